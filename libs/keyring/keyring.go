@@ -1,0 +1,147 @@
+// Package keyring seals secrets at rest with AES-256-GCM under named master keys (contract.md §2: sealed values carry
+// a key id, rotate-master re-seals online). It holds keys in memory and nothing else: it reads no environment, stores
+// nothing and logs nothing, and no error of it holds key or secret material.
+package keyring
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+const (
+	version  = 1
+	keyBytes = 32
+	overhead = 12 + 16 // random nonce and tag of GCM
+	maxID    = 32
+	maxKeys  = 16
+)
+
+// ErrUnknownKey says that a value was sealed under a master key that this ring does not hold.
+var ErrUnknownKey = errors.New("the value is sealed under an unknown master key")
+
+// ErrOpen says that a sealed value is damaged, was moved from another place, or that a key's bytes are wrong.
+var ErrOpen = errors.New("the sealed value does not open")
+
+// Ring is an immutable set of master keys. The first one seals, all of them open. It is safe for concurrent use.
+type Ring struct {
+	first string
+	keys  map[string]cipher.AEAD
+}
+
+// Parse reads MASTER_KEYS: comma separated id:base64(32 bytes), the first seals. An id is 1..32 characters of
+// a-z, A-Z, 0-9, - and _. Standard and URL base64 are read, padded or not.
+func Parse(text string) (*Ring, error) {
+	r := &Ring{keys: map[string]cipher.AEAD{}}
+	for i, part := range strings.Split(text, ",") {
+		if i >= maxKeys {
+			return nil, fmt.Errorf("more than %d master keys", maxKeys)
+		}
+		id, encoded, ok := strings.Cut(strings.TrimSpace(part), ":")
+		if !ok || !validID(id) {
+			return nil, fmt.Errorf("master key %d is not of the form id:base64", i+1)
+		}
+		if _, twice := r.keys[id]; twice {
+			return nil, fmt.Errorf("master key id %s is given twice", id)
+		}
+		raw, err := decode(encoded)
+		if err != nil || len(raw) != keyBytes {
+			return nil, fmt.Errorf("master key %s is not the base64 of %d bytes", id, keyBytes)
+		}
+		aead, err := newAEAD(raw)
+		if err != nil {
+			return nil, fmt.Errorf("master key %s: %w", id, err)
+		}
+		r.keys[id] = aead
+		if i == 0 {
+			r.first = id
+		}
+	}
+	return r, nil
+}
+
+func newAEAD(raw []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(raw)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+func decode(s string) ([]byte, error) {
+	s = strings.TrimRight(s, "=")
+	if strings.ContainsAny(s, "-_") {
+		return base64.RawURLEncoding.Strict().DecodeString(s)
+	}
+	return base64.RawStdEncoding.Strict().DecodeString(s)
+}
+
+func validID(id string) bool {
+	if id == "" || len(id) > maxID {
+		return false
+	}
+	return strings.IndexFunc(id, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_'
+	}) < 0
+}
+
+// First returns the id of the key that seals.
+func (r *Ring) First() string { return r.first }
+
+// Seal encrypts plain under the first key. The place, such as "webhook-secret/m_1/live", is authenticated with it: a
+// sealed value copied to another row does not open there. Under one key at most 2^32 values may be sealed (random
+// 96-bit nonces, NIST SP 800-38D §8.3), which is far beyond what secrets at rest need.
+func (r *Ring) Seal(plain []byte, place string) []byte {
+	head := append([]byte{version, byte(len(r.first))}, r.first...)
+	out := make([]byte, len(head), len(head)+len(plain)+overhead)
+	copy(out, head)
+	return r.keys[r.first].Seal(out, nil, plain, bind(head, place))
+}
+
+// Open decrypts a sealed value at its place. The error is ErrUnknownKey or ErrOpen.
+func (r *Ring) Open(sealed []byte, place string) ([]byte, error) {
+	head, id, err := header(sealed)
+	if err != nil {
+		return nil, err
+	}
+	aead, ok := r.keys[id]
+	if !ok {
+		return nil, fmt.Errorf("key id %s: %w", id, ErrUnknownKey)
+	}
+	plain, err := aead.Open(nil, nil, sealed[len(head):], bind(head, place))
+	if err != nil {
+		return nil, ErrOpen
+	}
+	return plain, nil
+}
+
+// Stale reports whether a value should be sealed again because another key than the first sealed it.
+func (r *Ring) Stale(sealed []byte) bool {
+	id, err := KeyID(sealed)
+	return err != nil || id != r.first
+}
+
+// KeyID returns the id of the key that sealed a value; it is readable so that a rotation can find what is left.
+func KeyID(sealed []byte) (string, error) {
+	_, id, err := header(sealed)
+	return id, err
+}
+
+func header(sealed []byte) (head []byte, id string, err error) {
+	if len(sealed) < 2 || sealed[0] != version {
+		return nil, "", ErrOpen
+	}
+	end := 2 + int(sealed[1])
+	if len(sealed) < end+overhead || !validID(string(sealed[2:end])) {
+		return nil, "", ErrOpen
+	}
+	return sealed[:end], string(sealed[2:end]), nil
+}
+
+// bind joins header and place; the header's own length byte keeps the border between them unambiguous.
+func bind(head []byte, place string) []byte {
+	return append(append(make([]byte, 0, len(head)+len(place)), head...), place...)
+}
