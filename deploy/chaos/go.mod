@@ -1,0 +1,3 @@
+module causeway.internal/deploy/chaos
+
+go 1.26.0

@@ -1,0 +1,137 @@
+// Package fault is the one vocabulary of errors that reach a caller. A fault carries a stable code, a message that is
+// safe to show, and a kind that the HTTP edge maps to a status (contract.md §1). It knows nothing of HTTP, SQL or
+// messages, so every layer may import it.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Kind says what sort of refusal a fault is. The HTTP edge maps each kind to exactly one status.
+type Kind int
+
+// The kinds, in the order of their HTTP status.
+const (
+	Internal         Kind = iota // 500: our defect; the message is never shown
+	Invalid                      // 400: the request breaks a rule, or the state refuses it where interface.md says 400
+	Unauthenticated              // 401: no key, or one that does not verify
+	Forbidden                    // 403: the key lacks a permission
+	NotFound                     // 404: unknown, malformed or somebody else's
+	Conflict                     // 409: the state refuses it now
+	TooLarge                     // 413: body over the limit
+	UnsupportedMedia             // 415: a declared type other than JSON
+	KeyReused                    // 422: idempotency key with another body
+	RateLimited                  // 429: too many requests
+	Upstream                     // 502: something behind us answered nonsense
+	Unavailable                  // 503: try again later
+	Timeout                      // 504: something behind us did not answer in time
+	MethodNotAllowed             // 405: the path exists, the method does not
+)
+
+// Field is one broken rule of a validated body: the path of the field in the request and what is wrong with it.
+type Field struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+// Error is a refusal that may be shown to the caller. Code is stable snake_case; Message is a full sentence or the
+// fixed text of interface.md §7. RetryAfter is sent with every 429 and 5xx that passes by waiting.
+type Error struct {
+	Kind       Kind
+	Code       string
+	Message    string
+	Fields     []Field
+	RetryAfter time.Duration
+	cause      error
+}
+
+// Error joins the message with its cause for the operator's log; callers are shown Message alone.
+func (e *Error) Error() string {
+	if e.cause != nil {
+		return e.Code + ": " + e.Message + ": " + e.cause.Error()
+	}
+	return e.Code + ": " + e.Message
+}
+
+// Unwrap returns the cause, which is for logs and errors.Is and never for the caller.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Because returns a copy of the fault that remembers why, for the log.
+func (e *Error) Because(cause error) *Error {
+	c := *e
+	c.cause = cause
+	return &c
+}
+
+// After returns a copy of the fault that tells the caller when to try again.
+func (e *Error) After(d time.Duration) *Error {
+	c := *e
+	c.RetryAfter = d
+	return &c
+}
+
+// New makes a fault of the given kind.
+func New(kind Kind, code, format string, args ...any) *Error {
+	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// As finds the fault in an error chain; an error without one is Internal and shows nothing of itself.
+func As(err error) *Error {
+	if f, ok := errors.AsType[*Error](err); ok {
+		return f
+	}
+	return (&Error{Kind: Internal, Code: "internal", Message: "Something went wrong on our side. Quote the request id when you contact support."}).Because(err)
+}
+
+// Is reports whether the error chain holds a fault with this code.
+func Is(err error, code string) bool {
+	f, ok := errors.AsType[*Error](err)
+	return ok && f.Code == code
+}
+
+// Problems collects every broken rule of one request, so that the caller learns them all at once.
+type Problems struct {
+	fields []Field
+	text   string
+}
+
+// Add notes that a field breaks a rule. The first message for a field wins.
+func (p *Problems) Add(field, format string, args ...any) {
+	for _, f := range p.fields {
+		if f.Field == field {
+			return
+		}
+	}
+	p.fields = append(p.fields, Field{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// Say fixes the top message, for the texts that interface.md §7 gives to the letter.
+func (p *Problems) Say(text string) { p.text = text }
+
+// Err is nil without problems, else one Invalid fault with code validation_failed.
+func (p *Problems) Err() error {
+	if len(p.fields) == 0 && p.text == "" {
+		return nil
+	}
+	text := p.text
+	if text == "" {
+		text = p.fields[0].Field + ": " + p.fields[0].Message
+	}
+	return &Error{Kind: Invalid, Code: "validation_failed", Message: text, Fields: p.fields}
+}
+
+// Permanent marks an error of a message handler that no retry can cure, such as a payload that does not parse. Only
+// these go to a dead queue; everything else waits and is tried again (design.md §4, Inbox).
+func Permanent(err error) error { return permanent{err} }
+
+type permanent struct{ error }
+
+func (p permanent) Unwrap() error { return p.error }
+
+// IsPermanent reports whether the error was marked by Permanent.
+func IsPermanent(err error) bool {
+	_, ok := errors.AsType[permanent](err)
+	return ok
+}

@@ -1,0 +1,109 @@
+package httpkit
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"causeway.internal/libs/fault"
+)
+
+func TestBody_members(t *testing.T) {
+	raw := ` { "a" : 1 ,"b":"x\"}," , "c":{"d":[1,{"e":null}]},"f":null,"g\u0041":true,"h":""} `
+	var problems fault.Problems
+	body, err := parseBody([]byte(raw), &problems)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, ok := body.Number("a"); !ok || n.String() != "1" {
+		t.Errorf("a = %v %v", n, ok)
+	}
+	if got := body.Text("b", 10); got != `x"},` {
+		t.Errorf("b = %q", got)
+	}
+	if c := body.Object("c"); c == nil || !c.Has("d") {
+		t.Error("c.d is missing")
+	}
+	for name, want := range map[string]bool{"a": true, "f": false, "gA": true, "h": false, "z": false} {
+		if got := body.Has(name); got != want {
+			t.Errorf("Has(%q) = %v, want %v", name, got, want)
+		}
+	}
+	if err := problems.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBody_problemsNameTheirPath(t *testing.T) {
+	var problems fault.Problems
+	body, err := parseBody([]byte(`{"n":"1","s":5,"o":[],"r":{"k":7,"nul":"\u0000"},"big":1e99,"i":1.5}`), &problems)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body.Number("n")
+	body.Text("s", 5)
+	body.Object("o")
+	r := body.Object("r")
+	r.Text("k", 5)
+	r.Text("nul", 5)
+	r.RequiredText("gone", 5)
+	body.Number("big")
+	body.Int("i", 1, 9)
+	f, ok := errors.AsType[*fault.Error](problems.Err())
+	if !ok {
+		t.Fatal("no fault")
+	}
+	var fields []string
+	for _, p := range f.Fields {
+		fields = append(fields, p.Field)
+	}
+	if want := []string{"n", "s", "o", "r.k", "r.nul", "r.gone", "big", "i"}; !reflect.DeepEqual(fields, want) {
+		t.Errorf("fields %v, want %v", fields, want)
+	}
+}
+
+func TestParseBody_refuses(t *testing.T) {
+	for name, raw := range map[string]string{
+		"array":     `[1]`,
+		"number":    `1`,
+		"trailing":  `{} {}`,
+		"truncated": `{"a":`,
+		"NaN":       `{"a":NaN}`,
+		"duplicate": `{"a":1,"a":2}`,
+		"escaped":   `{"a":1,"\u0061":2}`,
+		"deep":      `{"a":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`,
+		"utf8":      "{\"a\":\"\xff\"}",
+	} {
+		if _, err := parseBody([]byte(raw), &fault.Problems{}); fault.As(err).Kind != fault.Invalid {
+			t.Errorf("%s: %v, want a 400", name, err)
+		}
+	}
+}
+
+// FuzzParseBody holds our splitter to encoding/json: whatever it accepts has the same members with equal values.
+func FuzzParseBody(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"a":1}`, ` {"a" : [1,{"b":"}"}] , "c":"\\" } `, `{"a":"\"","b":-0.1e5}`, `[`, `{"a":1,"a":1}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		body, err := parseBody([]byte(raw), &fault.Problems{})
+		if err != nil || strings.TrimSpace(raw) == "" {
+			return
+		}
+		var want map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(raw), &want); err != nil {
+			t.Fatalf("accepted %q, which encoding/json refuses: %v", raw, err)
+		}
+		if len(want) != len(body.members) {
+			t.Fatalf("%q: %d members, want %d", raw, len(body.members), len(want))
+		}
+		for name, value := range want {
+			var a, b any
+			if json.Unmarshal(value, &a) != nil || json.Unmarshal(body.members[name], &b) != nil || !reflect.DeepEqual(a, b) {
+				t.Fatalf("%q: member %q is %s, want %s", raw, name, body.members[name], value)
+			}
+		}
+	})
+}

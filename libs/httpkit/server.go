@@ -1,0 +1,295 @@
+// Package httpkit is the one way a service speaks HTTP: it verifies the gateway's identity, decodes and bounds input,
+// runs an endpoint (go-kit) behind the same middleware everywhere, and writes answers and errors in the shapes of
+// contract.md §1. It holds no business rule.
+package httpkit
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-kit/kit/endpoint"
+	kithttp "github.com/go-kit/kit/transport/http"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"causeway.internal/libs/fault"
+)
+
+// BodyMax bounds a request body (contract.md §1).
+const BodyMax = 256 << 10
+
+// handleMax bounds the time an endpoint may take; the gateway gives up a little later.
+const handleMax = 10 * time.Second
+
+// Server is what every endpoint of a service shares.
+type Server struct {
+	log      *slog.Logger
+	verifier Verifier
+	seconds  *prometheus.HistogramVec
+	mux      *http.ServeMux
+}
+
+// NewServer makes the server of one service. The verifier's audience names the service in metrics.
+func NewServer(log *slog.Logger, registry prometheus.Registerer, verifier Verifier) *Server {
+	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "http_request_seconds",
+		Help:    "Time to answer a request, by route pattern and status.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+	}, []string{"route", "status"})
+	registry.MustRegister(seconds)
+	return &Server{log: log, verifier: verifier, seconds: seconds, mux: http.NewServeMux()}
+}
+
+// Request is what an endpoint may know of the request besides its decoded input.
+type Request struct {
+	Identity       Identity
+	RequestID      string
+	Route          string   // "POST /v1/payments": the pattern, never the path
+	IdempotencyKey string   // "" when the caller sent none
+	BodyHash       [32]byte // SHA-256 of the raw body
+}
+
+type requestKey struct{}
+
+// From returns the request of an endpoint's context. It panics outside one, which is a defect.
+func From(ctx context.Context) *Request { return ctx.Value(requestKey{}).(*Request) }
+
+// WithRequest returns a context that carries a request, for tests of use cases that read it.
+func WithRequest(ctx context.Context, r *Request) context.Context {
+	return context.WithValue(ctx, requestKey{}, r)
+}
+
+// Reader is a request type that fills itself from the input, noting problems there.
+type Reader[T any] interface {
+	*T
+	Read(in *Input)
+}
+
+// Answer is a reply whose exact bytes the endpoint knows already, such as a stored one.
+type Answer struct {
+	Status int
+	Body   []byte
+	Header http.Header
+}
+
+// Statuser is a result that answers with another status than 200.
+type Statuser interface{ Status() int }
+
+// Handle serves a route ("POST /v1/payments") with a use case. Input problems are answered before it is called.
+func Handle[Req any, P Reader[Req], Res any](s *Server, route string, f func(context.Context, Req) (Res, error)) {
+	call := func(ctx context.Context, request any) (any, error) {
+		req, ok := request.(Req)
+		if !ok {
+			return nil, fmt.Errorf("%s: decoded a %T", route, request)
+		}
+		return f(ctx, req)
+	}
+	decode := func(_ context.Context, r *http.Request) (any, error) { return decode[Req, P](r) }
+	server := kithttp.NewServer(recovered(endpoint.Endpoint(call)), decode, encode,
+		kithttp.ServerErrorEncoder(func(ctx context.Context, err error, w http.ResponseWriter) { s.refuse(ctx, w, err) }))
+	s.mux.Handle(route, s.wrap(route, server))
+}
+
+// ServeHTTP routes a request; what no route takes is answered in the error shape.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ServeMux(s.mux, w, r, requestID(r))
+}
+
+// ServeMux runs a mux whose own 404 and 405 are answered in the error shape.
+func ServeMux(mux *http.ServeMux, w http.ResponseWriter, r *http.Request, requestID string) {
+	h, pattern := mux.Handler(r)
+	if pattern != "" {
+		mux.ServeHTTP(w, r)
+		return
+	}
+	probe := &statusProbe{header: http.Header{}}
+	h.ServeHTTP(probe, r)
+	if probe.status == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", probe.header.Get("Allow"))
+		WriteError(w, requestID, ErrMethodNotAllowed)
+		return
+	}
+	WriteError(w, requestID, ErrRouteUnknown)
+}
+
+type statusProbe struct {
+	header http.Header
+	status int
+}
+
+func (p *statusProbe) Header() http.Header         { return p.header }
+func (p *statusProbe) Write(b []byte) (int, error) { return len(b), nil }
+func (p *statusProbe) WriteHeader(status int)      { p.status = status }
+
+func requestID(r *http.Request) string { return r.Header.Get(RequestIDHeader) }
+
+// wrap is the outside of every route: trace, metrics, time limit and the gateway's identity.
+func (s *Server) wrap(route string, next http.Handler) http.Handler {
+	_, pattern, _ := strings.Cut(route, " ")
+	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		watched := &watchedWriter{ResponseWriter: w, status: http.StatusOK}
+		trace.SpanFromContext(r.Context()).SetAttributes(attribute.String("http.route", pattern))
+		id, err := s.verifier.Verify(r)
+		if err != nil {
+			s.log.WarnContext(r.Context(), "identity refused", "route", route, "reason", err.Error())
+			WriteError(watched, requestID(r), fault.New(fault.Unauthenticated, "identity_invalid", "This service answers only requests from its gateway."))
+		} else {
+			ctx, cancel := context.WithTimeout(r.Context(), handleMax)
+			ctx = WithRequest(ctx, &Request{Identity: id, RequestID: id.RequestID, Route: route, IdempotencyKey: r.Header.Get("Idempotency-Key")})
+			watched.Header().Set(RequestIDHeader, id.RequestID)
+			next.ServeHTTP(watched, r.WithContext(ctx))
+			cancel()
+		}
+		s.seconds.WithLabelValues(route, strconv.Itoa(watched.status)).Observe(time.Since(start).Seconds())
+	})
+	return otelhttp.NewHandler(inner, route)
+}
+
+type watchedWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *watchedWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// refuse writes an error answer and logs those that are ours to mend, with the ids an operator needs.
+func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
+	req := From(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fault.New(fault.Timeout, "timeout", "The request took too long. Try again with the same Idempotency-Key.").Because(err)
+	}
+	if f := fault.As(err); Status(f.Kind) >= http.StatusInternalServerError {
+		s.log.ErrorContext(ctx, "request failed", "route", req.Route, "request_id", req.RequestID,
+			"merchant_id", req.Identity.MerchantID, "code", f.Code, "err", err)
+	}
+	WriteError(w, req.RequestID, err)
+}
+
+// recovered turns a panic into an error, so that one defect costs one request.
+func recovered(next endpoint.Endpoint) endpoint.Endpoint {
+	return func(ctx context.Context, request any) (response any, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			}
+		}()
+		return next(ctx, request)
+	}
+}
+
+const idempotencyKeyMax = 255
+
+func decode[Req any, P Reader[Req]](r *http.Request) (any, error) {
+	raw, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	request := From(r.Context())
+	request.BodyHash = sha256.Sum256(raw)
+	in := &Input{request: r}
+	if key := request.IdempotencyKey; len(key) > idempotencyKeyMax || len(r.Header.Values("Idempotency-Key")) > 1 || !printable(key) {
+		in.Problems.Add("Idempotency-Key", "must be one header of 1 to %d printable characters", idempotencyKeyMax)
+	}
+	if in.body, err = parseBody(raw, &in.Problems); err != nil {
+		return nil, err
+	}
+	var req Req
+	P(&req).Read(in)
+	if err := in.Problems.Err(); err != nil {
+		return nil, err
+	}
+	return req, nil
+}
+
+func printable(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] > 0x7e {
+			return false
+		}
+	}
+	return true
+}
+
+func readBody(r *http.Request) ([]byte, error) {
+	if r.Body == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return nil, nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(r.Body, BodyMax+1))
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "body_unreadable", "The body could not be read.").Because(err)
+	}
+	if len(raw) > BodyMax {
+		return nil, fault.New(fault.TooLarge, "body_too_large", "The body is larger than %d bytes.", BodyMax)
+	}
+	if declared := r.Header.Get("Content-Type"); declared != "" && len(raw) > 0 {
+		media, _, err := mime.ParseMediaType(declared)
+		if err != nil || (media != "application/json" && !strings.HasSuffix(media, "+json")) {
+			return nil, fault.New(fault.UnsupportedMedia, "unsupported_media_type", "Send the body as application/json.")
+		}
+	}
+	return raw, nil
+}
+
+// Success is the body of a successful answer: the members of v, with "success":true before them. v must encode as a
+// JSON object.
+func Success(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode answer: %w", err)
+	}
+	body := bytes.TrimSpace(buf.Bytes())
+	if len(body) < 2 || body[0] != '{' {
+		return nil, fmt.Errorf("encode answer: a %T is not a JSON object", v)
+	}
+	out := append(make([]byte, 0, len(body)+16), `{"success":true`...)
+	if len(body) > 2 {
+		out = append(out, ',')
+	}
+	return append(out, body[1:]...), nil
+}
+
+func encode(_ context.Context, w http.ResponseWriter, response any) error {
+	answer, ok := response.(Answer)
+	if !ok {
+		answer.Status = http.StatusOK
+		if s, ok := response.(Statuser); ok {
+			answer.Status = s.Status()
+		}
+		var err error
+		if answer.Body, err = Success(response); err != nil {
+			return err
+		}
+	}
+	h := w.Header()
+	for name, values := range answer.Header {
+		h[name] = values
+	}
+	h.Set("Content-Type", "application/json; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(answer.Status)
+	_, err := w.Write(answer.Body)
+	return err
+}

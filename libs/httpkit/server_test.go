@@ -1,0 +1,151 @@
+package httpkit_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/wire"
+)
+
+var (
+	oldKey = []byte("old key, old key, old key, old key")
+	newKey = []byte("new key, new key, new key, new key")
+)
+
+type echoRequest struct{ Name string }
+
+func (e *echoRequest) Read(in *httpkit.Input) { e.Name = in.Body().RequiredText("name", 10) }
+
+type echoAnswer struct {
+	Name string `json:"name"`
+	Ref  string `json:"ref"`
+}
+
+func (echoAnswer) Status() int { return http.StatusCreated }
+
+func echo(ctx context.Context, r echoRequest) (echoAnswer, error) {
+	switch r.Name {
+	case "panic":
+		panic("a secret detail")
+	case "conflict":
+		return echoAnswer{}, fault.New(fault.Conflict, "busy", "It is busy.")
+	}
+	return echoAnswer{Name: r.Name, Ref: httpkit.From(ctx).Identity.MerchantID}, nil
+}
+
+func newServer() *httpkit.Server {
+	s := httpkit.NewServer(slog.New(slog.DiscardHandler), prometheus.NewRegistry(),
+		httpkit.Verifier{Audience: "payments", Keys: [][]byte{newKey, oldKey}, Now: time.Now})
+	httpkit.Handle(s, "POST /v1/things", echo)
+	return s
+}
+
+func identity() httpkit.Identity {
+	return httpkit.Identity{
+		Subject: httpkit.Merchant, MerchantID: "m1", Mode: wire.Test, RequestID: "req_1",
+		Method: http.MethodPost, Path: "/v1/things?x=1", Audience: "payments", IssuedAt: time.Now().UnixMilli(),
+	}
+}
+
+func send(t *testing.T, header, contentType, body string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodPost, "/v1/things?x=1", strings.NewReader(body))
+	r.Header.Set(httpkit.IdentityHeader, header)
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
+	w := httptest.NewRecorder()
+	newServer().ServeHTTP(w, r)
+	return w.Result()
+}
+
+func sign(t *testing.T, id httpkit.Identity, key []byte) string {
+	t.Helper()
+	header, err := id.Sign(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return header
+}
+
+func TestServer_answers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		contentType, body string
+		status            int
+		holds             string
+	}{
+		"created":       {"application/json", `{"name":"bob"}`, 201, `{"success":true,"name":"bob","ref":"m1"}`},
+		"no type":       {"", `{"name":"bob"}`, 201, `"name":"bob"`},
+		"charset":       {"application/json; charset=utf-8", `{"name":"bob"}`, 201, `"name":"bob"`},
+		"missing field": {"", `{}`, 400, `"fields":[{"field":"name","message":"is required"}]`},
+		"other type":    {"text/xml", `<a/>`, 415, `"code":"unsupported_media_type"`},
+		"too large":     {"", `{"name":"` + strings.Repeat("x", httpkit.BodyMax) + `"}`, 413, `"code":"body_too_large"`},
+		"conflict":      {"", `{"name":"conflict"}`, 409, `"message":"It is busy."`},
+		"panic":         {"", `{"name":"panic"}`, 500, `"code":"internal"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res := send(t, sign(t, identity(), oldKey), tc.contentType, tc.body)
+			got, err := io.ReadAll(res.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.StatusCode != tc.status || !strings.Contains(string(got), tc.holds) || strings.Contains(string(got), "secret detail") {
+				t.Errorf("%d %s, want %d with %s", res.StatusCode, got, tc.status, tc.holds)
+			}
+			if res.Header.Get(httpkit.RequestIDHeader) != "req_1" {
+				t.Error("the request id is missing")
+			}
+		})
+	}
+}
+
+func TestServer_identity(t *testing.T) {
+	change := func(f func(*httpkit.Identity)) httpkit.Identity {
+		id := identity()
+		f(&id)
+		return id
+	}
+	for name, header := range map[string]string{
+		"absent":         "",
+		"garbage":        "x.y",
+		"other key":      sign(t, identity(), []byte("somebody else's key, 32 bytes long")),
+		"other audience": sign(t, change(func(i *httpkit.Identity) { i.Audience = "wallets" }), newKey),
+		"other path":     sign(t, change(func(i *httpkit.Identity) { i.Path = "/v1/things" }), newKey),
+		"other method":   sign(t, change(func(i *httpkit.Identity) { i.Method = "GET" }), newKey),
+		"old":            sign(t, change(func(i *httpkit.Identity) { i.IssuedAt -= 31_000 }), newKey),
+		"future":         sign(t, change(func(i *httpkit.Identity) { i.IssuedAt += 31_000 }), newKey),
+	} {
+		if res := send(t, header, "", `{"name":"bob"}`); res.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s: %d, want 401", name, res.StatusCode)
+		}
+	}
+}
+
+func TestServer_unknownRouteAndMethod(t *testing.T) {
+	for target, want := range map[string]int{"GET /nowhere": 404, "GET /v1/things": 405} {
+		method, path, _ := strings.Cut(target, " ")
+		w := httptest.NewRecorder()
+		newServer().ServeHTTP(w, httptest.NewRequest(method, path, nil))
+		var body struct {
+			Success bool
+			Error   struct{ Code, Message string }
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || body.Success || body.Error.Code == "" || w.Code != want {
+			t.Errorf("%s: %d %s (%v), want %d in the error shape", target, w.Code, w.Body, err, want)
+		}
+		if want == 405 && w.Header().Get("Allow") != "POST" {
+			t.Errorf("%s: Allow %q", target, w.Header().Get("Allow"))
+		}
+	}
+}

@@ -1,0 +1,66 @@
+// Package id makes the identifiers of contract.md §1: sortable prefixed ids for objects and random references that
+// serve as bearer secrets. It reads crypto/rand and is given the time; it keeps no state.
+package id
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/binary"
+	"regexp"
+	"time"
+)
+
+// Prefixes of the sortable ids.
+const (
+	Payment  = "pay_"
+	Wallet   = "wal_"
+	Event    = "evt_"
+	Delivery = "dlv_"
+	Payout   = "pyo_"
+	Request  = "req_"
+	Deposit  = "dep_"
+	Message  = "msg_"
+	Endpoint = "whe_"
+)
+
+var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+
+// New returns prefix plus 26 lower-case characters: 48 bits of milliseconds and 80 random bits, so ids made later sort
+// later (ULID, but lower-case).
+func New(prefix string, now time.Time) string {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli())<<16)
+	_, _ = rand.Read(b[6:]) // crypto/rand.Read never fails: it crashes the program instead (Go 1.24)
+	return prefix + crockford.EncodeToString(b[:])
+}
+
+// Alphabet of references: no character that is mistaken for another when read aloud.
+const Alphabet = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
+
+// PaymentReference returns CW- and 12 characters of Alphabet (59 bits): a bearer secret for claim and fulfil.
+func PaymentReference() string { return "CW-" + random(12) }
+
+// ReportReference returns RPT- and six characters of Alphabet; the caller retries on collision.
+func ReportReference() string { return "RPT-" + random(6) }
+
+var paymentReference = regexp.MustCompile(`^CW-[` + Alphabet + `]{12}$`)
+
+// IsPaymentReference reports whether s has the shape of a payment reference. A malformed one is answered like an
+// unknown one (404), without a look-up.
+func IsPaymentReference(s string) bool { return paymentReference.MatchString(s) }
+
+// random draws n characters without modulo bias: bytes beyond the last full multiple of the alphabet are drawn again.
+func random(n int) string {
+	const full = 256 - 256%len(Alphabet)
+	out := make([]byte, 0, n)
+	var buf [32]byte
+	for len(out) < n {
+		_, _ = rand.Read(buf[:])
+		for _, b := range buf {
+			if int(b) < full && len(out) < n {
+				out = append(out, Alphabet[int(b)%len(Alphabet)])
+			}
+		}
+	}
+	return string(out)
+}

@@ -1,0 +1,117 @@
+package money
+
+import (
+	"strings"
+
+	"github.com/shopspring/decimal"
+)
+
+// Family groups networks that share address derivation: one address serves every network of its family.
+type Family string
+
+// The families.
+const (
+	Bitcoin Family = "bitcoin"
+	EVM     Family = "evm"
+	Tron    Family = "tron"
+	Solana  Family = "solana"
+)
+
+// Families lists every family.
+func Families() []Family { return []Family{Bitcoin, EVM, Tron, Solana} }
+
+// Asset is a crypto asset on one network.
+type Asset struct {
+	Symbol      string // upper case: USDT
+	Decimals    int32  // digits of its base unit on this network (rails.md §5)
+	QuoteDigits int32  // digits of an amount that a payer is asked for (contract.md §3)
+	Native      bool   // the network's own coin; else a token
+	Stable      bool   // meant to be worth one US dollar
+}
+
+// Network is a blockchain we take deposits on.
+type Network struct {
+	Name    string // canonical lower-case name
+	Family  Family
+	Aliases []string // other names merchants use: erc20, trc20
+	Assets  []Asset
+}
+
+const (
+	stableDigits = 4
+	etherDigits  = 6
+)
+
+func stable(symbol string, decimals int32) Asset {
+	return Asset{Symbol: symbol, Decimals: decimals, QuoteDigits: stableDigits, Stable: true}
+}
+
+func coin(symbol string, decimals, quote int32) Asset {
+	return Asset{Symbol: symbol, Decimals: decimals, QuoteDigits: quote, Native: true}
+}
+
+// networks is the table of contract.md §5; decimals per network are those of rails.md §5 (BSC's pegged tokens have 18).
+var networks = []Network{
+	{Name: "bitcoin", Family: Bitcoin, Aliases: []string{"btc"}, Assets: []Asset{coin("BTC", 8, 8)}},
+	{Name: "ethereum", Family: EVM, Aliases: []string{"erc20", "eth"}, Assets: []Asset{coin("ETH", 18, etherDigits), stable("USDT", 6), stable("USDC", 6)}},
+	{Name: "bsc", Family: EVM, Aliases: []string{"bep20", "bnb", "binance"}, Assets: []Asset{coin("BNB", 18, etherDigits), stable("USDT", 18), stable("USDC", 18)}},
+	{Name: "polygon", Family: EVM, Aliases: []string{"matic"}, Assets: []Asset{coin("POL", 18, 4), stable("USDT", 6), stable("USDC", 6)}},
+	{Name: "base", Family: EVM, Assets: []Asset{coin("ETH", 18, etherDigits), stable("USDC", 6)}},
+	{Name: "arbitrum", Family: EVM, Aliases: []string{"arb"}, Assets: []Asset{coin("ETH", 18, etherDigits), stable("USDT", 6), stable("USDC", 6)}},
+	{Name: "tron", Family: Tron, Aliases: []string{"trc20", "trx"}, Assets: []Asset{coin("TRX", 6, 4), stable("USDT", 6)}},
+	{Name: "solana", Family: Solana, Aliases: []string{"sol"}, Assets: []Asset{coin("SOL", 9, 6), stable("USDT", 6), stable("USDC", 6)}},
+}
+
+// Networks returns a copy of the table.
+func Networks() []Network { return append([]Network(nil), networks...) }
+
+// NetworkOf finds a network by its name or an alias, without regard to case.
+func NetworkOf(name string) (Network, bool) {
+	name = strings.ToLower(strings.TrimSpace(name))
+	for _, n := range networks {
+		if n.Name == name {
+			return n, true
+		}
+		for _, a := range n.Aliases {
+			if a == name {
+				return n, true
+			}
+		}
+	}
+	return Network{}, false
+}
+
+// Asset finds an asset of the network by symbol, without regard to case. MATIC is read as POL, its name since 2024.
+func (n Network) Asset(symbol string) (Asset, bool) {
+	symbol = strings.ToUpper(strings.TrimSpace(symbol))
+	if symbol == "MATIC" {
+		symbol = "POL"
+	}
+	for _, a := range n.Assets {
+		if a.Symbol == symbol {
+			return a, true
+		}
+	}
+	return Asset{}, false
+}
+
+// Pairs lists every supported "CRYPTO on network", for the message of an unsupported pair.
+func Pairs() string {
+	var b strings.Builder
+	for i, n := range networks {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(n.Name + ":")
+		for _, a := range n.Assets {
+			b.WriteString(" " + a.Symbol)
+		}
+	}
+	return b.String()
+}
+
+// FromUnits turns an integer of base units into an amount.
+func (a Asset) FromUnits(units decimal.Decimal) decimal.Decimal { return units.Shift(-a.Decimals) }
+
+// ToUnits turns an amount into base units; it must have no more digits than the asset.
+func (a Asset) ToUnits(amount decimal.Decimal) decimal.Decimal { return amount.Shift(a.Decimals) }

@@ -1,0 +1,116 @@
+package wire
+
+import (
+	"time"
+
+	"causeway.internal/libs/money"
+)
+
+// Mode separates the live world from the test world; every message and row carries it.
+type Mode string
+
+// The modes.
+const (
+	Live Mode = "live"
+	Test Mode = "test"
+)
+
+// AllocateAddresses asks wallets for fresh addresses. The request id makes it idempotent: the same id is answered with
+// the same addresses.
+type AllocateAddresses struct {
+	RequestID string       `json:"requestId"`
+	Mode      Mode         `json:"mode"`
+	Family    money.Family `json:"family"`
+	Count     int          `json:"count"` // 1..AllocateMax
+}
+
+// AllocateMax bounds one allocation request; AddressesMax bounds one answer, so a request may have several answers.
+const (
+	AllocateMax  = 20_000
+	AddressesMax = 500
+)
+
+// AddressesAllocated hands over addresses that wallets has committed and watches already (watch before pay).
+type AddressesAllocated struct {
+	RequestID string       `json:"requestId"`
+	Mode      Mode         `json:"mode"`
+	Family    money.Family `json:"family"`
+	Part      int          `json:"part"`  // 1..Parts
+	Parts     int          `json:"parts"` // answers that this request has in all
+	Addresses []Address    `json:"addresses"`
+}
+
+// Address is one deposit address with the wallet that owns it.
+type Address struct {
+	WalletID string `json:"walletId"`
+	Address  string `json:"address"`
+}
+
+// DepositState is how far a transfer has come.
+type DepositState string
+
+// The states of a deposit.
+const (
+	Seen      DepositState = "seen"
+	Confirmed DepositState = "confirmed" // deep enough for the smallest tier of its network and asset; payments decides
+	Reverted  DepositState = "reverted"  // dropped, replaced or reorged away
+)
+
+// DepositChanged is a full snapshot of one transfer to one of our addresses. Key names it for ever: network,
+// transaction and the ordinal of the transfer inside the transaction, which survives a re-inclusion. A snapshot with a
+// larger Version replaces an older one; an equal or smaller one is stale.
+type DepositChanged struct {
+	Key         string       `json:"key"`
+	Version     int64        `json:"version"`
+	Mode        Mode         `json:"mode"`
+	Family      money.Family `json:"family"`
+	Network     string       `json:"network"`
+	Address     string       `json:"address"`
+	Asset       string       `json:"asset"`              // symbol of a listed asset
+	Contract    string       `json:"contract,omitempty"` // token contract, "" for the native coin
+	TxHash      string       `json:"txHash"`
+	State       DepositState `json:"state"`
+	BlockHeight int64        `json:"blockHeight"`
+	BlockHash   string       `json:"blockHash"`
+	BlockTime   time.Time    `json:"blockTime"`
+	Amount      string       `json:"amount"` // base units, decimal digits
+	Depth       int64        `json:"depth"`  // confirmations at Head: Head-BlockHeight+1
+	Head        int64        `json:"head"`
+	Finalized   bool         `json:"finalized"` // at or below the network's finalized block
+	FirstSeenAt time.Time    `json:"firstSeenAt"`
+	Senders     []string     `json:"senders"`
+}
+
+// ScannedThrough says that every block of a network up to Height has been scanned; payments derives confirmations and
+// expiry from it.
+type ScannedThrough struct {
+	Mode      Mode      `json:"mode"`
+	Network   string    `json:"network"`
+	Height    int64     `json:"height"`
+	Finalized int64     `json:"finalized"`
+	BlockTime time.Time `json:"blockTime"`
+}
+
+// SimulateDeposit asks the simulated chain for a transfer, in test mode only.
+type SimulateDeposit struct {
+	RequestID     string `json:"requestId"`
+	Address       string `json:"address"`
+	Network       string `json:"network"`
+	Asset         string `json:"asset"`
+	Amount        string `json:"amount"` // base units, decimal digits
+	Confirmations int64  `json:"confirmations"`
+}
+
+// StatusChanged is one event for a merchant. Body is the exact webhook body: it is stored, signed and sent byte for
+// byte. Sequence counts the events of the object: 1, 2, 3 without gaps.
+type StatusChanged struct {
+	EventID     string    `json:"eventId"`
+	Type        string    `json:"type"`
+	MerchantID  string    `json:"merchantId"`
+	Mode        Mode      `json:"mode"`
+	ObjectID    string    `json:"objectId"` // pay_…, wal_… or the report's id; orders its events
+	Sequence    int64     `json:"sequence"`
+	CallbackURL string    `json:"callbackUrl,omitempty"`
+	OccurredAt  time.Time `json:"occurredAt"`
+	Body        []byte    `json:"body"`
+}

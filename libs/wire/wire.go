@@ -1,0 +1,66 @@
+// Package wire holds the shape of every message that crosses RabbitMQ and the one table of exchanges and queues
+// (design.md §5). Both sides of a message import it; it imports nothing but libs/money and does nothing but describe.
+package wire
+
+// Name is a message's routing key: <owner>.<message>.v<version>.
+type Name string
+
+// The messages of design.md §5.
+const (
+	AllocateAddressesV1    Name = "wallets.allocate_addresses.v1"
+	AddressesAllocatedV1   Name = "wallets.addresses_allocated.v1"
+	DepositChangedV1       Name = "wallets.deposit_changed.v1"
+	ScannedThroughV1       Name = "wallets.scanned_through.v1"
+	SimulateDepositV1      Name = "payments.simulate_deposit.v1"
+	PaymentStatusChangedV1 Name = "payments.status_changed.v1"
+	WalletStatusChangedV1  Name = "wallets.status_changed.v1"
+	ReportStatusChangedV1  Name = "reports.status_changed.v1"
+)
+
+// The services that talk over the broker; each producer owns one exchange of its name.
+const (
+	Payments   = "payments"
+	Wallets    = "wallets"
+	Reports    = "reports"
+	Dispatcher = "callback-dispatcher"
+)
+
+// Unrouted is the alternate exchange, and the queue behind it, that catches what no binding takes.
+const Unrouted = "unrouted"
+
+// Route is one line of the topology: who publishes a message and the queue of the one service that reads it.
+type Route struct {
+	Name     Name
+	Exchange string // topic exchange of the producer
+	Consumer string
+	Queue    string
+}
+
+// DeadQueue is where a queue's poison goes.
+func DeadQueue(queue string) string { return queue + ".dead" }
+
+// IntakeQueue is the dispatcher's one queue for all three status messages.
+const IntakeQueue = Dispatcher + ".status_changed.v1"
+
+func route(name Name, from, to string) Route {
+	return Route{Name: name, Exchange: from, Consumer: to, Queue: to + "." + string(name)}
+}
+
+func intake(name Name, from string) Route {
+	return Route{Name: name, Exchange: from, Consumer: Dispatcher, Queue: IntakeQueue}
+}
+
+// Topology is the whole table. Publisher and consumer both declare every line that they touch, so that the first
+// message cannot be published before its queue exists.
+func Topology() []Route {
+	return []Route{
+		route(AllocateAddressesV1, Payments, Wallets),
+		route(AddressesAllocatedV1, Wallets, Payments),
+		route(DepositChangedV1, Wallets, Payments),
+		route(ScannedThroughV1, Wallets, Payments),
+		route(SimulateDepositV1, Payments, Wallets),
+		intake(PaymentStatusChangedV1, Payments),
+		intake(WalletStatusChangedV1, Wallets),
+		intake(ReportStatusChangedV1, Reports),
+	}
+}
