@@ -1,0 +1,117 @@
+package money_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/shopspring/decimal"
+	"pgregory.net/rapid"
+
+	"causeway.internal/libs/money"
+)
+
+func d(s string) decimal.Decimal { return decimal.RequireFromString(s) }
+
+func TestParse(t *testing.T) {
+	for in, want := range map[string]string{
+		"0": "0", "-1": "-1", "12.50": "12.5", "1e3": "1000", "1E-2": "0.01", "0.00000001": "0.00000001", "1e+02": "100",
+	} {
+		got, err := money.Parse(in)
+		if err != nil || money.Canonical(got) != want {
+			t.Errorf("Parse(%q) = %v, %v; want %s", in, got, err, want)
+		}
+	}
+	for _, in := range []string{
+		"", "-", "+1", "01", ".5", "5.", "1e", "1e+", "0x1", "NaN", "Infinity", `"1"`, " 1", "1 ", "1,5", "−1", "١",
+		"1e31", "1e-31", "1e999999999", strings.Repeat("9", 65), "1_000", "true",
+	} {
+		if got, err := money.Parse(in); err == nil {
+			t.Errorf("Parse(%q) = %v, want a refusal", in, got)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"0", "-0.5e3", "1e30", "00", "1.", "9e9"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got, err := money.Parse(s)
+		if err != nil {
+			return
+		}
+		if !json.Valid([]byte(s)) {
+			t.Fatalf("accepted %q, which is no JSON number", s)
+		}
+		back, err := money.Parse(money.Canonical(got))
+		if err != nil && len(money.Canonical(got)) <= 64 || err == nil && !back.Equal(got) {
+			t.Fatalf("%q does not survive its canonical form %q: %v", s, money.Canonical(got), err)
+		}
+	})
+}
+
+func TestNumber_isJSONNumberWithoutExponent(t *testing.T) {
+	for in, want := range map[string]string{"1e3": "1000", "0.10": "0.1", "1600.00": "1600", "0.00000001": "0.00000001"} {
+		got, err := json.Marshal(money.N(d(in)))
+		if err != nil || string(got) != want {
+			t.Errorf("%s encodes as %s (%v), want %s", in, got, err, want)
+		}
+	}
+	var n money.Number
+	if err := json.Unmarshal([]byte(`"5"`), &n); err == nil {
+		t.Error("a string was read as a number")
+	}
+}
+
+// The payer's side never loses and the receiver's side never gains, and both are within one unit of the exact value.
+func TestRounding_sides(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := decimal.New(rapid.Int64Range(1, 1e15).Draw(t, "a"), -int32(rapid.IntRange(0, 8).Draw(t, "ascale")))
+		b := decimal.New(rapid.Int64Range(1, 1e12).Draw(t, "b"), -int32(rapid.IntRange(0, 8).Draw(t, "bscale")))
+		digits := int32(rapid.IntRange(0, 8).Draw(t, "digits"))
+		up, down, unit := money.DivUp(a, b, digits), money.DivDown(a, b, digits), decimal.New(1, -digits)
+		if up.Mul(b).LessThan(a) || down.Mul(b).GreaterThan(a) {
+			t.Fatalf("%s/%s: up %s, down %s", a, b, up, down)
+		}
+		if up.Sub(down).GreaterThan(unit) || money.Digits(up) > digits || money.Digits(down) > digits {
+			t.Fatalf("%s/%s to %d digits: up %s, down %s", a, b, digits, up, down)
+		}
+		if !money.Up(a, digits).GreaterThanOrEqual(a) || !money.Down(a, digits).LessThanOrEqual(a) {
+			t.Fatalf("%s: up %s, down %s", a, money.Up(a, digits), money.Down(a, digits))
+		}
+	})
+}
+
+func TestNetworks_aliasesAndAssets(t *testing.T) {
+	for in, want := range map[string]string{"ERC20": "ethereum", " bnb ": "bsc", "MATIC": "polygon", "sol": "solana", "arbitrum": "arbitrum"} {
+		n, ok := money.NetworkOf(in)
+		if !ok || n.Name != want {
+			t.Errorf("NetworkOf(%q) = %q, %v; want %s", in, n.Name, ok, want)
+		}
+	}
+	if _, ok := money.NetworkOf("optimism"); ok {
+		t.Error("optimism is not listed")
+	}
+	bsc, _ := money.NetworkOf("bsc")
+	usdt, ok := bsc.Asset("usdt")
+	if !ok || usdt.Decimals != 18 {
+		t.Errorf("USDT on bsc has %d decimals, want 18", usdt.Decimals)
+	}
+	polygon, _ := money.NetworkOf("polygon")
+	if pol, ok := polygon.Asset("MATIC"); !ok || pol.Symbol != "POL" {
+		t.Error("MATIC is POL by its old name")
+	}
+	if got := usdt.FromUnits(usdt.ToUnits(d("1.5"))); !got.Equal(d("1.5")) {
+		t.Errorf("1.5 came back from base units as %s", got)
+	}
+	seen := map[string]string{}
+	for _, n := range money.Networks() {
+		for _, name := range append([]string{n.Name}, n.Aliases...) {
+			if other, ok := seen[name]; ok {
+				t.Errorf("%q names both %s and %s", name, other, n.Name)
+			}
+			seen[name] = n.Name
+		}
+	}
+}
