@@ -1,0 +1,127 @@
+package wire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/wire"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files and docs/events.md")
+
+var at = time.Date(2026, 4, 1, 13, 30, 0, 0, time.UTC)
+
+const (
+	addressExample = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94"
+	hashExample    = "0x8c1f0a7f2f1d4b8e9c3a5d6e7f8091a2b3c4d5e6f70819a2b3c4d5e6f7081920"
+)
+
+// examples holds one payload of every message. Its golden form is a promise between services that may run at
+// different versions: a field may be added, never removed or retyped.
+var examples = map[wire.Name]any{
+	wire.AllocateAddressesV1: wire.AllocateAddresses{RequestID: "msg_01", Mode: wire.Test, Family: money.EVM, Count: 1024},
+	wire.AddressesAllocatedV1: wire.AddressesAllocated{
+		RequestID: "msg_01", Mode: wire.Test, Family: money.EVM, Part: 1, Parts: 3,
+		Addresses: []wire.Address{{WalletID: "wal_01", Address: addressExample}},
+	},
+	wire.DepositChangedV1: wire.DepositChanged{
+		Key: "ethereum:" + hashExample + ":0", Version: 3, Mode: wire.Live, Family: money.EVM, Network: "ethereum",
+		Address: addressExample, Asset: "USDT", Contract: "0xdAC17F958D2ee523a2206206994597C13D831ec7", TxHash: hashExample,
+		State: wire.Confirmed, BlockHeight: 100, BlockHash: hashExample, BlockTime: at, Amount: "10000000", Depth: 12, Head: 111,
+		FirstSeenAt: at, Senders: []string{addressExample},
+	},
+	wire.ScannedThroughV1: wire.ScannedThrough{Mode: wire.Live, Network: "ethereum", Height: 111, Finalized: 64, BlockTime: at},
+	wire.SimulateDepositV1: wire.SimulateDeposit{
+		RequestID: "msg_02", Address: addressExample, Network: "ethereum", Asset: "USDT", Amount: "10000000", Confirmations: 12,
+	},
+	wire.PaymentStatusChangedV1: statusChanged("payment.pending", "pay_01"),
+	wire.WalletStatusChangedV1:  statusChanged("wallet.watching", "wal_01"),
+	wire.ReportStatusChangedV1:  statusChanged("report.created", "RPT-ABC234"),
+}
+
+func statusChanged(kind, object string) wire.StatusChanged {
+	return wire.StatusChanged{
+		EventID: "evt_01", Type: kind, MerchantID: "acme", Mode: wire.Test, ObjectID: object, Sequence: 1,
+		CallbackURL: "https://shop.example/hook", OccurredAt: at, Body: []byte(`{"id":"evt_01"}`),
+	}
+}
+
+func TestTopology_isWhole(t *testing.T) {
+	queues := map[string]bool{}
+	for _, r := range wire.Topology() {
+		if _, ok := examples[r.Name]; !ok {
+			t.Errorf("%s has no example, so its shape is not pinned", r.Name)
+		}
+		if r.Exchange == "" || r.Consumer == "" || (queues[r.Queue] && r.Queue != wire.IntakeQueue) {
+			t.Errorf("%s: bad route %+v", r.Name, r)
+		}
+		queues[r.Queue] = true
+	}
+	if len(examples) != len(wire.Topology()) {
+		t.Errorf("%d examples for %d messages", len(examples), len(wire.Topology()))
+	}
+}
+
+func TestMessages_golden(t *testing.T) {
+	for name, payload := range examples {
+		raw, err := json.MarshalIndent(payload, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, filepath.Join("testdata", string(name)+".json"), append(raw, '\n'))
+		back := reflect.New(reflect.TypeOf(payload))
+		dec := json.NewDecoder(bytes.NewReader(raw))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(back.Interface()); err != nil || !reflect.DeepEqual(back.Elem().Interface(), payload) {
+			t.Errorf("%s does not survive its encoding: %v", name, err)
+		}
+	}
+}
+
+func TestEventsPage_isCurrent(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# Events and messages\n\nGenerated from `libs/wire` by `go test ./libs/wire -update`; do not edit.\n\n## Webhook events\n\n" +
+		"What a merchant receives (Standard Webhooks 1.0). The body is\n" +
+		"`{\"id\":\"evt_…\",\"type\":\"…\",\"createdAt\":\"…\",\"mode\":\"live|test\",\"data\":{…}}`; `data.payment`, `data.wallet` or `data.report` is the\n" +
+		"object as its GET shows it, plus `sequence`, which counts the events of that object: 1, 2, 3 without gaps.\n\n| type | when |\n|---|---|\n")
+	for _, e := range wire.EventTypes() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", e.Type, e.When)
+	}
+	b.WriteString("\n## Messages between services\n\nJSON over RabbitMQ: a topic exchange per producer, quorum queues, poison in `<queue>.dead`.\n")
+	for _, r := range wire.Topology() {
+		raw, err := json.MarshalIndent(examples[r.Name], "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "\n### `%s`\n\n%s → %s, exchange `%s`, queue `%s`\n\n```json\n%s\n```\n", r.Name, r.Exchange, r.Consumer, r.Exchange, r.Queue, raw)
+	}
+	golden(t, filepath.Join("..", "..", "docs", "events.md"), []byte(b.String()))
+}
+
+func golden(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is not current: run go test ./libs/wire -update and look at the difference", path)
+	}
+}
