@@ -1,0 +1,62 @@
+package apikey
+
+import (
+	"slices"
+	"strings"
+)
+
+// Permission is one thing that a key may be allowed to do (contract.md §2).
+type Permission string
+
+// The permissions.
+const (
+	PaymentCreate Permission = "payment:create"
+	PaymentRead   Permission = "payment:read"
+	WalletCreate  Permission = "wallet:create"
+	WalletRead    Permission = "wallet:read"
+	ReportCreate  Permission = "report:create"
+	ReportManage  Permission = "report:manage"
+	WebhookManage Permission = "webhook:manage"
+)
+
+var permissions = []Permission{PaymentCreate, PaymentRead, WalletCreate, WalletRead, ReportCreate, ReportManage, WebhookManage}
+
+// Grantable lists everything that may be granted: each permission, the wildcard of each area, and * for all.
+func Grantable() []string {
+	out := make([]string, 0, 2*len(permissions))
+	for _, p := range permissions {
+		out = append(out, string(p))
+		if wild := area(p) + ":*"; !slices.Contains(out, wild) {
+			out = append(out, wild)
+		}
+	}
+	slices.Sort(out)
+	return append(out, "*")
+}
+
+func area(p Permission) string {
+	before, _, _ := strings.Cut(string(p), ":")
+	return before
+}
+
+// Set is a compiled list of grants.
+type Set uint32
+
+// Compile turns grants into a set. A grant that this version does not know allows nothing.
+func Compile(grants []string) Set {
+	var s Set
+	for i, p := range permissions {
+		for _, g := range grants {
+			if g == "*" || g == string(p) || g == area(p)+":*" {
+				s |= 1 << i
+			}
+		}
+	}
+	return s
+}
+
+// Allows reports whether the set holds a permission.
+func (s Set) Allows(p Permission) bool {
+	i := slices.Index(permissions, p)
+	return i >= 0 && s&(1<<i) != 0
+}

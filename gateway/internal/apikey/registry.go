@@ -1,0 +1,202 @@
+package apikey
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/wire"
+)
+
+// Order is what an operator asks for when a key is made.
+type Order struct {
+	MerchantID   string
+	Name         string
+	Mode         wire.Mode
+	Permissions  []string
+	Tier         Tier
+	AllowedCIDRs []netip.Prefix
+	ExpiresAt    time.Time
+}
+
+// Secrets is what is kept of a secret: enough to find it and to check signatures, not enough to be it.
+type Secrets struct {
+	PublicKey  string
+	Digest     Digest
+	PepperID   string
+	SigningKey []byte // sealed
+}
+
+// Issued is a new key with its secret, which is shown once.
+type Issued struct {
+	Key    Key
+	Secret string
+}
+
+// Filter narrows a list of keys. Before is the id that the page ends above; 0 starts at the newest.
+type Filter struct {
+	MerchantID string
+	Mode       wire.Mode
+	Before     int64
+	Limit      int
+}
+
+// Store keeps keys. Each write commits its audit entry with it or not at all.
+type Store interface {
+	Insert(ctx context.Context, k Key, s Secrets, by audit.Entry) (Key, error)
+	Revoke(ctx context.Context, id int64, by audit.Entry) (Key, error)
+	Get(ctx context.Context, id int64) (Key, error)
+	List(ctx context.Context, f Filter) ([]Key, error)
+}
+
+// ErrNotFound is what a store returns for an id that no key has.
+var ErrNotFound = fault.New(fault.NotFound, "api_key_not_found", "API key not found")
+
+// Dropper forgets a key that has changed.
+type Dropper interface{ Drop(id int64) }
+
+// Registry makes, lists and revokes keys for operators.
+type Registry struct {
+	store   Store
+	peppers *Peppers
+	ring    *keyring.Ring
+	cache   Dropper
+	now     func() time.Time
+}
+
+// NewRegistry makes a registry. The cache is told of every change, and may be nil where nothing is cached.
+func NewRegistry(store Store, peppers *Peppers, ring *keyring.Ring, cache Dropper, now func() time.Time) *Registry {
+	return &Registry{store: store, peppers: peppers, ring: ring, cache: cache, now: now}
+}
+
+// Create makes a key pair and stores what may be stored of it.
+func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry) (Issued, error) {
+	if o.Tier == "" {
+		o.Tier = Standard
+	}
+	if err := o.check(r.now()); err != nil {
+		return Issued{}, err
+	}
+	secret, public := Generate(Secret, o.Mode), Generate(Public, o.Mode)
+	kept := Secrets{
+		PublicKey:  public,
+		Digest:     r.peppers.Digest(secret),
+		PepperID:   r.peppers.ID(),
+		SigningKey: r.ring.Seal(SigningKey(secret), SigningPlace(public)),
+	}
+	by.Act = audit.KeyCreated
+	by.Detail = map[string]string{
+		"merchantId": o.MerchantID, "name": o.Name, "mode": string(o.Mode),
+		"permissions": strings.Join(o.Permissions, " "), "tier": string(o.Tier), "publicKey": public,
+	}
+	key, err := r.store.Insert(ctx, Key{
+		PublicKey: public, MerchantID: o.MerchantID, Name: o.Name, Mode: o.Mode, Permissions: o.Permissions,
+		Tier: o.Tier, AllowedCIDRs: o.AllowedCIDRs, ExpiresAt: o.ExpiresAt,
+	}, kept, by)
+	if err != nil {
+		return Issued{}, fmt.Errorf("create API key: %w", err)
+	}
+	return Issued{Key: key, Secret: secret}, nil
+}
+
+// Revoke ends a key for good. Revoking it again changes nothing and answers the same.
+func (r *Registry) Revoke(ctx context.Context, id int64, by audit.Entry) (Key, error) {
+	by.Act, by.Object = audit.KeyRevoked, "key:"+strconv.FormatInt(id, 10)
+	key, err := r.store.Revoke(ctx, id, by)
+	if err != nil {
+		return Key{}, fmt.Errorf("revoke API key %d: %w", id, err)
+	}
+	if r.cache != nil {
+		r.cache.Drop(id)
+	}
+	return key, nil
+}
+
+// Get returns a key by its id.
+func (r *Registry) Get(ctx context.Context, id int64) (Key, error) {
+	key, err := r.store.Get(ctx, id)
+	if err != nil {
+		return Key{}, fmt.Errorf("get API key %d: %w", id, err)
+	}
+	return key, nil
+}
+
+// List returns keys, newest first, and whether there are more.
+func (r *Registry) List(ctx context.Context, f Filter) (keys []Key, more bool, err error) {
+	limit := f.Limit
+	f.Limit++
+	if keys, err = r.store.List(ctx, f); err != nil {
+		return nil, false, fmt.Errorf("list API keys: %w", err)
+	}
+	if len(keys) > limit {
+		return keys[:limit], true, nil
+	}
+	return keys, false, nil
+}
+
+// Limits of an order.
+const (
+	merchantMax    = 50
+	nameMax        = 100
+	permissionsMax = 32
+	cidrsMax       = 64
+)
+
+func (o *Order) check(now time.Time) error {
+	var p fault.Problems
+	switch {
+	case o.MerchantID == "":
+		p.Add("merchantId", "is required")
+	case len([]rune(o.MerchantID)) > merchantMax:
+		p.Add("merchantId", "must have at most %d characters", merchantMax)
+	case !plain(o.MerchantID):
+		p.Add("merchantId", "must not contain control characters or spaces at its ends")
+	}
+	switch {
+	case o.Name == "":
+		p.Add("name", "is required")
+	case len([]rune(o.Name)) > nameMax || !plain(o.Name):
+		p.Add("name", "must have 1 to %d characters without control characters", nameMax)
+	}
+	if o.Mode != wire.Live && o.Mode != wire.Test {
+		p.Add("mode", "must be one of live, test")
+	}
+	checkPermissions(&p, o.Permissions)
+	switch o.Tier {
+	case Standard, Premium, Unlimited:
+	default:
+		p.Add("tier", "must be one of %s", strings.Join(Tiers(), ", "))
+	}
+	if len(o.AllowedCIDRs) > cidrsMax {
+		p.Add("allowedCidrs", "must have at most %d items", cidrsMax)
+	}
+	if !o.ExpiresAt.IsZero() && !o.ExpiresAt.After(now) {
+		p.Add("expiresAt", "must be in the future")
+	}
+	return p.Err()
+}
+
+func checkPermissions(p *fault.Problems, grants []string) {
+	if len(grants) == 0 || len(grants) > permissionsMax {
+		p.Add("permissions", "must have 1 to %d items", permissionsMax)
+	}
+	known := map[string]bool{}
+	for _, g := range Grantable() {
+		known[g] = true
+	}
+	for i, g := range grants {
+		if !known[g] {
+			p.Add(fmt.Sprintf("permissions[%d]", i), "must be one of %s", strings.Join(Grantable(), ", "))
+		}
+	}
+}
+
+func plain(s string) bool {
+	return strings.TrimSpace(s) == s && strings.IndexFunc(s, func(c rune) bool { return c < 0x20 || c == 0x7f }) < 0
+}

@@ -1,0 +1,132 @@
+package route_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/route"
+)
+
+func router(t *testing.T, table []route.Route) *route.Router {
+	t.Helper()
+	r, err := route.NewRouter(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// whole holds the shapes of every route that contract.md §9 will add, so that the router is known to take them.
+func whole() []route.Route {
+	line := func(method, pattern string) route.Route {
+		return route.Route{Method: method, Pattern: pattern, Upstream: route.Payments, Access: route.Open}
+	}
+	return append(route.Table(),
+		line("GET", "/v1/payments"), line("POST", "/v1/payments/requests/{reference}/fulfill"),
+		line("POST", "/v1/payments/gifts/{reference}/claim/confirm"), line("POST", "/v1/payments/{reference}/cancel"),
+		line("POST", "/v1/payments/verify-receiver"), line("POST", "/v1/payments/{reference}/settlement-token"),
+		line("GET", "/v1/reports/lookup"), line("GET", "/v1/reports/{reportId}"), line("PATCH", "/v1/reports/{reportId}"),
+		line("POST", "/v1/reports"), line("POST", "/v1/rails/{name}/webhook"), line("GET", "/pay/{reference}"),
+		line("GET", "/v1/webhooks/endpoints/{id}/secret"), line("POST", "/v1/webhooks/deliveries/{id}/retry"))
+}
+
+func TestRouter_finds(t *testing.T) {
+	r := router(t, whole())
+	for target, want := range map[string]string{
+		"POST /v1/payments":                                  "POST /v1/payments",
+		"GET /v1/payments/CW-ABCDEFGHJKMN":                   "GET /v1/payments/{reference}",
+		"HEAD /v1/payments/CW-ABCDEFGHJKMN":                  "GET /v1/payments/{reference}",
+		"POST /v1/payments/verify-receiver":                  "POST /v1/payments/verify-receiver",
+		"GET /v1/reports/lookup":                             "GET /v1/reports/lookup",
+		"GET /v1/reports/RPT-000000":                         "GET /v1/reports/{reportId}",
+		"GET /v1/reports/a%2Fb":                              "GET /v1/reports/{reportId}",
+		"POST /v1/payments/requests/CW-X/fulfill":            "POST /v1/payments/requests/{reference}/fulfill",
+		"POST /v1/payments/requests/cancel":                  "POST /v1/payments/{reference}/cancel",
+		"POST /v1/payments/gifts/CW-X/claim/confirm":         "POST /v1/payments/gifts/{reference}/claim/confirm",
+		"POST /v1/sandbox/payments/CW-ABCDEFGHJKMN/deposits": "POST /v1/sandbox/payments/{reference}/deposits",
+		"DELETE /v1/admin/keys/7":                            "DELETE /v1/admin/keys/{id}",
+		"GET /openapi.yaml":                                  "GET /openapi.yaml",
+		"POST /v1/webhooks/deliveries/dlv_1/retry":           "POST /v1/webhooks/deliveries/{id}/retry",
+		"GET /v1/webhooks/endpoints/..whe/secret":            "GET /v1/webhooks/endpoints/{id}/secret",
+		"GET /":                                 "",
+		"GET ":                                  "",
+		"GET *":                                 "",
+		"GET /v1":                               "",
+		"GET /v1/":                              "",
+		"GET /v1/payments/":                     "",
+		"POST /v1//payments":                    "",
+		"POST //v1/payments":                    "",
+		"GET /v1/payments/..":                   "",
+		"GET /v1/payments/%2e%2E":               "",
+		"GET /v1/payments/.":                    "",
+		"POST /v1/sandbox/payments/../deposits": "",
+		"POST /V1/payments":                     "",
+		"GET /v1/payments/" + strings.Repeat("x", 513):         "",
+		"GET /v1/payments/CW-ABCDEFGHJKMN/extra":               "",
+		"POST /v1/payments/requests/CW-X/fulfill/../../cancel": "",
+	} {
+		method, path, _ := strings.Cut(target, " ")
+		got := ""
+		if p := r.Match(path); p != nil {
+			if rt := p.Route(method); rt != nil {
+				got = rt.Name()
+			}
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", target, got, want)
+		}
+	}
+}
+
+func TestPlace_allow(t *testing.T) {
+	p := router(t, route.Table()).Match("/v1/admin/keys/1")
+	if p.Route(http.MethodPut) != nil || p.Allow != "DELETE, GET, HEAD, OPTIONS" {
+		t.Errorf("allow %q", p.Allow)
+	}
+}
+
+func TestNewRouter_refuses(t *testing.T) {
+	good := route.Route{Method: "GET", Pattern: "/a/{x}", Upstream: route.Self, Access: route.Open}
+	for name, table := range map[string][]route.Route{
+		"twice":                   {good, {Method: "GET", Pattern: "/a/{y}", Upstream: route.Self, Access: route.Open}},
+		"no access":               {{Method: "GET", Pattern: "/a", Upstream: route.Self}},
+		"no upstream":             {{Method: "GET", Pattern: "/a", Access: route.Open}},
+		"empty segment":           {{Method: "GET", Pattern: "/a//b", Upstream: route.Self, Access: route.Open}},
+		"relative":                {{Method: "GET", Pattern: "a", Upstream: route.Self, Access: route.Open}},
+		"public with permission":  {{Method: "GET", Pattern: "/a", Upstream: route.Self, Access: route.Open, Permission: apikey.PaymentRead}},
+		"operator route for test": {{Method: "GET", Pattern: "/a", Upstream: route.Self, Access: route.Operated, TestOnly: true}},
+	} {
+		if _, err := route.NewRouter(table); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// Every keyed route but those of contract.md §9 "any key" names a permission, and every sandbox route is for test keys.
+func TestTable_rules(t *testing.T) {
+	router(t, route.Table())
+	for _, r := range route.Table() {
+		if r.Access == route.Keyed && r.Permission == "" && r.Pattern != "/v1/me" {
+			t.Errorf("%s takes any key", r.Name())
+		}
+		if strings.HasPrefix(r.Pattern, "/v1/sandbox/") != r.TestOnly {
+			t.Errorf("%s: sandbox and TestOnly differ", r.Name())
+		}
+		if strings.HasPrefix(r.Pattern, "/v1/admin/") != (r.Access == route.Operated) {
+			t.Errorf("%s: admin and operator differ", r.Name())
+		}
+	}
+}
+
+func BenchmarkRouter(b *testing.B) {
+	r, err := route.NewRouter(whole())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Match("/v1/payments/CW-ABCDEFGHJKMN").Route("GET")
+	}
+}

@@ -1,0 +1,85 @@
+// Package route is the one table of what the gateway serves: method, pattern, the service behind it and who may call
+// it. It matches paths to routes and does nothing else: no I/O, no HTTP answers.
+package route
+
+import (
+	"net/http"
+
+	"causeway.internal/gateway/internal/apikey"
+)
+
+// Upstream names who answers a route; it is also the audience of the identity that is sent there.
+type Upstream string
+
+// The upstreams.
+const (
+	Payments   Upstream = "payments"
+	Wallets    Upstream = "wallets"
+	Reports    Upstream = "reports"
+	Dispatcher Upstream = "callback-dispatcher"
+	Self       Upstream = "gateway"
+)
+
+// Access says who may call a route.
+type Access int
+
+// The kinds of access. The zero value is none of them, so that a forgotten one is found at start.
+const (
+	_        Access = iota
+	Open            // anybody; a key that is sent along is not looked at
+	Keyed           // a key with the route's permission, or any key when it names none
+	Operated        // an operator's token
+)
+
+// Route is one line of the table.
+type Route struct {
+	Method     string
+	Pattern    string // /v1/payments/{reference}; {name} takes one whole segment
+	Upstream   Upstream
+	Access     Access
+	Permission apikey.Permission // with Keyed; "" is any key
+	TestOnly   bool              // sandbox: live keys get 404
+	AnyHeaders bool              // headers pass to the service, for signatures that only it understands
+}
+
+// Name is how logs, spans and metrics call a route; never a path, which may hold a reference.
+func (r *Route) Name() string { return r.Method + " " + r.Pattern }
+
+func open(method, pattern string, to Upstream) Route {
+	return Route{Method: method, Pattern: pattern, Upstream: to, Access: Open}
+}
+
+func keyed(method, pattern string, to Upstream, p apikey.Permission) Route {
+	return Route{Method: method, Pattern: pattern, Upstream: to, Access: Keyed, Permission: p}
+}
+
+func sandbox(method, pattern string, to Upstream, p apikey.Permission) Route {
+	r := keyed(method, pattern, to, p)
+	r.TestOnly = true
+	return r
+}
+
+func operated(method, pattern string) Route {
+	return Route{Method: method, Pattern: pattern, Upstream: Self, Access: Operated}
+}
+
+// Table is everything that is served, in the order of interface.md §4 and contract.md §8 and §9.
+func Table() []Route {
+	return []Route{
+		keyed(http.MethodPost, "/v1/payments", Payments, apikey.PaymentCreate),
+		keyed(http.MethodGet, "/v1/payments/{reference}", Payments, apikey.PaymentRead),
+
+		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/deposits", Payments, apikey.PaymentCreate),
+		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/expire", Payments, apikey.PaymentCreate),
+
+		keyed(http.MethodGet, "/v1/webhooks/secret", Dispatcher, apikey.WebhookManage),
+		keyed(http.MethodPost, "/v1/webhooks/secret/rotate", Dispatcher, apikey.WebhookManage),
+
+		operated(http.MethodPost, "/v1/admin/keys"),
+		operated(http.MethodGet, "/v1/admin/keys"),
+		operated(http.MethodGet, "/v1/admin/keys/{id}"),
+		operated(http.MethodDelete, "/v1/admin/keys/{id}"),
+
+		open(http.MethodGet, "/openapi.yaml", Self),
+	}
+}
