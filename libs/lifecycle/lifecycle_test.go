@@ -1,0 +1,218 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/goleak"
+
+	"causeway.internal/libs/lifecycle"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func group(drain time.Duration) *lifecycle.Group {
+	return lifecycle.New(slog.New(slog.DiscardHandler), drain)
+}
+
+// journal notes what happened, in order.
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (j *journal) note(line string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, line)
+}
+
+func TestRun_stopsLoopsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var j journal
+		g := group(time.Minute)
+		for _, name := range []string{"consumers", "timers", "relay"} {
+			g.Go(name, func(ctx context.Context) error {
+				<-ctx.Done()
+				if g.Ready() == nil {
+					t.Error("still ready while stopping")
+				}
+				time.Sleep(time.Second) // synthetic: the work that drains
+				j.note(name)
+				return ctx.Err()
+			})
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- g.Run(ctx) }()
+		synctest.Wait()
+		if err := g.Ready(); err != nil {
+			t.Errorf("not ready while running: %v", err)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("an asked-for stop returned %v", err)
+		}
+		if want := []string{"consumers", "timers", "relay"}; !slices.Equal(j.lines, want) {
+			t.Errorf("stopped in order %v, want %v", j.lines, want)
+		}
+	})
+}
+
+func TestRun_anEndedLoopStopsTheGroup(t *testing.T) {
+	for name, f := range map[string]func(context.Context) error{
+		"error": func(context.Context) error { return errors.New("no more") },
+		"nil":   func(context.Context) error { return nil },
+		"panic": func(context.Context) error { panic("no more") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := group(time.Minute)
+				g.Go("steady", func(ctx context.Context) error { <-ctx.Done(); return nil })
+				g.Go("relay", f)
+				if err := g.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "relay: ") {
+					t.Errorf("run returned %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestRun_abandonsWhatDoesNotEndInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := group(5 * time.Second)
+		release := make(chan struct{})
+		g.Go("stuck", func(context.Context) error { <-release; return nil })
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		began := time.Now()
+		err := g.Run(ctx)
+		if err == nil || !strings.Contains(err.Error(), "stuck did not stop within 5s") || time.Since(began) != 5*time.Second {
+			t.Errorf("run returned %v after %s", err, time.Since(began))
+		}
+		close(release)
+	})
+}
+
+func TestEvery_survivesErrorsAndPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := group(time.Minute)
+		runs := 0
+		g.Every("expire", time.Second, func(context.Context) error {
+			runs++
+			switch runs {
+			case 1:
+				return errors.New("database is away")
+			case 2:
+				panic("bad row")
+			default:
+				return nil
+			}
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- g.Run(ctx) }()
+		time.Sleep(3500 * time.Millisecond) // synthetic
+		cancel()
+		if err := <-done; err != nil || runs != 4 {
+			t.Errorf("run returned %v after %d runs", err, runs)
+		}
+		want := "# HELP lifecycle_failures_total Runs of periodic work that ended in an error.\n" +
+			"# TYPE lifecycle_failures_total counter\nlifecycle_failures_total{work=\"expire\"} 2\n"
+		if err := testutil.CollectAndCompare(g, strings.NewReader(want), "lifecycle_failures_total"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestHTTP_finishesRequestsAndKeepsOpsUpToTheEnd(t *testing.T) {
+	g := group(10 * time.Second)
+	entered, release := make(chan struct{}), make(chan struct{})
+	api := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(entered)
+		<-release
+		_, _ = io.WriteString(w, "done")
+	})
+	ops := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if g.Ready() != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	for name, h := range map[string]http.Handler{"api": api, lifecycle.Ops: ops} {
+		if err := g.HTTP(name, "127.0.0.1:0", h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	ctx, cancel := context.WithCancel(t.Context())
+	opsDuringDrain := make(chan int, 1)
+	g.Go("drain", func(ctx context.Context) error {
+		<-ctx.Done()
+		code, _ := fetch(t, client, "http://"+g.Addr(lifecycle.Ops))
+		opsDuringDrain <- code
+		return nil
+	})
+	done := make(chan error, 1)
+	go func() { done <- g.Run(ctx) }()
+	answer := make(chan string, 1)
+	go func() {
+		_, body := fetch(t, client, "http://"+g.Addr("api"))
+		answer <- body
+	}()
+	<-entered
+	cancel()
+	close(release)
+	if err := <-done; err != nil {
+		t.Errorf("run returned %v", err)
+	}
+	if body := <-answer; body != "done" {
+		t.Errorf("the request in flight got %q", body)
+	}
+	if code := <-opsDuringDrain; code != http.StatusServiceUnavailable {
+		t.Errorf("ops answered %d during the drain", code)
+	}
+}
+
+func TestHTTP_takenPortIsAnErrorAtOnce(t *testing.T) {
+	g := group(time.Second)
+	if err := g.HTTP("api", "127.0.0.1:0", http.NotFoundHandler()); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.HTTP("ops", g.Addr("api"), http.NotFoundHandler()); err == nil || !strings.Contains(err.Error(), "listening for ops") {
+		t.Errorf("taken port: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := g.Run(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func fetch(t *testing.T, client *http.Client, url string) (int, string) {
+	request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, url, nil)
+	if err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return response.StatusCode, string(body)
+}

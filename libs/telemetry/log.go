@@ -1,0 +1,45 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+func newLogger(w io.Writer, service, level string) (*slog.Logger, error) {
+	var least slog.Level
+	if level != "" {
+		if err := least.UnmarshalText([]byte(level)); err != nil {
+			return nil, fmt.Errorf("LOG_LEVEL: %w", err)
+		}
+	}
+	handler := slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least, ReplaceAttr: utcTime})
+	return slog.New(withTrace{handler}).With("service", service), nil
+}
+
+// utcTime writes times as the API writes them, UTC with milliseconds.
+func utcTime(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) == 0 && a.Key == slog.TimeKey {
+		return slog.String(slog.TimeKey, a.Value.Time().UTC().Format("2006-01-02T15:04:05.000Z"))
+	}
+	return a
+}
+
+// withTrace adds the ids of the span in the context to every record.
+type withTrace struct{ slog.Handler }
+
+func (h withTrace) Handle(ctx context.Context, record slog.Record) error {
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		record.AddAttrs(slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
+	}
+	return h.Handler.Handle(ctx, record)
+}
+
+func (h withTrace) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return withTrace{h.Handler.WithAttrs(attrs)}
+}
+
+func (h withTrace) WithGroup(name string) slog.Handler { return withTrace{h.Handler.WithGroup(name)} }

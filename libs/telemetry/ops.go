@@ -1,0 +1,85 @@
+package telemetry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Check is one condition of readiness.
+type Check struct {
+	Name  string
+	Ready func(context.Context) error
+}
+
+// readyBound is how long all checks together may take; probes commonly give up after a few seconds.
+const readyBound = 2 * time.Second
+
+// Ops serves GET /healthz, which answers while the process runs, GET /readyz, which answers 200 only while every check
+// passes and otherwise names those that fail, and GET /metrics. It belongs on a port that the public cannot reach.
+func (t *Telemetry) Ops(checks ...Check) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusOK, map[string]any{"status": "ok", "service": t.Service, "version": Version()})
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		results, ready := examine(r.Context(), checks)
+		status, word := http.StatusOK, "ready"
+		if !ready {
+			status, word = http.StatusServiceUnavailable, "not ready"
+		}
+		writeJSON(w, status, map[string]any{"status": word, "checks": results})
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(t.Registry, promhttp.HandlerOpts{Registry: t.Registry}))
+	return mux
+}
+
+// examine runs all checks at once and gives each result as "ok" or the error's text.
+func examine(ctx context.Context, checks []Check) (results map[string]string, ready bool) {
+	ctx, cancel := context.WithTimeout(ctx, readyBound)
+	defer cancel()
+	var (
+		mu sync.Mutex
+		wg sync.WaitGroup
+	)
+	results, ready = make(map[string]string, len(checks)), true
+	for _, check := range checks {
+		wg.Go(func() {
+			err := bounded(ctx, check.Ready)
+			mu.Lock()
+			defer mu.Unlock()
+			results[check.Name] = "ok"
+			if err != nil {
+				results[check.Name], ready = err.Error(), false
+			}
+		})
+	}
+	wg.Wait()
+	return results, ready
+}
+
+var errSlow = errors.New("no answer in time")
+
+// bounded gives up on a check that ignores its context, so that a probe always gets its answer.
+func bounded(ctx context.Context, ready func(context.Context) error) error {
+	answer := make(chan error, 1)
+	go func() { answer <- ready(ctx) }()
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return errSlow
+	}
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the prober has gone away; there is nobody left to tell
+}

@@ -1,0 +1,152 @@
+// Package telemetry gives a process its logger, its metrics registry and its tracer, and the handler of the operations
+// port. Everything is handed on as a value: nothing here registers with Prometheus' default registry. The two globals
+// that OpenTelemetry's libraries read, the provider and the propagator, are set by Start alone.
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Config is what an operator may set.
+type Config struct {
+	LogLevel     string  `env:"LOG_LEVEL" envDefault:"info" doc:"least level that is logged: debug, info, warn or error"`
+	OTLPEndpoint string  `env:"OTEL_EXPORTER_OTLP_ENDPOINT" doc:"base URL of an OTLP/HTTP collector for traces; empty means traces are not exported"`
+	TraceRatio   float64 `env:"OTEL_TRACES_SAMPLER_ARG" envDefault:"1" doc:"share of traces that are exported, 0 to 1; a caller's decision is followed"`
+}
+
+// Telemetry is what a process needs to be observed.
+type Telemetry struct {
+	Service  string
+	Log      *slog.Logger
+	Registry *prometheus.Registry
+	Tracer   trace.Tracer
+
+	provider *sdktrace.TracerProvider
+}
+
+// Start builds the telemetry of a service and installs the global tracer provider and propagator. Logs go to standard
+// error as JSON. Without an endpoint trace ids exist, for the logs, and nothing is recorded or exported.
+func Start(ctx context.Context, service string, cfg Config) (*Telemetry, error) {
+	log, err := newLogger(os.Stderr, service, cfg.LogLevel)
+	if err != nil {
+		return nil, err
+	}
+	provider, err := newProvider(ctx, service, cfg)
+	if err != nil {
+		return nil, err
+	}
+	otel.SetTracerProvider(provider)
+	otel.SetTextMapPropagator(Propagator())
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("exporting traces", "err", err) }))
+	return assemble(service, log, provider), nil
+}
+
+// Discard is telemetry without an audience, for commands that run for a moment and for benchmarks. It touches no global.
+func Discard(service string) *Telemetry {
+	return To(io.Discard, service)
+}
+
+// To is telemetry that logs to w and exports nothing. It sets the global propagator, because trace context crosses the
+// broker in tests too, and no other global.
+func To(w io.Writer, service string) *Telemetry {
+	log, err := newLogger(w, service, "debug")
+	if err != nil {
+		panic(err) // "debug" is a level
+	}
+	otel.SetTextMapPropagator(Propagator())
+	return assemble(service, log, sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())))
+}
+
+// Propagator carries W3C trace context and baggage. Package otel's default carries nothing.
+func Propagator() propagation.TextMapPropagator {
+	return propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
+}
+
+func assemble(service string, log *slog.Logger, provider *sdktrace.TracerProvider) *Telemetry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		buildInfo(service),
+	)
+	return &Telemetry{
+		Service: service, Log: log, Registry: registry,
+		Tracer: provider.Tracer("causeway.internal/" + service), provider: provider,
+	}
+}
+
+func newProvider(ctx context.Context, service string, cfg Config) (*sdktrace.TracerProvider, error) {
+	if cfg.OTLPEndpoint == "" {
+		return sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())), nil
+	}
+	// The endpoint is a base URL, as the OpenTelemetry specification has it; the exporter takes the full path.
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(strings.TrimRight(cfg.OTLPEndpoint, "/")+"/v1/traces"))
+	if err != nil {
+		return nil, fmt.Errorf("opening the trace exporter: %w", err)
+	}
+	attributes := resource.NewSchemaless(
+		attribute.String("service.namespace", "causeway"),
+		attribute.String("service.name", service),
+		attribute.String("service.version", Version()),
+	)
+	return sdktrace.NewTracerProvider(
+		sdktrace.WithBatcher(exporter),
+		sdktrace.WithResource(attributes),
+		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.TraceRatio))),
+	), nil
+}
+
+// Flush sends what is buffered and stops the tracer. Give it a context that outlives the process's own.
+func (t *Telemetry) Flush(ctx context.Context) {
+	if err := t.provider.Shutdown(ctx); err != nil {
+		t.Log.Warn("flushing traces", "err", err)
+	}
+}
+
+// Version names the build: the module version or the commit it was built from.
+func Version() string {
+	version, _ := build()
+	return version
+}
+
+func build() (version, goVersion string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown", "unknown"
+	}
+	version = info.Main.Version
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" && (version == "" || version == "(devel)") {
+			version = setting.Value
+		}
+	}
+	if version == "" {
+		version = "(devel)"
+	}
+	return version, info.GoVersion
+}
+
+func buildInfo(service string) prometheus.Collector {
+	version, goVersion := build()
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name:        "build_info",
+		Help:        "Always 1; the labels say what runs.",
+		ConstLabels: prometheus.Labels{"service": service, "version": version, "goversion": goVersion},
+	}, func() float64 { return 1 })
+}
