@@ -1,0 +1,177 @@
+// Package outbound is the HTTP client that calls merchants' endpoints: one POST, bounded in time and memory, never
+// redirected, never through a proxy, and never to an address that its guard refuses on the socket. It reports what
+// happened as a typed result. It does not retry, sign, log or store; callers do.
+package outbound
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"causeway.internal/libs/outbound/guard"
+)
+
+// The limits of contract.md §7 and their parts by phase.
+const (
+	Total       = 15 * time.Second // the whole attempt, name look-up and response body included
+	connect     = 3 * time.Second  // name look-up and TCP
+	handshake   = 5 * time.Second
+	headers     = 12 * time.Second // after the request is written
+	idle        = 60 * time.Second
+	headerBytes = 32 << 10
+	bodyBytes   = 64 << 10 // read before the connection is given up instead of kept
+	excerptOK   = 512
+	excerptFail = 4 << 10
+)
+
+// Config says where a client may connect. The zero Config is the strict client for public addresses.
+type Config struct {
+	Policy guard.Policy
+	// PerHost is how many idle connections to one host are kept for reuse; 0 means 32.
+	PerHost int
+	// Total shortens the whole attempt and its phases, for tests; 0 means the contract's 15 s.
+	Total time.Duration
+	// RootCAs and Resolver replace the system's, for tests.
+	RootCAs  *x509.CertPool
+	Resolver *net.Resolver
+}
+
+// Client posts to endpoints. It is safe for concurrent use; one client serves one mode, since the policy is the mode's.
+type Client struct {
+	transport *http.Transport
+	total     time.Duration
+}
+
+// New makes a client.
+func New(cfg Config) *Client {
+	if cfg.Total <= 0 || cfg.Total > Total {
+		cfg.Total = Total
+	}
+	if cfg.PerHost <= 0 {
+		cfg.PerHost = 32
+	}
+	if cfg.Resolver == nil {
+		cfg.Resolver = &net.Resolver{PreferGo: true} // libc resolvers read 0x7f.1 and bare decimals as addresses
+	}
+	dialer := &net.Dialer{
+		Timeout:        min(connect, cfg.Total),
+		KeepAlive:      30 * time.Second,
+		Resolver:       cfg.Resolver,
+		ControlContext: guard.Control(cfg.Policy),
+	}
+	return &Client{total: cfg.Total, transport: &http.Transport{
+		Proxy:                  nil, // a proxy from the environment would move the guard to the wrong hop
+		DialContext:            dialer.DialContext,
+		TLSHandshakeTimeout:    min(handshake, cfg.Total),
+		ResponseHeaderTimeout:  min(headers, cfg.Total),
+		IdleConnTimeout:        idle,
+		MaxIdleConns:           4096,
+		MaxIdleConnsPerHost:    cfg.PerHost,
+		MaxResponseHeaderBytes: headerBytes,
+		DisableCompression:     true, // what is not asked for need not be inflated: no zip bombs
+		ForceAttemptHTTP2:      true,
+		TLSClientConfig: &tls.Config{
+			MinVersion:         tls.VersionTLS12,
+			RootCAs:            cfg.RootCAs,
+			ClientSessionCache: tls.NewLRUClientSessionCache(1024),
+		},
+	}}
+}
+
+// Close drops idle connections.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// Timing splits the latency of one attempt. Phases that a reused connection skips are zero. Wait runs from the written
+// request to the first byte of the response.
+type Timing struct {
+	DNS, Connect, TLS, Wait, Total time.Duration
+}
+
+// Result is what one attempt came to. Err is nil exactly when Class is OK; it may name addresses and is for operators.
+type Result struct {
+	Class   Class
+	Status  int         // 0 when no response head arrived
+	Header  http.Header // content-type, retry-after, date, server and location only
+	Excerpt []byte      // the first 4 KiB of the body, 512 bytes of a 2xx; any bytes
+	Remote  netip.AddrPort
+	Timing  Timing
+	Err     error
+}
+
+var keptHeaders = []string{"Content-Type", "Retry-After", "Date", "Server", "Location"}
+
+// Post sends body to url with the given headers, once. Success is a 2xx answer whose body ends, or fills the 64 KiB
+// that are read of it, inside the total time. When ctx ends first, the class is Canceled and nothing is known.
+func (c *Client) Post(ctx context.Context, url string, header http.Header, body []byte) Result {
+	began := time.Now()
+	inner, cancel := context.WithTimeout(ctx, c.total)
+	defer cancel()
+	watch := &stopwatch{began: began}
+	res := c.post(watch.attach(inner), url, header, body)
+	res.Timing, res.Remote = watch.read(time.Since(began))
+	if res.Err != nil {
+		res.Class = classify(res.Err, watch)
+		if ctx.Err() != nil {
+			res.Class = Canceled
+		}
+		return res
+	}
+	res.Class, res.Err = classOf(res.Status)
+	return res
+}
+
+func (c *Client) post(ctx context.Context, url string, header http.Header, body []byte) Result {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return Result{Err: &unusable{err}}
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	if u := req.URL.User; u != nil && req.Header.Get("Authorization") == "" {
+		password, _ := u.Password()
+		req.SetBasicAuth(u.Username(), password)
+	}
+	resp, err := c.transport.RoundTrip(req) // below http.Client, so nothing can follow a redirect
+	if err != nil {
+		return Result{Err: err}
+	}
+	defer resp.Body.Close()
+	res := Result{Status: resp.StatusCode, Header: http.Header{}}
+	for _, name := range keptHeaders {
+		if v := resp.Header.Get(name); v != "" {
+			res.Header.Set(name, v[:min(len(v), 1024)])
+		}
+	}
+	size := excerptFail
+	if resp.StatusCode/100 == 2 {
+		size = excerptOK
+	}
+	excerpt := make([]byte, size)
+	n, err := fill(resp.Body, excerpt)
+	res.Excerpt = excerpt[:n:n]
+	if err == nil {
+		_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, int64(bodyBytes-size)))
+	}
+	if err != nil && err != io.EOF {
+		res.Err = &truncated{err}
+	}
+	return res
+}
+
+// fill reads until buf is full or the body ends. Unlike io.ReadFull it keeps a body that ended (io.EOF) apart from one
+// that broke off (io.ErrUnexpectedEOF).
+func fill(r io.Reader, buf []byte) (n int, err error) {
+	for n < len(buf) && err == nil {
+		var m int
+		m, err = r.Read(buf[n:])
+		n += m
+	}
+	return n, err
+}
