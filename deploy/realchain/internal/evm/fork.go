@@ -190,19 +190,19 @@ func (c *chain) find(ctx context.Context, hash string) (*types.Transaction, erro
 // reorg abandons depth blocks and mines a branch of blocks in their place. Clients of the front door wait meanwhile, so
 // they see one chain and then the other, never a shrunken head.
 func (c *chain) reorg(ctx context.Context, r reorgRequest) (forkResult, error) {
+	if r.Blocks < 1 || r.Blocks > maxBlocks || r.IncludeAfter < 0 || r.IncludeAfter >= r.Blocks {
+		return forkResult{}, refusal("blocks must be 1..%d and includeAfter 0..blocks-1", maxBlocks)
+	}
 	result, err := c.fork(ctx, r.Depth, r.Keep)
 	if err != nil {
 		return forkResult{}, err
 	}
-	if r.IncludeAfter < 0 || (r.Include != "" && r.IncludeAfter >= r.Blocks) {
-		return forkResult{}, refusal("includeAfter must be 0..blocks-1")
+	if r.IncludeAfter > 0 {
+		if _, err := c.mine(ctx, r.IncludeAfter); err != nil {
+			return forkResult{}, err
+		}
 	}
 	if r.Include != "" {
-		if r.IncludeAfter > 0 {
-			if _, err := c.mine(ctx, r.IncludeAfter); err != nil {
-				return forkResult{}, err
-			}
-		}
 		if err := c.include(ctx, r.Include, r.Ahead); err != nil {
 			return forkResult{}, err
 		}
