@@ -1,0 +1,194 @@
+// Package idempotency keeps the answers of requests that carried an Idempotency-Key, so that the same request again is
+// answered and not done again (contract.md §1, Idempotency). The row is written in the transaction of the business
+// write. The package knows one table; what is answered, and when, is the caller's.
+package idempotency
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/postgres"
+)
+
+// Schema is the table that every service with keyed requests creates in a migration, word for word. Answers are kept at
+// least 72 hours in a ring of daily partitions, of which the oldest is truncated as a whole before its day comes round
+// again (docs/decisions/0003). Uniqueness over all partitions: a caller looks in all of them first, and in the first ten
+// minutes of a day, longer than any request may last, it writes to the past day's partition as well, so that two callers
+// on the two sides of midnight still meet in one unique index.
+const Schema = `CREATE TABLE idempotency (
+    slot         smallint    NOT NULL,
+    id           bytea       NOT NULL,
+    hash         bytea       NOT NULL,
+    status       smallint    NOT NULL,
+    body         bytea       NOT NULL,
+    secret       bytea,
+    secret_until timestamptz,
+    PRIMARY KEY (id, slot)
+) PARTITION BY LIST (slot);
+CREATE TABLE idempotency_0 PARTITION OF idempotency FOR VALUES IN (0);
+CREATE TABLE idempotency_1 PARTITION OF idempotency FOR VALUES IN (1);
+CREATE TABLE idempotency_2 PARTITION OF idempotency FOR VALUES IN (2);
+CREATE TABLE idempotency_3 PARTITION OF idempotency FOR VALUES IN (3);
+CREATE TABLE idempotency_4 PARTITION OF idempotency FOR VALUES IN (4);
+CREATE INDEX idempotency_secret_until ON idempotency (secret_until) WHERE secret_until IS NOT NULL;
+-- +goose StatementBegin
+CREATE FUNCTION idempotency_slots() RETURNS SETOF smallint LANGUAGE sql STABLE AS $$
+    SELECT DISTINCT (floor(extract(epoch FROM t) / 86400)::bigint % 5)::smallint
+    FROM (VALUES (now()), (now() - interval '10 minutes')) AS v(t)
+$$;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE FUNCTION idempotency_rotate() RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    next  text := format('idempotency_%s', (floor(extract(epoch FROM now()) / 86400)::bigint + 1) % 5);
+    stale boolean;
+BEGIN
+    EXECUTE format('SELECT EXISTS (SELECT FROM %I)', next) INTO stale;
+    IF stale THEN
+        EXECUTE format('TRUNCATE %I', next);
+    END IF;
+END
+$$;
+-- +goose StatementEnd`
+
+// InsertSQL writes an answer; its arguments are those of Args.
+var InsertSQL = InsertAt(1)
+
+// InsertAt is InsertSQL with its arguments numbered from $n, to stand inside a larger statement.
+func InsertAt(n int) string {
+	return fmt.Sprintf(`INSERT INTO idempotency (slot, id, hash, status, body, secret, secret_until)
+SELECT slot, $%d::bytea, $%d::bytea, $%d::smallint, $%d::bytea, $%d::bytea, CASE WHEN $%d::bytea IS NOT NULL THEN now() + interval '15 minutes' END
+FROM idempotency_slots() AS slot`, n, n+1, n+2, n+3, n+4, n+4)
+}
+
+// The other statements of the package.
+const (
+	FindSQL   = `SELECT hash, status, body, CASE WHEN secret_until > now() THEN secret END FROM idempotency WHERE id = $1 LIMIT 1`
+	RotateSQL = `SELECT idempotency_rotate()`
+	EraseSQL  = `UPDATE idempotency SET secret = NULL, secret_until = NULL WHERE secret_until <= now()`
+)
+
+// ReplayedHeader marks an answer that was given before.
+const ReplayedHeader = "Idempotent-Replayed"
+
+// Key names one request of one caller. A zero Key.Key means that the caller sent none.
+type Key struct {
+	Scope string   // from Scope
+	Key   string   // the Idempotency-Key header
+	Hash  [32]byte // SHA-256 of the raw body
+}
+
+// Scope joins the parts that a key is unique within: merchant, mode and route, or route and reference.
+func Scope(parts ...string) string { return strings.Join(parts, "\x1f") }
+
+// Sent reports whether the caller sent a key at all.
+func (k Key) Sent() bool { return k.Key != "" }
+
+// id is what the row is found by: it has one length, and it hides what callers put into their keys.
+func (k Key) id() []byte {
+	h := sha256.New()
+	var n [8]byte
+	binary.BigEndian.PutUint64(n[:], uint64(len(k.Scope)))
+	h.Write(n[:])
+	h.Write([]byte(k.Scope))
+	h.Write([]byte(k.Key))
+	return h.Sum(nil)
+}
+
+// Answer is a stored reply. Secret, when there is one, is the sealed form of a body that holds a secret: it is erased
+// after 15 minutes, and from then on Body is the answer.
+type Answer struct {
+	Status int
+	Body   []byte
+	Secret []byte
+}
+
+// Args are the arguments of InsertSQL, in its order.
+func Args(k Key, a Answer) []any {
+	body := a.Body
+	if body == nil {
+		body = []byte{}
+	}
+	return []any{k.id(), k.Hash[:], a.Status, body, a.Secret}
+}
+
+var (
+	errReused     = fault.New(fault.KeyReused, "idempotency_key_reused", "This Idempotency-Key was used before with another body.")
+	errInProgress = fault.New(fault.Conflict, "idempotency_in_progress", "A request with this Idempotency-Key is still running.").After(time.Second)
+)
+
+// Find returns the stored answer of a key. The same key with another body is a 422 fault. Without a key it finds
+// nothing and asks nobody.
+func Find(ctx context.Context, q postgres.Querier, k Key) (a Answer, found bool, err error) {
+	if !k.Sent() {
+		return Answer{}, false, nil
+	}
+	var hash []byte
+	err = q.QueryRow(ctx, FindSQL, k.id()).Scan(&hash, &a.Status, &a.Body, &a.Secret)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Answer{}, false, nil
+	}
+	if err != nil {
+		return Answer{}, false, fmt.Errorf("look for an earlier answer: %w", err)
+	}
+	if [32]byte(hash) != k.Hash {
+		return Answer{}, false, errReused
+	}
+	return a, true, nil
+}
+
+// Put stores the answer in the caller's transaction, and does nothing without a key. When another request with the key
+// has won, IsTaken(err) is true; the caller rolls back and asks Replay.
+func Put(ctx context.Context, q postgres.Querier, k Key, a Answer) error {
+	if !k.Sent() {
+		return nil
+	}
+	if _, err := q.Exec(ctx, InsertSQL, Args(k, a)...); err != nil {
+		return fmt.Errorf("store the answer: %w", err)
+	}
+	return nil
+}
+
+// IsTaken reports whether a write failed because another request with the same key has finished first, or is still
+// running after the session's lock timeout of two seconds.
+func IsTaken(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return false
+	}
+	const lockNotAvailable = "55P03"
+	return pg.Code == lockNotAvailable || (postgres.IsUnique(err, "") && strings.HasPrefix(pg.TableName, "idempotency_"))
+}
+
+// Replay returns the answer of the request that won, after IsTaken; a 409 fault while that one is still running.
+func Replay(ctx context.Context, q postgres.Querier, k Key) (Answer, error) {
+	a, found, err := Find(ctx, q, k)
+	if err != nil {
+		return Answer{}, err
+	}
+	if !found {
+		return Answer{}, errInProgress
+	}
+	return a, nil
+}
+
+// Maintain erases secrets that are over their 15 minutes and empties the partition that tomorrow will use; call it
+// every minute. It gives up after the session's lock timeout rather than hold up requests.
+func Maintain(ctx context.Context, q postgres.Querier) error {
+	if _, err := q.Exec(ctx, EraseSQL); err != nil {
+		return fmt.Errorf("erase stored secrets: %w", err)
+	}
+	if _, err := q.Exec(ctx, RotateSQL); err != nil {
+		return fmt.Errorf("rotate stored answers: %w", err)
+	}
+	return nil
+}

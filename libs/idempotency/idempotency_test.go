@@ -1,0 +1,160 @@
+//go:build integration
+
+package idempotency_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/testkit/pg"
+)
+
+var migrations = fstest.MapFS{"00001_idempotency.sql": {Data: []byte("-- +goose Up\n" + idempotency.Schema)}}
+
+func key(name, body string) idempotency.Key {
+	return idempotency.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/things"), Key: name, Hash: sha256.Sum256([]byte(body))}
+}
+
+func TestStatementsPrepare(t *testing.T) {
+	t.Parallel()
+	pg.Prepare(t, pg.New(t, migrations), map[string]string{
+		"insert": idempotency.InsertSQL, "find": idempotency.FindSQL,
+		"rotate": idempotency.RotateSQL, "erase": idempotency.EraseSQL,
+	})
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations)
+	find := func(k idempotency.Key) (idempotency.Answer, bool, error) { return idempotency.Find(t.Context(), pool, k) }
+	if _, found, err := find(key("k", "body")); found || err != nil {
+		t.Fatalf("found %v, %v before anything was stored", found, err)
+	}
+	if err := idempotency.Put(t.Context(), pool, key("k", "body"), idempotency.Answer{Status: 201, Body: []byte("made")}); err != nil {
+		t.Fatal(err)
+	}
+	if a, found, err := find(key("k", "body")); err != nil || !found || a.Status != 201 || string(a.Body) != "made" {
+		t.Errorf("%d %q %v %v", a.Status, a.Body, found, err)
+	}
+	if _, _, err := find(key("k", "other")); !fault.Is(err, "idempotency_key_reused") {
+		t.Errorf("another body: %v", err)
+	}
+	elsewhere := key("k", "other")
+	elsewhere.Scope = idempotency.Scope("m2", "test", "POST /v1/things")
+	if _, found, err := find(elsewhere); found || err != nil {
+		t.Errorf("another merchant's key: found %v, %v", found, err)
+	}
+	if err := idempotency.Put(t.Context(), pool, key("", "body"), idempotency.Answer{}); err != nil {
+		t.Error(err)
+	}
+	if _, found, err := find(key("", "body")); found || err != nil {
+		t.Errorf("no key at all: found %v, %v", found, err)
+	}
+}
+
+// Sixteen callers with one key: one does the work, fifteen get its answer.
+func TestPut_oneWinner(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations)
+	var won atomic.Int32
+	answers := make(chan string, 16)
+	for i := range cap(answers) {
+		go func() {
+			k := key("k", "body")
+			err := postgres.Tx(t.Context(), pool, func(tx pgx.Tx) error {
+				return idempotency.Put(t.Context(), tx, k, idempotency.Answer{Status: 200, Body: fmt.Appendf(nil, "by %d", i)})
+			})
+			switch {
+			case err == nil:
+				won.Add(1)
+				answers <- fmt.Sprintf("by %d", i)
+			case idempotency.IsTaken(err):
+				a, err := idempotency.Replay(t.Context(), pool, k)
+				answers <- fmt.Sprint(string(a.Body), errors.Join(err))
+			default:
+				answers <- err.Error()
+			}
+		}()
+	}
+	seen := map[string]int{}
+	for range cap(answers) {
+		seen[<-answers]++
+	}
+	if won.Load() != 1 || len(seen) != 1 && len(seen) != 2 {
+		t.Fatalf("%d winners, answers %v", won.Load(), seen)
+	}
+	for answer := range seen {
+		if answer[:3] != "by " {
+			t.Errorf("answer %q", answer)
+		}
+	}
+}
+
+// While the first caller's transaction is open the second waits, at most the lock timeout, and is told so.
+func TestPut_firstStillRunning(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations)
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(t.Context())
+	k := key("k", "body")
+	if err := idempotency.Put(t.Context(), tx, k, idempotency.Answer{Status: 200}); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	err = idempotency.Put(t.Context(), pool, k, idempotency.Answer{Status: 200})
+	if !idempotency.IsTaken(err) {
+		t.Fatalf("second: %v", err)
+	}
+	if waited := time.Since(start); waited < time.Second || waited > 4*time.Second {
+		t.Errorf("waited %v, want about 2 s", waited)
+	}
+	if _, err := idempotency.Replay(t.Context(), pool, k); !fault.Is(err, "idempotency_in_progress") {
+		t.Errorf("replay while running: %v", err)
+	}
+}
+
+func TestMaintain(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations)
+	for slot := range 5 {
+		if _, err := pool.Exec(t.Context(), `INSERT INTO idempotency VALUES ($1, $2, '', 200, '', NULL, NULL)`, slot, []byte{byte(slot)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fresh, old := key("fresh", ""), key("old", "")
+	for _, k := range []idempotency.Key{fresh, old} {
+		if err := idempotency.Put(t.Context(), pool, k, idempotency.Answer{Status: 201, Body: []byte("public"), Secret: []byte("sealed")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sum := idempotency.Args(old, idempotency.Answer{})[0]
+	if _, err := pool.Exec(t.Context(), `UPDATE idempotency SET secret_until = now() - interval '1 second' WHERE id = $1`, sum); err != nil {
+		t.Fatal(err)
+	}
+	if err := idempotency.Maintain(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range map[*idempotency.Key]string{&fresh: "sealed", &old: ""} {
+		if a, found, err := idempotency.Find(t.Context(), pool, *k); err != nil || !found || string(a.Secret) != want || string(a.Body) != "public" {
+			t.Errorf("%s: %q %q %v %v", k.Key, a.Secret, a.Body, found, err)
+		}
+	}
+	var next, secrets int
+	err := pool.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE slot = (floor(extract(epoch FROM now()) / 86400)::bigint + 1) % 5), count(secret) FROM idempotency`).Scan(&next, &secrets)
+	if err != nil || next != 0 || secrets == 0 {
+		t.Errorf("%d rows in tomorrow's partition, %d secrets left, %v", next, secrets, err)
+	}
+}

@@ -1,0 +1,91 @@
+// Package outbox carries messages out of a business transaction: a row is written in the transaction, and one relay per
+// database publishes it and deletes it once the broker has confirmed (design.md §4, Outbox). A crash between the two
+// repeats a message and never loses one. The package knows PostgreSQL and a watermill publisher, no broker and no
+// payload.
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/propagation"
+
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/wire"
+)
+
+// Schema is the table that every service with an outbox creates in a migration, word for word; a test of the service
+// asserts it with testkit. The sequence must not be cached per session, because an object's messages leave in the
+// order of their ids, which its row lock serialises. Rows live for milliseconds, so the table is vacuumed by count.
+const Schema = `CREATE TABLE outbox (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name       text        NOT NULL,
+    message_id text        NOT NULL,
+    headers    text        NOT NULL,
+    body       bytea       NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now()
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000, autovacuum_vacuum_cost_delay = 0);`
+
+// InsertSQL writes one message; its four arguments are those of Message.Args. It may stand inside a larger statement.
+const InsertSQL = `INSERT INTO outbox (name, message_id, headers, body) VALUES ($1, $2, $3, $4)`
+
+// Message is one message on its way out. ID is the message's own id, which consumers deduplicate by.
+type Message struct {
+	Name    wire.Name
+	ID      string
+	Body    []byte
+	Headers map[string]string
+}
+
+// Encode makes a message of a wire payload and remembers the trace of ctx, so that the consumer's span joins the
+// request that wrote the row and not the relay that moved it.
+func Encode(ctx context.Context, name wire.Name, id string, payload any) (Message, error) {
+	body, err := json.Marshal(payload)
+	if err != nil {
+		return Message{}, fmt.Errorf("encode %s: %w", name, err)
+	}
+	carrier := propagation.MapCarrier{}
+	otel.GetTextMapPropagator().Inject(ctx, carrier)
+	return Message{Name: name, ID: id, Body: body, Headers: carrier}, nil
+}
+
+// Args are the arguments of InsertSQL, in its order.
+func (m Message) Args() []any { return []any{string(m.Name), m.ID, m.headers(), m.Body} }
+
+// headers are kept as the text of a JSON object: nothing in the database ever looks inside.
+func (m Message) headers() string {
+	if len(m.Headers) == 0 {
+		return "{}"
+	}
+	b, _ := json.Marshal(m.Headers) // a map of strings always encodes
+	return string(b)
+}
+
+// insertMany writes several messages in the order of the arrays.
+const insertMany = `INSERT INTO outbox (name, message_id, headers, body)
+SELECT n, i, h, b FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[]) WITH ORDINALITY AS m(n, i, h, b, o) ORDER BY o`
+
+// Insert writes the messages in their order, in the caller's transaction and in one round trip.
+func Insert(ctx context.Context, q postgres.Querier, msgs ...Message) error {
+	var err error
+	switch len(msgs) {
+	case 0:
+		return nil
+	case 1:
+		_, err = q.Exec(ctx, InsertSQL, msgs[0].Args()...)
+	default:
+		names, ids, headers, bodies := make([]string, 0, len(msgs)), make([]string, 0, len(msgs)), make([]string, 0, len(msgs)), make([][]byte, 0, len(msgs))
+		for _, m := range msgs {
+			names, ids = append(names, string(m.Name)), append(ids, m.ID)
+			headers, bodies = append(headers, m.headers()), append(bodies, m.Body)
+		}
+		_, err = q.Exec(ctx, insertMany, names, ids, headers, bodies)
+	}
+	if err != nil {
+		return fmt.Errorf("write the outbox: %w", err)
+	}
+	return nil
+}

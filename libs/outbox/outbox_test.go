@@ -1,0 +1,247 @@
+//go:build integration
+
+package outbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.uber.org/goleak"
+
+	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/testkit/pg"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var migrations = fstest.MapFS{"00001_outbox.sql": {Data: []byte("-- +goose Up\n" + outbox.Schema)}}
+
+// broker is a publisher that records, in order, what it confirmed.
+type broker struct {
+	mu    sync.Mutex
+	got   []*message.Message
+	topic map[string]int
+	more  chan struct{}
+	fail  func(topic string, msgs []*message.Message) error
+}
+
+func newBroker() *broker { return &broker{topic: map[string]int{}, more: make(chan struct{}, 1)} }
+
+func (b *broker) Publish(topic string, msgs ...*message.Message) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.got = append(b.got, msgs...)
+	b.topic[topic] += len(msgs)
+	select {
+	case b.more <- struct{}{}:
+	default:
+	}
+	if b.fail != nil {
+		return b.fail(topic, msgs)
+	}
+	return nil
+}
+
+func (b *broker) Close() error { return nil }
+
+// until waits for the condition, which is checked after every publish.
+func (b *broker) until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		b.mu.Lock()
+		done := ok()
+		b.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-b.more:
+		case <-limit:
+			t.Fatalf("not within 20 s: %s", what)
+		}
+	}
+}
+
+func write(t *testing.T, pool *pgxpool.Pool, ids ...string) {
+	t.Helper()
+	msgs := make([]outbox.Message, 0, len(ids))
+	for _, id := range ids {
+		m, err := outbox.Encode(t.Context(), "test.things.v1", id, map[string]string{"id": id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		msgs = append(msgs, m)
+	}
+	err := postgres.Tx(t.Context(), pool, func(tx pgx.Tx) error { return outbox.Insert(t.Context(), tx, msgs...) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func run(t *testing.T, cfg postgres.Config, pub message.Publisher) *outbox.Relay {
+	t.Helper()
+	relay := outbox.NewRelay(cfg, pub, telemetrytest.ForTest(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- relay.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return relay
+}
+
+func empty(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	limit := time.Now().Add(10 * time.Second)
+	for n := -1; n != 0; {
+		if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM outbox`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("%d rows are still in the outbox", n)
+		}
+	}
+}
+
+func TestRelay_keepsAnObjectsOrder(t *testing.T) {
+	t.Parallel()
+	cfg, b := pg.Config(t, migrations), newBroker()
+	pool := pg.Open(t, cfg, migrations)
+	relay := run(t, cfg, b)
+	const objects, each = 8, 120
+	var writers sync.WaitGroup
+	for o := range objects {
+		writers.Go(func() { // the object's lock serialises its writers; here it is one goroutine
+			for i := range each {
+				write(t, pool, fmt.Sprintf("%d/%03d", o, i))
+				relay.Wake()
+			}
+		})
+	}
+	writers.Wait()
+	b.until(t, "all messages", func() bool { return len(b.got) >= objects*each })
+	empty(t, pool)
+	last := map[string]string{}
+	for _, m := range b.got {
+		object, i, _ := strings.Cut(m.UUID, "/")
+		if i <= last[object] && last[object] != "" {
+			t.Fatalf("object %s: %s came after %s", object, i, last[object])
+		}
+		last[object] = i
+		var body map[string]string
+		if err := json.Unmarshal(m.Payload, &body); err != nil || body["id"] != m.UUID {
+			t.Fatalf("message %s has body %s (%v)", m.UUID, m.Payload, err)
+		}
+	}
+	if len(b.got) != objects*each {
+		t.Errorf("%d messages, want %d: nothing failed, so nothing may repeat", len(b.got), objects*each)
+	}
+}
+
+// The broker has the messages, but the relay never learns it, as in a crash between publish and delete.
+func TestRelay_repeatsAndNeverLoses(t *testing.T) {
+	t.Parallel()
+	cfg, b := pg.Config(t, migrations), newBroker()
+	pool := pg.Open(t, cfg, migrations)
+	write(t, pool, "a", "b", "c")
+	failures := 3
+	b.fail = func(string, []*message.Message) error {
+		if failures--; failures >= 0 {
+			return errors.New("confirm lost")
+		}
+		return nil
+	}
+	run(t, cfg, b)
+	b.until(t, "four tries", func() bool { return len(b.got) == 12 })
+	empty(t, pool)
+	for i, m := range b.got {
+		if want := []string{"a", "b", "c"}[i%3]; m.UUID != want {
+			t.Errorf("message %d is %s, want %s", i, m.UUID, want)
+		}
+	}
+}
+
+// A name that cannot be published does not hold up the others.
+func TestRelay_oneNameFailing(t *testing.T) {
+	t.Parallel()
+	cfg, b := pg.Config(t, migrations), newBroker()
+	pool := pg.Open(t, cfg, migrations)
+	b.fail = func(topic string, _ []*message.Message) error {
+		if topic == "test.broken.v1" {
+			return errors.New("unroutable")
+		}
+		return nil
+	}
+	if err := outbox.Insert(t.Context(), pool, outbox.Message{Name: "test.broken.v1", ID: "x", Body: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	write(t, pool, "a")
+	run(t, cfg, b)
+	b.until(t, "the healthy message", func() bool { return b.topic["test.things.v1"] > 0 })
+	b.until(t, "another try of the broken one", func() bool { return b.topic["test.broken.v1"] > 1 })
+	var left string
+	if err := pool.QueryRow(t.Context(), `SELECT string_agg(message_id, ',') FROM outbox`).Scan(&left); err != nil || left != "x" {
+		t.Errorf("left %q, %v", left, err)
+	}
+}
+
+// Two relays: one works at a time, and when its session dies the other goes on.
+func TestRelay_takeover(t *testing.T) {
+	t.Parallel()
+	cfg := pg.Config(t, migrations)
+	pool := pg.Open(t, cfg, migrations)
+	one, two := newBroker(), newBroker()
+	run(t, cfg, one)
+	run(t, cfg, two)
+	write(t, pool, "a")
+	empty(t, pool)
+	if len(one.got)+len(two.got) != 1 {
+		t.Fatalf("published %d and %d times", len(one.got), len(two.got))
+	}
+	if _, err := pool.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`); err != nil {
+		t.Fatal(err)
+	}
+	write(t, pool, "b")
+	empty(t, pool)
+}
+
+func TestBacklog(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations)
+	if err := outbox.NewBacklog(pool, 2).Full(t.Context()); err != nil {
+		t.Errorf("empty: %v", err)
+	}
+	write(t, pool, "a", "b")
+	if err := outbox.NewBacklog(pool, 2).Full(t.Context()); err == nil {
+		t.Error("two of two rows wait: want a refusal")
+	}
+	if _, err := pool.Exec(t.Context(), `DELETE FROM outbox`); err != nil {
+		t.Fatal(err)
+	}
+	write(t, pool, "c")
+	if err := outbox.NewBacklog(pool, 2).Full(t.Context()); err != nil {
+		t.Errorf("one of two: %v", err)
+	}
+}
+
+func TestStatementsPrepare(t *testing.T) {
+	t.Parallel()
+	pg.Prepare(t, pg.New(t, migrations), map[string]string{"insert": outbox.InsertSQL})
+}

@@ -1,0 +1,203 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
+)
+
+// Bounds of the relay.
+const (
+	batchRows  = 500
+	pollEvery  = 50 * time.Millisecond
+	retryFirst = 100 * time.Millisecond
+	retryMost  = 5 * time.Second
+	statsEvery = 5 * time.Second
+)
+
+const (
+	readSQL   = `SELECT id, name, message_id, headers, body FROM outbox ORDER BY id LIMIT $1`
+	deleteSQL = `DELETE FROM outbox WHERE id = ANY($1)`
+	statsSQL  = `SELECT coalesce(max(id) - min(id) + 1, 0),
+	coalesce(extract(epoch FROM now() - (SELECT created_at FROM outbox ORDER BY id LIMIT 1)), 0)::float8 FROM outbox`
+)
+
+// Relay moves rows of the outbox to the broker. Any number of processes may run one; the leader works.
+type Relay struct {
+	cfg       postgres.Config
+	pub       message.Publisher
+	log       *slog.Logger
+	wake      chan struct{}
+	published prometheus.Counter
+	failures  prometheus.Counter
+	rows, age prometheus.Gauge
+}
+
+// NewRelay makes a relay over the database of cfg. The publisher must return only after the broker has confirmed.
+func NewRelay(cfg postgres.Config, pub message.Publisher, tel *telemetry.Telemetry) *Relay {
+	r := &Relay{
+		cfg: cfg, pub: pub, log: tel.Log, wake: make(chan struct{}, 1),
+		published: prometheus.NewCounter(prometheus.CounterOpts{Name: "outbox_published_total", Help: "Messages confirmed by the broker."}),
+		failures:  prometheus.NewCounter(prometheus.CounterOpts{Name: "outbox_failures_total", Help: "Batches that were not published or not deleted."}),
+		rows:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_rows", Help: "Rows waiting, at most."}),
+		age:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_oldest_seconds", Help: "Age of the oldest waiting row."}),
+	}
+	tel.Registry.MustRegister(r.published, r.failures, r.rows, r.age)
+	return r
+}
+
+// Wake says that a row was committed just now by this process. It never blocks.
+func (r *Relay) Wake() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run relays until ctx ends.
+func (r *Relay) Run(ctx context.Context) error {
+	return postgres.LeadSession(ctx, r.cfg, "outbox relay", r.log, r.lead)
+}
+
+// lead moves batches while this process leads. Reading and deleting go through the leader's own session, so a process
+// that was paused and replaced can delete nothing.
+func (r *Relay) lead(ctx context.Context, s *postgres.Session) error {
+	wait := retryFirst
+	stats := time.Time{}
+	for ctx.Err() == nil {
+		if time.Since(stats) > statsEvery {
+			stats = time.Now()
+			r.measure(ctx, s)
+		}
+		n, err := r.move(ctx, s)
+		pause := pollEvery
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil
+		case err != nil:
+			r.failures.Inc()
+			r.log.Warn("outbox not relayed", "err", err, "retry_in", wait)
+			pause, wait = wait, min(2*wait, retryMost)
+		default:
+			wait = retryFirst
+			if n == batchRows {
+				continue
+			}
+		}
+		if err == nil {
+			r.idle(ctx, pause)
+		} else if !asleep(ctx, pause) {
+			return nil
+		}
+	}
+	return nil
+}
+
+type row struct {
+	id  int64
+	msg *message.Message
+}
+
+// move publishes and deletes one batch and returns how many rows it read. Rows are grouped by message name, each group
+// in the order of ids: an object's order matters only within one name.
+func (r *Relay) move(ctx context.Context, s *postgres.Session) (int, error) {
+	order, groups, n, err := r.read(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	for _, name := range order {
+		group := groups[name]
+		msgs, ids := make([]*message.Message, len(group)), make([]int64, len(group))
+		for i, g := range group {
+			msgs[i], ids[i] = g.msg, g.id
+		}
+		if err := r.pub.Publish(name, msgs...); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("publish %d of %s: %w", len(msgs), name, err))
+			continue
+		}
+		r.published.Add(float64(len(msgs)))
+		err := s.Do(ctx, func(c *pgx.Conn) error {
+			_, err := c.Exec(ctx, deleteSQL, ids)
+			return err
+		})
+		if err != nil {
+			return 0, errors.Join(failed, fmt.Errorf("delete %d published rows: %w", len(ids), err))
+		}
+	}
+	return n, failed
+}
+
+func (r *Relay) read(ctx context.Context, s *postgres.Session) (order []string, groups map[string][]row, n int, err error) {
+	groups = map[string][]row{}
+	err = s.Do(ctx, func(c *pgx.Conn) error {
+		rows, err := c.Query(ctx, readSQL, batchRows)
+		if err != nil {
+			return err
+		}
+		var (
+			id                   int64
+			name, msgID, headers string
+			body                 []byte
+		)
+		_, err = pgx.ForEachRow(rows, []any{&id, &name, &msgID, &headers, &body}, func() error {
+			msg := message.NewMessage(msgID, append([]byte(nil), body...))
+			if err := json.Unmarshal([]byte(headers), &msg.Metadata); err != nil {
+				return fmt.Errorf("read the headers of row %d: %w", id, err)
+			}
+			if _, ok := groups[name]; !ok {
+				order = append(order, name)
+			}
+			groups[name] = append(groups[name], row{id, msg})
+			n++
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return nil, nil, 0, fmt.Errorf("read the outbox: %w", err)
+	}
+	return order, groups, n, nil
+}
+
+func (r *Relay) measure(ctx context.Context, s *postgres.Session) {
+	var rows int64
+	var age float64
+	if err := s.Do(ctx, func(c *pgx.Conn) error { return c.QueryRow(ctx, statsSQL).Scan(&rows, &age) }); err == nil {
+		r.rows.Set(float64(rows))
+		r.age.Set(age)
+	}
+}
+
+// idle waits for a wake-up, the next poll or the end.
+func (r *Relay) idle(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-r.wake:
+	case <-t.C:
+	}
+}
+
+// asleep waits for d and reports whether ctx still runs; a wake-up does not shorten the wait after a failure.
+func asleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

@@ -1,0 +1,138 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Timing of leadership. A leader that shows no sign of life for idleLimit loses its session, whether it was killed,
+// paused or cut off, and with the session the lock; a follower asks every followEvery.
+const (
+	followEvery = 500 * time.Millisecond
+	beatEvery   = time.Second
+	beatTimeout = 3 * time.Second
+	idleLimit   = "6s"
+)
+
+// Session is a leader's own connection, which holds the lock. Work done through it cannot outlive the leadership: once
+// the session is gone, so is the connection.
+type Session struct {
+	mu   sync.Mutex
+	conn *pgx.Conn
+}
+
+// Do lends the connection to f, one caller at a time. f must be short: no heartbeat is sent meanwhile.
+func (s *Session) Do(ctx context.Context, f func(*pgx.Conn) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return f(s.conn)
+}
+
+// Lead runs f while this process is the one leader of that name on this database, and again whenever f ends, until ctx
+// ends. See LeadSession.
+func Lead(ctx context.Context, cfg Config, name string, log *slog.Logger, f func(ctx context.Context) error) error {
+	return LeadSession(ctx, cfg, name, log, func(ctx context.Context, _ *Session) error { return f(ctx) })
+}
+
+// LeadSession elects one leader per database and name with a session advisory lock on a direct connection (not through
+// a pooler, which would lend the session away). The context given to f ends when the session is lost; another process
+// then leads within seconds. f may write through the session to be sure that a former leader writes nothing. It
+// returns nil when ctx ends.
+func LeadSession(ctx context.Context, cfg Config, name string, log *slog.Logger, f func(ctx context.Context, s *Session) error) error {
+	for ctx.Err() == nil {
+		err := lead(ctx, cfg, name, log, f)
+		if err != nil && ctx.Err() == nil {
+			log.Warn("leadership interrupted", "name", name, "err", err)
+		}
+		if !sleep(ctx, followEvery) {
+			break
+		}
+	}
+	return nil
+}
+
+func lead(ctx context.Context, cfg Config, name string, log *slog.Logger, f func(context.Context, *Session) error) error {
+	conn, err := dialLeader(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { // closing the connection is what releases the lock
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatTimeout)
+		defer cancel()
+		_ = conn.Close(closing)
+	}()
+	for {
+		var won bool
+		if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, lockKey(name)).Scan(&won); err != nil {
+			return fmt.Errorf("ask for the lock %q: %w", name, err)
+		}
+		if won {
+			break
+		}
+		if !sleep(ctx, followEvery) {
+			return nil
+		}
+	}
+	log.Info("leading", "name", name)
+	s := &Session{conn: conn}
+	leading, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var beats sync.WaitGroup
+	beats.Go(func() { cancel(beat(leading, s)) })
+	err = f(leading, s)
+	cancel(nil)
+	beats.Wait()
+	if lost := context.Cause(leading); ctx.Err() == nil && lost != nil && !errors.Is(lost, context.Canceled) {
+		return fmt.Errorf("lost the session: %w", lost)
+	}
+	return err
+}
+
+func dialLeader(ctx context.Context, cfg Config) (*pgx.Conn, error) {
+	cc, err := pgx.ParseConfig(cfg.URL.Reveal())
+	if err != nil {
+		return nil, errors.New("read DATABASE_URL: not a PostgreSQL URL")
+	}
+	bound(cc)
+	for name, value := range map[string]string{
+		"idle_session_timeout": idleLimit, "statement_timeout": "5s", "tcp_keepalives_idle": "3",
+		"tcp_keepalives_interval": "1", "tcp_keepalives_count": "3", "tcp_user_timeout": "6s",
+	} {
+		cc.RuntimeParams[name] = value
+	}
+	conn, err := pgx.ConnectConfig(ctx, cc)
+	if err != nil {
+		return nil, fmt.Errorf("connect for leadership: %w", err)
+	}
+	return conn, nil
+}
+
+// beat keeps the session alive and returns why it ended; nil when ctx ended first.
+func beat(ctx context.Context, s *Session) error {
+	for sleep(ctx, beatEvery) {
+		try, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatTimeout)
+		err := s.Do(try, func(c *pgx.Conn) error { return c.Ping(try) })
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lockKey maps a name to the 64-bit key space of advisory locks.
+func lockKey(name string) int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte("causeway/" + name))
+	return int64(h.Sum64())
+}

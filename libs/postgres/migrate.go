@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+// ErrPending is returned by Open when the schema is older than the program.
+var ErrPending = errors.New("the schema is older than this program: run `migrate` first")
+
+// Migrate applies every pending migration of the directory, NNNNN_name.sql in goose's format. A session lock lets many
+// replicas call it at once. The url is the owner's, not the application role's.
+func Migrate(ctx context.Context, url string, migrations fs.FS) error {
+	cc, err := pgx.ParseConfig(url)
+	if err != nil {
+		return errors.New("read the owner's database URL: not a PostgreSQL URL")
+	}
+	cc.ConnectTimeout = connectTimeout
+	db := stdlib.OpenDB(*cc)
+	defer db.Close()
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
+	if err != nil {
+		return fmt.Errorf("make the migration lock: %w", err)
+	}
+	p, err := goose.NewProvider(goose.DialectPostgres, db, migrations, goose.WithSessionLocker(locker))
+	if err != nil {
+		return fmt.Errorf("read the migrations: %w", err)
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
+
+// Pending returns ErrPending, wrapped with the version that is missing, unless every migration has been applied. It
+// only reads, so the application role may call it.
+func Pending(ctx context.Context, q Querier, migrations fs.FS) error {
+	want, err := versions(migrations)
+	if err != nil {
+		return err
+	}
+	rows, err := q.Query(ctx, `SELECT version_id FROM goose_db_version WHERE is_applied`)
+	if err != nil {
+		return pending(err)
+	}
+	have, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return pending(err)
+	}
+	applied := make(map[int64]bool, len(have))
+	for _, v := range have {
+		applied[v] = true
+	}
+	for _, v := range want {
+		if !applied[v] {
+			return fmt.Errorf("%w (missing version %d)", ErrPending, v)
+		}
+	}
+	return nil
+}
+
+func pending(err error) error {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "42P01" { // no version table at all
+		return fmt.Errorf("%w (nothing applied yet)", ErrPending)
+	}
+	return fmt.Errorf("read the schema's version: %w", err)
+}
+
+func versions(migrations fs.FS) ([]int64, error) {
+	names, err := fs.Glob(migrations, "*.sql")
+	if err != nil {
+		return nil, fmt.Errorf("list the migrations: %w", err)
+	}
+	out := make([]int64, 0, len(names))
+	for _, name := range names {
+		number, _, _ := strings.Cut(name, "_")
+		v, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("migration %q does not start with a number", name)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}

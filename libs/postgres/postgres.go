@@ -1,0 +1,148 @@
+// Package postgres opens, migrates and uses the one database that a service owns. It knows pools, transactions and
+// leadership; it knows no table and no business. Only this package, the outbox, inbox and idempotency libraries and
+// the services' store packages may import pgx.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"time"
+
+	"github.com/exaring/otelpgx"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/telemetry"
+)
+
+// Config says which database a service owns and how many connections one process may hold.
+type Config struct {
+	URL      config.Secret `env:"DATABASE_URL,required" doc:"PostgreSQL URL of the service's own database, in its application role"`
+	MaxConns int32         `env:"DATABASE_MAX_CONNS" envDefault:"16" doc:"Most pooled connections of one process. The sum over all replicas stays below the server's max_connections"`
+}
+
+// Bounds of every session. A statement that runs longer than these is a defect, and it must not hold locks for ever.
+const (
+	statementTimeout = "15s"
+	lockTimeout      = "2s" // also how long a second caller with one idempotency key waits (contract.md §1)
+	idleInTxTimeout  = "30s"
+	connectTimeout   = 5 * time.Second
+	openTimeout      = 60 * time.Second
+)
+
+// Open connects a pool and refuses to run on a schema with pending migrations, which only `<service> migrate` applies.
+// It retries an unreachable database for up to a minute, so that services and their database may start together.
+func Open(ctx context.Context, cfg Config, migrations fs.FS, tel *telemetry.Telemetry) (*pgxpool.Pool, error) {
+	pc, err := pgxpool.ParseConfig(cfg.URL.Reveal())
+	if err != nil {
+		return nil, errors.New("read DATABASE_URL: not a PostgreSQL URL") // the parser's error may quote the password
+	}
+	bound(pc.ConnConfig)
+	pc.ConnConfig.RuntimeParams["statement_timeout"] = statementTimeout
+	pc.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTrimSQLInSpanName(), otelpgx.WithDisableAcquireTracer(),
+		otelpgx.WithDisableConnectionDetailsInAttributes())
+	if cfg.MaxConns > 0 {
+		pc.MaxConns = cfg.MaxConns
+	}
+	pc.MinIdleConns = min(2, pc.MaxConns)
+	pc.MaxConnLifetime = 30 * time.Minute
+	pc.MaxConnLifetimeJitter = 5 * time.Minute
+	pc.MaxConnIdleTime = 5 * time.Minute
+	pc.HealthCheckPeriod = 15 * time.Second
+	pc.PingTimeout = 2 * time.Second
+
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("open the database pool: %w", err)
+	}
+	if err := ready(ctx, pool, migrations, tel); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	if err := tel.Registry.Register(&poolStats{pool: pool}); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("register pool metrics: %w", err)
+	}
+	return pool, nil
+}
+
+// bound gives a connection the limits and names that every session of ours has.
+func bound(c *pgx.ConnConfig) {
+	c.ConnectTimeout = connectTimeout
+	set := func(name, value string) {
+		if _, ok := c.RuntimeParams[name]; !ok {
+			c.RuntimeParams[name] = value
+		}
+	}
+	set("lock_timeout", lockTimeout)
+	set("idle_in_transaction_session_timeout", idleInTxTimeout)
+	set("timezone", "UTC")
+	set("application_name", "causeway")
+}
+
+func ready(ctx context.Context, pool *pgxpool.Pool, migrations fs.FS, tel *telemetry.Telemetry) error {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		err := Pending(ctx, pool, migrations)
+		if err == nil || errors.Is(err, ErrPending) {
+			return err
+		}
+		tel.Log.Warn("database not reachable yet", "err", err)
+		if !sleep(ctx, wait) {
+			return fmt.Errorf("reach the database: %w", err)
+		}
+	}
+}
+
+// Querier runs statements: a pool, a connection or a transaction.
+type Querier interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// txTries bounds how often Tx starts over after a deadlock or a serialization failure.
+const txTries = 5
+
+// Tx runs f in one transaction and commits it unless f fails. After a deadlock or a serialization failure the whole of
+// f runs again, at most five times, so f must have no effect outside the transaction.
+func Tx(ctx context.Context, pool *pgxpool.Pool, f func(pgx.Tx) error) error {
+	for try := 1; ; try++ {
+		err := pgx.BeginFunc(ctx, pool, f)
+		if err == nil || try == txTries || !isRetryable(err) {
+			return err
+		}
+		if !sleep(ctx, time.Duration(rand.Int64N(int64(10*time.Millisecond)*int64(try)))) {
+			return err
+		}
+	}
+}
+
+func isRetryable(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pg.Code == "40001" || pg.Code == "40P01")
+}
+
+// IsUnique reports whether err is a violation of the named unique constraint or index; "" matches any.
+func IsUnique(err error, constraint string) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == "23505" && (constraint == "" || pg.ConstraintName == constraint)
+}
+
+// sleep waits for d and reports whether ctx still runs.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

@@ -1,0 +1,220 @@
+//go:build integration
+
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/goleak"
+
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/testkit/pg"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func migration(sql string) *fstest.MapFile { return &fstest.MapFile{Data: []byte("-- +goose Up\n" + sql)} }
+
+var migrations = fstest.MapFS{"00001_things.sql": migration("CREATE TABLE things (id int PRIMARY KEY, n int NOT NULL);")}
+
+func TestOpen_refusesPendingMigrations(t *testing.T) {
+	t.Parallel()
+	cfg := pg.Config(t, migrations)
+	newer := fstest.MapFS{"00001_things.sql": migrations["00001_things.sql"], "00002_more.sql": migration("CREATE TABLE more (id int);")}
+	if _, err := postgres.Open(t.Context(), cfg, newer, telemetrytest.ForTest(t)); !errors.Is(err, postgres.ErrPending) {
+		t.Fatalf("opened a schema without migration 2: %v", err)
+	}
+	if err := postgres.Migrate(t.Context(), cfg.URL.Reveal(), newer); err != nil {
+		t.Fatal(err)
+	}
+	pool := pg.Open(t, cfg, newer)
+	var statement, zone string
+	if err := pool.QueryRow(t.Context(), `SELECT current_setting('statement_timeout'), current_setting('timezone')`).Scan(&statement, &zone); err != nil {
+		t.Fatal(err)
+	}
+	if statement != "15s" || zone != "UTC" {
+		t.Errorf("statement_timeout %q, timezone %q", statement, zone)
+	}
+}
+
+func TestOpen_hidesThePassword(t *testing.T) {
+	t.Parallel()
+	_, err := postgres.Open(t.Context(), postgres.Config{URL: "postgres://u:hunter2@[bad"}, migrations, telemetrytest.ForTest(t))
+	if err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestMigrate_manyAtOnce(t *testing.T) {
+	t.Parallel()
+	url := pg.URL(t, fstest.MapFS{"00001_none.sql": migration("SELECT 1;")})
+	set := fstest.MapFS{"00001_none.sql": migration("SELECT 1;"), "00002_things.sql": migration("CREATE TABLE things (id int);")}
+	errs := make(chan error, 4)
+	for range cap(errs) {
+		go func() { errs <- postgres.Migrate(t.Context(), url, set) }()
+	}
+	for range cap(errs) {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestTx_startsOverAfterADeadlock(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations)
+	if _, err := pool.Exec(t.Context(), `INSERT INTO things VALUES (1, 0), (2, 0)`); err != nil {
+		t.Fatal(err)
+	}
+	bump := func(tx pgx.Tx, id int) error {
+		_, err := tx.Exec(t.Context(), `UPDATE things SET n = n + 1 WHERE id = $1`, id)
+		return err
+	}
+	var met atomic.Int32
+	both := make(chan struct{})
+	errs := make(chan error, 2)
+	for _, order := range [][2]int{{1, 2}, {2, 1}} {
+		go func() {
+			errs <- postgres.Tx(t.Context(), pool, func(tx pgx.Tx) error {
+				if err := bump(tx, order[0]); err != nil {
+					return err
+				}
+				if met.Add(1) == 2 {
+					close(both)
+				}
+				<-both
+				return bump(tx, order[1])
+			})
+		}()
+	}
+	for range 2 {
+		if err := <-errs; err != nil {
+			t.Fatal(err)
+		}
+	}
+	var sum int
+	if err := pool.QueryRow(t.Context(), `SELECT sum(n) FROM things`).Scan(&sum); err != nil || sum != 4 {
+		t.Errorf("sum %d, %v; want 4", sum, err)
+	}
+	if n := met.Load(); n != 3 {
+		t.Errorf("the functions ran %d times; want 3: one deadlock and one start over", n)
+	}
+}
+
+func TestIsUnique(t *testing.T) {
+	t.Parallel()
+	pool := pg.New(t, migrations)
+	_, err := pool.Exec(t.Context(), `INSERT INTO things VALUES (1, 0), (1, 0)`)
+	if !postgres.IsUnique(err, "things_pkey") || !postgres.IsUnique(err, "") || postgres.IsUnique(err, "other") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestLead_oneLeaderAndTakeover(t *testing.T) {
+	t.Parallel()
+	cfg, tel := pg.Config(t, migrations), telemetrytest.ForTest(t)
+	leads := make(chan int, 8)
+	var now, most atomic.Int32
+	lead := func(ctx context.Context, who int) error {
+		return postgres.Lead(ctx, cfg, "test", tel.Log, func(ctx context.Context) error {
+			most.Store(max(most.Load(), now.Add(1)))
+			defer now.Add(-1)
+			leads <- who
+			<-ctx.Done()
+			return nil
+		})
+	}
+	stops, done := [3]context.CancelFunc{}, make(chan error, 3)
+	for who := range stops {
+		ctx, cancel := context.WithCancel(t.Context())
+		stops[who] = cancel
+		go func() { done <- lead(ctx, who) }()
+	}
+	first := <-leads
+	stops[first]()
+	second := <-leads
+	if second == first {
+		t.Errorf("%d led again after it was stopped", first)
+	}
+
+	if most.Load() != 1 {
+		t.Errorf("%d leaders at once", most.Load())
+	}
+
+	// The server ends the leader's session: somebody leads again, and within a heartbeat the former leader knows.
+	pool := pg.Open(t, cfg, migrations)
+	if _, err := pool.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-leads:
+	case <-time.After(10 * time.Second):
+		t.Fatal("nobody took over within 10 s")
+	}
+	for _, stop := range stops {
+		stop()
+	}
+	for range stops {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A leader that stops showing signs of life, as a paused process does, loses its session and cannot write through it.
+func TestLeadSession_silentLeaderIsReplaced(t *testing.T) {
+	t.Parallel()
+	cfg, tel := pg.Config(t, migrations), telemetrytest.ForTest(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	held, stale := make(chan struct{}), make(chan error, 1)
+	first, second := make(chan error, 1), make(chan error, 1)
+	var resume atomic.Bool
+	release := make(chan struct{})
+	go func() {
+		first <- postgres.LeadSession(ctx, cfg, "test", tel.Log, func(ctx context.Context, s *postgres.Session) error {
+			if resume.Load() {
+				<-ctx.Done()
+				return nil
+			}
+			return s.Do(ctx, func(c *pgx.Conn) error { // holding the session keeps its heartbeat away
+				close(held)
+				<-release
+				_, err := c.Exec(context.WithoutCancel(ctx), `INSERT INTO things VALUES (1, 1)`)
+				stale <- err
+				resume.Store(true)
+				return err
+			})
+		})
+	}()
+	<-held
+	led := make(chan struct{})
+	go func() {
+		second <- postgres.LeadSession(ctx, cfg, "test", tel.Log, func(ctx context.Context, _ *postgres.Session) error {
+			close(led)
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	select {
+	case <-led:
+	case <-time.After(10 * time.Second):
+		t.Error("nobody took over from the silent leader within 10 s")
+	}
+	close(release)
+	if err := <-stale; err == nil {
+		t.Error("the replaced leader could still write through its session")
+	}
+	cancel()
+	if err := errors.Join(<-first, <-second); err != nil {
+		t.Error(err)
+	}
+}

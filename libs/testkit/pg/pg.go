@@ -1,0 +1,190 @@
+//go:build integration
+
+// Package pg gives a test its own PostgreSQL database, cloned in some tens of milliseconds from a template that is
+// migrated once per set of migrations. It is for tests alone.
+package pg
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry/telemetrytest"
+)
+
+// envURL names a superuser's URL of the server that tests may use.
+const envURL = "CAUSEWAY_TEST_POSTGRES_URL"
+
+const setupTimeout = 2 * time.Minute
+
+// New returns a pool, opened as a service opens it, on a fresh database with the migrations applied. The database is
+// dropped when the test ends.
+func New(t testing.TB, migrations fs.FS) *pgxpool.Pool {
+	t.Helper()
+	return Open(t, Config(t, migrations), migrations)
+}
+
+// Config returns the configuration of a fresh database with the migrations applied, for tests that open it themselves
+// or need several processes' worth of pools.
+func Config(t testing.TB, migrations fs.FS) postgres.Config {
+	t.Helper()
+	return postgres.Config{URL: config.Secret(URL(t, migrations)), MaxConns: 24}
+}
+
+// Open opens a pool that is closed when the test ends.
+func Open(t testing.TB, cfg postgres.Config, migrations fs.FS) *pgxpool.Pool {
+	t.Helper()
+	pool, err := postgres.Open(t.Context(), cfg, migrations, telemetrytest.ForTest(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// URL returns the URL of a fresh database with the migrations applied. The database is dropped when the test ends.
+func URL(t testing.TB, migrations fs.FS) string {
+	t.Helper()
+	server := os.Getenv(envURL)
+	if server == "" {
+		t.Fatalf("%s is not set: integration tests need a PostgreSQL superuser's URL (`make test` sets it)", envURL)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), setupTimeout)
+	defer cancel()
+	admin, err := pgx.Connect(ctx, server)
+	if err != nil {
+		t.Fatalf("connect to %s: %v", envURL, err)
+	}
+	defer admin.Close(ctx)
+	template, err := template(ctx, admin, server, migrations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "test_" + strings.ToLower(rand.Text())
+	if _, err := admin.Exec(ctx, `CREATE DATABASE `+name+` TEMPLATE `+template); err != nil {
+		t.Fatalf("clone %s: %v", template, err)
+	}
+	t.Cleanup(func() { drop(t, server, name) })
+	return withDatabase(server, name)
+}
+
+func drop(t testing.TB, server, name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), setupTimeout)
+	defer cancel()
+	admin, err := pgx.Connect(ctx, server)
+	if err != nil {
+		t.Logf("drop %s: %v", name, err)
+		return
+	}
+	defer admin.Close(ctx)
+	if _, err := admin.Exec(ctx, `DROP DATABASE IF EXISTS `+name+` WITH (FORCE)`); err != nil {
+		t.Logf("drop %s: %v", name, err)
+	}
+}
+
+// template makes sure that a migrated database of these migrations exists. Test binaries of many packages ask at once,
+// so the making is under a lock and the name appears only when it is complete.
+func template(ctx context.Context, admin *pgx.Conn, server string, migrations fs.FS) (string, error) {
+	sum, err := hash(migrations)
+	if err != nil {
+		return "", err
+	}
+	name := "template_" + sum
+	exists := func() (ok bool, err error) {
+		err = admin.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&ok)
+		return ok, err
+	}
+	if ok, err := exists(); err != nil || ok {
+		return name, err
+	}
+	if _, err := admin.Exec(ctx, `SELECT pg_advisory_lock(hashtext('causeway test template'))`); err != nil {
+		return "", fmt.Errorf("lock the template: %w", err)
+	}
+	if ok, err := exists(); err != nil || ok {
+		return name, err
+	}
+	draft := "draft_" + strings.ToLower(rand.Text())
+	if _, err := admin.Exec(ctx, `CREATE DATABASE `+draft); err != nil {
+		return "", fmt.Errorf("create the template: %w", err)
+	}
+	if err := postgres.Migrate(ctx, withDatabase(server, draft), migrations); err != nil {
+		_, _ = admin.Exec(ctx, `DROP DATABASE `+draft+` WITH (FORCE)`) // the migration's error is the one to tell
+		return "", err
+	}
+	if _, err := admin.Exec(ctx, `ALTER DATABASE `+draft+` RENAME TO `+name); err != nil {
+		return "", fmt.Errorf("name the template: %w", err)
+	}
+	return name, nil
+}
+
+func hash(migrations fs.FS) (string, error) {
+	h := sha256.New()
+	names, err := fs.Glob(migrations, "*.sql")
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(migrations, name)
+		if err != nil {
+			return "", fmt.Errorf("read migration %s: %w", name, err)
+		}
+		fmt.Fprintf(h, "%s %d\n%s", name, len(text), text)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12]), nil
+}
+
+func withDatabase(server, name string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		panic(err) // pgx has parsed it before
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// Holds fails the test unless one of the migrations holds the schema of a library, word for word.
+func Holds(t testing.TB, migrations fs.FS, schema string) {
+	t.Helper()
+	names, err := fs.Glob(migrations, "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(migrations, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), schema) {
+			return
+		}
+	}
+	t.Errorf("no migration holds this schema word for word:\n%s", schema)
+}
+
+// Prepare fails the test for every named statement that PostgreSQL does not accept on the migrated schema.
+func Prepare(t testing.TB, pool *pgxpool.Pool, statements map[string]string) {
+	t.Helper()
+	conn, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	for name, sql := range statements {
+		if _, err := conn.Conn().Prepare(t.Context(), "", sql); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
