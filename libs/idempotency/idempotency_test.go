@@ -36,7 +36,9 @@ func TestStatementsPrepare(t *testing.T) {
 func TestFind(t *testing.T) {
 	t.Parallel()
 	pool := pg.New(t, migrations)
-	find := func(k idempotency.Key) (idempotency.Answer, bool, error) { return idempotency.Find(t.Context(), pool, k) }
+	find := func(k idempotency.Key) (idempotency.Answer, bool, error) {
+		return idempotency.Find(t.Context(), pool, k)
+	}
 	if _, found, err := find(key("k", "body")); found || err != nil {
 		t.Fatalf("found %v, %v before anything was stored", found, err)
 	}

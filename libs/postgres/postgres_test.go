@@ -21,7 +21,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func migration(sql string) *fstest.MapFile { return &fstest.MapFile{Data: []byte("-- +goose Up\n" + sql)} }
+func migration(sql string) *fstest.MapFile {
+	return &fstest.MapFile{Data: []byte("-- +goose Up\n" + sql)}
+}
 
 var migrations = fstest.MapFS{"00001_things.sql": migration("CREATE TABLE things (id int PRIMARY KEY, n int NOT NULL);")}
 
