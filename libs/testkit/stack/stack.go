@@ -1,0 +1,166 @@
+// Package stack gives tests a running product: the shared one that `stack test` started and described in the environment,
+// or a private second set of service processes, on the same PostgreSQL and RabbitMQ, that a test may configure, kill and
+// start again. It drives the launcher (deploy/stack) as a program and imports the standard library alone.
+//
+// Environment: BASE_URL, API_KEY, ADMIN_TOKEN and WEBHOOK_SECRET of the shared stack, CAUSEWAY_STACK_DIR where it lives,
+// and CAUSEWAY_STACK, the launcher's binary.
+package stack
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	launcherVariable = "CAUSEWAY_STACK"
+	dirVariable      = "CAUSEWAY_STACK_DIR"
+	upWithin         = 2 * time.Minute
+	changeWithin     = time.Minute
+)
+
+// Stack is a running product.
+type Stack struct {
+	BaseURL       string            `json:"baseUrl"`       // of the gateway
+	APIKey        string            `json:"apiKey"`        // test mode, permission *
+	AdminToken    string            `json:"adminToken"`    // an operator's
+	WebhookSecret string            `json:"webhookSecret"` // of the API key's merchant in test mode
+	Databases     map[string]string `json:"databases"`     // service name to the URL of its application role
+
+	dir string
+}
+
+// Options of a private stack.
+type Options struct {
+	// Env adds variables to a service's environment, by service name (payments, wallets, gateway, reports,
+	// callback-dispatcher); they win over what the launcher sets.
+	Env map[string]map[string]string
+}
+
+// Shared is the stack that `stack test` started. The test fails when it runs without one.
+func Shared(t testing.TB) *Stack {
+	t.Helper()
+	s := &Stack{
+		BaseURL: must(t, "BASE_URL"), APIKey: must(t, "API_KEY"), AdminToken: must(t, "ADMIN_TOKEN"),
+		WebhookSecret: must(t, "WEBHOOK_SECRET"), dir: must(t, dirVariable),
+	}
+	var described Stack
+	describe(t, &described, "status", "--dir", s.dir, "--json")
+	s.Databases = described.Databases
+	return s
+}
+
+// New starts a private stack and takes it down when the test ends. It returns once the gateway answers and payments has
+// addresses in stock.
+func New(t testing.TB, o Options) *Stack {
+	t.Helper()
+	s := &Stack{dir: t.TempDir()}
+	args := []string{"up", "--dir", s.dir, "--json"}
+	for _, service := range sortedKeys(o.Env) {
+		for _, name := range sortedKeys(o.Env[service]) {
+			args = append(args, "--env", service+":"+name+"="+o.Env[service][name])
+		}
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			s.showLogs(t)
+		}
+		if out, err := launch(context.WithoutCancel(t.Context()), changeWithin, "down", "--dir", s.dir); err != nil {
+			t.Errorf("taking the private stack down: %v\n%s", err, out)
+		}
+	})
+	describe(t, s, args...)
+	return s
+}
+
+// Kill ends a service's process with SIGKILL and leaves it down until Start.
+func (s *Stack) Kill(t testing.TB, service string) {
+	t.Helper()
+	s.change(t, "kill", service, "-9", "--dir", s.dir)
+}
+
+// Start starts a killed service again, as it was, and returns when it is ready.
+func (s *Stack) Start(t testing.TB, service string) {
+	t.Helper()
+	s.change(t, "start", service, "--dir", s.dir)
+}
+
+func (s *Stack) change(t testing.TB, args ...string) {
+	t.Helper()
+	if out, err := launch(t.Context(), changeWithin, args...); err != nil {
+		t.Fatalf("stack %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// describe runs the launcher and reads the JSON object that it prints.
+func describe(t testing.TB, into *Stack, args ...string) {
+	t.Helper()
+	out, err := launch(t.Context(), upWithin, args...)
+	if err != nil {
+		t.Fatalf("stack %s: %v\n%s", args[0], err, out)
+	}
+	if err := json.Unmarshal(out, into); err != nil {
+		t.Fatalf("reading what stack %s printed: %v\n%s", args[0], err, out)
+	}
+}
+
+// launch returns the launcher's standard output, or with an error what it wrote to standard error.
+func launch(ctx context.Context, within time.Duration, args ...string) ([]byte, error) {
+	binary := os.Getenv(launcherVariable)
+	if binary == "" {
+		return nil, fmt.Errorf("%s is not set; run the tests with `make test` or `bin/stack test`", launcherVariable)
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 15 * time.Second
+	if err := cmd.Run(); err != nil {
+		return append(stdout.Bytes(), stderr.Bytes()...), fmt.Errorf("running the launcher: %w", err)
+	}
+	return stdout.Bytes(), nil
+}
+
+// showLogs puts the end of every service's log into the failed test's output.
+func (s *Stack) showLogs(t testing.TB) {
+	t.Helper()
+	entries, err := os.ReadDir(s.dir + "/log")
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		text, err := os.ReadFile(s.dir + "/log/" + entry.Name())
+		if err != nil {
+			continue
+		}
+		lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+		t.Logf("%s, last lines:\n%s", entry.Name(), strings.Join(lines[max(0, len(lines)-25):], "\n"))
+	}
+}
+
+func must(t testing.TB, name string) string {
+	t.Helper()
+	value := os.Getenv(name)
+	if value == "" {
+		t.Fatalf("%s is not set; run the tests with `make test` or `bin/stack test`", name)
+	}
+	return value
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	return keys
+}
