@@ -1,0 +1,178 @@
+package ledger
+
+import (
+	"strconv"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/money"
+)
+
+// The events of rails.md §6. Each is written under a key that names it for ever; where an event may repeat for the
+// same object, as a deposit that is reorged away and mined again, the key carries a count.
+const (
+	EventDeposit       = "deposit_confirmed"
+	EventDepositGone   = "deposit_reverted"
+	EventReleased      = "suspense_released"
+	EventConverted     = "converted"
+	EventUnconverted   = "conversion_reversed"
+	EventPayoutHeld    = "payout_held"
+	EventPayoutVoided  = "payout_voided"
+	EventPayoutDone    = "payout_succeeded"
+	EventPayoutBack    = "payout_returned"
+	EventSettledByUser = "settled_by_caller"
+	EventRefunded      = "refunded"
+	EventSwept         = "swept"
+	EventDeskSold      = "desk_sold"
+	EventFloatToppedUp = "float_topped_up"
+)
+
+func count(prefix, key string, n int) string { return prefix + ":" + key + "#" + strconv.Itoa(n) }
+
+// Deposit is one transfer that became deep enough. N counts how often this transfer was booked: 1, then 2 after it was
+// reorged away and mined again.
+type Deposit struct {
+	Payment string
+	Key     string // network, transaction and ordinal
+	N       int
+	Network string
+	Asset   string
+	Amount  decimal.Decimal
+	To      Account // Customer of the payment, or Suspense
+}
+
+// Confirmed books the transfer: our deposit address holds it, and we owe it.
+func (d Deposit) Confirmed() Journal {
+	j := Journal{Key: count("dep", d.Key, d.N), Event: EventDeposit, Payment: d.Payment}
+	j.move(CryptoDeposit(d.Network, d.Asset), d.To, d.Amount)
+	return j
+}
+
+// Reverted takes the booking back after a reorg.
+func (d Deposit) Reverted() Journal {
+	return d.Confirmed().reversed(count("undep", d.Key, d.N), EventDepositGone)
+}
+
+// Released moves a transfer out of suspense into the payment, when an operator accepts it.
+func (d Deposit) Released() Journal {
+	j := Journal{Key: count("rel", d.Key, d.N), Event: EventReleased, Payment: d.Payment}
+	j.move(Suspense(d.Asset), Customer(d.Payment, d.Asset), d.Amount)
+	return j
+}
+
+// Conversion is the exchange of a payer's crypto into fiat at the locked rate: Payout to the receiver and Fee to us.
+type Conversion struct {
+	Payment     string
+	N           int // 1, then 2 after a reorg undid the first
+	Asset       string
+	Crypto      decimal.Decimal
+	Currency    money.Currency
+	Payout, Fee decimal.Decimal
+}
+
+// Converted books the conversion. The fiat leg is payout plus fee exactly.
+func (c Conversion) Converted() Journal {
+	j := Journal{Key: count("conv", c.Payment, c.N), Event: EventConverted, Payment: c.Payment}
+	j.move(Customer(c.Payment, c.Asset), Position(c.Asset), c.Crypto)
+	j.move(Position(string(c.Currency)), Payable(c.Payment, c.Currency), c.Payout)
+	j.move(Position(string(c.Currency)), Fees(c.Currency), c.Fee)
+	return j
+}
+
+// Unconverted reverses it at the same locked rate.
+func (c Conversion) Unconverted() Journal {
+	return c.Converted().reversed(count("unconv", c.Payment, c.N), EventUnconverted)
+}
+
+// Payout is money on its way to a receiver over a rail. N counts how often this reference was reserved.
+type Payout struct {
+	Payment   string
+	Reference string // of the payout: names the attempt
+	N         int
+	Rail      string
+	Currency  money.Currency
+	Amount    decimal.Decimal
+}
+
+func (p Payout) payable() Account  { return Payable(p.Payment, p.Currency) }
+func (p Payout) clearing() Account { return PayoutClearing(p.Rail, p.Currency) }
+
+// Held reserves the payout in the transaction that creates its row.
+func (p Payout) Held() Journal {
+	j := Journal{Key: count("hold", p.Reference, p.N), Event: EventPayoutHeld, Payment: p.Payment}
+	j.move(p.payable(), p.clearing(), p.Amount)
+	return j
+}
+
+// Voided gives the reservation back: the payout failed for good, or was withdrawn before it left.
+func (p Payout) Voided() Journal {
+	return p.Held().reversed(count("void", p.Reference, p.N), EventPayoutVoided)
+}
+
+// Succeeded books the payout out of our float, with what the rail charged for it.
+func (p Payout) Succeeded(fee decimal.Decimal) Journal {
+	j := Journal{Key: "done:" + p.Reference, Event: EventPayoutDone, Payment: p.Payment}
+	j.move(p.clearing(), FiatFloat(p.Rail, p.Currency), p.Amount)
+	j.move(ProviderFees(p.Currency), FiatFloat(p.Rail, p.Currency), fee)
+	return j
+}
+
+// Returned books money that came back after a success. The fee stays spent unless the rail returns it.
+func (p Payout) Returned() Journal {
+	j := Journal{Key: "rev:" + p.Reference, Event: EventPayoutBack, Payment: p.Payment}
+	j.move(FiatFloat(p.Rail, p.Currency), p.payable(), p.Amount)
+	return j
+}
+
+// SettledByCaller turns what is payable to the receiver into what we owe the merchant, who has paid the receiver.
+func SettledByCaller(payment, merchant string, cur money.Currency, amount decimal.Decimal) Journal {
+	j := Journal{Key: "self:" + payment, Event: EventSettledByUser, Payment: payment}
+	j.move(Payable(payment, cur), Merchant(merchant, cur), amount)
+	return j
+}
+
+// Refund is crypto that goes back to the payer.
+type Refund struct {
+	Payment string
+	N       int
+	Parts   []RefundPart
+}
+
+// RefundPart is one asset of a refund and the account that owed it.
+type RefundPart struct {
+	Network string
+	Asset   string
+	Amount  decimal.Decimal
+	From    Account // Customer or Suspense
+}
+
+// Sent books the refund out of the treasury.
+func (r Refund) Sent() Journal {
+	j := Journal{Key: count("ref", r.Payment, r.N), Event: EventRefunded, Payment: r.Payment}
+	for _, p := range r.Parts {
+		j.move(p.From, CryptoHot(p.Network, p.Asset), p.Amount)
+	}
+	return j
+}
+
+// Swept books a sweep from deposit addresses to the treasury; gas is what the network took, in its own coin.
+func Swept(tx, network, asset string, amount decimal.Decimal, coin string, gas decimal.Decimal) Journal {
+	j := Journal{Key: "sweep:" + tx, Event: EventSwept}
+	j.move(CryptoHot(network, asset), CryptoDeposit(network, asset), amount)
+	j.move(Gas(coin), CryptoHot(network, coin), gas)
+	return j
+}
+
+// DeskSold books crypto that the desk sold: the position shrinks with the treasury.
+func DeskSold(key, network, asset string, amount decimal.Decimal) Journal {
+	j := Journal{Key: "sold:" + key, Event: EventDeskSold}
+	j.move(Position(asset), CryptoHot(network, asset), amount)
+	return j
+}
+
+// FloatToppedUp books fiat that the desk brought to a rail.
+func FloatToppedUp(key, rail string, cur money.Currency, amount decimal.Decimal) Journal {
+	j := Journal{Key: "float:" + key, Event: EventFloatToppedUp}
+	j.move(FiatFloat(rail, cur), Position(string(cur)), amount)
+	return j
+}

@@ -1,0 +1,109 @@
+package payment
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/quote"
+)
+
+// Policy is everything about a payment's life that is configuration: windows, tolerances, depths and limits.
+type Policy struct {
+	Window        time.Duration   // from create or fulfil to ExpiresAt
+	RequestWindow time.Duration   // for a request to be fulfilled
+	ClaimWindow   time.Duration   // for a confirmed gift to be claimed
+	SettleWindow  time.Duration   // for the caller to settle
+	TokenLife     time.Duration   // of a settlement token
+	ScanMargin    time.Duration   // a network is scanned this far past ExpiresAt before a payment expires
+	LateGrace     time.Duration   // money first seen this long after expiry may still be taken
+	LateDrift     decimal.Decimal // if the rate has moved no more than this share
+	Under, Over   decimal.Decimal // shares of the quote within which the quoted payout is paid
+	DustShare     decimal.Decimal // a transfer below this share of the due
+	DustUSD       decimal.Decimal // and below this worth changes no status; the larger of the two counts
+	Depths        Depths
+	Fees          quote.Table // for the limits of each currency
+	Screen        bool        // a payment is confirmed only once its senders are clear
+}
+
+// Defaults is the policy of contract.md §3, §4 and §5.
+func Defaults() Policy {
+	const day = 24 * time.Hour
+	return Policy{
+		Window: 30 * time.Minute, RequestWindow: 7 * day, ClaimWindow: 30 * day, SettleWindow: 7 * day, TokenLife: day,
+		ScanMargin: time.Minute, LateGrace: day, LateDrift: decimal.New(1, -2),
+		Under: decimal.New(5, -3), Over: decimal.New(1, -2),
+		DustShare: decimal.New(1, -3), DustUSD: decimal.New(1, -1),
+		Depths: DefaultDepths(), Fees: quote.Default(),
+	}
+}
+
+// Depth is when a transfer is deep enough up to a worth in US dollars: at so many confirmations, or as soon as the
+// network calls its block final. Confirmations zero means that only finality counts; UpToUSD zero means no bound.
+type Depth struct {
+	UpToUSD       decimal.Decimal
+	Confirmations int64
+	Finality      bool
+}
+
+// Depths is the table (network, asset, USD tier) of contract.md §5. The key is the network's name, or "network/ASSET" for
+// an asset that differs from its network; the tiers are in rising order.
+type Depths map[string][]Depth
+
+// DefaultDepths is the table of contract.md §5, one tier each.
+func DefaultDepths() Depths {
+	at := func(n int64) []Depth { return []Depth{{Confirmations: n}} }
+	final := func(n int64) []Depth { return []Depth{{Confirmations: n, Finality: true}} }
+	return Depths{
+		"bitcoin": at(2), "ethereum": at(12), "bsc": final(90), "polygon": final(128), "base": at(12), "arbitrum": at(40),
+		"tron": at(19), "solana": final(0),
+	}
+}
+
+// Required finds the depth for a transfer of this worth. An unknown network needs finality, which never comes by
+// itself: money on it waits for a person instead of being taken too early.
+func (t Depths) Required(network, asset string, usd decimal.Decimal) Depth {
+	tiers, ok := t[network+"/"+asset]
+	if !ok {
+		tiers = t[network]
+	}
+	for _, d := range tiers {
+		if d.UpToUSD.IsZero() || usd.LessThanOrEqual(d.UpToUSD) {
+			return d
+		}
+	}
+	return Depth{Finality: true}
+}
+
+// Check reports a table that could take money too early or never.
+func (t Depths) Check() error {
+	for _, n := range money.Networks() {
+		if len(t[n.Name]) == 0 {
+			return fmt.Errorf("no required depth for network %s", n.Name)
+		}
+	}
+	for key, tiers := range t {
+		last := decimal.Zero
+		for i, d := range tiers {
+			end := i == len(tiers)-1
+			if end != d.UpToUSD.IsZero() || (!end && !d.UpToUSD.GreaterThan(last)) {
+				return fmt.Errorf("required depths of %s: tiers are out of order", key)
+			}
+			if d.Confirmations < 0 || (d.Confirmations == 0 && !d.Finality) {
+				return fmt.Errorf("required depths of %s: a tier asks for nothing", key)
+			}
+			last = d.UpToUSD
+		}
+	}
+	return nil
+}
+
+// Met reports whether the transfer is deep enough for a payment of this worth.
+func (d Depth) Met(row Deposit) bool {
+	if row.Reverted {
+		return false
+	}
+	return (d.Finality && row.Finalized) || (d.Confirmations > 0 && row.Depth >= d.Confirmations)
+}

@@ -1,0 +1,122 @@
+package quote
+
+import (
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+)
+
+// ChargeFrom says who bears the fee (interface.md §4.1).
+type ChargeFrom string
+
+// Fiat takes the fee from the payout; Crypto adds it to what the payer owes.
+const (
+	Fiat   ChargeFrom = "fiat"
+	Crypto ChargeFrom = "crypto"
+)
+
+// Valid reports whether c is one of the two.
+func (c ChargeFrom) Valid() bool { return c == Fiat || c == Crypto }
+
+// Ask is what is to be priced. Exactly one of the two amounts is positive: FiatAmount prices fiat-first, CryptoAmount
+// crypto-first.
+type Ask struct {
+	Currency     money.Currency
+	Asset        money.Asset
+	Network      string // canonical name
+	FiatAmount   decimal.Decimal
+	CryptoAmount decimal.Decimal
+	ChargeFrom   ChargeFrom
+}
+
+// Charge is the fee in three units (interface.md §2.1). Fiat is the fee; the other two are for showing.
+type Charge struct {
+	Fiat   decimal.Decimal `json:"fiat"`
+	Crypto decimal.Decimal `json:"crypto"`
+	USD    decimal.Decimal `json:"usd"`
+}
+
+// Quote is a locked price. It never changes once a payment carries it.
+type Quote struct {
+	Currency       money.Currency  `json:"currency"`
+	Crypto         string          `json:"crypto"`  // symbol, upper case
+	Network        string          `json:"network"` // canonical name
+	ChargeFrom     ChargeFrom      `json:"chargeFrom"`
+	FiatAmount     decimal.Decimal `json:"fiatAmount"`   // the priced amount
+	CryptoAmount   decimal.Decimal `json:"cryptoAmount"` // what the payer owes
+	PayoutAmount   decimal.Decimal `json:"payoutAmount"` // what the receiver gets
+	Charge         Charge          `json:"charge"`
+	TransactionUSD decimal.Decimal `json:"transactionUsd"`
+	Rate           Rate            `json:"rate"`
+	FeeTable       string          `json:"feeTable"` // version of the fee table that was applied
+}
+
+// Priced reports whether there is a price at all; an unfulfilled request has none.
+func (q Quote) Priced() bool { return q.CryptoAmount.IsPositive() }
+
+// Make prices an ask by a rate, with every rounding side of contract.md §3. A fiat amount outside the limits of its
+// currency is 400 amount_out_of_range.
+func (t Table) Make(ask Ask, rate Rate) (Quote, error) {
+	s := t.Schedules[ask.Currency]
+	q := Quote{
+		Currency: ask.Currency, Crypto: ask.Asset.Symbol, Network: ask.Network, ChargeFrom: ask.ChargeFrom,
+		CryptoAmount: ask.CryptoAmount, FiatAmount: ask.FiatAmount, Rate: rate, FeeTable: t.Version,
+	}
+	if !rate.Value.IsPositive() || !rate.USD.IsPositive() {
+		return Quote{}, fault.New(fault.Unavailable, "rate_unavailable", "No fresh %s/%s rate; try again shortly", ask.Asset.Symbol, ask.Currency)
+	}
+	first := "fiatAmount"
+	if ask.CryptoAmount.IsPositive() {
+		first = "cryptoAmount"
+		gross := money.Down(ask.CryptoAmount.Mul(rate.Value), money.FiatDigits)
+		q.FiatAmount = gross
+		if ask.ChargeFrom == Crypto && gross.IsPositive() && gross.LessThanOrEqual(money.Max) {
+			q.FiatAmount, q.Charge.Fiat = s.net(gross)
+		} else {
+			q.Charge.Fiat = s.Fee(gross)
+		}
+	} else {
+		q.Charge.Fiat = s.Fee(q.FiatAmount)
+	}
+	if err := s.InRange(first, q.FiatAmount); err != nil {
+		return Quote{}, err
+	}
+	if !ask.CryptoAmount.IsPositive() {
+		owed := q.FiatAmount
+		if q.ChargeFrom == Crypto {
+			owed = owed.Add(q.Charge.Fiat)
+		}
+		q.CryptoAmount = money.DivUp(owed, rate.Value, ask.Asset.QuoteDigits)
+	}
+	q.PayoutAmount = q.FiatAmount
+	if q.ChargeFrom == Fiat {
+		q.PayoutAmount = q.FiatAmount.Sub(q.Charge.Fiat)
+	}
+	q.Charge.Crypto = divHalfUp(q.Charge.Fiat, rate.Value, chargeCoinDigits)
+	q.Charge.USD = rate.USDOf(q.Charge.Fiat)
+	q.TransactionUSD = rate.USDOf(q.FiatAmount)
+	return q, nil
+}
+
+// OutOfRange is the code of an amount outside the limits of its currency.
+const OutOfRange = "amount_out_of_range"
+
+// InRange refuses an amount outside the limits; the fault names both and the field of the request that led to it.
+func (s Schedule) InRange(field string, fiat decimal.Decimal) error {
+	if fiat.GreaterThanOrEqual(s.Min) && fiat.LessThanOrEqual(s.Max) {
+		return nil
+	}
+	text := "must be worth between " + s.Min.StringFixed(money.FiatDigits) + " and " + s.Max.StringFixed(money.FiatDigits) + " " + string(s.Currency)
+	f := fault.New(fault.Invalid, OutOfRange, "%s: %s", field, text)
+	f.Fields = []fault.Field{{Field: field, Message: text}}
+	return f
+}
+
+// Share is amount × part ÷ whole, down to the minor unit: the pro-rata payout of contract.md §3.
+func Share(amount, part, whole decimal.Decimal) decimal.Decimal {
+	if !whole.IsPositive() || !part.IsPositive() {
+		return decimal.Zero
+	}
+	return money.DivDown(amount.Mul(part), whole, money.FiatDigits)
+}

@@ -1,0 +1,62 @@
+// Package quote prices a payment: fees, both directions of the price and their rounding (contract.md §3). It is pure: it
+// is given a rate and a fee table and knows neither where they come from nor what time it is.
+package quote
+
+import (
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/money"
+)
+
+// Source is one price that went into a rate.
+type Source struct {
+	Name  string          `json:"name"`
+	Value decimal.Decimal `json:"value"`
+	At    time.Time       `json:"at"`
+}
+
+// Rate is an aggregated price with its provenance. It is stored with the payment that was priced by it, so that an
+// auditor can tell years later where a number came from.
+type Rate struct {
+	Fiat      money.Currency  `json:"fiat"`
+	Crypto    string          `json:"crypto"`    // symbol, upper case
+	Value     decimal.Decimal `json:"value"`     // fiat per one unit of the crypto, spread included: the rate that is shown and used
+	Mid       decimal.Decimal `json:"mid"`       // before the spread
+	SpreadBPS int64           `json:"spreadBps"` // basis points taken off the mid
+	USD       decimal.Decimal `json:"usd"`       // locked fiat-per-USD leg, the divisor of every usd figure
+	Sources   []Source        `json:"sources"`
+	Excluded  []Source        `json:"excluded,omitempty"` // sources that were read and left out as outliers or stale
+	Degraded  bool            `json:"degraded,omitempty"` // fewer sources than wanted
+	At        time.Time       `json:"at"`                 // age of the oldest source that was used
+}
+
+// UnitUSD is the worth of one unit of the crypto in US dollars at this rate, 8 digits.
+func (r Rate) UnitUSD() decimal.Decimal {
+	if !r.USD.IsPositive() {
+		return decimal.Zero
+	}
+	return money.DivDown(r.Value, r.USD, 8)
+}
+
+// USDOf is the dollar figure of a fiat amount: two digits, half up, for showing.
+func (r Rate) USDOf(fiat decimal.Decimal) decimal.Decimal { return divHalfUp(fiat, r.USD, usdDigits) }
+
+// Drift reports whether now is within share of the locked rate r, both ways: |now − r| ≤ r × share.
+func (r Rate) Drift(now, share decimal.Decimal) bool {
+	return now.IsPositive() && now.Sub(r.Value).Abs().LessThanOrEqual(r.Value.Mul(share))
+}
+
+const (
+	usdDigits        = 2
+	chargeCoinDigits = 8
+)
+
+// divHalfUp divides exactly to the given digits, half away from zero. b must be positive.
+func divHalfUp(a, b decimal.Decimal, digits int32) decimal.Decimal {
+	if !b.IsPositive() {
+		return decimal.Zero
+	}
+	return a.DivRound(b, digits)
+}

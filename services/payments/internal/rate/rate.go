@@ -1,0 +1,30 @@
+// Package rate is the source of prices for quotes. An aggregator answers from memory and never from the network, so
+// that a create costs no call to anybody; drivers fill the memory.
+package rate
+
+import (
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/quote"
+)
+
+// Aggregator gives the one current price of a pair. The same number serves quotes and GET /v1/rates.
+type Aggregator interface {
+	// Name says where the prices come from, for start-up logs and GET /v1/rates.
+	Name() string
+	// Simulated reports prices that are no market's: they serve live mode only where that is explicitly allowed.
+	Simulated() bool
+	// Quote returns the current rate of the pair, or the 503 of Unavailable when there is none fresh enough.
+	Quote(fiat money.Currency, asset string) (quote.Rate, error)
+	// Ready is nil while every pair has a fresh price.
+	Ready() error
+}
+
+const retryAfter = 30 * time.Second
+
+// Unavailable is 503 rate_unavailable with Retry-After: a price is refused, never guessed (contract.md §3).
+func Unavailable(fiat money.Currency, asset string) error {
+	return fault.New(fault.Unavailable, "rate_unavailable", "No fresh %s/%s rate; try again shortly", asset, fiat).After(retryAfter)
+}
