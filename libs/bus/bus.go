@@ -1,0 +1,180 @@
+// Package bus carries the messages of libs/wire over RabbitMQ: consumers are Watermill's AMQP subscribers, the publisher
+// speaks amqp091 itself because it pipelines its confirms. It is the only package that knows either library, since both
+// lose, wedge or loop under their defaults; what is cured here, and how, stands beside each cure.
+//
+// The promise to handlers: a message is delivered until its handler has returned nil, a permanent fault, or has panicked
+// panicsMax times; it may be delivered more than once. A fault of the infrastructure never sends it away: the handler is
+// called again, with waits, until it succeeds or the process stops. The bus knows no database, so duplicates are the
+// handler's business (libs/inbox).
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/wire"
+)
+
+// Config is what an operator may set.
+type Config struct {
+	URL config.Secret `env:"AMQP_URL,required" doc:"RabbitMQ: amqp(s)://user:password@host:port/vhost"`
+}
+
+const (
+	// connectTimeout bounds TCP, TLS and AMQP handshake of one attempt.
+	connectTimeout = 5 * time.Second
+	// heartbeat is how often either side shows that it lives; a peer silent for two or three of them is gone.
+	heartbeat = 5 * time.Second
+	// firstTry is how long Dial waits for a broker before it goes on without.
+	firstTry = 3 * time.Second
+)
+
+// Link is a service's tie to the broker. It connects when it is used and again after every failure; a broker that is
+// down delays work and stops nothing.
+type Link struct {
+	service string
+	url     string
+	lines   []wire.Route // every line that the service produces or consumes
+	tel     *telemetry.Telemetry
+	metrics *metrics
+
+	publisher *Publisher
+
+	handlers []handler
+	started  atomic.Bool
+	conn     atomic.Bool // the consumers' connection stands
+	broken   atomic.Pointer[error]
+	inspect  inspector
+}
+
+// Dial prepares the link of a service and tries to reach the broker once. A broker that is not there is no error: the
+// link connects when it can, the service starts without (design.md §1). A wrong URL, refused credentials and a queue that
+// exists with other arguments are errors, because waiting cures none of them.
+func Dial(ctx context.Context, cfg Config, service string, tel *telemetry.Telemetry) (*Link, error) {
+	return dial(ctx, cfg, service, tel, wire.Topology())
+}
+
+func dial(ctx context.Context, cfg Config, service string, tel *telemetry.Telemetry, topology []wire.Route) (*Link, error) {
+	url := cfg.URL.Reveal()
+	if _, err := amqp.ParseURI(url); err != nil {
+		return nil, errors.New("AMQP_URL is not an AMQP URL") // the parser's error would show the password
+	}
+	l := &Link{service: service, url: url, lines: linesOf(service, topology), tel: tel, metrics: newMetrics(tel.Registry)}
+	l.publisher = newPublisher(l)
+	l.inspect.open = l.open
+
+	ctx, cancel := context.WithTimeout(ctx, firstTry)
+	defer cancel()
+	err := l.declareOnce(ctx)
+	switch {
+	case isFinal(err):
+		return nil, err
+	case err != nil:
+		tel.Log.Warn("the broker cannot be reached yet, going on without", "err", err)
+	}
+	return l, nil
+}
+
+// linesOf picks the lines of the topology that a service touches.
+func linesOf(service string, topology []wire.Route) []wire.Route {
+	var lines []wire.Route
+	for _, line := range topology {
+		if line.Exchange == service || line.Consumer == service {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// declareOnce declares everything the service touches over a connection of its own.
+func (l *Link) declareOnce(ctx context.Context) error {
+	conn, err := l.open(ctx, "declare")
+	if err != nil {
+		return err
+	}
+	defer conn.end()
+	channel, err := conn.Channel()
+	if err != nil {
+		return fmt.Errorf("opening a channel: %w", err)
+	}
+	return declare(channel, l.lines)
+}
+
+// Publisher returns the link's publisher; there is one per link.
+func (l *Link) Publisher() *Publisher { return l.publisher }
+
+// Close closes what is open outside Run: the publisher's and the readiness check's connection.
+func (l *Link) Close() error {
+	l.inspect.close()
+	return l.publisher.Close()
+}
+
+// metrics are the bus's instruments; queue and message names are a closed set, so labels stay few.
+type metrics struct {
+	consumed  *prometheus.CounterVec
+	failed    *prometheus.CounterVec
+	dead      *prometheus.CounterVec
+	seconds   *prometheus.HistogramVec
+	published *prometheus.CounterVec
+	refused   prometheus.Counter
+	connected *prometheus.GaugeVec
+}
+
+func newMetrics(registry prometheus.Registerer) *metrics {
+	queue := []string{"queue"}
+	m := &metrics{
+		consumed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bus_consumed_total", Help: "Messages whose handler succeeded.",
+		}, queue),
+		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bus_failed_total", Help: "Handler runs that failed and are tried again.",
+		}, queue),
+		dead: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bus_dead_total", Help: "Messages moved to the dead queue.",
+		}, queue),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "bus_handler_seconds", Help: "Time of one handler run.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, queue),
+		published: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bus_published_total", Help: "Messages that the broker has confirmed.",
+		}, []string{"message"}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "bus_publish_errors_total", Help: "Batches that were not confirmed and will be published again.",
+		}),
+		connected: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "bus_connected", Help: "1 while the connection stands.",
+		}, []string{"connection"}),
+	}
+	registry.MustRegister(m.consumed, m.failed, m.dead, m.seconds, m.published, m.refused, m.connected)
+	return m
+}
+
+// inspector asks the broker about queues over a connection of its own, which never publishes and so is never blocked by
+// a memory alarm.
+type inspector struct {
+	open func(ctx context.Context, role string) (*connection, error)
+
+	mu      sync.Mutex
+	conn    *connection
+	asked   time.Time
+	verdict error
+}
+
+func (i *inspector) close() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.conn != nil {
+		i.conn.end()
+		i.conn = nil
+	}
+}

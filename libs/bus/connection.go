@@ -1,0 +1,110 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// connection is an AMQP connection with its socket. The library's calls ignore contexts and may block for as long as the
+// broker does not read (a memory alarm); closing the socket ends every one of them.
+type connection struct {
+	*amqp.Connection
+	socket net.Conn
+}
+
+// open connects for one role. It gives up when ctx ends or after connectTimeout.
+func (l *Link) open(ctx context.Context, role string) (*connection, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	var socket net.Conn
+	settings := l.settings(role, func(network, addr string) (net.Conn, error) {
+		var err error
+		socket, err = l.socket(ctx, role, network, addr)
+		return socket, err
+	})
+	inner, err := amqp.DialConfig(l.url, settings)
+	if err != nil {
+		if socket != nil {
+			_ = socket.Close() // it is useless by now
+		}
+		return nil, err
+	}
+	return &connection{Connection: inner, socket: socket}, nil
+}
+
+// settings are the connection's parameters; the name shows in RabbitMQ's management pages.
+func (l *Link) settings(role string, dial func(network, addr string) (net.Conn, error)) amqp.Config {
+	properties := amqp.NewConnectionProperties()
+	properties.SetClientConnectionName(l.service + " " + role)
+	return amqp.Config{Heartbeat: heartbeat, Properties: properties, Dial: dial, Locale: "en_US"}
+}
+
+// socket dials and counts the connection as standing until its socket is closed.
+func (l *Link) socket(ctx context.Context, role, network, addr string) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: connectTimeout}
+	raw, err := dialer.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	// The library clears this deadline once the handshake is done.
+	if err := raw.SetDeadline(time.Now().Add(connectTimeout)); err != nil {
+		_ = raw.Close() // the first error says more
+		return nil, err
+	}
+	gauge := l.metrics.connected.WithLabelValues(role)
+	gauge.Set(1)
+	if role == roleConsume {
+		l.conn.Store(true)
+	}
+	return &tracked{Conn: raw, gone: func() {
+		gauge.Set(0)
+		if role == roleConsume {
+			l.conn.Store(false)
+		}
+	}}, nil
+}
+
+// The roles of connections.
+const (
+	rolePublish = "publish"
+	roleConsume = "consume"
+	roleInspect = "inspect"
+)
+
+// tracked is a socket that tells when it is closed, which the library does as soon as it notices a failure.
+type tracked struct {
+	net.Conn
+	once sync.Once
+	gone func()
+}
+
+func (t *tracked) Close() error {
+	t.once.Do(t.gone)
+	return t.Conn.Close()
+}
+
+// end closes politely within a second, else by the socket.
+func (c *connection) end() {
+	if err := c.CloseDeadline(time.Now().Add(time.Second)); err != nil {
+		_ = c.socket.Close() // there is nobody to be polite to
+	}
+}
+
+// cut closes the socket, which unblocks every call on the connection.
+func (c *connection) cut() {
+	_ = c.socket.Close() // its error would tell that it is closed already
+}
+
+// isFinal reports whether an error of the broker is one that waiting does not cure.
+func isFinal(err error) bool {
+	if errors.Is(err, ErrQueueChanged) || errors.Is(err, amqp.ErrCredentials) {
+		return true
+	}
+	broker, ok := errors.AsType[*amqp.Error](err)
+	return ok && broker.Code == amqp.AccessRefused
+}

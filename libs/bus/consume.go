@@ -1,0 +1,328 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	wamqp "github.com/ThreeDotsLabs/watermill-amqp/v3/pkg/amqp"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/cenkalti/backoff/v5"
+	amqp "github.com/rabbitmq/amqp091-go"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/wire"
+)
+
+const (
+	// prefetch is how many messages a consumer holds: the one in its handler and the next.
+	prefetch = 2
+	// attemptTimeout bounds one run of a handler.
+	attemptTimeout = time.Minute
+	// drainTimeout is how long running handlers may go on after Run's context has ended.
+	drainTimeout = 20 * time.Second
+	// closeTimeout bounds the farewell to the broker.
+	closeTimeout = 5 * time.Second
+	// panicsMax is how often a message may panic its handler before it is poison.
+	panicsMax = 5
+	// The waits between the runs of a failing handler.
+	retryFirst = 50 * time.Millisecond
+	retryMax   = 5 * time.Second
+)
+
+// Message is what a handler gets. ID is the same on every delivery; Headers holds the text headers, among them the
+// trace context that ctx carries already.
+type Message struct {
+	ID      string
+	Name    string
+	Body    []byte
+	Headers map[string]string
+}
+
+type handler struct {
+	queue    string
+	parallel int
+	handle   func(ctx context.Context, m Message) error
+}
+
+// Handle adds a handler for a queue; call it before Run. At most parallel messages of the queue are in the handler at a
+// time; with 1 they come in order, redelivery included.
+//
+// A nil error acknowledges the message. An error marked by fault.Permanent moves it to the dead queue with the reason.
+// After any other error the handler is called again, with growing waits, until it returns one of the two or the process
+// stops; the message is not sent back meanwhile. Its context outlives Run's: what has begun may finish.
+func (l *Link) Handle(queue string, parallel int, h func(ctx context.Context, m Message) error) {
+	for _, line := range l.lines {
+		if line.Queue == queue && line.Consumer == l.service {
+			l.handlers = append(l.handlers, handler{queue: queue, parallel: parallel, handle: h})
+			return
+		}
+	}
+	panic(fmt.Sprintf("bus: %s does not consume %s", l.service, queue)) // a mistake in main, seen at its first start
+}
+
+// Run consumes until ctx ends. Then it takes nothing new, lets running handlers finish, gives what is unfinished back to
+// the broker and returns. It waits for a broker that is away, at the start and later; it returns an error only for one
+// that waiting does not cure.
+func (l *Link) Run(ctx context.Context) error {
+	defer l.started.Store(false)
+	if len(l.handlers) == 0 {
+		l.started.Store(true)
+		<-ctx.Done()
+		return nil
+	}
+	subscriber, err := l.subscriber(ctx)
+	if err != nil {
+		return l.unlessStopped(ctx, err)
+	}
+	hard, kill := context.WithCancel(context.WithoutCancel(ctx))
+	defer kill()
+	work := &work{link: l, stop: ctx, hard: hard}
+	if err := l.subscribe(ctx, subscriber, work); err != nil {
+		l.closeSubscriber(subscriber)
+		return l.unlessStopped(ctx, err)
+	}
+	l.started.Store(true)
+	l.tel.Log.Info("consuming", "queues", l.queues())
+
+	<-ctx.Done()
+	l.started.Store(false)
+	timer := time.AfterFunc(drainTimeout, kill)
+	defer timer.Stop()
+	work.wait.Wait()
+	l.closeSubscriber(subscriber)
+	return nil
+}
+
+func (l *Link) unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (l *Link) queues() []string {
+	names := make([]string, len(l.handlers))
+	for i, h := range l.handlers {
+		names[i] = h.queue
+	}
+	return names
+}
+
+// subscriber connects, waiting for the broker if it is away. Everything the service touches is declared first, so that
+// a queue with other arguments is an error here and not a line in a log.
+func (l *Link) subscriber(ctx context.Context) (*wamqp.Subscriber, error) {
+	return l.persist(ctx, "connecting to the broker", func() (*wamqp.Subscriber, error) {
+		if err := l.declareOnce(ctx); err != nil {
+			return nil, err
+		}
+		return wamqp.NewSubscriber(l.watermill(), logger{l.tel.Log})
+	})
+}
+
+// persist tries until it succeeds, ctx ends or the error is final.
+func (l *Link) persist(ctx context.Context, what string, try func() (*wamqp.Subscriber, error)) (*wamqp.Subscriber, error) {
+	return backoff.Retry(ctx, func() (*wamqp.Subscriber, error) {
+		s, err := try()
+		switch {
+		case isFinal(err):
+			return nil, backoff.Permanent(err)
+		case err != nil:
+			l.tel.Log.Warn(what, "err", err)
+		}
+		return s, err
+	}, backoff.WithBackOff(waits()), backoff.WithMaxElapsedTime(0))
+}
+
+func waits() *backoff.ExponentialBackOff {
+	waits := backoff.NewExponentialBackOff()
+	waits.InitialInterval, waits.MaxInterval = retryFirst, retryMax
+	return waits
+}
+
+// watermill is the subscriber's configuration. Reconnects are quick: a queue without consumers is an outage.
+func (l *Link) watermill() wamqp.Config {
+	settings := l.settings(roleConsume, func(network, addr string) (net.Conn, error) {
+		return l.socket(context.Background(), roleConsume, network, addr)
+	})
+	same := func(topic string) string { return topic }
+	return wamqp.Config{
+		Connection: wamqp.ConnectionConfig{AmqpURI: l.url, AmqpConfig: &settings, Reconnect: &wamqp.ReconnectConfig{
+			BackoffInitialInterval: retryFirst, BackoffRandomizationFactor: 0.5, BackoffMultiplier: 1.5, BackoffMaxInterval: 2 * time.Second,
+		}},
+		Marshaler:       marshaler{},
+		Exchange:        wamqp.ExchangeConfig{GenerateName: same},
+		Queue:           wamqp.QueueConfig{GenerateName: same},
+		QueueBind:       wamqp.QueueBindConfig{GenerateRoutingKey: same},
+		Consume:         wamqp.ConsumeConfig{Qos: wamqp.QosConfig{PrefetchCount: prefetch}},
+		TopologyBuilder: builder{l},
+	}
+}
+
+// subscribe starts every handler. One Watermill subscription has one message in flight whatever the prefetch, so a queue
+// gets as many subscriptions as its handler may run in parallel.
+func (l *Link) subscribe(ctx context.Context, subscriber *wamqp.Subscriber, work *work) error {
+	for _, h := range l.handlers {
+		for range h.parallel {
+			messages, err := l.subscribeOne(ctx, subscriber, h.queue)
+			if err != nil {
+				return err
+			}
+			work.wait.Go(func() { work.consume(h, messages) })
+		}
+	}
+	return nil
+}
+
+// subscribeOne waits out a connection that drops between connecting and subscribing.
+func (l *Link) subscribeOne(ctx context.Context, subscriber *wamqp.Subscriber, queue string) (<-chan *message.Message, error) {
+	return backoff.Retry(ctx, func() (<-chan *message.Message, error) {
+		messages, err := subscriber.Subscribe(ctx, queue)
+		if broken := l.broken.Load(); err != nil && broken != nil && isFinal(*broken) {
+			return nil, backoff.Permanent(*broken)
+		}
+		return messages, err
+	}, backoff.WithBackOff(waits()), backoff.WithMaxElapsedTime(0))
+}
+
+// closeSubscriber ends the subscriptions; messages that were not acknowledged go back to their queue.
+func (l *Link) closeSubscriber(subscriber *wamqp.Subscriber) {
+	done := make(chan error, 1)
+	go func() { done <- subscriber.Close() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			l.tel.Log.Warn("closing the consumers", "err", err)
+		}
+	case <-time.After(closeTimeout):
+		l.tel.Log.Warn("closing the consumers took too long, left to the end of the process")
+	}
+}
+
+// work is one Run: stop ends when nothing new may begin, hard when even running handlers must give up.
+type work struct {
+	link *Link
+	stop context.Context
+	hard context.Context
+	wait sync.WaitGroup
+}
+
+// consume handles the messages of one subscription. It returns when the subscription has ended, or with a message that
+// it leaves unanswered because the process stops: the broker gets that back when the subscriber closes.
+func (w *work) consume(h handler, messages <-chan *message.Message) {
+	for m := range messages {
+		if w.stop.Err() != nil || !w.finish(h, m) {
+			return
+		}
+		m.Ack()
+	}
+}
+
+// finish runs the handler until the message is done with; false means that the process stops first.
+func (w *work) finish(h handler, m *message.Message) bool {
+	msg := unpack(m)
+	waits, panics := waits(), 0
+	for attempt := 1; ; attempt++ {
+		err := w.attempt(h, msg)
+		if err == nil {
+			w.link.metrics.consumed.WithLabelValues(h.queue).Inc()
+			return true
+		}
+		if p, ok := errors.AsType[panicked](err); ok {
+			if panics++; panics >= panicsMax {
+				err = fault.Permanent(p)
+			}
+		}
+		if fault.IsPermanent(err) {
+			if err = w.link.bury(w.hard, h.queue, msg, err); err == nil {
+				return true
+			}
+		}
+		w.link.metrics.failed.WithLabelValues(h.queue).Inc()
+		if attempt&(attempt-1) == 0 { // the 1st, 2nd, 4th, 8th … time: an outage must not fill the disk
+			w.link.tel.Log.Warn("handler failed, trying again", "queue", h.queue, "message", msg.Name, "id", msg.ID, "attempt", attempt, "err", err)
+		}
+		select {
+		case <-w.stop.Done():
+			return false
+		case <-time.After(waits.NextBackOff()):
+		}
+	}
+}
+
+// panicked is a handler's panic as an error; its text goes to the log and, if it persists, into the dead queue.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+
+// attempt is one run of the handler, in a span that continues the message's trace.
+func (w *work) attempt(h handler, m Message) (err error) {
+	if m.ID == "" {
+		return fault.Permanent(errors.New("the message has no id"))
+	}
+	ctx, cancel := context.WithTimeout(w.hard, attemptTimeout)
+	defer cancel()
+	ctx = otel.GetTextMapPropagator().Extract(ctx, propagation.MapCarrier(m.Headers))
+	ctx, span := w.link.tel.Tracer.Start(ctx, "consume "+m.Name, trace.WithSpanKind(trace.SpanKindConsumer),
+		trace.WithAttributes(attribute.String("messaging.system", "rabbitmq"), attribute.String("messaging.destination.name", h.queue)))
+	began := time.Now()
+	defer func() {
+		if p := recover(); p != nil {
+			caught := panicked{p, debug.Stack()}
+			w.link.tel.Log.ErrorContext(ctx, "handler panicked", "queue", h.queue, "id", m.ID, "panic", fmt.Sprint(p), "stack", string(caught.stack))
+			err = caught
+		}
+		if err != nil {
+			span.SetStatus(codes.Error, err.Error())
+		}
+		span.End()
+		w.link.metrics.seconds.WithLabelValues(h.queue).Observe(time.Since(began).Seconds())
+	}()
+	return h.handle(ctx, m)
+}
+
+func unpack(m *message.Message) Message {
+	headers := make(map[string]string, len(m.Metadata))
+	for key, value := range m.Metadata {
+		if !strings.HasPrefix(key, "\x00") && key != wamqp.MetadataRedeliveredKey {
+			headers[key] = value
+		}
+	}
+	return Message{ID: m.UUID, Name: m.Metadata[nameKey], Body: m.Payload, Headers: headers}
+}
+
+// bury publishes a message to the dead queue and returns once the broker has it; only then is the original
+// acknowledged, so a crash between the two leaves it in both and never in none.
+func (l *Link) bury(ctx context.Context, queue string, m Message, reason error) error {
+	headers := make(amqp.Table, len(m.Headers)+3)
+	for key, value := range m.Headers {
+		headers[key] = value
+	}
+	delete(headers, DeliveryCount)
+	headers[reasonHeader] = clip(reason.Error(), reasonMax)
+	headers[queueHeader] = queue
+	headers[timeHeader] = time.Now().UTC().Format(time.RFC3339)
+	err := l.publisher.send(ctx, "", wire.DeadQueue(queue), []amqp.Publishing{{
+		Headers: headers, ContentType: "application/json", DeliveryMode: amqp.Persistent,
+		MessageId: m.ID, Type: m.Name, AppId: l.service, Timestamp: time.Now(), Body: m.Body,
+	}})
+	if err != nil {
+		return fmt.Errorf("moving a message to the dead queue: %w", err)
+	}
+	l.metrics.dead.WithLabelValues(queue).Inc()
+	l.tel.Log.Error("message moved to the dead queue", "queue", queue, "message", m.Name, "id", m.ID, "reason", reason)
+	return nil
+}

@@ -1,0 +1,50 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// nameKey is the metadata key under which a delivery's type reaches the handler's wrapper; no header may look like it.
+const nameKey = "\x00name"
+
+// DeliveryCount is the header in which RabbitMQ counts how often a message went back to its quorum queue; handlers see
+// it as text.
+const DeliveryCount = "x-delivery-count"
+
+// marshaler turns deliveries into Watermill messages. It never fails on what a delivery carries: the library answers an
+// error with nack and requeue, and its own marshaler fails on every header that is not a string, so the integer that
+// RabbitMQ itself adds on redelivery would loop the message for ever.
+type marshaler struct{}
+
+// Unmarshal fails only for the empty delivery that the library reads from a consumer whose channel is gone: its nack
+// cannot be sent, and that makes the library subscribe again.
+func (marshaler) Unmarshal(d amqp.Delivery) (*message.Message, error) {
+	if d.Acknowledger == nil {
+		return nil, errors.New("the consumer's channel is closed")
+	}
+	m := message.NewMessage(d.MessageId, d.Body)
+	m.Metadata = make(message.Metadata, len(d.Headers)+1)
+	for key, value := range d.Headers {
+		if text, ok := value.(string); ok && utf8.ValidString(text) {
+			m.Metadata[key] = text
+		}
+	}
+	if count, ok := d.Headers[DeliveryCount]; ok {
+		m.Metadata[DeliveryCount] = fmt.Sprint(count)
+	}
+	m.Metadata[nameKey] = d.Type
+	if d.Type == "" {
+		m.Metadata[nameKey] = d.RoutingKey
+	}
+	return m, nil
+}
+
+// Marshal is for Watermill's own publisher, which the bus does not use.
+func (marshaler) Marshal(*message.Message) (amqp.Publishing, error) {
+	return amqp.Publishing{}, errors.New("the bus publishes by its own publisher")
+}

@@ -1,0 +1,72 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// inspectEvery is how long an answer of the broker about its consumers is good for.
+const inspectEvery = time.Second
+
+// Ready is nil while the link is connected and every queue has its consumers. The connection alone proves little: the
+// library only logs a subscription that failed to come back, so the broker is asked what it sees.
+func (l *Link) Ready(ctx context.Context) error {
+	if !l.started.Load() {
+		return errors.New("consumers have not started")
+	}
+	if broken := l.broken.Load(); broken != nil {
+		return *broken
+	}
+	if len(l.handlers) == 0 {
+		return nil
+	}
+	if !l.conn.Load() {
+		return errors.New("not connected to the broker")
+	}
+	return l.inspect.consumers(ctx, l.handlers)
+}
+
+// consumers asks for the number of consumers of each queue. Other replicas count too: what this cannot see, the
+// connection's own state shows.
+func (i *inspector) consumers(ctx context.Context, handlers []handler) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if time.Since(i.asked) < inspectEvery {
+		return i.verdict
+	}
+	i.verdict = i.ask(ctx, handlers)
+	i.asked = time.Now()
+	if i.verdict != nil && i.conn != nil {
+		i.conn.cut()
+		_ = i.conn.Close() // the next question opens another
+		i.conn = nil
+	}
+	return i.verdict
+}
+
+func (i *inspector) ask(ctx context.Context, handlers []handler) error {
+	if i.conn == nil || i.conn.IsClosed() {
+		conn, err := i.open(ctx, roleInspect)
+		if err != nil {
+			return fmt.Errorf("connecting to the broker: %w", err)
+		}
+		i.conn = conn
+	}
+	defer context.AfterFunc(ctx, i.conn.cut)()
+	channel, err := i.conn.Channel()
+	if err != nil {
+		return fmt.Errorf("opening a channel: %w", err)
+	}
+	for _, h := range handlers {
+		queue, err := channel.QueueDeclarePassive(h.queue, true, false, false, false, nil)
+		if err != nil {
+			return fmt.Errorf("looking at %s: %w", h.queue, err)
+		}
+		if queue.Consumers < h.parallel {
+			return fmt.Errorf("%s has %d of %d consumers", h.queue, queue.Consumers, h.parallel)
+		}
+	}
+	return channel.Close()
+}
