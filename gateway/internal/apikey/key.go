@@ -38,8 +38,16 @@ type Key struct {
 
 	// SecretUntil ends the overlap in which a rotated secret still works.
 	SecretUntil time.Time
-	// Grants is Permissions compiled; whoever loads a key sets it.
-	Grants Set
+	// Grants is Permissions compiled, and Effective the same spelled out; Compiled sets both.
+	Grants    Set
+	Effective []string
+}
+
+// Compiled returns the key with its permissions ready for use; whoever loads a key calls it.
+func (k Key) Compiled() Key {
+	k.Grants = Compile(k.Permissions)
+	k.Effective = k.Grants.List()
+	return k
 }
 
 // The refusals of a credential. An unknown key and a mistyped one read the same.

@@ -60,3 +60,14 @@ func (s Set) Allows(p Permission) bool {
 	i := slices.Index(permissions, p)
 	return i >= 0 && s&(1<<i) != 0
 }
+
+// List spells a set out, without wildcards, so that a service needs no rule to read it.
+func (s Set) List() []string {
+	out := make([]string, 0, len(permissions))
+	for i, p := range permissions {
+		if s&(1<<i) != 0 {
+			out = append(out, string(p))
+		}
+	}
+	return out
+}

@@ -10,6 +10,7 @@ import (
 
 	"causeway.internal/gateway/internal/audit"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/wire"
 )
@@ -47,9 +48,15 @@ type Filter struct {
 	Limit      int
 }
 
-// Store keeps keys. Each write commits its audit entry with it or not at all.
+// Once makes a creation happen once per Idempotency-Key: the answer is stored in the same transaction as the key.
+type Once struct {
+	Key    idempotency.Key
+	Answer func(Issued) (idempotency.Answer, error)
+}
+
+// Store keeps keys. Each write commits its audit entry with it or not at all; so does an insert with its answer.
 type Store interface {
-	Insert(ctx context.Context, k Key, s Secrets, by audit.Entry) (Key, error)
+	Insert(ctx context.Context, k Key, s Secrets, by audit.Entry, answer func(Key) (idempotency.Key, idempotency.Answer, error)) (Key, error)
 	Revoke(ctx context.Context, id int64, by audit.Entry) (Key, error)
 	Get(ctx context.Context, id int64) (Key, error)
 	List(ctx context.Context, f Filter) ([]Key, error)
@@ -76,7 +83,7 @@ func NewRegistry(store Store, peppers *Peppers, ring *keyring.Ring, cache Droppe
 }
 
 // Create makes a key pair and stores what may be stored of it.
-func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry) (Issued, error) {
+func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry, once Once) (Issued, error) {
 	if o.Tier == "" {
 		o.Tier = Standard
 	}
@@ -98,7 +105,13 @@ func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry) (Issued,
 	key, err := r.store.Insert(ctx, Key{
 		PublicKey: public, MerchantID: o.MerchantID, Name: o.Name, Mode: o.Mode, Permissions: o.Permissions,
 		Tier: o.Tier, AllowedCIDRs: o.AllowedCIDRs, ExpiresAt: o.ExpiresAt,
-	}, kept, by)
+	}, kept, by, func(k Key) (idempotency.Key, idempotency.Answer, error) {
+		if !once.Key.Sent() {
+			return idempotency.Key{}, idempotency.Answer{}, nil
+		}
+		answer, err := once.Answer(Issued{Key: k, Secret: secret})
+		return once.Key, answer, err
+	})
 	if err != nil {
 		return Issued{}, fmt.Errorf("create API key: %w", err)
 	}

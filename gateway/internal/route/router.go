@@ -10,8 +10,12 @@ import (
 // Router finds the route of a request. It compares whole segments of the path as it was sent (still escaped), so that
 // an escaped slash or dot never changes which route is meant. Literal segments win over {name}. It is immutable.
 type Router struct {
-	root node
+	root   node
+	routes []*Route
 }
+
+// Routes returns every route, in the order of the table.
+func (r *Router) Routes() []*Route { return slices.Clone(r.routes) }
 
 type node struct {
 	literal map[string]*node
@@ -72,6 +76,7 @@ func (r *Router) add(rt *Route) error {
 	}
 	n.here.routes = append(n.here.routes, rt)
 	n.here.Allow = allow(n.here.routes)
+	r.routes = append(r.routes, rt)
 	return nil
 }
 

@@ -1,0 +1,73 @@
+package proxy
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/gateway/internal/route"
+)
+
+// metrics counts calls by route pattern and status class. The label values are a closed set: nothing a caller sends
+// becomes one.
+type metrics struct {
+	calls    map[*route.Route]*routeMetrics
+	none     *routeMetrics
+	upstream *prometheus.CounterVec
+}
+
+type routeMetrics struct {
+	seconds prometheus.Observer
+	classes [6]prometheus.Counter // by first digit of the status; 0 is the rest
+}
+
+func newMetrics(registry prometheus.Registerer, router *route.Router) (*metrics, error) {
+	calls := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "gateway_requests_total", Help: "Requests answered, by route pattern and status class.",
+	}, []string{"route", "class"})
+	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "gateway_request_seconds", Help: "Time to answer a request, by route pattern.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+	}, []string{"route"})
+	m := &metrics{
+		calls: map[*route.Route]*routeMetrics{},
+		upstream: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gateway_upstream_failures_total", Help: "Calls that a service did not answer, by service and reason.",
+		}, []string{"upstream", "reason"}),
+	}
+	for _, c := range []prometheus.Collector{calls, seconds, m.upstream} {
+		if err := registry.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	one := func(name string) *routeMetrics {
+		r := &routeMetrics{seconds: seconds.WithLabelValues(name)}
+		for i, class := range []string{"other", "1xx", "2xx", "3xx", "4xx", "5xx"} {
+			r.classes[i] = calls.WithLabelValues(name, class)
+		}
+		return r
+	}
+	m.none = one("none")
+	for _, rt := range router.Routes() {
+		m.calls[rt] = one(rt.Name())
+	}
+	return m, nil
+}
+
+func (m *metrics) observe(rt *route.Route, status int, took time.Duration) {
+	r := m.calls[rt]
+	if r == nil {
+		r = m.none
+	}
+	class := status / 100
+	if class >= len(r.classes) {
+		class = 0
+	}
+	r.classes[class].Inc()
+	r.seconds.Observe(took.Seconds())
+}
+
+func (m *metrics) upstreamFailed(name route.Upstream, reason string) {
+	m.upstream.WithLabelValues(string(name), reason).Inc()
+}

@@ -1,0 +1,293 @@
+// Package proxy is the door: every request passes through it in the same order (request id, bounds, route, caller,
+// gates, upstream) and every refusal leaves it in the error shape of contract.md §1. It knows no key, no limit and no
+// business rule itself; it asks, forwards byte for byte, and reports.
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"causeway.internal/gateway/internal/identity"
+	"causeway.internal/gateway/internal/route"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/telemetry"
+)
+
+// Call is one request on its way through the door. RequestID, Route, IP and Caller are set in that order.
+type Call struct {
+	RequestID string
+	Route     *route.Route
+	Caller    identity.Caller
+}
+
+// Gate may refuse a call once its caller is known; rate limits and load shedding are gates. A gate that lets a call in
+// may return a function that is told the status of its answer.
+type Gate interface {
+	Admit(ctx context.Context, c *Call) (done func(status int), err error)
+}
+
+// Callers resolves who is calling.
+type Callers interface {
+	Resolve(ctx context.Context, rt *route.Route, h http.Header, ip netip.Addr) (identity.Caller, error)
+}
+
+// Options is what a proxy is made of.
+type Options struct {
+	Router    *route.Router
+	Callers   Callers
+	Addresses identity.Proxies
+	Targets   map[route.Upstream]*Target
+	Gates     []Gate
+	TLS       bool // the public URL is https: tell browsers to stay there
+	Telemetry *telemetry.Telemetry
+	Now       func() time.Time
+}
+
+// Proxy is the gateway's public handler.
+type Proxy struct {
+	Options
+	log     *slog.Logger
+	metrics *metrics
+}
+
+// New makes a proxy. Every upstream that the table names must have a target.
+func New(o Options) (*Proxy, error) {
+	for _, rt := range o.Router.Routes() {
+		if o.Targets[rt.Upstream] == nil {
+			return nil, fmt.Errorf("route %s: no target for %s", rt.Name(), rt.Upstream)
+		}
+	}
+	m, err := newMetrics(o.Telemetry.Registry, o.Router)
+	if err != nil {
+		return nil, err
+	}
+	for name, t := range o.Targets {
+		t.prepare(name, o.Telemetry.Log, m, o.Now)
+	}
+	return &Proxy{Options: o, log: o.Telemetry.Log, metrics: m}, nil
+}
+
+// callTimeMax bounds one call from the first byte to the last. Services give up a little earlier (httpkit).
+const callTimeMax = 12 * time.Second
+
+type callKey struct{}
+
+// ServeHTTP serves one request.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := p.Now()
+	c := &Call{RequestID: requestID(r.Header, start)}
+	out := &answer{ResponseWriter: w, requestID: c.RequestID, tls: p.TLS}
+	defer p.finish(r.Context(), out, c, start)
+
+	if err := bounds(r); err != nil {
+		p.refuse(out, c, err)
+		return
+	}
+	place := p.Router.Match(r.URL.EscapedPath())
+	if place == nil {
+		p.refuse(out, c, httpkit.ErrRouteUnknown)
+		return
+	}
+	if r.Method == http.MethodOptions {
+		p.options(out, r, place)
+		return
+	}
+	if c.Route = place.Route(r.Method); c.Route == nil {
+		out.Header().Set("Allow", place.Allow)
+		p.refuse(out, c, httpkit.ErrMethodNotAllowed)
+		return
+	}
+	out.open = c.Route.Access == route.Open
+	ctx, cancel := context.WithTimeout(r.Context(), callTimeMax)
+	defer cancel()
+	ctx, span := p.span(ctx, c.Route)
+	defer func() { endSpan(span, out.status) }()
+	if err := p.pass(out, r.WithContext(context.WithValue(ctx, callKey{}, c)), c); err != nil {
+		p.refuse(out, c, err)
+	}
+}
+
+// pass takes a call on a known route through identity and gates to its target.
+func (p *Proxy) pass(out *answer, r *http.Request, c *Call) (err error) {
+	if c.Caller, err = p.Callers.Resolve(r.Context(), c.Route, r.Header, p.Addresses.Client(r)); err != nil {
+		return err
+	}
+	for _, g := range p.Gates {
+		done, err := g.Admit(r.Context(), c)
+		if err != nil {
+			return err
+		}
+		if done != nil {
+			defer func() { done(out.status) }()
+		}
+	}
+	body, err := readBody(out, r)
+	if err != nil {
+		return err
+	}
+	p.Targets[c.Route.Upstream].serve(out, r, c, body)
+	return nil
+}
+
+// refuse answers a call in the error shape.
+func (p *Proxy) refuse(out *answer, c *Call, err error) {
+	if out.wrote {
+		panic(http.ErrAbortHandler) // half an answer is on the wire: cutting it is the only honest end
+	}
+	if errors.Is(err, context.Canceled) {
+		panic(http.ErrAbortHandler) // the caller hung up; nobody is there to be answered
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errTimeout.Because(err)
+	}
+	if f := fault.As(err); httpkit.Status(f.Kind) >= http.StatusInternalServerError {
+		p.log.Error("request refused", "route", routeName(c.Route), "request_id", c.RequestID, "code", f.Code, "err", err)
+	}
+	httpkit.WriteError(out, c.RequestID, err)
+}
+
+// finish is the last thing that happens to every call: panics become answers, and metrics are counted.
+func (p *Proxy) finish(ctx context.Context, out *answer, c *Call, start time.Time) {
+	aborted := false
+	if cause := recover(); cause != nil {
+		if cause != http.ErrAbortHandler { //nolint:errorlint // net/http compares this very value
+			p.log.ErrorContext(ctx, "panic", "route", routeName(c.Route), "request_id", c.RequestID,
+				"panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		}
+		if aborted = out.wrote || cause == http.ErrAbortHandler; !aborted { //nolint:errorlint // as above
+			httpkit.WriteError(out, c.RequestID, errPanic)
+		}
+	}
+	status := out.status
+	if aborted && !out.wrote {
+		status = statusGone
+	}
+	p.metrics.observe(c.Route, status, p.Now().Sub(start))
+	if p.log.Enabled(ctx, slog.LevelDebug) {
+		p.log.DebugContext(ctx, "request", "route", routeName(c.Route), "request_id", c.RequestID, "status", status)
+	}
+	if aborted {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// statusGone counts calls whose caller hung up before the answer.
+const statusGone = 499
+
+var errPanic = errors.New("panic")
+
+func routeName(r *route.Route) string {
+	if r == nil {
+		return "none"
+	}
+	return r.Name()
+}
+
+// span starts the server span of a call. It is made here and not by otelhttp, which records the path and so would put
+// payment references, which are bearer secrets, into traces. A trace context sent by the public is not continued.
+func (p *Proxy) span(ctx context.Context, rt *route.Route) (context.Context, trace.Span) {
+	return p.Telemetry.Tracer.Start(ctx, rt.Name(), trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithAttributes(attribute.String("http.request.method", rt.Method), attribute.String("http.route", rt.Pattern)))
+}
+
+func endSpan(span trace.Span, status int) {
+	span.SetAttributes(attribute.Int("http.response.status_code", status))
+	if status >= http.StatusInternalServerError {
+		span.SetStatus(codes.Error, "")
+	}
+	span.End()
+}
+
+// Bounds of what is read of a request before anybody is asked about it.
+const (
+	headerBytesMax = 16 << 10
+	headerCountMax = 64
+	urlBytesMax    = 4 << 10
+)
+
+var (
+	errHeaders = fault.New(fault.Invalid, "headers_too_large", "The request's headers are too many or too large.")
+	errURL     = fault.New(fault.Invalid, "url_too_long", "The request's URL is longer than %d bytes.", urlBytesMax)
+	errBody    = fault.New(fault.TooLarge, "body_too_large", "The body is larger than %d bytes.", httpkit.BodyMax)
+	errBroken  = fault.New(fault.Invalid, "body_unreadable", "The body could not be read.")
+)
+
+func bounds(r *http.Request) error {
+	if len(r.RequestURI) > urlBytesMax {
+		return errURL
+	}
+	size, count := 0, 0
+	for name, values := range r.Header {
+		for _, v := range values {
+			count++
+			size += len(name) + len(v)
+		}
+	}
+	if size > headerBytesMax || count > headerCountMax {
+		return errHeaders
+	}
+	return nil
+}
+
+// readBody reads a whole body, at most httpkit.BodyMax bytes, before the service is called: a slow or oversized sender
+// then occupies nobody but this gateway, and a request can be sent again on a fresh connection.
+func readBody(out *answer, r *http.Request) ([]byte, error) {
+	if r.ContentLength > httpkit.BodyMax {
+		out.Header().Set("Connection", "close") // what follows on this connection is the rest of that body
+		return nil, errBody
+	}
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+		return nil, nil
+	}
+	if r.ContentLength > 0 {
+		body := make([]byte, r.ContentLength)
+		if _, err := io.ReadFull(r.Body, body); err != nil {
+			return nil, errBroken.Because(err)
+		}
+		return body, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, httpkit.BodyMax+1))
+	if err != nil {
+		return nil, errBroken.Because(err)
+	}
+	if len(body) > httpkit.BodyMax {
+		out.Header().Set("Connection", "close")
+		return nil, errBody
+	}
+	return body, nil
+}
+
+// requestID returns the caller's X-Request-Id if it is well formed (1 to 64 of A-Z a-z 0-9 . _ : -), else a new one.
+func requestID(h http.Header, now time.Time) string {
+	if values := h[httpkit.RequestIDHeader]; len(values) == 1 && wellFormed(values[0]) {
+		return values[0]
+	}
+	return id.New(id.Request, now)
+}
+
+func wellFormed(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == ':', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,285 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/textproto"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/propagation"
+
+	"causeway.internal/gateway/internal/route"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/httpkit"
+)
+
+// Target answers the routes of one upstream: a service at a URL, or a handler of the gateway's own. Either is handed
+// an identity signed for it alone.
+type Target struct {
+	url     *url.URL
+	handler http.Handler
+	key     []byte
+
+	name    route.Upstream
+	proxy   *httputil.ReverseProxy
+	log     *slog.Logger
+	metrics *metrics
+	now     func() time.Time
+}
+
+// Service makes a target of a service. The key signs identities that only it verifies.
+func Service(base string, key []byte) (*Target, error) {
+	u, err := url.Parse(base)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || (u.Path != "" && u.Path != "/") {
+		return nil, fmt.Errorf("upstream URL %q: want http(s)://host:port", base)
+	}
+	return &Target{url: u, key: key}, nil
+}
+
+// Local makes a target of a handler in this process.
+func Local(h http.Handler, key []byte) *Target { return &Target{handler: h, key: key} }
+
+// Bounds of the connections to one service. Idle ones are closed here before the service closes them (lifecycle keeps
+// them two minutes), so that a request is not sent into a closing connection.
+const (
+	dialMax     = 2 * time.Second
+	connsMax    = 512
+	idleMax     = 256
+	idleTimeout = 45 * time.Second
+	responseMax = 64 << 10 // header bytes of a response
+)
+
+// prepare is called once by New.
+func (t *Target) prepare(name route.Upstream, log *slog.Logger, m *metrics, now func() time.Time) {
+	t.name, t.log, t.metrics, t.now = name, log.With("upstream", string(name)), m, now
+	if t.url == nil {
+		return
+	}
+	t.proxy = &httputil.ReverseProxy{
+		Rewrite: t.rewrite,
+		Transport: &http.Transport{
+			DialContext:            (&net.Dialer{Timeout: dialMax, KeepAlive: 30 * time.Second}).DialContext,
+			TLSHandshakeTimeout:    dialMax,
+			ResponseHeaderTimeout:  callTimeMax,
+			IdleConnTimeout:        idleTimeout,
+			MaxConnsPerHost:        connsMax,
+			MaxIdleConns:           idleMax,
+			MaxIdleConnsPerHost:    idleMax,
+			MaxResponseHeaderBytes: responseMax,
+			DisableCompression:     true, // what the service says is passed on byte for byte
+		},
+		ModifyResponse: t.inspect,
+		ErrorHandler:   t.failed,
+		ErrorLog:       slog.NewLogLogger(t.log.Handler(), slog.LevelDebug),
+		BufferPool:     buffers{},
+	}
+}
+
+// Close ends the idle connections of a target.
+func (t *Target) Close() {
+	if t.proxy == nil {
+		return
+	}
+	if tr, ok := t.proxy.Transport.(*http.Transport); ok {
+		tr.CloseIdleConnections()
+	}
+}
+
+// sign makes the identity of a call for this target, bound to the request as it is sent there.
+func (t *Target) sign(r *http.Request, c *Call) string {
+	who := httpkit.Identity{
+		Subject: c.Caller.Subject, Operator: c.Caller.Operator, RequestID: c.RequestID,
+		Method: r.Method, Path: r.URL.RequestURI(), Audience: string(t.name), IssuedAt: t.now().UnixMilli(),
+	}
+	if c.Caller.IP.IsValid() {
+		who.ClientIP = c.Caller.IP.String()
+	}
+	if k := c.Caller.Key; k != nil {
+		who.MerchantID, who.KeyID, who.Mode, who.Permissions = k.MerchantID, k.ID, k.Mode, k.Effective
+	}
+	header, err := who.Sign(t.key)
+	if err != nil { // strings and numbers always encode
+		panic(err)
+	}
+	return header
+}
+
+// serve hands a call to the target. The body has been read already.
+func (t *Target) serve(out *answer, r *http.Request, c *Call, body []byte) {
+	if t.handler != nil {
+		local := r.Clone(r.Context())
+		local.Header = forwarded(r, c)
+		local.Header.Set(httpkit.IdentityHeader, t.sign(local, c))
+		local.Body = io.NopCloser(bytes.NewReader(body))
+		local.ContentLength = int64(len(body))
+		t.handler.ServeHTTP(out, local)
+		return
+	}
+	if len(body) == 0 {
+		r.Body, r.ContentLength = http.NoBody, 0
+	} else {
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	}
+	r.TransferEncoding = nil
+	t.proxy.ServeHTTP(out, r)
+}
+
+// rewrite turns a call into the request to the service.
+func (t *Target) rewrite(pr *httputil.ProxyRequest) {
+	c, ok := pr.In.Context().Value(callKey{}).(*Call)
+	if !ok {
+		panic("proxy: a request without a call")
+	}
+	pr.Out.URL.Scheme, pr.Out.URL.Host = t.url.Scheme, t.url.Host
+	pr.Out.URL.ForceQuery = false
+	pr.Out.Host = ""
+	pr.Out.GetBody = pr.In.GetBody
+	pr.Out.Header = forwarded(pr.In, c)
+	pr.Out.Header[httpkit.IdentityHeader] = []string{t.sign(pr.Out, c)}
+	otel.GetTextMapPropagator().Inject(pr.Out.Context(), propagation.HeaderCarrier(pr.Out.Header))
+}
+
+// passed are the headers of a caller that services see. It is a list of what passes, not of what does not, so that no
+// spelling of an identity header, no credential, cookie or hop-by-hop header ever gets through.
+var passed = []string{"Accept", "Accept-Language", "Content-Type", "Idempotency-Key", "If-None-Match", "User-Agent"}
+
+// withheld are the headers that never pass, not even on routes that pass all others.
+var withheld = []string{
+	"Authorization", "X-Api-Key", "X-Timestamp", "X-Signature", "Cookie", "Forwarded", "X-Real-Ip",
+	"Traceparent", "Tracestate", "Baggage", "Accept-Encoding",
+	"Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Proxy-Authorization",
+	"Proxy-Authenticate", "Content-Length", "Expect",
+}
+
+// forwarded builds the headers of the request to the target.
+func forwarded(in *http.Request, c *Call) http.Header {
+	var h http.Header
+	if c.Route.AnyHeaders {
+		h = in.Header.Clone()
+		for name := range h {
+			plain := textproto.CanonicalMIMEHeaderKey(strings.ReplaceAll(name, "_", "-"))
+			if strings.HasPrefix(plain, "X-Causeway-") || strings.HasPrefix(plain, "X-Forwarded-") {
+				delete(h, name)
+			}
+		}
+		for _, listed := range in.Header["Connection"] { // names of further hop-by-hop headers (RFC 9110 §7.6.1)
+			for name := range strings.SplitSeq(listed, ",") {
+				h.Del(strings.TrimSpace(name))
+			}
+		}
+		for _, name := range withheld {
+			delete(h, name)
+		}
+	} else {
+		h = make(http.Header, len(passed)+3)
+		for _, name := range passed {
+			if v := in.Header[name]; len(v) > 0 {
+				h[name] = v
+			}
+		}
+	}
+	if len(h["User-Agent"]) == 0 {
+		h["User-Agent"] = []string{""} // else net/http names itself
+	}
+	h[httpkit.RequestIDHeader] = []string{c.RequestID}
+	return h
+}
+
+// The answers when a service does not.
+var (
+	errDown = fault.New(fault.Unavailable, "upstream_unavailable",
+		"This part of the service is not available right now. Try again shortly.").After(2 * time.Second)
+	errFailed = fault.New(fault.Upstream, "upstream_failed",
+		"The service broke off before it answered. Try again with the same Idempotency-Key.").After(time.Second)
+	errTimeout = fault.New(fault.Timeout, "upstream_timeout",
+		"The service took too long. Try again with the same Idempotency-Key.").After(2 * time.Second)
+)
+
+// errOwn marks an answer of a service that says something is wrong between it and the gateway.
+var errOwn = errors.New("the service refused the gateway itself, or its answer is not in the error shape")
+
+// inspect looks at an answer before it is passed on. A service that refuses the gateway's own identity, or that fails
+// with something other than JSON, has not answered the caller.
+func (t *Target) inspect(res *http.Response) error {
+	if res.StatusCode >= http.StatusBadRequest && res.Request.Method != http.MethodHead {
+		media, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
+		if err != nil || media != "application/json" {
+			return fmt.Errorf("status %d: %w", res.StatusCode, errOwn)
+		}
+	}
+	if res.StatusCode == http.StatusUnauthorized {
+		c, ok := res.Request.Context().Value(callKey{}).(*Call)
+		if ok && !c.Route.AnyHeaders { // only routes with a signature of their own answer 401 from behind the gateway
+			return fmt.Errorf("status %d: %w", res.StatusCode, errOwn)
+		}
+	}
+	for name := range res.Header {
+		if strings.HasPrefix(name, "X-Causeway-") || strings.HasPrefix(name, "Access-Control-") {
+			delete(res.Header, name)
+		}
+	}
+	res.Header.Del("Server")
+	res.Header.Del(httpkit.RequestIDHeader) // answer.stamp sets it
+	return nil
+}
+
+// failed answers a call whose service did not.
+func (t *Target) failed(w http.ResponseWriter, r *http.Request, err error) {
+	c, ok := r.Context().Value(callKey{}).(*Call)
+	if !ok {
+		panic(err)
+	}
+	answer, reason := errFailed, "failed"
+	var dial *net.OpError
+	switch {
+	case errors.Is(err, context.Canceled):
+		t.metrics.upstreamFailed(t.name, "caller_gone")
+		panic(http.ErrAbortHandler) // nobody is there to be answered
+	case errors.Is(err, context.DeadlineExceeded):
+		answer, reason = errTimeout, "timeout"
+	case errors.As(err, &dial) && dial.Op == "dial":
+		answer, reason = errDown, "down"
+	case isTimeout(err):
+		answer, reason = errTimeout, "timeout"
+	}
+	t.metrics.upstreamFailed(t.name, reason)
+	t.log.WarnContext(r.Context(), "no answer from upstream", "route", c.Route.Name(), "request_id", c.RequestID, "reason", reason, "err", err)
+	httpkit.WriteError(w, c.RequestID, answer)
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// buffers lends the buffers that response bodies are copied through.
+type buffers struct{}
+
+const bufferBytes = 16 << 10
+
+var bufferPool = sync.Pool{New: func() any { b := make([]byte, bufferBytes); return &b }}
+
+// Get implements httputil.BufferPool.
+func (buffers) Get() []byte {
+	b, ok := bufferPool.Get().(*[]byte)
+	if !ok {
+		return make([]byte, bufferBytes)
+	}
+	return *b
+}
+
+// Put implements httputil.BufferPool.
+func (buffers) Put(b []byte) { bufferPool.Put(&b) }
