@@ -1,0 +1,262 @@
+// Package contract holds every HTTP exchange of a test against the published OpenAPI document and against the rules that
+// contract.md §1 sets for all answers: the shape of errors and the request id. It knows nothing of what a test is about.
+package contract
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+)
+
+// Contract is a loaded document. It is safe for concurrent use.
+type Contract struct {
+	router routers.Router
+}
+
+// Load reads and checks the document at path.
+func Load(path string) (*Contract, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the OpenAPI document: %w", err)
+	}
+	return Parse(raw)
+}
+
+// Parse checks a document. Its servers are ignored: what matters is the path.
+func Parse(raw []byte) (*Contract, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(raw)
+	if err != nil {
+		return nil, fmt.Errorf("parsing the OpenAPI document: %w", err)
+	}
+	doc.Servers = nil
+	for _, item := range doc.Paths.Map() {
+		item.Servers = nil
+	}
+	router, err := legacy.NewRouter(doc)
+	if err != nil {
+		return nil, fmt.Errorf("checking the OpenAPI document: %w", err)
+	}
+	return &Contract{router: router}, nil
+}
+
+// Find returns the path of a file of the repository, looking upwards from the working directory.
+func Find(name string) (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("finding the repository: %w", err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
+			return filepath.Join(dir, name), nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errors.New("finding the repository: no go.work above the working directory")
+		}
+		dir = parent
+	}
+}
+
+type badRequestKey struct{}
+
+// WithBadRequest marks a request that breaks the contract on purpose; only its answer is held against the document.
+func WithBadRequest(ctx context.Context) context.Context {
+	return context.WithValue(ctx, badRequestKey{}, true)
+}
+
+// Violation is an exchange that broke the contract.
+type Violation struct {
+	Exchange string
+	Problem  error
+}
+
+func (v *Violation) Error() string { return v.Exchange + ": " + v.Problem.Error() }
+func (v *Violation) Unwrap() error { return v.Problem }
+
+// Transport checks every exchange made through next and fails the request with a *Violation when it breaks the contract.
+func (c *Contract) Transport(next http.RoundTripper) http.RoundTripper {
+	return &transport{contract: c, next: next}
+}
+
+type transport struct {
+	contract *Contract
+	next     http.RoundTripper
+}
+
+// RoundTrip sends the request, reads the whole answer and checks both.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	sent, err := drain(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	outgoing := r.Clone(r.Context())
+	outgoing.Body = body(sent)
+	response, err := t.next.RoundTrip(outgoing)
+	if err != nil {
+		return nil, err
+	}
+	received, err := drain(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = body(received)
+	r.Body = body(sent)
+	if problem := t.contract.check(r, response, received); problem != nil {
+		return nil, &Violation{Exchange: fmt.Sprintf("%s %s -> %d %s", r.Method, r.URL.Path, response.StatusCode, shorten(received)), Problem: problem}
+	}
+	response.Body = body(received)
+	return response, nil
+}
+
+func (c *Contract) check(r *http.Request, response *http.Response, received []byte) error {
+	problems := []error{checkRequestID(response, received)}
+	if response.StatusCode >= 400 {
+		problems = append(problems, checkError(response, received))
+	} else {
+		problems = append(problems, checkSuccess(response, received))
+	}
+	route, params, err := c.router.FindRoute(r)
+	if err != nil {
+		if response.StatusCode != http.StatusNotFound && response.StatusCode != http.StatusMethodNotAllowed {
+			problems = append(problems, fmt.Errorf("the route is not in the document: %w", err))
+		}
+		return errors.Join(problems...)
+	}
+	options := &openapi3filter.Options{
+		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true, MultiError: true, SkipSettingDefaults: true,
+	}
+	input := &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route, Options: options}
+	if r.Context().Value(badRequestKey{}) == nil {
+		if err := openapi3filter.ValidateRequest(r.Context(), input); err != nil {
+			problems = append(problems, fmt.Errorf("the request breaks the document: %w", err))
+		}
+	}
+	answer := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: input, Status: response.StatusCode, Header: response.Header, Options: options,
+	}
+	answer.SetBodyBytes(received)
+	if err := openapi3filter.ValidateResponse(r.Context(), answer); err != nil {
+		problems = append(problems, fmt.Errorf("the answer breaks the document: %w", err))
+	}
+	return errors.Join(problems...)
+}
+
+var codePattern = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+
+// checkError holds an error to the one shape of contract.md §1.
+func checkError(response *http.Response, received []byte) error {
+	var e struct {
+		Success *bool   `json:"success"`
+		Message *string `json:"message"`
+		Error   *struct {
+			Code      string  `json:"code"`
+			Message   string  `json:"message"`
+			RequestID string  `json:"requestId"`
+			Fields    []field `json:"fields"`
+		} `json:"error"`
+	}
+	if response.Request != nil && response.Request.Method == http.MethodHead {
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(received))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&e); err != nil {
+		return fmt.Errorf("the error is not in the one shape: %w", err)
+	}
+	switch {
+	case e.Success == nil || *e.Success:
+		return errors.New("an error without success false")
+	case e.Message == nil || *e.Message == "" || e.Error == nil || e.Error.Message != *e.Message:
+		return errors.New("an error whose two messages differ or are empty")
+	case !codePattern.MatchString(e.Error.Code):
+		return fmt.Errorf("the code %q is not snake_case", e.Error.Code)
+	case e.Error.RequestID != response.Header.Get("X-Request-Id"):
+		return fmt.Errorf("requestId %q is not the header's %q", e.Error.RequestID, response.Header.Get("X-Request-Id"))
+	case !strings.HasPrefix(response.Header.Get("Content-Type"), "application/json"):
+		return fmt.Errorf("an error of type %q", response.Header.Get("Content-Type"))
+	}
+	for _, f := range e.Error.Fields {
+		if f.Field == "" || f.Message == "" {
+			return fmt.Errorf("a field error without field or message: %+v", e.Error.Fields)
+		}
+	}
+	return checkSecrets(received)
+}
+
+type field struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+var leak = regexp.MustCompile(`(?i)SQLSTATE|pgx|goroutine |panic:|\.go:\d+|127\.0\.0\.1|localhost|pq:|amqp`)
+
+// checkSecrets finds what no answer may show: errors of the database, stacks, internal hosts.
+func checkSecrets(received []byte) error {
+	if found := leak.Find(received); found != nil {
+		return fmt.Errorf("the error leaks %q", found)
+	}
+	return nil
+}
+
+// checkSuccess wants success true in every JSON object.
+func checkSuccess(response *http.Response, received []byte) error {
+	if !strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") || len(received) == 0 {
+		return nil
+	}
+	var e struct {
+		Success *bool `json:"success"`
+	}
+	if err := json.Unmarshal(received, &e); err != nil {
+		return fmt.Errorf("the answer is not JSON: %w", err)
+	}
+	if e.Success == nil || !*e.Success {
+		return errors.New("a success without success true")
+	}
+	return nil
+}
+
+func checkRequestID(response *http.Response, _ []byte) error {
+	if id := response.Header.Get("X-Request-Id"); id == "" || len(id) > 128 {
+		return fmt.Errorf("X-Request-Id is %q", id)
+	}
+	return nil
+}
+
+func drain(r io.ReadCloser) ([]byte, error) {
+	if r == nil {
+		return nil, nil
+	}
+	defer r.Close()
+	raw, err := io.ReadAll(io.LimitReader(r, 16<<20))
+	if err != nil {
+		return nil, fmt.Errorf("reading a body: %w", err)
+	}
+	return raw, nil
+}
+
+func body(raw []byte) io.ReadCloser {
+	if len(raw) == 0 {
+		return http.NoBody
+	}
+	return io.NopCloser(bytes.NewReader(raw))
+}
+
+func shorten(raw []byte) string {
+	if len(raw) > 1500 {
+		return string(raw[:1500]) + "…"
+	}
+	return string(raw)
+}
