@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"causeway.internal/gateway/internal/audit"
 	"causeway.internal/libs/fault"
@@ -84,11 +85,13 @@ func NewRegistry(store Store, peppers *Peppers, ring *keyring.Ring, cache Droppe
 
 // Create makes a key pair and stores what may be stored of it.
 func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry, once Once) (Issued, error) {
+	var p fault.Problems
+	o.Check(&p, r.now())
+	if err := p.Err(); err != nil {
+		return Issued{}, err
+	}
 	if o.Tier == "" {
 		o.Tier = Standard
-	}
-	if err := o.check(r.now()); err != nil {
-		return Issued{}, err
 	}
 	secret, public := Generate(Secret, o.Mode), Generate(Public, o.Mode)
 	kept := Secrets{
@@ -161,12 +164,12 @@ const (
 	cidrsMax       = 64
 )
 
-func (o *Order) check(now time.Time) error {
-	var p fault.Problems
+// Check notes every broken rule of an order.
+func (o *Order) Check(p *fault.Problems, now time.Time) {
 	switch {
 	case o.MerchantID == "":
 		p.Add("merchantId", "is required")
-	case len([]rune(o.MerchantID)) > merchantMax:
+	case utf8.RuneCountInString(o.MerchantID) > merchantMax:
 		p.Add("merchantId", "must have at most %d characters", merchantMax)
 	case !plain(o.MerchantID):
 		p.Add("merchantId", "must not contain control characters or spaces at its ends")
@@ -174,15 +177,15 @@ func (o *Order) check(now time.Time) error {
 	switch {
 	case o.Name == "":
 		p.Add("name", "is required")
-	case len([]rune(o.Name)) > nameMax || !plain(o.Name):
-		p.Add("name", "must have 1 to %d characters without control characters", nameMax)
+	case utf8.RuneCountInString(o.Name) > nameMax || !plain(o.Name):
+		p.Add("name", "must have at most %d characters, without control characters or spaces at its ends", nameMax)
 	}
 	if o.Mode != wire.Live && o.Mode != wire.Test {
 		p.Add("mode", "must be one of live, test")
 	}
-	checkPermissions(&p, o.Permissions)
+	checkPermissions(p, o.Permissions)
 	switch o.Tier {
-	case Standard, Premium, Unlimited:
+	case "", Standard, Premium, Unlimited:
 	default:
 		p.Add("tier", "must be one of %s", strings.Join(Tiers(), ", "))
 	}
@@ -192,12 +195,11 @@ func (o *Order) check(now time.Time) error {
 	if !o.ExpiresAt.IsZero() && !o.ExpiresAt.After(now) {
 		p.Add("expiresAt", "must be in the future")
 	}
-	return p.Err()
 }
 
 func checkPermissions(p *fault.Problems, grants []string) {
 	if len(grants) == 0 || len(grants) > permissionsMax {
-		p.Add("permissions", "must have 1 to %d items", permissionsMax)
+		p.Add("permissions", "must have 1 to %d items", permissionsMax) // the first note wins when it was unreadable
 	}
 	known := map[string]bool{}
 	for _, g := range Grantable() {

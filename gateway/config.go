@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/identity"
+	"causeway.internal/gateway/internal/proxy"
+	"causeway.internal/gateway/internal/route"
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
+)
+
+// settings is everything that `gateway serve` reads from its environment.
+type settings struct {
+	Keys      keySettings
+	Telemetry telemetry.Config
+
+	HTTPAddr string `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the public API"`
+	OpsAddr  string `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz and /metrics; keep it private"`
+
+	PublicURL      string `env:"PUBLIC_URL" doc:"base URL that callers use; https makes browsers stay on https"`
+	TrustedProxies string `env:"TRUSTED_PROXIES" doc:"comma separated networks whose X-Forwarded-For is believed; empty: none"`
+
+	OperatorTokens config.Secret `env:"OPERATOR_TOKENS" doc:"comma separated name:hex of the SHA-256 of each operator's token; empty: nobody may call /v1/admin"`
+
+	PaymentsURL   string `env:"PAYMENTS_URL,required" doc:"base URL of payments"`
+	WalletsURL    string `env:"WALLETS_URL,required" doc:"base URL of wallets"`
+	ReportsURL    string `env:"REPORTS_URL,required" doc:"base URL of reports"`
+	DispatcherURL string `env:"DISPATCHER_URL,required" doc:"base URL of callback-dispatcher"`
+
+	PaymentsKeys   config.Secret `env:"PAYMENTS_IDENTITY_KEYS,required" doc:"comma separated base64 keys of identities for payments; the first signs"`
+	WalletsKeys    config.Secret `env:"WALLETS_IDENTITY_KEYS,required" doc:"the same for wallets"`
+	ReportsKeys    config.Secret `env:"REPORTS_IDENTITY_KEYS,required" doc:"the same for reports"`
+	DispatcherKeys config.Secret `env:"DISPATCHER_IDENTITY_KEYS,required" doc:"the same for callback-dispatcher"`
+
+	CacheTTL    time.Duration `env:"KEY_CACHE_TTL" envDefault:"1s" doc:"how long a key is remembered, which is how long another replica may still take it after a revoke"`
+	CacheSize   int           `env:"KEY_CACHE_SIZE" envDefault:"20000" doc:"most keys that are remembered"`
+	InFlightMax int           `env:"IN_FLIGHT_MAX" envDefault:"512" doc:"requests served at a time; more wait up to 2 s, then 503"`
+	Drain       time.Duration `env:"DRAIN" envDefault:"20s" doc:"time to finish requests at shutdown"`
+}
+
+// keySettings is what making and reading keys needs, for `gateway keys` as for `gateway serve`.
+type keySettings struct {
+	Postgres postgres.Config
+	Peppers  config.Secret `env:"KEY_PEPPERS,required" doc:"one or two comma separated base64 peppers of at least 32 bytes; the first is for new keys"`
+	Master   config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64 of 32 bytes; the first seals, all open"`
+}
+
+// migrateSettings is what `gateway migrate` reads.
+type migrateSettings struct {
+	OwnerURL config.Secret `env:"DATABASE_OWNER_URL,required" doc:"PostgreSQL URL of the same database in the role that owns the schema (migrate only)"`
+}
+
+func (k keySettings) read() (*apikey.Peppers, *keyring.Ring, error) {
+	peppers, err := apikey.ParsePeppers(k.Peppers.Reveal())
+	if err != nil {
+		return nil, nil, fmt.Errorf("KEY_PEPPERS: %w", err)
+	}
+	ring, err := keyring.Parse(k.Master.Reveal())
+	if err != nil {
+		return nil, nil, fmt.Errorf("MASTER_KEYS: %w", err)
+	}
+	return peppers, ring, nil
+}
+
+// callers reads who may be operator and whose word about addresses counts.
+func (s settings) callers() (identity.Operators, identity.Proxies, error) {
+	operators, err := identity.ParseOperators(s.OperatorTokens.Reveal())
+	if err != nil {
+		return nil, nil, fmt.Errorf("OPERATOR_TOKENS: %w", err)
+	}
+	proxies, err := identity.ParseProxies(s.TrustedProxies)
+	if err != nil {
+		return nil, nil, fmt.Errorf("TRUSTED_PROXIES: %w", err)
+	}
+	return operators, proxies, nil
+}
+
+// services makes a target of each service.
+func (s settings) services() (map[route.Upstream]*proxy.Target, error) {
+	targets := map[route.Upstream]*proxy.Target{}
+	for _, line := range []struct {
+		name route.Upstream
+		url  string
+		keys config.Secret
+	}{
+		{route.Payments, s.PaymentsURL, s.PaymentsKeys},
+		{route.Wallets, s.WalletsURL, s.WalletsKeys},
+		{route.Reports, s.ReportsURL, s.ReportsKeys},
+		{route.Dispatcher, s.DispatcherURL, s.DispatcherKeys},
+	} {
+		keys, err := httpkit.ParseIdentityKeys(line.keys.Reveal())
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", line.name, err)
+		}
+		if targets[line.name], err = proxy.Service(line.url, keys[0]); err != nil {
+			return nil, fmt.Errorf("%s: %w", line.name, err)
+		}
+	}
+	return targets, nil
+}
+
+// https reports whether callers reach the gateway over TLS.
+func (s settings) https() bool { return strings.HasPrefix(s.PublicURL, "https://") }

@@ -1,0 +1,277 @@
+// Package httpapi holds the endpoints that the gateway answers itself: keys, for operators. It translates between JSON
+// and the registry; rules are the registry's.
+package httpapi
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/gateway/internal/identity"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/wire"
+)
+
+// Registry is what the endpoints need of the key registry.
+type Registry interface {
+	Create(ctx context.Context, o apikey.Order, by audit.Entry, once apikey.Once) (apikey.Issued, error)
+	Revoke(ctx context.Context, id int64, by audit.Entry) (apikey.Key, error)
+	Get(ctx context.Context, id int64) (apikey.Key, error)
+	List(ctx context.Context, f apikey.Filter) (keys []apikey.Key, more bool, err error)
+}
+
+// Answers finds answers that were given before.
+type Answers interface {
+	Earlier(ctx context.Context, k idempotency.Key) (idempotency.Answer, bool, error)
+	Replay(ctx context.Context, k idempotency.Key) (idempotency.Answer, error)
+}
+
+// API is the handlers' shared state.
+type API struct {
+	keys    Registry
+	answers Answers
+	ring    *keyring.Ring
+}
+
+// Register adds the endpoints to a server.
+func Register(s *httpkit.Server, keys Registry, answers Answers, ring *keyring.Ring) {
+	a := &API{keys: keys, answers: answers, ring: ring}
+	httpkit.Handle(s, "POST /v1/admin/keys", a.create)
+	httpkit.Handle(s, "GET /v1/admin/keys", a.list)
+	httpkit.Handle(s, "GET /v1/admin/keys/{id}", a.get)
+	httpkit.Handle(s, "DELETE /v1/admin/keys/{id}", a.revoke)
+}
+
+// KeyView is a key as operators see it. Secret is there in the answer to its creation only.
+type KeyView struct {
+	ID          int64     `json:"id"`
+	PublicKey   string    `json:"publicKey"`
+	Secret      string    `json:"secret,omitempty"`
+	MerchantID  string    `json:"merchantId"`
+	Name        string    `json:"name"`
+	Mode        wire.Mode `json:"mode"`
+	Permissions []string  `json:"permissions"`
+	Tier        string    `json:"tier"`
+	CreatedAt   *string   `json:"createdAt"`
+	ExpiresAt   *string   `json:"expiresAt"`
+	*KeyMoreView
+}
+
+// KeyMoreView is what reading a key shows beyond the answer to its creation (contract.md §9).
+type KeyMoreView struct {
+	AllowedCIDRs []string `json:"allowedCidrs"`
+	RevokedAt    *string  `json:"revokedAt"`
+	LastUsedAt   *string  `json:"lastUsedAt"`
+}
+
+// View shows a new key with its secret.
+func View(i apikey.Issued) KeyView {
+	v := brief(i.Key)
+	v.Secret = i.Secret
+	return v
+}
+
+func brief(k apikey.Key) KeyView {
+	return KeyView{
+		ID: k.ID, PublicKey: k.PublicKey, MerchantID: k.MerchantID, Name: k.Name, Mode: k.Mode,
+		Permissions: k.Permissions, Tier: string(k.Tier), CreatedAt: stamp(k.CreatedAt), ExpiresAt: stamp(k.ExpiresAt),
+	}
+}
+
+func whole(k apikey.Key) KeyView {
+	v := brief(k)
+	v.KeyMoreView = &KeyMoreView{AllowedCIDRs: make([]string, 0, len(k.AllowedCIDRs)), RevokedAt: stamp(k.RevokedAt), LastUsedAt: stamp(k.LastUsedAt)}
+	for _, p := range k.AllowedCIDRs {
+		v.AllowedCIDRs = append(v.AllowedCIDRs, p.String())
+	}
+	return v
+}
+
+// stamp writes a time as contract.md §1 has it; never is null.
+func stamp(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := t.UTC().Format("2006-01-02T15:04:05.000Z")
+	return &s
+}
+
+// createRequest is the body of POST /v1/admin/keys.
+type createRequest struct{ order apikey.Order }
+
+// Read implements httpkit.Reader. What is missing or out of range is found by the registry; what cannot even be read is
+// found here.
+func (c *createRequest) Read(in *httpkit.Input) {
+	b := in.Body()
+	c.order = apikey.Order{
+		MerchantID: b.RequiredText("merchantId", 50), Name: b.RequiredText("name", 100),
+		Mode: wire.Mode(b.RequiredText("mode", 10)), Permissions: b.Texts("permissions", 32, 50), Tier: apikey.Tier(b.Text("tier", 20)),
+	}
+	for i, text := range b.Texts("allowedCidrs", 64, 50) {
+		p, err := identity.ParsePrefix(text)
+		if err != nil {
+			b.Problem("allowedCidrs["+strconv.Itoa(i)+"]", "must be a network such as 203.0.113.0/24, or an address")
+			continue
+		}
+		c.order.AllowedCIDRs = append(c.order.AllowedCIDRs, p)
+	}
+	if text := b.Text("expiresAt", 40); text != "" {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			b.Problem("expiresAt", "must be an ISO 8601 time such as 2027-01-31T00:00:00.000Z")
+		}
+		c.order.ExpiresAt = at
+	}
+	c.order.Check(&in.Problems, time.Now())
+}
+
+type keyAnswer struct {
+	Key KeyView `json:"key"`
+}
+
+func (a *API) create(ctx context.Context, r createRequest) (httpkit.Answer, error) {
+	req := httpkit.From(ctx)
+	once := apikey.Once{Key: idempotency.Key{
+		Scope: idempotency.Scope("operator", req.Identity.Operator, req.Route), Key: req.IdempotencyKey, Hash: req.BodyHash,
+	}}
+	earlier, found, err := a.answers.Earlier(ctx, once.Key)
+	if err != nil {
+		return httpkit.Answer{}, err
+	}
+	if found {
+		return a.again(earlier, once.Key), nil
+	}
+	once.Answer = func(i apikey.Issued) (idempotency.Answer, error) { return a.keep(i, once.Key) }
+	issued, err := a.keys.Create(ctx, r.order, operator(req), once)
+	if idempotency.IsTaken(err) {
+		earlier, err = a.answers.Replay(ctx, once.Key)
+		if err != nil {
+			return httpkit.Answer{}, err
+		}
+		return a.again(earlier, once.Key), nil
+	}
+	if err != nil {
+		return httpkit.Answer{}, err
+	}
+	body, err := httpkit.Success(keyAnswer{View(issued)})
+	return httpkit.Answer{Status: http.StatusCreated, Body: body}, err
+}
+
+// keep makes the stored form of an answer: without the secret, and sealed with it for as long as it may be repeated.
+func (a *API) keep(i apikey.Issued, k idempotency.Key) (idempotency.Answer, error) {
+	with, err := httpkit.Success(keyAnswer{View(i)})
+	if err != nil {
+		return idempotency.Answer{}, err
+	}
+	without, err := httpkit.Success(keyAnswer{brief(i.Key)})
+	if err != nil {
+		return idempotency.Answer{}, err
+	}
+	return idempotency.Answer{Status: http.StatusCreated, Body: without, Secret: a.ring.Seal(with, place(k))}, nil
+}
+
+// again repeats a stored answer, with the secret while it is kept.
+func (a *API) again(stored idempotency.Answer, k idempotency.Key) httpkit.Answer {
+	body := stored.Body
+	if len(stored.Secret) > 0 {
+		if plain, err := a.ring.Open(stored.Secret, place(k)); err == nil {
+			body = plain
+		}
+	}
+	return httpkit.Answer{Status: stored.Status, Body: body, Header: http.Header{idempotency.ReplayedHeader: {"true"}}}
+}
+
+func place(k idempotency.Key) string { return "answer/" + k.Scope + "/" + k.Key }
+
+type listRequest struct{ filter apikey.Filter }
+
+// Read implements httpkit.Reader.
+func (l *listRequest) Read(in *httpkit.Input) {
+	l.filter = apikey.Filter{
+		MerchantID: in.Query("merchantId"), Mode: wire.Mode(in.QueryOneOf("mode", "live", "test")), Limit: in.QueryInt("limit", 50, 1, 100),
+	}
+	if text := in.Query("cursor"); text != "" {
+		before, err := readCursor(text)
+		if err != nil {
+			in.Problems.Add("cursor", "must be the nextCursor of an earlier answer")
+		}
+		l.filter.Before = before
+	}
+}
+
+type pagination struct {
+	Limit      int     `json:"limit"`
+	NextCursor *string `json:"nextCursor"`
+	HasMore    bool    `json:"hasMore"`
+}
+
+type listAnswer struct {
+	Keys       []KeyView  `json:"keys"`
+	Pagination pagination `json:"pagination"`
+}
+
+func (a *API) list(ctx context.Context, r listRequest) (listAnswer, error) {
+	keys, more, err := a.keys.List(ctx, r.filter)
+	if err != nil {
+		return listAnswer{}, err
+	}
+	out := listAnswer{Keys: make([]KeyView, 0, len(keys)), Pagination: pagination{Limit: r.filter.Limit, HasMore: more}}
+	for _, k := range keys {
+		out.Keys = append(out.Keys, whole(k))
+	}
+	if more {
+		c := cursor(keys[len(keys)-1].ID)
+		out.Pagination.NextCursor = &c
+	}
+	return out, nil
+}
+
+func cursor(id int64) string {
+	return base64.RawURLEncoding.EncodeToString(strconv.AppendInt([]byte("k"), id, 36))
+}
+
+var errCursor = errors.New("not a cursor")
+
+func readCursor(text string) (int64, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(raw) < 2 || raw[0] != 'k' {
+		return 0, errCursor
+	}
+	id, err := strconv.ParseInt(string(raw[1:]), 36, 64)
+	if err != nil || id <= 0 {
+		return 0, errCursor
+	}
+	return id, nil
+}
+
+// oneRequest names a key in the path. An id that is no number is answered like an unknown one.
+type oneRequest struct{ id int64 }
+
+// Read implements httpkit.Reader.
+func (o *oneRequest) Read(in *httpkit.Input) {
+	if id, err := strconv.ParseInt(in.Path("id"), 10, 64); err == nil {
+		o.id = id
+	}
+}
+
+func (a *API) get(ctx context.Context, r oneRequest) (keyAnswer, error) {
+	k, err := a.keys.Get(ctx, r.id)
+	return keyAnswer{whole(k)}, err
+}
+
+func (a *API) revoke(ctx context.Context, r oneRequest) (keyAnswer, error) {
+	k, err := a.keys.Revoke(ctx, r.id, operator(httpkit.From(ctx)))
+	return keyAnswer{whole(k)}, err
+}
+
+// operator begins the audit entry of an operator's act.
+func operator(r *httpkit.Request) audit.Entry {
+	return audit.Entry{Actor: "operator:" + r.Identity.Operator, RequestID: r.RequestID, ClientIP: r.Identity.ClientIP}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/gateway/internal/httpapi"
+	"causeway.internal/gateway/internal/identity"
+	"causeway.internal/gateway/internal/store"
+	"causeway.internal/gateway/migrations"
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/wire"
+)
+
+// createKey makes a key from the command line and prints it, with its secret, as JSON.
+func createKey(ctx context.Context, args []string, environ map[string]string, out io.Writer) error {
+	order, err := readOrder(args)
+	if err != nil {
+		return err
+	}
+	cfg, err := config.Read[keySettings](environ)
+	if err != nil {
+		return err
+	}
+	peppers, ring, err := cfg.read()
+	if err != nil {
+		return err
+	}
+	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, telemetry.Discard("gateway"))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	keys := store.New(db)
+	if err := keys.Maintain(ctx); err != nil {
+		return err
+	}
+	issued, err := apikey.NewRegistry(keys, peppers, ring, nil, time.Now).Create(ctx, order, commandLine(), apikey.Once{})
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(httpapi.View(issued))
+}
+
+func readOrder(args []string) (apikey.Order, error) {
+	var mode, permissions, tier, cidrs, expires string
+	var order apikey.Order
+	flags := flag.NewFlagSet("gateway keys create", flag.ContinueOnError)
+	flags.SetOutput(os.Stderr)
+	flags.StringVar(&order.MerchantID, "merchant", "", "merchant that owns the key, 1 to 50 characters")
+	flags.StringVar(&order.Name, "name", "", "what the key is for")
+	flags.StringVar(&mode, "mode", "test", "live or test")
+	flags.StringVar(&permissions, "permissions", "", "comma separated: "+strings.Join(apikey.Grantable(), " "))
+	flags.StringVar(&tier, "tier", string(apikey.Standard), "rate limits: "+strings.Join(apikey.Tiers(), " "))
+	flags.StringVar(&cidrs, "allowed-cidrs", "", "comma separated networks the key may be used from; empty: any")
+	flags.StringVar(&expires, "expires", "", "RFC 3339 time at which the key ends; empty: never")
+	if err := flags.Parse(args); err != nil {
+		return apikey.Order{}, fmt.Errorf("keys create: %w", err)
+	}
+	if flags.NArg() > 0 {
+		return apikey.Order{}, fmt.Errorf("keys create: unexpected argument %q", flags.Arg(0))
+	}
+	order.Mode, order.Tier, order.Permissions = wire.Mode(mode), apikey.Tier(tier), fields(permissions)
+	for _, text := range fields(cidrs) {
+		p, err := identity.ParsePrefix(text)
+		if err != nil {
+			return apikey.Order{}, fmt.Errorf("keys create: --allowed-cidrs: %w", err)
+		}
+		order.AllowedCIDRs = append(order.AllowedCIDRs, p)
+	}
+	if expires != "" {
+		at, err := time.Parse(time.RFC3339, expires)
+		if err != nil {
+			return apikey.Order{}, fmt.Errorf("keys create: --expires: %w", err)
+		}
+		order.ExpiresAt = at
+	}
+	return order, nil
+}
+
+// fields splits a comma separated list and leaves out what is empty.
+func fields(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' })
+}
+
+// commandLine begins the audit entry of an act on the command line.
+func commandLine() audit.Entry {
+	name := "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	return audit.Entry{Actor: "cli:" + name, RequestID: id.New(id.Request, time.Now())}
+}

@@ -1,0 +1,169 @@
+// Command gateway is the only public door of Causeway: it knows API keys, forwards requests to the services under a
+// signed identity, and answers everything it refuses in one shape. `gateway` serves; `gateway migrate`,
+// `gateway keys create` and `gateway version` are its other verbs. This package only wires.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/httpapi"
+	"causeway.internal/gateway/internal/identity"
+	"causeway.internal/gateway/internal/limit"
+	"causeway.internal/gateway/internal/proxy"
+	"causeway.internal/gateway/internal/route"
+	"causeway.internal/gateway/internal/store"
+	"causeway.internal/gateway/migrations"
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/lifecycle"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], config.Environ())
+	stop()
+	if err != nil {
+		slog.Error("gateway stopped", "err", err)
+		os.Exit(1)
+	}
+}
+
+var errUsage = errors.New("usage: gateway [serve] | migrate | keys create --merchant … --name … --mode … --permissions … | version")
+
+func run(ctx context.Context, args []string, environ map[string]string) error {
+	verb := "serve"
+	if len(args) > 0 {
+		verb, args = args[0], args[1:]
+	}
+	switch {
+	case verb == "serve" && len(args) == 0:
+		return serve(ctx, environ)
+	case verb == "migrate" && len(args) == 0:
+		return migrate(ctx, environ)
+	case verb == "keys" && len(args) > 0 && args[0] == "create":
+		return createKey(ctx, args[1:], environ, os.Stdout)
+	case verb == "version":
+		_, err := fmt.Println(telemetry.Version())
+		return err
+	}
+	return errUsage
+}
+
+func migrate(ctx context.Context, environ map[string]string) error {
+	cfg, err := config.Read[migrateSettings](environ)
+	if err != nil {
+		return err
+	}
+	return postgres.Migrate(ctx, cfg.OwnerURL.Reveal(), migrations.FS)
+}
+
+// usedEvery is how often the times of last use are written; they are exact to the cache's time to live all the same.
+const (
+	usedEvery     = 15 * time.Second
+	maintainEvery = time.Minute
+	queueMax      = 2 * time.Second
+)
+
+func serve(ctx context.Context, environ map[string]string) error {
+	cfg, err := config.Read[settings](environ)
+	if err != nil {
+		return err
+	}
+	peppers, ring, err := cfg.Keys.read()
+	if err != nil {
+		return err
+	}
+	operators, proxies, err := cfg.callers()
+	if err != nil {
+		return err
+	}
+	targets, err := cfg.services()
+	if err != nil {
+		return err
+	}
+	tel, err := telemetry.Start(ctx, "gateway", cfg.Telemetry)
+	if err != nil {
+		return err
+	}
+	defer flush(ctx, tel)
+	db, err := postgres.Open(ctx, cfg.Keys.Postgres, migrations.FS, tel)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+
+	keys := store.New(db)
+	cache := apikey.NewCache(keys, peppers, cfg.CacheTTL, cfg.CacheSize, time.Now)
+	registry := apikey.NewRegistry(keys, peppers, ring, cache, time.Now)
+	targets[route.Self] = self(registry, keys, ring, tel)
+	router, err := route.NewRouter(route.Table())
+	if err != nil {
+		return err
+	}
+	door, err := proxy.New(proxy.Options{
+		Router: router, Callers: identity.NewResolver(cache, operators, time.Now), Addresses: proxies, Targets: targets,
+		Gates: []proxy.Gate{limit.NewInFlight(cfg.InFlightMax, queueMax)}, TLS: cfg.https(), Telemetry: tel, Now: time.Now,
+	})
+	if err != nil {
+		return err
+	}
+
+	group := lifecycle.New(tel.Log, cfg.Drain)
+	if err := tel.Registry.Register(group); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	if err := group.HTTP("api", cfg.HTTPAddr, door); err != nil {
+		return err
+	}
+	ready := func(context.Context) error { return group.Ready() }
+	ops := tel.Ops(telemetry.Check{Name: "process", Ready: ready}, telemetry.Check{Name: "database", Ready: keys.Ready})
+	if err := group.HTTP(lifecycle.Ops, cfg.OpsAddr, ops); err != nil {
+		return err
+	}
+	group.Every("last use of keys", usedEvery, func(ctx context.Context) error { return keys.Used(ctx, cache.Used()) })
+	group.Every("upkeep", maintainEvery, keys.Maintain)
+	return group.Run(ctx)
+}
+
+// self makes the target of the routes that the gateway answers itself. They are called like a service's, with an
+// identity that only this process signs and verifies.
+func self(registry *apikey.Registry, answers *store.Store, ring *keyring.Ring, tel *telemetry.Telemetry) *proxy.Target {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails: the program crashes instead
+	server := httpkit.NewServer(tel.Log, tel.Registry, httpkit.Verifier{Audience: string(route.Self), Keys: [][]byte{key}, Now: time.Now})
+	httpapi.Register(server, registry, answers, ring)
+	mux := http.NewServeMux()
+	mux.Handle("/", server)
+	mux.HandleFunc("GET /openapi.yaml", serveOpenAPI)
+	return proxy.Local(mux, key)
+}
+
+//go:embed openapi.yaml
+var openAPI []byte
+
+func serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/yaml; charset=utf-8")
+	w.Header().Set("Cache-Control", "public, max-age=300")
+	_, _ = w.Write(openAPI) // the caller may be gone
+}
+
+// flush sends the last traces after everything has stopped.
+func flush(ctx context.Context, tel *telemetry.Telemetry) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+	defer cancel()
+	tel.Flush(ctx)
+}
