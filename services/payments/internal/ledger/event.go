@@ -14,6 +14,7 @@ const (
 	EventDeposit       = "deposit_confirmed"
 	EventDepositGone   = "deposit_reverted"
 	EventReleased      = "suspense_released"
+	EventAbsorbed      = "loss_absorbed"
 	EventConverted     = "converted"
 	EventUnconverted   = "conversion_reversed"
 	EventPayoutHeld    = "payout_held"
@@ -174,5 +175,13 @@ func DeskSold(key, network, asset string, amount decimal.Decimal) Journal {
 func FloatToppedUp(key, rail string, cur money.Currency, amount decimal.Decimal) Journal {
 	j := Journal{Key: "float:" + key, Event: EventFloatToppedUp}
 	j.move(FiatFloat(rail, cur), Position(string(cur)), amount)
+	return j
+}
+
+// Absorbed moves a transfer that was converted and then lost for good out of the payment: what its payer would be owed
+// meets the loss in suspense.
+func (d Deposit) Absorbed() Journal {
+	j := Journal{Key: count("abs", d.Key, d.N), Event: EventAbsorbed, Payment: d.Payment}
+	j.move(Customer(d.Payment, d.Asset), Suspense(d.Asset), d.Amount)
 	return j
 }

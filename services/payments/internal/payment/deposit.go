@@ -6,7 +6,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Deposit is one transfer to the payment's address: the newest snapshot that wallets sent, and three marks of our own.
+// Deposit is one transfer to the payment's address: the newest snapshot that wallets sent, and four marks of our own.
 // The marks change only through Mark facts; an upsert of a newer snapshot keeps them.
 type Deposit struct {
 	Key         string // network, transaction and ordinal in it: names the transfer for ever
@@ -25,9 +25,10 @@ type Deposit struct {
 	Senders     []string
 	USD         decimal.Decimal // worth of a transfer of another asset than the quoted one when it was first seen; zero when unknown
 
-	Booked   string // ledger account kind that it is booked to: "", customer or suspense
-	Bookings int    // how often it has been booked
-	Counted  bool   // part of the frozen credit
+	Booked       string          // ledger account that it is booked to: "", customer or suspense
+	BookedAmount decimal.Decimal // the amount that was booked, which a transfer mined again may change
+	Bookings     int             // how often it has been booked
+	Counted      bool            // part of the frozen credit
 }
 
 // At is the time that decides whether the transfer is on time: the earlier of first sighting and block time (design.md
@@ -69,4 +70,6 @@ func (p Payment) Shown(rows []Deposit) (shown Deposit, ok bool) {
 }
 
 // quoted reports whether the transfer is of the asset and network that were quoted.
-func (p Payment) quoted(d Deposit) bool { return d.Asset == p.Quote.Crypto && d.Network == p.Quote.Network }
+func (p Payment) quoted(d Deposit) bool {
+	return d.Asset == p.Quote.Crypto && d.Network == p.Quote.Network
+}

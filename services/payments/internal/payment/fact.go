@@ -46,10 +46,11 @@ type VoidPayout struct{ Reference string }
 
 // Mark writes our marks on one deposit row.
 type Mark struct {
-	Key      string
-	Booked   string
-	Bookings int
-	Counted  bool
+	Key          string
+	Booked       string
+	BookedAmount decimal.Decimal
+	Bookings     int
+	Counted      bool
 }
 
 // Alert tells an operator. Code is stable, Text says what happened without secrets or personal data.

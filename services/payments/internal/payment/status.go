@@ -110,15 +110,15 @@ func (p Payment) Has(e Exception) bool {
 	case ExceptionReorged:
 		return p.Reorged
 	case ExceptionWrongAsset:
-		return p.WrongAsset
+		return p.WrongAsset || p.Hold == HoldWrongAsset
 	case ExceptionUnfunded:
 		return p.Claim == Claimed && p.Funding != Confirmed
 	case ExceptionUnderpaid:
 		return p.Funding == Short || p.Underpaid || p.Hold == HoldUnderpaid
 	case ExceptionPaidLate:
-		return p.Timing == Late
+		return p.Timing == Late || p.Hold == HoldLate
 	case ExceptionOverpaid:
-		return p.Overpaid
+		return p.Overpaid || p.Hold == HoldMaximum
 	case ExceptionUnclaimed:
 		return p.Hold == HoldUnclaimed
 	}

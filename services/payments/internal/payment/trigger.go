@@ -90,12 +90,14 @@ type Deposits struct {
 	Rate decimal.Decimal
 }
 
-// WindowOver says that the window is over and, for a payment with an address, that its network is scanned past
-// ExpiresAt plus the margin. At is when it ended; the sandbox ends it early by passing now.
+// WindowOver says that the window is over: ExpiresAt has passed and, for a payment with an address, its network is
+// scanned to ScannedTo, which must lie ScanMargin past ExpiresAt. Early closes the window now, as the sandbox may: then
+// ExpiresAt moves to now.
 type WindowOver struct {
-	Rows []Deposit
-	Rate decimal.Decimal
-	At   time.Time
+	Rows      []Deposit
+	Rate      decimal.Decimal
+	ScannedTo time.Time // block time that the network of the quote is scanned through
+	Early     bool
 }
 
 // DeadlineOver says that DeadlineAt has passed: a gift was not claimed, a payment not settled by its caller.

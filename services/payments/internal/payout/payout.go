@@ -115,15 +115,15 @@ const (
 	Tick      Seen = "tick"
 	Hint      Seen = "hint"
 	Claimed   Seen = "claimed"
-	Accepted  Seen = "accepted"   // the rail has it and has not decided
-	Success   Seen = "success"    // conclusive
-	Failure   Seen = "failure"    // conclusive: nothing was paid and nothing will be
-	GaveBack  Seen = "gave_back"  // conclusive: paid and returned
-	NoSuchRef Seen = "no_such"    // the rail does not know the reference, which is no proof by itself (R5)
-	Unsure    Seen = "unsure"     // timeout, reset, 5xx, 408, 409, 425, 429, unreadable, duplicate reference (R3)
-	Refused   Seen = "refused"    // a definite refusal of a send with no transfer made (R4)
-	NoFunds   Seen = "no_funds"   // our float at the rail is short: the same reference waits (R4)
-	Withdraw  Seen = "withdraw"   // the deposit was reorged away before the payout left
+	Accepted  Seen = "accepted"  // the rail has it and has not decided
+	Success   Seen = "success"   // conclusive
+	Failure   Seen = "failure"   // conclusive: nothing was paid and nothing will be
+	GaveBack  Seen = "gave_back" // conclusive: paid and returned
+	NoSuchRef Seen = "no_such"   // the rail does not know the reference, which is no proof by itself (R5)
+	Unsure    Seen = "unsure"    // timeout, reset, 5xx, 408, 409, 425, 429, unreadable, duplicate reference (R3)
+	Refused   Seen = "refused"   // a definite refusal of a send with no transfer made (R4)
+	NoFunds   Seen = "no_funds"  // our float at the rail is short: the same reference waits (R4)
+	Withdraw  Seen = "withdraw"  // the deposit was reorged away before the payout left
 )
 
 // Observation is one thing the worker learnt, with the rail's figures where there were any.
