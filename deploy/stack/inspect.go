@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"causeway.internal/deploy/stack/internal/console"
+	"causeway.internal/deploy/stack/internal/infra"
+	"causeway.internal/deploy/stack/internal/process"
+	"causeway.internal/deploy/stack/internal/state"
+)
+
+// view is the instance as `--json` prints it.
+type view struct {
+	Dir         string                 `json:"dir"`
+	Up          bool                   `json:"up"`
+	Product     state.Product          `json:"product"`
+	PostgresURL string                 `json:"postgresUrl"`
+	AMQPURL     string                 `json:"amqpUrl"`
+	AMQPAPI     string                 `json:"amqpApi"`
+	Prefix      string                 `json:"prefix"`
+	Processes   map[string]processView `json:"processes"`
+}
+
+type processView struct {
+	PID     int    `json:"pid"`
+	Running bool   `json:"running"`
+	Ready   string `json:"ready,omitempty"`
+	Log     string `json:"log"`
+}
+
+func summary(st *state.State) view {
+	v := view{
+		Dir: st.Dir, Up: len(st.Processes) > 0 && len(st.Running()) == len(st.Processes), Product: st.Product, Prefix: st.Prefix,
+		PostgresURL: st.Postgres.URL, AMQPURL: st.Rabbit.URL, AMQPAPI: st.Rabbit.API, Processes: map[string]processView{},
+	}
+	for _, one := range st.Processes {
+		v.Processes[one.Name] = processView{PID: one.Ref.PID, Running: one.Ref.Alive(), Ready: one.Ready, Log: one.Spec.Log}
+	}
+	return v
+}
+
+// status prints what the instance consists of and what of it runs.
+func (l *launcher) status() error {
+	st, err := state.Load(l.dir)
+	if err != nil {
+		return err
+	}
+	if l.json {
+		return l.print(summary(st))
+	}
+	if len(st.Processes) == 0 {
+		l.con.Print("nothing runs in %s", l.dir)
+		return nil
+	}
+	for _, one := range st.Processes {
+		word := "running"
+		if !one.Ref.Alive() {
+			word = "not running"
+		}
+		l.con.Print("%-24s %-12s pid %-8d %s", one.Name, word, one.Ref.PID, one.Spec.Log)
+	}
+	if st.Product.BaseURL != "" {
+		l.con.Print("gateway %s", st.Product.BaseURL)
+	}
+	return nil
+}
+
+// kill stops one process and leaves it stopped.
+func (l *launcher) kill() error {
+	if len(l.words) != 1 {
+		return errors.New("usage: stack kill PROCESS [-9]")
+	}
+	var found state.Process
+	_, err := state.Change(l.dir, func(st *state.State) error {
+		one, err := st.Find(l.words[0])
+		if err != nil {
+			return err
+		}
+		one.Stopped, found = true, *one
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if !found.Ref.Alive() {
+		return fmt.Errorf("%s does not run", found.Name)
+	}
+	began := time.Now()
+	if l.force {
+		if err := found.Ref.Kill(); err != nil {
+			return err
+		}
+		if !found.Ref.Gone(10 * time.Second) {
+			return fmt.Errorf("%s does not end", found.Name)
+		}
+	} else if _, err := infra.Stop(found); err != nil {
+		return err
+	}
+	l.con.Print("%s stopped after %s", found.Name, console.Took(time.Since(began)))
+	return nil
+}
+
+// start starts a stopped process again, as it was, and waits until it is usable.
+func (l *launcher) start(ctx context.Context) error {
+	if len(l.words) != 1 {
+		return errors.New("usage: stack start PROCESS")
+	}
+	began := time.Now()
+	if err := l.restart(ctx, l.words[0]); err != nil {
+		return err
+	}
+	l.con.Print("%s started after %s", l.words[0], console.Took(time.Since(began)))
+	return nil
+}
+
+// restart starts a process that does not run. A server that was killed may be refused at first by what is left of its
+// former self (shared memory, a name with the port mapper), so an early end is tried again for a while.
+func (l *launcher) restart(ctx context.Context, name string) error {
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		var started state.Process
+		_, err := state.Change(l.dir, func(st *state.State) error {
+			one, err := st.Find(name)
+			if err != nil {
+				return err
+			}
+			one.Stopped = false
+			if !one.Ref.Alive() {
+				if one.Ref, err = process.Start(one.Spec); err != nil {
+					return err
+				}
+			}
+			started = *one
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if started.Ready == "" {
+			return nil
+		}
+		err = infra.Ready(ctx, started)
+		if err == nil || !errors.Is(err, infra.ErrEnded) || ctx.Err() != nil || time.Now().After(deadline) || !isServer(name) {
+			return err
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+func isServer(name string) bool {
+	return slices.Contains([]string{infra.Postgres, infra.Epmd, infra.Rabbit}, name)
+}
+
+// exec brings the instance up, runs a command that finds it in its environment, and stops everything.
+func (l *launcher) exec(ctx context.Context) error {
+	if len(l.remain) == 0 {
+		return errors.New("usage: stack exec [flags] -- COMMAND")
+	}
+	release, err := l.own()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := l.bringUp(ctx); err != nil {
+		return err
+	}
+	environ, err := l.variables()
+	if err == nil {
+		l.con.Print("run %s", strings.Join(l.remain, " "))
+		err = command(ctx, environ, os.Stdout, l.remain[0], l.remain[1:]...)
+	}
+	return errors.Join(err, l.takeDown())
+}
+
+// variables are the caller's environment and everything that a test or a benchmark needs of the running instance.
+func (l *launcher) variables() ([]string, error) {
+	st, err := state.Load(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(slices.Clone(l.environ), st.Product.Variables()...),
+		"CAUSEWAY_TEST_POSTGRES_URL="+st.Postgres.URL,
+		"CAUSEWAY_TEST_AMQP_URL="+st.Rabbit.URL,
+		"CAUSEWAY_TEST_AMQP_API="+st.Rabbit.API,
+		"CAUSEWAY_STACK="+l.bin+"/stack",
+		"CAUSEWAY_BIN="+l.bin,
+		"CAUSEWAY_DIR="+l.dir,
+		parentVariable+"="+l.dir,
+	), nil
+}

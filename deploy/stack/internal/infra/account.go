@@ -1,0 +1,213 @@
+package infra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/deploy/stack/internal/state"
+)
+
+// Account is what one service may use.
+type Account struct {
+	Service  string
+	Database string // URL of the role that reads and writes rows
+	Owner    string // URL of the role that owns the tables and migrates
+	Broker   string // AMQP URL, "" for a service that uses no broker
+}
+
+// Tenant names a service and the services whose exchanges and queues it declares or uses, itself included.
+type Tenant struct {
+	Service string
+	Peers   []string
+}
+
+// Accounts makes, for each service, a database with two roles and a broker user, all named after the instance's prefix.
+// What exists is kept. Passwords are the instance's secrets.
+func (s Servers) Accounts(ctx context.Context, tenants []Tenant) ([]Account, error) {
+	st, err := state.Load(s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := state.LoadSecrets(s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	password, err := secrets.Get("accounts-password", state.Password)
+	if err != nil {
+		return nil, err
+	}
+	broker := management{api: st.Rabbit.API}
+	if err := broker.makeHost(ctx, st.Prefix); err != nil {
+		return nil, err
+	}
+	type result struct {
+		at      int
+		account Account
+		err     error
+	}
+	results := make(chan result)
+	for i, tenant := range tenants {
+		go func() {
+			account, err := makeAccount(ctx, st, broker, tenant, password)
+			results <- result{i, account, err}
+		}()
+	}
+	accounts := make([]Account, len(tenants))
+	var failures []error
+	for range tenants {
+		r := <-results
+		accounts[r.at] = r.account
+		failures = append(failures, r.err)
+	}
+	return accounts, errors.Join(failures...)
+}
+
+func makeAccount(ctx context.Context, st *state.State, broker management, tenant Tenant, password string) (Account, error) {
+	name := database(st.Prefix, tenant.Service)
+	owner, app := name+"_owner", name+"_app"
+	account := Account{
+		Service:  tenant.Service,
+		Database: with(st.Postgres.URL, app, password+tenant.Service, name),
+		Owner:    with(st.Postgres.URL, owner, password+tenant.Service, name),
+	}
+	if err := makeDatabase(ctx, st.Postgres.URL, name, owner, app, password+tenant.Service); err != nil {
+		return account, fmt.Errorf("make the database of %s: %w", tenant.Service, err)
+	}
+	if len(tenant.Peers) == 0 {
+		return account, nil
+	}
+	user := st.Prefix + "-" + tenant.Service
+	account.Broker = with(st.Rabbit.URL, user, password+tenant.Service, st.Prefix)
+	return account, broker.makeUser(ctx, st.Prefix, user, password+tenant.Service, tenant.Peers)
+}
+
+func database(prefix, service string) string {
+	return prefix + "_" + strings.ReplaceAll(service, "-", "_")
+}
+
+// with replaces the account and the path of a server's URL.
+func with(server, user, password, path string) string {
+	address, err := url.Parse(server)
+	if err != nil {
+		return ""
+	}
+	address.User, address.Path = url.UserPassword(user, password), "/"+path
+	return address.String()
+}
+
+// makeDatabase gives the owner the database and its schema, and the application rows only: it can neither create nor
+// alter nor truncate. Every table that the owner's migrations will ever create is covered by the default privileges.
+func makeDatabase(ctx context.Context, server, name, owner, app, password string) error {
+	conn, err := pgx.Connect(ctx, server)
+	if err != nil {
+		return fmt.Errorf("connect as superuser: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	for _, role := range []string{owner, app} {
+		if err := makeRole(ctx, conn, role, password); err != nil {
+			return err
+		}
+	}
+	var exists bool
+	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&exists); err != nil {
+		return fmt.Errorf("look for the database: %w", err)
+	}
+	if !exists {
+		create := fmt.Sprintf(`CREATE DATABASE %s OWNER %s TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'`, quoted(name), quoted(owner))
+		if _, err := conn.Exec(ctx, create); err != nil {
+			return fmt.Errorf("create it: %w", err)
+		}
+	}
+	inside, err := pgx.Connect(ctx, inDatabase(server, name))
+	if err != nil {
+		return fmt.Errorf("connect to it: %w", err)
+	}
+	defer inside.Close(context.WithoutCancel(ctx))
+	if _, err := inside.Exec(ctx, grants(name, owner, app)); err != nil {
+		return fmt.Errorf("grant rights: %w", err)
+	}
+	return nil
+}
+
+func grants(name, owner, app string) string {
+	return strings.NewReplacer("{db}", quoted(name), "{owner}", quoted(owner), "{app}", quoted(app)).Replace(`
+		REVOKE ALL ON DATABASE {db} FROM PUBLIC;
+		GRANT CONNECT ON DATABASE {db} TO {app};
+		REVOKE ALL ON SCHEMA public FROM PUBLIC;
+		ALTER SCHEMA public OWNER TO {owner};
+		GRANT USAGE ON SCHEMA public TO {app};
+		ALTER DEFAULT PRIVILEGES FOR ROLE {owner} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {app};
+		ALTER DEFAULT PRIVILEGES FOR ROLE {owner} GRANT USAGE, SELECT ON SEQUENCES TO {app};
+		ALTER DEFAULT PRIVILEGES FOR ROLE {owner} REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
+		ALTER DEFAULT PRIVILEGES FOR ROLE {owner} GRANT EXECUTE ON FUNCTIONS TO {app};`)
+}
+
+func makeRole(ctx context.Context, conn *pgx.Conn, role, password string) error {
+	var exists bool
+	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)`, role).Scan(&exists); err != nil {
+		return fmt.Errorf("look for role %s: %w", role, err)
+	}
+	verb := "CREATE"
+	if exists {
+		verb = "ALTER"
+	}
+	statement := fmt.Sprintf(`%s ROLE %s LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD '%s'`, verb, quoted(role), password)
+	if _, err := conn.Exec(ctx, statement); err != nil {
+		return fmt.Errorf("make role %s: %w", role, err)
+	}
+	return nil
+}
+
+func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
+
+func inDatabase(server, name string) string {
+	address, err := url.Parse(server)
+	if err != nil {
+		return ""
+	}
+	address.Path = "/" + name
+	return address.String()
+}
+
+// Drop removes everything that Accounts made, for servers that are only lent.
+func Drop(ctx context.Context, st *state.State, tenants []Tenant) error {
+	var failures []error
+	if st.Postgres.URL != "" {
+		failures = append(failures, dropDatabases(ctx, st, tenants))
+	}
+	if st.Rabbit.URL != "" {
+		broker := management{api: st.Rabbit.API}
+		failures = append(failures, broker.remove(ctx, "/api/vhosts/"+url.PathEscape(st.Prefix)))
+		for _, tenant := range tenants {
+			failures = append(failures, broker.remove(ctx, "/api/users/"+url.PathEscape(st.Prefix+"-"+tenant.Service)))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+func dropDatabases(ctx context.Context, st *state.State, tenants []Tenant) error {
+	conn, err := pgx.Connect(ctx, st.Postgres.URL)
+	if err != nil {
+		return fmt.Errorf("connect to drop the databases: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	var failures []error
+	for _, tenant := range tenants {
+		name := database(st.Prefix, tenant.Service)
+		statements := []string{
+			fmt.Sprintf(`DROP DATABASE IF EXISTS %s WITH (FORCE)`, quoted(name)),
+			fmt.Sprintf(`DROP ROLE IF EXISTS %s, %s`, quoted(name+"_owner"), quoted(name+"_app")),
+		}
+		for _, statement := range statements {
+			if _, err := conn.Exec(ctx, statement); err != nil {
+				failures = append(failures, fmt.Errorf("drop what %s used: %w", tenant.Service, err))
+			}
+		}
+	}
+	return errors.Join(failures...)
+}

@@ -1,0 +1,266 @@
+// Package infra provides an instance's PostgreSQL and RabbitMQ: lent by the environment, or private ones started from the
+// installed programs, which are installed first where that is possible. It also makes and drops the accounts inside them.
+// It knows the services by name only.
+package infra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"causeway.internal/deploy/stack/internal/console"
+	"causeway.internal/deploy/stack/internal/process"
+	"causeway.internal/deploy/stack/internal/state"
+)
+
+// The variables that lend servers to an instance.
+const (
+	PostgresURL = "CAUSEWAY_POSTGRES_URL"
+	AMQPURL     = "CAUSEWAY_AMQP_URL"
+	AMQPAPI     = "CAUSEWAY_AMQP_API"
+)
+
+// The names of the private servers' processes.
+const (
+	Postgres = "postgres"
+	Epmd     = "epmd"
+	Rabbit   = "rabbitmq"
+)
+
+// Servers starts an instance's servers.
+type Servers struct {
+	Dir     string
+	Console *console.Console
+	Environ map[string]string
+}
+
+// Up makes both servers usable and records them in the state. PostgreSQL and RabbitMQ start at the same time.
+func (s Servers) Up(ctx context.Context) error {
+	secrets, err := state.LoadSecrets(s.Dir)
+	if err != nil {
+		return err
+	}
+	pg, rabbit, err := s.lent()
+	if err != nil {
+		return err
+	}
+	if err := s.install(ctx, !pg.lent(), !rabbit.lent()); err != nil {
+		return err
+	}
+	users, err := s.place(!pg.lent(), !rabbit.lent())
+	if err != nil {
+		return err
+	}
+	passwords := map[string]string{}
+	for _, name := range []string{Postgres, Rabbit} {
+		if passwords[name], err = secrets.Get(name+"-password", state.Password); err != nil {
+			return err
+		}
+	}
+	failures := make(chan error, 2)
+	go func() {
+		if pg.lent() {
+			failures <- s.Console.Step("use the PostgreSQL of "+PostgresURL, func() error { return ready(ctx, pg.URL, nil, "") })
+			return
+		}
+		failures <- s.Console.Step("start PostgreSQL", func() error { return s.postgres(ctx, users[Postgres], passwords[Postgres]) })
+	}()
+	go func() {
+		if rabbit.lent() {
+			failures <- s.Console.Step("use the RabbitMQ of "+AMQPURL, func() error { return ready(ctx, overview(rabbit.API), nil, "") })
+			return
+		}
+		failures <- s.Console.Step("start RabbitMQ", func() error { return s.rabbit(ctx, users[Rabbit], passwords[Rabbit]) })
+	}()
+	return errors.Join(<-failures, <-failures)
+}
+
+type server state.Server
+
+func (s server) lent() bool { return s.URL != "" }
+
+// lent reads which servers the environment lends, and records them.
+func (s Servers) lent() (pg, rabbit server, err error) {
+	pg = server{URL: s.Environ[PostgresURL]}
+	rabbit = server{URL: s.Environ[AMQPURL], API: s.Environ[AMQPAPI]}
+	if rabbit.lent() && rabbit.API == "" {
+		broker, err := url.Parse(rabbit.URL)
+		if err != nil {
+			return pg, rabbit, fmt.Errorf("read %s: it is not a URL", AMQPURL)
+		}
+		rabbit.API = (&url.URL{Scheme: "http", User: broker.User, Host: broker.Hostname() + ":15672"}).String()
+	}
+	_, err = state.Change(s.Dir, func(st *state.State) error {
+		if pg.lent() {
+			st.Postgres = state.Server(pg)
+		}
+		if rabbit.lent() {
+			st.Rabbit = state.Server(rabbit)
+		}
+		return nil
+	})
+	return pg, rabbit, err
+}
+
+// place decides where private servers keep their files and under which accounts they run. Both refuse to run as root, or
+// should not, so a directory that their accounts cannot reach, such as a clone in root's home, is replaced by one in the
+// system's temporary directory.
+func (s Servers) place(pg, rabbit bool) (map[string]*process.User, error) {
+	users := map[string]*process.User{}
+	var err error
+	if pg {
+		if users[Postgres], err = process.Unprivileged("postgres", "nobody"); err != nil {
+			return nil, err
+		}
+	}
+	if rabbit {
+		if users[Rabbit], err = process.Unprivileged("rabbitmq", "nobody"); err != nil {
+			return nil, err
+		}
+	}
+	if len(users) == 0 {
+		return users, nil
+	}
+	_, err = state.Change(s.Dir, func(st *state.State) error {
+		if st.Data == "" || !usable(st.Data, users) {
+			st.Data = filepath.Join(s.Dir, "data")
+		}
+		if usable(st.Data, users) {
+			return nil
+		}
+		if st.Data, err = os.MkdirTemp("", "causeway-"); err != nil {
+			return fmt.Errorf("make a data directory: %w", err)
+		}
+		if !usable(st.Data, users) {
+			return fmt.Errorf("neither %s nor %s can be reached by unprivileged users", s.Dir, st.Data)
+		}
+		s.Console.Print("      data goes to %s, because unprivileged users cannot reach %s", st.Data, s.Dir)
+		return nil
+	})
+	return users, err
+}
+
+func usable(dir string, users map[string]*process.User) bool {
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		return false
+	}
+	if err := os.Chmod(dir, 0o711); err != nil {
+		return false
+	}
+	for _, user := range users {
+		if !user.CanReach(dir) {
+			return false
+		}
+	}
+	return true
+}
+
+// started records a process that has just been started.
+func (s Servers) started(p state.Process, change func(*state.State)) error {
+	_, err := state.Change(s.Dir, func(st *state.State) error {
+		st.Put(p)
+		change(st)
+		return nil
+	})
+	return err
+}
+
+func (s Servers) dataDir() (string, error) {
+	st, err := state.Load(s.Dir)
+	if err != nil {
+		return "", err
+	}
+	return st.Data, nil
+}
+
+// Ready waits until a process answers, and gives up as soon as it has ended.
+func Ready(ctx context.Context, p state.Process) error {
+	return ready(ctx, p.Ready, &p.Ref, p.Spec.Log)
+}
+
+// ErrEnded says that a process ended before it was usable.
+var ErrEnded = errors.New("the process ended")
+
+func ready(ctx context.Context, target string, ref *process.Ref, log string) error {
+	ctx, stop := context.WithTimeout(ctx, 90*time.Second)
+	defer stop()
+	for {
+		err := probe(ctx, target)
+		if err == nil {
+			return nil
+		}
+		if ref != nil && !ref.Alive() {
+			return &Failure{Err: ErrEnded, Log: log}
+		}
+		select {
+		case <-ctx.Done():
+			return &Failure{Err: fmt.Errorf("not ready in time: %w", err), Log: log}
+		case <-time.After(25 * time.Millisecond):
+		}
+	}
+}
+
+func probe(ctx context.Context, target string) error {
+	ctx, stop := context.WithTimeout(ctx, 3*time.Second)
+	defer stop()
+	if strings.HasPrefix(target, "postgres") {
+		return pingPostgres(ctx, target)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return fmt.Errorf("ask whether it is ready: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask whether it is ready: %w", unwrapURL(err))
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("it answers %s", response.Status)
+	}
+	return nil
+}
+
+// unwrapURL drops the address from an HTTP error, since it may hold a password.
+func unwrapURL(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		return wrapped.Err
+	}
+	return err
+}
+
+// Failure is an error that a log file explains.
+type Failure struct {
+	Err error
+	Log string
+}
+
+// Error names the failure; the log is for whoever prints it.
+func (f *Failure) Error() string { return f.Err.Error() }
+
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Stop ends one process of the instance in the way it likes best.
+func Stop(p state.Process) (killed bool, err error) {
+	ask, within := syscall.SIGTERM, 20*time.Second
+	if p.Name == Postgres {
+		ask = syscall.SIGINT // fast shutdown: ends sessions, writes a checkpoint
+	}
+	return p.Ref.Stop(ask, within)
+}
+
+const clash = "address already in use"
+
+// taken says whether a server ended because another program took its port in the meantime.
+func taken(log string) bool {
+	tail := strings.ToLower(process.Tail(log, 60))
+	return strings.Contains(tail, clash) || strings.Contains(tail, "eaddrinuse")
+}

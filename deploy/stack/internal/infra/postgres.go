@@ -1,0 +1,140 @@
+package infra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/deploy/stack/internal/process"
+	"causeway.internal/deploy/stack/internal/state"
+)
+
+// findPostgres returns the directory of the newest installed server programs, "" if there are none.
+func findPostgres() string {
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	slices.SortFunc(found, func(a, b string) int { return version(b) - version(a) })
+	for _, pattern := range []string{"/usr/pgsql-*/bin/postgres", "/usr/local/pgsql/bin/postgres"} {
+		more, _ := filepath.Glob(pattern)
+		found = append(found, more...)
+	}
+	if path, err := exec.LookPath("postgres"); err == nil {
+		found = append(found, path)
+	}
+	for _, path := range found {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(path), "initdb")); err == nil {
+			return filepath.Dir(path)
+		}
+	}
+	return ""
+}
+
+func version(path string) int {
+	number, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path))))
+	return number
+}
+
+// postgres starts a private server. Durability settings stay as they are in production, so that a kill -9 of the server
+// proves something.
+func (s Servers) postgres(ctx context.Context, user *process.User, password string) error {
+	data, err := s.dataDir()
+	if err != nil {
+		return err
+	}
+	data = filepath.Join(data, "postgres")
+	bin := findPostgres()
+	if err := initialise(bin, data, user, password); err != nil {
+		return err
+	}
+	log := filepath.Join(state.LogDir(s.Dir), Postgres+".log")
+	for attempt := 1; ; attempt++ {
+		ports, err := process.Ports(1)
+		if err != nil {
+			return err
+		}
+		address := (&url.URL{
+			Scheme: "postgres", User: url.UserPassword("postgres", password),
+			Host: "127.0.0.1:" + strconv.Itoa(ports[0]), Path: "/postgres", RawQuery: "sslmode=disable",
+		}).String()
+		p := state.Process{Name: Postgres, Ready: address, Spec: process.Spec{
+			Path: filepath.Join(bin, "postgres"), Dir: data, Log: log, User: user,
+			Args: []string{
+				"-D", data, "-p", strconv.Itoa(ports[0]), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
+				"-c", "max_connections=400", "-c", "shared_buffers=128MB", "-c", "timezone=UTC", "-c", "log_timezone=UTC",
+			},
+			Env: s.env("LC_ALL=C", "TZ=UTC"),
+		}}
+		if p.Ref, err = process.Start(p.Spec); err != nil {
+			return err
+		}
+		if err := s.started(p, func(st *state.State) { st.Postgres = state.Server{Private: true, URL: address} }); err != nil {
+			return err
+		}
+		err = Ready(ctx, p)
+		if err != nil && errors.Is(err, ErrEnded) && attempt < 3 && taken(log) {
+			continue
+		}
+		return err
+	}
+}
+
+func initialise(bin, data string, user *process.User, password string) error {
+	if _, err := os.Stat(filepath.Join(data, "global", "pg_control")); err == nil {
+		return sameVersion(bin, data)
+	}
+	if err := os.RemoveAll(data); err != nil { // what an interrupted initdb left
+		return fmt.Errorf("clear the data directory: %w", err)
+	}
+	if err := user.Own(data); err != nil {
+		return err
+	}
+	secret := data + ".password"
+	if err := user.Write(secret, password); err != nil {
+		return err
+	}
+	defer os.Remove(secret)
+	return user.Run([]string{"PATH=" + bin + ":/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"}, filepath.Join(bin, "initdb"),
+		"-D", data, "-U", "postgres", "-A", "scram-sha-256", "--pwfile", secret, "-E", "UTF8", "--locale=C", "--no-sync")
+}
+
+func sameVersion(bin, data string) error {
+	had, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
+	if err != nil {
+		return fmt.Errorf("read the version of the data: %w", err)
+	}
+	out, err := exec.Command(filepath.Join(bin, "postgres"), "--version").Output()
+	if err != nil {
+		return fmt.Errorf("ask PostgreSQL for its version: %w", err)
+	}
+	major := strings.TrimSpace(string(had))
+	fields := strings.Fields(string(out)) // postgres (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1)
+	if len(fields) >= 3 && fields[2] != major && !strings.HasPrefix(fields[2], major+".") {
+		return fmt.Errorf("the data is of PostgreSQL %s, installed is %s: run `bin/stack down --wipe` to start afresh", major, fields[2])
+	}
+	return nil
+}
+
+func pingPostgres(ctx context.Context, address string) error {
+	conn, err := pgx.Connect(ctx, address)
+	if err != nil {
+		return fmt.Errorf("connect to PostgreSQL: %w", err)
+	}
+	defer conn.Close(ctx)
+	if err := conn.Ping(ctx); err != nil {
+		return fmt.Errorf("ask PostgreSQL: %w", err)
+	}
+	return nil
+}
+
+// env is a small environment for a server; the mark lets a sweep find what no state file names.
+func (s Servers) env(more ...string) []string {
+	return append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", process.Mark(s.Dir)}, more...)
+}

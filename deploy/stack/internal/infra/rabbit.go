@@ -1,0 +1,167 @@
+package infra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"causeway.internal/deploy/stack/internal/process"
+	"causeway.internal/deploy/stack/internal/state"
+)
+
+// findRabbit returns the server script, "" if there is none. Debian's wrapper in /usr/sbin is passed over: it insists on
+// the system's account and directories.
+func findRabbit() string {
+	patterns := []string{
+		"/usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin/rabbitmq-server",
+		"/usr/lib/rabbitmq/bin/rabbitmq-server",
+		"/opt/rabbitmq/sbin/rabbitmq-server",
+		"/usr/local/lib/rabbitmq/sbin/rabbitmq-server",
+	}
+	for _, pattern := range patterns {
+		found, _ := filepath.Glob(pattern)
+		if len(found) > 0 {
+			return slices.Max(found)
+		}
+	}
+	return ""
+}
+
+func findEpmd() string {
+	if path, err := exec.LookPath("epmd"); err == nil {
+		return path
+	}
+	found, _ := filepath.Glob("/usr/lib*/erlang/erts-*/bin/epmd")
+	if len(found) == 0 {
+		return ""
+	}
+	return slices.Max(found)
+}
+
+func overview(api string) string { return strings.TrimRight(api, "/") + "/api/overview" }
+
+// rabbit starts a private broker with the management plugin. Its port mapper, ports, cookie and home are its own, so that
+// it neither meets nor disturbs another broker on the machine.
+func (s Servers) rabbit(ctx context.Context, user *process.User, password string) error {
+	data, err := s.dataDir()
+	if err != nil {
+		return err
+	}
+	node := filepath.Join(data, Rabbit)
+	if err := user.Own(node); err != nil {
+		return err
+	}
+	log := filepath.Join(state.LogDir(s.Dir), Rabbit+".log")
+	for attempt := 1; ; attempt++ {
+		err := s.startRabbit(ctx, user, node, password, log)
+		if err != nil && errors.Is(err, ErrEnded) && attempt < 3 && taken(log) {
+			continue
+		}
+		return err
+	}
+}
+
+func (s Servers) startRabbit(ctx context.Context, user *process.User, node, password, log string) error {
+	ports, err := process.Ports(4)
+	if err != nil {
+		return err
+	}
+	amqp, management, dist, mapper := ports[0], ports[1], ports[2], strconv.Itoa(ports[3])
+	files := map[string]string{
+		".erlang.cookie":  password,
+		"enabled_plugins": "[rabbitmq_management].\n",
+		"env.conf":        "",
+		"rabbitmq.conf":   rabbitConf(amqp, management, password),
+	}
+	for name, content := range files {
+		if err := os.Remove(filepath.Join(node, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("replace %s: %w", name, err)
+		}
+		if err := user.Write(filepath.Join(node, name), content); err != nil {
+			return err
+		}
+	}
+	env := s.env("HOME="+node, "LANG=C.UTF-8", "ERL_EPMD_PORT="+mapper, "ERL_EPMD_ADDRESS=127.0.0.1")
+	epmd := state.Process{Name: Epmd, Spec: process.Spec{
+		Path: findEpmd(), Args: []string{"-port", mapper, "-address", "127.0.0.1"}, Dir: node, Env: env, User: user,
+		Log: filepath.Join(state.LogDir(s.Dir), Epmd+".log"),
+	}}
+	if err := s.replaceEpmd(&epmd); err != nil {
+		return err
+	}
+	api := (&url.URL{
+		Scheme: "http", User: url.UserPassword("causeway", password), Host: "127.0.0.1:" + strconv.Itoa(management),
+	}).String()
+	broker := (&url.URL{
+		Scheme: "amqp", User: url.UserPassword("causeway", password), Host: "127.0.0.1:" + strconv.Itoa(amqp), Path: "/",
+	}).String()
+	p := state.Process{Name: Rabbit, Ready: overview(api), Spec: process.Spec{
+		Path: findRabbit(), Args: []string{"-noinput"}, Dir: node, Log: log, User: user, Env: append(env, rabbitEnv(node, dist)...),
+	}}
+	if p.Ref, err = process.Start(p.Spec); err != nil {
+		return err
+	}
+	if err := s.started(p, func(st *state.State) { st.Rabbit = state.Server{Private: true, URL: broker, API: api} }); err != nil {
+		return err
+	}
+	return Ready(ctx, p)
+}
+
+// replaceEpmd starts the port mapper, in place of the one of an attempt that failed.
+func (s Servers) replaceEpmd(epmd *state.Process) error {
+	if epmd.Spec.Path == "" {
+		return errors.New("erlang's epmd is not installed")
+	}
+	_, err := state.Change(s.Dir, func(st *state.State) error {
+		if old, err := st.Find(Epmd); err == nil {
+			if err := old.Ref.Kill(); err != nil {
+				return err
+			}
+		}
+		ref, err := process.Start(epmd.Spec)
+		epmd.Ref = ref
+		st.Put(*epmd)
+		return err
+	})
+	return err
+}
+
+func rabbitConf(amqp, management int, password string) string {
+	return fmt.Sprintf(`listeners.tcp.1 = 127.0.0.1:%d
+management.tcp.ip = 127.0.0.1
+management.tcp.port = %d
+default_user = causeway
+default_pass = %s
+disk_free_limit.absolute = 50MB
+log.console = true
+log.console.level = info
+log.file = false
+`, amqp, management, password)
+}
+
+// rabbitEnv names every file the broker would otherwise look for in the system's directories. RABBITMQ_ALLOW_INPUT makes
+// the script replace itself by the virtual machine, so that the process we know is the broker itself.
+func rabbitEnv(node string, dist int) []string {
+	return []string{
+		"RABBITMQ_ALLOW_INPUT=1",
+		"RABBITMQ_NODENAME=causeway@localhost",
+		"RABBITMQ_DIST_PORT=" + strconv.Itoa(dist),
+		"RABBITMQ_CONF_ENV_FILE=" + filepath.Join(node, "env.conf"),
+		"RABBITMQ_CONFIG_FILE=" + filepath.Join(node, "rabbitmq.conf"),
+		"RABBITMQ_ADVANCED_CONFIG_FILE=" + filepath.Join(node, "advanced.config"),
+		"RABBITMQ_ENABLED_PLUGINS_FILE=" + filepath.Join(node, "enabled_plugins"),
+		"RABBITMQ_GENERATED_CONFIG_DIR=" + filepath.Join(node, "generated"),
+		"RABBITMQ_MNESIA_BASE=" + filepath.Join(node, "mnesia"),
+		"RABBITMQ_LOG_BASE=" + filepath.Join(node, "log"),
+		"RABBITMQ_LOGS=-",
+		"RABBITMQ_PID_FILE=" + filepath.Join(node, "pid"),
+		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1}",
+	}
+}

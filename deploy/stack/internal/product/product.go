@@ -1,0 +1,211 @@
+package product
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"causeway.internal/deploy/stack/internal/console"
+	"causeway.internal/deploy/stack/internal/infra"
+	"causeway.internal/deploy/stack/internal/process"
+	"causeway.internal/deploy/stack/internal/state"
+)
+
+// Options say how to run the product.
+type Options struct {
+	Bin   string            // directory of the services' binaries
+	Split bool              // every service as two processes, serve and work
+	Set   map[string]string // settings NAME or service.NAME that override the launcher's
+}
+
+// Product runs the services of one instance.
+type Product struct {
+	Dir     string
+	Console *console.Console
+	Servers infra.Servers
+	Options Options
+}
+
+const attempts = 3
+
+// Up migrates, starts and readies the product, and leaves the env file.
+func (p Product) Up(ctx context.Context) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	one := plan{dir: p.Dir, options: p.Options, accounts: map[string]infra.Account{}}
+	var err error
+	if one.keys, err = loadKeys(p.Dir); err != nil {
+		return err
+	}
+	err = p.Console.Step("make databases, roles and broker users", func() error {
+		accounts, err := p.Servers.Accounts(ctx, Tenants())
+		for _, account := range accounts {
+			one.accounts[account.Service] = account
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.Console.Step("migrate the databases", func() error { return p.migrate(ctx, one) }); err != nil {
+		return err
+	}
+	if err := p.Console.Step("start the services", func() error { return p.start(ctx, one) }); err != nil {
+		return err
+	}
+	return p.settle(ctx, one.keys)
+}
+
+func (p Product) check() error {
+	for _, tenant := range Tenants() {
+		if _, err := os.Stat(filepath.Join(p.Options.Bin, tenant.Service)); err != nil {
+			return fmt.Errorf("%s is not built: run `make build` first", filepath.Join(p.Options.Bin, tenant.Service))
+		}
+	}
+	return nil
+}
+
+// migrate runs every service's migrations at the same time, each as the owner of its database.
+func (p Product) migrate(ctx context.Context, one plan) error {
+	failures := make(chan error)
+	for _, tenant := range Tenants() {
+		go func() { failures <- p.migrateOne(ctx, one, tenant.Service) }()
+	}
+	var all []error
+	for range Tenants() {
+		all = append(all, <-failures)
+	}
+	return errors.Join(all...)
+}
+
+func (p Product) migrateOne(ctx context.Context, one plan, service string) error {
+	path := filepath.Join(state.LogDir(p.Dir), service+"-migrate.log")
+	log, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("open the log: %w", err)
+	}
+	defer log.Close()
+	ctx, stop := context.WithTimeout(ctx, time.Minute)
+	defer stop()
+	cmd := exec.CommandContext(ctx, filepath.Join(p.Options.Bin, service), "migrate")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, log, log
+	cmd.Env = append(one.environ(service), "DATABASE_OWNER_URL="+one.accounts[service].Owner, "OPS_ADDR=127.0.0.1:0")
+	if err := cmd.Run(); err != nil {
+		return &infra.Failure{Err: fmt.Errorf("%s migrate: %w", service, err), Log: path}
+	}
+	return nil
+}
+
+// start starts every service; when one finds its port taken, all are started again on other ports, because they name
+// each other's.
+func (p Product) start(ctx context.Context, one plan) error {
+	for attempt := 1; ; attempt++ {
+		err := p.startOnce(ctx, &one)
+		if err == nil || attempt == attempts {
+			return err
+		}
+		if log, tail := infra.ExplainedBy(err, 30); log == "" || !strings.Contains(tail, "address already in use") {
+			return err
+		}
+		p.Console.Print("      a port was taken in the meantime: again on others")
+		if err := p.Down(); err != nil {
+			return err
+		}
+	}
+}
+
+func (p Product) startOnce(ctx context.Context, one *plan) error {
+	ports, err := process.Ports(len(Tenants()))
+	if err != nil {
+		return err
+	}
+	one.http = map[string]string{}
+	for i, tenant := range Tenants() {
+		one.http[tenant.Service] = "127.0.0.1:" + strconv.Itoa(ports[i])
+	}
+	all, err := one.processes()
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if err := os.Truncate(all[i].Spec.Log, 0); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("empty the log: %w", err)
+		}
+		if all[i].Ref, err = process.Start(all[i].Spec); err != nil {
+			return err
+		}
+		if _, err := state.Change(p.Dir, func(st *state.State) error { st.Put(all[i]); return nil }); err != nil {
+			return err
+		}
+	}
+	for _, one := range all {
+		if err := infra.Ready(ctx, one); err != nil {
+			return fmt.Errorf("%s: %w", one.Name, err)
+		}
+	}
+	_, err = state.Change(p.Dir, func(st *state.State) error {
+		st.Product.BaseURL = "http://" + one.http[gateway]
+		st.Product.AdminToken = one.keys.adminToken
+		return nil
+	})
+	return err
+}
+
+// Down stops every service at the same time and forgets them; the servers stay.
+func (p Product) Down() error {
+	st, err := state.Load(p.Dir)
+	if err != nil {
+		return err
+	}
+	var services []state.Process
+	for _, one := range st.Processes {
+		if IsService(one.Name) {
+			services = append(services, one)
+		}
+	}
+	if err := StopAll(p.Console, services); err != nil {
+		return err
+	}
+	_, err = state.Change(p.Dir, func(st *state.State) error {
+		st.Processes = slices.DeleteFunc(st.Processes, func(one state.Process) bool { return IsService(one.Name) })
+		return nil
+	})
+	return err
+}
+
+// IsService tells a service's process from a server's.
+func IsService(name string) bool {
+	for _, tenant := range Tenants() {
+		if name == tenant.Service || strings.HasPrefix(name, tenant.Service+"-") {
+			return true
+		}
+	}
+	return false
+}
+
+// StopAll stops processes at the same time and waits for all.
+func StopAll(con *console.Console, all []state.Process) error {
+	failures := make(chan error)
+	for _, one := range all {
+		go func() {
+			killed, err := infra.Stop(one)
+			if killed {
+				con.Print("      %s did not stop when asked and was killed", one.Name)
+			}
+			failures <- err
+		}()
+	}
+	var joined []error
+	for range all {
+		joined = append(joined, <-failures)
+	}
+	return errors.Join(joined...)
+}

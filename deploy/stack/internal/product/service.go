@@ -1,0 +1,191 @@
+// Package product runs the five services of an instance on servers that are already up: their settings, migrations,
+// processes, and the first merchant. It talks to them only as any user would, over HTTP, and through their verbs.
+package product
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"causeway.internal/deploy/stack/internal/infra"
+	"causeway.internal/deploy/stack/internal/process"
+	"causeway.internal/deploy/stack/internal/state"
+)
+
+// The services, named like their binaries.
+const (
+	payments   = "payments"
+	wallets    = "wallets"
+	reports    = "reports"
+	dispatcher = "callback-dispatcher"
+	gateway    = "gateway"
+)
+
+// Tenants are the services with the peers whose exchanges and queues each declares (design.md §5).
+func Tenants() []infra.Tenant {
+	return []infra.Tenant{
+		{Service: payments, Peers: []string{payments, wallets, dispatcher}},
+		{Service: wallets, Peers: []string{payments, wallets, dispatcher}},
+		{Service: reports, Peers: []string{reports, dispatcher}},
+		{Service: dispatcher, Peers: []string{payments, wallets, reports, dispatcher}},
+		{Service: gateway},
+	}
+}
+
+// loopback is what test-mode callbacks may reach besides public addresses.
+const loopback = "127.0.0.0/8,::1/128"
+
+// Account-level extended public keys of the mnemonic "abandon abandon … about", which the whole world knows: made for
+// simulated money only. Paths m/84'/0'/0', m/44'/60'/0', m/44'/195'/0'.
+const (
+	testBitcoin = "xpub6CatWdiZiodmUeTDp8LT5or8nmbKNcuyvz7WyksVFkKB4RHwCD3XyuvPEbvqAQY3rAPshWcMLoP2fMFMKHPJ4ZeZXYVUhLv1VMrjPC7PW6V"
+	testEVM     = "xpub6DCoCpSuQZB2jawqnGMEPS63ePKWkwWPH4TU45Q7LPXWuNd8TMtVxRrgjtEshuqpK3mdhaWHPFsBngh5GFZaM6si3yZdUsT8ddYM3PwnATt"
+	testTron    = "xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd"
+)
+
+// keys are an instance's generated secrets.
+type keys struct {
+	identity   map[string]string // by service
+	master     map[string]string // by service
+	pepper     string
+	adminToken string
+}
+
+func loadKeys(dir string) (keys, error) {
+	secrets, err := state.LoadSecrets(dir)
+	if err != nil {
+		return keys{}, err
+	}
+	k := keys{identity: map[string]string{}, master: map[string]string{}}
+	for _, tenant := range Tenants() {
+		if k.identity[tenant.Service], err = secrets.Get("identity-"+tenant.Service, state.Key); err != nil {
+			return keys{}, err
+		}
+		if k.master[tenant.Service], err = secrets.Get("master-"+tenant.Service, state.Key); err != nil {
+			return keys{}, err
+		}
+	}
+	if k.pepper, err = secrets.Get("pepper", state.Key); err != nil {
+		return keys{}, err
+	}
+	k.adminToken, err = secrets.Get("admin-token", func() string { return "op_" + state.Password() + state.Password() })
+	return k, err
+}
+
+// plan is one attempt to run the product: ports may turn out to be taken, and then another plan is made.
+type plan struct {
+	dir      string
+	options  Options
+	keys     keys
+	accounts map[string]infra.Account
+	http     map[string]string // address of each service's API
+}
+
+// processes lists what to start. Everything that a process will ever read is in its environment.
+func (p plan) processes() ([]state.Process, error) {
+	var all []state.Process
+	for _, tenant := range Tenants() {
+		roles := []string{""}
+		if p.options.Split && tenant.Service != gateway {
+			roles = []string{"serve", "work"}
+		}
+		for _, role := range roles {
+			ports, err := process.Ports(1)
+			if err != nil {
+				return nil, err
+			}
+			ops := "127.0.0.1:" + strconv.Itoa(ports[0])
+			name, args := tenant.Service, []string(nil)
+			if role != "" {
+				name, args = name+"-"+role, []string{role}
+			}
+			all = append(all, state.Process{
+				Name:  name,
+				Ready: "http://" + ops + "/readyz",
+				Spec: process.Spec{
+					Path: p.options.Bin + "/" + tenant.Service, Args: args, Dir: p.dir,
+					Env: append(p.environ(tenant.Service), "OPS_ADDR="+ops),
+					Log: state.LogDir(p.dir) + "/" + name + ".log",
+				},
+			})
+		}
+	}
+	return all, nil
+}
+
+// environ renders the settings of one service; Options.Set has the last word.
+func (p plan) environ(service string) []string {
+	settings := map[string]string{
+		"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": p.dir, "TZ": "UTC",
+		"LOG_LEVEL": "info", "HTTP_ADDR": p.http[service],
+		"DATABASE_URL": p.accounts[service].Database,
+	}
+	if broker := p.accounts[service].Broker; broker != "" {
+		settings["AMQP_URL"] = broker
+	}
+	public := "http://" + p.http[gateway]
+	more := map[string]string{}
+	switch service {
+	case payments:
+		more = map[string]string{
+			"IDENTITY_KEYS": p.keys.identity[service], "MASTER_KEYS": master(p.keys.master[service]),
+			"RATES_TEST": "fixed", "RAIL_TEST": "sim", "PUBLIC_URL": public, "CALLBACK_ALLOW_TEST": loopback,
+		}
+	case wallets:
+		more = map[string]string{
+			"IDENTITY_KEYS": p.keys.identity[service], "MASTER_KEYS": master(p.keys.master[service]),
+			"XPUB_TEST_BITCOIN": testBitcoin, "XPUB_TEST_EVM": testEVM, "XPUB_TEST_TRON": testTron,
+		}
+	case reports:
+		more = map[string]string{"IDENTITY_KEYS": p.keys.identity[service], "REPORTS_PUBLIC_MODES": "live,test"}
+	case dispatcher:
+		more = map[string]string{
+			"IDENTITY_KEYS": p.keys.identity[service], "MASTER_KEYS": master(p.keys.master[service]),
+			"CALLBACK_ALLOW_TEST": loopback,
+		}
+	case gateway:
+		more = p.gateway(public)
+	}
+	for name, value := range more {
+		settings[name] = value
+	}
+	for name, value := range p.options.Set {
+		of, variable, qualified := strings.Cut(name, ".")
+		if !qualified {
+			settings[name] = value
+		} else if of == service {
+			settings[variable] = value
+		}
+	}
+	return append(render(settings), process.Mark(p.dir))
+}
+
+func (p plan) gateway(public string) map[string]string {
+	settings := map[string]string{
+		"MASTER_KEYS": master(p.keys.master[gateway]), "KEY_PEPPERS": p.keys.pepper,
+		"OPERATOR_TOKENS": "local:" + digest(p.keys.adminToken), "PUBLIC_URL": public,
+	}
+	for service, name := range map[string]string{payments: "PAYMENTS", wallets: "WALLETS", reports: "REPORTS", dispatcher: "DISPATCHER"} {
+		settings[name+"_URL"] = (&url.URL{Scheme: "http", Host: p.http[service]}).String()
+		settings[name+"_IDENTITY_KEYS"] = p.keys.identity[service]
+	}
+	return settings
+}
+
+func master(key string) string { return "k1:" + key }
+
+func digest(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+func render(settings map[string]string) []string {
+	variables := make([]string, 0, len(settings)+2)
+	for name, value := range settings {
+		variables = append(variables, fmt.Sprintf("%s=%s", name, value))
+	}
+	return variables
+}

@@ -1,0 +1,132 @@
+package product
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"causeway.internal/deploy/stack/internal/process"
+	"causeway.internal/deploy/stack/internal/state"
+)
+
+const (
+	stockWanted = 1024
+	stockLimit  = time.Minute
+	stockGauge  = "payments_address_stock"
+)
+
+// families are the groups of networks that share addresses.
+func families() []string { return []string{"bitcoin", "evm", "tron", "solana"} }
+
+// stock waits until payments holds enough test addresses of every family. The gauge may be reported by any of payments'
+// processes; all are asked.
+func (p Product) stock(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, stockLimit)
+	defer stop()
+	st, err := state.Load(p.Dir)
+	if err != nil {
+		return err
+	}
+	var metrics []string
+	for _, one := range st.Processes {
+		if one.Name == payments || strings.HasPrefix(one.Name, payments+"-") {
+			metrics = append(metrics, strings.TrimSuffix(one.Ready, "/readyz")+"/metrics")
+		}
+	}
+	for {
+		have := map[string]int{}
+		for _, address := range metrics {
+			if err := readStock(ctx, address, have); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+		short := missing(have)
+		if len(short) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return p.unstocked(ctx, short)
+		case <-time.After(25 * time.Millisecond):
+		}
+	}
+}
+
+// missing lists the families that are short, with what they have.
+func missing(have map[string]int) []string {
+	var short []string
+	for _, family := range families() {
+		if have[family] < stockWanted {
+			short = append(short, fmt.Sprintf("%s %d", family, have[family]))
+		}
+	}
+	return short
+}
+
+func (p Product) unstocked(ctx context.Context, short []string) error {
+	if errors.Is(context.Cause(ctx), context.Canceled) {
+		return context.Canceled
+	}
+	for _, service := range []string{wallets, payments} { // wallets makes addresses, payments asks for them
+		log := filepath.Join(state.LogDir(p.Dir), service+".log")
+		if p.Options.Split {
+			log = filepath.Join(state.LogDir(p.Dir), service+"-work.log")
+		}
+		p.Console.Quote("last lines of "+log, process.Tail(log, 15))
+	}
+	return fmt.Errorf("payments has too few addresses after %s (%d of each family wanted; has %s)",
+		stockLimit, stockWanted, strings.Join(short, ", "))
+}
+
+func readStock(ctx context.Context, address string, have map[string]int) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return fmt.Errorf("ask payments for its metrics: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask payments for its metrics: %w", err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 4<<20))
+	if err != nil {
+		return fmt.Errorf("read the metrics of payments: %w", err)
+	}
+	parseStock(string(text), have)
+	return nil
+}
+
+var label = regexp.MustCompile(`(\w+)="([^"]*)"`)
+
+// parseStock reads the gauge's test-mode samples from the text format of Prometheus.
+func parseStock(metrics string, have map[string]int) {
+	for line := range strings.SplitSeq(metrics, "\n") {
+		if !strings.HasPrefix(line, stockGauge+"{") {
+			continue
+		}
+		end := strings.LastIndexByte(line, '}')
+		if end < 0 {
+			continue
+		}
+		labels := map[string]string{}
+		for _, pair := range label.FindAllStringSubmatch(line[:end], -1) {
+			labels[pair[1]] = pair[2]
+		}
+		fields := strings.Fields(line[end+1:])
+		if labels["mode"] != "test" || len(fields) == 0 || !slices.Contains(families(), labels["family"]) {
+			continue
+		}
+		// A gauge may be printed with an exponent; a stock is a small whole number either way.
+		if value, err := strconv.ParseFloat(fields[0], 64); err == nil {
+			have[labels["family"]] = max(have[labels["family"]], int(value))
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// ErrBusy says that another launcher owns the instance.
+var ErrBusy = errors.New("another launcher is at work in this directory")
+
+// Own takes the instance for this launcher until release is called or the launcher dies, however it dies.
+func Own(dir string) (release func(), err error) {
+	return lock(filepath.Join(dir, "owner.lock"), false)
+}
+
+// lock takes an flock(2), which the kernel gives back when the holder dies. The file stays: removing it would let two
+// holders lock two different files.
+func lock(path string, wait bool) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock: %w", err)
+	}
+	how := syscall.LOCK_EX
+	if !wait {
+		how |= syscall.LOCK_NB
+	}
+	for {
+		err = syscall.Flock(int(file.Fd()), how)
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		file.Close()
+		return nil, ErrBusy
+	}
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return func() { file.Close() }, nil
+}

@@ -1,0 +1,190 @@
+// Command stack runs the whole product on one machine: PostgreSQL and RabbitMQ (lent by the environment, private copies of
+// the installed programs, or installed first), the five services, and a merchant to use them with. The Makefile's run, up,
+// down, test, bench and chaos are its verbs. It imports nothing of the product: like any user, it sees HTTP only.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"causeway.internal/deploy/stack/internal/console"
+	"causeway.internal/deploy/stack/internal/infra"
+)
+
+const usage = `usage: stack VERB [flags]
+
+  run                 bring everything up, walk one payment, stay until ctrl-C
+  up                  bring everything up in the background
+  down                stop everything
+  status              say what runs
+  test                bring everything up in .stack/test, run the test tiers, stop everything
+  exec -- COMMAND     bring everything up, run a command with its environment, stop everything
+  kill PROCESS [-9]   stop one process, politely or not
+  start PROCESS       start it again as it was
+
+flags:
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
+	stop()
+	var code exitCode
+	switch {
+	case errors.As(err, &code):
+		os.Exit(int(code))
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "stack: %v\n", err)
+		if log, tail := infra.ExplainedBy(err, 30); log != "" {
+			console.New(os.Stderr).Quote("last lines of "+log, tail)
+		}
+		os.Exit(1)
+	}
+}
+
+// exitCode ends the launcher with a child's exit code and without a word more.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+// settings collects --set NAME=value.
+type settings map[string]string
+
+func (s settings) String() string { return fmt.Sprint(map[string]string(s)) }
+
+func (s settings) Set(text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok {
+		return errors.New("want NAME=value or service.NAME=value")
+	}
+	s[name] = value
+	return nil
+}
+
+// arguments are the command line.
+type arguments struct {
+	dir    string
+	bin    string
+	json   bool
+	wipe   bool
+	force  bool
+	split  bool
+	infra  bool
+	set    settings
+	words  []string // what is not a flag
+	remain []string // what follows --
+}
+
+func parse(verb string, args []string, errs io.Writer) (arguments, error) {
+	a := arguments{set: settings{}}
+	flags := flag.NewFlagSet(verb, flag.ContinueOnError)
+	flags.SetOutput(errs)
+	flags.Usage = func() {
+		fmt.Fprint(errs, usage)
+		flags.PrintDefaults()
+	}
+	flags.StringVar(&a.dir, "dir", ".stack", "directory of the instance")
+	flags.StringVar(&a.bin, "bin", "", "directory of the services' binaries (default: where this program lies)")
+	flags.BoolVar(&a.json, "json", false, "print the result as JSON; progress goes to standard error")
+	flags.BoolVar(&a.wipe, "wipe", false, "down: remove the data and keys too")
+	flags.BoolVar(&a.force, "9", false, "kill: with SIGKILL")
+	flags.BoolVar(&a.split, "split", false, "up, exec: run every service as two processes, NAME-serve and NAME-work")
+	flags.BoolVar(&a.infra, "infra", false, "up, exec: PostgreSQL and RabbitMQ only")
+	flags.Var(a.set, "set", "up, exec, run: setting NAME=value or service.NAME=value of the services (repeatable)")
+	for i, arg := range args {
+		if arg == "--" {
+			args, a.remain = args[:i], args[i+1:]
+			break
+		}
+	}
+	for len(args) > 0 {
+		if err := flags.Parse(args); err != nil {
+			return a, err
+		}
+		if args = flags.Args(); len(args) > 0 {
+			a.words, args = append(a.words, args[0]), args[1:]
+		}
+	}
+	return a, a.locate()
+}
+
+// locate makes the paths absolute.
+func (a *arguments) locate() error {
+	if a.bin == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("find this program: %w", err)
+		}
+		a.bin = filepath.Dir(self)
+	}
+	var err error
+	if a.bin, err = filepath.Abs(a.bin); err != nil {
+		return fmt.Errorf("find the binaries: %w", err)
+	}
+	if a.dir, err = filepath.Abs(a.dir); err != nil {
+		return fmt.Errorf("find the directory: %w", err)
+	}
+	return nil
+}
+
+func run(ctx context.Context, args, environ []string, out, errs io.Writer) error {
+	verb := "help"
+	if len(args) > 0 {
+		verb, args = args[0], args[1:]
+	}
+	if verb == "help" || verb == "-h" || verb == "--help" {
+		_, err := parse(verb, []string{"-h"}, out)
+		if errors.Is(err, flag.ErrHelp) {
+			return nil
+		}
+		return err
+	}
+	a, err := parse(verb, args, errs)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if verb == "test" && !given(args, "dir") {
+		a.dir = filepath.Join(a.dir, "test")
+	}
+	l := newLauncher(verb, a, environ, out, errs)
+	switch verb {
+	case "run":
+		return l.run(ctx)
+	case "up":
+		return l.up(ctx)
+	case "down":
+		return l.down(ctx)
+	case "status":
+		return l.status()
+	case "test":
+		return l.test(ctx)
+	case "exec":
+		return l.exec(ctx)
+	case "kill":
+		return l.kill()
+	case "start":
+		return l.start(ctx)
+	}
+	return fmt.Errorf("unknown verb %q; `stack help` lists them", verb)
+}
+
+func given(args []string, name string) bool {
+	for _, arg := range args {
+		arg, _, _ = strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if arg == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"causeway.internal/deploy/stack/internal/console"
+	"causeway.internal/deploy/stack/internal/tier"
+)
+
+// test runs everything that a change must pass: the pure tests, and then, on one stack of its own, the rest.
+func (l *launcher) test(ctx context.Context) error {
+	root, err := workspace(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	release, err := l.own()
+	if err != nil {
+		return err
+	}
+	defer release()
+	var results []tier.Result
+	one := func(t tier.Tier) error {
+		l.con.Print("== %s: go test %s", t.Name, strings.Join(t.Args, " "))
+		result, err := tier.Run(ctx, t, l.out)
+		results = append(results, result)
+		l.con.Print("%s", result.Line())
+		return err
+	}
+	err = one(tier.Tier{Name: "pure", Budget: 2 * time.Minute, Args: []string{"work"}, Dir: root, Environ: l.environ})
+	if err == nil {
+		err = l.onStack(ctx, root, one)
+	}
+	if err != nil {
+		return err
+	}
+	return l.conclude(results, time.Since(began))
+}
+
+// onStack runs the tiers that need servers or the product.
+func (l *launcher) onStack(ctx context.Context, root string, one func(tier.Tier) error) error {
+	realchain := filepath.Join(root, "deploy", "realchain", "bin", "realchain")
+	err := l.con.Step("build the real chains' nodes", func() error {
+		args := []string{"build", "-C", filepath.Join(root, "deploy", "realchain"), "-o", realchain, "."}
+		return command(ctx, append(l.environ, "GOWORK=off"), l.out, "go", args...)
+	})
+	if err != nil {
+		return err
+	}
+	parts, err := modules(ctx, root)
+	if err != nil {
+		return err
+	}
+	err = l.con.Step("compile with the race detector", func() error {
+		args := append([]string{"build", "-race", "-tags", "integration"}, append(parts, "./deploy/e2e/...")...)
+		return commandIn(ctx, root, l.environ, l.out, "go", args...)
+	})
+	if err != nil {
+		return err
+	}
+	if err := l.bringUp(ctx); err != nil {
+		return err
+	}
+	environ, err := l.variables()
+	if err == nil {
+		environ = append(environ, "CAUSEWAY_REALCHAIN="+realchain)
+		for _, t := range tiers(parts) {
+			t.Dir, t.Environ = root, environ
+			if err = one(t); err != nil {
+				break
+			}
+		}
+	}
+	return errors.Join(err, l.con.Step("stop everything", l.takeDown))
+}
+
+// tiers are the calls of go test on the running stack. The race detector finds races inside the broker's client library
+// when connections are dropped, so the files that drop them carry `!race` and run in a pass of their own.
+func tiers(parts []string) []tier.Tier {
+	common := []string{"-tags", "integration", "-p", "2", "-timeout", "15m"}
+	with := func(flags []string, packages ...string) []string {
+		return append(append(append([]string{}, flags...), common...), packages...)
+	}
+	return []tier.Tier{
+		{Name: "store and messages", Budget: 3 * time.Minute, Args: with([]string{"-race"}, parts...)},
+		{Name: "dropped connections", Args: with(nil, "./libs/bus/...")},
+		{Name: "end to end", Budget: 6 * time.Minute, Args: with([]string{"-race", "-v"}, "./deploy/e2e/...")},
+	}
+}
+
+// conclude prints one line a tier, what failed, and one line for everything.
+func (l *launcher) conclude(results []tier.Result, took time.Duration) error {
+	packages, passed := 0, 0
+	var failed, skipped []string
+	l.con.Print("")
+	for _, r := range results {
+		l.con.Print("%s", r.Line())
+		packages, passed = packages+r.Packages, passed+r.Passed
+		failed, skipped = append(failed, r.Failed...), append(skipped, r.Skipped...)
+	}
+	for _, name := range failed {
+		l.con.Print("failed:  %s", name)
+	}
+	for _, name := range skipped {
+		l.con.Print("skipped: %s (nothing may skip)", name)
+	}
+	word := "PASS"
+	if len(failed)+len(skipped) > 0 {
+		word = "FAIL"
+	}
+	l.con.Print("%s: go test ran %d packages: %d tests passed, %d failed, %d skipped in %s",
+		word, packages, passed, len(failed), len(skipped), console.Took(took))
+	if word == "FAIL" {
+		return exitCode(1)
+	}
+	return nil
+}
+
+// workspace finds the directory of go.work.
+func workspace(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOWORK").Output()
+	path := strings.TrimSpace(string(out))
+	if err != nil || path == "" || path == "off" {
+		return "", errors.New("run this inside the workspace: go finds no go.work")
+	}
+	return filepath.Dir(path), nil
+}
+
+// modules lists what the integration tiers test, as patterns: libs and everything that is deployed.
+func modules(ctx context.Context, root string) ([]string, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list the workspace's modules: %w", err)
+	}
+	var patterns []string
+	for dir := range strings.FieldsSeq(string(out)) {
+		relative, err := filepath.Rel(root, dir)
+		if err != nil {
+			return nil, fmt.Errorf("list the workspace's modules: %w", err)
+		}
+		if !strings.HasPrefix(relative, "deploy"+string(filepath.Separator)) {
+			patterns = append(patterns, "./"+filepath.ToSlash(relative)+"/...")
+		}
+	}
+	return patterns, nil
+}
+
+func command(ctx context.Context, environ []string, out io.Writer, name string, args ...string) error {
+	return commandIn(ctx, "", environ, out, name, args...)
+}
+
+func commandIn(ctx context.Context, dir string, environ []string, out io.Writer, name string, args ...string) error {
+	cmd := tier.Command(ctx, dir, environ, name, args...)
+	cmd.Stdout, cmd.Stderr = out, os.Stderr
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && ctx.Err() == nil {
+		return fmt.Errorf("%s: %w", name, exit)
+	}
+	if err != nil {
+		return fmt.Errorf("run %s: %w", name, err)
+	}
+	return nil
+}
