@@ -2,8 +2,8 @@
 // or a private second set of service processes, on the same PostgreSQL and RabbitMQ, that a test may configure, kill and
 // start again. It drives the launcher (deploy/stack) as a program and imports the standard library alone.
 //
-// Environment: BASE_URL, API_KEY, ADMIN_TOKEN and WEBHOOK_SECRET of the shared stack, CAUSEWAY_DIR where it lives, and
-// CAUSEWAY_STACK, the launcher's binary. All are set by `stack test` and `stack exec`.
+// Environment: BASE_URL, API_KEY, ADMIN_TOKEN and WEBHOOK_SECRET of the shared stack, CAUSEWAY_STACK_DIR where it lives,
+// and CAUSEWAY_STACK, the launcher's binary.
 package stack
 
 import (
@@ -11,11 +11,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"net/url"
 	"os"
 	"os/exec"
-	"slices"
+	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -23,33 +21,20 @@ import (
 
 const (
 	launcherVariable = "CAUSEWAY_STACK"
-	dirVariable      = "CAUSEWAY_DIR"
+	dirVariable      = "CAUSEWAY_STACK_DIR"
 	upWithin         = 2 * time.Minute
 	changeWithin     = time.Minute
 )
 
 // Stack is a running product.
 type Stack struct {
-	BaseURL       string // of the gateway
-	APIKey        string // test mode, permission *
-	AdminToken    string // an operator's
-	WebhookSecret string // of the API key's merchant in test mode
+	BaseURL       string            `json:"baseUrl"`       // of the gateway
+	APIKey        string            `json:"apiKey"`        // test mode, permission *
+	AdminToken    string            `json:"adminToken"`    // an operator's
+	WebhookSecret string            `json:"webhookSecret"` // of the API key's merchant in test mode
+	Databases     map[string]string `json:"databases"`     // service name to the URL of its application role
 
-	dir      string
-	postgres string // the server, as superuser
-	prefix   string // of the services' databases
-}
-
-// view is what the launcher prints with --json.
-type view struct {
-	Product struct {
-		BaseURL       string `json:"baseUrl"`
-		APIKey        string `json:"apiKey"`
-		AdminToken    string `json:"adminToken"`
-		WebhookSecret string `json:"webhookSecret"`
-	} `json:"product"`
-	PostgresURL string `json:"postgresUrl"`
-	Prefix      string `json:"prefix"`
+	dir string
 }
 
 // Options of a private stack.
@@ -62,10 +47,13 @@ type Options struct {
 // Shared is the stack that `stack test` started. The test fails when it runs without one.
 func Shared(t testing.TB) *Stack {
 	t.Helper()
-	s := &Stack{dir: must(t, dirVariable)}
-	s.read(t, "status", "--dir", s.dir, "--json")
-	s.BaseURL, s.APIKey = must(t, "BASE_URL"), must(t, "API_KEY")
-	s.AdminToken, s.WebhookSecret = must(t, "ADMIN_TOKEN"), must(t, "WEBHOOK_SECRET")
+	s := &Stack{
+		BaseURL: must(t, "BASE_URL"), APIKey: must(t, "API_KEY"), AdminToken: must(t, "ADMIN_TOKEN"),
+		WebhookSecret: must(t, "WEBHOOK_SECRET"), dir: must(t, dirVariable),
+	}
+	var described Stack
+	describe(t, &described, "status", "--dir", s.dir, "--json")
+	s.Databases = described.Databases
 	return s
 }
 
@@ -75,9 +63,9 @@ func New(t testing.TB, o Options) *Stack {
 	t.Helper()
 	s := &Stack{dir: t.TempDir()}
 	args := []string{"up", "--dir", s.dir, "--json"}
-	for _, service := range slices.Sorted(maps.Keys(o.Env)) {
-		for _, name := range slices.Sorted(maps.Keys(o.Env[service])) {
-			args = append(args, "--set", service+"."+name+"="+o.Env[service][name])
+	for _, service := range sortedKeys(o.Env) {
+		for _, name := range sortedKeys(o.Env[service]) {
+			args = append(args, "--env", service+":"+name+"="+o.Env[service][name])
 		}
 	}
 	t.Cleanup(func() {
@@ -88,20 +76,8 @@ func New(t testing.TB, o Options) *Stack {
 			t.Errorf("taking the private stack down: %v\n%s", err, out)
 		}
 	})
-	s.read(t, args...)
+	describe(t, s, args...)
 	return s
-}
-
-// Database is the URL of a service's database with the rights of the superuser, for tests that count rows which no
-// answer shows.
-func (s *Stack) Database(t testing.TB, service string) string {
-	t.Helper()
-	address, err := url.Parse(s.postgres)
-	if err != nil {
-		t.Fatalf("reading the address of PostgreSQL: %v", err)
-	}
-	address.Path = "/" + s.prefix + "_" + strings.ReplaceAll(service, "-", "_")
-	return address.String()
 }
 
 // Kill ends a service's process with SIGKILL and leaves it down until Start.
@@ -123,20 +99,16 @@ func (s *Stack) change(t testing.TB, args ...string) {
 	}
 }
 
-// read runs the launcher and takes over what it prints.
-func (s *Stack) read(t testing.TB, args ...string) {
+// describe runs the launcher and reads the JSON object that it prints.
+func describe(t testing.TB, into *Stack, args ...string) {
 	t.Helper()
 	out, err := launch(t.Context(), upWithin, args...)
 	if err != nil {
 		t.Fatalf("stack %s: %v\n%s", args[0], err, out)
 	}
-	var v view
-	if err := json.Unmarshal(out, &v); err != nil {
+	if err := json.Unmarshal(out, into); err != nil {
 		t.Fatalf("reading what stack %s printed: %v\n%s", args[0], err, out)
 	}
-	s.BaseURL, s.APIKey = v.Product.BaseURL, v.Product.APIKey
-	s.AdminToken, s.WebhookSecret = v.Product.AdminToken, v.Product.WebhookSecret
-	s.postgres, s.prefix = v.PostgresURL, v.Prefix
 }
 
 // launch returns the launcher's standard output, or with an error what it wrote to standard error.
@@ -182,4 +154,13 @@ func must(t testing.TB, name string) string {
 		t.Fatalf("%s is not set; run the tests with `make test` or `bin/stack test`", name)
 	}
 	return value
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	return keys
 }

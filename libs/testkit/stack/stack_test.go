@@ -11,7 +11,7 @@ import (
 const fakeLauncher = `#!/bin/sh
 echo "$@" >> "$CALLS"
 case "$1" in
-up|status) echo '{"product":{"baseUrl":"http://127.0.0.1:1","apiKey":"k","adminToken":"a","webhookSecret":"w"},"postgresUrl":"postgres://p@h:1/postgres","prefix":"cw_x"}';;
+up|status) echo '{"baseUrl":"http://127.0.0.1:1","apiKey":"k","adminToken":"a","webhookSecret":"w","databases":{"payments":"postgres://x"}}';;
 esac
 `
 
@@ -39,7 +39,7 @@ func TestPrivateStackRunsTheLauncher(t *testing.T) {
 		s := New(t, Options{Env: map[string]map[string]string{
 			"wallets": {"EVM_ETHEREUM_RPC_URLS": "http://x"}, "payments": {"RAIL_LIVE": "sim", "RATES_LIVE": "fixed"},
 		}})
-		if s.BaseURL != "http://127.0.0.1:1" || s.Database(t, "callback-dispatcher") != "postgres://p@h:1/cw_x_callback_dispatcher" {
+		if s.BaseURL != "http://127.0.0.1:1" || s.Databases["payments"] != "postgres://x" {
 			t.Errorf("read %+v", s)
 		}
 		s.Kill(t, "payments")
@@ -47,7 +47,7 @@ func TestPrivateStackRunsTheLauncher(t *testing.T) {
 	})
 	got := strings.Split(strings.TrimSpace(calls()), "\n")
 	want := []string{
-		"up --dir D --json --set payments.RAIL_LIVE=sim --set payments.RATES_LIVE=fixed --set wallets.EVM_ETHEREUM_RPC_URLS=http://x",
+		"up --dir D --json --env payments:RAIL_LIVE=sim --env payments:RATES_LIVE=fixed --env wallets:EVM_ETHEREUM_RPC_URLS=http://x",
 		"kill payments -9 --dir D",
 		"start payments --dir D",
 		"down --dir D",
@@ -77,7 +77,7 @@ func TestSharedStackIsReadFromTheEnvironment(t *testing.T) {
 	if s.BaseURL != "of BASE_URL" || s.APIKey != "of API_KEY" || s.AdminToken != "of ADMIN_TOKEN" || s.WebhookSecret != "of WEBHOOK_SECRET" {
 		t.Errorf("read %+v", s)
 	}
-	if s.Database(t, "callback-dispatcher") != "postgres://p@h:1/cw_x_callback_dispatcher" {
-		t.Errorf("database %v", s.Database(t, "callback-dispatcher"))
+	if s.Databases["payments"] != "postgres://x" {
+		t.Errorf("databases %v", s.Databases)
 	}
 }
