@@ -1,0 +1,192 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/route"
+	"causeway.internal/libs/wire"
+)
+
+func document(t *testing.T) *openapi3.T {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData(openAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// Every route is in the document and every operation of the document is a route.
+func TestOpenAPI_routes(t *testing.T) {
+	var described, served []string
+	for path, item := range document(t).Paths.Map() {
+		for method := range item.Operations() {
+			described = append(described, method+" "+path)
+		}
+	}
+	for _, r := range route.Table() {
+		served = append(served, r.Name())
+	}
+	slices.Sort(described)
+	slices.Sort(served)
+	if !slices.Equal(described, served) {
+		t.Errorf("the document describes\n%s\nthe table serves\n%s", strings.Join(described, "\n"), strings.Join(served, "\n"))
+	}
+}
+
+// Who may call a route reads the same in the document and in the table.
+func TestOpenAPI_access(t *testing.T) {
+	doc := document(t)
+	for _, r := range route.Table() {
+		op := doc.Paths.Value(r.Pattern).GetOperation(r.Method)
+		security := doc.Security
+		if op.Security != nil {
+			security = *op.Security
+		}
+		var schemes []string
+		for _, s := range security {
+			schemes = slices.AppendSeq(schemes, maps.Keys(s))
+		}
+		want := map[route.Access][]string{route.Open: nil, route.Keyed: {"bearerKey", "headerKey"}, route.Operated: {"operatorToken"}}[r.Access]
+		if !slices.Equal(schemes, want) {
+			t.Errorf("%s: security %v, want %v", r.Name(), schemes, want)
+		}
+		if r.Permission != "" && !strings.Contains(op.Description, "`"+string(r.Permission)+"`") {
+			t.Errorf("%s: the description does not name the permission %s", r.Name(), r.Permission)
+		}
+		if _, ok := op.Responses.Map()["default"]; !ok {
+			t.Errorf("%s: no default response", r.Name())
+		}
+	}
+}
+
+// Examples are what people paste; kin-openapi checks them only in part, so each is held against its schema here.
+func TestOpenAPI_examples(t *testing.T) {
+	checked := 0
+	check := func(where string, content openapi3.Content) {
+		for _, media := range content {
+			for name, example := range media.Examples {
+				checked++
+				if err := visit(t, media.Schema.Value, example.Value.Value); err != nil {
+					t.Errorf("%s, example %s: %v", where, name, err)
+				}
+			}
+		}
+	}
+	doc := document(t)
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			if op.RequestBody != nil {
+				check(method+" "+path, op.RequestBody.Value.Content)
+			}
+			for status, response := range op.Responses.Map() {
+				check(method+" "+path+" "+status, response.Value.Content)
+			}
+		}
+	}
+	for name, item := range doc.Webhooks {
+		check(name, item.Post.RequestBody.Value.Content)
+	}
+	if checked < 10 {
+		t.Errorf("only %d examples were found", checked)
+	}
+}
+
+func visit(t *testing.T, schema *openapi3.Schema, value any) error {
+	t.Helper()
+	raw, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain any
+	if err := json.Unmarshal(raw, &plain); err != nil {
+		t.Fatal(err)
+	}
+	return schema.VisitJSON(plain, openapi3.EnableJSONSchema2020(), openapi3.MultiErrors())
+}
+
+// The schemas are strict: what a contract does not list is refused.
+func TestOpenAPI_strict(t *testing.T) {
+	doc := document(t)
+	example := func(path, method, status, name string) map[string]any {
+		media := doc.Paths.Value(path).GetOperation(method).Responses.Value(status).Value.Content.Get("application/json")
+		raw, err := json.Marshal(media.Examples[name].Value.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v map[string]any
+		if err := json.Unmarshal(raw, &v); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	created := doc.Components.Schemas["PaymentCreatedAnswer"].Value
+	read := doc.Components.Schemas["PaymentAnswer"].Value
+	for name, tc := range map[string]struct {
+		schema *openapi3.Schema
+		value  map[string]any
+		change func(payment map[string]any)
+	}{
+		"created with an id":       {created, example("/v1/payments", "POST", "201", "transfer"), func(p map[string]any) { p["id"] = "pay_01jqs8m2v4t6x8z0b2d4f6h8j0" }},
+		"created with more":        {created, example("/v1/payments", "POST", "201", "transfer"), func(p map[string]any) { p["payoutAmount"] = 1 }},
+		"created without charge":   {created, example("/v1/payments", "POST", "201", "transfer"), func(p map[string]any) { delete(p, "charge") }},
+		"request with an address":  {created, example("/v1/payments", "POST", "201", "request"), func(p map[string]any) { p["depositAddress"] = "x" }},
+		"read with an id":          {read, example("/v1/payments/{reference}", "GET", "200", "settled"), func(p map[string]any) { p["id"] = "pay_01jqs8m2v4t6x8z0b2d4f6h8j0" }},
+		"read without txHash":      {read, example("/v1/payments/{reference}", "GET", "200", "settled"), func(p map[string]any) { delete(p, "txHash") }},
+		"read with a text amount":  {read, example("/v1/payments/{reference}", "GET", "200", "settled"), func(p map[string]any) { p["fiatAmount"] = "50000" }},
+		"read with null exception": {read, example("/v1/payments/{reference}", "GET", "200", "settled"), nil},
+		"read with an exception":   {read, example("/v1/payments/{reference}", "GET", "200", "settled"), func(p map[string]any) { p["exception"] = "odd" }},
+		"read without the rate":    {read, example("/v1/payments/{reference}", "GET", "200", "settled"), func(p map[string]any) { delete(p, "rate") }},
+		"read with seconds only":   {read, example("/v1/payments/{reference}", "GET", "200", "settled"), func(p map[string]any) { p["expiresAt"] = "2026-04-01T13:30:00Z" }},
+	} {
+		if tc.change != nil {
+			payment, ok := tc.value["payment"].(map[string]any)
+			if !ok {
+				t.Fatal("the example has no payment")
+			}
+			tc.change(payment)
+		}
+		if err := visit(t, tc.schema, tc.value); (err != nil) != (tc.change != nil) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Lists that the code also knows are the same in the document.
+func TestOpenAPI_lists(t *testing.T) {
+	doc := document(t)
+	texts := func(values []any) (out []string) {
+		for _, v := range values {
+			if s, ok := v.(string); ok {
+				out = append(out, s)
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	grants := apikey.Grantable()
+	slices.Sort(grants)
+	if got := texts(doc.Components.Schemas["Permission"].Value.Enum); !slices.Equal(got, grants) {
+		t.Errorf("permissions %v, want %v", got, grants)
+	}
+	var events []string
+	for _, e := range wire.EventTypes() {
+		if strings.HasPrefix(e.Type, "payment.") {
+			events = append(events, e.Type)
+		}
+	}
+	slices.Sort(events)
+	if got := texts(doc.Components.Schemas["PaymentEvent"].Value.Properties["type"].Value.Enum); !slices.Equal(got, events) {
+		t.Errorf("events %v, want %v", got, events)
+	}
+}
