@@ -1,0 +1,194 @@
+//go:build integration
+
+package e2e
+
+import (
+	"encoding/json"
+	"math/big"
+	"net/http"
+	"slices"
+	"testing"
+
+	"causeway.internal/deploy/e2e/internal/api"
+)
+
+// part is a share of what a payment asks for, down to 4 digits, as a JSON number.
+func part(t testing.TB, made *api.Answer, numerator, denominator int64) (json.Number, *big.Rat) {
+	t.Helper()
+	share := api.Floor(new(big.Rat).Mul(made.Number(t, "payment.cryptoAmount"), big.NewRat(numerator, denominator)), 4)
+	return json.Number(share.FloatString(4)), share
+}
+
+func exception(a *api.Answer) string {
+	value, _ := a.At("payment.exception")
+	text, _ := value.(string)
+	return text
+}
+
+// TestShortThenToppedUp: several transfers add up; the exception goes when the rest arrives.
+func TestShortThenToppedUp(t *testing.T) {
+	t.Parallel()
+	s, c := shared(t)
+	hook, path := hooks(t, s.WebhookSecret)
+	made := create(t, c, transfer(api.Object{"callbackUrl": hook.URL(path)}))
+	ref := made.Text(t, "payment.reference")
+	amount, share := part(t, made, 1, 3)
+	deposit(t, c, ref, api.Object{"amount": amount})
+	short := awaitPayment(t, c, ref, "underpaid", func(a *api.Answer) bool { return exception(a) == "underpaid" })
+	if short.Text(t, "payment.status") != "pending" || short.Number(t, "payment.receivedAmount").Cmp(share) != 0 {
+		t.Errorf("short: %s", short.Body)
+	}
+	deposit(t, c, ref, nil) // what is still owed
+	settled := awaitStatus(t, c, ref, "settled")
+	if !settled.Null("payment.exception") || settled.Len(t, "payment.transfers") != 2 ||
+		settled.Number(t, "payment.receivedAmount").Cmp(made.Number(t, "payment.cryptoAmount")) != 0 {
+		t.Errorf("topped up: %s", settled.Body)
+	}
+	awaitCallbacks(t, hook, path, "payment.underpaid", "payment.settled")
+	clean(t, hook, true)
+}
+
+// TestAmountAsText: the sandbox alone also takes its amount as a decimal string.
+func TestAmountAsText(t *testing.T) {
+	t.Parallel()
+	_, c := shared(t)
+	made := create(t, c, transfer(nil))
+	ref := made.Text(t, "payment.reference")
+	amount, _ := part(t, made, 1, 1)
+	deposit(t, c, ref, api.Object{"amount": string(amount)})
+	awaitStatus(t, c, ref, "settled")
+}
+
+// TestWithinTolerance: −0.5 % and +1 % of the quote pay the quoted payout without exception.
+func TestWithinTolerance(t *testing.T) {
+	t.Parallel()
+	_, c := shared(t)
+	for name, share := range map[string][2]int64{"a little short": {9951, 10000}, "a little over": {10099, 10000}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := create(t, c, transfer(api.Object{"fiatAmount": 90000}))
+			ref := made.Text(t, "payment.reference")
+			amount, _ := part(t, made, share[0], share[1])
+			deposit(t, c, ref, api.Object{"amount": amount})
+			settled := awaitStatus(t, c, ref, "settled")
+			if !settled.Null("payment.exception") || settled.Number(t, "payment.payout.amount").Cmp(api.Rat("90000")) != 0 {
+				t.Errorf("settled: %s", settled.Body)
+			}
+		})
+	}
+}
+
+// TestOverpaid: a transfer pays out in proportion to what came, down to the minor unit.
+func TestOverpaid(t *testing.T) {
+	t.Parallel()
+	s, c := shared(t)
+	hook, path := hooks(t, s.WebhookSecret)
+	made := create(t, c, transfer(api.Object{"callbackUrl": hook.URL(path), "chargeFrom": "fiat", "fiatAmount": 30000}))
+	ref := made.Text(t, "payment.reference")
+	amount, received := part(t, made, 3, 2)
+	deposit(t, c, ref, api.Object{"amount": amount})
+	settled := awaitStatus(t, c, ref, "settled")
+	want := new(big.Rat).Mul(big.NewRat(29500, 1), received)
+	want = api.Floor(want.Quo(want, made.Number(t, "payment.cryptoAmount")), 2)
+	if exception(settled) != "overpaid" || settled.Number(t, "payment.payout.amount").Cmp(want) != 0 {
+		t.Errorf("want a payout of %s: %s", want.FloatString(2), settled.Body)
+	}
+	awaitCallbacks(t, hook, path, "payment.overpaid", "payment.settled")
+	clean(t, hook, true)
+}
+
+// expire closes a payment's window as the timer would.
+func expire(t testing.TB, c *api.Client, ref string) {
+	t.Helper()
+	c.Call(t, http.MethodPost, "/v1/sandbox/payments/"+ref+"/expire", nil).Want(t, http.StatusOK, http.StatusCreated, http.StatusAccepted)
+}
+
+// TestUnderpaidWhenTheWindowCloses: a transfer goes on with a payout in proportion.
+func TestUnderpaidWhenTheWindowCloses(t *testing.T) {
+	t.Parallel()
+	s, c := shared(t)
+	hook, path := hooks(t, s.WebhookSecret)
+	made := create(t, c, transfer(api.Object{"callbackUrl": hook.URL(path), "fiatAmount": 40000}))
+	ref := made.Text(t, "payment.reference")
+	amount, received := part(t, made, 1, 2)
+	deposit(t, c, ref, api.Object{"amount": amount})
+	awaitPayment(t, c, ref, "underpaid", func(a *api.Answer) bool { return exception(a) == "underpaid" })
+	expire(t, c, ref)
+	settled := awaitStatus(t, c, ref, "settled")
+	want := new(big.Rat).Mul(big.NewRat(40000, 1), received)
+	want = api.Floor(want.Quo(want, made.Number(t, "payment.cryptoAmount")), 2)
+	if exception(settled) != "underpaid" || settled.Number(t, "payment.payout.amount").Cmp(want) != 0 {
+		t.Errorf("want a payout of %s: %s", want.FloatString(2), settled.Body)
+	}
+	awaitCallbacks(t, hook, path, "payment.underpaid", "payment.settled")
+	clean(t, hook, true)
+}
+
+// TestExpiresUnpaid: nothing came, the window closes, the callback says so.
+func TestExpiresUnpaid(t *testing.T) {
+	t.Parallel()
+	s, c := shared(t)
+	hook, path := hooks(t, s.WebhookSecret)
+	ref := create(t, c, transfer(api.Object{"callbackUrl": hook.URL(path)})).Text(t, "payment.reference")
+	expire(t, c, ref)
+	expired := awaitStatus(t, c, ref, "expired")
+	if !expired.Null("payment.exception") || expired.Number(t, "payment.receivedAmount").Sign() != 0 {
+		t.Errorf("expired: %s", expired.Body)
+	}
+	awaitCallbacks(t, hook, path, "payment.expired")
+	if got := accepted(hook, path); !slices.Equal(got, []string{"payment.pending", "payment.expired"}) {
+		t.Errorf("callbacks %v", got)
+	}
+	clean(t, hook, true)
+}
+
+// TestPaidLate: money that is first seen after the window, at an unchanged rate, is still paid out, as paid_late.
+func TestPaidLate(t *testing.T) {
+	t.Parallel()
+	s, c := shared(t)
+	hook, path := hooks(t, s.WebhookSecret)
+	ref := create(t, c, transfer(api.Object{"callbackUrl": hook.URL(path)})).Text(t, "payment.reference")
+	expire(t, c, ref)
+	awaitStatus(t, c, ref, "expired")
+	deposit(t, c, ref, nil)
+	settled := awaitStatus(t, c, ref, "settled")
+	if exception(settled) != "paid_late" {
+		t.Errorf("settled: %s", settled.Body)
+	}
+	awaitCallbacks(t, hook, path, "payment.expired", "payment.confirming", "payment.settled")
+	clean(t, hook, true)
+}
+
+// TestSecondTransferAfterSettlement: later money changes neither state nor payout; it is listed and reported.
+func TestSecondTransferAfterSettlement(t *testing.T) {
+	t.Parallel()
+	_, c := shared(t)
+	made := create(t, c, transfer(nil))
+	ref := made.Text(t, "payment.reference")
+	deposit(t, c, ref, api.Object{"confirmations": 1})
+	seen := awaitStatus(t, c, ref, "confirming")
+	if seen.Number(t, "payment.confirmations").Sign() <= 0 {
+		t.Errorf("confirming: %s", seen.Body)
+	}
+}
+
+// TestBadDeposits: what the sandbox refuses.
+func TestBadDeposits(t *testing.T) {
+	t.Parallel()
+	_, c := shared(t)
+	ref := create(t, c, transfer(nil)).Text(t, "payment.reference")
+	for field, values := range map[string][]any{
+		"amount":        {0, -1, "x", true, num("1.1234567"), num("1e30")},
+		"confirmations": {-1, num("1.5"), "2"},
+	} {
+		for _, value := range values {
+			a := c.Call(t, http.MethodPost, "/v1/sandbox/payments/"+ref+"/deposits", api.Object{field: value}, bad).Want(t, http.StatusBadRequest)
+			if !slices.Contains(a.FieldErrors(), field) {
+				t.Errorf("%s = %v: the error names %v", field, value, a.FieldErrors())
+			}
+		}
+	}
+	if a := get(t, c, ref); a.Text(t, "payment.status") != "pending" || a.Len(t, "payment.transfers") != 0 {
+		t.Errorf("a refused deposit arrived: %s", a.Body)
+	}
+}

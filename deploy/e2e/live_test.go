@@ -1,0 +1,171 @@
+//go:build integration
+
+package e2e
+
+import (
+	"fmt"
+	"math/big"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"causeway.internal/deploy/e2e/internal/api"
+	"causeway.internal/libs/testkit/receiver"
+	"causeway.internal/libs/testkit/stack"
+)
+
+// liveEVM is the extended public key at m/0'/1/2' of BIP-32's first test vector: public knowledge, and another one than
+// that of test mode, as start-up demands.
+const liveEVM = "xpub6D4BDPcP2GT577Vvch3R8wDkScZWzQzMMUm3PWbmWvVJrZwQY4VUNgqFJPMM3No2dFDFGTsxxpG5uJh7n7epu4trkrX7x7DogT5Uv6fcLW5"
+
+// loopback lifts the rules of live mode for the receivers of this test.
+const loopback = "127.0.0.0/8"
+
+// liveStack is a stack that serves live mode: simulated bank and fixed rates, and a real chain.
+func liveStack(t testing.TB, n *node) *stack.Stack {
+	t.Helper()
+	tokens := []string{}
+	for _, name := range []string{"USDT", "USDC"} {
+		tokens = append(tokens, name+":"+n.Tokens[name])
+	}
+	return stack.New(t, stack.Options{Env: map[string]map[string]string{
+		"payments": {
+			"ALLOW_SIMULATED_LIVE": "true", "RATES_LIVE": "fixed", "RAIL_LIVE": "sim", "CALLBACK_ALLOW_LIVE": loopback,
+		},
+		"wallets": {
+			"EVM_ETHEREUM_RPC_URLS": n.RPCURL, "EVM_ETHEREUM_CHAIN_ID": fmt.Sprint(n.ChainID),
+			"EVM_ETHEREUM_TOKENS": strings.Join(tokens, ","), "XPUB_LIVE_EVM": liveEVM,
+		},
+		"callback-dispatcher": {"CALLBACK_ALLOW_LIVE": loopback},
+	}})
+}
+
+// liveMerchant is a live key of a new merchant with the secret that signs its callbacks.
+func liveMerchant(t testing.TB, s *stack.Stack) (c *api.Client, secret string) {
+	t.Helper()
+	c = key(t, s, client(t, s), "live", unique("live"), "*")
+	return c, c.Call(t, http.MethodGet, "/v1/webhooks/secret", nil).Want(t, http.StatusOK).Text(t, "secret")
+}
+
+// units turns a quoted amount into base units of a token with 6 decimals.
+func units(t testing.TB, amount *big.Rat) string {
+	t.Helper()
+	whole := new(big.Rat).Mul(amount, big.NewRat(1_000_000, 1))
+	if !whole.IsInt() {
+		t.Fatalf("%s has more than 6 digits", amount.FloatString(10))
+	}
+	return whole.Num().String()
+}
+
+// TestLiveWalk: a merchant creates a transfer, a payer sends real ERC-20 USDT on a real EVM chain, the deposit confirms, the
+// bank payout is made, the payment is settled, and every signed callback is received and verified.
+func TestLiveWalk(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	s := liveStack(t, n)
+	c, secret := liveMerchant(t, s)
+
+	t.Run("settles", func(t *testing.T) { liveWalk(t, n, s, c, secret) })
+	t.Run("survives a reorganisation", func(t *testing.T) { liveReorg(t, n, s, c, secret) })
+	t.Run("ignores a token that only calls itself USDT", func(t *testing.T) { liveFake(t, n, c) })
+}
+
+func liveWalk(t *testing.T, n *node, s *stack.Stack, c *api.Client, secret string) {
+	hook, path := hooks(t, secret)
+	made := create(t, c, transfer(api.Object{"callbackUrl": hook.URL(path), "network": "ethereum"}))
+	ref, address := made.Text(t, "payment.reference"), made.Text(t, "payment.depositAddress")
+	if !evmAddress.MatchString(address) {
+		t.Fatalf("deposit address %q", address)
+	}
+	hash := n.pay(t, "USDT", address, units(t, made.Number(t, "payment.cryptoAmount")))
+	if got := get(t, c, ref).Text(t, "payment.status"); got != "pending" {
+		t.Fatalf("%s before the transfer was mined", got)
+	}
+	n.mine(t, 1)
+	seen := awaitStatus(t, c, ref, "confirming")
+	if seen.Text(t, "payment.txHash") != hash || seen.Number(t, "payment.confirmations").Cmp(api.Rat("1")) != 0 {
+		t.Errorf("confirming: %s", seen.Body)
+	}
+	n.mine(t, 10)
+	awaitPayment(t, c, ref, "11 deep", func(a *api.Answer) bool { return a.Number(t, "payment.confirmations").Cmp(api.Rat("11")) == 0 })
+	if got := get(t, c, ref).Text(t, "payment.status"); got != "confirming" {
+		t.Errorf("%s at 11 confirmations", got)
+	}
+	n.mine(t, 1)
+	settled := awaitStatus(t, c, ref, "settled")
+	checkSettled(t, settled, made)
+	if settled.Text(t, "payment.txHash") != hash || settled.Number(t, "payment.confirmations").Cmp(api.Rat("12")) < 0 {
+		t.Errorf("settled: %s", settled.Body)
+	}
+	hook.AwaitAccepted(t, settle, path, len(walkEvents))
+	if got := accepted(hook, path); !slices.Equal(got, walkEvents) {
+		t.Errorf("callbacks %v", got)
+	}
+	for _, d := range hook.Accepted(path) {
+		if d.Mode != "live" {
+			t.Errorf("%s says mode %q", d.Type, d.Mode)
+		}
+	}
+	clean(t, hook, true)
+	paidOnce(t, s, ref)
+}
+
+// liveReorg: the transfer's block is abandoned before it is deep enough; the payment falls back, and settles once when the
+// same transfer is mined again at another height and log index.
+func liveReorg(t *testing.T, n *node, s *stack.Stack, c *api.Client, secret string) {
+	hook, path := hooks(t, secret)
+	made := create(t, c, transfer(api.Object{"callbackUrl": hook.URL(path), "network": "erc20"}))
+	ref := made.Text(t, "payment.reference")
+	hash := n.pay(t, "USDT", made.Text(t, "payment.depositAddress"), units(t, made.Number(t, "payment.cryptoAmount")))
+	n.mine(t, 4)
+	awaitStatus(t, c, ref, "confirming")
+	n.control(t, "/reorg", map[string]any{"depth": 4, "blocks": 6}, nil)
+	fallen := awaitStatus(t, c, ref, "pending")
+	if exception(fallen) != "reorged" || fallen.Number(t, "payment.receivedAmount").Sign() != 0 {
+		t.Errorf("after the reorganisation: %s", fallen.Body)
+	}
+	n.control(t, "/include", map[string]any{"txHash": hash, "ahead": 2}, nil)
+	n.mine(t, 12)
+	settled := awaitStatus(t, c, ref, "settled")
+	if settled.Text(t, "payment.txHash") != hash || settled.Number(t, "payment.receivedAmount").Cmp(made.Number(t, "payment.cryptoAmount")) != 0 {
+		t.Errorf("settled: %s", settled.Body)
+	}
+	awaitCallbacks(t, hook, path, "payment.reorged", "payment.settled")
+	hook.Await(t, settle, "the callbacks without a gap", func([]receiver.Delivery) bool { return hook.Audit(nil).Clean() })
+	clean(t, hook, false)
+	paidOnce(t, s, ref)
+}
+
+// liveFake: a transfer of a contract that is not listed is no money, whatever it calls itself; the right one still is.
+func liveFake(t *testing.T, n *node, c *api.Client) {
+	made := create(t, c, transfer(api.Object{"network": "ethereum"}))
+	ref, address := made.Text(t, "payment.reference"), made.Text(t, "payment.depositAddress")
+	owed := units(t, made.Number(t, "payment.cryptoAmount"))
+	n.pay(t, "FAKE", address, owed)
+	n.mine(t, 13)
+	hash := n.pay(t, "USDT", address, owed)
+	n.mine(t, 13)
+	settled := awaitStatus(t, c, ref, "settled")
+	if settled.Len(t, "payment.transfers") != 1 || settled.Text(t, "payment.transfers.0.txHash") != hash {
+		t.Errorf("settled: %s", settled.Body)
+	}
+}
+
+// TestLiveIsClosed: without real rates, rail and chain, live mode answers 503 after it has checked the request, and writes
+// nothing; a live key does not see the sandbox.
+func TestLiveIsClosed(t *testing.T) {
+	t.Parallel()
+	s, c := shared(t)
+	merchant := unique("live")
+	live := key(t, s, c, "live", merchant, "*")
+	a := live.Call(t, http.MethodPost, "/v1/payments", transfer(nil)).Want(t, http.StatusServiceUnavailable)
+	if a.Text(t, "error.code") != "live_disabled" {
+		t.Errorf("refused with %s", a.Body)
+	}
+	live.Call(t, http.MethodPost, "/v1/payments", transfer(api.Object{"type": nil}), bad).Want(t, http.StatusBadRequest)
+	live.Call(t, http.MethodPost, "/v1/sandbox/payments/CW-ABCDEFGHJKMN/deposits", api.Object{}, bad).Want(t, http.StatusNotFound)
+	if n := countPayments(t, s, merchant); n != 0 {
+		t.Errorf("%d payments were written", n)
+	}
+}

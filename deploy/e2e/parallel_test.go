@@ -1,0 +1,119 @@
+//go:build integration
+
+package e2e
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"causeway.internal/deploy/e2e/internal/api"
+)
+
+// TestParallelCreates: 300 creates at once are 300 payments with 300 addresses.
+func TestParallelCreates(t *testing.T) {
+	t.Parallel()
+	_, c := shared(t)
+	const n = 300
+	networks := []string{"erc20", "tron", "bsc", "polygon", "arbitrum", "solana"}
+	answers := atOnce(t, n, func(i int) (*api.Answer, error) {
+		return c.Try(t.Context(), http.MethodPost, "/v1/payments", transfer(api.Object{"network": networks[i%len(networks)]}))
+	})
+	addresses, references := map[string]bool{}, map[string]bool{}
+	for _, a := range answers {
+		a.Want(t, http.StatusCreated)
+		addresses[a.Text(t, "payment.depositAddress")] = true
+		references[a.Text(t, "payment.reference")] = true
+	}
+	if len(addresses) != n || len(references) != n {
+		t.Errorf("%d creates gave %d addresses and %d references", n, len(addresses), len(references))
+	}
+}
+
+// atOnce makes n calls that start together.
+func atOnce(t testing.TB, n int, call func(int) (*api.Answer, error)) []*api.Answer {
+	t.Helper()
+	answers, failures := make([]*api.Answer, n), make([]error, n)
+	gate := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			<-gate
+			answers[i], failures[i] = call(i)
+		})
+	}
+	close(gate)
+	all.Wait()
+	for i, err := range failures {
+		if err != nil {
+			t.Fatalf("call %d: %v", i, err)
+		}
+	}
+	return answers
+}
+
+// TestOneIdempotencyKey: 16 creates with one key are one payment; another body under it is refused.
+func TestOneIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	s, c := shared(t)
+	merchant := unique("idem")
+	mine, other := key(t, s, c, "test", merchant, "*"), key(t, s, c, "test", unique("idem"), "*")
+	idempotent := api.Header("Idempotency-Key", unique("key"))
+	body := rawTransfer(t, "")
+	answers := atOnce(t, 16, func(int) (*api.Answer, error) {
+		return mine.Try(t.Context(), http.MethodPost, "/v1/payments", body, idempotent)
+	})
+	fresh := 0
+	for _, a := range answers {
+		a.Want(t, http.StatusCreated)
+		if !bytes.Equal(a.Body, answers[0].Body) {
+			t.Errorf("two answers: %s and %s", a.Body, answers[0].Body)
+		}
+		switch replayed := a.Header.Get("Idempotent-Replayed"); replayed {
+		case "":
+			fresh++
+		case "true":
+		default:
+			t.Errorf("Idempotent-Replayed: %q", replayed)
+		}
+	}
+	if fresh != 1 {
+		t.Errorf("%d of 16 answers are not replays", fresh)
+	}
+	if n := countPayments(t, s, merchant); n != 1 {
+		t.Errorf("%d payments were written", n)
+	}
+	refused := mine.Call(t, http.MethodPost, "/v1/payments", body+" ", idempotent).Want(t, http.StatusUnprocessableEntity)
+	if refused.Text(t, "error.code") != "idempotency_key_reused" {
+		t.Errorf("refused with %s", refused.Body)
+	}
+	second := key(t, s, c, "test", merchant, "payment:create")
+	if a := second.Call(t, http.MethodPost, "/v1/payments", body, idempotent).Want(t, http.StatusCreated); !bytes.Equal(a.Body, answers[0].Body) {
+		t.Error("another key of the merchant did not get the replay")
+	}
+	if a := other.Call(t, http.MethodPost, "/v1/payments", body, idempotent).Want(t, http.StatusCreated); bytes.Equal(a.Body, answers[0].Body) {
+		t.Error("another merchant got the replay")
+	}
+}
+
+// TestRefusalsAreNotStored: a key whose request was refused for its fields can be used again.
+func TestRefusalsAreNotStored(t *testing.T) {
+	t.Parallel()
+	_, c := shared(t)
+	idempotent := api.Header("Idempotency-Key", unique("key"))
+	c.Call(t, http.MethodPost, "/v1/payments", transfer(api.Object{"type": nil}), idempotent, bad).Want(t, http.StatusBadRequest)
+	a := c.Call(t, http.MethodPost, "/v1/payments", transfer(nil), idempotent).Want(t, http.StatusCreated)
+	if a.Header.Get("Idempotent-Replayed") != "" {
+		t.Error("a first answer calls itself a replay")
+	}
+	c.Call(t, http.MethodPost, "/v1/payments", transfer(nil), api.Header("Idempotency-Key", strings.Repeat("k", 256)), bad).
+		Want(t, http.StatusBadRequest)
+	longest := unique("key") + strings.Repeat("k", 255-len(unique("key")))
+	for _, one := range atOnce(t, 2, func(int) (*api.Answer, error) {
+		return c.Try(t.Context(), http.MethodPost, "/v1/payments", transfer(nil), api.Header("Idempotency-Key", longest))
+	}) {
+		one.Want(t, http.StatusCreated)
+	}
+}

@@ -1,0 +1,181 @@
+//go:build integration
+
+package e2e
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"sort"
+	"sync"
+	"testing"
+	"time"
+
+	"causeway.internal/deploy/e2e/internal/api"
+	"causeway.internal/deploy/e2e/internal/contract"
+	"causeway.internal/libs/testkit/receiver"
+	"causeway.internal/libs/testkit/stack"
+)
+
+// Times within which the product must have done something on a busy machine of two cores.
+const (
+	soon   = 20 * time.Second // one step of a payment
+	settle = 45 * time.Second // a whole walk
+)
+
+var loadContract = sync.OnceValues(func() (*contract.Contract, error) {
+	path, err := contract.Find("gateway/openapi.yaml")
+	if err != nil {
+		return nil, err
+	}
+	return contract.Load(path)
+})
+
+// client calls a stack with the key that the stack was started with.
+func client(t testing.TB, s *stack.Stack) *api.Client {
+	t.Helper()
+	c, err := loadContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 64
+	t.Cleanup(transport.CloseIdleConnections)
+	return &api.Client{Base: s.BaseURL, Key: s.APIKey, HTTP: &http.Client{Transport: c.Transport(transport), Timeout: 30 * time.Second}}
+}
+
+// shared is the shared stack with a client of its key.
+func shared(t testing.TB) (*stack.Stack, *api.Client) {
+	t.Helper()
+	s := stack.Shared(t)
+	return s, client(t, s)
+}
+
+// key makes an API key of a merchant and returns a client that uses it.
+func key(t testing.TB, s *stack.Stack, c *api.Client, mode, merchant string, permissions ...string) *api.Client {
+	t.Helper()
+	made := c.With(s.AdminToken).Call(t, http.MethodPost, "/v1/admin/keys", api.Object{
+		"merchantId": merchant, "name": t.Name(), "mode": mode, "permissions": permissions, "tier": "unlimited",
+	}).Want(t, http.StatusCreated)
+	return c.With(made.Text(t, "key.secret"))
+}
+
+// unique is a name that no other test has.
+func unique(prefix string) string {
+	raw := make([]byte, 6)
+	_, _ = rand.Read(raw)
+	return prefix + "-" + hex.EncodeToString(raw)
+}
+
+// transfer is a good body of a transfer payment; changes replace its fields, nil removes one.
+func transfer(changes api.Object) api.Object {
+	body := api.Object{
+		"type": "transfer", "fiatAmount": 25000, "fiatCurrency": "NGN", "crypto": "USDT", "network": "erc20", "chargeFrom": "crypto",
+		"payer":    api.Object{"chatId": "payer-1", "phone": "+2348012345678"},
+		"receiver": api.Object{"bankCode": "058", "accountNumber": "0123456789"},
+	}
+	for name, value := range changes {
+		if value == nil {
+			delete(body, name)
+			continue
+		}
+		body[name] = value
+	}
+	return body
+}
+
+// hooks is a receiver that verifies the stack's signatures, with one path of its own.
+func hooks(t testing.TB, secrets ...string) (*receiver.Receiver, string) {
+	t.Helper()
+	r := receiver.Start(t)
+	r.Secrets("", secrets...)
+	return r, "/" + unique("hook")
+}
+
+// create makes a payment and returns the answer.
+func create(t testing.TB, c *api.Client, body any) *api.Answer {
+	t.Helper()
+	return c.Call(t, http.MethodPost, "/v1/payments", body).Want(t, http.StatusCreated)
+}
+
+// deposit sends simulated money to a payment; nil pays what is owed.
+func deposit(t testing.TB, c *api.Client, reference string, body any) *api.Answer {
+	t.Helper()
+	if body == nil {
+		body = api.Object{}
+	}
+	return c.Call(t, http.MethodPost, "/v1/sandbox/payments/"+reference+"/deposits", body).Want(t, http.StatusOK, http.StatusCreated, http.StatusAccepted)
+}
+
+func get(t testing.TB, c *api.Client, reference string) *api.Answer {
+	t.Helper()
+	return c.Call(t, http.MethodGet, "/v1/payments/"+reference, nil).Want(t, http.StatusOK)
+}
+
+// awaitStatus polls until the payment has the status and returns it.
+func awaitStatus(t testing.TB, c *api.Client, reference, status string) *api.Answer {
+	t.Helper()
+	return awaitPayment(t, c, reference, status, func(a *api.Answer) bool { return a.Text(t, "payment.status") == status })
+}
+
+func awaitPayment(t testing.TB, c *api.Client, reference, what string, holds func(*api.Answer) bool) *api.Answer {
+	t.Helper()
+	var last *api.Answer
+	defer func() {
+		if t.Failed() && last != nil {
+			t.Logf("the payment was last seen as %s", last.Body)
+		}
+	}()
+	api.Eventually(t, settle, reference+" to be "+what, func() bool {
+		last = get(t, c, reference)
+		return holds(last)
+	})
+	return last
+}
+
+// accepted lists the types of the verified callbacks on a path, in order of sequence.
+func accepted(r *receiver.Receiver, path string) []string {
+	all := r.Accepted(path)
+	sort.SliceStable(all, func(i, j int) bool { return all[i].Sequence < all[j].Sequence })
+	var types []string
+	for i, d := range all {
+		if i == 0 || d.ID != all[i-1].ID {
+			types = append(types, d.Type)
+		}
+	}
+	return types
+}
+
+// awaitCallbacks waits until a path accepted the types, whatever else came between them, and the last of them.
+func awaitCallbacks(t testing.TB, r *receiver.Receiver, path string, types ...string) {
+	t.Helper()
+	r.Await(t, settle, "callbacks", func([]receiver.Delivery) bool {
+		have := accepted(r, path)
+		for _, want := range types {
+			if !slices.Contains(have, want) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// clean fails the test when anything was lost, repeated under two ids or not verified; strict also wants order and no
+// repetition, which at-least-once delivery owes only while nothing fails.
+func clean(t testing.TB, r *receiver.Receiver, strict bool) {
+	t.Helper()
+	a := r.Audit(nil)
+	if !a.Clean() || strict && (len(a.Reordered) > 0 || len(a.Repeated) > 0) {
+		t.Errorf("callbacks: %s\nlost %v\ndoubled %v\ninvalid %v\nreordered %v\nrepeated %v",
+			a, a.Lost, a.Doubled, a.Invalid, a.Reordered, a.Repeated)
+	}
+}
+
+func sameSet(t testing.TB, what string, got []string, want ...string) {
+	t.Helper()
+	want = slices.Sorted(slices.Values(want))
+	if !slices.Equal(got, want) {
+		t.Errorf("%s has the fields %v, want %v", what, got, want)
+	}
+}
