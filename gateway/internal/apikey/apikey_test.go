@@ -1,0 +1,329 @@
+package apikey_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestParse_roundTrip(t *testing.T) {
+	seen := map[string]bool{}
+	for range 500 {
+		for _, mode := range []wire.Mode{wire.Live, wire.Test} {
+			for _, kind := range []apikey.Kind{apikey.Secret, apikey.Public} {
+				text := apikey.Generate(kind, mode)
+				gotKind, gotMode, ok := apikey.Parse(text)
+				if !ok || gotKind != kind || gotMode != mode || seen[text] || len(text) != 44 {
+					t.Fatalf("%q: %c %s %v", text, gotKind, gotMode, ok)
+				}
+				seen[text] = true
+			}
+		}
+	}
+}
+
+// One wrong character anywhere is refused without a look-up, and so are swapped neighbours.
+func TestParse_typo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := []byte(apikey.Generate(apikey.Secret, wire.Test))
+		at := rapid.IntRange(0, len(key)-1).Draw(t, "at")
+		other := rapid.ByteRange(0x20, 0x7e).Draw(t, "other")
+		if other == key[at] {
+			return
+		}
+		key[at] = other
+		if _, _, ok := apikey.Parse(string(key)); ok {
+			t.Fatalf("%s is taken with a typo at %d", key, at)
+		}
+	})
+	key := []byte(apikey.Generate(apikey.Secret, wire.Test))
+	for i := range len(key) - 1 {
+		if key[i] == key[i+1] {
+			continue
+		}
+		swapped := append([]byte(nil), key...)
+		swapped[i], swapped[i+1] = key[i+1], key[i]
+		if _, _, ok := apikey.Parse(string(swapped)); ok {
+			t.Errorf("%s is taken with %d and %d swapped", swapped, i, i+1)
+		}
+	}
+}
+
+// The published rule: CRC-32 (IEEE) of everything before it, six base62 digits. The value is computed by hand.
+func TestParse_vector(t *testing.T) {
+	if _, _, ok := apikey.Parse("sk_test_0000000000000000000000000000002OMZgq"); !ok {
+		t.Error("the documented key is refused")
+	}
+	for _, bad := range []string{
+		"", "sk_test_", strings.Repeat("x", 44), "sk_live_0000000000000000000000000000002OMZgq", "pk_test_0000000000000000000000000000002OMZgq",
+		"sk_test_0000000000000000000000000000002OMZgq ", "sk_test_000000000000000000000000000000-OMZgq", "SK_TEST_0000000000000000000000000000002OMZgq",
+	} {
+		if _, _, ok := apikey.Parse(bad); ok {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+func TestCompile(t *testing.T) {
+	all := []apikey.Permission{
+		apikey.PaymentCreate, apikey.PaymentRead, apikey.WalletCreate, apikey.WalletRead, apikey.ReportCreate, apikey.ReportManage, apikey.WebhookManage,
+	}
+	for name, tc := range map[string]struct {
+		grants []string
+		want   []apikey.Permission
+	}{
+		"none":      {nil, nil},
+		"one":       {[]string{"payment:read"}, []apikey.Permission{apikey.PaymentRead}},
+		"area":      {[]string{"payment:*"}, []apikey.Permission{apikey.PaymentCreate, apikey.PaymentRead}},
+		"two":       {[]string{"report:manage", "wallet:*"}, []apikey.Permission{apikey.WalletCreate, apikey.WalletRead, apikey.ReportManage}},
+		"all":       {[]string{"*"}, all},
+		"unknown":   {[]string{"payment", "payment:", "*:read", "pay:*", "payment:delete", ""}, nil},
+		"all areas": {[]string{"payment:*", "wallet:*", "report:*", "webhook:*"}, all},
+	} {
+		set := apikey.Compile(tc.grants)
+		allowed := map[apikey.Permission]bool{}
+		for _, p := range tc.want {
+			allowed[p] = true
+		}
+		for _, p := range all {
+			if set.Allows(p) != allowed[p] {
+				t.Errorf("%s: %s is %v", name, p, set.Allows(p))
+			}
+		}
+		if len(set.List()) != len(tc.want) || set.Allows("payment:delete") || set.Allows("") {
+			t.Errorf("%s: %v", name, set.List())
+		}
+	}
+}
+
+func TestKey_usable(t *testing.T) {
+	now := time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)
+	office := netip.MustParseAddr("203.0.113.7")
+	for name, tc := range map[string]struct {
+		key  apikey.Key
+		from netip.Addr
+		want error
+	}{
+		"plain":               {apikey.Key{}, office, nil},
+		"not yet expired":     {apikey.Key{ExpiresAt: now.Add(time.Millisecond)}, office, nil},
+		"expired":             {apikey.Key{ExpiresAt: now}, office, apikey.ErrExpired},
+		"rotated away":        {apikey.Key{SecretUntil: now}, office, apikey.ErrExpired},
+		"in the overlap":      {apikey.Key{SecretUntil: now.Add(time.Second)}, office, nil},
+		"revoked":             {apikey.Key{RevokedAt: now}, office, apikey.ErrRevoked},
+		"revoked and expired": {apikey.Key{RevokedAt: now, ExpiresAt: now}, office, apikey.ErrRevoked},
+		"from its network":    {apikey.Key{AllowedCIDRs: prefixes("203.0.113.0/24")}, office, nil},
+		"from elsewhere":      {apikey.Key{AllowedCIDRs: prefixes("203.0.112.0/24", "2001:db8::/32")}, office, apikey.ErrAddress},
+		"from nowhere":        {apikey.Key{AllowedCIDRs: prefixes("0.0.0.0/0")}, netip.Addr{}, apikey.ErrAddress},
+	} {
+		if err := tc.key.Usable(now, tc.from); !errors.Is(err, tc.want) && err != tc.want { //nolint:errorlint // nil too
+			t.Errorf("%s: %v, want %v", name, err, tc.want)
+		}
+	}
+}
+
+func prefixes(texts ...string) (out []netip.Prefix) {
+	for _, s := range texts {
+		out = append(out, netip.MustParsePrefix(s))
+	}
+	return out
+}
+
+func peppers(t testing.TB, letters string) *apikey.Peppers {
+	t.Helper()
+	var parts []string
+	for _, c := range letters {
+		parts = append(parts, base64.StdEncoding.EncodeToString([]byte(strings.Repeat(string(c), 32))))
+	}
+	p, err := apikey.ParsePeppers(strings.Join(parts, ","))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestPeppers(t *testing.T) {
+	old, both := peppers(t, "a"), peppers(t, "ba")
+	if d := both.All("x"); len(d) != 2 || d[0] == d[1] || d[1] != old.Digest("x") || d[0] != both.Digest("x") || old.ID() == both.ID() {
+		t.Error("the second pepper must find what was kept under it, the first must be new")
+	}
+	for _, bad := range []string{"", "short", "AAAA", base64.StdEncoding.EncodeToString(make([]byte, 31)), strings.Repeat(base64.StdEncoding.EncodeToString(make([]byte, 32))+",", 3)} {
+		if _, err := apikey.ParsePeppers(bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+// source is a table of keys that counts look-ups.
+type source struct {
+	mu      sync.Mutex
+	keys    map[apikey.Digest]*apikey.Key
+	err     error
+	lookups atomic.Int64
+	gate    chan struct{} // when set, a look-up waits for it after it has read
+}
+
+func (s *source) BySecret(_ context.Context, digests []apikey.Digest) (*apikey.Key, error) {
+	s.lookups.Add(1)
+	s.mu.Lock()
+	var found *apikey.Key
+	for _, d := range digests {
+		if k := s.keys[d]; k != nil {
+			found = k
+		}
+	}
+	err, gate := s.err, s.gate
+	s.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
+	return found, err
+}
+
+func TestCache_remembersAndForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := peppers(t, "a")
+		s := &source{keys: map[apikey.Digest]*apikey.Key{p.Digest("known"): {ID: 7}}}
+		c := apikey.NewCache(s, p, time.Second, 10, time.Now)
+		find := func(secret string, want error, lookups int64) {
+			t.Helper()
+			k, err := c.Find(t.Context(), secret)
+			if !errors.Is(err, want) || (want == nil && k.ID != 7) || s.lookups.Load() != lookups {
+				t.Fatalf("%v %v after %d look-ups, want %v after %d", k, err, s.lookups.Load(), want, lookups)
+			}
+		}
+		find("known", nil, 1)
+		find("known", nil, 1)
+		find("unknown", apikey.ErrInvalid, 2)
+		find("unknown", apikey.ErrInvalid, 2)
+		time.Sleep(time.Second) // fake time: the key's time to live is over, the unknown one's is not
+		find("known", nil, 3)
+		find("unknown", apikey.ErrInvalid, 3)
+		time.Sleep(time.Second)
+		find("unknown", apikey.ErrInvalid, 4)
+		find("known", nil, 5)
+		c.Drop(8)
+		find("known", nil, 5)
+		c.Drop(7)
+		find("known", nil, 6)
+		c.Flush()
+		find("known", nil, 7)
+		find("unknown", apikey.ErrInvalid, 8)
+		if used := c.Used(); len(used) != 1 || used[7].IsZero() || len(c.Used()) != 0 {
+			t.Errorf("used %v", used)
+		}
+		s.mu.Lock()
+		s.err = errors.New("connection refused")
+		s.mu.Unlock()
+		c.Flush()
+		if _, err := c.Find(t.Context(), "known"); fault.As(err).Kind != fault.Unavailable {
+			t.Errorf("%v: a broken store must answer neither yes nor no", err)
+		}
+	})
+}
+
+// A look-up that began before a revocation must not be kept after it.
+func TestCache_dropDuringLookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := peppers(t, "a")
+		s := &source{keys: map[apikey.Digest]*apikey.Key{p.Digest("k"): {ID: 7}}, gate: make(chan struct{})}
+		c := apikey.NewCache(s, p, time.Hour, 10, time.Now)
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				if _, err := c.Find(t.Context(), "k"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		if n := s.lookups.Load(); n != 1 {
+			t.Errorf("%d look-ups for 50 callers at once", n)
+		}
+		c.Drop(7)
+		close(s.gate)
+		wg.Wait()
+		s.mu.Lock()
+		s.keys = nil
+		s.mu.Unlock()
+		if _, err := c.Find(t.Context(), "k"); !errors.Is(err, apikey.ErrInvalid) {
+			t.Errorf("%v: the stale look-up was kept", err)
+		}
+	})
+}
+
+// A caller who hangs up stops waiting; the look-up goes on for the others.
+func TestCache_callerLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := peppers(t, "a")
+		s := &source{keys: map[apikey.Digest]*apikey.Key{p.Digest("k"): {ID: 7}}, gate: make(chan struct{})}
+		c := apikey.NewCache(s, p, time.Hour, 10, time.Now)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := c.Find(ctx, "k"); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+		close(s.gate)
+		synctest.Wait()
+		if _, err := c.Find(t.Context(), "k"); err != nil || s.lookups.Load() != 1 {
+			t.Errorf("%v after %d look-ups", err, s.lookups.Load())
+		}
+	})
+}
+
+// A million made-up secrets evict no real key, and neither table grows past its size.
+func TestCache_bounded(t *testing.T) {
+	p := peppers(t, "a")
+	s := &source{keys: map[apikey.Digest]*apikey.Key{}}
+	const size = 50
+	for i := range 3 * size {
+		s.keys[p.Digest(fmt.Sprint("real", i))] = &apikey.Key{ID: int64(i + 1)}
+	}
+	c := apikey.NewCache(s, p, time.Hour, size, time.Now)
+	find := func(secret string) { _, _ = c.Find(t.Context(), secret) }
+	find("real0")
+	for i := range 20 * size {
+		find(fmt.Sprint("made up", i))
+	}
+	before := s.lookups.Load()
+	if find("real0"); s.lookups.Load() != before {
+		t.Error("made-up secrets evicted a real key")
+	}
+	for i := range 3 * size {
+		find(fmt.Sprint("real", i))
+	}
+	if known, unknown := apikey.Sizes(c); known > size || unknown > size || known < size/2 {
+		t.Errorf("%d known, %d unknown, at most %d each", known, unknown, size)
+	}
+	if len(c.Used()) > size {
+		t.Error("the times of last use are not bounded")
+	}
+}
+
+func BenchmarkCache_warm(b *testing.B) {
+	p := peppers(b, "ab")
+	secret := apikey.Generate(apikey.Secret, wire.Test)
+	c := apikey.NewCache(&source{keys: map[apikey.Digest]*apikey.Key{p.Digest(secret): {ID: 1}}}, p, time.Hour, 10, time.Now)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.Find(b.Context(), secret); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
