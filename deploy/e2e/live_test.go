@@ -68,6 +68,7 @@ func TestLiveWalk(t *testing.T) {
 
 	t.Run("settles", func(t *testing.T) { liveWalk(t, n, s, c, secret) })
 	t.Run("survives a reorganisation", func(t *testing.T) { liveReorg(t, n, s, c, secret) })
+	t.Run("catches up after the node was away", func(t *testing.T) { liveOutage(t, n, s, c, secret) })
 	t.Run("ignores a token that only calls itself USDT", func(t *testing.T) { liveFake(t, n, c) })
 }
 
@@ -134,6 +135,22 @@ func liveReorg(t *testing.T, n *node, s *stack.Stack, c *api.Client, secret stri
 	awaitCallbacks(t, hook, path, "payment.reorged", "payment.settled")
 	hook.Await(t, settle, "the callbacks without a gap", func([]receiver.Delivery) bool { return hook.Audit(nil).Clean() })
 	clean(t, hook, false)
+	paidOnce(t, s, ref)
+}
+
+// liveOutage: blocks that were mined while the node could not be asked are scanned when it answers again; none is skipped.
+func liveOutage(t *testing.T, n *node, s *stack.Stack, c *api.Client, secret string) {
+	hook, path := hooks(t, secret)
+	made := create(t, c, transfer(api.Object{"callbackUrl": hook.URL(path), "network": "ethereum", "crypto": "USDC"}))
+	ref := made.Text(t, "payment.reference")
+	n.control(t, "/rpc", map[string]any{"enabled": false}, nil)
+	n.mine(t, 3)
+	n.pay(t, "USDC", made.Text(t, "payment.depositAddress"), units(t, made.Number(t, "payment.cryptoAmount")))
+	n.mine(t, 15)
+	n.control(t, "/rpc", map[string]any{"enabled": true}, nil)
+	awaitStatus(t, c, ref, "settled")
+	awaitCallbacks(t, hook, path, walkEvents...)
+	clean(t, hook, true)
 	paidOnce(t, s, ref)
 }
 
