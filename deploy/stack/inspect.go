@@ -17,9 +17,10 @@ import (
 
 // view is the instance as `--json` prints it.
 type view struct {
-	Dir         string                 `json:"dir"`
-	Up          bool                   `json:"up"`
-	Product     state.Product          `json:"product"`
+	Dir string `json:"dir"`
+	Up  bool   `json:"up"`
+	state.Product
+	Databases   map[string]string      `json:"databases"` // service to the URL of its application role
 	PostgresURL string                 `json:"postgresUrl"`
 	AMQPURL     string                 `json:"amqpUrl"`
 	AMQPAPI     string                 `json:"amqpApi"`
@@ -36,7 +37,7 @@ type processView struct {
 
 func summary(st *state.State) view {
 	v := view{
-		Dir: st.Dir, Up: len(st.Processes) > 0 && len(st.Running()) == len(st.Processes), Product: st.Product, Prefix: st.Prefix,
+		Dir: st.Dir, Up: len(st.Processes) > 0 && len(st.Running()) == len(st.Processes), Product: st.Product, Databases: st.Databases, Prefix: st.Prefix,
 		PostgresURL: st.Postgres.URL, AMQPURL: st.Rabbit.URL, AMQPAPI: st.Rabbit.API, Processes: map[string]processView{},
 	}
 	for _, one := range st.Processes {
@@ -184,12 +185,15 @@ func (l *launcher) variables() ([]string, error) {
 		return nil, err
 	}
 	return append(append(slices.Clone(l.environ), st.Product.Variables()...),
+		infra.PostgresURL+"="+st.Postgres.URL,
+		infra.AMQPURL+"="+st.Rabbit.URL,
+		infra.AMQPAPI+"="+st.Rabbit.API,
 		"CAUSEWAY_TEST_POSTGRES_URL="+st.Postgres.URL,
 		"CAUSEWAY_TEST_AMQP_URL="+st.Rabbit.URL,
 		"CAUSEWAY_TEST_AMQP_API="+st.Rabbit.API,
 		"CAUSEWAY_STACK="+l.bin+"/stack",
 		"CAUSEWAY_BIN="+l.bin,
-		"CAUSEWAY_DIR="+l.dir,
+		"CAUSEWAY_STACK_DIR="+l.dir,
 		parentVariable+"="+l.dir,
 	), nil
 }

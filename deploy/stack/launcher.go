@@ -41,6 +41,11 @@ func newLauncher(verb string, a arguments, environ []string, out, errs io.Writer
 		name, value, _ := strings.Cut(variable, "=")
 		l.vars[name] = value
 	}
+	if a.private {
+		for _, name := range []string{infra.PostgresURL, infra.AMQPURL, infra.AMQPAPI} {
+			delete(l.vars, name)
+		}
+	}
 	return l
 }
 
@@ -49,7 +54,7 @@ func (l *launcher) servers() infra.Servers {
 }
 
 func (l *launcher) product() product.Product {
-	options := product.Options{Bin: l.bin, Split: l.split, Set: l.set}
+	options := product.Options{Bin: l.bin, Split: l.split, Env: l.env}
 	return product.Product{Dir: l.dir, Console: l.con, Servers: l.servers(), Options: options}
 }
 

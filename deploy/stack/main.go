@@ -55,7 +55,7 @@ type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
-// settings collects --set NAME=value.
+// settings collects --env NAME=value.
 type settings map[string]string
 
 func (s settings) String() string { return fmt.Sprint(map[string]string(s)) }
@@ -63,7 +63,7 @@ func (s settings) String() string { return fmt.Sprint(map[string]string(s)) }
 func (s settings) Set(text string) error {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok {
-		return errors.New("want NAME=value or service.NAME=value")
+		return errors.New("want NAME=value or service:NAME=value")
 	}
 	s[name] = value
 	return nil
@@ -71,20 +71,21 @@ func (s settings) Set(text string) error {
 
 // arguments are the command line.
 type arguments struct {
-	dir    string
-	bin    string
-	json   bool
-	wipe   bool
-	force  bool
-	split  bool
-	infra  bool
-	set    settings
-	words  []string // what is not a flag
-	remain []string // what follows --
+	dir     string
+	bin     string
+	json    bool
+	wipe    bool
+	force   bool
+	split   bool
+	infra   bool
+	private bool
+	env     settings
+	words   []string // what is not a flag
+	remain  []string // what follows --
 }
 
 func parse(verb string, args []string, errs io.Writer) (arguments, error) {
-	a := arguments{set: settings{}}
+	a := arguments{env: settings{}}
 	flags := flag.NewFlagSet(verb, flag.ContinueOnError)
 	flags.SetOutput(errs)
 	flags.Usage = func() {
@@ -98,7 +99,8 @@ func parse(verb string, args []string, errs io.Writer) (arguments, error) {
 	flags.BoolVar(&a.force, "9", false, "kill: with SIGKILL")
 	flags.BoolVar(&a.split, "split", false, "up, exec: run every service as two processes, NAME-serve and NAME-work")
 	flags.BoolVar(&a.infra, "infra", false, "up, exec: PostgreSQL and RabbitMQ only")
-	flags.Var(a.set, "set", "up, exec, run: setting NAME=value or service.NAME=value of the services (repeatable)")
+	flags.BoolVar(&a.private, "private", false, "up, exec: start private servers even if the environment lends some")
+	flags.Var(a.env, "env", "up, exec, run: NAME=value for every service, or service:NAME=value for one (repeatable)")
 	for i, arg := range args {
 		if arg == "--" {
 			args, a.remain = args[:i], args[i+1:]

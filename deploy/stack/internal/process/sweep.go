@@ -8,7 +8,7 @@ import (
 )
 
 // Mark is the variable that every process of an instance carries in its environment.
-func Mark(dir string) string { return "CAUSEWAY_STACK_DIR=" + dir }
+func Mark(dir string) string { return "CAUSEWAY_INSTANCE=" + dir }
 
 // Marked finds every live process that carries the instance's mark, whoever recorded it. It catches what a launcher
 // started but had no time to write down before it was killed.

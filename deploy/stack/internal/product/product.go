@@ -22,7 +22,7 @@ import (
 type Options struct {
 	Bin   string            // directory of the services' binaries
 	Split bool              // every service as two processes, serve and work
-	Set   map[string]string // settings NAME or service.NAME that override the launcher's
+	Env   map[string]string // settings NAME or service:NAME that override the launcher's
 }
 
 // Product runs the services of one instance.
@@ -154,6 +154,10 @@ func (p Product) startOnce(ctx context.Context, one *plan) error {
 	_, err = state.Change(p.Dir, func(st *state.State) error {
 		st.Product.BaseURL = "http://" + one.http[gateway]
 		st.Product.AdminToken = one.keys.adminToken
+		st.Databases = map[string]string{}
+		for service, account := range one.accounts {
+			st.Databases[service] = account.Database
+		}
 		return nil
 	})
 	return err

@@ -116,7 +116,7 @@ func (p plan) processes() ([]state.Process, error) {
 	return all, nil
 }
 
-// environ renders the settings of one service; Options.Set has the last word.
+// environ renders the settings of one service; Options.Env has the last word.
 func (p plan) environ(service string) []string {
 	settings := map[string]string{
 		"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": p.dir, "TZ": "UTC",
@@ -152,8 +152,8 @@ func (p plan) environ(service string) []string {
 	for name, value := range more {
 		settings[name] = value
 	}
-	for name, value := range p.options.Set {
-		of, variable, qualified := strings.Cut(name, ".")
+	for name, value := range p.options.Env {
+		of, variable, qualified := strings.Cut(name, ":")
 		if !qualified {
 			settings[name] = value
 		} else if of == service {

@@ -42,15 +42,16 @@ type Product struct {
 
 // State is an instance.
 type State struct {
-	Dir       string      `json:"dir"`
-	Verb      string      `json:"verb"`
-	Launcher  process.Ref `json:"launcher"`
-	Prefix    string      `json:"prefix"` // of databases, roles, broker users and the virtual host
-	Data      string      `json:"data"`   // where private servers keep their files
-	Postgres  Server      `json:"postgres"`
-	Rabbit    Server      `json:"rabbit"`
-	Processes []Process   `json:"processes"` // in the order of their start
-	Product   Product     `json:"product"`
+	Dir       string            `json:"dir"`
+	Verb      string            `json:"verb"`
+	Launcher  process.Ref       `json:"launcher"`
+	Prefix    string            `json:"prefix"` // of databases, roles, broker users and the virtual host
+	Data      string            `json:"data"`   // where private servers keep their files
+	Postgres  Server            `json:"postgres"`
+	Rabbit    Server            `json:"rabbit"`
+	Processes []Process         `json:"processes"` // in the order of their start
+	Product   Product           `json:"product"`
+	Databases map[string]string `json:"databases"` // service to the URL of its application role
 
 	// Copy is a second place for the file, in the directory of the instance that this one borrows its servers from, so
 	// that it can be stopped even when its own directory is gone.

@@ -1,0 +1,56 @@
+# Every recipe line also works when typed. `make` alone lists the targets.
+
+.DEFAULT_GOAL := help
+.PHONY: help build test lint lint/prove run up down bench chaos tidy verify tools
+
+help: ## list the targets
+	@grep -hE '^[a-z/%<>]+:.*## ' Makefile | awk -F ':.*## ' '{sub("%", "<service>", $$1); printf "  make %-16s %s\n", $$1, $$2}'
+
+build: ## build the five services and the launcher into bin/
+	go build -o bin/ ./gateway/... ./services/payments/... ./services/wallets/... ./services/reports/... ./services/callback-dispatcher/... ./deploy/stack
+
+run: build ## run the whole product here, walk one payment, stay until ctrl-C
+	bin/stack run
+
+up: build ## the same in the background; .stack/env holds what a client needs
+	bin/stack up
+
+down: ## stop everything
+	go run ./deploy/stack down
+
+test: build ## everything that a change must pass, on a stack of its own
+	bin/stack test
+
+lint: tools ## the linter, with the import directions of the design
+	bin/golangci-lint run $$(go list -m -f '{{.Dir}}/...')
+
+lint/prove: tools ## break each rule of the linter in a copy of the tree and see it found
+	deploy/lint/prove bin/golangci-lint
+
+bench: build ## throughput, latency and CPU per operation against yardsticks of the same run
+	bin/stack exec --split --dir .stack/bench -- go run ./deploy/bench
+
+chaos: build ## kills and network faults under load, with an auditor
+	bin/stack exec --split --dir .stack/chaos -- go run ./deploy/chaos
+
+tidy: tools ## tidy every module, align their versions, format
+	for dir in $$(go list -m -f '{{.Dir}}'); do go -C $$dir mod tidy || exit 1; done
+	go work sync
+	bin/gofumpt -w $$(go list -m -f '{{.Dir}}')
+
+verify: tools ## modules tidy and listed, files formatted, go vet
+	for dir in $$(go list -m -f '{{.Dir}}'); do go -C $$dir mod tidy -diff || exit 1; done
+	deploy/lint/modules
+	test -z "$$(bin/gofumpt -l $$(go list -m -f '{{.Dir}}') deploy/realchain | tee /dev/stderr)"
+	go vet -tags integration work
+
+tools: bin/golangci-lint bin/gofumpt ## install the tools that make uses into bin/
+
+bin/golangci-lint:
+	GOWORK=off GOBIN=$(CURDIR)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+bin/gofumpt:
+	GOWORK=off GOBIN=$(CURDIR)/bin go install mvdan.cc/gofumpt@v0.12.0
+
+image/%: ## build a service's container image, or without a Docker engine its files
+	deploy/docker/image $*
