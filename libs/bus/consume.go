@@ -56,7 +56,7 @@ type handler struct {
 }
 
 // Handle adds a handler for a queue; call it before Run. At most parallel messages of the queue are in the handler at a
-// time; with 1 they come in order, redelivery included.
+// time; with 1 they come in order. After a lost connection or a crash the last few come again, in order too.
 //
 // A nil error acknowledges the message. An error marked by fault.Permanent moves it to the dead queue with the reason.
 // After any other error the handler is called again, with growing waits, until it returns one of the two or the process
@@ -72,8 +72,8 @@ func (l *Link) Handle(queue string, parallel int, h func(ctx context.Context, m 
 }
 
 // Run consumes until ctx ends. Then it takes nothing new, lets running handlers finish, gives what is unfinished back to
-// the broker and returns. It waits for a broker that is away, at the start and later; it returns an error only for one
-// that waiting does not cure.
+// the broker and returns. It waits for a broker that is away, at the start and later; it returns an error only for what
+// waiting does not cure.
 func (l *Link) Run(ctx context.Context) error {
 	defer l.started.Store(false)
 	if len(l.handlers) == 0 {
@@ -81,33 +81,36 @@ func (l *Link) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	subscriber, err := l.subscriber(ctx)
+	err := l.consume(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (l *Link) consume(ctx context.Context) error {
+	origins := &origins{}
+	subscriber, err := l.subscriber(ctx, origins)
 	if err != nil {
-		return l.unlessStopped(ctx, err)
+		return err
 	}
 	hard, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
-	work := &work{link: l, stop: ctx, hard: hard}
-	if err := l.subscribe(ctx, subscriber, work); err != nil {
-		l.closeSubscriber(subscriber)
-		return l.unlessStopped(ctx, err)
+	stop, end := context.WithCancel(ctx)
+	defer end()
+	work := &work{link: l, stop: stop, hard: hard, origins: origins}
+	err = l.subscribe(stop, subscriber, work)
+	if err == nil {
+		l.started.Store(true)
+		l.tel.Log.Info("consuming", "queues", l.queues())
+		<-ctx.Done()
+		l.started.Store(false)
 	}
-	l.started.Store(true)
-	l.tel.Log.Info("consuming", "queues", l.queues())
-
-	<-ctx.Done()
-	l.started.Store(false)
+	end()
 	timer := time.AfterFunc(drainTimeout, kill)
 	defer timer.Stop()
 	work.wait.Wait()
 	l.closeSubscriber(subscriber)
-	return nil
-}
-
-func (l *Link) unlessStopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
 	return err
 }
 
@@ -121,12 +124,12 @@ func (l *Link) queues() []string {
 
 // subscriber connects, waiting for the broker if it is away. Everything the service touches is declared first, so that
 // a queue with other arguments is an error here and not a line in a log.
-func (l *Link) subscriber(ctx context.Context) (*wamqp.Subscriber, error) {
+func (l *Link) subscriber(ctx context.Context, origins *origins) (*wamqp.Subscriber, error) {
 	return l.persist(ctx, "connecting to the broker", func() (*wamqp.Subscriber, error) {
 		if err := l.declareOnce(ctx); err != nil {
 			return nil, err
 		}
-		return wamqp.NewSubscriber(l.watermill(), logger{l.tel.Log})
+		return wamqp.NewSubscriber(l.watermill(origins), logger{l.tel.Log})
 	})
 }
 
@@ -151,7 +154,7 @@ func waits() *backoff.ExponentialBackOff {
 }
 
 // watermill is the subscriber's configuration. Reconnects are quick: a queue without consumers is an outage.
-func (l *Link) watermill() wamqp.Config {
+func (l *Link) watermill(origins *origins) wamqp.Config {
 	settings := l.settings(roleConsume, func(network, addr string) (net.Conn, error) {
 		return l.socket(context.Background(), roleConsume, network, addr)
 	})
@@ -160,7 +163,7 @@ func (l *Link) watermill() wamqp.Config {
 		Connection: wamqp.ConnectionConfig{AmqpURI: l.url, AmqpConfig: &settings, Reconnect: &wamqp.ReconnectConfig{
 			BackoffInitialInterval: retryFirst, BackoffRandomizationFactor: 0.5, BackoffMultiplier: 1.5, BackoffMaxInterval: 2 * time.Second,
 		}},
-		Marshaler:       marshaler{},
+		Marshaler:       marshaler{origins},
 		Exchange:        wamqp.ExchangeConfig{GenerateName: same},
 		Queue:           wamqp.QueueConfig{GenerateName: same},
 		QueueBind:       wamqp.QueueBindConfig{GenerateRoutingKey: same},
@@ -211,17 +214,23 @@ func (l *Link) closeSubscriber(subscriber *wamqp.Subscriber) {
 
 // work is one Run: stop ends when nothing new may begin, hard when even running handlers must give up.
 type work struct {
-	link *Link
-	stop context.Context
-	hard context.Context
-	wait sync.WaitGroup
+	link    *Link
+	stop    context.Context
+	hard    context.Context
+	origins *origins
+	wait    sync.WaitGroup
 }
 
 // consume handles the messages of one subscription. It returns when the subscription has ended, or with a message that
-// it leaves unanswered because the process stops: the broker gets that back when the subscriber closes.
+// it leaves unanswered because the process stops. That one's channel is closed, so that the broker puts it and the one
+// fetched behind it back where they were, in order: by the nack that Watermill would send, the later one overtakes.
 func (w *work) consume(h handler, messages <-chan *message.Message) {
 	for m := range messages {
+		channel := w.origins.take(m)
 		if w.stop.Err() != nil || !w.finish(h, m) {
+			if err := channel.Close(); err != nil {
+				w.link.tel.Log.Debug("closing a channel", "err", err) // the connection is gone, and so is the message
+			}
 			return
 		}
 		m.Ack()

@@ -3,6 +3,8 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"io"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -19,11 +21,22 @@ const DeliveryCount = "x-delivery-count"
 // marshaler turns deliveries into Watermill messages. It never fails on what a delivery carries: the library answers an
 // error with nack and requeue, and its own marshaler fails on every header that is not a string, so the integer that
 // RabbitMQ itself adds on redelivery would loop the message for ever.
-type marshaler struct{}
+type marshaler struct{ origins *origins }
+
+// origins remembers on which channel a message came, which Watermill's message has no place for.
+type origins struct{ channels sync.Map }
+
+func (o *origins) put(m *message.Message, d amqp.Delivery) { o.channels.Store(m, d.Acknowledger) }
+
+// take returns the message's channel and forgets it.
+func (o *origins) take(m *message.Message) io.Closer {
+	channel, _ := o.channels.LoadAndDelete(m)
+	return channel.(io.Closer) // put by Unmarshal, which every message comes through; the library's only acknowledger is its channel
+}
 
 // Unmarshal fails only for the empty delivery that the library reads from a consumer whose channel is gone: its nack
 // cannot be sent, and that makes the library subscribe again.
-func (marshaler) Unmarshal(d amqp.Delivery) (*message.Message, error) {
+func (c marshaler) Unmarshal(d amqp.Delivery) (*message.Message, error) {
 	if d.Acknowledger == nil {
 		return nil, errors.New("the consumer's channel is closed")
 	}
@@ -41,6 +54,7 @@ func (marshaler) Unmarshal(d amqp.Delivery) (*message.Message, error) {
 	if d.Type == "" {
 		m.Metadata[nameKey] = d.RoutingKey
 	}
+	c.origins.put(m, d)
 	return m, nil
 }
 

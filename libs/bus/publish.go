@@ -97,7 +97,7 @@ func (p *Publisher) send(ctx context.Context, exchange, key string, batch []amqp
 	}
 	err := p.connect(ctx)
 	if err == nil {
-		err = p.exchange(ctx, exchange, key, batch)
+		err = p.transmit(ctx, exchange, key, batch)
 	}
 	if err != nil {
 		p.link.metrics.refused.Inc()
@@ -135,9 +135,9 @@ func (p *Publisher) connect(ctx context.Context) error {
 	return nil
 }
 
-// exchange writes the batch and reads the answers. The socket is cut when the time is over, because the library's writes
+// transmit writes the batch and reads the answers. The socket is cut when the time is over, because the library's writes
 // know no deadline.
-func (p *Publisher) exchange(ctx context.Context, exchange, key string, batch []amqp.Publishing) error {
+func (p *Publisher) transmit(ctx context.Context, exchange, key string, batch []amqp.Publishing) error {
 	defer context.AfterFunc(ctx, p.conn.cut)()
 	confirms := make([]*amqp.DeferredConfirmation, len(batch))
 	for i := range batch {

@@ -59,6 +59,7 @@ func (i *inspector) ask(ctx context.Context, handlers []handler) error {
 	if err != nil {
 		return fmt.Errorf("opening a channel: %w", err)
 	}
+	defer channel.Close()
 	for _, h := range handlers {
 		queue, err := channel.QueueDeclarePassive(h.queue, true, false, false, false, nil)
 		if err != nil {
@@ -68,5 +69,5 @@ func (i *inspector) ask(ctx context.Context, handlers []handler) error {
 			return fmt.Errorf("%s has %d of %d consumers", h.queue, queue.Consumers, h.parallel)
 		}
 	}
-	return channel.Close()
+	return nil
 }

@@ -1,0 +1,711 @@
+//go:build integration
+
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	amqp "github.com/rabbitmq/amqp091-go"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/goleak"
+
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/testkit/mq"
+	"causeway.internal/libs/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The topology of these tests: orders sends placed to billing.
+const (
+	placed  = wire.Name("orders.placed.v1")
+	orders  = "orders"
+	billing = "billing"
+	queue   = "billing.orders.placed.v1"
+)
+
+func lines() []wire.Route {
+	return []wire.Route{{Name: placed, Exchange: orders, Consumer: billing, Queue: queue}}
+}
+
+// link dials for one test and closes at its end.
+func link(t *testing.T, amqpURL, service string) *Link {
+	t.Helper()
+	l, err := dial(t.Context(), Config{URL: config.Secret(amqpURL)}, service, telemetrytest.ForTest(t), lines())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// run starts consuming and returns a function that stops it and waits.
+func run(t *testing.T, l *Link) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("run ended with %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+func publish(t *testing.T, l *Link, ids ...string) {
+	t.Helper()
+	if err := l.Publisher().Publish(string(placed), messages(ids...)...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func messages(ids ...string) []*message.Message {
+	all := make([]*message.Message, len(ids))
+	for i, id := range ids {
+		all[i] = message.NewMessage(id, []byte(`{"order":"`+id+`"}`))
+	}
+	return all
+}
+
+// receive waits for the next value; a test that would hang fails instead.
+func receive[T any](t *testing.T, ch <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-time.After(30 * time.Second):
+		t.Fatal("nothing arrived within 30 s")
+		panic("unreachable")
+	}
+}
+
+// eventually polls a condition of the broker, which tells nobody when it changes.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		if holds() {
+			return
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	t.Fatalf("not within 30 s: %s", what)
+}
+
+func TestPublish_arrivesWhole(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
+	got := make(chan Message, 1)
+	traced := make(chan trace.TraceID, 1)
+	receiver.Handle(queue, 1, func(ctx context.Context, m Message) error {
+		traced <- trace.SpanContextFromContext(ctx).TraceID()
+		got <- m
+		return nil
+	})
+	run(t, receiver)
+
+	ctx, span := sender.tel.Tracer.Start(t.Context(), "create")
+	defer span.End()
+	m := message.NewMessage("msg_1", []byte(`{"order":"1"}`))
+	m.Metadata.Set("x-request-id", "req_7")
+	otel.GetTextMapPropagator().Inject(ctx, propagation.MapCarrier(m.Metadata))
+	if err := sender.Publisher().Publish(string(placed), m); err != nil {
+		t.Fatal(err)
+	}
+
+	if id := receive(t, traced); id != span.SpanContext().TraceID() {
+		t.Errorf("the handler's trace is %s, the sender's %s", id, span.SpanContext().TraceID())
+	}
+	arrived := receive(t, got)
+	if arrived.ID != "msg_1" || arrived.Name != string(placed) || string(arrived.Body) != `{"order":"1"}` || arrived.Headers["x-request-id"] != "req_7" {
+		t.Errorf("arrived: %+v", arrived)
+	}
+}
+
+func TestPublish_manyAtOnceKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
+	const count = 2500 // more than two batches
+	var ids []string
+	for i := range count {
+		ids = append(ids, strconv.Itoa(i))
+	}
+	got := make(chan string, count)
+	receiver.Handle(queue, 1, func(_ context.Context, m Message) error { got <- m.ID; return nil })
+	publish(t, sender, ids...)
+	run(t, receiver)
+	for _, want := range ids {
+		if id := receive(t, got); id != want {
+			t.Fatalf("got %s, want %s", id, want)
+		}
+	}
+}
+
+func TestPublish_refusals(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
+	if err := sender.Publisher().Publish("orders.unheard_of.v1", messages("1")...); err == nil {
+		t.Error("an unknown name was published")
+	}
+	if err := receiver.Publisher().Publish(string(placed), messages("1")...); err == nil {
+		t.Error("a consumer published its producer's message")
+	}
+	if err := sender.Publisher().Publish(string(placed), messages("")...); err == nil {
+		t.Error("a message without id was published")
+	}
+	if err := sender.Publisher().Close(); err != nil {
+		t.Error(err)
+	}
+	if err := sender.Publisher().Publish(string(placed), messages("1")...); !errors.Is(err, ErrClosed) {
+		t.Errorf("publishing after close: %v", err)
+	}
+}
+
+// A message that no queue takes must never count as delivered: with the binding gone it is kept in `unrouted`, with that
+// gone too publishing is an error, and the next attempt declares everything again.
+func TestPublish_unroutable(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	sender := link(t, vhost, orders)
+	publish(t, sender, "1")
+	admin := mq.Open(t, vhost)
+
+	if err := admin.QueueUnbind(queue, string(placed), orders, nil); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, sender, "2")
+	eventually(t, "the message is kept in unrouted", func() bool { return mq.Depth(t, admin, wire.Unrouted) == 1 })
+
+	if _, err := admin.QueueDelete(wire.Unrouted, false, false, false); err != nil {
+		t.Fatal(err)
+	}
+	err := sender.Publisher().Publish(string(placed), messages("3")...)
+	if err == nil || !strings.Contains(err.Error(), "message 3 reached no queue") {
+		t.Fatalf("unroutable publish: %v", err)
+	}
+	publish(t, sender, "3")
+	eventually(t, "the queue is bound again", func() bool { return mq.Depth(t, admin, queue) == 2 })
+}
+
+// RabbitMQ adds an integer header to every redelivery, on which Watermill's own marshaler loops for ever.
+func TestConsume_redeliveryWithIntegerHeaders(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	receiver := link(t, vhost, billing)
+	admin := mq.Open(t, vhost)
+	err := admin.PublishWithContext(t.Context(), orders, string(placed), true, false, amqp.Publishing{
+		MessageId: "1", Body: []byte("{}"), DeliveryMode: amqp.Persistent,
+		Headers: amqp.Table{"n": int32(7), "list": []any{"a", int64(1)}, "nested": amqp.Table{"a": "b"}, "raw": []byte{1}, "text": "kept"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d amqp.Delivery
+	eventually(t, "the message can be fetched", func() bool {
+		var ok bool
+		d, ok, err = admin.Get(queue, false)
+		return ok && err == nil
+	})
+	if err := d.Nack(false, true); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan Message, 1)
+	receiver.Handle(queue, 1, func(_ context.Context, m Message) error { got <- m; return nil })
+	run(t, receiver)
+	m := receive(t, got)
+	if m.Headers[DeliveryCount] != "1" || m.Headers["text"] != "kept" || m.Name != string(placed) || len(m.Headers) != 2 {
+		t.Errorf("arrived: %+v", m)
+	}
+}
+
+func TestConsume_asManyInFlightAsAsked(t *testing.T) {
+	t.Parallel()
+	for _, parallel := range []int{1, 4, 64} {
+		t.Run(strconv.Itoa(parallel), func(t *testing.T) {
+			t.Parallel()
+			vhost := mq.New(t)
+			sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
+			var inFlight, most atomic.Int64
+			entered, release := make(chan struct{}, 1000), make(chan struct{})
+			receiver.Handle(queue, parallel, func(context.Context, Message) error {
+				now := inFlight.Add(1)
+				for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+				}
+				entered <- struct{}{}
+				<-release
+				inFlight.Add(-1)
+				return nil
+			})
+			run(t, receiver)
+			var ids []string
+			for i := range 3 * parallel {
+				ids = append(ids, strconv.Itoa(i))
+			}
+			publish(t, sender, ids...)
+			for range parallel { // a group commit: the handlers wait until so many are in
+				receive(t, entered)
+			}
+			close(release)
+			for range 2 * parallel {
+				receive(t, entered)
+			}
+			if most.Load() != int64(parallel) {
+				t.Errorf("%d in flight, want %d", most.Load(), parallel)
+			}
+		})
+	}
+}
+
+// A handler that runs when the process stops finishes and its message is not delivered again.
+func TestRun_drains(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
+	entered, release := make(chan struct{}), make(chan struct{})
+	finished := make(chan error, 1)
+	receiver.Handle(queue, 1, func(ctx context.Context, _ Message) error {
+		close(entered)
+		<-release
+		finished <- ctx.Err()
+		return nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- receiver.Run(ctx) }()
+	publish(t, sender, "1")
+	receive(t, entered)
+	cancel()
+	eventually(t, "the link is not ready while it drains", func() bool { return receiver.Ready(t.Context()) != nil })
+	select {
+	case err := <-done:
+		t.Fatalf("run returned before its handler: %v", err)
+	default:
+	}
+	close(release)
+	if err := receive(t, finished); err != nil {
+		t.Errorf("the handler's context ended under it: %v", err)
+	}
+	if err := receive(t, done); err != nil {
+		t.Error(err)
+	}
+	admin := mq.Open(t, vhost)
+	if n := mq.Depth(t, admin, queue); n != 0 {
+		t.Errorf("%d messages came back", n)
+	}
+	if n := mq.Depth(t, admin, wire.DeadQueue(queue)); n != 0 {
+		t.Errorf("%d messages are dead", n)
+	}
+}
+
+// A handler that fails when the process stops gives its message back, whole, for the next process.
+func TestRun_givesBackWhatIsUnfinished(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	sender, first, second := link(t, vhost, orders), link(t, vhost, billing), link(t, vhost, billing)
+	failed := make(chan struct{}, 1000)
+	first.Handle(queue, 1, func(context.Context, Message) error {
+		failed <- struct{}{}
+		return errors.New("database is away")
+	})
+	stop := run(t, first)
+	publish(t, sender, "1", "2", "3")
+	receive(t, failed)
+	receive(t, failed)
+	stop()
+	got := make(chan string, 3)
+	second.Handle(queue, 1, func(_ context.Context, m Message) error { got <- m.ID; return nil })
+	run(t, second)
+	if order := []string{receive(t, got), receive(t, got), receive(t, got)}; !slices.Equal(order, []string{"1", "2", "3"}) {
+		t.Errorf("order %v", order)
+	}
+}
+
+// An infrastructure fault is retried in place: no nack, no dead letter, and the order holds.
+func TestConsume_transientFaultsWaitInPlace(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
+	var tries atomic.Int64
+	type seen struct{ id, count string }
+	got := make(chan seen, 3)
+	receiver.Handle(queue, 1, func(_ context.Context, m Message) error {
+		if tries.Add(1) <= 5 {
+			return errors.New("database is away")
+		}
+		got <- seen{m.ID, m.Headers[DeliveryCount]}
+		return nil
+	})
+	run(t, receiver)
+	publish(t, sender, "1", "2", "3")
+	for _, want := range []string{"1", "2", "3"} {
+		if s := receive(t, got); s.id != want || s.count != "" {
+			t.Errorf("got %+v, want %s, never redelivered", s, want)
+		}
+	}
+	if n := mq.Depth(t, mq.Open(t, vhost), wire.DeadQueue(queue)); n != 0 {
+		t.Errorf("%d messages are dead", n)
+	}
+}
+
+func TestConsume_poisonGoesToTheDeadQueueAndComesBack(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	cfg := Config{URL: config.Secret(vhost)}
+	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
+	var cured atomic.Bool
+	got := make(chan Message, 10)
+	receiver.Handle(queue, 1, func(_ context.Context, m Message) error {
+		switch {
+		case cured.Load(), m.ID == "good":
+			got <- m
+			return nil
+		case m.ID == "panics":
+			panic("index out of range")
+		default:
+			return fault.Permanent(errors.New("no such field: amuont"))
+		}
+	})
+	run(t, receiver)
+	m := message.NewMessage("bad", []byte(`{"amuont":1}`))
+	m.Metadata.Set("x-request-id", "req_7")
+	if err := sender.Publisher().Publish(string(placed), m); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, sender, "panics", "good")
+	if m := receive(t, got); m.ID != "good" {
+		t.Fatalf("got %s", m.ID)
+	}
+
+	admin := mq.Open(t, vhost)
+	eventually(t, "two messages are dead", func() bool { return mq.Depth(t, admin, wire.DeadQueue(queue)) == 2 })
+	for range 2 { // looking changes nothing
+		dead, err := deadList(t.Context(), cfg, billing, lines(), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(dead) != 2 || dead[0].ID != "bad" || dead[0].Reason != "no such field: amuont" || dead[0].Queue != queue || dead[0].Name != string(placed) ||
+			dead[0].Head != `{"amuont":1}` || dead[0].Size != 12 || time.Since(dead[0].Time) > time.Minute ||
+			dead[1].ID != "panics" || dead[1].Reason != "panic: index out of range" {
+			t.Fatalf("dead: %+v", dead)
+		}
+		eventually(t, "both are back", func() bool { return mq.Depth(t, admin, wire.DeadQueue(queue)) == 2 })
+	}
+	if dead, err := deadList(t.Context(), cfg, billing, lines(), 1); err != nil || len(dead) != 1 {
+		t.Errorf("limit 1: %v, %v", dead, err)
+	}
+
+	cured.Store(true)
+	eventually(t, "both are back", func() bool { return mq.Depth(t, admin, wire.DeadQueue(queue)) == 2 })
+	if n, err := deadRedrive(t.Context(), cfg, billing, lines(), DeadMax, []string{"bad"}); n != 1 || err != nil {
+		t.Fatalf("redrive one: %d, %v", n, err)
+	}
+	if m := receive(t, got); m.ID != "bad" || m.Headers["x-request-id"] != "req_7" || m.Headers[reasonHeader] != "" || m.Name != string(placed) {
+		t.Errorf("redriven: %+v", m)
+	}
+	eventually(t, "one is left", func() bool { return mq.Depth(t, admin, wire.DeadQueue(queue)) == 1 })
+	if n, err := deadRedrive(t.Context(), cfg, billing, lines(), DeadMax, nil); n != 1 || err != nil {
+		t.Fatalf("redrive all: %d, %v", n, err)
+	}
+	if m := receive(t, got); m.ID != "panics" {
+		t.Errorf("redriven: %+v", m)
+	}
+	if n := mq.Depth(t, admin, wire.DeadQueue(queue)); n != 0 {
+		t.Errorf("%d messages are still dead", n)
+	}
+}
+
+// A message whose consumers crash again and again is moved by the broker itself, and the list says so.
+func TestDeadList_showsWhatTheBrokerMoved(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	sender := link(t, vhost, orders)
+	publish(t, sender, "crashes")
+	admin := mq.Open(t, vhost)
+	for range deliveryLimit + 1 {
+		var d amqp.Delivery
+		eventually(t, "the message is there", func() bool {
+			var ok bool
+			var err error
+			d, ok, err = admin.Get(queue, false)
+			return ok && err == nil
+		})
+		if err := d.Nack(false, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the broker moved it", func() bool { return mq.Depth(t, admin, wire.DeadQueue(queue)) == 1 })
+	dead, err := deadList(t.Context(), Config{URL: config.Secret(vhost)}, billing, lines(), 10)
+	if err != nil || len(dead) != 1 || dead[0].ID != "crashes" || dead[0].Reason != "moved by the broker: delivery_limit" {
+		t.Errorf("dead: %+v, %v", dead, err)
+	}
+}
+
+func TestConsume_messageWithoutIdIsPoison(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	receiver := link(t, vhost, billing)
+	receiver.Handle(queue, 1, func(context.Context, Message) error { t.Error("handled"); return nil })
+	run(t, receiver)
+	admin := mq.Open(t, vhost)
+	if err := admin.PublishWithContext(t.Context(), orders, string(placed), true, false, amqp.Publishing{Body: []byte("hello")}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is dead", func() bool { return mq.Depth(t, admin, wire.DeadQueue(queue)) == 1 })
+}
+
+// A queue that exists with other arguments cannot be healed by waiting: the error says what to do.
+func TestDial_changedQueueArguments(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	if _, err := mq.Open(t, vhost).QueueDeclare(queue, true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err := dial(t.Context(), Config{URL: config.Secret(vhost)}, billing, telemetrytest.ForTest(t), lines())
+	if !errors.Is(err, ErrQueueChanged) || !strings.Contains(err.Error(), "queue "+queue) {
+		t.Errorf("dial: %v", err)
+	}
+}
+
+func TestDial_refusesWhatWaitingDoesNotCure(t *testing.T) {
+	t.Parallel()
+	wrong, err := url.Parse(mq.New(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong.User = url.UserPassword("guest", "hunter2")
+	for _, raw := range []string{wrong.String(), "http://user:hunter2@127.0.0.1/", "amqp://user:hunter2@127.0.0.1:x/"} {
+		_, err := dial(t.Context(), Config{URL: config.Secret(raw)}, billing, telemetrytest.ForTest(t), lines())
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("dial: %v", err)
+		}
+	}
+}
+
+// gate is a TCP proxy that can be shut, for a broker that is away.
+type gate struct {
+	t        *testing.T
+	addr     string
+	target   string
+	listener net.Listener
+
+	pass  sync.RWMutex // write-locked while the traffic stalls
+	mu    sync.Mutex
+	pairs []net.Conn
+	wait  sync.WaitGroup
+}
+
+// newGate reserves a port on which nothing listens until open.
+func newGate(t *testing.T, amqpURL string) (g *gate, through string) {
+	t.Helper()
+	parsed, err := url.Parse(amqpURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g = &gate{t: t, addr: listener.Addr().String(), target: parsed.Host}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.shut)
+	parsed.Host = g.addr
+	return g, parsed.String()
+}
+
+func (g *gate) open() {
+	g.t.Helper()
+	listener, err := net.Listen("tcp", g.addr)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.listener = listener
+	g.wait.Go(func() {
+		for {
+			in, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", g.target)
+			if err != nil {
+				_ = in.Close()
+				continue
+			}
+			g.mu.Lock()
+			g.pairs = append(g.pairs, in, out)
+			g.mu.Unlock()
+			g.wait.Go(func() { g.carry(out, in) })
+			g.wait.Go(func() { g.carry(in, out) })
+		}
+	})
+}
+
+// carry copies until either side ends, and holds what it has read while the gate stalls.
+func (g *gate) carry(to, from net.Conn) {
+	defer to.Close()
+	defer from.Close()
+	for buffer := make([]byte, 4096); ; {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		g.pass.RLock()
+		_, err = to.Write(buffer[:n])
+		g.pass.RUnlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// cut drops every connection and returns how many there were.
+func (g *gate) cut() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	dropped := len(g.pairs) / 2
+	for _, c := range g.pairs {
+		_ = c.Close()
+	}
+	g.pairs = nil
+	return dropped
+}
+
+func (g *gate) shut() {
+	if g.listener != nil {
+		_ = g.listener.Close()
+	}
+	g.cut()
+	g.wait.Wait()
+}
+
+func TestStart_withoutABroker(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	door, through := newGate(t, vhost)
+	began := time.Now()
+	receiver, sender := link(t, through, billing), link(t, through, orders)
+	if took := time.Since(began); took > 2*firstTry+time.Second {
+		t.Errorf("dialling nothing took %s", took)
+	}
+	got := make(chan string, 1)
+	receiver.Handle(queue, 2, func(_ context.Context, m Message) error { got <- m.ID; return nil })
+	run(t, receiver)
+	if err := sender.Publisher().Publish(string(placed), messages("1")...); err == nil {
+		t.Fatal("published to nothing")
+	}
+	if err := receiver.Ready(t.Context()); err == nil {
+		t.Error("ready without a broker")
+	}
+	door.open()
+	eventually(t, "publishing works", func() bool {
+		return sender.Publisher().Publish(string(placed), messages("1")...) == nil
+	})
+	if id := receive(t, got); id != "1" {
+		t.Errorf("got %s", id)
+	}
+	eventually(t, "ready", func() bool { return receiver.Ready(t.Context()) == nil })
+}
+
+// A broker that takes bytes and answers nothing, as under a memory alarm, holds nobody longer than the deadline, even
+// when the socket's buffers are full.
+func TestPublish_brokerThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	door, through := newGate(t, vhost)
+	door.open()
+	sender := link(t, through, orders)
+	publish(t, sender, "1")
+
+	door.pass.Lock()
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	var batch []*message.Message
+	for i := range 100 {
+		batch = append(batch, message.NewMessageWithContext(ctx, strconv.Itoa(i), make([]byte, 256<<10)))
+	}
+	began := time.Now()
+	err := sender.Publisher().Publish(string(placed), batch...)
+	if err == nil || time.Since(began) > 5*time.Second {
+		t.Errorf("publish: %v after %s", err, time.Since(began))
+	}
+	door.pass.Unlock()
+	publish(t, sender, "2")
+	admin := mq.Open(t, vhost)
+	eventually(t, "both are there", func() bool { return mq.Depth(t, admin, queue) >= 2 })
+}
+
+func TestReady_needsEveryConsumer(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	receiver := link(t, vhost, billing)
+	receiver.Handle(queue, 3, func(context.Context, Message) error { return nil })
+	if err := receiver.Ready(t.Context()); err == nil {
+		t.Error("ready before it ran")
+	}
+	stop := run(t, receiver)
+	eventually(t, "ready", func() bool { return receiver.Ready(t.Context()) == nil })
+	stop()
+	if err := receiver.Ready(t.Context()); err == nil {
+		t.Error("ready after it stopped")
+	}
+}
+
+// A queue deleted under its consumers ends their subscriptions; they declare it again and go on.
+func TestConsume_queueDeletedUnderneath(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
+	got := make(chan string, 1000)
+	receiver.Handle(queue, 2, func(_ context.Context, m Message) error { got <- m.ID; return nil })
+	run(t, receiver)
+	publish(t, sender, "before")
+	receive(t, got)
+	if _, err := mq.Open(t, vhost).QueueDelete(queue, false, false, false); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "messages arrive again", func() bool {
+		if sender.Publisher().Publish(string(placed), messages("after")...) != nil {
+			return false
+		}
+		select {
+		case id := <-got:
+			return id == "after"
+		default:
+			return false
+		}
+	})
+	eventually(t, "ready", func() bool { return receiver.Ready(t.Context()) == nil })
+}
+
+func TestHandle_panicsOnAQueueOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	l := link(t, mq.New(t), orders)
+	defer func() {
+		if p := recover(); !strings.Contains(fmt.Sprint(p), "does not consume") {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	l.Handle(queue, 1, func(context.Context, Message) error { return nil })
+}

@@ -1,0 +1,139 @@
+//go:build integration && !race
+
+package bus
+
+// This file drops connections. Watermill's AMQP subscriber replaces its `connected` channel without a lock when it
+// reconnects, which the race detector reports rightly; nothing is lost by it, as these tests show, so they run without.
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"causeway.internal/libs/testkit/mq"
+	"causeway.internal/libs/wire"
+)
+
+// Connections that drop under load lose nothing: a publisher that repeats what was not confirmed gets everything across.
+func TestDroppedConnections_loseNothing(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	door, through := newGate(t, vhost)
+	door.open()
+	receiver := link(t, through, billing)
+	var (
+		mu   sync.Mutex
+		seen = map[string]int{}
+	)
+	count := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(seen)
+	}
+	receiver.Handle(queue, 8, func(_ context.Context, m Message) error {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[m.ID]++
+		return nil
+	})
+	run(t, receiver)
+
+	const senders, size, enough = 4, 20, 12 // the load runs until enough has been dropped under it
+	var sent, failures, drops int
+	var wait sync.WaitGroup
+	stop := make(chan struct{})
+	for s := range senders {
+		sender := link(t, through, orders)
+		wait.Go(func() {
+			for b := 0; !closed(stop); b++ {
+				var ids []string
+				for i := range size {
+					ids = append(ids, strconv.Itoa(s)+"/"+strconv.Itoa(b)+"/"+strconv.Itoa(i))
+				}
+				for sender.Publisher().Publish(string(placed), messages(ids...)...) != nil {
+					mu.Lock()
+					failures++
+					mu.Unlock()
+				}
+				mu.Lock()
+				sent += size
+				mu.Unlock()
+				<-time.After(5 * time.Millisecond)
+			}
+		})
+	}
+	eventually(t, "enough connections were dropped", func() bool {
+		<-time.After(100 * time.Millisecond)
+		drops += door.cut()
+		mu.Lock()
+		defer mu.Unlock()
+		return drops >= enough && failures > 0
+	})
+	close(stop)
+	wait.Wait()
+	eventually(t, "every message has arrived", func() bool { return count() == sent })
+	eventually(t, "ready again", func() bool { return receiver.Ready(t.Context()) == nil })
+	if n := mq.Depth(t, mq.Open(t, vhost), wire.DeadQueue(queue)); n != 0 {
+		t.Errorf("%d messages are dead", n)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	doubles := 0
+	for _, n := range seen {
+		doubles += n - 1
+	}
+	t.Logf("%d messages, %d connections dropped, %d batches repeated, %d messages seen again", len(seen), drops, failures, doubles)
+}
+
+func closed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// A handler whose connection drops under it finishes; its message comes again, and nothing empty with it.
+func TestDroppedConnection_underAHandler(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
+	entered, release := make(chan struct{}, 100), make(chan struct{})
+	var (
+		mu  sync.Mutex
+		ids []string
+	)
+	receiver.Handle(queue, 1, func(ctx context.Context, m Message) error {
+		entered <- struct{}{}
+		<-release
+		mu.Lock()
+		defer mu.Unlock()
+		ids = append(ids, m.ID)
+		return ctx.Err()
+	})
+	run(t, receiver)
+	publish(t, sender, "1", "2", "3")
+	receive(t, entered)
+	eventually(t, "a connection is dropped", func() bool { return mq.KillConnections(t, vhost) > 0 })
+	close(release)
+	eventually(t, "all have been handled", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Contains(ids, "3")
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	var first []string // what was fetched before the drop may be handled before it all comes again
+	for _, id := range ids {
+		if !slices.Contains(first, id) {
+			first = append(first, id)
+		}
+	}
+	if !slices.Equal(first, []string{"1", "2", "3"}) {
+		t.Errorf("handled %v", ids)
+	}
+}
