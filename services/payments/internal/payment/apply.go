@@ -1,9 +1,13 @@
 package payment
 
 import (
+	"slices"
+	"strconv"
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/services/payments/internal/ledger"
+	"causeway.internal/services/payments/internal/payout"
 )
 
 // Apply is the one pure transition function: it looks up the outcome of (state, trigger) in the table, runs its guards
@@ -11,17 +15,190 @@ import (
 // been applied changes nothing and returns no facts. An error is a fault that refuses; the payment is then unchanged.
 // now is the database's clock.
 func (pol Policy) Apply(p Payment, t Trigger, now time.Time) (Payment, []Fact, error) {
-	return p, nil, fault.New(fault.Internal, "not_built", "%s at %s", t.Name(), now)
+	cell := transitions[p.State()][t.Name()]
+	if cell.Outcome == Refuse {
+		return p, nil, refusal(p, t.Name())
+	}
+	c := &change{
+		pol: pol, p: p, now: now, trigger: t.Name(), from: p.State(), status: p.Status(), rows: slices.Clone(rowsOf(t)),
+		under: p.Has(ExceptionUnderpaid), over: p.Has(ExceptionOverpaid), reorged: p.Reorged,
+	}
+	if p.State() == StateNone {
+		c.status = ""
+	}
+	if needsRows(t) && len(c.rows) < p.Transfers {
+		return p, nil, fault.New(fault.Internal, "rows_missing", "%s was given fewer deposit rows than the payment has", t.Name())
+	}
+	if err := cell.act(c, t); err != nil {
+		return p, nil, err
+	}
+	c.step()
+	if !c.moved && len(c.facts) == 0 && figures(p) == figures(c.p) {
+		return p, nil, nil
+	}
+	if !c.moved {
+		c.facts = append(c.facts, Change{Trigger: c.trigger, From: c.from, To: c.from, Exception: c.p.Exception()})
+	}
+	return c.p, c.facts, nil
 }
 
-// Timer says when the payment wants to be looked at by the timer: DeadlineAt, or the end of its window. due is zero
-// when nothing runs. A payment with an address may be closed only once its network is scanned past due plus ScanMargin.
+// Timer says when the payment wants to be looked at by the timer: DeadlineAt, or the end of its window while the money
+// that is due has not come. due is zero when nothing runs. A payment with an address may be closed only once its
+// network is scanned ScanMargin past due.
 func (p Payment) Timer() (due time.Time, t TriggerName) {
-	switch {
-	case !p.DeadlineAt.IsZero():
+	switch p.State() {
+	case State(StatusConfirmed):
 		return p.DeadlineAt, OnDeadline
-	case !p.Closed && !p.ExpiresAt.IsZero() && p.End == NotEnded:
-		return p.ExpiresAt, OnWindow
+	case State(StatusCreated), State(StatusPending), StateUnfunded:
+		if !p.Closed && p.Funding != Seen {
+			return p.ExpiresAt, OnWindow
+		}
 	}
 	return time.Time{}, ""
+}
+
+// needsRows reports the triggers that judge the deposits.
+func needsRows(t Trigger) bool {
+	switch t.(type) {
+	case Deposits, WindowOver, Screened, Accept, MarkRefunded:
+		return true
+	}
+	return false
+}
+
+func rowsOf(t Trigger) []Deposit {
+	switch t := t.(type) {
+	case Deposits:
+		return t.Rows
+	case WindowOver:
+		return t.Rows
+	case Screened:
+		return t.Rows
+	case Accept:
+		return t.Rows
+	case MarkRefunded:
+		return t.Rows
+	}
+	return nil
+}
+
+var timeZero time.Time
+
+// change is one application under way.
+type change struct {
+	pol     Policy
+	p       Payment
+	now     time.Time
+	trigger TriggerName
+	rows    []Deposit
+	facts   []Fact
+
+	from                 State  // last state written to the history
+	status               Status // last status told by an event
+	under, over, reorged bool   // flags as last told
+	grew                 bool   // more money than before, dust aside
+	moved                bool
+}
+
+// step tells what has changed since the last step: the history row, the event of a status that was entered, and the
+// events of exceptions that arose or grew. A change that runs through several statuses calls it at each.
+func (c *change) step() {
+	if to := c.p.State(); to != c.from {
+		c.facts = append(c.facts, Change{Trigger: c.trigger, From: c.from, To: to, Exception: c.p.Exception()})
+		c.from, c.moved = to, true
+	}
+	if s := c.p.Status(); s != c.status {
+		c.status = s
+		c.event("payment."+string(s), s == StatusConfirmed && c.p.CallerSettles())
+	}
+	if under := c.p.Has(ExceptionUnderpaid); under != c.under || (under && c.grew) {
+		if c.under = under; under {
+			c.event(EventUnderpaid, false)
+		}
+	}
+	if over := c.p.Has(ExceptionOverpaid); over != c.over || (over && c.grew) {
+		if c.over = over; over {
+			c.event(EventOverpaid, false)
+		}
+	}
+	if c.p.Reorged != c.reorged {
+		if c.reorged = c.p.Reorged; c.reorged {
+			c.event(EventReorged, false)
+		}
+	}
+	c.grew = false
+}
+
+func (c *change) event(name string, token bool) {
+	c.p.Sequence++
+	c.facts = append(c.facts, Event{Type: name, Payment: c.p, WithToken: token})
+	// Snapshots are taken by value; later steps of the same change bring their own.
+}
+
+func (c *change) post(j ledger.Journal) {
+	if !j.Empty() {
+		c.facts = append(c.facts, Post{Journal: j})
+	}
+}
+
+func (c *change) alert(code, text string) { c.facts = append(c.facts, Alert{Code: code, Text: text}) }
+
+// payoutEntry is the current attempt as the ledger sees it.
+func (c *change) payoutEntry() ledger.Payout {
+	return ledger.Payout{
+		Payment: c.p.ID, Reference: payout.Reference(c.p.Reference, c.p.Attempt), N: c.p.Holds, Rail: c.p.Rail,
+		Currency: c.p.Currency, Amount: c.p.Credit.Payout,
+	}
+}
+
+func (c *change) conversion() ledger.Conversion {
+	return ledger.Conversion{
+		Payment: c.p.ID, N: c.p.Credit.N, Asset: c.p.Quote.Crypto, Crypto: c.p.Credit.Crypto, Currency: c.p.Currency,
+		Payout: c.p.Credit.Payout, Fee: c.p.Credit.Fee,
+	}
+}
+
+// holdPayout reserves the current attempt and asks for its row.
+func (c *change) holdPayout() {
+	if c.p.Attempt == 0 {
+		c.p.Attempt = 1
+	}
+	c.p.Holds++
+	c.p.Payout = PayoutHeld
+	e := c.payoutEntry()
+	c.post(e.Held())
+	c.facts = append(c.facts, HoldPayout{
+		Reference: e.Reference, Attempt: c.p.Attempt, Rail: c.p.Rail, Amount: e.Amount, Currency: e.Currency, Receiver: c.p.Receiver,
+	})
+}
+
+// voidPayout withdraws a payout that has not left.
+func (c *change) voidPayout() {
+	if c.p.Payout != PayoutHeld {
+		return
+	}
+	e := c.payoutEntry()
+	c.post(e.Voided())
+	c.facts = append(c.facts, VoidPayout{Reference: e.Reference})
+	c.p.Payout = NoPayout
+}
+
+// figures is what of a payment may change after its creation, in a form that can be compared.
+func figures(p Payment) [40]string {
+	str := func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+	b := func(v bool) string {
+		if v {
+			return "1"
+		}
+		return ""
+	}
+	n := strconv.Itoa
+	return [40]string{
+		p.ID, string(p.Funding), string(p.Timing), string(p.Claim), string(p.Payout), string(p.Hold), string(p.End), b(p.Closed),
+		b(p.Underpaid), b(p.Overpaid), b(p.WrongAsset), b(p.Reorged), string(p.Screening), p.Received.String(), n(p.Transfers), n(p.Credit.N),
+		p.Credit.Crypto.String(), p.Credit.Payout.String(), p.Credit.Fee.String(), b(p.Credit.Frozen), n(p.Attempt), n(p.Holds),
+		string(p.Token.Hash), str(p.Token.ExpiresAt), p.RefundAddress, p.RefundTx, p.SettlementRef, str(p.ExpiresAt), str(p.DeadlineAt),
+		str(p.FulfilledAt), str(p.ClaimedAt), str(p.ConfirmedAt), str(p.SettledAt), p.Receiver.AccountNumber, p.Receiver.BankCode,
+		p.Receiver.AccountName, p.Receiver.BankName, b(p.Receiver.NameVerified), p.Address, p.Rail,
+	}
 }

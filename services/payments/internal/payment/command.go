@@ -1,6 +1,10 @@
 package payment
 
 import (
+	"errors"
+	"regexp"
+	"strings"
+
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
@@ -16,6 +20,16 @@ const (
 	TextNotRequest       = "Payment is not a request"
 	TextAlreadyClaimed   = "Gift has already been claimed"
 	TextAlreadyFulfilled = "Request has already been fulfilled"
+)
+
+// Bounds of the fields of a create, in characters or bytes.
+const (
+	maxChatID   = 128
+	maxPhone    = 32
+	maxBankRef  = 100
+	maxMetadata = 8 << 10 // bytes, so that an event stays below 20 kB (design.md §2)
+	maxCallback = 2048
+	maxCoin     = 8 // fractional digits of cryptoAmount
 )
 
 // Command is the decoded body of POST /v1/payments, before any rule was checked. A pointer is nil, and a string empty,
@@ -63,11 +77,287 @@ func (t Terms) Draft() Payment {
 	}
 }
 
+// UnsupportedPair is the code of a crypto and network that do not go together, or that we do not know.
+const UnsupportedPair = "unsupported_pair"
+
+// checker collects problems. A special problem has a code of its own, which the fault carries only when nothing else is
+// wrong; otherwise it is one field among the others.
+type checker struct {
+	problems *fault.Problems
+	special  []*fault.Error
+}
+
+func (c *checker) add(field, format string, args ...any) { c.problems.Add(field, format, args...) }
+
+func (c *checker) extra(err error) {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		c.special = append(c.special, f)
+	}
+}
+
+func (c *checker) err() error {
+	if len(c.special) == 1 && c.problems.Err() == nil {
+		return c.special[0]
+	}
+	for _, f := range c.special {
+		for _, field := range f.Fields {
+			c.add(field.Field, "%s", field.Message)
+		}
+	}
+	return c.problems.Err()
+}
+
+// required notes a missing string; it reports whether there is one.
+func (c *checker) required(field, value string) bool {
+	if value == "" {
+		c.add(field, "is required")
+	}
+	return value != ""
+}
+
+func (c *checker) atMost(field, value string, limit int) {
+	if n := len([]rune(value)); n > limit {
+		c.add(field, "must be at most %d characters", limit)
+	}
+}
+
 // Check applies every conditional rule of interface.md §4.1 and contract.md §1, §3, §8 at once. problems carries what
 // the decoder already found (wrong types) and what the caller checked itself (the address of callbackUrl); the error
 // holds them all. limits decides amount_out_of_range for fiat-first amounts.
 func (c Command) Check(mode Mode, limits quote.Table, problems *fault.Problems) (Terms, error) {
-	return Terms{}, problems.Err()
+	k := &checker{problems: problems}
+	t := Terms{Type: Type(c.Type), BankRef: c.BankRef, Metadata: c.Metadata, CallbackURL: c.CallbackURL}
+	if k.required("type", c.Type) && !t.Type.Valid() {
+		k.add("type", "must be one of transfer, gift, request, merchant, bank_confirmation")
+	}
+	t.Ask.Currency = money.Currency(c.FiatCurrency)
+	c.amounts(k, &t, limits)
+	if k.required("fiatCurrency", c.FiatCurrency) && !t.Ask.Currency.Valid() {
+		k.add("fiatCurrency", "must be one of NGN, GHS, KES, ZAR")
+	}
+	c.pair(k, &t)
+	c.chargeFrom(k, &t)
+	c.people(k, &t, mode)
+	c.rest(k, &t)
+	return t, k.err()
+}
+
+// amounts: exactly one of the two, and never crypto for a request (contract.md §3).
+func (c Command) amounts(k *checker, t *Terms, limits quote.Table) {
+	request := t.Type == Request
+	switch {
+	case request && c.CryptoAmount != nil:
+		k.add("cryptoAmount", "is not allowed for a request")
+	case c.FiatAmount != nil && c.CryptoAmount != nil:
+		k.add("cryptoAmount", "cannot be given together with fiatAmount: send one of the two")
+	case c.FiatAmount == nil && c.CryptoAmount == nil:
+		if request {
+			k.add("fiatAmount", "is required")
+		} else {
+			k.add("fiatAmount", "is required unless cryptoAmount is given")
+		}
+	}
+	if request && c.FiatAmount == nil && c.CryptoAmount != nil {
+		k.add("fiatAmount", "is required")
+	}
+	if c.FiatAmount != nil && k.amount("fiatAmount", *c.FiatAmount, money.FiatDigits) {
+		t.Ask.FiatAmount = *c.FiatAmount
+		if s, ok := limits.Schedules[t.Ask.Currency]; ok {
+			k.extra(s.InRange("fiatAmount", *c.FiatAmount))
+		}
+	}
+	if c.CryptoAmount != nil && k.amount("cryptoAmount", *c.CryptoAmount, maxCoin) {
+		t.Ask.CryptoAmount = *c.CryptoAmount
+	}
+}
+
+func (c *checker) amount(field string, d decimal.Decimal, digits int32) bool {
+	switch {
+	case !d.IsPositive():
+		c.add(field, "must be greater than 0")
+	case d.GreaterThan(money.Max):
+		c.add(field, "must be at most %s", money.Canonical(money.Max))
+	case money.Digits(d) > digits:
+		c.add(field, "must have at most %d decimal places", digits)
+	default:
+		return true
+	}
+	return false
+}
+
+// pair: required but for a request, where either part alone is a preference (contract.md §4).
+func (c Command) pair(k *checker, t *Terms) {
+	if t.Type != Request {
+		crypto, network := k.required("crypto", c.Crypto), k.required("network", c.Network)
+		if !crypto || !network {
+			return
+		}
+	}
+	n, a, ok := k.supported(c.Crypto, c.Network)
+	if !ok {
+		return
+	}
+	if t.Type == Request {
+		t.Preferred = Preference{Crypto: symbol(c.Crypto), Network: clean(c.Network)}
+		return
+	}
+	t.Ask.Network, t.Ask.Asset, t.NetworkName = n.Name, a, clean(c.Network)
+	if money.Digits(t.Ask.CryptoAmount) > a.Decimals {
+		k.add("cryptoAmount", "must have at most %d decimal places for %s on %s", a.Decimals, a.Symbol, n.Name)
+	}
+}
+
+func clean(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
+
+// symbol is the canonical spelling of a crypto: upper case, and POL for MATIC.
+func symbol(crypto string) string {
+	for _, n := range money.Networks() {
+		if a, ok := n.Asset(crypto); ok {
+			return a.Symbol
+		}
+	}
+	return strings.ToUpper(strings.TrimSpace(crypto))
+}
+
+// supported finds a pair, or each part alone when the other is empty; what we do not take is unsupported_pair with the
+// list of what we do.
+func (c *checker) supported(crypto, network string) (n money.Network, a money.Asset, ok bool) {
+	refuse := func(field, format string, args ...any) {
+		f := fault.New(fault.Invalid, UnsupportedPair, format, args...)
+		text := f.Message + " is not supported. Supported: " + money.Pairs()
+		f.Message, f.Fields = field+": "+text, []fault.Field{{Field: field, Message: text}}
+		c.special = append(c.special, f)
+	}
+	if network != "" {
+		if n, ok = money.NetworkOf(network); !ok {
+			refuse("network", "network %q", trim(network))
+			return n, a, false
+		}
+	}
+	if crypto == "" {
+		return n, a, true
+	}
+	if network != "" {
+		if a, ok = n.Asset(crypto); !ok {
+			refuse("crypto", "%q on %s", trim(crypto), n.Name)
+		}
+		return n, a, ok
+	}
+	for _, other := range money.Networks() {
+		if a, ok = other.Asset(crypto); ok {
+			return n, a, true
+		}
+	}
+	refuse("crypto", "crypto %q", trim(crypto))
+	return n, a, false
+}
+
+// trim bounds what of the caller's text is given back.
+func trim(s string) string {
+	const most = 32
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
+
+// chargeFrom: required for transfer, crypto by default elsewhere, and always crypto on a request.
+func (c Command) chargeFrom(k *checker, t *Terms) {
+	t.Ask.ChargeFrom = quote.ChargeFrom(c.ChargeFrom)
+	switch {
+	case c.ChargeFrom != "" && !t.Ask.ChargeFrom.Valid():
+		k.add("chargeFrom", "must be one of fiat, crypto")
+	case c.ChargeFrom == "" && t.Type == Transfer:
+		k.add("chargeFrom", "is required for a transfer")
+	}
+	if c.ChargeFrom == "" || t.Type == Request {
+		t.Ask.ChargeFrom = quote.Crypto
+	}
+}
+
+// people: who pays and who is paid, by type.
+func (c Command) people(k *checker, t *Terms, mode Mode) {
+	switch {
+	case t.Type == Request && c.Payer != nil:
+		k.add("payer", "is not allowed for a request")
+	case (t.Type == Transfer || t.Type == Gift) && c.Payer == nil:
+		k.add("payer", "is required for a %s", t.Type)
+	case c.Payer != nil:
+		t.Payer = k.payer(*c.Payer)
+	}
+	switch {
+	case (t.Type == Gift || t.Type == BankConfirmation) && c.Receiver != nil:
+		k.add("receiver", "is not allowed for a %s", t.Type)
+	case (t.Type == Transfer || t.Type == Request) && c.Receiver == nil:
+		k.add("receiver", "is required for a %s", t.Type)
+	case c.Receiver != nil:
+		t.Receiver = k.receiver(*c.Receiver, mode, t.Ask.Currency)
+	}
+}
+
+func (c *checker) payer(in PayerInput) Payer {
+	if c.required("payer.chatId", in.ChatID) {
+		c.atMost("payer.chatId", in.ChatID, maxChatID)
+	}
+	c.atMost("payer.phone", in.Phone, maxPhone)
+	return Payer(in)
+}
+
+// Formats of receivers. Test mode takes any code and fails by magic numbers only (contract.md §8); live mode knows the
+// countries' shapes (reference/rails.md §2), and the bank table decides on the codes.
+var (
+	testBank    = regexp.MustCompile(`^[A-Za-z0-9]{2,12}$`)
+	nuban       = regexp.MustCompile(`^[0-9]{10}$`)
+	testAccount = regexp.MustCompile(`^[A-Za-z0-9]{5,20}$`)
+	liveAccount = map[money.Currency]*regexp.Regexp{
+		money.NGN: nuban,
+		money.GHS: regexp.MustCompile(`^[0-9]{8,20}$`),
+		money.KES: regexp.MustCompile(`^[0-9A-Za-z]{5,16}$`),
+		money.ZAR: regexp.MustCompile(`^[0-9]{7,11}$`),
+	}
+	accountShape = map[Mode]map[money.Currency]string{
+		Test: {money.NGN: "must be 10 digits", "": "must be 5 to 20 letters or digits"},
+		Live: {
+			money.NGN: "must be 10 digits", money.GHS: "must be 8 to 20 digits", money.KES: "must be 5 to 16 letters or digits",
+			money.ZAR: "must be 7 to 11 digits",
+		},
+	}
+)
+
+func (c *checker) receiver(in ReceiverInput, mode Mode, cur money.Currency) Receiver {
+	if c.required("receiver.bankCode", in.BankCode) && !testBank.MatchString(in.BankCode) {
+		c.add("receiver.bankCode", "must be 2 to 12 letters or digits")
+	}
+	if c.required("receiver.accountNumber", in.AccountNumber) && cur.Valid() {
+		shape, text := testAccount, accountShape[Test][""]
+		switch {
+		case cur == money.NGN:
+			shape, text = nuban, accountShape[Test][money.NGN]
+		case mode == Live:
+			shape, text = liveAccount[cur], accountShape[Live][cur]
+		}
+		if !shape.MatchString(in.AccountNumber) {
+			c.add("receiver.accountNumber", "%s", text)
+		}
+	}
+	return Receiver{BankCode: in.BankCode, AccountNumber: in.AccountNumber}
+}
+
+// rest: the fields that are the same for every type, and bankRef.
+func (c Command) rest(k *checker, t *Terms) {
+	if c.BankRef != "" {
+		if t.Type != BankConfirmation && t.Type.Valid() {
+			k.add("bankRef", "is only allowed for a bank_confirmation")
+		}
+		k.atMost("bankRef", c.BankRef, maxBankRef)
+	}
+	if len(c.Metadata) > maxMetadata {
+		k.add("metadata", "must be at most %d bytes of JSON", maxMetadata)
+	}
+	if c.Metadata == nil {
+		t.Metadata = []byte("{}")
+	}
+	k.atMost("callbackUrl", c.CallbackURL, maxCallback)
 }
 
 // FulfilCommand is the decoded body of the fulfilment.
@@ -87,7 +377,18 @@ type FulfilTerms struct {
 
 // Check applies the rules of interface.md §4.2.
 func (c FulfilCommand) Check(problems *fault.Problems) (FulfilTerms, error) {
-	return FulfilTerms{}, problems.Err()
+	k := &checker{problems: problems}
+	t := FulfilTerms{NetworkName: clean(c.Network)}
+	if c.Payer == nil {
+		k.add("payer.chatId", "is required")
+	} else {
+		t.Payer = k.payer(*c.Payer)
+	}
+	crypto, network := k.required("crypto", c.Crypto), k.required("network", c.Network)
+	if crypto && network {
+		t.Network, t.Asset, _ = k.supported(c.Crypto, c.Network)
+	}
+	return t, k.err()
 }
 
 // Ask is what the fulfilment of this request is to be priced as: fiat-first, the fee from crypto.
@@ -96,7 +397,11 @@ func (f FulfilTerms) Ask(p Payment) quote.Ask {
 }
 
 // CheckReceiver applies the rules of a receiver that needs no bank: present, and of the shape that its currency and
-// mode ask for (contract.md §8). The currency may be invalid; then only presence is checked.
+// mode ask for (contract.md §8). Where the currency is not known yet, only presence is checked.
 func CheckReceiver(in *ReceiverInput, mode Mode, currency money.Currency, problems *fault.Problems) Receiver {
-	return Receiver{}
+	k := &checker{problems: problems}
+	if in == nil {
+		in = &ReceiverInput{}
+	}
+	return k.receiver(*in, mode, currency)
 }

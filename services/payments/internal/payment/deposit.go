@@ -28,7 +28,7 @@ type Deposit struct {
 	Booked       string          // ledger account that it is booked to: "", customer or suspense
 	BookedAmount decimal.Decimal // the amount that was booked, which a transfer mined again may change
 	Bookings     int             // how often it has been booked
-	Counted      bool            // part of the frozen credit
+	Counted      decimal.Decimal // how much of it is part of the frozen credit; zero when it is not
 }
 
 // At is the time that decides whether the transfer is on time: the earlier of first sighting and block time (design.md

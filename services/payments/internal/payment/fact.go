@@ -50,7 +50,7 @@ type Mark struct {
 	Booked       string
 	BookedAmount decimal.Decimal
 	Bookings     int
-	Counted      bool
+	Counted      decimal.Decimal
 }
 
 // Alert tells an operator. Code is stable, Text says what happened without secrets or personal data.

@@ -64,6 +64,7 @@ type Payout struct {
 	Sends       int       // how often the order was put on the wire
 	SentAt      time.Time // the last of them
 	Polls       int       // queries since the last send
+	NoFloat     bool      // the rail refused the only send for lack of our balance: the same reference may go again
 	Misses      int       // of them, answers that the reference does not exist
 	FirstMissAt time.Time
 	NextAt      time.Time // when to look again; zero: never
@@ -167,9 +168,4 @@ type Decision struct {
 	Step    Step
 	Outcome Outcome
 	Alert   string // stable code of what an operator must be told, "" for nothing
-}
-
-// Next is the pure decision: the row after the observation, what to do now, and what the payment has to be told.
-func (t Timing) Next(p Payout, o Observation, now time.Time) (Payout, Decision) {
-	return p, Decision{}
 }

@@ -117,10 +117,51 @@ type Provider interface {
 	ParseWebhook(h http.Header, raw []byte) (Event, error)
 }
 
-// Sent translates the result of Send for package payout.
-func Sent(s Status, err error) payout.Observation { return observe(s, err) }
+// Sent translates the result of Send for package payout. Only a definite refusal is one; everything that leaves a doubt,
+// a duplicate reference included, means that we do not know (R3, R4).
+func Sent(s Status, err error) payout.Observation {
+	switch {
+	case err == nil:
+		return said(s)
+	case errors.Is(err, ErrRefused):
+		return payout.Observation{Seen: payout.Refused, Reason: reason(s, "the rail refused the order")}
+	case errors.Is(err, ErrNoFunds):
+		return payout.Observation{Seen: payout.NoFunds, Reason: reason(s, "the balance at the rail is too low")}
+	}
+	return payout.Observation{Seen: payout.Unsure}
+}
 
 // Queried translates the result of Query for package payout.
-func Queried(s Status, err error) payout.Observation { return observe(s, err) }
+func Queried(s Status, err error) payout.Observation {
+	switch {
+	case err == nil:
+		return said(s)
+	case errors.Is(err, ErrNoSuchRef):
+		return payout.Observation{Seen: payout.NoSuchRef}
+	}
+	return payout.Observation{Seen: payout.Unsure}
+}
 
-func observe(Status, error) payout.Observation { return payout.Observation{} }
+func said(s Status) payout.Observation {
+	o := payout.Observation{Ref: s.Ref, Amount: s.Amount, Currency: s.Currency, RailID: s.RailID, Fee: s.Fee}
+	switch s.State {
+	case Pending, ActionRequired:
+		o.Seen = payout.Accepted
+	case Succeeded:
+		o.Seen = payout.Success
+	case Failed:
+		o.Seen, o.Reason = payout.Failure, reason(s, "the rail reports a failure")
+	case Returned:
+		o.Seen, o.Reason = payout.GaveBack, reason(s, "the receiving bank sent the money back")
+	default:
+		return payout.Observation{Seen: payout.Unsure}
+	}
+	return o
+}
+
+func reason(s Status, otherwise string) string {
+	if s.Reason != "" {
+		return s.Reason
+	}
+	return otherwise
+}

@@ -1,0 +1,438 @@
+package payment
+
+import (
+	"crypto/subtle"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/ledger"
+	"causeway.internal/services/payments/internal/quote"
+)
+
+func (c *change) create(t Create) error {
+	d := t.Draft
+	request := d.Type == Request
+	switch {
+	case d.ID == "" || d.Reference == "" || d.MerchantID == "" || !d.Type.Valid() || !d.Currency.Valid():
+		return fault.New(fault.Internal, "draft_incomplete", "the draft of a payment lacks an id, a merchant, a type or a currency")
+	case request == d.Quote.Priced() || request == (d.Address != ""):
+		return fault.New(fault.Internal, "draft_incomplete", "a request is created without price and address, every other payment with both")
+	}
+	c.p = Payment{
+		ID: d.ID, Reference: d.Reference, MerchantID: d.MerchantID, KeyID: d.KeyID, Mode: d.Mode, Type: d.Type, Version: d.Version,
+		Currency: d.Currency, FiatAmount: d.FiatAmount, ChargeFrom: d.ChargeFrom, Quote: d.Quote, NetworkName: d.NetworkName,
+		Address: d.Address, Payer: d.Payer, Receiver: d.Receiver, Preferred: d.Preferred, Rail: d.Rail, BankRef: d.BankRef,
+		CallbackURL: d.CallbackURL, Metadata: d.Metadata,
+		Funding: Unfunded, Timing: OnTime, Claim: NoClaim, Payout: NoPayout, CreatedAt: c.now,
+	}
+	if request {
+		c.p.ChargeFrom = quote.Crypto
+		c.p.ExpiresAt = c.now.Add(c.pol.RequestWindow)
+	} else {
+		c.p.FiatAmount = d.Quote.FiatAmount
+		c.p.ExpiresAt = c.now.Add(c.pol.Window)
+	}
+	if d.Type == Gift {
+		c.p.Claim = ClaimOpen
+	}
+	return nil
+}
+
+func (c *change) fulfil(t Fulfil) error {
+	if c.now.After(c.p.ExpiresAt) {
+		return fault.New(fault.Conflict, "request_expired", "Request has expired")
+	}
+	if !t.Quote.Priced() || t.Address == "" || t.Quote.Currency != c.p.Currency || !t.Quote.FiatAmount.Equal(c.p.FiatAmount) ||
+		t.Quote.ChargeFrom != quote.Crypto {
+		return fault.New(fault.Internal, "fulfilment_incomplete", "a request is fulfilled with a price of its own amount and an address")
+	}
+	c.p.Quote, c.p.NetworkName, c.p.Address, c.p.Payer = t.Quote, t.NetworkName, t.Address, t.Payer
+	c.p.FulfilledAt, c.p.ExpiresAt = c.now, c.now.Add(c.pol.Window)
+	return nil
+}
+
+func (c *change) cancel(Cancel) error {
+	if c.p.Transfers > 0 {
+		return refusal(c.p, OnCancel)
+	}
+	c.p.End, c.p.Reorged, c.p.Claim = Cancelled, false, cancelledClaim(c.p.Claim)
+	return nil
+}
+
+func cancelledClaim(cl Claim) Claim {
+	if cl == ClaimOpen {
+		return ClaimVoid
+	}
+	return cl
+}
+
+func (c *change) claim(t ClaimGift) error {
+	if c.p.Type != Gift || c.p.Claim != ClaimOpen {
+		return refusal(c.p, OnClaim)
+	}
+	if !t.Receiver.Known() {
+		return fault.New(fault.Internal, "claim_incomplete", "a claim names an account")
+	}
+	c.p.Claim, c.p.Receiver, c.p.ClaimedAt, c.p.DeadlineAt = Claimed, t.Receiver, c.now, timeZero
+	if t.Rail != "" {
+		c.p.Rail = t.Rail
+	}
+	if c.p.Funding == Confirmed {
+		c.step()
+		c.holdPayout()
+	}
+	return nil
+}
+
+func (c *change) settle(t Settle) error {
+	if !c.p.CallerSettles() {
+		return refusal(c.p, OnSettle)
+	}
+	if len(c.p.Token.Hash) == 0 || subtle.ConstantTimeCompare(c.p.Token.Hash, t.TokenHash) != 1 || c.now.After(c.p.Token.ExpiresAt) {
+		const text = "is not valid, has been used or has expired"
+		f := fault.New(fault.Invalid, "invalid_settlement_token", "settlementToken: %s", text)
+		f.Fields = []fault.Field{{Field: "settlementToken", Message: text}}
+		return f
+	}
+	c.post(ledger.SettledByCaller(c.p.ID, c.p.MerchantID, c.p.Currency, c.p.Credit.Payout))
+	c.p.Payout, c.p.SettledAt, c.p.SettlementRef = PayoutSucceeded, c.now, t.Reference
+	c.p.Token, c.p.DeadlineAt = Token{}, timeZero
+	return nil
+}
+
+func (c *change) token(t NewToken) error {
+	if !c.p.CallerSettles() {
+		return refusal(c.p, OnToken)
+	}
+	c.p.Token = t.Token
+	return nil
+}
+
+func (c *change) refundAddress(t SetRefundAddress) error {
+	c.p.RefundAddress = t.Address
+	return nil
+}
+
+// named fills in the names of the account that is to be paid; a name that comes after the payout left, or for another
+// account, changes nothing.
+func (c *change) named(t Named) error {
+	if c.p.Payout.Left() || t.Receiver.AccountNumber != c.p.Receiver.AccountNumber || t.Receiver.BankCode != c.p.Receiver.BankCode {
+		return nil
+	}
+	c.p.Receiver.AccountName, c.p.Receiver.BankName = t.Receiver.AccountName, t.Receiver.BankName
+	c.p.Receiver.NameVerified = t.Receiver.NameVerified
+	return nil
+}
+
+func (c *change) changed(t Deposits) error {
+	c.deposits(t.Rate)
+	return nil
+}
+
+func (c *change) windowOver(t WindowOver) error {
+	if c.p.Closed {
+		return nil
+	}
+	switch {
+	case t.Early:
+		if c.now.Before(c.p.ExpiresAt) {
+			c.p.ExpiresAt = c.now
+		}
+	case c.now.Before(c.p.ExpiresAt),
+		c.p.Address != "" && t.ScannedTo.Before(c.p.ExpiresAt.Add(c.pol.ScanMargin)):
+		return fault.New(fault.Conflict, "window_open", "The window of the payment is still open")
+	}
+	c.p.Closed = true
+	if c.p.Quote.Priced() {
+		c.deposits(t.Rate)
+	}
+	return nil
+}
+
+func (c *change) deadlineOver(DeadlineOver) error {
+	if c.p.DeadlineAt.IsZero() || c.now.Before(c.p.DeadlineAt) {
+		return nil
+	}
+	c.p.Hold, c.p.DeadlineAt, c.p.Token = HoldUnclaimed, timeZero, Token{}
+	return nil
+}
+
+// screened takes the verdict in. A hit withdraws a payout that has not left and asks for a person; one that comes too
+// late is an alert.
+func (c *change) screened(t Screened) error {
+	c.p.Screening = t.Verdict
+	if t.Verdict != Hit {
+		if c.p.Funding == Seen && c.p.Hold == NotHeld {
+			c.deposits(decimal.Zero)
+		}
+		return nil
+	}
+	switch state := c.p.State(); {
+	case c.p.Payout.Left():
+		c.alert("screening_hit_after_payout", "a sender was found on a list after the payout had left")
+	case state == State(StatusConfirming), state == State(StatusConfirmed), state == StateUnfunded, state == State(StatusSettling),
+		state == State(StatusPending) && c.p.Transfers > 0:
+		c.voidPayout()
+		c.p.Hold, c.p.DeadlineAt, c.p.Token = HoldScreening, timeZero, Token{}
+	}
+	return nil
+}
+
+// sending is the last look before money leaves.
+func (c *change) sending(t Sending) error {
+	due := c.p.Payout == PayoutHeld || c.p.Payout == PayoutUnknown
+	if !due || t.Attempt != c.p.Attempt || !c.p.Confirmed() || c.p.Hold != NotHeld || (c.pol.Screen && c.p.Screening != Clear) {
+		return refusal(c.p, OnPayoutSending)
+	}
+	c.p.Payout = PayoutSending
+	return nil
+}
+
+func (c *change) unknown(t Unknown) error {
+	if c.p.Attempt == 0 || t.Attempt > c.p.Attempt {
+		return refusal(c.p, OnPayoutUnknown)
+	}
+	if t.Attempt == c.p.Attempt && (c.p.Payout == PayoutSending || c.p.Payout == PayoutHeld) {
+		c.p.Payout = PayoutUnknown // from held: found at the rail after a restore, though we never marked it as sent
+	}
+	return nil
+}
+
+// succeeded believes the rail's conclusive word even where we did not expect it: a payout found made after a restore
+// was never marked as sent, and one that was called failed and then shows as paid is an incident, but paid.
+func (c *change) succeeded(t Succeeded) error {
+	switch {
+	case c.p.Attempt == 0 || t.Attempt > c.p.Attempt:
+		return refusal(c.p, OnPayoutSucceeded)
+	case t.Attempt < c.p.Attempt, c.p.End == Refunded:
+		c.alert("paid_after_decision", "the rail reports a success for an attempt that it had called failed and that was paid again or refunded")
+		return nil
+	}
+	switch c.p.Payout {
+	case PayoutFailed:
+		c.alert("paid_after_failure", "the rail reports a success for an attempt that it had called failed")
+		c.p.Holds++
+		c.post(c.payoutEntry().Held())
+	case PayoutHeld:
+		c.p.Payout = PayoutSending
+		c.step()
+	case PayoutSending, PayoutUnknown:
+	case NoPayout, PayoutSucceeded, PayoutReturned:
+		return nil
+	}
+	c.post(c.payoutEntry().Succeeded(t.Fee))
+	c.p.Payout, c.p.SettledAt = PayoutSucceeded, c.now
+	return nil
+}
+
+func (c *change) failed(t Failed) error {
+	switch {
+	case c.p.Attempt == 0 || t.Attempt > c.p.Attempt:
+		return refusal(c.p, OnPayoutFailed)
+	case t.Attempt < c.p.Attempt:
+		return nil
+	case c.p.Payout == PayoutSucceeded:
+		return nil // a late failure never downgrades a success (R8)
+	}
+	switch c.p.Payout {
+	case PayoutHeld, PayoutSending, PayoutUnknown:
+		c.post(c.payoutEntry().Voided())
+		c.p.Payout = PayoutFailed
+	case NoPayout, PayoutSucceeded, PayoutFailed, PayoutReturned:
+	}
+	return nil
+}
+
+func (c *change) returned(t Returned) error {
+	switch {
+	case c.p.Attempt == 0 || t.Attempt > c.p.Attempt:
+		return refusal(c.p, OnPayoutReturned)
+	case t.Attempt < c.p.Attempt:
+		return nil
+	}
+	switch c.p.Payout {
+	case PayoutHeld, PayoutSending, PayoutUnknown: // it was paid, and we learn of both at once
+		if err := c.succeeded(Succeeded{Attempt: t.Attempt}); err != nil {
+			return err
+		}
+		c.step()
+	case PayoutSucceeded:
+	case NoPayout, PayoutFailed, PayoutReturned:
+		return nil
+	}
+	c.post(c.payoutEntry().Returned())
+	c.p.Payout, c.p.SettledAt = PayoutReturned, timeZero
+	return nil
+}
+
+// accept goes on with the money that is there.
+func (c *change) accept(Accept) error {
+	if c.p.Payout == PayoutFailed || c.p.Payout == PayoutReturned {
+		return fault.New(fault.Conflict, "payout_not_made", "The money was accepted already; retry the payout or refund it")
+	}
+	if c.p.Credit.Frozen {
+		if c.p.Reorged {
+			return fault.New(fault.Conflict, "deposit_reorged", "The deposit behind the payment has been reorged away")
+		}
+		c.release()
+		c.goOn()
+		return nil
+	}
+	c.sum()
+	sum := decimal.Zero
+	for _, d := range c.rows {
+		if c.acceptable(d) {
+			sum = sum.Add(d.Amount)
+		}
+	}
+	if !sum.IsPositive() || !quote.Share(c.p.Quote.PayoutAmount, decimal.Min(sum, c.due()), c.due()).IsPositive() {
+		return fault.New(fault.Conflict, "nothing_confirmed", "No confirmed money of the quoted asset is there to go on with")
+	}
+	c.release()
+	c.book()
+	c.p.Underpaid = sum.LessThan(c.floor())
+	c.freeze(sum, c.acceptable, true)
+	return nil
+}
+
+func (c *change) acceptable(d Deposit) bool {
+	return c.p.quoted(d) && !d.Reverted && !c.dust(d) && c.deep(d)
+}
+
+// release lifts the hold: a verdict is overruled, a cancellation undone, and money in suspense is the payment's again.
+func (c *change) release() {
+	c.p.Hold, c.p.End = NotHeld, NotEnded
+	if c.p.Screening == Hit {
+		c.p.Screening = Clear
+	}
+	if c.p.Claim == ClaimVoid {
+		c.p.Claim = ClaimOpen
+	}
+	for i := range c.rows {
+		d := &c.rows[i]
+		if d.Booked == bookedSuspense && c.p.quoted(*d) && d.Counted.IsZero() {
+			c.post(c.entry(*d, bookedCustomer, d.BookedAmount).Released())
+			d.Booked = bookedCustomer
+			c.mark(*d)
+		}
+	}
+}
+
+func (c *change) retry(t Retry) error {
+	switch {
+	case c.p.Payout != PayoutFailed && c.p.Payout != PayoutReturned:
+		return fault.New(fault.Conflict, "no_failed_payout", "No payout of this payment has failed or come back")
+	case c.p.Reorged:
+		return fault.New(fault.Conflict, "deposit_reorged", "The deposit behind the payment has been reorged away")
+	case c.p.Hold != NotHeld:
+		return refusal(c.p, OnRetry)
+	}
+	if t.Receiver.Known() {
+		c.p.Receiver = t.Receiver
+	}
+	if t.Rail != "" {
+		c.p.Rail = t.Rail
+	}
+	c.p.Attempt, c.p.Holds = c.p.Attempt+1, 0
+	c.holdPayout()
+	return nil
+}
+
+func (c *change) refunded(t MarkRefunded) error {
+	switch {
+	case c.p.RefundAddress == "":
+		return fault.New(fault.Conflict, "no_refund_address", "The payer's refund address has to be given first")
+	case t.Tx == "":
+		return fault.New(fault.Invalid, "validation_failed", "txHash: is required")
+	}
+	c.sum()
+	if c.p.Credit.Frozen {
+		c.unconvert()
+		c.p.Credit.Frozen = false
+	}
+	r := ledger.Refund{Payment: c.p.ID, N: 1}
+	for i := range c.rows {
+		d := &c.rows[i]
+		if d.Booked == "" {
+			continue
+		}
+		from := ledger.Suspense(d.Asset)
+		if d.Booked == bookedCustomer {
+			from = ledger.Customer(c.p.ID, d.Asset)
+		}
+		r.Parts = append(r.Parts, ledger.RefundPart{Network: d.Network, Asset: d.Asset, Amount: d.BookedAmount, From: from})
+	}
+	c.post(r.Sent())
+	c.p.End, c.p.RefundTx, c.p.Hold = Refunded, t.Tx, NotHeld
+	return nil
+}
+
+// refusal is the fault of a trigger that its state refuses.
+func refusal(p Payment, t TriggerName) error {
+	conflict := func(code, text string) error { return fault.New(fault.Conflict, code, "%s", text) }
+	invalid := func(code, text string) error { return fault.New(fault.Invalid, code, "%s", text) }
+	if p.State() == StateNone {
+		return fault.New(fault.NotFound, "payment_not_found", "Payment not found")
+	}
+	switch t {
+	case OnCreate:
+		return conflict("payment_exists", "The payment exists already")
+	case OnFulfil:
+		return refuseFulfil(p)
+	case OnClaim:
+		return refuseClaim(p)
+	case OnCancel:
+		return conflict("cancel_too_late", "Payment can no longer be cancelled")
+	case OnSettle, OnToken:
+		switch {
+		case !p.CallerSettles():
+			return conflict("not_settled_by_caller", "Payment is not settled by its caller")
+		case p.Payout == PayoutSucceeded:
+			return conflict("already_settled", "Payment has already been settled")
+		}
+		return conflict("not_confirmed", "Payment is not waiting to be settled")
+	case OnPayoutSending:
+		return conflict("payout_not_due", "The payout must not be sent now")
+	case OnPayoutUnknown, OnPayoutSucceeded, OnPayoutFailed, OnPayoutReturned:
+		return conflict("no_such_payout", "The payment has no such payout")
+	case OnAccept, OnRetry, OnRefund:
+		return conflict("not_in_review", "Payment is not waiting for a decision")
+	case OnDeposits, OnScreened:
+		return conflict("no_address", "The payment has no deposit address")
+	case OnRefundAddress:
+		return conflict("refund_address_not_needed", "A refund address is not needed any more")
+	case OnNamed, OnWindow, OnDeadline:
+	}
+	return invalid("not_possible", "This is not possible for the payment now")
+}
+
+func refuseFulfil(p Payment) error {
+	switch {
+	case p.Type != Request:
+		return fault.New(fault.Invalid, "not_a_request", TextNotRequest)
+	case p.Status() == StatusExpired:
+		return fault.New(fault.Conflict, "request_expired", "Request has expired")
+	case p.Status() == StatusCancelled:
+		return fault.New(fault.Conflict, "request_cancelled", "Request has been cancelled")
+	}
+	return fault.New(fault.Invalid, "request_already_fulfilled", TextAlreadyFulfilled)
+}
+
+func refuseClaim(p Payment) error {
+	switch {
+	case p.Type != Gift:
+		return fault.New(fault.Invalid, "not_a_gift", TextNotGift)
+	case p.Claim == Claimed:
+		return fault.New(fault.Invalid, "gift_already_claimed", TextAlreadyClaimed)
+	case p.Status() == StatusExpired:
+		return fault.New(fault.Conflict, "gift_expired", "Gift has expired")
+	case p.Status() == StatusCancelled:
+		return fault.New(fault.Conflict, "gift_cancelled", "Gift has been cancelled")
+	}
+	return fault.New(fault.Conflict, "gift_not_claimable", "Gift cannot be claimed now")
+}
+
+// PayoutLimit is the most that one payment of the currency may pay out without a person's word.
+func (pol Policy) PayoutLimit(cur money.Currency) decimal.Decimal { return pol.Fees.Schedules[cur].Max }

@@ -1,0 +1,433 @@
+package payment
+
+import (
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/ledger"
+	"causeway.internal/services/payments/internal/quote"
+)
+
+// Ledger accounts that a deposit may be booked to.
+const (
+	bookedCustomer = "customer"
+	bookedSuspense = "suspense"
+)
+
+// due is what the payer owes; floor and ceiling bound what pays the quoted payout.
+func (c *change) due() decimal.Decimal   { return c.p.Quote.CryptoAmount }
+func (c *change) floor() decimal.Decimal { return c.due().Sub(c.due().Mul(c.pol.Under)) }
+func (c *change) ceiling() decimal.Decimal {
+	return c.due().Add(c.due().Mul(c.pol.Over))
+}
+
+// dust reports a transfer that is listed and changes no status (design.md §4, Deposits). Where the whole due is worth
+// little more than the dollar bound, a tenth of the due takes its place, else such a payment could never be paid.
+func (c *change) dust(d Deposit) bool {
+	if !c.p.quoted(d) {
+		switch {
+		case d.USD.IsPositive():
+			return d.USD.LessThan(c.pol.DustUSD)
+		case stable(d):
+			return d.Amount.LessThan(c.pol.DustUSD)
+		}
+		return !d.Amount.IsPositive()
+	}
+	least := c.due().Mul(c.pol.DustShare)
+	if unit := c.p.Quote.Rate.UnitUSD(); unit.IsPositive() {
+		byUSD := decimal.Min(money.DivUp(c.pol.DustUSD, unit, maxDigits), c.due().Shift(-1))
+		least = decimal.Max(least, byUSD)
+	}
+	return d.Amount.LessThan(least)
+}
+
+const maxDigits = 18
+
+func stable(d Deposit) bool {
+	n, _ := money.NetworkOf(d.Network)
+	a, ok := n.Asset(d.Asset)
+	return ok && a.Stable
+}
+
+// onTime reports a transfer that counts by its time: inside the window, or inside the grace once late money was taken.
+func (c *change) onTime(d Deposit) bool {
+	end := c.p.ExpiresAt
+	if c.p.Timing == Late {
+		end = end.Add(c.pol.LateGrace)
+	}
+	return !d.At().After(end)
+}
+
+// counts reports a transfer that may count towards the due.
+func (c *change) counts(d Deposit) bool {
+	return c.p.quoted(d) && !d.Reverted && !c.dust(d) && c.onTime(d)
+}
+
+// lost reports a transfer that was converted and no longer stands as it was.
+func lost(d Deposit) bool {
+	return d.Counted.IsPositive() && (d.Reverted || d.Booked == "" || !d.Amount.Equal(d.Counted))
+}
+
+// depth is the depth that this payment asks for: by its worth, or by what came if that is more.
+func (c *change) depth() Depth {
+	usd := c.p.Quote.TransactionUSD
+	if got := c.p.Received.Mul(c.p.Quote.Rate.UnitUSD()); got.GreaterThan(usd) {
+		usd = got
+	}
+	return c.pol.Depths.Required(c.p.Quote.Network, c.p.Quote.Crypto, usd)
+}
+
+// deep reports a transfer that is deep enough. One of another asset is judged by its own network's table.
+func (c *change) deep(d Deposit) bool {
+	if !c.p.quoted(d) {
+		return c.pol.Depths.Required(d.Network, d.Asset, c.p.Quote.TransactionUSD).Met(d)
+	}
+	return c.depth().Met(d)
+}
+
+// sums adds up the transfers that count, and of them the deep ones.
+func (c *change) sums() (seen, confirmed decimal.Decimal, allDeep bool) {
+	allDeep = true
+	for _, d := range c.rows {
+		if !c.counts(d) {
+			continue
+		}
+		seen = seen.Add(d.Amount)
+		if c.deep(d) {
+			confirmed = confirmed.Add(d.Amount)
+		} else {
+			allDeep = false
+		}
+	}
+	return seen, confirmed, allDeep
+}
+
+// deposits takes in every transfer of the payment: figures first, then the ledger, then what it means.
+func (c *change) deposits(rate decimal.Decimal) {
+	c.sum()
+	frozen := c.p.Credit.Frozen
+	switch {
+	case c.p.End == Refunded, c.p.Status() == StatusNeedsReview, c.p.Payout.Left():
+		c.book()
+		if frozen {
+			c.watchFrozen()
+		}
+	case frozen && !c.anyLost():
+		c.book()
+		c.p.Overpaid = c.excess()
+	default:
+		if frozen {
+			c.unfreeze()
+		}
+		c.book()
+		c.judge(rate)
+	}
+}
+
+// sum adds up what stands, and notes whether it grew.
+func (c *change) sum() {
+	received, real, standing := decimal.Zero, decimal.Zero, 0
+	c.p.WrongAsset = false
+	for _, d := range c.rows {
+		if d.Reverted {
+			continue
+		}
+		standing++
+		switch dust := c.dust(d); {
+		case c.p.quoted(d):
+			received = received.Add(d.Amount)
+			if !dust {
+				real = real.Add(d.Amount)
+			}
+		case !dust:
+			c.p.WrongAsset = true
+		}
+	}
+	c.grew = real.GreaterThan(c.p.Received)
+	if !received.Equal(c.p.Received) {
+		c.p.Received = received
+	}
+	c.p.Transfers = standing
+	if c.grew && c.p.Screening == Clear && !c.p.Credit.Frozen {
+		c.p.Screening = Unscreened // a new sender needs a verdict of its own
+	}
+}
+
+// book writes each deep transfer to the ledger once, and takes back what was reorged away or mined again with another
+// amount. What a running payment receives belongs to its payer; anything else waits in suspense.
+func (c *change) book() {
+	running := c.p.End == NotEnded && c.p.Status() != StatusNeedsReview
+	for i := range c.rows {
+		d := &c.rows[i]
+		if d.Booked != "" && (d.Reverted || !d.Amount.Equal(d.BookedAmount)) {
+			from := d.Booked
+			if d.Counted.IsPositive() {
+				from = bookedSuspense // it was converted: the loss is ours to chase
+			}
+			c.post(c.entry(*d, from, d.BookedAmount).Reverted())
+			d.Booked, d.BookedAmount = "", decimal.Zero
+			c.mark(*d)
+		}
+		if d.Booked == "" && !d.Reverted && d.Amount.IsPositive() && c.deep(*d) {
+			d.Booked = bookedSuspense
+			if running && c.p.quoted(*d) && d.Counted.IsZero() {
+				d.Booked = bookedCustomer
+			}
+			d.BookedAmount = d.Amount
+			d.Bookings++
+			c.post(c.entry(*d, d.Booked, d.Amount).Confirmed())
+			c.mark(*d)
+		}
+	}
+}
+
+func (c *change) entry(d Deposit, to string, amount decimal.Decimal) ledger.Deposit {
+	account := ledger.Customer(c.p.ID, d.Asset)
+	if to == bookedSuspense {
+		account = ledger.Suspense(d.Asset)
+	}
+	return ledger.Deposit{Payment: c.p.ID, Key: d.Key, N: d.Bookings, Network: d.Network, Asset: d.Asset, Amount: amount, To: account}
+}
+
+func (c *change) mark(d Deposit) {
+	m := Mark{Key: d.Key, Booked: d.Booked, BookedAmount: d.BookedAmount, Bookings: d.Bookings, Counted: d.Counted}
+	for i, f := range c.facts {
+		if old, ok := f.(Mark); ok && old.Key == d.Key {
+			c.facts[i] = m
+			return
+		}
+	}
+	c.facts = append(c.facts, m)
+}
+
+// watchFrozen follows a payment whose money is spoken for: nothing moves, but a deposit that vanishes under a payout is
+// an alert, and further money is owed to the payer.
+func (c *change) watchFrozen() {
+	gone := c.anyLost()
+	if gone && !c.p.Reorged {
+		c.alert("deposit_reorged_after_payout", "a deposit that was converted has been reorged away")
+	}
+	c.p.Reorged = gone
+	if c.p.End == NotEnded && c.p.Status() != StatusNeedsReview {
+		c.p.Overpaid = c.excess()
+	}
+}
+
+func (c *change) anyLost() bool {
+	for _, d := range c.rows {
+		if lost(d) {
+			return true
+		}
+	}
+	return false
+}
+
+// excess reports money beyond what was converted, or converted money beyond the tolerance.
+func (c *change) excess() bool {
+	counted := decimal.Zero
+	for _, d := range c.rows {
+		switch {
+		case d.Counted.IsPositive():
+			counted = counted.Add(d.Counted)
+		case c.p.quoted(d) && !d.Reverted && !c.dust(d):
+			return true
+		}
+	}
+	return counted.GreaterThan(c.ceiling())
+}
+
+// judge decides what the money means while no payout has left and nobody holds the payment.
+func (c *change) judge(rate decimal.Decimal) {
+	if c.p.End == Cancelled {
+		c.judgeCancelled()
+		return
+	}
+	before := c.p.Funding
+	c.forgetLate()
+	seen, _, _ := c.sums()
+	switch {
+	case seen.IsPositive() && seen.GreaterThanOrEqual(c.floor()):
+		c.fund(false)
+	case c.p.Closed && (!seen.IsPositive() || (c.p.WrongAsset && !c.p.Underpaid)):
+		c.judgeClosed(before, rate)
+	case c.p.Closed && c.p.Type.ProRata() && quote.Share(c.p.Quote.PayoutAmount, seen, c.due()).IsPositive():
+		c.fund(true)
+	case c.p.Closed:
+		c.p.Funding, c.p.Hold = Short, HoldUnderpaid
+		c.dropped(before)
+	case seen.IsPositive():
+		c.p.Funding, c.p.Underpaid = Short, false
+		c.dropped(before)
+	default:
+		c.p.Funding, c.p.Underpaid = Unfunded, false
+		c.dropped(before)
+	}
+	if c.p.Funding != Seen {
+		c.p.Overpaid = false
+		return
+	}
+	c.p.Overpaid = seen.GreaterThan(c.ceiling())
+	c.confirm()
+}
+
+// fund notes that enough money is in sight, or that less than enough is all that will come.
+func (c *change) fund(short bool) {
+	c.p.Funding, c.p.Underpaid, c.p.Reorged = Seen, short, false
+	if c.p.Claim == ClaimVoid {
+		c.p.Claim = ClaimOpen
+	}
+}
+
+// dropped notes a reorg that took the money of a payment that already showed it. A claimed gift that was never funded
+// stays unfunded: nobody has relied on its money.
+func (c *change) dropped(before Funding) {
+	if (before == Seen && c.p.Claim != Claimed) || before == Confirmed {
+		c.p.Reorged = true
+	}
+}
+
+// judgeClosed decides a window that closed unpaid.
+func (c *change) judgeClosed(before Funding, rate decimal.Decimal) {
+	c.p.Funding, c.p.Underpaid = Unfunded, false
+	c.dropped(before)
+	if c.p.Claim == Claimed {
+		c.p.Claim, c.p.Receiver, c.p.ClaimedAt = ClaimVoid, Receiver{}, timeZero
+	}
+	if c.p.WrongAsset {
+		c.p.Hold = HoldWrongAsset
+		return
+	}
+	first, ok := c.firstLate()
+	if !ok {
+		return
+	}
+	c.step() // it expired, and then late money came
+	if first.At().After(c.p.ExpiresAt.Add(c.pol.LateGrace)) || !c.p.Quote.Rate.Drift(rate, c.pol.LateDrift) {
+		c.p.Hold, c.p.Timing = HoldLate, Late
+		return
+	}
+	c.p.Timing = Late
+	seen, _, _ := c.sums()
+	switch {
+	case seen.GreaterThanOrEqual(c.floor()):
+		c.fund(false)
+	case c.p.Type.ProRata() && quote.Share(c.p.Quote.PayoutAmount, seen, c.due()).IsPositive():
+		c.fund(true)
+	default:
+		c.p.Funding, c.p.Hold = Short, HoldUnderpaid
+		return
+	}
+	c.p.Overpaid = seen.GreaterThan(c.ceiling())
+}
+
+// firstLate finds the earliest transfer of the quoted asset that stands and came after the window.
+func (c *change) firstLate() (first Deposit, ok bool) {
+	for _, d := range c.rows {
+		if c.p.quoted(d) && !d.Reverted && !c.dust(d) && d.At().After(c.p.ExpiresAt) && (!ok || d.At().Before(first.At())) {
+			first, ok = d, true
+		}
+	}
+	return first, ok
+}
+
+// forgetLate makes a payment whose late money was reorged away simply expired again: mined again, it is judged again.
+func (c *change) forgetLate() {
+	if c.p.Timing != Late {
+		return
+	}
+	if first, ok := c.firstLate(); !ok || first.At().After(c.p.ExpiresAt.Add(c.pol.LateGrace)) {
+		c.p.Timing = OnTime
+	}
+}
+
+func (c *change) judgeCancelled() {
+	for _, d := range c.rows {
+		if !d.Reverted && !c.dust(d) {
+			c.p.Hold, c.p.Timing = HoldLate, Late
+			return
+		}
+	}
+}
+
+// confirm freezes the credit once enough of the money is deep enough and its senders are clear.
+func (c *change) confirm() {
+	_, confirmed, allDeep := c.sums()
+	enough := confirmed.IsPositive() && confirmed.GreaterThanOrEqual(c.floor())
+	if c.p.Underpaid {
+		enough = allDeep
+	}
+	if !enough || (c.pol.Screen && c.p.Screening != Clear) {
+		return
+	}
+	c.step() // confirming is told before confirmed
+	c.freeze(confirmed, c.counts, false)
+}
+
+// freeze fixes what is converted: the transfers that count and are deep. Their sum is paid by the type's policy
+// (contract.md §3, Deposits).
+func (c *change) freeze(sum decimal.Decimal, counts func(Deposit) bool, accepted bool) {
+	q := c.p.Quote
+	credit := Credit{N: c.p.Credit.N + 1, Crypto: sum, Payout: q.PayoutAmount, Fee: q.Charge.Fiat, Frozen: true}
+	short, over := sum.LessThan(c.floor()), sum.GreaterThan(c.ceiling())
+	switch {
+	case short, over && c.p.Type.ProRata():
+		credit.Payout, credit.Fee = quote.Share(q.PayoutAmount, sum, c.due()), quote.Share(q.Charge.Fiat, sum, c.due())
+	case over:
+		credit.Crypto = c.due() // the rest stays the payer's
+	}
+	if limit := c.pol.Fees.Schedules[c.p.Currency].Max; over && !accepted && credit.Payout.GreaterThan(limit) {
+		c.p.Hold = HoldMaximum
+		return
+	}
+	for i := range c.rows {
+		d := &c.rows[i]
+		if d.Booked == bookedCustomer && counts(*d) && c.deep(*d) {
+			d.Counted = d.Amount
+			c.mark(*d)
+		}
+	}
+	c.p.Credit, c.p.Funding, c.p.ConfirmedAt, c.p.Reorged = credit, Confirmed, c.now, false
+	c.p.Overpaid = c.excess()
+	c.post(c.conversion().Converted())
+	c.goOn()
+}
+
+// goOn starts what a confirmed payment waits for: the payout, the claim, or the caller's word.
+func (c *change) goOn() {
+	switch {
+	case c.p.CallerSettles():
+		c.p.DeadlineAt = c.now.Add(c.pol.SettleWindow)
+		c.p.Token = Token{}
+	case c.p.Type == Gift && c.p.Claim != Claimed:
+		c.p.Claim = ClaimOpen
+		c.p.DeadlineAt = c.now.Add(c.pol.ClaimWindow)
+	default:
+		c.step() // confirmed, or a claimed gift that is funded now; the payout itself is no status
+		c.holdPayout()
+	}
+}
+
+// unfreeze undoes a confirmation whose money was reorged away before the payout left.
+func (c *change) unfreeze() {
+	c.voidPayout()
+	c.unconvert()
+	c.p.Credit.Frozen, c.p.Credit.Crypto, c.p.Credit.Payout, c.p.Credit.Fee = false, decimal.Zero, decimal.Zero, decimal.Zero
+	c.p.ConfirmedAt, c.p.DeadlineAt, c.p.Token = timeZero, timeZero, Token{}
+}
+
+// unconvert reverses the conversion. What was converted is the payer's again; a transfer that no longer backs it meets
+// its loss in suspense.
+func (c *change) unconvert() {
+	c.post(c.conversion().Unconverted())
+	for i := range c.rows {
+		d := &c.rows[i]
+		if d.Counted.IsZero() {
+			continue
+		}
+		if d.Booked != bookedCustomer {
+			c.post(c.entry(*d, bookedCustomer, d.Counted).Absorbed())
+		}
+		d.Counted = decimal.Zero
+		c.mark(*d)
+	}
+}

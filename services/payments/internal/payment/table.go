@@ -1,0 +1,176 @@
+package payment
+
+// Outcome is what the table says about one trigger in one state.
+type Outcome string
+
+// The outcomes. Move may lead to another state (and may, by its guards, only record or refuse); Record changes figures
+// and facets, never the state; Refuse changes nothing and is an error.
+const (
+	Move   Outcome = "move"
+	Record Outcome = "record"
+	Refuse Outcome = "refuse"
+)
+
+// Edge is one state that a move may lead to and when.
+type Edge struct {
+	To   State
+	When string
+}
+
+// Cell is one field of the table.
+type Cell struct {
+	Outcome Outcome
+	Edges   []Edge
+	act     func(*change, Trigger) error
+}
+
+// Transitions is the total table: every state has every trigger. docs/state-machine.md is rendered from it.
+func Transitions() map[State]map[TriggerName]Cell { return transitions }
+
+// Short names of the states for the table below.
+const (
+	created    = State(StatusCreated)
+	pending    = State(StatusPending)
+	confirming = State(StatusConfirming)
+	confirmed  = State(StatusConfirmed)
+	unfunded   = StateUnfunded
+	settling   = State(StatusSettling)
+	settled    = State(StatusSettled)
+	expired    = State(StatusExpired)
+	cancelled  = State(StatusCancelled)
+	review     = State(StatusNeedsReview)
+	refunded   = State(StatusRefunded)
+)
+
+var transitions = build()
+
+// act adapts a typed action; the trigger's name has chosen the column, so the type is right.
+func act[T Trigger](f func(*change, T) error) func(*change, Trigger) error {
+	return func(c *change, t Trigger) error { return f(c, t.(T)) }
+}
+
+func to(s State, when string) Edge { return Edge{s, when} }
+
+func build() map[State]map[TriggerName]Cell {
+	t := map[State]map[TriggerName]Cell{}
+	for _, s := range States() {
+		t[s] = map[TriggerName]Cell{}
+		for _, name := range TriggerNames() {
+			t[s][name] = Cell{Outcome: Refuse}
+		}
+	}
+	move := func(s State, name TriggerName, f func(*change, Trigger) error, edges ...Edge) {
+		t[s][name] = Cell{Outcome: Move, Edges: edges, act: f}
+	}
+	record := func(name TriggerName, f func(*change, Trigger) error, states ...State) {
+		for _, s := range states {
+			t[s][name] = Cell{Outcome: Record, act: f}
+		}
+	}
+	commands(move, record)
+	funds(move, record)
+	payouts(move, record)
+	return t
+}
+
+type (
+	mover    func(State, TriggerName, func(*change, Trigger) error, ...Edge)
+	recorder func(TriggerName, func(*change, Trigger) error, ...State)
+)
+
+// commands are what merchants, payers, recipients and operators ask for.
+func commands(move mover, record recorder) {
+	move(StateNone, OnCreate, act((*change).create), to(created, "a request"), to(pending, "any other type"))
+	move(created, OnFulfil, act((*change).fulfil), to(pending, "rate locked now"))
+	move(created, OnCancel, act((*change).cancel), to(cancelled, ""))
+	move(pending, OnCancel, act((*change).cancel), to(cancelled, "nothing seen"))
+
+	claim := act((*change).claim)
+	move(pending, OnClaim, claim, to(unfunded, "a gift"))
+	move(confirming, OnClaim, claim, to(unfunded, "a gift"))
+	move(confirmed, OnClaim, claim, to(settling, "a gift"))
+
+	move(confirmed, OnSettle, act((*change).settle), to(settled, "the caller pays out; valid token"))
+	record(OnToken, act((*change).token), confirmed)
+	record(OnRefundAddress, act((*change).refundAddress),
+		created, pending, confirming, confirmed, unfunded, settling, settled, expired, cancelled, review)
+	record(OnNamed, act((*change).named),
+		created, pending, confirming, confirmed, unfunded, settling, settled, expired, cancelled, review, refunded)
+
+	move(review, OnAccept, act((*change).accept),
+		to(confirmed, "confirmed money is there"), to(settling, "a claimed gift, or a second attempt"))
+	move(review, OnRetry, act((*change).retry), to(settling, "payout failed or returned"))
+	move(review, OnRefund, act((*change).refunded), to(refunded, "refund address known"))
+}
+
+// funds are what happens to the deposit and to time.
+func funds(move mover, record recorder) {
+	deposits, window, screened := act((*change).changed), act((*change).windowOver), act((*change).screened)
+	enough := []Edge{
+		to(confirming, "sum ≥ due − tolerance"), to(confirmed, "and deep enough"), to(review, "pro-rata payout above the maximum"),
+	}
+	with := func(more ...Edge) []Edge { return append(append([]Edge(nil), enough...), more...) }
+
+	move(pending, OnDeposits, deposits, enough...)
+	move(confirming, OnDeposits, deposits,
+		to(confirmed, "deep enough, screening clear"), to(pending, "reorged away"), to(expired, "reorged away, window over"),
+		to(review, "pro-rata payout above the maximum; reorged to a short sum, window over"))
+	move(confirmed, OnDeposits, deposits,
+		to(confirming, "reorged, other transfers still cover the due"), to(pending, "reorged away"), to(expired, "reorged away, window over"),
+		to(review, "reorged to a short sum, window over"), to(settling, "reorged and covered again, a second attempt"))
+	move(unfunded, OnDeposits, deposits,
+		to(settling, "deep enough, screening clear"), to(review, "pro-rata payout above the maximum; short of a window that is over"),
+		to(expired, "reorged away, window over: the claim is void"), to(confirming, "late money after the claim was void"),
+		to(confirmed, "late money after the claim was void, deep enough"))
+	move(settling, OnDeposits, deposits,
+		to(unfunded, "a claimed gift reorged before the payout left"), to(pending, "a retry reorged before the payout left"),
+		to(expired, "the same, window over"), to(confirming, "the same, other transfers still cover the due"),
+		to(confirmed, "the same, deep enough"), to(review, "the same, a short sum, window over"))
+	move(expired, OnDeposits, deposits, with(
+		to(review, "late: rate moved or beyond the grace; short and not pro-rata; wrong asset; above the maximum"))...)
+	move(cancelled, OnDeposits, deposits, to(review, "any transfer"))
+	record(OnDeposits, deposits, settled, review, refunded)
+
+	move(created, OnWindow, window, to(expired, "not fulfilled"))
+	move(pending, OnWindow, window, with(
+		to(expired, "nothing received"), to(review, "short and not pro-rata; wrong asset; late money not taken"))...)
+	move(unfunded, OnWindow, window,
+		to(expired, "nothing received: the claim is void"), to(settling, "short sum, pro-rata, deep enough"),
+		to(review, "wrong asset, or late money not taken"), to(confirming, "late money, the claim is void"),
+		to(confirmed, "late money, the claim is void, deep enough"))
+	move(confirming, OnWindow, window, to(confirmed, "deep enough meanwhile"), to(expired, "reorged away"),
+		to(review, "short and not pro-rata; wrong asset"))
+	record(OnWindow, window, confirmed, settling, settled, expired, cancelled, review, refunded)
+
+	move(confirmed, OnDeadline, act((*change).deadlineOver), to(review, "gift not claimed, or caller did not settle"))
+	record(OnDeadline, act((*change).deadlineOver),
+		created, pending, confirming, unfunded, settling, settled, expired, cancelled, review, refunded)
+
+	hit := to(review, "a hit")
+	move(pending, OnScreened, screened, with(hit)...)
+	move(confirming, OnScreened, screened, to(confirmed, "clear and deep enough"), hit)
+	move(confirmed, OnScreened, screened, hit)
+	move(unfunded, OnScreened, screened, to(settling, "clear and deep enough"), hit)
+	move(settling, OnScreened, screened, to(review, "a hit before the payout left"))
+	record(OnScreened, screened, settled, expired, cancelled, review, refunded)
+}
+
+// payouts are the rail's words.
+func payouts(move mover, record recorder) {
+	sending, unknown := act((*change).sending), act((*change).unknown)
+	succeeded, failed, returned := act((*change).succeeded), act((*change).failed), act((*change).returned)
+	move(confirmed, OnPayoutSending, sending, to(settling, "money behind it, no hold"))
+	record(OnPayoutSending, sending, settling)
+	move(confirmed, OnPayoutUnknown, unknown, to(settling, "found at the rail after a restore"))
+	record(OnPayoutUnknown, unknown, settling, settled, review, refunded)
+	for _, s := range []State{confirmed, settling} {
+		move(s, OnPayoutSucceeded, succeeded, to(settled, "this attempt"))
+		move(s, OnPayoutFailed, failed, to(review, "this attempt"))
+		move(s, OnPayoutReturned, returned, to(review, "this attempt"))
+	}
+	move(settled, OnPayoutReturned, returned, to(review, "this attempt"))
+	record(OnPayoutSucceeded, succeeded, settled, refunded)
+	record(OnPayoutFailed, failed, settled, review, refunded)
+	move(review, OnPayoutSucceeded, succeeded, to(settled, "the rail had called it failed: an incident"))
+	record(OnPayoutReturned, returned, review, refunded)
+}

@@ -1,0 +1,263 @@
+package payout
+
+import "time"
+
+// The alerts of Next, for the operator.
+const (
+	AlertMismatch     = "payout_answer_mismatch" // reference, amount or currency differ from ours: frozen (R7)
+	AlertStuck        = "payout_inconclusive"    // no conclusive answer within the time of R6
+	AlertVanished     = "payout_vanished"        // the rail had accepted it and does not know it any more
+	AlertNoFloat      = "rail_float_short"       // our balance at the rail is too low
+	AlertLateSuccess  = "payout_paid_after_failure"
+	AlertLateFailure  = "payout_failed_after_success"
+	AlertPaidUnheld   = "withdrawn_payout_paid"
+	AlertLeaseExpired = "payout_lease_expired"
+)
+
+// Next is the pure decision: the row after the observation, what to do now, and what the payment has to be told. The
+// caller holds the locks of payment and payout, writes the row, applies the outcome to the payment, commits, and only
+// then does the step. Only the step that answers Claimed may put an order on the wire.
+func (t Timing) Next(p Payout, o Observation, now time.Time) (Payout, Decision) {
+	switch {
+	case p.Frozen, p.State == Returned:
+		return p, Decision{Step: Done}
+	case o.Seen == Tick, o.Seen == Hint:
+		return t.look(p, o.Seen == Hint, now)
+	case o.Seen == Claimed:
+		return t.claim(p, now)
+	case o.Seen == Withdraw:
+		if p.State == Created {
+			p.State, p.NextAt = Withdrawn, time.Time{}
+		}
+		return p, Decision{Step: Done}
+	}
+	if !p.agrees(o) {
+		p.Frozen, p.NextAt = true, time.Time{}
+		return p, Decision{Step: Done, Alert: AlertMismatch}
+	}
+	switch o.Seen {
+	case Success:
+		return t.paid(p, o, now)
+	case Failure:
+		return t.failed(p, o, now)
+	case GaveBack:
+		return t.gaveBack(p, o, now)
+	}
+	if p.State == Succeeded || p.State == Failed || p.State == Withdrawn {
+		return t.follow(p, now) // nothing inconclusive downgrades a conclusive answer (R8)
+	}
+	switch o.Seen {
+	case Accepted:
+		return t.accepted(p, o, now)
+	case NoSuchRef:
+		return t.missed(p, now)
+	case Refused, NoFunds:
+		return t.refused(p, o, now)
+	}
+	return t.unsure(p, now)
+}
+
+// agrees checks that the answer speaks of this payout (R7). An answer with figures must carry ours; one without, such as
+// a timeout, says nothing and agrees.
+func (p Payout) agrees(o Observation) bool {
+	switch o.Seen {
+	case Accepted, Success, GaveBack:
+		return o.Ref == p.Reference && o.Amount.Equal(p.Amount) && o.Currency == p.Currency
+	case Failure:
+		return o.Ref == p.Reference && (o.Amount.IsZero() || o.Amount.Equal(p.Amount)) && (o.Currency == "" || o.Currency == p.Currency)
+	}
+	return true
+}
+
+// Resendable reports whether the same reference may go on the wire a second time: the rail has said often enough over
+// long enough that it does not know it (R5), or it refused the only send for lack of balance (R4).
+func (t Timing) Resendable(p Payout, now time.Time) bool {
+	if p.State != Unknown || p.Frozen {
+		return false
+	}
+	return p.NoFloat || (p.Misses >= t.Misses && !now.Before(p.SentAt.Add(t.MissWindow)))
+}
+
+func (t Timing) look(p Payout, hint bool, now time.Time) (Payout, Decision) {
+	due := !p.NextAt.IsZero() && !now.Before(p.NextAt)
+	switch p.State {
+	case Created:
+		if p.NextAt.IsZero() || due {
+			return p, Decision{Step: Send}
+		}
+		return p, Decision{Step: Wait}
+	case Sending:
+		if now.Before(p.LeaseUntil) {
+			p.NextAt = p.LeaseUntil
+			return p, Decision{Step: Wait}
+		}
+		p.State, p.NextAt = Unknown, now // whoever held the lease may have sent: ask, never send (design.md §4)
+		return p, Decision{Step: Query, Outcome: IsUnknown, Alert: AlertLeaseExpired}
+	case Pending, Unknown:
+		if !due && !hint {
+			return p, Decision{Step: Wait}
+		}
+		d := Decision{Step: Query}
+		if !hint && t.Resendable(p, now) {
+			d.Step = Send
+		}
+		if !p.Paged && !now.Before(p.SentAt.Add(t.GiveUp)) {
+			p.Paged, d.Alert = true, AlertStuck
+		}
+		return p, d
+	case Succeeded, Failed:
+		if due || hint {
+			return p, Decision{Step: Query}
+		}
+		if !p.NextAt.IsZero() {
+			return p, Decision{Step: Wait}
+		}
+	case Withdrawn, Returned:
+	}
+	return p, Decision{Step: Done}
+}
+
+// claim leases the row for one send.
+func (t Timing) claim(p Payout, now time.Time) (Payout, Decision) {
+	if p.State != Created && !t.Resendable(p, now) {
+		return p, Decision{Step: Wait}
+	}
+	p.State, p.LeaseUntil, p.SentAt, p.NextAt = Sending, now.Add(t.Lease), now, now.Add(t.Lease)
+	p.Sends++
+	p.Polls, p.Misses, p.FirstMissAt, p.NoFloat = 0, 0, time.Time{}, false
+	return p, Decision{Step: Send, Outcome: IsSending}
+}
+
+// later plans the next query.
+func (t Timing) later(p Payout, now time.Time) Payout {
+	gap := t.Hourly
+	if p.Polls < len(t.Polls) {
+		gap = t.Polls[p.Polls]
+	}
+	p.Polls++
+	p.NextAt = now.Add(gap)
+	return p
+}
+
+// follow plans the next look at a payout that succeeded, because a rail may return it days later.
+func (t Timing) follow(p Payout, now time.Time) (Payout, Decision) {
+	p.NextAt = time.Time{}
+	if p.State == Succeeded && p.Polls < len(t.After) {
+		p.NextAt = now.Add(t.After[p.Polls])
+		p.Polls++
+		return p, Decision{Step: Wait}
+	}
+	return p, Decision{Step: Done}
+}
+
+func (t Timing) accepted(p Payout, o Observation, now time.Time) (Payout, Decision) {
+	d := Decision{Step: Wait}
+	if p.State == Created {
+		d.Outcome, p.SentAt = IsUnknown, now // found at the rail after a restore
+	}
+	p.State, p.Misses, p.FirstMissAt = Pending, 0, time.Time{}
+	if o.RailID != "" {
+		p.RailID = o.RailID
+	}
+	return t.later(p, now), d
+}
+
+func (t Timing) unsure(p Payout, now time.Time) (Payout, Decision) {
+	d := Decision{Step: Wait}
+	switch p.State {
+	case Created: // asked before the first send, and no answer: ask again before sending
+		p.NextAt = now.Add(t.Polls[0])
+		return p, d
+	case Sending:
+		p.State, d.Outcome = Unknown, IsUnknown
+	}
+	return t.later(p, now), d
+}
+
+func (t Timing) missed(p Payout, now time.Time) (Payout, Decision) {
+	switch p.State {
+	case Created:
+		p.NextAt = time.Time{}
+		return p, Decision{Step: Send} // asked before the first send: there is nothing at the rail
+	case Sending:
+		return p, Decision{Step: Wait} // somebody is on the wire
+	case Pending:
+		d := Decision{Step: Wait}
+		if !p.Paged {
+			p.Paged, d.Alert = true, AlertVanished
+		}
+		return t.later(p, now), d
+	}
+	if p.Misses++; p.Misses == 1 {
+		p.FirstMissAt = now
+	}
+	p = t.later(p, now)
+	if p.Misses >= t.Misses {
+		// Enough misses: look again as soon as the window allows the second send, not an hour later.
+		if at := p.SentAt.Add(t.MissWindow); at.After(now) && at.Before(p.NextAt) {
+			p.NextAt = at
+		} else if !at.After(now) {
+			p.NextAt = now
+		}
+	}
+	return p, Decision{Step: Wait}
+}
+
+// refused handles a definite no to a send. Only the first send proves that nothing was made; after a second one the
+// earlier may have been, so the answer proves nothing.
+func (t Timing) refused(p Payout, o Observation, now time.Time) (Payout, Decision) {
+	if p.Sends != 1 || (p.State != Sending && p.State != Unknown) {
+		return t.unsure(p, now)
+	}
+	if o.Seen == NoFunds {
+		d := Decision{Step: Wait, Alert: AlertNoFloat}
+		if p.State == Sending {
+			d.Outcome = IsUnknown
+		}
+		p.State, p.NoFloat = Unknown, true
+		p = t.later(p, now)
+		return p, d
+	}
+	return t.failed(p, o, now)
+}
+
+func (t Timing) paid(p Payout, o Observation, now time.Time) (Payout, Decision) {
+	d := Decision{Step: Wait, Outcome: IsPaid}
+	switch p.State {
+	case Succeeded:
+		return t.follow(p, now)
+	case Failed:
+		d.Alert = AlertLateSuccess
+	case Withdrawn:
+		return p, Decision{Step: Done, Alert: AlertPaidUnheld}
+	}
+	p.State, p.DoneAt, p.Reason, p.Fee, p.Polls = Succeeded, now, "", o.Fee, 0
+	if o.RailID != "" {
+		p.RailID = o.RailID
+	}
+	p, next := t.follow(p, now)
+	d.Step = next.Step
+	return p, d
+}
+
+func (t Timing) failed(p Payout, o Observation, now time.Time) (Payout, Decision) {
+	switch p.State {
+	case Succeeded:
+		p, d := t.follow(p, now)
+		d.Alert = AlertLateFailure
+		return p, d
+	case Failed, Withdrawn:
+		p.NextAt = time.Time{}
+		return p, Decision{Step: Done}
+	}
+	p.State, p.DoneAt, p.Reason, p.NextAt = Failed, now, o.Reason, time.Time{}
+	return p, Decision{Step: Done, Outcome: IsFailed}
+}
+
+func (t Timing) gaveBack(p Payout, o Observation, now time.Time) (Payout, Decision) {
+	if p.State == Failed || p.State == Withdrawn {
+		return p, Decision{Step: Done, Alert: AlertLateSuccess}
+	}
+	p.State, p.DoneAt, p.Reason, p.NextAt = Returned, now, o.Reason, time.Time{}
+	return p, Decision{Step: Done, Outcome: IsReturned}
+}
