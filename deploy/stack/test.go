@@ -134,7 +134,7 @@ func workspace(ctx context.Context) (string, error) {
 	return filepath.Dir(path), nil
 }
 
-// modules lists what the integration tiers test, as patterns: libs and everything that is deployed.
+// modules lists what the integration tiers test, as patterns: libs, everything that is deployed, and the launcher.
 func modules(ctx context.Context, root string) ([]string, error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}")
 	cmd.Dir = root
@@ -148,7 +148,7 @@ func modules(ctx context.Context, root string) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("list the workspace's modules: %w", err)
 		}
-		if !strings.HasPrefix(relative, "deploy"+string(filepath.Separator)) {
+		if relative == "deploy/stack" || !strings.HasPrefix(relative, "deploy/") {
 			patterns = append(patterns, "./"+filepath.ToSlash(relative)+"/...")
 		}
 	}

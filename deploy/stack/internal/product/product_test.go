@@ -1,0 +1,120 @@
+package product
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"causeway.internal/deploy/stack/internal/infra"
+	"causeway.internal/deploy/stack/internal/process"
+)
+
+func examplePlan(options Options) plan {
+	one := plan{
+		dir: "/d", options: options, accounts: map[string]infra.Account{}, http: map[string]string{},
+		keys: keys{identity: map[string]string{}, master: map[string]string{}, pepper: "pepper", adminToken: "op_x"},
+	}
+	for _, tenant := range Tenants() {
+		name := tenant.Service
+		one.accounts[name] = infra.Account{Service: name, Database: "postgres://" + name, Owner: "postgres://owner-of-" + name}
+		one.http[name] = name + ":1"
+		one.keys.identity[name], one.keys.master[name] = "identity-"+name, "master-"+name
+	}
+	return one
+}
+
+func TestEnviron_secretsGoWhereTheyBelong(t *testing.T) {
+	one := examplePlan(Options{})
+	for _, tenant := range Tenants() {
+		environ := one.environ(tenant.Service)
+		if !slices.Contains(environ, process.Mark("/d")) || !slices.Contains(environ, "DATABASE_URL=postgres://"+tenant.Service) {
+			t.Errorf("%s lacks its mark or database: %v", tenant.Service, environ)
+		}
+		for _, variable := range environ {
+			if strings.Contains(variable, "owner-of-") {
+				t.Errorf("%s is given the owner's role: %s", tenant.Service, variable)
+			}
+			if strings.Contains(variable, "op_x") {
+				t.Errorf("%s is given the operator's token itself: %s", tenant.Service, variable)
+			}
+			for _, other := range Tenants() {
+				foreign := other.Service != tenant.Service
+				if foreign && strings.Contains(variable, "master-"+other.Service) {
+					t.Errorf("%s is given a key of %s: %s", tenant.Service, other.Service, variable)
+				}
+				if foreign && tenant.Service != gateway && strings.Contains(variable, "identity-"+other.Service) {
+					t.Errorf("%s could sign for %s: %s", tenant.Service, other.Service, variable)
+				}
+			}
+		}
+	}
+}
+
+func TestEnviron_overrides(t *testing.T) {
+	one := examplePlan(Options{Env: map[string]string{"LOG_LEVEL": "debug", "payments:RAIL_TEST": "other", "wallets:X": "y=z"}})
+	payments, wallets := one.environ(payments), one.environ(wallets)
+	if !slices.Contains(payments, "LOG_LEVEL=debug") || !slices.Contains(payments, "RAIL_TEST=other") || slices.Contains(payments, "X=y=z") {
+		t.Errorf("payments: %v", payments)
+	}
+	if !slices.Contains(wallets, "X=y=z") || !slices.Contains(wallets, "LOG_LEVEL=debug") {
+		t.Errorf("wallets: %v", wallets)
+	}
+}
+
+func TestProcesses_roles(t *testing.T) {
+	whole, err := examplePlan(Options{Bin: "/b"}).processes()
+	if err != nil || len(whole) != 5 || len(whole[0].Spec.Args) != 0 || whole[0].Spec.Path != "/b/payments" {
+		t.Fatalf("whole: %+v, %v", whole, err)
+	}
+	split, err := examplePlan(Options{Bin: "/b", Split: true}).processes()
+	if err != nil || len(split) != 9 || split[0].Name != "payments-serve" || split[1].Spec.Args[0] != "work" {
+		t.Fatalf("split: %+v, %v", split, err)
+	}
+	seen := map[string]bool{}
+	for _, one := range split {
+		if seen[one.Ready] || !IsService(one.Name) {
+			t.Errorf("%s shares %s or is no service", one.Name, one.Ready)
+		}
+		seen[one.Ready] = true
+	}
+	if IsService(infra.Postgres) || IsService(infra.Rabbit) {
+		t.Error("a server counts as a service")
+	}
+}
+
+func TestParseStock(t *testing.T) {
+	const metrics = `# HELP payments_address_stock addresses
+payments_address_stock{family="bitcoin",mode="test"} 1024
+payments_address_stock{mode="test",family="evm"} 2.048e+03
+payments_address_stock{family="tron",mode="live"} 5000
+payments_address_stock{family="solana",mode="test"} 12 1700000000
+payments_address_stock_low{family="tron",mode="test"} 9999
+payments_address_stock{broken
+`
+	have := map[string]int{}
+	parseStock(metrics, have)
+	if have["bitcoin"] != 1024 || have["evm"] != 2048 || have["solana"] != 12 || have["tron"] != 0 {
+		t.Errorf("stock %v", have)
+	}
+	if short := missing(have); strings.Join(short, ",") != "tron 0,solana 12" {
+		t.Errorf("short %v", short)
+	}
+}
+
+func TestFindSecret(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"success":true,"secret":"whsec_a"}`:             "whsec_a",
+		`{"success":true,"webhook":{"secret":"whsec_b"}}`: "whsec_b",
+		`{"success":true}`:                                "",
+		`{"secret":5}`:                                    "",
+	} {
+		var answer map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(text), &answer); err != nil {
+			t.Fatal(err)
+		}
+		if got := findSecret(answer); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
