@@ -72,11 +72,31 @@ func (l *launcher) own() (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.clear(); err != nil {
+	err = l.clear()
+	if err == nil && l.throwaway() {
+		err = l.wipeOut()
+	}
+	if err == nil {
+		err = l.claim()
+	}
+	if err != nil {
 		release()
 		return nil, err
 	}
-	return release, l.claim()
+	return release, nil
+}
+
+// throwaway says whether the instance lives for one command only, so that its data is worth nothing afterwards.
+func (l *launcher) throwaway() bool { return l.verb == "test" || l.verb == "exec" }
+
+// wipeOut removes data, keys and state; logs stay.
+func (l *launcher) wipeOut() error {
+	for _, name := range []string{"data", "secrets.json", "state.json", "env"} {
+		if err := os.RemoveAll(filepath.Join(l.dir, name)); err != nil {
+			return fmt.Errorf("remove the data: %w", err)
+		}
+	}
+	return nil
 }
 
 func (l *launcher) clear() error {
@@ -172,10 +192,8 @@ func (l *launcher) down(ctx context.Context) error {
 		return err
 	}
 	if l.wipe {
-		for _, name := range []string{"data", "nested", "secrets.json", "state.json", "env"} {
-			if err := os.RemoveAll(filepath.Join(l.dir, name)); err != nil {
-				return fmt.Errorf("remove the data: %w", err)
-			}
+		if err := l.wipeOut(); err != nil {
+			return err
 		}
 	}
 	l.con.Print("down after %s", console.Took(time.Since(began)))
@@ -222,16 +240,18 @@ func (l *launcher) takeDown() error {
 		err = errors.Join(err, os.RemoveAll(st.Data))
 	}
 	if st.Copy != "" {
-		if removeErr := os.Remove(st.Copy); !errors.Is(removeErr, os.ErrNotExist) {
-			err = errors.Join(err, removeErr)
-		}
+		err = errors.Join(err, removeIfThere(st.Copy))
 	}
 	_, changeErr := state.Change(l.dir, func(st *state.State) error {
 		st.Processes, st.Launcher, st.Copy, st.Data = nil, process.Ref{}, "", ""
-		st.Postgres, st.Rabbit = state.Server{}, state.Server{}
+		st.Postgres, st.Rabbit, st.Databases, st.Product.BaseURL = state.Server{}, state.Server{}, nil, ""
 		return nil
 	})
-	return errors.Join(err, changeErr)
+	err = errors.Join(err, changeErr, removeIfThere(filepath.Join(l.dir, "env")))
+	if l.throwaway() {
+		err = errors.Join(err, l.wipeOut())
+	}
+	return err
 }
 
 // lentOf leaves only the servers that are not ours: those of ours are stopped already, with all they hold.
@@ -265,6 +285,10 @@ func (l *launcher) stopProcesses(st *state.State) error {
 		}
 	}
 	for _, one := range last {
+		if l.throwaway() { // nothing to write down for a next time
+			failures = append(failures, infra.Abandon(one))
+			continue
+		}
 		failures = append(failures, product.StopAll(l.con, []state.Process{one}))
 	}
 	for _, ref := range process.Marked(l.dir) {
@@ -292,6 +316,13 @@ func (l *launcher) stopNested() error {
 		failures = append(failures, st.Launcher.Signal(syscall.SIGTERM), product.StopAll(l.con, st.Running()), os.Remove(file))
 	}
 	return errors.Join(failures...)
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("clean up: %w", err)
+	}
+	return nil
 }
 
 func names(all []state.Process) []string {

@@ -257,6 +257,15 @@ func Stop(p state.Process) (killed bool, err error) {
 	return p.Ref.Stop(ask, within)
 }
 
+// Abandon ends a server whose data is worth nothing. PostgreSQL still takes its shared memory with it.
+func Abandon(p state.Process) error {
+	if p.Name == Postgres {
+		_, err := p.Ref.Stop(syscall.SIGQUIT, 5*time.Second)
+		return err
+	}
+	return p.Ref.Kill()
+}
+
 const clash = "address already in use"
 
 // taken says whether a server ended because another program took its port in the meantime.
