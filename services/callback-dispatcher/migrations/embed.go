@@ -3,7 +3,7 @@ package migrations
 
 import "embed"
 
-// Files are the migrations in goose's format.
+// FS holds the migrations in goose's format.
 //
 //go:embed *.sql
-var Files embed.FS
+var FS embed.FS

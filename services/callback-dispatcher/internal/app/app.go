@@ -1,0 +1,104 @@
+// Package app holds the dispatcher's use cases: taking events in, sending what is due in bounded lanes, recording what
+// came of it, and keeping signing secrets. It knows the rules of package delivery and its own small interfaces; it never
+// sees SQL, HTTP or the broker.
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"causeway.internal/services/callback-dispatcher/internal/delivery"
+)
+
+// Event is one event as it came in.
+type Event struct {
+	ID          string
+	Type        string
+	MerchantID  string
+	Mode        string
+	ObjectID    string
+	Sequence    int64
+	CallbackURL string
+	OccurredAt  time.Time
+	Trace       string
+	Body        []byte
+}
+
+// Arrival is an event with the deliveries it asks for. Leased says per delivery that a lane has room for it here, so
+// the row may be written as leased and sent without being claimed.
+type Arrival struct {
+	Event      Event
+	Deliveries []delivery.Delivery
+	Leased     []bool
+}
+
+// Placed is where the commit left one delivery of an arrival.
+type Placed int
+
+// The places.
+const (
+	Duplicate Placed = iota // the event was here before: nothing was written
+	Queued                  // in the table, to be claimed
+	Waiting                 // in the table, behind the first attempt of the sequence before it
+	Leased                  // leased to this process: send it
+)
+
+// Result is one attempt to be recorded.
+type Result struct {
+	AttemptID [16]byte
+	Delivery  delivery.Delivery
+	Number    int
+	Outcome   delivery.Outcome
+	Verdict   delivery.Verdict
+	// Uncounted says that no attempt was made, for a reason of ours: nothing is logged, the delivery is due again after
+	// the verdict's delay.
+	Uncounted bool
+}
+
+// Inbound writes arrivals: all in one commit, each event once. The answer has one list per arrival, one place per
+// delivery.
+type Inbound interface {
+	Accept(ctx context.Context, arrivals []Arrival) ([][]Placed, error)
+	// Poison reports whether an error of Accept is caused by the data itself, so that no retry cures it.
+	Poison(err error) bool
+}
+
+// Queue hands out due deliveries under this process's lease.
+type Queue interface {
+	// Claim leases up to limit due deliveries, oldest first, of other targets than these, at most perTarget of each.
+	Claim(ctx context.Context, full []string, limit, perTarget int) ([]delivery.Delivery, error)
+	// Release makes leased deliveries due again, with no attempt counted.
+	Release(ctx context.Context, ids []string) error
+	// Unblock makes waiting deliveries due whose predecessor has had its first attempt, and says how many still wait.
+	Unblock(ctx context.Context) (freed, left int, err error)
+}
+
+// Ledger records attempts: the log row and the new state in one commit. Recording twice is harmless.
+type Ledger interface {
+	Record(ctx context.Context, results []Result) error
+}
+
+// ErrStopped is Sender's word for an attempt that was cut short by the process itself: nothing is known of it.
+var ErrStopped = errors.New("the attempt was stopped")
+
+// Sender makes one attempt. An error means that none was made or that nothing is known of it; everything that the
+// endpoint did is an outcome.
+type Sender interface {
+	Send(ctx context.Context, d delivery.Delivery) (delivery.Outcome, error)
+}
+
+// Membership says who holds the leases of this process. Join returns once it may lease; Keep runs until ctx ends and
+// calls lost whenever others have taken its leases over; Leave gives all of them back.
+type Membership interface {
+	Join(ctx context.Context) error
+	Keep(ctx context.Context, lost func()) error
+	Leave(ctx context.Context) error
+}
+
+// Observer counts what happens.
+type Observer interface {
+	Accepted(events, duplicates int)
+	Attempted(r Result)
+	Recorded(batch int)
+}

@@ -1,0 +1,159 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"causeway.internal/services/callback-dispatcher/internal/delivery"
+)
+
+const (
+	claimMax       = 200
+	claimPerTarget = 32
+	claimEvery     = 200 * time.Millisecond
+	unblockEvery   = 50 * time.Millisecond // while deliveries of this process are known to wait
+	unblockIdle    = time.Second
+	postpone       = 5 * time.Second // when an attempt could not be made for a reason of ours
+	waitMax        = 5 * time.Second // contract.md §7: how long a first attempt waits for its predecessor's
+)
+
+// Dispatcher claims what is due and runs it through the lanes.
+type Dispatcher struct {
+	queue    Queue
+	sender   Sender
+	recorder *Recorder
+	lanes    *Lanes
+	log      *slog.Logger
+	claim    chan struct{} // capacity 1: claim now
+	unblock  chan struct{} // capacity 1: look at the waiting now
+	until    atomic.Int64  // unix nanoseconds until which somebody may wait
+	now      func() time.Time
+}
+
+// NewDispatcher makes a dispatcher with lanes of its own.
+func NewDispatcher(queue Queue, sender Sender, recorder *Recorder, limits Limits, now func() time.Time, log *slog.Logger) *Dispatcher {
+	d := &Dispatcher{
+		queue: queue, sender: sender, recorder: recorder, log: log, now: now,
+		claim: make(chan struct{}, 1), unblock: make(chan struct{}, 1),
+	}
+	d.lanes = NewLanes(limits, d.attempt, func() { kick(d.claim) }, now)
+	return d
+}
+
+// Lanes returns the lanes, for the intake's fast path.
+func (d *Dispatcher) Lanes() *Lanes { return d.lanes }
+
+// Waiting says that a committed delivery waits for its predecessor: it is looked after closely for the next 5 s.
+func (d *Dispatcher) Waiting() {
+	d.until.Store(d.now().Add(waitMax + time.Second).UnixNano())
+	kick(d.unblock)
+}
+
+func kick(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// attempt makes one attempt and hands the result on. It runs on a lane's goroutine, which stays taken until the result
+// has a place in the recorder's queue: so a database that is away slows the sending down instead of piling up results.
+func (d *Dispatcher) attempt(ctx context.Context, job delivery.Delivery) {
+	outcome, err := d.sender.Send(ctx, job)
+	switch {
+	case errors.Is(err, ErrStopped): // the lease is given back when the process ends
+	case err != nil:
+		d.log.WarnContext(ctx, "attempt not made", "delivery_id", job.ID, "err", err)
+		d.recorder.Postpone(job, postpone)
+	default:
+		d.recorder.Add(job, outcome)
+	}
+}
+
+// Run claims until ctx ends.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	for {
+		more, err := d.claimOnce(ctx)
+		if err != nil && ctx.Err() == nil {
+			d.log.WarnContext(ctx, "claiming due deliveries", "err", err)
+			more = false
+		}
+		if more {
+			continue
+		}
+		if !d.sleep(ctx, d.claim, claimEvery) {
+			return nil
+		}
+	}
+}
+
+// claimOnce leases what there is room for and reports whether more may be due at once.
+func (d *Dispatcher) claimOnce(ctx context.Context) (more bool, err error) {
+	full, room := d.lanes.Full()
+	limit := min(room, claimMax)
+	if limit == 0 {
+		return false, nil // finish kicks when there is room
+	}
+	jobs, err := d.queue.Claim(ctx, full, limit, claimPerTarget)
+	if err != nil {
+		return false, fmt.Errorf("claim: %w", err)
+	}
+	var surplus []string
+	for _, job := range jobs {
+		if d.lanes.Reserve(job.Target) {
+			d.lanes.Push(job)
+		} else {
+			surplus = append(surplus, job.ID)
+		}
+	}
+	if len(surplus) > 0 {
+		if err := d.queue.Release(context.WithoutCancel(ctx), surplus); err != nil {
+			return false, fmt.Errorf("give %d deliveries back: %w", len(surplus), err)
+		}
+	}
+	return len(jobs) > len(surplus) && ctx.Err() == nil, nil
+}
+
+// Sweep frees waiting deliveries whose predecessor has been attempted, until ctx ends. It looks at once when a waiting
+// delivery was committed, because the predecessor's result may have been committed just before, then closely.
+func (d *Dispatcher) Sweep(ctx context.Context) error {
+	for {
+		freed, left, err := d.queue.Unblock(ctx)
+		if err != nil && ctx.Err() == nil {
+			d.log.WarnContext(ctx, "freeing waiting deliveries", "err", err)
+		}
+		if freed > 0 {
+			kick(d.claim)
+		}
+		every := unblockIdle
+		if left > 0 && d.now().UnixNano() < d.until.Load() {
+			every = unblockEvery
+		}
+		if !d.sleep(ctx, d.unblock, every) {
+			return nil
+		}
+	}
+}
+
+func (d *Dispatcher) sleep(ctx context.Context, early <-chan struct{}, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-early:
+	case <-timer.C:
+	}
+	return ctx.Err() == nil
+}
+
+// sweepSoon looks at the waiting now, because first attempts were recorded.
+func (d *Dispatcher) sweepSoon() {
+	if d.now().UnixNano() < d.until.Load() {
+		kick(d.unblock)
+	}
+}

@@ -1,0 +1,151 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
+	"causeway.internal/services/callback-dispatcher/internal/delivery"
+)
+
+// Intake commits events in groups. A caller of Accept returns when the commit that holds its event is durable.
+type Intake struct {
+	store    Inbound
+	lanes    *Lanes
+	observer Observer
+	now      func() time.Time
+	queue    chan *pending
+	waiting  func() // told when a committed delivery waits for its predecessor
+}
+
+type pending struct {
+	event Event
+	done  chan error
+}
+
+// NewIntake makes an intake; Run must run for Accept to return. waiting is called after a commit that left a delivery
+// waiting for its predecessor.
+func NewIntake(store Inbound, lanes *Lanes, observer Observer, now func() time.Time, waiting func()) *Intake {
+	return &Intake{store: store, lanes: lanes, observer: observer, now: now, queue: make(chan *pending, batchMax), waiting: waiting}
+}
+
+// Accept stores an event and its deliveries durably. A permanent fault says that the event can never be stored; any
+// other error may pass.
+func (i *Intake) Accept(ctx context.Context, e Event) error {
+	p := &pending{event: e, done: make(chan error, 1)}
+	select {
+	case i.queue <- p:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-p.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Run commits until ctx ends. What is still queued then is not stored and its callers are told by their own contexts.
+func (i *Intake) Run(ctx context.Context) error {
+	for {
+		batch := collect(ctx, i.queue, batchWait)
+		if batch == nil {
+			return nil
+		}
+		i.commit(ctx, batch)
+	}
+}
+
+// commit stores a batch. When the data of one event makes the whole batch fail, each event is tried alone, so that one
+// bad event stops nothing but itself.
+func (i *Intake) commit(ctx context.Context, batch []*pending) {
+	err := i.write(ctx, batch)
+	if err != nil && len(batch) > 1 && i.store.Poison(err) {
+		for _, p := range batch {
+			i.commit(ctx, []*pending{p})
+		}
+		return
+	}
+	if err != nil && i.store.Poison(err) {
+		err = fault.Permanent(err)
+	}
+	for _, p := range batch {
+		p.done <- err
+	}
+}
+
+func (i *Intake) write(ctx context.Context, batch []*pending) error {
+	arrivals := make([]Arrival, len(batch))
+	for n, p := range batch {
+		arrivals[n] = i.arrival(p.event)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second) // what was begun is finished
+	defer cancel()
+	placed, err := i.store.Accept(ctx, arrivals)
+	if err == nil && len(placed) != len(arrivals) {
+		err = errors.New("the store placed another number of arrivals than it was given")
+	}
+	if err != nil {
+		for _, a := range arrivals {
+			i.giveBack(a)
+		}
+		return fmt.Errorf("store %d events: %w", len(batch), err)
+	}
+	i.hand(arrivals, placed)
+	return nil
+}
+
+// hand gives what was committed under our lease to its lane and takes back the room of what was not.
+func (i *Intake) hand(arrivals []Arrival, placed [][]Placed) {
+	duplicates, behind := 0, false
+	for n, a := range arrivals {
+		for m, d := range a.Deliveries {
+			switch placed[n][m] {
+			case Leased:
+				i.lanes.Push(d)
+				continue
+			case Waiting:
+				behind = true
+			case Duplicate:
+				duplicates++
+			case Queued:
+			}
+			if a.Leased[m] {
+				i.lanes.Unreserve(d.Target)
+			}
+		}
+	}
+	i.observer.Accepted(len(arrivals), duplicates)
+	if behind {
+		i.waiting()
+	}
+}
+
+func (i *Intake) giveBack(a Arrival) {
+	for m, d := range a.Deliveries {
+		if a.Leased[m] {
+			i.lanes.Unreserve(d.Target)
+		}
+	}
+}
+
+// arrival says which targets an event goes to: its callbackUrl, and later every registered endpoint that matches.
+func (i *Intake) arrival(e Event) Arrival {
+	a := Arrival{Event: e}
+	if e.CallbackURL == "" {
+		return a
+	}
+	now := i.now()
+	d := delivery.Delivery{
+		ID: id.New(id.Delivery, now), EventID: e.ID, MerchantID: e.MerchantID, Mode: e.Mode,
+		Target: delivery.TargetOf(e.MerchantID, e.Mode, e.CallbackURL), URL: e.CallbackURL,
+		Type: e.Type, ObjectID: e.ObjectID, Sequence: e.Sequence, DueAt: now, AcceptedAt: now, Trace: e.Trace, Body: e.Body,
+	}
+	a.Deliveries = append(a.Deliveries, d)
+	a.Leased = append(a.Leased, i.lanes.Reserve(d.Target))
+	return a
+}

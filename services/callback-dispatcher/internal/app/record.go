@@ -1,0 +1,108 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"time"
+
+	"causeway.internal/services/callback-dispatcher/internal/delivery"
+)
+
+const (
+	recordQueue   = 1024
+	recordWriters = 2
+	recordTimeout = 10 * time.Second
+	recordRetry   = 100 * time.Millisecond
+	recordBackoff = 2 * time.Second
+)
+
+// Recorder judges outcomes and writes them in batches.
+type Recorder struct {
+	ledger    Ledger
+	schedules map[string]delivery.Schedule // by mode
+	observer  Observer
+	jitter    func(n int64) int64
+	log       *slog.Logger
+	queue     chan Result
+	first     func() // told after first attempts were recorded
+}
+
+// NewRecorder makes a recorder; Run must run for Add not to block for ever. jitter returns a number in [0, n).
+func NewRecorder(ledger Ledger, schedules map[string]delivery.Schedule, observer Observer, jitter func(n int64) int64, log *slog.Logger) *Recorder {
+	return &Recorder{
+		ledger: ledger, schedules: schedules, observer: observer, jitter: jitter, log: log,
+		queue: make(chan Result, recordQueue), first: func() {},
+	}
+}
+
+// OnFirst sets what is called after a commit that held first attempts; set it before Run.
+func (r *Recorder) OnFirst(f func()) { r.first = f }
+
+// Add takes the outcome of an attempt. It blocks while the queue is full.
+func (r *Recorder) Add(d delivery.Delivery, o delivery.Outcome) {
+	res := Result{Delivery: d, Number: d.Attempts + 1, Outcome: o}
+	res.Verdict = r.schedules[d.Mode].Judge(o, res.Number, r.jitter)
+	_, _ = rand.Read(res.AttemptID[:])
+	r.observer.Attempted(res)
+	r.queue <- res
+}
+
+// Postpone makes a delivery due again after a delay, with no attempt counted. It blocks while the queue is full.
+func (r *Recorder) Postpone(d delivery.Delivery, delay time.Duration) {
+	r.queue <- Result{
+		Delivery: d, Number: d.Attempts + 1, Uncounted: true,
+		Verdict: delivery.Verdict{State: delivery.Due, Delay: delay},
+	}
+}
+
+// Close ends Run once everything added before has been written.
+func (r *Recorder) Close() { close(r.queue) }
+
+// Run writes until Close was called and the queue is empty. When ctx ends before that, what cannot be written is given
+// up: the leases end with the process and the deliveries are attempted again.
+func (r *Recorder) Run(ctx context.Context) error {
+	done := make(chan struct{}, recordWriters)
+	for range recordWriters {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			r.write(ctx)
+		}()
+	}
+	for range recordWriters {
+		<-done
+	}
+	return nil
+}
+
+func (r *Recorder) write(ctx context.Context) {
+	for {
+		batch := collect(context.Background(), r.queue, batchWait) // ends by Close
+		if batch == nil {
+			return
+		}
+		r.persist(ctx, batch)
+	}
+}
+
+func (r *Recorder) persist(ctx context.Context, batch []Result) {
+	for wait := recordRetry; ; wait = min(2*wait, recordBackoff) {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+		err := r.ledger.Record(bounded, batch)
+		cancel()
+		if err == nil {
+			break
+		}
+		r.log.WarnContext(ctx, "recording attempts", "attempts", len(batch), "err", err)
+		if !pause(ctx, wait) {
+			return
+		}
+	}
+	r.observer.Recorded(len(batch))
+	for _, res := range batch {
+		if res.Number == 1 && !res.Uncounted {
+			r.first()
+			return
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"causeway.internal/services/callback-dispatcher/internal/delivery"
+)
+
+// SecretTTL is how long a signing secret is used from memory. A rotation is answered only after this time, so whoever
+// has the answer sees every later attempt signed with both secrets, whichever replica makes it.
+const SecretTTL = time.Second
+
+// Overlap is how long the secret before the newest one goes on signing (contract.md §7).
+const Overlap = 24 * time.Hour
+
+const cachedSecrets = 10_000
+
+// Owner names whose secret it is: the one of a merchant and mode that signs callbackUrl deliveries, or an endpoint's.
+type Owner struct {
+	MerchantID string
+	Mode       string
+	EndpointID string
+}
+
+// place is where a sealed secret belongs; it opens nowhere else.
+func (o Owner) place() string {
+	return "webhook-secret/" + o.MerchantID + "/" + o.Mode + "/" + o.EndpointID
+}
+
+// SealedSecret is a secret as it is stored.
+type SealedSecret struct {
+	Generation int
+	Sealed     []byte
+	CreatedAt  time.Time
+	ExpiresAt  time.Time // zero for the current one
+}
+
+// Secret is an opened secret.
+type Secret struct {
+	Text       string
+	Generation int
+	CreatedAt  time.Time
+	ExpiresAt  time.Time // zero for the current one
+}
+
+// Vault stores secrets.
+type Vault interface {
+	// Valid returns the secrets that sign now, the newest first.
+	Valid(ctx context.Context, o Owner) ([]SealedSecret, error)
+	// Create stores the first secret, unless there is one.
+	Create(ctx context.Context, o Owner, sealed []byte) error
+	// Rotate stores the next secret and lets the one before it expire after the overlap, together with the answer to the
+	// request. It returns the earlier answer instead when the request was answered before.
+	Rotate(ctx context.Context, o Owner, next SealedSecret, overlap time.Duration, k Key, a Answer) (earlier *Answer, err error)
+}
+
+// Key names a request that may be repeated; the zero Key does not.
+type Key struct {
+	Scope string
+	Key   string
+	Hash  [32]byte
+}
+
+// Answer is a reply to a keyed request. Secret, sealed, is the body while it may be shown again; then Body is.
+type Answer struct {
+	Status int
+	Body   []byte
+	Secret []byte
+}
+
+// Sealer seals secrets at rest.
+type Sealer interface {
+	Seal(plain []byte, place string) []byte
+	Open(sealed []byte, place string) ([]byte, error)
+}
+
+// Secrets hands out signing secrets and makes the first one for whoever asks first.
+type Secrets struct {
+	vault  Vault
+	sealer Sealer
+	now    func() time.Time
+
+	mu    sync.Mutex
+	cache map[Owner]*cached
+}
+
+type cached struct {
+	mu         sync.Mutex
+	loadedAt   time.Time
+	keys       [][]byte
+	generation int
+}
+
+// NewSecrets makes the keeper of secrets.
+func NewSecrets(vault Vault, sealer Sealer, now func() time.Time) *Secrets {
+	return &Secrets{vault: vault, sealer: sealer, now: now, cache: map[Owner]*cached{}}
+}
+
+// Get returns the secrets that sign now, the newest first, and makes one if there is none.
+func (s *Secrets) Get(ctx context.Context, o Owner) ([]Secret, error) {
+	stored, err := s.vault.Valid(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if len(stored) == 0 {
+		if err := s.vault.Create(ctx, o, s.sealer.Seal([]byte(delivery.NewSecret()), o.place())); err != nil {
+			return nil, err
+		}
+		if stored, err = s.vault.Valid(ctx, o); err != nil { // another caller's may have won
+			return nil, err
+		}
+	}
+	secrets := make([]Secret, 0, len(stored))
+	for _, one := range stored {
+		text, err := s.sealer.Open(one.Sealed, o.place())
+		if err != nil {
+			return nil, fmt.Errorf("open the signing secret, generation %d: %w", one.Generation, err)
+		}
+		secrets = append(secrets, Secret{Text: string(text), Generation: one.Generation, CreatedAt: one.CreatedAt, ExpiresAt: one.ExpiresAt})
+	}
+	if len(secrets) == 0 {
+		return nil, fmt.Errorf("no signing secret of %s mode is valid", o.Mode)
+	}
+	return secrets, nil
+}
+
+// Signing returns the keys to sign with, the newest first, from memory while they are fresh.
+func (s *Secrets) Signing(ctx context.Context, o Owner) (keys [][]byte, generation int, err error) {
+	c := s.entry(o)
+	c.mu.Lock() // callers of one owner load once
+	defer c.mu.Unlock()
+	now := s.now()
+	if !c.loadedAt.IsZero() && now.Sub(c.loadedAt) < SecretTTL {
+		return c.keys, c.generation, nil
+	}
+	secrets, err := s.Get(ctx, o)
+	if err != nil {
+		return nil, 0, err
+	}
+	keys = make([][]byte, 0, len(secrets))
+	for _, one := range secrets {
+		key, err := delivery.KeyOf(one.Text)
+		if err != nil {
+			return nil, 0, err
+		}
+		keys = append(keys, key)
+	}
+	c.loadedAt, c.keys, c.generation = now, slices.Clip(keys), secrets[0].Generation
+	return c.keys, c.generation, nil
+}
+
+func (s *Secrets) entry(o Owner) *cached {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.cache[o]
+	if c == nil {
+		if len(s.cache) >= cachedSecrets {
+			clear(s.cache)
+		}
+		c = &cached{}
+		s.cache[o] = c
+	}
+	return c
+}
+
+// Rendering turns a secret into the body of an answer, with and without the secret itself.
+type Rendering func(s Secret) (full, public []byte, err error)
+
+// Rotate makes the next secret. The one before it signs too for 24 hours; any older one stops now. It returns the body
+// of the answer; replayed says that the request was answered before.
+func (s *Secrets) Rotate(ctx context.Context, o Owner, k Key, render Rendering) (body []byte, replayed bool, err error) {
+	if _, err := s.Get(ctx, o); err != nil { // there is always one to overlap with
+		return nil, false, err
+	}
+	fresh := Secret{Text: delivery.NewSecret(), CreatedAt: s.now().UTC().Truncate(time.Millisecond)}
+	full, public, err := render(fresh)
+	if err != nil {
+		return nil, false, err
+	}
+	answerPlace := o.place() + "/answer"
+	next := SealedSecret{Sealed: s.sealer.Seal([]byte(fresh.Text), o.place()), CreatedAt: fresh.CreatedAt}
+	answer := Answer{Status: 200, Body: public, Secret: s.sealer.Seal(full, answerPlace)}
+	earlier, err := s.vault.Rotate(ctx, o, next, Overlap, k, answer)
+	if err != nil {
+		return nil, false, err
+	}
+	if earlier != nil {
+		if len(earlier.Secret) == 0 {
+			return earlier.Body, true, nil
+		}
+		full, err := s.sealer.Open(earlier.Secret, answerPlace)
+		return full, true, err
+	}
+	if !pause(ctx, SecretTTL) {
+		return nil, false, ctx.Err()
+	}
+	return full, false, nil
+}

@@ -1,0 +1,153 @@
+// Package attempt makes one attempt at a delivery: it fetches the signing keys, signs, posts through libs/outbound and
+// puts what happened into the terms of package delivery. It retries nothing and stores nothing.
+package attempt
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"causeway.internal/libs/outbound"
+	"causeway.internal/services/callback-dispatcher/internal/app"
+	"causeway.internal/services/callback-dispatcher/internal/delivery"
+)
+
+// UserAgent is the name that endpoints see (contract.md §7).
+const UserAgent = "Causeway-Webhooks/1"
+
+const detailMax = 500
+
+// Keys returns what a delivery is signed with, the newest first.
+type Keys interface {
+	Signing(ctx context.Context, o app.Owner) (keys [][]byte, generation int, err error)
+}
+
+// Sender makes attempts. It is safe for concurrent use.
+type Sender struct {
+	keys    Keys
+	clients map[string]*outbound.Client // by mode
+	tracer  trace.Tracer
+	now     func() time.Time
+}
+
+// New makes a sender with one client per mode, because the address policy is the mode's.
+func New(keys Keys, clients map[string]*outbound.Client, tracer trace.Tracer, now func() time.Time) *Sender {
+	return &Sender{keys: keys, clients: clients, tracer: tracer, now: now}
+}
+
+// Send implements app.Sender.
+func (s *Sender) Send(ctx context.Context, d delivery.Delivery) (delivery.Outcome, error) {
+	ctx, span := s.span(ctx, d)
+	defer span.End()
+	client := s.clients[d.Mode]
+	if client == nil {
+		return delivery.Outcome{}, fmt.Errorf("no client for mode %q", d.Mode)
+	}
+	keys, generation, err := s.keys.Signing(ctx, app.Owner{MerchantID: d.MerchantID, Mode: d.Mode, EndpointID: d.EndpointID})
+	if err != nil {
+		if ctx.Err() != nil {
+			return delivery.Outcome{}, app.ErrStopped
+		}
+		return delivery.Outcome{}, fmt.Errorf("find the signing keys: %w", err)
+	}
+	at := s.now()
+	// The trace context stays inside: a merchant learns nothing of ours but what is documented.
+	res := client.Post(ctx, d.URL, header(keys, d, at), d.Body)
+	if res.Class == outbound.Canceled {
+		return delivery.Outcome{}, app.ErrStopped
+	}
+	span.SetAttributes(attribute.String("webhook.class", string(res.Class)), attribute.Int("http.response.status_code", res.Status))
+	if res.Err != nil {
+		span.SetStatus(codes.Error, string(res.Class))
+	}
+	return s.outcome(res, at, generation), nil
+}
+
+// header builds the request's headers. The names go out as written, in lower case as Standard Webhooks has them.
+func header(keys [][]byte, d delivery.Delivery, at time.Time) http.Header {
+	return http.Header{
+		"Content-Type":      {"application/json"},
+		"User-Agent":        {UserAgent},
+		"webhook-id":        {d.EventID},
+		"webhook-timestamp": {strconv.FormatInt(at.Unix(), 10)},
+		"webhook-signature": {delivery.Sign(keys, d.EventID, at, d.Body)},
+	}
+}
+
+func (s *Sender) outcome(res outbound.Result, at time.Time, generation int) delivery.Outcome {
+	o := delivery.Outcome{
+		At: at, Class: string(res.Class), Status: res.Status, Excerpt: res.Excerpt, Generation: generation, Headers: "{}",
+		DNS: res.Timing.DNS, Connect: res.Timing.Connect, TLS: res.Timing.TLS, Wait: res.Timing.Wait, Total: res.Timing.Total,
+	}
+	if res.Remote.IsValid() {
+		o.Remote = res.Remote.String()
+	}
+	if len(res.Header) > 0 {
+		o.RetryAfter = retryAfter(res.Header.Get("Retry-After"), s.now())
+		o.Headers = text(res.Header)
+	}
+	if res.Err != nil {
+		o.Detail = clean(res.Err.Error(), detailMax)
+	}
+	return o
+}
+
+// text renders the kept headers; their values are an endpoint's and may hold any byte.
+func text(h http.Header) string {
+	flat := make(map[string]string, len(h))
+	for name, values := range h {
+		flat[strings.ToLower(name)] = clean(values[0], 1024)
+	}
+	out, err := json.Marshal(flat)
+	if err != nil { // a map of strings always encodes
+		return "{}"
+	}
+	return string(out)
+}
+
+// clean makes any bytes fit for a text column: valid UTF-8, no NUL, bounded.
+func clean(s string, most int) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "")
+	}
+	return s
+}
+
+// retryAfter reads seconds or an HTTP date; anything else is no wish.
+func retryAfter(value string, now time.Time) time.Duration {
+	if value == "" {
+		return 0
+	}
+	if seconds, err := strconv.ParseInt(value, 10, 64); err == nil {
+		const most = int64(7 * 24 * time.Hour / time.Second)
+		return time.Duration(max(0, min(seconds, most))) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
+
+// span starts a trace of its own that points back to the one the event came from: an attempt may be made days later.
+func (s *Sender) span(ctx context.Context, d delivery.Delivery) (context.Context, trace.Span) {
+	options := []trace.SpanStartOption{
+		trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(attribute.String("webhook.delivery_id", d.ID), attribute.String("webhook.event_id", d.EventID),
+			attribute.String("webhook.type", d.Type), attribute.Int("webhook.attempt", d.Attempts+1)),
+	}
+	if d.Trace != "" {
+		origin := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": d.Trace})
+		options = append(options, trace.WithLinks(trace.LinkFromContext(origin)))
+	}
+	return s.tracer.Start(ctx, "webhook attempt", options...)
+}

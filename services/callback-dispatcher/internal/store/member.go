@@ -1,0 +1,184 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"causeway.internal/libs/postgres"
+	"causeway.internal/services/callback-dispatcher/internal/app"
+)
+
+const (
+	beatEvery     = time.Second
+	takeOverEvery = 500 * time.Millisecond
+	orphansEvery  = 10 * time.Second
+	memberTimeout = 3 * time.Second
+)
+
+var errLockTaken = errors.New("the membership lock is taken: an earlier session of this process is not over yet")
+
+// Member makes this process one of those that lease deliveries. A session of its own holds an advisory lock for as long
+// as the process lives, so that the others see a death at once, and a beat every second tells a hang from life.
+type Member struct {
+	db       *pgxpool.Pool
+	instance string
+	lockKey  int64
+	log      *slog.Logger
+	conn     *pgx.Conn
+	joined   bool
+}
+
+// NewMember makes the membership of the store's process.
+func NewMember(s *Store, log *slog.Logger) *Member {
+	return &Member{db: s.db, instance: s.instance, lockKey: s.lockKey, log: log}
+}
+
+var _ app.Membership = (*Member)(nil)
+
+// Join registers the process and takes over what dead ones held, so that a restart sends at once what its former self
+// had leased. It retries until ctx ends.
+func (m *Member) Join(ctx context.Context) error {
+	for {
+		_, err := m.hold(ctx)
+		if err == nil {
+			err = m.takeOver(ctx)
+		}
+		if err == nil {
+			return nil
+		}
+		m.log.WarnContext(ctx, "joining the dispatchers", "err", err)
+		if !pause(ctx, takeOverEvery) {
+			return err
+		}
+	}
+}
+
+// hold opens the session that carries the lock and registers the process. buried says that others had given it up.
+func (m *Member) hold(ctx context.Context) (buried bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	m.hangUp()
+	conn, err := pgx.ConnectConfig(ctx, m.db.Config().ConnConfig.Copy())
+	if err != nil {
+		return false, fmt.Errorf("open the membership session: %w", err)
+	}
+	m.conn = conn
+	var locked, fresh bool
+	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, m.lockKey).Scan(&locked); err != nil {
+		return false, fmt.Errorf("take the membership lock: %w", err)
+	}
+	if !locked {
+		return false, errLockTaken
+	}
+	if err := conn.QueryRow(ctx, joinSQL, m.instance, m.lockKey).Scan(&fresh); err != nil {
+		return false, fmt.Errorf("register the process: %w", err)
+	}
+	buried, m.joined = m.joined && fresh, true
+	return buried, nil
+}
+
+func (m *Member) hangUp() {
+	if m.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = m.conn.Close(ctx) // it is given up either way
+	m.conn = nil
+}
+
+// Keep beats and takes over until ctx ends.
+func (m *Member) Keep(ctx context.Context, lost func()) error {
+	defer m.hangUp()
+	tick := time.NewTicker(takeOverEvery)
+	defer tick.Stop()
+	var beaten, swept time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		now := time.Now()
+		if now.Sub(beaten) >= beatEvery {
+			m.beat(ctx, lost)
+			beaten = now
+		}
+		err := m.takeOver(ctx)
+		if err == nil && now.Sub(swept) >= orphansEvery {
+			_, err = m.db.Exec(ctx, orphansSQL)
+			swept = now
+		}
+		if err != nil && ctx.Err() == nil {
+			m.log.WarnContext(ctx, "looking after leases", "err", err)
+		}
+	}
+}
+
+func (m *Member) beat(ctx context.Context, lost func()) {
+	if m.conn != nil {
+		bounded, cancel := context.WithTimeout(ctx, memberTimeout)
+		tag, err := m.conn.Exec(bounded, beatSQL, m.instance)
+		cancel()
+		if err == nil && tag.RowsAffected() == 1 {
+			return
+		}
+	}
+	buried, err := m.hold(ctx)
+	if err != nil && ctx.Err() == nil {
+		m.log.WarnContext(ctx, "renewing the membership", "err", err)
+	}
+	if buried {
+		lost()
+	}
+}
+
+// takeOver makes the leases of dead processes due again.
+func (m *Member) takeOver(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	return postgres.Tx(ctx, m.db, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, deadSQL, m.instance)
+		if err != nil {
+			return fmt.Errorf("look for dead processes: %w", err)
+		}
+		dead, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil || len(dead) == 0 {
+			return err
+		}
+		tag, err := tx.Exec(ctx, takeOverSQL, dead)
+		if err != nil {
+			return fmt.Errorf("take leases over: %w", err)
+		}
+		m.log.WarnContext(ctx, "took over the leases of dead processes", "processes", dead, "deliveries", tag.RowsAffected())
+		if _, err = tx.Exec(ctx, burySQL, dead); err != nil {
+			return fmt.Errorf("bury dead processes: %w", err)
+		}
+		return nil
+	})
+}
+
+// Leave gives every lease back and ends the membership; call it after Keep has returned.
+func (m *Member) Leave(ctx context.Context) error {
+	if _, err := m.db.Exec(ctx, leaveSQL, m.instance); err != nil {
+		return fmt.Errorf("leave the dispatchers: %w", err)
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/services/callback-dispatcher/internal/app"
+)
+
+// Valid implements app.Vault.
+func (s *Store) Valid(ctx context.Context, o app.Owner) ([]app.SealedSecret, error) {
+	rows, err := s.db.Query(ctx, validSQL, o.MerchantID, o.Mode, o.EndpointID)
+	if err != nil {
+		return nil, fmt.Errorf("read signing secrets: %w", err)
+	}
+	secrets, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (one app.SealedSecret, err error) {
+		var expires *time.Time
+		err = row.Scan(&one.Generation, &one.Sealed, &one.CreatedAt, &expires)
+		if expires != nil {
+			one.ExpiresAt = *expires
+		}
+		return one, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read signing secrets: %w", err)
+	}
+	return secrets, nil
+}
+
+// Create implements app.Vault.
+func (s *Store) Create(ctx context.Context, o app.Owner, sealed []byte) error {
+	if _, err := s.db.Exec(ctx, createSQL, o.MerchantID, o.Mode, o.EndpointID, sealed); err != nil {
+		return fmt.Errorf("store the first signing secret: %w", err)
+	}
+	return nil
+}
+
+// Rotate implements app.Vault.
+func (s *Store) Rotate(ctx context.Context, o app.Owner, next app.SealedSecret, overlap time.Duration, k app.Key, a app.Answer) (*app.Answer, error) {
+	key := idempotency.Key(k)
+	earlier, found, err := idempotency.Find(ctx, s.db, key)
+	if err != nil || found {
+		return answerOf(earlier, err)
+	}
+	err = postgres.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		if err := idempotency.Put(ctx, tx, key, idempotency.Answer(a)); err != nil {
+			return err
+		}
+		return rotate(ctx, tx, o, next, overlap)
+	})
+	if key.Sent() && idempotency.IsTaken(err) {
+		return answerOf(idempotency.Replay(ctx, s.db, key))
+	}
+	return nil, err
+}
+
+func answerOf(a idempotency.Answer, err error) (*app.Answer, error) {
+	if err != nil {
+		return nil, err
+	}
+	answer := app.Answer(a)
+	return &answer, nil
+}
+
+func rotate(ctx context.Context, tx pgx.Tx, o app.Owner, next app.SealedSecret, overlap time.Duration) error {
+	owner := []any{o.MerchantID, o.Mode, o.EndpointID}
+	if _, err := tx.Exec(ctx, lockOwnerSQL, owner...); err != nil { // rotations of one owner queue up
+		return fmt.Errorf("lock the signing secrets: %w", err)
+	}
+	var newest int
+	if err := tx.QueryRow(ctx, newestSQL, owner...).Scan(&newest); err != nil {
+		return fmt.Errorf("read the newest signing secret: %w", err)
+	}
+	if _, err := tx.Exec(ctx, retireSQL, owner...); err != nil {
+		return fmt.Errorf("retire older signing secrets: %w", err)
+	}
+	if _, err := tx.Exec(ctx, overlapSQL, append(owner[:3:3], overlap.Microseconds())...); err != nil {
+		return fmt.Errorf("let the signing secret expire: %w", err)
+	}
+	if _, err := tx.Exec(ctx, nextSQL, append(owner[:3:3], newest+1, next.Sealed, next.CreatedAt)...); err != nil {
+		return fmt.Errorf("store the signing secret: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+// Package store keeps events, deliveries, attempts, secrets and memberships in the dispatcher's PostgreSQL database. It
+// implements the interfaces of package app and holds no rule of its own beyond what one statement must decide.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/services/callback-dispatcher/internal/app"
+	"causeway.internal/services/callback-dispatcher/internal/delivery"
+)
+
+// Store is the database as one process uses it. Its instance id owns the leases.
+type Store struct {
+	db       *pgxpool.Pool
+	instance string
+	lockKey  int64
+}
+
+// New makes a store for one process, named by an id that no other process has or had.
+func New(db *pgxpool.Pool, instance string, lockKey int64) *Store {
+	return &Store{db: db, instance: instance, lockKey: lockKey}
+}
+
+// Poison reports whether PostgreSQL refuses the data itself: data exceptions and constraint violations.
+func (s *Store) Poison(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pg.Code[:2] == "22" || pg.Code[:2] == "23")
+}
+
+// Ready reports whether the database answers.
+func (s *Store) Ready(ctx context.Context) error {
+	return s.db.Ping(ctx)
+}
+
+// Maintain empties the slot that will be written the day after tomorrow and looks after stored answers.
+func (s *Store) Maintain(ctx context.Context) error {
+	if _, err := s.db.Exec(ctx, rotateSQL); err != nil {
+		return fmt.Errorf("rotate the daily partitions: %w", err)
+	}
+	return idempotency.Maintain(ctx, s.db)
+}
+
+// OldestDue returns how many seconds the oldest due delivery has been due.
+func (s *Store) OldestDue(ctx context.Context) (seconds int64, err error) {
+	if err := s.db.QueryRow(ctx, backlogSQL).Scan(&seconds); err != nil {
+		return 0, fmt.Errorf("read the age of the backlog: %w", err)
+	}
+	return seconds, nil
+}
+
+// Claim implements app.Queue.
+func (s *Store) Claim(ctx context.Context, full []string, limit, perTarget int) ([]delivery.Delivery, error) {
+	if full == nil {
+		full = []string{}
+	}
+	rows, err := s.db.Query(ctx, claimSQL, s.instance, full, limit, perTarget)
+	if err != nil {
+		return nil, fmt.Errorf("lease due deliveries: %w", err)
+	}
+	var ids []string
+	var slots []int16
+	jobs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d delivery.Delivery, err error) {
+		var slot int16
+		err = row.Scan(&d.ID, &d.EventID, &slot, &d.MerchantID, &d.Mode, &d.EndpointID, &d.Target, &d.URL, &d.Type, &d.ObjectID,
+			&d.Sequence, &d.Attempts, &d.DueAt, &d.AcceptedAt)
+		ids, slots = append(ids, d.EventID), append(slots, slot)
+		return d, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lease due deliveries: %w", err)
+	}
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	if err := s.fill(ctx, jobs, ids, slots); err != nil {
+		return nil, err
+	}
+	return jobs, nil
+}
+
+// fill reads the bodies. If that fails the leases are given back, as nobody else knows of them.
+func (s *Store) fill(ctx context.Context, jobs []delivery.Delivery, ids []string, slots []int16) error {
+	type content struct {
+		trace string
+		body  []byte
+	}
+	contents := make(map[string]content, len(jobs))
+	rows, err := s.db.Query(ctx, bodiesSQL, ids, slots)
+	if err == nil {
+		var id string
+		var c content
+		_, err = pgx.ForEachRow(rows, []any{&id, &c.trace, &c.body}, func() error {
+			contents[id] = c
+			c.body = nil
+			return nil
+		})
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("read event bodies: %w", err), s.Release(context.WithoutCancel(ctx), idsOf(jobs)))
+	}
+	for i := range jobs {
+		c := contents[jobs[i].EventID]
+		jobs[i].Body, jobs[i].Trace = c.body, c.trace
+	}
+	return nil
+}
+
+func idsOf(jobs []delivery.Delivery) []string {
+	ids := make([]string, len(jobs))
+	for i, d := range jobs {
+		ids[i] = d.ID
+	}
+	return ids
+}
+
+// Release implements app.Queue.
+func (s *Store) Release(ctx context.Context, ids []string) error {
+	if _, err := s.db.Exec(ctx, releaseSQL, s.instance, ids); err != nil {
+		return fmt.Errorf("release leases: %w", err)
+	}
+	return nil
+}
+
+// Unblock implements app.Queue.
+func (s *Store) Unblock(ctx context.Context) (freed, left int, err error) {
+	if err := s.db.QueryRow(ctx, unblockSQL).Scan(&freed, &left); err != nil {
+		return 0, 0, fmt.Errorf("free waiting deliveries: %w", err)
+	}
+	return freed, left, nil
+}
+
+var (
+	_ app.Inbound = (*Store)(nil)
+	_ app.Queue   = (*Store)(nil)
+	_ app.Ledger  = (*Store)(nil)
+	_ app.Vault   = (*Store)(nil)
+)

@@ -1,0 +1,208 @@
+// Command callback-dispatcher brings events to merchants: it takes status messages from RabbitMQ, stores one delivery
+// per event and target, and posts them, signed, until they are accepted or exhausted (contract.md §7). `serve` answers
+// the HTTP API, `work` consumes and sends; without a verb it does both. This package only wires.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"causeway.internal/libs/bus"
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/lifecycle"
+	"causeway.internal/libs/outbound"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/callback-dispatcher/internal/app"
+	"causeway.internal/services/callback-dispatcher/internal/attempt"
+	"causeway.internal/services/callback-dispatcher/internal/httpapi"
+	"causeway.internal/services/callback-dispatcher/internal/messaging"
+	"causeway.internal/services/callback-dispatcher/internal/store"
+	"causeway.internal/services/callback-dispatcher/migrations"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], config.Environ())
+	stop()
+	if err != nil {
+		slog.Error(wire.Dispatcher+" stopped", "err", err)
+		os.Exit(1)
+	}
+}
+
+var errUsage = errors.New("usage: callback-dispatcher [serve | work | migrate | dead list | dead redrive | version]")
+
+func run(ctx context.Context, args []string, environ map[string]string) error {
+	verb := ""
+	if len(args) > 0 {
+		verb, args = args[0], args[1:]
+	}
+	switch {
+	case verb == "dead":
+		cfg, err := config.Read[deadSettings](environ)
+		if err != nil {
+			return err
+		}
+		return bus.Command(ctx, cfg.Bus, wire.Dispatcher, args, os.Stdout)
+	case len(args) > 0:
+		return errUsage
+	case verb == "migrate":
+		cfg, err := config.Read[migrateSettings](environ)
+		if err != nil {
+			return err
+		}
+		return postgres.Migrate(ctx, cfg.OwnerURL.Reveal(), migrations.FS)
+	case verb == "version":
+		_, err := fmt.Println(telemetry.Version())
+		return err
+	case verb == "", verb == "serve", verb == "work":
+		return start(ctx, environ, verb != "work", verb != "serve")
+	}
+	return errUsage
+}
+
+// process is what the roles share while they are put together.
+type process struct {
+	tel     *telemetry.Telemetry
+	group   *lifecycle.Group
+	store   *store.Store
+	secrets *app.Secrets
+	checks  []telemetry.Check
+}
+
+func start(ctx context.Context, environ map[string]string, serves, works bool) error {
+	cfg, err := config.Read[settings](environ)
+	if err != nil {
+		return err
+	}
+	ring, err := keyring.Parse(cfg.MasterKeys.Reveal())
+	if err != nil {
+		return fmt.Errorf("MASTER_KEYS: %w", err)
+	}
+	tel, err := telemetry.Start(ctx, wire.Dispatcher, cfg.Telemetry)
+	if err != nil {
+		return err
+	}
+	defer flush(ctx, tel)
+	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, tel)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+
+	p := &process{tel: tel, group: lifecycle.New(tel.Log, cfg.Drain)}
+	p.store = store.New(db, id.New("dsp_", time.Now()), lockKey())
+	p.secrets = app.NewSecrets(p.store, ring, time.Now)
+	tel.Registry.MustRegister(p.group)
+	p.checks = []telemetry.Check{
+		{Name: "running", Ready: func(context.Context) error { return p.group.Ready() }},
+		{Name: "database", Ready: p.store.Ready},
+	}
+	if serves {
+		if err := p.serve(environ); err != nil {
+			return err
+		}
+	}
+	if works {
+		closeLink, err := p.work(ctx, environ)
+		if err != nil {
+			return err
+		}
+		defer closeLink()
+	}
+	if err := p.group.HTTP(lifecycle.Ops, cfg.OpsAddr, tel.Ops(p.checks...)); err != nil {
+		return err
+	}
+	return p.group.Run(ctx)
+}
+
+// serve adds the HTTP API.
+func (p *process) serve(environ map[string]string) error {
+	cfg, err := config.Read[serveSettings](environ)
+	if err != nil {
+		return err
+	}
+	keys, err := httpkit.ParseIdentityKeys(cfg.IdentityKeys.Reveal())
+	if err != nil {
+		return fmt.Errorf("IDENTITY_KEYS: %w", err)
+	}
+	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, httpkit.Verifier{Audience: wire.Dispatcher, Keys: keys, Now: time.Now})
+	httpapi.Routes(server, p.secrets)
+	return p.group.HTTP("api", cfg.HTTPAddr, server)
+}
+
+const (
+	maintainEvery = time.Minute
+	watchEvery    = 15 * time.Second
+	finish        = 16 * time.Second // a whole attempt and a little
+)
+
+// work adds the consumer, the sender and the upkeep. Consumers stop first, so that the sender sees no new event while
+// it finishes.
+func (p *process) work(ctx context.Context, environ map[string]string) (closeLink func(), err error) {
+	cfg, err := config.Read[workSettings](environ)
+	if err != nil {
+		return nil, err
+	}
+	limits, err := cfg.limits()
+	if err != nil {
+		return nil, err
+	}
+	schedules, err := cfg.schedules()
+	if err != nil {
+		return nil, err
+	}
+	policies, err := cfg.policies()
+	if err != nil {
+		return nil, err
+	}
+	link, err := bus.Dial(ctx, cfg.Bus, wire.Dispatcher, p.tel)
+	if err != nil {
+		return nil, err
+	}
+	clients := map[string]*outbound.Client{}
+	for mode, policy := range policies {
+		clients[string(mode)] = outbound.New(outbound.Config{Policy: policy, PerHost: limits.PerTarget * 4})
+	}
+	seen := newMetrics(p.tel.Registry, time.Now)
+	sender := attempt.New(p.secrets, clients, p.tel.Tracer, time.Now)
+	recorder := app.NewRecorder(p.store, schedules, seen, rand.Int64N, p.tel.Log)
+	dispatcher := app.NewDispatcher(p.store, sender, recorder, limits, time.Now, p.tel.Log)
+	seen.lanes(p.tel.Registry, dispatcher.Lanes())
+	intake := app.NewIntake(p.store, dispatcher.Lanes(), seen, time.Now, dispatcher.Waiting)
+	engine := &app.Engine{
+		Members: store.NewMember(p.store, p.tel.Log), Intake: intake, Dispatcher: dispatcher, Recorder: recorder, Log: p.tel.Log, Finish: finish,
+	}
+	link.Handle(wire.IntakeQueue, messaging.Parallel, messaging.StatusChanged(intake, policies))
+	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: link.Ready})
+	p.group.Go("consumers", link.Run)
+	p.group.Go("sender", engine.Run)
+	p.group.Every("upkeep", maintainEvery, p.store.Maintain)
+	p.group.Every("backlog", watchEvery, seen.watch(p.store.OldestDue))
+	return func() {
+		for _, c := range clients {
+			c.Close()
+		}
+		_ = link.Close() // the process ends
+	}, nil
+}
+
+const flushTimeout = 5 * time.Second
+
+func flush(ctx context.Context, tel *telemetry.Telemetry) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
+	defer cancel()
+	tel.Flush(ctx)
+}

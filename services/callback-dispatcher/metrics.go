@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/services/callback-dispatcher/internal/app"
+	"causeway.internal/services/callback-dispatcher/internal/delivery"
+)
+
+// metrics implements app.Observer. Labels are modes and classes, never merchants, targets or ids.
+type metrics struct {
+	events, duplicates prometheus.Counter
+	attempts           *prometheus.CounterVec
+	lag, delivered     *prometheus.HistogramVec
+	phases             *prometheus.HistogramVec
+	batches            prometheus.Histogram
+	oldestDue          prometheus.Gauge
+	now                func() time.Time
+}
+
+func newMetrics(registry prometheus.Registerer, now func() time.Time) *metrics {
+	seconds := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15, 60, 300}
+	m := &metrics{
+		now:        now,
+		events:     prometheus.NewCounter(prometheus.CounterOpts{Name: "dispatcher_events_total", Help: "Events taken in, duplicates included."}),
+		duplicates: prometheus.NewCounter(prometheus.CounterOpts{Name: "dispatcher_duplicates_total", Help: "Deliveries that a repeated event did not make again."}),
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "dispatcher_attempts_total", Help: "Attempts by mode, class of their end and what followed.",
+		}, []string{"mode", "class", "verdict"}),
+		lag: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "dispatcher_lag_seconds", Help: "From when an attempt was due to when it was made.", Buckets: seconds,
+		}, []string{"mode"}),
+		delivered: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "dispatcher_delivered_seconds", Help: "From an event's intake to its 2xx.", Buckets: seconds,
+		}, []string{"mode"}),
+		phases: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "dispatcher_attempt_seconds", Help: "Time of an attempt by phase.", Buckets: seconds[:13],
+		}, []string{"phase"}),
+		batches: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "dispatcher_record_batch_size", Help: "Attempts recorded in one commit.", Buckets: []float64{1, 2, 5, 10, 20, 50, 100, 200},
+		}),
+		oldestDue: prometheus.NewGauge(prometheus.GaugeOpts{Name: "dispatcher_oldest_due_seconds", Help: "Age of the oldest delivery that is due and not leased."}),
+	}
+	registry.MustRegister(m.events, m.duplicates, m.attempts, m.lag, m.delivered, m.phases, m.batches, m.oldestDue)
+	return m
+}
+
+// lanes adds gauges over the lanes.
+func (m *metrics) lanes(registry prometheus.Registerer, lanes *app.Lanes) {
+	registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dispatcher_attempts_running", Help: "Attempts under way."},
+			func() float64 { n, _ := lanes.Running(); return float64(n) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dispatcher_lanes", Help: "Targets with deliveries in memory."},
+			func() float64 { _, n := lanes.Running(); return float64(n) }),
+	)
+}
+
+// Accepted implements app.Observer.
+func (m *metrics) Accepted(events, duplicates int) {
+	m.events.Add(float64(events))
+	m.duplicates.Add(float64(duplicates))
+}
+
+// Attempted implements app.Observer.
+func (m *metrics) Attempted(r app.Result) {
+	d, o := r.Delivery, r.Outcome
+	m.attempts.WithLabelValues(d.Mode, o.Class, string(r.Verdict.State)).Inc()
+	m.lag.WithLabelValues(d.Mode).Observe(max(0, o.At.Sub(d.DueAt).Seconds()))
+	if r.Verdict.State == delivery.Delivered {
+		m.delivered.WithLabelValues(d.Mode).Observe(max(0, m.now().Sub(d.AcceptedAt).Seconds()))
+	}
+	m.phases.WithLabelValues("total").Observe(o.Total.Seconds())
+	m.phases.WithLabelValues("wait").Observe(o.Wait.Seconds())
+	if o.Connect > 0 {
+		m.phases.WithLabelValues("dns").Observe(o.DNS.Seconds())
+		m.phases.WithLabelValues("connect").Observe(o.Connect.Seconds())
+		m.phases.WithLabelValues("tls").Observe(o.TLS.Seconds())
+	}
+}
+
+// Recorded implements app.Observer.
+func (m *metrics) Recorded(batch int) { m.batches.Observe(float64(batch)) }
+
+// watch reads the age of the backlog.
+func (m *metrics) watch(oldest func(context.Context) (int64, error)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		seconds, err := oldest(ctx)
+		if err == nil {
+			m.oldestDue.Set(float64(seconds))
+		}
+		return err
+	}
+}
