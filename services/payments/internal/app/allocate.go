@@ -1,0 +1,117 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// StockMost bounds the stock of one family in one world.
+const StockMost = 200_000
+
+// askAgain is how long an unanswered request for addresses waits before it is repeated under its own id.
+const askAgain = 30 * time.Second
+
+// StockLevel is the stock of one family in one world.
+type StockLevel struct {
+	Mode   payment.Mode
+	Family money.Family
+	Free   int // not leased
+	Peak   int // most leased in one minute of the last hour
+	Open   *StockRequest
+}
+
+// StockRequest is a request that wallets has not answered in full.
+type StockRequest struct {
+	ID    string
+	Count int
+	Stale bool // it waits longer than it should
+}
+
+// Shelves is the table of addresses, as the replenisher sees it.
+type Shelves interface {
+	Levels(ctx context.Context, stale time.Duration) ([]StockLevel, error)
+	// Request notes that addresses are asked for and sends the command in one transaction; it does nothing when a request
+	// is open. Repeat sends an open one again.
+	Request(ctx context.Context, mode payment.Mode, family money.Family, count int, c Command) error
+	Repeat(ctx context.Context, mode payment.Mode, family money.Family, c Command) error
+	// Fill puts addresses of an answer into the stock, once.
+	Fill(ctx context.Context, messageID string, m wire.AddressesAllocated) error
+}
+
+// Replenisher keeps the stock of addresses full (design.md §2.3). It runs on one replica at a time.
+type Replenisher struct {
+	shelves Shelves
+	wanted  []shelf
+	least   int
+	now     func() time.Time
+	gauge   func(mode payment.Mode, family money.Family, free int)
+}
+
+// NewReplenisher makes a replenisher for the given families of each open mode. least is the target while little is
+// created; gauge is told each level.
+func NewReplenisher(s Shelves, wanted map[payment.Mode][]money.Family, least int, now func() time.Time, gauge func(payment.Mode, money.Family, int)) *Replenisher {
+	r := &Replenisher{shelves: s, least: least, now: now, gauge: gauge}
+	for mode, families := range wanted {
+		for _, f := range families {
+			r.wanted = append(r.wanted, shelf{mode, f})
+		}
+	}
+	return r
+}
+
+// Look asks wallets for addresses wherever the stock is at half its target or below.
+func (r *Replenisher) Look(ctx context.Context) error {
+	levels, err := r.shelves.Levels(ctx, askAgain)
+	if err != nil {
+		return err
+	}
+	known := map[shelf]StockLevel{}
+	for _, l := range levels {
+		known[shelf{l.Mode, l.Family}] = l
+	}
+	for _, k := range r.wanted {
+		l := known[k]
+		r.gauge(k.mode, k.family, l.Free)
+		target := min(max(r.least, l.Peak*10), StockMost)
+		switch {
+		case l.Open != nil && l.Open.Stale:
+			err = r.shelves.Repeat(ctx, k.mode, k.family, r.command(k, l.Open.ID, l.Open.Count))
+		case l.Open == nil && l.Free <= target/2:
+			count := min(target-l.Free, wire.AllocateMax)
+			err = r.shelves.Request(ctx, k.mode, k.family, count, r.command(k, id.New(id.Message, r.now()), count))
+		}
+		if err != nil {
+			return fmt.Errorf("ask for %s %s addresses: %w", k.mode, k.family, err)
+		}
+	}
+	return nil
+}
+
+// command carries the request's id in its payload; the message has an id of its own, because a repeated request must not
+// look like a duplicate message.
+func (r *Replenisher) command(k shelf, requestID string, count int) Command {
+	return Command{
+		Name: wire.AllocateAddressesV1, ID: id.New(id.Message, r.now()),
+		Payload: wire.AllocateAddresses{RequestID: requestID, Mode: wire.Mode(k.mode), Family: k.family, Count: count},
+	}
+}
+
+// AddressesAllocated puts the addresses of an answer into the stock.
+func AddressesAllocated(ctx context.Context, s Shelves, messageID string, m wire.AddressesAllocated) error {
+	if (m.Mode != wire.Live && m.Mode != wire.Test) || m.RequestID == "" || len(m.Addresses) > wire.AddressesMax {
+		return fault.Permanent(fmt.Errorf("allocation %q of mode %q with %d addresses cannot be read", m.RequestID, m.Mode, len(m.Addresses)))
+	}
+	for _, a := range m.Addresses {
+		if a.Address == "" || a.WalletID == "" {
+			return fault.Permanent(fmt.Errorf("allocation %q holds an empty address", m.RequestID))
+		}
+	}
+	return s.Fill(ctx, messageID, m)
+}

@@ -1,0 +1,126 @@
+// Package app holds the use cases of payments: create, show, deposit, expire, allocate and pay out. It decides who may do
+// what in which order and leaves every rule of money and state to the pure packages, every row to the store behind its
+// interfaces, and every byte of HTTP or AMQP to its callers. It may import no driver, no SQL and no transport.
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/ledger"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
+)
+
+// Owner is the merchant and the world that a request may see. Every query carries both.
+type Owner struct {
+	MerchantID string
+	KeyID      int64
+	Mode       payment.Mode
+}
+
+// Key names a request that carried an Idempotency-Key; Key "" means that it carried none.
+type Key struct {
+	Scope, Key string
+	Hash       [32]byte
+}
+
+// Answer is the exact reply to a request, as it is stored for its Idempotency-Key.
+type Answer struct {
+	Status   int
+	Body     []byte
+	Replayed bool
+}
+
+// Address is a deposit address with the wallet that watches it.
+type Address struct {
+	WalletID string
+	Address  string
+}
+
+// Command is a message to another service, written with the change that needs it.
+type Command struct {
+	Name    wire.Name
+	ID      string
+	Payload any
+}
+
+// View is a payment with the rows that belong to it, as one transaction saw them.
+type View struct {
+	Payment payment.Payment
+	Rows    []payment.Deposit
+	Payout  *payout.Payout  // of the current attempt
+	Heads   map[string]Head // how far each network of the payment's mode is scanned
+}
+
+// Head is the last scanned block of a network.
+type Head struct {
+	Height int64
+	Time   time.Time
+}
+
+// Result is what a change wants to be written. Facts empty, Payout nil and no commands mean: nothing.
+type Result struct {
+	Payment  payment.Payment
+	Facts    []payment.Fact
+	Payout   *payout.Payout // row to save as it is here
+	Commands []Command
+	Alerts   []payment.Alert
+	Answer   *Answer // stored under the request's key
+}
+
+// Change decides what becomes of a payment. It runs while the payment's row is locked, may run more than once, and may
+// do nothing that waits. now is the database's clock.
+type Change func(v View, now time.Time) (Result, error)
+
+// Incoming is a snapshot of a deposit as wallets reported it.
+type Incoming struct {
+	MessageID string
+	Mode      payment.Mode
+	Family    money.Family
+	Address   string
+	BlockHash string
+	Deposit   payment.Deposit
+}
+
+// Stray decides what is booked for a deposit on an address that no payment carries: the journals, and the marks of the
+// row.
+type Stray func(d payment.Deposit) ([]ledger.Journal, payment.Mark)
+
+// Payments is the table of payments and everything that is written with them.
+type Payments interface {
+	// Insert writes a new payment with its history, event and stored answer in one round trip. ErrAddressUsed and
+	// ErrReferenceUsed ask for another try with another one; ErrKeyTaken means that a request with the same key won.
+	Insert(ctx context.Context, n Newborn) error
+	// Find is the payment of an owner by its reference, without a lock.
+	Find(ctx context.Context, o Owner, reference string) (View, error)
+	// Update changes the payment of that id.
+	Update(ctx context.Context, id string, f Change) error
+	// UpdateOwned changes the payment of an owner by its reference and stores the answer under the key.
+	UpdateOwned(ctx context.Context, o Owner, reference string, k Key, f Change) error
+	// Receive stores a deposit snapshot, if it is newer and its message is new, and changes the payment that carries its
+	// address; without such a payment the address leaves the stock and stray decides.
+	Receive(ctx context.Context, in Incoming, f Change, stray Stray) error
+	// Replay is the stored answer of a key.
+	Replay(ctx context.Context, k Key) (Answer, bool, error)
+	// Settled is the stored answer of a key that another request holds; a 409 while that one is still running.
+	Settled(ctx context.Context, k Key) (Answer, error)
+}
+
+// Newborn is a payment to be inserted.
+type Newborn struct {
+	Payment  payment.Payment
+	WalletID string
+	Facts    []payment.Fact
+	Key      Key
+	Answer   Answer
+}
+
+// units is an amount in base units of an asset, as wire messages carry it.
+func units(a money.Asset, amount decimal.Decimal) string {
+	return a.ToUnits(amount).Truncate(0).String()
+}

@@ -1,0 +1,197 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/quote"
+	"causeway.internal/services/payments/internal/rail"
+	"causeway.internal/services/payments/internal/rate"
+)
+
+// World is what one mode runs on. Live and test share code and nothing else.
+type World struct {
+	Rates  rate.Aggregator
+	Rail   rail.Provider
+	Timing payout.Timing
+	Closed bool // nothing may be created: 503 live_disabled
+}
+
+// AddressSource hands out deposit addresses; *Stock is one.
+type AddressSource interface {
+	Take(ctx context.Context, mode payment.Mode, family money.Family) (Address, error)
+	Give(mode payment.Mode, family money.Family, a Address)
+}
+
+// Backlog says whether so much waits for delivery that new work must be refused.
+type Backlog interface {
+	Full(ctx context.Context) error
+}
+
+// Deps is what the use cases need.
+type Deps struct {
+	Payments Payments
+	Stock    AddressSource
+	Backlog  Backlog
+	Worlds   map[payment.Mode]World
+	Policy   payment.Policy
+	Render   Renderer
+	Callback func(mode payment.Mode, url string) error // nil when the URL may be registered; the error's text is shown
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// App is the use cases. It is safe for concurrent use.
+type App struct {
+	Deps
+	names *names
+}
+
+// New makes the use cases.
+func New(d Deps) *App { return &App{Deps: d, names: newNames(d.Now)} }
+
+// tries bounds how often a create takes another address or reference.
+const tries = 5
+
+// Create makes a payment out of a command. problems carries what the decoder found wrong already, so that the caller
+// learns everything at once. Nothing is written unless everything holds; the write is one round trip.
+func (a *App) Create(ctx context.Context, o Owner, c payment.Command, problems *fault.Problems, k Key) (Answer, error) {
+	if earlier, found, err := a.replay(ctx, k); err != nil || found {
+		return earlier, err
+	}
+	if c.CallbackURL != "" {
+		if err := a.Callback(o.Mode, c.CallbackURL); err != nil {
+			problems.Add("callbackUrl", "%s", err.Error())
+		}
+	}
+	terms, err := c.Check(o.Mode, a.Policy.Fees, problems)
+	if err != nil {
+		return Answer{}, err
+	}
+	world, ok := a.Worlds[o.Mode]
+	if !ok || world.Closed {
+		return Answer{}, ErrLiveDisabled
+	}
+	if err := a.Backlog.Full(ctx); err != nil {
+		return Answer{}, err
+	}
+	draft, err := a.draft(ctx, o, world, terms)
+	if err != nil {
+		return Answer{}, err
+	}
+	return a.insert(ctx, draft, k)
+}
+
+func (a *App) replay(ctx context.Context, k Key) (Answer, bool, error) {
+	if k.Key == "" {
+		return Answer{}, false, nil
+	}
+	return a.Payments.Replay(ctx, k)
+}
+
+// draft adds to the terms what the service itself decides: names, price, owner and rail.
+func (a *App) draft(ctx context.Context, o Owner, w World, terms payment.Terms) (payment.Payment, error) {
+	draft := terms.Draft()
+	draft.MerchantID, draft.KeyID, draft.Mode = o.MerchantID, o.KeyID, o.Mode
+	if draft.Receiver.Known() {
+		named, _, err := a.names.resolve(ctx, w.Rail, o.Mode, draft.Currency, draft.Receiver)
+		if errors.Is(err, rail.ErrNotFound) {
+			return payment.Payment{}, accountNotFound()
+		}
+		draft.Receiver, draft.Rail = named, w.Rail.Name()
+	}
+	if draft.Type == payment.Request {
+		return draft, nil
+	}
+	q, err := a.quote(w, terms.Ask)
+	if err != nil {
+		return payment.Payment{}, err
+	}
+	draft.Quote, draft.FiatAmount = q, q.FiatAmount
+	return draft, nil
+}
+
+func (a *App) quote(w World, ask quote.Ask) (quote.Quote, error) {
+	r, err := w.Rates.Quote(ask.Currency, ask.Asset.Symbol)
+	if err != nil {
+		return quote.Quote{}, err
+	}
+	return a.Policy.Fees.Make(ask, r)
+}
+
+// insert gives the draft its identity and its address and writes it. An address or reference that turns out to be used
+// costs another round trip and nothing else.
+func (a *App) insert(ctx context.Context, draft payment.Payment, k Key) (Answer, error) {
+	var last error
+	for range tries {
+		now := a.Now().UTC().Truncate(time.Microsecond) // what PostgreSQL keeps of a time
+		draft.ID, draft.Reference = id.New(id.Payment, now), id.PaymentReference()
+		address, err := a.address(ctx, draft)
+		if err != nil {
+			return Answer{}, err
+		}
+		draft.Address = address.Address
+		p, facts, err := a.Policy.Apply(payment.Payment{}, payment.Create{Draft: draft}, now)
+		if err != nil {
+			a.giveBack(draft, address)
+			return Answer{}, err
+		}
+		body, err := a.Render.Created(p)
+		if err != nil {
+			a.giveBack(draft, address)
+			return Answer{}, err
+		}
+		answer := Answer{Status: http.StatusCreated, Body: body}
+		switch last = a.Payments.Insert(ctx, Newborn{Payment: p, WalletID: address.WalletID, Facts: facts, Key: k, Answer: answer}); {
+		case last == nil:
+			return answer, nil
+		case errors.Is(last, ErrKeyTaken):
+			a.giveBack(draft, address)
+			return a.Payments.Settled(ctx, k)
+		case errors.Is(last, ErrReferenceUsed):
+			a.giveBack(draft, address)
+		case errors.Is(last, ErrAddressUsed):
+			a.Log.WarnContext(ctx, "an address from stock was used already", "mode", draft.Mode)
+		default:
+			return Answer{}, last // the write may have happened: the address stays leased until that is known
+		}
+	}
+	return Answer{}, last
+}
+
+// address takes one for a priced draft; a request gets none before it is fulfilled.
+func (a *App) address(ctx context.Context, draft payment.Payment) (Address, error) {
+	if !draft.Quote.Priced() {
+		return Address{}, nil
+	}
+	n, _ := money.NetworkOf(draft.Quote.Network) // the terms were checked
+	return a.Stock.Take(ctx, draft.Mode, n.Family)
+}
+
+func (a *App) giveBack(draft payment.Payment, address Address) {
+	if address.Address == "" {
+		return
+	}
+	n, _ := money.NetworkOf(draft.Quote.Network)
+	a.Stock.Give(draft.Mode, n.Family, address)
+}
+
+// Show is the body of GET /v1/payments/:reference.
+func (a *App) Show(ctx context.Context, o Owner, reference string) ([]byte, error) {
+	if !id.IsPaymentReference(reference) {
+		return nil, ErrNotFound
+	}
+	v, err := a.Payments.Find(ctx, o, reference)
+	if err != nil {
+		return nil, err
+	}
+	return a.Render.Shown(v)
+}

@@ -1,0 +1,115 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/ledger"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// DepositChanged takes a snapshot of a transfer: the payment that carries the address is worked out anew from all its
+// transfers. A snapshot that is older than the one that stands, or a message that came before, changes nothing.
+func (a *App) DepositChanged(ctx context.Context, messageID string, m wire.DepositChanged) error {
+	in, err := a.incoming(messageID, m)
+	if err != nil {
+		return fault.Permanent(err)
+	}
+	return a.Payments.Receive(ctx, in, a.deposits, a.stray)
+}
+
+// incoming reads the message. What it refuses can never become readable.
+func (a *App) incoming(messageID string, m wire.DepositChanged) (Incoming, error) {
+	mode := payment.Mode(m.Mode)
+	if mode != payment.Live && mode != payment.Test {
+		return Incoming{}, fmt.Errorf("deposit %s: unknown mode %q", m.Key, m.Mode)
+	}
+	n, ok := money.NetworkOf(m.Network)
+	if !ok || n.Family != m.Family {
+		return Incoming{}, fmt.Errorf("deposit %s: unknown network %q of family %q", m.Key, m.Network, m.Family)
+	}
+	asset, ok := n.Asset(m.Asset)
+	if !ok {
+		return Incoming{}, fmt.Errorf("deposit %s: %q is not listed on %s", m.Key, m.Asset, n.Name)
+	}
+	amount, err := money.Parse(m.Amount)
+	if err != nil || !amount.IsInteger() || amount.IsNegative() {
+		return Incoming{}, fmt.Errorf("deposit %s: %q is no amount in base units", m.Key, m.Amount)
+	}
+	if m.Key == "" || m.Address == "" || m.FirstSeenAt.IsZero() {
+		return Incoming{}, fmt.Errorf("deposit %q: key, address or time is missing", m.Key)
+	}
+	d := payment.Deposit{
+		Key: m.Key, Version: m.Version, Network: n.Name, Asset: asset.Symbol, Contract: m.Contract, TxHash: m.TxHash,
+		Amount: asset.FromUnits(amount), Reverted: m.State == wire.Reverted, BlockHeight: m.BlockHeight, BlockTime: m.BlockTime,
+		FirstSeenAt: m.FirstSeenAt, Depth: m.Depth, Finalized: m.Finalized, Senders: m.Senders,
+	}
+	if d.Senders == nil {
+		d.Senders = []string{}
+	}
+	d.USD = a.worth(mode, d)
+	return Incoming{MessageID: messageID, Mode: mode, Family: n.Family, Address: m.Address, BlockHash: m.BlockHash, Deposit: d}, nil
+}
+
+// worth is what a transfer is worth in dollars now, zero while there is no price: two digits, towards less.
+func (a *App) worth(mode payment.Mode, d payment.Deposit) decimal.Decimal {
+	w, ok := a.Worlds[mode]
+	if !ok {
+		return decimal.Zero
+	}
+	r, err := w.Rates.Quote(money.NGN, d.Asset)
+	if err != nil {
+		return decimal.Zero
+	}
+	return money.Down(d.Amount.Mul(r.UnitUSD()), money.FiatDigits)
+}
+
+// rateNow is the current rate of a payment's pair, zero when there is none.
+func (a *App) rateNow(p payment.Payment) decimal.Decimal {
+	w, ok := a.Worlds[p.Mode]
+	if !ok || !p.Quote.Priced() {
+		return decimal.Zero
+	}
+	r, err := w.Rates.Quote(p.Currency, p.Quote.Crypto)
+	if err != nil {
+		return decimal.Zero
+	}
+	return r.Value
+}
+
+// apply runs the state machine and gives what is to be written.
+func (a *App) apply(p payment.Payment, t payment.Trigger, now time.Time) (Result, error) {
+	next, facts, err := a.Policy.Apply(p, t, now)
+	return Result{Payment: next, Facts: facts}, err
+}
+
+func (a *App) deposits(v View, now time.Time) (Result, error) {
+	return a.apply(v.Payment, payment.Deposits{Rows: v.Rows, Rate: a.rateNow(v.Payment)}, now)
+}
+
+const (
+	unbooked = ""
+	suspense = "suspense"
+)
+
+// stray books money that belongs to no payment once it is deep enough, and takes the booking back when it is reorged.
+func (a *App) stray(d payment.Deposit) ([]ledger.Journal, payment.Mark) {
+	mark := payment.Mark{Key: d.Key, Booked: d.Booked, Bookings: d.Bookings, Counted: d.Counted}
+	booking := ledger.Deposit{Key: d.Key, N: d.Bookings, Network: d.Network, Asset: d.Asset, Amount: d.Amount, To: ledger.Suspense(d.Asset)}
+	switch {
+	case d.Booked != unbooked && d.Reverted:
+		mark.Booked = unbooked
+		return []ledger.Journal{booking.Reverted()}, mark
+	case d.Booked == unbooked && d.Amount.IsPositive() && a.Policy.Depths.Required(d.Network, d.Asset, d.USD).Met(d):
+		booking.N++
+		mark.Booked, mark.Bookings = suspense, booking.N
+		return []ledger.Journal{booking.Confirmed()}, mark
+	}
+	return nil, mark
+}

@@ -1,0 +1,210 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/rail"
+)
+
+// Bounds of the payout worker.
+const (
+	payoutBatch = 64
+	payoutPoll  = 100 * time.Millisecond
+	railTimeout = 8 * time.Second // shorter than any lease, so that an answer is written while the lease lives
+)
+
+// Payouts is the table of payouts. The payment's row is locked before a payout's is touched.
+type Payouts interface {
+	// DuePayouts takes payouts whose time has come, each for a few seconds, so that two replicas do not look at one at once.
+	DuePayouts(ctx context.Context, most int) ([]payout.Payout, error)
+	// UpdatePayout changes a payout together with its payment; the view's Payout is that row.
+	UpdatePayout(ctx context.Context, paymentID, payoutID string, f Change) error
+}
+
+// PayoutWorker sends payouts and asks what became of them, by the rules of package payout. Any number of replicas may run
+// one: what keeps a payout from leaving twice is the row, not the worker.
+type PayoutWorker struct {
+	app     *App
+	payouts Payouts
+	log     *slog.Logger
+	slots   int
+
+	// crash, in tests, stops the worker dead at a named step.
+	crash func(step string) bool
+}
+
+// NewPayoutWorker makes a worker that has at most slots payouts in hand.
+func NewPayoutWorker(a *App, p Payouts, slots int, log *slog.Logger) *PayoutWorker {
+	return &PayoutWorker{app: a, payouts: p, slots: slots, log: log, crash: func(string) bool { return false }}
+}
+
+// Run works until ctx ends. What is on the wire then is finished first.
+func (w *PayoutWorker) Run(ctx context.Context) error {
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	slots := make(chan struct{}, w.slots)
+	tick := time.NewTicker(payoutPoll)
+	defer tick.Stop()
+	for {
+		due, err := w.payouts.DuePayouts(ctx, min(payoutBatch, w.slots-len(slots)))
+		if err != nil && ctx.Err() == nil {
+			w.log.Warn("due payouts not read", "err", err)
+		}
+		for _, o := range due {
+			slots <- struct{}{}
+			busy.Go(func() {
+				defer func() { <-slots }()
+				finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*railTimeout)
+				defer cancel()
+				if err := w.Step(finish, o); err != nil {
+					w.log.Warn("payout not moved", "payout_id", o.ID, "payment_id", o.PaymentID, "err", err)
+				}
+			})
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// errCrashed is what Step returns where a test made the worker die.
+var errCrashed = errors.New("crashed")
+
+// Step looks at one payout, does what its state asks for, and writes what came of it. Dying anywhere in it is safe: a
+// row in sending whose lease is over is asked about and never sent.
+func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
+	world, ok := w.app.Worlds[payment.Mode(o.Mode)]
+	if !ok || world.Rail.Name() != o.Rail {
+		return fmt.Errorf("payout %s wants the rail %q of mode %s, which does not run here", o.ID, o.Rail, o.Mode)
+	}
+	if o.State == payout.Created && o.AccountName == "" {
+		if ready, err := w.name(ctx, world, &o); err != nil || !ready {
+			return err
+		}
+	}
+	row, step, err := w.decide(ctx, world, o, payout.Observation{Seen: payout.Tick})
+	if err != nil {
+		return err
+	}
+	var seen payout.Observation
+	switch step {
+	case payout.Send:
+		row.AccountName = o.AccountName
+		seen, err = w.send(ctx, world, row)
+	case payout.Query:
+		seen, err = w.query(ctx, world, row)
+	case payout.Wait, payout.Done:
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, _, err = w.decide(ctx, world, row, seen)
+	return err
+}
+
+// decide shows an observation to the rules under the payment's lock and writes the row and what the payment has to be
+// told. A step of Send is turned into the claim in the same transaction: the payment agrees, and the row says sending
+// with a lease, before the first byte leaves.
+func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout, seen payout.Observation) (row payout.Payout, step payout.Step, err error) {
+	err = w.payouts.UpdatePayout(ctx, o.PaymentID, o.ID, func(v View, now time.Time) (Result, error) {
+		if v.Payout == nil {
+			return Result{}, fmt.Errorf("payout %s is gone", o.ID)
+		}
+		next, d := world.Timing.Next(*v.Payout, seen, now)
+		if d.Step == payout.Send {
+			next, d = world.Timing.Next(next, payout.Observation{Seen: payout.Claimed}, now)
+			d.Step = payout.Send
+		}
+		row, step = next, d.Step
+		r := Result{Payment: v.Payment, Payout: &next}
+		trigger := triggerOf(d.Outcome, next)
+		if trigger == nil {
+			return alerted(r, d.Alert), nil
+		}
+		p, facts, err := w.app.Policy.Apply(v.Payment, trigger, now)
+		if err != nil {
+			return Result{}, fmt.Errorf("tell payment %s that payout %s is %s: %w", v.Payment.ID, o.ID, d.Outcome, err)
+		}
+		r.Payment, r.Facts = p, facts
+		return alerted(r, d.Alert), nil
+	})
+	return row, step, err
+}
+
+func alerted(r Result, code string) Result {
+	if code != "" {
+		r.Alerts = append(r.Alerts, payment.Alert{Code: code, Text: "payout " + r.Payout.ID + " is " + string(r.Payout.State)})
+	}
+	return r
+}
+
+// triggerOf is what a payment is told about its payout.
+func triggerOf(outcome payout.Outcome, o payout.Payout) payment.Trigger {
+	switch outcome {
+	case payout.IsSending:
+		return payment.Sending{Attempt: o.Attempt}
+	case payout.IsUnknown:
+		return payment.Unknown{Attempt: o.Attempt}
+	case payout.IsPaid:
+		return payment.Succeeded{Attempt: o.Attempt, Fee: o.Fee}
+	case payout.IsFailed:
+		return payment.Failed{Attempt: o.Attempt}
+	case payout.IsReturned:
+		return payment.Returned{Attempt: o.Attempt}
+	case payout.None:
+	}
+	return nil
+}
+
+func (w *PayoutWorker) send(ctx context.Context, world World, o payout.Payout) (payout.Observation, error) {
+	if w.crash("claimed") {
+		return payout.Observation{}, errCrashed
+	}
+	ctx, cancel := context.WithTimeout(ctx, railTimeout)
+	defer cancel()
+	status, err := world.Rail.Send(ctx, rail.Order{
+		Ref: o.Reference, Amount: o.Amount, Currency: o.Currency, BankCode: o.BankCode,
+		AccountNumber: o.AccountNumber, AccountName: o.AccountName, Narration: "Causeway " + o.Reference, Resend: o.Sends > 1,
+	})
+	if w.crash("sent") {
+		return payout.Observation{}, errCrashed
+	}
+	return rail.Sent(status, err), nil
+}
+
+func (w *PayoutWorker) query(ctx context.Context, world World, o payout.Payout) (payout.Observation, error) {
+	ctx, cancel := context.WithTimeout(ctx, railTimeout)
+	defer cancel()
+	status, err := world.Rail.Query(ctx, o.Currency, o.Reference)
+	if w.crash("queried") {
+		return payout.Observation{}, errCrashed
+	}
+	return rail.Queried(status, err), nil
+}
+
+// name resolves the receiver of a payout whose name service was down at create. ready is false while it still is: then the
+// payout waits. A corridor without names stays without; an account that does not exist is left to the rail to refuse.
+func (w *PayoutWorker) name(ctx context.Context, world World, o *payout.Payout) (ready bool, err error) {
+	asked := payment.Receiver{BankCode: o.BankCode, AccountNumber: o.AccountNumber}
+	named, ok, err := w.app.names.resolve(ctx, world.Rail, payment.Mode(o.Mode), o.Currency, asked)
+	if errors.Is(err, rail.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil || !ok {
+		return false, err
+	}
+	o.AccountName, o.BankName = named.AccountName, named.BankName
+	return true, w.app.Payments.Update(ctx, o.PaymentID, func(v View, now time.Time) (Result, error) {
+		return w.app.apply(v.Payment, payment.Named{Receiver: named}, now)
+	})
+}

@@ -1,0 +1,166 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// The sandbox of contract.md §8: test mode only; to a live key its routes do not exist.
+var (
+	errNoSandbox   = fault.New(fault.NotFound, "route_not_found", "No such route.")
+	errNotPayable  = fault.New(fault.Conflict, "not_payable", "This payment takes no deposit in its present state.")
+	errNotExpiring = fault.New(fault.Conflict, "not_expirable", "This payment has no open window.")
+)
+
+// confirmationsMost bounds what a caller may ask of the simulated chain.
+const confirmationsMost = 1000
+
+// finalityDepth is how deep the simulated chain buries a transfer on a network where only finality counts.
+const finalityDepth = 64
+
+// SandboxDeposit is the body of POST /v1/sandbox/payments/:reference/deposits. Amount zero means what is still owed,
+// Confirmations negative means enough.
+type SandboxDeposit struct {
+	Amount        decimal.Decimal
+	Given         bool
+	Confirmations int64
+}
+
+type depositAnswer struct {
+	Success bool        `json:"success"`
+	Deposit depositView `json:"deposit"`
+}
+
+type depositView struct {
+	Reference     string       `json:"reference"`
+	Amount        money.Number `json:"amount"`
+	Crypto        string       `json:"crypto"`
+	Network       string       `json:"network"`
+	Confirmations int64        `json:"confirmations"`
+}
+
+// SimulateDeposit asks the simulated chain for a transfer to the payment's address.
+func (a *App) SimulateDeposit(ctx context.Context, o Owner, reference string, d SandboxDeposit, problems *fault.Problems, k Key) (Answer, error) {
+	if o.Mode != payment.Test {
+		return Answer{}, errNoSandbox
+	}
+	if err := problems.Err(); err != nil {
+		return Answer{}, err
+	}
+	return a.owned(ctx, o, reference, k, func(v View, now time.Time) (Result, error) {
+		p := v.Payment
+		switch p.State() {
+		case payment.State(payment.StatusPending), payment.State(payment.StatusConfirming), payment.StateUnfunded,
+			payment.State(payment.StatusExpired), payment.State(payment.StatusCancelled):
+		default:
+			return Result{}, errNotPayable
+		}
+		n, ok := money.NetworkOf(p.Quote.Network)
+		if !ok || p.Address == "" {
+			return Result{}, errNotPayable
+		}
+		asset, ok := n.Asset(p.Quote.Crypto)
+		if !ok {
+			return Result{}, errNotPayable
+		}
+		amount, err := depositAmount(p, asset, d)
+		if err != nil {
+			return Result{}, err
+		}
+		depth := d.Confirmations
+		if depth < 0 {
+			depth = a.enough(p, amount)
+		}
+		requestID := id.New(id.Message, now)
+		body, err := encode(depositAnswer{true, depositView{p.Reference, money.N(amount), p.Quote.Crypto, p.NetworkName, depth}})
+		if err != nil {
+			return Result{}, err
+		}
+		return Result{
+			Answer: &Answer{Status: http.StatusOK, Body: body},
+			Commands: []Command{{Name: wire.SimulateDepositV1, ID: requestID, Payload: wire.SimulateDeposit{
+				RequestID: requestID, Address: p.Address, Network: n.Name, Asset: asset.Symbol, Amount: units(asset, amount), Confirmations: depth,
+			}}},
+		}, nil
+	})
+}
+
+func depositAmount(p payment.Payment, asset money.Asset, d SandboxDeposit) (decimal.Decimal, error) {
+	var problems fault.Problems
+	amount := d.Amount
+	switch {
+	case !d.Given:
+		if amount = p.Quote.CryptoAmount.Sub(p.Received); !amount.IsPositive() {
+			amount = p.Quote.CryptoAmount
+		}
+	case !amount.IsPositive() || amount.GreaterThan(money.Max):
+		problems.Add("amount", "must be greater than 0 and at most %s", money.Max)
+	case money.Digits(amount) > asset.Decimals:
+		problems.Add("amount", "must have at most %d fractional digits", asset.Decimals)
+	}
+	return amount, problems.Err()
+}
+
+// enough is the depth that confirms a transfer of this amount.
+func (a *App) enough(p payment.Payment, amount decimal.Decimal) int64 {
+	usd := money.Down(amount.Mul(p.Quote.Rate.UnitUSD()), money.FiatDigits)
+	if need := a.Policy.Depths.Required(p.Quote.Network, p.Quote.Crypto, usd); need.Confirmations > 0 {
+		return need.Confirmations
+	}
+	return finalityDepth
+}
+
+// ExpireNow closes the payment's window as the timer would, in test mode.
+func (a *App) ExpireNow(ctx context.Context, o Owner, reference string, k Key) (Answer, error) {
+	if o.Mode != payment.Test {
+		return Answer{}, errNoSandbox
+	}
+	return a.owned(ctx, o, reference, k, func(v View, now time.Time) (Result, error) {
+		if due, name := v.Payment.Timer(); due.IsZero() || name != payment.OnWindow {
+			return Result{}, errNotExpiring
+		}
+		r, err := a.apply(v.Payment, payment.WindowOver{Rows: v.Rows, Rate: a.rateNow(v.Payment), Early: true}, now)
+		if err != nil {
+			return Result{}, err
+		}
+		v.Payment = r.Payment
+		body, err := a.Render.Shown(v)
+		if err != nil {
+			return Result{}, err
+		}
+		r.Answer = &Answer{Status: http.StatusOK, Body: body}
+		return r, nil
+	})
+}
+
+// owned changes an owner's payment once per Idempotency-Key and returns the answer that the change gave.
+func (a *App) owned(ctx context.Context, o Owner, reference string, k Key, f Change) (Answer, error) {
+	if !id.IsPaymentReference(reference) {
+		return Answer{}, ErrNotFound
+	}
+	if earlier, found, err := a.replay(ctx, k); err != nil || found {
+		return earlier, err
+	}
+	var answer Answer
+	err := a.Payments.UpdateOwned(ctx, o, reference, k, func(v View, now time.Time) (Result, error) {
+		r, err := f(v, now)
+		if err == nil && r.Answer != nil {
+			answer = *r.Answer
+		}
+		return r, err
+	})
+	if errors.Is(err, ErrKeyTaken) {
+		return a.Payments.Settled(ctx, k)
+	}
+	return answer, err
+}

@@ -1,0 +1,161 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// Bounds of a replica's addresses in memory. A block is handed out only until leaseMargin before its lease ends, counted
+// by a clock that does not jump, so that an address that went back to the stock is not handed out here as well; if it
+// were, the unique index of payments would refuse it.
+const (
+	LeaseFor    = 10 * time.Minute
+	leaseMargin = 2 * time.Minute
+	leaseTry    = 2 * time.Second
+	addressWait = 3 * time.Second
+	addressPoll = 25 * time.Millisecond
+)
+
+// Leaser is the table of free addresses.
+type Leaser interface {
+	// Lease gives up to n addresses to owner for d; fewer when the stock is short.
+	Lease(ctx context.Context, mode payment.Mode, family money.Family, n int, owner string, d time.Duration) ([]Address, error)
+	// Release gives back what owner has not used.
+	Release(ctx context.Context, mode payment.Mode, family money.Family, owner string, addresses []string) error
+}
+
+// Stock hands out deposit addresses from blocks that this replica has leased: a create asks nobody. It is safe for
+// concurrent use.
+type Stock struct {
+	leaser Leaser
+	owner  string
+	block  int
+	log    *slog.Logger
+	now    func() time.Time
+
+	fills    singleflight.Group
+	prefetch sync.WaitGroup
+	mu       sync.Mutex
+	shelves  map[shelf][]held
+	closed   bool
+}
+
+type shelf struct {
+	mode   payment.Mode
+	family money.Family
+}
+
+type held struct {
+	Address
+	until time.Time
+}
+
+// NewStock makes an empty stock. owner names this process in the leases; block is how many addresses it leases at once.
+func NewStock(leaser Leaser, owner string, block int, log *slog.Logger) *Stock {
+	return &Stock{leaser: leaser, owner: owner, block: block, log: log, now: time.Now, shelves: map[shelf][]held{}}
+}
+
+// Take returns an address that nobody else has. When the stock is dry it waits up to three seconds and then gives
+// ErrNoAddress.
+func (s *Stock) Take(ctx context.Context, mode payment.Mode, family money.Family) (Address, error) {
+	k := shelf{mode, family}
+	if a, ok := s.pop(k); ok {
+		return a, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, addressWait)
+	defer cancel()
+	poll := time.NewTicker(addressPoll)
+	defer poll.Stop()
+	for {
+		if err := s.fill(ctx, k); err != nil && ctx.Err() == nil {
+			return Address{}, err
+		}
+		if a, ok := s.pop(k); ok {
+			return a, nil
+		}
+		select {
+		case <-ctx.Done():
+			return Address{}, ErrNoAddress
+		case <-poll.C:
+		}
+	}
+}
+
+// Give puts an address back that was taken and certainly not used.
+func (s *Stock) Give(mode payment.Mode, family money.Family, a Address) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := shelf{mode, family}
+	s.shelves[k] = append(s.shelves[k], held{a, s.now().Add(leaseMargin)})
+}
+
+// pop takes from the shelf, drops what is no longer leased, and starts a refill once half a block is left.
+func (s *Stock) pop(k shelf) (Address, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	for rows := s.shelves[k]; len(rows) > 0; rows = s.shelves[k] {
+		h := rows[0]
+		rows[0] = held{}
+		s.shelves[k] = rows[1:]
+		if now.After(h.until) {
+			continue
+		}
+		if len(rows)-1 == s.block/2 && !s.closed {
+			s.prefetch.Go(func() {
+				if err := s.fill(context.Background(), k); err != nil {
+					s.log.Warn("addresses not leased ahead", "mode", k.mode, "family", k.family, "err", err)
+				}
+			})
+		}
+		return h.Address, true
+	}
+	return Address{}, false
+}
+
+// fill leases one block; callers at the same time share it.
+func (s *Stock) fill(ctx context.Context, k shelf) error {
+	_, err, _ := s.fills.Do(string(k.mode)+"/"+string(k.family), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTry)
+		defer cancel()
+		until := s.now().Add(LeaseFor - leaseMargin) // counted from before the database counts
+		got, err := s.leaser.Lease(ctx, k.mode, k.family, s.block, s.owner, LeaseFor)
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, a := range got {
+			s.shelves[k] = append(s.shelves[k], held{a, until})
+		}
+		return nil, nil
+	})
+	return err
+}
+
+// Close gives unused addresses back. Nothing may be taken afterwards.
+func (s *Stock) Close(ctx context.Context) {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.prefetch.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, rows := range s.shelves {
+		unused := make([]string, 0, len(rows))
+		for _, h := range rows {
+			unused = append(unused, h.Address.Address)
+		}
+		if err := s.leaser.Release(ctx, k.mode, k.family, s.owner, unused); err != nil {
+			s.log.Warn("unused addresses stay leased until the lease ends", "mode", k.mode, "family", k.family, "err", err)
+		}
+		delete(s.shelves, k)
+	}
+}

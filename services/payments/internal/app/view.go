@@ -1,0 +1,226 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"time"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// Renderer turns payments into the JSON that merchants see. GET and the webhook body are made by the same code, so that
+// an event shows exactly what a GET shows.
+type Renderer struct {
+	PublicURL string // base URL of the pages, without a trailing slash
+}
+
+// Timestamp is how every time is written: ISO 8601, UTC, milliseconds (contract.md §1).
+func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+func timestampOrNull(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := Timestamp(t)
+	return &s
+}
+
+type charge struct {
+	Fiat   money.Number `json:"fiat"`
+	Crypto money.Number `json:"crypto"`
+	USD    money.Number `json:"usd"`
+}
+
+// created is the payment in the answer to a create, exactly the fields of interface.md §2.1. The pointers are absent on
+// an unfulfilled request, id on everything else.
+type created struct {
+	ID             string        `json:"id,omitempty"`
+	Reference      string        `json:"reference"`
+	Type           payment.Type  `json:"type,omitempty"`
+	Status         string        `json:"status"`
+	DepositAddress string        `json:"depositAddress,omitempty"`
+	CryptoAmount   *money.Number `json:"cryptoAmount,omitempty"`
+	Crypto         string        `json:"crypto,omitempty"`
+	Network        string        `json:"network,omitempty"`
+	FiatAmount     money.Number  `json:"fiatAmount"`
+	FiatCurrency   string        `json:"fiatCurrency"`
+	TransactionUSD *money.Number `json:"transactionUsd,omitempty"`
+	Rate           *money.Number `json:"rate,omitempty"`
+	Charge         *charge       `json:"charge,omitempty"`
+	ExpiresAt      string        `json:"expiresAt,omitempty"`
+}
+
+func createdOf(p payment.Payment) created {
+	c := created{
+		Reference: p.Reference, Type: p.Type, Status: string(p.Status()),
+		FiatAmount: money.N(p.FiatAmount), FiatCurrency: string(p.Currency),
+	}
+	q := p.Quote
+	if !q.Priced() {
+		c.ID = p.ID
+		return c
+	}
+	due, usd, rate := money.N(q.CryptoAmount), money.N(q.TransactionUSD), money.N(q.Rate.Value)
+	c.DepositAddress, c.Crypto, c.Network = p.Address, q.Crypto, p.NetworkName
+	c.CryptoAmount, c.TransactionUSD, c.Rate = &due, &usd, &rate
+	c.Charge = &charge{money.N(q.Charge.Fiat), money.N(q.Charge.Crypto), money.N(q.Charge.USD)}
+	c.ExpiresAt = Timestamp(p.ExpiresAt)
+	return c
+}
+
+type receiver struct {
+	AccountName   string `json:"accountName"`
+	AccountNumber string `json:"accountNumber"`
+	BankName      string `json:"bankName"`
+	NameVerified  bool   `json:"nameVerified"`
+}
+
+type transfer struct {
+	TxHash        string       `json:"txHash"`
+	Amount        money.Number `json:"amount"`
+	Confirmations int64        `json:"confirmations"`
+	FirstSeenAt   string       `json:"firstSeenAt"`
+}
+
+type payoutView struct {
+	ID        string       `json:"id"`
+	Status    string       `json:"status"`
+	Amount    money.Number `json:"amount"`
+	Currency  string       `json:"currency"`
+	Reference string       `json:"reference"`
+}
+
+// shown is the payment as GET and events show it (contract.md §4).
+type shown struct {
+	created
+	TxHash         string              `json:"txHash"`
+	Confirmations  int64               `json:"confirmations"`
+	ReceivedAmount money.Number        `json:"receivedAmount"`
+	ConfirmedAt    *string             `json:"confirmedAt"`
+	SettledAt      *string             `json:"settledAt"`
+	PayoutAmount   *money.Number       `json:"payoutAmount,omitempty"`
+	Exception      *payment.Exception  `json:"exception"`
+	CreatedAt      string              `json:"createdAt"`
+	Metadata       json.RawMessage     `json:"metadata"`
+	Transfers      []transfer          `json:"transfers"`
+	Receiver       *receiver           `json:"receiver,omitempty"`
+	Payout         *payoutView         `json:"payout,omitempty"`
+	Preferred      *payment.Preference `json:"preferred,omitempty"`
+	CheckoutURL    string              `json:"checkoutUrl,omitempty"`
+	PaymentURI     string              `json:"paymentUri,omitempty"`
+	Sequence       int64               `json:"sequence,omitempty"`
+}
+
+func (r Renderer) shownOf(v View) shown {
+	p := v.Payment
+	s := shown{
+		created: createdOf(p), ReceivedAmount: money.N(p.Received), ConfirmedAt: timestampOrNull(p.ConfirmedAt), SettledAt: timestampOrNull(p.SettledAt),
+		CreatedAt: Timestamp(p.CreatedAt), Metadata: json.RawMessage(p.Metadata), Transfers: []transfer{},
+	}
+	s.ID, s.ExpiresAt = "", Timestamp(p.ExpiresAt)
+	if e := p.Exception(); e != payment.None {
+		s.Exception = &e
+	}
+	if q := p.Quote; q.Priced() {
+		amount := money.N(p.PayoutAmount())
+		s.PayoutAmount, s.PaymentURI = &amount, paymentURI(p)
+	}
+	if first, ok := p.Shown(v.Rows); ok {
+		s.TxHash, s.Confirmations = first.TxHash, first.Confirmations(v.Heads[first.Network].Height)
+	}
+	for _, d := range v.Rows {
+		if !d.Reverted {
+			s.Transfers = append(s.Transfers, transfer{d.TxHash, money.N(d.Amount), d.Confirmations(v.Heads[d.Network].Height), Timestamp(d.FirstSeenAt)})
+		}
+	}
+	if p.Receiver.Known() {
+		m := p.Receiver.Masked()
+		s.Receiver = &receiver{m.AccountName, m.AccountNumber, m.BankName, m.NameVerified}
+	}
+	if o := v.Payout; o != nil {
+		s.Payout = &payoutView{o.ID, string(o.State), money.N(o.Amount), string(o.Currency), o.Reference}
+	}
+	if p.Type == payment.Request && p.Preferred != (payment.Preference{}) {
+		s.Preferred = &p.Preferred
+	}
+	if r.PublicURL != "" {
+		s.CheckoutURL = r.PublicURL + "/pay/" + p.Reference
+	}
+	return s
+}
+
+// paymentURI is what a wallet app opens: BIP-21 for bitcoin, EIP-681 for a network's own coin, Solana Pay for SOL. A
+// token's URI would name its contract, which only wallets knows; the address and the amount stand beside it.
+func paymentURI(p payment.Payment) string {
+	n, ok := money.NetworkOf(p.Quote.Network)
+	if !ok || p.Address == "" {
+		return ""
+	}
+	asset, ok := n.Asset(p.Quote.Crypto)
+	if !ok || !asset.Native {
+		return ""
+	}
+	amount := url.QueryEscape(money.Canonical(p.Quote.CryptoAmount))
+	switch n.Family {
+	case money.Bitcoin:
+		return "bitcoin:" + p.Address + "?amount=" + amount
+	case money.Solana:
+		return "solana:" + p.Address + "?amount=" + amount
+	case money.EVM:
+		if chain, ok := chainIDs[n.Name]; ok {
+			return "ethereum:" + p.Address + "@" + chain + "?value=" + units(asset, p.Quote.CryptoAmount)
+		}
+	case money.Tron:
+	}
+	return ""
+}
+
+// chainIDs are the EIP-155 ids that EIP-681 asks for (reference/rails.md §5).
+var chainIDs = map[string]string{"ethereum": "1", "bsc": "56", "polygon": "137", "arbitrum": "42161", "base": "8453"}
+
+// encode writes JSON as it is sent: without escaping HTML and without a trailing newline.
+func encode(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	buf.Grow(1024)
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	return bytes.TrimRight(buf.Bytes(), "\n"), nil
+}
+
+type paymentAnswer struct {
+	Success bool `json:"success"`
+	Payment any  `json:"payment"`
+}
+
+// Created is the body of the answer to a create.
+func (r Renderer) Created(p payment.Payment) ([]byte, error) {
+	return encode(paymentAnswer{true, createdOf(p)})
+}
+
+// Shown is the body of the answer to a GET.
+func (r Renderer) Shown(v View) ([]byte, error) { return encode(paymentAnswer{true, r.shownOf(v)}) }
+
+type eventBody struct {
+	ID        string       `json:"id"`
+	Type      string       `json:"type"`
+	CreatedAt string       `json:"createdAt"`
+	Mode      payment.Mode `json:"mode"`
+	Data      eventData    `json:"data"`
+}
+
+type eventData struct {
+	Payment shown `json:"payment"`
+}
+
+// EventBody is the webhook body of an event, byte for byte as it is signed and sent (contract.md §7).
+func (r Renderer) EventBody(eventID, kind string, at time.Time, v View) ([]byte, error) {
+	s := r.shownOf(v)
+	s.Sequence = v.Payment.Sequence
+	return encode(eventBody{eventID, kind, Timestamp(at), v.Payment.Mode, eventData{s}})
+}

@@ -1,0 +1,290 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/outbox"
+)
+
+// column is one column of payments. Fixed ones never change after the insert; born ones are written by the insert, the
+// others start with the default of the schema.
+type column struct {
+	name  string
+	typ   string
+	fixed bool
+	born  bool
+}
+
+// columns is the one list that insert, update and select are made of; record.args gives the values in this order.
+var columns = []column{
+	{"id", "text", true, true},
+	{"reference", "text", true, true},
+	{"merchant_id", "text", true, true},
+	{"key_id", "bigint", true, true},
+	{"mode", "text", true, true},
+	{"type", "text", true, true},
+	{"version", "bigint", false, true},
+	{"sequence", "bigint", false, true},
+	{"status", "text", false, true},
+	{"exception", "text", false, false},
+	{"due_at", "timestamptz", false, true},
+	{"fiat_currency", "text", true, true},
+	{"fiat_amount", "numeric", false, true},
+	{"charge_from", "text", false, true},
+	{"crypto", "text", false, true},
+	{"network", "text", false, true},
+	{"network_name", "text", false, true},
+	{"crypto_amount", "numeric", false, true},
+	{"payout_amount", "numeric", false, true},
+	{"charge_fiat", "numeric", false, true},
+	{"charge_crypto", "numeric", false, true},
+	{"charge_usd", "numeric", false, true},
+	{"transaction_usd", "numeric", false, true},
+	{"rate", "numeric", false, true},
+	{"price", "json", false, true},
+	{"family", "text", false, true},
+	{"address", "text", false, true},
+	{"payer", "bytea", false, true},
+	{"receiver", "bytea", false, true},
+	{"preferred_crypto", "text", true, true},
+	{"preferred_network", "text", true, true},
+	{"rail", "text", false, true},
+	{"bank_ref", "text", true, true},
+	{"callback_url", "text", true, true},
+	{"metadata", "json", true, true},
+	{"funding", "text", false, true},
+	{"timing", "text", false, true},
+	{"claim", "text", false, true},
+	{"payout", "text", false, true},
+	{"hold", "text", false, false},
+	{"ended", "text", false, false},
+	{"closed", "boolean", false, false},
+	{"underpaid", "boolean", false, false},
+	{"overpaid", "boolean", false, false},
+	{"wrong_asset", "boolean", false, false},
+	{"reorged", "boolean", false, false},
+	{"screening", "text", false, false},
+	{"received", "numeric", false, false},
+	{"transfers", "integer", false, false},
+	{"credit_n", "integer", false, false},
+	{"credit_crypto", "numeric", false, false},
+	{"credit_payout", "numeric", false, false},
+	{"credit_fee", "numeric", false, false},
+	{"credit_frozen", "boolean", false, false},
+	{"attempt", "integer", false, false},
+	{"holds", "integer", false, false},
+	{"token_hash", "bytea", false, false},
+	{"token_expires_at", "timestamptz", false, false},
+	{"refund_address", "text", false, false},
+	{"refund_tx", "text", false, false},
+	{"settlement_ref", "text", false, false},
+	{"created_at", "timestamptz", true, true},
+	{"expires_at", "timestamptz", false, true},
+	{"deadline_at", "timestamptz", false, false},
+	{"fulfilled_at", "timestamptz", false, false},
+	{"claimed_at", "timestamptz", false, false},
+	{"confirmed_at", "timestamptz", false, false},
+	{"settled_at", "timestamptz", false, false},
+}
+
+func names(keep func(column) bool) []string {
+	var out []string
+	for _, c := range columns {
+		if keep(c) {
+			out = append(out, c.name)
+		}
+	}
+	return out
+}
+
+var (
+	selectColumns = "p." + strings.Join(names(func(column) bool { return true }), ", p.")
+
+	insertPayment      = makeInsert(false)
+	insertPaymentKeyed = makeInsert(true)
+	updatePayment      = makeUpdate()
+
+	selectByID        = "SELECT " + selectColumns + " FROM payments p WHERE p.id = $1"
+	selectOwned       = "SELECT " + selectColumns + " FROM payments p WHERE p.reference = $1 AND p.merchant_id = $2 AND p.mode = $3"
+	selectByAddress   = "SELECT " + selectColumns + " FROM payments p WHERE p.mode = $1 AND p.family = $2 AND p.address = $3"
+	lockByID          = selectByID + " FOR UPDATE"
+	lockOwned         = selectOwned + " FOR UPDATE"
+	lockByAddress     = selectByAddress + " FOR UPDATE"
+	selectDepositRows = "SELECT " + depositColumns + " FROM deposits d WHERE d.payment_id = $1 ORDER BY d.first_seen_at, d.key"
+	selectOwnedRows   = "SELECT " + depositColumns + " FROM deposits d JOIN payments p ON p.id = d.payment_id WHERE p.reference = $1 AND p.merchant_id = $2 AND p.mode = $3 ORDER BY d.first_seen_at, d.key"
+	selectLastPayout  = "SELECT " + payoutColumns + " FROM payouts o WHERE o.payment_id = $1 ORDER BY o.attempt DESC LIMIT 1"
+	selectOwnedPayout = "SELECT " + payoutColumns + " FROM payouts o JOIN payments p ON p.id = o.payment_id WHERE p.reference = $1 AND p.merchant_id = $2 AND p.mode = $3 ORDER BY o.attempt DESC LIMIT 1"
+)
+
+// makeInsert writes a payment with its history row and its event in one statement, so that a create is one round trip
+// and updates no row. The payment comes with a wallet and is refused when its address has received money already, which
+// can only happen to an address that somebody else learnt before it was handed out.
+func makeInsert(keyed bool) string {
+	var cols, vals []string
+	n := 0
+	for _, c := range columns {
+		if c.born {
+			n++
+			cols, vals = append(cols, c.name), append(vals, fmt.Sprintf("$%d::%s", n, c.typ))
+		}
+	}
+	place := map[string]int{}
+	for i, c := range cols {
+		place[c] = i + 1
+	}
+	wallet, trigger, state, name, messageID, headers, body := n+1, n+2, n+3, n+4, n+5, n+6, n+7
+	var b strings.Builder
+	fmt.Fprintf(&b, `WITH p AS (
+	INSERT INTO payments (%s, wallet_id) SELECT %s, $%d::text
+	WHERE NOT EXISTS (SELECT FROM deposits WHERE mode = $%d AND family = $%d AND address = $%d) RETURNING id
+), h AS (
+	INSERT INTO history (payment_id, version, n, trigger, from_state, to_state, exception)
+	SELECT id, 1, 1, $%d::text, 'none', $%d::text, '' FROM p
+), o AS (
+	INSERT INTO outbox (name, message_id, headers, body) SELECT $%d::text, $%d::text, $%d::text, $%d::bytea FROM p
+)`, strings.Join(cols, ", "), strings.Join(vals, ", "), wallet, place["mode"], place["family"], place["address"],
+		trigger, state, name, messageID, headers, body)
+	if keyed {
+		fmt.Fprintf(&b, ", k AS (\n\t%s, p\n)", idempotency.InsertAt(n+8))
+	}
+	b.WriteString("\nSELECT id FROM p")
+	return b.String()
+}
+
+func makeUpdate() string {
+	var sets []string
+	n := 2 // $1 is the id, $2 the version that was read
+	for _, c := range columns {
+		if !c.fixed {
+			n++
+			sets = append(sets, fmt.Sprintf("%s = $%d", c.name, n))
+		}
+	}
+	return fmt.Sprintf("UPDATE payments SET %s, wallet_id = coalesce($%d, wallet_id) WHERE id = $1 AND version = $2", strings.Join(sets, ", "), n+1)
+}
+
+const (
+	insertHistory = `INSERT INTO history (payment_id, version, n, trigger, from_state, to_state, exception) VALUES ($1, $2, $3, $4, $5, $6, $7)`
+
+	depositColumns = `d.key, d.version, d.network, d.asset, d.contract, d.tx_hash, d.amount, d.reverted, d.block_height, d.block_time,
+	d.first_seen_at, d.depth, d.finalized, d.senders, d.usd, d.booked, d.bookings, d.counted`
+	// A newer snapshot replaces an older one and keeps our marks, our figure in dollars and the first sighting.
+	upsertDeposit = `INSERT INTO deposits AS d (mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted,
+	block_height, block_hash, block_time, first_seen_at, depth, finalized, senders, usd)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+ON CONFLICT (mode, key) DO UPDATE SET version = excluded.version, payment_id = coalesce(d.payment_id, excluded.payment_id), amount = excluded.amount,
+	reverted = excluded.reverted, block_height = excluded.block_height, block_hash = excluded.block_hash, block_time = excluded.block_time,
+	first_seen_at = least(d.first_seen_at, excluded.first_seen_at), depth = excluded.depth, finalized = excluded.finalized, senders = excluded.senders
+WHERE d.version < excluded.version`
+	selectDeposit = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.key = $2 FOR UPDATE`
+	markDeposit   = `UPDATE deposits SET booked = $3, bookings = $4, counted = $5 WHERE mode = $1 AND key = $2`
+
+	selectHeads    = `SELECT network, height, block_time FROM scan_progress WHERE mode = $1`
+	upsertProgress = `INSERT INTO scan_progress AS s (mode, network, height, finalized, block_time) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (mode, network) DO UPDATE SET height = excluded.height, finalized = greatest(s.finalized, excluded.finalized),
+	block_time = greatest(s.block_time, excluded.block_time), updated_at = now()
+WHERE (s.height, s.block_time) IS DISTINCT FROM (excluded.height, excluded.block_time)`
+
+	payoutColumns = `o.id, o.payment_id, o.mode, o.reference, o.attempt, o.rail, o.currency, o.amount, o.receiver, o.state, o.frozen, o.lease_until,
+	o.sends, o.sent_at, o.polls, o.misses, o.first_miss_at, o.next_at, o.paged, o.rail_id, o.reason, o.fee, o.created_at, o.done_at`
+	// A payout that was withdrawn before it left is revived under its own reference; no other state can be.
+	insertPayout = `INSERT INTO payouts AS o (id, payment_id, mode, reference, attempt, rail, currency, amount, receiver, state, next_at, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)
+ON CONFLICT (reference) DO UPDATE SET rail = excluded.rail, amount = excluded.amount, receiver = excluded.receiver, state = excluded.state,
+	next_at = excluded.next_at, done_at = NULL
+WHERE o.state = 'withdrawn' AND o.sends = 0`
+	savePayout = `UPDATE payouts SET state = $2, frozen = $3, lease_until = $4, sends = $5, sent_at = $6, polls = $7, misses = $8, first_miss_at = $9,
+	next_at = $10, paged = $11, rail_id = $12, reason = $13, fee = $14, done_at = $15 WHERE id = $1`
+	voidPayout = `UPDATE payouts SET state = 'withdrawn', next_at = NULL, done_at = $2 WHERE reference = $1 AND state = 'created'`
+	// Due payouts, taken for a moment so that two replicas do not look at the same row: the look itself is harmless.
+	duePayouts = `UPDATE payouts o SET next_at = now() + interval '5 seconds' FROM (
+	SELECT id FROM payouts WHERE next_at <= now() ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED) AS due
+WHERE o.id = due.id RETURNING ` + payoutColumns
+	selectPayout = `SELECT ` + payoutColumns + ` FROM payouts o WHERE o.id = $1 FOR UPDATE`
+	hintPayout   = `UPDATE payouts SET next_at = now() WHERE reference = $1 AND next_at > now()`
+
+	// One journal with its entries. Balances are kept for accounts of one payment only, in the order of their codes, under
+	// the payment's lock; a shared account is only noted.
+	insertJournal = `WITH j AS (
+	INSERT INTO ledger_journals (key, event, payment_id) VALUES ($1, $2, NULLIF($3, '')) ON CONFLICT (key) DO NOTHING RETURNING id
+), e AS (
+	SELECT j.id, line, code, asset, side, normal, owner, amount::numeric AS amount
+	FROM j, unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[]) WITH ORDINALITY AS t(code, asset, side, normal, owner, amount, line)
+), entries AS (
+	INSERT INTO ledger_entries (journal_id, line, account, asset, side, amount) SELECT id, line, code, asset, side, amount FROM e
+), shared AS (
+	INSERT INTO ledger_accounts (code, asset, normal) SELECT DISTINCT code, asset, normal FROM e WHERE owner = '' ON CONFLICT (code) DO NOTHING
+)
+INSERT INTO ledger_accounts AS a (code, asset, normal, payment_id, balance)
+SELECT code, asset, normal, owner, sum(CASE WHEN side = normal THEN amount ELSE -amount END) FROM e WHERE owner <> ''
+GROUP BY code, asset, normal, owner ORDER BY code
+ON CONFLICT (code) DO UPDATE SET balance = a.balance + excluded.balance`
+
+	// Payments whose timer has run out. One with an address waits until its network is scanned past the end of its window
+	// by the margin, so that nobody expires whose transfer is in a block that we have not read.
+	duePayments = `SELECT p.id FROM payments p LEFT JOIN scan_progress s ON s.mode = p.mode AND s.network = p.network
+WHERE p.due_at <= now() AND (p.address IS NULL OR p.due_at = p.deadline_at OR s.block_time > p.due_at + $1 * interval '1 second')
+ORDER BY p.due_at LIMIT $2`
+
+	leaseAddresses = `WITH pick AS (
+	SELECT id FROM address_stock WHERE mode = $1 AND family = $2 AND lease_owner IS NULL ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED
+), leased AS (
+	UPDATE address_stock s SET lease_owner = $4, lease_until = now() + $5 * interval '1 second' FROM pick WHERE s.id = pick.id RETURNING s.address, s.wallet_id
+), used AS (
+	INSERT INTO address_usage AS u (mode, family, minute, leased) SELECT $1, $2, date_trunc('minute', now()), count(*) FROM leased HAVING count(*) > 0
+	ON CONFLICT (mode, family, minute) DO UPDATE SET leased = u.leased + excluded.leased
+)
+SELECT wallet_id, address FROM leased`
+	releaseAddresses = `UPDATE address_stock s SET lease_owner = NULL, lease_until = NULL
+WHERE s.mode = $1 AND s.family = $2 AND s.lease_owner = $3 AND s.address = ANY($4)
+	AND NOT EXISTS (SELECT FROM payments p WHERE p.mode = s.mode AND p.family = s.family AND p.address = s.address)`
+	// Leased addresses that a payment carries leave the stock; those of a dead lease that none carries come back.
+	dropUsedAddresses = `DELETE FROM address_stock s WHERE s.id IN (
+	SELECT a.id FROM address_stock a JOIN payments p ON p.mode = a.mode AND p.family = a.family AND p.address = a.address
+	WHERE a.lease_owner IS NOT NULL ORDER BY a.lease_until LIMIT $1)`
+	freeDeadLeases = `UPDATE address_stock s SET lease_owner = NULL, lease_until = NULL WHERE s.lease_owner IS NOT NULL AND s.lease_until < now()
+	AND NOT EXISTS (SELECT FROM payments p WHERE p.mode = s.mode AND p.family = s.family AND p.address = s.address)`
+	spoilAddress = `DELETE FROM address_stock WHERE mode = $1 AND family = $2 AND address = $3`
+	addStock     = `INSERT INTO address_stock (mode, family, address, wallet_id) SELECT $1, $2, a, w FROM unnest($3::text[], $4::text[]) AS t(a, w)
+WHERE NOT EXISTS (SELECT FROM payments p WHERE p.mode = $1 AND p.family = $2 AND p.address = a)
+	AND NOT EXISTS (SELECT FROM deposits d WHERE d.mode = $1 AND d.family = $2 AND d.address = a)
+ON CONFLICT (mode, family, address) DO NOTHING`
+	answerRequest  = `UPDATE address_requests SET parts = parts + 1 WHERE mode = $1 AND family = $2 AND request_id = $3`
+	finishRequest  = `DELETE FROM address_requests WHERE mode = $1 AND family = $2 AND request_id = $3 AND parts >= $4`
+	selectRequests = `SELECT mode, family, request_id, count, requested_at < now() - $1 * interval '1 second' FROM address_requests`
+	insertRequest  = `INSERT INTO address_requests (mode, family, request_id, count) VALUES ($1, $2, $3, $4) ON CONFLICT (mode, family) DO NOTHING`
+	touchRequest   = `UPDATE address_requests SET requested_at = now() WHERE mode = $1 AND family = $2 AND request_id = $3`
+	stockLevels    = `SELECT mode, family, count(*) FROM address_stock WHERE lease_owner IS NULL GROUP BY mode, family`
+	stockPeaks     = `SELECT mode, family, max(leased) FROM address_usage WHERE minute > now() - interval '1 hour' GROUP BY mode, family`
+	forgetUsage    = `DELETE FROM address_usage WHERE minute < now() - interval '2 hours'`
+
+	simRecord = `INSERT INTO sim_transfers (ref, currency, amount, bank_code, account_number, account_name, outcome, at, done_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (ref) DO NOTHING`
+	simLookup     = `SELECT ref, currency, amount, bank_code, account_number, account_name, outcome, at, done_at FROM sim_transfers WHERE ref = $1`
+	simSetOutcome = `WITH t AS (UPDATE sim_transfers SET outcome = $2, done_at = $3 WHERE ref = $1)
+INSERT INTO sim_outcomes (ref, outcome) VALUES ($1, $2) ON CONFLICT (ref) DO UPDATE SET outcome = excluded.outcome`
+	simOrdered = `SELECT outcome FROM sim_outcomes WHERE ref = $1`
+)
+
+// Statements lists every SQL text of the package by name; a test prepares each on the migrated schema.
+func Statements() map[string]string {
+	return map[string]string{
+		"insertPayment": insertPayment, "insertPaymentKeyed": insertPaymentKeyed, "updatePayment": updatePayment,
+		"selectByID": selectByID, "selectOwned": selectOwned, "selectByAddress": selectByAddress,
+		"lockByID": lockByID, "lockOwned": lockOwned, "lockByAddress": lockByAddress,
+		"selectDepositRows": selectDepositRows, "selectOwnedRows": selectOwnedRows,
+		"selectLastPayout": selectLastPayout, "selectOwnedPayout": selectOwnedPayout, "insertHistory": insertHistory,
+		"upsertDeposit": upsertDeposit, "selectDeposit": selectDeposit, "markDeposit": markDeposit,
+		"selectHeads": selectHeads, "upsertProgress": upsertProgress,
+		"insertPayout": insertPayout, "savePayout": savePayout, "voidPayout": voidPayout, "duePayouts": duePayouts, "hintPayout": hintPayout, "selectPayout": selectPayout,
+		"insertJournal": insertJournal, "duePayments": duePayments,
+		"leaseAddresses": leaseAddresses, "releaseAddresses": releaseAddresses, "dropUsedAddresses": dropUsedAddresses,
+		"freeDeadLeases": freeDeadLeases, "spoilAddress": spoilAddress, "addStock": addStock, "answerRequest": answerRequest,
+		"finishRequest": finishRequest, "selectRequests": selectRequests, "insertRequest": insertRequest, "touchRequest": touchRequest,
+		"stockLevels": stockLevels, "stockPeaks": stockPeaks, "forgetUsage": forgetUsage,
+		"simRecord": simRecord, "simLookup": simLookup, "simSetOutcome": simSetOutcome, "simOrdered": simOrdered,
+		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
+	}
+}

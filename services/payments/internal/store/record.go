@@ -1,0 +1,206 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/quote"
+)
+
+// price is what is kept of a quote beside its figures: where the rate came from and which fees applied.
+type price struct {
+	Rate     quote.Rate `json:"rate"`
+	FeeTable string     `json:"feeTable"`
+}
+
+// nullTime makes the zero time the SQL null.
+func nullTime(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t
+}
+
+func nullText(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func sealed[T comparable](v T) ([]byte, error) {
+	var zero T
+	if v == zero {
+		return nil, nil
+	}
+	return json.Marshal(v)
+}
+
+func opened[T any](raw []byte, into *T) error {
+	if raw == nil {
+		return nil
+	}
+	return json.Unmarshal(raw, into)
+}
+
+// familyOf is the address family of a payment, nil before it has an address.
+func familyOf(p payment.Payment) (any, error) {
+	if p.Address == "" {
+		return nil, nil
+	}
+	n, ok := money.NetworkOf(p.Quote.Network)
+	if !ok {
+		return nil, fmt.Errorf("payment %s has the unknown network %q", p.ID, p.Quote.Network)
+	}
+	return string(n.Family), nil
+}
+
+// values gives every column's value in the order of columns.
+func values(p payment.Payment) ([]any, error) {
+	payer, err := sealed(p.Payer)
+	if err != nil {
+		return nil, fmt.Errorf("encode the payer: %w", err)
+	}
+	receiver, err := sealed(p.Receiver)
+	if err != nil {
+		return nil, fmt.Errorf("encode the receiver: %w", err)
+	}
+	var priced any
+	q := p.Quote
+	if q.Priced() {
+		b, err := json.Marshal(price{q.Rate, q.FeeTable})
+		if err != nil {
+			return nil, fmt.Errorf("encode the price: %w", err)
+		}
+		priced = string(b)
+	}
+	family, err := familyOf(p)
+	if err != nil {
+		return nil, err
+	}
+	due, _ := p.Timer()
+	return []any{
+		p.ID, p.Reference, p.MerchantID, p.KeyID, string(p.Mode), string(p.Type),
+		p.Version, p.Sequence, string(p.Status()), string(p.Exception()), nullTime(due),
+		string(p.Currency), p.FiatAmount, string(p.ChargeFrom), q.Crypto, q.Network, p.NetworkName,
+		q.CryptoAmount, q.PayoutAmount, q.Charge.Fiat, q.Charge.Crypto, q.Charge.USD, q.TransactionUSD,
+		q.Rate.Value, priced, family, nullText(p.Address), payer, receiver,
+		p.Preferred.Crypto, p.Preferred.Network, p.Rail, p.BankRef, p.CallbackURL, string(p.Metadata),
+		string(p.Funding), string(p.Timing), string(p.Claim), string(p.Payout), string(p.Hold), string(p.End), p.Closed,
+		p.Underpaid, p.Overpaid, p.WrongAsset, p.Reorged, string(p.Screening),
+		p.Received, p.Transfers, p.Credit.N, p.Credit.Crypto, p.Credit.Payout, p.Credit.Fee, p.Credit.Frozen, p.Attempt, p.Holds,
+		p.Token.Hash, nullTime(p.Token.ExpiresAt), p.RefundAddress, p.RefundTx, p.SettlementRef,
+		p.CreatedAt, p.ExpiresAt, nullTime(p.DeadlineAt), nullTime(p.FulfilledAt), nullTime(p.ClaimedAt), nullTime(p.ConfirmedAt), nullTime(p.SettledAt),
+	}, nil
+}
+
+// pick keeps the values of some columns.
+func pick(all []any, keep func(column) bool) []any {
+	out := make([]any, 0, len(all)+12)
+	for i, c := range columns {
+		if keep(c) {
+			out = append(out, all[i])
+		}
+	}
+	return out
+}
+
+// scanPayment reads a row of selectColumns.
+func scanPayment(row pgx.Row) (payment.Payment, error) {
+	var (
+		p                          payment.Payment
+		q                          = &p.Quote
+		status, exception          string
+		family, address            *string
+		priced, metadata           []byte
+		payer, receiver            []byte
+		due, deadline, fulfilled   *time.Time
+		claimed, confirmed, settle *time.Time
+		token                      *time.Time
+	)
+	err := row.Scan(&p.ID, &p.Reference, &p.MerchantID, &p.KeyID, &p.Mode, &p.Type,
+		&p.Version, &p.Sequence, &status, &exception, &due,
+		&p.Currency, &p.FiatAmount, &p.ChargeFrom, &q.Crypto, &q.Network, &p.NetworkName,
+		&q.CryptoAmount, &q.PayoutAmount, &q.Charge.Fiat, &q.Charge.Crypto, &q.Charge.USD, &q.TransactionUSD,
+		&q.Rate.Value, &priced, &family, &address, &payer, &receiver,
+		&p.Preferred.Crypto, &p.Preferred.Network, &p.Rail, &p.BankRef, &p.CallbackURL, &metadata,
+		&p.Funding, &p.Timing, &p.Claim, &p.Payout, &p.Hold, &p.End, &p.Closed,
+		&p.Underpaid, &p.Overpaid, &p.WrongAsset, &p.Reorged, &p.Screening,
+		&p.Received, &p.Transfers, &p.Credit.N, &p.Credit.Crypto, &p.Credit.Payout, &p.Credit.Fee, &p.Credit.Frozen, &p.Attempt, &p.Holds,
+		&p.Token.Hash, &token, &p.RefundAddress, &p.RefundTx, &p.SettlementRef,
+		&p.CreatedAt, &p.ExpiresAt, &deadline, &fulfilled, &claimed, &confirmed, &settle)
+	if err != nil {
+		return payment.Payment{}, err
+	}
+	p.Metadata = metadata
+	if address != nil {
+		p.Address = *address
+	}
+	for to, from := range map[*time.Time]*time.Time{
+		&p.DeadlineAt: deadline, &p.FulfilledAt: fulfilled, &p.ClaimedAt: claimed, &p.ConfirmedAt: confirmed, &p.SettledAt: settle,
+		&p.Token.ExpiresAt: token, &p.CreatedAt: &p.CreatedAt, &p.ExpiresAt: &p.ExpiresAt,
+	} {
+		if from != nil {
+			*to = from.UTC()
+		}
+	}
+	if q.CryptoAmount.IsPositive() {
+		q.Currency, q.ChargeFrom, q.FiatAmount = p.Currency, p.ChargeFrom, p.FiatAmount
+	}
+	var kept price
+	if err := opened(priced, &kept); err != nil {
+		return payment.Payment{}, fmt.Errorf("read the price of %s: %w", p.ID, err)
+	}
+	q.Rate, q.FeeTable = kept.Rate, kept.FeeTable
+	if err := opened(payer, &p.Payer); err != nil {
+		return payment.Payment{}, fmt.Errorf("read the payer of %s: %w", p.ID, err)
+	}
+	if err := opened(receiver, &p.Receiver); err != nil {
+		return payment.Payment{}, fmt.Errorf("read the receiver of %s: %w", p.ID, err)
+	}
+	return p, nil
+}
+
+func scanDeposit(row pgx.CollectableRow) (payment.Deposit, error) {
+	var d payment.Deposit
+	var block *time.Time
+	err := row.Scan(&d.Key, &d.Version, &d.Network, &d.Asset, &d.Contract, &d.TxHash, &d.Amount, &d.Reverted, &d.BlockHeight, &block,
+		&d.FirstSeenAt, &d.Depth, &d.Finalized, &d.Senders, &d.USD, &d.Booked, &d.Bookings, &d.Counted)
+	d.FirstSeenAt = d.FirstSeenAt.UTC()
+	if block != nil {
+		d.BlockTime = block.UTC()
+	}
+	return d, err
+}
+
+func scanPayout(row pgx.CollectableRow) (*payout.Payout, error) {
+	var (
+		o                                  payout.Payout
+		receiver                           []byte
+		lease, sent, firstMiss, next, done *time.Time
+	)
+	err := row.Scan(&o.ID, &o.PaymentID, &o.Mode, &o.Reference, &o.Attempt, &o.Rail, &o.Currency, &o.Amount, &receiver, &o.State, &o.Frozen, &lease,
+		&o.Sends, &sent, &o.Polls, &o.Misses, &firstMiss, &next, &o.Paged, &o.RailID, &o.Reason, &o.Fee, &o.CreatedAt, &done)
+	if err != nil {
+		return nil, err
+	}
+	for to, from := range map[*time.Time]*time.Time{
+		&o.LeaseUntil: lease, &o.SentAt: sent, &o.FirstMissAt: firstMiss, &o.NextAt: next, &o.DoneAt: done, &o.CreatedAt: &o.CreatedAt,
+	} {
+		if from != nil {
+			*to = from.UTC()
+		}
+	}
+	var r payment.Receiver
+	if err := opened(receiver, &r); err != nil {
+		return nil, fmt.Errorf("read the receiver of payout %s: %w", o.ID, err)
+	}
+	o.BankCode, o.BankName, o.AccountNumber, o.AccountName = r.BankCode, r.BankName, r.AccountNumber, r.AccountName
+	return &o, nil
+}

@@ -1,0 +1,70 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"causeway.internal/services/payments/internal/rail/sim"
+)
+
+// SimStatement is the simulated bank's memory. It has a pool of its own and shares no transaction and no row with
+// payments: it stands for another house.
+type SimStatement struct{ pool *pgxpool.Pool }
+
+// NewSimStatement opens the statement over a pool that nothing else uses.
+func NewSimStatement(pool *pgxpool.Pool) *SimStatement { return &SimStatement{pool} }
+
+var _ sim.Statement = (*SimStatement)(nil)
+
+// Record implements sim.Statement.
+func (s *SimStatement) Record(ctx context.Context, t sim.Transfer) (stands sim.Transfer, fresh bool, err error) {
+	tag, err := s.pool.Exec(ctx, simRecord, t.Ref, string(t.Currency), t.Amount, t.BankCode, t.AccountNumber, t.AccountName, string(t.Outcome), t.At, t.DoneAt)
+	if err != nil {
+		return sim.Transfer{}, false, fmt.Errorf("record a simulated transfer: %w", err)
+	}
+	stands, ok, err := s.Lookup(ctx, t.Ref)
+	if err == nil && !ok {
+		err = fmt.Errorf("simulated transfer %s vanished", t.Ref)
+	}
+	return stands, tag.RowsAffected() == 1, err
+}
+
+// Lookup implements sim.Statement.
+func (s *SimStatement) Lookup(ctx context.Context, ref string) (sim.Transfer, bool, error) {
+	var t sim.Transfer
+	err := s.pool.QueryRow(ctx, simLookup, ref).Scan(&t.Ref, &t.Currency, &t.Amount, &t.BankCode, &t.AccountNumber, &t.AccountName, &t.Outcome, &t.At, &t.DoneAt)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return sim.Transfer{}, false, nil
+	}
+	if err != nil {
+		return sim.Transfer{}, false, fmt.Errorf("look up a simulated transfer: %w", err)
+	}
+	t.At, t.DoneAt = t.At.UTC(), t.DoneAt.UTC()
+	return t, true, nil
+}
+
+// SetOutcome implements sim.Statement.
+func (s *SimStatement) SetOutcome(ctx context.Context, ref string, o sim.Outcome, doneAt time.Time) error {
+	if _, err := s.pool.Exec(ctx, simSetOutcome, ref, string(o), doneAt); err != nil {
+		return fmt.Errorf("set a simulated outcome: %w", err)
+	}
+	return nil
+}
+
+// Ordered implements sim.Statement.
+func (s *SimStatement) Ordered(ctx context.Context, ref string) (sim.Outcome, error) {
+	var o sim.Outcome
+	err := s.pool.QueryRow(ctx, simOrdered, ref).Scan(&o)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("look up a simulated outcome: %w", err)
+	}
+	return o, nil
+}

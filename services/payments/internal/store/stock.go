@@ -1,0 +1,158 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/inbox"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// Lease implements app.Leaser.
+func (s *Store) Lease(ctx context.Context, mode payment.Mode, family money.Family, n int, owner string, d time.Duration) ([]app.Address, error) {
+	rows, err := s.pool.Query(ctx, leaseAddresses, string(mode), string(family), n, owner, d.Seconds())
+	if err != nil {
+		return nil, fmt.Errorf("lease addresses: %w", err)
+	}
+	got, err := pgx.CollectRows(rows, pgx.RowToStructByPos[app.Address])
+	if err != nil {
+		return nil, fmt.Errorf("lease addresses: %w", err)
+	}
+	return got, nil
+}
+
+// Release implements app.Leaser.
+func (s *Store) Release(ctx context.Context, mode payment.Mode, family money.Family, owner string, addresses []string) error {
+	if len(addresses) == 0 {
+		return nil
+	}
+	if _, err := s.pool.Exec(ctx, releaseAddresses, string(mode), string(family), owner, addresses); err != nil {
+		return fmt.Errorf("release addresses: %w", err)
+	}
+	return nil
+}
+
+// usedBatch bounds one clean-up of used addresses.
+const usedBatch = 5_000
+
+// CleanStock drops addresses that payments carry from the stock, brings those of dead leases back, and forgets old usage.
+func (s *Store) CleanStock(ctx context.Context) error {
+	if _, err := s.pool.Exec(ctx, dropUsedAddresses, usedBatch); err != nil {
+		return fmt.Errorf("drop used addresses: %w", err)
+	}
+	if _, err := s.pool.Exec(ctx, freeDeadLeases); err != nil {
+		return fmt.Errorf("free dead leases: %w", err)
+	}
+	if _, err := s.pool.Exec(ctx, forgetUsage); err != nil {
+		return fmt.Errorf("forget old usage: %w", err)
+	}
+	return nil
+}
+
+// Levels implements app.Shelves.
+func (s *Store) Levels(ctx context.Context, stale time.Duration) ([]app.StockLevel, error) {
+	type key struct {
+		mode   payment.Mode
+		family money.Family
+	}
+	found := map[key]*app.StockLevel{}
+	at := func(k key) *app.StockLevel {
+		if found[k] == nil {
+			found[k] = &app.StockLevel{Mode: k.mode, Family: k.family}
+		}
+		return found[k]
+	}
+	var k key
+	var n int
+	var r app.StockRequest
+	batch := &pgx.Batch{}
+	each := func(scan []any, f func()) func(pgx.Rows) error {
+		return func(rows pgx.Rows) error {
+			_, err := pgx.ForEachRow(rows, scan, func() error { f(); return nil })
+			return err
+		}
+	}
+	batch.Queue(stockLevels).Query(each([]any{&k.mode, &k.family, &n}, func() { at(k).Free = n }))
+	batch.Queue(stockPeaks).Query(each([]any{&k.mode, &k.family, &n}, func() { at(k).Peak = n }))
+	batch.Queue(selectRequests, stale.Seconds()).Query(each([]any{&k.mode, &k.family, &r.ID, &r.Count, &r.Stale}, func() {
+		open := r
+		at(k).Open = &open
+	}))
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, fmt.Errorf("read the stock of addresses: %w", err)
+	}
+	out := make([]app.StockLevel, 0, len(found))
+	for _, l := range found {
+		out = append(out, *l)
+	}
+	return out, nil
+}
+
+// Request implements app.Shelves.
+func (s *Store) Request(ctx context.Context, mode payment.Mode, family money.Family, count int, c app.Command) error {
+	asked, ok := c.Payload.(wire.AllocateAddresses)
+	if !ok {
+		return fmt.Errorf("a %T asks for no addresses", c.Payload)
+	}
+	return s.command(ctx, c, insertRequest, string(mode), string(family), asked.RequestID, count)
+}
+
+// Repeat implements app.Shelves.
+func (s *Store) Repeat(ctx context.Context, mode payment.Mode, family money.Family, c app.Command) error {
+	asked, ok := c.Payload.(wire.AllocateAddresses)
+	if !ok {
+		return fmt.Errorf("a %T asks for no addresses", c.Payload)
+	}
+	return s.command(ctx, c, touchRequest, string(mode), string(family), asked.RequestID)
+}
+
+// command writes a message if, and only if, the statement changes a row.
+func (s *Store) command(ctx context.Context, c app.Command, sql string, args ...any) error {
+	msg, err := outbox.Encode(ctx, c.Name, c.ID, c.Payload)
+	if err != nil {
+		return err
+	}
+	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, sql, args...)
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		return outbox.Insert(ctx, tx, msg)
+	})
+	if err != nil {
+		return fmt.Errorf("send %s: %w", c.Name, err)
+	}
+	s.wake()
+	return nil
+}
+
+// Fill implements app.Shelves. An address that a payment carries already, or that has received money, is left out.
+func (s *Store) Fill(ctx context.Context, messageID string, m wire.AddressesAllocated) error {
+	addresses, wallets := make([]string, 0, len(m.Addresses)), make([]string, 0, len(m.Addresses))
+	for _, a := range m.Addresses {
+		addresses, wallets = append(addresses, a.Address), append(wallets, a.WalletID)
+	}
+	mode, family := string(m.Mode), string(m.Family)
+	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		if fresh, err := inbox.Fresh(ctx, tx, messageID); err != nil || !fresh {
+			return err
+		}
+		batch := &pgx.Batch{}
+		batch.Queue(addStock, mode, family, addresses, wallets)
+		batch.Queue(answerRequest, mode, family, m.RequestID)
+		batch.Queue(finishRequest, mode, family, m.RequestID, m.Parts)
+		return tx.SendBatch(ctx, batch).Close()
+	})
+	if err != nil {
+		return fmt.Errorf("fill the stock of addresses: %w", err)
+	}
+	return nil
+}

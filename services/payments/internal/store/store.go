@@ -1,0 +1,475 @@
+// Package store keeps payments, deposits, payouts, the ledger and the stock of addresses in PostgreSQL. It writes what the
+// use cases and the pure packages decided and decides nothing itself; it puts nothing on the network. Only this package
+// of the service imports pgx.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/inbox"
+	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/ledger"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
+)
+
+// Store is the payments database. It is safe for concurrent use.
+type Store struct {
+	pool   *pgxpool.Pool
+	render app.Renderer
+	log    *slog.Logger
+	wake   func()
+	alerts func(code string)
+	now    func() time.Time
+}
+
+// New makes a store over a pool. wake is called after every commit that left a message in the outbox; alerts counts what
+// an operator must be told.
+func New(pool *pgxpool.Pool, render app.Renderer, log *slog.Logger, wake func(), alerts func(code string)) *Store {
+	return &Store{pool: pool, render: render, log: log, wake: wake, alerts: alerts, now: time.Now}
+}
+
+func keyOf(k app.Key) idempotency.Key {
+	return idempotency.Key{Scope: k.Scope, Key: k.Key, Hash: k.Hash}
+}
+
+// Insert implements app.Payments.
+func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
+	event, change, err := born(n.Facts)
+	if err != nil {
+		return err
+	}
+	msg, err := s.event(ctx, event, app.View{Payment: event.Payment})
+	if err != nil {
+		return err
+	}
+	n.Payment.Version = 1
+	all, err := values(n.Payment)
+	if err != nil {
+		return err
+	}
+	args := append(pick(all, func(c column) bool { return c.born }), nullText(n.WalletID), string(change.Trigger), string(change.To))
+	args = append(args, msg.Args()...)
+	sql := insertPayment
+	if n.Key.Key != "" {
+		sql = insertPaymentKeyed
+		args = append(args, idempotency.Args(keyOf(n.Key), idempotency.Answer{Status: n.Answer.Status, Body: n.Answer.Body})...)
+	}
+	var inserted string
+	switch err := s.pool.QueryRow(ctx, sql, args...).Scan(&inserted); {
+	case err == nil:
+		s.wake()
+		return nil
+	case errors.Is(err, pgx.ErrNoRows), postgres.IsUnique(err, "payments_address"):
+		return app.ErrAddressUsed
+	case postgres.IsUnique(err, "payments_reference"):
+		return app.ErrReferenceUsed
+	case n.Key.Key != "" && idempotency.IsTaken(err):
+		return app.ErrKeyTaken
+	default:
+		return fmt.Errorf("insert payment %s: %w", n.Payment.ID, err)
+	}
+}
+
+// born checks the facts of a create: one change and one event, which is what the insert's statement writes.
+func born(facts []payment.Fact) (payment.Event, payment.Change, error) {
+	var event payment.Event
+	var change payment.Change
+	events, changes := 0, 0
+	for _, f := range facts {
+		switch f := f.(type) {
+		case payment.Event:
+			event, events = f, events+1
+		case payment.Change:
+			change, changes = f, changes+1
+		}
+	}
+	if len(facts) != 2 || events != 1 || changes != 1 {
+		return event, change, fmt.Errorf("a create gave %d facts, want one change and one event", len(facts))
+	}
+	return event, change, nil
+}
+
+// event renders a webhook event as its outbox message.
+func (s *Store) event(ctx context.Context, e payment.Event, v app.View) (outbox.Message, error) {
+	now := s.now().UTC()
+	eventID := id.New(id.Event, now)
+	v.Payment = e.Payment
+	body, err := s.render.EventBody(eventID, e.Type, now, v)
+	if err != nil {
+		return outbox.Message{}, err
+	}
+	return outbox.Encode(ctx, wire.PaymentStatusChangedV1, eventID, wire.StatusChanged{
+		EventID: eventID, Type: e.Type, MerchantID: e.Payment.MerchantID, Mode: wire.Mode(e.Payment.Mode), ObjectID: e.Payment.ID,
+		Sequence: e.Payment.Sequence, CallbackURL: e.Payment.CallbackURL, OccurredAt: now, Body: body,
+	})
+}
+
+// Find implements app.Payments. Payment, transfers, payout and heads come in one pipelined trip.
+func (s *Store) Find(ctx context.Context, o app.Owner, reference string) (app.View, error) {
+	var v app.View
+	batch := &pgx.Batch{}
+	args := []any{reference, o.MerchantID, string(o.Mode)}
+	batch.Queue(selectOwned, args...).QueryRow(func(row pgx.Row) (err error) {
+		v.Payment, err = scanPayment(row)
+		return err
+	})
+	batch.Queue(selectOwnedRows, args...).Query(collectRows(&v))
+	batch.Queue(selectOwnedPayout, args...).Query(collectPayout(&v))
+	batch.Queue(selectHeads, string(o.Mode)).Query(collectHeads(&v))
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return app.View{}, notFound(err, "read payment")
+	}
+	return v, nil
+}
+
+func notFound(err error, doing string) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return app.ErrNotFound
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+func collectRows(v *app.View) func(pgx.Rows) error {
+	return func(rows pgx.Rows) (err error) {
+		v.Rows, err = pgx.CollectRows(rows, scanDeposit)
+		return err
+	}
+}
+
+func collectPayout(v *app.View) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		found, err := pgx.CollectRows(rows, scanPayout)
+		if len(found) > 0 {
+			v.Payout = found[0]
+		}
+		return err
+	}
+}
+
+func collectHeads(v *app.View) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		v.Heads = map[string]app.Head{}
+		var network string
+		var h app.Head
+		_, err := pgx.ForEachRow(rows, []any{&network, &h.Height, &h.Time}, func() error {
+			v.Heads[network] = h
+			return nil
+		})
+		return err
+	}
+}
+
+// Update implements app.Payments.
+func (s *Store) Update(ctx context.Context, paymentID string, f app.Change) error {
+	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
+		return s.change(ctx, tx, done, f, "", lockByID, paymentID)
+	})
+}
+
+// UpdatePayout implements app.Payouts.
+func (s *Store) UpdatePayout(ctx context.Context, paymentID, payoutID string, f app.Change) error {
+	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
+		return s.change(ctx, tx, done, f, payoutID, lockByID, paymentID)
+	})
+}
+
+// UpdateOwned implements app.Payments.
+func (s *Store) UpdateOwned(ctx context.Context, o app.Owner, reference string, k app.Key, f app.Change) error {
+	err := s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
+		return s.change(ctx, tx, done, func(v app.View, now time.Time) (app.Result, error) {
+			r, err := f(v, now)
+			if err != nil || r.Answer == nil || k.Key == "" {
+				return r, err
+			}
+			return r, idempotency.Put(ctx, tx, keyOf(k), idempotency.Answer{Status: r.Answer.Status, Body: r.Answer.Body})
+		}, "", lockOwned, reference, o.MerchantID, string(o.Mode))
+	})
+	if k.Key != "" && idempotency.IsTaken(err) {
+		return app.ErrKeyTaken
+	}
+	return err
+}
+
+// Replay implements app.Payments.
+func (s *Store) Replay(ctx context.Context, k app.Key) (app.Answer, bool, error) {
+	a, found, err := idempotency.Find(ctx, s.pool, keyOf(k))
+	return app.Answer{Status: a.Status, Body: a.Body, Replayed: true}, found, err
+}
+
+// Settled implements app.Payments.
+func (s *Store) Settled(ctx context.Context, k app.Key) (app.Answer, error) {
+	a, err := idempotency.Replay(ctx, s.pool, keyOf(k))
+	return app.Answer{Status: a.Status, Body: a.Body, Replayed: true}, err
+}
+
+// Receive implements app.Payments. The payment is locked before the deposit row is touched, so that everything about one
+// payment happens one after another.
+func (s *Store) Receive(ctx context.Context, in app.Incoming, f app.Change, stray app.Stray) error {
+	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
+		if fresh, err := inbox.Fresh(ctx, tx, in.MessageID); err != nil || !fresh {
+			return err
+		}
+		p, err := scanPayment(tx.QueryRow(ctx, lockByAddress, string(in.Mode), string(in.Family), in.Address))
+		stands := err == nil
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return fmt.Errorf("lock the payment of an address: %w", err)
+		}
+		d := in.Deposit
+		tag, err := tx.Exec(ctx, upsertDeposit, string(in.Mode), d.Key, d.Version, nullText(p.ID), string(in.Family), d.Network, in.Address, d.Asset,
+			d.Contract, d.TxHash, d.Amount, d.Reverted, d.BlockHeight, in.BlockHash, nullTime(d.BlockTime), d.FirstSeenAt, d.Depth, d.Finalized, d.Senders, d.USD)
+		if err != nil {
+			return fmt.Errorf("write deposit %s: %w", d.Key, err)
+		}
+		if tag.RowsAffected() == 0 {
+			return nil // a newer snapshot stands there
+		}
+		if stands {
+			return s.change(ctx, tx, done, f, "", lockByID, p.ID)
+		}
+		return s.stray(ctx, tx, done, in, stray)
+	})
+}
+
+// stray books money on an address without a payment and makes sure that no payment gets the address.
+func (s *Store) stray(ctx context.Context, tx pgx.Tx, done *effects, in app.Incoming, decide app.Stray) error {
+	if _, err := tx.Exec(ctx, spoilAddress, string(in.Mode), string(in.Family), in.Address); err != nil {
+		return fmt.Errorf("take an address out of stock: %w", err)
+	}
+	rows, err := tx.Query(ctx, selectDeposit, string(in.Mode), in.Deposit.Key)
+	if err != nil {
+		return fmt.Errorf("read deposit %s: %w", in.Deposit.Key, err)
+	}
+	d, err := pgx.CollectExactlyOneRow(rows, scanDeposit)
+	if err != nil {
+		return fmt.Errorf("read deposit %s: %w", in.Deposit.Key, err)
+	}
+	journals, mark := decide(d)
+	batch := &pgx.Batch{}
+	for _, j := range journals {
+		queueJournal(batch, in.Mode, j)
+	}
+	batch.Queue(markDeposit, string(in.Mode), mark.Key, mark.Booked, mark.Bookings, mark.Counted)
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("book stray deposit %s: %w", d.Key, err)
+	}
+	done.alerts = append(done.alerts, payment.Alert{Code: "stray_deposit", Text: "money on an address without a payment: " + d.Key})
+	return nil
+}
+
+// effects is what a transaction asks for once it has committed.
+type effects struct {
+	messages bool
+	alerts   []payment.Alert
+	payment  string
+}
+
+func (s *Store) inTx(ctx context.Context, f func(tx pgx.Tx, done *effects) error) error {
+	var done effects
+	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		done = effects{}
+		return f(tx, &done)
+	})
+	if err != nil {
+		return err
+	}
+	if done.messages {
+		s.wake()
+	}
+	for _, a := range done.alerts {
+		s.alerts(a.Code)
+		s.log.ErrorContext(ctx, "payment needs attention", "payment_id", done.payment, "code", a.Code, "text", a.Text)
+	}
+	return nil
+}
+
+// change locks a payment, shows it to f with everything that belongs to it, and writes what f decided. The payout shown
+// is the one of that id, or with "" the one of the last attempt.
+func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f app.Change, payoutID, lock string, args ...any) error {
+	p, err := scanPayment(tx.QueryRow(ctx, lock, args...))
+	if err != nil {
+		return notFound(err, "lock payment")
+	}
+	v := app.View{Payment: p}
+	var now time.Time
+	read := &pgx.Batch{}
+	read.Queue(selectDepositRows, p.ID).Query(collectRows(&v))
+	if payoutID == "" {
+		read.Queue(selectLastPayout, p.ID).Query(collectPayout(&v))
+	} else {
+		read.Queue(selectPayout, payoutID).Query(collectPayout(&v))
+	}
+	read.Queue(selectHeads, string(p.Mode)).Query(collectHeads(&v))
+	read.Queue("SELECT clock_timestamp()").QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
+	if err := tx.SendBatch(ctx, read).Close(); err != nil {
+		return fmt.Errorf("read what belongs to payment %s: %w", p.ID, err)
+	}
+	r, err := f(v, now.UTC())
+	if err != nil {
+		return err
+	}
+	done.payment, done.alerts = p.ID, r.Alerts
+	write := &pgx.Batch{}
+	if err := s.write(ctx, write, v, r, now.UTC(), done); err != nil {
+		return err
+	}
+	if write.Len() == 0 {
+		return nil
+	}
+	if err := tx.SendBatch(ctx, write).Close(); err != nil {
+		return fmt.Errorf("write payment %s: %w", p.ID, err)
+	}
+	return nil
+}
+
+var errStale = errors.New("the payment's row changed under its lock")
+
+// write queues everything that a result asks for, in the order of the lock rule: payment first, then accounts.
+func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.Result, now time.Time, done *effects) error {
+	if len(r.Facts) > 0 {
+		next := r.Payment
+		next.Version = v.Payment.Version + 1
+		all, err := values(next)
+		if err != nil {
+			return err
+		}
+		args := append([]any{next.ID, v.Payment.Version}, pick(all, func(c column) bool { return !c.fixed })...)
+		batch.Queue(updatePayment, append(args, nil)...).Exec(exactlyOne(errStale))
+		if r.Payout != nil {
+			v.Payout = r.Payout
+		}
+		if err := s.writeFacts(ctx, batch, v, next, r.Facts, now, done); err != nil {
+			return err
+		}
+	}
+	if r.Payout != nil {
+		o := r.Payout
+		batch.Queue(savePayout, o.ID, string(o.State), o.Frozen, nullTime(o.LeaseUntil), o.Sends, nullTime(o.SentAt), o.Polls, o.Misses,
+			nullTime(o.FirstMissAt), nullTime(o.NextAt), o.Paged, o.RailID, o.Reason, o.Fee, nullTime(o.DoneAt)).Exec(exactlyOne(errStale))
+	}
+	for _, c := range r.Commands {
+		msg, err := outbox.Encode(ctx, c.Name, c.ID, c.Payload)
+		if err != nil {
+			return err
+		}
+		batch.Queue(outbox.InsertSQL, msg.Args()...)
+		done.messages = true
+	}
+	return nil
+}
+
+func exactlyOne(otherwise error) func(pgconn.CommandTag) error {
+	return func(tag pgconn.CommandTag) error {
+		if tag.RowsAffected() != 1 {
+			return otherwise
+		}
+		return nil
+	}
+}
+
+var errPayoutStands = errors.New("a payout with this reference stands and was not withdrawn")
+
+// writeFacts queues the consequences of a change. Events are rendered last, because each shows the payout as it is after
+// the change.
+func (s *Store) writeFacts(ctx context.Context, batch *pgx.Batch, v app.View, next payment.Payment, facts []payment.Fact, now time.Time, done *effects) error {
+	changes := 0
+	var events []payment.Event
+	for _, f := range facts {
+		switch f := f.(type) {
+		case payment.Change:
+			changes++
+			batch.Queue(insertHistory, next.ID, next.Version, changes, string(f.Trigger), string(f.From), string(f.To), string(f.Exception))
+		case payment.Mark:
+			batch.Queue(markDeposit, string(next.Mode), f.Key, f.Booked, f.Bookings, f.Counted).Exec(exactlyOne(errStale))
+		case payment.HoldPayout:
+			o := hold(next, f, now)
+			receiver, err := sealed(f.Receiver)
+			if err != nil {
+				return fmt.Errorf("encode the receiver: %w", err)
+			}
+			batch.Queue(insertPayout, o.ID, o.PaymentID, o.Mode, o.Reference, o.Attempt, o.Rail, string(o.Currency), o.Amount, receiver,
+				string(o.State), now).Exec(exactlyOne(errPayoutStands))
+			v.Payout = &o
+		case payment.VoidPayout:
+			batch.Queue(voidPayout, f.Reference, now).Exec(exactlyOne(errPayoutStands))
+			if v.Payout != nil && v.Payout.Reference == f.Reference {
+				withdrawn := *v.Payout
+				withdrawn.State = payout.Withdrawn
+				v.Payout = &withdrawn
+			}
+		case payment.Post:
+			if err := f.Journal.Check(); err != nil {
+				return err
+			}
+			queueJournal(batch, next.Mode, f.Journal)
+		case payment.Alert:
+			done.alerts = append(done.alerts, f)
+		case payment.Event:
+			events = append(events, f)
+		default:
+			return fmt.Errorf("a %T cannot be written", f)
+		}
+	}
+	v.Rows = marked(v.Rows, facts)
+	for _, e := range events {
+		msg, err := s.event(ctx, e, v)
+		if err != nil {
+			return err
+		}
+		batch.Queue(outbox.InsertSQL, msg.Args()...)
+		done.messages = true
+	}
+	return nil
+}
+
+// hold is the payout row that a HoldPayout asks for.
+func hold(p payment.Payment, f payment.HoldPayout, now time.Time) payout.Payout {
+	return payout.Payout{
+		ID: id.New(id.Payout, now), PaymentID: p.ID, Reference: f.Reference, Attempt: f.Attempt, Mode: string(p.Mode), Rail: f.Rail,
+		Amount: f.Amount, Currency: f.Currency, BankCode: f.Receiver.BankCode, BankName: f.Receiver.BankName,
+		AccountNumber: f.Receiver.AccountNumber, AccountName: f.Receiver.AccountName, State: payout.Created, NextAt: now, CreatedAt: now,
+	}
+}
+
+// marked applies the marks of this change to the rows, so that events show them.
+func marked(rows []payment.Deposit, facts []payment.Fact) []payment.Deposit {
+	out := append([]payment.Deposit(nil), rows...)
+	for _, f := range facts {
+		m, ok := f.(payment.Mark)
+		for i := range out {
+			if ok && out[i].Key == m.Key {
+				out[i].Booked, out[i].Bookings, out[i].Counted = m.Booked, m.Bookings, m.Counted
+			}
+		}
+	}
+	return out
+}
+
+// queueJournal writes a journal once: a second one with its key changes nothing. The books of the test world stand beside
+// the real ones under names of their own.
+func queueJournal(batch *pgx.Batch, mode payment.Mode, j ledger.Journal) {
+	world := ""
+	if mode == payment.Test {
+		world = "test:"
+	}
+	n := len(j.Entries)
+	codes, assets, sides, normals, owners, amounts := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	for i, e := range j.Entries {
+		codes[i], assets[i], sides[i] = world+e.Account.Code, e.Account.Asset, string(e.Side)
+		normals[i], owners[i], amounts[i] = string(e.Account.Normal), e.Account.Payment, e.Amount.String()
+	}
+	batch.Queue(insertJournal, world+j.Key, j.Event, j.Payment, codes, assets, sides, normals, owners, amounts)
+}
