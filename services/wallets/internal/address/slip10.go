@@ -1,10 +1,8 @@
-// Package slip10 derives ed25519 keys as SLIP-0010 defines: every step is hardened, so a public key alone derives
-// nothing. It is pure.
-//
-// The service uses it for one thing only: the sandbox pool of solana addresses, whose seed is printed in BIP-39's own
-// test vectors and therefore worth nothing. Live solana addresses are made by the signer and imported; nothing here may
-// ever be given a seed that guards money.
-package slip10
+package address
+
+// SLIP-0010 for ed25519: every step is hardened, so a public key alone derives nothing. It is used for one thing only: the
+// sandbox pool of solana addresses, whose seed is printed in BIP-39's own test vectors and therefore guards nothing. Live
+// solana addresses are made by the signer and imported; nothing here may ever be given a seed that guards money.
 
 import (
 	"crypto/ed25519"
@@ -13,38 +11,34 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-
-	"github.com/mr-tron/base58"
-
-	"causeway.internal/services/wallets/internal/address"
 )
 
-// node is a private key with its chain code.
-type node struct{ key, chain [32]byte }
+// edNode is a private key with its chain code.
+type edNode struct{ key, chain [32]byte }
 
-func split(sum []byte) node {
-	var n node
+func edSplit(sum []byte) edNode {
+	var n edNode
 	copy(n.key[:], sum[:32])
 	copy(n.chain[:], sum[32:])
 	return n
 }
 
-func master(seed []byte) node {
+func edMaster(seed []byte) edNode {
 	mac := hmac.New(sha512.New, []byte("ed25519 seed"))
 	_, _ = mac.Write(seed)
-	return split(mac.Sum(nil))
+	return edSplit(mac.Sum(nil))
 }
 
 // child derives the hardened child index'.
-func (n node) child(index uint32) node {
+func (n edNode) child(index uint32) edNode {
 	mac := hmac.New(sha512.New, n.chain[:])
 	_, _ = mac.Write([]byte{0})
 	_, _ = mac.Write(n.key[:])
 	_, _ = mac.Write(binary.BigEndian.AppendUint32(nil, index|1<<31))
-	return split(mac.Sum(nil))
+	return edSplit(mac.Sum(nil))
 }
 
-func (n node) public() []byte {
+func (n edNode) public() []byte {
 	return ed25519.NewKeyFromSeed(n.key[:]).Public().(ed25519.PublicKey)
 }
 
@@ -54,9 +48,9 @@ const sandboxSeed = "5eb00bbddcf069084889a8ab9155568165f5c453ccb85e70811aaed6f6d
 
 // Sandbox is the pool of solana addresses for test mode: m/44'/501'/index'/0' of the published seed, the path that
 // solana wallets use. Test mode never touches a real chain, so nobody can pay to these by mistake through us.
-type Sandbox struct{ coin node }
+type Sandbox struct{ coin edNode }
 
-var _ address.Source = Sandbox{}
+var _ Source = Sandbox{}
 
 // NewSandbox opens the pool.
 func NewSandbox() Sandbox {
@@ -64,22 +58,22 @@ func NewSandbox() Sandbox {
 	if err != nil {
 		panic("slip10: the constant seed is not hex: " + err.Error())
 	}
-	return Sandbox{coin: master(seed).child(44).child(501)}
+	return Sandbox{coin: edMaster(seed).child(44).child(501)}
 }
 
 // Account is always 0: the index takes the account's place in the path.
 func (Sandbox) Account() uint32 { return 0 }
 
-// Derive implements address.Source.
-func (s Sandbox) Derive(from uint32, count int) ([]address.Derived, error) {
-	if count < 0 || uint64(from)+uint64(count) > address.MaxIndex {
+// Derive implements Source.
+func (s Sandbox) Derive(from uint32, count int) ([]Derived, error) {
+	if count < 0 || uint64(from)+uint64(count) > MaxIndex {
 		return nil, errors.New("index is beyond the hardened children of the seed")
 	}
-	out := make([]address.Derived, count)
+	out := make([]Derived, count)
 	for i := range out {
 		index := from + uint32(i)
 		key := s.coin.child(index).child(0).public()
-		out[i] = address.Derived{Index: index, Key: key, Address: base58.Encode(key)}
+		out[i] = Derived{Index: index, Key: key, Address: encodeBase58(key)}
 	}
 	return out, nil
 }

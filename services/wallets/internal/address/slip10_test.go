@@ -1,14 +1,14 @@
-package slip10
+package address
 
 import (
 	"encoding/hex"
 	"testing"
 )
 
-// TestNode_vector1 is SLIP-0010's test vector 1 for ed25519.
-func TestNode_vector1(t *testing.T) {
+// TestSLIP10_vector1 is SLIP-0010's test vector 1 for ed25519.
+func TestSLIP10_vector1(t *testing.T) {
 	seed, _ := hex.DecodeString("000102030405060708090a0b0c0d0e0f")
-	n := master(seed)
+	n := edMaster(seed)
 	for _, c := range []struct{ name, got, want string }{
 		{"m chain", hex.EncodeToString(n.chain[:]), "90046a93de5380a72b5e45010748567d5ea02bbf6522f979e05c0d8d8ca9fffb"},
 		{"m private", hex.EncodeToString(n.key[:]), "2b4be7f19ee27bbf30c667b642d5f4aa69fd169872f8fc3059c08ebae2eb19e7"},

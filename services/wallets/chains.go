@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/telemetry"
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/chain/evm"
+	"causeway.internal/services/wallets/internal/chain/simulated"
+	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/store"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// chains are the scans of this process: every network simulated in test mode, and in live mode those with endpoints.
+type chains struct {
+	jobs      []scanner.Job
+	simulated map[string]*simulated.Chain
+}
+
+// taken tells a simulated chain that a deposit waits for its next block.
+func (c *chains) taken(network string) {
+	if s := c.simulated[network]; s != nil {
+		s.Taken()
+	}
+}
+
+func newChains(cfg workSettings, book *store.Store, tel *telemetry.Telemetry, metrics *scanner.Metrics) (*chains, error) {
+	out := &chains{simulated: map[string]*simulated.Chain{}}
+	watches := map[wallet.Mode]map[money.Family]*scanner.Watch{wallet.Test: {}, wallet.Live: {}}
+	for mode, byFamily := range watches {
+		for _, family := range money.Families() {
+			byFamily[family] = scanner.NewWatch(mode, family, book)
+		}
+	}
+	calls := evm.Metrics(tel.Registry)
+	live := cfg.evmNetworks()
+	for _, n := range money.Networks() {
+		sim := simulated.New(n, book, tel.Log)
+		out.simulated[n.Name] = sim
+		test := scanConfig(wallet.Test, n, simulated.PollEvery, cfg.AnnounceTest)
+		out.add(test, sim, sim.Mine, watches[wallet.Test][n.Family], book, tel, metrics)
+
+		set, known := live[n.Name]
+		if !known || len(set.URLs) == 0 {
+			continue
+		}
+		driver, err := newEVM(n, set, tel, calls)
+		if err != nil {
+			return nil, err
+		}
+		scan := scanConfig(wallet.Live, n, set.Poll, cfg.AnnounceLive)
+		scan.Prefetch, scan.Grace, scan.Start = min(max(set.Prefetch, 1), 32), set.Grace, set.Start
+		if set.FinalDepth > 0 {
+			scan.FinalDepth = set.FinalDepth
+		}
+		out.add(scan, driver, nil, watches[wallet.Live][n.Family], book, tel, metrics)
+	}
+	return out, nil
+}
+
+// prefetch is how many blocks of a simulated chain are read at the same time.
+const prefetch = 8
+
+func scanConfig(mode wallet.Mode, n money.Network, poll, announce time.Duration) scanner.Config {
+	return scanner.Config{
+		Chain: scanner.Chain{Mode: mode, Network: n.Name}, Family: n.Family, Poll: poll, Prefetch: prefetch, Announce: announce,
+		FinalDepth: wallet.FinalDepth(n.Name), Window: wallet.Window(n.Name),
+	}
+}
+
+// add makes the job of one chain: its scanner, and beside it whatever keeps the chain itself going.
+func (c *chains) add(cfg scanner.Config, driver chain.Driver, beside func(context.Context) error, watch *scanner.Watch, book *store.Store,
+	tel *telemetry.Telemetry, metrics *scanner.Metrics,
+) {
+	c.jobs = append(c.jobs, scanner.Job{Chain: cfg.Chain, Run: func(ctx context.Context, epoch int64) error {
+		g, ctx := errgroup.WithContext(ctx)
+		if beside != nil {
+			g.Go(func() error { return beside(ctx) })
+		}
+		g.Go(func() error { return scanner.New(cfg, driver, book, watch, tel.Log, metrics, time.Now).Run(ctx, epoch) })
+		return g.Wait()
+	}})
+}
+
+func newEVM(n money.Network, set evmSettings, tel *telemetry.Telemetry, calls *evm.Calls) (*evm.Driver, error) {
+	tokens, err := set.tokens(n.Name)
+	if err != nil {
+		return nil, err
+	}
+	urls := make([]string, len(set.URLs))
+	for i, u := range set.URLs {
+		urls[i] = u.Reveal()
+	}
+	id := set.ChainID
+	if id == 0 {
+		id = chainIDs[n.Name]
+	}
+	d, err := evm.New(evm.Config{Network: n, ChainID: id, URLs: urls, Tokens: tokens, Timeout: set.Timeout}, tel.Log, calls)
+	if err != nil {
+		return nil, fmt.Errorf("live network %w", err)
+	}
+	return d, nil
+}

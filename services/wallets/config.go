@@ -1,0 +1,161 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"causeway.internal/libs/bus"
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// common is what both roles read.
+type common struct {
+	Telemetry telemetry.Config
+	Postgres  postgres.Config
+	OpsAddr   string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz and /metrics; keep it private"`
+	Drain     time.Duration `env:"DRAIN" envDefault:"10s" doc:"how long stopping may take"`
+}
+
+// serveSettings is what the HTTP API reads besides.
+type serveSettings struct {
+	HTTPAddr     string        `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API; only the gateway calls it"`
+	IdentityKeys config.Secret `env:"IDENTITY_KEYS,required" doc:"comma separated base64 keys of 32 bytes; all verify the gateway's identities"`
+}
+
+// workSettings is what consumers, relay and scanners read besides.
+type workSettings struct {
+	Bus bus.Config
+
+	XpubTestBitcoin config.Secret `env:"XPUB_TEST_BITCOIN" doc:"account-level extended public key of test mode, m/84'/…/a'; never equal to the live one"`
+	XpubTestEVM     config.Secret `env:"XPUB_TEST_EVM" doc:"the same for the EVM family, m/44'/60'/a'"`
+	XpubTestTron    config.Secret `env:"XPUB_TEST_TRON" doc:"the same for tron, m/44'/195'/a'"`
+	XpubLiveBitcoin config.Secret `env:"XPUB_LIVE_BITCOIN" doc:"account-level extended public key of live mode; while it is empty, requests for live bitcoin addresses wait"`
+	XpubLiveEVM     config.Secret `env:"XPUB_LIVE_EVM" doc:"the same for the EVM family"`
+	XpubLiveTron    config.Secret `env:"XPUB_LIVE_TRON" doc:"the same for tron"`
+	BitcoinLive     string        `env:"BITCOIN_NETWORK_LIVE" envDefault:"mainnet" doc:"how live bitcoin addresses are written: mainnet, testnet or regtest"`
+
+	Confirmations string `env:"CONFIRMATIONS" doc:"depths at which deposits are told, over the defaults of contract.md §5: ethereum=12,32;ethereum/USDT=6,12"`
+
+	Ethereum evmSettings `envPrefix:"EVM_ETHEREUM_"`
+	BSC      evmSettings `envPrefix:"EVM_BSC_"`
+	Polygon  evmSettings `envPrefix:"EVM_POLYGON_"`
+	Base     evmSettings `envPrefix:"EVM_BASE_"`
+	Arbitrum evmSettings `envPrefix:"EVM_ARBITRUM_"`
+
+	AnnounceTest time.Duration `env:"SCANNED_EVERY_TEST" envDefault:"1s" doc:"least time between two wallets.scanned_through of a simulated network"`
+	AnnounceLive time.Duration `env:"SCANNED_EVERY_LIVE" envDefault:"5s" doc:"the same for a live network"`
+}
+
+// evmSettings is one EVM network of live mode. It is scanned when it has RPC URLs.
+type evmSettings struct {
+	URLs       []config.Secret `env:"RPC_URLS" doc:"comma separated JSON-RPC endpoints, best first; empty: the network is not scanned"`
+	ChainID    int64           `env:"CHAIN_ID" doc:"chain id that every endpoint must have; empty: the network's own"`
+	Tokens     string          `env:"TOKENS" doc:"token contracts as USDT:0x…,USDC:0x…; empty: the listed ones"`
+	Start      int64           `env:"START" doc:"first block to scan on a database that never scanned the network; empty: a little below the head"`
+	Poll       time.Duration   `env:"POLL" envDefault:"1s" doc:"how often the head is asked for"`
+	Prefetch   int             `env:"PREFETCH" envDefault:"6" doc:"blocks fetched at the same time, 1 to 32"`
+	Timeout    time.Duration   `env:"RPC_TIMEOUT" envDefault:"10s" doc:"time limit of one call"`
+	Grace      time.Duration   `env:"ROLLBACK_GRACE" envDefault:"10s" doc:"how long a node may stand behind what was scanned before that counts as a rollback"`
+	FinalDepth int64           `env:"FINAL_DEPTH" doc:"depth that counts as final where the node does not tell; empty: the default of the network"`
+}
+
+// settings is everything of `wallets` without a verb; each role reads its own part of it.
+type settings struct {
+	Common common
+	Serve  serveSettings
+	Work   workSettings
+}
+
+type migrateSettings struct {
+	OwnerURL config.Secret `env:"DATABASE_OWNER_URL,required" doc:"PostgreSQL URL of the database's owner; used by migrate alone"`
+}
+
+func (s serveSettings) verifier(now func() time.Time) (httpkit.Verifier, error) {
+	keys, err := httpkit.ParseIdentityKeys(s.IdentityKeys.Reveal())
+	if err != nil {
+		return httpkit.Verifier{}, fmt.Errorf("IDENTITY_KEYS: %w", err)
+	}
+	return httpkit.Verifier{Audience: service, Keys: keys, Now: now}, nil
+}
+
+// nets says how bitcoin addresses of each mode are written.
+func (s workSettings) nets() (map[wallet.Mode]address.Net, error) {
+	live := address.Net(s.BitcoinLive)
+	if live != address.Mainnet && live != address.Testnet && live != address.Regtest {
+		return nil, fmt.Errorf("BITCOIN_NETWORK_LIVE: %q is none of mainnet, testnet, regtest", s.BitcoinLive)
+	}
+	return map[wallet.Mode]address.Net{wallet.Live: live, wallet.Test: address.Testnet}, nil
+}
+
+// sources opens the configured keys and refuses what would mix the two worlds.
+func (s workSettings) sources(nets map[wallet.Mode]address.Net) (app.Sources, error) {
+	out := app.Sources{wallet.Live: {}, wallet.Test: {money.Solana: address.NewSandbox()}}
+	var problems []error
+	opened := map[string]address.Extended{}
+	for _, k := range []struct {
+		name   string
+		text   config.Secret
+		mode   wallet.Mode
+		family money.Family
+	}{
+		{"XPUB_TEST_BITCOIN", s.XpubTestBitcoin, wallet.Test, money.Bitcoin},
+		{"XPUB_TEST_EVM", s.XpubTestEVM, wallet.Test, money.EVM},
+		{"XPUB_TEST_TRON", s.XpubTestTron, wallet.Test, money.Tron},
+		{"XPUB_LIVE_BITCOIN", s.XpubLiveBitcoin, wallet.Live, money.Bitcoin},
+		{"XPUB_LIVE_EVM", s.XpubLiveEVM, wallet.Live, money.EVM},
+		{"XPUB_LIVE_TRON", s.XpubLiveTron, wallet.Live, money.Tron},
+	} {
+		if k.text == "" {
+			continue
+		}
+		key, err := address.ParseExtended(k.text.Reveal())
+		var account *address.Account
+		if err == nil {
+			account, err = address.NewAccount(k.family, nets[k.mode], key)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s %w", k.name, err))
+			continue
+		}
+		for other, twin := range opened {
+			if twin.Same(key) {
+				problems = append(problems, fmt.Errorf("%s and %s are one key: every mode and family needs its own", other, k.name))
+			}
+		}
+		opened[k.name], out[k.mode][k.family] = key, account
+	}
+	return out, errors.Join(problems...)
+}
+
+// chainIDs are the ids of the listed EVM networks (EIP-155).
+var chainIDs = map[string]int64{"ethereum": 1, "bsc": 56, "polygon": 137, "base": 8453, "arbitrum": 42161}
+
+// evmNetworks pairs the EVM networks with their settings.
+func (s workSettings) evmNetworks() map[string]evmSettings {
+	return map[string]evmSettings{"ethereum": s.Ethereum, "bsc": s.BSC, "polygon": s.Polygon, "base": s.Base, "arbitrum": s.Arbitrum}
+}
+
+// tokens reads the token contracts of a network, or its listed ones.
+func (e evmSettings) tokens(network string) (map[string]string, error) {
+	if strings.TrimSpace(e.Tokens) == "" {
+		return wallet.Tokens(network), nil
+	}
+	out := map[string]string{}
+	for entry := range strings.SplitSeq(e.Tokens, ",") {
+		symbol, contract, ok := strings.Cut(strings.TrimSpace(entry), ":")
+		if !ok {
+			return nil, fmt.Errorf("%s tokens: %q is not SYMBOL:0x…", network, entry)
+		}
+		out[strings.ToUpper(symbol)] = contract
+	}
+	return out, nil
+}

@@ -1,0 +1,227 @@
+// Package app holds the use cases of the wallets service: handing out addresses, feeding the simulated chains and
+// proving at start that the configured keys are those the issued addresses came from. It sees neither SQL nor messages
+// nor HTTP, only the small interfaces below.
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Book keeps addresses and requests for them.
+type Book interface {
+	// Allocate grants a request once. With a nil source the request waits.
+	Allocate(ctx context.Context, messageID string, r wallet.Request, source address.Source) error
+	Waiting(ctx context.Context) ([]wallet.Request, error)
+	Sample(ctx context.Context, n int) ([]wallet.Issued, error)
+}
+
+// Simulator keeps the deposits of the simulated chains.
+type Simulator interface {
+	Simulate(ctx context.Context, messageID string, d wallet.Simulated) error
+	Owner(ctx context.Context, family money.Family, test, live string) ([]wallet.Mode, error)
+}
+
+// Sources are the chains of addresses that are configured, by mode and family. A missing one means that requests wait.
+type Sources map[wallet.Mode]map[money.Family]address.Source
+
+// App is the use cases.
+type App struct {
+	book      Book
+	simulator Simulator
+	sources   Sources
+	nets      map[wallet.Mode]address.Net
+	depths    wallet.Depths
+	taken     func(network string)
+	log       *slog.Logger
+	most      int
+}
+
+// Settings are what the use cases need beside their stores.
+type Settings struct {
+	Sources Sources
+	Nets    map[wallet.Mode]address.Net
+	Depths  wallet.Depths
+	Taken   func(network string) // told after a simulated deposit was stored
+	Most    int                  // addresses in one request
+	Log     *slog.Logger
+}
+
+// New makes the use cases.
+func New(book Book, simulator Simulator, set Settings) *App {
+	return &App{
+		book: book, simulator: simulator, sources: set.Sources, nets: set.Nets, depths: set.Depths, taken: set.Taken, log: set.Log, most: set.Most,
+	}
+}
+
+const requestIDMost = 200 // bytes
+
+// Allocate answers a request for addresses. A request that breaks the rules is a permanent fault: no retry cures it.
+func (a *App) Allocate(ctx context.Context, messageID string, r wallet.Request) error {
+	if r.ID == "" || len(r.ID) > requestIDMost || r.Count < 1 || r.Count > a.most || !r.Mode.Valid() || !known(r.Family) {
+		return fault.Permanent(fmt.Errorf("allocation request %.40q: want an id, a mode, a family and a count of 1 to %d, got mode %.10q, family %.10q, count %d",
+			r.ID, a.most, r.Mode, r.Family, r.Count))
+	}
+	source := a.sources[r.Mode][r.Family]
+	if source == nil {
+		a.log.WarnContext(ctx, "no key is configured for these addresses; the request waits", "mode", r.Mode, "family", r.Family, "count", r.Count)
+	}
+	err := a.book.Allocate(ctx, messageID, r, source)
+	if errors.Is(err, wallet.ErrOtherRequest) {
+		return fault.Permanent(err)
+	}
+	return err
+}
+
+func known(f money.Family) bool {
+	for _, each := range money.Families() {
+		if f == each {
+			return true
+		}
+	}
+	return false
+}
+
+// GrantWaiting grants the requests that came before their keys were configured.
+func (a *App) GrantWaiting(ctx context.Context) error {
+	waiting, err := a.book.Waiting(ctx)
+	if err != nil {
+		return fmt.Errorf("reading waiting requests: %w", err)
+	}
+	var problems []error
+	for _, r := range waiting {
+		if source := a.sources[r.Mode][r.Family]; source != nil {
+			problems = append(problems, a.book.Allocate(ctx, "", r, source))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// sampled is how many random addresses of each mode and family are proved at start, beside the first and the newest.
+const sampled = 32
+
+// ProveKeys derives a sample of the issued addresses again and compares. An error means that a key was exchanged or
+// belongs to another database: addresses made with it would lead to money that the signer does not find.
+func (a *App) ProveKeys(ctx context.Context) error {
+	issued, err := a.book.Sample(ctx, sampled)
+	if err != nil {
+		return fmt.Errorf("reading issued addresses: %w", err)
+	}
+	for _, i := range issued {
+		source := a.sources[i.Mode][i.Family]
+		if source == nil {
+			continue // nothing can be issued without it either
+		}
+		if int64(source.Account()) != i.Account {
+			return fmt.Errorf("the %s %s key is of account %d, but issued addresses are of account %d", i.Mode, i.Family, source.Account(), i.Account)
+		}
+		made, err := source.Derive(uint32(i.Index), 1)
+		if err != nil {
+			return fmt.Errorf("deriving %s %s address %d: %w", i.Mode, i.Family, i.Index, err)
+		}
+		if made[0].Address != i.Address {
+			return fmt.Errorf("the %s %s key gives another address %d than was issued: it is not the key of this database", i.Mode, i.Family, i.Index)
+		}
+	}
+	return nil
+}
+
+// Simulate asks for a deposit on a simulated chain.
+type Simulate struct {
+	RequestID     string
+	Address       string
+	Network       string
+	Asset         string
+	Amount        string // base units, decimal digits
+	Confirmations int64  // 0 for enough
+}
+
+const (
+	amountMost        = 78 // decimal digits of the largest 256-bit number
+	confirmationsMost = 10_000
+)
+
+// Simulate puts a deposit on a simulated chain. A live address and an unknown one are refused for good.
+func (a *App) Simulate(ctx context.Context, messageID string, s Simulate) error {
+	d, key, err := a.readSimulate(s)
+	if err != nil {
+		return fault.Permanent(fmt.Errorf("simulated deposit %.40q: %w", s.RequestID, err))
+	}
+	network, _ := money.NetworkOf(s.Network)
+	var texts [2]string
+	for i, mode := range []wallet.Mode{wallet.Test, wallet.Live} {
+		if texts[i], err = address.Encode(network.Family, a.nets[mode], key); err != nil {
+			return fault.Permanent(fmt.Errorf("simulated deposit %.40q: %w", s.RequestID, err))
+		}
+	}
+	modes, err := a.simulator.Owner(ctx, network.Family, texts[0], texts[1])
+	if err != nil {
+		return fmt.Errorf("looking the address up: %w", err)
+	}
+	if len(modes) != 1 || modes[0] != wallet.Test {
+		return fault.Permanent(fmt.Errorf("simulated deposit %.40q: the address is not one of test mode", s.RequestID))
+	}
+	if err := a.simulator.Simulate(ctx, messageID, d); err != nil {
+		return fmt.Errorf("storing the simulated deposit: %w", err)
+	}
+	a.taken(network.Name)
+	return nil
+}
+
+// readSimulate checks the request and fills in what it leaves open.
+func (a *App) readSimulate(s Simulate) (wallet.Simulated, []byte, error) {
+	if s.RequestID == "" || len(s.RequestID) > requestIDMost {
+		return wallet.Simulated{}, nil, errors.New("want a request id")
+	}
+	network, ok := money.NetworkOf(s.Network)
+	if !ok {
+		return wallet.Simulated{}, nil, fmt.Errorf("unknown network %.20q; there are %s", s.Network, money.Pairs())
+	}
+	asset, ok := network.Asset(s.Asset)
+	if !ok {
+		return wallet.Simulated{}, nil, fmt.Errorf("%.20q is not listed on %s; there are %s", s.Asset, network.Name, money.Pairs())
+	}
+	amount, ok := new(big.Int).SetString(s.Amount, 10)
+	if !ok || len(s.Amount) > amountMost || s.Amount[0] < '0' || s.Amount[0] > '9' || amount.Sign() <= 0 {
+		return wallet.Simulated{}, nil, fmt.Errorf("amount %.90q is not a positive number of base units", s.Amount)
+	}
+	if s.Confirmations < 0 || s.Confirmations > confirmationsMost {
+		return wallet.Simulated{}, nil, fmt.Errorf("confirmations must be 0 to %d", confirmationsMost)
+	}
+	key, err := address.Parse(network.Family, a.nets[wallet.Test], s.Address)
+	if err != nil {
+		return wallet.Simulated{}, nil, fmt.Errorf("the address %w", err)
+	}
+	confirmations := s.Confirmations
+	if confirmations == 0 {
+		confirmations = a.depths.Enough(network.Name, asset.Symbol)
+	}
+	txHash := address.TxHash(network.Family, sha256.Sum256([]byte("simulated/"+network.Name+"/"+s.RequestID)))
+	return wallet.Simulated{
+		RequestID: s.RequestID, Network: network.Name, TxHash: txHash, To: key, Asset: asset.Symbol,
+		Contract: wallet.Tokens(network.Name)[asset.Symbol], Amount: amount, Sender: a.sender(network, txHash), Confirmations: confirmations,
+	}, key, nil
+}
+
+// sender makes up a payer: an address of the family that nobody holds.
+func (a *App) sender(network money.Network, txHash string) string {
+	sum := address.Keccak256([]byte("payer of " + txHash))
+	n := 20
+	if network.Family == money.Solana {
+		n = len(sum)
+	}
+	text, err := address.Encode(network.Family, a.nets[wallet.Test], sum[:n])
+	if err != nil {
+		return "unknown"
+	}
+	return text
+}

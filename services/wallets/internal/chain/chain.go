@@ -1,0 +1,69 @@
+// Package chain says what a blockchain looks like to the scanner: headers that link to each other, blocks that are
+// fetched first and matched later, and transfers to watched addresses. Each driver below it speaks to one kind of node.
+// The package holds no state and does no I/O itself.
+package chain
+
+import (
+	"context"
+	"errors"
+	"math/big"
+	"time"
+)
+
+// Header is a block's place in the chain.
+type Header struct {
+	Height int64
+	Hash   string
+	Parent string
+	Time   time.Time
+}
+
+// Head is the newest block that a node knows, and the height of the newest one that it calls final; 0 when it does not
+// say.
+type Head struct {
+	Header
+	Finalized int64
+}
+
+// Transfer is one movement of a listed asset to an address. Ordinal is its place inside the transaction, which stays the
+// same when the transaction moves to another block.
+type Transfer struct {
+	TxHash   string
+	Ordinal  int
+	To       []byte // the address key: 20 bytes, or 32 on solana
+	Asset    string // symbol
+	Contract string // token contract, "" for the network's own coin
+	Amount   *big.Int
+	Senders  []string
+}
+
+// Watched tells whether an address key is one of ours. It may err on the side of yes, never of no.
+type Watched interface {
+	Has(key []byte) bool
+}
+
+// Block is a fetched block that has not been matched yet. Fetching and matching are apart because everything that was
+// allocated before the block was fetched must be in the set before it is matched.
+type Block interface {
+	Header() Header
+	// Match returns the transfers to watched addresses that took effect. It may ask the node for receipts.
+	Match(ctx context.Context, watched Watched) ([]Transfer, error)
+}
+
+// Driver reads one blockchain. Every method may be called from several goroutines. An error means "not known": the
+// scanner retries and never moves on without an answer.
+type Driver interface {
+	Head(ctx context.Context) (Head, error)
+	// Header returns ErrNoBlock when the chain does not reach that height.
+	Header(ctx context.Context, height int64) (Header, error)
+	// Fetch returns ErrNoBlock when the chain does not reach that height.
+	Fetch(ctx context.Context, height int64) (Block, error)
+}
+
+// Waker is a driver that knows when a new block is there, so that the scanner need not wait for its next poll.
+type Waker interface {
+	Wake() <-chan struct{}
+}
+
+// ErrNoBlock says that the chain has no block at a height (yet, or any more).
+var ErrNoBlock = errors.New("no block at this height")

@@ -1,0 +1,214 @@
+// Package simulated is the blockchain of test mode: a chain for each network that grows by itself, takes deposits on
+// request, confirms them fast and can fork. It lives in the database behind Ledger, so it survives restarts, serves any
+// number of replicas and can be audited. It offers the scanner the same driver as a real chain; nothing in the scanner
+// knows the difference.
+package simulated
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Pace of the simulated chains (contract.md §8): a block every 100 ms while somebody waits for confirmations, else one
+// now and then so that time passes on the chain too.
+const (
+	busyEvery  = 100 * time.Millisecond
+	idleEvery  = 5 * time.Second
+	askEvery   = time.Second // for deposits that another replica took in
+	retryAfter = time.Second
+	// PollEvery is how often the scanner asks for blocks that another replica made; its own are signalled.
+	PollEvery = 2 * time.Second
+)
+
+// State is where a simulated chain stands.
+type State struct {
+	Height    int64
+	MineUntil int64         // blocks are made fast up to this height
+	Age       time.Duration // of the newest block, by the ledger's clock
+	Waiting   bool          // a deposit waits for a block
+}
+
+// Ledger keeps the simulated chains. Each method is one transaction.
+type Ledger interface {
+	SimState(ctx context.Context, network string) (State, error)
+	// SimMine adds the next block, with every waiting deposit in it. The first block ever has height 0.
+	SimMine(ctx context.Context, network, hash string) (State, error)
+	SimHeader(ctx context.Context, network string, height int64) (chain.Header, bool, error)
+	SimTransfers(ctx context.Context, network string, height int64) ([]chain.Transfer, error)
+	// SimFork replaces the newest blocks by one more than that. Their deposits wait for a block again, or are dropped.
+	SimFork(ctx context.Context, network string, depth int, drop bool, hashes []string) error
+}
+
+// Chain is one simulated blockchain.
+type Chain struct {
+	network money.Network
+	ledger  Ledger
+	log     *slog.Logger
+
+	taken chan struct{} // a deposit was taken in
+	mined chan struct{} // a block was made
+}
+
+var (
+	_ chain.Driver = (*Chain)(nil)
+	_ chain.Waker  = (*Chain)(nil)
+)
+
+// New makes the chain of a network.
+func New(network money.Network, ledger Ledger, log *slog.Logger) *Chain {
+	return &Chain{
+		network: network, ledger: ledger, log: log.With("chain", "simulated "+network.Name),
+		taken: make(chan struct{}, 1), mined: make(chan struct{}, 1),
+	}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Taken says that a deposit was taken in by this process. It never blocks.
+func (c *Chain) Taken() { signal(c.taken) }
+
+// Wake implements chain.Waker.
+func (c *Chain) Wake() <-chan struct{} { return c.mined }
+
+// Mine makes blocks until ctx ends. One process per network does so; two would only make time pass faster.
+func (c *Chain) Mine(ctx context.Context) error {
+	for ctx.Err() == nil {
+		state, err := c.ledger.SimState(ctx, c.network.Name)
+		if err == nil {
+			err = c.mine(ctx, state)
+		}
+		if err != nil && ctx.Err() == nil {
+			c.log.WarnContext(ctx, "no block made", "err", err)
+			c.wait(ctx, retryAfter)
+		}
+	}
+	return nil
+}
+
+// mine makes blocks at their pace until something fails.
+func (c *Chain) mine(ctx context.Context, state State) error {
+	last := time.Now().Add(-state.Age)
+	for ctx.Err() == nil {
+		busy, every := state.Waiting || state.Height < state.MineUntil, idleEvery
+		if busy {
+			every = busyEvery
+		}
+		var err error
+		if left := every - time.Since(last); left > 0 {
+			c.wait(ctx, min(left, askEvery))
+			if !busy && ctx.Err() == nil { // a deposit may have been taken in, here or by another replica
+				state, err = c.ledger.SimState(ctx, c.network.Name)
+			}
+		} else if state, err = c.ledger.SimMine(ctx, c.network.Name, c.hash()); err == nil {
+			last = time.Now()
+			signal(c.mined)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Chain) wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-c.taken:
+	case <-t.C:
+	}
+}
+
+// Fork abandons the newest blocks for a longer branch: a reorganisation. Deposits of the abandoned blocks are mined
+// again in a later block, or dropped for good. Tests use it.
+func (c *Chain) Fork(ctx context.Context, depth int, drop bool) error {
+	hashes := make([]string, depth+1)
+	for i := range hashes {
+		hashes[i] = c.hash()
+	}
+	if err := c.ledger.SimFork(ctx, c.network.Name, depth, drop, hashes); err != nil {
+		return fmt.Errorf("forking %s: %w", c.network.Name, err)
+	}
+	signal(c.mined)
+	return nil
+}
+
+// hash makes up a block hash; it is random, so a branch of a fork never equals what it replaces.
+func (c *Chain) hash() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:])
+	return address.BlockHash(c.network.Family, b)
+}
+
+// Head implements chain.Driver.
+func (c *Chain) Head(ctx context.Context) (chain.Head, error) {
+	state, err := c.ledger.SimState(ctx, c.network.Name)
+	if err != nil {
+		return chain.Head{}, err
+	}
+	h, err := c.Header(ctx, state.Height)
+	return chain.Head{Header: h, Finalized: max(0, h.Height-wallet.SimulatedLag(c.network.Name))}, err
+}
+
+// Header implements chain.Driver.
+func (c *Chain) Header(ctx context.Context, height int64) (chain.Header, error) {
+	h, found, err := c.ledger.SimHeader(ctx, c.network.Name, height)
+	if err == nil && !found {
+		err = chain.ErrNoBlock
+	}
+	return h, err
+}
+
+// Fetch implements chain.Driver.
+func (c *Chain) Fetch(ctx context.Context, height int64) (chain.Block, error) {
+	h, err := c.Header(ctx, height)
+	if err != nil {
+		return nil, err
+	}
+	transfers, err := c.ledger.SimTransfers(ctx, c.network.Name, height)
+	if err != nil {
+		return nil, err
+	}
+	again, err := c.Header(ctx, height)
+	if err != nil {
+		return nil, err
+	}
+	if again.Hash != h.Hash {
+		return nil, errors.New("the chain forked while its block was read")
+	}
+	return block{h, transfers}, nil
+}
+
+type block struct {
+	header    chain.Header
+	transfers []chain.Transfer
+}
+
+// Header implements chain.Block.
+func (b block) Header() chain.Header { return b.header }
+
+// Match implements chain.Block.
+func (b block) Match(_ context.Context, watched chain.Watched) ([]chain.Transfer, error) {
+	var out []chain.Transfer
+	for _, t := range b.transfers {
+		if watched.Has(t.To) {
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}

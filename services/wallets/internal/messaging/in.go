@@ -1,0 +1,67 @@
+package messaging
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"causeway.internal/libs/bus"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Cases are the use cases that messages call.
+type Cases interface {
+	Allocate(ctx context.Context, messageID string, r wallet.Request) error
+	Simulate(ctx context.Context, messageID string, s app.Simulate) error
+}
+
+// Consumer is the part of the bus that handlers are added to.
+type Consumer interface {
+	Handle(queue string, parallel int, h func(ctx context.Context, m bus.Message) error)
+}
+
+// Messages in flight at a time. Allocations of one family wait for each other, so four are enough for all.
+const (
+	allocateParallel = 4
+	simulateParallel = 8
+)
+
+// Consume adds the handlers of every message that this service reads.
+func Consume(link Consumer, cases Cases) {
+	link.Handle(queue(wire.AllocateAddressesV1), allocateParallel, func(ctx context.Context, m bus.Message) error {
+		var p wire.AllocateAddresses
+		if err := decode(m, &p); err != nil {
+			return err
+		}
+		return cases.Allocate(ctx, m.ID, wallet.Request{ID: p.RequestID, Mode: wallet.Mode(p.Mode), Family: p.Family, Count: p.Count})
+	})
+	link.Handle(queue(wire.SimulateDepositV1), simulateParallel, func(ctx context.Context, m bus.Message) error {
+		var p wire.SimulateDeposit
+		if err := decode(m, &p); err != nil {
+			return err
+		}
+		return cases.Simulate(ctx, m.ID, app.Simulate{
+			RequestID: p.RequestID, Address: p.Address, Network: p.Network, Asset: p.Asset, Amount: p.Amount, Confirmations: p.Confirmations,
+		})
+	})
+}
+
+// queue is this service's queue of a message, from the one table.
+func queue(name wire.Name) string {
+	for _, r := range wire.Topology() {
+		if r.Name == name && r.Consumer == wire.Wallets {
+			return r.Queue
+		}
+	}
+	panic("messaging: " + string(name) + " has no queue of " + wire.Wallets)
+}
+
+func decode(m bus.Message, into any) error {
+	if err := json.Unmarshal(m.Body, into); err != nil {
+		return fault.Permanent(fmt.Errorf("reading %s %s: %w", m.Name, m.ID, err))
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+// Package messaging is the service's side of the broker: out.go turns what happened into the payloads of libs/wire, in.go
+// turns messages into calls of the use cases. It decides nothing.
+package messaging
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Out makes outgoing messages. A message about one version of one thing always has the same id, so consumers see through
+// any repetition.
+type Out struct{ Now func() time.Time }
+
+// DepositChanged tells one version of a deposit.
+func (Out) DepositChanged(ctx context.Context, d wallet.Deposit) (outbox.Message, error) {
+	return outbox.Encode(ctx, wire.DepositChangedV1, fmt.Sprintf("%s:%s:%d", d.Mode, d.Key(), d.Version), wire.DepositChanged{
+		Key: d.Key(), Version: d.Version, Mode: wire.Mode(d.Mode), Family: d.Family, Network: d.Network, Address: d.Address, Asset: d.Asset,
+		Contract: d.Contract, TxHash: d.TxHash, State: wire.DepositState(d.State), BlockHeight: d.BlockHeight, BlockHash: d.BlockHash,
+		BlockTime: d.BlockTime.UTC(), Amount: d.Amount.String(), Depth: d.Depth, Head: d.Head, Finalized: d.Finalized,
+		FirstSeenAt: d.FirstSeenAt.UTC(), Senders: d.Senders,
+	})
+}
+
+// ScannedThrough tells how far a network is scanned.
+func (o Out) ScannedThrough(ctx context.Context, mode wallet.Mode, network string, height, finalized int64, blockTime time.Time) (outbox.Message, error) {
+	return outbox.Encode(ctx, wire.ScannedThroughV1, id.New(id.Message, o.Now()), wire.ScannedThrough{
+		Mode: wire.Mode(mode), Network: network, Height: height, Finalized: finalized, BlockTime: blockTime.UTC(),
+	})
+}
+
+// AddressesAllocated hands addresses over, in as many messages as their limit asks for.
+func (Out) AddressesAllocated(ctx context.Context, a wallet.Allocation) ([]outbox.Message, error) {
+	parts := (len(a.Addresses) + wire.AddressesMax - 1) / wire.AddressesMax
+	out := make([]outbox.Message, 0, parts)
+	for part := range parts {
+		some := a.Addresses[part*wire.AddressesMax : min((part+1)*wire.AddressesMax, len(a.Addresses))]
+		payload := wire.AddressesAllocated{
+			RequestID: a.ID, Mode: wire.Mode(a.Mode), Family: a.Family, Part: part + 1, Parts: parts, Addresses: make([]wire.Address, len(some)),
+		}
+		for i, each := range some {
+			payload.Addresses[i] = wire.Address{WalletID: each.WalletID, Address: each.Address}
+		}
+		m, err := outbox.Encode(ctx, wire.AddressesAllocatedV1, fmt.Sprintf("%s:%d", a.ID, part+1), payload)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}

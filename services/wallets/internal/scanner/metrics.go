@@ -1,0 +1,91 @@
+package scanner
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics shows every chain's scan, and remembers which chains are halted for the readiness check.
+type Metrics struct {
+	head, height, watched, halted       *prometheus.GaugeVec
+	blocks, transfers, reorgs, failures *prometheus.CounterVec
+
+	mu  sync.Mutex
+	why map[Chain]string
+}
+
+// NewMetrics registers the metrics of all scans of a process.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	labels := []string{"mode", "network"}
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "wallets_" + name, Help: help}, labels)
+	}
+	counter := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "wallets_" + name, Help: help}, labels)
+	}
+	m := &Metrics{
+		head:      gauge("chain_head_blocks", "Newest block that the node knows."),
+		height:    gauge("chain_scanned_blocks", "Newest block that was scanned."),
+		watched:   gauge("watched_addresses", "Addresses in the set that blocks are matched against."),
+		halted:    gauge("scan_halted", "1 while the scan stands still after a reorganisation that is too deep."),
+		blocks:    counter("scanned_blocks_total", "Blocks scanned."),
+		transfers: counter("matched_transfers_total", "Transfers to watched addresses."),
+		reorgs:    counter("chain_reorgs_total", "Reorganisations followed."),
+		failures:  counter("scan_failures_total", "Interruptions of a scan."),
+		why:       map[Chain]string{},
+	}
+	registry.MustRegister(m.head, m.height, m.watched, m.halted, m.blocks, m.transfers, m.reorgs, m.failures)
+	return m
+}
+
+func (m *Metrics) at(c Chain, head, scanned int64, watched int) {
+	mode, network := string(c.Mode), c.Network
+	m.head.WithLabelValues(mode, network).Set(float64(head))
+	m.height.WithLabelValues(mode, network).Set(float64(scanned))
+	m.watched.WithLabelValues(mode, network).Set(float64(watched))
+	m.release(c)
+}
+
+func (m *Metrics) scanned(c Chain, blocks, transfers int) {
+	m.blocks.WithLabelValues(string(c.Mode), c.Network).Add(float64(blocks))
+	m.transfers.WithLabelValues(string(c.Mode), c.Network).Add(float64(transfers))
+}
+
+func (m *Metrics) reorganised(c Chain) { m.reorgs.WithLabelValues(string(c.Mode), c.Network).Inc() }
+
+func (m *Metrics) fail(c Chain) { m.failures.WithLabelValues(string(c.Mode), c.Network).Inc() }
+
+func (m *Metrics) halt(c Chain, err error) {
+	m.halted.WithLabelValues(string(c.Mode), c.Network).Set(1)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.why[c] = err.Error()
+}
+
+// release forgets a halt: the scan goes on, here or at another replica.
+func (m *Metrics) release(c Chain) {
+	m.halted.WithLabelValues(string(c.Mode), c.Network).Set(0)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.why, c)
+}
+
+// Ready is a readiness check: it fails while a chain that this process scans is halted, and says which and why.
+func (m *Metrics) Ready(context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.why) == 0 {
+		return nil
+	}
+	lines := make([]string, 0, len(m.why))
+	for c, why := range m.why {
+		lines = append(lines, c.String()+": "+why)
+	}
+	sort.Strings(lines)
+	return fmt.Errorf("scan halted: %s", strings.Join(lines, "; "))
+}

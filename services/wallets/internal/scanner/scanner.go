@@ -1,0 +1,330 @@
+// Package scanner follows one blockchain block by block and turns transfers to our addresses into deposits. It is one
+// algorithm for every kind of chain (chains.md §4.1): strict order, one transaction per step, reorganisations by the
+// common ancestor, and never a step past an answer that is missing or doubtful. It speaks to the chain through a driver
+// and to the database through Store; it knows neither SQL nor messages.
+package scanner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Chain names one blockchain of one world.
+type Chain struct {
+	Mode    wallet.Mode
+	Network string
+}
+
+func (c Chain) String() string { return string(c.Mode) + ":" + c.Network }
+
+// Lease is the right to scan a chain. Its epoch grows with every change of owner; the store refuses writes under an
+// older one, so a scanner that was paused while another took over cannot write anything.
+type Lease struct {
+	Chain
+	Epoch int64
+}
+
+// Cursor is how far a chain has been scanned.
+type Cursor struct {
+	chain.Header
+	Finalized int64
+}
+
+// Step is one forward move: blocks that follow the cursor without a gap. Every block but the last is empty.
+type Step struct {
+	Headers   []chain.Header
+	Transfers []chain.Transfer // of the last block
+	Finalized int64
+	Announce  bool  // tell scanned_through
+	KeepFrom  int64 // headers below may be forgotten; 0 for not now
+}
+
+// Last is the block at which the step ends.
+func (s Step) Last() chain.Header { return s.Headers[len(s.Headers)-1] }
+
+// Store keeps cursor, headers, deposits and outgoing messages. Each method is one transaction that either happens as a
+// whole or not at all, and each write returns ErrFenced unless the cursor stands where the caller believes and its epoch
+// is the caller's.
+type Store interface {
+	// Adopt takes the cursor over for the lease's epoch; found is false when the chain was never scanned.
+	Adopt(ctx context.Context, lease Lease) (at Cursor, found bool, err error)
+	// Begin makes the first cursor; the block itself counts as scanned.
+	Begin(ctx context.Context, lease Lease, at Cursor) error
+	// Header returns a kept header; found is false when it is not there (any more).
+	Header(ctx context.Context, c Chain, height int64) (h chain.Header, found bool, err error)
+	// Oldest returns the lowest kept header's height.
+	Oldest(ctx context.Context, c Chain) (int64, error)
+	// Advance moves the cursor over the step: headers, transfers, deposits that change, messages.
+	Advance(ctx context.Context, lease Lease, from Cursor, step Step) error
+	// Rewind moves the cursor back to the ancestor and reverts every deposit above it.
+	Rewind(ctx context.Context, lease Lease, from Cursor, ancestor chain.Header) error
+	// Announce tells scanned_through for the cursor as it stands.
+	Announce(ctx context.Context, lease Lease, at Cursor) error
+}
+
+// ErrFenced says that another scanner owns the chain now.
+var ErrFenced = errors.New("another scanner owns this chain")
+
+// ErrHalted says that the chain reorganised deeper than it may: below a final block or below every kept header. Nothing
+// is guessed then; the scan stands still until the node agrees with what was scanned, or an operator decides.
+var ErrHalted = errors.New("reorganisation deeper than the kept window or below a final block")
+
+// errBehind says that the node's head is lower than ours and otherwise agrees: it lags or it was rolled back.
+var errBehind = errors.New("node is behind what was scanned already")
+
+// errFickle says that the node's answers contradict each other, as those of several backends behind one address do. The
+// scan waits for them to agree.
+var errFickle = errors.New("node contradicts itself about the chain")
+
+// Config is what distinguishes one chain's scan from another's.
+type Config struct {
+	Chain
+	Family     money.Family
+	Poll       time.Duration // how often the head is asked for
+	Prefetch   int           // blocks fetched at the same time
+	Announce   time.Duration // least time between two scanned_through
+	Grace      time.Duration // how long a node may stand behind us before that counts as a rollback
+	FinalDepth int64         // depth that counts as final when the node does not tell
+	Window     int64         // headers kept
+	Start      int64         // first block to scan on a chain that was never scanned; 0 for a little below the head
+}
+
+// Bounds of one scan.
+const (
+	retryFirst = 250 * time.Millisecond
+	retryMost  = 5 * time.Second
+	haltRetry  = 10 * time.Second
+	beginBelow = 128 // blocks below the head at which a new chain's scan begins
+	batchMost  = 64  // empty blocks in one step
+	pruneEvery = 256 // blocks between two prunings of old headers
+	slowAfter  = 32  // blocks of lag from which progress is logged
+	slowEvery  = 5 * time.Second
+)
+
+// Scanner scans one chain. Make one per lease.
+type Scanner struct {
+	cfg     Config
+	driver  chain.Driver
+	store   Store
+	watch   *Watch
+	log     *slog.Logger
+	metrics *Metrics
+	now     func() time.Time
+
+	cursor      Cursor
+	announced   int64 // height last told
+	announcedAt time.Time
+	behindSince time.Time
+	loggedAt    time.Time
+	loggedFrom  int64
+	prunedAt    int64
+}
+
+// New makes a scanner.
+func New(cfg Config, driver chain.Driver, store Store, watch *Watch, log *slog.Logger, metrics *Metrics, now func() time.Time) *Scanner {
+	return &Scanner{
+		cfg: cfg, driver: driver, store: store, watch: watch, metrics: metrics, now: now,
+		log: log.With("chain", cfg.Chain.String()), announced: -1,
+	}
+}
+
+// Run scans until ctx ends or the lease is lost, which is ErrFenced. Every other trouble is logged, counted and tried
+// again from the stored cursor.
+func (s *Scanner) Run(ctx context.Context, epoch int64) error {
+	lease := Lease{Chain: s.cfg.Chain, Epoch: epoch}
+	wait := retryFirst
+	for ctx.Err() == nil {
+		began := s.now()
+		err := s.follow(ctx, lease)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, ErrFenced):
+			return err
+		case errors.Is(err, ErrHalted):
+			s.metrics.halt(s.cfg.Chain, err)
+			s.log.ErrorContext(ctx, "scan halted", "err", err, "height", s.cursor.Height, "hash", s.cursor.Hash)
+			wait = haltRetry
+		default:
+			s.metrics.fail(s.cfg.Chain)
+			s.log.WarnContext(ctx, "scan interrupted", "err", err, "height", s.cursor.Height, "retry_in", wait)
+			if s.now().Sub(began) > retryMost {
+				wait = retryFirst
+			}
+		}
+		if !pause(ctx, wait, nil) {
+			return nil
+		}
+		wait = min(2*wait, retryMost)
+	}
+	return nil
+}
+
+// pause waits and reports whether ctx still runs. A wake-up ends it early.
+func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-wake:
+	case <-t.C:
+	}
+	return ctx.Err() == nil
+}
+
+// follow takes the cursor over and follows the chain until something goes wrong.
+func (s *Scanner) follow(ctx context.Context, lease Lease) error {
+	if err := s.adopt(ctx, lease); err != nil {
+		return err
+	}
+	var wake <-chan struct{}
+	if w, ok := s.driver.(chain.Waker); ok {
+		wake = w.Wake()
+	}
+	for {
+		head, err := s.driver.Head(ctx)
+		if err != nil {
+			return fmt.Errorf("asking for the head: %w", err)
+		}
+		moved, err := s.step(ctx, lease, head)
+		switch {
+		case errors.Is(err, errBehind):
+			s.log.WarnContext(ctx, "node is behind", "head", head.Height, "scanned", s.cursor.Height)
+		case err != nil:
+			return err
+		default:
+			s.metrics.at(s.cfg.Chain, head.Height, s.cursor.Height, s.watch.Len())
+		}
+		if moved {
+			continue
+		}
+		if err := s.announce(ctx, lease); err != nil {
+			return err
+		}
+		if !pause(ctx, s.cfg.Poll, wake) {
+			return ctx.Err()
+		}
+	}
+}
+
+// adopt reads the cursor, or makes the first one.
+func (s *Scanner) adopt(ctx context.Context, lease Lease) error {
+	at, found, err := s.store.Adopt(ctx, lease)
+	if err != nil {
+		return fmt.Errorf("taking over the cursor: %w", err)
+	}
+	if !found {
+		if at, err = s.first(ctx); err != nil {
+			return err
+		}
+		if err := s.store.Begin(ctx, lease, at); err != nil {
+			return fmt.Errorf("making the first cursor: %w", err)
+		}
+		s.log.InfoContext(ctx, "scanning from here on", "height", at.Height, "hash", at.Hash)
+	}
+	s.cursor = at
+	return nil
+}
+
+// first finds where a chain that was never scanned begins: before the configured block, or so far below the node's head
+// that a usual reorganisation still finds a common ancestor.
+func (s *Scanner) first(ctx context.Context) (Cursor, error) {
+	head, err := s.driver.Head(ctx)
+	if err != nil {
+		return Cursor{}, fmt.Errorf("asking for the head: %w", err)
+	}
+	height := max(0, head.Height-min(s.cfg.FinalDepth, beginBelow))
+	if s.cfg.Start > 0 {
+		height = s.cfg.Start - 1
+	}
+	at, err := s.driver.Header(ctx, height)
+	if err != nil {
+		return Cursor{}, fmt.Errorf("asking for block %d: %w", height, err)
+	}
+	return Cursor{Header: at}, nil
+}
+
+// step makes one move towards the head, forward or back, and reports whether there may be more to do at once.
+func (s *Scanner) step(ctx context.Context, lease Lease, head chain.Head) (bool, error) {
+	switch {
+	case head.Height > s.cursor.Height:
+		s.behindSince = time.Time{}
+		return s.forward(ctx, lease, head)
+	case head.Height == s.cursor.Height && head.Hash == s.cursor.Hash:
+		s.behindSince = time.Time{}
+		return false, nil
+	case head.Height < s.cursor.Height:
+		if err := s.mayBeLag(ctx, head); err != nil {
+			return false, err
+		}
+	}
+	s.behindSince = time.Time{}
+	return true, s.rewind(ctx, lease)
+}
+
+// mayBeLag returns errBehind while a lower head may simply be a node that lags: it is on our chain, and not for long.
+// Nothing is credited meanwhile, since nothing deepens. Once the grace is over it counts as a rollback.
+func (s *Scanner) mayBeLag(ctx context.Context, head chain.Head) error {
+	ours, found, err := s.store.Header(ctx, s.cfg.Chain, head.Height)
+	if err != nil {
+		return fmt.Errorf("reading the header at %d: %w", head.Height, err)
+	}
+	if !found || ours.Hash != head.Hash {
+		return nil
+	}
+	if s.behindSince.IsZero() {
+		s.behindSince = s.now()
+	}
+	if s.now().Sub(s.behindSince) < s.cfg.Grace {
+		return errBehind
+	}
+	return nil
+}
+
+// announce tells scanned_through when it moved and the last telling is long enough ago.
+func (s *Scanner) announce(ctx context.Context, lease Lease) error {
+	if s.announced == s.cursor.Height || !s.announceDue() {
+		return nil
+	}
+	if err := s.store.Announce(ctx, lease, s.cursor); err != nil {
+		return fmt.Errorf("telling how far the scan is: %w", err)
+	}
+	s.announced, s.announcedAt = s.cursor.Height, s.now()
+	return nil
+}
+
+func (s *Scanner) announceDue() bool { return s.now().Sub(s.announcedAt) >= s.cfg.Announce }
+
+// final is the newest final height as of head: what the node says, or what is deep enough; it never goes back and never
+// passes what is scanned.
+func (s *Scanner) final(head chain.Head, scanned int64) int64 {
+	return min(scanned, max(s.cursor.Finalized, head.Finalized, head.Height-s.cfg.FinalDepth+1))
+}
+
+// progress logs and counts while the scan is far behind.
+func (s *Scanner) progress(ctx context.Context, head int64) {
+	lag := head - s.cursor.Height
+	if s.loggedAt.IsZero() || (lag < slowAfter && s.loggedFrom > 0) {
+		s.loggedAt, s.loggedFrom = s.now(), 0
+	}
+	if lag < slowAfter {
+		return
+	}
+	if s.loggedFrom == 0 {
+		s.loggedAt, s.loggedFrom = s.now(), s.cursor.Height
+		return
+	}
+	if spent := s.now().Sub(s.loggedAt); spent >= slowEvery {
+		s.log.InfoContext(ctx, "catching up", "height", s.cursor.Height, "head", head, "behind", lag,
+			"blocks_per_second", (s.cursor.Height-s.loggedFrom)*int64(time.Second)/int64(spent))
+		s.loggedAt, s.loggedFrom = s.now(), s.cursor.Height
+	}
+}

@@ -1,0 +1,419 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/outbox"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+var _ scanner.Store = (*Store)(nil)
+
+const (
+	adoptSQL = `UPDATE cursors SET epoch = $3 WHERE mode = $1 AND network = $2 AND epoch <= $3
+RETURNING height, hash, block_time, finalized`
+
+	cursorSQL = `SELECT count(*) FROM cursors WHERE mode = $1 AND network = $2`
+
+	beginSQL = `INSERT INTO cursors (mode, network, epoch, height, hash, block_time, finalized) VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT DO NOTHING`
+
+	// moveSQL compares the whole position before it sets the next one, so a scanner that lost its lease writes nothing.
+	moveSQL = `UPDATE cursors SET height = $6, hash = $7, block_time = $8, finalized = $9, moved_at = now()
+WHERE mode = $1 AND network = $2 AND epoch = $3 AND height = $4 AND hash = $5`
+
+	headerSQL = `SELECT height, hash, parent, time FROM headers WHERE mode = $1 AND network = $2 AND height = $3`
+
+	oldestSQL = `SELECT coalesce(min(height), 0) FROM headers WHERE mode = $1 AND network = $2`
+
+	addHeadersSQL = `INSERT INTO headers (mode, network, height, hash, parent, time)
+SELECT $1, $2, * FROM unnest($3::bigint[], $4::text[], $5::text[], $6::timestamptz[])`
+
+	pruneSQL = `DELETE FROM headers WHERE mode = $1 AND network = $2 AND height < $3`
+
+	cutSQL = `DELETE FROM headers WHERE mode = $1 AND network = $2 AND height > $3`
+
+	orphanSQL = `UPDATE transfers SET orphaned_at = now() WHERE mode = $1 AND network = $2 AND height > $3 AND orphaned_at IS NULL`
+
+	ownersSQL = `SELECT address, wallet_id FROM addresses WHERE mode = $1 AND family = $2 AND address = ANY($3)`
+
+	depositColumns = `d.mode, d.network, d.tx_hash, d.ordinal, d.version, d.family, d.address, d.wallet_id, d.asset, d.contract, d.amount::text,
+d.senders, d.state, d.height, d.block_hash, d.block_time, d.depth, d.head, d.finalized, d.due_height, d.first_seen_at`
+
+	knownSQL = `SELECT ` + depositColumns + ` FROM deposits d
+JOIN unnest($3::text[], $4::int[]) AS k(tx_hash, ordinal) ON d.tx_hash = k.tx_hash AND d.ordinal = k.ordinal
+WHERE d.mode = $1 AND d.network = $2 FOR UPDATE OF d`
+
+	dueSQL = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.network = $2
+AND ((d.due_height > 0 AND d.due_height <= $3) OR (NOT d.finalized AND d.state <> 'reverted' AND d.height <= $4))
+ORDER BY d.height, d.tx_hash, d.ordinal FOR UPDATE`
+
+	aboveSQL = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.network = $2 AND d.height > $3
+AND d.state <> 'reverted' ORDER BY d.height, d.tx_hash, d.ordinal FOR UPDATE`
+
+	putDepositSQL = `INSERT INTO deposits AS d (mode, network, tx_hash, ordinal, version, family, address, wallet_id, asset, contract, amount,
+senders, state, height, block_hash, block_time, depth, head, finalized, due_height, first_seen_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::text::numeric, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+ON CONFLICT (mode, network, tx_hash, ordinal) DO UPDATE SET version = excluded.version, address = excluded.address,
+wallet_id = excluded.wallet_id, asset = excluded.asset, contract = excluded.contract, amount = excluded.amount, senders = excluded.senders,
+state = excluded.state, height = excluded.height, block_hash = excluded.block_hash, block_time = excluded.block_time,
+depth = excluded.depth, head = excluded.head, finalized = excluded.finalized, due_height = excluded.due_height, changed_at = now()`
+
+	putTransferSQL = `INSERT INTO transfers (mode, network, height, block_hash, tx_hash, ordinal, address, asset, amount)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::numeric)
+ON CONFLICT (mode, network, block_hash, tx_hash, ordinal) DO UPDATE SET orphaned_at = NULL, scanned_at = now()`
+)
+
+// Adopt implements scanner.Store.
+func (s *Store) Adopt(ctx context.Context, l scanner.Lease) (at scanner.Cursor, found bool, err error) {
+	err = s.pool.QueryRow(ctx, adoptSQL, l.Mode, l.Network, l.Epoch).Scan(&at.Height, &at.Hash, &at.Time, &at.Finalized)
+	if err == nil {
+		return at, true, nil
+	}
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return at, false, err
+	}
+	var n int
+	if err := s.pool.QueryRow(ctx, cursorSQL, l.Mode, l.Network).Scan(&n); err != nil {
+		return at, false, err
+	}
+	if n > 0 { // it is there, under a larger epoch
+		return at, false, scanner.ErrFenced
+	}
+	return at, false, nil
+}
+
+// Begin implements scanner.Store.
+func (s *Store) Begin(ctx context.Context, l scanner.Lease, at scanner.Cursor) error {
+	return s.tx(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, beginSQL, l.Mode, l.Network, l.Epoch, at.Height, at.Hash, at.Time, at.Finalized)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return scanner.ErrFenced
+		}
+		return addHeaders(ctx, tx, l.Chain, []chain.Header{at.Header})
+	})
+}
+
+// Header implements scanner.Store.
+func (s *Store) Header(ctx context.Context, c scanner.Chain, height int64) (h chain.Header, found bool, err error) {
+	err = s.pool.QueryRow(ctx, headerSQL, c.Mode, c.Network, height).Scan(&h.Height, &h.Hash, &h.Parent, &h.Time)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return h, false, nil
+	}
+	return h, err == nil, err
+}
+
+// Oldest implements scanner.Store.
+func (s *Store) Oldest(ctx context.Context, c scanner.Chain) (height int64, err error) {
+	err = s.pool.QueryRow(ctx, oldestSQL, c.Mode, c.Network).Scan(&height)
+	return height, err
+}
+
+func addHeaders(ctx context.Context, tx pgx.Tx, c scanner.Chain, hs []chain.Header) error {
+	heights, hashes, parents, times := make([]int64, len(hs)), make([]string, len(hs)), make([]string, len(hs)), make([]time.Time, len(hs))
+	for i, h := range hs {
+		heights[i], hashes[i], parents[i], times[i] = h.Height, h.Hash, h.Parent, h.Time
+	}
+	_, err := tx.Exec(ctx, addHeadersSQL, c.Mode, c.Network, heights, hashes, parents, times)
+	return err
+}
+
+// move sets the cursor if it stands at from under the lease's epoch.
+func move(ctx context.Context, tx pgx.Tx, l scanner.Lease, from scanner.Cursor, to chain.Header, finalized int64) error {
+	tag, err := tx.Exec(ctx, moveSQL, l.Mode, l.Network, l.Epoch, from.Height, from.Hash, to.Height, to.Hash, to.Time, finalized)
+	if err != nil {
+		return err
+	}
+	if tag.RowsAffected() != 1 {
+		return scanner.ErrFenced
+	}
+	return nil
+}
+
+// Advance implements scanner.Store.
+func (s *Store) Advance(ctx context.Context, l scanner.Lease, from scanner.Cursor, step scanner.Step) error {
+	told := 0
+	err := s.tx(ctx, func(tx pgx.Tx) error {
+		last := step.Last()
+		if err := move(ctx, tx, l, from, last, step.Finalized); err != nil {
+			return err
+		}
+		if err := addHeaders(ctx, tx, l.Chain, step.Headers); err != nil {
+			return fmt.Errorf("storing headers: %w", err)
+		}
+		changed, err := s.settle(ctx, tx, l.Chain, step)
+		if err != nil {
+			return err
+		}
+		msgs, err := s.tell(ctx, changed)
+		if err != nil {
+			return err
+		}
+		if step.Announce {
+			m, err := s.messages.ScannedThrough(ctx, l.Mode, l.Network, last.Height, step.Finalized, last.Time)
+			if err != nil {
+				return err
+			}
+			msgs = append(msgs, m)
+		}
+		if step.KeepFrom > 0 {
+			if _, err := tx.Exec(ctx, pruneSQL, l.Mode, l.Network, step.KeepFrom); err != nil {
+				return fmt.Errorf("pruning headers: %w", err)
+			}
+		}
+		told = len(msgs)
+		return outbox.Insert(ctx, tx, msgs...)
+	})
+	if err == nil && told > 0 {
+		s.wake()
+	}
+	return err
+}
+
+// settle stores the step's transfers and returns every deposit that has a new version: those seen in the last block and
+// those that became deep enough or final.
+func (s *Store) settle(ctx context.Context, tx pgx.Tx, c scanner.Chain, step scanner.Step) ([]wallet.Deposit, error) {
+	last := step.Last()
+	tip := wallet.Tip{Height: last.Height, Finalized: step.Finalized}
+	rows, err := tx.Query(ctx, dueSQL, c.Mode, c.Network, tip.Height, tip.Finalized)
+	if err != nil {
+		return nil, fmt.Errorf("reading due deposits: %w", err)
+	}
+	due, err := pgx.CollectRows(rows, toDeposit)
+	if err != nil {
+		return nil, fmt.Errorf("reading due deposits: %w", err)
+	}
+	var changed []wallet.Deposit
+	for _, d := range due {
+		if next, ok := d.Deepen(tip, s.set.Depths.Of(d.Network, d.Asset)); ok {
+			changed = append(changed, next)
+		}
+	}
+	seen, err := s.see(ctx, tx, c, step, tip)
+	if err != nil {
+		return nil, err
+	}
+	changed = append(changed, seen...)
+	return changed, putDeposits(ctx, tx, changed)
+}
+
+// see turns the transfers of the step's last block into deposits. A transfer to an address that is not ours after all is
+// dropped here: the set in memory may say yes too often.
+func (s *Store) see(ctx context.Context, tx pgx.Tx, c scanner.Chain, step scanner.Step, tip wallet.Tip) ([]wallet.Deposit, error) {
+	if len(step.Transfers) == 0 {
+		return nil, nil
+	}
+	network, ok := money.NetworkOf(c.Network)
+	if !ok {
+		return nil, fmt.Errorf("unknown network %q", c.Network)
+	}
+	ours, err := s.sightings(ctx, tx, c, network.Family, step)
+	if err != nil {
+		return nil, err
+	}
+	known, err := s.known(ctx, tx, c, ours)
+	if err != nil {
+		return nil, err
+	}
+	var out []wallet.Deposit
+	now := s.now()
+	for _, sight := range ours {
+		depths := s.set.Depths.Of(c.Network, sight.Asset)
+		before, ok := known[sight.ID]
+		if !ok {
+			out = append(out, wallet.See(c.Mode, network.Family, c.Network, sight, tip, depths, now))
+			continue
+		}
+		if next, ok := before.SeeAgain(sight, tip, depths); ok {
+			out = append(out, next)
+		}
+	}
+	return out, putTransfers(ctx, tx, c, ours)
+}
+
+// sightings keeps the transfers whose address is ours and that move anything.
+func (s *Store) sightings(ctx context.Context, tx pgx.Tx, c scanner.Chain, family money.Family, step scanner.Step) ([]wallet.Sighting, error) {
+	texts := make([]string, len(step.Transfers))
+	for i, t := range step.Transfers {
+		text, err := address.Encode(family, s.set.Nets[c.Mode], t.To)
+		if err != nil {
+			return nil, fmt.Errorf("writing the address of %s: %w", t.TxHash, err)
+		}
+		texts[i] = text
+	}
+	rows, err := tx.Query(ctx, ownersSQL, c.Mode, family, texts)
+	if err != nil {
+		return nil, fmt.Errorf("looking addresses up: %w", err)
+	}
+	owners := make(map[string]string, len(texts))
+	var text, walletID string
+	if _, err := pgx.ForEachRow(rows, []any{&text, &walletID}, func() error {
+		owners[text] = walletID
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("looking addresses up: %w", err)
+	}
+	last := step.Last()
+	var out []wallet.Sighting
+	for i, t := range step.Transfers {
+		if walletID, ok := owners[texts[i]]; ok && t.Amount.Sign() > 0 {
+			out = append(out, wallet.Sighting{
+				ID: wallet.ID{TxHash: t.TxHash, Ordinal: t.Ordinal}, Address: texts[i], WalletID: walletID, Asset: t.Asset, Contract: t.Contract,
+				Amount: t.Amount, Senders: append([]string{}, t.Senders...), BlockHeight: last.Height, BlockHash: last.Hash, BlockTime: last.Time,
+			})
+		}
+	}
+	return out, nil
+}
+
+func (s *Store) known(ctx context.Context, tx pgx.Tx, c scanner.Chain, ours []wallet.Sighting) (map[wallet.ID]wallet.Deposit, error) {
+	if len(ours) == 0 {
+		return nil, nil
+	}
+	hashes, ordinals := make([]string, len(ours)), make([]int32, len(ours))
+	for i, o := range ours {
+		hashes[i], ordinals[i] = o.TxHash, int32(o.Ordinal)
+	}
+	rows, err := tx.Query(ctx, knownSQL, c.Mode, c.Network, hashes, ordinals)
+	if err != nil {
+		return nil, fmt.Errorf("reading known deposits: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, toDeposit)
+	if err != nil {
+		return nil, fmt.Errorf("reading known deposits: %w", err)
+	}
+	out := make(map[wallet.ID]wallet.Deposit, len(list))
+	for _, d := range list {
+		out[d.ID] = d
+	}
+	return out, nil
+}
+
+// Rewind implements scanner.Store.
+func (s *Store) Rewind(ctx context.Context, l scanner.Lease, from scanner.Cursor, ancestor chain.Header) error {
+	told := 0
+	err := s.tx(ctx, func(tx pgx.Tx) error {
+		if err := move(ctx, tx, l, from, ancestor, min(from.Finalized, ancestor.Height)); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, cutSQL, l.Mode, l.Network, ancestor.Height); err != nil {
+			return fmt.Errorf("cutting headers: %w", err)
+		}
+		if _, err := tx.Exec(ctx, orphanSQL, l.Mode, l.Network, ancestor.Height); err != nil {
+			return fmt.Errorf("marking transfers: %w", err)
+		}
+		rows, err := tx.Query(ctx, aboveSQL, l.Mode, l.Network, ancestor.Height)
+		if err != nil {
+			return fmt.Errorf("reading deposits above the ancestor: %w", err)
+		}
+		above, err := pgx.CollectRows(rows, toDeposit)
+		if err != nil {
+			return fmt.Errorf("reading deposits above the ancestor: %w", err)
+		}
+		var changed []wallet.Deposit
+		for _, d := range above {
+			if next, ok := d.Revert(ancestor.Height); ok {
+				changed = append(changed, next)
+			}
+		}
+		if err := putDeposits(ctx, tx, changed); err != nil {
+			return err
+		}
+		msgs, err := s.tell(ctx, changed)
+		if err != nil {
+			return err
+		}
+		told = len(msgs)
+		return outbox.Insert(ctx, tx, msgs...)
+	})
+	if err == nil && told > 0 {
+		s.wake()
+	}
+	return err
+}
+
+// Announce implements scanner.Store.
+func (s *Store) Announce(ctx context.Context, l scanner.Lease, at scanner.Cursor) error {
+	m, err := s.messages.ScannedThrough(ctx, l.Mode, l.Network, at.Height, at.Finalized, at.Time)
+	if err != nil {
+		return err
+	}
+	err = s.tx(ctx, func(tx pgx.Tx) error {
+		if err := move(ctx, tx, l, at, at.Header, at.Finalized); err != nil {
+			return err
+		}
+		return outbox.Insert(ctx, tx, m)
+	})
+	if err == nil {
+		s.wake()
+	}
+	return err
+}
+
+func (s *Store) tell(ctx context.Context, changed []wallet.Deposit) ([]outbox.Message, error) {
+	msgs := make([]outbox.Message, 0, len(changed)+1)
+	for _, d := range changed {
+		m, err := s.messages.DepositChanged(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		msgs = append(msgs, m)
+	}
+	return msgs, nil
+}
+
+func putDeposits(ctx context.Context, tx pgx.Tx, list []wallet.Deposit) error {
+	if len(list) == 0 {
+		return nil
+	}
+	var b pgx.Batch
+	for _, d := range list {
+		b.Queue(putDepositSQL, d.Mode, d.Network, d.TxHash, d.Ordinal, d.Version, d.Family, d.Address, d.WalletID, d.Asset, d.Contract,
+			d.Amount.String(), d.Senders, d.State, d.BlockHeight, d.BlockHash, d.BlockTime, d.Depth, d.Head, d.Finalized, d.DueHeight, d.FirstSeenAt)
+	}
+	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+		return fmt.Errorf("storing deposits: %w", err)
+	}
+	return nil
+}
+
+func putTransfers(ctx context.Context, tx pgx.Tx, c scanner.Chain, list []wallet.Sighting) error {
+	if len(list) == 0 {
+		return nil
+	}
+	var b pgx.Batch
+	for _, t := range list {
+		b.Queue(putTransferSQL, c.Mode, c.Network, t.BlockHeight, t.BlockHash, t.TxHash, t.Ordinal, t.Address, t.Asset, t.Amount.String())
+	}
+	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+		return fmt.Errorf("storing transfers: %w", err)
+	}
+	return nil
+}
+
+func toDeposit(row pgx.CollectableRow) (d wallet.Deposit, err error) {
+	var amount string
+	err = row.Scan(&d.Mode, &d.Network, &d.TxHash, &d.Ordinal, &d.Version, &d.Family, &d.Address, &d.WalletID, &d.Asset, &d.Contract, &amount,
+		&d.Senders, &d.State, &d.BlockHeight, &d.BlockHash, &d.BlockTime, &d.Depth, &d.Head, &d.Finalized, &d.DueHeight, &d.FirstSeenAt)
+	if err != nil {
+		return d, err
+	}
+	var ok bool
+	if d.Amount, ok = new(big.Int).SetString(amount, 10); !ok {
+		return d, fmt.Errorf("amount %q of %s is not an integer", amount, d.TxHash)
+	}
+	return d, nil
+}

@@ -1,0 +1,210 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/inbox"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/chain/simulated"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+var _ simulated.Ledger = (*Store)(nil)
+
+const (
+	simStateSQL = `SELECT n.height, n.mine_until, clock_timestamp() - n.mined_at,
+EXISTS (SELECT FROM sim_transfers t WHERE t.network = n.network AND t.height IS NULL AND NOT t.dropped) FROM sim_networks n WHERE n.network = $1`
+
+	// A row for the network before its first block; the lock on it orders everybody who makes blocks.
+	simOpenSQL = `INSERT INTO sim_networks (network, height, mine_until, mined_at) VALUES ($1, -1, 0, now()) ON CONFLICT DO NOTHING`
+	simLockSQL = `SELECT height FROM sim_networks WHERE network = $1 FOR UPDATE`
+
+	simBlockSQL = `INSERT INTO sim_blocks (network, height, hash, parent, time)
+SELECT $1, $2, $3, coalesce(p.hash, ''), greatest(clock_timestamp(), p.time)
+FROM (SELECT 1) AS one LEFT JOIN sim_blocks p ON p.network = $1 AND p.height = $2 - 1`
+
+	// A transfer joins the block unless it is held back by the fork that orphaned it.
+	simIncludeSQL = `UPDATE sim_transfers SET height = $2 WHERE network = $1 AND height IS NULL AND NOT dropped RETURNING confirmations`
+
+	simGrowSQL = `UPDATE sim_networks SET height = $2, mine_until = greatest(mine_until, $3), mined_at = clock_timestamp() WHERE network = $1
+RETURNING height, mine_until`
+
+	simPruneSQL = `DELETE FROM sim_blocks WHERE network = $1 AND height < $2`
+
+	simHeaderSQL = `SELECT height, hash, parent, time FROM sim_blocks WHERE network = $1 AND height = $2`
+
+	simTransfersSQL = `SELECT tx_hash, key, asset, contract, amount::text, sender FROM sim_transfers WHERE network = $1 AND height = $2 ORDER BY tx_hash`
+
+	simDepositSQL = `INSERT INTO sim_transfers (request_id, network, tx_hash, key, asset, contract, amount, sender, confirmations)
+VALUES ($1, $2, $3, $4, $5, $6, $7::text::numeric, $8, $9) ON CONFLICT (request_id) DO NOTHING`
+
+	simCutSQL = `DELETE FROM sim_blocks WHERE network = $1 AND height > $2`
+
+	simOrphanSQL = `UPDATE sim_transfers SET height = NULL, dropped = $3 WHERE network = $1 AND height > $2`
+
+	ownerSQL = `SELECT mode FROM addresses WHERE family = $1 AND ((mode = 'test' AND address = $2) OR (mode = 'live' AND address = $3))`
+)
+
+// simKeep is how many blocks a simulated chain keeps; more than a scanner may ever go back.
+const simKeep = 16_384
+
+// SimState implements simulated.Ledger.
+func (s *Store) SimState(ctx context.Context, network string) (st simulated.State, err error) {
+	err = s.pool.QueryRow(ctx, simStateSQL, network).Scan(&st.Height, &st.MineUntil, &st.Age, &st.Waiting)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return s.simGenesis(ctx, network)
+	}
+	return st, err
+}
+
+// simGenesis makes block 0 of a chain that does not exist yet.
+func (s *Store) simGenesis(ctx context.Context, network string) (simulated.State, error) {
+	if _, err := s.pool.Exec(ctx, simOpenSQL, network); err != nil {
+		return simulated.State{}, err
+	}
+	var st simulated.State
+	err := s.tx(ctx, func(tx pgx.Tx) error {
+		var height int64
+		if err := tx.QueryRow(ctx, simLockSQL, network).Scan(&height); err != nil {
+			return err
+		}
+		if height >= 0 {
+			st.Height = height
+			return nil
+		}
+		var err error
+		st, err = simGrow(ctx, tx, network, 0, "genesis of "+network)
+		return err
+	})
+	return st, err
+}
+
+// SimMine implements simulated.Ledger.
+func (s *Store) SimMine(ctx context.Context, network, hash string) (st simulated.State, err error) {
+	err = s.tx(ctx, func(tx pgx.Tx) error {
+		var height int64
+		if err := tx.QueryRow(ctx, simLockSQL, network).Scan(&height); err != nil {
+			return err
+		}
+		st, err = simGrow(ctx, tx, network, height+1, hash)
+		if err == nil && height%1024 == 0 && height > simKeep {
+			_, err = tx.Exec(ctx, simPruneSQL, network, height-simKeep)
+		}
+		return err
+	})
+	return st, err
+}
+
+// simGrow adds a block with every waiting transfer. The network's row must be locked.
+func simGrow(ctx context.Context, tx pgx.Tx, network string, height int64, hash string) (st simulated.State, err error) {
+	if _, err := tx.Exec(ctx, simBlockSQL, network, height, hash); err != nil {
+		return st, fmt.Errorf("adding block %d: %w", height, err)
+	}
+	var until, confirmations int64
+	if height > 0 { // the first block can hold nothing: nobody scans it
+		rows, err := tx.Query(ctx, simIncludeSQL, network, height)
+		if err != nil {
+			return st, fmt.Errorf("filling block %d: %w", height, err)
+		}
+		if _, err := pgx.ForEachRow(rows, []any{&confirmations}, func() error {
+			until = max(until, height+confirmations-1)
+			return nil
+		}); err != nil {
+			return st, fmt.Errorf("filling block %d: %w", height, err)
+		}
+	}
+	err = tx.QueryRow(ctx, simGrowSQL, network, height, until).Scan(&st.Height, &st.MineUntil)
+	return st, err
+}
+
+// SimHeader implements simulated.Ledger.
+func (s *Store) SimHeader(ctx context.Context, network string, height int64) (h chain.Header, found bool, err error) {
+	err = s.pool.QueryRow(ctx, simHeaderSQL, network, height).Scan(&h.Height, &h.Hash, &h.Parent, &h.Time)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return h, false, nil
+	}
+	return h, err == nil, err
+}
+
+// SimTransfers implements simulated.Ledger.
+func (s *Store) SimTransfers(ctx context.Context, network string, height int64) ([]chain.Transfer, error) {
+	rows, err := s.pool.Query(ctx, simTransfersSQL, network, height)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (t chain.Transfer, err error) {
+		var amount, sender string
+		if err := row.Scan(&t.TxHash, &t.To, &t.Asset, &t.Contract, &amount, &sender); err != nil {
+			return t, err
+		}
+		var ok bool
+		if t.Amount, ok = new(big.Int).SetString(amount, 10); !ok {
+			return t, fmt.Errorf("amount %q is not an integer", amount)
+		}
+		t.Senders = []string{sender}
+		return t, nil
+	})
+}
+
+// SimFork implements simulated.Ledger.
+func (s *Store) SimFork(ctx context.Context, network string, depth int, drop bool, hashes []string) error {
+	return s.tx(ctx, func(tx pgx.Tx) error {
+		var height int64
+		if err := tx.QueryRow(ctx, simLockSQL, network).Scan(&height); err != nil {
+			return err
+		}
+		ancestor := height - int64(depth)
+		if ancestor < 0 {
+			return fmt.Errorf("the chain has only %d blocks", height)
+		}
+		if _, err := tx.Exec(ctx, simCutSQL, network, ancestor); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, simOrphanSQL, network, ancestor, drop); err != nil {
+			return err
+		}
+		for i, hash := range hashes {
+			// What was orphaned comes back in the last block of the branch: at another height.
+			if i < len(hashes)-1 {
+				if _, err := tx.Exec(ctx, simBlockSQL, network, ancestor+int64(i)+1, hash); err != nil {
+					return err
+				}
+				continue
+			}
+			if _, err := simGrow(ctx, tx, network, ancestor+int64(i)+1, hash); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Simulate puts a deposit on a simulated chain, once per request id. The message that asked for it is recorded in the
+// same transaction.
+func (s *Store) Simulate(ctx context.Context, messageID string, d wallet.Simulated) error {
+	return s.tx(ctx, func(tx pgx.Tx) error {
+		if messageID != "" {
+			fresh, err := inbox.Fresh(ctx, tx, messageID)
+			if err != nil || !fresh {
+				return err
+			}
+		}
+		_, err := tx.Exec(ctx, simDepositSQL, d.RequestID, d.Network, d.TxHash, d.To, d.Asset, d.Contract, d.Amount.String(), d.Sender, d.Confirmations)
+		return err
+	})
+}
+
+// Owner returns the modes in which an address was handed out, given as each mode writes it.
+func (s *Store) Owner(ctx context.Context, family money.Family, test, live string) ([]wallet.Mode, error) {
+	rows, err := s.pool.Query(ctx, ownerSQL, family, test, live)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[wallet.Mode])
+}

@@ -1,0 +1,93 @@
+// Package store is the wallets database: addresses, cursors, headers, deposits and the simulated chains. Each exported
+// method is one transaction. It is the only package of the service that knows SQL; the rules it applies inside a
+// transaction are those of the pure packages.
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"causeway.internal/libs/inbox"
+	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Messages makes the outgoing messages that a transaction writes beside its rows.
+type Messages interface {
+	DepositChanged(ctx context.Context, d wallet.Deposit) (outbox.Message, error)
+	ScannedThrough(ctx context.Context, mode wallet.Mode, network string, height, finalized int64, blockTime time.Time) (outbox.Message, error)
+	AddressesAllocated(ctx context.Context, a wallet.Allocation) ([]outbox.Message, error)
+}
+
+// Settings are what the store needs beside its pool.
+type Settings struct {
+	Nets   map[wallet.Mode]address.Net // how bitcoin addresses of each mode are written
+	Depths wallet.Depths
+	Now    func() time.Time
+	Wake   func() // called after a commit that wrote messages
+}
+
+// Store is the database. It is safe for concurrent use.
+type Store struct {
+	pool     *pgxpool.Pool
+	messages Messages
+	set      Settings
+}
+
+// New makes a store over an open pool.
+func New(pool *pgxpool.Pool, messages Messages, set Settings) *Store {
+	return &Store{pool: pool, messages: messages, set: set}
+}
+
+// RotateInbox empties the part of the inbox that the next week will use; call it every hour.
+func (s *Store) RotateInbox(ctx context.Context) error { return inbox.Rotate(ctx, s.pool) }
+
+func (s *Store) tx(ctx context.Context, f func(pgx.Tx) error) error {
+	return postgres.Tx(ctx, s.pool, f)
+}
+
+// now is the time that rows and messages carry: UTC in whole milliseconds, so that both say the same.
+func (s *Store) now() time.Time { return s.set.Now().UTC().Truncate(time.Millisecond) }
+
+func (s *Store) wake() {
+	if s.set.Wake != nil {
+		s.set.Wake()
+	}
+}
+
+// acquireSQL takes every named lease that is free or ours already. The epoch grows when the owner changes.
+const acquireSQL = `INSERT INTO leases AS l (name, owner, epoch, until)
+SELECT n, $2, 1, now() + $3::interval FROM unnest($1::text[]) AS n ORDER BY n
+ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until,
+	epoch = l.epoch + CASE WHEN l.owner = excluded.owner THEN 0 ELSE 1 END
+WHERE l.owner = excluded.owner OR l.until < now()
+RETURNING name, epoch`
+
+const releaseSQL = `UPDATE leases SET until = now() - interval '1 second' WHERE owner = $1`
+
+// Acquire takes or renews the named leases for an owner and returns the epochs of those it now holds.
+func (s *Store) Acquire(ctx context.Context, owner string, names []string, ttl time.Duration) (map[string]int64, error) {
+	rows, err := s.pool.Query(ctx, acquireSQL, names, owner, ttl)
+	if err != nil {
+		return nil, err
+	}
+	held := make(map[string]int64, len(names))
+	var name string
+	var epoch int64
+	_, err = pgx.ForEachRow(rows, []any{&name, &epoch}, func() error {
+		held[name] = epoch
+		return nil
+	})
+	return held, err
+}
+
+// Release gives up every lease of an owner, so that another replica need not wait for them to run out.
+func (s *Store) Release(ctx context.Context, owner string) error {
+	_, err := s.pool.Exec(ctx, releaseSQL, owner)
+	return err
+}

@@ -1,0 +1,134 @@
+// Package wallet holds what the service knows about money that arrives: a deposit, how it deepens, is reverted and comes
+// back, and at which depths the rest of the product is told. It is pure: no I/O, no clock, no randomness.
+package wallet
+
+import (
+	"math/big"
+	"strconv"
+	"time"
+
+	"causeway.internal/libs/money"
+)
+
+// Mode separates the live world from the test world.
+type Mode string
+
+// The modes.
+const (
+	Live Mode = "live"
+	Test Mode = "test"
+)
+
+// Valid reports whether m is one of the two.
+func (m Mode) Valid() bool { return m == Live || m == Test }
+
+// State is how far a deposit has come.
+type State string
+
+// The states of a deposit.
+const (
+	Seen      State = "seen"      // in a block of the chain
+	Confirmed State = "confirmed" // at the first depth of its table, or final
+	Reverted  State = "reverted"  // its block left the chain and no later block holds it
+)
+
+// ID names a transfer for ever: the transaction and the transfer's ordinal inside it, both of which survive when the
+// transaction moves to another block.
+type ID struct {
+	TxHash  string
+	Ordinal int
+}
+
+// Sighting is one transfer as one block of the chain holds it.
+type Sighting struct {
+	ID
+	Address     string
+	WalletID    string
+	Asset       string
+	Contract    string // "" for the network's own coin
+	Amount      *big.Int
+	Senders     []string
+	BlockHeight int64
+	BlockHash   string
+	BlockTime   time.Time
+}
+
+// Deposit is the present state of one transfer to one of our addresses. Version grows by one with every change that the
+// rest of the product is told.
+type Deposit struct {
+	Sighting
+	Mode        Mode
+	Family      money.Family
+	Network     string
+	Version     int64
+	State       State
+	Depth       int64 // blocks on top of and including its own, at Head; 0 while reverted
+	Head        int64 // height of the chain when this version was made
+	Finalized   bool
+	DueHeight   int64 // height of the chain at which the next version is due by depth; 0 for never
+	FirstSeenAt time.Time
+}
+
+// Key is the name under which other services know the deposit.
+func (d Deposit) Key() string { return d.Network + ":" + d.TxHash + ":" + strconv.Itoa(d.Ordinal) }
+
+// Tip is where a chain stands when deposits are judged: the newest scanned block and the newest that is final.
+type Tip struct{ Height, Finalized int64 }
+
+// See makes the deposit of a transfer's first sighting.
+func See(mode Mode, family money.Family, network string, s Sighting, tip Tip, depths []int64, now time.Time) Deposit {
+	d := Deposit{Sighting: s, Mode: mode, Family: family, Network: network, FirstSeenAt: now}
+	return d.judged(tip, depths)
+}
+
+// SeeAgain takes in a further sighting of a known deposit. The same block seen again changes nothing; another block is a
+// re-inclusion: a new version that keeps the key and the time of the first sighting.
+func (d Deposit) SeeAgain(s Sighting, tip Tip, depths []int64) (Deposit, bool) {
+	if d.State != Reverted && d.BlockHash == s.BlockHash {
+		return d, false
+	}
+	d.Sighting = s
+	return d.judged(tip, depths), true
+}
+
+// Deepen takes in the progress of the chain. It reports whether anything is to be told: the depth has reached a next
+// entry of the table, or the block has become final.
+func (d Deposit) Deepen(tip Tip, depths []int64) (Deposit, bool) {
+	if d.State == Reverted || d.Finalized {
+		return d, false
+	}
+	due := d.DueHeight > 0 && tip.Height >= d.DueHeight
+	if !due && d.BlockHeight > tip.Finalized {
+		return d, false
+	}
+	return d.judged(tip, depths), true
+}
+
+// Revert takes in that the deposit's block has left the chain, which now ends at head.
+func (d Deposit) Revert(head int64) (Deposit, bool) {
+	if d.State == Reverted {
+		return d, false
+	}
+	d.State, d.Depth, d.Head, d.Finalized, d.DueHeight = Reverted, 0, head, false, 0
+	d.Version++
+	return d, true
+}
+
+// judged sets everything that follows from the deposit's block and the tip, as a new version.
+func (d Deposit) judged(tip Tip, depths []int64) Deposit {
+	d.Depth = tip.Height - d.BlockHeight + 1
+	d.Head = tip.Height
+	d.Finalized = d.BlockHeight <= tip.Finalized
+	d.State, d.DueHeight = Seen, 0
+	if d.Finalized || (len(depths) > 0 && d.Depth >= depths[0]) {
+		d.State = Confirmed
+	}
+	for _, depth := range depths {
+		if depth > d.Depth && !d.Finalized {
+			d.DueHeight = d.BlockHeight + depth - 1
+			break
+		}
+	}
+	d.Version++
+	return d
+}

@@ -1,0 +1,116 @@
+package wallet
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"causeway.internal/libs/money"
+)
+
+// Depths is the table of confirmations by network and asset: the ascending depths at which a deposit is told again.
+// Which of them is enough for which sum in US dollars is the payments service's decision; this service only has to tell
+// at each of them.
+type Depths struct {
+	network map[string][]int64
+	asset   map[[2]string][]int64
+}
+
+// finality is how deep a block counts as final where the node does not say so itself, or is silent for long.
+// contract.md §5 names 90 for bsc and 128 for polygon; the others are beyond the depth that their table asks for.
+var finality = map[string]int64{
+	"bitcoin": 100, "ethereum": 128, "bsc": 90, "polygon": 128, "base": 1_800, "arbitrum": 7_200, "tron": 40, "solana": 64,
+}
+
+// DefaultDepths is the table of contract.md §5.
+func DefaultDepths() Depths {
+	return Depths{
+		network: map[string][]int64{
+			"bitcoin": {2}, "ethereum": {12}, "bsc": {90}, "polygon": {128}, "base": {12}, "arbitrum": {40}, "tron": {19}, "solana": {64},
+		},
+		asset: map[[2]string][]int64{},
+	}
+}
+
+// ParseDepths reads overrides of the default table: "ethereum=12,32;ethereum/USDT=6,12,32;bsc=90". An entry replaces the
+// whole list of its network, or of one asset on it.
+func ParseDepths(text string) (Depths, error) {
+	d := DefaultDepths()
+	for entry := range strings.SplitSeq(text, ";") {
+		entry = strings.TrimSpace(entry)
+		if entry == "" {
+			continue
+		}
+		name, list, ok := strings.Cut(entry, "=")
+		if !ok {
+			return Depths{}, fmt.Errorf("%q: want network=depth,depth or network/ASSET=depth,depth", entry)
+		}
+		depths, err := parseList(list)
+		if err != nil {
+			return Depths{}, fmt.Errorf("%q: %w", entry, err)
+		}
+		networkName, symbol, perAsset := strings.Cut(strings.TrimSpace(name), "/")
+		network, ok := money.NetworkOf(networkName)
+		if !ok {
+			return Depths{}, fmt.Errorf("%q: no such network; there are %s", entry, money.Pairs())
+		}
+		if !perAsset {
+			d.network[network.Name] = depths
+			continue
+		}
+		asset, ok := network.Asset(symbol)
+		if !ok {
+			return Depths{}, fmt.Errorf("%q: no such asset; there are %s", entry, money.Pairs())
+		}
+		d.asset[[2]string{network.Name, asset.Symbol}] = depths
+	}
+	return d, nil
+}
+
+// mostDepth bounds an entry of the table; deeper than this the headers are gone and nothing can be reverted any more.
+const mostDepth = 4_096
+
+func parseList(list string) ([]int64, error) {
+	var out []int64
+	for item := range strings.SplitSeq(list, ",") {
+		n, err := strconv.ParseInt(strings.TrimSpace(item), 10, 64)
+		if err != nil || n < 1 || n > mostDepth {
+			return nil, fmt.Errorf("a depth must be a number of 1 to %d", mostDepth)
+		}
+		out = append(out, n)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// Of returns the depths of an asset on a network, ascending.
+func (d Depths) Of(network, asset string) []int64 {
+	if own, ok := d.asset[[2]string{network, asset}]; ok {
+		return own
+	}
+	return d.network[network]
+}
+
+// Deepest is the largest depth of an asset on a network.
+func (d Depths) Deepest(network, asset string) int64 {
+	list := d.Of(network, asset)
+	if len(list) == 0 {
+		return 1
+	}
+	return list[len(list)-1]
+}
+
+// FinalDepth is the depth from which a block of the network counts as final when the node does not tell.
+func FinalDepth(network string) int64 {
+	if n, ok := finality[network]; ok {
+		return n
+	}
+	return mostDepth
+}
+
+// windowLeast is how many headers are kept at least (chains.md §4.1).
+const windowLeast = 4_096
+
+// Window is how many headers of a network are kept: a reorganisation within it is followed, a deeper one stops the scan.
+func Window(network string) int64 { return max(FinalDepth(network), windowLeast) }
