@@ -21,10 +21,7 @@ import (
 	"causeway.internal/deploy/realchain/internal/evm"
 )
 
-const usage = `usage: realchain evm [flags]
-
-Prints one JSON line when ready: rpcUrl, controlUrl, chainId, token, tokens, faucet.
-`
+const usage = "usage: realchain evm [flags]; it prints one JSON line when ready"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
