@@ -105,7 +105,7 @@ func deposit(t testing.TB, c *api.Client, reference string, body any) *api.Answe
 	if body == nil {
 		body = api.Object{}
 	}
-	return c.Call(t, http.MethodPost, "/v1/sandbox/payments/"+reference+"/deposits", body).Want(t, http.StatusOK, http.StatusCreated, http.StatusAccepted)
+	return c.Call(t, http.MethodPost, "/v1/sandbox/payments/"+reference+"/deposits", body).Want(t, http.StatusOK)
 }
 
 func get(t testing.TB, c *api.Client, reference string) *api.Answer {
