@@ -47,11 +47,6 @@ func (s Servers) install(ctx context.Context, pg, rabbit bool) error {
 		if len(missing()) > 0 {
 			return &Failure{Err: errors.Join(err, errors.New(advice(packages))), Log: log}
 		}
-		// Whether the packages could also start system services plays no part: ours are private. What they did start is
-		// stopped again, so that nothing runs that nobody asked for.
-		for _, name := range packages {
-			_ = exec.CommandContext(ctx, "invoke-rc.d", name, "stop").Run()
-		}
 		return nil
 	})
 }
@@ -64,7 +59,8 @@ func apt(ctx context.Context, log string, args ...string) error {
 	defer file.Close()
 	cmd := exec.CommandContext(ctx, "apt-get", args...)
 	cmd.Stdout, cmd.Stderr = file, file
-	// Runlevel 1 tells invoke-rc.d of the packages' scripts not to start their services.
+	// Runlevel 1 tells invoke-rc.d of the packages' scripts not to start system services: ours are private, and nothing
+	// should run that nobody asked for. Where they start all the same, that plays no part.
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1")
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("apt-get %s: %w", args[0], err)
