@@ -66,6 +66,10 @@ func (l *launcher) onStack(ctx context.Context, root string, one func(tier.Tier)
 	if err != nil {
 		return err
 	}
+	err = one(tier.Tier{Name: "nodes", Budget: time.Minute, Args: []string{"./..."}, Dir: filepath.Dir(filepath.Dir(realchain)), Environ: append(l.environ, "GOWORK=off")})
+	if err != nil {
+		return err
+	}
 	if err := l.bringUp(ctx); err != nil {
 		return err
 	}
@@ -85,7 +89,7 @@ func (l *launcher) onStack(ctx context.Context, root string, one func(tier.Tier)
 // tiers are the calls of go test on the running stack. The race detector finds races inside the broker's client library
 // when connections are dropped, so the files that drop them carry `!race` and run in a pass of their own.
 func tiers(parts []string) []tier.Tier {
-	common := []string{"-tags", "integration", "-p", "2", "-timeout", "15m"}
+	common := []string{"-count", "1", "-tags", "integration", "-p", "2", "-timeout", "15m"}
 	with := func(flags []string, packages ...string) []string {
 		return append(append(append([]string{}, flags...), common...), packages...)
 	}
