@@ -36,6 +36,7 @@ func liveStack(t testing.TB, n *node) *stack.Stack {
 		"wallets": {
 			"EVM_ETHEREUM_RPC_URLS": n.RPCURL, "EVM_ETHEREUM_CHAIN_ID": fmt.Sprint(n.ChainID),
 			"EVM_ETHEREUM_TOKENS": strings.Join(tokens, ","), "XPUB_LIVE_EVM": liveEVM,
+			"EVM_ETHEREUM_POLL": "100ms", "EVM_ETHEREUM_ROLLBACK_GRACE": "500ms", "SCANNED_EVERY_LIVE": "500ms",
 		},
 		"callback-dispatcher": {"CALLBACK_ALLOW_LIVE": loopback},
 	}})
@@ -67,7 +68,12 @@ func TestLiveWalk(t *testing.T) {
 	c, secret := liveMerchant(t, s)
 
 	t.Run("settles", func(t *testing.T) { liveWalk(t, n, s, c, secret) })
-	t.Run("survives a reorganisation", func(t *testing.T) { liveReorg(t, n, s, c, secret) })
+	t.Run("survives a longer branch", func(t *testing.T) {
+		liveReorg(t, n, s, c, secret, func() { n.control(t, "/reorg", map[string]any{"depth": 4, "blocks": 6}, nil) })
+	})
+	t.Run("survives a head that goes back", func(t *testing.T) {
+		liveReorg(t, n, s, c, secret, func() { n.control(t, "/fork", map[string]any{"depth": 4}, nil) })
+	})
 	t.Run("catches up after the node was away", func(t *testing.T) { liveOutage(t, n, s, c, secret) })
 	t.Run("ignores a token that only calls itself USDT", func(t *testing.T) { liveFake(t, n, c) })
 }
@@ -114,14 +120,14 @@ func liveWalk(t *testing.T, n *node, s *stack.Stack, c *api.Client, secret strin
 
 // liveReorg: the transfer's block is abandoned before it is deep enough; the payment falls back, and settles once when the
 // same transfer is mined again at another height and log index.
-func liveReorg(t *testing.T, n *node, s *stack.Stack, c *api.Client, secret string) {
+func liveReorg(t *testing.T, n *node, s *stack.Stack, c *api.Client, secret string, rearrange func()) {
 	hook, path := hooks(t, secret)
 	made := create(t, c, transfer(api.Object{"callbackUrl": hook.URL(path), "network": "erc20"}))
 	ref := made.Text(t, "payment.reference")
 	hash := n.pay(t, "USDT", made.Text(t, "payment.depositAddress"), units(t, made.Number(t, "payment.cryptoAmount")))
 	n.mine(t, 4)
 	awaitStatus(t, c, ref, "confirming")
-	n.control(t, "/reorg", map[string]any{"depth": 4, "blocks": 6}, nil)
+	rearrange()
 	fallen := awaitStatus(t, c, ref, "pending")
 	if exception(fallen) != "reorged" || fallen.Number(t, "payment.receivedAmount").Sign() != 0 {
 		t.Errorf("after the reorganisation: %s", fallen.Body)
