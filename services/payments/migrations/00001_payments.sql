@@ -41,7 +41,7 @@ CREATE TABLE payments (
     rail             text NOT NULL DEFAULT '',
     bank_ref         text NOT NULL DEFAULT '',
     callback_url     text NOT NULL DEFAULT '',
-    metadata         json NOT NULL,
+    metadata         bytea NOT NULL,
 
     funding          text    NOT NULL DEFAULT 'none',
     timing           text    NOT NULL DEFAULT 'on_time',

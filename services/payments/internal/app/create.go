@@ -17,12 +17,12 @@ import (
 	"causeway.internal/services/payments/internal/rate"
 )
 
-// World is what one mode runs on. Live and test share code and nothing else.
+// World is what one mode runs on. Live and test share code and nothing else. A mode without a world is closed: 503
+// live_disabled.
 type World struct {
 	Rates  rate.Aggregator
 	Rail   rail.Provider
 	Timing payout.Timing
-	Closed bool // nothing may be created: 503 live_disabled
 }
 
 // AddressSource hands out deposit addresses; *Stock is one.
@@ -77,7 +77,7 @@ func (a *App) Create(ctx context.Context, o Owner, c payment.Command, problems *
 		return Answer{}, err
 	}
 	world, ok := a.Worlds[o.Mode]
-	if !ok || world.Closed {
+	if !ok {
 		return Answer{}, ErrLiveDisabled
 	}
 	if err := a.Backlog.Full(ctx); err != nil {

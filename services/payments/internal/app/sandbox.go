@@ -22,9 +22,6 @@ var (
 	errNotExpiring = fault.New(fault.Conflict, "not_expirable", "This payment has no open window.")
 )
 
-// confirmationsMost bounds what a caller may ask of the simulated chain.
-const confirmationsMost = 1000
-
 // finalityDepth is how deep the simulated chain buries a transfer on a network where only finality counts.
 const finalityDepth = 64
 

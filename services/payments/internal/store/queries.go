@@ -53,7 +53,7 @@ var columns = []column{
 	{"rail", "text", false, true},
 	{"bank_ref", "text", true, true},
 	{"callback_url", "text", true, true},
-	{"metadata", "json", true, true},
+	{"metadata", "bytea", true, true},
 	{"funding", "text", false, true},
 	{"timing", "text", false, true},
 	{"claim", "text", false, true},

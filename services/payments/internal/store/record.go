@@ -91,7 +91,7 @@ func values(p payment.Payment) ([]any, error) {
 		string(p.Currency), p.FiatAmount, string(p.ChargeFrom), q.Crypto, q.Network, p.NetworkName,
 		q.CryptoAmount, q.PayoutAmount, q.Charge.Fiat, q.Charge.Crypto, q.Charge.USD, q.TransactionUSD,
 		q.Rate.Value, priced, family, nullText(p.Address), payer, receiver,
-		p.Preferred.Crypto, p.Preferred.Network, p.Rail, p.BankRef, p.CallbackURL, string(p.Metadata),
+		p.Preferred.Crypto, p.Preferred.Network, p.Rail, p.BankRef, p.CallbackURL, p.Metadata,
 		string(p.Funding), string(p.Timing), string(p.Claim), string(p.Payout), string(p.Hold), string(p.End), p.Closed,
 		p.Underpaid, p.Overpaid, p.WrongAsset, p.Reorged, string(p.Screening),
 		p.Received, p.Transfers, p.Credit.N, p.Credit.Crypto, p.Credit.Payout, p.Credit.Fee, p.Credit.Frozen, p.Attempt, p.Holds,
@@ -118,7 +118,7 @@ func scanPayment(row pgx.Row) (payment.Payment, error) {
 		q                          = &p.Quote
 		status, exception          string
 		family, address            *string
-		priced, metadata           []byte
+		priced                     []byte
 		payer, receiver            []byte
 		due, deadline, fulfilled   *time.Time
 		claimed, confirmed, settle *time.Time
@@ -129,7 +129,7 @@ func scanPayment(row pgx.Row) (payment.Payment, error) {
 		&p.Currency, &p.FiatAmount, &p.ChargeFrom, &q.Crypto, &q.Network, &p.NetworkName,
 		&q.CryptoAmount, &q.PayoutAmount, &q.Charge.Fiat, &q.Charge.Crypto, &q.Charge.USD, &q.TransactionUSD,
 		&q.Rate.Value, &priced, &family, &address, &payer, &receiver,
-		&p.Preferred.Crypto, &p.Preferred.Network, &p.Rail, &p.BankRef, &p.CallbackURL, &metadata,
+		&p.Preferred.Crypto, &p.Preferred.Network, &p.Rail, &p.BankRef, &p.CallbackURL, &p.Metadata,
 		&p.Funding, &p.Timing, &p.Claim, &p.Payout, &p.Hold, &p.End, &p.Closed,
 		&p.Underpaid, &p.Overpaid, &p.WrongAsset, &p.Reorged, &p.Screening,
 		&p.Received, &p.Transfers, &p.Credit.N, &p.Credit.Crypto, &p.Credit.Payout, &p.Credit.Fee, &p.Credit.Frozen, &p.Attempt, &p.Holds,
@@ -138,7 +138,6 @@ func scanPayment(row pgx.Row) (payment.Payment, error) {
 	if err != nil {
 		return payment.Payment{}, err
 	}
-	p.Metadata = metadata
 	if address != nil {
 		p.Address = *address
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"causeway.internal/libs/postgres"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
 
@@ -16,8 +17,25 @@ import (
 // payments: it stands for another house.
 type SimStatement struct{ pool *pgxpool.Pool }
 
-// NewSimStatement opens the statement over a pool that nothing else uses.
-func NewSimStatement(pool *pgxpool.Pool) *SimStatement { return &SimStatement{pool} }
+// simConns is enough for a bank that answers in a millisecond.
+const simConns = 4
+
+// OpenSimStatement opens the statement with connections of its own. It connects when it is first used.
+func OpenSimStatement(ctx context.Context, cfg postgres.Config) (*SimStatement, error) {
+	pc, err := pgxpool.ParseConfig(cfg.URL.Reveal())
+	if err != nil {
+		return nil, errors.New("read DATABASE_URL: not a PostgreSQL URL")
+	}
+	pc.MaxConns = simConns
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("open the simulated bank's statement: %w", err)
+	}
+	return &SimStatement{pool}, nil
+}
+
+// Close closes the connections.
+func (s *SimStatement) Close() { s.pool.Close() }
 
 var _ sim.Statement = (*SimStatement)(nil)
 

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"causeway.internal/libs/bus"
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/outbound/guard"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/rail"
+	"causeway.internal/services/payments/internal/rail/sim"
+	"causeway.internal/services/payments/internal/rate"
+	"causeway.internal/services/payments/internal/rate/fixed"
+
+	"causeway.internal/services/payments/internal/app"
+)
+
+// settings are what every role needs.
+type settings struct {
+	Postgres           postgres.Config
+	Telemetry          telemetry.Config
+	OpsAddr            string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz and /metrics"`
+	Drain              time.Duration `env:"DRAIN" envDefault:"25s" doc:"how long a stop may take; payouts on the wire get 16 s of it"`
+	PublicURL          string        `env:"PUBLIC_URL" doc:"base URL under which payers reach the pages, without a trailing slash; empty leaves checkoutUrl out"`
+	RatesTest          string        `env:"RATES_TEST" envDefault:"fixed" doc:"where test mode's prices come from: fixed"`
+	RatesLive          string        `env:"RATES_LIVE" doc:"where live mode's prices come from; empty keeps live mode closed"`
+	RailTest           string        `env:"RAIL_TEST" envDefault:"sim" doc:"rail of test mode's payouts: sim"`
+	RailLive           string        `env:"RAIL_LIVE" doc:"rail of live mode's payouts; empty keeps live mode closed"`
+	AllowSimulatedLive bool          `env:"ALLOW_SIMULATED_LIVE" envDefault:"false" doc:"lets simulated prices and rails serve live mode; for test networks only"`
+}
+
+// serveSettings are those of the role serve.
+type serveSettings struct {
+	HTTPAddr     string         `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API, for the gateway alone"`
+	IdentityKeys config.Secret  `env:"IDENTITY_KEYS,required" doc:"comma separated base64 keys of 32 bytes that verify the gateway's identity header"`
+	AllowTest    []netip.Prefix `env:"CALLBACK_ALLOW_TEST" doc:"comma separated CIDRs that test-mode callbacks may reach besides public addresses"`
+	AllowLive    []netip.Prefix `env:"CALLBACK_ALLOW_LIVE" doc:"comma separated CIDRs that live callbacks may reach besides public addresses; for test networks only"`
+	AddressBlock int            `env:"ADDRESS_BLOCK" envDefault:"256" doc:"how many deposit addresses a process leases at once"`
+}
+
+// workSettings are those of the role work.
+type workSettings struct {
+	Bus          bus.Config
+	AddressStock int      `env:"ADDRESS_STOCK" envDefault:"1024" doc:"least target of the stock of free deposit addresses per mode and network family"`
+	FamiliesLive []string `env:"ADDRESS_FAMILIES_LIVE" envDefault:"bitcoin,evm,tron" doc:"network families that live mode keeps addresses of"`
+	PayoutSlots  int      `env:"PAYOUT_SLOTS" envDefault:"16" doc:"payouts that one process has in hand at once"`
+}
+
+// migrateSettings are those of the verb migrate.
+type migrateSettings struct {
+	OwnerURL config.Secret `env:"DATABASE_OWNER_URL,required" doc:"PostgreSQL URL of the database in the role that owns the schema"`
+}
+
+// deadSettings are those of the verb dead.
+type deadSettings struct {
+	Bus bus.Config
+}
+
+// callbacks judges a callback URL at registration.
+func (s serveSettings) callbacks() func(mode payment.Mode, url string) error {
+	policies := map[payment.Mode]guard.Policy{payment.Test: {Allow: s.AllowTest}, payment.Live: {Allow: s.AllowLive}}
+	return func(mode payment.Mode, url string) error { return guard.CheckURL(wire.Mode(mode), url, policies[mode]) }
+}
+
+// families are those that each open mode keeps addresses of. The simulated chain has all of them.
+func (s workSettings) families(worlds map[payment.Mode]app.World) (map[payment.Mode][]money.Family, error) {
+	wanted := map[payment.Mode][]money.Family{}
+	if _, ok := worlds[payment.Test]; ok {
+		wanted[payment.Test] = money.Families()
+	}
+	if _, ok := worlds[payment.Live]; !ok {
+		return wanted, nil
+	}
+	known := map[money.Family]bool{}
+	for _, f := range money.Families() {
+		known[f] = true
+	}
+	for _, name := range s.FamiliesLive {
+		if !known[money.Family(name)] {
+			return nil, fmt.Errorf("ADDRESS_FAMILIES_LIVE: %q is no network family", name)
+		}
+		wanted[payment.Live] = append(wanted[payment.Live], money.Family(name))
+	}
+	return wanted, nil
+}
+
+// worlds gives each mode its prices and its rail. Live mode stays closed without both, and simulated ones serve it only
+// where that is explicitly allowed.
+func (s settings) worlds(statement sim.Statement) (map[payment.Mode]app.World, error) {
+	worlds := map[payment.Mode]app.World{}
+	for mode, c := range map[payment.Mode]struct {
+		rates, rail string
+		timing      payout.Timing
+	}{
+		payment.Test: {s.RatesTest, s.RailTest, payout.TestTiming()},
+		payment.Live: {s.RatesLive, s.RailLive, payout.LiveTiming()},
+	} {
+		if c.rates == "" && c.rail == "" {
+			continue
+		}
+		rates, err := ratesOf(c.rates)
+		if err != nil {
+			return nil, fmt.Errorf("RATES_%s: %w", mode, err)
+		}
+		payouts, err := railOf(c.rail, statement)
+		if err != nil {
+			return nil, fmt.Errorf("RAIL_%s: %w", mode, err)
+		}
+		if mode == payment.Live && (rates.Simulated() || payouts.Caps().Simulated) {
+			if !s.AllowSimulatedLive {
+				return nil, errors.New("RATES_LIVE or RAIL_LIVE is simulated: set ALLOW_SIMULATED_LIVE=true if that is meant")
+			}
+			c.timing = payout.TestTiming() // the simulated rail answers at once
+		}
+		worlds[mode] = app.World{Rates: rates, Rail: payouts, Timing: c.timing}
+	}
+	return worlds, nil
+}
+
+func ratesOf(name string) (rate.Aggregator, error) {
+	if name == "fixed" {
+		return fixed.New(time.Now), nil
+	}
+	return nil, fmt.Errorf("%q is no source of prices; known: fixed", name)
+}
+
+func railOf(name string, statement sim.Statement) (rail.Provider, error) {
+	if name == sim.Name {
+		return sim.New(statement, time.Now), nil
+	}
+	return nil, fmt.Errorf("%q is no rail; known: %s", name, sim.Name)
+}

@@ -1,0 +1,154 @@
+// Package httpapi is payments' HTTP face: it decodes requests, calls the use cases and passes their bytes on. It knows no
+// rule of money or state and no row.
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// UseCases is what the routes call; *app.App has them.
+type UseCases interface {
+	Create(ctx context.Context, o app.Owner, c payment.Command, problems *fault.Problems, k app.Key) (app.Answer, error)
+	Show(ctx context.Context, o app.Owner, reference string) ([]byte, error)
+	SimulateDeposit(ctx context.Context, o app.Owner, reference string, d app.SandboxDeposit, problems *fault.Problems, k app.Key) (app.Answer, error)
+	ExpireNow(ctx context.Context, o app.Owner, reference string, k app.Key) (app.Answer, error)
+}
+
+// Routes adds every route of the service.
+func Routes(s *httpkit.Server, u UseCases) {
+	httpkit.Handle(s, "POST /v1/payments", func(ctx context.Context, r createRequest) (httpkit.Answer, error) {
+		o, k, err := caller(ctx)
+		if err != nil {
+			return httpkit.Answer{}, err
+		}
+		return answer(u.Create(ctx, o, r.command, &r.problems, k))
+	})
+	httpkit.Handle(s, "GET /v1/payments/{reference}", func(ctx context.Context, r referenceRequest) (httpkit.Answer, error) {
+		o, _, err := caller(ctx)
+		if err != nil {
+			return httpkit.Answer{}, err
+		}
+		body, err := u.Show(ctx, o, r.reference)
+		return httpkit.Answer{Status: http.StatusOK, Body: body}, err
+	})
+	httpkit.Handle(s, "POST /v1/sandbox/payments/{reference}/deposits", func(ctx context.Context, r depositRequest) (httpkit.Answer, error) {
+		o, k, err := caller(ctx, r.reference)
+		if err != nil {
+			return httpkit.Answer{}, err
+		}
+		return answer(u.SimulateDeposit(ctx, o, r.reference, r.deposit, &r.problems, k))
+	})
+	httpkit.Handle(s, "POST /v1/sandbox/payments/{reference}/expire", func(ctx context.Context, r referenceRequest) (httpkit.Answer, error) {
+		o, k, err := caller(ctx, r.reference)
+		if err != nil {
+			return httpkit.Answer{}, err
+		}
+		return answer(u.ExpireNow(ctx, o, r.reference, k))
+	})
+}
+
+var errNoMerchant = fault.New(fault.Unauthenticated, "key_required", "This route needs an API key.")
+
+// caller is the merchant whom the gateway names, and the request's idempotency key within merchant, mode, route and the
+// object that the route names.
+func caller(ctx context.Context, object ...string) (app.Owner, app.Key, error) {
+	r := httpkit.From(ctx)
+	i := r.Identity
+	mode := payment.Mode(i.Mode)
+	if i.Subject != httpkit.Merchant || i.MerchantID == "" || (mode != payment.Live && mode != payment.Test) {
+		return app.Owner{}, app.Key{}, errNoMerchant
+	}
+	scope := idempotency.Scope(append([]string{i.MerchantID, string(i.Mode), r.Route}, object...)...)
+	return app.Owner{MerchantID: i.MerchantID, KeyID: i.KeyID, Mode: mode}, app.Key{Scope: scope, Key: r.IdempotencyKey, Hash: r.BodyHash}, nil
+}
+
+func answer(a app.Answer, err error) (httpkit.Answer, error) {
+	out := httpkit.Answer{Status: a.Status, Body: a.Body}
+	if a.Replayed {
+		out.Header = http.Header{idempotency.ReplayedHeader: {"true"}}
+	}
+	return out, err
+}
+
+// deferred takes the problems that decoding found out of the input, so that the use case adds its own and the caller
+// learns all of them at once.
+func deferred(in *httpkit.Input) fault.Problems {
+	found := in.Problems
+	in.Problems = fault.Problems{}
+	return found
+}
+
+// Bounds of the fields of a create. Rules beyond length and type are internal/payment's.
+const (
+	wordMax     = 64
+	chatMax     = 255
+	accountMax  = 64
+	urlMax      = 2048
+	bankRefMax  = 100
+	metadataMax = 8 << 10
+)
+
+type createRequest struct {
+	command  payment.Command
+	problems fault.Problems
+}
+
+// Read decodes the body of POST /v1/payments (interface.md §4.1).
+func (r *createRequest) Read(in *httpkit.Input) {
+	b := in.Body()
+	r.command = payment.Command{
+		Type: b.Text("type", wordMax), FiatAmount: number(b, "fiatAmount"), CryptoAmount: number(b, "cryptoAmount"),
+		FiatCurrency: b.Text("fiatCurrency", wordMax), Crypto: b.Text("crypto", wordMax), Network: b.Text("network", wordMax),
+		ChargeFrom: b.Text("chargeFrom", wordMax), BankRef: b.Text("bankRef", bankRefMax),
+		Metadata: b.RawObject("metadata", metadataMax), CallbackURL: b.Text("callbackUrl", urlMax),
+	}
+	if p := b.Object("payer"); p != nil {
+		r.command.Payer = &payment.PayerInput{ChatID: p.Text("chatId", chatMax), Phone: p.Text("phone", wordMax)}
+	}
+	if p := b.Object("receiver"); p != nil {
+		r.command.Receiver = &payment.ReceiverInput{BankCode: p.Text("bankCode", wordMax), AccountNumber: p.Text("accountNumber", accountMax)}
+	}
+	r.problems = deferred(in)
+}
+
+func number(b *httpkit.Body, name string) *decimal.Decimal {
+	d, ok := b.Number(name)
+	if !ok {
+		return nil
+	}
+	return &d
+}
+
+type referenceRequest struct{ reference string }
+
+// Read takes the reference out of the path.
+func (r *referenceRequest) Read(in *httpkit.Input) { r.reference = in.Path("reference") }
+
+type depositRequest struct {
+	reference string
+	deposit   app.SandboxDeposit
+	problems  fault.Problems
+}
+
+const confirmationsMost = 1000
+
+// Read decodes the body of a simulated deposit (contract.md §8).
+func (r *depositRequest) Read(in *httpkit.Input) {
+	r.reference = in.Path("reference")
+	b := in.Body()
+	r.deposit.Amount, r.deposit.Given = b.NumberOrText("amount")
+	r.deposit.Confirmations = -1
+	if n, ok := b.Int("confirmations", 0, confirmationsMost); ok {
+		r.deposit.Confirmations = n
+	}
+	r.problems = deferred(in)
+}

@@ -1,0 +1,256 @@
+// Command payments prices payments, follows their deposits and pays them out. `serve` answers the HTTP API and never
+// dials the broker; `work` consumes, relays, runs the timers and sends payouts; without a verb it does both. This package
+// only wires.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/libs/bus"
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/lifecycle"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/httpapi"
+	"causeway.internal/services/payments/internal/messaging"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/store"
+	"causeway.internal/services/payments/migrations"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], config.Environ())
+	stop()
+	if err != nil {
+		slog.Error(wire.Payments+" stopped", "err", err)
+		os.Exit(1)
+	}
+}
+
+var errUsage = errors.New("usage: payments [serve | work | migrate | dead list | dead redrive | version]")
+
+func run(ctx context.Context, args []string, environ map[string]string) error {
+	verb := ""
+	if len(args) > 0 {
+		verb, args = args[0], args[1:]
+	}
+	switch {
+	case verb == "dead":
+		cfg, err := config.Read[deadSettings](environ)
+		if err != nil {
+			return err
+		}
+		return bus.Command(ctx, cfg.Bus, wire.Payments, args, os.Stdout)
+	case len(args) > 0:
+		return errUsage
+	case verb == "migrate":
+		cfg, err := config.Read[migrateSettings](environ)
+		if err != nil {
+			return err
+		}
+		return postgres.Migrate(ctx, cfg.OwnerURL.Reveal(), migrations.FS)
+	case verb == "version":
+		_, err := fmt.Println(telemetry.Version())
+		return err
+	case verb == "", verb == "serve", verb == "work":
+		return start(ctx, environ, verb != "work", verb != "serve")
+	}
+	return errUsage
+}
+
+// process is what the roles share while they are put together.
+type process struct {
+	cfg    settings
+	tel    *telemetry.Telemetry
+	group  *lifecycle.Group
+	worlds map[payment.Mode]app.World
+	store  *store.Store
+	deps   app.Deps
+	relay  *outbox.Relay // nil in a process that only serves
+	checks []telemetry.Check
+}
+
+func start(ctx context.Context, environ map[string]string, serves, works bool) error {
+	cfg, err := config.Read[settings](environ)
+	if err != nil {
+		return err
+	}
+	tel, err := telemetry.Start(ctx, wire.Payments, cfg.Telemetry)
+	if err != nil {
+		return err
+	}
+	defer flush(ctx, tel)
+	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, tel)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	statement, err := store.OpenSimStatement(ctx, cfg.Postgres)
+	if err != nil {
+		return err
+	}
+	defer statement.Close()
+
+	p := &process{cfg: cfg, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain)}
+	if p.worlds, err = cfg.worlds(statement); err != nil {
+		return err
+	}
+	alerts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "payments_alerts_total", Help: "What an operator must look at, by code."}, []string{"code"})
+	tel.Registry.MustRegister(p.group, alerts)
+	render := app.Renderer{PublicURL: cfg.PublicURL}
+	p.store = store.New(db, render, tel.Log, p.wake, func(code string) { alerts.WithLabelValues(code).Inc() })
+	p.deps = app.Deps{
+		Payments: p.store, Worlds: p.worlds, Policy: payment.Defaults(), Render: render, Now: time.Now, Log: tel.Log,
+		Backlog: outbox.NewBacklog(db, outbox.MaxRows),
+	}
+	p.checks = []telemetry.Check{
+		{Name: "running", Ready: func(context.Context) error { return p.group.Ready() }},
+		{Name: "database", Ready: db.Ping},
+	}
+	p.announce()
+	if serves {
+		closeStock, err := p.serve(environ)
+		if err != nil {
+			return err
+		}
+		defer closeStock(ctx)
+	}
+	if works {
+		closeLink, err := p.work(ctx, environ)
+		if err != nil {
+			return err
+		}
+		defer closeLink()
+	}
+	if err := p.group.HTTP(lifecycle.Ops, cfg.OpsAddr, tel.Ops(p.checks...)); err != nil {
+		return err
+	}
+	return p.group.Run(ctx)
+}
+
+// announce says what each mode runs on, because money depends on it.
+func (p *process) announce() {
+	for _, mode := range []payment.Mode{payment.Test, payment.Live} {
+		if w, ok := p.worlds[mode]; ok {
+			p.tel.Log.Info("mode is open", "mode", mode, "rates", w.Rates.Name(), "rail", w.Rail.Name(),
+				"simulated", w.Rates.Simulated() || w.Rail.Caps().Simulated)
+		} else {
+			p.tel.Log.Info("mode is closed", "mode", mode)
+		}
+	}
+}
+
+// wake tells the relay of this process, if it has one, that a message waits.
+func (p *process) wake() {
+	if p.relay != nil {
+		p.relay.Wake()
+	}
+}
+
+// closeTimeout bounds what is done after the last request.
+const closeTimeout = 5 * time.Second
+
+// serve adds the HTTP API with its stock of addresses.
+func (p *process) serve(environ map[string]string) (closeStock func(context.Context), err error) {
+	cfg, err := config.Read[serveSettings](environ)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := httpkit.ParseIdentityKeys(cfg.IdentityKeys.Reveal())
+	if err != nil {
+		return nil, fmt.Errorf("IDENTITY_KEYS: %w", err)
+	}
+	stock := app.NewStock(p.store, id.New("replica_", time.Now()), cfg.AddressBlock, p.tel.Log)
+	p.deps.Stock, p.deps.Callback = stock, cfg.callbacks()
+	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, httpkit.Verifier{Audience: wire.Payments, Keys: keys, Now: time.Now})
+	httpapi.Routes(server, app.New(p.deps))
+	if err := p.group.HTTP("api", cfg.HTTPAddr, server); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		stock.Close(ctx)
+	}, nil
+}
+
+// How often the timers look. They run on one replica at a time.
+const (
+	stockEvery  = 200 * time.Millisecond
+	expireEvery = 500 * time.Millisecond
+	cleanEvery  = 2 * time.Second
+	retainEvery = time.Minute
+)
+
+// work adds consumers, payouts, timers and the relay. They stop in this order, so that what the earlier ones write last is
+// still relayed.
+func (p *process) work(ctx context.Context, environ map[string]string) (closeLink func(), err error) {
+	cfg, err := config.Read[workSettings](environ)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := cfg.families(p.worlds)
+	if err != nil {
+		return nil, err
+	}
+	link, err := bus.Dial(ctx, cfg.Bus, wire.Payments, p.tel)
+	if err != nil {
+		return nil, err
+	}
+	a := app.New(p.deps)
+	messaging.Handle(link, a, p.store, p.store)
+	p.relay = outbox.NewRelay(p.cfg.Postgres, link.Publisher(), p.tel)
+	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: link.Ready})
+
+	p.group.Go("consumers", link.Run)
+	p.group.Go("payouts", app.NewPayoutWorker(a, p.store, cfg.PayoutSlots, p.tel.Log).Run)
+	p.group.Go("timers", p.timers(a, app.NewReplenisher(p.store, wanted, cfg.AddressStock, time.Now, p.stockGauge())))
+	p.group.Go("outbox relay", p.relay.Run)
+	return func() { _ = link.Close() }, nil // the process ends
+}
+
+// timers runs the periodic work on whichever replica leads.
+func (p *process) timers(a *app.App, r *app.Replenisher) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return postgres.Lead(ctx, p.cfg.Postgres, "payments timers", p.tel.Log, func(ctx context.Context) error {
+			leading := lifecycle.New(p.tel.Log, closeTimeout)
+			leading.Every("address stock", stockEvery, r.Look)
+			leading.Every("expiry", expireEvery, func(ctx context.Context) error { return a.ExpireDue(ctx, p.store) })
+			leading.Every("used addresses", cleanEvery, p.store.CleanStock)
+			leading.Every("retention", retainEvery, p.store.Retain)
+			return leading.Run(ctx)
+		})
+	}
+}
+
+func (p *process) stockGauge() func(payment.Mode, money.Family, int) {
+	stock := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payments_address_stock", Help: "Free deposit addresses that no replica has leased.",
+	}, []string{"mode", "family"})
+	p.tel.Registry.MustRegister(stock)
+	return func(mode payment.Mode, family money.Family, free int) {
+		stock.WithLabelValues(string(mode), string(family)).Set(float64(free))
+	}
+}
+
+func flush(ctx context.Context, tel *telemetry.Telemetry) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	tel.Flush(ctx)
+}
