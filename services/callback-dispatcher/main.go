@@ -35,6 +35,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], config.Environ())
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = nil // asked to stop while starting
+	}
 	stop()
 	if err != nil {
 		slog.Error(wire.Dispatcher+" stopped", "err", err)

@@ -1,0 +1,588 @@
+//go:build integration
+
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5/pgxpool"
+	webhook "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"causeway.internal/libs/bus"
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/testkit/mq"
+	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/libs/testkit/receiver"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/callback-dispatcher/internal/app"
+	"causeway.internal/services/callback-dispatcher/internal/httpapi"
+	"causeway.internal/services/callback-dispatcher/internal/store"
+	"causeway.internal/services/callback-dispatcher/migrations"
+)
+
+// child makes the test binary be the dispatcher itself, so that a test can kill it.
+const child = "CAUSEWAY_TEST_DISPATCHER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(child) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// rig is a database, a broker and a receiver for one test.
+type rig struct {
+	t         *testing.T
+	env       map[string]string
+	db        *pgxpool.Pool
+	publisher *bus.Publisher
+	receiver  *receiver.Receiver
+	secrets   *app.Secrets
+}
+
+func newRig(t *testing.T, more ...string) *rig {
+	t.Helper()
+	cfg, amqp, tel := pg.Config(t, migrations.FS), mq.New(t), telemetrytest.ForTest(t)
+	var key [32]byte
+	_, _ = rand.Read(key[:])
+	master := "k1:" + base64.StdEncoding.EncodeToString(key[:])
+	r := &rig{t: t, db: pg.Open(t, cfg, migrations.FS), receiver: receiver.Start(t), env: map[string]string{
+		"DATABASE_URL": cfg.URL.Reveal(), "AMQP_URL": amqp, "MASTER_KEYS": master, "OPS_ADDR": "127.0.0.1:0", "HTTP_ADDR": "127.0.0.1:0",
+		"IDENTITY_KEYS": base64.StdEncoding.EncodeToString(key[:]), "CALLBACK_ALLOW_TEST": "127.0.0.0/8", "LOG_LEVEL": "warn",
+		"SCHEDULE_TEST": "100ms,200ms,300ms,400ms",
+	}}
+	for i := 0; i+1 < len(more); i += 2 {
+		r.env[more[i]] = more[i+1]
+	}
+	link, err := bus.Dial(t.Context(), bus.Config{URL: config.Secret(amqp)}, wire.Payments, tel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = link.Close() })
+	r.publisher = link.Publisher()
+	ring, err := keyring.Parse(master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.secrets = app.NewSecrets(store.New(r.db, "test", 1), ring, time.Now)
+	return r
+}
+
+// run starts the dispatcher inside the test and returns what stops it.
+func (r *rig) run(args ...string) (stop func()) {
+	r.t.Helper()
+	ctx, cancel := context.WithCancel(r.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx, args, r.env) }()
+	var once sync.Once
+	stop = func() {
+		once.Do(func() {
+			cancel()
+			if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+				r.t.Errorf("the dispatcher ended with %v", err)
+			}
+		})
+	}
+	r.t.Cleanup(stop)
+	return stop
+}
+
+// spawn starts the dispatcher as a process of its own and returns what kills it the hard way.
+func (r *rig) spawn() (kill func()) {
+	r.t.Helper()
+	cmd := exec.Command(os.Args[0], "work")
+	cmd.Env = append(os.Environ(), child+"=1")
+	for name, value := range r.env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	cmd.Stderr = r.t.Output()
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	var once sync.Once
+	kill = func() {
+		once.Do(func() {
+			_ = cmd.Process.Signal(syscall.SIGKILL)
+			_ = cmd.Wait() // it was killed
+		})
+	}
+	r.t.Cleanup(kill)
+	return kill
+}
+
+func (r *rig) trust(merchants ...string) {
+	r.t.Helper()
+	for _, m := range merchants {
+		secrets, err := r.secrets.Get(r.t.Context(), app.Owner{MerchantID: m, Mode: "test"})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.receiver.Secrets("", secrets[0].Text)
+	}
+}
+
+func event(object string, sequence int64, url string) wire.StatusChanged {
+	eventID := id.New(id.Event, time.Now())
+	body := fmt.Sprintf(`{"id":%q,"type":"payment.pending","createdAt":"2026-04-01T13:30:00.000Z","mode":"test","data":{"payment":{"reference":%q,"sequence":%d}}}`,
+		eventID, object, sequence)
+	return wire.StatusChanged{
+		EventID: eventID, Type: "payment.pending", MerchantID: "m1", Mode: wire.Test, ObjectID: object, Sequence: sequence,
+		CallbackURL: url, OccurredAt: time.Now(), Body: []byte(body),
+	}
+}
+
+func (r *rig) publish(events ...wire.StatusChanged) {
+	r.t.Helper()
+	var msgs []*message.Message
+	for _, e := range events {
+		body, err := json.Marshal(e)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		m := message.NewMessage(e.EventID, body)
+		m.SetContext(r.t.Context())
+		msgs = append(msgs, m)
+	}
+	if err := r.publisher.Publish(string(wire.PaymentStatusChangedV1), msgs...); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) count(sql string) (n int) {
+	r.t.Helper()
+	if err := r.db.QueryRow(r.t.Context(), `SELECT count(*) FROM `+sql).Scan(&n); err != nil {
+		r.t.Fatal(err)
+	}
+	return n
+}
+
+// await looks at a condition of the database until it holds.
+func (r *rig) await(within time.Duration, what string, holds func() bool) {
+	r.t.Helper()
+	deadline := time.NewTimer(within)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline.C:
+			r.t.Fatalf("%s did not happen within %v", what, within)
+		case <-tick.C:
+		}
+	}
+}
+
+func (r *rig) clean(expected map[string][]string) receiver.Audit {
+	r.t.Helper()
+	a := r.receiver.Audit(expected)
+	if !a.Clean() || len(a.Reordered) > 0 {
+		r.t.Errorf("%v\nlost %v\ndoubled %v\ninvalid %v\nreordered %v", a, a.Lost, a.Doubled, a.Invalid, a.Reordered)
+	}
+	return a
+}
+
+func TestDeliver_onceEachVerifiedInOrder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.trust("m1")
+	r.run("work")
+	expected := map[string][]string{}
+	var all []wire.StatusChanged
+	for object := range 50 {
+		path := fmt.Sprintf("/hook/%d", object%10)
+		for sequence := int64(1); sequence <= 4; sequence++ {
+			e := event(fmt.Sprintf("CW-%d", object), sequence, r.receiver.URL(path))
+			expected[path] = append(expected[path], e.EventID)
+			all = append(all, e)
+		}
+	}
+	r.publish(all...)
+	r.publish(all...) // every message twice: each event is delivered once all the same
+	for path, ids := range expected {
+		r.receiver.AwaitAccepted(t, 30*time.Second, path, len(ids))
+	}
+	r.await(5*time.Second, "all deliveries recorded", func() bool { return r.count("delivery_done") == 200 && r.count("delivery") == 0 })
+	if a := r.clean(expected); len(a.Repeated) != 0 || a.Arrivals != 200 {
+		t.Errorf("%v: %v", a, a.Repeated)
+	}
+	if n := r.count("attempt WHERE class = 'ok' AND status = 200 AND total_us > 0 AND generation = 1"); n != 200 {
+		t.Errorf("%d attempts in the log", n)
+	}
+	h := r.receiver.Deliveries()[0].Header
+	if h.Get("User-Agent") != "Causeway-Webhooks/1" || h.Get("Content-Type") != "application/json" || h.Get("Traceparent") != "" {
+		t.Errorf("headers %v", h)
+	}
+}
+
+func TestDeliver_retriesByScheduleAndKeepsTheExhausted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.trust("m1")
+	r.receiver.Fault("/second", receiver.FailFirst(2, receiver.Status(500)))
+	r.receiver.Fault("/never", receiver.Status(404))
+	r.receiver.Fault("/moved", receiver.RedirectTo(r.receiver.URL("/trap")))
+	r.receiver.Fault("/gone", receiver.Status(410))
+	r.receiver.Fault("/busy", receiver.FailFirst(1, receiver.Busy(429, 1)))
+	r.run("work")
+	blocked := event("CW-7", 1, "http://10.255.255.1:81/")
+	r.publish(event("CW-1", 1, r.receiver.URL("/second")), event("CW-2", 1, r.receiver.URL("/never")), event("CW-3", 1, r.receiver.URL("/moved")),
+		event("CW-4", 1, r.receiver.URL("/gone")), event("CW-5", 1, r.receiver.URL("/busy")), event("CW-6", 1, ""), blocked)
+	r.await(20*time.Second, "all deliveries over", func() bool { return r.count("delivery_done") == 6 })
+
+	times := map[string][]time.Time{}
+	for _, d := range r.receiver.Deliveries() {
+		times[d.Path] = append(times[d.Path], d.At)
+	}
+	for path, want := range map[string]int{"/second": 3, "/never": 5, "/moved": 5, "/trap": 0, "/gone": 1, "/busy": 2} {
+		if got := len(times[path]); got != want {
+			t.Errorf("%s: %d attempts, want %d", path, got, want)
+		}
+	}
+	for i, wait := range []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond, 400 * time.Millisecond} {
+		if got := times["/never"][i+1].Sub(times["/never"][i]); got < wait*8/10 || got > wait*12/10+2*time.Second {
+			t.Errorf("wait %d of /never: %v, want %v ±20 %%", i+1, got, wait)
+		}
+	}
+	if got := times["/busy"][1].Sub(times["/busy"][0]); got < time.Second {
+		t.Errorf("Retry-After of one second was not honoured: %v", got)
+	}
+	if n := r.count("delivery_done WHERE state = 'delivered'"); n != 2 {
+		t.Errorf("%d delivered", n)
+	}
+	if n := r.count("delivery_done WHERE state = 'exhausted' AND last_class IN ('http_4xx', 'redirect') AND attempts = 5"); n != 2 {
+		t.Errorf("%d exhausted by schedule", n)
+	}
+	if r.count("delivery_done WHERE state = 'exhausted' AND last_class IN ('gone', 'blocked_ssrf') AND attempts = 1") != 2 {
+		t.Error("410 or the blocked address did not end its delivery")
+	}
+	if r.count("event") != 7 || r.count("attempt") != 3+5+5+1+2+1 {
+		t.Errorf("%d events, %d attempts logged", r.count("event"), r.count("attempt"))
+	}
+}
+
+func TestDeliver_hangingEndpointHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "CALLBACKS_PER_PROCESS", "64")
+	r.trust("m1")
+	for i := range 5 {
+		r.receiver.Fault(fmt.Sprintf("/hang/%d", i), receiver.Hang(time.Hour))
+	}
+	r.run("work")
+	var hung, healthy []wire.StatusChanged
+	for i := range 300 {
+		hung = append(hung, event(fmt.Sprintf("CW-H%d", i), 1, r.receiver.URL(fmt.Sprintf("/hang/%d", i%5))))
+	}
+	for i := range 200 {
+		healthy = append(healthy, event(fmt.Sprintf("CW-%d", i), 1, r.receiver.URL("/ok")))
+	}
+	r.publish(hung...)
+	r.receiver.Await(t, 10*time.Second, "40 hanging attempts", func(all []receiver.Delivery) bool { return len(all) >= 40 })
+	began := time.Now()
+	r.publish(healthy...)
+	r.receiver.AwaitAccepted(t, 10*time.Second, "/ok", 200)
+	t.Logf("200 healthy deliveries beside 5 hanging endpoints took %v", time.Since(began))
+	if n := len(r.receiver.Deliveries()); n != 240 {
+		t.Errorf("%d arrivals, want 40 hanging and 200 healthy", n)
+	}
+	r.await(5*time.Second, "the rest waits", func() bool { return r.count("delivery") == 300 })
+}
+
+func TestOrder_waitsAtMostFiveSeconds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.trust("m1")
+	r.receiver.Fault("/slow", receiver.FailFirst(1, receiver.Slow(700*time.Millisecond)))
+	r.run("work")
+	began := time.Now()
+	lonely := event("CW-lonely", 2, r.receiver.URL("/lonely")) // its predecessor never comes
+	r.publish(lonely, event("CW-1", 2, r.receiver.URL("/slow")))
+	r.publish(event("CW-1", 1, r.receiver.URL("/slow")), event("CW-1", 3, r.receiver.URL("/slow")))
+	r.receiver.AwaitAccepted(t, 10*time.Second, "/slow", 3)
+	took := time.Since(began)
+	if took > 4*time.Second {
+		t.Errorf("three events in order took %v", took)
+	}
+	if a := r.receiver.Audit(nil); len(a.Reordered) != 0 {
+		t.Errorf("%v", a.Reordered)
+	}
+	r.receiver.AwaitAccepted(t, 10*time.Second, "/lonely", 1)
+	if took := time.Since(began); took < 4900*time.Millisecond || took > 8*time.Second {
+		t.Errorf("the lonely event left after %v, want 5 s", took)
+	}
+}
+
+func TestOrder_retryHoldsBackNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "SCHEDULE_TEST", "2s")
+	r.trust("m1")
+	r.receiver.Fault("/x", receiver.FailFirst(1, receiver.Status(500)))
+	r.run("work")
+	r.publish(event("CW-1", 1, r.receiver.URL("/x")))
+	r.receiver.Await(t, 10*time.Second, "the first attempt", func(all []receiver.Delivery) bool { return len(all) == 1 })
+	r.publish(event("CW-1", 2, r.receiver.URL("/x")))
+	r.receiver.AwaitAccepted(t, 10*time.Second, "/x", 2)
+	var order []int64
+	for _, d := range r.receiver.Accepted("/x") {
+		order = append(order, d.Sequence)
+	}
+	if !slices.Equal(order, []int64{2, 1}) {
+		t.Errorf("accepted in order %v; the later event must not wait for the retry", order)
+	}
+}
+
+func TestStop_midFlightLosesNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.trust("m1")
+	r.receiver.Fault("/x", receiver.Slow(60*time.Millisecond))
+	expected := map[string][]string{}
+	var all []wire.StatusChanged
+	for i := range 400 {
+		e := event(fmt.Sprintf("CW-%d", i), 1, r.receiver.URL("/x"))
+		expected["/x"] = append(expected["/x"], e.EventID)
+		all = append(all, e)
+	}
+	stop := r.run("work")
+	r.publish(all...)
+	for _, n := range []int{30, 80, 200} {
+		r.receiver.AwaitAccepted(t, 20*time.Second, "/x", n)
+		stop()
+		if left := r.count("delivery WHERE state = 'leased'"); left != 0 {
+			t.Errorf("%d leases were not given back", left)
+		}
+		stop = r.run("work")
+	}
+	r.receiver.AwaitAccepted(t, 30*time.Second, "/x", 400)
+	if a := r.clean(expected); len(a.Repeated) != 0 {
+		t.Errorf("an orderly stop repeated %v", a.Repeated)
+	}
+}
+
+func TestKill_losesNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.trust("m1")
+	r.receiver.Fault("/x", receiver.Slow(20*time.Millisecond))
+	expected := map[string][]string{}
+	var all []wire.StatusChanged
+	for i := range 600 {
+		e := event(fmt.Sprintf("CW-%d", i%200), int64(i/200+1), r.receiver.URL("/x"))
+		expected["/x"] = append(expected["/x"], e.EventID)
+		all = append(all, e)
+	}
+	kill := r.spawn()
+	r.publish(all...)
+	for _, n := range []int{30, 120, 300} {
+		r.receiver.AwaitAccepted(t, 30*time.Second, "/x", n)
+		kill()
+		before := len(r.receiver.Deliveries())
+		began := time.Now()
+		kill = r.spawn()
+		r.receiver.Await(t, 10*time.Second, "a delivery after the restart", func(all []receiver.Delivery) bool { return len(all) > before })
+		t.Logf("first delivery %v after the restart", time.Since(began))
+	}
+	r.receiver.AwaitAccepted(t, 60*time.Second, "/x", 600)
+	r.await(10*time.Second, "everything recorded", func() bool { return r.count("delivery") == 0 })
+	a := r.receiver.Audit(expected)
+	if !a.Clean() {
+		t.Errorf("%v\nlost %v\ndoubled %v\ninvalid %v", a, a.Lost, a.Doubled, a.Invalid)
+	}
+	if most := 3 * (8 + 200); len(a.Repeated) > most {
+		t.Errorf("%d repeated, want at most %d", len(a.Repeated), most)
+	}
+	t.Logf("%v", a)
+}
+
+func TestSecret_firstComersShareOne(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	owner := app.Owner{MerchantID: "m9", Mode: "test"}
+	got := make(chan string, 16)
+	for range cap(got) {
+		go func() {
+			secrets, err := r.secrets.Get(t.Context(), owner)
+			if err != nil {
+				got <- err.Error()
+				return
+			}
+			got <- secrets[0].Text
+		}()
+	}
+	seen := map[string]bool{}
+	for range cap(got) {
+		seen[<-got] = true
+	}
+	if len(seen) != 1 {
+		t.Fatalf("%d different secrets: %v", len(seen), seen)
+	}
+	var sealed []byte
+	if err := r.db.QueryRow(t.Context(), `SELECT sealed FROM secret`).Scan(&sealed); err != nil {
+		t.Fatal(err)
+	}
+	for text := range seen {
+		if !strings.HasPrefix(text, "whsec_") || strings.Contains(string(sealed), strings.TrimPrefix(text, "whsec_")) {
+			t.Fatalf("secret %s, stored %q", text, sealed)
+		}
+	}
+	other, err := r.secrets.Get(t.Context(), app.Owner{MerchantID: "m9", Mode: "live"})
+	if err != nil || seen[other[0].Text] {
+		t.Fatalf("the two modes share a secret, or %v", err)
+	}
+}
+
+// api serves the HTTP API and calls it as the gateway does.
+type api struct {
+	t      *testing.T
+	server *httptest.Server
+	key    []byte
+}
+
+func (r *rig) api() *api {
+	key := []byte(strings.Repeat("k", 32))
+	tel := telemetrytest.ForTest(r.t)
+	s := httpkit.NewServer(tel.Log, tel.Registry, httpkit.Verifier{Audience: wire.Dispatcher, Keys: [][]byte{key}, Now: time.Now})
+	httpapi.Routes(s, r.secrets)
+	server := httptest.NewServer(s)
+	r.t.Cleanup(server.Close)
+	return &api{t: r.t, server: server, key: key}
+}
+
+type reply struct {
+	status   int
+	replayed bool
+	body     map[string]any
+}
+
+func (a *api) call(method, path, idempotencyKey string, who httpkit.Identity) reply {
+	a.t.Helper()
+	req, err := http.NewRequestWithContext(a.t.Context(), method, a.server.URL+path, http.NoBody)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	who.Method, who.Path, who.IssuedAt, who.RequestID = method, path, time.Now().UnixMilli(), "req_1"
+	if who.Audience == "" {
+		who.Audience = wire.Dispatcher
+	}
+	signed, err := who.Sign(a.key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	req.Header.Set(httpkit.IdentityHeader, signed)
+	if idempotencyKey != "" {
+		req.Header.Set("Idempotency-Key", idempotencyKey)
+	}
+	resp, err := a.server.Client().Do(req)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	out := reply{status: resp.StatusCode, replayed: resp.Header.Get("Idempotent-Replayed") == "true"}
+	if err := json.NewDecoder(resp.Body).Decode(&out.body); err != nil {
+		a.t.Fatal(err)
+	}
+	return out
+}
+
+func TestSecret_rotationOverlaps(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	api := r.api()
+	m1 := httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m1", Mode: wire.Test}
+	show := func() reply { return api.call(http.MethodGet, "/v1/webhooks/secret", "", m1) }
+	first := show()
+	old, _ := first.body["secret"].(string)
+	if first.status != 200 || !strings.HasPrefix(old, "whsec_") || first.body["previous"] != nil {
+		t.Fatalf("got %+v", first)
+	}
+	r.run("work")
+	r.receiver.Secrets("/old", old)
+	r.publish(event("CW-1", 1, r.receiver.URL("/old")))
+	r.receiver.AwaitAccepted(t, 10*time.Second, "/old", 1)
+
+	rotated := api.call(http.MethodPost, "/v1/webhooks/secret/rotate", "key-1", m1)
+	fresh, _ := rotated.body["secret"].(string)
+	if rotated.status != 200 || rotated.replayed || fresh == old || !strings.HasPrefix(fresh, "whsec_") || rotated.body["previous"] == nil {
+		t.Fatalf("got %+v", rotated)
+	}
+	if again := api.call(http.MethodPost, "/v1/webhooks/secret/rotate", "key-1", m1); !again.replayed || again.body["secret"] != fresh {
+		t.Fatalf("replay %+v", again)
+	}
+	if now := show(); now.body["secret"] != fresh || now.body["previous"] == nil || now.body["createdAt"] != rotated.body["createdAt"] {
+		t.Fatalf("after rotation %+v", now)
+	}
+	// From the answer on, both secrets verify every delivery.
+	r.receiver.Secrets("/new", fresh)
+	r.publish(event("CW-2", 1, r.receiver.URL("/old")), event("CW-3", 1, r.receiver.URL("/new")))
+	r.receiver.AwaitAccepted(t, 10*time.Second, "/old", 2)
+	r.receiver.AwaitAccepted(t, 10*time.Second, "/new", 1)
+	d := r.receiver.Accepted("/new")[0]
+	for _, secret := range []string{old, fresh} {
+		wh, err := webhook.NewWebhook(secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := wh.Verify(d.Body, d.Header); err != nil {
+			t.Errorf("the official library refuses %s: %v", d.Header.Get("Webhook-Signature"), err)
+		}
+	}
+	r.clean(nil)
+	// A second rotation leaves the newest and the one before it.
+	third := api.call(http.MethodPost, "/v1/webhooks/secret/rotate", "", m1)
+	if n := r.count("secret WHERE merchant_id = 'm1' AND (expires_at IS NULL OR expires_at > now())"); n != 2 || third.status != 200 {
+		t.Errorf("%d secrets are valid", n)
+	}
+	// The stored answer never holds the secret in clear, and is erased after 15 minutes.
+	if n := r.count("idempotency WHERE position('whsec_'::bytea IN body) > 0 OR position('whsec_'::bytea IN secret) > 0"); n != 0 {
+		t.Error("a stored answer holds the secret in clear")
+	}
+	if _, err := r.db.Exec(t.Context(), `UPDATE idempotency SET secret = NULL, secret_until = NULL`); err != nil {
+		t.Fatal(err)
+	}
+	if late := api.call(http.MethodPost, "/v1/webhooks/secret/rotate", "key-1", m1); !late.replayed || late.body["secret"] != nil || late.body["success"] != true {
+		t.Errorf("a late replay: %+v", late)
+	}
+}
+
+func TestSecret_whoMayAsk(t *testing.T) {
+	t.Parallel()
+	api := newRig(t).api()
+	for name, c := range map[string]struct {
+		who    httpkit.Identity
+		status int
+	}{
+		"public":         {httpkit.Identity{Subject: httpkit.Public}, 403},
+		"operator":       {httpkit.Identity{Subject: httpkit.Operator, Operator: "o"}, 403},
+		"other audience": {httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m", Mode: wire.Test, Audience: wire.Payments}, 401},
+		"merchant":       {httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m", Mode: wire.Test}, 200},
+	} {
+		for _, route := range [][2]string{{http.MethodGet, "/v1/webhooks/secret"}, {http.MethodPost, "/v1/webhooks/secret/rotate"}} {
+			if got := api.call(route[0], route[1], "", c.who); got.status != c.status {
+				t.Errorf("%s %s: %d %v", name, route[1], got.status, got.body)
+			}
+		}
+	}
+	if got := api.call(http.MethodDelete, "/v1/webhooks/secret", "", httpkit.Identity{}); got.status != 405 {
+		t.Errorf("DELETE: %+v", got)
+	}
+}

@@ -1,0 +1,328 @@
+//go:build integration
+
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.uber.org/goleak"
+
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/services/callback-dispatcher/internal/app"
+	"causeway.internal/services/callback-dispatcher/internal/delivery"
+	"causeway.internal/services/callback-dispatcher/migrations"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestStatementsPrepare(t *testing.T) {
+	t.Parallel()
+	pg.Holds(t, migrations.FS, idempotency.Schema)
+	pg.Prepare(t, pg.New(t, migrations.FS), queries)
+}
+
+func arrival(n int, object string, sequence int64, leased bool) app.Arrival {
+	e := app.Event{
+		ID: fmt.Sprintf("evt_%s_%d", object, n), Type: "payment.pending", MerchantID: "m1", Mode: "test", ObjectID: object,
+		Sequence: sequence, OccurredAt: time.Now(), Trace: "", Body: fmt.Appendf(nil, "body %d", n),
+	}
+	d := delivery.Delivery{
+		ID: fmt.Sprintf("dlv_%s_%d", object, n), EventID: e.ID, MerchantID: "m1", Mode: "test", Target: "t1", URL: "http://x/",
+		Type: e.Type, ObjectID: object, Sequence: sequence, Body: e.Body,
+	}
+	return app.Arrival{Event: e, Deliveries: []delivery.Delivery{d}, Leased: []bool{leased}}
+}
+
+func accept(t *testing.T, s *Store, arrivals ...app.Arrival) []app.Placed {
+	t.Helper()
+	placed, err := s.Accept(t.Context(), arrivals)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var flat []app.Placed
+	for _, p := range placed {
+		flat = append(flat, p...)
+	}
+	return flat
+}
+
+func result(a app.Arrival, number int, class string, state delivery.State, delay time.Duration) app.Result {
+	r := app.Result{
+		Delivery: a.Deliveries[0], Number: number,
+		Outcome: delivery.Outcome{At: time.Now(), Class: class, Status: 200, Headers: "{}", Excerpt: []byte("a\x00\xff")},
+		Verdict: delivery.Verdict{State: state, Delay: delay},
+	}
+	r.AttemptID = [16]byte{byte(number), a.Deliveries[0].ID[4], byte(a.Deliveries[0].Sequence)}
+	copy(r.AttemptID[4:], a.Deliveries[0].ID[4:])
+	return r
+}
+
+func record(t *testing.T, s *Store, results ...app.Result) {
+	t.Helper()
+	if err := s.Record(t.Context(), results); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func claim(t *testing.T, s *Store, full ...string) []string {
+	t.Helper()
+	jobs, err := s.Claim(t.Context(), full, 100, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := idsOf(jobs)
+	slices.Sort(ids)
+	for _, j := range jobs {
+		if len(j.Body) == 0 || j.AcceptedAt.IsZero() {
+			t.Errorf("claimed %+v", j)
+		}
+	}
+	return ids
+}
+
+func count(t *testing.T, db *pgxpool.Pool, sql string) (n int) {
+	t.Helper()
+	if err := db.QueryRow(t.Context(), `SELECT count(*) FROM `+sql).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestAccept_placesAndOrder(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	s := New(db, "a", 1)
+	first, second := arrival(1, "p", 1, true), arrival(2, "p", 2, true)
+	if got := accept(t, s, second, first); !slices.Equal(got, []app.Placed{app.Waiting, app.Leased}) {
+		t.Fatalf("got %v", got)
+	}
+	if got := accept(t, s, first, second); !slices.Equal(got, []app.Placed{app.Duplicate, app.Duplicate}) {
+		t.Fatalf("again: %v", got)
+	}
+	if freed, left, err := s.Unblock(t.Context()); err != nil || freed != 0 || left != 1 {
+		t.Fatalf("freed %d left %d, %v", freed, left, err)
+	}
+	if got := claim(t, s); len(got) != 0 {
+		t.Fatalf("claimed %v before the predecessor's first attempt", got)
+	}
+	record(t, s, result(first, 1, "http_5xx", delivery.Due, time.Hour))
+	if freed, left, err := s.Unblock(t.Context()); err != nil || freed != 1 || left != 0 {
+		t.Fatalf("freed %d left %d, %v", freed, left, err)
+	}
+	if got := claim(t, s); !slices.Equal(got, []string{"dlv_p_2"}) {
+		t.Fatalf("claimed %v", got)
+	}
+	// The predecessor of the third is leased, and attempted; that of the fourth is done.
+	record(t, s, result(second, 1, "ok", delivery.Delivered, 0))
+	if got := accept(t, s, arrival(3, "p", 3, true)); !slices.Equal(got, []app.Placed{app.Leased}) {
+		t.Fatalf("after a done predecessor: %v", got)
+	}
+	if got := accept(t, s, arrival(9, "q", 1, false), arrival(8, "r", 5, true)); !slices.Equal(got, []app.Placed{app.Queued, app.Waiting}) {
+		t.Fatalf("got %v", got)
+	}
+	if n := count(t, db, "event"); n != 5 {
+		t.Fatalf("%d events", n)
+	}
+}
+
+func TestAccept_doubledInOneBatch(t *testing.T) {
+	t.Parallel()
+	s := New(pg.New(t, migrations.FS), "a", 1)
+	one, again := arrival(1, "p", 1, true), arrival(1, "p", 1, true)
+	again.Deliveries[0].ID = "dlv_other"
+	got := accept(t, s, one, again)
+	slices.Sort(got)
+	if !slices.Equal(got, []app.Placed{app.Duplicate, app.Leased}) {
+		t.Fatalf("got %v", got)
+	}
+}
+
+func TestAccept_poison(t *testing.T) {
+	t.Parallel()
+	s := New(pg.New(t, migrations.FS), "a", 1)
+	bad := arrival(1, "p", 1, true)
+	bad.Event.Trace = "nul \x00"
+	if _, err := s.Accept(t.Context(), []app.Arrival{bad}); err == nil || !s.Poison(err) {
+		t.Fatalf("got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Accept(ctx, []app.Arrival{arrival(1, "p", 1, true)}); err == nil || s.Poison(err) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	s, other := New(db, "a", 1), New(db, "b", 2)
+	a := arrival(1, "p", 1, true)
+	accept(t, s, a)
+
+	stale := result(a, 1, "reset", delivery.Due, 0)
+	record(t, other, stale) // not the holder: logged, nothing moved
+	if n := count(t, db, "delivery WHERE state = 'leased' AND lease_owner = 'a' AND attempts = 0"); n != 1 {
+		t.Fatal("a stranger's failure moved the delivery")
+	}
+	failed := result(a, 1, "reset", delivery.Due, 0)
+	failed.AttemptID[0] = 77
+	record(t, s, failed)
+	record(t, s, failed) // a commit whose answer was lost is repeated
+	if n := count(t, db, "delivery WHERE state = 'due' AND attempts = 1 AND last_class = 'reset'"); n != 1 {
+		t.Fatal("the failure was not recorded once")
+	}
+	if n := count(t, db, "attempt"); n != 2 {
+		t.Fatalf("%d attempts in the log", n)
+	}
+	if got := claim(t, s); len(got) != 1 {
+		t.Fatalf("claimed %v", got)
+	}
+	later := result(a, 2, "", delivery.Due, time.Hour)
+	later.Uncounted = true
+	record(t, s, later)
+	if n := count(t, db, "delivery WHERE state = 'due' AND attempts = 1 AND next_at > now() + interval '59 minutes'"); n != 1 {
+		t.Fatal("postponing counted as an attempt or did not postpone")
+	}
+	record(t, other, result(a, 2, "ok", delivery.Delivered, 0)) // a success counts whoever holds the lease
+	if count(t, db, "delivery") != 0 || count(t, db, "delivery_done WHERE state = 'delivered' AND attempts = 2") != 1 {
+		t.Fatal("the success did not end the delivery")
+	}
+	b := arrival(2, "q", 1, true)
+	accept(t, s, b)
+	record(t, s, result(b, 1, "gone", delivery.Exhausted, 0))
+	if count(t, db, "delivery_done WHERE state = 'exhausted' AND last_class = 'gone'") != 1 {
+		t.Fatal("the exhausted delivery was not kept")
+	}
+}
+
+func TestClaim_oneTargetDoesNotFillIt(t *testing.T) {
+	t.Parallel()
+	s := New(pg.New(t, migrations.FS), "a", 1)
+	var arrivals []app.Arrival
+	for i := range 100 {
+		arrivals = append(arrivals, arrival(i, fmt.Sprintf("big%d", i), 1, false))
+	}
+	accept(t, s, arrivals...)
+	small := arrival(1, "small", 1, false)
+	small.Deliveries[0].Target = "t2"
+	accept(t, s, small)
+	got := claim(t, s)
+	if len(got) != 33 || !slices.Contains(got, "dlv_small_1") {
+		t.Fatalf("claimed %d: %v", len(got), got)
+	}
+	if err := s.Release(t.Context(), got); err != nil {
+		t.Fatal(err)
+	}
+	if got := claim(t, s, "t1"); !slices.Equal(got, []string{"dlv_small_1"}) {
+		t.Fatalf("with t1 full: %v", got)
+	}
+}
+
+func TestClaim_manyProcessesShareTheWork(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	var arrivals []app.Arrival
+	for i := range 200 {
+		a := arrival(i, fmt.Sprintf("o%d", i), 1, false)
+		a.Deliveries[0].Target = fmt.Sprintf("t%d", i%20)
+		arrivals = append(arrivals, a)
+	}
+	accept(t, New(db, "a", 1), arrivals...)
+	var mu sync.Mutex
+	seen := map[string]int{}
+	var wg sync.WaitGroup
+	for p := range 4 {
+		wg.Go(func() {
+			s := New(db, fmt.Sprint(p), int64(p))
+			for range 20 {
+				jobs, err := s.Claim(t.Context(), nil, 20, 8)
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				for _, j := range jobs {
+					seen[j.ID]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if len(seen) != 200 {
+		t.Errorf("%d of 200 were claimed", len(seen))
+	}
+	for id, n := range seen {
+		if n != 1 {
+			t.Errorf("%s was leased %d times", id, n)
+		}
+	}
+}
+
+func TestMember_takesOverFromTheDeadAtOnce(t *testing.T) {
+	t.Parallel()
+	db, tel := pg.New(t, migrations.FS), telemetrytest.ForTest(t)
+	old := New(db, "old", 11)
+	dying := NewMember(old, tel.Log)
+	if err := dying.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	accept(t, old, arrival(1, "p", 1, true))
+	alive := NewMember(New(db, "new", 12), tel.Log)
+	if err := alive.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, db, "delivery WHERE lease_owner = 'old'"); n != 1 {
+		t.Fatal("the lease of a living process was taken")
+	}
+	dying.hangUp() // what the kernel does for a killed process
+	began := time.Now()
+	for count(t, db, "delivery WHERE state = 'due'") == 0 && time.Since(began) < 3*time.Second {
+		if err := alive.takeOver(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if count(t, db, "delivery WHERE state = 'due'") != 1 || count(t, db, "instance") != 1 {
+		t.Fatal("the lease of the dead process was not taken over")
+	}
+	// The buried one comes back: it learns that its leases are gone.
+	lost := false
+	dying.beat(t.Context(), func() { lost = true })
+	if !lost {
+		t.Fatal("the process was not told that its leases are gone")
+	}
+	dying.hangUp()
+	if err := alive.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	alive.hangUp()
+}
+
+func TestMaintain_emptiesTheSlotAhead(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	s := New(db, "a", 1)
+	accept(t, s, arrival(1, "p", 1, true))
+	for slot := range 34 {
+		if _, err := db.Exec(t.Context(), `INSERT INTO event SELECT $1::smallint, id || $1::text, merchant_id, mode, type, object_id, sequence, occurred_at,
+			received_at, trace, body FROM event WHERE object_id = 'p' LIMIT 1`, slot); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Maintain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, db, "(SELECT DISTINCT slot FROM event) x"); n != 33 {
+		t.Fatalf("%d slots hold events, want 33", n)
+	}
+	if n := count(t, db, "event WHERE slot = (floor(extract(epoch FROM now()) / 86400)::bigint + 2) % 34"); n != 0 {
+		t.Fatal("the slot ahead was not emptied")
+	}
+}
