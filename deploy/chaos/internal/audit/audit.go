@@ -1,0 +1,275 @@
+// Package audit judges a chaos run from the outside: it reads the services' databases, the simulated bank's own table, the
+// broker's queues and the merchant's receiver, and compares them with what the merchant asked for. It shares no code with
+// the services or libs, so that no mistake of theirs is repeated here.
+package audit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/deploy/chaos/internal/load"
+)
+
+// Evidence is where the auditor looks.
+type Evidence struct {
+	Databases map[string]string
+	AMQPAPI   string
+	Vhost     string
+	Run       string // the payments of this run carry it in their metadata
+	Asked     []load.Payment
+	Received  []load.Delivery
+}
+
+// Verdict is the judgement of one payment; no fault means that it is as it must be.
+type Verdict struct {
+	Key       string
+	Reference string
+	Status    string
+	Payouts   int // successful transfers at the rail
+	Events    int
+	Attempts  int // webhook requests, repeated ones included
+	Faults    []string
+}
+
+// Report is the judgement of a run.
+type Report struct {
+	Verdicts   []Verdict
+	Faults     []string // of no single payment
+	Payments   int
+	Settled    int
+	Payouts    int
+	Events     int
+	Duplicates int // deliveries of an event that had been accepted before: allowed, the merchant drops them by id
+	Refused    int // deliveries that the receiver refused on purpose
+	Lost       int // payments not settled and events not delivered
+}
+
+// Clean reports whether nothing at all was found.
+func (r Report) Clean() bool {
+	return len(r.Faults) == 0 && !slices.ContainsFunc(r.Verdicts, func(v Verdict) bool { return len(v.Faults) > 0 })
+}
+
+// dossier is everything known of one payment.
+type dossier struct {
+	asked      load.Payment
+	rows       []paymentRow
+	payouts    []payoutRow
+	rail       []railRow
+	deposits   []depositRow // as payments booked them
+	seen       []depositRow // as wallets saw them
+	deliveries []load.Delivery
+}
+
+// Judge reads everything and compares.
+func Judge(ctx context.Context, e Evidence) (Report, error) {
+	payments, err := pgx.Connect(ctx, e.Databases["payments"])
+	if err != nil {
+		return Report{}, fmt.Errorf("opening payments' database: %w", err)
+	}
+	defer payments.Close(ctx)
+	wallets, err := pgx.Connect(ctx, e.Databases["wallets"])
+	if err != nil {
+		return Report{}, fmt.Errorf("opening wallets' database: %w", err)
+	}
+	defer wallets.Close(ctx)
+	files, stray, err := collect(ctx, e, payments, wallets)
+	if err != nil {
+		return Report{}, err
+	}
+	report := Report{Faults: stray}
+	for _, f := range files {
+		v := f.judge()
+		report.Verdicts = append(report.Verdicts, v)
+		report.count(f, v)
+	}
+	slices.SortFunc(report.Verdicts, func(a, b Verdict) int { return cmp.Compare(a.Key, b.Key) })
+	common, err := commonFaults(ctx, e, payments, wallets)
+	if err != nil {
+		return Report{}, err
+	}
+	report.Faults = append(report.Faults, common...)
+	return report, nil
+}
+
+func (r *Report) count(f *dossier, v Verdict) {
+	r.Payments++
+	r.Payouts += v.Payouts
+	r.Events += v.Events
+	if v.Status == "settled" {
+		r.Settled++
+	} else {
+		r.Lost++
+	}
+	accepted := map[string]bool{}
+	for _, d := range f.deliveries {
+		switch {
+		case accepted[d.EventID]:
+			r.Duplicates++
+		case d.Accepted:
+			accepted[d.EventID] = true
+		default:
+			r.Refused++
+		}
+	}
+	if len(f.rows) == 1 {
+		r.Lost += max(0, int(f.rows[0].Sequence)-len(accepted))
+	}
+}
+
+// collect builds one dossier per payment asked for; what belongs to none of them is a fault of its own.
+func collect(ctx context.Context, e Evidence, payments, wallets *pgx.Conn) (map[string]*dossier, []string, error) {
+	files, byReference, byID := map[string]*dossier{}, map[string]*dossier{}, map[string]*dossier{}
+	var stray []string
+	for _, p := range e.Asked {
+		files[p.Key] = &dossier{asked: p}
+		if p.Reference != "" {
+			byReference[p.Reference] = files[p.Key]
+		}
+	}
+	rows, err := readPayments(ctx, payments, e.Run)
+	if err != nil {
+		return nil, nil, err
+	}
+	byAddress := map[string]*dossier{}
+	for _, row := range rows {
+		f := files[row.Key]
+		if f == nil {
+			stray = append(stray, "payment "+row.Reference+" was never asked for")
+			continue
+		}
+		f.rows = append(f.rows, row)
+		byReference[row.Reference], byID[row.ID], byAddress[row.Address] = f, f, f
+	}
+	if err := attach(ctx, payments, wallets, byID, byReference, byAddress); err != nil {
+		return nil, nil, err
+	}
+	for _, d := range e.Received {
+		f := byReference[d.Reference]
+		if f == nil {
+			stray = append(stray, fmt.Sprintf("callback %s (%s) belongs to no payment of ours: %s", d.EventID, d.Type, d.Problem))
+			continue
+		}
+		f.deliveries = append(f.deliveries, d)
+	}
+	return files, stray, nil
+}
+
+// needed are the states that every ordinary transfer enters (contract.md §4); a callback tells of each.
+var needed = []string{"pending", "confirming", "confirmed", "settling", "settled"}
+
+func (f *dossier) judge() Verdict {
+	v := Verdict{Key: f.asked.Key, Reference: f.asked.Reference, Attempts: len(f.deliveries)}
+	fault := func(format string, args ...any) { v.Faults = append(v.Faults, fmt.Sprintf(format, args...)) }
+	if f.asked.Problem != "" {
+		fault("the merchant could not go on: %s", f.asked.Problem)
+	}
+	if len(f.rows) != 1 {
+		fault("%d payments for one request", len(f.rows))
+		return v
+	}
+	row := f.rows[0]
+	v.Reference, v.Status = row.Reference, row.Status
+	if f.asked.Reference != "" && f.asked.Reference != row.Reference || f.asked.Address != "" && f.asked.Address != row.Address {
+		fault("answered %s at %s, stored %s at %s", f.asked.Reference, f.asked.Address, row.Reference, row.Address)
+	}
+	if row.Status != "settled" || row.Exception != "" {
+		fault("status %s, exception %q", row.Status, row.Exception)
+	}
+	f.judgeMoney(row, &v, fault)
+	f.judgeEvents(row, &v, fault)
+	return v
+}
+
+// judgeMoney: one deposit seen and booked, one payout decided and made, all amounts equal.
+func (f *dossier) judgeMoney(row paymentRow, v *Verdict, fault func(string, ...any)) {
+	if len(f.seen) != 1 || len(f.deposits) != 1 {
+		fault("wallets saw %d deposits, payments booked %d", len(f.seen), len(f.deposits))
+	}
+	for _, d := range slices.Concat(f.seen, f.deposits) {
+		if d.Reverted {
+			fault("deposit %s is reverted", d.TxHash)
+		}
+	}
+	if row.Received != row.CryptoAmount {
+		fault("received %s of %s", row.Received, row.CryptoAmount)
+	}
+	succeeded := 0
+	for _, p := range f.payouts {
+		if p.State == "succeeded" {
+			succeeded++
+		}
+	}
+	if len(f.payouts) != 1 || succeeded != 1 {
+		fault("%d payouts, %d succeeded", len(f.payouts), succeeded)
+	}
+	for _, r := range f.rail {
+		if r.Outcome == "success" || r.Outcome == "succeed" || r.Outcome == "succeeded" {
+			v.Payouts++
+			if r.Amount != row.PayoutAmount || r.Currency != row.Currency {
+				fault("the rail paid %s %s, owed were %s %s", r.Amount, r.Currency, row.PayoutAmount, row.Currency)
+			}
+		}
+	}
+	if v.Payouts != 1 || len(f.rail) != 1 {
+		fault("the rail knows %d transfers, %d made", len(f.rail), v.Payouts)
+	}
+}
+
+// judgeEvents: every sequence number from 1 on, each under one id, each accepted, every state among them.
+func (f *dossier) judgeEvents(row paymentRow, v *Verdict, fault func(string, ...any)) {
+	ids, accepted, types := map[int64]string{}, map[int64]bool{}, map[string]bool{}
+	for _, d := range f.deliveries {
+		if d.Problem != "" {
+			fault("callback %s: %s", d.EventID, d.Problem)
+			continue
+		}
+		if id := ids[d.Sequence]; id != "" && id != d.EventID {
+			fault("event %d came under two ids, %s and %s", d.Sequence, id, d.EventID)
+		}
+		ids[d.Sequence] = d.EventID
+		if d.Accepted {
+			accepted[d.Sequence] = true
+			types[d.Type] = true
+		}
+		if d.Sequence < 1 || d.Sequence > row.Sequence {
+			fault("event %d of %d", d.Sequence, row.Sequence)
+		}
+	}
+	v.Events = len(accepted)
+	var lost []string
+	for n := int64(1); n <= row.Sequence; n++ {
+		if !accepted[n] {
+			lost = append(lost, fmt.Sprint(n))
+		}
+	}
+	if len(lost) > 0 {
+		fault("events %s of %d never arrived", strings.Join(lost, ","), row.Sequence)
+	}
+	for _, state := range needed {
+		if !types["payment."+state] {
+			fault("no payment.%s arrived", state)
+		}
+	}
+}
+
+// Settled waits until every payment of the run has ended and the merchant has what it must get, or until ctx ends. It
+// returns what is still missing.
+func Settled(ctx context.Context, e Evidence, received func() []load.Delivery) (waiting string, err error) {
+	for {
+		waiting, err = unfinished(ctx, e, received())
+		if waiting == "" && err == nil {
+			return "", nil
+		}
+		select {
+		case <-ctx.Done():
+			return waiting, err
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/deploy/chaos/internal/load"
+)
+
+// Amounts are compared as the text of their canonical decimal, which the database makes (trim_scale).
+type paymentRow struct {
+	Key, ID, Reference, Status, Exception, Address, Currency string
+	CryptoAmount, Received, PayoutAmount                     string
+	Sequence                                                 int64
+}
+
+type payoutRow struct{ PaymentID, State string }
+
+type railRow struct{ Reference, Outcome, Amount, Currency string }
+
+type depositRow struct {
+	Owner    string // the payment's id in payments, the address in wallets
+	TxHash   string
+	Reverted bool
+}
+
+const selectPayments = `SELECT metadata->>'chaos', id, reference, status, exception, coalesce(address, ''), fiat_currency,
+	trim_scale(crypto_amount)::text, trim_scale(received)::text, trim_scale(payout_amount)::text, sequence
+FROM payments WHERE mode = 'test' AND metadata->>'chaos' LIKE $1 || '-%'`
+
+func readPayments(ctx context.Context, db *pgx.Conn, run string) ([]paymentRow, error) {
+	return list[paymentRow](ctx, db, "payments", selectPayments, run)
+}
+
+// attach reads the rows around the payments and puts each into its dossier.
+func attach(ctx context.Context, payments, wallets *pgx.Conn, byID, byReference, byAddress map[string]*dossier) error {
+	payouts, err := list[payoutRow](ctx, payments, "payouts", `SELECT payment_id, state FROM payouts`)
+	if err != nil {
+		return err
+	}
+	for _, row := range payouts {
+		if f := byID[row.PaymentID]; f != nil {
+			f.payouts = append(f.payouts, row)
+		}
+	}
+	// The rail knows a payout by its reference only: the payment's in lower case, and the attempt.
+	rail, err := list[railRow](ctx, payments, "the rail", `SELECT ref, outcome, trim_scale(amount)::text, currency FROM sim_transfers`)
+	if err != nil {
+		return err
+	}
+	for _, row := range rail {
+		reference := strings.ToUpper(row.Reference)
+		if cut := strings.LastIndexByte(reference, '-'); cut > 0 {
+			if f := byReference[reference[:cut]]; f != nil {
+				f.rail = append(f.rail, row)
+			}
+		}
+	}
+	booked, err := list[depositRow](ctx, payments, "booked deposits", `SELECT coalesce(payment_id, ''), tx_hash, reverted FROM deposits`)
+	if err != nil {
+		return err
+	}
+	for _, row := range booked {
+		if f := byID[row.Owner]; f != nil {
+			f.deposits = append(f.deposits, row)
+		}
+	}
+	seen, err := list[depositRow](ctx, wallets, "seen deposits", `SELECT address, tx_hash, state = 'reverted' FROM deposits WHERE mode = 'test'`)
+	if err != nil {
+		return err
+	}
+	for _, row := range seen {
+		if f := byAddress[row.Owner]; f != nil {
+			f.seen = append(f.seen, row)
+		}
+	}
+	return nil
+}
+
+func list[T any](ctx context.Context, db *pgx.Conn, what, query string, args ...any) ([]T, error) {
+	rows, err := db.Query(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", what, err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[T])
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", what, err)
+	}
+	return all, nil
+}
+
+// laws must each select nothing: what they select is a fault, told by its text.
+var laws = []struct{ service, what, query string }{
+	{"payments", "address given to two payments", `SELECT mode || ' ' || address FROM payments WHERE address IS NOT NULL GROUP BY mode, family, address HAVING count(*) > 1`},
+	{"payments", "payment with two successful payouts", `SELECT payment_id FROM payouts WHERE state = 'succeeded' GROUP BY payment_id HAVING count(*) > 1`},
+	{"payments", "journal that does not balance", `SELECT journal_id || ' ' || asset FROM ledger_entries GROUP BY journal_id, asset
+		HAVING sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) <> 0`},
+	{"payments", "asset whose debits differ from its credits", `SELECT asset FROM ledger_entries GROUP BY asset
+		HAVING sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) <> 0`},
+	{"payments", "account whose balance differs from its entries", `SELECT a.code FROM ledger_accounts a LEFT JOIN ledger_entries e ON e.account = a.code
+		WHERE a.balance IS NOT NULL GROUP BY a.code, a.balance
+		HAVING a.balance <> coalesce(sum(CASE WHEN e.side = a.normal THEN e.amount ELSE -e.amount END), 0)`},
+	{"payments", "history with a gap", `SELECT p.reference FROM payments p JOIN history h ON h.payment_id = p.id
+		GROUP BY p.id, p.reference, p.version HAVING max(h.version) > p.version OR min(h.version) <> 1`},
+	{"payments", "rail transfer without a payout", `SELECT t.ref FROM sim_transfers t LEFT JOIN payouts o ON o.reference = t.ref WHERE o.id IS NULL`},
+	{"payments", "message left in the outbox", `SELECT name || ' ' || message_id FROM outbox WHERE created_at < now() - interval '5 seconds'`},
+	{"wallets", "message left in the outbox", `SELECT name || ' ' || message_id FROM outbox WHERE created_at < now() - interval '5 seconds'`},
+	{"wallets", "transfer on the simulated chain that was not seen", `SELECT t.tx_hash FROM sim_transfers t
+		LEFT JOIN deposits d ON d.mode = 'test' AND d.network = t.network AND d.tx_hash = t.tx_hash
+		WHERE NOT t.dropped AND d.tx_hash IS NULL`},
+}
+
+// faultsShown bounds how many lines one broken law prints.
+const faultsShown = 5
+
+func commonFaults(ctx context.Context, e Evidence, payments, wallets *pgx.Conn) ([]string, error) {
+	var faults []string
+	for _, law := range laws {
+		db := payments
+		if law.service == "wallets" {
+			db = wallets
+		}
+		rows, err := db.Query(ctx, law.query)
+		if err != nil {
+			return nil, fmt.Errorf("checking %q: %w", law.what, err)
+		}
+		broken, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return nil, fmt.Errorf("checking %q: %w", law.what, err)
+		}
+		for i, text := range broken {
+			if i == faultsShown {
+				faults = append(faults, fmt.Sprintf("%s: %s and %d more", law.service, law.what, len(broken)-i))
+				break
+			}
+			faults = append(faults, fmt.Sprintf("%s: %s: %s", law.service, law.what, text))
+		}
+	}
+	leftovers, err := queuesNotEmpty(ctx, e)
+	return append(faults, leftovers...), err
+}
+
+// queuesNotEmpty looks at the dead queues and at unrouted: after a run of infrastructure faults alone they are empty.
+func queuesNotEmpty(ctx context.Context, e Evidence) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(e.AMQPAPI, "/")+"/api/queues", nil)
+	if err != nil {
+		return nil, fmt.Errorf("looking at the queues: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("looking at the queues: %w", err)
+	}
+	defer response.Body.Close()
+	var queues []struct {
+		Name     string `json:"name"`
+		Vhost    string `json:"vhost"`
+		Messages int    `json:"messages"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&queues); err != nil {
+		return nil, fmt.Errorf("looking at the queues: %s: %w", response.Status, err)
+	}
+	var faults []string
+	for _, q := range queues {
+		if q.Vhost == e.Vhost && q.Messages > 0 && (q.Name == "unrouted" || strings.HasSuffix(q.Name, ".dead")) {
+			faults = append(faults, fmt.Sprintf("broker: %d messages in %s", q.Messages, q.Name))
+		}
+	}
+	return faults, nil
+}
+
+// unfinished says what the run still waits for, "" when nothing.
+func unfinished(ctx context.Context, e Evidence, received []load.Delivery) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	db, err := pgx.Connect(ctx, e.Databases["payments"])
+	if err != nil {
+		return "payments' database", err
+	}
+	defer db.Close(ctx)
+	rows, err := readPayments(ctx, db, e.Run)
+	if err != nil {
+		return "payments' database", err
+	}
+	accepted := map[string]map[int64]bool{}
+	for _, d := range received {
+		if d.Accepted {
+			if accepted[d.Reference] == nil {
+				accepted[d.Reference] = map[int64]bool{}
+			}
+			accepted[d.Reference][d.Sequence] = true
+		}
+	}
+	open, events := 0, int64(0)
+	for _, row := range rows {
+		if row.Status != "settled" {
+			open++
+		}
+		events += row.Sequence - int64(len(accepted[row.Reference]))
+	}
+	if open == 0 && events == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("%d payments not settled, %d callbacks not received", open, events), nil
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"causeway.internal/deploy/chaos/internal/audit"
+)
+
+// shown bounds how many verdicts the terminal gets; the file has all.
+const shown = 40
+
+// line is the verdict of one payment.
+func line(v audit.Verdict) string {
+	word := "ok"
+	if len(v.Faults) > 0 {
+		word = "FAULT: " + strings.Join(v.Faults, "; ")
+	}
+	return fmt.Sprintf("%-16s %-9s payouts %d  events %d  requests %-3d %s", v.Reference, v.Status, v.Payouts, v.Events, v.Attempts, word)
+}
+
+func writeVerdicts(path string, r audit.Report) error {
+	var text strings.Builder
+	for _, v := range r.Verdicts {
+		text.WriteString(line(v) + "\n")
+	}
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		return fmt.Errorf("writing the verdicts: %w", err)
+	}
+	return nil
+}
+
+func printReport(out io.Writer, r audit.Report, counts map[string]int, retries int64, o options, took time.Duration) {
+	printed, trouble := 0, 0
+	fmt.Fprintln(out)
+	for _, v := range r.Verdicts {
+		if (len(v.Faults) > 0 || len(r.Verdicts) <= shown) && printed < shown {
+			fmt.Fprintln(out, line(v))
+			printed++
+		}
+	}
+	fmt.Fprintf(out, "verdict of every payment: %s\n\n", o.verdicts)
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(out, "  %4d  %s\n", counts[what], what)
+		trouble += counts[what]
+	}
+	fmt.Fprintf(out, "\nseed %d, %s\n", o.seed, took.Round(time.Second))
+	fmt.Fprintf(out, "troubles    %d\n", trouble)
+	fmt.Fprintf(out, "requests    %d repeated by the merchant\n", retries)
+	fmt.Fprintf(out, "payments    %d asked for, %d settled\n", r.Payments, r.Settled)
+	fmt.Fprintf(out, "payouts     %d made by the rail\n", r.Payouts)
+	fmt.Fprintf(out, "events      %d received, %d again after acceptance, %d refused on purpose\n", r.Events, r.Duplicates, r.Refused)
+	fmt.Fprintf(out, "lost        %d\n", r.Lost)
+	faults := len(r.Faults)
+	for _, v := range r.Verdicts {
+		faults += len(v.Faults)
+	}
+	for _, fault := range r.Faults {
+		fmt.Fprintln(out, "FAULT      ", fault)
+	}
+	word := "CLEAN"
+	if faults > 0 {
+		word = fmt.Sprintf("%d FAULTS", faults)
+	}
+	fmt.Fprintf(out, "audit       %s\n", word)
+}
