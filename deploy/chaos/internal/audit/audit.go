@@ -209,7 +209,7 @@ func (f *dossier) judgeMoney(row paymentRow, v *Verdict, fault func(string, ...a
 		fault("%d payouts, %d succeeded", len(f.payouts), succeeded)
 	}
 	for _, r := range f.rail {
-		if r.Outcome == "success" || r.Outcome == "succeed" || r.Outcome == "succeeded" {
+		if r.Outcome == "succeed" {
 			v.Payouts++
 			if r.Amount != row.PayoutAmount || r.Currency != row.Currency {
 				fault("the rail paid %s %s, owed were %s %s", r.Amount, r.Currency, row.PayoutAmount, row.Currency)

@@ -16,7 +16,7 @@ func whole() *dossier {
 			CryptoAmount: "31.25", Received: "31.25", PayoutAmount: "49500", Sequence: 5,
 		}},
 		payouts:  []payoutRow{{"pay_1", "succeeded"}},
-		rail:     []railRow{{"cw-a-1", "success", "49500", "NGN"}},
+		rail:     []railRow{{"cw-a-1", "succeed", "49500", "NGN"}},
 		deposits: []depositRow{{"pay_1", "0x1", false}},
 		seen:     []depositRow{{"T1", "0x1", false}},
 	}
@@ -63,7 +63,7 @@ func TestJudge_seesEachFault(t *testing.T) {
 		"deposit reverted":      {func(f *dossier) { f.deposits[0].Reverted = true }, "reverted"},
 		"received less":         {func(f *dossier) { f.rows[0].Received = "31" }, "received 31 of 31.25"},
 		"two payout rows":       {func(f *dossier) { f.payouts = append(f.payouts, payoutRow{"pay_1", "failed"}) }, "2 payouts"},
-		"paid twice":            {func(f *dossier) { f.rail = append(f.rail, railRow{"cw-a-2", "success", "49500", "NGN"}) }, "the rail knows 2 transfers"},
+		"paid twice":            {func(f *dossier) { f.rail = append(f.rail, railRow{"cw-a-2", "succeed", "49500", "NGN"}) }, "the rail knows 2 transfers"},
 		"never paid":            {func(f *dossier) { f.rail = nil }, "the rail knows 0 transfers"},
 		"paid another amount":   {func(f *dossier) { f.rail[0].Amount = "495000" }, "the rail paid 495000"},
 		"paid another currency": {func(f *dossier) { f.rail[0].Currency = "GHS" }, "the rail paid 49500 GHS"},
