@@ -39,11 +39,11 @@ type depositAnswer struct {
 }
 
 type depositView struct {
-	Reference     string       `json:"reference"`
-	Amount        money.Number `json:"amount"`
-	Crypto        string       `json:"crypto"`
-	Network       string       `json:"network"`
-	Confirmations int64        `json:"confirmations"`
+	DepositAddress string       `json:"depositAddress"`
+	Amount         money.Number `json:"amount"`
+	Crypto         string       `json:"crypto"`
+	Network        string       `json:"network"`
+	Confirmations  int64        `json:"confirmations"`
 }
 
 // SimulateDeposit asks the simulated chain for a transfer to the payment's address.
@@ -79,7 +79,7 @@ func (a *App) SimulateDeposit(ctx context.Context, o Owner, reference string, d 
 			depth = a.enough(p, amount)
 		}
 		requestID := id.New(id.Message, now)
-		body, err := encode(depositAnswer{true, depositView{p.Reference, money.N(amount), p.Quote.Crypto, p.NetworkName, depth}})
+		body, err := encode(depositAnswer{true, depositView{p.Address, money.N(amount), p.Quote.Crypto, p.NetworkName, depth}})
 		if err != nil {
 			return Result{}, err
 		}
