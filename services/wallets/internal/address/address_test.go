@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // private is BIP-32's private derivation. It lives in the tests only, to reach the published vectors from their seeds.
@@ -379,5 +380,16 @@ func BenchmarkDerive(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "addresses/s")
 		})
+	}
+}
+
+// TestParse_listedTokens checks the checksum of every token contract that we count.
+func TestParse_listedTokens(t *testing.T) {
+	for _, n := range money.Networks() {
+		for symbol, contract := range wallet.Tokens(n.Name) {
+			if canonical, err := Canonical(n.Family, Mainnet, contract); err != nil || canonical != contract {
+				t.Errorf("%s on %s: %s is canonically %s: %v", symbol, n.Name, contract, canonical, err)
+			}
+		}
 	}
 }
