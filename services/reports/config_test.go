@@ -1,0 +1,18 @@
+package main
+
+import (
+	"testing"
+
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/testkit/page"
+)
+
+func TestConfigPage(t *testing.T) {
+	type all struct {
+		Every   settings
+		Serve   serveSettings
+		Work    workSettings
+		Migrate migrateSettings
+	}
+	page.Section(t, "../../docs/config.md", "reports", config.Describe[all]("reports"))
+}
