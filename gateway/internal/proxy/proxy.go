@@ -31,6 +31,8 @@ type Call struct {
 	RequestID string
 	Route     *route.Route
 	Caller    identity.Caller
+
+	done []func(status int)
 }
 
 // Gate may refuse a call once its caller is known; rate limits and load shedding are gates. A gate that lets a call in
@@ -51,7 +53,8 @@ type Options struct {
 	Addresses identity.Proxies
 	Targets   map[route.Upstream]*Target
 	Gates     []Gate
-	TLS       bool // the public URL is https: tell browsers to stay there
+	CallTime  time.Duration // bounds one call from the first byte to the last; 0 is callTimeMax
+	TLS       bool          // the public URL is https: tell browsers to stay there
 	Telemetry *telemetry.Telemetry
 	Now       func() time.Time
 }
@@ -70,17 +73,23 @@ func New(o Options) (*Proxy, error) {
 			return nil, fmt.Errorf("route %s: no target for %s", rt.Name(), rt.Upstream)
 		}
 	}
+	if o.CallTime == 0 {
+		o.CallTime = callTimeMax
+	}
 	m, err := newMetrics(o.Telemetry.Registry, o.Router)
 	if err != nil {
 		return nil, err
 	}
 	for name, t := range o.Targets {
+		if t.name != "" {
+			return nil, fmt.Errorf("one target for both %s and %s", t.name, name)
+		}
 		t.prepare(name, o.Telemetry.Log, m, o.Now)
 	}
 	return &Proxy{Options: o, log: o.Telemetry.Log, metrics: m}, nil
 }
 
-// callTimeMax bounds one call from the first byte to the last. Services give up a little earlier (httpkit).
+// callTimeMax is how long a call may take. Services give up a little earlier (httpkit).
 const callTimeMax = 12 * time.Second
 
 type callKey struct{}
@@ -111,7 +120,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out.open = c.Route.Access == route.Open
-	ctx, cancel := context.WithTimeout(r.Context(), callTimeMax)
+	ctx, cancel := context.WithTimeout(r.Context(), p.CallTime)
 	defer cancel()
 	ctx, span := p.span(ctx, c.Route)
 	defer func() { endSpan(span, out.status) }()
@@ -131,7 +140,7 @@ func (p *Proxy) pass(out *answer, r *http.Request, c *Call) (err error) {
 			return err
 		}
 		if done != nil {
-			defer func() { done(out.status) }()
+			c.done = append(c.done, done)
 		}
 	}
 	body, err := readBody(out, r)
@@ -174,6 +183,9 @@ func (p *Proxy) finish(ctx context.Context, out *answer, c *Call, start time.Tim
 	status := out.status
 	if aborted && !out.wrote {
 		status = statusGone
+	}
+	for _, done := range c.done {
+		done(status)
 	}
 	p.metrics.observe(c.Route, status, p.Now().Sub(start))
 	if p.log.Enabled(ctx, slog.LevelDebug) {
