@@ -145,7 +145,7 @@ func (c *change) windowOver(t WindowOver) error {
 		return fault.New(fault.Conflict, "window_open", "The window of the payment is still open")
 	}
 	c.p.Closed = true
-	if c.p.Quote.Priced() {
+	if s := c.p.Funding; c.p.Quote.Priced() && c.p.End == NotEnded && c.p.Hold == NotHeld && (s == Unfunded || s == Short) {
 		c.deposits(t.Rate)
 	}
 	return nil
@@ -301,7 +301,8 @@ func (c *change) acceptable(d Deposit) bool {
 	return c.p.quoted(d) && !d.Reverted && !c.dust(d) && c.deep(d)
 }
 
-// release lifts the hold: a verdict is overruled, a cancellation undone, and money in suspense is the payment's again.
+// release lifts the hold: a verdict is overruled, a cancellation undone. Money in suspense is the payment's again when
+// it is frozen.
 func (c *change) release() {
 	c.p.Hold, c.p.End = NotHeld, NotEnded
 	if c.p.Screening == Hit {
@@ -309,14 +310,6 @@ func (c *change) release() {
 	}
 	if c.p.Claim == ClaimVoid {
 		c.p.Claim = ClaimOpen
-	}
-	for i := range c.rows {
-		d := &c.rows[i]
-		if d.Booked == bookedSuspense && c.p.quoted(*d) && d.Counted.IsZero() {
-			c.post(c.entry(*d, bookedCustomer, d.BookedAmount).Released())
-			d.Booked = bookedCustomer
-			c.mark(*d)
-		}
 	}
 }
 
@@ -363,6 +356,8 @@ func (c *change) refunded(t MarkRefunded) error {
 			from = ledger.Customer(c.p.ID, d.Asset)
 		}
 		r.Parts = append(r.Parts, ledger.RefundPart{Network: d.Network, Asset: d.Asset, Amount: d.BookedAmount, From: from})
+		d.Booked = bookedSuspense // a transfer reorged away under a refund is a loss to chase
+		c.mark(*d)
 	}
 	c.post(r.Sent())
 	c.p.End, c.p.RefundTx, c.p.Hold = Refunded, t.Tx, NotHeld

@@ -148,7 +148,7 @@ func (c *change) sum() {
 		c.p.Received = received
 	}
 	c.p.Transfers = standing
-	if c.grew && c.p.Screening == Clear && !c.p.Credit.Frozen {
+	if c.grew && c.p.Screening == Clear && !c.p.Credit.Frozen && c.trigger != OnScreened {
 		c.p.Screening = Unscreened // a new sender needs a verdict of its own
 	}
 }
@@ -266,6 +266,7 @@ func (c *change) judge(rate decimal.Decimal) {
 		c.p.Overpaid = false
 		return
 	}
+	seen, _, _ = c.sums() // late money may have been let in
 	c.p.Overpaid = seen.GreaterThan(c.ceiling())
 	c.confirm()
 }
@@ -315,9 +316,7 @@ func (c *change) judgeClosed(before Funding, rate decimal.Decimal) {
 		c.fund(true)
 	default:
 		c.p.Funding, c.p.Hold = Short, HoldUnderpaid
-		return
 	}
-	c.p.Overpaid = seen.GreaterThan(c.ceiling())
 }
 
 // firstLate finds the earliest transfer of the quoted asset that stands and came after the window.
@@ -381,10 +380,15 @@ func (c *change) freeze(sum decimal.Decimal, counts func(Deposit) bool, accepted
 	}
 	for i := range c.rows {
 		d := &c.rows[i]
-		if d.Booked == bookedCustomer && counts(*d) && c.deep(*d) {
-			d.Counted = d.Amount
-			c.mark(*d)
+		if d.Booked == "" || !counts(*d) || !c.deep(*d) {
+			continue
 		}
+		if d.Booked == bookedSuspense { // it came while a person held the payment
+			c.post(c.entry(*d, bookedCustomer, d.BookedAmount).Released())
+			d.Booked = bookedCustomer
+		}
+		d.Counted = d.Amount
+		c.mark(*d)
 	}
 	c.p.Credit, c.p.Funding, c.p.ConfirmedAt, c.p.Reorged = credit, Confirmed, c.now, false
 	c.p.Overpaid = c.excess()

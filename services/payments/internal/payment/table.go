@@ -106,12 +106,7 @@ func commands(move mover, record recorder) {
 // funds are what happens to the deposit and to time.
 func funds(move mover, record recorder) {
 	deposits, window, screened := act((*change).changed), act((*change).windowOver), act((*change).screened)
-	enough := []Edge{
-		to(confirming, "sum ≥ due − tolerance"), to(confirmed, "and deep enough"), to(review, "pro-rata payout above the maximum"),
-	}
-	with := func(more ...Edge) []Edge { return append(append([]Edge(nil), enough...), more...) }
-
-	move(pending, OnDeposits, deposits, enough...)
+	move(pending, OnDeposits, deposits, to(confirming, "sum ≥ due − tolerance"))
 	move(confirming, OnDeposits, deposits,
 		to(confirmed, "deep enough, screening clear"), to(pending, "reorged away"), to(expired, "reorged away, window over"),
 		to(review, "pro-rata payout above the maximum; reorged to a short sum, window over"))
@@ -120,34 +115,32 @@ func funds(move mover, record recorder) {
 		to(review, "reorged to a short sum, window over"), to(settling, "reorged and covered again, a second attempt"))
 	move(unfunded, OnDeposits, deposits,
 		to(settling, "deep enough, screening clear"), to(review, "pro-rata payout above the maximum; short of a window that is over"),
-		to(expired, "reorged away, window over: the claim is void"), to(confirming, "late money after the claim was void"),
-		to(confirmed, "late money after the claim was void, deep enough"))
+		to(expired, "reorged away, window over: the claim is void"))
 	move(settling, OnDeposits, deposits,
 		to(unfunded, "a claimed gift reorged before the payout left"), to(pending, "a retry reorged before the payout left"),
 		to(expired, "the same, window over"), to(confirming, "the same, other transfers still cover the due"),
-		to(confirmed, "the same, deep enough"), to(review, "the same, a short sum, window over"))
-	move(expired, OnDeposits, deposits, with(
-		to(review, "late: rate moved or beyond the grace; short and not pro-rata; wrong asset; above the maximum"))...)
+		to(review, "the same, a short sum, window over"))
+	move(expired, OnDeposits, deposits,
+		to(confirming, "on time and learnt late; late within the grace, rate within the drift; a short sum of a pro-rata type"),
+		to(review, "late beyond grace or drift; short and not pro-rata; wrong asset"))
 	move(cancelled, OnDeposits, deposits, to(review, "any transfer"))
 	record(OnDeposits, deposits, settled, review, refunded)
 
 	move(created, OnWindow, window, to(expired, "not fulfilled"))
-	move(pending, OnWindow, window, with(
-		to(expired, "nothing received"), to(review, "short and not pro-rata; wrong asset; late money not taken"))...)
+	move(pending, OnWindow, window,
+		to(expired, "nothing received; then late money as from expired"), to(confirming, "a short sum of a pro-rata type"),
+		to(review, "short and not pro-rata; wrong asset"))
 	move(unfunded, OnWindow, window,
 		to(expired, "nothing received: the claim is void"), to(settling, "short sum, pro-rata, deep enough"),
-		to(review, "wrong asset, or late money not taken"), to(confirming, "late money, the claim is void"),
-		to(confirmed, "late money, the claim is void, deep enough"))
-	move(confirming, OnWindow, window, to(confirmed, "deep enough meanwhile"), to(expired, "reorged away"),
-		to(review, "short and not pro-rata; wrong asset"))
-	record(OnWindow, window, confirmed, settling, settled, expired, cancelled, review, refunded)
+		to(review, "wrong asset"))
+	record(OnWindow, window, confirming, confirmed, settling, settled, expired, cancelled, review, refunded)
 
 	move(confirmed, OnDeadline, act((*change).deadlineOver), to(review, "gift not claimed, or caller did not settle"))
 	record(OnDeadline, act((*change).deadlineOver),
 		created, pending, confirming, unfunded, settling, settled, expired, cancelled, review, refunded)
 
 	hit := to(review, "a hit")
-	move(pending, OnScreened, screened, with(hit)...)
+	move(pending, OnScreened, screened, hit)
 	move(confirming, OnScreened, screened, to(confirmed, "clear and deep enough"), hit)
 	move(confirmed, OnScreened, screened, hit)
 	move(unfunded, OnScreened, screened, to(settling, "clear and deep enough"), hit)
@@ -163,11 +156,13 @@ func payouts(move mover, record recorder) {
 	record(OnPayoutSending, sending, settling)
 	move(confirmed, OnPayoutUnknown, unknown, to(settling, "found at the rail after a restore"))
 	record(OnPayoutUnknown, unknown, settling, settled, review, refunded)
-	for _, s := range []State{confirmed, settling} {
-		move(s, OnPayoutSucceeded, succeeded, to(settled, "this attempt"))
-		move(s, OnPayoutFailed, failed, to(review, "this attempt"))
-		move(s, OnPayoutReturned, returned, to(review, "this attempt"))
-	}
+	passing := to(settling, "passing: found at the rail after a restore")
+	move(confirmed, OnPayoutSucceeded, succeeded, passing)
+	move(confirmed, OnPayoutFailed, failed, to(review, "this attempt"))
+	move(confirmed, OnPayoutReturned, returned, passing)
+	move(settling, OnPayoutSucceeded, succeeded, to(settled, "this attempt"))
+	move(settling, OnPayoutFailed, failed, to(review, "this attempt"))
+	move(settling, OnPayoutReturned, returned, to(settled, "passing: paid and returned learnt at once"))
 	move(settled, OnPayoutReturned, returned, to(review, "this attempt"))
 	record(OnPayoutSucceeded, succeeded, settled, refunded)
 	record(OnPayoutFailed, failed, settled, review, refunded)

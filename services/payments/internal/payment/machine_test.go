@@ -1,0 +1,274 @@
+package payment_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"pgregory.net/rapid"
+
+	"causeway.internal/libs/fault"
+	. "causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/quote"
+)
+
+func TestTableIsTotal(t *testing.T) {
+	table := Transitions()
+	if len(table) != len(States()) {
+		t.Errorf("the table has %d states, there are %d", len(table), len(States()))
+	}
+	for _, s := range States() {
+		if len(table[s]) != len(TriggerNames()) {
+			t.Errorf("%s has %d triggers, there are %d", s, len(table[s]), len(TriggerNames()))
+		}
+		for _, name := range TriggerNames() {
+			switch c := table[s][name]; c.Outcome {
+			case Move:
+				if len(c.Edges) == 0 {
+					t.Errorf("%s in %s moves nowhere", name, s)
+				}
+			case Record, Refuse:
+				if len(c.Edges) != 0 {
+					t.Errorf("%s in %s does not move but has edges", name, s)
+				}
+			default:
+				t.Errorf("%s in %s has no outcome", name, s)
+			}
+		}
+	}
+}
+
+// one payment in each state, by the shortest way there.
+func inState(t *testing.T, s State) *world {
+	w := newWorld(t, Transfer)
+	switch s {
+	case StateNone:
+		w.p = Payment{}
+	case State(StatusCreated):
+		w = newWorld(t, Request)
+	case State(StatusPending):
+	case State(StatusConfirming):
+		w.deposit("a", "100", shallow)
+	case State(StatusConfirmed):
+		w.deposit("a", "100", deep)
+	case StateUnfunded:
+		w = newWorld(t, Gift)
+		w.must(ClaimGift{Receiver: account})
+	case State(StatusSettling):
+		w.deposit("a", "100", deep)
+		w.send()
+	case State(StatusSettled):
+		w.deposit("a", "100", deep)
+		w.send()
+		w.succeed()
+	case State(StatusExpired):
+		w.close()
+	case State(StatusCancelled):
+		w.must(Cancel{})
+	case State(StatusNeedsReview):
+		w.deposit("a", "100", other("polygon", "USDT"))
+		w.close()
+	case State(StatusRefunded):
+		w.deposit("a", "100", other("polygon", "USDT"))
+		w.close()
+		w.must(SetRefundAddress{Address: "0xdef"})
+		w.must(MarkRefunded{Tx: "0x1", Rows: w.rows})
+	}
+	if w.p.State() != s {
+		t.Fatalf("payment is in %s, want %s", w.p.State(), s)
+	}
+	return w
+}
+
+// Every cell that refuses gives a fault that may be shown and changes nothing; no trigger of any state is an internal
+// error but an incomplete draft, fulfilment or claim.
+func TestEveryRefusalIsAFault(t *testing.T) {
+	triggers := []Trigger{
+		Create{},
+		Fulfil{},
+		Cancel{},
+		ClaimGift{Receiver: account},
+		Settle{},
+		NewToken{},
+		SetRefundAddress{},
+		Named{},
+		Deposits{},
+		WindowOver{},
+		DeadlineOver{},
+		Screened{},
+		Sending{},
+		Unknown{},
+		Succeeded{},
+		Failed{},
+		Returned{},
+		Accept{},
+		Retry{},
+		MarkRefunded{},
+	}
+	if len(triggers) != len(TriggerNames()) {
+		t.Fatalf("%d triggers, %d names", len(triggers), len(TriggerNames()))
+	}
+	for _, s := range States() {
+		for _, tr := range triggers {
+			if Transitions()[s][tr.Name()].Outcome != Refuse {
+				continue
+			}
+			err := inState(t, s).apply(tr)
+			if f := fault.As(err); err == nil || f.Kind == fault.Internal {
+				t.Errorf("%s in %s: %v", tr.Name(), s, err)
+			}
+		}
+	}
+}
+
+func TestStatusesAndEventsAreNamedLikeTheInterface(t *testing.T) {
+	want := []string{
+		"payment.created", "payment.pending", "payment.confirming", "payment.confirmed", "payment.settling", "payment.settled",
+		"payment.expired", "payment.cancelled", "payment.needs_review", "payment.refunded", "payment.underpaid", "payment.overpaid", "payment.reorged",
+	}
+	if got := EventTypes(); !slices.Equal(got, want) {
+		t.Errorf("event types %v", got)
+	}
+}
+
+// machine drives one payment at random: a chain that reorgs, a payer who sends what and when he likes, a rail that
+// answers anything in any order, a merchant, a recipient and an operator who press every button.
+type machine struct {
+	w    *world
+	keys int
+}
+
+func (m *machine) step(t *rapid.T) {
+	w := m.w
+	w.t = t
+	refusable := func(tr Trigger) { _ = w.apply(tr) } // a refusal is checked by apply to change nothing
+	switch rapid.SampledFrom(actions).Draw(t, "action") {
+	case "deposit":
+		m.keys++
+		amount := rapid.SampledFrom([]string{"0.05", "10", "40", "60", "99.5", "100", "101", "150", "40000"}).Draw(t, "amount")
+		pair := rapid.SampledFrom([][2]string{{"ethereum", "USDT"}, {"ethereum", "USDT"}, {"ethereum", "USDT"}, {"polygon", "USDT"}}).Draw(t, "pair")
+		at := w.now.Add(-time.Duration(rapid.IntRange(0, 3600).Draw(t, "ago")) * time.Second)
+		w.rows = append(w.rows, Deposit{
+			Key: string(rune('a' + m.keys)), Network: pair[0], Asset: pair[1], Amount: dec(amount), FirstSeenAt: w.now, BlockTime: at,
+		})
+		m.tell()
+	case "mine":
+		if d := m.any(t); d != nil {
+			d.Reverted, d.BlockHeight = false, 7
+			d.Depth = rapid.SampledFrom([]int64{1, 5, 12, 200}).Draw(t, "depth")
+			m.perhaps(t)
+		}
+	case "reorg":
+		if d := m.any(t); d != nil {
+			d.Reverted, d.Depth, d.BlockHeight = true, 0, 0
+			m.perhaps(t)
+		}
+	case "remine":
+		if d := m.any(t); d != nil {
+			d.Reverted, d.Depth, d.Amount = false, 12, dec(rapid.SampledFrom([]string{"30", "100", "120"}).Draw(t, "other amount"))
+			m.tell()
+		}
+	case "tell":
+		m.tell()
+	case "time":
+		w.now = w.now.Add(time.Duration(rapid.SampledFrom([]int{1, 10, 45, 60 * 25, 60 * 24 * 8, 60 * 24 * 31}).Draw(t, "minutes")) * time.Minute)
+		w.rate = dec(rapid.SampledFrom([]string{"1600", "1610", "1700", "0"}).Draw(t, "rate"))
+	case "window":
+		refusable(WindowOver{Rows: w.rows, Rate: w.rate, ScannedTo: w.now})
+	case "early":
+		refusable(WindowOver{Rows: w.rows, Rate: w.rate, Early: true})
+	case "deadline":
+		refusable(DeadlineOver{})
+	case "screened":
+		refusable(Screened{Verdict: rapid.SampledFrom([]Screening{Clear, Clear, Hit}).Draw(t, "verdict"), Rows: w.rows})
+	case "cancel":
+		refusable(Cancel{})
+	case "claim":
+		refusable(ClaimGift{Receiver: account})
+	case "fulfil":
+		refusable(Fulfil{Quote: priced(t, "ethereum", "USDT", "160000", quote.Crypto), Address: "0xabc"})
+	case "settle":
+		hash := []byte("12345678901234567890123456789012")
+		refusable(NewToken{Token{Hash: hash, ExpiresAt: w.now.Add(time.Hour)}})
+		refusable(Settle{TokenHash: hash})
+	case "name":
+		named := account
+		named.AccountName = rapid.SampledFrom([]string{"A", "B"}).Draw(t, "name")
+		refusable(Named{named})
+	case "sending":
+		refusable(Sending{Attempt: m.attempt(t)})
+	case "unknown":
+		refusable(Unknown{Attempt: m.attempt(t)})
+	case "succeeded":
+		refusable(Succeeded{Attempt: m.attempt(t), Fee: decimal.Zero})
+	case "failed":
+		refusable(Failed{Attempt: m.attempt(t)})
+	case "returned":
+		refusable(Returned{Attempt: m.attempt(t)})
+	case "accept":
+		refusable(Accept{Rows: w.rows})
+	case "retry":
+		refusable(Retry{})
+	case "refund":
+		refusable(SetRefundAddress{Address: "0xdef"})
+		refusable(MarkRefunded{Tx: "0x1", Rows: w.rows})
+	}
+}
+
+var actions = []string{
+	"deposit", "deposit", "mine", "mine", "mine", "reorg", "remine", "tell", "time", "window", "window", "early", "deadline", "screened", "cancel",
+	"claim", "fulfil", "settle", "name", "sending", "sending", "unknown", "succeeded", "failed", "returned", "accept", "retry", "refund",
+}
+
+// attempt is mostly the current one, sometimes an older or one that never was.
+func (m *machine) attempt(t *rapid.T) int {
+	return max(0, m.w.p.Attempt+rapid.SampledFrom([]int{0, 0, 0, 0, -1, 1}).Draw(t, "attempt"))
+}
+
+func (m *machine) any(t *rapid.T) *Deposit {
+	if len(m.w.rows) == 0 {
+		return nil
+	}
+	return &m.w.rows[rapid.IntRange(0, len(m.w.rows)-1).Draw(t, "row")]
+}
+
+// perhaps tells at once, or leaves it to the next trigger that brings all rows.
+func (m *machine) perhaps(t *rapid.T) {
+	if rapid.IntRange(0, 3).Draw(t, "silent") > 0 {
+		m.tell()
+	}
+}
+
+func (m *machine) tell() {
+	if m.w.p.Address != "" {
+		m.w.tell()
+	} else {
+		m.w.rows = nil
+	}
+}
+
+func TestAnyInterleavingKeepsTheInvariants(t *testing.T) {
+	seen := map[string]bool{}
+	rapid.Check(t, func(t *rapid.T) {
+		kind := rapid.SampledFrom(Types()).Draw(t, "type")
+		var change []func(*Payment)
+		if kind == MerchantPayment && rapid.Bool().Draw(t, "caller settles") {
+			change = append(change, noReceiver)
+		}
+		m := &machine{w: newWorld(t, kind, change...)}
+		m.w.policy.Screen = rapid.SampledFrom([]bool{false, false, true}).Draw(t, "screening")
+		t.Repeat(map[string]func(*rapid.T){"": func(*rapid.T) {}, "step": m.step})
+		maps.Copy(seen, m.w.edges)
+	})
+	for _, s := range States() {
+		for _, name := range TriggerNames() {
+			for _, e := range Transitions()[s][name].Edges {
+				if edge := edgeName(s, name, e.To); !seen[edge] {
+					t.Logf("not walked this time: %s (%s)", edge, e.When)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,366 @@
+package payment_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/ledger"
+	. "causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/quote"
+)
+
+var start = time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)
+
+func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
+
+// fatal is what *testing.T and *rapid.T have in common here.
+type fatal interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// world is one payment with its deposit rows, its ledger and everything it has ever said, and checks after every
+// application what must hold whatever happens.
+type world struct {
+	t      fatal
+	policy Policy
+	p      Payment
+	rows   []Deposit
+	now    time.Time
+
+	rate     decimal.Decimal
+	events   []Event
+	changes  []Change
+	alerts   []string
+	journals map[string]bool
+	balances map[string]decimal.Decimal
+	held     *HoldPayout // the payout row that may be sent
+	last     []Fact
+	wins     int // successes minus returns
+	edges    map[string]bool
+}
+
+func testRate() quote.Rate {
+	return quote.Rate{Fiat: money.NGN, Crypto: "USDT", Value: dec("1600"), Mid: dec("1600"), USD: dec("1600"), At: start}
+}
+
+func priced(t fatal, network, symbol, fiat string, from quote.ChargeFrom) quote.Quote {
+	t.Helper()
+	n, _ := money.NetworkOf(network)
+	a, _ := n.Asset(symbol)
+	q, err := quote.Default().Make(quote.Ask{
+		Currency: money.NGN, Asset: a, Network: n.Name, FiatAmount: dec(fiat), ChargeFrom: from,
+	}, testRate())
+	if err != nil {
+		t.Fatalf("pricing: %v", err)
+	}
+	return q
+}
+
+var account = Receiver{BankCode: "058", BankName: "Guaranty Trust Bank", AccountNumber: "0123456789", AccountName: "ADAEZE OKAFOR", NameVerified: true}
+
+// newWorld creates a payment of 160 000 NGN: with the fee of 1 000 from fiat the payer owes exactly 100 USDT.
+func newWorld(t fatal, kind Type, change ...func(*Payment)) *world {
+	t.Helper()
+	w := &world{
+		t: t, policy: Defaults(), now: start, rate: dec("1600"), journals: map[string]bool{}, balances: map[string]decimal.Decimal{}, edges: map[string]bool{},
+	}
+	d := Payment{
+		ID: "pay_1", Reference: "CW-ABCDEFGHJKMN", MerchantID: "m1", Mode: Test, Type: kind, Currency: money.NGN, FiatAmount: dec("160000"),
+		ChargeFrom: quote.Fiat, Rail: "sim", Metadata: []byte("{}"),
+	}
+	if kind != Request {
+		d.Quote, d.Address, d.NetworkName = priced(t, "ethereum", "USDT", "160000", quote.Fiat), "0xabc", "erc20"
+	}
+	if kind == Transfer || kind == Request || kind == MerchantPayment {
+		d.Receiver = account
+	}
+	for _, f := range change {
+		f(&d)
+	}
+	w.must(Create{Draft: d})
+	return w
+}
+
+func noReceiver(p *Payment) { p.Receiver = Receiver{} }
+
+// apply runs one trigger and checks the invariants.
+func (w *world) apply(tr Trigger) error {
+	w.t.Helper()
+	before := w.p
+	cell := Transitions()[before.State()][tr.Name()]
+	p, facts, err := w.policy.Apply(before, tr, w.now)
+	if err != nil {
+		if len(facts) != 0 || p.Status() != before.Status() || p.Sequence != before.Sequence {
+			w.t.Fatalf("%s refused in %s but changed something", tr.Name(), before.State())
+		}
+		return err
+	}
+	if cell.Outcome == Refuse {
+		w.t.Fatalf("%s in %s is refused by the table but was applied", tr.Name(), before.State())
+	}
+	if cell.Outcome == Record && p.State() != before.State() {
+		w.t.Fatalf("%s in %s only records but led to %s", tr.Name(), before.State(), p.State())
+	}
+	w.p, w.last = p, facts
+	w.take(before, tr)
+	w.invariants(before, tr)
+	return nil
+}
+
+func (w *world) must(tr Trigger) {
+	w.t.Helper()
+	if err := w.apply(tr); err != nil {
+		w.t.Fatalf("%s in %s: %v", tr.Name(), w.p.State(), err)
+	}
+}
+
+// take writes the facts down as the store would.
+func (w *world) take(before Payment, tr Trigger) {
+	w.t.Helper()
+	sequence, at := before.Sequence, before.State()
+	for _, f := range w.last {
+		switch f := f.(type) {
+		case Change:
+			if f.From != at {
+				w.t.Fatalf("%s: history jumps from %s to %s", tr.Name(), at, f.From)
+			}
+			if f.To != f.From {
+				w.hop(f, tr.Name())
+			}
+			at = f.To
+			w.changes = append(w.changes, f)
+		case Event:
+			if sequence++; f.Payment.Sequence != sequence {
+				w.t.Fatalf("%s: event %s has sequence %d, want %d", tr.Name(), f.Type, f.Payment.Sequence, sequence)
+			}
+			if s, ok := strings.CutPrefix(f.Type, "payment."); ok && Status(s).Valid() && f.Payment.Status() != Status(s) {
+				w.t.Fatalf("event %s shows status %s", f.Type, f.Payment.Status())
+			}
+			w.events = append(w.events, f)
+		case Post:
+			w.book(f.Journal)
+		case Mark:
+			i := slices.IndexFunc(w.rows, func(d Deposit) bool { return d.Key == f.Key })
+			w.rows[i].Booked, w.rows[i].BookedAmount, w.rows[i].Bookings, w.rows[i].Counted = f.Booked, f.BookedAmount, f.Bookings, f.Counted
+		case HoldPayout:
+			w.held = &f
+		case VoidPayout:
+			if w.held == nil || w.held.Reference != f.Reference {
+				w.t.Fatalf("%s voids payout %s, which is not held", tr.Name(), f.Reference)
+			}
+			w.held = nil
+		case Alert:
+			w.alerts = append(w.alerts, f.Code)
+		}
+	}
+	if sequence != w.p.Sequence || at != w.p.State() {
+		w.t.Fatalf("%s: facts end at sequence %d in %s, the payment at %d in %s", tr.Name(), sequence, at, w.p.Sequence, w.p.State())
+	}
+}
+
+// hop checks one step of a move against the table. A trigger that runs on from a state which it has just entered does
+// so by that state's own cell, or as its deposits say.
+func (w *world) hop(f Change, by TriggerName) {
+	w.t.Helper()
+	for _, name := range []TriggerName{by, OnDeposits} {
+		for _, e := range Transitions()[f.From][name].Edges {
+			if e.To == f.To {
+				w.edges[edgeName(f.From, name, f.To)] = true
+				return
+			}
+		}
+	}
+	w.t.Fatalf("%s led from %s to %s, which the table does not know", by, f.From, f.To)
+}
+
+func edgeName(from State, tr TriggerName, to State) string {
+	return fmt.Sprintf("%s --%s--> %s", from, tr, to)
+}
+
+func (w *world) book(j ledger.Journal) {
+	w.t.Helper()
+	if err := j.Check(); err != nil {
+		w.t.Fatalf("%v", err)
+	}
+	if w.journals[j.Key] {
+		w.t.Fatalf("journal %s is written twice", j.Key)
+	}
+	w.journals[j.Key] = true
+	switch j.Event {
+	case ledger.EventPayoutDone, ledger.EventSettledByUser:
+		w.wins++
+	case ledger.EventPayoutBack:
+		w.wins--
+	}
+	for _, e := range j.Entries {
+		amount := e.Amount
+		if e.Side != e.Account.Normal {
+			amount = amount.Neg()
+		}
+		w.balances[e.Account.Code] = w.balances[e.Account.Code].Add(amount)
+	}
+}
+
+// invariants are the sentences that hold after every application.
+func (w *world) invariants(before Payment, tr Trigger) {
+	w.t.Helper()
+	received := decimal.Zero
+	for _, d := range w.rows {
+		if !d.Reverted && d.Asset == w.p.Quote.Crypto && d.Network == w.p.Quote.Network {
+			received = received.Add(d.Amount)
+		}
+	}
+	if _, ok := tr.(Deposits); ok && !received.Equal(w.p.Received) {
+		w.t.Fatalf("receivedAmount is %s, the transfers sum to %s", w.p.Received, received)
+	}
+	for code, b := range w.balances {
+		kind, _, _ := strings.Cut(code, ":")
+		if b.IsNegative() && (kind == "customer" || kind == "payable" || kind == "clearing") {
+			w.t.Fatalf("%s in %s: account %s is at %s", tr.Name(), before.State(), code, b)
+		}
+	}
+	inFlight := w.p.Payout == PayoutHeld || w.p.Payout == PayoutSending || w.p.Payout == PayoutUnknown
+	if clearing := w.balances["clearing:payout:sim:NGN"]; clearing.IsPositive() != inFlight {
+		w.t.Fatalf("clearing is at %s with payout %s", clearing, w.p.Payout)
+	}
+	if (w.held != nil) != (w.p.Attempt > 0 && w.p.Payout != NoPayout) {
+		w.t.Fatalf("payout row %v with payout %s", w.held, w.p.Payout)
+	}
+	if w.wins < 0 || w.wins > 1 {
+		w.t.Fatalf("%d payouts succeeded", w.wins)
+	}
+	if settled := w.p.Status() == StatusSettled; settled != (w.wins == 1) && w.p.End != Refunded {
+		w.t.Fatalf("status %s with %d successes", w.p.Status(), w.wins)
+	}
+	if w.p.Payout != NoPayout && !w.p.Credit.Frozen && w.p.End != Refunded {
+		w.t.Fatalf("payout %s without confirmed money", w.p.Payout)
+	}
+	if w.p.Credit.Frozen && w.p.ConfirmedAt.IsZero() {
+		w.t.Fatalf("converted money without confirmedAt")
+	}
+	if (w.p.Status() == StatusSettled) != !w.p.SettledAt.IsZero() {
+		w.t.Fatalf("status %s with settledAt %s", w.p.Status(), w.p.SettledAt)
+	}
+	switch before.Status() {
+	case StatusRefunded:
+		if before.State() != StateNone && w.p.Status() != StatusRefunded {
+			w.t.Fatalf("refunded led to %s", w.p.Status())
+		}
+	case StatusSettled:
+		if w.p.Status() != StatusSettled && tr.Name() != OnPayoutReturned {
+			w.t.Fatalf("settled led to %s by %s", w.p.Status(), tr.Name())
+		}
+	}
+	w.duplicate(tr)
+}
+
+// duplicate applies what tells of the outside world a second time: nothing may happen.
+func (w *world) duplicate(tr Trigger) {
+	w.t.Helper()
+	switch again := tr.(type) {
+	case Deposits:
+		again.Rows = w.rows
+		tr = again
+	case WindowOver:
+		again.Rows = w.rows
+		tr = again
+	case Screened:
+		again.Rows = w.rows
+		tr = again
+	case Unknown, Succeeded, Failed, Returned, DeadlineOver, Named, SetRefundAddress:
+	default:
+		return
+	}
+	p, facts, err := w.policy.Apply(w.p, tr, w.now)
+	if err != nil {
+		return
+	}
+	for _, f := range facts {
+		if _, ok := f.(Alert); ok {
+			return // an incident is told every time the rail repeats it
+		}
+	}
+	if len(facts) != 0 || p.Sequence != w.p.Sequence {
+		w.t.Fatalf("%s applied twice in %s gives %d facts: %+v", tr.Name(), w.p.State(), len(facts), facts)
+	}
+}
+
+// deposit adds or replaces a transfer and tells the payment.
+func (w *world) deposit(key, amount string, change ...func(*Deposit)) {
+	w.t.Helper()
+	d := Deposit{Key: key, Network: "ethereum", Asset: "USDT", TxHash: "0x" + key, Amount: dec(amount), FirstSeenAt: w.now}
+	i := slices.IndexFunc(w.rows, func(d Deposit) bool { return d.Key == key })
+	if i >= 0 {
+		d = w.rows[i]
+		d.Amount = dec(amount)
+	}
+	for _, f := range change {
+		f(&d)
+	}
+	if i >= 0 {
+		w.rows[i] = d
+	} else {
+		w.rows = append(w.rows, d)
+	}
+	w.tell()
+}
+
+func (w *world) tell() {
+	w.t.Helper()
+	w.must(Deposits{Rows: w.rows, Rate: w.rate})
+}
+
+func deep(d *Deposit)     { d.Reverted, d.BlockHeight, d.Depth = false, 100, 12 }
+func shallow(d *Deposit)  { d.Reverted, d.BlockHeight, d.Depth = false, 100, 1 }
+func reverted(d *Deposit) { d.Reverted, d.Depth, d.BlockHeight = true, 0, 0 }
+func seenAt(at time.Time) func(*Deposit) {
+	return func(d *Deposit) { d.FirstSeenAt = at }
+}
+
+func other(network, asset string) func(*Deposit) {
+	return func(d *Deposit) { d.Network, d.Asset = network, asset }
+}
+
+// close ends the window as the timer does once the network is scanned past it.
+func (w *world) close() {
+	w.t.Helper()
+	w.now = w.p.ExpiresAt.Add(2 * time.Minute)
+	w.must(WindowOver{Rows: w.rows, Rate: w.rate, ScannedTo: w.p.ExpiresAt.Add(time.Minute)})
+}
+
+// is checks status and exception.
+func (w *world) is(s Status, e Exception) {
+	w.t.Helper()
+	if w.p.Status() != s || w.p.Exception() != e {
+		w.t.Fatalf("payment is %s %q, want %s %q", w.p.Status(), w.p.Exception(), s, e)
+	}
+}
+
+// said checks the events since the last look.
+func (w *world) said(want ...string) {
+	w.t.Helper()
+	var got []string
+	for _, e := range w.events {
+		got = append(got, strings.TrimPrefix(e.Type, "payment."))
+	}
+	w.events = nil
+	if !slices.Equal(got, want) {
+		w.t.Fatalf("events %v, want %v", got, want)
+	}
+}
+
+func (w *world) payout(want string) {
+	w.t.Helper()
+	if w.held == nil || !w.held.Amount.Equal(dec(want)) {
+		w.t.Fatalf("payout %+v, want %s", w.held, want)
+	}
+}
+
+func (w *world) send()    { w.t.Helper(); w.must(Sending{Attempt: w.p.Attempt}) }
+func (w *world) succeed() { w.t.Helper(); w.must(Succeeded{Attempt: w.p.Attempt}) }
