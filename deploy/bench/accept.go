@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/deploy/bench/internal/drive"
+	"causeway.internal/deploy/bench/internal/yardstick"
+)
+
+// stockSize is more addresses than a row can use up: with `work` stopped nobody makes more.
+const stockSize = 400_000
+
+// accept measures the creating of payments while nothing is done with them: the gateway, payments' serve role and
+// PostgreSQL, without relay, consumers and timers.
+type accept struct {
+	bench     *bench
+	clients   int
+	stopped   []string
+	statement yardstick.Statement
+	run       string
+	sent      int
+}
+
+func acceptPath(clients int) func(context.Context, *bench) (measure, error) {
+	return func(ctx context.Context, b *bench) (measure, error) {
+		a := &accept{bench: b, clients: clients, run: strconv.FormatInt(time.Now().UnixNano(), 36)}
+		m := measure{ours: a.ours, yardstick: a.yardstick, close: a.close}
+		if err := a.prepare(ctx); err != nil {
+			return m, errors.Join(err, a.close(context.WithoutCancel(ctx)))
+		}
+		return m, nil
+	}
+}
+
+// prepare stops every work role, fills the stock, and learns the statement from two creates.
+func (a *accept) prepare(ctx context.Context) error {
+	all, err := a.bench.stack.Processes()
+	if err != nil {
+		return err
+	}
+	serverLog := ""
+	for _, p := range all {
+		if p.Name == "postgres" {
+			serverLog = p.Log
+		}
+		if strings.HasSuffix(p.Name, "-work") {
+			if err := a.bench.stack.Stop(ctx, p.Name); err != nil {
+				return err
+			}
+			a.stopped = append(a.stopped, p.Name)
+		}
+	}
+	if len(a.stopped) == 0 {
+		return errors.New("the stack runs no work roles of their own: start it with --split")
+	}
+	if serverLog == "" {
+		return errors.New("PostgreSQL is lent, so its log cannot be read: run without CAUSEWAY_POSTGRES_URL, or with --private")
+	}
+	if err := a.stock(ctx); err != nil {
+		return err
+	}
+	return a.learn(ctx, serverLog)
+}
+
+// stock adds addresses for the benchmark alone. Nobody will ever pay to them.
+func (a *accept) stock(ctx context.Context) error {
+	return a.inDatabase(ctx, a.bench.stack.Databases["payments"], `INSERT INTO address_stock (mode, family, address, wallet_id)
+SELECT 'test', 'tron', 'T' || upper(left(md5($1 || n::text), 33)), 'wal_' || left(md5('w' || $1 || n::text), 26) FROM generate_series(1, $2::int) AS n`,
+		a.run, stockSize)
+}
+
+func (a *accept) inDatabase(ctx context.Context, database, statement string, args ...any) error {
+	conn, err := pgx.Connect(ctx, database)
+	if err != nil {
+		return fmt.Errorf("opening payments' database: %w", err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, statement, args...); err != nil {
+		return fmt.Errorf("preparing payments' database: %w", err)
+	}
+	return nil
+}
+
+// learn captures the create's statement. The role's log setting counts for new connections only, so the process is
+// started again before, and after, to run the rounds without logging.
+func (a *accept) learn(ctx context.Context, serverLog string) error {
+	address, err := url.Parse(a.bench.stack.Databases["payments"])
+	if err != nil {
+		return fmt.Errorf("reading payments' database URL: %w", err)
+	}
+	a.statement, err = yardstick.Capture(ctx, a.bench.stack.Superuser, address.User.Username(), serverLog, "INSERT INTO payments", func() error {
+		if err := a.again(ctx); err != nil {
+			return err
+		}
+		for range 3 {
+			if err := a.createOne(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	a.bench.say("the create's statement has %d bytes and %d arguments", len(a.statement.SQL), len(a.statement.Args[0]))
+	return a.again(ctx)
+}
+
+func (a *accept) again(ctx context.Context) error {
+	if err := a.bench.stack.Stop(ctx, "payments-serve"); err != nil {
+		return err
+	}
+	return a.bench.stack.Start(ctx, "payments-serve")
+}
+
+func (a *accept) createOne(ctx context.Context) error {
+	request, err := a.request(ctx, 0)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("creating a payment: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusCreated {
+		return fmt.Errorf("creating a payment: %s", response.Status)
+	}
+	return nil
+}
+
+// body is an ordinary transfer, priced in fiat.
+const body = `{"type":"transfer","fiatAmount":50000,"fiatCurrency":"NGN","crypto":"USDT","network":"tron","chargeFrom":"fiat",` +
+	`"payer":{"chatId":"bench"},"receiver":{"bankCode":"058","accountNumber":"0123456789"},"metadata":{"order":"A-1"},"callbackUrl":"http://127.0.0.1:9/"}`
+
+func (a *accept) request(ctx context.Context, n int) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.bench.stack.BaseURL+"/v1/payments", bytes.NewReader([]byte(body)))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+a.bench.stack.APIKey)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Idempotency-Key", fmt.Sprintf("%s-%d-%d-%d", a.run, a.sent, n, time.Now().UnixNano()))
+	return request, nil
+}
+
+func (a *accept) ours(ctx context.Context, length time.Duration) (side, error) {
+	before, err := a.bench.stack.CPU()
+	if err != nil {
+		return side{}, err
+	}
+	a.sent++
+	got := drive.Run(ctx, a.clients, length, func(n int) (*http.Request, error) { return a.request(context.WithoutCancel(ctx), n) })
+	after, err := a.bench.stack.CPU()
+	if err != nil {
+		return side{}, err
+	}
+	if got.Failed > 0 {
+		return side{}, fmt.Errorf("%d of %d creates failed: %s", got.Failed, got.Failed+got.Done, got.Failure)
+	}
+	return side{
+		PerSec: float64(got.Done) / got.Seconds, P50: milliseconds(got.Quantile(0.5)), P99: milliseconds(got.Quantile(0.99)),
+		CPU: costs(before, after, got.Done),
+	}, ctx.Err()
+}
+
+func (a *accept) yardstick(ctx context.Context, length time.Duration) (side, error) {
+	before, err := a.bench.stack.CPU()
+	if err != nil {
+		return side{}, err
+	}
+	got, err := a.statement.Run(ctx, a.bench.stack.Databases["payments"], a.clients, length)
+	if err != nil {
+		return side{}, err
+	}
+	after, err := a.bench.stack.CPU()
+	if err != nil {
+		return side{}, err
+	}
+	return side{PerSec: got.PerSec, P50: milliseconds(got.Average), CPU: costs(before, after, got.Done)}, nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// close empties what the row has written, or the work roles would relay and expire it all, and starts them again. The
+// tables refuse to be emptied, so the superuser passes their triggers by.
+func (a *accept) close(ctx context.Context) error {
+	var failures []error
+	address, err := url.Parse(a.bench.stack.Superuser)
+	if err == nil {
+		var own *url.URL
+		if own, err = url.Parse(a.bench.stack.Databases["payments"]); err == nil {
+			address.Path = own.Path
+			err = a.empty(ctx, address.String())
+		}
+	}
+	failures = append(failures, err)
+	for _, name := range a.stopped {
+		failures = append(failures, a.bench.stack.Start(ctx, name))
+	}
+	return errors.Join(failures...)
+}
+
+func (a *accept) empty(ctx context.Context, database string) error {
+	conn, err := pgx.Connect(ctx, database)
+	if err != nil {
+		return fmt.Errorf("opening payments' database: %w", err)
+	}
+	defer conn.Close(ctx)
+	for _, statement := range []string{
+		`SET session_replication_role = replica`,
+		`TRUNCATE payments, history, outbox, idempotency`,
+		`DELETE FROM address_stock WHERE family = 'tron'`,
+	} {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("emptying what the row has written: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"causeway.internal/deploy/bench/internal/stack"
+)
+
+// row is one line of the table: something of ours against a yardstick that runs on the same machine in the same minutes.
+// Another one is a file with a prepare function and a line in rows.
+type row struct {
+	name    string
+	about   string
+	target  float64 // the least ratio of ours to the yardstick
+	prepare func(ctx context.Context, b *bench) (measure, error)
+}
+
+// rows in the order of the table.
+var rows = []row{
+	{"create/accept/16", "POST /v1/payments through the gateway (work stopped) against pgbench with the same statement, 16 clients", 0.35, acceptPath(16)},
+}
+
+// measure takes both sides of one round, one after the other, and cleans up.
+type measure struct {
+	ours      func(ctx context.Context, length time.Duration) (side, error)
+	yardstick func(ctx context.Context, length time.Duration) (side, error)
+	close     func(ctx context.Context) error
+}
+
+// side is one side of a round.
+type side struct {
+	PerSec float64            `json:"perSecond"`
+	P50    float64            `json:"p50Ms,omitempty"`
+	P99    float64            `json:"p99Ms,omitempty"`
+	CPU    map[string]float64 `json:"cpuMsPerOperation,omitempty"` // by process
+}
+
+// result is a finished row.
+type result struct {
+	Name      string  `json:"name"`
+	About     string  `json:"about"`
+	Ours      []side  `json:"ours"`
+	Yardstick []side  `json:"yardstick"`
+	Ratio     float64 `json:"ratio"` // median over the rounds
+	Least     float64 `json:"least"`
+	Most      float64 `json:"most"`
+	Target    float64 `json:"target"`
+	Met       bool    `json:"met"`
+}
+
+// bench is what rows are measured with.
+type bench struct {
+	stack *stack.Stack
+	say   func(format string, args ...any)
+}
+
+// run measures a row: a warm-up of both sides, then rounds in which they take turns, the first of a pair changing from
+// round to round so that neither always finds the warmer machine.
+func (b *bench) run(ctx context.Context, r row, rounds int, length time.Duration) (res result, err error) {
+	m, err := r.prepare(ctx, b)
+	if err != nil {
+		return res, err
+	}
+	defer func() {
+		if closeErr := m.close(context.WithoutCancel(ctx)); err == nil {
+			err = closeErr
+		}
+	}()
+	for _, warm := range []func(context.Context, time.Duration) (side, error){m.ours, m.yardstick} {
+		if _, err := warm(ctx, max(length/3, time.Second)); err != nil {
+			return res, err
+		}
+	}
+	res = result{Name: r.name, About: r.about, Target: r.target}
+	var ratios []float64
+	for i := range rounds {
+		ours, yardstick, err := m.round(ctx, i, length)
+		if err != nil {
+			return res, err
+		}
+		res.Ours, res.Yardstick = append(res.Ours, ours), append(res.Yardstick, yardstick)
+		ratios = append(ratios, ours.PerSec/yardstick.PerSec)
+		b.say("%s round %d: %.0f/s against %.0f/s, ratio %.3f", r.name, i+1, ours.PerSec, yardstick.PerSec, ratios[i])
+	}
+	res.Ratio, res.Least, res.Most = median(ratios), slices.Min(ratios), slices.Max(ratios)
+	res.Met = res.Ratio >= r.target
+	return res, nil
+}
+
+func (m measure) round(ctx context.Context, i int, length time.Duration) (ours, yardstick side, err error) {
+	if i%2 == 1 {
+		if yardstick, err = m.yardstick(ctx, length); err != nil {
+			return ours, yardstick, err
+		}
+		ours, err = m.ours(ctx, length)
+		return ours, yardstick, err
+	}
+	if ours, err = m.ours(ctx, length); err != nil {
+		return ours, yardstick, err
+	}
+	yardstick, err = m.yardstick(ctx, length)
+	return ours, yardstick, err
+}
+
+// median of at least one value.
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// costs turns two readings of processor time into milliseconds per operation.
+func costs(before, after map[string]float64, operations int) map[string]float64 {
+	per := map[string]float64{}
+	for name, used := range after {
+		if ms := (used - before[name]) * 1000 / float64(max(operations, 1)); ms >= 0.001 {
+			per[name] = ms
+		}
+	}
+	return per
+}
