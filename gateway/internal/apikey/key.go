@@ -67,7 +67,7 @@ var (
 // cache holds, so that expiry and allow-lists never lag.
 func (k *Key) Usable(now time.Time, from netip.Addr) error {
 	switch {
-	case !k.RevokedAt.IsZero() && !now.Before(k.RevokedAt):
+	case !k.RevokedAt.IsZero(): // whatever this machine's clock says: nothing is revoked ahead of time
 		return ErrRevoked
 	case !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt), !k.SecretUntil.IsZero() && !now.Before(k.SecretUntil):
 		return ErrExpired

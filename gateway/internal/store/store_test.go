@@ -1,0 +1,321 @@
+//go:build integration
+
+package store_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.uber.org/goleak"
+
+	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/gateway/internal/store"
+	"causeway.internal/gateway/migrations"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/libs/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func peppers(t *testing.T, letters string) *apikey.Peppers {
+	t.Helper()
+	var parts []string
+	for _, c := range letters {
+		parts = append(parts, base64.StdEncoding.EncodeToString([]byte(strings.Repeat(string(c), 32))))
+	}
+	p, err := apikey.ParsePeppers(strings.Join(parts, ","))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func ring(t *testing.T) *keyring.Ring {
+	t.Helper()
+	r, err := keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+type world struct {
+	pool  *pgxpool.Pool
+	store *store.Store
+	keys  *apikey.Registry
+	cache *apikey.Cache
+}
+
+func start(t *testing.T) world {
+	t.Helper()
+	pool := pg.New(t, migrations.FS)
+	s := store.New(pool)
+	p := peppers(t, "a")
+	cache := apikey.NewCache(s, p, time.Hour, 100, time.Now)
+	return world{pool, s, apikey.NewRegistry(s, p, ring(t), cache, time.Now), cache}
+}
+
+func order() apikey.Order {
+	return apikey.Order{MerchantID: "acme", Name: "shop", Mode: wire.Test, Permissions: []string{"payment:*", "report:create"}}
+}
+
+var by = audit.Entry{Actor: "operator:ops", RequestID: "req_1", ClientIP: "203.0.113.7"}
+
+func (w world) count(t *testing.T, sql string, args ...any) (n int) {
+	t.Helper()
+	if err := w.pool.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestKey_life(t *testing.T) {
+	w := start(t)
+	o := order()
+	o.AllowedCIDRs = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("2001:db8::/32")}
+	o.ExpiresAt = time.Now().Add(time.Hour).Truncate(time.Millisecond)
+	made, err := w.keys.Create(t.Context(), o, by, apikey.Once{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := w.cache.Find(t.Context(), made.Secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.ID != made.Key.ID || found.ID < 1 || found.MerchantID != "acme" || found.Mode != wire.Test || found.Tier != apikey.Standard ||
+		!found.ExpiresAt.Equal(o.ExpiresAt) || !slices.Equal(found.AllowedCIDRs, o.AllowedCIDRs) || found.PublicKey != made.Key.PublicKey ||
+		!found.Grants.Allows(apikey.PaymentRead) || found.Grants.Allows(apikey.WalletRead) || !found.RevokedAt.IsZero() {
+		t.Errorf("found %+v", found)
+	}
+	if err := found.Usable(time.Now(), netip.MustParseAddr("203.0.113.9")); err != nil {
+		t.Error(err)
+	}
+	if err := found.Usable(o.ExpiresAt, netip.MustParseAddr("203.0.113.9")); !errors.Is(err, apikey.ErrExpired) {
+		t.Errorf("at its end: %v", err)
+	}
+
+	if _, err := w.keys.Revoke(t.Context(), made.Key.ID, by); err != nil {
+		t.Fatal(err)
+	}
+	found, err = w.cache.Find(t.Context(), made.Secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := found.Usable(time.Now().Add(-time.Hour), netip.MustParseAddr("203.0.113.9")); !errors.Is(err, apikey.ErrRevoked) {
+		t.Errorf("after the revocation, through the same cache: %v", err)
+	}
+	again, err := w.keys.Revoke(t.Context(), made.Key.ID, by)
+	if err != nil || !again.RevokedAt.Equal(found.RevokedAt) {
+		t.Errorf("revoked again: %v %v", again.RevokedAt, err)
+	}
+	acts := w.count(t, `SELECT count(*) FROM audit WHERE object = 'key:' || $1::bigint AND actor = 'operator:ops' AND client_ip = '203.0.113.7'`, made.Key.ID)
+	if acts != 2 {
+		t.Errorf("%d audit entries, want the creation and one revocation", acts)
+	}
+}
+
+// A copy of the database alone gives no secret away and lets nobody sign.
+func TestKey_atRest(t *testing.T) {
+	w := start(t)
+	made, err := w.keys.Create(t.Context(), order(), by, apikey.Once{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := made.Secret[len("sk_test_") : len("sk_test_")+30]
+	for _, table := range []string{"api_keys", "api_key_secrets", "audit", "idempotency"} {
+		if n := w.count(t, `SELECT count(*) FROM `+table+` t WHERE t::text LIKE '%' || $1 || '%' OR t::text LIKE '%' || encode($1::bytea, 'hex') || '%'`, random); n != 0 {
+			t.Errorf("%s holds the secret", table)
+		}
+	}
+	var sealed []byte
+	if err := w.pool.QueryRow(t.Context(), `SELECT signing_key FROM api_key_secrets WHERE public_key = $1`, made.Key.PublicKey).Scan(&sealed); err != nil {
+		t.Fatal(err)
+	}
+	plain, err := ring(t).Open(sealed, apikey.SigningPlace(made.Key.PublicKey))
+	if err != nil || string(plain) != string(apikey.SigningKey(made.Secret)) {
+		t.Errorf("the signing key does not open: %v", err)
+	}
+	if _, err := ring(t).Open(sealed, apikey.SigningPlace("pk_test_another")); err == nil {
+		t.Error("the signing key opens in another key's row")
+	}
+}
+
+func TestKey_peppers(t *testing.T) {
+	w := start(t)
+	made, err := w.keys.Create(t.Context(), order(), by, apikey.Once{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := func(letters string) error {
+		_, err := apikey.NewCache(w.store, peppers(t, letters), time.Hour, 10, time.Now).Find(t.Context(), made.Secret)
+		return err
+	}
+	if err := find("b"); !errors.Is(err, apikey.ErrInvalid) {
+		t.Errorf("under another pepper: %v", err)
+	}
+	if err := find("ba"); err != nil {
+		t.Errorf("under the old pepper as the second: %v", err)
+	}
+	if _, err := w.cache.Find(t.Context(), apikey.Generate(apikey.Secret, wire.Test)); !errors.Is(err, apikey.ErrInvalid) {
+		t.Errorf("an unknown key: %v", err)
+	}
+}
+
+func TestRegistry_list(t *testing.T) {
+	w := start(t)
+	var ids []int64
+	for i := range 5 {
+		o := order()
+		if i%2 == 1 {
+			o.MerchantID, o.Mode = "other", wire.Live
+		}
+		made, err := w.keys.Create(t.Context(), o, by, apikey.Once{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, made.Key.ID)
+	}
+	list := func(f apikey.Filter, want []int64, wantMore bool) {
+		t.Helper()
+		keys, more, err := w.keys.List(t.Context(), f)
+		var got []int64
+		for _, k := range keys {
+			got = append(got, k.ID)
+		}
+		if err != nil || !slices.Equal(got, want) || more != wantMore {
+			t.Errorf("%+v: %v more %v (%v), want %v", f, got, more, err, want)
+		}
+	}
+	list(apikey.Filter{Limit: 2}, []int64{ids[4], ids[3]}, true)
+	list(apikey.Filter{Limit: 2, Before: ids[3]}, []int64{ids[2], ids[1]}, true)
+	list(apikey.Filter{Limit: 2, Before: ids[1]}, []int64{ids[0]}, false)
+	list(apikey.Filter{Limit: 2, MerchantID: "other"}, []int64{ids[3], ids[1]}, false)
+	list(apikey.Filter{Limit: 9, Mode: wire.Test}, []int64{ids[4], ids[2], ids[0]}, false)
+	list(apikey.Filter{Limit: 9, MerchantID: "nobody"}, nil, false)
+	if _, err := w.keys.Get(t.Context(), 1<<40); fault.As(err).Kind != fault.NotFound {
+		t.Errorf("an unknown id: %v", err)
+	}
+	if _, err := w.keys.Revoke(t.Context(), 0, by); fault.As(err).Kind != fault.NotFound {
+		t.Errorf("an unknown id: %v", err)
+	}
+}
+
+// An act without its audit entry does not happen.
+func TestAudit_failsWithTheAct(t *testing.T) {
+	w := start(t)
+	made, err := w.keys.Create(t.Context(), order(), by, apikey.Once{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.pool.Exec(t.Context(), `ALTER TABLE audit ADD CONSTRAINT broken CHECK (actor <> 'operator:ops') NOT VALID`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.keys.Create(t.Context(), order(), by, apikey.Once{}); err == nil {
+		t.Error("a key was made without an audit entry")
+	}
+	if _, err := w.keys.Revoke(t.Context(), made.Key.ID, by); err == nil {
+		t.Error("a key was revoked without an audit entry")
+	}
+	if n := w.count(t, `SELECT count(*) FROM api_keys WHERE revoked_at IS NULL`); n != 1 {
+		t.Errorf("%d keys, want the first alone", n)
+	}
+}
+
+func TestAudit_appendOnly(t *testing.T) {
+	w := start(t)
+	if _, err := w.keys.Create(t.Context(), order(), by, apikey.Once{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{`UPDATE audit SET actor = 'x'`, `DELETE FROM audit`} {
+		if _, err := w.pool.Exec(t.Context(), sql); err == nil || !strings.Contains(err.Error(), "append-only") {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+	for range 2 {
+		if err := w.store.Maintain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := w.count(t, `SELECT count(*) FROM pg_inherits WHERE inhparent = 'audit'::regclass`); n != 3 {
+		t.Errorf("%d partitions, want this month and the next two", n)
+	}
+}
+
+func TestStore_used(t *testing.T) {
+	w := start(t)
+	made, err := w.keys.Create(t.Context(), order(), by, apikey.Once{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Now().UTC().Truncate(time.Millisecond)
+	for _, used := range []time.Time{at, at.Add(-time.Hour)} { // an older time, of a slower replica, changes nothing
+		if err := w.store.Used(t.Context(), map[int64]time.Time{made.Key.ID: used, 1 << 40: used}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if k, err := w.keys.Get(t.Context(), made.Key.ID); err != nil || !k.LastUsedAt.Equal(at) {
+		t.Errorf("last used %v (%v), want %v", k.LastUsedAt, err, at)
+	}
+}
+
+// Sixteen creations with one Idempotency-Key make one key.
+func TestInsert_once(t *testing.T) {
+	w := start(t)
+	once := apikey.Once{
+		Key: idempotency.Key{Scope: "operator", Key: "k", Hash: [32]byte{1}},
+		Answer: func(apikey.Issued) (idempotency.Answer, error) {
+			return idempotency.Answer{Status: 201, Body: []byte(`{}`)}, nil
+		},
+	}
+	var wg sync.WaitGroup
+	results := make(chan error, 16)
+	for range 16 {
+		wg.Go(func() {
+			_, err := w.keys.Create(context.WithoutCancel(t.Context()), order(), by, once)
+			results <- err
+		})
+	}
+	wg.Wait()
+	close(results)
+	made := 0
+	for err := range results {
+		switch {
+		case err == nil:
+			made++
+		case !idempotency.IsTaken(err):
+			t.Error(err)
+		}
+	}
+	if n := w.count(t, `SELECT count(*) FROM api_keys`); n != 1 || made != 1 {
+		t.Errorf("%d keys by %d creations", n, made)
+	}
+	if _, err := w.store.Replay(t.Context(), once.Key); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestQueriesPrepare(t *testing.T) {
+	w := start(t)
+	conn, err := w.pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	for i, sql := range store.Statements {
+		if _, err := conn.Conn().Prepare(t.Context(), "s"+string(rune('a'+i)), sql); err != nil {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}
