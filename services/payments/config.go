@@ -23,6 +23,10 @@ import (
 	"causeway.internal/services/payments/internal/app"
 )
 
+// nameWaitTest lets a sandbox payout go on without a name, so that the magic account of a name service that is down
+// shows the rest of the way too.
+const nameWaitTest = 2 * time.Second
+
 // settings are what every role needs.
 type settings struct {
 	Postgres           postgres.Config
@@ -120,7 +124,11 @@ func (s settings) worlds(statement sim.Statement) (map[payment.Mode]app.World, e
 			}
 			c.timing = payout.TestTiming() // the simulated rail answers at once
 		}
-		worlds[mode] = app.World{Rates: rates, Rail: payouts, Timing: c.timing}
+		w := app.World{Rates: rates, Rail: payouts, Timing: c.timing}
+		if mode == payment.Test {
+			w.NameWait = nameWaitTest
+		}
+		worlds[mode] = w
 	}
 	return worlds, nil
 }

@@ -132,8 +132,9 @@ CREATE TABLE deposits (
     senders       text[]      NOT NULL,
     usd           numeric NOT NULL DEFAULT 0,
     booked        text        NOT NULL DEFAULT '',
+    booked_amount numeric     NOT NULL DEFAULT 0,
     bookings      integer     NOT NULL DEFAULT 0,
-    counted       boolean     NOT NULL DEFAULT false,
+    counted       numeric     NOT NULL DEFAULT 0,
     created_at    timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (mode, key)
 ) WITH (fillfactor = 80);
@@ -157,7 +158,7 @@ FROM deposits d LEFT JOIN scan_progress s ON s.mode = d.mode AND s.network = d.n
 WHERE d.payment_id IS NOT NULL AND NOT d.reverted;
 
 -- One row per attempt to pay a receiver. The reference is final from the first moment (rails.md R2). lease_until and
--- next_at are compared with this database's clock only.
+-- next_at are compared with this database's clock only. taken_until keeps two workers from looking at one row at once.
 CREATE TABLE payouts (
     id           text          PRIMARY KEY,
     payment_id   text          NOT NULL,
@@ -177,7 +178,9 @@ CREATE TABLE payouts (
     misses       integer     NOT NULL DEFAULT 0,
     first_miss_at timestamptz,
     next_at      timestamptz,
+    taken_until  timestamptz,
     paged        boolean     NOT NULL DEFAULT false,
+    no_float     boolean     NOT NULL DEFAULT false,
     rail_id      text        NOT NULL DEFAULT '',
     reason       text        NOT NULL DEFAULT '',
     fee          numeric     NOT NULL DEFAULT 0,

@@ -23,6 +23,9 @@ type World struct {
 	Rates  rate.Aggregator
 	Rail   rail.Provider
 	Timing payout.Timing
+	// NameWait is how long a payout waits for a name service that is down; zero is for ever, which is right where real
+	// money moves.
+	NameWait time.Duration
 }
 
 // AddressSource hands out deposit addresses; *Stock is one.

@@ -100,15 +100,15 @@ const (
 
 // stray books money that belongs to no payment once it is deep enough, and takes the booking back when it is reorged.
 func (a *App) stray(d payment.Deposit) ([]ledger.Journal, payment.Mark) {
-	mark := payment.Mark{Key: d.Key, Booked: d.Booked, Bookings: d.Bookings, Counted: d.Counted}
+	mark := payment.Mark{Key: d.Key, Booked: d.Booked, BookedAmount: d.BookedAmount, Bookings: d.Bookings, Counted: d.Counted}
 	booking := ledger.Deposit{Key: d.Key, N: d.Bookings, Network: d.Network, Asset: d.Asset, Amount: d.Amount, To: ledger.Suspense(d.Asset)}
 	switch {
 	case d.Booked != unbooked && d.Reverted:
-		mark.Booked = unbooked
+		booking.Amount, mark.Booked, mark.BookedAmount = d.BookedAmount, unbooked, decimal.Zero
 		return []ledger.Journal{booking.Reverted()}, mark
 	case d.Booked == unbooked && d.Amount.IsPositive() && a.Policy.Depths.Required(d.Network, d.Asset, d.USD).Met(d):
 		booking.N++
-		mark.Booked, mark.Bookings = suspense, booking.N
+		mark.Booked, mark.BookedAmount, mark.Bookings = suspense, d.Amount, booking.N
 		return []ledger.Journal{booking.Confirmed()}, mark
 	}
 	return nil, mark

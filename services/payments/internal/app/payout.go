@@ -87,8 +87,12 @@ func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
 		return fmt.Errorf("payout %s wants the rail %q of mode %s, which does not run here", o.ID, o.Rail, o.Mode)
 	}
 	if o.State == payout.Created && o.AccountName == "" {
-		if ready, err := w.name(ctx, world, &o); err != nil || !ready {
+		ready, err := w.name(ctx, world, &o)
+		if err != nil {
 			return err
+		}
+		if patient := world.NameWait == 0 || w.app.Now().Before(o.CreatedAt.Add(world.NameWait)); !ready && patient {
+			return nil // the row comes round again in a few seconds
 		}
 	}
 	row, step, err := w.decide(ctx, world, o, payout.Observation{Seen: payout.Tick})
@@ -208,3 +212,7 @@ func (w *PayoutWorker) name(ctx context.Context, world World, o *payout.Payout) 
 		return w.app.apply(v.Payment, payment.Named{Receiver: named}, now)
 	})
 }
+
+// CrashAt makes the worker stop dead at the steps that crash chooses, as a killed process does: "claimed" before the
+// order leaves, "sent" after it and before that is written, "queried" likewise. It is for tests.
+func (w *PayoutWorker) CrashAt(crash func(step string) bool) { w.crash = crash }

@@ -169,7 +169,7 @@ const (
 	insertHistory = `INSERT INTO history (payment_id, version, n, trigger, from_state, to_state, exception) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 
 	depositColumns = `d.key, d.version, d.network, d.asset, d.contract, d.tx_hash, d.amount, d.reverted, d.block_height, d.block_time,
-	d.first_seen_at, d.depth, d.finalized, d.senders, d.usd, d.booked, d.bookings, d.counted`
+	d.first_seen_at, d.depth, d.finalized, d.senders, d.usd, d.booked, d.booked_amount, d.bookings, d.counted`
 	// A newer snapshot replaces an older one and keeps our marks, our figure in dollars and the first sighting.
 	upsertDeposit = `INSERT INTO deposits AS d (mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted,
 	block_height, block_hash, block_time, first_seen_at, depth, finalized, senders, usd)
@@ -179,7 +179,7 @@ ON CONFLICT (mode, key) DO UPDATE SET version = excluded.version, payment_id = c
 	first_seen_at = least(d.first_seen_at, excluded.first_seen_at), depth = excluded.depth, finalized = excluded.finalized, senders = excluded.senders
 WHERE d.version < excluded.version`
 	selectDeposit = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.key = $2 FOR UPDATE`
-	markDeposit   = `UPDATE deposits SET booked = $3, bookings = $4, counted = $5 WHERE mode = $1 AND key = $2`
+	markDeposit   = `UPDATE deposits SET booked = $3, booked_amount = $4, bookings = $5, counted = $6 WHERE mode = $1 AND key = $2`
 
 	selectHeads    = `SELECT network, height, block_time FROM scan_progress WHERE mode = $1`
 	upsertProgress = `INSERT INTO scan_progress AS s (mode, network, height, finalized, block_time) VALUES ($1, $2, $3, $4, $5)
@@ -188,19 +188,22 @@ ON CONFLICT (mode, network) DO UPDATE SET height = excluded.height, finalized = 
 WHERE (s.height, s.block_time) IS DISTINCT FROM (excluded.height, excluded.block_time)`
 
 	payoutColumns = `o.id, o.payment_id, o.mode, o.reference, o.attempt, o.rail, o.currency, o.amount, o.receiver, o.state, o.frozen, o.lease_until,
-	o.sends, o.sent_at, o.polls, o.misses, o.first_miss_at, o.next_at, o.paged, o.rail_id, o.reason, o.fee, o.created_at, o.done_at`
+	o.sends, o.sent_at, o.polls, o.misses, o.first_miss_at, o.next_at, o.paged, o.no_float, o.rail_id, o.reason, o.fee, o.created_at, o.done_at`
 	// A payout that was withdrawn before it left is revived under its own reference; no other state can be.
 	insertPayout = `INSERT INTO payouts AS o (id, payment_id, mode, reference, attempt, rail, currency, amount, receiver, state, next_at, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)
 ON CONFLICT (reference) DO UPDATE SET rail = excluded.rail, amount = excluded.amount, receiver = excluded.receiver, state = excluded.state,
 	next_at = excluded.next_at, done_at = NULL
 WHERE o.state = 'withdrawn' AND o.sends = 0`
+	// A row that is still due is in the hands of the worker that saves it.
 	savePayout = `UPDATE payouts SET state = $2, frozen = $3, lease_until = $4, sends = $5, sent_at = $6, polls = $7, misses = $8, first_miss_at = $9,
-	next_at = $10, paged = $11, rail_id = $12, reason = $13, fee = $14, done_at = $15 WHERE id = $1`
+	next_at = $10, paged = $11, no_float = $12, rail_id = $13, reason = $14, fee = $15, done_at = $16,
+	taken_until = CASE WHEN $10 <= now() THEN taken_until END WHERE id = $1`
 	voidPayout = `UPDATE payouts SET state = 'withdrawn', next_at = NULL, done_at = $2 WHERE reference = $1 AND state = 'created'`
 	// Due payouts, taken for a moment so that two replicas do not look at the same row: the look itself is harmless.
-	duePayouts = `UPDATE payouts o SET next_at = now() + interval '5 seconds' FROM (
-	SELECT id FROM payouts WHERE next_at <= now() ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED) AS due
+	duePayouts = `UPDATE payouts o SET taken_until = now() + interval '5 seconds' FROM (
+	SELECT id FROM payouts WHERE next_at <= now() AND (taken_until IS NULL OR taken_until < now())
+	ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED) AS due
 WHERE o.id = due.id RETURNING ` + payoutColumns
 	selectPayout = `SELECT ` + payoutColumns + ` FROM payouts o WHERE o.id = $1 FOR UPDATE`
 	hintPayout   = `UPDATE payouts SET next_at = now() WHERE reference = $1 AND next_at > now()`

@@ -170,7 +170,7 @@ func scanDeposit(row pgx.CollectableRow) (payment.Deposit, error) {
 	var d payment.Deposit
 	var block *time.Time
 	err := row.Scan(&d.Key, &d.Version, &d.Network, &d.Asset, &d.Contract, &d.TxHash, &d.Amount, &d.Reverted, &d.BlockHeight, &block,
-		&d.FirstSeenAt, &d.Depth, &d.Finalized, &d.Senders, &d.USD, &d.Booked, &d.Bookings, &d.Counted)
+		&d.FirstSeenAt, &d.Depth, &d.Finalized, &d.Senders, &d.USD, &d.Booked, &d.BookedAmount, &d.Bookings, &d.Counted)
 	d.FirstSeenAt = d.FirstSeenAt.UTC()
 	if block != nil {
 		d.BlockTime = block.UTC()
@@ -185,7 +185,7 @@ func scanPayout(row pgx.CollectableRow) (*payout.Payout, error) {
 		lease, sent, firstMiss, next, done *time.Time
 	)
 	err := row.Scan(&o.ID, &o.PaymentID, &o.Mode, &o.Reference, &o.Attempt, &o.Rail, &o.Currency, &o.Amount, &receiver, &o.State, &o.Frozen, &lease,
-		&o.Sends, &sent, &o.Polls, &o.Misses, &firstMiss, &next, &o.Paged, &o.RailID, &o.Reason, &o.Fee, &o.CreatedAt, &done)
+		&o.Sends, &sent, &o.Polls, &o.Misses, &firstMiss, &next, &o.Paged, &o.NoFloat, &o.RailID, &o.Reason, &o.Fee, &o.CreatedAt, &done)
 	if err != nil {
 		return nil, err
 	}

@@ -262,7 +262,7 @@ func (s *Store) stray(ctx context.Context, tx pgx.Tx, done *effects, in app.Inco
 	for _, j := range journals {
 		queueJournal(batch, in.Mode, j)
 	}
-	batch.Queue(markDeposit, string(in.Mode), mark.Key, mark.Booked, mark.Bookings, mark.Counted)
+	batch.Queue(markDeposit, string(in.Mode), mark.Key, mark.Booked, mark.BookedAmount, mark.Bookings, mark.Counted)
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("book stray deposit %s: %w", d.Key, err)
 	}
@@ -358,7 +358,7 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 	if r.Payout != nil {
 		o := r.Payout
 		batch.Queue(savePayout, o.ID, string(o.State), o.Frozen, nullTime(o.LeaseUntil), o.Sends, nullTime(o.SentAt), o.Polls, o.Misses,
-			nullTime(o.FirstMissAt), nullTime(o.NextAt), o.Paged, o.RailID, o.Reason, o.Fee, nullTime(o.DoneAt)).Exec(exactlyOne(errStale))
+			nullTime(o.FirstMissAt), nullTime(o.NextAt), o.Paged, o.NoFloat, o.RailID, o.Reason, o.Fee, nullTime(o.DoneAt)).Exec(exactlyOne(errStale))
 	}
 	for _, c := range r.Commands {
 		msg, err := outbox.Encode(ctx, c.Name, c.ID, c.Payload)
@@ -393,7 +393,7 @@ func (s *Store) writeFacts(ctx context.Context, batch *pgx.Batch, v app.View, ne
 			changes++
 			batch.Queue(insertHistory, next.ID, next.Version, changes, string(f.Trigger), string(f.From), string(f.To), string(f.Exception))
 		case payment.Mark:
-			batch.Queue(markDeposit, string(next.Mode), f.Key, f.Booked, f.Bookings, f.Counted).Exec(exactlyOne(errStale))
+			batch.Queue(markDeposit, string(next.Mode), f.Key, f.Booked, f.BookedAmount, f.Bookings, f.Counted).Exec(exactlyOne(errStale))
 		case payment.HoldPayout:
 			o := hold(next, f, now)
 			receiver, err := sealed(f.Receiver)
@@ -451,7 +451,7 @@ func marked(rows []payment.Deposit, facts []payment.Fact) []payment.Deposit {
 		m, ok := f.(payment.Mark)
 		for i := range out {
 			if ok && out[i].Key == m.Key {
-				out[i].Booked, out[i].Bookings, out[i].Counted = m.Booked, m.Bookings, m.Counted
+				out[i].Booked, out[i].BookedAmount, out[i].Bookings, out[i].Counted = m.Booked, m.BookedAmount, m.Bookings, m.Counted
 			}
 		}
 	}

@@ -1,0 +1,296 @@
+//go:build integration
+
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/shopspring/decimal"
+	"go.uber.org/goleak"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/inbox"
+	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/store"
+	"causeway.internal/services/payments/migrations"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestQueriesPrepare(t *testing.T) {
+	t.Parallel()
+	pg.Prepare(t, pg.New(t, migrations.FS), store.Statements())
+}
+
+func TestMigrations_holdTheLibrariesTables(t *testing.T) {
+	t.Parallel()
+	pg.Holds(t, migrations.FS, outbox.Schema)
+	pg.Holds(t, migrations.FS, inbox.Schema)
+	pg.Holds(t, migrations.FS, idempotency.Schema)
+}
+
+func TestMigrations_fewIndexesOnPayments(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if n := ask[int](w, `SELECT count(*) FROM pg_indexes WHERE tablename = 'payments'`); n > 6 {
+		t.Errorf("%d indexes on payments; every create pays for each", n)
+	}
+}
+
+var equalDecimals = cmp.Comparer(func(a, b decimal.Decimal) bool { return a.Equal(b) })
+
+// What is read back is what was decided, in every field.
+func TestInsert_roundTrip(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(10)
+	var written payment.Payment
+	catch := &spy{Payments: w.store, seen: func(n app.Newborn) { written = n.Payment }}
+	w.app.Payments = catch
+	a, err := w.create(command(), app.Key{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := w.find(reference(t, a.Body)).Payment
+	written.Version = 1
+	if diff := cmp.Diff(written, read, equalDecimals); diff != "" {
+		t.Errorf("written and read differ:\n%s", diff)
+	}
+	if got := w.events(read); !slices.Equal(got, []string{"1 payment.pending"}) {
+		t.Errorf("events %v", got)
+	}
+	if got := ask[string](w, `SELECT trigger || ' ' || from_state || ' ' || to_state FROM history WHERE payment_id = $1`, read.ID); got != "create none pending" {
+		t.Errorf("history %q", got)
+	}
+}
+
+type spy struct {
+	app.Payments
+	seen func(app.Newborn)
+}
+
+func (s *spy) Insert(ctx context.Context, n app.Newborn) error {
+	s.seen(n)
+	return s.Payments.Insert(ctx, n)
+}
+
+// The answer has exactly the fields of interface.md §2.1 for a transfer.
+func TestCreate_answer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(1)
+	a, err := w.create(command(), app.Key{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Status != 201 {
+		t.Errorf("status %d", a.Status)
+	}
+	var got struct {
+		Success bool
+		Payment map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(a.Body, &got); err != nil || !got.Success {
+		t.Fatalf("%s: %v", a.Body, err)
+	}
+	var names []string
+	for name := range got.Payment {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	want := strings.Fields("charge crypto cryptoAmount depositAddress expiresAt fiatAmount fiatCurrency network rate reference status transactionUsd type")
+	if !slices.Equal(names, want) {
+		t.Errorf("fields %v, want %v", names, want)
+	}
+	for name, want := range map[string]string{
+		"type": `"transfer"`, "status": `"pending"`, "crypto": `"USDT"`, "network": `"trc20"`, "fiatAmount": "50000", "cryptoAmount": "31.25",
+		"rate": "1600", "transactionUsd": "31.25", "charge": `{"fiat":500,"crypto":0.3125,"usd":0.31}`, "fiatCurrency": `"NGN"`,
+	} {
+		if string(got.Payment[name]) != want {
+			t.Errorf("%s is %s, want %s", name, got.Payment[name], want)
+		}
+	}
+}
+
+func TestCreate_manyAtOnceHaveAddressesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(400)
+	const creates = 300
+	addresses := make(chan string, creates)
+	var all sync.WaitGroup
+	for range creates {
+		all.Go(func() {
+			a, err := w.create(command(), app.Key{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			var got struct {
+				Payment struct{ DepositAddress string }
+			}
+			if err := json.Unmarshal(a.Body, &got); err != nil {
+				t.Error(err)
+			}
+			addresses <- got.Payment.DepositAddress
+		})
+	}
+	all.Wait()
+	close(addresses)
+	seen := map[string]bool{}
+	for a := range addresses {
+		seen[a] = true
+	}
+	if len(seen) != creates {
+		t.Errorf("%d different addresses of %d", len(seen), creates)
+	}
+	if err := w.store.CleanStock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := ask[int](w, `SELECT count(*) FROM address_stock s JOIN payments p USING (mode, family, address)`); n != 0 {
+		t.Errorf("%d used addresses are still in the stock", n)
+	}
+	if n := ask[int](w, `SELECT count(*) FROM address_stock`); n != 100 {
+		t.Errorf("%d addresses left, want 100", n)
+	}
+}
+
+func TestCreate_oneKeyOnePayment(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(64)
+	k := app.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/payments"), Key: "k1", Hash: [32]byte{1}}
+	bodies := make(chan []byte, 16)
+	for range cap(bodies) {
+		go func() {
+			a, err := w.create(command(), k)
+			if err != nil || a.Status != 201 {
+				t.Errorf("%d %v", a.Status, err)
+			}
+			bodies <- a.Body
+		}()
+	}
+	first := <-bodies
+	for range cap(bodies) - 1 {
+		if b := <-bodies; !bytes.Equal(b, first) {
+			t.Errorf("two answers:\n%s\n%s", first, b)
+		}
+	}
+	if n := ask[int](w, `SELECT count(*) FROM payments`); n != 1 {
+		t.Errorf("%d payments", n)
+	}
+	if a, err := w.create(command(), k); err != nil || !a.Replayed || !bytes.Equal(a.Body, first) {
+		t.Errorf("replay %v %v", a.Replayed, err)
+	}
+	k.Hash[0]++
+	if _, err := w.create(command(), k); !fault.Is(err, "idempotency_key_reused") {
+		t.Errorf("other body: %v", err)
+	}
+}
+
+func TestCreate_dryStock(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	start := time.Now()
+	_, err := w.create(command(), app.Key{})
+	if !errors.Is(err, app.ErrNoAddress) {
+		t.Fatalf("no stock: %v", err)
+	}
+	if waited := time.Since(start); waited < 2*time.Second || waited > 5*time.Second {
+		t.Errorf("waited %v, want about 3 s", waited)
+	}
+	if n := ask[int](w, `SELECT count(*) FROM payments`); n != 0 {
+		t.Error("a payment was written")
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := w.create(command(), app.Key{})
+		done <- err
+	}()
+	w.fill(1) // the waiting create finds it
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// An address that received money before it was handed out belongs to nobody.
+func TestCreate_passesOverASpoiltAddress(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(3)
+	first := w.made(command()) // leases all three
+	stranger := first
+	stranger.Address = ask[string](w, `SELECT address FROM address_stock WHERE address <> $1 ORDER BY id LIMIT 1`, first.Address)
+	w.see(stranger, coin{key: "t1", amount: "5", version: 1, depth: 30})
+	next := w.made(command())
+	if next.Address == stranger.Address {
+		t.Error("a spoilt address was handed out")
+	}
+	if got := ask[string](w, `SELECT string_agg(account || ' ' || side || ' ' || amount, ', ' ORDER BY line) FROM ledger_entries`); got !=
+		"test:crypto:deposit:tron:USDT debit 5, test:suspense:USDT credit 5" {
+		t.Errorf("booked %s", got)
+	}
+	w.see(stranger, coin{key: "t1", amount: "5", version: 2, depth: 0, reverted: true})
+	if n := ask[int](w, `SELECT count(*) FROM ledger_journals`); n != 2 {
+		t.Errorf("%d journals after the reorg, want the booking and its reversal", n)
+	}
+	w.balanced()
+	if w.alerts.Load() == 0 {
+		t.Error("nobody was told")
+	}
+}
+
+func TestFind_anotherOwnerSeesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(1)
+	p := w.made(command())
+	for _, o := range []app.Owner{{MerchantID: "m2", Mode: payment.Test}, {MerchantID: "m1", Mode: payment.Live}} {
+		if _, err := w.app.Show(t.Context(), o, p.Reference); !errors.Is(err, app.ErrNotFound) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	if _, err := w.app.Show(t.Context(), owner, "CW-nonsense"); !errors.Is(err, app.ErrNotFound) {
+		t.Errorf("malformed: %v", err)
+	}
+}
+
+func TestLedger_refusesWhatDoesNotBalance(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, text := range map[string]string{
+		"unbalanced": `WITH j AS (INSERT INTO ledger_journals (key, event) VALUES ('a', 'e') RETURNING id)
+			INSERT INTO ledger_entries SELECT id, n, 'x', 'NGN', s, a FROM j, (VALUES (1, 'debit', 2), (2, 'credit', 1)) v(n, s, a)`,
+		"two assets": `WITH j AS (INSERT INTO ledger_journals (key, event) VALUES ('b', 'e') RETURNING id)
+			INSERT INTO ledger_entries SELECT id, n, 'x', c, s, 1 FROM j, (VALUES (1, 'debit', 'NGN'), (2, 'credit', 'GHS')) v(n, s, c)`,
+		"empty": `INSERT INTO ledger_journals (key, event) VALUES ('c', 'e')`,
+	} {
+		if _, err := w.pool.Exec(t.Context(), text); err == nil || !strings.Contains(err.Error(), "does not balance") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	w.sql(`WITH j AS (INSERT INTO ledger_journals (key, event) VALUES ('d', 'e') RETURNING id)
+		INSERT INTO ledger_entries SELECT id, n, 'x', 'NGN', s, 1 FROM j, (VALUES (1, 'debit'), (2, 'credit')) v(n, s)`)
+	for _, text := range []string{
+		`UPDATE ledger_entries SET amount = 2`, `DELETE FROM ledger_entries`, `TRUNCATE ledger_entries`,
+		`UPDATE ledger_journals SET key = 'x'`, `DELETE FROM ledger_journals`, `TRUNCATE ledger_journals`,
+		`TRUNCATE history`,
+	} {
+		if _, err := w.pool.Exec(t.Context(), text); err == nil || !strings.Contains(err.Error(), "append-only") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,258 @@
+//go:build integration
+
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/rail/sim"
+	"causeway.internal/services/payments/internal/rate/fixed"
+	"causeway.internal/services/payments/internal/store"
+	"causeway.internal/services/payments/migrations"
+)
+
+var owner = app.Owner{MerchantID: "m1", KeyID: 7, Mode: payment.Test}
+
+// world is payments without HTTP and broker: use cases over a real database, with the simulated bank.
+type world struct {
+	t      testing.TB
+	cfg    postgres.Config
+	pool   *pgxpool.Pool
+	store  *store.Store
+	app    *app.App
+	worker *app.PayoutWorker
+	bank   *sim.Rail
+	alerts atomic.Int32
+	msgs   atomic.Int64
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	cfg := pg.Config(t, migrations.FS)
+	w := &world{t: t, cfg: cfg, pool: pg.Open(t, cfg, migrations.FS)}
+	tel := telemetrytest.ForTest(t)
+	render := app.Renderer{PublicURL: "https://pay.example"}
+	w.store = store.New(w.pool, render, tel.Log, func() {}, func(string) { w.alerts.Add(1) })
+	statement, err := store.OpenSimStatement(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(statement.Close)
+	w.bank = sim.New(statement, time.Now)
+	stock := app.NewStock(w.store, id.New("replica_", time.Now()), 64, tel.Log)
+	t.Cleanup(func() { stock.Close(context.Background()) })
+	w.app = app.New(app.Deps{
+		Payments: w.store, Stock: stock, Backlog: outbox.NewBacklog(w.pool, outbox.MaxRows), Policy: payment.Defaults(), Render: render,
+		Worlds:   map[payment.Mode]app.World{payment.Test: {Rates: fixed.New(time.Now), Rail: w.bank, Timing: payout.TestTiming(), NameWait: time.Second}},
+		Callback: func(payment.Mode, string) error { return nil }, Now: time.Now, Log: tel.Log,
+	})
+	w.worker = app.NewPayoutWorker(w.app, w.store, 8, tel.Log)
+	return w
+}
+
+// fill puts fresh tron addresses into the stock, as wallets would.
+func (w *world) fill(n int) {
+	w.t.Helper()
+	for n > 0 {
+		m := wire.AddressesAllocated{RequestID: id.New("req_", time.Now()), Mode: wire.Test, Family: money.Tron, Part: 1, Parts: 1}
+		for range min(n, wire.AddressesMax) {
+			m.Addresses = append(m.Addresses, wire.Address{WalletID: id.New(id.Wallet, time.Now()), Address: id.New("T", time.Now())})
+		}
+		if err := app.AddressesAllocated(w.t.Context(), w.store, id.New(id.Message, time.Now()), m); err != nil {
+			w.t.Fatal(err)
+		}
+		n -= len(m.Addresses)
+	}
+}
+
+func number(s string) *decimal.Decimal {
+	d := decimal.RequireFromString(s)
+	return &d
+}
+
+// command is a transfer of NGN 50 000 by USDT on tron, fee from fiat: the payer owes 31.25 USDT.
+func command() payment.Command {
+	return payment.Command{
+		Type: "transfer", FiatAmount: number("50000"), FiatCurrency: "NGN", Crypto: "usdt", Network: "TRC20", ChargeFrom: "fiat",
+		Payer: &payment.PayerInput{ChatID: "chat-1"}, Receiver: &payment.ReceiverInput{BankCode: "058", AccountNumber: "0123456789"},
+		Metadata: []byte(`{"order":"<1>"}`), CallbackURL: "http://shop.example/hook",
+	}
+}
+
+func (w *world) create(c payment.Command, k app.Key) (app.Answer, error) {
+	return w.app.Create(w.t.Context(), owner, c, &fault.Problems{}, k)
+}
+
+// made creates a payment and returns it as the store has it.
+func (w *world) made(c payment.Command) payment.Payment {
+	w.t.Helper()
+	a, err := w.create(c, app.Key{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.find(reference(w.t, a.Body)).Payment
+}
+
+func reference(t testing.TB, body []byte) string {
+	t.Helper()
+	var got struct{ Payment struct{ Reference string } }
+	if err := json.Unmarshal(body, &got); err != nil || got.Payment.Reference == "" {
+		t.Fatalf("answer %s: %v", body, err)
+	}
+	return got.Payment.Reference
+}
+
+func (w *world) find(ref string) app.View {
+	w.t.Helper()
+	v, err := w.store.Find(w.t.Context(), owner, ref)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return v
+}
+
+// coin is a transfer on the simulated chain.
+type coin struct {
+	key      string
+	amount   string // in USDT
+	version  int64
+	depth    int64
+	reverted bool
+	at       time.Time
+}
+
+func (w *world) message(p payment.Payment, c coin) wire.DepositChanged {
+	w.t.Helper()
+	n, _ := money.NetworkOf("tron")
+	a, _ := n.Asset("USDT")
+	state := wire.Seen
+	if c.depth > 0 {
+		state = wire.Confirmed
+	}
+	if c.reverted {
+		state = wire.Reverted
+	}
+	if c.at.IsZero() {
+		c.at = time.Now()
+	}
+	return wire.DepositChanged{
+		Key: "tron:" + c.key + ":0", Version: c.version, Mode: wire.Test, Family: money.Tron, Network: "tron", Address: p.Address, Asset: "USDT",
+		TxHash: c.key, State: state, BlockHeight: 100, BlockHash: "h", BlockTime: c.at, Amount: a.ToUnits(decimal.RequireFromString(c.amount)).String(),
+		Depth: c.depth, Head: 99 + c.depth, FirstSeenAt: c.at,
+	}
+}
+
+// see delivers a snapshot, each time as a message of its own.
+func (w *world) see(p payment.Payment, c coin) {
+	w.t.Helper()
+	if err := w.app.DepositChanged(w.t.Context(), fmt.Sprintf("msg-%d", w.msgs.Add(1)), w.message(p, c)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// scanned tells that tron is scanned through a time.
+func (w *world) scanned(height int64, at time.Time) {
+	w.t.Helper()
+	m := wire.ScannedThrough{Mode: wire.Test, Network: "tron", Height: height, BlockTime: at}
+	if err := app.ScannedThrough(w.t.Context(), w.store, m); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// sql runs a statement of the test.
+func (w *world) sql(text string, args ...any) {
+	w.t.Helper()
+	if _, err := w.pool.Exec(w.t.Context(), text, args...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// ask scans one value.
+func ask[T any](w *world, text string, args ...any) (v T) {
+	w.t.Helper()
+	if err := w.pool.QueryRow(w.t.Context(), text, args...).Scan(&v); err != nil {
+		w.t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+// work runs due payouts until none is due any more or until holds; it does not wait for times, it brings them near.
+func (w *world) work(until func() bool) {
+	w.t.Helper()
+	limit := time.Now().Add(20 * time.Second)
+	for !until() {
+		due, err := w.store.DuePayouts(w.t.Context(), 16)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, o := range due {
+			if err := w.worker.Step(w.t.Context(), o); err != nil {
+				w.t.Log("step:", err)
+			}
+		}
+		if time.Now().After(limit) {
+			w.t.Fatalf("not within 20 s: %s", w.dump())
+		}
+	}
+}
+
+func (w *world) dump() string {
+	return ask[string](w, `SELECT coalesce(json_agg(p)::text, '') || coalesce((SELECT json_agg(o)::text FROM (SELECT state, next_at, lease_until, sends, polls, misses, taken_until FROM payouts LIMIT 3) o), '') FROM (SELECT status, exception, funding, payout FROM payments LIMIT 3) p`)
+}
+
+// events are the types and sequences of the outbox for a payment, in order.
+func (w *world) events(p payment.Payment) (out []string) {
+	w.t.Helper()
+	rows, err := w.pool.Query(w.t.Context(), `SELECT body FROM outbox WHERE name = $1 ORDER BY id`, string(wire.PaymentStatusChangedV1))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var body []byte
+		var m wire.StatusChanged
+		if err := rows.Scan(&body); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := json.Unmarshal(body, &m); err != nil {
+			w.t.Fatal(err)
+		}
+		if m.ObjectID == p.ID {
+			out = append(out, fmt.Sprintf("%d %s", m.Sequence, m.Type))
+		}
+	}
+	return out
+}
+
+// balanced fails the test unless debits and credits agree per asset, and every kept balance is that of its entries.
+func (w *world) balanced() {
+	w.t.Helper()
+	if n := ask[int](w, `SELECT count(*) FROM (SELECT asset FROM ledger_entries GROUP BY asset HAVING sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) <> 0) x`); n > 0 {
+		w.t.Errorf("%d assets do not balance", n)
+	}
+	if n := ask[int](w, `SELECT count(*) FROM ledger_accounts a WHERE payment_id IS NOT NULL AND balance <> (
+		SELECT sum(CASE WHEN e.side = a.normal THEN amount ELSE -amount END) FROM ledger_entries e WHERE e.account = a.code)`); n > 0 {
+		w.t.Errorf("%d kept balances differ from their entries", n)
+	}
+}
+
+func noProblems() *fault.Problems { return &fault.Problems{} }
