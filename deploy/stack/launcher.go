@@ -73,8 +73,8 @@ func (l *launcher) own() (release func(), err error) {
 		return nil, err
 	}
 	err = l.clear()
-	if err == nil && l.throwaway() {
-		err = l.wipeOut()
+	if err == nil && !l.keep {
+		err = l.wipe("data", "state.json")
 	}
 	if err == nil {
 		err = l.claim()
@@ -86,12 +86,9 @@ func (l *launcher) own() (release func(), err error) {
 	return release, nil
 }
 
-// throwaway says whether the instance lives for one command only, so that its data is worth nothing afterwards.
-func (l *launcher) throwaway() bool { return l.verb == "test" || l.verb == "exec" }
-
-// wipeOut removes data, keys and state; logs stay.
-func (l *launcher) wipeOut() error {
-	for _, name := range []string{"data", "secrets.json", "state.json", "env"} {
+// wipe removes files of the instance; logs stay in any case.
+func (l *launcher) wipe(names ...string) error {
+	for _, name := range names {
 		if err := os.RemoveAll(filepath.Join(l.dir, name)); err != nil {
 			return fmt.Errorf("remove the data: %w", err)
 		}
@@ -104,11 +101,11 @@ func (l *launcher) clear() error {
 	if err != nil {
 		return err
 	}
-	if len(st.Running()) == 0 && len(process.Marked(l.dir)) == 0 {
+	if len(st.Processes) == 0 && len(process.Marked(l.dir)) == 0 {
 		return nil
 	}
 	l.con.Print("      an earlier launcher left these running: %s", strings.Join(names(st.Running()), ", "))
-	return l.con.Step("stop them", func() error { return l.stopProcesses(st) })
+	return l.con.Step("stop them", l.takeDown)
 }
 
 // claim writes down who works on the instance, under which prefix.
@@ -119,7 +116,7 @@ func (l *launcher) claim() error {
 	}
 	lent := l.vars[infra.PostgresURL] != "" || l.vars[infra.AMQPURL] != ""
 	_, err = state.Change(l.dir, func(st *state.State) error {
-		st.Dir, st.Verb, st.Launcher, st.Processes = l.dir, l.verb, self, nil
+		st.Dir, st.Verb, st.Launcher, st.Processes, st.Keep = l.dir, l.verb, self, nil, l.keep
 		st.Postgres, st.Rabbit = state.Server{}, state.Server{}
 		switch {
 		case !lent:
@@ -191,11 +188,6 @@ func (l *launcher) down(ctx context.Context) error {
 	if err := l.takeDown(); err != nil {
 		return err
 	}
-	if l.wipe {
-		if err := l.wipeOut(); err != nil {
-			return err
-		}
-	}
 	l.con.Print("down after %s", console.Took(time.Since(began)))
 	return nil
 }
@@ -248,8 +240,8 @@ func (l *launcher) takeDown() error {
 		return nil
 	})
 	err = errors.Join(err, changeErr, removeIfThere(filepath.Join(l.dir, "env")))
-	if l.throwaway() {
-		err = errors.Join(err, l.wipeOut())
+	if !st.Keep {
+		err = errors.Join(err, l.wipe("data"))
 	}
 	return err
 }
@@ -285,7 +277,7 @@ func (l *launcher) stopProcesses(st *state.State) error {
 		}
 	}
 	for _, one := range last {
-		if l.throwaway() { // nothing to write down for a next time
+		if !st.Keep { // nothing to write down for a next time
 			failures = append(failures, infra.Abandon(one))
 			continue
 		}

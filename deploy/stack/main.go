@@ -74,7 +74,7 @@ type arguments struct {
 	dir     string
 	bin     string
 	json    bool
-	wipe    bool
+	keep    bool
 	force   bool
 	split   bool
 	infra   bool
@@ -95,7 +95,7 @@ func parse(verb string, args []string, errs io.Writer) (arguments, error) {
 	flags.StringVar(&a.dir, "dir", ".stack", "directory of the instance")
 	flags.StringVar(&a.bin, "bin", "", "directory of the services' binaries (default: where this program lies)")
 	flags.BoolVar(&a.json, "json", false, "print the result as JSON; progress goes to standard error")
-	flags.BoolVar(&a.wipe, "wipe", false, "down: remove the data and keys too")
+	flags.BoolVar(&a.keep, "keep", false, "run, up: go on with the data of the last time that ran with --keep, and keep it")
 	flags.BoolVar(&a.force, "9", false, "kill: with SIGKILL")
 	flags.BoolVar(&a.split, "split", false, "up, exec: run every service as two processes, NAME-serve and NAME-work")
 	flags.BoolVar(&a.infra, "infra", false, "up, exec: PostgreSQL and RabbitMQ only")

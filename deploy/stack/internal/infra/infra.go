@@ -250,7 +250,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 
 // Stop ends one process of the instance in the way it likes best.
 func Stop(p state.Process) (killed bool, err error) {
-	ask, within := syscall.SIGTERM, 20*time.Second
+	ask, within := syscall.SIGTERM, 30*time.Second
 	if p.Name == Postgres {
 		ask = syscall.SIGINT // fast shutdown: ends sessions, writes a checkpoint
 	}

@@ -117,7 +117,7 @@ func sameVersion(bin, data string) error {
 	major := strings.TrimSpace(string(had))
 	fields := strings.Fields(string(out)) // postgres (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1)
 	if len(fields) >= 3 && fields[2] != major && !strings.HasPrefix(fields[2], major+".") {
-		return fmt.Errorf("the data is of PostgreSQL %s, installed is %s: run `bin/stack down --wipe` to start afresh", major, fields[2])
+		return fmt.Errorf("the data is of PostgreSQL %s, installed is %s: run `bin/stack up` without --keep to start afresh", major, fields[2])
 	}
 	return nil
 }

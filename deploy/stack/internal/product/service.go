@@ -133,6 +133,8 @@ func (p plan) environ(service string) []string {
 		more = map[string]string{
 			"IDENTITY_KEYS": p.keys.identity[service], "MASTER_KEYS": master(p.keys.master[service]),
 			"RATES_TEST": "fixed", "RAIL_TEST": "sim", "PUBLIC_URL": public, "CALLBACK_ALLOW_TEST": loopback,
+			// Refilled at half, so more than stockWanted are there after any restart, leased blocks apart.
+			"ADDRESS_STOCK": strconv.Itoa(stockWanted * 5 / 2),
 		}
 	case wallets:
 		more = map[string]string{

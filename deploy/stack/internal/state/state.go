@@ -46,6 +46,7 @@ type State struct {
 	Verb      string            `json:"verb"`
 	Launcher  process.Ref       `json:"launcher"`
 	Prefix    string            `json:"prefix"` // of databases, roles, broker users and the virtual host
+	Keep      bool              `json:"keep"`   // the data outlives the instance
 	Data      string            `json:"data"`   // where private servers keep their files
 	Postgres  Server            `json:"postgres"`
 	Rabbit    Server            `json:"rabbit"`
