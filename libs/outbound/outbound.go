@@ -159,7 +159,7 @@ func (c *Client) post(ctx context.Context, url string, header http.Header, body 
 	if err == nil {
 		_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, int64(bodyBytes-size)))
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && err != io.EOF { //nolint:errorlint // a body that ended well says io.EOF itself; a wrapped one broke off
 		res.Err = &truncated{err}
 	}
 	return res

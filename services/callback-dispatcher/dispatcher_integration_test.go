@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	webhook "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
@@ -412,6 +413,61 @@ func TestKill_losesNothing(t *testing.T) {
 		t.Errorf("%d repeated, want at most %d", len(a.Repeated), most)
 	}
 	t.Logf("%v", a)
+}
+
+// While PostgreSQL is away the intake blocks: nothing is sent back to the queue, nothing is dead-lettered, and what was
+// under way is recorded afterwards.
+func TestOutage_ofPostgresBlocksAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.trust("m1")
+	r.receiver.Fault("/x", receiver.Slow(10*time.Millisecond))
+	channel := mq.Open(t, r.env["AMQP_URL"])
+	expected := map[string][]string{}
+	var all []wire.StatusChanged
+	for i := range 300 {
+		e := event(fmt.Sprintf("CW-%d", i), 1, r.receiver.URL("/x"))
+		expected["/x"] = append(expected["/x"], e.EventID)
+		all = append(all, e)
+	}
+	r.run("work")
+	r.publish(all[:150]...)
+	r.receiver.AwaitAccepted(t, 20*time.Second, "/x", 20)
+	back := r.cutDatabase()
+	r.publish(all[150:]...)
+	tick := time.NewTimer(3 * time.Second)
+	defer tick.Stop()
+	<-tick.C // the outage itself
+	back()
+	r.receiver.AwaitAccepted(t, 40*time.Second, "/x", 300)
+	if n := mq.Depth(t, channel, wire.DeadQueue(wire.IntakeQueue)); n != 0 {
+		t.Errorf("%d messages were dead-lettered", n)
+	}
+	r.await(10*time.Second, "everything recorded", func() bool { return r.count("delivery") == 0 })
+	if a := r.clean(expected); len(a.Repeated) != 0 {
+		t.Errorf("%d repeated: the results of what was under way were lost", len(a.Repeated))
+	}
+}
+
+// cutDatabase ends every session of the test's database and refuses new ones until back is called.
+func (r *rig) cutDatabase() (back func()) {
+	r.t.Helper()
+	name := r.db.Config().ConnConfig.Database
+	admin, err := pgx.Connect(r.t.Context(), os.Getenv("CAUSEWAY_TEST_POSTGRES_URL"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = admin.Close(context.Background()) }) // the test is over
+	allow := func(yes bool) {
+		if _, err := admin.Exec(r.t.Context(), fmt.Sprintf(`UPDATE pg_database SET datallowconn = %v WHERE datname = '%s'`, yes, name)); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	allow(false)
+	if _, err := admin.Exec(r.t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1`, name); err != nil {
+		r.t.Fatal(err)
+	}
+	return func() { allow(true) }
 }
 
 func TestSecret_firstComersShareOne(t *testing.T) {

@@ -182,7 +182,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	seen := newMetrics(p.tel.Registry, time.Now)
 	sender := attempt.New(p.secrets, clients, p.tel.Tracer, time.Now)
 	recorder := app.NewRecorder(p.store, schedules, seen, rand.Int64N, p.tel.Log)
-	dispatcher := app.NewDispatcher(p.store, sender, recorder, limits, time.Now, p.tel.Log)
+	dispatcher := app.NewDispatcher(p.store, p.store, sender, recorder, limits, time.Now, p.tel.Log)
 	seen.lanes(p.tel.Registry, dispatcher.Lanes())
 	intake := app.NewIntake(p.store, dispatcher.Lanes(), seen, time.Now, dispatcher.Waiting)
 	engine := &app.Engine{

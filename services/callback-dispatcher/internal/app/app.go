@@ -68,10 +68,16 @@ type Inbound interface {
 type Queue interface {
 	// Claim leases up to limit due deliveries, oldest first, of other targets than these, at most perTarget of each.
 	Claim(ctx context.Context, full []string, limit, perTarget int) ([]delivery.Delivery, error)
-	// Release makes leased deliveries due again, with no attempt counted.
-	Release(ctx context.Context, ids []string) error
 	// Unblock makes waiting deliveries due whose predecessor has had its first attempt, and says how many still wait.
 	Unblock(ctx context.Context) (freed, left int, err error)
+}
+
+// Leases are what this process holds by the table's account.
+type Leases interface {
+	// Old lists the deliveries that have been leased to this process for longer than any statement may take.
+	Old(ctx context.Context) (ids []string, err error)
+	// Release makes leased deliveries due again, with no attempt counted.
+	Release(ctx context.Context, ids []string) error
 }
 
 // Ledger records attempts: the log row and the new state in one commit. Recording twice is harmless.

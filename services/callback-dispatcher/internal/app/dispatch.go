@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -18,12 +19,14 @@ const (
 	unblockEvery   = 50 * time.Millisecond // while deliveries of this process are known to wait
 	unblockIdle    = time.Second
 	postpone       = 5 * time.Second // when an attempt could not be made for a reason of ours
+	reconcileEvery = 5 * time.Second
 	waitMax        = 5 * time.Second // contract.md §7: how long a first attempt waits for its predecessor's
 )
 
 // Dispatcher claims what is due and runs it through the lanes.
 type Dispatcher struct {
 	queue    Queue
+	leases   Leases
 	sender   Sender
 	recorder *Recorder
 	lanes    *Lanes
@@ -35,9 +38,9 @@ type Dispatcher struct {
 }
 
 // NewDispatcher makes a dispatcher with lanes of its own.
-func NewDispatcher(queue Queue, sender Sender, recorder *Recorder, limits Limits, now func() time.Time, log *slog.Logger) *Dispatcher {
+func NewDispatcher(queue Queue, leases Leases, sender Sender, recorder *Recorder, limits Limits, now func() time.Time, log *slog.Logger) *Dispatcher {
 	d := &Dispatcher{
-		queue: queue, sender: sender, recorder: recorder, log: log, now: now,
+		queue: queue, leases: leases, sender: sender, recorder: recorder, log: log, now: now,
 		claim: make(chan struct{}, 1), unblock: make(chan struct{}, 1),
 	}
 	d.lanes = NewLanes(limits, d.attempt, func() { kick(d.claim) }, now)
@@ -111,7 +114,7 @@ func (d *Dispatcher) claimOnce(ctx context.Context) (more bool, err error) {
 		}
 	}
 	if len(surplus) > 0 {
-		if err := d.queue.Release(context.WithoutCancel(ctx), surplus); err != nil {
+		if err := d.leases.Release(context.WithoutCancel(ctx), surplus); err != nil {
 			return false, fmt.Errorf("give %d deliveries back: %w", len(surplus), err)
 		}
 	}
@@ -137,6 +140,35 @@ func (d *Dispatcher) Sweep(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// Reconcile gives back leases that the table knows and this process does not, until ctx ends: those of a commit whose
+// answer was lost with the connection, and those that waited in a lane for too long.
+func (d *Dispatcher) Reconcile(ctx context.Context) error {
+	for d.sleep(ctx, nil, reconcileEvery) {
+		if err := d.reconcile(ctx); err != nil && ctx.Err() == nil {
+			d.log.WarnContext(ctx, "reconciling leases", "err", err)
+		}
+	}
+	return nil
+}
+
+func (d *Dispatcher) reconcile(ctx context.Context) error {
+	old, err := d.leases.Old(ctx)
+	if err != nil {
+		return fmt.Errorf("list leases: %w", err)
+	}
+	// A delivery goes from its lane to the recorder without a gap, so it must be looked for in this order.
+	strays := slices.DeleteFunc(slices.DeleteFunc(old, d.lanes.Holds), d.recorder.Holds)
+	if len(strays) == 0 {
+		return nil
+	}
+	d.log.WarnContext(ctx, "giving back leases that nothing here works on", "deliveries", len(strays))
+	if err := d.leases.Release(ctx, strays); err != nil {
+		return fmt.Errorf("give %d leases back: %w", len(strays), err)
+	}
+	kick(d.claim)
+	return nil
 }
 
 func (d *Dispatcher) sleep(ctx context.Context, early <-chan struct{}, wait time.Duration) bool {

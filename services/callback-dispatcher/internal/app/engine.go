@@ -35,7 +35,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	var members, loops, records sync.WaitGroup
 	stay, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer leave()
-	errs := make(chan error, 5)
+	errs := make(chan error, 6)
 	watch := func(wg *sync.WaitGroup, ctx context.Context, f func(context.Context) error) {
 		wg.Go(func() { errs <- f(ctx) })
 	}
@@ -44,6 +44,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	watch(&loops, ctx, e.Intake.Run)
 	watch(&loops, ctx, e.Dispatcher.Run)
 	watch(&loops, ctx, e.Dispatcher.Sweep)
+	watch(&loops, ctx, e.Dispatcher.Reconcile)
 
 	var failure error
 	select {

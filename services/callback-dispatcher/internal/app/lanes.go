@@ -26,7 +26,8 @@ type Lanes struct {
 
 	mu      sync.Mutex
 	lanes   map[string]*lane
-	turn    []*lane // lanes with something to start, in the order of their turn
+	ids     map[string]bool // deliveries queued or under way
+	turn    []*lane         // lanes with something to start, in the order of their turn
 	running int
 	held    int // queued, reserved and under way
 	stopped bool
@@ -56,7 +57,7 @@ const patience = 4 * time.Minute
 // NewLanes makes lanes that call run for each delivery. room is called, without delay, when a claim could succeed that
 // would have found everything full before.
 func NewLanes(limits Limits, run func(ctx context.Context, d delivery.Delivery), room func(), now func() time.Time) *Lanes {
-	l := &Lanes{limits: limits, run: run, room: room, now: now, lanes: map[string]*lane{}}
+	l := &Lanes{limits: limits, run: run, room: room, now: now, lanes: map[string]*lane{}, ids: map[string]bool{}}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
 }
@@ -101,6 +102,7 @@ func (l *Lanes) Push(d delivery.Delivery) {
 		return
 	}
 	ln.queue = append(ln.queue, waiting{d, l.now()})
+	l.ids[d.ID] = true
 	l.enqueue(ln)
 	l.start()
 }
@@ -125,12 +127,22 @@ func (l *Lanes) Running() (attempts, targets int) {
 	return l.running, len(l.lanes)
 }
 
+// Holds reports whether a delivery is queued or under way here.
+func (l *Lanes) Holds(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ids[id]
+}
+
 // Forget drops everything that has not begun, because the leases were taken over by others.
 func (l *Lanes) Forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, ln := range l.lanes {
 		l.held -= len(ln.queue)
+		for _, w := range ln.queue {
+			delete(l.ids, w.delivery.ID)
+		}
 		ln.queue = nil
 		l.drop(ln)
 	}
@@ -185,6 +197,7 @@ func (l *Lanes) start() {
 		ln.queue = ln.queue[1:]
 		if l.now().Sub(next.since) > patience { // its lease is about to end: whoever takes it over sends it
 			l.held--
+			delete(l.ids, next.delivery.ID)
 			l.enqueue(ln)
 			continue
 		}
@@ -196,12 +209,13 @@ func (l *Lanes) start() {
 }
 
 func (l *Lanes) work(ln *lane, d delivery.Delivery) {
-	defer l.finish(ln)
+	defer l.finish(ln, d.ID)
 	l.run(l.ctx, d)
 }
 
-func (l *Lanes) finish(ln *lane) {
+func (l *Lanes) finish(ln *lane, id string) {
 	l.mu.Lock()
+	delete(l.ids, id)
 	wasAtLimit := l.held >= l.limits.Held
 	ln.running--
 	l.running--

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"sync"
 	"time"
 
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
@@ -26,17 +27,20 @@ type Recorder struct {
 	log       *slog.Logger
 	queue     chan Result
 	first     func() // told after first attempts were recorded
+
+	mu      sync.Mutex
+	pending map[string]bool // deliveries whose result is not written yet
 }
 
 // NewRecorder makes a recorder; Run must run for Add not to block for ever. jitter returns a number in [0, n).
 func NewRecorder(ledger Ledger, schedules map[string]delivery.Schedule, observer Observer, jitter func(n int64) int64, log *slog.Logger) *Recorder {
 	return &Recorder{
 		ledger: ledger, schedules: schedules, observer: observer, jitter: jitter, log: log,
-		queue: make(chan Result, recordQueue), first: func() {},
+		queue: make(chan Result, recordQueue), first: func() {}, pending: map[string]bool{},
 	}
 }
 
-// OnFirst sets what is called after a commit that held first attempts; set it before Run.
+// OnFirst sets what is called, by either writer, after a commit that held first attempts; set it before Run.
 func (r *Recorder) OnFirst(f func()) { r.first = f }
 
 // Add takes the outcome of an attempt. It blocks while the queue is full.
@@ -45,14 +49,36 @@ func (r *Recorder) Add(d delivery.Delivery, o delivery.Outcome) {
 	res.Verdict = r.schedules[d.Mode].Judge(o, res.Number, r.jitter)
 	_, _ = rand.Read(res.AttemptID[:])
 	r.observer.Attempted(res)
-	r.queue <- res
+	r.enqueue(res)
 }
 
 // Postpone makes a delivery due again after a delay, with no attempt counted. It blocks while the queue is full.
 func (r *Recorder) Postpone(d delivery.Delivery, delay time.Duration) {
-	r.queue <- Result{
+	r.enqueue(Result{
 		Delivery: d, Number: d.Attempts + 1, Uncounted: true,
 		Verdict: delivery.Verdict{State: delivery.Due, Delay: delay},
+	})
+}
+
+func (r *Recorder) enqueue(res Result) {
+	r.mu.Lock()
+	r.pending[res.Delivery.ID] = true
+	r.mu.Unlock()
+	r.queue <- res
+}
+
+// Holds reports whether the result of a delivery is yet to be written.
+func (r *Recorder) Holds(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pending[id]
+}
+
+func (r *Recorder) written(batch []Result) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, res := range batch {
+		delete(r.pending, res.Delivery.ID)
 	}
 }
 
@@ -98,6 +124,7 @@ func (r *Recorder) persist(ctx context.Context, batch []Result) {
 			return
 		}
 	}
+	r.written(batch)
 	r.observer.Recorded(len(batch))
 	for _, res := range batch {
 		if res.Number == 1 && !res.Uncounted {

@@ -4,7 +4,7 @@ import "causeway.internal/libs/idempotency"
 
 // Every statement of the package, by name, so that a test can have each prepared on the migrated schema.
 var queries = map[string]string{
-	"accept": acceptSQL, "claim": claimSQL, "bodies": bodiesSQL, "release": releaseSQL, "unblock": unblockSQL, "record": recordSQL,
+	"accept": acceptSQL, "claim": claimSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "unblock": unblockSQL, "record": recordSQL,
 	"join": joinSQL, "beat": beatSQL, "dead": deadSQL, "takeOver": takeOverSQL, "bury": burySQL, "orphans": orphansSQL, "leave": leaveSQL,
 	"valid": validSQL, "create": createSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "retire": retireSQL, "overlap": overlapSQL,
 	"next": nextSQL, "rotate": rotateSQL, "backlog": backlogSQL, "answer": idempotency.InsertSQL,
@@ -68,6 +68,9 @@ const bodiesSQL = `SELECT id, trace, body FROM event WHERE id = ANY($1::text[]) 
 
 const releaseSQL = `UPDATE delivery SET state = 'due', lease_owner = NULL, lease_until = NULL
 WHERE id = ANY($2::text[]) AND state = 'leased' AND lease_owner = $1`
+
+// oldSQL lists leases that are older than 15 seconds, longer than any statement of the intake or a claim may take.
+const oldSQL = `SELECT id FROM delivery WHERE state = 'leased' AND lease_owner = $1 AND lease_until < now() + interval '285 seconds'`
 
 // unblockSQL ends the wait of rows whose predecessor has been attempted and counts those that wait on.
 const unblockSQL = `WITH x AS (

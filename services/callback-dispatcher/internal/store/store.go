@@ -120,7 +120,16 @@ func idsOf(jobs []delivery.Delivery) []string {
 	return ids
 }
 
-// Release implements app.Queue.
+// Old implements app.Leases.
+func (s *Store) Old(ctx context.Context) ([]string, error) {
+	rows, err := s.db.Query(ctx, oldSQL, s.instance)
+	if err != nil {
+		return nil, fmt.Errorf("list leases: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// Release implements app.Leases.
 func (s *Store) Release(ctx context.Context, ids []string) error {
 	if _, err := s.db.Exec(ctx, releaseSQL, s.instance, ids); err != nil {
 		return fmt.Errorf("release leases: %w", err)
@@ -139,6 +148,7 @@ func (s *Store) Unblock(ctx context.Context) (freed, left int, err error) {
 var (
 	_ app.Inbound = (*Store)(nil)
 	_ app.Queue   = (*Store)(nil)
+	_ app.Leases  = (*Store)(nil)
 	_ app.Ledger  = (*Store)(nil)
 	_ app.Vault   = (*Store)(nil)
 )

@@ -1,0 +1,381 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/services/callback-dispatcher/internal/delivery"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+var limits = Limits{PerTarget: 2, Process: 5, LaneQueue: 4, Held: 20}
+
+func job(target string, n int) delivery.Delivery {
+	return delivery.Delivery{ID: fmt.Sprintf("%s-%d", target, n), Target: target, Mode: "test", Sequence: int64(n)}
+}
+
+type silent struct{ accepted, duplicates, attempted, recorded atomic.Int64 }
+
+func (s *silent) Accepted(events, duplicates int) {
+	s.accepted.Add(int64(events))
+	s.duplicates.Add(int64(duplicates))
+}
+func (s *silent) Attempted(Result) { s.attempted.Add(1) }
+func (s *silent) Recorded(n int)   { s.recorded.Add(int64(n)) }
+
+func push(l *Lanes, d delivery.Delivery) bool {
+	if !l.Reserve(d.Target) {
+		return false
+	}
+	l.Push(d)
+	return true
+}
+
+func TestLanes_boundsAndTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release, started := make(chan struct{}), make(chan string, 100)
+		var rooms atomic.Int32
+		l := NewLanes(limits, func(_ context.Context, d delivery.Delivery) { started <- d.Target; <-release }, func() { rooms.Add(1) }, time.Now)
+		for n := range 6 { // 2 under way and 4 queued
+			if !push(l, job("slow", n)) {
+				t.Fatalf("no room for %d", n)
+			}
+		}
+		if push(l, job("slow", 7)) {
+			t.Fatal("the lane took more than it holds")
+		}
+		for n := range 3 {
+			push(l, job("a", n))
+			push(l, job("b", n))
+		}
+		synctest.Wait()
+		running, lanes := l.Running()
+		if running != 5 || lanes != 3 {
+			t.Fatalf("%d running in %d lanes", running, lanes)
+		}
+		count := map[string]int{}
+		for range 5 {
+			count[<-started]++
+		}
+		if count["slow"] != 2 || count["a"]+count["b"] != 3 {
+			t.Fatalf("started %v", count)
+		}
+		if full, room := l.Full(); !slices.Equal(full, []string{"slow"}) || room != 8 {
+			t.Fatalf("full %v, room %d", full, room)
+		}
+		for range 12 {
+			release <- struct{}{}
+			synctest.Wait()
+		}
+		if running, lanes := l.Running(); running != 0 || lanes != 0 || l.held != 0 {
+			t.Fatalf("%d running, %d lanes, %d held at the end", running, lanes, l.held)
+		}
+		if rooms.Load() == 0 {
+			t.Fatal("nobody was told that the full lane has room")
+		}
+		l.Stop(t.Context())
+	})
+}
+
+func TestLanes_stopAndForget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ran, canceled atomic.Int32
+		l := NewLanes(limits, func(ctx context.Context, _ delivery.Delivery) {
+			ran.Add(1)
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+				canceled.Add(1)
+			}
+		}, func() {}, time.Now)
+		for n := range 4 {
+			push(l, job("x", n))
+		}
+		l.Reserve("x")
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		l.Stop(ctx)
+		l.Push(job("x", 9)) // its commit came back too late
+		if ran.Load() != 2 || canceled.Load() != 2 || l.Reserve("x") || l.held != 0 || len(l.lanes) != 0 {
+			t.Fatalf("ran %d, canceled %d, held %d, lanes %d", ran.Load(), canceled.Load(), l.held, len(l.lanes))
+		}
+	})
+}
+
+func TestLanes_neverSendAfterTheLeaseMayHaveEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ran []string
+		l := NewLanes(Limits{PerTarget: 1, Process: 1, LaneQueue: 4, Held: 9}, func(_ context.Context, d delivery.Delivery) {
+			ran = append(ran, d.ID)
+			time.Sleep(5 * time.Minute)
+		}, func() {}, time.Now)
+		push(l, job("x", 0))
+		push(l, job("x", 1))
+		time.Sleep(6 * time.Minute)
+		push(l, job("x", 2))
+		time.Sleep(6 * time.Minute)
+		l.Stop(t.Context())
+		if !slices.Equal(ran, []string{"x-0", "x-2"}) || l.held != 0 {
+			t.Fatalf("ran %v, held %d", ran, l.held)
+		}
+	})
+}
+
+// inbound is a store that refuses and fails as told.
+type inbound struct {
+	mu      sync.Mutex
+	batches []int
+	fail    error
+	poison  string // object whose presence fails the batch
+	seen    map[string]bool
+}
+
+var errData = errors.New("data")
+
+func (s *inbound) Poison(err error) bool { return errors.Is(err, errData) }
+
+func (s *inbound) Accept(_ context.Context, arrivals []Arrival) ([][]Placed, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.batches = append(s.batches, len(arrivals))
+	if s.fail != nil {
+		return nil, s.fail
+	}
+	for _, a := range arrivals {
+		if s.poison != "" && a.Event.ObjectID == s.poison {
+			return nil, errData
+		}
+	}
+	out := make([][]Placed, len(arrivals))
+	for i, a := range arrivals {
+		for j := range a.Deliveries {
+			place := Queued
+			switch {
+			case s.seen[a.Event.ID]:
+				place = Duplicate
+			case a.Leased[j]:
+				place = Leased
+			}
+			out[i] = append(out[i], place)
+		}
+		s.seen[a.Event.ID] = true
+	}
+	return out, nil
+}
+
+func event(n int) Event {
+	return Event{ID: fmt.Sprint("evt_", n), MerchantID: "m", Mode: "test", ObjectID: fmt.Sprint("o", n), Sequence: 1, CallbackURL: fmt.Sprint("http://x/", n%3)}
+}
+
+func TestIntake_groupsDuplicatesAndPoison(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		store, seen := &inbound{seen: map[string]bool{}, poison: "o7"}, &silent{}
+		var ran atomic.Int32
+		l := NewLanes(Limits{PerTarget: 9, Process: 99, LaneQueue: 99, Held: 99}, func(context.Context, delivery.Delivery) { ran.Add(1) }, func() {}, time.Now)
+		i := NewIntake(store, l, seen, time.Now, func() {})
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = i.Run(ctx) })
+		send := func() (errs [20]error) {
+			var all sync.WaitGroup
+			for n := range 20 {
+				all.Go(func() { errs[n] = i.Accept(ctx, event(n)) })
+			}
+			all.Wait()
+			return errs
+		}
+		for round := range 2 {
+			for n, err := range send() {
+				if n == 7 != fault.IsPermanent(err) || n != 7 && err != nil {
+					t.Errorf("round %d, event %d: %v", round, n, err)
+				}
+			}
+		}
+		synctest.Wait()
+		if ran.Load() != 19 || seen.duplicates.Load() != 19 || l.held != 0 {
+			t.Errorf("%d sent, %d duplicates, %d held", ran.Load(), seen.duplicates.Load(), l.held)
+		}
+		if store.batches[0] != 20 {
+			t.Errorf("batches %v: twenty at once belong into one commit", store.batches)
+		}
+		store.mu.Lock()
+		store.fail, store.poison = errors.New("database is away"), ""
+		store.mu.Unlock()
+		if err := i.Accept(ctx, event(50)); err == nil || fault.IsPermanent(err) {
+			t.Errorf("while the database is away: %v", err)
+		}
+		if l.held != 0 {
+			t.Errorf("%d held after a failed commit", l.held)
+		}
+		cancel()
+		wg.Wait()
+		if err := i.Accept(ctx, event(51)); !errors.Is(err, context.Canceled) {
+			t.Errorf("after the end: %v", err)
+		}
+		l.Stop(t.Context())
+	})
+}
+
+// ledger fails the first few times.
+type ledger struct {
+	mu    sync.Mutex
+	fails int
+	got   []Result
+}
+
+func (s *ledger) Record(_ context.Context, results []Result) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fails > 0 {
+		s.fails--
+		return errors.New("database is away")
+	}
+	s.got = append(s.got, results...)
+	return nil
+}
+
+func TestRecorder_keepsTryingAndLosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, seen := &ledger{fails: 5}, &silent{}
+		r := NewRecorder(store, map[string]delivery.Schedule{"test": delivery.Standard}, seen, func(n int64) int64 { return n / 2 }, quiet)
+		var firsts atomic.Int32
+		r.OnFirst(func() { firsts.Add(1) })
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = r.Run(t.Context()) })
+		for n := range 300 {
+			r.Add(job("x", n), delivery.Outcome{Class: "http_5xx", Status: 500})
+		}
+		r.Postpone(job("y", 1), time.Second)
+		r.Close()
+		wg.Wait()
+		if len(store.got) != 301 || seen.attempted.Load() != 300 || firsts.Load() == 0 {
+			t.Fatalf("%d written, %d observed, %d firsts", len(store.got), seen.attempted.Load(), firsts.Load())
+		}
+		for _, res := range store.got {
+			if res.Verdict.State != delivery.Due || res.Number != 1 || res.Uncounted != (res.Delivery.Target == "y") {
+				t.Fatalf("%+v", res)
+			}
+		}
+	})
+}
+
+// queue hands out a fixed stock once, and remembers what was released.
+type queue struct {
+	mu       sync.Mutex
+	stock    []delivery.Delivery
+	released []string
+	stray    []string
+}
+
+func (q *queue) Claim(_ context.Context, full []string, limit, _ int) (out []delivery.Delivery, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(out) < limit {
+		next := slices.IndexFunc(q.stock, func(d delivery.Delivery) bool { return !slices.Contains(full, d.Target) })
+		if next < 0 {
+			break
+		}
+		out = append(out, q.stock[next])
+		q.stock = slices.Delete(q.stock, next, next+1)
+	}
+	return out, nil
+}
+
+func (q *queue) Release(_ context.Context, ids []string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.released = append(q.released, ids...)
+	for _, id := range ids {
+		var target string
+		var n int
+		_, _ = fmt.Sscanf(id, "%1s-%d", &target, &n)
+		q.stock = append(q.stock, job(target, n))
+	}
+	return nil
+}
+
+func (q *queue) Old(context.Context) ([]string, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	stray := q.stray
+	q.stray = nil
+	return stray, nil
+}
+
+func (*queue) Unblock(context.Context) (freed, left int, err error) { return 0, 0, nil }
+
+type sender func(delivery.Delivery) (delivery.Outcome, error)
+
+func (f sender) Send(ctx context.Context, d delivery.Delivery) (delivery.Outcome, error) {
+	if ctx.Err() != nil {
+		return delivery.Outcome{}, ErrStopped
+	}
+	return f(d)
+}
+
+type members struct{ joined, left atomic.Bool }
+
+func (m *members) Join(context.Context) error { m.joined.Store(true); return nil }
+func (m *members) Keep(ctx context.Context, _ func()) error {
+	<-ctx.Done()
+	return nil
+}
+func (m *members) Leave(context.Context) error { m.left.Store(true); return nil }
+
+func TestEngine_sendsEverythingAndStopsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store, m := &queue{}, &ledger{}, &members{}
+		for n := range 100 {
+			q.stock = append(q.stock, job(string(rune('a'+n%3)), n))
+		}
+		send := sender(func(d delivery.Delivery) (delivery.Outcome, error) {
+			time.Sleep(10 * time.Millisecond)
+			if d.Sequence == 13 {
+				return delivery.Outcome{}, errors.New("no keys")
+			}
+			return delivery.Outcome{Class: "ok", Status: 200}, nil
+		})
+		recorder := NewRecorder(store, map[string]delivery.Schedule{"test": delivery.Standard}, &silent{}, func(int64) int64 { return 0 }, quiet)
+		d := NewDispatcher(q, q, send, recorder, limits, time.Now, quiet)
+		e := &Engine{Members: m, Intake: NewIntake(&inbound{}, d.Lanes(), &silent{}, time.Now, d.Waiting), Dispatcher: d, Recorder: recorder, Log: quiet, Finish: time.Second}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- e.Run(ctx) }()
+		time.Sleep(4 * time.Second)
+		q.mu.Lock()
+		q.stray = []string{"a-200", "b-201"} // leased by a commit whose answer was lost
+		q.mu.Unlock()
+		time.Sleep(6 * time.Second)
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		delivered, postponed := 0, 0
+		for _, r := range store.got {
+			switch {
+			case r.Uncounted:
+				postponed++
+			case r.Verdict.State == delivery.Delivered:
+				delivered++
+			}
+		}
+		if delivered != 101 || postponed != 1 || len(q.stock) != 0 || !m.joined.Load() || !m.left.Load() {
+			t.Fatalf("%d delivered, %d postponed, %d left, released %v", delivered, postponed, len(q.stock), q.released)
+		}
+	})
+}

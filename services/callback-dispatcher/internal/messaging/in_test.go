@@ -1,0 +1,104 @@
+package messaging
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"causeway.internal/libs/bus"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/outbound/guard"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/callback-dispatcher/internal/app"
+)
+
+type intake struct {
+	got []app.Event
+	err error
+}
+
+func (i *intake) Accept(_ context.Context, e app.Event) error {
+	i.got = append(i.got, e)
+	return i.err
+}
+
+func good() wire.StatusChanged {
+	return wire.StatusChanged{
+		EventID: "evt_1", Type: "payment.settled", MerchantID: "m", Mode: wire.Live, ObjectID: "pay_1", Sequence: 3,
+		CallbackURL: "HTTPS://Example.COM.:443/hook", OccurredAt: time.Now(), Body: []byte(`{"id":"evt_1"}`),
+	}
+}
+
+func handle(t *testing.T, i *intake, body any, headers map[string]string) error {
+	t.Helper()
+	raw, ok := body.([]byte)
+	if !ok {
+		var err error
+		if raw, err = json.Marshal(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	policies := map[wire.Mode]guard.Policy{wire.Test: {Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}
+	return StatusChanged(i, policies)(t.Context(), bus.Message{ID: "evt_1", Name: string(wire.PaymentStatusChangedV1), Body: raw, Headers: headers})
+}
+
+func TestStatusChanged_passesOnWhatItMeans(t *testing.T) {
+	i := &intake{}
+	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	if err := handle(t, i, good(), map[string]string{"traceparent": trace, "other": "x"}); err != nil {
+		t.Fatal(err)
+	}
+	e := i.got[0]
+	if e.CallbackURL != "https://example.com/hook" || e.Trace != trace || string(e.Body) != `{"id":"evt_1"}` || e.Mode != "live" || e.Sequence != 3 {
+		t.Fatalf("got %+v", e)
+	}
+	without := good()
+	without.CallbackURL = ""
+	refused := good()
+	refused.CallbackURL = "https://10.0.0.1/x" // accepted at create under another allow-list: the socket will say no
+	for _, m := range []wire.StatusChanged{without, refused} {
+		if err := handle(t, i, m, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if i.got[1].CallbackURL != "" || i.got[2].CallbackURL != "https://10.0.0.1/x" {
+		t.Fatalf("got %+v", i.got[1:])
+	}
+}
+
+func TestStatusChanged_poisonIsPermanent(t *testing.T) {
+	bad := func(f func(m *wire.StatusChanged)) wire.StatusChanged {
+		m := good()
+		f(&m)
+		return m
+	}
+	for name, m := range map[string]any{
+		"no JSON":         []byte(`{`),
+		"wrong type":      []byte(`{"eventId":7}`),
+		"no id":           bad(func(m *wire.StatusChanged) { m.EventID = "" }),
+		"dotted id":       bad(func(m *wire.StatusChanged) { m.EventID = "a.b" }),
+		"unknown type":    bad(func(m *wire.StatusChanged) { m.Type = "payment.lost" }),
+		"mode":            bad(func(m *wire.StatusChanged) { m.Mode = "both" }),
+		"no merchant":     bad(func(m *wire.StatusChanged) { m.MerchantID = "" }),
+		"NUL in merchant": bad(func(m *wire.StatusChanged) { m.MerchantID = "a\x00" }),
+		"no object":       bad(func(m *wire.StatusChanged) { m.ObjectID = "" }),
+		"long object":     bad(func(m *wire.StatusChanged) { m.ObjectID = strings.Repeat("x", 256) }),
+		"sequence":        bad(func(m *wire.StatusChanged) { m.Sequence = 0 }),
+		"no time":         bad(func(m *wire.StatusChanged) { m.OccurredAt = time.Time{} }),
+		"no body":         bad(func(m *wire.StatusChanged) { m.Body = nil }),
+		"large body":      bad(func(m *wire.StatusChanged) { m.Body = make([]byte, bodyMax+1) }),
+	} {
+		i := &intake{}
+		if err := handle(t, i, m, nil); !fault.IsPermanent(err) || len(i.got) != 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	i := &intake{err: errors.New("database is away")}
+	if err := handle(t, i, good(), nil); err == nil || fault.IsPermanent(err) {
+		t.Errorf("an outage: %v", err)
+	}
+}
