@@ -116,16 +116,18 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 
 // trouble runs the scenarios under load, puts everything back up and waits for the last payment.
 func trouble(ctx context.Context, o options, f *field, chosen []scenario) (audit.Evidence, int64, error) {
-	receiver, err := load.Listen(f.stack.WebhookSecret, o.seed, o.refuse)
+	merchant, err := load.NewMerchant(ctx, f.stack.BaseURL, f.stack.AdminToken, fmt.Sprintf("chaos-%x", time.Now().UnixNano()))
+	if err != nil {
+		return audit.Evidence{}, 0, err
+	}
+	receiver, err := load.Listen(merchant.WebhookSecret, o.seed, o.refuse)
 	if err != nil {
 		return audit.Evidence{}, 0, err
 	}
 	defer receiver.Close()
-	evidence := audit.Evidence{
-		Databases: f.stack.Databases, AMQPAPI: f.stack.AMQPAPI, Vhost: f.stack.Vhost, Run: fmt.Sprintf("run%x", time.Now().UnixNano()),
-	}
+	evidence := audit.Evidence{Databases: f.stack.Databases, AMQPAPI: f.stack.AMQPAPI, Vhost: f.stack.Vhost, Merchant: merchant.ID}
 	work := load.Start(ctx, load.Config{
-		BaseURL: f.stack.BaseURL, APIKey: f.stack.APIKey, Callback: receiver.URL, Rate: o.rate, Seed: o.seed, Run: evidence.Run,
+		BaseURL: f.stack.BaseURL, APIKey: merchant.APIKey, Callback: receiver.URL, Rate: o.rate, Seed: o.seed, Run: merchant.ID,
 	})
 	err = play(ctx, o, f, chosen)
 	f.say("starting what is down, letting the load run out")

@@ -21,7 +21,7 @@ type Evidence struct {
 	Databases map[string]string
 	AMQPAPI   string
 	Vhost     string
-	Run       string // the payments of this run carry it in their metadata
+	Merchant  string // whose payments the run made, and nobody else
 	Asked     []load.Payment
 	Received  []load.Delivery
 }
@@ -123,28 +123,33 @@ func (r *Report) count(f *dossier, v Verdict) {
 }
 
 // collect builds one dossier per payment asked for; what belongs to none of them is a fault of its own.
-func collect(ctx context.Context, e Evidence, payments, wallets *pgx.Conn) (map[string]*dossier, []string, error) {
-	files, byReference, byID := map[string]*dossier{}, map[string]*dossier{}, map[string]*dossier{}
+func collect(ctx context.Context, e Evidence, payments, wallets *pgx.Conn) ([]*dossier, []string, error) {
+	byReference, byID, byAddress := map[string]*dossier{}, map[string]*dossier{}, map[string]*dossier{}
+	var files []*dossier
 	var stray []string
 	for _, p := range e.Asked {
-		files[p.Key] = &dossier{asked: p}
-		if p.Reference != "" {
-			byReference[p.Reference] = files[p.Key]
+		f := &dossier{asked: p}
+		files = append(files, f)
+		if p.Reference == "" {
+			continue
 		}
+		if byReference[p.Reference] != nil {
+			stray = append(stray, "two requests were answered with payment "+p.Reference)
+		}
+		byReference[p.Reference] = f
 	}
-	rows, err := readPayments(ctx, payments, e.Run)
+	rows, err := readPayments(ctx, payments, e.Merchant)
 	if err != nil {
 		return nil, nil, err
 	}
-	byAddress := map[string]*dossier{}
 	for _, row := range rows {
-		f := files[row.Key]
+		f := byReference[row.Reference]
 		if f == nil {
-			stray = append(stray, "payment "+row.Reference+" was never asked for")
+			stray = append(stray, "payment "+row.Reference+" was made and never answered: a request made two, or its answer was lost for good")
 			continue
 		}
 		f.rows = append(f.rows, row)
-		byReference[row.Reference], byID[row.ID], byAddress[row.Address] = f, f, f
+		byID[row.ID], byAddress[row.Address] = f, f
 	}
 	if err := attach(ctx, payments, wallets, byID, byReference, byAddress); err != nil {
 		return nil, nil, err
@@ -175,8 +180,8 @@ func (f *dossier) judge() Verdict {
 	}
 	row := f.rows[0]
 	v.Reference, v.Status = row.Reference, row.Status
-	if f.asked.Reference != "" && f.asked.Reference != row.Reference || f.asked.Address != "" && f.asked.Address != row.Address {
-		fault("answered %s at %s, stored %s at %s", f.asked.Reference, f.asked.Address, row.Reference, row.Address)
+	if f.asked.Address != row.Address {
+		fault("answered with address %s, stored with %s", f.asked.Address, row.Address)
 	}
 	if row.Status != "settled" || row.Exception != "" {
 		fault("status %s, exception %q", row.Status, row.Exception)

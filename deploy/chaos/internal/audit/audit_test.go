@@ -12,7 +12,7 @@ func whole() *dossier {
 	f := &dossier{
 		asked: load.Payment{Key: "run-1", Reference: "CW-A", Address: "T1", CryptoAmount: "31.25", Deposited: true},
 		rows: []paymentRow{{
-			Key: "run-1", ID: "pay_1", Reference: "CW-A", Status: "settled", Address: "T1", Currency: "NGN",
+			ID: "pay_1", Reference: "CW-A", Status: "settled", Address: "T1", Currency: "NGN",
 			CryptoAmount: "31.25", Received: "31.25", PayoutAmount: "49500", Sequence: 5,
 		}},
 		payouts:  []payoutRow{{"pay_1", "succeeded"}},
@@ -56,7 +56,7 @@ func TestJudge_seesEachFault(t *testing.T) {
 		"doubled payment":       {func(f *dossier) { f.rows = append(f.rows, f.rows[0]) }, "2 payments for one request"},
 		"not settled":           {func(f *dossier) { f.rows[0].Status = "settling" }, "status settling"},
 		"exception":             {func(f *dossier) { f.rows[0].Exception = "underpaid" }, `exception "underpaid"`},
-		"another address":       {func(f *dossier) { f.rows[0].Address = "T2" }, "stored CW-A at T2"},
+		"another address":       {func(f *dossier) { f.rows[0].Address = "T2" }, "stored with T2"},
 		"merchant stuck":        {func(f *dossier) { f.asked.Problem = "deposit: 404" }, "could not go on"},
 		"deposit twice":         {func(f *dossier) { f.seen = append(f.seen, f.seen[0]) }, "saw 2 deposits"},
 		"deposit not booked":    {func(f *dossier) { f.deposits = nil }, "booked 0"},

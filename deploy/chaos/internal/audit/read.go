@@ -15,9 +15,9 @@ import (
 
 // Amounts are compared as the text of their canonical decimal, which the database makes (trim_scale).
 type paymentRow struct {
-	Key, ID, Reference, Status, Exception, Address, Currency string
-	CryptoAmount, Received, PayoutAmount                     string
-	Sequence                                                 int64
+	ID, Reference, Status, Exception, Address, Currency string
+	CryptoAmount, Received, PayoutAmount                string
+	Sequence                                            int64
 }
 
 type payoutRow struct{ PaymentID, State string }
@@ -30,12 +30,12 @@ type depositRow struct {
 	Reverted bool
 }
 
-const selectPayments = `SELECT metadata->>'chaos', id, reference, status, exception, coalesce(address, ''), fiat_currency,
+const selectPayments = `SELECT id, reference, status, exception, coalesce(address, ''), fiat_currency,
 	trim_scale(crypto_amount)::text, trim_scale(received)::text, trim_scale(payout_amount)::text, sequence
-FROM payments WHERE mode = 'test' AND metadata->>'chaos' LIKE $1 || '-%'`
+FROM payments WHERE mode = 'test' AND merchant_id = $1`
 
-func readPayments(ctx context.Context, db *pgx.Conn, run string) ([]paymentRow, error) {
-	return list[paymentRow](ctx, db, "payments", selectPayments, run)
+func readPayments(ctx context.Context, db *pgx.Conn, merchant string) ([]paymentRow, error) {
+	return list[paymentRow](ctx, db, "payments", selectPayments, merchant)
 }
 
 // attach reads the rows around the payments and puts each into its dossier.
@@ -185,7 +185,7 @@ func unfinished(ctx context.Context, e Evidence, received []load.Delivery) (stri
 		return "payments' database", err
 	}
 	defer db.Close(ctx)
-	rows, err := readPayments(ctx, db, e.Run)
+	rows, err := readPayments(ctx, db, e.Merchant)
 	if err != nil {
 		return "payments' database", err
 	}

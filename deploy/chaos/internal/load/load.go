@@ -28,7 +28,7 @@ const (
 
 // Payment is what the load knows of one payment it asked for.
 type Payment struct {
-	Key          string // unique; also in the payment's metadata as "chaos"
+	Key          string // unique; the request's idempotency key is made of it
 	Reference    string // "" if no create was ever answered
 	Address      string
 	CryptoAmount string

@@ -23,26 +23,24 @@ type Stack struct {
 	program string
 	dir     string
 
-	BaseURL       string
-	APIKey        string
-	AdminToken    string
-	WebhookSecret string
-	Databases     map[string]string // service to the URL of its application role
-	AMQPAPI       string            // management API, with credentials
-	Vhost         string
-	Processes     []string // in the order of their start
+	BaseURL    string
+	AdminToken string
+	Databases  map[string]string // service to the URL of its application role
+	AMQPAPI    string            // management API, with credentials
+	Vhost      string
+	Processes  []string // in the order of their start
 }
 
 // Open finds the instance that the environment names: CAUSEWAY_STACK is the launcher, CAUSEWAY_STACK_DIR the instance's
-// directory; BASE_URL, API_KEY, ADMIN_TOKEN and WEBHOOK_SECRET say how to use it.
+// directory; BASE_URL and ADMIN_TOKEN say how to use it.
 func Open(getenv func(string) string) (*Stack, error) {
 	s := &Stack{
 		program: getenv("CAUSEWAY_STACK"), dir: getenv("CAUSEWAY_STACK_DIR"),
-		BaseURL: getenv("BASE_URL"), APIKey: getenv("API_KEY"), AdminToken: getenv("ADMIN_TOKEN"), WebhookSecret: getenv("WEBHOOK_SECRET"),
+		BaseURL: getenv("BASE_URL"), AdminToken: getenv("ADMIN_TOKEN"),
 	}
 	var missing []string
 	for name, value := range map[string]string{
-		"CAUSEWAY_STACK": s.program, "CAUSEWAY_STACK_DIR": s.dir, "BASE_URL": s.BaseURL, "API_KEY": s.APIKey, "WEBHOOK_SECRET": s.WebhookSecret,
+		"CAUSEWAY_STACK": s.program, "CAUSEWAY_STACK_DIR": s.dir, "BASE_URL": s.BaseURL, "ADMIN_TOKEN": s.AdminToken,
 	} {
 		if value == "" {
 			missing = append(missing, name)

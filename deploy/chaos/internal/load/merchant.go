@@ -1,0 +1,73 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// Merchant is who a run creates its payments as. Each run has one of its own, so that the auditor finds everything that
+// was made for it, asked for or not.
+type Merchant struct {
+	ID            string
+	APIKey        string
+	WebhookSecret string
+}
+
+// NewMerchant makes a merchant's test-mode key through the operator's endpoint and reads its webhook secret.
+func NewMerchant(ctx context.Context, baseURL, adminToken, id string) (Merchant, error) {
+	var made struct {
+		Key struct {
+			Secret string `json:"secret"`
+		} `json:"key"`
+	}
+	err := call(ctx, http.MethodPost, baseURL+"/v1/admin/keys", adminToken, map[string]any{
+		"merchantId": id, "name": "chaos", "mode": "test", "permissions": []string{"*"}, "tier": "unlimited",
+	}, &made)
+	if err != nil {
+		return Merchant{}, fmt.Errorf("making a merchant: %w", err)
+	}
+	var hooks struct {
+		Secret string `json:"secret"`
+	}
+	if err := call(ctx, http.MethodGet, baseURL+"/v1/webhooks/secret", made.Key.Secret, nil, &hooks); err != nil {
+		return Merchant{}, fmt.Errorf("reading the merchant's webhook secret: %w", err)
+	}
+	return Merchant{ID: id, APIKey: made.Key.Secret, WebhookSecret: hooks.Secret}, nil
+}
+
+// call sends one request with a bearer token and reads the answer.
+func call(ctx context.Context, method, address, token string, body, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	var content io.Reader = http.NoBody
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		content = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, address, content)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err != nil {
+		return err
+	}
+	if response.StatusCode/100 != 2 {
+		return fmt.Errorf("%s: %.300s", response.Status, text)
+	}
+	return json.Unmarshal(text, answer)
+}
