@@ -52,12 +52,13 @@ type Replenisher struct {
 	least   int
 	now     func() time.Time
 	gauge   func(mode payment.Mode, family money.Family, free int)
+	primed  map[shelf]bool
 }
 
 // NewReplenisher makes a replenisher for the given families of each open mode. least is the target while little is
 // created; gauge is told each level.
 func NewReplenisher(s Shelves, wanted map[payment.Mode][]money.Family, least int, now func() time.Time, gauge func(payment.Mode, money.Family, int)) *Replenisher {
-	r := &Replenisher{shelves: s, least: least, now: now, gauge: gauge}
+	r := &Replenisher{shelves: s, least: least, now: now, gauge: gauge, primed: map[shelf]bool{}}
 	for mode, families := range wanted {
 		for _, f := range families {
 			r.wanted = append(r.wanted, shelf{mode, f})
@@ -66,7 +67,8 @@ func NewReplenisher(s Shelves, wanted map[payment.Mode][]money.Family, least int
 	return r
 }
 
-// Look asks wallets for addresses wherever the stock is at half its target or below.
+// Look asks wallets for addresses wherever the stock is at half its target or below, and the first time wherever it is
+// not full, so that a product that has just started is ready for a rush.
 func (r *Replenisher) Look(ctx context.Context) error {
 	levels, err := r.shelves.Levels(ctx, askAgain)
 	if err != nil {
@@ -83,7 +85,8 @@ func (r *Replenisher) Look(ctx context.Context) error {
 		switch {
 		case l.Open != nil && l.Open.Stale:
 			err = r.shelves.Repeat(ctx, k.mode, k.family, r.command(k, l.Open.ID, l.Open.Count))
-		case l.Open == nil && l.Free <= target/2:
+		case l.Open == nil && (l.Free <= target/2 || (l.Free < target && !r.primed[k])):
+			r.primed[k] = true
 			count := min(target-l.Free, wire.AllocateMax)
 			err = r.shelves.Request(ctx, k.mode, k.family, count, r.command(k, id.New(id.Message, r.now()), count))
 		}

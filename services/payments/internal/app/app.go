@@ -29,6 +29,12 @@ type Key struct {
 	Hash       [32]byte
 }
 
+// The statuses of stored answers, which are HTTP's.
+const (
+	statusOK      = 200
+	statusCreated = 201
+)
+
 // Answer is the exact reply to a request, as it is stored for its Idempotency-Key.
 type Answer struct {
 	Status   int

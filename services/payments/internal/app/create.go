@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"causeway.internal/libs/fault"
@@ -83,6 +82,9 @@ func (a *App) Create(ctx context.Context, o Owner, c payment.Command, problems *
 	if !ok {
 		return Answer{}, ErrLiveDisabled
 	}
+	if terms.Draft().CallerSettles() {
+		return Answer{}, notOpen()
+	}
 	if err := a.Backlog.Full(ctx); err != nil {
 		return Answer{}, err
 	}
@@ -91,6 +93,14 @@ func (a *App) Create(ctx context.Context, o Owner, c payment.Command, problems *
 		return Answer{}, err
 	}
 	return a.insert(ctx, draft, k)
+}
+
+// notOpen refuses payments that the caller pays out itself: it would have to be given a settlement token, and no route
+// takes one yet.
+func notOpen() error {
+	var p fault.Problems
+	p.Add("type", "cannot be settled by the caller yet: use a type with a receiver")
+	return p.Err()
 }
 
 func (a *App) replay(ctx context.Context, k Key) (Answer, bool, error) {
@@ -152,7 +162,7 @@ func (a *App) insert(ctx context.Context, draft payment.Payment, k Key) (Answer,
 			a.giveBack(draft, address)
 			return Answer{}, err
 		}
-		answer := Answer{Status: http.StatusCreated, Body: body}
+		answer := Answer{Status: statusCreated, Body: body}
 		switch last = a.Payments.Insert(ctx, Newborn{Payment: p, WalletID: address.WalletID, Facts: facts, Key: k, Answer: answer}); {
 		case last == nil:
 			return answer, nil

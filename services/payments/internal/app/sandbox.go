@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -84,7 +83,7 @@ func (a *App) SimulateDeposit(ctx context.Context, o Owner, reference string, d 
 			return Result{}, err
 		}
 		return Result{
-			Answer: &Answer{Status: http.StatusOK, Body: body},
+			Answer: &Answer{Status: statusOK, Body: body},
 			Commands: []Command{{Name: wire.SimulateDepositV1, ID: requestID, Payload: wire.SimulateDeposit{
 				RequestID: requestID, Address: p.Address, Network: n.Name, Asset: asset.Symbol, Amount: units(asset, amount), Confirmations: depth,
 			}}},
@@ -135,7 +134,7 @@ func (a *App) ExpireNow(ctx context.Context, o Owner, reference string, k Key) (
 		if err != nil {
 			return Result{}, err
 		}
-		r.Answer = &Answer{Status: http.StatusOK, Body: body}
+		r.Answer = &Answer{Status: statusOK, Body: body}
 		return r, nil
 	})
 }
