@@ -86,21 +86,22 @@ func (s settings) callers() (identity.Operators, identity.Proxies, error) {
 func (s settings) services() (map[route.Upstream]*proxy.Target, error) {
 	targets := map[route.Upstream]*proxy.Target{}
 	for _, line := range []struct {
-		name route.Upstream
-		url  string
-		keys config.Secret
+		name   route.Upstream
+		prefix string // of its variables
+		url    string
+		keys   config.Secret
 	}{
-		{route.Payments, s.PaymentsURL, s.PaymentsKeys},
-		{route.Wallets, s.WalletsURL, s.WalletsKeys},
-		{route.Reports, s.ReportsURL, s.ReportsKeys},
-		{route.Dispatcher, s.DispatcherURL, s.DispatcherKeys},
+		{route.Payments, "PAYMENTS", s.PaymentsURL, s.PaymentsKeys},
+		{route.Wallets, "WALLETS", s.WalletsURL, s.WalletsKeys},
+		{route.Reports, "REPORTS", s.ReportsURL, s.ReportsKeys},
+		{route.Dispatcher, "DISPATCHER", s.DispatcherURL, s.DispatcherKeys},
 	} {
 		keys, err := httpkit.ParseIdentityKeys(line.keys.Reveal())
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", line.name, err)
+			return nil, fmt.Errorf("%s_IDENTITY_KEYS: %w", line.prefix, err)
 		}
 		if targets[line.name], err = proxy.Service(line.url, keys[0]); err != nil {
-			return nil, fmt.Errorf("%s: %w", line.name, err)
+			return nil, fmt.Errorf("%s_URL: %w", line.prefix, err)
 		}
 	}
 	return targets, nil

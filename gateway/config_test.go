@@ -1,0 +1,49 @@
+package main
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/testkit/page"
+)
+
+func TestConfigPage(t *testing.T) {
+	type all struct {
+		Serve   settings
+		Migrate migrateSettings
+	}
+	page.Section(t, "../docs/config.md", "gateway", config.Describe[all]("gateway"))
+}
+
+// A wrong setting is named before anything starts, and no secret is shown.
+func TestRun_namesWhatIsWrong(t *testing.T) {
+	err := run(t.Context(), nil, map[string]string{"HTTP_ADDR": "127.0.0.1:0"})
+	for _, name := range []string{"DATABASE_URL", "KEY_PEPPERS", "MASTER_KEYS", "PAYMENTS_URL", "DISPATCHER_IDENTITY_KEYS"} {
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v does not name %s", err, name)
+		}
+	}
+	key := base64.StdEncoding.EncodeToString(make([]byte, 32))
+	good := map[string]string{"DATABASE_URL": "postgres://nowhere.invalid/x", "KEY_PEPPERS": key, "MASTER_KEYS": "k1:" + key}
+	for _, name := range []string{"PAYMENTS", "WALLETS", "REPORTS", "DISPATCHER"} {
+		good[name+"_URL"], good[name+"_IDENTITY_KEYS"] = "http://127.0.0.1:1", key
+	}
+	for name, value := range map[string]string{
+		"KEY_PEPPERS": "hunter2", "MASTER_KEYS": "k1:hunter2", "OPERATOR_TOKENS": "ops:hunter2", "TRUSTED_PROXIES": "hunter2",
+		"PAYMENTS_URL": "hunter2", "PAYMENTS_IDENTITY_KEYS": "hunter2",
+	} {
+		environ := map[string]string{}
+		for k, v := range good {
+			environ[k] = v
+		}
+		environ[name] = value
+		err := run(t.Context(), nil, environ)
+		secret := name != "TRUSTED_PROXIES" && name != "PAYMENTS_URL"
+		if err == nil || !strings.Contains(err.Error(), name) ||
+			(secret && strings.Contains(err.Error(), "hunter2")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
