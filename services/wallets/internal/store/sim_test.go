@@ -1,0 +1,176 @@
+//go:build integration
+
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/chain/simulated"
+	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/store"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// world is a simulated chain with its scanner, as the service runs them.
+type world struct {
+	t     *testing.T
+	store *store.Store
+	pool  *pgxpool.Pool
+	chain *simulated.Chain
+	key   []byte
+	stop  func()
+	last  map[string]wire.DepositChanged
+	told  []wire.DepositChanged
+}
+
+func newWorld(t *testing.T) *world {
+	s, pool := open(t)
+	w := &world{t: t, store: s, pool: pool, key: fund(t, s, pool), last: map[string]wire.DepositChanged{}}
+	network, _ := money.NetworkOf("ethereum")
+	w.chain = simulated.New(network, s, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	w.start(1)
+	t.Cleanup(func() { w.stop() })
+	return w
+}
+
+// start runs miner and scanner under an epoch.
+func (w *world) start(epoch int64) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	log := slog.New(slog.NewTextHandler(w.t.Output(), nil))
+	cfg := scanner.Config{
+		Chain: lease.Chain, Family: money.EVM, Poll: simulated.PollEvery, Prefetch: 4, Announce: time.Second,
+		FinalDepth: wallet.FinalDepth("ethereum"), Window: 4096,
+	}
+	watch := scanner.NewWatch(wallet.Test, money.EVM, w.store)
+	mined, scanned := make(chan struct{}), make(chan struct{})
+	go func() { defer close(mined); _ = w.chain.Mine(ctx) }()
+	go func() {
+		defer close(scanned)
+		_ = scanner.New(cfg, w.chain, w.store, watch, log, scanner.NewMetrics(prometheus.NewRegistry()), time.Now).Run(ctx, epoch)
+	}()
+	w.stop = func() { cancel(); <-mined; <-scanned }
+}
+
+func (w *world) deposit(id string, confirmations int64) {
+	w.t.Helper()
+	if err := w.store.Simulate(w.t.Context(), "", wallet.Simulated{
+		RequestID: id, Network: "ethereum", TxHash: "0x" + id, To: w.key, Asset: "USDT", Contract: "c", Amount: big.NewInt(100), Sender: "s", Confirmations: confirmations,
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.chain.Taken()
+}
+
+// until reads messages until one deposit is as wanted.
+func (w *world) until(id, what string, holds func(d wire.DepositChanged) bool) {
+	w.t.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		for _, d := range drain[wire.DepositChanged](w.t, w.pool, wire.DepositChangedV1) {
+			if before := w.last[d.Key]; d.Version != before.Version+1 {
+				w.t.Fatalf("version %d of %s after %d", d.Version, d.Key, before.Version)
+			}
+			w.last[d.Key], w.told = d, append(w.told, d)
+		}
+		if holds(w.last["ethereum:0x"+id+":0"]) {
+			return
+		}
+		select {
+		case <-deadline:
+			w.t.Fatalf("%s: not %s: %+v", id, what, w.last["ethereum:0x"+id+":0"])
+		case <-tick.C:
+		}
+	}
+}
+
+func confirmed(d wire.DepositChanged) bool { return d.State == wire.Confirmed }
+func seen(d wire.DepositChanged) bool      { return d.State == wire.Seen }
+func reverted(d wire.DepositChanged) bool  { return d.State == wire.Reverted }
+
+func TestSimulated_confirmsFast(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	began := time.Now()
+	w.deposit("a", 12)
+	w.deposit("a", 12) // once per request
+	w.until("a", "confirmed", confirmed)
+	if spent := time.Since(began); spent > 10*time.Second {
+		t.Errorf("12 confirmations took %s", spent)
+	}
+	if len(w.told) != 2 || w.last["ethereum:0xa:0"].Amount != "100" {
+		t.Errorf("%+v", w.told)
+	}
+}
+
+func TestSimulated_forks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.deposit("a", 3)
+	w.deposit("b", 3)
+	w.until("a", "seen", seen)
+	w.until("b", "seen", seen)
+	height := w.last["ethereum:0xa:0"].BlockHeight
+	if err := w.chain.Fork(t.Context(), 1, false); err != nil {
+		t.Fatal(err)
+	}
+	// Mined again in another block: reverted in between or, when the scan had not got there yet, simply elsewhere.
+	w.until("a", "in another block", func(d wire.DepositChanged) bool { return d.State != wire.Reverted && d.BlockHeight > height })
+	w.deposit("c", 1)
+	w.until("c", "seen", seen)
+	if err := w.chain.Fork(t.Context(), 2, true); err != nil {
+		t.Fatal(err)
+	}
+	w.until("c", "reverted", reverted)
+}
+
+// Whatever dies and wherever, each deposit is told once for each of its versions.
+func TestSimulated_survivesRestarts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range int64(6) {
+		w.deposit(fmt.Sprint("d", i), 12)
+		w.stop()
+		w.start(i + 2)
+	}
+	for i := range 6 {
+		w.until(fmt.Sprint("d", i), "confirmed", confirmed)
+	}
+}
+
+func TestSimulated_refusesTooDeepAFork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.deposit("a", 1)
+	w.until("a", "seen", seen)
+	if err := w.chain.Fork(t.Context(), 1000, true); err == nil {
+		t.Error("a fork below the first block was made")
+	}
+}
+
+func TestOwner(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	fund(t, s, pool)
+	var text string
+	if err := pool.QueryRow(t.Context(), `SELECT address FROM addresses`).Scan(&text); err != nil {
+		t.Fatal(err)
+	}
+	if modes, err := s.Owner(t.Context(), money.EVM, text, text); err != nil || len(modes) != 1 || modes[0] != wallet.Test {
+		t.Errorf("%v, %v", modes, err)
+	}
+	if modes, err := s.Owner(t.Context(), money.EVM, "0xnobody", "0xnobody"); err != nil || len(modes) != 0 {
+		t.Errorf("%v, %v", modes, err)
+	}
+}

@@ -1,0 +1,16 @@
+package store
+
+// Statements are all statements of this package by name, for the test that has PostgreSQL prepare each of them.
+func Statements() map[string]string {
+	return map[string]string{
+		"acquire": acquireSQL, "release": releaseSQL,
+		"request": requestSQL, "requested": requestedSQL, "count": countSQL, "add": addSQL, "grant": grantSQL, "granted": grantedSQL,
+		"waiting": waitingSQL, "after": afterSQL, "sample": sampleSQL,
+		"adopt": adoptSQL, "cursor": cursorSQL, "begin": beginSQL, "move": moveSQL, "header": headerSQL, "oldest": oldestSQL,
+		"add headers": addHeadersSQL, "prune": pruneSQL, "cut": cutSQL, "orphan": orphanSQL, "owners": ownersSQL, "known": knownSQL,
+		"due": dueSQL, "above": aboveSQL, "put deposit": putDepositSQL, "put transfer": putTransferSQL,
+		"sim state": simStateSQL, "sim open": simOpenSQL, "sim lock": simLockSQL, "sim block": simBlockSQL, "sim include": simIncludeSQL,
+		"sim grow": simGrowSQL, "sim prune": simPruneSQL, "sim header": simHeaderSQL, "sim transfers": simTransfersSQL,
+		"sim deposit": simDepositSQL, "sim cut": simCutSQL, "sim orphan": simOrphanSQL, "owner": ownerSQL,
+	}
+}

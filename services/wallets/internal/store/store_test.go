@@ -1,0 +1,416 @@
+//go:build integration
+
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.uber.org/goleak"
+
+	"causeway.internal/libs/inbox"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/messaging"
+	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/store"
+	"causeway.internal/services/wallets/internal/wallet"
+	"causeway.internal/services/wallets/migrations"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var nets = map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet.Live: address.Mainnet}
+
+func settings() store.Settings {
+	return store.Settings{Nets: nets, Depths: wallet.DefaultDepths(), Now: time.Now}
+}
+
+func open(t testing.TB) (*store.Store, *pgxpool.Pool) {
+	t.Helper()
+	pool := pg.New(t, migrations.FS)
+	return store.New(pool, messaging.Out{Now: time.Now}, settings()), pool
+}
+
+// source opens the account of a published test key.
+func source(t testing.TB, family money.Family) address.Source {
+	t.Helper()
+	if family == money.Solana {
+		return address.NewSandbox()
+	}
+	key, err := address.ParseExtended("zpub6rFR7y4Q2AijBEqTUquhVz398htDFrtymD9xYYfG1m4wAcvPhXNfE3EfH1r1ADqtfSdVCToUG868RvUUkgDKf31mGDtKsAYz2oz2AGutZYs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := address.NewAccount(family, address.Testnet, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// drain takes every message of a kind out of the outbox, oldest first.
+func drain[T any](t testing.TB, pool *pgxpool.Pool, name wire.Name) []T {
+	t.Helper()
+	rows, err := pool.Query(t.Context(), `WITH gone AS (DELETE FROM outbox WHERE name = $1 RETURNING id, body) SELECT body FROM gone ORDER BY id`, string(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bodies, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]T, len(bodies))
+	for i, b := range bodies {
+		if err := json.Unmarshal(b, &out[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	pg.Holds(t, migrations.FS, outbox.Schema)
+	pg.Holds(t, migrations.FS, inbox.Schema)
+	_, pool := open(t)
+	pg.Prepare(t, pool, store.Statements())
+}
+
+func TestAllocate(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	r := wallet.Request{ID: "r1", Mode: wallet.Test, Family: money.EVM, Count: 1024}
+	if err := s.Allocate(ctx, "m1", r, source(t, money.EVM)); err != nil {
+		t.Fatal(err)
+	}
+	first := drain[wire.AddressesAllocated](t, pool, wire.AddressesAllocatedV1)
+	if len(first) != 3 || len(first[0].Addresses) != 500 || len(first[2].Addresses) != 24 || first[2].Part != 3 || first[2].Parts != 3 {
+		t.Fatalf("%d messages", len(first))
+	}
+	made, err := source(t, money.EVM).Derive(0, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first[0].Addresses[0].Address != made[0].Address || first[2].Addresses[23].Address != made[1023].Address || first[0].Addresses[0].WalletID == "" {
+		t.Errorf("%+v is not what the key gives", first[0].Addresses[0])
+	}
+	t.Run("the same message again does nothing", func(t *testing.T) {
+		if err := s.Allocate(ctx, "m1", r, source(t, money.EVM)); err != nil {
+			t.Fatal(err)
+		}
+		if again := drain[wire.AddressesAllocated](t, pool, wire.AddressesAllocatedV1); len(again) != 0 {
+			t.Errorf("%d messages", len(again))
+		}
+	})
+	t.Run("the same request in another message is answered the same", func(t *testing.T) {
+		if err := s.Allocate(ctx, "m2", r, source(t, money.EVM)); err != nil {
+			t.Fatal(err)
+		}
+		again := drain[wire.AddressesAllocated](t, pool, wire.AddressesAllocatedV1)
+		if fmt.Sprint(again) != fmt.Sprint(first) {
+			t.Error("another answer")
+		}
+	})
+	t.Run("the same id for something else is refused", func(t *testing.T) {
+		other := r
+		other.Count = 7
+		if err := s.Allocate(ctx, "m3", other, source(t, money.EVM)); !errors.Is(err, wallet.ErrOtherRequest) {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("without a key the request waits", func(t *testing.T) {
+		wait := wallet.Request{ID: "r2", Mode: wallet.Live, Family: money.Tron, Count: 3}
+		if err := s.Allocate(ctx, "m4", wait, nil); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := s.Waiting(ctx); err != nil || len(list) != 1 || list[0] != wait {
+			t.Fatalf("%v, %v", list, err)
+		}
+		if err := s.Allocate(ctx, "", wait, source(t, money.Tron)); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := s.Waiting(ctx); err != nil || len(list) != 0 {
+			t.Errorf("%v, %v", list, err)
+		}
+		if got := drain[wire.AddressesAllocated](t, pool, wire.AddressesAllocatedV1); len(got) != 1 || len(got[0].Addresses) != 3 {
+			t.Errorf("%v", got)
+		}
+	})
+	t.Run("the sample has first and newest", func(t *testing.T) {
+		list, err := s.Sample(ctx, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[int64]bool{}
+		for _, i := range list {
+			if i.Family == money.EVM {
+				found[i.Index] = true
+			}
+		}
+		if !found[0] || !found[1023] {
+			t.Errorf("%v", found)
+		}
+	})
+}
+
+// 64 allocators at once, and the same request by several of them: no address twice, no gap in what a reader sees.
+func TestAllocate_parallel(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	src := source(t, money.EVM)
+	var wg sync.WaitGroup
+	for i := range 64 {
+		wg.Go(func() {
+			r := wallet.Request{ID: fmt.Sprint("r", i/2), Mode: wallet.Test, Family: money.EVM, Count: 20}
+			if err := s.Allocate(t.Context(), fmt.Sprint("m", i), r, src); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	// A reader that goes on from the last seq it saw, while they write, misses nothing.
+	last, seen := int64(0), map[string]bool{}
+	read := func() {
+		if err := s.AddressesAfter(t.Context(), wallet.Test, money.EVM, last, func(seq int64, key []byte) {
+			if seq != last+1 {
+				t.Errorf("seq %d after %d", seq, last)
+			}
+			last, seen[string(key)] = seq, true
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	for busy := true; busy; {
+		select {
+		case <-done:
+			busy = false
+		default:
+		}
+		read()
+	}
+	if len(seen) != 32*20 {
+		t.Errorf("%d addresses were seen, want %d", len(seen), 32*20)
+	}
+	byRequest, all := map[string]map[string]bool{}, map[string]bool{}
+	for _, m := range drain[wire.AddressesAllocated](t, pool, wire.AddressesAllocatedV1) {
+		if byRequest[m.RequestID] == nil {
+			byRequest[m.RequestID] = map[string]bool{}
+		}
+		for _, a := range m.Addresses {
+			byRequest[m.RequestID][a.Address], all[a.Address] = true, true
+		}
+	}
+	if len(byRequest) != 32 || len(all) != 32*20 {
+		t.Errorf("%d requests, %d addresses", len(byRequest), len(all))
+	}
+	for id, list := range byRequest {
+		if len(list) != 20 {
+			t.Errorf("%s was given %d addresses", id, len(list))
+		}
+	}
+}
+
+var lease = scanner.Lease{Chain: scanner.Chain{Mode: wallet.Test, Network: "ethereum"}, Epoch: 1}
+
+func header(height int64, hash, parent string) chain.Header {
+	return chain.Header{Height: height, Hash: hash, Parent: parent, Time: time.Date(2026, 4, 1, 12, 0, int(height), 0, time.UTC)}
+}
+
+// fund allocates one address and returns its key.
+func fund(t testing.TB, s *store.Store, pool *pgxpool.Pool) []byte {
+	t.Helper()
+	if err := s.Allocate(t.Context(), "", wallet.Request{ID: "fund", Mode: wallet.Test, Family: money.EVM, Count: 1}, source(t, money.EVM)); err != nil {
+		t.Fatal(err)
+	}
+	var key []byte
+	if err := pool.QueryRow(t.Context(), `SELECT key FROM addresses WHERE mode = 'test' AND family = 'evm'`).Scan(&key); err != nil {
+		t.Fatal(err)
+	}
+	drain[wire.AddressesAllocated](t, pool, wire.AddressesAllocatedV1)
+	return key
+}
+
+func begin(t testing.TB, s *store.Store) scanner.Cursor {
+	t.Helper()
+	if _, found, err := s.Adopt(t.Context(), lease); found || err != nil {
+		t.Fatal(found, err)
+	}
+	at := scanner.Cursor{Header: header(0, "h0", "")}
+	if err := s.Begin(t.Context(), lease, at); err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func TestAdvance(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	key := fund(t, s, pool)
+	at := begin(t, s)
+	huge, _ := new(big.Int).SetString(strings.Repeat("9", 77), 10)
+	pay := []chain.Transfer{
+		{TxHash: "0xaa", Ordinal: 1, To: key, Asset: "USDT", Contract: "0xusdt", Amount: big.NewInt(5), Senders: []string{"0xpayer"}},
+		{TxHash: "0xaa", Ordinal: 2, To: key, Asset: "USDT", Contract: "0xusdt", Amount: huge},
+		{TxHash: "0xbb", To: make([]byte, 20), Asset: "ETH", Amount: big.NewInt(5)}, // not ours after all
+	}
+	one := header(1, "h1", "h0")
+	if err := s.Advance(ctx, lease, at, scanner.Step{Headers: []chain.Header{one}, Transfers: pay, Announce: true}); err != nil {
+		t.Fatal(err)
+	}
+	at = scanner.Cursor{Header: one}
+	got := drain[wire.DepositChanged](t, pool, wire.DepositChangedV1)
+	if len(got) != 2 || got[0].State != wire.Seen || got[0].Key != "ethereum:0xaa:1" || got[0].Amount != "5" || got[0].Version != 1 || got[0].Depth != 1 ||
+		got[0].Senders[0] != "0xpayer" || got[1].Amount != huge.String() || !got[0].BlockTime.Equal(one.Time) || got[0].Mode != wire.Test {
+		t.Fatalf("%+v", got)
+	}
+	if through := drain[wire.ScannedThrough](t, pool, wire.ScannedThroughV1); len(through) != 1 || through[0].Height != 1 || !through[0].BlockTime.Equal(one.Time) {
+		t.Errorf("%+v", through)
+	}
+	// The depth of the table, reached inside one step of empty blocks.
+	var run []chain.Header
+	for h := int64(2); h <= 13; h++ {
+		run = append(run, header(h, fmt.Sprint("h", h), fmt.Sprint("h", h-1)))
+	}
+	if err := s.Advance(ctx, lease, at, scanner.Step{Headers: run, Finalized: 0}); err != nil {
+		t.Fatal(err)
+	}
+	at = scanner.Cursor{Header: run[len(run)-1]}
+	if got = drain[wire.DepositChanged](t, pool, wire.DepositChangedV1); len(got) != 2 || got[0].State != wire.Confirmed || got[0].Version != 2 || got[0].Depth != 13 {
+		t.Fatalf("%+v", got)
+	}
+	// Back over it, and again in another block at another place.
+	if err := s.Rewind(ctx, lease, at, header(0, "h0", "")); err != nil {
+		t.Fatal(err)
+	}
+	if got = drain[wire.DepositChanged](t, pool, wire.DepositChangedV1); len(got) != 2 || got[0].State != wire.Reverted || got[0].Version != 3 {
+		t.Fatalf("%+v", got)
+	}
+	at = scanner.Cursor{Header: header(0, "h0", "")}
+	branch := []chain.Header{header(1, "g1", "h0"), header(2, "g2", "g1")}
+	if err := s.Advance(ctx, lease, at, scanner.Step{Headers: branch, Transfers: pay[:1], Finalized: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if got = drain[wire.DepositChanged](t, pool, wire.DepositChangedV1); len(got) != 1 || got[0].Version != 4 || got[0].BlockHash != "g2" || !got[0].Finalized ||
+		got[0].State != wire.Confirmed {
+		t.Fatalf("%+v", got)
+	}
+	var live, orphaned int
+	if err := pool.QueryRow(ctx, `SELECT count(*) FILTER (WHERE orphaned_at IS NULL), count(*) FILTER (WHERE orphaned_at IS NOT NULL) FROM transfers`).Scan(&live, &orphaned); err != nil || live != 1 || orphaned != 2 {
+		t.Errorf("%d transfers stand, %d are orphaned, %v", live, orphaned, err)
+	}
+}
+
+// broken fails at the last moment of a transaction.
+type broken struct {
+	messaging.Out
+	err error
+}
+
+func (b broken) ScannedThrough(context.Context, wallet.Mode, string, int64, int64, time.Time) (outbox.Message, error) {
+	return outbox.Message{}, b.err
+}
+
+// A process that dies inside a step leaves nothing of it behind, and the step can be made again.
+func TestAdvance_wholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	key := fund(t, s, pool)
+	at := begin(t, s)
+	step := scanner.Step{
+		Headers: []chain.Header{header(1, "h1", "h0")}, Announce: true,
+		Transfers: []chain.Transfer{{TxHash: "0xaa", To: key, Asset: "ETH", Amount: big.NewInt(5)}},
+	}
+	dying := errors.New("killed")
+	if err := store.New(pool, broken{err: dying}, settings()).Advance(t.Context(), lease, at, step); !errors.Is(err, dying) {
+		t.Fatal(err)
+	}
+	var rows int
+	if err := pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM headers) + (SELECT count(*) FROM deposits) + (SELECT count(*) FROM transfers)
+		+ (SELECT count(*) FROM outbox) + (SELECT height FROM cursors)`).Scan(&rows); err != nil || rows != 1 { // the first header
+		t.Errorf("%d rows are left behind, %v", rows, err)
+	}
+	if err := s.Advance(t.Context(), lease, at, step); err != nil {
+		t.Fatal(err)
+	}
+	if got := drain[wire.DepositChanged](t, pool, wire.DepositChangedV1); len(got) != 1 || got[0].Version != 1 {
+		t.Errorf("%+v", got)
+	}
+	// The answer to the commit was lost: the same step again finds the cursor moved and writes nothing.
+	if err := s.Advance(t.Context(), lease, at, step); !errors.Is(err, scanner.ErrFenced) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A paused former owner writes nothing once another has taken over, whatever it tries.
+func TestFencing(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	at := begin(t, s)
+	young := lease
+	young.Epoch = 2
+	if got, found, err := s.Adopt(ctx, young); !found || err != nil || got.Hash != "h0" || got.Height != 0 {
+		t.Fatal(got, found, err)
+	}
+	step := scanner.Step{Headers: []chain.Header{header(1, "h1", "h0")}}
+	for name, err := range map[string]error{
+		"advance":  s.Advance(ctx, lease, at, step),
+		"rewind":   s.Rewind(ctx, lease, at, at.Header),
+		"announce": s.Announce(ctx, lease, at),
+		"begin":    s.Begin(ctx, lease, at),
+		"adopt":    func() error { _, _, err := s.Adopt(ctx, lease); return err }(),
+	} {
+		if !errors.Is(err, scanner.ErrFenced) {
+			t.Errorf("%s by the former owner: %v", name, err)
+		}
+	}
+	if err := s.Advance(ctx, young, at, step); err != nil {
+		t.Error(err)
+	}
+	var waiting int
+	if err := pool.QueryRow(ctx, `SELECT count(*) FROM outbox`).Scan(&waiting); err != nil || waiting != 0 {
+		t.Errorf("%d messages, %v", waiting, err)
+	}
+}
+
+func TestLeases(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	names := []string{"scan test:a", "scan test:b"}
+	take := func(owner string, want map[string]int64) {
+		t.Helper()
+		if got, err := s.Acquire(ctx, owner, names, time.Minute); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s holds %v, %v; want %v", owner, got, err, want)
+		}
+	}
+	take("one", map[string]int64{names[0]: 1, names[1]: 1})
+	take("two", map[string]int64{})
+	take("one", map[string]int64{names[0]: 1, names[1]: 1})
+	if _, err := pool.Exec(ctx, `UPDATE leases SET until = now() - interval '1 second' WHERE name = $1`, names[1]); err != nil {
+		t.Fatal(err)
+	}
+	take("two", map[string]int64{names[1]: 2})
+	take("one", map[string]int64{names[0]: 1})
+	if err := s.Release(ctx, "one"); err != nil {
+		t.Fatal(err)
+	}
+	take("two", map[string]int64{names[0]: 2, names[1]: 2})
+}
