@@ -44,7 +44,7 @@ func Open(ctx context.Context, cfg Config, migrations fs.FS, tel *telemetry.Tele
 	}
 	bound(pc.ConnConfig)
 	pc.ConnConfig.RuntimeParams["statement_timeout"] = statementTimeout
-	pc.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTrimSQLInSpanName(), otelpgx.WithDisableAcquireTracer(),
+	pc.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithDisableAcquireTracer(),
 		otelpgx.WithDisableConnectionDetailsInAttributes())
 	if cfg.MaxConns > 0 {
 		pc.MaxConns = cfg.MaxConns
