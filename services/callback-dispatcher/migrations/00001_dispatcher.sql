@@ -1,6 +1,6 @@
 -- +goose Up
 
--- Everything that grows with traffic lives in a ring of 34 daily partitions named by slot = day % 34: 30 full days are
+-- Everything that grows with traffic lives in a ring of 36 daily partitions named by slot = day % 36: 33 full days are
 -- kept, today and tomorrow are written, and the slot of the day after tomorrow is emptied whole (dispatcher_rotate).
 -- An event's slot follows from the time it occurred, which every copy of its message carries, so (id, slot) is unique
 -- per event and a duplicate meets the first copy.
@@ -106,7 +106,7 @@ CREATE TABLE attempt (
 -- +goose StatementBegin
 DO $$
 BEGIN
-    FOR slot IN 0..33 LOOP
+    FOR slot IN 0..35 LOOP
         EXECUTE format('CREATE TABLE event_%1$s PARTITION OF event FOR VALUES IN (%1$s)', slot);
         EXECUTE format('CREATE TABLE delivery_done_%1$s PARTITION OF delivery_done FOR VALUES IN (%1$s)', slot);
         EXECUTE format('CREATE TABLE attempt_%1$s PARTITION OF attempt FOR VALUES IN (%1$s)', slot);
@@ -120,17 +120,17 @@ $$;
 -- +goose StatementBegin
 CREATE FUNCTION dispatcher_slot(t timestamptz) RETURNS smallint LANGUAGE sql STABLE AS $$
     SELECT ((floor(extract(epoch FROM
-        CASE WHEN t > now() - interval '29 days' AND t < now() + interval '1 hour' THEN t ELSE now() END
-    ) / 86400)::bigint) % 34)::smallint
+        CASE WHEN t > now() - interval '31 days' AND t < now() + interval '1 hour' THEN t ELSE now() END
+    ) / 86400)::bigint) % 36)::smallint
 $$;
 -- +goose StatementEnd
 
--- dispatcher_rotate empties the slot of the day after tomorrow, which holds what is 32 days old. It belongs to the
+-- dispatcher_rotate empties the slot of the day after tomorrow, which holds what is 34 days old. It belongs to the
 -- schema's owner because the service's own role may not truncate.
 -- +goose StatementBegin
 CREATE FUNCTION dispatcher_rotate() RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
-    next  bigint := (floor(extract(epoch FROM now()) / 86400)::bigint + 2) % 34;
+    next  bigint := (floor(extract(epoch FROM now()) / 86400)::bigint + 2) % 36;
     stale boolean;
     part  text;
 BEGIN

@@ -17,7 +17,7 @@ var queries = map[string]string{
 const attempted = `(coalesce((SELECT true FROM delivery b WHERE b.target = x.target AND b.object_id = x.object_id
 		AND b.sequence = x.sequence - 1 AND b.attempts > 0 LIMIT 1), false)
 	OR coalesce((SELECT true FROM delivery_done b WHERE b.target = x.target AND b.object_id = x.object_id
-		AND b.sequence = x.sequence - 1 AND b.slot IN (x.event_slot, (x.event_slot + 33) % 34, (x.event_slot + 32) % 34) LIMIT 1), false))`
+		AND b.sequence = x.sequence - 1 AND b.slot IN (x.event_slot, (x.event_slot + 35) % 36, (x.event_slot + 34) % 36) LIMIT 1), false))`
 
 // acceptSQL writes events and the deliveries of those that are new. $1..$9 are the events, $10..$15 the deliveries, $16
 // the owner of the leases.

@@ -310,7 +310,7 @@ func TestMaintain_emptiesTheSlotAhead(t *testing.T) {
 	db := pg.New(t, migrations.FS)
 	s := New(db, "a", 1)
 	accept(t, s, arrival(1, "p", 1, true))
-	for slot := range 34 {
+	for slot := range 36 {
 		if _, err := db.Exec(t.Context(), `INSERT INTO event SELECT $1::smallint, id || $1::text, merchant_id, mode, type, object_id, sequence, occurred_at,
 			received_at, trace, body FROM event WHERE object_id = 'p' LIMIT 1`, slot); err != nil {
 			t.Fatal(err)
@@ -319,10 +319,10 @@ func TestMaintain_emptiesTheSlotAhead(t *testing.T) {
 	if err := s.Maintain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := count(t, db, "(SELECT DISTINCT slot FROM event) x"); n != 33 {
-		t.Fatalf("%d slots hold events, want 33", n)
+	if n := count(t, db, "(SELECT DISTINCT slot FROM event) x"); n != 35 {
+		t.Fatalf("%d slots hold events, want 35", n)
 	}
-	if n := count(t, db, "event WHERE slot = (floor(extract(epoch FROM now()) / 86400)::bigint + 2) % 34"); n != 0 {
+	if n := count(t, db, "event WHERE slot = (floor(extract(epoch FROM now()) / 86400)::bigint + 2) % 36"); n != 0 {
 		t.Fatal("the slot ahead was not emptied")
 	}
 }
