@@ -50,7 +50,7 @@ func (t Timing) Next(p Payout, o Observation, now time.Time) (Payout, Decision) 
 	case Accepted:
 		return t.accepted(p, o, now)
 	case NoSuchRef:
-		return t.missed(p, now)
+		return t.missed(p, o, now)
 	case Refused, NoFunds:
 		return t.refused(p, o, now)
 	}
@@ -174,7 +174,10 @@ func (t Timing) unsure(p Payout, now time.Time) (Payout, Decision) {
 	return t.later(p, now), d
 }
 
-func (t Timing) missed(p Payout, now time.Time) (Payout, Decision) {
+func (t Timing) missed(p Payout, o Observation, now time.Time) (Payout, Decision) {
+	if o.Sends != 0 && o.Sends != p.Sends {
+		return p, Decision{Step: Wait}
+	}
 	switch p.State {
 	case Created:
 		p.NextAt = time.Time{}

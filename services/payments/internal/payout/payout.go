@@ -127,9 +127,11 @@ const (
 	Withdraw  Seen = "withdraw"  // the deposit was reorged away before the payout left
 )
 
-// Observation is one thing the worker learnt, with the rail's figures where there were any.
+// Observation is one thing the worker learnt, with the rail's figures where there were any. Sends is the row's own count
+// when the worker asked: an answer to a question from before the last send says nothing about that send.
 type Observation struct {
 	Seen     Seen
+	Sends    int
 	Ref      string
 	Amount   decimal.Decimal
 	Currency money.Currency
