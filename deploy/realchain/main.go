@@ -42,6 +42,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 	control := flags.String("control", "127.0.0.1:0", "loopback address of the control port")
 	chainID := flags.Int64("chain-id", 1337, "chain id of the node")
 	blockTime := flags.Duration("block-time", 0, "mine a block this often; 0 mines only when asked")
+	final := flags.Int64("finality", 64, "blocks by which the finalized tag trails the head")
 	untilEOF := flags.Bool("until-stdin-ends", false, "stop when standard input ends, so that a killed parent leaves nothing behind")
 	if err := flags.Parse(args[1:]); err != nil {
 		return fmt.Errorf("reading flags: %w", err)
@@ -55,7 +56,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 		}()
 	}
 	server, err := evm.Start(ctx, evm.Config{
-		Listen: *listen, Control: *control, ChainID: *chainID, BlockTime: *blockTime, Now: time.Now,
+		Listen: *listen, Control: *control, ChainID: *chainID, BlockTime: *blockTime, Finality: *final, Now: time.Now,
 	})
 	if err != nil {
 		return err

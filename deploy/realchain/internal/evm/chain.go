@@ -161,16 +161,6 @@ func (c *chain) head(ctx context.Context) (block, error) {
 	return block{Height: header.Number.Int64(), Hash: header.Hash().Hex(), Time: int64(header.Time)}, nil //nolint:gosec // unix seconds
 }
 
-// finalized is the height of the finalized tag. The simulated backend moves it in steps of 32 blocks, so it reads 0 up to
-// block 31; on live Ethereum it trails the head by 64 to 96 blocks.
-func (c *chain) finalized(ctx context.Context) (int64, error) {
-	header, err := c.backend.Client().HeaderByNumber(ctx, big.NewInt(rpc.FinalizedBlockNumber.Int64()))
-	if err != nil {
-		return 0, fmt.Errorf("reading the finalized block: %w", err)
-	}
-	return header.Number.Int64(), nil
-}
-
 // mine seals blocks; the first takes everything that waits in the pool.
 func (c *chain) mine(ctx context.Context, blocks int) (block, error) {
 	if blocks < 1 || blocks > maxBlocks {

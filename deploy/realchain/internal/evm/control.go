@@ -70,6 +70,7 @@ type included struct {
 type status struct {
 	Head        block             `json:"head"`
 	Finalized   int64             `json:"finalized"`
+	Safe        int64             `json:"safe"`
 	Pending     []string          `json:"pending"`
 	Tokens      map[string]string `json:"tokens"`
 	RPCMode     string            `json:"rpcMode"` // "" while it serves
@@ -106,6 +107,12 @@ func (s *Server) routes() http.Handler {
 	handle(mux, s, "POST /replace", s.replace)
 	handle(mux, s, "POST /rpc", s.rpc)
 	handle(mux, s, "POST /block-time", s.setBlockTime)
+	handle(mux, s, "POST /finality", func(_ context.Context, r struct {
+		Depth int64 `json:"depth"`
+	},
+	) (any, error) {
+		return map[string]int64{"depth": r.Depth}, s.front.finality.set(r.Depth)
+	})
 	return mux
 }
 
@@ -147,7 +154,7 @@ func (s *Server) status(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	finalized, err := s.chain.finalized(ctx)
+	finalized, safe, err := s.front.finality.heights(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +163,7 @@ func (s *Server) status(ctx context.Context) (any, error) {
 		return nil, err
 	}
 	result := status{
-		Head: head, Finalized: finalized, Pending: []string{}, Tokens: s.tokens(),
+		Head: head, Finalized: finalized, Safe: safe, Pending: []string{}, Tokens: s.tokens(),
 		RPCMode: s.front.mode.Load().(string), RPCRequests: s.front.requests.Load(),
 	}
 	for _, tx := range waiting {

@@ -1,9 +1,11 @@
 package evm
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -21,6 +23,8 @@ const (
 	rpcHang    = "hang"   // requests are accepted and not answered until the door works again or the client gives up
 )
 
+const maxRequest = 5 << 20
+
 // front is the JSON-RPC port that clients use: a proxy to the node that can be broken on purpose. Its address stays the
 // same through every failure.
 type front struct {
@@ -31,15 +35,16 @@ type front struct {
 	mode     atomic.Value  // string
 	changed  chan struct{} // closed at the next change of mode, guarded by mu
 	busy     sync.RWMutex  // held while the chain is being rearranged
+	finality *finality
 	requests atomic.Int64
 }
 
-func newFront(listen, inner string) (*front, error) {
+func newFront(listen, inner string, final *finality) (*front, error) {
 	target, err := url.Parse(inner)
 	if err != nil {
 		return nil, fmt.Errorf("reading the node's address: %w", err)
 	}
-	f := &front{addr: listen, changed: make(chan struct{})}
+	f := &front{addr: listen, changed: make(chan struct{}), finality: final}
 	f.mode.Store(rpcServing)
 	f.proxy = &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
 	return f, f.open()
@@ -67,8 +72,18 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the node is out of order on purpose", http.StatusServiceUnavailable)
 		return
 	}
+	request, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		http.Error(w, "the request could not be read", http.StatusBadRequest)
+		return
+	}
 	f.busy.RLock()
 	defer f.busy.RUnlock()
+	if request, err = f.finality.rewrite(r.Context(), request); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(request)), int64(len(request))
 	f.proxy.ServeHTTP(w, r)
 }
 

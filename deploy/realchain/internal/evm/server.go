@@ -16,6 +16,7 @@ type Config struct {
 	Control   string        // control API, loopback only
 	ChainID   int64         // greater than 0
 	BlockTime time.Duration // 0 mines on request only; else at least a millisecond
+	Finality  int64         // blocks by which the finalized tag trails the head
 	Now       func() time.Time
 }
 
@@ -53,7 +54,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := newFront(cfg.Listen, c.innerURL)
+	f, err := newFront(cfg.Listen, c.innerURL, &finality{head: c.head, depth: cfg.Finality})
 	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
@@ -94,6 +95,9 @@ func check(cfg Config) error {
 	}
 	if cfg.ChainID <= 0 {
 		return errors.New("the chain id must be greater than 0")
+	}
+	if cfg.Finality < 0 {
+		return errors.New("the finality must be 0 or more blocks")
 	}
 	if cfg.BlockTime < 0 || (cfg.BlockTime > 0 && cfg.BlockTime < time.Millisecond) {
 		return errors.New("the block time must be 0 or at least a millisecond")
