@@ -17,11 +17,15 @@ import (
 var placeholder = regexp.MustCompile(`\$(\d+)`)
 
 // uniqueDigits is how many digits pgbench's random number has; that much is cut from a varying value to make room.
-const uniqueDigits = 15
+// At least prefixKept characters stay.
+const (
+	uniqueDigits = 15
+	prefixKept   = 3
+)
 
 // Script renders the statement for pgbench with the arguments of its first execution, every one sent with every
 // execution as the service does. Values that differed between executions get a random end, so that they stay unique;
-// times stay as they are.
+// times and JSON stay as they are.
 func (s Statement) Script() (script string, variables map[string]string) {
 	variables = map[string]string{}
 	body := placeholder.ReplaceAllStringFunc(s.SQL, func(mark string) string {
@@ -30,14 +34,17 @@ func (s Statement) Script() (script string, variables map[string]string) {
 		if value == nil {
 			return "NULL"
 		}
+		if *value == "" {
+			return "''" // pgbench takes no empty variable
+		}
 		name := "v" + strconv.Itoa(n)
 		unique := s.varies(n - 1)
 		switch {
 		case unique && strings.HasPrefix(*value, `\x`) && len(*value) >= 2+16:
 			variables[name] = (*value)[:len(*value)-16]
 			return "(:" + name + "::bytea || int8send(:u))"
-		case unique && !isTime(*value) && !strings.HasPrefix(*value, `\x`) && len(*value) > uniqueDigits:
-			variables[name] = (*value)[:len(*value)-uniqueDigits]
+		case unique && !isTime(*value) && !strings.HasPrefix(*value, "{") && !strings.HasPrefix(*value, `\x`) && len(*value) > prefixKept:
+			variables[name] = (*value)[:max(prefixKept, len(*value)-uniqueDigits)]
 			return "(:" + name + "::text || :u::text)"
 		default:
 			variables[name] = *value
