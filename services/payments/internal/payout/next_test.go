@@ -1,0 +1,309 @@
+package payout
+
+import (
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"pgregory.net/rapid"
+
+	"causeway.internal/libs/money"
+)
+
+var start = time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)
+
+func fresh() Payout {
+	return Payout{
+		ID: "pyo_1", PaymentID: "pay_1", Reference: Reference("CW-ABCDEFGHJKMN", 1), Attempt: 1, Rail: "sim",
+		Amount: decimal.RequireFromString("159000"), Currency: money.NGN, State: Created,
+	}
+}
+
+// answer is an observation whose figures are the payout's own.
+func answer(p Payout, s Seen) Observation {
+	return Observation{Seen: s, Ref: p.Reference, Amount: p.Amount, Currency: p.Currency, RailID: "r1", Reason: "why"}
+}
+
+func TestReferenceCarriesPaymentAndAttempt(t *testing.T) {
+	if got := Reference("CW-ABCDEFGHJKMN", 2); got != "cw-abcdefghjkmn-2" {
+		t.Error(got)
+	}
+}
+
+// script walks one payout through observations and checks each state, step and outcome.
+type line struct {
+	after   time.Duration // since the last line
+	see     Seen
+	state   State
+	step    Step
+	outcome Outcome
+	alert   string
+}
+
+func walk(t *testing.T, timing Timing, lines []line) Payout {
+	t.Helper()
+	p, now := fresh(), start
+	for i, l := range lines {
+		now = now.Add(l.after)
+		o := answer(p, l.see)
+		var d Decision
+		p, d = timing.Next(p, o, now)
+		if p.State != l.state || d.Step != l.step || d.Outcome != l.outcome || d.Alert != l.alert {
+			t.Fatalf("line %d %s: state %s, %+v; want %+v", i+1, l.see, p.State, d, l)
+		}
+	}
+	return p
+}
+
+const (
+	s5  = 5 * time.Second
+	min = time.Minute
+)
+
+func TestStraightToSuccess(t *testing.T) {
+	p := walk(t, LiveTiming(), []line{
+		{0, Tick, Created, Send, None, ""},
+		{0, Claimed, Sending, Send, IsSending, ""},
+		{s5, Accepted, Pending, Wait, None, ""},
+		{0, Tick, Pending, Wait, None, ""},
+		{s5, Tick, Pending, Query, None, ""},
+		{0, Accepted, Pending, Wait, None, ""},
+		{15 * time.Second, Tick, Pending, Query, None, ""},
+		{0, Success, Succeeded, Wait, IsPaid, ""},
+		{min, Tick, Succeeded, Wait, None, ""},
+		{time.Hour, Tick, Succeeded, Query, None, ""},
+		{0, Success, Succeeded, Wait, None, ""},
+		{24 * time.Hour, Tick, Succeeded, Query, None, ""},
+		{0, Unsure, Succeeded, Wait, None, ""},
+		{72 * time.Hour, Tick, Succeeded, Query, None, ""},
+		{0, Success, Succeeded, Done, None, ""},
+		{time.Hour, Tick, Succeeded, Done, None, ""},
+	})
+	if p.Sends != 1 || p.RailID != "r1" || p.DoneAt.IsZero() {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestR3DoubtIsUnknownAndOnlyQueried(t *testing.T) {
+	lines := []line{{0, Claimed, Sending, Send, IsSending, ""}, {min, Unsure, Unknown, Wait, IsUnknown, ""}}
+	for range 20 {
+		lines = append(lines, line{2 * time.Hour, Tick, Unknown, Query, None, ""}, line{0, Unsure, Unknown, Wait, None, ""})
+	}
+	lines = append(lines, line{40 * time.Hour, Tick, Unknown, Query, None, AlertStuck}, line{0, Success, Succeeded, Wait, IsPaid, ""})
+	walk(t, LiveTiming(), lines)
+}
+
+func TestDeadLeaseIsUnknownNeverSentAgain(t *testing.T) {
+	walk(t, LiveTiming(), []line{
+		{0, Claimed, Sending, Send, IsSending, ""},
+		{min, Tick, Sending, Wait, None, ""},
+		{0, Claimed, Sending, Wait, None, ""},
+		{min, Tick, Unknown, Query, IsUnknown, AlertLeaseExpired},
+		{0, Claimed, Unknown, Wait, None, ""},
+		{0, Success, Succeeded, Wait, IsPaid, ""},
+	})
+}
+
+func TestR5SameReferenceAgainOnlyAfterThreeMissesOverTenMinutes(t *testing.T) {
+	p := walk(t, LiveTiming(), []line{
+		{0, Claimed, Sending, Send, IsSending, ""},
+		{0, Unsure, Unknown, Wait, IsUnknown, ""},
+		{s5, Tick, Unknown, Query, None, ""},
+		{0, NoSuchRef, Unknown, Wait, None, ""},
+		{15 * time.Second, Tick, Unknown, Query, None, ""},
+		{0, NoSuchRef, Unknown, Wait, None, ""},
+		{min, Tick, Unknown, Query, None, ""},
+		{0, NoSuchRef, Unknown, Wait, None, ""}, // three misses, 80 seconds
+		{0, Claimed, Unknown, Wait, None, ""},
+		{5 * min, Hint, Unknown, Query, None, ""},
+		{0, NoSuchRef, Unknown, Wait, None, ""},
+		{4 * min, Tick, Unknown, Send, None, ""}, // more than ten minutes
+		{0, Claimed, Sending, Send, IsSending, ""},
+		{0, Success, Succeeded, Wait, IsPaid, ""},
+	})
+	if p.Sends != 2 || p.Reference != fresh().Reference {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestAcceptedThenVanishedIsNeverSentAgain(t *testing.T) {
+	lines := []line{{0, Claimed, Sending, Send, IsSending, ""}, {0, Accepted, Pending, Wait, None, ""}, {min, NoSuchRef, Pending, Wait, None, AlertVanished}}
+	for range 10 {
+		lines = append(lines, line{2 * time.Hour, Tick, Pending, Query, None, ""}, line{0, NoSuchRef, Pending, Wait, None, ""})
+	}
+	walk(t, LiveTiming(), lines)
+}
+
+func TestR4DefiniteRefusal(t *testing.T) {
+	p := walk(t, LiveTiming(), []line{{0, Claimed, Sending, Send, IsSending, ""}, {0, Refused, Failed, Done, IsFailed, ""}})
+	if p.Reason != "why" {
+		t.Errorf("reason %q", p.Reason)
+	}
+	walk(t, LiveTiming(), []line{ // after a second send a refusal proves nothing about the first
+		{0, Claimed, Sending, Send, IsSending, ""},
+		{0, Unsure, Unknown, Wait, IsUnknown, ""},
+		{min, NoSuchRef, Unknown, Wait, None, ""},
+		{min, NoSuchRef, Unknown, Wait, None, ""},
+		{10 * min, NoSuchRef, Unknown, Wait, None, ""},
+		{0, Claimed, Sending, Send, IsSending, ""},
+		{0, Refused, Unknown, Wait, IsUnknown, ""},
+	})
+	p = walk(t, LiveTiming(), []line{
+		{0, Claimed, Sending, Send, IsSending, ""},
+		{0, NoFunds, Unknown, Wait, IsUnknown, AlertNoFloat},
+		{s5, Tick, Unknown, Send, None, ""},
+		{0, Claimed, Sending, Send, IsSending, ""},
+		{0, Accepted, Pending, Wait, None, ""},
+	})
+	if p.Sends != 2 {
+		t.Errorf("%d sends", p.Sends)
+	}
+}
+
+func TestR7MismatchFreezes(t *testing.T) {
+	for name, spoil := range map[string]func(*Observation){
+		"reference": func(o *Observation) { o.Ref = "cw-other-1" },
+		"amount":    func(o *Observation) { o.Amount = o.Amount.Add(decimal.New(1, -2)) },
+		"currency":  func(o *Observation) { o.Currency = money.GHS },
+	} {
+		for _, see := range []Seen{Success, Accepted, Failure, GaveBack} {
+			p, _ := LiveTiming().Next(fresh(), answer(fresh(), Claimed), start)
+			o := answer(p, see)
+			spoil(&o)
+			p, d := LiveTiming().Next(p, o, start)
+			if !p.Frozen || d.Outcome != None || d.Alert != AlertMismatch {
+				t.Errorf("%s with another %s: %+v %+v", see, name, p, d)
+			}
+			if _, d = LiveTiming().Next(p, answer(p, Success), start); d.Outcome != None {
+				t.Errorf("a frozen payout moved: %+v", d)
+			}
+		}
+	}
+}
+
+func TestR8LateAnswers(t *testing.T) {
+	walk(t, LiveTiming(), []line{
+		{0, Claimed, Sending, Send, IsSending, ""},
+		{0, Success, Succeeded, Wait, IsPaid, ""},
+		{0, Accepted, Succeeded, Wait, None, ""},
+		{0, NoSuchRef, Succeeded, Wait, None, ""},
+		{0, Failure, Succeeded, Done, None, AlertLateFailure},
+		{0, GaveBack, Returned, Done, IsReturned, ""},
+		{0, Success, Returned, Done, None, ""},
+	})
+	walk(t, LiveTiming(), []line{
+		{0, Claimed, Sending, Send, IsSending, ""},
+		{0, Failure, Failed, Done, IsFailed, ""},
+		{0, Hint, Failed, Query, None, ""},
+		{0, Success, Succeeded, Wait, IsPaid, AlertLateSuccess},
+	})
+}
+
+func TestWithdrawnBeforeItLeft(t *testing.T) {
+	walk(t, LiveTiming(), []line{
+		{0, Withdraw, Withdrawn, Done, None, ""},
+		{0, Tick, Withdrawn, Done, None, ""},
+		{0, Claimed, Withdrawn, Wait, None, ""},
+		{0, Success, Withdrawn, Done, None, AlertPaidUnheld},
+	})
+	walk(t, LiveTiming(), []line{{0, Claimed, Sending, Send, IsSending, ""}, {0, Withdraw, Sending, Done, None, ""}})
+}
+
+func TestAskedBeforeTheFirstSend(t *testing.T) {
+	walk(t, LiveTiming(), []line{{0, NoSuchRef, Created, Send, None, ""}})
+	walk(t, LiveTiming(), []line{{0, Unsure, Created, Wait, None, ""}, {0, Tick, Created, Wait, None, ""}, {s5, Tick, Created, Send, None, ""}})
+	walk(t, LiveTiming(), []line{{0, Success, Succeeded, Wait, IsPaid, ""}})
+	walk(t, LiveTiming(), []line{{0, Accepted, Pending, Wait, IsUnknown, ""}})
+}
+
+// The worst rail there is: it makes a transfer for every order that reaches it, duplicates too, loses orders and answers,
+// and answers late. Whatever workers, crashes and time do, it is sent one order at a time and never a second one after the
+// first arrived.
+func TestAnyInterleavingPaysAtMostOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		timing := LiveTiming()
+		p, now := fresh(), start
+		made, verdict := 0, Accepted
+		outcomes := map[Outcome]int{}
+		see := func(o Observation) Decision {
+			before := p
+			var d Decision
+			p, d = timing.Next(p, o, now)
+			outcomes[d.Outcome]++
+			if p.Reference != before.Reference || !p.Amount.Equal(before.Amount) {
+				t.Fatal("the order changed")
+			}
+			if before.State.Conclusive() && !p.State.Conclusive() {
+				t.Fatalf("%s became %s", before.State, p.State)
+			}
+			return d
+		}
+		var wire []Observation // answers on their way, in any order
+		t.Repeat(map[string]func(*rapid.T){
+			"work": func(t *rapid.T) { // any worker looks at the row
+				switch d := see(Observation{Seen: Tick}); d.Step {
+				case Query:
+					o := Observation{Seen: NoSuchRef}
+					if made > 0 {
+						o = answer(p, verdict)
+					}
+					o.Sends = p.Sends
+					wire = append(wire, o)
+				case Send:
+					if see(Observation{Seen: Claimed}).Step != Send || rapid.Bool().Draw(t, "dies before it sends") {
+						return
+					}
+					if rapid.Bool().Draw(t, "reaches the bank") {
+						made++
+					}
+					wire = append(wire, Observation{Seen: Unsure})
+				case Wait, Done:
+				}
+			},
+			"answer": func(t *rapid.T) {
+				if len(wire) == 0 {
+					t.Skip("nothing is on its way")
+				}
+				i := rapid.IntRange(0, len(wire)-1).Draw(t, "which")
+				o := wire[i]
+				wire = append(wire[:i:i], wire[i+1:]...)
+				see(o)
+			},
+			"lose": func(*rapid.T) { wire = nil },
+			"time": func(t *rapid.T) {
+				now = now.Add(time.Duration(rapid.IntRange(1, 4000).Draw(t, "seconds")) * time.Second)
+			},
+			"decide":  func(t *rapid.T) { verdict = rapid.SampledFrom([]Seen{Accepted, Success, Success}).Draw(t, "verdict") },
+			"hint":    func(*rapid.T) { see(Observation{Seen: Hint}) },
+			"another": func(*rapid.T) { see(Observation{Seen: Claimed}) }, // a second worker that believes to be the first, and dies
+			"": func(t *rapid.T) {
+				if made > 1 || outcomes[IsPaid] > 1 || outcomes[IsPaid] > made {
+					t.Fatalf("paid %d times, told %d times", made, outcomes[IsPaid])
+				}
+			},
+		})
+	})
+}
+
+func TestAnswersFromBeforeTheLastSendAreNoMisses(t *testing.T) {
+	timing, now := LiveTiming(), start
+	p, _ := timing.Next(fresh(), Observation{Seen: Claimed}, now)
+	p, _ = timing.Next(p, Observation{Seen: Unsure}, now)
+	stale := Observation{Seen: NoSuchRef, Sends: p.Sends}
+	now = now.Add(11 * min)
+	for range 3 {
+		p, _ = timing.Next(p, stale, now)
+	}
+	p, d := timing.Next(p, Observation{Seen: Claimed}, now)
+	if d.Step != Send || p.Sends != 2 {
+		t.Fatalf("%+v %+v", p, d)
+	}
+	p, _ = timing.Next(p, Observation{Seen: Unsure}, now)
+	now = now.Add(11 * min)
+	for range 5 {
+		p, _ = timing.Next(p, stale, now)
+	}
+	if p.Misses != 0 || timing.Resendable(p, now) {
+		t.Fatalf("a third send after answers about the first: %+v", p)
+	}
+}
