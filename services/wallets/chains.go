@@ -47,7 +47,7 @@ func newChains(cfg workSettings, book *store.Store, tel *telemetry.Telemetry, me
 		out.add(test, sim, sim.Mine, watches[wallet.Test][n.Family], book, tel, metrics)
 
 		set, known := live[n.Name]
-		if !known || len(set.URLs) == 0 {
+		if !known || len(set.urls()) == 0 {
 			continue
 		}
 		driver, err := newEVM(n, set, tel, calls)
@@ -93,15 +93,11 @@ func newEVM(n money.Network, set evmSettings, tel *telemetry.Telemetry, calls *e
 	if err != nil {
 		return nil, err
 	}
-	urls := make([]string, len(set.URLs))
-	for i, u := range set.URLs {
-		urls[i] = u.Reveal()
-	}
 	id := set.ChainID
 	if id == 0 {
 		id = chainIDs[n.Name]
 	}
-	d, err := evm.New(evm.Config{Network: n, ChainID: id, URLs: urls, Tokens: tokens, Timeout: set.Timeout}, tel.Log, calls)
+	d, err := evm.New(evm.Config{Network: n, ChainID: id, URLs: set.urls(), Tokens: tokens, Timeout: set.Timeout}, tel.Log, calls)
 	if err != nil {
 		return nil, fmt.Errorf("live network %w", err)
 	}

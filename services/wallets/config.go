@@ -57,15 +57,15 @@ type workSettings struct {
 
 // evmSettings is one EVM network of live mode. It is scanned when it has RPC URLs.
 type evmSettings struct {
-	URLs       []config.Secret `env:"RPC_URLS" doc:"comma separated JSON-RPC endpoints, best first; empty: the network is not scanned"`
-	ChainID    int64           `env:"CHAIN_ID" doc:"chain id that every endpoint must have; empty: the network's own"`
-	Tokens     string          `env:"TOKENS" doc:"token contracts as USDT:0x…,USDC:0x…; empty: the listed ones"`
-	Start      int64           `env:"START" doc:"first block to scan on a database that never scanned the network; empty: a little below the head"`
-	Poll       time.Duration   `env:"POLL" envDefault:"1s" doc:"how often the head is asked for"`
-	Prefetch   int             `env:"PREFETCH" envDefault:"6" doc:"blocks fetched at the same time, 1 to 32"`
-	Timeout    time.Duration   `env:"RPC_TIMEOUT" envDefault:"10s" doc:"time limit of one call"`
-	Grace      time.Duration   `env:"ROLLBACK_GRACE" envDefault:"10s" doc:"how long a node may stand behind what was scanned before that counts as a rollback"`
-	FinalDepth int64           `env:"FINAL_DEPTH" doc:"depth that counts as final where the node does not tell; empty: the default of the network"`
+	URLs       config.Secret `env:"RPC_URLS" doc:"comma separated JSON-RPC endpoints, best first; empty: the network is not scanned"`
+	ChainID    int64         `env:"CHAIN_ID" doc:"chain id that every endpoint must have; empty: the network's own"`
+	Tokens     string        `env:"TOKENS" doc:"token contracts as USDT:0x…,USDC:0x…; empty: the listed ones"`
+	Start      int64         `env:"START" doc:"first block to scan on a database that never scanned the network; empty: a little below the head"`
+	Poll       time.Duration `env:"POLL" envDefault:"1s" doc:"how often the head is asked for"`
+	Prefetch   int           `env:"PREFETCH" envDefault:"6" doc:"blocks fetched at the same time, 1 to 32"`
+	Timeout    time.Duration `env:"RPC_TIMEOUT" envDefault:"10s" doc:"time limit of one call"`
+	Grace      time.Duration `env:"ROLLBACK_GRACE" envDefault:"10s" doc:"how long a node may stand behind what was scanned before that counts as a rollback"`
+	FinalDepth int64         `env:"FINAL_DEPTH" doc:"depth that counts as final where the node does not tell; empty: the default of the network"`
 }
 
 // settings is everything of `wallets` without a verb; each role reads its own part of it.
@@ -142,6 +142,16 @@ var chainIDs = map[string]int64{"ethereum": 1, "bsc": 56, "polygon": 137, "base"
 // evmNetworks pairs the EVM networks with their settings.
 func (s workSettings) evmNetworks() map[string]evmSettings {
 	return map[string]evmSettings{"ethereum": s.Ethereum, "bsc": s.BSC, "polygon": s.Polygon, "base": s.Base, "arbitrum": s.Arbitrum}
+}
+
+// urls are the endpoints of a network, best first.
+func (e evmSettings) urls() (out []string) {
+	for each := range strings.SplitSeq(e.URLs.Reveal(), ",") {
+		if each = strings.TrimSpace(each); each != "" {
+			out = append(out, each)
+		}
+	}
+	return out
 }
 
 // tokens reads the token contracts of a network, or its listed ones.

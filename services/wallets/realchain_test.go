@@ -118,7 +118,7 @@ type live struct {
 	driver    *evm.Driver
 }
 
-func newLive(t *testing.T, n *node, urls ...config.Secret) *live {
+func newLive(t *testing.T, n *node, urls ...string) *live {
 	t.Helper()
 	pool := pg.New(t, migrations.FS)
 	nets := map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet.Live: address.Mainnet}
@@ -141,7 +141,7 @@ func newLive(t *testing.T, n *node, urls ...config.Secret) *live {
 	network, _ := money.NetworkOf("ethereum")
 	tel := telemetrytest.ForTest(t)
 	l.driver, err = newEVM(network, evmSettings{
-		URLs: append([]config.Secret{config.Secret(n.RPC)}, urls...), ChainID: n.Chain, Timeout: 5 * time.Second,
+		URLs: config.Secret(strings.Join(append([]string{n.RPC}, urls...), ",")), ChainID: n.Chain, Timeout: 5 * time.Second,
 		Tokens: "USDT:" + n.Tokens["USDT"] + ",USDC:" + n.Tokens["USDC"],
 	}, tel, evm.Metrics(tel.Registry))
 	if err != nil {
@@ -390,7 +390,7 @@ func TestRealNode_downtime(t *testing.T) {
 func TestRealNode_failOverToAnotherFork(t *testing.T) {
 	t.Parallel()
 	a, b := startNode(t), startNode(t)
-	l := newLive(t, a, config.Secret(b.RPC))
+	l := newLive(t, a, b.RPC)
 	tx := l.transfer(map[string]any{"to": l.addresses[0], "amount": "25000000", "token": true, "mine": 3})
 	l.until(key(tx, 1), "seen", isSeen)
 	b.mine(20)

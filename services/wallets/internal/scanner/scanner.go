@@ -197,7 +197,7 @@ func (s *Scanner) follow(ctx context.Context, lease Lease) error {
 		moved, err := s.step(ctx, lease, head)
 		switch {
 		case errors.Is(err, errBehind):
-			s.log.WarnContext(ctx, "node is behind", "head", head.Height, "scanned", s.cursor.Height)
+			// mayBeLag has said so once; the next poll may find the node where it was
 		case err != nil:
 			return err
 		default:
@@ -282,6 +282,7 @@ func (s *Scanner) mayBeLag(ctx context.Context, head chain.Head) error {
 	}
 	if s.behindSince.IsZero() {
 		s.behindSince = s.now()
+		s.log.WarnContext(ctx, "node is behind", "head", head.Height, "scanned", s.cursor.Height)
 	}
 	if s.now().Sub(s.behindSince) < s.cfg.Grace {
 		return errBehind

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/testkit/page"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Published keys: BIP-84's account, and those of the local stack.
+const (
+	zpub84  = "zpub6rFR7y4Q2AijBEqTUquhVz398htDFrtymD9xYYfG1m4wAcvPhXNfE3EfH1r1ADqtfSdVCToUG868RvUUkgDKf31mGDtKsAYz2oz2AGutZYs"
+	xpub84  = "xpub6CatWdiZiodmUeTDp8LT5or8nmbKNcuyvz7WyksVFkKB4RHwCD3XyuvPEbvqAQY3rAPshWcMLoP2fMFMKHPJ4ZeZXYVUhLv1VMrjPC7PW6V"
+	xpubEVM = "xpub6DCoCpSuQZB2jawqnGMEPS63ePKWkwWPH4TU45Q7LPXWuNd8TMtVxRrgjtEshuqpK3mdhaWHPFsBngh5GFZaM6si3yZdUsT8ddYM3PwnATt"
+	private = "xprv9uHRZZhk6KAJC1avXpDAp4MDc3sQKNxDiPvvkX8Br5ngLNv1TxvUxt4cV1rGL5hj6KCesnDYUhd7oWgT11eZG7XnxHrnYeSvkzY7d2bhkJ7"
+)
+
+func TestConfigPage(t *testing.T) {
+	type all struct {
+		Common  common
+		Serve   serveSettings
+		Work    workSettings
+		Migrate migrateSettings
+	}
+	page.Section(t, "../../docs/config.md", "wallets", config.Describe[all]("wallets"))
+}
+
+// Start-up refuses keys that would mix the worlds, however they are written, and keys that have no business here.
+func TestSources(t *testing.T) {
+	nets := map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet.Live: address.Mainnet}
+	for name, c := range map[string]struct {
+		set  workSettings
+		want string // in the error; "" for none
+	}{
+		"none":                     {workSettings{}, ""},
+		"different":                {workSettings{XpubTestBitcoin: zpub84, XpubLiveEVM: xpubEVM}, ""},
+		"test equals live":         {workSettings{XpubTestEVM: xpubEVM, XpubLiveEVM: xpubEVM}, "one key"},
+		"equal in another writing": {workSettings{XpubTestBitcoin: zpub84, XpubLiveBitcoin: xpub84}, "one key"},
+		"one key for two families": {workSettings{XpubLiveTron: xpubEVM, XpubLiveEVM: xpubEVM}, "one key"},
+		"a private key":            {workSettings{XpubLiveEVM: private}, "extended private key"},
+		"a typo":                   {workSettings{XpubLiveTron: config.Secret(xpubEVM[:50] + "z" + xpubEVM[51:])}, "XPUB_LIVE_TRON"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sources, err := c.set.sources(nets)
+			if (c.want == "") != (err == nil) || (err != nil && !strings.Contains(err.Error(), c.want)) {
+				t.Fatalf("%v", err)
+			}
+			if err != nil && (strings.Contains(err.Error(), "xpub") || strings.Contains(err.Error(), "xprv")) {
+				t.Errorf("the error shows a key: %v", err)
+			}
+			if err == nil && sources[wallet.Test][money.Solana] == nil {
+				t.Error("test mode has no solana pool")
+			}
+			if sources[wallet.Live][money.Solana] != nil {
+				t.Error("live mode has the sandbox pool of solana")
+			}
+		})
+	}
+}
+
+func TestSettings(t *testing.T) {
+	set, err := config.Read[workSettings](map[string]string{
+		"AMQP_URL": "amqp://x", "EVM_BASE_RPC_URLS": "https://a/key, https://b", "EVM_BASE_TOKENS": "usdc:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if urls := set.Base.urls(); len(urls) != 2 || urls[1] != "https://b" || len(set.Ethereum.urls()) != 0 {
+		t.Errorf("%v", urls)
+	}
+	if tokens, err := set.Base.tokens("base"); err != nil || tokens["USDC"] == "" || len(tokens) != 1 {
+		t.Errorf("%v, %v", tokens, err)
+	}
+	if tokens, err := set.Ethereum.tokens("ethereum"); err != nil || len(tokens) != 2 {
+		t.Errorf("%v, %v", tokens, err)
+	}
+	if _, err := (evmSettings{Tokens: "USDC"}).tokens("base"); err == nil {
+		t.Error("a token without a contract was accepted")
+	}
+	if _, err := (workSettings{BitcoinLive: "signet"}).nets(); err == nil {
+		t.Error("an unknown bitcoin network was accepted")
+	}
+	for network := range set.evmNetworks() {
+		if n, ok := money.NetworkOf(network); !ok || n.Family != money.EVM || chainIDs[network] == 0 {
+			t.Errorf("%s is no listed EVM network with a chain id", network)
+		}
+	}
+}
+
+func TestRun_usage(t *testing.T) {
+	for _, args := range [][]string{{"sreve"}, {"serve", "now"}, {"migrate", "up"}} {
+		if err := run(t.Context(), args, nil); err == nil || !strings.Contains(err.Error(), "usage") {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	if err := run(t.Context(), nil, map[string]string{}); err == nil || !strings.Contains(err.Error(), "DATABASE_URL") {
+		t.Errorf("%v", err)
+	}
+}

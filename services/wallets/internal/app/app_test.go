@@ -1,0 +1,183 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// shelf is Book and Simulator in memory.
+type shelf struct {
+	granted   []wallet.Request
+	sources   []address.Source
+	waiting   []wallet.Request
+	issued    []wallet.Issued
+	simulated []wallet.Simulated
+	owner     map[string]wallet.Mode
+	err       error
+}
+
+func (s *shelf) Allocate(_ context.Context, _ string, r wallet.Request, source address.Source) error {
+	s.granted, s.sources = append(s.granted, r), append(s.sources, source)
+	return s.err
+}
+
+func (s *shelf) Waiting(context.Context) ([]wallet.Request, error) { return s.waiting, s.err }
+
+func (s *shelf) Sample(context.Context, int) ([]wallet.Issued, error) { return s.issued, s.err }
+
+func (s *shelf) Simulate(_ context.Context, _ string, d wallet.Simulated) error {
+	s.simulated = append(s.simulated, d)
+	return s.err
+}
+
+func (s *shelf) Owner(_ context.Context, _ money.Family, test, live string) (out []wallet.Mode, err error) {
+	if s.owner[test] == wallet.Test {
+		out = append(out, wallet.Test)
+	}
+	if s.owner[live] == wallet.Live {
+		out = append(out, wallet.Live)
+	}
+	return out, s.err
+}
+
+const (
+	ours    = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94"
+	liveOne = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+)
+
+func newApp(s *shelf, taken *[]string) *App {
+	return New(s, s, Settings{
+		Sources: Sources{wallet.Test: {money.Solana: address.NewSandbox()}, wallet.Live: {}},
+		Nets:    map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet.Live: address.Mainnet},
+		Depths:  wallet.DefaultDepths(), Most: 100, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Taken: func(n string) { *taken = append(*taken, n) },
+	})
+}
+
+func TestAllocate(t *testing.T) {
+	good := wallet.Request{ID: "r", Mode: wallet.Test, Family: money.Solana, Count: 100}
+	for name, c := range map[string]struct {
+		change func(*wallet.Request)
+		ok     bool
+	}{
+		"as it should be": {func(*wallet.Request) {}, true},
+		"no id":           {func(r *wallet.Request) { r.ID = "" }, false},
+		"long id":         {func(r *wallet.Request) { r.ID = strings.Repeat("x", 201) }, false},
+		"none":            {func(r *wallet.Request) { r.Count = 0 }, false},
+		"negative":        {func(r *wallet.Request) { r.Count = -1 }, false},
+		"too many":        {func(r *wallet.Request) { r.Count = 101 }, false},
+		"no mode":         {func(r *wallet.Request) { r.Mode = "" }, false},
+		"unknown family":  {func(r *wallet.Request) { r.Family = "doge" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, r := &shelf{}, good
+			c.change(&r)
+			err := newApp(s, new([]string)).Allocate(t.Context(), "m", r)
+			if (err == nil) != c.ok || (err != nil && !fault.IsPermanent(err)) || (len(s.granted) == 1) != c.ok {
+				t.Errorf("%v, granted %v", err, s.granted)
+			}
+		})
+	}
+	t.Run("without a key", func(t *testing.T) {
+		s, r := &shelf{}, good
+		r.Mode = wallet.Live
+		if err := newApp(s, new([]string)).Allocate(t.Context(), "m", r); err != nil || s.sources[0] != nil {
+			t.Errorf("%v, %v: a request without a key is kept, not refused", err, s.sources)
+		}
+	})
+	t.Run("faults of the store", func(t *testing.T) {
+		s := &shelf{err: wallet.ErrOtherRequest}
+		if err := newApp(s, new([]string)).Allocate(t.Context(), "m", good); !fault.IsPermanent(err) {
+			t.Errorf("%v: no retry cures a reused id", err)
+		}
+		s.err = errors.New("database away")
+		if err := newApp(s, new([]string)).Allocate(t.Context(), "m", good); err == nil || fault.IsPermanent(err) {
+			t.Errorf("%v: must be tried again", err)
+		}
+	})
+}
+
+func TestGrantWaiting(t *testing.T) {
+	s := &shelf{waiting: []wallet.Request{{ID: "a", Mode: wallet.Live, Family: money.Solana, Count: 1}, {ID: "b", Mode: wallet.Test, Family: money.Solana, Count: 1}}}
+	if err := newApp(s, new([]string)).GrantWaiting(t.Context()); err != nil || len(s.granted) != 1 || s.granted[0].ID != "b" {
+		t.Errorf("%v, %v", s.granted, err)
+	}
+}
+
+func TestProveKeys(t *testing.T) {
+	made, err := address.NewSandbox().Derive(7, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := wallet.Issued{Mode: wallet.Test, Family: money.Solana, Index: 7, Address: made[0].Address}
+	for name, c := range map[string]struct {
+		issued wallet.Issued
+		ok     bool
+	}{
+		"ours":            {good, true},
+		"another address": {wallet.Issued{Mode: wallet.Test, Family: money.Solana, Index: 8, Address: good.Address}, false},
+		"another account": {wallet.Issued{Mode: wallet.Test, Family: money.Solana, Account: 1, Index: 7, Address: good.Address}, false},
+		"no key any more": {wallet.Issued{Mode: wallet.Live, Family: money.EVM, Index: 7, Address: ours}, true},
+	} {
+		if err := newApp(&shelf{issued: []wallet.Issued{c.issued}}, new([]string)).ProveKeys(t.Context()); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSimulate(t *testing.T) {
+	owner := map[string]wallet.Mode{ours: wallet.Test, liveOne: wallet.Live}
+	good := Simulate{RequestID: "r1", Address: ours, Network: "ethereum", Asset: "USDT", Amount: "1500000"}
+	for name, c := range map[string]struct {
+		change func(*Simulate)
+		ok     bool
+	}{
+		"as it should be":       {func(*Simulate) {}, true},
+		"alias and lower case":  {func(s *Simulate) { s.Network, s.Asset, s.Address = "ERC20", "usdt", strings.ToLower(ours) }, true},
+		"wrong network of ours": {func(s *Simulate) { s.Network, s.Asset = "base", "ETH" }, true},
+		"a live address":        {func(s *Simulate) { s.Address = liveOne }, false},
+		"an unknown address":    {func(s *Simulate) { s.Address = "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb" }, false},
+		"no address":            {func(s *Simulate) { s.Address = "nobody" }, false},
+		"of another family":     {func(s *Simulate) { s.Network, s.Asset = "tron", "USDT" }, false},
+		"unknown network":       {func(s *Simulate) { s.Network = "dogecoin" }, false},
+		"unlisted pair":         {func(s *Simulate) { s.Network = "base" }, false},
+		"nothing":               {func(s *Simulate) { s.Amount = "0" }, false},
+		"negative":              {func(s *Simulate) { s.Amount = "-5" }, false},
+		"signed":                {func(s *Simulate) { s.Amount = "+5" }, false},
+		"fraction":              {func(s *Simulate) { s.Amount = "1.5" }, false},
+		"not a number":          {func(s *Simulate) { s.Amount = "many" }, false},
+		"empty":                 {func(s *Simulate) { s.Amount = "" }, false},
+		"beyond 256 bits":       {func(s *Simulate) { s.Amount = strings.Repeat("9", 79) }, false},
+		"negative depth":        {func(s *Simulate) { s.Confirmations = -1 }, false},
+		"no id":                 {func(s *Simulate) { s.RequestID = "" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, taken, req := &shelf{owner: owner}, []string{}, good
+			c.change(&req)
+			err := newApp(s, &taken).Simulate(t.Context(), "m", req)
+			if (err == nil) != c.ok || (err != nil && !fault.IsPermanent(err)) || (len(s.simulated) == 1) != c.ok || (len(taken) == 1) != c.ok {
+				t.Fatalf("%v, %v, %v", err, s.simulated, taken)
+			}
+		})
+	}
+	s, taken := &shelf{owner: owner}, []string{}
+	a := newApp(s, &taken)
+	for range 2 {
+		if err := a.Simulate(t.Context(), "m", good); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := s.simulated[0]
+	if d.TxHash != s.simulated[1].TxHash || len(d.TxHash) != 66 || d.Confirmations != 12 || d.Contract == "" || d.Sender == "" || d.Amount.String() != "1500000" {
+		t.Errorf("%+v", d)
+	}
+}

@@ -1,0 +1,119 @@
+package messaging
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"testing"
+	"time"
+
+	"causeway.internal/libs/bus"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+type recorder struct {
+	handlers map[string]func(context.Context, bus.Message) error
+	calls    []string
+}
+
+func (r *recorder) Handle(queue string, _ int, h func(context.Context, bus.Message) error) {
+	r.handlers[queue] = h
+}
+
+func (r *recorder) Allocate(_ context.Context, messageID string, q wallet.Request) error {
+	r.calls = append(r.calls, fmt.Sprint("allocate ", messageID, " ", q))
+	return nil
+}
+
+func (r *recorder) Simulate(_ context.Context, messageID string, s app.Simulate) error {
+	r.calls = append(r.calls, fmt.Sprint("simulate ", messageID, " ", s))
+	return nil
+}
+
+func TestConsume(t *testing.T) {
+	r := &recorder{handlers: map[string]func(context.Context, bus.Message) error{}}
+	Consume(r, r)
+	if len(r.handlers) != 2 {
+		t.Fatalf("%d handlers", len(r.handlers))
+	}
+	for queue, body := range map[string]any{
+		"wallets.wallets.allocate_addresses.v1": wire.AllocateAddresses{RequestID: "r", Mode: wire.Test, Family: money.EVM, Count: 5},
+		"wallets.payments.simulate_deposit.v1":  wire.SimulateDeposit{RequestID: "s", Address: "a", Network: "n", Asset: "X", Amount: "7", Confirmations: 3},
+	} {
+		h := r.handlers[queue]
+		if h == nil {
+			t.Fatalf("nobody reads %s", queue)
+		}
+		b, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h(t.Context(), bus.Message{ID: "m", Body: b}); err != nil {
+			t.Error(err)
+		}
+		for _, bad := range []string{"", "{", "[]", `"x"`, `{"count":"many","amount":5}`} {
+			if err := h(t.Context(), bus.Message{ID: "m", Body: []byte(bad)}); !fault.IsPermanent(err) {
+				t.Errorf("%s: %q gives %v: no retry cures it", queue, bad, err)
+			}
+		}
+	}
+	if len(r.calls) != 2 {
+		t.Errorf("%v", r.calls)
+	}
+}
+
+func TestOut_addressesAllocated(t *testing.T) {
+	a := wallet.Allocation{Request: wallet.Request{ID: "r", Mode: wallet.Test, Family: money.EVM, Count: 1001}}
+	for i := range 1001 {
+		a.Addresses = append(a.Addresses, wallet.Address{WalletID: fmt.Sprint("w", i), Address: fmt.Sprint("a", i)})
+	}
+	msgs, err := Out{}.AddressesAllocated(t.Context(), a)
+	if err != nil || len(msgs) != 3 {
+		t.Fatalf("%d messages, %v", len(msgs), err)
+	}
+	next := 0
+	for i, m := range msgs {
+		var p wire.AddressesAllocated
+		if err := json.Unmarshal(m.Body, &p); err != nil {
+			t.Fatal(err)
+		}
+		if p.Part != i+1 || p.Parts != 3 || len(p.Addresses) > wire.AddressesMax || m.ID != fmt.Sprint("r:", i+1) {
+			t.Errorf("part %d of %d with %d addresses, id %s", p.Part, p.Parts, len(p.Addresses), m.ID)
+		}
+		for _, each := range p.Addresses {
+			if each.Address != fmt.Sprint("a", next) || each.WalletID != fmt.Sprint("w", next) {
+				t.Fatalf("%v out of order", each)
+			}
+			next++
+		}
+	}
+	if next != 1001 {
+		t.Errorf("%d addresses", next)
+	}
+}
+
+func TestOut_depositChanged(t *testing.T) {
+	at := time.Date(2026, 4, 1, 15, 30, 0, 5e6, time.FixedZone("", 7200))
+	d := wallet.Deposit{
+		Sighting: wallet.Sighting{
+			ID: wallet.ID{TxHash: "0xaa", Ordinal: 3}, Address: "0xus", Asset: "USDT", Contract: "0xc", Amount: big.NewInt(25_000_000),
+			Senders: []string{"0xp"}, BlockHeight: 10, BlockHash: "0xb", BlockTime: at,
+		},
+		Mode: wallet.Live, Family: money.EVM, Network: "ethereum", Version: 4, State: wallet.Confirmed, Depth: 12, Head: 21, FirstSeenAt: at,
+	}
+	m, err := Out{}.DepositChanged(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"key":"ethereum:0xaa:3","version":4,"mode":"live","family":"evm","network":"ethereum","address":"0xus","asset":"USDT",` +
+		`"contract":"0xc","txHash":"0xaa","state":"confirmed","blockHeight":10,"blockHash":"0xb","blockTime":"2026-04-01T13:30:00.005Z",` +
+		`"amount":"25000000","depth":12,"head":21,"finalized":false,"firstSeenAt":"2026-04-01T13:30:00.005Z","senders":["0xp"]}`
+	if string(m.Body) != want || m.ID != "live:ethereum:0xaa:3:4" || m.Name != wire.DepositChangedV1 {
+		t.Errorf("%s\n%s", m.ID, m.Body)
+	}
+}
