@@ -311,6 +311,9 @@ func TestProxy_spoofedHeaders(t *testing.T) {
 				t.Errorf("%s: %s: %q reached the service", path, name, values)
 			}
 		}
+		if parent := e.Headers.Get("Traceparent"); parent == "" || strings.Contains(parent, "1111111111111111") {
+			t.Errorf("%s: the service continues the trace %q, want the gateway's own", path, parent)
+		}
 		if passes := e.Headers.Get("X-Other") != ""; passes != (path == "/v1/rails/sim/webhook") {
 			t.Errorf("%s: X-Other passes: %v", path, passes)
 		}
