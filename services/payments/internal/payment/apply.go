@@ -46,13 +46,11 @@ func (pol Policy) Apply(p Payment, t Trigger, now time.Time) (Payment, []Fact, e
 // that is due has not come. due is zero when nothing runs. A payment with an address may be closed only once its
 // network is scanned ScanMargin past due.
 func (p Payment) Timer() (due time.Time, t TriggerName) {
-	switch p.State() {
-	case State(StatusConfirmed):
+	switch state := p.State(); {
+	case state == confirmed:
 		return p.DeadlineAt, OnDeadline
-	case State(StatusCreated), State(StatusPending), StateUnfunded:
-		if !p.Closed && p.Funding != Seen {
-			return p.ExpiresAt, OnWindow
-		}
+	case (state == created || state == pending || state == unfunded) && !p.Closed && p.Funding != Seen:
+		return p.ExpiresAt, OnWindow
 	}
 	return time.Time{}, ""
 }

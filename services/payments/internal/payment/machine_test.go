@@ -249,9 +249,9 @@ func (m *machine) tell() {
 	}
 }
 
-func TestAnyInterleavingKeepsTheInvariants(t *testing.T) {
-	seen := map[string]bool{}
-	rapid.Check(t, func(t *rapid.T) {
+// life is one payment's life of random steps; edges notes the moves that were made.
+func life(edges map[string]bool) func(*rapid.T) {
+	return func(t *rapid.T) {
 		kind := rapid.SampledFrom(Types()).Draw(t, "type")
 		var change []func(*Payment)
 		if kind == MerchantPayment && rapid.Bool().Draw(t, "caller settles") {
@@ -260,15 +260,22 @@ func TestAnyInterleavingKeepsTheInvariants(t *testing.T) {
 		m := &machine{w: newWorld(t, kind, change...)}
 		m.w.policy.Screen = rapid.SampledFrom([]bool{false, false, true}).Draw(t, "screening")
 		t.Repeat(map[string]func(*rapid.T){"": func(*rapid.T) {}, "step": m.step})
-		maps.Copy(seen, m.w.edges)
-	})
+		maps.Copy(edges, m.w.edges)
+	}
+}
+
+func TestAnyInterleavingKeepsTheInvariants(t *testing.T) {
+	walked := map[string]bool{}
+	rapid.Check(t, life(walked))
 	for _, s := range States() {
 		for _, name := range TriggerNames() {
 			for _, e := range Transitions()[s][name].Edges {
-				if edge := edgeName(s, name, e.To); !seen[edge] {
+				if edge := edgeName(s, name, e.To); !walked[edge] {
 					t.Logf("not walked this time: %s (%s)", edge, e.When)
 				}
 			}
 		}
 	}
 }
+
+func FuzzLife(f *testing.F) { f.Fuzz(rapid.MakeFuzz(life(map[string]bool{}))) }

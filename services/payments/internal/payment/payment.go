@@ -137,6 +137,7 @@ func (p Payout) Left() bool {
 	switch p {
 	case PayoutSending, PayoutUnknown, PayoutSucceeded, PayoutFailed, PayoutReturned:
 		return true
+	case NoPayout, PayoutHeld:
 	}
 	return false
 }

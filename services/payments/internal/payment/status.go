@@ -121,6 +121,7 @@ func (p Payment) Has(e Exception) bool {
 		return p.Overpaid || p.Hold == HoldMaximum
 	case ExceptionUnclaimed:
 		return p.Hold == HoldUnclaimed
+	case None:
 	}
 	return false
 }

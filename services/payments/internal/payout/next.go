@@ -35,6 +35,14 @@ func (t Timing) Next(p Payout, o Observation, now time.Time) (Payout, Decision) 
 		p.Frozen, p.NextAt = true, time.Time{}
 		return p, Decision{Step: Done, Alert: AlertMismatch}
 	}
+	if o.Seen != Success && o.Seen != Failure && o.Seen != GaveBack && (p.State == Succeeded || p.State == Failed || p.State == Withdrawn) {
+		return t.follow(p, now) // nothing inconclusive downgrades a conclusive answer (R8)
+	}
+	return t.heard(p, o, now)
+}
+
+// heard acts on an answer of the rail.
+func (t Timing) heard(p Payout, o Observation, now time.Time) (Payout, Decision) {
 	switch o.Seen {
 	case Success:
 		return t.paid(p, o, now)
@@ -42,17 +50,13 @@ func (t Timing) Next(p Payout, o Observation, now time.Time) (Payout, Decision) 
 		return t.failed(p, o, now)
 	case GaveBack:
 		return t.gaveBack(p, o, now)
-	}
-	if p.State == Succeeded || p.State == Failed || p.State == Withdrawn {
-		return t.follow(p, now) // nothing inconclusive downgrades a conclusive answer (R8)
-	}
-	switch o.Seen {
 	case Accepted:
 		return t.accepted(p, o, now)
 	case NoSuchRef:
 		return t.missed(p, o, now)
 	case Refused, NoFunds:
 		return t.refused(p, o, now)
+	case Unsure, Tick, Hint, Claimed, Withdraw:
 	}
 	return t.unsure(p, now)
 }
@@ -65,6 +69,7 @@ func (p Payout) agrees(o Observation) bool {
 		return o.Ref == p.Reference && o.Amount.Equal(p.Amount) && o.Currency == p.Currency
 	case Failure:
 		return o.Ref == p.Reference && (o.Amount.IsZero() || o.Amount.Equal(p.Amount)) && (o.Currency == "" || o.Currency == p.Currency)
+	case Tick, Hint, Claimed, Withdraw, NoSuchRef, Unsure, Refused, NoFunds:
 	}
 	return true
 }
@@ -170,6 +175,7 @@ func (t Timing) unsure(p Payout, now time.Time) (Payout, Decision) {
 		return p, d
 	case Sending:
 		p.State, d.Outcome = Unknown, IsUnknown
+	case Pending, Unknown, Succeeded, Failed, Returned, Withdrawn:
 	}
 	return t.later(p, now), d
 }
@@ -190,6 +196,7 @@ func (t Timing) missed(p Payout, o Observation, now time.Time) (Payout, Decision
 			p.Paged, d.Alert = true, AlertVanished
 		}
 		return t.later(p, now), d
+	case Unknown, Succeeded, Failed, Returned, Withdrawn:
 	}
 	if p.Misses++; p.Misses == 1 {
 		p.FirstMissAt = now
@@ -233,6 +240,7 @@ func (t Timing) paid(p Payout, o Observation, now time.Time) (Payout, Decision) 
 		d.Alert = AlertLateSuccess
 	case Withdrawn:
 		return p, Decision{Step: Done, Alert: AlertPaidUnheld}
+	case Created, Sending, Pending, Unknown, Returned:
 	}
 	p.State, p.DoneAt, p.Reason, p.Fee, p.Polls = Succeeded, now, "", o.Fee, 0
 	if o.RailID != "" {
@@ -252,6 +260,7 @@ func (t Timing) failed(p Payout, o Observation, now time.Time) (Payout, Decision
 	case Failed, Withdrawn:
 		p.NextAt = time.Time{}
 		return p, Decision{Step: Done}
+	case Created, Sending, Pending, Unknown, Returned:
 	}
 	p.State, p.DoneAt, p.Reason, p.NextAt = Failed, now, o.Reason, time.Time{}
 	return p, Decision{Step: Done, Outcome: IsFailed}
