@@ -141,7 +141,7 @@ CREATE TABLE deposits (
 CREATE INDEX deposits_payment ON deposits (payment_id) WHERE payment_id IS NOT NULL;
 CREATE INDEX deposits_address ON deposits (mode, family, address);
 
--- What a merchant is shown of a payment's transfers, with confirmations under the head of now.
+-- How far each network is scanned: confirmations and expiry follow from it.
 CREATE TABLE scan_progress (
     mode       text        NOT NULL,
     network    text        NOT NULL,
@@ -151,12 +151,6 @@ CREATE TABLE scan_progress (
     updated_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (mode, network)
 );
-CREATE VIEW transfers AS
-SELECT d.payment_id, d.key, d.tx_hash, d.network, d.asset, d.amount, d.first_seen_at, d.block_height,
-       CASE WHEN d.block_height > 0 THEN greatest(d.depth, coalesce(s.height, 0) - d.block_height + 1, 0) ELSE 0 END AS confirmations
-FROM deposits d LEFT JOIN scan_progress s ON s.mode = d.mode AND s.network = d.network
-WHERE d.payment_id IS NOT NULL AND NOT d.reverted;
-
 -- One row per attempt to pay a receiver. The reference is final from the first moment (rails.md R2). lease_until and
 -- next_at are compared with this database's clock only. taken_until keeps two workers from looking at one row at once.
 CREATE TABLE payouts (

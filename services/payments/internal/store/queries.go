@@ -206,7 +206,6 @@ WHERE o.state = 'withdrawn' AND o.sends = 0`
 	ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED) AS due
 WHERE o.id = due.id RETURNING ` + payoutColumns
 	selectPayout = `SELECT ` + payoutColumns + ` FROM payouts o WHERE o.id = $1 FOR UPDATE`
-	hintPayout   = `UPDATE payouts SET next_at = now() WHERE reference = $1 AND next_at > now()`
 
 	// One journal with its entries. Balances are kept for accounts of one payment only, in the order of their codes, under
 	// the payment's lock; a shared account is only noted.
@@ -275,13 +274,13 @@ INSERT INTO sim_outcomes (ref, outcome) VALUES ($1, $2) ON CONFLICT (ref) DO UPD
 func Statements() map[string]string {
 	return map[string]string{
 		"insertPayment": insertPayment, "insertPaymentKeyed": insertPaymentKeyed, "updatePayment": updatePayment,
-		"selectByID": selectByID, "selectOwned": selectOwned, "selectByAddress": selectByAddress,
-		"lockByID": lockByID, "lockOwned": lockOwned, "lockByAddress": lockByAddress,
+		"selectOwned": selectOwned,
+		"lockByID":    lockByID, "lockOwned": lockOwned, "lockByAddress": lockByAddress,
 		"selectDepositRows": selectDepositRows, "selectOwnedRows": selectOwnedRows,
 		"selectLastPayout": selectLastPayout, "selectOwnedPayout": selectOwnedPayout, "insertHistory": insertHistory,
 		"upsertDeposit": upsertDeposit, "selectDeposit": selectDeposit, "markDeposit": markDeposit,
 		"selectHeads": selectHeads, "upsertProgress": upsertProgress,
-		"insertPayout": insertPayout, "savePayout": savePayout, "voidPayout": voidPayout, "duePayouts": duePayouts, "hintPayout": hintPayout, "selectPayout": selectPayout,
+		"insertPayout": insertPayout, "savePayout": savePayout, "voidPayout": voidPayout, "duePayouts": duePayouts, "selectPayout": selectPayout,
 		"insertJournal": insertJournal, "duePayments": duePayments,
 		"leaseAddresses": leaseAddresses, "releaseAddresses": releaseAddresses, "dropUsedAddresses": dropUsedAddresses,
 		"freeDeadLeases": freeDeadLeases, "spoilAddress": spoilAddress, "addStock": addStock, "answerRequest": answerRequest,
