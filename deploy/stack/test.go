@@ -96,7 +96,7 @@ func tiers(parts []string) []tier.Tier {
 	return []tier.Tier{
 		{Name: "store and messages", Budget: 3 * time.Minute, Args: with([]string{"-race"}, parts...)},
 		{Name: "dropped connections", Args: with(nil, "./libs/bus/...")},
-		{Name: "end to end", Budget: 6 * time.Minute, Args: with([]string{"-race", "-v"}, "./deploy/e2e/...")},
+		{Name: "end to end", Budget: 6 * time.Minute, Args: with([]string{"-race", "-v", "-parallel", "16"}, "./deploy/e2e/...")},
 	}
 }
 
