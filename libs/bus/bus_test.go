@@ -1,0 +1,101 @@
+package bus
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/wire"
+)
+
+// nobody stands in for a channel.
+type nobody struct{}
+
+func (nobody) Ack(uint64, bool) error        { return nil }
+func (nobody) Nack(uint64, bool, bool) error { return nil }
+func (nobody) Reject(uint64, bool) error     { return nil }
+func (nobody) Close() error                  { return nil }
+
+func TestUnmarshal_acceptsEveryHeader(t *testing.T) {
+	m, err := marshaler{&origins{}}.Unmarshal(amqp.Delivery{
+		Acknowledger: nobody{}, MessageId: "1", Type: "orders.placed.v1", RoutingKey: "elsewhere", Body: []byte("{}"),
+		Headers: amqp.Table{
+			"text": "kept", "number": int64(3), "list": []any{1}, "table": amqp.Table{}, "broken": "\xff", "none": nil, DeliveryCount: int64(7),
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Message{ID: "1", Name: "orders.placed.v1", Body: []byte("{}"), Headers: map[string]string{"text": "kept", DeliveryCount: "7"}}
+	if diff := cmp.Diff(want, unpack(m)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUnmarshal_namesByRoutingKeyWithoutAType(t *testing.T) {
+	m, err := marshaler{&origins{}}.Unmarshal(amqp.Delivery{Acknowledger: nobody{}, RoutingKey: "orders.placed.v1"})
+	if err != nil || unpack(m).Name != "orders.placed.v1" || unpack(m).ID != "" {
+		t.Errorf("%+v, %v", unpack(m), err)
+	}
+}
+
+// The library reads empty deliveries from a consumer whose channel is gone; none may reach a handler.
+func TestUnmarshal_refusesWhatNoBrokerSent(t *testing.T) {
+	if _, err := (marshaler{&origins{}}).Unmarshal(amqp.Delivery{}); err == nil {
+		t.Error("an empty delivery became a message")
+	}
+}
+
+func TestLinesOf(t *testing.T) {
+	topology := wire.Topology()
+	for service, want := range map[string]int{wire.Payments: 6, wire.Wallets: 6, wire.Reports: 1, wire.Dispatcher: 3, "gateway": 0} {
+		if got := len(linesOf(service, topology)); got != want {
+			t.Errorf("%s touches %d lines, want %d", service, got, want)
+		}
+	}
+}
+
+func TestConsumedBy_namesEachQueueOnce(t *testing.T) {
+	if got := consumedBy(wire.Dispatcher, wire.Topology()); len(got) != 1 || got[0] != wire.IntakeQueue {
+		t.Errorf("the dispatcher consumes %v", got)
+	}
+}
+
+func TestWithoutDeath_keepsWhatWasPublished(t *testing.T) {
+	got := withoutDeath(amqp.Table{
+		"traceparent": "00-1", reasonHeader: "bad", timeHeader: "now", queueHeader: "q", "x-death": []any{}, "x-first-death-queue": "q", "x-delivery-count": int64(3),
+	})
+	if diff := cmp.Diff(amqp.Table{"traceparent": "00-1"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestClip(t *testing.T) {
+	for in, want := range map[string]string{"short": "short", "ääää": "ää", "a\xffb": "a?b", strings.Repeat("x", 9): "xxxxx"} {
+		if got := clip(in, 5); got != want {
+			t.Errorf("clip(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestDial_neverShowsThePassword(t *testing.T) {
+	for _, raw := range []string{"http://u:hunter2@h/", "amqp://u:hunter2@h:port/", "\x00hunter2"} {
+		_, err := Dial(t.Context(), Config{URL: config.Secret(raw)}, wire.Payments, telemetrytest.ForTest(t))
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func TestCommand_refusesWhatIsUnclear(t *testing.T) {
+	for _, args := range [][]string{nil, {"empty"}, {"redrive"}, {"redrive", "--all", "id"}, {"list", "--limit", "0"}, {"list", "--limit", "10001"}} {
+		var out strings.Builder
+		if err := Command(t.Context(), Config{URL: "amqp://u:p@127.0.0.1:1/"}, wire.Payments, args, &out); err == nil {
+			t.Errorf("%v was accepted: %s", args, out.String())
+		}
+	}
+}
