@@ -68,13 +68,6 @@ type evmSettings struct {
 	FinalDepth int64         `env:"FINAL_DEPTH" doc:"depth that counts as final where the node does not tell; empty: the default of the network"`
 }
 
-// settings is everything of `wallets` without a verb; each role reads its own part of it.
-type settings struct {
-	Common common
-	Serve  serveSettings
-	Work   workSettings
-}
-
 type migrateSettings struct {
 	OwnerURL config.Secret `env:"DATABASE_OWNER_URL,required" doc:"PostgreSQL URL of the database's owner; used by migrate alone"`
 }

@@ -178,7 +178,10 @@ func addWork(ctx context.Context, group *lifecycle.Group, environ map[string]str
 	group.Go("consumers", link.Run)
 	group.Every("waiting allocations", grantEvery, cases.GrantWaiting)
 	group.Every("inbox rotation", rotateEvery, book.RotateInbox)
-	group.Go("scanners", scanner.NewDesk(book, rand.Text(), chains.jobs, tel.Log, metrics).Run)
+	owner := rand.Text()
+	group.Go("scanners", func(ctx context.Context) error {
+		return book.Alive(ctx, database, owner, tel.Log, scanner.NewDesk(book, owner, chains.jobs, tel.Log, metrics).Run)
+	})
 	group.Go("outbox relay", relay.Run)
 	return []telemetry.Check{{Name: "consumers", Ready: link.Ready}, {Name: "scans", Ready: metrics.Ready}}, end, nil
 }

@@ -55,7 +55,7 @@ func (s Step) Last() chain.Header { return s.Headers[len(s.Headers)-1] }
 type Store interface {
 	// Adopt takes the cursor over for the lease's epoch; found is false when the chain was never scanned.
 	Adopt(ctx context.Context, lease Lease) (at Cursor, found bool, err error)
-	// Begin makes the first cursor; the block itself counts as scanned.
+	// Begin makes the first cursor; the block itself counts as scanned. It fails when there is a cursor already.
 	Begin(ctx context.Context, lease Lease, at Cursor) error
 	// Header returns a kept header; found is false when it is not there (any more).
 	Header(ctx context.Context, c Chain, height int64) (h chain.Header, found bool, err error)

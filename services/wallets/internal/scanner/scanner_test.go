@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -301,17 +303,17 @@ func TestScan_crashesBetweenSteps(t *testing.T) {
 
 // twoProviders answers from one of two nodes.
 type twoProviders struct {
-	pick func(call string) *node
+	pick func() *node
 }
 
-func (p twoProviders) Head(ctx context.Context) (chain.Head, error) { return p.pick("head").Head(ctx) }
+func (p twoProviders) Head(ctx context.Context) (chain.Head, error) { return p.pick().Head(ctx) }
 
 func (p twoProviders) Header(ctx context.Context, h int64) (chain.Header, error) {
-	return p.pick("header").Header(ctx, h)
+	return p.pick().Header(ctx, h)
 }
 
 func (p twoProviders) Fetch(ctx context.Context, h int64) (chain.Block, error) {
-	return p.pick("fetch").Fetch(ctx, h)
+	return p.pick().Fetch(ctx, h)
 }
 
 // Case vii: providers A and B stand on different forks. After a fail-over the scan is B's chain and nothing of A's is
@@ -327,13 +329,14 @@ func TestReorg_twoProviders(t *testing.T) {
 		other.mine(pay("on b", ours))
 		other.mine()
 		m := newMemory(ours)
-		current := a
-		b := start(t, twoProviders{func(string) *node { return current }}, m, testConfig(), 1)
+		var current atomic.Pointer[node]
+		current.Store(a)
+		b := start(t, twoProviders{current.Load}, m, testConfig(), 1)
 		defer b.end()
 		b.settle(time.Second)
 		b.want("on a", wallet.Seen, 4, 1)
 		b.want("on both", wallet.Seen, 5, 1)
-		current = other
+		current.Store(other)
 		b.settle(time.Second)
 		b.want("on a", wallet.Reverted, 0, 2)
 		b.want("on b", wallet.Seen, 5, 1)
@@ -353,9 +356,12 @@ func TestReorg_providersAlternate(t *testing.T) {
 		other.mine(pay("on b", ours))
 		other.mineMany(3)
 		m := newMemory(ours)
+		var mu sync.Mutex
 		dice := rand.New(rand.NewPCG(7, 7))
 		settled := false
-		b := start(t, twoProviders{func(string) *node {
+		b := start(t, twoProviders{func() *node {
+			mu.Lock()
+			defer mu.Unlock()
 			if !settled && dice.IntN(2) == 0 {
 				return a
 			}
@@ -363,7 +369,9 @@ func TestReorg_providersAlternate(t *testing.T) {
 		}}, m, testConfig(), 1)
 		defer b.end()
 		b.settle(time.Minute)
+		mu.Lock()
 		settled = true
+		mu.Unlock()
 		b.settle(time.Minute)
 		if d, _ := m.look("on b"); d.State != wallet.Confirmed {
 			t.Errorf("on b is %q", d.State)

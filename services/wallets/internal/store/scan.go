@@ -101,7 +101,7 @@ func (s *Store) Begin(ctx context.Context, l scanner.Lease, at scanner.Cursor) e
 			return err
 		}
 		if tag.RowsAffected() == 0 {
-			return scanner.ErrFenced
+			return errors.New("the chain has a cursor already") // a former owner's, committed just now: Adopt will find it
 		}
 		return addHeaders(ctx, tx, l.Chain, []chain.Header{at.Header})
 	})

@@ -29,7 +29,6 @@ EXISTS (SELECT FROM sim_transfers t WHERE t.network = n.network AND t.height IS 
 SELECT $1, $2, $3, coalesce(p.hash, ''), greatest(clock_timestamp(), p.time)
 FROM (SELECT 1) AS one LEFT JOIN sim_blocks p ON p.network = $1 AND p.height = $2 - 1`
 
-	// A transfer joins the block unless it is held back by the fork that orphaned it.
 	simIncludeSQL = `UPDATE sim_transfers SET height = $2 WHERE network = $1 AND height IS NULL AND NOT dropped RETURNING confirmations`
 
 	simGrowSQL = `UPDATE sim_networks SET height = $2, mine_until = greatest(mine_until, $3), mined_at = clock_timestamp() WHERE network = $1
@@ -57,7 +56,7 @@ const simKeep = 16_384
 // SimState implements simulated.Ledger.
 func (s *Store) SimState(ctx context.Context, network string) (st simulated.State, err error) {
 	err = s.pool.QueryRow(ctx, simStateSQL, network).Scan(&st.Height, &st.MineUntil, &st.Age, &st.Waiting)
-	if errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, pgx.ErrNoRows) || (err == nil && st.Height < 0) {
 		return s.simGenesis(ctx, network)
 	}
 	return st, err
@@ -153,35 +152,28 @@ func (s *Store) SimTransfers(ctx context.Context, network string, height int64) 
 }
 
 // SimFork implements simulated.Ledger.
-func (s *Store) SimFork(ctx context.Context, network string, depth int, drop bool, hashes []string) error {
+func (s *Store) SimFork(ctx context.Context, network string, above int64, drop bool, hash func() string) error {
 	return s.tx(ctx, func(tx pgx.Tx) error {
 		var height int64
 		if err := tx.QueryRow(ctx, simLockSQL, network).Scan(&height); err != nil {
 			return err
 		}
-		ancestor := height - int64(depth)
-		if ancestor < 0 {
-			return fmt.Errorf("the chain has only %d blocks", height)
+		if above < 0 || above >= height {
+			return fmt.Errorf("the chain has no blocks above %d: it ends at %d", above, height)
 		}
-		if _, err := tx.Exec(ctx, simCutSQL, network, ancestor); err != nil {
+		if _, err := tx.Exec(ctx, simCutSQL, network, above); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, simOrphanSQL, network, ancestor, drop); err != nil {
+		if _, err := tx.Exec(ctx, simOrphanSQL, network, above, drop); err != nil {
 			return err
 		}
-		for i, hash := range hashes {
-			// What was orphaned comes back in the last block of the branch: at another height.
-			if i < len(hashes)-1 {
-				if _, err := tx.Exec(ctx, simBlockSQL, network, ancestor+int64(i)+1, hash); err != nil {
-					return err
-				}
-				continue
-			}
-			if _, err := simGrow(ctx, tx, network, ancestor+int64(i)+1, hash); err != nil {
+		for at := above + 1; at <= height; at++ {
+			if _, err := tx.Exec(ctx, simBlockSQL, network, at, hash()); err != nil {
 				return err
 			}
 		}
-		return nil
+		_, err := simGrow(ctx, tx, network, height+1, hash())
+		return err
 	})
 }
 

@@ -122,14 +122,14 @@ func TestSimulated_forks(t *testing.T) {
 	w.until("a", "seen", seen)
 	w.until("b", "seen", seen)
 	height := w.last["ethereum:0xa:0"].BlockHeight
-	if err := w.chain.Fork(t.Context(), 1, false); err != nil {
+	if err := w.chain.Fork(t.Context(), height-1, false); err != nil {
 		t.Fatal(err)
 	}
 	// Mined again in another block: reverted in between or, when the scan had not got there yet, simply elsewhere.
 	w.until("a", "in another block", func(d wire.DepositChanged) bool { return d.State != wire.Reverted && d.BlockHeight > height })
 	w.deposit("c", 1)
 	w.until("c", "seen", seen)
-	if err := w.chain.Fork(t.Context(), 2, true); err != nil {
+	if err := w.chain.Fork(t.Context(), w.last["ethereum:0xc:0"].BlockHeight-1, true); err != nil {
 		t.Fatal(err)
 	}
 	w.until("c", "reverted", reverted)
@@ -149,13 +149,15 @@ func TestSimulated_survivesRestarts(t *testing.T) {
 	}
 }
 
-func TestSimulated_refusesTooDeepAFork(t *testing.T) {
+func TestSimulated_refusesAForkOfNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.deposit("a", 1)
 	w.until("a", "seen", seen)
-	if err := w.chain.Fork(t.Context(), 1000, true); err == nil {
-		t.Error("a fork below the first block was made")
+	for _, above := range []int64{-1, 1_000_000} {
+		if err := w.chain.Fork(t.Context(), above, true); err == nil {
+			t.Errorf("a fork above block %d was made", above)
+		}
 	}
 }
 

@@ -3,7 +3,7 @@ package store
 // Statements are all statements of this package by name, for the test that has PostgreSQL prepare each of them.
 func Statements() map[string]string {
 	return map[string]string{
-		"acquire": acquireSQL, "release": releaseSQL,
+		"alive": aliveSQL, "acquire": acquireSQL, "release": releaseSQL,
 		"request": requestSQL, "requested": requestedSQL, "count": countSQL, "add": addSQL, "grant": grantSQL, "granted": grantedSQL,
 		"waiting": waitingSQL, "after": afterSQL, "sample": sampleSQL,
 		"adopt": adoptSQL, "cursor": cursorSQL, "begin": beginSQL, "move": moveSQL, "header": headerSQL, "oldest": oldestSQL,

@@ -5,6 +5,7 @@ package store
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -60,12 +61,31 @@ func (s *Store) wake() {
 	}
 }
 
-// acquireSQL takes every named lease that is free or ours already. The epoch grows when the owner changes.
+// aliveSQL takes the lock by which others know that an owner's process lives.
+const aliveSQL = `SELECT pg_advisory_lock(hashtextextended('scanners of ' || $1, 0))`
+
+// Alive runs f while a session of its own holds the owner's lock. A process that is killed loses its sockets and with
+// them the lock, so others take its leases over at once instead of waiting until they run out.
+func (s *Store) Alive(ctx context.Context, cfg postgres.Config, owner string, log *slog.Logger, f func(context.Context) error) error {
+	return postgres.LeadSession(ctx, cfg, "scanners of "+owner, log, func(ctx context.Context, session *postgres.Session) error {
+		err := session.Do(ctx, func(conn *pgx.Conn) error {
+			_, err := conn.Exec(ctx, aliveSQL, owner)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return f(ctx)
+	})
+}
+
+// acquireSQL takes every named lease that is ours already, has run out, or belongs to a process that is dead. The epoch
+// grows when the owner changes.
 const acquireSQL = `INSERT INTO leases AS l (name, owner, epoch, until)
 SELECT n, $2, 1, now() + $3::interval FROM unnest($1::text[]) AS n ORDER BY n
 ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until,
 	epoch = l.epoch + CASE WHEN l.owner = excluded.owner THEN 0 ELSE 1 END
-WHERE l.owner = excluded.owner OR l.until < now()
+WHERE l.owner = excluded.owner OR l.until < now() OR pg_try_advisory_xact_lock(hashtextextended('scanners of ' || l.owner, 0))
 RETURNING name, epoch`
 
 const releaseSQL = `UPDATE leases SET until = now() - interval '1 second' WHERE owner = $1`

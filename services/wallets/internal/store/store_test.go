@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/big"
 	"strings"
 	"sync"
@@ -374,12 +375,14 @@ func TestFencing(t *testing.T) {
 		"advance":  s.Advance(ctx, lease, at, step),
 		"rewind":   s.Rewind(ctx, lease, at, at.Header),
 		"announce": s.Announce(ctx, lease, at),
-		"begin":    s.Begin(ctx, lease, at),
 		"adopt":    func() error { _, _, err := s.Adopt(ctx, lease); return err }(),
 	} {
 		if !errors.Is(err, scanner.ErrFenced) {
 			t.Errorf("%s by the former owner: %v", name, err)
 		}
+	}
+	if err := s.Begin(ctx, lease, at); err == nil {
+		t.Error("a second first cursor was made")
 	}
 	if err := s.Advance(ctx, young, at, step); err != nil {
 		t.Error(err)
@@ -392,8 +395,25 @@ func TestFencing(t *testing.T) {
 
 func TestLeases(t *testing.T) {
 	t.Parallel()
-	s, pool := open(t)
+	cfg := pg.Config(t, migrations.FS)
+	pool := pg.Open(t, cfg, migrations.FS)
+	s := store.New(pool, messaging.Out{Now: time.Now}, settings())
 	ctx := t.Context()
+	alive := func(owner string) (kill func()) {
+		ctx, cancel := context.WithCancel(ctx)
+		up, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = s.Alive(ctx, cfg, owner, slog.New(slog.NewTextHandler(t.Output(), nil)), func(ctx context.Context) error {
+				close(up)
+				<-ctx.Done()
+				return nil
+			})
+		}()
+		<-up
+		return func() { cancel(); <-done }
+	}
+	killOne, killTwo := alive("one"), alive("two")
 	names := []string{"scan test:a", "scan test:b"}
 	take := func(owner string, want map[string]int64) {
 		t.Helper()
@@ -413,4 +433,18 @@ func TestLeases(t *testing.T) {
 		t.Fatal(err)
 	}
 	take("two", map[string]int64{names[0]: 2, names[1]: 2})
+	take("one", map[string]int64{})
+	killTwo() // its leases have a minute left, but the server notices that the process is gone
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		got, err := s.Acquire(ctx, "one", names, time.Minute)
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("the leases of a dead process stand: %v, %v", got, err)
+		}
+		if len(got) == 2 {
+			break
+		}
+	}
+	take("one", map[string]int64{names[0]: 3, names[1]: 3})
+	killOne()
 }

@@ -44,8 +44,9 @@ type Ledger interface {
 	SimMine(ctx context.Context, network, hash string) (State, error)
 	SimHeader(ctx context.Context, network string, height int64) (chain.Header, bool, error)
 	SimTransfers(ctx context.Context, network string, height int64) ([]chain.Transfer, error)
-	// SimFork replaces the newest blocks by one more than that. Their deposits wait for a block again, or are dropped.
-	SimFork(ctx context.Context, network string, depth int, drop bool, hashes []string) error
+	// SimFork replaces every block above a height by one more than they were, with hashes from the function. Their deposits
+	// are in the last block of the branch, or dropped.
+	SimFork(ctx context.Context, network string, above int64, drop bool, hash func() string) error
 }
 
 // Chain is one simulated blockchain.
@@ -134,14 +135,10 @@ func (c *Chain) wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Fork abandons the newest blocks for a longer branch: a reorganisation. Deposits of the abandoned blocks are mined
-// again in a later block, or dropped for good. Tests use it.
-func (c *Chain) Fork(ctx context.Context, depth int, drop bool) error {
-	hashes := make([]string, depth+1)
-	for i := range hashes {
-		hashes[i] = c.hash()
-	}
-	if err := c.ledger.SimFork(ctx, c.network.Name, depth, drop, hashes); err != nil {
+// Fork abandons every block above a height for a longer branch: a reorganisation. Deposits of the abandoned blocks are
+// mined again in a later block, or dropped for good. Tests use it.
+func (c *Chain) Fork(ctx context.Context, above int64, drop bool) error {
+	if err := c.ledger.SimFork(ctx, c.network.Name, above, drop, c.hash); err != nil {
 		return fmt.Errorf("forking %s: %w", c.network.Name, err)
 	}
 	signal(c.mined)
