@@ -332,6 +332,38 @@ func TestDepths(t *testing.T) {
 	}
 }
 
+func TestParseDepths(t *testing.T) {
+	table, err := ParseDepths("erc20=3; ethereum/usdt=<1000:12,<50000:32,64 ;bsc=final|15;solana=final")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		network, asset, usd string
+		want                Depth
+	}{
+		{"ethereum", "ETH", "1e9", Depth{Confirmations: 3}},
+		{"ethereum", "USDT", "1000", Depth{UpToUSD: dec("1000"), Confirmations: 12}},
+		{"ethereum", "USDT", "1000.01", Depth{UpToUSD: dec("50000"), Confirmations: 32}},
+		{"ethereum", "USDT", "50001", Depth{Confirmations: 64}},
+		{"bsc", "BNB", "1", Depth{Confirmations: 15, Finality: true}},
+		{"solana", "SOL", "1", Depth{Finality: true}},
+		{"tron", "TRX", "1", Depth{Confirmations: 19}},
+	} {
+		got := table.Required(c.network, c.asset, dec(c.usd))
+		if got.Confirmations != c.want.Confirmations || got.Finality != c.want.Finality || !got.UpToUSD.Equal(c.want.UpToUSD) {
+			t.Errorf("%s %s %s: %+v", c.network, c.asset, c.usd, got)
+		}
+	}
+	for _, text := range []string{"ethereum", "dogechain=1", "tron/BTC=1", "tron=", "tron=0", "tron=-1", "tron=x", "tron=<5:1", "tron=5:1,2", "tron=1,2", "tron=<5:1,<4:2,3"} {
+		if _, err := ParseDepths(text); err == nil {
+			t.Errorf("%q passes", text)
+		}
+	}
+	if table, err := ParseDepths(""); err != nil || len(table) != len(DefaultDepths()) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestShownTransferAndConfirmations(t *testing.T) {
 	w := newWorld(t, Transfer)
 	if _, ok := w.p.Shown(nil); ok {

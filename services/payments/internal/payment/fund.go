@@ -126,8 +126,7 @@ func (c *change) deposits(rate decimal.Decimal) {
 
 // sum adds up what stands, and notes whether it grew.
 func (c *change) sum() {
-	received, real, standing := decimal.Zero, decimal.Zero, 0
-	c.p.WrongAsset = false
+	received, real, standing, wrong := decimal.Zero, decimal.Zero, 0, false
 	for _, d := range c.rows {
 		if d.Reverted {
 			continue
@@ -140,8 +139,11 @@ func (c *change) sum() {
 				real = real.Add(d.Amount)
 			}
 		case !dust:
-			c.p.WrongAsset = true
+			wrong = true
 		}
+	}
+	if c.p.Payout != PayoutSucceeded && c.p.End != Refunded {
+		c.p.WrongAsset = wrong // what comes after the end is recorded and says nothing about the payment
 	}
 	c.grew = real.GreaterThan(c.p.Received)
 	if !received.Equal(c.p.Received) {

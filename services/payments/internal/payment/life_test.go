@@ -398,6 +398,18 @@ func TestWrongAsset(t *testing.T) {
 	w.payout("159000")
 }
 
+func TestWrongAssetAfterSettlementIsOnlyRecorded(t *testing.T) {
+	w := newWorld(t, Transfer)
+	w.deposit("a", "100", deep)
+	w.send()
+	w.succeed()
+	w.deposit("b", "100", other("ethereum", "USDC"), deep)
+	w.is(StatusSettled, None)
+	if s := w.balances["suspense:USDC"]; !s.Equal(dec("100")) || w.p.Transfers != 2 {
+		t.Fatalf("suspense %s, %d transfers", s, w.p.Transfers)
+	}
+}
+
 func TestGiftClaimedWhenFunded(t *testing.T) {
 	w := newWorld(t, Gift)
 	w.deposit("a", "100", deep)

@@ -2,6 +2,8 @@ package payment
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -60,6 +62,59 @@ func DefaultDepths() Depths {
 		"bitcoin": at(2), "ethereum": at(12), "bsc": final(90), "polygon": final(128), "base": at(12), "arbitrum": at(40),
 		"tron": at(19), "solana": final(0),
 	}
+}
+
+// ParseDepths reads overrides of the default table, as configuration writes them: entries separated by ";", each
+// "network=tiers" or "network/ASSET=tiers"; tiers separated by ",", each a number of confirmations, "final", or both as
+// "90|final", with "<usd:" before it when it holds only below that worth. Example:
+// "ethereum=12;ethereum/USDT=<1000:12,32;bsc=final|90". Empty text is the default table.
+func ParseDepths(text string) (Depths, error) {
+	table := DefaultDepths()
+	for _, entry := range strings.FieldsFunc(text, func(r rune) bool { return r == ';' }) {
+		name, tiers, ok := strings.Cut(strings.TrimSpace(entry), "=")
+		network, asset, pair := strings.Cut(name, "/")
+		n, known := money.NetworkOf(network)
+		if !ok || !known {
+			return nil, fmt.Errorf("depths: %q names no network", entry)
+		}
+		key := n.Name
+		if pair {
+			a, listed := n.Asset(asset)
+			if !listed {
+				return nil, fmt.Errorf("depths: %q is not taken on %s", asset, n.Name)
+			}
+			key += "/" + a.Symbol
+		}
+		table[key] = nil
+		for _, tier := range strings.Split(tiers, ",") {
+			d, err := parseDepth(strings.TrimSpace(tier))
+			if err != nil {
+				return nil, fmt.Errorf("depths of %s: %w", key, err)
+			}
+			table[key] = append(table[key], d)
+		}
+	}
+	return table, table.Check()
+}
+
+func parseDepth(text string) (d Depth, err error) {
+	if worth, rest, ok := strings.Cut(text, ":"); ok {
+		usd, err := money.Parse(strings.TrimPrefix(worth, "<"))
+		if err != nil || !strings.HasPrefix(worth, "<") || !usd.IsPositive() {
+			return d, fmt.Errorf("%q is no bound in dollars", worth)
+		}
+		d.UpToUSD, text = usd, rest
+	}
+	for _, part := range strings.Split(text, "|") {
+		if part == "final" {
+			d.Finality = true
+			continue
+		}
+		if d.Confirmations, err = strconv.ParseInt(part, 10, 32); err != nil || d.Confirmations <= 0 {
+			return d, fmt.Errorf("%q is neither a number of confirmations nor final", part)
+		}
+	}
+	return d, nil
 }
 
 // Required finds the depth for a transfer of this worth. An unknown network needs finality, which never comes by
