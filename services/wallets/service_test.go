@@ -1,0 +1,278 @@
+//go:build integration
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"causeway.internal/libs/bus"
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/testkit/mq"
+	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/migrations"
+)
+
+// whole is the program as processes run it, between a real database and a real broker; the test plays payments.
+type whole struct {
+	t        *testing.T
+	environ  map[string]string
+	payments *bus.Link
+
+	mu        sync.Mutex
+	addresses map[money.Family][]string
+	deposits  map[string]wire.DepositChanged // newest version by key
+	scanned   map[string]wire.ScannedThrough
+	twice     []string
+}
+
+func startWhole(t *testing.T) *whole {
+	t.Helper()
+	amqp := mq.New(t)
+	w := &whole{
+		t: t, addresses: map[money.Family][]string{}, deposits: map[string]wire.DepositChanged{}, scanned: map[string]wire.ScannedThrough{},
+		environ: map[string]string{
+			"DATABASE_URL": pg.URL(t, migrations.FS), "AMQP_URL": amqp, "LOG_LEVEL": "warn",
+			"IDENTITY_KEYS":     base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32)),
+			"XPUB_TEST_BITCOIN": xpub84, "XPUB_TEST_EVM": xpubEVM,
+			"XPUB_TEST_TRON": "xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd",
+		},
+	}
+	link, err := bus.Dial(t.Context(), bus.Config{URL: config.Secret(amqp)}, wire.Payments, telemetrytest.ForTest(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.payments = link
+	take(w, wire.AddressesAllocatedV1, func(m wire.AddressesAllocated) {
+		for _, a := range m.Addresses {
+			w.addresses[m.Family] = append(w.addresses[m.Family], a.Address)
+		}
+	})
+	take(w, wire.DepositChangedV1, func(m wire.DepositChanged) {
+		if before := w.deposits[m.Key]; m.Version > before.Version {
+			w.deposits[m.Key] = m
+		} else if m.Version == before.Version && fmt.Sprint(m) != fmt.Sprint(before) {
+			w.twice = append(w.twice, m.Key)
+		}
+	})
+	take(w, wire.ScannedThroughV1, func(m wire.ScannedThrough) { w.scanned[m.Network] = m })
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- link.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done; _ = link.Close() })
+	return w
+}
+
+// take reads a message as payments would.
+func take[T any](w *whole, name wire.Name, f func(T)) {
+	for _, r := range wire.Topology() {
+		if r.Name == name {
+			w.payments.Handle(r.Queue, 1, func(_ context.Context, m bus.Message) error {
+				var p T
+				if err := json.Unmarshal(m.Body, &p); err != nil {
+					return err
+				}
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				f(p)
+				return nil
+			})
+		}
+	}
+}
+
+func (w *whole) publish(name wire.Name, payload any) {
+	w.t.Helper()
+	body, err := json.Marshal(payload)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.payments.Publisher().Publish(string(name), message.NewMessage(id.New(id.Message, time.Now()), body)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// replica starts one process with both roles and returns how to stop it and where its two ports are.
+func (w *whole) replica() (stop func(), api, ops string) {
+	w.t.Helper()
+	environ := map[string]string{"HTTP_ADDR": freePort(w.t), "OPS_ADDR": freePort(w.t)}
+	for k, v := range w.environ {
+		environ[k] = v
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- run(ctx, nil, environ) }()
+	var once sync.Once
+	stop = func() {
+		once.Do(func() {
+			cancel()
+			if err := <-done; err != nil {
+				w.t.Error(err)
+			}
+		})
+	}
+	w.t.Cleanup(stop)
+	api, ops = "http://"+environ["HTTP_ADDR"], "http://"+environ["OPS_ADDR"]
+	w.until("ready", func() bool {
+		res, err := http.Get(ops + "/readyz")
+		if err != nil {
+			return false
+		}
+		defer res.Body.Close()
+		return res.StatusCode == http.StatusOK
+	})
+	return stop, api, ops
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (w *whole) until(what string, holds func() bool) {
+	w.t.Helper()
+	deadline := time.After(40 * time.Second)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		w.mu.Lock()
+		ok := holds()
+		w.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-deadline:
+			w.t.Fatalf("not %s: %v", what, w.deposits)
+		case <-tick.C:
+		}
+	}
+}
+
+func TestService(t *testing.T) {
+	t.Parallel()
+	w := startWhole(t)
+	stopOne, api, ops := w.replica()
+
+	began := time.Now()
+	for _, family := range money.Families() {
+		w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "stock " + string(family), Mode: wire.Test, Family: family, Count: 1024})
+	}
+	w.until("stocked", func() bool {
+		for _, family := range money.Families() {
+			if len(w.addresses[family]) != 1024 {
+				return false
+			}
+		}
+		return true
+	})
+	t.Logf("4 x 1024 addresses in %s", time.Since(began))
+
+	deposit := func(run string) {
+		for i, n := range money.Networks() {
+			w.publish(wire.SimulateDepositV1, wire.SimulateDeposit{
+				RequestID: run + n.Name, Address: w.addresses[n.Family][i], Network: n.Name, Asset: n.Assets[0].Symbol, Amount: "1500000",
+			})
+		}
+	}
+	confirmed := func(count int) func() bool {
+		return func() bool {
+			n := 0
+			for _, d := range w.deposits {
+				if d.State == wire.Confirmed {
+					n++
+				}
+			}
+			return n == count
+		}
+	}
+	deposit("one ")
+	w.until("confirmed on every network", confirmed(8))
+	w.until("scanned on every network", func() bool { return len(w.scanned) == 8 })
+
+	// A second replica comes, the first goes in the middle of it all.
+	w.replica()
+	deposit("two ")
+	stopOne()
+	w.until("confirmed after a handover", confirmed(16))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.twice) > 0 || len(w.deposits) != 16 {
+		t.Errorf("%d deposits, told with two contents: %v", len(w.deposits), w.twice)
+	}
+	if _, err := http.Get(ops + "/healthz"); err == nil {
+		t.Error("the stopped replica still answers")
+	}
+	if _, err := http.Get(api + "/"); err == nil {
+		t.Error("the stopped replica still serves")
+	}
+}
+
+func TestService_unknownRoute(t *testing.T) {
+	t.Parallel()
+	_, api, ops := startWhole(t).replica()
+	res, err := http.Get(api + "/v1/nothing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, _ := io.ReadAll(res.Body)
+	var shape struct {
+		Success bool
+		Error   struct{ Code, Message string }
+	}
+	if err := json.Unmarshal(body, &shape); err != nil || res.StatusCode != http.StatusNotFound || shape.Success || shape.Error.Code == "" {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+	metrics, err := http.Get(ops + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer metrics.Body.Close()
+	body, _ = io.ReadAll(metrics.Body)
+	for _, name := range []string{"wallets_chain_scanned_blocks", "wallets_watched_addresses", "outbox_rows"} {
+		if !strings.Contains(string(body), name) {
+			t.Errorf("no metric %s", name)
+		}
+	}
+}
+
+// A database whose addresses came from another key is not served: money paid to what this key derives would be lost to
+// the signer of that one.
+func TestService_refusesAnotherKey(t *testing.T) {
+	t.Parallel()
+	w := startWhole(t)
+	stop, _, _ := w.replica()
+	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "r", Mode: wire.Test, Family: money.EVM, Count: 3})
+	w.until("stocked", func() bool { return len(w.addresses[money.EVM]) == 3 })
+	stop()
+	environ := map[string]string{"HTTP_ADDR": freePort(t), "OPS_ADDR": freePort(t)}
+	for k, v := range w.environ {
+		environ[k] = v
+	}
+	environ["XPUB_TEST_EVM"] = "xpub6D4BDPcP2GT577Vvch3R8wDkScZWzQzMMUm3PWbmWvVJrZwQY4VUNgqFJPMM3No2dFDFGTsxxpG5uJh7n7epu4trkrX7x7DogT5Uv6fcLW5"
+	if err := run(t.Context(), []string{"work"}, environ); err == nil || !strings.Contains(err.Error(), "key") {
+		t.Errorf("%v", err)
+	}
+}
