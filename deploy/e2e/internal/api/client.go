@@ -284,18 +284,25 @@ func power(digits int) *big.Rat {
 	return new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil))
 }
 
+// Pauses between two questions: short at first, longer when the answer takes its time.
+const (
+	firstPause   = 20 * time.Millisecond
+	longestPause = 400 * time.Millisecond
+)
+
 // Eventually asks until the condition holds; after the deadline it fails the test and says what it waited for.
 func Eventually(t testing.TB, within time.Duration, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.NewTimer(within)
 	defer deadline.Stop()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for wait := firstPause; !holds(); wait = min(wait*3/2, longestPause) {
+		pause.Reset(wait)
 		select {
 		case <-deadline.C:
 			t.Fatalf("waited %v in vain for %s", within, what)
-		case <-tick.C:
+		case <-pause.C:
 		}
 	}
 }
