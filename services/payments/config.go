@@ -38,6 +38,7 @@ type settings struct {
 	RatesLive          string        `env:"RATES_LIVE" doc:"where live mode's prices come from; empty keeps live mode closed"`
 	RailTest           string        `env:"RAIL_TEST" envDefault:"sim" doc:"rail of test mode's payouts: sim"`
 	RailLive           string        `env:"RAIL_LIVE" doc:"rail of live mode's payouts; empty keeps live mode closed"`
+	Confirmations      string        `env:"CONFIRMATIONS" doc:"depths that confirm a transfer, over the defaults of contract.md §5: ethereum=12;ethereum/USDT=<1000:12,32;bsc=final|90, where <usd: bounds a tier"`
 	AllowSimulatedLive bool          `env:"ALLOW_SIMULATED_LIVE" envDefault:"false" doc:"lets simulated prices and rails serve live mode; for test networks only"`
 }
 
@@ -94,6 +95,17 @@ func (s workSettings) families(worlds map[payment.Mode]app.World) (map[payment.M
 		wanted[payment.Live] = append(wanted[payment.Live], money.Family(name))
 	}
 	return wanted, nil
+}
+
+// policy is the policy of contract.md §3 and §4 with the configured depths.
+func (s settings) policy() (payment.Policy, error) {
+	p := payment.Defaults()
+	depths, err := payment.ParseDepths(s.Confirmations)
+	if err != nil {
+		return p, fmt.Errorf("CONFIRMATIONS: %w", err)
+	}
+	p.Depths = depths
+	return p, nil
 }
 
 // worlds gives each mode its prices and its rail. Live mode stays closed without both, and simulated ones serve it only
