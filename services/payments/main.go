@@ -128,7 +128,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	render := app.Renderer{PublicURL: cfg.PublicURL}
 	p.store = store.New(db, render, tel.Log, p.wake, func(code string) { alerts.WithLabelValues(code).Inc() })
 	p.deps = app.Deps{
-		Payments: p.store, Worlds: p.worlds, Policy: policy, Render: render, Now: time.Now, Log: tel.Log,
+		Payments: p.store, Worlds: p.worlds, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: time.Now, Log: tel.Log,
 		Backlog: outbox.NewBacklog(db, outbox.MaxRows),
 	}
 	p.checks = []telemetry.Check{

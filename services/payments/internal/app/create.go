@@ -46,7 +46,8 @@ type Deps struct {
 	Worlds   map[payment.Mode]World
 	Policy   payment.Policy
 	Render   Renderer
-	Callback func(mode payment.Mode, url string) error // nil when the URL may be registered; the error's text is shown
+	Callback func(mode payment.Mode, url string) error        // nil when the URL may be registered; the error's text is shown
+	Refusal  func(ctx context.Context, f *fault.Error) Answer // the exact reply that a fault becomes
 	Now      func() time.Time
 	Log      *slog.Logger
 }

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -137,26 +136,4 @@ func (a *App) ExpireNow(ctx context.Context, o Owner, reference string, k Key) (
 		r.Answer = &Answer{Status: statusOK, Body: body}
 		return r, nil
 	})
-}
-
-// owned changes an owner's payment once per Idempotency-Key and returns the answer that the change gave.
-func (a *App) owned(ctx context.Context, o Owner, reference string, k Key, f Change) (Answer, error) {
-	if !id.IsPaymentReference(reference) {
-		return Answer{}, ErrNotFound
-	}
-	if earlier, found, err := a.replay(ctx, k); err != nil || found {
-		return earlier, err
-	}
-	var answer Answer
-	err := a.Payments.UpdateOwned(ctx, o, reference, k, func(v View, now time.Time) (Result, error) {
-		r, err := f(v, now)
-		if err == nil && r.Answer != nil {
-			answer = *r.Answer
-		}
-		return r, err
-	})
-	if errors.Is(err, ErrKeyTaken) {
-		return a.Payments.Settled(ctx, k)
-	}
-	return answer, err
 }

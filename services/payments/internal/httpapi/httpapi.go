@@ -56,6 +56,11 @@ func Routes(s *httpkit.Server, u UseCases) {
 	})
 }
 
+// Refusal is the exact reply that a fault becomes within a request; a stored one is given again byte for byte.
+func Refusal(ctx context.Context, f *fault.Error) app.Answer {
+	return app.Answer{Status: httpkit.Status(f.Kind), Body: httpkit.ErrorBody(f, httpkit.From(ctx).RequestID)}
+}
+
 var errNoMerchant = fault.New(fault.Unauthenticated, "key_required", "This route needs an API key.")
 
 // caller is the merchant whom the gateway names, and the request's idempotency key within merchant, mode, route and the

@@ -173,6 +173,13 @@ func TestSandbox_depositAndExpire(t *testing.T) {
 	if _, err := w.app.ExpireNow(t.Context(), owner, gone.Reference, app.Key{}); err == nil {
 		t.Error("expired twice")
 	}
+	again := app.Key{Scope: "s", Key: "again"} // what the state refuses is kept for the key
+	for _, replayed := range []bool{false, true} {
+		a, err := w.app.ExpireNow(t.Context(), owner, gone.Reference, again)
+		if err != nil || a.Status != 409 || a.Replayed != replayed || string(a.Body) != "not_expirable" {
+			t.Errorf("%+v %v", a, err)
+		}
+	}
 }
 
 // The worker dies at each step of a payout. Another look finds the row; the bank is paid once.

@@ -64,6 +64,9 @@ func newWorld(t testing.TB) *world {
 		Payments: w.store, Stock: stock, Backlog: outbox.NewBacklog(w.pool, outbox.MaxRows), Policy: payment.Defaults(), Render: render,
 		Worlds:   map[payment.Mode]app.World{payment.Test: {Rates: fixed.New(time.Now), Rail: w.bank, Timing: payout.TestTiming(), NameWait: time.Second}},
 		Callback: func(payment.Mode, string) error { return nil }, Now: time.Now, Log: tel.Log,
+		Refusal: func(_ context.Context, f *fault.Error) app.Answer {
+			return app.Answer{Status: 409, Body: []byte(f.Code)}
+		},
 	})
 	w.worker = app.NewPayoutWorker(w.app, w.store, 8, tel.Log)
 	return w

@@ -1,0 +1,43 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
+)
+
+// owned changes an owner's payment once per Idempotency-Key and returns the answer that the change gave.
+func (a *App) owned(ctx context.Context, o Owner, reference string, k Key, f Change) (Answer, error) {
+	if !id.IsPaymentReference(reference) {
+		return Answer{}, ErrNotFound
+	}
+	if earlier, found, err := a.replay(ctx, k); err != nil || found {
+		return earlier, err
+	}
+	var answer Answer
+	err := a.Payments.UpdateOwned(ctx, o, reference, k, func(v View, now time.Time) (Result, error) {
+		r, err := f(v, now)
+		if refusal, ok := stateAnswer(err); ok && k.Key != "" {
+			kept := a.Refusal(ctx, refusal)
+			r, err = Result{Answer: &kept}, nil
+		}
+		if err == nil && r.Answer != nil {
+			answer = *r.Answer
+		}
+		return r, err
+	})
+	if errors.Is(err, ErrKeyTaken) {
+		return a.Payments.Settled(ctx, k)
+	}
+	return answer, err
+}
+
+// stateAnswer picks the refusals that are kept for a request's key: those that the payment's state gave, not those of a
+// body that breaks a rule (contract.md §1, Idempotency).
+func stateAnswer(err error) (*fault.Error, bool) {
+	f, ok := errors.AsType[*fault.Error](err)
+	return f, ok && len(f.Fields) == 0 && (f.Kind == fault.Invalid || f.Kind == fault.Conflict)
+}
