@@ -159,16 +159,23 @@ func TestPaidLate(t *testing.T) {
 	clean(t, hook, true)
 }
 
-// TestConfirmingShowsDepth: a deposit with fewer confirmations than its network asks for is seen, and no more.
-func TestConfirmingShowsDepth(t *testing.T) {
+// TestConfirmingComesFirst: a deposit is told as soon as it is seen, before it is as deep as its network asks for.
+func TestConfirmingComesFirst(t *testing.T) {
 	t.Parallel()
-	_, c := shared(t)
-	made := create(t, c, transfer(nil))
-	ref := made.Text(t, "payment.reference")
-	deposit(t, c, ref, api.Object{"confirmations": 1})
-	seen := awaitStatus(t, c, ref, "confirming")
-	if seen.Number(t, "payment.confirmations").Sign() <= 0 {
-		t.Errorf("confirming: %s", seen.Body)
+	s, c := shared(t)
+	hook, path := hooks(t, s.WebhookSecret)
+	made := create(t, c, transfer(api.Object{"callbackUrl": hook.URL(path), "network": "base", "crypto": "USDC"}))
+	deposit(t, c, made.Text(t, "payment.reference"), api.Object{"confirmations": 1})
+	awaitCallbacks(t, hook, path, "payment.confirming")
+	for _, d := range hook.Accepted(path) {
+		if d.Type != "payment.confirming" {
+			continue
+		}
+		event := api.Parse(t, d.Body)
+		if event.Number(t, "data.payment.confirmations").Cmp(api.Rat("12")) >= 0 || !event.Null("data.payment.confirmedAt") ||
+			event.Number(t, "data.payment.receivedAmount").Cmp(made.Number(t, "payment.cryptoAmount")) != 0 {
+			t.Errorf("confirming: %s", d.Body)
+		}
 	}
 }
 

@@ -207,7 +207,7 @@ type field struct {
 	Message string `json:"message"`
 }
 
-var leak = regexp.MustCompile(`(?i)SQLSTATE|pgx|goroutine |panic:|\.go:\d+|127\.0\.0\.1|localhost|pq:|amqp`)
+var leak = regexp.MustCompile(`(?i)SQLSTATE|\bpgx\b|goroutine |panic:|\.go:\d+|127\.0\.0\.1|localhost|\bpq:|\bamqps?\b`)
 
 // checkSecrets finds what no answer may show: errors of the database, stacks, internal hosts.
 func checkSecrets(received []byte) error {
