@@ -79,6 +79,9 @@ func (a *App) Create(ctx context.Context, o Owner, c payment.Command, problems *
 	if err != nil {
 		return Answer{}, err
 	}
+	if err := knownBank(o.Mode, terms.Draft()); err != nil {
+		return Answer{}, err
+	}
 	world, ok := a.Worlds[o.Mode]
 	if !ok {
 		return Answer{}, ErrLiveDisabled
@@ -94,6 +97,18 @@ func (a *App) Create(ctx context.Context, o Owner, c payment.Command, problems *
 		return Answer{}, err
 	}
 	return a.insert(ctx, draft, k)
+}
+
+// knownBank refuses, in live mode only, a bank that nobody knows or that is another country's (contract.md §8).
+func knownBank(mode payment.Mode, draft payment.Payment) error {
+	if mode != payment.Live || !draft.Receiver.Known() {
+		return nil
+	}
+	var p fault.Problems
+	if _, ok := rail.BankName(draft.Currency, draft.Receiver.BankCode); !ok {
+		p.Add("receiver.bankCode", "is no bank of %s", draft.Currency)
+	}
+	return p.Err()
 }
 
 // notOpen refuses payments that the caller pays out itself: it would have to be given a settlement token, and no route
