@@ -1,7 +1,8 @@
 // Package address makes and checks deposit addresses. It derives them from account-level extended public keys, so the
 // service that imports it needs no private key, and it knows how each family of networks writes an address.
 //
-// It is pure: no I/O, no clock, no randomness, and it never sees a private key.
+// It is pure: no I/O, no clock, no randomness. It takes no private key; the one it holds is published and worthless, for the
+// solana sandbox (slip10.go).
 package address
 
 import (

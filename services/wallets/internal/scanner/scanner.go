@@ -189,7 +189,7 @@ func (s *Scanner) follow(ctx context.Context, lease Lease) error {
 	if w, ok := s.driver.(chain.Waker); ok {
 		wake = w.Wake()
 	}
-	for {
+	for ctx.Err() == nil { // also while catching up, which may take hours
 		head, err := s.driver.Head(ctx)
 		if err != nil {
 			return fmt.Errorf("asking for the head: %w", err)
@@ -209,10 +209,9 @@ func (s *Scanner) follow(ctx context.Context, lease Lease) error {
 		if err := s.announce(ctx, lease); err != nil {
 			return err
 		}
-		if !pause(ctx, s.cfg.Poll, wake) {
-			return ctx.Err()
-		}
+		pause(ctx, s.cfg.Poll, wake)
 	}
+	return ctx.Err()
 }
 
 // adopt reads the cursor, or makes the first one.
@@ -310,22 +309,19 @@ func (s *Scanner) final(head chain.Head, scanned int64) int64 {
 	return min(scanned, max(s.cursor.Finalized, head.Finalized, head.Height-s.cfg.FinalDepth+1))
 }
 
-// progress logs and counts while the scan is far behind.
+// progress logs while the scan is far behind.
 func (s *Scanner) progress(ctx context.Context, head int64) {
-	lag := head - s.cursor.Height
-	if s.loggedAt.IsZero() || (lag < slowAfter && s.loggedFrom > 0) {
-		s.loggedAt, s.loggedFrom = s.now(), 0
-	}
-	if lag < slowAfter {
+	now, lag := s.now(), head-s.cursor.Height
+	switch spent := now.Sub(s.loggedAt); {
+	case lag < slowAfter:
+		s.loggedAt = time.Time{}
 		return
-	}
-	if s.loggedFrom == 0 {
-		s.loggedAt, s.loggedFrom = s.now(), s.cursor.Height
+	case s.loggedAt.IsZero():
+	case spent < slowEvery:
 		return
-	}
-	if spent := s.now().Sub(s.loggedAt); spent >= slowEvery {
+	default:
 		s.log.InfoContext(ctx, "catching up", "height", s.cursor.Height, "head", head, "behind", lag,
 			"blocks_per_second", (s.cursor.Height-s.loggedFrom)*int64(time.Second)/int64(spent))
-		s.loggedAt, s.loggedFrom = s.now(), s.cursor.Height
 	}
+	s.loggedAt, s.loggedFrom = now, s.cursor.Height
 }

@@ -480,6 +480,37 @@ func TestScan_beginsBelowTheHead(t *testing.T) {
 	})
 }
 
+// Catching up shows that it moves.
+func TestScan_showsProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, m := newNode(), newMemory(ours)
+		n.mineMany(1000)
+		slow := slowDriver{n}
+		var log strings.Builder
+		cfg := testConfig()
+		s := New(cfg, slow, m, NewWatch(cfg.Mode, cfg.Family, m), slog.New(slog.NewTextHandler(&log, nil)), NewMetrics(prometheus.NewRegistry()), time.Now)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx, 1) }()
+		time.Sleep(30 * time.Second)
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if lines := strings.Count(log.String(), "catching up"); lines < 4 || lines > 6 || !strings.Contains(log.String(), "blocks_per_second=4 ") && !strings.Contains(log.String(), "blocks_per_second=4\n") {
+			t.Errorf("%d lines in 30 s:\n%s", lines, log.String())
+		}
+	})
+}
+
+// slowDriver takes a second for every block.
+type slowDriver struct{ *node }
+
+func (s slowDriver) Fetch(ctx context.Context, height int64) (chain.Block, error) {
+	time.Sleep(time.Second)
+	return s.node.Fetch(ctx, height)
+}
+
 // TestScan_converges lets a chain do anything for a while: whatever happened, in the end the deposits are those of the
 // chain as it is, each version was told once and in order, and the kept headers link.
 func TestScan_converges(t *testing.T) {
