@@ -43,7 +43,7 @@ var examples = map[wire.Name]any{
 	wire.SimulateDepositV1: wire.SimulateDeposit{
 		RequestID: "msg_02", Address: addressExample, Network: "ethereum", Asset: "USDT", Amount: "10000000", Confirmations: 12,
 	},
-	wire.PaymentStatusChangedV1: statusChanged("payment.pending", "pay_01"),
+	wire.PaymentStatusChangedV1: withToken(statusChanged("payment.confirmed", "pay_01")),
 	wire.WalletStatusChangedV1:  statusChanged("wallet.watching", "wal_01"),
 	wire.ReportStatusChangedV1:  statusChanged("report.created", "RPT-ABC234"),
 }
@@ -53,6 +53,11 @@ func statusChanged(kind, object string) wire.StatusChanged {
 		EventID: "evt_01", Type: kind, MerchantID: "acme", Mode: wire.Test, ObjectID: object, Sequence: 1,
 		CallbackURL: "https://shop.example/hook", OccurredAt: at, Body: []byte(`{"id":"evt_01"}`),
 	}
+}
+
+func withToken(e wire.StatusChanged) wire.StatusChanged {
+	e.Body, e.Token = []byte(`{"id":"evt_01","data":{"payment":{`+wire.TokenMask+`}}}`), []byte("sealed")
+	return e
 }
 
 func TestTopology_isWhole(t *testing.T) {
@@ -91,7 +96,7 @@ func TestEventsPage_isCurrent(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Events and messages\n\nGenerated from `libs/wire` by `go test ./libs/wire -update`; do not edit.\n\n## Webhook events\n\n" +
 		"What a merchant receives (Standard Webhooks 1.0). The body is\n" +
-		"`{\"id\":\"evt_…\",\"type\":\"…\",\"createdAt\":\"…\",\"mode\":\"live|test\",\"data\":{…}}`; `data.payment`, `data.wallet` or `data.report` is the\n" +
+		"`{\"id\":\"evt_…\",\"type\":\"…\",\"createdAt\":\"…\",\"mode\":\"live|test\",\"data\":{…}}`; `data.payment`, `data.wallet`, `data.report` or `data.endpoint` is the\n" +
 		"object as its GET shows it, plus `sequence`, which counts the events of that object: 1, 2, 3 without gaps.\n\n| type | when |\n|---|---|\n")
 	for _, e := range wire.EventTypes() {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", e.Type, e.When)

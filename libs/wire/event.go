@@ -32,6 +32,9 @@ func EventTypes() []EventType {
 		{"wallet.expired", "the wallet's time is over; late money is still recorded and reported"},
 		{"report.created", "a fraud report was filed"},
 		{"report.updated", "a report's status changed"},
+		{"webhook.endpoint_failing", "an endpoint has failed for 1 hour, 24 hours or 4 days; sent to the merchant's other endpoints"},
+		{"webhook.endpoint_disabled", "an endpoint was disabled, because it answered 410 or failed for 5 days; its events are held"},
+		{"webhook.test", "a test that the merchant asked for; sent to that endpoint alone, whatever its filter"},
 	}
 }
 

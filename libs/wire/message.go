@@ -103,6 +103,12 @@ type SimulateDeposit struct {
 
 // StatusChanged is one event for a merchant. Body is the exact webhook body: it is stored, signed and sent byte for
 // byte. Sequence counts the events of the object: 1, 2, 3 without gaps.
+//
+// Token is the settlementToken of contract.md §7 under libs/keyring, so that no outbox, broker, table or dead queue holds
+// it in the clear: sealed by payments with the first key of SETTLEMENT_TOKEN_KEYS, which payments and callback-dispatcher
+// share and nobody else has, at the place TokenPlace(EventID). Body then holds TokenMask instead of it, before any text
+// that a merchant chose: the dispatcher opens the token and puts it in the place of the first TokenMask just before it
+// signs. Events, deliveries and logs show the mask.
 type StatusChanged struct {
 	EventID     string    `json:"eventId"`
 	Type        string    `json:"type"`
@@ -113,4 +119,11 @@ type StatusChanged struct {
 	CallbackURL string    `json:"callbackUrl,omitempty"`
 	OccurredAt  time.Time `json:"occurredAt"`
 	Body        []byte    `json:"body"`
+	Token       []byte    `json:"settlementToken,omitempty"`
 }
+
+// TokenMask is what a body holds where the settlementToken belongs.
+const TokenMask = `"settlementToken":"***"`
+
+// TokenPlace is where the sealed token of an event opens; it opens nowhere else.
+func TokenPlace(eventID string) string { return "settlement-token/" + eventID }
