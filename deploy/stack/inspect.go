@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"causeway.internal/deploy/stack/internal/console"
@@ -131,10 +133,13 @@ func (l *launcher) restart(ctx context.Context, name string) error {
 				return err
 			}
 			one.Stopped = false
-			if !one.Ref.Alive() {
-				if one.Ref, err = process.Start(one.Spec); err != nil {
-					return err
-				}
+			if one.Ref.Alive() {
+				err = one.Ref.Signal(syscall.SIGCONT)
+			} else {
+				one.Ref, err = process.Start(one.Spec)
+			}
+			if err != nil {
+				return err
 			}
 			started = *one
 			return nil
@@ -151,6 +156,38 @@ func (l *launcher) restart(ctx context.Context, name string) error {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
+}
+
+// signal sends one process a signal that leaves it running.
+func (l *launcher) signal(sig syscall.Signal) error {
+	if len(l.words) != 1 {
+		return fmt.Errorf("usage: stack %s PROCESS", l.verb)
+	}
+	st, err := state.Load(l.dir)
+	if err != nil {
+		return err
+	}
+	one, err := st.Find(l.words[0])
+	if err != nil {
+		return err
+	}
+	if !one.Ref.Alive() {
+		return fmt.Errorf("%s does not run", one.Name)
+	}
+	return one.Ref.Signal(sig)
+}
+
+// rabbitctl runs rabbitmqctl on the instance's own broker.
+func (l *launcher) rabbitctl() error {
+	st, err := state.Load(l.dir)
+	if err != nil {
+		return err
+	}
+	broker, err := st.Find(infra.Rabbit)
+	if err != nil {
+		return fmt.Errorf("only a private RabbitMQ can be told: %w", err)
+	}
+	return broker.Spec.User.Run(broker.Spec.Env, filepath.Join(filepath.Dir(broker.Spec.Path), "rabbitmqctl"), l.remain...)
 }
 
 func isServer(name string) bool {

@@ -54,7 +54,7 @@ func (l *launcher) servers() infra.Servers {
 }
 
 func (l *launcher) product() product.Product {
-	options := product.Options{Bin: l.bin, Split: l.split, Env: l.env}
+	options := product.Options{Bin: l.bin, Split: l.split, Replicas: l.copies, Toxic: l.proxied, Env: l.env}
 	return product.Product{Dir: l.dir, Console: l.con, Servers: l.servers(), Options: options}
 }
 
@@ -271,7 +271,7 @@ func (l *launcher) stopProcesses(st *state.State) error {
 		}
 	}
 	failures = append(failures, product.StopAll(l.con, services))
-	for _, name := range []string{infra.Rabbit, infra.Epmd, infra.Postgres} {
+	for _, name := range []string{product.Toxic, infra.Rabbit, infra.Epmd, infra.Postgres} {
 		if one, ok := byName[name]; ok {
 			last = append(last, one)
 		}

@@ -28,7 +28,10 @@ const usage = `usage: stack VERB [flags]
   test                bring everything up in .stack/test, run the test tiers, stop everything
   exec -- COMMAND     bring everything up, run a command with its environment, stop everything
   kill PROCESS [-9]   stop one process, politely or not
-  start PROCESS       start it again as it was
+  start PROCESS       start it again as it was; a paused one goes on
+  pause PROCESS       freeze one process (SIGSTOP)
+  resume PROCESS      let it go on (SIGCONT)
+  rabbitctl -- WORDS  run rabbitmqctl on the private RabbitMQ
 
 flags:
 `
@@ -79,6 +82,8 @@ type arguments struct {
 	split   bool
 	infra   bool
 	private bool
+	proxied bool
+	copies  int
 	env     settings
 	words   []string // what is not a flag
 	remain  []string // what follows --
@@ -100,6 +105,8 @@ func parse(verb string, args []string, errs io.Writer) (arguments, error) {
 	flags.BoolVar(&a.split, "split", false, "up, exec: run every service as two processes, NAME-serve and NAME-work")
 	flags.BoolVar(&a.infra, "infra", false, "up, exec: PostgreSQL and RabbitMQ only")
 	flags.BoolVar(&a.private, "private", false, "up, exec: start private servers even if the environment lends some")
+	flags.BoolVar(&a.proxied, "toxic", false, "up, exec: put a proxy between the services and their servers that chaos can poison")
+	flags.IntVar(&a.copies, "replicas", 1, "up, exec: run so many of every process; the second is NAME-2")
 	flags.Var(a.env, "env", "up, exec, run: NAME=value for every service, or service:NAME=value for one (repeatable)")
 	for i, arg := range args {
 		if arg == "--" {
@@ -115,8 +122,14 @@ func parse(verb string, args []string, errs io.Writer) (arguments, error) {
 			a.words, args = append(a.words, args[0]), args[1:]
 		}
 	}
+	if a.copies < 1 || a.copies > copiesMax {
+		return a, fmt.Errorf("--replicas is 1 to %d", copiesMax)
+	}
 	return a, a.locate()
 }
+
+// copiesMax keeps the connections of all processes below what the private PostgreSQL grants.
+const copiesMax = 2
 
 // locate makes the paths absolute.
 func (a *arguments) locate() error {
@@ -177,6 +190,14 @@ func run(ctx context.Context, args, environ []string, out, errs io.Writer) error
 		return l.kill()
 	case "start":
 		return l.start(ctx)
+	case "pause":
+		return l.signal(syscall.SIGSTOP)
+	case "resume":
+		return l.signal(syscall.SIGCONT)
+	case "rabbitctl":
+		return l.rabbitctl()
+	case "toxic":
+		return l.toxic(ctx)
 	}
 	return fmt.Errorf("unknown verb %q; `stack help` lists them", verb)
 }

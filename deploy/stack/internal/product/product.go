@@ -20,9 +20,11 @@ import (
 
 // Options say how to run the product.
 type Options struct {
-	Bin   string            // directory of the services' binaries
-	Split bool              // every service as two processes, serve and work
-	Env   map[string]string // settings NAME or service:NAME that override the launcher's
+	Bin      string            // directory of the services' binaries
+	Split    bool              // every service as two processes, serve and work
+	Replicas int               // how many of every process; 0 is one
+	Toxic    bool              // services reach their servers through a proxy that can be poisoned
+	Env      map[string]string // settings NAME or service:NAME that override the launcher's
 }
 
 // Product runs the services of one instance.
@@ -54,6 +56,12 @@ func (p Product) Up(ctx context.Context) error {
 	})
 	if err != nil {
 		return err
+	}
+	if p.Options.Toxic {
+		err := p.Console.Step("put a proxy before the servers", func() error { return p.poison(ctx, &one) })
+		if err != nil {
+			return err
+		}
 	}
 	if err := p.Console.Step("migrate the databases", func() error { return p.migrate(ctx, one) }); err != nil {
 		return err
@@ -97,7 +105,7 @@ func (p Product) migrateOne(ctx context.Context, one plan, service string) error
 	defer stop()
 	cmd := exec.CommandContext(ctx, filepath.Join(p.Options.Bin, service), "migrate")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, log, log
-	cmd.Env = append(one.environ(service), "DATABASE_OWNER_URL="+one.accounts[service].Owner, "OPS_ADDR=127.0.0.1:0")
+	cmd.Env = append(one.environ(service, 1), "DATABASE_OWNER_URL="+one.accounts[service].Owner, "OPS_ADDR=127.0.0.1:0")
 	if err := cmd.Run(); err != nil {
 		return &infra.Failure{Err: fmt.Errorf("%s migrate: %w", service, err), Log: path}
 	}
@@ -123,13 +131,15 @@ func (p Product) start(ctx context.Context, one plan) error {
 }
 
 func (p Product) startOnce(ctx context.Context, one *plan) error {
-	ports, err := process.Ports(len(Tenants()))
+	ports, err := process.Ports(len(Tenants()) * one.replicas())
 	if err != nil {
 		return err
 	}
 	one.http = map[string]string{}
-	for i, tenant := range Tenants() {
-		one.http[tenant.Service] = "127.0.0.1:" + strconv.Itoa(ports[i])
+	for replica := range one.replicas() {
+		for i, tenant := range Tenants() {
+			one.http[copyName(tenant.Service, replica+1)] = "127.0.0.1:" + strconv.Itoa(ports[replica*len(Tenants())+i])
+		}
 	}
 	all, err := one.processes()
 	if err != nil {
@@ -153,6 +163,10 @@ func (p Product) startOnce(ctx context.Context, one *plan) error {
 	}
 	_, err = state.Change(p.Dir, func(st *state.State) error {
 		st.Product.BaseURL = "http://" + one.http[gateway]
+		st.Product.Gateways = nil
+		for replica := range one.replicas() {
+			st.Product.Gateways = append(st.Product.Gateways, "http://"+one.http[copyName(gateway, replica+1)])
+		}
 		st.Product.AdminToken = one.keys.adminToken
 		st.Databases = map[string]string{}
 		for service, account := range one.accounts {

@@ -27,7 +27,7 @@ func examplePlan(options Options) plan {
 func TestEnviron_secretsGoWhereTheyBelong(t *testing.T) {
 	one := examplePlan(Options{})
 	for _, tenant := range Tenants() {
-		environ := one.environ(tenant.Service)
+		environ := one.environ(tenant.Service, 1)
 		if !slices.Contains(environ, process.Mark("/d")) || !slices.Contains(environ, "DATABASE_URL=postgres://"+tenant.Service) {
 			t.Errorf("%s lacks its mark or database: %v", tenant.Service, environ)
 		}
@@ -53,7 +53,7 @@ func TestEnviron_secretsGoWhereTheyBelong(t *testing.T) {
 
 func TestEnviron_overrides(t *testing.T) {
 	one := examplePlan(Options{Env: map[string]string{"LOG_LEVEL": "debug", "payments:RAIL_TEST": "other", "wallets:X": "y=z"}})
-	payments, wallets := one.environ(payments), one.environ(wallets)
+	payments, wallets := one.environ(payments, 1), one.environ(wallets, 1)
 	if !slices.Contains(payments, "LOG_LEVEL=debug") || !slices.Contains(payments, "RAIL_TEST=other") || slices.Contains(payments, "X=y=z") {
 		t.Errorf("payments: %v", payments)
 	}
@@ -80,6 +80,34 @@ func TestProcesses_roles(t *testing.T) {
 	}
 	if IsService(infra.Postgres) || IsService(infra.Rabbit) {
 		t.Error("a server counts as a service")
+	}
+}
+
+func TestProcesses_replicas(t *testing.T) {
+	one := examplePlan(Options{Bin: "/b", Split: true, Replicas: 2})
+	for _, tenant := range Tenants() {
+		one.http[tenant.Service+"-2"] = tenant.Service + ":2"
+	}
+	all, err := one.processes()
+	if err != nil || len(all) != 18 || all[9].Name != "payments-serve-2" || !IsService(all[9].Name) {
+		t.Fatalf("replicas: %+v, %v", all, err)
+	}
+	if !slices.Contains(all[9].Spec.Env, "HTTP_ADDR=payments:2") || !slices.Contains(all[17].Spec.Env, "WALLETS_URL=http://wallets:2") {
+		t.Errorf("the second ones do not keep to themselves: %v, %v", all[9].Spec.Env, all[17].Spec.Env)
+	}
+}
+
+func TestEnviron_throughTheProxy(t *testing.T) {
+	one := examplePlan(Options{Toxic: true})
+	account := one.accounts[payments]
+	account.Database, account.Broker = "postgres://u:p@127.0.0.1:5/d?x=y", "amqp://u:p@127.0.0.1:6/v"
+	one.accounts[payments] = account
+	one.doors = map[string]string{"127.0.0.1:5": "127.0.0.1:55", "127.0.0.1:6": "127.0.0.1:66"}
+	environ := one.environ(payments, 1)
+	for _, want := range []string{"DATABASE_URL=postgres://u:p@127.0.0.1:55/d?x=y", "AMQP_URL=amqp://u:p@127.0.0.1:66/v"} {
+		if !slices.Contains(environ, want) {
+			t.Errorf("no %s in %v", want, environ)
+		}
 	}
 }
 

@@ -81,11 +81,45 @@ type plan struct {
 	options  Options
 	keys     keys
 	accounts map[string]infra.Account
-	http     map[string]string // address of each service's API
+	http     map[string]string // address of each API, by copyName
+	doors    map[string]string // address of a server to the one of the proxy before it
+}
+
+func (p plan) replicas() int { return max(1, p.options.Replicas) }
+
+// copyName names the replicas of a process: the first plainly, the others by number.
+func copyName(name string, replica int) string {
+	if replica == 1 {
+		return name
+	}
+	return name + "-" + strconv.Itoa(replica)
+}
+
+// through leads a server's URL through the proxy before it, if there is one.
+func (p plan) through(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil || p.doors[parsed.Host] == "" {
+		return address
+	}
+	parsed.Host = p.doors[parsed.Host]
+	return parsed.String()
 }
 
 // processes lists what to start. Everything that a process will ever read is in its environment.
 func (p plan) processes() ([]state.Process, error) {
+	var all []state.Process
+	for replica := range p.replicas() {
+		more, err := p.replica(replica + 1)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
+	return all, nil
+}
+
+// replica lists one process of every role.
+func (p plan) replica(number int) ([]state.Process, error) {
 	var all []state.Process
 	for _, tenant := range Tenants() {
 		roles := []string{""}
@@ -102,12 +136,13 @@ func (p plan) processes() ([]state.Process, error) {
 			if role != "" {
 				name, args = name+"-"+role, []string{role}
 			}
+			name = copyName(name, number)
 			all = append(all, state.Process{
 				Name:  name,
 				Ready: "http://" + ops + "/readyz",
 				Spec: process.Spec{
 					Path: p.options.Bin + "/" + tenant.Service, Args: args, Dir: p.dir,
-					Env: append(p.environ(tenant.Service), "OPS_ADDR="+ops),
+					Env: append(p.environ(tenant.Service, number), "OPS_ADDR="+ops),
 					Log: state.LogDir(p.dir) + "/" + name + ".log",
 				},
 			})
@@ -116,15 +151,15 @@ func (p plan) processes() ([]state.Process, error) {
 	return all, nil
 }
 
-// environ renders the settings of one service; Options.Env has the last word.
-func (p plan) environ(service string) []string {
+// environ renders the settings of one replica of a service; Options.Env has the last word.
+func (p plan) environ(service string, replica int) []string {
 	settings := map[string]string{
 		"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": p.dir, "TZ": "UTC",
-		"LOG_LEVEL": "info", "HTTP_ADDR": p.http[service],
-		"DATABASE_URL": p.accounts[service].Database,
+		"LOG_LEVEL": "info", "HTTP_ADDR": p.http[copyName(service, replica)],
+		"DATABASE_URL": p.through(p.accounts[service].Database),
 	}
 	if broker := p.accounts[service].Broker; broker != "" {
-		settings["AMQP_URL"] = broker
+		settings["AMQP_URL"] = p.through(broker)
 	}
 	public := "http://" + p.http[gateway]
 	more := map[string]string{}
@@ -149,7 +184,7 @@ func (p plan) environ(service string) []string {
 			"CALLBACK_ALLOW_TEST": loopback,
 		}
 	case gateway:
-		more = p.gateway(public)
+		more = p.gateway(public, replica)
 	}
 	for name, value := range more {
 		settings[name] = value
@@ -165,13 +200,13 @@ func (p plan) environ(service string) []string {
 	return append(render(settings), process.Mark(p.dir))
 }
 
-func (p plan) gateway(public string) map[string]string {
+func (p plan) gateway(public string, replica int) map[string]string {
 	settings := map[string]string{
 		"MASTER_KEYS": master(p.keys.master[gateway]), "KEY_PEPPERS": p.keys.pepper,
 		"OPERATOR_TOKENS": "local:" + digest(p.keys.adminToken), "PUBLIC_URL": public,
 	}
 	for service, name := range map[string]string{payments: "PAYMENTS", wallets: "WALLETS", reports: "REPORTS", dispatcher: "DISPATCHER"} {
-		settings[name+"_URL"] = (&url.URL{Scheme: "http", Host: p.http[service]}).String()
+		settings[name+"_URL"] = (&url.URL{Scheme: "http", Host: p.http[copyName(service, replica)]}).String()
 		settings[name+"_IDENTITY_KEYS"] = p.keys.identity[service]
 	}
 	return settings

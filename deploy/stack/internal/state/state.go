@@ -34,10 +34,11 @@ type Server struct {
 
 // Product is what a user of a running instance needs.
 type Product struct {
-	BaseURL       string `json:"baseUrl"`
-	APIKey        string `json:"apiKey"`
-	AdminToken    string `json:"adminToken"`
-	WebhookSecret string `json:"webhookSecret"`
+	BaseURL       string   `json:"baseUrl"`
+	Gateways      []string `json:"gateways,omitempty"` // of every replica, BaseURL first
+	APIKey        string   `json:"apiKey"`
+	AdminToken    string   `json:"adminToken"`
+	WebhookSecret string   `json:"webhookSecret"`
 }
 
 // State is an instance.
