@@ -58,13 +58,13 @@ Causeway is up. ctrl-C stops everything.
   more    {dir}/env holds BASE_URL, API_KEY, ADMIN_TOKEN and WEBHOOK_SECRET; logs are in {dir}/log
 
   the payment of the walk:
-    curl -s {url}/v1/payments/{ref} -H 'Authorization: Bearer {key}'
+    curl -s {url}/v1/payments/{ref} -H 'Authorization: Bearer {key}'; echo
 
   another one:
     REF=$(curl -s {url}/v1/payments -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{"type":"transfer","fiatAmount":50000,"fiatCurrency":"NGN","crypto":"USDT","network":"tron","chargeFrom":"fiat","payer":{"chatId":"you"},"receiver":{"bankCode":"058","accountNumber":"0123456789"}}' | sed 's/.*"reference":"\([^"]*\)".*/\1/'); echo $REF
 
   and its deposit:
-    curl -s -X POST {url}/v1/sandbox/payments/$REF/deposits -H 'Authorization: Bearer {key}'
+    curl -s -X POST {url}/v1/sandbox/payments/$REF/deposits -H 'Authorization: Bearer {key}'; echo
 `)
 }
 
