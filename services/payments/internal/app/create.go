@@ -86,9 +86,6 @@ func (a *App) Create(ctx context.Context, o Owner, c payment.Command, problems *
 	if !ok {
 		return Answer{}, ErrLiveDisabled
 	}
-	if terms.Draft().CallerSettles() {
-		return Answer{}, notOpen()
-	}
 	if err := a.Backlog.Full(ctx); err != nil {
 		return Answer{}, err
 	}
@@ -111,14 +108,6 @@ func knownBank(mode payment.Mode, draft payment.Payment) error {
 	return p.Err()
 }
 
-// notOpen refuses payments that the caller pays out itself: it would have to be given a settlement token, and no route
-// takes one yet.
-func notOpen() error {
-	var p fault.Problems
-	p.Add("type", "cannot be settled by the caller yet: use a type with a receiver")
-	return p.Err()
-}
-
 func (a *App) replay(ctx context.Context, k Key) (Answer, bool, error) {
 	if k.Key == "" {
 		return Answer{}, false, nil
@@ -135,8 +124,9 @@ func (a *App) draft(ctx context.Context, o Owner, w World, terms payment.Terms) 
 		if errors.Is(err, rail.ErrNotFound) {
 			return payment.Payment{}, accountNotFound()
 		}
-		draft.Receiver, draft.Rail = named, w.Rail.Name()
+		draft.Receiver = named
 	}
+	draft.Rail = w.Rail.Name() // a gift's payout needs it too, once somebody has claimed it
 	if draft.Type == payment.Request {
 		return draft, nil
 	}
