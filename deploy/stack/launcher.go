@@ -188,8 +188,33 @@ func (l *launcher) down(ctx context.Context) error {
 	if err := l.takeDown(); err != nil {
 		return err
 	}
+	err = l.downOrphans()
 	l.con.Print("down after %s", console.Took(time.Since(began)))
-	return nil
+	return err
+}
+
+// downOrphans stops the instances of `test`, `bench` and `chaos` below this one whose launchers were killed. One that is
+// still at work is left alone.
+func (l *launcher) downOrphans() error {
+	files, err := filepath.Glob(filepath.Join(l.dir, "*", "state.json"))
+	if err != nil {
+		return fmt.Errorf("look for orphans: %w", err)
+	}
+	var failures []error
+	for _, file := range files {
+		orphan := *l
+		orphan.dir = filepath.Dir(file)
+		release, err := state.Own(orphan.dir)
+		if errors.Is(err, state.ErrBusy) {
+			continue
+		}
+		if err == nil {
+			err = orphan.takeDown()
+			release()
+		}
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
 }
 
 // takeOver owns the instance, if need be by asking the launcher that has it to stop.

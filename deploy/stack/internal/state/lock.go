@@ -6,14 +6,23 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // ErrBusy says that another launcher owns the instance.
 var ErrBusy = errors.New("another launcher is at work in this directory")
 
+// ownWithin is how long a killed launcher may take to vanish: the kernel gives its lock back at the very end.
+const ownWithin = time.Second
+
 // Own takes the instance for this launcher until release is called or the launcher dies, however it dies.
 func Own(dir string) (release func(), err error) {
-	return lock(filepath.Join(dir, "owner.lock"), false)
+	for deadline := time.Now().Add(ownWithin); ; time.Sleep(25 * time.Millisecond) {
+		release, err = lock(filepath.Join(dir, "owner.lock"), false)
+		if !errors.Is(err, ErrBusy) || time.Now().After(deadline) {
+			return release, err
+		}
+	}
 }
 
 // lock takes an flock(2), which the kernel gives back when the holder dies. The file stays: removing it would let two
