@@ -24,8 +24,7 @@ func whole() []route.Route {
 		return route.Route{Method: method, Pattern: pattern, Upstream: route.Payments, Access: route.Open}
 	}
 	return append(route.Table(),
-		line("GET", "/v1/payments"), line("POST", "/v1/payments/requests/{reference}/fulfill"),
-		line("POST", "/v1/payments/gifts/{reference}/claim/confirm"), line("POST", "/v1/payments/{reference}/cancel"),
+		line("GET", "/v1/payments"), line("POST", "/v1/payments/{reference}/cancel"),
 		line("POST", "/v1/payments/verify-receiver"), line("POST", "/v1/payments/{reference}/settlement-token"),
 		line("GET", "/v1/reports/lookup"), line("GET", "/v1/reports/{reportId}"), line("PATCH", "/v1/reports/{reportId}"),
 		line("POST", "/v1/reports"), line("POST", "/v1/rails/{name}/webhook"), line("GET", "/pay/{reference}"),

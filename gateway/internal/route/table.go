@@ -68,6 +68,8 @@ func Table() []Route {
 	return []Route{
 		keyed(http.MethodPost, "/v1/payments", Payments, apikey.PaymentCreate),
 		keyed(http.MethodGet, "/v1/payments/{reference}", Payments, apikey.PaymentRead),
+		open(http.MethodPost, "/v1/payments/requests/{reference}/fulfill", Payments),
+		open(http.MethodPost, "/v1/payments/gifts/{reference}/claim/confirm", Payments),
 
 		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/deposits", Payments, apikey.PaymentCreate),
 		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/expire", Payments, apikey.PaymentCreate),

@@ -74,6 +74,7 @@ type Result struct {
 	Payment  payment.Payment
 	Facts    []payment.Fact
 	Payout   *payout.Payout // row to save as it is here
+	WalletID string         // of the address that the change gave to the payment
 	Commands []Command
 	Alerts   []payment.Alert
 	Answer   *Answer // stored under the request's key
@@ -108,6 +109,10 @@ type Payments interface {
 	Update(ctx context.Context, id string, f Change) error
 	// UpdateOwned changes the payment of an owner by its reference and stores the answer under the key.
 	UpdateOwned(ctx context.Context, o Owner, reference string, k Key, f Change) error
+	// FindAny and UpdateAny are Find and UpdateOwned for whoever knows the reference, which names its own mode. UpdateAny
+	// gives ErrAddressUsed where Insert would.
+	FindAny(ctx context.Context, reference string) (View, error)
+	UpdateAny(ctx context.Context, reference string, k Key, f Change) error
 	// Receive stores a deposit snapshot, if it is newer and its message is new, and changes the payment that carries its
 	// address; without such a payment the address leaves the stock and stray decides.
 	Receive(ctx context.Context, in Incoming, f Change, stray Stray) error

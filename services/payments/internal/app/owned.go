@@ -14,11 +14,24 @@ func (a *App) owned(ctx context.Context, o Owner, reference string, k Key, f Cha
 	if !id.IsPaymentReference(reference) {
 		return Answer{}, ErrNotFound
 	}
+	return a.once(ctx, k, f, func(f Change) error { return a.Payments.UpdateOwned(ctx, o, reference, k, f) })
+}
+
+// anyones changes the payment of a reference for whoever knows it, once per Idempotency-Key.
+func (a *App) anyones(ctx context.Context, reference string, k Key, f Change) (Answer, error) {
+	if !id.IsPaymentReference(reference) {
+		return Answer{}, ErrNotFound
+	}
+	return a.once(ctx, k, f, func(f Change) error { return a.Payments.UpdateAny(ctx, reference, k, f) })
+}
+
+// once runs a change through update and keeps its answer, and what the payment's state refuses, under the key.
+func (a *App) once(ctx context.Context, k Key, f Change, update func(Change) error) (Answer, error) {
 	if earlier, found, err := a.replay(ctx, k); err != nil || found {
 		return earlier, err
 	}
 	var answer Answer
-	err := a.Payments.UpdateOwned(ctx, o, reference, k, func(v View, now time.Time) (Result, error) {
+	err := update(func(v View, now time.Time) (Result, error) {
 		r, err := f(v, now)
 		if refusal, ok := stateAnswer(err); ok && k.Key != "" {
 			kept := a.Refusal(ctx, refusal)

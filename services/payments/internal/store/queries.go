@@ -287,6 +287,8 @@ func Statements() map[string]string {
 		"finishRequest": finishRequest, "selectRequests": selectRequests, "insertRequest": insertRequest, "touchRequest": touchRequest,
 		"stockLevels": stockLevels, "stockPeaks": stockPeaks, "forgetUsage": forgetUsage,
 		"simRecord": simRecord, "simLookup": simLookup, "simSetOutcome": simSetOutcome, "simOrdered": simOrdered,
+		"selectAny": selectAny, "lockAny": lockAny, "selectAnyRows": selectAnyRows, "selectAnyPayout": selectAnyPayout,
+		"selectAnyHeads": selectAnyHeads, "cleanAddress": cleanAddress,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
 }

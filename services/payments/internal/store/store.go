@@ -347,7 +347,14 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 			return err
 		}
 		args := append([]any{next.ID, v.Payment.Version}, pick(all, func(c column) bool { return !c.fixed })...)
-		batch.Queue(updatePayment, append(args, nil)...).Exec(exactlyOne(errStale))
+		if r.WalletID != "" {
+			family, err := familyOf(next)
+			if err != nil {
+				return err
+			}
+			batch.Queue(cleanAddress, string(next.Mode), family, next.Address).Exec(exactlyOne(app.ErrAddressUsed))
+		}
+		batch.Queue(updatePayment, append(args, nullText(r.WalletID))...).Exec(exactlyOne(errStale))
 		if r.Payout != nil {
 			v.Payout = r.Payout
 		}

@@ -1,0 +1,111 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// errChanged is what a caller gets whose payment was another one when it was looked at a moment before.
+var errChanged = fault.New(fault.Conflict, "payment_changed", "The payment has just changed. Try again.")
+
+// Fulfil gives a request its price and address at the rate of now (interface.md §4.2). Anybody who knows the reference may:
+// whatever runs in parallel, the first one wins and its address stays. A payment that cannot be fulfilled any more says so
+// whatever else is wrong with the request.
+func (a *App) Fulfil(ctx context.Context, reference string, c payment.FulfilCommand, problems *fault.Problems, k Key) (Answer, error) {
+	v, earlier, found, err := a.open(ctx, reference, k)
+	if err != nil || found {
+		return earlier, err
+	}
+	if a.refuses(v.Payment, payment.Fulfil{}) {
+		return a.anyones(ctx, reference, k, a.refusal(payment.Fulfil{}))
+	}
+	terms, err := c.Check(problems)
+	if err != nil {
+		return Answer{}, err
+	}
+	world, ok := a.Worlds[v.Payment.Mode]
+	if !ok {
+		return Answer{}, ErrLiveDisabled
+	}
+	if err := a.Backlog.Full(ctx); err != nil {
+		return Answer{}, err
+	}
+	q, err := a.quote(world, terms.Ask(v.Payment))
+	if err != nil {
+		return Answer{}, err
+	}
+	fulfil := payment.Fulfil{Payer: terms.Payer, Quote: q, NetworkName: terms.NetworkName}
+	var answer Answer
+	for range tries {
+		answer, err = a.fulfil(ctx, v.Payment.Mode, terms.Network.Family, reference, fulfil, k)
+		if !errors.Is(err, ErrAddressUsed) {
+			break
+		}
+		a.Log.WarnContext(ctx, "an address from stock was used already", "mode", v.Payment.Mode)
+	}
+	return answer, err
+}
+
+// open finds the payment of a reference that anybody may use, or the answer that was given to the same request before.
+func (a *App) open(ctx context.Context, reference string, k Key) (v View, earlier Answer, found bool, err error) {
+	if !id.IsPaymentReference(reference) {
+		return View{}, Answer{}, false, ErrNotFound
+	}
+	if earlier, found, err = a.replay(ctx, k); err != nil || found {
+		return View{}, earlier, found, err
+	}
+	v, err = a.Payments.FindAny(ctx, reference)
+	return v, Answer{}, false, err
+}
+
+// refuses reports whether the payment's state refuses a trigger, which is shown empty: one that the state would take is
+// then found incomplete, which is no refusal.
+func (a *App) refuses(p payment.Payment, empty payment.Trigger) bool {
+	_, _, err := a.Policy.Apply(p, empty, a.Now())
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Kind != fault.Internal
+}
+
+// refusal asks again under the lock, so that what the state refuses is kept for the request's key.
+func (a *App) refusal(empty payment.Trigger) Change {
+	return func(v View, now time.Time) (Result, error) {
+		if !a.refuses(v.Payment, empty) {
+			return Result{}, errChanged
+		}
+		return a.apply(v.Payment, empty, now)
+	}
+}
+
+// fulfil tries with one address from stock, which goes back unless it was used or may have been.
+func (a *App) fulfil(ctx context.Context, mode payment.Mode, family money.Family, reference string, t payment.Fulfil, k Key) (Answer, error) {
+	address, err := a.Stock.Take(ctx, mode, family)
+	if err != nil {
+		return Answer{}, err
+	}
+	t.Address = address.Address
+	used := false
+	answer, err := a.anyones(ctx, reference, k, func(v View, now time.Time) (Result, error) {
+		used = false
+		r, err := a.apply(v.Payment, t, now)
+		if err != nil {
+			return Result{}, err
+		}
+		body, err := a.Render.Fulfilled(r.Payment)
+		if err != nil {
+			return Result{}, err
+		}
+		r.WalletID, r.Answer, used = address.WalletID, &Answer{Status: statusOK, Body: body}, true
+		return r, nil
+	})
+	_, refused := errors.AsType[*fault.Error](err)
+	if refused || (err == nil && (!used || answer.Replayed)) {
+		a.Stock.Give(mode, family, address)
+	}
+	return answer, err
+}

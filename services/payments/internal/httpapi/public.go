@@ -1,0 +1,70 @@
+package httpapi
+
+import (
+	"context"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// PublicCases are the use cases of the routes that need no key: whoever knows a reference may use it.
+type PublicCases interface {
+	Fulfil(ctx context.Context, reference string, c payment.FulfilCommand, problems *fault.Problems, k app.Key) (app.Answer, error)
+	Claim(ctx context.Context, reference string, r *payment.ReceiverInput, problems *fault.Problems, k app.Key) (app.Answer, error)
+}
+
+func publicRoutes(s *httpkit.Server, u PublicCases) {
+	httpkit.Handle(s, "POST /v1/payments/requests/{reference}/fulfill", func(ctx context.Context, r fulfilRequest) (httpkit.Answer, error) {
+		return answer(u.Fulfil(ctx, r.reference, r.command, &r.problems, anyKey(ctx, r.reference)))
+	})
+	httpkit.Handle(s, "POST /v1/payments/gifts/{reference}/claim/confirm", func(ctx context.Context, r claimRequest) (httpkit.Answer, error) {
+		return answer(u.Claim(ctx, r.reference, r.receiver, &r.problems, anyKey(ctx, r.reference)))
+	})
+}
+
+// anyKey is the idempotency key of a public request, within route and reference (contract.md §1).
+func anyKey(ctx context.Context, reference string) app.Key {
+	r := httpkit.From(ctx)
+	return app.Key{Scope: idempotency.Scope("public", r.Route, reference), Key: r.IdempotencyKey, Hash: r.BodyHash}
+}
+
+type fulfilRequest struct {
+	reference string
+	command   payment.FulfilCommand
+	problems  fault.Problems
+}
+
+// Read decodes the body of a fulfilment (interface.md §4.2).
+func (r *fulfilRequest) Read(in *httpkit.Input) {
+	r.reference = in.Path("reference")
+	b := in.Body()
+	r.command = payment.FulfilCommand{Crypto: b.Text("crypto", wordMax), Network: b.Text("network", wordMax)}
+	if p := b.Object("payer"); p != nil {
+		r.command.Payer = &payment.PayerInput{ChatID: p.Text("chatId", chatMax), Phone: p.Text("phone", wordMax)}
+	}
+	r.problems = deferred(in)
+}
+
+type claimRequest struct {
+	reference string
+	receiver  *payment.ReceiverInput
+	problems  fault.Problems
+}
+
+// Read decodes the body of a claim (interface.md §4.4). Names that a client sends are not looked at.
+func (r *claimRequest) Read(in *httpkit.Input) {
+	r.reference = in.Path("reference")
+	r.receiver = receiverOf(in.Body())
+	r.problems = deferred(in)
+}
+
+func receiverOf(b *httpkit.Body) *payment.ReceiverInput {
+	p := b.Object("receiver")
+	if p == nil {
+		return nil
+	}
+	return &payment.ReceiverInput{BankCode: p.Text("bankCode", wordMax), AccountNumber: p.Text("accountNumber", accountMax)}
+}

@@ -1,0 +1,61 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/services/payments/internal/app"
+)
+
+// What is asked by reference alone: a reference names its own mode.
+var (
+	selectAny       = "SELECT " + selectColumns + " FROM payments p WHERE p.reference = $1"
+	lockAny         = selectAny + " FOR UPDATE"
+	selectAnyRows   = "SELECT " + depositColumns + " FROM deposits d JOIN payments p ON p.id = d.payment_id WHERE p.reference = $1 ORDER BY d.first_seen_at, d.key"
+	selectAnyPayout = "SELECT " + payoutColumns + " FROM payouts o JOIN payments p ON p.id = o.payment_id WHERE p.reference = $1 ORDER BY o.attempt DESC LIMIT 1"
+	selectAnyHeads  = "SELECT s.network, s.height, s.block_time FROM scan_progress s JOIN payments p ON p.mode = s.mode WHERE p.reference = $1"
+)
+
+// cleanAddress gives one row unless the address has received money already.
+const cleanAddress = `SELECT 1 WHERE NOT EXISTS (SELECT FROM deposits WHERE mode = $1 AND family = $2 AND address = $3)`
+
+// FindAny implements app.Payments.
+func (s *Store) FindAny(ctx context.Context, reference string) (app.View, error) {
+	var v app.View
+	batch := &pgx.Batch{}
+	batch.Queue(selectAny, reference).QueryRow(func(row pgx.Row) (err error) {
+		v.Payment, err = scanPayment(row)
+		return err
+	})
+	batch.Queue(selectAnyRows, reference).Query(collectRows(&v))
+	batch.Queue(selectAnyPayout, reference).Query(collectPayout(&v))
+	batch.Queue(selectAnyHeads, reference).Query(collectHeads(&v))
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return app.View{}, notFound(err, "read payment")
+	}
+	return v, nil
+}
+
+// UpdateAny implements app.Payments.
+func (s *Store) UpdateAny(ctx context.Context, reference string, k app.Key, f app.Change) error {
+	err := s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
+		return s.change(ctx, tx, done, func(v app.View, now time.Time) (app.Result, error) {
+			r, err := f(v, now)
+			if err != nil || r.Answer == nil || k.Key == "" {
+				return r, err
+			}
+			return r, idempotency.Put(ctx, tx, keyOf(k), idempotency.Answer{Status: r.Answer.Status, Body: r.Answer.Body})
+		}, "", lockAny, reference)
+	})
+	switch {
+	case k.Key != "" && idempotency.IsTaken(err):
+		return app.ErrKeyTaken
+	case postgres.IsUnique(err, "payments_address"):
+		return app.ErrAddressUsed
+	}
+	return err
+}

@@ -1,0 +1,247 @@
+//go:build integration
+
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/rail/sim"
+)
+
+func requestCommand() payment.Command {
+	c := command()
+	c.Type, c.Payer, c.Crypto, c.Network, c.ChargeFrom = "request", nil, "", "", ""
+	return c
+}
+
+func giftCommand() payment.Command {
+	c := command()
+	c.Type, c.Receiver = "gift", nil
+	return c
+}
+
+func fulfilCommand() payment.FulfilCommand {
+	return payment.FulfilCommand{Payer: &payment.PayerInput{ChatID: "payer"}, Crypto: "usdt", Network: "TRC20"}
+}
+
+func (w *world) fulfil(ref string, k app.Key) (app.Answer, error) {
+	return w.app.Fulfil(w.t.Context(), ref, fulfilCommand(), noProblems(), k)
+}
+
+func (w *world) claim(ref, account string, k app.Key) (app.Answer, error) {
+	return w.app.Claim(w.t.Context(), ref, &payment.ReceiverInput{BankCode: "058", AccountNumber: account}, noProblems(), k)
+}
+
+// counted adds up what parallel calls said: "ok" or the text of the refusal.
+type counted struct {
+	sync.Mutex
+	said map[string]int
+}
+
+func (c *counted) add(err error) {
+	c.Lock()
+	defer c.Unlock()
+	switch f, ok := errors.AsType[*fault.Error](err); {
+	case err == nil:
+		c.said["ok"]++
+	case ok:
+		c.said[f.Message]++
+	default:
+		c.said[err.Error()]++
+	}
+}
+
+// Sixteen fulfil one request at once: one wins, its address stays, and no address of a loser is lost.
+func TestFulfil_sixteenAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(64)
+	p := w.made(requestCommand())
+	if p.Address != "" || p.Status() != payment.StatusCreated {
+		t.Fatalf("%+v", p)
+	}
+	said := counted{said: map[string]int{}}
+	var won app.Answer
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			a, err := w.fulfil(p.Reference, app.Key{})
+			said.add(err)
+			if err == nil {
+				said.Lock()
+				won = a
+				said.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	if said.said["ok"] != 1 || said.said["Request has already been fulfilled"] != 15 {
+		t.Fatalf("%v", said.said)
+	}
+	after := w.find(p.Reference).Payment
+	if !strings.Contains(string(won.Body), after.Address) || after.Status() != payment.StatusPending {
+		t.Errorf("the winner was told %s, the payment carries %s", won.Body, after.Address)
+	}
+	for _, part := range []string{
+		`{"success":true,"message":"Request fulfilled successfully","payment":{"reference":"`, `"status":"pending"`, `"cryptoAmount":31.5625`,
+		`"network":"trc20"`, `"charge":{"fiat":500,"crypto":0.3125,"usd":0.31}`,
+	} {
+		if !strings.Contains(string(won.Body), part) {
+			t.Errorf("the answer lacks %s: %s", part, won.Body)
+		}
+	}
+	if n := ask[int](w, `SELECT count(*) FROM payments WHERE wallet_id IS NOT NULL`); n != 1 {
+		t.Errorf("%d payments with a wallet", n)
+	}
+	for range 15 {
+		w.made(command()) // the addresses of the losers are there for others
+	}
+	if got := w.events(p); !slices.Equal(got, []string{"1 payment.created", "2 payment.pending"}) {
+		t.Errorf("events %v", got)
+	}
+}
+
+// What a fulfilment is refused with, in the words of the interface; and that a refusal by state is kept for its key.
+func TestFulfil_refusals(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(8)
+	refused := func(ref, want string, kind fault.Kind) {
+		t.Helper()
+		_, err := w.app.Fulfil(t.Context(), ref, payment.FulfilCommand{}, noProblems(), app.Key{}) // an empty body changes nothing of it
+		if f := fault.As(err); f.Message != want || f.Kind != kind {
+			t.Errorf("%s: %v, want %q", ref, err, want)
+		}
+	}
+	refused("CW-AAAAAAAAAAAA", "Payment not found", fault.NotFound)
+	refused("nonsense", "Payment not found", fault.NotFound)
+	refused(w.made(command()).Reference, "Payment is not a request", fault.Invalid)
+	p := w.made(requestCommand())
+	w.sql(`UPDATE payments SET expires_at = now() - interval '1 hour' WHERE id = $1`, p.ID)
+	refused(p.Reference, "Request has expired", fault.Conflict)
+	w.sql(`UPDATE payments SET closed = true, status = 'expired' WHERE id = $1`, p.ID)
+	refused(p.Reference, "Request has expired", fault.Conflict)
+	p = w.made(requestCommand())
+	w.sql(`UPDATE payments SET ended = 'cancelled', status = 'cancelled' WHERE id = $1`, p.ID)
+	refused(p.Reference, "Request has been cancelled", fault.Conflict)
+
+	p = w.made(requestCommand())
+	_, err := w.app.Fulfil(t.Context(), p.Reference, payment.FulfilCommand{}, noProblems(), app.Key{})
+	if f := fault.As(err); len(f.Fields) != 3 {
+		t.Errorf("an empty body: %v", err)
+	}
+	first, err := w.fulfil(p.Reference, app.Key{Scope: "a", Key: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := w.fulfil(p.Reference, app.Key{Scope: "a", Key: "k"}); err != nil || !again.Replayed || string(again.Body) != string(first.Body) {
+		t.Errorf("replay: %s %v", again.Body, err)
+	}
+	for _, replayed := range []bool{false, true} {
+		a, err := w.fulfil(p.Reference, app.Key{Scope: "b", Key: "k"})
+		if err != nil || string(a.Body) != "request_already_fulfilled" || a.Replayed != replayed {
+			t.Errorf("kept refusal: %+v %v", a, err)
+		}
+	}
+}
+
+// Sixteen claim one funded gift for sixteen accounts: one wins, one payout is made, to the winner.
+func TestClaim_sixteenAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(1)
+	p := w.made(giftCommand())
+	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
+	w.want(p, "confirmed")
+	said := counted{said: map[string]int{}}
+	var winner string
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			account := fmt.Sprintf("01234567%02d", i)
+			a, err := w.claim(p.Reference, account, app.Key{})
+			said.add(err)
+			if err == nil {
+				said.Lock()
+				winner = account
+				said.Unlock()
+				if !strings.Contains(string(a.Body), `"status":"settling","receiver":{"accountName":"`) || !strings.Contains(string(a.Body), account) {
+					t.Errorf("answer %s", a.Body)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if said.said["ok"] != 1 || said.said["Gift has already been claimed"] != 15 {
+		t.Fatalf("%v", said.said)
+	}
+	w.work(func() bool { return w.status(p) == "settled" })
+	if n := ask[int](w, `SELECT count(*) FROM sim_transfers`); n != 1 {
+		t.Errorf("%d transfers at the bank", n)
+	}
+	if got := ask[string](w, `SELECT account_number FROM sim_transfers`); got != winner {
+		t.Errorf("paid %s, the winner is %s", got, winner)
+	}
+	w.balanced()
+}
+
+// A gift may be claimed before it is funded; the payout leaves when the money is there.
+func TestClaim_beforeFunding(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(1)
+	p := w.made(giftCommand())
+	if _, err := w.claim(p.Reference, "0123456789", app.Key{}); err != nil {
+		t.Fatal(err)
+	}
+	w.want(p, "settling unfunded")
+	if n := ask[int](w, `SELECT count(*) FROM payouts`); n != 0 {
+		t.Fatalf("%d payouts without money", n)
+	}
+	w.see(p, coin{key: "t1", amount: "31.25", version: 1})
+	w.want(p, "settling unfunded")
+	w.see(p, coin{key: "t1", amount: "31.25", version: 2, depth: enough})
+	w.want(p, "settling")
+	w.work(func() bool { return w.status(p) == "settled" })
+	w.balanced()
+}
+
+func TestClaim_refusals(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(8)
+	refused := func(ref, account, want string, kind fault.Kind) {
+		t.Helper()
+		_, err := w.claim(ref, account, app.Key{})
+		if f := fault.As(err); !strings.Contains(f.Message, want) || f.Kind != kind {
+			t.Errorf("%s: %v, want %q", account, err, want)
+		}
+	}
+	const good = "0123456789"
+	refused("CW-AAAAAAAAAAAA", good, "Payment not found", fault.NotFound)
+	refused(w.made(command()).Reference, "", "Payment is not a gift", fault.Invalid)
+	p := w.made(giftCommand())
+	refused(p.Reference, "", "receiver.accountNumber", fault.Invalid)
+	refused(p.Reference, "12", "receiver.accountNumber", fault.Invalid)
+	refused(p.Reference, sim.AccountNotFound, "receiver.accountNumber", fault.Invalid)
+	refused(p.Reference, sim.AccountNameDown, "name", fault.Unavailable)
+	w.want(p, "pending")
+	if _, err := w.claim(p.Reference, good, app.Key{}); err != nil {
+		t.Fatalf("the gift is no longer free: %v", err)
+	}
+	refused(p.Reference, good, "Gift has already been claimed", fault.Invalid)
+	refused(p.Reference, "", "Gift has already been claimed", fault.Invalid)
+	for status, set := range map[string]string{"expired": "closed = true", "cancelled": "ended = 'cancelled', claim = 'void'"} {
+		p = w.made(giftCommand())
+		w.sql(`UPDATE payments SET status = '`+status+`', `+set+` WHERE id = $1`, p.ID)
+		refused(p.Reference, good, "Gift has "+map[string]string{"expired": "expired", "cancelled": "been cancelled"}[status], fault.Conflict)
+	}
+}
