@@ -98,18 +98,21 @@ const (
 	suspense = "suspense"
 )
 
-// stray books money that belongs to no payment once it is deep enough, and takes the booking back when it is reorged.
-func (a *App) stray(d payment.Deposit) ([]ledger.Journal, payment.Mark) {
-	mark := payment.Mark{Key: d.Key, Booked: d.Booked, BookedAmount: d.BookedAmount, Bookings: d.Bookings, Counted: d.Counted}
+// stray books money that belongs to no payment once it is deep enough, and takes the booking back when it is reorged, or
+// when the transfer was mined again with another amount: then the new one is booked.
+func (a *App) stray(d payment.Deposit) (journals []ledger.Journal, mark payment.Mark) {
+	mark = payment.Mark{Key: d.Key, Booked: d.Booked, BookedAmount: d.BookedAmount, Bookings: d.Bookings, Counted: d.Counted}
 	booking := ledger.Deposit{Key: d.Key, N: d.Bookings, Network: d.Network, Asset: d.Asset, Amount: d.Amount, To: ledger.Suspense(d.Asset)}
-	switch {
-	case d.Booked != unbooked && d.Reverted:
-		booking.Amount, mark.Booked, mark.BookedAmount = d.BookedAmount, unbooked, decimal.Zero
-		return []ledger.Journal{booking.Reverted()}, mark
-	case d.Booked == unbooked && d.Amount.IsPositive() && a.Policy.Depths.Required(d.Network, d.Asset, d.USD).Met(d):
+	if d.Booked != unbooked && (d.Reverted || !d.Amount.Equal(d.BookedAmount)) {
+		old := booking
+		old.Amount = d.BookedAmount
+		journals = append(journals, old.Reverted())
+		mark.Booked, mark.BookedAmount = unbooked, decimal.Zero
+	}
+	if mark.Booked == unbooked && d.Amount.IsPositive() && a.Policy.Depths.Required(d.Network, d.Asset, d.USD).Met(d) {
 		booking.N++
 		mark.Booked, mark.BookedAmount, mark.Bookings = suspense, d.Amount, booking.N
-		return []ledger.Journal{booking.Confirmed()}, mark
+		journals = append(journals, booking.Confirmed())
 	}
-	return nil, mark
+	return journals, mark
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"causeway.internal/libs/fault"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/rail"
@@ -18,6 +19,7 @@ const (
 	payoutBatch = 64
 	payoutPoll  = 100 * time.Millisecond
 	railTimeout = 8 * time.Second // shorter than any lease, so that an answer is written while the lease lives
+	stepActs    = 2               // most calls of the rail in one step: a query that shows that there is nothing, and the send
 )
 
 // Payouts is the table of payouts. The payment's row is locked before a payout's is touched.
@@ -86,63 +88,85 @@ func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
 	if !ok || world.Rail.Name() != o.Rail {
 		return fmt.Errorf("payout %s wants the rail %q of mode %s, which does not run here", o.ID, o.Rail, o.Mode)
 	}
+	seen := payout.Observation{Seen: payout.Tick}
 	if o.State == payout.Created && o.AccountName == "" {
-		ready, err := w.name(ctx, world, &o)
+		exists, ready, err := w.name(ctx, world, o)
 		if err != nil {
 			return err
 		}
 		if patient := world.NameWait == 0 || w.app.Now().Before(o.CreatedAt.Add(world.NameWait)); !ready && patient {
 			return nil // the row comes round again in a few seconds
 		}
+		if !exists { // nothing has left and nothing will
+			seen = payout.Observation{Seen: payout.Failure, Ref: o.Reference, Reason: "the bank knows no such account"}
+		}
 	}
-	row, step, err := w.decide(ctx, world, o, payout.Observation{Seen: payout.Tick})
-	if err != nil {
-		return err
+	for acts := 0; ; acts++ {
+		row, step, err := w.decide(ctx, world, o, seen, acts < stepActs)
+		if err != nil {
+			return err
+		}
+		switch step {
+		case payout.Send:
+			seen, err = w.send(ctx, world, row)
+		case payout.Query:
+			if acts == stepActs {
+				return nil // it is due, and comes round again
+			}
+			seen, err = w.query(ctx, world, row)
+		case payout.Wait, payout.Done:
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
-	var seen payout.Observation
-	switch step {
-	case payout.Send:
-		row.AccountName = o.AccountName
-		seen, err = w.send(ctx, world, row)
-	case payout.Query:
-		seen, err = w.query(ctx, world, row)
-	case payout.Wait, payout.Done:
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	_, _, err = w.decide(ctx, world, row, seen)
-	return err
 }
 
 // decide shows an observation to the rules under the payment's lock and writes the row and what the payment has to be
 // told. A step of Send is turned into the claim in the same transaction: the payment agrees, and the row says sending
-// with a lease, before the first byte leaves.
-func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout, seen payout.Observation) (row payout.Payout, step payout.Step, err error) {
+// with a lease, before the first byte leaves. Without claims a row to be sent is left due. A payment that does not agree
+// to a second send, because its deposit is gone or a person holds it, still has to learn what became of the first: the
+// payout is asked about instead.
+func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout, seen payout.Observation, claims bool) (row payout.Payout, step payout.Step, err error) {
 	err = w.payouts.UpdatePayout(ctx, o.PaymentID, o.ID, func(v View, now time.Time) (Result, error) {
 		if v.Payout == nil {
 			return Result{}, fmt.Errorf("payout %s is gone", o.ID)
 		}
 		next, d := world.Timing.Next(*v.Payout, seen, now)
+		alert := d.Alert
+		if d.Step == payout.Send && !claims {
+			next.NextAt, d.Step = now, payout.Wait
+		}
 		if d.Step == payout.Send {
-			next, d = world.Timing.Next(next, payout.Observation{Seen: payout.Claimed}, now)
-			d.Step = payout.Send
+			claimed, claim := world.Timing.Next(next, payout.Observation{Seen: payout.Claimed}, now)
+			_, _, err := w.app.Policy.Apply(v.Payment, payment.Sending{Attempt: claimed.Attempt}, now)
+			if notDue(err) && next.State == payout.Unknown {
+				next, d = world.Timing.Next(next, payout.Observation{Seen: payout.Hint}, now)
+			} else {
+				next, d = claimed, claim
+			}
 		}
 		row, step = next, d.Step
-		r := Result{Payment: v.Payment, Payout: &next}
+		r := alerted(Result{Payment: v.Payment, Payout: &next}, alert)
 		trigger := triggerOf(d.Outcome, next)
 		if trigger == nil {
-			return alerted(r, d.Alert), nil
+			return r, nil
 		}
 		p, facts, err := w.app.Policy.Apply(v.Payment, trigger, now)
 		if err != nil {
 			return Result{}, fmt.Errorf("tell payment %s that payout %s is %s: %w", v.Payment.ID, o.ID, d.Outcome, err)
 		}
 		r.Payment, r.Facts = p, facts
-		return alerted(r, d.Alert), nil
+		return r, nil
 	})
 	return row, step, err
+}
+
+// notDue reports a payment's refusal to let a payout leave.
+func notDue(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Code == payment.CodePayoutNotDue
 }
 
 func alerted(r Result, code string) Result {
@@ -183,7 +207,9 @@ func (w *PayoutWorker) send(ctx context.Context, world World, o payout.Payout) (
 	if w.crash("sent") {
 		return payout.Observation{}, errCrashed
 	}
-	return rail.Sent(status, err), nil
+	seen := rail.Sent(status, err)
+	seen.Sends = o.Sends
+	return seen, nil
 }
 
 func (w *PayoutWorker) query(ctx context.Context, world World, o payout.Payout) (payout.Observation, error) {
@@ -193,23 +219,31 @@ func (w *PayoutWorker) query(ctx context.Context, world World, o payout.Payout) 
 	if w.crash("queried") {
 		return payout.Observation{}, errCrashed
 	}
-	return rail.Queried(status, err), nil
+	seen := rail.Queried(status, err)
+	seen.Sends = o.Sends // by the time of the answer another worker may have sent
+	return seen, nil
 }
 
-// name resolves the receiver of a payout whose name service was down at create. ready is false while it still is: then the
-// payout waits. A corridor without names stays without; an account that does not exist is left to the rail to refuse.
-func (w *PayoutWorker) name(ctx context.Context, world World, o *payout.Payout) (ready bool, err error) {
+// name resolves the receiver of a payout whose name service was down at create, before anything leaves (contract.md §4),
+// and keeps the name with payment and payout. ready is false while the service is still down: then the payout waits. A
+// corridor without names stays without.
+func (w *PayoutWorker) name(ctx context.Context, world World, o payout.Payout) (exists, ready bool, err error) {
 	asked := payment.Receiver{BankCode: o.BankCode, AccountNumber: o.AccountNumber}
 	named, ok, err := w.app.names.resolve(ctx, world.Rail, payment.Mode(o.Mode), o.Currency, asked)
 	if errors.Is(err, rail.ErrNotFound) {
-		return true, nil
+		return false, true, nil
 	}
 	if err != nil || !ok {
-		return false, err
+		return true, false, err
 	}
-	o.AccountName, o.BankName = named.AccountName, named.BankName
-	return true, w.app.Payments.Update(ctx, o.PaymentID, func(v View, now time.Time) (Result, error) {
-		return w.app.apply(v.Payment, payment.Named{Receiver: named}, now)
+	return true, true, w.payouts.UpdatePayout(ctx, o.PaymentID, o.ID, func(v View, now time.Time) (Result, error) {
+		r, err := w.app.apply(v.Payment, payment.Named{Receiver: named}, now)
+		if err == nil && v.Payout != nil && v.Payout.State == payout.Created {
+			next := *v.Payout
+			next.AccountName, next.BankName = named.AccountName, named.BankName
+			r.Payout = &next
+		}
+		return r, err
 	})
 }
 

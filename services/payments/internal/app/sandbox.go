@@ -106,10 +106,10 @@ func depositAmount(p payment.Payment, asset money.Asset, d SandboxDeposit) (deci
 	return amount, problems.Err()
 }
 
-// enough is the depth that confirms a transfer of this amount.
+// enough is the depth that confirms a transfer of this amount on top of what has come.
 func (a *App) enough(p payment.Payment, amount decimal.Decimal) int64 {
-	usd := money.Down(amount.Mul(p.Quote.Rate.UnitUSD()), money.FiatDigits)
-	if need := a.Policy.Depths.Required(p.Quote.Network, p.Quote.Crypto, usd); need.Confirmations > 0 {
+	p.Received = p.Received.Add(amount)
+	if need := a.Policy.Need(p); need.Confirmations > 0 {
 		return need.Confirmations
 	}
 	return finalityDepth

@@ -364,6 +364,9 @@ func (c *change) refunded(t MarkRefunded) error {
 	return nil
 }
 
+// CodePayoutNotDue is the code of the refusal of Sending: the payment does not agree that its payout leaves now.
+const CodePayoutNotDue = "payout_not_due"
+
 // refusal is the fault of a trigger that its state refuses.
 func refusal(p Payment, t TriggerName) error {
 	conflict := func(code, text string) error { return fault.New(fault.Conflict, code, "%s", text) }
@@ -389,7 +392,7 @@ func refusal(p Payment, t TriggerName) error {
 		}
 		return conflict("not_confirmed", "Payment is not waiting to be settled")
 	case OnPayoutSending:
-		return conflict("payout_not_due", "The payout must not be sent now")
+		return conflict(CodePayoutNotDue, "The payout must not be sent now")
 	case OnPayoutUnknown, OnPayoutSucceeded, OnPayoutFailed, OnPayoutReturned:
 		return conflict("no_such_payout", "The payment has no such payout")
 	case OnAccept, OnRetry, OnRefund:

@@ -68,13 +68,13 @@ func lost(d Deposit) bool {
 	return d.Counted.IsPositive() && (d.Reverted || d.Booked == "" || !d.Amount.Equal(d.Counted))
 }
 
-// depth is the depth that this payment asks for: by its worth, or by what came if that is more.
-func (c *change) depth() Depth {
-	usd := c.p.Quote.TransactionUSD
-	if got := c.p.Received.Mul(c.p.Quote.Rate.UnitUSD()); got.GreaterThan(usd) {
+// Need is the depth that this payment asks for: by its worth, or by what came if that is more.
+func (pol Policy) Need(p Payment) Depth {
+	usd := p.Quote.TransactionUSD
+	if got := p.Received.Mul(p.Quote.Rate.UnitUSD()); got.GreaterThan(usd) {
 		usd = got
 	}
-	return c.pol.Depths.Required(c.p.Quote.Network, c.p.Quote.Crypto, usd)
+	return pol.Depths.Required(p.Quote.Network, p.Quote.Crypto, usd)
 }
 
 // deep reports a transfer that is deep enough. One of another asset is judged by its own network's table.
@@ -82,7 +82,7 @@ func (c *change) deep(d Deposit) bool {
 	if !c.p.quoted(d) {
 		return c.pol.Depths.Required(d.Network, d.Asset, c.p.Quote.TransactionUSD).Met(d)
 	}
-	return c.depth().Met(d)
+	return c.pol.Need(c.p).Met(d)
 }
 
 // sums adds up the transfers that count, and of them the deep ones.

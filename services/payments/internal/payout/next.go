@@ -31,6 +31,9 @@ func (t Timing) Next(p Payout, o Observation, now time.Time) (Payout, Decision) 
 		}
 		return p, Decision{Step: Done}
 	}
+	if o.Sends != 0 && o.Sends != p.Sends && o.doubtful() {
+		return p, Decision{Step: Wait} // it speaks of a send that is not the last
+	}
 	if !p.agrees(o) {
 		p.Frozen, p.NextAt = true, time.Time{}
 		return p, Decision{Step: Done, Alert: AlertMismatch}
@@ -72,6 +75,11 @@ func (p Payout) agrees(o Observation) bool {
 	case Tick, Hint, Claimed, Withdraw, NoSuchRef, Unsure, Refused, NoFunds:
 	}
 	return true
+}
+
+// doubtful reports what says something about one send only.
+func (o Observation) doubtful() bool {
+	return o.Seen == NoSuchRef || o.Seen == Unsure || o.Seen == Refused || o.Seen == NoFunds
 }
 
 // Resendable reports whether the same reference may go on the wire a second time: the rail has said often enough over
@@ -181,9 +189,6 @@ func (t Timing) unsure(p Payout, now time.Time) (Payout, Decision) {
 }
 
 func (t Timing) missed(p Payout, o Observation, now time.Time) (Payout, Decision) {
-	if o.Sends != 0 && o.Sends != p.Sends {
-		return p, Decision{Step: Wait}
-	}
 	switch p.State {
 	case Created:
 		p.NextAt = time.Time{}
@@ -206,8 +211,8 @@ func (t Timing) missed(p Payout, o Observation, now time.Time) (Payout, Decision
 		// Enough misses: look again as soon as the window allows the second send, not an hour later.
 		if at := p.SentAt.Add(t.MissWindow); at.After(now) && at.Before(p.NextAt) {
 			p.NextAt = at
-		} else if !at.After(now) {
-			p.NextAt = now
+		} else if !at.After(now) && p.Misses == t.Misses {
+			p.NextAt = now // only once: a payment that refuses the second send must not be asked about without a pause
 		}
 	}
 	return p, Decision{Step: Wait}

@@ -128,7 +128,7 @@ const (
 )
 
 // Observation is one thing the worker learnt, with the rail's figures where there were any. Sends is the row's own count
-// when the worker asked: an answer to a question from before the last send says nothing about that send.
+// when the worker sent or asked: an inconclusive answer from before the last send says nothing about that send.
 type Observation struct {
 	Seen     Seen
 	Sends    int

@@ -177,7 +177,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 ON CONFLICT (mode, key) DO UPDATE SET version = excluded.version, payment_id = coalesce(d.payment_id, excluded.payment_id), amount = excluded.amount,
 	reverted = excluded.reverted, block_height = excluded.block_height, block_hash = excluded.block_hash, block_time = excluded.block_time,
 	first_seen_at = least(d.first_seen_at, excluded.first_seen_at), depth = excluded.depth, finalized = excluded.finalized, senders = excluded.senders
-WHERE d.version < excluded.version`
+WHERE d.version < excluded.version AND d.family = excluded.family AND d.address = excluded.address`
+	// A key names one transfer to one address for ever. A snapshot that says otherwise would change the money of a payment
+	// whose row is not locked.
+	movedDeposit  = `SELECT FROM deposits WHERE mode = $1 AND key = $2 AND (family <> $3 OR address <> $4)`
 	selectDeposit = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.key = $2 FOR UPDATE`
 	markDeposit   = `UPDATE deposits SET booked = $3, booked_amount = $4, bookings = $5, counted = $6 WHERE mode = $1 AND key = $2`
 
@@ -197,7 +200,7 @@ ON CONFLICT (reference) DO UPDATE SET rail = excluded.rail, amount = excluded.am
 WHERE o.state = 'withdrawn' AND o.sends = 0`
 	// A row that is still due is in the hands of the worker that saves it.
 	savePayout = `UPDATE payouts SET state = $2, frozen = $3, lease_until = $4, sends = $5, sent_at = $6, polls = $7, misses = $8, first_miss_at = $9,
-	next_at = $10, paged = $11, no_float = $12, rail_id = $13, reason = $14, fee = $15, done_at = $16,
+	next_at = $10, paged = $11, no_float = $12, rail_id = $13, reason = $14, fee = $15, done_at = $16, receiver = coalesce($17, receiver),
 	taken_until = CASE WHEN $10 <= now() THEN taken_until END WHERE id = $1`
 	voidPayout = `UPDATE payouts SET state = 'withdrawn', next_at = NULL, done_at = $2 WHERE reference = $1 AND state = 'created'`
 	// Due payouts, taken for a moment so that two replicas do not look at the same row: the look itself is harmless.
@@ -278,7 +281,7 @@ func Statements() map[string]string {
 		"lockByID":    lockByID, "lockOwned": lockOwned, "lockByAddress": lockByAddress,
 		"selectDepositRows": selectDepositRows, "selectOwnedRows": selectOwnedRows,
 		"selectLastPayout": selectLastPayout, "selectOwnedPayout": selectOwnedPayout, "insertHistory": insertHistory,
-		"upsertDeposit": upsertDeposit, "selectDeposit": selectDeposit, "markDeposit": markDeposit,
+		"upsertDeposit": upsertDeposit, "selectDeposit": selectDeposit, "movedDeposit": movedDeposit, "markDeposit": markDeposit,
 		"selectHeads": selectHeads, "upsertProgress": upsertProgress,
 		"insertPayout": insertPayout, "savePayout": savePayout, "voidPayout": voidPayout, "duePayouts": duePayouts, "selectPayout": selectPayout,
 		"insertJournal": insertJournal, "duePayments": duePayments,

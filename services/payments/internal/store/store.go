@@ -235,13 +235,26 @@ func (s *Store) Receive(ctx context.Context, in app.Incoming, f app.Change, stra
 			return fmt.Errorf("write deposit %s: %w", d.Key, err)
 		}
 		if tag.RowsAffected() == 0 {
-			return nil // a newer snapshot stands there
+			return s.passedOver(ctx, tx, done, in)
 		}
 		if stands {
 			return s.change(ctx, tx, done, f, "", lockByID, p.ID)
 		}
 		return s.stray(ctx, tx, done, in, stray)
 	})
+}
+
+// passedOver tells an operator of a snapshot that was not taken because its key stands for another address; one that is
+// merely old is nothing to tell.
+func (s *Store) passedOver(ctx context.Context, tx pgx.Tx, done *effects, in app.Incoming) error {
+	tag, err := tx.Exec(ctx, movedDeposit, string(in.Mode), in.Deposit.Key, string(in.Family), in.Address)
+	if err != nil {
+		return fmt.Errorf("compare deposit %s: %w", in.Deposit.Key, err)
+	}
+	if tag.RowsAffected() > 0 {
+		done.alerts = append(done.alerts, payment.Alert{Code: "deposit_moved", Text: "a known transfer came with another address: " + in.Deposit.Key})
+	}
+	return nil
 }
 
 // stray books money on an address without a payment and makes sure that no payment gets the address.
@@ -339,6 +352,7 @@ var errStale = errors.New("the payment's row changed under its lock")
 
 // write queues everything that a result asks for, in the order of the lock rule: payment first, then accounts.
 func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.Result, now time.Time, done *effects) error {
+	before := v.Payout
 	if len(r.Facts) > 0 {
 		next := r.Payment
 		next.Version = v.Payment.Version + 1
@@ -364,8 +378,12 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 	}
 	if r.Payout != nil {
 		o := r.Payout
+		receiver, err := renamed(before, *o)
+		if err != nil {
+			return fmt.Errorf("encode the receiver: %w", err)
+		}
 		batch.Queue(savePayout, o.ID, string(o.State), o.Frozen, nullTime(o.LeaseUntil), o.Sends, nullTime(o.SentAt), o.Polls, o.Misses,
-			nullTime(o.FirstMissAt), nullTime(o.NextAt), o.Paged, o.NoFloat, o.RailID, o.Reason, o.Fee, nullTime(o.DoneAt)).Exec(exactlyOne(errStale))
+			nullTime(o.FirstMissAt), nullTime(o.NextAt), o.Paged, o.NoFloat, o.RailID, o.Reason, o.Fee, nullTime(o.DoneAt), receiver).Exec(exactlyOne(errStale))
 	}
 	for _, c := range r.Commands {
 		msg, err := outbox.Encode(ctx, c.Name, c.ID, c.Payload)
@@ -376,6 +394,16 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 		done.messages = true
 	}
 	return nil
+}
+
+// renamed is the receiver of a payout row whose name has become known, nil when it stays as it is.
+func renamed(before *payout.Payout, o payout.Payout) ([]byte, error) {
+	if before == nil || (before.AccountName == o.AccountName && before.BankName == o.BankName) {
+		return nil, nil
+	}
+	return sealed(payment.Receiver{
+		BankCode: o.BankCode, BankName: o.BankName, AccountNumber: o.AccountNumber, AccountName: o.AccountName, NameVerified: o.AccountName != "",
+	})
 }
 
 func exactlyOne(otherwise error) func(pgconn.CommandTag) error {
@@ -403,6 +431,9 @@ func (s *Store) writeFacts(ctx context.Context, batch *pgx.Batch, v app.View, ne
 			batch.Queue(markDeposit, string(next.Mode), f.Key, f.Booked, f.BookedAmount, f.Bookings, f.Counted).Exec(exactlyOne(errStale))
 		case payment.HoldPayout:
 			o := hold(next, f, now)
+			if v.Payout != nil && v.Payout.Reference == o.Reference { // the row of that reference is revived and stays what it is
+				o.ID, o.CreatedAt = v.Payout.ID, v.Payout.CreatedAt
+			}
 			receiver, err := sealed(f.Receiver)
 			if err != nil {
 				return fmt.Errorf("encode the receiver: %w", err)
