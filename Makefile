@@ -34,8 +34,8 @@ chaos: build ## kills and network faults under load, with an auditor
 	bin/stack exec --split --dir .stack/chaos -- go run ./deploy/chaos
 
 tidy: tools ## tidy every module, align their versions, format
-	for dir in $$(go list -m -f '{{.Dir}}'); do go -C $$dir mod tidy || exit 1; done
 	go work sync
+	for dir in $$(go list -m -f '{{.Dir}}'); do go -C $$dir mod tidy || exit 1; done
 	bin/gofumpt -w $$(go list -m -f '{{.Dir}}')
 
 verify: tools ## modules tidy and listed, files formatted, go vet

@@ -27,9 +27,9 @@ const (
 // Tenants are the services with the peers whose exchanges and queues each declares (design.md §5).
 func Tenants() []infra.Tenant {
 	return []infra.Tenant{
-		{Service: payments, Peers: []string{payments, wallets, dispatcher}},
+		{Service: payments, Peers: []string{payments, wallets, reports, dispatcher}},
 		{Service: wallets, Peers: []string{payments, wallets, dispatcher}},
-		{Service: reports, Peers: []string{reports, dispatcher}},
+		{Service: reports, Peers: []string{payments, reports, dispatcher}},
 		{Service: dispatcher, Peers: []string{payments, wallets, reports, dispatcher}},
 		{Service: gateway},
 	}
@@ -177,7 +177,9 @@ func (p plan) environ(service string, replica int) []string {
 			"XPUB_TEST_BITCOIN": testBitcoin, "XPUB_TEST_EVM": testEVM, "XPUB_TEST_TRON": testTron,
 		}
 	case reports:
-		more = map[string]string{"IDENTITY_KEYS": p.keys.identity[service], "REPORTS_PUBLIC_MODES": "live,test"}
+		more = map[string]string{
+			"IDENTITY_KEYS": p.keys.identity[service], "REPORTS_PUBLIC_MODES": "live,test", "LIMITS_SKIP_LOOPBACK": "true",
+		}
 	case dispatcher:
 		more = map[string]string{
 			"IDENTITY_KEYS": p.keys.identity[service], "MASTER_KEYS": master(p.keys.master[service]),
