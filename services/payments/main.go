@@ -126,9 +126,14 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	alerts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "payments_alerts_total", Help: "What an operator must look at, by code."}, []string{"code"})
 	tel.Registry.MustRegister(p.group, alerts)
 	render := app.Renderer{PublicURL: cfg.PublicURL}
+	clock, err := store.OpenClock(ctx, db, time.Now)
+	if err != nil {
+		return err
+	}
+	p.group.Every("database clock", clockEvery, clock.Measure)
 	p.store = store.New(db, render, tel.Log, p.wake, func(code string) { alerts.WithLabelValues(code).Inc() })
 	p.deps = app.Deps{
-		Payments: p.store, Worlds: p.worlds, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: time.Now, Log: tel.Log,
+		Payments: p.store, Worlds: p.worlds, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: clock.Now, Log: tel.Log,
 		Backlog: outbox.NewBacklog(db, outbox.MaxRows),
 	}
 	p.checks = []telemetry.Check{
@@ -174,6 +179,9 @@ func (p *process) wake() {
 		p.relay.Wake()
 	}
 }
+
+// clockEvery is how often a process sets itself by the database's clock.
+const clockEvery = 10 * time.Second
 
 // closeTimeout bounds what is done after the last request.
 const closeTimeout = 5 * time.Second
