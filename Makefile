@@ -31,7 +31,7 @@ bench: build ## throughput, latency and CPU per operation against yardsticks of 
 	bin/stack exec --split --dir .stack/bench -- go run ./deploy/bench
 
 chaos: build ## kills and network faults under load, with an auditor
-	bin/stack exec --split --dir .stack/chaos -- go run ./deploy/chaos
+	bin/stack exec --private --split --replicas 2 --toxic --dir .stack/chaos -- go run ./deploy/chaos
 
 tidy: tools ## tidy every module, align their versions, format
 	go work sync

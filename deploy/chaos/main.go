@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -51,7 +50,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.DurationVar(&o.duration, "duration", 10*time.Minute, "how long to make trouble, shared by the scenarios")
 	flags.DurationVar(&o.patience, "patience", 3*time.Minute, "how long to wait for the last payment afterwards")
 	flags.Uint64Var(&o.seed, "seed", 0, "of all random choices; 0 takes one from the clock and prints it")
-	flags.StringVar(&o.scenario, "scenario", "", "run this one alone")
+	flags.StringVar(&o.scenario, "scenario", "mix", "which one, or all for one after the other")
 	flags.Float64Var(&o.rate, "rate", 8, "payments a second")
 	flags.Float64Var(&o.refuse, "refuse", 0.03, "share of callbacks whose first attempt the merchant refuses")
 	flags.StringVar(&o.verdicts, "verdicts", "", "file for the verdict of every payment (default: in the stack's directory)")
@@ -94,7 +93,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	say := func(format string, args ...any) {
 		fmt.Fprintf(out, "%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}
-	f := &field{stack: st, random: rand.New(rand.NewPCG(o.seed, 3)), say: say, counts: map[string]int{}}
+	f := newField(st, nil, o.seed, say)
 	say("seed %d, %s, %g payments a second", o.seed, o.duration, o.rate)
 	evidence, retries, err := trouble(ctx, o, f, chosen)
 	if err != nil {
@@ -107,7 +106,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	if err := writeVerdicts(o.verdicts, report); err != nil {
 		return err
 	}
-	printReport(out, report, f.counts, retries, o, time.Since(began))
+	report.Faults = append(report.Faults, f.faults...)
+	printReport(out, report, f, retries, o, time.Since(began))
 	if !report.Clean() {
 		return errGuilty
 	}
@@ -125,13 +125,18 @@ func trouble(ctx context.Context, o options, f *field, chosen []scenario) (audit
 		return audit.Evidence{}, 0, err
 	}
 	defer receiver.Close()
+	f.receiver = receiver
 	evidence := audit.Evidence{Databases: f.stack.Databases, AMQPAPI: f.stack.AMQPAPI, Vhost: f.stack.Vhost, Merchant: merchant.ID}
 	work := load.Start(ctx, load.Config{
-		BaseURL: f.stack.BaseURL, APIKey: merchant.APIKey, Callback: receiver.URL, Rate: o.rate, Seed: o.seed, Run: merchant.ID,
+		Gateways: f.stack.Gateways, APIKey: merchant.APIKey, Callback: receiver.URL, Rate: o.rate, Seed: o.seed, Run: merchant.ID,
 	})
 	err = play(ctx, o, f, chosen)
 	f.say("starting what is down, letting the load run out")
-	err = errors.Join(err, f.stack.StartAll(context.WithoutCancel(ctx)))
+	ended, endedErr := f.stack.Ended()
+	for _, name := range ended {
+		f.fault("%s ended by itself", name)
+	}
+	err = errors.Join(err, endedErr, f.stack.StartAll(context.WithoutCancel(ctx)))
 	work.Stop()
 	if err != nil || ctx.Err() != nil {
 		return evidence, 0, errors.Join(err, ctx.Err())
@@ -151,7 +156,8 @@ func trouble(ctx context.Context, o options, f *field, chosen []scenario) (audit
 func play(ctx context.Context, o options, f *field, chosen []scenario) error {
 	for _, s := range chosen {
 		f.say("scenario %s: %s", s.name, s.about)
-		bound, cancel := context.WithTimeout(ctx, o.duration/time.Duration(len(chosen)))
+		f.share = o.duration / time.Duration(len(chosen))
+		bound, cancel := context.WithTimeout(ctx, f.share)
 		err := s.run(bound, f)
 		cancel()
 		if err != nil {

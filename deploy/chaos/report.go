@@ -35,7 +35,7 @@ func writeVerdicts(path string, r audit.Report) error {
 	return nil
 }
 
-func printReport(out io.Writer, r audit.Report, counts map[string]int, retries int64, o options, took time.Duration) {
+func printReport(out io.Writer, r audit.Report, f *field, retries int64, o options, took time.Duration) {
 	printed, trouble := 0, 0
 	fmt.Fprintln(out)
 	for _, v := range r.Verdicts {
@@ -45,9 +45,16 @@ func printReport(out io.Writer, r audit.Report, counts map[string]int, retries i
 		}
 	}
 	fmt.Fprintf(out, "verdict of every payment: %s\n\n", o.verdicts)
-	for _, what := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(out, "  %4d  %s\n", counts[what], what)
-		trouble += counts[what]
+	for _, what := range slices.Sorted(maps.Keys(f.counts)) {
+		fmt.Fprintf(out, "  %4d  %s\n", f.counts[what], what)
+		trouble += f.counts[what]
+	}
+	for _, what := range slices.Sorted(maps.Keys(f.takeovers)) {
+		took := f.takeovers[what]
+		fmt.Fprintf(out, "  %4d  takeovers of %-40s longest %s\n", len(took), what, slices.Max(took).Round(10*time.Millisecond))
+	}
+	if f.cells > 0 {
+		fmt.Fprintf(out, "  %4d  of %d cells of the table of steps\n", min(f.cells, len(table())), len(table()))
 	}
 	fmt.Fprintf(out, "\nseed %d, %s\n", o.seed, took.Round(time.Second))
 	fmt.Fprintf(out, "troubles    %d\n", trouble)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"causeway.internal/deploy/chaos/internal/load"
 	"causeway.internal/deploy/chaos/internal/stack"
 )
 
@@ -18,19 +19,71 @@ type scenario struct {
 	run   func(ctx context.Context, f *field) error // makes trouble until ctx ends; what it leaves down is started again
 }
 
-// scenarios in the order in which they run.
+// scenarios in the order in which `--scenario all` runs them.
 var scenarios = []scenario{
-	{"kills", "kill -9 of every process of the product in turn", kills},
+	{"kills", "kill -9 of every process, restart and kill of RabbitMQ and PostgreSQL, in a random order", forever(everyProcess, rabbit, postgres)},
+	{"steps", "a role killed at each named step of a payment, before and after the step is committed", forever(step)},
+	{"pauses", "processes frozen and resumed, among them leaders for longer than their leadership lasts", forever(pause, pause, pause, frozenLeader)},
+	{"network", "latency, silence and resets between the services and their servers; the broker's memory alarm", forever(network, network, network, alarm)},
+	{"outage", "PostgreSQL stopped for 60 s", forever(outage)},
+	{"replicas", "a leader killed; its duties are taken over by the other replica", forever(takeover)},
+	{"mix", "everything, in a random order", mix},
+}
+
+// act is one piece of trouble that ends with everything up again.
+type act func(ctx context.Context, f *field) error
+
+// forever repeats acts, each round in another order.
+func forever(acts ...act) func(ctx context.Context, f *field) error {
+	return func(ctx context.Context, f *field) error {
+		for ctx.Err() == nil {
+			for _, i := range f.random.Perm(len(acts)) {
+				if !f.pause(ctx, 500*time.Millisecond, 3*time.Second) {
+					return nil
+				}
+				if err := acts[i](ctx, f); err != nil && ctx.Err() == nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
 }
 
 // field is what a scenario plays on.
 type field struct {
-	stack  *stack.Stack
-	random *rand.Rand
-	say    func(format string, args ...any)
+	stack    *stack.Stack
+	receiver *load.Receiver
+	random   *rand.Rand // safe for several goroutines
+	say      func(format string, args ...any)
+	share    time.Duration // the time of the running scenario
+	network  sync.Mutex    // held by who spoils the network, and by who measures without it
 
-	mu     sync.Mutex
-	counts map[string]int
+	mu        sync.Mutex
+	counts    map[string]int
+	faults    []string
+	takeovers map[string][]time.Duration
+	cells     int // of the table of steps, the next one; -1 until the latches are there
+}
+
+func newField(st *stack.Stack, receiver *load.Receiver, seed uint64, say func(string, ...any)) *field {
+	return &field{
+		stack: st, receiver: receiver, random: rand.New(&source{inner: rand.NewPCG(seed, 3)}), say: say,
+		counts: map[string]int{}, takeovers: map[string][]time.Duration{}, cells: -1,
+	}
+}
+
+// source is a source of randomness for several goroutines.
+type source struct {
+	mu    sync.Mutex
+	inner rand.Source
+}
+
+// Uint64 draws.
+func (s *source) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inner.Uint64()
 }
 
 // count notes one act of trouble for the report.
@@ -40,21 +93,43 @@ func (f *field) count(what string) {
 	f.counts[what]++
 }
 
+// fault notes that a scenario itself saw the product fail.
+func (f *field) fault(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults = append(f.faults, fmt.Sprintf(format, args...))
+	f.say("FAULT "+format, args...)
+}
+
+// between draws a duration.
+func (f *field) between(from, to time.Duration) time.Duration {
+	return from + time.Duration(f.random.Int64N(int64(to-from)+1))
+}
+
 // pause waits between from and to, or until ctx ends; false means that it ended.
 func (f *field) pause(ctx context.Context, from, to time.Duration) bool {
-	wait := from + time.Duration(f.random.Int64N(int64(to-from)+1))
 	select {
 	case <-ctx.Done():
 		return false
-	case <-time.After(wait):
+	case <-time.After(f.between(from, to)):
 		return true
 	}
 }
 
-// choose finds the named scenario, or all for "".
+// start starts processes again, in spite of the scenario's end: it leaves nothing down.
+func (f *field) start(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		if err := f.stack.Start(context.WithoutCancel(ctx), name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choose finds the named scenario; "all" is each of them but the mix.
 func choose(name string) ([]scenario, error) {
-	if name == "" {
-		return scenarios, nil
+	if name == "all" {
+		return scenarios[:len(scenarios)-1], nil
 	}
 	for _, s := range scenarios {
 		if s.name == name {

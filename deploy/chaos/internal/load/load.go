@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -39,7 +40,7 @@ type Payment struct {
 
 // Config is how to load.
 type Config struct {
-	BaseURL  string
+	Gateways []string // base URLs; a payer turns to the next one when a request fails
 	APIKey   string
 	Callback string
 	Rate     float64 // payments a second
@@ -61,6 +62,10 @@ type Load struct {
 
 // pairs are what the payments are paid in; one of each address family that the simulated chain offers.
 var pairs = []struct{ crypto, network string }{{"USDT", "tron"}, {"USDC", "base"}, {"USDT", "ethereum"}, {"BTC", "bitcoin"}, {"POL", "polygon"}}
+
+// accounts are who is paid. At the last one the simulated bank pays and its answer is lost (contract.md §8), so that the
+// truth must be asked for.
+var accounts = []string{"0123456789", "0123456789", "0123456789", "0123456789", "0123456789", "0000000005"}
 
 // Start begins to create payments until Stop.
 func Start(ctx context.Context, cfg Config) *Load {
@@ -116,17 +121,17 @@ func (l *Load) run(ctx context.Context) {
 		l.mu.Lock()
 		l.payments = append(l.payments, p)
 		l.mu.Unlock()
-		pair, fiat := pairs[random.IntN(len(pairs))], 5_000+random.IntN(500_000)
+		pair, fiat, account := pairs[random.IntN(len(pairs))], 5_000+random.IntN(500_000), accounts[random.IntN(len(accounts))]
 		wait.Go(func() {
 			// What has begun is finished after Stop too: an unpaid payment would prove nothing.
-			l.pay(context.WithoutCancel(ctx), p, pair.crypto, pair.network, fiat)
+			l.pay(context.WithoutCancel(ctx), p, pair.crypto, pair.network, account, fiat)
 			<-slots
 		})
 	}
 }
 
 // pay creates one payment and makes its deposit.
-func (l *Load) pay(ctx context.Context, p *Payment, crypto, network string, fiat int) {
+func (l *Load) pay(ctx context.Context, p *Payment, crypto, network, account string, fiat int) {
 	var created struct {
 		Payment struct {
 			Reference      string      `json:"reference"`
@@ -137,7 +142,7 @@ func (l *Load) pay(ctx context.Context, p *Payment, crypto, network string, fiat
 	err := l.persist(ctx, "/v1/payments", "create-"+p.Key, map[string]any{
 		"type": "transfer", "fiatAmount": fiat, "fiatCurrency": "NGN", "crypto": crypto, "network": network, "chargeFrom": "fiat",
 		"payer":    map[string]string{"chatId": "chaos"},
-		"receiver": map[string]string{"bankCode": "058", "accountNumber": "0123456789"},
+		"receiver": map[string]string{"bankCode": "058", "accountNumber": account},
 		"metadata": map[string]string{"chaos": p.Key}, "callbackUrl": l.cfg.Callback,
 	}, &created)
 	if err != nil {
@@ -170,8 +175,8 @@ var errFinal = errors.New("refused")
 func (l *Load) persist(ctx context.Context, path, key string, body, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for {
-		err := l.post(ctx, path, key, body, answer)
+	for try := 0; ; try++ {
+		err := l.post(ctx, l.gateway(key, try)+path, key, body, answer)
 		if err == nil || errors.Is(err, errFinal) {
 			return err
 		}
@@ -184,12 +189,19 @@ func (l *Load) persist(ctx context.Context, path, key string, body, answer any) 
 	}
 }
 
-func (l *Load) post(ctx context.Context, path, key string, body, answer any) error {
+// gateway spreads the keys over the gateways, and each try to the next one.
+func (l *Load) gateway(key string, try int) string {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(key))
+	return l.cfg.Gateways[(int(sum.Sum32()%1024)+try)%len(l.cfg.Gateways)]
+}
+
+func (l *Load) post(ctx context.Context, address, key string, body, answer any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("%w: rendering the request: %w", errFinal, err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, l.cfg.BaseURL+path, bytes.NewReader(text))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(text))
 	if err != nil {
 		return fmt.Errorf("%w: %w", errFinal, err)
 	}

@@ -73,9 +73,9 @@ func TestLoad_repeatsUntilAnswered(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	l := &Load{cfg: Config{BaseURL: server.URL}, client: server.Client()}
+	l := &Load{cfg: Config{Gateways: []string{server.URL}}, client: server.Client()}
 	p := &Payment{Key: "run-0"}
-	l.pay(t.Context(), p, "USDT", "tron", 5000)
+	l.pay(t.Context(), p, "USDT", "tron", "0123456789", 5000)
 	if p.Problem != "" || p.Reference != "CW-A" || p.CryptoAmount != "31.25" || !p.Deposited || deposits.Load() != 1 {
 		t.Errorf("payment %+v after %d deposits", p, deposits.Load())
 	}
@@ -87,7 +87,7 @@ func TestLoad_repeatsUntilAnswered(t *testing.T) {
 func TestLoad_doesNotRepeatARefusal(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) }))
 	defer server.Close()
-	l := &Load{cfg: Config{BaseURL: server.URL}, client: server.Client()}
+	l := &Load{cfg: Config{Gateways: []string{server.URL}}, client: server.Client()}
 	if err := l.persist(t.Context(), "/v1/payments", "k", nil, nil); !errors.Is(err, errFinal) || l.Retries() != 0 {
 		t.Errorf("%v after %d retries", err, l.Retries())
 	}

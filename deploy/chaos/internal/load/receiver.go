@@ -35,6 +35,8 @@ type Receiver struct {
 	refuse     float64
 	seen       map[string]bool
 	deliveries []Delivery
+	held       chan struct{} // closed to let the held request go on
+	holding    chan struct{} // closed when a request is held
 }
 
 // Listen starts a receiver on a free port of loopback. refuse is the share of events whose first attempt gets a 500.
@@ -62,11 +64,37 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		http.Error(w, "unreadable", http.StatusBadRequest) // the sender died in the middle; this was no delivery
 		return
 	}
+	r.wait()
 	if r.note(read(r.secret, request.Header, body, time.Now())) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
 	http.Error(w, "not now", http.StatusInternalServerError)
+}
+
+// Hold lets the next request wait unanswered until release; holding is closed when it is there.
+func (r *Receiver) Hold() (holding <-chan struct{}, release func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held, r.holding = make(chan struct{}), make(chan struct{})
+	held := r.held
+	return r.holding, sync.OnceFunc(func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		close(held)
+		r.held, r.holding = nil, nil
+	})
+}
+
+func (r *Receiver) wait() {
+	r.mu.Lock()
+	held, holding := r.held, r.holding
+	r.holding = nil // the first request only
+	r.mu.Unlock()
+	if holding != nil {
+		close(holding)
+		<-held
+	}
 }
 
 func (r *Receiver) note(d Delivery) (accepted bool) {

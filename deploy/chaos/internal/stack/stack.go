@@ -3,15 +3,20 @@
 package stack
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -25,10 +30,13 @@ type Stack struct {
 
 	BaseURL    string
 	AdminToken string
+	Gateways   []string          // of every replica
 	Databases  map[string]string // service to the URL of its application role
+	Superuser  map[string]string // service to the URL of the superuser in its database
 	AMQPAPI    string            // management API, with credentials
 	Vhost      string
 	Processes  []string // in the order of their start
+	toxic      string   // control address of the proxy, "" if there is none
 }
 
 // Open finds the instance that the environment names: CAUSEWAY_STACK is the launcher, CAUSEWAY_STACK_DIR the instance's
@@ -50,28 +58,160 @@ func Open(getenv func(string) string) (*Stack, error) {
 		slices.Sort(missing)
 		return nil, fmt.Errorf("%s not set: run this as `make chaos`", strings.Join(missing, ", "))
 	}
-	text, err := os.ReadFile(filepath.Join(s.dir, "state.json"))
+	state, err := s.read()
 	if err != nil {
-		return nil, fmt.Errorf("reading the stack's state: %w", err)
-	}
-	var state struct {
-		Prefix string `json:"prefix"`
-		Rabbit struct {
-			API string `json:"api"`
-		} `json:"rabbit"`
-		Processes []struct {
-			Name string `json:"name"`
-		} `json:"processes"`
-		Databases map[string]string `json:"databases"`
-	}
-	if err := json.Unmarshal(text, &state); err != nil {
-		return nil, fmt.Errorf("reading the stack's state: %w", err)
+		return nil, err
 	}
 	for _, p := range state.Processes {
 		s.Processes = append(s.Processes, p.Name)
+		if p.Name == "toxic" {
+			s.toxic = strings.TrimSuffix(p.Ready, "/readyz")
+		}
 	}
-	s.Databases, s.AMQPAPI, s.Vhost = state.Databases, state.Rabbit.API, state.Prefix
+	s.Databases, s.AMQPAPI, s.Vhost, s.Gateways = state.Databases, state.Rabbit.API, state.Prefix, state.Product.Gateways
+	s.Superuser = map[string]string{}
+	for service, address := range s.Databases {
+		database, err := url.Parse(address)
+		if err != nil {
+			return nil, fmt.Errorf("the database of %s has no URL", service)
+		}
+		super, err := url.Parse(state.Postgres.URL)
+		if err != nil {
+			return nil, errors.New("PostgreSQL has no URL")
+		}
+		super.Path = database.Path
+		s.Superuser[service] = super.String()
+	}
 	return s, nil
+}
+
+// launched is what we read of the launcher's state file.
+type launched struct {
+	Prefix   string `json:"prefix"`
+	Postgres struct {
+		URL string `json:"url"`
+	} `json:"postgres"`
+	Rabbit struct {
+		API string `json:"api"`
+	} `json:"rabbit"`
+	Product struct {
+		Gateways []string `json:"gateways"`
+	} `json:"product"`
+	Processes []launchedProcess `json:"processes"`
+	Databases map[string]string `json:"databases"`
+}
+
+type launchedProcess struct {
+	Name    string `json:"name"`
+	Ready   string `json:"ready"`
+	Stopped bool   `json:"stopped"`
+	Ref     struct {
+		PID     int    `json:"pid"`
+		Started uint64 `json:"started"`
+	} `json:"ref"`
+}
+
+func (s *Stack) read() (launched, error) {
+	var state launched
+	text, err := os.ReadFile(filepath.Join(s.dir, "state.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &state)
+	}
+	if err != nil {
+		return state, fmt.Errorf("reading the stack's state: %w", err)
+	}
+	return state, nil
+}
+
+// alive says whether the process of the state file still runs; an id that was given away again does not count.
+func (p launchedProcess) alive() bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Ref.PID))
+	if err != nil {
+		return false
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	return len(fields) > 19 && fields[0] != "Z" && fields[19] == strconv.FormatUint(p.Ref.Started, 10)
+}
+
+// Shots finds the processes of the names and returns a function that ends all of them at once (SIGKILL), with nothing left
+// to look up when the moment has come.
+func (s *Stack) Shots(names ...string) (shoot func() error, err error) {
+	state, err := s.read()
+	if err != nil {
+		return nil, err
+	}
+	var targets []launchedProcess
+	for _, p := range state.Processes {
+		if slices.Contains(names, p.Name) && p.alive() {
+			targets = append(targets, p)
+		}
+	}
+	if len(targets) != len(names) {
+		return nil, fmt.Errorf("not all of %v run", names)
+	}
+	return func() error {
+		var failures []error
+		for _, p := range targets {
+			if p.alive() {
+				failures = append(failures, syscall.Kill(p.Ref.PID, syscall.SIGKILL))
+			}
+		}
+		return errors.Join(failures...)
+	}, nil
+}
+
+// Ended lists the processes that nobody stopped and that do not run all the same.
+func (s *Stack) Ended() ([]string, error) {
+	state, err := s.read()
+	var names []string
+	for _, p := range state.Processes {
+		if !p.Stopped && !p.alive() {
+			names = append(names, p.Name)
+		}
+	}
+	return names, err
+}
+
+// Replicas lists the processes of one role: payments-work and payments-work-2.
+func (s *Stack) Replicas(role string) []string {
+	var names []string
+	for _, name := range s.Processes {
+		if rest, ok := strings.CutPrefix(name, role); ok && (rest == "" || rest == "-2") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Poisonable says whether there is a proxy before the servers.
+func (s *Stack) Poisonable() bool { return s.toxic != "" }
+
+// Poison sets what happens to the traffic with a server: "" nothing, else latency=, jitter=, stuck= as a query.
+func (s *Stack) Poison(ctx context.Context, server, query string) error {
+	return s.tell(ctx, http.MethodPut, "/"+server+"?"+query)
+}
+
+// Cut resets that share of the connections to a server.
+func (s *Stack) Cut(ctx context.Context, server string, share float64) error {
+	return s.tell(ctx, http.MethodPost, fmt.Sprintf("/%s/cut?share=%g", server, share))
+}
+
+func (s *Stack) tell(ctx context.Context, method, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, s.toxic+path, nil)
+	if err != nil {
+		return fmt.Errorf("telling the proxy: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("telling the proxy: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the proxy answers %s", response.Status)
+	}
+	return nil
 }
 
 // Services lists the processes of the product; what else runs are the servers that it needs.
@@ -89,13 +229,28 @@ func (s *Stack) Kill(ctx context.Context, name string) error { return s.call(ctx
 // Stop ends a process politely.
 func (s *Stack) Stop(ctx context.Context, name string) error { return s.call(ctx, "kill", name) }
 
+// Pause freezes a process (SIGSTOP); Start lets it go on.
+func (s *Stack) Pause(ctx context.Context, name string) error { return s.call(ctx, "pause", name) }
+
+// Alarm raises the broker's memory alarm, which blocks whoever publishes, or ends it.
+func (s *Stack) Alarm(ctx context.Context, on bool) error {
+	words := []string{"set_vm_memory_high_watermark", "0.6"}
+	if on {
+		words = []string{"set_vm_memory_high_watermark", "absolute", "1000"}
+	}
+	return s.callWith(ctx, []string{"rabbitctl"}, words...)
+}
+
 // Start starts a process again and waits until it is ready. A running one is left alone.
 func (s *Stack) Start(ctx context.Context, name string) error { return s.call(ctx, "start", name) }
 
-func (s *Stack) call(ctx context.Context, words ...string) error {
+func (s *Stack) call(ctx context.Context, words ...string) error { return s.callWith(ctx, words) }
+
+// callWith passes what follows on as it is, behind a "--".
+func (s *Stack) callWith(ctx context.Context, words []string, behind ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, verbTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, s.program, append(words, "--dir", s.dir)...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, s.program, slices.Concat(words, []string{"--dir", s.dir, "--"}, behind)...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("stack %s: %w: %s", strings.Join(words, " "), err, strings.TrimSpace(string(out)))
 	}
