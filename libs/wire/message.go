@@ -79,16 +79,19 @@ type DepositChanged struct {
 	Finalized   bool         `json:"finalized"` // at or below the network's finalized block
 	FirstSeenAt time.Time    `json:"firstSeenAt"`
 	Senders     []string     `json:"senders"`
+	Number      int64        `json:"number"` // counts these messages of one mode and network: 1, 2, 3 without gaps
 }
 
 // ScannedThrough says that every block of a network up to Height has been scanned; payments derives confirmations and
-// expiry from it.
+// expiry from it. It says how many DepositChanged were written before it, because it may overtake them: what the blocks
+// hold is known to a reader that has had as many (docs/decisions/0011-scan-order.md).
 type ScannedThrough struct {
 	Mode      Mode      `json:"mode"`
 	Network   string    `json:"network"`
 	Height    int64     `json:"height"`
 	Finalized int64     `json:"finalized"`
 	BlockTime time.Time `json:"blockTime"`
+	Deposits  int64     `json:"deposits"` // Number of the last DepositChanged before this message, 0 before the first
 }
 
 // SimulateDeposit asks the simulated chain for a transfer, in test mode only.
