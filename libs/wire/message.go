@@ -79,7 +79,7 @@ type DepositChanged struct {
 	Finalized   bool         `json:"finalized"` // at or below the network's finalized block
 	FirstSeenAt time.Time    `json:"firstSeenAt"`
 	Senders     []string     `json:"senders"`
-	Number      int64        `json:"number"` // counts these messages of one mode and network: 1, 2, 3 without gaps
+	Number      int64        `json:"number,omitempty"` // counts these messages of one mode and network: 1, 2, 3 without gaps
 }
 
 // ScannedThrough says that every block of a network up to Height has been scanned; payments derives confirmations and
@@ -91,7 +91,7 @@ type ScannedThrough struct {
 	Height    int64     `json:"height"`
 	Finalized int64     `json:"finalized"`
 	BlockTime time.Time `json:"blockTime"`
-	Deposits  int64     `json:"deposits"` // Number of the last DepositChanged before this message, 0 before the first
+	Deposits  int64     `json:"deposits,omitempty"` // Number of the last DepositChanged before this message, 0 before the first
 }
 
 // SimulateDeposit asks the simulated chain for a transfer, in test mode only.
