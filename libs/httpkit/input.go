@@ -40,6 +40,12 @@ func (in *Input) Query(name string) string {
 	return in.query.Get(name)
 }
 
+// QueryGiven reports whether a query parameter is there at all, even without a value.
+func (in *Input) QueryGiven(name string) bool {
+	in.Query(name) // parses
+	return in.query.Has(name)
+}
+
 // QueryInt reads a whole number between low and high, or the fallback when it is absent or empty.
 func (in *Input) QueryInt(name string, fallback, low, high int) int {
 	text := in.Query(name)

@@ -46,6 +46,9 @@ var examples = map[wire.Name]any{
 	wire.PaymentStatusChangedV1: withToken(statusChanged("payment.confirmed", "pay_01")),
 	wire.WalletStatusChangedV1:  statusChanged("wallet.watching", "wal_01"),
 	wire.ReportStatusChangedV1:  statusChanged("report.created", "RPT-ABC234"),
+	wire.FraudSignalV1: wire.FraudSignal{
+		Mode: wire.Live, Address: "0x9858effd232b4033e47d90003d41ec34ecaeda94", Merchants: 2, Reports: 3, Version: 3, OccurredAt: at,
+	},
 }
 
 func statusChanged(kind, object string) wire.StatusChanged {

@@ -130,3 +130,15 @@ const TokenMask = `"settlementToken":"***"`
 
 // TokenPlace is where the sealed token of an event opens; it opens nowhere else.
 func TokenPlace(eventID string) string { return "settlement-token/" + eventID }
+
+// FraudSignal says how many distinct merchants have a resolved fraud report against an address, in all; payments keeps
+// the newest Version of each mode and address. Address is in the form in which addresses are compared: 0x… in lower case,
+// any other exactly as it was reported.
+type FraudSignal struct {
+	Mode       Mode      `json:"mode"`
+	Address    string    `json:"address"`
+	Merchants  int64     `json:"merchants"`
+	Reports    int64     `json:"reports"` // resolved fraud reports of all of them
+	Version    int64     `json:"version"` // 1, 2, 3 for each mode and address
+	OccurredAt time.Time `json:"occurredAt"`
+}

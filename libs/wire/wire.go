@@ -15,6 +15,7 @@ const (
 	PaymentStatusChangedV1 Name = "payments.status_changed.v1"
 	WalletStatusChangedV1  Name = "wallets.status_changed.v1"
 	ReportStatusChangedV1  Name = "reports.status_changed.v1"
+	FraudSignalV1          Name = "reports.fraud_signal.v1"
 )
 
 // The services that talk over the broker; each producer owns one exchange of its name.
@@ -59,6 +60,7 @@ func Topology() []Route {
 		route(DepositChangedV1, Wallets, Payments),
 		route(ScannedThroughV1, Wallets, Payments),
 		route(SimulateDepositV1, Payments, Wallets),
+		route(FraudSignalV1, Reports, Payments),
 		intake(PaymentStatusChangedV1, Payments),
 		intake(WalletStatusChangedV1, Wallets),
 		intake(ReportStatusChangedV1, Reports),

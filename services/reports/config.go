@@ -1,12 +1,15 @@
 package main
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/services/reports/internal/report"
 )
 
 // settings are what every role needs.
@@ -21,6 +24,28 @@ type settings struct {
 type serveSettings struct {
 	HTTPAddr     string        `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API, for the gateway alone"`
 	IdentityKeys config.Secret `env:"IDENTITY_KEYS,required" doc:"comma separated base64 keys of 32 bytes that verify the gateway's identity header"`
+	PublicModes  []string      `env:"REPORTS_PUBLIC_MODES" envDefault:"live" doc:"comma separated modes whose reports the public may look up: live, test"`
+	LookupRate   int           `env:"LOOKUP_RATE" envDefault:"5" doc:"look-ups of one phone or wallet a second, each process for itself; 0 is no limit"`
+	LookupBurst  int           `env:"LOOKUP_BURST" envDefault:"50" doc:"look-ups of one phone or wallet at once"`
+	Guesses      int           `env:"GUESSES_PER_MINUTE" envDefault:"30" doc:"report ids that one address may ask for in vain a minute, each process for itself; 0 is no limit"`
+	SkipLoopback bool          `env:"LIMITS_SKIP_LOOPBACK" envDefault:"false" doc:"guesses from this machine itself are not counted; for make run, make up and compose"`
+	FloodPerHour int64         `env:"FLOOD_PER_HOUR" envDefault:"1000" doc:"reports that one key may file on one wallet address in an hour; 0 is no limit"`
+}
+
+// modes reads REPORTS_PUBLIC_MODES.
+func (s serveSettings) modes() ([]report.Mode, error) {
+	var modes []report.Mode
+	for _, m := range report.Modes() {
+		if slices.Contains(s.PublicModes, string(m)) {
+			modes = append(modes, m)
+		}
+	}
+	for _, word := range s.PublicModes {
+		if !slices.Contains(report.Modes(), report.Mode(word)) {
+			return nil, fmt.Errorf("REPORTS_PUBLIC_MODES: %q is no mode; known: live, test", word)
+		}
+	}
+	return modes, nil
 }
 
 // workSettings are those of the role work.

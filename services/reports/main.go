@@ -12,15 +12,22 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/reports/internal/app"
+	"causeway.internal/services/reports/internal/httpapi"
+	"causeway.internal/services/reports/internal/limit"
+	"causeway.internal/services/reports/internal/store"
 	"causeway.internal/services/reports/migrations"
 )
 
@@ -68,7 +75,16 @@ type process struct {
 	tel    *telemetry.Telemetry
 	group  *lifecycle.Group
 	db     postgres.Querier
+	store  *store.Store
+	relay  *outbox.Relay // nil in a process that only serves
 	checks []telemetry.Check
+}
+
+// wake tells the relay of this process, if it has one, that a message waits.
+func (p *process) wake() {
+	if p.relay != nil {
+		p.relay.Wake()
+	}
 }
 
 func start(ctx context.Context, environ map[string]string, serves, works bool) error {
@@ -88,6 +104,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	defer db.Close()
 
 	p := &process{cfg: cfg, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain), db: db}
+	p.store = store.New(db, p.wake)
 	tel.Registry.MustRegister(p.group)
 	p.checks = []telemetry.Check{
 		{Name: "running", Ready: func(context.Context) error { return p.group.Ready() }},
@@ -111,7 +128,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	return p.group.Run(ctx)
 }
 
-// serve adds the HTTP API. Without a route every request is a 404 in the error shape.
+// serve adds the HTTP API.
 func (p *process) serve(environ map[string]string) error {
 	cfg, err := config.Read[serveSettings](environ)
 	if err != nil {
@@ -121,7 +138,22 @@ func (p *process) serve(environ map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("IDENTITY_KEYS: %w", err)
 	}
+	modes, err := cfg.modes()
+	if err != nil {
+		return err
+	}
+	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "reports_refused_total", Help: "Requests refused by a limit: lookup (one subject), guess (one address), flood (one key on one wallet).",
+	}, []string{"limit"})
+	p.tel.Registry.MustRegister(refused)
 	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, httpkit.Verifier{Audience: wire.Reports, Keys: keys, Now: time.Now})
+	httpapi.Routes(server, app.New(app.Deps{
+		Filing: p.store, Reading: p.store, Changing: p.store, Oversight: p.store, Backlog: outbox.NewBacklog(p.db, outbox.MaxRows),
+		PublicModes: modes, SkipLoopback: cfg.SkipLoopback, FloodPerHour: cfg.FloodPerHour,
+		Lookups:      limit.New(cfg.LookupRate, time.Second, cfg.LookupBurst, time.Now),
+		Guesses:      limit.New(cfg.Guesses, time.Minute, cfg.Guesses, time.Now),
+		NewReference: id.ReportReference, Refused: func(reason string) { refused.WithLabelValues(reason).Inc() }, Log: p.tel.Log,
+	}))
 	return p.group.HTTP("api", cfg.HTTPAddr, server)
 }
 
@@ -140,7 +172,8 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	p.checks = append(p.checks, telemetry.Check{Name: "broker", Ready: link.Ready})
 	p.group.Go("broker", link.Run)
 	p.group.Every("upkeep", maintainEvery, func(ctx context.Context) error { return idempotency.Maintain(ctx, p.db) })
-	p.group.Go("outbox relay", outbox.NewRelay(p.cfg.Postgres, link.Publisher(), p.tel).Run)
+	p.relay = outbox.NewRelay(p.cfg.Postgres, link.Publisher(), p.tel)
+	p.group.Go("outbox relay", p.relay.Run)
 	return func() { _ = link.Close() }, nil // the process ends
 }
 

@@ -1,0 +1,211 @@
+// Package app holds the use cases of reports: file, look up, show, change, and what operators see. It decides who may do
+// what in which order and leaves the rules of a report to the pure package, every row to the store behind its interfaces
+// and every byte of HTTP to its callers. It may import no driver, no SQL and no transport.
+package app
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/services/reports/internal/report"
+)
+
+// Owner is the merchant, the key and the world that a request may see. Every query of a merchant carries them.
+type Owner struct {
+	MerchantID string
+	KeyID      int64
+	Mode       report.Mode
+}
+
+// Key names a request that carried an Idempotency-Key; Key "" means that it carried none.
+type Key struct {
+	Scope, Key string
+	Hash       [32]byte
+}
+
+// The status of a stored answer, which is HTTP's.
+const statusCreated = 201
+
+// Answer is the exact reply to a request, as it is stored for its Idempotency-Key.
+type Answer struct {
+	Status   int
+	Body     []byte
+	Replayed bool
+}
+
+// Event is a webhook event with the exact body that will be signed and sent.
+type Event struct {
+	ID         string
+	Type       string
+	Report     report.Report
+	OccurredAt time.Time
+	Body       []byte
+}
+
+// Role is what an address is to a report.
+type Role string
+
+// The roles of an address.
+const (
+	Fraudster Role = "fraudster"
+	Reporter  Role = "reporter"
+)
+
+// Source is one key's filings on one address: what floods are counted by. Address is as report.AddressKey has it.
+type Source struct {
+	Role    Role
+	Address string
+}
+
+// Opening is what the store knows before a report is filed.
+type Opening struct {
+	ID      int64
+	Now     time.Time // by the database's clock, in whole milliseconds
+	Filed   []int64   // by each source in the current hour
+	Window  time.Time // start of that hour
+	Earlier *Answer   // stored under the request's key
+}
+
+// Newborn is a report to be inserted with everything that belongs to it.
+type Newborn struct {
+	Report  report.Report
+	Sources []Source
+	Window  time.Time
+	Event   Event
+	Key     Key
+	Answer  Answer
+}
+
+// Filing is where reports are filed.
+type Filing interface {
+	// Open draws an id and the time, counts what the key has filed on each source in this hour, and looks for the answer
+	// of an earlier request with the key: one round trip.
+	Open(ctx context.Context, o Owner, sources []Source, k Key) (Opening, error)
+	// Insert writes a report in one transaction and one round trip. ErrReferenceUsed asks for another try with another
+	// reference; ErrKeyTaken means that a request with the same key won.
+	Insert(ctx context.Context, n Newborn) error
+	// Refuse notes that a key was refused on a source.
+	Refuse(ctx context.Context, o Owner, s Source, window, now time.Time) error
+	// Replay is the stored answer of a key.
+	Replay(ctx context.Context, k Key) (Answer, bool, error)
+	// Settled is the stored answer of a key that another request holds; a 409 while that one is still running.
+	Settled(ctx context.Context, k Key) (Answer, error)
+}
+
+// Page is one page of a look-up.
+type Page struct {
+	Reports []report.Report
+	Total   int64
+	More    bool
+}
+
+// Reading is where reports are read. Only rows of the given modes exist for it.
+type Reading interface {
+	Lookup(ctx context.Context, modes []report.Mode, l report.Lookup) (Page, error)
+	Find(ctx context.Context, modes []report.Mode, reference string) (report.Report, error)
+}
+
+// Decision is what becomes of a report: the row, and the event that tells of it.
+type Decision struct {
+	Report report.Report
+	Event  Event
+}
+
+// Changing is where reports are changed.
+type Changing interface {
+	// Change locks a report of an owner, asks decide what becomes of it, and writes that with its history, counts, event
+	// and signal. decide may run more than once and may do nothing that waits; now is the database's clock.
+	Change(ctx context.Context, o Owner, requestID, reference string, decide func(r report.Report, now time.Time) (Decision, error)) error
+}
+
+// Accused is what is known of an address in one mode. A mode without any report on it has zero everywhere.
+type Accused struct {
+	Mode      report.Mode
+	Against   report.Counts // reports that name it as the fraudster's
+	Reporters int64         // distinct ones among those
+	Merchants int64         // distinct ones whose keys filed those
+	Convicted int64         // distinct merchants with a resolved fraud report against it: the fraud signal
+	FirstAt   time.Time
+	LastAt    time.Time
+	FiledFrom report.Counts // reports that name it as the reporter's own
+	Sources   []SourceView  // the keys that filed most, fifty at most
+}
+
+// SourceView is one key's filings on one address as operators see them.
+type SourceView struct {
+	Mode       report.Mode
+	Source     Source
+	KeyID      int64
+	MerchantID string
+	Reports    int64
+	LastHour   int64 // in the current hour
+	Refused    int64
+	RefusedAt  time.Time
+	FirstAt    time.Time
+	LastAt     time.Time
+}
+
+// FloodsAfter is where a page of floods begins.
+type FloodsAfter struct {
+	At time.Time
+	Source
+	Mode  report.Mode
+	KeyID int64
+}
+
+// Oversight is what operators read.
+type Oversight interface {
+	Accused(ctx context.Context, modes []report.Mode, address string) ([]Accused, error)
+	// Floods lists the sources that were refused, the last refused first; one more than limit when there are more.
+	Floods(ctx context.Context, modes []report.Mode, limit int, after *FloodsAfter) ([]SourceView, error)
+}
+
+// Backlog says whether so much waits for delivery that new work must be refused.
+type Backlog interface {
+	Full(ctx context.Context) error
+}
+
+// Budget is a table of small budgets by key.
+type Budget interface {
+	// Take spends one token of every key or of none; else wait says when there is one.
+	Take(keys ...string) (wait time.Duration, ok bool)
+	// Has is Take without spending; Spend takes what Has has shown.
+	Has(keys ...string) (wait time.Duration, ok bool)
+	Spend(key string)
+}
+
+// Refusals counts what was refused, by reason: lookup, guess or flood.
+type Refusals func(reason string)
+
+// Deps is what the use cases need.
+type Deps struct {
+	Filing       Filing
+	Reading      Reading
+	Changing     Changing
+	Oversight    Oversight
+	Backlog      Backlog
+	PublicModes  []report.Mode // what public look-ups may see
+	Lookups      Budget        // by subject
+	Guesses      Budget        // by address of the caller
+	SkipLoopback bool          // the caller's address does not count when it is this machine
+	FloodPerHour int64         // filings of one key on one address; 0 is no limit
+	NewReference func() string
+	Refused      Refusals
+	Log          *slog.Logger
+}
+
+// App is the use cases. It is safe for concurrent use.
+type App struct{ Deps }
+
+// New makes the use cases.
+func New(d Deps) *App { return &App{Deps: d} }
+
+// What can go wrong, in the words of interface.md §7 where it has any.
+var (
+	ErrNotFound      = fault.New(fault.NotFound, "report_not_found", "Report not found")
+	ErrBadReference  = fault.New(fault.Invalid, "invalid_report_id", "Invalid report ID format")
+	ErrReferenceUsed = fault.New(fault.Unavailable, "busy", "No report id could be made. Try again shortly.")
+	ErrKeyTaken      = fault.New(fault.Conflict, "idempotency_in_progress", "A request with this Idempotency-Key is still running.")
+)

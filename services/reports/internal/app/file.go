@@ -1,0 +1,115 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
+	"causeway.internal/services/reports/internal/report"
+)
+
+// tries bounds how often a report gets another reference. With ten million reports one in ninety is taken, so eight
+// failures in a row mean that something else is wrong.
+const tries = 8
+
+// floodWindow is the time that FloodPerHour counts in.
+const floodWindow = time.Hour
+
+// File makes a report out of what was sent. problems carries what the decoder found wrong already, and unread the fields
+// that were sent but could not be read, so that the caller learns everything at once.
+func (a *App) File(ctx context.Context, o Owner, f report.Filing, problems *fault.Problems, unread []string, k Key) (Answer, error) {
+	draft := f.Check(problems, unread...)
+	if err := problems.Err(); err != nil {
+		if k.Key == "" {
+			return Answer{}, err
+		}
+		// The key may stand for an earlier request, which then had another body.
+		if earlier, found, findErr := a.Filing.Replay(ctx, k); findErr != nil || found {
+			return earlier, findErr
+		}
+		return Answer{}, err
+	}
+	if err := a.Backlog.Full(ctx); err != nil {
+		return Answer{}, err
+	}
+	draft.MerchantID, draft.KeyID, draft.Mode = o.MerchantID, o.KeyID, o.Mode
+	sources := sourcesOf(draft)
+	open, err := a.Filing.Open(ctx, o, sources, k)
+	if err != nil {
+		return Answer{}, err
+	}
+	if open.Earlier != nil {
+		return *open.Earlier, nil
+	}
+	if err := a.flood(ctx, o, sources, open); err != nil {
+		return Answer{}, err
+	}
+	draft.ID, draft.CreatedAt, draft.UpdatedAt = open.ID, open.Now, open.Now
+	return a.insert(ctx, draft, sources, open, k)
+}
+
+// sourcesOf lists the addresses whose filings are counted by key, in the order in which rows are locked.
+func sourcesOf(r report.Report) []Source {
+	var all []Source
+	if r.Fraudster != "" {
+		all = append(all, Source{Fraudster, report.AddressKey(r.Fraudster)})
+	}
+	if r.Wallet != "" {
+		all = append(all, Source{Reporter, report.AddressKey(r.Wallet)})
+	}
+	return all
+}
+
+// flood refuses a key that files too much on one address. What is on its way at the same moment is not counted yet, so the
+// limit is exceeded by at most that.
+func (a *App) flood(ctx context.Context, o Owner, sources []Source, open Opening) error {
+	for i, s := range sources {
+		if a.FloodPerHour <= 0 || open.Filed[i] < a.FloodPerHour {
+			continue
+		}
+		a.Refused("flood")
+		a.Log.WarnContext(ctx, "a key floods one address with reports", "merchant_id", o.MerchantID, "key_id", o.KeyID, "mode", o.Mode, "role", s.Role)
+		if err := a.Filing.Refuse(ctx, o, s, open.Window, open.Now); err != nil {
+			return err
+		}
+		return fault.New(fault.RateLimited, "too_many_reports", "This API key has filed too many reports on one address. Try again later.").
+			After(open.Window.Add(floodWindow).Sub(open.Now))
+	}
+	return nil
+}
+
+// insert gives the draft its reference and writes it. A reference that is taken costs another round trip and nothing else.
+func (a *App) insert(ctx context.Context, draft report.Report, sources []Source, open Opening, k Key) (Answer, error) {
+	var last error
+	for range tries {
+		draft.Reference = a.NewReference()
+		body, err := filed(draft)
+		if err != nil {
+			return Answer{}, err
+		}
+		event, err := eventOf("report.created", draft, open.Now)
+		if err != nil {
+			return Answer{}, err
+		}
+		answer := Answer{Status: statusCreated, Body: body}
+		last = a.Filing.Insert(ctx, Newborn{Report: draft, Sources: sources, Window: open.Window, Event: event, Key: k, Answer: answer})
+		switch {
+		case last == nil:
+			return answer, nil
+		case errors.Is(last, ErrKeyTaken):
+			return a.Filing.Settled(ctx, k)
+		case !errors.Is(last, ErrReferenceUsed):
+			return Answer{}, last
+		}
+	}
+	return Answer{}, last
+}
+
+func eventOf(kind string, r report.Report, at time.Time) (Event, error) {
+	e := Event{ID: id.New(id.Event, at), Type: kind, Report: r, OccurredAt: at}
+	var err error
+	e.Body, err = eventBody(e)
+	return e, err
+}

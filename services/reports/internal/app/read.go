@@ -1,0 +1,88 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/services/reports/internal/report"
+)
+
+// Lookup is the body of GET /v1/reports/lookup.
+func (a *App) Lookup(ctx context.Context, asked report.Asked) ([]byte, error) {
+	l := asked.Clean()
+	if l.Empty() {
+		return listed(l, Page{})
+	}
+	if wait, ok := a.Lookups.Take(subjects(l)...); !ok {
+		a.Refused("lookup")
+		return nil, tooMany(wait)
+	}
+	page, err := a.Reading.Lookup(ctx, a.PublicModes, l)
+	if err != nil {
+		return nil, err
+	}
+	return listed(l, page)
+}
+
+// subjects are what a look-up asks about. Clean spelling matters here: another spelling is the same subject.
+func subjects(l report.Lookup) []string {
+	var all []string
+	if l.Phone != "" {
+		all = append(all, "phone:"+l.Phone)
+	}
+	if l.Wallet != "" {
+		all = append(all, "wallet:"+l.Wallet)
+	}
+	return all
+}
+
+func tooMany(wait time.Duration) error {
+	return fault.New(fault.RateLimited, "rate_limited", "Too many requests. Try again in a moment.").After(wait)
+}
+
+// Show is the body of GET /v1/reports/:reportId. Guesses that find nothing are counted by the caller's address.
+func (a *App) Show(ctx context.Context, clientIP, raw string) ([]byte, error) {
+	reference, ok := report.Reference(raw)
+	if !ok {
+		return nil, ErrBadReference
+	}
+	from, counted := a.guesser(clientIP)
+	if counted {
+		if wait, ok := a.Guesses.Has(from); !ok {
+			a.Refused("guess")
+			return nil, tooMany(wait)
+		}
+	}
+	r, err := a.Reading.Find(ctx, a.PublicModes, reference)
+	if errors.Is(err, ErrNotFound) && counted {
+		a.Guesses.Spend(from)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return shown(r)
+}
+
+// ipv6Net is the part of an IPv6 address that one subscriber has for himself.
+const ipv6Net = 64
+
+// guesser is what a caller's guesses are counted under.
+func (a *App) guesser(clientIP string) (key string, counted bool) {
+	ip, err := netip.ParseAddr(clientIP)
+	if err != nil {
+		return "unknown", true
+	}
+	ip = ip.Unmap()
+	if a.SkipLoopback && ip.IsLoopback() {
+		return "", false
+	}
+	if ip.Is6() {
+		if p, err := ip.WithZone("").Prefix(ipv6Net); err == nil {
+			return p.String(), true
+		}
+	}
+	return ip.String(), true
+}

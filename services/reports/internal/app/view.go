@@ -1,0 +1,253 @@
+package app
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"causeway.internal/services/reports/internal/report"
+)
+
+// timestamp is how every time is written: ISO 8601, UTC, milliseconds (contract.md §1).
+func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+func timestampOrNull(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := timestamp(t)
+	return &s
+}
+
+func textOrNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// reportView is a report as interface.md §2.3 has it: unsupplied texts are null.
+type reportView struct {
+	ID         int64         `json:"id"`
+	Reference  string        `json:"reportId"`
+	KeyID      int64         `json:"apiKeyId"`
+	MerchantID string        `json:"merchantId"`
+	Session    *string       `json:"sessionReference"`
+	Kind       report.Kind   `json:"complaintType"`
+	Name       string        `json:"name"`
+	Phone      *string       `json:"phoneNumber"`
+	Wallet     *string       `json:"walletAddress"`
+	Fraudster  *string       `json:"fraudsterWalletAddress"`
+	Text       *string       `json:"description"`
+	Status     report.Status `json:"status"`
+	Confirmer  *string       `json:"confirmer"`
+	Notes      *string       `json:"adminNotes"`
+	CreatedAt  string        `json:"createdAt"`
+	UpdatedAt  string        `json:"updatedAt"`
+	Sequence   int64         `json:"sequence,omitempty"`
+}
+
+// viewOf shows a report as everybody sees it. The internal fields are null.
+func viewOf(r report.Report) reportView {
+	return reportView{
+		ID: r.ID, Reference: r.Reference, KeyID: r.KeyID, MerchantID: r.MerchantID, Session: textOrNull(r.Session), Kind: r.Kind,
+		Name: r.Name, Phone: textOrNull(r.Phone), Wallet: textOrNull(r.Wallet), Fraudster: textOrNull(r.Fraudster),
+		Text: textOrNull(r.Text), Status: r.Status, CreatedAt: timestamp(r.CreatedAt), UpdatedAt: timestamp(r.UpdatedAt),
+	}
+}
+
+type reportData struct {
+	Report reportView `json:"report"`
+}
+
+type answer[T any] struct {
+	Success bool `json:"success"`
+	Data    T    `json:"data"`
+}
+
+// encode writes JSON as it is sent: without escaping HTML and without a trailing newline.
+func encode(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	return bytes.TrimRight(buf.Bytes(), "\n"), nil
+}
+
+func success[T any](data T) ([]byte, error) { return encode(answer[T]{true, data}) }
+
+func filed(r report.Report) ([]byte, error) { return success(reportData{viewOf(r)}) }
+func shown(r report.Report) ([]byte, error) { return success(reportData{viewOf(r)}) }
+
+// managed shows a report to a key of its merchant with report:manage: the internal fields too.
+func managed(r report.Report) ([]byte, error) {
+	v := viewOf(r)
+	v.Confirmer, v.Notes = textOrNull(r.Confirmer), textOrNull(r.Notes)
+	return success(reportData{v})
+}
+
+type listData struct {
+	Reports []reportView `json:"reports"`
+	Total   int64        `json:"total"`
+	Limit   int          `json:"limit"`
+	Offset  int          `json:"offset"`
+	*keyset
+}
+
+// keyset is added to a list that was asked for by cursor, and only then.
+type keyset struct {
+	NextCursor *string `json:"nextCursor"`
+	HasMore    bool    `json:"hasMore"`
+}
+
+func listed(l report.Lookup, p Page) ([]byte, error) {
+	data := listData{Reports: make([]reportView, 0, len(p.Reports)), Total: p.Total, Limit: l.Limit, Offset: l.Offset}
+	for _, r := range p.Reports {
+		data.Reports = append(data.Reports, viewOf(r))
+	}
+	if l.ByCursor {
+		data.keyset = &keyset{HasMore: p.More}
+		if p.More {
+			last := p.Reports[len(p.Reports)-1]
+			data.NextCursor = textOrNull(report.Position{At: last.CreatedAt, ID: last.ID}.Cursor())
+		}
+	}
+	return success(data)
+}
+
+type eventView struct {
+	ID        string      `json:"id"`
+	Type      string      `json:"type"`
+	CreatedAt string      `json:"createdAt"`
+	Mode      report.Mode `json:"mode"`
+	Data      reportData  `json:"data"`
+}
+
+// eventBody is the webhook body of an event, byte for byte as it is signed and sent (contract.md §7): the report as GET
+// shows it, plus its sequence.
+func eventBody(e Event) ([]byte, error) {
+	v := viewOf(e.Report)
+	v.Sequence = e.Report.Sequence
+	return encode(eventView{e.ID, e.Type, timestamp(e.OccurredAt), e.Report.Mode, reportData{v}})
+}
+
+type countsView struct {
+	Total      int64 `json:"total"`
+	Pending    int64 `json:"pending"`
+	Processing int64 `json:"processing"`
+	Resolved   int64 `json:"resolved"`
+	Dismissed  int64 `json:"dismissed"`
+}
+
+func countsOf(c report.Counts) countsView {
+	return countsView{c.Total(), c.Of(report.Pending), c.Of(report.Processing), c.Of(report.Resolved), c.Of(report.Dismissed)}
+}
+
+type sourceView struct {
+	Mode       report.Mode `json:"mode"`
+	Address    string      `json:"walletAddress"`
+	Role       Role        `json:"role"`
+	KeyID      int64       `json:"apiKeyId"`
+	MerchantID string      `json:"merchantId"`
+	Reports    int64       `json:"reports"`
+	LastHour   int64       `json:"reportsThisHour"`
+	Refused    int64       `json:"refused"`
+	RefusedAt  *string     `json:"lastRefusedAt"`
+	FirstAt    string      `json:"firstReportedAt"`
+	LastAt     string      `json:"lastReportedAt"`
+}
+
+func sourcesView(all []SourceView) []sourceView {
+	out := make([]sourceView, 0, len(all))
+	for _, s := range all {
+		out = append(out, sourceView{
+			s.Mode, s.Source.Address, s.Source.Role, s.KeyID, s.MerchantID, s.Reports, s.LastHour, s.Refused,
+			timestampOrNull(s.RefusedAt), timestamp(s.FirstAt), timestamp(s.LastAt),
+		})
+	}
+	return out
+}
+
+type subjectView struct {
+	Address   string       `json:"walletAddress"`
+	Mode      report.Mode  `json:"mode"`
+	Counts    countsView   `json:"counts"`
+	Reporters int64        `json:"distinctReporters"`
+	Merchants int64        `json:"distinctMerchants"`
+	Convicted int64        `json:"resolvedFraudMerchants"`
+	FirstAt   *string      `json:"firstReportedAt"`
+	LastAt    *string      `json:"lastReportedAt"`
+	FiledFrom countsView   `json:"filedFrom"`
+	Sources   []sourceView `json:"sources"`
+}
+
+type subjectsData struct {
+	Subjects []subjectView `json:"subjects"`
+}
+
+func overseen(address string, known []Accused) ([]byte, error) {
+	data := subjectsData{Subjects: make([]subjectView, 0, len(known))}
+	for _, k := range known {
+		data.Subjects = append(data.Subjects, subjectView{
+			address, k.Mode, countsOf(k.Against), k.Reporters, k.Merchants, k.Convicted, timestampOrNull(k.FirstAt), timestampOrNull(k.LastAt),
+			countsOf(k.FiledFrom), sourcesView(k.Sources),
+		})
+	}
+	return success(data)
+}
+
+type floodsAnswer struct {
+	Success    bool         `json:"success"`
+	Floods     []sourceView `json:"floods"`
+	Pagination pagination   `json:"pagination"`
+}
+
+type pagination struct {
+	Limit      int     `json:"limit"`
+	NextCursor *string `json:"nextCursor"`
+	HasMore    bool    `json:"hasMore"`
+}
+
+func flooded(limit int, sources []SourceView) ([]byte, error) {
+	out := floodsAnswer{Success: true, Pagination: pagination{Limit: limit, HasMore: len(sources) > limit}}
+	if out.Pagination.HasMore {
+		sources = sources[:limit]
+		last := sources[limit-1]
+		out.Pagination.NextCursor = textOrNull(FloodsAfter{At: last.RefusedAt, Source: last.Source, Mode: last.Mode, KeyID: last.KeyID}.Cursor())
+	}
+	out.Floods = sourcesView(sources)
+	return encode(out)
+}
+
+// Cursor writes where the next page begins.
+func (f FloodsAfter) Cursor() string {
+	text := fmt.Sprintf("%d %s %s %d %s", f.At.UnixMicro(), f.Mode, f.Role, f.KeyID, f.Address)
+	return base64.RawURLEncoding.EncodeToString([]byte(text))
+}
+
+// ParseFloodsAfter reads what Cursor has written.
+func ParseFloodsAfter(text string) (*FloodsAfter, bool) {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return nil, false
+	}
+	var f FloodsAfter
+	var at int64
+	parts := strings.SplitN(string(raw), " ", 5)
+	if len(parts) != 5 {
+		return nil, false
+	}
+	if _, err := fmt.Sscan(parts[0]+" "+parts[3], &at, &f.KeyID); err != nil || at < 0 || at > floodsLast {
+		return nil, false
+	}
+	f.At, f.Mode, f.Role, f.Address = time.UnixMicro(at).UTC(), report.Mode(parts[1]), Role(parts[2]), parts[4]
+	return &f, report.Storable(parts[1] + parts[2] + parts[4])
+}
+
+// floodsLast is the end of the year 9999 in microseconds.
+const floodsLast = 253402300799999999

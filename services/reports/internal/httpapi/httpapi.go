@@ -1,0 +1,237 @@
+// Package httpapi is reports' HTTP face: it decodes requests, calls the use cases and passes their bytes on. It knows no
+// rule of a report and no row.
+package httpapi
+
+import (
+	"context"
+	"math"
+	"net/http"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/services/reports/internal/app"
+	"causeway.internal/services/reports/internal/report"
+)
+
+// UseCases is what the routes call; *app.App has them.
+type UseCases interface {
+	File(ctx context.Context, o app.Owner, f report.Filing, problems *fault.Problems, unread []string, k app.Key) (app.Answer, error)
+	Lookup(ctx context.Context, asked report.Asked) ([]byte, error)
+	Show(ctx context.Context, clientIP, reference string) ([]byte, error)
+	Change(ctx context.Context, o app.Owner, requestID, reference string, c report.Change) ([]byte, error)
+	Subjects(ctx context.Context, modes []report.Mode, address string) ([]byte, error)
+	Floods(ctx context.Context, modes []report.Mode, limit int, after *app.FloodsAfter) ([]byte, error)
+}
+
+// Routes adds every route of the service.
+func Routes(s *httpkit.Server, u UseCases) {
+	httpkit.Handle(s, "POST /v1/reports", func(ctx context.Context, r fileRequest) (httpkit.Answer, error) {
+		o, err := owner(ctx)
+		if err != nil {
+			return httpkit.Answer{}, err
+		}
+		a, err := u.File(ctx, o, r.filing, &r.problems, r.unread, key(ctx, o))
+		out := httpkit.Answer{Status: a.Status, Body: a.Body}
+		if a.Replayed {
+			out.Header = http.Header{idempotency.ReplayedHeader: {"true"}}
+		}
+		return out, err
+	})
+	httpkit.Handle(s, "GET /v1/reports/lookup", func(ctx context.Context, r lookupRequest) (httpkit.Answer, error) {
+		return ok(u.Lookup(ctx, r.asked))
+	})
+	httpkit.Handle(s, "GET /v1/reports/{reportId}", func(ctx context.Context, r oneRequest) (httpkit.Answer, error) {
+		return ok(u.Show(ctx, httpkit.From(ctx).Identity.ClientIP, r.reference))
+	})
+	httpkit.Handle(s, "PATCH /v1/reports/{reportId}", func(ctx context.Context, r changeRequest) (httpkit.Answer, error) {
+		o, err := owner(ctx)
+		if err != nil {
+			return httpkit.Answer{}, err
+		}
+		return ok(u.Change(ctx, o, httpkit.From(ctx).RequestID, r.reference, r.change))
+	})
+	httpkit.Handle(s, "GET /v1/admin/reports/subjects", func(ctx context.Context, r subjectsRequest) (httpkit.Answer, error) {
+		if err := operator(ctx); err != nil {
+			return httpkit.Answer{}, err
+		}
+		return ok(u.Subjects(ctx, r.modes, r.address))
+	})
+	httpkit.Handle(s, "GET /v1/admin/reports/floods", func(ctx context.Context, r floodsRequest) (httpkit.Answer, error) {
+		if err := operator(ctx); err != nil {
+			return httpkit.Answer{}, err
+		}
+		return ok(u.Floods(ctx, r.modes, r.limit, r.after))
+	})
+}
+
+func ok(body []byte, err error) (httpkit.Answer, error) {
+	return httpkit.Answer{Status: http.StatusOK, Body: body}, err
+}
+
+var (
+	errNoMerchant = fault.New(fault.Unauthenticated, "key_required", "This route needs an API key.")
+	errNoOperator = fault.New(fault.Unauthenticated, "operator_required", "This route needs an operator's token.")
+)
+
+// owner is the merchant whom the gateway names.
+func owner(ctx context.Context) (app.Owner, error) {
+	i := httpkit.From(ctx).Identity
+	mode := report.Mode(i.Mode)
+	if i.Subject != httpkit.Merchant || i.MerchantID == "" || (mode != report.Live && mode != report.Test) {
+		return app.Owner{}, errNoMerchant
+	}
+	return app.Owner{MerchantID: i.MerchantID, KeyID: i.KeyID, Mode: mode}, nil
+}
+
+// key is the request's idempotency key within merchant, mode and route.
+func key(ctx context.Context, o app.Owner) app.Key {
+	r := httpkit.From(ctx)
+	return app.Key{Scope: idempotency.Scope(o.MerchantID, string(o.Mode), r.Route), Key: r.IdempotencyKey, Hash: r.BodyHash}
+}
+
+func operator(ctx context.Context) error {
+	if httpkit.From(ctx).Identity.Subject != httpkit.Operator {
+		return errNoOperator
+	}
+	return nil
+}
+
+// asSent is how many characters of a text are looked at before it is cleaned; its own limit holds for what is left.
+const asSent = httpkit.BodyMax
+
+type fileRequest struct {
+	filing   report.Filing
+	problems fault.Problems
+	unread   []string
+}
+
+// Read decodes the body of POST /v1/reports (interface.md §4.7). The rules are the pure package's; only what cannot be
+// read at all is found here, and handed on so that the caller learns everything at once.
+func (r *fileRequest) Read(in *httpkit.Input) {
+	b := in.Body()
+	text := func(name string) string {
+		s := b.Text(name, asSent)
+		if s == "" && b.Has(name) {
+			r.unread = append(r.unread, name)
+		}
+		return s
+	}
+	r.filing = report.Filing{
+		Kind: text("complaintType"), Name: text("name"), Phone: text("phoneNumber"), Wallet: text("walletAddress"),
+		Session: text("sessionReference"), Fraudster: text("fraudsterWalletAddress"), Text: text("description"),
+	}
+	r.problems, in.Problems = in.Problems, fault.Problems{}
+}
+
+// Limits of a look-up (interface.md §8).
+const (
+	limitDefault = 50
+	limitMax     = 200
+)
+
+type lookupRequest struct{ asked report.Asked }
+
+// Read decodes the query of GET /v1/reports/lookup (interface.md §4.8).
+func (r *lookupRequest) Read(in *httpkit.Input) {
+	r.asked = report.Asked{
+		Phone: in.Query("phoneNumber"), Wallet: in.Query("walletAddress"),
+		Status: in.QueryOneOf("status", append(words(report.Statuses()), report.AnyStatus)...),
+		Kind:   in.QueryOneOf("complaintType", words(report.Kinds())...),
+		Limit:  in.QueryInt("limit", limitDefault, 1, limitMax), Offset: in.QueryInt("offset", 0, 0, math.MaxInt),
+		ByCursor: in.QueryGiven("cursor"),
+	}
+	if text := in.Query("cursor"); text != "" {
+		after, ok := report.ParseCursor(text)
+		if !ok {
+			in.Problems.Add("cursor", "must be the nextCursor of an earlier answer")
+		}
+		r.asked.After = &after
+	}
+	r.asked.Check(&in.Problems)
+}
+
+func words[T ~string](all []T) []string {
+	out := make([]string, 0, len(all)+1)
+	for _, one := range all {
+		out = append(out, string(one))
+	}
+	return out
+}
+
+type oneRequest struct{ reference string }
+
+// Read takes the report id out of the path.
+func (r *oneRequest) Read(in *httpkit.Input) { r.reference = in.Path("reportId") }
+
+type changeRequest struct {
+	reference string
+	change    report.Change
+}
+
+// Read decodes the body of PATCH /v1/reports/:reportId (contract.md §9).
+func (r *changeRequest) Read(in *httpkit.Input) {
+	r.reference = in.Path("reportId")
+	if _, ok := report.Reference(r.reference); !ok {
+		return // answered before anything in the body matters
+	}
+	b := in.Body()
+	status := b.RequiredText("status", asSent)
+	r.change = report.Change{To: report.Status(status)}
+	if status != "" && !report.IsStatus(status) {
+		b.Problem("status", "must be one of pending, processing, resolved, dismissed")
+	}
+	optional := func(name string, limit int) *string {
+		if s := b.Text(name, limit); s != "" {
+			return &s
+		}
+		return nil
+	}
+	r.change.Confirmer = optional("confirmer", report.ConfirmerMax)
+	r.change.Notes = optional("adminNotes", report.NotesMax)
+}
+
+// modesOf reads which modes an operator asks about; none is both.
+func modesOf(in *httpkit.Input) []report.Mode {
+	if mode := in.QueryOneOf("mode", words(report.Modes())...); mode != "" {
+		return []report.Mode{report.Mode(mode)}
+	}
+	return report.Modes()
+}
+
+type subjectsRequest struct {
+	modes   []report.Mode
+	address string
+}
+
+// Read decodes the query of GET /v1/admin/reports/subjects.
+func (r *subjectsRequest) Read(in *httpkit.Input) {
+	r.modes = modesOf(in)
+	r.address = report.Trim(in.Query("walletAddress"))
+	switch {
+	case r.address == "":
+		in.Problems.Add("walletAddress", "is required")
+	case !report.Storable(r.address):
+		in.Problems.Add("walletAddress", "must be text without NUL characters")
+	}
+}
+
+type floodsRequest struct {
+	modes []report.Mode
+	limit int
+	after *app.FloodsAfter
+}
+
+const floodsMax = 100
+
+// Read decodes the query of GET /v1/admin/reports/floods.
+func (r *floodsRequest) Read(in *httpkit.Input) {
+	r.modes = modesOf(in)
+	r.limit = in.QueryInt("limit", limitDefault, 1, floodsMax)
+	if text := in.Query("cursor"); text != "" {
+		var ok bool
+		if r.after, ok = app.ParseFloodsAfter(text); !ok {
+			in.Problems.Add("cursor", "must be the nextCursor of an earlier answer")
+		}
+	}
+}

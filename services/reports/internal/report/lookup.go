@@ -1,0 +1,175 @@
+package report
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"causeway.internal/libs/fault"
+)
+
+// NeitherAsked is the text of interface.md §7 for a look-up without phone and wallet.
+const NeitherAsked = "At least one of phoneNumber or walletAddress is required"
+
+// Position is a place in a list that runs from the newest report to the oldest, by time and then by id. A report is behind
+// the position when it is older.
+type Position struct {
+	At time.Time
+	ID int64
+}
+
+// Cursor writes a position as the opaque text that the next request sends back.
+func (p Position) Cursor() string {
+	text := strconv.FormatInt(p.At.UnixMilli(), 36) + "." + strconv.FormatInt(p.ID, 36)
+	return base64.RawURLEncoding.EncodeToString([]byte(text))
+}
+
+// lastMilli is the end of the year 9999, beyond which no row has a time.
+const lastMilli = 253402300799999
+
+// ParseCursor reads what Cursor has written.
+func ParseCursor(text string) (Position, bool) {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return Position{}, false
+	}
+	at, id, ok := strings.Cut(string(raw), ".")
+	ms, errAt := strconv.ParseInt(at, 36, 64)
+	n, errID := strconv.ParseInt(id, 36, 64)
+	if !ok || errAt != nil || errID != nil || ms < 0 || ms > lastMilli || n < 0 {
+		return Position{}, false
+	}
+	return Position{At: time.UnixMilli(ms).UTC(), ID: n}, true
+}
+
+// Asked is a look-up as it was sent. Statuses and types are words of the interface or ""; After nil means by offset.
+type Asked struct {
+	Phone, Wallet string
+	Status        string
+	Kind          string
+	Limit, Offset int
+	ByCursor      bool
+	After         *Position
+}
+
+// AnyStatus asks for every status, as no status at all does (contract.md §1, Pagination).
+const AnyStatus = "all"
+
+// Lookup is a cleaned look-up. An empty Phone or Wallet matches nothing; with both a report matches if either does.
+type Lookup struct {
+	Phone    string // digits
+	Wallet   string // as AddressKey has it
+	Statuses []Status
+	Kinds    []Kind
+	Filtered bool
+	Limit    int
+	Offset   int
+	ByCursor bool
+	After    *Position
+}
+
+// Check notes what a look-up lacks.
+func (a Asked) Check(problems *fault.Problems) {
+	if a.Phone == "" && a.Wallet == "" {
+		problems.Say(NeitherAsked)
+		problems.Add(fieldPhone, "is required unless walletAddress is given")
+		problems.Add(fieldWallet, "is required unless phoneNumber is given")
+	}
+	if a.ByCursor && a.Offset > 0 {
+		problems.Add("offset", "cannot be used together with cursor")
+	}
+}
+
+// Clean cleans a look-up as a filing is cleaned, but never refuses: what cannot be in any report finds nothing.
+func (a Asked) Clean() Lookup {
+	l := Lookup{
+		Statuses: Statuses(), Kinds: Kinds(), Limit: a.Limit, Offset: a.Offset, ByCursor: a.ByCursor, After: a.After,
+	}
+	if digits, ok := Phone(a.Phone); ok {
+		l.Phone = digits
+	}
+	if w := Trim(a.Wallet); Storable(w) && utf8.RuneCountInString(w) <= AddressMax {
+		l.Wallet = AddressKey(w)
+	}
+	if a.Status != "" && a.Status != AnyStatus {
+		l.Statuses, l.Filtered = []Status{Status(a.Status)}, true
+	}
+	if a.Kind != "" {
+		l.Kinds, l.Filtered = []Kind{Kind(a.Kind)}, true
+	}
+	return l
+}
+
+// Empty reports whether the look-up can match nothing.
+func (l Lookup) Empty() bool { return l.Phone == "" && l.Wallet == "" }
+
+// Wanted lists the cells that the filters let through.
+func (l Lookup) Wanted() []int {
+	var cells []int
+	for _, s := range l.Statuses {
+		for _, k := range l.Kinds {
+			cells = append(cells, Cell(s, k))
+		}
+	}
+	return cells
+}
+
+// Subject names something that reports are counted by, without saying what: 16 bytes of a hash, of one length whatever
+// was sent. Reports carry PII; their counters need not.
+type Subject [16]byte
+
+// What subjects are made of.
+const (
+	byPhone  = "phone"
+	byWallet = "wallet"
+	byBoth   = "both"
+)
+
+func subject(mode Mode, what string, values ...string) Subject {
+	sum := sha256.Sum256([]byte(string(mode) + "\x00" + what + "\x00" + strings.Join(values, "\x00")))
+	return Subject(sum[:16])
+}
+
+// Subjects are what a report is counted by: its phone, its wallet, and with both the pair of them, which is what a look-up
+// by both must not count twice. They are in the order in which rows are locked.
+func (r Report) Subjects() []Subject {
+	var all []Subject
+	for _, w := range weigh(r.Mode, r.Phone, AddressKey(r.Wallet)) {
+		all = append(all, w.Subject)
+	}
+	slices.SortFunc(all, func(a, b Subject) int { return slices.Compare(a[:], b[:]) })
+	return all
+}
+
+// Weighted is a subject with the sign with which it enters a total.
+type Weighted struct {
+	Subject Subject
+	Weight  int
+}
+
+// Weighted are the subjects whose counts add up to the look-up's total in these modes: phone plus wallet minus both.
+func (l Lookup) Weighted(modes []Mode) []Weighted {
+	var all []Weighted
+	for _, mode := range modes {
+		all = append(all, weigh(mode, l.Phone, l.Wallet)...)
+	}
+	return all
+}
+
+func weigh(mode Mode, phone, wallet string) []Weighted {
+	var all []Weighted
+	if phone != "" {
+		all = append(all, Weighted{subject(mode, byPhone, phone), 1})
+	}
+	if wallet != "" {
+		all = append(all, Weighted{subject(mode, byWallet, wallet), 1})
+	}
+	if phone != "" && wallet != "" {
+		all = append(all, Weighted{subject(mode, byBoth, phone, wallet), -1})
+	}
+	return all
+}

@@ -1,0 +1,67 @@
+// Package report holds the rules of fraud and complaint reports: what a report is, how its texts are cleaned and compared,
+// which statuses follow which, and what a look-up asks for. It is pure: no I/O, no clock, no randomness.
+package report
+
+import "time"
+
+// Mode separates the live world from the test world.
+type Mode string
+
+// The modes.
+const (
+	Live Mode = "live"
+	Test Mode = "test"
+)
+
+// Modes lists both, in the order in which answers show them.
+func Modes() []Mode { return []Mode{Live, Test} }
+
+// Kind is a report's complaint type (interface.md §2.3).
+type Kind string
+
+// The complaint types.
+const (
+	TrackTransaction Kind = "track_transaction"
+	StolenFunds      Kind = "stolen_funds"
+	Fraud            Kind = "fraud"
+)
+
+// Kinds lists the complaint types in the order of interface.md.
+func Kinds() []Kind { return []Kind{TrackTransaction, StolenFunds, Fraud} }
+
+// Report is one report. Empty optional texts were not supplied and are answered as null.
+type Report struct {
+	ID         int64  // numeric record id
+	Reference  string // RPT- and six characters, upper-case
+	KeyID      int64  // id of the API key that filed it
+	MerchantID string // owner of that key
+	Mode       Mode
+	Session    string // related payment reference, as given
+	Kind       Kind
+	Name       string
+	Phone      string // digits
+	Wallet     string // reporter's wallet address, trimmed
+	Fraudster  string // alleged fraudster's wallet address, trimmed
+	Text       string // description
+	Status     Status
+	Confirmer  string // internal: the public never sees it
+	Notes      string // internal: the public never sees it
+	Version    int64  // counts the writes of the row
+	Sequence   int64  // counts the events of the report: 1, 2, 3
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+}
+
+// Reporter is what tells one reporter from another: the phone, or without one the wallet.
+func (r Report) Reporter() string {
+	if r.Phone != "" {
+		return "phone:" + r.Phone
+	}
+	return "wallet:" + AddressKey(r.Wallet)
+}
+
+// Convicts reports whether the report counts towards the fraud signal of its alleged fraudster's address: a fraud report
+// that was examined and found right.
+func (r Report) Convicts() bool {
+	return r.Fraudster != "" && r.Kind == Fraud && r.Status == Resolved
+}

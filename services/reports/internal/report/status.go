@@ -1,0 +1,64 @@
+package report
+
+import (
+	"slices"
+	"time"
+
+	"causeway.internal/libs/fault"
+)
+
+// Status is where a report stands (interface.md §3.3).
+type Status string
+
+// The statuses.
+const (
+	Pending    Status = "pending"
+	Processing Status = "processing"
+	Resolved   Status = "resolved"
+	Dismissed  Status = "dismissed"
+)
+
+// Statuses lists the statuses in the order of interface.md.
+func Statuses() []Status { return []Status{Pending, Processing, Resolved, Dismissed} }
+
+// IsStatus reports whether a word is one of Statuses.
+func IsStatus(word string) bool { return slices.Contains(Statuses(), Status(word)) }
+
+// next is the whole table of contract.md §9: where a report may go from each status.
+var next = map[Status][]Status{
+	Pending:    {Processing, Dismissed},
+	Processing: {Resolved, Dismissed},
+	Resolved:   nil,
+	Dismissed:  nil,
+}
+
+// CanBecome reports whether the table has the move.
+func (s Status) CanBecome(to Status) bool { return slices.Contains(next[s], to) }
+
+// Change is what a merchant asks of its report. Nil texts stay as they are.
+type Change struct {
+	To        Status
+	Confirmer *string
+	Notes     *string
+}
+
+// Apply moves the report, or refuses with a 409. now is the time of the change.
+func (r Report) Apply(c Change, now time.Time) (Report, error) {
+	if !r.Status.CanBecome(c.To) {
+		return r, fault.New(fault.Conflict, "transition_refused", "A report that is %s cannot become %s.", r.Status, c.To)
+	}
+	r.Status = c.To
+	if c.Confirmer != nil {
+		r.Confirmer = *c.Confirmer
+	}
+	if c.Notes != nil {
+		r.Notes = *c.Notes
+	}
+	r.Version++
+	r.Sequence++
+	r.UpdatedAt = now
+	if r.UpdatedAt.Before(r.CreatedAt) {
+		r.UpdatedAt = r.CreatedAt
+	}
+	return r, nil
+}

@@ -1,0 +1,152 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/outbox"
+)
+
+const (
+	columns = `r.id, r.reference, r.mode, r.merchant_id, r.key_id, r.session, r.kind, r.name, r.phone, r.wallet, r.fraudster,
+	r.description, r.status, r.confirmer, r.notes, r.version, r.sequence, r.created_at, r.updated_at`
+
+	// Times of reports have whole milliseconds, as answers show them, so that the order of a list is the order of what is
+	// shown. They come from one clock, whichever replica files.
+	clock         = `SELECT date_trunc('milliseconds', clock_timestamp())`
+	openReport    = `SELECT nextval('report_ids'), date_trunc('milliseconds', clock_timestamp()), date_trunc('hour', clock_timestamp())`
+	filedThisHour = `SELECT coalesce((SELECT window_n FROM sources
+	WHERE mode = $1 AND address = $2 AND role = $3 AND key_id = $4 AND window_at = date_trunc('hour', clock_timestamp())), 0)`
+
+	insertReport = `INSERT INTO reports (id, reference, mode, merchant_id, key_id, session, kind, name, phone, wallet, wallet_key, fraudster,
+	description, status, confirmer, notes, version, sequence, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`
+	countSource = `INSERT INTO sources AS s (mode, address, role, key_id, merchant_id, reports, window_at, window_n, first_at, last_at)
+VALUES ($1, $2, $3, $4, $5, 1, $6, 1, $7, $7)
+ON CONFLICT (mode, address, role, key_id) DO UPDATE SET reports = s.reports + 1, last_at = greatest(s.last_at, excluded.last_at),
+	window_n = CASE WHEN s.window_at >= excluded.window_at THEN s.window_n + 1 ELSE 1 END, window_at = greatest(s.window_at, excluded.window_at)`
+	refuseSource = `INSERT INTO sources AS s (mode, address, role, key_id, merchant_id, refused, refused_at, window_at, first_at, last_at)
+VALUES ($1, $2, $3, $4, $5, 1, $7, $6, $7, $7)
+ON CONFLICT (mode, address, role, key_id) DO UPDATE SET refused = s.refused + 1, refused_at = greatest(s.refused_at, excluded.refused_at)`
+
+	// Rows are taken in the order of the subjects, of each the sum for ever before the day.
+	addCounts = `INSERT INTO report_counts AS c (subject, day, n)
+SELECT s.subject, d.day, $3::int[] FROM unnest($1::bytea[]) WITH ORDINALITY AS s(subject, i),
+	(VALUES (1, '-infinity'::date), (2, ($2::timestamptz AT TIME ZONE 'UTC')::date)) AS d(i, day) ORDER BY s.i, d.i
+ON CONFLICT (subject, day) DO UPDATE SET n = counts_plus(c.n, excluded.n)`
+
+	countAccused = `INSERT INTO accused AS a (mode, address, n, first_at, last_at) VALUES ($1, $2, $3::int[], $4, $4)
+ON CONFLICT (mode, address) DO UPDATE SET n = counts_plus(a.n, excluded.n), last_at = greatest(a.last_at, excluded.last_at)`
+	markAccused = `WITH fresh AS (
+	INSERT INTO accused_marks (mode, address, what, mark) VALUES ($1, $2, 'reporter', $3), ($1, $2, 'merchant', $4)
+	ON CONFLICT DO NOTHING RETURNING what
+)
+UPDATE accused SET reporters = reporters + (SELECT count(*) FROM fresh WHERE what = 'reporter'),
+	merchants = merchants + (SELECT count(*) FROM fresh WHERE what = 'merchant')
+WHERE mode = $1 AND address = $2 AND EXISTS (SELECT FROM fresh)`
+	moveAccused    = `UPDATE accused SET n = counts_plus(n, $3::int[]) WHERE mode = $1 AND address = $2`
+	convictAccused = `WITH fresh AS (
+	INSERT INTO accused_marks (mode, address, what, mark) VALUES ($1, $2, 'convictor', $3) ON CONFLICT DO NOTHING RETURNING what
+)
+UPDATE accused SET convictions = convictions + 1, convicted_by = convicted_by + (SELECT count(*) FROM fresh), signal_version = signal_version + 1
+WHERE mode = $1 AND address = $2 RETURNING convicted_by, convictions, signal_version`
+
+	selectByReference = `SELECT ` + columns + ` FROM reports r WHERE r.reference = $1 AND r.mode = ANY($2)`
+	lockOwned         = `SELECT ` + columns + ` FROM reports r WHERE r.reference = $1 AND r.merchant_id = $2 AND r.mode = $3 FOR UPDATE`
+	updateReport      = `UPDATE reports SET status = $3, confirmer = $4, notes = $5, version = $6, sequence = $7, updated_at = $8
+WHERE id = $1 AND version = $2`
+	insertHistory = `INSERT INTO report_history (report_id, version, from_status, to_status, merchant_id, key_id, request_id, at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+
+	// Counts of several subjects, each with its sign, over the wanted cells.
+	totalOf = `SELECT coalesce(sum(s.weight * counts_of(c.n, $3::int[])), 0)::bigint
+FROM unnest($1::bytea[], $2::int[]) AS s(subject, weight) JOIN report_counts c ON c.subject = s.subject AND c.day = '-infinity'`
+	// The day in which the report at an offset was filed, and how many wanted ones are newer than that day.
+	dayOfOffset = `SELECT day, (running - matched)::bigint FROM (
+	SELECT c.day, sum(s.weight * counts_of(c.n, $3::int[])) AS matched,
+		sum(sum(s.weight * counts_of(c.n, $3::int[]))) OVER (ORDER BY c.day DESC) AS running
+	FROM unnest($1::bytea[], $2::int[]) AS s(subject, weight) JOIN report_counts c ON c.subject = s.subject AND c.day > '-infinity'
+	GROUP BY c.day) AS days
+WHERE running > $4 ORDER BY day DESC LIMIT 1`
+	selectCounts = `SELECT n FROM report_counts WHERE subject = $1 AND day = '-infinity'`
+
+	selectAccused = `SELECT n, reporters, merchants, convicted_by, first_at, last_at FROM accused WHERE mode = $1 AND address = $2`
+	sourceColumns = `mode, address, role, key_id, merchant_id, reports,
+	CASE WHEN window_at = date_trunc('hour', clock_timestamp()) THEN window_n ELSE 0 END, refused, refused_at, first_at, last_at`
+	selectSources = `SELECT ` + sourceColumns + ` FROM sources WHERE mode = $1 AND address = $2 ORDER BY reports DESC, key_id LIMIT $3`
+	selectFloods  = `SELECT ` + sourceColumns + ` FROM sources WHERE refused_at IS NOT NULL AND mode = ANY($1)
+	AND (refused_at < $2 OR (refused_at = $2 AND (mode, address, role, key_id) > ($3, $4, $5, $6)))
+ORDER BY refused_at DESC, mode, address, role, key_id LIMIT $7`
+)
+
+// shape is what a look-up asks by; each has a statement of its own, so that each has the plan that suits it.
+type shape struct{ phone, wallet, filtered bool }
+
+var pages = map[shape]string{}
+
+func init() {
+	for _, s := range shapes() {
+		pages[s] = pageOf(s)
+	}
+}
+
+func shapes() []shape {
+	var all []shape
+	for _, filtered := range []bool{false, true} {
+		all = append(all, shape{true, false, filtered}, shape{false, true, filtered}, shape{true, true, filtered})
+	}
+	return all
+}
+
+// pageOf makes the statement of a page. Arguments: $1 modes, $2 and $3 the position behind which to begin, $4 rows to walk
+// from there, $5 rows to skip, $6 rows to give; then phone, wallet, statuses, types, as many of them as the shape has.
+//
+// Every combination of mode and, with filters, of status and type is a run of one index in the order of the list. At most
+// $4 entries of each run are read, and only the rows that are given are fetched: OFFSET 0 keeps the planner from joining
+// them any other way.
+func pageOf(s shape) string {
+	n := 6
+	next := func() string { n++; return fmt.Sprintf("$%d", n) }
+	var where []string
+	if s.phone {
+		where = append(where, "phone = "+next())
+	}
+	if s.wallet {
+		where = append(where, "wallet_key = "+next())
+	}
+	runs, also := "unnest($1::text[]) AS m(mode)", ""
+	if s.filtered {
+		runs += " CROSS JOIN unnest(" + next() + "::text[]) AS s(status) CROSS JOIN unnest(" + next() + "::text[]) AS k(kind)"
+		also = " AND status = s.status AND kind = k.kind"
+	}
+	var found []string
+	for _, w := range where {
+		found = append(found, fmt.Sprintf(`	SELECT f.id, f.created_at FROM %s CROSS JOIN LATERAL (
+		SELECT id, created_at FROM reports WHERE mode = m.mode AND %s%s AND (created_at, id) < ($2, $3)
+		ORDER BY created_at DESC, id DESC LIMIT $4) AS f`, runs, w, also))
+	}
+	return fmt.Sprintf(`WITH found AS (
+%s
+), page AS (
+	SELECT id, created_at FROM found ORDER BY created_at DESC, id DESC OFFSET $5 LIMIT $6
+)
+SELECT %s FROM page p CROSS JOIN LATERAL (SELECT * FROM reports WHERE id = p.id OFFSET 0) AS r ORDER BY r.created_at DESC, r.id DESC`,
+		strings.Join(found, "\n\tUNION\n"), columns)
+}
+
+// Statements lists every SQL text of the package by name; a test prepares each on the migrated schema.
+func Statements() map[string]string {
+	all := map[string]string{
+		"clock": clock, "openReport": openReport, "filedThisHour": filedThisHour, "insertReport": insertReport, "countSource": countSource,
+		"refuseSource": refuseSource, "addCounts": addCounts, "countAccused": countAccused, "markAccused": markAccused,
+		"moveAccused": moveAccused, "convictAccused": convictAccused, "selectByReference": selectByReference, "lockOwned": lockOwned,
+		"updateReport": updateReport, "insertHistory": insertHistory, "totalOf": totalOf, "dayOfOffset": dayOfOffset,
+		"selectCounts": selectCounts, "selectAccused": selectAccused, "selectSources": selectSources, "selectFloods": selectFloods,
+		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
+	}
+	for s, sql := range pages {
+		all[fmt.Sprintf("page%+v", s)] = sql
+	}
+	return all
+}

@@ -1,0 +1,348 @@
+// Package store keeps reports, their counts and what is known of accused addresses in PostgreSQL. It writes what the use
+// cases and the pure package decided and decides nothing itself; it puts nothing on the network. Only this package of the
+// service imports pgx.
+//
+// Rows are locked in one order everywhere, so that no two transactions ever wait for each other: idempotency key, report,
+// sources, counts by subject and day, accused address, marks.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/reports/internal/app"
+	"causeway.internal/services/reports/internal/report"
+)
+
+// Store is the reports database. It is safe for concurrent use.
+type Store struct {
+	pool *pgxpool.Pool
+	wake func()
+}
+
+// New makes a store over a pool. wake is called after every commit that left a message in the outbox.
+func New(pool *pgxpool.Pool, wake func()) *Store { return &Store{pool: pool, wake: wake} }
+
+func keyOf(k app.Key) idempotency.Key {
+	return idempotency.Key{Scope: k.Scope, Key: k.Key, Hash: k.Hash}
+}
+
+// Replay implements app.Filing.
+func (s *Store) Replay(ctx context.Context, k app.Key) (app.Answer, bool, error) {
+	a, found, err := idempotency.Find(ctx, s.pool, keyOf(k))
+	return app.Answer{Status: a.Status, Body: a.Body, Replayed: true}, found, err
+}
+
+// Settled implements app.Filing.
+func (s *Store) Settled(ctx context.Context, k app.Key) (app.Answer, error) {
+	a, err := idempotency.Replay(ctx, s.pool, keyOf(k))
+	return app.Answer{Status: a.Status, Body: a.Body, Replayed: true}, err
+}
+
+// Open implements app.Filing.
+func (s *Store) Open(ctx context.Context, o app.Owner, sources []app.Source, k app.Key) (app.Opening, error) {
+	if k.Key != "" {
+		if earlier, found, err := s.Replay(ctx, k); err != nil || found {
+			return app.Opening{Earlier: &earlier}, err
+		}
+	}
+	open := app.Opening{Filed: make([]int64, len(sources))}
+	batch := &pgx.Batch{}
+	batch.Queue(openReport).QueryRow(func(row pgx.Row) error { return row.Scan(&open.ID, &open.Now, &open.Window) })
+	for i, source := range sources {
+		batch.Queue(filedThisHour, string(o.Mode), source.Address, string(source.Role), o.KeyID).QueryRow(func(row pgx.Row) error {
+			return row.Scan(&open.Filed[i])
+		})
+	}
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return app.Opening{}, fmt.Errorf("open a report: %w", err)
+	}
+	open.Now, open.Window = open.Now.UTC(), open.Window.UTC()
+	return open, nil
+}
+
+// lockTries bounds how often a write starts over after it was a deadlock's victim or waited too long for a counter.
+const lockTries = 5
+
+// Insert implements app.Filing. The batch is one implicit transaction: all of it or nothing.
+func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
+	for try := 1; ; try++ {
+		batch, err := s.birth(ctx, n) // anew for each try: a sent batch remembers its connection
+		if err != nil {
+			return err
+		}
+		err = s.pool.SendBatch(ctx, batch).Close()
+		switch {
+		case err == nil:
+			s.wake()
+			return nil
+		case postgres.IsUnique(err, "reports_reference"):
+			return app.ErrReferenceUsed
+		case n.Key.Key != "" && idempotency.IsTaken(err):
+			return app.ErrKeyTaken
+		case try == lockTries || !contended(err):
+			return fmt.Errorf("insert report %d: %w", n.Report.ID, err)
+		}
+		if err := pause(ctx, try); err != nil {
+			return err
+		}
+	}
+}
+
+// contended reports whether a write failed only because of others at the same moment.
+func contended(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pg.Code == "40P01" || pg.Code == "40001" || pg.Code == "55P03")
+}
+
+func pause(ctx context.Context, try int) error {
+	t := time.NewTimer(time.Duration(rand.Int64N(int64(10*time.Millisecond) * int64(try))))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// birth queues everything that is written with a new report, in the order of locks.
+func (s *Store) birth(ctx context.Context, n app.Newborn) (*pgx.Batch, error) {
+	r := n.Report
+	msg, err := message(ctx, n.Event)
+	if err != nil {
+		return nil, err
+	}
+	batch := &pgx.Batch{}
+	if n.Key.Key != "" {
+		batch.Queue(idempotency.InsertSQL, idempotency.Args(keyOf(n.Key), idempotency.Answer{Status: n.Answer.Status, Body: n.Answer.Body})...)
+	}
+	batch.Queue(insertReport, values(r)...)
+	batch.Queue(outbox.InsertSQL, msg.Args()...)
+	for _, source := range n.Sources {
+		batch.Queue(countSource, string(r.Mode), source.Address, string(source.Role), r.KeyID, r.MerchantID, n.Window, r.CreatedAt)
+	}
+	one := report.One(r.Status, r.Kind)
+	queueCounts(batch, r, one)
+	if r.Fraudster != "" {
+		address := report.AddressKey(r.Fraudster)
+		batch.Queue(countAccused, string(r.Mode), address, one[:], r.CreatedAt)
+		batch.Queue(markAccused, string(r.Mode), address, mark(r.Reporter()), mark(r.MerchantID))
+	}
+	return batch, nil
+}
+
+// queueCounts adds to the counts of every subject of a report, for ever and for the day of its filing.
+func queueCounts(batch *pgx.Batch, r report.Report, change report.Counts) {
+	var subjects [][]byte
+	for _, subject := range r.Subjects() {
+		subjects = append(subjects, subject[:])
+	}
+	batch.Queue(addCounts, subjects, r.CreatedAt, change[:])
+}
+
+// message renders an event as its outbox message.
+func message(ctx context.Context, e app.Event) (outbox.Message, error) {
+	return outbox.Encode(ctx, wire.ReportStatusChangedV1, e.ID, wire.StatusChanged{
+		EventID: e.ID, Type: e.Type, MerchantID: e.Report.MerchantID, Mode: wire.Mode(e.Report.Mode), ObjectID: e.Report.Reference,
+		Sequence: e.Report.Sequence, OccurredAt: e.OccurredAt.UTC(), Body: e.Body,
+	})
+}
+
+// Refuse implements app.Filing.
+func (s *Store) Refuse(ctx context.Context, o app.Owner, source app.Source, window, now time.Time) error {
+	if _, err := s.pool.Exec(ctx, refuseSource, string(o.Mode), source.Address, string(source.Role), o.KeyID, o.MerchantID, window, now); err != nil {
+		return fmt.Errorf("note a refused report: %w", err)
+	}
+	return nil
+}
+
+// Find implements app.Reading.
+func (s *Store) Find(ctx context.Context, modes []report.Mode, reference string) (report.Report, error) {
+	r, err := scan(s.pool.QueryRow(ctx, selectByReference, reference, words(modes)))
+	return r, notFound(err, "read a report")
+}
+
+func notFound(err error, doing string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, pgx.ErrNoRows):
+		return app.ErrNotFound
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// shallow is the offset up to which a page is found by counting rows from the newest. Beyond it the day in which the page
+// begins is found by the counts of days, so that no offset costs more than the rows of one day.
+const shallow = 1000
+
+// Lookup implements app.Reading.
+func (s *Store) Lookup(ctx context.Context, modes []report.Mode, l report.Lookup) (app.Page, error) {
+	if l.Offset > shallow {
+		return s.deep(ctx, modes, l)
+	}
+	var p app.Page
+	at := newest()
+	if l.After != nil {
+		at = *l.After
+	}
+	batch := &pgx.Batch{}
+	queueTotal(batch, modes, l, &p.Total)
+	queuePage(batch, modes, l, at, l.Offset, &p)
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return app.Page{}, fmt.Errorf("look reports up: %w", err)
+	}
+	return p, nil
+}
+
+// newest is before every report of every list.
+func newest() report.Position {
+	return report.Position{At: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)}
+}
+
+// deep finds the page at a deep offset in two trips: the day, then the rows.
+func (s *Store) deep(ctx context.Context, modes []report.Mode, l report.Lookup) (app.Page, error) {
+	var p app.Page
+	var day time.Time
+	var newer int64
+	found := false
+	subjects, weights := weighted(modes, l)
+	batch := &pgx.Batch{}
+	queueTotal(batch, modes, l, &p.Total)
+	batch.Queue(dayOfOffset, subjects, weights, l.Wanted(), int64(l.Offset)).Query(func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, []any{&day, &newer}, func() error { found = true; return nil })
+		return err
+	})
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return app.Page{}, fmt.Errorf("find the day of an offset: %w", err)
+	}
+	if !found {
+		return p, nil // past the end
+	}
+	batch = &pgx.Batch{}
+	queuePage(batch, modes, l, report.Position{At: day.AddDate(0, 0, 1)}, l.Offset-int(newer), &p)
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return app.Page{}, fmt.Errorf("look reports up: %w", err)
+	}
+	return p, nil
+}
+
+func weighted(modes []report.Mode, l report.Lookup) (subjects [][]byte, weights []int) {
+	for _, w := range l.Weighted(modes) {
+		subjects, weights = append(subjects, w.Subject[:]), append(weights, w.Weight)
+	}
+	return subjects, weights
+}
+
+func queueTotal(batch *pgx.Batch, modes []report.Mode, l report.Lookup, into *int64) {
+	subjects, weights := weighted(modes, l)
+	batch.Queue(totalOf, subjects, weights, l.Wanted()).QueryRow(func(row pgx.Row) error { return row.Scan(into) })
+}
+
+// queuePage reads one row more than asked for, which tells whether there is more.
+func queuePage(batch *pgx.Batch, modes []report.Mode, l report.Lookup, after report.Position, skip int, p *app.Page) {
+	args := []any{words(modes), after.At, after.ID, skip + l.Limit + 1, skip, l.Limit + 1}
+	if l.Phone != "" {
+		args = append(args, l.Phone)
+	}
+	if l.Wallet != "" {
+		args = append(args, l.Wallet)
+	}
+	if l.Filtered {
+		args = append(args, words(l.Statuses), words(l.Kinds))
+	}
+	batch.Queue(pages[shape{l.Phone != "", l.Wallet != "", l.Filtered}], args...).Query(func(rows pgx.Rows) error {
+		found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (report.Report, error) { return scan(row) })
+		if p.More = len(found) > l.Limit; p.More {
+			found = found[:l.Limit]
+		}
+		p.Reports = found
+		return err
+	})
+}
+
+var errStale = errors.New("the report's row changed under its lock")
+
+// Change implements app.Changing.
+func (s *Store) Change(ctx context.Context, o app.Owner, requestID, reference string, decide func(report.Report, time.Time) (app.Decision, error)) error {
+	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		var now time.Time
+		var old report.Report
+		read := &pgx.Batch{}
+		read.Queue(lockOwned, reference, o.MerchantID, string(o.Mode)).QueryRow(func(row pgx.Row) (err error) {
+			old, err = scan(row)
+			return err
+		})
+		read.Queue(clock).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
+		if err := notFound(tx.SendBatch(ctx, read).Close(), "lock a report"); err != nil {
+			return err
+		}
+		d, err := decide(old, now.UTC())
+		if err != nil {
+			return err
+		}
+		return s.rewrite(ctx, tx, o, requestID, old, d)
+	})
+	if err != nil {
+		return err
+	}
+	s.wake()
+	return nil
+}
+
+// rewrite writes a change with everything that follows from it, in the order of locks.
+func (s *Store) rewrite(ctx context.Context, tx pgx.Tx, o app.Owner, requestID string, old report.Report, d app.Decision) error {
+	r := d.Report
+	msg, err := message(ctx, d.Event)
+	if err != nil {
+		return err
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(updateReport, r.ID, old.Version, string(r.Status), null(r.Confirmer), null(r.Notes), r.Version, r.Sequence, r.UpdatedAt).
+		Exec(func(tag pgconn.CommandTag) error {
+			if tag.RowsAffected() != 1 {
+				return errStale
+			}
+			return nil
+		})
+	batch.Queue(insertHistory, r.ID, r.Version, string(old.Status), string(r.Status), o.MerchantID, o.KeyID, requestID, r.UpdatedAt)
+	batch.Queue(outbox.InsertSQL, msg.Args()...)
+	move := report.One(r.Status, r.Kind).Minus(report.One(old.Status, old.Kind))
+	queueCounts(batch, r, move)
+	if r.Fraudster != "" {
+		batch.Queue(moveAccused, string(r.Mode), report.AddressKey(r.Fraudster), move[:])
+	}
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("write report %d: %w", r.ID, err)
+	}
+	if r.Convicts() && !old.Convicts() {
+		return convict(ctx, tx, d.Event, r)
+	}
+	return nil
+}
+
+// convict counts a resolved fraud report against its address and tells payments how many merchants have one.
+func convict(ctx context.Context, tx pgx.Tx, e app.Event, r report.Report) error {
+	signal := wire.FraudSignal{Mode: wire.Mode(r.Mode), Address: report.AddressKey(r.Fraudster), OccurredAt: r.UpdatedAt}
+	row := tx.QueryRow(ctx, convictAccused, string(r.Mode), signal.Address, mark(r.MerchantID))
+	if err := row.Scan(&signal.Merchants, &signal.Reports, &signal.Version); err != nil {
+		return fmt.Errorf("count against an address: %w", err)
+	}
+	msg, err := outbox.Encode(ctx, wire.FraudSignalV1, "sig_"+e.ID, signal)
+	if err != nil {
+		return err
+	}
+	return outbox.Insert(ctx, tx, msg)
+}

@@ -1,0 +1,109 @@
+-- +goose Up
+
+-- Ids are drawn before the insert, because the answer and the event that are written with it show them.
+CREATE SEQUENCE report_ids AS bigint;
+
+CREATE TABLE reports (
+    id          bigint      PRIMARY KEY,
+    reference   text        NOT NULL,
+    mode        text        NOT NULL CHECK (mode IN ('live', 'test')),
+    merchant_id text        NOT NULL,
+    key_id      bigint      NOT NULL,
+    session     text,
+    kind        text        NOT NULL CHECK (kind IN ('track_transaction', 'stolen_funds', 'fraud')),
+    name        text        NOT NULL,
+    phone       text,
+    wallet      text,
+    wallet_key  text,
+    fraudster   text,
+    description text,
+    status      text        NOT NULL CHECK (status IN ('pending', 'processing', 'resolved', 'dismissed')),
+    confirmer   text,
+    notes       text,
+    version     bigint      NOT NULL,
+    sequence    bigint      NOT NULL,
+    created_at  timestamptz NOT NULL,
+    updated_at  timestamptz NOT NULL,
+    CONSTRAINT reports_phone_or_wallet CHECK (phone IS NOT NULL OR wallet IS NOT NULL),
+    CONSTRAINT reports_wallet_key CHECK ((wallet IS NULL) = (wallet_key IS NULL))
+);
+CREATE UNIQUE INDEX reports_reference ON reports (reference);
+-- A look-up without filters walks one of the first two, one with filters one of the others, always in the order of its list.
+CREATE INDEX reports_phone ON reports (mode, phone, created_at DESC, id DESC) WHERE phone IS NOT NULL;
+CREATE INDEX reports_wallet ON reports (mode, wallet_key, created_at DESC, id DESC) WHERE wallet_key IS NOT NULL;
+CREATE INDEX reports_phone_filtered ON reports (mode, phone, status, kind, created_at DESC, id DESC) WHERE phone IS NOT NULL;
+CREATE INDEX reports_wallet_filtered ON reports (mode, wallet_key, status, kind, created_at DESC, id DESC) WHERE wallet_key IS NOT NULL;
+
+-- Who moved a report, and when; kept for ever.
+CREATE TABLE report_history (
+    report_id   bigint      NOT NULL,
+    version     bigint      NOT NULL,
+    from_status text        NOT NULL,
+    to_status   text        NOT NULL,
+    merchant_id text        NOT NULL,
+    key_id      bigint      NOT NULL,
+    request_id  text        NOT NULL,
+    at          timestamptz NOT NULL,
+    PRIMARY KEY (report_id, version)
+);
+
+-- How many reports a subject has (a phone, a wallet, or both together; hashed with the mode), per status and type: for
+-- ever under -infinity, and per day, by which a deep offset is found (docs/decisions/0008).
+CREATE TABLE report_counts (
+    subject bytea  NOT NULL,
+    day     date   NOT NULL,
+    n       int[]  NOT NULL,
+    PRIMARY KEY (subject, day)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+
+-- +goose StatementBegin
+CREATE FUNCTION counts_plus(a int[], b int[]) RETURNS int[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT array_agg(x + y ORDER BY i) FROM unnest(a, b) WITH ORDINALITY AS t(x, y, i)
+$$;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE FUNCTION counts_of(n int[], cells int[]) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT coalesce(sum(n[cell + 1]), 0) FROM unnest(cells) AS cell
+$$;
+-- +goose StatementEnd
+
+-- What is known of an address that reports accuse, for operators and for the fraud signal.
+CREATE TABLE accused (
+    mode           text        NOT NULL,
+    address        text        NOT NULL,
+    n              int[]       NOT NULL,
+    reporters      int         NOT NULL DEFAULT 0,
+    merchants      int         NOT NULL DEFAULT 0,
+    convictions    int         NOT NULL DEFAULT 0,
+    convicted_by   int         NOT NULL DEFAULT 0,
+    signal_version bigint      NOT NULL DEFAULT 0,
+    first_at       timestamptz NOT NULL,
+    last_at        timestamptz NOT NULL,
+    PRIMARY KEY (mode, address)
+) WITH (fillfactor = 70);
+-- Who has been counted once already: reporters, merchants, and merchants whose fraud report was resolved.
+CREATE TABLE accused_marks (
+    mode    text  NOT NULL,
+    address text  NOT NULL,
+    what    text  NOT NULL,
+    mark    bytea NOT NULL,
+    PRIMARY KEY (mode, address, what, mark)
+);
+
+-- How much one key files on one address, and how much of that was refused as a flood.
+CREATE TABLE sources (
+    mode        text        NOT NULL,
+    address     text        NOT NULL,
+    role        text        NOT NULL CHECK (role IN ('fraudster', 'reporter')),
+    key_id      bigint      NOT NULL,
+    merchant_id text        NOT NULL,
+    reports     bigint      NOT NULL DEFAULT 0,
+    window_at   timestamptz NOT NULL,
+    window_n    int         NOT NULL DEFAULT 0,
+    refused     bigint      NOT NULL DEFAULT 0,
+    refused_at  timestamptz,
+    first_at    timestamptz NOT NULL,
+    last_at     timestamptz NOT NULL,
+    PRIMARY KEY (mode, address, role, key_id)
+) WITH (fillfactor = 70);
+CREATE INDEX sources_refused ON sources (refused_at DESC, mode, address, role, key_id) WHERE refused_at IS NOT NULL;
