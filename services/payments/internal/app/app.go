@@ -91,6 +91,7 @@ type Incoming struct {
 	Family    money.Family
 	Address   string
 	BlockHash string
+	Number    int64 // of the message among those of its mode and network, 0 when it has none
 	Deposit   payment.Deposit
 }
 

@@ -42,8 +42,8 @@ func (a *App) incoming(messageID string, m wire.DepositChanged) (Incoming, error
 	if err != nil || !amount.IsInteger() || amount.IsNegative() {
 		return Incoming{}, fmt.Errorf("deposit %s: %q is no amount in base units", m.Key, m.Amount)
 	}
-	if m.Key == "" || m.Address == "" || m.FirstSeenAt.IsZero() {
-		return Incoming{}, fmt.Errorf("deposit %q: key, address or time is missing", m.Key)
+	if m.Key == "" || m.Address == "" || m.FirstSeenAt.IsZero() || m.Number < 0 {
+		return Incoming{}, fmt.Errorf("deposit %q: key, address or time is missing, or its number is none", m.Key)
 	}
 	d := payment.Deposit{
 		Key: m.Key, Version: m.Version, Network: n.Name, Asset: asset.Symbol, Contract: m.Contract, TxHash: m.TxHash,
@@ -54,7 +54,7 @@ func (a *App) incoming(messageID string, m wire.DepositChanged) (Incoming, error
 		d.Senders = []string{}
 	}
 	d.USD = a.worth(mode, d)
-	return Incoming{MessageID: messageID, Mode: mode, Family: n.Family, Address: m.Address, BlockHash: m.BlockHash, Deposit: d}, nil
+	return Incoming{MessageID: messageID, Mode: mode, Family: n.Family, Address: m.Address, BlockHash: m.BlockHash, Number: m.Number, Deposit: d}, nil
 }
 
 // worth is what a transfer is worth in dollars now, zero while there is no price: two digits, towards less.

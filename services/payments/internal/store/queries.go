@@ -171,7 +171,10 @@ const (
 	depositColumns = `d.key, d.version, d.network, d.asset, d.contract, d.tx_hash, d.amount, d.reverted, d.block_height, d.block_time,
 	d.first_seen_at, d.depth, d.finalized, d.senders, d.usd, d.booked, d.booked_amount, d.bookings, d.counted`
 	// A newer snapshot replaces an older one and keeps our marks, our figure in dollars and the first sighting.
-	upsertDeposit = `INSERT INTO deposits AS d (mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted,
+	upsertDeposit = `WITH taken AS (
+	INSERT INTO scan_taken (mode, network, number) SELECT $1, $6, $21::bigint WHERE $21 > 0 ON CONFLICT DO NOTHING
+)
+INSERT INTO deposits AS d (mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted,
 	block_height, block_hash, block_time, first_seen_at, depth, finalized, senders, usd)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
 ON CONFLICT (mode, key) DO UPDATE SET version = excluded.version, payment_id = coalesce(d.payment_id, excluded.payment_id), amount = excluded.amount,
@@ -185,10 +188,26 @@ WHERE d.version < excluded.version AND d.family = excluded.family AND d.address 
 	markDeposit   = `UPDATE deposits SET booked = $3, booked_amount = $4, bookings = $5, counted = $6 WHERE mode = $1 AND key = $2`
 
 	selectHeads    = `SELECT network, height, block_time FROM scan_progress WHERE mode = $1`
-	upsertProgress = `INSERT INTO scan_progress AS s (mode, network, height, finalized, block_time) VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (mode, network) DO UPDATE SET height = excluded.height, finalized = greatest(s.finalized, excluded.finalized),
-	block_time = greatest(s.block_time, excluded.block_time), updated_at = now()
-WHERE (s.height, s.block_time) IS DISTINCT FROM (excluded.height, excluded.block_time)`
+	upsertProgress = `INSERT INTO scan_progress AS s (mode, network, height, finalized, block_time) VALUES ($1, $2, $3, $4, 'epoch')
+ON CONFLICT (mode, network) DO UPDATE SET height = excluded.height, finalized = greatest(s.finalized, excluded.finalized), updated_at = now()`
+	noteProgress = `INSERT INTO scan_waiting AS w (mode, network, deposits, block_time) VALUES ($1, $2, $3, $4)
+ON CONFLICT (mode, network, deposits) DO UPDATE SET block_time = greatest(w.block_time, excluded.block_time)`
+	// The progress is locked by upsertProgress; this runs in a statement of its own, so that it sees what was committed
+	// before the lock was free.
+	settleProgress = `WITH ready AS (
+	SELECT w.deposits, w.block_time FROM scan_waiting w JOIN scan_progress s USING (mode, network) WHERE mode = $1 AND network = $2
+		AND (s.settled < 0 OR w.deposits <= s.settled OR w.deposits - s.settled = (SELECT count(*) FROM scan_taken t
+			WHERE t.mode = $1 AND t.network = $2 AND t.number > s.settled AND t.number <= w.deposits))
+), last AS (
+	SELECT max(deposits) AS deposits, max(block_time) AS block_time FROM ready
+), done AS (
+	DELETE FROM scan_waiting w USING last WHERE w.mode = $1 AND w.network = $2 AND w.deposits <= last.deposits
+), known AS (
+	DELETE FROM scan_taken t USING last WHERE t.mode = $1 AND t.network = $2 AND t.number <= last.deposits
+)
+UPDATE scan_progress s SET settled = greatest(s.settled, last.deposits), block_time = greatest(s.block_time, last.block_time)
+FROM last WHERE s.mode = $1 AND s.network = $2 AND last.deposits IS NOT NULL`
+	overdueProgress = `SELECT count(*) FROM scan_waiting WHERE mode = $1 AND network = $2 AND told_at < now() - $3 * interval '1 second'`
 
 	payoutColumns = `o.id, o.payment_id, o.mode, o.reference, o.attempt, o.rail, o.currency, o.amount, o.receiver, o.state, o.frozen, o.lease_until,
 	o.sends, o.sent_at, o.polls, o.misses, o.first_miss_at, o.next_at, o.paged, o.no_float, o.rail_id, o.reason, o.fee, o.created_at, o.done_at`
@@ -282,7 +301,8 @@ func Statements() map[string]string {
 		"selectDepositRows": selectDepositRows, "selectOwnedRows": selectOwnedRows,
 		"selectLastPayout": selectLastPayout, "selectOwnedPayout": selectOwnedPayout, "insertHistory": insertHistory,
 		"upsertDeposit": upsertDeposit, "selectDeposit": selectDeposit, "movedDeposit": movedDeposit, "markDeposit": markDeposit,
-		"selectHeads": selectHeads, "upsertProgress": upsertProgress,
+		"selectHeads": selectHeads, "upsertProgress": upsertProgress, "noteProgress": noteProgress,
+		"settleProgress": settleProgress, "overdueProgress": overdueProgress,
 		"insertPayout": insertPayout, "savePayout": savePayout, "voidPayout": voidPayout, "duePayouts": duePayouts, "selectPayout": selectPayout,
 		"insertJournal": insertJournal, "duePayments": duePayments,
 		"leaseAddresses": leaseAddresses, "releaseAddresses": releaseAddresses, "dropUsedAddresses": dropUsedAddresses,

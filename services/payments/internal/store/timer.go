@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/inbox"
+	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/payout"
 )
@@ -46,11 +47,28 @@ func (s *Store) DuePayouts(ctx context.Context, most int) ([]payout.Payout, erro
 	return out, nil
 }
 
+// overdue is how long progress may wait for the deposits before it until an operator is told: by then one of them is
+// lost or poisoned, and nobody on that network expires.
+const overdue = 10 * time.Minute
+
 // Advance implements app.Progress.
 func (s *Store) Advance(ctx context.Context, m wire.ScannedThrough) error {
-	_, err := s.pool.Exec(ctx, upsertProgress, string(m.Mode), m.Network, m.Height, m.Finalized, m.BlockTime)
+	mode := string(m.Mode)
+	late := 0
+	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		batch := &pgx.Batch{}
+		batch.Queue(upsertProgress, mode, m.Network, m.Height, m.Finalized)
+		batch.Queue(noteProgress, mode, m.Network, m.Deposits, m.BlockTime)
+		batch.Queue(settleProgress, mode, m.Network)
+		batch.Queue(overdueProgress, mode, m.Network, overdue.Seconds()).QueryRow(func(row pgx.Row) error { return row.Scan(&late) })
+		return tx.SendBatch(ctx, batch).Close()
+	})
 	if err != nil {
 		return fmt.Errorf("note the progress of %s: %w", m.Network, err)
+	}
+	if late > 0 {
+		s.alerts("scan_incomplete")
+		s.log.ErrorContext(ctx, "deposits that were told before a scan's progress do not come: no payment of the network expires", "mode", m.Mode, "network", m.Network)
 	}
 	return nil
 }

@@ -1,0 +1,165 @@
+//go:build integration
+
+package store_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// seeNumbered delivers a snapshot as wallets' n-th message of the chain.
+func (w *world) seeNumbered(p payment.Payment, c coin, n int64) {
+	w.t.Helper()
+	m := w.message(p, c)
+	m.Number = n
+	if err := w.app.DepositChanged(w.t.Context(), fmt.Sprintf("numbered-%d", n), m); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// told says that tron is scanned through a time, after so many deposits.
+func (w *world) told(at time.Time, deposits int64) {
+	w.t.Helper()
+	m := wire.ScannedThrough{Mode: wire.Test, Network: "tron", Height: 100, BlockTime: at, Deposits: deposits}
+	if err := app.ScannedThrough(w.t.Context(), w.store, m); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) expire() {
+	w.t.Helper()
+	if err := w.app.ExpireDue(w.t.Context(), w.store); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// wasEver reports whether the payment ever was in a state.
+func (w *world) wasEver(p payment.Payment, state string) bool {
+	return ask[int](w, `SELECT count(*) FROM history WHERE payment_id = $1 AND to_state = $2`, p.ID, state) > 0
+}
+
+// The progress of a scan that overtakes the deposits of the scanned blocks closes no window: an on-time payment does not
+// read expired, and a short transfer whose top-up is still on its way is not settled for what it is.
+func TestProgress_waitsForTheDepositsBeforeIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(3)
+	p, short, never := w.made(command()), w.made(command()), w.made(command())
+	ended := time.Now().Add(-3 * time.Minute)
+	first := coin{key: "s1", amount: "20", version: 1, at: ended.Add(-time.Minute)}
+	w.seeNumbered(short, first, 1)
+	w.sql(`UPDATE payments SET expires_at = $1, due_at = $1`, ended)
+	onTime := ended.Add(-time.Second)
+
+	w.told(ended.Add(2*time.Minute), 3) // 2 and 3 are still queued
+	w.expire()
+	w.want(p, "pending")
+	w.want(short, "pending underpaid")
+	w.want(never, "pending")
+	w.seeNumbered(short, coin{key: "s2", amount: "11.25", version: 1, at: onTime}, 3)
+	for range 2 { // the broker brings the first again
+		w.seeNumbered(short, first, 1)
+	}
+	w.told(ended.Add(2*time.Minute), 3) // a repeated message
+	w.expire()
+	w.want(p, "pending")
+	w.want(never, "pending")
+	w.seeNumbered(p, coin{key: "t1", amount: "31.25", version: 1, at: onTime}, 2)
+	w.told(ended.Add(3*time.Minute), 3)
+	w.expire()
+	w.want(p, "confirming")
+	w.want(short, "confirming")
+	w.want(never, "expired")
+	if w.wasEver(p, "expired") || w.wasEver(short, "expired") {
+		t.Error("a payment on time was expired for a while")
+	}
+	if n := ask[int](w, `SELECT (SELECT count(*) FROM scan_taken) + (SELECT count(*) FROM scan_waiting)`); n != 0 {
+		t.Errorf("%d numbers are kept", n)
+	}
+}
+
+// Progress without numbers, as an older wallets sends it, is believed at once.
+func TestProgress_withoutNumbers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(1)
+	p := w.made(command())
+	ended := time.Now().Add(-3 * time.Minute)
+	w.sql(`UPDATE payments SET expires_at = $1, due_at = $1`, ended)
+	w.told(ended.Add(2*time.Minute), 0)
+	w.expire()
+	w.want(p, "expired")
+}
+
+// Many consumers take deposits in any order and more than once while progress overtakes them and the timer runs: nobody
+// who paid on time expires, and everybody else does in the end.
+func TestProgress_manyConsumers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const payments = 24
+	w.fill(2 * payments)
+	ended := time.Now().Add(-3 * time.Minute)
+	paid, unpaid := make([]payment.Payment, payments), make([]payment.Payment, payments)
+	for i := range payments {
+		paid[i], unpaid[i] = w.made(command()), w.made(command())
+	}
+	w.sql(`UPDATE payments SET expires_at = $1, due_at = $1`, ended)
+	var order []int
+	for i := range payments {
+		order = append(order, i, i) // each message is delivered twice
+	}
+	rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	queue := make(chan int)
+	var consumers sync.WaitGroup
+	for range 6 {
+		consumers.Go(func() {
+			for i := range queue {
+				w.seeNumbered(paid[i], coin{key: fmt.Sprint("t", i), amount: "31.25", version: 1, at: ended.Add(-time.Second)}, int64(i+1))
+			}
+		})
+	}
+	for n, i := range order {
+		queue <- i
+		if n%4 == 0 {
+			w.told(ended.Add(2*time.Minute), payments)
+			w.expire()
+		}
+	}
+	close(queue)
+	consumers.Wait()
+	w.told(ended.Add(2*time.Minute), payments)
+	w.expire()
+	for i := range payments {
+		w.want(paid[i], "confirming")
+		w.want(unpaid[i], "expired")
+		if w.wasEver(paid[i], "expired") {
+			t.Error("a payment on time was expired for a while")
+		}
+	}
+}
+
+// A deposit that never comes keeps everybody of its network from expiring, and an operator is told.
+func TestProgress_tellsOfAMissingDeposit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.told(time.Now(), 1)
+	if w.alerts.Load() != 0 {
+		t.Error("told at once")
+	}
+	w.sql(`UPDATE scan_waiting SET told_at = now() - interval '11 minutes'`)
+	w.told(time.Now(), 1)
+	if w.alerts.Load() != 1 {
+		t.Errorf("%d alerts", w.alerts.Load())
+	}
+	if got := ask[string](w, `SELECT block_time::text FROM scan_progress`); !strings.HasPrefix(got, "1970") {
+		t.Errorf("scanned through %s", got)
+	}
+}
