@@ -51,7 +51,7 @@ type Link struct {
 
 	handlers []handler
 	started  atomic.Bool
-	conn     atomic.Bool // the consumers' connection stands
+	conn     atomic.Int64 // the consumers' open sockets: for a moment after a reconnect, the old one and the new one
 	broken   atomic.Pointer[error]
 	inspect  inspector
 }
@@ -152,7 +152,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Name: "bus_publish_errors_total", Help: "Batches that were not confirmed and will be published again.",
 		}),
 		connected: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "bus_connected", Help: "1 while the connection stands.",
+			Name: "bus_connected", Help: "Open connections: 1 while it stands, for a moment 2 after a reconnect.",
 		}, []string{"connection"}),
 	}
 	registry.MustRegister(m.consumed, m.failed, m.dead, m.seconds, m.published, m.refused, m.connected)

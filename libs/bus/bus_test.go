@@ -1,10 +1,12 @@
 package bus
 
 import (
+	"net"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"causeway.internal/libs/config"
@@ -97,5 +99,34 @@ func TestCommand_refusesWhatIsUnclear(t *testing.T) {
 		if err := Command(t.Context(), Config{URL: "amqp://u:p@127.0.0.1:1/"}, wire.Payments, args, &out); err == nil {
 			t.Errorf("%v was accepted: %s", args, out.String())
 		}
+	}
+}
+
+// The library may close the socket of a lost connection only after it has opened the next one.
+func TestSocket_oldOneClosedAfterTheNewOneOpened(t *testing.T) {
+	t.Parallel()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	l := &Link{metrics: newMetrics(prometheus.NewRegistry())}
+	open := func() net.Conn {
+		conn, err := l.socket(t.Context(), roleConsume, "tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	old, fresh := open(), open()
+	for range 2 { // closing twice counts once
+		_ = old.Close()
+	}
+	if n := l.conn.Load(); n != 1 {
+		t.Errorf("%d connections stand, want 1", n)
+	}
+	_ = fresh.Close()
+	if n := l.conn.Load(); n != 0 {
+		t.Errorf("%d connections stand, want none", n)
 	}
 }

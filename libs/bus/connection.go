@@ -57,14 +57,14 @@ func (l *Link) socket(ctx context.Context, role, network, addr string) (net.Conn
 		return nil, err
 	}
 	gauge := l.metrics.connected.WithLabelValues(role)
-	gauge.Set(1)
+	gauge.Inc()
 	if role == roleConsume {
-		l.conn.Store(true)
+		l.conn.Add(1)
 	}
 	return &tracked{Conn: raw, gone: func() {
-		gauge.Set(0)
+		gauge.Dec()
 		if role == roleConsume {
-			l.conn.Store(false)
+			l.conn.Add(-1)
 		}
 	}}, nil
 }

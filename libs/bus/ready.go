@@ -22,7 +22,7 @@ func (l *Link) Ready(ctx context.Context) error {
 	if len(l.handlers) == 0 {
 		return nil
 	}
-	if !l.conn.Load() {
+	if l.conn.Load() == 0 {
 		return errors.New("not connected to the broker")
 	}
 	return l.inspect.consumers(ctx, l.handlers)
