@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbound/guard"
 	"causeway.internal/libs/postgres"
@@ -19,6 +20,7 @@ import (
 	"causeway.internal/services/payments/internal/rail/sim"
 	"causeway.internal/services/payments/internal/rate"
 	"causeway.internal/services/payments/internal/rate/fixed"
+	"causeway.internal/services/payments/internal/store"
 
 	"causeway.internal/services/payments/internal/app"
 )
@@ -39,6 +41,8 @@ type settings struct {
 	RailTest           string        `env:"RAIL_TEST" envDefault:"sim" doc:"rail of test mode's payouts: sim"`
 	RailLive           string        `env:"RAIL_LIVE" doc:"rail of live mode's payouts; empty keeps live mode closed"`
 	Confirmations      string        `env:"CONFIRMATIONS" doc:"depths that confirm a transfer, over the defaults of contract.md §5: ethereum=12;ethereum/USDT=<1000:12,32;bsc=final|90, where <usd: bounds a tier"`
+	MasterKeys         config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals what is kept sealed, all open"`
+	TokenKeys          config.Secret `env:"SETTLEMENT_TOKEN_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher alone; the first seals settlement tokens inside payment.confirmed. Empty: that event brings no token and the caller asks for one"`
 	AllowSimulatedLive bool          `env:"ALLOW_SIMULATED_LIVE" envDefault:"false" doc:"lets simulated prices and rails serve live mode; for test networks only"`
 }
 
@@ -95,6 +99,23 @@ func (s workSettings) families(worlds map[payment.Mode]app.World) (map[payment.M
 		wanted[payment.Live] = append(wanted[payment.Live], money.Family(name))
 	}
 	return wanted, nil
+}
+
+// rings reads the key rings: the one for answers, and the one of settlement tokens, which goes into the store.
+func (s settings) rings(into *store.Store, policy payment.Policy) (*keyring.Ring, error) {
+	keys, err := keyring.Parse(s.MasterKeys.Reveal())
+	if err != nil {
+		return nil, fmt.Errorf("MASTER_KEYS: %w", err)
+	}
+	if s.TokenKeys.Reveal() == "" {
+		return keys, nil
+	}
+	tokens, err := keyring.Parse(s.TokenKeys.Reveal())
+	if err != nil {
+		return nil, fmt.Errorf("SETTLEMENT_TOKEN_KEYS: %w", err)
+	}
+	into.IssueTokens(tokens, policy.TokenLife)
+	return keys, nil
 }
 
 // policy is the policy of contract.md §3 and §4 with the configured depths.

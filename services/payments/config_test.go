@@ -32,7 +32,7 @@ func TestWorlds(t *testing.T) {
 		"a rail that nobody knows": {map[string]string{"RAIL_TEST": "swift"}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			environ := map[string]string{"DATABASE_URL": "postgres://x"}
+			environ := map[string]string{"DATABASE_URL": "postgres://x", "MASTER_KEYS": "k1:key"}
 			for k, v := range tc.environ {
 				environ[k] = v
 			}

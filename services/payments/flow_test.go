@@ -79,6 +79,7 @@ func startService(t *testing.T) *service {
 		done <- run(ctx, nil, map[string]string{
 			"DATABASE_URL": s.database, "AMQP_URL": amqp, "HTTP_ADDR": api, "OPS_ADDR": ops, "LOG_LEVEL": "warn", "PUBLIC_URL": "https://pay.example",
 			"IDENTITY_KEYS": base64.StdEncoding.EncodeToString(identityKey), "CALLBACK_ALLOW_TEST": "127.0.0.0/8", "ADDRESS_STOCK": "512",
+			"MASTER_KEYS": "k1:" + base64.StdEncoding.EncodeToString(identityKey),
 		})
 	}()
 	t.Cleanup(func() {

@@ -132,7 +132,12 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	}
 	p.group.Every("database clock", clockEvery, clock.Measure)
 	p.store = store.New(db, render, tel.Log, p.wake, func(code string) { alerts.WithLabelValues(code).Inc() })
+	keys, err := cfg.rings(p.store, policy)
+	if err != nil {
+		return err
+	}
 	p.deps = app.Deps{
+		Keys:     keys,
 		Payments: p.store, Worlds: p.worlds, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: clock.Now, Log: tel.Log,
 		Backlog: outbox.NewBacklog(db, outbox.MaxRows),
 	}

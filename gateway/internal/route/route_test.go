@@ -24,8 +24,8 @@ func whole() []route.Route {
 		return route.Route{Method: method, Pattern: pattern, Upstream: route.Payments, Access: route.Open}
 	}
 	return append(route.Table(),
-		line("GET", "/v1/payments"), line("POST", "/v1/payments/{reference}/cancel"),
-		line("POST", "/v1/payments/verify-receiver"), line("POST", "/v1/payments/{reference}/settlement-token"),
+		line("GET", "/v1/payments"),
+		line("POST", "/v1/payments/verify-receiver"),
 		line("GET", "/v1/reports/lookup"), line("GET", "/v1/reports/{reportId}"), line("PATCH", "/v1/reports/{reportId}"),
 		line("POST", "/v1/reports"), line("POST", "/v1/rails/{name}/webhook"), line("GET", "/pay/{reference}"),
 		line("GET", "/v1/webhooks/endpoints/{id}/secret"), line("POST", "/v1/webhooks/deliveries/{id}/retry"))

@@ -68,11 +68,17 @@ func Table() []Route {
 	return []Route{
 		keyed(http.MethodPost, "/v1/payments", Payments, apikey.PaymentCreate),
 		keyed(http.MethodGet, "/v1/payments/{reference}", Payments, apikey.PaymentRead),
+		keyed(http.MethodPost, "/v1/payments/{reference}/cancel", Payments, apikey.PaymentCreate),
+		keyed(http.MethodPost, "/v1/payments/{reference}/settle", Payments, apikey.PaymentCreate),
+		keyed(http.MethodPost, "/v1/payments/{reference}/settlement-token", Payments, apikey.PaymentCreate),
+		keyed(http.MethodPost, "/v1/payments/{reference}/refund-address", Payments, apikey.PaymentCreate),
 		open(http.MethodPost, "/v1/payments/requests/{reference}/fulfill", Payments),
 		open(http.MethodPost, "/v1/payments/gifts/{reference}/claim/confirm", Payments),
 
 		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/deposits", Payments, apikey.PaymentCreate),
 		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/expire", Payments, apikey.PaymentCreate),
+		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/simulate-deposit", Payments, apikey.PaymentCreate),
+		sandbox(http.MethodPost, "/v1/sandbox/payouts/{id}/outcome", Payments, apikey.PaymentCreate),
 
 		keyed(http.MethodGet, "/v1/webhooks/secret", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodPost, "/v1/webhooks/secret/rotate", Dispatcher, apikey.WebhookManage),

@@ -36,9 +36,14 @@ const (
 )
 
 // Answer is the exact reply to a request, as it is stored for its Idempotency-Key.
+//
+// Where it holds a secret, Body goes without, Full is what the first caller gets and Secret its sealed form, which is
+// kept for 15 minutes.
 type Answer struct {
 	Status   int
 	Body     []byte
+	Full     []byte
+	Secret   []byte
 	Replayed bool
 }
 
@@ -61,6 +66,7 @@ type View struct {
 	Rows    []payment.Deposit
 	Payout  *payout.Payout  // of the current attempt
 	Heads   map[string]Head // how far each network of the payment's mode is scanned
+	Token   bool            // an event that brings a settlement token, which it shows masked
 }
 
 // Head is the last scanned block of a network.
@@ -114,6 +120,8 @@ type Payments interface {
 	// gives ErrAddressUsed where Insert would.
 	FindAny(ctx context.Context, reference string) (View, error)
 	UpdateAny(ctx context.Context, reference string, k Key, f Change) error
+	// FindPayout is the reference of the owner's payment that a payout belongs to.
+	FindPayout(ctx context.Context, o Owner, payoutID string) (reference string, err error)
 	// Receive stores a deposit snapshot, if it is newer and its message is new, and changes the payment that carries its
 	// address; without such a payment the address leaves the stock and stray decides.
 	Receive(ctx context.Context, in Incoming, f Change, stray Stray) error

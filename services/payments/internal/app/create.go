@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
@@ -50,6 +51,7 @@ type Deps struct {
 	Refusal  func(ctx context.Context, f *fault.Error) Answer // the exact reply that a fault becomes
 	Now      func() time.Time
 	Log      *slog.Logger
+	Keys     *keyring.Ring // seals answers that hold a secret while they may be repeated
 }
 
 // App is the use cases. It is safe for concurrent use.
@@ -112,7 +114,8 @@ func (a *App) replay(ctx context.Context, k Key) (Answer, bool, error) {
 	if k.Key == "" {
 		return Answer{}, false, nil
 	}
-	return a.Payments.Replay(ctx, k)
+	answer, found, err := a.Payments.Replay(ctx, k)
+	return unseal(a.Keys, k, answer), found, err
 }
 
 // draft adds to the terms what the service itself decides: names, price, owner and rail.

@@ -43,7 +43,11 @@ func (a *App) once(ctx context.Context, k Key, f Change, update func(Change) err
 		return r, err
 	})
 	if errors.Is(err, ErrKeyTaken) {
-		return a.Payments.Settled(ctx, k)
+		answer, err = a.Payments.Settled(ctx, k)
+		return unseal(a.Keys, k, answer), err
+	}
+	if answer.Full != nil {
+		answer.Body = answer.Full
 	}
 	return answer, err
 }

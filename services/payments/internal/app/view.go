@@ -96,6 +96,8 @@ type payoutView struct {
 // shown is the payment as GET and events show it (contract.md §4).
 type shown struct {
 	created
+	// Token stands before every text that a merchant chose, where the dispatcher looks for it (wire.TokenMask).
+	Token          string              `json:"settlementToken,omitempty"`
 	TxHash         string              `json:"txHash"`
 	Confirmations  int64               `json:"confirmations"`
 	ReceivedAmount money.Number        `json:"receivedAmount"`
@@ -222,5 +224,8 @@ type eventData struct {
 func (r Renderer) EventBody(eventID, kind string, at time.Time, v View) ([]byte, error) {
 	s := r.shownOf(v)
 	s.Sequence = v.Payment.Sequence
+	if v.Token {
+		s.Token = "***"
+	}
 	return encode(eventBody{eventID, kind, Timestamp(at), v.Payment.Mode, eventData{s}})
 }

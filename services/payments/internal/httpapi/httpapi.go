@@ -18,6 +18,7 @@ import (
 // UseCases is what the routes call; *app.App has them.
 type UseCases interface {
 	PublicCases
+	MerchantCases
 	Create(ctx context.Context, o app.Owner, c payment.Command, problems *fault.Problems, k app.Key) (app.Answer, error)
 	Show(ctx context.Context, o app.Owner, reference string) ([]byte, error)
 	SimulateDeposit(ctx context.Context, o app.Owner, reference string, d app.SandboxDeposit, problems *fault.Problems, k app.Key) (app.Answer, error)
@@ -27,6 +28,7 @@ type UseCases interface {
 // Routes adds every route of the service.
 func Routes(s *httpkit.Server, u UseCases) {
 	publicRoutes(s, u)
+	merchantRoutes(s, u)
 	httpkit.Handle(s, "POST /v1/payments", func(ctx context.Context, r createRequest) (httpkit.Answer, error) {
 		o, k, err := caller(ctx)
 		if err != nil {

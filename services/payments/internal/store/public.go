@@ -40,6 +40,17 @@ func (s *Store) FindAny(ctx context.Context, reference string) (app.View, error)
 	return v, nil
 }
 
+const selectPayoutOwner = `SELECT p.reference FROM payouts o JOIN payments p ON p.id = o.payment_id WHERE o.id = $1 AND p.merchant_id = $2 AND p.mode = $3`
+
+// FindPayout implements app.Payments.
+func (s *Store) FindPayout(ctx context.Context, o app.Owner, payoutID string) (reference string, err error) {
+	err = s.pool.QueryRow(ctx, selectPayoutOwner, payoutID, o.MerchantID, string(o.Mode)).Scan(&reference)
+	if err != nil {
+		return "", notFound(err, "find the payment of a payout")
+	}
+	return reference, nil
+}
+
 // UpdateAny implements app.Payments.
 func (s *Store) UpdateAny(ctx context.Context, reference string, k app.Key, f app.Change) error {
 	err := s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
@@ -48,7 +59,7 @@ func (s *Store) UpdateAny(ctx context.Context, reference string, k app.Key, f ap
 			if err != nil || r.Answer == nil || k.Key == "" {
 				return r, err
 			}
-			return r, idempotency.Put(ctx, tx, keyOf(k), idempotency.Answer{Status: r.Answer.Status, Body: r.Answer.Body})
+			return r, idempotency.Put(ctx, tx, keyOf(k), stored(*r.Answer))
 		}, "", lockAny, reference)
 	})
 	switch {

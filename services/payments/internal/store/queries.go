@@ -311,7 +311,7 @@ func Statements() map[string]string {
 		"stockLevels": stockLevels, "stockPeaks": stockPeaks, "forgetUsage": forgetUsage,
 		"simRecord": simRecord, "simLookup": simLookup, "simSetOutcome": simSetOutcome, "simOrdered": simOrdered,
 		"selectAny": selectAny, "lockAny": lockAny, "selectAnyRows": selectAnyRows, "selectAnyPayout": selectAnyPayout,
-		"selectAnyHeads": selectAnyHeads, "cleanAddress": cleanAddress,
+		"selectAnyHeads": selectAnyHeads, "cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
 }

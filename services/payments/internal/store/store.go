@@ -34,6 +34,7 @@ type Store struct {
 	wake   func()
 	alerts func(code string)
 	now    func() time.Time
+	tokens tokens
 }
 
 // New makes a store over a pool. wake is called after every commit that left a message in the outbox; alerts counts what
@@ -52,7 +53,7 @@ func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 	if err != nil {
 		return err
 	}
-	msg, err := s.event(ctx, event, app.View{Payment: event.Payment})
+	msg, err := s.event(ctx, event, app.View{Payment: event.Payment}, "")
 	if err != nil {
 		return err
 	}
@@ -104,10 +105,10 @@ func born(facts []payment.Fact) (payment.Event, payment.Change, error) {
 }
 
 // event renders a webhook event as its outbox message.
-func (s *Store) event(ctx context.Context, e payment.Event, v app.View) (outbox.Message, error) {
+func (s *Store) event(ctx context.Context, e payment.Event, v app.View, token string) (outbox.Message, error) {
 	now := s.now().UTC()
 	eventID := id.New(id.Event, now)
-	v.Payment = e.Payment
+	v.Payment, v.Token = e.Payment, e.WithToken && token != ""
 	body, err := s.render.EventBody(eventID, e.Type, now, v)
 	if err != nil {
 		return outbox.Message{}, err
@@ -115,6 +116,7 @@ func (s *Store) event(ctx context.Context, e payment.Event, v app.View) (outbox.
 	return outbox.Encode(ctx, wire.PaymentStatusChangedV1, eventID, wire.StatusChanged{
 		EventID: eventID, Type: e.Type, MerchantID: e.Payment.MerchantID, Mode: wire.Mode(e.Payment.Mode), ObjectID: e.Payment.ID,
 		Sequence: e.Payment.Sequence, CallbackURL: e.Payment.CallbackURL, OccurredAt: now, Body: body,
+		Token: s.tokens.sealed(v.Token, token, eventID),
 	})
 }
 
@@ -195,7 +197,7 @@ func (s *Store) UpdateOwned(ctx context.Context, o app.Owner, reference string, 
 			if err != nil || r.Answer == nil || k.Key == "" {
 				return r, err
 			}
-			return r, idempotency.Put(ctx, tx, keyOf(k), idempotency.Answer{Status: r.Answer.Status, Body: r.Answer.Body})
+			return r, idempotency.Put(ctx, tx, keyOf(k), stored(*r.Answer))
 		}, "", lockOwned, reference, o.MerchantID, string(o.Mode))
 	})
 	if k.Key != "" && idempotency.IsTaken(err) {
@@ -207,13 +209,13 @@ func (s *Store) UpdateOwned(ctx context.Context, o app.Owner, reference string, 
 // Replay implements app.Payments.
 func (s *Store) Replay(ctx context.Context, k app.Key) (app.Answer, bool, error) {
 	a, found, err := idempotency.Find(ctx, s.pool, keyOf(k))
-	return app.Answer{Status: a.Status, Body: a.Body, Replayed: true}, found, err
+	return app.Answer{Status: a.Status, Body: a.Body, Secret: a.Secret, Replayed: true}, found, err
 }
 
 // Settled implements app.Payments.
 func (s *Store) Settled(ctx context.Context, k app.Key) (app.Answer, error) {
 	a, err := idempotency.Replay(ctx, s.pool, keyOf(k))
-	return app.Answer{Status: a.Status, Body: a.Body, Replayed: true}, err
+	return app.Answer{Status: a.Status, Body: a.Body, Secret: a.Secret, Replayed: true}, err
 }
 
 // Receive implements app.Payments. The payment is locked before the deposit row is touched, so that everything about one
@@ -288,6 +290,7 @@ type effects struct {
 	messages bool
 	alerts   []payment.Alert
 	payment  string
+	token    string // settlement token that the change issued
 }
 
 func (s *Store) inTx(ctx context.Context, f func(tx pgx.Tx, done *effects) error) error {
@@ -356,6 +359,7 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 	if len(r.Facts) > 0 {
 		next := r.Payment
 		next.Version = v.Payment.Version + 1
+		next, done.token = s.tokens.issue(next, r.Facts, now)
 		all, err := values(next)
 		if err != nil {
 			return err
@@ -463,7 +467,7 @@ func (s *Store) writeFacts(ctx context.Context, batch *pgx.Batch, v app.View, ne
 	}
 	v.Rows = marked(v.Rows, facts)
 	for _, e := range events {
-		msg, err := s.event(ctx, e, v)
+		msg, err := s.event(ctx, e, v, done.token)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ package store_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
@@ -41,6 +43,7 @@ type world struct {
 	app    *app.App
 	worker *app.PayoutWorker
 	bank   *sim.Rail
+	ring   *keyring.Ring
 	alerts atomic.Int32
 	msgs   atomic.Int64
 }
@@ -60,7 +63,14 @@ func newWorld(t testing.TB) *world {
 	w.bank = sim.New(statement, time.Now)
 	stock := app.NewStock(w.store, id.New("replica_", time.Now()), 64, tel.Log)
 	t.Cleanup(func() { stock.Close(context.Background()) })
+	ring, err := keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ring = ring
+	w.store.IssueTokens(ring, 24*time.Hour)
 	w.app = app.New(app.Deps{
+		Keys:     ring,
 		Payments: w.store, Stock: stock, Backlog: outbox.NewBacklog(w.pool, outbox.MaxRows), Policy: payment.Defaults(), Render: render,
 		Worlds:   map[payment.Mode]app.World{payment.Test: {Rates: fixed.New(time.Now), Rail: w.bank, Timing: payout.TestTiming(), NameWait: time.Second}},
 		Callback: func(payment.Mode, string) error { return nil }, Now: time.Now, Log: tel.Log,

@@ -1,0 +1,203 @@
+// Package address checks the addresses that refunds go to, per network family: shape and checksum. It derives nothing and
+// asks nobody; whether anybody holds the key is not for it to say.
+package address
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"math/big"
+	"strings"
+
+	"golang.org/x/crypto/sha3"
+
+	"causeway.internal/libs/money"
+)
+
+// What is wrong with an address, in words for the caller.
+var (
+	errShape    = errors.New("is no address of the payment's network")
+	errChecksum = errors.New("fails its checksum: a character was changed")
+	errNet      = errors.New("belongs to a test network")
+)
+
+// Check reports why an address cannot be paid on a network of the family. mainnet refuses addresses of test networks.
+func Check(family money.Family, mainnet bool, text string) error {
+	switch family {
+	case money.EVM:
+		return checkEVM(text)
+	case money.Tron:
+		body, err := base58Check(text)
+		if err == nil && (len(body) != 21 || body[0] != 0x41) {
+			err = errShape
+		}
+		return err
+	case money.Solana:
+		if b, ok := base58(text); !ok || len(b) != 32 {
+			return errShape
+		}
+		return nil
+	case money.Bitcoin:
+		return checkBitcoin(text, mainnet)
+	}
+	return errShape
+}
+
+// Same reports whether two addresses are one: those of EVM networks and bech32 are compared without case.
+func Same(family money.Family, a, b string) bool {
+	if family == money.EVM || family == money.Bitcoin {
+		return strings.EqualFold(a, b)
+	}
+	return a == b
+}
+
+// checkEVM takes 0x and 40 hex digits; mixed case must be the checksum of EIP-55.
+func checkEVM(text string) error {
+	digits, ok := strings.CutPrefix(text, "0x")
+	raw, err := hex.DecodeString(digits)
+	if !ok || err != nil || len(raw) != 20 {
+		return errShape
+	}
+	if bytes.Equal(raw, make([]byte, len(raw))) {
+		return errors.New("is the zero address")
+	}
+	lower := strings.ToLower(digits)
+	if digits == lower || digits == strings.ToUpper(digits) {
+		return nil
+	}
+	h := sha3.NewLegacyKeccak256()
+	_, _ = h.Write([]byte(lower)) // a hash never fails to write
+	sum := hex.EncodeToString(h.Sum(nil))
+	for i := range len(digits) {
+		if upper := digits[i] >= 'A' && digits[i] <= 'F'; digits[i] > '9' && upper != (sum[i] >= '8') {
+			return errChecksum
+		}
+	}
+	return nil
+}
+
+const base58Alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+// base58Max bounds what is decoded: the longest address has 44 characters.
+const base58Max = 64
+
+func base58(text string) ([]byte, bool) {
+	if text == "" || len(text) > base58Max {
+		return nil, false
+	}
+	n, base := new(big.Int), big.NewInt(int64(len(base58Alphabet)))
+	for i := range len(text) {
+		v := strings.IndexByte(base58Alphabet, text[i])
+		if v < 0 {
+			return nil, false
+		}
+		n.Add(n.Mul(n, base), big.NewInt(int64(v)))
+	}
+	zeros := len(text) - len(strings.TrimLeft(text, "1"))
+	return append(make([]byte, zeros), n.Bytes()...), true
+}
+
+// base58Check returns version and payload.
+func base58Check(text string) ([]byte, error) {
+	const sumLength = 4
+	b, ok := base58(text)
+	if !ok || len(b) <= sumLength {
+		return nil, errShape
+	}
+	body, sum := b[:len(b)-sumLength], b[len(b)-sumLength:]
+	first := sha256.Sum256(body)
+	if second := sha256.Sum256(first[:]); !bytes.Equal(second[:sumLength], sum) {
+		return nil, errChecksum
+	}
+	return body, nil
+}
+
+func checkBitcoin(text string, mainnet bool) error {
+	if hrp, _, ok := strings.Cut(strings.ToLower(text), "1"); ok && (hrp == "bc" || hrp == "tb" || hrp == "bcrt") {
+		if hrp != "bc" && mainnet {
+			return errNet
+		}
+		return checkSegwit(hrp, text)
+	}
+	body, err := base58Check(text)
+	switch {
+	case err != nil:
+		return err
+	case len(body) != 21:
+		return errShape
+	}
+	switch body[0] {
+	case 0x00, 0x05: // P2PKH, P2SH
+		return nil
+	case 0x6f, 0xc4:
+		if mainnet {
+			return errNet
+		}
+		return nil
+	}
+	return errShape
+}
+
+// checkSegwit is BIP-173 for witness version 0 and BIP-350 for the others.
+func checkSegwit(hrp, text string) error {
+	const (
+		alphabet   = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+		bech32     = 1
+		bech32m    = 0x2bc830a3
+		longest    = 90
+		checkChars = 6
+	)
+	lower := strings.ToLower(text)
+	if len(text) > longest || (text != lower && text != strings.ToUpper(text)) {
+		return errShape
+	}
+	values := make([]byte, 0, longest+8)
+	for i := range len(hrp) {
+		values = append(values, hrp[i]>>5)
+	}
+	values = append(values, 0)
+	for i := range len(hrp) {
+		values = append(values, hrp[i]&31)
+	}
+	data := make([]byte, 0, longest)
+	for _, c := range []byte(lower[len(hrp)+1:]) {
+		v := strings.IndexByte(alphabet, c)
+		if v < 0 {
+			return errShape
+		}
+		data = append(data, byte(v))
+	}
+	if len(data) < checkChars+2 || data[0] > 16 {
+		return errShape
+	}
+	want := uint32(bech32m)
+	if data[0] == 0 {
+		want = bech32
+	}
+	if polymod(append(values, data...)) != want {
+		return errChecksum
+	}
+	bits := 5 * (len(data) - 1 - checkChars)
+	program := bits / 8
+	padding := data[len(data)-checkChars-1] & (1<<(bits%8) - 1)
+	if bits%8 > 4 || padding != 0 || program < 2 || program > 40 || (data[0] == 0 && program != 20 && program != 32) {
+		return errShape
+	}
+	return nil
+}
+
+func polymod(values []byte) uint32 {
+	generator := [5]uint32{0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3}
+	chk := uint32(1)
+	for _, v := range values {
+		top := chk >> 25
+		chk = (chk&0x1ffffff)<<5 ^ uint32(v)
+		for i, g := range generator {
+			if top>>i&1 == 1 {
+				chk ^= g
+			}
+		}
+	}
+	return chk
+}

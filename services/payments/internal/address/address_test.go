@@ -1,0 +1,73 @@
+package address_test
+
+import (
+	"strings"
+	"testing"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/address"
+)
+
+// Vectors of EIP-55, BIP-173, BIP-350 and of well-known addresses.
+func TestCheck(t *testing.T) {
+	good := map[money.Family][]string{
+		money.EVM: {
+			"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359",
+			"0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed", "0x52908400098527886E0F7030069857D2E4169EE7",
+		},
+		money.Tron:   {"TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"},
+		money.Solana: {"EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", "11111111111111111111111111111111"},
+		money.Bitcoin: {
+			"1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2", "3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy", "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
+			"BC1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KV8F3T4", "bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0",
+			"bc1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qccfmv3",
+		},
+	}
+	for family, addresses := range good {
+		for _, a := range addresses {
+			if err := address.Check(family, true, a); err != nil {
+				t.Errorf("%s %s: %v", family, a, err)
+			}
+			for other := range good {
+				if other != family && address.Check(other, true, a) == nil {
+					t.Errorf("%s passes as an address of %s", a, other)
+				}
+			}
+		}
+	}
+	for family, addresses := range map[money.Family][]string{
+		money.EVM: {
+			"", "0x", "5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "0x" + strings.Repeat("0", 40),
+			"0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaedff", "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beazz",
+		},
+		money.Tron:   {"", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6T", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6", "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2", strings.Repeat("1", 200)},
+		money.Solana: {"", "0OIl", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt", "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"},
+		money.Bitcoin: {
+			"", "bc1", "bc1q", "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t5", "bc1qW508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
+			"tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx", "bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqh2y7hd",
+			"mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "bc1" + strings.Repeat("q", 100),
+		},
+	} {
+		for _, a := range addresses {
+			if address.Check(family, true, a) == nil {
+				t.Errorf("%s takes %q", family, a)
+			}
+		}
+	}
+	if err := address.Check(money.Bitcoin, false, "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx"); err != nil {
+		t.Errorf("test network: %v", err)
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	for _, seed := range []string{"bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "bc11", "1", "\xff"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, family := range money.Families() {
+			if address.Check(family, true, text) == nil && address.Check(family, false, text) != nil {
+				t.Errorf("%s takes %q in live mode only", family, text)
+			}
+		}
+	})
+}

@@ -1,0 +1,79 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
+)
+
+// Scripted is a rail that can be told what becomes of a transfer, as the simulated bank can.
+type Scripted interface {
+	Script(ctx context.Context, ref, outcome string) error
+}
+
+// Outcomes are what a payout of the sandbox may be told to do.
+func Outcomes() []string { return []string{"succeed", "fail", "return", "timeout"} }
+
+var errNoPayout = fault.New(fault.NotFound, "payout_not_found", "Payout not found")
+
+type outcomeAnswer struct {
+	Success bool        `json:"success"`
+	Payout  outcomeView `json:"payout"`
+}
+
+type outcomeView struct {
+	ID        string `json:"id,omitempty"`
+	Reference string `json:"reference"`
+	Outcome   string `json:"outcome"`
+}
+
+// SetOutcome tells the simulated bank what becomes of a payout, before or after it was sent. name is a payout's id or the
+// reference of its payment.
+func (a *App) SetOutcome(ctx context.Context, o Owner, name, outcome string, problems *fault.Problems, k Key) (Answer, error) {
+	if o.Mode != payment.Test {
+		return Answer{}, errNoSandbox
+	}
+	if !slices.Contains(Outcomes(), outcome) {
+		problems.Add("outcome", "must be one of %s", strings.Join(Outcomes(), ", "))
+	}
+	if err := problems.Err(); err != nil {
+		return Answer{}, err
+	}
+	bank, ok := a.Worlds[o.Mode].Rail.(Scripted)
+	if !ok {
+		return Answer{}, errNoSandbox
+	}
+	if earlier, found, err := a.replay(ctx, k); err != nil || found {
+		return earlier, err
+	}
+	reference := name
+	if strings.HasPrefix(name, id.Payout) {
+		var err error
+		if reference, err = a.Payments.FindPayout(ctx, o, name); err != nil {
+			return Answer{}, err
+		}
+	} else if !id.IsPaymentReference(name) {
+		return Answer{}, errNoPayout
+	}
+	v, err := a.Payments.Find(ctx, o, reference)
+	if err != nil {
+		return Answer{}, err
+	}
+	view := outcomeView{Reference: payout.Reference(reference, max(v.Payment.Attempt, 1)), Outcome: outcome}
+	if v.Payout != nil {
+		view.ID, view.Reference = v.Payout.ID, v.Payout.Reference
+	}
+	if err := bank.Script(ctx, view.Reference, outcome); err != nil {
+		return Answer{}, err
+	}
+	return a.owned(ctx, o, reference, k, func(View, time.Time) (Result, error) {
+		body, err := encode(outcomeAnswer{true, view})
+		return Result{Answer: &Answer{Status: statusOK, Body: body}}, err
+	})
+}

@@ -1,0 +1,61 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/address"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+var errNoFamily = fault.New(fault.Conflict, "network_unknown", "The payment has no network yet, so no address can be checked for it.")
+
+type refundAnswer struct {
+	Success bool       `json:"success"`
+	Refund  refundView `json:"refund"`
+}
+
+type refundView struct {
+	Reference string `json:"reference"`
+	Network   string `json:"network"`
+	Address   string `json:"address"`
+}
+
+// RefundAddress notes where the payer's money goes back to, should an operator refund it. The address has to be one of the
+// payment's network, and not the deposit address itself.
+func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, problems *fault.Problems, k Key) (Answer, error) {
+	if to == "" {
+		problems.Add("address", "is required")
+	}
+	if err := problems.Err(); err != nil {
+		return Answer{}, err
+	}
+	return a.owned(ctx, o, reference, k, func(v View, now time.Time) (Result, error) {
+		p := v.Payment
+		n, ok := money.NetworkOf(p.Quote.Network)
+		if !ok {
+			return Result{}, errNoFamily
+		}
+		var wrong fault.Problems
+		if err := address.Check(n.Family, p.Mode == payment.Live, to); err != nil {
+			wrong.Add("address", "%s", err.Error())
+		} else if address.Same(n.Family, to, p.Address) {
+			wrong.Add("address", "is the payment's own deposit address")
+		}
+		if err := wrong.Err(); err != nil {
+			return Result{}, err
+		}
+		r, err := a.apply(p, payment.SetRefundAddress{Address: to}, now)
+		if err != nil {
+			return Result{}, err
+		}
+		body, err := encode(refundAnswer{true, refundView{p.Reference, p.NetworkName, to}})
+		if err != nil {
+			return Result{}, err
+		}
+		r.Answer = &Answer{Status: statusOK, Body: body}
+		return r, nil
+	})
+}

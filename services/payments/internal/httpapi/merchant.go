@@ -1,0 +1,120 @@
+package httpapi
+
+import (
+	"context"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/services/payments/internal/app"
+)
+
+// MerchantCases are what a merchant does with its payment besides creating and reading it.
+type MerchantCases interface {
+	Cancel(ctx context.Context, o app.Owner, reference string, k app.Key) (app.Answer, error)
+	IssueToken(ctx context.Context, o app.Owner, reference string, k app.Key) (app.Answer, error)
+	Settle(ctx context.Context, o app.Owner, reference, token, settlementReference string, problems *fault.Problems, k app.Key) (app.Answer, error)
+	RefundAddress(ctx context.Context, o app.Owner, reference, to string, problems *fault.Problems, k app.Key) (app.Answer, error)
+	SetOutcome(ctx context.Context, o app.Owner, name, outcome string, problems *fault.Problems, k app.Key) (app.Answer, error)
+}
+
+func merchantRoutes(s *httpkit.Server, u UseCases) {
+	httpkit.Handle(s, "POST /v1/payments/{reference}/cancel", onReference(u.Cancel))
+	httpkit.Handle(s, "POST /v1/payments/{reference}/settlement-token", onReference(u.IssueToken))
+	httpkit.Handle(s, "POST /v1/payments/{reference}/settle", func(ctx context.Context, r settleRequest) (httpkit.Answer, error) {
+		o, k, err := caller(ctx, r.reference)
+		if err != nil {
+			return httpkit.Answer{}, err
+		}
+		return answer(u.Settle(ctx, o, r.reference, r.token, r.settlement, &r.problems, k))
+	})
+	httpkit.Handle(s, "POST /v1/payments/{reference}/refund-address", func(ctx context.Context, r refundRequest) (httpkit.Answer, error) {
+		o, k, err := caller(ctx, r.reference)
+		if err != nil {
+			return httpkit.Answer{}, err
+		}
+		return answer(u.RefundAddress(ctx, o, r.reference, r.address, &r.problems, k))
+	})
+	httpkit.Handle(s, "POST /v1/sandbox/payments/{reference}/simulate-deposit", func(ctx context.Context, r simulateRequest) (httpkit.Answer, error) {
+		o, k, err := caller(ctx, r.reference)
+		if err != nil {
+			return httpkit.Answer{}, err
+		}
+		return answer(u.SimulateDeposit(ctx, o, r.reference, r.deposit, &r.problems, k))
+	})
+	httpkit.Handle(s, "POST /v1/sandbox/payouts/{id}/outcome", func(ctx context.Context, r outcomeRequest) (httpkit.Answer, error) {
+		o, k, err := caller(ctx, r.name)
+		if err != nil {
+			return httpkit.Answer{}, err
+		}
+		return answer(u.SetOutcome(ctx, o, r.name, r.outcome, &r.problems, k))
+	})
+}
+
+// onReference serves a POST without fields on one payment.
+func onReference(f func(context.Context, app.Owner, string, app.Key) (app.Answer, error)) func(context.Context, referenceRequest) (httpkit.Answer, error) {
+	return func(ctx context.Context, r referenceRequest) (httpkit.Answer, error) {
+		o, k, err := caller(ctx, r.reference)
+		if err != nil {
+			return httpkit.Answer{}, err
+		}
+		return answer(f(ctx, o, r.reference, k))
+	}
+}
+
+type settleRequest struct {
+	reference, token, settlement string
+	problems                     fault.Problems
+}
+
+const (
+	tokenMax      = 128
+	settlementMax = 128
+	addressMax    = 128
+)
+
+// Read decodes the body of a settlement by the caller (contract.md §9).
+func (r *settleRequest) Read(in *httpkit.Input) {
+	r.reference = in.Path("reference")
+	b := in.Body()
+	r.token, r.settlement = b.Text("settlementToken", tokenMax), b.Text("settlementReference", settlementMax)
+	r.problems = deferred(in)
+}
+
+type refundRequest struct {
+	reference, address string
+	problems           fault.Problems
+}
+
+// Read decodes the body of a refund address (contract.md §9).
+func (r *refundRequest) Read(in *httpkit.Input) {
+	r.reference = in.Path("reference")
+	r.address = in.Body().Text("address", addressMax)
+	r.problems = deferred(in)
+}
+
+type simulateRequest struct{ depositRequest }
+
+// Read decodes the body of simulate-deposit (contract.md §8): steps is how many confirmations the transfer gets, enough
+// when it is absent.
+func (r *simulateRequest) Read(in *httpkit.Input) {
+	r.reference = in.Path("reference")
+	b := in.Body()
+	r.deposit.Amount, r.deposit.Given = b.NumberOrText("amount")
+	r.deposit.Confirmations = -1
+	if n, ok := b.Int("steps", 0, confirmationsMost); ok {
+		r.deposit.Confirmations = n
+	}
+	r.problems = deferred(in)
+}
+
+type outcomeRequest struct {
+	name, outcome string
+	problems      fault.Problems
+}
+
+// Read decodes the body of a payout's ordered outcome (contract.md §8).
+func (r *outcomeRequest) Read(in *httpkit.Input) {
+	r.name = in.Path("id")
+	r.outcome = in.Body().Text("outcome", wordMax)
+	r.problems = deferred(in)
+}

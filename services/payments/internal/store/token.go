@@ -1,0 +1,48 @@
+package store
+
+import (
+	"time"
+
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// tokens issues settlement tokens. Without a ring it issues none: then the caller asks for one.
+type tokens struct {
+	ring *keyring.Ring
+	life time.Duration
+}
+
+// IssueTokens makes the store give a one-time token to each event that brings one, sealed for the dispatcher under the
+// ring that both share. Call it before the store is used.
+func (s *Store) IssueTokens(ring *keyring.Ring, life time.Duration) { s.tokens = tokens{ring, life} }
+
+// issue puts the hash of a fresh token into the payment when one of the facts is an event that brings it.
+func (t tokens) issue(p payment.Payment, facts []payment.Fact, now time.Time) (payment.Payment, string) {
+	if t.ring == nil {
+		return p, ""
+	}
+	for _, f := range facts {
+		if e, ok := f.(payment.Event); ok && e.WithToken {
+			token, hash := app.NewToken()
+			p.Token = payment.Token{Hash: hash, ExpiresAt: now.Add(t.life)}
+			return p, token
+		}
+	}
+	return p, ""
+}
+
+// sealed is the token as it travels, nil without one.
+func (t tokens) sealed(brings bool, token, eventID string) []byte {
+	if !brings {
+		return nil
+	}
+	return t.ring.Seal([]byte(token), wire.TokenPlace(eventID))
+}
+
+func stored(a app.Answer) idempotency.Answer {
+	return idempotency.Answer{Status: a.Status, Body: a.Body, Secret: a.Secret}
+}
