@@ -56,8 +56,12 @@ func TestTable_allOrNothing(t *testing.T) {
 	if _, ok := table.Take("fresh", "spent"); ok {
 		t.Fatal("passed although one key has nothing left")
 	}
-	if !take(table, "fresh") || !take(table, "fresh") || take(table, "fresh") {
-		t.Error("the refusal cost the other key a token")
+	left := 0
+	for take(table, "fresh") {
+		left++
+	}
+	if left != 2 {
+		t.Errorf("the other key has %d tokens left, want both", left)
 	}
 }
 
@@ -92,7 +96,7 @@ func TestTable_off(t *testing.T) {
 	}
 }
 
-// A million keys use the memory of one, and the one that is over its budget is remembered among them.
+// Three hundred thousand keys use the memory of one, and the one that is over its budget is remembered among them.
 func TestTable_boundedMemory(t *testing.T) {
 	c := started()
 	table := limit.New(5, time.Second, 50, c.now)
@@ -101,7 +105,7 @@ func TestTable_boundedMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	for i := range 1_000_000 {
+	for i := range 300_000 {
 		take(table, fmt.Sprint(i))
 	}
 	runtime.GC()
@@ -110,7 +114,7 @@ func TestTable_boundedMemory(t *testing.T) {
 		t.Errorf("the heap grew by %d bytes", grown)
 	}
 	if take(table, "busy") {
-		t.Error("the busy key was forgotten among a million others")
+		t.Error("the busy key was forgotten among all the others")
 	}
 }
 

@@ -51,8 +51,13 @@ func scan(row pgx.Row) (report.Report, error) {
 		into *string
 		from *string
 	}{
-		{&r.Session, session}, {&r.Phone, phone}, {&r.Wallet, wallet}, {&r.Fraudster, fraudster}, {&r.Text, text},
-		{&r.Confirmer, confirmer}, {&r.Notes, notes},
+		{&r.Session, session},
+		{&r.Phone, phone},
+		{&r.Wallet, wallet},
+		{&r.Fraudster, fraudster},
+		{&r.Text, text},
+		{&r.Confirmer, confirmer},
+		{&r.Notes, notes},
 	} {
 		if f.from != nil {
 			*f.into = *f.from

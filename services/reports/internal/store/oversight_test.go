@@ -1,0 +1,195 @@
+//go:build integration
+
+package store_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/reports/internal/app"
+	"causeway.internal/services/reports/internal/report"
+)
+
+type subject struct {
+	WalletAddress, Mode                                          string
+	Counts, FiledFrom                                            struct{ Total, Pending, Processing, Resolved, Dismissed int64 }
+	DistinctReporters, DistinctMerchants, ResolvedFraudMerchants int64
+	FirstReportedAt, LastReportedAt                              *string
+	Sources                                                      []source
+}
+
+type source struct {
+	WalletAddress, Mode, Role, MerchantID string
+	APIKeyID                              int64
+	Reports, ReportsThisHour, Refused     int64
+	LastRefusedAt                         *string
+}
+
+func (w *world) subject(mode report.Mode, address string) subject {
+	w.t.Helper()
+	body, err := w.Subjects(w.t.Context(), []report.Mode{mode}, address)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var a struct{ Data struct{ Subjects []subject } }
+	if err := json.Unmarshal(body, &a); err != nil || len(a.Data.Subjects) != 1 {
+		w.t.Fatalf("%s %v", body, err)
+	}
+	return a.Data.Subjects[0]
+}
+
+// Operators see how often, by whom and with what outcome an address is accused; payments is told how many merchants found
+// a fraud report right, once for each that did, and by nothing less.
+func TestSubjects_countsAndSignal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	other := app.Owner{MerchantID: "other", KeyID: 9, Mode: report.Test}
+	first := w.file(acme, report.Filing{Phone: "111111", Fraudster: "0xBaD"})
+	again := w.file(acme, report.Filing{Phone: "111-111", Fraudster: "0xbad"})
+	lost := w.file(acme, report.Filing{Phone: "222222", Fraudster: "0xBAD", Kind: "stolen_funds"})
+	third := w.file(other, report.Filing{Wallet: "0xBAD", Fraudster: " 0xbad "})
+	w.file(app.Owner{MerchantID: "acme", KeyID: 1, Mode: report.Live}, report.Filing{Phone: "333333", Fraudster: "0xbad"})
+	w.file(acme, report.Filing{Phone: "444444", Fraudster: "0xgood"})
+
+	s := w.subject(report.Test, "0XBAD")
+	if s.Counts.Total != 4 || s.Counts.Pending != 4 || s.DistinctReporters != 3 || s.DistinctMerchants != 2 || s.ResolvedFraudMerchants != 0 ||
+		s.FiledFrom.Total != 1 || s.WalletAddress != "0xbad" || s.FirstReportedAt == nil {
+		t.Errorf("%+v", s)
+	}
+	if got := joined(s.Sources, func(s source) string { return fmt.Sprintf("%s/%d/%s:%d", s.MerchantID, s.APIKeyID, s.Role, s.Reports) }); got != "acme/7/fraudster:3 other/9/fraudster:1 other/9/reporter:1" {
+		t.Errorf("sources %s", got)
+	}
+	if live := w.subject(report.Live, "0xbad"); live.Counts.Total != 1 || live.DistinctReporters != 1 {
+		t.Errorf("%+v", live)
+	}
+	if none := w.subject(report.Test, "nobody"); none.Counts.Total != 0 || none.FirstReportedAt != nil || len(none.Sources) != 0 {
+		t.Errorf("%+v", none)
+	}
+	signals := func() []wire.FraudSignal { return messages[wire.FraudSignal](w, wire.FraudSignalV1) }
+	for _, step := range []struct {
+		owner app.Owner
+		id    string
+		to    []report.Status
+		want  string // merchants/reports#version of every signal so far
+	}{
+		{acme, lost.ReportID, []report.Status{report.Processing, report.Resolved}, ""}, // not a fraud report
+		{acme, first.ReportID, []report.Status{report.Processing}, ""},
+		{acme, first.ReportID, []report.Status{report.Resolved}, "1/1#1"},
+		{acme, again.ReportID, []report.Status{report.Processing, report.Resolved}, "1/1#1 1/2#2"},
+		{other, third.ReportID, []report.Status{report.Processing, report.Resolved}, "1/1#1 1/2#2 2/3#3"},
+	} {
+		for _, to := range step.to {
+			if err := w.move(step.owner, step.id, to); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := joined(signals(), func(s wire.FraudSignal) string { return fmt.Sprintf("%d/%d#%d", s.Merchants, s.Reports, s.Version) }); got != step.want {
+			t.Errorf("after %v: signals %s, want %s", step.to, got, step.want)
+		}
+	}
+	for _, one := range signals() {
+		if one.Mode != wire.Test || one.Address != "0xbad" || one.OccurredAt.IsZero() {
+			t.Errorf("%+v", one)
+		}
+	}
+	if s = w.subject(report.Test, "0xbad"); s.Counts.Resolved != 4 || s.ResolvedFraudMerchants != 2 {
+		t.Errorf("%+v", s)
+	}
+	w.checkCounts()
+}
+
+// One key may file so many reports on one address an hour; the rest is refused, another key and another address are not,
+// and operators see who was refused.
+func TestFlood(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.FloodPerHour = 3
+	refused := 0
+	w.Refused = func(limit string) {
+		if limit == "flood" {
+			refused++
+		}
+	}
+	fraud := report.Filing{Kind: "fraud", Name: "N", Phone: "111111", Fraudster: "0xBAD"}
+	for i := range 5 {
+		_, err := w.try(t.Context(), acme, fraud, app.Key{})
+		if (err != nil) != (i >= 3) {
+			t.Fatalf("report %d: %v", i+1, err)
+		}
+		if err != nil {
+			if f := fault.As(err); f.Kind != fault.RateLimited || f.RetryAfter <= 0 || f.RetryAfter > time.Hour {
+				t.Errorf("%+v", f)
+			}
+		}
+	}
+	for name, one := range map[string]struct {
+		owner  app.Owner
+		filing report.Filing
+	}{
+		"another key":     {app.Owner{MerchantID: "acme", KeyID: 8, Mode: report.Test}, fraud},
+		"the other mode":  {app.Owner{MerchantID: "acme", KeyID: 7, Mode: report.Live}, fraud},
+		"another address": {acme, report.Filing{Kind: "fraud", Name: "N", Phone: "111111", Fraudster: "0xBAD2"}},
+		"no address":      {acme, report.Filing{Kind: "fraud", Name: "N", Phone: "111111"}},
+	} {
+		if _, err := w.try(t.Context(), one.owner, one.filing, app.Key{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for range 3 {
+		w.file(acme, report.Filing{Wallet: "Twallet"})
+	}
+	if _, err := w.try(t.Context(), acme, report.Filing{Kind: "fraud", Name: "N", Wallet: "Twallet"}, app.Key{}); !isCode(err, "too_many_reports") {
+		t.Errorf("a reporter's wallet is not counted: %v", err)
+	}
+	if refused != 3 {
+		t.Errorf("%d refusals counted, want 3", refused)
+	}
+	if s := w.subject(report.Test, "0xbad"); len(s.Sources) != 2 || s.Sources[0].Refused != 2 || s.Sources[0].Reports != 3 || s.Sources[0].ReportsThisHour != 3 {
+		t.Errorf("%+v", s.Sources)
+	}
+	var pages []string
+	var after *app.FloodsAfter
+	for {
+		body, err := w.Floods(t.Context(), report.Modes(), 1, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a struct {
+			Floods     []source
+			Pagination struct {
+				NextCursor *string
+				HasMore    bool
+			}
+		}
+		if err := json.Unmarshal(body, &a); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range a.Floods {
+			pages = append(pages, fmt.Sprintf("%s %s %d", f.WalletAddress, f.Role, f.Refused))
+		}
+		if !a.Pagination.HasMore {
+			break
+		}
+		if after, _ = app.ParseFloodsAfter(*a.Pagination.NextCursor); after == nil {
+			t.Fatal("the cursor cannot be read")
+		}
+	}
+	if got := fmt.Sprint(pages); got != "[Twallet reporter 1 0xbad fraudster 2]" {
+		t.Errorf("floods %s", got)
+	}
+	// The next hour begins anew.
+	if _, err := w.pool.Exec(t.Context(), `UPDATE sources SET window_at = window_at - interval '1 hour'`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.try(t.Context(), acme, fraud, app.Key{}); err != nil {
+		t.Errorf("in the next hour: %v", err)
+	}
+	if s := w.subject(report.Test, "0xbad"); s.Sources[0].ReportsThisHour != 1 || s.Sources[0].Reports != 4 {
+		t.Errorf("%+v", s.Sources)
+	}
+	w.checkCounts()
+}
