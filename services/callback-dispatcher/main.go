@@ -21,6 +21,7 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/outbound"
+	"causeway.internal/libs/outbound/guard"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
@@ -58,7 +59,7 @@ func run(ctx context.Context, args []string, environ map[string]string) error {
 		if err != nil {
 			return err
 		}
-		return bus.Command(ctx, cfg.Bus, wire.Dispatcher, args, os.Stdout)
+		return dead(ctx, cfg, args, os.Stdout)
 	case len(args) > 0:
 		return errUsage
 	case verb == "migrate":
@@ -83,6 +84,8 @@ type process struct {
 	store   *store.Store
 	secrets *app.Secrets
 	checks  []telemetry.Check
+
+	policies map[wire.Mode]guard.Policy
 }
 
 func start(ctx context.Context, environ map[string]string, serves, works bool) error {
@@ -105,7 +108,11 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	}
 	defer db.Close()
 
-	p := &process{tel: tel, group: lifecycle.New(tel.Log, cfg.Drain)}
+	policies, err := cfg.policies()
+	if err != nil {
+		return err
+	}
+	p := &process{policies: policies, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain)}
 	p.store = store.New(db, id.New("dsp_", time.Now()), lockKey())
 	p.secrets = app.NewSecrets(p.store, ring, time.Now)
 	tel.Registry.MustRegister(p.group)
@@ -142,13 +149,26 @@ func (p *process) serve(environ map[string]string) error {
 		return fmt.Errorf("IDENTITY_KEYS: %w", err)
 	}
 	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, httpkit.Verifier{Audience: wire.Dispatcher, Keys: keys, Now: time.Now})
-	httpapi.Routes(server, p.secrets)
+	httpapi.Routes(server, httpapi.Parts{
+		Secrets: p.secrets, Endpoints: app.NewEndpoints(p.store, p.store, time.Now), Log: p.store, Replays: p.store,
+		CheckURL: p.checkURL, Now: time.Now,
+	})
 	return p.group.HTTP("api", cfg.HTTPAddr, server)
+}
+
+// checkURL says whether an endpoint may be registered in a mode and returns it as it is dialled.
+func (p *process) checkURL(mode, raw string) (string, error) {
+	u, err := guard.Normalize(wire.Mode(mode), raw, p.policies[wire.Mode(mode)])
+	if err != nil {
+		return "", err
+	}
+	return u.String(), nil
 }
 
 const (
 	maintainEvery = time.Minute
 	watchEvery    = 15 * time.Second
+	healthEvery   = 5 * time.Second
 	finish        = 16 * time.Second // a whole attempt and a little
 )
 
@@ -167,7 +187,11 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	if err != nil {
 		return nil, err
 	}
-	policies, err := cfg.policies()
+	health, err := cfg.health()
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := cfg.tokens()
 	if err != nil {
 		return nil, err
 	}
@@ -176,23 +200,26 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 		return nil, err
 	}
 	clients := map[string]*outbound.Client{}
-	for mode, policy := range policies {
-		clients[string(mode)] = outbound.New(outbound.Config{Policy: policy, PerHost: limits.PerTarget * 4})
+	for mode, policy := range p.policies {
+		clients[string(mode)] = outbound.New(outbound.Config{Policy: policy, PerHost: limits.PerHost})
 	}
 	seen := newMetrics(p.tel.Registry, time.Now)
-	sender := attempt.New(p.secrets, clients, p.tel.Tracer, time.Now)
-	recorder := app.NewRecorder(p.store, schedules, seen, rand.Int64N, p.tel.Log)
+	sender := attempt.New(p.secrets, tokens, clients, p.tel.Tracer, time.Now)
+	recorder := app.NewRecorder(p.store, schedules, cfg.breaker(), seen, rand.Int64N, p.tel.Log)
 	dispatcher := app.NewDispatcher(p.store, p.store, sender, recorder, limits, time.Now, p.tel.Log)
 	seen.lanes(p.tel.Registry, dispatcher.Lanes())
-	intake := app.NewIntake(p.store, dispatcher.Lanes(), seen, time.Now, dispatcher.Waiting)
+	intake := app.NewIntake(p.store, p.store, dispatcher.Lanes(), seen, time.Now, dispatcher.Waiting)
 	engine := &app.Engine{
 		Members: store.NewMember(p.store, p.tel.Log), Intake: intake, Dispatcher: dispatcher, Recorder: recorder, Log: p.tel.Log, Finish: finish,
 	}
-	link.Handle(wire.IntakeQueue, messaging.Parallel, messaging.StatusChanged(intake, policies))
+	link.Handle(wire.IntakeQueue, messaging.Parallel, messaging.StatusChanged(intake, p.store, p.policies))
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: link.Ready})
 	p.group.Go("consumers", link.Run)
 	p.group.Go("sender", engine.Run)
+	p.group.Go("replays", func(ctx context.Context) error { return app.Feed(ctx, p.store, limits, p.tel.Log) })
 	p.group.Every("upkeep", maintainEvery, p.store.Maintain)
+	p.group.Every("abandoned", maintainEvery, p.store.Abandon)
+	p.group.Every("health", min(healthEvery, health.Warn[0]), func(ctx context.Context) error { return health.Look(ctx, p.store, time.Now) })
 	p.group.Every("backlog", watchEvery, seen.watch(p.store.OldestDue))
 	return func() {
 		for _, c := range clients {

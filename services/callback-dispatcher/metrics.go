@@ -52,9 +52,11 @@ func newMetrics(registry prometheus.Registerer, now func() time.Time) *metrics {
 func (m *metrics) lanes(registry prometheus.Registerer, lanes *app.Lanes) {
 	registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dispatcher_attempts_running", Help: "Attempts under way."},
-			func() float64 { n, _ := lanes.Running(); return float64(n) }),
+			func() float64 { n, _, _ := lanes.Running(); return float64(n) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dispatcher_attempts_slow", Help: "Attempts under way to slow targets."},
+			func() float64 { _, n, _ := lanes.Running(); return float64(n) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dispatcher_lanes", Help: "Targets with deliveries in memory."},
-			func() float64 { _, n := lanes.Running(); return float64(n) }),
+			func() float64 { _, _, n := lanes.Running(); return float64(n) }),
 	)
 }
 

@@ -23,6 +23,7 @@ type Event struct {
 	OccurredAt  time.Time
 	Trace       string
 	Body        []byte
+	Token       []byte // sealed settlementToken
 }
 
 // Arrival is an event with the deliveries it asks for. Leased says per delivery that a lane has room for it here, so
@@ -80,9 +81,24 @@ type Leases interface {
 	Release(ctx context.Context, ids []string) error
 }
 
-// Ledger records attempts: the log row and the new state in one commit. Recording twice is harmless.
+// Breaker says after how many failures in a row a target gets single probes only, and when the first; each next one
+// waits twice as long, at most 15 minutes.
+type Breaker struct {
+	Failures int
+	Wait     time.Duration
+}
+
+// Target is a target whose breaker is open, with the time to its next probe, or one that is well again.
+type Target struct {
+	Name  string
+	Open  bool
+	Probe time.Duration
+}
+
+// Ledger records attempts: the log row, the new state and the health of the targets in one commit. Recording twice is
+// harmless. It names the targets whose breaker is open now, or has just been closed.
 type Ledger interface {
-	Record(ctx context.Context, results []Result) error
+	Record(ctx context.Context, results []Result, b Breaker) ([]Target, error)
 }
 
 // ErrStopped is Sender's word for an attempt that was cut short by the process itself: nothing is known of it.
@@ -95,10 +111,10 @@ type Sender interface {
 }
 
 // Membership says who holds the leases of this process. Join returns once it may lease; Keep runs until ctx ends and
-// calls lost whenever others have taken its leases over; Leave gives all of them back.
+// calls lost whenever others have taken its leases over, and share with how many processes there are; Leave gives all of them back.
 type Membership interface {
 	Join(ctx context.Context) error
-	Keep(ctx context.Context, lost func()) error
+	Keep(ctx context.Context, lost func(), share func(processes int)) error
 	Leave(ctx context.Context) error
 }
 

@@ -23,7 +23,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-var limits = Limits{PerTarget: 2, Process: 5, LaneQueue: 4, Held: 20}
+var limits = Limits{PerTarget: 2, PerHost: 99, Process: 5, Suspect: 5, LaneQueue: 4, Held: 20}
+
+var breaker = Breaker{Failures: 10, Wait: time.Minute}
 
 func job(target string, n int) delivery.Delivery {
 	return delivery.Delivery{ID: fmt.Sprintf("%s-%d", target, n), Target: target, Mode: "test", Sequence: int64(n)}
@@ -39,7 +41,7 @@ func (s *silent) Attempted(Result) { s.attempted.Add(1) }
 func (s *silent) Recorded(n int)   { s.recorded.Add(int64(n)) }
 
 func push(l *Lanes, d delivery.Delivery) bool {
-	if !l.Reserve(d.Target) {
+	if !l.Reserve(d) {
 		return false
 	}
 	l.Push(d)
@@ -50,7 +52,11 @@ func TestLanes_boundsAndTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release, started := make(chan struct{}), make(chan string, 100)
 		var rooms atomic.Int32
-		l := NewLanes(limits, func(_ context.Context, d delivery.Delivery) { started <- d.Target; <-release }, func() { rooms.Add(1) }, time.Now)
+		l := NewLanes(limits, func(_ context.Context, d delivery.Delivery) delivery.Symptom {
+			started <- d.Target
+			<-release
+			return delivery.Failing
+		}, func() { rooms.Add(1) }, time.Now)
 		for n := range 6 { // 2 under way and 4 queued
 			if !push(l, job("slow", n)) {
 				t.Fatalf("no room for %d", n)
@@ -64,7 +70,7 @@ func TestLanes_boundsAndTurns(t *testing.T) {
 			push(l, job("b", n))
 		}
 		synctest.Wait()
-		running, lanes := l.Running()
+		running, _, lanes := l.Running()
 		if running != 5 || lanes != 3 {
 			t.Fatalf("%d running in %d lanes", running, lanes)
 		}
@@ -82,7 +88,7 @@ func TestLanes_boundsAndTurns(t *testing.T) {
 			release <- struct{}{}
 			synctest.Wait()
 		}
-		if running, lanes := l.Running(); running != 0 || lanes != 0 || l.held != 0 {
+		if running, _, lanes := l.Running(); running != 0 || lanes != 0 || l.held != 0 {
 			t.Fatalf("%d running, %d lanes, %d held at the end", running, lanes, l.held)
 		}
 		if rooms.Load() == 0 {
@@ -95,23 +101,24 @@ func TestLanes_boundsAndTurns(t *testing.T) {
 func TestLanes_stopAndForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ran, canceled atomic.Int32
-		l := NewLanes(limits, func(ctx context.Context, _ delivery.Delivery) {
+		l := NewLanes(limits, func(ctx context.Context, _ delivery.Delivery) delivery.Symptom {
 			ran.Add(1)
 			select {
 			case <-time.After(time.Second):
 			case <-ctx.Done():
 				canceled.Add(1)
 			}
+			return delivery.Unknown
 		}, func() {}, time.Now)
 		for n := range 4 {
 			push(l, job("x", n))
 		}
-		l.Reserve("x")
+		l.Reserve(job("x", 9))
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		l.Stop(ctx)
 		l.Push(job("x", 9)) // its commit came back too late
-		if ran.Load() != 2 || canceled.Load() != 2 || l.Reserve("x") || l.held != 0 || len(l.lanes) != 0 {
+		if ran.Load() != 2 || canceled.Load() != 2 || l.Reserve(job("x", 9)) || l.held != 0 || len(l.lanes) != 0 {
 			t.Fatalf("ran %d, canceled %d, held %d, lanes %d", ran.Load(), canceled.Load(), l.held, len(l.lanes))
 		}
 	})
@@ -120,9 +127,10 @@ func TestLanes_stopAndForget(t *testing.T) {
 func TestLanes_neverSendAfterTheLeaseMayHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ran []string
-		l := NewLanes(Limits{PerTarget: 1, Process: 1, LaneQueue: 4, Held: 9}, func(_ context.Context, d delivery.Delivery) {
+		l := NewLanes(Limits{PerTarget: 1, PerHost: 9, Process: 1, Suspect: 1, LaneQueue: 4, Held: 9}, func(_ context.Context, d delivery.Delivery) delivery.Symptom {
 			ran = append(ran, d.ID)
 			time.Sleep(5 * time.Minute)
+			return delivery.Slow
 		}, func() {}, time.Now)
 		push(l, job("x", 0))
 		push(l, job("x", 1))
@@ -134,6 +142,13 @@ func TestLanes_neverSendAfterTheLeaseMayHaveEnded(t *testing.T) {
 			t.Fatalf("ran %v, held %d", ran, l.held)
 		}
 	})
+}
+
+// registry has no endpoints, or those it is told.
+type registry map[Owner][]Endpoint
+
+func (r registry) Registered(_ context.Context, owners []Owner) (map[Owner][]Endpoint, error) {
+	return r, nil
 }
 
 // inbound is a store that refuses and fails as told.
@@ -187,8 +202,11 @@ func TestIntake_groupsDuplicatesAndPoison(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		store, seen := &inbound{seen: map[string]bool{}, poison: "o7"}, &silent{}
 		var ran atomic.Int32
-		l := NewLanes(Limits{PerTarget: 9, Process: 99, LaneQueue: 99, Held: 99}, func(context.Context, delivery.Delivery) { ran.Add(1) }, func() {}, time.Now)
-		i := NewIntake(store, l, seen, time.Now, func() {})
+		l := NewLanes(Limits{PerTarget: 9, PerHost: 99, Process: 99, Suspect: 9, LaneQueue: 99, Held: 99}, func(context.Context, delivery.Delivery) delivery.Symptom {
+			ran.Add(1)
+			return delivery.Well
+		}, func() {}, time.Now)
+		i := NewIntake(store, registry{}, l, seen, time.Now, func() {})
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = i.Run(ctx) })
 		send := func() (errs [20]error) {
@@ -238,21 +256,21 @@ type ledger struct {
 	got   []Result
 }
 
-func (s *ledger) Record(_ context.Context, results []Result) error {
+func (s *ledger) Record(_ context.Context, results []Result, _ Breaker) ([]Target, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fails > 0 {
 		s.fails--
-		return errors.New("database is away")
+		return nil, errors.New("database is away")
 	}
 	s.got = append(s.got, results...)
-	return nil
+	return nil, nil
 }
 
 func TestRecorder_keepsTryingAndLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, seen := &ledger{fails: 5}, &silent{}
-		r := NewRecorder(store, map[string]delivery.Schedule{"test": delivery.Standard}, seen, func(n int64) int64 { return n / 2 }, quiet)
+		r := NewRecorder(store, map[string]delivery.Schedule{"test": delivery.Standard}, breaker, seen, func(n int64) int64 { return n / 2 }, quiet)
 		var firsts atomic.Int32
 		r.OnFirst(func() { firsts.Add(1) })
 		var wg sync.WaitGroup
@@ -331,7 +349,7 @@ func (f sender) Send(ctx context.Context, d delivery.Delivery) (delivery.Outcome
 type members struct{ joined, left atomic.Bool }
 
 func (m *members) Join(context.Context) error { m.joined.Store(true); return nil }
-func (m *members) Keep(ctx context.Context, _ func()) error {
+func (m *members) Keep(ctx context.Context, _ func(), _ func(int)) error {
 	<-ctx.Done()
 	return nil
 }
@@ -350,9 +368,9 @@ func TestEngine_sendsEverythingAndStopsInOrder(t *testing.T) {
 			}
 			return delivery.Outcome{Class: "ok", Status: 200}, nil
 		})
-		recorder := NewRecorder(store, map[string]delivery.Schedule{"test": delivery.Standard}, &silent{}, func(int64) int64 { return 0 }, quiet)
+		recorder := NewRecorder(store, map[string]delivery.Schedule{"test": delivery.Standard}, breaker, &silent{}, func(int64) int64 { return 0 }, quiet)
 		d := NewDispatcher(q, q, send, recorder, limits, time.Now, quiet)
-		e := &Engine{Members: m, Intake: NewIntake(&inbound{}, d.Lanes(), &silent{}, time.Now, d.Waiting), Dispatcher: d, Recorder: recorder, Log: quiet, Finish: time.Second}
+		e := &Engine{Members: m, Intake: NewIntake(&inbound{}, registry{}, d.Lanes(), &silent{}, time.Now, d.Waiting), Dispatcher: d, Recorder: recorder, Log: quiet, Finish: time.Second}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- e.Run(ctx) }()

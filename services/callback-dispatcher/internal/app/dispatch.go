@@ -20,6 +20,7 @@ const (
 	unblockIdle    = time.Second
 	postpone       = 5 * time.Second // when an attempt could not be made for a reason of ours
 	reconcileEvery = 5 * time.Second
+	watchEvery     = 500 * time.Millisecond
 	waitMax        = 5 * time.Second // contract.md §7: how long a first attempt waits for its predecessor's
 )
 
@@ -65,7 +66,7 @@ func kick(c chan struct{}) {
 
 // attempt makes one attempt and hands the result on. It runs on a lane's goroutine, which stays taken until the result
 // has a place in the recorder's queue: so a database that is away slows the sending down instead of piling up results.
-func (d *Dispatcher) attempt(ctx context.Context, job delivery.Delivery) {
+func (d *Dispatcher) attempt(ctx context.Context, job delivery.Delivery) delivery.Symptom {
 	outcome, err := d.sender.Send(ctx, job)
 	switch {
 	case errors.Is(err, ErrStopped): // the lease is given back when the process ends
@@ -74,7 +75,39 @@ func (d *Dispatcher) attempt(ctx context.Context, job delivery.Delivery) {
 		d.recorder.Postpone(job, postpone)
 	default:
 		d.recorder.Add(job, outcome)
+		return delivery.SymptomOf(outcome)
 	}
+	return delivery.Unknown
+}
+
+// targets parks the lanes of targets whose breaker has opened and frees those of targets that are well again. What was
+// leased and has not begun goes back to the table, to wait for the probe.
+func (d *Dispatcher) targets(all []Target) {
+	var back []string
+	for _, t := range all {
+		if t.Open {
+			back = append(back, d.lanes.Park(t.Name, t.Probe)...)
+		} else {
+			d.lanes.Unpark(t.Name)
+			kick(d.claim)
+		}
+	}
+	if len(back) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
+	defer cancel()
+	if err := d.leases.Release(ctx, back); err != nil {
+		d.log.Warn("giving back what waited for a failing target", "err", err) // Reconcile gives it back
+	}
+}
+
+// Watch looks after the lanes until ctx ends.
+func (d *Dispatcher) Watch(ctx context.Context) error {
+	for d.sleep(ctx, nil, watchEvery) {
+		d.lanes.Watch()
+	}
+	return nil
 }
 
 // Run claims until ctx ends.
@@ -107,7 +140,7 @@ func (d *Dispatcher) claimOnce(ctx context.Context) (more bool, err error) {
 	}
 	var surplus []string
 	for _, job := range jobs {
-		if d.lanes.Reserve(job.Target) {
+		if d.lanes.Admit(job) {
 			d.lanes.Push(job)
 		} else {
 			surplus = append(surplus, job.ID)

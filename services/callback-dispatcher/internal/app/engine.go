@@ -32,19 +32,21 @@ func (e *Engine) Run(ctx context.Context) error {
 		return fmt.Errorf("join the dispatchers: %w", err)
 	}
 	e.Recorder.OnFirst(e.Dispatcher.sweepSoon)
+	e.Recorder.OnTargets(e.Dispatcher.targets)
 	var members, loops, records sync.WaitGroup
 	stay, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer leave()
-	errs := make(chan error, 6)
+	errs := make(chan error, 7)
 	watch := func(wg *sync.WaitGroup, ctx context.Context, f func(context.Context) error) {
 		wg.Go(func() { errs <- f(ctx) })
 	}
-	watch(&members, stay, func(ctx context.Context) error { return e.Members.Keep(ctx, e.lost) })
+	watch(&members, stay, func(ctx context.Context) error { return e.Members.Keep(ctx, e.lost, e.Dispatcher.Lanes().Share) })
 	watch(&records, stay, e.Recorder.Run)
 	watch(&loops, ctx, e.Intake.Run)
 	watch(&loops, ctx, e.Dispatcher.Run)
 	watch(&loops, ctx, e.Dispatcher.Sweep)
 	watch(&loops, ctx, e.Dispatcher.Reconcile)
+	watch(&loops, ctx, e.Dispatcher.Watch)
 
 	var failure error
 	select {

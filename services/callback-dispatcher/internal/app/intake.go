@@ -14,6 +14,7 @@ import (
 // Intake commits events in groups. A caller of Accept returns when the commit that holds its event is durable.
 type Intake struct {
 	store    Inbound
+	targets  *directory
 	lanes    *Lanes
 	observer Observer
 	now      func() time.Time
@@ -28,8 +29,8 @@ type pending struct {
 
 // NewIntake makes an intake; Run must run for Accept to return. waiting is called after a commit that left a delivery
 // waiting for its predecessor.
-func NewIntake(store Inbound, lanes *Lanes, observer Observer, now func() time.Time, waiting func()) *Intake {
-	return &Intake{store: store, lanes: lanes, observer: observer, now: now, queue: make(chan *pending, batchMax), waiting: waiting}
+func NewIntake(store Inbound, registry Registry, lanes *Lanes, observer Observer, now func() time.Time, waiting func()) *Intake {
+	return &Intake{store: store, targets: &directory{registry: registry, now: now, lists: map[Owner]listed{}}, lanes: lanes, observer: observer, now: now, queue: make(chan *pending, batchMax), waiting: waiting}
 }
 
 // Accept stores an event and its deliveries durably. A permanent fault says that the event can never be stored; any
@@ -79,12 +80,19 @@ func (i *Intake) commit(ctx context.Context, batch []*pending) {
 }
 
 func (i *Intake) write(ctx context.Context, batch []*pending) error {
-	arrivals := make([]Arrival, len(batch))
-	for n, p := range batch {
-		arrivals[n] = i.arrival(p.event)
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second) // what was begun is finished
 	defer cancel()
+	owners := make(map[Owner][]Endpoint, 16)
+	for _, p := range batch {
+		owners[Owner{MerchantID: p.event.MerchantID, Mode: p.event.Mode}] = nil
+	}
+	if err := i.targets.of(ctx, owners); err != nil {
+		return fmt.Errorf("look up endpoints: %w", err)
+	}
+	arrivals := make([]Arrival, len(batch))
+	for n, p := range batch {
+		arrivals[n] = i.arrival(p.event, owners[Owner{MerchantID: p.event.MerchantID, Mode: p.event.Mode}])
+	}
 	placed, err := i.store.Accept(ctx, arrivals)
 	if err == nil && len(placed) != len(arrivals) {
 		err = errors.New("the store placed another number of arrivals than it was given")
@@ -115,7 +123,7 @@ func (i *Intake) hand(arrivals []Arrival, placed [][]Placed) {
 			case Queued:
 			}
 			if a.Leased[m] {
-				i.lanes.Unreserve(d.Target)
+				i.lanes.Unreserve(d)
 			}
 		}
 	}
@@ -128,24 +136,41 @@ func (i *Intake) hand(arrivals []Arrival, placed [][]Placed) {
 func (i *Intake) giveBack(a Arrival) {
 	for m, d := range a.Deliveries {
 		if a.Leased[m] {
-			i.lanes.Unreserve(d.Target)
+			i.lanes.Unreserve(d)
 		}
 	}
 }
 
-// arrival says which targets an event goes to: its callbackUrl, and later every registered endpoint that matches.
-func (i *Intake) arrival(e Event) Arrival {
+// arrival is arrivalOf with room taken in the lanes. What is for a disabled endpoint goes to the table, where its lane
+// holds it.
+func (i *Intake) arrival(e Event, endpoints []Endpoint) Arrival {
+	a := arrivalOf(e, endpoints, i.now())
+	for n := range a.Deliveries {
+		a.Leased[n] = a.Leased[n] && i.lanes.Reserve(a.Deliveries[n])
+	}
+	return a
+}
+
+// arrivalOf says which targets an event goes to: its callbackUrl, and every registered endpoint that matches. Leased says
+// which of them take deliveries now.
+func arrivalOf(e Event, endpoints []Endpoint, now time.Time) Arrival {
 	a := Arrival{Event: e}
-	if e.CallbackURL == "" {
-		return a
+	base := delivery.Delivery{
+		EventID: e.ID, MerchantID: e.MerchantID, Mode: e.Mode, Type: e.Type, ObjectID: e.ObjectID, Sequence: e.Sequence,
+		Trigger: delivery.Auto, DueAt: now, AcceptedAt: now, Trace: e.Trace, Body: e.Body, Token: e.Token,
 	}
-	now := i.now()
-	d := delivery.Delivery{
-		ID: id.New(id.Delivery, now), EventID: e.ID, MerchantID: e.MerchantID, Mode: e.Mode,
-		Target: delivery.TargetOf(e.MerchantID, e.Mode, e.CallbackURL), URL: e.CallbackURL,
-		Type: e.Type, ObjectID: e.ObjectID, Sequence: e.Sequence, DueAt: now, AcceptedAt: now, Trace: e.Trace, Body: e.Body,
+	add := func(endpointID, target, url string, enabled bool) {
+		d := base
+		d.ID, d.EndpointID, d.Target, d.URL = id.New(id.Delivery, now), endpointID, target, url
+		a.Deliveries, a.Leased = append(a.Deliveries, d), append(a.Leased, enabled)
 	}
-	a.Deliveries = append(a.Deliveries, d)
-	a.Leased = append(a.Leased, i.lanes.Reserve(d.Target))
+	if e.CallbackURL != "" {
+		add("", delivery.TargetOf(e.MerchantID, e.Mode, e.CallbackURL), e.CallbackURL, true)
+	}
+	for n := range endpoints {
+		if p := &endpoints[n]; p.Matches(e.Type) {
+			add(p.ID, p.ID, p.URL, p.Enabled)
+		}
+	}
 	return a
 }

@@ -2,47 +2,79 @@ package app
 
 import (
 	"context"
+	"net/url"
 	"sync"
 	"time"
 
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
-// Limits bound what one process does at a time.
+// Limits bound what one process does at a time. Those per target and per host are shared by all processes.
 type Limits struct {
-	PerTarget int // attempts under way to one target
-	Process   int // attempts under way in all
+	PerTarget int // attempts under way to one target that has shown nothing yet; healthy ones get up to 4 times as many
+	PerHost   int // attempts under way to one host and port, of any merchant, in one pool
+	Process   int // attempts under way in all, those to slow targets excepted
+	Suspect   int // attempts under way to slow targets
 	LaneQueue int // deliveries that wait in memory for one target; the rest waits in the table
 	Held      int // deliveries in memory in all, those under way included
 }
 
 // Lanes run attempts: one bounded queue per target, served in turn, so that a slow target holds up its own lane and
-// nothing else. What a lane has no room for stays in the table.
+// nothing else. What a lane has no room for stays in the table. Targets that have become slow share a pool of their own,
+// where each gets one slot, so that hung ones never take the slots of healthy ones, whatever their number; replays share
+// a fifth of the slots.
 type Lanes struct {
 	limits Limits
-	run    func(ctx context.Context, d delivery.Delivery)
+	run    func(ctx context.Context, d delivery.Delivery) delivery.Symptom
 	room   func() // told when a full lane, or the full process, has room again
 	now    func() time.Time
 
-	mu      sync.Mutex
-	lanes   map[string]*lane
-	ids     map[string]bool // deliveries queued or under way
-	turn    []*lane         // lanes with something to start, in the order of their turn
+	mu       sync.Mutex
+	lanes    map[string]*lane
+	paces    map[string]*pace // by target; outlives the lane
+	hosts    map[string]*host
+	parked   map[string]time.Time // targets whose breaker is open, until the next probe
+	ids      map[string]bool      // deliveries queued or under way
+	pools    [pools]pool
+	held     int // queued, reserved and under way
+	replicas int
+	stopped  bool
+	workers  sync.WaitGroup
+	ctx      context.Context
+	cancel   context.CancelFunc
+}
+
+// The pools.
+const (
+	fast = iota
+	suspect
+	replay
+	pools
+)
+
+type pool struct {
+	turn    []*lane // lanes with something to start, in the order of their turn
 	running int
-	held    int // queued, reserved and under way
-	stopped bool
-	workers sync.WaitGroup
-	ctx     context.Context
-	cancel  context.CancelFunc
 }
 
 type lane struct {
+	key      string
 	target   string
+	pace     *pace
+	host     *host
+	pool     int
 	queue    []waiting
 	reserved int
-	running  int
+	running  map[string]time.Time // since when
 	inTurn   bool
 	wasFull  bool
+}
+
+type host struct {
+	name    string
+	lanes   int
+	running [pools]int
+	waiting []*lane // would start but for the host's limit
 }
 
 // waiting is a leased delivery with the moment it entered its lane.
@@ -54,22 +86,46 @@ type waiting struct {
 // patience is how long a delivery may stay in a lane unsent: shorter than the lease, which others may take over then.
 const patience = 4 * time.Minute
 
+// replayShare is the part of every limit that replays may use: one in so many.
+const replayShare = 5
+
 // NewLanes makes lanes that call run for each delivery. room is called, without delay, when a claim could succeed that
 // would have found everything full before.
-func NewLanes(limits Limits, run func(ctx context.Context, d delivery.Delivery), room func(), now func() time.Time) *Lanes {
-	l := &Lanes{limits: limits, run: run, room: room, now: now, lanes: map[string]*lane{}, ids: map[string]bool{}}
+func NewLanes(limits Limits, run func(ctx context.Context, d delivery.Delivery) delivery.Symptom, room func(), now func() time.Time) *Lanes {
+	l := &Lanes{
+		limits: limits, run: run, room: room, now: now, lanes: map[string]*lane{}, paces: map[string]*pace{}, hosts: map[string]*host{},
+		parked: map[string]time.Time{}, ids: map[string]bool{}, replicas: 1,
+	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
 }
 
-// Reserve takes a place in a target's lane for a delivery that is about to be leased; Push or Unreserve must follow.
-func (l *Lanes) Reserve(target string) bool {
+// Reserve takes a place in the lane of a delivery that is about to be leased; Push or Unreserve must follow. A target
+// whose breaker is open has no place: what comes for it goes to the table and waits there for the probe.
+func (l *Lanes) Reserve(d delivery.Delivery) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if until, ok := l.parked[d.Target]; ok {
+		if l.now().Before(until) {
+			return false
+		}
+		delete(l.parked, d.Target)
+	}
+	return l.reserve(d)
+}
+
+// Admit is Reserve for a delivery that was claimed: the table has decided that it may be sent.
+func (l *Lanes) Admit(d delivery.Delivery) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reserve(d)
+}
+
+func (l *Lanes) reserve(d delivery.Delivery) bool {
 	if l.stopped || l.held >= l.limits.Held {
 		return false
 	}
-	ln := l.lane(target)
+	ln := l.lane(d)
 	if len(ln.queue)+ln.reserved >= l.limits.LaneQueue {
 		ln.wasFull = true
 		return false
@@ -80,10 +136,10 @@ func (l *Lanes) Reserve(target string) bool {
 }
 
 // Unreserve gives a reserved place back.
-func (l *Lanes) Unreserve(target string) {
+func (l *Lanes) Unreserve(d delivery.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ln := l.lane(target)
+	ln := l.lane(d)
 	ln.reserved--
 	l.held--
 	l.drop(ln)
@@ -94,7 +150,7 @@ func (l *Lanes) Unreserve(target string) {
 func (l *Lanes) Push(d delivery.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ln := l.lane(d.Target)
+	ln := l.lane(d)
 	ln.reserved--
 	if l.stopped {
 		l.held--
@@ -111,20 +167,20 @@ func (l *Lanes) Push(d delivery.Delivery) {
 func (l *Lanes) Full() (full []string, room int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for target, ln := range l.lanes {
-		if len(ln.queue)+ln.reserved >= l.limits.LaneQueue {
+	for _, ln := range l.lanes {
+		if ln.pool != replay && len(ln.queue)+ln.reserved >= l.limits.LaneQueue {
 			ln.wasFull = true
-			full = append(full, target)
+			full = append(full, ln.target)
 		}
 	}
 	return full, max(0, l.limits.Held-l.held)
 }
 
-// Running says how many attempts are under way and how many targets have a lane.
-func (l *Lanes) Running() (attempts, targets int) {
+// Running says how many attempts are under way, how many of them to slow targets, and how many targets have a lane.
+func (l *Lanes) Running() (attempts, slow, targets int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.running, len(l.lanes)
+	return l.pools[fast].running + l.pools[suspect].running + l.pools[replay].running, l.pools[suspect].running, len(l.lanes)
 }
 
 // Holds reports whether a delivery is queued or under way here.
@@ -134,18 +190,81 @@ func (l *Lanes) Holds(id string) bool {
 	return l.ids[id]
 }
 
+// Share tells over how many processes the limits per target and per host are spread.
+func (l *Lanes) Share(replicas int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.replicas = max(1, replicas)
+}
+
+// Park keeps a target whose breaker is open out of the fast path until its next probe, and returns the deliveries that
+// had not begun, which the caller gives back to the table. Unpark ends that.
+func (l *Lanes) Park(target string, probe time.Duration) (back []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.parked[target] = l.now().Add(probe)
+	for _, key := range []string{target, target + replaySuffix} {
+		if ln := l.lanes[key]; ln != nil {
+			for _, w := range ln.queue {
+				back = append(back, w.delivery.ID)
+			}
+			l.empty(ln)
+		}
+	}
+	return back
+}
+
+// Unpark lets a target that is well again back onto the fast path.
+func (l *Lanes) Unpark(target string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.parked, target)
+}
+
+// Watch moves lanes whose attempts have been under way for too long to the pool of the slow ones, and forgets what it
+// knows of targets that have been idle. Call it about twice a second.
+func (l *Lanes) Watch() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	for _, ln := range l.lanes {
+		for _, since := range ln.running {
+			if ln.pool == fast && now.Sub(since) > delivery.SlowAfter {
+				ln.pace.stuck()
+				l.settle(ln)
+				break
+			}
+		}
+	}
+	for target, until := range l.parked {
+		if now.After(until.Add(patience)) {
+			delete(l.parked, target)
+		}
+	}
+	for target, p := range l.paces {
+		if p.idle(now) {
+			delete(l.paces, target)
+		}
+	}
+	l.start()
+}
+
 // Forget drops everything that has not begun, because the leases were taken over by others.
 func (l *Lanes) Forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, ln := range l.lanes {
-		l.held -= len(ln.queue)
-		for _, w := range ln.queue {
-			delete(l.ids, w.delivery.ID)
-		}
-		ln.queue = nil
-		l.drop(ln)
+		l.empty(ln)
 	}
+}
+
+func (l *Lanes) empty(ln *lane) {
+	l.held -= len(ln.queue)
+	for _, w := range ln.queue {
+		delete(l.ids, w.delivery.ID)
+	}
+	ln.queue = nil
+	l.drop(ln)
 }
 
 // Stop starts nothing more and waits for what is under way; attempts that outlive ctx are canceled.
@@ -160,67 +279,169 @@ func (l *Lanes) Stop(ctx context.Context) {
 	l.cancel()
 }
 
-func (l *Lanes) lane(target string) *lane {
-	ln := l.lanes[target]
-	if ln == nil {
-		ln = &lane{target: target}
-		l.lanes[target] = ln
+const replaySuffix = "#replay"
+
+func (l *Lanes) lane(d delivery.Delivery) *lane {
+	key, in := d.Target, fast
+	if d.Trigger == delivery.Replay {
+		key, in = d.Target+replaySuffix, replay
 	}
+	ln := l.lanes[key]
+	if ln != nil {
+		return ln
+	}
+	p := l.paces[d.Target]
+	if p == nil {
+		p = newPace()
+		l.paces[d.Target] = p
+	}
+	p.used = l.now()
+	ln = &lane{key: key, target: d.Target, pace: p, host: l.hostOf(d.URL), pool: in, running: map[string]time.Time{}}
+	if in == fast && p.slow {
+		ln.pool = suspect
+	}
+	l.lanes[key] = ln
 	return ln
+}
+
+func (l *Lanes) hostOf(raw string) *host {
+	name := ""
+	if u, err := url.Parse(raw); err == nil {
+		name = u.Host
+	}
+	h := l.hosts[name]
+	if h == nil {
+		h = &host{name: name}
+		l.hosts[name] = h
+	}
+	h.lanes++
+	return h
 }
 
 // drop forgets a lane without content, so that memory follows the targets that are busy.
 func (l *Lanes) drop(ln *lane) {
-	if len(ln.queue) == 0 && ln.reserved == 0 && ln.running == 0 && !ln.inTurn {
-		delete(l.lanes, ln.target)
+	if len(ln.queue) > 0 || ln.reserved > 0 || len(ln.running) > 0 || ln.inTurn || l.lanes[ln.key] != ln {
+		return
+	}
+	delete(l.lanes, ln.key)
+	if ln.host.lanes--; ln.host.lanes == 0 {
+		delete(l.hosts, ln.host.name)
 	}
 }
 
+// most is how many attempts a lane may have under way now.
+func (l *Lanes) most(ln *lane) int {
+	switch ln.pool {
+	case suspect:
+		return 1
+	case replay:
+		return max(1, ln.pace.most(l.limits.PerTarget)/replayShare/l.replicas)
+	}
+	return max(1, (ln.pace.most(l.limits.PerTarget)+l.replicas-1)/l.replicas)
+}
+
+func (l *Lanes) poolMost(in int) int {
+	switch in {
+	case suspect:
+		return l.limits.Suspect
+	case replay:
+		return max(1, l.limits.Process/replayShare)
+	}
+	return l.limits.Process
+}
+
 func (l *Lanes) enqueue(ln *lane) {
-	if !ln.inTurn && len(ln.queue) > 0 && ln.running < l.limits.PerTarget {
+	if !ln.inTurn && len(ln.queue) > 0 && len(ln.running) < l.most(ln) {
 		ln.inTurn = true
-		l.turn = append(l.turn, ln)
+		l.pools[ln.pool].turn = append(l.pools[ln.pool].turn, ln)
 	}
 }
 
 // start begins attempts, one per lane and turn, while the process may.
 func (l *Lanes) start() {
-	for !l.stopped && l.running < l.limits.Process && len(l.turn) > 0 {
-		ln := l.turn[0]
-		l.turn = l.turn[1:]
-		ln.inTurn = false
-		if len(ln.queue) == 0 { // forgotten meanwhile
-			l.drop(ln)
-			continue
+	perHost := max(1, (l.limits.PerHost+l.replicas-1)/l.replicas)
+	for _, in := range []int{fast, suspect, replay, fast} { // fast again, for lanes that were set apart no more
+		p := &l.pools[in]
+		for !l.stopped && p.running < l.poolMost(in) && len(p.turn) > 0 {
+			ln := p.turn[0]
+			p.turn = p.turn[1:]
+			if ln.pool == in && len(ln.queue) > 0 && ln.host.running[in] >= perHost {
+				ln.host.waiting = append(ln.host.waiting, ln)
+				continue
+			}
+			ln.inTurn = false
+			if ln.pool != in { // moved meanwhile
+				l.enqueue(ln)
+				continue
+			}
+			l.begin(ln)
 		}
-		next := ln.queue[0]
-		ln.queue = ln.queue[1:]
-		if l.now().Sub(next.since) > patience { // its lease is about to end: whoever takes it over sends it
-			l.held--
-			delete(l.ids, next.delivery.ID)
-			l.enqueue(ln)
-			continue
-		}
-		ln.running++
-		l.running++
-		l.enqueue(ln)
-		l.workers.Go(func() { l.work(ln, next.delivery) })
 	}
 }
 
-func (l *Lanes) work(ln *lane, d delivery.Delivery) {
-	defer l.finish(ln, d.ID)
-	l.run(l.ctx, d)
+func (l *Lanes) begin(ln *lane) {
+	if len(ln.queue) == 0 { // forgotten meanwhile
+		l.drop(ln)
+		return
+	}
+	next := ln.queue[0]
+	ln.queue = ln.queue[1:]
+	now := l.now()
+	if now.Sub(next.since) > patience { // its lease is about to end: whoever takes it over sends it
+		l.held--
+		delete(l.ids, next.delivery.ID)
+		l.enqueue(ln)
+		return
+	}
+	ln.running[next.delivery.ID] = now
+	l.pools[ln.pool].running++
+	ln.host.running[ln.pool]++
+	l.enqueue(ln)
+	l.workers.Go(func() { l.finish(ln, next.delivery.ID, l.run(l.ctx, next.delivery)) })
 }
 
-func (l *Lanes) finish(ln *lane, id string) {
+// settle puts a lane, with what it has under way, into the pool that its target's pace asks for.
+func (l *Lanes) settle(ln *lane) {
+	if ln.pool == replay {
+		return
+	}
+	to := fast
+	if ln.pace.slow {
+		to = suspect
+	}
+	if to == ln.pool {
+		return
+	}
+	l.pools[ln.pool].running -= len(ln.running)
+	l.pools[to].running += len(ln.running)
+	ln.host.running[ln.pool] -= len(ln.running)
+	ln.host.running[to] += len(ln.running)
+	ln.pool = to
+	l.resume(ln.host)
+}
+
+// resume gives the lanes that waited for their host another turn.
+func (l *Lanes) resume(h *host) {
+	for _, waiting := range h.waiting {
+		l.pools[waiting.pool].turn = append(l.pools[waiting.pool].turn, waiting)
+	}
+	h.waiting = nil
+}
+
+func (l *Lanes) finish(ln *lane, id string, s delivery.Symptom) {
 	l.mu.Lock()
-	delete(l.ids, id)
+	now := l.now()
 	wasAtLimit := l.held >= l.limits.Held
-	ln.running--
-	l.running--
+	delete(l.ids, id)
+	delete(ln.running, id)
+	l.pools[ln.pool].running--
+	ln.host.running[ln.pool]--
 	l.held--
+	ln.pace.learn(s, l.limits.PerTarget)
+	ln.pace.used = now
+	l.settle(ln)
 	l.enqueue(ln)
+	l.resume(ln.host)
 	l.start()
 	freed := wasAtLimit || (ln.wasFull && len(ln.queue) <= l.limits.LaneQueue/2)
 	if freed {

@@ -23,19 +23,23 @@ type Recorder struct {
 	ledger    Ledger
 	schedules map[string]delivery.Schedule // by mode
 	observer  Observer
+	breaker   Breaker
 	jitter    func(n int64) int64
 	log       *slog.Logger
 	queue     chan Result
-	first     func() // told after first attempts were recorded
+	first     func()         // told after first attempts were recorded
+	targets   func([]Target) // told of breakers that are open or were closed
 
 	mu      sync.Mutex
 	pending map[string]bool // deliveries whose result is not written yet
 }
 
 // NewRecorder makes a recorder; Run must run for Add not to block for ever. jitter returns a number in [0, n).
-func NewRecorder(ledger Ledger, schedules map[string]delivery.Schedule, observer Observer, jitter func(n int64) int64, log *slog.Logger) *Recorder {
+func NewRecorder(ledger Ledger, schedules map[string]delivery.Schedule, breaker Breaker, observer Observer, jitter func(n int64) int64,
+	log *slog.Logger,
+) *Recorder {
 	return &Recorder{
-		ledger: ledger, schedules: schedules, observer: observer, jitter: jitter, log: log,
+		ledger: ledger, schedules: schedules, breaker: breaker, observer: observer, jitter: jitter, log: log, targets: func([]Target) {},
 		queue: make(chan Result, recordQueue), first: func() {}, pending: map[string]bool{},
 	}
 }
@@ -43,10 +47,13 @@ func NewRecorder(ledger Ledger, schedules map[string]delivery.Schedule, observer
 // OnFirst sets what is called, by either writer, after a commit that held first attempts; set it before Run.
 func (r *Recorder) OnFirst(f func()) { r.first = f }
 
+// OnTargets sets what is called, by either writer, with the targets that Ledger.Record names; set it before Run.
+func (r *Recorder) OnTargets(f func([]Target)) { r.targets = f }
+
 // Add takes the outcome of an attempt. It blocks while the queue is full.
 func (r *Recorder) Add(d delivery.Delivery, o delivery.Outcome) {
 	res := Result{Delivery: d, Number: d.Attempts + 1, Outcome: o}
-	res.Verdict = r.schedules[d.Mode].Judge(o, res.Number, r.jitter)
+	res.Verdict = r.schedules[d.Mode].Judge(d, o, r.jitter)
 	_, _ = rand.Read(res.AttemptID[:])
 	r.observer.Attempted(res)
 	r.enqueue(res)
@@ -114,9 +121,10 @@ func (r *Recorder) write(ctx context.Context) {
 func (r *Recorder) persist(ctx context.Context, batch []Result) {
 	for wait := recordRetry; ; wait = min(2*wait, recordBackoff) {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
-		err := r.ledger.Record(bounded, batch)
+		targets, err := r.ledger.Record(bounded, batch, r.breaker)
 		cancel()
 		if err == nil {
+			r.targets(targets)
 			break
 		}
 		r.log.WarnContext(ctx, "recording attempts", "attempts", len(batch), "err", err)

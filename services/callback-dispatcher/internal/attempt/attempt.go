@@ -3,8 +3,10 @@
 package attempt
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -17,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"causeway.internal/libs/outbound"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
@@ -31,17 +34,26 @@ type Keys interface {
 	Signing(ctx context.Context, o app.Owner) (keys [][]byte, generation int, err error)
 }
 
+// Opener opens settlement tokens (libs/wire, StatusChanged).
+type Opener interface {
+	Open(sealed []byte, place string) ([]byte, error)
+}
+
+var errNoTokenKeys = errors.New("SETTLEMENT_TOKEN_KEYS is not set, so a settlement token cannot be opened")
+
 // Sender makes attempts. It is safe for concurrent use.
 type Sender struct {
+	tokens  Opener // nil without keys
 	keys    Keys
 	clients map[string]*outbound.Client // by mode
 	tracer  trace.Tracer
 	now     func() time.Time
 }
 
-// New makes a sender with one client per mode, because the address policy is the mode's.
-func New(keys Keys, clients map[string]*outbound.Client, tracer trace.Tracer, now func() time.Time) *Sender {
-	return &Sender{keys: keys, clients: clients, tracer: tracer, now: now}
+// New makes a sender with one client per mode, because the address policy is the mode's. tokens may be nil: then events
+// with a settlement token wait.
+func New(keys Keys, tokens Opener, clients map[string]*outbound.Client, tracer trace.Tracer, now func() time.Time) *Sender {
+	return &Sender{keys: keys, tokens: tokens, clients: clients, tracer: tracer, now: now}
 }
 
 // Send implements app.Sender.
@@ -59,6 +71,9 @@ func (s *Sender) Send(ctx context.Context, d delivery.Delivery) (delivery.Outcom
 		}
 		return delivery.Outcome{}, fmt.Errorf("find the signing keys: %w", err)
 	}
+	if d.Body, err = s.body(d); err != nil {
+		return delivery.Outcome{}, err
+	}
 	at := s.now()
 	// The trace context stays inside: a merchant learns nothing of ours but what is documented.
 	res := client.Post(ctx, d.URL, header(keys, d, at), d.Body)
@@ -70,6 +85,27 @@ func (s *Sender) Send(ctx context.Context, d delivery.Delivery) (delivery.Outcom
 		span.SetStatus(codes.Error, string(res.Class))
 	}
 	return s.outcome(res, at, generation), nil
+}
+
+// body is what is signed and sent: the stored bytes, with the settlement token in the place of the first mask. No text
+// that a merchant chose stands before that place.
+func (s *Sender) body(d delivery.Delivery) ([]byte, error) {
+	if len(d.Token) == 0 {
+		return d.Body, nil
+	}
+	if s.tokens == nil {
+		return nil, errNoTokenKeys
+	}
+	token, err := s.tokens.Open(d.Token, wire.TokenPlace(d.EventID))
+	if err != nil {
+		return nil, fmt.Errorf("open the settlement token: %w", err)
+	}
+	quoted, err := json.Marshal(string(token))
+	if err != nil {
+		return nil, fmt.Errorf("write the settlement token: %w", err)
+	}
+	const name = `"settlementToken":`
+	return bytes.Replace(d.Body, []byte(wire.TokenMask), append([]byte(name), quoted...), 1), nil
 }
 
 // header builds the request's headers. The names go out as written, in lower case as Standard Webhooks has them.

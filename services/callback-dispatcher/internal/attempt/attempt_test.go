@@ -1,12 +1,16 @@
 package attempt
 
 import (
+	"encoding/base64"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/outbound"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
 func TestRetryAfter(t *testing.T) {
@@ -21,9 +25,34 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// The token takes the place of the first mask alone; what a merchant wrote further on stays as it is.
+func TestBody_holdsTheSettlementToken(t *testing.T) {
+	ring, err := keyring.Parse("t1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := `{"id":"evt_1","data":{"payment":{"settlementToken":"***","metadata":{"settlementToken":"***"}}}}`
+	d := delivery.Delivery{EventID: "evt_1", Body: []byte(stored), Token: ring.Seal([]byte("stk_1"), wire.TokenPlace("evt_1"))}
+	s := New(nil, ring, nil, nil, time.Now)
+	got, err := s.body(d)
+	if want := `{"id":"evt_1","data":{"payment":{"settlementToken":"stk_1","metadata":{"settlementToken":"***"}}}}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v", got, err)
+	}
+	if string(d.Body) != stored {
+		t.Error("the stored body was changed")
+	}
+	d.EventID = "evt_2"
+	if _, err := s.body(d); err == nil {
+		t.Error("a token of another event opened")
+	}
+	if _, err := New(nil, nil, nil, nil, time.Now).body(d); err == nil {
+		t.Error("a token opened without keys")
+	}
+}
+
 // Whatever an endpoint answers must fit into text columns.
 func TestOutcome_isAlwaysText(t *testing.T) {
-	s := New(nil, nil, nil, time.Now)
+	s := New(nil, nil, nil, nil, time.Now)
 	o := s.outcome(outbound.Result{
 		Class: outbound.Reset, Err: &outbound.StatusError{Status: 500},
 		Header: http.Header{"Server": {"a\x00\xff" + strings.Repeat("é", 2000)}},

@@ -22,11 +22,21 @@ type Delivery struct {
 	ObjectID   string
 	Sequence   int64
 	Attempts   int       // made so far
+	Base       int       // of them, those before this run of the schedule: a delivery that was retried by hand starts over
+	Trigger    string    // why the attempt is made: Auto, Manual or Replay
 	DueAt      time.Time // when the attempt was due, by the database's clock
 	AcceptedAt time.Time // when the event was taken in, by the database's clock
 	Trace      string
 	Body       []byte
+	Token      []byte // sealed settlementToken, nil for nearly every event
 }
+
+// The triggers of an attempt.
+const (
+	Auto   = "auto"
+	Manual = "manual"
+	Replay = "replay"
+)
 
 // TargetOf names the lane of a callbackUrl. Two merchants, or the two modes of one, that post to the same URL have
 // lanes of their own, so that neither is slowed by the other.
@@ -70,24 +80,56 @@ const (
 	Exhausted State = "exhausted"
 )
 
-// Verdict is what follows from an outcome. Delay counts from the moment it is recorded.
+// Verdict is what follows from an outcome. Delay counts from the moment it is recorded. Disable says that the endpoint
+// asked for no more: it is disabled, and this delivery held with all others.
 type Verdict struct {
-	State State
-	Delay time.Duration
+	State   State
+	Delay   time.Duration
+	Disable bool
 }
 
-// Judge decides what follows from an outcome. made counts the attempts including this one. jitter returns a number in
-// [0, n). A 410 to a callbackUrl ends that delivery; a refused address ends it too, since no retry changes either.
-func (s Schedule) Judge(o Outcome, made int, jitter func(n int64) int64) Verdict {
-	switch o.Class {
-	case classOK:
+// Judge decides what follows from an outcome of an attempt at d. jitter returns a number in [0, n). A 410 from a
+// registered endpoint disables it, and the delivery stays; a 410 from a callbackUrl, which nobody can enable again, ends
+// the delivery. A refused address ends it too, since no retry changes that.
+func (s Schedule) Judge(d Delivery, o Outcome, jitter func(n int64) int64) Verdict {
+	gone := o.Class == classGone && d.EndpointID != ""
+	switch {
+	case o.Class == classOK:
 		return Verdict{State: Delivered}
-	case classGone, classBlocked:
+	case o.Class == classBlocked, o.Class == classGone && !gone:
 		return Verdict{State: Exhausted}
 	}
-	delay, more := s.Next(made, o, jitter)
-	if !more {
+	delay, more := s.Next(d.Attempts+1-d.Base, o, jitter)
+	if !more && !gone {
 		return Verdict{State: Exhausted}
 	}
-	return Verdict{State: Due, Delay: delay}
+	return Verdict{State: Due, Delay: delay, Disable: gone}
+}
+
+// Symptom is what an outcome says about how busy an endpoint may be kept.
+type Symptom int
+
+// The symptoms.
+const (
+	Well    Symptom = iota
+	Failing         // it answers, but no 2xx: tells nothing about its capacity
+	Slow            // it took more than SlowAfter, or did not answer in time
+	Pushing         // it asked for less: 429, 502, 503, 504
+	Unknown         // no attempt was made
+)
+
+// SlowAfter is how long a healthy endpoint takes at most.
+const SlowAfter = 3 * time.Second
+
+// SymptomOf reads an outcome.
+func SymptomOf(o Outcome) Symptom {
+	switch {
+	case o.Class == "timeout_connect", o.Class == "timeout_response", o.Total > SlowAfter:
+		return Slow
+	case o.Status == 429, o.Status == 502, o.Status == 503, o.Status == 504:
+		return Pushing
+	case o.Class == classOK:
+		return Well
+	}
+	return Failing
 }

@@ -35,25 +35,25 @@ func TestJudge(t *testing.T) {
 		jitter func(int64) int64
 		want   Verdict
 	}{
-		"delivered":              {Outcome{Class: "ok", Status: 204}, 1, middle, Verdict{Delivered, 0}},
-		"delivered at the last":  {Outcome{Class: "ok", Status: 200}, 13, middle, Verdict{Delivered, 0}},
-		"first failure":          {Outcome{Class: "http_5xx", Status: 500}, 1, middle, Verdict{Due, 5 * time.Second}},
-		"jitter down":            {Outcome{Class: "reset"}, 1, low, Verdict{Due, 4 * time.Second}},
-		"jitter up":              {Outcome{Class: "reset"}, 1, high, Verdict{Due, 6 * time.Second}},
-		"redirect is a failure":  {Outcome{Class: "redirect", Status: 302}, 2, middle, Verdict{Due, 30 * time.Second}},
-		"twelfth failure":        {Outcome{Class: "timeout_response"}, 12, middle, Verdict{Due, 24 * time.Hour}},
-		"thirteenth failure":     {Outcome{Class: "timeout_response"}, 13, middle, Verdict{Exhausted, 0}},
-		"gone":                   {Outcome{Class: "gone", Status: 410}, 1, middle, Verdict{Exhausted, 0}},
-		"blocked":                {Outcome{Class: "blocked_ssrf"}, 1, middle, Verdict{Exhausted, 0}},
-		"retry-after":            {Outcome{Class: "throttled", Status: 429, RetryAfter: time.Minute}, 1, middle, Verdict{Due, time.Minute}},
-		"retry-after of 503":     {Outcome{Class: "http_5xx", Status: 503, RetryAfter: time.Minute}, 1, middle, Verdict{Due, time.Minute}},
-		"not of 500":             {Outcome{Class: "http_5xx", Status: 500, RetryAfter: time.Minute}, 1, middle, Verdict{Due, 5 * time.Second}},
-		"retry-after too short":  {Outcome{Class: "throttled", Status: 429, RetryAfter: time.Second}, 1, middle, Verdict{Due, 5 * time.Second}},
-		"retry-after too long":   {Outcome{Class: "throttled", Status: 429, RetryAfter: 9 * time.Hour}, 1, middle, Verdict{Due, 15*time.Minute + 10*time.Second}},
-		"retry-after over a day": {Outcome{Class: "throttled", Status: 429, RetryAfter: 99 * time.Hour}, 11, middle, Verdict{Due, 24 * time.Hour}},
-		"retry-after at the end": {Outcome{Class: "throttled", Status: 429, RetryAfter: time.Second}, 13, middle, Verdict{Exhausted, 0}},
+		"delivered":              {Outcome{Class: "ok", Status: 204}, 1, middle, Verdict{State: Delivered, Delay: 0}},
+		"delivered at the last":  {Outcome{Class: "ok", Status: 200}, 13, middle, Verdict{State: Delivered, Delay: 0}},
+		"first failure":          {Outcome{Class: "http_5xx", Status: 500}, 1, middle, Verdict{State: Due, Delay: 5 * time.Second}},
+		"jitter down":            {Outcome{Class: "reset"}, 1, low, Verdict{State: Due, Delay: 4 * time.Second}},
+		"jitter up":              {Outcome{Class: "reset"}, 1, high, Verdict{State: Due, Delay: 6 * time.Second}},
+		"redirect is a failure":  {Outcome{Class: "redirect", Status: 302}, 2, middle, Verdict{State: Due, Delay: 30 * time.Second}},
+		"twelfth failure":        {Outcome{Class: "timeout_response"}, 12, middle, Verdict{State: Due, Delay: 24 * time.Hour}},
+		"thirteenth failure":     {Outcome{Class: "timeout_response"}, 13, middle, Verdict{State: Exhausted, Delay: 0}},
+		"gone":                   {Outcome{Class: "gone", Status: 410}, 1, middle, Verdict{State: Exhausted, Delay: 0}},
+		"blocked":                {Outcome{Class: "blocked_ssrf"}, 1, middle, Verdict{State: Exhausted, Delay: 0}},
+		"retry-after":            {Outcome{Class: "throttled", Status: 429, RetryAfter: time.Minute}, 1, middle, Verdict{State: Due, Delay: time.Minute}},
+		"retry-after of 503":     {Outcome{Class: "http_5xx", Status: 503, RetryAfter: time.Minute}, 1, middle, Verdict{State: Due, Delay: time.Minute}},
+		"not of 500":             {Outcome{Class: "http_5xx", Status: 500, RetryAfter: time.Minute}, 1, middle, Verdict{State: Due, Delay: 5 * time.Second}},
+		"retry-after too short":  {Outcome{Class: "throttled", Status: 429, RetryAfter: time.Second}, 1, middle, Verdict{State: Due, Delay: 5 * time.Second}},
+		"retry-after too long":   {Outcome{Class: "throttled", Status: 429, RetryAfter: 9 * time.Hour}, 1, middle, Verdict{State: Due, Delay: 15*time.Minute + 10*time.Second}},
+		"retry-after over a day": {Outcome{Class: "throttled", Status: 429, RetryAfter: 99 * time.Hour}, 11, middle, Verdict{State: Due, Delay: 24 * time.Hour}},
+		"retry-after at the end": {Outcome{Class: "throttled", Status: 429, RetryAfter: time.Second}, 13, middle, Verdict{State: Exhausted, Delay: 0}},
 	} {
-		if got := Standard.Judge(c.o, c.made, c.jitter); got != c.want {
+		if got := Standard.Judge(Delivery{Attempts: c.made - 1}, c.o, c.jitter); got != c.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
 		}
 	}
@@ -72,7 +72,7 @@ func TestJudge_property(t *testing.T) {
 			}
 			o := Outcome{Class: rapid.SampledFrom(classes).Draw(t, "class"), Status: rapid.SampledFrom([]int{0, 429, 500, 503}).Draw(t, "status")}
 			o.RetryAfter = time.Duration(rapid.Int64Range(0, int64(100*time.Hour)).Draw(t, "retry-after"))
-			v := Standard.Judge(o, made, rng.Int64N)
+			v := Standard.Judge(Delivery{Attempts: made - 1}, o, rng.Int64N)
 			if v.State != Due {
 				early := slices.Contains([]string{"ok", "gone", "blocked_ssrf"}, o.Class)
 				if !early && made < 13 {

@@ -1,5 +1,5 @@
-// Package httpapi serves the dispatcher's HTTP API: the signing secret of a merchant and mode (contract.md §7). The
-// gateway has checked the permission webhook:manage; this package checks whose request it is.
+// Package httpapi serves the dispatcher's HTTP API: signing secrets, registered endpoints, deliveries, replays and events
+// (contract.md §7 and §9). The gateway has checked the permission webhook:manage; this package checks whose request it is.
 package httpapi
 
 import (
@@ -13,20 +13,58 @@ import (
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
 
-// Secrets is what the API needs of the use cases.
+// Secrets is what the API needs of the use cases of signing secrets.
 type Secrets interface {
 	Get(ctx context.Context, o app.Owner) ([]app.Secret, error)
 	Rotate(ctx context.Context, o app.Owner, k app.Key, render app.Rendering) (body []byte, replayed bool, err error)
 }
 
-// Routes adds every route of the service.
-func Routes(s *httpkit.Server, secrets Secrets) {
-	api := &api{secrets: secrets}
-	httpkit.Handle[nothing](s, "GET /v1/webhooks/secret", api.show)
-	httpkit.Handle[nothing](s, "POST /v1/webhooks/secret/rotate", api.rotate)
+// Endpoints is what the API needs of the use cases of registered endpoints.
+type Endpoints interface {
+	List(ctx context.Context, o app.Owner, after string, limit int) ([]app.Endpoint, error)
+	Get(ctx context.Context, o app.Owner, id string) (app.Endpoint, error)
+	Create(ctx context.Context, e app.Endpoint, k app.Key, render func(app.Endpoint) ([]byte, error)) (app.Answer, bool, error)
+	Change(ctx context.Context, o app.Owner, id string, change func(app.Endpoint) app.Endpoint) (app.Endpoint, error)
+	Delete(ctx context.Context, o app.Owner, id string) error
+	Test(ctx context.Context, o app.Owner, id string, k app.Key, render func(app.DeliveryView) ([]byte, error)) (app.Answer, bool, error)
 }
 
-type api struct{ secrets Secrets }
+// Parts are what the routes are served with. CheckURL says whether a URL may be registered in a mode and returns it as
+// it is dialled; its error is a phrase that stands behind the field's name.
+type Parts struct {
+	Secrets   Secrets
+	Endpoints Endpoints
+	Log       app.Log
+	Replays   app.Replays
+	CheckURL  func(mode, raw string) (string, error)
+	Now       func() time.Time
+}
+
+// Routes adds every route of the service.
+func Routes(s *httpkit.Server, p Parts) {
+	api := &api{p}
+	httpkit.Handle[nothing](s, "GET /v1/webhooks/secret", api.show)
+	httpkit.Handle[nothing](s, "POST /v1/webhooks/secret/rotate", api.rotate)
+	httpkit.Handle[page](s, "GET /v1/webhooks/endpoints", api.listEndpoints)
+	httpkit.Handle[endpointInput](s, "POST /v1/webhooks/endpoints", api.createEndpoint)
+	httpkit.Handle[one](s, "GET /v1/webhooks/endpoints/{id}", api.getEndpoint)
+	httpkit.Handle[endpointPatch](s, "PATCH /v1/webhooks/endpoints/{id}", api.changeEndpoint)
+	httpkit.Handle[one](s, "DELETE /v1/webhooks/endpoints/{id}", api.deleteEndpoint)
+	httpkit.Handle[one](s, "POST /v1/webhooks/endpoints/{id}/test", api.testEndpoint)
+	httpkit.Handle[one](s, "GET /v1/webhooks/endpoints/{id}/secret", api.endpointSecret)
+	httpkit.Handle[one](s, "POST /v1/webhooks/endpoints/{id}/secret/rotate", api.rotateEndpoint)
+	httpkit.Handle[one](s, "POST /v1/webhooks/endpoints/{id}/rotate", api.rotateEndpoint)
+	httpkit.Handle[deliveryPage](s, "GET /v1/webhooks/deliveries", api.listDeliveries)
+	httpkit.Handle[one](s, "GET /v1/webhooks/deliveries/{id}", api.getDelivery)
+	httpkit.Handle[one](s, "POST /v1/webhooks/deliveries/{id}/retry", api.retryDelivery)
+	httpkit.Handle[replayInput](s, "POST /v1/webhooks/replays", api.createReplay)
+	httpkit.Handle[one](s, "GET /v1/webhooks/replays/{id}", api.getReplay)
+	httpkit.Handle[one](s, "POST /v1/webhooks/replays/{id}/pause", api.pauseReplay)
+	httpkit.Handle[one](s, "POST /v1/webhooks/replays/{id}/resume", api.resumeReplay)
+	httpkit.Handle[eventPage](s, "GET /v1/events", api.listEvents)
+}
+
+type api struct{ Parts }
 
 // nothing is the input of requests that need none; a body is ignored.
 type nothing struct{}
@@ -61,7 +99,11 @@ func (a *api) show(ctx context.Context, _ nothing) (secretView, error) {
 	if err != nil {
 		return secretView{}, err
 	}
-	valid, err := a.secrets.Get(ctx, o)
+	return a.secretOf(ctx, o)
+}
+
+func (a *api) secretOf(ctx context.Context, o app.Owner) (secretView, error) {
+	valid, err := a.Secrets.Get(ctx, o)
 	if err != nil {
 		return secretView{}, err
 	}
@@ -78,16 +120,33 @@ func (a *api) rotate(ctx context.Context, _ nothing) (httpkit.Answer, error) {
 	if err != nil {
 		return httpkit.Answer{}, err
 	}
-	k := app.Key{Scope: idempotency.Scope(o.MerchantID, o.Mode, r.Route), Key: r.IdempotencyKey, Hash: r.BodyHash}
-	body, replayed, err := a.secrets.Rotate(ctx, o, k, render)
+	return a.rotateOf(ctx, o, key(r, o, ""))
+}
+
+func (a *api) rotateOf(ctx context.Context, o app.Owner, k app.Key) (httpkit.Answer, error) {
+	body, replayed, err := a.Secrets.Rotate(ctx, o, k, render)
+	return answer(app.Answer{Status: http.StatusOK, Body: body}, replayed, err)
+}
+
+// key names a request by merchant, mode, route and the object it is about.
+func key(r *httpkit.Request, o app.Owner, object string) app.Key {
+	scope := idempotency.Scope(o.MerchantID, o.Mode, r.Route)
+	if object != "" {
+		scope = idempotency.Scope(scope, object)
+	}
+	return app.Key{Scope: scope, Key: r.IdempotencyKey, Hash: r.BodyHash}
+}
+
+// answer gives the exact bytes of an answer that was, or was not, given before.
+func answer(a app.Answer, replayed bool, err error) (httpkit.Answer, error) {
 	if err != nil {
 		return httpkit.Answer{}, err
 	}
-	answer := httpkit.Answer{Status: http.StatusOK, Body: body}
+	out := httpkit.Answer{Status: a.Status, Body: a.Body}
 	if replayed {
-		answer.Header = http.Header{idempotency.ReplayedHeader: {"true"}}
+		out.Header = http.Header{idempotency.ReplayedHeader: {"true"}}
 	}
-	return answer, nil
+	return out, nil
 }
 
 // render gives the answer to a rotation, with the secret and, for replays after it is erased, without.

@@ -3,6 +3,7 @@
 package messaging
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,9 @@ const Parallel = 64
 const (
 	bodyMax = 64 << 10
 	textMax = 255
+
+	reasonMax = 1000
+	tokenMax  = 4 << 10
 )
 
 // Accepter takes events in; it returns when they are durable.
@@ -31,15 +35,32 @@ type Accepter interface {
 	Accept(ctx context.Context, e app.Event) error
 }
 
-// StatusChanged handles the three status messages that share the intake queue.
-func StatusChanged(intake Accepter, policies map[wire.Mode]guard.Policy) func(context.Context, bus.Message) error {
+// StatusChanged handles the three status messages that share the intake queue. What can never be taken in is kept with
+// its reason, and acknowledged: the broker's dead queue gets only what crashes a process again and again.
+func StatusChanged(intake Accepter, graves app.Graveyard, policies map[wire.Mode]guard.Policy) func(context.Context, bus.Message) error {
 	return func(ctx context.Context, m bus.Message) error {
-		e, err := read(m, policies)
-		if err != nil {
-			return fault.Permanent(fmt.Errorf("read %s: %w", m.Name, err))
+		err := Take(ctx, intake, m, policies)
+		if !fault.IsPermanent(err) {
+			return err
 		}
-		return intake.Accept(ctx, e)
+		return graves.Bury(ctx, app.DeadMessage{
+			MessageID: clean(m.ID, textMax), Name: clean(m.Name, textMax), Reason: clean(err.Error(), reasonMax), Body: m.Body, Trace: traceOf(m),
+		})
 	}
+}
+
+// Take reads a message and takes its event in. A permanent fault says that this can never succeed as things are.
+func Take(ctx context.Context, intake Accepter, m bus.Message, policies map[wire.Mode]guard.Policy) error {
+	e, err := read(m, policies)
+	if err != nil {
+		return fault.Permanent(fmt.Errorf("read %s: %w", m.Name, err))
+	}
+	return intake.Accept(ctx, e)
+}
+
+func clean(s string, most int) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+	return strings.ToValidUTF8(s[:min(len(s), most)], "")
 }
 
 func read(m bus.Message, policies map[wire.Mode]guard.Policy) (app.Event, error) {
@@ -49,7 +70,7 @@ func read(m bus.Message, policies map[wire.Mode]guard.Policy) (app.Event, error)
 	}
 	e := app.Event{
 		ID: p.EventID, Type: p.Type, MerchantID: p.MerchantID, Mode: string(p.Mode), ObjectID: p.ObjectID, Sequence: p.Sequence,
-		OccurredAt: p.OccurredAt, Trace: traceOf(m), Body: p.Body,
+		OccurredAt: p.OccurredAt, Trace: traceOf(m), Body: p.Body, Token: p.Token,
 	}
 	switch {
 	case !delivery.ValidID(p.EventID):
@@ -66,6 +87,10 @@ func read(m bus.Message, policies map[wire.Mode]guard.Policy) (app.Event, error)
 		return e, errors.New("no time of occurrence")
 	case len(p.Body) == 0 || len(p.Body) > bodyMax:
 		return e, fmt.Errorf("a body of %d bytes", len(p.Body))
+	case !json.Valid(p.Body):
+		return e, errors.New("the body is not JSON")
+	case len(p.Token) > tokenMax || len(p.Token) > 0 && !bytes.Contains(p.Body, []byte(wire.TokenMask)):
+		return e, errors.New("a settlement token that the body has no place for, or that is too long")
 	}
 	if p.CallbackURL == "" {
 		return e, nil

@@ -26,6 +26,17 @@ func (i *intake) Accept(_ context.Context, e app.Event) error {
 	return i.err
 }
 
+// graves remembers what was buried.
+type graves struct {
+	got  []app.DeadMessage
+	fail error
+}
+
+func (g *graves) Bury(_ context.Context, m app.DeadMessage) error {
+	g.got = append(g.got, m)
+	return g.fail
+}
+
 func good() wire.StatusChanged {
 	return wire.StatusChanged{
 		EventID: "evt_1", Type: "payment.settled", MerchantID: "m", Mode: wire.Live, ObjectID: "pay_1", Sequence: 3,
@@ -35,6 +46,11 @@ func good() wire.StatusChanged {
 
 func handle(t *testing.T, i *intake, body any, headers map[string]string) error {
 	t.Helper()
+	return handleWith(t, i, &graves{}, body, headers)
+}
+
+func handleWith(t *testing.T, i *intake, g *graves, body any, headers map[string]string) error {
+	t.Helper()
 	raw, ok := body.([]byte)
 	if !ok {
 		var err error
@@ -43,7 +59,7 @@ func handle(t *testing.T, i *intake, body any, headers map[string]string) error 
 		}
 	}
 	policies := map[wire.Mode]guard.Policy{wire.Test: {Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}
-	return StatusChanged(i, policies)(t.Context(), bus.Message{ID: "evt_1", Name: string(wire.PaymentStatusChangedV1), Body: raw, Headers: headers})
+	return StatusChanged(i, g, policies)(t.Context(), bus.Message{ID: "evt_1", Name: string(wire.PaymentStatusChangedV1), Body: raw, Headers: headers})
 }
 
 func TestStatusChanged_passesOnWhatItMeans(t *testing.T) {
@@ -70,7 +86,7 @@ func TestStatusChanged_passesOnWhatItMeans(t *testing.T) {
 	}
 }
 
-func TestStatusChanged_poisonIsPermanent(t *testing.T) {
+func TestStatusChanged_poisonIsBuried(t *testing.T) {
 	bad := func(f func(m *wire.StatusChanged)) wire.StatusChanged {
 		m := good()
 		f(&m)
@@ -91,10 +107,16 @@ func TestStatusChanged_poisonIsPermanent(t *testing.T) {
 		"no time":         bad(func(m *wire.StatusChanged) { m.OccurredAt = time.Time{} }),
 		"no body":         bad(func(m *wire.StatusChanged) { m.Body = nil }),
 		"large body":      bad(func(m *wire.StatusChanged) { m.Body = make([]byte, bodyMax+1) }),
+		"body no JSON":    bad(func(m *wire.StatusChanged) { m.Body = []byte("{") }),
+		"token misplaced": bad(func(m *wire.StatusChanged) { m.Token = []byte("sealed") }),
 	} {
-		i := &intake{}
-		if err := handle(t, i, m, nil); !fault.IsPermanent(err) || len(i.got) != 0 {
-			t.Errorf("%s: %v", name, err)
+		i, g := &intake{}, &graves{}
+		if err := handleWith(t, i, g, m, nil); err != nil || len(i.got) != 0 || len(g.got) != 1 || g.got[0].Reason == "" || len(g.got[0].Body) == 0 {
+			t.Errorf("%s: %v, buried %+v", name, err, g.got)
+		}
+		g.fail = errors.New("database is away")
+		if err := handleWith(t, i, g, m, nil); err == nil || fault.IsPermanent(err) { // the message waits
+			t.Errorf("%s, while the database is away: %v", name, err)
 		}
 	}
 	i := &intake{err: errors.New("database is away")}

@@ -94,7 +94,7 @@ func (m *Member) hangUp() {
 }
 
 // Keep beats and takes over until ctx ends.
-func (m *Member) Keep(ctx context.Context, lost func()) error {
+func (m *Member) Keep(ctx context.Context, lost func(), share func(processes int)) error {
 	defer m.hangUp()
 	tick := time.NewTicker(takeOverEvery)
 	defer tick.Stop()
@@ -109,6 +109,10 @@ func (m *Member) Keep(ctx context.Context, lost func()) error {
 		if now.Sub(beaten) >= beatEvery {
 			m.beat(ctx, lost)
 			beaten = now
+			var processes int
+			if err := m.db.QueryRow(ctx, countSQL).Scan(&processes); err == nil {
+				share(processes)
+			}
 		}
 		err := m.takeOver(ctx)
 		if err == nil && now.Sub(swept) >= orphansEvery {
@@ -152,11 +156,11 @@ func (m *Member) takeOver(ctx context.Context) error {
 		if err != nil || len(dead) == 0 {
 			return err
 		}
-		tag, err := tx.Exec(ctx, takeOverSQL, dead)
-		if err != nil {
+		var taken int
+		if err := tx.QueryRow(ctx, takeOverSQL, dead).Scan(&taken); err != nil {
 			return fmt.Errorf("take leases over: %w", err)
 		}
-		m.log.WarnContext(ctx, "took over the leases of dead processes", "processes", dead, "deliveries", tag.RowsAffected())
+		m.log.WarnContext(ctx, "took over the leases of dead processes", "processes", dead, "deliveries", taken)
 		if _, err = tx.Exec(ctx, burySQL, dead); err != nil {
 			return fmt.Errorf("bury dead processes: %w", err)
 		}

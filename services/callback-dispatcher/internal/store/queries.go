@@ -4,28 +4,45 @@ import "causeway.internal/libs/idempotency"
 
 // Every statement of the package, by name, so that a test can have each prepared on the migrated schema.
 var queries = map[string]string{
-	"accept": acceptSQL, "claim": claimSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "unblock": unblockSQL, "record": recordSQL,
+	"accept": acceptSQL, "claim": claimSQL, "claimed": claimedSQL, "count": countSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "unblock": unblockSQL, "record": recordSQL,
 	"join": joinSQL, "beat": beatSQL, "dead": deadSQL, "takeOver": takeOverSQL, "bury": burySQL, "orphans": orphansSQL, "leave": leaveSQL,
 	"valid": validSQL, "create": createSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "retire": retireSQL, "overlap": overlapSQL,
+	"registered": registeredSQL, "endpoints": endpointsSQL, "endpoint": endpointSQL, "lockEndpoint": lockEndpointSQL, "lockOwners": lockOwnersSQL,
+	"countOwned": countOwnedSQL, "addEndpoint": addEndpointSQL, "changeEndpoint": changeEndpointSQL, "deleteEndpoint": deleteEndpointSQL,
+	"hold": holdSQL, "nextSequence": nextSequenceSQL, "unwait": unwaitSQL, "deliveries": deliveriesSQL, "attempts": attemptsSQL,
+	"events": eventsSQL, "where": whereSQL, "retry": retrySQL, "probe": probeSQL, "replayCount": replayCountSQL, "replayOpen": replayOpenSQL,
+	"replayAdd": replayAddSQL, "replay": replaySQL, "replayTurn": replayTurnSQL, "replayNext": replayNextSQL, "replayDone": replayDoneSQL,
+	"replayMove": replayMoveSQL, "ailing": ailingSQL, "treat": treatSQL, "warned": warnedSQL, "abandon": abandonSQL,
+	"forgetLanes": forgetLanesSQL, "forgetEndpoints": forgetEndpointsSQL, "buryMessage": buryMessageSQL, "deadList": deadListSQL,
+	"deadDrop": deadDropSQL, "deadAgain": deadAgainSQL, "forgetDead": forgetDeadSQL,
 	"next": nextSQL, "rotate": rotateSQL, "backlog": backlogSQL, "answer": idempotency.InsertSQL,
 }
 
-// attempted tells, for a row x of (target, object_id, sequence, event_slot), whether the first attempt of the sequence
-// before it is over. A predecessor that is done is looked for in the slots of the event's day and the two days before;
-// one that is older, or that this database never saw, costs the wait of five seconds and nothing else. LIMIT keeps the
-// planner from hashing a whole table.
-const attempted = `(coalesce((SELECT true FROM delivery b WHERE b.target = x.target AND b.object_id = x.object_id
-		AND b.sequence = x.sequence - 1 AND b.attempts > 0 LIMIT 1), false)
-	OR coalesce((SELECT true FROM delivery_done b WHERE b.target = x.target AND b.object_id = x.object_id
-		AND b.sequence = x.sequence - 1 AND b.slot IN (x.event_slot, (x.event_slot + 35) % 36, (x.event_slot + 34) % 36) LIMIT 1), false))`
+// attempted tells, for a row x of (target, merchant_id, object_id, sequence, event_slot), whether the first attempt of the
+// sequence before it is over: that event is known, and no delivery of it to the target is still without an attempt. So a
+// type that the endpoint filters out, and an event from before the endpoint was registered, count as attempted. The event
+// is looked for in the slots of this one's day and the two days before; one that is older, or that this database never
+// saw, costs the wait of five seconds and nothing else. LIMIT keeps the planner from hashing a whole table.
+const attempted = `(coalesce((SELECT true FROM event b WHERE b.object_id = x.object_id AND b.sequence = x.sequence - 1
+		AND b.merchant_id = x.merchant_id
+		AND b.slot IN (x.event_slot, (x.event_slot + 35) % 36, (x.event_slot + 34) % 36) LIMIT 1), false)
+	AND NOT coalesce((SELECT true FROM delivery b WHERE b.target = x.target AND b.object_id = x.object_id
+		AND b.sequence = x.sequence - 1 AND b.attempts = 0 LIMIT 1), false))`
+
+// touch keeps a lane's due_at no later than the rows of f(target, next_at) that were just made due. It takes the lane's
+// lock even where nothing changes: see dispatcher_claim.
+func touch(f string) string {
+	return `INSERT INTO lane (target, due_at) SELECT target, min(next_at) FROM ` + f + ` GROUP BY target ORDER BY target
+	ON CONFLICT (target) DO UPDATE SET due_at = excluded.due_at WHERE lane.due_at > excluded.due_at`
+}
 
 // acceptSQL writes events and the deliveries of those that are new. $1..$9 are the events, $10..$15 the deliveries, $16
-// the owner of the leases.
-const acceptSQL = `WITH e AS (
-	INSERT INTO event (slot, id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body)
-	SELECT dispatcher_slot(occurred_at), id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body
-	FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[], $8::text[], $9::bytea[])
-		AS t(id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body)
+// the owner of the leases, $17 the events' tokens, $18 why the deliveries are made.
+var acceptSQL = `WITH e AS (
+	INSERT INTO event (slot, id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token)
+	SELECT dispatcher_slot(occurred_at), id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token
+	FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[], $8::text[], $9::bytea[], $17::bytea[])
+		AS t(id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token)
 	ON CONFLICT (id, slot) DO NOTHING
 	RETURNING id, slot, merchant_id, mode, type, object_id, sequence
 ), x AS (
@@ -37,64 +54,67 @@ const acceptSQL = `WITH e AS (
 	SELECT x.*, x.sequence > 1 AND NOT ` + attempted + ` AS waits FROM x
 ), d AS (
 	INSERT INTO delivery (id, event_id, event_slot, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence,
-		state, waits, next_at, lease_owner, lease_until)
+		state, waits, next_at, lease_owner, lease_until, trigger)
 	SELECT id, event_id, event_slot, merchant_id, mode, nullif(endpoint_id, ''), target, url, type, object_id, sequence,
 		CASE WHEN leased AND NOT waits THEN 'leased' ELSE 'due' END, waits,
 		CASE WHEN waits THEN now() + interval '5 seconds' ELSE now() END,
-		CASE WHEN leased AND NOT waits THEN $16::text END, CASE WHEN leased AND NOT waits THEN now() + interval '5 minutes' END
+		CASE WHEN leased AND NOT waits THEN $16::text END, CASE WHEN leased AND NOT waits THEN now() + interval '5 minutes' END,
+		$18::text
 	FROM w
 	ON CONFLICT (event_id, target) DO NOTHING
-	RETURNING id, state, waits
+	RETURNING id, state, waits, target, next_at
+), l AS (
+	` + touch("d WHERE state = 'due'") + `
 )
 SELECT id, state, waits FROM d`
 
-// claimSQL leases due rows: the oldest, but not more than $4 of one target, so that one merchant's backlog does not
-// fill a whole claim.
-const claimSQL = `WITH c AS (
-	SELECT id, target, next_at FROM delivery
-	WHERE state = 'due' AND next_at <= now() AND target <> ALL($2::text[]) ORDER BY next_at LIMIT $3::bigint * 4
-), r AS (
-	SELECT id, next_at, row_number() OVER (PARTITION BY target ORDER BY next_at) AS place FROM c
-), k AS (
-	SELECT d.id FROM delivery d JOIN r ON r.id = d.id
-	WHERE r.place <= $4::bigint AND d.state = 'due' ORDER BY r.next_at LIMIT $3::bigint FOR UPDATE OF d SKIP LOCKED
+// claimSQL leases due rows (dispatcher_claim), and claimedSQL reads them: to an endpoint they go where it is now.
+const (
+	claimSQL   = `SELECT dispatcher_claim($1, $2::text[], $3::bigint, $4::bigint, $5::bigint)`
+	claimedSQL = `SELECT d.id, d.event_id, d.event_slot, d.merchant_id, d.mode, coalesce(d.endpoint_id, ''), d.target, coalesce(p.url, d.url),
+	d.type, d.object_id, d.sequence, d.attempts, d.base, d.trigger, d.next_at, d.created_at
+FROM delivery d LEFT JOIN endpoint p ON p.id = d.endpoint_id WHERE d.id = ANY($1::text[])`
 )
-UPDATE delivery d SET state = 'leased', waits = false, lease_owner = $1, lease_until = now() + interval '5 minutes'
-FROM k WHERE d.id = k.id
-RETURNING d.id, d.event_id, d.event_slot, d.merchant_id, d.mode, coalesce(d.endpoint_id, ''), d.target, d.url, d.type, d.object_id,
-	d.sequence, d.attempts, d.next_at, d.created_at`
 
-const bodiesSQL = `SELECT id, trace, body FROM event WHERE id = ANY($1::text[]) AND slot = ANY($2::smallint[])`
+const bodiesSQL = `SELECT id, trace, body, token FROM event WHERE id = ANY($1::text[]) AND slot = ANY($2::smallint[])`
 
-const releaseSQL = `UPDATE delivery SET state = 'due', lease_owner = NULL, lease_until = NULL
-WHERE id = ANY($2::text[]) AND state = 'leased' AND lease_owner = $1`
+var releaseSQL = `WITH u AS (
+	UPDATE delivery SET state = 'due', lease_owner = NULL, lease_until = NULL
+	WHERE id = ANY($2::text[]) AND state = 'leased' AND lease_owner = $1 RETURNING target, next_at
+)
+` + touch("u")
 
 // oldSQL lists leases that are older than 15 seconds, longer than any statement of the intake or a claim may take.
 const oldSQL = `SELECT id FROM delivery WHERE state = 'leased' AND lease_owner = $1 AND lease_until < now() + interval '285 seconds'`
 
 // unblockSQL ends the wait of rows whose predecessor has been attempted and counts those that wait on.
-const unblockSQL = `WITH x AS (
-	SELECT id, target, object_id, sequence, event_slot FROM delivery
+var unblockSQL = `WITH x AS (
+	SELECT id, target, merchant_id, object_id, sequence, event_slot FROM delivery
 	WHERE state = 'due' AND waits AND next_at > now() ORDER BY next_at LIMIT 500 FOR UPDATE SKIP LOCKED
 ), f AS (
 	SELECT id FROM x WHERE ` + attempted + `
 ), u AS (
-	UPDATE delivery d SET waits = false, next_at = now() FROM f WHERE d.id = f.id RETURNING d.id
+	UPDATE delivery d SET waits = false, next_at = now() FROM f WHERE d.id = f.id RETURNING d.id, d.target, d.next_at
+), l AS (
+	` + touch("u") + `
 )
 SELECT (SELECT count(*) FROM u), (SELECT count(*) FROM x) - (SELECT count(*) FROM u)`
 
 // recordSQL logs attempts and moves their deliveries on. A success ends a delivery whoever holds its lease now; any
-// other outcome counts only for the holder that made exactly this attempt. $1 is the owner.
-const recordSQL = `WITH r AS (
+// other outcome counts only for the holder that made exactly this attempt. $1 is the owner. It keeps the health of the
+// targets: failures in a row, and from $23 of them on the breaker, which lets the first probe through after $24
+// microseconds; a success closes it. An endpoint that answered 410 is disabled in the same statement, and its lane held.
+// The answer names the targets whose breaker is open, with the time to the next probe, and those that are well again.
+var recordSQL = `WITH r AS (
 	SELECT * FROM unnest($2::text[], $3::uuid[], $4::integer[], $5::boolean[], $6::text[], $7::bigint[], $8::timestamptz[], $9::text[],
 		$10::smallint[], $11::text[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::text[], $18::bytea[],
-		$19::text[], $20::integer[])
+		$19::text[], $20::integer[], $21::text[], $22::text[], $25::text[])
 	AS r(id, attempt_id, number, counted, state, delay_us, at, class, status, remote, dns_us, connect_us, tls_us, wait_us, total_us,
+		headers, excerpt, detail, generation, trigger, target, gone)
+), a AS (
+	INSERT INTO attempt (slot, delivery_id, id, number, trigger, at, class, status, remote, dns_us, connect_us, tls_us, wait_us, total_us,
 		headers, excerpt, detail, generation)
-), l AS (
-	INSERT INTO attempt (slot, delivery_id, id, number, at, class, status, remote, dns_us, connect_us, tls_us, wait_us, total_us,
-		headers, excerpt, detail, generation)
-	SELECT dispatcher_slot(at), id, attempt_id, number, at, class, status, remote, dns_us, connect_us, tls_us, wait_us, total_us,
+	SELECT dispatcher_slot(at), id, attempt_id, number, trigger, at, class, status, remote, dns_us, connect_us, tls_us, wait_us, total_us,
 		headers, excerpt, detail, generation
 	FROM r WHERE counted
 	ON CONFLICT (delivery_id, id, slot) DO NOTHING
@@ -102,21 +122,56 @@ const recordSQL = `WITH r AS (
 	UPDATE delivery d SET state = 'due', waits = false, lease_owner = NULL, lease_until = NULL,
 		next_at = now() + r.delay_us * interval '1 microsecond',
 		attempts = CASE WHEN r.counted THEN r.number ELSE d.attempts END,
+		trigger = CASE WHEN r.counted AND d.trigger = 'manual' THEN 'auto' ELSE d.trigger END,
 		last_class = CASE WHEN r.counted THEN r.class ELSE d.last_class END,
 		last_status = CASE WHEN r.counted THEN r.status ELSE d.last_status END,
 		first_attempt_at = CASE WHEN r.counted THEN coalesce(d.first_attempt_at, r.at) ELSE d.first_attempt_at END
 	FROM r WHERE d.id = r.id AND r.state = 'due' AND d.state = 'leased' AND d.lease_owner = $1 AND d.attempts = r.number - 1
+	RETURNING d.target, d.next_at
 ), o AS (
 	DELETE FROM delivery d USING r
 	WHERE d.id = r.id AND (r.state = 'delivered' OR r.state = 'exhausted' AND d.lease_owner = $1 AND d.attempts = r.number - 1)
 	RETURNING d.id, d.event_id, d.event_slot, d.merchant_id, d.mode, d.endpoint_id, d.target, d.url, d.type, d.object_id, d.sequence,
 		d.created_at, coalesce(d.first_attempt_at, r.at) AS first_attempt_at, r.state, r.number, r.class, r.status
+), z AS (
+	INSERT INTO delivery_done (slot, id, event_id, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence, state, attempts,
+		last_class, last_status, created_at, first_attempt_at)
+	SELECT event_slot, id, event_id, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence, state, number, class, status,
+		created_at, first_attempt_at
+	FROM o ON CONFLICT (id, slot) DO NOTHING
+), g AS (
+	UPDATE endpoint p SET enabled = false, disabled_reason = 'gone', disabled_at = now(), updated_at = now(), announced = false
+	FROM (SELECT DISTINCT gone FROM r WHERE gone <> '') AS q WHERE p.id = q.gone AND p.enabled RETURNING p.id
+), h AS (
+	SELECT target, bool_or(state = 'delivered') AS well, count(*) FILTER (WHERE counted AND state <> 'delivered') AS failed
+	FROM r GROUP BY target
+), s AS (
+	SELECT h.target, h.well, h.failed, min(u.next_at) AS due_at, bool_or(g.id IS NOT NULL) AS gone
+	FROM h LEFT JOIN u ON u.target = h.target LEFT JOIN g ON g.id = h.target GROUP BY h.target, h.well, h.failed
+), l AS (
+	INSERT INTO lane (target, due_at, failures, failing_since, failed_at, probe_at, probe_wait, held)
+	SELECT target, coalesce(due_at, 'infinity'), CASE WHEN well THEN -1 ELSE failed END, CASE WHEN NOT well AND failed > 0 THEN now() END,
+		CASE WHEN failed > 0 THEN now() END,
+		CASE WHEN NOT well AND failed >= $23::bigint THEN now() + $24::bigint * interval '1 microsecond' END,
+		$24::bigint * interval '1 microsecond', gone
+	FROM s WHERE due_at IS NOT NULL OR failed > 0 ORDER BY target
+	ON CONFLICT (target) DO UPDATE SET
+		due_at = least(lane.due_at, excluded.due_at), used_at = now(), held = lane.held OR excluded.held,
+		failures = CASE WHEN excluded.failures < 0 THEN 0 ELSE greatest(lane.failures, 0) + excluded.failures END,
+		failing_since = CASE WHEN excluded.failures < 0 THEN NULL ELSE coalesce(lane.failing_since, excluded.failing_since) END,
+		failed_at = coalesce(excluded.failed_at, lane.failed_at),
+		warned = CASE WHEN excluded.failures < 0 THEN 0 ELSE lane.warned END,
+		probe_at = CASE WHEN excluded.failures < 0 THEN NULL WHEN lane.probe_at IS NOT NULL THEN lane.probe_at
+			WHEN excluded.failures > 0 AND greatest(lane.failures, 0) + excluded.failures >= $23::bigint THEN now() + excluded.probe_wait END,
+		probe_wait = CASE WHEN lane.probe_at IS NULL THEN excluded.probe_wait ELSE lane.probe_wait END
+	RETURNING target, probe_at
+), v AS (
+	UPDATE lane SET failures = 0, failing_since = NULL, probe_at = NULL, warned = 0 FROM s
+	WHERE lane.target = s.target AND s.well AND s.due_at IS NULL AND s.failed = 0 AND lane.failures <> 0
+	RETURNING lane.target
 )
-INSERT INTO delivery_done (slot, id, event_id, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence, state, attempts,
-	last_class, last_status, created_at, first_attempt_at)
-SELECT event_slot, id, event_id, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence, state, number, class, status,
-	created_at, first_attempt_at
-FROM o ON CONFLICT (id, slot) DO NOTHING`
+SELECT target, (extract(epoch FROM probe_at - now()) * 1e6)::bigint FROM l WHERE probe_at IS NOT NULL
+UNION ALL SELECT target, NULL FROM v`
 
 // The statements of membership.
 const (
@@ -125,13 +180,21 @@ const (
 	// A process that was killed has lost its session and so its lock at once; one that hangs is silent.
 	deadSQL = `SELECT id FROM instance
 WHERE id <> $1 AND (seen_at < now() - interval '6 seconds' OR pg_try_advisory_xact_lock(lock_key)) FOR UPDATE SKIP LOCKED`
-	takeOverSQL = `UPDATE delivery SET state = 'due', lease_owner = NULL, lease_until = NULL WHERE state = 'leased' AND lease_owner = ANY($1::text[])`
-	burySQL     = `DELETE FROM instance WHERE id = ANY($1::text[])`
-	orphansSQL  = `UPDATE delivery SET state = 'due', lease_owner = NULL, lease_until = NULL
-WHERE state = 'leased' AND (lease_until < now() OR lease_owner NOT IN (SELECT id FROM instance))`
-	leaveSQL = `WITH gone AS (DELETE FROM instance WHERE id = $1)
-UPDATE delivery SET state = 'due', lease_owner = NULL, lease_until = NULL WHERE state = 'leased' AND lease_owner = $1`
+	burySQL  = `DELETE FROM instance WHERE id = ANY($1::text[])`
+	countSQL = `SELECT count(*) FROM instance WHERE seen_at > now() - interval '6 seconds'`
 )
+
+// The statements that make leased deliveries due again.
+var (
+	takeOverSQL = `WITH u AS (` + freeSQL + `lease_owner = ANY($1::text[]) RETURNING target, next_at), l AS (` + touch("u") + `)
+SELECT count(*) FROM u`
+	orphansSQL = `WITH u AS (` + freeSQL + `(lease_until < now() OR lease_owner NOT IN (SELECT id FROM instance)) RETURNING target, next_at)
+` + touch("u")
+	leaveSQL = `WITH gone AS (DELETE FROM instance WHERE id = $1), u AS (` + freeSQL + `lease_owner = $1 RETURNING target, next_at)
+` + touch("u")
+)
+
+const freeSQL = `UPDATE delivery SET state = 'due', lease_owner = NULL, lease_until = NULL WHERE state = 'leased' AND `
 
 // The statements of secrets; $1..$3 name the owner.
 const (
@@ -151,5 +214,5 @@ WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3 AND expires_at IS NULL
 // The statements of upkeep.
 const (
 	rotateSQL  = `SELECT dispatcher_rotate()`
-	backlogSQL = `SELECT coalesce(extract(epoch FROM now() - min(next_at)), 0)::bigint FROM delivery WHERE state = 'due' AND next_at < now()`
+	backlogSQL = `SELECT coalesce(extract(epoch FROM now() - min(ready_at)), 0)::bigint FROM lane WHERE ready_at < now()`
 )

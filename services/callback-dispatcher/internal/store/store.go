@@ -60,64 +60,71 @@ func (s *Store) Claim(ctx context.Context, full []string, limit, perTarget int) 
 	if full == nil {
 		full = []string{}
 	}
-	rows, err := s.db.Query(ctx, claimSQL, s.instance, full, limit, perTarget)
+	const lanesMax = 128
+	rows, err := s.db.Query(ctx, claimSQL, s.instance, full, lanesMax, perTarget, limit)
 	if err != nil {
 		return nil, fmt.Errorf("lease due deliveries: %w", err)
 	}
-	var ids []string
-	var slots []int16
-	jobs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d delivery.Delivery, err error) {
-		var slot int16
-		err = row.Scan(&d.ID, &d.EventID, &slot, &d.MerchantID, &d.Mode, &d.EndpointID, &d.Target, &d.URL, &d.Type, &d.ObjectID,
-			&d.Sequence, &d.Attempts, &d.DueAt, &d.AcceptedAt)
-		ids, slots = append(ids, d.EventID), append(slots, slot)
-		return d, err
-	})
+	leased, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return nil, fmt.Errorf("lease due deliveries: %w", err)
 	}
-	if len(jobs) == 0 {
+	if len(leased) == 0 {
 		return nil, nil
 	}
-	if err := s.fill(ctx, jobs, ids, slots); err != nil {
-		return nil, err
+	jobs, ids, slots, err := s.claimed(ctx, leased)
+	if err == nil {
+		err = s.fill(ctx, jobs, ids, slots)
+	}
+	if err != nil { // the leases are given back, as nobody else knows of them
+		return nil, errors.Join(err, s.Release(context.WithoutCancel(ctx), leased))
 	}
 	return jobs, nil
 }
 
-// fill reads the bodies. If that fails the leases are given back, as nobody else knows of them.
+func (s *Store) claimed(ctx context.Context, leased []string) (jobs []delivery.Delivery, ids []string, slots []int16, err error) {
+	rows, err := s.db.Query(ctx, claimedSQL, leased)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("read leased deliveries: %w", err)
+	}
+	jobs, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (d delivery.Delivery, err error) {
+		var slot int16
+		err = row.Scan(&d.ID, &d.EventID, &slot, &d.MerchantID, &d.Mode, &d.EndpointID, &d.Target, &d.URL, &d.Type, &d.ObjectID,
+			&d.Sequence, &d.Attempts, &d.Base, &d.Trigger, &d.DueAt, &d.AcceptedAt)
+		ids, slots = append(ids, d.EventID), append(slots, slot)
+		return d, err
+	})
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("read leased deliveries: %w", err)
+	}
+	return jobs, ids, slots, nil
+}
+
+// fill reads the bodies.
 func (s *Store) fill(ctx context.Context, jobs []delivery.Delivery, ids []string, slots []int16) error {
 	type content struct {
-		trace string
-		body  []byte
+		trace       string
+		body, token []byte
 	}
 	contents := make(map[string]content, len(jobs))
 	rows, err := s.db.Query(ctx, bodiesSQL, ids, slots)
 	if err == nil {
 		var id string
 		var c content
-		_, err = pgx.ForEachRow(rows, []any{&id, &c.trace, &c.body}, func() error {
+		_, err = pgx.ForEachRow(rows, []any{&id, &c.trace, &c.body, &c.token}, func() error {
 			contents[id] = c
-			c.body = nil
+			c.body, c.token = nil, nil
 			return nil
 		})
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("read event bodies: %w", err), s.Release(context.WithoutCancel(ctx), idsOf(jobs)))
+		return fmt.Errorf("read event bodies: %w", err)
 	}
 	for i := range jobs {
 		c := contents[jobs[i].EventID]
-		jobs[i].Body, jobs[i].Trace = c.body, c.trace
+		jobs[i].Body, jobs[i].Trace, jobs[i].Token = c.body, c.trace, c.token
 	}
 	return nil
-}
-
-func idsOf(jobs []delivery.Delivery) []string {
-	ids := make([]string, len(jobs))
-	for i, d := range jobs {
-		ids[i] = d.ID
-	}
-	return ids
 }
 
 // Old implements app.Leases.

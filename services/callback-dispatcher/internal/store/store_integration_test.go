@@ -65,9 +65,17 @@ func result(a app.Arrival, number int, class string, state delivery.State, delay
 	return r
 }
 
+func idsOf(jobs []delivery.Delivery) []string {
+	ids := make([]string, len(jobs))
+	for i, d := range jobs {
+		ids[i] = d.ID
+	}
+	return ids
+}
+
 func record(t *testing.T, s *Store, results ...app.Result) {
 	t.Helper()
-	if err := s.Record(t.Context(), results); err != nil {
+	if _, err := s.Record(t.Context(), results, app.Breaker{Failures: 10, Wait: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,11 +9,17 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/postgres"
 	"causeway.internal/services/callback-dispatcher/internal/app"
+	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
 // Accept implements app.Inbound: one statement, one commit.
 func (s *Store) Accept(ctx context.Context, arrivals []app.Arrival) ([][]app.Placed, error) {
+	return s.accept(ctx, s.db, arrivals, "auto")
+}
+
+func (s *Store) accept(ctx context.Context, q postgres.Querier, arrivals []app.Arrival, trigger string) ([][]app.Placed, error) {
 	order := make([]int, len(arrivals))
 	for i := range order {
 		order[i] = i
@@ -24,21 +30,21 @@ func (s *Store) Accept(ctx context.Context, arrivals []app.Arrival) ([][]app.Pla
 	n := len(arrivals)
 	ids, merchants, modes, types := make([]string, 0, n), make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
 	objects, traces, sequences := make([]string, 0, n), make([]string, 0, n), make([]int64, 0, n)
-	times, bodies := make([]time.Time, 0, n), make([][]byte, 0, n)
+	times, bodies, tokens := make([]time.Time, 0, n), make([][]byte, 0, n), make([][]byte, 0, n)
 	var dIDs, dEvents, dEndpoints, dTargets, dURLs []string
 	var dLeased []bool
 	for _, i := range order {
 		e := arrivals[i].Event
 		ids, merchants, modes, types = append(ids, e.ID), append(merchants, e.MerchantID), append(modes, e.Mode), append(types, e.Type)
 		objects, sequences, times = append(objects, e.ObjectID), append(sequences, e.Sequence), append(times, e.OccurredAt)
-		traces, bodies = append(traces, e.Trace), append(bodies, e.Body)
+		traces, bodies, tokens = append(traces, e.Trace), append(bodies, e.Body), append(tokens, e.Token)
 		for j, d := range arrivals[i].Deliveries {
 			dIDs, dEvents, dEndpoints = append(dIDs, d.ID), append(dEvents, e.ID), append(dEndpoints, d.EndpointID)
 			dTargets, dURLs, dLeased = append(dTargets, d.Target), append(dURLs, d.URL), append(dLeased, arrivals[i].Leased[j])
 		}
 	}
-	rows, err := s.db.Query(ctx, acceptSQL, ids, merchants, modes, types, objects, sequences, times, traces, bodies,
-		dIDs, dEvents, dEndpoints, dTargets, dURLs, dLeased, s.instance)
+	rows, err := q.Query(ctx, acceptSQL, ids, merchants, modes, types, objects, sequences, times, traces, bodies,
+		dIDs, dEvents, dEndpoints, dTargets, dURLs, dLeased, s.instance, tokens, trigger)
 	if err != nil {
 		return nil, fmt.Errorf("insert events: %w", err)
 	}
@@ -70,24 +76,36 @@ func (s *Store) Accept(ctx context.Context, arrivals []app.Arrival) ([][]app.Pla
 }
 
 // Record implements app.Ledger: one statement, one commit.
-func (s *Store) Record(ctx context.Context, results []app.Result) error {
+func (s *Store) Record(ctx context.Context, results []app.Result, b app.Breaker) (targets []app.Target, err error) {
 	var c columns
 	sorted := slices.Clone(results)
 	slices.SortFunc(sorted, func(a, b app.Result) int { return strings.Compare(a.Delivery.ID, b.Delivery.ID) })
 	for _, r := range sorted {
 		c.add(r)
 	}
-	_, err := s.db.Exec(ctx, recordSQL, s.instance, c.ids, c.attempts, c.numbers, c.counted, c.states, c.delays, c.times, c.classes,
-		c.statuses, c.remotes, c.dns, c.connect, c.tls, c.wait, c.total, c.headers, c.excerpts, c.details, c.generations)
-	if err != nil {
-		return fmt.Errorf("record %d attempts: %w", len(results), err)
+	rows, err := s.db.Query(ctx, recordSQL, s.instance, c.ids, c.attempts, c.numbers, c.counted, c.states, c.delays, c.times, c.classes,
+		c.statuses, c.remotes, c.dns, c.connect, c.tls, c.wait, c.total, c.headers, c.excerpts, c.details, c.generations,
+		c.triggers, c.targets, b.Failures, b.Wait.Microseconds(), c.gone)
+	if err == nil {
+		targets, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (t app.Target, err error) {
+			var wait *int64
+			err = row.Scan(&t.Name, &wait)
+			if t.Open = wait != nil; t.Open {
+				t.Probe = max(0, time.Duration(*wait)*time.Microsecond)
+			}
+			return t, err
+		})
 	}
-	return nil
+	if err != nil {
+		return nil, fmt.Errorf("record %d attempts: %w", len(results), err)
+	}
+	return targets, nil
 }
 
 // columns are results turned on their side, as unnest takes them.
 type columns struct {
 	ids, states, classes, remotes, headers, details []string
+	triggers, targets, gone                         []string
 	attempts                                        [][16]byte
 	numbers, generations                            []int32
 	counted                                         []bool
@@ -114,5 +132,13 @@ func (c *columns) add(r app.Result) {
 	c.dns, c.connect, c.tls = append(c.dns, o.DNS.Microseconds()), append(c.connect, o.Connect.Microseconds()), append(c.tls, o.TLS.Microseconds())
 	c.wait, c.total = append(c.wait, o.Wait.Microseconds()), append(c.total, o.Total.Microseconds())
 	c.headers, c.excerpts = append(c.headers, o.Headers), append(c.excerpts, o.Excerpt)
+	trigger, gone := r.Delivery.Trigger, ""
+	if trigger == "" {
+		trigger = delivery.Auto
+	}
+	if r.Verdict.Disable {
+		gone = r.Delivery.EndpointID
+	}
+	c.triggers, c.targets, c.gone = append(c.triggers, trigger), append(c.targets, r.Delivery.Target), append(c.gone, gone)
 	c.details, c.generations = append(c.details, o.Detail), append(c.generations, int32(o.Generation))
 }

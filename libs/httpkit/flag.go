@@ -1,0 +1,23 @@
+package httpkit
+
+// Sent reports whether a member was sent with any value but null; the empty string and the empty array count.
+func (b *Body) Sent(name string) bool {
+	_, ok := b.get(name)
+	return ok
+}
+
+// Bool reads an optional true or false; ok is false when it was not supplied or is something else.
+func (b *Body) Bool(name string) (on, ok bool) {
+	raw, ok := b.get(name)
+	if !ok {
+		return false, false
+	}
+	switch string(raw) {
+	case "true":
+		return true, true
+	case "false":
+		return false, true
+	}
+	b.Problem(name, "must be true or false")
+	return false, false
+}

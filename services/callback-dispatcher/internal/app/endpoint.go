@@ -1,0 +1,205 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"causeway.internal/libs/id"
+)
+
+// Endpoint is a URL that a merchant registered for the events of one mode.
+type Endpoint struct {
+	ID             string
+	MerchantID     string
+	Mode           string
+	URL            string
+	Description    string
+	Types          []string // none means all
+	Enabled        bool
+	DisabledReason string // "" while enabled
+	DisabledAt     time.Time
+	FailingSince   time.Time // zero while it is well
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+}
+
+// The reasons why an endpoint is disabled.
+const (
+	DisabledByMerchant = "merchant"
+	DisabledGone       = "gone"
+	DisabledFailing    = "failing"
+)
+
+// Matches reports whether the endpoint asked for events of this type.
+func (e *Endpoint) Matches(kind string) bool {
+	return len(e.Types) == 0 || slices.Contains(e.Types, kind)
+}
+
+// EndpointTTL is how long the list of a merchant's endpoints is used from memory. A change is answered only after this
+// time, so whoever has the answer sees every later event go where the change says, whichever replica takes it in.
+const EndpointTTL = time.Second
+
+const cachedLists = 20_000
+
+// Registry reads the endpoints of many merchants at once: an owner without any has no entry.
+type Registry interface {
+	Registered(ctx context.Context, owners []Owner) (map[Owner][]Endpoint, error)
+}
+
+// directory keeps the endpoints that events go to in memory for EndpointTTL.
+type directory struct {
+	registry Registry
+	now      func() time.Time
+
+	mu    sync.Mutex
+	lists map[Owner]listed
+}
+
+type listed struct {
+	at        time.Time
+	endpoints []Endpoint
+}
+
+// of returns the endpoints of every owner; those that are not fresh are read in one go.
+func (d *directory) of(ctx context.Context, owners map[Owner][]Endpoint) error {
+	now := d.now()
+	var missing []Owner
+	d.mu.Lock()
+	for o := range owners {
+		if l, ok := d.lists[o]; ok && now.Sub(l.at) < EndpointTTL {
+			owners[o] = l.endpoints
+		} else {
+			missing = append(missing, o)
+		}
+	}
+	d.mu.Unlock()
+	if len(missing) == 0 {
+		return nil
+	}
+	found, err := d.registry.Registered(ctx, missing)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.lists) > cachedLists {
+		clear(d.lists)
+	}
+	for _, o := range missing {
+		owners[o] = found[o]
+		d.lists[o] = listed{now, found[o]}
+	}
+	return nil
+}
+
+// EndpointsMax bounds the endpoints of a merchant in each mode.
+const EndpointsMax = 100
+
+// EndpointStore keeps endpoints. Whatever it is asked for, it looks among the owner's alone.
+type EndpointStore interface {
+	Endpoints(ctx context.Context, o Owner, after string, limit int) ([]Endpoint, error)
+	Endpoint(ctx context.Context, o Owner, id string) (Endpoint, error)
+	AddEndpoint(ctx context.Context, e Endpoint, most int, k Key, body []byte) (a Answer, replayed bool, err error)
+	ChangeEndpoint(ctx context.Context, o Owner, id string, change func(Endpoint) Endpoint) (Endpoint, error)
+	DeleteEndpoint(ctx context.Context, o Owner, id string) error
+	// Test stores an event for the endpoint alone and its delivery, and the answer that body makes of the delivery's id.
+	Test(ctx context.Context, o Owner, id string, k Key, make func(e Endpoint, sequence int64) (Arrival, []byte, error)) (a Answer, replayed bool, err error)
+}
+
+// Endpoints are the use cases of registered endpoints. Every change is answered EndpointTTL after its commit.
+type Endpoints struct {
+	store EndpointStore
+	log   Log
+	now   func() time.Time
+}
+
+// NewEndpoints makes the use cases.
+func NewEndpoints(store EndpointStore, log Log, now func() time.Time) *Endpoints {
+	return &Endpoints{store: store, log: log, now: now}
+}
+
+// List returns a page of the owner's endpoints, in the order of their ids.
+func (u *Endpoints) List(ctx context.Context, o Owner, after string, limit int) ([]Endpoint, error) {
+	return u.store.Endpoints(ctx, o, after, limit)
+}
+
+// Get returns one endpoint of the owner.
+func (u *Endpoints) Get(ctx context.Context, o Owner, id string) (Endpoint, error) {
+	return u.store.Endpoint(ctx, o, id)
+}
+
+// Create registers an endpoint; render makes the answer that is stored for the request's key.
+func (u *Endpoints) Create(ctx context.Context, e Endpoint, k Key, render func(Endpoint) ([]byte, error)) (a Answer, replayed bool, err error) {
+	now := u.now().UTC().Truncate(time.Millisecond)
+	e.ID, e.CreatedAt, e.UpdatedAt = id.New(id.Endpoint, now), now, now
+	if !e.Enabled {
+		e.DisabledReason, e.DisabledAt = DisabledByMerchant, now
+	}
+	body, err := render(e)
+	if err != nil {
+		return Answer{}, false, err
+	}
+	a, replayed, err = u.store.AddEndpoint(ctx, e, EndpointsMax, k, body)
+	if err == nil && !replayed && !pause(ctx, EndpointTTL) {
+		err = ctx.Err()
+	}
+	return a, replayed, err
+}
+
+// Change replaces fields of an endpoint. Enabling it sends what was held.
+func (u *Endpoints) Change(ctx context.Context, o Owner, id string, change func(Endpoint) Endpoint) (Endpoint, error) {
+	e, err := u.store.ChangeEndpoint(ctx, o, id, change)
+	if err == nil && !pause(ctx, EndpointTTL) {
+		err = ctx.Err()
+	}
+	return e, err
+}
+
+// Delete takes an endpoint away; what was not delivered yet ends.
+func (u *Endpoints) Delete(ctx context.Context, o Owner, id string) error {
+	err := u.store.DeleteEndpoint(ctx, o, id)
+	if err == nil && !pause(ctx, EndpointTTL) {
+		err = ctx.Err()
+	}
+	return err
+}
+
+const (
+	testWait = 6 * time.Second
+	testLook = 100 * time.Millisecond
+)
+
+// Test sends a test event to an endpoint the way every event goes, and waits a little for the first attempt. render
+// makes the answer of the delivery as it stands then; the answer stored for the request's key shows it as it began.
+func (u *Endpoints) Test(ctx context.Context, o Owner, endpoint string, k Key, render func(DeliveryView) ([]byte, error)) (a Answer, replayed bool, err error) {
+	delivery := ""
+	a, replayed, err = u.store.Test(ctx, o, endpoint, k, func(e Endpoint, sequence int64) (Arrival, []byte, error) {
+		arrival, err := notice(typeTest, e, sequence, []Endpoint{e}, u.now())
+		if err != nil {
+			return Arrival{}, nil, err
+		}
+		d := arrival.Deliveries[0]
+		delivery = d.ID
+		body, err := render(DeliveryView{
+			ID: d.ID, EventID: d.EventID, EndpointID: d.EndpointID, URL: d.URL, Type: d.Type, ObjectID: d.ObjectID, Sequence: d.Sequence,
+			Status: "pending", CreatedAt: arrival.Event.OccurredAt, NextAt: &arrival.Event.OccurredAt,
+		})
+		return arrival, body, err
+	})
+	if err != nil || replayed {
+		return a, replayed, err
+	}
+	for until := u.now().Add(testWait); u.now().Before(until) && pause(ctx, testLook); {
+		list, err := u.log.Deliveries(ctx, o, DeliveryFilter{ID: delivery}, 1)
+		if err != nil {
+			return Answer{}, false, err
+		}
+		if len(list) == 1 && len(list[0].Attempts) > 0 {
+			a.Body, err = render(list[0])
+			return a, false, err
+		}
+	}
+	return a, false, ctx.Err()
+}

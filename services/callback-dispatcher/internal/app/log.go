@@ -1,0 +1,70 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"causeway.internal/libs/fault"
+)
+
+// The refusals of webhook management.
+var (
+	ErrEndpointUnknown  = fault.New(fault.NotFound, "endpoint_not_found", "No such endpoint.")
+	ErrDeliveryUnknown  = fault.New(fault.NotFound, "delivery_not_found", "No such delivery.")
+	ErrReplayUnknown    = fault.New(fault.NotFound, "replay_not_found", "No such replay.")
+	ErrEndpointsFull    = fault.New(fault.Conflict, "endpoint_limit", "A merchant may register %d endpoints in each mode.", EndpointsMax)
+	ErrEndpointDisabled = fault.New(fault.Conflict, "endpoint_disabled", "The endpoint is disabled. Enable it first; what it missed is sent then.")
+	ErrReplaysFull      = fault.New(fault.Conflict, "replay_limit", "A merchant may have %d replays at a time in each mode.", ReplaysMax)
+)
+
+// DeliveryFilter narrows a list of deliveries; empty fields do not. Before is the id that the list begins before.
+type DeliveryFilter struct {
+	ID, Before, EndpointID, EventID, Type, Status string
+}
+
+// DeliveryView is a delivery as its merchant sees it.
+type DeliveryView struct {
+	ID, EventID, EndpointID, URL, Type, ObjectID string
+	Sequence                                     int64
+	Status                                       string // pending, retrying, held, delivered, exhausted
+	Made                                         int
+	NextAt, DoneAt                               *time.Time
+	CreatedAt                                    time.Time
+	Attempts                                     []AttemptView
+}
+
+// AttemptView is one attempt as its merchant sees it.
+type AttemptView struct {
+	Number                         int
+	Trigger                        string
+	At                             time.Time
+	Class                          string
+	Status                         int
+	DNS, Connect, TLS, Wait, Total time.Duration
+	Excerpt                        []byte
+}
+
+// EventFilter narrows a list of events. AfterTx and AfterID are where the page before ended.
+type EventFilter struct {
+	AfterTx uint64
+	AfterID string
+	Type    string
+	From    time.Time
+}
+
+// EventView is an event with its place in the order of the list. Body never holds a settlementToken.
+type EventView struct {
+	ID   string
+	Tx   uint64
+	Body []byte
+}
+
+// Log is what a merchant may read of its events and deliveries, and may ask to be sent again.
+type Log interface {
+	// Deliveries lists the newest first, with their attempts.
+	Deliveries(ctx context.Context, o Owner, f DeliveryFilter, limit int) ([]DeliveryView, error)
+	// Events lists in the order in which events became visible: a reader that goes on from the last one misses none.
+	Events(ctx context.Context, o Owner, f EventFilter, limit int) ([]EventView, error)
+	// Retry makes a delivery due at once, with its schedule begun anew, and stores the answer that body makes.
+	Retry(ctx context.Context, o Owner, id string, k Key, body func(state string) ([]byte, error)) (a Answer, replayed bool, err error)
+}

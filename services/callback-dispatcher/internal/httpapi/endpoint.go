@@ -1,0 +1,280 @@
+package httpapi
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/callback-dispatcher/internal/app"
+)
+
+const (
+	pageDefault = 20
+	pageMost    = 100
+	urlMost     = 2048
+	describeMax = 200
+)
+
+// one is the input of requests about one object; a body is ignored.
+type one struct{ id string }
+
+// Read implements httpkit.Reader. What has not the shape of an id is answered like an unknown one.
+func (o *one) Read(in *httpkit.Input) { o.id = pathID(in) }
+
+var idShape = regexp.MustCompile(`^[a-z]{3}_[0-9a-z]{26}$`)
+
+func pathID(in *httpkit.Input) string {
+	if text := in.Path("id"); idShape.MatchString(text) {
+		return text
+	}
+	return ""
+}
+
+// page is the input of a list.
+type page struct {
+	limit int
+	after string
+}
+
+// Read implements httpkit.Reader.
+func (p *page) Read(in *httpkit.Input) {
+	p.limit = in.QueryInt("limit", pageDefault, 1, pageMost)
+	p.after = readCursor(in)
+}
+
+type endpointInput struct {
+	url, description string
+	types            []string
+	enabled          bool
+}
+
+// Read implements httpkit.Reader. What a URL must be depends on the key's mode, so it is checked later.
+func (e *endpointInput) Read(in *httpkit.Input) {
+	b := in.Body()
+	e.url = b.RequiredText("url", urlMost)
+	e.description = b.Text("description", describeMax)
+	e.types = readTypes(b)
+	e.enabled = true
+	if on, ok := b.Bool("enabled"); ok {
+		e.enabled = on
+	}
+}
+
+type endpointPatch struct {
+	id                                   string
+	url, description                     string
+	types                                []string
+	enabled                              bool
+	hasDescription, hasTypes, hasEnabled bool
+}
+
+// Read implements httpkit.Reader.
+func (e *endpointPatch) Read(in *httpkit.Input) {
+	e.id = pathID(in)
+	b := in.Body()
+	e.url = b.Text("url", urlMost)
+	e.description, e.hasDescription = b.Text("description", describeMax), b.Sent("description")
+	e.types, e.hasTypes = readTypes(b), b.Sent("types")
+	e.enabled, e.hasEnabled = b.Bool("enabled")
+}
+
+func readTypes(b *httpkit.Body) []string {
+	types := b.Texts("types", len(wire.EventTypes()), urlMost)
+	for _, t := range types {
+		if !wire.IsEventType(t) {
+			b.Problem("types", "%q is not an event type", t)
+		}
+	}
+	slices.Sort(types)
+	return slices.Compact(types)
+}
+
+type endpointView struct {
+	ID             string   `json:"id"`
+	URL            string   `json:"url"`
+	Description    string   `json:"description"`
+	Types          []string `json:"types"`
+	Enabled        bool     `json:"enabled"`
+	DisabledReason *string  `json:"disabledReason"`
+	DisabledAt     *string  `json:"disabledAt"`
+	FailingSince   *string  `json:"failingSince"`
+	CreatedAt      string   `json:"createdAt"`
+	UpdatedAt      string   `json:"updatedAt"`
+}
+
+func viewEndpoint(e app.Endpoint) endpointView {
+	v := endpointView{
+		ID: e.ID, URL: e.URL, Description: e.Description, Types: e.Types, Enabled: e.Enabled, DisabledAt: app.Stamp(e.DisabledAt),
+		FailingSince: app.Stamp(e.FailingSince), CreatedAt: stamp(e.CreatedAt), UpdatedAt: stamp(e.UpdatedAt),
+	}
+	if v.Types == nil {
+		v.Types = []string{}
+	}
+	if e.DisabledReason != "" {
+		v.DisabledReason = &e.DisabledReason
+	}
+	return v
+}
+
+type endpointAnswer struct {
+	Endpoint endpointView `json:"endpoint"`
+}
+
+type endpointsAnswer struct {
+	Endpoints  []endpointView `json:"endpoints"`
+	Pagination pagination     `json:"pagination"`
+}
+
+func (a *api) listEndpoints(ctx context.Context, p page) (out endpointsAnswer, err error) {
+	o, err := owner(httpkit.From(ctx))
+	if err != nil {
+		return out, err
+	}
+	list, err := a.Endpoints.List(ctx, o, p.after, p.limit+1)
+	if err != nil {
+		return out, err
+	}
+	out.Pagination.Limit = p.limit
+	if len(list) > p.limit {
+		list = list[:p.limit]
+		out.Pagination.more(list[p.limit-1].ID)
+	}
+	out.Endpoints = make([]endpointView, len(list))
+	for i, e := range list {
+		out.Endpoints[i] = viewEndpoint(e)
+	}
+	return out, nil
+}
+
+func (a *api) getEndpoint(ctx context.Context, in one) (endpointAnswer, error) {
+	o, err := owner(httpkit.From(ctx))
+	if err != nil {
+		return endpointAnswer{}, err
+	}
+	e, err := a.Endpoints.Get(ctx, o, in.id)
+	return endpointAnswer{viewEndpoint(e)}, err
+}
+
+func (a *api) createEndpoint(ctx context.Context, in endpointInput) (httpkit.Answer, error) {
+	r := httpkit.From(ctx)
+	o, err := owner(r)
+	if err != nil {
+		return httpkit.Answer{}, err
+	}
+	if in.url, err = a.check(o, in.url); err != nil {
+		return httpkit.Answer{}, err
+	}
+	e := app.Endpoint{MerchantID: o.MerchantID, Mode: o.Mode, URL: in.url, Description: in.description, Types: in.types, Enabled: in.enabled}
+	if e.Types == nil {
+		e.Types = []string{}
+	}
+	return answer(a.Endpoints.Create(ctx, e, key(r, o, ""), func(e app.Endpoint) ([]byte, error) {
+		return httpkit.Success(endpointAnswer{viewEndpoint(e)})
+	}))
+}
+
+// check returns the URL as it is dialled, or a fault that names the field.
+func (a *api) check(o app.Owner, raw string) (string, error) {
+	u, err := a.CheckURL(o.Mode, raw)
+	if err == nil {
+		return u, nil
+	}
+	var p fault.Problems
+	p.Add("url", "%s", err.Error())
+	return "", p.Err()
+}
+
+func (a *api) changeEndpoint(ctx context.Context, in endpointPatch) (endpointAnswer, error) {
+	o, err := owner(httpkit.From(ctx))
+	if err != nil {
+		return endpointAnswer{}, err
+	}
+	if in.url != "" {
+		if in.url, err = a.check(o, in.url); err != nil {
+			return endpointAnswer{}, err
+		}
+	}
+	e, err := a.Endpoints.Change(ctx, o, in.id, in.apply)
+	return endpointAnswer{viewEndpoint(e)}, err
+}
+
+func (e endpointPatch) apply(old app.Endpoint) app.Endpoint {
+	if e.url != "" {
+		old.URL = e.url
+	}
+	if e.hasDescription {
+		old.Description = e.description
+	}
+	if e.hasTypes {
+		old.Types = append([]string{}, e.types...)
+	}
+	if e.hasEnabled {
+		old.Enabled = e.enabled
+	}
+	return old
+}
+
+type deletedAnswer struct {
+	ID      string `json:"id"`
+	Deleted bool   `json:"deleted"`
+}
+
+func (a *api) deleteEndpoint(ctx context.Context, in one) (deletedAnswer, error) {
+	o, err := owner(httpkit.From(ctx))
+	if err != nil {
+		return deletedAnswer{}, err
+	}
+	return deletedAnswer{in.id, true}, a.Endpoints.Delete(ctx, o, in.id)
+}
+
+func (a *api) testEndpoint(ctx context.Context, in one) (httpkit.Answer, error) {
+	r := httpkit.From(ctx)
+	o, err := owner(r)
+	if err != nil {
+		return httpkit.Answer{}, err
+	}
+	return answer(a.Endpoints.Test(ctx, o, in.id, key(r, o, in.id), func(v app.DeliveryView) ([]byte, error) {
+		return httpkit.Success(deliveryAnswer{viewDelivery(v)})
+	}))
+}
+
+// ofEndpoint is the owner of an endpoint's secret, if the endpoint is the caller's.
+func (a *api) ofEndpoint(ctx context.Context, id string) (app.Owner, error) {
+	o, err := owner(httpkit.From(ctx))
+	if err != nil {
+		return o, err
+	}
+	if _, err := a.Endpoints.Get(ctx, o, id); err != nil {
+		return o, err
+	}
+	o.EndpointID = id
+	return o, nil
+}
+
+func (a *api) endpointSecret(ctx context.Context, in one) (secretView, error) {
+	o, err := a.ofEndpoint(ctx, in.id)
+	if err != nil {
+		return secretView{}, err
+	}
+	return a.secretOf(ctx, o)
+}
+
+func (a *api) rotateEndpoint(ctx context.Context, in one) (httpkit.Answer, error) {
+	o, err := a.ofEndpoint(ctx, in.id)
+	if err != nil {
+		return httpkit.Answer{}, err
+	}
+	return a.rotateOf(ctx, o, key(httpkit.From(ctx), o, in.id))
+}
+
+// stampPtr is stamp for a time that may be absent.
+func stampPtr(t *time.Time) *string {
+	if t == nil {
+		return nil
+	}
+	return app.Stamp(*t)
+}

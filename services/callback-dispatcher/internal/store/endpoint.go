@@ -1,0 +1,238 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/services/callback-dispatcher/internal/app"
+)
+
+const endpointColumns = `p.id, p.merchant_id, p.mode, p.url, p.description, p.types, p.enabled, coalesce(p.disabled_reason, ''), p.disabled_at,
+	l.failing_since, p.created_at, p.updated_at`
+
+// The statements of endpoints. Every one names merchant and mode, but the intake's, which asks for many at once.
+const (
+	registeredSQL = `SELECT ` + endpointColumns + ` FROM unnest($1::text[], $2::text[]) AS o(merchant_id, mode)
+JOIN endpoint p ON p.merchant_id = o.merchant_id AND p.mode = o.mode LEFT JOIN lane l ON l.target = p.id
+WHERE p.deleted_at IS NULL ORDER BY p.id`
+	endpointsSQL = `SELECT ` + endpointColumns + ` FROM endpoint p LEFT JOIN lane l ON l.target = p.id
+WHERE p.merchant_id = $1 AND p.mode = $2 AND p.deleted_at IS NULL AND p.id > $3 ORDER BY p.id LIMIT $4`
+	endpointSQL = `SELECT ` + endpointColumns + ` FROM endpoint p LEFT JOIN lane l ON l.target = p.id
+WHERE p.merchant_id = $1 AND p.mode = $2 AND p.deleted_at IS NULL AND p.id = $3`
+	lockEndpointSQL = `SELECT true FROM endpoint WHERE merchant_id = $1 AND mode = $2 AND deleted_at IS NULL AND id = $3 FOR UPDATE`
+	lockOwnersSQL   = `SELECT pg_advisory_xact_lock(hashtextextended('endpoints' || chr(31) || $1 || chr(31) || $2, 0))`
+	countOwnedSQL   = `SELECT count(*) FROM endpoint WHERE merchant_id = $1 AND mode = $2 AND deleted_at IS NULL`
+	addEndpointSQL  = `INSERT INTO endpoint (id, merchant_id, mode, url, description, types, enabled, disabled_reason, disabled_at, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8, ''), CASE WHEN $7 THEN NULL ELSE $9::timestamptz END, $9, $9)`
+	changeEndpointSQL = `UPDATE endpoint SET url = $4, description = $5, types = $6, updated_at = now(), announced = true,
+	disabled_reason = CASE WHEN $7 THEN NULL WHEN enabled THEN 'merchant' ELSE disabled_reason END,
+	disabled_at = CASE WHEN $7 THEN NULL WHEN enabled THEN now() ELSE disabled_at END, enabled = $7
+WHERE merchant_id = $1 AND mode = $2 AND id = $3`
+	deleteEndpointSQL = `UPDATE endpoint SET deleted_at = now(), enabled = false, announced = true
+WHERE merchant_id = $1 AND mode = $2 AND deleted_at IS NULL AND id = $3`
+	// holdSQL holds a lane, or lets it go with a clean slate.
+	holdSQL = `INSERT INTO lane (target, due_at, held) VALUES ($1, 'infinity', $2)
+ON CONFLICT (target) DO UPDATE SET held = excluded.held, used_at = now(),
+	failures = CASE WHEN excluded.held THEN lane.failures ELSE 0 END,
+	failing_since = CASE WHEN excluded.held THEN lane.failing_since END,
+	probe_at = CASE WHEN excluded.held THEN lane.probe_at END, warned = CASE WHEN excluded.held THEN lane.warned ELSE 0 END
+WHERE lane.held <> excluded.held`
+)
+
+func scanEndpoint(row pgx.CollectableRow) (e app.Endpoint, err error) {
+	var disabled, failing *time.Time
+	err = row.Scan(&e.ID, &e.MerchantID, &e.Mode, &e.URL, &e.Description, &e.Types, &e.Enabled, &e.DisabledReason, &disabled,
+		&failing, &e.CreatedAt, &e.UpdatedAt)
+	if disabled != nil {
+		e.DisabledAt = *disabled
+	}
+	if failing != nil {
+		e.FailingSince = *failing
+	}
+	return e, err
+}
+
+// Registered implements app.Registry.
+func (s *Store) Registered(ctx context.Context, owners []app.Owner) (map[app.Owner][]app.Endpoint, error) {
+	merchants, modes := make([]string, len(owners)), make([]string, len(owners))
+	for i, o := range owners {
+		merchants[i], modes[i] = o.MerchantID, o.Mode
+	}
+	rows, err := s.db.Query(ctx, registeredSQL, merchants, modes)
+	if err != nil {
+		return nil, fmt.Errorf("read registered endpoints: %w", err)
+	}
+	all, err := pgx.CollectRows(rows, scanEndpoint)
+	if err != nil {
+		return nil, fmt.Errorf("read registered endpoints: %w", err)
+	}
+	found := map[app.Owner][]app.Endpoint{}
+	for _, e := range all {
+		o := app.Owner{MerchantID: e.MerchantID, Mode: e.Mode}
+		found[o] = append(found[o], e)
+	}
+	return found, nil
+}
+
+// Endpoints implements app.EndpointStore.
+func (s *Store) Endpoints(ctx context.Context, o app.Owner, after string, limit int) ([]app.Endpoint, error) {
+	rows, err := s.db.Query(ctx, endpointsSQL, o.MerchantID, o.Mode, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list endpoints: %w", err)
+	}
+	return pgx.CollectRows(rows, scanEndpoint)
+}
+
+// Endpoint implements app.EndpointStore.
+func (s *Store) Endpoint(ctx context.Context, o app.Owner, id string) (app.Endpoint, error) {
+	return readEndpoint(ctx, s.db, o, id)
+}
+
+func readEndpoint(ctx context.Context, q postgres.Querier, o app.Owner, id string) (app.Endpoint, error) {
+	rows, err := q.Query(ctx, endpointSQL, o.MerchantID, o.Mode, id)
+	if err != nil {
+		return app.Endpoint{}, fmt.Errorf("read an endpoint: %w", err)
+	}
+	e, err := pgx.CollectExactlyOneRow(rows, scanEndpoint)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return app.Endpoint{}, app.ErrEndpointUnknown
+	}
+	return e, err
+}
+
+// AddEndpoint implements app.EndpointStore.
+func (s *Store) AddEndpoint(ctx context.Context, e app.Endpoint, most int, k app.Key, body []byte) (app.Answer, bool, error) {
+	return s.once(ctx, k, func(tx pgx.Tx) ([]byte, error) {
+		if _, err := tx.Exec(ctx, lockOwnersSQL, e.MerchantID, e.Mode); err != nil {
+			return nil, fmt.Errorf("lock the merchant's endpoints: %w", err)
+		}
+		var have int
+		if err := tx.QueryRow(ctx, countOwnedSQL, e.MerchantID, e.Mode).Scan(&have); err != nil {
+			return nil, fmt.Errorf("count endpoints: %w", err)
+		}
+		if have >= most {
+			return nil, app.ErrEndpointsFull
+		}
+		if _, err := tx.Exec(ctx, addEndpointSQL, e.ID, e.MerchantID, e.Mode, e.URL, e.Description, e.Types, e.Enabled, e.DisabledReason, e.CreatedAt); err != nil {
+			return nil, fmt.Errorf("store the endpoint: %w", err)
+		}
+		if !e.Enabled {
+			if err := hold(ctx, tx, e.ID, true); err != nil {
+				return nil, err
+			}
+		}
+		return body, nil
+	})
+}
+
+// ChangeEndpoint implements app.EndpointStore.
+func (s *Store) ChangeEndpoint(ctx context.Context, o app.Owner, id string, change func(app.Endpoint) app.Endpoint) (e app.Endpoint, err error) {
+	err = postgres.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, lockEndpointSQL, o.MerchantID, o.Mode, id); err != nil {
+			return fmt.Errorf("lock the endpoint: %w", err)
+		}
+		old, err := readEndpoint(ctx, tx, o, id)
+		if err != nil {
+			return err
+		}
+		e = change(old)
+		if _, err := tx.Exec(ctx, changeEndpointSQL, o.MerchantID, o.Mode, id, e.URL, e.Description, e.Types, e.Enabled); err != nil {
+			return fmt.Errorf("change the endpoint: %w", err)
+		}
+		if err := hold(ctx, tx, id, !e.Enabled); err != nil {
+			return err
+		}
+		e, err = readEndpoint(ctx, tx, o, id)
+		return err
+	})
+	return e, err
+}
+
+// DeleteEndpoint implements app.EndpointStore.
+func (s *Store) DeleteEndpoint(ctx context.Context, o app.Owner, id string) error {
+	return postgres.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, deleteEndpointSQL, o.MerchantID, o.Mode, id)
+		if err != nil {
+			return fmt.Errorf("delete the endpoint: %w", err)
+		}
+		if tag.RowsAffected() == 0 {
+			return app.ErrEndpointUnknown
+		}
+		return hold(ctx, tx, id, true)
+	})
+}
+
+func hold(ctx context.Context, tx pgx.Tx, target string, held bool) error {
+	if _, err := tx.Exec(ctx, holdSQL, target, held); err != nil {
+		return fmt.Errorf("hold or free the lane: %w", err)
+	}
+	return nil
+}
+
+// once does what a request asks for and stores its answer, in one transaction, unless the request was answered before.
+func (s *Store) once(ctx context.Context, k app.Key, f func(tx pgx.Tx) (body []byte, err error)) (a app.Answer, replayed bool, err error) {
+	key := idempotency.Key(k)
+	earlier, found, err := idempotency.Find(ctx, s.db, key)
+	if err != nil || found {
+		return app.Answer(earlier), found, err
+	}
+	const statusOK = 200
+	err = postgres.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		body, err := f(tx)
+		if err != nil {
+			return err
+		}
+		a = app.Answer{Status: statusOK, Body: body}
+		return idempotency.Put(ctx, tx, key, idempotency.Answer(a))
+	})
+	if key.Sent() && idempotency.IsTaken(err) {
+		earlier, err = idempotency.Replay(ctx, s.db, key)
+		return app.Answer(earlier), true, err
+	}
+	return a, false, err
+}
+
+const nextSequenceSQL = `UPDATE endpoint SET sequence = sequence + 1 WHERE merchant_id = $1 AND mode = $2 AND id = $3 RETURNING sequence`
+
+// Test implements app.EndpointStore.
+func (s *Store) Test(ctx context.Context, o app.Owner, id string, k app.Key,
+	make func(e app.Endpoint, sequence int64) (app.Arrival, []byte, error),
+) (app.Answer, bool, error) {
+	return s.once(ctx, k, func(tx pgx.Tx) ([]byte, error) {
+		e, err := readEndpoint(ctx, tx, o, id)
+		if err != nil {
+			return nil, err
+		}
+		if !e.Enabled {
+			return nil, app.ErrEndpointDisabled
+		}
+		var sequence int64
+		if err := tx.QueryRow(ctx, nextSequenceSQL, o.MerchantID, o.Mode, id).Scan(&sequence); err != nil {
+			return nil, fmt.Errorf("count the endpoint's events: %w", err)
+		}
+		arrival, body, err := make(e, sequence)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := s.accept(ctx, tx, []app.Arrival{arrival}, "manual"); err != nil {
+			return nil, err
+		}
+		if _, err := tx.Exec(ctx, unwaitSQL, arrival.Deliveries[0].ID); err != nil {
+			return nil, fmt.Errorf("send the test at once: %w", err)
+		}
+		_, err = tx.Exec(ctx, probeSQL, id)
+		if err != nil {
+			err = fmt.Errorf("let the test through: %w", err)
+		}
+		return body, err
+	})
+}
+
+// unwaitSQL lets a test go without waiting for an earlier one.
+var unwaitSQL = `WITH u AS (UPDATE delivery SET waits = false, next_at = now() WHERE id = $1 AND waits RETURNING target, next_at) ` + touch("u")

@@ -1,0 +1,175 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/services/callback-dispatcher/internal/app"
+)
+
+// The statements of lists and of retries.
+const (
+	// deliveriesSQL lists deliveries, the newest first, from the hot table and from those that are over. $3 is the id to
+	// begin before, $4..$7 filter by endpoint, event, type and status, $8 bounds, $9 names a single one.
+	deliveriesSQL = `SELECT * FROM (
+	(SELECT d.id, d.event_id, d.endpoint_id, d.url, d.type, d.object_id, d.sequence,
+		CASE WHEN p.enabled = false THEN 'held' WHEN d.attempts > 0 THEN 'retrying' ELSE 'pending' END AS status,
+		d.attempts, CASE WHEN p.enabled = false THEN NULL ELSE d.next_at END AS next_at, d.created_at, NULL::timestamptz AS done_at
+	FROM delivery d LEFT JOIN endpoint p ON p.id = d.endpoint_id
+	WHERE d.merchant_id = $1 AND d.mode = $2 AND d.id < $3 AND ($4 = '' OR d.endpoint_id = $4) AND ($5 = '' OR d.event_id = $5)
+		AND ($6 = '' OR d.type = $6) AND ($9 = '' OR d.id = $9)
+		AND ($7 = '' OR $7 = CASE WHEN p.enabled = false THEN 'held' WHEN d.attempts > 0 THEN 'retrying' ELSE 'pending' END)
+	ORDER BY d.id DESC LIMIT $8)
+	UNION ALL
+	(SELECT id, event_id, endpoint_id, url, type, object_id, sequence, state, attempts, NULL, created_at, done_at
+	FROM delivery_done
+	WHERE merchant_id = $1 AND mode = $2 AND id < $3 AND ($4 = '' OR endpoint_id = $4) AND ($5 = '' OR event_id = $5)
+		AND ($6 = '' OR type = $6) AND ($7 = '' OR state = $7) AND ($9 = '' OR id = $9)
+	ORDER BY id DESC LIMIT $8)
+) x ORDER BY id DESC LIMIT $8`
+
+	attemptsSQL = `SELECT delivery_id, number, trigger, at, class, coalesce(status, 0), dns_us, connect_us, tls_us, wait_us, total_us, excerpt
+FROM attempt WHERE delivery_id = ANY($1::text[]) ORDER BY delivery_id, at`
+
+	// eventsSQL lists events in the order in which they became visible: those of transactions that still run, or that
+	// began after such a one, are left for the next page.
+	eventsSQL = `SELECT id, tx::text, body FROM event
+WHERE merchant_id = $1 AND mode = $2 AND (tx, id) > ($3::text::xid8, $4)
+	AND (tx < pg_snapshot_xmin(pg_current_snapshot()) OR tx >= pg_snapshot_xmax(pg_current_snapshot()))
+	AND ($5 = '' OR type = $5) AND ($6::timestamptz IS NULL OR occurred_at >= $6)
+ORDER BY tx, id LIMIT $7`
+
+	// whereSQL says where a delivery is: 'due', 'leased' or over ('delivered', 'exhausted'), and whether its endpoint takes any.
+	whereSQL = `SELECT x.state, x.target, coalesce(p.enabled AND p.deleted_at IS NULL, true) FROM (
+	SELECT state, target, endpoint_id FROM delivery WHERE id = $3 AND merchant_id = $1 AND mode = $2
+	UNION ALL SELECT state, target, endpoint_id FROM delivery_done WHERE id = $3 AND merchant_id = $1 AND mode = $2
+) x LEFT JOIN endpoint p ON p.id = x.endpoint_id LIMIT 1`
+)
+
+// retrySQL makes a delivery due now that waits for a retry, or that is over; its schedule begins anew. bringBack is
+// shared with replays.
+var (
+	retrySQL = `WITH u AS (
+	UPDATE delivery SET next_at = now(), waits = false, trigger = 'manual', base = attempts
+	WHERE id = $3 AND merchant_id = $1 AND mode = $2 AND state = 'due' RETURNING target, next_at
+), b AS (
+	DELETE FROM delivery_done WHERE id = $3 AND merchant_id = $1 AND mode = $2 RETURNING *
+), i AS (` + bringBack("b", "'manual'", "NULL") + `)
+` + touch("(SELECT * FROM u UNION ALL SELECT * FROM i) y")
+
+	// probeSQL lets one delivery through an open breaker now: a retry by hand is always made.
+	probeSQL = `UPDATE lane SET probe_at = now() WHERE target = $1 AND probe_at > now()`
+)
+
+func bringBack(from, trigger, replayID string) string {
+	return `INSERT INTO delivery (id, event_id, event_slot, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence, state,
+		attempts, base, next_at, last_class, last_status, created_at, first_attempt_at, trigger, replay_id)
+	SELECT id, event_id, slot, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence, 'due',
+		attempts, attempts, now(), last_class, last_status, created_at, first_attempt_at, ` + trigger + `, ` + replayID + `
+	FROM ` + from + ` ON CONFLICT DO NOTHING RETURNING target, next_at`
+}
+
+// Deliveries implements app.Log.
+func (s *Store) Deliveries(ctx context.Context, o app.Owner, f app.DeliveryFilter, limit int) ([]app.DeliveryView, error) {
+	if f.Before == "" {
+		f.Before = "zzzz"
+	}
+	rows, err := s.db.Query(ctx, deliveriesSQL, o.MerchantID, o.Mode, f.Before, f.EndpointID, f.EventID, f.Type, f.Status, limit, f.ID)
+	if err != nil {
+		return nil, fmt.Errorf("list deliveries: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (v app.DeliveryView, err error) {
+		var endpoint *string
+		err = row.Scan(&v.ID, &v.EventID, &endpoint, &v.URL, &v.Type, &v.ObjectID, &v.Sequence, &v.Status, &v.Made, &v.NextAt, &v.CreatedAt, &v.DoneAt)
+		if endpoint != nil {
+			v.EndpointID = *endpoint
+		}
+		return v, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list deliveries: %w", err)
+	}
+	return list, s.attempts(ctx, list)
+}
+
+func (s *Store) attempts(ctx context.Context, list []app.DeliveryView) error {
+	if len(list) == 0 {
+		return nil
+	}
+	places, ids := make(map[string]int, len(list)), make([]string, len(list))
+	for i := range list {
+		places[list[i].ID], ids[i] = i, list[i].ID
+	}
+	rows, err := s.db.Query(ctx, attemptsSQL, ids)
+	if err != nil {
+		return fmt.Errorf("read attempts: %w", err)
+	}
+	var id string
+	var a app.AttemptView
+	var dns, connect, tls, wait, total int64
+	_, err = pgx.ForEachRow(rows, []any{&id, &a.Number, &a.Trigger, &a.At, &a.Class, &a.Status, &dns, &connect, &tls, &wait, &total, &a.Excerpt}, func() error {
+		a.DNS, a.Connect, a.TLS, a.Wait, a.Total = micro(dns), micro(connect), micro(tls), micro(wait), micro(total)
+		v := &list[places[id]]
+		v.Attempts = append(v.Attempts, a)
+		a.Excerpt = nil
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read attempts: %w", err)
+	}
+	return nil
+}
+
+func micro(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+
+// Events implements app.Log.
+func (s *Store) Events(ctx context.Context, o app.Owner, f app.EventFilter, limit int) ([]app.EventView, error) {
+	var from *time.Time
+	if !f.From.IsZero() {
+		from = &f.From
+	}
+	rows, err := s.db.Query(ctx, eventsSQL, o.MerchantID, o.Mode, strconv.FormatUint(f.AfterTx, 10), f.AfterID, f.Type, from, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list events: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (v app.EventView, err error) {
+		var tx string
+		if err = row.Scan(&v.ID, &tx, &v.Body); err == nil {
+			v.Tx, err = strconv.ParseUint(tx, 10, 64)
+		}
+		return v, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list events: %w", err)
+	}
+	return list, nil
+}
+
+// Retry implements app.Log.
+func (s *Store) Retry(ctx context.Context, o app.Owner, id string, k app.Key, body func(state string) ([]byte, error)) (app.Answer, bool, error) {
+	return s.once(ctx, k, func(tx pgx.Tx) ([]byte, error) {
+		var state, target string
+		var taken bool
+		err := tx.QueryRow(ctx, whereSQL, o.MerchantID, o.Mode, id).Scan(&state, &target, &taken)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return nil, app.ErrDeliveryUnknown
+		case err != nil:
+			return nil, fmt.Errorf("look for the delivery: %w", err)
+		case !taken:
+			return nil, app.ErrEndpointDisabled
+		}
+		if _, err := tx.Exec(ctx, retrySQL, o.MerchantID, o.Mode, id); err != nil {
+			return nil, fmt.Errorf("make the delivery due: %w", err)
+		}
+		if _, err := tx.Exec(ctx, probeSQL, target); err != nil {
+			return nil, fmt.Errorf("let the delivery through: %w", err)
+		}
+		return body(state)
+	})
+}
