@@ -1,7 +1,7 @@
 # Every recipe line also works when typed. `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint lint/prove run up down bench chaos tidy verify tools
+.PHONY: help build test lint lint/prove run up down bench chaos docs tidy verify tools
 
 help: ## list the targets
 	@grep -hE '^[a-z/%<>]+:.*## ' Makefile | awk -F ':.*## ' '{sub("%", "<service>", $$1); printf "  make %-16s %s\n", $$1, $$2}'
@@ -38,9 +38,15 @@ tidy: tools ## tidy every module, align their versions, format
 	for dir in $$(go list -m -f '{{.Dir}}'); do go -C $$dir mod tidy || exit 1; done
 	bin/gofumpt -w $$(go list -m -f '{{.Dir}}')
 
-verify: tools ## modules tidy and listed, files formatted, go vet
+docs: ## render the generated pages of docs/ and the golden messages again
+	UPDATE=1 go test -count=1 -p 1 -run TestConfigPage ./gateway ./services/payments ./services/wallets ./services/reports ./services/callback-dispatcher
+	go test -count=1 ./libs/wire -update
+	go test -count=1 -run Docs ./services/payments/internal/payment -update
+
+verify: tools ## modules tidy and listed, generated pages current, files formatted, go vet
 	for dir in $$(go list -m -f '{{.Dir}}'); do go -C $$dir mod tidy -diff || exit 1; done
 	deploy/lint/modules
+	go test -run 'TestConfigPage|TestMessages_golden|TestEventsPage|TestDocs' ./gateway ./libs/wire ./services/payments ./services/payments/internal/payment ./services/wallets ./services/reports ./services/callback-dispatcher
 	test -z "$$(bin/gofumpt -l $$(go list -m -f '{{.Dir}}') deploy/realchain | tee /dev/stderr)"
 	go vet -tags integration work
 

@@ -150,6 +150,9 @@ func (r Ref) Stop(ask syscall.Signal, within time.Duration) (killed bool, err er
 	if err := r.Signal(ask); err != nil {
 		return false, err
 	}
+	if err := r.Signal(syscall.SIGCONT); err != nil { // a paused process hears nothing
+		return false, err
+	}
 	if r.Gone(within) {
 		return false, nil
 	}
