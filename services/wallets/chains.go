@@ -30,7 +30,7 @@ func (c *chains) taken(network string) {
 	}
 }
 
-func newChains(cfg workSettings, book *store.Store, tel *telemetry.Telemetry, metrics *scanner.Metrics) (*chains, error) {
+func newChains(cfg workSettings, world worldSettings, book *store.Store, tel *telemetry.Telemetry, metrics *scanner.Metrics) (*chains, error) {
 	out := &chains{simulated: map[string]*simulated.Chain{}}
 	watches := map[wallet.Mode]map[money.Family]*scanner.Watch{wallet.Test: {}, wallet.Live: {}}
 	for mode, byFamily := range watches {
@@ -39,7 +39,7 @@ func newChains(cfg workSettings, book *store.Store, tel *telemetry.Telemetry, me
 		}
 	}
 	calls := evm.Metrics(tel.Registry)
-	live := cfg.evmNetworks()
+	live := world.evmNetworks()
 	for _, n := range money.Networks() {
 		sim := simulated.New(n, book, tel.Log)
 		out.simulated[n.Name] = sim

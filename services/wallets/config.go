@@ -23,18 +23,11 @@ type common struct {
 	Postgres  postgres.Config
 	OpsAddr   string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz and /metrics; keep it private"`
 	Drain     time.Duration `env:"DRAIN" envDefault:"10s" doc:"how long stopping may take"`
+	World     worldSettings
 }
 
-// serveSettings is what the HTTP API reads besides.
-type serveSettings struct {
-	HTTPAddr     string        `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API; only the gateway calls it"`
-	IdentityKeys config.Secret `env:"IDENTITY_KEYS,required" doc:"comma separated base64 keys of 32 bytes; all verify the gateway's identities"`
-}
-
-// workSettings is what consumers, relay and scanners read besides.
-type workSettings struct {
-	Bus bus.Config
-
+// worldSettings say where addresses come from and what is scanned: the API refuses what no scanner would see.
+type worldSettings struct {
 	XpubTestBitcoin config.Secret `env:"XPUB_TEST_BITCOIN" doc:"account-level extended public key of test mode, m/84'/…/a'; never equal to the live one"`
 	XpubTestEVM     config.Secret `env:"XPUB_TEST_EVM" doc:"the same for the EVM family, m/44'/60'/a'"`
 	XpubTestTron    config.Secret `env:"XPUB_TEST_TRON" doc:"the same for tron, m/44'/195'/a'"`
@@ -50,6 +43,17 @@ type workSettings struct {
 	Polygon  evmSettings `envPrefix:"EVM_POLYGON_"`
 	Base     evmSettings `envPrefix:"EVM_BASE_"`
 	Arbitrum evmSettings `envPrefix:"EVM_ARBITRUM_"`
+}
+
+// serveSettings is what the HTTP API reads besides.
+type serveSettings struct {
+	HTTPAddr     string        `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API; only the gateway calls it"`
+	IdentityKeys config.Secret `env:"IDENTITY_KEYS,required" doc:"comma separated base64 keys of 32 bytes; all verify the gateway's identities"`
+}
+
+// workSettings is what consumers, relay and scanners read besides.
+type workSettings struct {
+	Bus bus.Config
 
 	AnnounceTest time.Duration `env:"SCANNED_EVERY_TEST" envDefault:"1s" doc:"least time between two wallets.scanned_through of a simulated network"`
 	AnnounceLive time.Duration `env:"SCANNED_EVERY_LIVE" envDefault:"5s" doc:"the same for a live network"`
@@ -81,7 +85,7 @@ func (s serveSettings) verifier(now func() time.Time) (httpkit.Verifier, error) 
 }
 
 // nets says how bitcoin addresses of each mode are written.
-func (s workSettings) nets() (map[wallet.Mode]address.Net, error) {
+func (s worldSettings) nets() (map[wallet.Mode]address.Net, error) {
 	live := address.Net(s.BitcoinLive)
 	if live != address.Mainnet && live != address.Testnet && live != address.Regtest {
 		return nil, fmt.Errorf("BITCOIN_NETWORK_LIVE: %q is none of mainnet, testnet, regtest", s.BitcoinLive)
@@ -90,7 +94,7 @@ func (s workSettings) nets() (map[wallet.Mode]address.Net, error) {
 }
 
 // sources opens the configured keys and refuses what would mix the two worlds.
-func (s workSettings) sources(nets map[wallet.Mode]address.Net) (app.Sources, error) {
+func (s worldSettings) sources(nets map[wallet.Mode]address.Net) (app.Sources, error) {
 	out := app.Sources{wallet.Live: {}, wallet.Test: {money.Solana: address.NewSandbox()}}
 	var problems []error
 	opened := map[string]address.Extended{}
@@ -133,8 +137,13 @@ func (s workSettings) sources(nets map[wallet.Mode]address.Net) (app.Sources, er
 var chainIDs = map[string]int64{"ethereum": 1, "bsc": 56, "polygon": 137, "base": 8453, "arbitrum": 42161}
 
 // evmNetworks pairs the EVM networks with their settings.
-func (s workSettings) evmNetworks() map[string]evmSettings {
+func (s worldSettings) evmNetworks() map[string]evmSettings {
 	return map[string]evmSettings{"ethereum": s.Ethereum, "bsc": s.BSC, "polygon": s.Polygon, "base": s.Base, "arbitrum": s.Arbitrum}
+}
+
+// scanned says whether a network of a mode is scanned: every simulated one is, and a live one with endpoints.
+func (s worldSettings) scanned(mode wallet.Mode, network string) bool {
+	return mode == wallet.Test || len(s.evmNetworks()[network].urls()) > 0
 }
 
 // urls are the endpoints of a network, best first.

@@ -33,16 +33,16 @@ func TestConfigPage(t *testing.T) {
 func TestSources(t *testing.T) {
 	nets := map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet.Live: address.Mainnet}
 	for name, c := range map[string]struct {
-		set  workSettings
+		set  worldSettings
 		want string // in the error; "" for none
 	}{
-		"none":                     {workSettings{}, ""},
-		"different":                {workSettings{XpubTestBitcoin: zpub84, XpubLiveEVM: xpubEVM}, ""},
-		"test equals live":         {workSettings{XpubTestEVM: xpubEVM, XpubLiveEVM: xpubEVM}, "one key"},
-		"equal in another writing": {workSettings{XpubTestBitcoin: zpub84, XpubLiveBitcoin: xpub84}, "one key"},
-		"one key for two families": {workSettings{XpubLiveTron: xpubEVM, XpubLiveEVM: xpubEVM}, "one key"},
-		"a private key":            {workSettings{XpubLiveEVM: private}, "extended private key"},
-		"a typo":                   {workSettings{XpubLiveTron: config.Secret(xpubEVM[:50] + "z" + xpubEVM[51:])}, "XPUB_LIVE_TRON"},
+		"none":                     {worldSettings{}, ""},
+		"different":                {worldSettings{XpubTestBitcoin: zpub84, XpubLiveEVM: xpubEVM}, ""},
+		"test equals live":         {worldSettings{XpubTestEVM: xpubEVM, XpubLiveEVM: xpubEVM}, "one key"},
+		"equal in another writing": {worldSettings{XpubTestBitcoin: zpub84, XpubLiveBitcoin: xpub84}, "one key"},
+		"one key for two families": {worldSettings{XpubLiveTron: xpubEVM, XpubLiveEVM: xpubEVM}, "one key"},
+		"a private key":            {worldSettings{XpubLiveEVM: private}, "extended private key"},
+		"a typo":                   {worldSettings{XpubLiveTron: config.Secret(xpubEVM[:50] + "z" + xpubEVM[51:])}, "XPUB_LIVE_TRON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sources, err := c.set.sources(nets)
@@ -63,8 +63,8 @@ func TestSources(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	set, err := config.Read[workSettings](map[string]string{
-		"AMQP_URL": "amqp://x", "EVM_BASE_RPC_URLS": "https://a/key, https://b", "EVM_BASE_TOKENS": "usdc:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+	set, err := config.Read[worldSettings](map[string]string{
+		"EVM_BASE_RPC_URLS": "https://a/key, https://b", "EVM_BASE_TOKENS": "usdc:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestSettings(t *testing.T) {
 	if _, err := (evmSettings{Tokens: "USDC"}).tokens("base"); err == nil {
 		t.Error("a token without a contract was accepted")
 	}
-	if _, err := (workSettings{BitcoinLive: "signet"}).nets(); err == nil {
+	if _, err := (worldSettings{BitcoinLive: "signet"}).nets(); err == nil {
 		t.Error("an unknown bitcoin network was accepted")
 	}
 	for network := range set.evmNetworks() {

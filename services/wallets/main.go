@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
@@ -23,6 +25,7 @@ import (
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/httpapi"
 	"causeway.internal/services/wallets/internal/messaging"
@@ -73,6 +76,22 @@ func run(ctx context.Context, args []string, environ map[string]string) error {
 	return errUsage
 }
 
+// process is what the roles share while they are put together.
+type process struct {
+	cfg     common
+	environ map[string]string
+	tel     *telemetry.Telemetry
+	group   *lifecycle.Group
+	book    *store.Store
+	backlog *outbox.Backlog
+	nets    map[wallet.Mode]address.Net
+	depths  wallet.Depths
+	sources app.Sources
+	relay   *outbox.Relay // nil in a process that only serves
+	taken   func(network string)
+	checks  []telemetry.Check
+}
+
 // start runs the roles until ctx ends.
 func start(ctx context.Context, environ map[string]string, serve, work bool) error {
 	cfg, err := config.Read[common](environ)
@@ -89,34 +108,84 @@ func start(ctx context.Context, environ map[string]string, serve, work bool) err
 		return err
 	}
 	defer db.Close()
-	group := lifecycle.New(tel.Log, cfg.Drain)
-	tel.Registry.MustRegister(group)
-	checks := []telemetry.Check{
-		{Name: "running", Ready: func(context.Context) error { return group.Ready() }},
+	p := &process{cfg: cfg, environ: environ, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain), taken: func(string) {}}
+	tel.Registry.MustRegister(p.group)
+	if err := p.cfg.World.read(p); err != nil {
+		return err
+	}
+	p.book = store.New(db, messaging.Out{Now: time.Now}, store.Settings{
+		Nets: p.nets, Depths: p.depths, Now: time.Now, Wake: p.wake, Strayed: p.strayed(),
+	})
+	p.backlog = outbox.NewBacklog(db, outbox.MaxRows)
+	p.checks = []telemetry.Check{
+		{Name: "running", Ready: func(context.Context) error { return p.group.Ready() }},
 		{Name: "database", Ready: db.Ping},
 	}
-	if serve {
-		if err := addServe(group, environ, tel); err != nil {
-			return err
-		}
+	// No address is issued before the keys are known to be those of the issued ones.
+	if err := p.cases().ProveKeys(ctx); err != nil {
+		return fmt.Errorf("proving the extended keys: %w", err)
 	}
 	if work {
-		open := func(m store.Messages, set store.Settings) *store.Store { return store.New(db, m, set) }
-		more, end, err := addWork(ctx, group, environ, cfg.Postgres, open, tel)
+		end, err := p.work(ctx)
 		if err != nil {
 			return err
 		}
 		defer end()
-		checks = append(checks, more...)
 	}
-	if err := group.HTTP(lifecycle.Ops, cfg.OpsAddr, tel.Ops(checks...)); err != nil {
+	if serve {
+		if err := p.serve(); err != nil {
+			return err
+		}
+	}
+	if work {
+		p.group.Go("outbox relay", p.relay.Run)
+	}
+	if err := p.group.HTTP(lifecycle.Ops, cfg.OpsAddr, tel.Ops(p.checks...)); err != nil {
 		return err
 	}
-	return group.Run(ctx)
+	return p.group.Run(ctx)
 }
 
-func addServe(group *lifecycle.Group, environ map[string]string, tel *telemetry.Telemetry) error {
-	cfg, err := config.Read[serveSettings](environ)
+// read fills in what the settings of the world mean.
+func (s worldSettings) read(p *process) (err error) {
+	if p.depths, err = wallet.ParseDepths(s.Confirmations); err != nil {
+		return fmt.Errorf("CONFIRMATIONS: %w", err)
+	}
+	if p.nets, err = s.nets(); err != nil {
+		return err
+	}
+	p.sources, err = s.sources(p.nets)
+	return err
+}
+
+// wake tells the relay of this process, if it has one, that a message waits.
+func (p *process) wake() {
+	if p.relay != nil {
+		p.relay.Wake()
+	}
+}
+
+// strayed reports money that reached a standalone wallet in another crypto or on another network than it was made for.
+func (p *process) strayed() func(wallet.Wallet, wallet.Deposit) {
+	count := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "wallets_stray_deposits_total", Help: "Deposits on standalone wallets of another crypto or on another network than theirs.",
+	}, []string{"mode", "network", "asset"})
+	p.tel.Registry.MustRegister(count)
+	return func(w wallet.Wallet, d wallet.Deposit) {
+		count.WithLabelValues(string(d.Mode), d.Network, d.Asset).Inc()
+		p.tel.Log.Warn("deposit on a wallet that was made for something else", "wallet_id", w.ID, "deposit", d.Key(), "asset", d.Asset,
+			"network", d.Network, "wallet_crypto", w.Crypto, "wallet_network", w.Network)
+	}
+}
+
+func (p *process) cases() *app.App {
+	return app.New(p.book, p.book, app.Settings{
+		Sources: p.sources, Nets: p.nets, Depths: p.depths, Taken: p.taken, Most: wire.AllocateMax, Log: p.tel.Log,
+	})
+}
+
+func (p *process) serve() error {
+	cfg, err := config.Read[serveSettings](p.environ)
 	if err != nil {
 		return err
 	}
@@ -124,64 +193,64 @@ func addServe(group *lifecycle.Group, environ map[string]string, tel *telemetry.
 	if err != nil {
 		return err
 	}
-	return group.HTTP("api", cfg.HTTPAddr, httpapi.New(httpkit.NewServer(tel.Log, tel.Registry, verifier)))
+	api := app.NewAPI(p.cases(), app.APISettings{
+		Wallets: p.book, Backlog: p.backlog, Sources: p.sources, Scanned: p.cfg.World.scanned, Now: time.Now,
+	})
+	return p.group.HTTP("api", cfg.HTTPAddr, httpapi.New(httpkit.NewServer(p.tel.Log, p.tel.Registry, verifier), api))
 }
 
 // Intervals of the periodic work.
 const (
 	grantEvery  = 10 * time.Second
 	rotateEvery = time.Hour
+	closeEvery  = 500 * time.Millisecond
+	retainEvery = time.Minute
 )
 
-// addWork wires consumers, relay and scanners. The relay comes last, so that it ends last and what the others wrote while
+// closeMost bounds how many wallets one transaction expires.
+const closeMost = 200
+
+// work wires consumers, scanners and timers. The relay comes last, so that it ends last and what the others wrote while
 // stopping still leaves.
-func addWork(ctx context.Context, group *lifecycle.Group, environ map[string]string, database postgres.Config,
-	open func(store.Messages, store.Settings) *store.Store, tel *telemetry.Telemetry,
-) (checks []telemetry.Check, end func(), err error) {
-	cfg, err := config.Read[workSettings](environ)
+func (p *process) work(ctx context.Context) (end func(), err error) {
+	cfg, err := config.Read[workSettings](p.environ)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	depths, err := wallet.ParseDepths(cfg.Confirmations)
+	link, err := bus.Dial(ctx, cfg.Bus, service, p.tel)
 	if err != nil {
-		return nil, nil, fmt.Errorf("CONFIRMATIONS: %w", err)
-	}
-	nets, err := cfg.nets()
-	if err != nil {
-		return nil, nil, err
-	}
-	sources, err := cfg.sources(nets)
-	if err != nil {
-		return nil, nil, err
-	}
-	link, err := bus.Dial(ctx, cfg.Bus, service, tel)
-	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	end = func() { _ = link.Close() }
-	relay := outbox.NewRelay(database, link.Publisher(), tel)
-	book := open(messaging.Out{Now: time.Now}, store.Settings{Nets: nets, Depths: depths, Now: time.Now, Wake: relay.Wake})
-	metrics := scanner.NewMetrics(tel.Registry)
-	chains, err := newChains(cfg, book, tel, metrics)
+	p.relay = outbox.NewRelay(p.cfg.Postgres, link.Publisher(), p.tel)
+	metrics := scanner.NewMetrics(p.tel.Registry)
+	chains, err := newChains(cfg, p.cfg.World, p.book, p.tel, metrics)
 	if err != nil {
 		end()
-		return nil, nil, err
+		return nil, err
 	}
-	cases := app.New(book, book, app.Settings{
-		Sources: sources, Nets: nets, Depths: depths, Taken: chains.taken, Most: wire.AllocateMax, Log: tel.Log,
-	})
-	if err := cases.ProveKeys(ctx); err != nil {
-		end()
-		return nil, nil, fmt.Errorf("proving the extended keys: %w", err)
-	}
+	p.taken = chains.taken
+	cases := p.cases()
 	messaging.Consume(link, cases)
-	group.Go("consumers", link.Run)
-	group.Every("waiting allocations", grantEvery, cases.GrantWaiting)
-	group.Every("inbox rotation", rotateEvery, book.RotateInbox)
+	p.group.Go("consumers", link.Run)
+	p.group.Every("waiting allocations", grantEvery, cases.GrantWaiting)
+	p.group.Every("wallet windows", closeEvery, p.closeWindows)
+	p.group.Every("inbox rotation", rotateEvery, p.book.RotateInbox)
+	p.group.Every("stored answers", retainEvery, p.book.RetainAnswers)
 	owner := rand.Text()
-	group.Go("scanners", func(ctx context.Context) error {
-		return book.Alive(ctx, database, owner, tel.Log, scanner.NewDesk(book, owner, chains.jobs, tel.Log, metrics).Run)
+	p.group.Go("scanners", func(ctx context.Context) error {
+		desk := scanner.NewDesk(p.book, owner, chains.jobs, p.tel.Log, metrics)
+		return p.book.Alive(ctx, p.cfg.Postgres, owner, p.tel.Log, desk.Run)
 	})
-	group.Go("outbox relay", relay.Run)
-	return []telemetry.Check{{Name: "consumers", Ready: link.Ready}, {Name: "scans", Ready: metrics.Ready}}, end, nil
+	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: link.Ready}, telemetry.Check{Name: "scans", Ready: metrics.Ready})
+	return end, nil
+}
+
+// closeWindows expires wallets until none is over.
+func (p *process) closeWindows(ctx context.Context) error {
+	for {
+		if closed, err := p.book.CloseWindows(ctx, closeMost); err != nil || closed < closeMost {
+			return err
+		}
+	}
 }

@@ -124,7 +124,7 @@ func newLive(t *testing.T, n *node, urls ...string) *live {
 	nets := map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet.Live: address.Mainnet}
 	l := &live{node: n, pool: pool, last: map[string]wire.DepositChanged{}, told: map[string][]wire.DepositChanged{}}
 	l.book = store.New(pool, messaging.Out{Now: time.Now}, store.Settings{Nets: nets, Depths: wallet.DefaultDepths(), Now: time.Now})
-	settings := workSettings{XpubLiveEVM: "xpub6DCoCpSuQZB2jawqnGMEPS63ePKWkwWPH4TU45Q7LPXWuNd8TMtVxRrgjtEshuqpK3mdhaWHPFsBngh5GFZaM6si3yZdUsT8ddYM3PwnATt"}
+	settings := worldSettings{XpubLiveEVM: "xpub6DCoCpSuQZB2jawqnGMEPS63ePKWkwWPH4TU45Q7LPXWuNd8TMtVxRrgjtEshuqpK3mdhaWHPFsBngh5GFZaM6si3yZdUsT8ddYM3PwnATt"}
 	sources, err := settings.sources(nets)
 	if err != nil {
 		t.Fatal(err)

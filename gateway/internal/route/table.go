@@ -75,6 +75,13 @@ func Table() []Route {
 		open(http.MethodPost, "/v1/payments/requests/{reference}/fulfill", Payments),
 		open(http.MethodPost, "/v1/payments/gifts/{reference}/claim/confirm", Payments),
 
+		keyed(http.MethodPost, "/v1/wallets", Wallets, apikey.WalletCreate),
+		keyed(http.MethodGet, "/v1/wallets", Wallets, apikey.WalletRead),
+		keyed(http.MethodGet, "/v1/wallets/{id}", Wallets, apikey.WalletRead),
+		keyed(http.MethodGet, "/v1/wallets/{id}/deposits", Wallets, apikey.WalletRead),
+		keyed(http.MethodGet, "/v1/balances", Wallets, apikey.WalletRead),
+		sandbox(http.MethodPost, "/v1/sandbox/wallets/{id}/deposits", Wallets, apikey.WalletCreate),
+
 		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/deposits", Payments, apikey.PaymentCreate),
 		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/expire", Payments, apikey.PaymentCreate),
 		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/simulate-deposit", Payments, apikey.PaymentCreate),

@@ -1,12 +1,195 @@
-// Package httpapi is the service's HTTP edge: all routes in one place. The wallets API itself comes with its own use
-// cases; until then every path is answered as unknown, in the error shape that all services share.
+// Package httpapi is the service's HTTP edge: it decodes requests, calls the use cases and passes their bytes on. It knows
+// no rule of wallets and no row.
 package httpapi
 
 import (
+	"context"
+	"math"
 	"net/http"
+	"strconv"
 
+	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// New returns the handler of the API port.
-func New(s *httpkit.Server) http.Handler { return s }
+// UseCases is what the routes call; *app.API has them.
+type UseCases interface {
+	Create(ctx context.Context, o app.Owner, c app.NewWallet, problems *fault.Problems, k app.Key) (app.Answer, error)
+	Show(ctx context.Context, o app.Owner, id string) ([]byte, error)
+	List(ctx context.Context, o app.Owner, q app.ListQuery) ([]byte, error)
+	Deposits(ctx context.Context, o app.Owner, id string, q app.DepositQuery) ([]byte, error)
+	Deposit(ctx context.Context, o app.Owner, id string, d app.SandboxDeposit, problems *fault.Problems, k app.Key) (app.Answer, error)
+	Balances(ctx context.Context, o app.Owner) ([]byte, error)
+}
+
+// New adds every route of the service and returns the handler of the API port.
+func New(s *httpkit.Server, u UseCases) http.Handler {
+	httpkit.Handle(s, "POST /v1/wallets", func(ctx context.Context, r createRequest) (httpkit.Answer, error) {
+		o, k, err := caller(ctx)
+		if err != nil {
+			return httpkit.Answer{}, err
+		}
+		return answer(u.Create(ctx, o, r.wallet, &r.problems, k))
+	})
+	httpkit.Handle(s, "GET /v1/wallets", func(ctx context.Context, r listRequest) (httpkit.Answer, error) {
+		return read(ctx, func(o app.Owner) ([]byte, error) { return u.List(ctx, o, r.query) })
+	})
+	httpkit.Handle(s, "GET /v1/wallets/{id}", func(ctx context.Context, r idRequest) (httpkit.Answer, error) {
+		return read(ctx, func(o app.Owner) ([]byte, error) { return u.Show(ctx, o, r.id) })
+	})
+	httpkit.Handle(s, "GET /v1/wallets/{id}/deposits", func(ctx context.Context, r depositsRequest) (httpkit.Answer, error) {
+		return read(ctx, func(o app.Owner) ([]byte, error) { return u.Deposits(ctx, o, r.id, r.query) })
+	})
+	httpkit.Handle(s, "POST /v1/sandbox/wallets/{id}/deposits", func(ctx context.Context, r sandboxRequest) (httpkit.Answer, error) {
+		o, k, err := caller(ctx, r.id)
+		if err != nil {
+			return httpkit.Answer{}, err
+		}
+		return answer(u.Deposit(ctx, o, r.id, r.deposit, &r.problems, k))
+	})
+	httpkit.Handle(s, "GET /v1/balances", func(ctx context.Context, _ noRequest) (httpkit.Answer, error) {
+		return read(ctx, func(o app.Owner) ([]byte, error) { return u.Balances(ctx, o) })
+	})
+	return s
+}
+
+func read(ctx context.Context, f func(app.Owner) ([]byte, error)) (httpkit.Answer, error) {
+	o, _, err := caller(ctx)
+	if err != nil {
+		return httpkit.Answer{}, err
+	}
+	body, err := f(o)
+	return httpkit.Answer{Status: http.StatusOK, Body: body}, err
+}
+
+var errNoKey = fault.New(fault.Unauthenticated, "key_required", "This route needs an API key.")
+
+// caller is the key that the gateway names, and the request's idempotency key. Wallets are scoped to the calling key, so a
+// stored answer is too: another key of the merchant must not be shown what it may not read.
+func caller(ctx context.Context, object ...string) (app.Owner, app.Key, error) {
+	r := httpkit.From(ctx)
+	i := r.Identity
+	mode := wallet.Mode(i.Mode)
+	if i.Subject != httpkit.Merchant || i.MerchantID == "" || i.KeyID == 0 || !mode.Valid() {
+		return app.Owner{}, app.Key{}, errNoKey
+	}
+	parts := append([]string{i.MerchantID, string(i.Mode), strconv.FormatInt(i.KeyID, 10), r.Route}, object...)
+	return app.Owner{MerchantID: i.MerchantID, KeyID: i.KeyID, Mode: mode},
+		app.Key{Scope: idempotency.Scope(parts...), Key: r.IdempotencyKey, Hash: r.BodyHash}, nil
+}
+
+func answer(a app.Answer, err error) (httpkit.Answer, error) {
+	out := httpkit.Answer{Status: a.Status, Body: a.Body}
+	if a.Replayed {
+		out.Header = http.Header{idempotency.ReplayedHeader: {"true"}}
+	}
+	return out, err
+}
+
+// deferred takes the problems that decoding found out of the input, so that the use case adds its own and the caller
+// learns all of them at once.
+func deferred(in *httpkit.Input) fault.Problems {
+	found := in.Problems
+	in.Problems = fault.Problems{}
+	return found
+}
+
+// Bounds of what a request may hold.
+const (
+	wordMax           = 64
+	metadataMax       = 8 << 10
+	cursorMax         = 200
+	limitDefault      = 50
+	limitMax          = 100
+	confirmationsMost = 1000
+)
+
+type noRequest struct{}
+
+// Read takes nothing.
+func (*noRequest) Read(*httpkit.Input) {}
+
+type createRequest struct {
+	wallet   app.NewWallet
+	problems fault.Problems
+}
+
+// Read decodes the body of POST /v1/wallets (interface.md §4.5).
+func (r *createRequest) Read(in *httpkit.Input) {
+	b := in.Body()
+	r.wallet = app.NewWallet{
+		Network: b.RequiredText("network", wordMax), Crypto: b.RequiredText("crypto", wordMax), Metadata: b.RawObject("metadata", metadataMax),
+	}
+	r.wallet.Minutes, r.wallet.MinutesGiven = b.Number("expiresInMinutes")
+	r.problems = deferred(in)
+}
+
+type listRequest struct{ query app.ListQuery }
+
+// Read decodes the query of GET /v1/wallets (interface.md §4.6). A cursor, even an empty one, asks for pages by cursor.
+func (r *listRequest) Read(in *httpkit.Input) {
+	statuses := []string{"all"}
+	for _, s := range wallet.Statuses() {
+		statuses = append(statuses, string(s))
+	}
+	status := in.QueryOneOf("status", statuses...)
+	if status == "all" {
+		status = ""
+	}
+	r.query = app.ListQuery{
+		Status: wallet.Status(status), Limit: in.QueryInt("limit", limitDefault, 1, limitMax), Offset: in.QueryInt("offset", 0, 0, math.MaxInt),
+		Cursor: in.QueryGiven("cursor"), After: cursor(in),
+	}
+	if r.query.Cursor && r.query.Offset > 0 {
+		in.Problems.Add("offset", "cannot be used together with cursor")
+	}
+}
+
+func cursor(in *httpkit.Input) app.Position {
+	text := in.Query("cursor")
+	if text == "" {
+		return app.Position{}
+	}
+	p, ok := app.ParseCursor(text)
+	if !ok || len(text) > cursorMax {
+		in.Problems.Add("cursor", "is not a nextCursor of this list")
+	}
+	return p
+}
+
+type idRequest struct{ id string }
+
+// Read takes the id out of the path.
+func (r *idRequest) Read(in *httpkit.Input) { r.id = in.Path("id") }
+
+type depositsRequest struct {
+	id    string
+	query app.DepositQuery
+}
+
+// Read decodes the query of GET /v1/wallets/{id}/deposits.
+func (r *depositsRequest) Read(in *httpkit.Input) {
+	r.id = in.Path("id")
+	r.query = app.DepositQuery{Limit: in.QueryInt("limit", limitDefault, 1, limitMax), After: cursor(in)}
+}
+
+type sandboxRequest struct {
+	id       string
+	deposit  app.SandboxDeposit
+	problems fault.Problems
+}
+
+// Read decodes the body of a simulated deposit (contract.md §8).
+func (r *sandboxRequest) Read(in *httpkit.Input) {
+	r.id = in.Path("id")
+	b := in.Body()
+	r.deposit.Amount, r.deposit.Given = b.NumberOrText("amount")
+	r.deposit.Confirmations = -1
+	if n, ok := b.Int("confirmations", 0, confirmationsMost); ok {
+		r.deposit.Confirmations = n
+	}
+	r.problems = deferred(in)
+}

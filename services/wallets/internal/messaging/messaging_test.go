@@ -106,13 +106,13 @@ func TestOut_depositChanged(t *testing.T) {
 		},
 		Mode: wallet.Live, Family: money.EVM, Network: "ethereum", Version: 4, State: wallet.Confirmed, Depth: 12, Head: 21, FirstSeenAt: at,
 	}
-	m, err := Out{}.DepositChanged(t.Context(), d)
+	m, err := Out{}.DepositChanged(t.Context(), d, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = `{"key":"ethereum:0xaa:3","version":4,"mode":"live","family":"evm","network":"ethereum","address":"0xus","asset":"USDT",` +
 		`"contract":"0xc","txHash":"0xaa","state":"confirmed","blockHeight":10,"blockHash":"0xb","blockTime":"2026-04-01T13:30:00.005Z",` +
-		`"amount":"25000000","depth":12,"head":21,"finalized":false,"firstSeenAt":"2026-04-01T13:30:00.005Z","senders":["0xp"]}`
+		`"amount":"25000000","depth":12,"head":21,"finalized":false,"firstSeenAt":"2026-04-01T13:30:00.005Z","senders":["0xp"],"number":7}`
 	if string(m.Body) != want || m.ID != "live:ethereum:0xaa:3:4" || m.Name != wire.DepositChangedV1 {
 		t.Errorf("%s\n%s", m.ID, m.Body)
 	}

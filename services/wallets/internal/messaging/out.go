@@ -10,6 +10,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -17,20 +18,21 @@ import (
 // any repetition.
 type Out struct{ Now func() time.Time }
 
-// DepositChanged tells one version of a deposit.
-func (Out) DepositChanged(ctx context.Context, d wallet.Deposit) (outbox.Message, error) {
+// DepositChanged tells one version of a deposit; the number counts these messages of the mode and network.
+func (Out) DepositChanged(ctx context.Context, d wallet.Deposit, number int64) (outbox.Message, error) {
 	return outbox.Encode(ctx, wire.DepositChangedV1, fmt.Sprintf("%s:%s:%d", d.Mode, d.Key(), d.Version), wire.DepositChanged{
 		Key: d.Key(), Version: d.Version, Mode: wire.Mode(d.Mode), Family: d.Family, Network: d.Network, Address: d.Address, Asset: d.Asset,
 		Contract: d.Contract, TxHash: d.TxHash, State: wire.DepositState(d.State), BlockHeight: d.BlockHeight, BlockHash: d.BlockHash,
 		BlockTime: d.BlockTime.UTC(), Amount: d.Amount.String(), Depth: d.Depth, Head: d.Head, Finalized: d.Finalized,
-		FirstSeenAt: d.FirstSeenAt.UTC(), Senders: d.Senders,
+		FirstSeenAt: d.FirstSeenAt.UTC(), Senders: d.Senders, Number: number,
 	})
 }
 
-// ScannedThrough tells how far a network is scanned.
-func (o Out) ScannedThrough(ctx context.Context, mode wallet.Mode, network string, height, finalized int64, blockTime time.Time) (outbox.Message, error) {
+// ScannedThrough tells how far a network is scanned, and the number of the last deposit message before it.
+func (o Out) ScannedThrough(ctx context.Context, mode wallet.Mode, network string, height, finalized int64, blockTime time.Time, deposits int64,
+) (outbox.Message, error) {
 	return outbox.Encode(ctx, wire.ScannedThroughV1, id.New(id.Message, o.Now()), wire.ScannedThrough{
-		Mode: wire.Mode(mode), Network: network, Height: height, Finalized: finalized, BlockTime: blockTime.UTC(),
+		Mode: wire.Mode(mode), Network: network, Height: height, Finalized: finalized, BlockTime: blockTime.UTC(), Deposits: deposits,
 	})
 }
 
@@ -53,4 +55,17 @@ func (Out) AddressesAllocated(ctx context.Context, a wallet.Allocation) ([]outbo
 		out = append(out, m)
 	}
 	return out, nil
+}
+
+// WalletChanged tells a merchant the status that a standalone wallet has entered.
+func (o Out) WalletChanged(ctx context.Context, w wallet.Wallet) (outbox.Message, error) {
+	now := o.Now().UTC()
+	eventID, kind := id.New(id.Event, now), "wallet."+string(w.Status)
+	body, err := app.EventBody(eventID, kind, now, w)
+	if err != nil {
+		return outbox.Message{}, err
+	}
+	return outbox.Encode(ctx, wire.WalletStatusChangedV1, eventID, wire.StatusChanged{
+		EventID: eventID, Type: kind, MerchantID: w.MerchantID, Mode: wire.Mode(w.Mode), ObjectID: w.ID, Sequence: w.Sequence, OccurredAt: now, Body: body,
+	})
 }

@@ -32,6 +32,8 @@ ON CONFLICT DO NOTHING`
 	moveSQL = `UPDATE cursors SET height = $6, hash = $7, block_time = $8, finalized = $9, moved_at = now()
 WHERE mode = $1 AND network = $2 AND epoch = $3 AND height = $4 AND hash = $5`
 
+	toldSQL = `UPDATE cursors SET told = told + $3 WHERE mode = $1 AND network = $2 RETURNING told`
+
 	headerSQL = `SELECT height, hash, parent, time FROM headers WHERE mode = $1 AND network = $2 AND height = $3`
 
 	oldestSQL = `SELECT coalesce(min(height), 0) FROM headers WHERE mode = $1 AND network = $2`
@@ -145,7 +147,7 @@ func move(ctx context.Context, tx pgx.Tx, l scanner.Lease, from scanner.Cursor, 
 
 // Advance implements scanner.Store.
 func (s *Store) Advance(ctx context.Context, l scanner.Lease, from scanner.Cursor, step scanner.Step) error {
-	told := 0
+	woken := false
 	err := s.tx(ctx, func(tx pgx.Tx) error {
 		last := step.Last()
 		if err := move(ctx, tx, l, from, last, step.Finalized); err != nil {
@@ -158,12 +160,16 @@ func (s *Store) Advance(ctx context.Context, l scanner.Lease, from scanner.Curso
 		if err != nil {
 			return err
 		}
-		msgs, err := s.tell(ctx, changed)
+		theirs, wrote, err := s.apply(ctx, tx, changed, last.Height)
+		if err != nil {
+			return err
+		}
+		msgs, told, err := s.tell(ctx, tx, l.Chain, theirs)
 		if err != nil {
 			return err
 		}
 		if step.Announce {
-			m, err := s.messages.ScannedThrough(ctx, l.Mode, l.Network, last.Height, step.Finalized, last.Time)
+			m, err := s.messages.ScannedThrough(ctx, l.Mode, l.Network, last.Height, step.Finalized, last.Time, told)
 			if err != nil {
 				return err
 			}
@@ -174,10 +180,10 @@ func (s *Store) Advance(ctx context.Context, l scanner.Lease, from scanner.Curso
 				return fmt.Errorf("pruning headers: %w", err)
 			}
 		}
-		told = len(msgs)
+		woken = wrote || len(msgs) > 0
 		return outbox.Insert(ctx, tx, msgs...)
 	})
-	if err == nil && told > 0 {
+	if err == nil && woken {
 		s.wake()
 	}
 	return err
@@ -304,7 +310,7 @@ func (s *Store) known(ctx context.Context, tx pgx.Tx, c scanner.Chain, ours []wa
 
 // Rewind implements scanner.Store.
 func (s *Store) Rewind(ctx context.Context, l scanner.Lease, from scanner.Cursor, ancestor chain.Header) error {
-	told := 0
+	woken := false
 	err := s.tx(ctx, func(tx pgx.Tx) error {
 		if err := move(ctx, tx, l, from, ancestor, min(from.Finalized, ancestor.Height)); err != nil {
 			return err
@@ -332,14 +338,18 @@ func (s *Store) Rewind(ctx context.Context, l scanner.Lease, from scanner.Cursor
 		if err := putDeposits(ctx, tx, changed); err != nil {
 			return err
 		}
-		msgs, err := s.tell(ctx, changed)
+		theirs, wrote, err := s.apply(ctx, tx, changed, ancestor.Height)
 		if err != nil {
 			return err
 		}
-		told = len(msgs)
+		msgs, _, err := s.tell(ctx, tx, l.Chain, theirs)
+		if err != nil {
+			return err
+		}
+		woken = wrote || len(msgs) > 0
 		return outbox.Insert(ctx, tx, msgs...)
 	})
-	if err == nil && told > 0 {
+	if err == nil && woken {
 		s.wake()
 	}
 	return err
@@ -347,12 +357,16 @@ func (s *Store) Rewind(ctx context.Context, l scanner.Lease, from scanner.Cursor
 
 // Announce implements scanner.Store.
 func (s *Store) Announce(ctx context.Context, l scanner.Lease, at scanner.Cursor) error {
-	m, err := s.messages.ScannedThrough(ctx, l.Mode, l.Network, at.Height, at.Finalized, at.Time)
-	if err != nil {
-		return err
-	}
-	err = s.tx(ctx, func(tx pgx.Tx) error {
+	err := s.tx(ctx, func(tx pgx.Tx) error {
 		if err := move(ctx, tx, l, at, at.Header, at.Finalized); err != nil {
+			return err
+		}
+		_, told, err := s.tell(ctx, tx, l.Chain, nil)
+		if err != nil {
+			return err
+		}
+		m, err := s.messages.ScannedThrough(ctx, l.Mode, l.Network, at.Height, at.Finalized, at.Time, told)
+		if err != nil {
 			return err
 		}
 		return outbox.Insert(ctx, tx, m)
@@ -363,16 +377,21 @@ func (s *Store) Announce(ctx context.Context, l scanner.Lease, at scanner.Cursor
 	return err
 }
 
-func (s *Store) tell(ctx context.Context, changed []wallet.Deposit) ([]outbox.Message, error) {
-	msgs := make([]outbox.Message, 0, len(changed)+1)
-	for _, d := range changed {
-		m, err := s.messages.DepositChanged(ctx, d)
+// tell numbers the deposits' messages and returns them with the last number of the chain. The caller has locked the
+// cursor's row, so the order of numbers is the order of commits (docs/decisions/0011-scan-order.md).
+func (s *Store) tell(ctx context.Context, tx pgx.Tx, c scanner.Chain, changed []wallet.Deposit) (msgs []outbox.Message, told int64, err error) {
+	if err := tx.QueryRow(ctx, toldSQL, c.Mode, c.Network, len(changed)).Scan(&told); err != nil {
+		return nil, 0, fmt.Errorf("numbering messages: %w", err)
+	}
+	msgs = make([]outbox.Message, 0, len(changed)+1)
+	for i, d := range changed {
+		m, err := s.messages.DepositChanged(ctx, d, told-int64(len(changed)-i-1))
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		msgs = append(msgs, m)
 	}
-	return msgs, nil
+	return msgs, told, nil
 }
 
 func putDeposits(ctx context.Context, tx pgx.Tx, list []wallet.Deposit) error {

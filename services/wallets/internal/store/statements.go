@@ -6,11 +6,15 @@ func Statements() map[string]string {
 		"alive": aliveSQL, "acquire": acquireSQL, "release": releaseSQL,
 		"request": requestSQL, "requested": requestedSQL, "count": countSQL, "add": addSQL, "grant": grantSQL, "granted": grantedSQL,
 		"waiting": waitingSQL, "after": afterSQL, "sample": sampleSQL,
-		"adopt": adoptSQL, "cursor": cursorSQL, "begin": beginSQL, "move": moveSQL, "header": headerSQL, "oldest": oldestSQL,
+		"adopt": adoptSQL, "cursor": cursorSQL, "begin": beginSQL, "move": moveSQL, "told": toldSQL, "header": headerSQL, "oldest": oldestSQL,
 		"add headers": addHeadersSQL, "prune": pruneSQL, "cut": cutSQL, "orphan": orphanSQL, "owners": ownersSQL, "known": knownSQL,
 		"due": dueSQL, "above": aboveSQL, "put deposit": putDepositSQL, "put transfer": putTransferSQL,
 		"sim state": simStateSQL, "sim open": simOpenSQL, "sim lock": simLockSQL, "sim block": simBlockSQL, "sim include": simIncludeSQL,
 		"sim grow": simGrowSQL, "sim prune": simPruneSQL, "sim header": simHeaderSQL, "sim transfers": simTransfersSQL,
+		"patient wallet": patientWalletSQL, "insert wallet": insertWalletSQL, "history": historySQL, "find wallet": findWalletSQL,
+		"list wallets": listWalletsSQL, "list wallets by status": listWalletsByStatusSQL, "list deposits": listDepositsSQL, "heads": headsSQL,
+		"lock wallets": lockWalletsSQL, "of wallets": ofWalletsSQL, "update wallet": updateWalletSQL, "over": overSQL,
+		"booked": bookedSQL, "journal": journalSQL, "entry": entrySQL, "balances": balancesSQL,
 		"sim deposit": simDepositSQL, "sim cut": simCutSQL, "sim orphan": simOrphanSQL, "owner": ownerSQL,
 	}
 }

@@ -20,9 +20,10 @@ import (
 
 // Messages makes the outgoing messages that a transaction writes beside its rows.
 type Messages interface {
-	DepositChanged(ctx context.Context, d wallet.Deposit) (outbox.Message, error)
-	ScannedThrough(ctx context.Context, mode wallet.Mode, network string, height, finalized int64, blockTime time.Time) (outbox.Message, error)
+	DepositChanged(ctx context.Context, d wallet.Deposit, number int64) (outbox.Message, error)
+	ScannedThrough(ctx context.Context, mode wallet.Mode, network string, height, finalized int64, blockTime time.Time, deposits int64) (outbox.Message, error)
 	AddressesAllocated(ctx context.Context, a wallet.Allocation) ([]outbox.Message, error)
+	WalletChanged(ctx context.Context, w wallet.Wallet) (outbox.Message, error)
 }
 
 // Settings are what the store needs beside its pool.
@@ -31,6 +32,8 @@ type Settings struct {
 	Depths wallet.Depths
 	Now    func() time.Time
 	Wake   func() // called after a commit that wrote messages
+	// Strayed is told a new deposit on a standalone wallet that is not what the wallet was made for; it may be told twice.
+	Strayed func(w wallet.Wallet, d wallet.Deposit)
 }
 
 // Store is the database. It is safe for concurrent use.

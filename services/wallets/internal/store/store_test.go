@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
@@ -87,6 +88,7 @@ func TestSchema(t *testing.T) {
 	t.Parallel()
 	pg.Holds(t, migrations.FS, outbox.Schema)
 	pg.Holds(t, migrations.FS, inbox.Schema)
+	pg.Holds(t, migrations.FS, idempotency.Schema)
 	_, pool := open(t)
 	pg.Prepare(t, pool, store.Statements())
 }
@@ -324,7 +326,7 @@ type broken struct {
 	err error
 }
 
-func (b broken) ScannedThrough(context.Context, wallet.Mode, string, int64, int64, time.Time) (outbox.Message, error) {
+func (b broken) ScannedThrough(context.Context, wallet.Mode, string, int64, int64, time.Time, int64) (outbox.Message, error) {
 	return outbox.Message{}, b.err
 }
 

@@ -1,0 +1,321 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Owner is the key that a request came with. Wallets belong to the key that made them: another key of the same merchant
+// is a stranger (contract.md §6).
+type Owner struct {
+	MerchantID string
+	KeyID      int64
+	Mode       wallet.Mode
+}
+
+// Key names a request that carried an Idempotency-Key; Key "" means that it carried none.
+type Key struct {
+	Scope, Key string
+	Hash       [32]byte
+}
+
+// Answer is the exact reply to a request, as it is stored for its Idempotency-Key.
+type Answer struct {
+	Status   int
+	Body     []byte
+	Replayed bool
+}
+
+// The statuses of stored answers, which are HTTP's.
+const (
+	statusOK      = 200
+	statusCreated = 201
+)
+
+// ErrKeyTaken means that another request with the same Idempotency-Key won.
+var ErrKeyTaken = errors.New("a request with this idempotency key won")
+
+// The faults of the API.
+var (
+	ErrWalletNotFound = fault.New(fault.NotFound, "wallet_not_found", "Wallet not found")
+	errNoSandbox      = fault.New(fault.NotFound, "route_not_found", "No such route.")
+)
+
+// Wallets keeps standalone wallets and what is written with them.
+type Wallets interface {
+	// CreateWallet gives the draft an address and an id and commits it with its first event and the answer, so that the
+	// address is watched before anybody learns it. ErrKeyTaken means that a request with the same key won.
+	CreateWallet(ctx context.Context, draft wallet.Wallet, source address.Source, k Key, answer func(wallet.Wallet) (Answer, error)) (Answer, error)
+	// FindWallet is a wallet of the owner.
+	FindWallet(ctx context.Context, o Owner, id string) (wallet.Wallet, error)
+	ListWallets(ctx context.Context, o Owner, q ListQuery) ([]wallet.Wallet, error)
+	ListDeposits(ctx context.Context, w wallet.Wallet, q DepositQuery) ([]wallet.Deposit, map[string]int64, error)
+	SimulateOwned(ctx context.Context, d wallet.Simulated, k Key, a Answer) error
+	Balances(ctx context.Context, o Owner) ([]wallet.Balance, error)
+	Replay(ctx context.Context, k Key) (Answer, bool, error)
+	Settled(ctx context.Context, k Key) (Answer, error)
+}
+
+// ListQuery is a page of an owner's wallets, newest first. After is the last one of the page before, or zero.
+type ListQuery struct {
+	Status wallet.Status // "" for all
+	Limit  int
+	Offset int
+	Cursor bool // asked for by cursor: then one more than the limit is read
+	After  Position
+}
+
+// DepositQuery is a page of a wallet's deposits, newest first.
+type DepositQuery struct {
+	Limit int
+	After Position
+}
+
+// Position is where a page ended: a time and the name of the row.
+type Position struct {
+	At   time.Time
+	Name string
+}
+
+// Backlog says whether so much waits for delivery that new work must be refused.
+type Backlog interface {
+	Full(ctx context.Context) error
+}
+
+// APISettings are what the API's use cases need.
+type APISettings struct {
+	Wallets Wallets
+	Backlog Backlog
+	Sources Sources
+	// Scanned says whether a network of a mode is scanned, so that a wallet on it would see its money.
+	Scanned func(mode wallet.Mode, network string) bool
+	Now     func() time.Time
+}
+
+// API is the use cases of the wallets API.
+type API struct {
+	APISettings
+	app *App
+}
+
+// NewAPI makes the use cases; a simulates deposits.
+func NewAPI(a *App, set APISettings) *API { return &API{APISettings: set, app: a} }
+
+// NewWallet is the body of POST /v1/wallets as it was read.
+type NewWallet struct {
+	Network, Crypto string
+	Metadata        []byte
+	Minutes         decimal.Decimal
+	MinutesGiven    bool
+}
+
+// unsupportedPair is the code of a crypto and network that do not go together, or that we do not know.
+const unsupportedPair = "unsupported_pair"
+
+// The window of a wallet in minutes (interface.md §8).
+const (
+	minutesLeast = 1
+	minutesMost  = 43_200
+)
+
+// check reads the pair and the window. An unsupported pair has a code of its own, which the fault carries when nothing
+// else is wrong; otherwise it is one field among the others.
+func (c NewWallet) check(problems *fault.Problems) (n money.Network, a money.Asset, window time.Duration, err error) {
+	minutes := decimal.NewFromInt(minutesMost)
+	if c.MinutesGiven {
+		if minutes = c.Minutes; minutes.LessThan(decimal.NewFromInt(minutesLeast)) || minutes.GreaterThan(decimal.NewFromInt(minutesMost)) {
+			problems.Add("expiresInMinutes", "must be a number from %d to %d", minutesLeast, minutesMost)
+		}
+	}
+	window = time.Duration(minutes.Mul(decimal.NewFromInt(time.Minute.Milliseconds())).IntPart()) * time.Millisecond
+	field, text := "", ""
+	if c.Network != "" && c.Crypto != "" {
+		var ok bool
+		if n, ok = money.NetworkOf(c.Network); !ok {
+			field, text = "network", "network "+quoted(c.Network)
+		} else if a, ok = n.Asset(c.Crypto); !ok {
+			field, text = "crypto", quoted(c.Crypto)+" on "+n.Name
+		}
+	}
+	if field == "" {
+		return n, a, window, problems.Err()
+	}
+	text += " is not supported. Supported: " + money.Pairs()
+	clean := problems.Err() == nil
+	problems.Add(field, "%s", text)
+	err = problems.Err()
+	if f, ok := errors.AsType[*fault.Error](err); ok && clean {
+		f.Code = unsupportedPair
+	}
+	return n, a, window, err
+}
+
+// quoted bounds what of the caller's text is given back.
+func quoted(s string) string {
+	const most = 32
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return `"` + s + `"`
+}
+
+// Create makes a standalone wallet.
+func (a *API) Create(ctx context.Context, o Owner, c NewWallet, problems *fault.Problems, k Key) (Answer, error) {
+	if earlier, found, err := a.replay(ctx, k); err != nil || found {
+		return earlier, err
+	}
+	network, asset, window, err := c.check(problems)
+	if err != nil {
+		return Answer{}, err
+	}
+	source := a.Sources[o.Mode][network.Family]
+	if source == nil || !a.Scanned(o.Mode, network.Name) {
+		return Answer{}, fault.New(fault.Unavailable, string(o.Mode)+"_disabled",
+			"Wallets on %s are not open in %s mode yet.", network.Name, o.Mode).After(time.Hour)
+	}
+	if err := a.Backlog.Full(ctx); err != nil {
+		return Answer{}, err
+	}
+	now := a.Now().UTC().Truncate(time.Millisecond)
+	draft := wallet.Wallet{
+		ID: id.New(id.Wallet, now), Mode: o.Mode, MerchantID: o.MerchantID, KeyID: o.KeyID, Family: network.Family, Network: network.Name,
+		NetworkName: strings.ToLower(strings.TrimSpace(c.Network)), Crypto: asset.Symbol, Metadata: c.Metadata,
+		CreatedAt: now, ExpiresAt: now.Add(window),
+	}
+	if len(draft.Metadata) == 0 {
+		draft.Metadata = []byte(`{}`)
+	}
+	answer, err := a.Wallets.CreateWallet(ctx, draft.Born(), source, k, func(w wallet.Wallet) (Answer, error) {
+		body, err := created(w)
+		return Answer{Status: statusCreated, Body: body}, err
+	})
+	if errors.Is(err, ErrKeyTaken) {
+		return a.Wallets.Settled(ctx, k)
+	}
+	return answer, err
+}
+
+func (a *API) replay(ctx context.Context, k Key) (Answer, bool, error) {
+	if k.Key == "" {
+		return Answer{}, false, nil
+	}
+	return a.Wallets.Replay(ctx, k)
+}
+
+// Show is the body of GET /v1/wallets/:id.
+func (a *API) Show(ctx context.Context, o Owner, walletID string) ([]byte, error) {
+	w, err := a.Wallets.FindWallet(ctx, o, walletID)
+	if err != nil {
+		return nil, err
+	}
+	return shown(w)
+}
+
+// List is the body of GET /v1/wallets.
+func (a *API) List(ctx context.Context, o Owner, q ListQuery) ([]byte, error) {
+	list, err := a.Wallets.ListWallets(ctx, o, q)
+	if err != nil {
+		return nil, err
+	}
+	return listed(q, list)
+}
+
+// Deposits is the body of GET /v1/wallets/:id/deposits: every transfer to the wallet's address, also those of another
+// crypto or on another network of the family, which count for nothing but are held for the merchant.
+func (a *API) Deposits(ctx context.Context, o Owner, walletID string, q DepositQuery) ([]byte, error) {
+	w, err := a.Wallets.FindWallet(ctx, o, walletID)
+	if err != nil {
+		return nil, err
+	}
+	list, heads, err := a.Wallets.ListDeposits(ctx, w, q)
+	if err != nil {
+		return nil, err
+	}
+	return depositsListed(w, q, list, heads)
+}
+
+// Balances is the body of GET /v1/balances.
+func (a *API) Balances(ctx context.Context, o Owner) ([]byte, error) {
+	list, err := a.Wallets.Balances(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return balanced(list)
+}
+
+// SandboxDeposit is the body of POST /v1/sandbox/wallets/:id/deposits. Confirmations negative means enough.
+type SandboxDeposit struct {
+	Amount        decimal.Decimal
+	Given         bool
+	Confirmations int64
+}
+
+// Deposit sends money to a wallet of test mode on its simulated chain, whatever its status.
+func (a *API) Deposit(ctx context.Context, o Owner, walletID string, d SandboxDeposit, problems *fault.Problems, k Key) (Answer, error) {
+	if o.Mode != wallet.Test {
+		return Answer{}, errNoSandbox
+	}
+	if earlier, found, err := a.replay(ctx, k); err != nil || found {
+		return earlier, err
+	}
+	w, err := a.Wallets.FindWallet(ctx, o, walletID)
+	if err != nil {
+		return Answer{}, err
+	}
+	asset := assetOf(w.Network, w.Crypto)
+	d.check(asset, problems)
+	if err := problems.Err(); err != nil {
+		return Answer{}, err
+	}
+	confirmations := int64(0) // enough
+	if d.Confirmations >= 0 {
+		confirmations = max(d.Confirmations, 1) // it is seen in a block
+	}
+	sim, _, err := a.app.readSimulate(Simulate{
+		RequestID: id.New(id.Message, a.Now()), Address: w.Address, Network: w.Network, Asset: w.Crypto,
+		Amount: asset.ToUnits(d.Amount).Truncate(0).String(), Confirmations: confirmations,
+	})
+	if err != nil {
+		return Answer{}, err
+	}
+	body, err := simulated(w, sim)
+	if err != nil {
+		return Answer{}, err
+	}
+	answer := Answer{Status: statusOK, Body: body}
+	if err := a.Wallets.SimulateOwned(ctx, sim, k, answer); errors.Is(err, ErrKeyTaken) {
+		return a.Wallets.Settled(ctx, k)
+	} else if err != nil {
+		return Answer{}, err
+	}
+	a.app.taken(w.Network)
+	return answer, nil
+}
+
+func (d SandboxDeposit) check(asset money.Asset, problems *fault.Problems) {
+	switch {
+	case !d.Given:
+		problems.Add("amount", "is required")
+	case !d.Amount.IsPositive() || d.Amount.GreaterThan(money.Max):
+		problems.Add("amount", "must be greater than 0 and at most %s", money.Max)
+	case money.Digits(d.Amount) > asset.Decimals:
+		problems.Add("amount", "must have at most %d fractional digits", asset.Decimals)
+	}
+}
+
+// assetOf finds a listed asset; rows hold no others.
+func assetOf(network, crypto string) money.Asset {
+	n, _ := money.NetworkOf(network)
+	a, _ := n.Asset(crypto)
+	return a
+}

@@ -1,0 +1,355 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/outbox"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+var _ app.Wallets = (*Store)(nil)
+
+const (
+	walletColumns = `w.id, w.mode, w.merchant_id, w.key_id, w.family, w.network, w.network_name, w.crypto, w.address, w.metadata, w.status,
+w.amount::text, w.deposits, w.newest_height, coalesce(c.height, 0), w.sequence, w.created_at, w.expires_at`
+
+	walletFrom = ` FROM wallets w LEFT JOIN cursors c ON c.mode = w.mode AND c.network = w.network `
+
+	// A create waits for a large allocation of the same family, which derives for a second.
+	patientWalletSQL = `SET LOCAL lock_timeout = '6s'`
+
+	insertWalletSQL = `INSERT INTO wallets (id, mode, merchant_id, key_id, family, network, network_name, crypto, address, metadata, status,
+sequence, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+
+	historySQL = `INSERT INTO wallet_history (wallet_id, sequence, status, amount) VALUES ($1, $2, $3, $4::text::numeric)`
+
+	findWalletSQL = `SELECT ` + walletColumns + walletFrom + `WHERE w.id = $1 AND w.mode = $2 AND w.merchant_id = $3 AND w.key_id = $4`
+
+	// The two lists begin at a position, which is beyond every wallet when there is none.
+	listWalletsSQL = `SELECT ` + walletColumns + walletFrom + `WHERE w.key_id = $1 AND w.mode = $2 AND w.merchant_id = $3
+AND (w.created_at, w.id) < (coalesce($4::timestamptz, 'infinity'), $5::text)
+ORDER BY w.created_at DESC, w.id DESC LIMIT $6 OFFSET $7`
+
+	listWalletsByStatusSQL = `SELECT ` + walletColumns + walletFrom + `WHERE w.key_id = $1 AND w.mode = $2 AND w.merchant_id = $3
+AND (w.created_at, w.id) < (coalesce($4::timestamptz, 'infinity'), $5::text) AND w.status = $8
+ORDER BY w.created_at DESC, w.id DESC LIMIT $6 OFFSET $7`
+
+	listDepositsSQL = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.wallet_id = $1 AND d.mode = $2
+AND (d.first_seen_at, d.network || ':' || d.tx_hash || ':' || lpad(d.ordinal::text, 10, '0')) < (coalesce($3::timestamptz, 'infinity'), $4::text)
+ORDER BY d.first_seen_at DESC, d.network || ':' || d.tx_hash || ':' || lpad(d.ordinal::text, 10, '0') DESC LIMIT $5`
+
+	headsSQL = `SELECT network, height FROM cursors WHERE mode = $1`
+
+	lockWalletsSQL = `SELECT ` + walletColumns + walletFrom + `WHERE w.id = ANY($1) ORDER BY w.id FOR UPDATE OF w`
+
+	ofWalletsSQL = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.wallet_id = ANY($1)`
+
+	updateWalletSQL = `UPDATE wallets SET status = $2, amount = $3::text::numeric, deposits = $4, newest_height = $5, sequence = $6 WHERE id = $1`
+
+	// A window is over when the network is scanned past it by a margin, so that nothing that came in time is missed.
+	overSQL = `SELECT ` + walletColumns + ` FROM wallets w JOIN cursors c ON c.mode = w.mode AND c.network = w.network
+WHERE w.status = 'watching' AND w.expires_at <= now() AND c.block_time >= w.expires_at + $1::interval
+ORDER BY w.expires_at LIMIT $2 FOR UPDATE OF w SKIP LOCKED`
+)
+
+func scanWallet(row pgx.CollectableRow) (w wallet.Wallet, err error) {
+	var amount string
+	err = row.Scan(&w.ID, &w.Mode, &w.MerchantID, &w.KeyID, &w.Family, &w.Network, &w.NetworkName, &w.Crypto, &w.Address, &w.Metadata, &w.Status,
+		&amount, &w.Deposits, &w.Newest, &w.Head, &w.Sequence, &w.CreatedAt, &w.ExpiresAt)
+	if err != nil {
+		return w, err
+	}
+	w.Amount, err = integer(amount)
+	return w, err
+}
+
+func integer(text string) (*big.Int, error) {
+	n, ok := new(big.Int).SetString(text, 10)
+	if !ok {
+		return nil, fmt.Errorf("%q is not an integer", text)
+	}
+	return n, nil
+}
+
+func keyOf(k app.Key) idempotency.Key {
+	return idempotency.Key{Scope: k.Scope, Key: k.Key, Hash: k.Hash}
+}
+
+// errBusy says that a large allocation holds the counter for longer than a request may wait.
+var errBusy = fault.New(fault.Unavailable, "busy", "No address could be made just now. Try again shortly.").After(3 * time.Second)
+
+// CreateWallet implements app.Wallets. The counter's row is the only thing that creates of one family wait for; it is
+// taken as late as possible and everything that needs its number is written in one round trip.
+func (s *Store) CreateWallet(ctx context.Context, draft wallet.Wallet, source address.Source, k app.Key,
+	answer func(wallet.Wallet) (app.Answer, error),
+) (app.Answer, error) {
+	var out app.Answer
+	err := s.tx(ctx, func(tx pgx.Tx) error {
+		w := draft
+		var index, seq int64
+		var count pgx.Batch
+		count.Queue(patientWalletSQL)
+		count.Queue(countSQL, w.Mode, w.Family, 1).QueryRow(func(row pgx.Row) error { return row.Scan(&index, &seq) })
+		if err := tx.SendBatch(ctx, &count).Close(); err != nil {
+			if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "55P03" {
+				return errBusy.Because(err)
+			}
+			return fmt.Errorf("taking the next index: %w", err)
+		}
+		made, err := source.Derive(uint32(index), 1)
+		if err != nil {
+			return fmt.Errorf("deriving index %d: %w", index, err)
+		}
+		w.Address = made[0].Address
+		if out, err = answer(w); err != nil {
+			return err
+		}
+		event, err := s.messages.WalletChanged(ctx, w)
+		if err != nil {
+			return err
+		}
+		var write pgx.Batch
+		write.Queue(addSQL, w.Mode, w.Family, seq, int64(source.Account()), index, [][]byte{made[0].Key}, []string{w.Address}, []string{w.ID})
+		write.Queue(insertWalletSQL, w.ID, w.Mode, w.MerchantID, w.KeyID, w.Family, w.Network, w.NetworkName, w.Crypto, w.Address, string(w.Metadata),
+			w.Status, w.Sequence, w.CreatedAt, w.ExpiresAt)
+		write.Queue(historySQL, w.ID, w.Sequence, w.Status, w.Amount.String())
+		write.Queue(outbox.InsertSQL, event.Args()...)
+		if k.Key != "" {
+			write.Queue(idempotency.InsertSQL, idempotency.Args(keyOf(k), idempotency.Answer{Status: out.Status, Body: out.Body})...)
+		}
+		return tx.SendBatch(ctx, &write).Close()
+	})
+	switch {
+	case err == nil:
+		s.wake()
+		return out, nil
+	case k.Key != "" && idempotency.IsTaken(err) && !fault.Is(err, errBusy.Code):
+		return app.Answer{}, app.ErrKeyTaken
+	}
+	return app.Answer{}, fmt.Errorf("making a wallet: %w", err)
+}
+
+// Replay implements app.Wallets.
+func (s *Store) Replay(ctx context.Context, k app.Key) (app.Answer, bool, error) {
+	a, found, err := idempotency.Find(ctx, s.pool, keyOf(k))
+	return app.Answer{Status: a.Status, Body: a.Body, Replayed: true}, found, err
+}
+
+// Settled implements app.Wallets.
+func (s *Store) Settled(ctx context.Context, k app.Key) (app.Answer, error) {
+	a, err := idempotency.Replay(ctx, s.pool, keyOf(k))
+	return app.Answer{Status: a.Status, Body: a.Body, Replayed: true}, err
+}
+
+// RetainAnswers drops stored answers that are over their time; call it every minute.
+func (s *Store) RetainAnswers(ctx context.Context) error { return idempotency.Maintain(ctx, s.pool) }
+
+// FindWallet implements app.Wallets.
+func (s *Store) FindWallet(ctx context.Context, o app.Owner, walletID string) (wallet.Wallet, error) {
+	rows, err := s.pool.Query(ctx, findWalletSQL, walletID, o.Mode, o.MerchantID, o.KeyID)
+	if err != nil {
+		return wallet.Wallet{}, fmt.Errorf("reading a wallet: %w", err)
+	}
+	w, err := pgx.CollectExactlyOneRow(rows, scanWallet)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return w, app.ErrWalletNotFound
+	}
+	return w, err
+}
+
+// ListWallets implements app.Wallets.
+func (s *Store) ListWallets(ctx context.Context, o app.Owner, q app.ListQuery) ([]wallet.Wallet, error) {
+	limit := q.Limit
+	if q.Cursor {
+		limit++
+	}
+	at, name := position(q.After)
+	sql, args := listWalletsSQL, []any{o.KeyID, o.Mode, o.MerchantID, at, name, limit, q.Offset}
+	if q.Status != "" {
+		sql, args = listWalletsByStatusSQL, append(args, q.Status)
+	}
+	rows, err := s.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, fmt.Errorf("listing wallets: %w", err)
+	}
+	return pgx.CollectRows(rows, scanWallet)
+}
+
+// position is where a page begins; nil is before everything.
+func position(p app.Position) (at *time.Time, name string) {
+	if p.Name == "" {
+		return nil, ""
+	}
+	return &p.At, p.Name
+}
+
+// ListDeposits implements app.Wallets. One more than the limit is read, to know whether there are more.
+func (s *Store) ListDeposits(ctx context.Context, w wallet.Wallet, q app.DepositQuery) ([]wallet.Deposit, map[string]int64, error) {
+	var list []wallet.Deposit
+	heads := map[string]int64{}
+	at, name := position(q.After)
+	var b pgx.Batch
+	b.Queue(listDepositsSQL, w.ID, w.Mode, at, name, q.Limit+1).Query(func(rows pgx.Rows) (err error) {
+		list, err = pgx.CollectRows(rows, toDeposit)
+		return err
+	})
+	b.Queue(headsSQL, w.Mode).Query(func(rows pgx.Rows) error {
+		var network string
+		var height int64
+		_, err := pgx.ForEachRow(rows, []any{&network, &height}, func() error {
+			heads[network] = height
+			return nil
+		})
+		return err
+	})
+	if err := s.pool.SendBatch(ctx, &b).Close(); err != nil {
+		return nil, nil, fmt.Errorf("listing deposits: %w", err)
+	}
+	return list, heads, nil
+}
+
+// SimulateOwned implements app.Wallets.
+func (s *Store) SimulateOwned(ctx context.Context, d wallet.Simulated, k app.Key, a app.Answer) error {
+	err := s.tx(ctx, func(tx pgx.Tx) error {
+		if err := idempotency.Put(ctx, tx, keyOf(k), idempotency.Answer{Status: a.Status, Body: a.Body}); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, simDepositSQL, d.RequestID, d.Network, d.TxHash, d.To, d.Asset, d.Contract, d.Amount.String(), d.Sender, d.Confirmations)
+		return err
+	})
+	if k.Key != "" && idempotency.IsTaken(err) {
+		return app.ErrKeyTaken
+	}
+	return err
+}
+
+// overMargin is how far past a window its network must be scanned.
+const overMargin = time.Minute
+
+// CloseWindows expires the wallets whose time is over with nothing received, at most so many at a time, and reports how
+// many those were. Any number of replicas may call it.
+func (s *Store) CloseWindows(ctx context.Context, most int) (closed int, err error) {
+	err = s.tx(ctx, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, overSQL, overMargin, most)
+		if err != nil {
+			return err
+		}
+		list, err := pgx.CollectRows(rows, scanWallet)
+		if err != nil {
+			return err
+		}
+		closed = len(list)
+		for _, w := range list {
+			next, entered := w.Close()
+			if err := s.putWallet(ctx, tx, next, entered); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && closed > 0 {
+		s.wake()
+	}
+	return closed, err
+}
+
+// putWallet writes a wallet with the history and the event of every status it entered.
+func (s *Store) putWallet(ctx context.Context, tx pgx.Tx, w wallet.Wallet, entered []wallet.Wallet) error {
+	var b pgx.Batch
+	b.Queue(updateWalletSQL, w.ID, w.Status, w.Amount.String(), w.Deposits, w.Newest, w.Sequence)
+	for _, e := range entered {
+		m, err := s.messages.WalletChanged(ctx, e)
+		if err != nil {
+			return err
+		}
+		b.Queue(historySQL, e.ID, e.Sequence, e.Status, e.Amount.String())
+		b.Queue(outbox.InsertSQL, m.Args()...)
+	}
+	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+		return fmt.Errorf("writing wallet %s: %w", w.ID, err)
+	}
+	return nil
+}
+
+// apply brings the standalone wallets of changed deposits up to date, books what they hold, and returns the deposits that
+// belong to no such wallet: those are the payments service's. The deposits must be written already.
+func (s *Store) apply(ctx context.Context, tx pgx.Tx, changed []wallet.Deposit, head int64) (rest []wallet.Deposit, wrote bool, err error) {
+	if len(changed) == 0 {
+		return nil, false, nil
+	}
+	ids := make([]string, len(changed))
+	for i, d := range changed {
+		ids[i] = d.WalletID
+	}
+	rows, err := tx.Query(ctx, lockWalletsSQL, ids)
+	if err != nil {
+		return nil, false, fmt.Errorf("locking wallets: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, scanWallet)
+	if err != nil {
+		return nil, false, fmt.Errorf("locking wallets: %w", err)
+	}
+	if len(list) == 0 {
+		return changed, false, nil
+	}
+	owned := make(map[string]wallet.Wallet, len(list))
+	for _, w := range list {
+		owned[w.ID] = w
+	}
+	for _, d := range changed {
+		w, ok := owned[d.WalletID]
+		if !ok {
+			rest = append(rest, d)
+			continue
+		}
+		if err := s.book(ctx, tx, w, d); err != nil {
+			return nil, false, err
+		}
+		if d.Version == 1 && !w.Counts(d) && s.set.Strayed != nil {
+			s.set.Strayed(w, d)
+		}
+	}
+	return rest, true, s.recount(ctx, tx, list, changed[0].Network, head)
+}
+
+// recount recomputes wallets from all their deposits.
+func (s *Store) recount(ctx context.Context, tx pgx.Tx, list []wallet.Wallet, network string, head int64) error {
+	ids := make([]string, len(list))
+	for i, w := range list {
+		ids[i] = w.ID
+	}
+	rows, err := tx.Query(ctx, ofWalletsSQL, ids)
+	if err != nil {
+		return fmt.Errorf("reading deposits of wallets: %w", err)
+	}
+	deposits, err := pgx.CollectRows(rows, toDeposit)
+	if err != nil {
+		return fmt.Errorf("reading deposits of wallets: %w", err)
+	}
+	byWallet := make(map[string][]wallet.Deposit, len(list))
+	for _, d := range deposits {
+		byWallet[d.WalletID] = append(byWallet[d.WalletID], d)
+	}
+	for _, w := range list {
+		at := w.Head
+		if w.Network == network { // the cursor that was read may be older than the block that is being written
+			at = head
+		}
+		next, entered := w.Take(byWallet[w.ID], at)
+		if err := s.putWallet(ctx, tx, next, entered); err != nil {
+			return err
+		}
+	}
+	return nil
+}
