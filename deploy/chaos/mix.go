@@ -12,7 +12,7 @@ func mix(ctx context.Context, f *field) error {
 	defer cancel()
 	beside := make(chan error, 1)
 	go func() {
-		err := forever(network)(ctx, f)
+		err := forever(latency, silence, resets)(ctx, f)
 		if err != nil {
 			cancel()
 		}

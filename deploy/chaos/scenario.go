@@ -24,7 +24,7 @@ var scenarios = []scenario{
 	{"kills", "kill -9 of every process, restart and kill of RabbitMQ and PostgreSQL, in a random order", forever(everyProcess, rabbit, postgres)},
 	{"steps", "a role killed at each named step of a payment, before and after the step is committed", forever(step)},
 	{"pauses", "processes frozen and resumed, among them leaders for longer than their leadership lasts", forever(pause, pause, pause, frozenLeader)},
-	{"network", "latency, silence and resets between the services and their servers; the broker's memory alarm", forever(network, network, network, alarm)},
+	{"network", "latency, silence and resets between the services and their servers; the broker's memory alarm", forever(latency, silence, resets, alarm)},
 	{"outage", "PostgreSQL stopped for 60 s", forever(outage)},
 	{"replicas", "a leader killed; its duties are taken over by the other replica", forever(takeover)},
 	{"mix", "everything, in a random order", mix},
