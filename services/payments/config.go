@@ -43,6 +43,7 @@ type settings struct {
 	Confirmations      string        `env:"CONFIRMATIONS" doc:"depths that confirm a transfer, over the defaults of contract.md §5: ethereum=12;ethereum/USDT=<1000:12,32;bsc=final|90, where <usd: bounds a tier"`
 	MasterKeys         config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals what is kept sealed, all open"`
 	TokenKeys          config.Secret `env:"SETTLEMENT_TOKEN_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher alone; the first seals settlement tokens inside payment.confirmed. Empty: that event brings no token and the caller asks for one"`
+	Recovery           bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: old addresses are discarded, every payout is asked about before it is sent, nobody expires (docs/runbooks/payments-restore.md)"`
 	AllowSimulatedLive bool          `env:"ALLOW_SIMULATED_LIVE" envDefault:"false" doc:"lets simulated prices and rails serve live mode; for test networks only"`
 }
 

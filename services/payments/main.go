@@ -141,6 +141,12 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		Payments: p.store, Worlds: p.worlds, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: clock.Now, Log: tel.Log,
 		Backlog: outbox.NewBacklog(db, outbox.MaxRows),
 	}
+	if cfg.Recovery {
+		tel.Log.Warn("recovery is on: addresses in stock are discarded, payouts are asked about before they are sent, nobody expires")
+		if err := p.store.Recover(ctx); err != nil {
+			return err
+		}
+	}
 	p.checks = []telemetry.Check{
 		{Name: "running", Ready: func(context.Context) error { return p.group.Ready() }},
 		{Name: "database", Ready: db.Ping},
@@ -244,7 +250,11 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: link.Ready})
 
 	p.group.Go("consumers", link.Run)
-	p.group.Go("payouts", app.NewPayoutWorker(a, p.store, cfg.PayoutSlots, p.tel.Log).Run)
+	payouts := app.NewPayoutWorker(a, p.store, cfg.PayoutSlots, p.tel.Log)
+	if p.cfg.Recovery {
+		payouts.AskFirst()
+	}
+	p.group.Go("payouts", payouts.Run)
 	p.group.Go("timers", p.timers(a, app.NewReplenisher(p.store, wanted, cfg.AddressStock, time.Now, p.stockGauge())))
 	p.group.Go("outbox relay", p.relay.Run)
 	return func() { _ = link.Close() }, nil // the process ends
@@ -256,7 +266,9 @@ func (p *process) timers(a *app.App, r *app.Replenisher) func(context.Context) e
 		return postgres.Lead(ctx, p.cfg.Postgres, "payments timers", p.tel.Log, func(ctx context.Context) error {
 			leading := lifecycle.New(p.tel.Log, closeTimeout)
 			leading.Every("address stock", stockEvery, r.Look)
-			leading.Every("expiry", expireEvery, func(ctx context.Context) error { return a.ExpireDue(ctx, p.store) })
+			if !p.cfg.Recovery { // deposits of the lost time are still to be told again
+				leading.Every("expiry", expireEvery, func(ctx context.Context) error { return a.ExpireDue(ctx, p.store) })
+			}
 			leading.Every("used addresses", cleanEvery, p.store.CleanStock)
 			leading.Every("retention", retainEvery, p.store.Retain)
 			return leading.Run(ctx)

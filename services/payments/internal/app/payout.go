@@ -37,6 +37,7 @@ type PayoutWorker struct {
 	payouts Payouts
 	log     *slog.Logger
 	slots   int
+	asks    bool // about every payout, before it is sent for the first time
 
 	// crash, in tests, stops the worker dead at a named step.
 	crash func(step string) bool
@@ -46,6 +47,11 @@ type PayoutWorker struct {
 func NewPayoutWorker(a *App, p Payouts, slots int, log *slog.Logger) *PayoutWorker {
 	return &PayoutWorker{app: a, payouts: p, slots: slots, log: log, crash: func(string) bool { return false }}
 }
+
+// AskFirst makes the worker ask the rail about every payout before its first send, because after a restore a row may be
+// older than what was done: it may have been sent, and even a row that is made anew has the reference of one that is lost.
+// What the rail knows is believed and never sent.
+func (w *PayoutWorker) AskFirst() { w.asks = true }
 
 // Run works until ctx ends. What is on the wire then is finished first.
 func (w *PayoutWorker) Run(ctx context.Context) error {
@@ -89,6 +95,16 @@ func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
 		return fmt.Errorf("payout %s wants the rail %q of mode %s, which does not run here", o.ID, o.Rail, o.Mode)
 	}
 	seen := payout.Observation{Seen: payout.Tick}
+	if w.asks && o.State == payout.Created {
+		answer, err := w.query(ctx, world, o)
+		if err != nil {
+			return err
+		}
+		if seen = answer; seen.Seen != payout.NoSuchRef {
+			_, _, err = w.decide(ctx, world, o, seen, false)
+			return err
+		}
+	}
 	if o.State == payout.Created && o.AccountName == "" {
 		exists, ready, err := w.name(ctx, world, o)
 		if err != nil {
@@ -135,7 +151,8 @@ func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout,
 		}
 		next, d := world.Timing.Next(*v.Payout, seen, now)
 		alert := d.Alert
-		if d.Step == payout.Send && !claims {
+		unasked := w.asks && v.Payout.State == payout.Created && seen.Seen != payout.NoSuchRef
+		if d.Step == payout.Send && (!claims || unasked) {
 			next.NextAt, d.Step = now, payout.Wait
 		}
 		if d.Step == payout.Send {
@@ -220,8 +237,10 @@ func (w *PayoutWorker) query(ctx context.Context, world World, o payout.Payout) 
 		return payout.Observation{}, errCrashed
 	}
 	seen := rail.Queried(status, err)
-	seen.Sends = o.Sends // by the time of the answer another worker may have sent
-	return seen, nil
+	if seen.Sends = o.Sends; o.Sends == 0 {
+		seen.Sends = payout.BeforeFirst
+	}
+	return seen, nil // by the time of the answer another worker may have sent
 }
 
 // name resolves the receiver of a payout whose name service was down at create, before anything leaves (contract.md §4),

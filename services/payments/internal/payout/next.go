@@ -12,6 +12,7 @@ const (
 	AlertLateFailure  = "payout_failed_after_success"
 	AlertPaidUnheld   = "withdrawn_payout_paid"
 	AlertLeaseExpired = "payout_lease_expired"
+	AlertFound        = "payout_found_at_rail" // made before a restore; a person compares the account, which the rail does not tell
 )
 
 // Next is the pure decision: the row after the observation, what to do now, and what the payment has to be told. The
@@ -31,7 +32,7 @@ func (t Timing) Next(p Payout, o Observation, now time.Time) (Payout, Decision) 
 		}
 		return p, Decision{Step: Done}
 	}
-	if o.Sends != 0 && o.Sends != p.Sends && o.doubtful() {
+	if o.Sends != 0 && max(o.Sends, 0) != p.Sends && o.doubtful() {
 		return p, Decision{Step: Wait} // it speaks of a send that is not the last
 	}
 	if !p.agrees(o) {
@@ -166,7 +167,7 @@ func (t Timing) follow(p Payout, now time.Time) (Payout, Decision) {
 func (t Timing) accepted(p Payout, o Observation, now time.Time) (Payout, Decision) {
 	d := Decision{Step: Wait}
 	if p.State == Created {
-		d.Outcome, p.SentAt = IsUnknown, now // found at the rail after a restore
+		d.Outcome, d.Alert, p.SentAt = IsUnknown, AlertFound, now
 	}
 	p.State, p.Misses, p.FirstMissAt = Pending, 0, time.Time{}
 	if o.RailID != "" {
@@ -245,7 +246,9 @@ func (t Timing) paid(p Payout, o Observation, now time.Time) (Payout, Decision) 
 		d.Alert = AlertLateSuccess
 	case Withdrawn:
 		return p, Decision{Step: Done, Alert: AlertPaidUnheld}
-	case Created, Sending, Pending, Unknown, Returned:
+	case Created:
+		d.Alert = AlertFound
+	case Sending, Pending, Unknown, Returned:
 	}
 	p.State, p.DoneAt, p.Reason, p.Fee, p.Polls = Succeeded, now, "", o.Fee, 0
 	if o.RailID != "" {

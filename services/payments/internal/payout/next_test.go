@@ -212,8 +212,16 @@ func TestWithdrawnBeforeItLeft(t *testing.T) {
 func TestAskedBeforeTheFirstSend(t *testing.T) {
 	walk(t, LiveTiming(), []line{{0, NoSuchRef, Created, Send, None, ""}})
 	walk(t, LiveTiming(), []line{{0, Unsure, Created, Wait, None, ""}, {0, Tick, Created, Wait, None, ""}, {s5, Tick, Created, Send, None, ""}})
-	walk(t, LiveTiming(), []line{{0, Success, Succeeded, Wait, IsPaid, ""}})
-	walk(t, LiveTiming(), []line{{0, Accepted, Pending, Wait, IsUnknown, ""}})
+	walk(t, LiveTiming(), []line{{0, Success, Succeeded, Wait, IsPaid, AlertFound}})
+	walk(t, LiveTiming(), []line{{0, Accepted, Pending, Wait, IsUnknown, AlertFound}})
+	p, _ := LiveTiming().Next(fresh(), answer(fresh(), Claimed), start)
+	p, _ = LiveTiming().Next(p, Observation{Seen: Unsure}, start)
+	for range 5 {
+		p, _ = LiveTiming().Next(p, Observation{Seen: NoSuchRef, Sends: BeforeFirst}, start.Add(min))
+	}
+	if p.Misses != 0 {
+		t.Errorf("answers from before the first send are %d misses", p.Misses)
+	}
 }
 
 // The worst rail there is: it makes a transfer for every order that reaches it, duplicates too, loses orders and answers,

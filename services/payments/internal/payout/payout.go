@@ -127,6 +127,9 @@ const (
 	Withdraw  Seen = "withdraw"  // the deposit was reorged away before the payout left
 )
 
+// BeforeFirst is Observation.Sends of an answer that was asked for before the first send.
+const BeforeFirst = -1
+
 // Observation is one thing the worker learnt, with the rail's figures where there were any. Sends is the row's own count
 // when the worker sent or asked: an inconclusive answer from before the last send says nothing about that send.
 type Observation struct {

@@ -272,7 +272,8 @@ WHERE s.mode = $1 AND s.family = $2 AND s.lease_owner = $3 AND s.address = ANY($
 	AND NOT EXISTS (SELECT FROM payments p WHERE p.mode = s.mode AND p.family = s.family AND p.address = s.address)`
 	spoilAddress = `DELETE FROM address_stock WHERE mode = $1 AND family = $2 AND address = $3`
 	addStock     = `INSERT INTO address_stock (mode, family, address, wallet_id) SELECT $1, $2, a, w FROM unnest($3::text[], $4::text[]) AS t(a, w)
-WHERE NOT EXISTS (SELECT FROM payments p WHERE p.mode = $1 AND p.family = $2 AND p.address = a)
+WHERE EXISTS (SELECT FROM address_requests r WHERE r.mode = $1 AND r.family = $2 AND r.request_id = $5)
+	AND NOT EXISTS (SELECT FROM payments p WHERE p.mode = $1 AND p.family = $2 AND p.address = a)
 	AND NOT EXISTS (SELECT FROM deposits d WHERE d.mode = $1 AND d.family = $2 AND d.address = a)
 ON CONFLICT (mode, family, address) DO NOTHING`
 	answerRequest  = `UPDATE address_requests SET parts = parts + 1 WHERE mode = $1 AND family = $2 AND request_id = $3`
@@ -312,6 +313,8 @@ func Statements() map[string]string {
 		"simRecord": simRecord, "simLookup": simLookup, "simSetOutcome": simSetOutcome, "simOrdered": simOrdered,
 		"selectAny": selectAny, "lockAny": lockAny, "selectAnyRows": selectAnyRows, "selectAnyPayout": selectAnyPayout,
 		"selectAnyHeads": selectAnyHeads, "cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner,
+		"discardStock": discardStock, "discardRequests": discardRequests, "doubtPayouts": doubtPayouts, "forgetTaken": forgetTaken,
+		"forgetWaiting": forgetWaiting, "forgetProgress": forgetProgress,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
 }

@@ -134,7 +134,9 @@ func (s *Store) command(ctx context.Context, c app.Command, sql string, args ...
 	return nil
 }
 
-// Fill implements app.Shelves. An address that a payment carries already, or that has received money, is left out.
+// Fill implements app.Shelves. An address that a payment carries already, or that has received money, is left out; so is
+// every answer to a request that is not open: after a restore its addresses may have been shown to payers of payments that
+// are lost.
 func (s *Store) Fill(ctx context.Context, messageID string, m wire.AddressesAllocated) error {
 	addresses, wallets := make([]string, 0, len(m.Addresses)), make([]string, 0, len(m.Addresses))
 	for _, a := range m.Addresses {
@@ -146,7 +148,7 @@ func (s *Store) Fill(ctx context.Context, messageID string, m wire.AddressesAllo
 			return err
 		}
 		batch := &pgx.Batch{}
-		batch.Queue(addStock, mode, family, addresses, wallets)
+		batch.Queue(addStock, mode, family, addresses, wallets, m.RequestID)
 		batch.Queue(answerRequest, mode, family, m.RequestID)
 		batch.Queue(finishRequest, mode, family, m.RequestID, m.Parts)
 		return tx.SendBatch(ctx, batch).Close()

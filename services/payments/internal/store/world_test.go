@@ -90,6 +90,8 @@ func (w *world) fill(n int) {
 		for range min(n, wire.AddressesMax) {
 			m.Addresses = append(m.Addresses, wire.Address{WalletID: id.New(id.Wallet, time.Now()), Address: id.New("T", time.Now())})
 		}
+		w.sql(`INSERT INTO address_requests (mode, family, request_id, count) VALUES ('test', 'tron', $1, $2)
+			ON CONFLICT (mode, family) DO UPDATE SET request_id = excluded.request_id, parts = 0`, m.RequestID, n)
 		if err := app.AddressesAllocated(w.t.Context(), w.store, id.New(id.Message, time.Now()), m); err != nil {
 			w.t.Fatal(err)
 		}

@@ -1,0 +1,40 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/postgres"
+)
+
+// What a restored database must forget, because the world has gone on without it. Every statement may run again.
+const (
+	// Addresses in stock may have been shown to payers of payments that are lost, and so may those of open requests.
+	discardStock    = `DELETE FROM address_stock`
+	discardRequests = `DELETE FROM address_requests`
+	// A row may have been sent again after the backup: what it knows of earlier queries is no ground for another send.
+	doubtPayouts = `UPDATE payouts SET misses = 0, first_miss_at = NULL, no_float = false, sent_at = now(), next_at = now(), taken_until = NULL
+WHERE state = 'unknown' AND NOT frozen`
+	// Deposits that were taken in after the backup do not come again under their numbers.
+	forgetTaken    = `DELETE FROM scan_taken`
+	forgetWaiting  = `DELETE FROM scan_waiting`
+	forgetProgress = `UPDATE scan_progress SET settled = -1`
+)
+
+// Recover prepares a database that was restored from a backup (design.md §4, Recovery). Every process calls it before it
+// hands out an address or sends a payout, and may call it again.
+func (s *Store) Recover(ctx context.Context) error {
+	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		batch := &pgx.Batch{}
+		for _, sql := range []string{discardStock, discardRequests, doubtPayouts, forgetTaken, forgetWaiting, forgetProgress} {
+			batch.Queue(sql)
+		}
+		return tx.SendBatch(ctx, batch).Close()
+	})
+	if err != nil {
+		return fmt.Errorf("prepare a restored database: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+//go:build integration
+
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/rail"
+	"causeway.internal/services/payments/internal/rail/sim"
+)
+
+const (
+	// The tables of payments; the simulated bank's are another house's.
+	backupAll = `DO $$ DECLARE t text; BEGIN
+	CREATE SCHEMA backup;
+	FOR t IN SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+		AND c.relname NOT LIKE 'sim\_%' AND c.relname NOT LIKE 'goose%' LOOP
+		EXECUTE format('CREATE TABLE backup.%I AS TABLE public.%I', t, t);
+	END LOOP; END $$`
+	restoreAll = `DO $$ DECLARE t text; BEGIN
+	SET LOCAL session_replication_role = replica;
+	FOR t IN SELECT relname FROM pg_class WHERE relnamespace = 'backup'::regnamespace LOOP
+		EXECUTE format('DELETE FROM public.%I', t);
+		EXECUTE format('INSERT INTO public.%I OVERRIDING SYSTEM VALUE TABLE backup.%I', t, t);
+	END LOOP; END $$`
+)
+
+// reborn replaces the processes of the world by new ones, in recovery.
+func (w *world) reborn() {
+	w.t.Helper()
+	if err := w.store.Recover(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	log := telemetrytest.ForTest(w.t).Log
+	deps := w.app.Deps
+	stock := app.NewStock(w.store, id.New("replica_", time.Now()), 64, log)
+	deps.Stock = stock
+	w.app = app.New(deps)
+	w.worker = app.NewPayoutWorker(w.app, w.store, 8, log)
+	w.worker.AskFirst()
+}
+
+// row is the payout's state and count of sends.
+func (w *world) row(p payment.Payment) string {
+	w.t.Helper()
+	return ask[string](w, `SELECT coalesce((SELECT state || ' ' || sends FROM payouts WHERE payment_id = $1), 'none')`, p.ID)
+}
+
+// pay works one payment's payout until it has settled.
+func (w *world) pay(p payment.Payment) {
+	w.t.Helper()
+	w.work(func() bool {
+		w.hurry()
+		return w.status(p) == "settled"
+	})
+}
+
+// The database is set back by a minute while bank, payers and wallets have gone on: nothing is paid twice, no address is
+// shown twice, no deposit is lost.
+func TestRecovery_databaseSetBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(8)
+	full := w.coinOf
+	sent, unknown, waiting, later := w.made(command()), w.neverArriving(), w.made(command()), w.made(command())
+	shown := []string{sent.Address, unknown.Address, waiting.Address, later.Address}
+
+	w.see(unknown, full("unknown"))
+	for w.row(unknown) != "unknown 1" || ask[int](w, `SELECT misses FROM payouts`) < 3 {
+		if err := w.step(); err != nil {
+			t.Fatal(err)
+		}
+		w.hurry()
+	}
+	w.sql(`UPDATE payouts SET next_at = now() + interval '1 hour'`)
+	w.see(sent, full("sent"))
+	w.see(waiting, full("waiting"))
+	w.sql(`INSERT INTO address_requests (mode, family, request_id, count) VALUES ('test', 'tron', 'open', 1)`)
+	w.sql(backupAll)
+
+	// The minute that is lost.
+	w.sql(`UPDATE payouts SET next_at = now() + interval '1 hour' WHERE payment_id = $1`, waiting.ID)
+	w.worker = app.NewPayoutWorker(w.app, w.store, 8, telemetrytest.ForTest(t).Log)
+	if err := w.step(); err != nil {
+		t.Fatal(err)
+	}
+	w.see(later, full("later")) // its payout row will be lost
+	if err := w.step(); err != nil {
+		t.Fatal(err)
+	}
+	w.sql(`UPDATE payouts SET next_at = now() - interval '1 hour' WHERE payment_id = $1`, unknown.ID)
+	if err := w.step(); err != nil { // the second send, which arrives
+		t.Fatal(err)
+	}
+	if a, b, c := w.row(sent), w.row(later), w.row(unknown); ask[int](w, `SELECT count(*) FROM sim_transfers`) != 3 {
+		t.Fatalf("the bank has not got three orders: %s, %s, %s", a, b, c)
+	}
+	answer := wire.AddressesAllocated{RequestID: "open", Mode: wire.Test, Family: money.Tron, Part: 1, Parts: 1, Addresses: []wire.Address{{WalletID: "wal_x", Address: "Tshown"}}}
+	if err := app.AddressesAllocated(t.Context(), w.store, "answer", answer); err != nil {
+		t.Fatal(err)
+	}
+	lost := w.made(command()) // the payment itself will be lost
+	shown = append(shown, lost.Address, "Tshown")
+	w.see(lost, full("lost"))
+
+	w.sql(restoreAll)
+	w.reborn()
+	if _, err := w.create(command(), app.Key{}); !errors.Is(err, app.ErrNoAddress) {
+		t.Errorf("a create before new addresses came: %v", err)
+	}
+	if err := app.AddressesAllocated(t.Context(), w.store, "answer", answer); err != nil { // wallets tells it again
+		t.Fatal(err)
+	}
+	var orders []string
+	w.rig(rigged{send: func(o rail.Order) (rail.Status, error) {
+		orders = append(orders, o.Ref)
+		return w.bank.Send(t.Context(), o)
+	}})
+	for p, key := range map[string]string{"sent": sent.Address, "unknown": unknown.Address, "waiting": waiting.Address, "later": later.Address, "lost": lost.Address} {
+		w.see(payment.Payment{Address: key}, full(p))
+	}
+	for _, p := range []payment.Payment{sent, unknown, waiting, later} {
+		w.pay(p)
+	}
+	if want := []string{w.find(waiting.Reference).Payout.Reference}; !slices.Equal(orders, want) {
+		t.Errorf("orders after the restore %v, want %v", orders, want)
+	}
+	if n := ask[int](w, `SELECT count(*) FROM sim_transfers`); n != 4 {
+		t.Errorf("%d transfers at the bank", n)
+	}
+	if got := ask[string](w, `SELECT booked FROM deposits WHERE address = $1 AND payment_id IS NULL`, lost.Address); got != "suspense" {
+		t.Errorf("the deposit of the lost payment is booked to %q", got)
+	}
+	w.fill(4)
+	for range 4 {
+		if p := w.made(command()); slices.Contains(shown, p.Address) {
+			t.Errorf("address %s is shown twice", p.Address)
+		}
+	}
+	w.balanced()
+}
+
+// coinOf is a transfer that pays the usual command and is deep enough.
+func (w *world) coinOf(key string) coin {
+	return coin{key: key, amount: "31.25", version: 1, depth: enough}
+}
+
+// neverArriving is a payment whose first order gets lost on its way to the bank.
+func (w *world) neverArriving() payment.Payment {
+	w.t.Helper()
+	c := command()
+	c.Receiver.AccountNumber = sim.AccountNeverArrive
+	return w.made(c)
+}
+
+// While the rail does not answer, a worker in recovery sends nothing, and the row waits.
+func TestRecovery_nothingIsSentUnasked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.confirmedWith("0123456789")
+	w.reborn()
+	asked := 0
+	w.rig(rigged{
+		query: func(string) (rail.Status, error) { asked++; return rail.Status{}, rail.ErrUnavailable },
+		send:  func(rail.Order) (rail.Status, error) { t.Error("sent"); return rail.Status{}, sim.ErrTimeout },
+	})
+	for range 3 {
+		if err := w.step(); err != nil {
+			t.Fatal(err)
+		}
+		w.hurry()
+	}
+	if asked != 3 || w.row(p) != "created 0" {
+		t.Errorf("asked %d times, payout is %s", asked, w.row(p))
+	}
+	w.want(p, "confirmed")
+}
+
+// A payout that the bank knows with another amount is frozen, not sent and not believed.
+func TestRecovery_otherAmountAtTheBank(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.confirmedWith("0123456789")
+	w.reborn()
+	w.rig(rigged{
+		query: func(ref string) (rail.Status, error) {
+			return rail.Status{Ref: ref, State: rail.Succeeded, Currency: money.NGN, Amount: *number("1")}, nil
+		},
+		send: func(rail.Order) (rail.Status, error) { t.Error("sent"); return rail.Status{}, sim.ErrTimeout },
+	})
+	before := w.alerts.Load()
+	if err := w.step(); err != nil {
+		t.Fatal(err)
+	}
+	if !ask[bool](w, `SELECT frozen FROM payouts`) || w.alerts.Load() != before+1 {
+		t.Error(fmt.Sprint("not frozen: ", w.row(p)))
+	}
+	w.want(p, "confirmed")
+}
+
+// Numbers of deposits that were taken in during the lost time do not come again: the next progress is believed.
+func TestRecovery_progressGoesOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.told(time.Now(), 5)
+	w.reborn()
+	w.told(time.Now(), 9)
+	if got := ask[int](w, `SELECT settled::int FROM scan_progress`); got != 9 {
+		t.Errorf("settled %d", got)
+	}
+	w.told(time.Now(), 10)
+	if got := ask[int](w, `SELECT settled::int FROM scan_progress`); got != 9 {
+		t.Errorf("settled %d without the tenth deposit", got)
+	}
+}
