@@ -179,13 +179,18 @@ func TestOpenAPI_lists(t *testing.T) {
 	if got := texts(doc.Components.Schemas["Permission"].Value.Enum); !slices.Equal(got, grants) {
 		t.Errorf("permissions %v, want %v", got, grants)
 	}
-	var events []string
+	var events, all []string
 	for _, e := range wire.EventTypes() {
+		all = append(all, e.Type)
 		if strings.HasPrefix(e.Type, "payment.") {
 			events = append(events, e.Type)
 		}
 	}
 	slices.Sort(events)
+	slices.Sort(all)
+	if got := texts(doc.Components.Schemas["EventTypeName"].Value.Enum); !slices.Equal(got, all) {
+		t.Errorf("all events %v, want %v", got, all)
+	}
 	if got := texts(doc.Components.Schemas["PaymentEvent"].Value.Properties["type"].Value.Enum); !slices.Equal(got, events) {
 		t.Errorf("events %v, want %v", got, events)
 	}

@@ -27,8 +27,7 @@ func whole() []route.Route {
 		line("GET", "/v1/payments"),
 		line("POST", "/v1/payments/verify-receiver"),
 		line("GET", "/v1/reports/lookup"), line("GET", "/v1/reports/{reportId}"), line("PATCH", "/v1/reports/{reportId}"),
-		line("POST", "/v1/reports"), line("POST", "/v1/rails/{name}/webhook"), line("GET", "/pay/{reference}"),
-		line("GET", "/v1/webhooks/endpoints/{id}/secret"), line("POST", "/v1/webhooks/deliveries/{id}/retry"))
+		line("POST", "/v1/reports"), line("POST", "/v1/rails/{name}/webhook"), line("GET", "/pay/{reference}"))
 }
 
 func TestRouter_finds(t *testing.T) {
