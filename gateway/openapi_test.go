@@ -195,3 +195,52 @@ func TestOpenAPI_lists(t *testing.T) {
 		t.Errorf("events %v, want %v", got, events)
 	}
 }
+
+// A report's schemas hold it to exactly what everybody may see, and its events are those of the list.
+func TestOpenAPI_reports(t *testing.T) {
+	doc := document(t)
+	filed := doc.Components.Schemas["ReportAnswer"].Value
+	media := doc.Paths.Value("/v1/reports").Post.Responses.Value("201").Value.Content.Get("application/json")
+	for name, change := range map[string]func(map[string]any){
+		"as it is":      nil,
+		"without null":  func(r map[string]any) { delete(r, "sessionReference") },
+		"with a notice": func(r map[string]any) { r["adminNotes"] = "internal" },
+		"with more":     func(r map[string]any) { r["mode"] = "test" },
+		"with a +":      func(r map[string]any) { r["phoneNumber"] = "+2348012345678" },
+		"other id":      func(r map[string]any) { r["reportId"] = "RPT-000000" },
+	} {
+		raw, err := json.Marshal(media.Examples["phone"].Value.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v struct {
+			Success bool                      `json:"success"`
+			Data    map[string]map[string]any `json:"data"`
+		}
+		if err := json.Unmarshal(raw, &v); err != nil {
+			t.Fatal(err)
+		}
+		if change != nil {
+			change(v.Data["report"])
+		}
+		if err := visit(t, filed, v); (err != nil) != (change != nil) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	var want, got []string
+	for _, e := range wire.EventTypes() {
+		if strings.HasPrefix(e.Type, "report.") {
+			want = append(want, e.Type)
+		}
+	}
+	for _, v := range doc.Components.Schemas["ReportEvent"].Value.Properties["type"].Value.Enum {
+		if s, ok := v.(string); ok {
+			got = append(got, s)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("events %v, want %v", got, want)
+	}
+}

@@ -26,8 +26,7 @@ func whole() []route.Route {
 	return append(route.Table(),
 		line("GET", "/v1/payments"),
 		line("POST", "/v1/payments/verify-receiver"),
-		line("GET", "/v1/reports/lookup"), line("GET", "/v1/reports/{reportId}"), line("PATCH", "/v1/reports/{reportId}"),
-		line("POST", "/v1/reports"), line("POST", "/v1/rails/{name}/webhook"), line("GET", "/pay/{reference}"))
+		line("POST", "/v1/rails/{name}/webhook"), line("GET", "/pay/{reference}"))
 }
 
 func TestRouter_finds(t *testing.T) {

@@ -59,8 +59,10 @@ func sandbox(method, pattern string, to Upstream, p apikey.Permission) Route {
 	return r
 }
 
-func operated(method, pattern string) Route {
-	return Route{Method: method, Pattern: pattern, Upstream: Self, Access: Operated}
+func operated(method, pattern string) Route { return operatedBy(method, pattern, Self) }
+
+func operatedBy(method, pattern string, to Upstream) Route {
+	return Route{Method: method, Pattern: pattern, Upstream: to, Access: Operated}
 }
 
 // Table is everything that is served, in the order of interface.md §4 and contract.md §8 and §9.
@@ -86,6 +88,13 @@ func Table() []Route {
 		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/expire", Payments, apikey.PaymentCreate),
 		sandbox(http.MethodPost, "/v1/sandbox/payments/{reference}/simulate-deposit", Payments, apikey.PaymentCreate),
 		sandbox(http.MethodPost, "/v1/sandbox/payouts/{id}/outcome", Payments, apikey.PaymentCreate),
+
+		keyed(http.MethodPost, "/v1/reports", Reports, apikey.ReportCreate),
+		open(http.MethodGet, "/v1/reports/lookup", Reports),
+		open(http.MethodGet, "/v1/reports/{reportId}", Reports),
+		keyed(http.MethodPatch, "/v1/reports/{reportId}", Reports, apikey.ReportManage),
+		operatedBy(http.MethodGet, "/v1/admin/reports/subjects", Reports),
+		operatedBy(http.MethodGet, "/v1/admin/reports/floods", Reports),
 
 		keyed(http.MethodGet, "/v1/webhooks/secret", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodPost, "/v1/webhooks/secret/rotate", Dispatcher, apikey.WebhookManage),
