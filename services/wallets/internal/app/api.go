@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"time"
 
@@ -212,9 +213,19 @@ func (a *API) replay(ctx context.Context, k Key) (Answer, bool, error) {
 	return a.Wallets.Replay(ctx, k)
 }
 
+var walletShape = regexp.MustCompile(`^` + id.Wallet + `[0-9a-z]{26}$`)
+
+// find is a wallet of the owner. A malformed id is answered like an unknown one, without a look-up.
+func (a *API) find(ctx context.Context, o Owner, walletID string) (wallet.Wallet, error) {
+	if !walletShape.MatchString(walletID) {
+		return wallet.Wallet{}, ErrWalletNotFound
+	}
+	return a.Wallets.FindWallet(ctx, o, walletID)
+}
+
 // Show is the body of GET /v1/wallets/:id.
 func (a *API) Show(ctx context.Context, o Owner, walletID string) ([]byte, error) {
-	w, err := a.Wallets.FindWallet(ctx, o, walletID)
+	w, err := a.find(ctx, o, walletID)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +244,7 @@ func (a *API) List(ctx context.Context, o Owner, q ListQuery) ([]byte, error) {
 // Deposits is the body of GET /v1/wallets/:id/deposits: every transfer to the wallet's address, also those of another
 // crypto or on another network of the family, which count for nothing but are held for the merchant.
 func (a *API) Deposits(ctx context.Context, o Owner, walletID string, q DepositQuery) ([]byte, error) {
-	w, err := a.Wallets.FindWallet(ctx, o, walletID)
+	w, err := a.find(ctx, o, walletID)
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +279,7 @@ func (a *API) Deposit(ctx context.Context, o Owner, walletID string, d SandboxDe
 	if earlier, found, err := a.replay(ctx, k); err != nil || found {
 		return earlier, err
 	}
-	w, err := a.Wallets.FindWallet(ctx, o, walletID)
+	w, err := a.find(ctx, o, walletID)
 	if err != nil {
 		return Answer{}, err
 	}
