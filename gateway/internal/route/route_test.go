@@ -24,8 +24,7 @@ func whole() []route.Route {
 		return route.Route{Method: method, Pattern: pattern, Upstream: route.Payments, Access: route.Open}
 	}
 	return append(route.Table(),
-		line("GET", "/v1/payments"),
-		line("POST", "/v1/payments/verify-receiver"),
+
 		line("POST", "/v1/rails/{name}/webhook"), line("GET", "/pay/{reference}"))
 }
 

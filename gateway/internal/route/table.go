@@ -65,17 +65,27 @@ func operatedBy(method, pattern string, to Upstream) Route {
 	return Route{Method: method, Pattern: pattern, Upstream: to, Access: Operated}
 }
 
+func operatedAt(method, pattern string, to Upstream) Route {
+	return Route{Method: method, Pattern: pattern, Upstream: to, Access: Operated}
+}
+
 // Table is everything that is served, in the order of interface.md §4 and contract.md §8 and §9.
 func Table() []Route {
 	return []Route{
 		keyed(http.MethodPost, "/v1/payments", Payments, apikey.PaymentCreate),
 		keyed(http.MethodGet, "/v1/payments/{reference}", Payments, apikey.PaymentRead),
+		keyed(http.MethodGet, "/v1/payments", Payments, apikey.PaymentRead),
 		keyed(http.MethodPost, "/v1/payments/{reference}/cancel", Payments, apikey.PaymentCreate),
 		keyed(http.MethodPost, "/v1/payments/{reference}/settle", Payments, apikey.PaymentCreate),
 		keyed(http.MethodPost, "/v1/payments/{reference}/settlement-token", Payments, apikey.PaymentCreate),
 		keyed(http.MethodPost, "/v1/payments/{reference}/refund-address", Payments, apikey.PaymentCreate),
 		open(http.MethodPost, "/v1/payments/requests/{reference}/fulfill", Payments),
 		open(http.MethodPost, "/v1/payments/gifts/{reference}/claim/confirm", Payments),
+		open(http.MethodPost, "/v1/payments/verify-receiver", Payments),
+		open(http.MethodGet, "/v1/banks", Payments),
+		open(http.MethodGet, "/v1/rates", Payments),
+		open(http.MethodGet, "/v1/networks", Payments),
+		open(http.MethodGet, "/v1/checkout/{reference}", Payments),
 
 		keyed(http.MethodPost, "/v1/wallets", Wallets, apikey.WalletCreate),
 		keyed(http.MethodGet, "/v1/wallets", Wallets, apikey.WalletRead),
@@ -121,6 +131,8 @@ func Table() []Route {
 		operated(http.MethodGet, "/v1/admin/keys"),
 		operated(http.MethodGet, "/v1/admin/keys/{id}"),
 		operated(http.MethodDelete, "/v1/admin/keys/{id}"),
+		operatedAt(http.MethodGet, "/v1/admin/payments", Payments),
+		operatedAt(http.MethodPost, "/v1/admin/payments/{reference}/resolve", Payments),
 
 		open(http.MethodGet, "/openapi.yaml", Self),
 	}

@@ -81,6 +81,7 @@ type Result struct {
 	Facts    []payment.Fact
 	Payout   *payout.Payout // row to save as it is here
 	WalletID string         // of the address that the change gave to the payment
+	Decision *Decision      // of an operator, kept with the change
 	Commands []Command
 	Alerts   []payment.Alert
 	Answer   *Answer // stored under the request's key

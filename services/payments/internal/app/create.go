@@ -42,6 +42,7 @@ type Backlog interface {
 // Deps is what the use cases need.
 type Deps struct {
 	Payments Payments
+	Lists    Lists
 	Stock    AddressSource
 	Backlog  Backlog
 	Worlds   map[payment.Mode]World

@@ -19,6 +19,8 @@ import (
 type UseCases interface {
 	PublicCases
 	MerchantCases
+	ListCases
+	CatalogCases
 	Create(ctx context.Context, o app.Owner, c payment.Command, problems *fault.Problems, k app.Key) (app.Answer, error)
 	Show(ctx context.Context, o app.Owner, reference string) ([]byte, error)
 	SimulateDeposit(ctx context.Context, o app.Owner, reference string, d app.SandboxDeposit, problems *fault.Problems, k app.Key) (app.Answer, error)
@@ -29,6 +31,8 @@ type UseCases interface {
 func Routes(s *httpkit.Server, u UseCases) {
 	publicRoutes(s, u)
 	merchantRoutes(s, u)
+	listRoutes(s, u)
+	catalogRoutes(s, u)
 	httpkit.Handle(s, "POST /v1/payments", func(ctx context.Context, r createRequest) (httpkit.Answer, error) {
 		o, k, err := caller(ctx)
 		if err != nil {

@@ -373,6 +373,9 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 			batch.Queue(cleanAddress, string(next.Mode), family, next.Address).Exec(exactlyOne(app.ErrAddressUsed))
 		}
 		batch.Queue(updatePayment, append(args, nullText(r.WalletID))...).Exec(exactlyOne(errStale))
+		if r.Decision != nil {
+			batch.Queue(noteDecision, next.ID, next.Version, r.Decision.Operator, r.Decision.Action, r.Decision.Reason, r.Decision.TxHash)
+		}
 		if r.Payout != nil {
 			v.Payout = r.Payout
 		}

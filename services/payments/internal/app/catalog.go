@@ -1,0 +1,350 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/quote"
+	"causeway.internal/services/payments/internal/rail"
+)
+
+// front is the world that routes without a mode speak of: the live one where it is open.
+func (a *App) front() (payment.Mode, World, error) {
+	for _, mode := range []payment.Mode{payment.Live, payment.Test} {
+		if w, ok := a.Worlds[mode]; ok {
+			return mode, w, nil
+		}
+	}
+	return "", World{}, ErrLiveDisabled
+}
+
+type bankView struct {
+	Code     string         `json:"code"`
+	Name     string         `json:"name"`
+	Currency money.Currency `json:"currency"`
+}
+
+type banksAnswer struct {
+	Success bool       `json:"success"`
+	Banks   []bankView `json:"banks"`
+}
+
+// Banks is the body of GET /v1/banks: the banks of a currency, or of all, whose name holds every word of name, whatever
+// its case, punctuation and order. A code finds its bank too.
+func (a *App) Banks(ctx context.Context, currency money.Currency, name string) ([]byte, error) {
+	_, world, err := a.front()
+	if err != nil {
+		return nil, err
+	}
+	currencies := money.Currencies()
+	if currency != "" {
+		currencies = []money.Currency{currency}
+	}
+	wanted := words(name)
+	out := banksAnswer{Success: true, Banks: []bankView{}}
+	for _, cur := range currencies {
+		banks, err := world.Rail.Banks(ctx, cur)
+		if err != nil {
+			return nil, fault.New(fault.Unavailable, "banks_unavailable", "The list of banks is not available right now.").After(errNameDown.RetryAfter).Because(err)
+		}
+		byCode, coded := rail.BankName(cur, strings.TrimSpace(name))
+		for _, b := range banks {
+			if holds(words(b.Name), wanted) || (coded && b.Name == byCode) {
+				out.Banks = append(out.Banks, bankView{b.Code, b.Name, cur})
+			}
+		}
+	}
+	return encode(out)
+}
+
+// words are the letters and digits of a text in lower case, cut where anything else stands.
+func words(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+// holds reports whether every wanted word lies in the name, which is read as one word, so that "firstbank" finds "First
+// Bank" too.
+func holds(name, wanted []string) bool {
+	run := strings.Join(name, "")
+	for _, w := range wanted {
+		if !strings.Contains(run, w) {
+			return false
+		}
+	}
+	return true
+}
+
+type verifiedAnswer struct {
+	Success  bool         `json:"success"`
+	Receiver verifiedView `json:"receiver"`
+}
+
+type verifiedView struct {
+	AccountName   string         `json:"accountName"`
+	AccountNumber string         `json:"accountNumber"`
+	BankCode      string         `json:"bankCode"`
+	BankName      string         `json:"bankName"`
+	FiatCurrency  money.Currency `json:"fiatCurrency"`
+	NameVerified  bool           `json:"nameVerified"`
+}
+
+// VerifyReceiver is the body of POST /v1/payments/verify-receiver: whose account it is, as a claim would find. Without a
+// currency the bank's code decides, and NGN where it says nothing.
+func (a *App) VerifyReceiver(ctx context.Context, in payment.ReceiverInput, currency string, problems *fault.Problems) ([]byte, error) {
+	mode, world, err := a.front()
+	if err != nil {
+		return nil, err
+	}
+	cur := money.Currency(currency)
+	switch {
+	case currency == "":
+		cur = currencyOf(in.BankCode)
+	case !cur.Valid():
+		problems.Add("fiatCurrency", "must be one of NGN, GHS, KES, ZAR")
+	}
+	var nested fault.Problems
+	r := payment.CheckReceiver(&in, mode, cur, &nested)
+	flatten(problems, nested.Err())
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	if err := knownBank(mode, payment.Payment{Currency: cur, Receiver: r}); err != nil {
+		flatten(problems, err)
+		return nil, problems.Err()
+	}
+	named, ok, err := a.names.resolve(ctx, world.Rail, mode, cur, r)
+	switch {
+	case errors.Is(err, rail.ErrNotFound):
+		flatten(problems, accountNotFound())
+		return nil, problems.Err()
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, errNameDown
+	}
+	return encode(verifiedAnswer{true, verifiedView{
+		named.AccountName, named.AccountNumber, named.BankCode, named.BankName, cur, named.NameVerified,
+	}})
+}
+
+// flatten takes problems of a receiver over for a body whose fields stand at its top.
+func flatten(into *fault.Problems, err error) {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		for _, field := range f.Fields {
+			into.Add(strings.TrimPrefix(field.Field, "receiver."), "%s", field.Message)
+		}
+	}
+}
+
+// currencyOf is the one currency whose banks know the code, NGN when none or several do.
+func currencyOf(code string) money.Currency {
+	var found []money.Currency
+	for _, cur := range money.Currencies() {
+		if _, ok := rail.BankName(cur, code); ok {
+			found = append(found, cur)
+		}
+	}
+	if len(found) == 1 {
+		return found[0]
+	}
+	return money.NGN
+}
+
+type rateView struct {
+	Fiat      money.Currency `json:"fiat"`
+	Crypto    string         `json:"crypto"`
+	Rate      money.Number   `json:"rate"`
+	FiatUSD   money.Number   `json:"fiatPerUsd"`
+	Spread    int64          `json:"spreadBps"`
+	Sources   int            `json:"sources"`
+	Names     []string       `json:"sourceNames"`
+	Age       int64          `json:"ageSeconds"`
+	At        string         `json:"asOf"`
+	Degraded  bool           `json:"degraded"`
+	Simulated bool           `json:"simulated"`
+}
+
+type ratesAnswer struct {
+	Success bool       `json:"success"`
+	Rates   []rateView `json:"rates"`
+}
+
+// Rates is the body of GET /v1/rates: the numbers that a quote would use now, with where they come from and their age. One
+// pair without a fresh price is a 503; in a list it is left out.
+func (a *App) Rates(fiat money.Currency, crypto string) ([]byte, error) {
+	_, world, err := a.front()
+	if err != nil {
+		return nil, err
+	}
+	currencies, cryptos := money.Currencies(), symbols()
+	if fiat != "" {
+		currencies = []money.Currency{fiat}
+	}
+	if crypto != "" {
+		cryptos = []string{crypto}
+	}
+	one := fiat != "" && crypto != ""
+	out := ratesAnswer{Success: true, Rates: []rateView{}}
+	for _, cur := range currencies {
+		for _, symbol := range cryptos {
+			r, err := world.Rates.Quote(cur, symbol)
+			if err != nil {
+				if one {
+					return nil, err
+				}
+				continue
+			}
+			out.Rates = append(out.Rates, a.rateView(r, world.Rates.Simulated()))
+		}
+	}
+	return encode(out)
+}
+
+func (a *App) rateView(r quote.Rate, simulated bool) rateView {
+	v := rateView{
+		Fiat: r.Fiat, Crypto: r.Crypto, Rate: money.N(r.Value), FiatUSD: money.N(r.USD), Spread: r.SpreadBPS, Sources: len(r.Sources),
+		Names: make([]string, 0, len(r.Sources)), Age: max(0, int64(a.Now().Sub(r.At)/time.Second)), At: Timestamp(r.At),
+		Degraded: r.Degraded, Simulated: simulated,
+	}
+	for _, s := range r.Sources {
+		v.Names = append(v.Names, s.Name)
+	}
+	return v
+}
+
+// symbols lists every crypto once, in the order of the networks.
+func symbols() []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, n := range money.Networks() {
+		for _, asset := range n.Assets {
+			if !seen[asset.Symbol] {
+				seen[asset.Symbol] = true
+				out = append(out, asset.Symbol)
+			}
+		}
+	}
+	return out
+}
+
+// Symbol is the canonical symbol of a crypto that is taken anywhere.
+func Symbol(crypto string) (string, bool) {
+	for _, n := range money.Networks() {
+		if asset, ok := n.Asset(crypto); ok {
+			return asset.Symbol, true
+		}
+	}
+	return "", false
+}
+
+type networkView struct {
+	Network       string      `json:"network"`
+	Family        string      `json:"family"`
+	Aliases       []string    `json:"aliases"`
+	Confirmations *int64      `json:"confirmations"`
+	Finality      bool        `json:"finality"`
+	Cryptos       []assetView `json:"cryptos"`
+}
+
+type assetView struct {
+	Crypto   string        `json:"crypto"`
+	Decimals int32         `json:"decimals"`
+	Minimum  *money.Number `json:"minimum"`
+}
+
+type limitView struct {
+	FiatCurrency money.Currency `json:"fiatCurrency"`
+	Minimum      money.Number   `json:"minimum"`
+	Maximum      money.Number   `json:"maximum"`
+}
+
+type networksAnswer struct {
+	Success  bool          `json:"success"`
+	Networks []networkView `json:"networks"`
+	Limits   []limitView   `json:"limits"`
+}
+
+// Networks is the body of GET /v1/networks: what is taken where, how deep it has to be, the least transfer that counts,
+// and the limits of a payment. confirmations is null where only finality counts; minimum is null without a fresh price.
+func (a *App) Networks() ([]byte, error) {
+	_, world, err := a.front()
+	if err != nil {
+		return nil, err
+	}
+	out := networksAnswer{Success: true}
+	for _, n := range money.Networks() {
+		need := a.Policy.Depths.Required(n.Name, "", decimal.Zero)
+		v := networkView{Network: n.Name, Family: string(n.Family), Aliases: append([]string{}, n.Aliases...), Finality: need.Finality}
+		if need.Confirmations > 0 {
+			v.Confirmations = &need.Confirmations
+		}
+		for _, asset := range n.Assets {
+			v.Cryptos = append(v.Cryptos, assetView{asset.Symbol, asset.Decimals, a.minimum(world, asset)})
+		}
+		out.Networks = append(out.Networks, v)
+	}
+	for _, cur := range money.Currencies() {
+		s := a.Policy.Fees.Schedules[cur]
+		out.Limits = append(out.Limits, limitView{cur, money.N(s.Min), money.N(s.Max)})
+	}
+	return encode(out)
+}
+
+// minimum is the transfer that is worth the bound of dust, towards more.
+func (a *App) minimum(w World, asset money.Asset) *money.Number {
+	r, err := w.Rates.Quote(money.NGN, asset.Symbol)
+	if err != nil || !r.UnitUSD().IsPositive() {
+		return nil
+	}
+	n := money.N(money.DivUp(a.Policy.DustUSD, r.UnitUSD(), asset.QuoteDigits))
+	return &n
+}
+
+// checkout is what a payer needs and nothing else: no payer, no metadata, no merchant, no account.
+type checkout struct {
+	created
+	Exception      *payment.Exception  `json:"exception"`
+	TxHash         string              `json:"txHash"`
+	Confirmations  int64               `json:"confirmations"`
+	Required       *int64              `json:"requiredConfirmations,omitempty"`
+	ReceivedAmount money.Number        `json:"receivedAmount"`
+	Remaining      *money.Number       `json:"remainingAmount,omitempty"`
+	Preferred      *payment.Preference `json:"preferred,omitempty"`
+	PaymentURI     string              `json:"paymentUri,omitempty"`
+	Claimed        *bool               `json:"claimed,omitempty"`
+	Mode           payment.Mode        `json:"mode"`
+}
+
+// Checkout is the body of GET /v1/checkout/:reference.
+func (a *App) Checkout(ctx context.Context, reference string) ([]byte, error) {
+	v, _, _, err := a.open(ctx, reference, Key{})
+	if err != nil {
+		return nil, err
+	}
+	p := v.Payment
+	s := a.Render.shownOf(v)
+	c := checkout{
+		created: s.created, Exception: s.Exception, TxHash: s.TxHash, Confirmations: s.Confirmations, ReceivedAmount: s.ReceivedAmount,
+		Preferred: s.Preferred, PaymentURI: s.PaymentURI, Mode: p.Mode,
+	}
+	if p.Quote.Priced() {
+		remaining := money.N(decimal.Max(decimal.Zero, p.Quote.CryptoAmount.Sub(p.Received)))
+		c.Remaining = &remaining
+		if need := a.Policy.Depths.Required(p.Quote.Network, p.Quote.Crypto, p.Quote.TransactionUSD); need.Confirmations > 0 {
+			c.Required = &need.Confirmations
+		}
+	}
+	if p.Type == payment.Gift {
+		claimed := p.Claim == payment.Claimed
+		c.Claimed = &claimed
+	}
+	return encode(paymentAnswer{true, c})
+}

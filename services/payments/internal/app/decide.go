@@ -1,0 +1,107 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/rail"
+)
+
+// The actions of an operator on a payment that waits for a decision (contract.md §9).
+const (
+	ActionAccept   = "accept"
+	ActionRetry    = "retry_payout"
+	ActionRefunded = "mark_refunded"
+)
+
+// Order is the decoded body of an operator's decision.
+type Order struct {
+	Operator string
+	Action   string
+	Receiver *payment.ReceiverInput // of a retry; nil keeps the receiver
+	TxHash   string                 // of a refund
+	Reason   string
+}
+
+// Decision is what is kept of it.
+type Decision struct{ Operator, Action, Reason, TxHash string }
+
+// Resolve carries out an operator's decision on a payment that waits for one.
+func (a *App) Resolve(ctx context.Context, reference string, d Order, problems *fault.Problems, k Key) (Answer, error) {
+	switch d.Action {
+	case ActionAccept, ActionRetry, ActionRefunded:
+	case "":
+		problems.Add("action", "is required")
+	default:
+		problems.Add("action", "must be one of accept, retry_payout, mark_refunded")
+	}
+	if d.Action == ActionRefunded && d.TxHash == "" {
+		problems.Add("txHash", "is required")
+	}
+	if d.Receiver != nil && d.Action != ActionRetry {
+		problems.Add("receiver", "is only allowed with retry_payout")
+	}
+	v, earlier, found, err := a.open(ctx, reference, k)
+	if err != nil || found {
+		return earlier, err
+	}
+	var receiver payment.Receiver
+	if d.Receiver != nil {
+		receiver = payment.CheckReceiver(d.Receiver, v.Payment.Mode, v.Payment.Currency, problems)
+	}
+	if err := problems.Err(); err != nil {
+		return Answer{}, err
+	}
+	if receiver.Known() {
+		if receiver, err = a.named(ctx, v.Payment, receiver); err != nil {
+			return Answer{}, err
+		}
+	}
+	return a.anyones(ctx, reference, k, func(v View, now time.Time) (Result, error) {
+		var t payment.Trigger
+		switch d.Action {
+		case ActionAccept:
+			t = payment.Accept{Rows: v.Rows}
+		case ActionRetry:
+			t = payment.Retry{Receiver: receiver}
+		case ActionRefunded:
+			t = payment.MarkRefunded{Tx: d.TxHash, Rows: v.Rows}
+		}
+		r, err := a.apply(v.Payment, t, now)
+		if err != nil {
+			return Result{}, err
+		}
+		v.Payment = r.Payment
+		body, err := encode(paymentAnswer{true, a.Render.reviewedOf(v)})
+		if err != nil {
+			return Result{}, err
+		}
+		r.Answer = &Answer{Status: statusOK, Body: body}
+		r.Decision = &Decision{Operator: d.Operator, Action: d.Action, Reason: d.Reason, TxHash: d.TxHash}
+		return r, nil
+	})
+}
+
+// named completes a receiver that somebody has just given, or refuses it.
+func (a *App) named(ctx context.Context, p payment.Payment, r payment.Receiver) (payment.Receiver, error) {
+	if err := knownBank(p.Mode, payment.Payment{Currency: p.Currency, Receiver: r}); err != nil {
+		return r, err
+	}
+	world, ok := a.Worlds[p.Mode]
+	if !ok {
+		return r, ErrLiveDisabled
+	}
+	named, ok, err := a.names.resolve(ctx, world.Rail, p.Mode, p.Currency, r)
+	switch {
+	case errors.Is(err, rail.ErrNotFound):
+		return r, accountNotFound()
+	case err != nil:
+		return r, err
+	case !ok:
+		return r, errNameDown
+	}
+	return named, nil
+}

@@ -1,0 +1,102 @@
+package app
+
+import (
+	"context"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"causeway.internal/libs/id"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// Filter chooses payments of a list, newest first. Zero values choose all.
+type Filter struct {
+	Owner    Owner // MerchantID "" is an operator's list: all merchants and modes
+	Statuses []payment.Status
+	Type     payment.Type
+	From, To time.Time // of creation; From included, To not
+	Before   string    // id of the last payment of the page before
+	Limit    int
+}
+
+// Lists reads lists of payments.
+type Lists interface {
+	// List gives up to f.Limit payments, each as Find would.
+	List(ctx context.Context, f Filter) ([]View, error)
+}
+
+// Cursor makes the opaque cursor of a page that ends with a payment; ReadCursor reads it.
+func Cursor(paymentID string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte("p" + strings.TrimPrefix(paymentID, id.Payment)))
+}
+
+// ReadCursor is the id that a cursor holds; ok is false for anything that Cursor did not make.
+func ReadCursor(text string) (paymentID string, ok bool) {
+	const idLength = 26
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(raw) != 1+idLength || raw[0] != 'p' || strings.Trim(string(raw[1:]), "0123456789abcdefghijklmnopqrstuvwxyz") != "" {
+		return "", false
+	}
+	return id.Payment + string(raw[1:]), true
+}
+
+type pagination struct {
+	Limit      int     `json:"limit"`
+	NextCursor *string `json:"nextCursor"`
+	HasMore    bool    `json:"hasMore"`
+}
+
+type listAnswer struct {
+	Success    bool       `json:"success"`
+	Payments   []any      `json:"payments"`
+	Pagination pagination `json:"pagination"`
+}
+
+// List is the body of GET /v1/payments: each payment as GET shows it.
+func (a *App) List(ctx context.Context, f Filter) ([]byte, error) {
+	return a.list(ctx, f, func(v View) any { return a.Render.shownOf(v) })
+}
+
+// reviewed is a payment as operators see it.
+type reviewed struct {
+	ID            string       `json:"id"`
+	MerchantID    string       `json:"merchantId"`
+	Mode          payment.Mode `json:"mode"`
+	RefundAddress string       `json:"refundAddress,omitempty"`
+	RefundTx      string       `json:"refundTxHash,omitempty"`
+	shown
+}
+
+func (r Renderer) reviewedOf(v View) reviewed {
+	p := v.Payment
+	out := reviewed{p.ID, p.MerchantID, p.Mode, p.RefundAddress, p.RefundTx, r.shownOf(v)}
+	return out
+}
+
+// ListAll is the body of GET /v1/admin/payments: every merchant's, for operators.
+func (a *App) ListAll(ctx context.Context, f Filter) ([]byte, error) {
+	f.Owner = Owner{}
+	return a.list(ctx, f, func(v View) any { return a.Render.reviewedOf(v) })
+}
+
+// list reads one more than a page holds, to know whether there is another.
+func (a *App) list(ctx context.Context, f Filter, show func(View) any) ([]byte, error) {
+	limit := f.Limit
+	f.Limit++
+	views, err := a.Lists.List(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	page := pagination{Limit: limit}
+	if len(views) > limit {
+		views = views[:limit]
+		next := Cursor(views[limit-1].Payment.ID)
+		page.HasMore, page.NextCursor = true, &next
+	}
+	out := make([]any, 0, len(views))
+	for _, v := range views {
+		out = append(out, show(v))
+	}
+	return encode(listAnswer{true, out, page})
+}

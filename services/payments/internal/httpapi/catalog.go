@@ -1,0 +1,104 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// CatalogCases are what anybody may ask.
+type CatalogCases interface {
+	Banks(ctx context.Context, currency money.Currency, name string) ([]byte, error)
+	VerifyReceiver(ctx context.Context, in payment.ReceiverInput, currency string, problems *fault.Problems) ([]byte, error)
+	Rates(fiat money.Currency, crypto string) ([]byte, error)
+	Networks() ([]byte, error)
+	Checkout(ctx context.Context, reference string) ([]byte, error)
+}
+
+func catalogRoutes(s *httpkit.Server, u CatalogCases) {
+	httpkit.Handle(s, "GET /v1/banks", func(ctx context.Context, r banksRequest) (httpkit.Answer, error) {
+		return ok(u.Banks(ctx, r.currency, r.name))
+	})
+	httpkit.Handle(s, "POST /v1/payments/verify-receiver", func(ctx context.Context, r verifyRequest) (httpkit.Answer, error) {
+		return ok(u.VerifyReceiver(ctx, r.receiver, r.currency, &r.problems))
+	})
+	httpkit.Handle(s, "GET /v1/rates", func(_ context.Context, r ratesRequest) (httpkit.Answer, error) {
+		return ok(u.Rates(r.fiat, r.crypto))
+	})
+	httpkit.Handle(s, "GET /v1/networks", func(context.Context, nothing) (httpkit.Answer, error) {
+		return ok(u.Networks())
+	})
+	httpkit.Handle(s, "GET /v1/checkout/{reference}", func(ctx context.Context, r referenceRequest) (httpkit.Answer, error) {
+		return ok(u.Checkout(ctx, r.reference))
+	})
+}
+
+func ok(body []byte, err error) (httpkit.Answer, error) {
+	return httpkit.Answer{Status: http.StatusOK, Body: body}, err
+}
+
+type nothing struct{}
+
+// Read takes nothing.
+func (*nothing) Read(*httpkit.Input) {}
+
+// fiat reads a currency of the query, without regard to case.
+func fiat(in *httpkit.Input, name string) money.Currency {
+	cur := money.Currency(strings.ToUpper(in.Query(name)))
+	if cur != "" && !cur.Valid() {
+		in.Problems.Add(name, "must be one of NGN, GHS, KES, ZAR")
+	}
+	return cur
+}
+
+type banksRequest struct {
+	currency money.Currency
+	name     string
+}
+
+const nameMax = 100
+
+// Read takes the filters of a list of banks.
+func (r *banksRequest) Read(in *httpkit.Input) {
+	r.currency, r.name = fiat(in, "currency"), in.Query("name")
+	if len(r.name) > nameMax {
+		in.Problems.Add("name", "must have at most %d characters", nameMax)
+	}
+}
+
+type verifyRequest struct {
+	receiver payment.ReceiverInput
+	currency string
+	problems fault.Problems
+}
+
+// Read decodes the body of a look-up of an account.
+func (r *verifyRequest) Read(in *httpkit.Input) {
+	b := in.Body()
+	r.receiver = payment.ReceiverInput{BankCode: b.Text("bankCode", wordMax), AccountNumber: b.Text("accountNumber", accountMax)}
+	r.currency = b.Text("fiatCurrency", wordMax)
+	r.problems = deferred(in)
+}
+
+type ratesRequest struct {
+	fiat   money.Currency
+	crypto string
+}
+
+// Read takes the filters of the rates.
+func (r *ratesRequest) Read(in *httpkit.Input) {
+	r.fiat = fiat(in, "fiat")
+	if text := in.Query("crypto"); text != "" {
+		symbol, known := app.Symbol(text)
+		if !known {
+			in.Problems.Add("crypto", "is not supported. Supported: %s", money.Pairs())
+		}
+		r.crypto = symbol
+	}
+}

@@ -1,0 +1,142 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// ListCases are the lists, of merchants and of operators, and what operators decide.
+type ListCases interface {
+	List(ctx context.Context, f app.Filter) ([]byte, error)
+	ListAll(ctx context.Context, f app.Filter) ([]byte, error)
+	Resolve(ctx context.Context, reference string, d app.Order, problems *fault.Problems, k app.Key) (app.Answer, error)
+}
+
+func listRoutes(s *httpkit.Server, u ListCases) {
+	httpkit.Handle(s, "GET /v1/payments", func(ctx context.Context, r listRequest) (httpkit.Answer, error) {
+		o, _, err := caller(ctx)
+		if err != nil {
+			return httpkit.Answer{}, err
+		}
+		r.filter.Owner = o
+		body, err := u.List(ctx, r.filter)
+		return httpkit.Answer{Status: http.StatusOK, Body: body}, err
+	})
+	httpkit.Handle(s, "GET /v1/admin/payments", func(ctx context.Context, r adminListRequest) (httpkit.Answer, error) {
+		if _, err := operator(ctx); err != nil {
+			return httpkit.Answer{}, err
+		}
+		body, err := u.ListAll(ctx, r.filter)
+		return httpkit.Answer{Status: http.StatusOK, Body: body}, err
+	})
+	httpkit.Handle(s, "POST /v1/admin/payments/{reference}/resolve", func(ctx context.Context, r resolveRequest) (httpkit.Answer, error) {
+		name, err := operator(ctx)
+		if err != nil {
+			return httpkit.Answer{}, err
+		}
+		r.order.Operator = name
+		req := httpkit.From(ctx)
+		k := app.Key{Scope: idempotency.Scope("operator", name, req.Route, r.reference), Key: req.IdempotencyKey, Hash: req.BodyHash}
+		return answer(u.Resolve(ctx, r.reference, r.order, &r.problems, k))
+	})
+}
+
+var errNoOperator = fault.New(fault.Forbidden, "operator_required", "This route needs an operator's token.")
+
+// operator is the name of the operator whom the gateway names.
+func operator(ctx context.Context) (string, error) {
+	i := httpkit.From(ctx).Identity
+	if i.Subject != httpkit.Operator || i.Operator == "" {
+		return "", errNoOperator
+	}
+	return i.Operator, nil
+}
+
+const (
+	pageDefault = 50
+	pageMax     = 100
+	reasonMax   = 1000
+	txHashMax   = 128
+)
+
+func statuses() []string {
+	names := []string{"all"}
+	for _, s := range payment.Statuses() {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+func types() []string {
+	names := make([]string, 0, len(payment.Types()))
+	for _, t := range payment.Types() {
+		names = append(names, string(t))
+	}
+	return names
+}
+
+type listRequest struct{ filter app.Filter }
+
+// Read takes the filters and the cursor out of the query (contract.md §1, Pagination).
+func (r *listRequest) Read(in *httpkit.Input) {
+	r.filter = app.Filter{
+		Type: payment.Type(in.QueryOneOf("type", types()...)), Limit: in.QueryInt("limit", pageDefault, 1, pageMax),
+		From: instant(in, "from"), To: instant(in, "to"),
+	}
+	if s := in.QueryOneOf("status", statuses()...); s != "" && s != "all" {
+		r.filter.Statuses = []payment.Status{payment.Status(s)}
+	}
+	if text := in.Query("cursor"); text != "" {
+		before, ok := app.ReadCursor(text)
+		if !ok {
+			in.Problems.Add("cursor", "must be the nextCursor of an earlier answer")
+		}
+		r.filter.Before = before
+	}
+}
+
+// instant reads an ISO 8601 time, or a day, which is its first moment in UTC.
+func instant(in *httpkit.Input, name string) time.Time {
+	text := in.Query(name)
+	if text == "" {
+		return time.Time{}
+	}
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil && at.Year() >= 1970 && at.Year() < 9000 {
+			return at
+		}
+	}
+	in.Problems.Add(name, "must be an ISO 8601 time such as 2026-04-01T00:00:00.000Z, or a day")
+	return time.Time{}
+}
+
+type adminListRequest struct{ listRequest }
+
+// Read is that of a merchant's list; without a status it lists what waits for a decision.
+func (r *adminListRequest) Read(in *httpkit.Input) {
+	r.listRequest.Read(in)
+	if in.Query("status") == "" {
+		r.filter.Statuses = []payment.Status{payment.StatusNeedsReview}
+	}
+}
+
+type resolveRequest struct {
+	reference string
+	order     app.Order
+	problems  fault.Problems
+}
+
+// Read decodes an operator's decision (contract.md §9).
+func (r *resolveRequest) Read(in *httpkit.Input) {
+	r.reference = in.Path("reference")
+	b := in.Body()
+	r.order = app.Order{Action: b.Text("action", wordMax), TxHash: b.Text("txHash", txHashMax), Reason: b.Text("reason", reasonMax), Receiver: receiverOf(b)}
+	r.problems = deferred(in)
+}
