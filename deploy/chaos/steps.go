@@ -75,8 +75,6 @@ const reachWithin = 10 * time.Second
 // step plays the next cell of the table: every replica of the role dies at the moment when the step is held, or has just
 // been let through.
 func step(ctx context.Context, f *field) error {
-	f.network.Lock()
-	defer f.network.Unlock()
 	if f.cells < 0 {
 		if err := latch.Install(ctx, f.stack.Superuser, steps[:len(steps)-1]); err != nil {
 			return err

@@ -129,8 +129,17 @@ func (p launchedProcess) alive() bool {
 	if err != nil {
 		return false
 	}
+	return startOf(stat) == strconv.FormatUint(p.Ref.Started, 10)
+}
+
+// startOf reads the start time from a line of /proc/PID/stat, "" if the process is a zombie. The name in brackets may hold
+// anything, so reading starts behind it.
+func startOf(stat []byte) string {
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	return len(fields) > 19 && fields[0] != "Z" && fields[19] == strconv.FormatUint(p.Ref.Started, 10)
+	if len(fields) < 20 || fields[0] == "Z" {
+		return ""
+	}
+	return fields[19]
 }
 
 // Shots finds the processes of the names and returns a function that ends all of them at once (SIGKILL), with nothing left
