@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestTable_everyRoleAtEveryStep(t *testing.T) {
+	t.Parallel()
+	seen := map[cell]bool{}
+	for _, c := range table() {
+		if seen[c] {
+			t.Errorf("twice: %+v", c)
+		}
+		seen[c] = true
+	}
+	for i, step := range steps {
+		for _, role := range roles {
+			if !seen[cell{i, role, false}] || seen[cell{i, role, true}] != (step.Name != inFlight) {
+				t.Errorf("%s at %s is not in the table", role, step.Name)
+			}
+		}
+	}
+	if first := table()[0]; steps[first.step].Name != "created" || first.role != "payments-serve" {
+		t.Errorf("first %+v", first)
+	}
+	for name := range responsible {
+		known := false
+		for _, step := range steps {
+			known = known || step.Name == name
+		}
+		if !known {
+			t.Errorf("%s is no step", name)
+		}
+	}
+}
+
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	all, err := choose("all")
+	if err != nil || len(all) != len(scenarios)-1 {
+		t.Errorf("all: %d, %v", len(all), err)
+	}
+	if one, err := choose("mix"); err != nil || len(one) != 1 || one[0].name != "mix" {
+		t.Errorf("mix: %v, %v", one, err)
+	}
+	if _, err := choose("peace"); err == nil {
+		t.Error("an unknown scenario is played")
+	}
+}
+
+func TestForever_endsWithItsTimeAndOnErrors(t *testing.T) {
+	t.Parallel()
+	f := newField(nil, nil, 1, t.Logf)
+	failure := errors.New("failed")
+	if err := forever(func(context.Context, *field) error { return failure })(t.Context(), f); !errors.Is(err, failure) {
+		t.Errorf("an act failed, the scenario says %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := 0
+	err := forever(func(ctx context.Context, _ *field) error {
+		calls++
+		cancel()
+		return ctx.Err()
+	})(ctx, f)
+	if err != nil || calls != 1 {
+		t.Errorf("after its time: %v, %d acts", err, calls)
+	}
+}
+
+func TestTell_lateAndMissingTakeoversAreFaults(t *testing.T) {
+	t.Parallel()
+	f := newField(nil, nil, 1, t.Logf)
+	f.tell("kill", "payments-work", map[string]time.Duration{"relay": time.Second, "timers": takeoverLimit + time.Second}, []string{"scanner"})
+	if len(f.faults) != 2 || len(f.takeovers) != 2 {
+		t.Errorf("faults %v, takeovers %v", f.faults, f.takeovers)
+	}
+}
