@@ -50,10 +50,10 @@ func (w *world) reborn() {
 	w.worker.AskFirst()
 }
 
-// row is the payout's state and count of sends.
+// row is the last payout's state and count of sends.
 func (w *world) row(p payment.Payment) string {
 	w.t.Helper()
-	return ask[string](w, `SELECT coalesce((SELECT state || ' ' || sends FROM payouts WHERE payment_id = $1), 'none')`, p.ID)
+	return ask[string](w, `SELECT coalesce((SELECT state || ' ' || sends FROM payouts WHERE payment_id = $1 ORDER BY attempt DESC LIMIT 1), 'none')`, p.ID)
 }
 
 // pay works one payment's payout until it has settled.

@@ -1,0 +1,279 @@
+//go:build integration
+
+package store_test
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/rail"
+	"causeway.internal/services/payments/internal/rail/sim"
+)
+
+// gauntlet is one payment between a bad bank, dying workers, a chain that changes its mind and people who hold and retry.
+// The bank makes a transfer for every order that reaches it, even for a reference that it has. An order reaches it while
+// it is being sent or never.
+type gauntlet struct {
+	*world
+	rt      *rapid.T // of the action that runs
+	p       payment.Payment
+	n       int // of the run
+	version int64
+	depth   int // of actions inside calls of the bank
+
+	made    map[string]int        // transfers by reference
+	verdict map[string]rail.State // of each
+	orders  map[string]int        // orders put on the wire, whether they arrived or not
+	misses  map[string]int        // answers that a reference is not known, since its last order
+	noFunds map[string]bool       // the last order was refused for lack of balance
+	calm    bool
+}
+
+func (g *gauntlet) yes(what string) bool {
+	return !g.calm && rapid.Bool().Draw(g.rt, what)
+}
+
+func (g *gauntlet) pick(what string, of ...string) string {
+	return rapid.SampledFrom(of).Draw(g.rt, what)
+}
+
+// truth is what a query finds now.
+func (g *gauntlet) truth(ref string) (rail.Status, error) {
+	if g.made[ref] == 0 {
+		return rail.Status{}, rail.ErrNoSuchRef
+	}
+	o := g.find(g.p.Reference).Payout
+	return rail.Status{Ref: ref, State: g.verdict[ref], Amount: o.Amount, Currency: o.Currency, RailID: "r-" + ref}, nil
+}
+
+func (g *gauntlet) send(o rail.Order) (rail.Status, error) {
+	if state := ask[string](g.world, `SELECT state FROM payouts WHERE reference = $1`, o.Ref); state != "sending" {
+		g.rt.Fatalf("an order leaves while its row says %s", state)
+	}
+	if g.orders[o.Ref]++; g.orders[o.Ref] > 1 && g.misses[o.Ref] < 3 && !g.noFunds[o.Ref] {
+		g.rt.Fatalf("%s was sent again after %d answers that it is not known", o.Ref, g.misses[o.Ref])
+	}
+	g.misses[o.Ref], g.noFunds[o.Ref] = 0, false
+	fate := "answered"
+	if !g.calm {
+		fate = g.pick("fate of the order", "answered", "answer lost", "lost", "refused", "no funds")
+	}
+	switch fate {
+	case "lost":
+		return rail.Status{}, sim.ErrTimeout
+	case "refused":
+		return rail.Status{}, rail.ErrRefused
+	case "no funds":
+		g.noFunds[o.Ref] = true
+		return rail.Status{}, rail.ErrNoFunds
+	}
+	g.made[o.Ref]++
+	g.verdict[o.Ref] = rail.Pending
+	g.check()
+	g.meanwhile()
+	if fate == "answer lost" {
+		return rail.Status{}, sim.ErrTimeout
+	}
+	return g.truth(o.Ref)
+}
+
+func (g *gauntlet) query(ref string) (rail.Status, error) {
+	if g.yes("no answer") {
+		return rail.Status{}, sim.ErrTimeout
+	}
+	status, err := g.truth(ref)
+	if err != nil {
+		g.misses[ref]++
+	}
+	g.meanwhile()
+	return status, err
+}
+
+// meanwhile lets something else happen while the bank is busy with a call.
+func (g *gauntlet) meanwhile() {
+	if g.calm || g.depth >= 2 || !g.yes("something happens meanwhile") {
+		return
+	}
+	g.depth++
+	defer func() { g.depth-- }()
+	switch g.pick("meanwhile", "work", "time", "chain", "hint", "verdict") {
+	case "work":
+		g.work1()
+	case "time":
+		g.hurry()
+	case "chain":
+		g.chain()
+	case "hint":
+		g.hint()
+	case "verdict":
+		g.decideVerdict()
+	}
+}
+
+// work1 has a worker look at every due payout, and perhaps die of it.
+func (g *gauntlet) work1() {
+	at := ""
+	if !g.calm {
+		at = g.pick("the worker dies when it has", "not", "not", "claimed", "sent", "queried")
+	}
+	worker := app.NewPayoutWorker(g.app, g.store, 1, telemetrytest.ForTest(g.t).Log)
+	worker.CrashAt(func(step string) bool { return step == at })
+	if g.yes("the worker is in recovery") {
+		worker.AskFirst()
+	}
+	due, err := g.store.DuePayouts(g.t.Context(), 4)
+	if err != nil {
+		g.rt.Fatal(err)
+	}
+	for _, o := range due {
+		if err := worker.Step(g.t.Context(), o); err != nil && g.calm {
+			g.rt.Fatalf("step of a payout in state %s: %v", o.State, err)
+		}
+	}
+}
+
+// chain puts the deposit into a block or takes it out.
+func (g *gauntlet) chain() {
+	g.version++
+	g.see(g.p, coin{key: fmt.Sprint("g", g.n), amount: "31.25", version: g.version, depth: enough, reverted: g.yes("reorged away")})
+}
+
+// hint is a webhook of the rail: look now.
+func (g *gauntlet) hint() {
+	g.sql(`UPDATE payouts SET next_at = now(), taken_until = NULL WHERE next_at IS NOT NULL AND payment_id = $1`, g.p.ID)
+}
+
+// decideVerdict has the bank decide about what it has.
+func (g *gauntlet) decideVerdict() {
+	for ref := range g.made {
+		if g.verdict[ref] == rail.Pending { // of one at most
+			g.verdict[ref] = rail.State(g.pick("verdict", string(rail.Succeeded), string(rail.Succeeded), string(rail.Failed)))
+		}
+	}
+}
+
+// person holds the payment, or decides about it.
+func (g *gauntlet) person() {
+	err := g.store.Update(g.t.Context(), g.p.ID, func(v app.View, now time.Time) (app.Result, error) {
+		var trigger payment.Trigger = payment.Screened{Verdict: payment.Hit, Rows: v.Rows}
+		switch {
+		case v.Payment.Payout == payment.PayoutFailed:
+			trigger = payment.Retry{}
+		case v.Payment.Hold != payment.NotHeld:
+			trigger = payment.Accept{Rows: v.Rows}
+		}
+		p, facts, err := g.app.Policy.Apply(v.Payment, trigger, now)
+		return app.Result{Payment: p, Facts: facts}, err
+	})
+	if err != nil && g.calm {
+		g.rt.Fatal(err)
+	}
+}
+
+// check is the promise: one success per payment, whatever happens.
+func (g *gauntlet) check() {
+	paid := 0
+	for ref, n := range g.made {
+		if n > 1 {
+			g.rt.Fatalf("the bank made %d transfers for %s", n, ref)
+		}
+		if g.verdict[ref] != rail.Failed {
+			paid++
+		}
+	}
+	if paid > 1 {
+		g.rt.Fatalf("%d transfers of one payment may succeed: %v", paid, g.verdict)
+	}
+}
+
+// finish lets everything end well: the payment settles with exactly one success.
+func (g *gauntlet) finish() {
+	g.calm = true
+	g.chain()
+	for range 60 {
+		for ref, v := range g.verdict {
+			if v == rail.Pending {
+				g.verdict[ref] = rail.Succeeded
+			}
+		}
+		switch status := ask[string](g.world, `SELECT status FROM payments WHERE id = $1`, g.p.ID); status {
+		case "settled":
+			if len(g.made) == 0 {
+				g.rt.Fatal("settled without a transfer")
+			}
+			succeeded := 0
+			for _, v := range g.verdict {
+				if v == rail.Succeeded {
+					succeeded++
+				}
+			}
+			if succeeded != 1 {
+				g.rt.Fatalf("settled with %d successes", succeeded)
+			}
+			return
+		case "needs_review":
+			g.person()
+		}
+		g.hurry()
+		g.work1()
+	}
+	g.rt.Fatalf("not settled: %s %s, verdicts %v", g.status(g.p), g.row(g.p), g.verdict)
+}
+
+// fewer keeps the property within seconds: every run is many transactions. -rapid.checks asks for more.
+func fewer(t *testing.T) {
+	t.Helper()
+	const usual, here = "100", "25"
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == usual {
+		if err := f.Value.Set(here); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Any interleaving of send, lost and late answers, poll, webhook, reorg, hold, retry and crash pays a payment once at
+// most, and once exactly when it is over; a row found in sending is asked about and never sent.
+func TestPayout_truthOverAnyInterleaving(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	fewer(t)
+	runs := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		runs++
+		w.sql(`UPDATE payouts SET next_at = NULL`) // of earlier runs
+		w.fill(1)
+		g := &gauntlet{
+			world: w, rt: rt, p: w.made(command()), n: runs, made: map[string]int{}, verdict: map[string]rail.State{},
+			orders: map[string]int{}, misses: map[string]int{}, noFunds: map[string]bool{},
+		}
+		w.rig(rigged{
+			resolve: func() (rail.Account, error) {
+				return rail.Account{BankName: "GTB", Name: "ADA EZE", Verified: true}, nil
+			},
+			send: g.send, query: g.query,
+		})
+		g.chain()
+		action := func(f func()) func(*rapid.T) {
+			return func(rt *rapid.T) {
+				g.rt = rt
+				f()
+			}
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"work": action(g.work1), "work more": action(g.work1), "time": action(g.hurry), "hint": action(g.hint), "chain": action(g.chain),
+			"verdict": action(g.decideVerdict), "person": action(g.person), "": action(g.check),
+		})
+		g.rt = rt
+		g.finish()
+		if !rt.Failed() {
+			w.balanced()
+		}
+	})
+}
