@@ -51,6 +51,7 @@ type keys struct {
 	identity   map[string]string // by service
 	master     map[string]string // by service
 	pepper     string
+	tokens     string // seals settlement tokens between payments and the dispatcher
 	adminToken string
 }
 
@@ -69,6 +70,9 @@ func loadKeys(dir string) (keys, error) {
 		}
 	}
 	if k.pepper, err = secrets.Get("pepper", state.Key); err != nil {
+		return keys{}, err
+	}
+	if k.tokens, err = secrets.Get("settlement-tokens", state.Key); err != nil {
 		return keys{}, err
 	}
 	k.adminToken, err = secrets.Get("admin-token", func() string { return "op_" + state.Password() + state.Password() })
@@ -167,7 +171,8 @@ func (p plan) environ(service string, replica int) []string {
 	case payments:
 		more = map[string]string{
 			"IDENTITY_KEYS": p.keys.identity[service], "MASTER_KEYS": master(p.keys.master[service]),
-			"RATES_TEST": "fixed", "RAIL_TEST": "sim", "PUBLIC_URL": public, "CALLBACK_ALLOW_TEST": loopback,
+			"SETTLEMENT_TOKEN_KEYS": master(p.keys.tokens),
+			"RATES_TEST":            "fixed", "RAIL_TEST": "sim", "PUBLIC_URL": public, "CALLBACK_ALLOW_TEST": loopback,
 			// Refilled at half, so more than stockWanted are there after any restart, leased blocks apart.
 			"ADDRESS_STOCK": strconv.Itoa(stockWanted * 5 / 2),
 		}
@@ -183,7 +188,7 @@ func (p plan) environ(service string, replica int) []string {
 	case dispatcher:
 		more = map[string]string{
 			"IDENTITY_KEYS": p.keys.identity[service], "MASTER_KEYS": master(p.keys.master[service]),
-			"CALLBACK_ALLOW_TEST": loopback,
+			"CALLBACK_ALLOW_TEST": loopback, "SETTLEMENT_TOKEN_KEYS": master(p.keys.tokens),
 		}
 	case gateway:
 		more = p.gateway(public, replica)
