@@ -50,7 +50,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.DurationVar(&o.duration, "duration", 10*time.Minute, "how long to make trouble, shared by the scenarios")
 	flags.DurationVar(&o.patience, "patience", 3*time.Minute, "how long to wait for the last payment afterwards")
 	flags.Uint64Var(&o.seed, "seed", 0, "of all random choices; 0 takes one from the clock and prints it")
-	flags.StringVar(&o.scenario, "scenario", "mix", "which one, or all for one after the other")
+	flags.StringVar(&o.scenario, "scenario", "mix", "which one, or several with commas between, or all for one after the other")
 	flags.Float64Var(&o.rate, "rate", 8, "payments a second")
 	flags.Float64Var(&o.refuse, "refuse", 0.03, "share of callbacks whose first attempt the merchant refuses")
 	flags.StringVar(&o.verdicts, "verdicts", "", "file for the verdict of every payment (default: in the stack's directory)")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -126,15 +128,18 @@ func (f *field) start(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// choose finds the named scenario; "all" is each of them but the mix.
-func choose(name string) ([]scenario, error) {
-	if name == "all" {
+// choose finds scenarios by names with commas between; "all" is each of them but the mix.
+func choose(names string) ([]scenario, error) {
+	if names == "all" {
 		return scenarios[:len(scenarios)-1], nil
 	}
-	for _, s := range scenarios {
-		if s.name == name {
-			return []scenario{s}, nil
+	var chosen []scenario
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no scenario %q", name)
 		}
+		chosen = append(chosen, scenarios[i])
 	}
-	return nil, fmt.Errorf("no scenario %q", name)
+	return chosen, nil
 }

@@ -43,8 +43,8 @@ func TestChoose(t *testing.T) {
 	if err != nil || len(all) != len(scenarios)-1 {
 		t.Errorf("all: %d, %v", len(all), err)
 	}
-	if one, err := choose("mix"); err != nil || len(one) != 1 || one[0].name != "mix" {
-		t.Errorf("mix: %v, %v", one, err)
+	if two, err := choose("steps,mix"); err != nil || len(two) != 2 || two[0].name != "steps" || two[1].name != "mix" {
+		t.Errorf("steps,mix: %v, %v", two, err)
 	}
 	if _, err := choose("peace"); err == nil {
 		t.Error("an unknown scenario is played")
