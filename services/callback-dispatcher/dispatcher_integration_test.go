@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -654,4 +655,14 @@ func TestSecret_whoMayAsk(t *testing.T) {
 	if got := api.call(http.MethodDelete, "/v1/webhooks/secret", "", httpkit.Identity{}); got.status != 405 {
 		t.Errorf("DELETE: %+v", got)
 	}
+}
+
+// deadCommand runs `dead …` with the rig's environment.
+func deadCommand(t *testing.T, r *rig, args []string, out io.Writer) error {
+	t.Helper()
+	cfg, err := config.Read[deadSettings](r.env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dead(t.Context(), cfg, args, out)
 }

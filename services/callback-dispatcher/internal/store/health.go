@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	ailingSQL = `SELECT ` + endpointColumns + `, p.sequence, coalesce(extract(epoch FROM now() - l.failing_since), 0)::bigint, coalesce(l.failures, 0),
-	coalesce(extract(epoch FROM l.failed_at - l.failing_since), 0)::bigint, coalesce(l.warned, 0)
+	ailingSQL = `SELECT ` + endpointColumns + `, p.sequence, (1e6 * coalesce(extract(epoch FROM now() - l.failing_since), 0))::bigint, coalesce(l.failures, 0),
+	(1e6 * coalesce(extract(epoch FROM l.failed_at - l.failing_since), 0))::bigint, coalesce(l.warned, 0)
 FROM endpoint p LEFT JOIN lane l ON l.target = p.id
 WHERE p.deleted_at IS NULL AND p.id > $2 AND (NOT p.announced OR p.enabled AND l.failing_since < now() - $1::bigint * interval '1 microsecond'
 	AND p.id IN (SELECT target FROM lane WHERE failing_since IS NOT NULL))
@@ -79,7 +79,7 @@ func scanAiling(row pgx.CollectableRow) (a app.Ailing, err error) {
 	if since != nil {
 		e.FailingSince = *since
 	}
-	a.Failing, a.Span = time.Duration(failing)*time.Second, time.Duration(span)*time.Second
+	a.Failing, a.Span = micro(failing), micro(span)
 	return a, err
 }
 
