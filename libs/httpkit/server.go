@@ -197,6 +197,7 @@ func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fault.New(fault.Timeout, "timeout", "The request took too long. Try again with the same Idempotency-Key.").Because(err)
 	}
+	err = outage(err)
 	if f := fault.As(err); Status(f.Kind) >= http.StatusInternalServerError {
 		s.log.ErrorContext(ctx, "request failed", "route", req.Route, "request_id", req.RequestID,
 			"merchant_id", req.Identity.MerchantID, "code", f.Code, "err", err)

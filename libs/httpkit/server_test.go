@@ -3,8 +3,11 @@ package httpkit_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -25,7 +28,7 @@ var (
 
 type echoRequest struct{ Name string }
 
-func (e *echoRequest) Read(in *httpkit.Input) { e.Name = in.Body().RequiredText("name", 10) }
+func (e *echoRequest) Read(in *httpkit.Input) { e.Name = in.Body().RequiredText("name", 20) }
 
 type echoAnswer struct {
 	Name string `json:"name"`
@@ -38,11 +41,25 @@ func echo(ctx context.Context, r echoRequest) (echoAnswer, error) {
 	switch r.Name {
 	case "panic":
 		panic("a secret detail")
+	case "database away":
+		return echoAnswer{}, fmt.Errorf("look for an answer: %w", &net.OpError{Op: "write", Err: errors.New("a secret detail")})
+	case "database stops":
+		return echoAnswer{}, fmt.Errorf("look for an answer: %w", sqlError("57P01"))
+	case "database cut":
+		return echoAnswer{}, fmt.Errorf("look for an answer: %w", io.ErrUnexpectedEOF)
+	case "bad query":
+		return echoAnswer{}, fmt.Errorf("look for an answer: %w", sqlError("42601"))
 	case "conflict":
 		return echoAnswer{}, fault.New(fault.Conflict, "busy", "It is busy.")
 	}
 	return echoAnswer{Name: r.Name, Ref: httpkit.From(ctx).Identity.MerchantID}, nil
 }
+
+// sqlError is an error of a database as its driver shows it.
+type sqlError string
+
+func (e sqlError) Error() string    { return "a secret detail" }
+func (e sqlError) SQLState() string { return string(e) }
 
 func newServer() *httpkit.Server {
 	s := httpkit.NewServer(slog.New(slog.DiscardHandler), prometheus.NewRegistry(),
@@ -93,6 +110,11 @@ func TestServer_answers(t *testing.T) {
 		"too large":     {"", `{"name":"` + strings.Repeat("x", httpkit.BodyMax) + `"}`, 413, `"code":"body_too_large"`},
 		"conflict":      {"", `{"name":"conflict"}`, 409, `"message":"It is busy."`},
 		"panic":         {"", `{"name":"panic"}`, 500, `"code":"internal"`},
+		"bad query":     {"", `{"name":"bad query"}`, 500, `"code":"internal"`},
+
+		"database away":  {"", `{"name":"database away"}`, 503, `"code":"service_unavailable"`},
+		"database stops": {"", `{"name":"database stops"}`, 503, `"code":"service_unavailable"`},
+		"database cut":   {"", `{"name":"database cut"}`, 503, `"code":"service_unavailable"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res := send(t, sign(t, identity(), oldKey), tc.contentType, tc.body)
@@ -102,6 +124,9 @@ func TestServer_answers(t *testing.T) {
 			}
 			if res.StatusCode != tc.status || !strings.Contains(string(got), tc.holds) || strings.Contains(string(got), "secret detail") {
 				t.Errorf("%d %s, want %d with %s", res.StatusCode, got, tc.status, tc.holds)
+			}
+			if (res.StatusCode == http.StatusServiceUnavailable) != (res.Header.Get("Retry-After") != "") {
+				t.Errorf("%d with Retry-After %q", res.StatusCode, res.Header.Get("Retry-After"))
 			}
 			if res.Header.Get(httpkit.RequestIDHeader) != "req_1" {
 				t.Error("the request id is missing")
