@@ -250,8 +250,19 @@ func (s *Stack) Alarm(ctx context.Context, on bool) error {
 	return s.callWith(ctx, []string{"rabbitctl"}, words...)
 }
 
-// Start starts a process again and waits until it is ready. A running one is left alone.
-func (s *Stack) Start(ctx context.Context, name string) error { return s.call(ctx, "start", name) }
+// starts is how often a process is started that ends before it is ready: one that finds its server gone in the middle of its
+// start gives up, and whoever runs it starts it again, as an orchestrator does.
+const starts = 5
+
+// Start starts a process again, or lets a paused one go on, and waits until it is ready.
+func (s *Stack) Start(ctx context.Context, name string) (err error) {
+	for range starts {
+		if err = s.call(ctx, "start", name); err == nil || !strings.Contains(err.Error(), "the process ended") {
+			return err
+		}
+	}
+	return err
+}
 
 func (s *Stack) call(ctx context.Context, words ...string) error { return s.callWith(ctx, words) }
 
