@@ -3,6 +3,8 @@ package main
 import (
 	"testing"
 
+	"github.com/shopspring/decimal"
+
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/testkit/page"
 	"causeway.internal/libs/wire"
@@ -48,5 +50,18 @@ func TestWorlds(t *testing.T) {
 				t.Errorf("live open: %v", open)
 			}
 		})
+	}
+}
+
+// The required depths of CONFIRMATIONS reach the policy.
+func TestPolicy_depths(t *testing.T) {
+	for text, want := range map[string]int64{"": 12, "ethereum=3": 3, "ethereum=three": 0} {
+		policy, err := settings{Confirmations: text}.policy()
+		if (err != nil) != (want == 0) {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if got := policy.Depths.Required("ethereum", "ETH", decimal.NewFromInt(5)).Confirmations; want > 0 && got != want {
+			t.Errorf("%q asks for %d confirmations", text, got)
+		}
 	}
 }

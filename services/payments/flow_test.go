@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -58,7 +59,13 @@ func freePort(t *testing.T) string {
 
 func startService(t *testing.T) *service {
 	t.Helper()
-	s := &service{t: t, database: pg.URL(t, migrations.FS), changed: make(chan struct{}, 1), deposits: make(chan wire.SimulateDeposit, 8)}
+	return startOn(t, pg.URL(t, migrations.FS), nil)
+}
+
+// startOn starts the service on a database, with more in its environment.
+func startOn(t *testing.T, database string, more map[string]string) *service {
+	t.Helper()
+	s := &service{t: t, database: database, changed: make(chan struct{}, 1), deposits: make(chan wire.SimulateDeposit, 8)}
 	amqp, api, ops := mq.New(t), freePort(t), freePort(t)
 	s.url, s.ops = "http://"+api, "http://"+ops
 	ctx, cancel := context.WithCancel(t.Context())
@@ -75,13 +82,13 @@ func startService(t *testing.T) *service {
 	}
 	s.wallets = play(wire.Wallets, s.playWallets)
 	play(wire.Dispatcher, s.playDispatcher)
-	go func() {
-		done <- run(ctx, nil, map[string]string{
-			"DATABASE_URL": s.database, "AMQP_URL": amqp, "HTTP_ADDR": api, "OPS_ADDR": ops, "LOG_LEVEL": "warn", "PUBLIC_URL": "https://pay.example",
-			"IDENTITY_KEYS": base64.StdEncoding.EncodeToString(identityKey), "CALLBACK_ALLOW_TEST": "127.0.0.0/8", "ADDRESS_STOCK": "512",
-			"MASTER_KEYS": "k1:" + base64.StdEncoding.EncodeToString(identityKey),
-		})
-	}()
+	environ := map[string]string{
+		"DATABASE_URL": s.database, "AMQP_URL": amqp, "HTTP_ADDR": api, "OPS_ADDR": ops, "LOG_LEVEL": "warn", "PUBLIC_URL": "https://pay.example",
+		"IDENTITY_KEYS": base64.StdEncoding.EncodeToString(identityKey), "CALLBACK_ALLOW_TEST": "127.0.0.0/8", "ADDRESS_STOCK": "512",
+		"MASTER_KEYS": "k1:" + base64.StdEncoding.EncodeToString(identityKey),
+	}
+	maps.Copy(environ, more)
+	go func() { done <- run(ctx, nil, environ) }()
 	t.Cleanup(func() {
 		cancel()
 		for range cap(done) {
@@ -402,4 +409,38 @@ func TestFlow_badInput(t *testing.T) {
 			t.Errorf("%s: %d %s", path, status, answer)
 		}
 	}
+}
+
+// A service that starts with recovery discards the addresses that stand in its stock, gets new ones, and pays.
+func TestFlow_recovery(t *testing.T) {
+	t.Parallel()
+	database := pg.URL(t, migrations.FS)
+	conn, err := pgx.Connect(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if _, err := conn.Exec(t.Context(), `INSERT INTO address_stock (mode, family, address, wallet_id)
+		SELECT 'test', f, 'old-' || f || n, 'wal_old' FROM unnest(ARRAY['tron', 'evm', 'bitcoin', 'solana']) f, generate_series(1, 512) n`); err != nil {
+		t.Fatal(err)
+	}
+	s := startOn(t, database, map[string]string{"RECOVERY": "true"})
+	if n := s.count(`SELECT count(*) FROM address_stock WHERE address LIKE 'old-%'`); n != 0 {
+		t.Errorf("%d old addresses are in stock", n)
+	}
+	status, body, _ := s.call(wire.Test, "POST", "/v1/payments", good)
+	if status != 201 || strings.Contains(body, "old-") {
+		t.Fatalf("create: %d %s", status, body)
+	}
+	var made struct {
+		Payment struct{ DepositAddress string }
+	}
+	if err := json.Unmarshal([]byte(body), &made); err != nil {
+		t.Fatal(err)
+	}
+	s.publish(wire.DepositChangedV1, wire.DepositChanged{
+		Key: "tron:tx1:0", Version: 1, Mode: wire.Test, Family: "tron", Network: "tron", Address: made.Payment.DepositAddress, Asset: "USDT", TxHash: "tx1",
+		State: wire.Confirmed, BlockHeight: 10, BlockTime: time.Now(), Amount: "31250000", Depth: 19, Head: 28, FirstSeenAt: time.Now(),
+	})
+	s.until("settled", func() bool { return s.count(`SELECT count(*) FROM payments WHERE status = 'settled'`) == 1 })
 }

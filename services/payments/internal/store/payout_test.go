@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
@@ -329,5 +330,26 @@ func TestSandbox_enoughForTheWholePayment(t *testing.T) {
 	a, err := w.app.SimulateDeposit(t.Context(), owner, p.Reference, app.SandboxDeposit{Given: true, Amount: *number("5"), Confirmations: -1}, noProblems(), app.Key{})
 	if err != nil || !strings.Contains(string(a.Body), `"confirmations":77`) {
 		t.Errorf("%s %v", a.Body, err)
+	}
+}
+
+// Live mode refuses a bank that nobody knows and one of another country; the sandbox takes both (contract.md §8).
+func TestCreate_banksOfLiveMode(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.app.Worlds[payment.Live] = w.app.Worlds[payment.Test]
+	live := app.Owner{MerchantID: "m1", Mode: payment.Live}
+	for _, c := range []struct{ bank, currency string }{{"zz99", "NGN"}, {"058", "ZAR"}} {
+		ask := command()
+		ask.Receiver.BankCode, ask.FiatCurrency, ask.FiatAmount = c.bank, c.currency, number("1000")
+		_, err := w.app.Create(t.Context(), live, ask, noProblems(), app.Key{})
+		f, ok := errors.AsType[*fault.Error](err)
+		if !ok || f.Kind != fault.Invalid || len(f.Fields) != 1 || f.Fields[0].Field != "receiver.bankCode" {
+			t.Errorf("%s in %s: %v", c.bank, c.currency, err)
+		}
+		w.fill(1)
+		if _, err := w.create(ask, app.Key{}); err != nil {
+			t.Errorf("%s in %s in the sandbox: %v", c.bank, c.currency, err)
+		}
 	}
 }

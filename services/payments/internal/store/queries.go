@@ -194,12 +194,14 @@ ON CONFLICT (mode, network) DO UPDATE SET height = excluded.height, finalized = 
 ON CONFLICT (mode, network, deposits) DO UPDATE SET block_time = greatest(w.block_time, excluded.block_time)`
 	// The progress is locked by upsertProgress; this runs in a statement of its own, so that it sees what was committed
 	// before the lock was free.
-	settleProgress = `WITH ready AS (
-	SELECT w.deposits, w.block_time FROM scan_waiting w JOIN scan_progress s USING (mode, network) WHERE mode = $1 AND network = $2
-		AND (s.settled < 0 OR w.deposits <= s.settled OR w.deposits - s.settled = (SELECT count(*) FROM scan_taken t
-			WHERE t.mode = $1 AND t.network = $2 AND t.number > s.settled AND t.number <= w.deposits))
+	settleProgress = `WITH at AS (
+	SELECT settled FROM scan_progress WHERE mode = $1 AND network = $2
+), run AS ( -- so many numbers follow settled without a gap
+	SELECT count(*) AS n FROM at, (SELECT number, row_number() OVER (ORDER BY number) AS place FROM scan_taken t, at
+		WHERE t.mode = $1 AND t.network = $2 AND t.number > at.settled) AS taken WHERE number = at.settled + place
 ), last AS (
-	SELECT max(deposits) AS deposits, max(block_time) AS block_time FROM ready
+	SELECT max(w.deposits) AS deposits, max(w.block_time) AS block_time FROM scan_waiting w, at, run
+	WHERE w.mode = $1 AND w.network = $2 AND (at.settled < 0 OR w.deposits <= at.settled + run.n)
 ), done AS (
 	DELETE FROM scan_waiting w USING last WHERE w.mode = $1 AND w.network = $2 AND w.deposits <= last.deposits
 ), known AS (
