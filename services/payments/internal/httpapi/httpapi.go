@@ -103,7 +103,8 @@ func deferred(in *httpkit.Input) fault.Problems {
 // Bounds of the fields of a create. Rules beyond length and type are internal/payment's.
 const (
 	wordMax     = 64
-	chatMax     = 255
+	chatMax     = 128
+	phoneMax    = 32
 	accountMax  = 64
 	urlMax      = 2048
 	bankRefMax  = 100
@@ -125,7 +126,7 @@ func (r *createRequest) Read(in *httpkit.Input) {
 		Metadata: b.RawObject("metadata", metadataMax), CallbackURL: b.Text("callbackUrl", urlMax),
 	}
 	if p := b.Object("payer"); p != nil {
-		r.command.Payer = &payment.PayerInput{ChatID: p.Text("chatId", chatMax), Phone: p.Text("phone", wordMax)}
+		r.command.Payer = &payment.PayerInput{ChatID: p.Text("chatId", chatMax), Phone: p.Text("phone", phoneMax)}
 	}
 	if p := b.Object("receiver"); p != nil {
 		r.command.Receiver = &payment.ReceiverInput{BankCode: p.Text("bankCode", wordMax), AccountNumber: p.Text("accountNumber", accountMax)}

@@ -43,7 +43,7 @@ func (r *fulfilRequest) Read(in *httpkit.Input) {
 	b := in.Body()
 	r.command = payment.FulfilCommand{Crypto: b.Text("crypto", wordMax), Network: b.Text("network", wordMax)}
 	if p := b.Object("payer"); p != nil {
-		r.command.Payer = &payment.PayerInput{ChatID: p.Text("chatId", chatMax), Phone: p.Text("phone", wordMax)}
+		r.command.Payer = &payment.PayerInput{ChatID: p.Text("chatId", chatMax), Phone: p.Text("phone", phoneMax)}
 	}
 	r.problems = deferred(in)
 }
