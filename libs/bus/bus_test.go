@@ -130,3 +130,17 @@ func TestSocket_oldOneClosedAfterTheNewOneOpened(t *testing.T) {
 		t.Errorf("%d connections stand, want none", n)
 	}
 }
+
+func TestDeclared_remembersOnlyWhatWaitingDoesNotCure(t *testing.T) {
+	t.Parallel()
+	l := &Link{}
+	if l.declared(declared("queue q", amqp.ErrClosed)); l.broken.Load() != nil {
+		t.Error("a connection that broke makes the link unready for good")
+	}
+	if l.declared(declared("queue q", &amqp.Error{Code: amqp.PreconditionFailed})); l.broken.Load() == nil {
+		t.Error("a changed queue is forgotten")
+	}
+	if l.declared(nil); l.broken.Load() != nil {
+		t.Error("a declaration that succeeded is forgotten")
+	}
+}

@@ -94,7 +94,7 @@ func declared(what string, err error) error {
 }
 
 // builder declares a consumer's lines whenever Watermill subscribes or reconnects. The library only logs a failure on
-// reconnect and consumes on; the link remembers it, so that readiness tells.
+// reconnect and consumes on; the link remembers one that waiting does not cure, so that readiness tells.
 type builder struct{ link *Link }
 
 func (b builder) BuildTopology(channel *amqp.Channel, params wamqp.BuildTopologyParams, _ wamqp.Config, _ watermill.LoggerAdapter) error {
@@ -105,12 +105,20 @@ func (b builder) BuildTopology(channel *amqp.Channel, params wamqp.BuildTopology
 		}
 	}
 	err := declare(channel, lines)
-	if err != nil {
-		b.link.broken.Store(&err)
-	} else {
-		b.link.broken.Store(nil)
-	}
+	b.link.declared(err)
 	return err
+}
+
+// declared remembers how a declaration ended. A connection that broke in the middle of one is not remembered: after the next
+// reconnect the library consumes without declaring again, and nothing would ever take the memory back. What such a failure
+// leaves out shows in the number of consumers.
+func (l *Link) declared(err error) {
+	switch {
+	case err == nil:
+		l.broken.Store(nil)
+	case isFinal(err):
+		l.broken.Store(&err)
+	}
 }
 
 // ExchangeDeclare is for Watermill's own publisher, which the bus does not use.
