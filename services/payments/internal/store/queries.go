@@ -319,6 +319,7 @@ func Statements() map[string]string {
 		"listPayouts": listPayouts, "listHeads": listHeads, "noteDecision": noteDecision,
 		"discardStock": discardStock, "discardRequests": discardRequests, "doubtPayouts": doubtPayouts, "forgetTaken": forgetTaken,
 		"forgetWaiting": forgetWaiting, "forgetProgress": forgetProgress,
+		"upsertFraud": upsertFraud, "selectFraud": selectFraud,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
 }
