@@ -21,6 +21,14 @@ import (
 type chains struct {
 	jobs      []scanner.Job
 	simulated map[string]*simulated.Chain
+	scans     map[scanner.Chain]scan
+}
+
+// scan is what a chain is read with.
+type scan struct {
+	driver   chain.Driver
+	watch    *scanner.Watch
+	prefetch int
 }
 
 // taken tells a simulated chain that a deposit waits for its next block.
@@ -31,7 +39,7 @@ func (c *chains) taken(network string) {
 }
 
 func newChains(cfg workSettings, world worldSettings, book *store.Store, tel *telemetry.Telemetry, metrics *scanner.Metrics) (*chains, error) {
-	out := &chains{simulated: map[string]*simulated.Chain{}}
+	out := &chains{simulated: map[string]*simulated.Chain{}, scans: map[scanner.Chain]scan{}}
 	watches := map[wallet.Mode]map[money.Family]*scanner.Watch{wallet.Test: {}, wallet.Live: {}}
 	for mode, byFamily := range watches {
 		for _, family := range money.Families() {
@@ -54,12 +62,12 @@ func newChains(cfg workSettings, world worldSettings, book *store.Store, tel *te
 		if err != nil {
 			return nil, err
 		}
-		scan := scanConfig(wallet.Live, n, set.Poll, cfg.AnnounceLive)
-		scan.Prefetch, scan.Grace, scan.Start = min(max(set.Prefetch, 1), 32), set.Grace, set.Start
+		conf := scanConfig(wallet.Live, n, set.Poll, cfg.AnnounceLive)
+		conf.Prefetch, conf.Grace, conf.Start = min(max(set.Prefetch, 1), 32), set.Grace, set.Start
 		if set.FinalDepth > 0 {
-			scan.FinalDepth = set.FinalDepth
+			conf.FinalDepth = set.FinalDepth
 		}
-		out.add(scan, driver, nil, watches[wallet.Live][n.Family], book, tel, metrics)
+		out.add(conf, driver, nil, watches[wallet.Live][n.Family], book, tel, metrics)
 	}
 	return out, nil
 }
@@ -78,6 +86,7 @@ func scanConfig(mode wallet.Mode, n money.Network, poll, announce time.Duration)
 func (c *chains) add(cfg scanner.Config, driver chain.Driver, beside func(context.Context) error, watch *scanner.Watch, book *store.Store,
 	tel *telemetry.Telemetry, metrics *scanner.Metrics,
 ) {
+	c.scans[cfg.Chain] = scan{driver, watch, cfg.Prefetch}
 	c.jobs = append(c.jobs, scanner.Job{Chain: cfg.Chain, Run: func(ctx context.Context, epoch int64) error {
 		g, ctx := errgroup.WithContext(ctx)
 		if beside != nil {

@@ -23,6 +23,7 @@ type common struct {
 	Postgres  postgres.Config
 	OpsAddr   string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz and /metrics; keep it private"`
 	Drain     time.Duration `env:"DRAIN" envDefault:"10s" doc:"how long stopping may take"`
+	Recovery  bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: every next index is moved past what may have been issued, and the 24 hours before the backup are scanned again (docs/runbooks/wallets-restore.md)"`
 	World     worldSettings
 }
 

@@ -1,7 +1,7 @@
 // Command wallets hands out deposit addresses, watches every network for money that reaches them and tells the other
 // services what it saw. It holds extended public keys only. `wallets` runs both roles, `wallets serve` the HTTP API,
-// `wallets work` consumers, outbox relay and scanners; `migrate`, `dead` and `version` are its other verbs. This package
-// only wires.
+// `wallets work` consumers, outbox relay and scanners; `migrate`, `dead` and `version` are its other verbs, and for
+// operators `rescan` and `deposits`. This package only wires.
 package main
 
 import (
@@ -47,7 +47,8 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: wallets [serve | work | migrate | dead list | dead redrive | version]")
+var errUsage = errors.New(`usage: wallets [serve | work | migrate | dead list | dead redrive | version |
+	rescan --network NETWORK [--mode live|test] --from HEIGHT --to HEIGHT | deposits --tx HASH]`)
 
 func run(ctx context.Context, args []string, environ map[string]string) error {
 	verb := ""
@@ -69,6 +70,8 @@ func run(ctx context.Context, args []string, environ map[string]string) error {
 			return err
 		}
 		return bus.Command(ctx, cfg, service, args[1:], os.Stdout)
+	case verb == "rescan" || verb == "deposits":
+		return operate(ctx, environ, verb, args[1:], os.Stdout)
 	case len(args) == 1 && verb == "version":
 		_, err := fmt.Println(telemetry.Version())
 		return err
@@ -124,6 +127,9 @@ func start(ctx context.Context, environ map[string]string, serve, work bool) err
 	// No address is issued before the keys are known to be those of the issued ones.
 	if err := p.cases().ProveKeys(ctx); err != nil {
 		return fmt.Errorf("proving the extended keys: %w", err)
+	}
+	if err := p.recover(ctx); err != nil {
+		return err
 	}
 	if work {
 		end, err := p.work(ctx)
@@ -237,6 +243,9 @@ func (p *process) work(ctx context.Context) (end func(), err error) {
 	p.group.Every("wallet windows", closeEvery, p.closeWindows)
 	p.group.Every("inbox rotation", rotateEvery, p.book.RotateInbox)
 	p.group.Every("stored answers", retainEvery, p.book.RetainAnswers)
+	if p.cfg.Recovery {
+		p.group.Go("second look", p.secondLook(chains))
+	}
 	owner := rand.Text()
 	p.group.Go("scanners", func(ctx context.Context) error {
 		desk := scanner.NewDesk(p.book, owner, chains.jobs, p.tel.Log, metrics)

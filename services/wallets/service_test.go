@@ -276,3 +276,50 @@ func TestService_refusesAnotherKey(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// An operator can scan blocks again and look a transaction up, beside the running service.
+func TestService_operator(t *testing.T) {
+	t.Parallel()
+	w := startWhole(t)
+	w.replica()
+	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "r", Mode: wire.Test, Family: money.EVM, Count: 1})
+	w.until("stocked", func() bool { return len(w.addresses[money.EVM]) == 1 })
+	w.publish(wire.SimulateDepositV1, wire.SimulateDeposit{RequestID: "d", Address: w.addresses[money.EVM][0], Network: "base", Asset: "ETH", Amount: "7"})
+	var seen wire.DepositChanged
+	w.until("confirmed", func() bool {
+		for _, d := range w.deposits {
+			seen = d
+		}
+		return seen.State == wire.Confirmed
+	})
+	operator := func(args ...string) string {
+		t.Helper()
+		var out bytes.Buffer
+		if err := operate(t.Context(), w.environ, args[0], args[1:], &out); err != nil {
+			t.Fatalf("%v: %v", args, err)
+		}
+		return out.String()
+	}
+	if got := operator("deposits", "--tx", strings.ToUpper(seen.TxHash[2:])); !strings.Contains(got, seen.Key) || !strings.Contains(got, `"units": "7"`) {
+		t.Errorf("%s", got)
+	}
+	height := fmt.Sprint(seen.BlockHeight)
+	if got := operator("rescan", "--network", "base", "--mode", "test", "--from", height, "--to", height); !strings.Contains(got, `"told": 1`) || !strings.Contains(got, `"found": 0`) {
+		t.Errorf("%s", got)
+	}
+	version := seen.Version
+	w.until("told again", func() bool { return w.deposits[seen.Key].Version > version })
+	for _, args := range [][]string{
+		{"rescan"},
+		{"rescan", "--network", "base"},
+		{"rescan", "--network", "base", "--from", "5", "--to", "4"},
+		{"deposits"},
+		{"deposits", "--tx", "x", "more"},
+		{"rescan", "--network", "basement", "--from", "1", "--to", "2"},
+		{"rescan", "--network", "base", "--from", "1", "--to", "2"},
+	} {
+		if err := operate(t.Context(), w.environ, args[0], args[1:], io.Discard); err == nil {
+			t.Errorf("%v was done", args)
+		}
+	}
+}

@@ -4,6 +4,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -44,6 +45,7 @@ type App struct {
 	taken     func(network string)
 	log       *slog.Logger
 	most      int
+	margin    int64
 }
 
 // Settings are what the use cases need beside their stores.
@@ -54,12 +56,14 @@ type Settings struct {
 	Taken   func(network string) // told after a simulated deposit was stored
 	Most    int                  // addresses in one request
 	Log     *slog.Logger
+	Margin  int64 // of a recovery; RecoveryMargin when it is 0
 }
 
 // New makes the use cases.
 func New(book Book, simulator Simulator, set Settings) *App {
 	return &App{
 		book: book, simulator: simulator, sources: set.Sources, nets: set.Nets, depths: set.Depths, taken: set.Taken, log: set.Log, most: set.Most,
+		margin: cmp.Or(set.Margin, RecoveryMargin),
 	}
 }
 

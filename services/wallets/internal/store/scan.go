@@ -213,6 +213,7 @@ func (s *Store) settle(ctx context.Context, tx pgx.Tx, c scanner.Chain, step sca
 		return nil, err
 	}
 	changed = append(changed, seen...)
+	s.raise(changed)
 	return changed, putDeposits(ctx, tx, changed)
 }
 
@@ -335,19 +336,8 @@ func (s *Store) Rewind(ctx context.Context, l scanner.Lease, from scanner.Cursor
 				changed = append(changed, next)
 			}
 		}
-		if err := putDeposits(ctx, tx, changed); err != nil {
-			return err
-		}
-		theirs, wrote, err := s.apply(ctx, tx, changed, ancestor.Height)
-		if err != nil {
-			return err
-		}
-		msgs, _, err := s.tell(ctx, tx, l.Chain, theirs)
-		if err != nil {
-			return err
-		}
-		woken = wrote || len(msgs) > 0
-		return outbox.Insert(ctx, tx, msgs...)
+		woken, err = s.publish(ctx, tx, l.Chain, changed, ancestor.Height)
+		return err
 	})
 	if err == nil && woken {
 		s.wake()

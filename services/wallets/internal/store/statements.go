@@ -14,6 +14,9 @@ func Statements() map[string]string {
 		"patient wallet": patientWalletSQL, "insert wallet": insertWalletSQL, "history": historySQL, "find wallet": findWalletSQL,
 		"list wallets": listWalletsSQL, "list wallets by status": listWalletsByStatusSQL, "list deposits": listDepositsSQL, "heads": headsSQL,
 		"lock wallets": lockWalletsSQL, "of wallets": ofWalletsSQL, "update wallet": updateWalletSQL, "over": overSQL,
+		"open recovery": openRecoverySQL, "targets": targetsSQL, "recovery cursors": recoveryCursorsSQL, "end recovery": endRecoverySQL,
+		"version base": versionBaseSQL, "target": targetSQL, "jump patient": jumpPatientSQL, "jump": jumpSQL, "pending rescans": pendingRescansSQL, "rescan done": rescanDoneSQL,
+		"height at": heightAtSQL, "lock cursor": lockCursorSQL, "again": againSQL, "deposits of tx": depositsOfTxSQL, "owners of tx": ownersOfTxSQL,
 		"booked": bookedSQL, "journal": journalSQL, "entry": entrySQL, "balances": balancesSQL,
 		"sim deposit": simDepositSQL, "sim cut": simCutSQL, "sim orphan": simOrphanSQL, "owner": ownerSQL,
 	}

@@ -6,6 +6,7 @@ package store
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -41,6 +42,7 @@ type Store struct {
 	pool     *pgxpool.Pool
 	messages Messages
 	set      Settings
+	base     atomic.Int64 // above it every version is told, see recover.go
 }
 
 // New makes a store over an open pool.

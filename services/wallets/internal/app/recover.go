@@ -1,0 +1,43 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Recovery keeps what has to be done after a restore of the database.
+type Recovery interface {
+	// Recover notes the restore once.
+	Recover(ctx context.Context, margin int64) error
+	// Jump makes and watches some of the addresses that nobody may be given again; more says that it is to be called again.
+	Jump(ctx context.Context, mode wallet.Mode, family money.Family, source address.Source) (more bool, err error)
+	EndRecovery(ctx context.Context) error
+}
+
+// RecoveryMargin is how far every next index is moved past the largest that the restored database knows (design.md §4,
+// Recovery): more addresses than can have been made since the backup.
+const RecoveryMargin = 100_000
+
+// Recover moves every next index past whatever was issued in the time that was lost, and watches all addresses in between.
+// Nothing may be issued before it returns. It may run in several processes at once and be repeated.
+func (a *App) Recover(ctx context.Context, r Recovery) error {
+	if err := r.Recover(ctx, a.margin); err != nil {
+		return err
+	}
+	for _, mode := range []wallet.Mode{wallet.Live, wallet.Test} {
+		for _, family := range money.Families() {
+			for more := true; more; {
+				var err error
+				if more, err = r.Jump(ctx, mode, family, a.sources[mode][family]); err != nil {
+					return fmt.Errorf("recovering: %w", err)
+				}
+			}
+			a.log.InfoContext(ctx, "next index is past what may have been issued", "mode", mode, "family", family)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package scanner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Second is what a second look at scanned blocks needs of the store. It never moves the cursor.
+type Second interface {
+	// Again takes in the transfers of a block that was scanned before; those that are known in it change nothing.
+	Again(ctx context.Context, c Chain, at chain.Header, transfers []chain.Transfer) (found int, err error)
+	// Retell tells every deposit of a range of blocks again, as a new version.
+	Retell(ctx context.Context, c Chain, from, to int64) (told int, err error)
+	// KeptNear returns the kept header whose time is nearest to a moment.
+	KeptNear(ctx context.Context, c Chain, at time.Time) (h chain.Header, found bool, err error)
+	PendingRescans(ctx context.Context) ([]Rescan, error)
+	RescanDone(ctx context.Context, c Chain) error
+}
+
+// Rescan is a chain that must be scanned again after a restore: it stood at height To, made at Stood.
+type Rescan struct {
+	Chain
+	To    int64
+	Stood time.Time
+}
+
+// Looked is the result of a second look.
+type Looked struct {
+	Blocks, Found, Told int
+}
+
+// ErrRange says that a range of blocks makes no sense.
+var ErrRange = errors.New("the range must be 0 <= from <= to")
+
+// Again scans the blocks from..to a second time and tells every deposit in them again. Deposits that were missed are found,
+// those that are known are told once more, and the scan itself goes on undisturbed.
+func Again(ctx context.Context, c Chain, driver chain.Driver, store Second, watch *Watch, prefetch int, from, to int64, log *slog.Logger) (Looked, error) {
+	var out Looked
+	if from < 0 || to < from {
+		return out, ErrRange
+	}
+	if err := watch.Refresh(ctx); err != nil {
+		return out, err
+	}
+	logged := time.Now()
+	for at := from; at <= to; at += int64(prefetch) {
+		blocks := make([]chain.Block, min(int64(prefetch), to-at+1))
+		g, fetching := errgroup.WithContext(ctx)
+		for i := range blocks {
+			g.Go(func() (err error) {
+				blocks[i], err = driver.Fetch(fetching, at+int64(i))
+				if err != nil {
+					err = fmt.Errorf("fetching block %d: %w", at+int64(i), err)
+				}
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return out, err
+		}
+		for _, b := range blocks {
+			transfers, err := b.Match(ctx, watch)
+			if err != nil {
+				return out, fmt.Errorf("matching block %d: %w", b.Header().Height, err)
+			}
+			if out.Blocks++; len(transfers) == 0 {
+				continue
+			}
+			found, err := store.Again(ctx, c, b.Header(), transfers)
+			if err != nil {
+				return out, fmt.Errorf("taking in block %d: %w", b.Header().Height, err)
+			}
+			out.Found += found
+		}
+		if time.Since(logged) > slowEvery {
+			logged = time.Now()
+			log.InfoContext(ctx, "scanning again", "chain", c.String(), "height", at, "to", to, "found", out.Found)
+		}
+	}
+	told, err := store.Retell(ctx, c, from, to)
+	out.Told = told
+	return out, err
+}
+
+// HeightAt finds a block made at or before a moment, by halving, so that no block after the moment lies below it. top is a
+// block that exists.
+func HeightAt(ctx context.Context, driver chain.Driver, at time.Time, top int64) (int64, error) {
+	low, high := int64(0), top // the answer is in low..high
+	for low < high {
+		middle := low + (high-low+1)/2
+		h, err := driver.Header(ctx, middle)
+		if err != nil {
+			return 0, fmt.Errorf("asking for block %d: %w", middle, err)
+		}
+		if h.Time.After(at) {
+			high = middle - 1
+		} else {
+			low = middle
+		}
+	}
+	return low, nil
+}
+
+// AgainFrom is how long before a backup the blocks are scanned again (design.md §4, Recovery).
+const AgainFrom = 24 * time.Hour
+
+// AfterRestore scans a chain again from 24 hours before it stood. A simulated chain lives in the restored database itself:
+// there is nothing to find, and its deposits are only told again.
+func AfterRestore(ctx context.Context, r Rescan, driver chain.Driver, store Second, watch *Watch, prefetch int, log *slog.Logger) (Looked, error) {
+	since := r.Stood.Add(-AgainFrom)
+	var out Looked
+	var err error
+	if r.Mode == wallet.Test {
+		var from chain.Header
+		var found bool
+		if from, found, err = store.KeptNear(ctx, r.Chain, since); err == nil && found {
+			out.Told, err = store.Retell(ctx, r.Chain, min(from.Height, r.To), r.To)
+		}
+	} else {
+		var from int64
+		if from, err = HeightAt(ctx, driver, since, r.To); err == nil {
+			out, err = Again(ctx, r.Chain, driver, store, watch, prefetch, from, r.To, log)
+		}
+	}
+	if err != nil {
+		return out, fmt.Errorf("scanning %s again: %w", r.Chain, err)
+	}
+	return out, store.RescanDone(ctx, r.Chain)
+}
