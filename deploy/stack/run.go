@@ -38,6 +38,12 @@ func (l *launcher) run(ctx context.Context) error {
 
 func (l *launcher) show(ctx context.Context, st *state.State) error {
 	reference, err := walk.Payment(ctx, l.con, st.Product)
+	if err == nil {
+		err = walk.Gift(ctx, l.con, st.Product)
+	}
+	if err == nil {
+		err = walk.Request(ctx, l.con, st.Product)
+	}
 	if err != nil {
 		for _, name := range []string{"payments", "wallets", "callback-dispatcher", "gateway"} {
 			log := state.LogDir(l.dir) + "/" + name + ".log"

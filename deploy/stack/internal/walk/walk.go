@@ -1,4 +1,4 @@
-// Package walk shows one sandbox payment from its creation to its settlement, with every callback received and verified,
+// Package walk shows sandbox payments from their creation to their settlement, with every callback received and verified,
 // the way a merchant would see it. It uses HTTP and the standard library only.
 package walk
 
