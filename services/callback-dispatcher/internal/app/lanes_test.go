@@ -1,0 +1,165 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"causeway.internal/services/callback-dispatcher/internal/delivery"
+)
+
+// hung makes every attempt at a target whose name begins with h take as long as an attempt may.
+func hung(_ context.Context, d delivery.Delivery) delivery.Symptom {
+	if d.Target[0] == 'h' {
+		time.Sleep(15 * time.Second)
+		return delivery.Slow
+	}
+	time.Sleep(10 * time.Millisecond)
+	return delivery.Well
+}
+
+// However many targets hang, the slots of the healthy ones are theirs again as soon as it shows.
+func TestLanes_slowTargetsAreSetApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLanes(Limits{PerTarget: 8, PerHost: 999, Process: 100, Suspect: 10, LaneQueue: 64, Held: 9999}, hung, func() {}, time.Now)
+		for target := range 50 {
+			for n := range 10 {
+				push(l, job(fmt.Sprintf("h%d", target), n))
+			}
+		}
+		if attempts, _, _ := l.Running(); attempts != 100 { // two each: unknown targets take every slot
+			t.Fatalf("%d under way", attempts)
+		}
+		push(l, job("a", 1))
+		time.Sleep(delivery.SlowAfter + time.Millisecond)
+		l.Watch()
+		synctest.Wait()
+		if _, slow, _ := l.Running(); slow != 100 || l.pools[fast].running != 1 {
+			t.Fatalf("%d set apart, %d in the fast pool", slow, l.pools[fast].running)
+		}
+		time.Sleep(20 * time.Second)
+		l.Watch()
+		synctest.Wait()
+		if attempts, slow, _ := l.Running(); attempts != 10 || slow != 10 { // the pool's own limit, one each
+			t.Fatalf("%d under way, %d of them to slow targets", attempts, slow)
+		}
+		began := time.Now()
+		for n := range 50 {
+			push(l, job("a", 10+n))
+		}
+		for l.pools[fast].running > 0 {
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+		}
+		if took := time.Since(began); took > 200*time.Millisecond {
+			t.Errorf("50 deliveries to a healthy target took %v", took)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		l.Stop(ctx)
+	})
+}
+
+// Many merchants on one host do not take more of it than one may, and others are served meanwhile.
+func TestLanes_boundPerHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLanes(Limits{PerTarget: 8, PerHost: 4, Process: 100, Suspect: 10, LaneQueue: 64, Held: 9999}, hung, func() {}, time.Now)
+		on := func(host, target string, n int) delivery.Delivery {
+			d := job(target, n)
+			d.URL = "http://" + host + "/" + target
+			return d
+		}
+		for target := range 20 {
+			push(l, on("saas.example", fmt.Sprintf("t%d", target), 1))
+		}
+		push(l, on("other.example", "z", 1))
+		if attempts, _, _ := l.Running(); attempts != 5 {
+			t.Errorf("%d under way, want 4 to the shared host and one to the other", attempts)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if attempts, _, lanes := l.Running(); attempts != 0 || lanes != 0 || len(l.hosts) != 0 {
+			t.Errorf("%d under way, %d lanes and %d hosts in memory at the end", attempts, lanes, len(l.hosts))
+		}
+		l.Stop(t.Context())
+	})
+}
+
+func TestLanes_replaysGetAFifth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLanes(Limits{PerTarget: 8, PerHost: 999, Process: 20, Suspect: 10, LaneQueue: 64, Held: 9999}, hung, func() {}, time.Now)
+		for target := range 30 {
+			d := job(fmt.Sprintf("t%d", target), 1)
+			d.Trigger = delivery.Replay
+			push(l, d)
+		}
+		push(l, job("t1", 2))
+		if attempts, _, _ := l.Running(); attempts != 5 {
+			t.Errorf("%d under way, want 4 replays and the live one", attempts)
+		}
+		time.Sleep(time.Second)
+		l.Stop(t.Context())
+	})
+}
+
+func TestLanes_parkedTargetsHaveNoFastPath(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLanes(Limits{PerTarget: 1, PerHost: 9, Process: 1, Suspect: 1, LaneQueue: 64, Held: 99}, hung, func() {}, time.Now)
+		for n := range 3 {
+			push(l, job("a", n))
+		}
+		if back := l.Park("a", time.Minute); len(back) != 2 || l.held != 1 {
+			t.Errorf("%v given back, %d held", back, l.held)
+		}
+		if l.Reserve(job("a", 4)) {
+			t.Error("a target whose breaker is open was taken on the fast path")
+		}
+		if probe := job("a", 5); !l.Admit(probe) {
+			t.Error("the probe was refused")
+		} else {
+			l.Push(probe)
+		}
+		l.Unpark("a")
+		if !push(l, job("a", 6)) {
+			t.Error("a target that is well again was refused")
+		}
+		time.Sleep(time.Second)
+		l.Stop(t.Context())
+	})
+}
+
+func TestPace(t *testing.T) {
+	p := newPace()
+	for range 6 {
+		p.learn(delivery.Well, 8)
+	}
+	if p.cap != 8 {
+		t.Errorf("after six successes the cap is %d, want 8", p.cap)
+	}
+	for range 1000 {
+		p.learn(delivery.Well, 8)
+	}
+	if p.most(8) != 32 {
+		t.Errorf("a healthy target gets %d, want 32", p.most(8))
+	}
+	p.learn(delivery.Pushing, 8)
+	if p.cap != 16 || p.slow {
+		t.Errorf("after a 429 the cap is %d, set apart %v", p.cap, p.slow)
+	}
+	p.learn(delivery.Slow, 8)
+	p.learn(delivery.Slow, 8)
+	if p.cap != 4 || !p.slow {
+		t.Errorf("after two slow ones the cap is %d, set apart %v", p.cap, p.slow)
+	}
+	for n := range 3 {
+		if !p.slow {
+			t.Errorf("back among the fast after %d", n)
+		}
+		p.learn(delivery.Well, 8)
+	}
+	if p.slow {
+		t.Error("still set apart after three quick ones")
+	}
+}
