@@ -103,7 +103,9 @@ func parseBody(raw []byte, problems *fault.Problems) (*Body, error) {
 	}
 	members, duplicate := split(raw)
 	if duplicate != "" {
-		return nil, fault.New(fault.Invalid, "invalid_json", "The body has the member %q twice.", duplicate)
+		twice := fault.New(fault.Invalid, "invalid_json", "The body has the member %q twice.", duplicate)
+		twice.Fields = []fault.Field{{Field: duplicate, Message: "must not be sent twice"}}
+		return nil, twice
 	}
 	return &Body{members: members, problems: problems}, nil
 }
@@ -309,8 +311,12 @@ func (b *Body) Object(name string) *Body {
 		b.Problem(name, "must be an object")
 		return nil
 	}
-	members, _ := split(raw)
-	return &Body{members: members, prefix: b.path(name) + ".", problems: b.problems}
+	members, duplicate := split(raw)
+	inner := &Body{members: members, prefix: b.path(name) + ".", problems: b.problems}
+	if duplicate != "" {
+		inner.Problem(duplicate, "must not be sent twice") // which account number would be paid?
+	}
+	return inner
 }
 
 // RawObject reads an optional object as its bytes, for data that is kept and not understood (metadata). It bounds the

@@ -38,7 +38,7 @@ func TestBody_members(t *testing.T) {
 
 func TestBody_problemsNameTheirPath(t *testing.T) {
 	var problems fault.Problems
-	body, err := parseBody([]byte(`{"n":"1","s":5,"o":[],"r":{"k":7,"nul":"\u0000"},"big":1e99,"i":1.5}`), &problems)
+	body, err := parseBody([]byte(`{"n":"1","s":5,"o":[],"r":{"k":7,"nul":"\u0000","two":1,"two":2},"big":1e99,"i":1.5}`), &problems)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestBody_problemsNameTheirPath(t *testing.T) {
 	for _, p := range f.Fields {
 		fields = append(fields, p.Field)
 	}
-	if want := []string{"n", "s", "o", "r.k", "r.nul", "r.gone", "big", "i"}; !reflect.DeepEqual(fields, want) {
+	if want := []string{"n", "s", "o", "r.two", "r.k", "r.nul", "r.gone", "big", "i"}; !reflect.DeepEqual(fields, want) {
 		t.Errorf("fields %v, want %v", fields, want)
 	}
 }

@@ -194,16 +194,27 @@ func (w *watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // refuse writes an error answer and logs those that are ours to mend, with the ids an operator needs.
 func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	req := From(ctx)
+	if errors.Is(err, context.Canceled) && errors.Is(ctx.Err(), context.Canceled) {
+		w.WriteHeader(statusGone) // nobody is there to be answered, and nothing is wrong with us
+		return
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fault.New(fault.Timeout, "timeout", "The request took too long. Try again with the same Idempotency-Key.").Because(err)
 	}
 	err = outage(err)
 	if f := fault.As(err); Status(f.Kind) >= http.StatusInternalServerError {
-		s.log.ErrorContext(ctx, "request failed", "route", req.Route, "request_id", req.RequestID,
+		level := slog.LevelError
+		if errors.Unwrap(f) == nil {
+			level = slog.LevelInfo // refused on purpose, such as a world that is closed
+		}
+		s.log.Log(ctx, level, "request failed", "route", req.Route, "request_id", req.RequestID,
 			"merchant_id", req.Identity.MerchantID, "code", f.Code, "err", err)
 	}
 	WriteError(w, req.RequestID, err)
 }
+
+// statusGone is recorded for a caller that hung up (nginx's 499); it is never seen by anybody.
+const statusGone = 499
 
 // recovered turns a panic into an error, so that one defect costs one request.
 func recovered(next endpoint.Endpoint) endpoint.Endpoint {
@@ -306,7 +317,9 @@ func encode(_ context.Context, w http.ResponseWriter, response any) error {
 	for name, values := range answer.Header {
 		h[name] = values
 	}
-	h.Set("Content-Type", "application/json; charset=utf-8")
+	if h.Get("Content-Type") == "" {
+		h.Set("Content-Type", "application/json; charset=utf-8")
+	}
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(answer.Status)

@@ -135,6 +135,26 @@ func TestServer_answers(t *testing.T) {
 	}
 }
 
+// A caller that hangs up is no defect of ours: nothing is logged as an error and no 500 is counted.
+func TestServer_callerGone(t *testing.T) {
+	var logged strings.Builder
+	s := httpkit.NewServer(slog.New(slog.NewTextHandler(&logged, nil)), prometheus.NewRegistry(),
+		httpkit.Verifier{Audience: "payments", Keys: [][]byte{newKey}, Now: time.Now})
+	ctx, hangUp := context.WithCancel(t.Context())
+	httpkit.Handle(s, "POST /v1/things", func(ctx context.Context, _ echoRequest) (echoAnswer, error) {
+		hangUp()
+		<-ctx.Done()
+		return echoAnswer{}, ctx.Err()
+	})
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/things?x=1", strings.NewReader(`{"name":"bob"}`))
+	r.Header.Set(httpkit.IdentityHeader, sign(t, identity(), newKey))
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	if w.Code != 499 || logged.Len() > 0 {
+		t.Errorf("status %d, logged %q", w.Code, logged.String())
+	}
+}
+
 func TestServer_identity(t *testing.T) {
 	change := func(f func(*httpkit.Identity)) httpkit.Identity {
 		id := identity()
