@@ -12,27 +12,12 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/sim"
-)
-
-const (
-	// The tables of payments; the simulated bank's are another house's.
-	backupAll = `DO $$ DECLARE t text; BEGIN
-	CREATE SCHEMA backup;
-	FOR t IN SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
-		AND c.relname NOT LIKE 'sim\_%' AND c.relname NOT LIKE 'goose%' LOOP
-		EXECUTE format('CREATE TABLE backup.%I AS TABLE public.%I', t, t);
-	END LOOP; END $$`
-	restoreAll = `DO $$ DECLARE t text; BEGIN
-	SET LOCAL session_replication_role = replica;
-	FOR t IN SELECT relname FROM pg_class WHERE relnamespace = 'backup'::regnamespace LOOP
-		EXECUTE format('DELETE FROM public.%I', t);
-		EXECUTE format('INSERT INTO public.%I OVERRIDING SYSTEM VALUE TABLE backup.%I', t, t);
-	END LOOP; END $$`
 )
 
 // reborn replaces the processes of the world by new ones, in recovery.
@@ -95,7 +80,7 @@ func TestRecovery_databaseSetBack(t *testing.T) {
 	w.see(sent, full("sent"))
 	w.see(waiting, full("waiting"))
 	w.sql(`INSERT INTO address_requests (mode, family, request_id, count) VALUES ('test', 'tron', 'open', 1)`)
-	w.sql(backupAll)
+	pg.Backup(t, w.cfg.URL.Reveal())
 
 	// The minute that is lost.
 	w.worker = app.NewPayoutWorker(w.app, w.store, 8, telemetrytest.ForTest(t).Log)
@@ -114,7 +99,7 @@ func TestRecovery_databaseSetBack(t *testing.T) {
 	shown = append(shown, lost.Address, "Tshown")
 	w.see(lost, full("lost"))
 
-	w.sql(restoreAll)
+	pg.Restore(t, w.cfg.URL.Reveal(), "sim_transfers", "sim_outcomes")
 	w.reborn()
 	if _, err := w.create(command(), app.Key{}); !errors.Is(err, app.ErrNoAddress) {
 		t.Errorf("a create before new addresses came: %v", err)

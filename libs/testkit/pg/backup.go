@@ -1,0 +1,65 @@
+//go:build integration
+
+package pg
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	backupSQL = `DO $$ DECLARE t text; BEGIN
+	CREATE SCHEMA backup;
+	FOR t IN SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+		AND relname NOT LIKE 'goose%' LOOP
+		EXECUTE format('CREATE TABLE backup.%I AS TABLE public.%I', t, t);
+	END LOOP; END $$`
+	restoreSQL = `DO $$ DECLARE t text; BEGIN
+	SET LOCAL session_replication_role = replica; -- no trigger refuses
+	FOR t IN SELECT relname FROM pg_class WHERE relnamespace = 'backup'::regnamespace LOOP
+		EXECUTE format('DELETE FROM public.%I', t);
+		EXECUTE format('INSERT INTO public.%I OVERRIDING SYSTEM VALUE TABLE backup.%I', t, t);
+	END LOOP; END $$`
+)
+
+// Backup keeps a consistent copy of the database's tables beside them, while others work on it, as pg_dump does.
+func Backup(t testing.TB, url string) {
+	t.Helper()
+	within(t, url, backupSQL)
+}
+
+// Restore sets every table back to its state at Backup, but those in keep, which stand for somebody else's. Nobody may be
+// connected who remembers what came between.
+func Restore(t testing.TB, url string, keep ...string) {
+	t.Helper()
+	statements := make([]string, 0, len(keep)+1)
+	for _, table := range keep {
+		statements = append(statements, "DROP TABLE "+pgx.Identifier{"backup", table}.Sanitize())
+	}
+	within(t, url, append(statements, restoreSQL)...)
+}
+
+// within runs statements in one transaction on one view of the database.
+func within(t testing.TB, url string, statements ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), setupTimeout)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+		for _, s := range statements {
+			if _, err := tx.Exec(ctx, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("set a database aside or back: %v", err)
+	}
+}
