@@ -138,7 +138,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	}
 	p.deps = app.Deps{
 		Keys:     keys,
-		Payments: p.store, Lists: p.store, Worlds: p.worlds, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: clock.Now, Log: tel.Log,
+		Payments: p.store, Lists: p.store, Settlements: p.store, Worlds: p.worlds, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: clock.Now, Log: tel.Log,
 		Backlog: outbox.NewBacklog(db, outbox.MaxRows),
 	}
 	if cfg.Recovery {

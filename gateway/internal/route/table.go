@@ -40,6 +40,9 @@ type Route struct {
 	Permission apikey.Permission // with Keyed; "" is any key
 	TestOnly   bool              // sandbox: live keys get 404
 	AnyHeaders bool              // headers pass to the service, for signatures that only it understands
+	Static     bool              // answered from memory at no cost: takes no slot of the calls in flight
+	Guess      bool              // takes a secret from the path: who names wrong ones is slowed down
+	Names      bool              // asks a bank for a person's name
 }
 
 // Name is how logs, spans and metrics call a route; never a path, which may hold a reference.
@@ -47,6 +50,12 @@ func (r *Route) Name() string { return r.Method + " " + r.Pattern }
 
 func open(method, pattern string, to Upstream) Route {
 	return Route{Method: method, Pattern: pattern, Upstream: to, Access: Open}
+}
+
+func guessable(method, pattern string, to Upstream) Route {
+	r := open(method, pattern, to)
+	r.Guess = true
+	return r
 }
 
 func keyed(method, pattern string, to Upstream, p apikey.Permission) Route {
@@ -75,17 +84,18 @@ func Table() []Route {
 		keyed(http.MethodPost, "/v1/payments", Payments, apikey.PaymentCreate),
 		keyed(http.MethodGet, "/v1/payments/{reference}", Payments, apikey.PaymentRead),
 		keyed(http.MethodGet, "/v1/payments", Payments, apikey.PaymentRead),
+		keyed(http.MethodGet, "/v1/settlements", Payments, apikey.PaymentRead),
 		keyed(http.MethodPost, "/v1/payments/{reference}/cancel", Payments, apikey.PaymentCreate),
 		keyed(http.MethodPost, "/v1/payments/{reference}/settle", Payments, apikey.PaymentCreate),
 		keyed(http.MethodPost, "/v1/payments/{reference}/settlement-token", Payments, apikey.PaymentCreate),
 		keyed(http.MethodPost, "/v1/payments/{reference}/refund-address", Payments, apikey.PaymentCreate),
-		open(http.MethodPost, "/v1/payments/requests/{reference}/fulfill", Payments),
-		open(http.MethodPost, "/v1/payments/gifts/{reference}/claim/confirm", Payments),
-		open(http.MethodPost, "/v1/payments/verify-receiver", Payments),
+		guessable(http.MethodPost, "/v1/payments/requests/{reference}/fulfill", Payments),
+		guessable(http.MethodPost, "/v1/payments/gifts/{reference}/claim/confirm", Payments),
+		{Method: http.MethodPost, Pattern: "/v1/payments/verify-receiver", Upstream: Payments, Access: Open, Names: true},
 		open(http.MethodGet, "/v1/banks", Payments),
 		open(http.MethodGet, "/v1/rates", Payments),
 		open(http.MethodGet, "/v1/networks", Payments),
-		open(http.MethodGet, "/v1/checkout/{reference}", Payments),
+		guessable(http.MethodGet, "/v1/checkout/{reference}", Payments),
 
 		keyed(http.MethodPost, "/v1/wallets", Wallets, apikey.WalletCreate),
 		keyed(http.MethodGet, "/v1/wallets", Wallets, apikey.WalletRead),
@@ -101,7 +111,7 @@ func Table() []Route {
 
 		keyed(http.MethodPost, "/v1/reports", Reports, apikey.ReportCreate),
 		open(http.MethodGet, "/v1/reports/lookup", Reports),
-		open(http.MethodGet, "/v1/reports/{reportId}", Reports),
+		guessable(http.MethodGet, "/v1/reports/{reportId}", Reports),
 		keyed(http.MethodPatch, "/v1/reports/{reportId}", Reports, apikey.ReportManage),
 		operatedBy(http.MethodGet, "/v1/admin/reports/subjects", Reports),
 		operatedBy(http.MethodGet, "/v1/admin/reports/floods", Reports),
@@ -134,6 +144,6 @@ func Table() []Route {
 		operatedAt(http.MethodGet, "/v1/admin/payments", Payments),
 		operatedAt(http.MethodPost, "/v1/admin/payments/{reference}/resolve", Payments),
 
-		open(http.MethodGet, "/openapi.yaml", Self),
+		{Method: http.MethodGet, Pattern: "/openapi.yaml", Upstream: Self, Access: Open, Static: true},
 	}
 }

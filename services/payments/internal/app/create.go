@@ -43,16 +43,18 @@ type Backlog interface {
 type Deps struct {
 	Payments Payments
 	Lists    Lists
-	Stock    AddressSource
-	Backlog  Backlog
-	Worlds   map[payment.Mode]World
-	Policy   payment.Policy
-	Render   Renderer
-	Callback func(mode payment.Mode, url string) error        // nil when the URL may be registered; the error's text is shown
-	Refusal  func(ctx context.Context, f *fault.Error) Answer // the exact reply that a fault becomes
-	Now      func() time.Time
-	Log      *slog.Logger
-	Keys     *keyring.Ring // seals answers that hold a secret while they may be repeated
+
+	Settlements Settlements
+	Stock       AddressSource
+	Backlog     Backlog
+	Worlds      map[payment.Mode]World
+	Policy      payment.Policy
+	Render      Renderer
+	Callback    func(mode payment.Mode, url string) error        // nil when the URL may be registered; the error's text is shown
+	Refusal     func(ctx context.Context, f *fault.Error) Answer // the exact reply that a fault becomes
+	Now         func() time.Time
+	Log         *slog.Logger
+	Keys        *keyring.Ring // seals answers that hold a secret while they may be repeated
 }
 
 // App is the use cases. It is safe for concurrent use.

@@ -21,6 +21,7 @@ type UseCases interface {
 	MerchantCases
 	ListCases
 	CatalogCases
+	SettlementCases
 	Create(ctx context.Context, o app.Owner, c payment.Command, problems *fault.Problems, k app.Key) (app.Answer, error)
 	Show(ctx context.Context, o app.Owner, reference string) ([]byte, error)
 	SimulateDeposit(ctx context.Context, o app.Owner, reference string, d app.SandboxDeposit, problems *fault.Problems, k app.Key) (app.Answer, error)
@@ -33,6 +34,7 @@ func Routes(s *httpkit.Server, u UseCases) {
 	merchantRoutes(s, u)
 	listRoutes(s, u)
 	catalogRoutes(s, u)
+	settlementRoutes(s, u)
 	httpkit.Handle(s, "POST /v1/payments", func(ctx context.Context, r createRequest) (httpkit.Answer, error) {
 		o, k, err := caller(ctx)
 		if err != nil {

@@ -315,7 +315,7 @@ func Statements() map[string]string {
 		"simRecord": simRecord, "simLookup": simLookup, "simSetOutcome": simSetOutcome, "simOrdered": simOrdered,
 		"selectAny": selectAny, "lockAny": lockAny, "selectAnyRows": selectAnyRows, "selectAnyPayout": selectAnyPayout,
 		"selectAnyHeads": selectAnyHeads, "cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner,
-		"listOwned": listOwned, "listReview": listReview, "listAll": listAll, "listPayments": listPayments, "listRows": listRows,
+		"listSettled": listSettled, "listOwned": listOwned, "listReview": listReview, "listAll": listAll, "listPayments": listPayments, "listRows": listRows,
 		"listPayouts": listPayouts, "listHeads": listHeads, "noteDecision": noteDecision,
 		"discardStock": discardStock, "discardRequests": discardRequests, "doubtPayouts": doubtPayouts, "forgetTaken": forgetTaken,
 		"forgetWaiting": forgetWaiting, "forgetProgress": forgetProgress,

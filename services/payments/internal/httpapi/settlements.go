@@ -1,0 +1,51 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/services/payments/internal/app"
+)
+
+// SettlementCases are the reports for accountants.
+type SettlementCases interface {
+	SettlementReport(ctx context.Context, o app.Owner, from, to time.Time, asCSV bool) ([]byte, error)
+}
+
+func settlementRoutes(s *httpkit.Server, u SettlementCases) {
+	httpkit.Handle(s, "GET /v1/settlements", func(ctx context.Context, r settlementsRequest) (httpkit.Answer, error) {
+		o, _, err := caller(ctx)
+		if err != nil {
+			return httpkit.Answer{}, err
+		}
+		body, err := u.SettlementReport(ctx, o, r.from, r.to, r.csv)
+		answer := httpkit.Answer{Status: http.StatusOK, Body: body}
+		if r.csv {
+			answer.Header = http.Header{"Content-Type": {"text/csv; charset=utf-8"}, "Content-Disposition": {`attachment; filename="settlements.csv"`}}
+		}
+		return answer, err
+	})
+}
+
+type settlementsRequest struct {
+	from, to time.Time
+	csv      bool
+}
+
+// Read takes the time and the format; without a time it is the last 30 days.
+func (r *settlementsRequest) Read(in *httpkit.Input) {
+	const days = 30
+	r.from, r.to = instant(in, "from"), instant(in, "to")
+	if r.to.IsZero() {
+		r.to = time.Now().UTC()
+	}
+	if r.from.IsZero() {
+		r.from = r.to.AddDate(0, 0, -days)
+	}
+	if r.to.Before(r.from) {
+		in.Problems.Add("to", "must not be before from")
+	}
+	r.csv = in.QueryOneOf("format", "json", "csv") == "csv"
+}
