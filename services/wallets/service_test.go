@@ -20,6 +20,7 @@ import (
 
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/telemetry/telemetrytest"
@@ -321,5 +322,81 @@ func TestService_operator(t *testing.T) {
 		if err := operate(t.Context(), w.environ, args[0], args[1:], io.Discard); err == nil {
 			t.Errorf("%v was done", args)
 		}
+	}
+}
+
+// The API needs no broker: a process that only serves makes wallets and takes sandbox deposits, and one that only works finds
+// the money.
+func TestService_split(t *testing.T) {
+	t.Parallel()
+	w := startWhole(t)
+	identity := []byte(strings.Repeat("k", 32))
+	serve := map[string]string{"HTTP_ADDR": freePort(t), "OPS_ADDR": freePort(t)}
+	work := map[string]string{"OPS_ADDR": freePort(t)}
+	for name, value := range w.environ {
+		if work[name] = value; name != "AMQP_URL" {
+			serve[name] = value
+		}
+	}
+	for role, environ := range map[string]map[string]string{"serve": serve, "work": work} {
+		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+		done := make(chan error, 1)
+		go func() { done <- run(ctx, []string{role}, environ) }()
+		t.Cleanup(func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+		w.until(role+" ready", func() bool {
+			res, err := http.Get("http://" + environ["OPS_ADDR"] + "/readyz")
+			if err != nil {
+				return false
+			}
+			defer res.Body.Close()
+			return res.StatusCode == http.StatusOK
+		})
+	}
+	call := func(method, path, body string) map[string]any {
+		t.Helper()
+		header, err := httpkit.Identity{
+			Subject: httpkit.Merchant, MerchantID: "acme", KeyID: 7, Mode: wire.Test, RequestID: "req_1", Method: method, Path: path,
+			Audience: wire.Wallets, IssuedAt: time.Now().UnixMilli(),
+		}.Sign(identity)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://"+serve["HTTP_ADDR"]+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set(httpkit.IdentityHeader, header)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		var answer map[string]any
+		if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || answer["success"] != true {
+			t.Fatalf("%s %s: %v, %v", method, path, err, answer)
+		}
+		return answer
+	}
+	var ids []string
+	for _, n := range money.Networks() {
+		made := call("POST", "/v1/wallets", fmt.Sprintf(`{"network":%q,"crypto":%q}`, n.Name, n.Assets[0].Symbol))["wallet"].(map[string]any)
+		ids = append(ids, made["id"].(string))
+		call("POST", "/v1/sandbox/wallets/"+made["id"].(string)+"/deposits", `{"amount":"0.5"}`)
+	}
+	for _, id := range ids {
+		w.until("confirmed", func() bool {
+			now := call("GET", "/v1/wallets/"+id, "")["wallet"].(map[string]any)
+			return now["status"] == "confirmed" && now["amount"] == "0.5"
+		})
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.deposits) > 0 {
+		t.Errorf("payments was told of %v", w.deposits)
 	}
 }
