@@ -177,14 +177,14 @@ func (s *service) publish(name wire.Name, payload any) {
 // until asks again and again, each time after an event or a short wait, and gives up after 30 s.
 func (s *service) until(what string, ok func() bool) {
 	s.t.Helper()
-	limit, poll := time.After(30*time.Second), time.NewTicker(20*time.Millisecond)
+	limit, poll := time.After(90*time.Second), time.NewTicker(20*time.Millisecond)
 	defer poll.Stop()
 	for !ok() {
 		select {
 		case <-poll.C:
 		case <-s.changed:
 		case <-limit:
-			s.t.Fatalf("not within 30 s: %s", what)
+			s.t.Fatalf("not within 90 s: %s", what)
 		}
 	}
 }

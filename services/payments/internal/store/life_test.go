@@ -319,7 +319,7 @@ func TestPayout_twoWorkers(t *testing.T) {
 	for range cap(done) {
 		go func() { done <- w.worker.Run(ctx) }()
 	}
-	limit := time.Now().Add(20 * time.Second)
+	limit := time.Now().Add(time.Minute)
 	for ask[int](w, `SELECT count(*) FROM payments WHERE status = 'settled'`) < payments && time.Now().Before(limit) {
 	}
 	cancel()
