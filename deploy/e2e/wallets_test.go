@@ -247,7 +247,7 @@ func TestWallet_badBodies(t *testing.T) {
 		"two things":         {good(api.Object{"network": "nowhere", "expiresInMinutes": 0}), []string{"expiresInMinutes", "network"}},
 		"no JSON":            {`{"network":`, nil},
 		"a list":             {`[]`, nil},
-		"twice":              {`{"network":"ethereum","network":"tron","crypto":"USDT"}`, nil},
+		"twice":              {`{"network":"ethereum","network":"tron","crypto":"USDT"}`, []string{"network"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := mine.Call(t, http.MethodPost, "/v1/wallets", tc.body, bad).Want(t, http.StatusBadRequest)
