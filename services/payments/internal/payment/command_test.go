@@ -306,7 +306,10 @@ func TestDepths(t *testing.T) {
 		{"bitcoin", Deposit{Depth: 1}, false},
 		{"bitcoin", Deposit{Depth: 2}, true},
 		{"bitcoin", Deposit{Depth: 9, Reverted: true}, false},
-		{"bitcoin", Deposit{Finalized: true}, false},
+		{"bitcoin", Deposit{Finalized: true, Depth: 1}, true},
+		{"ethereum", Deposit{Finalized: true, Depth: 1}, true}, // told once, by a scanner that was away for long
+		{"ethereum", Deposit{Depth: 11}, false},
+		{"ethereum", Deposit{Finalized: true, Depth: 64, Reverted: true}, false},
 		{"bsc", Deposit{Finalized: true, Depth: 1}, true},
 		{"bsc", Deposit{Depth: 90}, true},
 		{"solana", Deposit{Depth: 1000}, false},

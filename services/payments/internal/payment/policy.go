@@ -155,10 +155,12 @@ func (t Depths) Check() error {
 	return nil
 }
 
-// Met reports whether the transfer is deep enough for a payment of this worth.
+// Met reports whether the transfer is deep enough for a payment of this worth. What the network calls final is deep enough for
+// any: it is more than a number of confirmations can promise. wallets tells nothing more of it either, so that a scanner that
+// was away for longer than finality takes tells of a transfer once, final and one block deep.
 func (d Depth) Met(row Deposit) bool {
 	if row.Reverted {
 		return false
 	}
-	return (d.Finality && row.Finalized) || (d.Confirmations > 0 && row.Depth >= d.Confirmations)
+	return row.Finalized || (d.Confirmations > 0 && row.Depth >= d.Confirmations)
 }
