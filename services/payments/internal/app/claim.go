@@ -2,12 +2,10 @@ package app
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/services/payments/internal/payment"
-	"causeway.internal/services/payments/internal/rail"
 )
 
 // errNameDown is what a claim, or a look-up, gets while nobody can say whose account it is.
@@ -29,24 +27,13 @@ func (a *App) Claim(ctx context.Context, reference string, in *payment.ReceiverI
 	if err := problems.Err(); err != nil {
 		return Answer{}, err
 	}
-	if err := knownBank(p.Mode, payment.Payment{Currency: p.Currency, Receiver: receiver}); err != nil {
+	named, err := a.named(ctx, p, receiver)
+	if err != nil {
 		return Answer{}, err
 	}
-	world, ok := a.Worlds[p.Mode]
-	if !ok {
-		return Answer{}, ErrLiveDisabled
-	}
-	named, ok, err := a.names.resolve(ctx, world.Rail, p.Mode, p.Currency, receiver)
-	switch {
-	case errors.Is(err, rail.ErrNotFound):
-		return Answer{}, accountNotFound()
-	case err != nil:
-		return Answer{}, err
-	case !ok:
-		return Answer{}, errNameDown
-	}
+	bank := a.Worlds[p.Mode].Rail.Name() // named refuses a mode that is closed
 	return a.anyones(ctx, reference, k, func(v View, now time.Time) (Result, error) {
-		r, err := a.apply(v.Payment, payment.ClaimGift{Receiver: named, Rail: world.Rail.Name()}, now)
+		r, err := a.apply(v.Payment, payment.ClaimGift{Receiver: named, Rail: bank}, now)
 		if err != nil {
 			return Result{}, err
 		}
