@@ -107,15 +107,15 @@ func (a Asked) Clean() Lookup {
 // Empty reports whether the look-up can match nothing.
 func (l Lookup) Empty() bool { return l.Phone == "" && l.Wallet == "" }
 
-// Wanted lists the cells that the filters let through.
-func (l Lookup) Wanted() []int {
-	var cells []int
+// Wanted has one in every cell that the filters let through.
+func (l Lookup) Wanted() Counts {
+	var c Counts
 	for _, s := range l.Statuses {
 		for _, k := range l.Kinds {
-			cells = append(cells, Cell(s, k))
+			c[Cell(s, k)] = 1
 		}
 	}
-	return cells
+	return c
 }
 
 // Subject names something that reports are counted by, without saying what: 16 bytes of a hash, of one length whatever

@@ -59,7 +59,7 @@ WHERE id = $1 AND version = $2`
 	insertHistory = `INSERT INTO report_history (report_id, version, from_status, to_status, merchant_id, key_id, request_id, at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 
-	// Counts of several subjects, each with its sign, over the wanted cells.
+	// Counts of several subjects, each with its sign, over the wanted cells: $3 has one in each of those.
 	totalOf = `SELECT coalesce(sum(s.weight * counts_of(c.n, $3::int[])), 0)::bigint
 FROM unnest($1::bytea[], $2::int[]) AS s(subject, weight) JOIN report_counts c ON c.subject = s.subject AND c.day = '-infinity'`
 	// The day in which the report at an offset was filed, and how many wanted ones are newer than that day.

@@ -221,7 +221,7 @@ func (s *Store) deep(ctx context.Context, modes []report.Mode, l report.Lookup) 
 	subjects, weights := weighted(modes, l)
 	batch := &pgx.Batch{}
 	queueTotal(batch, modes, l, &p.Total)
-	batch.Queue(dayOfOffset, subjects, weights, l.Wanted(), int64(l.Offset)).Query(func(rows pgx.Rows) error {
+	batch.Queue(dayOfOffset, subjects, weights, mask(l), int64(l.Offset)).Query(func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, []any{&day, &newer}, func() error { found = true; return nil })
 		return err
 	})
@@ -246,9 +246,14 @@ func weighted(modes []report.Mode, l report.Lookup) (subjects [][]byte, weights 
 	return subjects, weights
 }
 
+func mask(l report.Lookup) []int32 {
+	wanted := l.Wanted()
+	return wanted[:]
+}
+
 func queueTotal(batch *pgx.Batch, modes []report.Mode, l report.Lookup, into *int64) {
 	subjects, weights := weighted(modes, l)
-	batch.Queue(totalOf, subjects, weights, l.Wanted()).QueryRow(func(row pgx.Row) error { return row.Scan(into) })
+	batch.Queue(totalOf, subjects, weights, mask(l)).QueryRow(func(row pgx.Row) error { return row.Scan(into) })
 }
 
 // queuePage reads one row more than asked for, which tells whether there is more.
