@@ -71,6 +71,8 @@ type Queue interface {
 	Claim(ctx context.Context, full []string, limit, perTarget int) ([]delivery.Delivery, error)
 	// Unblock makes waiting deliveries due whose predecessor has had its first attempt, and says how many still wait.
 	Unblock(ctx context.Context) (freed, left int, err error)
+	// Well says which of these targets have no open breaker.
+	Well(ctx context.Context, targets []string) ([]string, error)
 }
 
 // Leases are what this process holds by the table's account.
@@ -88,11 +90,10 @@ type Breaker struct {
 	Wait     time.Duration
 }
 
-// Target is a target whose breaker is open, with the time to its next probe, or one that is well again.
+// Target is a target whose breaker is open, or one that is well again.
 type Target struct {
-	Name  string
-	Open  bool
-	Probe time.Duration
+	Name string
+	Open bool
 }
 
 // Ledger records attempts: the log row, the new state and the health of the targets in one commit. Recording twice is

@@ -337,6 +337,8 @@ func (q *queue) Old(context.Context) ([]string, error) {
 
 func (*queue) Unblock(context.Context) (freed, left int, err error) { return 0, 0, nil }
 
+func (*queue) Well(_ context.Context, targets []string) ([]string, error) { return targets, nil }
+
 type sender func(delivery.Delivery) (delivery.Outcome, error)
 
 func (f sender) Send(ctx context.Context, d delivery.Delivery) (delivery.Outcome, error) {

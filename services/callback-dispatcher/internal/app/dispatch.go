@@ -86,7 +86,7 @@ func (d *Dispatcher) targets(all []Target) {
 	var back []string
 	for _, t := range all {
 		if t.Open {
-			back = append(back, d.lanes.Park(t.Name, t.Probe)...)
+			back = append(back, d.lanes.Park(t.Name)...)
 		} else {
 			d.lanes.Unpark(t.Name)
 			kick(d.claim)
@@ -106,8 +106,24 @@ func (d *Dispatcher) targets(all []Target) {
 func (d *Dispatcher) Watch(ctx context.Context) error {
 	for d.sleep(ctx, nil, watchEvery) {
 		d.lanes.Watch()
+		d.unpark(ctx)
 	}
 	return nil
+}
+
+// unpark lets targets back onto the fast path whose breaker was closed, whichever process made the probe.
+func (d *Dispatcher) unpark(ctx context.Context) {
+	parked := d.lanes.Parked()
+	if len(parked) == 0 {
+		return
+	}
+	well, err := d.queue.Well(ctx, parked)
+	if err != nil && ctx.Err() == nil {
+		d.log.WarnContext(ctx, "looking after open breakers", "err", err)
+	}
+	for _, target := range well {
+		d.lanes.Unpark(target)
+	}
 }
 
 // Run claims until ctx ends.

@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"maps"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,8 +35,8 @@ type Lanes struct {
 	lanes    map[string]*lane
 	paces    map[string]*pace // by target; outlives the lane
 	hosts    map[string]*host
-	parked   map[string]time.Time // targets whose breaker is open, until the next probe
-	ids      map[string]bool      // deliveries queued or under way
+	parked   map[string]bool // targets whose breaker is open
+	ids      map[string]bool // deliveries queued or under way
 	pools    [pools]pool
 	held     int // queued, reserved and under way
 	replicas int
@@ -94,7 +96,7 @@ const replayShare = 5
 func NewLanes(limits Limits, run func(ctx context.Context, d delivery.Delivery) delivery.Symptom, room func(), now func() time.Time) *Lanes {
 	l := &Lanes{
 		limits: limits, run: run, room: room, now: now, lanes: map[string]*lane{}, paces: map[string]*pace{}, hosts: map[string]*host{},
-		parked: map[string]time.Time{}, ids: map[string]bool{}, replicas: 1,
+		parked: map[string]bool{}, ids: map[string]bool{}, replicas: 1,
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
@@ -105,11 +107,8 @@ func NewLanes(limits Limits, run func(ctx context.Context, d delivery.Delivery) 
 func (l *Lanes) Reserve(d delivery.Delivery) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if until, ok := l.parked[d.Target]; ok {
-		if l.now().Before(until) {
-			return false
-		}
-		delete(l.parked, d.Target)
+	if l.parked[d.Target] {
+		return false
 	}
 	return l.reserve(d)
 }
@@ -197,12 +196,12 @@ func (l *Lanes) Share(replicas int) {
 	l.replicas = max(1, replicas)
 }
 
-// Park keeps a target whose breaker is open out of the fast path until its next probe, and returns the deliveries that
-// had not begun, which the caller gives back to the table. Unpark ends that.
-func (l *Lanes) Park(target string, probe time.Duration) (back []string) {
+// Park keeps a target whose breaker is open out of the fast path until Unpark, and returns the deliveries that had not
+// begun, which the caller gives back to the table.
+func (l *Lanes) Park(target string) (back []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.parked[target] = l.now().Add(probe)
+	l.parked[target] = true
 	for _, key := range []string{target, target + replaySuffix} {
 		if ln := l.lanes[key]; ln != nil {
 			for _, w := range ln.queue {
@@ -221,6 +220,13 @@ func (l *Lanes) Unpark(target string) {
 	delete(l.parked, target)
 }
 
+// Parked lists the targets that Park was called for.
+func (l *Lanes) Parked() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.parked))
+}
+
 // Watch moves lanes whose attempts have been under way for too long to the pool of the slow ones, and forgets what it
 // knows of targets that have been idle. Call it about twice a second.
 func (l *Lanes) Watch() {
@@ -234,11 +240,6 @@ func (l *Lanes) Watch() {
 				l.settle(ln)
 				break
 			}
-		}
-	}
-	for target, until := range l.parked {
-		if now.After(until.Add(patience)) {
-			delete(l.parked, target)
 		}
 	}
 	for target, p := range l.paces {

@@ -110,7 +110,7 @@ func TestLanes_parkedTargetsHaveNoFastPath(t *testing.T) {
 		for n := range 3 {
 			push(l, job("a", n))
 		}
-		if back := l.Park("a", time.Minute); len(back) != 2 || l.held != 1 {
+		if back := l.Park("a"); len(back) != 2 || l.held != 1 {
 			t.Errorf("%v given back, %d held", back, l.held)
 		}
 		if l.Reserve(job("a", 4)) {

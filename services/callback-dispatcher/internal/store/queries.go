@@ -4,7 +4,7 @@ import "causeway.internal/libs/idempotency"
 
 // Every statement of the package, by name, so that a test can have each prepared on the migrated schema.
 var queries = map[string]string{
-	"accept": acceptSQL, "claim": claimSQL, "claimed": claimedSQL, "count": countSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "unblock": unblockSQL, "record": recordSQL,
+	"accept": acceptSQL, "claim": claimSQL, "claimed": claimedSQL, "count": countSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "unblock": unblockSQL, "record": recordSQL,
 	"join": joinSQL, "beat": beatSQL, "dead": deadSQL, "takeOver": takeOverSQL, "bury": burySQL, "orphans": orphansSQL, "leave": leaveSQL,
 	"valid": validSQL, "create": createSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "retire": retireSQL, "overlap": overlapSQL,
 	"registered": registeredSQL, "endpoints": endpointsSQL, "endpoint": endpointSQL, "lockEndpoint": lockEndpointSQL, "lockOwners": lockOwnersSQL,
@@ -104,7 +104,7 @@ SELECT (SELECT count(*) FROM u), (SELECT count(*) FROM x) - (SELECT count(*) FRO
 // other outcome counts only for the holder that made exactly this attempt. $1 is the owner. It keeps the health of the
 // targets: failures in a row, and from $23 of them on the breaker, which lets the first probe through after $24
 // microseconds; a success closes it. An endpoint that answered 410 is disabled in the same statement, and its lane held.
-// The answer names the targets whose breaker is open, with the time to the next probe, and those that are well again.
+// The answer names the targets whose breaker is open, and those that are well again.
 var recordSQL = `WITH r AS (
 	SELECT * FROM unnest($2::text[], $3::uuid[], $4::integer[], $5::boolean[], $6::text[], $7::bigint[], $8::timestamptz[], $9::text[],
 		$10::smallint[], $11::text[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::text[], $18::bytea[],
@@ -170,8 +170,11 @@ var recordSQL = `WITH r AS (
 	WHERE lane.target = s.target AND s.well AND s.due_at IS NULL AND s.failed = 0 AND lane.failures <> 0
 	RETURNING lane.target
 )
-SELECT target, (extract(epoch FROM probe_at - now()) * 1e6)::bigint FROM l WHERE probe_at IS NOT NULL
-UNION ALL SELECT target, NULL FROM v`
+SELECT target, true FROM l WHERE probe_at IS NOT NULL
+UNION ALL SELECT target, false FROM v`
+
+const wellSQL = `SELECT t.target FROM unnest($1::text[]) AS t(target)
+WHERE NOT EXISTS (SELECT FROM lane l WHERE l.target = t.target AND l.probe_at IS NOT NULL)`
 
 // The statements of membership.
 const (

@@ -144,6 +144,15 @@ func (s *Store) Release(ctx context.Context, ids []string) error {
 	return nil
 }
 
+// Well implements app.Queue.
+func (s *Store) Well(ctx context.Context, targets []string) ([]string, error) {
+	rows, err := s.db.Query(ctx, wellSQL, targets)
+	if err != nil {
+		return nil, fmt.Errorf("look for closed breakers: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
 // Unblock implements app.Queue.
 func (s *Store) Unblock(ctx context.Context) (freed, left int, err error) {
 	if err := s.db.QueryRow(ctx, unblockSQL).Scan(&freed, &left); err != nil {

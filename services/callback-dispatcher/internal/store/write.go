@@ -88,11 +88,7 @@ func (s *Store) Record(ctx context.Context, results []app.Result, b app.Breaker)
 		c.triggers, c.targets, b.Failures, b.Wait.Microseconds(), c.gone)
 	if err == nil {
 		targets, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (t app.Target, err error) {
-			var wait *int64
-			err = row.Scan(&t.Name, &wait)
-			if t.Open = wait != nil; t.Open {
-				t.Probe = max(0, time.Duration(*wait)*time.Microsecond)
-			}
+			err = row.Scan(&t.Name, &t.Open)
 			return t, err
 		})
 	}
