@@ -116,7 +116,7 @@ func serve(ctx context.Context, environ map[string]string) error {
 	}
 	door, err := proxy.New(proxy.Options{
 		Router: router, Callers: identity.NewResolver(cache, operators, time.Now), Addresses: proxies, Targets: targets,
-		Gates: []proxy.Gate{limit.NewInFlight(cfg.InFlightMax, queueMax)}, TLS: cfg.https(), Telemetry: tel, Now: time.Now,
+		Slots: limit.NewInFlight(cfg.InFlightMax, queueMax), TLS: cfg.https(), Telemetry: tel, Now: time.Now,
 	})
 	if err != nil {
 		return err

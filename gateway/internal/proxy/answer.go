@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"net/http"
+	"strconv"
+	"time"
 
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/httpkit"
@@ -16,6 +18,50 @@ type answer struct {
 	open      bool // the route is public: any origin may read the answer
 	status    int
 	wrote     bool
+	quota     Quota
+
+	held     bool // what is written waits in body until send
+	body     []byte
+	writeMax time.Duration // bounds the time to take an answer, from its first byte; 0 does not
+}
+
+// heldMax bounds the answers that wait in memory for their callers. Longer ones go out as they come.
+const heldMax = 1 << 20
+
+// hold makes what is written wait in memory, so that a call has left its service before a slow reader is waited for.
+func (a *answer) hold() { a.held = true }
+
+// send lets the held answer go.
+func (a *answer) send() error {
+	if !a.held {
+		return nil
+	}
+	a.held = false
+	if !a.wrote {
+		return nil
+	}
+	if len(a.body) > 0 && len(a.Header()["Content-Length"]) == 0 {
+		a.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
+	}
+	a.start()
+	body := a.body
+	a.body = nil
+	_, err := a.ResponseWriter.Write(body)
+	return err
+}
+
+// drop forgets a held answer, so that another can take its place.
+func (a *answer) drop() {
+	a.held, a.wrote, a.body, a.status = false, false, nil, 0
+	clear(a.Header())
+}
+
+// start puts the headers on the wire, and with them the time in which the caller must take the answer.
+func (a *answer) start() {
+	if a.writeMax > 0 {
+		_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(a.writeMax)) // recorders have no connection
+	}
+	a.ResponseWriter.WriteHeader(a.status)
 }
 
 // exposed are the headers that a page of another origin may read.
@@ -26,11 +72,22 @@ func (a *answer) WriteHeader(status int) {
 	if a.wrote {
 		return
 	}
-	if status >= http.StatusOK { // 1xx are not the answer
-		a.wrote, a.status = true, status
-		a.stamp()
+	if status < http.StatusOK { // 1xx are not the answer, and no service has one to give
+		return
 	}
-	a.ResponseWriter.WriteHeader(status)
+	a.wrote, a.status = true, status
+	a.stamp()
+	if !a.held {
+		a.start()
+	}
+}
+
+// FlushError sends what has been written so far, unless it is held.
+func (a *answer) FlushError() error {
+	if a.held {
+		return nil
+	}
+	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
 func (a *answer) stamp() {
@@ -45,6 +102,7 @@ func (a *answer) stamp() {
 	if len(h["Cache-Control"]) == 0 {
 		h.Set("Cache-Control", "no-store")
 	}
+	a.quota.stamp(h)
 	if a.tls {
 		h.Set("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
 	}
@@ -61,11 +119,47 @@ func (a *answer) Write(b []byte) (int, error) {
 	if !a.wrote {
 		a.WriteHeader(http.StatusOK)
 	}
+	if a.held {
+		if len(a.body)+len(b) <= heldMax {
+			a.body = append(a.body, b...)
+			return len(b), nil
+		}
+		a.held = false
+		a.start()
+		head := a.body
+		a.body = nil
+		if _, err := a.ResponseWriter.Write(head); err != nil {
+			return 0, err
+		}
+	}
 	return a.ResponseWriter.Write(b)
 }
 
 // Unwrap lets http.ResponseController reach the connection.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// Quota is what a rate limit has left for a caller, told in RateLimit-* headers.
+type Quota struct {
+	Limit     int // calls at once; 0 is no limit
+	Remaining int
+	Reset     time.Duration // until all of it is there again
+}
+
+// Tighten keeps the tighter of two quotas.
+func (q *Quota) Tighten(o Quota) {
+	if q.Limit == 0 || o.Remaining < q.Remaining {
+		*q = o
+	}
+}
+
+func (q Quota) stamp(h http.Header) {
+	if q.Limit == 0 {
+		return
+	}
+	h.Set("RateLimit-Limit", strconv.Itoa(q.Limit))
+	h.Set("RateLimit-Remaining", strconv.Itoa(q.Remaining))
+	h.Set("RateLimit-Reset", strconv.FormatInt(int64((q.Reset+time.Second-1)/time.Second), 10))
+}
 
 // options answers OPTIONS. Only a pre-flight for a public route is told that other origins may call it.
 func (p *Proxy) options(out *answer, r *http.Request, place *route.Place) {

@@ -4,6 +4,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"os"
 	"runtime/debug"
 	"time"
 
@@ -31,6 +33,7 @@ type Call struct {
 	RequestID string
 	Route     *route.Route
 	Caller    identity.Caller
+	Quota     Quota // set by gates
 
 	done []func(status int)
 }
@@ -53,7 +56,10 @@ type Options struct {
 	Addresses identity.Proxies
 	Targets   map[route.Upstream]*Target
 	Gates     []Gate
+	Slots     Gate          // the last gate: entered with the whole body read, left with the whole answer in memory; nil is none
 	CallTime  time.Duration // bounds one call from the first byte to the last; 0 is callTimeMax
+	BodyTime  time.Duration // bounds the sending of a body; 0 is bodyTimeMax
+	WriteTime time.Duration // bounds the taking of an answer; 0 is writeTimeMax
 	TLS       bool          // the public URL is https: tell browsers to stay there
 	Telemetry *telemetry.Telemetry
 	Now       func() time.Time
@@ -76,6 +82,12 @@ func New(o Options) (*Proxy, error) {
 	if o.CallTime == 0 {
 		o.CallTime = callTimeMax
 	}
+	if o.BodyTime == 0 {
+		o.BodyTime = bodyTimeMax
+	}
+	if o.WriteTime == 0 {
+		o.WriteTime = writeTimeMax
+	}
 	m, err := newMetrics(o.Telemetry.Registry, o.Router)
 	if err != nil {
 		return nil, err
@@ -89,8 +101,13 @@ func New(o Options) (*Proxy, error) {
 	return &Proxy{Options: o, log: o.Telemetry.Log, metrics: m}, nil
 }
 
-// callTimeMax is how long a call may take. Services give up a little earlier (httpkit).
-const callTimeMax = 12 * time.Second
+// callTimeMax is how long a call may take. Services give up a little earlier (httpkit). The sending of a body and the
+// taking of an answer have bounds of their own, because they are the caller's doing and cost the caller nothing.
+const (
+	callTimeMax  = 12 * time.Second
+	bodyTimeMax  = 5 * time.Second
+	writeTimeMax = 10 * time.Second
+)
 
 type callKey struct{}
 
@@ -98,7 +115,7 @@ type callKey struct{}
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := p.Now()
 	c := &Call{RequestID: requestID(r.Header, start)}
-	out := &answer{ResponseWriter: w, requestID: c.RequestID, tls: p.TLS}
+	out := &answer{ResponseWriter: w, requestID: c.RequestID, tls: p.TLS, writeMax: p.WriteTime}
 	defer p.finish(r.Context(), out, c, start)
 
 	if err := bounds(r); err != nil {
@@ -136,6 +153,7 @@ func (p *Proxy) pass(out *answer, r *http.Request, c *Call) (err error) {
 	}
 	for _, g := range p.Gates {
 		done, err := g.Admit(r.Context(), c)
+		out.quota = c.Quota
 		if err != nil {
 			return err
 		}
@@ -143,10 +161,34 @@ func (p *Proxy) pass(out *answer, r *http.Request, c *Call) (err error) {
 			c.done = append(c.done, done)
 		}
 	}
-	body, err := readBody(out, r)
+	body, err := p.readBody(out, r)
 	if err != nil {
 		return err
 	}
+	if c.Route.Static {
+		p.Targets[c.Route.Upstream].serve(out, r, c, body)
+		return nil
+	}
+	if err := p.ask(out, r, c, body); err != nil {
+		return err
+	}
+	if err := out.send(); err != nil {
+		panic(http.ErrAbortHandler) // the caller took too long, or is gone
+	}
+	return nil
+}
+
+// ask has a call answered by its target while it holds a slot. A caller who sends or reads slowly holds none: the body
+// is whole before, and the answer is in memory after (unless it is longer than heldMax).
+func (p *Proxy) ask(out *answer, r *http.Request, c *Call, body []byte) error {
+	if p.Slots != nil {
+		leave, err := p.Slots.Admit(r.Context(), c)
+		if err != nil {
+			return err
+		}
+		defer func() { leave(out.status) }()
+	}
+	out.hold()
 	p.Targets[c.Route.Upstream].serve(out, r, c, body)
 	return nil
 }
@@ -175,6 +217,9 @@ func (p *Proxy) finish(ctx context.Context, out *answer, c *Call, start time.Tim
 		if cause != http.ErrAbortHandler { //nolint:errorlint // net/http compares this very value
 			p.log.ErrorContext(ctx, "panic", "route", routeName(c.Route), "request_id", c.RequestID,
 				"panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		}
+		if out.held && cause != http.ErrAbortHandler { //nolint:errorlint // as above
+			out.drop()
 		}
 		if aborted = out.wrote || cause == http.ErrAbortHandler; !aborted { //nolint:errorlint // as above
 			httpkit.WriteError(out, c.RequestID, errPanic)
@@ -234,6 +279,7 @@ var (
 	errHeaders = fault.New(fault.Invalid, "headers_too_large", "The request's headers are too many or too large.")
 	errURL     = fault.New(fault.Invalid, "url_too_long", "The request's URL is longer than %d bytes.", urlBytesMax)
 	errBody    = fault.New(fault.TooLarge, "body_too_large", "The body is larger than %d bytes.", httpkit.BodyMax)
+	errSlow    = fault.New(fault.Invalid, "body_too_slow", "The body did not arrive in time.")
 	errBroken  = fault.New(fault.Invalid, "body_unreadable", "The body could not be read.")
 )
 
@@ -254,9 +300,10 @@ func bounds(r *http.Request) error {
 	return nil
 }
 
-// readBody reads a whole body, at most httpkit.BodyMax bytes, before the service is called: a slow or oversized sender
-// then occupies nobody but this gateway, and a request can be sent again on a fresh connection.
-func readBody(out *answer, r *http.Request) ([]byte, error) {
+// readBody reads a whole body, at most httpkit.BodyMax bytes within BodyTime, before a slot is taken and the service is
+// called: a slow or oversized sender then occupies nobody but its own connection, and a request can be sent again on a
+// fresh one. Memory is taken as bytes arrive, not as they are announced.
+func (p *Proxy) readBody(out *answer, r *http.Request) ([]byte, error) {
 	if r.ContentLength > httpkit.BodyMax {
 		out.Header().Set("Connection", "close") // what follows on this connection is the rest of that body
 		return nil, errBody
@@ -264,23 +311,29 @@ func readBody(out *answer, r *http.Request) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return nil, nil
 	}
+	conn := http.NewResponseController(out)
+	_ = conn.SetReadDeadline(time.Now().Add(p.BodyTime)) // recorders have no connection
+	var buf bytes.Buffer
 	if r.ContentLength > 0 {
-		body := make([]byte, r.ContentLength)
-		if _, err := io.ReadFull(r.Body, body); err != nil {
-			return nil, errBroken.Because(err)
-		}
-		return body, nil
+		buf.Grow(int(min(r.ContentLength, bodyAtOnce)) + bytes.MinRead)
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, httpkit.BodyMax+1))
-	if err != nil {
+	if _, err := buf.ReadFrom(io.LimitReader(r.Body, httpkit.BodyMax+1)); err != nil {
+		out.Header().Set("Connection", "close")
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, errSlow.Because(err)
+		}
 		return nil, errBroken.Because(err)
 	}
-	if len(body) > httpkit.BodyMax {
+	if buf.Len() > httpkit.BodyMax {
 		out.Header().Set("Connection", "close")
 		return nil, errBody
 	}
-	return body, nil
+	_ = conn.SetReadDeadline(time.Time{}) // else its end, felt by the server while the service works, would cancel the call
+	return buf.Bytes(), nil
 }
+
+// bodyAtOnce is how much memory a body gets before its first byte.
+const bodyAtOnce = 4 << 10
 
 // requestID returns the caller's X-Request-Id if it is well formed (1 to 64 of A-Z a-z 0-9 . _ : -), else a new one.
 func requestID(h http.Header, now time.Time) string {
