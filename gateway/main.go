@@ -116,7 +116,8 @@ func serve(ctx context.Context, environ map[string]string) error {
 	}
 	door, err := proxy.New(proxy.Options{
 		Router: router, Callers: identity.NewResolver(cache, operators, time.Now), Addresses: proxies, Targets: targets,
-		Slots: limit.NewInFlight(cfg.InFlightMax, queueMax), TLS: cfg.https(), Telemetry: tel, Now: time.Now,
+		Gates: []proxy.Gate{limit.NewRates(cfg.SkipLoopback, time.Now)}, Slots: limit.NewInFlight(cfg.InFlightMax, queueMax),
+		TLS: cfg.https(), Telemetry: tel, Now: time.Now,
 	})
 	if err != nil {
 		return err

@@ -605,6 +605,26 @@ func TestProxy_gates(t *testing.T) {
 	}
 }
 
+type metering struct{}
+
+func (metering) Admit(_ context.Context, c *proxy.Call) (func(int), error) {
+	c.Quota.Tighten(proxy.Quota{Limit: 300, Remaining: 250, Reset: 2500 * time.Millisecond})
+	c.Quota.Tighten(proxy.Quota{Limit: 20, Remaining: 7, Reset: 6500 * time.Millisecond})
+	c.Quota.Tighten(proxy.Quota{Limit: 50, Remaining: 8, Reset: time.Second})
+	return nil, nil
+}
+
+// Answers and refusals alike tell what is left of the tightest limit.
+func TestProxy_quota(t *testing.T) {
+	for _, gates := range [][]proxy.Gate{{metering{}}, {metering{}, refusing{}}} {
+		w := start(t, http.HandlerFunc(echo), func(o *proxy.Options) { o.Gates = gates })
+		h := w.do(t, "GET", "/v1/public/x", "", "").Header
+		if h.Get("RateLimit-Limit") != "20" || h.Get("RateLimit-Remaining") != "7" || h.Get("RateLimit-Reset") != "7" {
+			t.Errorf("%v", h)
+		}
+	}
+}
+
 func TestProxy_panic(t *testing.T) {
 	w := start(t, http.HandlerFunc(echo), func(o *proxy.Options) { o.Gates = []proxy.Gate{panicking{}} })
 	a := w.do(t, "POST", "/v1/payments", testSecret, "{}")

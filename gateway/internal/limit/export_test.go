@@ -1,0 +1,9 @@
+package limit
+
+// Most is how many buckets of a kind are held.
+const Most = most
+
+// Held counts the buckets of a gate.
+func Held(l *Rates) int {
+	return len(l.standard.at) + len(l.premium.at) + len(l.public.at) + len(l.names.at) + len(l.guesses.at)
+}

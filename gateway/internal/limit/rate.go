@@ -1,0 +1,202 @@
+package limit
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/proxy"
+	"causeway.internal/gateway/internal/route"
+	"causeway.internal/libs/fault"
+)
+
+// Rate is a token bucket: so many a second in the long run, so many at once.
+type Rate struct {
+	Every time.Duration // between two tokens
+	Burst int
+}
+
+// The rates of contract.md §1, Limits.
+var (
+	standard = Rate{time.Second / 50, 500}
+	premium  = Rate{time.Second / 200, 2000}
+	public   = Rate{time.Second / 20, 300}
+	names    = Rate{time.Second / 2, 20}
+	guesses  = Rate{2 * time.Second, 30}
+)
+
+// full is the time that an empty bucket takes to fill.
+func (r Rate) full() time.Duration { return r.Every * time.Duration(r.Burst) }
+
+// buckets holds one bucket per key, at most size. A bucket is the time at which it will be full again (GCRA), so one that
+// is full need not be kept. When all places are taken by buckets in use, the fullest of a few goes: a flood of addresses
+// costs bounded memory and gives back at most a part of what the others had used.
+type buckets[K comparable] struct {
+	rate Rate
+	size int
+
+	mu sync.Mutex
+	at map[K]time.Time
+}
+
+func newBuckets[K comparable](r Rate, size int) *buckets[K] {
+	return &buckets[K]{rate: r, size: size, at: map[K]time.Time{}}
+}
+
+// take takes a token if there is one. wait is how long until there is.
+func (b *buckets[K]) take(k K, now time.Time) (q proxy.Quota, wait time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	used := max(0, b.at[k].Sub(now))
+	if used+b.rate.Every > b.rate.full() {
+		return b.quota(used), used + b.rate.Every - b.rate.full()
+	}
+	b.put(k, now.Add(used+b.rate.Every), now)
+	return b.quota(used + b.rate.Every), 0
+}
+
+// left looks without taking.
+func (b *buckets[K]) left(k K, now time.Time) (q proxy.Quota, wait time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	used := max(0, b.at[k].Sub(now))
+	return b.quota(used), max(0, used+b.rate.Every-b.rate.full())
+}
+
+// charge takes a token even if there is none, so that those who were let in together pay together. The debt is bounded by
+// one more bucket.
+func (b *buckets[K]) charge(k K, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	used := max(0, b.at[k].Sub(now))
+	b.put(k, now.Add(min(used+b.rate.Every, 2*b.rate.full())), now)
+}
+
+func (b *buckets[K]) put(k K, at, now time.Time) {
+	if _, there := b.at[k]; !there && len(b.at) >= b.size {
+		b.evict(now)
+	}
+	b.at[k] = at
+}
+
+// evict makes room for one: of a few places all that are full again go, else the one that is soonest.
+func (b *buckets[K]) evict(now time.Time) {
+	const look = 16
+	var soonest K
+	var when time.Time
+	seen, gone := 0, false
+	for k, at := range b.at { // in random order
+		if !at.After(now) {
+			delete(b.at, k)
+			gone = true
+		} else if when.IsZero() || at.Before(when) {
+			soonest, when = k, at
+		}
+		if seen++; seen == look {
+			break
+		}
+	}
+	if !gone {
+		delete(b.at, soonest)
+	}
+}
+
+func (b *buckets[K]) quota(used time.Duration) proxy.Quota {
+	return proxy.Quota{Limit: b.rate.Burst, Remaining: max(0, int((b.rate.full()-used)/b.rate.Every)), Reset: used}
+}
+
+// Rates is the gate of contract.md §1, Limits: a bucket per key by its tier, and per address on public routes. It counts
+// in this process alone: N replicas behind a balancer let up to N times as much through.
+type Rates struct {
+	now          func() time.Time
+	skipLoopback bool
+
+	standard, premium      *buckets[int64]
+	public, names, guesses *buckets[netip.Addr]
+}
+
+// most is how many buckets of a kind are held: about 8 MB each when full.
+const most = 1 << 16
+
+// NewRates makes the gate. skipLoopback exempts callers on this machine from limits per address, for local stacks.
+func NewRates(skipLoopback bool, now func() time.Time) *Rates {
+	return &Rates{
+		now: now, skipLoopback: skipLoopback,
+		standard: newBuckets[int64](standard, most), premium: newBuckets[int64](premium, most),
+		public: newBuckets[netip.Addr](public, most), names: newBuckets[netip.Addr](names, most), guesses: newBuckets[netip.Addr](guesses, most),
+	}
+}
+
+var (
+	errRate    = fault.New(fault.RateLimited, "rate_limited", "Too many requests. Slow down and try again shortly.")
+	errGuesses = fault.New(fault.RateLimited, "too_many_guesses", "Too many requests for what does not exist. Try again later.")
+)
+
+// Admit implements proxy.Gate.
+func (l *Rates) Admit(_ context.Context, c *proxy.Call) (func(int), error) {
+	now := l.now()
+	if k := c.Caller.Key; k != nil {
+		switch k.Tier {
+		case apikey.Unlimited:
+			return nil, nil
+		case apikey.Premium:
+			return nil, admit(c, l.premium, k.ID, now)
+		case apikey.Standard:
+		}
+		return nil, admit(c, l.standard, k.ID, now)
+	}
+	if c.Route.Access != route.Open || (l.skipLoopback && c.Caller.IP.IsLoopback()) {
+		return nil, nil
+	}
+	ip := network(c.Caller.IP)
+	if err := admit(c, l.public, ip, now); err != nil {
+		return nil, err
+	}
+	if c.Route.Names {
+		if err := admit(c, l.names, ip, now); err != nil {
+			return nil, err
+		}
+	}
+	if !c.Route.Guess {
+		return nil, nil
+	}
+	if _, wait := l.guesses.left(ip, now); wait > 0 {
+		return nil, after(errGuesses, wait)
+	}
+	return func(status int) {
+		if status == http.StatusNotFound {
+			l.guesses.charge(ip, l.now())
+		}
+	}, nil
+}
+
+func admit[K comparable](c *proxy.Call, b *buckets[K], k K, now time.Time) error {
+	q, wait := b.take(k, now)
+	c.Quota.Tighten(q)
+	if wait > 0 {
+		return after(errRate, wait)
+	}
+	return nil
+}
+
+// after says when to come back, in whole seconds and spread a little, so that those who were refused together do not all
+// return together.
+func after(f *fault.Error, wait time.Duration) error {
+	return f.After(wait.Truncate(time.Second) + time.Second + time.Duration(rand.IntN(2))*time.Second)
+}
+
+// network is what counts as one caller: an IPv4 address, or the 64 bits that an IPv6 subscriber is given.
+func network(a netip.Addr) netip.Addr {
+	if !a.Is6() || a.Is4In6() {
+		return a.Unmap()
+	}
+	p, err := a.WithZone("").Prefix(64)
+	if err != nil {
+		return a
+	}
+	return p.Addr()
+}
