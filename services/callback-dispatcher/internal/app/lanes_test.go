@@ -36,8 +36,8 @@ func TestLanes_slowTargetsAreSetApart(t *testing.T) {
 		time.Sleep(delivery.SlowAfter + time.Millisecond)
 		l.Watch()
 		synctest.Wait()
-		if _, slow, _ := l.Running(); slow != 100 || l.pools[fast].running != 1 {
-			t.Fatalf("%d set apart, %d in the fast pool", slow, l.pools[fast].running)
+		if _, slow, _ := l.Running(); slow != 100 || fastRunning(l) != 1 {
+			t.Fatalf("%d set apart, %d in the fast pool", slow, fastRunning(l))
 		}
 		time.Sleep(20 * time.Second)
 		l.Watch()
@@ -49,7 +49,7 @@ func TestLanes_slowTargetsAreSetApart(t *testing.T) {
 		for n := range 50 {
 			push(l, job("a", 10+n))
 		}
-		for l.pools[fast].running > 0 {
+		for fastRunning(l) > 0 {
 			time.Sleep(time.Millisecond)
 			synctest.Wait()
 		}
@@ -162,4 +162,11 @@ func TestPace(t *testing.T) {
 	if p.slow {
 		t.Error("still set apart after three quick ones")
 	}
+}
+
+// fastRunning is how many attempts of the fast pool are under way.
+func fastRunning(l *Lanes) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pools[fast].running
 }
