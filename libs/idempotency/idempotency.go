@@ -21,7 +21,7 @@ import (
 
 // Schema is the table that every service with keyed requests creates in a migration, word for word. Answers are kept at
 // least 72 hours in a ring of daily partitions, of which the oldest is truncated as a whole before its day comes round
-// again (docs/decisions/0003). Uniqueness over all partitions: a caller looks in all of them first, and in the first ten
+// again (docs/decisions/0002). Uniqueness over all partitions: a caller looks in all of them first, and in the first ten
 // minutes of a day, longer than any request may last, it writes to the past day's partition as well, so that two callers
 // on the two sides of midnight still meet in one unique index.
 const Schema = `CREATE TABLE idempotency (

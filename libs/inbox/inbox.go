@@ -14,7 +14,7 @@ import (
 
 // Schema is the table that every consuming service creates in a migration, word for word. Ids are kept 14 to 21 days in
 // a ring of weekly partitions, of which the oldest is truncated as a whole before its week comes round again
-// (docs/decisions/0003). Uniqueness over all partitions: a writer looks in all of them, and in the first ten minutes of
+// (docs/decisions/0002). Uniqueness over all partitions: a writer looks in all of them, and in the first ten minutes of
 // a week, longer than any transaction may last, it writes to the past week's partition as well, so that two writers on
 // the two sides of the turn still meet in one unique index.
 const Schema = `CREATE TABLE inbox (

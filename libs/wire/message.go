@@ -84,7 +84,7 @@ type DepositChanged struct {
 
 // ScannedThrough says that every block of a network up to Height has been scanned; payments derives confirmations and
 // expiry from it. It says how many DepositChanged were written before it, because it may overtake them: what the blocks
-// hold is known to a reader that has had as many (docs/decisions/0011-scan-order.md).
+// hold is known to a reader that has had as many (docs/decisions/0006-scan-order.md).
 type ScannedThrough struct {
 	Mode      Mode      `json:"mode"`
 	Network   string    `json:"network"`

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What is no HTTP request is answered by net/http itself, in plain text (docs/decisions/0008): the status is right, the
+// What is no HTTP request is answered by net/http itself, in plain text (docs/decisions/0005): the status is right, the
 // connection ends, and no service hears of it.
 func TestProxy_malformed(t *testing.T) {
 	w := start(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the service was called") }))

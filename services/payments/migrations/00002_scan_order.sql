@@ -2,7 +2,7 @@
 
 -- How far a network is scanned is told in a message that may overtake the deposits of the scanned blocks. The deposits of
 -- a chain are numbered, and progress names the last number before it: block_time, on which expiry waits, advances only
--- once every deposit up to there has been taken in (docs/decisions/0011-scan-order.md). settled is that number; below zero
+-- once every deposit up to there has been taken in (docs/decisions/0006-scan-order.md). settled is that number; below zero
 -- it is not known, as after a restore, and the next progress is believed.
 ALTER TABLE scan_progress ADD COLUMN settled bigint NOT NULL DEFAULT 0;
 

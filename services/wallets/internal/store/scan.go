@@ -368,7 +368,7 @@ func (s *Store) Announce(ctx context.Context, l scanner.Lease, at scanner.Cursor
 }
 
 // tell numbers the deposits' messages and returns them with the last number of the chain. The caller has locked the
-// cursor's row, so the order of numbers is the order of commits (docs/decisions/0011-scan-order.md).
+// cursor's row, so the order of numbers is the order of commits (docs/decisions/0006-scan-order.md).
 func (s *Store) tell(ctx context.Context, tx pgx.Tx, c scanner.Chain, changed []wallet.Deposit) (msgs []outbox.Message, told int64, err error) {
 	if err := tx.QueryRow(ctx, toldSQL, c.Mode, c.Network, len(changed)).Scan(&told); err != nil {
 		return nil, 0, fmt.Errorf("numbering messages: %w", err)
