@@ -120,9 +120,12 @@ func (s *Stock) pop(k shelf) (Address, bool) {
 	return Address{}, false
 }
 
-// fill leases one block; callers at the same time share it.
+// fill leases one block; callers at the same time share it, and one who comes too late finds the shelf filled.
 func (s *Stock) fill(ctx context.Context, k shelf) error {
 	_, err, _ := s.fills.Do(string(k.mode)+"/"+string(k.family), func() (any, error) {
+		if s.stocked(k) {
+			return nil, nil
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTry)
 		defer cancel()
 		until := s.now().Add(LeaseFor - leaseMargin) // counted from before the database counts
@@ -138,6 +141,13 @@ func (s *Stock) fill(ctx context.Context, k shelf) error {
 		return nil, nil
 	})
 	return err
+}
+
+// stocked reports whether more than half a block is on the shelf.
+func (s *Stock) stocked(k shelf) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.shelves[k]) > s.block/2
 }
 
 // Close gives unused addresses back. Nothing may be taken afterwards.
