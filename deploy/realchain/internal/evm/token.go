@@ -71,12 +71,27 @@ func (c *chain) deployTokens(ctx context.Context) error {
 		}
 		c.tokens[name] = crypto.CreateAddress(owner.address, uint64(nonce)) //nolint:gosec // 0..2
 	}
-	if _, err := c.mine(ctx, 1); err != nil {
-		return err
+	// The pool sorts what it is sent in the background, so the first block may come too early for one of the three.
+	var missing error
+	for range deployBlocks {
+		if _, err := c.mine(ctx, 1); err != nil {
+			return err
+		}
+		if missing = c.deployed(ctx); missing == nil {
+			return nil
+		}
 	}
+	return missing
+}
+
+// deployBlocks bounds how many blocks the deployment may take.
+const deployBlocks = 20
+
+// deployed says which token has no code yet.
+func (c *chain) deployed(ctx context.Context) error {
 	for name, address := range c.tokens {
-		deployed, err := c.backend.Client().CodeAt(ctx, address, nil)
-		if err != nil || len(deployed) == 0 {
+		code, err := c.backend.Client().CodeAt(ctx, address, nil)
+		if err != nil || len(code) == 0 {
 			return errors.Join(fmt.Errorf("deploying %s: no code at %s", name, address), err)
 		}
 	}
