@@ -305,8 +305,7 @@ func bounds(r *http.Request) error {
 // fresh one. Memory is taken as bytes arrive, not as they are announced.
 func (p *Proxy) readBody(out *answer, r *http.Request) ([]byte, error) {
 	if r.ContentLength > httpkit.BodyMax {
-		out.Header().Set("Connection", "close") // what follows on this connection is the rest of that body
-		return nil, errBody
+		return nil, tooLarge(out, r)
 	}
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return nil, nil
@@ -325,11 +324,28 @@ func (p *Proxy) readBody(out *answer, r *http.Request) ([]byte, error) {
 		return nil, errBroken.Because(err)
 	}
 	if buf.Len() > httpkit.BodyMax {
-		out.Header().Set("Connection", "close")
-		return nil, errBody
+		return nil, tooLarge(out, r)
 	}
 	_ = conn.SetReadDeadline(time.Time{}) // else its end, felt by the server while the service works, would cancel the call
 	return buf.Bytes(), nil
+}
+
+// The rest of an oversized body that is thrown away before it is refused, and the time that may take. Closing at once
+// would reset the connection, and a caller that is still sending would see that instead of the 413.
+const (
+	drainMax  = 1 << 20
+	drainTime = time.Second
+)
+
+// tooLarge refuses a body and ends the connection, on which nothing follows but the rest of that body. A caller that asks
+// first (Expect: 100-continue) has sent nothing, and reading would invite it to.
+func tooLarge(out *answer, r *http.Request) error {
+	out.Header().Set("Connection", "close")
+	if r.Header.Get("Expect") == "" {
+		_ = http.NewResponseController(out).SetReadDeadline(time.Now().Add(drainTime)) // recorders have no connection
+		_, _ = io.CopyN(io.Discard, r.Body, drainMax)                                  // as far as it comes
+	}
+	return errBody
 }
 
 // bodyAtOnce is how much memory a body gets before its first byte.

@@ -19,8 +19,8 @@ import (
 // slots lets two calls in at a time and makes a third wait less long than slow callers are borne with, so that a slot
 // that one of them took shows.
 func slots(o *proxy.Options) {
-	o.Slots = limit.NewInFlight(2, 500*time.Millisecond)
-	o.BodyTime, o.WriteTime = 1500*time.Millisecond, 1500*time.Millisecond
+	o.Slots = limit.NewInFlight(2, 2*time.Second)
+	o.BodyTime, o.WriteTime = 4*time.Second, 4*time.Second
 }
 
 func (w *world) dial(t *testing.T) *net.TCPConn {
@@ -73,7 +73,7 @@ func TestProxy_slowSenders(t *testing.T) {
 // A body that arrives within its time leaves no deadline behind that would end the call or the connection.
 func TestProxy_bodyTimeEndsWithTheBody(t *testing.T) {
 	w := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		late := time.NewTimer(1700 * time.Millisecond)
+		late := time.NewTimer(4200 * time.Millisecond)
 		defer late.Stop()
 		select {
 		case <-late.C:
