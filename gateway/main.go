@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -32,7 +33,14 @@ import (
 	"causeway.internal/libs/telemetry"
 )
 
+// gcPercent is as in payments: a request makes garbage and keeps nothing, so a small heap may grow to a few times its
+// size between collections. GOGC overrides it.
+const gcPercent = 400
+
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], config.Environ())
 	stop()
