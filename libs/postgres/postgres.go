@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -24,6 +25,20 @@ import (
 type Config struct {
 	URL      config.Secret `env:"DATABASE_URL,required" doc:"PostgreSQL URL of the service's own database, in its application role"`
 	MaxConns int32         `env:"DATABASE_MAX_CONNS" envDefault:"16" doc:"Most pooled connections of one process. The sum over all replicas stays below the server's max_connections"`
+
+	session map[string]string
+}
+
+// With returns a configuration whose pooled sessions have a setting of PostgreSQL (plan_cache_mode, jit) that a service's
+// statements need.
+func (c Config) With(setting, value string) Config {
+	session := maps.Clone(c.session)
+	if session == nil {
+		session = map[string]string{}
+	}
+	session[setting] = value
+	c.session = session
+	return c
 }
 
 // Bounds of every session. A statement that runs longer than these is a defect, and it must not hold locks for ever.
@@ -44,6 +59,7 @@ func Open(ctx context.Context, cfg Config, migrations fs.FS, tel *telemetry.Tele
 	}
 	bound(pc.ConnConfig)
 	pc.ConnConfig.RuntimeParams["statement_timeout"] = statementTimeout
+	maps.Copy(pc.ConnConfig.RuntimeParams, cfg.session)
 	pc.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithDisableAcquireTracer(),
 		otelpgx.WithDisableConnectionDetailsInAttributes())
 	if cfg.MaxConns > 0 {

@@ -55,6 +55,22 @@ func TestOpen_hidesThePassword(t *testing.T) {
 	}
 }
 
+func TestConfig_With(t *testing.T) {
+	t.Parallel()
+	cfg := pg.Config(t, migrations)
+	pool := pg.Open(t, cfg.With("jit", "off").With("plan_cache_mode", "force_generic_plan"), migrations)
+	plain := pg.Open(t, cfg, migrations)
+	var mode, other string
+	for q, into := range map[postgres.Querier]*string{pool: &mode, plain: &other} {
+		if err := q.QueryRow(t.Context(), `SELECT current_setting('plan_cache_mode') || ' ' || current_setting('jit')`).Scan(into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if mode != "force_generic_plan off" || other == mode {
+		t.Errorf("sessions have %s, others %s", mode, other)
+	}
+}
+
 func TestMigrate_manyAtOnce(t *testing.T) {
 	t.Parallel()
 	url := pg.URL(t, fstest.MapFS{"00001_none.sql": migration("SELECT 1;")})

@@ -48,7 +48,7 @@ CREATE TABLE report_history (
 );
 
 -- How many reports a subject has (a phone, a wallet, or both together; hashed with the mode), per status and type: for
--- ever under -infinity, and per day, by which a deep offset is found (docs/decisions/0005).
+-- ever under -infinity, and per day, by which a deep offset is found (docs/decisions/0009-report-counts.md).
 CREATE TABLE report_counts (
     subject bytea  NOT NULL,
     day     date   NOT NULL,

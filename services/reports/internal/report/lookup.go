@@ -61,11 +61,10 @@ const AnyStatus = "all"
 
 // Lookup is a cleaned look-up. An empty Phone or Wallet matches nothing; with both a report matches if either does.
 type Lookup struct {
-	Phone    string // digits
-	Wallet   string // as AddressKey has it
-	Statuses []Status
+	Phone    string   // digits
+	Wallet   string   // as AddressKey has it
+	Statuses []Status // all of them without a filter
 	Kinds    []Kind
-	Filtered bool
 	Limit    int
 	Offset   int
 	ByCursor bool
@@ -96,10 +95,10 @@ func (a Asked) Clean() Lookup {
 		l.Wallet = AddressKey(w)
 	}
 	if a.Status != "" && a.Status != AnyStatus {
-		l.Statuses, l.Filtered = []Status{Status(a.Status)}, true
+		l.Statuses = []Status{Status(a.Status)}
 	}
 	if a.Kind != "" {
-		l.Kinds, l.Filtered = []Kind{Kind(a.Kind)}, true
+		l.Kinds = []Kind{Kind(a.Kind)}
 	}
 	return l
 }

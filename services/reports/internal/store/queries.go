@@ -6,6 +6,7 @@ import (
 
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/services/reports/internal/report"
 )
 
 const (
@@ -59,15 +60,16 @@ WHERE id = $1 AND version = $2`
 	insertHistory = `INSERT INTO report_history (report_id, version, from_status, to_status, merchant_id, key_id, request_id, at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 
-	// Counts of several subjects, each with its sign, over the wanted cells: $3 has one in each of those.
-	totalOf = `SELECT coalesce(sum(s.weight * counts_of(c.n, $3::int[])), 0)::bigint
-FROM unnest($1::bytea[], $2::int[]) AS s(subject, weight) JOIN report_counts c ON c.subject = s.subject AND c.day = '-infinity'`
+	// Counts of several subjects, each with its sign, over the wanted cells: $3 has one in each of those. OFFSET 0 has each
+	// subject's rows read by the index, however many rows the planner believes the table to have for one.
+	totalOf = `SELECT coalesce(sum(s.weight * counts_of(c.n, $3::int[])), 0)::bigint FROM unnest($1::bytea[], $2::int[]) AS s(subject, weight)
+CROSS JOIN LATERAL (SELECT n FROM report_counts WHERE subject = s.subject AND day = '-infinity' OFFSET 0) AS c`
 	// The day in which the report at an offset was filed, and how many wanted ones are newer than that day.
 	dayOfOffset = `SELECT day, (running - matched)::bigint FROM (
-	SELECT c.day, sum(s.weight * counts_of(c.n, $3::int[])) AS matched,
-		sum(sum(s.weight * counts_of(c.n, $3::int[]))) OVER (ORDER BY c.day DESC) AS running
-	FROM unnest($1::bytea[], $2::int[]) AS s(subject, weight) JOIN report_counts c ON c.subject = s.subject AND c.day > '-infinity'
-	GROUP BY c.day) AS days
+	SELECT day, sum(matched) AS matched, sum(sum(matched)) OVER (ORDER BY day DESC) AS running FROM (
+		SELECT c.day, s.weight * counts_of(c.n, $3::int[]) AS matched FROM unnest($1::bytea[], $2::int[]) AS s(subject, weight)
+		CROSS JOIN LATERAL (SELECT day, n FROM report_counts WHERE subject = s.subject AND day > '-infinity' OFFSET 0) AS c) AS counted
+	GROUP BY day) AS days
 WHERE running > $4 ORDER BY day DESC LIMIT 1`
 	selectCounts = `SELECT n FROM report_counts WHERE subject = $1 AND day = '-infinity'`
 
@@ -81,7 +83,11 @@ ORDER BY refused_at DESC, mode, address, role, key_id LIMIT $7`
 )
 
 // shape is what a look-up asks by; each has a statement of its own, so that each has the plan that suits it.
-type shape struct{ phone, wallet, filtered bool }
+type shape struct {
+	modes         int // how many
+	phone, wallet bool
+	status, kind  bool // is there a filter
+}
 
 var pages = map[shape]string{}
 
@@ -93,46 +99,96 @@ func init() {
 
 func shapes() []shape {
 	var all []shape
-	for _, filtered := range []bool{false, true} {
-		all = append(all, shape{true, false, filtered}, shape{false, true, filtered}, shape{true, true, filtered})
+	flags := []bool{false, true}
+	for modes := 1; modes <= len(report.Modes()); modes++ {
+		for _, by := range []shape{{phone: true}, {wallet: true}, {phone: true, wallet: true}} {
+			for _, status := range flags {
+				for _, kind := range flags {
+					all = append(all, shape{modes, by.phone, by.wallet, status, kind})
+				}
+			}
+		}
 	}
 	return all
 }
 
-// pageOf makes the statement of a page. Arguments: $1 modes, $2 and $3 the position behind which to begin, $4 rows to walk
-// from there, $5 rows to skip, $6 rows to give; then phone, wallet, statuses, types, as many of them as the shape has.
+// shapeOf is the shape of a look-up with the arguments that its statement takes after the first five.
+func shapeOf(modes []report.Mode, l report.Lookup) (shape, []any) {
+	s := shape{len(modes), l.Phone != "", l.Wallet != "", len(l.Statuses) == 1, len(l.Kinds) == 1}
+	var args []any
+	for _, mode := range modes {
+		args = append(args, string(mode))
+	}
+	if s.phone {
+		args = append(args, l.Phone)
+	}
+	if s.wallet {
+		args = append(args, l.Wallet)
+	}
+	if s.status {
+		args = append(args, string(l.Statuses[0]))
+	}
+	if s.kind {
+		args = append(args, string(l.Kinds[0]))
+	}
+	return s, args
+}
+
+// pageOf makes the statement of a page. Arguments: $1 and $2 the position behind which to begin, $3 rows to walk from
+// there, $4 rows to skip, $5 rows to give; then those of shapeOf.
 //
 // Every combination of mode and, with filters, of status and type is a run of one index in the order of the list. At most
-// $4 entries of each run are read, and only the rows that are given are fetched: OFFSET 0 keeps the planner from joining
+// $3 entries of each run are read, and only the rows that are given are fetched: OFFSET 0 keeps the planner from joining
 // them any other way.
 func pageOf(s shape) string {
-	n := 6
-	next := func() string { n++; return fmt.Sprintf("$%d", n) }
-	var where []string
+	n := 5
+	next := func() string { n++; return fmt.Sprintf("$%d::text", n) }
+	values := func(name, column string, of []string) string {
+		return fmt.Sprintf("(VALUES (%s)) AS %s(%s)", strings.Join(of, "), ("), name, column)
+	}
+	var modes, where []string
+	for range s.modes {
+		modes = append(modes, next())
+	}
 	if s.phone {
 		where = append(where, "phone = "+next())
 	}
 	if s.wallet {
 		where = append(where, "wallet_key = "+next())
 	}
-	runs, also := "unnest($1::text[]) AS m(mode)", ""
-	if s.filtered {
-		runs += " CROSS JOIN unnest(" + next() + "::text[]) AS s(status) CROSS JOIN unnest(" + next() + "::text[]) AS k(kind)"
+	runs, also := values("m", "mode", modes), ""
+	if s.status || s.kind {
+		statuses, kinds := quoted(report.Statuses()), quoted(report.Kinds())
+		if s.status {
+			statuses = []string{next()}
+		}
+		if s.kind {
+			kinds = []string{next()}
+		}
+		runs += " CROSS JOIN " + values("s", "status", statuses) + " CROSS JOIN " + values("k", "kind", kinds)
 		also = " AND status = s.status AND kind = k.kind"
 	}
 	var found []string
 	for _, w := range where {
 		found = append(found, fmt.Sprintf(`	SELECT f.id, f.created_at FROM %s CROSS JOIN LATERAL (
-		SELECT id, created_at FROM reports WHERE mode = m.mode AND %s%s AND (created_at, id) < ($2, $3)
-		ORDER BY created_at DESC, id DESC LIMIT $4) AS f`, runs, w, also))
+		SELECT id, created_at FROM reports WHERE mode = m.mode AND %s%s AND (created_at, id) < ($1, $2)
+		ORDER BY created_at DESC, id DESC LIMIT $3) AS f`, runs, w, also))
 	}
 	return fmt.Sprintf(`WITH found AS (
 %s
 ), page AS (
-	SELECT id, created_at FROM found ORDER BY created_at DESC, id DESC OFFSET $5 LIMIT $6
+	SELECT id, created_at FROM found ORDER BY created_at DESC, id DESC OFFSET $4 LIMIT $5
 )
 SELECT %s FROM page p CROSS JOIN LATERAL (SELECT * FROM reports WHERE id = p.id OFFSET 0) AS r ORDER BY r.created_at DESC, r.id DESC`,
 		strings.Join(found, "\n\tUNION\n"), columns)
+}
+
+func quoted[T ~string](all []T) []string {
+	out := make([]string, len(all))
+	for i, one := range all {
+		out[i] = "'" + string(one) + "'" // words of ours, without quotes in them
+	}
+	return out
 }
 
 // Statements lists every SQL text of the package by name; a test prepares each on the migrated schema.

@@ -31,6 +31,14 @@ type Store struct {
 	wake func()
 }
 
+// Session gives the sessions of the pool what the statements here need. One plan for all arguments is always the right one
+// for them: they read an index from a place for a number of rows. Left to itself PostgreSQL plans most look-ups anew, because
+// it cannot know how few rows that is, and on a large table compiles them to machine code: 0.2 ms and 70 ms for what takes
+// 0.1 ms to run.
+func Session(cfg postgres.Config) postgres.Config {
+	return cfg.With("plan_cache_mode", "force_generic_plan").With("jit", "off")
+}
+
 // New makes a store over a pool. wake is called after every commit that left a message in the outbox.
 func New(pool *pgxpool.Pool, wake func()) *Store { return &Store{pool: pool, wake: wake} }
 
@@ -190,6 +198,9 @@ const shallow = 1000
 
 // Lookup implements app.Reading.
 func (s *Store) Lookup(ctx context.Context, modes []report.Mode, l report.Lookup) (app.Page, error) {
+	if len(modes) == 0 {
+		return app.Page{}, nil
+	}
 	if l.Offset > shallow {
 		return s.deep(ctx, modes, l)
 	}
@@ -258,17 +269,9 @@ func queueTotal(batch *pgx.Batch, modes []report.Mode, l report.Lookup, into *in
 
 // queuePage reads one row more than asked for, which tells whether there is more.
 func queuePage(batch *pgx.Batch, modes []report.Mode, l report.Lookup, after report.Position, skip int, p *app.Page) {
-	args := []any{words(modes), after.At, after.ID, skip + l.Limit + 1, skip, l.Limit + 1}
-	if l.Phone != "" {
-		args = append(args, l.Phone)
-	}
-	if l.Wallet != "" {
-		args = append(args, l.Wallet)
-	}
-	if l.Filtered {
-		args = append(args, words(l.Statuses), words(l.Kinds))
-	}
-	batch.Queue(pages[shape{l.Phone != "", l.Wallet != "", l.Filtered}], args...).Query(func(rows pgx.Rows) error {
+	s, by := shapeOf(modes, l)
+	args := append([]any{after.At, after.ID, skip + l.Limit + 1, skip, l.Limit + 1}, by...)
+	batch.Queue(pages[s], args...).Query(func(rows pgx.Rows) error {
 		found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (report.Report, error) { return scan(row) })
 		if p.More = len(found) > l.Limit; p.More {
 			found = found[:l.Limit]

@@ -39,7 +39,7 @@ var acme = app.Owner{MerchantID: "acme", KeyID: 7, Mode: report.Test}
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, pool: pg.New(t, migrations.FS)}
+	w := &world{t: t, pool: pg.Open(t, store.Session(pg.Config(t, migrations.FS)), migrations.FS)}
 	w.store = store.New(w.pool, func() { w.woken.Add(1) })
 	w.App = app.New(app.Deps{
 		Filing: w.store, Reading: w.store, Changing: w.store, Oversight: w.store, Backlog: never{}, PublicModes: report.Modes(),
