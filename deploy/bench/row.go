@@ -25,6 +25,9 @@ var rows = []row{
 	{"deliver/cpu/100", "deliveries per second of callback-dispatcher's processor time against those of the bare loop", 1 / 2.7, burst(100, true)},
 	{"deliver/hung/5", "1/p99 of healthy endpoints at 150/s while 5 of 100 hang 10 s, against the same with none", 1 / 1.25, isolation(5)},
 	{"deliver/hung/50", "the same with 50 of 100 hanging", 1 / 1.5, isolation(50)},
+	{"reports/lookup/flat", "look-ups through the gateway, first page and total, over 10^7 reports against the same over 10^4", 1 / 1.3, lookupFlat(false)},
+	{"reports/lookup/cpu", "the same per second of the processor time of reports and PostgreSQL", 1 / 1.3, lookupFlat(true)},
+	{"reports/lookup/deep", "pages at any of 250 000 offsets of one phone against first pages, both over 10^7 reports", 0.2, lookupDeep},
 }
 
 // measure takes both sides of one round, one after the other, and cleans up.

@@ -30,6 +30,7 @@ type Process struct {
 type Stack struct {
 	program string
 	dir     string
+	own     map[string]int // processes that the benchmark runs itself, by the name of the one they stand for
 
 	BaseURL   string
 	APIKey    string
@@ -67,7 +68,10 @@ type state struct {
 			PID int `json:"pid"`
 		} `json:"ref"`
 		Spec struct {
-			Log string `json:"log"`
+			Path string   `json:"path"`
+			Args []string `json:"args"`
+			Env  []string `json:"env"`
+			Log  string   `json:"log"`
 		} `json:"spec"`
 	} `json:"processes"`
 }
@@ -129,6 +133,9 @@ func (s *Stack) CPU() (map[string]float64, error) {
 		if t, ok := times[p.PID]; ok {
 			used[p.Name] = t.own + t.children + living(times, p.PID)
 		}
+	}
+	for name, pid := range s.own {
+		used[name] = times[pid].own
 	}
 	return used, nil
 }
