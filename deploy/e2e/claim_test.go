@@ -42,7 +42,7 @@ func TestClaim(t *testing.T) {
 		t.Errorf("the account is shown as %s", got)
 	}
 	awaitCallbacks(t, hook, path, "payment.pending", "payment.confirmed", "payment.settling", "payment.settled")
-	clean(t, hook, true)
+	clean(t, hook)
 	paidOnce(t, s, ref)
 	refuse(t, nobody, claimPath(ref), account("0123456789"), http.StatusBadRequest, "Gift has already been claimed")
 	refuse(t, nobody, claimPath(ref), api.Object{}, http.StatusBadRequest, "Gift has already been claimed")

@@ -45,7 +45,7 @@ func TestShortThenToppedUp(t *testing.T) {
 		t.Errorf("topped up: %s", settled.Body)
 	}
 	awaitCallbacks(t, hook, path, "payment.underpaid", "payment.settled")
-	clean(t, hook, true)
+	clean(t, hook)
 }
 
 // TestAmountAsText: the sandbox alone also takes its amount as a decimal string.
@@ -94,7 +94,7 @@ func TestOverpaid(t *testing.T) {
 		t.Errorf("want a payout of %s: %s", want.FloatString(2), settled.Body)
 	}
 	awaitCallbacks(t, hook, path, "payment.overpaid", "payment.settled")
-	clean(t, hook, true)
+	clean(t, hook)
 }
 
 // expire closes a payment's window as the timer would.
@@ -121,7 +121,7 @@ func TestUnderpaidWhenTheWindowCloses(t *testing.T) {
 		t.Errorf("want a payout of %s: %s", want.FloatString(2), settled.Body)
 	}
 	awaitCallbacks(t, hook, path, "payment.underpaid", "payment.settled")
-	clean(t, hook, true)
+	clean(t, hook)
 }
 
 // TestExpiresUnpaid: nothing came, the window closes, the callback says so.
@@ -135,11 +135,8 @@ func TestExpiresUnpaid(t *testing.T) {
 	if !expired.Null("payment.exception") || expired.Number(t, "payment.receivedAmount").Sign() != 0 {
 		t.Errorf("expired: %s", expired.Body)
 	}
-	awaitCallbacks(t, hook, path, "payment.expired")
-	if got := accepted(hook, path); !slices.Equal(got, []string{"payment.pending", "payment.expired"}) {
-		t.Errorf("callbacks %v", got)
-	}
-	clean(t, hook, true)
+	awaitExactly(t, hook, path, "payment.pending", "payment.expired")
+	clean(t, hook)
 }
 
 // TestPaidLate: money that is first seen after the window, at an unchanged rate, is still paid out, as paid_late.
@@ -156,7 +153,7 @@ func TestPaidLate(t *testing.T) {
 		t.Errorf("settled: %s", settled.Body)
 	}
 	awaitCallbacks(t, hook, path, "payment.expired", "payment.confirming", "payment.settled")
-	clean(t, hook, true)
+	clean(t, hook)
 }
 
 // TestConfirmingComesFirst: a deposit is told as soon as it is seen, before it is as deep as its network asks for.
@@ -172,7 +169,7 @@ func TestConfirmingComesFirst(t *testing.T) {
 			continue
 		}
 		event := api.Parse(t, d.Body)
-		if event.Number(t, "data.payment.confirmations").Cmp(api.Rat("12")) >= 0 || !event.Null("data.payment.confirmedAt") ||
+		if event.Text(t, "data.payment.status") != "confirming" || !event.Null("data.payment.confirmedAt") ||
 			event.Number(t, "data.payment.receivedAmount").Cmp(made.Number(t, "payment.cryptoAmount")) != 0 {
 			t.Errorf("confirming: %s", d.Body)
 		}

@@ -20,7 +20,7 @@ func magic(t testing.TB, number string) (s *stack.Stack, c *api.Client, ref stri
 	return s, c, ref, func(types ...string) {
 		t.Helper()
 		awaitCallbacks(t, hook, path, types...)
-		clean(t, hook, true)
+		clean(t, hook)
 	}
 }
 

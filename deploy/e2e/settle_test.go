@@ -57,7 +57,7 @@ func TestSettleByTheCaller(t *testing.T) {
 			}
 			refuse(t, c, settlePath, api.Object{"settlementToken": token}, http.StatusConflict, "Payment has already been settled")
 			awaitCallbacks(t, hook, path, "payment.settled")
-			clean(t, hook, true)
+			clean(t, hook)
 		})
 	}
 }

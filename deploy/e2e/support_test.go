@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
@@ -18,10 +19,10 @@ import (
 	"causeway.internal/libs/testkit/stack"
 )
 
-// Times within which the product must have done something on a busy machine of two cores.
+// Times within which the product must have done something, also on a machine that is overloaded: only a failure is that slow.
 const (
-	soon   = 20 * time.Second // one step of a payment
-	settle = 45 * time.Second // a whole walk
+	soon   = time.Minute     // one step of a payment
+	settle = 2 * time.Minute // a whole walk
 )
 
 var loadContract = sync.OnceValues(func() (*contract.Contract, error) {
@@ -134,17 +135,30 @@ func awaitPayment(t testing.TB, c *api.Client, reference, what string, holds fun
 	return last
 }
 
-// accepted lists the types of the verified callbacks on a path, in order of sequence.
-func accepted(r *receiver.Receiver, path string) []string {
+// events are the verified callbacks on a path, each once, in order of sequence: order of arrival is not promised, and an
+// event whose answer came too late is sent again (contract.md §7).
+func events(r *receiver.Receiver, path string) []receiver.Delivery {
 	all := r.Accepted(path)
 	sort.SliceStable(all, func(i, j int) bool { return all[i].Sequence < all[j].Sequence })
+	return slices.CompactFunc(all, func(a, b receiver.Delivery) bool { return a.ID == b.ID })
+}
+
+// accepted lists the types of events.
+func accepted(r *receiver.Receiver, path string) []string {
 	var types []string
-	for i, d := range all {
-		if i == 0 || d.ID != all[i-1].ID {
-			types = append(types, d.Type)
-		}
+	for _, d := range events(r, path) {
+		types = append(types, d.Type)
 	}
 	return types
+}
+
+// awaitExactly waits until a path accepted these events, in order of sequence, and no other.
+func awaitExactly(t testing.TB, r *receiver.Receiver, path string, types ...string) {
+	t.Helper()
+	r.Await(t, settle, "callbacks", func([]receiver.Delivery) bool { return len(accepted(r, path)) >= len(types) })
+	if got := accepted(r, path); !slices.Equal(got, types) {
+		t.Errorf("callbacks on %s: %v, want %v", path, got, types)
+	}
 }
 
 // awaitCallbacks waits until a path accepted the types, whatever else came between them, and the last of them.
@@ -161,14 +175,15 @@ func awaitCallbacks(t testing.TB, r *receiver.Receiver, path string, types ...st
 	})
 }
 
-// clean fails the test when anything was lost, repeated under two ids or not verified; strict also wants order and no
-// repetition, which at-least-once delivery owes only while nothing fails.
-func clean(t testing.TB, r *receiver.Receiver, strict bool) {
+// clean waits for what is still missing between callbacks that came, and fails the test when anything was lost, sent under
+// two ids or not verified. Order and no repetition are owed only while nothing is slow; the dispatcher's own tests prove them.
+func clean(t testing.TB, r *receiver.Receiver) {
 	t.Helper()
-	a := r.Audit(nil)
-	if !a.Clean() || strict && (len(a.Reordered) > 0 || len(a.Repeated) > 0) {
-		t.Errorf("callbacks: %s\nlost %v\ndoubled %v\ninvalid %v\nreordered %v\nrepeated %v",
-			a, a.Lost, a.Doubled, a.Invalid, a.Reordered, a.Repeated)
+	ctx, cancel := context.WithTimeout(t.Context(), settle)
+	defer cancel()
+	_ = r.Wait(ctx, func(all []receiver.Delivery) bool { return len(receiver.Judge(all, nil).Lost) == 0 })
+	if a := r.Audit(nil); !a.Clean() {
+		t.Errorf("callbacks: %s\nlost %v\ndoubled %v\ninvalid %v", a, a.Lost, a.Doubled, a.Invalid)
 	}
 }
 

@@ -29,7 +29,8 @@ func TestWebhooks_deliveries(t *testing.T) {
 		first = mine.Call(t, http.MethodGet, "/v1/webhooks/deliveries?status=delivered&endpointId="+id, nil).Want(t, http.StatusOK)
 		return first.Len(t, "deliveries") == 1
 	})
-	if first.Text(t, "deliveries.0.attempts.0.class") != "http_4xx" || first.Text(t, "deliveries.0.attempts.1.class") != "ok" {
+	last := first.Len(t, "deliveries.0.attempts") - 1
+	if first.Text(t, "deliveries.0.attempts.0.class") != "http_4xx" || first.Text(t, item("deliveries.0.attempts", last, "class")) != "ok" {
 		t.Errorf("the attempts: %s", first.Body)
 	}
 	delivery := first.Text(t, "deliveries.0.id")

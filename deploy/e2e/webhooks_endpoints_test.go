@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"net/http"
-	"slices"
 	"testing"
 
 	"causeway.internal/deploy/e2e/internal/api"
@@ -40,14 +39,11 @@ func TestWebhooks_endpoints(t *testing.T) {
 	awaitStatus(t, mine, reference, "settled")
 	whole := []string{"payment.pending", "payment.confirming", "payment.confirmed", "payment.settling", "payment.settled"}
 	for _, path := range []string{"/callback", all} {
-		awaitCallbacks(t, r, path, whole...)
+		awaitExactly(t, r, path, whole...)
 	}
-	awaitCallbacks(t, r, some, "payment.confirmed", "payment.settled")
-	if got := accepted(r, some); !slices.Equal(got, []string{"payment.confirmed", "payment.settled"}) {
-		t.Errorf("the filtered endpoint got %v", got)
-	}
-	if a := r.Audit(nil); len(a.Invalid)+len(a.Reordered) > 0 {
-		t.Errorf("invalid %v, reordered %v", a.Invalid, a.Reordered)
+	awaitExactly(t, r, some, "payment.confirmed", "payment.settled")
+	if a := r.Audit(nil); len(a.Invalid)+len(a.Doubled) > 0 { // the filtered path has gaps of right
+		t.Errorf("invalid %v, doubled %v", a.Invalid, a.Doubled)
 	}
 
 	tested := mine.Call(t, http.MethodPost, "/v1/webhooks/endpoints/"+id+"/test", nil).Want(t, http.StatusOK)
@@ -85,5 +81,5 @@ func TestWebhooks_goneAndEnabledAgain(t *testing.T) {
 	r.Fault(path, nil)
 	mine.Call(t, http.MethodPatch, "/v1/webhooks/endpoints/"+id, api.Object{"enabled": true}).Want(t, http.StatusOK)
 	awaitCallbacks(t, r, path, "payment.pending", "payment.confirming", "payment.confirmed", "payment.settling", "payment.settled")
-	clean(t, r, false)
+	clean(t, r)
 }
