@@ -40,6 +40,7 @@ type options struct {
 	scenario string
 	rate     float64
 	refuse   float64
+	cell     int
 	verdicts string
 }
 
@@ -53,6 +54,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&o.scenario, "scenario", "mix", "which one, or several with commas between, or all for one after the other")
 	flags.Float64Var(&o.rate, "rate", 8, "payments a second")
 	flags.Float64Var(&o.refuse, "refuse", 0.03, "share of callbacks whose first attempt the merchant refuses")
+	flags.IntVar(&o.cell, "cell", 0, "where in the table of steps to begin, to go on after a run that ended before the table did")
 	flags.StringVar(&o.verdicts, "verdicts", "", "file for the verdict of every payment (default: in the stack's directory)")
 	flags.Usage = func() {
 		fmt.Fprintln(out, "usage: chaos [flags]\n\nscenarios:")
@@ -66,6 +68,9 @@ func parse(args []string, out io.Writer) (options, error) {
 	}
 	if o.rate <= 0 || o.duration <= 0 {
 		return o, errors.New("--rate and --duration must be positive")
+	}
+	if o.cell < 0 || o.cell >= len(table()) {
+		return o, fmt.Errorf("--cell is 0 to %d", len(table())-1)
 	}
 	if o.seed == 0 {
 		o.seed = uint64(time.Now().UnixNano())
@@ -94,6 +99,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		fmt.Fprintf(out, "%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}
 	f := newField(st, nil, o.seed, say)
+	f.first = o.cell
 	say("seed %d, %s, %g payments a second", o.seed, o.duration, o.rate)
 	evidence, retries, err := trouble(ctx, o, f, chosen)
 	if err != nil {

@@ -54,7 +54,7 @@ func printReport(out io.Writer, r audit.Report, f *field, retries int64, o optio
 		fmt.Fprintf(out, "  %4d  takeovers of %-40s longest %s\n", len(took), what, slices.Max(took).Round(10*time.Millisecond))
 	}
 	if f.cells > 0 {
-		fmt.Fprintf(out, "  %4d  of %d cells of the table of steps\n", min(f.cells, len(table())), len(table()))
+		fmt.Fprintf(out, "  %4d  of %d cells of the table of steps, from %d on\n", min(f.cells, len(table())), len(table()), f.first)
 	}
 	fmt.Fprintf(out, "\nseed %d, %s\n", o.seed, took.Round(time.Second))
 	fmt.Fprintf(out, "troubles    %d\n", trouble)

@@ -65,7 +65,8 @@ type field struct {
 	counts    map[string]int
 	faults    []string
 	takeovers map[string][]time.Duration
-	cells     int // of the table of steps, the next one; -1 until the latches are there
+	first     int // cell of the table of steps
+	cells     int // how many were played from there on; -1 until the latches are there
 }
 
 func newField(st *stack.Stack, receiver *load.Receiver, seed uint64, say func(string, ...any)) *field {

@@ -82,7 +82,7 @@ func step(ctx context.Context, f *field) error {
 		f.cells = 0
 	}
 	cells := table()
-	c := cells[f.cells%len(cells)]
+	c := cells[(f.first+f.cells)%len(cells)]
 	f.cells++
 	names := f.stack.Replicas(c.role)
 	shoot, err := f.stack.Shots(names...)
