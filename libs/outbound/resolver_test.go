@@ -38,15 +38,18 @@ func nameServer(conn net.PacketConn, answer func(n int) netip.Addr) {
 			continue
 		}
 		q := m.Questions[0]
-		m.Response, m.Additionals = true, nil
+		m.Response, m.Authoritative, m.Additionals = true, true, nil
 		switch {
 		case answer == nil:
 			m.RCode = dnsmessage.RCodeNameError
-		case q.Type == dnsmessage.TypeA:
-			m.Answers = []dnsmessage.Resource{{
-				Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class},
-				Body:   &dnsmessage.AResource{A: answer(n).As4()},
-			}}
+		default:
+			header := dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class}
+			switch a := answer(n); {
+			case q.Type == dnsmessage.TypeA && a.Is4():
+				m.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.AResource{A: a.As4()}}}
+			case q.Type == dnsmessage.TypeAAAA && a.Is6():
+				m.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.AAAAResource{AAAA: a.As16()}}}
+			}
 		}
 		if out, err := m.Pack(); err == nil {
 			_, _ = conn.WriteTo(out, from)
