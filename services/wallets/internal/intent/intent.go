@@ -1,0 +1,177 @@
+// Package intent is the language between wallets and the signer: what wallets may ask to be signed, in terms that the
+// signer can judge. An intent names whose money moves, where to and on which conditions; the signer builds the bytes
+// itself, so that it never signs what it does not understand. The package is pure and holds no key.
+//
+// The terms of each family of networks stand beside each other (EVM now); a family that is added gets a member of its own.
+package intent
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+
+	"causeway.internal/services/wallets/internal/evmtx"
+)
+
+// Kind says what an intent is for.
+type Kind string
+
+// The kinds.
+const (
+	// Sweep moves an asset from a deposit address to the treasury that the signer has pinned.
+	Sweep Kind = "sweep"
+	// Fund moves the network's own coin from the gas station to a deposit address, which needs it to send a token away.
+	Fund Kind = "fund"
+)
+
+// Request asks for one signature. Its id makes it idempotent: the same id with the same content gives the same bytes, with
+// other content it is refused.
+type Request struct {
+	ID      string `json:"id"`
+	Kind    Kind   `json:"kind"`
+	Network string `json:"network"`
+	Account uint32 `json:"account"` // of the deposit address: whose money is swept, or who is funded
+	Index   uint32 `json:"index"`
+	Asset   string `json:"asset"`
+	Amount  string `json:"amount"` // base units, decimal digits
+	To      string `json:"to"`
+	EVM     *EVM   `json:"evm,omitempty"`
+}
+
+// EVM are the terms of a transaction of the EVM family.
+type EVM struct {
+	ChainID  uint64 `json:"chainId"`
+	Contract string `json:"contract,omitempty"` // of the token; empty for the network's own coin
+	Nonce    uint64 `json:"nonce"`
+	Gas      uint64 `json:"gas"`
+	MaxFee   string `json:"maxFee"` // wei per gas
+	Tip      string `json:"tip"`
+}
+
+// Signed answers a request.
+type Signed struct {
+	ID     string `json:"id"`
+	From   string `json:"from"`
+	TxHash string `json:"txHash"`
+	Raw    string `json:"raw"` // hexadecimal, without 0x
+}
+
+// Bytes are the signed bytes.
+func (s Signed) Bytes() ([]byte, error) { return hex.DecodeString(s.Raw) }
+
+// Refusal is the signer's no. It is final for the request as it is: asking again changes nothing, except for the limits
+// of an hour and the kill switch.
+type Refusal struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// The codes of refusals.
+const (
+	Malformed   = "malformed"
+	Reused      = "id_reused"
+	Stopped     = "stopped" // by the kill switch
+	Network     = "network"
+	Address     = "address" // account or index outside of what the signer serves
+	Destination = "destination"
+	Asset       = "asset"
+	ChainID     = "chain_id"
+	Fee         = "fee"
+	Value       = "value"
+	Count       = "count"
+)
+
+// Passing reports whether the same request may be accepted later.
+func (r *Refusal) Passing() bool { return r.Code == Stopped || r.Code == Value || r.Code == Count }
+
+// Error implements error.
+func (r *Refusal) Error() string { return "the signer refuses (" + r.Code + "): " + r.Message }
+
+// Refuse makes a refusal.
+func Refuse(code, format string, args ...any) *Refusal {
+	return &Refusal{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+const (
+	// IDMost bounds the id of a request in bytes.
+	IDMost = 80
+	// digitsMost is what the largest 256-bit number has.
+	digitsMost = 78
+)
+
+// Units reads a number of base units: decimal digits only, at most 256 bits.
+func Units(text string) (*big.Int, error) {
+	n, ok := new(big.Int).SetString(text, 10)
+	if !ok || len(text) > digitsMost || strings.TrimLeft(text, "0123456789") != "" || n.BitLen() > 256 {
+		return nil, fmt.Errorf("%.90q is not a whole number of 256 bits", text)
+	}
+	return n, nil
+}
+
+// Fingerprint is the content of a request in one canonical form, to compare it with an earlier one of the same id.
+func (r Request) Fingerprint() (string, error) {
+	b, err := json.Marshal(r)
+	return string(b), err
+}
+
+// ErrNoTerms says that a request has no terms of the EVM family.
+var ErrNoTerms = errors.New("the request has no EVM terms")
+
+// Transaction is the transaction that an EVM request describes: a plain transfer of the coin, or a call of the token's
+// transfer. It checks form only; whether it may be signed is the signer's policy.
+func (r Request) Transaction() (evmtx.Transaction, error) {
+	if r.EVM == nil {
+		return evmtx.Transaction{}, ErrNoTerms
+	}
+	amount, err := Units(r.Amount)
+	if err != nil || amount.Sign() == 0 {
+		return evmtx.Transaction{}, errors.New("the amount must be a positive whole number")
+	}
+	maxFee, feeErr := Units(r.EVM.MaxFee)
+	tip, tipErr := Units(r.EVM.Tip)
+	to, toErr := evmtx.ParseAccount(r.To)
+	if err := errors.Join(feeErr, tipErr, toErr); err != nil {
+		return evmtx.Transaction{}, err
+	}
+	if tip.Cmp(maxFee) > 0 {
+		return evmtx.Transaction{}, errors.New("the tip is above the whole fee")
+	}
+	tx := evmtx.Transaction{ChainID: r.EVM.ChainID, Nonce: r.EVM.Nonce, Tip: tip, MaxFee: maxFee, Gas: r.EVM.Gas, To: to, Value: amount}
+	if r.EVM.Contract == "" {
+		return tx, nil
+	}
+	contract, err := evmtx.ParseAccount(r.EVM.Contract)
+	if err != nil {
+		return evmtx.Transaction{}, fmt.Errorf("contract: %w", err)
+	}
+	tx.To, tx.Value, tx.Data = contract, new(big.Int), evmtx.TransferCall(to, amount)
+	return tx, nil
+}
+
+// Check compares what the signer gave with what was asked for: the bytes must be the request's transaction, signed by the
+// address that was expected, under the hash that was named. It returns the bytes.
+func (s Signed) Check(r Request, from string) ([]byte, error) {
+	raw, err := s.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("the signer's bytes: %w", err)
+	}
+	want, err := r.Transaction()
+	if err != nil {
+		return nil, err
+	}
+	got, sender, err := evmtx.Parse(raw)
+	switch hash := evmtx.Hash(raw); {
+	case err != nil:
+		return nil, err
+	case s.ID != r.ID || !got.Equal(want):
+		return nil, errors.New("the signer signed something else than it was asked for")
+	case sender.String() != from || s.From != from:
+		return nil, fmt.Errorf("the signer signed for %s instead of %s", sender, from)
+	case s.TxHash != "0x"+hex.EncodeToString(hash[:]):
+		return nil, errors.New("the signer names another hash than that of its bytes")
+	}
+	return raw, nil
+}
