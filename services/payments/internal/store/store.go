@@ -107,7 +107,8 @@ func born(facts []payment.Fact) (payment.Event, payment.Change, error) {
 // event renders a webhook event as its outbox message.
 func (s *Store) event(ctx context.Context, e payment.Event, v app.View, token string) (outbox.Message, error) {
 	now := s.now().UTC()
-	eventID := id.New(id.Event, now)
+	// After a restore of the database the same event is made again, and must not reach the merchant under another id.
+	eventID := id.Derived(id.Event, e.Payment.ID, e.Payment.CreatedAt, e.Payment.Sequence, e.Type+" "+string(e.Payment.Status()))
 	v.Payment, v.Token = e.Payment, e.WithToken && token != ""
 	body, err := s.render.EventBody(eventID, e.Type, now, v)
 	if err != nil {

@@ -60,7 +60,9 @@ func (Out) AddressesAllocated(ctx context.Context, a wallet.Allocation) ([]outbo
 // WalletChanged tells a merchant the status that a standalone wallet has entered.
 func (o Out) WalletChanged(ctx context.Context, w wallet.Wallet) (outbox.Message, error) {
 	now := o.Now().UTC()
-	eventID, kind := id.New(id.Event, now), "wallet."+string(w.Status)
+	kind := "wallet." + string(w.Status)
+	// After a restore of the database the same event is made again, and must not reach the merchant under another id.
+	eventID := id.Derived(id.Event, w.ID, w.CreatedAt, w.Sequence, kind)
 	body, err := app.EventBody(eventID, kind, now, w)
 	if err != nil {
 		return outbox.Message{}, err

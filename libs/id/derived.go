@@ -1,0 +1,20 @@
+package id
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+)
+
+// Derived is the id of something that may be made again, after its database was set back to a backup, and must then have
+// the id that it had: the n-th thing of that name that became of an object. Its first bits are the time in milliseconds at
+// which the object was made, so ids sort like the objects, and those of one object by n (below 65 536).
+func Derived(prefix, object string, made time.Time, n int64, name string) string {
+	sum := sha256.New()
+	_, _ = sum.Write(binary.BigEndian.AppendUint64(nil, uint64(n))) // a hash never fails
+	_, _ = sum.Write([]byte(object + "\x00" + name))
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], uint64(made.UnixMilli())<<16|uint64(n)&0xffff)
+	copy(b[8:], sum.Sum(nil))
+	return prefix + crockford.EncodeToString(b[:])
+}
