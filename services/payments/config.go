@@ -43,6 +43,7 @@ type settings struct {
 	Confirmations      string        `env:"CONFIRMATIONS" doc:"depths that confirm a transfer, over the defaults of contract.md §5: ethereum=12;ethereum/USDT=<1000:12,32;bsc=final|90, where <usd: bounds a tier"`
 	MasterKeys         config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals what is kept sealed, all open"`
 	TokenKeys          config.Secret `env:"SETTLEMENT_TOKEN_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher alone; the first seals settlement tokens inside payment.confirmed. Empty: that event brings no token and the caller asks for one"`
+	FamiliesLive       []string      `env:"ADDRESS_FAMILIES_LIVE" envDefault:"bitcoin,evm,tron" doc:"network families that live mode keeps addresses of and offers to payers"`
 	Recovery           bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: old addresses are discarded, every payout is asked about before it is sent, nobody expires (docs/runbooks/payments-restore.md)"`
 	AllowSimulatedLive bool          `env:"ALLOW_SIMULATED_LIVE" envDefault:"false" doc:"lets simulated prices and rails serve live mode; for test networks only"`
 }
@@ -59,14 +60,19 @@ type serveSettings struct {
 // workSettings are those of the role work.
 type workSettings struct {
 	Bus          bus.Config
-	AddressStock int      `env:"ADDRESS_STOCK" envDefault:"1024" doc:"least target of the stock of free deposit addresses per mode and network family"`
-	FamiliesLive []string `env:"ADDRESS_FAMILIES_LIVE" envDefault:"bitcoin,evm,tron" doc:"network families that live mode keeps addresses of"`
-	PayoutSlots  int      `env:"PAYOUT_SLOTS" envDefault:"16" doc:"payouts that one process has in hand at once"`
+	AddressStock int `env:"ADDRESS_STOCK" envDefault:"1024" doc:"least target of the stock of free deposit addresses per mode and network family"`
+	PayoutSlots  int `env:"PAYOUT_SLOTS" envDefault:"16" doc:"payouts that one process has in hand at once"`
 }
 
 // migrateSettings are those of the verb migrate.
 type migrateSettings struct {
 	OwnerURL config.Secret `env:"DATABASE_OWNER_URL,required" doc:"PostgreSQL URL of the database in the role that owns the schema"`
+}
+
+// operateSettings are those of the operators' verbs.
+type operateSettings struct {
+	Postgres   postgres.Config
+	MasterKeys config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals what is kept sealed, all open"`
 }
 
 // deadSettings are those of the verb dead.
@@ -81,7 +87,7 @@ func (s serveSettings) callbacks() func(mode payment.Mode, url string) error {
 }
 
 // families are those that each open mode keeps addresses of. The simulated chain has all of them.
-func (s workSettings) families(worlds map[payment.Mode]app.World) (map[payment.Mode][]money.Family, error) {
+func (s settings) families(worlds map[payment.Mode]app.World) (map[payment.Mode][]money.Family, error) {
 	wanted := map[payment.Mode][]money.Family{}
 	if _, ok := worlds[payment.Test]; ok {
 		wanted[payment.Test] = money.Families()
@@ -102,21 +108,17 @@ func (s workSettings) families(worlds map[payment.Mode]app.World) (map[payment.M
 	return wanted, nil
 }
 
-// rings reads the key rings: the one for answers, and the one of settlement tokens, which goes into the store.
-func (s settings) rings(into *store.Store, policy payment.Policy) (*keyring.Ring, error) {
-	keys, err := keyring.Parse(s.MasterKeys.Reveal())
-	if err != nil {
-		return nil, fmt.Errorf("MASTER_KEYS: %w", err)
-	}
+// tokens gives the store the ring of settlement tokens.
+func (s settings) tokens(into *store.Store, policy payment.Policy) error {
 	if s.TokenKeys.Reveal() == "" {
-		return keys, nil
+		return nil
 	}
-	tokens, err := keyring.Parse(s.TokenKeys.Reveal())
+	ring, err := keyring.Parse(s.TokenKeys.Reveal())
 	if err != nil {
-		return nil, fmt.Errorf("SETTLEMENT_TOKEN_KEYS: %w", err)
+		return fmt.Errorf("SETTLEMENT_TOKEN_KEYS: %w", err)
 	}
-	into.IssueTokens(tokens, policy.TokenLife)
-	return keys, nil
+	into.IssueTokens(ring, policy.TokenLife)
+	return nil
 }
 
 // policy is the policy of contract.md §3 and §4 with the configured depths.

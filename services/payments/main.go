@@ -20,6 +20,7 @@ import (
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
@@ -51,7 +52,11 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: payments [serve | work | migrate | dead list | dead redrive | version]")
+var errUsage = errors.New(`usage: payments [serve | work | migrate | dead list | dead redrive | version]
+       payments pause|resume quotes|payouts [--currency NGN] [--network tron] [--rail paystack]
+       payments pauses
+       payments erase --merchant <id> --payer <chat id> [--mode live|test]
+       payments rotate-master`)
 
 func run(ctx context.Context, args []string, environ map[string]string) error {
 	verb := ""
@@ -65,6 +70,8 @@ func run(ctx context.Context, args []string, environ map[string]string) error {
 			return err
 		}
 		return bus.Command(ctx, cfg.Bus, wire.Payments, args, os.Stdout)
+	case isOperation(verb):
+		return operate(ctx, verb, args, environ, os.Stdout)
 	case len(args) > 0:
 		return errUsage
 	case verb == "migrate":
@@ -131,13 +138,20 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return err
 	}
 	p.group.Every("database clock", clockEvery, clock.Measure)
-	p.store = store.New(db, render, tel.Log, p.wake, func(code string) { alerts.WithLabelValues(code).Inc() })
-	keys, err := cfg.rings(p.store, policy)
+	keys, err := keyring.Parse(cfg.MasterKeys.Reveal())
+	if err != nil {
+		return fmt.Errorf("MASTER_KEYS: %w", err)
+	}
+	p.store = store.New(db, render, keys, tel.Log, p.wake, func(code string) { alerts.WithLabelValues(code).Inc() })
+	if err := cfg.tokens(p.store, policy); err != nil {
+		return err
+	}
+	families, err := cfg.families(p.worlds)
 	if err != nil {
 		return err
 	}
 	p.deps = app.Deps{
-		Keys:     keys,
+		Keys: keys, Families: families,
 		Payments: p.store, Lists: p.store, Settlements: p.store, Worlds: p.worlds, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: clock.Now, Log: tel.Log,
 		Backlog: outbox.NewBacklog(db, outbox.MaxRows),
 	}
@@ -236,10 +250,6 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := cfg.families(p.worlds)
-	if err != nil {
-		return nil, err
-	}
 	link, err := bus.Dial(ctx, cfg.Bus, wire.Payments, p.tel)
 	if err != nil {
 		return nil, err
@@ -255,7 +265,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 		payouts.AskFirst()
 	}
 	p.group.Go("payouts", payouts.Run)
-	p.group.Go("timers", p.timers(a, app.NewReplenisher(p.store, wanted, cfg.AddressStock, time.Now, p.stockGauge())))
+	p.group.Go("timers", p.timers(a, app.NewReplenisher(p.store, p.deps.Families, cfg.AddressStock, time.Now, p.stockGauge())))
 	p.group.Go("outbox relay", p.relay.Run)
 	return func() { _ = link.Close() }, nil // the process ends
 }

@@ -91,11 +91,12 @@ func Table() []Route {
 		keyed(http.MethodPost, "/v1/payments/{reference}/refund-address", Payments, apikey.PaymentCreate),
 		guessable(http.MethodPost, "/v1/payments/requests/{reference}/fulfill", Payments),
 		guessable(http.MethodPost, "/v1/payments/gifts/{reference}/claim/confirm", Payments),
-		{Method: http.MethodPost, Pattern: "/v1/payments/verify-receiver", Upstream: Payments, Access: Open, Names: true},
+		{Method: http.MethodPost, Pattern: "/v1/payments/verify-receiver", Upstream: Payments, Access: Open, Names: true, Guess: true},
 		open(http.MethodGet, "/v1/banks", Payments),
 		open(http.MethodGet, "/v1/rates", Payments),
 		open(http.MethodGet, "/v1/networks", Payments),
 		guessable(http.MethodGet, "/v1/checkout/{reference}", Payments),
+		guessable(http.MethodPost, "/v1/checkout/{reference}/simulate", Payments),
 
 		keyed(http.MethodPost, "/v1/wallets", Wallets, apikey.WalletCreate),
 		keyed(http.MethodGet, "/v1/wallets", Wallets, apikey.WalletRead),

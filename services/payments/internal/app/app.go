@@ -37,13 +37,14 @@ const (
 
 // Answer is the exact reply to a request, as it is stored for its Idempotency-Key.
 //
-// Where it holds a secret, Body goes without, Full is what the first caller gets and Secret its sealed form, which is
+// Where it is Personal, it names a person's account and is kept sealed. Where it holds a secret, Body goes without, Full is what the first caller gets and Secret its sealed form, which is
 // kept for 15 minutes.
 type Answer struct {
 	Status   int
 	Body     []byte
 	Full     []byte
 	Secret   []byte
+	Personal bool
 	Replayed bool
 }
 

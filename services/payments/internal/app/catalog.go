@@ -97,14 +97,24 @@ type verifiedView struct {
 }
 
 // VerifyReceiver is the body of POST /v1/payments/verify-receiver: whose account it is, as a claim would find. Without a
-// currency the bank's code decides, and NGN where it says nothing.
-func (a *App) VerifyReceiver(ctx context.Context, in payment.ReceiverInput, currency string, problems *fault.Problems) ([]byte, error) {
+// currency the bank's code decides, and NGN where it says nothing. A payment's reference names mode and currency instead.
+func (a *App) VerifyReceiver(ctx context.Context, in payment.ReceiverInput, currency, reference string, problems *fault.Problems) ([]byte, error) {
 	mode, world, err := a.front()
 	if err != nil {
 		return nil, err
 	}
 	cur := money.Currency(currency)
 	switch {
+	case reference != "":
+		v, _, _, err := a.open(ctx, reference, Key{})
+		if err != nil {
+			return nil, err
+		}
+		mode, cur = v.Payment.Mode, v.Payment.Currency
+		var open bool
+		if world, open = a.Worlds[mode]; !open {
+			return nil, ErrLiveDisabled
+		}
 	case currency == "":
 		cur = currencyOf(in.BankCode)
 	case !cur.Valid():
@@ -306,45 +316,4 @@ func (a *App) minimum(w World, asset money.Asset) *money.Number {
 	}
 	n := money.N(money.DivUp(a.Policy.DustUSD, r.UnitUSD(), asset.QuoteDigits))
 	return &n
-}
-
-// checkout is what a payer needs and nothing else: no payer, no metadata, no merchant, no account.
-type checkout struct {
-	created
-	Exception      *payment.Exception  `json:"exception"`
-	TxHash         string              `json:"txHash"`
-	Confirmations  int64               `json:"confirmations"`
-	Required       *int64              `json:"requiredConfirmations,omitempty"`
-	ReceivedAmount money.Number        `json:"receivedAmount"`
-	Remaining      *money.Number       `json:"remainingAmount,omitempty"`
-	Preferred      *payment.Preference `json:"preferred,omitempty"`
-	PaymentURI     string              `json:"paymentUri,omitempty"`
-	Claimed        *bool               `json:"claimed,omitempty"`
-	Mode           payment.Mode        `json:"mode"`
-}
-
-// Checkout is the body of GET /v1/checkout/:reference.
-func (a *App) Checkout(ctx context.Context, reference string) ([]byte, error) {
-	v, _, _, err := a.open(ctx, reference, Key{})
-	if err != nil {
-		return nil, err
-	}
-	p := v.Payment
-	s := a.Render.shownOf(v)
-	c := checkout{
-		created: s.created, Exception: s.Exception, TxHash: s.TxHash, Confirmations: s.Confirmations, ReceivedAmount: s.ReceivedAmount,
-		Preferred: s.Preferred, PaymentURI: s.PaymentURI, Mode: p.Mode,
-	}
-	if p.Quote.Priced() {
-		remaining := money.N(decimal.Max(decimal.Zero, p.Quote.CryptoAmount.Sub(p.Received)))
-		c.Remaining = &remaining
-		if need := a.Policy.Depths.Required(p.Quote.Network, p.Quote.Crypto, p.Quote.TransactionUSD); need.Confirmations > 0 {
-			c.Required = &need.Confirmations
-		}
-	}
-	if p.Type == payment.Gift {
-		claimed := p.Claim == payment.Claimed
-		c.Claimed = &claimed
-	}
-	return encode(paymentAnswer{true, c})
 }

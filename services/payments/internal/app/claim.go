@@ -41,7 +41,7 @@ func (a *App) Claim(ctx context.Context, reference string, in *payment.ReceiverI
 		if err != nil {
 			return Result{}, err
 		}
-		r.Answer = &Answer{Status: statusOK, Body: body}
+		r.Answer = &Answer{Status: statusOK, Body: body, Personal: true}
 		return r, nil
 	})
 }

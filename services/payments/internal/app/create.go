@@ -48,6 +48,7 @@ type Deps struct {
 	Stock       AddressSource
 	Backlog     Backlog
 	Worlds      map[payment.Mode]World
+	Families    map[payment.Mode][]money.Family // whose addresses each open mode has
 	Policy      payment.Policy
 	Render      Renderer
 	Callback    func(mode payment.Mode, url string) error        // nil when the URL may be registered; the error's text is shown

@@ -39,6 +39,7 @@ func (a *App) once(ctx context.Context, k Key, f Change, update func(Change) err
 		}
 		if err == nil && r.Answer != nil {
 			answer = *r.Answer
+			r.Answer = keep(a.Keys, k, answer)
 		}
 		return r, err
 	})

@@ -52,42 +52,45 @@ func (a *App) SimulateDeposit(ctx context.Context, o Owner, reference string, d 
 	if err := problems.Err(); err != nil {
 		return Answer{}, err
 	}
-	return a.owned(ctx, o, reference, k, func(v View, now time.Time) (Result, error) {
-		p := v.Payment
-		switch p.State() {
-		case payment.State(payment.StatusPending), payment.State(payment.StatusConfirming), payment.StateUnfunded,
-			payment.State(payment.StatusExpired), payment.State(payment.StatusCancelled):
-		default:
-			return Result{}, errNotPayable
-		}
-		n, ok := money.NetworkOf(p.Quote.Network)
-		if !ok || p.Address == "" {
-			return Result{}, errNotPayable
-		}
-		asset, ok := n.Asset(p.Quote.Crypto)
-		if !ok {
-			return Result{}, errNotPayable
-		}
-		amount, err := depositAmount(p, asset, d)
-		if err != nil {
-			return Result{}, err
-		}
-		depth := d.Confirmations
-		if depth < 0 {
-			depth = a.enough(p, amount)
-		}
-		requestID := id.New(id.Message, now)
-		body, err := encode(depositAnswer{true, depositView{p.Address, money.N(amount), p.Quote.Crypto, p.NetworkName, depth}})
-		if err != nil {
-			return Result{}, err
-		}
-		return Result{
-			Answer: &Answer{Status: statusOK, Body: body},
-			Commands: []Command{{Name: wire.SimulateDepositV1, ID: requestID, Payload: wire.SimulateDeposit{
-				RequestID: requestID, Address: p.Address, Network: n.Name, Asset: asset.Symbol, Amount: units(asset, amount), Confirmations: depth,
-			}}},
-		}, nil
-	})
+	return a.owned(ctx, o, reference, k, func(v View, now time.Time) (Result, error) { return a.simulated(v, d, now) })
+}
+
+// simulated is the change that sends a simulated transfer to a payment.
+func (a *App) simulated(v View, d SandboxDeposit, now time.Time) (Result, error) {
+	p := v.Payment
+	switch p.State() {
+	case payment.State(payment.StatusPending), payment.State(payment.StatusConfirming), payment.StateUnfunded,
+		payment.State(payment.StatusExpired), payment.State(payment.StatusCancelled):
+	default:
+		return Result{}, errNotPayable
+	}
+	n, ok := money.NetworkOf(p.Quote.Network)
+	if !ok || p.Address == "" {
+		return Result{}, errNotPayable
+	}
+	asset, ok := n.Asset(p.Quote.Crypto)
+	if !ok {
+		return Result{}, errNotPayable
+	}
+	amount, err := depositAmount(p, asset, d)
+	if err != nil {
+		return Result{}, err
+	}
+	depth := d.Confirmations
+	if depth < 0 {
+		depth = a.enough(p, amount)
+	}
+	requestID := id.New(id.Message, now)
+	body, err := encode(depositAnswer{true, depositView{p.Address, money.N(amount), p.Quote.Crypto, p.NetworkName, depth}})
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{
+		Answer: &Answer{Status: statusOK, Body: body},
+		Commands: []Command{{Name: wire.SimulateDepositV1, ID: requestID, Payload: wire.SimulateDeposit{
+			RequestID: requestID, Address: p.Address, Network: n.Name, Asset: asset.Symbol, Amount: units(asset, amount), Confirmations: depth,
+		}}},
+	}, nil
 }
 
 func depositAmount(p payment.Payment, asset money.Asset, d SandboxDeposit) (decimal.Decimal, error) {
@@ -120,20 +123,23 @@ func (a *App) ExpireNow(ctx context.Context, o Owner, reference string, k Key) (
 	if o.Mode != payment.Test {
 		return Answer{}, errNoSandbox
 	}
-	return a.owned(ctx, o, reference, k, func(v View, now time.Time) (Result, error) {
-		if due, name := v.Payment.Timer(); due.IsZero() || name != payment.OnWindow {
-			return Result{}, errNotExpiring
-		}
-		r, err := a.apply(v.Payment, payment.WindowOver{Rows: v.Rows, Rate: a.rateNow(v.Payment), Early: true}, now)
-		if err != nil {
-			return Result{}, err
-		}
-		v.Payment = r.Payment
-		body, err := a.Render.Shown(v)
-		if err != nil {
-			return Result{}, err
-		}
-		r.Answer = &Answer{Status: statusOK, Body: body}
-		return r, nil
-	})
+	return a.owned(ctx, o, reference, k, a.expired)
+}
+
+// expired is the change that closes a payment's window now.
+func (a *App) expired(v View, now time.Time) (Result, error) {
+	if due, name := v.Payment.Timer(); due.IsZero() || name != payment.OnWindow {
+		return Result{}, errNotExpiring
+	}
+	r, err := a.apply(v.Payment, payment.WindowOver{Rows: v.Rows, Rate: a.rateNow(v.Payment), Early: true}, now)
+	if err != nil {
+		return Result{}, err
+	}
+	v.Payment = r.Payment
+	body, err := a.Render.Shown(v)
+	if err != nil {
+		return Result{}, err
+	}
+	r.Answer = &Answer{Status: statusOK, Body: body}
+	return r, nil
 }

@@ -15,10 +15,11 @@ import (
 // CatalogCases are what anybody may ask.
 type CatalogCases interface {
 	Banks(ctx context.Context, currency money.Currency, name string) ([]byte, error)
-	VerifyReceiver(ctx context.Context, in payment.ReceiverInput, currency string, problems *fault.Problems) ([]byte, error)
+	VerifyReceiver(ctx context.Context, in payment.ReceiverInput, currency, reference string, problems *fault.Problems) ([]byte, error)
 	Rates(fiat money.Currency, crypto string) ([]byte, error)
 	Networks() ([]byte, error)
 	Checkout(ctx context.Context, reference string) ([]byte, error)
+	Simulate(ctx context.Context, reference string, s app.Scenario, problems *fault.Problems, k app.Key) (app.Answer, error)
 }
 
 func catalogRoutes(s *httpkit.Server, u CatalogCases) {
@@ -26,7 +27,7 @@ func catalogRoutes(s *httpkit.Server, u CatalogCases) {
 		return ok(u.Banks(ctx, r.currency, r.name))
 	})
 	httpkit.Handle(s, "POST /v1/payments/verify-receiver", func(ctx context.Context, r verifyRequest) (httpkit.Answer, error) {
-		return ok(u.VerifyReceiver(ctx, r.receiver, r.currency, &r.problems))
+		return ok(u.VerifyReceiver(ctx, r.receiver, r.currency, r.reference, &r.problems))
 	})
 	httpkit.Handle(s, "GET /v1/rates", func(_ context.Context, r ratesRequest) (httpkit.Answer, error) {
 		return ok(u.Rates(r.fiat, r.crypto))
@@ -36,6 +37,9 @@ func catalogRoutes(s *httpkit.Server, u CatalogCases) {
 	})
 	httpkit.Handle(s, "GET /v1/checkout/{reference}", func(ctx context.Context, r referenceRequest) (httpkit.Answer, error) {
 		return ok(u.Checkout(ctx, r.reference))
+	})
+	httpkit.Handle(s, "POST /v1/checkout/{reference}/simulate", func(ctx context.Context, r scenarioRequest) (httpkit.Answer, error) {
+		return answer(u.Simulate(ctx, r.reference, r.scenario, &r.problems, anyKey(ctx, r.reference)))
 	})
 }
 
@@ -73,16 +77,16 @@ func (r *banksRequest) Read(in *httpkit.Input) {
 }
 
 type verifyRequest struct {
-	receiver payment.ReceiverInput
-	currency string
-	problems fault.Problems
+	receiver            payment.ReceiverInput
+	currency, reference string
+	problems            fault.Problems
 }
 
 // Read decodes the body of a look-up of an account.
 func (r *verifyRequest) Read(in *httpkit.Input) {
 	b := in.Body()
 	r.receiver = payment.ReceiverInput{BankCode: b.Text("bankCode", wordMax), AccountNumber: b.Text("accountNumber", accountMax)}
-	r.currency = b.Text("fiatCurrency", wordMax)
+	r.currency, r.reference = b.Text("fiatCurrency", wordMax), b.Text("reference", wordMax)
 	r.problems = deferred(in)
 }
 
@@ -101,4 +105,17 @@ func (r *ratesRequest) Read(in *httpkit.Input) {
 		}
 		r.crypto = symbol
 	}
+}
+
+type scenarioRequest struct {
+	reference string
+	scenario  app.Scenario
+	problems  fault.Problems
+}
+
+// Read decodes the body of a simulated payer.
+func (r *scenarioRequest) Read(in *httpkit.Input) {
+	r.reference = in.Path("reference")
+	r.scenario = app.Scenario(in.Body().Text("scenario", wordMax))
+	r.problems = deferred(in)
 }

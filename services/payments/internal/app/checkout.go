@@ -1,0 +1,173 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/quote"
+)
+
+// checkout is what a payer, or who claims a gift, needs and nothing else: no payer, no metadata, no merchant, no account.
+type checkout struct {
+	created
+	Exception      *payment.Exception  `json:"exception"`
+	TxHash         string              `json:"txHash"`
+	Confirmations  int64               `json:"confirmations"`
+	Required       *int64              `json:"requiredConfirmations,omitempty"`
+	ReceivedAmount money.Number        `json:"receivedAmount"`
+	Remaining      *money.Number       `json:"remainingAmount,omitempty"`
+	PayoutAmount   *money.Number       `json:"payoutAmount,omitempty"`
+	SettledAt      *string             `json:"settledAt"`
+	Preferred      *payment.Preference `json:"preferred,omitempty"`
+	Options        []option            `json:"options,omitempty"`
+	PaymentURI     string              `json:"paymentUri,omitempty"`
+	Claimed        *bool               `json:"claimed,omitempty"`
+	Mode           payment.Mode        `json:"mode"`
+}
+
+// option is what a request would cost now in one crypto on one network.
+type option struct {
+	Crypto       string       `json:"crypto"`
+	Network      string       `json:"network"`
+	CryptoAmount money.Number `json:"cryptoAmount"`
+	Rate         money.Number `json:"rate"`
+}
+
+// Checkout is the body of GET /v1/checkout/:reference.
+func (a *App) Checkout(ctx context.Context, reference string) ([]byte, error) {
+	v, _, _, err := a.open(ctx, reference, Key{})
+	if err != nil {
+		return nil, err
+	}
+	p := v.Payment
+	s := a.Render.shownOf(v)
+	c := checkout{
+		created: s.created, Exception: s.Exception, TxHash: s.TxHash, Confirmations: s.Confirmations, ReceivedAmount: s.ReceivedAmount,
+		PayoutAmount: s.PayoutAmount, SettledAt: s.SettledAt, Preferred: s.Preferred, PaymentURI: s.PaymentURI, Mode: p.Mode,
+	}
+	if p.Quote.Priced() {
+		remaining := money.N(decimal.Max(decimal.Zero, p.Quote.CryptoAmount.Sub(p.Received)))
+		c.Remaining = &remaining
+		if need := a.Policy.Depths.Required(p.Quote.Network, p.Quote.Crypto, p.Quote.TransactionUSD); need.Confirmations > 0 {
+			c.Required = &need.Confirmations
+		}
+	}
+	if p.Status() == payment.StatusCreated {
+		c.Options = a.options(p)
+	}
+	if p.Type == payment.Gift {
+		claimed := p.Claim == payment.Claimed
+		c.Claimed = &claimed
+	}
+	return encode(paymentAnswer{true, c})
+}
+
+// options prices a request in everything that its mode takes. What has no fresh price is left out.
+func (a *App) options(p payment.Payment) []option {
+	world, ok := a.Worlds[p.Mode]
+	if !ok {
+		return nil
+	}
+	var out []option
+	for _, n := range money.Networks() {
+		if !slices.Contains(a.Families[p.Mode], n.Family) {
+			continue
+		}
+		for _, asset := range n.Assets {
+			terms := payment.FulfilTerms{Network: n, Asset: asset}
+			if q, err := a.quote(world, terms.Ask(p)); err == nil {
+				out = append(out, option{asset.Symbol, n.Name, money.N(q.CryptoAmount), money.N(q.Rate.Value)})
+			}
+		}
+	}
+	return out
+}
+
+// Scenario is a way in which a simulated payer pays.
+type Scenario string
+
+// The scenarios of POST /v1/checkout/:reference/simulate.
+const (
+	PayFull    Scenario = "full"    // what is still owed
+	PayPartial Scenario = "partial" // half of it
+	PayOver    Scenario = "over"    // a fifth more
+	PayLate    Scenario = "late"    // what is owed, first seen after the window
+)
+
+// Scenarios lists every scenario.
+func Scenarios() []Scenario { return []Scenario{PayFull, PayPartial, PayOver, PayLate} }
+
+// Simulate plays the payer of a test-mode payment for whoever knows its reference, as the page for payers offers it. To a
+// live payment the route does not exist.
+func (a *App) Simulate(ctx context.Context, reference string, s Scenario, problems *fault.Problems, k Key) (Answer, error) {
+	v, earlier, found, err := a.open(ctx, reference, k)
+	if err != nil || found {
+		return earlier, err
+	}
+	if v.Payment.Mode != payment.Test {
+		return Answer{}, errNoSandbox
+	}
+	if !slices.Contains(Scenarios(), s) {
+		problems.Add("scenario", "must be one of full, partial, over, late")
+	}
+	if err := problems.Err(); err != nil {
+		return Answer{}, err
+	}
+	if s == PayLate {
+		if err := a.closeWindow(ctx, v.Payment); err != nil {
+			return Answer{}, err
+		}
+	}
+	return a.anyones(ctx, reference, k, func(v View, now time.Time) (Result, error) {
+		return a.simulated(v, SandboxDeposit{Amount: s.amount(v.Payment), Given: true, Confirmations: -1}, now)
+	})
+}
+
+// closeWindow ends a payment's window so that what comes next is late. One that has money already would go on with that.
+func (a *App) closeWindow(ctx context.Context, p payment.Payment) error {
+	switch {
+	case p.Status() == payment.StatusExpired:
+		return nil
+	case p.Status() != payment.StatusPending || p.Received.IsPositive():
+		return errNotPayable
+	}
+	_, err := a.anyones(ctx, p.Reference, Key{}, a.expired)
+	return err
+}
+
+var (
+	two  = decimal.NewFromInt(2)
+	more = decimal.New(12, -1)
+)
+
+// amount is what the scenario sends, in digits that its asset has.
+func (s Scenario) amount(p payment.Payment) decimal.Decimal {
+	owed := p.Quote.CryptoAmount.Sub(p.Received)
+	if !owed.IsPositive() {
+		owed = p.Quote.CryptoAmount
+	}
+	digits := quoteDigits(p.Quote)
+	switch s {
+	case PayPartial:
+		return owed.Div(two).RoundUp(digits)
+	case PayOver:
+		return owed.Mul(more).RoundUp(digits)
+	case PayFull, PayLate:
+	}
+	return owed
+}
+
+func quoteDigits(q quote.Quote) int32 {
+	if n, ok := money.NetworkOf(q.Network); ok {
+		if asset, ok := n.Asset(q.Crypto); ok {
+			return asset.QuoteDigits
+		}
+	}
+	return 0
+}
