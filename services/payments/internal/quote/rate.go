@@ -15,6 +15,7 @@ type Source struct {
 	Name  string          `json:"name"`
 	Value decimal.Decimal `json:"value"`
 	At    time.Time       `json:"at"`
+	Why   string          `json:"why,omitempty"` // why it was left out of the price
 }
 
 // Rate is an aggregated price with its provenance. It is stored with the payment that was priced by it, so that an

@@ -3,6 +3,7 @@
 package rate
 
 import (
+	"slices"
 	"time"
 
 	"causeway.internal/libs/fault"
@@ -27,4 +28,29 @@ const retryAfter = 30 * time.Second
 // Unavailable is 503 rate_unavailable with Retry-After: a price is refused, never guessed (contract.md §3).
 func Unavailable(fiat money.Currency, asset string) error {
 	return fault.New(fault.Unavailable, "rate_unavailable", "No fresh %s/%s rate; try again shortly", asset, fiat).After(retryAfter)
+}
+
+// Symbols lists every crypto that is priced, once.
+func Symbols() []string {
+	var out []string
+	for _, n := range money.Networks() {
+		for _, a := range n.Assets {
+			if !slices.Contains(out, a.Symbol) {
+				out = append(out, a.Symbol)
+			}
+		}
+	}
+	return out
+}
+
+// Stable reports whether a crypto is meant to be worth a dollar.
+func Stable(symbol string) bool {
+	for _, n := range money.Networks() {
+		for _, a := range n.Assets {
+			if a.Symbol == symbol {
+				return a.Stable
+			}
+		}
+	}
+	return false
 }
