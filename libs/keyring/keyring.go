@@ -6,6 +6,8 @@ package keyring
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -28,8 +30,9 @@ var ErrOpen = errors.New("the sealed value does not open")
 
 // Ring is an immutable set of master keys. The first one seals, all of them open. It is safe for concurrent use.
 type Ring struct {
-	first string
-	keys  map[string]cipher.AEAD
+	first  string
+	keys   map[string]cipher.AEAD
+	blinds [][]byte // one key for blind indexes of each master key, the first one's first
 }
 
 // Parse reads MASTER_KEYS: comma separated id:base64(32 bytes), the first seals. An id is 1..32 characters of
@@ -56,6 +59,7 @@ func Parse(text string) (*Ring, error) {
 			return nil, fmt.Errorf("master key %s: %w", id, err)
 		}
 		r.keys[id] = aead
+		r.blinds = append(r.blinds, mac(raw, "causeway blind index v1"))
 		if i == 0 {
 			r.first = id
 		}
@@ -116,6 +120,29 @@ func (r *Ring) Open(sealed []byte, place string) ([]byte, error) {
 		return nil, ErrOpen
 	}
 	return plain, nil
+}
+
+// Blind returns what a sealed value is found by: an HMAC-SHA-256 of it at its place, under a key of its own that comes from
+// the first master key. Who lacks the master key learns nothing from it but which values of one place are equal.
+func (r *Ring) Blind(plain, place string) []byte { return blind(r.blinds[0], plain, place) }
+
+// Blinds returns the blind indexes of a value under every master key, the first one's first, so that what was written
+// before a rotation is still found.
+func (r *Ring) Blinds(plain, place string) [][]byte {
+	out := make([][]byte, len(r.blinds))
+	for i, key := range r.blinds {
+		out[i] = blind(key, plain, place)
+	}
+	return out
+}
+
+// blind keeps the border between place and value unambiguous: a place holds no zero byte.
+func blind(key []byte, plain, place string) []byte { return mac(key, place+"\x00"+plain) }
+
+func mac(key []byte, text string) []byte {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(text))
+	return h.Sum(nil)
 }
 
 // Stale reports whether a value should be sealed again because another key than the first sealed it.

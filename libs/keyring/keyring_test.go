@@ -102,3 +102,18 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+func TestBlind(t *testing.T) {
+	old, both := ring(t, "old:"+key(1)), ring(t, "new:"+key(2)+",old:"+key(1))
+	was := old.Blind("chat-1", "payer/m_1")
+	if len(was) != 32 || !bytes.Equal(was, old.Blind("chat-1", "payer/m_1")) {
+		t.Errorf("the same value at the same place has the index %x", was)
+	}
+	if bytes.Equal(was, old.Blind("chat-2", "payer/m_1")) || bytes.Equal(was, old.Blind("chat-1", "payer/m_2")) || bytes.Equal(was, both.Blind("chat-1", "payer/m_1")) {
+		t.Error("another value, place or key has the same index")
+	}
+	all := both.Blinds("chat-1", "payer/m_1")
+	if len(all) != 2 || !bytes.Equal(all[0], both.Blind("chat-1", "payer/m_1")) || !bytes.Equal(all[1], was) {
+		t.Errorf("after a rotation a value is looked for under %x", all)
+	}
+}

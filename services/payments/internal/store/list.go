@@ -96,7 +96,7 @@ func (s *Store) views(ctx context.Context, ids []string) ([]app.View, error) {
 	deposits, last, heads := map[string][]payment.Deposit{}, map[string]*payout.Payout{}, map[payment.Mode]map[string]app.Head{}
 	batch := &pgx.Batch{}
 	batch.Queue(listPayments, ids).Query(func(rows pgx.Rows) error {
-		found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (payment.Payment, error) { return scanPayment(row) })
+		found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (payment.Payment, error) { return s.scanPayment(row) })
 		for _, p := range found {
 			views = append(views, app.View{Payment: p})
 		}
@@ -114,7 +114,7 @@ func (s *Store) views(ctx context.Context, ids []string) ([]app.View, error) {
 		return rows.Err()
 	})
 	batch.Queue(listPayouts, ids).Query(func(rows pgx.Rows) error {
-		found, err := pgx.CollectRows(rows, scanPayout)
+		found, err := pgx.CollectRows(rows, s.scanPayout)
 		for _, o := range found {
 			last[o.PaymentID] = o
 		}

@@ -28,11 +28,11 @@ func (s *Store) FindAny(ctx context.Context, reference string) (app.View, error)
 	var v app.View
 	batch := &pgx.Batch{}
 	batch.Queue(selectAny, reference).QueryRow(func(row pgx.Row) (err error) {
-		v.Payment, err = scanPayment(row)
+		v.Payment, err = s.scanPayment(row)
 		return err
 	})
 	batch.Queue(selectAnyRows, reference).Query(collectRows(&v))
-	batch.Queue(selectAnyPayout, reference).Query(collectPayout(&v))
+	batch.Queue(selectAnyPayout, reference).Query(s.collectPayout(&v))
 	batch.Queue(selectAnyHeads, reference).Query(collectHeads(&v))
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return app.View{}, notFound(err, "read payment")

@@ -11,82 +11,84 @@ import (
 // column is one column of payments. Fixed ones never change after the insert; born ones are written by the insert, the
 // others start with the default of the schema.
 type column struct {
-	name  string
-	typ   string
-	fixed bool
-	born  bool
+	name   string
+	typ    string
+	fixed  bool
+	born   bool
+	sealed bool
 }
 
 // columns is the one list that insert, update and select are made of; record.args gives the values in this order.
 var columns = []column{
-	{"id", "text", true, true},
-	{"reference", "text", true, true},
-	{"merchant_id", "text", true, true},
-	{"key_id", "bigint", true, true},
-	{"mode", "text", true, true},
-	{"type", "text", true, true},
-	{"version", "bigint", false, true},
-	{"sequence", "bigint", false, true},
-	{"status", "text", false, true},
-	{"exception", "text", false, false},
-	{"due_at", "timestamptz", false, true},
-	{"fiat_currency", "text", true, true},
-	{"fiat_amount", "numeric", false, true},
-	{"charge_from", "text", false, true},
-	{"crypto", "text", false, true},
-	{"network", "text", false, true},
-	{"network_name", "text", false, true},
-	{"crypto_amount", "numeric", false, true},
-	{"payout_amount", "numeric", false, true},
-	{"charge_fiat", "numeric", false, true},
-	{"charge_crypto", "numeric", false, true},
-	{"charge_usd", "numeric", false, true},
-	{"transaction_usd", "numeric", false, true},
-	{"rate", "numeric", false, true},
-	{"price", "json", false, true},
-	{"family", "text", false, true},
-	{"address", "text", false, true},
-	{"payer", "bytea", false, true},
-	{"receiver", "bytea", false, true},
-	{"preferred_crypto", "text", true, true},
-	{"preferred_network", "text", true, true},
-	{"rail", "text", false, true},
-	{"bank_ref", "text", true, true},
-	{"callback_url", "text", true, true},
-	{"metadata", "bytea", true, true},
-	{"funding", "text", false, true},
-	{"timing", "text", false, true},
-	{"claim", "text", false, true},
-	{"payout", "text", false, true},
-	{"hold", "text", false, false},
-	{"ended", "text", false, false},
-	{"closed", "boolean", false, false},
-	{"underpaid", "boolean", false, false},
-	{"overpaid", "boolean", false, false},
-	{"wrong_asset", "boolean", false, false},
-	{"reorged", "boolean", false, false},
-	{"screening", "text", false, false},
-	{"received", "numeric", false, false},
-	{"transfers", "integer", false, false},
-	{"credit_n", "integer", false, false},
-	{"credit_crypto", "numeric", false, false},
-	{"credit_payout", "numeric", false, false},
-	{"credit_fee", "numeric", false, false},
-	{"credit_frozen", "boolean", false, false},
-	{"attempt", "integer", false, false},
-	{"holds", "integer", false, false},
-	{"token_hash", "bytea", false, false},
-	{"token_expires_at", "timestamptz", false, false},
-	{"refund_address", "text", false, false},
-	{"refund_tx", "text", false, false},
-	{"settlement_ref", "text", false, false},
-	{"created_at", "timestamptz", true, true},
-	{"expires_at", "timestamptz", false, true},
-	{"deadline_at", "timestamptz", false, false},
-	{"fulfilled_at", "timestamptz", false, false},
-	{"claimed_at", "timestamptz", false, false},
-	{"confirmed_at", "timestamptz", false, false},
-	{"settled_at", "timestamptz", false, false},
+	{"id", "text", true, true, false},
+	{"reference", "text", true, true, false},
+	{"merchant_id", "text", true, true, false},
+	{"key_id", "bigint", true, true, false},
+	{"mode", "text", true, true, false},
+	{"type", "text", true, true, false},
+	{"version", "bigint", false, true, false},
+	{"sequence", "bigint", false, true, false},
+	{"status", "text", false, true, false},
+	{"exception", "text", false, false, false},
+	{"due_at", "timestamptz", false, true, false},
+	{"fiat_currency", "text", true, true, false},
+	{"fiat_amount", "numeric", false, true, false},
+	{"charge_from", "text", false, true, false},
+	{"crypto", "text", false, true, false},
+	{"network", "text", false, true, false},
+	{"network_name", "text", false, true, false},
+	{"crypto_amount", "numeric", false, true, false},
+	{"payout_amount", "numeric", false, true, false},
+	{"charge_fiat", "numeric", false, true, false},
+	{"charge_crypto", "numeric", false, true, false},
+	{"charge_usd", "numeric", false, true, false},
+	{"transaction_usd", "numeric", false, true, false},
+	{"rate", "numeric", false, true, false},
+	{"price", "json", false, true, false},
+	{"family", "text", false, true, false},
+	{"address", "text", false, true, false},
+	{"payer", "bytea", false, true, true},
+	{"payer_index", "bytea", false, true, true},
+	{"receiver", "bytea", false, true, true},
+	{"preferred_crypto", "text", true, true, false},
+	{"preferred_network", "text", true, true, false},
+	{"rail", "text", false, true, false},
+	{"bank_ref", "text", true, true, false},
+	{"callback_url", "text", true, true, false},
+	{"metadata", "bytea", true, true, false},
+	{"funding", "text", false, true, false},
+	{"timing", "text", false, true, false},
+	{"claim", "text", false, true, false},
+	{"payout", "text", false, true, false},
+	{"hold", "text", false, false, false},
+	{"ended", "text", false, false, false},
+	{"closed", "boolean", false, false, false},
+	{"underpaid", "boolean", false, false, false},
+	{"overpaid", "boolean", false, false, false},
+	{"wrong_asset", "boolean", false, false, false},
+	{"reorged", "boolean", false, false, false},
+	{"screening", "text", false, false, false},
+	{"received", "numeric", false, false, false},
+	{"transfers", "integer", false, false, false},
+	{"credit_n", "integer", false, false, false},
+	{"credit_crypto", "numeric", false, false, false},
+	{"credit_payout", "numeric", false, false, false},
+	{"credit_fee", "numeric", false, false, false},
+	{"credit_frozen", "boolean", false, false, false},
+	{"attempt", "integer", false, false, false},
+	{"holds", "integer", false, false, false},
+	{"token_hash", "bytea", false, false, false},
+	{"token_expires_at", "timestamptz", false, false, false},
+	{"refund_address", "text", false, false, false},
+	{"refund_tx", "text", false, false, false},
+	{"settlement_ref", "text", false, false, false},
+	{"created_at", "timestamptz", true, true, false},
+	{"expires_at", "timestamptz", false, true, false},
+	{"deadline_at", "timestamptz", false, false, false},
+	{"fulfilled_at", "timestamptz", false, false, false},
+	{"claimed_at", "timestamptz", false, false, false},
+	{"confirmed_at", "timestamptz", false, false, false},
+	{"settled_at", "timestamptz", false, false, false},
 }
 
 func names(keep func(column) bool) []string {
@@ -120,7 +122,8 @@ var (
 
 // makeInsert writes a payment with its history row and its event in one statement, so that a create is one round trip
 // and updates no row. The payment comes with a wallet and is refused when its address has received money already, which
-// can only happen to an address that somebody else learnt before it was handed out.
+// can only happen to an address that somebody else learnt before it was handed out. With a key it is refused as well when
+// the key has an answer, so that nobody has to look before.
 func makeInsert(keyed bool) string {
 	var cols, vals []string
 	n := 0
@@ -136,18 +139,22 @@ func makeInsert(keyed bool) string {
 	}
 	wallet, trigger, state, name, messageID, headers, body := n+1, n+2, n+3, n+4, n+5, n+6, n+7
 	var b strings.Builder
+	fresh := ""
+	if keyed {
+		fresh = idempotency.UnknownAt(body+1) + " AND "
+	}
 	fmt.Fprintf(&b, `WITH p AS (
 	INSERT INTO payments (%s, wallet_id) SELECT %s, $%d::text
-	WHERE NOT EXISTS (SELECT FROM deposits WHERE mode = $%d AND family = $%d AND address = $%d) RETURNING id
+	WHERE %sNOT EXISTS (SELECT FROM deposits WHERE mode = $%d AND family = $%d AND address = $%d) RETURNING id
 ), h AS (
 	INSERT INTO history (payment_id, version, n, trigger, from_state, to_state, exception)
 	SELECT id, 1, 1, $%d::text, 'none', $%d::text, '' FROM p
 ), o AS (
 	INSERT INTO outbox (name, message_id, headers, body) SELECT $%d::text, $%d::text, $%d::text, $%d::bytea FROM p
-)`, strings.Join(cols, ", "), strings.Join(vals, ", "), wallet, place["mode"], place["family"], place["address"],
+)`, strings.Join(cols, ", "), strings.Join(vals, ", "), wallet, fresh, place["mode"], place["family"], place["address"],
 		trigger, state, name, messageID, headers, body)
 	if keyed {
-		fmt.Fprintf(&b, ", k AS (\n\t%s, p\n)", idempotency.InsertAt(n+8))
+		fmt.Fprintf(&b, ", k AS (\n\t%s, p\n)", idempotency.InsertAt(body+1))
 	}
 	b.WriteString("\nSELECT id FROM p")
 	return b.String()
@@ -159,7 +166,11 @@ func makeUpdate() string {
 	for _, c := range columns {
 		if !c.fixed {
 			n++
-			sets = append(sets, fmt.Sprintf("%s = $%d", c.name, n))
+			set := "$%d"
+			if c.sealed { // null keeps what is there, so that nothing is sealed again that has not changed; nothing at all clears it
+				set = "CASE WHEN $%[1]d::bytea IS NULL THEN " + c.name + " ELSE nullif($%[1]d, '') END"
+			}
+			sets = append(sets, c.name+" = "+fmt.Sprintf(set, n))
 		}
 	}
 	return fmt.Sprintf("UPDATE payments SET %s, wallet_id = coalesce($%d, wallet_id) WHERE id = $1 AND version = $2", strings.Join(sets, ", "), n+1)
@@ -319,6 +330,8 @@ func Statements() map[string]string {
 		"listPayouts": listPayouts, "listHeads": listHeads, "noteDecision": noteDecision,
 		"discardStock": discardStock, "discardRequests": discardRequests, "doubtPayouts": doubtPayouts, "forgetTaken": forgetTaken,
 		"forgetWaiting": forgetWaiting, "forgetProgress": forgetProgress,
+		"personalPayments": personalPayments, "personalPayouts": personalPayouts, "resealPayment": resealPayment, "resealPayout": resealPayout,
+		"payersPayments": payersPayments, "lockEnded": lockEnded, "forgetPayer": forgetPayer, "forgetReceiver": forgetReceiver, "noteAudit": noteAudit,
 		"upsertFraud": upsertFraud, "selectFraud": selectFraud,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}

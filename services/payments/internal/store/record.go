@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
@@ -34,19 +35,53 @@ func nullText(s string) any {
 	return s
 }
 
-func sealed[T comparable](v T) ([]byte, error) {
+// vault seals who pays and who is paid, each value bound to its payment, and makes what payers are found by.
+type vault struct{ keys *keyring.Ring }
+
+func payerPlace(paymentID string) string    { return "payer/" + paymentID }
+func receiverPlace(paymentID string) string { return "receiver/" + paymentID }
+
+// blindPlace parts the payers of one merchant and world from all others.
+func blindPlace(mode payment.Mode, merchantID string) string {
+	return "payer/" + string(mode) + "/" + merchantID
+}
+
+// sealed is the value as it is kept, nil for the zero value.
+func sealed[T comparable](keys *keyring.Ring, v T, place string) ([]byte, error) {
 	var zero T
 	if v == zero {
 		return nil, nil
 	}
-	return json.Marshal(v)
+	plain, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return keys.Seal(plain, place), nil
 }
 
-func opened[T any](raw []byte, into *T) error {
+// opened reads a kept value. One from before values were sealed is plain JSON; the verb rotate-master seals it.
+func opened[T any](keys *keyring.Ring, raw []byte, place string, into *T) (err error) {
 	if raw == nil {
 		return nil
 	}
+	if plain(raw) {
+		return json.Unmarshal(raw, into)
+	}
+	if raw, err = keys.Open(raw, place); err != nil {
+		return err
+	}
 	return json.Unmarshal(raw, into)
+}
+
+// plain reports JSON: a sealed value begins with its version, which is no brace.
+func plain(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
+
+// payerIndex is what a payer is found by, nil without one.
+func (s vault) payerIndex(p payment.Payment) []byte {
+	if p.Payer.ChatID == "" {
+		return nil
+	}
+	return s.keys.Blind(p.Payer.ChatID, blindPlace(p.Mode, p.MerchantID))
 }
 
 // familyOf is the address family of a payment, nil before it has an address.
@@ -63,15 +98,45 @@ func familyOf(p payment.Payment) (any, error) {
 
 // values gives every column's value in the order of columns. Decimals go as their text, which costs pgx less than asking
 // each for it.
-func values(p payment.Payment) ([]any, error) {
-	payer, err := sealed(p.Payer)
+func (s vault) values(p payment.Payment) ([]any, error) {
+	payer, err := sealed(s.keys, p.Payer, payerPlace(p.ID))
 	if err != nil {
 		return nil, fmt.Errorf("encode the payer: %w", err)
 	}
-	receiver, err := sealed(p.Receiver)
+	receiver, err := sealed(s.keys, p.Receiver, receiverPlace(p.ID))
 	if err != nil {
 		return nil, fmt.Errorf("encode the receiver: %w", err)
 	}
+	return valuesWith(p, payer, s.payerIndex(p), receiver)
+}
+
+// changed is values of an update: who pays and who is paid are null where they stay as they were, and empty where they go.
+func (s vault) changed(before, p payment.Payment) ([]any, error) {
+	var payer, index, receiver []byte
+	var err error
+	if p.Payer != before.Payer {
+		if payer, err = sealed(s.keys, p.Payer, payerPlace(p.ID)); err != nil {
+			return nil, fmt.Errorf("encode the payer: %w", err)
+		}
+		payer, index = orEmpty(payer), orEmpty(s.payerIndex(p))
+	}
+	if p.Receiver != before.Receiver {
+		if receiver, err = sealed(s.keys, p.Receiver, receiverPlace(p.ID)); err != nil {
+			return nil, fmt.Errorf("encode the receiver: %w", err)
+		}
+		receiver = orEmpty(receiver)
+	}
+	return valuesWith(p, payer, index, receiver)
+}
+
+func orEmpty(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+func valuesWith(p payment.Payment, payer, index, receiver []byte) ([]any, error) {
 	var priced any
 	q := p.Quote
 	if q.Priced() {
@@ -91,7 +156,7 @@ func values(p payment.Payment) ([]any, error) {
 		p.Version, p.Sequence, string(p.Status()), string(p.Exception()), nullTime(due),
 		string(p.Currency), p.FiatAmount.String(), string(p.ChargeFrom), q.Crypto, q.Network, p.NetworkName,
 		q.CryptoAmount.String(), q.PayoutAmount.String(), q.Charge.Fiat.String(), q.Charge.Crypto.String(), q.Charge.USD.String(), q.TransactionUSD.String(),
-		q.Rate.Value.String(), priced, family, nullText(p.Address), payer, receiver,
+		q.Rate.Value.String(), priced, family, nullText(p.Address), payer, index, receiver,
 		p.Preferred.Crypto, p.Preferred.Network, p.Rail, p.BankRef, p.CallbackURL, p.Metadata,
 		string(p.Funding), string(p.Timing), string(p.Claim), string(p.Payout), string(p.Hold), string(p.End), p.Closed,
 		p.Underpaid, p.Overpaid, p.WrongAsset, p.Reorged, string(p.Screening),
@@ -113,14 +178,14 @@ func pick(all []any, keep func(column) bool) []any {
 }
 
 // scanPayment reads a row of selectColumns.
-func scanPayment(row pgx.Row) (payment.Payment, error) {
+func (s vault) scanPayment(row pgx.Row) (payment.Payment, error) {
 	var (
 		p                          payment.Payment
 		q                          = &p.Quote
 		status, exception          string
 		family, address            *string
 		priced                     []byte
-		payer, receiver            []byte
+		payer, index, receiver     []byte
 		due, deadline, fulfilled   *time.Time
 		claimed, confirmed, settle *time.Time
 		token                      *time.Time
@@ -129,7 +194,7 @@ func scanPayment(row pgx.Row) (payment.Payment, error) {
 		&p.Version, &p.Sequence, &status, &exception, &due,
 		&p.Currency, &p.FiatAmount, &p.ChargeFrom, &q.Crypto, &q.Network, &p.NetworkName,
 		&q.CryptoAmount, &q.PayoutAmount, &q.Charge.Fiat, &q.Charge.Crypto, &q.Charge.USD, &q.TransactionUSD,
-		&q.Rate.Value, &priced, &family, &address, &payer, &receiver,
+		&q.Rate.Value, &priced, &family, &address, &payer, &index, &receiver,
 		&p.Preferred.Crypto, &p.Preferred.Network, &p.Rail, &p.BankRef, &p.CallbackURL, &p.Metadata,
 		&p.Funding, &p.Timing, &p.Claim, &p.Payout, &p.Hold, &p.End, &p.Closed,
 		&p.Underpaid, &p.Overpaid, &p.WrongAsset, &p.Reorged, &p.Screening,
@@ -154,14 +219,16 @@ func scanPayment(row pgx.Row) (payment.Payment, error) {
 		q.Currency, q.ChargeFrom, q.FiatAmount = p.Currency, p.ChargeFrom, p.FiatAmount
 	}
 	var kept price
-	if err := opened(priced, &kept); err != nil {
-		return payment.Payment{}, fmt.Errorf("read the price of %s: %w", p.ID, err)
+	if priced != nil {
+		if err := json.Unmarshal(priced, &kept); err != nil {
+			return payment.Payment{}, fmt.Errorf("read the price of %s: %w", p.ID, err)
+		}
 	}
 	q.Rate, q.FeeTable = kept.Rate, kept.FeeTable
-	if err := opened(payer, &p.Payer); err != nil {
+	if err := opened(s.keys, payer, payerPlace(p.ID), &p.Payer); err != nil {
 		return payment.Payment{}, fmt.Errorf("read the payer of %s: %w", p.ID, err)
 	}
-	if err := opened(receiver, &p.Receiver); err != nil {
+	if err := opened(s.keys, receiver, receiverPlace(p.ID), &p.Receiver); err != nil {
 		return payment.Payment{}, fmt.Errorf("read the receiver of %s: %w", p.ID, err)
 	}
 	return p, nil
@@ -179,7 +246,7 @@ func scanDeposit(row pgx.CollectableRow) (payment.Deposit, error) {
 	return d, err
 }
 
-func scanPayout(row pgx.CollectableRow) (*payout.Payout, error) {
+func (s vault) scanPayout(row pgx.CollectableRow) (*payout.Payout, error) {
 	var (
 		o                                  payout.Payout
 		receiver                           []byte
@@ -198,7 +265,7 @@ func scanPayout(row pgx.CollectableRow) (*payout.Payout, error) {
 		}
 	}
 	var r payment.Receiver
-	if err := opened(receiver, &r); err != nil {
+	if err := opened(s.keys, receiver, receiverPlace(o.PaymentID), &r); err != nil {
 		return nil, fmt.Errorf("read the receiver of payout %s: %w", o.ID, err)
 	}
 	o.BankCode, o.BankName, o.AccountNumber, o.AccountName = r.BankCode, r.BankName, r.AccountNumber, r.AccountName

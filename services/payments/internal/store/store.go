@@ -17,6 +17,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/inbox"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/wire"
@@ -35,12 +36,13 @@ type Store struct {
 	alerts func(code string)
 	now    func() time.Time
 	tokens tokens
+	vault
 }
 
-// New makes a store over a pool. wake is called after every commit that left a message in the outbox; alerts counts what
+// New makes a store over a pool. keys seal what is personal. wake is called after every commit that left a message in the outbox; alerts counts what
 // an operator must be told.
-func New(pool *pgxpool.Pool, render app.Renderer, log *slog.Logger, wake func(), alerts func(code string)) *Store {
-	return &Store{pool: pool, render: render, log: log, wake: wake, alerts: alerts, now: time.Now}
+func New(pool *pgxpool.Pool, render app.Renderer, keys *keyring.Ring, log *slog.Logger, wake func(), alerts func(code string)) *Store {
+	return &Store{pool: pool, render: render, log: log, wake: wake, alerts: alerts, now: time.Now, vault: vault{keys}}
 }
 
 func keyOf(k app.Key) idempotency.Key {
@@ -58,7 +60,7 @@ func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 		return err
 	}
 	n.Payment.Version = 1
-	all, err := values(n.Payment)
+	all, err := s.values(n.Payment)
 	if err != nil {
 		return err
 	}
@@ -74,7 +76,9 @@ func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 	case err == nil:
 		s.wake()
 		return nil
-	case errors.Is(err, pgx.ErrNoRows), postgres.IsUnique(err, "payments_address"):
+	case errors.Is(err, pgx.ErrNoRows):
+		return s.refused(ctx, n.Key)
+	case postgres.IsUnique(err, "payments_address"):
 		return app.ErrAddressUsed
 	case postgres.IsUnique(err, "payments_reference"):
 		return app.ErrReferenceUsed
@@ -82,6 +86,18 @@ func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 		return app.ErrKeyTaken
 	default:
 		return fmt.Errorf("insert payment %s: %w", n.Payment.ID, err)
+	}
+}
+
+// refused says why the statement of a create wrote nothing: its key has an answer, or its address has received money.
+func (s *Store) refused(ctx context.Context, k app.Key) error {
+	switch _, found, err := idempotency.Find(ctx, s.pool, keyOf(k)); {
+	case err != nil:
+		return err
+	case found:
+		return app.ErrKeyTaken
+	default:
+		return app.ErrAddressUsed
 	}
 }
 
@@ -127,11 +143,11 @@ func (s *Store) Find(ctx context.Context, o app.Owner, reference string) (app.Vi
 	batch := &pgx.Batch{}
 	args := []any{reference, o.MerchantID, string(o.Mode)}
 	batch.Queue(selectOwned, args...).QueryRow(func(row pgx.Row) (err error) {
-		v.Payment, err = scanPayment(row)
+		v.Payment, err = s.scanPayment(row)
 		return err
 	})
 	batch.Queue(selectOwnedRows, args...).Query(collectRows(&v))
-	batch.Queue(selectOwnedPayout, args...).Query(collectPayout(&v))
+	batch.Queue(selectOwnedPayout, args...).Query(s.collectPayout(&v))
 	batch.Queue(selectHeads, string(o.Mode)).Query(collectHeads(&v))
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return app.View{}, notFound(err, "read payment")
@@ -153,9 +169,9 @@ func collectRows(v *app.View) func(pgx.Rows) error {
 	}
 }
 
-func collectPayout(v *app.View) func(pgx.Rows) error {
+func (s vault) collectPayout(v *app.View) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
-		found, err := pgx.CollectRows(rows, scanPayout)
+		found, err := pgx.CollectRows(rows, s.scanPayout)
 		if len(found) > 0 {
 			v.Payout = found[0]
 		}
@@ -226,7 +242,7 @@ func (s *Store) Receive(ctx context.Context, in app.Incoming, f app.Change, stra
 		if fresh, err := inbox.Fresh(ctx, tx, in.MessageID); err != nil || !fresh {
 			return err
 		}
-		p, err := scanPayment(tx.QueryRow(ctx, lockByAddress, string(in.Mode), string(in.Family), in.Address))
+		p, err := s.scanPayment(tx.QueryRow(ctx, lockByAddress, string(in.Mode), string(in.Family), in.Address))
 		stands := err == nil
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return fmt.Errorf("lock the payment of an address: %w", err)
@@ -316,7 +332,7 @@ func (s *Store) inTx(ctx context.Context, f func(tx pgx.Tx, done *effects) error
 // change locks a payment, shows it to f with everything that belongs to it, and writes what f decided. The payout shown
 // is the one of that id, or with "" the one of the last attempt.
 func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f app.Change, payoutID, lock string, args ...any) error {
-	p, err := scanPayment(tx.QueryRow(ctx, lock, args...))
+	p, err := s.scanPayment(tx.QueryRow(ctx, lock, args...))
 	if err != nil {
 		return notFound(err, "lock payment")
 	}
@@ -325,9 +341,9 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f app.Chan
 	read := &pgx.Batch{}
 	read.Queue(selectDepositRows, p.ID).Query(collectRows(&v))
 	if payoutID == "" {
-		read.Queue(selectLastPayout, p.ID).Query(collectPayout(&v))
+		read.Queue(selectLastPayout, p.ID).Query(s.collectPayout(&v))
 	} else {
-		read.Queue(selectPayout, payoutID).Query(collectPayout(&v))
+		read.Queue(selectPayout, payoutID).Query(s.collectPayout(&v))
 	}
 	read.Queue(selectHeads, string(p.Mode)).Query(collectHeads(&v))
 	read.Queue("SELECT clock_timestamp()").QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
@@ -361,7 +377,7 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 		next := r.Payment
 		next.Version = v.Payment.Version + 1
 		next, done.token = s.tokens.issue(next, r.Facts, now)
-		all, err := values(next)
+		all, err := s.changed(v.Payment, next)
 		if err != nil {
 			return err
 		}
@@ -386,7 +402,7 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 	}
 	if r.Payout != nil {
 		o := r.Payout
-		receiver, err := renamed(before, *o)
+		receiver, err := s.renamed(before, *o)
 		if err != nil {
 			return fmt.Errorf("encode the receiver: %w", err)
 		}
@@ -405,13 +421,13 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 }
 
 // renamed is the receiver of a payout row whose name has become known, nil when it stays as it is.
-func renamed(before *payout.Payout, o payout.Payout) ([]byte, error) {
+func (s vault) renamed(before *payout.Payout, o payout.Payout) ([]byte, error) {
 	if before == nil || (before.AccountName == o.AccountName && before.BankName == o.BankName) {
 		return nil, nil
 	}
-	return sealed(payment.Receiver{
+	return sealed(s.keys, payment.Receiver{
 		BankCode: o.BankCode, BankName: o.BankName, AccountNumber: o.AccountNumber, AccountName: o.AccountName, NameVerified: o.AccountName != "",
-	})
+	}, receiverPlace(o.PaymentID))
 }
 
 func exactlyOne(otherwise error) func(pgconn.CommandTag) error {
@@ -442,7 +458,7 @@ func (s *Store) writeFacts(ctx context.Context, batch *pgx.Batch, v app.View, ne
 			if v.Payout != nil && v.Payout.Reference == o.Reference { // the row of that reference is revived and stays what it is
 				o.ID, o.CreatedAt = v.Payout.ID, v.Payout.CreatedAt
 			}
-			receiver, err := sealed(f.Receiver)
+			receiver, err := sealed(s.keys, f.Receiver, receiverPlace(next.ID))
 			if err != nil {
 				return fmt.Errorf("encode the receiver: %w", err)
 			}

@@ -54,7 +54,12 @@ func newWorld(t testing.TB) *world {
 	w := &world{t: t, cfg: cfg, pool: pg.Open(t, cfg, migrations.FS)}
 	tel := telemetrytest.ForTest(t)
 	render := app.Renderer{PublicURL: "https://pay.example"}
-	w.store = store.New(w.pool, render, tel.Log, func() {}, func(string) { w.alerts.Add(1) })
+	ring, err := keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ring = ring
+	w.store = store.New(w.pool, render, ring, tel.Log, func() {}, func(string) { w.alerts.Add(1) })
 	statement, err := store.OpenSimStatement(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -63,11 +68,6 @@ func newWorld(t testing.TB) *world {
 	w.bank = sim.New(statement, time.Now)
 	stock := app.NewStock(w.store, id.New("replica_", time.Now()), 64, tel.Log)
 	t.Cleanup(func() { stock.Close(context.Background()) })
-	ring, err := keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.ring = ring
 	w.store.IssueTokens(ring, 24*time.Hour)
 	w.app = app.New(app.Deps{
 		Keys:     ring,
