@@ -1,0 +1,162 @@
+package door
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"causeway.internal/services/wallets/internal/intent"
+)
+
+const (
+	bodyMost    = 64 << 10
+	patience    = 10 * time.Second
+	connections = 64
+)
+
+// Listen opens the unix socket for the user ids that may ask. A socket that a dead process left behind is replaced; one
+// that answers is not.
+func Listen(path string, peers []uint32, log *slog.Logger) (net.Listener, error) {
+	if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("another signer answers on %s", path)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("removing the old socket: %w", err)
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("opening the socket: %w", err)
+	}
+	if err := os.Chmod(path, 0o660); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	if len(peers) == 0 {
+		peers = []uint32{uint32(os.Getuid())}
+	}
+	return &checked{UnixListener: l, peers: peers, log: log, free: make(chan struct{}, connections)}, nil
+}
+
+// checked accepts connections of known users only, as the kernel names them (SO_PEERCRED), and so many at a time.
+type checked struct {
+	*net.UnixListener
+	peers []uint32
+	log   *slog.Logger
+	free  chan struct{}
+}
+
+func (c *checked) Accept() (net.Conn, error) {
+	for {
+		conn, err := c.AcceptUnix()
+		if err != nil {
+			return nil, err
+		}
+		uid, err := userOf(conn)
+		if err != nil || !slices.Contains(c.peers, uid) {
+			c.log.Warn("a stranger knocked and was sent away", "uid", uid, "err", err)
+			_ = conn.Close()
+			continue
+		}
+		select {
+		case c.free <- struct{}{}:
+			return &counted{UnixConn: conn, free: c.free}, nil
+		default:
+			_ = conn.Close()
+		}
+	}
+}
+
+// counted gives its place back once.
+type counted struct {
+	*net.UnixConn
+	free chan struct{}
+}
+
+func (c *counted) Close() error {
+	err := c.UnixConn.Close()
+	if err == nil { // only the first close succeeds
+		<-c.free
+	}
+	return err
+}
+
+func userOf(conn *net.UnixConn) (uid uint32, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var inner error
+	err = raw.Control(func(fd uintptr) {
+		var cred *unix.Ucred
+		if cred, inner = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); inner == nil {
+			uid = cred.Uid
+		}
+	})
+	return uid, errors.Join(err, inner)
+}
+
+// Serve answers requests until the listener is closed.
+func Serve(l net.Listener, d *Desk, log *slog.Logger) *http.Server {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/sign", func(w http.ResponseWriter, r *http.Request) {
+		exchange(w, r, log, func(q intent.Request) (any, error) { return d.Sign(q) })
+	})
+	mux.HandleFunc("POST /v1/addresses", func(w http.ResponseWriter, r *http.Request) {
+		exchange(w, r, log, func(p Places) (any, error) {
+			list, err := d.Addresses(p)
+			return map[string][]string{"addresses": list}, err
+		})
+	})
+	mux.HandleFunc("GET /v1/stations", func(w http.ResponseWriter, _ *http.Request) {
+		s, err := d.Stations()
+		answer(w, log, s, err)
+	})
+	server := &http.Server{
+		Handler: mux, ReadTimeout: patience, WriteTimeout: patience, IdleTimeout: time.Minute, MaxHeaderBytes: 8 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	go func() { _ = server.Serve(l) }()
+	return server
+}
+
+func exchange[T any](w http.ResponseWriter, r *http.Request, log *slog.Logger, f func(T) (any, error)) {
+	var body T
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyMost))
+	d.DisallowUnknownFields()
+	err := d.Decode(&body)
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("something follows the request")
+		}
+	}
+	if err != nil {
+		answer(w, log, nil, intent.Refuse(intent.Malformed, "%.200s", err))
+		return
+	}
+	out, err := f(body)
+	answer(w, log, out, err)
+}
+
+func answer(w http.ResponseWriter, log *slog.Logger, body any, err error) {
+	status := http.StatusOK
+	if err != nil {
+		var refusal *intent.Refusal
+		if status = http.StatusForbidden; !errors.As(err, &refusal) {
+			log.Error("failed", "err", err)
+			status, refusal = http.StatusInternalServerError, intent.Refuse("fault", "the signer failed; its log says why")
+		}
+		body = refusal
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}

@@ -1,0 +1,155 @@
+// Package journal is the signer's log: one JSON line for everything it signed or refused, each bound to the one before by
+// its hash, so that a line that is changed, removed or put between shows. A line is on the disk before the signature
+// leaves the process; what is not in the log was never given to anybody. It keeps the ids of what was signed, so that an
+// answer can be given again after a crash, and nothing is signed twice under one id with another content.
+package journal
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"causeway.internal/services/wallets/internal/intent"
+)
+
+// Entry is one line.
+type Entry struct {
+	Number  int64           `json:"number"`
+	At      time.Time       `json:"at"`
+	Event   string          `json:"event"` // started, signed, refused
+	Request *intent.Request `json:"request,omitempty"`
+	Signed  *intent.Signed  `json:"signed,omitempty"`
+	Refusal *intent.Refusal `json:"refusal,omitempty"`
+	Before  string          `json:"before"` // hash of the line before; empty in the first
+	Hash    string          `json:"hash,omitempty"`
+}
+
+// The events.
+const (
+	Started = "started"
+	Signed  = "signed"
+	Refused = "refused"
+)
+
+const lineMost = 64 << 10
+
+// Journal is an open log. It is safe for concurrent use.
+type Journal struct {
+	mu   sync.Mutex
+	file *os.File
+	last Entry
+	bad  error // a write that failed: nothing may be signed any more
+}
+
+// ErrBroken says that a line does not follow from the one before it.
+var ErrBroken = errors.New("the chain of hashes is broken: a line was changed, removed or added")
+
+// Open verifies the whole log, calls f for every line and makes it ready for more. A last line without its end was being
+// written when the machine stopped: nobody got an answer for it, and it is cut off.
+func Open(path string, f func(Entry)) (*Journal, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the log: %w", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("another signer writes this log: %w", err), file.Close())
+	}
+	last, whole, err := read(file, f)
+	if err == nil {
+		err = file.Truncate(whole)
+	}
+	if err == nil {
+		_, err = file.Seek(whole, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("reading the log: %w", err), file.Close())
+	}
+	return &Journal{file: file, last: last}, nil
+}
+
+// Verify reads a log without changing it, and returns how many lines hold and where the chain ends.
+func Verify(r io.Reader) (lines int64, head string, err error) {
+	last, _, err := read(r, func(Entry) { lines++ })
+	return lines, last.Hash, err
+}
+
+func read(r io.Reader, f func(Entry)) (last Entry, whole int64, err error) {
+	b := bufio.NewReaderSize(r, lineMost)
+	for {
+		line, err := b.ReadSlice('\n')
+		if errors.Is(err, io.EOF) {
+			return last, whole, nil // a rest without its end is no line
+		}
+		if err != nil {
+			return last, whole, fmt.Errorf("line %d: %w", last.Number+1, err)
+		}
+		var e Entry
+		if err := json.Unmarshal(line, &e); err != nil {
+			return last, whole, fmt.Errorf("line %d: %w", last.Number+1, err)
+		}
+		want, err := e.seal()
+		if err != nil {
+			return last, whole, err
+		}
+		if e.Number != last.Number+1 || e.Before != last.Hash || e.Hash != want {
+			return last, whole, fmt.Errorf("line %d: %w", last.Number+1, ErrBroken)
+		}
+		last, whole = e, whole+int64(len(line))
+		f(e)
+	}
+}
+
+// seal is the hash of a line with everything but itself.
+func (e Entry) seal() (string, error) {
+	e.Hash = ""
+	b, err := json.Marshal(e)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Append writes a line and waits until the disk has it. After a failure every further call fails: a signer that cannot
+// log does not sign.
+func (j *Journal) Append(e Entry) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.bad != nil {
+		return j.bad
+	}
+	e.Number, e.Before, e.At = j.last.Number+1, j.last.Hash, e.At.UTC()
+	hash, err := e.seal()
+	if err != nil {
+		return err
+	}
+	e.Hash = hash
+	b, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if len(b) >= lineMost || bytes.ContainsRune(b, '\n') {
+		return errors.New("a line of the log is too long")
+	}
+	if _, err = j.file.Write(append(b, '\n')); err == nil {
+		err = j.file.Sync()
+	}
+	if err != nil {
+		j.bad = fmt.Errorf("writing the log: %w", err)
+		return j.bad
+	}
+	j.last = e
+	return nil
+}
+
+// Close closes the file.
+func (j *Journal) Close() error { return j.file.Close() }

@@ -1,0 +1,278 @@
+// Package policy decides what the signer signs. Everything that is not named in the operator's policy file is refused:
+// networks, treasuries, token contracts, chain ids, fees, ranges of addresses, and how much and how often an hour. It is
+// pure: the time, the addresses and what was signed before are handed in.
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"slices"
+	"time"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/evmtx"
+	"causeway.internal/services/wallets/internal/intent"
+)
+
+// Window is the hour that the limits count in; it slides.
+const Window = time.Hour
+
+// Units is a number of base units, written as decimal digits in the file.
+type Units struct{ big.Int }
+
+// UnmarshalJSON reads a string of digits; JSON numbers are refused, they lose digits elsewhere.
+func (u *Units) UnmarshalJSON(b []byte) error {
+	var text string
+	if err := json.Unmarshal(b, &text); err != nil {
+		return errors.New("an amount is a string of digits")
+	}
+	n, err := intent.Units(text)
+	if err == nil {
+		u.Set(n)
+	}
+	return err
+}
+
+// Policy is the operator's file.
+type Policy struct {
+	Mode       string             `json:"mode"`       // live, or test
+	Account    uint32             `json:"account"`    // hardened account of the deposit addresses
+	GasAccount uint32             `json:"gasAccount"` // hardened account of the gas stations, another one
+	IndexBelow uint32             `json:"indexBelow"` // deposit addresses are served below this index
+	Peers      []uint32           `json:"peers"`      // user ids that may ask; none: the signer's own
+	Networks   map[string]Network `json:"networks"`
+}
+
+// Network is what may be signed on one network.
+type Network struct {
+	ChainID      uint64           `json:"chainId"`
+	Treasury     string           `json:"treasury"` // the only destination of sweeps
+	MaxFeePerGas Units            `json:"maxFeePerGas"`
+	MaxGas       uint64           `json:"maxGas"`
+	CountPerHour int              `json:"countPerHour"` // transactions, replacements not counted
+	Assets       map[string]Asset `json:"assets"`
+	Fund         Fund             `json:"fund"`
+
+	treasury evmtx.Account
+}
+
+// Asset is what may be swept.
+type Asset struct {
+	Contract string `json:"contract"` // of a token; empty for the network's own coin
+	PerHour  Units  `json:"perHour"`
+
+	contract evmtx.Account
+}
+
+// Fund bounds what the gas station gives.
+type Fund struct {
+	Most    Units `json:"most"` // one funding
+	PerHour Units `json:"perHour"`
+}
+
+// FileMost bounds a policy file in bytes.
+const FileMost = 256 << 10
+
+// Parse reads a policy file. Unknown members, a treasury or contract with a wrong checksum and limits of nothing are
+// errors: a policy that is misread is worse than none.
+func Parse(text []byte) (Policy, error) {
+	var p Policy
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil {
+		return Policy{}, fmt.Errorf("reading the policy: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return Policy{}, errors.New("reading the policy: something follows it")
+	}
+	var problems []error
+	if p.Mode != "live" && p.Mode != "test" {
+		problems = append(problems, errors.New("mode must be live or test"))
+	}
+	if p.Account == p.GasAccount || p.Account >= address.MaxIndex || p.GasAccount >= address.MaxIndex {
+		problems = append(problems, errors.New("account and gasAccount must be two numbers below 2^31"))
+	}
+	if p.IndexBelow == 0 || p.IndexBelow > address.MaxIndex {
+		problems = append(problems, errors.New("indexBelow must be 1 to 2^31"))
+	}
+	for name, n := range p.Networks {
+		if err := n.check(name); err != nil {
+			problems = append(problems, fmt.Errorf("networks.%s: %w", name, err))
+		}
+		p.Networks[name] = n
+	}
+	return p, errors.Join(problems...)
+}
+
+func (n *Network) check(name string) error {
+	listed, ok := money.NetworkOf(name)
+	if !ok || listed.Name != name || listed.Family != money.EVM {
+		return errors.New("is no EVM network that this signer knows")
+	}
+	var err error
+	if n.treasury, err = evmtx.ParseAccount(n.Treasury); err != nil {
+		return fmt.Errorf("treasury: %w", err)
+	}
+	if n.treasury == (evmtx.Account{}) || n.ChainID == 0 || n.MaxFeePerGas.Sign() <= 0 || n.MaxGas < 21_000 || n.CountPerHour < 1 {
+		return errors.New("wants treasury, chainId, maxFeePerGas, maxGas of 21000 or more and countPerHour")
+	}
+	for symbol, a := range n.Assets {
+		asset, ok := listed.Asset(symbol)
+		if !ok || asset.Symbol != symbol || asset.Native != (a.Contract == "") || a.PerHour.Sign() <= 0 {
+			return fmt.Errorf("assets.%s: is not listed, or has no limit, or the contract is missing or too much", symbol)
+		}
+		if a.Contract != "" {
+			if a.contract, err = evmtx.ParseAccount(a.Contract); err != nil {
+				return fmt.Errorf("assets.%s: contract: %w", symbol, err)
+			}
+		}
+		n.Assets[symbol] = a
+	}
+	return nil
+}
+
+// Keys tells the addresses that the seed has.
+type Keys interface {
+	Account(account, index uint32) (evmtx.Account, error)
+}
+
+// Spend is one signed transaction as the limits see it. A replacement of the same nonce takes the place of the one before.
+type Spend struct {
+	Network, Slot string // slot: sender and nonce, of which only one transaction can ever land
+	Kind          intent.Kind
+	Asset         string
+	Amount        *big.Int
+	At            time.Time
+}
+
+// Plan is an accepted request: the transaction to sign, with which key, and what it counts for.
+type Plan struct {
+	Account, Index uint32
+	From           evmtx.Account
+	Transaction    evmtx.Transaction
+	Spend          Spend
+}
+
+// Check judges a request against the policy and what was signed in the last hour.
+func (p Policy) Check(r intent.Request, keys Keys, before []Spend, now time.Time) (Plan, *intent.Refusal, error) {
+	n, refusal := p.form(r)
+	if refusal != nil {
+		return Plan{}, refusal, nil
+	}
+	tx, err := r.Transaction()
+	if err != nil {
+		return Plan{}, intent.Refuse(intent.Malformed, "%s", err), nil
+	}
+	deposit, err := keys.Account(p.Account, r.Index)
+	if err != nil {
+		return Plan{}, nil, err
+	}
+	plan := Plan{Account: p.Account, Index: r.Index, From: deposit, Transaction: tx}
+	if r.Kind == intent.Fund {
+		plan.Account, plan.Index = p.GasAccount, 0
+		if plan.From, err = keys.Account(p.GasAccount, 0); err != nil {
+			return Plan{}, nil, err
+		}
+	}
+	amount, _ := intent.Units(r.Amount) // Transaction has read it
+	if refusal := n.terms(r, tx, amount, deposit); refusal != nil {
+		return Plan{}, refusal, nil
+	}
+	plan.Spend = Spend{
+		Network: r.Network, Slot: fmt.Sprintf("%s/%d", plan.From, tx.Nonce), Kind: r.Kind, Asset: r.Asset, Amount: amount, At: now,
+	}
+	if refusal := n.limits(r, plan.Spend, before, now); refusal != nil {
+		return Plan{}, refusal, nil
+	}
+	return plan, nil, nil
+}
+
+// form checks what needs no key.
+func (p Policy) form(r intent.Request) (Network, *intent.Refusal) {
+	if r.ID == "" || len(r.ID) > intent.IDMost || (r.Kind != intent.Sweep && r.Kind != intent.Fund) {
+		return Network{}, intent.Refuse(intent.Malformed, "want an id of at most %d bytes and a kind, sweep or fund", intent.IDMost)
+	}
+	n, ok := p.Networks[r.Network]
+	if !ok {
+		return Network{}, intent.Refuse(intent.Network, "network %.20q is not in the policy", r.Network)
+	}
+	if r.Account != p.Account || r.Index >= p.IndexBelow {
+		return Network{}, intent.Refuse(intent.Address, "account %d, index %d are not served", r.Account, r.Index)
+	}
+	return n, nil
+}
+
+// terms checks destination, asset, chain and fee.
+func (n Network) terms(r intent.Request, tx evmtx.Transaction, amount *big.Int, deposit evmtx.Account) *intent.Refusal {
+	a, listed := n.Assets[r.Asset]
+	to, err := evmtx.ParseAccount(r.To)
+	switch {
+	case err != nil:
+		return intent.Refuse(intent.Malformed, "%s", err)
+	case r.Kind == intent.Sweep && to != n.treasury:
+		return intent.Refuse(intent.Destination, "%s is not the treasury of %s", to, r.Network)
+	case r.Kind == intent.Fund && to != deposit:
+		return intent.Refuse(intent.Destination, "%s is not deposit address %d", to, r.Index)
+	case r.Kind == intent.Fund && (r.EVM.Contract != "" || !native(r.Network, r.Asset)):
+		return intent.Refuse(intent.Asset, "a gas station gives the network's own coin")
+	case r.Kind == intent.Fund && amount.Cmp(&n.Fund.Most.Int) > 0:
+		return intent.Refuse(intent.Value, "%s is more than one funding may give", amount)
+	case r.Kind == intent.Sweep && !listed:
+		return intent.Refuse(intent.Asset, "%.20q is not in the policy of %s", r.Asset, r.Network)
+	case r.Kind == intent.Sweep && (a.Contract == "") != (r.EVM.Contract == ""):
+		return intent.Refuse(intent.Asset, "%s has another contract", r.Asset)
+	case r.Kind == intent.Sweep && a.Contract != "" && tx.To != a.contract:
+		return intent.Refuse(intent.Asset, "%s is not the contract of %s", tx.To, r.Asset)
+	case tx.ChainID != n.ChainID:
+		return intent.Refuse(intent.ChainID, "chain id %d is not that of %s", tx.ChainID, r.Network)
+	case tx.MaxFee.Cmp(&n.MaxFeePerGas.Int) > 0 || tx.Gas > n.MaxGas:
+		return intent.Refuse(intent.Fee, "%d gas at %s wei are more than %d at %s", tx.Gas, tx.MaxFee, n.MaxGas, &n.MaxFeePerGas.Int)
+	}
+	return nil
+}
+
+func native(network, asset string) bool {
+	n, _ := money.NetworkOf(network)
+	a, ok := n.Asset(asset)
+	return ok && a.Native && a.Symbol == asset
+}
+
+// limits adds up the hour. Of transactions in one slot the largest counts.
+func (n Network) limits(r intent.Request, next Spend, before []Spend, now time.Time) *intent.Refusal {
+	slots := map[string]Spend{next.Slot: next}
+	for _, s := range before {
+		if s.Network != r.Network || now.Sub(s.At) >= Window {
+			continue
+		}
+		if twin, ok := slots[s.Slot]; !ok || s.Amount.Cmp(twin.Amount) > 0 {
+			slots[s.Slot] = s
+		}
+	}
+	if len(slots) > n.CountPerHour {
+		return intent.Refuse(intent.Count, "more than %d transactions an hour on %s", n.CountPerHour, r.Network)
+	}
+	sum := new(big.Int)
+	for _, s := range slots {
+		if s.Kind == r.Kind && s.Asset == r.Asset {
+			sum.Add(sum, s.Amount)
+		}
+	}
+	most := n.Fund.PerHour
+	if r.Kind == intent.Sweep {
+		most = n.Assets[r.Asset].PerHour
+	}
+	if sum.Cmp(&most.Int) > 0 {
+		return intent.Refuse(intent.Value, "more than %s of %s an hour on %s", &most.Int, r.Asset, r.Network)
+	}
+	return nil
+}
+
+// Recent drops what no limit counts any more.
+func Recent(list []Spend, now time.Time) []Spend {
+	return slices.DeleteFunc(list, func(s Spend) bool { return now.Sub(s.At) >= Window })
+}
