@@ -44,6 +44,7 @@ type settings struct {
 	SkipLoopback bool          `env:"LIMITS_SKIP_LOOPBACK" envDefault:"false" doc:"limits per address do not count callers on this machine itself; for make run, make up and compose"`
 	InFlightMax  int           `env:"IN_FLIGHT_MAX" envDefault:"512" doc:"requests served at a time; more wait up to 2 s, then 503"`
 	Drain        time.Duration `env:"DRAIN" envDefault:"20s" doc:"time to finish requests at shutdown"`
+	Recovery     bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: ids of keys that may have been given are passed over (docs/runbooks/gateway-restore.md)"`
 }
 
 // keySettings is what making and reading keys needs, for `gateway keys` as for `gateway serve`.

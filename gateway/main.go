@@ -115,6 +115,12 @@ func serve(ctx context.Context, environ map[string]string) error {
 	defer db.Close()
 
 	keys := store.New(db)
+	if cfg.Recovery {
+		tel.Log.Warn("recovery is on: ids of keys that may have been given are passed over")
+		if err := keys.Recover(ctx); err != nil {
+			return err
+		}
+	}
 	cache := apikey.NewCache(keys, peppers, cfg.CacheTTL, cfg.CacheSize, time.Now)
 	registry := apikey.NewRegistry(keys, peppers, ring, cache, time.Now)
 	targets[route.Self] = self(registry, keys, ring, tel)

@@ -18,6 +18,7 @@ type settings struct {
 	Telemetry telemetry.Config
 	OpsAddr   string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz and /metrics"`
 	Drain     time.Duration `env:"DRAIN" envDefault:"20s" doc:"how long a stop may take"`
+	Recovery  bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: record ids that may have been shown are passed over (docs/runbooks/reports-restore.md)"`
 }
 
 // serveSettings are those of the role serve.

@@ -105,6 +105,12 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 
 	p := &process{cfg: cfg, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain), db: db}
 	p.store = store.New(db, p.wake)
+	if cfg.Recovery {
+		tel.Log.Warn("recovery is on: record ids that may have been shown are passed over")
+		if err := p.store.Recover(ctx); err != nil {
+			return err
+		}
+	}
 	tel.Registry.MustRegister(p.group)
 	p.checks = []telemetry.Check{
 		{Name: "running", Ready: func(context.Context) error { return p.group.Ready() }},

@@ -47,10 +47,12 @@ UPDATE accused SET reporters = reporters + (SELECT count(*) FROM fresh WHERE wha
 	merchants = merchants + (SELECT count(*) FROM fresh WHERE what = 'merchant')
 WHERE mode = $1 AND address = $2 AND EXISTS (SELECT FROM fresh)`
 	moveAccused    = `UPDATE accused SET n = counts_plus(n, $3::int[]) WHERE mode = $1 AND address = $2`
+	// A version is a time at least, so that a signal wins over those that were sent before the database was set back to a backup.
 	convictAccused = `WITH fresh AS (
 	INSERT INTO accused_marks (mode, address, what, mark) VALUES ($1, $2, 'convictor', $3) ON CONFLICT DO NOTHING RETURNING what
 )
-UPDATE accused SET convictions = convictions + 1, convicted_by = convicted_by + (SELECT count(*) FROM fresh), signal_version = signal_version + 1
+UPDATE accused SET convictions = convictions + 1, convicted_by = convicted_by + (SELECT count(*) FROM fresh), 
+	signal_version = greatest(signal_version + 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
 WHERE mode = $1 AND address = $2 RETURNING convicted_by, convictions, signal_version`
 
 	selectByReference = `SELECT ` + columns + ` FROM reports r WHERE r.reference = $1 AND r.mode = ANY($2)`

@@ -1,0 +1,27 @@
+//go:build integration
+
+package store_test
+
+import "testing"
+
+// A database that was set back gives no record id a second time, and passes over ids once, however often it is told.
+func TestRecover_idsArePassedOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	next := func() (n int64) {
+		t.Helper()
+		if err := w.pool.QueryRow(t.Context(), `SELECT nextval('report_ids')`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	shown := next()
+	for range 3 {
+		if err := w.store.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := next(); got <= shown+99_000 || got > shown+101_000 {
+		t.Errorf("after %d comes %d", shown, got)
+	}
+}
