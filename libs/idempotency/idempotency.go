@@ -21,7 +21,8 @@ import (
 
 // Schema is the table that every service with keyed requests creates in a migration, word for word. Answers are kept at
 // least 72 hours in a ring of daily partitions, of which the oldest is truncated as a whole before its day comes round
-// again (docs/decisions/0002). Uniqueness over all partitions: a caller looks in all of them first, and in the first ten
+// again (docs/decisions/0002). Uniqueness over all partitions: a caller looks in all of them first, by Find or in the
+// writing statement itself by UnknownAt, and in the first ten
 // minutes of a day, longer than any request may last, it writes to the past day's partition as well, so that two callers
 // on the two sides of midnight still meet in one unique index.
 const Schema = `CREATE TABLE idempotency (
@@ -68,6 +69,13 @@ func InsertAt(n int) string {
 	return fmt.Sprintf(`INSERT INTO idempotency (slot, id, hash, status, body, secret, secret_until)
 SELECT slot, $%d::bytea, $%d::bytea, $%d::smallint, $%d::bytea, $%d::bytea, CASE WHEN $%d::bytea IS NOT NULL THEN now() + interval '15 minutes' END
 FROM idempotency_slots() AS slot`, n, n+1, n+2, n+3, n+4, n+4)
+}
+
+// UnknownAt is a condition that holds unless a partition knows the key whose id is $n, which is the first argument of
+// InsertAt. A statement that writes under it, with InsertAt, needs no Find before: it writes nothing when the key has an
+// answer, and another request that runs at the same time is met in the unique index.
+func UnknownAt(n int) string {
+	return fmt.Sprintf(`NOT EXISTS (SELECT FROM idempotency WHERE id = $%d::bytea)`, n)
 }
 
 // The other statements of the package.

@@ -72,10 +72,21 @@ const tries = 5
 
 // Create makes a payment out of a command. problems carries what the decoder found wrong already, so that the caller
 // learns everything at once. Nothing is written unless everything holds; the write is one round trip.
+//
+// Whether the key has an answer already is asked by that write, and otherwise only when there is something to refuse: then
+// the earlier answer is given, whatever is wrong with the request or the world by now.
 func (a *App) Create(ctx context.Context, o Owner, c payment.Command, problems *fault.Problems, k Key) (Answer, error) {
-	if earlier, found, err := a.replay(ctx, k); err != nil || found {
-		return earlier, err
+	answer, err := a.create(ctx, o, c, problems, k)
+	if err == nil {
+		return answer, nil
 	}
+	if earlier, found, lookErr := a.replay(ctx, k); lookErr != nil || found {
+		return earlier, lookErr
+	}
+	return Answer{}, err
+}
+
+func (a *App) create(ctx context.Context, o Owner, c payment.Command, problems *fault.Problems, k Key) (Answer, error) {
 	if c.CallbackURL != "" {
 		if err := a.Callback(o.Mode, c.CallbackURL); err != nil {
 			problems.Add("callbackUrl", "%s", err.Error())

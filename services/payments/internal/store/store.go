@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/inbox"
@@ -91,14 +92,15 @@ func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 
 // refused says why the statement of a create wrote nothing: its key has an answer, or its address has received money.
 func (s *Store) refused(ctx context.Context, k app.Key) error {
-	switch _, found, err := idempotency.Find(ctx, s.pool, keyOf(k)); {
+	_, found, err := idempotency.Find(ctx, s.pool, keyOf(k))
+	_, otherBody := errors.AsType[*fault.Error](err)
+	switch {
+	case found, otherBody:
+		return app.ErrKeyTaken
 	case err != nil:
 		return err
-	case found:
-		return app.ErrKeyTaken
-	default:
-		return app.ErrAddressUsed
 	}
+	return app.ErrAddressUsed
 }
 
 // born checks the facts of a create: one change and one event, which is what the insert's statement writes.

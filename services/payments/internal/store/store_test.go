@@ -20,10 +20,13 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/inbox"
+	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/quote"
+	"causeway.internal/services/payments/internal/rate"
 	"causeway.internal/services/payments/internal/store"
 	"causeway.internal/services/payments/migrations"
 )
@@ -198,6 +201,82 @@ func TestCreate_oneKeyOnePayment(t *testing.T) {
 	k.Hash[0]++
 	if _, err := w.create(command(), k); !fault.Is(err, "idempotency_key_reused") {
 		t.Errorf("other body: %v", err)
+	}
+}
+
+// noRates is a world without a fresh quorum.
+type noRates struct{ rate.Aggregator }
+
+func (noRates) Quote(fiat money.Currency, asset string) (quote.Rate, error) {
+	return quote.Rate{}, rate.Unavailable(fiat, asset)
+}
+
+// A key that has an answer gets it, whatever is wrong with the request or the world by now, and another body under it is
+// told so first of all; what was taken for a create that is refused is given back.
+func TestCreate_keyIsAnsweredWhateverElseIsWrong(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(2)
+	k := app.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/payments"), Key: "k1", Hash: [32]byte{1}}
+	first, err := w.create(command(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := k
+	other.Hash[0]++
+	dark := w.app.Deps
+	dark.Worlds = map[payment.Mode]app.World{payment.Test: {Rates: noRates{}, Rail: w.bank}}
+	closed := w.app.Deps
+	closed.Worlds = nil
+	wrong := command()
+	wrong.Type = "loan"
+	for name, test := range map[string]struct {
+		deps    app.Deps
+		command payment.Command
+	}{
+		"nothing is wrong": {w.app.Deps, command()}, "the body": {w.app.Deps, wrong}, "no rate": {dark, command()}, "no world": {closed, command()},
+	} {
+		again := app.New(test.deps)
+		for range 3 { // more often than there are addresses
+			a, err := again.Create(t.Context(), owner, test.command, &fault.Problems{}, k)
+			if err != nil || !a.Replayed || !bytes.Equal(a.Body, first.Body) {
+				t.Errorf("%s: %v %v %s", name, err, a.Replayed, a.Body)
+			}
+			if _, err := again.Create(t.Context(), owner, test.command, &fault.Problems{}, other); !fault.Is(err, "idempotency_key_reused") {
+				t.Errorf("%s, another body: %v", name, err)
+			}
+		}
+	}
+	if _, err := w.create(wrong, app.Key{Scope: k.Scope, Key: "k2"}); fault.As(err).Kind != fault.Invalid {
+		t.Errorf("a fresh key with a wrong body: %v", err)
+	}
+	if _, err := w.create(command(), app.Key{Scope: k.Scope, Key: "k2"}); err != nil {
+		t.Errorf("the last address: %v", err)
+	}
+	if n := ask[int](w, `SELECT count(*) FROM payments`); n != 2 {
+		t.Errorf("%d payments, want 2", n)
+	}
+}
+
+// A key of two days ago lies in another partition than the one that is written now.
+func TestCreate_keyOfAnOlderPartition(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(8)
+	k := app.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/payments"), Key: "k1", Hash: [32]byte{1}}
+	first, err := w.create(command(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		w.sql(`WITH old AS (DELETE FROM idempotency RETURNING *)
+			INSERT INTO idempotency SELECT DISTINCT (SELECT (slot + 1) % 5 FROM idempotency LIMIT 1), id, hash, status, body, secret, secret_until FROM old`)
+		if a, err := w.create(command(), k); err != nil || !a.Replayed || !bytes.Equal(a.Body, first.Body) {
+			t.Errorf("slot %d: %v %v", ask[int](w, `SELECT min(slot) FROM idempotency`), a.Replayed, err)
+		}
+	}
+	if n := ask[int](w, `SELECT count(*) FROM payments`); n != 1 {
+		t.Errorf("%d payments", n)
 	}
 }
 
