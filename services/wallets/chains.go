@@ -2,15 +2,15 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/chain"
-	"causeway.internal/services/wallets/internal/chain/evm"
+	"causeway.internal/services/wallets/internal/chain/rpc"
 	"causeway.internal/services/wallets/internal/chain/simulated"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/store"
@@ -46,28 +46,23 @@ func newChains(cfg workSettings, world worldSettings, book *store.Store, tel *te
 			byFamily[family] = scanner.NewWatch(mode, family, book)
 		}
 	}
-	calls := evm.Metrics(tel.Registry)
-	live := world.evmNetworks()
+	endpoints := rpc.NewMetrics(tel.Registry)
+	live := world.Live.networks(address.Net(world.BitcoinLive))
 	for _, n := range money.Networks() {
 		sim := simulated.New(n, book, tel.Log)
 		out.simulated[n.Name] = sim
 		test := scanConfig(wallet.Test, n, simulated.PollEvery, cfg.AnnounceTest)
 		out.add(test, sim, sim.Mine, watches[wallet.Test][n.Family], book, tel, metrics)
 
-		set, known := live[n.Name]
-		if !known || len(set.urls()) == 0 {
+		set := live[n.Name]
+		if len(set.urls()) == 0 {
 			continue
 		}
-		driver, err := newEVM(n, set, tel, calls)
+		driver, err := set.driver(n, tel.Log, endpoints)
 		if err != nil {
 			return nil, err
 		}
-		conf := scanConfig(wallet.Live, n, set.Poll, cfg.AnnounceLive)
-		conf.Prefetch, conf.Grace, conf.Start = min(max(set.Prefetch, 1), 32), set.Grace, set.Start
-		if set.FinalDepth > 0 {
-			conf.FinalDepth = set.FinalDepth
-		}
-		out.add(conf, driver, nil, watches[wallet.Live][n.Family], book, tel, metrics)
+		out.add(set.scan(n, cfg.AnnounceLive), driver, nil, watches[wallet.Live][n.Family], book, tel, metrics)
 	}
 	return out, nil
 }
@@ -95,20 +90,4 @@ func (c *chains) add(cfg scanner.Config, driver chain.Driver, beside func(contex
 		g.Go(func() error { return scanner.New(cfg, driver, book, watch, tel.Log, metrics, time.Now).Run(ctx, epoch) })
 		return g.Wait()
 	}})
-}
-
-func newEVM(n money.Network, set evmSettings, tel *telemetry.Telemetry, calls *evm.Calls) (*evm.Driver, error) {
-	tokens, err := set.tokens(n.Name)
-	if err != nil {
-		return nil, err
-	}
-	id := set.ChainID
-	if id == 0 {
-		id = chainIDs[n.Name]
-	}
-	d, err := evm.New(evm.Config{Network: n, ChainID: id, URLs: set.urls(), Tokens: tokens, Timeout: set.Timeout}, tel.Log, calls)
-	if err != nil {
-		return nil, fmt.Errorf("live network %w", err)
-	}
-	return d, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"causeway.internal/libs/bus"
@@ -39,11 +38,7 @@ type worldSettings struct {
 
 	Confirmations string `env:"CONFIRMATIONS" doc:"depths at which deposits are told, over the defaults of contract.md §5: ethereum=12,32;ethereum/USDT=6,12"`
 
-	Ethereum evmSettings `envPrefix:"EVM_ETHEREUM_"`
-	BSC      evmSettings `envPrefix:"EVM_BSC_"`
-	Polygon  evmSettings `envPrefix:"EVM_POLYGON_"`
-	Base     evmSettings `envPrefix:"EVM_BASE_"`
-	Arbitrum evmSettings `envPrefix:"EVM_ARBITRUM_"`
+	Live liveSettings
 }
 
 // serveSettings is what the HTTP API reads besides.
@@ -58,19 +53,6 @@ type workSettings struct {
 
 	AnnounceTest time.Duration `env:"SCANNED_EVERY_TEST" envDefault:"1s" doc:"least time between two wallets.scanned_through of a simulated network"`
 	AnnounceLive time.Duration `env:"SCANNED_EVERY_LIVE" envDefault:"5s" doc:"the same for a live network"`
-}
-
-// evmSettings is one EVM network of live mode. It is scanned when it has RPC URLs.
-type evmSettings struct {
-	URLs       config.Secret `env:"RPC_URLS" doc:"comma separated JSON-RPC endpoints, best first; empty: the network is not scanned"`
-	ChainID    int64         `env:"CHAIN_ID" doc:"chain id that every endpoint must have; empty: the network's own"`
-	Tokens     string        `env:"TOKENS" doc:"token contracts as USDT:0x…,USDC:0x…; empty: the listed ones"`
-	Start      int64         `env:"START" doc:"first block to scan on a database that never scanned the network; empty: a little below the head"`
-	Poll       time.Duration `env:"POLL" envDefault:"1s" doc:"how often the head is asked for"`
-	Prefetch   int           `env:"PREFETCH" envDefault:"6" doc:"blocks fetched at the same time, 1 to 32"`
-	Timeout    time.Duration `env:"RPC_TIMEOUT" envDefault:"10s" doc:"time limit of one call"`
-	Grace      time.Duration `env:"ROLLBACK_GRACE" envDefault:"10s" doc:"how long a node may stand behind what was scanned before that counts as a rollback"`
-	FinalDepth int64         `env:"FINAL_DEPTH" doc:"depth that counts as final where the node does not tell; empty: the default of the network"`
 }
 
 type migrateSettings struct {
@@ -134,41 +116,7 @@ func (s worldSettings) sources(nets map[wallet.Mode]address.Net) (app.Sources, e
 	return out, errors.Join(problems...)
 }
 
-// chainIDs are the ids of the listed EVM networks (EIP-155).
-var chainIDs = map[string]int64{"ethereum": 1, "bsc": 56, "polygon": 137, "base": 8453, "arbitrum": 42161}
-
-// evmNetworks pairs the EVM networks with their settings.
-func (s worldSettings) evmNetworks() map[string]evmSettings {
-	return map[string]evmSettings{"ethereum": s.Ethereum, "bsc": s.BSC, "polygon": s.Polygon, "base": s.Base, "arbitrum": s.Arbitrum}
-}
-
 // scanned says whether a network of a mode is scanned: every simulated one is, and a live one with endpoints.
 func (s worldSettings) scanned(mode wallet.Mode, network string) bool {
-	return mode == wallet.Test || len(s.evmNetworks()[network].urls()) > 0
-}
-
-// urls are the endpoints of a network, best first.
-func (e evmSettings) urls() (out []string) {
-	for each := range strings.SplitSeq(e.URLs.Reveal(), ",") {
-		if each = strings.TrimSpace(each); each != "" {
-			out = append(out, each)
-		}
-	}
-	return out
-}
-
-// tokens reads the token contracts of a network, or its listed ones.
-func (e evmSettings) tokens(network string) (map[string]string, error) {
-	if strings.TrimSpace(e.Tokens) == "" {
-		return wallet.Tokens(network), nil
-	}
-	out := map[string]string{}
-	for entry := range strings.SplitSeq(e.Tokens, ",") {
-		symbol, contract, ok := strings.Cut(strings.TrimSpace(entry), ":")
-		if !ok {
-			return nil, fmt.Errorf("%s tokens: %q is not SYMBOL:0x…", network, entry)
-		}
-		out[strings.ToUpper(symbol)] = contract
-	}
-	return out, nil
+	return mode == wallet.Test || len(s.Live.networks("")[network].urls()) > 0
 }

@@ -69,24 +69,25 @@ func TestSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if urls := set.Base.urls(); len(urls) != 2 || urls[1] != "https://b" || len(set.Ethereum.urls()) != 0 {
+	if urls := set.Live.Base.Scan.urls(); len(urls) != 2 || urls[1] != "https://b" || len(set.Live.Ethereum.Scan.urls()) != 0 {
 		t.Errorf("%v", urls)
 	}
-	if tokens, err := set.Base.tokens("base"); err != nil || tokens["USDC"] == "" || len(tokens) != 1 {
+	if tokens, err := contracts("base", set.Live.Base.Tokens); err != nil || tokens["USDC"] == "" || len(tokens) != 1 {
 		t.Errorf("%v, %v", tokens, err)
 	}
-	if tokens, err := set.Ethereum.tokens("ethereum"); err != nil || len(tokens) != 2 {
+	if tokens, err := contracts("ethereum", set.Live.Ethereum.Tokens); err != nil || len(tokens) != 2 {
 		t.Errorf("%v, %v", tokens, err)
 	}
-	if _, err := (evmSettings{Tokens: "USDC"}).tokens("base"); err == nil {
+	if _, err := contracts("base", "USDC"); err == nil {
 		t.Error("a token without a contract was accepted")
 	}
 	if _, err := (worldSettings{BitcoinLive: "signet"}).nets(); err == nil {
 		t.Error("an unknown bitcoin network was accepted")
 	}
-	for network := range set.evmNetworks() {
-		if n, ok := money.NetworkOf(network); !ok || n.Family != money.EVM || chainIDs[network] == 0 {
-			t.Errorf("%s is no listed EVM network with a chain id", network)
+	live := set.Live.networks(address.Mainnet)
+	for _, n := range money.Networks() {
+		if _, known := live[n.Name]; known && (live[n.Name].open == nil || lags[n.Name] == 0 || (n.Family == money.EVM) != (chainIDs[n.Name] != 0)) {
+			t.Errorf("%s cannot be scanned in live mode", n.Name)
 		}
 	}
 }

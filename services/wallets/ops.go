@@ -80,7 +80,7 @@ func rescan(ctx context.Context, p *process, c scanner.Chain, from, to int64, ou
 	}
 	scan, ok := chains.scans[c]
 	if !ok {
-		return fmt.Errorf("%s has no endpoints: set EVM_%s_RPC_URLS", c, strings.ToUpper(c.Network))
+		return fmt.Errorf("%s has no endpoints: set the network's RPC_URLS", c)
 	}
 	looked, err := scanner.Again(ctx, c, scan.driver, p.book, scan.watch, scan.prefetch, from, to, p.tel.Log)
 	if err != nil {

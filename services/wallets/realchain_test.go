@@ -28,7 +28,8 @@ import (
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
-	"causeway.internal/services/wallets/internal/chain/evm"
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/chain/rpc"
 	"causeway.internal/services/wallets/internal/messaging"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/store"
@@ -106,7 +107,7 @@ func (n *node) transfer(body map[string]any) string {
 func (n *node) mine(blocks int) { n.t.Helper(); n.do("/mine", map[string]int{"blocks": blocks}) }
 
 // live is the live ethereum network as the service scans it: real store, real driver, real node.
-type live struct {
+type liveChain struct {
 	*node
 	pool      *pgxpool.Pool
 	book      *store.Store
@@ -115,14 +116,14 @@ type live struct {
 	told      map[string][]wire.DepositChanged
 	stop      func()
 	cfg       scanner.Config
-	driver    *evm.Driver
+	driver    chain.Driver
 }
 
-func newLive(t *testing.T, n *node, urls ...string) *live {
+func newLive(t *testing.T, n *node, urls ...string) *liveChain {
 	t.Helper()
 	pool := pg.New(t, migrations.FS)
 	nets := map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet.Live: address.Mainnet}
-	l := &live{node: n, pool: pool, last: map[string]wire.DepositChanged{}, told: map[string][]wire.DepositChanged{}}
+	l := &liveChain{node: n, pool: pool, last: map[string]wire.DepositChanged{}, told: map[string][]wire.DepositChanged{}}
 	l.book = store.New(pool, messaging.Out{Now: time.Now}, store.Settings{Nets: nets, Depths: wallet.DefaultDepths(), Now: time.Now})
 	settings := worldSettings{XpubLiveEVM: "xpub6DCoCpSuQZB2jawqnGMEPS63ePKWkwWPH4TU45Q7LPXWuNd8TMtVxRrgjtEshuqpK3mdhaWHPFsBngh5GFZaM6si3yZdUsT8ddYM3PwnATt"}
 	sources, err := settings.sources(nets)
@@ -140,10 +141,10 @@ func newLive(t *testing.T, n *node, urls ...string) *live {
 	}
 	network, _ := money.NetworkOf("ethereum")
 	tel := telemetrytest.ForTest(t)
-	l.driver, err = newEVM(network, evmSettings{
-		URLs: config.Secret(strings.Join(append([]string{n.RPC}, urls...), ",")), ChainID: n.Chain, Timeout: 5 * time.Second,
-		Tokens: "USDT:" + n.Tokens["USDT"] + ",USDC:" + n.Tokens["USDC"],
-	}, tel, evm.Metrics(tel.Registry))
+	set := live{scanSettings{URLs: config.Secret(strings.Join(append([]string{n.RPC}, urls...), ",")), Timeout: 5 * time.Second}, evmSettings{
+		ChainID: n.Chain, Tokens: "USDT:" + n.Tokens["USDT"] + ",USDC:" + n.Tokens["USDC"],
+	}.open}
+	l.driver, err = set.driver(network, tel.Log, rpc.NewMetrics(tel.Registry))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +155,7 @@ func newLive(t *testing.T, n *node, urls ...string) *live {
 	return l
 }
 
-func (l *live) start(epoch int64) {
+func (l *liveChain) start(epoch int64) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.t.Context()))
 	done := make(chan struct{})
 	s := scanner.New(l.cfg, l.driver, l.book, scanner.NewWatch(wallet.Live, money.EVM, l.book),
@@ -183,7 +184,7 @@ func read[T any](t *testing.T, pool *pgxpool.Pool, name wire.Name) []T {
 }
 
 // collect takes in what was told since, checking that versions count without a gap.
-func (l *live) collect() {
+func (l *liveChain) collect() {
 	l.t.Helper()
 	for _, d := range read[wire.DepositChanged](l.t, l.pool, wire.DepositChangedV1) {
 		if d.Version != l.last[d.Key].Version+1 {
@@ -193,7 +194,7 @@ func (l *live) collect() {
 	}
 }
 
-func (l *live) until(key, what string, holds func(d wire.DepositChanged) bool) wire.DepositChanged {
+func (l *liveChain) until(key, what string, holds func(d wire.DepositChanged) bool) wire.DepositChanged {
 	l.t.Helper()
 	deadline := time.After(20 * time.Second)
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -211,7 +212,7 @@ func (l *live) until(key, what string, holds func(d wire.DepositChanged) bool) w
 }
 
 // caughtUp waits until the scan stands at the node's head.
-func (l *live) caughtUp() {
+func (l *liveChain) caughtUp() {
 	l.t.Helper()
 	deadline := time.After(20 * time.Second)
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -23,9 +23,11 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/eth/ethconfig"
 	"github.com/ethereum/go-ethereum/ethclient/simulated"
-	"github.com/ethereum/go-ethereum/node"
+	ethnode "github.com/ethereum/go-ethereum/node"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
+
+	"causeway.internal/deploy/realchain/internal/node"
 )
 
 const (
@@ -133,7 +135,7 @@ func tryBackend(alloc types.GenesisAlloc, chainID int64, port int) (backend *sim
 			err = fmt.Errorf("starting the node on port %d: %v", port, problem)
 		}
 	}()
-	return simulated.NewBackend(alloc, func(nodeConf *node.Config, ethConf *ethconfig.Config) {
+	return simulated.NewBackend(alloc, func(nodeConf *ethnode.Config, ethConf *ethconfig.Config) {
 		nodeConf.HTTPHost = "127.0.0.1"
 		nodeConf.HTTPPort = port
 		nodeConf.HTTPModules = []string{"eth", "net", "web3", "debug", "txpool"}
@@ -164,7 +166,7 @@ func (c *chain) head(ctx context.Context) (block, error) {
 // mine seals blocks; the first takes everything that waits in the pool.
 func (c *chain) mine(ctx context.Context, blocks int) (block, error) {
 	if blocks < 1 || blocks > maxBlocks {
-		return block{}, refusal("blocks must be 1..%d", maxBlocks)
+		return block{}, node.Refusal("blocks must be 1..%d", maxBlocks)
 	}
 	for range blocks {
 		before, err := c.head(ctx)

@@ -1,57 +1,11 @@
 package evm
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
-	"strings"
+
+	"causeway.internal/deploy/realchain/internal/node"
 )
-
-// badRequest is an operation refused because of what the caller asked.
-type badRequest struct{ text string }
-
-func (e badRequest) Error() string { return e.text }
-
-func refusal(format string, args ...any) error { return badRequest{fmt.Sprintf(format, args...)} }
-
-type transferRequest struct {
-	payment
-	Payments []payment `json:"payments"` // several in one transaction, instead of to and amount
-	Token    tokenName `json:"token"`
-	Mine     int       `json:"mine"` // blocks to mine at once afterwards
-}
-
-func (r transferRequest) all() []payment {
-	if len(r.Payments) > 0 {
-		return r.Payments
-	}
-	return []payment{r.payment}
-}
-
-// tokenName reads true (USDT), false (the native coin) or the name of a token.
-type tokenName string
-
-// UnmarshalJSON accepts a boolean or a string.
-func (t *tokenName) UnmarshalJSON(raw []byte) error {
-	switch string(bytes.TrimSpace(raw)) {
-	case "true":
-		*t = usdt
-		return nil
-	case "false", "null":
-		*t = ""
-		return nil
-	}
-	var name string
-	if err := json.Unmarshal(raw, &name); err != nil {
-		return fmt.Errorf("token must be true, false or a name: %w", err)
-	}
-	*t = tokenName(strings.ToUpper(name))
-	return nil
-}
 
 type reorgRequest struct {
 	Depth        int    `json:"depth"`        // blocks to abandon
@@ -80,73 +34,47 @@ type status struct {
 // routes is the control API. Every POST takes and answers JSON; a refused request is 400 with {"error": …}.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	handle(mux, s, "GET /status", func(ctx context.Context, _ struct{}) (any, error) { return s.status(ctx) })
-	handle(mux, s, "POST /mine", func(ctx context.Context, r struct {
+	node.Handle(mux, s.alone, "GET /status", func(ctx context.Context, _ struct{}) (any, error) { return s.status(ctx) })
+	node.Handle(mux, s.alone, "POST /mine", func(ctx context.Context, r struct {
 		Blocks int `json:"blocks"`
 	},
 	) (any, error) {
 		return s.chain.mine(ctx, max(r.Blocks, 1))
 	})
-	handle(mux, s, "POST /transfer", s.transfer)
-	handle(mux, s, "POST /fork", func(ctx context.Context, r struct {
+	node.Handle(mux, s.alone, "POST /transfer", s.transfer)
+	node.Handle(mux, s.alone, "POST /fork", func(ctx context.Context, r struct {
 		Depth int  `json:"depth"`
 		Keep  bool `json:"keep"`
 	},
 	) (any, error) {
 		return s.chain.fork(ctx, r.Depth, r.Keep)
 	})
-	handle(mux, s, "POST /reorg", func(ctx context.Context, r reorgRequest) (any, error) { return s.chain.reorg(ctx, r) })
-	handle(mux, s, "POST /drop", func(ctx context.Context, r struct {
+	node.Handle(mux, s.alone, "POST /reorg", func(ctx context.Context, r reorgRequest) (any, error) { return s.chain.reorg(ctx, r) })
+	node.Handle(mux, s.alone, "POST /drop", func(ctx context.Context, r struct {
 		TxHashes []string `json:"txHashes"`
 	},
 	) (any, error) {
 		dropped, err := s.chain.drop(ctx, r.TxHashes)
 		return map[string]any{"dropped": dropped}, err
 	})
-	handle(mux, s, "POST /include", s.include)
-	handle(mux, s, "POST /replace", s.replace)
-	handle(mux, s, "POST /rpc", s.rpc)
-	handle(mux, s, "POST /block-time", s.setBlockTime)
-	handle(mux, s, "POST /finality", func(_ context.Context, r struct {
+	node.Handle(mux, s.alone, "POST /include", s.include)
+	node.Handle(mux, s.alone, "POST /replace", s.replace)
+	node.Handle(mux, s.alone, "POST /rpc", s.front.Break)
+	node.Handle(mux, s.alone, "POST /block-time", s.setBlockTime)
+	node.Handle(mux, s.alone, "POST /finality", func(_ context.Context, r struct {
 		Depth int64 `json:"depth"`
 	},
 	) (any, error) {
-		return map[string]int64{"depth": r.Depth}, s.front.finality.set(r.Depth)
+		return map[string]int64{"depth": r.Depth}, s.finality.set(r.Depth)
 	})
 	return mux
 }
 
-// handle decodes, runs the operation alone on the chain while the front door waits, and encodes.
-func handle[T any](mux *http.ServeMux, s *Server, route string, f func(context.Context, T) (any, error)) {
-	mux.HandleFunc(route, func(w http.ResponseWriter, r *http.Request) {
-		var body T
-		decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&body); err != nil && !errors.Is(err, io.EOF) {
-			answer(w, http.StatusBadRequest, map[string]string{"error": err.Error()})
-			return
-		}
-		s.chain.mu.Lock()
-		s.front.busy.Lock()
-		result, err := f(r.Context(), body)
-		s.front.busy.Unlock()
-		s.chain.mu.Unlock()
-		var bad badRequest
-		switch {
-		case errors.As(err, &bad):
-			answer(w, http.StatusBadRequest, map[string]string{"error": bad.text})
-		case err != nil:
-			answer(w, http.StatusInternalServerError, map[string]string{"error": err.Error()})
-		default:
-			answer(w, http.StatusOK, result)
-		}
-	})
-}
-
-func answer(w http.ResponseWriter, code int, body any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body)
+// alone runs an operation alone on the chain while the front door waits.
+func (s *Server) alone(operation func()) {
+	s.chain.mu.Lock()
+	defer s.chain.mu.Unlock()
+	s.front.Alone(operation)
 }
 
 func (s *Server) status(ctx context.Context) (any, error) {
@@ -154,7 +82,7 @@ func (s *Server) status(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	finalized, safe, err := s.front.finality.heights(ctx)
+	finalized, safe, err := s.finality.heights(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +92,7 @@ func (s *Server) status(ctx context.Context) (any, error) {
 	}
 	result := status{
 		Head: head, Finalized: finalized, Safe: safe, Pending: []string{}, Tokens: s.tokens(),
-		RPCMode: s.front.mode.Load().(string), RPCRequests: s.front.requests.Load(),
+		RPCMode: s.front.Mode(), RPCRequests: s.front.Requests.Load(),
 	}
 	for _, tx := range waiting {
 		result.Pending = append(result.Pending, tx.Hash().Hex())
@@ -172,11 +100,11 @@ func (s *Server) status(ctx context.Context) (any, error) {
 	return result, nil
 }
 
-func (s *Server) transfer(ctx context.Context, r transferRequest) (any, error) {
+func (s *Server) transfer(ctx context.Context, r node.TransferRequest) (any, error) {
 	if r.Mine < 0 || r.Mine > maxBlocks {
-		return nil, refusal("mine must be 0..%d", maxBlocks)
+		return nil, node.Refusal("mine must be 0..%d", maxBlocks)
 	}
-	tx, err := s.chain.transfer(ctx, string(r.Token), r.all(), transferTip)
+	tx, err := s.chain.transfer(ctx, string(r.Token), r.All(), transferTip)
 	if err != nil {
 		return nil, err
 	}
@@ -202,29 +130,14 @@ func (s *Server) include(ctx context.Context, r struct {
 }
 
 func (s *Server) replace(ctx context.Context, r struct {
-	transferRequest
+	node.TransferRequest
 	TxHash string `json:"txHash"`
 },
 ) (any, error) {
-	tx, err := s.chain.replace(ctx, r.TxHash, string(r.Token), r.all())
+	tx, err := s.chain.replace(ctx, r.TxHash, string(r.Token), r.All())
 	if err != nil {
 		return nil, err
 	}
 	head, err := s.chain.head(ctx)
 	return included{TxHash: tx.Hash().Hex(), Head: head}, err
-}
-
-func (s *Server) rpc(_ context.Context, r struct {
-	Enabled bool   `json:"enabled"`
-	Mode    string `json:"mode"` // how it fails while not enabled; refuse by default
-},
-) (any, error) {
-	mode := rpcServing
-	if !r.Enabled {
-		mode = rpcRefuse
-		if r.Mode != "" {
-			mode = r.Mode
-		}
-	}
-	return map[string]string{"rpcMode": mode}, s.front.set(mode)
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+
+	"causeway.internal/deploy/realchain/internal/node"
 )
 
 // finality gives the tags finalized and safe a meaning like that of a live chain: finalized trails the head by a number of
@@ -35,7 +37,7 @@ func (f *finality) heights(ctx context.Context) (finalized, safe int64, err erro
 // set changes the depth and forgets what was final before.
 func (f *finality) set(depth int64) error {
 	if depth < 0 || depth > 1_000_000 {
-		return refusal("depth must be 0..1000000")
+		return node.Refusal("depth must be 0..1000000")
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

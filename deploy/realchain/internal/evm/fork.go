@@ -9,6 +9,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+
+	"causeway.internal/deploy/realchain/internal/node"
 )
 
 // forkResult says where the chain stands and which transactions the abandoned blocks held, oldest first.
@@ -26,7 +28,7 @@ func (c *chain) fork(ctx context.Context, depth int, keep bool) (forkResult, err
 		return forkResult{}, err
 	}
 	if depth < 1 || depth > maxBlocks || int64(depth) >= head.Height {
-		return forkResult{}, refusal("depth must be 1..%d and leave the tokens' block, the head is %d", maxBlocks, head.Height)
+		return forkResult{}, node.Refusal("depth must be 1..%d and leave the tokens' block, the head is %d", maxBlocks, head.Height)
 	}
 	orphaned, err := c.transactionsAbove(ctx, head.Height-int64(depth))
 	if err != nil {
@@ -127,18 +129,18 @@ func (c *chain) drop(ctx context.Context, hashes []string) ([]string, error) {
 func (c *chain) include(ctx context.Context, hash string, ahead int) error {
 	tx, known := c.orphans[common.HexToHash(hash)]
 	if !known {
-		return refusal("transaction %s was neither dropped nor orphaned", hash)
+		return node.Refusal("transaction %s was neither dropped nor orphaned", hash)
 	}
 	if ahead < 0 || ahead > accountCount/2 {
-		return refusal("ahead must be 0..%d", accountCount/2)
+		return node.Refusal("ahead must be 0..%d", accountCount/2)
 	}
 	if err := c.send(ctx, tx); err != nil {
 		return err
 	}
 	delete(c.orphans, tx.Hash())
 	for i := range ahead {
-		filler := payment{To: common.BigToAddress(big.NewInt(int64(0xf1_11e7_0000 + i))).Hex(), Amount: "1"}
-		if _, err := c.transfer(ctx, usdt, []payment{filler}, 20*transferTip); err != nil {
+		filler := node.Payment{To: common.BigToAddress(big.NewInt(int64(0xf1_11e7_0000 + i))).Hex(), Amount: "1"}
+		if _, err := c.transfer(ctx, usdt, []node.Payment{filler}, 20*transferTip); err != nil {
 			return err
 		}
 	}
@@ -147,7 +149,7 @@ func (c *chain) include(ctx context.Context, hash string, ahead int) error {
 
 // replace signs another transaction with the sender and nonce of a dropped, orphaned or waiting one, which therefore can
 // never be mined again once this one is.
-func (c *chain) replace(ctx context.Context, hash, token string, payments []payment) (*types.Transaction, error) {
+func (c *chain) replace(ctx context.Context, hash, token string, payments []node.Payment) (*types.Transaction, error) {
 	old, err := c.find(ctx, hash)
 	if err != nil {
 		return nil, err
@@ -158,7 +160,7 @@ func (c *chain) replace(ctx context.Context, hash, token string, payments []paym
 	}
 	at := slices.IndexFunc(c.accounts, func(a account) bool { return a.address == sender })
 	if at < 0 {
-		return nil, refusal("transaction %s was not sent from an account of this node", hash)
+		return nil, node.Refusal("transaction %s was not sent from an account of this node", hash)
 	}
 	to, value, data, err := c.transferData(token, payments)
 	if err != nil {
@@ -184,14 +186,14 @@ func (c *chain) find(ctx context.Context, hash string) (*types.Transaction, erro
 			return tx, nil
 		}
 	}
-	return nil, refusal("transaction %s is neither waiting, dropped nor orphaned", hash)
+	return nil, node.Refusal("transaction %s is neither waiting, dropped nor orphaned", hash)
 }
 
 // reorg abandons depth blocks and mines a branch of blocks in their place. Clients of the front door wait meanwhile, so
 // they see one chain and then the other, never a shrunken head.
 func (c *chain) reorg(ctx context.Context, r reorgRequest) (forkResult, error) {
 	if r.Blocks < 1 || r.Blocks > maxBlocks || r.IncludeAfter < 0 || r.IncludeAfter >= r.Blocks {
-		return forkResult{}, refusal("blocks must be 1..%d and includeAfter 0..blocks-1", maxBlocks)
+		return forkResult{}, node.Refusal("blocks must be 1..%d and includeAfter 0..blocks-1", maxBlocks)
 	}
 	result, err := c.fork(ctx, r.Depth, r.Keep)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"causeway.internal/deploy/realchain/internal/node"
 )
 
 // Config says where to listen and how the chain runs.
@@ -34,10 +36,11 @@ type Ready struct {
 
 // Server is a running node with its two ports.
 type Server struct {
-	chain   *chain
-	front   *front
-	control *http.Server
-	ready   Ready
+	chain    *chain
+	finality *finality
+	front    *node.Front
+	control  *http.Server
+	ready    Ready
 
 	ticker    *time.Ticker
 	stop      context.CancelFunc
@@ -54,22 +57,23 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := newFront(cfg.Listen, c.innerURL, &finality{head: c.head, depth: cfg.Finality})
+	final := &finality{head: c.head, depth: cfg.Finality}
+	f, err := node.NewFront(cfg.Listen, c.innerURL, final.rewrite)
 	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	listener, err := net.Listen("tcp", cfg.Control)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the control port: %w", err), f.close(), c.close())
+		return nil, errors.Join(fmt.Errorf("opening the control port: %w", err), f.Close(), c.close())
 	}
 	loop, stop := context.WithCancel(context.Background())
-	s := &Server{chain: c, front: f, stop: stop, ticker: time.NewTicker(time.Hour)}
+	s := &Server{chain: c, front: f, finality: final, stop: stop, ticker: time.NewTicker(time.Hour)}
 	head, err := c.head(ctx)
 	if err != nil {
-		return nil, errors.Join(err, listener.Close(), f.close(), c.close())
+		return nil, errors.Join(err, listener.Close(), f.Close(), c.close())
 	}
 	s.ready = Ready{
-		RPCURL: "http://" + f.addr, ControlURL: "http://" + listener.Addr().String(), ChainID: cfg.ChainID,
+		RPCURL: "http://" + f.Addr(), ControlURL: "http://" + listener.Addr().String(), ChainID: cfg.ChainID,
 		Token: c.tokens[usdt].Hex(), Tokens: s.tokens(), Faucet: c.accounts[0].address.Hex(), Block: head.Height, StartedAt: cfg.Now().UTC(),
 	}
 	s.schedule(cfg.BlockTime)
@@ -131,7 +135,7 @@ func (s *Server) setBlockTime(_ context.Context, r struct {
 ) (any, error) {
 	every, err := time.ParseDuration(r.Every)
 	if err != nil || every < 0 || (every > 0 && every < time.Millisecond) {
-		return nil, refusal("every must be 0 or a duration of at least 1ms")
+		return nil, node.Refusal("every must be 0 or a duration of at least 1ms")
 	}
 	s.schedule(every)
 	return map[string]string{"every": every.String()}, nil
@@ -156,5 +160,5 @@ func (s *Server) Close() error {
 	s.ticker.Stop()
 	closed := s.control.Close()
 	s.running.Wait()
-	return errors.Join(closed, s.serveFail, s.front.close(), s.chain.close())
+	return errors.Join(closed, s.serveFail, s.front.Close(), s.chain.close())
 }

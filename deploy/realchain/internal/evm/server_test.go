@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"causeway.internal/deploy/realchain/internal/node"
 )
 
 // client speaks plain JSON-RPC and plain JSON, as a scanner and a test do; it uses nothing of go-ethereum.
@@ -176,11 +178,11 @@ func TestNativeAndBatchTransfers(t *testing.T) {
 	}
 	other := "0x00000000000000000000000000000000000b0b00"
 	var sent included
-	c.control("/transfer", map[string]any{"token": "USDC", "mine": 1, "payments": []payment{{payer, "1"}, {other, "2"}, {payer, "3"}}}, &sent)
+	c.control("/transfer", map[string]any{"token": "USDC", "mine": 1, "payments": []node.Payment{{To: payer, Amount: "1"}, {To: other, Amount: "2"}, {To: payer, Amount: "3"}}}, &sent)
 	if r := c.receipt(sent.TxHash); r == nil || r.Status != "0x1" || len(r.Logs) != 3 {
 		t.Errorf("batch receipt %+v", r)
 	}
-	c.control("/transfer", map[string]any{"token": false, "mine": 1, "payments": []payment{{payer, "1"}, {other, "7"}}}, &sent)
+	c.control("/transfer", map[string]any{"token": false, "mine": 1, "payments": []node.Payment{{To: payer, Amount: "1"}, {To: other, Amount: "7"}}}, &sent)
 	c.rpc(&balance, "eth_getBalance", other, "latest")
 	if balance != "0x7" {
 		t.Errorf("internal transfer left %s", balance)

@@ -15,6 +15,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
+
+	"causeway.internal/deploy/realchain/internal/node"
 )
 
 // The token's deployment bytecode and interface; source, compiler and how to rebuild: testdata/README.md.
@@ -98,32 +100,26 @@ func (c *chain) deployed(ctx context.Context) error {
 	return nil
 }
 
-// payment is one amount in base units for one address.
-type payment struct {
-	To     string `json:"to"`
-	Amount string `json:"amount"`
-}
-
-func (p payment) parse() (common.Address, *big.Int, error) {
+func parse(p node.Payment) (common.Address, *big.Int, error) {
 	if !common.IsHexAddress(p.To) {
-		return common.Address{}, nil, refusal("to must be an address, got %q", p.To)
+		return common.Address{}, nil, node.Refusal("to must be an address, got %q", p.To)
 	}
 	amount, ok := new(big.Int).SetString(p.Amount, 10)
 	if !ok || amount.Sign() < 0 || amount.BitLen() > 256 {
-		return common.Address{}, nil, refusal("amount must be base units, got %q", p.Amount)
+		return common.Address{}, nil, node.Refusal("amount must be base units, got %q", p.Amount)
 	}
 	return common.HexToAddress(p.To), amount, nil
 }
 
 // transferData is the target, value and call data that move payments in one transaction: a plain transfer for one payment,
 // a contract call that emits several logs (or makes several internal transfers) for more.
-func (c *chain) transferData(token string, payments []payment) (to common.Address, value *big.Int, data []byte, err error) {
+func (c *chain) transferData(token string, payments []node.Payment) (to common.Address, value *big.Int, data []byte, err error) {
 	if len(payments) == 0 || len(payments) > 100 {
-		return to, nil, nil, refusal("1..100 payments in one transaction")
+		return to, nil, nil, node.Refusal("1..100 payments in one transaction")
 	}
 	receivers, amounts, sum := make([]common.Address, len(payments)), make([]*big.Int, len(payments)), new(big.Int)
 	for i, p := range payments {
-		if receivers[i], amounts[i], err = p.parse(); err != nil {
+		if receivers[i], amounts[i], err = parse(p); err != nil {
 			return to, nil, nil, err
 		}
 		sum.Add(sum, amounts[i])
@@ -141,7 +137,7 @@ func (c *chain) transferData(token string, payments []payment) (to common.Addres
 	}
 	address, known := c.tokens[token]
 	if !known {
-		return to, nil, nil, refusal("unknown token %q", token)
+		return to, nil, nil, node.Refusal("unknown token %q", token)
 	}
 	if len(payments) == 1 {
 		data, err = contract.Pack("transfer", receivers[0], amounts[0])
@@ -152,7 +148,7 @@ func (c *chain) transferData(token string, payments []payment) (to common.Addres
 }
 
 // transfer signs and sends one transaction; it waits in the pool until a block is mined.
-func (c *chain) transfer(ctx context.Context, token string, payments []payment, tip int64) (*types.Transaction, error) {
+func (c *chain) transfer(ctx context.Context, token string, payments []node.Payment, tip int64) (*types.Transaction, error) {
 	to, value, data, err := c.transferData(token, payments)
 	if err != nil {
 		return nil, err

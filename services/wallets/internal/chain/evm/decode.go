@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
 // hash is 32 bytes: of a block, a transaction or a topic.
@@ -87,8 +88,13 @@ func fixed(text, out []byte) error {
 	return nil
 }
 
-func (r *reader) fixed(out []byte) error {
-	text, err := r.text()
+// reader reads JSON and Ethereum's hexadecimal values in it.
+type reader struct{ *rpc.Reader }
+
+func newReader(b []byte) reader { return reader{rpc.NewReader(b)} }
+
+func (r reader) fixed(out []byte) error {
+	text, err := r.Text()
 	if err != nil {
 		return err
 	}
@@ -96,8 +102,8 @@ func (r *reader) fixed(out []byte) error {
 }
 
 // number reads a quantity that fits into 63 bits.
-func (r *reader) number() (int64, error) {
-	text, err := r.text()
+func (r reader) number() (int64, error) {
+	text, err := r.Text()
 	if err != nil {
 		return 0, err
 	}
@@ -113,8 +119,8 @@ func (r *reader) number() (int64, error) {
 }
 
 // amount reads a quantity of up to 256 bits; nil stands for zero.
-func (r *reader) amount() (*big.Int, error) {
-	text, err := r.text()
+func (r reader) amount() (*big.Int, error) {
+	text, err := r.Text()
 	if err != nil {
 		return nil, err
 	}
@@ -143,17 +149,15 @@ func (n *need) saw(bit int) { *n |= 1 << bit }
 
 func (n need) all(count int) bool { return n == 1<<count-1 }
 
-var errMissing = errors.New("a field is missing")
-
 // decodeBlock reads the answer of eth_getBlockByNumber; nil means that the node has no such block.
 func decodeBlock(result []byte, full bool) (*block, error) {
-	r := &reader{b: result}
-	if r.null() {
-		return nil, r.end()
+	r := newReader(result)
+	if r.Null() {
+		return nil, r.End()
 	}
 	b := &block{}
 	var seen need
-	err := r.object(func(name []byte) (err error) {
+	err := r.Object(func(name []byte) (err error) {
 		switch string(name) {
 		case "number":
 			seen.saw(0)
@@ -174,7 +178,7 @@ func decodeBlock(result []byte, full bool) (*block, error) {
 			seen.saw(5)
 			err = b.readTransactions(r, full)
 		default:
-			return r.skip()
+			return r.Skip()
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -182,7 +186,7 @@ func decodeBlock(result []byte, full bool) (*block, error) {
 		return nil
 	})
 	if err == nil && !seen.all(6) {
-		err = errMissing
+		err = rpc.ErrMissing
 	}
 	if err == nil && b.time > maxTime {
 		err = fmt.Errorf("timestamp %d is beyond the year 9999", b.time)
@@ -190,16 +194,16 @@ func decodeBlock(result []byte, full bool) (*block, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading a block: %w", err)
 	}
-	return b, r.end()
+	return b, r.End()
 }
 
 // maxTime is the end of the year 9999: later times cannot be written as JSON.
 const maxTime = 253_402_300_799
 
-func (b *block) readTransactions(r *reader, full bool) error {
-	return r.array(func() error {
+func (b *block) readTransactions(r reader, full bool) error {
+	return r.Array(func() error {
 		if !full {
-			return r.skip()
+			return r.Skip()
 		}
 		p, err := readPayment(r)
 		if err != nil {
@@ -215,10 +219,10 @@ func (b *block) readTransactions(r *reader, full bool) error {
 
 // readPayment reads one transaction of whatever type: every type has these four fields. The value is nil when nothing
 // moves or a contract is created.
-func readPayment(r *reader) (p payment, err error) {
+func readPayment(r reader) (p payment, err error) {
 	var seen need
 	nobody := false
-	err = r.object(func(name []byte) (err error) {
+	err = r.Object(func(name []byte) (err error) {
 		switch string(name) {
 		case "hash":
 			seen.saw(0)
@@ -228,7 +232,7 @@ func readPayment(r *reader) (p payment, err error) {
 			return r.fixed(p.from[:])
 		case "to":
 			seen.saw(2)
-			if nobody = r.null(); nobody {
+			if nobody = r.Null(); nobody {
 				return nil
 			}
 			return r.fixed(p.to[:])
@@ -237,11 +241,11 @@ func readPayment(r *reader) (p payment, err error) {
 			p.value, err = r.amount()
 			return err
 		default:
-			return r.skip()
+			return r.Skip()
 		}
 	})
 	if seen |= 1 << 2; err == nil && !seen.all(4) { // "to" may be left out of a contract creation
-		err = errMissing
+		err = rpc.ErrMissing
 	}
 	if nobody || p.to == (account{}) {
 		p.value = nil
@@ -252,9 +256,9 @@ func readPayment(r *reader) (p payment, err error) {
 // decodeLogs reads the answer of eth_getLogs: the Transfer logs of listed tokens. Logs of another shape are no ERC-20
 // transfers and are left out.
 func decodeLogs(result []byte) ([]event, error) {
-	r := &reader{b: result}
+	r := newReader(result)
 	var out []event
-	err := r.array(func() error {
+	err := r.Array(func() error {
 		e, ok, err := readLog(r)
 		if ok {
 			out = append(out, e)
@@ -264,31 +268,31 @@ func decodeLogs(result []byte) ([]event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading logs: %w", err)
 	}
-	return out, r.end()
+	return out, r.End()
 }
 
 // readLog reads one log; ok is false when it is no ERC-20 transfer.
-func readLog(r *reader) (e event, ok bool, err error) {
+func readLog(r reader) (e event, ok bool, err error) {
 	var seen need
 	var topics [3]hash
 	var data []byte
 	count, removed := 0, false
-	err = r.object(func(name []byte) (err error) {
+	err = r.Object(func(name []byte) (err error) {
 		switch string(name) {
 		case "address":
 			seen.saw(0)
 			return r.fixed(e.token[:])
 		case "topics":
 			seen.saw(1)
-			return r.array(func() error {
+			return r.Array(func() error {
 				if count++; count > len(topics) {
-					return r.skip()
+					return r.Skip()
 				}
 				return r.fixed(topics[count-1][:])
 			})
 		case "data":
 			seen.saw(2)
-			data, err = r.text()
+			data, err = r.Text()
 			return err
 		case "transactionHash":
 			seen.saw(3)
@@ -301,17 +305,17 @@ func readLog(r *reader) (e event, ok bool, err error) {
 			e.index, err = r.number()
 			return err
 		case "removed":
-			removed = r.peek() == 't'
-			return r.skip()
+			removed = r.Peek() == 't'
+			return r.Skip()
 		default:
-			return r.skip()
+			return r.Skip()
 		}
 	})
 	switch {
 	case err != nil:
 		return e, false, err
 	case !seen.all(6):
-		return e, false, errMissing
+		return e, false, rpc.ErrMissing
 	case removed:
 		return e, false, errors.New("a log was removed by a reorganisation")
 	}
@@ -333,22 +337,22 @@ func isAccount(t hash) bool {
 
 // decodeReceipt reads the answer of eth_getTransactionReceipt; nil means that the node does not know it.
 func decodeReceipt(result []byte) (*receipt, error) {
-	r := &reader{b: result}
-	if r.null() {
-		return nil, r.end()
+	r := newReader(result)
+	if r.Null() {
+		return nil, r.End()
 	}
 	out, err := readReceipt(r)
 	if err != nil {
 		return nil, fmt.Errorf("reading a receipt: %w", err)
 	}
-	return out, r.end()
+	return out, r.End()
 }
 
 // decodeReceipts reads the answer of eth_getBlockReceipts.
 func decodeReceipts(result []byte) ([]*receipt, error) {
-	r := &reader{b: result}
+	r := newReader(result)
 	var out []*receipt
-	err := r.array(func() error {
+	err := r.Array(func() error {
 		one, err := readReceipt(r)
 		out = append(out, one)
 		return err
@@ -356,13 +360,13 @@ func decodeReceipts(result []byte) ([]*receipt, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading receipts: %w", err)
 	}
-	return out, r.end()
+	return out, r.End()
 }
 
-func readReceipt(r *reader) (*receipt, error) {
+func readReceipt(r reader) (*receipt, error) {
 	var seen need
 	out := &receipt{}
-	err := r.object(func(name []byte) (err error) {
+	err := r.Object(func(name []byte) (err error) {
 		switch string(name) {
 		case "transactionHash":
 			seen.saw(0)
@@ -376,7 +380,7 @@ func readReceipt(r *reader) (*receipt, error) {
 			return err
 		case "logs":
 			seen.saw(3)
-			return r.array(func() error {
+			return r.Array(func() error {
 				e, ok, err := readLog(r)
 				out.logs = append(out.logs, e.index)
 				if ok {
@@ -385,28 +389,28 @@ func readReceipt(r *reader) (*receipt, error) {
 				return err
 			})
 		default:
-			return r.skip()
+			return r.Skip()
 		}
 	})
 	if err == nil && !seen.all(4) {
-		err = errMissing
+		err = rpc.ErrMissing
 	}
 	return out, err
 }
 
 // decodeNumber reads an answer that is one quantity.
 func decodeNumber(result []byte) (int64, error) {
-	r := &reader{b: result}
+	r := newReader(result)
 	n, err := r.number()
 	if err != nil {
 		return 0, err
 	}
-	return n, r.end()
+	return n, r.End()
 }
 
 // decodeWord reads an answer of eth_call that is one small number in 32 bytes.
 func decodeWord(result []byte) (int64, error) {
-	r := &reader{b: result}
+	r := newReader(result)
 	var word hash
 	if err := r.fixed(word[:]); err != nil {
 		return 0, err
@@ -415,5 +419,5 @@ func decodeWord(result []byte) (int64, error) {
 	if !n.IsInt64() {
 		return 0, fmt.Errorf("%s is too large", word)
 	}
-	return n.Int64(), r.end()
+	return n.Int64(), r.End()
 }

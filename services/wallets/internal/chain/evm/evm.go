@@ -10,36 +10,30 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"causeway.internal/libs/money"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
 // Config says which chain it is and who serves it.
 type Config struct {
 	Network money.Network
 	ChainID int64
-	URLs    []string          // JSON-RPC endpoints in order of preference; http or https
 	Tokens  map[string]string // contract of each token by symbol
-	Timeout time.Duration     // of one call
+	RPC     rpc.Config        // URLs, time limit and bounds
 }
 
 // Driver reads one EVM chain. It implements chain.Driver.
 type Driver struct {
-	chainID   int64
-	symbol    string // of the native coin
-	tokens    map[account]token
-	filter    []string // contracts, as eth_getLogs wants them
-	endpoints []*endpoint
-	log       *slog.Logger
-	calls     *Calls
-	current   atomic.Int64
+	chainID int64
+	symbol  string // of the native coin
+	tokens  map[account]token
+	filter  []string // contracts, as eth_getLogs wants them
+	pool    *rpc.Pool
+	log     *slog.Logger
 
 	finalMu sync.Mutex
 	finalOf hash // the head for which final was asked
@@ -48,162 +42,97 @@ type Driver struct {
 
 // token is a listed contract.
 type token struct {
-	symbol   string
-	contract string
-	decimals int64
-	bits     [3]uint // of the contract in a bloom
+	chain.Token
+	bits [3]uint // of the contract in a bloom
 }
 
 var _ chain.Driver = (*Driver)(nil)
 
-// Calls counts what endpoints answer.
-type Calls = prometheus.CounterVec
-
-// Metrics registers the count of what endpoints do; make one for all chains of a process.
-func Metrics(registry prometheus.Registerer) *Calls {
-	calls := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "wallets_rpc_answers_total", Help: "Reads from RPC endpoints by outcome: ok, failed, or empty (logs that a bloom filter contradicted).",
-	}, []string{"network", "endpoint", "outcome"})
-	registry.MustRegister(calls)
-	return calls
-}
-
 // New makes the driver of a chain. It checks addresses and URLs; endpoints are checked before their first use.
-func New(cfg Config, log *slog.Logger, calls *Calls) (*Driver, error) {
-	endpoints, err := newEndpoints(cfg.URLs, cfg.Timeout)
+func New(cfg Config, log *slog.Logger, metrics *rpc.Metrics) (*Driver, error) {
+	name := cfg.Network.Name
+	tokens, err := chain.Tokens(cfg.Network, cfg.Tokens)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", cfg.Network.Name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	d := &Driver{
-		chainID: cfg.ChainID, tokens: map[account]token{}, endpoints: endpoints,
-		log: log.With("network", cfg.Network.Name), calls: calls.MustCurryWith(prometheus.Labels{"network": cfg.Network.Name}),
+	d := &Driver{chainID: cfg.ChainID, symbol: chain.Native(cfg.Network), tokens: map[account]token{}, log: log.With("network", name)}
+	for _, t := range tokens {
+		d.tokens[account(t.Key)] = token{t, bloomBits(t.Key)}
+		d.filter = append(d.filter, account(t.Key).String())
 	}
-	for _, a := range cfg.Network.Assets {
-		if a.Native {
-			d.symbol = a.Symbol
-		}
-	}
-	for symbol, contract := range cfg.Tokens {
-		asset, ok := cfg.Network.Asset(symbol)
-		if !ok || asset.Native {
-			return nil, fmt.Errorf("%s: %q is no token of this network", cfg.Network.Name, symbol)
-		}
-		key, err := address.Parse(money.EVM, address.Mainnet, contract)
-		if err != nil {
-			return nil, fmt.Errorf("%s: the contract of %s %w", cfg.Network.Name, symbol, err)
-		}
-		canonical, err := address.Encode(money.EVM, address.Mainnet, key)
-		if err != nil {
-			return nil, fmt.Errorf("%s: the contract of %s: %w", cfg.Network.Name, symbol, err)
-		}
-		if twin, taken := d.tokens[account(key)]; taken {
-			return nil, fmt.Errorf("%s: %s and %s have one contract", cfg.Network.Name, symbol, twin.symbol)
-		}
-		d.tokens[account(key)] = token{symbol: asset.Symbol, contract: canonical, decimals: int64(asset.Decimals), bits: bloomBits(key)}
-		d.filter = append(d.filter, account(key).String())
+	cfg.RPC.Network, cfg.RPC.Verify, cfg.RPC.Height = name, d.verify, height
+	if d.pool, err = rpc.New(cfg.RPC, log, metrics); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return d, nil
 }
 
-// errMoved says that the chain changed between two calls: nobody's fault, and gone at the next try.
-var errMoved = errors.New("the chain moved while it was read")
-
-// read runs f on an endpoint that works: the one that served last, and after a failure the others in turn. It stays with
-// the one that answered, so that the chain is not read from two nodes alternately.
-func (d *Driver) read(ctx context.Context, f func(e *endpoint) error) error {
-	start := d.current.Load()
-	problems := []error{}
-	for i := range int64(len(d.endpoints)) {
-		at := (start + i) % int64(len(d.endpoints))
-		e := d.endpoints[at]
-		if e.resting(time.Now()) {
-			continue
-		}
-		err := d.verify(ctx, e)
-		if err == nil {
-			err = f(e)
-		}
-		switch {
-		case err == nil, errors.Is(err, chain.ErrNoBlock):
-			e.succeeded()
-			d.calls.WithLabelValues(e.name, "ok").Inc()
-			if at != start && d.current.CompareAndSwap(start, at) {
-				d.log.WarnContext(ctx, "changed to another RPC endpoint", "endpoint", e.name)
-			}
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, errMoved):
-			return err
-		}
-		e.failed(err, time.Now())
-		d.calls.WithLabelValues(e.name, "failed").Inc()
-		problems = append(problems, err)
-	}
-	if len(problems) == 0 {
-		return errors.New("every RPC endpoint rests after its failures")
-	}
-	return errors.Join(problems...)
-}
-
 // verify proves, before first use and after a failure, that the endpoint serves our chain and that the listed contracts
 // count in the decimals we assume.
-func (d *Driver) verify(ctx context.Context, e *endpoint) error {
-	if e.isVerified() {
-		return nil
-	}
-	result, err := e.call(ctx, "eth_chainId")
+func (d *Driver) verify(ctx context.Context, e *rpc.Endpoint) error {
+	result, err := e.Call(ctx, "eth_chainId")
 	if err != nil {
 		return err
 	}
 	id, err := decodeNumber(result)
 	if err != nil {
-		return fmt.Errorf("chain id of endpoint %s: %w", e.name, err)
+		return fmt.Errorf("chain id of endpoint %s: %w", e.Name, err)
 	}
 	if id != d.chainID {
-		return fmt.Errorf("endpoint %s serves chain %d, want %d", e.name, id, d.chainID)
+		return fmt.Errorf("endpoint %s serves chain %d, want %d", e.Name, id, d.chainID)
 	}
 	for key, t := range d.tokens {
 		const decimals = "0x313ce567" // the selector of decimals()
-		result, err := e.call(ctx, "eth_call", map[string]string{"to": key.String(), "data": decimals}, "latest")
+		result, err := e.Call(ctx, "eth_call", map[string]string{"to": key.String(), "data": decimals}, "latest")
 		if err != nil {
 			return err
 		}
 		n, err := decodeWord(result)
 		if err != nil {
-			return fmt.Errorf("decimals of %s %s at endpoint %s: %w", t.symbol, t.contract, e.name, err)
+			return fmt.Errorf("decimals of %s %s at endpoint %s: %w", t.Symbol, t.Contract, e.Name, err)
 		}
-		if n != t.decimals {
-			return fmt.Errorf("%s %s has %d decimals at endpoint %s, want %d", t.symbol, t.contract, n, e.name, t.decimals)
+		if n != t.Decimals {
+			return fmt.Errorf("%s %s has %d decimals at endpoint %s, want %d", t.Symbol, t.Contract, n, e.Name, t.Decimals)
 		}
 	}
-	e.setVerified()
 	return nil
 }
 
 // Head implements chain.Driver.
 func (d *Driver) Head(ctx context.Context) (head chain.Head, err error) {
-	err = d.read(ctx, func(e *endpoint) error {
-		b, err := e.block(ctx, "latest", false)
+	err = d.pool.Read(ctx, func(e *rpc.Endpoint) error {
+		b, err := blockOf(ctx, e, "latest", false)
 		if err != nil {
 			return err
 		}
 		head = chain.Head{Header: b.header(), Finalized: d.finalized(ctx, e, b)}
 		return nil
 	})
+	if err == nil {
+		d.pool.Judge(ctx, head.Height)
+	}
 	return head, err
+}
+
+// height asks for an endpoint's newest block.
+func height(ctx context.Context, e *rpc.Endpoint) (int64, error) {
+	result, err := e.Call(ctx, "eth_blockNumber")
+	if err != nil {
+		return 0, err
+	}
+	return decodeNumber(result)
 }
 
 // finalized asks for the newest final block, once for each head. A node that does not know the tag answers an error or
 // nothing; then depth decides.
-func (d *Driver) finalized(ctx context.Context, e *endpoint, head *block) int64 {
+func (d *Driver) finalized(ctx context.Context, e *rpc.Endpoint, head *block) int64 {
 	d.finalMu.Lock()
 	defer d.finalMu.Unlock()
 	if d.finalOf == head.hash {
 		return d.final
 	}
 	d.final = 0
-	if b, err := e.block(ctx, "finalized", false); err == nil && b.number <= head.number {
+	if b, err := blockOf(ctx, e, "finalized", false); err == nil && b.number <= head.number {
 		d.final = b.number
 	}
 	d.finalOf = head.hash
@@ -211,14 +140,14 @@ func (d *Driver) finalized(ctx context.Context, e *endpoint, head *block) int64 
 }
 
 // block asks for one block; ErrNoBlock when the node has none.
-func (e *endpoint) block(ctx context.Context, which string, full bool) (*block, error) {
-	result, err := e.call(ctx, "eth_getBlockByNumber", which, full)
+func blockOf(ctx context.Context, e *rpc.Endpoint, which string, full bool) (*block, error) {
+	result, err := e.Call(ctx, "eth_getBlockByNumber", which, full)
 	if err != nil {
 		return nil, err
 	}
 	b, err := decodeBlock(result, full)
 	if err != nil {
-		return nil, fmt.Errorf("block %s at endpoint %s: %w", which, e.name, err)
+		return nil, fmt.Errorf("block %s at endpoint %s: %w", which, e.Name, err)
 	}
 	if b == nil {
 		return nil, chain.ErrNoBlock
@@ -227,18 +156,18 @@ func (e *endpoint) block(ctx context.Context, which string, full bool) (*block, 
 }
 
 // numbered asks for the block of a height and checks that it is that.
-func (e *endpoint) numbered(ctx context.Context, height int64, full bool) (*block, error) {
-	b, err := e.block(ctx, fmt.Sprintf("0x%x", height), full)
+func numbered(ctx context.Context, e *rpc.Endpoint, height int64, full bool) (*block, error) {
+	b, err := blockOf(ctx, e, fmt.Sprintf("0x%x", height), full)
 	if err == nil && b.number != height {
-		err = fmt.Errorf("endpoint %s answers block %d for block %d", e.name, b.number, height)
+		err = fmt.Errorf("endpoint %s answers block %d for block %d", e.Name, b.number, height)
 	}
 	return b, err
 }
 
 // Header implements chain.Driver.
 func (d *Driver) Header(ctx context.Context, height int64) (h chain.Header, err error) {
-	err = d.read(ctx, func(e *endpoint) error {
-		b, err := e.numbered(ctx, height, false)
+	err = d.pool.Read(ctx, func(e *rpc.Endpoint) error {
+		b, err := numbered(ctx, e, height, false)
 		if err == nil {
 			h = b.header()
 		}
@@ -249,8 +178,8 @@ func (d *Driver) Header(ctx context.Context, height int64) (h chain.Header, err 
 
 // Fetch implements chain.Driver.
 func (d *Driver) Fetch(ctx context.Context, height int64) (fetched chain.Block, err error) {
-	err = d.read(ctx, func(e *endpoint) error {
-		b, err := e.numbered(ctx, height, true)
+	err = d.pool.Read(ctx, func(e *rpc.Endpoint) error {
+		b, err := numbered(ctx, e, height, true)
 		if err != nil {
 			return err
 		}
@@ -265,12 +194,42 @@ func (d *Driver) Fetch(ctx context.Context, height int64) (fetched chain.Block, 
 
 // events returns the listed tokens' transfers in a block, asked for by the block's hash: a node that has reorganised
 // meanwhile answers an error and not another block's logs. An empty answer that the header's bloom filter contradicts is
-// checked against the receipts, because backends are known to answer nothing for blocks they lack.
-func (d *Driver) events(ctx context.Context, e *endpoint, b *block) ([]event, error) {
+// not believed, because backends are known to answer nothing for blocks they lack: another endpoint must say the same, or,
+// where there is no other that can tell, the receipts.
+func (d *Driver) events(ctx context.Context, e *rpc.Endpoint, b *block) ([]event, error) {
 	if len(d.filter) == 0 {
 		return nil, nil
 	}
-	result, err := e.call(ctx, "eth_getLogs", map[string]any{
+	events, err := d.logs(ctx, e, b)
+	if err != nil || len(events) > 0 || !d.promises(b) {
+		return events, err
+	}
+	if other := d.pool.Other(ctx, e); other != nil {
+		if events, err = d.logs(ctx, other, b); err == nil {
+			return nil, d.leftOut(e, b, events)
+		}
+	}
+	events, err = d.eventsOfReceipts(ctx, e, b)
+	if err != nil || len(events) == 0 {
+		return nil, err
+	}
+	d.pool.Count(e, "empty")
+	d.log.WarnContext(ctx, "endpoint left logs out; its receipts have them", "endpoint", e.Name, "height", b.number, "logs", len(events))
+	return events, nil
+}
+
+// leftOut is an error when another endpoint has events that e answered nothing of.
+func (d *Driver) leftOut(e *rpc.Endpoint, b *block, events []event) error {
+	if len(events) == 0 {
+		return nil // two agree: the filter promises too much
+	}
+	d.pool.Count(e, "empty")
+	return fmt.Errorf("endpoint %s leaves out the %d logs of block %d", e.Name, len(events), b.number)
+}
+
+// logs asks one endpoint for the listed tokens' transfers in a block.
+func (d *Driver) logs(ctx context.Context, e *rpc.Endpoint, b *block) ([]event, error) {
+	result, err := e.Call(ctx, "eth_getLogs", map[string]any{
 		"blockHash": b.hash.String(), "address": d.filter, "topics": []string{transferTopic.String()},
 	})
 	if err != nil {
@@ -278,22 +237,14 @@ func (d *Driver) events(ctx context.Context, e *endpoint, b *block) ([]event, er
 	}
 	events, err := decodeLogs(result)
 	if err != nil {
-		return nil, fmt.Errorf("logs of block %d at endpoint %s: %w", b.number, e.name, err)
+		return nil, fmt.Errorf("logs of block %d at endpoint %s: %w", b.number, e.Name, err)
 	}
 	for _, each := range events {
 		if each.block != b.hash {
-			return nil, fmt.Errorf("endpoint %s answers logs of block %s for %s", e.name, each.block, b.hash)
+			return nil, fmt.Errorf("endpoint %s answers logs of block %s for %s", e.Name, each.block, b.hash)
 		}
 	}
-	if events = d.listed(events); len(events) > 0 || !d.promises(b) {
-		return events, nil
-	}
-	events, err = d.eventsOfReceipts(ctx, e, b)
-	if err == nil && len(events) > 0 {
-		d.calls.WithLabelValues(e.name, "empty").Inc()
-		d.log.WarnContext(ctx, "endpoint left logs out; its receipts have them", "endpoint", e.name, "height", b.number, "logs", len(events))
-	}
-	return events, err
+	return d.listed(events), nil
 }
 
 // listed keeps the events of listed tokens: anybody may emit a Transfer and call himself USDT.
@@ -308,34 +259,34 @@ func (d *Driver) listed(events []event) []event {
 }
 
 // eventsOfReceipts reads the logs of a block from its receipts: all at once, or one by one where the node cannot do that.
-func (d *Driver) eventsOfReceipts(ctx context.Context, e *endpoint, b *block) ([]event, error) {
-	receipts, err := e.blockReceipts(ctx, b)
-	if _, refused := errors.AsType[*rpcError](err); refused {
-		receipts, err = e.receipts(ctx, b.txs)
+func (d *Driver) eventsOfReceipts(ctx context.Context, e *rpc.Endpoint, b *block) ([]event, error) {
+	receipts, err := blockReceipts(ctx, e, b)
+	if _, refused := errors.AsType[*rpc.NodeError](err); refused {
+		receipts, err = receiptsOf(ctx, e, b.txs)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if len(receipts) != len(b.txs) {
-		return nil, fmt.Errorf("endpoint %s has %d receipts for the %d transactions of block %d", e.name, len(receipts), len(b.txs), b.number)
+		return nil, fmt.Errorf("endpoint %s has %d receipts for the %d transactions of block %d", e.Name, len(receipts), len(b.txs), b.number)
 	}
 	var out []event
 	for i, r := range receipts {
 		if r.tx != b.txs[i] || r.block != b.hash {
-			return nil, errMoved
+			return nil, rpc.ErrMoved
 		}
 		out = append(out, r.events...)
 	}
 	return d.listed(out), nil
 }
 
-func (e *endpoint) blockReceipts(ctx context.Context, b *block) ([]*receipt, error) {
-	result, err := e.call(ctx, "eth_getBlockReceipts", b.hash.String())
+func blockReceipts(ctx context.Context, e *rpc.Endpoint, b *block) ([]*receipt, error) {
+	result, err := e.Call(ctx, "eth_getBlockReceipts", b.hash.String())
 	if err != nil {
 		return nil, err
 	}
 	if string(result) == "null" {
-		return nil, fmt.Errorf("endpoint %s has no receipts of block %d", e.name, b.number)
+		return nil, fmt.Errorf("endpoint %s has no receipts of block %d", e.Name, b.number)
 	}
 	return decodeReceipts(result)
 }
@@ -344,18 +295,18 @@ func (e *endpoint) blockReceipts(ctx context.Context, b *block) ([]*receipt, err
 const receiptsAtOnce = 8
 
 // receipts asks for the receipt of each transaction; a missing one is an error.
-func (e *endpoint) receipts(ctx context.Context, txs []hash) ([]*receipt, error) {
+func receiptsOf(ctx context.Context, e *rpc.Endpoint, txs []hash) ([]*receipt, error) {
 	out := make([]*receipt, len(txs))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(receiptsAtOnce)
 	for i, tx := range txs {
 		g.Go(func() error {
-			result, err := e.call(ctx, "eth_getTransactionReceipt", tx.String())
+			result, err := e.Call(ctx, "eth_getTransactionReceipt", tx.String())
 			if err != nil {
 				return err
 			}
 			if out[i], err = decodeReceipt(result); err == nil && out[i] == nil {
-				err = errMoved
+				err = rpc.ErrMoved
 			}
 			return err
 		})

@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"causeway.internal/libs/money"
 	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
 func match(t *testing.T, d *Driver, height int64) ([]chain.Transfer, error) {
@@ -275,46 +275,21 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// A failing endpoint is left for the next one, is rested, and proves itself again before it is used again.
-func TestRead_failOver(t *testing.T) {
+// The filter promises logs, this endpoint has none and another has them: the other one is believed and read from.
+func TestFetch_anotherEndpointHasTheLogs(t *testing.T) {
 	a, b := newFake(t), newFake(t)
 	for _, f := range []*fake{a, b} {
-		f.set("eth_getBlockByNumber", blockJSON(5, 105, 104, ""))
+		f.set("eth_getBlockByNumber", blockJSON(5, 105, 104, bloomJSON(), txJSON(7, usdt, "0x0", "0x2")))
+		f.set("eth_getTransactionReceipt", receiptJSON(7, 105, 1, logJSON(usdt, ourHex, 11, 7, 105, 0)))
 	}
-	d := newDriver(t, a.URL, b.URL)
-	ask := func() {
-		t.Helper()
-		if _, err := d.Header(t.Context(), 5); err != nil {
-			t.Fatal(err)
-		}
+	b.set("eth_getLogs", "["+logJSON(usdt, ourHex, 11, 7, 105, 0)+"]")
+	got, err := match(t, newDriver(t, a.URL, b.URL), 5)
+	if err != nil || len(got) != 1 || b.count("eth_getTransactionReceipt") != 1 || a.count("eth_getBlockReceipts") != 0 {
+		t.Errorf("%+v, %v", got, err)
 	}
-	ask()
-	if a.count("eth_getBlockByNumber") != 1 || b.count("eth_chainId") != 0 {
-		t.Error("the first endpoint was not preferred")
-	}
-	a.setRaw("eth_getBlockByNumber", func(w http.ResponseWriter) {
-		w.Header().Set("Retry-After", "30")
-		w.WriteHeader(http.StatusTooManyRequests)
-	})
-	ask()
-	ask()
-	if a.count("eth_getBlockByNumber") != 2 || b.count("eth_getBlockByNumber") != 2 {
-		t.Errorf("asked %d and %d times", a.count("eth_getBlockByNumber"), b.count("eth_getBlockByNumber"))
-	}
-	a.setRaw("eth_getBlockByNumber", nil)
-	b.Close()
-	if _, err := d.Header(t.Context(), 5); err == nil {
-		t.Error("an endpoint that asked for rest was used")
-	}
-	for _, e := range d.endpoints {
-		e.mu.Lock()
-		e.until = time.Time{}
-		e.mu.Unlock()
-	}
-	checked := a.count("eth_chainId")
-	ask()
-	if a.count("eth_chainId") != checked+1 {
-		t.Error("an endpoint was used after a failure without proving its chain again")
+	b.set("eth_getLogs", "[]") // now both say that there is none
+	if got, err = match(t, newDriver(t, a.URL, b.URL), 5); err != nil || len(got) != 0 || a.count("eth_getBlockReceipts") != 0 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
@@ -322,14 +297,14 @@ func TestNew_refuses(t *testing.T) {
 	network, _ := money.NetworkOf("base")
 	for name, cfg := range map[string]Config{
 		"no URL":           {},
-		"no scheme":        {URLs: []string{"localhost:8545"}},
-		"websocket":        {URLs: []string{"ws://localhost:8545"}},
-		"bad checksum":     {URLs: []string{"http://x"}, Tokens: map[string]string{"USDC": "0xdAC17F958D2ee523a2206206994597C13D831eC7"}},
-		"unlisted token":   {URLs: []string{"http://x"}, Tokens: map[string]string{"USDT": usdt}},
-		"the coin a token": {URLs: []string{"http://x"}, Tokens: map[string]string{"ETH": usdt}},
+		"no scheme":        {RPC: rpc.Config{URLs: []string{"localhost:8545"}}},
+		"websocket":        {RPC: rpc.Config{URLs: []string{"ws://localhost:8545"}}},
+		"bad checksum":     {RPC: rpc.Config{URLs: []string{"http://x"}}, Tokens: map[string]string{"USDC": "0xdAC17F958D2ee523a2206206994597C13D831eC7"}},
+		"unlisted token":   {RPC: rpc.Config{URLs: []string{"http://x"}}, Tokens: map[string]string{"USDT": usdt}},
+		"the coin a token": {RPC: rpc.Config{URLs: []string{"http://x"}}, Tokens: map[string]string{"ETH": usdt}},
 	} {
 		cfg.Network = network
-		if _, err := New(cfg, slog.New(slog.NewTextHandler(io.Discard, nil)), Metrics(prometheus.NewRegistry())); err == nil {
+		if _, err := New(cfg, slog.New(slog.NewTextHandler(io.Discard, nil)), rpc.NewMetrics(prometheus.NewRegistry())); err == nil {
 			t.Errorf("%s: was accepted", name)
 		}
 	}
@@ -356,7 +331,7 @@ func FuzzDecode(f *testing.F) {
 		_, _ = decodeReceipts(b)
 		_, _ = decodeNumber(b)
 		_, _ = decodeWord(b)
-		if result, err := decodeAnswer(b); err == nil && result == nil {
+		if result, err := rpc.Unwrap(b); err == nil && result == nil {
 			t.Error("an answer without a result was accepted")
 		}
 	})

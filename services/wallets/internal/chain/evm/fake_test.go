@@ -17,6 +17,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
 // fake is a JSON-RPC node that answers from a table, so that a test can make it say anything.
@@ -142,8 +143,8 @@ func bloomJSON() string {
 func newDriver(t *testing.T, urls ...string) *Driver {
 	t.Helper()
 	network, _ := money.NetworkOf("ethereum")
-	d, err := New(Config{Network: network, ChainID: 1, URLs: urls, Tokens: map[string]string{"USDT": usdt}, Timeout: 5 * time.Second},
-		slog.New(slog.NewTextHandler(io.Discard, nil)), Metrics(prometheus.NewRegistry()))
+	d, err := New(Config{Network: network, ChainID: 1, Tokens: map[string]string{"USDT": usdt}, RPC: rpc.Config{URLs: urls, Timeout: 5 * time.Second}},
+		slog.New(slog.NewTextHandler(io.Discard, nil)), rpc.NewMetrics(prometheus.NewRegistry()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,17 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"causeway.internal/libs/money"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
 // matchable is a fetched block. It is matched with the node that it came from.
 type matchable struct {
 	driver   *Driver
-	endpoint *endpoint
+	endpoint *rpc.Endpoint
 	block    *block
 	events   []event
 }
@@ -43,11 +43,10 @@ func (m *matchable) Match(ctx context.Context, watched chain.Watched) ([]chain.T
 	}
 	receipts, err := m.receipts(ctx, payments, events)
 	if err != nil {
-		if errors.Is(err, errMoved) || ctx.Err() != nil {
+		if errors.Is(err, rpc.ErrMoved) || ctx.Err() != nil {
 			return nil, err
 		}
-		m.endpoint.failed(err, time.Now())
-		m.driver.calls.WithLabelValues(m.endpoint.name, "failed").Inc()
+		m.driver.pool.Failed(ctx, m.endpoint, err)
 		return nil, err
 	}
 	var out []chain.Transfer
@@ -62,11 +61,11 @@ func (m *matchable) Match(ctx context.Context, watched chain.Watched) ([]chain.T
 		t := m.driver.tokens[e.token]
 		at, ok := receipts[e.tx].holds(e)
 		if !ok {
-			return nil, fmt.Errorf("log %d of block %d is not in the receipt of its transaction at endpoint %s", e.index, m.block.number, m.endpoint.name)
+			return nil, fmt.Errorf("log %d of block %d is not in the receipt of its transaction at endpoint %s", e.index, m.block.number, m.endpoint.Name)
 		}
 		out = append(out, chain.Transfer{
 			// 0 is the transaction's own value, so logs count from 1.
-			TxHash: e.tx.String(), Ordinal: at + 1, To: e.to[:], Asset: t.symbol, Contract: t.contract, Amount: e.amount, Senders: senders(e.from),
+			TxHash: e.tx.String(), Ordinal: at + 1, To: e.to[:], Asset: t.Symbol, Contract: t.Contract, Amount: e.amount, Senders: senders(e.from),
 		})
 	}
 	return out, nil
@@ -91,14 +90,14 @@ func (m *matchable) receipts(ctx context.Context, payments []payment, events []e
 	}
 	slices.SortFunc(txs, func(a, b hash) int { return slices.Compare(a[:], b[:]) })
 	txs = slices.Compact(txs)
-	list, err := m.endpoint.receipts(ctx, txs)
+	list, err := receiptsOf(ctx, m.endpoint, txs)
 	if err != nil {
 		return nil, err
 	}
 	out := make(map[hash]*receipt, len(list))
 	for i, r := range list {
 		if r.tx != txs[i] || r.block != m.block.hash {
-			return nil, errMoved
+			return nil, rpc.ErrMoved
 		}
 		out[r.tx] = r
 	}

@@ -1,0 +1,263 @@
+package bitcoin
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"math/big"
+	"slices"
+	"time"
+
+	"causeway.internal/services/wallets/internal/chain"
+)
+
+// digest is a double SHA-256 as it is computed; it is written in the opposite order.
+type digest [32]byte
+
+func (d digest) String() string {
+	slices.Reverse(d[:])
+	return hex.EncodeToString(d[:])
+}
+
+// header is the 80 bytes that a block's hash is of.
+type header struct {
+	hash, parent, merkle digest
+	time                 uint32
+	bits                 uint32
+}
+
+func (h header) at(height int64) chain.Header {
+	return chain.Header{Height: height, Hash: h.hash.String(), Parent: h.parent.String(), Time: time.Unix(int64(h.time), 0).UTC()}
+}
+
+// output is a P2WPKH output: the one kind of address that we issue.
+type output struct {
+	tx       digest
+	vout     int
+	key      [20]byte
+	value    int64
+	coinbase bool
+}
+
+// block is what matters of a block.
+type block struct {
+	header
+	outputs []output
+}
+
+const (
+	headerLength = 80
+	// leastTx is the size of the smallest transaction: it bounds how many a block may claim to have.
+	leastTx   = 60
+	mostValue = 21_000_000 * 100_000_000
+)
+
+var errCut = errors.New("the block is cut")
+
+// cursor walks through serialized data and remembers that it ran out of it.
+type cursor struct {
+	b   []byte
+	at  int
+	err error
+}
+
+func (c *cursor) take(n uint64) []byte {
+	if c.err != nil || n > uint64(len(c.b)-c.at) {
+		c.err = errCut
+		return nil
+	}
+	c.at += int(n)
+	return c.b[c.at-int(n) : c.at]
+}
+
+// size reads a variable length integer in its shortest form.
+func (c *cursor) size() uint64 {
+	first := c.take(1)
+	if c.err != nil {
+		return 0
+	}
+	width, least := uint64(0), uint64(0)
+	switch first[0] {
+	default:
+		return uint64(first[0])
+	case 0xfd:
+		width, least = 2, 0xfd
+	case 0xfe:
+		width, least = 4, 1<<16
+	case 0xff:
+		width, least = 8, 1<<32
+	}
+	var wide [8]byte
+	copy(wide[:], c.take(width))
+	n := binary.LittleEndian.Uint64(wide[:])
+	if c.err == nil && n < least {
+		c.err = errors.New("a length is not written in its shortest form")
+	}
+	return n
+}
+
+// count reads how many things follow, each of which takes at least so many bytes.
+func (c *cursor) count(least uint64) int {
+	n := c.size()
+	if c.err == nil && n > uint64(len(c.b)-c.at)/least {
+		c.err = errCut
+	}
+	if c.err != nil {
+		return 0
+	}
+	return int(n)
+}
+
+func (c *cursor) skip() { c.take(c.size()) }
+
+func twice(b []byte) digest {
+	first := sha256.Sum256(b)
+	return sha256.Sum256(first[:])
+}
+
+// parseHeader reads a header and checks the work behind it.
+func parseHeader(b []byte, limit *big.Int) (header, error) {
+	if len(b) != headerLength {
+		return header{}, fmt.Errorf("a header has %d bytes, want %d", len(b), headerLength)
+	}
+	h := header{hash: twice(b), time: binary.LittleEndian.Uint32(b[68:]), bits: binary.LittleEndian.Uint32(b[72:])}
+	copy(h.parent[:], b[4:])
+	copy(h.merkle[:], b[36:])
+	target := h.target()
+	if target.Sign() <= 0 || target.Cmp(limit) > 0 {
+		return header{}, errors.New("a header asks for less work than the network does")
+	}
+	value := h.hash
+	slices.Reverse(value[:])
+	if new(big.Int).SetBytes(value[:]).Cmp(target) > 0 {
+		return header{}, errors.New("a header has not the work that it asks for")
+	}
+	return h, nil
+}
+
+// target is the number that the hash may not exceed, from its compact form.
+func (h header) target() *big.Int {
+	mantissa := big.NewInt(int64(h.bits & 0x007fffff))
+	if h.bits&0x00800000 != 0 {
+		return new(big.Int) // negative
+	}
+	if exponent := uint(h.bits >> 24); exponent > 3 {
+		return mantissa.Lsh(mantissa, 8*(exponent-3))
+	} else {
+		return mantissa.Rsh(mantissa, 8*(3-exponent))
+	}
+}
+
+// parseBlock reads a serialized block. The merkle root binds every transaction to the header, and the header's work binds
+// the header to the chain: what is read wrongly, left out or made up does not pass.
+func parseBlock(b []byte, limit *big.Int) (*block, error) {
+	c := &cursor{b: b}
+	head := c.take(headerLength)
+	if c.err != nil {
+		return nil, c.err
+	}
+	h, err := parseHeader(head, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := &block{header: h}
+	ids := make([]digest, c.count(leastTx))
+	if len(ids) == 0 && c.err == nil {
+		return nil, errors.New("a block without transactions")
+	}
+	hasher := sha256.New()
+	for i := range ids {
+		first := len(out.outputs)
+		ids[i] = c.transaction(hasher, out)
+		for j := range out.outputs[first:] {
+			out.outputs[first+j].tx, out.outputs[first+j].coinbase = ids[i], i == 0
+		}
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	if c.at != len(b) {
+		return nil, errors.New("a block with more after its end")
+	}
+	root, err := merkle(ids)
+	if err != nil {
+		return nil, err
+	}
+	if root != h.merkle {
+		return nil, errors.New("the transactions are not those of the header")
+	}
+	return out, nil
+}
+
+// transaction reads one transaction, collects its P2WPKH outputs and returns its id.
+func (c *cursor) transaction(hasher hash.Hash, out *block) digest {
+	version := c.take(4)
+	witness := c.err == nil && c.at+2 <= len(c.b) && c.b[c.at] == 0 && c.b[c.at+1] == 1
+	if witness {
+		c.take(2)
+	}
+	start := c.at
+	inputs := c.count(41)
+	for range inputs {
+		c.take(36)
+		c.skip()
+		c.take(4)
+	}
+	outputs := c.count(9)
+	for vout := range outputs {
+		value := c.take(8)
+		script := c.take(c.size())
+		if c.err != nil {
+			return digest{}
+		}
+		sats := binary.LittleEndian.Uint64(value)
+		if sats > mostValue {
+			c.err = fmt.Errorf("an output of %d satoshi is more than there are", sats)
+			return digest{}
+		}
+		if len(script) == 22 && script[0] == 0 && script[1] == 20 {
+			out.outputs = append(out.outputs, output{vout: vout, key: [20]byte(script[2:]), value: int64(sats)})
+		}
+	}
+	body := c.b[start:c.at]
+	if witness {
+		for range inputs {
+			for range c.count(1) {
+				c.skip()
+			}
+		}
+	}
+	lock := c.take(4)
+	hasher.Reset()
+	for _, part := range [][]byte{version, body, lock} {
+		_, _ = hasher.Write(part)
+	}
+	var id digest
+	hasher.Sum(id[:0])
+	return sha256.Sum256(id[:])
+}
+
+// merkle is the root over transaction ids. Two equal neighbours are refused: they are how a block with repeated
+// transactions gets the root of the one without (CVE-2012-2459).
+func merkle(ids []digest) (digest, error) {
+	level := slices.Clone(ids)
+	for len(level) > 1 {
+		for i := 0; i+1 < len(level); i += 2 {
+			if level[i] == level[i+1] {
+				return digest{}, errors.New("a block repeats its transactions")
+			}
+		}
+		if len(level)%2 == 1 {
+			level = append(level, level[len(level)-1])
+		}
+		for i := range len(level) / 2 {
+			pair := append(append(make([]byte, 0, 64), level[2*i][:]...), level[2*i+1][:]...)
+			level[i] = twice(pair)
+		}
+		level = level[:len(level)/2]
+	}
+	return level[0], nil
+}

@@ -1,0 +1,222 @@
+// Package rpc is what the drivers of real chains share: a list of endpoints that are checked before use, judged by what
+// they answer and left when they fail, lie or lag; and a reader of JSON that believes nothing.
+package rpc
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/services/wallets/internal/chain"
+)
+
+// Config says who serves a chain and how an endpoint proves itself.
+type Config struct {
+	Network   string
+	URLs      []string      // in order of preference; http or https
+	Timeout   time.Duration // of one call
+	AtOnce    int           // calls in flight at one endpoint; 0 for the default
+	PerSecond int           // calls begun in a second at one endpoint; 0 for no limit
+	Lag       int64         // blocks by which an endpoint may trail the best one before it is left
+	// Verify proves, before first use and after every failure, that an endpoint serves our chain.
+	Verify func(ctx context.Context, e *Endpoint) error
+	// Height asks for an endpoint's newest block, to compare endpoints with each other.
+	Height func(ctx context.Context, e *Endpoint) (int64, error)
+}
+
+const (
+	defaultAtOnce = 16
+	judgeEvery    = 10 * time.Second // how often endpoints are compared with each other
+	judgeTime     = 3 * time.Second  // how long that may take
+)
+
+// Pool reads one chain from whichever of its endpoints works.
+type Pool struct {
+	cfg       Config
+	endpoints []*Endpoint
+	log       *slog.Logger
+	metrics   *Metrics
+	current   atomic.Int64
+
+	judging  sync.Mutex
+	judgedAt time.Time
+}
+
+// Metrics shows what endpoints answer and how they are.
+type Metrics struct {
+	answers *prometheus.CounterVec
+	healthy *prometheus.GaugeVec
+	heads   *prometheus.GaugeVec
+}
+
+// NewMetrics registers the metrics of all endpoints of a process.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		answers: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "wallets_rpc_answers_total",
+			Help: "Reads from RPC endpoints by outcome: ok, failed (no answer, an error), garbage (an answer that cannot be believed), empty (logs left out), lagging.",
+		}, []string{"network", "endpoint", "outcome"}),
+		healthy: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "wallets_rpc_endpoint_healthy", Help: "1 if the last read from the endpoint could be believed, else 0.",
+		}, []string{"network", "endpoint"}),
+		heads: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "wallets_rpc_endpoint_head_blocks", Help: "Newest block of the endpoint when it was last asked.",
+		}, []string{"network", "endpoint"}),
+	}
+	registry.MustRegister(m.answers, m.healthy, m.heads)
+	return m
+}
+
+// New makes a pool. Endpoints are checked before their first use.
+func New(cfg Config, log *slog.Logger, metrics *Metrics) (*Pool, error) {
+	endpoints, err := newEndpoints(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Pool{cfg: cfg, endpoints: endpoints, log: log.With("network", cfg.Network), metrics: metrics}, nil
+}
+
+// ErrMoved says that the chain changed between two calls: nobody's fault, and gone at the next try.
+var ErrMoved = errors.New("the chain moved while it was read")
+
+// Read runs f on an endpoint that works: the one that served last, and after a failure the others in turn. It stays with
+// the one that answered, so that the chain is not read from two nodes alternately.
+func (p *Pool) Read(ctx context.Context, f func(e *Endpoint) error) error {
+	start := p.current.Load()
+	problems := []error{}
+	for i := range int64(len(p.endpoints)) {
+		at := (start + i) % int64(len(p.endpoints))
+		e := p.endpoints[at]
+		if e.resting(time.Now()) {
+			continue
+		}
+		err := p.verify(ctx, e)
+		if err == nil {
+			err = f(e)
+		}
+		switch {
+		case err == nil, errors.Is(err, chain.ErrNoBlock):
+			p.ok(e)
+			if at != start && p.current.CompareAndSwap(start, at) {
+				p.log.WarnContext(ctx, "changed to another RPC endpoint", "endpoint", e.Name)
+			}
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, ErrMoved):
+			return err
+		}
+		p.Failed(ctx, e, err)
+		problems = append(problems, err)
+	}
+	if len(problems) == 0 {
+		return errors.New("every RPC endpoint rests after its failures")
+	}
+	return errors.Join(problems...)
+}
+
+func (p *Pool) verify(ctx context.Context, e *Endpoint) error {
+	if e.isVerified() {
+		return nil
+	}
+	if err := p.cfg.Verify(ctx, e); err != nil {
+		return err
+	}
+	e.setVerified()
+	return nil
+}
+
+func (p *Pool) ok(e *Endpoint) {
+	e.succeeded()
+	p.metrics.answers.WithLabelValues(p.cfg.Network, e.Name, "ok").Inc()
+	p.metrics.healthy.WithLabelValues(p.cfg.Network, e.Name).Set(1)
+}
+
+// Failed marks an endpoint that failed, or answered what cannot be true, outside of Read.
+func (p *Pool) Failed(ctx context.Context, e *Endpoint, err error) {
+	outcome := "garbage"
+	var node *NodeError
+	var status *statusError
+	var none silent
+	if errors.As(err, &node) || errors.As(err, &status) || errors.As(err, &none) {
+		outcome = "failed"
+	}
+	p.metrics.answers.WithLabelValues(p.cfg.Network, e.Name, outcome).Inc()
+	p.metrics.healthy.WithLabelValues(p.cfg.Network, e.Name).Set(0)
+	if e.failed(err, time.Now()) {
+		p.log.WarnContext(ctx, "RPC endpoint marked bad", "endpoint", e.Name, "outcome", outcome, "err", err)
+	}
+}
+
+// Count counts an outcome that is no failure.
+func (p *Pool) Count(e *Endpoint, outcome string) {
+	p.metrics.answers.WithLabelValues(p.cfg.Network, e.Name, outcome).Inc()
+}
+
+// Other returns another endpoint that is not resting and has proved itself, for a second opinion; nil if there is none.
+func (p *Pool) Other(ctx context.Context, than *Endpoint) *Endpoint {
+	for _, e := range p.endpoints {
+		if e != than && !e.resting(time.Now()) && p.verify(ctx, e) == nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// Judge compares the endpoint in use with the others, now and then, and leaves it when its head trails theirs: a node that
+// stands still answers everything and is wrong. height is its head.
+func (p *Pool) Judge(ctx context.Context, height int64) {
+	at := p.current.Load()
+	p.metrics.heads.WithLabelValues(p.cfg.Network, p.endpoints[at].Name).Set(float64(height))
+	if len(p.endpoints) < 2 || !p.judgeDue() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, judgeTime)
+	defer cancel()
+	heights := make([]int64, len(p.endpoints))
+	var asked sync.WaitGroup
+	for i, e := range p.endpoints {
+		if int64(i) == at || e.resting(time.Now()) {
+			continue
+		}
+		asked.Go(func() {
+			err := p.verify(ctx, e)
+			if err == nil {
+				heights[i], err = p.cfg.Height(ctx, e)
+			}
+			if err != nil {
+				p.Failed(ctx, e, err)
+				return
+			}
+			p.ok(e)
+			p.metrics.heads.WithLabelValues(p.cfg.Network, e.Name).Set(float64(heights[i]))
+		})
+	}
+	asked.Wait()
+	best := at
+	for i, h := range heights {
+		if h > height+p.cfg.Lag && h > heights[best] {
+			best = int64(i)
+		}
+	}
+	if best != at && p.current.CompareAndSwap(at, best) {
+		p.Count(p.endpoints[at], "lagging")
+		p.log.WarnContext(ctx, "RPC endpoint trails another, changed to that", "endpoint", p.endpoints[at].Name, "head", height,
+			"other", p.endpoints[best].Name, "other_head", heights[best])
+	}
+}
+
+func (p *Pool) judgeDue() bool {
+	p.judging.Lock()
+	defer p.judging.Unlock()
+	if time.Since(p.judgedAt) < judgeEvery {
+		return false
+	}
+	p.judgedAt = time.Now()
+	return true
+}

@@ -1,0 +1,52 @@
+package chain
+
+import (
+	"fmt"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/address"
+)
+
+// Token is a listed token contract. Nothing else that calls itself a token counts.
+type Token struct {
+	Symbol   string
+	Contract string // canonical text
+	Key      []byte // what the chain knows the contract by
+	Decimals int64
+}
+
+// Tokens checks the contracts of a network's tokens, given by symbol.
+func Tokens(n money.Network, contracts map[string]string) ([]Token, error) {
+	out := make([]Token, 0, len(contracts))
+	taken := map[string]string{}
+	for symbol, contract := range contracts {
+		asset, ok := n.Asset(symbol)
+		if !ok || asset.Native {
+			return nil, fmt.Errorf("%q is no token of this network", symbol)
+		}
+		key, err := address.Parse(n.Family, address.Mainnet, contract)
+		if err != nil {
+			return nil, fmt.Errorf("the contract of %s %w", symbol, err)
+		}
+		canonical, err := address.Encode(n.Family, address.Mainnet, key)
+		if err != nil {
+			return nil, fmt.Errorf("the contract of %s: %w", symbol, err)
+		}
+		if twin, twice := taken[canonical]; twice {
+			return nil, fmt.Errorf("%s and %s have one contract", symbol, twin)
+		}
+		taken[canonical] = symbol
+		out = append(out, Token{Symbol: asset.Symbol, Contract: canonical, Key: key, Decimals: int64(asset.Decimals)})
+	}
+	return out, nil
+}
+
+// Native is the symbol of a network's own coin.
+func Native(n money.Network) string {
+	for _, a := range n.Assets {
+		if a.Native {
+			return a.Symbol
+		}
+	}
+	return ""
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/chain/bitcoin"
+	"causeway.internal/services/wallets/internal/chain/evm"
+	"causeway.internal/services/wallets/internal/chain/rpc"
+	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// liveSettings are the networks of live mode. Each is scanned when it has RPC URLs.
+type liveSettings struct {
+	Bitcoin  scanSettings `envPrefix:"BITCOIN_"`
+	Ethereum evmSettings  `envPrefix:"EVM_ETHEREUM_"`
+	BSC      evmSettings  `envPrefix:"EVM_BSC_"`
+	Polygon  evmSettings  `envPrefix:"EVM_POLYGON_"`
+	Base     evmSettings  `envPrefix:"EVM_BASE_"`
+	Arbitrum evmSettings  `envPrefix:"EVM_ARBITRUM_"`
+}
+
+// scanSettings say how one network is read.
+type scanSettings struct {
+	URLs       config.Secret `env:"RPC_URLS" doc:"comma separated RPC endpoints, best first; empty: the network is not scanned"`
+	Start      int64         `env:"START" doc:"first block to scan on a database that never scanned the network; empty: a little below the head"`
+	Poll       time.Duration `env:"POLL" doc:"how often the head is asked for; empty: 5s on bitcoin, 1s elsewhere"`
+	Prefetch   int           `env:"PREFETCH" envDefault:"6" doc:"blocks fetched at the same time, 1 to 32"`
+	Timeout    time.Duration `env:"RPC_TIMEOUT" envDefault:"10s" doc:"time limit of one call"`
+	AtOnce     int           `env:"RPC_AT_ONCE" envDefault:"16" doc:"calls in flight at one endpoint; more wait"`
+	PerSecond  int           `env:"RPC_PER_SECOND" doc:"calls begun in a second at one endpoint; empty: no limit"`
+	Lag        int64         `env:"RPC_LAG" doc:"blocks by which an endpoint may trail the best one before it is left; empty: the default of the network"`
+	Grace      time.Duration `env:"ROLLBACK_GRACE" envDefault:"10s" doc:"how long a node may stand behind what was scanned before that counts as a rollback"`
+	FinalDepth int64         `env:"FINAL_DEPTH" doc:"depth that counts as final where the node does not tell; empty: the default of the network"`
+}
+
+// evmSettings is one EVM network.
+type evmSettings struct {
+	Scan    scanSettings
+	ChainID int64  `env:"CHAIN_ID" doc:"chain id that every endpoint must have; empty: the network's own"`
+	Tokens  string `env:"TOKENS" doc:"token contracts as USDT:0x…,USDC:0x…; empty: the listed ones"`
+}
+
+// chainIDs are the ids of the listed EVM networks (EIP-155).
+var chainIDs = map[string]int64{"ethereum": 1, "bsc": 56, "polygon": 137, "base": 8453, "arbitrum": 42161}
+
+// lags are the blocks by which an endpoint may trail the best one: some twenty seconds, or a block where they are slow.
+var lags = map[string]int64{"bitcoin": 1, "ethereum": 2, "bsc": 30, "polygon": 10, "base": 10, "arbitrum": 80, "tron": 7, "solana": 50}
+
+// live is one network of live mode: how it is read, and what opens its driver.
+type live struct {
+	scanSettings
+	open func(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error)
+}
+
+// networks lists every network of contract.md §5 by name.
+func (s liveSettings) networks(net address.Net) map[string]live {
+	out := map[string]live{
+		"bitcoin": {s.Bitcoin, func(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
+			return bitcoin.New(bitcoin.Config{Network: n, Net: net, RPC: endpoints}, log, metrics)
+		}},
+	}
+	for name, set := range map[string]evmSettings{
+		"ethereum": s.Ethereum, "bsc": s.BSC, "polygon": s.Polygon, "base": s.Base, "arbitrum": s.Arbitrum,
+	} {
+		out[name] = live{set.Scan, set.open}
+	}
+	return out
+}
+
+func (e evmSettings) open(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
+	tokens, err := contracts(n.Name, e.Tokens)
+	if err != nil {
+		return nil, err
+	}
+	id := e.ChainID
+	if id == 0 {
+		id = chainIDs[n.Name]
+	}
+	return evm.New(evm.Config{Network: n, ChainID: id, Tokens: tokens, RPC: endpoints}, log, metrics)
+}
+
+// driver opens the network's driver.
+func (l live) driver(n money.Network, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
+	lag := l.Lag
+	if lag == 0 {
+		lag = lags[n.Name]
+	}
+	d, err := l.open(n, rpc.Config{URLs: l.urls(), Timeout: l.Timeout, AtOnce: l.AtOnce, PerSecond: l.PerSecond, Lag: lag}, log, metrics)
+	if err != nil {
+		return nil, fmt.Errorf("live network %w", err)
+	}
+	return d, nil
+}
+
+// scan is how the network's scanner runs.
+func (l live) scan(n money.Network, announce time.Duration) scanner.Config {
+	poll := l.Poll
+	switch {
+	case poll > 0:
+	case n.Family == money.Bitcoin:
+		poll = 5 * time.Second
+	default:
+		poll = time.Second
+	}
+	conf := scanConfig(wallet.Live, n, poll, announce)
+	conf.Prefetch, conf.Grace, conf.Start = min(max(l.Prefetch, 1), 32), l.Grace, l.Start
+	if l.FinalDepth > 0 {
+		conf.FinalDepth = l.FinalDepth
+	}
+	return conf
+}
+
+// urls are the endpoints of a network, best first.
+func (s scanSettings) urls() (out []string) {
+	for each := range strings.SplitSeq(s.URLs.Reveal(), ",") {
+		if each = strings.TrimSpace(each); each != "" {
+			out = append(out, each)
+		}
+	}
+	return out
+}
+
+// contracts reads the token contracts of a network, or its listed ones.
+func contracts(network, text string) (map[string]string, error) {
+	if strings.TrimSpace(text) == "" {
+		return wallet.Tokens(network), nil
+	}
+	out := map[string]string{}
+	for entry := range strings.SplitSeq(text, ",") {
+		symbol, contract, ok := strings.Cut(strings.TrimSpace(entry), ":")
+		if !ok {
+			return nil, fmt.Errorf("%s tokens: %q is not SYMBOL:contract", network, entry)
+		}
+		out[strings.ToUpper(symbol)] = contract
+	}
+	return out, nil
+}
