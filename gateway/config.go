@@ -39,7 +39,7 @@ type settings struct {
 	ReportsKeys    config.Secret `env:"REPORTS_IDENTITY_KEYS,required" doc:"the same for reports"`
 	DispatcherKeys config.Secret `env:"DISPATCHER_IDENTITY_KEYS,required" doc:"the same for callback-dispatcher"`
 
-	CacheTTL     time.Duration `env:"KEY_CACHE_TTL" envDefault:"1s" doc:"how long a key is remembered, which is how long another replica may still take it after a revoke"`
+	CacheTTL     time.Duration `env:"KEY_CACHE_TTL" envDefault:"1m" doc:"how long a key is remembered while this process is told of changes; half a second while it is not"`
 	CacheSize    int           `env:"KEY_CACHE_SIZE" envDefault:"20000" doc:"most keys that are remembered"`
 	SkipLoopback bool          `env:"LIMITS_SKIP_LOOPBACK" envDefault:"false" doc:"limits per address do not count callers on this machine itself; for make run, make up and compose"`
 	InFlightMax  int           `env:"IN_FLIGHT_MAX" envDefault:"512" doc:"requests served at a time; more wait up to 2 s, then 503"`

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/httpapi"
 	"causeway.internal/gateway/internal/identity"
@@ -121,7 +123,7 @@ func serve(ctx context.Context, environ map[string]string) error {
 			return err
 		}
 	}
-	cache := apikey.NewCache(keys, peppers, cfg.CacheTTL, cfg.CacheSize, time.Now)
+	cache := apikey.NewCache(keys, peppers, ring, cfg.CacheTTL, cfg.CacheSize, time.Now)
 	registry := apikey.NewRegistry(keys, peppers, ring, cache, time.Now)
 	targets[route.Self] = self(registry, keys, ring, tel)
 	router, err := route.NewRouter(route.Table())
@@ -129,7 +131,7 @@ func serve(ctx context.Context, environ map[string]string) error {
 		return err
 	}
 	door, err := proxy.New(proxy.Options{
-		Router: router, Callers: identity.NewResolver(cache, operators, time.Now), Addresses: proxies, Targets: targets,
+		Router: router, Callers: identity.NewResolver(cache, operators, time.Now), Replays: keys, Addresses: proxies, Targets: targets,
 		Gates: []proxy.Gate{limit.NewRates(cfg.SkipLoopback, time.Now)}, Slots: limit.NewInFlight(cfg.InFlightMax, queueMax),
 		TLS: cfg.https(), Telemetry: tel, Now: time.Now,
 	})
@@ -154,6 +156,19 @@ func serve(ctx context.Context, environ map[string]string) error {
 	return group.Run(ctx)
 }
 
+	if err := tel.Registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "gateway_key_changes_told", Help: "1 while this process is told of changes of keys; else it remembers a key for half a second.",
+	}, func() float64 {
+		if cache.Current() {
+			return 1
+		}
+		return 0
+	})); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	group.Go("changes of keys", func(ctx context.Context) error {
+		return postgres.Listen(ctx, cfg.Keys.Postgres, store.Channel, tel.Log, cache)
+	})
 // self makes the target of the routes that the gateway answers itself. They are called like a service's, with an
 // identity that only this process signs and verifies.
 func self(registry *apikey.Registry, answers *store.Store, ring *keyring.Ring, tel *telemetry.Telemetry) *proxy.Target {

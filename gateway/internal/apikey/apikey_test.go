@@ -2,6 +2,7 @@ package apikey_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/wire"
 )
 
@@ -170,10 +172,34 @@ func TestPeppers(t *testing.T) {
 	}
 }
 
+// newCache makes a cache that believes it is told of changes for as long as the test lasts.
+func newCache(t testing.TB, s apikey.Source, p *apikey.Peppers, ttl time.Duration, size int, now func() time.Time) *apikey.Cache {
+	t.Helper()
+	c := apikey.NewCache(s, p, ring(t, "k1"), ttl, size, now)
+	c.Told(now().Add(1000 * time.Hour))
+	return c
+}
+
+func ring(t testing.TB, ids ...string) *keyring.Ring {
+	t.Helper()
+	var parts []string
+	for _, id := range ids {
+		key := sha256.Sum256([]byte(id))
+		parts = append(parts, id+":"+base64.StdEncoding.EncodeToString(key[:]))
+	}
+	r, err := keyring.Parse(strings.Join(parts, ","))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // source is a table of keys that counts look-ups.
 type source struct {
 	mu      sync.Mutex
 	keys    map[apikey.Digest]*apikey.Key
+	public  map[string]*apikey.Key
+	sealed  []byte
 	err     error
 	lookups atomic.Int64
 	gate    chan struct{} // when set, a look-up waits for it after it has read
@@ -196,11 +222,23 @@ func (s *source) BySecret(_ context.Context, digests []apikey.Digest) (*apikey.K
 	return found, err
 }
 
+func (s *source) ByPublic(_ context.Context, publicKey string) (*apikey.Key, []byte, error) {
+	s.lookups.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.public[publicKey]
+	if k == nil {
+		return nil, nil, s.err
+	}
+	fresh := *k
+	return &fresh, s.sealed, s.err
+}
+
 func TestCache_remembersAndForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := peppers(t, "a")
 		s := &source{keys: map[apikey.Digest]*apikey.Key{p.Digest("known"): {ID: 7}}}
-		c := apikey.NewCache(s, p, time.Second, 10, time.Now)
+		c := newCache(t, s, p, time.Second, 10, time.Now)
 		find := func(secret string, want error, lookups int64) {
 			t.Helper()
 			k, err := c.Find(t.Context(), secret)
@@ -243,7 +281,7 @@ func TestCache_dropDuringLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := peppers(t, "a")
 		s := &source{keys: map[apikey.Digest]*apikey.Key{p.Digest("k"): {ID: 7}}, gate: make(chan struct{})}
-		c := apikey.NewCache(s, p, time.Hour, 10, time.Now)
+		c := newCache(t, s, p, time.Hour, 10, time.Now)
 		var wg sync.WaitGroup
 		for range 50 {
 			wg.Go(func() {
@@ -273,7 +311,7 @@ func TestCache_callerLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := peppers(t, "a")
 		s := &source{keys: map[apikey.Digest]*apikey.Key{p.Digest("k"): {ID: 7}}, gate: make(chan struct{})}
-		c := apikey.NewCache(s, p, time.Hour, 10, time.Now)
+		c := newCache(t, s, p, time.Hour, 10, time.Now)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := c.Find(ctx, "k"); !errors.Is(err, context.Canceled) {
@@ -295,7 +333,7 @@ func TestCache_bounded(t *testing.T) {
 	for i := range 3 * size {
 		s.keys[p.Digest(fmt.Sprint("real", i))] = &apikey.Key{ID: int64(i + 1)}
 	}
-	c := apikey.NewCache(s, p, time.Hour, size, time.Now)
+	c := newCache(t, s, p, time.Hour, size, time.Now)
 	find := func(secret string) { _, _ = c.Find(t.Context(), secret) }
 	find("real0")
 	for i := range 20 * size {
@@ -319,7 +357,7 @@ func TestCache_bounded(t *testing.T) {
 func BenchmarkCache_warm(b *testing.B) {
 	p := peppers(b, "ab")
 	secret := apikey.Generate(apikey.Secret, wire.Test)
-	c := apikey.NewCache(&source{keys: map[apikey.Digest]*apikey.Key{p.Digest(secret): {ID: 1}}}, p, time.Hour, 10, time.Now)
+	c := newCache(b, &source{keys: map[apikey.Digest]*apikey.Key{p.Digest(secret): {ID: 1}}}, p, time.Hour, 10, time.Now)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := c.Find(b.Context(), secret); err != nil {

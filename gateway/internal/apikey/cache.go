@@ -2,20 +2,27 @@ package apikey
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/keyring"
 )
 
-// Source finds keys where they are kept.
+// Source finds keys where they are kept. A nil key without an error means there is none.
 type Source interface {
-	// BySecret finds the key that any of the digests belongs to. A nil key without an error means there is none.
+	// BySecret finds the key that any of the digests belongs to.
 	BySecret(ctx context.Context, digests []Digest) (*Key, error)
+	// ByPublic finds the key of a public id, with its sealed signing key.
+	ByPublic(ctx context.Context, publicKey string) (k *Key, sealed []byte, err error)
 }
 
 // loadMax bounds one look-up in the source.
@@ -24,16 +31,25 @@ const loadMax = 3 * time.Second
 // unknownTTL is how long a key that does not exist is refused without a look-up.
 const unknownTTL = 2 * time.Second
 
-// Cache answers "whose secret is this" from memory. It holds at most size keys and, apart from them, at most size
-// unknown digests, so that a flood of made-up keys evicts no real one. A revocation by this process is felt at once
-// (Drop); one by another process within the time to live, or at once when its notification calls Drop or Flush.
+// How long a key is remembered while nobody tells of changes, and how long a proof lasts that somebody does. Both are
+// counted from before the look-up, or the proof, began; a revoked key passes nowhere after the longer of the two.
+const (
+	blindTTL = 500 * time.Millisecond
+	toldMax  = 700 * time.Millisecond
+)
+
+// Cache answers "whose key is this" from memory. It holds at most size keys and, apart from them, at most size unknown
+// ones, so that a flood of made-up keys evicts no real one. Changes reach it through Drop, Heard, Told and Missed: while
+// it is told of them a key is remembered for the time to live, else for half a second.
 type Cache struct {
 	source  Source
 	peppers *Peppers
+	ring    *keyring.Ring
 	ttl     time.Duration
 	size    int
 	now     func() time.Time
 	flight  singleflight.Group
+	told    atomic.Pointer[time.Time]
 
 	mu         sync.RWMutex
 	known      map[Digest]entry
@@ -44,13 +60,13 @@ type Cache struct {
 
 type entry struct {
 	key   *Key
-	until time.Time
+	since time.Time // when its look-up began
 }
 
-// NewCache makes a cache over a source.
-func NewCache(source Source, peppers *Peppers, ttl time.Duration, size int, now func() time.Time) *Cache {
+// NewCache makes a cache over a source. The ring opens signing keys.
+func NewCache(source Source, peppers *Peppers, ring *keyring.Ring, ttl time.Duration, size int, now func() time.Time) *Cache {
 	return &Cache{
-		source: source, peppers: peppers, ttl: ttl, size: size, now: now,
+		source: source, peppers: peppers, ring: ring, ttl: ttl, size: size, now: now,
 		known: map[Digest]entry{}, unknown: map[Digest]time.Time{}, used: map[int64]time.Time{},
 	}
 }
@@ -61,72 +77,126 @@ var errStore = fault.New(fault.Unavailable, "keys_unavailable", "The API key can
 
 // Find returns the key of a well-formed secret, ErrInvalid when there is none, or an Unavailable fault.
 func (c *Cache) Find(ctx context.Context, secret string) (*Key, error) {
-	d, now := c.peppers.Digest(secret), c.now()
+	d := c.peppers.Digest(secret)
+	if key, err, known := c.recall(d); known {
+		return key, err
+	}
+	return c.load(ctx, d, func(ctx context.Context) (*Key, error) { return c.source.BySecret(ctx, c.peppers.All(secret)) })
+}
+
+// FindPublic returns the key of a well-formed public id, ready to check signatures, ErrInvalid when there is none, or an
+// Unavailable fault.
+func (c *Cache) FindPublic(ctx context.Context, publicKey string) (*Key, error) {
+	d := Digest(sha256.Sum256([]byte(publicKey)))
+	if key, err, known := c.recall(d); known {
+		return key, err
+	}
+	return c.load(ctx, d, func(ctx context.Context) (*Key, error) {
+		key, sealed, err := c.source.ByPublic(ctx, publicKey)
+		if err != nil || key == nil {
+			return nil, err
+		}
+		if key.Signing, err = c.ring.Open(sealed, SigningPlace(publicKey)); err != nil {
+			return nil, fmt.Errorf("open the signing key of API key %d: %w", key.ID, err)
+		}
+		return key, nil
+	})
+}
+
+// recall answers from memory, if that knows.
+func (c *Cache) recall(d Digest) (key *Key, err error, known bool) { //nolint:revive // the error is half of what is known
+	now := c.now()
 	c.mu.RLock()
 	e, hit := c.known[d]
 	until, miss := c.unknown[d]
 	c.mu.RUnlock()
-	if hit && now.Before(e.until) {
-		return e.key, nil
+	switch {
+	case hit && c.holds(e.since, now):
+		return e.key, nil, true
+	case miss && now.Before(until):
+		return nil, ErrInvalid, true
 	}
-	if miss && now.Before(until) {
-		return nil, ErrInvalid
-	}
-	return c.load(ctx, d, secret)
+	return nil, nil, false
 }
 
-// load looks a key up once for all who wait for it. The look-up outlives the request that began it.
-func (c *Cache) load(ctx context.Context, d Digest, secret string) (*Key, error) {
-	done := c.flight.DoChan(string(d[:]), func() (any, error) {
+// holds reports whether what was looked up then may be believed now.
+func (c *Cache) holds(since, now time.Time) bool {
+	age := now.Sub(since)
+	return age < blindTTL || (age < c.ttl && c.current(now))
+}
+
+// current reports whether changes are being told.
+func (c *Cache) current(now time.Time) bool {
+	at := c.told.Load()
+	return at != nil && now.Sub(*at) < toldMax
+}
+
+type found struct {
+	key   *Key
+	since time.Time
+}
+
+// loadTries bounds how often a look-up that took too long to be believed is begun again.
+const loadTries = 3
+
+// load looks a key up once for all who wait for it. The look-up outlives the request that began it. Whoever comes after
+// a change joins no look-up from before it, and an answer that took so long that it may be out of date is asked again.
+func (c *Cache) load(ctx context.Context, d Digest, look func(context.Context) (*Key, error)) (*Key, error) {
+	for range loadTries {
 		c.mu.RLock()
 		generation := c.generation
 		c.mu.RUnlock()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadMax)
-		defer cancel()
-		key, err := c.source.BySecret(ctx, c.peppers.All(secret))
-		if err != nil {
-			return nil, fmt.Errorf("look up an API key: %w", err)
+		done := c.flight.DoChan(string(binary.BigEndian.AppendUint64(d[:], generation)), func() (any, error) {
+			since := c.now()
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadMax)
+			defer cancel()
+			key, err := look(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("look up an API key: %w", err)
+			}
+			c.keep(d, key, since, generation)
+			return found{key, since}, nil
+		})
+		var r singleflight.Result
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case r = <-done:
 		}
-		c.keep(d, key, generation)
-		return key, nil
-	})
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case r := <-done:
 		if r.Err != nil {
 			return nil, errStore.Because(r.Err)
 		}
-		key, ok := r.Val.(*Key)
-		if !ok {
+		f, ok := r.Val.(found)
+		switch {
+		case !ok:
 			return nil, errStore.Because(errors.New("the look-up returned no key"))
-		}
-		if key == nil {
+		case f.key == nil:
 			return nil, ErrInvalid
+		case c.holds(f.since, c.now()):
+			return f.key, nil
 		}
-		return key, nil
 	}
+	return nil, errStore.Because(errors.New("look-ups take too long to be believed"))
 }
 
-func (c *Cache) keep(d Digest, key *Key, generation uint64) {
-	now := c.now()
+func (c *Cache) keep(d Digest, key *Key, since time.Time, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.generation != generation {
 		return
 	}
 	if key == nil {
-		shrink(c.unknown, c.size, func(until time.Time) bool { return !now.Before(until) })
-		c.unknown[d] = now.Add(unknownTTL)
+		shrink(c.unknown, c.size, func(until time.Time) bool { return !since.Before(until) })
+		c.unknown[d] = since.Add(unknownTTL)
 		return
 	}
 	delete(c.unknown, d)
 	if _, there := c.known[d]; !there {
-		shrink(c.known, c.size, func(e entry) bool { return !now.Before(e.until) })
+		shrink(c.known, c.size, func(e entry) bool { return !since.Before(e.since.Add(c.ttl)) })
 	}
-	c.known[d] = entry{key: key, until: now.Add(c.ttl)}
+	c.known[d] = entry{key: key, since: since}
 	if len(c.used) < c.size && key.RevokedAt.IsZero() {
-		c.used[key.ID] = now
+		c.used[key.ID] = since
 	}
 }
 
@@ -170,6 +240,29 @@ func (c *Cache) Flush() {
 	clear(c.known)
 	clear(c.unknown)
 }
+
+// Heard drops the key that a notification names; with any other payload it forgets everything. It implements
+// postgres.Ear with Told and Missed.
+func (c *Cache) Heard(payload string) {
+	id, err := strconv.ParseInt(payload, 10, 64)
+	if err != nil {
+		c.Flush()
+		return
+	}
+	c.Drop(id)
+}
+
+// Told says that every change committed before at has been dropped.
+func (c *Cache) Told(at time.Time) { c.told.Store(&at) }
+
+// Missed says that changes may not have been told: all is forgotten, and nothing is remembered for long until Told.
+func (c *Cache) Missed() {
+	c.told.Store(nil)
+	c.Flush()
+}
+
+// Current reports whether changes are being told, for a gauge.
+func (c *Cache) Current() bool { return c.current(c.now()) }
 
 // Used hands over when which key was last looked up, exact to the time to live, and starts over.
 func (c *Cache) Used() map[int64]time.Time {

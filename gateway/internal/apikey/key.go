@@ -41,6 +41,8 @@ type Key struct {
 	// Grants is Permissions compiled, and Effective the same spelled out; Compiled sets both.
 	Grants    Set
 	Effective []string
+	// Signing checks the signatures of requests that name the key by its public id; only a key found by that id has it.
+	Signing []byte
 }
 
 // Compiled returns the key with its permissions ready for use; whoever loads a key calls it.
@@ -59,7 +61,7 @@ var (
 	ErrExpired    = fault.New(fault.Unauthenticated, "api_key_expired", "The API key has expired.")
 	ErrAddress    = fault.New(fault.Forbidden, "ip_not_allowed", "The API key does not allow requests from this address.")
 	ErrPublicOnly = fault.New(fault.Unauthenticated, "signature_missing",
-		"A public key does not authenticate by itself. Send the secret key sk_….")
+		"A public key does not authenticate by itself. Send X-Timestamp and X-Signature with it, or the secret key sk_….")
 	ErrAmbiguous = fault.New(fault.Unauthenticated, "api_key_ambiguous", "The request carries two different API keys.")
 )
 

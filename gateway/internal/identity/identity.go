@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
@@ -16,17 +17,20 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// Keys finds the key that a secret belongs to.
+// Keys finds the key that a secret, or a public id, belongs to.
 type Keys interface {
 	Find(ctx context.Context, secret string) (*apikey.Key, error)
+	FindPublic(ctx context.Context, publicKey string) (*apikey.Key, error)
 }
 
-// Caller is who makes a request. Key is nil for operators and the public.
+// Caller is who makes a request. Key is nil for operators and the public. With a Signature the key is only claimed, until
+// Prove has seen the body.
 type Caller struct {
-	Subject  httpkit.Subject
-	Key      *apikey.Key
-	Operator string
-	IP       netip.Addr
+	Subject   httpkit.Subject
+	Key       *apikey.Key
+	Signature *Signature
+	Operator  string
+	IP        netip.Addr
 }
 
 // Resolver resolves callers.
@@ -51,41 +55,61 @@ func (r *Resolver) Resolve(ctx context.Context, rt *route.Route, h http.Header, 
 		name, err := r.operators.find(h)
 		return Caller{Subject: httpkit.Operator, Operator: name, IP: ip}, err
 	case route.Keyed:
-		key, err := r.key(ctx, rt, h, ip)
-		return Caller{Subject: httpkit.Merchant, Key: key, IP: ip}, err
+		return r.keyed(ctx, rt, h, ip)
 	}
 	return Caller{}, httpkit.ErrRouteUnknown // NewRouter lets no other access in
 }
 
-func (r *Resolver) key(ctx context.Context, rt *route.Route, h http.Header, ip netip.Addr) (*apikey.Key, error) {
+func (r *Resolver) keyed(ctx context.Context, rt *route.Route, h http.Header, ip netip.Addr) (c Caller, err error) {
+	c = Caller{Subject: httpkit.Merchant, IP: ip}
 	text, err := credential(h)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	kind, mode, ok := apikey.Parse(text)
-	switch {
-	case !ok:
-		return nil, apikey.ErrInvalid
-	case kind == apikey.Public:
-		return nil, apikey.ErrPublicOnly
+	if !ok {
+		return c, apikey.ErrInvalid
 	}
-	key, err := r.keys.Find(ctx, text)
-	if err != nil {
-		return nil, err
+	find := r.keys.Find
+	if kind == apikey.Public {
+		if c.Signature, err = readSignature(h, r.now()); err != nil {
+			return c, err
+		}
+		find = r.keys.FindPublic
 	}
-	if key.Mode != mode { // a stored key always has the mode its text names; this is the net under that
-		return nil, apikey.ErrInvalid
+	if c.Key, err = find(ctx, text); err != nil {
+		return c, err
 	}
+	if c.Key.Mode != mode { // a stored key always has the mode its text names; this is the net under that
+		return c, apikey.ErrInvalid
+	}
+	if c.Signature != nil { // who only knows the public id learns nothing of the key, not even that it has expired
+		return c, nil
+	}
+	return c, r.allowed(rt, c.Key, ip)
+}
+
+// Prove checks the signature of a caller who has one, over the request with its whole body, and then what Resolve checks
+// of others.
+func (r *Resolver) Prove(c *Caller, rt *route.Route, method string, u *url.URL, body []byte) error {
+	if !c.Signature.signs(c.Key.Signing, method, u, body) {
+		return errSignature
+	}
+	return r.allowed(rt, c.Key, c.IP)
+}
+
+// allowed reports why a key may not call a route now, or nil.
+func (r *Resolver) allowed(rt *route.Route, key *apikey.Key, ip netip.Addr) error {
 	if err := key.Usable(r.now(), ip); err != nil {
-		return nil, err
+		return err
 	}
 	if rt.TestOnly && key.Mode != wire.Test {
-		return nil, httpkit.ErrRouteUnknown
+		return httpkit.ErrRouteUnknown
 	}
 	if rt.Permission != "" && !key.Grants.Allows(rt.Permission) {
-		return nil, fault.New(fault.Forbidden, "permission_missing", "This API key lacks the permission %s.", rt.Permission)
+		return fault.New(fault.Forbidden, "permission_missing", "This API key lacks the permission %s.", rt.Permission)
 	}
-	return key, nil
+	return nil
 }
 
 // credential reads Authorization: Bearer or X-API-Key. Sent twice, both must say the same.

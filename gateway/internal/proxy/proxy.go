@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"runtime/debug"
 	"time"
@@ -47,12 +48,20 @@ type Gate interface {
 // Callers resolves who is calling.
 type Callers interface {
 	Resolve(ctx context.Context, rt *route.Route, h http.Header, ip netip.Addr) (identity.Caller, error)
+	Prove(c *identity.Caller, rt *route.Route, method string, u *url.URL, body []byte) error
+}
+
+// Replays remembers signed requests. Once reports an error when the same request was let in before, unless it may be
+// answered once more; once is the Idempotency-Key whose stored answer would be given.
+type Replays interface {
+	Once(ctx context.Context, s *identity.Signature, once string) error
 }
 
 // Options is what a proxy is made of.
 type Options struct {
 	Router    *route.Router
 	Callers   Callers
+	Replays   Replays // of signed requests; nil lets none in but reads
 	Addresses identity.Proxies
 	Targets   map[route.Upstream]*Target
 	Gates     []Gate
@@ -151,19 +160,23 @@ func (p *Proxy) pass(out *answer, r *http.Request, c *Call) (err error) {
 	if c.Caller, err = p.Callers.Resolve(r.Context(), c.Route, r.Header, p.Addresses.Client(r)); err != nil {
 		return err
 	}
-	for _, g := range p.Gates {
-		done, err := g.Admit(r.Context(), c)
-		out.quota = c.Quota
-		if err != nil {
+	signed := c.Caller.Signature != nil
+	var body []byte
+	if signed { // before the gates: nobody may use up the limits of a key of which he knows the public id
+		if body, err = p.readBody(out, r); err != nil {
 			return err
 		}
-		if done != nil {
-			c.done = append(c.done, done)
+		if err = p.Callers.Prove(&c.Caller, c.Route, r.Method, r.URL, body); err != nil {
+			return err
 		}
 	}
-	body, err := p.readBody(out, r)
-	if err != nil {
+	if err = p.admit(out, r, c); err != nil {
 		return err
+	}
+	if !signed {
+		if body, err = p.readBody(out, r); err != nil {
+			return err
+		}
 	}
 	if c.Route.Static {
 		p.Targets[c.Route.Upstream].serve(out, r, c, body)
@@ -178,6 +191,38 @@ func (p *Proxy) pass(out *answer, r *http.Request, c *Call) (err error) {
 	return nil
 }
 
+// admit takes a call through the gates.
+func (p *Proxy) admit(out *answer, r *http.Request, c *Call) error {
+	for _, g := range p.Gates {
+		done, err := g.Admit(r.Context(), c)
+		out.quota = c.Quota
+		if err != nil {
+			return err
+		}
+		if done != nil {
+			c.done = append(c.done, done)
+		}
+	}
+	return nil
+}
+
+var errNoReplays = errors.New("proxy: nobody remembers signed requests")
+
+// once lets a signed request in one time. Reads may be repeated; an Idempotency-Key is heard on POST alone, as anywhere.
+func (p *Proxy) once(r *http.Request, c *Call) error {
+	if c.Caller.Signature == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return nil
+	}
+	if p.Replays == nil {
+		return errNoReplays
+	}
+	key := ""
+	if r.Method == http.MethodPost {
+		key = r.Header.Get("Idempotency-Key")
+	}
+	return p.Replays.Once(r.Context(), c.Caller.Signature, key)
+}
+
 // ask has a call answered by its target while it holds a slot. A caller who sends or reads slowly holds none: the body
 // is whole before, and the answer is in memory after (unless it is longer than heldMax).
 func (p *Proxy) ask(out *answer, r *http.Request, c *Call, body []byte) error {
@@ -187,6 +232,9 @@ func (p *Proxy) ask(out *answer, r *http.Request, c *Call, body []byte) error {
 			return err
 		}
 		defer func() { leave(out.status) }()
+	}
+	if err := p.once(r, c); err != nil { // last, so that what was refused before may be sent again as it is
+		return err
 	}
 	out.hold()
 	p.Targets[c.Route.Upstream].serve(out, r, c, body)

@@ -47,6 +47,10 @@ func (k keys) Find(_ context.Context, secret string) (*apikey.Key, error) {
 	return nil, apikey.ErrInvalid
 }
 
+func (k keys) FindPublic(ctx context.Context, publicKey string) (*apikey.Key, error) {
+	return k.Find(ctx, publicKey)
+}
+
 var (
 	testSecret  = apikey.Generate(apikey.Secret, wire.Test)
 	liveSecret  = apikey.Generate(apikey.Secret, wire.Live)

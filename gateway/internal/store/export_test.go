@@ -2,5 +2,6 @@ package store
 
 // Statements are all that this package sends.
 var Statements = []string{
-	bySecretSQL, insertKeySQL, insertSecretSQL, insertAuditSQL, revokeSQL, getSQL, listSQL, usedSQL, prepareAuditSQL,
+	bySecretSQL, byPublicSQL, insertKeySQL, insertSecretSQL, insertAuditSQL, revokeSQL, getSQL, listSQL, usedSQL, prepareAuditSQL, insertSignedSQL, findSignedSQL,
+	rotateSignedSQL,
 }

@@ -21,6 +21,9 @@ import (
 	"causeway.internal/libs/wire"
 )
 
+// Channel is where changes of keys are notified; the payload is the key's id (migration 00003).
+const Channel = "api_keys"
+
 // Store implements apikey.Store and apikey.Source on a pool.
 type Store struct{ pool *pgxpool.Pool }
 
@@ -34,6 +37,8 @@ const keyColumns = `k.id, s.public_key, k.merchant_id, k.name, k.mode, k.permiss
 // The statements of this package; a test prepares each on a migrated database.
 const (
 	bySecretSQL = `SELECT ` + keyColumns + ` FROM api_key_secrets s JOIN api_keys k ON k.id = s.key_id WHERE s.digest = ANY($1)`
+
+	byPublicSQL = `SELECT ` + keyColumns + `, s.signing_key FROM api_key_secrets s JOIN api_keys k ON k.id = s.key_id WHERE s.public_key = $1`
 
 	insertKeySQL = `INSERT INTO api_keys (merchant_id, name, mode, permissions, allowed_cidrs, tier, expires_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id, created_at`
@@ -72,11 +77,27 @@ func (s *Store) BySecret(ctx context.Context, digests []apikey.Digest) (*apikey.
 	return &key, nil
 }
 
-func scan(row pgx.Row) (k apikey.Key, err error) {
+// ByPublic implements apikey.Source.
+func (s *Store) ByPublic(ctx context.Context, publicKey string) (*apikey.Key, []byte, error) {
+	var sealed []byte
+	key, err := scan(s.pool.QueryRow(ctx, byPublicSQL, publicKey), &sealed)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return &key, sealed, nil
+}
+
+// scan reads keyColumns, and what is selected after them.
+func scan(row pgx.Row, more ...any) (k apikey.Key, err error) {
 	var mode, tier string
 	var expires, revoked, used, until *time.Time
-	err = row.Scan(&k.ID, &k.PublicKey, &k.MerchantID, &k.Name, &mode, &k.Permissions, &k.AllowedCIDRs, &tier,
-		&k.CreatedAt, &expires, &revoked, &used, &until)
+	err = row.Scan(append([]any{
+		&k.ID, &k.PublicKey, &k.MerchantID, &k.Name, &mode, &k.Permissions, &k.AllowedCIDRs, &tier,
+		&k.CreatedAt, &expires, &revoked, &used, &until,
+	}, more...)...)
 	if err != nil {
 		return apikey.Key{}, err
 	}
@@ -212,10 +233,13 @@ func (s *Store) Replay(ctx context.Context, k idempotency.Key) (idempotency.Answ
 	return idempotency.Replay(ctx, s.pool, k)
 }
 
-// Maintain keeps the partitions of the audit and of stored answers.
+// Maintain keeps the partitions of the audit, of signed requests and of stored answers.
 func (s *Store) Maintain(ctx context.Context) error {
 	if _, err := s.pool.Exec(ctx, prepareAuditSQL); err != nil {
 		return fmt.Errorf("prepare the audit's partitions: %w", err)
+	}
+	if _, err := s.pool.Exec(ctx, rotateSignedSQL); err != nil {
+		return fmt.Errorf("rotate signed requests: %w", err)
 	}
 	return idempotency.Maintain(ctx, s.pool)
 }

@@ -63,7 +63,8 @@ func start(t *testing.T) world {
 	pool := pg.New(t, migrations.FS)
 	s := store.New(pool)
 	p := peppers(t, "a")
-	cache := apikey.NewCache(s, p, time.Hour, 100, time.Now)
+	cache := apikey.NewCache(s, p, ring(t), time.Hour, 100, time.Now)
+	cache.Told(time.Now().Add(time.Hour)) // nobody else changes keys here
 	return world{pool, s, apikey.NewRegistry(s, p, ring(t), cache, time.Now), cache}
 }
 
@@ -159,7 +160,7 @@ func TestKey_peppers(t *testing.T) {
 		t.Fatal(err)
 	}
 	find := func(letters string) error {
-		_, err := apikey.NewCache(w.store, peppers(t, letters), time.Hour, 10, time.Now).Find(t.Context(), made.Secret)
+		_, err := apikey.NewCache(w.store, peppers(t, letters), ring(t), time.Hour, 10, time.Now).Find(t.Context(), made.Secret)
 		return err
 	}
 	if err := find("b"); !errors.Is(err, apikey.ErrInvalid) {

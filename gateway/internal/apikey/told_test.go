@@ -1,0 +1,115 @@
+package apikey_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/wire"
+)
+
+// While nobody tells of changes a key is remembered for half a second, whatever its time to live; as soon as somebody
+// does, for the whole of it; and a teller who falls silent is believed for less than a second.
+func TestCache_blind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := peppers(t, "a")
+		s := &source{keys: map[apikey.Digest]*apikey.Key{p.Digest("k"): {ID: 7}}}
+		c := apikey.NewCache(s, p, ring(t, "k1"), time.Hour, 10, time.Now)
+		find := func(lookups int64) {
+			t.Helper()
+			if _, err := c.Find(t.Context(), "k"); err != nil || s.lookups.Load() != lookups {
+				t.Fatalf("%v after %d look-ups, want %d", err, s.lookups.Load(), lookups)
+			}
+		}
+		find(1)
+		time.Sleep(499 * time.Millisecond)
+		find(1)
+		time.Sleep(time.Millisecond)
+		find(2)
+		for range 20 {
+			c.Told(time.Now())
+			time.Sleep(200 * time.Millisecond)
+			find(2)
+		}
+		time.Sleep(499 * time.Millisecond) // 699 ms since the teller was last heard
+		find(2)
+		time.Sleep(time.Millisecond)
+		find(3)
+		if c.Current() {
+			t.Error("a silent teller is still believed")
+		}
+		c.Told(time.Now())
+		c.Heard("8")
+		find(3)
+		c.Heard("7")
+		find(4)
+		c.Heard("what?")
+		find(5)
+		c.Missed()
+		find(6)
+		time.Sleep(500 * time.Millisecond)
+		find(7)
+	})
+}
+
+// A look-up that was begun before a change answers nobody who came after it, and one that took too long to be believed
+// is begun again.
+func TestCache_slowLookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := peppers(t, "a")
+		gate := make(chan struct{})
+		s := &source{keys: map[apikey.Digest]*apikey.Key{p.Digest("k"): {ID: 7}}, gate: gate}
+		c := apikey.NewCache(s, p, ring(t, "k1"), time.Hour, 10, time.Now)
+		early := make(chan error, 1)
+		go func() {
+			_, err := c.Find(t.Context(), "k") // reads the key, and hangs
+			early <- err
+		}()
+		synctest.Wait()
+		revoked := &apikey.Key{ID: 7, RevokedAt: time.Now()}
+		s.mu.Lock()
+		s.keys[p.Digest("k")], s.gate = revoked, nil
+		s.mu.Unlock()
+		c.Heard("7")
+		if k, err := c.Find(t.Context(), "k"); err != nil || k != revoked {
+			t.Errorf("%v %v: joined a look-up from before the change", k, err)
+		}
+		c.Missed()
+		time.Sleep(time.Second)
+		close(gate)
+		if err := <-early; err != nil {
+			t.Error(err)
+		}
+		if n := s.lookups.Load(); n != 3 {
+			t.Errorf("%d look-ups, want the slow one begun again", n)
+		}
+	})
+}
+
+func TestCache_public(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		public, secret := apikey.Generate(apikey.Public, wire.Test), apikey.Generate(apikey.Secret, wire.Test)
+		old := ring(t, "old")
+		s := &source{
+			public: map[string]*apikey.Key{public: {ID: 7}}, sealed: old.Seal(apikey.SigningKey(secret), apikey.SigningPlace(public)),
+		}
+		c := apikey.NewCache(s, peppers(t, "a"), ring(t, "new", "old"), time.Hour, 10, time.Now)
+		for range 3 {
+			k, err := c.FindPublic(t.Context(), public)
+			if err != nil || k.ID != 7 || string(k.Signing) != string(apikey.SigningKey(secret)) || s.lookups.Load() != 1 {
+				t.Fatalf("%v %v after %d look-ups", k, err, s.lookups.Load())
+			}
+			if _, err := c.FindPublic(t.Context(), "pk_other"); !errors.Is(err, apikey.ErrInvalid) {
+				t.Error(err)
+			}
+			s.lookups.Store(1)
+		}
+		c = apikey.NewCache(s, peppers(t, "a"), ring(t, "new"), time.Hour, 10, time.Now)
+		if _, err := c.FindPublic(t.Context(), public); fault.As(err).Kind != fault.Unavailable {
+			t.Errorf("%v: a signing key that does not open is our trouble, not the caller's", err)
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Ear is what Listen speaks to. Its methods are called one at a time and must not block.
+type Ear interface {
+	// Heard tells of one notification.
+	Heard(payload string)
+	// Told says that every notification committed before at has been heard.
+	Told(at time.Time)
+	// Missed says that notifications may have been lost: the connection broke, or has just been made.
+	Missed()
+}
+
+// Timing of a listener. Each proof of life is a round trip on the listening connection itself: PostgreSQL sends what was
+// committed before a query ahead of its answer, so an answer proves that nothing older is outstanding.
+const (
+	proofEvery   = 200 * time.Millisecond
+	proofTimeout = 600 * time.Millisecond
+	listenDial   = 2 * time.Second
+	listenAgain  = 200 * time.Millisecond
+)
+
+// Listen tells the ear what is notified on a channel, on a connection of its own, until ctx ends; then it returns nil. It
+// connects again whenever the connection is lost or has not answered for most of a second.
+func Listen(ctx context.Context, cfg Config, channel string, log *slog.Logger, e Ear) error {
+	for ctx.Err() == nil {
+		err := listen(ctx, cfg, channel, e)
+		e.Missed()
+		if ctx.Err() == nil {
+			log.Warn("not listening for a moment", "channel", channel, "err", err)
+		}
+		if !sleep(ctx, listenAgain) {
+			break
+		}
+	}
+	return nil
+}
+
+func listen(ctx context.Context, cfg Config, channel string, e Ear) error {
+	conn, err := dialListener(ctx, cfg, e)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofTimeout)
+		defer cancel()
+		_ = conn.Close(closing)
+	}()
+	start := time.Now()
+	if err := within(ctx, func(ctx context.Context) error {
+		_, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize())
+		return err
+	}); err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	e.Missed()
+	for {
+		e.Told(start)
+		if err := await(ctx, conn, proofEvery); err != nil {
+			return err
+		}
+		start = time.Now()
+		if err := within(ctx, conn.Ping); err != nil {
+			return fmt.Errorf("prove that the listener lives: %w", err)
+		}
+	}
+}
+
+func dialListener(ctx context.Context, cfg Config, e Ear) (*pgx.Conn, error) {
+	cc, err := pgx.ParseConfig(cfg.URL.Reveal())
+	if err != nil {
+		return nil, errors.New("read DATABASE_URL: not a PostgreSQL URL")
+	}
+	cc.RuntimeParams["application_name"] = "causeway listener"
+	bound(cc)
+	cc.ConnectTimeout = listenDial
+	cc.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) { e.Heard(n.Payload) }
+	conn, err := pgx.ConnectConfig(ctx, cc)
+	if err != nil {
+		return nil, fmt.Errorf("connect to listen: %w", err)
+	}
+	return conn, nil
+}
+
+// await lets notifications come in for a while.
+func await(ctx context.Context, conn *pgx.Conn, length time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, length)
+	defer cancel()
+	for {
+		_, err := conn.WaitForNotification(ctx) // the ear hears it through OnNotification
+		switch {
+		case err == nil:
+		case errors.Is(ctx.Err(), context.DeadlineExceeded) && !conn.IsClosed():
+			return nil
+		default:
+			return fmt.Errorf("wait for notifications: %w", err)
+		}
+	}
+}
+
+func within(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
+	defer cancel()
+	return f(ctx)
+}
