@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -124,17 +123,8 @@ func (a *accept) again(ctx context.Context) error {
 }
 
 func (a *accept) createOne(ctx context.Context) error {
-	request, err := a.request(ctx, 0)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("creating a payment: %w", err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusCreated {
-		return fmt.Errorf("creating a payment: %s", response.Status)
+	if got := a.creates(ctx, 1, time.Millisecond); got.Failed > 0 {
+		return fmt.Errorf("creating a payment: %s", got.Failure)
 	}
 	return nil
 }
@@ -143,15 +133,14 @@ func (a *accept) createOne(ctx context.Context) error {
 const body = `{"type":"transfer","fiatAmount":50000,"fiatCurrency":"NGN","crypto":"USDT","network":"tron","chargeFrom":"fiat",` +
 	`"payer":{"chatId":"bench"},"receiver":{"bankCode":"058","accountNumber":"0123456789"},"metadata":{"order":"A-1"},"callbackUrl":"http://127.0.0.1:9/"}`
 
-func (a *accept) request(ctx context.Context, n int) (*http.Request, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.bench.stack.BaseURL+"/v1/payments", bytes.NewReader([]byte(body)))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Authorization", "Bearer "+a.bench.stack.APIKey)
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Idempotency-Key", fmt.Sprintf("%s-%d-%d-%d", a.run, a.sent, n, time.Now().UnixNano()))
-	return request, nil
+// creates makes payments, each under a key of its own.
+func (a *accept) creates(ctx context.Context, clients int, length time.Duration) drive.Result {
+	a.sent++
+	header := "Authorization: Bearer " + a.bench.stack.APIKey + "\r\nContent-Type: application/json\r\nIdempotency-Key: " +
+		a.run + "-" + strconv.Itoa(a.sent) + "-"
+	return drive.Run(ctx, a.bench.stack.BaseURL, clients, length, func(n int) drive.Request {
+		return drive.Request{Method: http.MethodPost, Path: "/v1/payments", Header: header + strconv.Itoa(n) + "\r\n", Body: body}
+	})
 }
 
 func (a *accept) ours(ctx context.Context, length time.Duration) (side, error) {
@@ -159,8 +148,7 @@ func (a *accept) ours(ctx context.Context, length time.Duration) (side, error) {
 	if err != nil {
 		return side{}, err
 	}
-	a.sent++
-	got := drive.Run(ctx, a.clients, length, func(n int) (*http.Request, error) { return a.request(context.WithoutCancel(ctx), n) })
+	got := a.creates(ctx, a.clients, length)
 	after, err := a.bench.stack.CPU()
 	if err != nil {
 		return side{}, err

@@ -93,15 +93,15 @@ func (l *lookups) side(ctx context.Context, days int, length time.Duration, quer
 	if err := l.serve(ctx, days); err != nil {
 		return side{}, err
 	}
-	next := func(n int) (*http.Request, error) {
-		return http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, l.bench.stack.BaseURL+"/v1/reports/lookup?"+query(n), http.NoBody)
+	next := func(n int) drive.Request {
+		return drive.Request{Method: http.MethodGet, Path: "/v1/reports/lookup?" + query(n)}
 	}
-	drive.Run(ctx, lookupClients, time.Second, next) // connections, plans and caches
+	drive.Run(ctx, l.bench.stack.BaseURL, lookupClients, time.Second, next) // connections, plans and caches
 	before, err := l.bench.stack.CPU()
 	if err != nil {
 		return side{}, err
 	}
-	got := drive.Run(ctx, lookupClients, length, next)
+	got := drive.Run(ctx, l.bench.stack.BaseURL, lookupClients, length, next)
 	after, err := l.bench.stack.CPU()
 	if err != nil {
 		return side{}, err

@@ -20,6 +20,7 @@ type row struct {
 // rows in the order of the table.
 var rows = []row{
 	{"create/accept/16", "POST /v1/payments through the gateway (work stopped) against pgbench with the same statement, 16 clients", 0.35, acceptPath(16)},
+	{"create/accept/64", "the same, 64 clients", 0.35, acceptPath(64)},
 	{"deliver/burst/1", "events from payments' outbox to one endpoint, signed, against a bare loop of signed posts, 64 at a time", 0.35, burst(1, false)},
 	{"deliver/burst/100", "the same to 100 endpoints", 0.35, burst(100, false)},
 	{"deliver/cpu/100", "deliveries per second of callback-dispatcher's processor time against those of the bare loop", 1 / 2.7, burst(100, true)},
