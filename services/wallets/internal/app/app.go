@@ -128,6 +128,9 @@ func (a *App) ProveKeys(ctx context.Context) error {
 		if int64(source.Account()) != i.Account {
 			return fmt.Errorf("the %s %s key is of account %d, but issued addresses are of account %d", i.Mode, i.Family, source.Account(), i.Account)
 		}
+		if _, imported := source.(address.Pooled); imported {
+			continue // ProveStock proves these
+		}
 		made, err := source.Derive(uint32(i.Index), 1)
 		if err != nil {
 			return fmt.Errorf("deriving %s %s address %d: %w", i.Mode, i.Family, i.Index, err)

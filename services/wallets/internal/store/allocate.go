@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -76,6 +77,9 @@ func (s *Store) Allocate(ctx context.Context, messageID string, r wallet.Request
 			return nil
 		}
 		answer, err := s.grant(ctx, tx, r, first, source)
+		if errors.Is(err, wallet.ErrNoStock) {
+			return nil // it waits like one without keys
+		}
 		if err != nil {
 			return err
 		}
@@ -99,7 +103,15 @@ func (s *Store) Allocate(ctx context.Context, messageID string, r wallet.Request
 func (s *Store) grant(ctx context.Context, tx pgx.Tx, r wallet.Request, first int64, source address.Source) (wallet.Allocation, error) {
 	if first == 0 {
 		var err error
-		if first, err = s.derive(ctx, tx, r, source); err != nil {
+		if _, imported := source.(address.Pooled); imported {
+			first, _, err = s.take(ctx, tx, wallet.Slot{Mode: r.Mode, Family: r.Family}, s.newIDs(r.Count))
+		} else {
+			first, err = s.derive(ctx, tx, r, source)
+		}
+		if err != nil {
+			return wallet.Allocation{}, err
+		}
+		if _, err := tx.Exec(ctx, grantSQL, r.ID, first); err != nil {
 			return wallet.Allocation{}, err
 		}
 	}
@@ -132,8 +144,7 @@ func (s *Store) derive(ctx context.Context, tx pgx.Tx, r wallet.Request, source 
 	if _, err := tx.Exec(ctx, addSQL, r.Mode, r.Family, first, int64(source.Account()), index, keys, texts, wallets); err != nil {
 		return 0, fmt.Errorf("storing addresses: %w", err)
 	}
-	_, err = tx.Exec(ctx, grantSQL, r.ID, first)
-	return first, err
+	return first, nil
 }
 
 // Waiting returns requests that could not be granted yet, oldest first.

@@ -136,6 +136,10 @@ func (s *Store) Jump(ctx context.Context, mode wallet.Mode, family money.Family,
 			_, err := tx.Exec(ctx, jumpSQL, mode, family, target, seq)
 			return err
 		}
+		if _, imported := source.(address.Pooled); imported {
+			more, err = s.jumpStock(ctx, tx, wallet.Slot{Mode: mode, Family: family}, next, target, seq)
+			return err
+		}
 		count := int(min(target-next, jumpMost))
 		made, err := source.Derive(uint32(next), count)
 		if err != nil {
@@ -157,6 +161,22 @@ func (s *Store) Jump(ctx context.Context, mode wallet.Mode, family money.Family,
 		return false, fmt.Errorf("moving the next %s %s index: %w", mode, family, err)
 	}
 	return more, nil
+}
+
+// jumpStock is Jump where addresses are imported: what of the stock lies below the target is watched and never handed out.
+func (s *Store) jumpStock(ctx context.Context, tx pgx.Tx, slot wallet.Slot, next, target, seq int64) (more bool, err error) {
+	rows, err := tx.Query(ctx, stockSQL, slot.Mode, slot.Family, next, target, jumpMost)
+	if err != nil {
+		return false, err
+	}
+	list, err := stock(rows)
+	if err != nil {
+		return false, err
+	}
+	if more = len(list) == jumpMost; more {
+		target = list[len(list)-1].idx + 1
+	}
+	return more, s.watchStock(ctx, tx, slot, list, s.newIDs(len(list)), target, seq)
 }
 
 // PendingRescans implements scanner.Second.

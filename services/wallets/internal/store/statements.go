@@ -17,7 +17,10 @@ func Statements() map[string]string {
 		"open recovery": openRecoverySQL, "targets": targetsSQL, "recovery cursors": recoveryCursorsSQL, "end recovery": endRecoverySQL,
 		"version base": versionBaseSQL, "target": targetSQL, "jump patient": jumpPatientSQL, "jump": jumpSQL, "pending rescans": pendingRescansSQL, "rescan done": rescanDoneSQL,
 		"height at": heightAtSQL, "lock cursor": lockCursorSQL, "again": againSQL, "deposits of tx": depositsOfTxSQL, "owners of tx": ownersOfTxSQL,
-		"booked": bookedSQL, "journal": journalSQL, "entry": entrySQL, "balances": balancesSQL,
+		"kept keys": keptKeysSQL, "keep key": keepKeySQL, "reseal key": resealKeySQL, "batch keys": batchKeysSQL, "place": placeSQL, "stock": stockSQL,
+		"add pooled": addPooledSQL, "batch": batchSQL, "add batch": addBatchSQL, "add stock": addStockSQL, "passed": passedSQL, "left": leftSQL, "strange": strangeSQL,
+		"stock at": stockAtSQL,
+		"booked":   bookedSQL, "journal": journalSQL, "entry": entrySQL, "balances": balancesSQL,
 		"sim deposit": simDepositSQL, "sim cut": simCutSQL, "sim orphan": simOrphanSQL, "owner": ownerSQL,
 	}
 }

@@ -89,6 +89,9 @@ func keyOf(k app.Key) idempotency.Key {
 // errBusy says that a large allocation holds the counter for longer than a request may wait.
 var errBusy = fault.New(fault.Unavailable, "busy", "No address could be made just now. Try again shortly.").After(3 * time.Second)
 
+// errNoStock says that the signer has to make addresses before more can be handed out.
+var errNoStock = fault.New(fault.Unavailable, "no_address", "No address is left on this network just now. Try again later.").After(time.Minute)
+
 // CreateWallet implements app.Wallets. The counter's row is the only thing that creates of one family wait for; it is
 // taken as late as possible and everything that needs its number is written in one round trip.
 func (s *Store) CreateWallet(ctx context.Context, draft wallet.Wallet, source address.Source, k app.Key,
@@ -97,21 +100,11 @@ func (s *Store) CreateWallet(ctx context.Context, draft wallet.Wallet, source ad
 	var out app.Answer
 	err := s.tx(ctx, func(tx pgx.Tx) error {
 		w := draft
-		var index, seq int64
-		var count pgx.Batch
-		count.Queue(patientWalletSQL)
-		count.Queue(countSQL, w.Mode, w.Family, 1).QueryRow(func(row pgx.Row) error { return row.Scan(&index, &seq) })
-		if err := tx.SendBatch(ctx, &count).Close(); err != nil {
-			if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "55P03" {
-				return errBusy.Because(err)
-			}
-			return fmt.Errorf("taking the next index: %w", err)
-		}
-		made, err := source.Derive(uint32(index), 1)
+		place, err := s.place(ctx, tx, w, source)
 		if err != nil {
-			return fmt.Errorf("deriving index %d: %w", index, err)
+			return err
 		}
-		w.Address = made[0].Address
+		w.Address = place.text
 		if out, err = answer(w); err != nil {
 			return err
 		}
@@ -120,7 +113,9 @@ func (s *Store) CreateWallet(ctx context.Context, draft wallet.Wallet, source ad
 			return err
 		}
 		var write pgx.Batch
-		write.Queue(addSQL, w.Mode, w.Family, seq, int64(source.Account()), index, [][]byte{made[0].Key}, []string{w.Address}, []string{w.ID})
+		if place.seq > 0 { // an imported address is stored already
+			write.Queue(addSQL, w.Mode, w.Family, place.seq, int64(source.Account()), place.idx, [][]byte{place.key}, []string{w.Address}, []string{w.ID})
+		}
 		write.Queue(insertWalletSQL, w.ID, w.Mode, w.MerchantID, w.KeyID, w.Family, w.Network, w.NetworkName, w.Crypto, w.Address, string(w.Metadata),
 			w.Status, w.Sequence, w.CreatedAt, w.ExpiresAt)
 		write.Queue(historySQL, w.ID, w.Sequence, w.Status, w.Amount.String())
@@ -138,6 +133,50 @@ func (s *Store) CreateWallet(ctx context.Context, draft wallet.Wallet, source ad
 		return app.Answer{}, app.ErrKeyTaken
 	}
 	return app.Answer{}, fmt.Errorf("making a wallet: %w", err)
+}
+
+// found is the address of a new wallet; seq is 0 when it is stored already.
+type found struct {
+	pooled
+	seq int64
+}
+
+// place takes the next address of the wallet's family.
+func (s *Store) place(ctx context.Context, tx pgx.Tx, w wallet.Wallet, source address.Source) (found, error) {
+	if _, imported := source.(address.Pooled); imported {
+		if _, err := tx.Exec(ctx, patientWalletSQL); err != nil {
+			return found{}, err
+		}
+		_, list, err := s.take(ctx, tx, wallet.Slot{Mode: w.Mode, Family: w.Family}, []string{w.ID})
+		if errors.Is(err, wallet.ErrNoStock) {
+			return found{}, errNoStock.Because(err)
+		}
+		if err != nil {
+			return found{}, busy(err)
+		}
+		return found{pooled: list[0]}, nil
+	}
+	var at found
+	var count pgx.Batch
+	count.Queue(patientWalletSQL)
+	count.Queue(countSQL, w.Mode, w.Family, 1).QueryRow(func(row pgx.Row) error { return row.Scan(&at.idx, &at.seq) })
+	if err := tx.SendBatch(ctx, &count).Close(); err != nil {
+		return found{}, busy(fmt.Errorf("taking the next index: %w", err))
+	}
+	made, err := source.Derive(uint32(at.idx), 1)
+	if err != nil {
+		return found{}, fmt.Errorf("deriving index %d: %w", at.idx, err)
+	}
+	at.key, at.text = made[0].Key, made[0].Address
+	return at, nil
+}
+
+// busy says in plain words that the counter was held for too long.
+func busy(err error) error {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "55P03" {
+		return errBusy.Because(err)
+	}
+	return err
 }
 
 // Replay implements app.Wallets.

@@ -1,0 +1,183 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// KeyBook keeps the extended public keys, sealed.
+type KeyBook interface {
+	KeptKeys(ctx context.Context) ([]wallet.SealedKey, error)
+	// KeepKey keeps a key unless one is kept already.
+	KeepKey(ctx context.Context, k wallet.SealedKey) error
+	// ResealKey replaces the sealed value unless it was replaced meanwhile.
+	ResealKey(ctx context.Context, k wallet.SealedKey, sealed []byte) error
+}
+
+// Sealer seals values under a master key (libs/keyring).
+type Sealer interface {
+	Seal(plain []byte, place string) []byte
+	Open(sealed []byte, place string) ([]byte, error)
+	Stale(sealed []byte) bool
+}
+
+// Keys are extended public keys by their slot.
+type Keys map[wallet.Slot]address.Extended
+
+// Distinct refuses keys that would mix the two worlds, or two families: every slot needs its own.
+func (k Keys) Distinct() error {
+	var problems []error
+	slots := slices.SortedFunc(maps.Keys(k), func(a, b wallet.Slot) int { return strings.Compare(a.String(), b.String()) })
+	for i, a := range slots {
+		for _, b := range slots[:i] {
+			if k[a].Same(k[b]) {
+				problems = append(problems, fmt.Errorf("%s and %s have one key: every mode and family needs its own", b, a))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// place binds a sealed key to its slot: moved to another row it does not open.
+func place(s wallet.Slot) string { return "extended-key/" + string(s.Mode) + "/" + string(s.Family) }
+
+// LoadKeys returns every key that the database keeps. A given key is kept, sealed, when its slot has none; a slot that has
+// another one refuses it, because addresses were made with that. What an old master key sealed is sealed again.
+func LoadKeys(ctx context.Context, book KeyBook, ring Sealer, given Keys) (Keys, error) {
+	kept, err := openKeys(ctx, book, ring)
+	if err != nil {
+		return nil, err
+	}
+	all := maps.Clone(kept)
+	for slot, key := range given {
+		if before, ok := kept[slot]; ok && !before.Same(key) {
+			return nil, fmt.Errorf("the %s key that is configured is not the one that this database keeps", slot)
+		}
+		all[slot] = key
+	}
+	if err := all.Distinct(); err != nil {
+		return nil, err
+	}
+	fresh := false
+	for slot, key := range given {
+		if _, ok := kept[slot]; ok {
+			continue
+		}
+		fresh = true
+		if err := book.KeepKey(ctx, wallet.SealedKey{Slot: slot, Sealed: ring.Seal([]byte(key.String()), place(slot))}); err != nil {
+			return nil, err
+		}
+	}
+	if !fresh {
+		return all, nil
+	}
+	// Another replica may have been first, with another key: what is kept now counts.
+	if kept, err = openKeys(ctx, book, ring); err != nil {
+		return nil, err
+	}
+	for slot, key := range given {
+		if !kept[slot].Same(key) {
+			return nil, fmt.Errorf("the %s key that is configured is not the one that this database keeps", slot)
+		}
+	}
+	return kept, kept.Distinct()
+}
+
+func openKeys(ctx context.Context, book KeyBook, ring Sealer) (Keys, error) {
+	list, err := book.KeptKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := Keys{}
+	for _, k := range list {
+		text, err := ring.Open(k.Sealed, place(k.Slot))
+		if err != nil {
+			return nil, fmt.Errorf("opening the %s key: %w", k.Slot, err)
+		}
+		if out[k.Slot], err = address.ParseExtended(string(text)); err != nil {
+			return nil, fmt.Errorf("the kept %s key %w", k.Slot, err)
+		}
+		if ring.Stale(k.Sealed) {
+			if err := book.ResealKey(ctx, k, ring.Seal(text, place(k.Slot))); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// Pool keeps addresses that the signer made in advance.
+type Pool interface {
+	// ImportBatch adds a verified batch whole, or reports that it is there already.
+	ImportBatch(ctx context.Context, b wallet.Batch) (fresh bool, err error)
+	Left(ctx context.Context, slot wallet.Slot) (int64, error)
+	Imported(ctx context.Context, slot wallet.Slot, indices []int64) (map[int64]string, error)
+	BatchKeys(ctx context.Context, slot wallet.Slot) ([][]byte, error)
+}
+
+// Import verifies a batch of the signer and adds it to the stock. Only live mode takes batches: test mode makes its own
+// addresses.
+func Import(ctx context.Context, pool Pool, pinned ed25519.PublicKey, b intent.Batch) (fresh bool, err error) {
+	if b.Mode != string(wallet.Live) {
+		return false, errors.New("only live mode takes address batches")
+	}
+	if err := b.Verify(pinned); err != nil {
+		return false, err
+	}
+	keys, err := b.Keys()
+	if err != nil {
+		return false, err
+	}
+	signature, err := base64.StdEncoding.DecodeString(b.Signature)
+	if err != nil {
+		return false, err
+	}
+	return pool.ImportBatch(ctx, wallet.Batch{
+		Slot: wallet.Slot{Mode: wallet.Live, Family: b.Family}, From: int64(b.From), Addresses: b.Addresses, Keys: keys, PublicKey: pinned, Signature: signature,
+	})
+}
+
+// ProveStock checks at start what ProveKeys cannot derive: that every batch was signed by the pinned key, and that a
+// sample of what was handed out stands in the stock under its index.
+func (a *App) ProveStock(ctx context.Context, pool Pool, slot wallet.Slot, pinned ed25519.PublicKey) error {
+	signers, err := pool.BatchKeys(ctx, slot)
+	if err != nil {
+		return err
+	}
+	for _, key := range signers {
+		if !bytes.Equal(key, pinned) {
+			return fmt.Errorf("a batch of %s addresses was signed by another key than the pinned one", slot)
+		}
+	}
+	issued, err := a.book.Sample(ctx, sampled)
+	if err != nil {
+		return fmt.Errorf("reading issued addresses: %w", err)
+	}
+	var indices []int64
+	for _, i := range issued {
+		if i.Mode == slot.Mode && i.Family == slot.Family {
+			indices = append(indices, i.Index)
+		}
+	}
+	stock, err := pool.Imported(ctx, slot, indices)
+	if err != nil {
+		return err
+	}
+	for _, i := range issued {
+		if i.Mode == slot.Mode && i.Family == slot.Family && stock[i.Index] != i.Address {
+			return fmt.Errorf("%s address %d was handed out, but the stock has another under that index", slot, i.Index)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/id"
+	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+var _ app.Pool = (*Store)(nil)
+
+const (
+	placeSQL = `SELECT next_index, last_seq FROM counters WHERE mode = $1 AND family = $2 FOR UPDATE`
+
+	// The next of the stock; the caller has locked the counter.
+	stockSQL = `SELECT idx, key, address FROM address_pool WHERE mode = $1 AND family = $2 AND idx >= $3 AND idx < $4 ORDER BY idx LIMIT $5`
+
+	addPooledSQL = `INSERT INTO addresses (mode, family, seq, account, idx, key, address, wallet_id)
+SELECT $1, $2, $3 + o - 1, 0, i, k, a, w
+FROM unnest($4::bigint[], $5::bytea[], $6::text[], $7::text[]) WITH ORDINALITY AS n(i, k, a, w, o)`
+
+	batchSQL = `SELECT count, public_key, signature FROM address_batches WHERE mode = $1 AND family = $2 AND first_idx = $3`
+
+	addBatchSQL = `INSERT INTO address_batches (mode, family, first_idx, count, public_key, signature) VALUES ($1, $2, $3, $4, $5, $6)`
+
+	addStockSQL = `INSERT INTO address_pool (mode, family, idx, key, address)
+SELECT $1, $2, $3 + o - 1, k, a FROM unnest($4::bytea[], $5::text[]) WITH ORDINALITY AS n(k, a, o)`
+
+	// Addresses of a batch that were handed out before it was imported: only a restore brings that about.
+	passedSQL = `SELECT p.idx, p.key, p.address FROM address_pool p WHERE p.mode = $1 AND p.family = $2 AND p.idx >= $3 AND p.idx < $4
+AND NOT EXISTS (SELECT FROM addresses a WHERE a.mode = p.mode AND a.family = p.family AND a.account = 0 AND a.idx = p.idx) ORDER BY p.idx`
+
+	strangeSQL = `SELECT count(*) FROM address_pool p JOIN addresses a ON a.mode = p.mode AND a.family = p.family AND a.address = p.address
+WHERE p.mode = $1 AND p.family = $2 AND p.idx >= $3 AND p.idx < $4 AND a.idx <> p.idx`
+
+	leftSQL = `SELECT count(*) FROM address_pool p JOIN counters c ON c.mode = p.mode AND c.family = p.family
+WHERE p.mode = $1 AND p.family = $2 AND p.idx >= c.next_index`
+
+	stockAtSQL = `SELECT idx, address FROM address_pool WHERE mode = $1 AND family = $2 AND idx = ANY($3)`
+)
+
+// pooled is one address of the stock.
+type pooled struct {
+	idx  int64
+	key  []byte
+	text string
+}
+
+func stock(rows pgx.Rows) ([]pooled, error) {
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p pooled, err error) {
+		err = row.Scan(&p.idx, &p.key, &p.text)
+		return p, err
+	})
+}
+
+// take hands out the next addresses of the stock under the counter's row lock and stores them as wallets of the given
+// ids. It fails with wallet.ErrNoStock, having changed nothing, when there are not enough.
+func (s *Store) take(ctx context.Context, tx pgx.Tx, slot wallet.Slot, ids []string) (first int64, list []pooled, err error) {
+	var next, seq int64
+	if err := tx.QueryRow(ctx, placeSQL, slot.Mode, slot.Family).Scan(&next, &seq); err != nil {
+		return 0, nil, fmt.Errorf("locking the counter: %w", err)
+	}
+	rows, err := tx.Query(ctx, stockSQL, slot.Mode, slot.Family, next, maxIndex, len(ids))
+	if err == nil {
+		list, err = stock(rows)
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("reading the stock: %w", err)
+	}
+	if len(list) < len(ids) {
+		return 0, nil, wallet.ErrNoStock
+	}
+	return seq + 1, list, s.watchStock(ctx, tx, slot, list, ids, list[len(list)-1].idx+1, seq)
+}
+
+const maxIndex = 1 << 31
+
+// watchStock puts addresses of the stock among those that are watched and moves the counter.
+func (s *Store) watchStock(ctx context.Context, tx pgx.Tx, slot wallet.Slot, list []pooled, ids []string, next, seq int64) error {
+	indices, keys, texts := make([]int64, len(list)), make([][]byte, len(list)), make([]string, len(list))
+	for i, p := range list {
+		indices[i], keys[i], texts[i] = p.idx, p.key, p.text
+	}
+	if _, err := tx.Exec(ctx, jumpSQL, slot.Mode, slot.Family, next, seq+int64(len(list))); err != nil {
+		return fmt.Errorf("moving the counter: %w", err)
+	}
+	if _, err := tx.Exec(ctx, addPooledSQL, slot.Mode, slot.Family, seq+1, indices, keys, texts, ids); err != nil {
+		return fmt.Errorf("storing addresses: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) newIDs(n int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = id.New(id.Wallet, s.now())
+	}
+	return ids
+}
+
+// importPage bounds one statement of an import.
+const importPage = 10_000
+
+// ErrOtherBatch says that another batch with the same beginning was imported before.
+var ErrOtherBatch = errors.New("another batch that begins at the same index was imported before")
+
+// ImportBatch implements app.Pool. The same batch again does nothing; a batch that overlaps another, or holds an address
+// that was handed out under another index, is refused whole.
+func (s *Store) ImportBatch(ctx context.Context, b wallet.Batch) (fresh bool, err error) {
+	err = s.tx(ctx, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, jumpPatientSQL); err != nil {
+			return err
+		}
+		var next, seq int64
+		if err := tx.QueryRow(ctx, placeSQL, b.Mode, b.Family).Scan(&next, &seq); err != nil {
+			return err
+		}
+		var count int
+		var key, signature []byte
+		err := tx.QueryRow(ctx, batchSQL, b.Mode, b.Family, b.From).Scan(&count, &key, &signature)
+		if fresh = errors.Is(err, pgx.ErrNoRows); err == nil {
+			if count != len(b.Addresses) || !bytes.Equal(key, b.PublicKey) || !bytes.Equal(signature, b.Signature) {
+				return ErrOtherBatch
+			}
+			return nil
+		}
+		if !fresh {
+			return err
+		}
+		if _, err := tx.Exec(ctx, addBatchSQL, b.Mode, b.Family, b.From, len(b.Addresses), b.PublicKey, b.Signature); err != nil {
+			return err
+		}
+		for at := 0; at < len(b.Addresses); at += importPage {
+			end := min(at+importPage, len(b.Addresses))
+			if _, err := tx.Exec(ctx, addStockSQL, b.Mode, b.Family, b.From+int64(at), b.Keys[at:end], b.Addresses[at:end]); err != nil {
+				return err
+			}
+		}
+		var strange int64
+		if err := tx.QueryRow(ctx, strangeSQL, b.Mode, b.Family, b.From, b.From+int64(len(b.Addresses))).Scan(&strange); err != nil {
+			return err
+		}
+		if strange > 0 {
+			return fmt.Errorf("%d of its addresses were handed out under another index", strange)
+		}
+		return s.watchPassed(ctx, tx, b, next, seq)
+	})
+	if err != nil {
+		return false, fmt.Errorf("importing addresses from index %d: %w", b.From, err)
+	}
+	return fresh, nil
+}
+
+// watchPassed watches what of the batch lies below the next index: somebody may have been given it before a restore.
+func (s *Store) watchPassed(ctx context.Context, tx pgx.Tx, b wallet.Batch, next, seq int64) error {
+	end := min(next, b.From+int64(len(b.Addresses)))
+	if end <= b.From {
+		return nil
+	}
+	rows, err := tx.Query(ctx, passedSQL, b.Mode, b.Family, b.From, end)
+	if err != nil {
+		return err
+	}
+	list, err := stock(rows)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	return s.watchStock(ctx, tx, b.Slot, list, s.newIDs(len(list)), next, seq)
+}
+
+// Left implements app.Pool.
+func (s *Store) Left(ctx context.Context, slot wallet.Slot) (n int64, err error) {
+	if err = s.pool.QueryRow(ctx, leftSQL, slot.Mode, slot.Family).Scan(&n); err != nil {
+		return 0, fmt.Errorf("counting the stock: %w", err)
+	}
+	return n, nil
+}
+
+// Imported implements app.Pool.
+func (s *Store) Imported(ctx context.Context, slot wallet.Slot, indices []int64) (map[int64]string, error) {
+	rows, err := s.pool.Query(ctx, stockAtSQL, slot.Mode, slot.Family, indices)
+	if err != nil {
+		return nil, fmt.Errorf("reading the stock: %w", err)
+	}
+	out := map[int64]string{}
+	var idx int64
+	var text string
+	_, err = pgx.ForEachRow(rows, []any{&idx, &text}, func() error {
+		out[idx] = text
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,289 @@
+//go:build integration
+
+package store_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/store"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+var liveSolana = wallet.Slot{Mode: wallet.Live, Family: money.Solana}
+
+// signer is the key that signs batches in these tests.
+var signer = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
+
+func pinned() ed25519.PublicKey { return signer.Public().(ed25519.PublicKey) }
+
+// batch signs addresses of the sandbox, which stand in for the signer's.
+func batch(t testing.TB, from uint32, count int) intent.Batch {
+	t.Helper()
+	made, err := address.NewSandbox().Derive(from, count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := intent.Batch{Version: 1, Mode: "live", Family: money.Solana, From: from, PublicKey: base64.StdEncoding.EncodeToString(pinned())}
+	for _, d := range made {
+		b.Addresses = append(b.Addresses, d.Address)
+	}
+	message, err := b.Message()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(signer, message))
+	return b
+}
+
+func importBatch(t testing.TB, s *store.Store, b intent.Batch) {
+	t.Helper()
+	if fresh, err := app.Import(t.Context(), s, pinned(), b); err != nil || !fresh {
+		t.Fatal(fresh, err)
+	}
+}
+
+func TestImport(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	first := batch(t, 0, 50)
+	importBatch(t, s, first)
+	if fresh, err := app.Import(t.Context(), s, pinned(), first); err != nil || fresh {
+		t.Errorf("the same batch again: %v, %v", fresh, err)
+	}
+	moved := batch(t, 60, 10)
+	moved.Addresses[3] = first.Addresses[3]
+	resigned := batch(t, 200, 5)
+	resigned.From = 300
+	other := batch(t, 100, 5)
+	other.PublicKey = base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{9}, 32))
+	test := batch(t, 400, 5)
+	test.Mode = "test"
+	twice := batch(t, 500, 5)
+	twice.Addresses[4] = twice.Addresses[0]
+	for name, b := range map[string]intent.Batch{
+		"overlapping":            batch(t, 40, 20),
+		"another with its start": batch(t, 0, 51),
+		"a changed address":      moved,
+		"another range":          resigned,
+		"another key":            other,
+		"test mode":              test,
+		"one address twice":      twice,
+		"nothing":                {Version: 1, Mode: "live", Family: money.Solana},
+	} {
+		if fresh, err := app.Import(t.Context(), s, pinned(), b); err == nil || fresh {
+			t.Errorf("%s: imported", name)
+		}
+	}
+	if left, err := s.Left(t.Context(), liveSolana); err != nil || left != 50 {
+		t.Errorf("%d left, %v", left, err)
+	}
+	var batches int
+	if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM address_batches`).Scan(&batches); err != nil || batches != 1 {
+		t.Errorf("%d batches, %v", batches, err)
+	}
+}
+
+// When the stock is used up a request for addresses waits for the next import, and a create says so.
+func TestPool_empty(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	importBatch(t, s, batch(t, 0, 3))
+	r := wallet.Request{ID: "r", Mode: wallet.Live, Family: money.Solana, Count: 4}
+	if err := s.Allocate(t.Context(), "m", r, address.Pooled{}); err != nil {
+		t.Fatal(err)
+	}
+	if waiting, err := s.Waiting(t.Context()); err != nil || len(waiting) != 1 {
+		t.Fatal(waiting, err)
+	}
+	for i := range 4 {
+		d := draft(fmt.Sprint("wal_", i), time.Now())
+		d.Mode, d.Family, d.Network, d.Crypto = wallet.Live, money.Solana, "solana", "SOL"
+		if _, err := s.CreateWallet(t.Context(), d, address.Pooled{}, app.Key{}, text); (i < 3) != (err == nil) || (i == 3 && !fault.Is(err, "no_address")) {
+			t.Errorf("wallet %d: %v", i, err)
+		}
+	}
+	importBatch(t, s, batch(t, 10, 10)) // a gap in the numbers is no harm
+	if err := s.Allocate(t.Context(), "", r, address.Pooled{}); err != nil {
+		t.Fatal(err)
+	}
+	if waiting, err := s.Waiting(t.Context()); err != nil || len(waiting) != 0 {
+		t.Error(waiting, err)
+	}
+	given := drain[wire.AddressesAllocated](t, pool, wire.AddressesAllocatedV1)
+	if len(given) != 1 || len(given[0].Addresses) != 4 {
+		t.Errorf("%+v", given)
+	}
+}
+
+// TestNeverTwice is the promise of every mode and family: 64 allocators at once, then the database is lost with what was
+// handed out since its backup, restored, and 64 allocators again. No address is given to two of them.
+func TestNeverTwice(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []wallet.Mode{wallet.Live, wallet.Test} {
+		for _, family := range money.Families() {
+			t.Run(string(mode)+" "+string(family), func(t *testing.T) {
+				t.Parallel()
+				s, pool := open(t)
+				src := source(t, family)
+				if mode == wallet.Live && family == money.Solana {
+					importBatch(t, s, batch(t, 0, 4_000))
+					src = address.Pooled{}
+				}
+				slot := wallet.Slot{Mode: mode, Family: family}
+				seen := map[string]string{}
+				crowd(t, s, pool, slot, src, "before", seen)
+				database := pool.Config().ConnString()
+				pg.Backup(t, database)
+				crowd(t, s, pool, slot, src, "lost", seen)
+				pg.Restore(t, database)
+				a := app.New(s, s, app.Settings{
+					Sources: app.Sources{mode: {family: src}}, Nets: nets, Most: 10, Margin: 1_000, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+				})
+				if err := a.Recover(t.Context(), s); err != nil {
+					t.Fatal(err)
+				}
+				crowd(t, s, pool, slot, src, "after", seen)
+				for _, text := range []string{"before", "lost", "after"} {
+					n := 0
+					for _, when := range seen {
+						if strings.HasPrefix(when, text) {
+							n++
+						}
+					}
+					if n != 64*5 {
+						t.Errorf("%d addresses %s, want %d", n, text, 64*5)
+					}
+				}
+			})
+		}
+	}
+}
+
+// crowd allocates from 64 sides at once and notes who was given what.
+func crowd(t *testing.T, s *store.Store, pool *pgxpool.Pool, slot wallet.Slot, src address.Source, name string, seen map[string]string) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for i := range 64 {
+		wg.Go(func() {
+			r := wallet.Request{ID: fmt.Sprint(name, i), Mode: slot.Mode, Family: slot.Family, Count: 5}
+			if err := s.Allocate(t.Context(), r.ID, r, src); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, m := range drain[wire.AddressesAllocated](t, pool, wire.AddressesAllocatedV1) {
+		for _, a := range m.Addresses {
+			if before, twice := seen[a.Address]; twice {
+				t.Fatalf("%s was given to %s and to %s", a.Address, before, m.RequestID)
+			}
+			seen[a.Address] = m.RequestID
+		}
+	}
+}
+
+func ring(t *testing.T, text string) *keyring.Ring {
+	t.Helper()
+	r, err := keyring.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The first start keeps the keys, sealed; later starts need no configuration, refuse another key, and seal again under a
+// new master key.
+func TestLoadKeys(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	ctx := t.Context()
+	parse := func(text string) address.Extended {
+		k, err := address.ParseExtended(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	a := parse("zpub6rFR7y4Q2AijBEqTUquhVz398htDFrtymD9xYYfG1m4wAcvPhXNfE3EfH1r1ADqtfSdVCToUG868RvUUkgDKf31mGDtKsAYz2oz2AGutZYs")
+	b := parse("xpub6DCoCpSuQZB2jawqnGMEPS63ePKWkwWPH4TU45Q7LPXWuNd8TMtVxRrgjtEshuqpK3mdhaWHPFsBngh5GFZaM6si3yZdUsT8ddYM3PwnATt")
+	evm, test := wallet.Slot{Mode: wallet.Live, Family: money.EVM}, wallet.Slot{Mode: wallet.Test, Family: money.EVM}
+	one := "k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))
+	two := "k2:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{2}, 32))
+	var wg sync.WaitGroup
+	for range 8 { // replicas that start at once
+		wg.Go(func() {
+			if got, err := app.LoadKeys(ctx, s, ring(t, one), app.Keys{evm: a}); err != nil || !got[evm].Same(a) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	wg.Wait()
+	var sealed []byte
+	if err := pool.QueryRow(ctx, `SELECT sealed FROM account_keys`).Scan(&sealed); err != nil || bytes.Contains(sealed, []byte("xpub")) {
+		t.Fatalf("%q, %v", sealed, err)
+	}
+	if got, err := app.LoadKeys(ctx, s, ring(t, two+","+one), nil); err != nil || len(got) != 1 || !got[evm].Same(a) {
+		t.Errorf("without configuration: %v, %v", got, err)
+	}
+	if got, err := app.LoadKeys(ctx, s, ring(t, two), nil); err != nil || !got[evm].Same(a) {
+		t.Errorf("not sealed again: %v", err)
+	}
+	if _, err := app.LoadKeys(ctx, s, ring(t, one), nil); !errors.Is(err, keyring.ErrUnknownKey) {
+		t.Errorf("%v", err)
+	}
+	if _, err := app.LoadKeys(ctx, s, ring(t, two), app.Keys{evm: b}); err == nil {
+		t.Error("another key was accepted")
+	}
+	if _, err := app.LoadKeys(ctx, s, ring(t, two), app.Keys{test: a}); err == nil {
+		t.Error("test mode was given the key of live mode")
+	}
+	if _, err := pool.Exec(ctx, `UPDATE account_keys SET mode = 'test'`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.LoadKeys(ctx, s, ring(t, two), nil); !errors.Is(err, keyring.ErrOpen) {
+		t.Errorf("a key that was moved to another slot opens: %v", err)
+	}
+}
+
+// What was handed out must stand in the stock, signed by the pinned key.
+func TestProveStock(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	a := app.New(s, s, app.Settings{Nets: nets, Most: 10, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	importBatch(t, s, batch(t, 0, 20))
+	if err := s.Allocate(t.Context(), "", wallet.Request{ID: "r", Mode: wallet.Live, Family: money.Solana, Count: 5}, address.Pooled{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.ProveStock(t.Context(), s, liveSolana, pinned()); err != nil {
+		t.Error(err)
+	}
+	if err := a.ProveStock(t.Context(), s, liveSolana, bytes.Repeat([]byte{3}, 32)); err == nil {
+		t.Error("batches of another key pass")
+	}
+	if _, err := pool.Exec(t.Context(), `UPDATE address_pool SET address = 'x' WHERE idx = 0`); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.ProveStock(t.Context(), s, liveSolana, pinned()); err == nil {
+		t.Error("an address that is not in the stock passes")
+	}
+}

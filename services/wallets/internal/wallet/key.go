@@ -1,0 +1,34 @@
+package wallet
+
+import (
+	"errors"
+
+	"causeway.internal/libs/money"
+)
+
+// Slot is where one chain of addresses belongs: a mode and a family.
+type Slot struct {
+	Mode   Mode
+	Family money.Family
+}
+
+// String names the slot: "live evm".
+func (s Slot) String() string { return string(s.Mode) + " " + string(s.Family) }
+
+// SealedKey is an extended public key as the database keeps it.
+type SealedKey struct {
+	Slot
+	Sealed []byte
+}
+
+// Batch is a run of addresses of the signer, verified.
+type Batch struct {
+	Slot
+	From                 int64
+	Addresses            []string
+	Keys                 [][]byte
+	PublicKey, Signature []byte
+}
+
+// ErrNoStock says that the imported addresses are used up.
+var ErrNoStock = errors.New("no imported address is left")
