@@ -151,11 +151,6 @@ func serve(ctx context.Context, environ map[string]string) error {
 	if err := group.HTTP(lifecycle.Ops, cfg.OpsAddr, ops); err != nil {
 		return err
 	}
-	group.Every("last use of keys", usedEvery, func(ctx context.Context) error { return keys.Used(ctx, cache.Used()) })
-	group.Every("upkeep", maintainEvery, keys.Maintain)
-	return group.Run(ctx)
-}
-
 	if err := tel.Registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "gateway_key_changes_told", Help: "1 while this process is told of changes of keys; else it remembers a key for half a second.",
 	}, func() float64 {
@@ -169,6 +164,11 @@ func serve(ctx context.Context, environ map[string]string) error {
 	group.Go("changes of keys", func(ctx context.Context) error {
 		return postgres.Listen(ctx, cfg.Keys.Postgres, store.Channel, tel.Log, cache)
 	})
+	group.Every("last use of keys", usedEvery, func(ctx context.Context) error { return keys.Used(ctx, cache.Used()) })
+	group.Every("upkeep", maintainEvery, keys.Maintain)
+	return group.Run(ctx)
+}
+
 // self makes the target of the routes that the gateway answers itself. They are called like a service's, with an
 // identity that only this process signs and verifies.
 func self(registry *apikey.Registry, answers *store.Store, ring *keyring.Ring, tel *telemetry.Telemetry) *proxy.Target {
