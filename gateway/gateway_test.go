@@ -46,6 +46,12 @@ type world struct {
 
 func start(t *testing.T) *world {
 	t.Helper()
+	return startOn(t, pg.URL(t, migrations.FS))
+}
+
+// startOn is start on a database that is there already; settings replace those of the environment.
+func startOn(t *testing.T, database string, settings ...string) *world {
+	t.Helper()
 	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
 	verifier := httpkit.Verifier{Audience: "payments", Keys: [][]byte{[]byte(strings.Repeat("k", 32))}, Now: time.Now}
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -64,11 +70,14 @@ func start(t *testing.T) *world {
 		client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second},
 	}
 	w.environ = map[string]string{
-		"DATABASE_URL": pg.URL(t, migrations.FS), "HTTP_ADDR": w.base[len("http://"):], "OPS_ADDR": w.ops[len("http://"):],
+		"DATABASE_URL": database, "HTTP_ADDR": w.base[len("http://"):], "OPS_ADDR": w.ops[len("http://"):],
 		"KEY_PEPPERS": key, "MASTER_KEYS": "k1:" + key, "OPERATOR_TOKENS": "ops:" + hex.EncodeToString(sum[:]), "LOG_LEVEL": "error",
 	}
 	for _, name := range []string{"PAYMENTS", "WALLETS", "REPORTS", "DISPATCHER"} {
 		w.environ[name+"_URL"], w.environ[name+"_IDENTITY_KEYS"] = service.URL, key
+	}
+	for i := 0; i < len(settings); i += 2 {
+		w.environ[settings[i]] = settings[i+1]
 	}
 	doc := document(t)
 	doc.Servers = nil
