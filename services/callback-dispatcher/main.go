@@ -46,7 +46,7 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: callback-dispatcher [serve | work | migrate | dead list | dead redrive | version]")
+var errUsage = errors.New("usage: callback-dispatcher [serve | work | migrate | dead list | dead redrive | health | version]")
 
 func run(ctx context.Context, args []string, environ map[string]string) error {
 	verb := ""
@@ -68,6 +68,8 @@ func run(ctx context.Context, args []string, environ map[string]string) error {
 			return err
 		}
 		return postgres.Migrate(ctx, cfg.OwnerURL.Reveal(), migrations.FS)
+	case verb == "health":
+		return telemetry.Probe(ctx, environ["OPS_ADDR"])
 	case verb == "version":
 		_, err := fmt.Println(telemetry.Version())
 		return err

@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: reports [serve | work | migrate | version]")
+var errUsage = errors.New("usage: reports [serve | work | migrate | health | version]")
 
 func run(ctx context.Context, args []string, environ map[string]string) error {
 	verb := ""
@@ -60,6 +60,8 @@ func run(ctx context.Context, args []string, environ map[string]string) error {
 			return err
 		}
 		return postgres.Migrate(ctx, cfg.OwnerURL.Reveal(), migrations.FS)
+	case verb == "health":
+		return telemetry.Probe(ctx, environ["OPS_ADDR"])
 	case verb == "version":
 		_, err := fmt.Println(telemetry.Version())
 		return err
