@@ -31,6 +31,7 @@ import (
 	"causeway.internal/services/payments/internal/httpapi"
 	"causeway.internal/services/payments/internal/messaging"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/screen"
 	"causeway.internal/services/payments/internal/store"
 	"causeway.internal/services/payments/migrations"
 )
@@ -52,7 +53,7 @@ func main() {
 	}
 }
 
-var errUsage = errors.New(`usage: payments [serve | work | migrate | dead list | dead redrive | version]
+var errUsage = errors.New(`usage: payments [serve | work | migrate | dead list | dead redrive | health | version]
        payments pause|resume quotes|payouts [--currency NGN] [--network tron] [--rail paystack]
        payments pauses
        payments erase --merchant <id> --payer <chat id> [--mode live|test]
@@ -80,6 +81,8 @@ func run(ctx context.Context, args []string, environ map[string]string) error {
 			return err
 		}
 		return postgres.Migrate(ctx, cfg.OwnerURL.Reveal(), migrations.FS)
+	case verb == "health":
+		return telemetry.Probe(ctx, environ["OPS_ADDR"])
 	case verb == "version":
 		_, err := fmt.Println(telemetry.Version())
 		return err
@@ -143,6 +146,17 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return fmt.Errorf("MASTER_KEYS: %w", err)
 	}
 	p.store = store.New(db, render, keys, tel.Log, p.wake, func(code string) { alerts.WithLabelValues(code).Inc() })
+	sanctions, err := screen.Open(cfg.SanctionsFile)
+	if err != nil {
+		return err
+	}
+	tel.Log.Info("senders are screened", "list", sanctions.Version(), "fraud_merchants", cfg.FraudMerchants)
+	policy.Screen = true
+	pauses := app.NewPauses(p.store)
+	if err := pauses.Load(ctx); err != nil {
+		return err
+	}
+	p.group.Every("pauses", pausesEvery, pauses.Load)
 	if err := cfg.tokens(p.store, policy); err != nil {
 		return err
 	}
@@ -151,7 +165,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return err
 	}
 	p.deps = app.Deps{
-		Keys: keys, Families: families,
+		Keys: keys, Families: families, Screener: screen.New(sanctions, p.store, cfg.FraudMerchants), Pauses: pauses,
 		Payments: p.store, Lists: p.store, Settlements: p.store, Worlds: p.worlds, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: clock.Now, Log: tel.Log,
 		Backlog: outbox.NewBacklog(db, outbox.MaxRows),
 	}
@@ -208,6 +222,9 @@ func (p *process) wake() {
 // clockEvery is how often a process sets itself by the database's clock.
 const clockEvery = 10 * time.Second
 
+// pausesEvery is how long a pause of quotes may take to be known.
+const pausesEvery = time.Second
+
 // closeTimeout bounds what is done after the last request.
 const closeTimeout = 5 * time.Second
 
@@ -241,6 +258,7 @@ const (
 	expireEvery = 500 * time.Millisecond
 	cleanEvery  = 2 * time.Second
 	retainEvery = time.Minute
+	screenEvery = 2 * time.Second
 )
 
 // work adds consumers, payouts, timers and the relay. They stop in this order, so that what the earlier ones write last is
@@ -280,6 +298,7 @@ func (p *process) timers(a *app.App, r *app.Replenisher) func(context.Context) e
 				leading.Every("expiry", expireEvery, func(ctx context.Context) error { return a.ExpireDue(ctx, p.store) })
 			}
 			leading.Every("used addresses", cleanEvery, p.store.CleanStock)
+			leading.Every("screening", screenEvery, func(ctx context.Context) error { return a.Rescreen(ctx, p.store) })
 			leading.Every("retention", retainEvery, p.store.Retain)
 			return leading.Run(ctx)
 		})

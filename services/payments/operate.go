@@ -12,6 +12,7 @@ import (
 
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
@@ -24,6 +25,13 @@ import (
 // operations are the verbs of operators. Each works on the database alone, while the service runs, and leaves a note in
 // the audit.
 var operations = map[string]func(ctx context.Context, s *store.Store, args []string, out io.Writer) error{
+	"pause": func(ctx context.Context, s *store.Store, args []string, out io.Writer) error {
+		return pause(ctx, s, args, out, false)
+	},
+	"resume": func(ctx context.Context, s *store.Store, args []string, out io.Writer) error {
+		return pause(ctx, s, args, out, true)
+	},
+	"pauses":        pauses,
 	"erase":         erase,
 	"rotate-master": rotateMaster,
 }
@@ -66,6 +74,72 @@ func flagsOf(verb string, args []string, define func(*flag.FlagSet)) error {
 	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("%s: unexpected argument %q", verb, flags.Arg(0))
+	}
+	return nil
+}
+
+// pause stops or resumes quotes or payouts.
+func pause(ctx context.Context, s *store.Store, args []string, out io.Writer, resume bool) error {
+	p := app.Pause{Operator: commandLine()}
+	verb := "pause"
+	if resume {
+		verb = "resume"
+	}
+	if len(args) == 0 || (args[0] != app.PauseQuotes && args[0] != app.PausePayouts) {
+		return errUsage
+	}
+	p.What = args[0]
+	err := flagsOf(verb, args[1:], func(f *flag.FlagSet) {
+		f.StringVar((*string)(&p.Currency), "currency", "", "only this fiat currency")
+		f.StringVar(&p.Network, "network", "", "only this network")
+		f.StringVar(&p.Rail, "rail", "", "only payouts over this rail")
+	})
+	if err != nil {
+		return err
+	}
+	if p.Network != "" {
+		n, ok := money.NetworkOf(p.Network)
+		if !ok {
+			return fmt.Errorf("%s: %q is no network", verb, p.Network)
+		}
+		p.Network = n.Name
+	}
+	switch {
+	case p.Currency != "" && !p.Currency.Valid():
+		return fmt.Errorf("%s: %q is no currency; known: NGN, GHS, KES, ZAR", verb, p.Currency)
+	case p.Rail != "" && p.What == app.PauseQuotes:
+		return fmt.Errorf("%s: quotes have no rail", verb)
+	}
+	if err := s.Pause(ctx, p, resume); err != nil {
+		return err
+	}
+	return pauses(ctx, s, nil, out)
+}
+
+// pauses lists what is stopped.
+func pauses(ctx context.Context, s *store.Store, args []string, out io.Writer) error {
+	if err := flagsOf("pauses", args, func(*flag.FlagSet) {}); err != nil {
+		return err
+	}
+	found, err := s.Pauses(ctx)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		_, err := fmt.Fprintln(out, "nothing is paused")
+		return err
+	}
+	all := func(text string) string {
+		if text == "" {
+			return "all"
+		}
+		return text
+	}
+	for _, p := range found {
+		if _, err := fmt.Fprintf(out, "%s paused: currency %s, network %s, rail %s, since %s by %s\n",
+			p.What, all(string(p.Currency)), all(p.Network), all(p.Rail), app.Timestamp(p.At), p.Operator); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -67,6 +67,7 @@ type View struct {
 	Rows    []payment.Deposit
 	Payout  *payout.Payout  // of the current attempt
 	Heads   map[string]Head // how far each network of the payment's mode is scanned
+	Paused  bool            // an operator has stopped payouts like this one; known where a payout is changed
 	Token   bool            // an event that brings a settlement token, which it shows masked
 }
 
@@ -80,9 +81,11 @@ type Head struct {
 type Result struct {
 	Payment  payment.Payment
 	Facts    []payment.Fact
-	Payout   *payout.Payout // row to save as it is here
-	WalletID string         // of the address that the change gave to the payment
-	Decision *Decision      // of an operator, kept with the change
+	Payout   *payout.Payout               // row to save as it is here
+	WalletID string                       // of the address that the change gave to the payment
+	Decision *Decision                    // of an operator, kept with the change
+	Screened []Screened                   // decisions about senders, kept with the change
+	Verdicts map[string]payment.Screening // of single deposits
 	Commands []Command
 	Alerts   []payment.Alert
 	Answer   *Answer // stored under the request's key
@@ -101,6 +104,7 @@ type Incoming struct {
 	BlockHash string
 	Number    int64 // of the message among those of its mode and network, 0 when it has none
 	Deposit   payment.Deposit
+	Verdict   Verdict // on its senders, where the deposit's own says that there is one
 }
 
 // Stray decides what is booked for a deposit on an address that no payment carries: the journals, and the marks of the

@@ -280,6 +280,7 @@ type networksAnswer struct {
 	Success  bool          `json:"success"`
 	Networks []networkView `json:"networks"`
 	Limits   []limitView   `json:"limits"`
+	Pauses   []pauseView   `json:"pauses"`
 }
 
 // Networks is the body of GET /v1/networks: what is taken where, how deep it has to be, the least transfer that counts,
@@ -289,7 +290,7 @@ func (a *App) Networks() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := networksAnswer{Success: true}
+	out := networksAnswer{Success: true, Pauses: a.Pauses.views()}
 	for _, n := range money.Networks() {
 		need := a.Policy.Depths.Required(n.Name, "", decimal.Zero)
 		v := networkView{Network: n.Name, Family: string(n.Family), Aliases: append([]string{}, n.Aliases...), Finality: need.Finality}

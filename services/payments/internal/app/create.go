@@ -55,6 +55,8 @@ type Deps struct {
 	Refusal     func(ctx context.Context, f *fault.Error) Answer // the exact reply that a fault becomes
 	Now         func() time.Time
 	Log         *slog.Logger
+	Screener    Screener // nil screens nobody, and Policy.Screen is then false
+	Pauses      *Pauses
 	Keys        *keyring.Ring // seals answers that hold a secret while they may be repeated
 }
 
@@ -157,6 +159,9 @@ func (a *App) draft(ctx context.Context, o Owner, w World, terms payment.Terms) 
 }
 
 func (a *App) quote(w World, ask quote.Ask) (quote.Quote, error) {
+	if err := a.Pauses.quotes(ask.Currency, ask.Network); err != nil {
+		return quote.Quote{}, err
+	}
 	r, err := w.Rates.Quote(ask.Currency, ask.Asset.Symbol)
 	if err != nil {
 		return quote.Quote{}, err

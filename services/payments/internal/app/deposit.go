@@ -21,6 +21,9 @@ func (a *App) DepositChanged(ctx context.Context, messageID string, m wire.Depos
 	if err != nil {
 		return fault.Permanent(err)
 	}
+	if !in.Deposit.Reverted {
+		in.Verdict, in.Deposit.Screening = a.screen(ctx, in.Mode, in.Deposit.Senders)
+	}
 	return a.Payments.Receive(ctx, in, a.deposits, a.stray)
 }
 
@@ -90,7 +93,11 @@ func (a *App) apply(p payment.Payment, t payment.Trigger, now time.Time) (Result
 }
 
 func (a *App) deposits(v View, now time.Time) (Result, error) {
-	return a.apply(v.Payment, payment.Deposits{Rows: v.Rows, Rate: a.rateNow(v.Payment)}, now)
+	r, err := a.apply(v.Payment, payment.Deposits{Rows: v.Rows, Rate: a.rateNow(v.Payment)}, now)
+	if err != nil {
+		return Result{}, err
+	}
+	return a.judged(r, v.Rows, now)
 }
 
 const (

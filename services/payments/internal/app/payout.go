@@ -28,6 +28,8 @@ type Payouts interface {
 	DuePayouts(ctx context.Context, most int) ([]payout.Payout, error)
 	// UpdatePayout changes a payout together with its payment; the view's Payout is that row.
 	UpdatePayout(ctx context.Context, paymentID, payoutID string, f Change) error
+	// Senders are the addresses that sent the money of a payment.
+	Senders(ctx context.Context, paymentID string) ([]string, error)
 }
 
 // PayoutWorker sends payouts and asks what became of them, by the rules of package payout. Any number of replicas may run
@@ -101,7 +103,7 @@ func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
 			return err
 		}
 		if seen = answer; seen.Seen != payout.NoSuchRef {
-			_, _, err = w.decide(ctx, world, o, seen, false)
+			_, _, err = w.decide(ctx, world, o, seen, senders{}, false)
 			return err
 		}
 	}
@@ -117,8 +119,12 @@ func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
 			seen = payout.Observation{Seen: payout.Failure, Ref: o.Reference, Reason: "the bank knows no such account"}
 		}
 	}
+	who, err := w.check(ctx, o)
+	if err != nil {
+		return err
+	}
 	for acts := 0; ; acts++ {
-		row, step, err := w.decide(ctx, world, o, seen, acts < stepActs)
+		row, step, err := w.decide(ctx, world, o, seen, who, acts < stepActs)
 		if err != nil {
 			return err
 		}
@@ -144,7 +150,7 @@ func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
 // with a lease, before the first byte leaves. Without claims a row to be sent is left due. A payment that does not agree
 // to a second send, because its deposit is gone or a person holds it, still has to learn what became of the first: the
 // payout is asked about instead.
-func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout, seen payout.Observation, claims bool) (row payout.Payout, step payout.Step, err error) {
+func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout, seen payout.Observation, who senders, claims bool) (row payout.Payout, step payout.Step, err error) {
 	err = w.payouts.UpdatePayout(ctx, o.PaymentID, o.ID, func(v View, now time.Time) (Result, error) {
 		if v.Payout == nil {
 			return Result{}, fmt.Errorf("payout %s is gone", o.ID)
@@ -155,29 +161,46 @@ func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout,
 		if d.Step == payout.Send && (!claims || unasked) {
 			next.NextAt, d.Step = now, payout.Wait
 		}
+		p, facts, notes := v.Payment, []payment.Fact(nil), []Screened(nil)
 		if d.Step == payout.Send {
-			claimed, claim := world.Timing.Next(next, payout.Observation{Seen: payout.Claimed}, now)
-			_, _, err := w.app.Policy.Apply(v.Payment, payment.Sending{Attempt: claimed.Attempt}, now)
-			if notDue(err) && next.State == payout.Unknown {
-				next, d = world.Timing.Next(next, payout.Observation{Seen: payout.Hint}, now)
-			} else {
-				next, d = claimed, claim
+			var may leave
+			if p, facts, notes, may, err = w.mayLeave(v, who, now); err != nil {
+				return Result{}, err
+			}
+			switch may {
+			case leaveHeld: // the payment has withdrawn the row
+				row, step = *v.Payout, payout.Done
+				return Result{Payment: p, Facts: facts, Screened: notes}, nil
+			case leaveLater:
+				next.NextAt, d = now.Add(laterWait), payout.Decision{Step: payout.Wait, Alert: d.Alert}
+			case leaveNow:
+				next, d = w.claim(world, p, next, now)
 			}
 		}
 		row, step = next, d.Step
-		r := alerted(Result{Payment: v.Payment, Payout: &next}, alert)
+		r := alerted(Result{Payment: p, Payout: &next, Facts: facts, Screened: notes}, alert)
 		trigger := triggerOf(d.Outcome, next)
 		if trigger == nil {
 			return r, nil
 		}
-		p, facts, err := w.app.Policy.Apply(v.Payment, trigger, now)
+		p, facts, err := w.app.Policy.Apply(p, trigger, now)
 		if err != nil {
 			return Result{}, fmt.Errorf("tell payment %s that payout %s is %s: %w", v.Payment.ID, o.ID, d.Outcome, err)
 		}
-		r.Payment, r.Facts = p, facts
+		r.Payment, r.Facts = p, append(r.Facts, facts...)
 		return r, nil
 	})
 	return row, step, err
+}
+
+// claim turns a step of Send into the claim, where the payment agrees to it.
+func (w *PayoutWorker) claim(world World, p payment.Payment, row payout.Payout, now time.Time) (payout.Payout, payout.Decision) {
+	claimed, d := world.Timing.Next(row, payout.Observation{Seen: payout.Claimed}, now)
+	_, _, err := w.app.Policy.Apply(p, payment.Sending{Attempt: claimed.Attempt}, now)
+	if notDue(err) && row.State == payout.Unknown {
+		return world.Timing.Next(row, payout.Observation{Seen: payout.Hint}, now)
+	}
+	return claimed, d
 }
 
 // notDue reports a payment's refusal to let a payout leave.

@@ -32,6 +32,15 @@ func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, 
 	if err := problems.Err(); err != nil {
 		return Answer{}, err
 	}
+	var refused Verdict
+	screened := Screened{Stage: AtRefund, Addresses: []string{to}}
+	if a.Policy.Screen {
+		var screening payment.Screening
+		if screened.Verdict, screening = a.screen(ctx, o.Mode, screened.Addresses); screening == payment.Unscreened {
+			return Answer{}, errScreenDown
+		}
+		refused = screened.Verdict
+	}
 	return a.owned(ctx, o, reference, k, func(v View, now time.Time) (Result, error) {
 		p := v.Payment
 		n, ok := money.NetworkOf(p.Quote.Network)
@@ -43,6 +52,8 @@ func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, 
 			wrong.Add("address", "%s", err.Error())
 		} else if address.Same(n.Family, to, p.Address) {
 			wrong.Add("address", "is the payment's own deposit address")
+		} else if refused.Hit {
+			wrong.Add("address", "cannot be used")
 		}
 		if err := wrong.Err(); err != nil {
 			return Result{}, err
@@ -54,6 +65,9 @@ func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, 
 		body, err := encode(refundAnswer{true, refundView{p.Reference, p.NetworkName, to}})
 		if err != nil {
 			return Result{}, err
+		}
+		if a.Policy.Screen {
+			r.Screened = []Screened{screened}
 		}
 		r.Answer = &Answer{Status: statusOK, Body: body}
 		return r, nil

@@ -66,7 +66,7 @@ func keep(ring *keyring.Ring, k Key, given Answer) *Answer {
 
 // unseal gives a stored answer back as it was given, with its secret while that is kept.
 func unseal(ring *keyring.Ring, k Key, stored Answer) Answer {
-	if len(stored.Body) > 0 && stored.Body[0] != '{' { // a personal one is sealed
+	if _, err := keyring.KeyID(stored.Body); err == nil { // a personal one is sealed
 		body, err := ring.Open(stored.Body, secretPlace(k))
 		if err != nil { // its master key is gone: what was done stands, and is not told again
 			body = []byte(`{"success":true}`)

@@ -183,7 +183,7 @@ func (c *change) screened(t Screened) error {
 // sending is the last look before money leaves.
 func (c *change) sending(t Sending) error {
 	due := c.p.Payout == PayoutHeld || c.p.Payout == PayoutUnknown
-	if !due || t.Attempt != c.p.Attempt || !c.p.Confirmed() || c.p.Hold != NotHeld || (c.pol.Screen && c.p.Screening != Clear) {
+	if !due || t.Attempt != c.p.Attempt || !c.p.Confirmed() || c.p.Hold != NotHeld || (c.pol.Screen && !c.p.Screening.Cleared()) {
 		return refusal(c.p, OnPayoutSending)
 	}
 	c.p.Payout = PayoutSending
@@ -306,7 +306,7 @@ func (c *change) acceptable(d Deposit) bool {
 func (c *change) release() {
 	c.p.Hold, c.p.End = NotHeld, NotEnded
 	if c.p.Screening == Hit {
-		c.p.Screening = Clear
+		c.p.Screening = Overruled
 	}
 	if c.p.Claim == ClaimVoid {
 		c.p.Claim = ClaimOpen

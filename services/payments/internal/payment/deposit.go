@@ -23,6 +23,7 @@ type Deposit struct {
 	Depth       int64 // confirmations when the snapshot was taken
 	Finalized   bool
 	Senders     []string
+	Screening   Screening       // verdict on the senders of this transfer
 	USD         decimal.Decimal // worth of a transfer of another asset than the quoted one when it was first seen; zero when unknown
 
 	Booked       string          // ledger account that it is booked to: "", customer or suspense

@@ -150,7 +150,7 @@ func (c *change) sum() {
 		c.p.Received = received
 	}
 	c.p.Transfers = standing
-	if c.grew && c.p.Screening == Clear && !c.p.Credit.Frozen && c.trigger != OnScreened {
+	if c.grew && c.p.Screening.Cleared() && !c.p.Credit.Frozen && c.trigger != OnScreened {
 		c.p.Screening = Unscreened // a new sender needs a verdict of its own
 	}
 }
@@ -357,7 +357,7 @@ func (c *change) confirm() {
 	if c.p.Underpaid {
 		enough = allDeep
 	}
-	if !enough || (c.pol.Screen && c.p.Screening != Clear) {
+	if !enough || (c.pol.Screen && !c.p.Screening.Cleared()) {
 		return
 	}
 	c.step() // confirming is told before confirmed

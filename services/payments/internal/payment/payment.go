@@ -174,6 +174,7 @@ const (
 	Unscreened Screening = ""
 	Clear      Screening = "clear"
 	Hit        Screening = "hit"
+	Overruled  Screening = "overruled" // a hit, and an operator has accepted the money
 )
 
 // Token is the one-time settlement token of a payment that the caller settles; only its hash is kept.

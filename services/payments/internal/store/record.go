@@ -238,7 +238,7 @@ func scanDeposit(row pgx.CollectableRow) (payment.Deposit, error) {
 	var d payment.Deposit
 	var block *time.Time
 	err := row.Scan(&d.Key, &d.Version, &d.Network, &d.Asset, &d.Contract, &d.TxHash, &d.Amount, &d.Reverted, &d.BlockHeight, &block,
-		&d.FirstSeenAt, &d.Depth, &d.Finalized, &d.Senders, &d.USD, &d.Booked, &d.BookedAmount, &d.Bookings, &d.Counted)
+		&d.FirstSeenAt, &d.Depth, &d.Finalized, &d.Senders, &d.Screening, &d.USD, &d.Booked, &d.BookedAmount, &d.Bookings, &d.Counted)
 	d.FirstSeenAt = d.FirstSeenAt.UTC()
 	if block != nil {
 		d.BlockTime = block.UTC()

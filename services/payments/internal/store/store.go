@@ -250,8 +250,11 @@ func (s *Store) Receive(ctx context.Context, in app.Incoming, f app.Change, stra
 			return fmt.Errorf("lock the payment of an address: %w", err)
 		}
 		d := in.Deposit
+		if err := s.noteVerdict(ctx, tx, in, p.ID); err != nil {
+			return err
+		}
 		tag, err := tx.Exec(ctx, upsertDeposit, string(in.Mode), d.Key, d.Version, nullText(p.ID), string(in.Family), d.Network, in.Address, d.Asset,
-			d.Contract, d.TxHash, d.Amount, d.Reverted, d.BlockHeight, in.BlockHash, nullTime(d.BlockTime), d.FirstSeenAt, d.Depth, d.Finalized, d.Senders, d.USD, in.Number)
+			d.Contract, d.TxHash, d.Amount, d.Reverted, d.BlockHeight, in.BlockHash, nullTime(d.BlockTime), d.FirstSeenAt, d.Depth, d.Finalized, d.Senders, d.USD, in.Number, string(d.Screening))
 		if err != nil {
 			return fmt.Errorf("write deposit %s: %w", d.Key, err)
 		}
@@ -348,6 +351,9 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f app.Chan
 		read.Queue(selectPayout, payoutID).Query(s.collectPayout(&v))
 	}
 	read.Queue(selectHeads, string(p.Mode)).Query(collectHeads(&v))
+	if payoutID != "" {
+		s.queuePaused(read, &v)
+	}
 	read.Queue("SELECT clock_timestamp()").QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
 	if err := tx.SendBatch(ctx, read).Close(); err != nil {
 		return fmt.Errorf("read what belongs to payment %s: %w", p.ID, err)
@@ -392,6 +398,9 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 			batch.Queue(cleanAddress, string(next.Mode), family, next.Address).Exec(exactlyOne(app.ErrAddressUsed))
 		}
 		batch.Queue(updatePayment, append(args, nullText(r.WalletID))...).Exec(exactlyOne(errStale))
+		for key, verdict := range r.Verdicts {
+			batch.Queue(setVerdict, string(next.Mode), key, string(verdict))
+		}
 		if r.Decision != nil {
 			batch.Queue(noteDecision, next.ID, next.Version, r.Decision.Operator, r.Decision.Action, r.Decision.Reason, r.Decision.TxHash)
 		}
@@ -410,6 +419,9 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 		}
 		batch.Queue(savePayout, o.ID, string(o.State), o.Frozen, nullTime(o.LeaseUntil), o.Sends, nullTime(o.SentAt), o.Polls, o.Misses,
 			nullTime(o.FirstMissAt), nullTime(o.NextAt), o.Paged, o.NoFloat, o.RailID, o.Reason, o.Fee, nullTime(o.DoneAt), receiver).Exec(exactlyOne(errStale))
+	}
+	for _, n := range r.Screened {
+		batch.Queue(insertScreening, string(v.Payment.Mode), v.Payment.ID, nullText(n.Deposit), n.Stage, string(n.Verdict.Screening()), n.Verdict.Reason, n.Verdict.Lists, n.Addresses)
 	}
 	for _, c := range r.Commands {
 		msg, err := outbox.Encode(ctx, c.Name, c.ID, c.Payload)
@@ -487,7 +499,7 @@ func (s *Store) writeFacts(ctx context.Context, batch *pgx.Batch, v app.View, ne
 			return fmt.Errorf("a %T cannot be written", f)
 		}
 	}
-	v.Rows = marked(v.Rows, facts)
+	v.Rows = payment.Marked(v.Rows, facts)
 	for _, e := range events {
 		msg, err := s.event(ctx, e, v, done.token)
 		if err != nil {
@@ -506,20 +518,6 @@ func hold(p payment.Payment, f payment.HoldPayout, now time.Time) payout.Payout 
 		Amount: f.Amount, Currency: f.Currency, BankCode: f.Receiver.BankCode, BankName: f.Receiver.BankName,
 		AccountNumber: f.Receiver.AccountNumber, AccountName: f.Receiver.AccountName, State: payout.Created, NextAt: now, CreatedAt: now,
 	}
-}
-
-// marked applies the marks of this change to the rows, so that events show them.
-func marked(rows []payment.Deposit, facts []payment.Fact) []payment.Deposit {
-	out := append([]payment.Deposit(nil), rows...)
-	for _, f := range facts {
-		m, ok := f.(payment.Mark)
-		for i := range out {
-			if ok && out[i].Key == m.Key {
-				out[i].Booked, out[i].BookedAmount, out[i].Bookings, out[i].Counted = m.Booked, m.BookedAmount, m.Bookings, m.Counted
-			}
-		}
-	}
-	return out
 }
 
 // queueJournal writes a journal once: a second one with its key changes nothing. The books of the test world stand beside

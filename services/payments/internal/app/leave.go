@@ -1,0 +1,75 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
+)
+
+// laterWait is how long a payout waits that may not leave now.
+const laterWait = 2 * time.Second
+
+// leave says whether a payout that is due may leave.
+type leave int
+
+// It may; not now, so look again; never, because its payment is held and has withdrawn it.
+const (
+	leaveNow leave = iota
+	leaveLater
+	leaveHeld
+)
+
+// senders are the addresses that a payout's money came from, and the verdict on them.
+type senders struct {
+	asked     bool
+	addresses []string
+	verdict   Verdict
+	screening payment.Screening
+}
+
+// check screens the senders of a payout that has not left, before its row is locked.
+func (w *PayoutWorker) check(ctx context.Context, o payout.Payout) (who senders, err error) {
+	if !w.app.Policy.Screen || o.State != payout.Created {
+		return senders{}, nil
+	}
+	who.asked = true
+	if who.addresses, err = w.payouts.Senders(ctx, o.PaymentID); err != nil {
+		return senders{}, err
+	}
+	who.verdict, who.screening = w.app.screen(ctx, payment.Mode(o.Mode), who.addresses)
+	return who, nil
+}
+
+// mayLeave looks, under the payment's lock, at what can stop a payout that is due: an operator's pause, and the senders of
+// its money. It gives the payment with what it has learnt of them.
+func (w *PayoutWorker) mayLeave(v View, who senders, now time.Time) (p payment.Payment, facts []payment.Fact, notes []Screened, may leave, err error) {
+	p = v.Payment
+	if v.Paused {
+		return p, nil, nil, leaveLater, nil
+	}
+	if !w.app.Policy.Screen || v.Payout.State != payout.Created {
+		return p, nil, nil, leaveNow, nil
+	}
+	if !who.asked || who.screening == payment.Unscreened || !covers(who.addresses, payment.Senders(v.Rows)) {
+		return p, nil, nil, leaveLater, nil
+	}
+	notes = []Screened{{Stage: AtPayout, Verdict: who.verdict, Addresses: who.addresses}}
+	hit := who.screening == payment.Hit && p.Screening != payment.Overruled
+	if !hit && p.Screening.Cleared() {
+		return p, nil, notes, leaveNow, nil
+	}
+	verdict := payment.Clear
+	if hit {
+		verdict, may = payment.Hit, leaveHeld
+	}
+	p, facts, err = w.app.Policy.Apply(p, payment.Screened{Verdict: verdict, Rows: v.Rows}, now)
+	return p, facts, notes, may, err
+}
+
+// covers reports that every address was among those asked about.
+func covers(asked, addresses []string) bool {
+	return !slices.ContainsFunc(addresses, func(a string) bool { return !slices.Contains(asked, a) })
+}

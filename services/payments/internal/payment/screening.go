@@ -1,0 +1,55 @@
+package payment
+
+// Verdict is what is known of the senders of the transfers that stand, dust aside, because anybody can send dust to any
+// address: a hit if one of them is a hit, clear if all are clear, and nothing while one of them is not decided.
+func (pol Policy) Verdict(p Payment, rows []Deposit) Screening {
+	c := change{pol: pol, p: p}
+	verdict := Unscreened
+	for _, d := range rows {
+		switch {
+		case d.Reverted || c.dust(d):
+			continue
+		case d.Screening == Hit:
+			return Hit
+		case d.Screening != Clear:
+			verdict = undecided
+		case verdict != undecided:
+			verdict = Clear
+		}
+	}
+	if verdict == undecided {
+		return Unscreened
+	}
+	return verdict
+}
+
+// undecided is a mark of Verdict's own.
+const undecided Screening = "undecided"
+
+// Senders are the addresses that sent what was converted.
+func Senders(rows []Deposit) []string {
+	var out []string
+	for _, d := range rows {
+		if d.Counted.IsPositive() {
+			out = append(out, d.Senders...)
+		}
+	}
+	return out
+}
+
+// Cleared reports that the senders are no reason to wait: they are clear, or a person has said to go on.
+func (s Screening) Cleared() bool { return s == Clear || s == Overruled }
+
+// Marked gives the rows with the marks that some facts write on them.
+func Marked(rows []Deposit, facts []Fact) []Deposit {
+	out := append([]Deposit(nil), rows...)
+	for _, f := range facts {
+		m, ok := f.(Mark)
+		for i := range out {
+			if ok && out[i].Key == m.Key {
+				out[i].Booked, out[i].BookedAmount, out[i].Bookings, out[i].Counted = m.Booked, m.BookedAmount, m.Bookings, m.Counted
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,162 @@
+// Package screen is the screening of addresses from what is known here: a list of sanctioned addresses, kept as a file with
+// its source and version, and what reports says of addresses. It asks no other service while a payment waits; a driver that
+// does would implement the same port of package app. It decides nothing about payments.
+package screen
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+//go:embed list/*.txt
+var embedded embed.FS
+
+// The reasons of a hit.
+const (
+	Sanctioned    = "sanctioned_address"
+	Reported      = "fraud_reports"
+	SenderUnknown = "sender_unknown"
+)
+
+// List is a set of addresses. It is immutable.
+type List struct {
+	version   string
+	addresses map[string]struct{}
+}
+
+// Open reads the list of a file, or with "" the one that came with this program.
+func Open(path string) (*List, error) {
+	l := &List{addresses: map[string]struct{}{}}
+	sum := sha256.New()
+	if path != "" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("open the list of sanctioned addresses: %w", err)
+		}
+		defer func() { _ = f.Close() }()
+		if err := l.read(io.TeeReader(f, sum)); err != nil {
+			return nil, err
+		}
+	} else {
+		names, err := fs.Glob(embedded, "list/*.txt")
+		if err != nil {
+			return nil, fmt.Errorf("find the list of sanctioned addresses: %w", err)
+		}
+		for _, name := range names {
+			raw, err := embedded.ReadFile(name)
+			if err != nil {
+				return nil, fmt.Errorf("read the list of sanctioned addresses: %w", err)
+			}
+			_, _ = sum.Write(raw)
+			if err := l.read(strings.NewReader(string(raw))); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(l.addresses) == 0 {
+		return nil, fmt.Errorf("the list of sanctioned addresses %q is empty", path)
+	}
+	l.version = "ofac-sdn " + strconv.Itoa(len(l.addresses)) + " " + hex.EncodeToString(sum.Sum(nil)[:6])
+	return l, nil
+}
+
+// read takes one address a line; # begins a remark.
+func (l *List) read(r io.Reader) error {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		if strings.ContainsAny(text, " \t") {
+			return fmt.Errorf("the list of sanctioned addresses: %q is no address", text)
+		}
+		l.addresses[canonical(text)] = struct{}{}
+	}
+	return lines.Err()
+}
+
+// canonical is the form in which addresses are compared: hex and bech32 ones are the same in any case, others are not.
+func canonical(address string) string {
+	lower := strings.ToLower(address)
+	if strings.HasPrefix(lower, "0x") || strings.HasPrefix(lower, "bc1") {
+		return lower
+	}
+	return address
+}
+
+// Version names the list by its source, size and content.
+func (l *List) Version() string { return l.version }
+
+// Has reports an address of the list.
+func (l *List) Has(address string) bool {
+	_, found := l.addresses[canonical(address)]
+	return found
+}
+
+// Addresses lists the addresses, in no order.
+func (l *List) Addresses() []string {
+	out := make([]string, 0, len(l.addresses))
+	for a := range l.addresses {
+		out = append(out, a)
+	}
+	return out
+}
+
+// Signals is what reports says of addresses.
+type Signals interface {
+	FraudMerchants(ctx context.Context, mode payment.Mode, addresses []string) (int64, error)
+}
+
+// Local screens by a list and by the signals of reports. It is safe for concurrent use.
+type Local struct {
+	list    *List
+	signals Signals
+	most    int64
+}
+
+// New makes a screener. An address is a hit when at least most merchants have had a fraud report against it resolved; most
+// zero asks no reports.
+func New(list *List, signals Signals, most int64) *Local { return &Local{list, signals, most} }
+
+// Screen implements app.Screener. A live transfer that names no sender cannot be clear.
+func (s *Local) Screen(ctx context.Context, mode payment.Mode, addresses []string) (app.Verdict, error) {
+	v := app.Verdict{Lists: s.list.Version()}
+	if s.most > 0 {
+		v.Lists += "; reports >= " + strconv.FormatInt(s.most, 10)
+	}
+	for _, a := range addresses {
+		if s.list.Has(a) {
+			v.Hit, v.Reason = true, Sanctioned
+			return v, nil
+		}
+	}
+	if len(addresses) == 0 {
+		if mode == payment.Live {
+			v.Hit, v.Reason = true, SenderUnknown
+		}
+		return v, nil
+	}
+	if s.most > 0 {
+		n, err := s.signals.FraudMerchants(ctx, mode, addresses)
+		if err != nil {
+			return app.Verdict{}, err
+		}
+		if n >= s.most {
+			v.Hit, v.Reason = true, Reported
+		}
+	}
+	return v, nil
+}

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+const (
+	insertScreening = `INSERT INTO screenings (mode, payment_id, deposit, stage, verdict, reason, lists, addresses) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+	// A snapshot that says of its senders what the last one did is no decision.
+	noteVerdict = `INSERT INTO screenings (mode, payment_id, deposit, stage, verdict, reason, lists, addresses)
+SELECT $1::text, $2::text, $3::text, 'deposit', $4::text, $5::text, $6::text, $7::text[]
+WHERE NOT EXISTS (SELECT FROM deposits d WHERE d.mode = $1 AND d.key = $3 AND d.screening = $4 AND d.senders = $7)`
+	setVerdict = `UPDATE deposits SET screening = $3 WHERE mode = $1 AND key = $2`
+	unscreened = `SELECT payment_id, mode, key, senders FROM deposits
+WHERE screening = '' AND payment_id IS NOT NULL AND NOT reverted ORDER BY created_at LIMIT $1`
+	payoutSenders = `SELECT coalesce(array_agg(DISTINCT s.address), '{}') FROM deposits d, unnest(d.senders) AS s(address) WHERE d.payment_id = $1 AND d.counted > 0`
+)
+
+var _ app.Screenings = (*Store)(nil)
+
+// noteVerdict keeps a decision about the senders of a snapshot.
+func (s *Store) noteVerdict(ctx context.Context, tx pgx.Tx, in app.Incoming, paymentID string) error {
+	d := in.Deposit
+	if d.Screening == payment.Unscreened {
+		return nil
+	}
+	_, err := tx.Exec(ctx, noteVerdict, string(in.Mode), nullText(paymentID), d.Key, string(d.Screening), in.Verdict.Reason, in.Verdict.Lists, d.Senders)
+	return wrap(err, "note a verdict")
+}
+
+// Unscreened implements app.Screenings.
+func (s *Store) Unscreened(ctx context.Context, most int) ([]app.Unscreened, error) {
+	rows, err := s.pool.Query(ctx, unscreened, most)
+	if err != nil {
+		return nil, fmt.Errorf("find unscreened deposits: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (u app.Unscreened, err error) {
+		err = row.Scan(&u.PaymentID, &u.Mode, &u.Deposit, &u.Senders)
+		return u, err
+	})
+	return found, wrap(err, "find unscreened deposits")
+}
+
+// Senders implements app.Payouts.
+func (s *Store) Senders(ctx context.Context, paymentID string) (addresses []string, err error) {
+	err = s.pool.QueryRow(ctx, payoutSenders, paymentID).Scan(&addresses)
+	return addresses, wrap(err, "read the senders of a payment")
+}
