@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"causeway.internal/libs/bus"
@@ -18,22 +19,25 @@ import (
 
 // common is what both roles read.
 type common struct {
-	Telemetry telemetry.Config
-	Postgres  postgres.Config
-	OpsAddr   string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz and /metrics; keep it private"`
-	Drain     time.Duration `env:"DRAIN" envDefault:"10s" doc:"how long stopping may take"`
-	Recovery  bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: every next index is moved past what may have been issued, and the 24 hours before the backup are scanned again (docs/runbooks/wallets-restore.md)"`
-	World     worldSettings
+	Telemetry  telemetry.Config
+	Postgres   postgres.Config
+	OpsAddr    string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz and /metrics; keep it private"`
+	Drain      time.Duration `env:"DRAIN" envDefault:"10s" doc:"how long stopping may take"`
+	MasterKeys config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals the extended public keys in the database, all open"`
+	Recovery   bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: every next index is moved past what may have been issued, and the 24 hours before the backup are scanned again (docs/runbooks/wallets-restore.md)"`
+	World      worldSettings
 }
 
 // worldSettings say where addresses come from and what is scanned: the API refuses what no scanner would see.
 type worldSettings struct {
-	XpubTestBitcoin config.Secret `env:"XPUB_TEST_BITCOIN" doc:"account-level extended public key of test mode, m/84'/…/a'; never equal to the live one"`
+	XpubTestBitcoin config.Secret `env:"XPUB_TEST_BITCOIN" doc:"account-level extended public key of test mode, m/84'/…/a'; never equal to the live one. The first start keeps each key sealed in the database; after that it may be left out here, and another one is refused"`
 	XpubTestEVM     config.Secret `env:"XPUB_TEST_EVM" doc:"the same for the EVM family, m/44'/60'/a'"`
 	XpubTestTron    config.Secret `env:"XPUB_TEST_TRON" doc:"the same for tron, m/44'/195'/a'"`
 	XpubLiveBitcoin config.Secret `env:"XPUB_LIVE_BITCOIN" doc:"account-level extended public key of live mode; while it is empty, requests for live bitcoin addresses wait"`
 	XpubLiveEVM     config.Secret `env:"XPUB_LIVE_EVM" doc:"the same for the EVM family"`
 	XpubLiveTron    config.Secret `env:"XPUB_LIVE_TRON" doc:"the same for tron"`
+	BatchKey        string        `env:"ADDRESS_BATCH_KEY" doc:"base64 of the ed25519 key that signs the signer's address batches (signer xpubs prints it); while it is empty, requests for live solana addresses wait"`
+	PoolLow         int64         `env:"ADDRESS_POOL_LOW" envDefault:"5000" doc:"imported addresses below which the metric wallets_address_pool is an alert"`
 	BitcoinLive     string        `env:"BITCOIN_NETWORK_LIVE" envDefault:"mainnet" doc:"how live bitcoin addresses are written: mainnet, testnet or regtest"`
 
 	Confirmations string `env:"CONFIRMATIONS" doc:"depths at which deposits are told, over the defaults of contract.md §5: ethereum=12,32;ethereum/USDT=6,12"`
@@ -76,42 +80,45 @@ func (s worldSettings) nets() (map[wallet.Mode]address.Net, error) {
 	return map[wallet.Mode]address.Net{wallet.Live: live, wallet.Test: address.Testnet}, nil
 }
 
-// sources opens the configured keys and refuses what would mix the two worlds.
-func (s worldSettings) sources(nets map[wallet.Mode]address.Net) (app.Sources, error) {
+// keys reads the configured keys and refuses what would mix the two worlds.
+func (s worldSettings) keys() (app.Keys, error) {
+	out := app.Keys{}
+	var problems []error
+	for slot, text := range map[wallet.Slot]config.Secret{
+		{Mode: wallet.Test, Family: money.Bitcoin}: s.XpubTestBitcoin,
+		{Mode: wallet.Test, Family: money.EVM}:     s.XpubTestEVM,
+		{Mode: wallet.Test, Family: money.Tron}:    s.XpubTestTron,
+		{Mode: wallet.Live, Family: money.Bitcoin}: s.XpubLiveBitcoin,
+		{Mode: wallet.Live, Family: money.EVM}:     s.XpubLiveEVM,
+		{Mode: wallet.Live, Family: money.Tron}:    s.XpubLiveTron,
+	} {
+		if text == "" {
+			continue
+		}
+		key, err := address.ParseExtended(text.Reveal())
+		if err != nil {
+			problems = append(problems, fmt.Errorf("XPUB_%s %w", strings.ToUpper(strings.ReplaceAll(slot.String(), " ", "_")), err))
+			continue
+		}
+		out[slot] = key
+	}
+	return out, errors.Join(append(problems, out.Distinct())...)
+}
+
+// sources opens the chains of addresses of the keys, and the stock of imported addresses if a batch key is pinned.
+func (s worldSettings) sources(keys app.Keys, nets map[wallet.Mode]address.Net) (app.Sources, error) {
 	out := app.Sources{wallet.Live: {}, wallet.Test: {money.Solana: address.NewSandbox()}}
 	var problems []error
-	opened := map[string]address.Extended{}
-	for _, k := range []struct {
-		name   string
-		text   config.Secret
-		mode   wallet.Mode
-		family money.Family
-	}{
-		{"XPUB_TEST_BITCOIN", s.XpubTestBitcoin, wallet.Test, money.Bitcoin},
-		{"XPUB_TEST_EVM", s.XpubTestEVM, wallet.Test, money.EVM},
-		{"XPUB_TEST_TRON", s.XpubTestTron, wallet.Test, money.Tron},
-		{"XPUB_LIVE_BITCOIN", s.XpubLiveBitcoin, wallet.Live, money.Bitcoin},
-		{"XPUB_LIVE_EVM", s.XpubLiveEVM, wallet.Live, money.EVM},
-		{"XPUB_LIVE_TRON", s.XpubLiveTron, wallet.Live, money.Tron},
-	} {
-		if k.text == "" {
-			continue
-		}
-		key, err := address.ParseExtended(k.text.Reveal())
-		var account *address.Account
-		if err == nil {
-			account, err = address.NewAccount(k.family, nets[k.mode], key)
-		}
+	for slot, key := range keys {
+		account, err := address.NewAccount(slot.Family, nets[slot.Mode], key)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("%s %w", k.name, err))
+			problems = append(problems, fmt.Errorf("the %s key %w", slot, err))
 			continue
 		}
-		for other, twin := range opened {
-			if twin.Same(key) {
-				problems = append(problems, fmt.Errorf("%s and %s are one key: every mode and family needs its own", other, k.name))
-			}
-		}
-		opened[k.name], out[k.mode][k.family] = key, account
+		out[slot.Mode][slot.Family] = account
+	}
+	if s.BatchKey != "" {
+		out[wallet.Live][money.Solana] = address.Pooled{}
 	}
 	return out, errors.Join(problems...)
 }

@@ -8,6 +8,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/testkit/page"
 	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -45,7 +46,11 @@ func TestSources(t *testing.T) {
 		"a typo":                   {worldSettings{XpubLiveTron: config.Secret(xpubEVM[:50] + "z" + xpubEVM[51:])}, "XPUB_LIVE_TRON"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sources, err := c.set.sources(nets)
+			var sources app.Sources
+			keys, err := c.set.keys()
+			if err == nil {
+				sources, err = c.set.sources(keys, nets)
+			}
 			if (c.want == "") != (err == nil) || (err != nil && !strings.Contains(err.Error(), c.want)) {
 				t.Fatalf("%v", err)
 			}

@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -47,8 +48,9 @@ func main() {
 	}
 }
 
-var errUsage = errors.New(`usage: wallets [serve | work | migrate | dead list | dead redrive | version |
-	rescan --network NETWORK [--mode live|test] --from HEIGHT --to HEIGHT | deposits --tx HASH]`)
+var errUsage = errors.New(`usage: wallets [serve | work | migrate | dead list | dead redrive | health | version |
+	rescan --network NETWORK [--mode live|test] --from HEIGHT --to HEIGHT | deposits --tx HASH |
+	import-key --mode live|test --family bitcoin|evm|tron < XPUB | import-addresses < BATCH]`)
 
 func run(ctx context.Context, args []string, environ map[string]string) error {
 	verb := ""
@@ -70,8 +72,10 @@ func run(ctx context.Context, args []string, environ map[string]string) error {
 			return err
 		}
 		return bus.Command(ctx, cfg, service, args[1:], os.Stdout)
-	case verb == "rescan" || verb == "deposits":
-		return operate(ctx, environ, verb, args[1:], os.Stdout)
+	case verb == "rescan" || verb == "deposits" || verb == "import-key" || verb == "import-addresses":
+		return operate(ctx, environ, verb, args[1:], os.Stdin, os.Stdout)
+	case len(args) == 1 && verb == "health":
+		return telemetry.Probe(ctx, environ["OPS_ADDR"])
 	case len(args) == 1 && verb == "version":
 		_, err := fmt.Println(telemetry.Version())
 		return err
@@ -90,7 +94,8 @@ type process struct {
 	nets    map[wallet.Mode]address.Net
 	depths  wallet.Depths
 	sources app.Sources
-	relay   *outbox.Relay // nil in a process that only serves
+	pinned  ed25519.PublicKey // of address batches; nil for none
+	relay   *outbox.Relay     // nil in a process that only serves
 	taken   func(network string)
 	checks  []telemetry.Check
 }
@@ -124,9 +129,8 @@ func start(ctx context.Context, environ map[string]string, serve, work bool) err
 		{Name: "running", Ready: func(context.Context) error { return p.group.Ready() }},
 		{Name: "database", Ready: db.Ping},
 	}
-	// No address is issued before the keys are known to be those of the issued ones.
-	if err := p.cases().ProveKeys(ctx); err != nil {
-		return fmt.Errorf("proving the extended keys: %w", err)
+	if err := p.openKeys(ctx); err != nil {
+		return err
 	}
 	if err := p.recover(ctx); err != nil {
 		return err
@@ -157,10 +161,7 @@ func (s worldSettings) read(p *process) (err error) {
 	if p.depths, err = wallet.ParseDepths(s.Confirmations); err != nil {
 		return fmt.Errorf("CONFIRMATIONS: %w", err)
 	}
-	if p.nets, err = s.nets(); err != nil {
-		return err
-	}
-	p.sources, err = s.sources(p.nets)
+	p.nets, err = s.nets()
 	return err
 }
 
@@ -241,6 +242,9 @@ func (p *process) work(ctx context.Context) (end func(), err error) {
 	p.group.Go("consumers", link.Run)
 	p.group.Every("waiting allocations", grantEvery, cases.GrantWaiting)
 	p.group.Every("wallet windows", closeEvery, p.closeWindows)
+	if p.pinned != nil {
+		p.group.Every("address stock", poolEvery, p.watchStock())
+	}
 	p.group.Every("inbox rotation", rotateEvery, p.book.RotateInbox)
 	p.group.Every("stored answers", retainEvery, p.book.RetainAnswers)
 	if p.cfg.Recovery {

@@ -22,9 +22,9 @@ import (
 	"causeway.internal/services/wallets/migrations"
 )
 
-// operate runs a verb of an operator against the database: rescan and deposits. Messages that it writes are sent by the
-// running service.
-func operate(ctx context.Context, environ map[string]string, verb string, args []string, out io.Writer) error {
+// operate runs a verb of an operator against the database: rescan, deposits and the imports. Messages that it writes are
+// sent by the running service.
+func operate(ctx context.Context, environ map[string]string, verb string, args []string, in io.Reader, out io.Writer) error {
 	flags := flag.NewFlagSet("wallets "+verb, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	network := flags.String("network", "", "network or alias")
@@ -32,6 +32,7 @@ func operate(ctx context.Context, environ map[string]string, verb string, args [
 	from := flags.Int64("from", -1, "first block")
 	to := flags.Int64("to", -1, "last block")
 	tx := flags.String("tx", "", "transaction hash")
+	family := flags.String("family", "", "bitcoin, evm or tron")
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
 		return errUsage
 	}
@@ -63,8 +64,13 @@ func operate(ctx context.Context, environ map[string]string, verb string, args [
 	if err := p.book.LoadVersions(ctx); err != nil {
 		return err
 	}
-	if verb == "deposits" {
+	switch verb {
+	case "deposits":
 		return showDeposits(ctx, p.book, *tx, out)
+	case "import-key":
+		return p.importKey(ctx, wallet.Slot{Mode: wallet.Mode(*mode), Family: money.Family(*family)}, in, out)
+	case "import-addresses":
+		return p.importAddresses(ctx, in, out)
 	}
 	n, ok := money.NetworkOf(*network)
 	if !ok {

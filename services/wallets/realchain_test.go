@@ -126,7 +126,11 @@ func newLive(t *testing.T, n *node, urls ...string) *liveChain {
 	l := &liveChain{node: n, pool: pool, last: map[string]wire.DepositChanged{}, told: map[string][]wire.DepositChanged{}}
 	l.book = store.New(pool, messaging.Out{Now: time.Now}, store.Settings{Nets: nets, Depths: wallet.DefaultDepths(), Now: time.Now})
 	settings := worldSettings{XpubLiveEVM: "xpub6DCoCpSuQZB2jawqnGMEPS63ePKWkwWPH4TU45Q7LPXWuNd8TMtVxRrgjtEshuqpK3mdhaWHPFsBngh5GFZaM6si3yZdUsT8ddYM3PwnATt"}
-	sources, err := settings.sources(nets)
+	keys, err := settings.keys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := settings.sources(keys, nets)
 	if err != nil {
 		t.Fatal(err)
 	}

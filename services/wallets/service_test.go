@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -27,6 +28,8 @@ import (
 	"causeway.internal/libs/testkit/mq"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/migrations"
 )
 
@@ -50,6 +53,7 @@ func startWhole(t *testing.T) *whole {
 		t: t, addresses: map[money.Family][]string{}, deposits: map[string]wire.DepositChanged{}, scanned: map[string]wire.ScannedThrough{},
 		environ: map[string]string{
 			"DATABASE_URL": pg.URL(t, migrations.FS), "AMQP_URL": amqp, "LOG_LEVEL": "warn",
+			"MASTER_KEYS":       "k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("m"), 32)),
 			"IDENTITY_KEYS":     base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32)),
 			"XPUB_TEST_BITCOIN": xpub84, "XPUB_TEST_EVM": xpubEVM,
 			"XPUB_TEST_TRON": "xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd",
@@ -276,6 +280,87 @@ func TestService_refusesAnotherKey(t *testing.T) {
 	if err := run(t.Context(), []string{"work"}, environ); err == nil || !strings.Contains(err.Error(), "key") {
 		t.Errorf("%v", err)
 	}
+	// The database keeps its keys: they may be left out of the configuration, and an import cannot exchange one.
+	other := environ["XPUB_TEST_EVM"]
+	for _, name := range []string{"XPUB_TEST_BITCOIN", "XPUB_TEST_EVM", "XPUB_TEST_TRON"} {
+		delete(w.environ, name)
+	}
+	var out bytes.Buffer
+	if err := operate(t.Context(), w.environ, "import-key", []string{"--mode", "test", "--family", "evm"}, strings.NewReader(other), &out); err == nil {
+		t.Error("an import exchanged the key")
+	}
+	if err := operate(t.Context(), w.environ, "import-key", []string{"--mode", "live", "--family", "evm"}, strings.NewReader(xpubEVM), &out); err == nil ||
+		!strings.Contains(err.Error(), "one key") {
+		t.Errorf("live was given the key of test: %v", err)
+	}
+	if err := operate(t.Context(), w.environ, "import-key", []string{"--mode", "live", "--family", "evm"}, strings.NewReader(other), &out); err != nil {
+		t.Error(err)
+	}
+	w.replica()
+	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "again", Mode: wire.Test, Family: money.EVM, Count: 3})
+	w.until("stocked again", func() bool { return len(w.addresses[money.EVM]) == 6 })
+	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "live", Mode: wire.Live, Family: money.EVM, Count: 1})
+	w.until("live addresses of the imported key", func() bool { return len(w.addresses[money.EVM]) == 7 })
+}
+
+// Solana addresses of live mode come from the signer: requests wait for them, and a batch that was tampered with stays out.
+func TestService_importAddresses(t *testing.T) {
+	t.Parallel()
+	w := startWhole(t)
+	signer := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{5}, ed25519.SeedSize))
+	w.environ["ADDRESS_BATCH_KEY"] = base64.StdEncoding.EncodeToString(signer.Public().(ed25519.PublicKey))
+	_, _, ops := w.replica()
+	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "r", Mode: wire.Live, Family: money.Solana, Count: 3})
+	made, err := address.NewSandbox().Derive(100, 8) // stand in for the signer's
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := intent.Batch{Version: 1, Mode: "live", Family: money.Solana, From: 100, PublicKey: w.environ["ADDRESS_BATCH_KEY"]}
+	for _, d := range made {
+		batch.Addresses = append(batch.Addresses, d.Address)
+	}
+	message, err := batch.Message()
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(signer, message))
+	text, err := json.Marshal(batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	other, err := address.NewSandbox().Derive(1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := strings.Replace(string(text), made[7].Address, other[0].Address, 1)
+	if err := operate(t.Context(), w.environ, "import-addresses", nil, strings.NewReader(forged), &out); err == nil || !strings.Contains(err.Error(), "signature") {
+		t.Errorf("%v", err)
+	}
+	if err := operate(t.Context(), w.environ, "import-addresses", nil, bytes.NewReader(text), &out); err != nil || !strings.Contains(out.String(), `"imported": true`) {
+		t.Fatalf("%s, %v", out.String(), err)
+	}
+	w.until("granted", func() bool { return len(w.addresses[money.Solana]) == 3 })
+	if got := w.addresses[money.Solana]; got[0] != made[0].Address || got[2] != made[2].Address {
+		t.Errorf("%v", got)
+	}
+	w.until("measured", func() bool {
+		return strings.Contains(get(t, ops+"/metrics"), `wallets_address_pool{family="solana",mode="live"} 5`)
+	})
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // An operator can scan blocks again and look a transaction up, beside the running service.
@@ -296,7 +381,7 @@ func TestService_operator(t *testing.T) {
 	operator := func(args ...string) string {
 		t.Helper()
 		var out bytes.Buffer
-		if err := operate(t.Context(), w.environ, args[0], args[1:], &out); err != nil {
+		if err := operate(t.Context(), w.environ, args[0], args[1:], strings.NewReader(""), &out); err != nil {
 			t.Fatalf("%v: %v", args, err)
 		}
 		return out.String()
@@ -319,7 +404,7 @@ func TestService_operator(t *testing.T) {
 		{"rescan", "--network", "basement", "--from", "1", "--to", "2"},
 		{"rescan", "--network", "base", "--from", "1", "--to", "2"},
 	} {
-		if err := operate(t.Context(), w.environ, args[0], args[1:], io.Discard); err == nil {
+		if err := operate(t.Context(), w.environ, args[0], args[1:], strings.NewReader(""), io.Discard); err == nil {
 			t.Errorf("%v was done", args)
 		}
 	}
