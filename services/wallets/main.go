@@ -187,7 +187,7 @@ func (p *process) strayed() func(wallet.Wallet, wallet.Deposit) {
 
 func (p *process) cases() *app.App {
 	return app.New(p.book, p.book, app.Settings{
-		Sources: p.sources, Nets: p.nets, Depths: p.depths, Taken: p.taken, Most: wire.AllocateMax, Log: p.tel.Log,
+		Sources: p.sources, Nets: p.nets, Depths: p.depths, Taken: p.taken, Most: wire.AllocateMax, Margin: p.cfg.Margin, Log: p.tel.Log,
 	})
 }
 
