@@ -31,6 +31,11 @@ func (t Timing) Next(p Payout, o Observation, now time.Time) (Payout, Decision) 
 			p.State, p.NextAt = Withdrawn, time.Time{}
 		}
 		return p, Decision{Step: Done}
+	case o.Seen == NotNow:
+		if p.State == Created || t.Resendable(p, now) {
+			p.NextAt = now.Add(t.Hold)
+		}
+		return p, Decision{Step: Wait}
 	}
 	if o.Sends != 0 && max(o.Sends, 0) != p.Sends && o.doubtful() {
 		return p, Decision{Step: Wait} // it speaks of a send that is not the last
@@ -58,9 +63,9 @@ func (t Timing) heard(p Payout, o Observation, now time.Time) (Payout, Decision)
 		return t.accepted(p, o, now)
 	case NoSuchRef:
 		return t.missed(p, o, now)
-	case Refused, NoFunds:
+	case Refused, NoFunds, NotSent:
 		return t.refused(p, o, now)
-	case Unsure, Tick, Hint, Claimed, Withdraw:
+	case Unsure, Tick, Hint, Claimed, Withdraw, NotNow:
 	}
 	return t.unsure(p, now)
 }
@@ -73,14 +78,14 @@ func (p Payout) agrees(o Observation) bool {
 		return o.Ref == p.Reference && o.Amount.Equal(p.Amount) && o.Currency == p.Currency
 	case Failure:
 		return o.Ref == p.Reference && (o.Amount.IsZero() || o.Amount.Equal(p.Amount)) && (o.Currency == "" || o.Currency == p.Currency)
-	case Tick, Hint, Claimed, Withdraw, NoSuchRef, Unsure, Refused, NoFunds:
+	case Tick, Hint, Claimed, Withdraw, NoSuchRef, Unsure, Refused, NoFunds, NotSent, NotNow:
 	}
 	return true
 }
 
 // doubtful reports what says something about one send only.
 func (o Observation) doubtful() bool {
-	return o.Seen == NoSuchRef || o.Seen == Unsure || o.Seen == Refused || o.Seen == NoFunds
+	return o.Seen == NoSuchRef || o.Seen == Unsure || o.Seen == Refused || o.Seen == NoFunds || o.Seen == NotSent
 }
 
 // Resendable reports whether the same reference may go on the wire a second time: the rail has said often enough over
@@ -225,8 +230,13 @@ func (t Timing) refused(p Payout, o Observation, now time.Time) (Payout, Decisio
 	if p.Sends != 1 || (p.State != Sending && p.State != Unknown) {
 		return t.unsure(p, now)
 	}
-	if o.Seen == NoFunds {
-		d := Decision{Step: Wait, Alert: AlertNoFloat}
+	if o.Seen == NoFunds || o.Seen == NotSent {
+		d := Decision{Step: Wait}
+		if o.Seen == NoFunds {
+			d.Alert = AlertNoFloat
+		} else {
+			p.Sends-- // it was none, and the next one is the first again
+		}
 		if p.State == Sending {
 			d.Outcome = IsUnknown
 		}

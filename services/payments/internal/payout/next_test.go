@@ -315,3 +315,45 @@ func TestAnswersFromBeforeTheLastSendAreNoMisses(t *testing.T) {
 		t.Fatalf("a third send after answers about the first: %+v", p)
 	}
 }
+
+// What did not get as far as the wire was not sent: the same reference goes again without asking, as often as it takes,
+// and the first send that leaves is the first.
+func TestR4NotSentGoesAgain(t *testing.T) {
+	p := walk(t, LiveTiming(), []line{
+		{0, Claimed, Sending, Send, IsSending, ""},
+		{0, NotSent, Unknown, Wait, IsUnknown, ""},
+		{s5, Tick, Unknown, Send, None, ""},
+		{0, Claimed, Sending, Send, IsSending, ""},
+		{0, NotSent, Unknown, Wait, IsUnknown, ""},
+		{s5, Tick, Unknown, Send, None, ""},
+		{0, Claimed, Sending, Send, IsSending, ""},
+		{0, Accepted, Pending, Wait, None, ""},
+	})
+	if p.Sends != 1 || p.Reference != fresh().Reference {
+		t.Errorf("%+v", p)
+	}
+	walk(t, LiveTiming(), []line{ // an order that may have been made is not made new by one that was not sent
+		{0, Claimed, Sending, Send, IsSending, ""},
+		{0, Unsure, Unknown, Wait, IsUnknown, ""},
+		{min, NoSuchRef, Unknown, Wait, None, ""},
+		{min, NoSuchRef, Unknown, Wait, None, ""},
+		{10 * min, NoSuchRef, Unknown, Wait, None, ""},
+		{0, Claimed, Sending, Send, IsSending, ""},
+		{0, NotSent, Unknown, Wait, IsUnknown, ""},
+		{s5, Tick, Unknown, Query, None, ""},
+	})
+}
+
+// A closed breaker and a short float hold a payout back that has not left, or may leave again, and nothing else.
+func TestR10NotNow(t *testing.T) {
+	walk(t, LiveTiming(), []line{
+		{0, NotNow, Created, Wait, None, ""},
+		{s5, Tick, Created, Wait, None, ""},
+		{s5, Tick, Created, Send, None, ""},
+		{0, Claimed, Sending, Send, IsSending, ""},
+		{0, NotNow, Sending, Wait, None, ""},
+		{0, Accepted, Pending, Wait, None, ""},
+		{0, NotNow, Pending, Wait, None, ""},
+		{s5, Tick, Pending, Query, None, ""},
+	})
+}

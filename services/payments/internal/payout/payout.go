@@ -64,7 +64,7 @@ type Payout struct {
 	Sends       int       // how often the order was put on the wire
 	SentAt      time.Time // the last of them
 	Polls       int       // queries since the last send
-	NoFloat     bool      // the rail refused the only send for lack of our balance: the same reference may go again
+	NoFloat     bool      // the only send got nowhere, for lack of our balance or before the wire: the same reference may go again
 	Misses      int       // of them, answers that the reference does not exist
 	FirstMissAt time.Time
 	NextAt      time.Time // when to look again; zero: never
@@ -84,6 +84,7 @@ type Timing struct {
 	GiveUp     time.Duration   // since the last send: then a person is called, and polling goes on
 	Misses     int             // so many "no such reference"
 	MissWindow time.Duration   // over at least this long since the last send allow a second send of the same reference (R5)
+	Hold       time.Duration   // how long a payout waits that may not be sent now
 	After      []time.Duration // gaps between queries after a success, because a rail may return it later
 }
 
@@ -92,7 +93,7 @@ func LiveTiming() Timing {
 	const hour = time.Hour
 	return Timing{
 		Lease: 2 * time.Minute, Polls: []time.Duration{5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute},
-		Hourly: hour, GiveUp: 72 * hour, Misses: 3, MissWindow: 10 * time.Minute, After: []time.Duration{hour, 24 * hour, 72 * hour},
+		Hourly: hour, GiveUp: 72 * hour, Hold: 10 * time.Second, Misses: 3, MissWindow: 10 * time.Minute, After: []time.Duration{hour, 24 * hour, 72 * hour},
 	}
 }
 
@@ -101,7 +102,7 @@ func TestTiming() Timing {
 	const ms = time.Millisecond
 	return Timing{
 		Lease: 10 * time.Second, Polls: []time.Duration{150 * ms, 150 * ms, 300 * ms, 300 * ms, 500 * ms, 500 * ms, time.Second, time.Second, 2 * time.Second},
-		Hourly: 15 * time.Second, GiveUp: 72 * time.Hour, Misses: 3, MissWindow: time.Second,
+		Hourly: 15 * time.Second, GiveUp: 72 * time.Hour, Hold: 500 * ms, Misses: 3, MissWindow: time.Second,
 		After: []time.Duration{500 * ms, time.Second, 2 * time.Second},
 	}
 }
@@ -124,6 +125,8 @@ const (
 	Unsure    Seen = "unsure"    // timeout, reset, 5xx, 408, 409, 425, 429, unreadable, duplicate reference (R3)
 	Refused   Seen = "refused"   // a definite refusal of a send with no transfer made (R4)
 	NoFunds   Seen = "no_funds"  // our float at the rail is short: the same reference waits (R4)
+	NotSent   Seen = "not_sent"  // a send that did not get as far as the wire
+	NotNow    Seen = "not_now"   // before a send: the rail's breaker is open or our float is short; nothing was sent
 	Withdraw  Seen = "withdraw"  // the deposit was reorged away before the payout left
 )
 

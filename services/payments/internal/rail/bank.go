@@ -7,12 +7,67 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// banks is the table of the codes that callers use, by currency (reference/rails.md §2): Nigeria's CBN and NIP codes and
-// the card processors' codes of the wallets, Ghana's sort codes, Kenya's CBK codes, South Africa's universal branch
-// codes, and the mobile wallets.
-var banks = map[money.Currency][]struct {
+// Entry is one bank or mobile wallet of the table: one institution, whatever code it is called by.
+type Entry struct {
+	Name     string
+	Currency money.Currency
+	Codes    []string // every code that a caller may use; the first one is shown in lists
+	Wallet   bool     // mobile money: the account is a phone number
+	cbn      string   // the bank's number in the check digit of its accounts (Nigeria), "" where it has none
+	own      map[string]string
+}
+
+// Known reports whether a code, in a rail's own list of banks, is one of this institution's.
+func (e Entry) Known(code string) bool {
+	return slices.ContainsFunc(e.Codes, func(c string) bool { return strings.EqualFold(c, code) })
+}
+
+// Own is the code of a mobile wallet at a rail, by the rail's name; banks are found in the rail's list instead.
+func (e Entry) Own(rail string) (string, bool) {
+	code, ok := e.own[rail]
+	return code, ok
+}
+
+// banks is the table of the codes that callers use, by currency: Nigeria's CBN and NIP codes and the card processors' codes
+// of the wallets, Ghana's sort codes, Kenya's CBK codes, South Africa's universal branch codes, and mobile money. It was
+// put together from NIBSS' list and the lists of the two rails (docs/rails.md); a rail's own code for a bank is whichever
+// of these its own list has.
+var banks = build()
+
+func build() map[money.Currency][]Entry {
+	table := map[money.Currency][]Entry{}
+	for cur, rows := range listed {
+		for _, row := range rows {
+			e := Entry{Name: row.name, Currency: cur, Codes: row.codes}
+			if cur == money.NGN {
+				e.cbn = row.codes[0]
+			}
+			table[cur] = append(table[cur], e)
+		}
+	}
+	for _, w := range wallets {
+		table[w.Currency] = append(table[w.Currency], w)
+	}
+	return table
+}
+
+// wallets are mobile money, with each rail's own code.
+var wallets = []Entry{
+	{Name: "MTN Mobile Money", Currency: money.GHS, Wallet: true, Codes: []string{"MTN"}, own: map[string]string{"paystack": "MTN", "flutterwave": "MTN"}},
+	{
+		Name: "Telecel Cash", Currency: money.GHS, Wallet: true, Codes: []string{"VOD", "VODAFONE"},
+		own: map[string]string{"paystack": "VOD", "flutterwave": "VODAFONE"},
+	},
+	{
+		Name: "AirtelTigo Money", Currency: money.GHS, Wallet: true, Codes: []string{"ATL", "AIRTEL", "TIGO"},
+		own: map[string]string{"paystack": "ATL", "flutterwave": "AIRTEL"},
+	},
+	{Name: "M-PESA", Currency: money.KES, Wallet: true, Codes: []string{"MPESA", "MPS"}, own: map[string]string{"paystack": "MPESA", "flutterwave": "MPS"}},
+}
+
+var listed = map[money.Currency][]struct {
 	name  string
-	codes []string // the first one is shown in lists
+	codes []string
 }{
 	money.NGN: {
 		{"Access Bank", []string{"044", "000014"}},
@@ -51,9 +106,6 @@ var banks = map[money.Currency][]struct {
 		{"GCB Bank", []string{"040100", "GH040100"}},
 		{"Stanbic Bank Ghana", []string{"190100", "GH190100"}},
 		{"Zenith Bank Ghana", []string{"120100", "GH120100"}},
-		{"MTN Mobile Money", []string{"MTN"}},
-		{"Telecel Cash", []string{"VOD"}},
-		{"AirtelTigo Money", []string{"ATL"}},
 	},
 	money.KES: {
 		{"Absa Bank Kenya", []string{"03", "3"}},
@@ -66,7 +118,6 @@ var banks = map[money.Currency][]struct {
 		{"NCBA Bank", []string{"07", "7"}},
 		{"Stanbic Bank Kenya", []string{"31"}},
 		{"Standard Chartered Bank Kenya", []string{"02", "2"}},
-		{"M-PESA", []string{"MPESA", "MPS"}},
 	},
 	money.ZAR: {
 		{"Absa Bank", []string{"632005"}},
@@ -82,14 +133,20 @@ var banks = map[money.Currency][]struct {
 	},
 }
 
-// BankName finds a bank of the currency by any code we know, without regard to case.
-func BankName(cur money.Currency, code string) (string, bool) {
-	for _, b := range banks[cur] {
-		if slices.ContainsFunc(b.codes, func(c string) bool { return strings.EqualFold(c, code) }) {
-			return b.name, true
+// Find finds an institution of the currency by any of its codes, without regard to case.
+func Find(cur money.Currency, code string) (Entry, bool) {
+	for _, e := range banks[cur] {
+		if e.Known(code) {
+			return e, true
 		}
 	}
-	return "", false
+	return Entry{}, false
+}
+
+// BankName is the name of an institution of the currency.
+func BankName(cur money.Currency, code string) (string, bool) {
+	e, ok := Find(cur, code)
+	return e.Name, ok
 }
 
 // AnyBankName finds a bank by its code, of this currency first and then of any.
@@ -105,11 +162,11 @@ func AnyBankName(cur money.Currency, code string) (string, bool) {
 	return "", false
 }
 
-// KnownBanks lists the banks of a currency by name, each under its first code.
+// KnownBanks lists the institutions of a currency by name, each under its first code.
 func KnownBanks(cur money.Currency) []Bank {
 	list := make([]Bank, 0, len(banks[cur]))
-	for _, b := range banks[cur] {
-		list = append(list, Bank{Code: b.codes[0], Name: b.name, Currency: cur})
+	for _, e := range banks[cur] {
+		list = append(list, Bank{Code: e.Codes[0], Name: e.Name, Currency: cur})
 	}
 	return list
 }

@@ -25,6 +25,9 @@ var (
 	ErrDuplicate   = errors.New("the rail has the reference already")
 	ErrRefused     = errors.New("the rail refuses the order and made no transfer")
 	ErrNoFunds     = errors.New("the balance at the rail is too low")
+	ErrNotSent     = errors.New("the order was not put on the wire")
+	ErrForged      = errors.New("the webhook's signature does not verify")
+	ErrNoHint      = errors.New("the webhook is about no transfer")
 )
 
 // Caps says what a rail can do.
@@ -103,17 +106,20 @@ type Event struct {
 type Provider interface {
 	Name() string
 	Caps() Caps
+	// Pays reports whether an account at a bank of the currency can be paid over this rail. It asks nobody.
+	Pays(cur money.Currency, bankCode string) bool
 	// Banks lists the banks of a currency.
 	Banks(ctx context.Context, cur money.Currency) ([]Bank, error)
 	// Resolve gives the name behind an account: ErrNotFound, ErrUnsupported, else unavailable.
 	Resolve(ctx context.Context, cur money.Currency, bankCode, account string) (Account, error)
-	// Send puts one order on the wire, once.
+	// Send puts one order on the wire, once. ErrNotSent says for sure that it did not get that far.
 	Send(ctx context.Context, o Order) (Status, error)
 	// Query asks for a reference; ErrNoSuchRef is distinct from a transport error.
 	Query(ctx context.Context, cur money.Currency, ref string) (Status, error)
 	// Balance is our float in a currency.
 	Balance(ctx context.Context, cur money.Currency) (decimal.Decimal, error)
-	// ParseWebhook verifies the signature on the raw bytes.
+	// ParseWebhook verifies the signature on the raw bytes, in constant time: ErrForged. One that verifies and is about no
+	// transfer of ours is ErrNoHint; a rail without webhooks gives ErrUnsupported.
 	ParseWebhook(h http.Header, raw []byte) (Event, error)
 }
 
@@ -127,6 +133,8 @@ func Sent(s Status, err error) payout.Observation {
 		return payout.Observation{Seen: payout.Refused, Reason: reason(s, "the rail refused the order")}
 	case errors.Is(err, ErrNoFunds):
 		return payout.Observation{Seen: payout.NoFunds, Reason: reason(s, "the balance at the rail is too low")}
+	case errors.Is(err, ErrNotSent):
+		return payout.Observation{Seen: payout.NotSent}
 	}
 	return payout.Observation{Seen: payout.Unsure}
 }

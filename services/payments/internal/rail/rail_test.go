@@ -43,11 +43,11 @@ func TestBankTable(t *testing.T) {
 	for _, cur := range money.Currencies() {
 		seen := map[string]string{}
 		for _, b := range banks[cur] {
-			for _, code := range b.codes {
+			for _, code := range b.Codes {
 				if other, ok := seen[code]; ok {
-					t.Errorf("%s: code %s is %s and %s", cur, code, b.name, other)
+					t.Errorf("%s: code %s is %s and %s", cur, code, b.Name, other)
 				}
-				seen[code] = b.name
+				seen[code] = b.Name
 			}
 		}
 		if len(KnownBanks(cur)) == 0 {

@@ -67,6 +67,9 @@ func (*Rail) Caps() rail.Caps {
 	return c
 }
 
+// Pays is always true.
+func (*Rail) Pays(money.Currency, string) bool { return true }
+
 // Banks lists the known banks; Resolve takes any code besides.
 func (*Rail) Banks(_ context.Context, cur money.Currency) ([]rail.Bank, error) {
 	return rail.KnownBanks(cur), nil

@@ -1,0 +1,368 @@
+// Package flutterwave pays out over Flutterwave v3: banks in Nigeria and Ghana, mobile money in Ghana and Kenya, from one
+// account. Banks in Kenya want the payer's identity papers and banks in South Africa the receiver's name, e-mail, phone and
+// address; we have neither and make nothing up, so they are not paid here. Amounts are in major units. What each answer
+// means stands in docs/rails.md.
+package flutterwave
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/rail"
+	"causeway.internal/services/payments/internal/remote"
+)
+
+// Name is the rail's name in configuration, ledger accounts and payout rows.
+const Name = "flutterwave"
+
+// Base is Flutterwave's address.
+const Base = "https://api.flutterwave.com/v3"
+
+// Bounds. Flutterwave's own gateway gives up after 28 s.
+const (
+	timeout  = 35 * time.Second // the worker's own limit is shorter
+	bodyMost = 4 << 20
+	refMin   = 5
+	refMax   = 50
+)
+
+var countries = map[money.Currency]string{money.NGN: "NG", money.GHS: "GH", money.KES: "KE"}
+
+// Options of the rail.
+type Options struct {
+	Base   string
+	Key    config.Secret
+	Hash   config.Secret // the "secret hash" of the dashboard: what webhooks carry
+	Limits map[money.Currency]rail.CurrencyCaps
+	Now    func() time.Time
+}
+
+// Rail is Flutterwave. It is safe for concurrent use.
+type Rail struct {
+	client *remote.Client
+	hash   [32]byte
+	caps   rail.Caps
+	book   *rail.Book
+
+	mu       sync.Mutex
+	branches map[string]string // of a bank's id
+}
+
+var _ rail.Provider = (*Rail)(nil)
+
+// New makes the rail.
+func New(o Options) (*Rail, error) {
+	if o.Key.Reveal() == "" || o.Hash.Reveal() == "" {
+		return nil, errors.New("secret key or webhook hash is missing")
+	}
+	client, err := remote.New(remote.Options{
+		Base: o.Base, Timeout: timeout, Most: bodyMost, Header: http.Header{"Authorization": {"Bearer " + o.Key.Reveal()}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &Rail{
+		client: client, hash: sha256.Sum256([]byte(o.Hash.Reveal())), branches: map[string]string{},
+		caps: rail.Caps{Currencies: map[money.Currency]rail.CurrencyCaps{}, RefMin: refMin, RefMax: refMax},
+	}
+	r.book = &rail.Book{Fetch: r.list, Now: o.Now}
+	for cur := range countries {
+		caps := o.Limits[cur]
+		caps.Resolves, caps.Whole = cur == money.NGN, cur == money.KES
+		r.caps.Currencies[cur] = caps
+	}
+	return r, nil
+}
+
+// Name is "flutterwave".
+func (*Rail) Name() string { return Name }
+
+// Caps are NGN, GHS and KES.
+func (r *Rail) Caps() rail.Caps { return r.caps }
+
+// Pays reports whether the bank is known and needs nothing that we do not have.
+func (*Rail) Pays(cur money.Currency, bankCode string) bool {
+	e, known := rail.Find(cur, bankCode)
+	return known && countries[cur] != "" && (e.Wallet || cur != money.KES)
+}
+
+// Banks lists the known banks that are paid.
+func (r *Rail) Banks(_ context.Context, cur money.Currency) ([]rail.Bank, error) {
+	return rail.Reachable(r, cur), nil
+}
+
+// envelope is what every answer is wrapped in.
+type envelope struct {
+	Status  string          `json:"status"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data"`
+}
+
+var errUnreadable = errors.New("unreadable answer")
+
+// read opens an answer. ok is false for one that Flutterwave itself calls an error; an answer that is none of its own,
+// such as a proxy's page, is an error.
+func read(a remote.Answer, data any) (e envelope, ok bool, err error) {
+	if json.Unmarshal(a.Body, &e) != nil || (e.Status != "success" && e.Status != "error") {
+		return e, false, fmt.Errorf("%w: status %d", errUnreadable, a.Status)
+	}
+	if !a.OK() || e.Status != "success" {
+		return e, false, nil
+	}
+	if json.Unmarshal(e.Data, data) != nil {
+		return e, false, errUnreadable
+	}
+	return e, true, nil
+}
+
+// list reads Flutterwave's banks of a currency.
+func (r *Rail) list(ctx context.Context, cur money.Currency) ([]rail.Listed, error) {
+	a, err := r.client.Get(ctx, "/banks/"+countries[cur], nil)
+	if err != nil {
+		return nil, err
+	}
+	var rows []struct {
+		ID   json.Number `json:"id"`
+		Code string      `json:"code"`
+	}
+	if _, ok, err := read(a, &rows); err != nil || !ok {
+		return nil, fmt.Errorf("%w: status %d", rail.ErrUnavailable, a.Status)
+	}
+	out := make([]rail.Listed, 0, len(rows))
+	for _, b := range rows {
+		out = append(out, rail.Listed{ID: b.ID.String(), Code: b.Code})
+	}
+	return out, nil
+}
+
+// branch is the first branch of a Ghanaian bank, which Flutterwave wants although the account number says it all.
+func (r *Rail) branch(ctx context.Context, bankID string) (string, error) {
+	r.mu.Lock()
+	code := r.branches[bankID]
+	r.mu.Unlock()
+	if code != "" {
+		return code, nil
+	}
+	a, err := r.client.Get(ctx, "/banks/"+url.PathEscape(bankID)+"/branches", nil)
+	if err != nil {
+		return "", err
+	}
+	var rows []struct {
+		Code string `json:"branch_code"`
+	}
+	if _, ok, err := read(a, &rows); err != nil || !ok || len(rows) == 0 || rows[0].Code == "" {
+		return "", fmt.Errorf("%w: no branches", rail.ErrUnavailable)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.branches[bankID] = rows[0].Code
+	return rows[0].Code, nil
+}
+
+// place is where an order goes.
+type place struct{ bank, account, branch string }
+
+func (r *Rail) place(ctx context.Context, cur money.Currency, bankCode, account string) (place, error) {
+	if !r.Pays(cur, bankCode) {
+		return place{}, rail.ErrUnsupported
+	}
+	e, _ := rail.Find(cur, bankCode)
+	if e.Wallet {
+		_, international, ok := rail.Phone(cur, account)
+		code, known := e.Own(Name)
+		if !ok || !known {
+			return place{}, fmt.Errorf("not a phone number of the country: %w", rail.ErrNotFound)
+		}
+		return place{bank: code, account: international}, nil
+	}
+	l, err := r.book.Find(ctx, e)
+	if err != nil {
+		return place{}, err
+	}
+	p := place{bank: l.Code, account: account}
+	if cur == money.GHS {
+		p.branch, err = r.branch(ctx, l.ID)
+	}
+	return p, err
+}
+
+// Resolve gives the name behind an account in Nigeria; about Ghana the documents disagree, and Kenya tells none.
+func (r *Rail) Resolve(ctx context.Context, cur money.Currency, bankCode, account string) (rail.Account, error) {
+	name, _ := rail.BankName(cur, bankCode)
+	found := rail.Account{BankName: name, Number: account}
+	if !r.caps.Currencies[cur].Resolves {
+		return found, rail.ErrUnsupported
+	}
+	p, err := r.place(ctx, cur, bankCode, account)
+	if err != nil {
+		return found, err
+	}
+	a, err := r.client.Post(ctx, "/accounts/resolve", map[string]string{"account_number": p.account, "account_bank": p.bank})
+	if err != nil {
+		return found, fmt.Errorf("%w: %w", rail.ErrUnavailable, err)
+	}
+	var data struct {
+		Name string `json:"account_name"`
+	}
+	_, ok, err := read(a, &data)
+	switch {
+	case err != nil:
+		return found, fmt.Errorf("%w: %w", rail.ErrUnavailable, err)
+	case ok && data.Name != "":
+		found.Name, found.Verified = data.Name, true
+		return found, nil
+	case a.Status == http.StatusBadRequest, a.Status == http.StatusNotFound, a.Status == http.StatusUnprocessableEntity:
+		return found, rail.ErrNotFound
+	}
+	return found, fmt.Errorf("%w: status %d", rail.ErrUnavailable, a.Status)
+}
+
+// transfer is what Flutterwave says of one transfer.
+type transfer struct {
+	ID        json.Number    `json:"id"`
+	Reference string         `json:"reference"`
+	Amount    money.Number   `json:"amount"`
+	Currency  money.Currency `json:"currency"`
+	Status    string         `json:"status"`
+	Fee       money.Number   `json:"fee"`
+	Complete  string         `json:"complete_message"`
+}
+
+// states are Flutterwave's, in ours. What is not listed is not understood.
+var states = map[string]rail.State{
+	"NEW": rail.Pending, "PENDING": rail.Pending, "SUCCESSFUL": rail.Succeeded, "FAILED": rail.Failed, "REVERSED": rail.Returned,
+}
+
+func (t transfer) status() (rail.Status, error) {
+	state, ok := states[t.Status]
+	if !ok {
+		return rail.Status{}, fmt.Errorf("%w: status %q", errUnreadable, t.Status)
+	}
+	return rail.Status{
+		Ref: t.Reference, State: state, Amount: t.Amount.Decimal, Currency: t.Currency, RailID: t.ID.String(), Reason: t.Complete, Fee: t.Fee.Decimal,
+	}, nil
+}
+
+// Send makes the transfer. What has to be known before is asked before the wire.
+func (r *Rail) Send(ctx context.Context, o rail.Order) (rail.Status, error) {
+	p, err := r.place(ctx, o.Currency, o.BankCode, o.AccountNumber)
+	switch {
+	case errors.Is(err, rail.ErrUnsupported), errors.Is(err, rail.ErrNotFound):
+		return rail.Status{Reason: "Flutterwave does not reach the account"}, fmt.Errorf("%w: %w", rail.ErrRefused, err)
+	case err != nil:
+		return rail.Status{}, fmt.Errorf("%w: %w", rail.ErrNotSent, err)
+	}
+	body := map[string]any{
+		"account_bank": p.bank, "account_number": p.account, "amount": money.N(o.Amount), "currency": o.Currency, "debit_currency": o.Currency,
+		"narration": o.Narration, "reference": o.Ref, "beneficiary_name": rail.Label(o),
+	}
+	if p.branch != "" {
+		body["destination_branch_code"] = p.branch
+	}
+	a, err := r.client.Post(ctx, "/transfers", body)
+	if err != nil {
+		return rail.Status{}, err
+	}
+	return judged(a)
+}
+
+// judged says what the answer to an order means (R3, R4).
+func judged(a remote.Answer) (rail.Status, error) {
+	var t transfer
+	e, ok, err := read(a, &t)
+	if err != nil {
+		return rail.Status{}, err
+	}
+	if ok {
+		return t.status()
+	}
+	text := strings.ToLower(e.Message)
+	switch {
+	case strings.Contains(text, "duplicate"), strings.Contains(text, "reference"):
+		return rail.Status{}, rail.ErrDuplicate
+	case a.Status == http.StatusUnauthorized:
+		return rail.Status{}, fmt.Errorf("%w: the key is refused", rail.ErrNotSent)
+	case a.Status != http.StatusBadRequest && a.Status != http.StatusUnprocessableEntity:
+		return rail.Status{}, fmt.Errorf("%w: status %d", rail.ErrUnavailable, a.Status)
+	case strings.Contains(text, "insufficient"), strings.Contains(text, "balance"):
+		return rail.Status{Reason: e.Message}, rail.ErrNoFunds
+	}
+	return rail.Status{Reason: e.Message}, rail.ErrRefused
+}
+
+// Query asks for a reference. Only an empty list says that there is no such transfer: rows of other references say that
+// the filter was not applied, and then nothing is known.
+func (r *Rail) Query(ctx context.Context, _ money.Currency, ref string) (rail.Status, error) {
+	a, err := r.client.Get(ctx, "/transfers", url.Values{"reference": {ref}})
+	if err != nil {
+		return rail.Status{}, err
+	}
+	var rows []transfer
+	_, ok, err := read(a, &rows)
+	switch {
+	case err != nil:
+		return rail.Status{}, err
+	case !ok || rows == nil:
+		return rail.Status{}, fmt.Errorf("%w: status %d", rail.ErrUnavailable, a.Status)
+	case len(rows) == 0:
+		return rail.Status{}, rail.ErrNoSuchRef
+	}
+	var found []transfer
+	for _, t := range rows {
+		if t.Reference == ref {
+			found = append(found, t)
+		}
+	}
+	if len(found) != 1 {
+		return rail.Status{}, fmt.Errorf("%w: %d of %d transfers carry the reference", errUnreadable, len(found), len(rows))
+	}
+	return found[0].status()
+}
+
+// Balance is our float in a currency.
+func (r *Rail) Balance(ctx context.Context, cur money.Currency) (decimal.Decimal, error) {
+	a, err := r.client.Get(ctx, "/balances/"+string(cur), nil)
+	if err != nil {
+		return decimal.Zero, err
+	}
+	var data struct {
+		Available *money.Number `json:"available_balance"`
+	}
+	if _, ok, err := read(a, &data); err != nil || !ok || data.Available == nil {
+		return decimal.Zero, fmt.Errorf("%w: status %d", rail.ErrUnavailable, a.Status)
+	}
+	return data.Available.Decimal, nil
+}
+
+// ParseWebhook compares verif-hash with the secret hash. The body itself is not signed, which is one more reason why it is
+// only a hint.
+func (r *Rail) ParseWebhook(h http.Header, raw []byte) (rail.Event, error) {
+	given := sha256.Sum256([]byte(h.Get("verif-hash")))
+	if subtle.ConstantTimeCompare(given[:], r.hash[:]) != 1 {
+		return rail.Event{}, rail.ErrForged
+	}
+	var body struct {
+		Event string `json:"event"`
+		Data  struct {
+			Reference string `json:"reference"`
+			Status    string `json:"status"`
+		} `json:"data"`
+	}
+	if json.Unmarshal(raw, &body) != nil || !strings.HasPrefix(body.Event, "transfer.") || !rail.IsReference(body.Data.Reference) {
+		return rail.Event{}, rail.ErrNoHint
+	}
+	return rail.Event{Ref: body.Data.Reference, Raw: states[body.Data.Status]}, nil
+}
