@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,11 +28,25 @@ func TestMain(m *testing.M) {
 const (
 	shortForm = 140 * time.Second // of trouble; with start, last payments and audit less than three minutes
 	atMost    = 8 * time.Minute
+
+	restoreForm = 30 * time.Second // five seconds of them are lost twice
 )
 
 // TestShortForm is the short form of `make chaos`: kills at the steps of a payment and the whole mix, against two replicas of
 // everything, and a clean audit. The servers die too, so the instance has its own.
 func TestShortForm(t *testing.T) {
+	launch(t, []string{"--replicas", "2", "--toxic"}, "--scenario", "steps,mix", "--duration", shortForm.String(), "--rate", "4")
+}
+
+// TestRestore is the short form of the restore drill: the databases that money depends on are set back by some seconds
+// under load, and the auditor finds nothing paid twice, no address given twice and no deposit lost.
+func TestRestore(t *testing.T) {
+	launch(t, nil, "--scenario", "restore", "--databases", "payments,wallets", "--margin", "2000", "--duration", restoreForm.String(), "--rate", "6")
+}
+
+// launch runs the chaos command on an instance of its own.
+func launch(t *testing.T, instance []string, words ...string) {
+	t.Helper()
 	launcher := os.Getenv("CAUSEWAY_STACK")
 	if launcher == "" {
 		t.Fatal("CAUSEWAY_STACK is not set; run this with `make test` or `bin/stack test`")
@@ -43,8 +58,8 @@ func TestShortForm(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), atMost)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, launcher, "exec", "--private", "--split", "--replicas", "2", "--toxic", "--dir", dir, "--",
-		self, "--scenario", "steps,mix", "--duration", shortForm.String(), "--rate", "4")
+	args := slices.Concat([]string{"exec", "--private", "--split", "--dir", dir}, instance, []string{"--", self}, words)
+	cmd := exec.CommandContext(ctx, launcher, args...)
 	cmd.Env = append(os.Environ(), played+"=1")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it takes its stack down
 	cmd.WaitDelay = time.Minute

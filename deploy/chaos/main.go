@@ -42,6 +42,8 @@ type options struct {
 	refuse   float64
 	cell     int
 	verdicts string
+	only     string
+	margin   int
 }
 
 func parse(args []string, out io.Writer) (options, error) {
@@ -55,6 +57,8 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.Float64Var(&o.rate, "rate", 8, "payments a second")
 	flags.Float64Var(&o.refuse, "refuse", 0.03, "share of callbacks whose first attempt the merchant refuses")
 	flags.IntVar(&o.cell, "cell", 0, "where in the table of steps to begin, to go on after a run that ended before the table did")
+	flags.StringVar(&o.only, "databases", "", "which ones restore sets back, by service with commas between (default: all)")
+	flags.IntVar(&o.margin, "margin", 100_000, "how many addresses of each family wallets passes over after a restore (RECOVERY_MARGIN)")
 	flags.StringVar(&o.verdicts, "verdicts", "", "file for the verdict of every payment (default: in the stack's directory)")
 	flags.Usage = func() {
 		fmt.Fprintln(out, "usage: chaos [flags]\n\nscenarios:")
@@ -99,7 +103,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		fmt.Fprintf(out, "%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}
 	f := newField(st, nil, o.seed, say)
-	f.first = o.cell
+	f.first, f.margin = o.cell, o.margin
+	if f.databases, err = databases(o.only); err != nil {
+		return err
+	}
 	say("seed %d, %s, %g payments a second", o.seed, o.duration, o.rate)
 	evidence, retries, err := trouble(ctx, o, f, chosen)
 	if err != nil {
@@ -131,7 +138,7 @@ func trouble(ctx context.Context, o options, f *field, chosen []scenario) (audit
 		return audit.Evidence{}, 0, err
 	}
 	defer receiver.Close()
-	f.receiver = receiver
+	f.receiver, f.merchant = receiver, merchant
 	evidence := audit.Evidence{Databases: f.stack.Databases, AMQPAPI: f.stack.AMQPAPI, Vhost: f.stack.Vhost, Merchant: merchant.ID}
 	work := load.Start(ctx, load.Config{
 		Gateways: f.stack.Gateways, APIKey: merchant.APIKey, Callback: receiver.URL, Rate: o.rate, Seed: o.seed, Run: merchant.ID,
@@ -147,7 +154,7 @@ func trouble(ctx context.Context, o options, f *field, chosen []scenario) (audit
 	if err != nil || ctx.Err() != nil {
 		return evidence, 0, errors.Join(err, ctx.Err())
 	}
-	evidence.Asked = work.Payments()
+	evidence.Asked, evidence.Restores = work.Payments(), f.restores
 	f.say("%d payments asked for; waiting for the last of them", len(evidence.Asked))
 	bound, cancel := context.WithTimeout(ctx, o.patience)
 	defer cancel()

@@ -63,6 +63,9 @@ func printReport(out io.Writer, r audit.Report, f *field, retries int64, o optio
 	fmt.Fprintf(out, "payouts     %d made by the rail\n", r.Payouts)
 	fmt.Fprintf(out, "events      %d received, %d again after acceptance, %d refused on purpose\n", r.Events, r.Duplicates, r.Refused)
 	fmt.Fprintf(out, "lost        %d\n", r.Lost)
+	if len(f.restores) > 0 {
+		fmt.Fprintf(out, "restored    %d databases; with them went %d payments and the callbacks of %d events\n", len(f.restores), r.Away, r.Untold)
+	}
 	faults := len(r.Faults)
 	for _, v := range r.Verdicts {
 		faults += len(v.Faults)

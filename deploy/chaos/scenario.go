@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"causeway.internal/deploy/chaos/internal/audit"
 	"causeway.internal/deploy/chaos/internal/load"
 	"causeway.internal/deploy/chaos/internal/stack"
 )
@@ -29,6 +30,7 @@ var scenarios = []scenario{
 	{"network", "latency, silence and resets between the services and their servers; the broker's memory alarm", forever(latency, silence, resets, alarm)},
 	{"outage", "PostgreSQL stopped for 60 s", forever(outage)},
 	{"replicas", "a leader killed; its duties are taken over by the other replica", forever(takeover)},
+	{"restore", "each database set back to a backup under load, and its service started with recovery", restores},
 	{"mix", "everything, in a random order", mix},
 }
 
@@ -58,6 +60,7 @@ type field struct {
 	receiver *load.Receiver
 	random   *rand.Rand // safe for several goroutines
 	say      func(format string, args ...any)
+	merchant load.Merchant
 	share    time.Duration // the time of the running scenario
 	network  sync.Mutex    // held by who spoils the network, and by who measures without it
 
@@ -65,8 +68,12 @@ type field struct {
 	counts    map[string]int
 	faults    []string
 	takeovers map[string][]time.Duration
-	first     int // cell of the table of steps
-	cells     int // how many were played from there on; -1 until the latches are there
+	restores  []audit.Restore
+	margin    int             // addresses that wallets passes over in a recovery
+	databases map[string]bool // those that restore sets back; none means all
+
+	first int // cell of the table of steps
+	cells int // how many were played from there on; -1 until the latches are there
 }
 
 func newField(st *stack.Stack, receiver *load.Receiver, seed uint64, say func(string, ...any)) *field {
@@ -127,6 +134,21 @@ func (f *field) start(ctx context.Context, names ...string) error {
 		}
 	}
 	return nil
+}
+
+// databases reads which databases restore sets back.
+func databases(names string) (map[string]bool, error) {
+	if names == "" {
+		return nil, nil //nolint:nilnil // none named means all
+	}
+	chosen := map[string]bool{}
+	for name := range strings.SplitSeq(names, ",") {
+		if !slices.ContainsFunc(drills, func(d drill) bool { return d.service == name }) {
+			return nil, fmt.Errorf("no drill for the database of %q", name)
+		}
+		chosen[name] = true
+	}
+	return chosen, nil
 }
 
 // choose finds scenarios by names with commas between; "all" is each of them but the mix.

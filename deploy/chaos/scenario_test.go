@@ -78,3 +78,16 @@ func TestTell_lateAndMissingTakeoversAreFaults(t *testing.T) {
 		t.Errorf("faults %v, takeovers %v", f.faults, f.takeovers)
 	}
 }
+
+func TestDatabases(t *testing.T) {
+	t.Parallel()
+	if all, err := databases(""); err != nil || len(all) != 0 {
+		t.Errorf("none named: %v, %v", all, err)
+	}
+	if two, err := databases("payments,gateway"); err != nil || !two["payments"] || !two["gateway"] || two["wallets"] {
+		t.Errorf("two named: %v, %v", two, err)
+	}
+	if _, err := databases("payments,post"); err == nil {
+		t.Error("an unknown service is accepted")
+	}
+}

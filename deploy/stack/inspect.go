@@ -136,7 +136,7 @@ func (l *launcher) restart(ctx context.Context, name string) error {
 			if one.Ref.Alive() {
 				err = one.Ref.Signal(syscall.SIGCONT)
 			} else {
-				one.Ref, err = process.Start(one.Spec)
+				one.Ref, err = process.Start(l.with(one.Spec))
 			}
 			if err != nil {
 				return err
@@ -156,6 +156,15 @@ func (l *launcher) restart(ctx context.Context, name string) error {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
+}
+
+// with adds what --env sets to what a process is started with; it is not remembered for the next time.
+func (l *launcher) with(spec process.Spec) process.Spec {
+	spec.Env = slices.Clone(spec.Env)
+	for name, value := range l.env {
+		spec.Env = append(spec.Env, name+"="+value) // the last one counts
+	}
+	return spec
 }
 
 // signal sends one process a signal that leaves it running.

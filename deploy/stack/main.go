@@ -28,7 +28,7 @@ const usage = `usage: stack VERB [flags]
   test                bring everything up in .stack/test, run the test tiers, stop everything
   exec -- COMMAND     bring everything up, run a command with its environment, stop everything
   kill PROCESS [-9]   stop one process, politely or not
-  start PROCESS       start it again as it was; a paused one goes on
+  start PROCESS       start it again as it was, this once with the settings of --env; a paused one goes on
   pause PROCESS       freeze one process (SIGSTOP)
   resume PROCESS      let it go on (SIGCONT)
   rabbitctl -- WORDS  run rabbitmqctl on the private RabbitMQ
@@ -107,7 +107,7 @@ func parse(verb string, args []string, errs io.Writer) (arguments, error) {
 	flags.BoolVar(&a.private, "private", false, "up, exec: start private servers even if the environment lends some")
 	flags.BoolVar(&a.proxied, "toxic", false, "up, exec: put a proxy between the services and their servers that chaos can poison")
 	flags.IntVar(&a.copies, "replicas", 1, "up, exec: run so many of every process; the second is NAME-2")
-	flags.Var(a.env, "env", "up, exec, run: NAME=value for every service, or service:NAME=value for one (repeatable)")
+	flags.Var(a.env, "env", "up, exec, run: NAME=value for every service, or service:NAME=value for one (repeatable); start: NAME=value")
 	for i, arg := range args {
 		if arg == "--" {
 			args, a.remain = args[:i], args[i+1:]

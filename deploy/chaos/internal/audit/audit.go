@@ -24,6 +24,7 @@ type Evidence struct {
 	Merchant  string // whose payments the run made, and nobody else
 	Asked     []load.Payment
 	Received  []load.Delivery
+	Restores  []Restore // what a restore necessarily loses is counted and is no fault
 }
 
 // Verdict is the judgement of one payment; no fault means that it is as it must be.
@@ -34,6 +35,7 @@ type Verdict struct {
 	Payouts   int // successful transfers at the rail
 	Events    int
 	Attempts  int // webhook requests, repeated ones included
+	Untold    int // events whose delivery a restore took away
 	Faults    []string
 }
 
@@ -48,6 +50,8 @@ type Report struct {
 	Duplicates int // deliveries of an event that had been accepted before: allowed, the merchant drops them by id
 	Refused    int // deliveries that the receiver refused on purpose
 	Lost       int // payments not settled and events not delivered
+	Away       int // payments made in the time that a restore took away
+	Untold     int // events whose delivery a restore took away
 }
 
 // Clean reports whether nothing at all was found.
@@ -64,6 +68,8 @@ type dossier struct {
 	deposits   []depositRow // as payments booked them
 	seen       []depositRow // as wallets saw them
 	deliveries []load.Delivery
+	lost       bool           // made in time that a restore of payments took away
+	untold     map[int64]bool // events that a restore of the dispatcher may have taken away
 }
 
 // Judge reads everything and compares.
@@ -83,6 +89,11 @@ func Judge(ctx context.Context, e Evidence) (Report, error) {
 		return Report{}, err
 	}
 	report := Report{Faults: stray}
+	stray, err = strayTransfers(ctx, payments, files)
+	if err != nil {
+		return Report{}, err
+	}
+	report.Faults = append(report.Faults, stray...)
 	for _, f := range files {
 		v := f.judge()
 		report.Verdicts = append(report.Verdicts, v)
@@ -101,6 +112,10 @@ func (r *Report) count(f *dossier, v Verdict) {
 	r.Payments++
 	r.Payouts += v.Payouts
 	r.Events += v.Events
+	if f.lost {
+		r.Away++
+		return
+	}
 	if v.Status == "settled" {
 		r.Settled++
 	} else {
@@ -118,7 +133,10 @@ func (r *Report) count(f *dossier, v Verdict) {
 		}
 	}
 	if len(f.rows) == 1 {
-		r.Lost += max(0, int(f.rows[0].Sequence)-len(accepted))
+		missing := max(0, int(f.rows[0].Sequence)-len(accepted))
+		untold := min(missing, v.Untold)
+		r.Untold += untold
+		r.Lost += missing - untold
 	}
 }
 
@@ -142,6 +160,10 @@ func collect(ctx context.Context, e Evidence, payments, wallets *pgx.Conn) ([]*d
 	if err != nil {
 		return nil, nil, err
 	}
+	untold, err := lostEvents(ctx, e, payments)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, row := range rows {
 		f := byReference[row.Reference]
 		if f == nil {
@@ -149,7 +171,17 @@ func collect(ctx context.Context, e Evidence, payments, wallets *pgx.Conn) ([]*d
 			continue
 		}
 		f.rows = append(f.rows, row)
-		byID[row.ID], byAddress[row.Address] = f, f
+		byID[row.ID], byAddress[row.Address], f.untold = f, f, untold[row.ID]
+	}
+	for _, f := range files {
+		if f.asked.Address == "" {
+			continue
+		}
+		if other := byAddress[f.asked.Address]; other != nil && other != f {
+			stray = append(stray, fmt.Sprintf("address %s was shown for %s and for %s", f.asked.Address, other.asked.Reference, f.asked.Reference))
+		}
+		byAddress[f.asked.Address] = f
+		f.lost = len(f.rows) == 0 && e.lostAt("payments", f.asked.Created, 0)
 	}
 	if err := attach(ctx, payments, wallets, byID, byReference, byAddress); err != nil {
 		return nil, nil, err
@@ -171,6 +203,9 @@ var needed = []string{"pending", "confirming", "confirmed", "settling", "settled
 func (f *dossier) judge() Verdict {
 	v := Verdict{Key: f.asked.Key, Reference: f.asked.Reference, Attempts: len(f.deliveries)}
 	fault := func(format string, args ...any) { v.Faults = append(v.Faults, fmt.Sprintf(format, args...)) }
+	if f.lost {
+		return f.judgeLost()
+	}
 	if f.asked.Problem != "" {
 		fault("the merchant could not go on: %s", f.asked.Problem)
 	}
@@ -249,15 +284,19 @@ func (f *dossier) judgeEvents(row paymentRow, v *Verdict, fault func(string, ...
 	v.Events = len(accepted)
 	var lost []string
 	for n := int64(1); n <= row.Sequence; n++ {
-		if !accepted[n] {
+		switch {
+		case accepted[n]:
+		case f.untold[n]:
+			v.Untold++
+		default:
 			lost = append(lost, fmt.Sprint(n))
 		}
 	}
 	if len(lost) > 0 {
 		fault("events %s of %d never arrived", strings.Join(lost, ","), row.Sequence)
 	}
-	for _, state := range needed {
-		if !types["payment."+state] {
+	for i, state := range needed {
+		if !types["payment."+state] && !f.untold[int64(i+1)] {
 			fault("no payment.%s arrived", state)
 		}
 	}

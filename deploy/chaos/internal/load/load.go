@@ -60,8 +60,8 @@ type Load struct {
 	retries  atomic.Int64
 }
 
-// pairs are what the payments are paid in; one of each address family that the simulated chain offers.
-var pairs = []struct{ crypto, network string }{{"USDT", "tron"}, {"USDC", "base"}, {"USDT", "ethereum"}, {"BTC", "bitcoin"}, {"POL", "polygon"}}
+// Pairs are what the payments are paid in; each address family that the simulated chain offers is among them.
+var Pairs = []struct{ Crypto, Network string }{{"USDT", "tron"}, {"USDC", "base"}, {"USDT", "ethereum"}, {"BTC", "bitcoin"}, {"POL", "polygon"}}
 
 // accounts are who is paid. At the last one the simulated bank pays and its answer is lost (contract.md §8), so that the
 // truth must be asked for.
@@ -121,10 +121,10 @@ func (l *Load) run(ctx context.Context) {
 		l.mu.Lock()
 		l.payments = append(l.payments, p)
 		l.mu.Unlock()
-		pair, fiat, account := pairs[random.IntN(len(pairs))], 5_000+random.IntN(500_000), accounts[random.IntN(len(accounts))]
+		pair, fiat, account := Pairs[random.IntN(len(Pairs))], 5_000+random.IntN(500_000), accounts[random.IntN(len(accounts))]
 		wait.Go(func() {
 			// What has begun is finished after Stop too: an unpaid payment would prove nothing.
-			l.pay(context.WithoutCancel(ctx), p, pair.crypto, pair.network, account, fiat)
+			l.pay(context.WithoutCancel(ctx), p, pair.Crypto, pair.Network, account, fiat)
 			<-slots
 		})
 	}

@@ -41,33 +41,45 @@ func NewMerchant(ctx context.Context, baseURL, adminToken, id string) (Merchant,
 
 // call sends one request with a bearer token and reads the answer.
 func call(ctx context.Context, method, address, token string, body, answer any) error {
+	status, err := Ask(ctx, method, address, token, body, answer)
+	if err == nil && status/100 != 2 {
+		err = fmt.Errorf("%s %s is answered with %d", method, address, status)
+	}
+	return err
+}
+
+// Ask sends one request with a bearer token, if there is one, and returns the status of the answer; one of success is read
+// into answer unless that is nil.
+func Ask(ctx context.Context, method, address, token string, body, answer any) (status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var content io.Reader = http.NoBody
 	if body != nil {
 		text, err := json.Marshal(body)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		content = bytes.NewReader(text)
 	}
 	request, err := http.NewRequestWithContext(ctx, method, address, content)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	request.Header.Set("Authorization", "Bearer "+token)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
 	request.Header.Set("Content-Type", "application/json")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("%s: %.300s", response.Status, text)
+	if answer == nil || response.StatusCode/100 != 2 {
+		return response.StatusCode, nil
 	}
-	return json.Unmarshal(text, answer)
+	return response.StatusCode, json.Unmarshal(text, answer)
 }

@@ -37,6 +37,7 @@ type Stack struct {
 	Vhost      string
 	Processes  []string // in the order of their start
 	toxic      string   // control address of the proxy, "" if there is none
+	postgres   string   // URL of the superuser
 }
 
 // Open finds the instance that the environment names: CAUSEWAY_STACK is the launcher, CAUSEWAY_STACK_DIR the instance's
@@ -69,7 +70,7 @@ func Open(getenv func(string) string) (*Stack, error) {
 		}
 	}
 	s.Databases, s.AMQPAPI, s.Vhost, s.Gateways = state.Databases, state.Rabbit.API, state.Prefix, state.Product.Gateways
-	s.Superuser = map[string]string{}
+	s.Superuser, s.postgres = map[string]string{}, state.Postgres.URL
 	for service, address := range s.Databases {
 		database, err := url.Parse(address)
 		if err != nil {
@@ -105,7 +106,12 @@ type launchedProcess struct {
 	Name    string `json:"name"`
 	Ready   string `json:"ready"`
 	Stopped bool   `json:"stopped"`
-	Ref     struct {
+	Spec    struct {
+		Path string   `json:"path"`
+		Env  []string `json:"env"`
+		Dir  string   `json:"dir"`
+	} `json:"spec"`
+	Ref struct {
 		PID     int    `json:"pid"`
 		Started uint64 `json:"started"`
 	} `json:"ref"`
@@ -254,10 +260,15 @@ func (s *Stack) Alarm(ctx context.Context, on bool) error {
 // start gives up, and whoever runs it starts it again, as an orchestrator does.
 const starts = 5
 
-// Start starts a process again, or lets a paused one go on, and waits until it is ready.
-func (s *Stack) Start(ctx context.Context, name string) (err error) {
+// Start starts a process again, this once with the settings NAME=value beside its own, or lets a paused one go on, and
+// waits until it is ready.
+func (s *Stack) Start(ctx context.Context, name string, settings ...string) (err error) {
+	words := []string{"start", name}
+	for _, setting := range settings {
+		words = append(words, "--env", setting)
+	}
 	for range starts {
-		if err = s.call(ctx, "start", name); err == nil || !strings.Contains(err.Error(), "the process ended") {
+		if err = s.call(ctx, words...); err == nil || !strings.Contains(err.Error(), "the process ended") {
 			return err
 		}
 	}
