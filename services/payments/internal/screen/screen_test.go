@@ -1,0 +1,124 @@
+package screen
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/address"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// Every address of the list is one: its checksum, where it has one, is a proof that nobody mistyped it.
+func TestList_everyAddressIsOne(t *testing.T) {
+	l, err := Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	names, err := filepath.Glob("list/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		family := map[string]money.Family{"evm": money.EVM, "solana": money.Solana, "tron": money.Tron, "bitcoin": money.Bitcoin}[strings.TrimSuffix(filepath.Base(name), ".txt")]
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(raw), "OFAC SDN") && !strings.Contains(string(raw), "OFAC\n# SDN") {
+			t.Errorf("%s does not name its source", name)
+		}
+		for _, line := range strings.Split(string(raw), "\n") {
+			if line == "" || line[0] == '#' {
+				continue
+			}
+			counts[name]++
+			if err := address.Check(family, true, line); err != nil {
+				t.Errorf("%s: %s: %v", name, line, err)
+			}
+			if !l.Has(line) {
+				t.Errorf("%s is not found", line)
+			}
+		}
+	}
+	t.Log(l.Version(), counts)
+}
+
+func TestList_case(t *testing.T) {
+	l, err := Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for address, want := range map[string]bool{
+		"0x098B716B8Aaf21512996dC57EB0615e2383E2f96":   true,
+		"0x098b716b8aaf21512996dc57eb0615e2383e2f96":   true,
+		"0X098B716B8AAF21512996DC57EB0615E2383E2F96":   true,
+		"0x098b716b8aaf21512996dc57eb0615e2383e2f97":   false,
+		"FuCC7GoYwt5TsNTjWL23Xx9UKCvC18chjMEFPL3vJDCC": true,
+		"fuCC7GoYwt5TsNTjWL23Xx9UKCvC18chjMEFPL3vJDCC": false,
+	} {
+		if got := l.Has(address); got != want {
+			t.Errorf("%s: %v", address, got)
+		}
+	}
+}
+
+func TestOpen_file(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "list")
+	for text, ok := range map[string]bool{"# nothing\n": false, "0xAb # one\nTx\n": true, "two words\n": false} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, err := Open(path)
+		if (err == nil) != ok || (ok && (!l.Has("0xaB") || !strings.HasPrefix(l.Version(), "ofac-sdn 2 "))) {
+			t.Errorf("%q: %+v, %v", text, l, err)
+		}
+	}
+	if _, err := Open(path + "x"); err == nil {
+		t.Error("a file that is not there was opened")
+	}
+}
+
+type signals struct {
+	n   int64
+	err error
+}
+
+func (s signals) FraudMerchants(context.Context, payment.Mode, []string) (int64, error) {
+	return s.n, s.err
+}
+
+func TestScreen(t *testing.T) {
+	l, err := Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const listed = "0x098B716B8Aaf21512996dC57EB0615e2383E2f96"
+	for name, c := range map[string]struct {
+		signals signals
+		most    int64
+		mode    payment.Mode
+		senders []string
+		reason  string
+		fails   bool
+	}{
+		"clear":              {signals{2, nil}, 3, payment.Live, []string{"0x1"}, "", false},
+		"listed":             {signals{0, nil}, 3, payment.Live, []string{"0x1", listed}, Sanctioned, false},
+		"listed, test mode":  {signals{0, nil}, 3, payment.Test, []string{listed}, Sanctioned, false},
+		"reported":           {signals{3, nil}, 3, payment.Live, []string{"0x1"}, Reported, false},
+		"reports not asked":  {signals{9, errors.New("down")}, 0, payment.Live, []string{"0x1"}, "", false},
+		"reports are away":   {signals{0, errors.New("down")}, 3, payment.Live, []string{"0x1"}, "", true},
+		"nobody named":       {signals{}, 3, payment.Live, nil, SenderUnknown, false},
+		"nobody named, test": {signals{}, 3, payment.Test, nil, "", false},
+	} {
+		v, err := New(l, c.signals, c.most).Screen(t.Context(), c.mode, c.senders)
+		if (err != nil) != c.fails || v.Reason != c.reason || v.Hit != (c.reason != "") || (err == nil && !strings.HasPrefix(v.Lists, l.Version())) {
+			t.Errorf("%s: %+v, %v", name, v, err)
+		}
+	}
+}
