@@ -89,5 +89,10 @@ func ProviderFees(cur money.Currency) Account {
 	return shared(Debit, string(cur), "provider_fees", string(cur))
 }
 
+// Rounding is what is owed and cannot be paid: parts of a unit where a rail pays whole ones.
+func Rounding(cur money.Currency) Account {
+	return shared(Credit, string(cur), "rounding", string(cur))
+}
+
 // Gas is what networks charge us.
 func Gas(asset string) Account { return shared(Debit, asset, "gas", asset) }

@@ -93,6 +93,7 @@ type Payout struct {
 	Rail      string
 	Currency  money.Currency
 	Amount    decimal.Decimal
+	Residue   decimal.Decimal // owed to the receiver beside it, and too small for the rail
 }
 
 func (p Payout) payable() Account  { return Payable(p.Payment, p.Currency) }
@@ -115,6 +116,7 @@ func (p Payout) Succeeded(fee decimal.Decimal) Journal {
 	j := Journal{Key: "done:" + p.Reference, Event: EventPayoutDone, Payment: p.Payment}
 	j.move(p.clearing(), FiatFloat(p.Rail, p.Currency), p.Amount)
 	j.move(ProviderFees(p.Currency), FiatFloat(p.Rail, p.Currency), fee)
+	j.move(p.payable(), Rounding(p.Currency), p.Residue)
 	return j
 }
 
@@ -122,6 +124,7 @@ func (p Payout) Succeeded(fee decimal.Decimal) Journal {
 func (p Payout) Returned() Journal {
 	j := Journal{Key: "rev:" + p.Reference, Event: EventPayoutBack, Payment: p.Payment}
 	j.move(FiatFloat(p.Rail, p.Currency), p.payable(), p.Amount)
+	j.move(Rounding(p.Currency), p.payable(), p.Residue)
 	return j
 }
 

@@ -240,9 +240,20 @@ func (c *change) failed(t Failed) error {
 	case PayoutHeld, PayoutSending, PayoutUnknown:
 		c.post(c.payoutEntry().Voided())
 		c.p.Payout = PayoutFailed
+		c.failOver(t.Over)
 	case NoPayout, PayoutSucceeded, PayoutFailed, PayoutReturned:
 	}
 	return nil
+}
+
+// failOver makes the next attempt over another rail, under a reference of its own, as an operator's retry would.
+func (c *change) failOver(rail string) {
+	if rail == "" || c.from != settling || c.p.Hold != NotHeld || c.p.Reorged {
+		return
+	}
+	c.alert("payout_failed_over", "the payout failed at "+c.p.Rail+" and goes over "+rail)
+	c.p.Rail, c.p.Attempt, c.p.Holds = rail, c.p.Attempt+1, 0
+	c.holdPayout()
 }
 
 func (c *change) returned(t Returned) error {

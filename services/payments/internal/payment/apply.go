@@ -143,9 +143,10 @@ func (c *change) alert(code, text string) { c.facts = append(c.facts, Alert{Code
 
 // payoutEntry is the current attempt as the ledger sees it.
 func (c *change) payoutEntry() ledger.Payout {
+	amount := c.pol.payable(c.p.Rail, c.p.Currency, c.p.Credit.Payout)
 	return ledger.Payout{
 		Payment: c.p.ID, Reference: payout.Reference(c.p.Reference, c.p.Attempt), N: c.p.Holds, Rail: c.p.Rail,
-		Currency: c.p.Currency, Amount: c.p.Credit.Payout,
+		Currency: c.p.Currency, Amount: amount, Residue: c.p.Credit.Payout.Sub(amount),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
 	. "causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/quote"
 )
@@ -655,4 +656,64 @@ func TestRowsMayNotBeForgotten(t *testing.T) {
 	refused(t, w.apply(Deposits{}), fault.Internal, "rows_missing", "")
 	w.now = w.p.ExpiresAt.Add(time.Hour)
 	refused(t, w.apply(WindowOver{ScannedTo: w.now}), fault.Internal, "rows_missing", "")
+}
+
+// A payout that failed for certain goes over the next rail under a reference of its own, once, and nobody is told: the
+// payment was settling and is.
+func TestFailedPayoutGoesOverAnotherRail(t *testing.T) {
+	w := newWorld(t, Transfer)
+	w.deposit("a", "100", deep)
+	w.send()
+	said := len(w.events)
+	w.must(Failed{Attempt: 1, Over: "other"})
+	w.is(Status("settling"), None)
+	if w.held == nil || w.held.Reference != "cw-abcdefghjkmn-2" || w.held.Rail != "other" || !w.held.Amount.Equal(dec("159000")) || len(w.events) != said {
+		t.Fatalf("held %+v after %d events", w.held, len(w.events))
+	}
+	w.must(Failed{Attempt: 1, Over: "third"}) // an old failure moves nothing
+	if w.p.Rail != "other" || w.p.Attempt != 2 {
+		t.Fatalf("attempt %d over %s", w.p.Attempt, w.p.Rail)
+	}
+	w.send()
+	w.succeed()
+	w.is(StatusSettled, None)
+	w.said("pending", "confirming", "confirmed", "settling", "settled")
+	if !w.balances["clearing:payout:sim:NGN"].IsZero() || !w.balances["clearing:payout:other:NGN"].IsZero() || !w.balances["fiat:float:other:NGN"].Equal(dec("-159000")) {
+		t.Fatalf("balances %v", w.balances)
+	}
+}
+
+func TestFailedPayoutOfAReorgedDepositGoesNowhere(t *testing.T) {
+	w := newWorld(t, Transfer)
+	w.deposit("a", "100", deep)
+	w.send()
+	w.deposit("a", "100", reverted)
+	w.must(Failed{Attempt: 1, Over: "other"})
+	if w.p.Rail != "sim" || w.p.Attempt != 1 || w.p.Payout != PayoutFailed {
+		t.Fatalf("attempt %d over %s: %s", w.p.Attempt, w.p.Rail, w.p.Payout)
+	}
+}
+
+// Where a rail pays whole units the rest is booked as rounding once the payout is made, and owed again when it comes back.
+func TestWholeUnitsLeaveAResidue(t *testing.T) {
+	w := newWorld(t, Transfer, func(p *Payment) { p.Quote.PayoutAmount = dec("158999.75"); p.Quote.Charge.Fiat = dec("1000.25") })
+	w.policy.Whole = map[RailCurrency]bool{{Rail: "sim", Currency: money.NGN}: true}
+	w.deposit("a", "100", deep)
+	w.payout("158999")
+	w.send()
+	w.succeed()
+	w.is(StatusSettled, None)
+	if !w.balances["rounding:NGN"].Equal(dec("0.75")) || !w.balances["payable:pay_1:NGN"].IsZero() {
+		t.Fatalf("balances %v", w.balances)
+	}
+	w.must(Returned{Attempt: 1})
+	if !w.balances["rounding:NGN"].IsZero() || !w.balances["payable:pay_1:NGN"].Equal(dec("158999.75")) {
+		t.Fatalf("balances %v", w.balances)
+	}
+	w.must(Retry{})
+	w.send()
+	w.succeed()
+	if !w.balances["rounding:NGN"].Equal(dec("0.75")) || !w.balances["payable:pay_1:NGN"].IsZero() {
+		t.Fatalf("balances %v", w.balances)
+	}
 }

@@ -204,7 +204,7 @@ func (m *machine) step(t *rapid.T) {
 	case "succeeded":
 		refusable(Succeeded{Attempt: m.attempt(t), Fee: decimal.Zero})
 	case "failed":
-		refusable(Failed{Attempt: m.attempt(t)})
+		refusable(Failed{Attempt: m.attempt(t), Over: rapid.SampledFrom([]string{"", "", "other"}).Draw(t, "over")})
 	case "returned":
 		refusable(Returned{Attempt: m.attempt(t)})
 	case "accept":

@@ -26,8 +26,24 @@ type Policy struct {
 	DustShare     decimal.Decimal // a transfer below this share of the due
 	DustUSD       decimal.Decimal // and below this worth changes no status; the larger of the two counts
 	Depths        Depths
-	Fees          quote.Table // for the limits of each currency
-	Screen        bool        // a payment is confirmed only once its senders are clear
+	Fees          quote.Table           // for the limits of each currency
+	Screen        bool                  // a payment is confirmed only once its senders are clear
+	Whole         map[RailCurrency]bool // where a rail pays whole units only
+}
+
+// RailCurrency is a rail in one currency.
+type RailCurrency struct {
+	Rail     string
+	Currency money.Currency
+}
+
+// payable is what a rail can pay of an amount: down to whole units where it knows no others. The residue is booked as
+// rounding once the rest is paid. Less than one unit stays as it is, for the rail to refuse.
+func (pol Policy) payable(rail string, cur money.Currency, amount decimal.Decimal) decimal.Decimal {
+	if whole := money.Down(amount, 0); pol.Whole[RailCurrency{rail, cur}] && whole.IsPositive() {
+		return whole
+	}
+	return amount
 }
 
 // Defaults is the policy of contract.md §3, §4 and §5.

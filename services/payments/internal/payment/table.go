@@ -161,7 +161,7 @@ func payouts(move mover, record recorder) {
 	move(confirmed, OnPayoutFailed, failed, to(review, "this attempt"))
 	move(confirmed, OnPayoutReturned, returned, passing)
 	move(settling, OnPayoutSucceeded, succeeded, to(settled, "this attempt"))
-	move(settling, OnPayoutFailed, failed, to(review, "this attempt"))
+	move(settling, OnPayoutFailed, failed, to(review, "this attempt, and no other rail takes over"))
 	move(settling, OnPayoutReturned, returned, to(settled, "passing: paid and returned learnt at once"))
 	move(settled, OnPayoutReturned, returned, to(review, "this attempt"))
 	record(OnPayoutSucceeded, succeeded, settled, refunded)

@@ -122,8 +122,12 @@ type Succeeded struct {
 	Fee     decimal.Decimal
 }
 
-// Failed is the rail's conclusive failure, or ours before anything left.
-type Failed struct{ Attempt int }
+// Failed is the rail's conclusive failure, or ours before anything left. Over names the rail that tries next, "" for none:
+// only where the failure was confirmed by asking the rail (R9).
+type Failed struct {
+	Attempt int
+	Over    string
+}
 
 // Returned says that money came back after a success.
 type Returned struct{ Attempt int }

@@ -226,7 +226,7 @@ func (w *world) invariants(before Payment, tr Trigger) {
 		}
 	}
 	inFlight := w.p.Payout == PayoutHeld || w.p.Payout == PayoutSending || w.p.Payout == PayoutUnknown
-	if clearing := w.balances["clearing:payout:sim:NGN"]; clearing.IsPositive() != inFlight {
+	if clearing := w.balances["clearing:payout:"+w.p.Rail+":NGN"]; clearing.IsPositive() != inFlight {
 		w.t.Fatalf("clearing is at %s with payout %s", clearing, w.p.Payout)
 	}
 	if (w.held != nil) != (w.p.Attempt > 0 && w.p.Payout != NoPayout) {
