@@ -1,9 +1,10 @@
-// Command realchain runs real chain software on loopback for tests: `realchain evm` is go-ethereum's simulated backend
-// behind a plain HTTP JSON-RPC port, with a second port that mines, transfers, reorganises and breaks it on request.
+// Command realchain runs real chain software on loopback for tests: `realchain evm` is go-ethereum's simulated backend,
+// `realchain bitcoin` is btcd on regtest, each behind a plain port for clients and with a second port that mines, transfers,
+// reorganises and breaks it on request.
 //
 // It prints one JSON line when it is ready and stops on SIGINT, SIGTERM or, with --until-stdin-ends, when its parent goes
-// away. It is a module of its own outside go.work, so that go-ethereum never raises a service's dependencies; it may not
-// be imported by anything and holds test money only.
+// away. It is a module of its own outside go.work, so that no chain's software ever raises a service's dependencies; it may
+// not be imported by anything and holds test money only.
 package main
 
 import (
@@ -15,13 +16,16 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
+	"causeway.internal/deploy/realchain/internal/bitcoin"
 	"causeway.internal/deploy/realchain/internal/evm"
+	"causeway.internal/deploy/realchain/internal/node"
 )
 
-const usage = "usage: realchain evm [flags]; it prints one JSON line when ready"
+const usage = "usage: realchain evm|bitcoin [flags]; it prints one JSON line when ready"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -32,17 +36,62 @@ func main() {
 	}
 }
 
+// options are the flags of every chain.
+type options struct {
+	listen, control, btcd string
+	chainID, final        int64
+	blockTime             time.Duration
+}
+
+// starts begin the chains by name and return what the ready line says.
+var starts = map[string]func(context.Context, options) (server io.Closer, ready any, err error){
+	"evm": func(ctx context.Context, o options) (io.Closer, any, error) {
+		s, err := evm.Start(ctx, evm.Config{
+			Listen: o.listen, Control: o.control, ChainID: o.chainID, BlockTime: o.blockTime, Finality: o.final, Now: time.Now,
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		return s, s.Ready(), nil
+	},
+	"bitcoin": func(ctx context.Context, o options) (io.Closer, any, error) {
+		return started(bitcoin.Start(ctx, o.btcd, o.node()))
+	},
+}
+
+func (o options) node() node.Config {
+	return node.Config{Listen: o.listen, Control: o.control, Now: time.Now}
+}
+
+func started(s *node.Server, err error) (io.Closer, any, error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, s.Ready(), nil
+}
+
+// beside names a file in the directory of this binary.
+func beside(name string) string {
+	self, err := os.Executable()
+	if err != nil {
+		return name
+	}
+	return filepath.Join(filepath.Dir(self), name)
+}
+
 // run serves until ctx ends. Standard input is read only with --until-stdin-ends.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
-	if len(args) == 0 || args[0] != "evm" {
+	if len(args) == 0 || starts[args[0]] == nil {
 		return errors.New(usage)
 	}
-	flags := flag.NewFlagSet("realchain evm", flag.ContinueOnError)
-	listen := flags.String("listen", "127.0.0.1:0", "loopback address of the JSON-RPC port")
-	control := flags.String("control", "127.0.0.1:0", "loopback address of the control port")
-	chainID := flags.Int64("chain-id", 1337, "chain id of the node")
-	blockTime := flags.Duration("block-time", 0, "mine a block this often; 0 mines only when asked")
-	final := flags.Int64("finality", 64, "blocks by which the finalized tag trails the head")
+	var o options
+	flags := flag.NewFlagSet("realchain "+args[0], flag.ContinueOnError)
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "loopback address of the clients' port")
+	flags.StringVar(&o.control, "control", "127.0.0.1:0", "loopback address of the control port")
+	flags.Int64Var(&o.chainID, "chain-id", 1337, "evm: chain id of the node")
+	flags.DurationVar(&o.blockTime, "block-time", 0, "evm: mine a block this often; 0 mines only when asked")
+	flags.Int64Var(&o.final, "finality", 64, "evm: blocks by which the final block trails the head")
+	flags.StringVar(&o.btcd, "btcd", beside("btcd"), "bitcoin: the node's binary")
 	untilEOF := flags.Bool("until-stdin-ends", false, "stop when standard input ends, so that a killed parent leaves nothing behind")
 	if err := flags.Parse(args[1:]); err != nil {
 		return fmt.Errorf("reading flags: %w", err)
@@ -55,13 +104,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 			cancel()
 		}()
 	}
-	server, err := evm.Start(ctx, evm.Config{
-		Listen: *listen, Control: *control, ChainID: *chainID, BlockTime: *blockTime, Finality: *final, Now: time.Now,
-	})
+	server, ready, err := starts[args[0]](ctx, o)
 	if err != nil {
 		return err
 	}
-	if err := json.NewEncoder(stdout).Encode(server.Ready()); err != nil {
+	if err := json.NewEncoder(stdout).Encode(ready); err != nil {
 		return errors.Join(fmt.Errorf("printing the ready line: %w", err), server.Close())
 	}
 	<-ctx.Done()

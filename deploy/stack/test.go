@@ -49,7 +49,7 @@ func (l *launcher) test(ctx context.Context) error {
 func (l *launcher) onStack(ctx context.Context, root string, one func(tier.Tier) error) error {
 	realchain := filepath.Join(root, "deploy", "realchain", "bin", "realchain")
 	err := l.con.Step("build the real chains' nodes", func() error {
-		args := []string{"build", "-C", filepath.Join(root, "deploy", "realchain"), "-o", realchain, "."}
+		args := []string{"build", "-C", filepath.Join(root, "deploy", "realchain"), "-o", filepath.Dir(realchain) + "/", ".", "github.com/btcsuite/btcd"}
 		return command(ctx, append(l.environ, "GOWORK=off"), l.out, "go", args...)
 	})
 	if err != nil {

@@ -8,12 +8,14 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/services/wallets/internal/chain"
 )
 
 // Metrics shows every chain's scan, and remembers which chains are halted for the readiness check.
 type Metrics struct {
-	head, height, watched, halted       *prometheus.GaugeVec
-	blocks, transfers, reorgs, failures *prometheus.CounterVec
+	head, height, lag, age, watched, halted *prometheus.GaugeVec
+	blocks, transfers, reorgs, failures     *prometheus.CounterVec
 
 	mu  sync.Mutex
 	why map[Chain]string
@@ -31,6 +33,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		head:      gauge("chain_head_blocks", "Newest block that the node knows."),
 		height:    gauge("chain_scanned_blocks", "Newest block that was scanned."),
+		lag:       gauge("scan_lag_blocks", "Blocks that the node has and that are not scanned yet."),
+		age:       gauge("chain_head_timestamp_seconds", "Time of the newest block that the node knows: one that grows old is of a node, or a chain, that stands still."),
 		watched:   gauge("watched_addresses", "Addresses in the set that blocks are matched against."),
 		halted:    gauge("scan_halted", "1 while the scan stands still after a reorganisation that is too deep."),
 		blocks:    counter("scanned_blocks_total", "Blocks scanned."),
@@ -39,13 +43,15 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		failures:  counter("scan_failures_total", "Interruptions of a scan."),
 		why:       map[Chain]string{},
 	}
-	registry.MustRegister(m.head, m.height, m.watched, m.halted, m.blocks, m.transfers, m.reorgs, m.failures)
+	registry.MustRegister(m.head, m.height, m.lag, m.age, m.watched, m.halted, m.blocks, m.transfers, m.reorgs, m.failures)
 	return m
 }
 
-func (m *Metrics) at(c Chain, head, scanned int64, watched int) {
+func (m *Metrics) at(c Chain, head chain.Header, scanned int64, watched int) {
 	mode, network := string(c.Mode), c.Network
-	m.head.WithLabelValues(mode, network).Set(float64(head))
+	m.head.WithLabelValues(mode, network).Set(float64(head.Height))
+	m.age.WithLabelValues(mode, network).Set(float64(head.Time.Unix()))
+	m.lag.WithLabelValues(mode, network).Set(float64(max(0, head.Height-scanned)))
 	m.height.WithLabelValues(mode, network).Set(float64(scanned))
 	m.watched.WithLabelValues(mode, network).Set(float64(watched))
 	m.release(c)

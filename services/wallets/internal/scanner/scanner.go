@@ -201,7 +201,7 @@ func (s *Scanner) follow(ctx context.Context, lease Lease) error {
 		case err != nil:
 			return err
 		default:
-			s.metrics.at(s.cfg.Chain, head.Height, s.cursor.Height, s.watch.Len())
+			s.metrics.at(s.cfg.Chain, head.Header, s.cursor.Height, s.watch.Len())
 		}
 		if moved {
 			continue

@@ -1,0 +1,130 @@
+package bitcoin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"causeway.internal/deploy/realchain/internal/node"
+)
+
+const (
+	user      = "causeway"
+	password  = "causeway"
+	readyTime = 30 * time.Second
+	readyStep = 20 * time.Millisecond
+)
+
+// btcd is the node's process.
+type btcd struct {
+	dir     string
+	addr    string
+	cmd     *exec.Cmd
+	exited  chan struct{}
+	failure error
+}
+
+// startBtcd runs the binary on regtest in a directory of its own, without peers.
+func startBtcd(ctx context.Context, binary string) (*btcd, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("finding a free port: %w", err)
+	}
+	n := &btcd{addr: listener.Addr().String(), exited: make(chan struct{})}
+	if err := listener.Close(); err != nil {
+		return nil, err
+	}
+	if n.dir, err = os.MkdirTemp("", "realchain-btcd-"); err != nil {
+		return nil, fmt.Errorf("making the node's directory: %w", err)
+	}
+	conf := filepath.Join(n.dir, "btcd.conf")
+	if err := os.WriteFile(conf, nil, 0o600); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(n.dir))
+	}
+	n.cmd = exec.Command(binary, "--regtest", "--nolisten", "--nodnsseed", "--notls", "--nocfilters", "--rpcmaxclients=500", //nolint:gosec // of the caller
+		"--rpcmaxconcurrentreqs=500", "--debuglevel=error", "--rpcuser="+user, "--rpcpass="+password, "--rpclisten="+n.addr,
+		"--configfile="+conf, "--datadir="+filepath.Join(n.dir, "data"), "--logdir="+filepath.Join(n.dir, "logs"))
+	n.cmd.Stderr = os.Stderr
+	node.DieWithParent(n.cmd)
+	if err := n.cmd.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting btcd: %w", err), os.RemoveAll(n.dir))
+	}
+	go func() {
+		n.failure = n.cmd.Wait()
+		close(n.exited)
+	}()
+	if err := n.await(ctx); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	return n, nil
+}
+
+// await returns when the node answers.
+func (n *btcd) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	for {
+		var count int64
+		err := n.call(ctx, &count, "getblockcount")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-n.exited:
+			return fmt.Errorf("btcd ended: %w", n.failure)
+		case <-ctx.Done():
+			return fmt.Errorf("btcd does not answer: %w", err)
+		case <-time.After(readyStep):
+		}
+	}
+}
+
+// call makes one JSON-RPC call at the node itself.
+func (n *btcd) call(ctx context.Context, into any, method string, params ...any) error {
+	if params == nil {
+		params = []any{}
+	}
+	body, err := json.Marshal(map[string]any{"jsonrpc": "1.0", "id": 1, "method": method, "params": params})
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+n.addr, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.SetBasicAuth(user, password)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var answer struct {
+		Result json.RawMessage
+		Error  *struct{ Message string }
+	}
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	if answer.Error != nil {
+		return fmt.Errorf("%s: %s", method, answer.Error.Message)
+	}
+	if into == nil || len(answer.Result) == 0 {
+		return nil
+	}
+	return json.Unmarshal(answer.Result, into)
+}
+
+// Close ends the process and removes its directory.
+func (n *btcd) Close() error {
+	_ = n.cmd.Process.Kill() // it holds nothing that must be saved
+	<-n.exited
+	return os.RemoveAll(n.dir)
+}

@@ -1,0 +1,411 @@
+//go:build integration
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/chain/rpc"
+	"causeway.internal/services/wallets/internal/messaging"
+	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/store"
+	"causeway.internal/services/wallets/internal/wallet"
+	"causeway.internal/services/wallets/migrations"
+)
+
+// liveChain is a live network as the service scans it: real store, real driver, the chain's own software.
+type liveChain struct {
+	*node
+	pool      *pgxpool.Pool
+	book      *store.Store
+	addresses []string // ours
+	strangers []string
+	last      map[string]wire.DepositChanged
+	stop      func()
+	cfg       scanner.Config
+	driver    chain.Driver
+	endpoints *rpc.Metrics
+	metrics   *scanner.Metrics
+	epoch     int64
+	settings  crashSettings
+}
+
+var chainNets = map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet.Live: address.Regtest}
+
+func newBook(pool *pgxpool.Pool) *store.Store {
+	return store.New(pool, messaging.Out{Now: time.Now}, store.Settings{Nets: chainNets, Depths: wallet.DefaultDepths(), Now: time.Now})
+}
+
+func newLiveChain(t *testing.T, s subject, n *node, urls ...string) *liveChain {
+	t.Helper()
+	url := pg.URL(t, migrations.FS)
+	pool, err := pgxpool.New(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	l := &liveChain{
+		node: n, pool: pool, book: newBook(pool), last: map[string]wire.DepositChanged{}, metrics: scanner.NewMetrics(prometheus.NewRegistry()),
+		endpoints: rpc.NewMetrics(prometheus.NewRegistry()),
+	}
+	l.issue(s.money().Family)
+	var tokens []string
+	for _, name := range s.tokens {
+		tokens = append(tokens, name+":"+n.Tokens[name])
+	}
+	l.settings = crashSettings{
+		Database: url, Network: s.network, URLs: strings.Join(append([]string{n.RPC}, urls...), ","), Tokens: strings.Join(tokens, ","),
+		ChainID: n.Chain, Genesis: n.Genesis, Start: n.Block + 1,
+	}
+	l.driver, l.cfg = l.settings.open(slog.New(slog.NewTextHandler(t.Output(), nil)), l.endpoints)
+	l.start()
+	t.Cleanup(func() { l.stop() })
+	return l
+}
+
+// issue puts addresses into the database as if they had been handed out, and makes some that are nobody's.
+func (l *liveChain) issue(family money.Family) {
+	l.t.Helper()
+	const ours, theirs = 5, 3
+	for i := range ours + theirs {
+		sum := address.Keccak256([]byte(fmt.Sprint(family, i)))
+		key := sum[:20]
+		if family == money.Solana {
+			list, err := address.NewSandbox().Derive(uint32(i), 1)
+			if err != nil {
+				l.t.Fatal(err)
+			}
+			key = list[0].Key
+		}
+		text, err := address.Encode(family, chainNets[wallet.Live], key)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if i >= ours {
+			l.strangers = append(l.strangers, text)
+			continue
+		}
+		if _, err := l.pool.Exec(l.t.Context(), `INSERT INTO addresses (mode, family, seq, account, idx, key, address, wallet_id)
+			VALUES ('live', $1, $2, 0, $2, $3, $4, $5)`, string(family), i+1, key, text, fmt.Sprint("wal_", i)); err != nil {
+			l.t.Fatal(err)
+		}
+		l.addresses = append(l.addresses, text)
+	}
+}
+
+// crashSettings are what a process needs to scan the same chain into the same database.
+type crashSettings struct {
+	Database, Network, URLs, Tokens, Genesis string
+	ChainID, Start, Epoch                    int64
+	Step                                     int // at which it kills itself
+}
+
+// open makes driver and scan settings, as the service does from its environment.
+func (c crashSettings) open(log *slog.Logger, endpoints *rpc.Metrics) (chain.Driver, scanner.Config) {
+	network, _ := money.NetworkOf(c.Network)
+	scan := scanSettings{URLs: config.Secret(c.URLs), Timeout: 5 * time.Second, Poll: 25 * time.Millisecond, Prefetch: 6, Grace: 500 * time.Millisecond, Start: c.Start}
+	set := evmSettings{Scan: scan, ChainID: c.ChainID, Tokens: c.Tokens}
+	all := liveSettings{Bitcoin: scan, Ethereum: set}
+	live := all.networks(address.Regtest)[c.Network]
+	driver, err := live.driver(network, log, endpoints)
+	if err != nil {
+		panic(err)
+	}
+	return driver, live.scan(network, time.Second)
+}
+
+func (l *liveChain) start() {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(l.t.Context()))
+	done := make(chan struct{})
+	l.epoch++
+	s := scanner.New(l.cfg, l.driver, l.book, scanner.NewWatch(wallet.Live, l.cfg.Family, l.book),
+		slog.New(slog.NewTextHandler(l.t.Output(), nil)), l.metrics, time.Now)
+	epoch := l.epoch
+	go func() { defer close(done); _ = s.Run(ctx, epoch) }()
+	l.stop = func() { cancel(); <-done }
+}
+
+// forget makes the database one that never scanned the chain.
+func (l *liveChain) forget() {
+	l.t.Helper()
+	if _, err := l.pool.Exec(l.t.Context(), `DELETE FROM cursors WHERE mode = 'live'`); err != nil {
+		l.t.Fatal(err)
+	}
+	if _, err := l.pool.Exec(l.t.Context(), `DELETE FROM headers WHERE mode = 'live'`); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func read[T any](t *testing.T, pool *pgxpool.Pool, name wire.Name) []T {
+	t.Helper()
+	rows, err := pool.Query(t.Context(), `WITH gone AS (DELETE FROM outbox WHERE name = $1 RETURNING id, body) SELECT body FROM gone ORDER BY id`, string(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bodies, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]T, len(bodies))
+	for i, b := range bodies {
+		if err := json.Unmarshal(b, &out[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// collect takes in what was told since, checking that versions count without a gap.
+func (l *liveChain) collect() {
+	l.t.Helper()
+	for _, d := range read[wire.DepositChanged](l.t, l.pool, wire.DepositChangedV1) {
+		if d.Version != l.last[d.Key].Version+1 {
+			l.t.Fatalf("version %d of %s after %d", d.Version, d.Key, l.last[d.Key].Version)
+		}
+		l.last[d.Key] = d
+	}
+}
+
+// of returns the deposits of a transaction as they were told last.
+func (l *liveChain) of(tx string) (out []wire.DepositChanged) {
+	for key, d := range l.last {
+		if strings.HasPrefix(key, l.subject.network+":"+tx+":") {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// one waits until the only deposit of a transaction is as wanted.
+func (l *liveChain) one(tx, what string, holds func(d wire.DepositChanged) bool) (d wire.DepositChanged) {
+	l.t.Helper()
+	await(l.t, tx+" to be "+what, func() bool {
+		l.collect()
+		list := l.of(tx)
+		if len(list) > 1 {
+			l.t.Fatalf("%d deposits of %s: %+v", len(list), tx, list)
+		}
+		if len(list) == 1 {
+			d = list[0]
+		}
+		return len(list) == 1 && holds(d)
+	})
+	return d
+}
+
+// found waits until a transaction's deposit is there, at whatever depth.
+func (l *liveChain) found(tx string) wire.DepositChanged {
+	l.t.Helper()
+	return l.one(tx, "found", func(d wire.DepositChanged) bool { return d.State != wire.Reverted })
+}
+
+// caughtUp waits until the scan stands at the node's head.
+func (l *liveChain) caughtUp() {
+	l.t.Helper()
+	await(l.t, "the scan to reach the head", func() bool {
+		head, err := l.driver.Head(l.t.Context())
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		var height int64
+		var hash string
+		err = l.pool.QueryRow(l.t.Context(), `SELECT height, hash FROM cursors WHERE mode = 'live'`).Scan(&height, &hash)
+		return err == nil && hash == head.Hash && height == head.Height
+	})
+	l.collect()
+}
+
+func (l *liveChain) scanned() (height int64) {
+	l.t.Helper()
+	if err := l.pool.QueryRow(l.t.Context(), `SELECT height FROM cursors WHERE mode = 'live'`).Scan(&height); err != nil {
+		l.t.Fatal(err)
+	}
+	return height
+}
+
+// runOnce scans to the head and stops.
+func (l *liveChain) runOnce() {
+	l.t.Helper()
+	l.start()
+	l.caughtUp()
+	l.stop()
+}
+
+// killedAtEveryStep changes the chain and lets a process of its own scan that, again and again, killing it a step later
+// each time, until one reaches the head alive. It returns where the others died.
+func (l *liveChain) killedAtEveryStep(change func(i int)) (died []string) {
+	l.t.Helper()
+	for step := 1; ; step++ {
+		change(step - 1)
+		l.epoch++
+		set := l.settings
+		set.Epoch, set.Step = l.epoch, step
+		text, err := json.Marshal(set)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		cmd := exec.Command(os.Args[0], "-test.run=^$") //nolint:gosec // this test itself
+		cmd.Env = append(os.Environ(), crashVariable+"="+string(text))
+		out, err := cmd.Output()
+		where := strings.TrimSpace(string(out))
+		switch state, ok := err.(*exec.ExitError); {
+		case err == nil:
+			return died
+		case ok && state.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL && step < 60:
+			died = append(died, where)
+		default:
+			l.t.Fatalf("step %d: %v %s", step, err, where)
+		}
+		l.runOnce()
+	}
+}
+
+const crashVariable = "CAUSEWAY_TEST_SCAN_AND_DIE"
+
+// TestMain makes a process of this test a scanner that kills itself when the environment says so.
+func TestMain(m *testing.M) {
+	text := os.Getenv(crashVariable)
+	if text == "" {
+		os.Exit(m.Run())
+	}
+	var set crashSettings
+	if err := json.Unmarshal([]byte(text), &set); err != nil {
+		panic(err)
+	}
+	if err := set.run(); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+// run scans until the cursor stands at the head, or to the step at which it kills itself.
+func (c crashSettings) run() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	pool, err := pgxpool.New(ctx, c.Database)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	book := newBook(pool)
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	driver, cfg := c.open(log, rpc.NewMetrics(prometheus.NewRegistry()))
+	cfg.Prefetch = 1 // one step after the other
+	d := &doom{step: c.Step}
+	watched := doomedStore{book, d}
+	s := scanner.New(cfg, doomedDriver{driver, d, func(head chain.Head) {
+		var hash string
+		if err := pool.QueryRow(ctx, `SELECT hash FROM cursors WHERE mode = 'live'`).Scan(&hash); err == nil && hash == head.Hash {
+			os.Exit(0) // everything is scanned and this process never came to its step
+		}
+	}}, watched, scanner.NewWatch(wallet.Live, cfg.Family, watched), log, scanner.NewMetrics(prometheus.NewRegistry()), time.Now)
+	return s.Run(ctx, c.Epoch)
+}
+
+// doom counts calls and kills the process at one of them, as nothing can prevent: SIGKILL.
+type doom struct {
+	step, at int
+	looked   bool
+}
+
+func (d *doom) pass(where string) {
+	if where == "before Header" || where == "after Header" { // one of the search for the common ancestor is like another
+		if d.looked {
+			return
+		}
+		d.looked = where == "after Header"
+	}
+	if d.at++; d.at == d.step {
+		fmt.Println(where)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+}
+
+func around[T any](d *doom, name string, f func() (T, error)) (T, error) {
+	d.pass("before " + name)
+	out, err := f()
+	d.pass("after " + name)
+	return out, err
+}
+
+type doomedDriver struct {
+	chain.Driver
+	doom *doom
+	look func(chain.Head)
+}
+
+func (d doomedDriver) Head(ctx context.Context) (chain.Head, error) {
+	head, err := around(d.doom, "Head", func() (chain.Head, error) { return d.Driver.Head(ctx) })
+	if err == nil {
+		d.look(head)
+	}
+	return head, err
+}
+
+func (d doomedDriver) Header(ctx context.Context, height int64) (chain.Header, error) {
+	return around(d.doom, "Header", func() (chain.Header, error) { return d.Driver.Header(ctx, height) })
+}
+
+func (d doomedDriver) Fetch(ctx context.Context, height int64) (chain.Block, error) {
+	b, err := around(d.doom, "Fetch", func() (chain.Block, error) { return d.Driver.Fetch(ctx, height) })
+	return doomedBlock{b, d.doom}, err
+}
+
+type doomedBlock struct {
+	chain.Block
+	doom *doom
+}
+
+func (b doomedBlock) Match(ctx context.Context, watched chain.Watched) ([]chain.Transfer, error) {
+	return around(b.doom, "Match", func() ([]chain.Transfer, error) { return b.Block.Match(ctx, watched) })
+}
+
+type doomedStore struct {
+	*store.Store
+	doom *doom
+}
+
+func (s doomedStore) write(name string, f func() error) error {
+	_, err := around(s.doom, name, func() (struct{}, error) { return struct{}{}, f() })
+	return err
+}
+
+func (s doomedStore) Adopt(ctx context.Context, lease scanner.Lease) (at scanner.Cursor, found bool, err error) {
+	err = s.write("Adopt", func() error {
+		at, found, err = s.Store.Adopt(ctx, lease)
+		return err
+	})
+	return at, found, err
+}
+
+func (s doomedStore) Advance(ctx context.Context, lease scanner.Lease, from scanner.Cursor, step scanner.Step) error {
+	return s.write("Advance", func() error { return s.Store.Advance(ctx, lease, from, step) })
+}
+
+func (s doomedStore) Rewind(ctx context.Context, lease scanner.Lease, from scanner.Cursor, ancestor chain.Header) error {
+	return s.write("Rewind", func() error { return s.Store.Rewind(ctx, lease, from, ancestor) })
+}
+
+func (s doomedStore) AddressesAfter(ctx context.Context, mode wallet.Mode, family money.Family, seq int64, f func(seq int64, key []byte)) error {
+	return s.write("AddressesAfter", func() error { return s.Store.AddressesAfter(ctx, mode, family, seq, f) })
+}
