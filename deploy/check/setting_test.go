@@ -1,0 +1,127 @@
+package check
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// given lists the variables that each Secret and ConfigMap of an overlay gives.
+func given(t *testing.T, all []manifest) map[string][]string {
+	t.Helper()
+	sources := map[string][]string{}
+	for _, c := range of[corev1.ConfigMap](all) {
+		sources["ConfigMap/"+c.Name] = slices.Collect(maps.Keys(c.Data))
+	}
+	for _, s := range of[corev1.Secret](all) {
+		sources["Secret/"+s.Name] = slices.Collect(maps.Keys(s.Data))
+	}
+	for _, m := range all {
+		if m.Kind != "ExternalSecret" {
+			continue
+		}
+		if m.field(t, "spec.target.name") != m.Name {
+			t.Errorf("%s makes a Secret of another name", m)
+		}
+		entries, _ := m.field(t, "spec.data").([]any)
+		for _, entry := range entries {
+			key, _ := entry.(map[string]any)["secretKey"].(string)
+			sources["Secret/"+m.Name] = append(sources["Secret/"+m.Name], key)
+		}
+	}
+	return sources
+}
+
+// variables are what the pods of a workload see.
+func variables(t *testing.T, w workload, sources map[string][]string) []string {
+	t.Helper()
+	var all []string
+	for _, from := range w.pod.Spec.Containers[0].EnvFrom {
+		name := ""
+		if from.ConfigMapRef != nil {
+			name = "ConfigMap/" + from.ConfigMapRef.Name
+		} else if from.SecretRef != nil {
+			name = "Secret/" + from.SecretRef.Name
+		}
+		if sources[name] == nil {
+			t.Errorf("%s reads %s, which is not there", w, name)
+		}
+		all = append(all, sources[name]...)
+	}
+	return all
+}
+
+// roleless are required by one role of a service only.
+var roleless = map[string][]string{
+	"serve":   {"AMQP_URL", "DATABASE_OWNER_URL"},
+	"work":    {"IDENTITY_KEYS", "DATABASE_OWNER_URL"},
+	"migrate": nil,
+}
+
+// TestSettings: every variable that is set exists, every required one is set for the roles that need it, and no role is given
+// a secret that is not its business.
+func TestSettings(t *testing.T) {
+	tables := documented(t)
+	for _, overlay := range overlays {
+		all := build(t, overlay)
+		sources := given(t, all)
+		for _, w := range workloads(all) {
+			if !w.ours() {
+				continue
+			}
+			service, role := w.pod.Labels["app.kubernetes.io/name"], w.pod.Labels["app.kubernetes.io/component"]
+			set := variables(t, w, sources)
+			for _, name := range set {
+				if _, ok := tables[service][name]; !ok {
+					t.Errorf("%s %s: %s is not a setting of %s", overlay, w, name, service)
+				}
+			}
+			for name, s := range tables[service] {
+				needed := s.required && !slices.Contains(roleless[role], name)
+				if role == "migrate" {
+					needed = name == "DATABASE_OWNER_URL"
+				}
+				if needed && !slices.Contains(set, name) {
+					t.Errorf("%s %s: %s is required and not set", overlay, w, name)
+				}
+			}
+			for _, secret := range append(slices.Clone(roleless[role]), foreignTo(role)...) {
+				if slices.Contains(set, secret) {
+					t.Errorf("%s %s: %s is not its business", overlay, w, secret)
+				}
+			}
+		}
+		if overlay == "prod" {
+			for source, names := range sources {
+				if slices.Contains(names, "ALLOW_SIMULATED_LIVE") {
+					t.Errorf("%s allows simulated money to serve live mode", source)
+				}
+			}
+		}
+	}
+}
+
+func foreignTo(role string) []string {
+	if role == "migrate" {
+		return []string{"DATABASE_URL", "MASTER_KEYS", "AMQP_URL", "IDENTITY_KEYS"}
+	}
+	return nil
+}
+
+// TestProd_holdsNoSecret: production's manifests name secrets and hold none.
+func TestProd_holdsNoSecret(t *testing.T) {
+	all := build(t, "prod")
+	if secrets := of[corev1.Secret](all); len(secrets) > 0 {
+		t.Errorf("%d secrets are in the manifests, the first is %s", len(secrets), secrets[0].Name)
+	}
+	for _, c := range of[corev1.ConfigMap](all) {
+		for name, value := range c.Data {
+			if strings.Contains(name, "KEY") || strings.Contains(name, "TOKEN") || strings.Contains(value, "://") && strings.Contains(value, "@") {
+				t.Errorf("ConfigMap %s: %s looks like a secret", c.Name, name)
+			}
+		}
+	}
+}

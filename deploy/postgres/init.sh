@@ -1,0 +1,24 @@
+#!/bin/sh
+# Makes a database and two roles for each service, in docker-compose.yml and the dev overlay: the owner migrates, the
+# application reads and writes rows and can neither create nor alter nor truncate. PostgreSQL's image runs it once, on an
+# empty data directory. The same rights as deploy/stack gives (internal/infra/account.go).
+set -eu
+password=${SERVICES_PASSWORD:?}
+for service in callback_dispatcher gateway payments reports wallets; do
+	psql -v ON_ERROR_STOP=1 -v db="$service" -v owner="${service}_owner" -v app="${service}_app" -v password="$password" \
+		--username "$POSTGRES_USER" --dbname postgres <<'SQL'
+CREATE ROLE :"owner" LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD :'password';
+CREATE ROLE :"app" LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD :'password';
+CREATE DATABASE :"db" OWNER :"owner" TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C';
+\connect :"db"
+REVOKE ALL ON DATABASE :"db" FROM PUBLIC;
+GRANT CONNECT ON DATABASE :"db" TO :"app";
+REVOKE ALL ON SCHEMA public FROM PUBLIC;
+ALTER SCHEMA public OWNER TO :"owner";
+GRANT USAGE ON SCHEMA public TO :"app";
+ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO :"app";
+ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" GRANT USAGE, SELECT ON SEQUENCES TO :"app";
+ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
+ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" GRANT EXECUTE ON FUNCTIONS TO :"app";
+SQL
+done
