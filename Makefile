@@ -1,4 +1,4 @@
-# Every recipe line also works when typed. `make` alone lists the targets.
+# Every recipe line also works when typed, as make prints it. `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
 .PHONY: help build test lint lint/prove run up down bench chaos docs tidy verify tools
@@ -53,10 +53,10 @@ verify: tools ## modules tidy and listed, generated pages current, files formatt
 tools: bin/golangci-lint bin/gofumpt ## install the tools that make uses into bin/
 
 bin/golangci-lint:
-	GOWORK=off GOBIN=$(CURDIR)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+	GOWORK=off GOBIN=$$PWD/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 bin/gofumpt:
-	GOWORK=off GOBIN=$(CURDIR)/bin go install mvdan.cc/gofumpt@v0.12.0
+	GOWORK=off GOBIN=$$PWD/bin go install mvdan.cc/gofumpt@v0.12.0
 
 image/%: ## build a service's container image, or without a Docker engine its files
 	deploy/docker/image $*

@@ -78,7 +78,7 @@ func (b *bench) run(ctx context.Context, r row, rounds int, length time.Duration
 		}
 	}()
 	for _, warm := range []func(context.Context, time.Duration) (side, error){m.ours, m.yardstick} {
-		if _, err := warm(ctx, max(length/3, time.Second)); err != nil {
+		if _, err := warm(ctx, max(length/3, 2*time.Second)); err != nil {
 			return res, err
 		}
 	}

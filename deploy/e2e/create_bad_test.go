@@ -76,6 +76,7 @@ func badFields() []badBody {
 		{"no payer", with(api.Object{"payer": nil}), "payer"},
 		{"payer of wrong type", with(api.Object{"payer": "payer-1"}), "payer"},
 		{"payer without chatId", with(api.Object{"payer": api.Object{"phone": "1"}}), "payer.chatId"},
+		{"chatId of blanks", with(api.Object{"payer": api.Object{"chatId": " \t "}}), "payer.chatId"},
 		{"chatId of wrong type", with(api.Object{"payer": api.Object{"chatId": 5}}), "payer.chatId"},
 		{"phone of wrong type", with(api.Object{"payer": api.Object{"chatId": "a", "phone": 5}}), "payer.phone"},
 		{"no receiver", with(api.Object{"receiver": nil}), "receiver"},

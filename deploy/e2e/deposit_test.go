@@ -195,4 +195,13 @@ func TestBadDeposits(t *testing.T) {
 	if a := get(t, c, ref); a.Text(t, "payment.status") != "pending" || a.Len(t, "payment.transfers") != 0 {
 		t.Errorf("a refused deposit arrived: %s", a.Body)
 	}
+	deposit(t, c, ref, nil)
+	awaitStatus(t, c, ref, "settled") // a field is wrong before a state is
+	for _, amount := range []any{0, -1, num("1e16")} {
+		a := c.Call(t, http.MethodPost, "/v1/sandbox/payments/"+ref+"/deposits", api.Object{"amount": amount}, bad).Want(t, http.StatusBadRequest)
+		if !slices.Equal(a.FieldErrors(), []string{"amount"}) {
+			t.Errorf("amount %v of a settled payment: %s", amount, a.Body)
+		}
+	}
+	c.Call(t, http.MethodPost, "/v1/sandbox/payments/"+ref+"/deposits", api.Object{"amount": 1}, bad).Want(t, http.StatusConflict)
 }

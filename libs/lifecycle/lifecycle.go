@@ -22,7 +22,7 @@ const Ops = "ops"
 
 // The bounds of every HTTP server. Write is longer than any handler's own deadline.
 const (
-	readHeaderTimeout = 5 * time.Second
+	readHeaderTimeout = 10 * time.Second
 	readTimeout       = 30 * time.Second
 	writeTimeout      = 60 * time.Second
 	idleTimeout       = 2 * time.Minute

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"math/big"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/sha3"
@@ -28,10 +29,7 @@ func Check(family money.Family, mainnet bool, text string) error {
 	case money.EVM:
 		return checkEVM(text)
 	case money.Tron:
-		body, err := base58Check(text)
-		if err == nil && (len(body) != 21 || body[0] != 0x41) {
-			err = errShape
-		}
+		_, err := base58Check(text, 0x41)
 		return err
 	case money.Solana:
 		if b, ok := base58(text); !ok || len(b) != 32 {
@@ -98,19 +96,19 @@ func base58(text string) ([]byte, bool) {
 	return append(make([]byte, zeros), n.Bytes()...), true
 }
 
-// base58Check returns version and payload.
-func base58Check(text string) ([]byte, error) {
-	const sumLength = 4
+// base58Check returns the version, one of versions, of an address that is a hash of 20 bytes. Only what looks like an
+// address is told that its checksum fails.
+func base58Check(text string, versions ...byte) (version byte, err error) {
+	const bodyLength, sumLength = 1 + 20, 4
 	b, ok := base58(text)
-	if !ok || len(b) <= sumLength {
-		return nil, errShape
+	if !ok || len(b) != bodyLength+sumLength || !slices.Contains(versions, b[0]) {
+		return 0, errShape
 	}
-	body, sum := b[:len(b)-sumLength], b[len(b)-sumLength:]
-	first := sha256.Sum256(body)
-	if second := sha256.Sum256(first[:]); !bytes.Equal(second[:sumLength], sum) {
-		return nil, errChecksum
+	first := sha256.Sum256(b[:bodyLength])
+	if second := sha256.Sum256(first[:]); !bytes.Equal(second[:sumLength], b[bodyLength:]) {
+		return 0, errChecksum
 	}
-	return body, nil
+	return b[0], nil
 }
 
 func checkBitcoin(text string, mainnet bool) error {
@@ -120,23 +118,12 @@ func checkBitcoin(text string, mainnet bool) error {
 		}
 		return checkSegwit(hrp, text)
 	}
-	body, err := base58Check(text)
-	switch {
-	case err != nil:
-		return err
-	case len(body) != 21:
-		return errShape
+	const testKey, testScript = 0x6f, 0xc4
+	version, err := base58Check(text, 0x00, 0x05, testKey, testScript) // the first two are mainnet's P2PKH and P2SH
+	if err == nil && mainnet && (version == testKey || version == testScript) {
+		err = errNet
 	}
-	switch body[0] {
-	case 0x00, 0x05: // P2PKH, P2SH
-		return nil
-	case 0x6f, 0xc4:
-		if mainnet {
-			return errNet
-		}
-		return nil
-	}
-	return errShape
+	return err
 }
 
 // checkSegwit is BIP-173 for witness version 0 and BIP-350 for the others.

@@ -8,6 +8,25 @@ import (
 	"causeway.internal/services/payments/internal/address"
 )
 
+// A word is told that it is no address; only an address with a changed character is told of its checksum.
+func TestCheck_words(t *testing.T) {
+	for _, family := range []money.Family{money.EVM, money.Tron, money.Solana, money.Bitcoin} {
+		for _, word := range []string{"hello", "myAddress", "bc1hello", "Treasury", "abcdefghijkmnopqrstuvwxyzabcdefgh", "TTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTT"} {
+			if err := address.Check(family, true, word); err == nil || err.Error() != "is no address of the payment's network" {
+				t.Errorf("%s %s: %v", family, word, err)
+			}
+		}
+	}
+	for family, changed := range map[money.Family]string{
+		money.EVM: "0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", money.Tron: "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6T",
+		money.Bitcoin: "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN3",
+	} {
+		if err := address.Check(family, true, changed); err == nil || err.Error() != "fails its checksum: a character was changed" {
+			t.Errorf("%s %s: %v", family, changed, err)
+		}
+	}
+}
+
 // Vectors of EIP-55, BIP-173, BIP-350 and of well-known addresses.
 func TestCheck(t *testing.T) {
 	good := map[money.Family][]string{

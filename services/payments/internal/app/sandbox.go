@@ -49,6 +49,9 @@ func (a *App) SimulateDeposit(ctx context.Context, o Owner, reference string, d 
 	if o.Mode != payment.Test {
 		return Answer{}, errNoSandbox
 	}
+	if d.Given && (!d.Amount.IsPositive() || d.Amount.GreaterThan(money.Max)) {
+		problems.Add("amount", "must be greater than 0 and at most %s", money.Max)
+	}
 	if err := problems.Err(); err != nil {
 		return Answer{}, err
 	}
@@ -101,8 +104,6 @@ func depositAmount(p payment.Payment, asset money.Asset, d SandboxDeposit) (deci
 		if amount = p.Quote.CryptoAmount.Sub(p.Received); !amount.IsPositive() {
 			amount = p.Quote.CryptoAmount
 		}
-	case !amount.IsPositive() || amount.GreaterThan(money.Max):
-		problems.Add("amount", "must be greater than 0 and at most %s", money.Max)
 	case money.Digits(amount) > asset.Decimals:
 		problems.Add("amount", "must have at most %d fractional digits", asset.Decimals)
 	}

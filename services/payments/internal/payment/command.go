@@ -108,11 +108,13 @@ func (c *checker) err() error {
 }
 
 // required notes a missing string; it reports whether there is one.
+// required refuses what is not sent and what is nothing but blanks.
 func (c *checker) required(field, value string) bool {
-	if value == "" {
+	sent := strings.TrimSpace(value) != ""
+	if !sent {
 		c.add(field, "is required")
 	}
-	return value != ""
+	return sent
 }
 
 func (c *checker) atMost(field, value string, limit int) {
