@@ -17,11 +17,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/httpapi"
 	"causeway.internal/gateway/internal/identity"
+	"causeway.internal/gateway/internal/journal"
 	"causeway.internal/gateway/internal/limit"
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/gateway/internal/route"
@@ -130,9 +129,13 @@ func serve(ctx context.Context, environ map[string]string) error {
 	if err != nil {
 		return err
 	}
+	acts, err := journal.New(keys, 0, tel.Log, tel.Registry, time.Now)
+	if err != nil {
+		return err
+	}
 	door, err := proxy.New(proxy.Options{
 		Router: router, Callers: identity.NewResolver(cache, operators, time.Now), Replays: keys, Addresses: proxies, Targets: targets,
-		Gates: []proxy.Gate{limit.NewRates(cfg.SkipLoopback, time.Now)}, Slots: limit.NewInFlight(cfg.InFlightMax, queueMax),
+		Gates: []proxy.Gate{limit.NewRates(cfg.SkipLoopback, time.Now), acts}, Slots: limit.NewInFlight(cfg.InFlightMax, queueMax),
 		TLS: cfg.https(), Telemetry: tel, Now: time.Now,
 	})
 	if err != nil {
@@ -151,21 +154,9 @@ func serve(ctx context.Context, environ map[string]string) error {
 	if err := group.HTTP(lifecycle.Ops, cfg.OpsAddr, ops); err != nil {
 		return err
 	}
-	if err := tel.Registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "gateway_key_changes_told", Help: "1 while this process is told of changes of keys; else it remembers a key for half a second.",
-	}, func() float64 {
-		if cache.Current() {
-			return 1
-		}
-		return 0
-	})); err != nil {
-		return fmt.Errorf("register metrics: %w", err)
+	if err := background(group, cfg.Keys.Postgres, keys, cache, acts, tel); err != nil {
+		return err
 	}
-	group.Go("changes of keys", func(ctx context.Context) error {
-		return postgres.Listen(ctx, cfg.Keys.Postgres, store.Channel, tel.Log, cache)
-	})
-	group.Every("last use of keys", usedEvery, func(ctx context.Context) error { return keys.Used(ctx, cache.Used()) })
-	group.Every("upkeep", maintainEvery, keys.Maintain)
 	return group.Run(ctx)
 }
 
@@ -175,7 +166,7 @@ func self(registry *apikey.Registry, answers *store.Store, ring *keyring.Ring, t
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails: the program crashes instead
 	server := httpkit.NewServer(tel.Log, tel.Registry, httpkit.Verifier{Audience: string(route.Self), Keys: [][]byte{key}, Now: time.Now})
-	httpapi.Register(server, registry, answers, ring)
+	(&httpapi.API{Keys: registry, Answers: answers, Audit: answers, Ring: ring, Caller: proxy.KeyOf}).Register(server)
 	mux := http.NewServeMux()
 	mux.Handle("/", server)
 	mux.HandleFunc("GET /openapi.yaml", serveOpenAPI)

@@ -21,6 +21,19 @@ const (
 // Tiers lists the tiers.
 func Tiers() []string { return []string{string(Standard), string(Premium), string(Unlimited)} }
 
+// Rate is what a tier allows: so many calls a second in the long run, so many at once. Zeroes are no limit. A tier that is
+// not known is held to the standard one.
+func (t Tier) Rate() (perSecond, burst int) {
+	switch t {
+	case Unlimited:
+		return 0, 0
+	case Premium:
+		return 200, 2000
+	case Standard:
+	}
+	return 50, 500
+}
+
 // Key is an API key as it is kept. It is immutable once loaded, so that requests may share it. A zero time means never.
 type Key struct {
 	ID           int64 // the API's apiKeyId; kept when the secret is rotated

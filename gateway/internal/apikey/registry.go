@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -35,7 +34,7 @@ type Secrets struct {
 	SigningKey []byte // sealed
 }
 
-// Issued is a new key with its secret, which is shown once.
+// Issued is a key with its new secret, which is shown once.
 type Issued struct {
 	Key    Key
 	Secret string
@@ -58,6 +57,11 @@ type Once struct {
 // Store keeps keys. Each write commits its audit entry with it or not at all; so does an insert with its answer.
 type Store interface {
 	Insert(ctx context.Context, k Key, s Secrets, by audit.Entry, answer func(Key) (idempotency.Key, idempotency.Answer, error)) (Key, error)
+	// Update changes a key under its lock. No entry means no change; an error of f is returned as it is.
+	Update(ctx context.Context, id int64, f func(Key) (Key, *audit.Entry, error)) (Key, error)
+	// Rotate puts a new secret beside the current one, which ends with the overlap; every older one ends at once. answer is
+	// given the key with its new public id, under its lock, and its error is returned as it is.
+	Rotate(ctx context.Context, o Rotation, s Secrets, by audit.Entry, answer func(Key) (idempotency.Key, idempotency.Answer, error)) (Key, error)
 	Revoke(ctx context.Context, id int64, by audit.Entry) (Key, error)
 	Get(ctx context.Context, id int64) (Key, error)
 	List(ctx context.Context, f Filter) ([]Key, error)
@@ -94,21 +98,15 @@ func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry, once Onc
 		o.Tier = Standard
 	}
 	secret, public := Generate(Secret, o.Mode), Generate(Public, o.Mode)
-	kept := Secrets{
-		PublicKey:  public,
-		Digest:     r.peppers.Digest(secret),
-		PepperID:   r.peppers.ID(),
-		SigningKey: r.ring.Seal(SigningKey(secret), SigningPlace(public)),
-	}
 	by.Act = audit.KeyCreated
 	by.Detail = map[string]string{
-		"merchantId": o.MerchantID, "name": o.Name, "mode": string(o.Mode),
+		"merchantId": o.MerchantID, "mode": string(o.Mode),
 		"permissions": strings.Join(o.Permissions, " "), "tier": string(o.Tier), "publicKey": public,
 	}
 	key, err := r.store.Insert(ctx, Key{
 		PublicKey: public, MerchantID: o.MerchantID, Name: o.Name, Mode: o.Mode, Permissions: o.Permissions,
 		Tier: o.Tier, AllowedCIDRs: o.AllowedCIDRs, ExpiresAt: o.ExpiresAt,
-	}, kept, by, func(k Key) (idempotency.Key, idempotency.Answer, error) {
+	}, r.kept(secret, public), by, func(k Key) (idempotency.Key, idempotency.Answer, error) {
 		if !once.Key.Sent() {
 			return idempotency.Key{}, idempotency.Answer{}, nil
 		}
@@ -123,14 +121,12 @@ func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry, once Onc
 
 // Revoke ends a key for good. Revoking it again changes nothing and answers the same.
 func (r *Registry) Revoke(ctx context.Context, id int64, by audit.Entry) (Key, error) {
-	by.Act, by.Object = audit.KeyRevoked, "key:"+strconv.FormatInt(id, 10)
+	by.Act, by.Object = audit.KeyRevoked, object(id)
 	key, err := r.store.Revoke(ctx, id, by)
 	if err != nil {
 		return Key{}, fmt.Errorf("revoke API key %d: %w", id, err)
 	}
-	if r.cache != nil {
-		r.cache.Drop(id)
-	}
+	r.drop(id)
 	return key, nil
 }
 

@@ -2,6 +2,26 @@
 // (contract.md §9); this package only describes entries, the store writes them.
 package audit
 
+import "time"
+
+// Record is an entry as it stands in the audit.
+type Record struct {
+	Entry
+	ID int64
+	At time.Time
+}
+
+// Filter narrows a list of records, newest first. Before and BeforeID are the record that a page ends above.
+type Filter struct {
+	Actor    string
+	Act      string
+	Object   string
+	From, To time.Time // zero is no bound; To is exclusive
+	Before   time.Time
+	BeforeID int64
+	Limit    int
+}
+
 // Entry is one act. It never holds a secret, nor a payment's reference, which is a bearer secret (design.md §4).
 type Entry struct {
 	Actor     string // operator:<name of the token> or cli:<user>
@@ -18,5 +38,10 @@ type Act string
 // The acts.
 const (
 	KeyCreated Act = "key.created"
+	KeyChanged Act = "key.changed"
+	KeyRotated Act = "key.rotated"
 	KeyRevoked Act = "key.revoked"
+	KeyAdopted Act = "key.adopted"
+
+	MasterRotated Act = "master.rotated"
 )

@@ -1,4 +1,5 @@
-// Package httpapi holds the endpoints that the gateway answers itself: keys, for operators. It translates between JSON
+// Package httpapi holds the endpoints that the gateway answers itself: keys and the audit, for operators, and a key's own
+// view of itself. It translates between JSON
 // and the registry; rules are the registry's.
 package httpapi
 
@@ -7,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -22,6 +24,8 @@ import (
 // Registry is what the endpoints need of the key registry.
 type Registry interface {
 	Create(ctx context.Context, o apikey.Order, by audit.Entry, once apikey.Once) (apikey.Issued, error)
+	Change(ctx context.Context, id int64, c apikey.Change, by audit.Entry) (apikey.Key, error)
+	Rotate(ctx context.Context, o apikey.Rotation, by audit.Entry, once apikey.Once) (apikey.Issued, error)
 	Revoke(ctx context.Context, id int64, by audit.Entry) (apikey.Key, error)
 	Get(ctx context.Context, id int64) (apikey.Key, error)
 	List(ctx context.Context, f apikey.Filter) (keys []apikey.Key, more bool, err error)
@@ -33,16 +37,26 @@ type Answers interface {
 	Replay(ctx context.Context, k idempotency.Key) (idempotency.Answer, error)
 }
 
-// API is the handlers' shared state.
+// Audit is what can be asked of the audit.
+type Audit interface {
+	Acts(ctx context.Context, f audit.Filter) (acts []audit.Record, more bool, err error)
+}
+
+// API is what the endpoints need.
 type API struct {
-	keys    Registry
-	answers Answers
-	ring    *keyring.Ring
+	Keys    Registry
+	Answers Answers
+	Audit   Audit
+	Ring    *keyring.Ring
+	Caller  func(ctx context.Context) *apikey.Key // the key that a call was let in with
 }
 
 // Register adds the endpoints to a server.
-func Register(s *httpkit.Server, keys Registry, answers Answers, ring *keyring.Ring) {
-	a := &API{keys: keys, answers: answers, ring: ring}
+func (a *API) Register(s *httpkit.Server) {
+	httpkit.Handle(s, "GET /v1/me", a.me)
+	httpkit.Handle(s, "GET /v1/admin/audit", a.acts)
+	httpkit.Handle(s, "PATCH /v1/admin/keys/{id}", a.change)
+	httpkit.Handle(s, "POST /v1/admin/keys/{id}/rotate", a.rotate)
 	httpkit.Handle(s, "POST /v1/admin/keys", a.create)
 	httpkit.Handle(s, "GET /v1/admin/keys", a.list)
 	httpkit.Handle(s, "GET /v1/admin/keys/{id}", a.get)
@@ -114,22 +128,31 @@ func (c *createRequest) Read(in *httpkit.Input) {
 		MerchantID: b.RequiredText("merchantId", 50), Name: b.RequiredText("name", 100),
 		Mode: wire.Mode(b.RequiredText("mode", 10)), Permissions: b.Texts("permissions", 32, 50), Tier: apikey.Tier(b.Text("tier", 20)),
 	}
+	c.order.AllowedCIDRs = networks(b)
+	if text := b.Text("expiresAt", 40); text != "" {
+		c.order.ExpiresAt = moment(b, text)
+	}
+	c.order.Check(&in.Problems, time.Now())
+}
+
+func networks(b *httpkit.Body) (out []netip.Prefix) {
 	for i, text := range b.Texts("allowedCidrs", 64, 50) {
 		p, err := identity.ParsePrefix(text)
 		if err != nil {
 			b.Problem("allowedCidrs["+strconv.Itoa(i)+"]", "must be a network such as 203.0.113.0/24, or an address")
 			continue
 		}
-		c.order.AllowedCIDRs = append(c.order.AllowedCIDRs, p)
+		out = append(out, p)
 	}
-	if text := b.Text("expiresAt", 40); text != "" {
-		at, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			b.Problem("expiresAt", "must be an ISO 8601 time such as 2027-01-31T00:00:00.000Z")
-		}
-		c.order.ExpiresAt = at
+	return out
+}
+
+func moment(b *httpkit.Body, text string) time.Time {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		b.Problem("expiresAt", "must be an ISO 8601 time such as 2027-01-31T00:00:00.000Z")
 	}
-	c.order.Check(&in.Problems, time.Now())
+	return at
 }
 
 type keyAnswer struct {
@@ -137,22 +160,32 @@ type keyAnswer struct {
 }
 
 func (a *API) create(ctx context.Context, r createRequest) (httpkit.Answer, error) {
+	return a.issue(ctx, http.StatusCreated, func(i apikey.Issued) any { return keyAnswer{View(i)} },
+		func(by audit.Entry, once apikey.Once) (apikey.Issued, error) {
+			return a.Keys.Create(ctx, r.order, by, once)
+		})
+}
+
+// issue answers with a new secret, once per Idempotency-Key. show makes the answer, also of a key without its secret.
+func (a *API) issue(ctx context.Context, status int, show func(apikey.Issued) any,
+	act func(by audit.Entry, once apikey.Once) (apikey.Issued, error), object ...string,
+) (httpkit.Answer, error) {
 	req := httpkit.From(ctx)
 	once := apikey.Once{Key: idempotency.Key{
-		Scope: idempotency.Scope("operator", req.Identity.Operator, req.Route), Key: req.IdempotencyKey, Hash: req.BodyHash,
+		Scope: idempotency.Scope(append([]string{"operator", req.Identity.Operator, req.Route}, object...)...),
+		Key:   req.IdempotencyKey, Hash: req.BodyHash,
 	}}
-	earlier, found, err := a.answers.Earlier(ctx, once.Key)
+	earlier, found, err := a.Answers.Earlier(ctx, once.Key)
 	if err != nil {
 		return httpkit.Answer{}, err
 	}
 	if found {
 		return a.again(earlier, once.Key), nil
 	}
-	once.Answer = func(i apikey.Issued) (idempotency.Answer, error) { return a.keep(i, once.Key) }
-	issued, err := a.keys.Create(ctx, r.order, operator(req), once)
+	once.Answer = func(i apikey.Issued) (idempotency.Answer, error) { return a.keep(i, status, show, once.Key) }
+	issued, err := act(operator(req), once)
 	if idempotency.IsTaken(err) {
-		earlier, err = a.answers.Replay(ctx, once.Key)
-		if err != nil {
+		if earlier, err = a.Answers.Replay(ctx, once.Key); err != nil {
 			return httpkit.Answer{}, err
 		}
 		return a.again(earlier, once.Key), nil
@@ -160,28 +193,28 @@ func (a *API) create(ctx context.Context, r createRequest) (httpkit.Answer, erro
 	if err != nil {
 		return httpkit.Answer{}, err
 	}
-	body, err := httpkit.Success(keyAnswer{View(issued)})
-	return httpkit.Answer{Status: http.StatusCreated, Body: body}, err
+	body, err := httpkit.Success(show(issued))
+	return httpkit.Answer{Status: status, Body: body}, err
 }
 
 // keep makes the stored form of an answer: without the secret, and sealed with it for as long as it may be repeated.
-func (a *API) keep(i apikey.Issued, k idempotency.Key) (idempotency.Answer, error) {
-	with, err := httpkit.Success(keyAnswer{View(i)})
+func (a *API) keep(i apikey.Issued, status int, show func(apikey.Issued) any, k idempotency.Key) (idempotency.Answer, error) {
+	with, err := httpkit.Success(show(i))
 	if err != nil {
 		return idempotency.Answer{}, err
 	}
-	without, err := httpkit.Success(keyAnswer{brief(i.Key)})
+	without, err := httpkit.Success(show(apikey.Issued{Key: i.Key}))
 	if err != nil {
 		return idempotency.Answer{}, err
 	}
-	return idempotency.Answer{Status: http.StatusCreated, Body: without, Secret: a.ring.Seal(with, place(k))}, nil
+	return idempotency.Answer{Status: status, Body: without, Secret: a.Ring.Seal(with, place(k))}, nil
 }
 
 // again repeats a stored answer, with the secret while it is kept.
 func (a *API) again(stored idempotency.Answer, k idempotency.Key) httpkit.Answer {
 	body := stored.Body
 	if len(stored.Secret) > 0 {
-		if plain, err := a.ring.Open(stored.Secret, place(k)); err == nil {
+		if plain, err := a.Ring.Open(stored.Secret, place(k)); err == nil {
 			body = plain
 		}
 	}
@@ -218,7 +251,7 @@ type listAnswer struct {
 }
 
 func (a *API) list(ctx context.Context, r listRequest) (listAnswer, error) {
-	keys, more, err := a.keys.List(ctx, r.filter)
+	keys, more, err := a.Keys.List(ctx, r.filter)
 	if err != nil {
 		return listAnswer{}, err
 	}
@@ -262,12 +295,12 @@ func (o *oneRequest) Read(in *httpkit.Input) {
 }
 
 func (a *API) get(ctx context.Context, r oneRequest) (keyAnswer, error) {
-	k, err := a.keys.Get(ctx, r.id)
+	k, err := a.Keys.Get(ctx, r.id)
 	return keyAnswer{whole(k)}, err
 }
 
 func (a *API) revoke(ctx context.Context, r oneRequest) (keyAnswer, error) {
-	k, err := a.keys.Revoke(ctx, r.id, operator(httpkit.From(ctx)))
+	k, err := a.Keys.Revoke(ctx, r.id, operator(httpkit.From(ctx)))
 	return keyAnswer{whole(k)}, err
 }
 

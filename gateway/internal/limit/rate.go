@@ -22,12 +22,17 @@ type Rate struct {
 
 // The rates of contract.md §1, Limits.
 var (
-	standard = Rate{time.Second / 50, 500}
-	premium  = Rate{time.Second / 200, 2000}
+	standard = ofTier(apikey.Standard)
+	premium  = ofTier(apikey.Premium)
 	public   = Rate{time.Second / 20, 300}
 	names    = Rate{time.Second / 2, 20}
 	guesses  = Rate{2 * time.Second, 30}
 )
+
+func ofTier(t apikey.Tier) Rate {
+	perSecond, burst := t.Rate()
+	return Rate{time.Second / time.Duration(perSecond), burst}
+}
 
 // full is the time that an empty bucket takes to fill.
 func (r Rate) full() time.Duration { return r.Every * time.Duration(r.Burst) }

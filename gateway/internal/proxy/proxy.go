@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/fault"
@@ -119,6 +120,14 @@ const (
 )
 
 type callKey struct{}
+
+// KeyOf returns the key that the call of a context was let in with, nil when there is none.
+func KeyOf(ctx context.Context) *apikey.Key {
+	if c, ok := ctx.Value(callKey{}).(*Call); ok {
+		return c.Caller.Key
+	}
+	return nil
+}
 
 // ServeHTTP serves one request.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {

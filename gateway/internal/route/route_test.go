@@ -77,7 +77,7 @@ func TestRouter_finds(t *testing.T) {
 
 func TestPlace_allow(t *testing.T) {
 	p := router(t, route.Table()).Match("/v1/admin/keys/1")
-	if p.Route(http.MethodPut) != nil || p.Allow != "DELETE, GET, HEAD, OPTIONS" {
+	if p.Route(http.MethodPut) != nil || p.Allow != "DELETE, GET, HEAD, OPTIONS, PATCH" {
 		t.Errorf("allow %q", p.Allow)
 	}
 }

@@ -138,10 +138,15 @@ func Table() []Route {
 		keyed(http.MethodPost, "/v1/webhooks/replays/{id}/resume", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodGet, "/v1/events", Dispatcher, apikey.WebhookManage),
 
+		keyed(http.MethodGet, "/v1/me", Self, ""),
+
 		operated(http.MethodPost, "/v1/admin/keys"),
 		operated(http.MethodGet, "/v1/admin/keys"),
 		operated(http.MethodGet, "/v1/admin/keys/{id}"),
+		operated(http.MethodPatch, "/v1/admin/keys/{id}"),
 		operated(http.MethodDelete, "/v1/admin/keys/{id}"),
+		operated(http.MethodPost, "/v1/admin/keys/{id}/rotate"),
+		operated(http.MethodGet, "/v1/admin/audit"),
 		operatedAt(http.MethodGet, "/v1/admin/payments", Payments),
 		operatedAt(http.MethodPost, "/v1/admin/payments/{reference}/resolve", Payments),
 

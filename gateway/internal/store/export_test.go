@@ -3,5 +3,6 @@ package store
 // Statements are all that this package sends.
 var Statements = []string{
 	bySecretSQL, byPublicSQL, insertKeySQL, insertSecretSQL, insertAuditSQL, revokeSQL, getSQL, listSQL, usedSQL, prepareAuditSQL, insertSignedSQL, findSignedSQL,
-	rotateSignedSQL,
+	rotateSignedSQL, lockKeySQL, updateKeySQL, forgetSecretsSQL, endOldestSQL, endCurrentSQL,
+	actsSQL, actsByActorSQL, actsOfObjectSQL, appendActsSQL,
 }

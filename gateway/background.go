@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/journal"
+	"causeway.internal/gateway/internal/store"
+	"causeway.internal/libs/lifecycle"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
+)
+
+// background adds what goes on beside requests: changes of keys are listened to, rows of the audit and times of use are
+// written, partitions are kept.
+func background(group *lifecycle.Group, cfg postgres.Config, keys *store.Store, cache *apikey.Cache, acts *journal.Journal, tel *telemetry.Telemetry) error {
+	if err := tel.Registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "gateway_key_changes_told", Help: "1 while this process is told of changes of keys; else it remembers a key for half a second.",
+	}, func() float64 {
+		if cache.Current() {
+			return 1
+		}
+		return 0
+	})); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	group.Go("changes of keys", func(ctx context.Context) error {
+		return postgres.Listen(ctx, cfg, store.Channel, tel.Log, cache)
+	})
+	group.Go("audit of requests", acts.Run)
+	group.Every("last use of keys", usedEvery, func(ctx context.Context) error { return keys.Used(ctx, cache.Used()) })
+	group.Every("upkeep", maintainEvery, keys.Maintain)
+	return nil
+}

@@ -1,0 +1,139 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/wire"
+)
+
+// changeRequest is the body of PATCH /v1/admin/keys/{id}. What is not sent stays; expiresAt "never" and an empty
+// allowedCidrs lift a bound.
+type changeRequest struct {
+	oneRequest
+	change apikey.Change
+}
+
+const never = "never"
+
+// Read implements httpkit.Reader.
+func (c *changeRequest) Read(in *httpkit.Input) {
+	c.oneRequest.Read(in)
+	b := in.Body()
+	if b.Sent("name") {
+		name := b.Text("name", 100)
+		c.change.Name = &name
+	}
+	if b.Sent("permissions") {
+		if c.change.Permissions = b.Texts("permissions", 32, 50); c.change.Permissions == nil {
+			c.change.Permissions = []string{} // unreadable, or empty: either is refused
+		}
+	}
+	if b.Sent("tier") {
+		tier := apikey.Tier(b.Text("tier", 20))
+		c.change.Tier = &tier
+	}
+	if b.Sent("allowedCidrs") {
+		list := networks(b)
+		if list == nil {
+			list = []netip.Prefix{}
+		}
+		c.change.AllowedCIDRs = &list
+	}
+	if text := b.Text("expiresAt", 40); text != "" {
+		var at time.Time
+		if text != never {
+			at = moment(b, text)
+		}
+		c.change.ExpiresAt = &at
+	}
+	c.change.Check(&in.Problems, time.Now())
+}
+
+func (a *API) change(ctx context.Context, r changeRequest) (keyAnswer, error) {
+	k, err := a.Keys.Change(ctx, r.id, r.change, operator(httpkit.From(ctx)))
+	return keyAnswer{whole(k)}, err
+}
+
+// rotateRequest is the body of POST /v1/admin/keys/{id}/rotate, which may be empty.
+type rotateRequest struct {
+	oneRequest
+	overlap time.Duration
+}
+
+// overlapDefault is for how many minutes the old secret goes on working.
+const overlapDefault = 24 * 60
+
+// Read implements httpkit.Reader.
+func (r *rotateRequest) Read(in *httpkit.Input) {
+	r.oneRequest.Read(in)
+	minutes, sent := in.Body().Int("overlapMinutes", 0, int64(apikey.OverlapMax/time.Minute))
+	if !sent {
+		minutes = overlapDefault
+	}
+	r.overlap = time.Duration(minutes) * time.Minute
+}
+
+type rotateAnswer struct {
+	Key            KeyView `json:"key"`
+	OverlapMinutes int64   `json:"overlapMinutes"`
+}
+
+func (a *API) rotate(ctx context.Context, r rotateRequest) (httpkit.Answer, error) {
+	show := func(i apikey.Issued) any { return rotateAnswer{View(i), int64(r.overlap / time.Minute)} }
+	return a.issue(ctx, http.StatusOK, show, func(by audit.Entry, once apikey.Once) (apikey.Issued, error) {
+		return a.Keys.Rotate(ctx, apikey.Rotation{ID: r.id, Overlap: r.overlap}, by, once)
+	}, strconv.FormatInt(r.id, 10))
+}
+
+type noRequest struct{}
+
+// Read implements httpkit.Reader.
+func (*noRequest) Read(*httpkit.Input) {}
+
+// meAnswer is what a key may know of itself.
+type meAnswer struct {
+	Key struct {
+		ID           int64     `json:"id"`
+		PublicKey    string    `json:"publicKey"`
+		Name         string    `json:"name"`
+		Mode         wire.Mode `json:"mode"`
+		CreatedAt    *string   `json:"createdAt"`
+		ExpiresAt    *string   `json:"expiresAt"`
+		AllowedCIDRs []string  `json:"allowedCidrs"`
+	} `json:"key"`
+	Merchant struct {
+		ID string `json:"id"`
+	} `json:"merchant"`
+	Permissions []string `json:"permissions"`
+	Limits      struct {
+		Tier      string `json:"tier"`
+		PerSecond *int   `json:"perSecond"`
+		Burst     *int   `json:"burst"`
+	} `json:"limits"`
+}
+
+var errNoKey = fault.New(fault.Unauthenticated, "key_required", "This route needs an API key.")
+
+// me answers from memory: the key is the one that the call was let in with.
+func (a *API) me(ctx context.Context, _ noRequest) (out meAnswer, err error) {
+	k := a.Caller(ctx)
+	if k == nil {
+		return out, errNoKey
+	}
+	v := whole(*k)
+	out.Key.ID, out.Key.PublicKey, out.Key.Name, out.Key.Mode = v.ID, v.PublicKey, v.Name, v.Mode
+	out.Key.CreatedAt, out.Key.ExpiresAt, out.Key.AllowedCIDRs = v.CreatedAt, v.ExpiresAt, v.AllowedCIDRs
+	out.Merchant.ID, out.Permissions, out.Limits.Tier = k.MerchantID, k.Effective, v.Tier
+	if perSecond, burst := k.Tier.Rate(); burst > 0 {
+		out.Limits.PerSecond, out.Limits.Burst = &perSecond, &burst
+	}
+	return out, nil
+}
