@@ -273,15 +273,40 @@ func (s *Store) sightings(ctx context.Context, tx pgx.Tx, c scanner.Chain, famil
 	}); err != nil {
 		return nil, fmt.Errorf("looking addresses up: %w", err)
 	}
+	house, err := s.house(ctx, tx, c, family, len(owners))
+	if err != nil {
+		return nil, err
+	}
 	last := step.Last()
 	var out []wallet.Sighting
 	for i, t := range step.Transfers {
-		if walletID, ok := owners[texts[i]]; ok && t.Amount.Sign() > 0 {
+		ours := len(t.Senders) > 0 && house[t.Senders[0]] // what a gas station gives is no deposit
+		if walletID, ok := owners[texts[i]]; ok && !ours && t.Amount.Sign() > 0 {
 			out = append(out, wallet.Sighting{
 				ID: wallet.ID{TxHash: t.TxHash, Ordinal: t.Ordinal}, Address: texts[i], WalletID: walletID, Asset: t.Asset, Contract: t.Contract,
 				Amount: t.Amount, Senders: append([]string{}, t.Senders...), BlockHeight: last.Height, BlockHash: last.Hash, BlockTime: last.Time,
 			})
 		}
+	}
+	return out, nil
+}
+
+// house are the addresses of our own that pay for gas, unless nothing was sent to us anyway.
+func (s *Store) house(ctx context.Context, tx pgx.Tx, c scanner.Chain, family money.Family, owners int) (map[string]bool, error) {
+	if owners == 0 {
+		return nil, nil
+	}
+	rows, err := tx.Query(ctx, isHouseSQL, c.Mode, family)
+	if err != nil {
+		return nil, fmt.Errorf("reading the house's addresses: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("reading the house's addresses: %w", err)
+	}
+	out := make(map[string]bool, len(list))
+	for _, a := range list {
+		out[a] = true
 	}
 	return out, nil
 }

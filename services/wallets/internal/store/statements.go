@@ -20,7 +20,12 @@ func Statements() map[string]string {
 		"kept keys": keptKeysSQL, "keep key": keepKeySQL, "reseal key": resealKeySQL, "batch keys": batchKeysSQL, "place": placeSQL, "stock": stockSQL,
 		"add pooled": addPooledSQL, "batch": batchSQL, "add batch": addBatchSQL, "add stock": addStockSQL, "passed": passedSQL, "left": leftSQL, "strange": strangeSQL,
 		"stock at": stockAtSQL,
-		"booked":   bookedSQL, "journal": journalSQL, "entry": entrySQL, "balances": balancesSQL,
+		"final":    finalSQL, "house": houseSQL, "due sweeps": dueSweepsSQL, "to sweep": toSweepSQL, "open sweep": openSweepSQL, "mark swept": markSweptSQL,
+		"idle": idleSQL, "wait sweep": waitSweepSQL, "block sweep": blockSweepSQL, "end sweep": endSweepSQL, "held": heldSQL, "next nonce": nextNonceSQL,
+		"plan": planSQL, "attempt": attemptSQL, "drop": dropSQL, "underway": underwaySQL, "attempts": attemptsSQL, "step": stepSQL, "landed": landedSQL,
+		"signed": signedSQL, "sent": sentSQL, "swept of wallet": sweptOfWalletSQL, "release sweep": releaseSweepSQL, "busy sweep": blockedSweepSQL,
+		"sweep counts": sweepCountsSQL, "is house": isHouseSQL,
+		"booked": bookedSQL, "journal": journalSQL, "entry": entrySQL, "balances": balancesSQL,
 		"sim deposit": simDepositSQL, "sim cut": simCutSQL, "sim orphan": simOrphanSQL, "owner": ownerSQL,
 	}
 }

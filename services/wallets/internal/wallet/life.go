@@ -135,6 +135,22 @@ func (w Wallet) Take(all []Deposit, head int64) (Wallet, []Wallet) {
 	return w, entered
 }
 
+// Sweep applies that money was swept: the wallet is swept once every deposit that counts is.
+func (w Wallet) Sweep(all []Deposit, swept func(Deposit) bool) (Wallet, []Wallet) {
+	counted := false
+	for _, d := range all {
+		if w.Counts(d) {
+			if counted = true; !swept(d) {
+				return w, nil
+			}
+		}
+	}
+	if !counted {
+		return w, nil
+	}
+	return w.enter(nil, OnSwept)
+}
+
 // Close applies the end of the wallet's time.
 func (w Wallet) Close() (Wallet, []Wallet) { return w.enter(nil, OnWindow) }
 

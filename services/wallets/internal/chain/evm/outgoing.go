@@ -1,0 +1,233 @@
+package evm
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"causeway.internal/services/wallets/internal/chain/rpc"
+	"causeway.internal/services/wallets/internal/evmtx"
+	"causeway.internal/services/wallets/internal/sweep"
+)
+
+// What a sweep asks an EVM chain. Answers to these are small, so they are read with encoding/json; what must not be
+// believed blindly (balances, nonces) decides nothing that the signer and the chain itself do not decide again.
+
+// ask makes one call on an endpoint that works and decodes its result.
+func ask[T any](ctx context.Context, d *Driver, method string, params ...any) (out T, err error) {
+	err = d.pool.Read(ctx, func(e *rpc.Endpoint) error {
+		result, err := e.Call(ctx, method, params...)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(result, &out); err != nil {
+			return fmt.Errorf("%s at endpoint %s: %w", method, e.Name, err)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// judged is ask where the node's own no is an answer and no fault of the endpoint.
+func judged[T any](ctx context.Context, d *Driver, method string, params ...any) (out T, no *rpc.NodeError, err error) {
+	err = d.pool.Read(ctx, func(e *rpc.Endpoint) error {
+		result, err := e.Call(ctx, method, params...)
+		var is bool
+		if no, is = errors.AsType[*rpc.NodeError](err); is {
+			return nil
+		}
+		if err == nil {
+			err = json.Unmarshal(result, &out)
+		}
+		return err
+	})
+	return out, no, err
+}
+
+// quantity is a number as JSON-RPC writes it: 0x and digits, at most 256 bits.
+type quantity struct{ big.Int }
+
+func (q *quantity) UnmarshalJSON(b []byte) error {
+	var text string
+	if err := json.Unmarshal(b, &text); err != nil {
+		return err
+	}
+	digits, ok := strings.CutPrefix(text, "0x")
+	if !ok || digits == "" || len(digits) > 64 || strings.Trim(digits, "0123456789abcdefABCDEF") != "" {
+		return fmt.Errorf("%.80q is no quantity", text)
+	}
+	q.SetString(digits, 16)
+	return nil
+}
+
+func (q *quantity) small() (uint64, error) {
+	if !q.IsUint64() || q.Uint64() > 1<<62 {
+		return 0, fmt.Errorf("%s is too large", &q.Int)
+	}
+	return q.Uint64(), nil
+}
+
+func at(height int64) string {
+	if height < 0 {
+		return "latest"
+	}
+	return "0x" + strconv.FormatInt(height, 16)
+}
+
+// Nonce is how many transactions an address has in the chain up to a height; -1 for the head.
+func (d *Driver) Nonce(ctx context.Context, of string, height int64) (uint64, error) {
+	n, err := ask[quantity](ctx, d, "eth_getTransactionCount", of, at(height))
+	if err != nil {
+		return 0, err
+	}
+	return n.small()
+}
+
+// Coins is what an address has of the network's own coin, at the head.
+func (d *Driver) Coins(ctx context.Context, of string) (*big.Int, error) {
+	n, err := ask[quantity](ctx, d, "eth_getBalance", of, "latest")
+	return &n.Int, err
+}
+
+// Tokens is what an address has of a token, at the head.
+func (d *Driver) Tokens(ctx context.Context, contract, of string) (*big.Int, error) {
+	a, err := evmtx.ParseAccount(of)
+	if err != nil {
+		return nil, err
+	}
+	n, err := ask[quantity](ctx, d, "eth_call", map[string]string{"to": contract, "data": "0x" + hex.EncodeToString(evmtx.BalanceCall(a))}, "latest")
+	return &n.Int, err
+}
+
+// Market is what the network asks per gas: the base fee of the newest block and the tip that the node recommends.
+func (d *Driver) Market(ctx context.Context) (m sweep.Market, err error) {
+	type header struct {
+		Base *quantity `json:"baseFeePerGas"`
+	}
+	h, err := ask[header](ctx, d, "eth_getBlockByNumber", "latest", false)
+	if err != nil {
+		return m, err
+	}
+	if h.Base == nil {
+		return m, errors.New("the network has no base fee")
+	}
+	tip, err := ask[quantity](ctx, d, "eth_maxPriorityFeePerGas")
+	return sweep.Market{Base: &h.Base.Int, Tip: &tip.Int}, err
+}
+
+// Gas estimates what a transfer needs, with a quarter on top. An estimate that the node refuses means that the transfer
+// would fail: that is ErrReverts.
+func (d *Driver) Gas(ctx context.Context, from, to, contract string, amount *big.Int) (uint64, error) {
+	receiver, err := evmtx.ParseAccount(to)
+	if err != nil {
+		return 0, err
+	}
+	call := map[string]string{"from": from, "to": to, "value": "0x" + amount.Text(16)}
+	if contract != "" {
+		call = map[string]string{"from": from, "to": contract, "data": "0x" + hex.EncodeToString(evmtx.TransferCall(receiver, amount))}
+	}
+	n, no, err := judged[quantity](ctx, d, "eth_estimateGas", call)
+	switch {
+	case err != nil:
+		return 0, err
+	case no != nil:
+		return 0, fmt.Errorf("%w: %.200s", sweep.ErrReverts, no.Message)
+	}
+	gas, err := n.small()
+	return gas + gas/4, err
+}
+
+// Send gives signed bytes to a node. That a node knows them already is success; any other refusal is the error, and
+// whether the bytes landed all the same is told by Receipt.
+func (d *Driver) Send(ctx context.Context, raw []byte) error {
+	_, no, err := judged[string](ctx, d, "eth_sendRawTransaction", "0x"+hex.EncodeToString(raw))
+	if err != nil || no == nil {
+		return err
+	}
+	if text := strings.ToLower(no.Message); strings.Contains(text, "already known") || strings.Contains(text, "already imported") {
+		return nil
+	}
+	return fmt.Errorf("%w: %.200s", sweep.ErrRefused, no.Message)
+}
+
+// answered is a receipt as nodes write it.
+type answered struct {
+	Hash   string    `json:"transactionHash"`
+	Number *quantity `json:"blockNumber"`
+	Block  string    `json:"blockHash"`
+	Status *quantity `json:"status"`
+	Used   *quantity `json:"gasUsed"`
+	Price  *quantity `json:"effectiveGasPrice"`
+	L1Fee  *quantity `json:"l1Fee"`
+	Logs   []struct {
+		Address string   `json:"address"`
+		Topics  []string `json:"topics"`
+		Data    string   `json:"data"`
+	} `json:"logs"`
+}
+
+// Receipt finds a transaction in the chain. Without one it reports false.
+func (d *Driver) Receipt(ctx context.Context, hash string) (sweep.Receipt, bool, error) {
+	a, err := ask[*answered](ctx, d, "eth_getTransactionReceipt", hash)
+	if err != nil || a == nil {
+		return sweep.Receipt{}, false, err
+	}
+	if !strings.EqualFold(a.Hash, hash) || a.Number == nil || a.Status == nil || a.Used == nil || a.Price == nil || a.Block == "" {
+		return sweep.Receipt{}, false, errors.New("the receipt of " + hash + " is of another transaction, or fields are missing")
+	}
+	height, err := a.Number.small()
+	if err != nil {
+		return sweep.Receipt{}, false, err
+	}
+	r := sweep.Receipt{
+		TxHash: hash, Height: int64(height), Block: strings.ToLower(a.Block), OK: a.Status.Cmp(big.NewInt(1)) == 0,
+		Fee: new(big.Int).Mul(&a.Used.Int, &a.Price.Int),
+	}
+	if a.L1Fee != nil {
+		r.Fee.Add(r.Fee, &a.L1Fee.Int)
+	}
+	for _, l := range a.Logs {
+		if m, ok := move(l.Address, l.Topics, l.Data); ok {
+			r.Moved = append(r.Moved, m)
+		}
+	}
+	return r, true, nil
+}
+
+// move reads a token's Transfer log.
+func move(contract string, topics []string, data string) (m sweep.Move, ok bool) {
+	var token, from, to evmtx.Account
+	if len(topics) != 3 || !strings.EqualFold(topics[0], transferTopic.String()) || !unhex(token[:], contract, 0) ||
+		!unhex(from[:], topics[1], 12) || !unhex(to[:], topics[2], 12) {
+		return m, false
+	}
+	var word [32]byte
+	if !unhex(word[:], data, 0) {
+		return m, false
+	}
+	return sweep.Move{Contract: token.String(), From: from.String(), To: to.String(), Amount: new(big.Int).SetBytes(word[:])}, true
+}
+
+// unhex decodes 0x and digits behind so many zero bytes into out, which they must fill.
+func unhex(out []byte, text string, zeros int) bool {
+	digits, ok := strings.CutPrefix(text, "0x")
+	if !ok {
+		return false
+	}
+	b, err := hex.DecodeString(digits)
+	if err != nil || len(b) != zeros+len(out) {
+		return false
+	}
+	for _, z := range b[:zeros] {
+		if z != 0 {
+			return false
+		}
+	}
+	copy(out, b[zeros:])
+	return true
+}

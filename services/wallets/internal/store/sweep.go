@@ -1,0 +1,533 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/sweep"
+	"causeway.internal/services/wallets/internal/sweeper"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Sweeps is the part of the database that sweeps live in.
+type Sweeps struct{ *Store }
+
+var _ sweeper.Store = Sweeps{}
+
+// Sweeps is the database as sweeps see it.
+func (s *Store) Sweeps() Sweeps { return Sweeps{s} }
+
+// Only live money is swept: the chains of test mode are simulated.
+const (
+	finalSQL = `SELECT coalesce((SELECT finalized FROM cursors WHERE mode = 'live' AND network = $1), 0)`
+
+	houseSQL = `INSERT INTO house_addresses (mode, family, address) VALUES ('live', $1, $2) ON CONFLICT DO NOTHING`
+
+	// What is final and in no sweep, where none is under way, with enough of it to be worth one.
+	dueSweepsSQL = `SELECT d.address, d.asset, sum(d.amount)::text FROM deposits d
+JOIN unnest($2::text[], $3::text[]) AS worth(asset, amount) ON worth.asset = d.asset
+WHERE d.mode = 'live' AND d.network = $1 AND d.sweep IS NULL AND d.finalized AND d.state = 'confirmed' AND d.due_height = 0
+AND NOT EXISTS (SELECT FROM sweeps s WHERE s.mode = d.mode AND s.network = d.network AND s.address = d.address AND s.asset = d.asset
+	AND s.state IN ('open', 'blocked'))
+GROUP BY d.address, d.asset, worth.amount HAVING sum(d.amount) >= worth.amount::numeric ORDER BY sum(d.amount) DESC LIMIT $4`
+
+	toSweepSQL = `SELECT d.tx_hash, d.ordinal, d.amount::text, d.contract, d.wallet_id, a.account, a.idx, d.family FROM deposits d
+JOIN addresses a ON a.mode = d.mode AND a.family = d.family AND a.address = d.address
+WHERE d.mode = 'live' AND d.network = $1 AND d.address = $2 AND d.asset = $3 AND d.sweep IS NULL AND d.finalized
+AND d.state = 'confirmed' AND d.due_height = 0 ORDER BY d.height LIMIT 500 FOR UPDATE OF d`
+
+	openSweepSQL = `INSERT INTO sweeps (id, mode, network, family, account, idx, address, wallet_id, asset, contract, amount, treasury, state)
+VALUES ($1, 'live', $2, $3, $4, $5, $6, $7, $8, $9, $10::text::numeric, $11, 'open') ON CONFLICT DO NOTHING`
+
+	markSweptSQL = `UPDATE deposits d SET sweep = $2 FROM unnest($3::text[], $4::int[]) AS k(tx_hash, ordinal)
+WHERE d.mode = 'live' AND d.network = $1 AND d.tx_hash = k.tx_hash AND d.ordinal = k.ordinal`
+
+	sweepColumns = `s.id, s.mode, s.network, s.family, s.account, s.idx, s.address, s.wallet_id, s.asset, s.contract, s.amount::text, s.treasury`
+
+	idleSQL = `SELECT ` + sweepColumns + ` FROM sweeps s WHERE s.mode = 'live' AND s.network = $1 AND s.state = 'open' AND s.due_at <= now()
+AND NOT EXISTS (SELECT FROM outgoing_tx o WHERE o.sweep = s.id AND (o.state IN ('planned', 'signed', 'broadcast')
+	OR (o.kind = 'sweep' AND o.state IN ('mined', 'final')))) ORDER BY s.due_at LIMIT $2`
+
+	waitSweepSQL = `UPDATE sweeps SET due_at = now() + $2::interval, reason = $3 WHERE id = $1 AND state = 'open'`
+
+	blockSweepSQL = `UPDATE sweeps SET state = 'blocked', reason = $2 WHERE id = $1 AND state = 'open'`
+
+	endSweepSQL = `UPDATE sweeps SET state = $2, reason = $3, ended_at = now() WHERE id = $1 AND state IN ('open', 'blocked')`
+
+	heldSQL = `SELECT coalesce(sum(d.amount), 0)::text FROM deposits d LEFT JOIN sweeps s ON s.id = d.sweep
+WHERE d.mode = 'live' AND d.network = $1 AND d.address = $2 AND d.contract = '' AND d.state <> 'reverted' AND s.state IS DISTINCT FROM 'swept'`
+
+	// A number is free for a sender when everything before it is with a node.
+	nextNonceSQL = `SELECT coalesce(max(nonce) + 1, 0), count(*) FILTER (WHERE state IN ('planned', 'signed')),
+count(*) FILTER (WHERE state = 'broadcast') FROM outgoing_tx WHERE mode = 'live' AND network = $1 AND sender = $2`
+
+	planSQL = `INSERT INTO outgoing_tx (id, sweep, kind, mode, network, sender, nonce, state, version, attempt)
+VALUES ($1, $2, $3, 'live', $4, $5, $6, 'planned', 1, 1) ON CONFLICT DO NOTHING`
+
+	attemptSQL = `INSERT INTO outgoing_attempts (outgoing, number, request) VALUES ($1, $2, $3)`
+
+	dropSQL = `DELETE FROM outgoing_tx WHERE id = $1 AND version = $2 AND state = 'planned' AND attempt = 1`
+
+	underwaySQL = `SELECT o.id, o.kind, o.sender, o.nonce, o.state, o.version, o.tx_hash, o.height, o.block_hash, ` + sweepColumns + `
+FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE o.mode = 'live' AND o.network = $1
+AND o.state IN ('planned', 'signed', 'broadcast', 'mined') ORDER BY o.created_at, o.id LIMIT $2`
+
+	attemptsSQL = `SELECT outgoing, number, request, tx_hash, raw, sent_at IS NOT NULL, extract(epoch FROM now() - coalesce(signed_at, now()))::bigint,
+extract(epoch FROM now() - coalesce(sent_at, now()))::bigint FROM outgoing_attempts WHERE outgoing = ANY($1) ORDER BY outgoing, number`
+
+	stepSQL = `UPDATE outgoing_tx SET state = $3, version = version + 1, attempt = $4, changed_at = now() WHERE id = $1 AND version = $2`
+
+	landedSQL = `UPDATE outgoing_tx SET state = $3, version = version + 1, tx_hash = $4, height = $5, block_hash = $6, amount = $7::text::numeric,
+fee = $8::text::numeric, changed_at = now() WHERE id = $1 AND version = $2`
+
+	signedSQL = `UPDATE outgoing_attempts SET raw = $3, tx_hash = $4, signed_at = now() WHERE outgoing = $1 AND number = $2 AND raw IS NULL`
+
+	sentSQL = `UPDATE outgoing_attempts SET sent_at = now() WHERE outgoing = $1 AND number = $2`
+
+	sweptOfWalletSQL = `SELECT d.tx_hash, d.ordinal FROM deposits d JOIN sweeps s ON s.id = d.sweep AND s.state = 'swept' WHERE d.wallet_id = $1`
+
+	releaseSweepSQL = `UPDATE deposits SET sweep = NULL WHERE sweep = $1`
+
+	blockedSweepSQL = `SELECT count(*) FROM outgoing_tx o WHERE o.sweep = $1 AND o.state IN ('planned', 'signed', 'broadcast', 'mined')`
+
+	sweepCountsSQL = `SELECT network, state, count(*) FROM sweeps WHERE mode = 'live' AND state IN ('open', 'blocked') GROUP BY network, state`
+
+	isHouseSQL = `SELECT address FROM house_addresses WHERE mode = $1 AND family = $2`
+)
+
+// Final implements sweeper.Store.
+func (s Sweeps) Final(ctx context.Context, network string) (height int64, err error) {
+	if err = s.pool.QueryRow(ctx, finalSQL, network).Scan(&height); err != nil {
+		return 0, fmt.Errorf("reading the final height: %w", err)
+	}
+	return height, nil
+}
+
+// Canonical implements sweeper.Store.
+func (s Sweeps) Canonical(ctx context.Context, network string, height int64, hash string) (bool, error) {
+	var kept, parent string
+	var at time.Time
+	err := s.pool.QueryRow(ctx, headerSQL, wallet.Live, network, height).Scan(&height, &kept, &parent, &at)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return true, nil // headers are kept far beyond finality
+	}
+	return kept == hash, err
+}
+
+// House implements sweeper.Store.
+func (s Sweeps) House(ctx context.Context, family money.Family, address string) error {
+	_, err := s.pool.Exec(ctx, houseSQL, family, address)
+	return err
+}
+
+// Due implements sweeper.Store.
+func (s Sweeps) Due(ctx context.Context, network string, least map[string]*big.Int, most int) ([]sweeper.Due, error) {
+	assets, amounts := make([]string, 0, len(least)), make([]string, 0, len(least))
+	for asset, n := range least {
+		assets, amounts = append(assets, asset), append(amounts, n.String())
+	}
+	rows, err := s.pool.Query(ctx, dueSweepsSQL, network, assets, amounts, most)
+	if err != nil {
+		return nil, fmt.Errorf("reading what is due: %w", err)
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (d sweeper.Due, err error) {
+		var amount string
+		if err := row.Scan(&d.Address, &d.Asset, &amount); err != nil {
+			return d, err
+		}
+		d.Amount, err = integer(amount)
+		return d, err
+	})
+}
+
+// Open implements sweeper.Store.
+func (s Sweeps) Open(ctx context.Context, network string, d sweeper.Due, treasury string) (opened bool, err error) {
+	err = s.tx(ctx, func(tx pgx.Tx) error {
+		opened = false
+		rows, err := tx.Query(ctx, toSweepSQL, network, d.Address, d.Asset)
+		if err != nil {
+			return err
+		}
+		w := sweep.Sweep{ID: id.New("swp_", s.now()), Amount: new(big.Int)}
+		var hashes []string
+		var ordinals []int32
+		var hash, amount string
+		var ordinal int32
+		_, err = pgx.ForEachRow(rows, []any{&hash, &ordinal, &amount, &w.Contract, &w.WalletID, &w.Account, &w.Index, &w.Family}, func() error {
+			n, err := integer(amount)
+			w.Amount.Add(w.Amount, n)
+			hashes, ordinals = append(hashes, hash), append(ordinals, ordinal)
+			return err
+		})
+		if err != nil || len(hashes) == 0 {
+			return err
+		}
+		tag, err := tx.Exec(ctx, openSweepSQL, w.ID, network, w.Family, w.Account, w.Index, d.Address, w.WalletID, d.Asset, w.Contract, w.Amount.String(), treasury)
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		opened = true
+		_, err = tx.Exec(ctx, markSweptSQL, network, w.ID, hashes, ordinals)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("opening a sweep: %w", err)
+	}
+	return opened, nil
+}
+
+func sweepFields(w *sweep.Sweep, amount *string) []any {
+	return []any{&w.ID, &w.Mode, &w.Network, &w.Family, &w.Account, &w.Index, &w.Address, &w.WalletID, &w.Asset, &w.Contract, amount, &w.Treasury}
+}
+
+// Idle implements sweeper.Store.
+func (s Sweeps) Idle(ctx context.Context, network string, most int) ([]sweep.Sweep, error) {
+	rows, err := s.pool.Query(ctx, idleSQL, network, most)
+	if err != nil {
+		return nil, fmt.Errorf("reading open sweeps: %w", err)
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (w sweep.Sweep, err error) {
+		var amount string
+		if err := row.Scan(sweepFields(&w, &amount)...); err != nil {
+			return w, err
+		}
+		w.Amount, err = integer(amount)
+		return w, err
+	})
+}
+
+// Wait implements sweeper.Store.
+func (s Sweeps) Wait(ctx context.Context, w sweep.Sweep, d time.Duration, reason string) error {
+	_, err := s.pool.Exec(ctx, waitSweepSQL, w.ID, d, reason)
+	return err
+}
+
+// Block implements sweeper.Store.
+func (s Sweeps) Block(ctx context.Context, w sweep.Sweep, reason string) error {
+	_, err := s.pool.Exec(ctx, blockSweepSQL, w.ID, reason)
+	return err
+}
+
+// Held implements sweeper.Store.
+func (s Sweeps) Held(ctx context.Context, network, address string) (*big.Int, error) {
+	var text string
+	if err := s.pool.QueryRow(ctx, heldSQL, network, address).Scan(&text); err != nil {
+		return nil, fmt.Errorf("reading what is held: %w", err)
+	}
+	return integer(text)
+}
+
+// Next implements sweeper.Store.
+func (s Sweeps) Next(ctx context.Context, network, sender string, floor uint64, most int) (nonce uint64, busy bool, err error) {
+	var next, unsent, sent int64
+	if err := s.pool.QueryRow(ctx, nextNonceSQL, network, sender).Scan(&next, &unsent, &sent); err != nil {
+		return 0, false, fmt.Errorf("reading the next number: %w", err)
+	}
+	return max(uint64(next), floor), unsent > 0 || sent >= int64(most), nil
+}
+
+// Plan implements sweeper.Store.
+func (s Sweeps) Plan(ctx context.Context, o sweep.Outgoing) error {
+	request, err := json.Marshal(o.Attempts[0].Request)
+	if err != nil {
+		return err
+	}
+	return s.tx(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, planSQL, o.ID, o.Sweep.ID, o.Kind, o.Sweep.Network, o.Sender, o.Nonce)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return sweeper.ErrStale
+		}
+		_, err = tx.Exec(ctx, attemptSQL, o.ID, 1, string(request))
+		return err
+	})
+}
+
+// Drop implements sweeper.Store.
+func (s Sweeps) Drop(ctx context.Context, o sweep.Outgoing) error {
+	tag, err := s.pool.Exec(ctx, dropSQL, o.ID, o.Version)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = sweeper.ErrStale
+	}
+	return err
+}
+
+// Underway implements sweeper.Store.
+func (s Sweeps) Underway(ctx context.Context, network string, most int) ([]sweep.Outgoing, error) {
+	rows, err := s.pool.Query(ctx, underwaySQL, network, most)
+	if err != nil {
+		return nil, fmt.Errorf("reading what is under way: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o sweep.Outgoing, err error) {
+		var amount string
+		fields := []any{&o.ID, &o.Kind, &o.Sender, &o.Nonce, &o.State, &o.Version, &o.TxHash, &o.Height, &o.Block}
+		if err := row.Scan(append(fields, sweepFields(&o.Sweep, &amount)...)...); err != nil {
+			return o, err
+		}
+		o.Sweep.Amount, err = integer(amount)
+		return o, err
+	})
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return list, s.attempts(ctx, list)
+}
+
+// attempts fills in the signed forms.
+func (s Sweeps) attempts(ctx context.Context, list []sweep.Outgoing) error {
+	ids, at := make([]string, len(list)), make(map[string]int, len(list))
+	for i, o := range list {
+		ids[i], at[o.ID] = o.ID, i
+	}
+	rows, err := s.pool.Query(ctx, attemptsSQL, ids)
+	if err != nil {
+		return fmt.Errorf("reading signed forms: %w", err)
+	}
+	var outgoing, request string
+	var a sweep.Attempt
+	var signed, sent int64
+	_, err = pgx.ForEachRow(rows, []any{&outgoing, &a.Number, &request, &a.TxHash, &a.Raw, &a.Sent, &signed, &sent}, func() error {
+		a.Request = intent.Request{}
+		if err := json.Unmarshal([]byte(request), &a.Request); err != nil {
+			return fmt.Errorf("request of %s: %w", outgoing, err)
+		}
+		a.SignedAgo, a.SentAgo = time.Duration(signed)*time.Second, time.Duration(sent)*time.Second
+		o := &list[at[outgoing]]
+		o.Attempts = append(o.Attempts, a)
+		a.Raw = nil
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("reading signed forms: %w", err)
+	}
+	for _, o := range list {
+		if len(o.Attempts) == 0 {
+			return fmt.Errorf("transaction %s has no form", o.ID)
+		}
+	}
+	return nil
+}
+
+// step moves a transaction on by compare-and-set on its version, with f in the same transaction.
+func (s Sweeps) step(ctx context.Context, o sweep.Outgoing, to sweep.State, attempt int, f func(tx pgx.Tx) error) error {
+	if !sweep.May(o.State, to) {
+		return fmt.Errorf("transaction %s cannot go from %s to %s", o.ID, o.State, to)
+	}
+	return s.tx(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, stepSQL, o.ID, o.Version, to, attempt)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return sweeper.ErrStale
+		}
+		return f(tx)
+	})
+}
+
+// Again implements sweeper.Store.
+func (s Sweeps) Again(ctx context.Context, o sweep.Outgoing, next sweep.Attempt) error {
+	request, err := json.Marshal(next.Request)
+	if err != nil {
+		return err
+	}
+	return s.step(ctx, o, sweep.Planned, next.Number, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, attemptSQL, o.ID, next.Number, string(request))
+		return err
+	})
+}
+
+// Signed implements sweeper.Store.
+func (s Sweeps) Signed(ctx context.Context, o sweep.Outgoing, raw []byte, hash string) error {
+	n := o.Newest().Number
+	return s.step(ctx, o, sweep.Signed, n, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, signedSQL, o.ID, n, raw, hash)
+		if err == nil && tag.RowsAffected() == 0 {
+			err = sweeper.ErrStale
+		}
+		return err
+	})
+}
+
+// Sent implements sweeper.Store.
+func (s Sweeps) Sent(ctx context.Context, o sweep.Outgoing) error {
+	n := o.Newest().Number
+	return s.step(ctx, o, sweep.Broadcast, n, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, sentSQL, o.ID, n)
+		return err
+	})
+}
+
+// Unmined implements sweeper.Store.
+func (s Sweeps) Unmined(ctx context.Context, o sweep.Outgoing) error {
+	return s.land(ctx, o, sweep.Broadcast, sweep.Receipt{Fee: new(big.Int)}, new(big.Int), nil)
+}
+
+// Mined implements sweeper.Store.
+func (s Sweeps) Mined(ctx context.Context, o sweep.Outgoing, r sweep.Receipt) error {
+	return s.land(ctx, o, sweep.Mined, r, new(big.Int), nil)
+}
+
+// Replaced implements sweeper.Store.
+func (s Sweeps) Replaced(ctx context.Context, o sweep.Outgoing) error {
+	return s.land(ctx, o, sweep.Replaced, sweep.Receipt{Fee: new(big.Int)}, new(big.Int), nil)
+}
+
+// land is step with what a block says.
+func (s Sweeps) land(ctx context.Context, o sweep.Outgoing, to sweep.State, r sweep.Receipt, amount *big.Int, f func(tx pgx.Tx) error) error {
+	if !sweep.May(o.State, to) {
+		return fmt.Errorf("transaction %s cannot go from %s to %s", o.ID, o.State, to)
+	}
+	return s.tx(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, landedSQL, o.ID, o.Version, to, r.TxHash, r.Height, r.Block, amount.String(), r.Fee.String())
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return sweeper.ErrStale
+		}
+		if f == nil {
+			return nil
+		}
+		return f(tx)
+	})
+}
+
+// Finish implements sweeper.Store. The wallet's row is locked before its deposits are read, as a scan does.
+func (s Sweeps) Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, ok bool, amount *big.Int) error {
+	state := sweep.Final
+	if !ok {
+		state = sweep.Failed
+	}
+	wrote := false
+	err := s.land(ctx, o, state, r, amount, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, lockWalletsSQL, []string{o.Sweep.WalletID})
+		if err != nil {
+			return err
+		}
+		owned, err := pgx.CollectRows(rows, scanWallet)
+		if err != nil {
+			return err
+		}
+		if err := bookSweep(ctx, tx, o, owned, ok, amount, r.Fee); err != nil || o.Kind != intent.Sweep {
+			return err
+		}
+		if !ok {
+			_, err := tx.Exec(ctx, blockSweepSQL, o.Sweep.ID, "the transaction "+r.TxHash+" is final and moved nothing")
+			return err
+		}
+		if _, err := tx.Exec(ctx, endSweepSQL, o.Sweep.ID, "swept", ""); err != nil || len(owned) == 0 {
+			return err
+		}
+		wrote, err = s.sweepWallet(ctx, tx, owned[0])
+		return err
+	})
+	if err == nil && wrote {
+		s.wake()
+	}
+	return err
+}
+
+// sweepWallet brings a standalone wallet whose row is locked up to date after a sweep.
+func (s Sweeps) sweepWallet(ctx context.Context, tx pgx.Tx, w wallet.Wallet) (wrote bool, err error) {
+	rows, err := tx.Query(ctx, sweptOfWalletSQL, w.ID)
+	if err != nil {
+		return false, err
+	}
+	swept := map[wallet.ID]bool{}
+	var one wallet.ID
+	if _, err := pgx.ForEachRow(rows, []any{&one.TxHash, &one.Ordinal}, func() error { swept[one] = true; return nil }); err != nil {
+		return false, err
+	}
+	if rows, err = tx.Query(ctx, ofWalletsSQL, []string{w.ID}); err != nil {
+		return false, err
+	}
+	all, err := pgx.CollectRows(rows, toDeposit)
+	if err != nil {
+		return false, err
+	}
+	next, entered := w.Sweep(all, func(d wallet.Deposit) bool { return swept[d.ID] })
+	if len(entered) == 0 {
+		return false, nil
+	}
+	return true, s.putWallet(ctx, tx, next, entered)
+}
+
+// bookSweep writes the journal of a transaction that has come to its end.
+func bookSweep(ctx context.Context, tx pgx.Tx, o sweep.Outgoing, owned []wallet.Wallet, ok bool, amount, fee *big.Int) error {
+	from, merchant := sweep.Payments, ""
+	if len(owned) > 0 {
+		from, merchant = sweep.Custody, owned[0].MerchantID
+	}
+	network, _ := money.NetworkOf(o.Sweep.Network)
+	coin := ""
+	for _, a := range network.Assets {
+		if a.Native {
+			coin = a.Symbol
+		}
+	}
+	event, entries := sweep.Book(o, ok, amount, fee, coin, from)
+	var b pgx.Batch
+	key := string(o.Sweep.Mode) + ":" + o.ID
+	b.Queue(journalSQL, key, event, o.Sweep.Mode, merchant, o.Sweep.WalletID, o.Sweep.ID)
+	for i, e := range entries {
+		b.Queue(entrySQL, key, i+1, o.Sweep.Mode, merchant, e.Account, o.Sweep.Network, e.Asset, e.Debit.String(), e.Credit.String())
+	}
+	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+		return fmt.Errorf("booking %s: %w", key, err)
+	}
+	return nil
+}
+
+// ErrSweepBusy says that a transaction of a sweep may still land.
+var ErrSweepBusy = errors.New("a transaction of this sweep is under way: it cannot be released")
+
+// ReleaseSweep ends a sweep that is blocked, so that its deposits may enter another; for an operator who has removed the
+// cause.
+func (s Sweeps) ReleaseSweep(ctx context.Context, sweepID string) error {
+	return s.tx(ctx, func(tx pgx.Tx) error {
+		var busy int64
+		if err := tx.QueryRow(ctx, blockedSweepSQL, sweepID).Scan(&busy); err != nil {
+			return err
+		}
+		if busy > 0 {
+			return ErrSweepBusy
+		}
+		tag, err := tx.Exec(ctx, endSweepSQL, sweepID, "released", "released by an operator")
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return fmt.Errorf("%.40q is no sweep that is open or blocked", sweepID)
+		}
+		_, err = tx.Exec(ctx, releaseSweepSQL, sweepID)
+		return err
+	})
+}
+
+// Counts implements sweeper.Store.
+func (s Sweeps) Counts(ctx context.Context) (map[[2]string]int64, error) {
+	rows, err := s.pool.Query(ctx, sweepCountsSQL)
+	if err != nil {
+		return nil, err
+	}
+	out := map[[2]string]int64{}
+	var network, state string
+	var n int64
+	_, err = pgx.ForEachRow(rows, []any{&network, &state, &n}, func() error {
+		out[[2]string{network, state}] = n
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,72 @@
+package sweep
+
+import (
+	"math/big"
+
+	"causeway.internal/services/wallets/internal/intent"
+)
+
+// Account is a side of the ledger that sweeps move.
+type Account string
+
+// The accounts. Custody and payments are credited when money leaves a deposit address: the first for standalone wallets,
+// the second where the payments service keeps the books.
+const (
+	Custody    Account = "custody"
+	Payments   Account = "payments"
+	Treasury   Account = "treasury"
+	GasStation Account = "gas_station" // coins of ours at the gas station
+	GasFloat   Account = "gas_float"   // coins of ours on deposit addresses, to pay for sweeps
+	Fees       Account = "fees"        // what the network took
+)
+
+// Event says why a journal was written.
+type Event string
+
+// The events of sweeps.
+const (
+	Swept       Event = "swept"
+	SweepFailed Event = "sweep_failed"
+	Funded      Event = "funded"
+)
+
+// Entry is one line; exactly one of debit and credit is positive.
+type Entry struct {
+	Account       Account
+	Asset         string
+	Debit, Credit *big.Int
+}
+
+// Book is the journal of a transaction that has come to its end: amount is what arrived, fee what it cost in the coin.
+// from is where the money of the deposit address stands in the books.
+func Book(o Outgoing, ok bool, amount, fee *big.Int, coin string, from Account) (Event, []Entry) {
+	zero := new(big.Int)
+	debit := func(a Account, asset string, n *big.Int) Entry { return Entry{a, asset, n, zero} }
+	credit := func(a Account, asset string, n *big.Int) Entry { return Entry{a, asset, zero, n} }
+	if !ok {
+		amount = zero
+	}
+	event, entries := Swept, []Entry(nil)
+	switch {
+	case o.Kind == intent.Fund:
+		event = Funded
+		entries = []Entry{debit(GasFloat, coin, amount), debit(Fees, coin, fee), credit(GasStation, coin, new(big.Int).Add(amount, fee))}
+	case o.Sweep.Native():
+		entries = []Entry{debit(Treasury, coin, amount), debit(Fees, coin, fee), credit(from, coin, new(big.Int).Add(amount, fee))}
+	default:
+		entries = []Entry{
+			debit(Treasury, o.Sweep.Asset, amount), credit(from, o.Sweep.Asset, amount),
+			debit(Fees, coin, fee), credit(GasFloat, coin, fee),
+		}
+	}
+	if !ok && o.Kind == intent.Sweep {
+		event = SweepFailed
+	}
+	kept := entries[:0]
+	for _, e := range entries {
+		if e.Debit.Sign() > 0 || e.Credit.Sign() > 0 {
+			kept = append(kept, e)
+		}
+	}
+	return event, kept
+}

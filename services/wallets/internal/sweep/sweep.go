@@ -1,0 +1,272 @@
+// Package sweep is how money leaves deposit addresses for the treasury: the life of a transaction that leaves us, what a
+// next one may cost and when it is worth it, and what its end means in the books. It is pure: no I/O, no clock.
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Sweep is one asset at one deposit address on its way to the treasury.
+type Sweep struct {
+	ID       string
+	Mode     wallet.Mode
+	Network  string
+	Family   money.Family
+	Account  uint32
+	Index    uint32
+	Address  string
+	WalletID string
+	Asset    string
+	Contract string // "" for the network's own coin
+	Amount   *big.Int
+	Treasury string
+}
+
+// Native reports whether the network's own coin is swept, which then pays for itself.
+func (s Sweep) Native() bool { return s.Contract == "" }
+
+// State is how far an outgoing transaction has come.
+type State string
+
+// The states. Planned, signed and broadcast are about the newest signed form; an older one may land meanwhile.
+const (
+	Planned   State = "planned"   // sender, number and terms are fixed; nothing is signed
+	Signed    State = "signed"    // the bytes are stored; no node has them
+	Broadcast State = "broadcast" // a node has taken them, or may have
+	Mined     State = "mined"     // in a block of the chain
+	Final     State = "final"     // in a final block, and it did what it was for
+	Failed    State = "failed"    // in a final block, and it did not
+	Replaced  State = "replaced"  // a transaction that is not ours used up its number
+)
+
+// moves are the steps that exist. A mined transaction goes back to broadcast when its block leaves the chain, a broadcast
+// one to planned when it is to be signed again with a higher fee.
+var moves = map[State][]State{
+	Planned:   {Signed, Mined, Replaced},
+	Signed:    {Broadcast, Mined, Replaced},
+	Broadcast: {Planned, Broadcast, Mined, Replaced},
+	Mined:     {Broadcast, Mined, Final, Failed},
+	Final:     nil,
+	Failed:    nil,
+	Replaced:  nil,
+}
+
+// States lists every state.
+func States() []State { return []State{Planned, Signed, Broadcast, Mined, Final, Failed, Replaced} }
+
+// May reports whether a step exists.
+func May(from, to State) bool {
+	for _, s := range moves[from] {
+		if s == to {
+			return true
+		}
+	}
+	return false
+}
+
+// Over reports whether a transaction can change no more.
+func (s State) Over() bool { return s == Final || s == Failed || s == Replaced }
+
+// Attempt is one signed form of a transaction.
+type Attempt struct {
+	Number    int
+	Request   intent.Request
+	TxHash    string
+	Raw       []byte // nil until it is signed
+	Sent      bool   // a node was given it, or may have been
+	SignedAgo time.Duration
+	SentAgo   time.Duration // since the last time
+}
+
+// Outgoing is one transaction that leaves us.
+type Outgoing struct {
+	ID       string
+	Kind     intent.Kind
+	Sweep    Sweep
+	Sender   string
+	Nonce    uint64
+	State    State
+	Version  int64
+	Attempts []Attempt // oldest first, at least one
+	TxHash   string    // of the form that is mined
+	Height   int64
+	Block    string
+}
+
+// Newest is the last attempt.
+func (o Outgoing) Newest() Attempt { return o.Attempts[len(o.Attempts)-1] }
+
+// Sent are the hashes that may be found in a block, newest first.
+func (o Outgoing) Sent() (hashes []string) {
+	for i := len(o.Attempts) - 1; i >= 0; i-- {
+		if o.Attempts[i].Sent {
+			hashes = append(hashes, o.Attempts[i].TxHash)
+		}
+	}
+	return hashes
+}
+
+// By is the attempt that has a hash.
+func (o Outgoing) By(hash string) (Attempt, bool) {
+	for _, a := range o.Attempts {
+		if a.TxHash == hash {
+			return a, true
+		}
+	}
+	return Attempt{}, false
+}
+
+// Market is what the network asks at the moment, in wei per gas.
+type Market struct{ Base, Tip *big.Int }
+
+// Now is the least that gets a transaction into the next block.
+func (m Market) Now() *big.Int { return new(big.Int).Add(m.Base, m.Tip) }
+
+// Wish is what outlasts a doubling of the base fee.
+func (m Market) Wish() *big.Int { return new(big.Int).Add(m.Now(), m.Base) }
+
+// Terms say when sweeping is allowed on a network.
+type Terms struct {
+	MaxFee  *big.Int            // most per gas; above it sweeps wait
+	Reserve *big.Int            // kept for what a rollup takes on top for its data
+	Least   map[string]*big.Int // smallest sum worth a sweep, by asset
+	Share   int64               // a sweep of the coin must be worth so many times its fee
+}
+
+// The reasons to wait. They pass.
+var (
+	ErrDear  = errors.New("the network asks for more than the cap: waiting for cheaper gas")
+	ErrSmall = errors.New("not worth its fee at the moment")
+)
+
+// What a chain says about transactions.
+var (
+	ErrReverts = errors.New("the transfer would fail")
+	ErrRefused = errors.New("the node refuses the transaction")
+)
+
+// Price is what a transaction may cost.
+type Price struct {
+	Gas         uint64
+	MaxFee, Tip *big.Int
+}
+
+// Most is the most that it can cost.
+func (p Price) Most() *big.Int { return new(big.Int).Mul(new(big.Int).SetUint64(p.Gas), p.MaxFee) }
+
+// Price offers what the network asks, twice its base fee at most the cap.
+func (t Terms) Price(m Market, gas uint64) (Price, error) {
+	if m.Now().Cmp(t.MaxFee) > 0 {
+		return Price{}, ErrDear
+	}
+	return Price{Gas: gas, MaxFee: least(m.Wish(), t.MaxFee), Tip: m.Tip}, nil
+}
+
+// Within lowers a price to what a purse holds, or says how much is missing for it.
+func (t Terms) Within(p Price, m Market, purse *big.Int) (Price, *big.Int) {
+	purse = new(big.Int).Sub(purse, t.Reserve)
+	affordable := new(big.Int)
+	if purse.Sign() > 0 {
+		affordable.Div(purse, new(big.Int).SetUint64(p.Gas))
+	}
+	if affordable.Cmp(m.Now()) < 0 {
+		// Twice what is needed, so that a raised fee can be paid as well.
+		missing := new(big.Int).Lsh(p.Most(), 1)
+		return Price{}, missing.Sub(missing, purse)
+	}
+	p.MaxFee = least(p.MaxFee, affordable)
+	return p, nil
+}
+
+// Coins is what of a sum in the network's coin can be sent after its own fee.
+func (t Terms) Coins(amount *big.Int, p Price) (*big.Int, error) {
+	fee := new(big.Int).Add(p.Most(), t.Reserve)
+	if new(big.Int).Mul(fee, big.NewInt(t.Share)).Cmp(amount) > 0 {
+		return nil, ErrSmall
+	}
+	return new(big.Int).Sub(amount, fee), nil
+}
+
+// Raise makes the price of a transaction that is stuck: an eighth more on both fees, or what the network asks by now if
+// that is more; nodes take a replacement from a tenth more. It reports false when the cap leaves no room for that.
+func (t Terms) Raise(old Price, m Market) (Price, bool) {
+	step := func(n *big.Int) *big.Int {
+		up := new(big.Int).Rsh(n, 3)
+		up.Add(up, n)
+		return up.Add(up, big.NewInt(1))
+	}
+	p := Price{Gas: old.Gas, MaxFee: most(step(old.MaxFee), m.Wish()), Tip: most(step(old.Tip), m.Tip)}
+	if p.MaxFee.Cmp(t.MaxFee) > 0 {
+		p.MaxFee = new(big.Int).Set(t.MaxFee)
+	}
+	p.Tip = least(p.Tip, p.MaxFee)
+	return p, enough(old.MaxFee, p.MaxFee) && enough(old.Tip, p.Tip)
+}
+
+// enough reports whether a fee is at least a tenth above another.
+func enough(old, next *big.Int) bool {
+	want := new(big.Int).Mul(old, big.NewInt(110))
+	return new(big.Int).Mul(next, big.NewInt(100)).Cmp(want) >= 0
+}
+
+func least(a, b *big.Int) *big.Int {
+	if a.Cmp(b) < 0 {
+		return a
+	}
+	return b
+}
+
+func most(a, b *big.Int) *big.Int {
+	if a.Cmp(b) > 0 {
+		return a
+	}
+	return b
+}
+
+// Receipt is what a block says of a transaction.
+type Receipt struct {
+	TxHash string
+	Height int64
+	Block  string
+	OK     bool
+	Fee    *big.Int // in the network's coin, whatever a rollup took on top included
+	Moved  []Move   // of tokens
+}
+
+// Move is a token's movement as its contract logged it.
+type Move struct {
+	Contract, From, To string
+	Amount             *big.Int
+}
+
+// Arrived reports whether a mined transaction did what it was for. A token's transfer counts by its log alone: some tokens
+// answer false instead of failing.
+func (o Outgoing) Arrived(r Receipt) (amount *big.Int, ok bool) {
+	a, known := o.By(r.TxHash)
+	if !known {
+		return new(big.Int), false
+	}
+	amount, err := intent.Units(a.Request.Amount)
+	if err != nil || !r.OK {
+		return new(big.Int), false
+	}
+	if a.Request.EVM == nil || a.Request.EVM.Contract == "" {
+		return amount, true
+	}
+	for _, m := range r.Moved {
+		if m.Contract == a.Request.EVM.Contract && m.From == o.Sender && m.To == a.Request.To && m.Amount.Cmp(amount) == 0 {
+			return amount, true
+		}
+	}
+	return new(big.Int), false
+}
+
+// RequestID names an attempt to the signer: the same attempt asked again gives the same bytes.
+func RequestID(outgoing string, attempt int) string { return fmt.Sprintf("%s-%d", outgoing, attempt) }

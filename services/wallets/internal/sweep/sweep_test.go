@@ -1,0 +1,153 @@
+package sweep
+
+import (
+	"errors"
+	"math/big"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"causeway.internal/services/wallets/internal/intent"
+)
+
+func wei(n int64) *big.Int { return big.NewInt(n) }
+
+var terms = Terms{MaxFee: wei(1_000), Reserve: wei(0), Share: 20}
+
+// What is over stays over, everything else can end, and only a mined transaction becomes final.
+func TestMay(t *testing.T) {
+	for _, from := range States() {
+		ends := false
+		for _, to := range States() {
+			if may := May(from, to); may && (from.Over() || (to == Final || to == Failed) && from != Mined) {
+				t.Errorf("%s to %s", from, to)
+			} else if may {
+				ends = true
+			}
+		}
+		if ends == from.Over() {
+			t.Errorf("%s has steps: %v", from, ends)
+		}
+	}
+}
+
+func TestPrice(t *testing.T) {
+	p, err := terms.Price(Market{wei(100), wei(7)}, 50)
+	if err != nil || p.MaxFee.Int64() != 207 || p.Tip.Int64() != 7 || p.Most().Int64() != 10_350 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if p, err := terms.Price(Market{wei(900), wei(100)}, 50); err != nil || p.MaxFee.Int64() != 1_000 {
+		t.Errorf("at the cap: %+v, %v", p, err)
+	}
+	if _, err := terms.Price(Market{wei(900), wei(101)}, 50); !errors.Is(err, ErrDear) {
+		t.Errorf("above the cap: %v", err)
+	}
+}
+
+func TestWithin(t *testing.T) {
+	m := Market{wei(100), wei(7)}
+	p, err := terms.Price(m, 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, missing := terms.Within(p, m, wei(1_000_000)); missing != nil || got.MaxFee.Int64() != 207 {
+		t.Errorf("%+v, %v", got, missing)
+	}
+	if got, missing := terms.Within(p, m, wei(107*50)); missing != nil || got.MaxFee.Int64() != 107 {
+		t.Errorf("just enough: %+v, %v", got, missing)
+	}
+	if _, missing := terms.Within(p, m, wei(107*50-1)); missing == nil || missing.Int64() != 2*10_350-(107*50-1) {
+		t.Errorf("too little: %v is missing", missing)
+	}
+	if _, missing := terms.Within(p, m, wei(0)); missing == nil || missing.Int64() != 2*10_350 {
+		t.Errorf("nothing: %v is missing", missing)
+	}
+}
+
+func TestCoins(t *testing.T) {
+	p := Price{50, wei(100), wei(1)}
+	if got, err := terms.Coins(wei(100_000), p); err != nil || got.Int64() != 95_000 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := terms.Coins(wei(99_999), p); !errors.Is(err, ErrSmall) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A raised price is always one that nodes take as a replacement, and never above the cap.
+func TestRaise(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		old := Price{Gas: 21_000, MaxFee: wei(rapid.Int64Range(1, 2_000).Draw(t, "maxFee"))}
+		old.Tip = wei(rapid.Int64Range(0, old.MaxFee.Int64()).Draw(t, "tip"))
+		m := Market{wei(rapid.Int64Range(0, 2_000).Draw(t, "base")), wei(rapid.Int64Range(0, 100).Draw(t, "market tip"))}
+		next, ok := terms.Raise(old, m)
+		if !ok {
+			if old.MaxFee.Int64() < 800 && old.Tip.Int64() < 800 {
+				t.Fatalf("%+v was not raised", old)
+			}
+			return
+		}
+		if next.MaxFee.Cmp(terms.MaxFee) > 0 || next.Tip.Cmp(next.MaxFee) > 0 || next.Gas != old.Gas ||
+			next.MaxFee.Int64()*10 < old.MaxFee.Int64()*11 || next.Tip.Int64()*10 < old.Tip.Int64()*11 {
+			t.Fatalf("%+v became %+v", old, next)
+		}
+	})
+}
+
+func token() Outgoing {
+	r := intent.Request{Kind: intent.Sweep, Amount: "25", To: "T", Asset: "USDT", EVM: &intent.EVM{Contract: "C"}}
+	return Outgoing{
+		Kind: intent.Sweep, Sweep: Sweep{Asset: "USDT", Contract: "C"}, Sender: "S", Attempts: []Attempt{{Number: 1, Request: r, TxHash: "h"}},
+	}
+}
+
+// A token has arrived when its contract says so, and not because the transaction did not fail.
+func TestArrived(t *testing.T) {
+	move := Move{"C", "S", "T", wei(25)}
+	for name, c := range map[string]struct {
+		r    Receipt
+		want bool
+	}{
+		"moved":            {Receipt{TxHash: "h", OK: true, Moved: []Move{{"X", "S", "T", wei(25)}, move}}, true},
+		"failed":           {Receipt{TxHash: "h", Moved: []Move{move}}, false},
+		"answered false":   {Receipt{TxHash: "h", OK: true}, false},
+		"took a fee":       {Receipt{TxHash: "h", OK: true, Moved: []Move{{"C", "S", "T", wei(24)}}}, false},
+		"another token":    {Receipt{TxHash: "h", OK: true, Moved: []Move{{"D", "S", "T", wei(25)}}}, false},
+		"to somebody else": {Receipt{TxHash: "h", OK: true, Moved: []Move{{"C", "S", "U", wei(25)}}}, false},
+		"another form":     {Receipt{TxHash: "i", OK: true, Moved: []Move{move}}, false},
+	} {
+		if amount, ok := token().Arrived(c.r); ok != c.want || (ok && amount.Int64() != 25) {
+			t.Errorf("%s: %s, %v", name, amount, ok)
+		}
+	}
+}
+
+// Every journal balances in every asset, whatever happened.
+func TestBook_balances(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := token()
+		if rapid.Bool().Draw(t, "coin") {
+			o.Sweep.Asset, o.Sweep.Contract = "ETH", ""
+		}
+		if rapid.Bool().Draw(t, "fund") {
+			o.Kind = intent.Fund
+		}
+		ok := rapid.Bool().Draw(t, "ok")
+		_, entries := Book(o, ok, wei(rapid.Int64Range(0, 9).Draw(t, "amount")), wei(rapid.Int64Range(0, 9).Draw(t, "fee")), "ETH", Custody)
+		sums := map[string]*big.Int{}
+		for _, e := range entries {
+			if sums[e.Asset] == nil {
+				sums[e.Asset] = new(big.Int)
+			}
+			sums[e.Asset].Add(sums[e.Asset], e.Debit).Sub(sums[e.Asset], e.Credit)
+			if (e.Debit.Sign() > 0) == (e.Credit.Sign() > 0) {
+				t.Fatalf("%+v", e)
+			}
+		}
+		for asset, sum := range sums {
+			if sum.Sign() != 0 {
+				t.Fatalf("%s: %s, %+v", asset, sum, entries)
+			}
+		}
+	})
+}
