@@ -22,6 +22,7 @@ import (
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/journal"
 	"causeway.internal/gateway/internal/limit"
+	"causeway.internal/gateway/internal/page"
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/gateway/internal/store"
@@ -124,7 +125,11 @@ func serve(ctx context.Context, environ map[string]string) error {
 	}
 	cache := apikey.NewCache(keys, peppers, ring, cfg.CacheTTL, cfg.CacheSize, time.Now)
 	registry := apikey.NewRegistry(keys, peppers, ring, cache, time.Now)
-	targets[route.Self] = self(registry, keys, ring, tel)
+	pages, err := page.New(targets[route.Payments], tel.Log, time.Now)
+	if err != nil {
+		return err
+	}
+	targets[route.Self] = self(registry, keys, ring, pages, tel)
 	router, err := route.NewRouter(route.Table())
 	if err != nil {
 		return err
@@ -162,7 +167,7 @@ func serve(ctx context.Context, environ map[string]string) error {
 
 // self makes the target of the routes that the gateway answers itself. They are called like a service's, with an
 // identity that only this process signs and verifies.
-func self(registry *apikey.Registry, answers *store.Store, ring *keyring.Ring, tel *telemetry.Telemetry) *proxy.Target {
+func self(registry *apikey.Registry, answers *store.Store, ring *keyring.Ring, pages *page.Pages, tel *telemetry.Telemetry) *proxy.Target {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails: the program crashes instead
 	server := httpkit.NewServer(tel.Log, tel.Registry, httpkit.Verifier{Audience: string(route.Self), Keys: [][]byte{key}, Now: time.Now})
@@ -170,6 +175,7 @@ func self(registry *apikey.Registry, answers *store.Store, ring *keyring.Ring, t
 	mux := http.NewServeMux()
 	mux.Handle("/", server)
 	mux.HandleFunc("GET /openapi.yaml", serveOpenAPI)
+	pages.Routes(mux)
 	return proxy.Local(mux, key)
 }
 

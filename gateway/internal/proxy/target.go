@@ -242,22 +242,28 @@ func (t *Target) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if !ok {
 		panic(err)
 	}
-	answer, reason := errFailed, "failed"
-	var dial *net.OpError
-	switch {
-	case errors.Is(err, context.Canceled):
+	if errors.Is(err, context.Canceled) {
 		t.metrics.upstreamFailed(t.name, "caller_gone")
 		panic(http.ErrAbortHandler) // nobody is there to be answered
-	case errors.Is(err, context.DeadlineExceeded):
-		answer, reason = errTimeout, "timeout"
-	case errors.As(err, &dial) && dial.Op == "dial":
-		answer, reason = errDown, "down"
-	case isTimeout(err):
-		answer, reason = errTimeout, "timeout"
 	}
+	answer, reason := reasonOf(err)
 	t.metrics.upstreamFailed(t.name, reason)
 	t.log.WarnContext(r.Context(), "no answer from upstream", "route", c.Route.Name(), "request_id", c.RequestID, "reason", reason, "err", err)
 	httpkit.WriteError(w, c.RequestID, answer)
+}
+
+// reasonOf is what a caller hears, and what is counted, when a service did not answer.
+func reasonOf(err error) (answer *fault.Error, reason string) {
+	var dial *net.OpError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return errTimeout, "timeout"
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return errDown, "down"
+	case isTimeout(err):
+		return errTimeout, "timeout"
+	}
+	return errFailed, "failed"
 }
 
 func isTimeout(err error) bool {

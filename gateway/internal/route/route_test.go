@@ -24,7 +24,7 @@ func whole() []route.Route {
 		return route.Route{Method: method, Pattern: pattern, Upstream: route.Payments, Access: route.Open}
 	}
 	return append(route.Table(),
-		line("POST", "/v1/rails/{name}/webhook"), line("GET", "/pay/{reference}"))
+		line("POST", "/v1/rails/{name}/webhook"))
 }
 
 func TestRouter_finds(t *testing.T) {

@@ -150,6 +150,14 @@ func Table() []Route {
 		operatedAt(http.MethodGet, "/v1/admin/payments", Payments),
 		operatedAt(http.MethodPost, "/v1/admin/payments/{reference}/resolve", Payments),
 
+		guessable(http.MethodGet, "/pay/{reference}", Self),
+		guessable(http.MethodPost, "/pay/{reference}/fulfill", Self),
+		guessable(http.MethodPost, "/pay/{reference}/simulate", Self),
+		guessable(http.MethodGet, "/claim/{reference}", Self),
+		{Method: http.MethodPost, Pattern: "/claim/{reference}", Upstream: Self, Access: Open, Guess: true, Names: true},
+		guessable(http.MethodPost, "/claim/{reference}/confirm", Self),
+		{Method: http.MethodGet, Pattern: "/assets/{name}", Upstream: Self, Access: Open, Static: true},
+		{Method: http.MethodGet, Pattern: "/docs", Upstream: Self, Access: Open, Static: true},
 		{Method: http.MethodGet, Pattern: "/openapi.yaml", Upstream: Self, Access: Open, Static: true},
 	}
 }

@@ -1,0 +1,119 @@
+//go:build integration
+
+package browser
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"causeway.internal/deploy/e2e/internal/api"
+)
+
+// TestClaim: a gift is paid, its link handed on, and claimed: the bank found by a word, the name shown and confirmed, the
+// payout watched to its end.
+func TestClaim(t *testing.T) {
+	both(t, func(_ *testing.T, b *tab) {
+		ref := b.gift(nil)
+		b.visit("/pay/" + ref)
+		b.shows("this page gives you a link")
+		b.play("full")
+		b.stage("gift-ready")
+		b.shows("The gift is ready", b.stack.BaseURL+"/claim/"+ref)
+		b.sound()
+		b.click(`a.quiet[href^="/claim/"]`)
+		b.stage("claim-form")
+		b.sound()
+		b.enter("#bank", "first bank")
+		b.gone("#bank-058")
+		b.shoot("searched")
+		b.click("#bank-011")
+		b.enter("#account", "0123456789")
+		b.click(".account .button")
+		b.stage("claim-confirm")
+		b.shows("Is this you?", "First Bank of Nigeria", "0123456789", "Yes, pay NGN 25,000 to this account")
+		b.sound()
+		b.click("#yes")
+		b.stage("claim-progress")
+		b.stage("claim-done")
+		b.shows("The money is in your account", "NGN 25,000")
+		b.sound()
+	})
+}
+
+// TestClaimEarly: who claims before the sender has paid is told so, and paid when the money comes.
+func TestClaimEarly(t *testing.T) {
+	both(t, func(_ *testing.T, b *tab) {
+		ref := b.gift(api.Object{"fiatCurrency": "GHS", "fiatAmount": 500.5})
+		b.visit("/claim/" + ref)
+		b.stage("claim-form")
+		b.shows("GHS 500.50", "The sender's payment has not arrived yet")
+		b.click("#bank-140100")
+		b.enter("#account", "0012345678")
+		b.click(".account .button")
+		b.stage("claim-confirm")
+		b.click("#yes")
+		b.stage("claim-progress-waiting")
+		b.shows("Your account is noted")
+		b.visit("/pay/" + ref)
+		b.stage("send")
+		b.play("full")
+		b.stage("settled")
+		b.visit("/claim/" + ref)
+		b.stage("claim-done")
+	})
+}
+
+// TestClaimWrong: what is missing or unknown is said beside its field, and nothing that was typed is lost.
+func TestClaimWrong(t *testing.T) {
+	both(t, func(t *testing.T, b *tab) {
+		b.expect("status of") // a form that is refused answers 400 or 503
+		ref := b.gift(nil)
+		b.visit("/claim/" + ref)
+		b.click(".account .button")
+		b.see("#bank-wrong")
+		b.see("#account-wrong")
+		b.shoot("empty")
+		b.sound()
+		b.click("#bank-058")
+		b.enter("#account", "0000000001") // no such account
+		b.click(".account .button")
+		b.do(chromedp.WaitNotPresent(chromedp.CSS("#bank-wrong")))
+		b.see("#account-wrong")
+		b.shows("The bank does not know this account number")
+		b.shoot("unknown")
+		if typed := js[string](b, `document.getElementById("account").value`); typed != "0000000001" {
+			t.Errorf("the account number became %q", typed)
+		}
+		b.do(chromedp.SetValue(chromedp.CSS("#account"), "0000000002")) // the name service is down
+		b.click(".account .button")
+		b.see("main > .problem")
+		b.shows("Nothing has happened yet")
+		b.shoot("down")
+		if status := b.read(ref).Text(t, "payment.status"); status != "pending" {
+			t.Errorf("the gift is %s", status)
+		}
+	})
+}
+
+// TestClaimWithoutScript: the whole claim works without JavaScript; the search is a form then.
+func TestClaimWithoutScript(t *testing.T) {
+	both(t, func(_ *testing.T, b *tab) {
+		b.scriptless()
+		ref := b.gift(nil)
+		b.visit("/pay/" + ref)
+		b.play("full")
+		b.stage("gift-ready")
+		b.visit("/claim/" + ref)
+		b.enter("#bank", "zenith")
+		b.click(".search button")
+		b.do(chromedp.WaitNotPresent(chromedp.CSS("#bank-058")))
+		b.stage("claim-form")
+		b.enter("#account", "0123456789")
+		b.click(".account .button")
+		b.stage("claim-confirm")
+		b.shows("Zenith Bank")
+		b.click("#yes")
+		b.stage("claim-done")
+	})
+}

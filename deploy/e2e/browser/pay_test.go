@@ -1,0 +1,209 @@
+//go:build integration
+
+package browser
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"causeway.internal/deploy/e2e/internal/api"
+)
+
+// play presses one of the buttons of test mode.
+func (b *tab) play(scenario string) {
+	b.t.Helper()
+	b.click(`.play [value="` + scenario + `"]`)
+}
+
+// TestPayFull: a payer sees what to send, where and by when without scrolling, pays, and watches the payment settle.
+func TestPayFull(t *testing.T) {
+	both(t, func(t *testing.T, b *tab) {
+		ref := b.create(nil)
+		made := b.read(ref)
+		b.visit("/pay/" + ref)
+		b.stage("send")
+		b.shows("Pay NGN 25,000", "15.9375 USDT", "TRON (TRC20)", made.Text(t, "payment.depositAddress"),
+			"Only send USDT on TRON (TRC20)", "left", "What happens next")
+		if strings.Count(b.text(), "TRON (TRC20)") < 2 {
+			t.Error("the network is not said twice")
+		}
+		b.firstScreen(".count", "#amount", ".network", "#address", `[data-copy="address"]`)
+		b.sound()
+		b.play("full")
+		b.stage("settled")
+		b.shows("NGN 25,000 has been paid out")
+		b.sound()
+	})
+}
+
+// TestPayCopy: the buttons put exactly the amount and the address where they are pasted from.
+func TestPayCopy(t *testing.T) {
+	both(t, func(t *testing.T, b *tab) {
+		ref := b.create(nil)
+		b.visit("/pay/" + ref)
+		js[bool](b, `navigator.clipboard.writeText = async (text) => { window.copied = text }, true`)
+		for button, want := range map[string]string{"amount": "15.9375", "address": b.read(ref).Text(t, "payment.depositAddress")} {
+			b.click(`[data-copy="` + button + `"]`)
+			b.see(`[data-copy="` + button + `"].done`)
+			if got := js[string](b, `window.copied`); got != want {
+				t.Errorf("copied %q, want %q", got, want)
+			}
+		}
+	})
+}
+
+// TestPayPartial: half a payment asks for the rest, and the rest completes it.
+func TestPayPartial(t *testing.T) {
+	both(t, func(t *testing.T, b *tab) {
+		ref := b.create(nil)
+		b.visit("/pay/" + ref)
+		b.play("partial")
+		b.stage("topup")
+		b.shows("7.9688 USDT of 15.9375 USDT received", "Send the rest", "7.9687 USDT")
+		b.firstScreen(".got", "#amount", ".network", ".count", "#address")
+		b.sound()
+		b.play("full")
+		b.stage("settled")
+		if e, _ := b.read(ref).At("payment.exception"); e != nil {
+			t.Errorf("exception %v", e)
+		}
+	})
+}
+
+// TestPayOver: too much goes on at once, and the page says so.
+func TestPayOver(t *testing.T) {
+	both(t, func(_ *testing.T, b *tab) {
+		b.visit("/pay/" + b.create(nil))
+		b.play("over")
+		b.stage("settled")
+		b.shows("You sent more than was asked for", "NGN 30,000 has been paid out")
+	})
+}
+
+// TestPayLate: money after the window is found and goes on.
+func TestPayLate(t *testing.T) {
+	both(t, func(_ *testing.T, b *tab) {
+		b.visit("/pay/" + b.create(nil))
+		b.play("late")
+		b.stage("settled")
+		b.shows("arrived after the time was up")
+	})
+}
+
+// TestPayExpired: nothing came; the page tells the payer to send nothing, and still finds what does come.
+func TestPayExpired(t *testing.T) {
+	both(t, func(t *testing.T, b *tab) {
+		ref := b.create(nil)
+		b.visit("/pay/" + ref)
+		b.stage("send")
+		b.api.Call(t, http.MethodPost, "/v1/sandbox/payments/"+ref+"/expire", nil).Want(t, http.StatusOK)
+		b.stage("expired")
+		b.shows("Please send nothing")
+		b.sound()
+		if shown := b.text(); strings.Contains(shown, b.read(ref).Text(t, "payment.depositAddress")) {
+			t.Error("an expired payment still shows where to send")
+		}
+		b.play("late")
+		b.stage("settled")
+	})
+}
+
+// TestPayConfirming: a payment on its way shows how deep it is and that nothing more is to be done.
+func TestPayConfirming(t *testing.T) {
+	both(t, func(t *testing.T, b *tab) {
+		ref := b.create(api.Object{"network": "bep20"}) // 90 confirmations, which the simulated chain takes nine seconds for
+		b.visit("/pay/" + ref)
+		b.api.Call(t, http.MethodPost, "/v1/sandbox/payments/"+ref+"/deposits", api.Object{"confirmations": 1}).Want(t, http.StatusOK)
+		b.stage("confirming")
+		b.shows("We see your payment", "of 90 network confirmations", "may close this page")
+		b.see(`progress:not([value="1"])`)
+		b.sound()
+		b.stage("settled")
+	})
+}
+
+// TestPayCoin: a network's own coin has a code that wallets read, one with the address alone, and a link to the wallet.
+func TestPayCoin(t *testing.T) {
+	both(t, func(t *testing.T, b *tab) {
+		ref := b.create(api.Object{"crypto": "ETH", "network": "base"})
+		b.visit("/pay/" + ref)
+		b.stage("send")
+		link := js[string](b, `document.querySelector(".phone a").getAttribute("href")`)
+		if link != b.read(ref).Text(t, "payment.paymentUri") || !strings.HasPrefix(link, "ethereum:") {
+			t.Errorf("the wallet link is %q", link)
+		}
+		b.click(`label[for="qr-address"]`)
+		b.see(`.tab-address .qr`)
+		b.gone(`.tab-uri .qr`)
+		b.shoot("address-only")
+		b.sound()
+	})
+}
+
+// TestPayRequest: a request shows its prices; the payer chooses, sees the price fixed, and pays.
+func TestPayRequest(t *testing.T) {
+	both(t, func(t *testing.T, b *tab) {
+		ref := b.create(api.Object{"type": "request", "crypto": nil, "network": nil, "chargeFrom": nil, "payer": nil})
+		b.visit("/pay/" + ref)
+		b.stage("choose")
+		b.shows("Pay NGN 25,000", "USDT", "15.9375", "TRON (TRC20)")
+		b.sound()
+		b.click(`#coin-TRX summary`)
+		b.click(`input[value="TRX/tron"]`)
+		b.shoot("chosen")
+		b.click(`.choose .button`)
+		b.stage("send")
+		b.shows("53.125 TRX", "TRON (TRC20)")
+		b.play("full")
+		b.stage("settled")
+	})
+}
+
+// TestPayRequestPreferred: what the payee would like best is chosen already; the keyboard alone is enough.
+func TestPayRequestPreferred(t *testing.T) {
+	both(t, func(_ *testing.T, b *tab) {
+		ref := b.create(api.Object{"type": "request", "crypto": "usdc", "network": "polygon", "chargeFrom": nil, "payer": nil})
+		b.visit("/pay/" + ref)
+		b.stage("choose")
+		b.see(`input[value="USDC/polygon"]:checked`)
+		b.tabTo(`.choose .button`)
+		b.do(chromedp.KeyEvent("\r"))
+		b.stage("send")
+		b.shows("USDC", "Only send USDC on Polygon")
+	})
+}
+
+// TestPayWithoutScript: choosing, paying and reading work without JavaScript; the page loads itself again.
+func TestPayWithoutScript(t *testing.T) {
+	both(t, func(t *testing.T, b *tab) {
+		b.scriptless()
+		ref := b.create(api.Object{"type": "request", "crypto": nil, "network": nil, "chargeFrom": nil, "payer": nil})
+		b.visit("/pay/" + ref)
+		b.stage("choose")
+		b.click(`input[value="USDT/tron"]`)
+		b.click(`.choose .button`)
+		b.stage("send")
+		b.shows("Pay before", "UTC", "15.9375 USDT", b.read(ref).Text(t, "payment.depositAddress"))
+		b.play("full")
+		b.stage("settled")
+	})
+}
+
+// TestPayUnknown: a link that leads nowhere says so, to a person as a page and to a program as an error.
+func TestPayUnknown(t *testing.T) {
+	both(t, func(t *testing.T, b *tab) {
+		b.expect("404")
+		for _, path := range []string{"/pay/CW-AAAAAAAAAAAA", "/claim/CW-AAAAAAAAAAAA", "/pay/nonsense"} {
+			b.visit(path)
+			b.shows("This link leads nowhere")
+			if a := b.api.Call(t, http.MethodGet, path, nil).Want(t, http.StatusNotFound); a.Text(t, "error.code") != "payment_not_found" {
+				t.Errorf("%s", a.Body)
+			}
+		}
+		b.shoot("unknown")
+		b.sound()
+	})
+}

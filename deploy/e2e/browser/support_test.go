@@ -1,0 +1,319 @@
+//go:build integration
+
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"causeway.internal/deploy/e2e/internal/api"
+	"causeway.internal/libs/testkit/stack"
+)
+
+// within is what one step of a flow may take on a busy machine of two cores.
+const within = 45 * time.Second
+
+// names are the programs that are looked for, the smallest first.
+var names = []string{"chromium-headless-shell", "headless_shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
+
+func chromium() (string, error) {
+	if path := os.Getenv("CAUSEWAY_CHROMIUM"); path != "" {
+		return path, nil
+	}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("no Chromium is installed: apt-get install chromium-headless-shell, or set CAUSEWAY_CHROMIUM")
+}
+
+// chrome is the one Chromium of this run; every test has a tab of its own in it.
+var chrome context.Context
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	path, err := chromium()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
+		chromedp.NoSandbox) // tests may run as root, and open pages of this repository alone
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	defer stop()
+	first, end := chromedp.NewContext(allocator)
+	defer end()
+	if err := chromedp.Do(first); err != nil {
+		fmt.Fprintln(os.Stderr, "start Chromium:", err)
+		return 1
+	}
+	chrome = first
+	return m.Run()
+}
+
+// size is a kind of screen.
+type size struct {
+	name          string
+	width, height int64
+	options       []chromedp.EmulateViewportOption
+}
+
+var (
+	phone   = size{"phone", 360, 740, []chromedp.EmulateViewportOption{chromedp.EmulateMobile, chromedp.EmulateTouch}}
+	desktop = size{"desktop", 1280, 800, nil}
+)
+
+// both runs a flow on both sizes.
+func both(t *testing.T, flow func(t *testing.T, b *tab)) {
+	t.Parallel()
+	for _, s := range []size{phone, desktop} {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			flow(t, open(t, s))
+		})
+	}
+}
+
+// tab is a page of a browser with a client of the same stack.
+type tab struct {
+	t     *testing.T
+	ctx   context.Context
+	stack *stack.Stack
+	api   *api.Client
+	size  size
+	shots int
+
+	mu       sync.Mutex
+	allow    string // part of a complaint that a test expects
+	problems []string
+}
+
+func open(t *testing.T, s size) *tab {
+	t.Helper()
+	running := stack.Shared(t)
+	ctx, closeTab := chromedp.NewContext(chrome, chromedp.WithNewBrowserContext())
+	b := &tab{
+		t: t, ctx: ctx, stack: running, size: s,
+		api: &api.Client{Base: running.BaseURL, Key: running.APIKey, HTTP: &http.Client{Timeout: within}},
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			b.shoot("failed")
+		}
+		closeTab()
+		for _, p := range b.problems {
+			t.Error(p)
+		}
+	})
+	if err := chromedp.Do(ctx); err != nil { // opens the tab, which lives as long as this context
+		t.Fatal(err)
+	}
+	b.do(chromedp.EmulateViewport(s.width, s.height, s.options...))
+	if err := chromedp.Listen(ctx, b.hear); err != nil {
+		t.Fatal(err)
+	}
+	call(b, network.Enable, network.EnableParams{})
+	call(b, log.Enable, cdp.Empty{})
+	call(b, runtime.Enable, cdp.Empty{})
+	return b
+}
+
+// hear notes what a page must never do.
+func (b *tab) hear(event any) {
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		if u, err := url.Parse(e.Request.URL); err == nil && u.Scheme != "data" && !strings.HasPrefix(e.Request.URL, b.stack.BaseURL+"/") {
+			b.problem("asked another host: " + e.Request.URL)
+		}
+		if from := e.Request.Headers["Referer"]; from != nil && from != "" {
+			b.problem("told where it comes from: " + e.Request.URL)
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError {
+			b.problem("console: " + e.Entry.Text + " " + e.Entry.URL)
+		}
+	case *runtime.EventExceptionThrown:
+		b.problem("threw: " + e.ExceptionDetails.Text)
+	}
+}
+
+func (b *tab) problem(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.allow == "" || !strings.Contains(text, b.allow) {
+		b.problems = append(b.problems, text)
+	}
+}
+
+// expect lets complaints that hold this text pass, such as of a form that is refused.
+func (b *tab) expect(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.allow = text
+}
+
+// do runs actions; the test ends when one fails or takes too long.
+func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, within)
+	defer cancel()
+	b.must(chromedp.Do(ctx, actions...))
+}
+
+func (b *tab) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatalf("in the browser: %v\nthe page reads:\n%s", err, b.text())
+	}
+}
+
+// call gives Chromium a command.
+func call[P, R any](b *tab, c cdp.Command[P, R], params P) R {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, within)
+	defer cancel()
+	out, err := chromedp.Call(ctx, c, params)
+	b.must(err)
+	return out
+}
+
+// js is the value of an expression on the page.
+func js[T any](b *tab, expression string) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, within)
+	defer cancel()
+	await := true
+	out, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, func(p *runtime.EvaluateParams) { p.AwaitPromise = &await }))
+	b.must(err)
+	return out
+}
+
+// see waits until something is visible, gone until it is not, and enter types into it.
+func (b *tab) see(selector string) { b.t.Helper(); b.do(chromedp.WaitVisible(chromedp.CSS(selector))) }
+
+func (b *tab) gone(selector string) {
+	b.t.Helper()
+	b.do(chromedp.WaitNotVisible(chromedp.CSS(selector)))
+}
+
+func (b *tab) enter(selector, text string) {
+	b.t.Helper()
+	b.do(chromedp.SendKeys(chromedp.CSS(selector), text))
+}
+
+// text is what the page shows.
+func (b *tab) text() string {
+	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
+	defer cancel()
+	text, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText`)) // nothing is shown where nothing can be read
+	return text
+}
+
+// visit opens a page of the stack.
+func (b *tab) visit(path string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(b.stack.BaseURL + path))
+}
+
+// click presses what is found.
+func (b *tab) click(selector string) {
+	b.t.Helper()
+	b.do(chromedp.ScrollIntoView(chromedp.CSS(selector)), chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+}
+
+// stage waits until the page is at a stage, by itself: nothing is loaded again from here.
+func (b *tab) stage(name string) {
+	b.t.Helper()
+	b.see(`[data-stage="` + name + `"]`)
+	b.shoot(name)
+}
+
+// shows fails the test unless the page shows every text.
+func (b *tab) shows(texts ...string) {
+	b.t.Helper()
+	page := strings.Join(strings.Fields(b.text()), " ")
+	for _, text := range texts {
+		if !strings.Contains(page, text) {
+			b.t.Errorf("the page does not show %q:\n%s", text, page)
+		}
+	}
+}
+
+// shoot leaves a screenshot of the whole page, and holds it to what every page owes.
+func (b *tab) shoot(name string) {
+	b.t.Helper()
+	b.shots++
+	ctx, cancel := context.WithTimeout(b.ctx, within)
+	defer cancel()
+	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		b.t.Errorf("take a screenshot: %v", err)
+		return
+	}
+	test := strings.NewReplacer("/", "-", "Test", "").Replace(b.t.Name())
+	dir := filepath.Join(os.Getenv("CAUSEWAY_STACK_DIR"), "screens")
+	err = errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%02d-%s.png", test, b.shots, name)), picture, 0o644))
+	if err != nil {
+		b.t.Errorf("leave a screenshot: %v", err)
+	}
+}
+
+// create makes a payment with the stack's key and returns its reference.
+func (b *tab) create(changes api.Object) string {
+	b.t.Helper()
+	body := api.Object{
+		"type": "transfer", "fiatAmount": 25000, "fiatCurrency": "NGN", "crypto": "USDT", "network": "trc20", "chargeFrom": "crypto",
+		"payer": api.Object{"chatId": "payer-1"}, "receiver": api.Object{"bankCode": "058", "accountNumber": "0123456789"},
+	}
+	for name, value := range changes {
+		if value == nil {
+			delete(body, name)
+			continue
+		}
+		body[name] = value
+	}
+	return b.api.Call(b.t, http.MethodPost, "/v1/payments", body).Want(b.t, http.StatusCreated).Text(b.t, "payment.reference")
+}
+
+// gift makes a gift.
+func (b *tab) gift(changes api.Object) string {
+	b.t.Helper()
+	body := api.Object{"type": "gift", "chargeFrom": nil, "receiver": nil}
+	for name, value := range changes {
+		body[name] = value
+	}
+	return b.create(body)
+}
+
+// read is the payment as its merchant sees it.
+func (b *tab) read(reference string) *api.Answer {
+	b.t.Helper()
+	return b.api.Call(b.t, http.MethodGet, "/v1/payments/"+reference, nil).Want(b.t, http.StatusOK)
+}
+
+// scriptless turns JavaScript off.
+func (b *tab) scriptless() {
+	b.t.Helper()
+	call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+}

@@ -1,0 +1,197 @@
+package page
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// claimView is what /claim/:reference shows.
+type claimView struct {
+	view
+	P       payment
+	Stage   string // form, confirm, progress, done, review, gone or none
+	Steps   []mark
+	Unpaid  bool // the sender's money is not there yet
+	Search  string
+	Banks   []bank
+	Bank    string // the code that is checked
+	Account string
+	Digits  bool     // account numbers of this currency are digits only
+	Found   receiver // of confirm
+	Problem string
+	Wrong   map[string]string // by field
+}
+
+type bank struct {
+	Code string `json:"code"`
+	Name string `json:"name"`
+}
+
+// receiver is the account that payments found.
+type receiver struct {
+	AccountName   string `json:"accountName"`
+	AccountNumber string `json:"accountNumber"`
+	BankCode      string `json:"bankCode"`
+	BankName      string `json:"bankName"`
+	NameVerified  bool   `json:"nameVerified"`
+}
+
+// claimStage says what a gift is to who would claim it.
+func claimStage(p payment) string {
+	switch {
+	case p.Type != "gift":
+		return "none"
+	case p.Status == "settled":
+		return "done"
+	case p.Status == "settling":
+		return "progress"
+	case p.Status == "needs_review" || p.Status == "refunded":
+		return "review"
+	case p.Claimed:
+		return "progress"
+	case p.Status == "expired" || p.Status == "cancelled":
+		return "gone"
+	}
+	return "form"
+}
+
+// unpaid reports whether the money of a gift is still to come.
+func unpaid(p payment) bool {
+	return p.Status == "pending" || p.Status == "confirming" || p.Exception == "unfunded"
+}
+
+func (p *Pages) showClaim(w http.ResponseWriter, r *http.Request) {
+	found, tag, ok := p.find(w, r)
+	if !ok {
+		return
+	}
+	p.gift(w, r, found, tag, http.StatusOK, claimView{Search: r.URL.Query().Get("bank")})
+}
+
+// gift renders the page over what a handler has filled in.
+func (p *Pages) gift(w http.ResponseWriter, r *http.Request, found payment, tag string, status int, v claimView) {
+	v.P, v.Unpaid, v.Steps = found, unpaid(found), claimSteps(found)
+	v.view = view{Title: text("claim.title", found.Payout()), Test: found.Mode == "test"}
+	if v.Stage == "" {
+		v.Stage = claimStage(found)
+	}
+	switch v.Stage {
+	case "none":
+		p.fail(w, r, http.StatusNotFound, "", errUnknown)
+		return
+	case "progress", "review":
+		v.Poll, v.Refresh = int(often/time.Millisecond), 15
+	case "form":
+		if !p.fillBanks(w, r, &v) {
+			return
+		}
+	}
+	v.Tag = `"` + tag + "-" + v.Stage + `"`
+	w.Header().Set("ETag", v.Tag)
+	if status == http.StatusOK && r.Header.Get("If-None-Match") == v.Tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	p.render(w, r, status, "claim", v)
+}
+
+const searchMax = 100
+
+// fillBanks lists the banks of the gift's currency whose name holds what was searched.
+func (p *Pages) fillBanks(w http.ResponseWriter, r *http.Request, v *claimView) bool {
+	v.Search = v.Search[:min(len(v.Search), searchMax)]
+	v.Digits = v.P.FiatCurrency == "NGN"
+	query := url.Values{"currency": {v.P.FiatCurrency}, "name": {v.Search}}
+	var answer struct {
+		Banks []bank `json:"banks"`
+	}
+	if _, refused := p.ask(r.Context(), http.MethodGet, "/v1/banks?"+query.Encode(), nil, &answer); refused != nil {
+		p.fail(w, r, refused.status, refused.retryAfter, refused.fault)
+		return false
+	}
+	v.Banks = answer.Banks
+	if len(v.Banks) == 1 && v.Bank == "" {
+		v.Bank = v.Banks[0].Code
+	}
+	return true
+}
+
+// checkAccount looks up whose account was typed in and asks whether it is the right one.
+func (p *Pages) checkAccount(w http.ResponseWriter, r *http.Request) {
+	found, tag, ok := p.find(w, r)
+	if !ok {
+		return
+	}
+	if claimStage(found) != "form" {
+		p.back(w, r, "/claim/"+found.Reference)
+		return
+	}
+	typed := form(r, "bank", "account")
+	v := claimView{Bank: typed[0], Account: typed[1]}
+	if v.wrong("bank", typed[0] == "", "claim.bank.missing") || v.wrong("account", typed[1] == "", "claim.account.missing") {
+		v.wrong("account", typed[1] == "", "claim.account.missing")
+		p.gift(w, r, found, tag, http.StatusBadRequest, v)
+		return
+	}
+	var answer struct {
+		Receiver receiver `json:"receiver"`
+	}
+	body := map[string]string{"bankCode": v.Bank, "accountNumber": v.Account, "reference": found.Reference}
+	if _, refused := p.ask(r.Context(), http.MethodPost, "/v1/payments/verify-receiver", body, &answer); refused != nil {
+		v.refuse(refused)
+		p.gift(w, r, found, tag, refused.status, v)
+		return
+	}
+	v.Stage, v.Found = "confirm", answer.Receiver
+	p.gift(w, r, found, tag, http.StatusOK, v)
+}
+
+// wrong notes that a field is wrong.
+func (v *claimView) wrong(field string, is bool, key string) bool {
+	if is {
+		if v.Wrong == nil {
+			v.Wrong = map[string]string{}
+		}
+		v.Wrong[field] = text(key)
+	}
+	return is
+}
+
+// refuse puts a refusal of payments where the form shows it.
+func (v *claimView) refuse(why *refusal) {
+	for _, f := range why.problem.Error.Fields {
+		switch f.Field {
+		case "bankCode", "receiver.bankCode":
+			v.wrong("bank", true, "claim.bank.unknown")
+		case "accountNumber", "receiver.accountNumber":
+			v.wrong("account", true, "claim.account.unknown")
+		}
+	}
+	if v.Wrong == nil {
+		v.Problem = text("claim.failed")
+		if why.status >= http.StatusInternalServerError || why.status == http.StatusTooManyRequests {
+			v.Problem = text("claim.unavailable")
+		}
+	}
+}
+
+// claim gives the gift to the account that was confirmed.
+func (p *Pages) claim(w http.ResponseWriter, r *http.Request) {
+	found, tag, ok := p.find(w, r)
+	if !ok {
+		return
+	}
+	typed := form(r, "bank", "account")
+	v := claimView{Bank: typed[0], Account: typed[1]}
+	body := map[string]any{"receiver": map[string]string{"bankCode": v.Bank, "accountNumber": v.Account}}
+	var answer json.RawMessage
+	_, refused := p.ask(r.Context(), http.MethodPost, "/v1/payments/gifts/"+found.Reference+"/claim/confirm", body, &answer)
+	if refused == nil || claimStage(found) != "form" || refused.status == http.StatusConflict {
+		p.back(w, r, "/claim/"+found.Reference) // what the gift is now says more than the refusal
+		return
+	}
+	v.refuse(refused)
+	p.gift(w, r, found, tag, refused.status, v)
+}

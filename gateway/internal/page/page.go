@@ -1,0 +1,211 @@
+// Package page renders the pages for people: what a payer sees at /pay/:reference, who claims a gift at
+// /claim/:reference, and a programmer at /docs. Pages are whole without JavaScript; the script only refreshes, counts
+// down, copies and filters. Everything on them comes from the public endpoints of payments, asked in the caller's name;
+// the reference in the path is the only secret and is never written to a log or sent to another site.
+//
+// Forms are plain POSTs. They need no token against forgery: no cookie or other ambient right is read anywhere, so a
+// form on a foreign site can do nothing that its author could not do himself, namely what knowing the reference allows.
+//
+// The package knows no key, no database and no rule of money.
+package page
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"causeway.internal/gateway/internal/proxy"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/httpkit"
+)
+
+// Payments answers questions about payments in the name of the call that ctx belongs to.
+type Payments interface {
+	Ask(ctx context.Context, method, path string, body []byte) (proxy.Reply, error)
+}
+
+//go:embed templates/*.html
+var templates embed.FS
+
+//go:embed assets
+var assets embed.FS
+
+// Pages serves the pages. It is safe for concurrent use.
+type Pages struct {
+	payments Payments
+	log      *slog.Logger
+	now      func() time.Time
+	views    map[string]*template.Template
+	files    map[string]file
+	version  string // changes with everything that a page is made of
+}
+
+// file is one embedded asset.
+type file struct {
+	body        []byte
+	contentType string
+}
+
+// New parses everything that is embedded; what is wrong with it is found here.
+func New(payments Payments, log *slog.Logger, now func() time.Time) (*Pages, error) {
+	p := &Pages{payments: payments, log: log, now: now, views: map[string]*template.Template{}, files: map[string]file{}}
+	if err := p.load(); err != nil {
+		return nil, err
+	}
+	helpers := template.FuncMap{"t": text, "asset": p.asset, "qr": qrCode}
+	for _, name := range []string{"pay", "claim", "error", "docs"} {
+		view, err := template.New("layout.html").Funcs(helpers).ParseFS(templates, "templates/layout.html", "templates/"+name+".html")
+		if err != nil {
+			return nil, fmt.Errorf("page %s: %w", name, err)
+		}
+		p.views[name] = view
+	}
+	return p, nil
+}
+
+// load reads the assets and names their common version.
+func (p *Pages) load() error {
+	sum := sha256.New()
+	read := func(from fs.FS, keep bool) error {
+		return fs.WalkDir(from, ".", func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			body, err := fs.ReadFile(from, name)
+			if err != nil {
+				return fmt.Errorf("read %s: %w", name, err)
+			}
+			_, _ = fmt.Fprintf(sum, "%s %d\n%s", name, len(body), body) // a hash takes everything
+			if kind, ok := types[path.Ext(name)]; ok && keep {
+				p.files[path.Base(name)] = file{body, kind}
+			}
+			return nil
+		})
+	}
+	if err := read(assets, true); err != nil {
+		return err
+	}
+	if err := read(templates, false); err != nil {
+		return err
+	}
+	_, _ = sum.Write(texts)
+	p.version = hex.EncodeToString(sum.Sum(nil))[:16]
+	return nil
+}
+
+// types are the files that are served, by their endings.
+var types = map[string]string{
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+}
+
+// asset is the path of an embedded file, which changes with its content.
+func (p *Pages) asset(name string) (string, error) {
+	if _, ok := p.files[name]; !ok {
+		return "", fmt.Errorf("no asset %s", name)
+	}
+	return "/assets/" + name + "?v=" + p.version, nil
+}
+
+// Routes adds the pages to a mux.
+func (p *Pages) Routes(mux *http.ServeMux) {
+	mux.HandleFunc("GET /pay/{reference}", p.showPay)
+	mux.HandleFunc("POST /pay/{reference}/fulfill", p.fulfil)
+	mux.HandleFunc("POST /pay/{reference}/simulate", p.simulate)
+	mux.HandleFunc("GET /claim/{reference}", p.showClaim)
+	mux.HandleFunc("POST /claim/{reference}", p.checkAccount)
+	mux.HandleFunc("POST /claim/{reference}/confirm", p.claim)
+	mux.HandleFunc("GET /docs", p.showDocs)
+	mux.HandleFunc("GET /assets/{name}", p.showAsset)
+}
+
+// policy lets a page use what this host serves and nothing else: no inline script or style, no third party.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+	"base-uri 'none'; frame-ancestors 'none'"
+
+// render writes a page. Pages are never kept by caches: who has a reference may see its payment.
+func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
+	var body bytes.Buffer
+	if err := p.views[name].ExecuteTemplate(&body, "layout.html", data); err != nil {
+		p.log.ErrorContext(r.Context(), "render a page", "page", name, "err", err)
+		httpkit.WriteError(w, r.Header.Get(httpkit.RequestIDHeader), err)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	if h.Get("Content-Security-Policy") == "" {
+		h.Set("Content-Security-Policy", policy)
+	}
+	h.Set("Cache-Control", "no-store")
+	h.Set("Vary", "Accept")
+	w.WriteHeader(status)
+	_, _ = w.Write(body.Bytes()) // the reader may be gone
+}
+
+// view is what every page has.
+type view struct {
+	Title   string
+	Refresh int    // seconds after which a page without script loads itself again; 0 never does
+	Poll    int    // milliseconds between two looks of the script; 0 never looks
+	Tag     string // of what is shown, for those looks
+	Test    bool   // test mode: no real money
+}
+
+// failure is what the error page shows.
+type failure struct {
+	view
+	Heading, Text, RequestID string
+	Retry                    bool
+}
+
+// fail answers with an error page, or in the one error shape to who did not ask for a page.
+func (p *Pages) fail(w http.ResponseWriter, r *http.Request, status int, retryAfter string, err *fault.Error) {
+	requestID := r.Header.Get(httpkit.RequestIDHeader)
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		httpkit.WriteError(w, requestID, err)
+		return
+	}
+	key := "error.other"
+	switch {
+	case status == http.StatusNotFound:
+		key = "error.missing"
+	case status >= http.StatusInternalServerError || status == http.StatusTooManyRequests:
+		key = "error.passing"
+		if retryAfter == "" {
+			retryAfter = "5"
+		}
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	f := failure{view: view{Title: text(key + ".title")}, Heading: text(key + ".title"), Text: text(key + ".text"), RequestID: requestID}
+	if f.Retry = key == "error.passing" && r.Method == http.MethodGet; f.Retry {
+		f.Refresh, _ = strconv.Atoi(retryAfter)
+	}
+	p.render(w, r, status, "error", f)
+}
+
+// showAsset serves an embedded file. One that is asked for by its version never changes.
+func (p *Pages) showAsset(w http.ResponseWriter, r *http.Request) {
+	f, ok := p.files[r.PathValue("name")]
+	if !ok {
+		httpkit.WriteError(w, r.Header.Get(httpkit.RequestIDHeader), httpkit.ErrRouteUnknown)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", f.contentType)
+	h.Set("Cache-Control", "no-cache")
+	if r.URL.Query().Get("v") == p.version {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	_, _ = w.Write(f.body) // the reader may be gone
+}

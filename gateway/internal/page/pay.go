@@ -1,0 +1,202 @@
+package page
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// payView is what /pay/:reference shows.
+type payView struct {
+	view
+	P       payment
+	Stage   stage
+	Steps   []mark
+	Note    string
+	Next    string
+	Left    int          // whole seconds until the window closes
+	Wallet  template.URL // opens a wallet app; "" when there is none for this payment
+	Coins   []coin       // of a request: what to choose from
+	Chosen  string       // the choice that is checked
+	Problem string
+	Play    []string // of a test payment: what a simulated payer may do now
+}
+
+// coin is a crypto with the networks it may be sent on.
+type coin struct {
+	Crypto  string
+	Open    bool
+	Choices []choice
+}
+
+func (p *Pages) showPay(w http.ResponseWriter, r *http.Request) {
+	found, tag, ok := p.find(w, r)
+	if !ok {
+		return
+	}
+	p.pay(w, r, found, tag, http.StatusOK, "", r.URL.Query().Get("pair"))
+}
+
+// pay renders the page; problem and chosen come from a form that was refused.
+func (p *Pages) pay(w http.ResponseWriter, r *http.Request, found payment, tag string, status int, problem, chosen string) {
+	now := p.now()
+	s := stageOf(found, now)
+	tag = `"` + tag + "-" + s.Name + `"`
+	if status == http.StatusOK && r.Header.Get("If-None-Match") == tag {
+		w.Header().Set("ETag", tag)
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	w.Header().Set("ETag", tag)
+	v := payView{
+		view: view{Title: text("pay.title", found.Fiat()), Poll: int(s.Poll / time.Millisecond), Tag: tag, Test: found.Mode == "test"},
+		P:    found, Stage: s, Steps: steps(found, s), Note: noteOf(found), Next: next(found, s), Problem: problem,
+		Left: max(0, int(found.ExpiresAt.Sub(now)/time.Second)),
+	}
+	if s.Name != "choose" && s.Poll > 0 {
+		v.Refresh = 15
+	}
+	if s.Name == "choose" {
+		v.Coins, v.Chosen = coins(found, chosen)
+	}
+	if s.Name == "send" && opensWallet(found.PaymentURI) {
+		v.Wallet = template.URL(found.PaymentURI) //nolint:gosec // of a scheme that was just looked at
+	}
+	if v.Test {
+		v.Play = plays(found, s)
+	}
+	p.render(w, r, status, "pay", v)
+}
+
+// tag names what a page shows of a payment: it changes with the payment and with the program.
+func (p *Pages) tag(raw []byte) string {
+	sum := sha256.Sum256(append([]byte(p.version), raw...))
+	return hex.EncodeToString(sum[:12])
+}
+
+// opensWallet reports whether a URI is one of those that payments makes (gateways.md §3.9).
+func opensWallet(uri string) bool {
+	scheme, _, ok := strings.Cut(uri, ":")
+	return ok && slices.Contains([]string{"bitcoin", "ethereum", "solana"}, scheme)
+}
+
+// favourites are what people here pay with most, on networks that cost them least: the order in which choices stand.
+var (
+	favourites = []string{"USDT", "USDC", "BTC", "ETH", "BNB", "SOL", "TRX", "POL"}
+	cheapest   = []string{"tron", "bsc", "polygon", "solana", "arbitrum", "base", "ethereum", "bitcoin"}
+)
+
+// coins groups the options of a request by crypto. The payee's wish, or what was chosen before, is open and checked.
+func coins(p payment, chosen string) (out []coin, checked string) {
+	wish := strings.ToUpper(p.Preferred.Crypto)
+	for _, name := range favourites {
+		c := coin{Crypto: name}
+		for _, o := range p.Options {
+			if o.Crypto == name {
+				c.Choices = append(c.Choices, o)
+			}
+		}
+		if len(c.Choices) == 0 {
+			continue
+		}
+		slices.SortStableFunc(c.Choices, func(a, b choice) int {
+			return slices.Index(cheapest, a.NetworkName) - slices.Index(cheapest, b.NetworkName)
+		})
+		for _, o := range c.Choices {
+			if o.Pair() == chosen || (chosen == "" && o.Crypto == wish && networkTitle(p.Preferred.Network) == o.Network()) {
+				c.Open, checked = true, o.Pair()
+			}
+		}
+		c.Open = c.Open || (chosen == "" && checked == "" && name == wish)
+		out = append(out, c)
+	}
+	if len(out) > 0 && !slices.ContainsFunc(out, func(c coin) bool { return c.Open }) {
+		out[0].Open = true
+	}
+	return out, checked
+}
+
+// Pair names the choice in a form.
+func (c choice) Pair() string { return c.Crypto + "/" + c.NetworkName }
+
+// plays lists what a simulated payer may do at a stage.
+func plays(p payment, s stage) []string {
+	switch {
+	case s.Name == "send" && p.Status == "pending":
+		return []string{"full", "partial", "over", "late"}
+	case s.Open:
+		return []string{"full", "partial", "over"}
+	case s.Name == "expired":
+		return []string{"late"}
+	}
+	return nil
+}
+
+// form reads a posted form, at most formMax bytes of it; the door has bounded the body before.
+func form(r *http.Request, names ...string) []string {
+	values := make([]string, len(names))
+	if err := r.ParseForm(); err != nil {
+		return values // what cannot be read is like what was not sent
+	}
+	for i, name := range names {
+		values[i] = strings.TrimSpace(r.PostForm.Get(name))
+	}
+	return values
+}
+
+// payerName is who fulfils through the page, where nobody is asked for a name.
+const payerName = "checkout-page"
+
+func (p *Pages) fulfil(w http.ResponseWriter, r *http.Request) {
+	found, tag, ok := p.find(w, r)
+	if !ok {
+		return
+	}
+	pair := form(r, "pair")[0]
+	crypto, network, chosen := strings.Cut(pair, "/")
+	if !chosen && found.Status == "created" {
+		p.pay(w, r, found, tag, http.StatusBadRequest, text("choose.missing"), "")
+		return
+	}
+	body := map[string]any{"payer": map[string]string{"chatId": payerName}, "crypto": crypto, "network": network}
+	var answer json.RawMessage
+	_, refused := p.ask(r.Context(), http.MethodPost, "/v1/payments/requests/"+found.Reference+"/fulfill", body, &answer)
+	if refused == nil || found.Status != "created" || refused.status == http.StatusConflict {
+		p.back(w, r, "/pay/"+found.Reference) // what the payment is now says more than the refusal
+		return
+	}
+	key := "choose.failed"
+	if refused.status >= http.StatusInternalServerError {
+		key = "choose.unavailable"
+	}
+	p.pay(w, r, found, tag, refused.status, text(key), pair)
+}
+
+// back sends the reader of an answer to a form to a page that may be loaded again without sending the form again.
+func (p *Pages) back(w http.ResponseWriter, r *http.Request, path string) {
+	w.Header().Set("Cache-Control", "no-store")
+	http.Redirect(w, r, path, http.StatusSeeOther)
+}
+
+func (p *Pages) simulate(w http.ResponseWriter, r *http.Request) {
+	found, tag, ok := p.find(w, r)
+	if !ok {
+		return
+	}
+	body := map[string]string{"scenario": form(r, "scenario")[0]}
+	var answer json.RawMessage
+	_, refused := p.ask(r.Context(), http.MethodPost, "/v1/checkout/"+found.Reference+"/simulate", body, &answer)
+	switch {
+	case refused == nil:
+		p.back(w, r, "/pay/"+found.Reference)
+	case refused.status == http.StatusNotFound:
+		p.fail(w, r, refused.status, "", refused.fault)
+	default:
+		p.pay(w, r, found, tag, refused.status, text("play.refused"), "")
+	}
+}

@@ -1,0 +1,189 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"causeway.internal/gateway/internal/proxy"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/money"
+)
+
+// payment is GET /v1/checkout/:reference. Amounts stay the text that they came as.
+type payment struct {
+	Reference       string      `json:"reference"`
+	Type            string      `json:"type"`
+	Status          string      `json:"status"`
+	Exception       string      `json:"exception"`
+	Mode            string      `json:"mode"`
+	Address         string      `json:"depositAddress"`
+	CryptoAmount    json.Number `json:"cryptoAmount"`
+	Crypto          string      `json:"crypto"`
+	NetworkName     string      `json:"network"`
+	FiatAmount      json.Number `json:"fiatAmount"`
+	FiatCurrency    string      `json:"fiatCurrency"`
+	PayoutAmount    json.Number `json:"payoutAmount"`
+	ExpiresAt       time.Time   `json:"expiresAt"`
+	SettledAt       *time.Time  `json:"settledAt"`
+	TxHash          string      `json:"txHash"`
+	Confirmations   int64       `json:"confirmations"`
+	Required        int64       `json:"requiredConfirmations"`
+	ReceivedAmount  json.Number `json:"receivedAmount"`
+	RemainingAmount json.Number `json:"remainingAmount"`
+	PaymentURI      string      `json:"paymentUri"`
+	Claimed         bool        `json:"claimed"`
+	Preferred       struct {
+		Crypto  string `json:"crypto"`
+		Network string `json:"network"`
+	} `json:"preferred"`
+	Options []choice `json:"options"`
+}
+
+// choice is one way to pay a request.
+type choice struct {
+	Crypto       string      `json:"crypto"`
+	NetworkName  string      `json:"network"`
+	CryptoAmount json.Number `json:"cryptoAmount"`
+}
+
+// problem is an answer in the error shape of contract.md §1.
+type problem struct {
+	Message string `json:"message"`
+	Error   struct {
+		Code   string        `json:"code"`
+		Fields []fault.Field `json:"fields"`
+	} `json:"error"`
+}
+
+// ask puts a question whose answer is read into out; a refusal is returned as what it says.
+func (p *Pages) ask(ctx context.Context, method, path string, in, out any) (raw []byte, refused *refusal) {
+	var body []byte
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil { // structs of strings always encode
+			panic(err)
+		}
+	}
+	reply, err := p.payments.Ask(ctx, method, path, body)
+	if err != nil {
+		return nil, refusedBy(fault.As(err))
+	}
+	if reply.Status != http.StatusOK {
+		return nil, read(reply)
+	}
+	if err := json.Unmarshal(reply.Body, out); err != nil {
+		return nil, refusedBy(fault.As(fmt.Errorf("read an answer of payments: %w", err)))
+	}
+	return reply.Body, nil
+}
+
+// refusal is why a question was not answered.
+type refusal struct {
+	status     int
+	retryAfter string
+	problem    problem
+	fault      *fault.Error
+}
+
+func refusedBy(f *fault.Error) *refusal {
+	r := &refusal{status: http.StatusServiceUnavailable, fault: f}
+	r.problem.Message, r.problem.Error.Code = f.Message, f.Code
+	return r
+}
+
+// kinds tells a service's refusal to who did not ask for a page.
+var kinds = map[int]fault.Kind{
+	http.StatusNotFound: fault.NotFound, http.StatusConflict: fault.Conflict, http.StatusTooManyRequests: fault.RateLimited,
+	http.StatusServiceUnavailable: fault.Unavailable, http.StatusBadRequest: fault.Invalid,
+}
+
+func read(reply proxy.Reply) *refusal {
+	r := &refusal{status: reply.Status, retryAfter: reply.RetryAfter}
+	kind, known := kinds[reply.Status]
+	if err := json.Unmarshal(reply.Body, &r.problem); err != nil || !known || r.problem.Error.Code == "" {
+		return refusedBy(fault.New(fault.Unavailable, "upstream_failed", "%s", text("error.passing.text")))
+	}
+	r.fault = fault.New(kind, r.problem.Error.Code, "%s", r.problem.Message)
+	return r
+}
+
+var errUnknown = fault.New(fault.NotFound, "payment_not_found", "Payment not found")
+
+// find reads the payment of a reference and answers the request itself when it cannot.
+func (p *Pages) find(w http.ResponseWriter, r *http.Request) (found payment, tag string, ok bool) {
+	if !id.IsPaymentReference(r.PathValue("reference")) {
+		p.fail(w, r, http.StatusNotFound, "", errUnknown)
+		return payment{}, "", false
+	}
+	var answer struct {
+		Payment payment `json:"payment"`
+	}
+	raw, refused := p.ask(r.Context(), http.MethodGet, "/v1/checkout/"+r.PathValue("reference"), nil, &answer)
+	if refused != nil {
+		p.fail(w, r, refused.status, refused.retryAfter, refused.fault)
+		return payment{}, "", false
+	}
+	return answer.Payment, p.tag(raw), true
+}
+
+// group puts thin marks between the thousands of an amount: 25000 is 25,000.
+func group(n json.Number) string {
+	whole, part, dotted := strings.Cut(n.String(), ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if dotted {
+		return whole + "." + part
+	}
+	return whole
+}
+
+// fiatText writes an amount of a currency with both digits of its minor unit, or none.
+func fiatText(currency string, n json.Number) string {
+	s := group(n)
+	if dot := strings.IndexByte(s, '.'); dot >= 0 && len(s)-dot == 2 {
+		s += "0"
+	}
+	return currency + " " + s
+}
+
+// Fiat is what the payment is priced at.
+func (p payment) Fiat() string { return fiatText(p.FiatCurrency, p.FiatAmount) }
+
+// Payout is what the receiver gets; before it is known, the price.
+func (p payment) Payout() string {
+	if p.PayoutAmount == "" {
+		return p.Fiat()
+	}
+	return fiatText(p.FiatCurrency, p.PayoutAmount)
+}
+
+// some reports whether an amount is there and not zero.
+func some(n json.Number) bool { return strings.Trim(n.String(), "0.") != "" }
+
+// Due is what is still to be sent.
+func (p payment) Due() json.Number {
+	if some(p.RemainingAmount) {
+		return p.RemainingAmount
+	}
+	return p.CryptoAmount
+}
+
+// Network is how people call the payment's network.
+func (p payment) Network() string { return networkTitle(p.NetworkName) }
+
+// Network is how people call the choice's network.
+func (c choice) Network() string { return networkTitle(c.NetworkName) }
+
+// networkTitle turns a name or alias into the name that wallets show.
+func networkTitle(name string) string {
+	if n, ok := money.NetworkOf(name); ok {
+		return text("network." + n.Name)
+	}
+	return name
+}

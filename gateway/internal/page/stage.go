@@ -1,0 +1,163 @@
+package page
+
+import "time"
+
+// stage is what a payment's status and exception mean to its payer.
+type stage struct {
+	Name string // key of the texts: stage.<name>.title and .text
+	Tone string // wait, good, bad or warn
+	Step int    // of the steps send, seen, confirmed and done, the one that is under way; 0 shows none, 5 has done all
+	Open bool   // money may be sent
+	Poll time.Duration
+}
+
+// The pauses between two looks of the script: while something is about to happen, and while it may.
+const (
+	often  = 3 * time.Second
+	seldom = 15 * time.Second
+)
+
+// stageOf is the stage of a payment at a time. Every pair of status and exception has one.
+func stageOf(p payment, now time.Time) stage {
+	switch p.Status {
+	case "created":
+		if !now.Before(p.ExpiresAt) {
+			return stage{Name: "request-expired", Tone: "bad", Poll: seldom}
+		}
+		return stage{Name: "choose", Tone: "wait", Poll: seldom}
+	case "pending":
+		return pendingStage(p, now)
+	case "confirming":
+		return stage{Name: "confirming", Tone: "good", Step: 3, Poll: often}
+	case "confirmed":
+		return confirmedStage(p)
+	case "settling":
+		if p.Exception == "unfunded" {
+			return unfundedStage(p, now)
+		}
+		return stage{Name: "settling", Tone: "good", Step: 4, Poll: often}
+	case "settled":
+		return settledStage(p)
+	case "expired":
+		if p.Address == "" {
+			return stage{Name: "request-expired", Tone: "bad"}
+		}
+		return stage{Name: "expired", Tone: "bad", Poll: seldom}
+	case "cancelled":
+		return stage{Name: "cancelled", Tone: "bad", Poll: seldom}
+	case "refunded":
+		return stage{Name: "refunded", Tone: "good"}
+	}
+	return stage{Name: "review", Tone: "warn", Poll: seldom} // needs_review, and what a newer service may say
+}
+
+func pendingStage(p payment, now time.Time) stage {
+	switch {
+	case !now.Before(p.ExpiresAt):
+		return stage{Name: "closing", Tone: "warn", Step: 1, Poll: often}
+	case some(p.ReceivedAmount):
+		return stage{Name: "topup", Tone: "warn", Step: 1, Open: true, Poll: often}
+	}
+	return stage{Name: "send", Tone: "wait", Step: 1, Open: true, Poll: often}
+}
+
+// unfundedStage is that of a gift that was claimed before it was paid.
+func unfundedStage(p payment, now time.Time) stage {
+	if some(p.ReceivedAmount) && !some(p.RemainingAmount) {
+		return stage{Name: "confirming", Tone: "good", Step: 3, Poll: often}
+	}
+	return pendingStage(p, now)
+}
+
+func confirmedStage(p payment) stage {
+	switch {
+	case p.Exception == "screening_hold":
+		return stage{Name: "held", Tone: "warn", Step: 4, Poll: seldom}
+	case p.Type == "gift":
+		return stage{Name: "gift-ready", Tone: "good", Step: 4, Poll: seldom}
+	}
+	return stage{Name: "confirmed", Tone: "good", Step: 4, Poll: often}
+}
+
+func settledStage(p payment) stage {
+	if p.Type == "bank_confirmation" || p.Type == "merchant" {
+		return stage{Name: "settled-merchant", Tone: "good", Step: 5}
+	}
+	return stage{Name: "settled", Tone: "good", Step: 5}
+}
+
+// noteOf is the key of what a payer should know besides the stage, or "".
+func noteOf(p payment) string {
+	switch p.Exception {
+	case "underpaid":
+		if p.Status != "pending" {
+			return "note.underpaid"
+		}
+	case "overpaid", "paid_late", "reorged", "wrong_asset":
+		return "note." + p.Exception
+	}
+	return ""
+}
+
+// next is the key of what happens after this stage, or "".
+func next(p payment, s stage) string {
+	switch s.Name {
+	case "send", "confirming", "confirmed":
+		switch p.Type {
+		case "gift":
+			return "next.gift"
+		case "merchant", "bank_confirmation":
+			return "next.merchant"
+		}
+		return "next.payout"
+	}
+	return ""
+}
+
+// mark is one step of a list: past, now or to come.
+type mark struct {
+	Key   string
+	State string
+}
+
+// marks lists steps of which the one of this number, from 1, is under way.
+func marks(now int, keys ...string) []mark {
+	out := make([]mark, len(keys))
+	for i, key := range keys {
+		out[i] = mark{key, "later"}
+		switch {
+		case i+1 < now:
+			out[i].State = "past"
+		case i+1 == now:
+			out[i].State = "now"
+		}
+	}
+	return out
+}
+
+// steps are those of a payment at a stage; none where it leads nowhere.
+func steps(p payment, s stage) []mark {
+	if s.Step == 0 {
+		return nil
+	}
+	last := "step.done"
+	switch p.Type {
+	case "gift":
+		last = "step.done.gift"
+	case "merchant", "bank_confirmation":
+		last = "step.done.merchant"
+	}
+	return marks(s.Step, "step.send", "step.seen", "step.confirmed", last)
+}
+
+// claimSteps are those of a gift that is claimed.
+func claimSteps(p payment) []mark {
+	now := 3
+	switch {
+	case p.Status == "settled":
+		now = 4
+	case unpaid(p):
+		now = 2
+	}
+	return marks(now, "claim.step.claimed", "claim.step.funded", "claim.step.paid")
+}
