@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"causeway.internal/deploy/stack/internal/console"
+	"causeway.internal/deploy/stack/internal/infra"
 	"causeway.internal/deploy/stack/internal/tier"
 )
 
@@ -74,8 +75,12 @@ func (l *launcher) onStack(ctx context.Context, root string, one func(tier.Tier)
 		return err
 	}
 	environ, err := l.variables()
+	chromium := ""
 	if err == nil {
-		environ = append(environ, "CAUSEWAY_REALCHAIN="+realchain)
+		chromium, err = l.servers().Chromium(ctx)
+	}
+	if err == nil {
+		environ = append(environ, "CAUSEWAY_REALCHAIN="+realchain, infra.ChromiumPath+"="+chromium)
 		for _, t := range tiers(parts) {
 			t.Dir, t.Environ = root, environ
 			if err = one(t); err != nil {

@@ -1,6 +1,8 @@
 package infra
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"testing"
 )
@@ -29,5 +31,25 @@ func TestWith_replacesAccountAndPath(t *testing.T) {
 	}
 	if name := database("cw_1", "callback-dispatcher"); name != "cw_1_callback_dispatcher" {
 		t.Error(name)
+	}
+}
+
+func TestChromium_lent(t *testing.T) {
+	path, err := Servers{Environ: map[string]string{ChromiumPath: "/opt/chromium"}}.Chromium(t.Context())
+	if err != nil || path != "/opt/chromium" {
+		t.Errorf("%q, %v", path, err)
+	}
+}
+
+func TestChromium_installed(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	for _, name := range []string{"chromium", "headless_shell"} { // the later one here is the better one
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if path, err := (Servers{}).Chromium(t.Context()); err != nil || path != filepath.Join(dir, name) {
+			t.Errorf("%q, %v, want %s", path, err, name)
+		}
 	}
 }

@@ -30,6 +30,11 @@ func (s Servers) install(ctx context.Context, pg, rabbit bool) error {
 		}
 		return packages
 	}
+	return s.obtain(ctx, missing, advice)
+}
+
+// obtain installs what is missing with apt-get, where that is possible; else it fails with the advice.
+func (s Servers) obtain(ctx context.Context, missing func() []string, advice func(packages []string) string) error {
 	packages := missing()
 	if len(packages) == 0 {
 		return nil
