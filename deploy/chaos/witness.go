@@ -113,7 +113,7 @@ var keysMade = witness{what: "keys", each: 3, gone: http.StatusUnauthorized, mak
 	err := f.ask(ctx, http.MethodPost, "/v1/admin/keys", f.stack.AdminToken, map[string]any{
 		"merchantId": f.merchant.ID, "name": "witness", "mode": "test", "permissions": []string{"*"},
 	}, &answer)
-	return thing{unique: []string{"key " + strconv.FormatInt(answer.Key.ID, 10)}, path: "/v1/me", token: answer.Key.Secret}, err
+	return thing{unique: []string{"key " + strconv.FormatInt(answer.Key.ID, 10)}, path: "/v1/wallets?limit=1", token: answer.Key.Secret}, err
 }}
 
 var reportsMade = witness{what: "reports", each: 3, gone: http.StatusNotFound, make: func(ctx context.Context, f *field) (thing, error) {

@@ -70,6 +70,19 @@ func (n *node) control(t testing.TB, path string, body map[string]any, into any)
 	}
 	client := http.Client{Timeout: 30 * time.Second}
 	response, err := client.Post(n.ControlURL+path, "application/json", bytes.NewReader(raw))
+	read(t, path, response, err, into)
+}
+
+// read asks the node how it is.
+func (n *node) read(t testing.TB, path string, into any) {
+	t.Helper()
+	client := http.Client{Timeout: 30 * time.Second}
+	response, err := client.Get(n.ControlURL + path)
+	read(t, path, response, err, into)
+}
+
+func read(t testing.TB, path string, response *http.Response, err error, into any) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
