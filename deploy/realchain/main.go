@@ -1,5 +1,5 @@
 // Command realchain runs real chain software on loopback for tests: `realchain evm` is go-ethereum's simulated backend,
-// `realchain bitcoin` is btcd on regtest, each behind a plain port for clients and with a second port that mines, transfers,
+// `realchain bitcoin` is btcd on regtest, `realchain tron` an imitation, since TRON's software cannot be had; each behind a plain port for clients and with a second port that mines, transfers,
 // reorganises and breaks it on request.
 //
 // It prints one JSON line when it is ready and stops on SIGINT, SIGTERM or, with --until-stdin-ends, when its parent goes
@@ -23,9 +23,10 @@ import (
 	"causeway.internal/deploy/realchain/internal/bitcoin"
 	"causeway.internal/deploy/realchain/internal/evm"
 	"causeway.internal/deploy/realchain/internal/node"
+	"causeway.internal/deploy/realchain/internal/tron"
 )
 
-const usage = "usage: realchain evm|bitcoin [flags]; it prints one JSON line when ready"
+const usage = "usage: realchain evm|bitcoin|tron [flags]; it prints one JSON line when ready"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -56,6 +57,9 @@ var starts = map[string]func(context.Context, options) (server io.Closer, ready 
 	},
 	"bitcoin": func(ctx context.Context, o options) (io.Closer, any, error) {
 		return started(bitcoin.Start(ctx, o.btcd, o.node()))
+	},
+	"tron": func(ctx context.Context, o options) (io.Closer, any, error) {
+		return started(tron.Start(ctx, o.node()))
 	},
 }
 

@@ -29,6 +29,7 @@ type Endpoint struct {
 	Name   string // host and place in the list: the path may hold an access key
 	url    string
 	client *http.Client
+	header map[string]string
 	slots  chan struct{} // calls in flight; whoever finds none waits
 	pace   *pace
 
@@ -88,7 +89,7 @@ func newEndpoints(cfg Config) ([]*Endpoint, error) {
 				Transport: transport, Timeout: cfg.Timeout,
 				CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("redirected") },
 			},
-			slots: make(chan struct{}, atOnce), pace: newPace(cfg.PerSecond),
+			header: cfg.Headers, slots: make(chan struct{}, atOnce), pace: newPace(cfg.PerSecond),
 		}
 	}
 	return out, nil
@@ -143,6 +144,9 @@ func (e *Endpoint) exchange(ctx context.Context, path string, content any) ([]by
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	for name, value := range e.header {
+		req.Header.Set(name, value)
+	}
 	res, err := e.client.Do(req)
 	if err != nil {
 		return nil, err

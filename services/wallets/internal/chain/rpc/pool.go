@@ -18,11 +18,12 @@ import (
 // Config says who serves a chain and how an endpoint proves itself.
 type Config struct {
 	Network   string
-	URLs      []string      // in order of preference; http or https
-	Timeout   time.Duration // of one call
-	AtOnce    int           // calls in flight at one endpoint; 0 for the default
-	PerSecond int           // calls begun in a second at one endpoint; 0 for no limit
-	Lag       int64         // blocks by which an endpoint may trail the best one before it is left
+	URLs      []string          // in order of preference; http or https
+	Timeout   time.Duration     // of one call
+	AtOnce    int               // calls in flight at one endpoint; 0 for the default
+	PerSecond int               // calls begun in a second at one endpoint; 0 for no limit
+	Lag       int64             // blocks by which an endpoint may trail the best one before it is left
+	Headers   map[string]string // sent with every call: some providers want their key there
 	// Verify proves, before first use and after every failure, that an endpoint serves our chain.
 	Verify func(ctx context.Context, e *Endpoint) error
 	// Height asks for an endpoint's newest block, to compare endpoints with each other.
