@@ -174,16 +174,18 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// span starts a trace of its own that points back to the one the event came from: an attempt may be made days later.
+// span continues the trace that the event came from for its first attempt. A later one, which may be days away, starts a
+// trace of its own that points back.
 func (s *Sender) span(ctx context.Context, d delivery.Delivery) (context.Context, trace.Span) {
 	options := []trace.SpanStartOption{
-		trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(attribute.String("webhook.delivery_id", d.ID), attribute.String("webhook.event_id", d.EventID),
 			attribute.String("webhook.type", d.Type), attribute.Int("webhook.attempt", d.Attempts+1)),
 	}
-	if d.Trace != "" {
-		origin := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": d.Trace})
-		options = append(options, trace.WithLinks(trace.LinkFromContext(origin)))
+	origin := propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": d.Trace})
+	if d.Attempts == 0 && d.Trigger == delivery.Auto {
+		return s.tracer.Start(origin, "webhook attempt", options...)
 	}
+	options = append(options, trace.WithNewRoot(), trace.WithLinks(trace.LinkFromContext(origin)))
 	return s.tracer.Start(ctx, "webhook attempt", options...)
 }
