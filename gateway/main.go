@@ -1,6 +1,6 @@
 // Command gateway is the only public door of Causeway: it knows API keys, forwards requests to the services under a
 // signed identity, and answers everything it refuses in one shape. `gateway` serves; `gateway migrate`,
-// `gateway keys create` and `gateway version` are its other verbs. This package only wires.
+// `gateway keys create`, `gateway keys adopt`, `gateway rotate-master` and `gateway version` are its other verbs. This package only wires.
 package main
 
 import (

@@ -203,7 +203,9 @@ func (p *process) serve() error {
 	api := app.NewAPI(p.cases(), app.APISettings{
 		Wallets: p.book, Backlog: p.backlog, Sources: p.sources, Scanned: p.cfg.World.scanned, Now: time.Now,
 	})
-	return p.group.HTTP("api", cfg.HTTPAddr, httpapi.New(httpkit.NewServer(p.tel.Log, p.tel.Registry, verifier), api))
+	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, verifier)
+	httpapi.Adopt(server, p.book)
+	return p.group.HTTP("api", cfg.HTTPAddr, httpapi.New(server, api))
 }
 
 // Intervals of the periodic work.

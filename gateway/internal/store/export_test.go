@@ -4,5 +4,5 @@ package store
 var Statements = []string{
 	bySecretSQL, byPublicSQL, insertKeySQL, insertSecretSQL, insertAuditSQL, revokeSQL, getSQL, listSQL, usedSQL, prepareAuditSQL, insertSignedSQL, findSignedSQL,
 	rotateSignedSQL, lockKeySQL, updateKeySQL, forgetSecretsSQL, endOldestSQL, endCurrentSQL,
-	actsSQL, actsByActorSQL, actsOfObjectSQL, appendActsSQL,
+	actsSQL, actsByActorSQL, actsOfObjectSQL, appendActsSQL, staleKeysSQL, resealSQL, staleAnswersSQL,
 }

@@ -26,6 +26,6 @@ func Statements() map[string]string {
 		"signed": signedSQL, "sent": sentSQL, "swept of wallet": sweptOfWalletSQL, "release sweep": releaseSweepSQL, "busy sweep": blockedSweepSQL,
 		"sweep counts": sweepCountsSQL, "is house": isHouseSQL,
 		"booked": bookedSQL, "journal": journalSQL, "entry": entrySQL, "balances": balancesSQL,
-		"sim deposit": simDepositSQL, "sim cut": simCutSQL, "sim orphan": simOrphanSQL, "owner": ownerSQL,
+		"reassign": reassignSQL, "sim deposit": simDepositSQL, "sim cut": simCutSQL, "sim orphan": simOrphanSQL, "owner": ownerSQL,
 	}
 }

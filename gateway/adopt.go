@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/gateway/internal/store"
+	"causeway.internal/gateway/migrations"
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
+)
+
+// adoptSettings is what `gateway keys adopt` reads beside what keys need.
+type adoptSettings struct {
+	Keys        keySettings
+	WalletsURL  string        `env:"WALLETS_URL,required" doc:"base URL of wallets"`
+	WalletsKeys config.Secret `env:"WALLETS_IDENTITY_KEYS,required" doc:"comma separated base64 keys of identities for wallets; the first signs"`
+}
+
+// adoptMax bounds one call of wallets; a call that is cut short is made again and goes on where it was.
+const adoptMax = 10 * time.Minute
+
+// adopt moves the wallets of a revoked key to another key of the same merchant and mode. The act stands in the audit
+// before the first wallet moves; done again it moves what is left.
+func adopt(ctx context.Context, args []string, environ map[string]string, out io.Writer) error {
+	var from, to int64
+	flags := flag.NewFlagSet("gateway keys adopt", flag.ContinueOnError)
+	flags.SetOutput(os.Stderr)
+	flags.Int64Var(&from, "from", 0, "id of the revoked key")
+	flags.Int64Var(&to, "to", 0, "id of the key that gets its wallets")
+	if err := flags.Parse(args); err != nil {
+		return fmt.Errorf("keys adopt: %w", err)
+	}
+	if from == 0 || to == 0 || flags.NArg() > 0 {
+		return fmt.Errorf("keys adopt: want --from <id> --to <id>")
+	}
+	cfg, err := config.Read[adoptSettings](environ)
+	if err != nil {
+		return err
+	}
+	signing, err := httpkit.ParseIdentityKeys(cfg.WalletsKeys.Reveal())
+	if err != nil {
+		return fmt.Errorf("WALLETS_IDENTITY_KEYS: %w", err)
+	}
+	peppers, ring, err := cfg.Keys.read()
+	if err != nil {
+		return err
+	}
+	db, err := postgres.Open(ctx, cfg.Keys.Postgres, migrations.FS, telemetry.Discard("gateway"))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	by := commandLine()
+	old, err := apikey.NewRegistry(store.New(db), peppers, ring, nil, time.Now).Adopt(ctx, from, to, by)
+	if err != nil {
+		return err
+	}
+	total := int64(0)
+	for {
+		moved, more, err := moveWallets(ctx, cfg.WalletsURL, signing[0], old, to, by)
+		total += moved
+		if err != nil {
+			return fmt.Errorf("keys adopt: %w (run it again: it goes on where it was)", err)
+		}
+		if !more {
+			break
+		}
+	}
+	_, err = fmt.Fprintf(out, "{\"from\": %d, \"to\": %d, \"wallets\": %d}\n", from, to, total)
+	return err
+}
+
+// moveWallets asks wallets once. It is an operator's call, signed as the gateway signs.
+func moveWallets(ctx context.Context, base string, key []byte, old apikey.Key, to int64, by audit.Entry) (moved int64, more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, adoptMax)
+	defer cancel()
+	body, err := json.Marshal(map[string]any{"merchantId": old.MerchantID, "mode": old.Mode, "fromKeyId": old.ID, "toKeyId": to})
+	if err != nil {
+		return 0, false, fmt.Errorf("encode the question: %w", err)
+	}
+	const path = "/v1/admin/wallets/adopt"
+	who := httpkit.Identity{
+		Subject: httpkit.Operator, Operator: by.Actor, RequestID: by.RequestID, Method: http.MethodPost, Path: path, Audience: "wallets",
+		IssuedAt: time.Now().UnixMilli(),
+	}
+	header, err := who.Sign(key)
+	if err != nil {
+		return 0, false, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, false, fmt.Errorf("make the question: %w", err)
+	}
+	r.Header.Set(httpkit.IdentityHeader, header)
+	r.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, false, fmt.Errorf("ask wallets: %w", err)
+	}
+	defer res.Body.Close()
+	var answer struct{ Moved int64 }
+	raw, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if err == nil && res.StatusCode == http.StatusGatewayTimeout {
+		return 0, true, nil // there were many: what was moved stays moved
+	}
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("answered %s: %s", res.Status, raw)
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &answer)
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("ask wallets: %w", err)
+	}
+	return answer.Moved, false, nil
+}

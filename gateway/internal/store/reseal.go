@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/libs/postgres"
+)
+
+// A sealed value begins with its version, the length of its key's id and the id (libs/keyring), so what another key than
+// the first has sealed is found without opening it.
+const (
+	staleKeysSQL = `SELECT public_key, signing_key FROM api_key_secrets
+WHERE substring(signing_key from 3 for get_byte(signing_key, 1)) <> $1 AND public_key > $2 ORDER BY public_key LIMIT $3 FOR UPDATE`
+
+	resealSQL = `UPDATE api_key_secrets s SET signing_key = u.sealed FROM unnest($1::text[], $2::bytea[]) AS u(public_key, sealed)
+WHERE s.public_key = u.public_key`
+
+	staleAnswersSQL = `SELECT count(*), max(secret_until) FROM idempotency
+WHERE secret_until > now() AND substring(secret from 3 for get_byte(secret, 1)) <> $1`
+)
+
+// resealBatch is how many values one transaction of Reseal holds locked.
+const resealBatch = 500
+
+// Reseal gives every sealed signing key that the key named first did not seal to again, which seals it anew, a batch per
+// transaction with its row of the audit. What it has done stays done; begun again it finds the rest.
+func (s *Store) Reseal(ctx context.Context, first string, again func(publicKey string, sealed []byte) ([]byte, error), by audit.Entry) (done int, err error) {
+	for after := ""; ; {
+		n := 0
+		err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+			type value struct {
+				PublicKey string
+				Sealed    []byte
+			}
+			rows, err := tx.Query(ctx, staleKeysSQL, []byte(first), after, resealBatch)
+			if err != nil {
+				return fmt.Errorf("find what is left: %w", err)
+			}
+			values, err := pgx.CollectRows(rows, pgx.RowToStructByPos[value])
+			if err != nil {
+				return fmt.Errorf("find what is left: %w", err)
+			}
+			if n = len(values); n == 0 {
+				return nil
+			}
+			names, sealed := make([]string, n), make([][]byte, n)
+			for i, v := range values {
+				names[i] = v.PublicKey
+				if sealed[i], err = again(v.PublicKey, v.Sealed); err != nil {
+					return fmt.Errorf("seal the signing key of %s again: %w", v.PublicKey, err)
+				}
+			}
+			after = names[n-1]
+			if _, err := tx.Exec(ctx, resealSQL, names, sealed); err != nil {
+				return fmt.Errorf("write what was sealed again: %w", err)
+			}
+			entry := by
+			entry.Detail = map[string]string{"first": first, "sealed": strconv.Itoa(n)}
+			return writeAudit(ctx, tx, entry)
+		})
+		if err != nil || n == 0 {
+			return done, err
+		}
+		done += n
+	}
+}
+
+// StaleAnswers counts the stored answers that another key than the first sealed, and says when the last of them is erased;
+// they last a quarter of an hour and are not sealed again.
+func (s *Store) StaleAnswers(ctx context.Context, first string) (n int, until time.Time, err error) {
+	var last *time.Time
+	if err := s.pool.QueryRow(ctx, staleAnswersSQL, []byte(first)).Scan(&n, &last); err != nil {
+		return 0, time.Time{}, fmt.Errorf("count stored answers: %w", err)
+	}
+	return n, value(last), nil
+}

@@ -1,0 +1,54 @@
+package httpapi
+
+import (
+	"context"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Reassigner gives wallets of one key to another.
+type Reassigner interface {
+	Reassign(ctx context.Context, from app.Owner, to int64) (int64, error)
+}
+
+// Adopt adds the route behind `gateway keys adopt`. It is for operators and in no public table; the gateway's command, which
+// knows keys, has made sure that the old one is revoked and that both are of one merchant and mode.
+func Adopt(s *httpkit.Server, r Reassigner) {
+	httpkit.Handle(s, "POST /v1/admin/wallets/adopt", func(ctx context.Context, a adoptRequest) (adoptAnswer, error) {
+		if httpkit.From(ctx).Identity.Subject != httpkit.Operator {
+			return adoptAnswer{}, errNoOperator
+		}
+		moved, err := r.Reassign(ctx, a.from, a.to)
+		return adoptAnswer{moved}, err
+	})
+}
+
+var errNoOperator = fault.New(fault.Unauthenticated, "operator_required", "This route needs an operator's token.")
+
+type adoptRequest struct {
+	from app.Owner
+	to   int64
+}
+
+type adoptAnswer struct {
+	Moved int64 `json:"moved"`
+}
+
+// Read implements httpkit.Reader.
+func (a *adoptRequest) Read(in *httpkit.Input) {
+	const most = 1<<53 - 1
+	b := in.Body()
+	a.from = app.Owner{MerchantID: b.RequiredText("merchantId", wordMax), Mode: wallet.Mode(b.RequiredText("mode", wordMax))}
+	for name, into := range map[string]*int64{"fromKeyId": &a.from.KeyID, "toKeyId": &a.to} {
+		n, ok := b.Int(name, 1, most)
+		if *into = n; !ok {
+			b.Problem(name, "is required")
+		}
+	}
+	if !a.from.Mode.Valid() {
+		b.Problem("mode", "must be live or test")
+	}
+}
