@@ -64,6 +64,10 @@ func run(ctx context.Context, args []string, environ map[string]string) error {
 		return serve(ctx, environ)
 	case verb == "migrate" && len(args) == 0:
 		return migrate(ctx, environ)
+	case verb == "keys" && len(args) > 0 && args[0] == "adopt":
+		return adopt(ctx, args[1:], environ, os.Stdout)
+	case verb == "rotate-master" && len(args) == 0:
+		return rotateMaster(ctx, environ, os.Stdout)
 	case verb == "keys" && len(args) > 0 && args[0] == "create":
 		return createKey(ctx, args[1:], environ, os.Stdout)
 	case verb == "version":
