@@ -29,6 +29,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/telemetry"
 )
 
 // BodyMax bounds a request body (contract.md §1).
@@ -40,6 +41,7 @@ const handleMax = 10 * time.Second
 // Server is what every endpoint of a service shares.
 type Server struct {
 	log      *slog.Logger
+	spare    *telemetry.Sparing // of failed requests: an outage fails them all
 	verifier Verifier
 	seconds  *prometheus.HistogramVec
 	mux      *http.ServeMux
@@ -53,7 +55,7 @@ func NewServer(log *slog.Logger, registry prometheus.Registerer, verifier Verifi
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	}, []string{"route", "status"})
 	registry.MustRegister(seconds)
-	return &Server{log: log, verifier: verifier, seconds: seconds, mux: http.NewServeMux()}
+	return &Server{log: log, spare: telemetry.NewSparing(log, time.Now), verifier: verifier, seconds: seconds, mux: http.NewServeMux()}
 }
 
 // Request is what an endpoint may know of the request besides its decoded input.
@@ -207,7 +209,7 @@ func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 		if errors.Unwrap(f) == nil {
 			level = slog.LevelInfo // refused on purpose, such as a world that is closed
 		}
-		s.log.Log(ctx, level, "request failed", "route", req.Route, "request_id", req.RequestID,
+		s.spare.Log(ctx, level, f.Code, "request failed", "route", req.Route, "request_id", req.RequestID,
 			"merchant_id", req.Identity.MerchantID, "code", f.Code, "err", err)
 	}
 	WriteError(w, req.RequestID, err)

@@ -79,6 +79,7 @@ type Options struct {
 type Proxy struct {
 	Options
 	log     *slog.Logger
+	spare   *telemetry.Sparing // of refused requests: an outage refuses them all
 	metrics *metrics
 }
 
@@ -108,7 +109,7 @@ func New(o Options) (*Proxy, error) {
 		}
 		t.prepare(name, o.Telemetry.Log, m, o.Now)
 	}
-	return &Proxy{Options: o, log: o.Telemetry.Log, metrics: m}, nil
+	return &Proxy{Options: o, log: o.Telemetry.Log, spare: telemetry.NewSparing(o.Telemetry.Log, o.Now), metrics: m}, nil
 }
 
 // callTimeMax is how long a call may take. Services give up a little earlier (httpkit). The sending of a body and the
@@ -262,7 +263,7 @@ func (p *Proxy) refuse(out *answer, c *Call, err error) {
 		err = errTimeout.Because(err)
 	}
 	if f := fault.As(err); httpkit.Status(f.Kind) >= http.StatusInternalServerError {
-		p.log.Error("request refused", "route", routeName(c.Route), "request_id", c.RequestID, "code", f.Code, "err", err)
+		p.spare.Log(context.Background(), slog.LevelError, f.Code, "request refused", "route", routeName(c.Route), "request_id", c.RequestID, "code", f.Code, "err", err)
 	}
 	httpkit.WriteError(out, c.RequestID, err)
 }

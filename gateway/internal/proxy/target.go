@@ -23,6 +23,7 @@ import (
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/telemetry"
 )
 
 // Target answers the routes of one upstream: a service at a URL, or a handler of the gateway's own. Either is handed
@@ -35,6 +36,7 @@ type Target struct {
 	name    route.Upstream
 	proxy   *httputil.ReverseProxy
 	log     *slog.Logger
+	spare   *telemetry.Sparing
 	metrics *metrics
 	now     func() time.Time
 }
@@ -64,6 +66,7 @@ const (
 // prepare is called once by New.
 func (t *Target) prepare(name route.Upstream, log *slog.Logger, m *metrics, now func() time.Time) {
 	t.name, t.log, t.metrics, t.now = name, log.With("upstream", string(name)), m, now
+	t.spare = telemetry.NewSparing(t.log, now)
 	if t.url == nil {
 		return
 	}
@@ -248,7 +251,7 @@ func (t *Target) failed(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	answer, reason := reasonOf(err)
 	t.metrics.upstreamFailed(t.name, reason)
-	t.log.WarnContext(r.Context(), "no answer from upstream", "route", c.Route.Name(), "request_id", c.RequestID, "reason", reason, "err", err)
+	t.spare.Log(r.Context(), slog.LevelWarn, reason, "no answer from upstream", "route", c.Route.Name(), "request_id", c.RequestID, "reason", reason, "err", err)
 	httpkit.WriteError(w, c.RequestID, answer)
 }
 
