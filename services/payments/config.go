@@ -1,10 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
+
+	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/config"
@@ -15,11 +17,6 @@ import (
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/payment"
-	"causeway.internal/services/payments/internal/payout"
-	"causeway.internal/services/payments/internal/rail"
-	"causeway.internal/services/payments/internal/rail/sim"
-	"causeway.internal/services/payments/internal/rate"
-	"causeway.internal/services/payments/internal/rate/fixed"
 	"causeway.internal/services/payments/internal/store"
 
 	"causeway.internal/services/payments/internal/app"
@@ -33,16 +30,20 @@ const nameWaitTest = 2 * time.Second
 type settings struct {
 	Postgres           postgres.Config
 	Telemetry          telemetry.Config
+	Rates              rateSettings
+	Rails              railSettings
 	OpsAddr            string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz and /metrics"`
 	Drain              time.Duration `env:"DRAIN" envDefault:"25s" doc:"how long a stop may take; payouts on the wire get 16 s of it"`
 	PublicURL          string        `env:"PUBLIC_URL" doc:"base URL under which payers reach the pages, without a trailing slash; empty leaves checkoutUrl out"`
-	RatesTest          string        `env:"RATES_TEST" envDefault:"fixed" doc:"where test mode's prices come from: fixed"`
-	RatesLive          string        `env:"RATES_LIVE" doc:"where live mode's prices come from; empty keeps live mode closed"`
+	RatesTest          string        `env:"RATES_TEST" envDefault:"fixed" doc:"where test mode's prices come from: fixed, a table that is no market and says so, or market"`
+	RatesLive          string        `env:"RATES_LIVE" doc:"where live mode's prices come from: market (docs/rates.md); empty keeps live mode closed"`
 	RailTest           string        `env:"RAIL_TEST" envDefault:"sim" doc:"rail of test mode's payouts: sim"`
-	RailLive           string        `env:"RAIL_LIVE" doc:"rail of live mode's payouts; empty keeps live mode closed"`
+	RailLive           string        `env:"RAIL_LIVE" doc:"comma separated rails of live mode's payouts in the order in which they are tried: paystack, flutterwave, self (docs/rails.md); empty keeps live mode closed"`
 	Confirmations      string        `env:"CONFIRMATIONS" doc:"depths that confirm a transfer, over the defaults of contract.md §5: ethereum=12;ethereum/USDT=<1000:12,32;bsc=final|90, where <usd: bounds a tier"`
 	SanctionsFile      string        `env:"SANCTIONS_FILE" doc:"file of sanctioned addresses, one a line, # begins a remark; empty takes the list that came with the program (docs/runbooks/payments-operations.md)"`
 	FraudMerchants     int64         `env:"FRAUD_MERCHANTS" envDefault:"3" doc:"from so many merchants with a resolved fraud report against an address on, money of it waits for an operator; 0 does not ask reports"`
+	SecondOperator     string        `env:"SECOND_OPERATOR_ABOVE" doc:"amounts above which a retried payout or a refund needs a second operator: NGN=1000000,GHS=10000; a currency that is not named never does"`
+	Limits             limitSettings
 	MasterKeys         config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals what is kept sealed, all open"`
 	TokenKeys          config.Secret `env:"SETTLEMENT_TOKEN_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher alone; the first seals settlement tokens inside payment.confirmed. Empty: that event brings no token and the caller asks for one"`
 	FamiliesLive       []string      `env:"ADDRESS_FAMILIES_LIVE" envDefault:"bitcoin,evm,tron" doc:"network families that live mode keeps addresses of and offers to payers"`
@@ -123,6 +124,23 @@ func (s settings) tokens(into *store.Store, policy payment.Policy) error {
 	return nil
 }
 
+// amounts reads fiat amounts by currency, as NGN=1000000,GHS=10000.
+func amounts(text string) (map[money.Currency]decimal.Decimal, error) {
+	out := map[money.Currency]decimal.Decimal{}
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		name, figure, _ := strings.Cut(part, "=")
+		amount, err := money.Parse(figure)
+		if currency := money.Currency(name); err != nil || amount.IsNegative() || !currency.Valid() {
+			return nil, fmt.Errorf("%q is no amount of a currency, such as NGN=1000000", part)
+		}
+		out[money.Currency(name)] = amount
+	}
+	return out, nil
+}
+
 // policy is the policy of contract.md §3 and §4 with the configured depths.
 func (s settings) policy() (payment.Policy, error) {
 	p := payment.Defaults()
@@ -132,55 +150,4 @@ func (s settings) policy() (payment.Policy, error) {
 	}
 	p.Depths = depths
 	return p, nil
-}
-
-// worlds gives each mode its prices and its rail. Live mode stays closed without both, and simulated ones serve it only
-// where that is explicitly allowed.
-func (s settings) worlds(statement sim.Statement) (map[payment.Mode]app.World, error) {
-	worlds := map[payment.Mode]app.World{}
-	for mode, c := range map[payment.Mode]struct {
-		rates, rail string
-		timing      payout.Timing
-	}{
-		payment.Test: {s.RatesTest, s.RailTest, payout.TestTiming()},
-		payment.Live: {s.RatesLive, s.RailLive, payout.LiveTiming()},
-	} {
-		if c.rates == "" && c.rail == "" {
-			continue
-		}
-		rates, err := ratesOf(c.rates)
-		if err != nil {
-			return nil, fmt.Errorf("RATES_%s: %w", mode, err)
-		}
-		payouts, err := railOf(c.rail, statement)
-		if err != nil {
-			return nil, fmt.Errorf("RAIL_%s: %w", mode, err)
-		}
-		if mode == payment.Live && (rates.Simulated() || payouts.Caps().Simulated) {
-			if !s.AllowSimulatedLive {
-				return nil, errors.New("RATES_LIVE or RAIL_LIVE is simulated: set ALLOW_SIMULATED_LIVE=true if that is meant")
-			}
-			c.timing = payout.TestTiming() // the simulated rail answers at once
-		}
-		w := app.World{Rates: rates, Rail: payouts, Timing: c.timing}
-		if mode == payment.Test {
-			w.NameWait = nameWaitTest
-		}
-		worlds[mode] = w
-	}
-	return worlds, nil
-}
-
-func ratesOf(name string) (rate.Aggregator, error) {
-	if name == "fixed" {
-		return fixed.New(time.Now), nil
-	}
-	return nil, fmt.Errorf("%q is no source of prices; known: fixed", name)
-}
-
-func railOf(name string, statement sim.Statement) (rail.Provider, error) {
-	if name == sim.Name {
-		return sim.New(statement, time.Now), nil
-	}
-	return nil, fmt.Errorf("%q is no rail; known: %s", name, sim.Name)
 }

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"log/slog"
+	"maps"
+	"strings"
 	"testing"
 
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/money"
 	"causeway.internal/libs/testkit/page"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/payment"
@@ -22,16 +26,44 @@ func TestConfigPage(t *testing.T) {
 }
 
 func TestWorlds(t *testing.T) {
+	real := map[string]string{"RATES_LIVE": "market", "RAIL_LIVE": "paystack,flutterwave", "PAYSTACK_KEY_NGN": "sk_live_x", "FLUTTERWAVE_KEY": "FLWSECK-x", "FLUTTERWAVE_HASH": "h"}
+	with := func(changes ...string) map[string]string {
+		out := maps.Clone(real)
+		for i := 0; i < len(changes); i += 2 {
+			out[changes[i]] = changes[i+1]
+		}
+		return out
+	}
 	for name, tc := range map[string]struct {
 		environ map[string]string
 		live    bool
-		refused bool
+		refused string // part of the refusal
 	}{
-		"live is closed":           {nil, false, false},
-		"simulated live":           {map[string]string{"RATES_LIVE": "fixed", "RAIL_LIVE": "sim"}, false, true},
-		"simulated live, meant":    {map[string]string{"RATES_LIVE": "fixed", "RAIL_LIVE": "sim", "ALLOW_SIMULATED_LIVE": "true"}, true, false},
-		"live without a rail":      {map[string]string{"RATES_LIVE": "fixed", "ALLOW_SIMULATED_LIVE": "true"}, false, true},
-		"a rail that nobody knows": {map[string]string{"RAIL_TEST": "swift"}, false, true},
+		"live is closed":               {nil, false, ""},
+		"simulated live":               {map[string]string{"RATES_LIVE": "fixed", "RAIL_LIVE": "sim"}, false, "ALLOW_SIMULATED_LIVE"},
+		"simulated live, meant":        {map[string]string{"RATES_LIVE": "fixed", "RAIL_LIVE": "sim", "ALLOW_SIMULATED_LIVE": "true"}, true, ""},
+		"live without a rail":          {map[string]string{"RATES_LIVE": "market"}, false, "RAIL_LIVE: is needed too"},
+		"live without prices":          {with("RATES_LIVE", ""), false, "RATES_LIVE: is needed too"},
+		"a rail that nobody knows":     {map[string]string{"RAIL_TEST": "swift"}, false, "no rail"},
+		"prices that nobody knows":     {with("RATES_LIVE", "tea leaves"), false, "no source of prices"},
+		"real live":                    {real, true, ""},
+		"real prices, simulated rail":  {with("RAIL_LIVE", "sim"), false, "simulated rail"},
+		"real rail, fixed prices":      {with("RATES_LIVE", "fixed"), false, "fixed prices"},
+		"one rail of two is simulated": {with("RAIL_LIVE", "paystack,sim"), false, "simulated rail"},
+		"paystack without a key":       {with("PAYSTACK_KEY_NGN", ""), false, "no currency has a secret key"},
+		"paystack with a test key":     {with("PAYSTACK_KEY_GHS", "sk_test_x"), false, "test key"},
+		"paystack without TLS":         {with("PAYSTACK_URL", "http://localhost:1"), false, "TLS"},
+		"a fake paystack, meant":       {with("PAYSTACK_URL", "http://localhost:1", "ALLOW_SIMULATED_LIVE", "true"), true, ""},
+		"flutterwave without a hash":   {with("FLUTTERWAVE_HASH", ""), false, "webhook hash is missing"},
+		"flutterwave with a test key":  {with("FLUTTERWAVE_KEY", "FLWSECK_TEST-x"), false, "test key"},
+		"a rail twice":                 {with("RAIL_LIVE", "paystack,paystack"), false, "twice"},
+		"self":                         {with("RAIL_LIVE", "self"), true, ""},
+		"no quorum of sources":         {with("RATE_SOURCES", "binance,quidax,paycrest,luno,open.er-api,coinbase-fx"), false, "coins needs two"},
+		"an unknown source":            {with("RATE_SOURCES", "binance,kraken,quidax,paycrest,luno,open.er-api,coinbase-fx,oracle"), false, "no source"},
+		"an address that is none":      {with("RATE_KRAKEN_URL", "kraken"), false, "kraken is not an http"},
+		"spreads that are none":        {with("RATE_SPREADS", "coin=lots"), false, "RATE_SPREADS"},
+		"limits that are none":         {with("RAIL_LIMITS", "paystack/NGN=5"), false, "RAIL_LIMITS"},
+		"limits the wrong way round":   {with("RAIL_LIMITS", "paystack/NGN=5..4"), false, "RAIL_LIMITS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			environ := map[string]string{"DATABASE_URL": "postgres://x", "MASTER_KEYS": "k1:key"}
@@ -42,14 +74,41 @@ func TestWorlds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			worlds, err := cfg.worlds(nil)
-			if (err != nil) != tc.refused {
-				t.Fatalf("error %v", err)
+			worlds, err := cfg.worlds(outside{log: slog.New(slog.DiscardHandler)})
+			if (err != nil) != (tc.refused != "") || (err != nil && !strings.Contains(err.Error(), tc.refused)) {
+				t.Fatalf("error %v, want %q", err, tc.refused)
+			}
+			if err != nil && (strings.Contains(err.Error(), "sk_live_x") || strings.Contains(err.Error(), "FLWSECK-x")) {
+				t.Errorf("the error shows a key: %v", err)
 			}
 			if _, open := worlds[payment.Live]; open != tc.live {
 				t.Errorf("live open: %v", open)
 			}
+			if err == nil && !worlds[payment.Test].Rates.Simulated() {
+				t.Error("test mode's prices are a market's")
+			}
 		})
+	}
+}
+
+// What the rails' contracts say reaches their caps.
+func TestRailLimits(t *testing.T) {
+	cfg, err := config.Read[settings](map[string]string{
+		"DATABASE_URL": "postgres://x", "MASTER_KEYS": "k1:key", "RATES_LIVE": "market", "RAIL_LIVE": "paystack", "PAYSTACK_KEY_KES": "sk_live_x",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	worlds, err := cfg.worlds(outside{log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	caps := worlds[payment.Live].Rail.Caps().Currencies[money.KES]
+	if !caps.Whole || caps.Resolves || caps.Min.String() != "100" || caps.Max.String() != "150000" {
+		t.Errorf("%+v", caps)
+	}
+	if !whole(worlds)[payment.RailCurrency{Rail: "paystack", Currency: money.KES}] || len(whole(worlds)) != 1 || len(markets(worlds)) != 1 {
+		t.Errorf("whole units %v, %d markets", whole(worlds), len(markets(worlds)))
 	}
 }
 

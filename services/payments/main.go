@@ -130,7 +130,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	defer statement.Close()
 
 	p := &process{cfg: cfg, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain)}
-	if p.worlds, err = cfg.worlds(statement); err != nil {
+	if p.worlds, err = cfg.worlds(outside{statement, tel.Log, tel.Registry}); err != nil {
 		return err
 	}
 	alerts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "payments_alerts_total", Help: "What an operator must look at, by code."}, []string{"code"})
@@ -151,7 +151,14 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return err
 	}
 	tel.Log.Info("senders are screened", "list", sanctions.Version(), "fraud_merchants", cfg.FraudMerchants)
-	policy.Screen = true
+	if err := cfg.Limits.narrow(&policy); err != nil {
+		return err
+	}
+	policy.Screen, policy.Whole = true, whole(p.worlds)
+	second, err := amounts(cfg.SecondOperator)
+	if err != nil {
+		return fmt.Errorf("SECOND_OPERATOR_ABOVE: %w", err)
+	}
 	pauses := app.NewPauses(p.store)
 	if err := pauses.Load(ctx); err != nil {
 		return err
@@ -166,8 +173,13 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	}
 	p.deps = app.Deps{
 		Keys: keys, Families: families, Screener: screen.New(sanctions, p.store, cfg.FraudMerchants), Pauses: pauses,
+		Operators: p.store, Approvals: p.store, SecondAbove: second,
+		Hints: p.store, Watch: watch(tel.Registry),
 		Payments: p.store, Lists: p.store, Settlements: p.store, Worlds: p.worlds, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: clock.Now, Log: tel.Log,
 		Backlog: outbox.NewBacklog(db, outbox.MaxRows),
+	}
+	if err := p.limits(ctx, func(code string) { alerts.WithLabelValues(code).Inc() }); err != nil {
+		return err
 	}
 	if cfg.Recovery {
 		tel.Log.Warn("recovery is on: addresses in stock are discarded, payouts are asked about before they are sent, nobody expires")
@@ -180,6 +192,9 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		{Name: "database", Ready: db.Ping},
 	}
 	p.announce()
+	for _, m := range markets(p.worlds) {
+		p.group.Go("rates", m.Run)
+	}
 	if serves {
 		closeStock, err := p.serve(environ)
 		if err != nil {
@@ -204,7 +219,11 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 func (p *process) announce() {
 	for _, mode := range []payment.Mode{payment.Test, payment.Live} {
 		if w, ok := p.worlds[mode]; ok {
-			p.tel.Log.Info("mode is open", "mode", mode, "rates", w.Rates.Name(), "rail", w.Rail.Name(),
+			rails := []string{w.Rail.Name()}
+			for _, other := range w.Others {
+				rails = append(rails, other.Name())
+			}
+			p.tel.Log.Info("mode is open", "mode", mode, "rates", w.Rates.Name(), "rails", rails,
 				"simulated", w.Rates.Simulated() || w.Rail.Caps().Simulated)
 		} else {
 			p.tel.Log.Info("mode is closed", "mode", mode)
@@ -258,7 +277,10 @@ const (
 	expireEvery = 500 * time.Millisecond
 	cleanEvery  = 2 * time.Second
 	retainEvery = time.Minute
+	floatEvery  = time.Minute
 	screenEvery = 2 * time.Second
+	// A reconciliation runs once a day; this is how soon after midnight, or after a start, it is looked for.
+	reconcileEvery = time.Minute
 )
 
 // work adds consumers, payouts, timers and the relay. They stop in this order, so that what the earlier ones write last is
@@ -283,6 +305,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 		payouts.AskFirst()
 	}
 	p.group.Go("payouts", payouts.Run)
+	p.group.Every("floats", floatEvery, payouts.ReadFloats)
 	p.group.Go("timers", p.timers(a, app.NewReplenisher(p.store, p.deps.Families, cfg.AddressStock, time.Now, p.stockGauge())))
 	p.group.Go("outbox relay", p.relay.Run)
 	return func() { _ = link.Close() }, nil // the process ends
@@ -290,6 +313,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 
 // timers runs the periodic work on whichever replica leads.
 func (p *process) timers(a *app.App, r *app.Replenisher) func(context.Context) error {
+	differs := p.differences()
 	return func(ctx context.Context) error {
 		return postgres.Lead(ctx, p.cfg.Postgres, "payments timers", p.tel.Log, func(ctx context.Context) error {
 			leading := lifecycle.New(p.tel.Log, closeTimeout)
@@ -298,10 +322,24 @@ func (p *process) timers(a *app.App, r *app.Replenisher) func(context.Context) e
 				leading.Every("expiry", expireEvery, func(ctx context.Context) error { return a.ExpireDue(ctx, p.store) })
 			}
 			leading.Every("used addresses", cleanEvery, p.store.CleanStock)
+			leading.Every("reconciliation", reconcileEvery, func(ctx context.Context) error { return a.Reconcile(ctx, p.store, differs) })
 			leading.Every("screening", screenEvery, func(ctx context.Context) error { return a.Rescreen(ctx, p.store) })
 			leading.Every("retention", retainEvery, p.store.Retain)
 			return leading.Run(ctx)
 		})
+	}
+}
+
+// differences is the gauge of what reconciliation has found. The process that compares tells it.
+func (p *process) differences() func(kind string, open int) {
+	open := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payments_ledger_differences", Help: "Open differences between the books and what stands outside, by kind.",
+	}, []string{"kind"})
+	at := prometheus.NewGauge(prometheus.GaugeOpts{Name: "payments_reconciled_timestamp_seconds", Help: "When this process last finished a reconciliation."})
+	p.tel.Registry.MustRegister(open, at)
+	return func(kind string, n int) {
+		open.WithLabelValues(kind).Set(float64(n))
+		at.SetToCurrentTime()
 	}
 }
 

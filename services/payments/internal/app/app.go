@@ -63,12 +63,13 @@ type Command struct {
 
 // View is a payment with the rows that belong to it, as one transaction saw them.
 type View struct {
-	Payment payment.Payment
-	Rows    []payment.Deposit
-	Payout  *payout.Payout  // of the current attempt
-	Heads   map[string]Head // how far each network of the payment's mode is scanned
-	Paused  bool            // an operator has stopped payouts like this one; known where a payout is changed
-	Token   bool            // an event that brings a settlement token, which it shows masked
+	Payment   payment.Payment
+	Rows      []payment.Deposit
+	Payout    *payout.Payout  // of the current attempt
+	Heads     map[string]Head // how far each network of the payment's mode is scanned
+	OverLimit bool            // a payout of it would leave above a daily limit
+	Paused    bool            // an operator has stopped payouts like this one; known where a payout is changed
+	Token     bool            // an event that brings a settlement token, which it shows masked
 }
 
 // Head is the last scanned block of a network.
@@ -79,16 +80,18 @@ type Head struct {
 
 // Result is what a change wants to be written. Facts empty, Payout nil and no commands mean: nothing.
 type Result struct {
-	Payment  payment.Payment
-	Facts    []payment.Fact
-	Payout   *payout.Payout               // row to save as it is here
-	WalletID string                       // of the address that the change gave to the payment
-	Decision *Decision                    // of an operator, kept with the change
-	Screened []Screened                   // decisions about senders, kept with the change
-	Verdicts map[string]payment.Screening // of single deposits
-	Commands []Command
-	Alerts   []payment.Alert
-	Answer   *Answer // stored under the request's key
+	Payment      payment.Payment
+	Facts        []payment.Fact
+	Payout       *payout.Payout               // row to save as it is here
+	WalletID     string                       // of the address that the change gave to the payment
+	Decision     *Decision                    // of an operator, kept with the change
+	Reservations []Reservation                // of those whom the change has named
+	Approval     *Approval                    // what an operator asked for and a second one has to confirm
+	Screened     []Screened                   // decisions about senders, kept with the change
+	Verdicts     map[string]payment.Screening // of single deposits
+	Commands     []Command
+	Alerts       []payment.Alert
+	Answer       *Answer // stored under the request's key
 }
 
 // Change decides what becomes of a payment. It runs while the payment's row is locked, may run more than once, and may
@@ -139,11 +142,12 @@ type Payments interface {
 
 // Newborn is a payment to be inserted.
 type Newborn struct {
-	Payment  payment.Payment
-	WalletID string
-	Facts    []payment.Fact
-	Key      Key
-	Answer   Answer
+	Payment      payment.Payment
+	WalletID     string
+	Facts        []payment.Fact
+	Reservations []Reservation // against daily limits
+	Key          Key
+	Answer       Answer
 }
 
 // units is an amount in base units of an asset, as wire messages carry it.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/shopspring/decimal"
 
@@ -37,9 +36,9 @@ type banksAnswer struct {
 	Banks   []bankView `json:"banks"`
 }
 
-// Banks is the body of GET /v1/banks: the banks of a currency, or of all, whose name holds every word of name, whatever
-// its case, punctuation and order. A code finds its bank too.
-func (a *App) Banks(ctx context.Context, currency money.Currency, name string) ([]byte, error) {
+// Banks is the body of GET /v1/banks: the banks of a currency, or of all, that can be paid and that a person may mean by
+// name (rail.Search).
+func (a *App) Banks(currency money.Currency, name string) ([]byte, error) {
 	_, world, err := a.front()
 	if err != nil {
 		return nil, err
@@ -48,38 +47,15 @@ func (a *App) Banks(ctx context.Context, currency money.Currency, name string) (
 	if currency != "" {
 		currencies = []money.Currency{currency}
 	}
-	wanted := words(name)
 	out := banksAnswer{Success: true, Banks: []bankView{}}
 	for _, cur := range currencies {
-		banks, err := world.Rail.Banks(ctx, cur)
-		if err != nil {
-			return nil, fault.New(fault.Unavailable, "banks_unavailable", "The list of banks is not available right now.").After(errNameDown.RetryAfter).Because(err)
-		}
-		byCode, coded := rail.BankName(cur, strings.TrimSpace(name))
-		for _, b := range banks {
-			if holds(words(b.Name), wanted) || (coded && b.Name == byCode) {
+		for _, b := range rail.Search(cur, name) {
+			if _, ok := world.paying(cur, b.Code); ok {
 				out.Banks = append(out.Banks, bankView{b.Code, b.Name, cur})
 			}
 		}
 	}
 	return encode(out)
-}
-
-// words are the letters and digits of a text in lower case, cut where anything else stands.
-func words(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-}
-
-// holds reports whether every wanted word lies in the name, which is read as one word, so that "firstbank" finds "First
-// Bank" too.
-func holds(name, wanted []string) bool {
-	run := strings.Join(name, "")
-	for _, w := range wanted {
-		if !strings.Contains(run, w) {
-			return false
-		}
-	}
-	return true
 }
 
 type verifiedAnswer struct {
@@ -88,12 +64,13 @@ type verifiedAnswer struct {
 }
 
 type verifiedView struct {
-	AccountName   string         `json:"accountName"`
-	AccountNumber string         `json:"accountNumber"`
-	BankCode      string         `json:"bankCode"`
-	BankName      string         `json:"bankName"`
-	FiatCurrency  money.Currency `json:"fiatCurrency"`
-	NameVerified  bool           `json:"nameVerified"`
+	AccountName   string          `json:"accountName"`
+	AccountNumber string          `json:"accountNumber"`
+	BankCode      string          `json:"bankCode"`
+	BankName      string          `json:"bankName"`
+	FiatCurrency  money.Currency  `json:"fiatCurrency"`
+	NameVerified  bool            `json:"nameVerified"`
+	CheckDigit    rail.CheckDigit `json:"checkDigit"` // advice: see rail.NUBAN
 }
 
 // VerifyReceiver is the body of POST /v1/payments/verify-receiver: whose account it is, as a claim would find. Without a
@@ -130,7 +107,7 @@ func (a *App) VerifyReceiver(ctx context.Context, in payment.ReceiverInput, curr
 		flatten(problems, err)
 		return nil, problems.Err()
 	}
-	named, ok, err := a.names.resolve(ctx, world.Rail, mode, cur, r)
+	named, ok, err := a.names.resolve(ctx, world.namer(cur), mode, cur, r)
 	switch {
 	case errors.Is(err, rail.ErrNotFound):
 		flatten(problems, accountNotFound())
@@ -142,6 +119,7 @@ func (a *App) VerifyReceiver(ctx context.Context, in payment.ReceiverInput, curr
 	}
 	return encode(verifiedAnswer{true, verifiedView{
 		named.AccountName, named.AccountNumber, named.BankCode, named.BankName, cur, named.NameVerified,
+		rail.NUBAN(cur, named.BankCode, named.AccountNumber),
 	}})
 }
 
@@ -303,7 +281,7 @@ func (a *App) Networks() ([]byte, error) {
 		out.Networks = append(out.Networks, v)
 	}
 	for _, cur := range money.Currencies() {
-		s := a.Policy.Fees.Schedules[cur]
+		s := world.limits(a.Policy.Fees.Schedules[cur])
 		out.Limits = append(out.Limits, limitView{cur, money.N(s.Min), money.N(s.Max)})
 	}
 	return encode(out)

@@ -31,12 +31,16 @@ func (a *App) Claim(ctx context.Context, reference string, in *payment.ReceiverI
 	if err != nil {
 		return Answer{}, err
 	}
-	bank := a.Worlds[p.Mode].Rail.Name() // named refuses a mode that is closed
+	bank, err := a.Worlds[p.Mode].route(payment.Payment{Type: p.Type, Currency: p.Currency, Receiver: named})
+	if err != nil {
+		return Answer{}, err
+	}
 	return a.anyones(ctx, reference, k, func(v View, now time.Time) (Result, error) {
 		r, err := a.apply(v.Payment, payment.ClaimGift{Receiver: named, Rail: bank}, now)
 		if err != nil {
 			return Result{}, err
 		}
+		r.Reservations = a.further(v.Payment, r.Payment)
 		body, err := a.Render.Claimed(r.Payment)
 		if err != nil {
 			return Result{}, err

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/keyring"
@@ -22,6 +24,7 @@ import (
 type World struct {
 	Rates  rate.Aggregator
 	Rail   rail.Provider
+	Others []rail.Provider // tried in this order where Rail does not pay a bank, or has failed for certain
 	Timing payout.Timing
 	// NameWait is how long a payout waits for a name service that is down; zero is for ever, which is right where real
 	// money moves.
@@ -57,7 +60,14 @@ type Deps struct {
 	Log         *slog.Logger
 	Screener    Screener // nil screens nobody, and Policy.Screen is then false
 	Pauses      *Pauses
-	Keys        *keyring.Ring // seals answers that hold a secret while they may be repeated
+	Daily       Daily
+	Capacity    *Capacity
+	Hints       Hints
+	Watch       Watch
+	Operators   OperatorLists
+	Approvals   Approvals
+	SecondAbove map[money.Currency]decimal.Decimal // retries and refunds above need a second operator
+	Keys        *keyring.Ring                      // seals answers that hold a secret while they may be repeated
 }
 
 // App is the use cases. It is safe for concurrent use.
@@ -139,23 +149,29 @@ func (a *App) replay(ctx context.Context, k Key) (Answer, bool, error) {
 func (a *App) draft(ctx context.Context, o Owner, w World, terms payment.Terms) (payment.Payment, error) {
 	draft := terms.Draft()
 	draft.MerchantID, draft.KeyID, draft.Mode = o.MerchantID, o.KeyID, o.Mode
+	var err error
+	if draft.Rail, err = w.route(draft); err != nil { // a gift's payout needs one too, once somebody has claimed it
+		return payment.Payment{}, err
+	}
 	if draft.Receiver.Known() {
-		named, _, err := a.names.resolve(ctx, w.Rail, o.Mode, draft.Currency, draft.Receiver)
+		named, _, err := a.names.resolve(ctx, w.namer(draft.Currency), o.Mode, draft.Currency, draft.Receiver)
 		if errors.Is(err, rail.ErrNotFound) {
 			return payment.Payment{}, accountNotFound()
 		}
 		draft.Receiver = named
 	}
-	draft.Rail = w.Rail.Name() // a gift's payout needs it too, once somebody has claimed it
 	if draft.Type == payment.Request {
-		return draft, nil
+		return draft, a.payable(w, draft)
 	}
 	q, err := a.quote(w, terms.Ask)
 	if err != nil {
 		return payment.Payment{}, err
 	}
 	draft.Quote, draft.FiatAmount = q, q.FiatAmount
-	return draft, nil
+	if err := a.Capacity.take(o.Mode, q); err != nil {
+		return payment.Payment{}, err
+	}
+	return draft, a.payable(w, draft)
 }
 
 func (a *App) quote(w World, ask quote.Ask) (quote.Quote, error) {
@@ -192,12 +208,15 @@ func (a *App) insert(ctx context.Context, draft payment.Payment, k Key) (Answer,
 			return Answer{}, err
 		}
 		answer := Answer{Status: statusCreated, Body: body}
-		switch last = a.Payments.Insert(ctx, Newborn{Payment: p, WalletID: address.WalletID, Facts: facts, Key: k, Answer: answer}); {
+		switch last = a.Payments.Insert(ctx, Newborn{Payment: p, WalletID: address.WalletID, Facts: facts, Key: k, Answer: answer, Reservations: a.reservations(p)}); {
 		case last == nil:
 			return answer, nil
 		case errors.Is(last, ErrKeyTaken):
 			a.giveBack(draft, address)
 			return a.Payments.Settled(ctx, k)
+		case errors.Is(last, ErrDailyLimit):
+			a.giveBack(draft, address)
+			return Answer{}, last
 		case errors.Is(last, ErrReferenceUsed):
 			a.giveBack(draft, address)
 		case errors.Is(last, ErrAddressUsed):

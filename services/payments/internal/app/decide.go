@@ -1,8 +1,10 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"causeway.internal/libs/fault"
@@ -60,17 +62,26 @@ func (a *App) Resolve(ctx context.Context, reference string, d Order, problems *
 			return Answer{}, err
 		}
 	}
+	approved, waits, err := a.Approvals.Asked(ctx, v.Payment.ID)
+	if err != nil {
+		return Answer{}, err
+	}
 	return a.anyones(ctx, reference, k, func(v View, now time.Time) (Result, error) {
-		var t payment.Trigger
-		switch d.Action {
-		case ActionAccept:
-			t = payment.Accept{Rows: v.Rows}
-		case ActionRetry:
-			t = payment.Retry{Receiver: receiver}
-		case ActionRefunded:
-			t = payment.MarkRefunded{Tx: d.TxHash, Rows: v.Rows}
+		if a.needsSecond(v.Payment, d.Action) {
+			digest := a.digest(v.Payment, d, receiver)
+			same := waits && approved.Version == v.Payment.Version && bytes.Equal(approved.Digest, digest)
+			switch {
+			case same && approved.Operator == d.Operator:
+				return Result{}, errSecondOperator
+			case !same:
+				if _, _, err := a.Policy.Apply(v.Payment, d.trigger(v, receiver), now); err != nil {
+					return Result{}, err
+				}
+				return a.asked(v, d, digest)
+			}
+			d.Reason = strings.TrimSpace(d.Reason + " (asked for by " + approved.Operator + ": " + approved.Reason + ")")
 		}
-		r, err := a.apply(v.Payment, t, now)
+		r, err := a.apply(v.Payment, d.trigger(v, receiver), now)
 		if err != nil {
 			return Result{}, err
 		}
@@ -85,6 +96,17 @@ func (a *App) Resolve(ctx context.Context, reference string, d Order, problems *
 	})
 }
 
+// trigger is what the order does to the payment.
+func (d Order) trigger(v View, receiver payment.Receiver) payment.Trigger {
+	switch d.Action {
+	case ActionRetry:
+		return payment.Retry{Receiver: receiver}
+	case ActionRefunded:
+		return payment.MarkRefunded{Tx: d.TxHash, Rows: v.Rows}
+	}
+	return payment.Accept{Rows: v.Rows}
+}
+
 // named completes a receiver that somebody has just given, or refuses it.
 func (a *App) named(ctx context.Context, p payment.Payment, r payment.Receiver) (payment.Receiver, error) {
 	if err := knownBank(p.Mode, payment.Payment{Currency: p.Currency, Receiver: r}); err != nil {
@@ -94,7 +116,10 @@ func (a *App) named(ctx context.Context, p payment.Payment, r payment.Receiver) 
 	if !ok {
 		return r, ErrLiveDisabled
 	}
-	named, ok, err := a.names.resolve(ctx, world.Rail, p.Mode, p.Currency, r)
+	if _, ok := world.paying(p.Currency, r.BankCode); !ok {
+		return r, unreachable()
+	}
+	named, ok, err := a.names.resolve(ctx, world.namer(p.Currency), p.Mode, p.Currency, r)
 	switch {
 	case errors.Is(err, rail.ErrNotFound):
 		return r, accountNotFound()

@@ -40,6 +40,9 @@ func (a *App) Fulfil(ctx context.Context, reference string, c payment.FulfilComm
 	if err != nil {
 		return Answer{}, err
 	}
+	if err := a.Capacity.take(v.Payment.Mode, q); err != nil {
+		return Answer{}, err
+	}
 	fulfil := payment.Fulfil{Payer: terms.Payer, Quote: q, NetworkName: terms.NetworkName}
 	var answer Answer
 	for range tries {
@@ -100,6 +103,7 @@ func (a *App) fulfil(ctx context.Context, mode payment.Mode, family money.Family
 		if err != nil {
 			return Result{}, err
 		}
+		r.Reservations = a.further(v.Payment, r.Payment)
 		r.WalletID, r.Answer, used = address.WalletID, &Answer{Status: statusOK, Body: body}, true
 		return r, nil
 	})

@@ -12,6 +12,9 @@ import (
 // laterWait is how long a payout waits that may not leave now.
 const laterWait = 2 * time.Second
 
+// alertLimit names in the log a payout that would exceed a limit which has changed since its payment was made.
+const alertLimit = "payout_over_limit"
+
 // leave says whether a payout that is due may leave.
 type leave int
 
@@ -48,6 +51,10 @@ func (w *PayoutWorker) check(ctx context.Context, o payout.Payout) (who senders,
 func (w *PayoutWorker) mayLeave(v View, who senders, now time.Time) (p payment.Payment, facts []payment.Fact, notes []Screened, may leave, err error) {
 	p = v.Payment
 	if v.Paused {
+		return p, nil, nil, leaveLater, nil
+	}
+	if v.OverLimit || p.FiatAmount.GreaterThan(w.app.Policy.PayoutLimit(p.Currency)) { // lowered since it was made, or revived
+		w.log.Warn("payout waits for a limit", "payment_id", p.ID, "code", alertLimit)
 		return p, nil, nil, leaveLater, nil
 	}
 	if !w.app.Policy.Screen || v.Payout.State != payout.Created {

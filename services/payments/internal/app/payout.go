@@ -39,6 +39,7 @@ type PayoutWorker struct {
 	payouts Payouts
 	log     *slog.Logger
 	slots   int
+	gate    *gate
 	asks    bool // about every payout, before it is sent for the first time
 
 	// crash, in tests, stops the worker dead at a named step.
@@ -47,7 +48,7 @@ type PayoutWorker struct {
 
 // NewPayoutWorker makes a worker that has at most slots payouts in hand.
 func NewPayoutWorker(a *App, p Payouts, slots int, log *slog.Logger) *PayoutWorker {
-	return &PayoutWorker{app: a, payouts: p, slots: slots, log: log, crash: func(string) bool { return false }}
+	return &PayoutWorker{app: a, payouts: p, slots: slots, gate: newGate(a.Now, a.Watch), log: log, crash: func(string) bool { return false }}
 }
 
 // AskFirst makes the worker ask the rail about every payout before its first send, because after a restore a row may be
@@ -93,7 +94,11 @@ var errCrashed = errors.New("crashed")
 // row in sending whose lease is over is asked about and never sent.
 func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
 	world, ok := w.app.Worlds[payment.Mode(o.Mode)]
-	if !ok || world.Rail.Name() != o.Rail {
+	if !ok {
+		return fmt.Errorf("payout %s is of mode %s, which is closed here", o.ID, o.Mode)
+	}
+	over := world.after(o.Rail, o.Currency, o.BankCode)
+	if world.Rail, ok = world.named(o.Rail); !ok { // from here on the world has this one rail
 		return fmt.Errorf("payout %s wants the rail %q of mode %s, which does not run here", o.ID, o.Rail, o.Mode)
 	}
 	seen := payout.Observation{Seen: payout.Tick}
@@ -103,7 +108,7 @@ func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
 			return err
 		}
 		if seen = answer; seen.Seen != payout.NoSuchRef {
-			_, _, err = w.decide(ctx, world, o, seen, senders{}, false)
+			_, _, err = w.decide(ctx, world, o, look{seen: seen})
 			return err
 		}
 	}
@@ -119,30 +124,76 @@ func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
 			seen = payout.Observation{Seen: payout.Failure, Ref: o.Reference, Reason: "the bank knows no such account"}
 		}
 	}
+	if seen.Seen == payout.Tick && (o.State == payout.Created || world.Timing.Resendable(o, w.app.Now())) {
+		if held, ok := w.gate.pass(ctx, world.Rail, o); !ok {
+			_, _, err := w.decide(ctx, world, o, look{seen: held})
+			return err
+		}
+	}
 	who, err := w.check(ctx, o)
 	if err != nil {
 		return err
 	}
+	return w.act(ctx, world, o, look{seen: seen, who: who}, over)
+}
+
+// act carries out what the rules ask for until they ask to wait. over is the rail that takes over a failure which the rail
+// itself confirms when it is asked (R9).
+func (w *PayoutWorker) act(ctx context.Context, world World, o payout.Payout, l look, over string) error {
 	for acts := 0; ; acts++ {
-		row, step, err := w.decide(ctx, world, o, seen, who, acts < stepActs)
+		l.claims = acts < stepActs
+		row, step, err := w.decide(ctx, world, o, l)
 		if err != nil {
 			return err
 		}
+		confirmed := false
 		switch step {
 		case payout.Send:
-			seen, err = w.send(ctx, world, row)
+			if l.seen, err = w.send(ctx, world, row); err == nil {
+				l.seen, confirmed, err = w.confirm(ctx, world, row, l.seen)
+			}
 		case payout.Query:
 			if acts == stepActs {
 				return nil // it is due, and comes round again
 			}
-			seen, err = w.query(ctx, world, row)
+			l.seen, err = w.query(ctx, world, row)
+			confirmed = true
 		case payout.Wait, payout.Done:
 			return nil
 		}
 		if err != nil {
 			return err
 		}
+		if l.over = ""; confirmed {
+			l.over = over
+		}
 	}
+}
+
+// confirm asks the rail about a send that it says has failed, because what is called failed is paid again. A refusal that
+// the rail knows nothing of when it is asked is one; what is doubtful is not.
+func (w *PayoutWorker) confirm(ctx context.Context, world World, o payout.Payout, said payout.Observation) (seen payout.Observation, confirmed bool, err error) {
+	if said.Seen != payout.Refused && said.Seen != payout.Failure {
+		return said, false, nil
+	}
+	asked, err := w.query(ctx, world, o)
+	switch {
+	case err != nil:
+		return said, false, err
+	case asked.Seen == payout.NoSuchRef:
+		return said, said.Seen == payout.Refused, nil
+	case asked.Seen == payout.Unsure && said.Seen == payout.Failure:
+		return said, false, nil
+	}
+	return asked, true, nil
+}
+
+// look is one observation of a payout with what decides about it.
+type look struct {
+	seen   payout.Observation
+	who    senders
+	claims bool   // a step of Send may be claimed
+	over   string // the rail that takes over if this is a failure
 }
 
 // decide shows an observation to the rules under the payment's lock and writes the row and what the payment has to be
@@ -150,21 +201,22 @@ func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
 // with a lease, before the first byte leaves. Without claims a row to be sent is left due. A payment that does not agree
 // to a second send, because its deposit is gone or a person holds it, still has to learn what became of the first: the
 // payout is asked about instead.
-func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout, seen payout.Observation, who senders, claims bool) (row payout.Payout, step payout.Step, err error) {
+func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout, l look) (row payout.Payout, step payout.Step, err error) {
+	outcome := payout.None
 	err = w.payouts.UpdatePayout(ctx, o.PaymentID, o.ID, func(v View, now time.Time) (Result, error) {
 		if v.Payout == nil {
 			return Result{}, fmt.Errorf("payout %s is gone", o.ID)
 		}
-		next, d := world.Timing.Next(*v.Payout, seen, now)
+		next, d := world.Timing.Next(*v.Payout, l.seen, now)
 		alert := d.Alert
-		unasked := w.asks && v.Payout.State == payout.Created && seen.Seen != payout.NoSuchRef
-		if d.Step == payout.Send && (!claims || unasked) {
+		unasked := w.asks && v.Payout.State == payout.Created && l.seen.Seen != payout.NoSuchRef
+		if d.Step == payout.Send && (!l.claims || unasked) {
 			next.NextAt, d.Step = now, payout.Wait
 		}
 		p, facts, notes := v.Payment, []payment.Fact(nil), []Screened(nil)
 		if d.Step == payout.Send {
 			var may leave
-			if p, facts, notes, may, err = w.mayLeave(v, who, now); err != nil {
+			if p, facts, notes, may, err = w.mayLeave(v, l.who, now); err != nil {
 				return Result{}, err
 			}
 			switch may {
@@ -179,7 +231,8 @@ func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout,
 		}
 		row, step = next, d.Step
 		r := alerted(Result{Payment: p, Payout: &next, Facts: facts, Screened: notes}, alert)
-		trigger := triggerOf(d.Outcome, next)
+		trigger := triggerOf(d.Outcome, next, l.over)
+		outcome = d.Outcome
 		if trigger == nil {
 			return r, nil
 		}
@@ -190,6 +243,9 @@ func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout,
 		r.Payment, r.Facts = p, append(r.Facts, facts...)
 		return r, nil
 	})
+	if err == nil && outcome != payout.None && w.app.Watch.Outcome != nil {
+		w.app.Watch.Outcome(o.Rail, o.Currency, string(outcome))
+	}
 	return row, step, err
 }
 
@@ -217,7 +273,7 @@ func alerted(r Result, code string) Result {
 }
 
 // triggerOf is what a payment is told about its payout.
-func triggerOf(outcome payout.Outcome, o payout.Payout) payment.Trigger {
+func triggerOf(outcome payout.Outcome, o payout.Payout, over string) payment.Trigger {
 	switch outcome {
 	case payout.IsSending:
 		return payment.Sending{Attempt: o.Attempt}
@@ -226,7 +282,7 @@ func triggerOf(outcome payout.Outcome, o payout.Payout) payment.Trigger {
 	case payout.IsPaid:
 		return payment.Succeeded{Attempt: o.Attempt, Fee: o.Fee}
 	case payout.IsFailed:
-		return payment.Failed{Attempt: o.Attempt}
+		return payment.Failed{Attempt: o.Attempt, Over: over}
 	case payout.IsReturned:
 		return payment.Returned{Attempt: o.Attempt}
 	case payout.None:
@@ -249,6 +305,7 @@ func (w *PayoutWorker) send(ctx context.Context, world World, o payout.Payout) (
 	}
 	seen := rail.Sent(status, err)
 	seen.Sends = o.Sends
+	w.gate.sent(world.Rail, o, seen.Seen)
 	return seen, nil
 }
 
@@ -271,7 +328,7 @@ func (w *PayoutWorker) query(ctx context.Context, world World, o payout.Payout) 
 // corridor without names stays without.
 func (w *PayoutWorker) name(ctx context.Context, world World, o payout.Payout) (exists, ready bool, err error) {
 	asked := payment.Receiver{BankCode: o.BankCode, AccountNumber: o.AccountNumber}
-	named, ok, err := w.app.names.resolve(ctx, world.Rail, payment.Mode(o.Mode), o.Currency, asked)
+	named, ok, err := w.app.names.resolve(ctx, w.app.Worlds[payment.Mode(o.Mode)].namer(o.Currency), payment.Mode(o.Mode), o.Currency, asked)
 	if errors.Is(err, rail.ErrNotFound) {
 		return false, true, nil
 	}

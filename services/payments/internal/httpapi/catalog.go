@@ -14,7 +14,7 @@ import (
 
 // CatalogCases are what anybody may ask.
 type CatalogCases interface {
-	Banks(ctx context.Context, currency money.Currency, name string) ([]byte, error)
+	Banks(currency money.Currency, name string) ([]byte, error)
 	VerifyReceiver(ctx context.Context, in payment.ReceiverInput, currency, reference string, problems *fault.Problems) ([]byte, error)
 	Rates(fiat money.Currency, crypto string) ([]byte, error)
 	Networks() ([]byte, error)
@@ -23,8 +23,8 @@ type CatalogCases interface {
 }
 
 func catalogRoutes(s *httpkit.Server, u CatalogCases) {
-	httpkit.Handle(s, "GET /v1/banks", func(ctx context.Context, r banksRequest) (httpkit.Answer, error) {
-		return ok(u.Banks(ctx, r.currency, r.name))
+	httpkit.Handle(s, "GET /v1/banks", func(_ context.Context, r banksRequest) (httpkit.Answer, error) {
+		return ok(u.Banks(r.currency, r.name))
 	})
 	httpkit.Handle(s, "POST /v1/payments/verify-receiver", func(ctx context.Context, r verifyRequest) (httpkit.Answer, error) {
 		return ok(u.VerifyReceiver(ctx, r.receiver, r.currency, r.reference, &r.problems))

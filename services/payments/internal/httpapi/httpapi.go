@@ -22,6 +22,8 @@ type UseCases interface {
 	ListCases
 	CatalogCases
 	SettlementCases
+	RailCases
+	OperatorCases
 	Create(ctx context.Context, o app.Owner, c payment.Command, problems *fault.Problems, k app.Key) (app.Answer, error)
 	Show(ctx context.Context, o app.Owner, reference string) ([]byte, error)
 	SimulateDeposit(ctx context.Context, o app.Owner, reference string, d app.SandboxDeposit, problems *fault.Problems, k app.Key) (app.Answer, error)
@@ -35,6 +37,8 @@ func Routes(s *httpkit.Server, u UseCases) {
 	listRoutes(s, u)
 	catalogRoutes(s, u)
 	settlementRoutes(s, u)
+	railRoutes(s, u)
+	operatorRoutes(s, u)
 	httpkit.Handle(s, "POST /v1/payments", func(ctx context.Context, r createRequest) (httpkit.Answer, error) {
 		o, k, err := caller(ctx)
 		if err != nil {

@@ -35,7 +35,7 @@ func (t Timing) Next(p Payout, o Observation, now time.Time) (Payout, Decision) 
 		if p.State == Created || t.Resendable(p, now) {
 			p.NextAt = now.Add(t.Hold)
 		}
-		return p, Decision{Step: Wait}
+		return p, Decision{Step: Wait, Alert: o.Alert}
 	}
 	if o.Sends != 0 && max(o.Sends, 0) != p.Sends && o.doubtful() {
 		return p, Decision{Step: Wait} // it speaks of a send that is not the last

@@ -144,6 +144,7 @@ type Observation struct {
 	RailID   string
 	Reason   string
 	Fee      decimal.Decimal
+	Alert    string // of NotNow: what an operator is to be told
 }
 
 // Step is what the worker has to do now.

@@ -65,6 +65,8 @@ func (s *Store) UpdateAny(ctx context.Context, reference string, k app.Key, f ap
 	switch {
 	case k.Key != "" && idempotency.IsTaken(err):
 		return app.ErrKeyTaken
+	case isOverLimit(err):
+		return app.ErrDailyLimit
 	case postgres.IsUnique(err, "payments_address"):
 		return app.ErrAddressUsed
 	}

@@ -104,8 +104,8 @@ func names(keep func(column) bool) []string {
 var (
 	selectColumns = "p." + strings.Join(names(func(column) bool { return true }), ", p.")
 
-	insertPayment      = makeInsert(false)
-	insertPaymentKeyed = makeInsert(true)
+	insertPayment      = makeInsert(false, false)
+	insertPaymentKeyed = makeInsert(true, false)
 	updatePayment      = makeUpdate()
 
 	selectByID        = "SELECT " + selectColumns + " FROM payments p WHERE p.id = $1"
@@ -124,7 +124,7 @@ var (
 // and updates no row. The payment comes with a wallet and is refused when its address has received money already, which
 // can only happen to an address that somebody else learnt before it was handed out. With a key it is refused as well when
 // the key has an answer, so that nobody has to look before.
-func makeInsert(keyed bool) string {
+func makeInsert(keyed, limited bool) string {
 	var cols, vals []string
 	n := 0
 	for _, c := range columns {
@@ -156,9 +156,19 @@ func makeInsert(keyed bool) string {
 	if keyed {
 		fmt.Fprintf(&b, ", k AS (\n\t%s, p\n)", idempotency.InsertAt(body+1))
 	}
+	if limited {
+		at := body + 1
+		if keyed {
+			at += idempotencyArgs
+		}
+		fmt.Fprintf(&b, ", u AS (\n\t"+countUsage+"\n), r AS (\n\t"+noteReservation+"\n)", at, at+1, at+2, at+3, at+4)
+	}
 	b.WriteString("\nSELECT id FROM p")
 	return b.String()
 }
+
+// idempotencyArgs is how many arguments idempotency.Args gives.
+var idempotencyArgs = len(idempotency.Args(idempotency.Key{}, idempotency.Answer{}))
 
 func makeUpdate() string {
 	var sets []string
@@ -324,7 +334,7 @@ func Statements() map[string]string {
 		"freeDeadLeases": freeDeadLeases, "spoilAddress": spoilAddress, "addStock": addStock, "answerRequest": answerRequest,
 		"finishRequest": finishRequest, "selectRequests": selectRequests, "insertRequest": insertRequest, "touchRequest": touchRequest,
 		"stockLevels": stockLevels, "stockPeaks": stockPeaks, "forgetUsage": forgetUsage,
-		"simRecord": simRecord, "simLookup": simLookup, "simSetOutcome": simSetOutcome, "simOrdered": simOrdered,
+		"simRecord": simRecord, "simLookup": simLookup, "simSetOutcome": simSetOutcome, "simOrdered": simOrdered, "hintPayout": hintPayout,
 		"selectAny": selectAny, "lockAny": lockAny, "selectAnyRows": selectAnyRows, "selectAnyPayout": selectAnyPayout,
 		"selectAnyHeads": selectAnyHeads, "cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner,
 		"listSettled": listSettled, "listOwned": listOwned, "listReview": listReview, "listAll": listAll, "listPayments": listPayments, "listRows": listRows,
@@ -334,6 +344,15 @@ func Statements() map[string]string {
 		"insertScreening": insertScreening, "noteVerdict": noteVerdict, "setVerdict": setVerdict, "unscreened": unscreened, "payoutSenders": payoutSenders,
 		"shareClaims": shareClaims, "selectPaused": selectPaused, "selectPauses": selectPauses, "excludeClaims": excludeClaims,
 		"insertPause": insertPause, "deletePause": deletePause,
+		"insertApproval": insertApproval, "selectApproval": selectApproval, "noteRequest": noteRequest, "listStrays": listStrays, "listDoubts": listDoubts,
+		"listHolds": listHolds, "heldVerdicts": heldVerdicts, "listDifferences": listDifferences,
+		"beginDay": beginDay, "endDay": endDay, "compareTrial": compareTrial, "compareBalances": compareBalances, "compareDeposit": compareDeposit,
+		"compareDeposits": compareDeposits, "comparePayout": comparePayout, "compareClearing": compareClearing, "conclusive": conclusive,
+		"floatBooks": floatBooks, "floatMark": floatMark, "setFloat": setFloat, "upsertDifference": upsertDifference,
+		"resolveDifferences": resolveDifferences, "openDifferences": openDifferences,
+		"insertPaymentLimited": insertPaymentLimited, "insertPaymentKeyedLimited": insertPaymentKeyedLimited, "reserveLimits": reserveLimits,
+		"releaseLimits": releaseLimits, "restoreLimits": restoreLimits, "overLimit": overLimit, "exposure": exposure,
+		"forgetUsedLimits": forgetUsedLimits, "forgetReserved": forgetReserved,
 		"personalPayments": personalPayments, "personalPayouts": personalPayouts, "resealPayment": resealPayment, "resealPayout": resealPayout,
 		"payersPayments": payersPayments, "lockEnded": lockEnded, "forgetPayer": forgetPayer, "forgetReceiver": forgetReceiver, "noteAudit": noteAudit,
 		"upsertFraud": upsertFraud, "selectFraud": selectFraud,

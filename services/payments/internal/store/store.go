@@ -37,6 +37,7 @@ type Store struct {
 	alerts func(code string)
 	now    func() time.Time
 	tokens tokens
+	daily  app.Daily // nil without limits
 	vault
 }
 
@@ -72,6 +73,12 @@ func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 		sql = insertPaymentKeyed
 		args = append(args, idempotency.Args(keyOf(n.Key), idempotency.Answer{Status: n.Answer.Status, Body: n.Answer.Body})...)
 	}
+	if len(n.Reservations) > 0 {
+		if sql = insertPaymentLimited; n.Key.Key != "" {
+			sql = insertPaymentKeyedLimited
+		}
+		args = append(args, limitArgs(n.Reservations)...)
+	}
 	var inserted string
 	switch err := s.pool.QueryRow(ctx, sql, args...).Scan(&inserted); {
 	case err == nil:
@@ -83,6 +90,8 @@ func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 		return app.ErrAddressUsed
 	case postgres.IsUnique(err, "payments_reference"):
 		return app.ErrReferenceUsed
+	case isOverLimit(err):
+		return app.ErrDailyLimit
 	case n.Key.Key != "" && idempotency.IsTaken(err):
 		return app.ErrKeyTaken
 	default:
@@ -353,6 +362,7 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f app.Chan
 	read.Queue(selectHeads, string(p.Mode)).Query(collectHeads(&v))
 	if payoutID != "" {
 		s.queuePaused(read, &v)
+		s.queueOverLimit(read, &v)
 	}
 	read.Queue("SELECT clock_timestamp()").QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
 	if err := tx.SendBatch(ctx, read).Close(); err != nil {
@@ -398,6 +408,7 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 			batch.Queue(cleanAddress, string(next.Mode), family, next.Address).Exec(exactlyOne(app.ErrAddressUsed))
 		}
 		batch.Queue(updatePayment, append(args, nullText(r.WalletID))...).Exec(exactlyOne(errStale))
+		s.queueLimits(batch, v.Payment, next, r.Reservations)
 		for key, verdict := range r.Verdicts {
 			batch.Queue(setVerdict, string(next.Mode), key, string(verdict))
 		}
@@ -419,6 +430,9 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 		}
 		batch.Queue(savePayout, o.ID, string(o.State), o.Frozen, nullTime(o.LeaseUntil), o.Sends, nullTime(o.SentAt), o.Polls, o.Misses,
 			nullTime(o.FirstMissAt), nullTime(o.NextAt), o.Paged, o.NoFloat, o.RailID, o.Reason, o.Fee, nullTime(o.DoneAt), receiver).Exec(exactlyOne(errStale))
+	}
+	if r.Approval != nil {
+		queueApproval(batch, v.Payment, *r.Approval)
 	}
 	for _, n := range r.Screened {
 		batch.Queue(insertScreening, string(v.Payment.Mode), v.Payment.ID, nullText(n.Deposit), n.Stage, string(n.Verdict.Screening()), n.Verdict.Reason, n.Verdict.Lists, n.Addresses)

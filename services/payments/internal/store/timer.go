@@ -78,5 +78,8 @@ func (s *Store) Retain(ctx context.Context) error {
 	if err := idempotency.Maintain(ctx, s.pool); err != nil {
 		return err
 	}
+	if err := s.forgetLimits(ctx); err != nil {
+		return err
+	}
 	return inbox.Rotate(ctx, s.pool)
 }

@@ -71,7 +71,7 @@ func newWorld(t testing.TB) *world {
 	w.store.IssueTokens(ring, 24*time.Hour)
 	w.app = app.New(app.Deps{
 		Keys:     ring,
-		Payments: w.store, Lists: w.store, Settlements: w.store, Stock: stock, Backlog: outbox.NewBacklog(w.pool, outbox.MaxRows), Policy: payment.Defaults(), Render: render,
+		Payments: w.store, Lists: w.store, Settlements: w.store, Operators: w.store, Approvals: w.store, Stock: stock, Backlog: outbox.NewBacklog(w.pool, outbox.MaxRows), Policy: payment.Defaults(), Render: render,
 		Worlds:   map[payment.Mode]app.World{payment.Test: {Rates: fixed.New(time.Now), Rail: w.bank, Timing: payout.TestTiming(), NameWait: time.Second}},
 		Callback: func(payment.Mode, string) error { return nil }, Now: time.Now, Log: tel.Log,
 		Refusal: func(_ context.Context, f *fault.Error) app.Answer {

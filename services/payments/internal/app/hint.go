@@ -1,0 +1,62 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/rail"
+)
+
+// Hints makes a payout be asked about now. It moves nothing.
+type Hints interface {
+	Hint(ctx context.Context, rail, reference string) error
+}
+
+var (
+	errNoRail = fault.New(fault.NotFound, "rail_not_found", "No such rail.")
+	errForged = fault.New(fault.Unauthenticated, "signature_invalid", "The signature does not verify.")
+)
+
+type hintAnswer struct {
+	Success bool `json:"success"`
+}
+
+// RailHint takes a rail's webhook: once its signature holds, the payout that it names is asked about at the rail. What the
+// webhook says of it is not believed (R6), so that a forged, repeated or late one does nothing.
+func (a *App) RailHint(ctx context.Context, name string, header map[string][]string, raw []byte) ([]byte, error) {
+	refusal := error(errNoRail)
+	for _, mode := range []payment.Mode{payment.Live, payment.Test} {
+		p, ok := a.Worlds[mode].named(name)
+		if !ok {
+			continue
+		}
+		event, err := p.ParseWebhook(header, raw)
+		switch {
+		case errors.Is(err, rail.ErrUnsupported):
+			continue
+		case errors.Is(err, rail.ErrNoHint):
+			a.hinted(name, "other")
+			return encode(hintAnswer{true})
+		case err != nil:
+			refusal = errForged // of this world; the other has keys of its own
+			continue
+		}
+		if err := a.Hints.Hint(ctx, name, event.Ref); err != nil {
+			return nil, err
+		}
+		a.hinted(name, "ok")
+		return encode(hintAnswer{true})
+	}
+	if errors.Is(refusal, errForged) {
+		a.hinted(name, "forged")
+	}
+	return nil, refusal
+}
+
+func (a *App) hinted(name, outcome string) {
+	if a.Watch.Hint != nil {
+		a.Watch.Hint(name, outcome)
+	}
+}

@@ -1,0 +1,183 @@
+package app
+
+import (
+	"context"
+	"maps"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/quote"
+)
+
+// The kinds of subjects that have a daily limit.
+const (
+	LimitKey      = "key"
+	LimitPayer    = "payer"
+	LimitReceiver = "receiver"
+)
+
+// Daily are the limits in money of one day in UTC, by kind and currency. They bind live mode only; what is not named is
+// not limited.
+type Daily map[string]map[money.Currency]decimal.Decimal
+
+// On reports whether anything is limited.
+func (d Daily) On() bool {
+	for _, limits := range d {
+		if len(limits) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Reservation counts a payment against one daily limit.
+type Reservation struct {
+	Kind     string
+	Subject  []byte // whose limit, keyed so that it names nobody
+	Currency money.Currency
+	Amount   decimal.Decimal
+	Most     decimal.Decimal
+}
+
+// ErrDailyLimit is what a payment gets that would exceed one.
+var ErrDailyLimit = fault.New(fault.Invalid, "daily_limit_exceeded",
+	"The daily limit of this payer, receiver or key would be exceeded. Send a smaller amount, or try again tomorrow.")
+
+// reservations are those of everybody whom a payment names, in the order in which they are locked.
+func (a *App) reservations(p payment.Payment) (out []Reservation) {
+	if p.Mode != payment.Live || !a.Daily.On() {
+		return nil
+	}
+	who := map[string]string{LimitKey: strconv.FormatInt(p.KeyID, 10), LimitPayer: p.Payer.ChatID}
+	if p.Receiver.Known() {
+		who[LimitReceiver] = p.Receiver.BankCode + "/" + p.Receiver.AccountNumber
+	}
+	for _, kind := range []string{LimitKey, LimitPayer, LimitReceiver} {
+		most, limited := a.Daily[kind][p.Currency]
+		if limited && who[kind] != "" {
+			out = append(out, Reservation{kind, a.Keys.Blind(who[kind], "limit/"+kind+"/"+p.MerchantID), p.Currency, p.FiatAmount, most})
+		}
+	}
+	return out
+}
+
+// further are the reservations of those whom a change has named for the first time.
+func (a *App) further(before, after payment.Payment) (out []Reservation) {
+	had := map[string]bool{}
+	for _, r := range a.reservations(before) {
+		had[r.Kind] = true
+	}
+	for _, r := range a.reservations(after) {
+		if !had[r.Kind] {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Exposure is what is open of one mode: crypto at a locked rate that has not been converted, and fiat that is promised to
+// receivers and not paid.
+type Exposure struct {
+	Crypto map[string]decimal.Decimal
+	Fiat   map[money.Currency]decimal.Decimal
+}
+
+// Exposures reads it from the database.
+type Exposures interface {
+	Exposure(ctx context.Context, mode payment.Mode) (Exposure, error)
+}
+
+// capacityNear is the share of a cap at which operators are told.
+var capacityNear = decimal.New(7, -1)
+
+var errCapacity = fault.New(fault.Unavailable, "capacity", "No more payments of this kind can be taken right now. Try again later.").After(time.Minute)
+
+// Capacity bounds what live mode may have open: crypto per asset at locked rates, fiat per currency from our float. It
+// answers from memory: what the database said a few seconds ago, and what this process has taken since. It is a guard and
+// no ledger: replicas may together exceed a cap by what they take in those seconds. The zero value bounds nothing.
+type Capacity struct {
+	from   Exposures
+	crypto map[string]decimal.Decimal
+	fiat   map[money.Currency]decimal.Decimal
+	told   func(kind, of string, share decimal.Decimal)
+	near   func(kind, of string)
+
+	mu   sync.Mutex
+	open Exposure
+	was  map[string]bool // what was near its cap at the last look
+}
+
+// NewCapacity makes a guard with caps per asset and currency. told is given each share of a cap, near each cap of which 70 %
+// has just been reached.
+func NewCapacity(from Exposures, crypto map[string]decimal.Decimal, fiat map[money.Currency]decimal.Decimal,
+	told func(kind, of string, share decimal.Decimal), near func(kind, of string),
+) *Capacity {
+	return &Capacity{from: from, crypto: crypto, fiat: fiat, told: told, near: near, was: map[string]bool{}, open: Exposure{map[string]decimal.Decimal{}, map[money.Currency]decimal.Decimal{}}}
+}
+
+// On reports whether anything is bounded.
+func (c *Capacity) On() bool { return c != nil && (len(c.crypto) > 0 || len(c.fiat) > 0) }
+
+// Load reads what is open anew. Call it every few seconds.
+func (c *Capacity) Load(ctx context.Context) error {
+	if !c.On() {
+		return nil
+	}
+	open, err := c.from.Exposure(ctx, payment.Live)
+	if err != nil {
+		return err
+	}
+	if open.Crypto == nil {
+		open.Crypto = map[string]decimal.Decimal{}
+	}
+	if open.Fiat == nil {
+		open.Fiat = map[money.Currency]decimal.Decimal{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = open
+	for asset, most := range maps.All(c.crypto) {
+		c.look("crypto", asset, open.Crypto[asset], most)
+	}
+	for currency, most := range maps.All(c.fiat) {
+		c.look("float", string(currency), open.Fiat[currency], most)
+	}
+	return nil
+}
+
+func (c *Capacity) look(kind, of string, open, most decimal.Decimal) {
+	if !most.IsPositive() {
+		return
+	}
+	share := open.DivRound(most, 4)
+	c.told(kind, of, share)
+	near := share.GreaterThanOrEqual(capacityNear)
+	if near && !c.was[kind+of] {
+		c.near(kind, of)
+	}
+	c.was[kind+of] = near
+}
+
+// take counts a quote, or refuses it.
+func (c *Capacity) take(mode payment.Mode, q quote.Quote) error {
+	if mode != payment.Live || !c.On() {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	crypto, fiat := c.open.Crypto[q.Crypto].Add(q.CryptoAmount), c.open.Fiat[q.Currency].Add(q.PayoutAmount)
+	if most, ok := c.crypto[q.Crypto]; ok && crypto.GreaterThan(most) {
+		return errCapacity
+	}
+	if most, ok := c.fiat[q.Currency]; ok && fiat.GreaterThan(most) {
+		return errCapacity
+	}
+	c.open.Crypto[q.Crypto], c.open.Fiat[q.Currency] = crypto, fiat
+	return nil
+}

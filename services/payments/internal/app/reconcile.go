@@ -1,0 +1,242 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/rail"
+)
+
+// Difference is what does not agree between the books and what stands outside of them.
+type Difference struct {
+	ID         int64
+	Kind       string
+	Object     string // what differs: an asset, an account, a deposit, a payout, a float
+	Asset      string
+	Owner      string // who has to look
+	Expected   decimal.Decimal
+	Found      decimal.Decimal
+	FirstAt    time.Time
+	LastAt     time.Time
+	ResolvedAt time.Time
+}
+
+// The kinds of differences with who has to look at them.
+const (
+	DiffTrial     = "trial_balance"    // debits and credits of an asset differ
+	DiffBalance   = "account_balance"  // a kept balance is not that of its entries
+	DiffDeposit   = "deposit_unbooked" // a deposit says that it is booked, and no journal does
+	DiffDeposits  = "deposit_total"    // the booked deposits of an asset are not what the ledger holds
+	DiffPayout    = "payout_unbooked"  // a payout was made, and no journal says so, or the other way round
+	DiffClearing  = "clearing"         // what is on its way to receivers is not what the ledger says
+	DiffStatement = "rail_statement"   // the rail says otherwise about a payout
+	DiffFloat     = "rail_float"       // the rail's balance moved otherwise than the ledger's
+	ownerBooks    = "engineering"
+	ownerTreasury = "treasury"
+	ownerPayouts  = "payout operations"
+)
+
+// DiffOwner is who looks at a kind of difference.
+func DiffOwner(kind string) string {
+	switch kind {
+	case DiffStatement, DiffPayout, DiffClearing:
+		return ownerPayouts
+	case DiffFloat, DiffDeposits, DiffDeposit:
+		return ownerTreasury
+	}
+	return ownerBooks
+}
+
+// DiffKinds lists the kinds.
+func DiffKinds() []string {
+	return []string{DiffTrial, DiffBalance, DiffDeposit, DiffDeposits, DiffPayout, DiffClearing, DiffStatement, DiffFloat}
+}
+
+// Books is the database as reconciliation sees it.
+type Books interface {
+	// BeginDay takes today's reconciliation; false when it has been taken already.
+	BeginDay(ctx context.Context) (bool, error)
+	// Compare gives what differs inside the database, as one moment saw it.
+	Compare(ctx context.Context) ([]Difference, error)
+	// Conclusive lists payouts that were decided since a time, after an id.
+	Conclusive(ctx context.Context, since time.Time, after string, most int) ([]payout.Payout, error)
+	// Float notes what a rail says of our float and gives by how much it moved otherwise than the ledger since the last time;
+	// zero the first time.
+	Float(ctx context.Context, mode payment.Mode, rail string, currency money.Currency, balance decimal.Decimal) (expected, found decimal.Decimal, err error)
+	// EndDay keeps the differences and marks those that are over; it gives how many of each kind are open.
+	EndDay(ctx context.Context, found []Difference, kinds []string) (map[string]int, error)
+}
+
+// Bounds of one reconciliation with the rails.
+const (
+	statementBack  = 26 * time.Hour // a day, and what was decided while the last one ran
+	statementPage  = 200
+	statementsMost = 20_000
+)
+
+// Reconcile compares, once a day, the ledger with itself, with the deposits, with the payouts, and these with what the
+// rails say; told is given the number of open differences of each kind. A rail that does not answer keeps its old ones.
+func (a *App) Reconcile(ctx context.Context, b Books, told func(kind string, open int)) error {
+	fresh, err := b.BeginDay(ctx)
+	if err != nil || !fresh {
+		return err
+	}
+	found, err := b.Compare(ctx)
+	if err != nil {
+		return err
+	}
+	kinds := []string{DiffTrial, DiffBalance, DiffDeposit, DiffDeposits, DiffPayout, DiffClearing}
+	statements, silent := a.statements(ctx, b)
+	found = append(found, statements...)
+	if silent == nil {
+		kinds = append(kinds, DiffStatement)
+	}
+	floats, quiet := a.floats(ctx, b)
+	found = append(found, floats...)
+	if quiet == nil {
+		kinds = append(kinds, DiffFloat)
+	}
+	open, err := b.EndDay(ctx, found, kinds)
+	if err != nil {
+		return err
+	}
+	for _, kind := range DiffKinds() {
+		told(kind, open[kind])
+	}
+	if len(found) > 0 {
+		a.Log.ErrorContext(ctx, "the books differ from what stands outside", "code", "reconciliation", "differences", len(found))
+	}
+	return errors.Join(silent, quiet)
+}
+
+// statements asks each rail again about the payouts that were decided of late.
+func (a *App) statements(ctx context.Context, b Books) (found []Difference, err error) {
+	since, last := a.Now().Add(-statementBack), ""
+	for range statementsMost / statementPage {
+		rows, err := b.Conclusive(ctx, since, last, statementPage)
+		if err != nil {
+			return found, err
+		}
+		for _, o := range rows {
+			bank, ok := a.Worlds[payment.Mode(o.Mode)].named(o.Rail)
+			if last = o.ID; !ok {
+				continue
+			}
+			d, err := a.statement(ctx, bank, o)
+			if err != nil {
+				return found, err
+			}
+			if d != nil {
+				found = append(found, *d)
+			}
+		}
+		if len(rows) < statementPage {
+			break
+		}
+	}
+	return found, nil
+}
+
+// statement compares one payout with the rail's word. No answer is no difference, and an error.
+func (a *App) statement(ctx context.Context, r rail.Provider, o payout.Payout) (*Difference, error) {
+	ctx, cancel := context.WithTimeout(ctx, railTimeout)
+	defer cancel()
+	status, err := r.Query(ctx, o.Currency, o.Reference)
+	paid := decimal.Zero
+	switch {
+	case errors.Is(err, rail.ErrNoSuchRef):
+	case err != nil:
+		return nil, fmt.Errorf("ask %s about payout %s: %w", r.Name(), o.ID, err)
+	case status.State == rail.Succeeded:
+		paid = status.Amount
+	}
+	expected := decimal.Zero
+	if o.State == payout.Succeeded {
+		expected = o.Amount
+	}
+	if paid.Equal(expected) {
+		return nil, nil
+	}
+	return &Difference{Kind: DiffStatement, Object: o.ID, Asset: string(o.Currency), Expected: expected, Found: paid}, nil
+}
+
+// floats compares how the balance at each real rail has moved with how the ledger's has. A simulated bank has no float.
+func (a *App) floats(ctx context.Context, b Books) (found []Difference, failed error) {
+	for mode, world := range a.Worlds {
+		for _, bank := range world.rails() {
+			if bank.Caps().Simulated {
+				continue
+			}
+			for currency := range bank.Caps().Currencies {
+				d, err := a.float(ctx, b, mode, bank, currency)
+				failed = errors.Join(failed, err)
+				if d != nil {
+					found = append(found, *d)
+				}
+			}
+		}
+	}
+	return found, failed
+}
+
+// float compares one balance; a rail that keeps none for us has no float.
+func (a *App) float(ctx context.Context, b Books, mode payment.Mode, bank rail.Provider, currency money.Currency) (*Difference, error) {
+	ctx, cancel := context.WithTimeout(ctx, railTimeout)
+	defer cancel()
+	balance, err := bank.Balance(ctx, currency)
+	if errors.Is(err, rail.ErrUnsupported) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask %s for its balance of %s: %w", bank.Name(), currency, err)
+	}
+	expected, got, err := b.Float(ctx, mode, bank.Name(), currency, balance)
+	if err != nil || expected.Equal(got) {
+		return nil, err
+	}
+	return &Difference{Kind: DiffFloat, Object: string(mode) + " " + bank.Name(), Asset: string(currency), Expected: expected, Found: got}, nil
+}
+
+type differenceView struct {
+	ID         string       `json:"id"`
+	Kind       string       `json:"kind"`
+	Object     string       `json:"object"`
+	Asset      string       `json:"asset"`
+	Owner      string       `json:"owner"`
+	Expected   money.Number `json:"expected"`
+	Found      money.Number `json:"found"`
+	FirstAt    string       `json:"firstFoundAt"`
+	LastAt     string       `json:"lastFoundAt"`
+	ResolvedAt *string      `json:"resolvedAt"`
+	AgeDays    int64        `json:"ageDays"`
+}
+
+// Differences is the body of GET /v1/admin/differences.
+func (a *App) Differences(ctx context.Context, all bool, before string, limit int) ([]byte, error) {
+	rows, err := a.Operators.Differences(ctx, all, before, limit+1)
+	if err != nil {
+		return nil, err
+	}
+	rows, p := page(rows, limit, func(d Difference) string { return strconv.FormatInt(d.ID, 10) })
+	out := make([]differenceView, 0, len(rows))
+	for _, d := range rows {
+		const day = 24 * time.Hour
+		out = append(out, differenceView{
+			strconv.FormatInt(d.ID, 10), d.Kind, d.Object, d.Asset, d.Owner, money.N(d.Expected), money.N(d.Found), Timestamp(d.FirstAt), Timestamp(d.LastAt),
+			timestampOrNull(d.ResolvedAt), int64(a.Now().Sub(d.FirstAt) / day),
+		})
+	}
+	return encode(struct {
+		Success     bool             `json:"success"`
+		Differences []differenceView `json:"differences"`
+		Pagination  pagination       `json:"pagination"`
+	}{true, out, p})
+}

@@ -1,0 +1,60 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/services/payments/internal/app"
+)
+
+// OperatorCases are the lists of what waits for operators.
+type OperatorCases interface {
+	Strays(ctx context.Context, before string, limit int) ([]byte, error)
+	Doubts(ctx context.Context, before string, limit int) ([]byte, error)
+	Holds(ctx context.Context, before string, limit int) ([]byte, error)
+	Differences(ctx context.Context, all bool, before string, limit int) ([]byte, error)
+}
+
+func operatorRoutes(s *httpkit.Server, u OperatorCases) {
+	list := func(route string, f func(ctx context.Context, r operatorListRequest) ([]byte, error)) {
+		httpkit.Handle(s, route, func(ctx context.Context, r operatorListRequest) (httpkit.Answer, error) {
+			if _, err := operator(ctx); err != nil {
+				return httpkit.Answer{}, err
+			}
+			body, err := f(ctx, r)
+			return httpkit.Answer{Status: http.StatusOK, Body: body}, err
+		})
+	}
+	list("GET /v1/admin/deposits/unattributed", func(ctx context.Context, r operatorListRequest) ([]byte, error) {
+		return u.Strays(ctx, r.before, r.limit)
+	})
+	list("GET /v1/admin/payouts", func(ctx context.Context, r operatorListRequest) ([]byte, error) {
+		return u.Doubts(ctx, r.before, r.limit)
+	})
+	list("GET /v1/admin/holds", func(ctx context.Context, r operatorListRequest) ([]byte, error) {
+		return u.Holds(ctx, r.before, r.limit)
+	})
+	list("GET /v1/admin/differences", func(ctx context.Context, r operatorListRequest) ([]byte, error) {
+		return u.Differences(ctx, r.all, r.before, r.limit)
+	})
+}
+
+type operatorListRequest struct {
+	before string
+	limit  int
+	all    bool
+}
+
+// Read takes the page, and whether what is over is asked for too.
+func (r *operatorListRequest) Read(in *httpkit.Input) {
+	r.limit = in.QueryInt("limit", pageDefault, 1, pageMax)
+	r.all = in.QueryOneOf("status", "open", "all") == "all"
+	if text := in.Query("cursor"); text != "" {
+		before, ok := app.ReadOperatorCursor(text)
+		if !ok {
+			in.Problems.Add("cursor", "must be the nextCursor of an earlier answer")
+		}
+		r.before = before
+	}
+}

@@ -1,0 +1,30 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"causeway.internal/libs/httpkit"
+)
+
+// RailCases takes what the rails tell.
+type RailCases interface {
+	RailHint(ctx context.Context, name string, header map[string][]string, raw []byte) ([]byte, error)
+}
+
+func railRoutes(s *httpkit.Server, u RailCases) {
+	httpkit.Handle(s, "POST /v1/rails/{name}/webhook", func(ctx context.Context, r hintRequest) (httpkit.Answer, error) {
+		return ok(u.RailHint(ctx, r.name, r.header, r.raw))
+	})
+}
+
+type hintRequest struct {
+	name   string
+	header http.Header
+	raw    []byte
+}
+
+// Read takes the bytes as they came, because the signature is over them.
+func (r *hintRequest) Read(in *httpkit.Input) {
+	r.name, r.header, r.raw = in.Path("name"), in.Header(), in.Raw()
+}

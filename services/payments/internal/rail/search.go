@@ -1,0 +1,83 @@
+package rail
+
+import (
+	"strings"
+	"unicode"
+
+	"causeway.internal/libs/money"
+)
+
+// short are names by which people call institutions whose own name does not hold them.
+var short = map[string]string{
+	"Guaranty Trust Bank": "gtb gtbank gtco", "United Bank for Africa": "uba", "First City Monument Bank": "fcmb", "First Bank of Nigeria": "fbn",
+	"Standard Chartered Bank Nigeria": "stanchart scb", "Standard Chartered Bank Kenya": "stanchart scb", "Stanbic IBTC Bank": "ibtc",
+	"Moniepoint Microfinance Bank": "monie mfb teamapt", "Kuda Microfinance Bank": "mfb", "OPay": "paycom opay digital services", "Wema Bank": "alat",
+	"GCB Bank": "ghana commercial", "AirtelTigo Money": "at airtel tigo momo", "MTN Mobile Money": "momo", "Telecel Cash": "vodafone momo",
+	"KCB Bank": "kenya commercial", "Co-operative Bank of Kenya": "coop", "Diamond Trust Bank": "dtb", "Absa Bank Kenya": "barclays",
+	"I&M Bank": "i and m", "M-PESA": "safaricom mpesa", "First National Bank": "fnb rmb", "Standard Bank of South Africa": "sbsa", "Absa Bank": "barclays",
+	"TymeBank": "tyme",
+}
+
+// Search finds institutions of a currency by what a person types: every word of it must lie in the name, in a name that
+// people use for it, or be one slip of the hand away from a word of either; case, punctuation and order do not matter. A
+// code finds its institution. Nothing finds everything.
+func Search(cur money.Currency, text string) []Bank {
+	byCode, coded := Find(cur, strings.TrimSpace(text))
+	wanted := words(text)
+	var found []Bank
+	for _, b := range KnownBanks(cur) {
+		if (coded && b.Name == byCode.Name) || holds(append(words(b.Name), words(short[b.Name])...), wanted) {
+			found = append(found, b)
+		}
+	}
+	return found
+}
+
+// words are the letters and digits of a text in lower case, cut where anything else stands.
+func words(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+// slipFrom is the length from which a word may have a slip in it: short ones would all become each other.
+const slipFrom = 5
+
+// holds reports whether every wanted word lies in the names, which are read as one word too, so that "firstbank" finds
+// "First Bank".
+func holds(names, wanted []string) bool {
+	run := strings.Join(names, "")
+	for _, w := range wanted {
+		if strings.Contains(run, w) {
+			continue
+		}
+		near := false
+		for _, n := range names {
+			near = near || (len(w) >= slipFrom && oneSlip(w, n))
+		}
+		if !near {
+			return false
+		}
+	}
+	return true
+}
+
+// oneSlip reports whether one letter more, less or other, or two neighbours in turned order, make a of b.
+func oneSlip(a, b string) bool {
+	x, y := []rune(a), []rune(b)
+	if len(x) > len(y) {
+		x, y = y, x
+	}
+	i := 0
+	for i < len(x) && x[i] == y[i] {
+		i++
+	}
+	switch rest := string(x[i:]); len(y) - len(x) {
+	case 0:
+		if i == len(x) || string(x[i+1:]) == string(y[i+1:]) {
+			return true
+		}
+		return i+1 < len(x) && x[i] == y[i+1] && x[i+1] == y[i] && string(x[i+2:]) == string(y[i+2:])
+	case 1:
+		return rest == string(y[i+1:])
+	}
+	return false
+}

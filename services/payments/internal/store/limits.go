@@ -1,0 +1,161 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+const (
+	// today is the day of a limit.
+	today = `(now() AT TIME ZONE 'UTC')::date`
+	// asked are the reservations of one statement, in five arrays; it is completed with the place of the first.
+	asked = `unnest($%[1]d::text[], $%[2]d::bytea[], $%[3]d::text[], $%[4]d::text[], $%[5]d::text[]) AS r(kind, subject, currency, amount, most)`
+	// countUsage and noteReservation take a payment's id from p.
+	countUsage = `INSERT INTO limit_usage AS u (day, kind, subject, currency, used, most)
+	SELECT ` + today + `, r.kind, r.subject, r.currency, r.amount::numeric, r.most::numeric FROM p, ` + asked + `
+	ON CONFLICT (day, kind, subject, currency) DO UPDATE SET used = u.used + excluded.used, most = excluded.most`
+	noteReservation = `INSERT INTO limit_reservations (payment_id, kind, day, subject, currency, amount)
+	SELECT p.id, r.kind, ` + today + `, r.subject, r.currency, r.amount::numeric FROM p, ` + asked + `
+	ON CONFLICT (payment_id, kind) DO NOTHING`
+
+	// A payment that has ended counts no more.
+	releaseLimits = `WITH r AS (
+	UPDATE limit_reservations SET released = true WHERE payment_id = $1 AND NOT released RETURNING *
+)
+UPDATE limit_usage u SET used = u.used - r.amount FROM r
+WHERE u.day = r.day AND u.kind = r.kind AND u.subject = r.subject AND u.currency = r.currency`
+	// One that late money has revived counts again, whatever the limit says: its money is here. Before its payout leaves,
+	// overLimit holds it.
+	restoreLimits = `WITH r AS (
+	UPDATE limit_reservations SET released = false WHERE payment_id = $1 AND released RETURNING *
+)
+UPDATE limit_usage u SET used = u.used + r.amount, most = greatest(u.most, u.used + r.amount) FROM r
+WHERE u.day = r.day AND u.kind = r.kind AND u.subject = r.subject AND u.currency = r.currency`
+	overLimit = `SELECT EXISTS (SELECT FROM limit_reservations r
+	JOIN limit_usage u ON u.day = r.day AND u.kind = r.kind AND u.subject = r.subject AND u.currency = r.currency
+	JOIN unnest($2::text[], $3::text[], $4::text[]) AS l(kind, currency, most) ON l.kind = r.kind AND l.currency = r.currency
+	WHERE r.payment_id = $1 AND NOT r.released AND u.used > l.most::numeric)`
+	forgetUsedLimits = `DELETE FROM limit_usage WHERE day < current_date - 3`
+	forgetReserved   = `DELETE FROM limit_reservations WHERE day < current_date - 3`
+
+	// One range of the index payments_list for every merchant and open status: what is open is read, and nothing else.
+	exposure = `WITH RECURSIVE m AS (
+	(SELECT merchant_id FROM payments ORDER BY merchant_id LIMIT 1)
+	UNION ALL
+	SELECT (SELECT p.merchant_id FROM payments p WHERE p.merchant_id > m.merchant_id ORDER BY p.merchant_id LIMIT 1) FROM m WHERE m.merchant_id IS NOT NULL
+)
+SELECT p.crypto, p.fiat_currency, coalesce(sum(p.crypto_amount) FILTER (WHERE s.status IN ('pending', 'confirming')), 0),
+	sum(CASE WHEN p.credit_frozen THEN p.credit_payout ELSE p.payout_amount END)
+FROM m CROSS JOIN unnest('{pending,confirming,confirmed,settling}'::text[]) AS s(status)
+	JOIN payments p ON p.merchant_id = m.merchant_id AND p.mode = $1 AND p.status = s.status
+WHERE p.crypto <> '' GROUP BY p.crypto, p.fiat_currency`
+)
+
+var (
+	reserveLimits = "WITH p AS (SELECT $1::text AS id), n AS (" + fmt.Sprintf(noteReservation, 2, 3, 4, 5, 6) + ")\n" + fmt.Sprintf(countUsage, 2, 3, 4, 5, 6)
+
+	insertPaymentLimited      = makeInsert(false, true)
+	insertPaymentKeyedLimited = makeInsert(true, true)
+)
+
+var _ app.Exposures = (*Store)(nil)
+
+// Limit makes the store compare payouts with the daily limits before they leave. Call it before the store is used.
+func (s *Store) Limit(d app.Daily) {
+	if d.On() {
+		s.daily = d
+	}
+}
+
+// limitArgs are reservations as five arrays.
+func limitArgs(rs []app.Reservation) []any {
+	n := len(rs)
+	kinds, subjects, currencies, amounts, most := make([]string, n), make([][]byte, n), make([]string, n), make([]string, n), make([]string, n)
+	for i, r := range rs {
+		kinds[i], subjects[i], currencies[i], amounts[i], most[i] = r.Kind, r.Subject, string(r.Currency), r.Amount.String(), r.Most.String()
+	}
+	return []any{kinds, subjects, currencies, amounts, most}
+}
+
+// isOverLimit reports a write that a daily limit refused.
+func isOverLimit(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.ConstraintName == "limit_usage_within"
+}
+
+// queueLimits counts whom a change has named, and follows a payment that has ended or come back.
+func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, rs []app.Reservation) {
+	if len(rs) > 0 {
+		batch.Queue(reserveLimits, append([]any{next.ID}, limitArgs(rs)...)...)
+	}
+	if s.daily == nil || next.Mode != payment.Live {
+		return
+	}
+	switch was, is := ended(before), ended(next); {
+	case is && !was:
+		batch.Queue(releaseLimits, next.ID)
+	case was && !is:
+		batch.Queue(restoreLimits, next.ID)
+	}
+}
+
+// ended reports a payment that pays nobody.
+func ended(p payment.Payment) bool {
+	switch p.Status() {
+	case payment.StatusExpired, payment.StatusCancelled, payment.StatusRefunded:
+		return true
+	case payment.StatusCreated, payment.StatusPending, payment.StatusConfirming, payment.StatusConfirmed, payment.StatusSettling, payment.StatusSettled,
+		payment.StatusNeedsReview:
+	}
+	return false
+}
+
+// queueOverLimit asks, under the payment's lock, whether a payout would leave above a daily limit.
+func (s *Store) queueOverLimit(read *pgx.Batch, v *app.View) {
+	if s.daily == nil || v.Payment.Mode != payment.Live {
+		return
+	}
+	var kinds, currencies, most []string
+	for kind, limits := range s.daily {
+		for currency, limit := range limits {
+			kinds, currencies, most = append(kinds, kind), append(currencies, string(currency)), append(most, limit.String())
+		}
+	}
+	read.Queue(overLimit, v.Payment.ID, kinds, currencies, most).QueryRow(func(row pgx.Row) error { return row.Scan(&v.OverLimit) })
+}
+
+// forgetLimits drops what was counted on days that are over.
+func (s *Store) forgetLimits(ctx context.Context) error {
+	for _, sql := range []string{forgetUsedLimits, forgetReserved} {
+		if _, err := s.pool.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("forget old limits: %w", err)
+		}
+	}
+	return nil
+}
+
+// Exposure implements app.Exposures.
+func (s *Store) Exposure(ctx context.Context, mode payment.Mode) (app.Exposure, error) {
+	out := app.Exposure{Crypto: map[string]decimal.Decimal{}, Fiat: map[money.Currency]decimal.Decimal{}}
+	rows, err := s.pool.Query(ctx, exposure, string(mode))
+	if err != nil {
+		return out, fmt.Errorf("add up what is open: %w", err)
+	}
+	var asset string
+	var currency money.Currency
+	var crypto, fiat decimal.Decimal
+	_, err = pgx.ForEachRow(rows, []any{&asset, &currency, &crypto, &fiat}, func() error {
+		out.Crypto[asset], out.Fiat[currency] = out.Crypto[asset].Add(crypto), out.Fiat[currency].Add(fiat)
+		return nil
+	})
+	return out, wrap(err, "add up what is open")
+}

@@ -1,0 +1,180 @@
+//go:build integration
+
+package store_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+var living = app.Owner{MerchantID: "m1", KeyID: 7, Mode: payment.Live}
+
+// limited is a world whose live mode is the simulated one, with daily limits of NGN 120 000.
+func limited(t *testing.T, kinds ...string) *world {
+	w := newWorld(t)
+	daily := app.Daily{}
+	for _, kind := range kinds {
+		daily[kind] = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(120_000, 0)}
+	}
+	deps := w.app.Deps
+	deps.Daily = daily
+	deps.Worlds = map[payment.Mode]app.World{payment.Test: deps.Worlds[payment.Test], payment.Live: deps.Worlds[payment.Test]}
+	w.store.Limit(daily)
+	w.app = app.New(deps)
+	w.worker = app.NewPayoutWorker(w.app, w.store, 8, deps.Log)
+	w.fill(40)
+	w.sql(`UPDATE address_stock SET mode = 'live' WHERE id % 2 = 0`)
+	return w
+}
+
+func (w *world) live(c payment.Command) (string, error) {
+	a, err := w.app.Create(w.t.Context(), living, c, &fault.Problems{}, app.Key{})
+	if err != nil {
+		return "", err
+	}
+	return reference(w.t, a.Body), nil
+}
+
+func (w *world) used(kind string) string {
+	return ask[string](w, `SELECT coalesce(sum(used), 0)::text FROM limit_usage WHERE kind = $1`, kind)
+}
+
+func TestDailyLimits(t *testing.T) {
+	for _, kind := range []string{app.LimitKey, app.LimitPayer, app.LimitReceiver} {
+		t.Run(kind, func(t *testing.T) {
+			w := limited(t, kind)
+			first, err := w.live(command())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = w.live(command()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err = w.live(command()); fault.As(err).Code != "daily_limit_exceeded" {
+				t.Fatalf("150 000 of 120 000: %v", err)
+			}
+			if n := ask[int](w, `SELECT count(*) FROM payments`); n != 2 || w.used(kind) != "100000" {
+				t.Errorf("%d payments, %s used: a refused create leaves nothing", n, w.used(kind))
+			}
+			w.made(command()) // test mode has no limits
+			if _, err := w.app.Cancel(t.Context(), living, first, app.Key{}); err != nil {
+				t.Fatal(err)
+			}
+			if w.used(kind) != "50000" {
+				t.Errorf("%s used after a cancellation", w.used(kind))
+			}
+			if _, err = w.live(command()); err != nil {
+				t.Errorf("what was released cannot be used again: %v", err)
+			}
+		})
+	}
+}
+
+// Whatever runs at once, no more is reserved than the limit.
+func TestDailyLimits_atOnce(t *testing.T) {
+	w := limited(t, app.LimitPayer, app.LimitKey, app.LimitReceiver)
+	var taken atomic.Int32
+	var all sync.WaitGroup
+	for range 12 {
+		all.Go(func() {
+			if _, err := w.live(command()); err == nil {
+				taken.Add(1)
+			} else if fault.As(err).Code != "daily_limit_exceeded" {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if taken.Load() != 2 || w.used(app.LimitPayer) != "100000" || w.used(app.LimitKey) != "100000" || w.used(app.LimitReceiver) != "100000" {
+		t.Errorf("%d were taken, %s used", taken.Load(), w.used(app.LimitPayer))
+	}
+}
+
+// A claim names the receiver, and a payout of a payment whose limit was lowered meanwhile waits.
+func TestDailyLimits_claimAndPayout(t *testing.T) {
+	w := limited(t, app.LimitReceiver)
+	gift := command()
+	gift.Type, gift.Receiver = "gift", nil
+	ref, err := w.live(gift)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.used(app.LimitReceiver) != "0" {
+		t.Error("a gift without a receiver counts")
+	}
+	if _, err := w.app.Claim(t.Context(), ref, &payment.ReceiverInput{BankCode: "058", AccountNumber: "0123456789"}, noProblems(), app.Key{}); err != nil {
+		t.Fatal(err)
+	}
+	if w.used(app.LimitReceiver) != "50000" {
+		t.Errorf("%s used after the claim", w.used(app.LimitReceiver))
+	}
+	v, err := w.store.Find(t.Context(), living, ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := v.Payment
+	m := w.message(p, coin{key: "t1", amount: v.Payment.Quote.CryptoAmount.String(), version: 1, depth: enough})
+	m.Mode = "live"
+	if err := w.app.DepositChanged(t.Context(), "live-1", m); err != nil {
+		t.Fatal(err)
+	}
+	limits := w.app.Daily[app.LimitReceiver]
+	limits[money.NGN] = decimal.New(10_000, 0)
+	if err := w.step(); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.row(p); got != "created 0" {
+		t.Fatalf("payout %s", got)
+	}
+	limits[money.NGN] = decimal.New(120_000, 0)
+	w.pay(p)
+	if w.used(app.LimitReceiver) != "50000" {
+		t.Errorf("%s used once it is settled", w.used(app.LimitReceiver))
+	}
+}
+
+func TestCapacity(t *testing.T) {
+	w := limited(t)
+	var told sync.Map
+	var near []string
+	c := app.NewCapacity(w.store, map[string]decimal.Decimal{"USDT": decimal.New(70, 0)}, map[money.Currency]decimal.Decimal{money.NGN: decimal.New(1_000_000, 0)},
+		func(kind, of string, share decimal.Decimal) { told.Store(kind+of, share.String()) }, func(kind, of string) { near = append(near, kind+" "+of) })
+	deps := w.app.Deps
+	deps.Capacity = c
+	w.app = app.New(deps)
+	first, err := w.live(command())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = w.live(command()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = w.live(command()); fault.As(err).Code != "capacity" || fault.As(err).Kind != fault.Unavailable || fault.As(err).RetryAfter < time.Second {
+		t.Fatalf("93.75 of 70 USDT: %v", err)
+	}
+	w.made(command()) // test mode has no caps
+	if err := c.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if share, _ := told.Load("cryptoUSDT"); share != "0.8929" || len(near) != 1 || near[0] != "crypto USDT" {
+		t.Errorf("share %v, near %v", share, near)
+	}
+	if _, err := w.app.Cancel(t.Context(), living, first, app.Key{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = w.live(command()); err != nil {
+		t.Errorf("what was given up is still counted: %v", err)
+	}
+}

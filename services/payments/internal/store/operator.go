@@ -1,0 +1,177 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
+)
+
+const (
+	insertApproval = `INSERT INTO approvals AS a (payment_id, version, action, digest, operator, reason) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (payment_id) DO UPDATE SET version = excluded.version, action = excluded.action, digest = excluded.digest, operator = excluded.operator,
+	reason = excluded.reason, at = now()`
+	selectApproval = `SELECT payment_id, version, action, digest, operator, reason, at FROM approvals WHERE payment_id = $1`
+
+	listStrays = `SELECT d.mode, d.address, d.created_at, ` + depositColumns + ` FROM deposits d
+WHERE d.payment_id IS NULL AND (d.created_at, d.key) < ($1, $2) ORDER BY d.created_at DESC, d.key DESC LIMIT $3`
+	listDoubts   = `SELECT ` + payoutColumns + ` FROM payouts o WHERE (o.state = 'unknown' OR o.frozen) AND o.id < $1 ORDER BY o.id DESC LIMIT $2`
+	listHolds    = `SELECT p.id FROM payments p WHERE p.status = 'needs_review' AND p.hold <> '' AND p.id < $1 ORDER BY p.id DESC LIMIT $2`
+	heldVerdicts = `SELECT payment_id, stage, verdict, reason, lists, at FROM screenings WHERE payment_id = ANY($1) ORDER BY id`
+
+	listDifferences = `SELECT id, kind, object, asset, owner, expected, found, first_at, last_at, resolved_at FROM differences
+WHERE id < $1 AND ($2 OR resolved_at IS NULL) ORDER BY id DESC LIMIT $3`
+)
+
+// lastKey is after every id of any list.
+const lastKey = "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"
+
+var (
+	_ app.OperatorLists = (*Store)(nil)
+	_ app.Approvals     = (*Store)(nil)
+)
+
+// Asked implements app.Approvals.
+func (s *Store) Asked(ctx context.Context, paymentID string) (a app.Approval, ok bool, err error) {
+	err = s.pool.QueryRow(ctx, selectApproval, paymentID).Scan(&a.PaymentID, &a.Version, &a.Action, &a.Digest, &a.Operator, &a.Reason, &a.At)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return a, false, nil
+	}
+	return a, err == nil, wrap(err, "read an approval")
+}
+
+// Strays implements app.OperatorLists.
+func (s *Store) Strays(ctx context.Context, before string, most int) ([]app.StrayDeposit, error) {
+	at, key := time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC), ""
+	if text, rest, ok := strings.Cut(before, " "); ok {
+		if parsed, err := time.Parse(time.RFC3339Nano, text); err == nil {
+			at, key = parsed, rest
+		}
+	}
+	rows, err := s.pool.Query(ctx, listStrays, at, key, most)
+	if err != nil {
+		return nil, fmt.Errorf("list strays: %w", err)
+	}
+	defer rows.Close()
+	var out []app.StrayDeposit
+	for rows.Next() {
+		var d app.StrayDeposit
+		if d.Deposit, err = scanDeposit(behind{rows, []any{&d.Mode, &d.Address, &d.Created}}); err != nil {
+			return nil, fmt.Errorf("list strays: %w", err)
+		}
+		out = append(out, d)
+	}
+	return out, wrap(rows.Err(), "list strays")
+}
+
+// behind is a row whose first columns go elsewhere.
+type behind struct {
+	pgx.CollectableRow
+	first []any
+}
+
+// Scan implements pgx.CollectableRow.
+func (b behind) Scan(dest ...any) error {
+	return b.CollectableRow.Scan(append(append([]any(nil), b.first...), dest...)...)
+}
+
+func orLast(before string) string {
+	if before == "" {
+		return lastKey
+	}
+	return before
+}
+
+// Doubts implements app.OperatorLists.
+func (s *Store) Doubts(ctx context.Context, before string, most int) ([]payout.Payout, error) {
+	rows, err := s.pool.Query(ctx, listDoubts, orLast(before), most)
+	if err != nil {
+		return nil, fmt.Errorf("list unknown payouts: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, s.scanPayout)
+	out := make([]payout.Payout, 0, len(found))
+	for _, o := range found {
+		out = append(out, *o)
+	}
+	return out, wrap(err, "list unknown payouts")
+}
+
+// Holds implements app.OperatorLists.
+func (s *Store) Holds(ctx context.Context, before string, most int) ([]app.Held, error) {
+	rows, err := s.pool.Query(ctx, listHolds, orLast(before), most)
+	if err != nil {
+		return nil, fmt.Errorf("list holds: %w", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(ids) == 0 {
+		return nil, wrap(err, "list holds")
+	}
+	views, err := s.views(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	if rows, err = s.pool.Query(ctx, heldVerdicts, ids); err != nil {
+		return nil, fmt.Errorf("list verdicts: %w", err)
+	}
+	verdicts := map[string][]app.HeldDecision{}
+	var of string
+	var d app.HeldDecision
+	var at time.Time
+	if _, err := pgx.ForEachRow(rows, []any{&of, &d.Stage, &d.Verdict, &d.Reason, &d.Lists, &at}, func() error {
+		d.At = app.Timestamp(at)
+		verdicts[of] = append(verdicts[of], d)
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("list verdicts: %w", err)
+	}
+	out := make([]app.Held, 0, len(views))
+	for _, v := range views {
+		h := app.Held{View: v, Decisions: verdicts[v.Payment.ID]}
+		if h.Decisions == nil {
+			h.Decisions = []app.HeldDecision{}
+		}
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+// Differences implements app.OperatorLists.
+func (s *Store) Differences(ctx context.Context, all bool, before string, most int) ([]app.Difference, error) {
+	last := int64(math.MaxInt64)
+	if before != "" {
+		if n, err := strconv.ParseInt(before, 10, 64); err == nil {
+			last = n
+		}
+	}
+	rows, err := s.pool.Query(ctx, listDifferences, last, all, most)
+	if err != nil {
+		return nil, fmt.Errorf("list differences: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d app.Difference, err error) {
+		var resolved *time.Time
+		err = row.Scan(&d.ID, &d.Kind, &d.Object, &d.Asset, &d.Owner, &d.Expected, &d.Found, &d.FirstAt, &d.LastAt, &resolved)
+		if resolved != nil {
+			d.ResolvedAt = *resolved
+		}
+		return d, err
+	})
+	return found, wrap(err, "list differences")
+}
+
+// queueApproval keeps what the first of two operators asked for, and notes it.
+func queueApproval(batch *pgx.Batch, p payment.Payment, a app.Approval) {
+	batch.Queue(insertApproval, p.ID, a.Version, a.Action, a.Digest, a.Operator, a.Reason)
+	batch.Queue(noteRequest, a.Operator, p.ID, a.Action, a.Reason)
+}
+
+const noteRequest = `INSERT INTO audit (operator, action, detail)
+VALUES ($1, 'resolve.requested', jsonb_build_object('paymentId', $2::text, 'action', $3::text, 'reason', $4::text))`

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// limitSettings bound money. The daily ones and the caps bind live mode only.
+type limitSettings struct {
+	Transaction   string `env:"TRANSACTION_LIMITS" doc:"narrower bounds of one payment by currency: NGN=100-5000000,KES=10-250000; a currency that is not named keeps those of contract.md §3"`
+	DailyKey      string `env:"DAILY_LIMIT_KEY" doc:"most that one API key may have reserved and settled on a day in UTC, live mode only: NGN=100000000; a currency that is not named is not limited"`
+	DailyPayer    string `env:"DAILY_LIMIT_PAYER" doc:"the same for one payer of a merchant"`
+	DailyReceiver string `env:"DAILY_LIMIT_RECEIVER" doc:"the same for one receiving account of a merchant"`
+	CapCrypto     string `env:"CAPACITY_CRYPTO" doc:"most crypto per asset that may be open at locked rates in live mode: USDT=500000,BTC=5; beyond it creates are 503 capacity"`
+	CapFloat      string `env:"CAPACITY_FLOAT" doc:"most fiat per currency that may be promised to receivers and not paid in live mode: NGN=500000000; beyond it creates are 503 capacity"`
+}
+
+// narrow puts the configured bounds of one payment into the policy.
+func (s limitSettings) narrow(policy *payment.Policy) error {
+	for part := range strings.SplitSeq(s.Transaction, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		name, figures, _ := strings.Cut(part, "=")
+		low, high, _ := strings.Cut(figures, "-")
+		least, lowErr := money.Parse(low)
+		most, highErr := money.Parse(high)
+		schedule, known := policy.Fees.Schedules[money.Currency(name)]
+		if !known || lowErr != nil || highErr != nil || least.LessThan(schedule.Min) || most.GreaterThan(schedule.Max) || most.LessThan(least) {
+			return fmt.Errorf("TRANSACTION_LIMITS: %q is no narrower range of a currency, such as NGN=100-5000000", part)
+		}
+		schedule.Min, schedule.Max = least, most
+		policy.Fees.Schedules[money.Currency(name)] = schedule
+	}
+	return nil
+}
+
+// daily are the daily limits.
+func (s limitSettings) daily() (app.Daily, error) {
+	out := app.Daily{}
+	for name, c := range map[string]struct{ kind, text string }{
+		"DAILY_LIMIT_KEY": {app.LimitKey, s.DailyKey}, "DAILY_LIMIT_PAYER": {app.LimitPayer, s.DailyPayer}, "DAILY_LIMIT_RECEIVER": {app.LimitReceiver, s.DailyReceiver},
+	} {
+		limits, err := amounts(c.text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out[c.kind] = limits
+	}
+	return out, nil
+}
+
+// capacity is the guard over what is open.
+func (s limitSettings) capacity(from app.Exposures, registry prometheus.Registerer, alert func(code string)) (*app.Capacity, error) {
+	fiat, err := amounts(s.CapFloat)
+	if err != nil {
+		return nil, fmt.Errorf("CAPACITY_FLOAT: %w", err)
+	}
+	crypto := map[string]decimal.Decimal{}
+	for part := range strings.SplitSeq(s.CapCrypto, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		name, figure, _ := strings.Cut(part, "=")
+		symbol, known := app.Symbol(name)
+		most, err := money.Parse(figure)
+		if !known || err != nil || !most.IsPositive() {
+			return nil, fmt.Errorf("CAPACITY_CRYPTO: %q is no amount of an asset, such as USDT=500000", part)
+		}
+		crypto[symbol] = most
+	}
+	used := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payments_capacity_used", Help: "Share of a cap that is open: crypto at locked rates by asset, fiat promised to receivers by currency. Alert from 0.7 on.",
+	}, []string{"kind", "of"})
+	registry.MustRegister(used)
+	return app.NewCapacity(from, crypto, fiat, func(kind, of string, share decimal.Decimal) {
+		used.WithLabelValues(kind, of).Set(share.InexactFloat64())
+	}, func(string, string) { alert("capacity_near") }), nil
+}
+
+// capacityEvery is how often a process that creates payments adds up what is open.
+const capacityEvery = 5 * time.Second
+
+// limits wires what bounds money into the use cases.
+func (p *process) limits(ctx context.Context, alert func(code string)) error {
+	daily, err := p.cfg.Limits.daily()
+	if err != nil {
+		return err
+	}
+	p.store.Limit(daily)
+	capacity, err := p.cfg.Limits.capacity(p.store, p.tel.Registry, alert)
+	if err != nil {
+		return err
+	}
+	if err := capacity.Load(ctx); err != nil {
+		return err
+	}
+	if capacity.On() {
+		p.group.Every("capacity", capacityEvery, capacity.Load)
+	}
+	p.deps.Daily, p.deps.Capacity = daily, capacity
+	return nil
+}
