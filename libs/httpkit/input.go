@@ -25,6 +25,7 @@ const nestingMax = 32
 type Input struct {
 	request  *http.Request
 	query    url.Values
+	raw      []byte
 	body     *Body
 	Problems fault.Problems
 }
@@ -69,6 +70,12 @@ func (in *Input) QueryOneOf(name string, options ...string) string {
 	}
 	return text
 }
+
+// Raw returns the body as it came, for a signature over its bytes.
+func (in *Input) Raw() []byte { return in.raw }
+
+// Header returns the request's headers. The gateway passes them on for routes that ask for it, and otherwise its own only.
+func (in *Input) Header() http.Header { return in.request.Header }
 
 // Body returns the request's JSON object; an absent body reads as an empty object.
 func (in *Input) Body() *Body { return in.body }

@@ -239,7 +239,7 @@ func decode[Req any, P Reader[Req]](r *http.Request) (any, error) {
 	}
 	request := From(r.Context())
 	request.BodyHash = sha256.Sum256(raw)
-	in := &Input{request: r}
+	in := &Input{request: r, raw: raw}
 	if key := request.IdempotencyKey; len(key) > idempotencyKeyMax || len(r.Header.Values("Idempotency-Key")) > 1 || !printable(key) {
 		in.Problems.Add("Idempotency-Key", "must be one header of 1 to %d printable characters", idempotencyKeyMax)
 	}
