@@ -96,6 +96,7 @@ func Table() []Route {
 		open(http.MethodGet, "/v1/rates", Payments),
 		open(http.MethodGet, "/v1/networks", Payments),
 		guessable(http.MethodGet, "/v1/checkout/{reference}", Payments),
+		{Method: http.MethodPost, Pattern: "/v1/rails/{name}/webhook", Upstream: Payments, Access: Open, AnyHeaders: true},
 		guessable(http.MethodPost, "/v1/checkout/{reference}/simulate", Payments),
 
 		keyed(http.MethodPost, "/v1/wallets", Wallets, apikey.WalletCreate),
@@ -149,6 +150,10 @@ func Table() []Route {
 		operated(http.MethodGet, "/v1/admin/audit"),
 		operatedAt(http.MethodGet, "/v1/admin/payments", Payments),
 		operatedAt(http.MethodPost, "/v1/admin/payments/{reference}/resolve", Payments),
+		operatedAt(http.MethodGet, "/v1/admin/holds", Payments),
+		operatedAt(http.MethodGet, "/v1/admin/payouts", Payments),
+		operatedAt(http.MethodGet, "/v1/admin/deposits/unattributed", Payments),
+		operatedAt(http.MethodGet, "/v1/admin/differences", Payments),
 
 		guessable(http.MethodGet, "/pay/{reference}", Self),
 		guessable(http.MethodPost, "/pay/{reference}/fulfill", Self),
