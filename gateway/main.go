@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -35,14 +34,8 @@ import (
 	"causeway.internal/libs/telemetry"
 )
 
-// gcPercent is as in payments: a request makes garbage and keeps nothing, so a small heap may grow to a few times its
-// size between collections. GOGC overrides it.
-const gcPercent = 400
-
 func main() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	lifecycle.Memory()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], config.Environ())
 	stop()

@@ -34,6 +34,7 @@ import (
 )
 
 func main() {
+	lifecycle.Memory()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], config.Environ())
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -36,14 +35,8 @@ import (
 	"causeway.internal/services/payments/migrations"
 )
 
-// gcPercent lets the heap, which is small, grow to a few times its size between collections: a create makes garbage and
-// keeps nothing, and collecting took a tenth of its time. GOGC overrides it.
-const gcPercent = 400
-
 func main() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	lifecycle.Memory()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], config.Environ())
 	stop()

@@ -39,6 +39,7 @@ import (
 const service = wire.Wallets
 
 func main() {
+	lifecycle.Memory()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], config.Environ())
 	stop()
