@@ -173,14 +173,18 @@ func collect(ctx context.Context, e Evidence, payments, wallets *pgx.Conn) ([]*d
 		f.rows = append(f.rows, row)
 		byID[row.ID], byAddress[row.Address], f.untold = f, f, untold[row.ID]
 	}
+	shown := map[string]*dossier{}
 	for _, f := range files {
 		if f.asked.Address == "" {
 			continue
 		}
-		if other := byAddress[f.asked.Address]; other != nil && other != f {
+		if other := shown[f.asked.Address]; other != nil {
 			stray = append(stray, fmt.Sprintf("address %s was shown for %s and for %s", f.asked.Address, other.asked.Reference, f.asked.Reference))
 		}
-		byAddress[f.asked.Address] = f
+		shown[f.asked.Address] = f
+		if byAddress[f.asked.Address] == nil {
+			byAddress[f.asked.Address] = f
+		}
 		f.lost = len(f.rows) == 0 && e.lostAt("payments", f.asked.Created, 0)
 	}
 	if err := attach(ctx, payments, wallets, byID, byReference, byAddress); err != nil {
