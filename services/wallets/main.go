@@ -51,7 +51,8 @@ func main() {
 
 var errUsage = errors.New(`usage: wallets [serve | work | migrate | dead list | dead redrive | health | version |
 	rescan --network NETWORK [--mode live|test] --from HEIGHT --to HEIGHT | deposits --tx HASH |
-	import-key --mode live|test --family bitcoin|evm|tron < XPUB | import-addresses < BATCH]`)
+	import-key --mode live|test --family bitcoin|evm|tron < XPUB | import-addresses < BATCH |
+	sweeps [--release ID]]`)
 
 func run(ctx context.Context, args []string, environ map[string]string) error {
 	verb := ""
@@ -73,7 +74,7 @@ func run(ctx context.Context, args []string, environ map[string]string) error {
 			return err
 		}
 		return bus.Command(ctx, cfg, service, args[1:], os.Stdout)
-	case verb == "rescan" || verb == "deposits" || verb == "import-key" || verb == "import-addresses":
+	case verb == "rescan" || verb == "deposits" || verb == "import-key" || verb == "import-addresses" || verb == "sweeps":
 		return operate(ctx, environ, verb, args[1:], os.Stdin, os.Stdout)
 	case len(args) == 1 && verb == "health":
 		return telemetry.Probe(ctx, environ["OPS_ADDR"])
@@ -245,6 +246,14 @@ func (p *process) work(ctx context.Context) (end func(), err error) {
 	p.group.Go("consumers", link.Run)
 	p.group.Every("waiting allocations", grantEvery, cases.GrantWaiting)
 	p.group.Every("wallet windows", closeEvery, p.closeWindows)
+	sweeps, err := p.sweeps(cfg, chains)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	if len(sweeps.configs) > 0 {
+		p.group.Go("sweeps", sweeps.run)
+	}
 	if p.pinned != nil {
 		p.group.Every("address stock", poolEvery, p.watchStock())
 	}

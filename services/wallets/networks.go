@@ -46,6 +46,20 @@ type evmSettings struct {
 	Scan    scanSettings
 	ChainID int64  `env:"CHAIN_ID" doc:"chain id that every endpoint must have; empty: the network's own"`
 	Tokens  string `env:"TOKENS" doc:"token contracts as USDT:0x…,USDC:0x…; empty: the listed ones"`
+	Sweep   sweepSettings
+}
+
+// evm are the EVM networks by name.
+func (s liveSettings) evm() map[string]evmSettings {
+	return map[string]evmSettings{"ethereum": s.Ethereum, "bsc": s.BSC, "polygon": s.Polygon, "base": s.Base, "arbitrum": s.Arbitrum}
+}
+
+// chainID is the id that every endpoint must have.
+func (e evmSettings) chainID(network string) int64 {
+	if e.ChainID != 0 {
+		return e.ChainID
+	}
+	return chainIDs[network]
 }
 
 // chainIDs are the ids of the listed EVM networks (EIP-155).
@@ -67,9 +81,7 @@ func (s liveSettings) networks(net address.Net) map[string]live {
 			return bitcoin.New(bitcoin.Config{Network: n, Net: net, RPC: endpoints}, log, metrics)
 		}},
 	}
-	for name, set := range map[string]evmSettings{
-		"ethereum": s.Ethereum, "bsc": s.BSC, "polygon": s.Polygon, "base": s.Base, "arbitrum": s.Arbitrum,
-	} {
+	for name, set := range s.evm() {
 		out[name] = live{set.Scan, set.open}
 	}
 	return out
@@ -80,11 +92,7 @@ func (e evmSettings) open(n money.Network, endpoints rpc.Config, log *slog.Logge
 	if err != nil {
 		return nil, err
 	}
-	id := e.ChainID
-	if id == 0 {
-		id = chainIDs[n.Name]
-	}
-	return evm.New(evm.Config{Network: n, ChainID: id, Tokens: tokens, RPC: endpoints}, log, metrics)
+	return evm.New(evm.Config{Network: n, ChainID: e.chainID(n.Name), Tokens: tokens, RPC: endpoints}, log, metrics)
 }
 
 // driver opens the network's driver.

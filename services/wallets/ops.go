@@ -32,6 +32,7 @@ func operate(ctx context.Context, environ map[string]string, verb string, args [
 	from := flags.Int64("from", -1, "first block")
 	to := flags.Int64("to", -1, "last block")
 	tx := flags.String("tx", "", "transaction hash")
+	release := flags.String("release", "", "sweep to release")
 	family := flags.String("family", "", "bitcoin, evm or tron")
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
 		return errUsage
@@ -69,6 +70,8 @@ func operate(ctx context.Context, environ map[string]string, verb string, args [
 		return showDeposits(ctx, p.book, *tx, out)
 	case "import-key":
 		return p.importKey(ctx, wallet.Slot{Mode: wallet.Mode(*mode), Family: money.Family(*family)}, in, out)
+	case "sweeps":
+		return p.showSweeps(ctx, *release, out)
 	case "import-addresses":
 		return p.importAddresses(ctx, in, out)
 	}

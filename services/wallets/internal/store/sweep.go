@@ -101,6 +101,11 @@ fee = $8::text::numeric, changed_at = now() WHERE id = $1 AND version = $2`
 
 	sweepCountsSQL = `SELECT network, state, count(*) FROM sweeps WHERE mode = 'live' AND state IN ('open', 'blocked') GROUP BY network, state`
 
+	unfinishedSQL = `SELECT s.id, s.network, s.address, s.asset, s.amount::text, s.state, s.reason, s.created_at, coalesce(o.kind, ''), coalesce(o.state, ''),
+coalesce(o.attempt, 0), coalesce((SELECT a.tx_hash FROM outgoing_attempts a WHERE a.outgoing = o.id ORDER BY a.number DESC LIMIT 1), '')
+FROM sweeps s LEFT JOIN LATERAL (SELECT * FROM outgoing_tx o WHERE o.sweep = s.id ORDER BY o.created_at DESC LIMIT 1) o ON true
+WHERE s.state IN ('open', 'blocked') ORDER BY s.created_at LIMIT 1000`
+
 	isHouseSQL = `SELECT address FROM house_addresses WHERE mode = $1 AND family = $2`
 )
 
@@ -514,6 +519,31 @@ func (s Sweeps) ReleaseSweep(ctx context.Context, sweepID string) error {
 		_, err = tx.Exec(ctx, releaseSweepSQL, sweepID)
 		return err
 	})
+}
+
+// Unfinished is a sweep that is not at its end, as an operator is shown it.
+type Unfinished struct {
+	ID        string    `json:"id"`
+	Network   string    `json:"network"`
+	Address   string    `json:"address"`
+	Asset     string    `json:"asset"`
+	Units     string    `json:"units"`
+	State     string    `json:"state"`
+	Reason    string    `json:"reason,omitempty"`
+	CreatedAt time.Time `json:"createdAt"`
+	Kind      string    `json:"lastTransaction,omitempty"` // sweep or fund
+	Outgoing  string    `json:"lastState,omitempty"`
+	Attempt   int       `json:"attempt,omitempty"`
+	TxHash    string    `json:"txHash,omitempty"`
+}
+
+// Unfinished lists the oldest sweeps that are not at their end.
+func (s Sweeps) Unfinished(ctx context.Context) ([]Unfinished, error) {
+	rows, err := s.pool.Query(ctx, unfinishedSQL)
+	if err != nil {
+		return nil, fmt.Errorf("reading sweeps: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Unfinished])
 }
 
 // Counts implements sweeper.Store.

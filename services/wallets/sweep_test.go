@@ -1,0 +1,729 @@
+//go:build integration
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/testkit/mq"
+	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/messaging"
+	"causeway.internal/services/wallets/internal/signer"
+	"causeway.internal/services/wallets/internal/store"
+	"causeway.internal/services/wallets/internal/wallet"
+	"causeway.internal/services/wallets/migrations"
+)
+
+const (
+	treasury = "0x00000000000000000000000000000000000cafe5"
+	// words are BIP-39's own test vector, whose account key is xpubEVM.
+	words = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about"
+)
+
+// binaries builds the two programs once.
+var binaries = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "causeway-sweep")
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", "build", "-o", dir+"/", ".", "./cmd/signer").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building: %w: %s", err, out)
+	}
+	return dir, nil
+})
+
+// custody is a real node, a real signer and a real wallets process, each of which can be killed, with doors between them
+// that can be closed.
+type custody struct {
+	*node
+	dir     string
+	bin     string
+	pool    *pgxpool.Pool
+	book    *store.Store
+	environ map[string]string // of wallets
+	vault   []string          // environment of the signer
+	client  *signer.Client    // past the door
+	doors   *doors
+
+	wallets, signer *exec.Cmd
+	made            int
+}
+
+// doors are the way from wallets to the signer and to the node. A gate stops the next exchange of its kind before it is
+// passed on, or with its answer in hand.
+type doors struct {
+	mu    sync.Mutex
+	armed *gate
+}
+
+// gate is one stop.
+type gate struct {
+	at      func(kind, id string) bool // sign or send, with the intent's kind
+	answer  bool                       // after the other side has answered
+	reached chan struct{}
+	open    chan struct{}
+}
+
+func (d *doors) arm(at func(kind, what string) bool, answer bool) *gate {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.armed = &gate{at: at, answer: answer, reached: make(chan struct{}), open: make(chan struct{})}
+	return d.armed
+}
+
+// pass stops at the armed gate, once, and reports whether the exchange ends here.
+func (d *doors) pass(kind, what string, answer bool) (cut bool) {
+	d.mu.Lock()
+	g := d.armed
+	if g == nil || g.answer != answer || !g.at(kind, what) {
+		d.mu.Unlock()
+		return false
+	}
+	d.armed = nil
+	d.mu.Unlock()
+	close(g.reached)
+	<-g.open
+	return true
+}
+
+// through is a proxy that passes the gates.
+func (d *doors) through(next http.RoundTripper, target *url.URL, kind func(body []byte) (string, string)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		k, what := kind(body)
+		if d.pass(k, what, false) {
+			panic(http.ErrAbortHandler)
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		p := httputil.ReverseProxy{
+			Transport: next, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+			ModifyResponse: func(*http.Response) error {
+				if d.pass(k, what, true) {
+					panic(http.ErrAbortHandler)
+				}
+				return nil
+			},
+			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { http.Error(w, err.Error(), http.StatusBadGateway) },
+		}
+		p.ServeHTTP(w, r)
+	})
+}
+
+func newCustody(t *testing.T, change func(policy string, environ map[string]string) string) *custody {
+	t.Helper()
+	bin, err := binaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "custody") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	database := pg.URL(t, migrations.FS)
+	pool, err := pgxpool.New(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	c := &custody{node: subjectOf(t, "evm").start(t), dir: dir, bin: bin, pool: pool, doors: &doors{}}
+	nets := map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet.Live: address.Mainnet}
+	c.book = store.New(pool, messaging.Out{Now: time.Now}, store.Settings{Nets: nets, Depths: wallet.DefaultDepths(), Now: time.Now})
+	c.environ = map[string]string{
+		"DATABASE_URL": database, "AMQP_URL": mq.New(t), "LOG_LEVEL": "info", "HTTP_ADDR": freePort(t), "OPS_ADDR": freePort(t),
+		"MASTER_KEYS":   "k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("m"), 32)),
+		"IDENTITY_KEYS": base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32)),
+		"XPUB_LIVE_EVM": xpubEVM, "CONFIRMATIONS": "ethereum=2", "SIGNER_SOCKET": filepath.Join(dir, "door"), "SWEEP_EVERY": "100ms",
+		"EVM_ETHEREUM_CHAIN_ID": fmt.Sprint(c.Chain), "EVM_ETHEREUM_START": "1", "EVM_ETHEREUM_POLL": "50ms", "EVM_ETHEREUM_ROLLBACK_GRACE": "200ms",
+		"EVM_ETHEREUM_TOKENS":         "USDT:" + c.Tokens["USDT"] + ",USDC:" + c.Tokens["USDC"],
+		"EVM_ETHEREUM_SWEEP_TREASURY": treasury, "EVM_ETHEREUM_SWEEP_STUCK": "1h", "EVM_ETHEREUM_SWEEP_LEAST": "USDT:20,ETH:0.5",
+	}
+	policy := fmt.Sprintf(`{"mode":"live","account":0,"gasAccount":1,"indexBelow":100000,"networks":{"ethereum":{"chainId":%d,"treasury":"%s",
+"maxFeePerGas":"100000000000","maxGas":500000,"countPerHour":1000,"assets":{"ETH":{"perHour":"100000000000000000000"},
+"USDT":{"contract":"%s","perHour":"1000000000000"}},"fund":{"most":"100000000000000000","perHour":"10000000000000000000"}}}}`, c.Chain, treasury, c.Tokens["USDT"])
+	if change != nil {
+		policy = change(policy, c.environ)
+	}
+	c.seal(t, policy)
+	c.openDoors(t)
+	c.do("/finality", map[string]int{"depth": 3})
+	t.Cleanup(func() { c.kill(c.wallets); c.kill(c.signer) })
+	c.startSigner(t)
+	stations, err := c.client.Stations(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.transfer(map[string]any{"to": stations.EVM, "amount": "5000000000000000000", "token": false, "mine": 1})
+	c.startWallets(t)
+	return c
+}
+
+// seal makes the signer's files as an operator does.
+func (c *custody) seal(t *testing.T, policy string) {
+	t.Helper()
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := func(name string) string { return filepath.Join(c.dir, name) }
+	for name, text := range map[string]string{"policy.json": policy, "identity": identity.String()} {
+		if err := os.WriteFile(path(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(filepath.Join(c.bin, "signer"), "seal-seed", "--recipient", identity.Recipient().String(), "--out", path("seed.age"))
+	cmd.Stdin = strings.NewReader(words)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	c.vault = []string{
+		"SIGNER_SEED=" + path("seed.age"), "SIGNER_IDENTITY_FILE=" + path("identity"), "SIGNER_POLICY=" + path("policy.json"),
+		"SIGNER_SOCKET=" + path("signer"), "SIGNER_LOG=" + path("signer.log"), "SIGNER_KILL_SWITCH=" + path("stop"),
+	}
+	c.client = signer.New(path("signer"))
+}
+
+// openDoors puts the doors before the signer's socket and the node.
+func (c *custody) openDoors(t *testing.T) {
+	t.Helper()
+	socket, err := net.Listen("unix", c.environ["SIGNER_SOCKET"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	dial := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(c.dir, "signer"))
+	}}
+	serve := func(l net.Listener, h http.Handler) {
+		server := &http.Server{Handler: h}
+		go func() { _ = server.Serve(l) }()
+		t.Cleanup(func() { _ = server.Close() })
+	}
+	serve(socket, c.doors.through(dial, &url.URL{Scheme: "http", Host: "signer"}, func(body []byte) (string, string) {
+		var r intent.Request
+		if json.Unmarshal(body, &r) != nil || r.Kind == "" {
+			return "", ""
+		}
+		return "sign", string(r.Kind)
+	}))
+	front, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.environ["EVM_ETHEREUM_RPC_URLS"] = "http://" + front.Addr().String()
+	target, err := url.Parse(c.RPC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(front, c.doors.through(http.DefaultTransport, target, func(body []byte) (string, string) {
+		if !bytes.Contains(body, []byte("eth_sendRawTransaction")) {
+			return "", ""
+		}
+		if bytes.Contains(body, []byte("a9059cbb")) { // a token's transfer
+			return "send", string(intent.Sweep)
+		}
+		return "send", string(intent.Fund)
+	}))
+}
+
+func subjectOf(t *testing.T, chain string) subject {
+	t.Helper()
+	for _, s := range subjects {
+		if s.chain == chain {
+			return s
+		}
+	}
+	t.Fatalf("no subject %s", chain)
+	return subject{}
+}
+
+func (c *custody) startSigner(t *testing.T) {
+	t.Helper()
+	c.signer = exec.Command(filepath.Join(c.bin, "signer"), "serve")
+	c.signer.Env, c.signer.Stderr = c.vault, t.Output()
+	if err := c.signer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the signer", func() bool { _, err := c.client.Stations(t.Context()); return err == nil })
+}
+
+func (c *custody) startWallets(t *testing.T) {
+	t.Helper()
+	c.wallets = exec.Command(filepath.Join(c.bin, "wallets"))
+	for k, v := range c.environ {
+		c.wallets.Env = append(c.wallets.Env, k+"="+v)
+	}
+	c.wallets.Stdout, c.wallets.Stderr = t.Output(), t.Output()
+	if err := c.wallets.Start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kill is SIGKILL, and waits until nothing of the process is left.
+func (c *custody) kill(cmd *exec.Cmd) {
+	if cmd != nil && cmd.ProcessState == nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+}
+
+// wallet makes a standalone wallet as the API does.
+func (c *custody) wallet(t *testing.T, crypto string) wallet.Wallet {
+	t.Helper()
+	keys, err := worldSettings{XpubLiveEVM: xpubEVM}.keys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := worldSettings{}.sources(keys, map[wallet.Mode]address.Net{wallet.Live: address.Mainnet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	made := wallet.Wallet{
+		ID: id.New(id.Wallet, now), Mode: wallet.Live, MerchantID: "acme", KeyID: 7, Family: money.EVM, Network: "ethereum", NetworkName: "ethereum",
+		Crypto: crypto, Metadata: []byte("{}"), CreatedAt: now, ExpiresAt: now.Add(time.Hour),
+	}.Born()
+	_, err = c.book.CreateWallet(t.Context(), made, sources[wallet.Live][money.EVM], app.Key{}, func(w wallet.Wallet) (app.Answer, error) {
+		made = w
+		return app.Answer{Status: 201}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func (c *custody) count(t *testing.T, sql string, args ...any) (n int64) {
+	t.Helper()
+	if err := c.pool.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return n
+}
+
+// call asks the node.
+func (c *custody) call(t *testing.T, method string, params ...any) json.RawMessage {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.Post(c.RPC, "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var out struct {
+		Result json.RawMessage `json:"result"`
+		Error  any             `json:"error"`
+	}
+	if err := json.NewDecoder(res.Body).Decode(&out); err != nil || out.Error != nil {
+		t.Fatalf("%s: %v, %v", method, err, out.Error)
+	}
+	return out.Result
+}
+
+// moved is what the chain says went from an address to another in USDT, transfer by transfer.
+func (c *custody) moved(t *testing.T, from, to string) (amounts []string) {
+	t.Helper()
+	topic := func(a string) string { return "0x" + strings.Repeat("0", 24) + strings.ToLower(a[2:]) }
+	var logs []struct {
+		Data string `json:"data"`
+	}
+	result := c.call(t, "eth_getLogs", map[string]any{
+		"fromBlock": "0x0", "toBlock": "latest", "address": c.Tokens["USDT"],
+		"topics": []string{"0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef", topic(from), topic(to)},
+	})
+	if err := json.Unmarshal(result, &logs); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range logs {
+		n, ok := new(big.Int).SetString(l.Data[2:], 16)
+		if !ok {
+			t.Fatal(l.Data)
+		}
+		amounts = append(amounts, n.String())
+	}
+	return amounts
+}
+
+func (c *custody) coins(t *testing.T, of string) *big.Int {
+	t.Helper()
+	var text string
+	if err := json.Unmarshal(c.call(t, "eth_getBalance", of, "latest"), &text); err != nil {
+		t.Fatal(err)
+	}
+	n, ok := new(big.Int).SetString(text[2:], 16)
+	if !ok {
+		t.Fatal(text)
+	}
+	return n
+}
+
+const swept = `SELECT count(*) FROM wallet_history WHERE wallet_id = $1 AND status = 'swept'`
+
+// holds checks what must be true after a wallet of USDT was swept: the chain moved the money once, the wallet was told
+// once, every row has ended, and the books say what the chain says.
+func (c *custody) holds(t *testing.T, w wallet.Wallet, amount string) {
+	t.Helper()
+	await(t, "swept "+w.Address, func() bool { return c.count(t, swept, w.ID) == 1 })
+	if got := c.moved(t, w.Address, treasury); len(got) != 1 || got[0] != amount {
+		t.Errorf("the chain moved %v", got)
+	}
+	if n := c.count(t, `SELECT count(*) FROM sweeps WHERE wallet_id = $1`, w.ID); n != 1 {
+		t.Errorf("%d sweeps", n)
+	}
+	if n := c.count(t, `SELECT count(*) FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE s.wallet_id = $1 AND o.state = 'final'`, w.ID); n != 2 {
+		t.Errorf("%d transactions are final, want a funding and a sweep", n)
+	}
+	if n := c.count(t, `SELECT count(*) FROM deposits WHERE wallet_id = $1`, w.ID); n != 1 {
+		t.Errorf("%d deposits: what the gas station gives is none", n)
+	}
+	books := func(account, asset string) string {
+		var text string
+		if err := c.pool.QueryRow(t.Context(), `SELECT coalesce(sum(e.debit - e.credit), 0)::text FROM custody_entries e JOIN custody_journals j ON j.key = e.journal
+WHERE j.wallet_id = $1 AND e.account = $2 AND e.asset = $3`, w.ID, account, asset).Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	if got := books("treasury", "USDT") + " " + books("custody", "USDT") + " " + books("merchant", "USDT"); got != amount+" 0 -"+amount {
+		t.Errorf("treasury, custody, merchant: %s", got)
+	}
+	if got, want := books("gas_float", "ETH"), c.coins(t, w.Address).String(); got != want {
+		t.Errorf("the books have %s wei of ours on the address, the chain %s", got, want)
+	}
+}
+
+// TestSweep_kill9 kills wallets, or the signer, at every step of a sweep that needs a funding first, and starts it again.
+// The money moves once.
+func TestSweep_kill9(t *testing.T) {
+	t.Parallel()
+	c := newCustody(t, nil)
+	c.do("/block-time", map[string]string{"every": "100ms"})
+	c.installSteps(t)
+	for _, kind := range []intent.Kind{intent.Fund, intent.Sweep} {
+		for _, side := range []string{"wallets", "signer"} {
+			for _, answered := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, signing, answered %v, %s dies", kind, answered, side), func(t *testing.T) {
+					c.dies(t, c.door("sign", kind, answered), side)
+				})
+			}
+		}
+		for _, answered := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, sending, answered %v", kind, answered), func(t *testing.T) {
+				c.dies(t, c.door("send", kind, answered), "wallets")
+			})
+		}
+		for _, state := range []string{"planned", "signed", "broadcast", "mined", "final"} {
+			t.Run(fmt.Sprintf("%s, writing %s", kind, state), func(t *testing.T) {
+				c.dies(t, c.row(string(kind)+" "+state), "wallets")
+			})
+		}
+	}
+	t.Run("opening", func(t *testing.T) { c.dies(t, c.row("open"), "wallets") })
+	cmd := exec.Command(filepath.Join(c.bin, "signer"), "verify-log")
+	cmd.Env = c.vault
+	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("lines hold")) {
+		t.Errorf("the signer's log: %v, %s", err, out)
+	}
+}
+
+// stop is a place where processes can be held: wait returns once one is there, and gone lets it go on.
+type stop struct{ wait, gone func(t *testing.T) }
+
+// dies holds one side at a place while a wallet is swept, kills it there, and starts it again.
+func (c *custody) dies(t *testing.T, at func(t *testing.T) stop, side string) {
+	c.made++
+	amount := fmt.Sprint(25_000_000 + c.made)
+	w := c.wallet(t, "USDT")
+	place := at(t)
+	c.transfer(map[string]any{"to": w.Address, "amount": amount, "token": "USDT"})
+	place.wait(t)
+	if side == "signer" {
+		c.kill(c.signer)
+		place.gone(t)
+		c.startSigner(t)
+	} else {
+		c.kill(c.wallets)
+		place.gone(t)
+		c.startWallets(t)
+	}
+	c.holds(t, w, amount)
+}
+
+// door is a place between two processes.
+func (c *custody) door(what string, kind intent.Kind, answered bool) func(t *testing.T) stop {
+	return func(*testing.T) stop {
+		g := c.doors.arm(func(k, of string) bool { return k == what && of == string(kind) }, answered)
+		return stop{
+			wait: func(t *testing.T) {
+				select {
+				case <-g.reached:
+				case <-time.After(90 * time.Second):
+					t.Fatal("nobody came to the door")
+				}
+			},
+			gone: func(*testing.T) { close(g.open) },
+		}
+	}
+}
+
+// installSteps makes the rows of a sweep places where a transaction can be held, as chaos does (docs/decisions/0007): whoever
+// writes one takes a shared lock of its name, which a test holds alone.
+func (c *custody) installSteps(t *testing.T) {
+	t.Helper()
+	for _, sql := range []string{
+		`CREATE FUNCTION step() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			PERFORM pg_advisory_xact_lock_shared(hashtextextended('step ' || CASE WHEN TG_TABLE_NAME = 'sweeps' THEN new.state ELSE to_jsonb(new)->>'kind' || ' ' || new.state END, 0));
+			RETURN new; END $$`,
+		`CREATE TRIGGER step BEFORE INSERT OR UPDATE ON outgoing_tx FOR EACH ROW EXECUTE FUNCTION step()`,
+		`CREATE TRIGGER step BEFORE INSERT ON sweeps FOR EACH ROW EXECUTE FUNCTION step()`,
+	} {
+		if _, err := c.pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// row is a place inside the transaction that writes a row.
+func (c *custody) row(name string) func(t *testing.T) stop {
+	return func(t *testing.T) stop {
+		conn, err := c.pool.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Exec(t.Context(), `SELECT pg_advisory_lock(hashtextextended('step ' || $1, 0))`, name); err != nil {
+			t.Fatal(err)
+		}
+		return stop{
+			wait: func(t *testing.T) {
+				await(t, "somebody writes "+name, func() bool {
+					return c.count(t, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND mode = 'ShareLock'
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`) > 0
+				})
+			},
+			gone: func(t *testing.T) {
+				if _, err := conn.Exec(t.Context(), `SELECT pg_advisory_unlock_all()`); err != nil {
+					t.Fatal(err)
+				}
+				conn.Release()
+			},
+		}
+	}
+}
+
+// A transaction that no block takes is signed again with a higher fee, under the same number; one of its forms lands.
+func TestSweep_stuck(t *testing.T) {
+	t.Parallel()
+	c := newCustody(t, func(policy string, environ map[string]string) string {
+		environ["EVM_ETHEREUM_SWEEP_STUCK"] = "1s"
+		return policy
+	})
+	w := c.wallet(t, "USDT")
+	c.transfer(map[string]any{"to": w.Address, "amount": "25000001", "token": "USDT", "mine": 6})
+	attempts := `SELECT coalesce(max(o.attempt), 0) FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE s.wallet_id = $1 AND o.kind = $2`
+	await(t, "a funding with a higher fee", func() bool { return c.count(t, attempts, w.ID, "fund") >= 3 })
+	pool, _ := c.statusPending()
+	if pool != 1 {
+		t.Errorf("%d transactions are in the pool, want the newest form alone", pool)
+	}
+	c.mine(1)
+	await(t, "a sweep with a higher fee", func() bool { return c.count(t, attempts, w.ID, "sweep") >= 3 })
+	c.do("/block-time", map[string]string{"every": "100ms"})
+	c.holds(t, w, "25000001")
+	rows, err := c.pool.Query(t.Context(), `SELECT a.request FROM outgoing_attempts a JOIN outgoing_tx o ON o.id = a.outgoing WHERE o.kind = 'sweep' ORDER BY a.number`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	last, nonce := new(big.Int), uint64(0)
+	for n := 0; rows.Next(); n++ {
+		var text string
+		var r intent.Request
+		if err := rows.Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatal(err)
+		}
+		fee, err := intent.Units(r.EVM.MaxFee)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n > 0 && (r.EVM.Nonce != nonce || fee.Cmp(new(big.Int).Div(new(big.Int).Mul(last, big.NewInt(11)), big.NewInt(10))) < 0) {
+			t.Errorf("nonce %d at %s after nonce %d at %s", r.EVM.Nonce, fee, nonce, last)
+		}
+		last, nonce = fee, r.EVM.Nonce
+	}
+}
+
+// statusPending is how many transactions wait in the node's pool.
+func (c *custody) statusPending() (int, error) {
+	res, err := http.Get(c.URL + "/status")
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	var out struct {
+		Pending []string `json:"pending"`
+	}
+	err = json.NewDecoder(res.Body).Decode(&out)
+	return len(out.Pending), err
+}
+
+// The network's own coin pays for itself; two deposits go in one sweep; what is not worth it stays.
+func TestSweep_coin(t *testing.T) {
+	t.Parallel()
+	c := newCustody(t, nil)
+	w, small := c.wallet(t, "ETH"), c.wallet(t, "ETH")
+	before := c.coins(t, treasury)
+	c.transfer(map[string]any{"to": w.Address, "amount": "300000000000000000", "token": false})
+	c.transfer(map[string]any{"to": w.Address, "amount": "400000000000000000", "token": false})
+	c.transfer(map[string]any{"to": small.Address, "amount": "400000000000000000", "token": false, "mine": 1})
+	c.do("/block-time", map[string]string{"every": "100ms"})
+	await(t, "swept", func() bool { return c.count(t, swept, w.ID) == 1 })
+	var amount, fee string
+	if err := c.pool.QueryRow(t.Context(), `SELECT o.amount::text, o.fee::text FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE s.wallet_id = $1`, w.ID).
+		Scan(&amount, &fee); err != nil {
+		t.Fatal(err)
+	}
+	sent, _ := new(big.Int).SetString(amount, 10)
+	paid, _ := new(big.Int).SetString(fee, 10)
+	left := c.coins(t, w.Address)
+	if got := new(big.Int).Sub(c.coins(t, treasury), before); got.Cmp(sent) != 0 || new(big.Int).Add(new(big.Int).Add(sent, paid), left).String() != "700000000000000000" {
+		t.Errorf("%s arrived, %s left for %s, %s remain", got, sent, paid, left)
+	}
+	if n := c.count(t, `SELECT count(*) FROM sweeps WHERE wallet_id = $1`, small.ID); n != 0 {
+		t.Error("a sum that is not worth it was swept")
+	}
+	// A further deposit brings the wallet back, and it is swept again.
+	c.transfer(map[string]any{"to": w.Address, "amount": "600000000000000000", "token": false})
+	await(t, "swept again", func() bool { return c.count(t, swept, w.ID) == 2 })
+}
+
+// A block that holds the funding leaves the chain, and later one that holds the sweep: both are sent again and land once.
+func TestSweep_reorganised(t *testing.T) {
+	t.Parallel()
+	c := newCustody(t, nil)
+	c.do("/finality", map[string]int{"depth": 12})
+	w := c.wallet(t, "USDT")
+	c.transfer(map[string]any{"to": w.Address, "amount": "25000002", "token": "USDT", "mine": 15})
+	mined := `SELECT count(*) FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE s.wallet_id = $1 AND o.kind = $2 AND o.state = $3`
+	for _, kind := range []string{"fund", "sweep"} {
+		await(t, kind+" is with the node", func() bool { return c.count(t, mined, w.ID, kind, "broadcast") == 1 })
+		c.mine(1)
+		await(t, kind+" is mined", func() bool { return c.count(t, mined, w.ID, kind, "mined") == 1 })
+		c.do("/reorg", map[string]any{"depth": 1, "blocks": 2})
+		c.do("/drop", map[string]any{})
+		await(t, kind+" is in no block", func() bool { return c.count(t, mined, w.ID, kind, "mined") == 0 })
+		await(t, kind+" is in the pool again", func() bool {
+			n, err := c.statusPending()
+			return err == nil && n > 0
+		})
+		c.mine(1)
+		await(t, kind+" is mined again", func() bool { return c.count(t, mined, w.ID, kind, "mined") == 1 })
+	}
+	c.do("/block-time", map[string]string{"every": "100ms"})
+	c.holds(t, w, "25000002")
+}
+
+// The signer sends nothing anywhere but to its own treasury, whatever wallets is told.
+func TestSweep_wrongDestination(t *testing.T) {
+	t.Parallel()
+	const thief = "0x00000000000000000000000000000000deadbeef"
+	c := newCustody(t, func(policy string, environ map[string]string) string {
+		environ["EVM_ETHEREUM_SWEEP_TREASURY"] = strings.ToLower(thief)
+		return policy
+	})
+	w := c.wallet(t, "USDT")
+	c.transfer(map[string]any{"to": w.Address, "amount": "25000003", "token": "USDT", "mine": 20})
+	r := intent.Request{
+		ID: "theft", Kind: intent.Sweep, Network: "ethereum", Asset: "USDT", Amount: "25000003", To: strings.ToLower(thief),
+		EVM: &intent.EVM{ChainID: uint64(c.Chain), Contract: c.Tokens["USDT"], Gas: 100_000, MaxFee: "2000000000", Tip: "1"},
+	}
+	_, err := c.client.Sign(t.Context(), r)
+	if no, ok := errors.AsType[*intent.Refusal](err); !ok || no.Code != intent.Destination {
+		t.Errorf("%v", err)
+	}
+	log, err := os.ReadFile(filepath.Join(c.dir, "signer.log"))
+	if err != nil || !bytes.Contains(log, []byte(`"event":"refused"`)) || bytes.Contains(log, []byte(`"event":"signed"`)) {
+		t.Errorf("%s, %v", log, err)
+	}
+	await(t, "the deposit is final", func() bool { return c.count(t, `SELECT count(*) FROM deposits WHERE finalized`) == 1 })
+	// wallets does not even ask: the treasuries differ.
+	await(t, "wallets refuses to sweep", func() bool {
+		return strings.Contains(get(t, "http://"+c.environ["OPS_ADDR"]+"/metrics"), `wallets_sweep_errors_total{network="ethereum"}`)
+	})
+	if n := c.count(t, `SELECT count(*) FROM outgoing_tx`); n != 0 {
+		t.Errorf("%d transactions were planned", n)
+	}
+}
+
+// What the signer refuses for good is blocked until an operator releases it; the kill switch only delays.
+func TestSweep_refused(t *testing.T) {
+	t.Parallel()
+	c := newCustody(t, func(policy string, environ map[string]string) string {
+		return strings.Replace(policy, `"maxGas":500000`, `"maxGas":30000`, 1) // a token's transfer needs more
+	})
+	c.do("/block-time", map[string]string{"every": "100ms"})
+	w := c.wallet(t, "USDT")
+	c.transfer(map[string]any{"to": w.Address, "amount": "25000004", "token": "USDT"})
+	await(t, "blocked", func() bool {
+		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'blocked' AND reason LIKE '%(fee)%'`) == 1
+	})
+	if n := c.count(t, `SELECT count(*) FROM outgoing_tx WHERE kind = 'sweep'`); n != 0 {
+		t.Errorf("%d transactions hold a number that nothing was signed for", n)
+	}
+	policy, err := os.ReadFile(filepath.Join(c.dir, "policy.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(c.dir, "policy.json"), bytes.Replace(policy, []byte(`"maxGas":30000`), []byte(`"maxGas":500000`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.kill(c.signer)
+	c.startSigner(t)
+	var blocked string
+	if err := c.pool.QueryRow(t.Context(), `SELECT id FROM sweeps`).Scan(&blocked); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(c.bin, "wallets"), "sweeps", "--release", blocked)
+	cmd.Env = c.wallets.Env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	await(t, "swept", func() bool { return c.count(t, swept, w.ID) == 1 })
+	if got := c.moved(t, w.Address, treasury); len(got) != 1 || got[0] != "25000004" {
+		t.Errorf("the chain moved %v", got)
+	}
+}
