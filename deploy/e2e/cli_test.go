@@ -1,0 +1,135 @@
+//go:build integration
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"causeway.internal/deploy/e2e/internal/api"
+	"causeway.internal/libs/testkit/receiver"
+	"causeway.internal/libs/testkit/stack"
+)
+
+// tool is the merchants' command, which is built beside the launcher, with the settings of a stack.
+func tool(t testing.TB, s *stack.Stack, key string, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), settle)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, filepath.Join(filepath.Dir(os.Getenv("CAUSEWAY_STACK")), "causeway"), args...)
+	cmd.Env = []string{"CAUSEWAY_URL=" + s.BaseURL, "CAUSEWAY_API_KEY=" + key, "CAUSEWAY_ADMIN_TOKEN=" + s.AdminToken}
+	cmd.Stderr = os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
+}
+
+func output(t testing.TB, cmd *exec.Cmd) string {
+	t.Helper()
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+	return string(out)
+}
+
+// TestTool: from a key to a settled payment with the command alone, while listen forwards every webhook to a program, signed
+// as the real delivery is.
+func TestTool(t *testing.T) {
+	t.Parallel()
+	s, c := shared(t)
+	var made struct {
+		Key struct {
+			ID     int64
+			Secret string
+		}
+	}
+	merchant := unique("tool")
+	raw := output(t, tool(t, s, "", "keys", "create", "--merchant", merchant, "--name", "cli", "--tier", "unlimited", "--json"))
+	if err := json.Unmarshal([]byte(raw), &made); err != nil {
+		t.Fatal(err)
+	}
+	secret := made.Key.Secret
+	if me := output(t, tool(t, s, secret, "keys", "me")); !strings.Contains(me, merchant) {
+		t.Errorf("keys me: %s", me)
+	}
+
+	program := receiver.Start(t)
+	program.Secrets("", c.With(secret).Call(t, "GET", "/v1/webhooks/secret", nil).Want(t, 200).Text(t, "secret"))
+	path := "/" + unique("hook")
+	listen := tool(t, s, secret, "listen", "--forward", program.URL(path), "--since", "1m", "--json")
+	lines, err := listen.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listen.Start(); err != nil {
+		t.Fatal(err)
+	}
+
+	var payment struct{ Reference string }
+	if err := json.Unmarshal([]byte(output(t, tool(t, s, secret, "pay", "--json"))), &payment); err != nil {
+		t.Fatal(err)
+	}
+	output(t, tool(t, s, secret, "trigger", "deposit", payment.Reference))
+	awaitStatus(t, c.With(secret), payment.Reference, "settled")
+	program.AwaitAccepted(t, settle, path, len(walkEvents))
+	for scanner := bufio.NewScanner(lines); scanner.Scan(); {
+		a := api.Parse(t, scanner.Bytes())
+		if a.Text(t, "forwarded") != "200" {
+			t.Errorf("forwarded: %s", a.Body)
+		}
+		if a.Text(t, "event.type") == "payment.settled" {
+			break
+		}
+	}
+	if err := listen.Process.Signal(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	if err := listen.Wait(); err != nil {
+		t.Errorf("listen ends with %v when it is interrupted", err)
+	}
+	clean(t, program)
+	output(t, tool(t, s, "", "keys", "revoke", api.Rat("0").SetInt64(made.Key.ID).Num().String()))
+}
+
+// TestToolReceive: as an endpoint of its own the command verifies what the product really sends.
+func TestToolReceive(t *testing.T) {
+	t.Parallel()
+	s, c := shared(t)
+	merchant := key(t, s, c, "test", unique("tool"), "*")
+	listen := tool(t, s, merchant.Key, "listen", "--receive", "127.0.0.1:0", "--count", "2")
+	listen.Stderr = nil
+	said, err := listen.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard, err := listen.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listen.Start(); err != nil {
+		t.Fatal(err)
+	}
+	scanner := bufio.NewScanner(said)
+	if !scanner.Scan() {
+		t.Fatal("listen says nothing")
+	}
+	endpoint := strings.Fields(scanner.Text())[4]
+	ref := create(t, merchant, transfer(api.Object{"callbackUrl": endpoint + "/hook"})).Text(t, "payment.reference")
+	deposit(t, merchant, ref, nil)
+	for lines := bufio.NewScanner(heard); lines.Scan(); {
+		if !strings.Contains(lines.Text(), ref) || !strings.Contains(lines.Text(), "signature ok") {
+			t.Errorf("heard %q", lines.Text())
+		}
+	}
+	if err := listen.Wait(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,355 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func listenCommand() command {
+	v := command{
+		name: "listen",
+		line: "print webhooks as they happen, and forward them to a program on this machine",
+		help: `causeway listen [--forward URL] [--receive ADDRESS] [--type TYPE] [--since DURATION] [--count N]
+
+Prints the events of the key's merchant and mode, from now on or from --since ago. With --forward each is posted to a
+program on this machine, byte for byte and signed as the real delivery is, so that the program can check it: nothing of
+this machine has to be reachable from outside. An event is posted once; what the program answered is printed.
+
+With --receive the command is a webhook endpoint itself: name its address as callbackUrl, or register it. Each delivery
+that arrives has its signature verified before it is printed and forwarded; one that does not verify is answered 401.
+
+The key needs the permission webhook:manage.
+
+examples:
+  causeway listen
+  causeway listen --forward http://localhost:3000/hook
+  causeway listen --type payment.settled --since 1h --json
+  causeway listen --receive 127.0.0.1:4000 --forward http://localhost:3000/hook`,
+	}
+	v.run = func(ctx context.Context, c *cli, args []string) error { return c.listen(ctx, v, args) }
+	return v
+}
+
+// listener follows a merchant's events.
+type listener struct {
+	*cli
+	forward string
+	kind    string
+	since   time.Duration
+	count   int // ends after so many; 0 never does
+	every   time.Duration
+	keys    secrets
+	seen    int
+}
+
+// lookEvery is the pause between two looks at the list of events.
+const lookEvery = time.Second
+
+func (c *cli) listen(ctx context.Context, v command, args []string) error {
+	l := &listener{cli: c, every: lookEvery}
+	var receive string
+	f := c.flags(v)
+	f.StringVar(&l.forward, "forward", "", "URL to which each event is posted")
+	f.StringVar(&receive, "receive", "", "address on which to be a webhook endpoint, such as 127.0.0.1:4000")
+	f.StringVar(&l.kind, "type", "", "only events of this type, such as payment.settled")
+	f.DurationVar(&l.since, "since", 0, "begin with events of so long ago, such as 10m")
+	f.IntVar(&l.count, "count", 0, "end after so many events; 0 goes on")
+	words, err := c.parse(f, args)
+	if err != nil {
+		return err
+	}
+	if len(words) > 0 {
+		return misused("listen takes no word %q", words[0])
+	}
+	if l.forward != "" {
+		if u, err := url.Parse(l.forward); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+			return misused("--forward %q is no http URL", l.forward)
+		}
+	}
+	if err := l.learn(ctx); err != nil {
+		return err
+	}
+	if receive != "" {
+		return l.receive(ctx, receive)
+	}
+	return l.follow(ctx)
+}
+
+// learn reads the secrets that sign this merchant's webhooks.
+func (l *listener) learn(ctx context.Context) error {
+	var answer struct {
+		Secret   string `json:"secret"`
+		Previous *struct {
+			Secret string `json:"secret"`
+		} `json:"previous"`
+	}
+	if _, err := l.call(ctx, http.MethodGet, "/v1/webhooks/secret", nil, &answer); err != nil {
+		return err
+	}
+	texts := []string{answer.Secret}
+	if answer.Previous != nil && answer.Previous.Secret != "" {
+		texts = append(texts, answer.Previous.Secret)
+	}
+	var err error
+	l.keys, err = readSecrets(texts...)
+	return err
+}
+
+// event is what of an event the tool reads; the rest passes as it came.
+type event struct {
+	ID        string                     `json:"id"`
+	Type      string                     `json:"type"`
+	CreatedAt time.Time                  `json:"createdAt"`
+	Mode      string                     `json:"mode"`
+	Data      map[string]json.RawMessage `json:"data"`
+}
+
+// follow walks the list of events from its start and goes on as events come. A look that fails is repeated: the list keeps
+// the place.
+func (l *listener) follow(ctx context.Context) error {
+	query, err := l.start(ctx)
+	if err != nil {
+		return err
+	}
+	l.say("waiting for events (ctrl-C ends)")
+	for {
+		var page struct {
+			Events     []json.RawMessage `json:"events"`
+			Pagination struct {
+				NextCursor *string `json:"nextCursor"`
+				HasMore    bool    `json:"hasMore"`
+			} `json:"pagination"`
+		}
+		if _, err := l.call(ctx, http.MethodGet, "/v1/events?"+query.Encode(), nil, &page); err != nil {
+			if err := l.lost(ctx, err); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, raw := range page.Events {
+			if err := l.handle(ctx, raw); err != nil {
+				return err
+			}
+			if l.seen++; l.count > 0 && l.seen >= l.count {
+				return nil
+			}
+		}
+		if page.Pagination.NextCursor != nil {
+			query.Set("cursor", *page.Pagination.NextCursor)
+			query.Del("from")
+		}
+		if !page.Pagination.HasMore {
+			if err := pause(ctx, l.every); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// start is the first query, from now by the server's clock or from a time before.
+func (l *listener) start(ctx context.Context) (url.Values, error) {
+	var me json.RawMessage
+	header, err := l.call(ctx, http.MethodGet, "/v1/me", nil, &me)
+	if err != nil {
+		return nil, err
+	}
+	now, err := http.ParseTime(header.Get("Date"))
+	if err != nil {
+		now = l.now()
+	}
+	query := url.Values{"limit": {"100"}, "from": {now.Add(-l.since).UTC().Format("2006-01-02T15:04:05.000Z")}}
+	if l.kind != "" {
+		query.Set("type", l.kind)
+	}
+	return query, nil
+}
+
+// lost waits after a look that failed for a passing reason; any other is the end.
+func (l *listener) lost(ctx context.Context, err error) error {
+	if r, ok := errors.AsType[*refusal](err); ok && r.Status < http.StatusInternalServerError && r.Status != http.StatusTooManyRequests {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	l.say("%v; trying again", err)
+	return pause(ctx, 3*l.every)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// say tells a person what goes on, apart from the events.
+func (l *listener) say(format string, args ...any) { fmt.Fprintf(l.errs, format+"\n", args...) }
+
+// handle prints an event of the list and forwards it, signed now as the real delivery is.
+func (l *listener) handle(ctx context.Context, raw []byte) error {
+	var e event
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return fmt.Errorf("read an event: %w", err)
+	}
+	h := http.Header{}
+	l.keys.sign(h, e.ID, l.now(), raw)
+	l.show(e, raw, l.pass(ctx, h, raw))
+	return nil
+}
+
+// pass posts a body with its signature to the program, and says what it answered.
+func (l *listener) pass(ctx context.Context, h http.Header, raw []byte) string {
+	if l.forward == "" {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second) // as long as the real delivery waits
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, l.forward, bytes.NewReader(raw))
+	if err != nil {
+		return err.Error()
+	}
+	for _, name := range []string{"webhook-id", "webhook-timestamp", "webhook-signature"} {
+		r.Header.Set(name, h.Get(name))
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "Causeway-Webhooks/1")
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.Do(r)
+	if err != nil {
+		return err.Error()
+	}
+	defer res.Body.Close()
+	_, _ = io.CopyN(io.Discard, res.Body, 1<<16) // so that the connection serves again
+	return strconv.Itoa(res.StatusCode)
+}
+
+// show prints an event: as it came under --json, else in one line with what a person looks for.
+func (l *listener) show(e event, raw []byte, answer string) {
+	if l.json {
+		line := map[string]any{"event": json.RawMessage(raw)}
+		if answer != "" {
+			line["forwarded"] = answer
+		}
+		l.printJSON(line)
+		return
+	}
+	name, state := "", ""
+	for _, object := range e.Data {
+		var o struct {
+			Reference, ID, ReportID, Status string
+			Exception                       *string
+		}
+		if json.Unmarshal(object, &o) == nil {
+			for _, candidate := range []string{o.Reference, o.ReportID, o.ID} {
+				if name == "" {
+					name = candidate
+				}
+			}
+			if o.Exception != nil {
+				state = " (" + *o.Exception + ")"
+			}
+		}
+	}
+	line := fmt.Sprintf("%s  %-22s %s%s", e.CreatedAt.Local().Format("15:04:05"), e.Type, name, state)
+	if answer != "" {
+		line += "  -> " + answer
+	}
+	l.line("%s", line)
+}
+
+// webhookMax is far above the 20 kB that a body may have.
+const webhookMax = 1 << 20
+
+// receive is a webhook endpoint until it is interrupted.
+func (l *listener) receive(ctx context.Context, address string) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	arrivals := make(chan arrival)
+	server := &http.Server{ReadHeaderTimeout: callTime, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, webhookMax))
+		if err != nil {
+			http.Error(w, "unreadable", http.StatusBadRequest)
+			return
+		}
+		a := arrival{r.Header.Clone(), body, make(chan int, 1)}
+		select {
+		case arrivals <- a:
+			w.WriteHeader(<-a.answer)
+		case <-ctx.Done():
+		}
+	})}
+	go func() { _ = server.Serve(listener) }() // ends with Close
+	defer server.Close()
+	l.say("an endpoint is at http://%s (ctrl-C ends)", listener.Addr())
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case a := <-arrivals:
+			a.answer <- l.arrived(ctx, a)
+			if l.seen++; l.count > 0 && l.seen >= l.count {
+				stopped, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+				defer cancel()
+				return server.Shutdown(stopped)
+			}
+		}
+	}
+}
+
+// arrival is one delivery; its status is sent to answer.
+type arrival struct {
+	header http.Header
+	body   []byte
+	answer chan int
+}
+
+// arrived verifies, prints and forwards a delivery. The program's own refusal becomes ours, so that it is tried again.
+func (l *listener) arrived(ctx context.Context, a arrival) int {
+	if err := l.keys.verify(a.header, l.now(), a.body); err != nil {
+		l.say("refused a webhook that does not verify: %v", err)
+		return http.StatusUnauthorized
+	}
+	var e event
+	if err := json.Unmarshal(a.body, &e); err != nil {
+		l.say("refused a webhook that is no event: %v", err)
+		return http.StatusBadRequest
+	}
+	if l.kind != "" && l.kind != e.Type {
+		return http.StatusNoContent
+	}
+	answer := l.pass(ctx, a.header, a.body)
+	l.show(e, a.body, strings.TrimSpace("signature ok "+answer))
+	if l.forward == "" {
+		return http.StatusNoContent
+	}
+	if status, err := strconv.Atoi(answer); err == nil {
+		return status
+	}
+	return http.StatusBadGateway
+}
+
+// printJSON prints one object on one line.
+func (c *cli) printJSON(v any) {
+	enc := json.NewEncoder(c.out)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // what is printed came from JSON
+}

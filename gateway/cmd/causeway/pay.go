@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+func payCommand() command {
+	v := command{
+		name: "pay",
+		line: "make a payment, and in test mode pay it and watch it settle",
+		help: `causeway pay [--type TYPE] [--amount AMOUNT] [--currency CODE] [--crypto SYMBOL] [--network NAME] [--callback URL]
+             [--simulate full|partial|over|late] [--wait]
+
+Makes a payment and prints its reference, what is to be sent where, and the page for its payer. With --simulate the payer
+of a test payment is played; with --wait the command prints each status and ends when nothing more will happen.
+
+The key needs the permissions payment:create and payment:read.
+
+examples:
+  causeway pay
+  causeway pay --amount 50000 --simulate full --wait
+  causeway pay --type gift --currency GHS --amount 500 --crypto USDC --network polygon
+  causeway pay --type request --amount 25000
+  causeway pay --callback http://localhost:3000/hook --simulate partial --json`,
+	}
+	v.run = func(ctx context.Context, c *cli, args []string) error { return c.pay(ctx, v, args) }
+	return v
+}
+
+// order is what pay makes.
+type order struct {
+	kind, amount, currency, crypto, network, charge string
+	bank, account, callback, simulate               string
+	wait                                            bool
+}
+
+func (c *cli) pay(ctx context.Context, v command, args []string) error {
+	var o order
+	f := c.flags(v)
+	f.StringVar(&o.kind, "type", "transfer", "transfer, gift, request, merchant or bank_confirmation")
+	f.StringVar(&o.amount, "amount", "25000", "fiat amount")
+	f.StringVar(&o.currency, "currency", "NGN", "NGN, GHS, KES or ZAR")
+	f.StringVar(&o.crypto, "crypto", "USDT", "what the payer sends; a request's payer chooses")
+	f.StringVar(&o.network, "network", "tron", "on which network")
+	f.StringVar(&o.charge, "charge-from", "crypto", "fiat or crypto: who bears the fee of a transfer")
+	f.StringVar(&o.bank, "bank", "058", "bank code of the receiver")
+	f.StringVar(&o.account, "account", "0123456789", "account number of the receiver")
+	f.StringVar(&o.callback, "callback", "", "URL for callbacks")
+	f.StringVar(&o.simulate, "simulate", "", "play the payer: full, partial, over or late (test mode)")
+	f.BoolVar(&o.wait, "wait", false, "print each status until nothing more will happen")
+	words, err := c.parse(f, args)
+	if err != nil {
+		return err
+	}
+	if len(words) > 0 {
+		return misused("pay takes no word %q", words[0])
+	}
+	body, err := o.body()
+	if err != nil {
+		return err
+	}
+	var made answer
+	if _, err := c.call(ctx, http.MethodPost, "/v1/payments", body, &made); err != nil {
+		return err
+	}
+	reference := made.Payment.Reference
+	if err := c.read(ctx, reference, &made); err != nil {
+		return err
+	}
+	c.showPayment(made)
+	if o.simulate != "" {
+		var sent json.RawMessage
+		in := map[string]string{"scenario": o.simulate}
+		if _, err := c.call(ctx, http.MethodPost, "/v1/checkout/"+reference+"/simulate", in, &sent); err != nil {
+			return err
+		}
+	}
+	if !o.wait {
+		return nil
+	}
+	return c.watch(ctx, made, o.simulate == "late")
+}
+
+// body is the request of the order.
+func (o order) body() (map[string]any, error) {
+	amount := json.Number(o.amount)
+	if _, err := json.Marshal(amount); err != nil || o.amount == "" {
+		return nil, misused("--amount %q is no number", o.amount)
+	}
+	body := map[string]any{"type": o.kind, "fiatAmount": amount, "fiatCurrency": o.currency}
+	receiver := map[string]string{"bankCode": o.bank, "accountNumber": o.account}
+	switch o.kind {
+	case "request":
+		body["receiver"] = receiver
+	case "transfer":
+		body["receiver"], body["chargeFrom"] = receiver, o.charge
+	}
+	if o.kind == "transfer" || o.kind == "gift" {
+		body["payer"] = map[string]string{"chatId": "causeway-cli"}
+	}
+	if o.kind != "request" {
+		body["crypto"], body["network"] = o.crypto, o.network
+	}
+	if o.callback != "" {
+		body["callbackUrl"] = o.callback
+	}
+	return body, nil
+}
+
+// answer is what of a payment the tool reads.
+type answer struct {
+	Payment paid `json:"payment"`
+}
+
+type paid struct {
+	Reference      string      `json:"reference"`
+	Status         string      `json:"status"`
+	Exception      *string     `json:"exception"`
+	DepositAddress string      `json:"depositAddress"`
+	CryptoAmount   json.Number `json:"cryptoAmount"`
+	Crypto         string      `json:"crypto"`
+	Network        string      `json:"network"`
+	CheckoutURL    string      `json:"checkoutUrl"`
+	raw            json.RawMessage
+}
+
+// UnmarshalJSON keeps what it was read from, for --json.
+func (p *paid) UnmarshalJSON(raw []byte) error {
+	type plain paid
+	if err := json.Unmarshal(raw, (*plain)(p)); err != nil {
+		return err //nolint:wrapcheck // the caller says what it was reading
+	}
+	p.raw = append(json.RawMessage(nil), raw...)
+	return nil
+}
+
+func (c *cli) read(ctx context.Context, reference string, into *answer) error {
+	*into = answer{}
+	_, err := c.call(ctx, http.MethodGet, "/v1/payments/"+reference, nil, into)
+	return err
+}
+
+func (c *cli) showPayment(a answer) {
+	p := a.Payment
+	if c.json {
+		c.printJSON(p.raw)
+		return
+	}
+	c.line("%s is %s", p.Reference, p.Status)
+	if p.DepositAddress != "" {
+		c.line("  send  %s %s on %s", p.CryptoAmount, p.Crypto, p.Network)
+		c.line("  to    %s", p.DepositAddress)
+	}
+	if p.CheckoutURL != "" {
+		c.line("  page  %s", p.CheckoutURL)
+	}
+}
+
+// ended are the statuses after which nothing happens by itself.
+var ended = map[string]bool{"settled": true, "needs_review": true, "cancelled": true, "refunded": true, "expired": true}
+
+// watch prints each change of a payment until nothing more will happen. With late money on its way, expired is not the end.
+func (c *cli) watch(ctx context.Context, last answer, late bool) error {
+	for {
+		var now answer
+		if err := c.read(ctx, last.Payment.Reference, &now); err != nil {
+			return err
+		}
+		if state(now) != state(last) {
+			if c.json {
+				c.printJSON(now.Payment.raw)
+			} else {
+				c.line("%s is %s", now.Payment.Reference, state(now))
+			}
+		}
+		if last = now; ended[now.Payment.Status] && (!late || now.Payment.Status != "expired") {
+			return nil
+		}
+		if err := pause(ctx, 250*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func state(a answer) string {
+	if a.Payment.Exception != nil {
+		return a.Payment.Status + " (" + *a.Payment.Exception + ")"
+	}
+	return a.Payment.Status
+}
