@@ -4,6 +4,7 @@
 package httpkit
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -65,6 +66,9 @@ type Request struct {
 	Route          string   // "POST /v1/payments": the pattern, never the path
 	IdempotencyKey string   // "" when the caller sent none
 	BodyHash       [32]byte // SHA-256 of the raw body
+
+	reader context.Context // ends when the caller hangs up, and not with the time of an endpoint
+	log    *slog.Logger
 }
 
 type requestKey struct{}
@@ -84,11 +88,19 @@ type Reader[T any] interface {
 }
 
 // Answer is a reply whose exact bytes the endpoint knows already, such as a stored one.
+//
+// A Stream is written instead of Body, for as long as streamMax allows: for answers that may be larger than memory. It gets
+// a context that ends with it or with its reader. When it fails the connection is cut, so that nobody takes half an answer
+// for a whole one.
 type Answer struct {
 	Status int
 	Body   []byte
 	Header http.Header
+	Stream func(ctx context.Context, w io.Writer) error
 }
+
+// streamMax bounds a streamed answer, from its first byte to its last.
+const streamMax = 5 * time.Minute
 
 // Statuser is a result that answers with another status than 200.
 type Statuser interface{ Status() int }
@@ -156,7 +168,7 @@ func (s *Server) wrap(route string, next http.Handler) http.Handler {
 			WriteError(watched, requestID(r), fault.New(fault.Unauthenticated, "identity_invalid", "This service answers only requests from its gateway."))
 		} else {
 			ctx, cancel := context.WithTimeout(r.Context(), handleMax)
-			ctx = WithRequest(ctx, &Request{Identity: id, RequestID: id.RequestID, Route: route, IdempotencyKey: r.Header.Get("Idempotency-Key")})
+			ctx = WithRequest(ctx, &Request{Identity: id, RequestID: id.RequestID, Route: route, IdempotencyKey: r.Header.Get("Idempotency-Key"), reader: r.Context(), log: s.log})
 			watched.Header().Set(RequestIDHeader, id.RequestID)
 			next.ServeHTTP(watched, r.WithContext(ctx))
 			cancel()
@@ -303,7 +315,7 @@ func Success(v any) ([]byte, error) {
 	return append(out, body[1:]...), nil
 }
 
-func encode(_ context.Context, w http.ResponseWriter, response any) error {
+func encode(ctx context.Context, w http.ResponseWriter, response any) error {
 	answer, ok := response.(Answer)
 	if !ok {
 		answer.Status = http.StatusOK
@@ -324,7 +336,33 @@ func encode(_ context.Context, w http.ResponseWriter, response any) error {
 	}
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
+	if answer.Stream != nil {
+		return stream(ctx, w, answer)
+	}
 	w.WriteHeader(answer.Status)
 	_, err := w.Write(answer.Body)
 	return err
+}
+
+// streamBuffer is how much of a stream is gathered before it is sent.
+const streamBuffer = 32 << 10
+
+func stream(ctx context.Context, w http.ResponseWriter, answer Answer) error {
+	req := From(ctx)
+	ctx, cancel := context.WithTimeout(WithRequest(req.reader, req), streamMax)
+	defer cancel()
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(streamMax)) // recorders have no connection
+	w.WriteHeader(answer.Status)
+	buffered := bufio.NewWriterSize(w, streamBuffer)
+	err := answer.Stream(ctx, buffered)
+	if err == nil {
+		err = buffered.Flush()
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			req.log.ErrorContext(ctx, "stream cut", "route", req.Route, "request_id", req.RequestID, "err", err)
+		}
+		panic(http.ErrAbortHandler)
+	}
+	return nil
 }

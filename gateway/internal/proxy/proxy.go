@@ -116,6 +116,7 @@ func New(o Options) (*Proxy, error) {
 // taking of an answer have bounds of their own, because they are the caller's doing and cost the caller nothing.
 const (
 	callTimeMax  = 12 * time.Second
+	longTime     = 310 * time.Second // of a route that streams; services give up a little earlier
 	bodyTimeMax  = 5 * time.Second
 	writeTimeMax = 10 * time.Second
 )
@@ -156,7 +157,11 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out.open = c.Route.Access == route.Open
-	ctx, cancel := context.WithTimeout(r.Context(), p.CallTime)
+	callTime := p.CallTime
+	if c.Route.Long {
+		callTime, out.writeMax = longTime, longTime
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), callTime)
 	defer cancel()
 	ctx, span := p.span(ctx, c.Route)
 	defer func() { endSpan(span, out.status) }()

@@ -42,6 +42,7 @@ type Route struct {
 	AnyHeaders bool              // headers pass to the service, for signatures that only it understands
 	Static     bool              // answered from memory at no cost: takes no slot of the calls in flight
 	Guess      bool              // takes a secret from the path: who names wrong ones is slowed down
+	Long       bool              // answers for minutes, as it comes: a report of any length
 	Names      bool              // asks a bank for a person's name
 }
 
@@ -84,7 +85,7 @@ func Table() []Route {
 		keyed(http.MethodPost, "/v1/payments", Payments, apikey.PaymentCreate),
 		keyed(http.MethodGet, "/v1/payments/{reference}", Payments, apikey.PaymentRead),
 		keyed(http.MethodGet, "/v1/payments", Payments, apikey.PaymentRead),
-		keyed(http.MethodGet, "/v1/settlements", Payments, apikey.PaymentRead),
+		{Method: http.MethodGet, Pattern: "/v1/settlements", Upstream: Payments, Access: Keyed, Permission: apikey.PaymentRead, Long: true},
 		keyed(http.MethodPost, "/v1/payments/{reference}/cancel", Payments, apikey.PaymentCreate),
 		keyed(http.MethodPost, "/v1/payments/{reference}/settle", Payments, apikey.PaymentCreate),
 		keyed(http.MethodPost, "/v1/payments/{reference}/settlement-token", Payments, apikey.PaymentCreate),

@@ -1,26 +1,25 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"encoding/csv"
 	"fmt"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
 
-	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// settlementsMost bounds one report.
-const settlementsMost = 50_000
-
-var errTooMany = fault.New(fault.Invalid, "range_too_large", "More than %d payments were settled in this time. Ask for a shorter one.", settlementsMost)
+// settlementsPage is how many payments of a report are in memory at once.
+const settlementsPage = 2_000
 
 // Settlement is one settled payment as an accountant sees it: every figure may be added up with those of its currency.
 type Settlement struct {
+	ID        string
 	Reference string
 	Type      payment.Type
 	Currency  money.Currency
@@ -40,8 +39,9 @@ type Settlement struct {
 
 // Settlements reads settled payments.
 type Settlements interface {
-	// SettledBetween gives an owner's payments that were settled from (included) to (not), in the order of their settlement.
-	SettledBetween(ctx context.Context, o Owner, from, to time.Time, most int) ([]Settlement, error)
+	// SettledBetween gives an owner's payments that were settled from (included) to (not), in the order of their creation,
+	// beginning after the one of that id.
+	SettledBetween(ctx context.Context, o Owner, from, to time.Time, after string, most int) ([]Settlement, error)
 }
 
 type settlementView struct {
@@ -89,102 +89,150 @@ type cryptoTotal struct {
 	ReceivedAmount  money.Number `json:"receivedAmount"`
 }
 
-type settlementsAnswer struct {
-	Success     bool             `json:"success"`
-	From        string           `json:"from"`
-	To          string           `json:"to"`
-	Settlements []settlementView `json:"settlements"`
-	Totals      struct {
-		Count  int           `json:"count"`
-		Fiat   []fiatTotal   `json:"fiat"`
-		Crypto []cryptoTotal `json:"crypto"`
-	} `json:"totals"`
+// settlementTotals adds rows up as they pass.
+type settlementTotals struct {
+	count  int
+	fiat   map[money.Currency]*fiatTotal
+	crypto map[[2]string]*cryptoTotal
 }
 
+func (t *settlementTotals) add(s Settlement) {
+	t.count++
+	f := t.fiat[s.Currency]
+	if f == nil {
+		f = &fiatTotal{FiatCurrency: s.Currency}
+		t.fiat[s.Currency] = f
+	}
+	f.Count++
+	f.FiatAmount, f.Fee, f.PayoutAmount = plus(f.FiatAmount, s.Fiat), plus(f.Fee, s.Fee), plus(f.PayoutAmount, s.Payout)
+	pair := [2]string{s.Network, s.Crypto}
+	c := t.crypto[pair]
+	if c == nil {
+		c = &cryptoTotal{Crypto: s.Crypto, Network: s.Network}
+		t.crypto[pair] = c
+	}
+	c.Count++
+	c.ConvertedAmount, c.ReceivedAmount = plus(c.ConvertedAmount, s.Converted), plus(c.ReceivedAmount, s.Received)
+}
+
+func plus(n money.Number, d decimal.Decimal) money.Number { return money.N(n.Decimal.Add(d)) }
+
+type totalsView struct {
+	Count  int           `json:"count"`
+	Fiat   []fiatTotal   `json:"fiat"`
+	Crypto []cryptoTotal `json:"crypto"`
+}
+
+// view lists the totals in the order of the currencies and the networks.
+func (t *settlementTotals) view() totalsView {
+	v := totalsView{t.count, []fiatTotal{}, []cryptoTotal{}}
+	for _, currency := range money.Currencies() {
+		if f := t.fiat[currency]; f != nil {
+			v.Fiat = append(v.Fiat, *f)
+		}
+	}
+	for _, network := range money.Networks() {
+		for _, asset := range network.Assets {
+			if c := t.crypto[[2]string{network.Name, asset.Symbol}]; c != nil {
+				v.Crypto = append(v.Crypto, *c)
+			}
+		}
+	}
+	return v
+}
+
+// Report writes a report of any length.
+type Report func(ctx context.Context, w io.Writer) error
+
 // SettlementReport is the body of GET /v1/settlements with its totals; as CSV, which has no totals so that its columns can
-// be added up, when asCSV.
-func (a *App) SettlementReport(ctx context.Context, o Owner, from, to time.Time, asCSV bool) ([]byte, error) {
-	rows, err := a.Settlements.SettledBetween(ctx, o, from, to, settlementsMost+1)
+// be added up, when asCSV. It is written page by page, so that neither memory nor a connection of the database is held by
+// whoever reads it slowly. The first page is read at once, so that what fails can still be told.
+func (a *App) SettlementReport(ctx context.Context, o Owner, from, to time.Time, asCSV bool) (Report, error) {
+	first, err := a.Settlements.SettledBetween(ctx, o, from, to, "", settlementsPage)
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) > settlementsMost {
-		return nil, errTooMany
-	}
-	if asCSV {
-		return settlementsCSV(rows)
-	}
-	out := settlementsAnswer{Success: true, From: Timestamp(from), To: Timestamp(to), Settlements: make([]settlementView, 0, len(rows))}
-	for _, s := range rows {
-		out.Settlements = append(out.Settlements, settlementOf(s))
-	}
-	out.Totals.Count = len(rows)
-	out.Totals.Fiat, out.Totals.Crypto = fiatTotals(rows), cryptoTotals(rows)
-	return encode(out)
-}
-
-func fiatTotals(rows []Settlement) []fiatTotal {
-	out := []fiatTotal{}
-	for _, cur := range money.Currencies() {
-		var fiat, fee, payout decimal.Decimal
-		n := 0
-		for _, s := range rows {
-			if s.Currency == cur {
-				n, fiat, fee, payout = n+1, fiat.Add(s.Fiat), fee.Add(s.Fee), payout.Add(s.Payout)
-			}
-		}
-		if n > 0 {
-			out = append(out, fiatTotal{cur, n, money.N(fiat), money.N(fee), money.N(payout)})
-		}
-	}
-	return out
-}
-
-func cryptoTotals(rows []Settlement) []cryptoTotal {
-	out := []cryptoTotal{}
-	for _, network := range money.Networks() {
-		for _, asset := range network.Assets {
-			var converted, received decimal.Decimal
-			n := 0
+	each := func(ctx context.Context, write func(Settlement) error) error {
+		rows := first
+		for {
 			for _, s := range rows {
-				if s.Network == network.Name && s.Crypto == asset.Symbol {
-					n, converted, received = n+1, converted.Add(s.Converted), received.Add(s.Received)
+				if err := write(s); err != nil {
+					return err
 				}
 			}
-			if n > 0 {
-				out = append(out, cryptoTotal{asset.Symbol, network.Name, n, money.N(converted), money.N(received)})
+			if len(rows) < settlementsPage {
+				return nil
+			}
+			if rows, err = a.Settlements.SettledBetween(ctx, o, from, to, rows[len(rows)-1].ID, settlementsPage); err != nil {
+				return err
 			}
 		}
 	}
-	return out
+	if asCSV {
+		return func(ctx context.Context, w io.Writer) error { return settlementsCSV(ctx, w, each) }, nil
+	}
+	return func(ctx context.Context, w io.Writer) error { return settlementsJSON(ctx, w, from, to, each) }, nil
+}
+
+type settlementRows func(ctx context.Context, write func(Settlement) error) error
+
+func settlementsJSON(ctx context.Context, w io.Writer, from, to time.Time, each settlementRows) error {
+	totals := settlementTotals{fiat: map[money.Currency]*fiatTotal{}, crypto: map[[2]string]*cryptoTotal{}}
+	if _, err := fmt.Fprintf(w, `{"success":true,"from":%q,"to":%q,"settlements":[`, Timestamp(from), Timestamp(to)); err != nil {
+		return fmt.Errorf("write settlements: %w", err)
+	}
+	err := each(ctx, func(s Settlement) error {
+		row, err := encode(settlementOf(s))
+		if err != nil {
+			return err
+		}
+		if totals.count > 0 {
+			row = append([]byte{','}, row...)
+		}
+		totals.add(s)
+		_, err = w.Write(row)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("write settlements: %w", err)
+	}
+	end, err := encode(totals.view())
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, `],"totals":%s}`, end)
+	return err
 }
 
 // settlementsCSV writes no text that a payer or a merchant chose but the caller's own reference, which is guarded against
 // being read as a formula.
-func settlementsCSV(rows []Settlement) ([]byte, error) {
-	var buf bytes.Buffer
-	w := csv.NewWriter(&buf)
-	lines := [][]string{{
+func settlementsCSV(ctx context.Context, out io.Writer, each settlementRows) error {
+	w := csv.NewWriter(out)
+	err := w.Write([]string{
 		"reference", "type", "createdAt", "settledAt", "fiatCurrency", "fiatAmount", "fee", "payoutAmount", "crypto", "network", "convertedAmount",
 		"receivedAmount", "rate", "payoutReference", "settledBy",
-	}}
-	for _, s := range rows {
+	})
+	if err != nil {
+		return fmt.Errorf("write CSV: %w", err)
+	}
+	err = each(ctx, func(s Settlement) error {
 		v := settlementOf(s)
-		lines = append(lines, []string{
+		return w.Write([]string{
 			v.Reference, string(v.Type), v.CreatedAt, v.SettledAt, string(v.FiatCurrency), money.Canonical(s.Fiat), money.Canonical(s.Fee),
 			money.Canonical(s.Payout), v.Crypto, v.Network, money.Canonical(s.Converted), money.Canonical(s.Received), money.Canonical(s.Rate),
 			plain(v.PayoutReference), v.SettledBy,
 		})
+	})
+	if err != nil {
+		return fmt.Errorf("write CSV: %w", err)
 	}
-	if err := w.WriteAll(lines); err != nil {
-		return nil, fmt.Errorf("write CSV: %w", err)
-	}
-	return buf.Bytes(), nil
+	w.Flush()
+	return w.Error()
 }
 
 // plain keeps a spreadsheet from running a cell.
 func plain(text string) string {
-	if text != "" && bytes.ContainsRune([]byte("=+-@\t\r"), rune(text[0])) {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
 	}
 	return text

@@ -11,7 +11,7 @@ import (
 
 // SettlementCases are the reports for accountants.
 type SettlementCases interface {
-	SettlementReport(ctx context.Context, o app.Owner, from, to time.Time, asCSV bool) ([]byte, error)
+	SettlementReport(ctx context.Context, o app.Owner, from, to time.Time, asCSV bool) (app.Report, error)
 }
 
 func settlementRoutes(s *httpkit.Server, u SettlementCases) {
@@ -20,8 +20,8 @@ func settlementRoutes(s *httpkit.Server, u SettlementCases) {
 		if err != nil {
 			return httpkit.Answer{}, err
 		}
-		body, err := u.SettlementReport(ctx, o, r.from, r.to, r.csv)
-		answer := httpkit.Answer{Status: http.StatusOK, Body: body}
+		report, err := u.SettlementReport(ctx, o, r.from, r.to, r.csv)
+		answer := httpkit.Answer{Status: http.StatusOK, Stream: report}
 		if r.csv {
 			answer.Header = http.Header{"Content-Type": {"text/csv; charset=utf-8"}, "Content-Disposition": {`attachment; filename="settlements.csv"`}}
 		}

@@ -15,6 +15,70 @@ import (
 	"causeway.internal/services/payments/internal/app"
 )
 
+func (w *world) report(o app.Owner, from, to time.Time, asCSV bool) ([]byte, error) {
+	w.t.Helper()
+	report, err := w.app.SettlementReport(w.t.Context(), o, from, to, asCSV)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = report(w.t.Context(), &out)
+	return out.Bytes(), err
+}
+
+// Sixty thousand payments, more than were ever held in memory, and every figure of the CSV adds up to the totals and to what
+// the database says.
+func TestSettlements_many(t *testing.T) {
+	w := newWorld(t)
+	w.fill(1)
+	p := w.made(command())
+	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
+	w.pay(p)
+	columns := ask[string](w, `SELECT string_agg(column_name, ',' ORDER BY ordinal_position) FROM information_schema.columns
+		WHERE table_name = 'payments' AND column_name NOT IN ('id', 'reference', 'address', 'fiat_amount', 'credit_payout', 'credit_fee')`)
+	const many = 60_000
+	w.sql(fmt.Sprintf(`INSERT INTO payments (id, reference, address, fiat_amount, credit_payout, credit_fee, %[1]s)
+		SELECT 'pay_' || lpad(n::text, 26, '0'), 'CW-' || lpad(n::text, 12, '0'), 'T' || n, 50000 + n * 0.01, 49000 + n * 0.01, 1000, %[1]s
+		FROM payments, generate_series(1, %[2]d) AS n`, columns, many))
+	from, to := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	body, err := w.report(owner, from, to, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := csv.NewReader(bytes.NewReader(body)).ReadAll()
+	if err != nil || len(lines) != many+2 {
+		t.Fatalf("%d lines, %v", len(lines), err)
+	}
+	var fiat, payout, fee decimal.Decimal
+	seen := map[string]bool{}
+	for _, line := range lines[1:] {
+		fiat, fee, payout = fiat.Add(decimal.RequireFromString(line[5])), fee.Add(decimal.RequireFromString(line[6])), payout.Add(decimal.RequireFromString(line[7]))
+		seen[line[0]] = true
+	}
+	if len(seen) != many+1 {
+		t.Errorf("%d different payments", len(seen))
+	}
+	var report struct {
+		Totals struct {
+			Count int
+			Fiat  []struct{ FiatAmount, Fee, PayoutAmount decimal.Decimal }
+		}
+	}
+	if body, err = w.report(owner, from, to, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(body, &report); err != nil || report.Totals.Count != many+1 {
+		t.Fatalf("%d payments, %v", report.Totals.Count, err)
+	}
+	total := report.Totals.Fiat[0]
+	if !total.FiatAmount.Equal(fiat) || !total.Fee.Equal(fee) || !total.PayoutAmount.Equal(payout) {
+		t.Errorf("totals %+v, the CSV adds up to %s, %s, %s", total, fiat, fee, payout)
+	}
+	if want := ask[decimal.Decimal](w, `SELECT sum(credit_payout) FROM payments`); !want.Equal(payout) {
+		t.Errorf("paid out %s, the database says %s", payout, want)
+	}
+}
+
 // The report has one row per settled payment, and its CSV, read back and added up, gives the totals of the JSON.
 func TestSettlements_addUp(t *testing.T) {
 	t.Parallel()
@@ -35,7 +99,7 @@ func TestSettlements_addUp(t *testing.T) {
 	w.made(command()) // not settled
 
 	from, to := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	body, err := w.app.SettlementReport(t.Context(), owner, from, to, false)
+	body, err := w.report(owner, from, to, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +117,7 @@ func TestSettlements_addUp(t *testing.T) {
 	if last := report.Settlements[3]; last.PayoutReference != "TRF-1" || last.SettledBy != "caller" {
 		t.Errorf("%+v", last)
 	}
-	body, err = w.app.SettlementReport(t.Context(), owner, from, to, true)
+	body, err = w.report(owner, from, to, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +145,7 @@ func TestSettlements_addUp(t *testing.T) {
 	if !sums["fiatAmount"].Equal(sums["fee"].Add(sums["payoutAmount"])) {
 		t.Errorf("%s is not %s and %s", sums["fiatAmount"], sums["fee"], sums["payoutAmount"])
 	}
-	if body, err := w.app.SettlementReport(t.Context(), app.Owner{MerchantID: "m2", Mode: owner.Mode}, from, to, true); err != nil || bytes.Count(body, []byte("\n")) != 1 {
+	if body, err := w.report(app.Owner{MerchantID: "m2", Mode: owner.Mode}, from, to, true); err != nil || bytes.Count(body, []byte("\n")) != 1 {
 		t.Errorf("another merchant: %s %v", body, err)
 	}
 }
