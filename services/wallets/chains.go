@@ -48,6 +48,10 @@ func newChains(cfg workSettings, world worldSettings, book *store.Store, tel *te
 	}
 	endpoints := rpc.NewMetrics(tel.Registry)
 	live := world.Live.networks(address.Net(world.BitcoinLive))
+	depths, err := wallet.ParseDepths(world.Confirmations)
+	if err != nil {
+		return nil, fmt.Errorf("CONFIRMATIONS: %w", err)
+	}
 	for _, n := range money.Networks() {
 		sim := simulated.New(n, book, tel.Log)
 		out.simulated[n.Name] = sim
@@ -62,7 +66,11 @@ func newChains(cfg workSettings, world worldSettings, book *store.Store, tel *te
 		if err != nil {
 			return nil, err
 		}
-		out.add(set.scan(n, cfg.AnnounceLive), driver, nil, watches[wallet.Live][n.Family], book, tel, metrics)
+		real := set.scan(n, cfg.AnnounceLive)
+		if err := depths.Within(n, real.FinalDepth); err != nil {
+			return nil, fmt.Errorf("FINAL_DEPTH: %w", err)
+		}
+		out.add(real, driver, nil, watches[wallet.Live][n.Family], book, tel, metrics)
 	}
 	return out, nil
 }

@@ -172,8 +172,11 @@ func (t Depths) Check() error {
 }
 
 // Met reports whether the transfer is deep enough for a payment of this worth. What the network calls final is deep enough for
-// any: it is more than a number of confirmations can promise. wallets tells nothing more of it either, so that a scanner that
-// was away for longer than finality takes tells of a transfer once, final and one block deep.
+// any: it is more than a number of confirmations can promise. That holds on every network of contract.md §5: where its chain
+// has a tag for it, finality comes after what the table asks for or is what it asks for; elsewhere wallets counts a block as
+// final only at a depth that is none of the table's smaller ones (it refuses a FINAL_DEPTH below one of CONFIRMATIONS). wallets
+// tells nothing more of a final transfer either, so that a scanner that was away for longer than finality takes tells of it
+// once, final and one block deep.
 func (d Depth) Met(row Deposit) bool {
 	if row.Reverted {
 		return false

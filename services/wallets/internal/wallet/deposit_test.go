@@ -133,6 +133,12 @@ func TestTables_areComplete(t *testing.T) {
 		if Window(n.Name) < FinalDepth(n.Name) || Window(n.Name) < windowLeast {
 			t.Errorf("%s keeps %d headers", n.Name, Window(n.Name))
 		}
+		if err := d.Within(n, FinalDepth(n.Name)); err != nil {
+			t.Error(err)
+		}
+		if err := d.Within(n, d.Deepest(n.Name, n.Assets[0].Symbol)-1); err == nil {
+			t.Errorf("%s may be final before it is deep", n.Name)
+		}
 		for _, a := range n.Assets {
 			if len(d.Of(n.Name, a.Symbol)) == 0 {
 				t.Errorf("%s on %s has no depths", a.Symbol, n.Name)

@@ -101,6 +101,17 @@ func (d Depths) Deepest(network, asset string) int64 {
 	return list[len(list)-1]
 }
 
+// Within checks that no depth of a network lies beyond the one that counts as final: final is enough for any sum, so it must
+// not come before what the table asks for.
+func (d Depths) Within(n money.Network, final int64) error {
+	for _, a := range n.Assets {
+		if most := d.Deepest(n.Name, a.Symbol); most > final {
+			return fmt.Errorf("%s counts as final at %d blocks, but %s is to be told at %d", n.Name, final, a.Symbol, most)
+		}
+	}
+	return nil
+}
+
 // FinalDepth is the depth from which a block of the network counts as final when the node does not tell.
 func FinalDepth(network string) int64 {
 	if n, ok := finality[network]; ok {
