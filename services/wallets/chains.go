@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -66,11 +67,11 @@ func newChains(cfg workSettings, world worldSettings, book *store.Store, tel *te
 		if err != nil {
 			return nil, err
 		}
-		real := set.scan(n, cfg.AnnounceLive)
-		if err := depths.Within(n, real.FinalDepth); err != nil {
+		conf := set.scan(n, cfg.AnnounceLive)
+		if err := depths.Within(n, conf.FinalDepth); err != nil {
 			return nil, fmt.Errorf("FINAL_DEPTH: %w", err)
 		}
-		out.add(real, driver, nil, watches[wallet.Live][n.Family], book, tel, metrics)
+		out.add(conf, driver, nil, watches[wallet.Live][n.Family], book, tel, metrics)
 	}
 	return out, nil
 }
