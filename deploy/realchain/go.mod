@@ -3,6 +3,7 @@ module causeway.internal/deploy/realchain
 go 1.26.0
 
 require (
+	filippo.io/edwards25519 v1.2.0
 	github.com/btcsuite/btcd/address/v2 v2.0.0
 	github.com/btcsuite/btcd/chaincfg/v2 v2.0.0
 	github.com/btcsuite/btcd/chainhash/v2 v2.0.0

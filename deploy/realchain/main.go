@@ -1,5 +1,5 @@
 // Command realchain runs real chain software on loopback for tests: `realchain evm` is go-ethereum's simulated backend,
-// `realchain bitcoin` is btcd on regtest, `realchain tron` an imitation, since TRON's software cannot be had; each behind a plain port for clients and with a second port that mines, transfers,
+// `realchain bitcoin` is btcd on regtest, `realchain solana` is Surfpool's VM, `realchain tron` an imitation, since TRON's software cannot be had; each behind a plain port for clients and with a second port that mines, transfers,
 // reorganises and breaks it on request.
 //
 // It prints one JSON line when it is ready and stops on SIGINT, SIGTERM or, with --until-stdin-ends, when its parent goes
@@ -23,10 +23,11 @@ import (
 	"causeway.internal/deploy/realchain/internal/bitcoin"
 	"causeway.internal/deploy/realchain/internal/evm"
 	"causeway.internal/deploy/realchain/internal/node"
+	"causeway.internal/deploy/realchain/internal/solana"
 	"causeway.internal/deploy/realchain/internal/tron"
 )
 
-const usage = "usage: realchain evm|bitcoin|tron [flags]; it prints one JSON line when ready"
+const usage = "usage: realchain evm|bitcoin|solana|tron [flags]; it prints one JSON line when ready"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -39,9 +40,9 @@ func main() {
 
 // options are the flags of every chain.
 type options struct {
-	listen, control, btcd string
-	chainID, final        int64
-	blockTime             time.Duration
+	listen, control, btcd, surfpool string
+	chainID, final                  int64
+	blockTime                       time.Duration
 }
 
 // starts begin the chains by name and return what the ready line says.
@@ -57,6 +58,9 @@ var starts = map[string]func(context.Context, options) (server io.Closer, ready 
 	},
 	"bitcoin": func(ctx context.Context, o options) (io.Closer, any, error) {
 		return started(bitcoin.Start(ctx, o.btcd, o.node()))
+	},
+	"solana": func(ctx context.Context, o options) (io.Closer, any, error) {
+		return started(solana.Start(ctx, o.surfpool, o.node()))
 	},
 	"tron": func(ctx context.Context, o options) (io.Closer, any, error) {
 		return started(tron.Start(ctx, o.node()))
@@ -96,6 +100,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 	flags.DurationVar(&o.blockTime, "block-time", 0, "evm: mine a block this often; 0 mines only when asked")
 	flags.Int64Var(&o.final, "finality", 64, "evm: blocks by which the final block trails the head")
 	flags.StringVar(&o.btcd, "btcd", beside("btcd"), "bitcoin: the node's binary")
+	flags.StringVar(&o.surfpool, "surfpool", beside("../surfpool/node_modules/surfpool-sdk-linux-x64-gnu/surfpool-sdk.linux-x64-gnu.node"),
+		"solana: Surfpool's native module, which `npm ci` in deploy/realchain/surfpool installs")
 	untilEOF := flags.Bool("until-stdin-ends", false, "stop when standard input ends, so that a killed parent leaves nothing behind")
 	if err := flags.Parse(args[1:]); err != nil {
 		return fmt.Errorf("reading flags: %w", err)

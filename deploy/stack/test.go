@@ -49,10 +49,7 @@ func (l *launcher) test(ctx context.Context) error {
 // onStack runs the tiers that need servers or the product.
 func (l *launcher) onStack(ctx context.Context, root string, one func(tier.Tier) error) error {
 	realchain := filepath.Join(root, "deploy", "realchain", "bin", "realchain")
-	err := l.con.Step("build the real chains' nodes", func() error {
-		args := []string{"build", "-C", filepath.Join(root, "deploy", "realchain"), "-o", filepath.Dir(realchain) + "/", ".", "github.com/btcsuite/btcd"}
-		return command(ctx, append(l.environ, "GOWORK=off"), l.out, "go", args...)
-	})
+	err := l.con.Step("get the real chains' nodes", func() error { return l.nodes(ctx, filepath.Join(root, "deploy", "realchain")) })
 	if err != nil {
 		return err
 	}
@@ -89,6 +86,15 @@ func (l *launcher) onStack(ctx context.Context, root string, one func(tier.Tier)
 		}
 	}
 	return errors.Join(err, l.con.Step("stop everything", l.takeDown))
+}
+
+// nodes builds the chains' nodes that are made in Go, and installs the one that comes from npm.
+func (l *launcher) nodes(ctx context.Context, dir string) error {
+	args := []string{"build", "-C", dir, "-o", filepath.Join(dir, "bin") + "/", ".", "github.com/btcsuite/btcd"}
+	if err := command(ctx, append(l.environ, "GOWORK=off"), l.out, "go", args...); err != nil {
+		return err
+	}
+	return commandIn(ctx, filepath.Join(dir, "surfpool"), l.environ, l.out, "npm", "ci", "--prefer-offline", "--no-audit", "--no-fund")
 }
 
 // tiers are the calls of go test on the running stack. The race detector finds races inside the broker's client library

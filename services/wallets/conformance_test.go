@@ -33,6 +33,8 @@ type subject struct {
 
 var subjects = []subject{
 	{chain: "evm", network: "ethereum", flags: []string{"--chain-id", "1337"}, coin: "ETH", coins: "1500000000000000000", tokens: []string{"USDT", "USDC"}, batch: "USDT", depth: 12, forks: true, final: true},
+	{chain: "tron", network: "tron", coin: "TRX", coins: "25000000", tokens: []string{"USDT"}, batch: "USDT", depth: 19, forks: true, final: true},
+	{chain: "solana", network: "solana", coin: "SOL", coins: "25000000", tokens: []string{"USDT", "USDC"}, depth: 32, forks: true, final: true},
 	{chain: "bitcoin", network: "bitcoin", coin: "BTC", coins: "25000000", depth: 2, forks: true},
 }
 
@@ -190,7 +192,7 @@ func TestConformance_reorg_iii_replaced(t *testing.T) {
 		tx := l.transfer(map[string]any{"to": l.addresses[0], "amount": s.coins, "token": false, "mine": 2})
 		l.found(tx)
 		l.do("/fork", map[string]any{"depth": 2})
-		instead := l.replace(tx, map[string]any{"to": l.addresses[1], "amount": "700000", "token": false})
+		instead := l.replace(tx, map[string]any{"to": l.addresses[1], "amount": "7000000", "token": false})
 		l.mine(3)
 		l.one(tx, "reverted", isReverted)
 		l.found(instead)

@@ -95,3 +95,9 @@ func (n *node) replace(tx string, body map[string]any) string {
 }
 
 func (n *node) mine(blocks int) { n.t.Helper(); n.do("/mine", map[string]int{"blocks": blocks}) }
+
+// startNode is a real EVM node.
+func startNode(t *testing.T) *node {
+	t.Helper()
+	return subjects[0].start(t)
+}

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -124,7 +125,7 @@ func (c crashSettings) open(log *slog.Logger, endpoints *rpc.Metrics) (chain.Dri
 	network, _ := money.NetworkOf(c.Network)
 	scan := scanSettings{URLs: config.Secret(c.URLs), Timeout: 5 * time.Second, Poll: 25 * time.Millisecond, Prefetch: 6, Grace: 500 * time.Millisecond, Start: c.Start}
 	set := evmSettings{Scan: scan, ChainID: c.ChainID, Tokens: c.Tokens}
-	all := liveSettings{Bitcoin: scan, Ethereum: set}
+	all := liveSettings{Bitcoin: scan, Ethereum: set, Tron: tronSettings{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}, Solana: solanaSettings{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}}
 	live := all.networks(address.Regtest)[c.Network]
 	driver, err := live.driver(network, log, endpoints)
 	if err != nil {
@@ -267,7 +268,8 @@ func (l *liveChain) killedAtEveryStep(change func(i int)) (died []string) {
 		cmd.Env = append(os.Environ(), crashVariable+"="+string(text))
 		out, err := cmd.Output()
 		where := strings.TrimSpace(string(out))
-		switch state, ok := err.(*exec.ExitError); {
+		var state *exec.ExitError
+		switch ok := errors.As(err, &state); {
 		case err == nil:
 			return died
 		case ok && state.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL && step < 60:

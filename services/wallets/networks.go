@@ -13,18 +13,22 @@ import (
 	"causeway.internal/services/wallets/internal/chain/bitcoin"
 	"causeway.internal/services/wallets/internal/chain/evm"
 	"causeway.internal/services/wallets/internal/chain/rpc"
+	"causeway.internal/services/wallets/internal/chain/solana"
+	"causeway.internal/services/wallets/internal/chain/tron"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // liveSettings are the networks of live mode. Each is scanned when it has RPC URLs.
 type liveSettings struct {
-	Bitcoin  scanSettings `envPrefix:"BITCOIN_"`
-	Ethereum evmSettings  `envPrefix:"EVM_ETHEREUM_"`
-	BSC      evmSettings  `envPrefix:"EVM_BSC_"`
-	Polygon  evmSettings  `envPrefix:"EVM_POLYGON_"`
-	Base     evmSettings  `envPrefix:"EVM_BASE_"`
-	Arbitrum evmSettings  `envPrefix:"EVM_ARBITRUM_"`
+	Bitcoin  scanSettings   `envPrefix:"BITCOIN_"`
+	Ethereum evmSettings    `envPrefix:"EVM_ETHEREUM_"`
+	BSC      evmSettings    `envPrefix:"EVM_BSC_"`
+	Polygon  evmSettings    `envPrefix:"EVM_POLYGON_"`
+	Base     evmSettings    `envPrefix:"EVM_BASE_"`
+	Arbitrum evmSettings    `envPrefix:"EVM_ARBITRUM_"`
+	Tron     tronSettings   `envPrefix:"TRON_"`
+	Solana   solanaSettings `envPrefix:"SOLANA_"`
 }
 
 // scanSettings say how one network is read.
@@ -62,6 +66,40 @@ func (e evmSettings) chainID(network string) int64 {
 	return chainIDs[network]
 }
 
+// tronSettings is tron.
+type tronSettings struct {
+	Scan    scanSettings
+	Genesis string        `env:"GENESIS" doc:"id of block 0 that every endpoint must have; empty: the main network's"`
+	Tokens  string        `env:"TOKENS" doc:"token contracts as USDT:T…; empty: the listed ones"`
+	Key     config.Secret `env:"API_KEY" doc:"sent to every endpoint as TRON-PRO-API-KEY"`
+}
+
+func (s tronSettings) open(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
+	tokens, err := contracts(n.Name, s.Tokens)
+	if err != nil {
+		return nil, err
+	}
+	if s.Key != "" {
+		endpoints.Headers = map[string]string{"TRON-PRO-API-KEY": s.Key.Reveal()}
+	}
+	return tron.New(tron.Config{Network: n, Genesis: s.Genesis, Tokens: tokens, RPC: endpoints}, log, metrics)
+}
+
+// solanaSettings is solana.
+type solanaSettings struct {
+	Scan    scanSettings
+	Genesis string `env:"GENESIS" doc:"genesis hash that every endpoint must have; empty: mainnet-beta's"`
+	Tokens  string `env:"TOKENS" doc:"mints as USDT:Es9…,USDC:EPj…; empty: the listed ones"`
+}
+
+func (s solanaSettings) open(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
+	mints, err := contracts(n.Name, s.Tokens)
+	if err != nil {
+		return nil, err
+	}
+	return solana.New(solana.Config{Network: n, Genesis: s.Genesis, Tokens: mints, RPC: endpoints}, log, metrics)
+}
+
 // chainIDs are the ids of the listed EVM networks (EIP-155).
 var chainIDs = map[string]int64{"ethereum": 1, "bsc": 56, "polygon": 137, "base": 8453, "arbitrum": 42161}
 
@@ -81,6 +119,8 @@ func (s liveSettings) networks(net address.Net) map[string]live {
 			return bitcoin.New(bitcoin.Config{Network: n, Net: net, RPC: endpoints}, log, metrics)
 		}},
 	}
+	out["tron"] = live{s.Tron.Scan, s.Tron.open}
+	out["solana"] = live{s.Solana.Scan, s.Solana.open}
 	for name, set := range s.evm() {
 		out[name] = live{set.Scan, set.open}
 	}
