@@ -43,6 +43,9 @@ type settings struct {
 	CacheSize    int           `env:"KEY_CACHE_SIZE" envDefault:"20000" doc:"most keys that are remembered"`
 	SkipLoopback bool          `env:"LIMITS_SKIP_LOOPBACK" envDefault:"false" doc:"limits per address do not count callers on this machine itself; for make run, make up and compose"`
 	InFlightMax  int           `env:"IN_FLIGHT_MAX" envDefault:"512" doc:"requests served at a time; more wait up to 2 s, then 503"`
+	InFlightPart int           `env:"IN_FLIGHT_UPSTREAM_MAX" envDefault:"448" doc:"of them, how many one service may hold, so that one that hangs leaves room for the others"`
+	ConnsPerIP   int           `env:"CONNECTIONS_PER_ADDRESS_MAX" envDefault:"512" doc:"connections that one address (one IPv6 /64) may hold open; those of TRUSTED_PROXIES are not counted"`
+	ConnsMax     int           `env:"CONNECTIONS_MAX" envDefault:"20000" doc:"connections in all; below the limit of open files"`
 	Drain        time.Duration `env:"DRAIN" envDefault:"20s" doc:"time to finish requests at shutdown"`
 	Recovery     bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: ids of keys that may have been given are passed over (docs/runbooks/gateway-restore.md)"`
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
@@ -137,7 +138,7 @@ func serve(ctx context.Context, environ map[string]string) error {
 	}
 	door, err := proxy.New(proxy.Options{
 		Router: router, Callers: identity.NewResolver(cache, operators, time.Now), Replays: keys, Addresses: proxies, Targets: targets,
-		Gates: []proxy.Gate{limit.NewRates(cfg.SkipLoopback, time.Now), acts}, Slots: limit.NewInFlight(cfg.InFlightMax, queueMax),
+		Gates: []proxy.Gate{limit.NewRates(cfg.SkipLoopback, time.Now), acts}, Slots: limit.NewInFlight(cfg.InFlightMax, cfg.InFlightPart, queueMax),
 		TLS: cfg.https(), Telemetry: tel, Now: time.Now,
 	})
 	if err != nil {
@@ -148,7 +149,10 @@ func serve(ctx context.Context, environ map[string]string) error {
 	if err := tel.Registry.Register(group); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	if err := group.HTTP("api", cfg.HTTPAddr, door); err != nil {
+	bound := limit.NewConnections(cfg.ConnsPerIP, cfg.ConnsMax, func(a netip.Addr) bool {
+		return proxies.Trusts(a) || (cfg.SkipLoopback && a.IsLoopback())
+	})
+	if err := errors.Join(tel.Registry.Register(bound), group.HTTP("api", cfg.HTTPAddr, door, bound.Listener)); err != nil {
 		return err
 	}
 	ready := func(context.Context) error { return group.Ready() }

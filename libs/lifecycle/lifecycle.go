@@ -86,11 +86,15 @@ func (g *Group) Collect(ch chan<- prometheus.Metric) {
 }
 
 // HTTP adds a server. The listener is opened now, so that a taken port is an error before anything has started; requests
-// are answered once the group runs. The server named Ops closes last.
-func (g *Group) HTTP(name, addr string, h http.Handler) error {
+// are answered once the group runs. The server named Ops closes last. Each of around is put around the listener, to bound
+// what it accepts.
+func (g *Group) HTTP(name, addr string, h http.Handler, around ...func(net.Listener) net.Listener) error {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return fmt.Errorf("listening for %s: %w", name, err)
+	}
+	for _, f := range around {
+		listener = f(listener)
 	}
 	g.servers = append(g.servers, &server{name: name, listener: listener, http: &http.Server{
 		Handler:           h,

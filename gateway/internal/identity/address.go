@@ -49,7 +49,7 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 		return netip.Addr{}
 	}
 	from := at.Addr().Unmap().WithZone("")
-	if len(p) == 0 || !p.trust(from) {
+	if len(p) == 0 || !p.Trusts(from) {
 		return from
 	}
 	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
@@ -59,14 +59,15 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 			break
 		}
 		from = hop.Unmap().WithZone("")
-		if !p.trust(from) {
+		if !p.Trusts(from) {
 			break
 		}
 	}
 	return from
 }
 
-func (p Proxies) trust(a netip.Addr) bool {
+// Trusts reports whether an address is that of a trusted proxy.
+func (p Proxies) Trusts(a netip.Addr) bool {
 	for _, n := range p {
 		if n.Contains(a) {
 			return true

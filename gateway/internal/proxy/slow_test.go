@@ -19,7 +19,7 @@ import (
 // slots lets two calls in at a time and makes a third wait less long than slow callers are borne with, so that a slot
 // that one of them took shows.
 func slots(o *proxy.Options) {
-	o.Slots = limit.NewInFlight(2, 2*time.Second)
+	o.Slots = limit.NewInFlight(2, 2, 2*time.Second)
 	o.BodyTime, o.WriteTime = 4*time.Second, 4*time.Second
 }
 

@@ -1,0 +1,118 @@
+//go:build integration
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"causeway.internal/gateway/migrations"
+	"causeway.internal/libs/testkit/pg"
+)
+
+// raw opens a socket to the gateway.
+func (w *world) raw(t *testing.T) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", w.environ["HTTP_ADDR"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// Three hundred sockets that send a header a byte at a time keep nobody from being served, and are cut off, however
+// regularly they send.
+func TestHostile_slowLoris(t *testing.T) {
+	w := start(t)
+	secret, _ := w.makeKey(t)
+	var wg sync.WaitGroup
+	for range 300 {
+		conn := w.raw(t)
+		if _, err := io.WriteString(conn, "POST /v1/payments HTTP/1.1\r\nHost: x\r\nX-Slow: "); err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			tick := time.NewTicker(500 * time.Millisecond)
+			defer tick.Stop()
+			late := time.After(time.Minute)
+			for {
+				select {
+				case <-tick.C:
+				case <-late:
+					t.Error("a socket that sends a byte at a time is still open after a minute")
+					return
+				}
+				if _, err := conn.Write([]byte("a")); err != nil {
+					return
+				}
+				_ = conn.SetReadDeadline(time.Now().Add(time.Millisecond))
+				if _, err := conn.Read(make([]byte, 512)); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+					return
+				}
+			}
+		})
+	}
+	for range 20 {
+		w.call(t, "POST", "/v1/payments", secret, "{}").want(t, 200, "")
+	}
+	wg.Wait()
+}
+
+// An address that holds its share of connections gets no more, and gets one again for each that it closes.
+func TestHostile_connections(t *testing.T) {
+	w := startOn(t, pg.URL(t, migrations.FS), "CONNECTIONS_PER_ADDRESS_MAX", "20")
+	var held []net.Conn
+	for range 20 {
+		conn := w.raw(t)
+		if _, err := io.WriteString(conn, "GET /v1/me HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Read(make([]byte, 12)); err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, conn)
+	}
+	if _, err := w.client.Get(w.base + "/v1/me"); err == nil {
+		t.Error("the 21st connection is served")
+	}
+	_ = held[0].Close()
+	eventually(t, func() bool {
+		res, err := w.client.Get(w.base + "/v1/me")
+		if err != nil {
+			return false
+		}
+		_ = res.Body.Close()
+		return res.StatusCode == 401
+	})
+}
+
+// A body that says it is large is refused before it is read, and one that does not say so once it is; either way the service
+// hears nothing of it and the gateway keeps none of it.
+func TestHostile_oversize(t *testing.T) {
+	w := start(t)
+	secret, _ := w.makeKey(t)
+	head := func(more string) string {
+		return "POST /v1/payments HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + secret + "\r\nContent-Type: application/json\r\n" + more + "\r\n"
+	}
+	for name, tc := range map[string]struct{ head, body string }{
+		"declared, asking first": {head("Content-Length: 1073741824\r\nExpect: 100-continue\r\n"), ""},
+		"declared":               {head("Content-Length: 1073741824\r\n"), strings.Repeat("x", 1<<20)},
+		"chunked":                {head("Transfer-Encoding: chunked\r\n"), strings.Repeat(fmt.Sprintf("%x\r\n%s\r\n", 64<<10, strings.Repeat("y", 64<<10)), 8)},
+	} {
+		conn := w.raw(t)
+		go func() { _, _ = io.WriteString(conn, tc.head+tc.body) }()
+		_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+		got := make([]byte, 12)
+		if _, err := io.ReadFull(conn, got); err != nil || string(got) != "HTTP/1.1 413" {
+			t.Errorf("%s: %q %v", name, got, err)
+		}
+	}
+}
