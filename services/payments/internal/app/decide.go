@@ -26,6 +26,8 @@ type Order struct {
 	Receiver *payment.ReceiverInput // of a retry; nil keeps the receiver
 	TxHash   string                 // of a refund
 	Reason   string
+
+	rail string // of a retry to a receiver whom the payment's own rail does not pay
 }
 
 // Decision is what is kept of it.
@@ -59,6 +61,9 @@ func (a *App) Resolve(ctx context.Context, reference string, d Order, problems *
 	}
 	if receiver.Known() {
 		if receiver, err = a.named(ctx, v.Payment, receiver); err != nil {
+			return Answer{}, err
+		}
+		if d.rail, err = a.Worlds[v.Payment.Mode].reroute(v.Payment, receiver); err != nil {
 			return Answer{}, err
 		}
 	}
@@ -100,7 +105,7 @@ func (a *App) Resolve(ctx context.Context, reference string, d Order, problems *
 func (d Order) trigger(v View, receiver payment.Receiver) payment.Trigger {
 	switch d.Action {
 	case ActionRetry:
-		return payment.Retry{Receiver: receiver}
+		return payment.Retry{Receiver: receiver, Rail: d.rail}
 	case ActionRefunded:
 		return payment.MarkRefunded{Tx: d.TxHash, Rows: v.Rows}
 	}

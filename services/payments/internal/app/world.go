@@ -79,6 +79,18 @@ func (w World) route(p payment.Payment) (string, error) {
 	return "", problems.Err()
 }
 
+// reroute is the rail of another receiver: "" keeps the payment's own while that pays the bank.
+func (w World) reroute(p payment.Payment, to payment.Receiver) (string, error) {
+	if own, ok := w.named(p.Rail); ok && own.Pays(p.Currency, to.BankCode) {
+		return "", nil
+	}
+	found, ok := w.paying(p.Currency, to.BankCode)
+	if !ok {
+		return "", unreachable()
+	}
+	return found.Name(), nil
+}
+
 func unreachable() error {
 	var problems fault.Problems
 	problems.Add("receiver.bankCode", "is a bank that is not paid now")
