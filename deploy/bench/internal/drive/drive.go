@@ -36,8 +36,8 @@ type Request struct {
 }
 
 // Run lets clients send requests to the host of base, such as http://127.0.0.1:8080, each the next as soon as the last is
-// answered, for the given time, and at least one. next makes a request; n is unique over all clients of the run. An answer other than 2xx
-// is a failure.
+// answered, for the given time, and at least one. next makes a request; n is unique over all clients of the run. An answer
+// other than 2xx is a failure.
 func Run(ctx context.Context, base string, clients int, length time.Duration, next func(n int) Request) Result {
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
