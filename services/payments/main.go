@@ -139,6 +139,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return fmt.Errorf("MASTER_KEYS: %w", err)
 	}
 	p.store = store.New(db, render, keys, tel.Log, p.wake, func(code string) { alerts.WithLabelValues(code).Inc() })
+	p.store.OnMove(p.moves())
 	sanctions, err := screen.Open(cfg.SanctionsFile)
 	if err != nil {
 		return err
@@ -266,12 +267,13 @@ func (p *process) serve(environ map[string]string) (closeStock func(context.Cont
 
 // How often the timers look. They run on one replica at a time.
 const (
-	stockEvery  = 200 * time.Millisecond
-	expireEvery = 500 * time.Millisecond
-	cleanEvery  = 2 * time.Second
-	retainEvery = time.Minute
-	floatEvery  = time.Minute
-	screenEvery = 2 * time.Second
+	stockEvery   = 200 * time.Millisecond
+	expireEvery  = 500 * time.Millisecond
+	cleanEvery   = 2 * time.Second
+	retainEvery  = time.Minute
+	floatEvery   = time.Minute
+	screenEvery  = 2 * time.Second
+	unknownEvery = 10 * time.Second
 	// A reconciliation runs once a day; this is how soon after midnight, or after a start, it is looked for.
 	reconcileEvery = time.Minute
 )
@@ -306,7 +308,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 
 // timers runs the periodic work on whichever replica leads.
 func (p *process) timers(a *app.App, r *app.Replenisher) func(context.Context) error {
-	differs := p.differences()
+	differs, unknown := p.differences(), p.unknown()
 	return func(ctx context.Context) error {
 		return postgres.Lead(ctx, p.cfg.Postgres, "payments timers", p.tel.Log, func(ctx context.Context) error {
 			leading := lifecycle.New(p.tel.Log, closeTimeout)
@@ -318,8 +320,51 @@ func (p *process) timers(a *app.App, r *app.Replenisher) func(context.Context) e
 			leading.Every("reconciliation", reconcileEvery, func(ctx context.Context) error { return a.Reconcile(ctx, p.store, differs) })
 			leading.Every("screening", screenEvery, func(ctx context.Context) error { return a.Rescreen(ctx, p.store) })
 			leading.Every("retention", retainEvery, p.store.Retain)
+			leading.Every("unknown payouts", unknownEvery, unknown)
 			return leading.Run(ctx)
 		})
+	}
+}
+
+// moves counts the payments that enter each status, and measures how long they stay in one.
+func (p *process) moves() func(store.Move) {
+	entered := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "payments_entered_total", Help: "Payments that entered a status, by mode and type.",
+	}, []string{"mode", "type", "status"})
+	stayed := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "payments_status_seconds", Help: "Time that payments spent in a status before they left it.",
+		Buckets: []float64{1, 5, 15, 60, 300, 900, 1800, 3600, 4 * 3600, 24 * 3600, 72 * 3600},
+	}, []string{"mode", "status"})
+	p.tel.Registry.MustRegister(entered, stayed)
+	return func(m store.Move) {
+		entered.WithLabelValues(string(m.Mode), string(m.Type), string(m.To)).Inc()
+		if m.From != payment.StateNone {
+			stayed.WithLabelValues(string(m.Mode), string(m.From)).Observe(m.After.Seconds())
+		}
+	}
+}
+
+// unknown measures payouts of unknown outcome. The process that leads the timers tells them.
+func (p *process) unknown() func(context.Context) error {
+	unknown := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "payments_payouts_unknown", Help: "Payouts of unknown outcome."}, []string{"mode"})
+	oldest := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payments_payout_unknown_oldest_seconds", Help: "Time since the oldest payout of unknown outcome was sent.",
+	}, []string{"mode"})
+	p.tel.Registry.MustRegister(unknown, oldest)
+	return func(ctx context.Context) error {
+		all, err := p.store.Unknowns(ctx)
+		if err != nil {
+			return err
+		}
+		for _, mode := range []string{"live", "test"} {
+			unknown.WithLabelValues(mode).Set(0)
+			oldest.WithLabelValues(mode).Set(0)
+		}
+		for _, d := range all {
+			unknown.WithLabelValues(string(d.Mode)).Set(float64(d.Payouts))
+			oldest.WithLabelValues(string(d.Mode)).Set(d.Oldest.Seconds())
+		}
+		return nil
 	}
 }
 

@@ -35,6 +35,7 @@ type Store struct {
 	log    *slog.Logger
 	wake   func()
 	alerts func(code string)
+	moved  func(Move)
 	now    func() time.Time
 	tokens tokens
 	daily  app.Daily // nil without limits
@@ -44,7 +45,7 @@ type Store struct {
 // New makes a store over a pool. keys seal what is personal. wake is called after every commit that left a message in the outbox; alerts counts what
 // an operator must be told.
 func New(pool *pgxpool.Pool, render app.Renderer, keys *keyring.Ring, log *slog.Logger, wake func(), alerts func(code string)) *Store {
-	return &Store{pool: pool, render: render, log: log, wake: wake, alerts: alerts, now: time.Now, vault: vault{keys}}
+	return &Store{pool: pool, render: render, log: log, wake: wake, alerts: alerts, moved: func(Move) {}, now: time.Now, vault: vault{keys}}
 }
 
 func keyOf(k app.Key) idempotency.Key {
@@ -82,6 +83,7 @@ func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 	var inserted string
 	switch err := s.pool.QueryRow(ctx, sql, args...).Scan(&inserted); {
 	case err == nil:
+		s.moved(Move{Mode: n.Payment.Mode, Type: n.Payment.Type, From: change.From, To: change.To})
 		s.wake()
 		return nil
 	case errors.Is(err, pgx.ErrNoRows):
@@ -322,6 +324,7 @@ type effects struct {
 	alerts   []payment.Alert
 	payment  string
 	token    string // settlement token that the change issued
+	moves    []Move
 }
 
 func (s *Store) inTx(ctx context.Context, f func(tx pgx.Tx, done *effects) error) error {
@@ -335,6 +338,9 @@ func (s *Store) inTx(ctx context.Context, f func(tx pgx.Tx, done *effects) error
 	}
 	if done.messages {
 		s.wake()
+	}
+	for _, m := range done.moves {
+		s.moved(m)
 	}
 	for _, a := range done.alerts {
 		s.alerts(a.Code)
@@ -478,7 +484,7 @@ func (s *Store) writeFacts(ctx context.Context, batch *pgx.Batch, v app.View, ne
 		switch f := f.(type) {
 		case payment.Change:
 			changes++
-			batch.Queue(insertHistory, next.ID, next.Version, changes, string(f.Trigger), string(f.From), string(f.To), string(f.Exception))
+			movedBy(batch, next, changes, f, done)
 		case payment.Mark:
 			batch.Queue(markDeposit, string(next.Mode), f.Key, f.Booked, f.BookedAmount, f.Bookings, f.Counted).Exec(exactlyOne(errStale))
 		case payment.HoldPayout:

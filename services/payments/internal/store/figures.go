@@ -1,0 +1,58 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// Move is a committed change of a payment's state, for metrics.
+type Move struct {
+	Mode     payment.Mode
+	Type     payment.Type
+	From, To payment.State // From is "none" for a create
+	After    time.Duration // spent in From; 0 for a create
+}
+
+// OnMove sets what is called after the commit of every change of state; set it before the store is used.
+func (s *Store) OnMove(f func(Move)) { s.moved = f }
+
+// Unknown says how many payouts of a mode are of unknown outcome.
+type Unknown struct {
+	Mode    payment.Mode
+	Payouts int
+	Oldest  time.Duration // since the oldest of them was sent
+}
+
+// Unknowns counts the payouts of unknown outcome, for every mode that has payouts under way. It reads what is under way only.
+func (s *Store) Unknowns(ctx context.Context) ([]Unknown, error) {
+	rows, err := s.pool.Query(ctx, selectUnknowns)
+	if err != nil {
+		return nil, fmt.Errorf("count unknown payouts: %w", err)
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (u Unknown, err error) {
+		var mode string
+		var microseconds int64
+		err = row.Scan(&mode, &u.Payouts, &microseconds)
+		u.Mode, u.Oldest = payment.Mode(mode), time.Duration(microseconds)*time.Microsecond
+		return u, err
+	})
+}
+
+// movedBy queues a history row and notes the move for after the commit.
+func movedBy(batch *pgx.Batch, next payment.Payment, n int, c payment.Change, done *effects) {
+	batch.Queue(insertHistory, next.ID, next.Version, n, string(c.Trigger), string(c.From), string(c.To), string(c.Exception)).QueryRow(func(row pgx.Row) error {
+		var microseconds int64
+		if err := row.Scan(&microseconds); err != nil {
+			return fmt.Errorf("write history: %w", err)
+		}
+		if c.From != c.To {
+			done.moves = append(done.moves, Move{next.Mode, next.Type, c.From, c.To, time.Duration(microseconds) * time.Microsecond})
+		}
+		return nil
+	})
+}
