@@ -133,7 +133,9 @@ func (d *doors) through(next http.RoundTripper, target *url.URL, kind func(body 
 				}
 				return nil
 			},
-			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { http.Error(w, err.Error(), http.StatusBadGateway) },
+			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+				http.Error(w, err.Error(), http.StatusBadGateway)
+			},
 		}
 		p.ServeHTTP(w, r)
 	})
@@ -634,7 +636,10 @@ func TestSweep_coin(t *testing.T) {
 // A block that holds the funding leaves the chain, and later one that holds the sweep: both are sent again and land once.
 func TestSweep_reorganised(t *testing.T) {
 	t.Parallel()
-	c := newCustody(t, nil)
+	c := newCustody(t, func(policy string, environ map[string]string) string {
+		environ["EVM_ETHEREUM_SWEEP_STUCK"] = "6s"
+		return policy
+	})
 	c.do("/finality", map[string]int{"depth": 12})
 	w := c.wallet(t, "USDT")
 	c.transfer(map[string]any{"to": w.Address, "amount": "25000002", "token": "USDT", "mine": 15})

@@ -50,6 +50,9 @@ var sweepDefaults = map[string]struct {
 // worth is how many times its fee a sweep of the network's own coin must bring.
 const worth = 20
 
+// resendMost is how long at most a transaction waits until its bytes are given to a node again.
+const resendMost = 30 * time.Second
+
 // terms are the limits of a network.
 func (s sweepSettings) terms(n money.Network) (sweep.Terms, error) {
 	base := sweepDefaults[n.Name]
@@ -131,7 +134,7 @@ func (p *process) sweeps(cfg workSettings, chains *chains) (*sweeping, error) {
 		out.chains[name] = driver
 		out.configs = append(out.configs, sweeper.Config{
 			Network: name, Coin: coin, ChainID: uint64(set.chainID(name)), Treasury: treasury.String(), Terms: terms,
-			Stuck: set.Sweep.Stuck, Resend: max(set.Sweep.Stuck/3, time.Second),
+			Stuck: set.Sweep.Stuck, Resend: min(set.Sweep.Stuck/3, resendMost),
 		})
 	}
 	return out, nil

@@ -57,6 +57,8 @@ WHERE d.mode = 'live' AND d.network = $1 AND d.tx_hash = k.tx_hash AND d.ordinal
 AND NOT EXISTS (SELECT FROM outgoing_tx o WHERE o.sweep = s.id AND (o.state IN ('planned', 'signed', 'broadcast')
 	OR (o.kind = 'sweep' AND o.state IN ('mined', 'final')))) ORDER BY s.due_at LIMIT $2`
 
+	fundingSQL = `SELECT count(*) FROM outgoing_tx WHERE sweep = $1 AND kind = 'fund' AND state = 'mined'`
+
 	waitSweepSQL = `UPDATE sweeps SET due_at = now() + $2::interval, reason = $3 WHERE id = $1 AND state = 'open'`
 
 	blockSweepSQL = `UPDATE sweeps SET state = 'blocked', reason = $2 WHERE id = $1 AND state = 'open'`
@@ -93,11 +95,13 @@ fee = $8::text::numeric, changed_at = now() WHERE id = $1 AND version = $2`
 
 	sentSQL = `UPDATE outgoing_attempts SET sent_at = now() WHERE outgoing = $1 AND number = $2`
 
+	unsentSQL = `UPDATE outgoing_attempts SET sent_at = to_timestamp(0) WHERE outgoing = $1 AND number = $2`
+
 	sweptOfWalletSQL = `SELECT d.tx_hash, d.ordinal FROM deposits d JOIN sweeps s ON s.id = d.sweep AND s.state = 'swept' WHERE d.wallet_id = $1`
 
 	releaseSweepSQL = `UPDATE deposits SET sweep = NULL WHERE sweep = $1`
 
-	blockedSweepSQL = `SELECT count(*) FROM outgoing_tx o WHERE o.sweep = $1 AND o.state IN ('planned', 'signed', 'broadcast', 'mined')`
+	blockedSweepSQL = `SELECT count(*) FROM outgoing_tx o WHERE o.sweep = $1 AND o.kind = 'sweep' AND o.state IN ('planned', 'signed', 'broadcast', 'mined')`
 
 	sweepCountsSQL = `SELECT network, state, count(*) FROM sweeps WHERE mode = 'live' AND state IN ('open', 'blocked') GROUP BY network, state`
 
@@ -208,6 +212,13 @@ func (s Sweeps) Idle(ctx context.Context, network string, most int) ([]sweep.Swe
 		w.Amount, err = integer(amount)
 		return w, err
 	})
+}
+
+// Funding implements sweeper.Store.
+func (s Sweeps) Funding(ctx context.Context, w sweep.Sweep) (bool, error) {
+	var n int64
+	err := s.pool.QueryRow(ctx, fundingSQL, w.ID).Scan(&n)
+	return n > 0, err
 }
 
 // Wait implements sweeper.Store.
@@ -374,9 +385,12 @@ func (s Sweeps) Sent(ctx context.Context, o sweep.Outgoing) error {
 	})
 }
 
-// Unmined implements sweeper.Store.
+// Unmined implements sweeper.Store. The newest form is due to be sent again at once.
 func (s Sweeps) Unmined(ctx context.Context, o sweep.Outgoing) error {
-	return s.land(ctx, o, sweep.Broadcast, sweep.Receipt{Fee: new(big.Int)}, new(big.Int), nil)
+	return s.land(ctx, o, sweep.Broadcast, sweep.Receipt{Fee: new(big.Int)}, new(big.Int), func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, unsentSQL, o.ID, o.Newest().Number)
+		return err
+	})
 }
 
 // Mined implements sweeper.Store.

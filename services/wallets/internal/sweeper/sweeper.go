@@ -37,6 +37,8 @@ type Store interface {
 	Open(ctx context.Context, network string, d Due, treasury string) (bool, error)
 	// Idle are open sweeps that are due and of which no sweeping transaction is on its way and no funding unmined.
 	Idle(ctx context.Context, network string, most int) ([]sweep.Sweep, error)
+	// Funding reports whether a funding of a sweep is in a block that is not final.
+	Funding(ctx context.Context, s sweep.Sweep) (bool, error)
 	// Wait puts off the next try; Block ends the tries until an operator looks.
 	Wait(ctx context.Context, s sweep.Sweep, d time.Duration, reason string) error
 	Block(ctx context.Context, s sweep.Sweep, reason string) error
@@ -401,6 +403,14 @@ func (s *Sweeper) planSweep(ctx context.Context, w sweep.Sweep, market sweep.Mar
 		}
 		var missing *big.Int
 		if price, missing = s.cfg.Terms.Within(price, market, purse); missing != nil {
+			// One that is mined and not to be seen has left the chain just now, and comes again.
+			funding, err := s.store.Funding(ctx, w)
+			if err != nil {
+				return err
+			}
+			if funding {
+				return errBusy
+			}
 			return s.planFund(ctx, w, missing, market)
 		}
 	}
