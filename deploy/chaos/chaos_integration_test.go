@@ -26,16 +26,16 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	shortForm = 140 * time.Second // of trouble; with start, last payments and audit less than three minutes
+	shortForm = 110 * time.Second // of trouble; with the restores, starts, last payments and audits less than three minutes
 	atMost    = 8 * time.Minute
 
-	restoreForm = 30 * time.Second // five seconds of them are lost twice
+	restoreForm = 20 * time.Second // about four of them are lost, twice
 )
 
 // TestShortForm is the short form of `make chaos`: kills at the steps of a payment and the whole mix, against two replicas of
 // everything, and a clean audit. The servers die too, so the instance has its own.
 func TestShortForm(t *testing.T) {
-	launch(t, []string{"--replicas", "2", "--toxic"}, "--scenario", "steps,mix", "--duration", shortForm.String(), "--rate", "4")
+	launch(t, []string{"--split", "--replicas", "2", "--toxic"}, "--scenario", "steps,mix", "--duration", shortForm.String(), "--rate", "4")
 }
 
 // TestRestore is the short form of the restore drill: the databases that money depends on are set back by some seconds
@@ -58,7 +58,7 @@ func launch(t *testing.T, instance []string, words ...string) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), atMost)
 	defer cancel()
-	args := slices.Concat([]string{"exec", "--private", "--split", "--dir", dir}, instance, []string{"--", self}, words)
+	args := slices.Concat([]string{"exec", "--private", "--dir", dir}, instance, []string{"--", self}, words)
 	cmd := exec.CommandContext(ctx, launcher, args...)
 	cmd.Env = append(os.Environ(), played+"=1")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it takes its stack down

@@ -257,7 +257,8 @@ func (s *Stack) Alarm(ctx context.Context, on bool) error {
 }
 
 // starts is how often a process is started that ends before it is ready: one that finds its server gone in the middle of its
-// start gives up, and whoever runs it starts it again, as an orchestrator does.
+// start gives up, and whoever runs it starts it again, as an orchestrator does. So long, too, is one waited for that has more
+// to do than to start.
 const starts = 5
 
 // Start starts a process again, this once with the settings NAME=value beside its own, or lets a paused one go on, and
@@ -268,7 +269,9 @@ func (s *Stack) Start(ctx context.Context, name string, settings ...string) (err
 		words = append(words, "--env", setting)
 	}
 	for range starts {
-		if err = s.call(ctx, words...); err == nil || !strings.Contains(err.Error(), "the process ended") {
+		err = s.call(ctx, words...)
+		slow := err != nil && len(settings) > 0 && strings.Contains(err.Error(), "not ready in time")
+		if err == nil || !slow && !strings.Contains(err.Error(), "the process ended") {
 			return err
 		}
 	}
