@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -207,11 +208,26 @@ func ready(ctx context.Context, target string, ref *process.Ref, log string) err
 	}
 }
 
+// SocketScheme begins the target of a process that is ready when its unix socket takes connections.
+const SocketScheme = "unix:"
+
+// knock opens a connection to a unix socket and closes it.
+func knock(ctx context.Context, path string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+	if err != nil {
+		return fmt.Errorf("ask whether it is ready: %w", err)
+	}
+	return conn.Close()
+}
+
 func probe(ctx context.Context, target string) error {
 	ctx, stop := context.WithTimeout(ctx, 3*time.Second)
 	defer stop()
 	if strings.HasPrefix(target, "postgres") {
 		return pingPostgres(ctx, target)
+	}
+	if path, is := strings.CutPrefix(target, SocketScheme); is {
+		return knock(ctx, path)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {

@@ -201,6 +201,9 @@ func (p Product) Down() error {
 
 // IsService tells a service's process from a server's.
 func IsService(name string) bool {
+	if name == signer {
+		return true
+	}
 	for _, tenant := range Tenants() {
 		if name == tenant.Service || strings.HasPrefix(name, tenant.Service+"-") {
 			return true

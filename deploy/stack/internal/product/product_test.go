@@ -83,6 +83,26 @@ func TestProcesses_roles(t *testing.T) {
 	}
 }
 
+// The signer runs once, and only where its policy is configured; wallets is told where it listens.
+func TestProcesses_signer(t *testing.T) {
+	one := examplePlan(Options{Bin: "/b", Split: true, Env: map[string]string{"signer:SIGNER_POLICY": "/etc/policy.json"}})
+	all, err := one.processes()
+	if err != nil || len(all) != 10 || all[0].Name != "signer" || all[0].Spec.Path != "/b/signer" || !IsService(all[0].Name) {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	socket := one.dir + "/signer.sock"
+	if !slices.Contains(all[0].Spec.Env, "SIGNER_POLICY=/etc/policy.json") || !slices.Contains(all[0].Spec.Env, "SIGNER_SOCKET="+socket) ||
+		all[0].Ready != infra.SocketScheme+socket || slices.ContainsFunc(all[0].Spec.Env, func(v string) bool { return strings.HasPrefix(v, "DATABASE_URL") }) {
+		t.Errorf("%+v", all[0])
+	}
+	if environ := one.environ(wallets, 1); !slices.Contains(environ, "SIGNER_SOCKET="+socket) {
+		t.Errorf("wallets: %v", environ)
+	}
+	if environ := examplePlan(Options{}).environ(wallets, 1); !slices.Contains(environ, "SIGNER_SOCKET=") {
+		t.Errorf("wallets without a signer: %v", environ)
+	}
+}
+
 func TestProcesses_replicas(t *testing.T) {
 	one := examplePlan(Options{Bin: "/b", Split: true, Replicas: 2})
 	for _, tenant := range Tenants() {

@@ -24,6 +24,10 @@ const (
 	gateway    = "gateway"
 )
 
+// signer is the program that holds keys which guard money. It is no tenant: it has no database and opens no connection. It
+// runs only where its policy is configured, signer:SIGNER_POLICY, since the chains of test mode need none.
+const signer = "signer"
+
 // Tenants are the services with the peers whose exchanges and queues each declares (design.md §5).
 func Tenants() []infra.Tenant {
 	return []infra.Tenant{
@@ -112,6 +116,14 @@ func (p plan) through(address string) string {
 // processes lists what to start. Everything that a process will ever read is in its environment.
 func (p plan) processes() ([]state.Process, error) {
 	var all []state.Process
+	if socket := p.socket(); socket != "" {
+		all = append(all, state.Process{
+			Name: signer, Ready: infra.SocketScheme + socket,
+			Spec: process.Spec{
+				Path: p.options.Bin + "/" + signer, Args: []string{"serve"}, Dir: p.dir, Env: p.environ(signer, 1), Log: state.LogDir(p.dir) + "/" + signer + ".log",
+			},
+		})
+	}
 	for replica := range p.replicas() {
 		more, err := p.replica(replica + 1)
 		if err != nil {
@@ -120,6 +132,17 @@ func (p plan) processes() ([]state.Process, error) {
 		all = append(all, more...)
 	}
 	return all, nil
+}
+
+// socket is where the signer listens, "" without one.
+func (p plan) socket() string {
+	if p.options.Env[signer+":SIGNER_POLICY"] == "" {
+		return ""
+	}
+	if given := p.options.Env[signer+":SIGNER_SOCKET"]; given != "" {
+		return given
+	}
+	return p.dir + "/signer.sock"
 }
 
 // replica lists one process of every role.
@@ -157,10 +180,9 @@ func (p plan) replica(number int) ([]state.Process, error) {
 
 // environ renders the settings of one replica of a service; Options.Env has the last word.
 func (p plan) environ(service string, replica int) []string {
-	settings := map[string]string{
-		"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": p.dir, "TZ": "UTC",
-		"LOG_LEVEL": "info", "HTTP_ADDR": p.http[copyName(service, replica)],
-		"DATABASE_URL": p.through(p.accounts[service].Database),
+	settings := map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": p.dir, "TZ": "UTC", "LOG_LEVEL": "info"}
+	if service != signer {
+		settings["HTTP_ADDR"], settings["DATABASE_URL"] = p.http[copyName(service, replica)], p.through(p.accounts[service].Database)
 	}
 	if broker := p.accounts[service].Broker; broker != "" {
 		settings["AMQP_URL"] = p.through(broker)
@@ -179,8 +201,10 @@ func (p plan) environ(service string, replica int) []string {
 	case wallets:
 		more = map[string]string{
 			"IDENTITY_KEYS": p.keys.identity[service], "MASTER_KEYS": master(p.keys.master[service]),
-			"XPUB_TEST_BITCOIN": testBitcoin, "XPUB_TEST_EVM": testEVM, "XPUB_TEST_TRON": testTron,
+			"XPUB_TEST_BITCOIN": testBitcoin, "XPUB_TEST_EVM": testEVM, "XPUB_TEST_TRON": testTron, "SIGNER_SOCKET": p.socket(),
 		}
+	case signer:
+		more = map[string]string{"SIGNER_SOCKET": p.socket(), "SIGNER_LOG": p.dir + "/signer-log.jsonl"}
 	case reports:
 		more = map[string]string{
 			"IDENTITY_KEYS": p.keys.identity[service], "REPORTS_PUBLIC_MODES": "live,test", "LIMITS_SKIP_LOOPBACK": "true",
