@@ -337,24 +337,35 @@ func TestConformance_catchingUp(t *testing.T) {
 		l.start()
 		l.one(tx, "confirmed", isConfirmed)
 		l.caughtUp()
-		for name, want := range map[string]float64{"wallets_scanned_blocks_total": 1001, "wallets_matched_transfers_total": 1, "wallets_scan_lag_blocks": 0} {
+		for name, want := range map[string]int{"wallets_scanned_blocks_total": 1001, "wallets_matched_transfers_total": 1, "wallets_scan_lag_blocks": 0} {
 			await(t, name, func() bool { return gathered(t, registry, name) == want })
 		}
 	})
 }
 
-func gathered(t *testing.T, registry *prometheus.Registry, name string) float64 {
+// gathered adds up a metric, of one value of a label if that is given.
+func gathered(t *testing.T, registry *prometheus.Registry, name string, label ...string) int {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
+	sum := 0
 	for _, f := range families {
-		if f.GetName() == name && len(f.GetMetric()) == 1 {
-			return f.GetMetric()[0].GetGauge().GetValue() + f.GetMetric()[0].GetCounter().GetValue()
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			counts := len(label) == 0
+			for _, pair := range m.GetLabel() {
+				counts = counts || pair.GetName() == label[0] && pair.GetValue() == label[1]
+			}
+			if counts {
+				sum += int(m.GetGauge().GetValue() + m.GetCounter().GetValue())
+			}
 		}
 	}
-	return -1
+	return sum
 }
 
 // await waits until something holds.

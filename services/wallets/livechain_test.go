@@ -45,15 +45,19 @@ type liveChain struct {
 	cfg       scanner.Config
 	driver    chain.Driver
 	endpoints *rpc.Metrics
+	registry  *prometheus.Registry // of endpoints
 	metrics   *scanner.Metrics
 	epoch     int64
 	settings  crashSettings
+	strayed   chan wallet.Deposit
 }
 
 var chainNets = map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet.Live: address.Regtest}
 
-func newBook(pool *pgxpool.Pool) *store.Store {
-	return store.New(pool, messaging.Out{Now: time.Now}, store.Settings{Nets: chainNets, Depths: wallet.DefaultDepths(), Now: time.Now})
+func newBook(pool *pgxpool.Pool, strayed chan<- wallet.Deposit) *store.Store {
+	return store.New(pool, messaging.Out{Now: time.Now}, store.Settings{
+		Nets: chainNets, Depths: wallet.DefaultDepths(), Now: time.Now, Strayed: func(_ wallet.Wallet, d wallet.Deposit) { strayed <- d },
+	})
 }
 
 func newLiveChain(t *testing.T, s subject, n *node, urls ...string) *liveChain {
@@ -65,9 +69,10 @@ func newLiveChain(t *testing.T, s subject, n *node, urls ...string) *liveChain {
 	}
 	t.Cleanup(pool.Close)
 	l := &liveChain{
-		node: n, pool: pool, book: newBook(pool), last: map[string]wire.DepositChanged{}, metrics: scanner.NewMetrics(prometheus.NewRegistry()),
-		endpoints: rpc.NewMetrics(prometheus.NewRegistry()),
+		node: n, pool: pool, strayed: make(chan wallet.Deposit, 10), last: map[string]wire.DepositChanged{}, metrics: scanner.NewMetrics(prometheus.NewRegistry()),
+		registry: prometheus.NewRegistry(),
 	}
+	l.book, l.endpoints = newBook(pool, l.strayed), rpc.NewMetrics(l.registry)
 	l.issue(s.money().Family)
 	var tokens []string
 	for _, name := range s.tokens {
@@ -75,7 +80,7 @@ func newLiveChain(t *testing.T, s subject, n *node, urls ...string) *liveChain {
 	}
 	l.settings = crashSettings{
 		Database: url, Network: s.network, URLs: strings.Join(append([]string{n.RPC}, urls...), ","), Tokens: strings.Join(tokens, ","),
-		ChainID: n.Chain, Genesis: n.Genesis, Start: n.Block + 1,
+		ChainID: n.Chain, Genesis: n.Genesis, Net: address.Regtest, Start: n.Block + 1,
 	}
 	l.driver, l.cfg = l.settings.open(slog.New(slog.NewTextHandler(t.Output(), nil)), l.endpoints)
 	l.start()
@@ -116,6 +121,7 @@ func (l *liveChain) issue(family money.Family) {
 // crashSettings are what a process needs to scan the same chain into the same database.
 type crashSettings struct {
 	Database, Network, URLs, Tokens, Genesis string
+	Net                                      address.Net
 	ChainID, Start, Epoch                    int64
 	Step                                     int // at which it kills itself
 }
@@ -125,8 +131,8 @@ func (c crashSettings) open(log *slog.Logger, endpoints *rpc.Metrics) (chain.Dri
 	network, _ := money.NetworkOf(c.Network)
 	scan := scanSettings{URLs: config.Secret(c.URLs), Timeout: 5 * time.Second, Poll: 25 * time.Millisecond, Prefetch: 6, Grace: 500 * time.Millisecond, Start: c.Start}
 	set := evmSettings{Scan: scan, ChainID: c.ChainID, Tokens: c.Tokens}
-	all := liveSettings{Bitcoin: scan, Ethereum: set, Tron: tronSettings{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}, Solana: solanaSettings{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}}
-	live := all.networks(address.Regtest)[c.Network]
+	all := liveSettings{Bitcoin: scan, Ethereum: set, Polygon: set, Tron: tronSettings{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}, Solana: solanaSettings{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}}
+	live := all.networks(c.Net)[c.Network]
 	driver, err := live.driver(network, log, endpoints)
 	if err != nil {
 		panic(err)
@@ -308,7 +314,7 @@ func (c crashSettings) run() error {
 		return err
 	}
 	defer pool.Close()
-	book := newBook(pool)
+	book := newBook(pool, nil)
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	driver, cfg := c.open(log, rpc.NewMetrics(prometheus.NewRegistry()))
 	cfg.Prefetch = 1 // one step after the other

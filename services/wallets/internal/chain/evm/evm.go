@@ -102,6 +102,9 @@ func (d *Driver) verify(ctx context.Context, e *rpc.Endpoint) error {
 func (d *Driver) Head(ctx context.Context) (head chain.Head, err error) {
 	err = d.pool.Read(ctx, func(e *rpc.Endpoint) error {
 		b, err := blockOf(ctx, e, "latest", false)
+		if errors.Is(err, chain.ErrNoBlock) {
+			err = fmt.Errorf("endpoint %s has no newest block", e.Name)
+		}
 		if err != nil {
 			return err
 		}

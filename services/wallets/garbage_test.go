@@ -1,0 +1,267 @@
+//go:build integration
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/chain/rpc"
+)
+
+// garbage are the ways in which a provider spoils a true answer. Each gets the whole body and returns what is sent.
+var garbage = []struct {
+	name  string
+	spoil func(body []byte) []byte
+}{
+	{"an HTML page with status 200", func([]byte) []byte { return []byte("<!DOCTYPE html><html><title>Just a moment…</title></html>") }},
+	{"JSON cut in the middle", func(b []byte) []byte { return b[:len(b)/2] }},
+	{"nothing at all", func([]byte) []byte { return nil }},
+	{"wrong types", func(b []byte) []byte {
+		return rewritten(b, func(v any) any {
+			switch v.(type) {
+			case string:
+				return json.Number("12345")
+			case json.Number:
+				return "a number"
+			}
+			return v
+		}, nil)
+	}},
+	{"huge numbers", func(b []byte) []byte {
+		return rewritten(b, func(v any) any {
+			switch v := v.(type) {
+			case string:
+				return v + strings.Repeat("f", 200)
+			case json.Number:
+				return json.Number("1" + strings.Repeat("0", 400))
+			}
+			return v
+		}, nil)
+	}},
+	{"negative numbers", func(b []byte) []byte {
+		return rewritten(b, func(v any) any {
+			switch v := v.(type) {
+			case string:
+				return "-" + v
+			case json.Number:
+				return json.Number("-" + string(v) + "1")
+			}
+			return v
+		}, nil)
+	}},
+	{"missing fields", func(b []byte) []byte { return rewritten(b, nil, func(name string) string { return "x" + name }) }},
+}
+
+// rewritten changes every value and the name of every field of a JSON text.
+func rewritten(body []byte, value func(any) any, name func(string) string) []byte {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	var root any
+	if err := decoder.Decode(&root); err != nil {
+		return body
+	}
+	var walk func(v any, inside bool) any
+	walk = func(v any, inside bool) any {
+		switch v := v.(type) {
+		case map[string]any:
+			out := map[string]any{}
+			for k, each := range v {
+				within := inside || k != "id" && k != "jsonrpc"
+				if name != nil {
+					k = name(k)
+				}
+				out[k] = walk(each, within)
+			}
+			return out
+		case []any:
+			for i := range v {
+				v[i] = walk(v[i], true)
+			}
+			return v
+		}
+		if value == nil || !inside {
+			return v
+		}
+		return value(v)
+	}
+	out, err := json.Marshal(walk(root, false))
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// spoiler is a provider that passes a node's answers on, or spoils them.
+type spoiler struct {
+	url   string
+	spoil atomic.Pointer[func([]byte) []byte]
+}
+
+func newSpoiler(t *testing.T, rpcURL string) *spoiler {
+	t.Helper()
+	target, err := url.Parse(rpcURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &spoiler{}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Header.Del("Accept-Encoding") },
+		ModifyResponse: func(res *http.Response) error {
+			spoil := s.spoil.Load()
+			if spoil == nil {
+				return nil
+			}
+			body, err := io.ReadAll(res.Body)
+			if err != nil {
+				return err
+			}
+			body = (*spoil)(body)
+			res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+			res.Header.Set("Content-Length", fmt.Sprint(len(body)))
+			return nil
+		},
+	}
+	server := httptest.NewServer(proxy)
+	t.Cleanup(server.Close)
+	at, _ := url.Parse(server.URL)
+	at.User = target.User
+	s.url = at.String()
+	return s
+}
+
+// Garbage is logged and counted, its endpoint is marked bad, the cursor does not move and nothing is credited; when the
+// endpoint has mended, what happened meanwhile is found.
+func TestConformance_garbage(t *testing.T) {
+	on(t, always, func(t *testing.T, s subject) {
+		n := s.start(t)
+		provider := newSpoiler(t, n.RPC)
+		n.RPC = provider.url
+		var log syncBuffer
+		l := newLiveChain(t, s, n)
+		l.stop()
+		l.driver, _ = l.settings.open(slog.New(slog.NewTextHandler(&log, nil)), l.endpoints)
+		l.start()
+		for _, g := range garbage {
+			l.caughtUp()
+			height, counted := l.scanned(), gathered(t, l.registry, "wallets_rpc_answers_total", "outcome", "garbage")
+			log.Reset()
+			provider.spoil.Store(&g.spoil)
+			tx := l.transfer(map[string]any{"to": l.addresses[0], "amount": s.coins, "token": false, "mine": 2})
+			await(t, g.name+" to be counted", func() bool {
+				return gathered(t, l.registry, "wallets_rpc_answers_total", "outcome", "garbage") > counted &&
+					gathered(t, l.registry, "wallets_rpc_endpoint_healthy") == 0
+			})
+			if l.collect(); l.scanned() != height || len(l.of(tx)) > 0 {
+				t.Errorf("%s: the cursor went from %d to %d, credited %+v", g.name, height, l.scanned(), l.of(tx))
+			}
+			if text := log.String(); !strings.Contains(text, "RPC endpoint marked bad") {
+				t.Errorf("%s was not logged: %s", g.name, text)
+			}
+			provider.spoil.Store(nil)
+			l.found(tx)
+		}
+		if len(l.last) != len(l.sent) {
+			t.Errorf("%d deposits of %d transfers", len(l.last), len(l.sent))
+		}
+	})
+}
+
+// An endpoint that answers well and serves another chain is never read from; beside it, one that serves ours is.
+func TestConformance_foreignChain(t *testing.T) {
+	on(t, always, func(t *testing.T, s subject) {
+		l := newLiveChain(t, s, s.start(t))
+		l.stop()
+		foreign := l.settings
+		foreign.ChainID, foreign.Genesis, foreign.Net = 999, strings.Repeat("1", 44), address.Mainnet
+		registry := prometheus.NewRegistry()
+		driver, _ := foreign.open(slog.New(slog.NewTextHandler(t.Output(), nil)), rpc.NewMetrics(registry))
+		if head, err := driver.Head(t.Context()); err == nil {
+			t.Errorf("a foreign chain was read: %+v", head)
+		}
+		if gathered(t, registry, "wallets_rpc_answers_total", "outcome", "garbage") != 1 {
+			t.Error("it was not counted")
+		}
+	})
+}
+
+// With two providers, garbage from one costs nothing: the other is read.
+func TestConformance_garbageFromOneOfTwo(t *testing.T) {
+	on(t, always, func(t *testing.T, s subject) {
+		n := s.start(t)
+		provider, good := newSpoiler(t, n.RPC), n.RPC
+		n.RPC = provider.url
+		l := newLiveChain(t, s, n, good)
+		l.caughtUp()
+		provider.spoil.Store(&garbage[0].spoil)
+		tx := l.transfer(map[string]any{"to": l.addresses[0], "amount": s.coins, "token": false, "mine": 1})
+		l.found(tx)
+	})
+}
+
+// A deposit to one of our addresses on another EVM network than it was made for is seen: one set serves the family.
+func TestConformance_wrongEVMNetwork(t *testing.T) {
+	t.Parallel()
+	s := subjects[0]
+	s.network, s.flags, s.coin = "polygon", []string{"--chain-id", "137"}, "POL"
+	l := newLiveChain(t, s, s.start(t))
+	// One address is a payment's, which payments judges by the network that it is told; the other a standalone wallet's.
+	if _, err := l.pool.Exec(t.Context(), `INSERT INTO wallets (id, mode, merchant_id, key_id, family, network, network_name, crypto, address, metadata, status,
+		sequence, created_at, expires_at) VALUES ('wal_1', 'live', 'm', 1, $1, 'ethereum', 'ethereum', 'USDT', $2, '{}', 'watching', 1, now(), now() + interval '1 day')`,
+		string(money.EVM), l.addresses[1]); err != nil {
+		t.Fatal(err)
+	}
+	tx := l.transfer(map[string]any{"to": l.addresses[0], "amount": s.coins, "token": false})
+	l.transfer(map[string]any{"to": l.addresses[1], "amount": s.coins, "token": false, "mine": 1})
+	if d := l.found(tx); d.Network != "polygon" || d.Asset != "POL" || d.Address != l.addresses[0] {
+		t.Errorf("%+v", d)
+	}
+	select {
+	case d := <-l.strayed:
+		if d.Network != "polygon" || d.Asset != "POL" || d.WalletID != "wal_1" || d.Amount.String() != s.coins {
+			t.Errorf("%+v", d)
+		}
+	case <-time.After(60 * time.Second):
+		t.Error("the standalone wallet's deposit was not reported")
+	}
+}
+
+// syncBuffer is a log that is written and read at the same time.
+type syncBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func (b *syncBuffer) Reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text.Reset()
+}
