@@ -2,7 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +16,7 @@ import (
 
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/route"
+	"causeway.internal/libs/fault"
 	"causeway.internal/libs/wire"
 )
 
@@ -113,6 +119,78 @@ func visit(t *testing.T, schema *openapi3.Schema, value any) error {
 		t.Fatal(err)
 	}
 	return schema.VisitJSON(plain, openapi3.EnableJSONSchema2020(), openapi3.MultiErrors())
+}
+
+// Everything that is sent or answered as JSON has an example, and every webhook too.
+func TestOpenAPI_whole(t *testing.T) {
+	doc := document(t)
+	has := func(where string, content openapi3.Content) {
+		if media := content.Get("application/json"); media != nil && len(media.Examples) == 0 {
+			t.Errorf("%s: no example", where)
+		}
+	}
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			where := method + " " + path
+			if op.Summary == "" || op.OperationID == "" || len(op.Tags) != 1 {
+				t.Errorf("%s: no summary, operationId or tag", where)
+			}
+			if op.RequestBody != nil {
+				has(where, op.RequestBody.Value.Content)
+			}
+			for status, response := range op.Responses.Map() {
+				if strings.HasPrefix(status, "2") {
+					has(where+" "+status, response.Value.Content)
+				}
+			}
+		}
+	}
+	for name, item := range doc.Webhooks {
+		has(name, item.Post.RequestBody.Value.Content)
+	}
+}
+
+// The table of error codes names every code of the program, and no other.
+func TestOpenAPI_codes(t *testing.T) {
+	made := regexp.MustCompile(`fault\.New\(\s*fault\.(\w+),\s*"([a-z_]+)"|(?:UnsupportedPair|OutOfRange)\s*= "([a-z_]+)"`)
+	var want []string
+	for _, root := range []string{".", "../libs", "../services"} {
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			source, err := os.ReadFile(path)
+			for _, m := range made.FindAllSubmatch(source, -1) {
+				if string(m[1]) != "Internal" { // all of these are told as internal
+					want = append(want, string(m[2])+string(m[3]))
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want = append(want, fault.As(errors.New("anything")).Code)
+	var got []string
+	table := document(t).Components.Schemas["Error"].Value.Properties["error"].Value.Properties["code"].Value.Description
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(table, -1) {
+		got = append(got, row[1])
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if want = slices.Compact(want); !slices.Equal(got, want) {
+		for _, code := range want {
+			if !slices.Contains(got, code) {
+				t.Errorf("openapi.yaml, Error.code: the code %q is not in the table", code)
+			}
+		}
+		for _, code := range got {
+			if !slices.Contains(want, code) {
+				t.Errorf("openapi.yaml, Error.code: nothing answers %q", code)
+			}
+		}
+	}
 }
 
 // The schemas are strict: what a contract does not list is refused.

@@ -2,6 +2,12 @@ package page
 
 import "net/http"
 
+// docsPolicy is policy with the pictures that Swagger UI's style sheet holds in itself.
+const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// showDocs serves the OpenAPI document as a reference for people.
 func (p *Pages) showDocs(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Security-Policy", docsPolicy)
 	p.render(w, r, http.StatusOK, "docs", view{Title: text("docs.title")})
 }

@@ -41,6 +41,9 @@ var templates embed.FS
 //go:embed assets
 var assets embed.FS
 
+//go:embed swagger/*.js swagger/*.css
+var swagger embed.FS
+
 // Pages serves the pages. It is safe for concurrent use.
 type Pages struct {
 	payments Payments
@@ -64,10 +67,14 @@ func New(payments Payments, log *slog.Logger, now func() time.Time) (*Pages, err
 		return nil, err
 	}
 	helpers := template.FuncMap{"t": text, "asset": p.asset, "qr": qrCode}
-	for _, name := range []string{"pay", "claim", "error", "docs"} {
-		view, err := template.New("layout.html").Funcs(helpers).ParseFS(templates, "templates/layout.html", "templates/"+name+".html")
-		if err != nil {
-			return nil, fmt.Errorf("page %s: %w", name, err)
+	for name, files := range map[string][]string{
+		"pay": {"layout", "pay"}, "claim": {"layout", "claim"}, "error": {"layout", "error"}, "docs": {"docs"},
+	} {
+		view := template.New(files[0] + ".html").Funcs(helpers)
+		for _, file := range files {
+			if _, err := view.ParseFS(templates, "templates/"+file+".html"); err != nil {
+				return nil, fmt.Errorf("page %s: %w", name, err)
+			}
 		}
 		p.views[name] = view
 	}
@@ -94,6 +101,9 @@ func (p *Pages) load() error {
 		})
 	}
 	if err := read(assets, true); err != nil {
+		return err
+	}
+	if err := read(swagger, true); err != nil {
 		return err
 	}
 	if err := read(templates, false); err != nil {
@@ -136,7 +146,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // render writes a page. Pages are never kept by caches: who has a reference may see its payment.
 func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
 	var body bytes.Buffer
-	if err := p.views[name].ExecuteTemplate(&body, "layout.html", data); err != nil {
+	if err := p.views[name].Execute(&body, data); err != nil {
 		p.log.ErrorContext(r.Context(), "render a page", "page", name, "err", err)
 		httpkit.WriteError(w, r.Header.Get(httpkit.RequestIDHeader), err)
 		return
