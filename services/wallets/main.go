@@ -251,7 +251,7 @@ func (p *process) work(ctx context.Context) (end func(), err error) {
 		end()
 		return nil, err
 	}
-	if len(sweeps.configs) > 0 {
+	if len(sweeps.configs) > 0 && !p.cfg.Recovery { // after a restore nothing leaves before the chains were looked at again
 		p.group.Go("sweeps", sweeps.run)
 	}
 	if p.pinned != nil {
