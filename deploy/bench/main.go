@@ -46,6 +46,9 @@ type report struct {
 }
 
 func run(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
+	if len(args) == 2 && args[0] == plainVerb {
+		return servePlain(ctx, args[1], out)
+	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
 	rounds := flags.Int("rounds", 5, "how often the two sides of a row take turns")
@@ -65,7 +68,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	if *path == "" {
 		*path = filepath.Join(getenv("CAUSEWAY_STACK_DIR"), "bench.json")
 	}
-	b := &bench{stack: st, say: func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }}
+	b := &bench{stack: st, outputs: outputs{}, say: func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }}
 	rep := report{At: time.Now().UTC(), Machine: machine(), Rounds: *rounds, Seconds: length.Seconds()}
 	met := true
 	for _, r := range rows {

@@ -21,6 +21,7 @@ type row struct {
 var rows = []row{
 	{"create/accept/16", "POST /v1/payments through the gateway (work stopped) against pgbench with the same statement, 16 clients", 0.35, acceptPath(16)},
 	{"create/accept/64", "the same, 64 clients", 0.35, acceptPath(64)},
+	{"gateway/cpu", "reads of a payment per second of the gateway's processor time against a plain reverse proxy's plus 0.30 ms a request", 1, gatewayCPU},
 	{"deliver/burst/1", "events from payments' outbox to one endpoint, signed, against a bare loop of signed posts, 64 at a time", 0.35, burst(1, false)},
 	{"deliver/burst/100", "the same to 100 endpoints", 0.35, burst(100, false)},
 	{"deliver/cpu/100", "deliveries per second of callback-dispatcher's processor time against those of the bare loop", 1 / 2.7, burst(100, true)},
@@ -29,6 +30,14 @@ var rows = []row{
 	{"reports/lookup/flat", "look-ups through the gateway, first page and total, over 10^7 reports against the same over 10^4", 1 / 1.3, lookupFlat(false)},
 	{"reports/lookup/cpu", "the same per second of the processor time of reports and PostgreSQL", 1 / 1.3, lookupFlat(true)},
 	{"reports/lookup/deep", "pages at any of 250 000 offsets of one phone against first pages, both over 10^7 reports", 0.2, lookupDeep},
+	{"wallets/set/memory", "addresses watched per MB of a million in memory, against 60 MB for all", 1, against(setMemory())},
+	{"wallets/set/load", "addresses loaded into the set per second from memory, against 1 s for a million", 1, against(setLoad())},
+	{"wallets/set/database", "the same from the database, against 10 s for a million", 1, against(setLoadDatabase())},
+	{"wallets/block/cpu", "blocks of 2 000 transactions and 1 000 token logs per second of processor time, JSON to hits among a million, against 8 ms", 1, against(blockCPU())},
+	{"wallets/block/found", "1/p99 from a block served by a real EVM node to its deposit committed and told, a million watched, head asked for every 100 ms, against 250 ms", 1, against(found())},
+	{"wallets/derive/evm", "addresses derived per second of one core, against 20 000", 1, against(derive("evm"))},
+	{"wallets/derive/bitcoin", "the same for bitcoin", 1, against(derive("bitcoin"))},
+	{"wallets/derive/tron", "the same for tron", 1, against(derive("tron"))},
 }
 
 // measure takes both sides of one round, one after the other, and cleans up.
@@ -61,8 +70,9 @@ type result struct {
 
 // bench is what rows are measured with.
 type bench struct {
-	stack *stack.Stack
-	say   func(format string, args ...any)
+	stack   *stack.Stack
+	say     func(format string, args ...any)
+	outputs outputs // of Go benchmarks
 }
 
 // run measures a row: a warm-up of both sides, then rounds in which they take turns, the first of a pair changing from

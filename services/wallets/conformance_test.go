@@ -369,7 +369,7 @@ func gathered(t *testing.T, registry *prometheus.Registry, name string, label ..
 }
 
 // await waits until something holds.
-func await(t *testing.T, what string, holds func() bool) {
+func await(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.After(60 * time.Second)
 	tick := time.NewTicker(10 * time.Millisecond)

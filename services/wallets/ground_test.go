@@ -16,7 +16,7 @@ import (
 
 // node is chain software in a process of its own with its control port (deploy/realchain).
 type node struct {
-	t       *testing.T
+	t       testing.TB
 	subject subject
 	RPC     string            `json:"rpcUrl"`
 	URL     string            `json:"controlUrl"`
@@ -27,7 +27,7 @@ type node struct {
 	sent    []string          // transactions of transfer
 }
 
-func (s subject) start(t *testing.T) *node {
+func (s subject) start(t testing.TB) *node {
 	t.Helper()
 	binary := os.Getenv("CAUSEWAY_REALCHAIN")
 	if binary == "" {
@@ -97,7 +97,7 @@ func (n *node) replace(tx string, body map[string]any) string {
 func (n *node) mine(blocks int) { n.t.Helper(); n.do("/mine", map[string]int{"blocks": blocks}) }
 
 // startNode is a real EVM node.
-func startNode(t *testing.T) *node {
+func startNode(t testing.TB) *node {
 	t.Helper()
 	return subjects[0].start(t)
 }

@@ -50,6 +50,7 @@ type liveChain struct {
 	epoch     int64
 	settings  crashSettings
 	strayed   chan wallet.Deposit
+	log       *slog.Logger
 }
 
 var chainNets = map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet.Live: address.Regtest}
@@ -60,7 +61,7 @@ func newBook(pool *pgxpool.Pool, strayed chan<- wallet.Deposit) *store.Store {
 	})
 }
 
-func newLiveChain(t *testing.T, s subject, n *node, urls ...string) *liveChain {
+func newLiveChain(t testing.TB, s subject, n *node, urls ...string) *liveChain {
 	t.Helper()
 	url := pg.URL(t, migrations.FS)
 	pool, err := pgxpool.New(t.Context(), url)
@@ -82,7 +83,8 @@ func newLiveChain(t *testing.T, s subject, n *node, urls ...string) *liveChain {
 		Database: url, Network: s.network, URLs: strings.Join(append([]string{n.RPC}, urls...), ","), Tokens: strings.Join(tokens, ","),
 		ChainID: n.Chain, Genesis: n.Genesis, Net: address.Regtest, Start: n.Block + 1,
 	}
-	l.driver, l.cfg = l.settings.open(slog.New(slog.NewTextHandler(t.Output(), nil)), l.endpoints)
+	l.log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	l.driver, l.cfg = l.settings.open(l.log, l.endpoints)
 	l.start()
 	t.Cleanup(func() { l.stop() })
 	return l
@@ -145,7 +147,7 @@ func (l *liveChain) start() {
 	done := make(chan struct{})
 	l.epoch++
 	s := scanner.New(l.cfg, l.driver, l.book, scanner.NewWatch(wallet.Live, l.cfg.Family, l.book),
-		slog.New(slog.NewTextHandler(l.t.Output(), nil)), l.metrics, time.Now)
+		l.log, l.metrics, time.Now)
 	epoch := l.epoch
 	go func() { defer close(done); _ = s.Run(ctx, epoch) }()
 	l.stop = func() { cancel(); <-done }
@@ -162,7 +164,7 @@ func (l *liveChain) forget() {
 	}
 }
 
-func read[T any](t *testing.T, pool *pgxpool.Pool, name wire.Name) []T {
+func read[T any](t testing.TB, pool *pgxpool.Pool, name wire.Name) []T {
 	t.Helper()
 	rows, err := pool.Query(t.Context(), `WITH gone AS (DELETE FROM outbox WHERE name = $1 RETURNING id, body) SELECT body FROM gone ORDER BY id`, string(name))
 	if err != nil {

@@ -59,6 +59,20 @@ func (s *Stack) Replace(ctx context.Context, name string, settings map[string]st
 	return nil, fmt.Errorf("the stack runs no %s: start it with --split", name)
 }
 
+// Beside runs a program of the benchmark's own beside the stack, so that its processor time is counted under a name.
+func (s *Stack) Beside(name string, cmd *exec.Cmd) (*Own, error) {
+	own := &Own{stack: s, name: name, cmd: cmd, ended: make(chan error, 1)}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("running %s: %w", name, err)
+	}
+	go func() { own.ended <- cmd.Wait() }()
+	if s.own == nil {
+		s.own = map[string]int{}
+	}
+	s.own[name] = cmd.Process.Pid
+	return own, nil
+}
+
 // readyWithin bounds the start of a process.
 const readyWithin = 30 * time.Second
 

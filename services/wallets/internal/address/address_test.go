@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/testkit/cpu"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -373,12 +374,14 @@ func BenchmarkDerive(b *testing.B) {
 	}{{money.EVM, 44, 60}, {money.Bitcoin, 84, 0}, {money.Tron, 44, 195}} {
 		b.Run(string(c.family), func(b *testing.B) {
 			a := account(b, c.family, Mainnet, abandon, c.purpose, c.coin)
+			began := cpu.Spent()
 			for done := 0; done < b.N; done += batch {
 				if _, err := a.Derive(uint32(done), min(batch, b.N-done)); err != nil {
 					b.Fatal(err)
 				}
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "addresses/s")
+			cpu.Report(b, began)
 		})
 	}
 }

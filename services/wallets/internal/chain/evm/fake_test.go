@@ -140,7 +140,7 @@ func bloomJSON() string {
 	return fmt.Sprintf("0x%x", b[:])
 }
 
-func newDriver(t *testing.T, urls ...string) *Driver {
+func newDriver(t testing.TB, urls ...string) *Driver {
 	t.Helper()
 	network, _ := money.NetworkOf("ethereum")
 	d, err := New(Config{Network: network, ChainID: 1, Tokens: map[string]string{"USDT": usdt}, RPC: rpc.Config{URLs: urls, Timeout: 5 * time.Second}},

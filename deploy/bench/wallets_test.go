@@ -1,0 +1,15 @@
+package main
+
+import "testing"
+
+func TestMetric(t *testing.T) {
+	out := []byte("goos: linux\nBenchmarkBlock-2   \t     100\t  21760269 ns/op\t  65.61 MB/s\t         3.155 cpu-ms/op\nPASS\n")
+	if v, ok := metric(out, "BenchmarkBlock", "cpu-ms/op"); !ok || v != 3.155 {
+		t.Errorf("%v, %v", v, ok)
+	}
+	for _, wrong := range [][2]string{{"BenchmarkBlo", "cpu-ms/op"}, {"BenchmarkBlock", "MB"}} {
+		if v, ok := metric(out, wrong[0], wrong[1]); ok {
+			t.Errorf("%v: %v", wrong, v)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+//go:build integration
+
+package main
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// strangersOf fills the database with a million addresses that nobody pays.
+func strangersOf(ctx context.Context, pool *pgxpool.Pool) error {
+	_, err := pool.Exec(ctx, `INSERT INTO addresses (mode, family, seq, account, idx, key, address, wallet_id)
+		SELECT 'live', 'evm', n, 1, n, decode(md5(n::text) || left(md5('x' || n), 8), 'hex'), '0x' || md5(n::text) || left(md5('x' || n), 8), 'wal_' || n
+		FROM generate_series(1001, 1001000) AS n`)
+	return err
+}
+
+// BenchmarkMillion is the scanner with a million addresses in the database: load-ms is the time to read them into the set,
+// found-ms-p50 and -p99 from the moment at which the node serves a block to that at which its deposit is committed and told.
+// The head is asked for every 100 ms.
+func BenchmarkMillion(b *testing.B) {
+	s := subjects[0]
+	l := newLiveChain(b, s, s.start(b))
+	l.stop()
+	if err := strangersOf(b.Context(), l.pool); err != nil {
+		b.Fatal(err)
+	}
+	began := time.Now()
+	watch := scanner.NewWatch(wallet.Live, money.EVM, l.book)
+	if err := watch.Refresh(b.Context()); err != nil || watch.Len() < 1_000_000 {
+		b.Fatal(err, watch.Len())
+	}
+	loaded := time.Since(began)
+	runtime.GC()
+	l.log = slog.New(slog.DiscardHandler)
+	l.cfg.Poll = 100 * time.Millisecond
+	l.start()
+	l.caughtUp()
+	var waits []time.Duration
+	for b.Loop() {
+		tx := l.transfer(map[string]any{"to": l.addresses[0], "amount": "7", "token": "USDT"})
+		l.mine(1)
+		served := time.Now()
+		l.one(tx, "seen", func(d wire.DepositChanged) bool { return d.State == wire.Seen })
+		waits = append(waits, time.Since(served))
+	}
+	slices.Sort(waits)
+	report(b, loaded, "load-ms")
+	report(b, waits[len(waits)/2], "found-ms-p50")
+	report(b, waits[(len(waits)-1)*99/100], "found-ms-p99")
+}
+
+func report(b *testing.B, took time.Duration, unit string) {
+	b.ReportMetric(float64(took.Microseconds())/1000, unit) //nolint:forbidigo // how the testing package takes a number
+}
