@@ -19,13 +19,14 @@ FROM custody_journals j JOIN custody_entries e ON e.journal = j.key AND e.accoun
 	entrySQL = `INSERT INTO custody_entries (journal, line, mode, merchant_id, account, network, asset, debit, credit)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text::numeric, $9::text::numeric)`
 
-	// What is booked, and what is seen but not deep enough; wallets in deposit_detected are the only ones with any of that.
+	// What is booked, and what is seen but not deep enough (the index deposits_pending), also of another crypto or on another
+	// network than the wallet was made for.
 	balancesSQL = `SELECT network, asset, sum(available)::text, sum(pending)::text FROM (
 	SELECT e.network, e.asset, e.credit - e.debit AS available, 0::numeric AS pending FROM custody_entries e
 	WHERE e.mode = $1 AND e.merchant_id = $2 AND e.account = 'merchant'
 	UNION ALL
-	SELECT d.network, d.asset, 0, d.amount FROM wallets w JOIN deposits d ON d.wallet_id = w.id
-	WHERE w.mode = $1 AND w.merchant_id = $2 AND w.status = 'deposit_detected'
+	SELECT d.network, d.asset, 0, d.amount FROM deposits d JOIN wallets w ON w.id = d.wallet_id
+	WHERE d.mode = $1 AND w.mode = $1 AND w.merchant_id = $2
 	AND d.state <> 'reverted' AND NOT (d.state = 'confirmed' AND d.due_height = 0)
 ) AS held GROUP BY network, asset ORDER BY asset, network`
 )

@@ -149,11 +149,16 @@ func TestWallet_life(t *testing.T) {
 	advance(3, 20, "g")
 	same(t, "in the other branch", events(t, pool), "[6 deposit_detected 1.5 7 confirmed 1.5]")
 	same(t, "balances at last", balances(), "USDC 0+0 USDT 1500000+0 ")
+	lone := stray
+	lone.TxHash = "0xee"
+	advance(21, 21, "g", lone)
+	same(t, "another crypto changes no status", events(t, pool), "[]")
+	same(t, "and is pending all the same", balances(), "USDC 0+9 USDT 1500000+0 ")
 	if told := drain[wire.DepositChanged](t, pool, wire.DepositChangedV1); len(told) != 0 {
 		t.Errorf("payments was told of a standalone wallet's money: %+v", told)
 	}
 	list, heads, err := s.ListDeposits(ctx, w, app.DepositQuery{Limit: 2})
-	if err != nil || len(list) != 3 || heads["ethereum"] != 20 {
+	if err != nil || len(list) != 3 || heads["ethereum"] != 21 {
 		t.Fatalf("%v, %v, %v", list, heads, err)
 	}
 	var unbalanced, history int
