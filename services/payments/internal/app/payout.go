@@ -18,7 +18,7 @@ import (
 const (
 	payoutBatch = 64
 	payoutPoll  = 100 * time.Millisecond
-	railTimeout = 8 * time.Second // shorter than any lease, so that an answer is written while the lease lives
+	railTimeout = 8 * time.Second // of a call; an order may take longer (rail.Caps), and always less than a lease of a real rail
 	stepActs    = 2               // most calls of the rail in one step: a query that shows that there is nothing, and the send
 )
 
@@ -72,7 +72,7 @@ func (w *PayoutWorker) Run(ctx context.Context) error {
 			slots <- struct{}{}
 			busy.Go(func() {
 				defer func() { <-slots }()
-				finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*railTimeout)
+				finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.patience(o)+2*railTimeout)
 				defer cancel()
 				if err := w.Step(finish, o); err != nil {
 					w.log.Warn("payout not moved", "payout_id", o.ID, "payment_id", o.PaymentID, "err", err)
@@ -85,6 +85,14 @@ func (w *PayoutWorker) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// patience is how long the answer to an order may take.
+func (w *PayoutWorker) patience(o payout.Payout) time.Duration {
+	if p, ok := w.app.Worlds[payment.Mode(o.Mode)].named(o.Rail); ok {
+		return max(railTimeout, p.Caps().Patience)
+	}
+	return railTimeout
 }
 
 // errCrashed is what Step returns where a test made the worker die.
@@ -294,7 +302,7 @@ func (w *PayoutWorker) send(ctx context.Context, world World, o payout.Payout) (
 	if w.crash("claimed") {
 		return payout.Observation{}, errCrashed
 	}
-	ctx, cancel := context.WithTimeout(ctx, railTimeout)
+	ctx, cancel := context.WithTimeout(ctx, w.patience(o))
 	defer cancel()
 	status, err := world.Rail.Send(ctx, rail.Order{
 		Ref: o.Reference, Amount: o.Amount, Currency: o.Currency, BankCode: o.BankCode,

@@ -36,6 +36,7 @@ type Caps struct {
 	Simulated  bool // no real money moves: serves live mode only where that is explicitly allowed
 	RefMin     int  // length of a reference
 	RefMax     int
+	Patience   time.Duration // how long the answer to an order may take; zero is the worker's own
 }
 
 // CurrencyCaps is what a rail can do in one currency.

@@ -33,7 +33,7 @@ const Base = "https://api.flutterwave.com/v3"
 
 // Bounds. Flutterwave's own gateway gives up after 28 s.
 const (
-	timeout  = 35 * time.Second // the worker's own limit is shorter
+	timeout  = 30 * time.Second
 	bodyMost = 4 << 20
 	refMin   = 5
 	refMax   = 50
@@ -76,7 +76,7 @@ func New(o Options) (*Rail, error) {
 	}
 	r := &Rail{
 		client: client, hash: sha256.Sum256([]byte(o.Hash.Reveal())), branches: map[string]string{},
-		caps: rail.Caps{Currencies: map[money.Currency]rail.CurrencyCaps{}, RefMin: refMin, RefMax: refMax},
+		caps: rail.Caps{Currencies: map[money.Currency]rail.CurrencyCaps{}, RefMin: refMin, RefMax: refMax, Patience: timeout},
 	}
 	r.book = &rail.Book{Fetch: r.list, Now: o.Now}
 	for cur := range countries {

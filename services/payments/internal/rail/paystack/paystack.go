@@ -33,7 +33,8 @@ const Base = "https://api.paystack.co"
 
 // Bounds.
 const (
-	timeout        = 30 * time.Second // the worker's own limit is shorter
+	patience       = 12 * time.Second
+	timeout        = patience
 	bodyMost       = 4 << 20
 	recipientsMost = 10_000
 	pagesMost      = 20
@@ -72,7 +73,7 @@ var _ rail.Provider = (*Rail)(nil)
 func New(o Options) (*Rail, error) {
 	r := &Rail{
 		clients: map[money.Currency]*remote.Client{}, recipients: map[recipientKey]string{},
-		caps: rail.Caps{Currencies: map[money.Currency]rail.CurrencyCaps{}, RefMin: refMin, RefMax: refMax},
+		caps: rail.Caps{Currencies: map[money.Currency]rail.CurrencyCaps{}, RefMin: refMin, RefMax: refMax, Patience: patience},
 	}
 	r.book = &rail.Book{Fetch: r.list, Now: o.Now}
 	for _, cur := range money.Currencies() {

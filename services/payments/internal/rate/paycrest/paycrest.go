@@ -38,9 +38,12 @@ func (*driver) Terms() rate.Terms {
 	return rate.Terms{Every: 30 * time.Second, Fresh: 10 * time.Minute}
 }
 
-// Fetch asks for each currency on its own. One that Paycrest does not pay out is an error beside the others.
+// paid are the currencies that Paycrest's providers pay out.
+var paid = []money.Currency{money.NGN, money.GHS, money.KES}
+
+// Fetch asks for each currency on its own. One without an offer is an error beside the others.
 func (d *driver) Fetch(ctx context.Context) ([]rate.Tick, error) {
-	all := money.Currencies()
+	all := paid
 	ticks, errs := make([]rate.Tick, len(all)), make([]error, len(all))
 	var busy sync.WaitGroup
 	for i, cur := range all {

@@ -1,0 +1,122 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/rail"
+	"causeway.internal/services/payments/internal/rail/self"
+)
+
+// till is a rail with a balance and nothing else.
+type till struct {
+	self.Rail
+	left  decimal.Decimal
+	err   error
+	asked int
+}
+
+func (*till) Name() string { return "till" }
+
+func (t *till) Balance(context.Context, money.Currency) (decimal.Decimal, error) {
+	t.asked++
+	return t.left, t.err
+}
+
+func TestGate(t *testing.T) {
+	now := time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)
+	open := map[string]bool{}
+	g := newGate(func() time.Time { return now }, Watch{Breaker: func(rail string, cur money.Currency, o bool) { open[rail+" "+string(cur)] = o }})
+	bank := &till{left: decimal.NewFromInt(1000)}
+	order := func(cur money.Currency, amount int64) payout.Payout {
+		return payout.Payout{Currency: cur, Amount: decimal.NewFromInt(amount)}
+	}
+	pass := func(cur money.Currency, amount int64) (payout.Observation, bool) {
+		return g.pass(t.Context(), bank, order(cur, amount))
+	}
+
+	if _, ok := pass(money.NGN, 600); !ok {
+		t.Fatal("600 of 1000 do not pass")
+	}
+	g.sent(bank, order(money.NGN, 600), payout.Accepted)
+	if held, ok := pass(money.NGN, 600); ok || held.Seen != payout.NotNow || held.Alert != payout.AlertNoFloat {
+		t.Fatalf("600 of 400 pass: %+v", held)
+	}
+	if held, ok := pass(money.NGN, 600); ok || held.Alert != "" {
+		t.Fatalf("told twice within a minute: %+v", held)
+	}
+	if _, ok := pass(money.NGN, 400); !ok || bank.asked != 1 {
+		t.Fatalf("400 of 400 do not pass, or the balance was read %d times", bank.asked)
+	}
+	now = now.Add(floatKeep)
+	if _, ok := pass(money.NGN, 600); !ok || bank.asked != 2 {
+		t.Fatal("a new balance is not read")
+	}
+
+	for range breakAfter {
+		g.sent(bank, order(money.NGN, 1), payout.Unsure)
+	}
+	if _, ok := pass(money.NGN, 1); ok || !open["till NGN"] {
+		t.Fatal("the breaker is closed after so many doubts")
+	}
+	if _, ok := pass(money.KES, 1); !ok {
+		t.Fatal("the breaker of one currency holds another")
+	}
+	now = now.Add(breakFor)
+	if _, ok := pass(money.NGN, 1); !ok {
+		t.Fatal("nobody may try")
+	}
+	if _, ok := pass(money.NGN, 1); ok {
+		t.Fatal("two try at once")
+	}
+	g.sent(bank, order(money.NGN, 1), payout.Unsure)
+	if _, ok := pass(money.NGN, 1); ok {
+		t.Fatal("a failed try closes the breaker")
+	}
+	now = now.Add(breakFor)
+	if _, ok := pass(money.NGN, 1); !ok {
+		t.Fatal("nobody may try again")
+	}
+	g.sent(bank, order(money.NGN, 1), payout.Refused) // an answer, if no good one
+	if _, ok := pass(money.NGN, 1); !ok || open["till NGN"] {
+		t.Fatal("the breaker stays open after a clear answer")
+	}
+
+	bank.err = errors.New("away")
+	now = now.Add(floatKeep)
+	for range breakAfter {
+		if _, ok := pass(money.NGN, 1); ok {
+			t.Fatal("passes without a balance")
+		}
+	}
+	asked := bank.asked
+	if _, ok := pass(money.NGN, 1); ok || bank.asked != asked {
+		t.Fatal("a rail that is away is asked on")
+	}
+}
+
+// The next rail is the next in order that pays the bank; there is none after the last, or after one that is not there.
+func TestWorld_after(t *testing.T) {
+	w := World{Rail: payer{name: "a"}, Others: []rail.Provider{payer{name: "b", not: "058"}, payer{name: "c"}}}
+	for _, c := range [][3]string{{"a", "058", "c"}, {"a", "044", "b"}, {"b", "058", "c"}, {"c", "058", ""}, {"d", "058", ""}} {
+		if got := w.after(c[0], money.NGN, c[1]); got != c[2] {
+			t.Errorf("after %s for %s comes %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+}
+
+// payer pays every bank but one.
+type payer struct {
+	self.Rail
+	name, not string
+}
+
+func (p payer) Name() string { return p.name }
+
+func (p payer) Pays(_ money.Currency, bankCode string) bool { return bankCode != p.not }
