@@ -1,0 +1,72 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/httpapi"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// checked answers a create as the use case would before it needs a price, an address or a database.
+type checked struct{ httpapi.UseCases }
+
+func (checked) Create(_ context.Context, o app.Owner, c payment.Command, problems *fault.Problems, _ app.Key) (app.Answer, error) {
+	terms, err := c.Check(o.Mode, payment.Defaults().Fees, problems)
+	if err != nil {
+		return app.Answer{}, err
+	}
+	if draft := terms.Draft(); !draft.Type.Valid() || !draft.Currency.Valid() || draft.Metadata == nil {
+		return app.Answer{}, fault.New(fault.Internal, "unchecked", "a draft that breaks a rule was let through")
+	}
+	return app.Answer{Status: http.StatusCreated, Body: []byte(`{"success":true}`)}, nil
+}
+
+// FuzzCreate: no body of a create makes a 500, or is taken and then breaks a rule.
+func FuzzCreate(f *testing.F) {
+	for _, seed := range []string{
+		`{"type":"transfer","fiatAmount":50000,"fiatCurrency":"NGN","crypto":"USDT","network":"trc20","chargeFrom":"fiat","payer":{"chatId":"1","phone":"2"},"receiver":{"bankCode":"058","accountNumber":"0123456789"},"metadata":{"a":[1,{"b":null}]},"callbackUrl":"http://x/"}`,
+		`{"type":"request","fiatAmount":1e2,"fiatCurrency":"KES","receiver":{"bankCode":"01","accountNumber":"12345"},"bankRef":""}`,
+		`{"type":"bank_confirmation","cryptoAmount":0.00000001,"fiatCurrency":"ZAR","crypto":"BTC","network":"BTC","bankRef":"x"}`,
+		`{"fiatAmount":NaN}`, `{"fiatAmount":-0}`, `{"fiatAmount":1e999999999}`, `{"type":{},"payer":[],"receiver":"x","metadata":1}`, `[]`, `null`, `{"type":"gift","type":"gift"}`, "",
+		`{"metadata":` + string(bytes.Repeat([]byte(`{"a":`), 40)) + `1` + string(bytes.Repeat([]byte(`}`), 40)) + `}`, "{\"type\":\"\\u0000\xff\"}",
+	} {
+		f.Add([]byte(seed), false)
+		f.Add([]byte(seed), true)
+	}
+	key := []byte("a key of 32 bytes, a key of 32 b")
+	s := httpkit.NewServer(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), httpkit.Verifier{Audience: wire.Payments, Keys: [][]byte{key}, Now: time.Now})
+	httpapi.Routes(s, checked{})
+	f.Fuzz(func(t *testing.T, body []byte, live bool) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/payments", bytes.NewReader(body))
+		mode := wire.Test
+		if live {
+			mode = wire.Live
+		}
+		signed, err := httpkit.Identity{
+			Subject: httpkit.Merchant, MerchantID: "m", KeyID: 1, Mode: mode, RequestID: "req_1", Method: http.MethodPost, Path: "/v1/payments", Audience: wire.Payments, IssuedAt: time.Now().UnixMilli(),
+		}.Sign(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set(httpkit.IdentityHeader, signed)
+		answer := httptest.NewRecorder()
+		s.ServeHTTP(answer, r)
+		switch answer.Code {
+		case http.StatusCreated, http.StatusBadRequest, http.StatusRequestEntityTooLarge:
+		default:
+			t.Errorf("%q: %d %s", body, answer.Code, answer.Body)
+		}
+	})
+}

@@ -1,0 +1,286 @@
+//go:build integration
+
+package store_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/rail/sim"
+)
+
+// walker is one payment of any type that lives through anything that can happen to it, over the real database: every action
+// is a use case, most of them refused, some of them at once with another.
+type walker struct {
+	*world
+	screener *watch
+	p        payment.Payment
+	n        int
+	mu       sync.Mutex
+	versions map[string]int64 // of the transfers
+	amounts  map[string]string
+	broken   error // what must not happen and did, on any goroutine
+}
+
+func (g *walker) fault(err error) {
+	if err == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.broken = errors.Join(g.broken, err)
+}
+
+// step is an action with everything that it has drawn.
+type step func()
+
+// draw chooses an action.
+func (g *walker) draw(rt *rapid.T) step {
+	ctx, ref := g.t.Context(), g.p.Reference
+	pick := func(what string, of ...string) string { return rapid.SampledFrom(of).Draw(rt, what) }
+	switch what := pick("action", "money", "money", "money", "deeper", "deeper", "gone", "work", "work", "work", "bank", "window", "deadline", "claim", "claim",
+		"fulfil", "fulfil", "cancel", "settle", "accept", "retry", "refund", "list", "down", "rescreen", "pause"); what {
+	case "money", "deeper", "gone":
+		key, amount := pick("transfer", "a", "b", "c"), pick("amount", "31.25", "31.25", "32.2", "15", "40", "0.01")
+		depth := int64(0)
+		if what == "deeper" {
+			depth = enough
+		}
+		sender := pick("sender", clean, clean, clean, dirty)
+		return func() { g.coin(key, amount, depth, what == "gone", sender) }
+	case "work":
+		dies := pick("the worker dies when it has", "not", "not", "not", "claimed", "sent", "queried")
+		return func() { g.worked(dies) }
+	case "bank":
+		return func() { g.exec(`UPDATE sim_transfers SET done_at = now() - interval '1 minute'`) }
+	case "window":
+		return func() {
+			g.exec(`UPDATE payments SET expires_at = now() - interval '2 minutes', due_at = CASE WHEN due_at IS NULL THEN NULL ELSE now() END
+				WHERE id = $1 AND expires_at > now()`, g.p.ID)
+			m := wire.ScannedThrough{Mode: wire.Test, Network: "tron", Height: 200, BlockTime: time.Now().Add(time.Hour)}
+			_ = app.ScannedThrough(ctx, g.store, m)
+			_ = g.app.ExpireDue(ctx, g.store)
+		}
+	case "deadline":
+		return func() {
+			g.exec(`UPDATE payments SET deadline_at = now() - interval '1 second', due_at = now() WHERE id = $1 AND deadline_at IS NOT NULL AND status = 'confirmed'`, g.p.ID)
+			_ = g.app.ExpireDue(ctx, g.store)
+		}
+	case "claim":
+		account := pick("account", "0123456789", sim.AccountFails, sim.AccountReturns, sim.AccountTimesOut)
+		return func() { _, _ = g.claim(ref, account, app.Key{}) }
+	case "fulfil":
+		return func() { _, _ = g.fulfil(ref, app.Key{}) }
+	case "cancel":
+		return func() { _, _ = g.app.Cancel(ctx, owner, ref, app.Key{}) }
+	case "settle":
+		return g.settleOwn
+	case "accept", "retry":
+		order := app.Order{Operator: "ada", Action: app.ActionAccept, Reason: "walk"}
+		if what == "retry" {
+			order = app.Order{Operator: "ada", Action: app.ActionRetry, Receiver: &payment.ReceiverInput{BankCode: "058", AccountNumber: pick("other account", "0123456789", sim.AccountFails)}}
+		}
+		return func() { _, _ = g.app.Resolve(ctx, ref, order, noProblems(), app.Key{}) }
+	case "refund":
+		return func() {
+			_, _ = g.app.RefundAddress(ctx, owner, ref, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", noProblems(), app.Key{})
+			_, _ = g.app.Resolve(ctx, ref, app.Order{Operator: "ada", Action: app.ActionRefunded, TxHash: "0x1"}, noProblems(), app.Key{})
+		}
+	case "list", "down":
+		listed := pick("listed", "", dirty, dirty)
+		return func() { g.screener.set(what == "down", listed) }
+	case "pause":
+		resume := pick("payouts are", "paused", "resumed", "resumed") == "resumed"
+		return func() { _ = g.store.Pause(ctx, app.Pause{What: app.PausePayouts, Operator: "ada"}, resume) }
+	default:
+		return func() { _ = g.app.Rescreen(ctx, g.store) }
+	}
+}
+
+// exec is sql for goroutines of the walk.
+func (g *walker) exec(text string, args ...any) {
+	_, err := g.pool.Exec(g.t.Context(), text, args...)
+	g.fault(err)
+}
+
+// coin tells of a transfer of the chain, which keeps its amount.
+func (g *walker) coin(key, amount string, depth int64, gone bool, sender string) {
+	g.mu.Lock()
+	name := fmt.Sprint("w", g.n, key)
+	g.versions[name]++
+	version := g.versions[name]
+	if g.amounts[name] == "" {
+		g.amounts[name] = amount
+	}
+	amount = g.amounts[name]
+	g.mu.Unlock()
+	v, err := g.store.FindAny(g.t.Context(), g.p.Reference)
+	if err != nil || v.Payment.Address == "" {
+		return
+	}
+	m := g.message(v.Payment, coin{key: name, amount: amount, version: version, depth: depth, reverted: gone})
+	m.Senders = []string{sender}
+	g.fault(g.app.DepositChanged(g.t.Context(), fmt.Sprint("walk-", g.msgs.Add(1)), m))
+}
+
+// worked has a worker look at every payout that is due, and perhaps die of it.
+func (g *walker) worked(dies string) {
+	g.hurryUp()
+	worker := app.NewPayoutWorker(g.app, g.store, 1, g.app.Log)
+	worker.CrashAt(func(at string) bool { return at == dies })
+	due, err := g.store.DuePayouts(g.t.Context(), 4)
+	g.fault(err)
+	for _, o := range due {
+		_ = worker.Step(g.t.Context(), o) // a worker that died, or a row that another one took: seen by what is checked after
+	}
+}
+
+func (g *walker) hurryUp() {
+	g.exec(`UPDATE payouts SET taken_until = NULL, next_at = now() - interval '1 second', lease_until = CASE WHEN lease_until IS NULL THEN NULL ELSE now() - interval '1 second' END,
+		sent_at = sent_at - interval '1 hour', first_miss_at = first_miss_at - interval '1 hour' WHERE next_at IS NOT NULL AND payment_id = $1`, g.p.ID)
+}
+
+func (g *walker) settleOwn() {
+	a, err := g.app.IssueToken(g.t.Context(), owner, g.p.Reference, app.Key{})
+	if err != nil {
+		return
+	}
+	var issued struct{ SettlementToken string }
+	if err := json.Unmarshal(a.Body, &issued); err == nil {
+		_, _ = g.app.Settle(g.t.Context(), owner, g.p.Reference, issued.SettlementToken, "TRF", noProblems(), app.Key{})
+	}
+}
+
+// check is everything that holds after every action.
+func (g *walker) check(rt *rapid.T) {
+	id := g.p.ID
+	if n := ask[int](g.world, `SELECT count(*) FROM payouts WHERE payment_id = $1 AND state = 'succeeded'`, id); n > 1 {
+		rt.Fatalf("%d payouts succeeded", n)
+	}
+	if n := ask[int](g.world, `SELECT count(*) FROM sim_transfers t JOIN payouts o ON o.reference = t.ref WHERE o.payment_id = $1 AND t.outcome NOT IN ('fail', 'return')`, id); n > 1 {
+		rt.Fatalf("the bank paid %d times", n)
+	}
+	// settled, or on its way: money was deep enough and converted, and cannot have been anything but
+	if bad := ask[int](g.world, `SELECT count(*) FROM payments p WHERE p.id = $1 AND (p.status = 'settled' OR p.payout IN ('sending', 'unknown', 'succeeded')) AND NOT (
+		p.credit_frozen AND p.confirmed_at IS NOT NULL AND EXISTS (SELECT FROM ledger_journals j WHERE j.key = 'test:conv:' || p.id || '#' || p.credit_n)
+		AND (p.reorged OR EXISTS (SELECT FROM deposits d WHERE d.payment_id = p.id AND d.counted > 0)))`, id); bad > 0 {
+		rt.Fatalf("settled without confirmed money: %s", g.dump())
+	}
+	if bad := ask[int](g.world, `SELECT count(*) FROM payments p WHERE p.id = $1 AND (p.status = 'settled') <> (
+		EXISTS (SELECT FROM ledger_journals j WHERE j.payment_id = p.id AND j.event IN ('payout_succeeded', 'settled_by_caller'))
+		AND NOT EXISTS (SELECT FROM payouts o WHERE o.payment_id = p.id AND o.state = 'returned' AND o.attempt = p.attempt)
+		AND p.payout = 'succeeded' AND p.ended <> 'refunded')`, id); bad > 0 {
+		rt.Fatalf("the ledger and the status disagree on whether it is settled: %s", g.dump())
+	}
+	g.checkHistory(rt)
+	var sequences []int64
+	for i, e := range g.events(g.p) {
+		var n int64
+		var name string
+		if _, err := fmt.Sscan(e, &n, &name); err != nil || n != int64(i+1) {
+			rt.Fatalf("event %d is %q", i+1, e)
+		}
+		sequences = append(sequences, n)
+	}
+	if told := ask[int64](g.world, `SELECT sequence FROM payments WHERE id = $1`, id); told != int64(len(sequences)) {
+		rt.Fatalf("%d events, the payment counts %d", len(sequences), told)
+	}
+	if n := ask[int](g.world, `SELECT count(*) FROM (SELECT e.asset FROM ledger_entries e JOIN ledger_journals j ON j.id = e.journal_id WHERE j.payment_id = $1
+		GROUP BY e.asset HAVING sum(CASE e.side WHEN 'debit' THEN e.amount ELSE -e.amount END) <> 0) AS x`, id); n > 0 {
+		rt.Fatalf("%d assets do not balance", n)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.broken != nil {
+		rt.Fatal(g.broken)
+	}
+}
+
+// checkHistory holds every change that was written against the table, and each to the one before it.
+func (g *walker) checkHistory(rt *rapid.T) {
+	rows, err := g.pool.Query(g.t.Context(), `SELECT version, n, trigger, from_state, to_state FROM history WHERE payment_id = $1 ORDER BY version, n`, g.p.ID)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	defer rows.Close()
+	last := payment.StateNone
+	var version, began int64
+	var n int
+	var trigger payment.TriggerName
+	var from, to, first payment.State
+	for rows.Next() {
+		if err := rows.Scan(&version, &n, &trigger, &from, &to); err != nil {
+			rt.Fatal(err)
+		}
+		if from != last {
+			rt.Fatalf("the history jumps from %s to %s", last, from)
+		}
+		if version != began || n == 1 {
+			began, first = version, from
+		}
+		// a change that runs through several states judges the money at each, as a deposit would
+		if !allowed(from, trigger, to) && (n == 1 || (!allowed(first, trigger, to) && !allowed(from, payment.OnDeposits, to))) {
+			rt.Fatalf("%s from %s (from %s) to %s is not in the table", trigger, from, first, to)
+		}
+		last = to
+	}
+	if now := g.find(g.p.Reference).Payment.State(); now != last {
+		rt.Fatalf("the payment is %s, its history ends with %s", now, last)
+	}
+}
+
+func allowed(from payment.State, trigger payment.TriggerName, to payment.State) bool {
+	cell := payment.Transitions()[from][trigger]
+	return cell.Outcome != payment.Refuse && (from == to || slices.ContainsFunc(cell.Edges, func(e payment.Edge) bool { return e.To == to }))
+}
+
+// The whole life of every type, over the real store, in any order and two things at once: at most one payout succeeds, the
+// ledger balances, nothing is settled without confirmed money, every change is in the table, and the events count without a
+// gap.
+func TestLife_anyInterleavingOverTheStore(t *testing.T) {
+	w, screener := screened(t)
+	fewer(t)
+	runs := 0
+	ends := map[string]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		runs++
+		w.sql(`UPDATE payouts SET next_at = NULL`) // of earlier runs
+		w.sql(`UPDATE payments SET due_at = NULL`)
+		w.sql(`DELETE FROM pauses`)
+		screener.set(false)
+		w.fill(2)
+		c := rapid.SampledFrom([]func() payment.Command{command, giftCommand, requestCommand, ownSettledCommand, func() payment.Command {
+			c := command()
+			c.Type, c.Payer = "merchant", nil
+			return c
+		}}).Draw(rt, "type")()
+		if c.Receiver != nil {
+			c.Receiver.AccountNumber = rapid.SampledFrom([]string{"0123456789", "0123456789", sim.AccountFails, sim.AccountReturns, sim.AccountTimesOut, sim.AccountNeverArrive}).Draw(rt, "account")
+		}
+		g := &walker{world: w, screener: screener, p: w.made(c), n: runs, versions: map[string]int64{}, amounts: map[string]string{}}
+		rt.Repeat(map[string]func(*rapid.T){
+			"one": func(rt *rapid.T) { g.draw(rt)() },
+			"two at once": func(rt *rapid.T) {
+				var all sync.WaitGroup
+				for _, f := range []step{g.draw(rt), g.draw(rt)} {
+					all.Go(f)
+				}
+				all.Wait()
+			},
+			"": g.check,
+		})
+		ends[w.status(g.p)]++
+		w.balanced()
+	})
+	t.Logf("%d lives ended as %v", runs, ends)
+}
