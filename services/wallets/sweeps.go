@@ -150,6 +150,7 @@ func (s *sweeping) run(ctx context.Context) error {
 	}, []string{"network", "state"})
 	s.p.tel.Registry.MustRegister(s.errors, s.open)
 	return postgres.Lead(ctx, s.p.cfg.Postgres, "wallets sweeps", s.p.tel.Log, func(ctx context.Context) error {
+		defer s.open.Reset() // the next leader counts
 		g, ctx := errgroup.WithContext(ctx)
 		for _, cfg := range s.configs {
 			g.Go(func() error { return s.network(ctx, cfg) })
