@@ -172,7 +172,7 @@ func self(registry *apikey.Registry, answers *store.Store, ring *keyring.Ring, p
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails: the program crashes instead
 	server := httpkit.NewServer(tel.Log, tel.Registry, httpkit.Verifier{Audience: string(route.Self), Keys: [][]byte{key}, Now: time.Now})
-	(&httpapi.API{Keys: registry, Answers: answers, Audit: answers, Ring: ring, Caller: proxy.KeyOf}).Register(server)
+	(&httpapi.API{Keys: registry, Answers: answers, Audit: answers, Ring: ring, Caller: proxy.KeyOf, Log: tel.Log}).Register(server)
 	mux := http.NewServeMux()
 	mux.Handle("/", server)
 	mux.HandleFunc("GET /openapi.yaml", serveOpenAPI)

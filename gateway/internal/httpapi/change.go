@@ -59,6 +59,9 @@ func (c *changeRequest) Read(in *httpkit.Input) {
 
 func (a *API) change(ctx context.Context, r changeRequest) (keyAnswer, error) {
 	k, err := a.Keys.Change(ctx, r.id, r.change, operator(httpkit.From(ctx)))
+	if err == nil {
+		a.tell(ctx, k.ID)
+	}
 	return keyAnswer{whole(k)}, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"strconv"
@@ -49,6 +50,7 @@ type API struct {
 	Audit   Audit
 	Ring    *keyring.Ring
 	Caller  func(ctx context.Context) *apikey.Key // the key that a call was let in with
+	Log     *slog.Logger
 }
 
 // Register adds the endpoints to a server.
@@ -193,6 +195,7 @@ func (a *API) issue(ctx context.Context, status int, show func(apikey.Issued) an
 	if err != nil {
 		return httpkit.Answer{}, err
 	}
+	a.tell(ctx, issued.Key.ID)
 	body, err := httpkit.Success(show(issued))
 	return httpkit.Answer{Status: status, Body: body}, err
 }
@@ -301,7 +304,16 @@ func (a *API) get(ctx context.Context, r oneRequest) (keyAnswer, error) {
 
 func (a *API) revoke(ctx context.Context, r oneRequest) (keyAnswer, error) {
 	k, err := a.Keys.Revoke(ctx, r.id, operator(httpkit.From(ctx)))
+	if err == nil {
+		a.tell(ctx, k.ID)
+	}
 	return keyAnswer{whole(k)}, err
+}
+
+// tell logs an operator's act on a key, which the audit holds already: a log outlives a restore of the audit's database.
+func (a *API) tell(ctx context.Context, key int64) {
+	r := httpkit.From(ctx)
+	a.Log.InfoContext(ctx, "operator's act", "route", r.Route, "key", key, "operator", r.Identity.Operator, "request_id", r.RequestID)
 }
 
 // operator begins the audit entry of an operator's act.
