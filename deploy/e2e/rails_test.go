@@ -59,6 +59,7 @@ func TestLiveRails(t *testing.T) {
 	t.Run("pays over Flutterwave what Paystack refuses", w.flutterwave)
 	t.Run("names nobody where the corridor does not", w.nameless)
 	t.Run("refuses a price without its peg", w.refusal)
+	t.Run("exports what alerts and dashboards ask for", func(t *testing.T) { everyMetric(t, s) })
 }
 
 type liveRails struct {

@@ -13,6 +13,7 @@ import (
 	wamqp "github.com/ThreeDotsLabs/watermill-amqp/v3/pkg/amqp"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/cenkalti/backoff/v5"
+	"github.com/prometheus/client_golang/prometheus"
 	amqp "github.com/rabbitmq/amqp091-go"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -65,6 +66,9 @@ func (l *Link) Handle(queue string, parallel int, h func(ctx context.Context, m 
 	for _, line := range l.lines {
 		if line.Queue == queue && line.Consumer == l.service {
 			l.handlers = append(l.handlers, handler{queue: queue, parallel: parallel, handle: h})
+			for _, counter := range []*prometheus.CounterVec{l.metrics.consumed, l.metrics.failed, l.metrics.dead} {
+				counter.WithLabelValues(queue) // at 0 from the start: an alert cannot see a series appear
+			}
 			return
 		}
 	}

@@ -73,6 +73,14 @@ func New(log *slog.Logger, drain time.Duration) *Group {
 	}
 }
 
+// Child makes an empty group that counts its periodic work with g's, for work that runs only while something holds, such as
+// a lead.
+func (g *Group) Child(drain time.Duration) *Group {
+	child := New(g.log, drain)
+	child.failed, child.ran = g.failed, g.ran
+	return child
+}
+
 // Describe implements prometheus.Collector.
 func (g *Group) Describe(ch chan<- *prometheus.Desc) {
 	g.failed.Describe(ch)

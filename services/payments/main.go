@@ -128,6 +128,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	}
 	alerts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "payments_alerts_total", Help: "What an operator must look at, by code."}, []string{"code"})
 	tel.Registry.MustRegister(p.group, alerts)
+	alerts.WithLabelValues("stray_deposit") // at 0 from the start: an alert cannot see a series appear
 	render := app.Renderer{PublicURL: cfg.PublicURL}
 	clock, err := store.OpenClock(ctx, db, time.Now)
 	if err != nil {
@@ -311,7 +312,7 @@ func (p *process) timers(a *app.App, r *app.Replenisher) func(context.Context) e
 	differs, unknown := p.differences(), p.unknown()
 	return func(ctx context.Context) error {
 		return postgres.Lead(ctx, p.cfg.Postgres, "payments timers", p.tel.Log, func(ctx context.Context) error {
-			leading := lifecycle.New(p.tel.Log, closeTimeout)
+			leading := p.group.Child(closeTimeout)
 			leading.Every("address stock", stockEvery, r.Look)
 			if !p.cfg.Recovery { // deposits of the lost time are still to be told again
 				leading.Every("expiry", expireEvery, func(ctx context.Context) error { return a.ExpireDue(ctx, p.store) })

@@ -51,6 +51,9 @@ func newMetrics(registry prometheus.Registerer, router *route.Router) (*metrics,
 	m.none = one("none")
 	for _, rt := range router.Routes() {
 		m.calls[rt] = one(rt.Name())
+		if rt.Upstream != route.Self {
+			m.upstream.WithLabelValues(string(rt.Upstream), "timeout") // at 0 from the start: an alert cannot see a series appear
+		}
 	}
 	return m, nil
 }

@@ -11,6 +11,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"sort"
@@ -92,6 +94,36 @@ func (s *Stack) Start(t testing.TB, service string) {
 	s.change(t, "start", service, "--dir", s.dir)
 }
 
+// Metrics reads /metrics of every process that runs, one after the other.
+func (s *Stack) Metrics(t testing.TB) []byte {
+	t.Helper()
+	var described struct {
+		Processes map[string]struct {
+			Ready   string `json:"ready"`
+			Running bool   `json:"running"`
+		} `json:"processes"`
+	}
+	describe(t, &described, "status", "--dir", s.dir, "--json")
+	var all []byte
+	for name, process := range described.Processes {
+		base, ours := strings.CutSuffix(process.Ready, "/readyz")
+		if !ours || !process.Running {
+			continue
+		}
+		response, err := http.Get(base + "/metrics")
+		if err != nil {
+			t.Fatalf("reading the metrics of %s: %v", name, err)
+		}
+		text, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("reading the metrics of %s: %s %v", name, response.Status, err)
+		}
+		all = append(all, text...)
+	}
+	return all
+}
+
 func (s *Stack) change(t testing.TB, args ...string) {
 	t.Helper()
 	if out, err := launch(t.Context(), changeWithin, args...); err != nil {
@@ -100,7 +132,7 @@ func (s *Stack) change(t testing.TB, args ...string) {
 }
 
 // describe runs the launcher and reads the JSON object that it prints.
-func describe(t testing.TB, into *Stack, args ...string) {
+func describe(t testing.TB, into any, args ...string) {
 	t.Helper()
 	out, err := launch(t.Context(), upWithin, args...)
 	if err != nil {
@@ -128,6 +160,36 @@ func launch(ctx context.Context, within time.Duration, args ...string) ([]byte, 
 		return append(stdout.Bytes(), stderr.Bytes()...), fmt.Errorf("running the launcher: %w", err)
 	}
 	return stdout.Bytes(), nil
+}
+
+// Logs is everything that the stack's processes have written so far, its servers included.
+func (s *Stack) Logs(t testing.TB) []byte {
+	t.Helper()
+	all, err := ReadLogs(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// ReadLogs is everything that was written in a stack's directory, the shared one's with "".
+func ReadLogs(dir string) ([]byte, error) {
+	if dir == "" {
+		dir = os.Getenv(dirVariable)
+	}
+	entries, err := os.ReadDir(dir + "/log")
+	if err != nil {
+		return nil, fmt.Errorf("list the logs of a stack: %w", err)
+	}
+	var all []byte
+	for _, entry := range entries {
+		text, err := os.ReadFile(dir + "/log/" + entry.Name())
+		if err != nil {
+			return nil, fmt.Errorf("read a log of a stack: %w", err)
+		}
+		all = append(append(all, text...), '\n')
+	}
+	return all, nil
 }
 
 // showLogs puts the end of every service's log into the failed test's output.

@@ -1,0 +1,61 @@
+//go:build integration
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"causeway.internal/libs/testkit/stack"
+)
+
+var (
+	metricName = regexp.MustCompile(`\b(?:payments|wallets|reports|gateway|dispatcher|outbox|bus|database|lifecycle|http|process|build)_[a-z_]+\b`)
+	exported   = regexp.MustCompile(`(?m)^# TYPE (\S+) (\S+)$`)
+	quoted     = regexp.MustCompile(`"(?:expr|series)": "((?:[^"\\]|\\.)*)"|expr: (.*)`)
+)
+
+// watched lists the metrics that alert rules and dashboards name.
+func watched(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for _, pattern := range []string{"../prometheus/rules/*.yml", "../grafana/dashboards/*.json"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		for _, path := range files {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, expr := range quoted.FindAllStringSubmatch(string(text), -1) {
+				names = append(names, metricName.FindAllString(expr[1]+expr[2], -1)...)
+			}
+		}
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); len(names) < 30 {
+		t.Fatalf("only %d metrics are watched", len(names))
+	}
+	return names
+}
+
+// everyMetric: whatever an alert or a panel asks for is there.
+func everyMetric(t *testing.T, s *stack.Stack) {
+	var have []string
+	for _, m := range exported.FindAllStringSubmatch(string(s.Metrics(t)), -1) {
+		have = append(have, m[1])
+		if m[2] == "histogram" {
+			have = append(have, m[1]+"_bucket", m[1]+"_count", m[1]+"_sum")
+		}
+	}
+	for _, name := range watched(t) {
+		if !slices.Contains(have, name) {
+			t.Errorf("nobody exports %s", name)
+		}
+	}
+}
