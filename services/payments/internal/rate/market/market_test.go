@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/shopspring/decimal"
 	"pgregory.net/rapid"
 
@@ -348,7 +349,8 @@ func TestMarket_run(t *testing.T) {
 	server := venue.Start(t)
 	server.Break(venue.Luno, venue.Slow)
 	drivers := append(all(t, server), &scripted{name: "panics", fetch: func(context.Context) error { panic("a defect") }})
-	m := New(Options{Drivers: drivers, Rules: Defaults(), Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	registry := prometheus.NewRegistry()
+	m := New(Options{Drivers: drivers, Rules: Defaults(), Now: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: registry})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- m.Run(ctx) }()
@@ -379,6 +381,16 @@ func TestMarket_run(t *testing.T) {
 		if server.Reads(s) != n {
 			t.Errorf("a quote asked %s", s)
 		}
+	}
+	pairs := len(money.Currencies()) * len(rate.Symbols())
+	families, err := registry.Gather()
+	for _, f := range families {
+		if name := f.GetName(); name != "payments_rate_reads_total" && len(f.GetMetric()) != pairs {
+			t.Errorf("%s has %d of %d pairs", name, len(f.GetMetric()), pairs)
+		}
+	}
+	if err != nil || len(families) != 3 {
+		t.Errorf("%d metrics, %v", len(families), err)
 	}
 }
 
