@@ -1,0 +1,111 @@
+//go:build integration
+
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"causeway.internal/deploy/e2e/internal/api"
+	"causeway.internal/libs/testkit/otlp"
+	"causeway.internal/libs/testkit/stack"
+)
+
+// shown are the accounts, phones and payers that the tests of this package send, beside those of TestPersonal.
+var shown = []string{"2348012345678", "\"payer-1\"", "\"0123456789\"", "=0123456789"}
+
+// TestMain looks, after every other test, for personal data in what the shared product has logged.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if logs, err := stack.ReadLogs(""); err == nil {
+		for _, line := range leaks(logs, shown) {
+			fmt.Fprintln(os.Stderr, "a log of the shared stack holds personal data:", line)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// leaks are the lines that hold one of the texts.
+func leaks(logs []byte, texts []string) (lines []string) {
+	for line := range bytes.Lines(logs) {
+		for _, text := range texts {
+			if bytes.Contains(line, []byte(text)) {
+				lines = append(lines, strings.TrimSpace(string(line)))
+			}
+		}
+	}
+	return lines
+}
+
+// TestPersonal: after whole lives of payments, claims, look-ups, refusals, reports and operators' decisions, no line of any log,
+// written at the level debug, and no span holds an account number, a phone or a payer's id.
+func TestPersonal(t *testing.T) {
+	t.Parallel()
+	const phone, otherPhone, account, other, chat, otherChat = "2347061119287", "233201117733", "4400993317", "0000000003", "chat-Kq77163", "chat-Zz90412"
+	collector := otlp.Start(t)
+	env := map[string]map[string]string{}
+	for _, service := range []string{"gateway", "payments", "wallets", "reports", "callback-dispatcher"} {
+		env[service] = map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL(), "OTEL_BSP_SCHEDULE_DELAY": "200", "LOG_LEVEL": "debug"}
+	}
+	s := stack.New(t, stack.Options{Env: env})
+	c := client(t, s)
+	nobody := c.With("")
+	hook, path := hooks(t, s.WebhookSecret)
+	person := api.Object{"chatId": chat, "phone": "+" + phone}
+	receiver := api.Object{"bankCode": "058", "accountNumber": account}
+
+	paid := create(t, c, transfer(api.Object{"payer": person, "receiver": receiver, "callbackUrl": hook.URL(path)})).Text(t, "payment.reference")
+	deposit(t, c, paid, nil)
+	given := create(t, c, gift(api.Object{"payer": person})).Text(t, "payment.reference")
+	deposit(t, c, given, nil)
+	awaitStatus(t, c, given, "confirmed")
+	nobody.Call(t, http.MethodPost, claimPath(given), api.Object{"receiver": receiver}).Want(t, http.StatusOK)
+	asked := create(t, c, transfer(api.Object{"type": "request", "payer": nil, "crypto": nil, "network": nil, "chargeFrom": nil, "receiver": receiver})).Text(t, "payment.reference")
+	nobody.Call(t, http.MethodPost, "/v1/payments/requests/"+asked+"/fulfill", api.Object{
+		"payer": api.Object{"chatId": otherChat, "phone": otherPhone}, "crypto": "USDT", "network": "trc20",
+	}).Want(t, http.StatusOK)
+	deposit(t, c, asked, nil)
+	nobody.Call(t, http.MethodPost, "/v1/payments/verify-receiver", receiver).Want(t, http.StatusOK)
+	failing := create(t, c, transfer(api.Object{"payer": person, "receiver": api.Object{"bankCode": "058", "accountNumber": other}})).Text(t, "payment.reference")
+	deposit(t, c, failing, nil)
+	awaitStatus(t, c, failing, "needs_review")
+	c.With(s.AdminToken).Call(t, http.MethodPost, "/v1/admin/payments/"+failing+"/resolve", api.Object{
+		"action": "retry_payout", "receiver": receiver, "reason": "the account is closed",
+	}).Want(t, http.StatusOK)
+	// refusals, which are logged more gladly than answers
+	c.Call(t, http.MethodPost, "/v1/payments", transfer(api.Object{"payer": person, "receiver": api.Object{"bankCode": "058", "accountNumber": account + "99999999999999"}}), bad).
+		Want(t, http.StatusBadRequest)
+	nobody.Call(t, http.MethodPost, claimPath(given), api.Object{"receiver": receiver}, bad).Want(t, http.StatusBadRequest)
+	c.Call(t, http.MethodPost, "/v1/reports", api.Object{"complaintType": "fraud", "name": "A. Person", "phoneNumber": "+" + phone}).Want(t, http.StatusCreated)
+	nobody.Call(t, http.MethodGet, "/v1/reports/lookup?phoneNumber="+phone, nil).Want(t, http.StatusOK)
+	for _, ref := range []string{paid, given, asked, failing} {
+		awaitStatus(t, c, ref, "settled")
+	}
+	hook.AwaitAccepted(t, settle, path, 5)
+	collector.Await(t, soon, "the spans of the payouts and of the last look-up", func(spans []otlp.Span) bool {
+		seen := map[string]bool{}
+		for _, span := range spans {
+			seen[span.Service] = true
+			seen[span.Name] = true
+		}
+		return len(spans) > 100 && seen["payments"] && seen["wallets"] && seen["callback-dispatcher"] && seen["GET /v1/reports/lookup"]
+	})
+
+	secrets := []string{phone, otherPhone, account, chat, otherChat, "0000000003"}
+	for _, line := range leaks(s.Logs(t), secrets) {
+		t.Errorf("a log holds personal data: %s", line)
+	}
+	for _, span := range collector.Spans() {
+		if found := leaks([]byte(fmt.Sprintf("%+v\n", span)), secrets); len(found) > 0 {
+			t.Errorf("a span holds personal data: %v", found)
+		}
+	}
+	if !bytes.Contains(s.Logs(t), []byte(`"level":"DEBUG"`)) {
+		t.Error("the logs hold no line of the level debug: this test would see nothing")
+	}
+}
