@@ -1,0 +1,500 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/makiuchi-d/gozxing"
+	"github.com/makiuchi-d/gozxing/qrcode"
+
+	"causeway.internal/gateway/internal/proxy"
+	"causeway.internal/libs/fault"
+)
+
+const reference = "CW-7KQ2M9XHTB4N"
+
+var noon = time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
+
+// service plays payments: answers by method and path, and what was asked.
+type service struct {
+	answers map[string]proxy.Reply
+	asked   []string
+}
+
+func (s *service) Ask(_ context.Context, method, path string, body []byte) (proxy.Reply, error) {
+	s.asked = append(s.asked, method+" "+path+" "+string(body))
+	path, _, _ = strings.Cut(path, "?")
+	reply, ok := s.answers[method+" "+path]
+	if !ok {
+		return proxy.Reply{}, fault.New(fault.Unavailable, "upstream_unavailable", "Down.")
+	}
+	return reply, nil
+}
+
+func checkoutOf(changes map[string]any) proxy.Reply {
+	p := map[string]any{
+		"reference": reference, "type": "transfer", "status": "pending", "exception": nil, "mode": "live", "fiatAmount": 25000.5, "fiatCurrency": "NGN",
+		"depositAddress": "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH", "cryptoAmount": 15.9375, "crypto": "USDT", "network": "trc20",
+		"remainingAmount": 15.9375, "receivedAmount": 0, "payoutAmount": 25000.5, "confirmations": 0, "requiredConfirmations": 19, "txHash": "",
+		"expiresAt": noon.Add(30 * time.Minute).Format(time.RFC3339), "settledAt": nil,
+	}
+	for name, value := range changes {
+		p[name] = value
+	}
+	raw, err := json.Marshal(map[string]any{"success": true, "payment": p})
+	if err != nil {
+		panic(err)
+	}
+	return proxy.Reply{Status: 200, Body: raw}
+}
+
+func refusedAs(status int, code string) proxy.Reply {
+	return proxy.Reply{Status: status, RetryAfter: "7", Body: []byte(`{"success":false,"message":"No.","error":{"code":"` + code + `","message":"No.","requestId":"req_1"}}`)}
+}
+
+func pages(t *testing.T, answers map[string]proxy.Reply) (*service, http.Handler) {
+	t.Helper()
+	s := &service{answers: answers}
+	p, err := New(s, slog.New(slog.DiscardHandler), func() time.Time { return noon })
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	p.Routes(mux)
+	return s, mux
+}
+
+func get(h http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.Header.Set("Accept", "text/html,application/xhtml+xml")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func post(h http.Handler, path string, values url.Values) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(values.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Accept", "text/html")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+const checkout = "GET /v1/checkout/" + reference
+
+// Every state that a payment can be in has words, whatever its type and exception.
+func TestStages_haveWords(t *testing.T) {
+	statuses := []string{
+		"created", "pending", "confirming", "confirmed", "settling", "settled", "expired", "cancelled", "needs_review", "refunded", "of tomorrow",
+	}
+	exceptions := []string{
+		"", "underpaid", "overpaid", "paid_late", "wrong_asset", "reorged", "screening_hold", "unfunded", "unclaimed", "payout_failed", "payout_returned",
+	}
+	for _, status := range statuses {
+		for _, exception := range exceptions {
+			for _, kind := range []string{"transfer", "gift", "request", "merchant", "bank_confirmation"} {
+				for _, received := range []string{"0", "1"} {
+					for _, ends := range []time.Time{noon, noon.Add(time.Hour)} {
+						p := payment{
+							Type: kind, Status: status, Exception: exception, ReceivedAmount: json.Number(received), RemainingAmount: "1", Address: "x", ExpiresAt: ends,
+						}
+						s := stageOf(p, noon)
+						keys := []string{"stage." + s.Name + ".title", "stage." + s.Name + ".text"}
+						for _, m := range steps(p, s) {
+							keys = append(keys, m.Key)
+						}
+						for _, m := range claimSteps(p) {
+							keys = append(keys, m.Key)
+						}
+						for _, key := range append(keys, noteOf(p), next(p, s)) {
+							if key != "" && text(key) == key {
+								t.Errorf("%s %s %s: no text %s", status, exception, kind, key)
+							}
+						}
+						if s.Open && status != "pending" && exception != "unfunded" {
+							t.Errorf("%s %s %s: asks for money", status, exception, kind)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// All words are in texts.json: templates hold none, every key that is used is there, and every key that is there is used.
+func TestTexts_whole(t *testing.T) {
+	used := map[string]bool{}
+	var source strings.Builder
+	for _, pattern := range []string{"*.go", "templates/*.html"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			raw, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source.Write(raw)
+			if strings.HasSuffix(name, ".html") {
+				plain := regexp.MustCompile(`(?s)\{\{.*?\}\}|<[^>]*>|/[a-z./]+`).ReplaceAllString(string(raw), " ")
+				if word := regexp.MustCompile(`\p{L}{2,}`).FindString(strings.ReplaceAll(plain, "UTC", "")); word != "" {
+					t.Errorf("%s holds the word %q", name, word)
+				}
+			}
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?:\bt|text\(|\(t) ?"([a-z0-9._-]+)"`).FindAllStringSubmatch(source.String(), -1) {
+		used[m[1]] = true
+		if _, ok := words[m[1]]; !ok && !strings.HasSuffix(m[1], ".") { // what ends with a dot goes on elsewhere
+			t.Errorf("no text %s", m[1])
+		}
+	}
+	for key := range words {
+		last := key[strings.LastIndexByte(key, '.')+1:]
+		made := strings.HasPrefix(key, "stage.") || strings.HasPrefix(key, "network.") || strings.HasPrefix(key, "play.") || strings.HasPrefix(key, "note.") ||
+			(strings.HasPrefix(key, "error.") && (last == "title" || last == "text"))
+		if !used[key] && !made && !strings.Contains(source.String(), `"`+key+`"`) {
+			t.Errorf("nobody uses the text %s", key)
+		}
+	}
+}
+
+// A QR code is read back by a decoder that is not ours.
+func TestQR_isRead(t *testing.T) {
+	for _, content := range []string{
+		"TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH", "0x0eaA634AA05A862F0b0bb5bc2f719875A2D73c72", "bitcoin:bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu?amount=0.00017",
+		"ethereum:0x0eaA634AA05A862F0b0bb5bc2f719875A2D73c72@8453?value=4981000000000000",
+	} {
+		svg, err := qrCode(content, `a "label" & more`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(svg), `aria-label="a &#34;label&#34; &amp; more"`) {
+			t.Errorf("%s", svg)
+		}
+		bitmap, err := gozxing.NewBinaryBitmapFromImage(draw(t, string(svg)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := qrcode.NewQRCodeReader().Decode(bitmap, nil)
+		if err != nil || read.GetText() != content {
+			t.Errorf("%s is read as %v, %v", content, read, err)
+		}
+	}
+	if _, err := qrCode(strings.Repeat("x", 4000), ""); err == nil {
+		t.Error("a text that fits no code is drawn")
+	}
+}
+
+// draw paints the runs of an SVG as a browser would, four pixels a module.
+func draw(t *testing.T, svg string) image.Image {
+	t.Helper()
+	const scale = 4
+	number := func(s string) int {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	side := number(regexp.MustCompile(`viewBox="0 0 (\d+) `).FindStringSubmatch(svg)[1])
+	img := image.NewGray(image.Rect(0, 0, side*scale, side*scale))
+	for i := range img.Pix {
+		img.Pix[i] = 255
+	}
+	for _, m := range regexp.MustCompile(`M(\d+) (\d+)h(\d+)v1`).FindAllStringSubmatch(svg, -1) {
+		for x := number(m[1]) * scale; x < (number(m[1])+number(m[3]))*scale; x++ {
+			for y := number(m[2]) * scale; y < (number(m[2])+1)*scale; y++ {
+				img.Set(x, y, color.Black)
+			}
+		}
+	}
+	return img
+}
+
+func TestPay_shows(t *testing.T) {
+	s, h := pages(t, map[string]proxy.Reply{checkout: checkoutOf(nil)})
+	w := get(h, "/pay/"+reference)
+	page := w.Body.String()
+	for _, want := range []string{"Pay NGN 25,000.50", ">15.9375<", "USDT", "TRON (TRC20)", "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH", "12:30 UTC", `data-left="1800"`, `data-poll="3000"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if w.Code != 200 || w.Header().Get("Content-Security-Policy") != policy || w.Header().Get("Cache-Control") != "no-store" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	for _, never := range []string{"<style", "style=", "onclick", "javascript:", "http://", "https://", "play", "NaN", "&lt;nil"} {
+		if strings.Contains(page, never) {
+			t.Errorf("the page holds %q", never)
+		}
+	}
+	if again := get(h, "/pay/"+reference, "If-None-Match", w.Header().Get("ETag")); again.Code != http.StatusNotModified || again.Body.Len() > 0 {
+		t.Errorf("the same page again: %d", again.Code)
+	}
+	s.answers[checkout] = checkoutOf(map[string]any{"status": "confirming", "txHash": "<script>", "confirmations": 3})
+	changed := get(h, "/pay/"+reference, "If-None-Match", w.Header().Get("ETag"))
+	if changed.Code != 200 || !strings.Contains(changed.Body.String(), "3 of 19") || strings.Contains(changed.Body.String(), "<script>") {
+		t.Errorf("%d %s", changed.Code, changed.Body)
+	}
+}
+
+func TestPay_closingWindow(t *testing.T) {
+	_, h := pages(t, map[string]proxy.Reply{checkout: checkoutOf(map[string]any{"expiresAt": noon.Format(time.RFC3339)})})
+	if page := get(h, "/pay/"+reference).Body.String(); strings.Contains(page, "TUEZ") || !strings.Contains(page, "Please send nothing now") {
+		t.Error("a payment whose time is over still asks for money")
+	}
+}
+
+func TestPay_wallet(t *testing.T) {
+	for uri, opens := range map[string]bool{
+		"ethereum:0xabc@8453?value=1": true, "bitcoin:bc1q?amount=1": true, "javascript:alert(1)": false, "": false,
+	} {
+		_, h := pages(t, map[string]proxy.Reply{checkout: checkoutOf(map[string]any{"paymentUri": uri})})
+		page := get(h, "/pay/"+reference).Body.String()
+		if strings.Contains(page, "Open wallet app") != opens || strings.Contains(page, "ZgotmplZ") || strings.Contains(page, "javascript:") {
+			t.Errorf("%q: the link is shown: %v", uri, !opens)
+		}
+	}
+}
+
+func TestPay_choose(t *testing.T) {
+	options := []map[string]any{
+		{"crypto": "BTC", "network": "bitcoin", "cryptoAmount": 0.00017, "rate": 1},
+		{"crypto": "USDT", "network": "ethereum", "cryptoAmount": 15.9375, "rate": 1},
+		{"crypto": "USDT", "network": "tron", "cryptoAmount": 15.9375, "rate": 1},
+	}
+	fulfil := "POST /v1/payments/requests/" + reference + "/fulfill"
+	s, h := pages(t, map[string]proxy.Reply{
+		checkout: checkoutOf(map[string]any{"type": "request", "status": "created", "depositAddress": nil, "options": options, "preferred": map[string]any{"crypto": "BTC", "network": "btc"}}),
+		fulfil:   {Status: 200, Body: []byte(`{}`)},
+	})
+	page := get(h, "/pay/"+reference).Body.String()
+	if strings.Index(page, "USDT/tron") > strings.Index(page, "USDT/ethereum") || strings.Index(page, "USDT/tron") > strings.Index(page, "BTC/bitcoin") {
+		t.Error("what people pay with most does not stand first")
+	}
+	if !strings.Contains(page, `value="BTC/bitcoin" id="pair-BTC/bitcoin" required checked`) || strings.Count(page, " checked") != 1 {
+		t.Error("the payee's wish is not checked")
+	}
+	w := post(h, "/pay/"+reference+"/fulfill", url.Values{"pair": {"USDT/tron"}})
+	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/pay/"+reference {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	if want := fulfil + ` {"crypto":"USDT","network":"tron","payer":{"chatId":"checkout-page"}}`; !slices.Contains(s.asked, want) {
+		t.Errorf("asked %q", s.asked)
+	}
+	for reply, want := range map[string]proxy.Reply{
+		"Choose a coin":     {Status: 400},
+		"not possible":      refusedAs(400, "unsupported_pair"),
+		"no price or addre": refusedAs(503, "rate_unavailable"),
+	} {
+		values := url.Values{"pair": {"USDT/tron"}}
+		if reply == "Choose a coin" {
+			values = nil
+		}
+		s.answers[fulfil] = want
+		if w := post(h, "/pay/"+reference+"/fulfill", values); w.Code != want.Status || !strings.Contains(w.Body.String(), reply) {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+	s.answers[fulfil] = refusedAs(409, "request_expired")
+	if w := post(h, "/pay/"+reference+"/fulfill", url.Values{"pair": {"USDT/tron"}}); w.Code != http.StatusSeeOther {
+		t.Errorf("a conflict is answered %d", w.Code)
+	}
+}
+
+func TestPay_playsInTestModeOnly(t *testing.T) {
+	simulate := "POST /v1/checkout/" + reference + "/simulate"
+	s, h := pages(t, map[string]proxy.Reply{checkout: checkoutOf(map[string]any{"mode": "test"}), simulate: {Status: 200, Body: []byte(`{}`)}})
+	page := get(h, "/pay/"+reference).Body.String()
+	for _, scenario := range []string{"full", "partial", "over", "late"} {
+		if !strings.Contains(page, `name="scenario" value="`+scenario+`"`) {
+			t.Errorf("no button %s", scenario)
+		}
+	}
+	if w := post(h, "/pay/"+reference+"/simulate", url.Values{"scenario": {"over"}}); w.Code != http.StatusSeeOther || !slices.Contains(s.asked, simulate+` {"scenario":"over"}`) {
+		t.Errorf("%d %q", w.Code, s.asked)
+	}
+	s.answers[simulate] = refusedAs(409, "not_payable")
+	if w := post(h, "/pay/"+reference+"/simulate", nil); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "does not take that now") {
+		t.Errorf("%d", w.Code)
+	}
+	s.answers[simulate] = refusedAs(404, "route_not_found")
+	if w := post(h, "/pay/"+reference+"/simulate", nil); w.Code != http.StatusNotFound {
+		t.Errorf("%d", w.Code)
+	}
+}
+
+func gift(changes map[string]any) proxy.Reply {
+	all := map[string]any{"type": "gift", "claimed": false, "status": "confirmed"}
+	for name, value := range changes {
+		all[name] = value
+	}
+	return checkoutOf(all)
+}
+
+var banks = proxy.Reply{Status: 200, Body: []byte(`{"success":true,"banks":[{"code":"044","name":"Access Bank","currency":"NGN"},{"code":"057","name":"Zenith Bank","currency":"NGN"}]}`)}
+
+func TestClaim_flow(t *testing.T) {
+	const verify, confirm = "POST /v1/payments/verify-receiver", "POST /v1/payments/gifts/" + reference + "/claim/confirm"
+	s, h := pages(t, map[string]proxy.Reply{
+		checkout: gift(nil), "GET /v1/banks": banks, confirm: {Status: 200, Body: []byte(`{}`)},
+		verify: {Status: 200, Body: []byte(`{"receiver":{"accountName":"AMA <BALOGUN>","accountNumber":"0123456789","bankCode":"057","bankName":"Zenith Bank"}}`)},
+	})
+	if w := get(h, "/claim/"+reference+"?bank=zen"); w.Code != 200 || !slices.Contains(s.asked, "GET /v1/banks?currency=NGN&name=zen ") || !strings.Contains(w.Body.String(), `value="057"`) {
+		t.Errorf("%d %q", w.Code, s.asked)
+	}
+	form := url.Values{"bank": {"057"}, "account": {" 0123456789 "}}
+	w := post(h, "/claim/"+reference, form)
+	if page := w.Body.String(); w.Code != 200 || !strings.Contains(page, "AMA &lt;BALOGUN&gt;") || !strings.Contains(page, "Yes, pay NGN 25,000.50 to this account") {
+		t.Errorf("%d %s", w.Code, page)
+	}
+	if !slices.Contains(s.asked, verify+` {"accountNumber":"0123456789","bankCode":"057","reference":"`+reference+`"}`) {
+		t.Errorf("asked %q", s.asked)
+	}
+	if w := post(h, "/claim/"+reference+"/confirm", form); w.Code != http.StatusSeeOther || !slices.Contains(s.asked, confirm+` {"receiver":{"accountNumber":"0123456789","bankCode":"057"}}`) {
+		t.Errorf("%d %q", w.Code, s.asked)
+	}
+	s.answers[verify] = proxy.Reply{Status: 200, Body: []byte(`{"receiver":{"accountName":"","accountNumber":"0123456789","bankName":"Zenith Bank"}}`)}
+	if page := post(h, "/claim/"+reference, form).Body.String(); !strings.Contains(page, "does not tell us names") {
+		t.Error("an account without a name is shown as one with")
+	}
+	s.answers[verify] = refusedAs(503, "name_service_unavailable")
+	if w := post(h, "/claim/"+reference, form); w.Code != 503 || !strings.Contains(w.Body.String(), "Nothing has happened yet") || !strings.Contains(w.Body.String(), `value="0123456789"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	s.answers[verify] = proxy.Reply{Status: 400, Body: []byte(`{"message":"x","error":{"code":"validation_failed","fields":[{"field":"accountNumber","message":"was not found"}]}}`)}
+	if w := post(h, "/claim/"+reference, form); w.Code != 400 || !strings.Contains(w.Body.String(), "does not know this account number") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := post(h, "/claim/"+reference, nil); w.Code != 400 || !strings.Contains(w.Body.String(), "Choose your bank.") || !strings.Contains(w.Body.String(), "Type your account number.") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestClaim_states(t *testing.T) {
+	for want, changes := range map[string]map[string]any{
+		"Your money is on its way":      {"status": "settling", "claimed": true},
+		"Your account is noted":         {"status": "settling", "claimed": true, "exception": "unfunded"},
+		"The money is in your account":  {"status": "settled", "claimed": true},
+		"A person is looking at":        {"status": "needs_review", "claimed": true, "exception": "payout_failed"},
+		"This gift cannot be claimed":   {"status": "expired"},
+		"payment has not arrived yet":   {"status": "pending"},
+		"This link leads nowhere":       {"type": "transfer"},
+		"the bank account that should ": {"status": "confirmed"},
+	} {
+		_, h := pages(t, map[string]proxy.Reply{checkout: gift(changes), "GET /v1/banks": banks})
+		if page := get(h, "/claim/"+reference).Body.String(); !strings.Contains(page, want) {
+			t.Errorf("%v: the page lacks %q", changes, want)
+		}
+	}
+}
+
+// Who asks for a page gets errors as pages; who does not, in the one error shape.
+func TestErrors_speakBoth(t *testing.T) {
+	s, h := pages(t, map[string]proxy.Reply{checkout: refusedAs(404, "payment_not_found")})
+	for _, path := range []string{"/pay/" + reference, "/claim/" + reference, "/pay/nonsense", "/pay/.."} {
+		if w := get(h, path); path != "/pay/.." && (w.Code != 404 || !strings.Contains(w.Body.String(), "leads nowhere")) {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+	if w := get(h, "/pay/"+reference, "Accept", "*/*"); w.Code != 404 || !strings.Contains(w.Body.String(), `"code":"payment_not_found"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	s.answers[checkout] = refusedAs(503, "service_unavailable")
+	if w := get(h, "/pay/"+reference); w.Code != 503 || w.Header().Get("Retry-After") != "7" || !strings.Contains(w.Body.String(), `content="7"`) {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	delete(s.answers, checkout)
+	if w := get(h, "/pay/"+reference, "Accept", "application/json"); w.Code != 503 || !strings.Contains(w.Body.String(), "upstream_unavailable") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	s.answers[checkout] = proxy.Reply{Status: 500, Body: []byte("<html>")}
+	if w := get(h, "/pay/"+reference, "Accept", "*/*"); w.Code != 503 || strings.Contains(w.Body.String(), "<html>") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	for _, asked := range s.asked {
+		if strings.Contains(asked, "nonsense") {
+			t.Error("payments is asked for what cannot be a reference")
+		}
+	}
+}
+
+func TestAssets(t *testing.T) {
+	_, h := pages(t, nil)
+	docs := get(h, "/docs")
+	if docs.Code != 200 || docs.Header().Get("Content-Security-Policy") != docsPolicy || strings.Contains(docs.Body.String(), "http") {
+		t.Errorf("%d %v", docs.Code, docs.Header())
+	}
+	named := regexp.MustCompile(`"(/assets/[^"]+)"`).FindAllStringSubmatch(docs.Body.String(), -1)
+	if len(named) < 4 {
+		t.Errorf("%v", named)
+	}
+	for _, m := range named {
+		if w := get(h, m[1]); w.Code != 200 || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") || w.Header().Get("Content-Type") == "" {
+			t.Errorf("%s: %d %v", m[1], w.Code, w.Header())
+		}
+		path, _, _ := strings.Cut(m[1], "?")
+		if w := get(h, path+"?v=old"); w.Code != 200 || w.Header().Get("Cache-Control") != "no-cache" {
+			t.Errorf("%s: %d %v", path, w.Code, w.Header())
+		}
+	}
+	for _, path := range []string{"/assets/page.go", "/assets/texts.json", "/assets/pay.html"} {
+		if w := get(h, path); w.Code != 404 {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+}
+
+func TestGroup(t *testing.T) {
+	for in, want := range map[string]string{"0": "NGN 0", "999": "NGN 999", "1000": "NGN 1,000", "1234567.5": "NGN 1,234,567.50", "25000.25": "NGN 25,000.25"} {
+		if got := fiatText("NGN", json.Number(in)); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
+
+var errLost = errors.New("lost")
+
+// broken fails in a way that is no fault.
+type broken struct{}
+
+func (broken) Ask(context.Context, string, string, []byte) (proxy.Reply, error) {
+	return proxy.Reply{}, fmt.Errorf("ask: %w", errLost)
+}
+
+func TestErrors_unexpected(t *testing.T) {
+	p, err := New(broken{}, slog.New(slog.DiscardHandler), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	p.Routes(mux)
+	if w := get(mux, "/pay/"+reference, "Accept", "*/*"); w.Code < 500 || strings.Contains(w.Body.String(), "lost") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
