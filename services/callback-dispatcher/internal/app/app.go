@@ -55,6 +55,8 @@ type Result struct {
 	// Uncounted says that no attempt was made, for a reason of ours: nothing is logged, the delivery is due again after
 	// the verdict's delay.
 	Uncounted bool
+	// Trips says that too many of the target's attempts failed of late: its breaker opens.
+	Trips bool
 }
 
 // Inbound writes arrivals: all in one commit, each event once. The answer has one list per arrival, one place per
@@ -83,12 +85,17 @@ type Leases interface {
 	Release(ctx context.Context, ids []string) error
 }
 
-// Breaker says after how many failures in a row a target gets single probes only, and when the first; each next one
-// waits twice as long, at most 15 minutes.
+// Breaker says after how many failures in a row a target gets single probes only, of how many attempts within a minute
+// half must have failed for the same, and when the first probe is made; each next one waits twice as long, at most 15
+// minutes.
 type Breaker struct {
 	Failures int
+	Sample   int
 	Wait     time.Duration
 }
+
+// ProbeWaitMax is where the wait between probes stops growing.
+const ProbeWaitMax = 15 * time.Minute
 
 // Target is a target whose breaker is open, or one that is well again.
 type Target struct {

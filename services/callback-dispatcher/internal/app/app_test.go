@@ -25,7 +25,7 @@ var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 var limits = Limits{PerTarget: 2, PerHost: 99, Process: 5, Suspect: 5, LaneQueue: 4, Held: 20}
 
-var breaker = Breaker{Failures: 10, Wait: time.Minute}
+var breaker = Breaker{Failures: 10, Sample: 20, Wait: time.Minute}
 
 func job(target string, n int) delivery.Delivery {
 	return delivery.Delivery{ID: fmt.Sprintf("%s-%d", target, n), Target: target, Mode: "test", Sequence: int64(n)}
@@ -270,7 +270,7 @@ func (s *ledger) Record(_ context.Context, results []Result, _ Breaker) ([]Targe
 func TestRecorder_keepsTryingAndLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, seen := &ledger{fails: 5}, &silent{}
-		r := NewRecorder(store, map[string]delivery.Schedule{"test": delivery.Standard}, breaker, seen, func(n int64) int64 { return n / 2 }, quiet)
+		r := NewRecorder(store, map[string]delivery.Schedule{"test": delivery.Standard}, breaker, seen, func(n int64) int64 { return n / 2 }, time.Now, quiet)
 		var firsts atomic.Int32
 		r.OnFirst(func() { firsts.Add(1) })
 		var wg sync.WaitGroup
@@ -370,7 +370,7 @@ func TestEngine_sendsEverythingAndStopsInOrder(t *testing.T) {
 			}
 			return delivery.Outcome{Class: "ok", Status: 200}, nil
 		})
-		recorder := NewRecorder(store, map[string]delivery.Schedule{"test": delivery.Standard}, breaker, &silent{}, func(int64) int64 { return 0 }, quiet)
+		recorder := NewRecorder(store, map[string]delivery.Schedule{"test": delivery.Standard}, breaker, &silent{}, func(int64) int64 { return 0 }, time.Now, quiet)
 		d := NewDispatcher(q, q, send, recorder, limits, time.Now, quiet)
 		e := &Engine{Members: m, Intake: NewIntake(&inbound{}, registry{}, d.Lanes(), &silent{}, time.Now, d.Waiting), Dispatcher: d, Recorder: recorder, Log: quiet, Finish: time.Second}
 		ctx, cancel := context.WithCancel(t.Context())

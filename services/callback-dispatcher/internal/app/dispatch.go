@@ -74,6 +74,9 @@ func (d *Dispatcher) attempt(ctx context.Context, job delivery.Delivery) deliver
 		d.log.WarnContext(ctx, "attempt not made", "delivery_id", job.ID, "err", err)
 		d.recorder.Postpone(job, postpone)
 	default:
+		if outcome.Connect > 0 {
+			d.lanes.Found(job.URL, outcome.Remote)
+		}
 		d.recorder.Add(job, outcome)
 		return delivery.SymptomOf(outcome)
 	}

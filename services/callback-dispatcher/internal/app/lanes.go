@@ -14,7 +14,7 @@ import (
 // Limits bound what one process does at a time. Those per target and per host are shared by all processes.
 type Limits struct {
 	PerTarget int // attempts under way to one target that has shown nothing yet; healthy ones get up to 4 times as many
-	PerHost   int // attempts under way to one host and port, of any merchant, in one pool
+	PerHost   int // attempts under way to one host and port, by name or address, of any merchant, in one pool
 	Process   int // attempts under way in all, those to slow targets excepted
 	Suspect   int // attempts under way to slow targets
 	LaneQueue int // deliveries that wait in memory for one target; the rest waits in the table
@@ -34,7 +34,8 @@ type Lanes struct {
 	mu       sync.Mutex
 	lanes    map[string]*lane
 	paces    map[string]*pace // by target; outlives the lane
-	hosts    map[string]*host
+	hosts    map[string]*host // by address, once it is known, else by name
+	found    map[string]found // the address of a name, as the last new connection had it
 	parked   map[string]bool // targets whose breaker is open
 	ids      map[string]bool // deliveries queued or under way
 	pools    [pools]pool
@@ -62,6 +63,7 @@ type pool struct {
 type lane struct {
 	key      string
 	target   string
+	name     string // of its host, as the URL has it
 	pace     *pace
 	host     *host
 	pool     int
@@ -79,6 +81,15 @@ type host struct {
 	waiting []*lane // would start but for the host's limit
 }
 
+// found is where a name led.
+type found struct {
+	address string
+	at      time.Time
+}
+
+// foundFor is how long a name is taken to lead to where it led.
+const foundFor = 10 * time.Minute
+
 // waiting is a leased delivery with the moment it entered its lane.
 type waiting struct {
 	delivery delivery.Delivery
@@ -95,7 +106,7 @@ const replayShare = 5
 // would have found everything full before.
 func NewLanes(limits Limits, run func(ctx context.Context, d delivery.Delivery) delivery.Symptom, room func(), now func() time.Time) *Lanes {
 	l := &Lanes{
-		limits: limits, run: run, room: room, now: now, lanes: map[string]*lane{}, paces: map[string]*pace{}, hosts: map[string]*host{},
+		limits: limits, run: run, room: room, now: now, lanes: map[string]*lane{}, paces: map[string]*pace{}, hosts: map[string]*host{}, found: map[string]found{},
 		parked: map[string]bool{}, ids: map[string]bool{}, replicas: 1,
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
@@ -213,11 +224,43 @@ func (l *Lanes) Park(target string) (back []string) {
 	return back
 }
 
-// Unpark lets a target that is well again back onto the fast path.
+// Unpark lets a target that is well again back onto the fast path, with one attempt at a time at first.
 func (l *Lanes) Unpark(target string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if p := l.paces[target]; p != nil && l.parked[target] {
+		p.cap = 1
+	}
 	delete(l.parked, target)
+}
+
+// Found says that a connection to a URL's host was made, and to which address. All names that lead to one address, such
+// as the many merchants of a platform, share what a host gets.
+func (l *Lanes) Found(raw, address string) {
+	name := hostName(raw)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.found[name]
+	l.found[name] = found{address, l.now()}
+	if before.address == address {
+		return
+	}
+	for _, ln := range l.lanes {
+		if ln.name == name {
+			l.move(ln)
+		}
+	}
+	l.start()
+}
+
+// move puts a lane, with what it has under way, to the host that its name is known to lead to.
+func (l *Lanes) move(ln *lane) {
+	from, to := ln.host, l.hostOf(ln.name)
+	from.running[ln.pool] -= len(ln.running)
+	to.running[ln.pool] += len(ln.running)
+	ln.host = to
+	l.resume(from)
+	l.leave(from)
 }
 
 // Parked lists the targets that Park was called for.
@@ -247,6 +290,7 @@ func (l *Lanes) Watch() {
 			delete(l.paces, target)
 		}
 	}
+	maps.DeleteFunc(l.found, func(_ string, f found) bool { return now.Sub(f.at) > foundFor })
 	l.start()
 }
 
@@ -297,7 +341,8 @@ func (l *Lanes) lane(d delivery.Delivery) *lane {
 		l.paces[d.Target] = p
 	}
 	p.used = l.now()
-	ln = &lane{key: key, target: d.Target, pace: p, host: l.hostOf(d.URL), pool: in, running: map[string]time.Time{}}
+	name := hostName(d.URL)
+	ln = &lane{key: key, target: d.Target, name: name, pace: p, host: l.hostOf(name), pool: in, running: map[string]time.Time{}}
 	if in == fast && p.slow {
 		ln.pool = suspect
 	}
@@ -305,10 +350,18 @@ func (l *Lanes) lane(d delivery.Delivery) *lane {
 	return ln
 }
 
-func (l *Lanes) hostOf(raw string) *host {
-	name := ""
-	if u, err := url.Parse(raw); err == nil {
-		name = u.Host
+func hostName(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// hostOf returns the host that a name stands for, with one lane more.
+func (l *Lanes) hostOf(name string) *host {
+	if f, ok := l.found[name]; ok {
+		name = f.address
 	}
 	h := l.hosts[name]
 	if h == nil {
@@ -325,8 +378,13 @@ func (l *Lanes) drop(ln *lane) {
 		return
 	}
 	delete(l.lanes, ln.key)
-	if ln.host.lanes--; ln.host.lanes == 0 {
-		delete(l.hosts, ln.host.name)
+	l.leave(ln.host)
+}
+
+// leave takes a lane from a host; one without lanes is forgotten.
+func (l *Lanes) leave(h *host) {
+	if h.lanes--; h.lanes == 0 {
+		delete(l.hosts, h.name)
 	}
 }
 

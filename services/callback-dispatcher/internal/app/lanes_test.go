@@ -87,6 +87,79 @@ func TestLanes_boundPerHost(t *testing.T) {
 	})
 }
 
+// Merchants with names of their own on one platform's address share what a host gets, from the first connection on.
+func TestLanes_boundPerAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l *Lanes
+		most := 0
+		run := func(ctx context.Context, d delivery.Delivery) delivery.Symptom {
+			l.Found(d.URL, "203.0.113.7:443")
+			time.Sleep(time.Millisecond)
+			attempts, _, _ := l.Running()
+			most = max(most, attempts)
+			return hung(ctx, d)
+		}
+		l = NewLanes(Limits{PerTarget: 8, PerHost: 4, Process: 100, Suspect: 10, LaneQueue: 64, Held: 9999}, run, func() {}, time.Now)
+		push2 := func(n int) {
+			for target := range 20 {
+				d := job(fmt.Sprintf("t%d", target), n)
+				d.URL = fmt.Sprintf("https://shop%d.example/hook", target)
+				push(l, d)
+			}
+		}
+		push2(1)
+		synctest.Wait() // each name is new: nothing is known of where it leads
+		time.Sleep(time.Second)
+		most = 0
+		push2(2)
+		push2(3)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if most != 4 {
+			t.Errorf("%d under way to one address at a time, want 4", most)
+		}
+		if attempts, _, lanes := l.Running(); attempts != 0 || lanes != 0 || len(l.hosts) != 0 {
+			t.Errorf("%d under way, %d lanes and %d hosts in memory at the end", attempts, lanes, len(l.hosts))
+		}
+		time.Sleep(foundFor + time.Second)
+		l.Watch()
+		if len(l.found) != 0 {
+			t.Errorf("%d names are remembered for ever", len(l.found))
+		}
+		l.Stop(t.Context())
+	})
+}
+
+// Names that are found to share an address while attempts at them are under way are counted together at once.
+func TestLanes_moveToTheAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLanes(Limits{PerTarget: 8, PerHost: 2, Process: 100, Suspect: 10, LaneQueue: 64, Held: 9999}, hung, func() {}, time.Now)
+		on := func(name string, n int) delivery.Delivery {
+			d := job(name, n)
+			d.URL = "https://" + name + ".example/hook"
+			return d
+		}
+		for n := range 2 {
+			push(l, on("a", n))
+			push(l, on("b", n))
+		}
+		for _, name := range []string{"a", "b"} {
+			l.Found(on(name, 0).URL, "203.0.113.7:443")
+		}
+		push(l, on("a", 3))
+		push(l, on("b", 3))
+		if attempts, _, _ := l.Running(); attempts != 4 {
+			t.Errorf("%d under way, want the four that had begun", attempts)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if attempts, _, lanes := l.Running(); attempts != 0 || lanes != 0 || len(l.hosts) != 0 {
+			t.Errorf("%d under way, %d lanes and %d hosts in memory at the end", attempts, lanes, len(l.hosts))
+		}
+		l.Stop(t.Context())
+	})
+}
+
 func TestLanes_replaysGetAFifth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLanes(Limits{PerTarget: 8, PerHost: 999, Process: 20, Suspect: 10, LaneQueue: 64, Held: 9999}, hung, func() {}, time.Now)

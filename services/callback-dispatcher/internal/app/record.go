@@ -32,15 +32,17 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	pending map[string]bool // deliveries whose result is not written yet
+	tally   tally
 }
 
 // NewRecorder makes a recorder; Run must run for Add not to block for ever. jitter returns a number in [0, n).
 func NewRecorder(ledger Ledger, schedules map[string]delivery.Schedule, breaker Breaker, observer Observer, jitter func(n int64) int64,
-	log *slog.Logger,
+	now func() time.Time, log *slog.Logger,
 ) *Recorder {
 	return &Recorder{
 		ledger: ledger, schedules: schedules, breaker: breaker, observer: observer, jitter: jitter, log: log, targets: func([]Target) {},
 		queue: make(chan Result, recordQueue), first: func() {}, pending: map[string]bool{},
+		tally: tally{sample: breaker.Sample, now: now, targets: map[string]*recent{}},
 	}
 }
 
@@ -56,6 +58,7 @@ func (r *Recorder) Add(d delivery.Delivery, o delivery.Outcome) {
 	res.Verdict = r.schedules[d.Mode].Judge(d, o, r.jitter)
 	_, _ = rand.Read(res.AttemptID[:])
 	r.observer.Attempted(res)
+	res.Trips = r.count(d.Target, res.Verdict.State != delivery.Delivered)
 	r.enqueue(res)
 }
 
@@ -72,6 +75,13 @@ func (r *Recorder) enqueue(res Result) {
 	r.pending[res.Delivery.ID] = true
 	r.mu.Unlock()
 	r.queue <- res
+}
+
+// count reports whether an attempt makes it too many failures of late for its target.
+func (r *Recorder) count(target string, failed bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.tally.count(target, failed)
 }
 
 // Holds reports whether the result of a delivery is yet to be written.

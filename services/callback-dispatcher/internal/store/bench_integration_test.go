@@ -56,7 +56,7 @@ func backlog(b *testing.B, rows int, held bool) {
 		if err != nil || len(jobs) != 1 {
 			b.Fatalf("%d claimed, %v", len(jobs), err)
 		}
-		if _, err := s.Record(b.Context(), []app.Result{result(a, 1, "ok", delivery.Delivered, 0)}, app.Breaker{Failures: 10, Wait: time.Minute}); err != nil {
+		if _, err := s.Record(b.Context(), []app.Result{result(a, 1, "ok", delivery.Delivered, 0)}, app.Breaker{Failures: 10, Sample: 20, Wait: time.Minute}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -102,15 +102,17 @@ SELECT (SELECT count(*) FROM u), (SELECT count(*) FROM x) - (SELECT count(*) FRO
 
 // recordSQL logs attempts and moves their deliveries on. A success ends a delivery whoever holds its lease now; any
 // other outcome counts only for the holder that made exactly this attempt. $1 is the owner. It keeps the health of the
-// targets: failures in a row, and from $23 of them on the breaker, which lets the first probe through after $24
-// microseconds; a success closes it. An endpoint that answered 410 is disabled in the same statement, and its lane held.
+// targets: failures in a row, and from $23 of them on, or where a result trips it, the breaker, which lets the first
+// probe through after $24 microseconds. A success closes it once a probe was let through (its wait has grown then): one
+// of an attempt that was under way when it opened tells nothing new. An endpoint that answered 410 is disabled in the
+// same statement, and its lane held.
 // The answer names the targets whose breaker is open, and those that are well again.
 var recordSQL = `WITH r AS (
 	SELECT * FROM unnest($2::text[], $3::uuid[], $4::integer[], $5::boolean[], $6::text[], $7::bigint[], $8::timestamptz[], $9::text[],
 		$10::smallint[], $11::text[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::text[], $18::bytea[],
-		$19::text[], $20::integer[], $21::text[], $22::text[], $25::text[])
+		$19::text[], $20::integer[], $21::text[], $22::text[], $25::text[], $26::boolean[])
 	AS r(id, attempt_id, number, counted, state, delay_us, at, class, status, remote, dns_us, connect_us, tls_us, wait_us, total_us,
-		headers, excerpt, detail, generation, trigger, target, gone)
+		headers, excerpt, detail, generation, trigger, target, gone, trips)
 ), a AS (
 	INSERT INTO attempt (slot, delivery_id, id, number, trigger, at, class, status, remote, dns_us, connect_us, tls_us, wait_us, total_us,
 		headers, excerpt, detail, generation)
@@ -143,16 +145,17 @@ var recordSQL = `WITH r AS (
 	UPDATE endpoint p SET enabled = false, disabled_reason = 'gone', disabled_at = now(), updated_at = now(), announced = false
 	FROM (SELECT DISTINCT gone FROM r WHERE gone <> '') AS q WHERE p.id = q.gone AND p.enabled RETURNING p.id
 ), h AS (
-	SELECT target, bool_or(state = 'delivered') AS well, count(*) FILTER (WHERE counted AND state <> 'delivered') AS failed
+	SELECT target, bool_or(state = 'delivered') AS well, count(*) FILTER (WHERE counted AND state <> 'delivered') AS failed,
+		bool_or(trips) AS trips
 	FROM r GROUP BY target
 ), s AS (
-	SELECT h.target, h.well, h.failed, min(u.next_at) AS due_at, bool_or(g.id IS NOT NULL) AS gone
-	FROM h LEFT JOIN u ON u.target = h.target LEFT JOIN g ON g.id = h.target GROUP BY h.target, h.well, h.failed
+	SELECT h.target, h.well, h.failed, h.trips, min(u.next_at) AS due_at, bool_or(g.id IS NOT NULL) AS gone
+	FROM h LEFT JOIN u ON u.target = h.target LEFT JOIN g ON g.id = h.target GROUP BY h.target, h.well, h.failed, h.trips
 ), l AS (
 	INSERT INTO lane (target, due_at, failures, failing_since, failed_at, probe_at, probe_wait, held)
 	SELECT target, coalesce(due_at, 'infinity'), CASE WHEN well THEN -1 ELSE failed END, CASE WHEN NOT well AND failed > 0 THEN now() END,
 		CASE WHEN failed > 0 THEN now() END,
-		CASE WHEN NOT well AND failed >= $23::bigint THEN now() + $24::bigint * interval '1 microsecond' END,
+		CASE WHEN trips OR NOT well AND failed >= $23::bigint THEN now() + $24::bigint * interval '1 microsecond' END,
 		$24::bigint * interval '1 microsecond', gone
 	FROM s WHERE due_at IS NOT NULL OR failed > 0 ORDER BY target
 	ON CONFLICT (target) DO UPDATE SET
@@ -161,17 +164,19 @@ var recordSQL = `WITH r AS (
 		failing_since = CASE WHEN excluded.failures < 0 THEN NULL ELSE coalesce(lane.failing_since, excluded.failing_since) END,
 		failed_at = coalesce(excluded.failed_at, lane.failed_at),
 		warned = CASE WHEN excluded.failures < 0 THEN 0 ELSE lane.warned END,
-		probe_at = CASE WHEN excluded.failures < 0 THEN NULL WHEN lane.probe_at IS NOT NULL THEN lane.probe_at
+		probe_at = CASE WHEN excluded.failures < 0 AND lane.probe_at IS NOT NULL AND lane.probe_wait <> excluded.probe_wait THEN NULL
+			WHEN lane.probe_at IS NOT NULL THEN lane.probe_at WHEN excluded.probe_at IS NOT NULL THEN excluded.probe_at
 			WHEN excluded.failures > 0 AND greatest(lane.failures, 0) + excluded.failures >= $23::bigint THEN now() + excluded.probe_wait END,
 		probe_wait = CASE WHEN lane.probe_at IS NULL THEN excluded.probe_wait ELSE lane.probe_wait END
 	RETURNING target, probe_at
 ), v AS (
-	UPDATE lane SET failures = 0, failing_since = NULL, probe_at = NULL, warned = 0 FROM s
-	WHERE lane.target = s.target AND s.well AND s.due_at IS NULL AND s.failed = 0 AND lane.failures <> 0
-	RETURNING lane.target
+	UPDATE lane SET failures = 0, failing_since = NULL, warned = 0,
+		probe_at = CASE WHEN lane.probe_wait = $24::bigint * interval '1 microsecond' THEN lane.probe_at END
+	FROM s WHERE lane.target = s.target AND s.well AND s.due_at IS NULL AND s.failed = 0 AND (lane.failures <> 0 OR lane.probe_at IS NOT NULL)
+	RETURNING lane.target, lane.probe_at
 )
 SELECT target, true FROM l WHERE probe_at IS NOT NULL
-UNION ALL SELECT target, false FROM v`
+UNION ALL SELECT target, probe_at IS NOT NULL FROM v`
 
 const wellSQL = `SELECT t.target FROM unnest($1::text[]) AS t(target)
 WHERE NOT EXISTS (SELECT FROM lane l WHERE l.target = t.target AND l.probe_at IS NOT NULL)`

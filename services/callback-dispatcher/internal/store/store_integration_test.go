@@ -75,7 +75,7 @@ func idsOf(jobs []delivery.Delivery) []string {
 
 func record(t *testing.T, s *Store, results ...app.Result) {
 	t.Helper()
-	if _, err := s.Record(t.Context(), results, app.Breaker{Failures: 10, Wait: time.Minute}); err != nil {
+	if _, err := s.Record(t.Context(), results, app.Breaker{Failures: 10, Sample: 20, Wait: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -250,15 +250,18 @@ func TestClaim_manyProcessesShareTheWork(t *testing.T) {
 	for p := range 4 {
 		wg.Go(func() {
 			s := New(db, fmt.Sprint(p), int64(p))
-			for range 20 {
+			// A claim finds nothing while the others look at every target that is ready, so the rounds are not counted.
+			for all, until := false, time.Now().Add(time.Minute); !all && time.Now().Before(until); {
 				jobs, err := s.Claim(t.Context(), nil, 20, 8)
 				if err != nil {
 					t.Error(err)
+					return
 				}
 				mu.Lock()
 				for _, j := range jobs {
 					seen[j.ID]++
 				}
+				all = len(seen) == len(arrivals)
 				mu.Unlock()
 			}
 		})
@@ -332,5 +335,101 @@ func TestMaintain_emptiesTheSlotAhead(t *testing.T) {
 	}
 	if n := count(t, db, "event WHERE slot = (floor(extract(epoch FROM now()) / 86400)::bigint + 2) % 36"); n != 0 {
 		t.Fatal("the slot ahead was not emptied")
+	}
+}
+
+func TestRecord_breakerClosesByAProbeAlone(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	s := New(db, "a", 1)
+	const open, closed = "lane WHERE target = 't1' AND probe_at > now()", "lane WHERE target = 't1' AND probe_at IS NULL AND failures = 0"
+	var all []app.Arrival
+	for n := range 6 {
+		all = append(all, arrival(n, fmt.Sprintf("o%d", n), 1, n < 4))
+	}
+	accept(t, s, all...)
+	fails := result(all[0], 1, "http_5xx", delivery.Due, time.Hour)
+	fails.Trips = true
+	record(t, s, result(all[1], 1, "ok", delivery.Delivered, 0), fails) // half of the sample: the process has counted it
+	if count(t, db, open) != 1 {
+		t.Fatal("the breaker did not open")
+	}
+	record(t, s, result(all[2], 1, "ok", delivery.Delivered, 0)) // it was under way when the breaker opened
+	if count(t, db, open) != 1 {
+		t.Fatal("a success of an attempt from before closed the breaker")
+	}
+	if well, err := s.Well(t.Context(), []string{"t1"}); err != nil || len(well) != 0 {
+		t.Fatalf("well: %v, %v", well, err)
+	}
+	if got := claim(t, s); len(got) != 0 {
+		t.Fatalf("claimed %v behind an open breaker", got)
+	}
+	if _, err := db.Exec(t.Context(), `UPDATE lane SET probe_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	if got := claim(t, s); len(got) != 1 {
+		t.Fatalf("claimed %v, want one probe", got)
+	}
+	record(t, s, result(all[4], 1, "ok", delivery.Delivered, 0))
+	if count(t, db, closed) != 1 {
+		t.Fatal("the probe's success did not close the breaker")
+	}
+	if got := claim(t, s); len(got) != 1 {
+		t.Fatalf("claimed %v after it closed, want the last one", got)
+	}
+}
+
+// What can never be delivered is over, kept and shown as such, and targets that nobody needs are forgotten.
+func TestAbandon(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	s := New(db, "a", 1)
+	do := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := db.Exec(t.Context(), sql, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range []string{"ep_gone", "ep_old", "ep_here"} {
+		do(`INSERT INTO endpoint (id, merchant_id, mode, url, description, types) VALUES ($1, 'm1', 'test', 'http://x/', '', '{}')`, id)
+	}
+	do(`UPDATE endpoint SET deleted_at = now() WHERE id = 'ep_gone'`)
+	do(`UPDATE endpoint SET deleted_at = now() - interval '41 days' WHERE id = 'ep_old'`)
+	to := func(n int, endpoint string, leased bool) app.Arrival {
+		a := arrival(n, fmt.Sprintf("o%d", n), 1, leased)
+		a.Deliveries[0].EndpointID, a.Deliveries[0].Target = endpoint, endpoint
+		return a
+	}
+	gone, underWay, here := to(1, "ep_gone", false), to(2, "ep_gone", true), to(3, "ep_here", false)
+	old, young := arrival(4, "o4", 1, false), arrival(5, "o5", 1, false)
+	young.Deliveries[0].ID = app.ReplayBound(time.Now().Add(time.Minute))
+	old.Deliveries[0].ID = app.ReplayBound(time.Now().Add(-40 * 24 * time.Hour))
+	accept(t, s, gone, underWay, here, old, young)
+	do(`UPDATE delivery SET created_at = now() - interval '32 days' WHERE id = $1`, old.Deliveries[0].ID)
+	do(`INSERT INTO lane (target, due_at, used_at, failures) VALUES ('url_idle', 'infinity', now() - interval '2 hours', 0),
+		('url_failing', 'infinity', now() - interval '2 hours', 3), ('url_long', 'infinity', now() - interval '8 days', 3)`)
+	for range 2 { // again: nothing more to do
+		if err := s.Abandon(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for sql, want := range map[string]int{
+		"delivery": 3, "delivery WHERE state = 'leased' AND endpoint_id = 'ep_gone'": 1, "delivery WHERE endpoint_id = 'ep_here'": 1,
+		"delivery_done": 2, "delivery_done WHERE state = 'exhausted' AND last_class = 'endpoint_deleted' AND endpoint_id = 'ep_gone'": 1,
+		"delivery_done WHERE state = 'exhausted' AND last_class = 'expired' AND first_attempt_at IS NULL": 1,
+		"endpoint WHERE id = 'ep_old'": 0, "endpoint WHERE id = 'ep_gone'": 1,
+		"lane WHERE target IN ('url_idle', 'url_long')": 0, "lane WHERE target = 'url_failing'": 1,
+	} {
+		if n := count(t, db, sql); n != want {
+			t.Errorf("%d of %s, want %d", n, sql, want)
+		}
+	}
+	// What was under way to the deleted endpoint ends with its attempt; then nothing of it is left.
+	record(t, s, result(underWay, 1, "http_5xx", delivery.Due, 0))
+	if err := s.Abandon(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, db, "delivery WHERE endpoint_id = 'ep_gone'"); n != 0 {
+		t.Errorf("%d deliveries to a deleted endpoint are left", n)
 	}
 }

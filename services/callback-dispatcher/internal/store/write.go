@@ -85,7 +85,7 @@ func (s *Store) Record(ctx context.Context, results []app.Result, b app.Breaker)
 	}
 	rows, err := s.db.Query(ctx, recordSQL, s.instance, c.ids, c.attempts, c.numbers, c.counted, c.states, c.delays, c.times, c.classes,
 		c.statuses, c.remotes, c.dns, c.connect, c.tls, c.wait, c.total, c.headers, c.excerpts, c.details, c.generations,
-		c.triggers, c.targets, b.Failures, b.Wait.Microseconds(), c.gone)
+		c.triggers, c.targets, b.Failures, b.Wait.Microseconds(), c.gone, c.trips)
 	if err == nil {
 		targets, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (t app.Target, err error) {
 			err = row.Scan(&t.Name, &t.Open)
@@ -104,7 +104,7 @@ type columns struct {
 	triggers, targets, gone                         []string
 	attempts                                        [][16]byte
 	numbers, generations                            []int32
-	counted                                         []bool
+	counted, trips                                  []bool
 	delays, dns, connect, tls, wait, total          []int64
 	times                                           []time.Time
 	statuses                                        []*int16
@@ -122,7 +122,7 @@ func (c *columns) add(r app.Result) {
 		o.Excerpt = []byte{}
 	}
 	c.ids, c.attempts, c.numbers = append(c.ids, r.Delivery.ID), append(c.attempts, r.AttemptID), append(c.numbers, int32(r.Number))
-	c.counted, c.states = append(c.counted, !r.Uncounted), append(c.states, string(r.Verdict.State))
+	c.counted, c.trips, c.states = append(c.counted, !r.Uncounted), append(c.trips, r.Trips), append(c.states, string(r.Verdict.State))
 	c.delays, c.times = append(c.delays, r.Verdict.Delay.Microseconds()), append(c.times, o.At)
 	c.classes, c.statuses, c.remotes = append(c.classes, o.Class), append(c.statuses, status), append(c.remotes, o.Remote)
 	c.dns, c.connect, c.tls = append(c.dns, o.DNS.Microseconds()), append(c.connect, o.Connect.Microseconds()), append(c.tls, o.TLS.Microseconds())
