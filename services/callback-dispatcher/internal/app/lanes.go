@@ -36,8 +36,8 @@ type Lanes struct {
 	paces    map[string]*pace // by target; outlives the lane
 	hosts    map[string]*host // by address, once it is known, else by name
 	found    map[string]found // the address of a name, as the last new connection had it
-	parked   map[string]bool // targets whose breaker is open
-	ids      map[string]bool // deliveries queued or under way
+	parked   map[string]bool  // targets whose breaker is open
+	ids      map[string]bool  // deliveries queued or under way
 	pools    [pools]pool
 	held     int // queued, reserved and under way
 	replicas int
