@@ -46,18 +46,45 @@ const (
 	words = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about"
 )
 
-// binaries builds the two programs once.
-var binaries = sync.OnceValues(func() (string, error) {
+// built are the two programs, which the tests that run at the same time share.
+var built struct {
+	sync.Mutex
+	dir   string
+	users int
+}
+
+// binaries builds the programs unless another test has, and removes them after the last one.
+func binaries(t *testing.T) string {
+	t.Helper()
+	built.Lock()
+	defer built.Unlock()
+	if built.users == 0 {
+		var err error
+		if built.dir, err = build(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	built.users++
+	t.Cleanup(func() {
+		built.Lock()
+		defer built.Unlock()
+		if built.users--; built.users == 0 {
+			_ = os.RemoveAll(built.dir)
+		}
+	})
+	return built.dir
+}
+
+func build() (string, error) {
 	dir, err := os.MkdirTemp("", "causeway-sweep")
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.Command("go", "build", "-o", dir+"/", ".", "./cmd/signer").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("building: %w: %s", err, out)
+	if out, err := exec.Command("go", "build", "-o", dir+"/", ".", "./cmd/signer").CombinedOutput(); err != nil {
+		return "", errors.Join(fmt.Errorf("building: %w: %s", err, out), os.RemoveAll(dir))
 	}
 	return dir, nil
-})
+}
 
 // custody is a real node, a real signer and a real wallets process, each of which can be killed, with doors between them
 // that can be closed.
@@ -143,15 +170,7 @@ func (d *doors) through(next http.RoundTripper, target *url.URL, kind func(body 
 
 func newCustody(t *testing.T, change func(policy string, environ map[string]string) string) *custody {
 	t.Helper()
-	bin, err := binaries()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "custody") // a socket's path must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	bin, dir := binaries(t), t.TempDir()
 	database := pg.URL(t, migrations.FS)
 	pool, err := pgxpool.New(t.Context(), database)
 	if err != nil {
