@@ -47,17 +47,19 @@ WHERE u.day = r.day AND u.kind = r.kind AND u.subject = r.subject AND u.currency
 	forgetUsedLimits = `DELETE FROM limit_usage WHERE day < current_date - 3`
 	forgetReserved   = `DELETE FROM limit_reservations WHERE day < current_date - 3`
 
-	// One range of the index payments_list for every merchant and open status: what is open is read, and nothing else.
+	// One range of the index payments_list for every merchant and open status, as in listOwned: what is open is read, and nothing
+	// else.
 	exposure = `WITH RECURSIVE m AS (
 	(SELECT merchant_id FROM payments ORDER BY merchant_id LIMIT 1)
 	UNION ALL
 	SELECT (SELECT p.merchant_id FROM payments p WHERE p.merchant_id > m.merchant_id ORDER BY p.merchant_id LIMIT 1) FROM m WHERE m.merchant_id IS NOT NULL
 )
-SELECT p.crypto, p.fiat_currency, coalesce(sum(p.crypto_amount) FILTER (WHERE s.status IN ('pending', 'confirming')), 0),
-	sum(CASE WHEN p.credit_frozen THEN p.credit_payout ELSE p.payout_amount END)
-FROM m CROSS JOIN unnest('{pending,confirming,confirmed,settling}'::text[]) AS s(status)
-	JOIN payments p ON p.merchant_id = m.merchant_id AND p.mode = $1 AND p.status = s.status
-WHERE p.crypto <> '' GROUP BY p.crypto, p.fiat_currency`
+SELECT o.crypto, o.fiat_currency, coalesce(sum(o.crypto_amount) FILTER (WHERE s.status IN ('pending', 'confirming')), 0), sum(o.promised)
+FROM m CROSS JOIN unnest('{pending,confirming,confirmed,settling}'::text[]) AS s(status) CROSS JOIN LATERAL (
+	SELECT p.crypto, p.fiat_currency, p.crypto_amount, CASE WHEN p.credit_frozen THEN p.credit_payout ELSE p.payout_amount END AS promised FROM payments p
+	WHERE (p.merchant_id, p.mode, p.status, p.id) >= (m.merchant_id, $1, s.status, '') AND (p.merchant_id, p.mode, p.status, p.id) < (m.merchant_id, $1, s.status, 'pay_z')
+	OFFSET 0) AS o
+WHERE o.crypto <> '' GROUP BY o.crypto, o.fiat_currency`
 )
 
 var (

@@ -337,6 +337,10 @@ func TestPlans_readNoWholeTable(t *testing.T) {
 		"listReview": {"pay_", "pay_z", "", 51},
 		"listAll":    {[]string{"settled"}, "pay_", "pay_z", "", 51},
 		"selectAny":  {"CW-000000000001"}, "selectOwned": {"CW-000000000001", "m1", "test"},
+		"listSettled": {"m1", "test", "", "pay_z", time.Unix(0, 0), time.Now(), 2000},
+		"exposure":    {"test"},
+		"listHolds":   {"pay_z", 51},
+		"duePayments": {60.0, 200},
 	} {
 		plan := w.explain(name, args...)
 		if strings.Contains(plan, "Seq Scan on payments") || (name == "listOwned" && !strings.Contains(plan, "using payments_list on")) {

@@ -4,6 +4,8 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -345,4 +347,65 @@ func TestCreate_choosesTheRail(t *testing.T) {
 	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.Invalid || f.Fields[0].Field != "receiver.bankCode" {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestRails_payAtMostOnce: whatever the two rails answer, and wherever workers die, at most one transfer for a payment
+// succeeds, and exactly one for a payment that is settled.
+func TestRails_payAtMostOnce(t *testing.T) {
+	t.Parallel()
+	w, b := railed(t)
+	faults := append(bank.Faults(), bank.Fine, bank.Fine)
+	outcomes := []string{bank.Success, bank.Success, bank.Failed, bank.Pending}
+	for n := range 24 {
+		for _, name := range []string{bank.Paystack, bank.Flutterwave} {
+			fault := faults[rand.IntN(len(faults))]
+			for fault == bank.Hang || fault == bank.HangMade || fault == bank.OtherAmount { // slow, or frozen for a person
+				fault = faults[rand.IntN(len(faults))]
+			}
+			b.Next(name, fault)
+			b.Decide(name, outcomes[rand.IntN(len(outcomes))])
+		}
+		p := w.paid(fmt.Sprint("many", n))
+		var script []string
+		for range 30 {
+			crash := rand.IntN(4) == 0
+			w.worker.CrashAt(func(string) bool { return crash })
+			due, err := w.store.DuePayouts(t.Context(), 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range due {
+				if err := w.worker.Step(t.Context(), o); err != nil {
+					script = append(script, err.Error())
+				}
+			}
+			w.hurry()
+			if rand.IntN(6) == 0 {
+				for _, name := range []string{bank.Paystack, bank.Flutterwave} {
+					for _, line := range b.All(name) {
+						if line.Outcome == bank.Pending {
+							b.Conclude(name, line.Reference, outcomes[rand.IntN(3)])
+						}
+					}
+				}
+			}
+		}
+		w.worker.CrashAt(func(string) bool { return false })
+		paid := 0
+		for _, name := range []string{bank.Paystack, bank.Flutterwave} {
+			for _, line := range b.All(name) {
+				if made := b.Made(name, line.Reference); made > 1 {
+					t.Fatalf("%d transfers for %s", made, line.Reference)
+				}
+				if strings.HasPrefix(line.Reference, strings.ToLower(p.Reference)) && line.Outcome == bank.Success {
+					paid++
+				}
+			}
+		}
+		if status := w.status(p); paid > 1 || (status == "settled" && paid != 1) {
+			t.Fatalf("payment %d was paid %d times and is %s: %v %s", n, paid, status, script, w.dump())
+		}
+		w.sql(`UPDATE payouts SET next_at = NULL`)
+	}
+	w.balanced()
 }
