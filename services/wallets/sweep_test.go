@@ -26,10 +26,14 @@ import (
 	"filippo.io/age"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"causeway.internal/libs/bus"
+	"causeway.internal/libs/config"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/testkit/mq"
 	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/intent"
@@ -101,6 +105,47 @@ type custody struct {
 
 	wallets, signer *exec.Cmd
 	made            int
+
+	mu     sync.Mutex
+	events map[string]map[int64]string // types that the dispatcher was told, by wallet and sequence
+}
+
+// listen plays the dispatcher.
+func (c *custody) listen(t *testing.T) {
+	t.Helper()
+	link, err := bus.Dial(t.Context(), bus.Config{URL: config.Secret(c.environ["AMQP_URL"])}, wire.Dispatcher, telemetrytest.ForTest(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.events = map[string]map[int64]string{}
+	link.Handle(wire.IntakeQueue, 1, func(_ context.Context, m bus.Message) error {
+		var s wire.StatusChanged
+		if err := json.Unmarshal(m.Body, &s); err != nil {
+			return err
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.events[s.ObjectID] == nil {
+			c.events[s.ObjectID] = map[int64]string{}
+		}
+		c.events[s.ObjectID][s.Sequence] = s.Type
+		return nil
+	})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- link.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done; _ = link.Close() })
+}
+
+// told are the events of a wallet in their order.
+func (c *custody) told(w wallet.Wallet) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []string
+	for n := int64(1); c.events[w.ID][n] != ""; n++ {
+		out = append(out, strings.TrimPrefix(c.events[w.ID][n], "wallet."))
+	}
+	return strings.Join(out, " ")
 }
 
 // doors are the way from wallets to the signer and to the node. A gate stops the next exchange of its kind before it is
@@ -195,6 +240,7 @@ func newCustody(t *testing.T, change func(policy string, environ map[string]stri
 	if change != nil {
 		policy = change(policy, c.environ)
 	}
+	c.listen(t)
 	c.seal(t, policy)
 	c.openDoors(t)
 	c.do("/finality", map[string]int{"depth": 3})
@@ -317,8 +363,8 @@ func (c *custody) kill(cmd *exec.Cmd) {
 	}
 }
 
-// wallet makes a standalone wallet as the API does.
-func (c *custody) wallet(t *testing.T, crypto string) wallet.Wallet {
+// source is where live EVM addresses come from.
+func (c *custody) source(t *testing.T) address.Source {
 	t.Helper()
 	keys, err := worldSettings{XpubLiveEVM: xpubEVM}.keys()
 	if err != nil {
@@ -328,12 +374,18 @@ func (c *custody) wallet(t *testing.T, crypto string) wallet.Wallet {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return sources[wallet.Live][money.EVM]
+}
+
+// wallet makes a standalone wallet as the API does.
+func (c *custody) wallet(t *testing.T, crypto string) wallet.Wallet {
+	t.Helper()
 	now := time.Now()
 	made := wallet.Wallet{
 		ID: id.New(id.Wallet, now), Mode: wallet.Live, MerchantID: "acme", KeyID: 7, Family: money.EVM, Network: "ethereum", NetworkName: "ethereum",
 		Crypto: crypto, Metadata: []byte("{}"), CreatedAt: now, ExpiresAt: now.Add(time.Hour),
 	}.Born()
-	_, err = c.book.CreateWallet(t.Context(), made, sources[wallet.Live][money.EVM], app.Key{}, func(w wallet.Wallet) (app.Answer, error) {
+	_, err := c.book.CreateWallet(t.Context(), made, c.source(t), app.Key{}, func(w wallet.Wallet) (app.Answer, error) {
 		made = w
 		return app.Answer{Status: 201}, nil
 	})
@@ -416,7 +468,10 @@ const swept = `SELECT count(*) FROM wallet_history WHERE wallet_id = $1 AND stat
 // once, every row has ended, and the books say what the chain says.
 func (c *custody) holds(t *testing.T, w wallet.Wallet, amount string) {
 	t.Helper()
-	await(t, "swept "+w.Address, func() bool { return c.count(t, swept, w.ID) == 1 })
+	await(t, "swept "+w.Address, func() bool { return c.told(w) == "watching deposit_detected confirmed swept" })
+	if n := c.count(t, swept, w.ID); n != 1 {
+		t.Errorf("swept %d times", n)
+	}
 	if got := c.moved(t, w.Address, treasury); len(got) != 1 || got[0] != amount {
 		t.Errorf("the chain moved %v", got)
 	}
@@ -649,7 +704,44 @@ func TestSweep_coin(t *testing.T) {
 	}
 	// A further deposit brings the wallet back, and it is swept again.
 	c.transfer(map[string]any{"to": w.Address, "amount": "600000000000000000", "token": false})
-	await(t, "swept again", func() bool { return c.count(t, swept, w.ID) == 2 })
+	await(t, "swept again", func() bool {
+		return c.told(w) == "watching deposit_detected confirmed swept deposit_detected confirmed swept"
+	})
+	c.payments(t)
+}
+
+// payments sweeps an address that the payments service was given: no wallet is told, and its money has an account of its own.
+func (c *custody) payments(t *testing.T) {
+	t.Helper()
+	r := wallet.Request{ID: "stock", Mode: wallet.Live, Family: money.EVM, Count: 1}
+	if err := c.book.Allocate(t.Context(), "", r, c.source(t)); err != nil {
+		t.Fatal(err)
+	}
+	var at string
+	if err := c.pool.QueryRow(t.Context(), `SELECT address FROM addresses WHERE mode = 'live' ORDER BY seq DESC LIMIT 1`).Scan(&at); err != nil {
+		t.Fatal(err)
+	}
+	c.transfer(map[string]any{"to": at, "amount": "600000000000000000", "token": false})
+	await(t, "an address of payments is swept", func() bool {
+		return c.count(t, `SELECT count(*) FROM sweeps WHERE address = $1 AND state = 'swept'`, at) == 1
+	})
+	var gone string
+	if err := c.pool.QueryRow(t.Context(), `SELECT sum(credit)::text FROM custody_entries WHERE account = 'payments'`).Scan(&gone); err != nil {
+		t.Fatal(err)
+	}
+	if left := c.coins(t, at).String(); add(t, gone, left) != "600000000000000000" {
+		t.Errorf("the books say that %s left, %s is still there", gone, left)
+	}
+}
+
+func add(t *testing.T, a, b string) string {
+	t.Helper()
+	m, ok := new(big.Int).SetString(a, 10)
+	n, fine := new(big.Int).SetString(b, 10)
+	if !ok || !fine {
+		t.Fatal(a, b)
+	}
+	return m.Add(m, n).String()
 }
 
 // A block that holds the funding leaves the chain, and later one that holds the sweep: both are sent again and land once.
