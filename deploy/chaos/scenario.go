@@ -31,6 +31,7 @@ var scenarios = []scenario{
 	{"outage", "PostgreSQL stopped for 60 s", forever(outage)},
 	{"replicas", "a leader killed; its duties are taken over by the other replica", forever(takeover)},
 	{"restore", "each database set back to a backup under load, and its service started with recovery", restores},
+	{"hooks", "callback-dispatcher killed at random moments, at endpoints that hang, drip, reset, redirect and refuse", hooks},
 	{"mix", "everything, in a random order", mix},
 }
 
