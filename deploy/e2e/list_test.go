@@ -87,7 +87,8 @@ func TestCatalog(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v1/banks?currency=NGN&name=guaranty": "Guaranty Trust Bank", "/v1/banks?currency=ngn&name=trust+GUARANTY": "Guaranty Trust Bank",
 		"/v1/banks?currency=NGN&name=000013": "Guaranty Trust Bank", "/v1/banks?currency=KES&name=m-pesa": "M-PESA",
-		"/v1/banks?currency=KES&name=co+operative": "Co-operative Bank of Kenya",
+		"/v1/banks?currency=KES&name=co+operative": "Co-operative Bank of Kenya", "/v1/banks?currency=NGN&name=gtbank": "Guaranty Trust Bank",
+		"/v1/banks?currency=NGN&name=zeniht": "Zenith Bank", "/v1/banks?currency=ZAR&name=fnb": "First National Bank",
 	} {
 		if a := read(path); a.Len(t, "banks") != 1 || a.Text(t, "banks.0.name") != want {
 			t.Errorf("%s: %s", path, a.Body)
@@ -112,6 +113,11 @@ func TestCatalog(t *testing.T) {
 	a := nobody.Call(t, http.MethodPost, verify, api.Object{"bankCode": "058", "accountNumber": "0123456789"}).Want(t, http.StatusOK)
 	if a.Text(t, "receiver.bankName") != "Guaranty Trust Bank" || a.Text(t, "receiver.accountName") == "" || a.Text(t, "receiver.fiatCurrency") != "NGN" {
 		t.Errorf("verified: %s", a.Body)
+	}
+	for number, want := range map[string]string{"0000014579": "match", "0000014570": "mismatch"} { // advice: neither is refused
+		if a := nobody.Call(t, http.MethodPost, verify, api.Object{"bankCode": "011", "accountNumber": number}).Want(t, http.StatusOK); a.Text(t, "receiver.checkDigit") != want {
+			t.Errorf("%s: %s", number, a.Body)
+		}
 	}
 	missing := refuse(t, nobody, verify, api.Object{"bankCode": "058", "accountNumber": "0000000001"}, http.StatusBadRequest, "")
 	if !slices.Equal(missing.FieldErrors(), []string{"accountNumber"}) {
