@@ -232,6 +232,21 @@ func TestAudit_failsWithTheAct(t *testing.T) {
 	if n := w.count(t, `SELECT count(*) FROM api_keys WHERE revoked_at IS NULL`); n != 1 {
 		t.Errorf("%d keys, want the first alone", n)
 	}
+	tier := apikey.Premium
+	if _, err := w.keys.Change(t.Context(), made.Key.ID, apikey.Change{Tier: &tier}, by); err == nil {
+		t.Error("a key was changed without an audit entry")
+	}
+	if _, err := w.keys.Rotate(t.Context(), apikey.Rotation{ID: made.Key.ID}, by, apikey.Once{}); err == nil {
+		t.Error("a key was rotated without an audit entry")
+	}
+	again := func(string, []byte) ([]byte, error) { return []byte("sealed anew"), nil }
+	if n, err := w.store.Reseal(t.Context(), "k2", again, by); err == nil || n != 0 {
+		t.Errorf("%d signing keys were sealed again without an audit entry", n)
+	}
+	if n := w.count(t, `SELECT count(*) FROM api_keys k JOIN api_key_secrets s ON s.key_id = k.id
+WHERE k.tier = 'standard' AND s.until IS NULL AND s.public_key = $1 AND s.signing_key <> 'sealed anew'`, made.Key.PublicKey); n != 1 {
+		t.Error("an act without its audit entry has left something behind")
+	}
 }
 
 func TestAudit_appendOnly(t *testing.T) {
