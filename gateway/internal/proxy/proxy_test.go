@@ -81,7 +81,6 @@ func table() []route.Route {
 		route.Route{Method: "GET", Pattern: "/v1/public/{id}", Upstream: route.Payments, Access: route.Open},
 		route.Route{Method: "POST", Pattern: "/v1/public/{id}", Upstream: route.Payments, Access: route.Open},
 		route.Route{Method: "PATCH", Pattern: "/v1/public/{id}", Upstream: route.Payments, Access: route.Keyed, Permission: apikey.ReportManage},
-		route.Route{Method: "POST", Pattern: "/v1/rails/{name}/webhook", Upstream: route.Payments, Access: route.Open, AnyHeaders: true},
 	)
 }
 
