@@ -139,6 +139,32 @@ func TestConformance_fakeToken(t *testing.T) {
 	})
 }
 
+// Coin that a contract sends stands in no transaction: it is found in the traces of an EVM chain and in what tron's node tells
+// of contracts.
+func TestConformance_coinSentByAContract(t *testing.T) {
+	on(t, func(s subject) bool { return s.chain == "evm" || s.chain == "tron" }, func(t *testing.T, s subject) {
+		l := newLiveChain(t, s, s.start(t))
+		l.stop()
+		l.settings.Trace = "debug"
+		l.driver, _ = l.settings.open(l.log, l.endpoints)
+		l.start()
+		for _, to := range append(l.addresses[:2:2], l.strangers[0]) { // a first balance costs more than a node gives a batch
+			l.transfer(map[string]any{"to": to, "amount": "1000000", "token": false, "mine": 1})
+		}
+		tx := l.transfer(map[string]any{"token": false, "mine": 1, "payments": []map[string]string{
+			{"to": l.addresses[0], "amount": "11"}, {"to": l.strangers[0], "amount": "12"}, {"to": l.addresses[1], "amount": "13"},
+		}})
+		l.caughtUp()
+		amounts := map[string]string{}
+		for _, d := range l.of(tx) {
+			amounts[d.Address] += d.Asset + d.Amount
+		}
+		if len(amounts) != 2 || amounts[l.addresses[0]] != s.coin+"11" || amounts[l.addresses[1]] != s.coin+"13" {
+			t.Errorf("credited %v", amounts)
+		}
+	})
+}
+
 // Final before it is deep, where the chain says so itself.
 func TestConformance_finalByTheChain(t *testing.T) {
 	on(t, saysWhatIsFinal, func(t *testing.T, s subject) {

@@ -122,17 +122,17 @@ func (l *liveChain) issue(family money.Family) {
 
 // crashSettings are what a process needs to scan the same chain into the same database.
 type crashSettings struct {
-	Database, Network, URLs, Tokens, Genesis string
-	Net                                      address.Net
-	ChainID, Start, Epoch                    int64
-	Step                                     int // at which it kills itself
+	Database, Network, URLs, Tokens, Genesis, Trace string
+	Net                                             address.Net
+	ChainID, Start, Epoch                           int64
+	Step                                            int // at which it kills itself
 }
 
 // open makes driver and scan settings, as the service does from its environment.
 func (c crashSettings) open(log *slog.Logger, endpoints *rpc.Metrics) (chain.Driver, scanner.Config) {
 	network, _ := money.NetworkOf(c.Network)
 	scan := scanSettings{URLs: config.Secret(c.URLs), Timeout: 5 * time.Second, Poll: 25 * time.Millisecond, Prefetch: 6, Grace: 500 * time.Millisecond, Start: c.Start}
-	set := evmSettings{Scan: scan, ChainID: c.ChainID, Tokens: c.Tokens}
+	set := evmSettings{Scan: scan, ChainID: c.ChainID, Tokens: c.Tokens, Trace: c.Trace}
 	all := liveSettings{Bitcoin: scan, Ethereum: set, Polygon: set, Tron: tronSettings{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}, Solana: solanaSettings{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}}
 	live := all.networks(c.Net)[c.Network]
 	driver, err := live.driver(network, log, endpoints)

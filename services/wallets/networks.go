@@ -50,6 +50,7 @@ type evmSettings struct {
 	Scan    scanSettings
 	ChainID int64  `env:"CHAIN_ID" doc:"chain id that every endpoint must have; empty: the network's own"`
 	Tokens  string `env:"TOKENS" doc:"token contracts as USDT:0x…,USDC:0x…; empty: the listed ones"`
+	Trace   string `env:"TRACE" doc:"how coin that contracts send is seen: debug (debug_traceBlockByHash) or trace (trace_block), which every endpoint must serve; empty: it is not seen"`
 	Sweep   sweepSettings
 }
 
@@ -132,7 +133,7 @@ func (e evmSettings) open(n money.Network, endpoints rpc.Config, log *slog.Logge
 	if err != nil {
 		return nil, err
 	}
-	return evm.New(evm.Config{Network: n, ChainID: e.chainID(n.Name), Tokens: tokens, RPC: endpoints}, log, metrics)
+	return evm.New(evm.Config{Network: n, ChainID: e.chainID(n.Name), Tokens: tokens, Trace: e.Trace, RPC: endpoints}, log, metrics)
 }
 
 // driver opens the network's driver.

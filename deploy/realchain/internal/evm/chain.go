@@ -22,7 +22,6 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/eth/ethconfig"
-	"github.com/ethereum/go-ethereum/ethclient/simulated"
 	ethnode "github.com/ethereum/go-ethereum/node"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
@@ -42,7 +41,7 @@ const (
 // chain is the node and everything that changes it. Its methods are safe for concurrent use and run one at a time.
 type chain struct {
 	mu       sync.Mutex
-	backend  *simulated.Backend
+	backend  *backend
 	raw      *rpc.Client
 	innerURL string
 	chainID  *big.Int
@@ -107,14 +106,14 @@ func (c *chain) close() error {
 }
 
 // startBackend finds a free port for the node's own HTTP server. The port is closed between the search and the start, so a
-// lost race is tried again; the simulated backend reports it by a panic.
-func startBackend(alloc types.GenesisAlloc, chainID int64) (backend *simulated.Backend, port int, err error) {
+// lost race is tried again.
+func startBackend(alloc types.GenesisAlloc, chainID int64) (node *backend, port int, err error) {
 	for range 5 {
 		if port, err = freePort(); err != nil {
 			return nil, 0, err
 		}
-		if backend, err = tryBackend(alloc, chainID, port); err == nil {
-			return backend, port, nil
+		if node, err = tryBackend(alloc, chainID, port); err == nil {
+			return node, port, nil
 		}
 	}
 	return nil, 0, err
@@ -129,13 +128,8 @@ func freePort() (int, error) {
 	return port, listener.Close()
 }
 
-func tryBackend(alloc types.GenesisAlloc, chainID int64, port int) (backend *simulated.Backend, err error) {
-	defer func() {
-		if problem := recover(); problem != nil {
-			err = fmt.Errorf("starting the node on port %d: %v", port, problem)
-		}
-	}()
-	return simulated.NewBackend(alloc, func(nodeConf *ethnode.Config, ethConf *ethconfig.Config) {
+func tryBackend(alloc types.GenesisAlloc, chainID int64, port int) (*backend, error) {
+	return newBackend(alloc, func(nodeConf *ethnode.Config, ethConf *ethconfig.Config) {
 		nodeConf.HTTPHost = "127.0.0.1"
 		nodeConf.HTTPPort = port
 		nodeConf.HTTPModules = []string{"eth", "net", "web3", "debug", "txpool"}
@@ -144,7 +138,7 @@ func tryBackend(alloc types.GenesisAlloc, chainID int64, port int) (backend *sim
 		ethConf.Genesis.Config = &config
 		ethConf.TxPool.AccountSlots, ethConf.TxPool.GlobalSlots = 100_000, 100_000
 		ethConf.TxPool.AccountQueue, ethConf.TxPool.GlobalQueue = 100_000, 100_000
-	}), nil
+	})
 }
 
 // block names one block.

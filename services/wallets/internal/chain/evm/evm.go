@@ -23,6 +23,7 @@ type Config struct {
 	Network money.Network
 	ChainID int64
 	Tokens  map[string]string // contract of each token by symbol
+	Trace   string            // how coin that contracts send is seen: TraceNone, TraceDebug or TraceBlock
 	RPC     rpc.Config        // URLs, time limit and bounds
 }
 
@@ -32,6 +33,7 @@ type Driver struct {
 	symbol  string // of the native coin
 	tokens  map[account]token
 	filter  []string // contracts, as eth_getLogs wants them
+	trace   string
 	pool    *rpc.Pool
 	log     *slog.Logger
 
@@ -55,7 +57,10 @@ func New(cfg Config, log *slog.Logger, metrics *rpc.Metrics) (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	d := &Driver{chainID: cfg.ChainID, symbol: chain.Native(cfg.Network), tokens: map[account]token{}, log: log.With("network", name)}
+	if cfg.Trace != TraceNone && cfg.Trace != TraceDebug && cfg.Trace != TraceBlock {
+		return nil, fmt.Errorf("%s: no such way to trace: %q", name, cfg.Trace)
+	}
+	d := &Driver{chainID: cfg.ChainID, trace: cfg.Trace, symbol: chain.Native(cfg.Network), tokens: map[account]token{}, log: log.With("network", name)}
 	for _, t := range tokens {
 		d.tokens[account(t.Key)] = token{t, bloomBits(t.Key)}
 		d.filter = append(d.filter, account(t.Key).String())
@@ -187,8 +192,12 @@ func (d *Driver) Fetch(ctx context.Context, height int64) (fetched chain.Block, 
 			return err
 		}
 		events, err := d.events(ctx, e, b)
+		if err != nil {
+			return err
+		}
+		internals, err := d.internals(ctx, e, b)
 		if err == nil {
-			fetched = &matchable{driver: d, endpoint: e, block: b, events: events}
+			fetched = &matchable{driver: d, endpoint: e, block: b, events: events, internals: internals}
 		}
 		return err
 	})

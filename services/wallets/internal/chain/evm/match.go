@@ -14,10 +14,11 @@ import (
 
 // matchable is a fetched block. It is matched with the node that it came from.
 type matchable struct {
-	driver   *Driver
-	endpoint *rpc.Endpoint
-	block    *block
-	events   []event
+	driver    *Driver
+	endpoint  *rpc.Endpoint
+	block     *block
+	events    []event
+	internals []internal
 }
 
 // Header implements chain.Block.
@@ -38,8 +39,9 @@ func (m *matchable) Match(ctx context.Context, watched chain.Watched) ([]chain.T
 			events = append(events, e)
 		}
 	}
+	out := m.sent(watched)
 	if len(payments)+len(events) == 0 {
-		return nil, nil
+		return out, nil
 	}
 	receipts, err := m.receipts(ctx, payments, events)
 	if err != nil {
@@ -49,7 +51,6 @@ func (m *matchable) Match(ctx context.Context, watched chain.Watched) ([]chain.T
 		m.driver.pool.Failed(ctx, m.endpoint, err)
 		return nil, err
 	}
-	var out []chain.Transfer
 	for _, p := range payments {
 		if r := receipts[p.tx]; r.status == 1 { // a failed transaction shows its value all the same
 			out = append(out, chain.Transfer{
@@ -69,6 +70,18 @@ func (m *matchable) Match(ctx context.Context, watched chain.Watched) ([]chain.T
 		})
 	}
 	return out, nil
+}
+
+// sent returns what contracts sent to watched addresses. A trace itself tells what took effect.
+func (m *matchable) sent(watched chain.Watched) (out []chain.Transfer) {
+	for _, i := range m.internals {
+		if watched.Has(i.to[:]) {
+			out = append(out, chain.Transfer{
+				TxHash: i.tx.String(), Ordinal: i.ordinal, To: i.to[:], Asset: m.driver.symbol, Amount: i.value, Senders: senders(i.from),
+			})
+		}
+	}
+	return out
 }
 
 // holds returns the ordinal of a log in its transaction, if the receipt has that very log.

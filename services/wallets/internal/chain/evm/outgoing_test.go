@@ -1,0 +1,75 @@
+package evm
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestQuantity(t *testing.T) {
+	for text, want := range map[string]string{
+		`"0x0"`: "0", `"0xff"`: "255", `"0xFF"`: "255", `"0x` + strings.Repeat("f", 64) + `"`: "",
+		`"0x"`: "error", `"ff"`: "error", `255`: "error", `"0x-1"`: "error", `"0x+1"`: "error", `"0x1_0"`: "error", `"0x 1"`: "error",
+		`"0x` + strings.Repeat("f", 65) + `"`: "error", `{}`: "error", `["0x1"]`: "error",
+	} {
+		var q quantity
+		err := json.Unmarshal([]byte(text), &q)
+		if (err != nil) != (want == "error") || (want != "" && want != "error" && q.String() != want) {
+			t.Errorf("%.80s: %s, %v", text, &q.Int, err)
+		}
+	}
+	var huge quantity
+	if err := json.Unmarshal([]byte(`"0xffffffffffffffff"`), &huge); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := huge.small(); err == nil {
+		t.Error("a nonce of 2^64-1 was believed")
+	}
+}
+
+func TestMove(t *testing.T) {
+	const contract = "0xdac17f958d2ee523a2206206994597c13d831ec7"
+	topic := "0x" + strings.Repeat("0", 24) + strings.Repeat("a", 40)
+	good := []string{transferTopic.String(), topic, topic}
+	word := "0x" + strings.Repeat("0", 63) + "5"
+	if m, ok := move(contract, good, word); !ok || m.Amount.Int64() != 5 || m.Contract != "0xdAC17F958D2ee523a2206206994597C13D831ec7" || m.From != m.To {
+		t.Errorf("%+v, %v", m, ok)
+	}
+	for name, c := range map[string]struct {
+		contract string
+		topics   []string
+		data     string
+	}{
+		"no topics":            {contract, nil, word},
+		"two topics":           {contract, good[:2], word},
+		"four topics":          {contract, append(good[:3:3], topic), word},
+		"another event":        {contract, []string{topic, topic, topic}, word},
+		"a dirty address":      {contract, []string{good[0], "0x" + strings.Repeat("a", 64), topic}, word},
+		"a short address":      {contract, []string{good[0], topic[:60], topic}, word},
+		"no amount":            {contract, good, "0x"},
+		"two words":            {contract, good, word + strings.Repeat("0", 64)},
+		"no hexadecimal":       {contract, good, "0x" + strings.Repeat("z", 64)},
+		"a contract cut short": {contract[:40], good, word},
+	} {
+		if m, ok := move(c.contract, c.topics, c.data); ok {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+}
+
+// No answer of a node makes the readers of a receipt panic, or pass for more than it is.
+func FuzzReceipt(f *testing.F) {
+	f.Add(`{"transactionHash":"0xaa","blockNumber":"0x1","status":"0x1","gasUsed":"0x5208","effectiveGasPrice":"0x1","logs":[{"address":"0x","topics":[],"data":"0x"}]}`)
+	f.Add(`null`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var a *answered
+		if json.Unmarshal([]byte(text), &a) != nil || a == nil {
+			return
+		}
+		for _, l := range a.Logs {
+			if m, ok := move(l.Address, l.Topics, l.Data); ok && m.Amount.Sign() < 0 {
+				t.Errorf("%+v", m)
+			}
+		}
+	})
+}
