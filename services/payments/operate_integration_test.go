@@ -1,0 +1,57 @@
+//go:build integration
+
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+
+	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/services/payments/migrations"
+)
+
+// The operators' verbs, as they are typed.
+func TestOperate(t *testing.T) {
+	cfg := pg.Config(t, migrations.FS)
+	environ := map[string]string{"DATABASE_URL": cfg.URL.Reveal(), "MASTER_KEYS": "k1:" + base64.StdEncoding.EncodeToString(make([]byte, 32))}
+	for _, c := range []struct {
+		line, says string
+		fails      bool
+	}{
+		{"pauses", "nothing is paused", false},
+		{"pause payouts --currency NGN --network trc20 --rail sim", "payouts paused: currency NGN, network tron, rail sim, since ", false},
+		{"pause payouts --currency NGN --network tron --rail sim", "nothing changed", true},
+		{"pause quotes", "quotes paused: currency all, network all, rail all, since ", false},
+		{"pauses", "by cli:", false},
+		{"resume quotes", "payouts paused: currency NGN", false},
+		{"resume quotes", "nothing changed", true},
+		{"resume payouts --currency NGN --network tron --rail sim", "nothing is paused", false},
+		{"pause", "usage", true},
+		{"pause everything", "usage", true},
+		{"pause quotes --currency USD", `"USD" is no currency`, true},
+		{"pause quotes --network doge", `"doge" is no network`, true},
+		{"pause quotes --rail sim", "quotes have no rail", true},
+		{"pause payouts now", "unexpected argument", true},
+		{"erase --merchant m --payer nobody --mode test", "0 payments erased, 0 not over yet", false},
+		{"erase --merchant m", "are needed", true},
+		{"rotate-master", "0 rows sealed", false},
+		{"rotate-master now", "unexpected argument", true},
+	} {
+		words := strings.Fields(c.line)
+		var out bytes.Buffer
+		err := operate(t.Context(), words[0], words[1:], environ, &out)
+		text := out.String()
+		if err != nil {
+			text += err.Error()
+		}
+		if (err != nil) != c.fails || !strings.Contains(text, c.says) {
+			t.Errorf("payments %s: %s", c.line, text)
+		}
+	}
+	if err := run(t.Context(), []string{"pauses"}, map[string]string{}); err == nil || errors.Is(err, errUsage) {
+		t.Errorf("without a database: %v", err)
+	}
+}
