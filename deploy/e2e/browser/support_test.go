@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
@@ -28,7 +29,7 @@ import (
 )
 
 // within is what one step of a flow may take on a busy machine of two cores.
-const within = 45 * time.Second
+const within = 90 * time.Second
 
 // names are the programs that are looked for, the smallest first.
 var names = []string{"chromium-headless-shell", "headless_shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
@@ -224,7 +225,7 @@ func (b *tab) enter(selector, text string) {
 
 // text is what the page shows.
 func (b *tab) text() string {
-	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, within)
 	defer cancel()
 	text, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText`)) // nothing is shown where nothing can be read
 	return text
@@ -242,6 +243,16 @@ func (b *tab) click(selector string) {
 	b.do(chromedp.ScrollIntoView(chromedp.CSS(selector)), chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 }
 
+// submit presses a button that loads the next page, and waits for that.
+func (b *tab) submit(selector string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, within)
+	defer cancel()
+	press := chromedp.Steps(chromedp.ScrollIntoView(chromedp.CSS(selector)), chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+	_, err := chromedp.Run(ctx, chromedp.WaitEvent(page.LoadEventFired, nil, press))
+	b.must(err)
+}
+
 // stage waits until the page is at a stage, by itself: nothing is loaded again from here.
 func (b *tab) stage(name string) {
 	b.t.Helper()
@@ -252,10 +263,10 @@ func (b *tab) stage(name string) {
 // shows fails the test unless the page shows every text.
 func (b *tab) shows(texts ...string) {
 	b.t.Helper()
-	page := strings.Join(strings.Fields(b.text()), " ")
+	shown := strings.Join(strings.Fields(b.text()), " ")
 	for _, text := range texts {
-		if !strings.Contains(page, text) {
-			b.t.Errorf("the page does not show %q:\n%s", text, page)
+		if !strings.Contains(shown, text) {
+			b.t.Errorf("the page does not show %q:\n%s", text, shown)
 		}
 	}
 }
@@ -310,6 +321,17 @@ func (b *tab) gift(changes api.Object) string {
 func (b *tab) read(reference string) *api.Answer {
 	b.t.Helper()
 	return b.api.Call(b.t, http.MethodGet, "/v1/payments/"+reference, nil).Want(b.t, http.StatusOK)
+}
+
+// again loads the page until it is at a stage, which without JavaScript it would do by itself, only more slowly.
+func (b *tab) again(name string) {
+	b.t.Helper()
+	b.do(chromedp.WaitReady(chromedp.CSS(`meta[http-equiv="refresh"]`)))
+	api.Eventually(b.t, within, "the page to be at "+name, func() bool {
+		b.do(chromedp.Reload())
+		return js[bool](b, "document.querySelector(`[data-stage=\""+name+"\"]`) !== null")
+	})
+	b.stage(name)
 }
 
 // scriptless turns JavaScript off.

@@ -4,7 +4,7 @@ SwaggerUIBundle({
   url: document.getElementById("docs").dataset.document,
   dom_id: "#docs",
   deepLinking: true,
-  docExpansion: "list",
+  docExpansion: "none",
   defaultModelsExpandDepth: 0,
   defaultModelExpandDepth: 3,
   displayRequestDuration: true,
