@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -295,6 +296,8 @@ const crashVariable = "CAUSEWAY_TEST_SCAN_AND_DIE"
 func TestMain(m *testing.M) {
 	text := os.Getenv(crashVariable)
 	if text == "" {
+		flag.Parse()
+		_ = flag.Set("test.parallel", "8") // they wait for chains and clocks more than they compute
 		os.Exit(m.Run())
 	}
 	var set crashSettings
