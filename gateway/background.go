@@ -2,17 +2,35 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/netip"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/journal"
+	"causeway.internal/gateway/internal/limit"
 	"causeway.internal/gateway/internal/store"
 	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 )
+
+// listen opens the public port, with bounds on who may hold how many connections, and the port for operations.
+func listen(group *lifecycle.Group, cfg settings, door http.Handler, proxies identity.Proxies, keys *store.Store, tel *telemetry.Telemetry) error {
+	bound := limit.NewConnections(cfg.ConnsPerIP, cfg.ConnsMax, func(a netip.Addr) bool {
+		return proxies.Trusts(a) || (cfg.SkipLoopback && a.IsLoopback())
+	})
+	if err := errors.Join(tel.Registry.Register(bound), group.HTTP("api", cfg.HTTPAddr, door, bound.Listener)); err != nil {
+		return err
+	}
+	ready := func(context.Context) error { return group.Ready() }
+	ops := tel.Ops(telemetry.Check{Name: "process", Ready: ready}, telemetry.Check{Name: "database", Ready: keys.Ready})
+	return group.HTTP(lifecycle.Ops, cfg.OpsAddr, ops)
+}
 
 // background adds what goes on beside requests: changes of keys are listened to, rows of the audit and times of use are
 // written, partitions are kept.

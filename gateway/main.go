@@ -1,6 +1,7 @@
 // Command gateway is the only public door of Causeway: it knows API keys, forwards requests to the services under a
 // signed identity, and answers everything it refuses in one shape. `gateway` serves; `gateway migrate`,
-// `gateway keys create`, `gateway keys adopt`, `gateway rotate-master` and `gateway version` are its other verbs. This package only wires.
+// `gateway keys create`, `gateway keys adopt`, `gateway rotate-master`, `gateway health` and `gateway version` are its other verbs.
+// This package only wires.
 package main
 
 import (
@@ -11,7 +12,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
@@ -46,7 +46,8 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: gateway [serve] | migrate | keys create --merchant … --name … --mode … --permissions … | version")
+var errUsage = errors.New(`usage: gateway [serve | migrate | keys create --merchant ID --name TEXT --mode live|test --permissions LIST |
+	keys adopt --from ID --to ID | rotate-master | health | version]`)
 
 func run(ctx context.Context, args []string, environ map[string]string) error {
 	verb := "serve"
@@ -64,6 +65,8 @@ func run(ctx context.Context, args []string, environ map[string]string) error {
 		return rotateMaster(ctx, environ, os.Stdout)
 	case verb == "keys" && len(args) > 0 && args[0] == "create":
 		return createKey(ctx, args[1:], environ, os.Stdout)
+	case verb == "health":
+		return telemetry.Probe(ctx, environ["OPS_ADDR"])
 	case verb == "version":
 		_, err := fmt.Println(telemetry.Version())
 		return err
@@ -149,15 +152,7 @@ func serve(ctx context.Context, environ map[string]string) error {
 	if err := tel.Registry.Register(group); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	bound := limit.NewConnections(cfg.ConnsPerIP, cfg.ConnsMax, func(a netip.Addr) bool {
-		return proxies.Trusts(a) || (cfg.SkipLoopback && a.IsLoopback())
-	})
-	if err := errors.Join(tel.Registry.Register(bound), group.HTTP("api", cfg.HTTPAddr, door, bound.Listener)); err != nil {
-		return err
-	}
-	ready := func(context.Context) error { return group.Ready() }
-	ops := tel.Ops(telemetry.Check{Name: "process", Ready: ready}, telemetry.Check{Name: "database", Ready: keys.Ready})
-	if err := group.HTTP(lifecycle.Ops, cfg.OpsAddr, ops); err != nil {
+	if err := listen(group, cfg, door, proxies, keys, tel); err != nil {
 		return err
 	}
 	if err := background(group, cfg.Keys.Postgres, keys, cache, acts, tel); err != nil {
