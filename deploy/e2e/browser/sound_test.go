@@ -41,7 +41,9 @@ func (b *tab) media(features ...*emulation.MediaFeature) {
 }
 
 // used are the roles of what a reader can use.
-var used = map[string]bool{"button": true, "link": true, "textbox": true, "searchbox": true, "radio": true, "image": true, "progressbar": true}
+var used = map[string]bool{
+	"button": true, "link": true, "textbox": true, "searchbox": true, "radio": true, "image": true, "progressbar": true,
+}
 
 // named fails the test when something that can be used has no name for a screen reader.
 func (b *tab) named() {
@@ -62,10 +64,21 @@ func unquoted(v *accessibility.Value) string { return strings.Trim(string(v.Valu
 // contrast lists texts whose colour is too near to what is behind them (WCAG 2.2, 1.4.3).
 const contrast = `(() => {
   const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
-  const rgba = (c) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = c; canvas.fillRect(0, 0, 1, 1); return canvas.getImageData(0, 0, 1, 1).data; };
+  const rgba = (c) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = c;
+    canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+  };
   const light = ([r, g, b]) => [r, g, b].map((v) => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
     .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
-  const behind = (e) => { for (; e; e = e.parentElement) { const c = rgba(getComputedStyle(e).backgroundColor); if (c[3] === 255) return c; } return [255, 255, 255]; };
+  const behind = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = rgba(getComputedStyle(e).backgroundColor);
+      if (c[3] === 255) return c;
+    }
+    return [255, 255, 255];
+  };
   const faint = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let n; n = walk.nextNode();) {
     const e = n.parentElement, s = getComputedStyle(e), box = e.getBoundingClientRect();

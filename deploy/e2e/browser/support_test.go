@@ -284,7 +284,8 @@ func (b *tab) shoot(name string) {
 	}
 	test := strings.NewReplacer("/", "-", "Test", "").Replace(b.t.Name())
 	dir := filepath.Join(os.Getenv("CAUSEWAY_STACK_DIR"), "screens")
-	err = errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%02d-%s.png", test, b.shots, name)), picture, 0o644))
+	file := filepath.Join(dir, fmt.Sprintf("%s-%02d-%s.png", test, b.shots, name))
+	err = errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(file, picture, 0o644))
 	if err != nil {
 		b.t.Errorf("leave a screenshot: %v", err)
 	}
@@ -326,10 +327,14 @@ func (b *tab) read(reference string) *api.Answer {
 // again loads the page until it is at a stage, which without JavaScript it would do by itself, only more slowly.
 func (b *tab) again(name string) {
 	b.t.Helper()
-	b.do(chromedp.WaitReady(chromedp.CSS(`meta[http-equiv="refresh"]`)))
 	api.Eventually(b.t, within, "the page to be at "+name, func() bool {
 		b.do(chromedp.Reload())
-		return js[bool](b, "document.querySelector(`[data-stage=\""+name+"\"]`) !== null")
+		at := js[string](b, "document.querySelector(`[data-stage=\""+name+"\"]`) ? 'there' :"+
+			"document.querySelector(`meta[http-equiv=refresh]`) ? 'waits' : 'stuck'")
+		if at == "stuck" {
+			b.t.Errorf("without JavaScript the page would never be at %s", name)
+		}
+		return at != "waits"
 	})
 	b.stage(name)
 }
