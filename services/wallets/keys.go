@@ -91,7 +91,8 @@ func (p *process) watchStock() func(context.Context) error {
 		}
 		level.Set(float64(left))
 		if was := low; left < p.cfg.World.PoolLow && !was {
-			p.tel.Log.WarnContext(ctx, "imported addresses run out: make a batch with the signer and import it", "left", left, "mark", p.cfg.World.PoolLow)
+			p.tel.Log.WarnContext(ctx, "imported addresses run out: make a batch with the signer and import it",
+				"left", left, "mark", p.cfg.World.PoolLow)
 		}
 		low = left < p.cfg.World.PoolLow
 		return nil
@@ -123,7 +124,9 @@ func (p *process) importKey(ctx context.Context, slot wallet.Slot, in io.Reader,
 	if err := p.keep(ctx, ring, app.Keys{slot: key}); err != nil {
 		return err
 	}
-	return writeJSON(out, map[string]any{"mode": slot.Mode, "family": slot.Family, "kept": true, "restart": "running processes read it at their next start"})
+	return writeJSON(out, map[string]any{
+		"mode": slot.Mode, "family": slot.Family, "kept": true, "restart": "running processes read it at their next start",
+	})
 }
 
 // importAddresses adds the signed batch that is read from in to the stock.

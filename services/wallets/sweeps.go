@@ -171,7 +171,8 @@ func (s *sweeping) network(ctx context.Context, cfg sweeper.Config) error {
 			station, err := s.prove(ctx, cfg)
 			if err == nil {
 				cfg.Station = station
-				one = sweeper.New(cfg, s.p.book.Sweeps(), s.chains[cfg.Network], s.client, s.p.tel.Log, func() string { return id.New("out_", time.Now()) })
+				newID := func() string { return id.New("out_", time.Now()) }
+				one = sweeper.New(cfg, s.p.book.Sweeps(), s.chains[cfg.Network], s.client, s.p.tel.Log, newID)
 				log.InfoContext(ctx, "sweeping begins", "treasury", cfg.Treasury, "gas_station", station)
 			} else if ctx.Err() == nil {
 				s.errors.WithLabelValues(cfg.Network).Inc()

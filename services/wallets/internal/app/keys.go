@@ -144,7 +144,8 @@ func Import(ctx context.Context, pool Pool, pinned ed25519.PublicKey, b intent.B
 		return false, err
 	}
 	return pool.ImportBatch(ctx, wallet.Batch{
-		Slot: wallet.Slot{Mode: wallet.Live, Family: b.Family}, From: int64(b.From), Addresses: b.Addresses, Keys: keys, PublicKey: pinned, Signature: signature,
+		Slot: wallet.Slot{Mode: wallet.Live, Family: b.Family}, From: int64(b.From), Addresses: b.Addresses, Keys: keys,
+		PublicKey: pinned, Signature: signature,
 	})
 }
 

@@ -51,7 +51,8 @@ VALUES ($1, 'live', $2, $3, $4, $5, $6, $7, $8, $9, $10::text::numeric, $11, 'op
 	markSweptSQL = `UPDATE deposits d SET sweep = $2 FROM unnest($3::text[], $4::int[]) AS k(tx_hash, ordinal)
 WHERE d.mode = 'live' AND d.network = $1 AND d.tx_hash = k.tx_hash AND d.ordinal = k.ordinal`
 
-	sweepColumns = `s.id, s.mode, s.network, s.family, s.account, s.idx, s.address, s.wallet_id, s.asset, s.contract, s.amount::text, s.treasury`
+	sweepColumns = `s.id, s.mode, s.network, s.family, s.account, s.idx, s.address, s.wallet_id, s.asset,
+s.contract, s.amount::text, s.treasury`
 
 	idleSQL = `SELECT ` + sweepColumns + ` FROM sweeps s WHERE s.mode = 'live' AND s.network = $1 AND s.state = 'open' AND s.due_at <= now()
 AND NOT EXISTS (SELECT FROM outgoing_tx o WHERE o.sweep = s.id AND (o.state IN ('planned', 'signed', 'broadcast')
@@ -66,7 +67,8 @@ AND NOT EXISTS (SELECT FROM outgoing_tx o WHERE o.sweep = s.id AND (o.state IN (
 	endSweepSQL = `UPDATE sweeps SET state = $2, reason = $3, ended_at = now() WHERE id = $1 AND state IN ('open', 'blocked')`
 
 	heldSQL = `SELECT coalesce(sum(d.amount), 0)::text FROM deposits d LEFT JOIN sweeps s ON s.id = d.sweep
-WHERE d.mode = 'live' AND d.network = $1 AND d.address = $2 AND d.contract = '' AND d.state <> 'reverted' AND s.state IS DISTINCT FROM 'swept'`
+WHERE d.mode = 'live' AND d.network = $1 AND d.address = $2 AND d.contract = '' AND d.state <> 'reverted'
+AND s.state IS DISTINCT FROM 'swept'`
 
 	// A number is free for a sender when everything before it is with a node.
 	nextNonceSQL = `SELECT coalesce(max(nonce) + 1, 0), count(*) FILTER (WHERE state IN ('planned', 'signed')),
@@ -83,13 +85,13 @@ VALUES ($1, $2, $3, 'live', $4, $5, $6, 'planned', 1, 1) ON CONFLICT DO NOTHING`
 FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE o.mode = 'live' AND o.network = $1
 AND o.state IN ('planned', 'signed', 'broadcast', 'mined') ORDER BY o.created_at, o.id LIMIT $2`
 
-	attemptsSQL = `SELECT outgoing, number, request, tx_hash, raw, sent_at IS NOT NULL, extract(epoch FROM now() - coalesce(signed_at, now()))::bigint,
-extract(epoch FROM now() - coalesce(sent_at, now()))::bigint FROM outgoing_attempts WHERE outgoing = ANY($1) ORDER BY outgoing, number`
+	attemptsSQL = `SELECT outgoing, number, request, tx_hash, raw, sent_at IS NOT NULL,
+extract(epoch FROM now() - coalesce(signed_at, now()))::bigint, extract(epoch FROM now() - coalesce(sent_at, now()))::bigint FROM outgoing_attempts WHERE outgoing = ANY($1) ORDER BY outgoing, number`
 
 	stepSQL = `UPDATE outgoing_tx SET state = $3, version = version + 1, attempt = $4, changed_at = now() WHERE id = $1 AND version = $2`
 
-	landedSQL = `UPDATE outgoing_tx SET state = $3, version = version + 1, tx_hash = $4, height = $5, block_hash = $6, amount = $7::text::numeric,
-fee = $8::text::numeric, changed_at = now() WHERE id = $1 AND version = $2`
+	landedSQL = `UPDATE outgoing_tx SET state = $3, version = version + 1, tx_hash = $4, height = $5, block_hash = $6,
+amount = $7::text::numeric, fee = $8::text::numeric, changed_at = now() WHERE id = $1 AND version = $2`
 
 	signedSQL = `UPDATE outgoing_attempts SET raw = $3, tx_hash = $4, signed_at = now() WHERE outgoing = $1 AND number = $2 AND raw IS NULL`
 
@@ -97,16 +99,18 @@ fee = $8::text::numeric, changed_at = now() WHERE id = $1 AND version = $2`
 
 	unsentSQL = `UPDATE outgoing_attempts SET sent_at = to_timestamp(0) WHERE outgoing = $1 AND number = $2`
 
-	sweptOfWalletSQL = `SELECT d.tx_hash, d.ordinal FROM deposits d JOIN sweeps s ON s.id = d.sweep AND s.state = 'swept' WHERE d.wallet_id = $1`
+	sweptOfWalletSQL = `SELECT d.tx_hash, d.ordinal FROM deposits d JOIN sweeps s ON s.id = d.sweep AND s.state = 'swept'
+WHERE d.wallet_id = $1`
 
 	releaseSweepSQL = `UPDATE deposits SET sweep = NULL WHERE sweep = $1`
 
-	blockedSweepSQL = `SELECT count(*) FROM outgoing_tx o WHERE o.sweep = $1 AND o.kind = 'sweep' AND o.state IN ('planned', 'signed', 'broadcast', 'mined')`
+	blockedSweepSQL = `SELECT count(*) FROM outgoing_tx o WHERE o.sweep = $1 AND o.kind = 'sweep'
+AND o.state IN ('planned', 'signed', 'broadcast', 'mined')`
 
 	sweepCountsSQL = `SELECT network, state, count(*) FROM sweeps WHERE mode = 'live' AND state IN ('open', 'blocked') GROUP BY network, state`
 
-	unfinishedSQL = `SELECT s.id, s.network, s.address, s.asset, s.amount::text, s.state, s.reason, s.created_at, coalesce(o.kind, ''), coalesce(o.state, ''),
-coalesce(o.attempt, 0), coalesce((SELECT a.tx_hash FROM outgoing_attempts a WHERE a.outgoing = o.id ORDER BY a.number DESC LIMIT 1), '')
+	unfinishedSQL = `SELECT s.id, s.network, s.address, s.asset, s.amount::text, s.state, s.reason, s.created_at,
+coalesce(o.kind, ''), coalesce(o.state, ''), coalesce(o.attempt, 0), coalesce((SELECT a.tx_hash FROM outgoing_attempts a WHERE a.outgoing = o.id ORDER BY a.number DESC LIMIT 1), '')
 FROM sweeps s LEFT JOIN LATERAL (SELECT * FROM outgoing_tx o WHERE o.sweep = s.id ORDER BY o.created_at DESC LIMIT 1) o ON true
 WHERE s.state IN ('open', 'blocked') ORDER BY s.created_at LIMIT 1000`
 
@@ -180,7 +184,8 @@ func (s Sweeps) Open(ctx context.Context, network string, d sweeper.Due, treasur
 		if err != nil || len(hashes) == 0 {
 			return err
 		}
-		tag, err := tx.Exec(ctx, openSweepSQL, w.ID, network, w.Family, w.Account, w.Index, d.Address, w.WalletID, d.Asset, w.Contract, w.Amount.String(), treasury)
+		tag, err := tx.Exec(ctx, openSweepSQL, w.ID, network, w.Family, w.Account, w.Index, d.Address, w.WalletID, d.Asset, w.Contract,
+			w.Amount.String(), treasury)
 		if err != nil || tag.RowsAffected() == 0 {
 			return err
 		}
@@ -195,7 +200,9 @@ func (s Sweeps) Open(ctx context.Context, network string, d sweeper.Due, treasur
 }
 
 func sweepFields(w *sweep.Sweep, amount *string) []any {
-	return []any{&w.ID, &w.Mode, &w.Network, &w.Family, &w.Account, &w.Index, &w.Address, &w.WalletID, &w.Asset, &w.Contract, amount, &w.Treasury}
+	return []any{
+		&w.ID, &w.Mode, &w.Network, &w.Family, &w.Account, &w.Index, &w.Address, &w.WalletID, &w.Asset, &w.Contract, amount, &w.Treasury,
+	}
 }
 
 // Idle implements sweeper.Store.
@@ -404,7 +411,9 @@ func (s Sweeps) Replaced(ctx context.Context, o sweep.Outgoing) error {
 }
 
 // land is step with what a block says.
-func (s Sweeps) land(ctx context.Context, o sweep.Outgoing, to sweep.State, r sweep.Receipt, amount *big.Int, f func(tx pgx.Tx) error) error {
+func (s Sweeps) land(ctx context.Context, o sweep.Outgoing, to sweep.State, r sweep.Receipt, amount *big.Int,
+	f func(tx pgx.Tx) error,
+) error {
 	if !sweep.May(o.State, to) {
 		return fmt.Errorf("transaction %s cannot go from %s to %s", o.ID, o.State, to)
 	}

@@ -449,7 +449,9 @@ func (s *Sweeper) planFund(ctx context.Context, w sweep.Sweep, missing *big.Int,
 }
 
 // planned fixes sender, number and terms. What is fixed here is signed, even if the process ends before.
-func (s *Sweeper) planned(ctx context.Context, w sweep.Sweep, kind intent.Kind, sender, asset, contract, to string, amount *big.Int, p sweep.Price) error {
+func (s *Sweeper) planned(ctx context.Context, w sweep.Sweep, kind intent.Kind, sender, asset, contract, to string,
+	amount *big.Int, p sweep.Price,
+) error {
 	used, err := s.chain.Nonce(ctx, sender, -1)
 	if err != nil {
 		return err
@@ -463,7 +465,8 @@ func (s *Sweeper) planned(ctx context.Context, w sweep.Sweep, kind intent.Kind, 
 	}
 	o := sweep.Outgoing{ID: s.newID(), Kind: kind, Sweep: w, Sender: sender, Nonce: nonce, State: sweep.Planned, Version: 1}
 	r := intent.Request{
-		ID: sweep.RequestID(o.ID, 1), Kind: kind, Network: w.Network, Account: w.Account, Index: w.Index, Asset: asset, Amount: amount.String(), To: to,
+		ID: sweep.RequestID(o.ID, 1), Kind: kind, Network: w.Network, Account: w.Account, Index: w.Index, Asset: asset,
+		Amount: amount.String(), To: to,
 		EVM: &intent.EVM{ChainID: s.cfg.ChainID, Contract: contract, Nonce: nonce},
 	}
 	o.Attempts = []sweep.Attempt{{Number: 1, Request: priced(r, p)}}

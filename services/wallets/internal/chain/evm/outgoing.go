@@ -100,7 +100,8 @@ func (d *Driver) Tokens(ctx context.Context, contract, of string) (*big.Int, err
 	if err != nil {
 		return nil, err
 	}
-	n, err := ask[quantity](ctx, d, "eth_call", map[string]string{"to": contract, "data": "0x" + hex.EncodeToString(evmtx.BalanceCall(a))}, "latest")
+	call := map[string]string{"to": contract, "data": "0x" + hex.EncodeToString(evmtx.BalanceCall(a))}
+	n, err := ask[quantity](ctx, d, "eth_call", call, "latest")
 	return &n.Int, err
 }
 

@@ -144,7 +144,8 @@ func (d *Desk) Sign(r intent.Request) (intent.Signed, error) {
 	d.known[r.ID] = given{print, answer, now}
 	d.spends = append(d.spends, plan.Spend)
 	d.forget(now)
-	d.log.Info("signed", "id", r.ID, "kind", r.Kind, "network", r.Network, "index", r.Index, "asset", r.Asset, "amount", r.Amount, "tx", answer.TxHash)
+	d.log.Info("signed", "id", r.ID, "kind", r.Kind, "network", r.Network, "index", r.Index, "asset", r.Asset, "amount", r.Amount,
+		"tx", answer.TxHash)
 	return answer, nil
 }
 
@@ -159,7 +160,8 @@ func (d *Desk) stopped() bool {
 
 // refuse logs a refusal, as many an hour as a log can bear.
 func (d *Desk) refuse(r intent.Request, refusal *intent.Refusal, now time.Time) error {
-	d.log.Warn("refused", "id", r.ID, "kind", r.Kind, "network", r.Network, "index", r.Index, "asset", r.Asset, "code", refusal.Code, "why", refusal.Message)
+	d.log.Warn("refused", "id", r.ID, "kind", r.Kind, "network", r.Network, "index", r.Index, "asset", r.Asset,
+		"code", refusal.Code, "why", refusal.Message)
 	if now.Sub(d.refused.hour) >= time.Hour {
 		d.refused.hour, d.refused.lines = now, 0
 	}

@@ -1,0 +1,140 @@
+//go:build integration
+
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/store"
+	"causeway.internal/services/wallets/internal/sweep"
+	"causeway.internal/services/wallets/internal/sweeper"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+var liveLease = scanner.Lease{Chain: scanner.Chain{Mode: wallet.Live, Network: "ethereum"}, Epoch: 1}
+
+// paid is a live wallet with so many final deposits of five units of USDT, and one that is not final.
+func paid(t *testing.T, s *store.Store, pool *pgxpool.Pool, deposits int) string {
+	t.Helper()
+	d := draft("wal_live", time.Now())
+	d.Mode, d.Network = wallet.Live, "ethereum"
+	if _, err := s.CreateWallet(t.Context(), d, source(t, money.EVM), app.Key{}, text); err != nil {
+		t.Fatal(err)
+	}
+	var key []byte
+	var at string
+	if err := pool.QueryRow(t.Context(), `SELECT key, address FROM addresses WHERE mode = 'live'`).Scan(&key, &at); err != nil {
+		t.Fatal(err)
+	}
+	from := scanner.Cursor{Header: header(0, "h0", "")}
+	if err := s.Begin(t.Context(), liveLease, from); err != nil {
+		t.Fatal(err)
+	}
+	pay := func(tx string) chain.Transfer {
+		return chain.Transfer{TxHash: tx, To: key, Asset: "USDT", Contract: "0xusdt", Amount: big.NewInt(5)}
+	}
+	var transfers []chain.Transfer
+	for i := range deposits {
+		transfers = append(transfers, pay(fmt.Sprint("0x", i)))
+	}
+	one := header(1, "h1", "h0")
+	if err := s.Advance(t.Context(), liveLease, from, scanner.Step{Headers: []chain.Header{one}, Transfers: transfers, Finalized: 1}); err != nil {
+		t.Fatal(err)
+	}
+	two := scanner.Step{Headers: []chain.Header{header(2, "h2", "h1")}, Transfers: []chain.Transfer{pay("0xyoung")}, Finalized: 1}
+	if err := s.Advance(t.Context(), liveLease, scanner.Cursor{Header: one, Finalized: 1}, two); err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// Whoever opens, plans and moves at the same time: one sweep, one transaction, one step.
+func TestSweeps_parallel(t *testing.T) {
+	t.Parallel()
+	base, pool := open(t)
+	s, ctx := base.Sweeps(), t.Context()
+	at := paid(t, base, pool, 3)
+	least := map[string]*big.Int{"USDT": big.NewInt(15), "ETH": big.NewInt(1)}
+	due, err := s.Due(ctx, "ethereum", least, 10)
+	if err != nil || len(due) != 1 || due[0].Address != at || due[0].Amount.Int64() != 15 {
+		t.Fatalf("%+v, %v", due, err)
+	}
+	if none, err := s.Due(ctx, "ethereum", map[string]*big.Int{"USDT": big.NewInt(16)}, 10); err != nil || len(none) != 0 {
+		t.Errorf("below the smallest sum: %+v, %v", none, err)
+	}
+	once := func(what string, f func(i int) (bool, error)) {
+		t.Helper()
+		var wg sync.WaitGroup
+		var won atomic.Int64
+		for i := range 16 {
+			wg.Go(func() {
+				ok, err := f(i)
+				if err != nil && !errors.Is(err, sweeper.ErrStale) {
+					t.Errorf("%s: %v", what, err)
+				} else if ok && err == nil {
+					won.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() != 1 {
+			t.Errorf("%s: %d won", what, won.Load())
+		}
+	}
+	once("open", func(int) (bool, error) { return s.Open(ctx, "ethereum", due[0], "0xtreasury") })
+	if again, err := s.Due(ctx, "ethereum", least, 10); err != nil || len(again) != 0 {
+		t.Errorf("%+v, %v", again, err)
+	}
+	idle, err := s.Idle(ctx, "ethereum", 10)
+	if err != nil || len(idle) != 1 || idle[0].Amount.Int64() != 15 || idle[0].WalletID != "wal_live" {
+		t.Fatalf("%+v, %v", idle, err)
+	}
+	plan := func(i int) sweep.Outgoing {
+		r := intent.Request{ID: fmt.Sprint("out_", i, "-1"), Kind: intent.Sweep, Amount: "15", EVM: &intent.EVM{}}
+		return sweep.Outgoing{
+			ID: fmt.Sprint("out_", i), Kind: intent.Sweep, Sweep: idle[0], Sender: at, State: sweep.Planned, Version: 1, Attempts: []sweep.Attempt{{Number: 1, Request: r}},
+		}
+	}
+	once("plan", func(i int) (bool, error) { return true, s.Plan(ctx, plan(i)) })
+	if nonce, busy, err := s.Next(ctx, "ethereum", at, 0, 16); err != nil || nonce != 1 || !busy {
+		t.Errorf("%d, %v, %v", nonce, busy, err)
+	}
+	step := func(what string, f func(o sweep.Outgoing) error) {
+		t.Helper()
+		list, err := s.Underway(ctx, "ethereum", 10)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%s: %+v, %v", what, list, err)
+		}
+		once(what, func(int) (bool, error) { return true, f(list[0]) })
+	}
+	step("sign", func(o sweep.Outgoing) error { return s.Signed(ctx, o, []byte("raw"), "0xhash") })
+	step("send", func(o sweep.Outgoing) error { return s.Sent(ctx, o) })
+	r := sweep.Receipt{TxHash: "0xhash", Height: 1, Block: "h1", OK: true, Fee: big.NewInt(7)}
+	step("mine", func(o sweep.Outgoing) error { return s.Mined(ctx, o, r) })
+	step("finish", func(o sweep.Outgoing) error { return s.Finish(ctx, o, r, true, big.NewInt(15)) })
+	var journals, entries int
+	if err := pool.QueryRow(ctx, `SELECT count(DISTINCT key), count(*) FROM custody_journals j JOIN custody_entries e ON e.journal = j.key WHERE event = 'swept'`).
+		Scan(&journals, &entries); err != nil || journals != 1 || entries != 4 {
+		t.Errorf("%d journals of %d entries, %v", journals, entries, err)
+	}
+	// The young deposit counts for the wallet and is not swept, so the wallet is not either.
+	if w, err := base.FindWallet(ctx, app.Owner{MerchantID: "acme", KeyID: 7, Mode: wallet.Live}, "wal_live"); err != nil || w.Status != wallet.StatusDetected {
+		t.Errorf("%s, %v", w.Status, err)
+	}
+	if left, err := s.Underway(ctx, "ethereum", 10); err != nil || len(left) != 0 {
+		t.Errorf("%+v, %v", left, err)
+	}
+}
