@@ -95,9 +95,3 @@ func (n *node) replace(tx string, body map[string]any) string {
 }
 
 func (n *node) mine(blocks int) { n.t.Helper(); n.do("/mine", map[string]int{"blocks": blocks}) }
-
-// startNode is a real EVM node.
-func startNode(t testing.TB) *node {
-	t.Helper()
-	return subjects[0].start(t)
-}
