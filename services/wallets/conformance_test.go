@@ -397,7 +397,7 @@ func gathered(t *testing.T, registry *prometheus.Registry, name string, label ..
 // await waits until something holds.
 func await(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(60 * time.Second)
+	deadline := time.After(4 * time.Minute) // of a machine that does much else
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
