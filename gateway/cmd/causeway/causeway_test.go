@@ -48,7 +48,8 @@ func (a *api) answer(w http.ResponseWriter, r *http.Request) {
 	a.asked = append(a.asked, r.Method+" "+r.URL.RequestURI()+" "+string(body))
 	if token := r.Header.Get("Authorization"); token != "Bearer sk_test_x" && token != "Bearer op_x" {
 		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = io.WriteString(w, `{"success":false,"message":"No such key","error":{"code":"api_key_invalid","message":"No such key","requestId":"req_1"}}`)
+		_, _ = io.WriteString(w,
+			`{"success":false,"message":"No such key","error":{"code":"api_key_invalid","message":"No such key","requestId":"req_1"}}`)
 		return
 	}
 	switch path := r.URL.Path; {
@@ -58,11 +59,14 @@ func (a *api) answer(w http.ResponseWriter, r *http.Request) {
 		a.failed--
 		w.WriteHeader(http.StatusServiceUnavailable)
 	case path == "/v1/events" && r.URL.Query().Get("cursor") == "":
-		_, _ = io.WriteString(w, `{"success":true,"events":[`+a.events[0]+`],"pagination":{"limit":100,"nextCursor":"c1","hasMore":true}}`)
+		_, _ = io.WriteString(w,
+			`{"success":true,"events":[`+a.events[0]+`],"pagination":{"limit":100,"nextCursor":"c1","hasMore":true}}`)
 	case path == "/v1/events" && r.URL.Query().Get("cursor") == "c1":
-		_, _ = io.WriteString(w, `{"success":true,"events":[`+a.events[1]+`],"pagination":{"limit":100,"nextCursor":"c2","hasMore":false}}`)
+		_, _ = io.WriteString(w,
+			`{"success":true,"events":[`+a.events[1]+`],"pagination":{"limit":100,"nextCursor":"c2","hasMore":false}}`)
 	default:
-		_, _ = io.WriteString(w, `{"success":true,"key":{"id":7,"secret":"sk_test_new","permissions":["*"]},"payment":{"reference":"CW-A","status":"settled"}}`)
+		_, _ = io.WriteString(w,
+			`{"success":true,"key":{"id":7,"secret":"sk_test_new","permissions":["*"]},"payment":{"reference":"CW-A","status":"settled"}}`)
 	}
 }
 
@@ -102,7 +106,8 @@ func TestListen_forwards(t *testing.T) {
 	if status != 0 || len(got) != 2 || got[0] != a.events[0] || got[1] != a.events[1] {
 		t.Fatalf("%d %q %q: forwarded %q", status, out, errs, got)
 	}
-	if !strings.Contains(out, "payment.settled") || !strings.Contains(out, "CW-A (overpaid)  -> 418") || !strings.Contains(errs, "trying again") {
+	if !strings.Contains(out, "payment.settled") || !strings.Contains(out, "CW-A (overpaid)  -> 418") ||
+		!strings.Contains(errs, "trying again") {
 		t.Errorf("%s %s", out, errs)
 	}
 	if !a.saw("from=20") {
@@ -297,7 +302,8 @@ func TestHelp_everywhere(t *testing.T) {
 	a := serve(t)
 	for _, v := range commands() {
 		for _, args := range [][]string{{"help", v.name}, {v.name, "--help"}} {
-			if status, out, _ := a.call(t, args...); status != 0 || !strings.Contains(out, "examples:\n  causeway "+v.name) || !strings.Contains(out, "-json") {
+			if status, out, _ := a.call(t, args...); status != 0 || !strings.Contains(out, "examples:\n  causeway "+v.name) ||
+				!strings.Contains(out, "-json") {
 				t.Errorf("%v: %d %s", args, status, out)
 			}
 		}

@@ -49,9 +49,11 @@ func (s *service) Ask(_ context.Context, method, path string, body []byte) (prox
 
 func checkoutOf(changes map[string]any) proxy.Reply {
 	p := map[string]any{
-		"reference": reference, "type": "transfer", "status": "pending", "exception": nil, "mode": "live", "fiatAmount": 25000.5, "fiatCurrency": "NGN",
+		"reference": reference, "type": "transfer", "status": "pending", "exception": nil, "mode": "live", "fiatAmount": 25000.5,
+		"fiatCurrency":   "NGN",
 		"depositAddress": "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH", "cryptoAmount": 15.9375, "crypto": "USDT", "network": "trc20",
-		"remainingAmount": 15.9375, "receivedAmount": 0, "payoutAmount": 25000.5, "confirmations": 0, "requiredConfirmations": 19, "txHash": "",
+		"remainingAmount": 15.9375, "receivedAmount": 0, "payoutAmount": 25000.5, "confirmations": 0, "requiredConfirmations": 19,
+		"txHash":    "",
 		"expiresAt": noon.Add(30 * time.Minute).Format(time.RFC3339), "settledAt": nil,
 	}
 	for name, value := range changes {
@@ -65,7 +67,10 @@ func checkoutOf(changes map[string]any) proxy.Reply {
 }
 
 func refusedAs(status int, code string) proxy.Reply {
-	return proxy.Reply{Status: status, RetryAfter: "7", Body: []byte(`{"success":false,"message":"No.","error":{"code":"` + code + `","message":"No.","requestId":"req_1"}}`)}
+	return proxy.Reply{
+		Status: status, RetryAfter: "7",
+		Body: []byte(`{"success":false,"message":"No.","error":{"code":"` + code + `","message":"No.","requestId":"req_1"}}`),
+	}
 }
 
 func pages(t *testing.T, answers map[string]proxy.Reply) (*service, http.Handler) {
@@ -105,10 +110,12 @@ const checkout = "GET /v1/checkout/" + reference
 // Every state that a payment can be in has words, whatever its type and exception.
 func TestStages_haveWords(t *testing.T) {
 	statuses := []string{
-		"created", "pending", "confirming", "confirmed", "settling", "settled", "expired", "cancelled", "needs_review", "refunded", "of tomorrow",
+		"created", "pending", "confirming", "confirmed", "settling", "settled", "expired", "cancelled", "needs_review", "refunded",
+		"of tomorrow",
 	}
 	exceptions := []string{
-		"", "underpaid", "overpaid", "paid_late", "wrong_asset", "reorged", "screening_hold", "unfunded", "unclaimed", "payout_failed", "payout_returned",
+		"", "underpaid", "overpaid", "paid_late", "wrong_asset", "reorged", "screening_hold", "unfunded", "unclaimed",
+		"payout_failed", "payout_returned",
 	}
 	for _, status := range statuses {
 		for _, exception := range exceptions {
@@ -116,7 +123,8 @@ func TestStages_haveWords(t *testing.T) {
 				for _, received := range []string{"0", "1"} {
 					for _, ends := range []time.Time{noon, noon.Add(time.Hour)} {
 						p := payment{
-							Type: kind, Status: status, Exception: exception, ReceivedAmount: json.Number(received), RemainingAmount: "1", Address: "x", ExpiresAt: ends,
+							Type: kind, Status: status, Exception: exception, ReceivedAmount: json.Number(received), RemainingAmount: "1",
+							Address: "x", ExpiresAt: ends,
 						}
 						s := stageOf(p, noon)
 						keys := []string{"stage." + s.Name + ".title", "stage." + s.Name + ".text"}
@@ -175,7 +183,8 @@ func TestTexts_whole(t *testing.T) {
 	}
 	for key := range words {
 		last := key[strings.LastIndexByte(key, '.')+1:]
-		made := strings.HasPrefix(key, "stage.") || strings.HasPrefix(key, "network.") || strings.HasPrefix(key, "play.") || strings.HasPrefix(key, "note.") ||
+		made := strings.HasPrefix(key, "stage.") || strings.HasPrefix(key, "network.") || strings.HasPrefix(key, "play.") ||
+			strings.HasPrefix(key, "note.") ||
 			(strings.HasPrefix(key, "error.") && (last == "title" || last == "text"))
 		if !used[key] && !made && !strings.Contains(source.String(), `"`+key+`"`) {
 			t.Errorf("nobody uses the text %s", key)
@@ -186,7 +195,8 @@ func TestTexts_whole(t *testing.T) {
 // A QR code is read back by a decoder that is not ours.
 func TestQR_isRead(t *testing.T) {
 	for _, content := range []string{
-		"TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH", "0x0eaA634AA05A862F0b0bb5bc2f719875A2D73c72", "bitcoin:bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu?amount=0.00017",
+		"TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH", "0x0eaA634AA05A862F0b0bb5bc2f719875A2D73c72",
+		"bitcoin:bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu?amount=0.00017",
 		"ethereum:0x0eaA634AA05A862F0b0bb5bc2f719875A2D73c72@8453?value=4981000000000000",
 	} {
 		svg, err := qrCode(content, `a "label" & more`)
@@ -240,7 +250,10 @@ func TestPay_shows(t *testing.T) {
 	s, h := pages(t, map[string]proxy.Reply{checkout: checkoutOf(nil)})
 	w := get(h, "/pay/"+reference)
 	page := w.Body.String()
-	for _, want := range []string{"Pay NGN 25,000.50", ">15.9375<", "USDT", "TRON (TRC20)", "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH", "12:30 UTC", `data-left="1800"`, `data-poll="3000"`} {
+	for _, want := range []string{
+		"Pay NGN 25,000.50", ">15.9375<", "USDT", "TRON (TRC20)", "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH",
+		"12:30 UTC", `data-left="1800"`, `data-poll="3000"`,
+	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -253,7 +266,8 @@ func TestPay_shows(t *testing.T) {
 			t.Errorf("the page holds %q", never)
 		}
 	}
-	if again := get(h, "/pay/"+reference, "If-None-Match", w.Header().Get("ETag")); again.Code != http.StatusNotModified || again.Body.Len() > 0 {
+	if again := get(h, "/pay/"+reference, "If-None-Match", w.Header().Get("ETag")); again.Code != http.StatusNotModified ||
+		again.Body.Len() > 0 {
 		t.Errorf("the same page again: %d", again.Code)
 	}
 	s.answers[checkout] = checkoutOf(map[string]any{"status": "confirming", "txHash": "<script>", "confirmations": 3})
@@ -265,7 +279,8 @@ func TestPay_shows(t *testing.T) {
 
 func TestPay_closingWindow(t *testing.T) {
 	_, h := pages(t, map[string]proxy.Reply{checkout: checkoutOf(map[string]any{"expiresAt": noon.Format(time.RFC3339)})})
-	if page := get(h, "/pay/"+reference).Body.String(); strings.Contains(page, "TUEZ") || !strings.Contains(page, "Please send nothing now") {
+	if page := get(h, "/pay/"+reference).Body.String(); strings.Contains(page, "TUEZ") ||
+		!strings.Contains(page, "Please send nothing now") {
 		t.Error("a payment whose time is over still asks for money")
 	}
 }
@@ -276,7 +291,8 @@ func TestPay_wallet(t *testing.T) {
 	} {
 		_, h := pages(t, map[string]proxy.Reply{checkout: checkoutOf(map[string]any{"paymentUri": uri})})
 		page := get(h, "/pay/"+reference).Body.String()
-		if strings.Contains(page, "Open wallet app") != opens || strings.Contains(page, "ZgotmplZ") || strings.Contains(page, "javascript:") {
+		if strings.Contains(page, "Open wallet app") != opens || strings.Contains(page, "ZgotmplZ") ||
+			strings.Contains(page, "javascript:") {
 			t.Errorf("%q: the link is shown: %v", uri, !opens)
 		}
 	}
@@ -290,11 +306,15 @@ func TestPay_choose(t *testing.T) {
 	}
 	fulfil := "POST /v1/payments/requests/" + reference + "/fulfill"
 	s, h := pages(t, map[string]proxy.Reply{
-		checkout: checkoutOf(map[string]any{"type": "request", "status": "created", "depositAddress": nil, "options": options, "preferred": map[string]any{"crypto": "BTC", "network": "btc"}}),
-		fulfil:   {Status: 200, Body: []byte(`{}`)},
+		checkout: checkoutOf(map[string]any{
+			"type": "request", "status": "created", "depositAddress": nil, "options": options,
+			"preferred": map[string]any{"crypto": "BTC", "network": "btc"},
+		}),
+		fulfil: {Status: 200, Body: []byte(`{}`)},
 	})
 	page := get(h, "/pay/"+reference).Body.String()
-	if strings.Index(page, "USDT/tron") > strings.Index(page, "USDT/ethereum") || strings.Index(page, "USDT/tron") > strings.Index(page, "BTC/bitcoin") {
+	if strings.Index(page, "USDT/tron") > strings.Index(page, "USDT/ethereum") ||
+		strings.Index(page, "USDT/tron") > strings.Index(page, "BTC/bitcoin") {
 		t.Error("what people pay with most does not stand first")
 	}
 	if !strings.Contains(page, `value="BTC/bitcoin" id="pair-BTC/bitcoin" required checked`) || strings.Count(page, " checked") != 1 {
@@ -329,18 +349,23 @@ func TestPay_choose(t *testing.T) {
 
 func TestPay_playsInTestModeOnly(t *testing.T) {
 	simulate := "POST /v1/checkout/" + reference + "/simulate"
-	s, h := pages(t, map[string]proxy.Reply{checkout: checkoutOf(map[string]any{"mode": "test"}), simulate: {Status: 200, Body: []byte(`{}`)}})
+	s, h := pages(t, map[string]proxy.Reply{checkout: checkoutOf(map[string]any{"mode": "test"}), simulate: {
+		Status: 200,
+		Body:   []byte(`{}`),
+	}})
 	page := get(h, "/pay/"+reference).Body.String()
 	for _, scenario := range []string{"full", "partial", "over", "late"} {
 		if !strings.Contains(page, `name="scenario" value="`+scenario+`"`) {
 			t.Errorf("no button %s", scenario)
 		}
 	}
-	if w := post(h, "/pay/"+reference+"/simulate", url.Values{"scenario": {"over"}}); w.Code != http.StatusSeeOther || !slices.Contains(s.asked, simulate+` {"scenario":"over"}`) {
+	if w := post(h, "/pay/"+reference+"/simulate", url.Values{"scenario": {"over"}}); w.Code != http.StatusSeeOther ||
+		!slices.Contains(s.asked, simulate+` {"scenario":"over"}`) {
 		t.Errorf("%d %q", w.Code, s.asked)
 	}
 	s.answers[simulate] = refusedAs(409, "not_payable")
-	if w := post(h, "/pay/"+reference+"/simulate", nil); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "does not take that now") {
+	if w := post(h, "/pay/"+reference+"/simulate", nil); w.Code != http.StatusConflict ||
+		!strings.Contains(w.Body.String(), "does not take that now") {
 		t.Errorf("%d", w.Code)
 	}
 	s.answers[simulate] = refusedAs(404, "route_not_found")
@@ -357,41 +382,58 @@ func gift(changes map[string]any) proxy.Reply {
 	return checkoutOf(all)
 }
 
-var banks = proxy.Reply{Status: 200, Body: []byte(`{"success":true,"banks":[{"code":"044","name":"Access Bank","currency":"NGN"},{"code":"057","name":"Zenith Bank","currency":"NGN"}]}`)}
+var banks = proxy.Reply{
+	Status: 200,
+	Body:   []byte(`{"success":true,"banks":[{"code":"044","name":"Access Bank","currency":"NGN"},{"code":"057","name":"Zenith Bank","currency":"NGN"}]}`),
+}
 
 func TestClaim_flow(t *testing.T) {
 	const verify, confirm = "POST /v1/payments/verify-receiver", "POST /v1/payments/gifts/" + reference + "/claim/confirm"
 	s, h := pages(t, map[string]proxy.Reply{
 		checkout: gift(nil), "GET /v1/banks": banks, confirm: {Status: 200, Body: []byte(`{}`)},
-		verify: {Status: 200, Body: []byte(`{"receiver":{"accountName":"AMA <BALOGUN>","accountNumber":"0123456789","bankCode":"057","bankName":"Zenith Bank"}}`)},
+		verify: {
+			Status: 200,
+			Body:   []byte(`{"receiver":{"accountName":"AMA <BALOGUN>","accountNumber":"0123456789","bankCode":"057","bankName":"Zenith Bank"}}`),
+		},
 	})
-	if w := get(h, "/claim/"+reference+"?bank=zen"); w.Code != 200 || !slices.Contains(s.asked, "GET /v1/banks?currency=NGN&name=zen ") || !strings.Contains(w.Body.String(), `value="057"`) {
+	if w := get(h, "/claim/"+reference+"?bank=zen"); w.Code != 200 ||
+		!slices.Contains(s.asked, "GET /v1/banks?currency=NGN&name=zen ") || !strings.Contains(w.Body.String(), `value="057"`) {
 		t.Errorf("%d %q", w.Code, s.asked)
 	}
 	form := url.Values{"bank": {"057"}, "account": {" 0123456789 "}}
 	w := post(h, "/claim/"+reference, form)
-	if page := w.Body.String(); w.Code != 200 || !strings.Contains(page, "AMA &lt;BALOGUN&gt;") || !strings.Contains(page, "Yes, pay NGN 25,000.50 to this account") {
+	if page := w.Body.String(); w.Code != 200 || !strings.Contains(page, "AMA &lt;BALOGUN&gt;") ||
+		!strings.Contains(page, "Yes, pay NGN 25,000.50 to this account") {
 		t.Errorf("%d %s", w.Code, page)
 	}
 	if !slices.Contains(s.asked, verify+` {"accountNumber":"0123456789","bankCode":"057","reference":"`+reference+`"}`) {
 		t.Errorf("asked %q", s.asked)
 	}
-	if w := post(h, "/claim/"+reference+"/confirm", form); w.Code != http.StatusSeeOther || !slices.Contains(s.asked, confirm+` {"receiver":{"accountNumber":"0123456789","bankCode":"057"}}`) {
+	if w := post(h, "/claim/"+reference+"/confirm", form); w.Code != http.StatusSeeOther ||
+		!slices.Contains(s.asked, confirm+` {"receiver":{"accountNumber":"0123456789","bankCode":"057"}}`) {
 		t.Errorf("%d %q", w.Code, s.asked)
 	}
-	s.answers[verify] = proxy.Reply{Status: 200, Body: []byte(`{"receiver":{"accountName":"","accountNumber":"0123456789","bankName":"Zenith Bank"}}`)}
+	s.answers[verify] = proxy.Reply{
+		Status: 200,
+		Body:   []byte(`{"receiver":{"accountName":"","accountNumber":"0123456789","bankName":"Zenith Bank"}}`),
+	}
 	if page := post(h, "/claim/"+reference, form).Body.String(); !strings.Contains(page, "does not tell us names") {
 		t.Error("an account without a name is shown as one with")
 	}
 	s.answers[verify] = refusedAs(503, "name_service_unavailable")
-	if w := post(h, "/claim/"+reference, form); w.Code != 503 || !strings.Contains(w.Body.String(), "Nothing has happened yet") || !strings.Contains(w.Body.String(), `value="0123456789"`) {
+	if w := post(h, "/claim/"+reference, form); w.Code != 503 || !strings.Contains(w.Body.String(), "Nothing has happened yet") ||
+		!strings.Contains(w.Body.String(), `value="0123456789"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	s.answers[verify] = proxy.Reply{Status: 400, Body: []byte(`{"message":"x","error":{"code":"validation_failed","fields":[{"field":"accountNumber","message":"was not found"}]}}`)}
+	s.answers[verify] = proxy.Reply{
+		Status: 400,
+		Body:   []byte(`{"message":"x","error":{"code":"validation_failed","fields":[{"field":"accountNumber","message":"was not found"}]}}`),
+	}
 	if w := post(h, "/claim/"+reference, form); w.Code != 400 || !strings.Contains(w.Body.String(), "does not know this account number") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := post(h, "/claim/"+reference, nil); w.Code != 400 || !strings.Contains(w.Body.String(), "Choose your bank.") || !strings.Contains(w.Body.String(), "Type your account number.") {
+	if w := post(h, "/claim/"+reference, nil); w.Code != 400 || !strings.Contains(w.Body.String(), "Choose your bank.") ||
+		!strings.Contains(w.Body.String(), "Type your account number.") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -422,15 +464,18 @@ func TestErrors_speakBoth(t *testing.T) {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 	}
-	if w := get(h, "/pay/"+reference, "Accept", "*/*"); w.Code != 404 || !strings.Contains(w.Body.String(), `"code":"payment_not_found"`) {
+	if w := get(h, "/pay/"+reference, "Accept", "*/*"); w.Code != 404 ||
+		!strings.Contains(w.Body.String(), `"code":"payment_not_found"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	s.answers[checkout] = refusedAs(503, "service_unavailable")
-	if w := get(h, "/pay/"+reference); w.Code != 503 || w.Header().Get("Retry-After") != "7" || !strings.Contains(w.Body.String(), `content="7"`) {
+	if w := get(h, "/pay/"+reference); w.Code != 503 || w.Header().Get("Retry-After") != "7" ||
+		!strings.Contains(w.Body.String(), `content="7"`) {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
 	delete(s.answers, checkout)
-	if w := get(h, "/pay/"+reference, "Accept", "application/json"); w.Code != 503 || !strings.Contains(w.Body.String(), "upstream_unavailable") {
+	if w := get(h, "/pay/"+reference, "Accept", "application/json"); w.Code != 503 ||
+		!strings.Contains(w.Body.String(), "upstream_unavailable") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	s.answers[checkout] = proxy.Reply{Status: 500, Body: []byte("<html>")}
@@ -455,7 +500,8 @@ func TestAssets(t *testing.T) {
 		t.Errorf("%v", named)
 	}
 	for _, m := range named {
-		if w := get(h, m[1]); w.Code != 200 || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") || w.Header().Get("Content-Type") == "" {
+		if w := get(h, m[1]); w.Code != 200 || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") ||
+			w.Header().Get("Content-Type") == "" {
 			t.Errorf("%s: %d %v", m[1], w.Code, w.Header())
 		}
 		path, _, _ := strings.Cut(m[1], "?")
@@ -471,7 +517,10 @@ func TestAssets(t *testing.T) {
 }
 
 func TestGroup(t *testing.T) {
-	for in, want := range map[string]string{"0": "NGN 0", "999": "NGN 999", "1000": "NGN 1,000", "1234567.5": "NGN 1,234,567.50", "25000.25": "NGN 25,000.25"} {
+	for in, want := range map[string]string{
+		"0": "NGN 0", "999": "NGN 999", "1000": "NGN 1,000", "1234567.5": "NGN 1,234,567.50",
+		"25000.25": "NGN 25,000.25",
+	} {
 		if got := fiatText("NGN", json.Number(in)); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}

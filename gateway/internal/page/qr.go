@@ -32,7 +32,8 @@ func qrCode(content, label string) (template.HTML, error) {
 		}
 	}
 	side := code.Size + 2*quiet
-	svg := fmt.Sprintf(`<svg class="qr" viewBox="0 0 %d %d" role="img" aria-label="%s" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h%dv%dh-%dz"/><path fill="#000" d="%s"/></svg>`,
+	svg := fmt.Sprintf(`<svg class="qr" viewBox="0 0 %d %d" role="img" aria-label="%s" shape-rendering="crispEdges">`+
+		`<path fill="#fff" d="M0 0h%dv%dh-%dz"/><path fill="#000" d="%s"/></svg>`,
 		side, side, template.HTMLEscapeString(label), side, side, side, d.String())
 	return template.HTML(svg), nil //nolint:gosec // numbers, and a label that is escaped
 }
