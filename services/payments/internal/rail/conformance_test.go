@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shopspring/decimal"
+	"go.uber.org/goleak"
 
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/money"
@@ -22,6 +23,8 @@ import (
 	"causeway.internal/services/payments/internal/rail/self"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // subject is one rail under the suite with the bank behind it. A new rail is one line in subjects.
 type subject struct {

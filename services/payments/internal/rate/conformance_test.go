@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"causeway.internal/libs/testkit/venue"
 	"causeway.internal/services/payments/internal/rate"
 	"causeway.internal/services/payments/internal/rate/binance"
@@ -15,6 +17,8 @@ import (
 	"causeway.internal/services/payments/internal/rate/paycrest"
 	"causeway.internal/services/payments/internal/rate/quidax"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // drivers is every driver with the pairs that it must find in the documented answers. A new driver is one line here.
 var drivers = []struct {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/shopspring/decimal"
+	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"causeway.internal/libs/fault"
@@ -25,6 +26,8 @@ import (
 	"causeway.internal/services/payments/internal/rate/paycrest"
 	"causeway.internal/services/payments/internal/rate/quidax"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
 
