@@ -1,0 +1,95 @@
+//go:build integration
+
+package postgres_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/testkit/pg"
+)
+
+// ear notes what it is told.
+type ear struct {
+	mu     sync.Mutex
+	heard  []string
+	told   time.Time
+	missed int
+}
+
+func (e *ear) Heard(payload string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.heard = append(e.heard, payload)
+}
+
+func (e *ear) Told(at time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.told = at
+}
+
+func (e *ear) Missed() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.missed++
+}
+
+func (e *ear) until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(30 * time.Second)
+	for {
+		e.mu.Lock()
+		done := holds()
+		e.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("waited for %s in vain", what)
+		}
+	}
+}
+
+// Once a time has been told, whatever was committed before it has been heard; a lost connection says that something may
+// have been missed, and is made again.
+func TestListen(t *testing.T) {
+	cfg := pg.Config(t, migrations)
+	pool := pg.Open(t, cfg, migrations)
+	ctx, stop := context.WithCancel(t.Context())
+	e, ended := &ear{}, make(chan error, 1)
+	go func() { ended <- postgres.Listen(ctx, cfg, "things", telemetrytest.ForTest(t).Log, e) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	e.until(t, "the listener", func() bool { return !e.told.IsZero() && e.missed == 1 })
+	for range 3 {
+		if _, err := pool.Exec(t.Context(), `SELECT pg_notify('things', 'one')`); err != nil {
+			t.Fatal(err)
+		}
+		before := time.Now()
+		e.until(t, "a proof", func() bool { return e.told.After(before) })
+	}
+	if _, err := pool.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE application_name = 'causeway listener' AND datname = current_database()`); err != nil {
+		t.Fatal(err)
+	}
+	lost := time.Now()
+	e.until(t, "another connection", func() bool { return e.missed >= 3 && e.told.After(lost) })
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.heard) != 3 {
+		t.Errorf("heard %v, want each notification before the proof after it", e.heard)
+	}
+}
