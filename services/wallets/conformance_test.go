@@ -29,6 +29,8 @@ type subject struct {
 	depth   int      // blocks, its own included, at which a deposit is confirmed
 	forks   bool     // whether the node can reorganise
 	final   bool     // whether the chain itself says what is final
+
+	simulated bool // the chain of test mode, which has no provider
 }
 
 var subjects = []subject{
@@ -36,6 +38,7 @@ var subjects = []subject{
 	{chain: "tron", network: "tron", coin: "TRX", coins: "25000000", tokens: []string{"USDT"}, batch: "USDT", depth: 19, forks: true, final: true},
 	{chain: "solana", network: "solana", coin: "SOL", coins: "25000000", tokens: []string{"USDT", "USDC"}, depth: 32, forks: true, final: true},
 	{chain: "bitcoin", network: "bitcoin", coin: "BTC", coins: "25000000", depth: 2, forks: true},
+	{chain: "simulated", network: "ethereum", coin: "ETH", coins: "25000000", depth: 12, forks: true, simulated: true},
 }
 
 // on runs a case against every subject for which it makes sense.
@@ -52,6 +55,8 @@ func on(t *testing.T, sense func(s subject) bool, f func(t *testing.T, s subject
 }
 
 func always(subject) bool            { return true }
+func served(s subject) bool          { return !s.simulated }
+func servedForks(s subject) bool     { return s.forks && served(s) }
 func canFork(s subject) bool         { return s.forks }
 func hasTokens(s subject) bool       { return len(s.tokens) > 0 }
 func saysWhatIsFinal(s subject) bool { return s.final }
@@ -98,7 +103,7 @@ func TestConformance_foundAndConfirmed(t *testing.T) {
 
 // One transaction that pays several of our addresses, and a stranger, credits each of ours with its own.
 func TestConformance_oneTransactionPaysSeveral(t *testing.T) {
-	on(t, always, func(t *testing.T, s subject) {
+	on(t, served, func(t *testing.T, s subject) {
 		l := newLiveChain(t, s, s.start(t))
 		for _, to := range l.addresses[1:3] { // a first balance of a token costs more than a node gives a batch
 			l.transfer(map[string]any{"to": to, "amount": s.dust(1), "token": s.batch, "mine": 1})
@@ -146,7 +151,7 @@ func TestConformance_coinSentByAContract(t *testing.T) {
 		l := newLiveChain(t, s, s.start(t))
 		l.stop()
 		l.settings.Trace = "debug"
-		l.driver, _ = l.settings.open(l.log, l.endpoints)
+		l.driver, _ = l.settings.open(l.log, l.endpoints, l.book)
 		l.start()
 		for _, to := range append(l.addresses[:2:2], l.strangers[0]) { // a first balance costs more than a node gives a batch
 			l.transfer(map[string]any{"to": to, "amount": "1000000", "token": false, "mine": 1})
@@ -213,7 +218,7 @@ func TestConformance_reorg_ii_minedAgainElsewhere(t *testing.T) {
 
 // Case iii: another transaction takes the place of the deposit's.
 func TestConformance_reorg_iii_replaced(t *testing.T) {
-	on(t, canFork, func(t *testing.T, s subject) {
+	on(t, servedForks, func(t *testing.T, s subject) {
 		l := newLiveChain(t, s, s.start(t))
 		tx := l.transfer(map[string]any{"to": l.addresses[0], "amount": s.coins, "token": false, "mine": 2})
 		l.found(tx)
@@ -231,7 +236,7 @@ func TestConformance_reorg_iii_replaced(t *testing.T) {
 
 // Case iv: the head goes back and stays there for a while.
 func TestConformance_reorg_iv_headGoesBack(t *testing.T) {
-	on(t, canFork, func(t *testing.T, s subject) {
+	on(t, servedForks, func(t *testing.T, s subject) {
 		l := newLiveChain(t, s, s.start(t))
 		tx := l.transfer(map[string]any{"to": l.addresses[0], "amount": s.coins, "token": false, "mine": 2})
 		l.found(tx)
@@ -311,7 +316,7 @@ func TestConformance_reorg_vi_killedAtEveryStep(t *testing.T) {
 
 // Case vii: after a fail-over to a provider on another fork the scan is that provider's chain.
 func TestConformance_reorg_vii_twoProviders(t *testing.T) {
-	on(t, canFork, func(t *testing.T, s subject) {
+	on(t, servedForks, func(t *testing.T, s subject) {
 		a, b := s.start(t), s.start(t)
 		l := newLiveChain(t, s, a, b.RPC)
 		l.stop()
@@ -330,7 +335,7 @@ func TestConformance_reorg_vii_twoProviders(t *testing.T) {
 
 // Downtime: the scan is stopped and started while money moves, and the node goes away and comes back.
 func TestConformance_downtime(t *testing.T) {
-	on(t, always, func(t *testing.T, s subject) {
+	on(t, served, func(t *testing.T, s subject) {
 		l := newLiveChain(t, s, s.start(t))
 		for i := range 3 {
 			l.transfer(map[string]any{"to": l.addresses[i], "amount": s.coins, "token": false, "mine": 1})

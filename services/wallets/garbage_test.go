@@ -149,14 +149,14 @@ func newSpoiler(t *testing.T, rpcURL string) *spoiler {
 // Garbage is logged and counted, its endpoint is marked bad, the cursor does not move and nothing is credited; when the
 // endpoint has mended, what happened meanwhile is found.
 func TestConformance_garbage(t *testing.T) {
-	on(t, always, func(t *testing.T, s subject) {
+	on(t, served, func(t *testing.T, s subject) {
 		n := s.start(t)
 		provider := newSpoiler(t, n.RPC)
 		n.RPC = provider.url
 		var log syncBuffer
 		l := newLiveChain(t, s, n)
 		l.stop()
-		l.driver, _ = l.settings.open(slog.New(slog.NewTextHandler(&log, nil)), l.endpoints)
+		l.driver, _ = l.settings.open(slog.New(slog.NewTextHandler(&log, nil)), l.endpoints, l.book)
 		l.start()
 		for _, g := range garbage {
 			l.caughtUp()
@@ -185,13 +185,13 @@ func TestConformance_garbage(t *testing.T) {
 
 // An endpoint that answers well and serves another chain is never read from; beside it, one that serves ours is.
 func TestConformance_foreignChain(t *testing.T) {
-	on(t, always, func(t *testing.T, s subject) {
+	on(t, served, func(t *testing.T, s subject) {
 		l := newLiveChain(t, s, s.start(t))
 		l.stop()
 		foreign := l.settings
 		foreign.ChainID, foreign.Genesis, foreign.Net = 999, strings.Repeat("1", 44), address.Mainnet
 		registry := prometheus.NewRegistry()
-		driver, _ := foreign.open(slog.New(slog.NewTextHandler(t.Output(), nil)), rpc.NewMetrics(registry))
+		driver, _ := foreign.open(slog.New(slog.NewTextHandler(t.Output(), nil)), rpc.NewMetrics(registry), l.book)
 		if head, err := driver.Head(t.Context()); err == nil {
 			t.Errorf("a foreign chain was read: %+v", head)
 		}
@@ -203,7 +203,7 @@ func TestConformance_foreignChain(t *testing.T) {
 
 // With two providers, garbage from one costs nothing: the other is read.
 func TestConformance_garbageFromOneOfTwo(t *testing.T) {
-	on(t, always, func(t *testing.T, s subject) {
+	on(t, served, func(t *testing.T, s subject) {
 		n := s.start(t)
 		provider, good := newSpoiler(t, n.RPC), n.RPC
 		n.RPC = provider.url

@@ -27,6 +27,7 @@ import (
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/rpc"
+	"causeway.internal/services/wallets/internal/chain/simulated"
 	"causeway.internal/services/wallets/internal/messaging"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/store"
@@ -76,16 +77,21 @@ func newLiveChain(t testing.TB, s subject, n *node, urls ...string) *liveChain {
 	}
 	l.book, l.endpoints = newBook(pool, l.strayed), rpc.NewMetrics(l.registry)
 	l.issue(s.money().Family)
+	if n.sim != nil {
+		if err := n.sim.attach(l.book); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var tokens []string
 	for _, name := range s.tokens {
 		tokens = append(tokens, name+":"+n.Tokens[name])
 	}
 	l.settings = crashSettings{
 		Database: url, Network: s.network, URLs: strings.Join(append([]string{n.RPC}, urls...), ","), Tokens: strings.Join(tokens, ","),
-		ChainID: n.Chain, Genesis: n.Genesis, Net: address.Regtest, Start: n.Block + 1,
+		ChainID: n.Chain, Genesis: n.Genesis, Net: address.Regtest, Start: n.Block + 1, Simulated: s.simulated,
 	}
 	l.log = slog.New(slog.NewTextHandler(t.Output(), nil))
-	l.driver, l.cfg = l.settings.open(l.log, l.endpoints)
+	l.driver, l.cfg = l.settings.open(l.log, l.endpoints, l.book)
 	l.start()
 	t.Cleanup(func() { l.stop() })
 	return l
@@ -127,15 +133,19 @@ type crashSettings struct {
 	Net                                             address.Net
 	ChainID, Start, Epoch                           int64
 	Step                                            int // at which it kills itself
+	Simulated                                       bool
 }
 
 // open makes driver and scan settings, as the service does from its environment.
-func (c crashSettings) open(log *slog.Logger, endpoints *rpc.Metrics) (chain.Driver, scanner.Config) {
+func (c crashSettings) open(log *slog.Logger, endpoints *rpc.Metrics, book *store.Store) (chain.Driver, scanner.Config) {
 	network, _ := money.NetworkOf(c.Network)
 	scan := scanSettings{URLs: config.Secret(c.URLs), Timeout: 5 * time.Second, Poll: 25 * time.Millisecond, Prefetch: 6, Grace: 500 * time.Millisecond, Start: c.Start}
 	set := evmSettings{Scan: scan, ChainID: c.ChainID, Tokens: c.Tokens, Trace: c.Trace}
 	all := liveSettings{Bitcoin: scan, Ethereum: set, Polygon: set, Tron: tronSettings{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}, Solana: solanaSettings{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}}
 	live := all.networks(c.Net)[c.Network]
+	if c.Simulated {
+		return simulated.New(network, book, log), live.scan(network, time.Second)
+	}
 	driver, err := live.driver(network, log, endpoints)
 	if err != nil {
 		panic(err)
@@ -321,7 +331,7 @@ func (c crashSettings) run() error {
 	defer pool.Close()
 	book := newBook(pool, nil)
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	driver, cfg := c.open(log, rpc.NewMetrics(prometheus.NewRegistry()))
+	driver, cfg := c.open(log, rpc.NewMetrics(prometheus.NewRegistry()), book)
 	cfg.Prefetch = 1 // one step after the other
 	d := &doom{step: c.Step}
 	watched := doomedStore{book, d}
