@@ -49,6 +49,7 @@ func main() {
 var errUsage = errors.New(`usage: payments [serve | work | migrate | dead list | dead redrive | health | version]
        payments pause|resume quotes|payouts [--currency NGN] [--network tron] [--rail paystack]
        payments pauses
+       payments book topup|sale|sweep --ref <id> --amount 1000 …
        payments erase --merchant <id> --payer <chat id> [--mode live|test]
        payments rotate-master`)
 

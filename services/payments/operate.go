@@ -32,6 +32,7 @@ var operations = map[string]func(ctx context.Context, s *store.Store, args []str
 		return pause(ctx, s, args, out, true)
 	},
 	"pauses":        pauses,
+	"book":          book,
 	"erase":         erase,
 	"rotate-master": rotateMaster,
 }

@@ -49,6 +49,7 @@ func (w *world) used(kind string) string {
 }
 
 func TestDailyLimits(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{app.LimitKey, app.LimitPayer, app.LimitReceiver} {
 		t.Run(kind, func(t *testing.T) {
 			w := limited(t, kind)
@@ -81,6 +82,7 @@ func TestDailyLimits(t *testing.T) {
 
 // Whatever runs at once, no more is reserved than the limit.
 func TestDailyLimits_atOnce(t *testing.T) {
+	t.Parallel()
 	w := limited(t, app.LimitPayer, app.LimitKey, app.LimitReceiver)
 	var taken atomic.Int32
 	var all sync.WaitGroup
@@ -101,6 +103,7 @@ func TestDailyLimits_atOnce(t *testing.T) {
 
 // A claim names the receiver, and a payout of a payment whose limit was lowered meanwhile waits.
 func TestDailyLimits_claimAndPayout(t *testing.T) {
+	t.Parallel()
 	w := limited(t, app.LimitReceiver)
 	gift := command()
 	gift.Type, gift.Receiver = "gift", nil
@@ -143,6 +146,7 @@ func TestDailyLimits_claimAndPayout(t *testing.T) {
 }
 
 func TestCapacity(t *testing.T) {
+	t.Parallel()
 	w := limited(t)
 	var told sync.Map
 	var near []string

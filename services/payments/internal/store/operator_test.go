@@ -33,6 +33,7 @@ func (w *world) resolve(p payment.Payment, o app.Order) (string, error) {
 }
 
 func TestSecondOperator(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	deps := w.app.Deps
 	deps.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(40_000, 0)}
@@ -68,6 +69,7 @@ func TestSecondOperator(t *testing.T) {
 
 // A request holds for the payment as its operator saw it.
 func TestSecondOperator_aChangedPaymentIsAskedAboutAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	deps := w.app.Deps
 	deps.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.Zero}
@@ -135,6 +137,7 @@ func pages(t *testing.T, name string, read func(before string) ([]byte, error)) 
 }
 
 func TestOperatorLists(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.fill(16)
 	for _, key := range []string{"s1", "s2", "s3"} {
@@ -179,6 +182,7 @@ func (w *world) reconcile() (open map[string]int) {
 }
 
 func TestReconcile(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	paid := w.confirmedWith("0123456789")
 	w.pay(paid)
@@ -232,6 +236,7 @@ func TestReconcile(t *testing.T) {
 
 // A float is judged by how it moves, for what was there before the first comparison is not in the books.
 func TestReconcile_float(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	at := func(balance int64) (string, string) {
 		expected, found, err := w.store.Float(t.Context(), payment.Live, "paystack", money.NGN, decimal.New(balance, 0))
@@ -252,6 +257,7 @@ func TestReconcile_float(t *testing.T) {
 
 // The operators' lists, the worker's and the timers' look-ups stay cheap however many payouts and deposits there are.
 func TestPlans_readNoWholeTableOfMoney(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.sql(`INSERT INTO deposits (mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted, block_height, block_hash,
 			first_seen_at, depth, finalized, senders, screening)

@@ -64,6 +64,7 @@ func hexOf(text string) string {
 }
 
 func TestPersonal_isNowhereInTheDatabase(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.fill(64)
 	p := w.made(personal())
@@ -94,6 +95,7 @@ func TestPersonal_isNowhereInTheDatabase(t *testing.T) {
 
 // A new master key reads what the old one sealed, seals it again while payments go on, and then the old one may go.
 func TestReseal_survivesARotation(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.fill(64)
 	p := w.made(personal())
@@ -131,6 +133,7 @@ func TestReseal_survivesARotation(t *testing.T) {
 }
 
 func TestErase_keepsTheBooks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.fill(64)
 	p := w.made(personal())

@@ -248,6 +248,7 @@ func allowed(from payment.State, trigger payment.TriggerName, to payment.State) 
 // ledger balances, nothing is settled without confirmed money, every change is in the table, and the events count without a
 // gap.
 func TestLife_anyInterleavingOverTheStore(t *testing.T) {
+	t.Parallel()
 	w, screener := screened(t)
 	fewer(t)
 	runs := 0

@@ -358,6 +358,7 @@ func Statements() map[string]string {
 		"insertPaymentLimited": insertPaymentLimited, "insertPaymentKeyedLimited": insertPaymentKeyedLimited, "reserveLimits": reserveLimits,
 		"releaseLimits": releaseLimits, "restoreLimits": restoreLimits, "overLimit": overLimit, "exposure": exposure,
 		"forgetUsedLimits": forgetUsedLimits, "forgetReserved": forgetReserved,
+		"journalStands":    journalStands,
 		"personalPayments": personalPayments, "personalPayouts": personalPayouts, "resealPayment": resealPayment, "resealPayout": resealPayout,
 		"payersPayments": payersPayments, "lockEnded": lockEnded, "forgetPayer": forgetPayer, "forgetReceiver": forgetReceiver, "noteAudit": noteAudit,
 		"upsertFraud": upsertFraud, "selectFraud": selectFraud,

@@ -75,6 +75,7 @@ func (w *world) decisions(p payment.Payment) []string {
 }
 
 func TestScreening_clearMoneyIsPaidOut(t *testing.T) {
+	t.Parallel()
 	w, _ := screened(t)
 	p := w.made(command())
 	w.from(p, clean, coin{key: "t1", amount: "31.25", version: 1})
@@ -88,6 +89,7 @@ func TestScreening_clearMoneyIsPaidOut(t *testing.T) {
 }
 
 func TestScreening_aHitAtDepositWaitsForAPerson(t *testing.T) {
+	t.Parallel()
 	w, s := screened(t)
 	s.set(false, dirty)
 	p := w.made(command())
@@ -108,6 +110,7 @@ func TestScreening_aHitAtDepositWaitsForAPerson(t *testing.T) {
 
 // Between the deposit and the payout the list has grown.
 func TestScreening_aHitBeforeThePayoutHoldsIt(t *testing.T) {
+	t.Parallel()
 	w, s := screened(t)
 	p := w.made(command())
 	w.from(p, dirty, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
@@ -128,6 +131,7 @@ func TestScreening_aHitBeforeThePayoutHoldsIt(t *testing.T) {
 
 // Nobody can say: nothing moves, neither to confirmed nor out, until somebody can.
 func TestScreening_failsClosed(t *testing.T) {
+	t.Parallel()
 	w, s := screened(t)
 	s.set(true)
 	p := w.made(command())
@@ -156,6 +160,7 @@ func TestScreening_failsClosed(t *testing.T) {
 
 // Anybody can send dust from anywhere to anybody: it holds nothing.
 func TestScreening_dustFromAListHoldsNothing(t *testing.T) {
+	t.Parallel()
 	w, s := screened(t)
 	s.set(false, dirty)
 	p := w.made(command())
@@ -166,6 +171,7 @@ func TestScreening_dustFromAListHoldsNothing(t *testing.T) {
 
 // A pause stops every payout that has not been claimed, from the moment the verb has returned; other rails go on.
 func TestPause_payouts(t *testing.T) {
+	t.Parallel()
 	w, _ := screened(t)
 	p := w.made(command())
 	w.from(p, clean, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
@@ -203,6 +209,7 @@ func TestPause_payouts(t *testing.T) {
 }
 
 func TestPause_quotes(t *testing.T) {
+	t.Parallel()
 	w, _ := screened(t)
 	stop := app.Pause{What: app.PauseQuotes, Network: "tron", Operator: "cli:ada"}
 	if err := w.store.Pause(t.Context(), stop, false); err != nil {

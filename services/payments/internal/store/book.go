@@ -1,0 +1,41 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/postgres"
+	"causeway.internal/services/payments/internal/ledger"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+const journalStands = `SELECT EXISTS (SELECT FROM ledger_journals WHERE key = $1)`
+
+// errBooked is what booking the same thing twice gets.
+var errBooked = errors.New("booked already: nothing changed")
+
+// Book writes a journal of live mode that an operator brings, such as a top-up of a float, and notes who did. A journal whose
+// key stands is refused, so that a line typed twice is booked once.
+func (s *Store) Book(ctx context.Context, operator string, j ledger.Journal) error {
+	if err := j.Check(); err != nil {
+		return err
+	}
+	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		var stands bool
+		if err := tx.QueryRow(ctx, journalStands, j.Key).Scan(&stands); err != nil {
+			return err
+		}
+		if stands {
+			return errBooked
+		}
+		batch := &pgx.Batch{}
+		queueJournal(batch, payment.Live, j)
+		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+			return err
+		}
+		return s.audit(ctx, tx, operator, "ledger."+j.Event, map[string]any{"key": j.Key})
+	})
+	return wrap(err, "book "+j.Key)
+}
