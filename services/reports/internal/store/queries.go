@@ -46,7 +46,7 @@ ON CONFLICT (mode, address) DO UPDATE SET n = counts_plus(a.n, excluded.n), last
 UPDATE accused SET reporters = reporters + (SELECT count(*) FROM fresh WHERE what = 'reporter'),
 	merchants = merchants + (SELECT count(*) FROM fresh WHERE what = 'merchant')
 WHERE mode = $1 AND address = $2 AND EXISTS (SELECT FROM fresh)`
-	moveAccused    = `UPDATE accused SET n = counts_plus(n, $3::int[]) WHERE mode = $1 AND address = $2`
+	moveAccused = `UPDATE accused SET n = counts_plus(n, $3::int[]) WHERE mode = $1 AND address = $2`
 	// A version is a time at least, so that a signal wins over those that were sent before the database was set back to a backup.
 	convictAccused = `WITH fresh AS (
 	INSERT INTO accused_marks (mode, address, what, mark) VALUES ($1, $2, 'convictor', $3) ON CONFLICT DO NOTHING RETURNING what
