@@ -140,7 +140,7 @@ func serve(ctx context.Context, environ map[string]string) error {
 		return err
 	}
 	door, err := proxy.New(proxy.Options{
-		Router: router, Callers: identity.NewResolver(cache, operators, time.Now), Replays: keys, Addresses: proxies, Targets: targets,
+		Router: router, Callers: identity.NewResolver(cache, operators, time.Now), Replays: keys, Addresses: proxies, Targets: targets, Page: pages.Refuse,
 		Gates: []proxy.Gate{limit.NewRates(cfg.SkipLoopback, time.Now), acts}, Slots: limit.NewInFlight(cfg.InFlightMax, cfg.InFlightPart, queueMax),
 		TLS: cfg.https(), Telemetry: tel, Now: time.Now,
 	})

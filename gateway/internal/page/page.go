@@ -203,6 +203,15 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, status int, retryAf
 	p.render(w, r, status, "error", f)
 }
 
+// Refuse answers a call that the door itself refused, such as one beyond a rate limit, with an error page.
+func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, f *fault.Error) {
+	after := ""
+	if f.RetryAfter > 0 {
+		after = strconv.Itoa(int((f.RetryAfter + time.Second - 1) / time.Second))
+	}
+	p.fail(w, r, httpkit.Status(f.Kind), after, f)
+}
+
 // showAsset serves an embedded file. One that is asked for by its version never changes.
 func (p *Pages) showAsset(w http.ResponseWriter, r *http.Request) {
 	f, ok := p.files[r.PathValue("name")]

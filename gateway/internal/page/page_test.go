@@ -489,6 +489,21 @@ func TestErrors_speakBoth(t *testing.T) {
 	}
 }
 
+// What the door refuses is told to people as a page.
+func TestRefuse(t *testing.T) {
+	p, err := New(broken{}, slog.New(slog.DiscardHandler), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest(http.MethodGet, "/pay/"+reference, nil)
+	r.Header.Set("Accept", "text/html")
+	w := httptest.NewRecorder()
+	p.Refuse(w, r, fault.New(fault.RateLimited, "rate_limited", "Slow down.").After(2500*time.Millisecond))
+	if w.Code != 429 || w.Header().Get("Retry-After") != "3" || !strings.Contains(w.Body.String(), "Just a moment") {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
+
 func TestAssets(t *testing.T) {
 	_, h := pages(t, nil)
 	docs := get(h, "/docs")

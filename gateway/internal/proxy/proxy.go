@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -37,7 +38,8 @@ type Call struct {
 	Caller    identity.Caller
 	Quota     Quota // set by gates
 
-	done []func(status int)
+	done   []func(status int)
+	reader *http.Request // of somebody who accepts pages, on a route that has them
 }
 
 // Gate may refuse a call once its caller is known; rate limits and load shedding are gates. A gate that lets a call in
@@ -66,11 +68,12 @@ type Options struct {
 	Addresses identity.Proxies
 	Targets   map[route.Upstream]*Target
 	Gates     []Gate
-	Slots     Gate          // the last gate: entered with the whole body read, left with the whole answer in memory; nil is none
-	CallTime  time.Duration // bounds one call from the first byte to the last; 0 is callTimeMax
-	BodyTime  time.Duration // bounds the sending of a body; 0 is bodyTimeMax
-	WriteTime time.Duration // bounds the taking of an answer; 0 is writeTimeMax
-	TLS       bool          // the public URL is https: tell browsers to stay there
+	Slots     Gate                                                         // the last gate: entered with the whole body read, left with the whole answer in memory; nil is none
+	CallTime  time.Duration                                                // bounds one call from the first byte to the last; 0 is callTimeMax
+	BodyTime  time.Duration                                                // bounds the sending of a body; 0 is bodyTimeMax
+	WriteTime time.Duration                                                // bounds the taking of an answer; 0 is writeTimeMax
+	Page      func(w http.ResponseWriter, r *http.Request, f *fault.Error) // refuses a call on a page's route to a person; nil is JSON for all
+	TLS       bool                                                         // the public URL is https: tell browsers to stay there
 	Telemetry *telemetry.Telemetry
 	Now       func() time.Time
 }
@@ -155,6 +158,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		out.Header().Set("Allow", place.Allow)
 		p.refuse(out, c, httpkit.ErrMethodNotAllowed)
 		return
+	}
+	if c.Route.Page && strings.Contains(r.Header.Get("Accept"), "text/html") {
+		c.reader = r
 	}
 	out.open = c.Route.Access == route.Open
 	callTime := p.CallTime
@@ -269,6 +275,11 @@ func (p *Proxy) refuse(out *answer, c *Call, err error) {
 	}
 	if f := fault.As(err); httpkit.Status(f.Kind) >= http.StatusInternalServerError {
 		p.spare.Log(context.Background(), slog.LevelError, f.Code, "request refused", "route", routeName(c.Route), "request_id", c.RequestID, "code", f.Code, "err", err)
+	}
+	if c.reader != nil && p.Page != nil {
+		c.reader.Header.Set(httpkit.RequestIDHeader, c.RequestID)
+		p.Page(out, c.reader, fault.As(err))
+		return
 	}
 	httpkit.WriteError(out, c.RequestID, err)
 }

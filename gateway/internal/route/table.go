@@ -44,6 +44,7 @@ type Route struct {
 	Guess      bool              // takes a secret from the path: who names wrong ones is slowed down
 	Long       bool              // answers for minutes, as it comes: a report of any length
 	Names      bool              // asks a bank for a person's name
+	Page       bool              // for people: refused with a page, not with JSON, when a page is what is accepted
 }
 
 // Name is how logs, spans and metrics call a route; never a path, which may hold a reference.
@@ -56,6 +57,12 @@ func open(method, pattern string, to Upstream) Route {
 func guessable(method, pattern string, to Upstream) Route {
 	r := open(method, pattern, to)
 	r.Guess = true
+	return r
+}
+
+func page(method, pattern string) Route {
+	r := guessable(method, pattern, Self)
+	r.Page = true
 	return r
 }
 
@@ -156,12 +163,12 @@ func Table() []Route {
 		operatedAt(http.MethodGet, "/v1/admin/deposits/unattributed", Payments),
 		operatedAt(http.MethodGet, "/v1/admin/differences", Payments),
 
-		guessable(http.MethodGet, "/pay/{reference}", Self),
-		guessable(http.MethodPost, "/pay/{reference}/fulfill", Self),
-		guessable(http.MethodPost, "/pay/{reference}/simulate", Self),
-		guessable(http.MethodGet, "/claim/{reference}", Self),
-		{Method: http.MethodPost, Pattern: "/claim/{reference}", Upstream: Self, Access: Open, Guess: true, Names: true},
-		guessable(http.MethodPost, "/claim/{reference}/confirm", Self),
+		page(http.MethodGet, "/pay/{reference}"),
+		page(http.MethodPost, "/pay/{reference}/fulfill"),
+		page(http.MethodPost, "/pay/{reference}/simulate"),
+		page(http.MethodGet, "/claim/{reference}"),
+		{Method: http.MethodPost, Pattern: "/claim/{reference}", Upstream: Self, Access: Open, Guess: true, Names: true, Page: true},
+		page(http.MethodPost, "/claim/{reference}/confirm"),
 		{Method: http.MethodGet, Pattern: "/assets/{name}", Upstream: Self, Access: Open, Static: true},
 		{Method: http.MethodGet, Pattern: "/docs", Upstream: Self, Access: Open, Static: true},
 		{Method: http.MethodGet, Pattern: "/openapi.yaml", Upstream: Self, Access: Open, Static: true},
