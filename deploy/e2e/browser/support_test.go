@@ -110,8 +110,13 @@ type tab struct {
 	problems []string
 }
 
+// tabs bounds how many there are at a time, however many tests may run: each computes for itself.
+var tabs = make(chan struct{}, 4)
+
 func open(t *testing.T, s size) *tab {
 	t.Helper()
+	tabs <- struct{}{}
+	t.Cleanup(func() { <-tabs })
 	running := stack.Shared(t)
 	ctx, closeTab := chromedp.NewContext(chrome, chromedp.WithNewBrowserContext())
 	b := &tab{
