@@ -18,16 +18,17 @@ var queries = map[string]string{
 	"next": nextSQL, "rotate": rotateSQL, "backlog": backlogSQL, "answer": idempotency.InsertSQL,
 }
 
-// attempted tells, for a row x of (target, merchant_id, object_id, sequence, event_slot), whether the first attempt of the
-// sequence before it is over: that event is known, and no delivery of it to the target is still without an attempt. So a
-// type that the endpoint filters out, and an event from before the endpoint was registered, count as attempted. The event
-// is looked for in the slots of this one's day and the two days before; one that is older, or that this database never
-// saw, costs the wait of five seconds and nothing else. LIMIT keeps the planner from hashing a whole table.
-const attempted = `(coalesce((SELECT true FROM event b WHERE b.object_id = x.object_id AND b.sequence = x.sequence - 1
-		AND b.merchant_id = x.merchant_id
-		AND b.slot IN (x.event_slot, (x.event_slot + 35) % 36, (x.event_slot + 34) % 36) LIMIT 1), false)
-	AND NOT coalesce((SELECT true FROM delivery b WHERE b.target = x.target AND b.object_id = x.object_id
-		AND b.sequence = x.sequence - 1 AND b.attempts = 0 LIMIT 1), false))`
+// attempted tells, for a row x of (target, merchant_id, object_id, sequence), whether the first attempt of the sequence
+// before it is over: that event is known, and no delivery of it to the target is still without an attempt. So a type that
+// the endpoint filters out, and an event from before the endpoint was registered, count as attempted. The event is looked
+// for in the slots of the last three days; one that is older, or that this database never saw, costs the wait of five
+// seconds and nothing else. The slots depend on now() alone, so the plan opens these four partitions and not all. LIMIT
+// keeps the planner from hashing a whole table, and the empty text from the index by merchant, whose events may be many.
+const attempted = `coalesce((SELECT NOT coalesce((SELECT true FROM delivery c WHERE c.event_id = b.id AND c.target = x.target
+		AND c.attempts = 0 LIMIT 1), false)
+	FROM event b WHERE b.object_id = x.object_id AND b.sequence = x.sequence - 1 AND b.merchant_id || '' = x.merchant_id
+		AND b.slot IN (dispatcher_slot(now()), dispatcher_slot(now() - interval '1 day'), dispatcher_slot(now() - interval '2 days'),
+			dispatcher_slot(now() - interval '3 days')) LIMIT 1), false)`
 
 // touch keeps a lane's due_at no later than the rows of f(target, next_at) that were just made due. It takes the lane's
 // lock even where nothing changes: see dispatcher_claim.
@@ -37,7 +38,8 @@ func touch(f string) string {
 }
 
 // acceptSQL writes events and the deliveries of those that are new. $1..$9 are the events, $10..$15 the deliveries, $16
-// the owner of the leases, $17 the events' tokens, $18 why the deliveries are made.
+// the owner of the leases, $17 the events' tokens, $18 why the deliveries are made. Materialized, or else the plan would hold
+// w, and all partitions of event, once for each of its uses.
 var acceptSQL = `WITH e AS (
 	INSERT INTO event (slot, id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token)
 	SELECT dispatcher_slot(occurred_at), id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token
@@ -50,7 +52,7 @@ var acceptSQL = `WITH e AS (
 		e.merchant_id, e.mode, e.type, e.object_id, e.sequence
 	FROM unnest($10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::boolean[])
 		AS t(id, event_id, endpoint_id, target, url, leased) JOIN e ON e.id = t.event_id
-), w AS (
+), w AS MATERIALIZED (
 	SELECT x.*, x.sequence > 1 AND NOT ` + attempted + ` AS waits FROM x
 ), d AS (
 	INSERT INTO delivery (id, event_id, event_slot, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence,

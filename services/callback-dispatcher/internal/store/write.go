@@ -76,14 +76,18 @@ func (s *Store) accept(ctx context.Context, q postgres.Querier, arrivals []app.A
 }
 
 // Record implements app.Ledger: one statement, one commit.
-func (s *Store) Record(ctx context.Context, results []app.Result, b app.Breaker) (targets []app.Target, err error) {
+func (s *Store) Record(ctx context.Context, results []app.Result, b app.Breaker) ([]app.Target, error) {
+	return s.record(ctx, s.db, results, b)
+}
+
+func (s *Store) record(ctx context.Context, q postgres.Querier, results []app.Result, b app.Breaker) (targets []app.Target, err error) {
 	var c columns
 	sorted := slices.Clone(results)
 	slices.SortFunc(sorted, func(a, b app.Result) int { return strings.Compare(a.Delivery.ID, b.Delivery.ID) })
 	for _, r := range sorted {
 		c.add(r)
 	}
-	rows, err := s.db.Query(ctx, recordSQL, s.instance, c.ids, c.attempts, c.numbers, c.counted, c.states, c.delays, c.times, c.classes,
+	rows, err := q.Query(ctx, recordSQL, s.instance, c.ids, c.attempts, c.numbers, c.counted, c.states, c.delays, c.times, c.classes,
 		c.statuses, c.remotes, c.dns, c.connect, c.tls, c.wait, c.total, c.headers, c.excerpts, c.details, c.generations,
 		c.triggers, c.targets, b.Failures, b.Wait.Microseconds(), c.gone, c.trips)
 	if err == nil {
