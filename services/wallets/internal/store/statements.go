@@ -23,9 +23,10 @@ func Statements() map[string]string {
 		"to sweep": toSweepSQL, "open sweep": openSweepSQL, "mark swept": markSweptSQL, "idle": idleSQL, "wait sweep": waitSweepSQL,
 		"block sweep": blockSweepSQL, "end sweep": endSweepSQL, "held": heldSQL, "next nonce": nextNonceSQL, "plan": planSQL,
 		"attempt": attemptSQL, "drop": dropSQL, "underway": underwaySQL, "attempts": attemptsSQL, "step": stepSQL, "landed": landedSQL,
-		"signed": signedSQL, "sent": sentSQL, "unsent": unsentSQL, "funding": fundingSQL, "swept of wallet": sweptOfWalletSQL,
-		"release sweep": releaseSweepSQL, "busy sweep": blockedSweepSQL, "sweep counts": sweepCountsSQL, "is house": isHouseSQL,
-		"unfinished": unfinishedSQL, "booked": bookedSQL, "journal": journalSQL, "entry": entrySQL, "balances": balancesSQL,
-		"reassign": reassignSQL, "sim deposit": simDepositSQL, "sim cut": simCutSQL, "sim orphan": simOrphanSQL, "owner": ownerSQL,
+		"signed": signedSQL, "withdraw": withdrawSQL, "another while": anotherWhileSQL, "sent": sentSQL, "unsent": unsentSQL,
+		"funding": fundingSQL, "swept of wallet": sweptOfWalletSQL, "release sweep": releaseSweepSQL, "busy sweep": blockedSweepSQL,
+		"sweep counts": sweepCountsSQL, "is house": isHouseSQL, "unfinished": unfinishedSQL, "booked": bookedSQL, "journal": journalSQL,
+		"entry": entrySQL, "balances": balancesSQL, "reassign": reassignSQL, "sim deposit": simDepositSQL, "sim cut": simCutSQL,
+		"sim orphan": simOrphanSQL, "owner": ownerSQL,
 	}
 }

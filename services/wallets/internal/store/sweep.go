@@ -93,6 +93,10 @@ extract(epoch FROM now() - coalesce(signed_at, now()))::bigint, extract(epoch FR
 	landedSQL = `UPDATE outgoing_tx SET state = $3, version = version + 1, tx_hash = $4, height = $5, block_hash = $6,
 amount = $7::text::numeric, fee = $8::text::numeric, changed_at = now() WHERE id = $1 AND version = $2`
 
+	withdrawSQL = `DELETE FROM outgoing_attempts WHERE outgoing = $1 AND number = $2 AND raw IS NULL`
+
+	anotherWhileSQL = `UPDATE outgoing_attempts SET signed_at = now(), sent_at = to_timestamp(0) WHERE outgoing = $1 AND number = $2`
+
 	signedSQL = `UPDATE outgoing_attempts SET raw = $3, tx_hash = $4, signed_at = now() WHERE outgoing = $1 AND number = $2 AND raw IS NULL`
 
 	sentSQL = `UPDATE outgoing_attempts SET sent_at = now() WHERE outgoing = $1 AND number = $2`
@@ -367,6 +371,22 @@ func (s Sweeps) Again(ctx context.Context, o sweep.Outgoing, next sweep.Attempt)
 	}
 	return s.step(ctx, o, sweep.Planned, next.Number, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, attemptSQL, o.ID, next.Number, string(request))
+		return err
+	})
+}
+
+// Withdraw implements sweeper.Store. The form before it counts as signed just now, so that it is not raised again at once.
+func (s Sweeps) Withdraw(ctx context.Context, o sweep.Outgoing) error {
+	n := o.Newest().Number
+	return s.step(ctx, o, sweep.Broadcast, n-1, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, withdrawSQL, o.ID, n)
+		if err == nil && tag.RowsAffected() == 0 {
+			err = sweeper.ErrStale
+		}
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, anotherWhileSQL, o.ID, n-1)
 		return err
 	})
 }

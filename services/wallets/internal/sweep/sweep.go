@@ -47,9 +47,9 @@ const (
 )
 
 // moves are the steps that exist. A mined transaction goes back to broadcast when its block leaves the chain, a broadcast
-// one to planned when it is to be signed again with a higher fee.
+// one to planned when it is to be signed again with a higher fee, and back when the signer refuses that.
 var moves = map[State][]State{
-	Planned:   {Signed, Mined, Replaced},
+	Planned:   {Signed, Broadcast, Mined, Replaced},
 	Signed:    {Broadcast, Mined, Replaced},
 	Broadcast: {Planned, Broadcast, Mined, Replaced},
 	Mined:     {Broadcast, Mined, Final, Failed},

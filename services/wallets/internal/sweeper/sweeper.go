@@ -53,6 +53,8 @@ type Store interface {
 	Drop(ctx context.Context, o sweep.Outgoing) error
 	Underway(ctx context.Context, network string, most int) ([]sweep.Outgoing, error)
 	Again(ctx context.Context, o sweep.Outgoing, next sweep.Attempt) error
+	// Withdraw forgets the newest form, which was never signed, and gives the one before it another while.
+	Withdraw(ctx context.Context, o sweep.Outgoing) error
 	Signed(ctx context.Context, o sweep.Outgoing, raw []byte, hash string) error
 	Sent(ctx context.Context, o sweep.Outgoing) error
 	Mined(ctx context.Context, o sweep.Outgoing, r sweep.Receipt) error
@@ -219,8 +221,8 @@ func (s *Sweeper) sign(ctx context.Context, o sweep.Outgoing) error {
 // refused handles the signer's no. A transaction of which nothing was ever signed is forgotten, and its number is free.
 func (s *Sweeper) refused(ctx context.Context, o sweep.Outgoing, no *intent.Refusal) error {
 	s.log.WarnContext(ctx, "the signer refuses", "id", o.ID, "code", no.Code, "why", no.Message)
-	if len(o.Attempts) > 1 { // an earlier form is out: it stays as it is
-		return nil
+	if len(o.Attempts) > 1 { // an earlier form is out: it stays as it is, and goes to the nodes again
+		return s.store.Withdraw(ctx, o)
 	}
 	if err := s.store.Drop(ctx, o); err != nil {
 		return err
