@@ -370,16 +370,18 @@ func (p *process) unknown() func(context.Context) error {
 	}
 }
 
-// differences is the gauge of what reconciliation has found. The process that compares tells it.
-func (p *process) differences() func(kind string, open int) {
+// differences is the gauge of what reconciliation has found, on the replica that runs the timers.
+func (p *process) differences() func(open map[string]int, at time.Time) {
 	open := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "payments_ledger_differences", Help: "Open differences between the books and what stands outside, by kind.",
 	}, []string{"kind"})
-	at := prometheus.NewGauge(prometheus.GaugeOpts{Name: "payments_reconciled_timestamp_seconds", Help: "When this process last finished a reconciliation."})
+	at := prometheus.NewGauge(prometheus.GaugeOpts{Name: "payments_reconciled_timestamp_seconds", Help: "When the books were last compared."})
 	p.tel.Registry.MustRegister(open, at)
-	return func(kind string, n int) {
-		open.WithLabelValues(kind).Set(float64(n))
-		at.SetToCurrentTime()
+	return func(found map[string]int, compared time.Time) {
+		for _, kind := range app.DiffKinds() {
+			open.WithLabelValues(kind).Set(float64(found[kind]))
+		}
+		at.Set(float64(compared.Unix()))
 	}
 }
 

@@ -71,8 +71,10 @@ type Books interface {
 	// Float notes what a rail says of our float and gives by how much it moved otherwise than the ledger since the last time;
 	// zero the first time.
 	Float(ctx context.Context, mode payment.Mode, rail string, currency money.Currency, balance decimal.Decimal) (expected, found decimal.Decimal, err error)
-	// EndDay keeps the differences and marks those that are over; it gives how many of each kind are open.
-	EndDay(ctx context.Context, found []Difference, kinds []string) (map[string]int, error)
+	// EndDay keeps the differences, and marks those of the compared kinds that are over.
+	EndDay(ctx context.Context, found []Difference, kinds []string) error
+	// State is how many differences of each kind are open, and when the books were last compared.
+	State(ctx context.Context) (open map[string]int, at time.Time, err error)
 }
 
 // Bounds of one reconciliation with the rails.
@@ -83,12 +85,21 @@ const (
 )
 
 // Reconcile compares, once a day, the ledger with itself, with the deposits, with the payouts, and these with what the
-// rails say; told is given the number of open differences of each kind. A rail that does not answer keeps its old ones.
-func (a *App) Reconcile(ctx context.Context, b Books, told func(kind string, open int)) error {
+// rails say. A rail that does not answer keeps its old differences. Each call, whether the day has been compared already or
+// not, tells how many of each kind are open and when that was, so that a process that starts knows it too.
+func (a *App) Reconcile(ctx context.Context, b Books, told func(open map[string]int, at time.Time)) error {
 	fresh, err := b.BeginDay(ctx)
-	if err != nil || !fresh {
-		return err
+	if err == nil && fresh {
+		err = a.compare(ctx, b)
 	}
+	open, at, stateErr := b.State(ctx)
+	if stateErr == nil {
+		told(open, at)
+	}
+	return errors.Join(err, stateErr)
+}
+
+func (a *App) compare(ctx context.Context, b Books) error {
 	found, err := b.Compare(ctx)
 	if err != nil {
 		return err
@@ -104,12 +115,8 @@ func (a *App) Reconcile(ctx context.Context, b Books, told func(kind string, ope
 	if quiet == nil {
 		kinds = append(kinds, DiffFloat)
 	}
-	open, err := b.EndDay(ctx, found, kinds)
-	if err != nil {
+	if err := b.EndDay(ctx, found, kinds); err != nil {
 		return err
-	}
-	for _, kind := range DiffKinds() {
-		told(kind, open[kind])
 	}
 	if len(found) > 0 {
 		a.Log.ErrorContext(ctx, "the books differ from what stands outside", "code", "reconciliation", "differences", len(found))

@@ -173,9 +173,12 @@ func TestOperatorLists(t *testing.T) {
 
 func (w *world) reconcile() (open map[string]int) {
 	w.t.Helper()
-	open = map[string]int{}
 	w.sql(`DELETE FROM reconciliations`)
-	if err := w.app.Reconcile(w.t.Context(), w.store, func(kind string, n int) { open[kind] = n }); err != nil {
+	if err := w.app.Reconcile(w.t.Context(), w.store, func(found map[string]int, at time.Time) {
+		if open = found; time.Since(at) > time.Minute {
+			w.t.Errorf("compared at %s", at)
+		}
+	}); err != nil {
 		w.t.Fatal(err)
 	}
 	return open
@@ -228,9 +231,17 @@ func TestReconcile(t *testing.T) {
 	if open := w.reconcile(); open[app.DiffTrial] != 1 {
 		t.Errorf("an unbalanced ledger: %v", open)
 	}
-	// once a day and no more
-	if err := w.app.Reconcile(t.Context(), w.store, func(string, int) { t.Error("a second time on one day") }); err != nil {
+	// once a day and no more, and a process that starts later knows what was found
+	began := ask[time.Time](w, `SELECT finished_at FROM reconciliations`)
+	if err := w.app.Reconcile(t.Context(), w.store, func(found map[string]int, at time.Time) {
+		if found[app.DiffTrial] != 1 || !at.Equal(began) {
+			t.Errorf("told %v of %s", found, at)
+		}
+	}); err != nil {
 		t.Fatal(err)
+	}
+	if again := ask[time.Time](w, `SELECT finished_at FROM reconciliations`); !again.Equal(began) {
+		t.Error("compared a second time on one day")
 	}
 }
 

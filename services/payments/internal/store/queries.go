@@ -354,7 +354,7 @@ func Statements() map[string]string {
 		"beginDay": beginDay, "endDay": endDay, "compareTrial": compareTrial, "compareBalances": compareBalances, "compareDeposit": compareDeposit,
 		"compareDeposits": compareDeposits, "comparePayout": comparePayout, "compareClearing": compareClearing, "conclusive": conclusive,
 		"floatBooks": floatBooks, "floatMark": floatMark, "setFloat": setFloat, "upsertDifference": upsertDifference,
-		"resolveDifferences": resolveDifferences, "openDifferences": openDifferences,
+		"resolveDifferences": resolveDifferences, "openDifferences": openDifferences, "lastCompared": lastCompared,
 		"insertPaymentLimited": insertPaymentLimited, "insertPaymentKeyedLimited": insertPaymentKeyedLimited, "reserveLimits": reserveLimits,
 		"releaseLimits": releaseLimits, "restoreLimits": restoreLimits, "overLimit": overLimit, "exposure": exposure,
 		"forgetUsedLimits": forgetUsedLimits, "forgetReserved": forgetReserved,

@@ -67,6 +67,7 @@ ON CONFLICT (mode, rail, currency) DO UPDATE SET provider = excluded.provider, l
 	upsertDifference = `INSERT INTO differences AS d (kind, object, asset, owner, expected, found, last_at) VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp())
 ON CONFLICT (kind, object, asset) WHERE resolved_at IS NULL DO UPDATE SET expected = excluded.expected, found = excluded.found, last_at = excluded.last_at`
 	resolveDifferences = `UPDATE differences SET resolved_at = now() WHERE resolved_at IS NULL AND kind = ANY($1) AND last_at < $2`
+	lastCompared       = `SELECT coalesce(max(finished_at), 'epoch') FROM reconciliations`
 	openDifferences    = `SELECT kind, count(*) FROM differences WHERE resolved_at IS NULL GROUP BY kind`
 )
 
@@ -148,9 +149,8 @@ func (s *Store) Float(ctx context.Context, mode payment.Mode, rail string, curre
 }
 
 // EndDay implements app.Books.
-func (s *Store) EndDay(ctx context.Context, found []app.Difference, kinds []string) (open map[string]int, err error) {
-	open = map[string]int{}
-	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+func (s *Store) EndDay(ctx context.Context, found []app.Difference, kinds []string) error {
+	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		var now time.Time
 		if err := tx.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&now); err != nil {
 			return err
@@ -161,16 +161,24 @@ func (s *Store) EndDay(ctx context.Context, found []app.Difference, kinds []stri
 		}
 		batch.Queue(resolveDifferences, kinds, now)
 		batch.Queue(endDay, len(found))
-		batch.Queue(openDifferences).Query(func(rows pgx.Rows) error {
-			var kind string
-			var n int
-			_, err := pgx.ForEachRow(rows, []any{&kind, &n}, func() error {
-				open[kind] = n
-				return nil
-			})
-			return err
-		})
 		return tx.SendBatch(ctx, batch).Close()
 	})
-	return open, wrap(err, "end a reconciliation")
+	return wrap(err, "end a reconciliation")
+}
+
+// State implements app.Books.
+func (s *Store) State(ctx context.Context) (open map[string]int, at time.Time, err error) {
+	open = map[string]int{}
+	batch := &pgx.Batch{}
+	batch.Queue(lastCompared).QueryRow(func(row pgx.Row) error { return row.Scan(&at) })
+	batch.Queue(openDifferences).Query(func(rows pgx.Rows) error {
+		var kind string
+		var n int
+		_, err := pgx.ForEachRow(rows, []any{&kind, &n}, func() error {
+			open[kind] = n
+			return nil
+		})
+		return err
+	})
+	return open, at, wrap(s.pool.SendBatch(ctx, batch).Close(), "read the state of reconciliation")
 }
