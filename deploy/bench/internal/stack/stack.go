@@ -5,8 +5,10 @@ package stack
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -194,4 +196,18 @@ func living(times map[int]usage, pid int) float64 {
 		}
 	}
 	return sum
+}
+
+// Database is the URL of a server, of its superuser, say, with the database of another URL.
+func Database(server, of string) (string, error) {
+	to, err := url.Parse(server)
+	if err != nil {
+		return "", errors.New("the server's URL cannot be read")
+	}
+	from, err := url.Parse(of)
+	if err != nil {
+		return "", errors.New("the database's URL cannot be read")
+	}
+	to.Path = from.Path
+	return to.String(), nil
 }

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/deploy/bench/internal/stack"
+)
+
+// intakeDemand is what the intake must take, in messages a second.
+const intakeDemand = 5000
+
+// filledWithin and takenWithin bound the waits of a round.
+const (
+	filledWithin = 2 * time.Minute
+	takenWithin  = 5 * time.Minute
+)
+
+// intake is a row of messages that wait in the broker and are taken into the table: event and delivery, committed and
+// acknowledged. Nothing is sent meanwhile, because the one endpoint of their merchant is disabled and so its deliveries
+// are held. The other side is no measurement but the demand itself.
+func intake(ctx context.Context, b *bench) (measure, error) {
+	d, err := newDeliver(ctx, b, 1, 0)
+	if err != nil {
+		return measure{}, err
+	}
+	return measure{
+		ours:      d.intake,
+		yardstick: func(context.Context, time.Duration) (side, error) { return side{PerSec: intakeDemand}, nil },
+		close: func(ctx context.Context) error {
+			return errors.Join(b.stack.Start(ctx, dispatcher), d.close(ctx))
+		},
+	}, nil
+}
+
+func (d *deliver) intake(ctx context.Context, length time.Duration) (side, error) {
+	events, merchant := eventsOf(length), "bench-"+name()
+	if err := d.bench.stack.Stop(ctx, dispatcher); err != nil {
+		return side{}, err
+	}
+	if err := d.superuser(ctx, `INSERT INTO endpoint (id, merchant_id, mode, url, description, types, enabled, disabled_reason, disabled_at)
+		VALUES ($1, $1, 'test', $2, '', '{}', false, 'merchant', now())`, merchant, d.sink.urls[0]); err != nil {
+		return side{}, err
+	}
+	if err := d.superuser(ctx, `INSERT INTO lane (target, due_at, held) VALUES ($1, 'infinity', true)`, merchant); err != nil {
+		return side{}, err
+	}
+	url := d.sink.urls
+	d.sink.urls = []string{""} // to the endpoint alone
+	defer func() { d.sink.urls = url }()
+	const chunk = 1000
+	for from := 0; from < events; from += chunk {
+		if err := d.send(ctx, merchant, from, min(chunk, events-from)); err != nil {
+			return side{}, err
+		}
+	}
+	if err := d.until(ctx, filledWithin, func() (bool, error) {
+		left, err := d.number(ctx, d.outbox, `SELECT count(*) FROM outbox`)
+		return left == 0, err
+	}); err != nil {
+		return side{}, fmt.Errorf("waiting until all messages are in the broker: %w", err)
+	}
+	if err := d.bench.stack.Start(ctx, dispatcher); err != nil {
+		return side{}, err
+	}
+	out, err := d.taken(ctx, merchant, events)
+	if err != nil {
+		return side{}, err
+	}
+	return out, d.superuser(ctx, `DELETE FROM delivery WHERE merchant_id = $1`, merchant) // nobody will have them
+}
+
+// taken takes the time from when it first looks to when all are in the table.
+func (d *deliver) taken(ctx context.Context, merchant string, events int) (side, error) {
+	const sql = `SELECT count(*) FROM delivery WHERE merchant_id = $1 AND mode = 'test'`
+	first, err := d.number(ctx, d.own, sql, merchant)
+	if err != nil {
+		return side{}, err
+	}
+	before, err := d.bench.stack.CPU()
+	if err != nil {
+		return side{}, err
+	}
+	began := time.Now()
+	if first > events/2 {
+		return side{}, fmt.Errorf("%d of %d messages were taken before the measurement began: give the row more", first, events)
+	}
+	if err := d.until(ctx, takenWithin, func() (bool, error) {
+		n, err := d.number(ctx, d.own, sql, merchant)
+		return n >= events, err
+	}); err != nil {
+		return side{}, fmt.Errorf("waiting until all messages are in the table: %w", err)
+	}
+	took := time.Since(began)
+	after, err := d.bench.stack.CPU()
+	if err != nil {
+		return side{}, err
+	}
+	return side{PerSec: float64(events-first) / took.Seconds(), CPU: costs(before, after, events-first)}, nil
+}
+
+func (d *deliver) number(ctx context.Context, conn *pgx.Conn, sql string, args ...any) (n int, err error) {
+	if err := conn.QueryRow(ctx, sql, args...).Scan(&n); err != nil {
+		return 0, fmt.Errorf("counting: %w", err)
+	}
+	return n, nil
+}
+
+// until looks every 50 ms.
+func (d *deliver) until(ctx context.Context, within time.Duration, holds func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ok, err := holds()
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// superuser runs a statement in the dispatcher's database.
+func (d *deliver) superuser(ctx context.Context, sql string, args ...any) error {
+	address, err := stack.Database(d.bench.stack.Superuser, d.bench.stack.Databases["callback-dispatcher"])
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, address)
+	if err != nil {
+		return fmt.Errorf("opening the dispatcher's database: %w", err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, sql, args...); err != nil {
+		return fmt.Errorf("preparing the dispatcher's database: %w", err)
+	}
+	return nil
+}
