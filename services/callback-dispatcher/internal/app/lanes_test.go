@@ -160,6 +160,27 @@ func TestLanes_moveToTheAddress(t *testing.T) {
 	})
 }
 
+// The limits per target and per host are those of all processes together: each has its part, and at least one.
+func TestLanes_shareTheLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for replicas, want := range map[int]int{1: 8, 2: 4, 3: 3, 8: 1, 100: 1} {
+			l := NewLanes(Limits{PerTarget: 2, PerHost: 8, Process: 100, Suspect: 10, LaneQueue: 64, Held: 9999}, hung, func() {}, time.Now)
+			l.Share(replicas)
+			for target := range 20 {
+				d := job(fmt.Sprintf("t%d", target), 1)
+				d.URL = "https://saas.example/hook"
+				push(l, d)
+			}
+			if attempts, _, _ := l.Running(); attempts != want {
+				t.Errorf("%d processes: %d under way to one host, want %d", replicas, attempts, want)
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+			l.Stop(t.Context())
+		}
+	})
+}
+
 func TestLanes_replaysGetAFifth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLanes(Limits{PerTarget: 8, PerHost: 999, Process: 20, Suspect: 10, LaneQueue: 64, Held: 9999}, hung, func() {}, time.Now)
