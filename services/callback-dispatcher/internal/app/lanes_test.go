@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,12 +92,15 @@ func TestLanes_boundPerHost(t *testing.T) {
 func TestLanes_boundPerAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l *Lanes
+		var mu sync.Mutex
 		most := 0
 		run := func(ctx context.Context, d delivery.Delivery) delivery.Symptom {
 			l.Found(d.URL, "203.0.113.7:443")
 			time.Sleep(time.Millisecond)
 			attempts, _, _ := l.Running()
+			mu.Lock()
 			most = max(most, attempts)
+			mu.Unlock()
 			return hung(ctx, d)
 		}
 		l = NewLanes(Limits{PerTarget: 8, PerHost: 4, Process: 100, Suspect: 10, LaneQueue: 64, Held: 9999}, run, func() {}, time.Now)
