@@ -114,6 +114,7 @@ func TestLanes_boundPerAddress(t *testing.T) {
 		push2(1)
 		synctest.Wait() // each name is new: nothing is known of where it leads
 		time.Sleep(time.Second)
+		synctest.Wait()
 		most = 0
 		push2(2)
 		push2(3)
