@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -176,6 +177,7 @@ func TestReplicas_revoke(t *testing.T) {
 	}{
 		"all is well":           {func() {}, http.StatusOK},
 		"the listener stands":   {func() { cable.freeze(listeners(t, database), false) }, http.StatusOK},
+		"the listener stops":    {func() { halt(t, database) }, http.StatusOK},
 		"the cable is cut":      {func() { cable.freeze(nil, true) }, 0},
 		"the listener is ended": {func() { terminate(t, database) }, http.StatusOK},
 	} {
@@ -208,6 +210,32 @@ func TestReplicas_revoke(t *testing.T) {
 			there.call(t, "POST", "/v1/payments", secret, "{}").want(t, 401, "api_key_revoked")
 			there.call(t, "POST", "/v1/payments", other, "{}").want(t, 200, "")
 		})
+	}
+}
+
+// halt stops the server's processes of every listening session (SIGSTOP) until the test ends: their connections stand, and
+// nobody answers on them.
+func halt(t *testing.T, database string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	rows, err := conn.Query(t.Context(), `SELECT pid FROM pg_stat_activity
+WHERE datname = current_database() AND application_name = 'causeway listener'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	if err != nil || len(pids) == 0 {
+		t.Fatalf("%d listeners: %v", len(pids), err)
+	}
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			t.Fatalf("stop PostgreSQL's process %d, which must run on this machine: %v", pid, err)
+		}
+		t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 	}
 }
 
