@@ -268,7 +268,11 @@ func (b *tab) stage(name string) {
 // shows fails the test unless the page shows every text.
 func (b *tab) shows(texts ...string) {
 	b.t.Helper()
-	shown := strings.Join(strings.Fields(b.text()), " ")
+	b.contains(strings.Join(strings.Fields(b.text()), " "), texts...)
+}
+
+func (b *tab) contains(shown string, texts ...string) {
+	b.t.Helper()
 	for _, text := range texts {
 		if !strings.Contains(shown, text) {
 			b.t.Errorf("the page does not show %q:\n%s", text, shown)
