@@ -57,7 +57,7 @@ WHERE u.day = r.day AND u.kind = r.kind AND u.subject = r.subject AND u.currency
 SELECT o.crypto, o.fiat_currency, coalesce(sum(o.crypto_amount) FILTER (WHERE s.status IN ('pending', 'confirming')), 0), sum(o.promised)
 FROM m CROSS JOIN unnest('{pending,confirming,confirmed,settling}'::text[]) AS s(status) CROSS JOIN LATERAL (
 	SELECT p.crypto, p.fiat_currency, p.crypto_amount, CASE WHEN p.credit_frozen THEN p.credit_payout ELSE p.payout_amount END AS promised FROM payments p
-	WHERE (p.merchant_id, p.mode, p.status, p.id) >= (m.merchant_id, $1, s.status, '') AND (p.merchant_id, p.mode, p.status, p.id) < (m.merchant_id, $1, s.status, 'pay_z')
+	WHERE p.merchant_id = m.merchant_id AND p.mode = $1 AND p.status = s.status
 	OFFSET 0) AS o
 WHERE o.crypto <> '' GROUP BY o.crypto, o.fiat_currency`
 )

@@ -14,13 +14,12 @@ import (
 )
 
 const (
-	// Each status is one short range of the index payments_list; the page is the newest of them. Rows are compared as a
-	// whole and not by equal columns, because the planner would then walk the primary key, which takes long to find a few
-	// payments of one merchant or status.
+	// Each status is one short range of the index payments_list; the page is the newest of them. NULLS LAST is the index's
+	// order and not the primary key's, which the planner would otherwise walk in search of a few payments of one merchant.
 	listOwned = `SELECT found.id FROM unnest($3::text[]) AS s(status) CROSS JOIN LATERAL (
 	SELECT p.id FROM payments p
-	WHERE (p.merchant_id, p.mode, p.status, p.id) >= ($1, $2, s.status, $4) AND (p.merchant_id, p.mode, p.status, p.id) < ($1, $2, s.status, $5)
-		AND ($6 = '' OR p.type = $6) ORDER BY p.merchant_id DESC, p.mode DESC, p.status DESC, p.id DESC LIMIT $7) AS found
+	WHERE p.merchant_id = $1 AND p.mode = $2 AND p.status = s.status AND p.id >= $4 AND p.id < $5
+		AND ($6 = '' OR p.type = $6) ORDER BY p.id DESC NULLS LAST LIMIT $7) AS found
 ORDER BY found.id DESC LIMIT $7`
 	listReview = `SELECT p.id FROM payments p WHERE p.status = 'needs_review' AND p.id >= $1 AND p.id < $2 AND ($3 = '' OR p.type = $3)
 ORDER BY p.id DESC LIMIT $4`

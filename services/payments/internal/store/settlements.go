@@ -17,7 +17,7 @@ const listSettled = `SELECT p.id, p.reference, p.type, p.fiat_currency, p.fiat_a
 	p.received, p.rate, coalesce(nullif(p.settlement_ref, ''), CASE WHEN p.attempt > 0 THEN lower(p.reference) || '-' || p.attempt ELSE '' END),
 	p.attempt = 0, p.created_at, p.settled_at
 FROM payments p WHERE p.merchant_id = $1 AND p.mode = $2 AND p.status = 'settled' AND p.id > $3 AND p.id < $4 AND p.settled_at >= $5 AND p.settled_at < $6
-ORDER BY p.id LIMIT $7`
+ORDER BY p.id NULLS FIRST LIMIT $7`
 
 var _ app.Settlements = (*Store)(nil)
 
