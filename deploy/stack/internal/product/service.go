@@ -124,12 +124,13 @@ func (p plan) processes() ([]state.Process, error) {
 			},
 		})
 	}
+	ports, err := process.Ports(p.replicas() * len(Tenants()) * 2) // at once, so that no two are the same
+	if err != nil {
+		return nil, err
+	}
 	for replica := range p.replicas() {
-		more, err := p.replica(replica + 1)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, more...)
+		more := p.replica(replica+1, ports)
+		all, ports = append(all, more...), ports[len(more):]
 	}
 	return all, nil
 }
@@ -145,8 +146,8 @@ func (p plan) socket() string {
 	return p.dir + "/signer.sock"
 }
 
-// replica lists one process of every role.
-func (p plan) replica(number int) ([]state.Process, error) {
+// replica lists one process of every role, each with the next of the ports for its operations.
+func (p plan) replica(number int, ports []int) []state.Process {
 	var all []state.Process
 	for _, tenant := range Tenants() {
 		roles := []string{""}
@@ -154,11 +155,7 @@ func (p plan) replica(number int) ([]state.Process, error) {
 			roles = []string{"serve", "work"}
 		}
 		for _, role := range roles {
-			ports, err := process.Ports(1)
-			if err != nil {
-				return nil, err
-			}
-			ops := "127.0.0.1:" + strconv.Itoa(ports[0])
+			ops := "127.0.0.1:" + strconv.Itoa(ports[len(all)])
 			name, args := tenant.Service, []string(nil)
 			if role != "" {
 				name, args = name+"-"+role, []string{role}
@@ -175,7 +172,7 @@ func (p plan) replica(number int) ([]state.Process, error) {
 			})
 		}
 	}
-	return all, nil
+	return all
 }
 
 // environ renders the settings of one replica of a service; Options.Env has the last word.
