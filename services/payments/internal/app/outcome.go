@@ -72,6 +72,11 @@ func (a *App) SetOutcome(ctx context.Context, o Owner, name, outcome string, pro
 	if err := bank.Script(ctx, view.Reference, outcome); err != nil {
 		return Answer{}, err
 	}
+	if v.Payout != nil { // as the webhook of a real rail would: nobody asks by himself about a success that is seconds old
+		if err := a.Hints.Hint(ctx, v.Payout.Rail, view.Reference); err != nil {
+			return Answer{}, err
+		}
+	}
 	return a.owned(ctx, o, reference, k, func(View, time.Time) (Result, error) {
 		body, err := encode(outcomeAnswer{true, view})
 		return Result{Answer: &Answer{Status: statusOK, Body: body}}, err
