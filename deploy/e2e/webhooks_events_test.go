@@ -20,7 +20,7 @@ func TestWebhooks_events(t *testing.T) {
 	awaitStatus(t, mine, reference, "settled")
 	var types []string
 	cursor := ""
-	api.Eventually(t, soon, "every event in the list", func() bool {
+	api.Eventually(t, settle, "every event in the list", func() bool {
 		page := mine.Call(t, http.MethodGet, "/v1/events?limit=2&cursor="+cursor, nil).Want(t, http.StatusOK)
 		for n := range page.Len(t, "events") {
 			types = append(types, page.Text(t, "events."+string(rune('0'+n))+".type"))
