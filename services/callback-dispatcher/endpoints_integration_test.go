@@ -4,13 +4,17 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/keyring"
@@ -369,6 +373,50 @@ func TestEvents_aReaderMissesNone(t *testing.T) {
 	if got := a.want(200, http.MethodGet, "/v1/events?type=payment.settled", ""); len(at(t, got, "events").([]any)) != 0 {
 		t.Errorf("of another type: %v", got)
 	}
+}
+
+// A transaction that runs holds back what may come before it in the list, unless it runs in another database.
+func TestEvents_heldBackByTheirOwnDatabase(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	a := r.api()
+	r.run("work")
+	listed := func() int {
+		return len(at(t, a.want(200, http.MethodGet, "/v1/events", ""), "events").([]any))
+	}
+	begin := func(url string) *pgx.Conn {
+		conn, err := pgx.Connect(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+		for _, sql := range []string{`BEGIN`, `SELECT pg_current_xact_id()`} {
+			if _, err := conn.Exec(t.Context(), sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return conn
+	}
+	begin(os.Getenv("CAUSEWAY_TEST_POSTGRES_URL"))
+	r.publish(event("CW-1", 1, ""))
+	r.await(30*time.Second, "an event while another database is busy", func() bool { return listed() == 1 })
+
+	own := begin(r.env["DATABASE_URL"])
+	r.publish(event("CW-2", 1, ""))
+	r.await(30*time.Second, "the event in the table", func() bool {
+		var n int
+		if err := r.db.QueryRow(t.Context(), `SELECT count(*) FROM event`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n == 2
+	})
+	if n := listed(); n != 1 {
+		t.Errorf("%d events are listed while an older transaction runs, want 1", n)
+	}
+	if _, err := own.Exec(t.Context(), `ROLLBACK`); err != nil {
+		t.Fatal(err)
+	}
+	r.await(30*time.Second, "the event that was held back", func() bool { return listed() == 2 })
 }
 
 func TestSettlementToken_isOnlyInWhatIsSent(t *testing.T) {

@@ -37,10 +37,16 @@ const (
 FROM attempt WHERE delivery_id = ANY($1::text[]) ORDER BY delivery_id, at`
 
 	// eventsSQL lists events in the order in which they became visible: those of transactions that still run, or that
-	// began after such a one, are left for the next page.
+	// began after such a one, are left for the next page. Transaction ids are the whole server's: a transaction that is
+	// known to run in another database writes no event and holds nothing back.
 	eventsSQL = `SELECT id, tx::text, body FROM event
 WHERE merchant_id = $1 AND mode = $2 AND (tx, id) > ($3::text::xid8, $4)
-	AND (tx < pg_snapshot_xmin(pg_current_snapshot()) OR tx >= pg_snapshot_xmax(pg_current_snapshot()))
+	AND (tx >= pg_snapshot_xmax(pg_current_snapshot()) OR tx < coalesce((
+		SELECT x FROM pg_snapshot_xip(pg_current_snapshot()) AS x WHERE NOT EXISTS (
+			SELECT FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+			WHERE l.locktype = 'transactionid' AND l.mode = 'ExclusiveLock' AND l.granted AND l.transactionid = x::xid
+				AND a.datid <> (SELECT oid FROM pg_database WHERE datname = current_database()))
+		ORDER BY x LIMIT 1), pg_snapshot_xmax(pg_current_snapshot())))
 	AND ($5 = '' OR type = $5) AND ($6::timestamptz IS NULL OR occurred_at >= $6)
 ORDER BY tx, id LIMIT $7`
 
