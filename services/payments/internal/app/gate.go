@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -161,7 +162,9 @@ func (g *gate) report(p rail.Provider, cur money.Currency, seen payout.Seen) {
 }
 
 // ReadFloats reads our balance at every rail of an open mode, so that it is seen before it is needed. Call it now and then.
+// A rail that does not answer keeps nobody from seeing the others.
 func (w *PayoutWorker) ReadFloats(ctx context.Context) error {
+	var failures []error
 	for _, mode := range []payment.Mode{payment.Live, payment.Test} {
 		world, ok := w.app.Worlds[mode]
 		if !ok {
@@ -172,11 +175,9 @@ func (w *PayoutWorker) ReadFloats(ctx context.Context) error {
 				continue
 			}
 			for cur := range p.Caps().Currencies {
-				if err := w.gate.balance(ctx, p, lane{p.Name(), cur}); err != nil {
-					return err
-				}
+				failures = append(failures, w.gate.balance(ctx, p, lane{p.Name(), cur}))
 			}
 		}
 	}
-	return nil
+	return errors.Join(failures...)
 }
