@@ -672,33 +672,6 @@ func TestReady_needsEveryConsumer(t *testing.T) {
 	}
 }
 
-// A queue deleted under its consumers ends their subscriptions; they declare it again and go on.
-func TestConsume_queueDeletedUnderneath(t *testing.T) {
-	t.Parallel()
-	vhost := mq.New(t)
-	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
-	got := make(chan string, 1000)
-	receiver.Handle(queue, 2, func(_ context.Context, m Message) error { got <- m.ID; return nil })
-	run(t, receiver)
-	publish(t, sender, "before")
-	receive(t, got)
-	if _, err := mq.Open(t, vhost).QueueDelete(queue, false, false, false); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "messages arrive again", func() bool {
-		if sender.Publisher().Publish(string(placed), messages("after")...) != nil {
-			return false
-		}
-		select {
-		case id := <-got:
-			return id == "after"
-		default:
-			return false
-		}
-	})
-	eventually(t, "ready", func() bool { return receiver.Ready(t.Context()) == nil })
-}
-
 func TestHandle_panicsOnAQueueOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	l := link(t, mq.New(t), orders)

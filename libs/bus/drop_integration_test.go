@@ -137,3 +137,31 @@ func TestDroppedConnection_underAHandler(t *testing.T) {
 		t.Errorf("handled %v", ids)
 	}
 }
+
+// A queue deleted under its consumers ends their subscriptions; they declare it again and go on. Some brokers answer the
+// deletion by closing the connection (541), which is why it stands here.
+func TestConsume_queueDeletedUnderneath(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
+	got := make(chan string, 1000)
+	receiver.Handle(queue, 2, func(_ context.Context, m Message) error { got <- m.ID; return nil })
+	run(t, receiver)
+	publish(t, sender, "before")
+	receive(t, got)
+	if _, err := mq.Open(t, vhost).QueueDelete(queue, false, false, false); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "messages arrive again", func() bool {
+		if sender.Publisher().Publish(string(placed), messages("after")...) != nil {
+			return false
+		}
+		select {
+		case id := <-got:
+			return id == "after"
+		default:
+			return false
+		}
+	})
+	eventually(t, "ready", func() bool { return receiver.Ready(t.Context()) == nil })
+}
