@@ -82,6 +82,12 @@ func adopt(ctx context.Context, args []string, environ map[string]string, out io
 	return err
 }
 
+// direct asks a service of ours and nobody between: no proxy of the environment, no redirect, no connection kept.
+var direct = &http.Client{
+	Transport:     &http.Transport{DisableKeepAlives: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
 // moveWallets asks wallets once. It is an operator's call, signed as the gateway signs.
 func moveWallets(ctx context.Context, base string, key []byte, old apikey.Key, to int64, by audit.Entry) (moved int64, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, adoptMax)
@@ -105,7 +111,7 @@ func moveWallets(ctx context.Context, base string, key []byte, old apikey.Key, t
 	}
 	r.Header.Set(httpkit.IdentityHeader, header)
 	r.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(r)
+	res, err := direct.Do(r)
 	if err != nil {
 		return 0, false, fmt.Errorf("ask wallets: %w", err)
 	}
