@@ -39,15 +39,16 @@ tidy: tools ## tidy every module, align their versions, format
 	for dir in $$(go list -m -f '{{.Dir}}'); do go -C $$dir mod tidy || exit 1; done
 	bin/gofumpt -w $$(go list -m -f '{{.Dir}}')
 
-docs: ## render the generated pages of docs/ and the golden messages again
+docs: ## render the generated pages of docs/, the golden messages and the golden schemas again
 	UPDATE=1 go test -count=1 -p 1 -run TestConfigPage ./gateway ./services/payments ./services/wallets ./services/wallets/cmd/signer ./services/reports ./services/callback-dispatcher
 	go test -count=1 ./libs/wire -update
 	go test -count=1 -run Docs ./services/payments/internal/payment -update
+	UPDATE=1 go test -count=1 -run 'TestSchemas$$' ./gateway
 
 verify: tools ## modules tidy and listed, generated pages current, files formatted, go vet
 	for dir in $$(go list -m -f '{{.Dir}}'); do go -C $$dir mod tidy -diff || exit 1; done
 	deploy/lint/modules
-	go test -run 'TestConfigPage|TestMessages_golden|TestEventsPage|TestDocs' ./gateway ./libs/wire ./services/payments ./services/payments/internal/payment ./services/wallets ./services/wallets/cmd/signer ./services/reports ./services/callback-dispatcher
+	go test -run 'TestConfigPage|TestMessages_golden|TestEventsPage|TestDocs|TestSchemas' ./gateway ./libs/wire ./services/payments ./services/payments/internal/payment ./services/wallets ./services/wallets/cmd/signer ./services/reports ./services/callback-dispatcher
 	test -z "$$(bin/gofumpt -l $$(go list -m -f '{{.Dir}}') deploy/realchain deploy/check | tee /dev/stderr)"
 	go vet -tags integration work
 

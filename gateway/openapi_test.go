@@ -172,11 +172,7 @@ func TestOpenAPI_codes(t *testing.T) {
 		}
 	}
 	want = append(want, fault.As(errors.New("anything")).Code)
-	var got []string
-	table := document(t).Components.Schemas["Error"].Value.Properties["error"].Value.Properties["code"].Value.Description
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(table, -1) {
-		got = append(got, row[1])
-	}
+	got := codes(document(t).Components.Schemas["Error"].Value.Properties["error"].Value.Properties["code"].Value.Description)
 	slices.Sort(want)
 	slices.Sort(got)
 	if want = slices.Compact(want); !slices.Equal(got, want) {
@@ -191,6 +187,14 @@ func TestOpenAPI_codes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// codes reads the table of error codes.
+func codes(table string) (all []string) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(table, -1) {
+		all = append(all, row[1])
+	}
+	return all
 }
 
 // The schemas are strict: what a contract does not list is refused.

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"causeway.internal/deploy/e2e/internal/api"
-	"causeway.internal/libs/testkit/receiver"
 	"causeway.internal/libs/testkit/stack"
 )
 
@@ -61,7 +60,7 @@ func TestTool(t *testing.T) {
 		t.Errorf("keys me: %s", me)
 	}
 
-	program := receiver.Start(t)
+	program := receive(t)
 	program.Secrets("", c.With(secret).Call(t, "GET", "/v1/webhooks/secret", nil).Want(t, 200).Text(t, "secret"))
 	path := "/" + unique("hook")
 	listen := tool(t, s, secret, "listen", "--forward", program.URL(path), "--since", "1m", "--json")

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"causeway.internal/deploy/e2e/internal/api"
-	"causeway.internal/libs/testkit/receiver"
 )
 
 // TestReports_update: contract.md §9: the transitions, whose reports, what is hidden from the public, and the webhooks.
@@ -18,7 +17,7 @@ func TestReports_update(t *testing.T) {
 	s, c := shared(t)
 	merchant := unique("manager")
 	mine := key(t, s, c, "test", merchant, "report:create", "report:manage", "webhook:manage")
-	hook := receiver.Start(t)
+	hook := receive(t)
 	path := "/" + unique("reports")
 	endpoint(t, mine, hook, path, "report.created", "report.updated")
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"net/http"
 	"slices"
 	"sort"
@@ -89,9 +90,30 @@ func transfer(changes api.Object) api.Object {
 // hooks is a receiver that verifies the stack's signatures, with one path of its own.
 func hooks(t testing.TB, secrets ...string) (*receiver.Receiver, string) {
 	t.Helper()
-	r := receiver.Start(t)
+	r := receive(t)
 	r.Secrets("", secrets...)
 	return r, "/" + unique("hook")
+}
+
+// receive is a receiver that holds every event against the published document; one that breaks it fails the test.
+func receive(t testing.TB) *receiver.Receiver {
+	t.Helper()
+	c, err := loadContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r *receiver.Receiver
+	t.Cleanup(func() {
+		for _, d := range r.Deliveries() {
+			var e *contract.EventError
+			if errors.As(d.Problem, &e) {
+				t.Errorf("%s %s: %v", d.Path, d.Type, e)
+			}
+		}
+	})
+	r = receiver.Start(t)
+	r.Check(c.Event)
+	return r
 }
 
 // create makes a payment and returns the answer.

@@ -20,7 +20,6 @@ import (
 
 	"causeway.internal/deploy/e2e/internal/api"
 	"causeway.internal/deploy/e2e/internal/contract"
-	"causeway.internal/libs/testkit/receiver"
 	"causeway.internal/libs/testkit/stack"
 )
 
@@ -96,7 +95,7 @@ func newVictim(t testing.TB, s *stack.Stack, c *api.Client) *victim {
 	}).Want(t, http.StatusCreated)
 	v.client, v.keyID = c.With(made.Text(t, "key.secret")), made.Number(t, "key.id").Num().String()
 
-	r := receiver.Start(t)
+	r := receive(t)
 	hook := endpoint(t, v.client, r, "/"+mark)
 	body := transfer(api.Object{"metadata": api.Object{"mark": mark}})
 	settled := create(t, v.client, body).Text(t, "payment.reference")

@@ -17,7 +17,7 @@ func TestWebhooks_deliveries(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)
 	mine := key(t, s, c, "test", unique("deliveries"), "*")
-	r := receiver.Start(t)
+	r := receive(t)
 	path := "/" + unique("x")
 	id := endpoint(t, mine, r, path, "payment.pending")
 	began := time.Now().Add(-time.Minute).UTC().Format(time.RFC3339)

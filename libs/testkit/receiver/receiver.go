@@ -66,6 +66,7 @@ type Receiver struct {
 	attempts   map[string]int
 	arrivals   map[string]int
 	secrets    map[string][]string
+	check      func(body []byte) error
 	faults     map[string]Fault
 	closing    context.Context
 	close      context.CancelFunc
@@ -120,6 +121,13 @@ func (r *Receiver) Secrets(path string, secrets ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.secrets[path] = secrets
+}
+
+// Check adds what every body must pass beside its signature, as a schema; what it says becomes the delivery's Problem.
+func (r *Receiver) Check(check func(body []byte) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.check = check
 }
 
 // Fault sets how a path misbehaves from the next delivery on; nil makes it answer 200 again.
@@ -269,11 +277,16 @@ func (r *Receiver) verify(req *http.Request, body []byte, now time.Time) error {
 	if len(secrets) == 0 {
 		secrets = r.secrets[""]
 	}
+	check := r.check
 	r.mu.Unlock()
-	if len(secrets) == 0 {
-		return nil
+	var problem error
+	if check != nil {
+		problem = check(body)
 	}
-	return Verify(secrets, req.Header, body, now)
+	if len(secrets) == 0 {
+		return problem
+	}
+	return errors.Join(problem, Verify(secrets, req.Header, body, now))
 }
 
 // Verify checks a Standard Webhooks 1.0 signature against any of the whsec_ secrets.

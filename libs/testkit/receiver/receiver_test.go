@@ -3,6 +3,7 @@ package receiver
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -151,5 +152,31 @@ func TestJudge(t *testing.T) {
 	}, map[string][]string{"/a": {"7"}})
 	if len(bad.Lost) != 2 || len(bad.Doubled) != 1 || len(bad.Reordered) != 1 || len(bad.Invalid) != 1 || bad.Clean() {
 		t.Fatalf("%v %+v", bad, bad)
+	}
+}
+
+// What a check says of a body stands in the delivery, signed or not.
+func TestReceiver_check(t *testing.T) {
+	r := Start(t)
+	bad := errors.New("not as described")
+	r.Check(func(raw []byte) error {
+		if strings.Contains(string(raw), "CW-2") {
+			return bad
+		}
+		return nil
+	})
+	r.Secrets("/signed", secret)
+	for _, path := range []string{"/plain", "/signed"} {
+		for i, object := range []string{"CW-1", "CW-2"} {
+			id := fmt.Sprintf("evt_%d", i)
+			if _, err := post(t, r.URL(path), id, body(id, object, 1), secret); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, d := range r.Deliveries() {
+		if (d.Object == "payment/CW-2") != errors.Is(d.Problem, bad) {
+			t.Errorf("%s %s: %v", d.Path, d.Object, d.Problem)
+		}
 	}
 }

@@ -25,7 +25,8 @@ import (
 // Contract is a loaded document. It is safe for concurrent use.
 type Contract struct {
 	router routers.Router
-	turns  chan struct{} // as many checks at a time as there are processors
+	events map[string]*openapi3.Schema // by type
+	turns  chan struct{}               // as many checks at a time as there are processors
 }
 
 // Load reads and checks the document at path.
@@ -51,7 +52,40 @@ func Parse(raw []byte) (*Contract, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checking the OpenAPI document: %w", err)
 	}
-	return &Contract{router: router, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}, nil
+	c := &Contract{router: router, events: map[string]*openapi3.Schema{}, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	for _, hook := range doc.Webhooks {
+		envelope := hook.Post.RequestBody.Value.Content.Get("application/json").Schema.Value
+		for _, kind := range envelope.Properties["type"].Value.Enum {
+			c.events[fmt.Sprint(kind)] = envelope
+		}
+	}
+	return c, nil
+}
+
+// EventError is an event that broke the contract.
+type EventError struct{ Problem error }
+
+func (e *EventError) Error() string { return "the event breaks the document: " + e.Problem.Error() }
+func (e *EventError) Unwrap() error { return e.Problem }
+
+// Event holds the body of a webhook against the schema of its type and returns an *EventError when it breaks it.
+func (c *Contract) Event(body []byte) error {
+	var event any
+	if err := json.Unmarshal(body, &event); err != nil {
+		return &EventError{Problem: err}
+	}
+	object, _ := event.(map[string]any)
+	kind, _ := object["type"].(string)
+	schema := c.events[kind]
+	if schema == nil {
+		return &EventError{Problem: fmt.Errorf("no webhook has the type %q", kind)}
+	}
+	c.turns <- struct{}{}
+	defer func() { <-c.turns }()
+	if err := schema.VisitJSON(event, openapi3.EnableJSONSchema2020(), openapi3.MultiErrors()); err != nil {
+		return &EventError{Problem: fmt.Errorf("%w: %s", err, shorten(body))}
+	}
+	return nil
 }
 
 // Find returns the path of a file of the repository, looking upwards from the working directory.
