@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
 )
 
@@ -244,9 +245,10 @@ func (w *work) consume(h handler, messages <-chan *message.Message) {
 // finish runs the handler until the message is done with; false means that the process stops first.
 func (w *work) finish(h handler, m *message.Message) bool {
 	msg := unpack(m)
+	ctx := telemetry.Extract(otel.GetTextMapPropagator().Extract(w.hard, propagation.MapCarrier(msg.Headers)), msg.Headers)
 	waits, panics := waits(), 0
 	for attempt := 1; ; attempt++ {
-		err := w.attempt(h, msg)
+		err := w.attempt(ctx, h, msg)
 		if err == nil {
 			w.link.metrics.consumed.WithLabelValues(h.queue).Inc()
 			return true
@@ -257,13 +259,13 @@ func (w *work) finish(h handler, m *message.Message) bool {
 			}
 		}
 		if fault.IsPermanent(err) {
-			if err = w.link.bury(w.hard, h.queue, msg, err); err == nil {
+			if err = w.link.bury(ctx, h.queue, msg, err); err == nil {
 				return true
 			}
 		}
 		w.link.metrics.failed.WithLabelValues(h.queue).Inc()
 		if attempt&(attempt-1) == 0 { // the 1st, 2nd, 4th, 8th … time: an outage must not fill the disk
-			w.link.tel.Log.Warn("handler failed, trying again", "queue", h.queue, "message", msg.Name, "id", msg.ID, "attempt", attempt, "err", err)
+			w.link.tel.Log.WarnContext(ctx, "handler failed, trying again", "queue", h.queue, "message", msg.Name, "id", msg.ID, "attempt", attempt, "err", err)
 		}
 		select {
 		case <-w.stop.Done():
@@ -282,13 +284,12 @@ type panicked struct {
 func (p panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
 // attempt is one run of the handler, in a span that continues the message's trace.
-func (w *work) attempt(h handler, m Message) (err error) {
+func (w *work) attempt(ctx context.Context, h handler, m Message) (err error) {
 	if m.ID == "" {
 		return fault.Permanent(errors.New("the message has no id"))
 	}
-	ctx, cancel := context.WithTimeout(w.hard, attemptTimeout)
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	ctx = otel.GetTextMapPropagator().Extract(ctx, propagation.MapCarrier(m.Headers))
 	ctx, span := w.link.tel.Tracer.Start(ctx, "consume "+m.Name, trace.WithSpanKind(trace.SpanKindConsumer),
 		trace.WithAttributes(attribute.String("messaging.system", "rabbitmq"), attribute.String("messaging.destination.name", h.queue)))
 	began := time.Now()
@@ -336,6 +337,6 @@ func (l *Link) bury(ctx context.Context, queue string, m Message, reason error) 
 		return fmt.Errorf("moving a message to the dead queue: %w", err)
 	}
 	l.metrics.dead.WithLabelValues(queue).Inc()
-	l.tel.Log.Error("message moved to the dead queue", "queue", queue, "message", m.Name, "id", m.ID, "reason", reason)
+	l.tel.Log.ErrorContext(ctx, "message moved to the dead queue", "queue", queue, "message", m.Name, "id", m.ID, "reason", reason)
 	return nil
 }

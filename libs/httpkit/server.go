@@ -167,8 +167,9 @@ func (s *Server) wrap(route string, next http.Handler) http.Handler {
 			s.log.WarnContext(r.Context(), "identity refused", "route", route, "reason", err.Error())
 			WriteError(watched, requestID(r), fault.New(fault.Unauthenticated, "identity_invalid", "This service answers only requests from its gateway."))
 		} else {
-			ctx, cancel := context.WithTimeout(r.Context(), handleMax)
-			ctx = WithRequest(ctx, &Request{Identity: id, RequestID: id.RequestID, Route: route, IdempotencyKey: r.Header.Get("Idempotency-Key"), reader: r.Context(), log: s.log})
+			reader := telemetry.With(r.Context(), telemetry.RequestID, id.RequestID, telemetry.MerchantID, id.MerchantID)
+			ctx, cancel := context.WithTimeout(reader, handleMax)
+			ctx = WithRequest(ctx, &Request{Identity: id, RequestID: id.RequestID, Route: route, IdempotencyKey: r.Header.Get("Idempotency-Key"), reader: reader, log: s.log})
 			watched.Header().Set(RequestIDHeader, id.RequestID)
 			next.ServeHTTP(watched, r.WithContext(ctx))
 			cancel()
@@ -221,8 +222,7 @@ func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 		if errors.Unwrap(f) == nil {
 			level = slog.LevelInfo // refused on purpose, such as a world that is closed
 		}
-		s.spare.Log(ctx, level, f.Code, "request failed", "route", req.Route, "request_id", req.RequestID,
-			"merchant_id", req.Identity.MerchantID, "code", f.Code, "err", err)
+		s.spare.Log(ctx, level, f.Code, "request failed", "route", req.Route, "code", f.Code, "err", err)
 	}
 	WriteError(w, req.RequestID, err)
 }
@@ -360,7 +360,7 @@ func stream(ctx context.Context, w http.ResponseWriter, answer Answer) error {
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			req.log.ErrorContext(ctx, "stream cut", "route", req.Route, "request_id", req.RequestID, "err", err)
+			req.log.ErrorContext(ctx, "stream cut", "route", req.Route, "err", err)
 		}
 		panic(http.ErrAbortHandler)
 	}

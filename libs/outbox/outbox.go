@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
 )
 
@@ -41,7 +42,7 @@ type Message struct {
 }
 
 // Encode makes a message of a wire payload and remembers the trace of ctx, so that the consumer's span joins the
-// request that wrote the row and not the relay that moved it.
+// request that wrote the row and not the relay that moved it, and the ids that its log lines carry.
 func Encode(ctx context.Context, name wire.Name, id string, payload any) (Message, error) {
 	body, err := json.Marshal(payload)
 	if err != nil {
@@ -49,6 +50,7 @@ func Encode(ctx context.Context, name wire.Name, id string, payload any) (Messag
 	}
 	carrier := propagation.MapCarrier{}
 	otel.GetTextMapPropagator().Inject(ctx, carrier)
+	telemetry.Inject(ctx, carrier)
 	return Message{Name: name, ID: id, Body: body, Headers: carrier}, nil
 }
 

@@ -11,6 +11,11 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
@@ -37,6 +42,7 @@ type Relay struct {
 	cfg       postgres.Config
 	pub       message.Publisher
 	log       *slog.Logger
+	tracer    trace.Tracer
 	wake      chan struct{}
 	published prometheus.Counter
 	failures  prometheus.Counter
@@ -46,7 +52,7 @@ type Relay struct {
 // NewRelay makes a relay over the database of cfg. The publisher must return only after the broker has confirmed.
 func NewRelay(cfg postgres.Config, pub message.Publisher, tel *telemetry.Telemetry) *Relay {
 	r := &Relay{
-		cfg: cfg, pub: pub, log: tel.Log, wake: make(chan struct{}, 1),
+		cfg: cfg, pub: pub, log: tel.Log, tracer: tel.Tracer, wake: make(chan struct{}, 1),
 		published: prometheus.NewCounter(prometheus.CounterOpts{Name: "outbox_published_total", Help: "Messages confirmed by the broker."}),
 		failures:  prometheus.NewCounter(prometheus.CounterOpts{Name: "outbox_failures_total", Help: "Batches that were not published or not deleted."}),
 		rows:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_rows", Help: "Rows waiting, at most."}),
@@ -122,7 +128,7 @@ func (r *Relay) move(ctx context.Context, s *postgres.Session) (int, error) {
 		for i, g := range group {
 			msgs[i], ids[i] = g.msg, g.id
 		}
-		if err := r.pub.Publish(name, msgs...); err != nil {
+		if err := r.publish(ctx, name, msgs); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("publish %d of %s: %w", len(msgs), name, err))
 			continue
 		}
@@ -136,6 +142,29 @@ func (r *Relay) move(ctx context.Context, s *postgres.Session) (int, error) {
 		}
 	}
 	return n, failed
+}
+
+// publish sends messages of one name. Each whose trace is recorded gets a span of its own, from which its consumer goes on.
+func (r *Relay) publish(ctx context.Context, name string, msgs []*message.Message) error {
+	var spans []trace.Span
+	for _, m := range msgs {
+		origin := otel.GetTextMapPropagator().Extract(ctx, propagation.MapCarrier(m.Metadata))
+		if !trace.SpanContextFromContext(origin).IsSampled() {
+			continue
+		}
+		at, span := r.tracer.Start(origin, "publish "+name, trace.WithSpanKind(trace.SpanKindProducer),
+			trace.WithAttributes(attribute.String("messaging.system", "rabbitmq"), attribute.String("messaging.operation.type", "send")))
+		otel.GetTextMapPropagator().Inject(at, propagation.MapCarrier(m.Metadata))
+		spans = append(spans, span)
+	}
+	err := r.pub.Publish(name, msgs...)
+	for _, span := range spans {
+		if err != nil {
+			span.SetStatus(codes.Error, "not published")
+		}
+		span.End()
+	}
+	return err
 }
 
 func (r *Relay) read(ctx context.Context, s *postgres.Session) (order []string, groups map[string][]row, n int, err error) {

@@ -28,12 +28,25 @@ func utcTime(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// withTrace adds the ids of the span in the context to every record.
+// withTrace adds to every record the ids of the span in the context and those that With has put there. A line that names
+// one of them itself keeps its own.
 type withTrace struct{ slog.Handler }
 
 func (h withTrace) Handle(ctx context.Context, record slog.Record) error {
 	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
 		record.AddAttrs(slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
+	}
+	if ids := idsOf(ctx); len(ids) > 0 {
+		own := map[string]bool{}
+		record.Attrs(func(a slog.Attr) bool {
+			own[a.Key] = true
+			return true
+		})
+		for _, a := range ids {
+			if !own[a.Key] {
+				record.AddAttrs(a)
+			}
+		}
 	}
 	return h.Handler.Handle(ctx, record)
 }

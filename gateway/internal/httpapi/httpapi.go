@@ -313,7 +313,7 @@ func (a *API) revoke(ctx context.Context, r oneRequest) (keyAnswer, error) {
 // tell logs an operator's act on a key, which the audit holds already: a log outlives a restore of the audit's database.
 func (a *API) tell(ctx context.Context, key int64) {
 	r := httpkit.From(ctx)
-	a.Log.InfoContext(ctx, "operator's act", "route", r.Route, "key", key, "operator", r.Identity.Operator, "request_id", r.RequestID)
+	a.Log.InfoContext(ctx, "operator's act", "route", r.Route, "key", key, "operator", r.Identity.Operator)
 }
 
 // operator begins the audit entry of an operator's act.

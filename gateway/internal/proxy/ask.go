@@ -59,6 +59,6 @@ func (t *Target) Ask(ctx context.Context, method, path string, body []byte) (Rep
 func (t *Target) silent(ctx context.Context, c *Call, err error) *fault.Error {
 	answer, reason := reasonOf(err)
 	t.metrics.upstreamFailed(t.name, reason)
-	t.log.WarnContext(ctx, "no answer from upstream", "route", c.Route.Name(), "request_id", c.RequestID, "reason", reason, "err", err)
+	t.log.WarnContext(c.lines(ctx), "no answer from upstream", "route", c.Route.Name(), "reason", reason, "err", err)
 	return answer
 }

@@ -40,6 +40,16 @@ type Call struct {
 
 	done   []func(status int)
 	reader *http.Request // of somebody who accepts pages, on a route that has them
+	span   trace.SpanContext
+}
+
+// lines is ctx for the log lines about a call, with the ids that they carry.
+func (c *Call) lines(ctx context.Context) context.Context {
+	merchant := ""
+	if c.Caller.Key != nil {
+		merchant = c.Caller.Key.MerchantID
+	}
+	return telemetry.With(trace.ContextWithSpanContext(ctx, c.span), telemetry.RequestID, c.RequestID, telemetry.MerchantID, merchant)
 }
 
 // Gate may refuse a call once its caller is known; rate limits and load shedding are gates. A gate that lets a call in
@@ -170,6 +180,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), callTime)
 	defer cancel()
 	ctx, span := p.span(ctx, c.Route)
+	c.span = span.SpanContext()
 	defer func() { endSpan(span, out.status) }()
 	if err := p.pass(out, r.WithContext(context.WithValue(ctx, callKey{}, c)), c); err != nil {
 		p.refuse(out, c, err)
@@ -274,7 +285,7 @@ func (p *Proxy) refuse(out *answer, c *Call, err error) {
 		err = errTimeout.Because(err)
 	}
 	if f := fault.As(err); httpkit.Status(f.Kind) >= http.StatusInternalServerError {
-		p.spare.Log(context.Background(), slog.LevelError, f.Code, "request refused", "route", routeName(c.Route), "request_id", c.RequestID, "code", f.Code, "err", err)
+		p.spare.Log(c.lines(context.Background()), slog.LevelError, f.Code, "request refused", "route", routeName(c.Route), "code", f.Code, "err", err)
 	}
 	if c.reader != nil && p.Page != nil {
 		c.reader.Header.Set(httpkit.RequestIDHeader, c.RequestID)
@@ -289,8 +300,7 @@ func (p *Proxy) finish(ctx context.Context, out *answer, c *Call, start time.Tim
 	aborted := false
 	if cause := recover(); cause != nil {
 		if cause != http.ErrAbortHandler { //nolint:errorlint // net/http compares this very value
-			p.log.ErrorContext(ctx, "panic", "route", routeName(c.Route), "request_id", c.RequestID,
-				"panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+			p.log.ErrorContext(c.lines(ctx), "panic", "route", routeName(c.Route), "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
 		}
 		if out.held && cause != http.ErrAbortHandler { //nolint:errorlint // as above
 			out.drop()
@@ -308,7 +318,7 @@ func (p *Proxy) finish(ctx context.Context, out *answer, c *Call, start time.Tim
 	}
 	p.metrics.observe(c.Route, status, p.Now().Sub(start))
 	if p.log.Enabled(ctx, slog.LevelDebug) {
-		p.log.DebugContext(ctx, "request", "route", routeName(c.Route), "request_id", c.RequestID, "status", status)
+		p.log.DebugContext(c.lines(ctx), "request", "route", routeName(c.Route), "status", status)
 	}
 	if aborted {
 		panic(http.ErrAbortHandler)

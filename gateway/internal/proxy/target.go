@@ -251,7 +251,7 @@ func (t *Target) failed(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	answer, reason := reasonOf(err)
 	t.metrics.upstreamFailed(t.name, reason)
-	t.spare.Log(r.Context(), slog.LevelWarn, reason, "no answer from upstream", "route", c.Route.Name(), "request_id", c.RequestID, "reason", reason, "err", err)
+	t.spare.Log(c.lines(r.Context()), slog.LevelWarn, reason, "no answer from upstream", "route", c.Route.Name(), "reason", reason, "err", err)
 	httpkit.WriteError(w, c.RequestID, answer)
 }
 

@@ -1,0 +1,123 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+// Names of the ids that log lines carry. A payment is named by its id, pay_…, and never by its reference, which is a
+// bearer secret.
+const (
+	RequestID  = "request_id"
+	MerchantID = "merchant_id"
+	PaymentID  = "payment_id"
+)
+
+// carried are the ids that cross the broker: a consumer's lines carry them without reading the message. The list is
+// short because every message pays for it.
+var carried = []string{RequestID, MerchantID, PaymentID}
+
+type idsKey struct{}
+
+// With returns a context whose log lines carry ids beside the trace: names and values in turn, as slog has them. Empty
+// values are left out, and a name that is there already gets the new value.
+func With(ctx context.Context, ids ...string) context.Context {
+	before := idsOf(ctx)
+	all := make([]slog.Attr, 0, len(before)+len(ids)/2)
+	all = append(all, before...)
+	for i := 0; i+1 < len(ids); i += 2 {
+		if ids[i+1] == "" {
+			continue
+		}
+		a := slog.String(ids[i], ids[i+1])
+		if at := slices.IndexFunc(all, func(b slog.Attr) bool { return b.Key == a.Key }); at >= 0 {
+			all[at] = a
+		} else {
+			all = append(all, a)
+		}
+	}
+	return context.WithValue(ctx, idsKey{}, all)
+}
+
+func idsOf(ctx context.Context) []slog.Attr {
+	all, _ := ctx.Value(idsKey{}).([]slog.Attr)
+	return all
+}
+
+// Inject writes the ids of ctx that cross the broker into a message's headers.
+func Inject(ctx context.Context, headers map[string]string) {
+	for _, a := range idsOf(ctx) {
+		if slices.Contains(carried, a.Key) {
+			headers[a.Key] = a.Value.String()
+		}
+	}
+}
+
+// Extract is With for the ids in a message's headers.
+func Extract(ctx context.Context, headers map[string]string) context.Context {
+	ids := make([]string, 0, 2*len(carried))
+	for _, name := range carried {
+		if value := headers[name]; value != "" && len(value) <= idMax {
+			ids = append(ids, name, value)
+		}
+	}
+	if len(ids) == 0 {
+		return ctx
+	}
+	return With(ctx, ids...)
+}
+
+// idMax bounds one id that comes from a message.
+const idMax = 128
+
+// parentHeader is the one header of W3C trace context that is kept: 55 characters.
+const parentHeader = "traceparent"
+
+// TraceParent is the span in ctx as text that Continue understands, to be kept in a row for as long as the row's story
+// goes on. It is empty for a trace that nobody records: such a row is not worth a byte.
+func TraceParent(ctx context.Context) string {
+	if !trace.SpanContextFromContext(ctx).IsSampled() {
+		return ""
+	}
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	return carrier[parentHeader]
+}
+
+// Continue starts a span in the trace that a row has kept. What goes on in ctx already may be another trace, such as that
+// of an operator's request or of a chain's scan: then each of the two points at the other. Where nothing was kept, or it
+// cannot be read, ctx stays as it is and the span is none.
+func Continue(ctx context.Context, kept, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+	origin := SpanContext(kept)
+	if !origin.IsSampled() {
+		return ctx, noop.Span{}
+	}
+	cause := trace.SpanFromContext(ctx)
+	switch at := cause.SpanContext(); {
+	case at.TraceID() == origin.TraceID(): // the story goes on where it stands
+	case at.IsValid():
+		ctx, options = trace.ContextWithRemoteSpanContext(ctx, origin), append(options, trace.WithLinks(trace.Link{SpanContext: at}))
+	default:
+		ctx = trace.ContextWithRemoteSpanContext(ctx, origin)
+	}
+	ctx, span := otel.Tracer("causeway.internal/libs/telemetry").Start(ctx, name, options...)
+	if at := cause.SpanContext(); at.IsSampled() && at.TraceID() != origin.TraceID() {
+		cause.AddLink(trace.Link{SpanContext: span.SpanContext()})
+	}
+	return ctx, span
+}
+
+// SpanContext reads what TraceParent has made; what is no trace parent is no span.
+func SpanContext(kept string) trace.SpanContext {
+	if kept == "" {
+		return trace.SpanContext{}
+	}
+	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{parentHeader: kept})
+	return trace.SpanContextFromContext(ctx)
+}
