@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"time"
 
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/audit"
 	"causeway.internal/gateway/internal/store"
 	"causeway.internal/gateway/migrations"
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/postgres"
@@ -33,19 +33,19 @@ const adoptMax = 10 * time.Minute
 
 // adopt moves the wallets of a revoked key to another key of the same merchant and mode. The act stands in the audit
 // before the first wallet moves; done again it moves what is left.
-func adopt(ctx context.Context, args []string, environ map[string]string, out io.Writer) error {
+func adopt(ctx context.Context, in command.Input) error {
 	var from, to int64
-	flags := flag.NewFlagSet("gateway keys adopt", flag.ContinueOnError)
-	flags.SetOutput(os.Stderr)
-	flags.Int64Var(&from, "from", 0, "id of the revoked key")
-	flags.Int64Var(&to, "to", 0, "id of the key that gets its wallets")
-	if err := flags.Parse(args); err != nil {
-		return fmt.Errorf("keys adopt: %w", err)
+	err := in.FlagsOnly(func(f *flag.FlagSet) {
+		f.Int64Var(&from, "from", 0, "id of the revoked key")
+		f.Int64Var(&to, "to", 0, "id of the key that gets its wallets")
+	})
+	switch {
+	case err != nil:
+		return err
+	case from == 0 || to == 0:
+		return in.Usage()
 	}
-	if from == 0 || to == 0 || flags.NArg() > 0 {
-		return fmt.Errorf("keys adopt: want --from <id> --to <id>")
-	}
-	cfg, err := config.Read[adoptSettings](environ)
+	cfg, err := config.Read[adoptSettings](in.Environ)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func adopt(ctx context.Context, args []string, environ map[string]string, out io
 			break
 		}
 	}
-	_, err = fmt.Fprintf(out, "{\"from\": %d, \"to\": %d, \"wallets\": %d}\n", from, to, total)
+	_, err = fmt.Fprintf(in.Out, "{\"from\": %d, \"to\": %d, \"wallets\": %d}\n", from, to, total)
 	return err
 }
 

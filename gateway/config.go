@@ -57,11 +57,6 @@ type keySettings struct {
 	Master   config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64 of 32 bytes; the first seals, all open"`
 }
 
-// migrateSettings is what `gateway migrate` reads.
-type migrateSettings struct {
-	OwnerURL config.Secret `env:"DATABASE_OWNER_URL,required" doc:"PostgreSQL URL of the same database in the role that owns the schema (migrate only)"`
-}
-
 func (k keySettings) read() (*apikey.Peppers, *keyring.Ring, error) {
 	peppers, err := apikey.ParsePeppers(k.Peppers.Reveal())
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/testkit/page"
 )
@@ -12,14 +13,14 @@ import (
 func TestConfigPage(t *testing.T) {
 	type all struct {
 		Serve   settings
-		Migrate migrateSettings
+		Migrate command.MigrateSettings
 	}
 	page.Section(t, "../docs/config.md", "gateway", config.Describe[all]("gateway"))
 }
 
 // A wrong setting is named before anything starts, and no secret is shown.
 func TestRun_namesWhatIsWrong(t *testing.T) {
-	err := run(t.Context(), nil, map[string]string{"HTTP_ADDR": "127.0.0.1:0"})
+	err := program.Run(t.Context(), command.Input{Environ: map[string]string{"HTTP_ADDR": "127.0.0.1:0"}})
 	for _, name := range []string{"DATABASE_URL", "KEY_PEPPERS", "MASTER_KEYS", "PAYMENTS_URL", "DISPATCHER_IDENTITY_KEYS"} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v does not name %s", err, name)
@@ -39,7 +40,7 @@ func TestRun_namesWhatIsWrong(t *testing.T) {
 			environ[k] = v
 		}
 		environ[name] = value
-		err := run(t.Context(), nil, environ)
+		err := program.Run(t.Context(), command.Input{Environ: environ})
 		secret := name != "TRUSTED_PROXIES" && name != "PAYMENTS_URL"
 		if err == nil || !strings.Contains(err.Error(), name) ||
 			(secret && strings.Contains(err.Error(), "hunter2")) {

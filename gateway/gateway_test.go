@@ -28,6 +28,7 @@ import (
 
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/gateway/migrations"
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/testkit/pg"
 )
@@ -87,7 +88,7 @@ func startOn(t *testing.T, database string, settings ...string) *world {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
-	go func() { stopped <- run(ctx, nil, w.environ) }()
+	go func() { stopped <- program.Run(ctx, command.Input{Environ: w.environ}) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-stopped; err != nil {
@@ -359,7 +360,7 @@ func TestGateway_verbs(t *testing.T) {
 	w := start(t)
 	var out bytes.Buffer
 	args := []string{"--merchant", "acme", "--name", "cli", "--mode", "test", "--permissions", "payment:create,payment:read"}
-	if err := createKey(t.Context(), args, w.environ, &out); err != nil {
+	if err := createKey(t.Context(), command.Input{Args: args, Environ: w.environ, Out: &out}); err != nil {
 		t.Fatal(err)
 	}
 	var key struct{ Secret, PublicKey, MerchantID string }
@@ -368,16 +369,16 @@ func TestGateway_verbs(t *testing.T) {
 	}
 	w.call(t, "POST", "/v1/payments", key.Secret, "{}").want(t, 200, "")
 	for _, bad := range [][]string{{}, {"--merchant", "x"}, {"--mode", "prod"}, {"extra"}, {"--allowed-cidrs", "x"}, {"--expires", "x"}} {
-		if err := createKey(t.Context(), bad, w.environ, io.Discard); err == nil {
+		if err := createKey(t.Context(), command.Input{Args: bad, Environ: w.environ, Out: io.Discard}); err == nil {
 			t.Errorf("keys create %v is taken", bad)
 		}
 	}
 	environ := map[string]string{"DATABASE_OWNER_URL": w.environ["DATABASE_URL"]}
-	if err := run(t.Context(), []string{"migrate"}, environ); err != nil {
+	if err := program.Run(t.Context(), command.Input{Args: []string{"migrate"}, Environ: environ}); err != nil {
 		t.Errorf("migrating again: %v", err)
 	}
 	for _, bad := range [][]string{{"work"}, {"keys"}, {"serve", "x"}, {"keys", "delete"}} {
-		if err := run(t.Context(), bad, w.environ); err == nil {
+		if err := program.Run(t.Context(), command.Input{Args: bad, Environ: w.environ}); err == nil {
 			t.Errorf("gateway %v is taken", bad)
 		}
 	}

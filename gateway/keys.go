@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
-	"os"
 	"os/user"
 	"strings"
 	"time"
@@ -17,6 +15,7 @@ import (
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/store"
 	"causeway.internal/gateway/migrations"
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/postgres"
@@ -25,12 +24,12 @@ import (
 )
 
 // createKey makes a key from the command line and prints it, with its secret, as JSON.
-func createKey(ctx context.Context, args []string, environ map[string]string, out io.Writer) error {
-	order, err := readOrder(args)
+func createKey(ctx context.Context, in command.Input) error {
+	order, err := readOrder(in)
 	if err != nil {
 		return err
 	}
-	cfg, err := config.Read[keySettings](environ)
+	cfg, err := config.Read[keySettings](in.Environ)
 	if err != nil {
 		return err
 	}
@@ -51,28 +50,25 @@ func createKey(ctx context.Context, args []string, environ map[string]string, ou
 	if err != nil {
 		return err
 	}
-	enc := json.NewEncoder(out)
+	enc := json.NewEncoder(in.Out)
 	enc.SetIndent("", "  ")
 	return enc.Encode(httpapi.View(issued))
 }
 
-func readOrder(args []string) (apikey.Order, error) {
+func readOrder(in command.Input) (apikey.Order, error) {
 	var mode, permissions, tier, cidrs, expires string
 	var order apikey.Order
-	flags := flag.NewFlagSet("gateway keys create", flag.ContinueOnError)
-	flags.SetOutput(os.Stderr)
-	flags.StringVar(&order.MerchantID, "merchant", "", "merchant that owns the key, 1 to 50 characters")
-	flags.StringVar(&order.Name, "name", "", "what the key is for")
-	flags.StringVar(&mode, "mode", "test", "live or test")
-	flags.StringVar(&permissions, "permissions", "", "comma separated: "+strings.Join(apikey.Grantable(), " "))
-	flags.StringVar(&tier, "tier", string(apikey.Standard), "rate limits: "+strings.Join(apikey.Tiers(), " "))
-	flags.StringVar(&cidrs, "allowed-cidrs", "", "comma separated networks the key may be used from; empty: any")
-	flags.StringVar(&expires, "expires", "", "RFC 3339 time at which the key ends; empty: never")
-	if err := flags.Parse(args); err != nil {
-		return apikey.Order{}, fmt.Errorf("keys create: %w", err)
-	}
-	if flags.NArg() > 0 {
-		return apikey.Order{}, fmt.Errorf("keys create: unexpected argument %q", flags.Arg(0))
+	err := in.FlagsOnly(func(flags *flag.FlagSet) {
+		flags.StringVar(&order.MerchantID, "merchant", "", "merchant that owns the key, 1 to 50 characters")
+		flags.StringVar(&order.Name, "name", "", "what the key is for")
+		flags.StringVar(&mode, "mode", "test", "live or test")
+		flags.StringVar(&permissions, "permissions", "", "comma separated: "+strings.Join(apikey.Grantable(), " "))
+		flags.StringVar(&tier, "tier", string(apikey.Standard), "rate limits: "+strings.Join(apikey.Tiers(), " "))
+		flags.StringVar(&cidrs, "allowed-cidrs", "", "comma separated networks the key may be used from; empty: any")
+		flags.StringVar(&expires, "expires", "", "RFC 3339 time at which the key ends; empty: never")
+	})
+	if err != nil {
+		return apikey.Order{}, err
 	}
 	order.Mode, order.Tier, order.Permissions = wire.Mode(mode), apikey.Tier(tier), fields(permissions)
 	for _, text := range fields(cidrs) {

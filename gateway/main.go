@@ -8,13 +8,8 @@ import (
 	"context"
 	"crypto/rand"
 	_ "embed"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"causeway.internal/gateway/internal/apikey"
@@ -27,6 +22,7 @@ import (
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/gateway/internal/store"
 	"causeway.internal/gateway/migrations"
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/keyring"
@@ -35,52 +31,18 @@ import (
 	"causeway.internal/libs/telemetry"
 )
 
-func main() {
-	lifecycle.Memory()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], config.Environ())
-	stop()
-	if err != nil {
-		slog.Error("gateway stopped", "err", err)
-		os.Exit(1)
-	}
-}
+var program = command.Program{Name: "gateway", Verbs: append(command.Standard(migrations.FS),
+	command.Verb{Run: serve},
+	command.Verb{Name: "serve", Run: serve},
+	command.Verb{
+		Name: "keys create", Args: "--merchant ID --name TEXT --mode live|test --permissions LIST [--tier TIER] [--allowed-cidrs LIST] [--expires TIME]",
+		Run: createKey,
+	},
+	command.Verb{Name: "keys adopt", Args: "--from ID --to ID", Run: adopt},
+	command.Verb{Name: "rotate-master", Run: rotateMaster},
+)}
 
-var errUsage = errors.New(`usage: gateway [serve | migrate | keys create --merchant ID --name TEXT --mode live|test --permissions LIST |
-	keys adopt --from ID --to ID | rotate-master | health | version]`)
-
-func run(ctx context.Context, args []string, environ map[string]string) error {
-	verb := "serve"
-	if len(args) > 0 {
-		verb, args = args[0], args[1:]
-	}
-	switch {
-	case verb == "serve" && len(args) == 0:
-		return serve(ctx, environ)
-	case verb == "migrate" && len(args) == 0:
-		return migrate(ctx, environ)
-	case verb == "keys" && len(args) > 0 && args[0] == "adopt":
-		return adopt(ctx, args[1:], environ, os.Stdout)
-	case verb == "rotate-master" && len(args) == 0:
-		return rotateMaster(ctx, environ, os.Stdout)
-	case verb == "keys" && len(args) > 0 && args[0] == "create":
-		return createKey(ctx, args[1:], environ, os.Stdout)
-	case verb == "health":
-		return telemetry.Probe(ctx, environ["OPS_ADDR"])
-	case verb == "version":
-		_, err := fmt.Println(telemetry.Version())
-		return err
-	}
-	return errUsage
-}
-
-func migrate(ctx context.Context, environ map[string]string) error {
-	cfg, err := config.Read[migrateSettings](environ)
-	if err != nil {
-		return err
-	}
-	return postgres.Migrate(ctx, cfg.OwnerURL.Reveal(), migrations.FS)
-}
+func main() { program.Main() }
 
 // usedEvery is how often the times of last use are written; they are exact to the cache's time to live all the same.
 const (
@@ -89,8 +51,8 @@ const (
 	queueMax      = 2 * time.Second
 )
 
-func serve(ctx context.Context, environ map[string]string) error {
-	cfg, err := config.Read[settings](environ)
+func serve(ctx context.Context, in command.Input) error {
+	cfg, err := config.Read[settings](in.Environ)
 	if err != nil {
 		return err
 	}
@@ -110,7 +72,7 @@ func serve(ctx context.Context, environ map[string]string) error {
 	if err != nil {
 		return err
 	}
-	defer flush(ctx, tel)
+	defer tel.Flush(ctx)
 	db, err := postgres.Open(ctx, cfg.Keys.Postgres, migrations.FS, tel)
 	if err != nil {
 		return err
@@ -182,11 +144,4 @@ func serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/yaml; charset=utf-8")
 	w.Header().Set("Cache-Control", "public, max-age=300")
 	_, _ = w.Write(openAPI) // the caller may be gone
-}
-
-// flush sends the last traces after everything has stopped.
-func flush(ctx context.Context, tel *telemetry.Telemetry) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
-	defer cancel()
-	tel.Flush(ctx)
 }

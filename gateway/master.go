@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"time"
 
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/audit"
 	"causeway.internal/gateway/internal/store"
 	"causeway.internal/gateway/migrations"
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
@@ -18,8 +18,8 @@ import (
 // rotateMaster seals every signing key again under the first master key, while gateways go on: they open with any of the
 // keys that they hold. Order of a rotation: give every gateway the new key in second place, then in first, then run this,
 // then, once it says that nothing is left and the last answer is erased, take the old key away.
-func rotateMaster(ctx context.Context, environ map[string]string, out io.Writer) error {
-	cfg, err := config.Read[keySettings](environ)
+func rotateMaster(ctx context.Context, in command.Input) error {
+	cfg, err := config.Read[keySettings](in.Environ)
 	if err != nil {
 		return err
 	}
@@ -56,5 +56,5 @@ func rotateMaster(ctx context.Context, environ map[string]string, out io.Writer)
 	if answers > 0 {
 		report["answersErasedAt"] = until.UTC().Format(time.RFC3339)
 	}
-	return json.NewEncoder(out).Encode(report)
+	return json.NewEncoder(in.Out).Encode(report)
 }

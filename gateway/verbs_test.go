@@ -20,6 +20,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/keyring"
 )
@@ -51,7 +52,7 @@ func TestGateway_adopt(t *testing.T) {
 	old, heir, stranger, live := key("acme", "test"), key("acme", "test"), key("other", "test"), key("acme", "live")
 	move := func(from, to string) (string, error) {
 		var out bytes.Buffer
-		err := adopt(t.Context(), []string{"--from", from, "--to", to}, w.environ, &out)
+		err := adopt(t.Context(), command.Input{Args: []string{"--from", from, "--to", to}, Environ: w.environ, Out: &out})
 		return out.String(), err
 	}
 	if _, err := move(old, heir); err == nil || !strings.Contains(err.Error(), "api_key_in_use") {
@@ -78,7 +79,7 @@ func TestGateway_adopt(t *testing.T) {
 		t.Errorf("%s", a.raw)
 	}
 	for _, bad := range [][]string{{}, {"--from", old}, {"--from", "x", "--to", heir}, {"--from", old, "--to", heir, "more"}} {
-		if err := run(t.Context(), append([]string{"keys", "adopt"}, bad...), w.environ); err == nil {
+		if err := program.Run(t.Context(), command.Input{Args: append([]string{"keys", "adopt"}, bad...), Environ: w.environ}); err == nil {
 			t.Errorf("keys adopt %v is taken", bad)
 		}
 	}
@@ -136,7 +137,7 @@ VALUES (sha256($1::text::bytea), 'p', $2, $1, $3, now())`, public, made["id"], r
 	}, err error,
 	) {
 		var out bytes.Buffer
-		if err = rotateMaster(t.Context(), environ, &out); err == nil {
+		if err = rotateMaster(t.Context(), command.Input{Environ: environ, Out: &out}); err == nil {
 			err = json.Unmarshal(out.Bytes(), &report)
 		}
 		return report, err

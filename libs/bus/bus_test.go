@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/wire"
@@ -93,11 +94,13 @@ func TestDial_neverShowsThePassword(t *testing.T) {
 	}
 }
 
-func TestCommand_refusesWhatIsUnclear(t *testing.T) {
-	for _, args := range [][]string{nil, {"empty"}, {"redrive"}, {"redrive", "--all", "id"}, {"list", "--limit", "0"}, {"list", "--limit", "10001"}} {
+func TestDeadVerbs_refuseWhatIsUnclear(t *testing.T) {
+	program := command.Program{Name: wire.Payments, Verbs: DeadVerbs(wire.Payments)}
+	environ := map[string]string{"AMQP_URL": "amqp://u:p@127.0.0.1:1/"}
+	for _, line := range []string{"dead", "dead empty", "dead redrive", "dead redrive --all id", "dead list --limit 0", "dead list --limit 10001", "dead list id"} {
 		var out strings.Builder
-		if err := Command(t.Context(), Config{URL: "amqp://u:p@127.0.0.1:1/"}, wire.Payments, args, &out); err == nil {
-			t.Errorf("%v was accepted: %s", args, out.String())
+		if err := program.Run(t.Context(), command.Input{Args: strings.Fields(line), Environ: environ, Out: &out}); err == nil {
+			t.Errorf("%s was accepted: %s", line, out.String())
 		}
 	}
 }

@@ -3,43 +3,60 @@ package bus
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
+
+	"causeway.internal/libs/command"
+	"causeway.internal/libs/config"
 )
 
-// Command runs `<service> dead list` and `<service> dead redrive`; args are what follows "dead". Listing prints one
-// JSON object a line. Redriving needs ids or --all, so that nobody moves everything by leaving something out.
-func Command(ctx context.Context, cfg Config, service string, args []string, out io.Writer) error {
-	if len(args) == 0 {
-		return errors.New("usage: " + service + " dead list [--limit n] | dead redrive [--limit n] (--all | id…)")
+// DeadSettings are those of the verbs `dead list` and `dead redrive`.
+type DeadSettings struct{ Bus Config }
+
+// DeadVerbs are `dead list` and `dead redrive` of a service. Listing prints one JSON object a line. Redriving needs ids or
+// --all, so that nobody moves everything by leaving something out.
+func DeadVerbs(service string) []command.Verb {
+	limited := func(f *flag.FlagSet, limit *int) {
+		f.IntVar(limit, "limit", 100, "how many messages of each queue to look at")
 	}
-	flags := flag.NewFlagSet(service+" dead "+args[0], flag.ContinueOnError)
-	flags.SetOutput(out)
-	limit := flags.Int("limit", 100, "how many messages of each queue to look at")
-	all := flags.Bool("all", false, "redrive every message looked at")
-	if err := flags.Parse(args[1:]); err != nil {
-		return err
+	list := func(ctx context.Context, in command.Input) error {
+		limit := 0
+		if err := in.FlagsOnly(func(f *flag.FlagSet) { limited(f, &limit) }); err != nil {
+			return err
+		}
+		cfg, err := config.Read[DeadSettings](in.Environ)
+		if err != nil {
+			return err
+		}
+		return PrintDead(ctx, cfg.Bus, service, limit, in.Out)
 	}
-	switch {
-	case args[0] == "list":
-		return printDead(ctx, cfg, service, *limit, out)
-	case args[0] != "redrive":
-		return fmt.Errorf("unknown command dead %s: list or redrive", args[0])
-	case *all == (flags.NArg() > 0):
-		return errors.New("dead redrive needs either message ids or --all")
+	redrive := func(ctx context.Context, in command.Input) error {
+		limit, all := 0, false
+		ids, err := in.Flags(func(f *flag.FlagSet) {
+			limited(f, &limit)
+			f.BoolVar(&all, "all", false, "redrive every message looked at")
+		})
+		if err != nil {
+			return err
+		}
+		if all == (len(ids) > 0) {
+			return in.Usage()
+		}
+		cfg, err := config.Read[DeadSettings](in.Environ)
+		if err != nil {
+			return err
+		}
+		return Redrive(ctx, cfg.Bus, service, limit, ids, in.Out)
 	}
-	look := *limit
-	if !*all {
-		look = DeadMax // the ids may be anywhere in the queue
+	return []command.Verb{
+		{Name: "dead list", Args: "[--limit n]", Run: list},
+		{Name: "dead redrive", Args: "[--limit n] (--all | id…)", Run: redrive},
 	}
-	moved, err := DeadRedrive(ctx, cfg, service, look, flags.Args()...)
-	fmt.Fprintf(out, "%d messages moved back\n", moved)
-	return err
 }
 
-func printDead(ctx context.Context, cfg Config, service string, limit int, out io.Writer) error {
+// PrintDead writes the dead messages of a service, one JSON object a line.
+func PrintDead(ctx context.Context, cfg Config, service string, limit int, out io.Writer) error {
 	dead, err := DeadList(ctx, cfg, service, limit)
 	if err != nil {
 		return err
@@ -51,4 +68,14 @@ func printDead(ctx context.Context, cfg Config, service string, limit int, out i
 		}
 	}
 	return nil
+}
+
+// Redrive moves the named messages back, or without names the first limit of each queue, and says how many.
+func Redrive(ctx context.Context, cfg Config, service string, limit int, ids []string, out io.Writer) error {
+	if len(ids) > 0 {
+		limit = DeadMax // they may be anywhere in the queue
+	}
+	moved, err := DeadRedrive(ctx, cfg, service, limit, ids...)
+	fmt.Fprintf(out, "%d messages moved back\n", moved)
+	return err
 }

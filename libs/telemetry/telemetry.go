@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -112,8 +113,13 @@ func newProvider(ctx context.Context, service string, cfg Config) (*sdktrace.Tra
 	), nil
 }
 
-// Flush sends what is buffered and stops the tracer. Give it a context that outlives the process's own.
+// flushTimeout bounds Flush: a collector that is away must not hold up a process that ends.
+const flushTimeout = 3 * time.Second
+
+// Flush sends what is buffered and stops the tracer, at the end of a process, when its context is over.
 func (t *Telemetry) Flush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
+	defer cancel()
 	if err := t.provider.Shutdown(ctx); err != nil {
 		t.Log.Warn("flushing traces", "err", err)
 	}

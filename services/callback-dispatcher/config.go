@@ -57,11 +57,6 @@ type workSettings struct {
 	TokenKeys    config.Secret   `env:"SETTLEMENT_TOKEN_KEYS" doc:"comma separated id:base64(32 bytes) that open settlement tokens; payments seals with the same"`
 }
 
-// migrateSettings are those of the verb migrate.
-type migrateSettings struct {
-	OwnerURL config.Secret `env:"DATABASE_OWNER_URL,required" doc:"PostgreSQL URL of the database in the role that owns the schema"`
-}
-
 // deadSettings are those of the verb dead.
 type deadSettings struct {
 	Postgres  postgres.Config

@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/testkit/page"
 )
@@ -12,7 +13,7 @@ func TestConfigPage(t *testing.T) {
 		Every   settings
 		Serve   serveSettings
 		Work    workSettings
-		Migrate migrateSettings
+		Migrate command.MigrateSettings
 	}
 	page.Section(t, "../../docs/config.md", "callback-dispatcher", config.Describe[all]("callback-dispatcher"))
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"causeway.internal/libs/bus"
+	"causeway.internal/libs/command"
+	"causeway.internal/libs/config"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/outbound/guard"
 	"causeway.internal/libs/postgres"
@@ -23,41 +24,57 @@ import (
 	"causeway.internal/services/callback-dispatcher/migrations"
 )
 
-// dead runs `dead list` and `dead redrive`: messages that could not be taken in, kept in the database with their reason.
-// With --broker it is about the broker's dead queue, where only those end that crashed a process again and again.
-func dead(ctx context.Context, cfg deadSettings, args []string, out io.Writer) error {
-	usage := errors.New("usage: callback-dispatcher dead list | dead redrive (--all | id…), each with [--limit n] [--broker]")
-	if len(args) == 0 || args[0] != "list" && args[0] != "redrive" {
-		return usage
-	}
-	flags := flag.NewFlagSet("callback-dispatcher dead "+args[0], flag.ContinueOnError)
-	flags.SetOutput(out)
-	limit := flags.Int("limit", 100, "how many messages to look at")
-	all := flags.Bool("all", false, "redrive every message looked at")
-	broker := flags.Bool("broker", false, "the broker's dead queue instead of the table")
-	if err := flags.Parse(args[1:]); err != nil {
+// deadList shows messages that could not be taken in, kept in the database with their reason. With --broker it is about the
+// broker's dead queue, where only those end that crashed a process again and again.
+func deadList(ctx context.Context, in command.Input) error {
+	limit, broker := 0, false
+	if err := in.FlagsOnly(func(f *flag.FlagSet) { deadFlags(f, &limit, &broker) }); err != nil {
 		return err
 	}
-	redrive := args[0] == "redrive"
-	if redrive && *all == (flags.NArg() > 0) || !redrive && flags.NArg() > 0 {
-		return usage
+	cfg, err := config.Read[deadSettings](in.Environ)
+	switch {
+	case err != nil:
+		return err
+	case broker:
+		return bus.PrintDead(ctx, cfg.Bus, wire.Dispatcher, limit, in.Out)
 	}
-	if *broker {
-		rest := []string{args[0], "--limit", strconv.Itoa(*limit)}
-		if *all {
-			rest = append(rest, "--all")
-		}
-		return bus.Command(ctx, cfg.Bus, wire.Dispatcher, append(rest, flags.Args()...), out)
+	return deadTable(ctx, cfg, nil, limit, false, in.Out)
+}
+
+// deadRedrive takes them in again.
+func deadRedrive(ctx context.Context, in command.Input) error {
+	limit, broker, all := 0, false, false
+	named, err := in.Flags(func(f *flag.FlagSet) {
+		deadFlags(f, &limit, &broker)
+		f.BoolVar(&all, "all", false, "redrive every message looked at")
+	})
+	if err != nil {
+		return err
+	}
+	if all == (len(named) > 0) {
+		return in.Usage()
+	}
+	cfg, err := config.Read[deadSettings](in.Environ)
+	switch {
+	case err != nil:
+		return err
+	case broker:
+		return bus.Redrive(ctx, cfg.Bus, wire.Dispatcher, limit, named, in.Out)
 	}
 	var ids []int64
-	for _, text := range flags.Args() {
+	for _, text := range named {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return fmt.Errorf("%q is not the id of a dead message", text)
 		}
 		ids = append(ids, n)
 	}
-	return deadTable(ctx, cfg, ids, *limit, redrive, out)
+	return deadTable(ctx, cfg, ids, limit, true, in.Out)
+}
+
+func deadFlags(f *flag.FlagSet, limit *int, broker *bool) {
+	f.IntVar(limit, "limit", 100, "how many messages to look at")
+	f.BoolVar(broker, "broker", false, "the broker's dead queue instead of the table")
 }
 
 func deadTable(ctx context.Context, cfg deadSettings, ids []int64, limit int, redrive bool, out io.Writer) error {
@@ -65,7 +82,7 @@ func deadTable(ctx context.Context, cfg deadSettings, ids []int64, limit int, re
 	if err != nil {
 		return err
 	}
-	defer flush(ctx, tel)
+	defer tel.Flush(ctx)
 	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, tel)
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ import (
 	"go.uber.org/goleak"
 
 	"causeway.internal/libs/bus"
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
@@ -99,7 +100,7 @@ func (r *rig) run(args ...string) (stop func()) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(r.t.Context())
 	done := make(chan error, 1)
-	go func() { done <- run(ctx, args, r.env) }()
+	go func() { done <- program.Run(ctx, command.Input{Args: args, Environ: r.env}) }()
 	var once sync.Once
 	stop = func() {
 		once.Do(func() {
@@ -660,9 +661,5 @@ func TestSecret_whoMayAsk(t *testing.T) {
 // deadCommand runs `dead …` with the rig's environment.
 func deadCommand(t *testing.T, r *rig, args []string, out io.Writer) error {
 	t.Helper()
-	cfg, err := config.Read[deadSettings](r.env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dead(t.Context(), cfg, args, out)
+	return program.Run(t.Context(), command.Input{Args: append([]string{"dead"}, args...), Environ: r.env, Out: out})
 }

@@ -5,16 +5,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
-	"os"
-	"os/signal"
-	"syscall"
+	"slices"
 	"time"
 
 	"causeway.internal/libs/bus"
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
@@ -33,52 +30,12 @@ import (
 	"causeway.internal/services/callback-dispatcher/migrations"
 )
 
-func main() {
-	lifecycle.Memory()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], config.Environ())
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = nil // asked to stop while starting
-	}
-	stop()
-	if err != nil {
-		slog.Error(wire.Dispatcher+" stopped", "err", err)
-		os.Exit(1)
-	}
-}
+var program = command.Program{Name: wire.Dispatcher, Verbs: slices.Concat(command.Roles(start), command.Standard(migrations.FS), []command.Verb{
+	{Name: "dead list", Args: "[--limit n] [--broker]", Run: deadList},
+	{Name: "dead redrive", Args: "[--limit n] [--broker] (--all | id…)", Run: deadRedrive},
+})}
 
-var errUsage = errors.New("usage: callback-dispatcher [serve | work | migrate | dead list | dead redrive | health | version]")
-
-func run(ctx context.Context, args []string, environ map[string]string) error {
-	verb := ""
-	if len(args) > 0 {
-		verb, args = args[0], args[1:]
-	}
-	switch {
-	case verb == "dead":
-		cfg, err := config.Read[deadSettings](environ)
-		if err != nil {
-			return err
-		}
-		return dead(ctx, cfg, args, os.Stdout)
-	case len(args) > 0:
-		return errUsage
-	case verb == "migrate":
-		cfg, err := config.Read[migrateSettings](environ)
-		if err != nil {
-			return err
-		}
-		return postgres.Migrate(ctx, cfg.OwnerURL.Reveal(), migrations.FS)
-	case verb == "health":
-		return telemetry.Probe(ctx, environ["OPS_ADDR"])
-	case verb == "version":
-		_, err := fmt.Println(telemetry.Version())
-		return err
-	case verb == "", verb == "serve", verb == "work":
-		return start(ctx, environ, verb != "work", verb != "serve")
-	}
-	return errUsage
-}
+func main() { program.Main() }
 
 // process is what the roles share while they are put together.
 type process struct {
@@ -104,7 +61,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	if err != nil {
 		return err
 	}
-	defer flush(ctx, tel)
+	defer tel.Flush(ctx)
 	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, tel)
 	if err != nil {
 		return err
@@ -230,12 +187,4 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 		}
 		_ = link.Close() // the process ends
 	}, nil
-}
-
-const flushTimeout = 5 * time.Second
-
-func flush(ctx context.Context, tel *telemetry.Telemetry) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
-	defer cancel()
-	tel.Flush(ctx)
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/store"
@@ -18,32 +18,36 @@ type booking struct {
 }
 
 // book books a top-up of a float at a rail, crypto that the desk has sold, or a sweep of deposit addresses to the treasury.
-func book(ctx context.Context, s *store.Store, args []string, out io.Writer) error {
-	if len(args) == 0 {
-		return errUsage
-	}
-	var b booking
-	err := flagsOf("book "+args[0], args[1:], func(f *flag.FlagSet) {
-		f.StringVar(&b.ref, "ref", "", "what names it for ever: the bank's reference, or the transaction")
-		f.StringVar(&b.rail, "rail", "", "topup: the rail whose float it is")
-		f.StringVar(&b.currency, "currency", "", "topup: the fiat currency")
-		f.StringVar(&b.network, "network", "", "sale, sweep: the network")
-		f.StringVar(&b.crypto, "crypto", "", "sale, sweep: the asset")
-		f.StringVar(&b.amount, "amount", "", "how much")
-		f.StringVar(&b.gas, "gas", "0", "sweep: what the network took, in its own coin")
-	})
-	if err != nil {
+func book(kind string) operation {
+	return func(ctx context.Context, s *store.Store, in command.Input) error {
+		var b booking
+		err := in.FlagsOnly(func(f *flag.FlagSet) {
+			f.StringVar(&b.ref, "ref", "", "what names it for ever: the bank's reference, or the transaction")
+			f.StringVar(&b.amount, "amount", "", "how much")
+			if kind == "topup" {
+				f.StringVar(&b.rail, "rail", "", "the rail whose float it is")
+				f.StringVar(&b.currency, "currency", "", "the fiat currency")
+				return
+			}
+			f.StringVar(&b.network, "network", "", "the network")
+			f.StringVar(&b.crypto, "crypto", "", "the asset")
+			if kind == "sweep" {
+				f.StringVar(&b.gas, "gas", "0", "what the network took, in its own coin")
+			}
+		})
+		if err != nil {
+			return err
+		}
+		j, err := b.journal(kind)
+		if err != nil {
+			return fmt.Errorf("book %s: %w", kind, err)
+		}
+		if err := s.Book(ctx, commandLine(), j); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(in.Out, "booked %s\n", j.Key)
 		return err
 	}
-	j, err := b.journal(args[0])
-	if err != nil {
-		return fmt.Errorf("book %s: %w", args[0], err)
-	}
-	if err := s.Book(ctx, commandLine(), j); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(out, "booked %s\n", j.Key)
-	return err
 }
 
 func (b booking) journal(kind string) (ledger.Journal, error) {
@@ -63,17 +67,14 @@ func (b booking) journal(kind string) (ledger.Journal, error) {
 	if !known || !listed {
 		return ledger.Journal{}, fmt.Errorf("%q is not taken on %q", b.crypto, b.network)
 	}
-	switch kind {
-	case "sale":
+	if kind == "sale" {
 		return ledger.DeskSold(b.ref, n.Name, asset.Symbol, amount), nil
-	case "sweep":
-		gas, err := money.Parse(b.gas)
-		if err != nil || gas.IsNegative() {
-			return ledger.Journal{}, fmt.Errorf("%q is no amount of gas", b.gas)
-		}
-		return ledger.Swept(b.ref, n.Name, asset.Symbol, amount, coinOf(n), gas), nil
 	}
-	return ledger.Journal{}, errUsage
+	gas, err := money.Parse(b.gas)
+	if err != nil || gas.IsNegative() {
+		return ledger.Journal{}, fmt.Errorf("%q is no amount of gas", b.gas)
+	}
+	return ledger.Swept(b.ref, n.Name, asset.Symbol, amount, coinOf(n), gas), nil
 }
 
 // coinOf is the coin in which a network is paid.

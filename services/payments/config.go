@@ -67,20 +67,10 @@ type workSettings struct {
 	PayoutSlots  int `env:"PAYOUT_SLOTS" envDefault:"16" doc:"payouts that one process has in hand at once"`
 }
 
-// migrateSettings are those of the verb migrate.
-type migrateSettings struct {
-	OwnerURL config.Secret `env:"DATABASE_OWNER_URL,required" doc:"PostgreSQL URL of the database in the role that owns the schema"`
-}
-
 // operateSettings are those of the operators' verbs.
 type operateSettings struct {
 	Postgres   postgres.Config
 	MasterKeys config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals what is kept sealed, all open"`
-}
-
-// deadSettings are those of the verb dead.
-type deadSettings struct {
-	Bus bus.Config
 }
 
 // callbacks judges a callback URL at registration.

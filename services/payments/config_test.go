@@ -8,6 +8,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/testkit/page"
@@ -20,7 +21,7 @@ func TestConfigPage(t *testing.T) {
 		Every   settings
 		Serve   serveSettings
 		Work    workSettings
-		Migrate migrateSettings
+		Migrate command.MigrateSettings
 	}
 	page.Section(t, "../../docs/config.md", wire.Payments, config.Describe[all](wire.Payments))
 }

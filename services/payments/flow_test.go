@@ -21,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/bus"
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
@@ -88,7 +89,7 @@ func startOn(t *testing.T, database string, more map[string]string) *service {
 		"MASTER_KEYS": "k1:" + base64.StdEncoding.EncodeToString(identityKey),
 	}
 	maps.Copy(environ, more)
-	go func() { done <- run(ctx, nil, environ) }()
+	go func() { done <- program.Run(ctx, command.Input{Environ: environ}) }()
 	t.Cleanup(func() {
 		cancel()
 		for range cap(done) {

@@ -5,17 +5,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"os/signal"
-	"syscall"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"causeway.internal/libs/bus"
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
@@ -35,56 +32,11 @@ import (
 	"causeway.internal/services/payments/migrations"
 )
 
-func main() {
-	lifecycle.Memory()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], config.Environ())
-	stop()
-	if err != nil {
-		slog.Error(wire.Payments+" stopped", "err", err)
-		os.Exit(1)
-	}
-}
+var program = command.Program{Name: wire.Payments, Verbs: slices.Concat(
+	command.Roles(start), command.Standard(migrations.FS), bus.DeadVerbs(wire.Payments), operations,
+)}
 
-var errUsage = errors.New(`usage: payments [serve | work | migrate | dead list | dead redrive | health | version]
-       payments pause|resume quotes|payouts [--currency NGN] [--network tron] [--rail paystack]
-       payments pauses
-       payments book topup|sale|sweep --ref <id> --amount 1000 …
-       payments erase --merchant <id> --payer <chat id> [--mode live|test]
-       payments rotate-master`)
-
-func run(ctx context.Context, args []string, environ map[string]string) error {
-	verb := ""
-	if len(args) > 0 {
-		verb, args = args[0], args[1:]
-	}
-	switch {
-	case verb == "dead":
-		cfg, err := config.Read[deadSettings](environ)
-		if err != nil {
-			return err
-		}
-		return bus.Command(ctx, cfg.Bus, wire.Payments, args, os.Stdout)
-	case isOperation(verb):
-		return operate(ctx, verb, args, environ, os.Stdout)
-	case len(args) > 0:
-		return errUsage
-	case verb == "migrate":
-		cfg, err := config.Read[migrateSettings](environ)
-		if err != nil {
-			return err
-		}
-		return postgres.Migrate(ctx, cfg.OwnerURL.Reveal(), migrations.FS)
-	case verb == "health":
-		return telemetry.Probe(ctx, environ["OPS_ADDR"])
-	case verb == "version":
-		_, err := fmt.Println(telemetry.Version())
-		return err
-	case verb == "", verb == "serve", verb == "work":
-		return start(ctx, environ, verb != "work", verb != "serve")
-	}
-	return errUsage
-}
+func main() { program.Main() }
 
 // process is what the roles share while they are put together.
 type process struct {
@@ -111,7 +63,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	if err != nil {
 		return err
 	}
-	defer flush(ctx, tel)
+	defer tel.Flush(ctx)
 	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, tel)
 	if err != nil {
 		return err
@@ -393,10 +345,4 @@ func (p *process) stockGauge() func(payment.Mode, money.Family, int) {
 	return func(mode payment.Mode, family money.Family, free int) {
 		stock.WithLabelValues(string(mode), string(family)).Set(float64(free))
 	}
-}
-
-func flush(ctx context.Context, tel *telemetry.Telemetry) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-	defer cancel()
-	tel.Flush(ctx)
 }

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"os/user"
 
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
@@ -22,39 +21,39 @@ import (
 	"causeway.internal/services/payments/migrations"
 )
 
-// operations are the verbs of operators. Each works on the database alone, while the service runs, and leaves a note in
-// the audit.
-var operations = map[string]func(ctx context.Context, s *store.Store, args []string, out io.Writer) error{
-	"pause": func(ctx context.Context, s *store.Store, args []string, out io.Writer) error {
-		return pause(ctx, s, args, out, false)
-	},
-	"resume": func(ctx context.Context, s *store.Store, args []string, out io.Writer) error {
-		return pause(ctx, s, args, out, true)
-	},
-	"pauses":        pauses,
-	"book":          book,
-	"erase":         erase,
-	"rotate-master": rotateMaster,
+// operation is a verb of an operator: it works on the database alone, while the service runs, and leaves a note in the audit.
+type operation func(ctx context.Context, s *store.Store, in command.Input) error
+
+var operations = []command.Verb{
+	{Name: "pause quotes", Args: "[--currency NGN] [--network tron]", Run: operate(pause(app.PauseQuotes, false))},
+	{Name: "pause payouts", Args: "[--currency NGN] [--network tron] [--rail paystack]", Run: operate(pause(app.PausePayouts, false))},
+	{Name: "resume quotes", Args: "[--currency NGN] [--network tron]", Run: operate(pause(app.PauseQuotes, true))},
+	{Name: "resume payouts", Args: "[--currency NGN] [--network tron] [--rail paystack]", Run: operate(pause(app.PausePayouts, true))},
+	{Name: "pauses", Run: operate(pauses)},
+	{Name: "book topup", Args: "--ref ID --rail paystack --currency NGN --amount 1000", Run: operate(book("topup"))},
+	{Name: "book sale", Args: "--ref ID --network tron --crypto USDT --amount 1000", Run: operate(book("sale"))},
+	{Name: "book sweep", Args: "--ref ID --network tron --crypto USDT --amount 1000 [--gas 27.6]", Run: operate(book("sweep"))},
+	{Name: "erase", Args: "--merchant ID --payer CHAT_ID [--mode live|test]", Run: operate(erase)},
+	{Name: "rotate-master", Run: operate(rotateMaster)},
 }
 
-func isOperation(verb string) bool { return operations[verb] != nil }
-
-func operate(ctx context.Context, verb string, args []string, environ map[string]string, out io.Writer) error {
-	cfg, err := config.Read[operateSettings](environ)
-	if err != nil {
-		return err
+func operate(do operation) func(ctx context.Context, in command.Input) error {
+	return func(ctx context.Context, in command.Input) error {
+		cfg, err := config.Read[operateSettings](in.Environ)
+		if err != nil {
+			return err
+		}
+		keys, err := keyring.Parse(cfg.MasterKeys.Reveal())
+		if err != nil {
+			return fmt.Errorf("MASTER_KEYS: %w", err)
+		}
+		db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, telemetry.Discard(wire.Payments))
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		return do(ctx, store.New(db, app.Renderer{}, keys, slog.New(slog.DiscardHandler), func() {}, func(string) {}), in)
 	}
-	keys, err := keyring.Parse(cfg.MasterKeys.Reveal())
-	if err != nil {
-		return fmt.Errorf("MASTER_KEYS: %w", err)
-	}
-	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, telemetry.Discard(wire.Payments))
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	s := store.New(db, app.Renderer{}, keys, slog.New(slog.DiscardHandler), func() {}, func(string) {})
-	return operations[verb](ctx, s, args, out)
 }
 
 // commandLine is how the audit names who typed a verb.
@@ -65,69 +64,45 @@ func commandLine() string {
 	return "cli:unknown"
 }
 
-// flagsOf reads the flags of a verb, which takes nothing else.
-func flagsOf(verb string, args []string, define func(*flag.FlagSet)) error {
-	flags := flag.NewFlagSet("payments "+verb, flag.ContinueOnError)
-	flags.SetOutput(os.Stderr)
-	define(flags)
-	if err := flags.Parse(args); err != nil {
-		return fmt.Errorf("%s: %w", verb, err)
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("%s: unexpected argument %q", verb, flags.Arg(0))
-	}
-	return nil
-}
-
 // pause stops or resumes quotes or payouts.
-func pause(ctx context.Context, s *store.Store, args []string, out io.Writer, resume bool) error {
-	p := app.Pause{Operator: commandLine()}
-	verb := "pause"
-	if resume {
-		verb = "resume"
-	}
-	if len(args) == 0 || (args[0] != app.PauseQuotes && args[0] != app.PausePayouts) {
-		return errUsage
-	}
-	p.What = args[0]
-	err := flagsOf(verb, args[1:], func(f *flag.FlagSet) {
-		f.StringVar((*string)(&p.Currency), "currency", "", "only this fiat currency")
-		f.StringVar(&p.Network, "network", "", "only this network")
-		f.StringVar(&p.Rail, "rail", "", "only payouts over this rail")
-	})
-	if err != nil {
-		return err
-	}
-	if p.Network != "" {
-		n, ok := money.NetworkOf(p.Network)
-		if !ok {
-			return fmt.Errorf("%s: %q is no network", verb, p.Network)
+func pause(what string, resume bool) operation {
+	return func(ctx context.Context, s *store.Store, in command.Input) error {
+		p := app.Pause{What: what, Operator: commandLine()}
+		err := in.FlagsOnly(func(f *flag.FlagSet) {
+			f.StringVar((*string)(&p.Currency), "currency", "", "only this fiat currency")
+			f.StringVar(&p.Network, "network", "", "only this network")
+			if what == app.PausePayouts {
+				f.StringVar(&p.Rail, "rail", "", "only payouts over this rail")
+			}
+		})
+		if err != nil {
+			return err
 		}
-		p.Network = n.Name
+		if p.Network != "" {
+			n, ok := money.NetworkOf(p.Network)
+			if !ok {
+				return fmt.Errorf("%q is no network", p.Network)
+			}
+			p.Network = n.Name
+		}
+		if p.Currency != "" && !p.Currency.Valid() {
+			return fmt.Errorf("%q is no currency; known: NGN, GHS, KES, ZAR", p.Currency)
+		}
+		if err := s.Pause(ctx, p, resume); err != nil {
+			return err
+		}
+		return pauses(ctx, s, in)
 	}
-	switch {
-	case p.Currency != "" && !p.Currency.Valid():
-		return fmt.Errorf("%s: %q is no currency; known: NGN, GHS, KES, ZAR", verb, p.Currency)
-	case p.Rail != "" && p.What == app.PauseQuotes:
-		return fmt.Errorf("%s: quotes have no rail", verb)
-	}
-	if err := s.Pause(ctx, p, resume); err != nil {
-		return err
-	}
-	return pauses(ctx, s, nil, out)
 }
 
 // pauses lists what is stopped.
-func pauses(ctx context.Context, s *store.Store, args []string, out io.Writer) error {
-	if err := flagsOf("pauses", args, func(*flag.FlagSet) {}); err != nil {
-		return err
-	}
+func pauses(ctx context.Context, s *store.Store, in command.Input) error {
 	found, err := s.Pauses(ctx)
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 {
-		_, err := fmt.Fprintln(out, "nothing is paused")
+		_, err := fmt.Fprintln(in.Out, "nothing is paused")
 		return err
 	}
 	all := func(text string) string {
@@ -137,7 +112,7 @@ func pauses(ctx context.Context, s *store.Store, args []string, out io.Writer) e
 		return text
 	}
 	for _, p := range found {
-		if _, err := fmt.Fprintf(out, "%s paused: currency %s, network %s, rail %s, since %s by %s\n",
+		if _, err := fmt.Fprintf(in.Out, "%s paused: currency %s, network %s, rail %s, since %s by %s\n",
 			p.What, all(string(p.Currency)), all(p.Network), all(p.Rail), app.Timestamp(p.At), p.Operator); err != nil {
 			return err
 		}
@@ -148,9 +123,9 @@ func pauses(ctx context.Context, s *store.Store, args []string, out io.Writer) e
 // errOpen tells that an erasure is not complete.
 var errOpen = errors.New("some payments of this payer are not over: run the same again later")
 
-func erase(ctx context.Context, s *store.Store, args []string, out io.Writer) error {
+func erase(ctx context.Context, s *store.Store, in command.Input) error {
 	var merchant, payer, mode string
-	err := flagsOf("erase", args, func(f *flag.FlagSet) {
+	err := in.FlagsOnly(func(f *flag.FlagSet) {
 		f.StringVar(&merchant, "merchant", "", "merchant whose payer it is")
 		f.StringVar(&payer, "payer", "", "payer.chatId, as the merchant sent it")
 		f.StringVar(&mode, "mode", string(payment.Live), "live or test")
@@ -165,7 +140,7 @@ func erase(ctx context.Context, s *store.Store, args []string, out io.Writer) er
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(out, "%d payments erased, %d not over yet\n", done.Payments, done.Open); err != nil {
+	if _, err := fmt.Fprintf(in.Out, "%d payments erased, %d not over yet\n", done.Payments, done.Open); err != nil {
 		return err
 	}
 	if done.Open > 0 {
@@ -174,14 +149,11 @@ func erase(ctx context.Context, s *store.Store, args []string, out io.Writer) er
 	return nil
 }
 
-func rotateMaster(ctx context.Context, s *store.Store, args []string, out io.Writer) error {
-	if err := flagsOf("rotate-master", args, func(*flag.FlagSet) {}); err != nil {
-		return err
-	}
+func rotateMaster(ctx context.Context, s *store.Store, in command.Input) error {
 	changed, err := s.Reseal(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%d rows sealed under the first master key\n", changed)
+	_, err = fmt.Fprintf(in.Out, "%d rows sealed under the first master key\n", changed)
 	return err
 }

@@ -53,8 +53,3 @@ func (s serveSettings) modes() ([]report.Mode, error) {
 type workSettings struct {
 	Bus bus.Config
 }
-
-// migrateSettings are those of the verb migrate.
-type migrateSettings struct {
-	OwnerURL config.Secret `env:"DATABASE_OWNER_URL,required" doc:"PostgreSQL URL of the database in the role that owns the schema"`
-}

@@ -4,17 +4,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"os/signal"
-	"syscall"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"causeway.internal/libs/bus"
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
@@ -31,46 +28,9 @@ import (
 	"causeway.internal/services/reports/migrations"
 )
 
-func main() {
-	lifecycle.Memory()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], config.Environ())
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = nil // asked to stop while starting
-	}
-	stop()
-	if err != nil {
-		slog.Error(wire.Reports+" stopped", "err", err)
-		os.Exit(1)
-	}
-}
+var program = command.Program{Name: wire.Reports, Verbs: slices.Concat(command.Roles(start), command.Standard(migrations.FS))}
 
-var errUsage = errors.New("usage: reports [serve | work | migrate | health | version]")
-
-func run(ctx context.Context, args []string, environ map[string]string) error {
-	verb := ""
-	if len(args) > 0 {
-		verb, args = args[0], args[1:]
-	}
-	switch {
-	case len(args) > 0:
-		return errUsage
-	case verb == "migrate":
-		cfg, err := config.Read[migrateSettings](environ)
-		if err != nil {
-			return err
-		}
-		return postgres.Migrate(ctx, cfg.OwnerURL.Reveal(), migrations.FS)
-	case verb == "health":
-		return telemetry.Probe(ctx, environ["OPS_ADDR"])
-	case verb == "version":
-		_, err := fmt.Println(telemetry.Version())
-		return err
-	case verb == "", verb == "serve", verb == "work":
-		return start(ctx, environ, verb != "work", verb != "serve")
-	}
-	return errUsage
-}
+func main() { program.Main() }
 
 // process is what the roles share while they are put together.
 type process struct {
@@ -99,7 +59,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	if err != nil {
 		return err
 	}
-	defer flush(ctx, tel)
+	defer tel.Flush(ctx)
 	db, err := postgres.Open(ctx, store.Session(cfg.Postgres), migrations.FS, tel)
 	if err != nil {
 		return err
@@ -184,12 +144,4 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	p.relay = outbox.NewRelay(p.cfg.Postgres, link.Publisher(), p.tel)
 	p.group.Go("outbox relay", p.relay.Run)
 	return func() { _ = link.Close() }, nil // the process ends
-}
-
-const flushTimeout = 5 * time.Second
-
-func flush(ctx context.Context, tel *telemetry.Telemetry) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
-	defer cancel()
-	tel.Flush(ctx)
 }

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/bus"
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
@@ -69,7 +70,7 @@ func begin(t *testing.T, more map[string]string) *service {
 	ended := make(chan error, 3)
 	s.play(ctx, broker, wire.Dispatcher, wire.IntakeQueue, ended, func(body []byte) error { return into(s.events, body) })
 	s.play(ctx, broker, wire.Payments, queueOf(wire.FraudSignalV1), ended, func(body []byte) error { return into(s.signals, body) })
-	go func() { ended <- run(ctx, nil, environ) }()
+	go func() { ended <- program.Run(ctx, command.Input{Environ: environ}) }()
 	var once sync.Once
 	s.stop = func() {
 		once.Do(func() {

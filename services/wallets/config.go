@@ -62,10 +62,6 @@ type workSettings struct {
 	AnnounceLive time.Duration `env:"SCANNED_EVERY_LIVE" envDefault:"5s" doc:"the same for a live network"`
 }
 
-type migrateSettings struct {
-	OwnerURL config.Secret `env:"DATABASE_OWNER_URL,required" doc:"PostgreSQL URL of the database's owner; used by migrate alone"`
-}
-
 func (s serveSettings) verifier(now func() time.Time) (httpkit.Verifier, error) {
 	keys, err := httpkit.ParseIdentityKeys(s.IdentityKeys.Reveal())
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/testkit/page"
@@ -25,7 +26,7 @@ func TestConfigPage(t *testing.T) {
 		Common  common
 		Serve   serveSettings
 		Work    workSettings
-		Migrate migrateSettings
+		Migrate command.MigrateSettings
 	}
 	page.Section(t, "../../docs/config.md", "wallets", config.Describe[all]("wallets"))
 }
@@ -99,11 +100,11 @@ func TestSettings(t *testing.T) {
 
 func TestRun_usage(t *testing.T) {
 	for _, args := range [][]string{{"sreve"}, {"serve", "now"}, {"migrate", "up"}} {
-		if err := run(t.Context(), args, nil); err == nil || !strings.Contains(err.Error(), "usage") {
+		if err := program.Run(t.Context(), command.Input{Args: args}); err == nil || !strings.Contains(err.Error(), "usage") {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	if err := run(t.Context(), nil, map[string]string{}); err == nil || !strings.Contains(err.Error(), "DATABASE_URL") {
+	if err := program.Run(t.Context(), command.Input{}); err == nil || !strings.Contains(err.Error(), "DATABASE_URL") {
 		t.Errorf("%v", err)
 	}
 }

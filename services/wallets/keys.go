@@ -106,9 +106,6 @@ const (
 
 // importKey keeps the extended public key that is read from in.
 func (p *process) importKey(ctx context.Context, slot wallet.Slot, in io.Reader, out io.Writer) error {
-	if !slot.Mode.Valid() {
-		return errUsage
-	}
 	text, err := io.ReadAll(io.LimitReader(in, keyMost))
 	if err != nil {
 		return err

@@ -8,17 +8,14 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"os/signal"
-	"syscall"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"causeway.internal/libs/bus"
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/lifecycle"
@@ -38,52 +35,11 @@ import (
 
 const service = wire.Wallets
 
-func main() {
-	lifecycle.Memory()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], config.Environ())
-	stop()
-	if err != nil {
-		slog.Error("wallets stopped", "err", err)
-		os.Exit(1)
-	}
-}
+var program = command.Program{Name: service, Verbs: slices.Concat(
+	command.Roles(start), command.Standard(migrations.FS), bus.DeadVerbs(service), operations,
+)}
 
-var errUsage = errors.New(`usage: wallets [serve | work | migrate | dead list | dead redrive | health | version |
-	rescan --network NETWORK [--mode live|test] --from HEIGHT --to HEIGHT | deposits --tx HASH |
-	import-key --mode live|test --family bitcoin|evm|tron < XPUB | import-addresses < BATCH |
-	sweeps [--release ID]]`)
-
-func run(ctx context.Context, args []string, environ map[string]string) error {
-	verb := ""
-	if len(args) > 0 {
-		verb = args[0]
-	}
-	switch {
-	case len(args) <= 1 && (verb == "" || verb == "serve" || verb == "work"):
-		return start(ctx, environ, verb != "work", verb != "serve")
-	case len(args) == 1 && verb == "migrate":
-		cfg, err := config.Read[migrateSettings](environ)
-		if err != nil {
-			return err
-		}
-		return postgres.Migrate(ctx, cfg.OwnerURL.Reveal(), migrations.FS)
-	case verb == "dead":
-		cfg, err := config.Read[bus.Config](environ)
-		if err != nil {
-			return err
-		}
-		return bus.Command(ctx, cfg, service, args[1:], os.Stdout)
-	case verb == "rescan" || verb == "deposits" || verb == "import-key" || verb == "import-addresses" || verb == "sweeps":
-		return operate(ctx, environ, verb, args[1:], os.Stdin, os.Stdout)
-	case len(args) == 1 && verb == "health":
-		return telemetry.Probe(ctx, environ["OPS_ADDR"])
-	case len(args) == 1 && verb == "version":
-		_, err := fmt.Println(telemetry.Version())
-		return err
-	}
-	return errUsage
-}
+func main() { program.Main() }
 
 // process is what the roles share while they are put together.
 type process struct {
@@ -112,7 +68,7 @@ func start(ctx context.Context, environ map[string]string, serve, work bool) err
 	if err != nil {
 		return err
 	}
-	defer tel.Flush(context.WithoutCancel(ctx))
+	defer tel.Flush(ctx)
 	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, tel)
 	if err != nil {
 		return err

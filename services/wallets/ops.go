@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/money"
@@ -22,28 +23,30 @@ import (
 	"causeway.internal/services/wallets/migrations"
 )
 
-// operate runs a verb of an operator against the database: rescan, deposits and the imports. Messages that it writes are
-// sent by the running service.
-func operate(ctx context.Context, environ map[string]string, verb string, args []string, in io.Reader, out io.Writer) error {
-	flags := flag.NewFlagSet("wallets "+verb, flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	network := flags.String("network", "", "network or alias")
-	mode := flags.String("mode", string(wallet.Live), "live or test")
-	from := flags.Int64("from", -1, "first block")
-	to := flags.Int64("to", -1, "last block")
-	tx := flags.String("tx", "", "transaction hash")
-	release := flags.String("release", "", "sweep to release")
-	family := flags.String("family", "", "bitcoin, evm or tron")
-	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
-		return errUsage
-	}
-	switch {
-	case verb == "rescan" && (*network == "" || *from < 0 || *to < *from || !wallet.Mode(*mode).Valid()):
-		return errUsage
-	case verb == "deposits" && *tx == "":
-		return errUsage
-	}
-	cfg, err := config.Read[common](environ)
+// operations are the verbs of operators. Each works on the database alone; messages that it writes are sent by the running
+// service.
+var operations = []command.Verb{
+	{Name: "rescan", Args: "--network NETWORK [--mode live|test] --from HEIGHT --to HEIGHT", Run: rescanBlocks},
+	{Name: "deposits", Args: "--tx HASH", Run: showTransaction},
+	{Name: "import-key", Args: "--mode live|test --family bitcoin|evm|tron < XPUB", Run: importKey},
+	{Name: "import-addresses", Args: "< BATCH", Run: func(ctx context.Context, in command.Input) error {
+		if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
+			return err
+		}
+		return operate(ctx, in, func(p *process) error { return p.importAddresses(ctx, in.In, in.Out) })
+	}},
+	{Name: "sweeps", Args: "[--release ID]", Run: func(ctx context.Context, in command.Input) error {
+		var release string
+		if err := in.FlagsOnly(func(f *flag.FlagSet) { f.StringVar(&release, "release", "", "sweep to release") }); err != nil {
+			return err
+		}
+		return operate(ctx, in, func(p *process) error { return p.showSweeps(ctx, release, in.Out) })
+	}},
+}
+
+// operate puts together what an operator's verb works with.
+func operate(ctx context.Context, in command.Input, do func(*process) error) error {
+	cfg, err := config.Read[common](in.Environ)
 	if err != nil {
 		return err
 	}
@@ -51,13 +54,13 @@ func operate(ctx context.Context, environ map[string]string, verb string, args [
 	if err != nil {
 		return err
 	}
-	defer tel.Flush(context.WithoutCancel(ctx))
+	defer tel.Flush(ctx)
 	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, tel)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	p := &process{cfg: cfg, environ: environ, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain), taken: func(string) {}}
+	p := &process{cfg: cfg, environ: in.Environ, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain), taken: func(string) {}}
 	if err := cfg.World.read(p); err != nil {
 		return err
 	}
@@ -65,21 +68,58 @@ func operate(ctx context.Context, environ map[string]string, verb string, args [
 	if err := p.book.LoadVersions(ctx); err != nil {
 		return err
 	}
-	switch verb {
-	case "deposits":
-		return showDeposits(ctx, p.book, *tx, out)
-	case "import-key":
-		return p.importKey(ctx, wallet.Slot{Mode: wallet.Mode(*mode), Family: money.Family(*family)}, in, out)
-	case "sweeps":
-		return p.showSweeps(ctx, *release, out)
-	case "import-addresses":
-		return p.importAddresses(ctx, in, out)
+	return do(p)
+}
+
+func rescanBlocks(ctx context.Context, in command.Input) error {
+	var network, mode string
+	var from, to int64
+	err := in.FlagsOnly(func(f *flag.FlagSet) {
+		f.StringVar(&network, "network", "", "network or alias")
+		f.StringVar(&mode, "mode", string(wallet.Live), "live or test")
+		f.Int64Var(&from, "from", -1, "first block")
+		f.Int64Var(&to, "to", -1, "last block")
+	})
+	if err != nil {
+		return err
 	}
-	n, ok := money.NetworkOf(*network)
+	if network == "" || from < 0 || to < from || !wallet.Mode(mode).Valid() {
+		return in.Usage()
+	}
+	n, ok := money.NetworkOf(network)
 	if !ok {
-		return fmt.Errorf("no such network %q; there are %s", *network, money.Pairs())
+		return fmt.Errorf("no such network %q; there are %s", network, money.Pairs())
 	}
-	return rescan(ctx, p, scanner.Chain{Mode: wallet.Mode(*mode), Network: n.Name}, *from, *to, out)
+	return operate(ctx, in, func(p *process) error {
+		return rescan(ctx, p, scanner.Chain{Mode: wallet.Mode(mode), Network: n.Name}, from, to, in.Out)
+	})
+}
+
+func showTransaction(ctx context.Context, in command.Input) error {
+	var tx string
+	if err := in.FlagsOnly(func(f *flag.FlagSet) { f.StringVar(&tx, "tx", "", "transaction hash") }); err != nil {
+		return err
+	}
+	if tx == "" {
+		return in.Usage()
+	}
+	return operate(ctx, in, func(p *process) error { return showDeposits(ctx, p.book, tx, in.Out) })
+}
+
+func importKey(ctx context.Context, in command.Input) error {
+	var mode, family string
+	err := in.FlagsOnly(func(f *flag.FlagSet) {
+		f.StringVar(&mode, "mode", string(wallet.Live), "live or test")
+		f.StringVar(&family, "family", "", "bitcoin, evm or tron")
+	})
+	if err != nil {
+		return err
+	}
+	slot := wallet.Slot{Mode: wallet.Mode(mode), Family: money.Family(family)}
+	if !slot.Mode.Valid() {
+		return in.Usage()
+	}
+	return operate(ctx, in, func(p *process) error { return p.importKey(ctx, slot, in.In, in.Out) })
 }
 
 func rescan(ctx context.Context, p *process, c scanner.Chain, from, to int64, out io.Writer) error {

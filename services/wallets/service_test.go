@@ -20,6 +20,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"causeway.internal/libs/bus"
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
@@ -122,7 +123,7 @@ func (w *whole) replica() (stop func(), api, ops string) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	done := make(chan error, 1)
-	go func() { done <- run(ctx, nil, environ) }()
+	go func() { done <- program.Run(ctx, command.Input{Environ: environ}) }()
 	var once sync.Once
 	stop = func() {
 		once.Do(func() {
@@ -277,7 +278,7 @@ func TestService_refusesAnotherKey(t *testing.T) {
 		environ[k] = v
 	}
 	environ["XPUB_TEST_EVM"] = "xpub6D4BDPcP2GT577Vvch3R8wDkScZWzQzMMUm3PWbmWvVJrZwQY4VUNgqFJPMM3No2dFDFGTsxxpG5uJh7n7epu4trkrX7x7DogT5Uv6fcLW5"
-	if err := run(t.Context(), []string{"work"}, environ); err == nil || !strings.Contains(err.Error(), "key") {
+	if err := program.Run(t.Context(), command.Input{Args: []string{"work"}, Environ: environ}); err == nil || !strings.Contains(err.Error(), "key") {
 		t.Errorf("%v", err)
 	}
 	// The database keeps its keys: they may be left out of the configuration, and an import cannot exchange one.
@@ -286,14 +287,14 @@ func TestService_refusesAnotherKey(t *testing.T) {
 		delete(w.environ, name)
 	}
 	var out bytes.Buffer
-	if err := operate(t.Context(), w.environ, "import-key", []string{"--mode", "test", "--family", "evm"}, strings.NewReader(other), &out); err == nil {
+	if err := program.Run(t.Context(), command.Input{Args: []string{"import-key", "--mode", "test", "--family", "evm"}, Environ: w.environ, In: strings.NewReader(other), Out: &out}); err == nil {
 		t.Error("an import exchanged the key")
 	}
-	if err := operate(t.Context(), w.environ, "import-key", []string{"--mode", "live", "--family", "evm"}, strings.NewReader(xpubEVM), &out); err == nil ||
+	if err := program.Run(t.Context(), command.Input{Args: []string{"import-key", "--mode", "live", "--family", "evm"}, Environ: w.environ, In: strings.NewReader(xpubEVM), Out: &out}); err == nil ||
 		!strings.Contains(err.Error(), "one key") {
 		t.Errorf("live was given the key of test: %v", err)
 	}
-	if err := operate(t.Context(), w.environ, "import-key", []string{"--mode", "live", "--family", "evm"}, strings.NewReader(other), &out); err != nil {
+	if err := program.Run(t.Context(), command.Input{Args: []string{"import-key", "--mode", "live", "--family", "evm"}, Environ: w.environ, In: strings.NewReader(other), Out: &out}); err != nil {
 		t.Error(err)
 	}
 	w.replica()
@@ -334,10 +335,10 @@ func TestService_importAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	forged := strings.Replace(string(text), made[7].Address, other[0].Address, 1)
-	if err := operate(t.Context(), w.environ, "import-addresses", nil, strings.NewReader(forged), &out); err == nil || !strings.Contains(err.Error(), "signature") {
+	if err := program.Run(t.Context(), command.Input{Args: []string{"import-addresses"}, Environ: w.environ, In: strings.NewReader(forged), Out: &out}); err == nil || !strings.Contains(err.Error(), "signature") {
 		t.Errorf("%v", err)
 	}
-	if err := operate(t.Context(), w.environ, "import-addresses", nil, bytes.NewReader(text), &out); err != nil || !strings.Contains(out.String(), `"imported": true`) {
+	if err := program.Run(t.Context(), command.Input{Args: []string{"import-addresses"}, Environ: w.environ, In: bytes.NewReader(text), Out: &out}); err != nil || !strings.Contains(out.String(), `"imported": true`) {
 		t.Fatalf("%s, %v", out.String(), err)
 	}
 	w.until("granted", func() bool { return len(w.addresses[money.Solana]) == 3 })
@@ -381,7 +382,7 @@ func TestService_operator(t *testing.T) {
 	operator := func(args ...string) string {
 		t.Helper()
 		var out bytes.Buffer
-		if err := operate(t.Context(), w.environ, args[0], args[1:], strings.NewReader(""), &out); err != nil {
+		if err := program.Run(t.Context(), command.Input{Args: args, Environ: w.environ, Out: &out}); err != nil {
 			t.Fatalf("%v: %v", args, err)
 		}
 		return out.String()
@@ -404,7 +405,7 @@ func TestService_operator(t *testing.T) {
 		{"rescan", "--network", "basement", "--from", "1", "--to", "2"},
 		{"rescan", "--network", "base", "--from", "1", "--to", "2"},
 	} {
-		if err := operate(t.Context(), w.environ, args[0], args[1:], strings.NewReader(""), io.Discard); err == nil {
+		if err := program.Run(t.Context(), command.Input{Args: args, Environ: w.environ, Out: io.Discard}); err == nil {
 			t.Errorf("%v was done", args)
 		}
 	}
@@ -426,7 +427,7 @@ func TestService_split(t *testing.T) {
 	for role, environ := range map[string]map[string]string{"serve": serve, "work": work} {
 		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 		done := make(chan error, 1)
-		go func() { done <- run(ctx, []string{role}, environ) }()
+		go func() { done <- program.Run(ctx, command.Input{Args: []string{role}, Environ: environ}) }()
 		t.Cleanup(func() {
 			cancel()
 			if err := <-done; err != nil {

@@ -1,0 +1,157 @@
+// Package command is the command line of every service: a table of verbs, from which what may be typed, the usage and the
+// exit code follow. It knows the verbs that all services share and nothing of the others.
+package command
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/lifecycle"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
+)
+
+// ErrUsage is in what Run returns when the words are none of the program's.
+var ErrUsage = errors.New("usage")
+
+// Input is what a verb is called with.
+type Input struct {
+	Args    []string // what follows the verb
+	Environ map[string]string
+	In      io.Reader
+	Out     io.Writer
+
+	verb  string // as typed, with the program
+	usage string // what may follow
+}
+
+// Verb is one thing that a program does.
+type Verb struct {
+	Name string // its words, such as "keys create"; "" is what the program does without a verb
+	Args string // what may follow, for the usage; where it is "" nothing may
+	Run  func(ctx context.Context, in Input) error
+}
+
+// Program is a service's command line.
+type Program struct {
+	Name  string
+	Verbs []Verb
+}
+
+// Main runs the process: SIGINT and SIGTERM end the verb's context, a second one ends the process; an error is logged and
+// is exit code 1.
+func (p Program) Main() {
+	lifecycle.Memory()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	err := p.Run(ctx, Input{Args: os.Args[1:], Environ: config.Environ(), In: os.Stdin, Out: os.Stdout})
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = nil // asked to stop while starting
+	}
+	stop()
+	if err != nil {
+		slog.Error(p.Name+" stopped", "err", err)
+		os.Exit(1)
+	}
+}
+
+// Run does what the arguments name; the verb with the most words wins.
+func (p Program) Run(ctx context.Context, in Input) error {
+	var chosen *Verb
+	words := -1
+	for i, v := range p.Verbs {
+		name := strings.Fields(v.Name)
+		if len(name) > words && len(name) <= len(in.Args) && slices.Equal(name, in.Args[:len(name)]) {
+			chosen, words = &p.Verbs[i], len(name)
+		}
+	}
+	if chosen == nil || chosen.Args == "" && len(in.Args) > words {
+		return p.usage()
+	}
+	in.verb = strings.TrimSpace(p.Name + " " + chosen.Name)
+	in.usage, in.Args = chosen.Args, in.Args[words:]
+	return chosen.Run(ctx, in)
+}
+
+// usage lists the verbs: those that stand alone in the first line, the others in one of their own.
+func (p Program) usage() error {
+	var alone, lines []string
+	for _, v := range p.Verbs {
+		switch {
+		case v.Args != "":
+			lines = append(lines, "\n       "+p.Name+" "+v.Name+" "+v.Args)
+		case v.Name != "":
+			alone = append(alone, v.Name)
+		}
+	}
+	return fmt.Errorf("%w: %s [%s]%s", ErrUsage, p.Name, strings.Join(alone, " | "), strings.Join(lines, ""))
+}
+
+// Usage is the refusal of what followed the verb.
+func (in Input) Usage() error { return fmt.Errorf("%w: %s %s", ErrUsage, in.verb, in.usage) }
+
+// Flags reads the verb's flags and returns what stands beside them.
+func (in Input) Flags(define func(*flag.FlagSet)) (rest []string, err error) {
+	flags := flag.NewFlagSet(in.verb, flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // the error says what is wrong, once
+	define(flags)
+	if err := flags.Parse(in.Args); err != nil {
+		var options strings.Builder
+		flags.SetOutput(&options)
+		flags.PrintDefaults()
+		return nil, fmt.Errorf("%s: %w\n%s", in.verb, err, options.String())
+	}
+	return flags.Args(), nil
+}
+
+// FlagsOnly is Flags for a verb that takes nothing beside them.
+func (in Input) FlagsOnly(define func(*flag.FlagSet)) error {
+	rest, err := in.Flags(define)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%s: unexpected argument %q", in.verb, rest[0])
+	}
+	return err
+}
+
+// Roles are the verbs of a service with two roles: serve answers its API, work does the rest, without a verb it does both.
+func Roles(start func(ctx context.Context, environ map[string]string, serves, works bool) error) []Verb {
+	role := func(name string, serves, works bool) Verb {
+		return Verb{Name: name, Run: func(ctx context.Context, in Input) error { return start(ctx, in.Environ, serves, works) }}
+	}
+	return []Verb{role("", true, true), role("serve", true, false), role("work", false, true)}
+}
+
+// MigrateSettings are those of the verb migrate.
+type MigrateSettings struct {
+	OwnerURL config.Secret `env:"DATABASE_OWNER_URL,required" doc:"PostgreSQL URL of the database in the role that owns the schema; used by migrate alone"`
+}
+
+// Standard are the verbs that every service has: migrate brings its database to the schema of files, health asks the
+// process beside it whether it is ready, version names the build.
+func Standard(files fs.FS) []Verb {
+	return []Verb{
+		{Name: "migrate", Run: func(ctx context.Context, in Input) error {
+			cfg, err := config.Read[MigrateSettings](in.Environ)
+			if err != nil {
+				return err
+			}
+			return postgres.Migrate(ctx, cfg.OwnerURL.Reveal(), files)
+		}},
+		{Name: "health", Run: func(ctx context.Context, in Input) error { return telemetry.Probe(ctx, in.Environ["OPS_ADDR"]) }},
+		{Name: "version", Run: func(_ context.Context, in Input) error {
+			_, err := fmt.Fprintln(in.Out, telemetry.Version())
+			return err
+		}},
+	}
+}

@@ -1,0 +1,107 @@
+package command_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"causeway.internal/libs/command"
+)
+
+// said is a verb that prints its name and what it was given.
+func said(name, args string) command.Verb {
+	return command.Verb{Name: name, Args: args, Run: func(_ context.Context, in command.Input) error {
+		limit := 0
+		rest, err := in.Flags(func(f *flag.FlagSet) { f.IntVar(&limit, "limit", 7, "how many") })
+		if err != nil {
+			return err
+		}
+		if len(rest) > 1 {
+			return in.Usage()
+		}
+		_, err = fmt.Fprint(in.Out, name, " ", limit, rest)
+		return err
+	}}
+}
+
+var program = command.Program{Name: "shop", Verbs: []command.Verb{
+	said("", ""), said("serve", ""), said("keys", "[id]"), said("keys create", "[--limit n] [id]"),
+}}
+
+func TestRun(t *testing.T) {
+	for line, want := range map[string]string{
+		"":                          " 7 []",
+		"serve":                     "serve 7 []",
+		"keys":                      "keys 7 []",
+		"keys 12":                   "keys 7 [12]",
+		"keys create":               "keys create 7 []",
+		"keys create --limit 3 abc": "keys create 3 [abc]",
+	} {
+		var out strings.Builder
+		if err := program.Run(t.Context(), command.Input{Args: strings.Fields(line), Out: &out}); err != nil || out.String() != want {
+			t.Errorf("%q: %q, %v", line, out.String(), err)
+		}
+	}
+}
+
+func TestRun_refuses(t *testing.T) {
+	for line, want := range map[string]string{
+		"sreve":                  "usage: shop [serve]\n       shop keys [id]\n       shop keys create [--limit n] [id]",
+		"serve now":              "usage: shop [serve]",
+		"--limit 1":              "usage: shop [serve]",
+		"keys create one two":    "usage: shop keys create [--limit n] [id]",
+		"keys create --limt 3":   "shop keys create: flag provided but not defined: -limt\n  -limit int\n    \thow many (default 7)",
+		"keys create --limit ay": `shop keys create: invalid value "ay"`,
+	} {
+		err := program.Run(t.Context(), command.Input{Args: strings.Fields(line), Out: io.Discard})
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.HasPrefix(want, "usage") != errors.Is(err, command.ErrUsage) {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+}
+
+func TestFlagsOnly_refusesMore(t *testing.T) {
+	p := command.Program{Name: "shop", Verbs: []command.Verb{{Name: "close", Args: "[--now]", Run: func(_ context.Context, in command.Input) error {
+		return in.FlagsOnly(func(f *flag.FlagSet) { f.Bool("now", false, "at once") })
+	}}}}
+	if err := p.Run(t.Context(), command.Input{Args: []string{"close", "--now"}}); err != nil {
+		t.Error(err)
+	}
+	err := p.Run(t.Context(), command.Input{Args: []string{"close", "shop"}})
+	if err == nil || err.Error() != `shop close: unexpected argument "shop"` {
+		t.Error(err)
+	}
+}
+
+// A service started as one role must not take on the other.
+func TestRoles(t *testing.T) {
+	var got string
+	p := command.Program{Name: "shop", Verbs: command.Roles(func(_ context.Context, environ map[string]string, serves, works bool) error {
+		got = fmt.Sprint(environ["A"], serves, works)
+		return nil
+	})}
+	for line, want := range map[string]string{"": "1true true", "serve": "1true false", "work": "1false true"} {
+		if err := p.Run(t.Context(), command.Input{Args: strings.Fields(line), Environ: map[string]string{"A": "1"}}); err != nil || got != want {
+			t.Errorf("%q: %q, %v", line, got, err)
+		}
+	}
+}
+
+func TestStandard(t *testing.T) {
+	p := command.Program{Name: "shop", Verbs: command.Standard(fstest.MapFS{})}
+	var out strings.Builder
+	if err := p.Run(t.Context(), command.Input{Args: []string{"version"}, Out: &out}); err != nil || strings.TrimSpace(out.String()) == "" {
+		t.Errorf("version: %q, %v", out.String(), err)
+	}
+	if err := p.Run(t.Context(), command.Input{Args: []string{"migrate"}}); err == nil || !strings.Contains(err.Error(), "DATABASE_OWNER_URL") {
+		t.Errorf("migrate without a database: %v", err)
+	}
+	if err := p.Run(t.Context(), command.Input{Args: []string{"health"}, Environ: map[string]string{"OPS_ADDR": "127.0.0.1:1"}}); err == nil {
+		t.Error("a process that is not there is healthy")
+	}
+}
