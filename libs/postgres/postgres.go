@@ -97,6 +97,7 @@ func bound(c *pgx.ConnConfig) {
 	}
 	set("lock_timeout", lockTimeout)
 	set("idle_in_transaction_session_timeout", idleInTxTimeout)
+	set("jit", "off") // it takes longer to compile than any statement of ours to run
 	set("timezone", "UTC")
 	set("application_name", "causeway")
 }

@@ -39,9 +39,9 @@ type Settlement struct {
 
 // Settlements reads settled payments.
 type Settlements interface {
-	// SettledBetween gives an owner's payments that were settled from (included) to (not), in the order of their creation,
-	// beginning after the one of that id.
-	SettledBetween(ctx context.Context, o Owner, from, to time.Time, after string, most int) ([]Settlement, error)
+	// SettledBetween gives an owner's payments that were settled from (included) to (not), in the order of their settlement,
+	// beginning after the one of that id among those settled at from.
+	SettledBetween(ctx context.Context, o Owner, from time.Time, after string, to time.Time, most int) ([]Settlement, error)
 }
 
 type settlementView struct {
@@ -148,7 +148,7 @@ type Report func(ctx context.Context, w io.Writer) error
 // be added up, when asCSV. It is written page by page, so that neither memory nor a connection of the database is held by
 // whoever reads it slowly. The first page is read at once, so that what fails can still be told.
 func (a *App) SettlementReport(ctx context.Context, o Owner, from, to time.Time, asCSV bool) (Report, error) {
-	first, err := a.Settlements.SettledBetween(ctx, o, from, to, "", settlementsPage)
+	first, err := a.Settlements.SettledBetween(ctx, o, from, "", to, settlementsPage)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,8 @@ func (a *App) SettlementReport(ctx context.Context, o Owner, from, to time.Time,
 			if len(rows) < settlementsPage {
 				return nil
 			}
-			if rows, err = a.Settlements.SettledBetween(ctx, o, from, to, rows[len(rows)-1].ID, settlementsPage); err != nil {
+			last := rows[len(rows)-1]
+			if rows, err = a.Settlements.SettledBetween(ctx, o, last.SettledAt, last.ID, to, settlementsPage); err != nil {
 				return err
 			}
 		}

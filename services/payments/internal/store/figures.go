@@ -6,7 +6,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
+	"causeway.internal/libs/telemetry"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -20,6 +23,24 @@ type Move struct {
 
 // OnMove sets what is called after the commit of every change of state; set it before the store is used.
 func (s *Store) OnMove(f func(Move)) { s.moved = f }
+
+// tell counts and logs a change of state that is committed. about carries the payment's ids.
+func (s *Store) tell(about context.Context, m Move) {
+	s.moved(m)
+	s.log.InfoContext(about, "payment moved", "mode", m.Mode, "type", m.Type, "from", m.From, "to", m.To, "after", m.After)
+}
+
+// about is ctx for log lines and messages about a payment.
+func about(ctx context.Context, p payment.Payment) context.Context {
+	return telemetry.With(ctx, telemetry.PaymentID, p.ID, telemetry.MerchantID, p.MerchantID)
+}
+
+// continued is about within the trace in which the payment was created: whatever finds a payment later, a transfer, a timer,
+// an operator, the payment's whole life is one trace.
+func continued(ctx context.Context, p payment.Payment) (context.Context, trace.Span) {
+	ctx, span := telemetry.Continue(ctx, p.Trace, "payment update", trace.WithAttributes(attribute.String("payment.id", p.ID)))
+	return about(ctx, p), span
+}
 
 // Unknown says how many payouts of a mode are of unknown outcome.
 type Unknown struct {

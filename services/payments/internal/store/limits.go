@@ -47,17 +47,11 @@ WHERE u.day = r.day AND u.kind = r.kind AND u.subject = r.subject AND u.currency
 	forgetUsedLimits = `DELETE FROM limit_usage WHERE day < current_date - 3`
 	forgetReserved   = `DELETE FROM limit_reservations WHERE day < current_date - 3`
 
-	// One range of the index payments_list for every merchant and open status, as in listOwned: what is open is read, and nothing
-	// else.
-	exposure = `WITH RECURSIVE m AS (
-	(SELECT merchant_id FROM payments ORDER BY merchant_id LIMIT 1)
-	UNION ALL
-	SELECT (SELECT p.merchant_id FROM payments p WHERE p.merchant_id > m.merchant_id ORDER BY p.merchant_id LIMIT 1) FROM m WHERE m.merchant_id IS NOT NULL
-)
-SELECT o.crypto, o.fiat_currency, coalesce(sum(o.crypto_amount) FILTER (WHERE s.status IN ('pending', 'confirming')), 0), sum(o.promised)
-FROM m CROSS JOIN unnest('{pending,confirming,confirmed,settling}'::text[]) AS s(status) CROSS JOIN LATERAL (
+	// What is open is every merchant's lanes of the open statuses, as in listOwned; nothing else is read.
+	exposure = `SELECT o.crypto, o.fiat_currency, coalesce(sum(o.crypto_amount) FILTER (WHERE s.status IN ('pending', 'confirming')), 0), sum(o.promised)
+FROM unnest('{pending,confirming,confirmed,settling}'::text[]) AS s(status) CROSS JOIN unnest($2::text[]) AS t(type) CROSS JOIN LATERAL (
 	SELECT p.crypto, p.fiat_currency, p.crypto_amount, CASE WHEN p.credit_frozen THEN p.credit_payout ELSE p.payout_amount END AS promised FROM payments p
-	WHERE p.merchant_id = m.merchant_id AND p.mode = $1 AND p.status = s.status
+	WHERE p.status = s.status AND p.type = t.type AND p.mode = $1
 	OFFSET 0) AS o
 WHERE o.crypto <> '' GROUP BY o.crypto, o.fiat_currency`
 )
@@ -148,7 +142,7 @@ func (s *Store) forgetLimits(ctx context.Context) error {
 // Exposure implements app.Exposures.
 func (s *Store) Exposure(ctx context.Context, mode payment.Mode) (app.Exposure, error) {
 	out := app.Exposure{Crypto: map[string]decimal.Decimal{}, Fiat: map[money.Currency]decimal.Decimal{}}
-	rows, err := s.pool.Query(ctx, exposure, string(mode))
+	rows, err := s.pool.Query(ctx, exposure, string(mode), typeNames(""))
 	if err != nil {
 		return out, fmt.Errorf("add up what is open: %w", err)
 	}

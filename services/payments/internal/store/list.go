@@ -13,47 +13,65 @@ import (
 	"causeway.internal/services/payments/internal/payout"
 )
 
+// Lists are read from the index payments_lanes (migration 00025). A lane is the payments of one status, type, mode and merchant,
+// newest first. The collation is that index's and not the primary key's, which the planner would otherwise walk in search of a
+// few payments.
 const (
-	// Each status is one short range of the index payments_list; the page is the newest of them. NULLS LAST is the index's
-	// order and not the primary key's, which the planner would otherwise walk in search of a few payments of one merchant.
-	listOwned = `SELECT found.id FROM unnest($3::text[]) AS s(status) CROSS JOIN LATERAL (
+	listOwned = `SELECT found.id FROM unnest($3::text[]) AS s(status) CROSS JOIN unnest($4::text[]) AS t(type) CROSS JOIN LATERAL (
 	SELECT p.id FROM payments p
-	WHERE p.merchant_id = $1 AND p.mode = $2 AND p.status = s.status AND p.id >= $4 AND p.id < $5
-		AND ($6 = '' OR p.type = $6) ORDER BY p.id DESC NULLS LAST LIMIT $7) AS found
-ORDER BY found.id DESC LIMIT $7`
-	listReview = `SELECT p.id FROM payments p WHERE p.status = 'needs_review' AND p.id >= $1 AND p.id < $2 AND ($3 = '' OR p.type = $3)
-ORDER BY p.id DESC LIMIT $4`
-	// Other statuses are looked up by the key alone, for operators: each page reads as far as it has to.
-	listAll = `SELECT p.id FROM payments p WHERE p.status = ANY($1) AND p.id >= $2 AND p.id < $3 AND ($4 = '' OR p.type = $4)
-ORDER BY p.id DESC LIMIT $5`
+	WHERE p.status = s.status AND p.type = t.type AND p.mode = $2 AND p.merchant_id = $1 AND p.id COLLATE "C" >= $5 AND p.id COLLATE "C" < $6
+	ORDER BY p.id COLLATE "C" DESC LIMIT $7) AS found
+ORDER BY found.id COLLATE "C" DESC LIMIT $7`
+	// All payments, for operators.
+	listEvery = `SELECT p.id FROM payments p WHERE p.id >= $1 AND p.id < $2 ORDER BY p.id DESC LIMIT $3`
+	// Some of them: it skips from lane to lane, keeps those whose newest payments are the newest, and merges these. So it costs
+	// what there are lanes and what a page holds, and not what there are payments. It is completed with a condition.
+	someLanes = `WITH RECURSIVE lane AS (
+	SELECT s.status, t.type, f.mode, f.merchant_id FROM unnest($1::text[]) AS s(status) CROSS JOIN unnest($2::text[]) AS t(type) CROSS JOIN LATERAL (
+		SELECT p.mode, p.merchant_id FROM payments p WHERE p.status = s.status AND p.type = t.type ORDER BY p.mode, p.merchant_id LIMIT 1) AS f
+	UNION ALL
+	SELECT l.status, l.type, f.mode, f.merchant_id FROM lane l CROSS JOIN LATERAL (
+		SELECT p.mode, p.merchant_id FROM payments p
+		WHERE p.status = l.status AND p.type = l.type AND (p.mode, p.merchant_id) > (l.mode, l.merchant_id)
+		ORDER BY p.mode, p.merchant_id LIMIT 1) AS f
+), newest AS (
+	SELECT l.*, f.id FROM lane l CROSS JOIN LATERAL (
+		SELECT p.id FROM payments p
+		WHERE p.status = l.status AND p.type = l.type AND p.mode = l.mode AND p.merchant_id = l.merchant_id AND p.id COLLATE "C" >= $3 AND p.id COLLATE "C" < $4%[1]s
+		ORDER BY p.id COLLATE "C" DESC LIMIT 1) AS f
+	ORDER BY f.id COLLATE "C" DESC LIMIT $5
+)
+SELECT found.id FROM newest n CROSS JOIN LATERAL (
+	SELECT p.id FROM payments p
+	WHERE p.status = n.status AND p.type = n.type AND p.mode = n.mode AND p.merchant_id = n.merchant_id AND p.id COLLATE "C" >= $3 AND p.id COLLATE "C" <= n.id%[1]s
+	ORDER BY p.id COLLATE "C" DESC LIMIT $5) AS found
+ORDER BY found.id COLLATE "C" DESC LIMIT $5`
 	listRows     = `SELECT d.payment_id, ` + depositColumns + ` FROM deposits d WHERE d.payment_id = ANY($1) ORDER BY d.first_seen_at, d.key`
 	listPayouts  = `SELECT DISTINCT ON (o.payment_id) ` + payoutColumns + ` FROM payouts o WHERE o.payment_id = ANY($1) ORDER BY o.payment_id, o.attempt DESC`
 	listHeads    = `SELECT mode, network, height, block_time FROM scan_progress`
 	noteDecision = `INSERT INTO decisions (payment_id, version, operator, action, reason, tx_hash) VALUES ($1, $2, $3, $4, $5, $6)`
 )
 
-var listPayments = "SELECT " + selectColumns + " FROM payments p WHERE p.id = ANY($1) ORDER BY p.id DESC"
+var (
+	listPayments = "SELECT " + selectColumns + " FROM payments p WHERE p.id = ANY($1) ORDER BY p.id DESC"
+	listSome     = fmt.Sprintf(someLanes, "")
+	listHolds    = fmt.Sprintf(someLanes, " AND p.hold <> ''")
+)
 
 var _ app.Lists = (*Store)(nil)
 
 // List implements app.Lists: one trip for the ids of the page, one for everything about them.
 func (s *Store) List(ctx context.Context, f app.Filter) ([]app.View, error) {
 	low, high := bounds(f)
-	statuses := f.Statuses
-	if len(statuses) == 0 {
-		statuses = payment.Statuses()
-	}
-	names := make([]string, len(statuses))
-	for i, status := range statuses {
-		names[i] = string(status)
-	}
-	sql, args := listOwned, []any{f.Owner.MerchantID, string(f.Owner.Mode), names, low, high, string(f.Type), f.Limit}
+	var sql string
+	var args []any
 	switch {
 	case f.Owner.MerchantID != "":
-	case len(names) == 1 && statuses[0] == payment.StatusNeedsReview:
-		sql, args = listReview, []any{low, high, string(f.Type), f.Limit}
+		sql, args = listOwned, []any{f.Owner.MerchantID, string(f.Owner.Mode), statusNames(f.Statuses), typeNames(f.Type), low, high, f.Limit}
+	case len(f.Statuses) == 0 && f.Type == "":
+		sql, args = listEvery, []any{low, high, f.Limit}
 	default:
-		sql, args = listAll, []any{names, low, high, string(f.Type), f.Limit}
+		sql, args = listSome, []any{statusNames(f.Statuses), typeNames(f.Type), low, high, f.Limit}
 	}
 	rows, err := s.pool.Query(ctx, sql, args...)
 	if err != nil {
@@ -64,6 +82,30 @@ func (s *Store) List(ctx context.Context, f app.Filter) ([]app.View, error) {
 		return nil, wrap(err, "list payments")
 	}
 	return s.views(ctx, ids)
+}
+
+// statusNames are the statuses of a filter: all of them unless it names some.
+func statusNames(some []payment.Status) []string {
+	if len(some) == 0 {
+		some = payment.Statuses()
+	}
+	names := make([]string, len(some))
+	for i, status := range some {
+		names[i] = string(status)
+	}
+	return names
+}
+
+// typeNames are the types of a filter: all of them unless it names one.
+func typeNames(one payment.Type) []string {
+	if one != "" {
+		return []string{string(one)}
+	}
+	names := make([]string, len(payment.Types()))
+	for i, t := range payment.Types() {
+		names[i] = string(t)
+	}
+	return names
 }
 
 func wrap(err error, doing string) error {

@@ -25,11 +25,13 @@ ON CONFLICT (payment_id) DO UPDATE SET version = excluded.version, action = excl
 	listStrays = `SELECT d.mode, d.address, d.created_at, ` + depositColumns + ` FROM deposits d
 WHERE d.payment_id IS NULL AND (d.created_at, d.key) < ($1, $2) ORDER BY d.created_at DESC, d.key DESC LIMIT $3`
 	listDoubts   = `SELECT ` + payoutColumns + ` FROM payouts o WHERE (o.state = 'unknown' OR o.frozen) AND o.id < $1 ORDER BY o.id DESC LIMIT $2`
-	listHolds    = `SELECT p.id FROM payments p WHERE p.status = 'needs_review' AND p.hold <> '' AND p.id < $1 ORDER BY p.id DESC LIMIT $2`
 	heldVerdicts = `SELECT payment_id, stage, verdict, reason, lists, at FROM screenings WHERE payment_id = ANY($1) ORDER BY id`
 
 	listDifferences = `SELECT id, kind, object, asset, owner, expected, found, first_at, last_at, resolved_at FROM differences
-WHERE id < $1 AND ($2 OR resolved_at IS NULL) ORDER BY id DESC LIMIT $3`
+WHERE id < $1 ORDER BY id DESC LIMIT $2`
+	// Few are open: they are read from their index, however many are over.
+	listOpenDifferences = `WITH open AS MATERIALIZED (SELECT * FROM differences WHERE resolved_at IS NULL AND id < $1)
+SELECT id, kind, object, asset, owner, expected, found, first_at, last_at, resolved_at FROM open ORDER BY id DESC LIMIT $2`
 )
 
 // lastKey is after every id of any list.
@@ -107,7 +109,7 @@ func (s *Store) Doubts(ctx context.Context, before string, most int) ([]payout.P
 
 // Holds implements app.OperatorLists.
 func (s *Store) Holds(ctx context.Context, before string, most int) ([]app.Held, error) {
-	rows, err := s.pool.Query(ctx, listHolds, orLast(before), most)
+	rows, err := s.pool.Query(ctx, listHolds, []string{string(payment.StatusNeedsReview)}, typeNames(""), "", orLast(before), most)
 	if err != nil {
 		return nil, fmt.Errorf("list holds: %w", err)
 	}
@@ -152,7 +154,11 @@ func (s *Store) Differences(ctx context.Context, all bool, before string, most i
 			last = n
 		}
 	}
-	rows, err := s.pool.Query(ctx, listDifferences, last, all, most)
+	sql := listOpenDifferences
+	if all {
+		sql = listDifferences
+	}
+	rows, err := s.pool.Query(ctx, sql, last, most)
 	if err != nil {
 		return nil, fmt.Errorf("list differences: %w", err)
 	}

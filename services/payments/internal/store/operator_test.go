@@ -265,23 +265,3 @@ func TestReconcile_float(t *testing.T) {
 		}
 	}
 }
-
-// The operators' lists, the worker's and the timers' look-ups stay cheap however many payouts and deposits there are.
-func TestPlans_readNoWholeTableOfMoney(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.sql(`INSERT INTO deposits (mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted, block_height, block_hash,
-			first_seen_at, depth, finalized, senders, screening)
-		SELECT 'test', 'k' || n, 1, 'pay_' || n, 'tron', 'tron', 'T' || n, 'USDT', '', 'h', 1, false, 1, '', now(), 1, true, '{}', 'clear' FROM generate_series(1, 20000) n`)
-	w.sql(`INSERT INTO payouts (id, payment_id, mode, reference, attempt, rail, currency, amount, receiver, state, created_at)
-		SELECT 'pyo_' || lpad(n::text, 26, '0'), 'pay_' || n, 'test', 'r' || n, 1, 'sim', 'NGN', 1, '', 'succeeded', now() FROM generate_series(1, 20000) n`)
-	w.sql(`ANALYZE deposits, payouts`)
-	for name, args := range map[string][]any{
-		"listStrays": {time.Now(), "", 51}, "listDoubts": {"pyo_z", 51}, "unscreened": {100}, "payoutSenders": {"pay_7"}, "duePayouts": {64},
-		"selectDepositRows": {"pay_7"}, "selectLastPayout": {"pay_7"},
-	} {
-		if plan := w.explain(name, args...); strings.Contains(plan, "Seq Scan on deposits") || strings.Contains(plan, "Seq Scan on payouts") {
-			t.Errorf("%s reads too much:\n%s", name, plan)
-		}
-	}
-}

@@ -21,7 +21,10 @@ const (
 WHERE id = $1 AND payer IS NOT DISTINCT FROM $2 AND receiver IS NOT DISTINCT FROM $3`
 	resealPayout = `UPDATE payouts SET receiver = $3 WHERE id = $1 AND receiver = $2`
 
-	payersPayments = `SELECT p.id FROM payments p WHERE p.merchant_id = $1 AND p.mode = $2 AND p.payer_index = ANY($3)`
+	// The lanes of a merchant, as in listOwned.
+	payersPayments = `SELECT found.id FROM unnest($4::text[]) AS s(status) CROSS JOIN unnest($5::text[]) AS t(type) CROSS JOIN LATERAL (
+	SELECT p.id FROM payments p
+	WHERE p.status = s.status AND p.type = t.type AND p.mode = $2 AND p.merchant_id = $1 AND p.payer_index = ANY($3) OFFSET 0) AS found`
 	// A payment is over when no money of it can move any more without a person, and late money could not revive it either.
 	lockEnded = `SELECT p.receiver, p.status IN ('settled', 'refunded', 'cancelled') OR (p.status = 'expired' AND p.expires_at < now() - $2 * interval '1 second'),
 	coalesce((SELECT array_agg(o.id ORDER BY o.id) FROM payouts o WHERE o.payment_id = p.id), '{}'),
@@ -134,7 +137,7 @@ type Erased struct {
 // payment is its own transaction; the note in the audit names the payer by its index only.
 func (s *Store) Erase(ctx context.Context, operator string, mode payment.Mode, merchantID, chatID string, grace time.Duration) (done Erased, err error) {
 	indexes := s.keys.Blinds(chatID, blindPlace(mode, merchantID))
-	rows, err := s.pool.Query(ctx, payersPayments, merchantID, string(mode), indexes)
+	rows, err := s.pool.Query(ctx, payersPayments, merchantID, string(mode), indexes, statusNames(nil), typeNames(""))
 	if err != nil {
 		return done, fmt.Errorf("find a payer's payments: %w", err)
 	}

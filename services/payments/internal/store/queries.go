@@ -56,6 +56,7 @@ var columns = []column{
 	{"bank_ref", "text", true, true, false},
 	{"callback_url", "text", true, true, false},
 	{"metadata", "bytea", true, true, false},
+	{"trace", "text", true, true, false},
 	{"funding", "text", false, true, false},
 	{"timing", "text", false, true, false},
 	{"claim", "text", false, true, false},
@@ -251,11 +252,13 @@ WHERE o.state = 'withdrawn' AND o.sends = 0`
 	next_at = $10, paged = $11, no_float = $12, rail_id = $13, reason = $14, fee = $15, done_at = $16, receiver = coalesce($17, receiver),
 	taken_until = CASE WHEN $10 <= now() THEN taken_until END WHERE id = $1`
 	voidPayout = `UPDATE payouts SET state = 'withdrawn', next_at = NULL, done_at = $2 WHERE reference = $1 AND state = 'created'`
-	// Due payouts, taken for a moment so that two replicas do not look at the same row: the look itself is harmless.
+	// Due payouts, taken for a moment so that two replicas do not look at the same row: the look itself is harmless. With each
+	// comes what spans and log lines say of its payment.
 	duePayouts = `UPDATE payouts o SET taken_until = now() + interval '5 seconds' FROM (
-	SELECT id FROM payouts WHERE next_at <= now() AND (taken_until IS NULL OR taken_until < now())
-	ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED) AS due
-WHERE o.id = due.id RETURNING ` + payoutColumns
+	SELECT d.id, p.merchant_id, p.trace FROM payouts d LEFT JOIN payments p ON p.id = d.payment_id
+	WHERE d.next_at <= now() AND (d.taken_until IS NULL OR d.taken_until < now())
+	ORDER BY d.next_at LIMIT $1 FOR UPDATE OF d SKIP LOCKED) AS due
+WHERE o.id = due.id RETURNING ` + payoutColumns + `, coalesce(due.merchant_id, ''), coalesce(due.trace, '')`
 	selectPayout = `SELECT ` + payoutColumns + ` FROM payouts o WHERE o.id = $1 FOR UPDATE`
 
 	// One journal with its entries. Balances are kept for accounts of one payment only, in the order of their codes, under
@@ -342,7 +345,7 @@ func Statements() map[string]string {
 		"simRecord": simRecord, "simLookup": simLookup, "simSetOutcome": simSetOutcome, "simOrdered": simOrdered, "hintPayout": hintPayout,
 		"selectAny": selectAny, "lockAny": lockAny, "selectAnyRows": selectAnyRows, "selectAnyPayout": selectAnyPayout,
 		"selectAnyHeads": selectAnyHeads, "cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner,
-		"listSettled": listSettled, "listOwned": listOwned, "listReview": listReview, "listAll": listAll, "listPayments": listPayments, "listRows": listRows,
+		"listSettled": listSettled, "listOwned": listOwned, "listEvery": listEvery, "listSome": listSome, "listPayments": listPayments, "listRows": listRows,
 		"listPayouts": listPayouts, "listHeads": listHeads, "noteDecision": noteDecision,
 		"discardStock": discardStock, "discardRequests": discardRequests, "doubtPayouts": doubtPayouts, "forgetTaken": forgetTaken,
 		"forgetWaiting": forgetWaiting, "forgetProgress": forgetProgress,
@@ -350,7 +353,7 @@ func Statements() map[string]string {
 		"shareClaims": shareClaims, "selectPaused": selectPaused, "selectPauses": selectPauses, "excludeClaims": excludeClaims,
 		"insertPause": insertPause, "deletePause": deletePause,
 		"insertApproval": insertApproval, "selectApproval": selectApproval, "noteRequest": noteRequest, "listStrays": listStrays, "listDoubts": listDoubts,
-		"listHolds": listHolds, "heldVerdicts": heldVerdicts, "listDifferences": listDifferences,
+		"listHolds": listHolds, "heldVerdicts": heldVerdicts, "listDifferences": listDifferences, "listOpenDifferences": listOpenDifferences,
 		"beginDay": beginDay, "endDay": endDay, "compareTrial": compareTrial, "compareBalances": compareBalances, "compareDeposit": compareDeposit,
 		"compareDeposits": compareDeposits, "comparePayout": comparePayout, "compareClearing": compareClearing, "conclusive": conclusive,
 		"floatBooks": floatBooks, "floatMark": floatMark, "setFloat": setFloat, "upsertDifference": upsertDifference,

@@ -157,7 +157,7 @@ func valuesWith(p payment.Payment, payer, index, receiver []byte) ([]any, error)
 		string(p.Currency), p.FiatAmount.String(), string(p.ChargeFrom), q.Crypto, q.Network, p.NetworkName,
 		q.CryptoAmount.String(), q.PayoutAmount.String(), q.Charge.Fiat.String(), q.Charge.Crypto.String(), q.Charge.USD.String(), q.TransactionUSD.String(),
 		q.Rate.Value.String(), priced, family, nullText(p.Address), payer, index, receiver,
-		p.Preferred.Crypto, p.Preferred.Network, p.Rail, p.BankRef, p.CallbackURL, p.Metadata,
+		p.Preferred.Crypto, p.Preferred.Network, p.Rail, p.BankRef, p.CallbackURL, p.Metadata, nullText(p.Trace),
 		string(p.Funding), string(p.Timing), string(p.Claim), string(p.Payout), string(p.Hold), string(p.End), p.Closed,
 		p.Underpaid, p.Overpaid, p.WrongAsset, p.Reorged, string(p.Screening),
 		p.Received.String(), p.Transfers, p.Credit.N, p.Credit.Crypto.String(), p.Credit.Payout.String(), p.Credit.Fee.String(), p.Credit.Frozen, p.Attempt, p.Holds,
@@ -183,7 +183,7 @@ func (s vault) scanPayment(row pgx.Row) (payment.Payment, error) {
 		p                          payment.Payment
 		q                          = &p.Quote
 		status, exception          string
-		family, address            *string
+		family, address, origin    *string
 		priced                     []byte
 		payer, index, receiver     []byte
 		due, deadline, fulfilled   *time.Time
@@ -195,7 +195,7 @@ func (s vault) scanPayment(row pgx.Row) (payment.Payment, error) {
 		&p.Currency, &p.FiatAmount, &p.ChargeFrom, &q.Crypto, &q.Network, &p.NetworkName,
 		&q.CryptoAmount, &q.PayoutAmount, &q.Charge.Fiat, &q.Charge.Crypto, &q.Charge.USD, &q.TransactionUSD,
 		&q.Rate.Value, &priced, &family, &address, &payer, &index, &receiver,
-		&p.Preferred.Crypto, &p.Preferred.Network, &p.Rail, &p.BankRef, &p.CallbackURL, &p.Metadata,
+		&p.Preferred.Crypto, &p.Preferred.Network, &p.Rail, &p.BankRef, &p.CallbackURL, &p.Metadata, &origin,
 		&p.Funding, &p.Timing, &p.Claim, &p.Payout, &p.Hold, &p.End, &p.Closed,
 		&p.Underpaid, &p.Overpaid, &p.WrongAsset, &p.Reorged, &p.Screening,
 		&p.Received, &p.Transfers, &p.Credit.N, &p.Credit.Crypto, &p.Credit.Payout, &p.Credit.Fee, &p.Credit.Frozen, &p.Attempt, &p.Holds,
@@ -206,6 +206,9 @@ func (s vault) scanPayment(row pgx.Row) (payment.Payment, error) {
 	}
 	if address != nil {
 		p.Address = *address
+	}
+	if origin != nil {
+		p.Trace = *origin
 	}
 	for to, from := range map[*time.Time]*time.Time{
 		&p.DeadlineAt: deadline, &p.FulfilledAt: fulfilled, &p.ClaimedAt: claimed, &p.ConfirmedAt: confirmed, &p.SettledAt: settle,
@@ -247,13 +250,25 @@ func scanDeposit(row pgx.CollectableRow) (payment.Deposit, error) {
 }
 
 func (s vault) scanPayout(row pgx.CollectableRow) (*payout.Payout, error) {
+	return s.scanPayoutWith(row, &payout.Payout{})
+}
+
+// scanDuePayout reads a row of duePayouts.
+func (s vault) scanDuePayout(row pgx.CollectableRow) (*payout.Payout, error) {
+	var o payout.Payout
+	return s.scanPayoutWith(row, &o, &o.MerchantID, &o.Trace)
+}
+
+// scanPayoutWith reads payoutColumns into o, and what stands behind them into more.
+func (s vault) scanPayoutWith(row pgx.CollectableRow, o *payout.Payout, more ...any) (*payout.Payout, error) {
 	var (
-		o                                  payout.Payout
 		receiver                           []byte
 		lease, sent, firstMiss, next, done *time.Time
 	)
-	err := row.Scan(&o.ID, &o.PaymentID, &o.Mode, &o.Reference, &o.Attempt, &o.Rail, &o.Currency, &o.Amount, &receiver, &o.State, &o.Frozen, &lease,
-		&o.Sends, &sent, &o.Polls, &o.Misses, &firstMiss, &next, &o.Paged, &o.NoFloat, &o.RailID, &o.Reason, &o.Fee, &o.CreatedAt, &done)
+	err := row.Scan(append([]any{
+		&o.ID, &o.PaymentID, &o.Mode, &o.Reference, &o.Attempt, &o.Rail, &o.Currency, &o.Amount, &receiver, &o.State, &o.Frozen, &lease,
+		&o.Sends, &sent, &o.Polls, &o.Misses, &firstMiss, &next, &o.Paged, &o.NoFloat, &o.RailID, &o.Reason, &o.Fee, &o.CreatedAt, &done,
+	}, more...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -269,5 +284,5 @@ func (s vault) scanPayout(row pgx.CollectableRow) (*payout.Payout, error) {
 		return nil, fmt.Errorf("read the receiver of payout %s: %w", o.ID, err)
 	}
 	o.BankCode, o.BankName, o.AccountNumber, o.AccountName = r.BankCode, r.BankName, r.AccountNumber, r.AccountName
-	return &o, nil
+	return o, nil
 }

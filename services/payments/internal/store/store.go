@@ -21,6 +21,7 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/ledger"
@@ -62,7 +63,7 @@ func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 	if err != nil {
 		return err
 	}
-	n.Payment.Version = 1
+	n.Payment.Version, n.Payment.Trace = 1, telemetry.TraceParent(ctx)
 	all, err := s.values(n.Payment)
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 	var inserted string
 	switch err := s.pool.QueryRow(ctx, sql, args...).Scan(&inserted); {
 	case err == nil:
-		s.moved(Move{Mode: n.Payment.Mode, Type: n.Payment.Type, From: change.From, To: change.To})
+		s.tell(about(ctx, n.Payment), Move{Mode: n.Payment.Mode, Type: n.Payment.Type, From: change.From, To: change.To})
 		s.wake()
 		return nil
 	case errors.Is(err, pgx.ErrNoRows):
@@ -322,7 +323,7 @@ func (s *Store) stray(ctx context.Context, tx pgx.Tx, done *effects, in app.Inco
 type effects struct {
 	messages bool
 	alerts   []payment.Alert
-	payment  string
+	about    context.Context // carries trace and ids of the payment, for log lines
 	token    string // settlement token that the change issued
 	moves    []Move
 }
@@ -330,7 +331,7 @@ type effects struct {
 func (s *Store) inTx(ctx context.Context, f func(tx pgx.Tx, done *effects) error) error {
 	var done effects
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
-		done = effects{}
+		done = effects{about: ctx}
 		return f(tx, &done)
 	})
 	if err != nil {
@@ -340,11 +341,11 @@ func (s *Store) inTx(ctx context.Context, f func(tx pgx.Tx, done *effects) error
 		s.wake()
 	}
 	for _, m := range done.moves {
-		s.moved(m)
+		s.tell(done.about, m)
 	}
 	for _, a := range done.alerts {
 		s.alerts(a.Code)
-		s.log.ErrorContext(ctx, "payment needs attention", "payment_id", done.payment, "code", a.Code, "text", a.Text)
+		s.log.ErrorContext(done.about, "payment needs attention", "code", a.Code, "text", a.Text)
 	}
 	return nil
 }
@@ -356,6 +357,9 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f app.Chan
 	if err != nil {
 		return notFound(err, "lock payment")
 	}
+	ctx, span := continued(ctx, p)
+	defer span.End()
+	done.about = ctx
 	v := app.View{Payment: p}
 	var now time.Time
 	read := &pgx.Batch{}
@@ -378,7 +382,7 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f app.Chan
 	if err != nil {
 		return err
 	}
-	done.payment, done.alerts = p.ID, r.Alerts
+	done.alerts = r.Alerts
 	write := &pgx.Batch{}
 	if err := s.write(ctx, write, v, r, now.UTC(), done); err != nil {
 		return err

@@ -36,7 +36,7 @@ func (s *Store) DuePayouts(ctx context.Context, most int) ([]payout.Payout, erro
 	if err != nil {
 		return nil, fmt.Errorf("take due payouts: %w", err)
 	}
-	found, err := pgx.CollectRows(rows, s.scanPayout)
+	found, err := pgx.CollectRows(rows, s.scanDuePayout)
 	if err != nil {
 		return nil, fmt.Errorf("take due payouts: %w", err)
 	}

@@ -1,0 +1,157 @@
+//go:build integration
+
+package store_test
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// plan is what EXPLAIN says of a step.
+type plan struct {
+	Node    string      `json:"Node Type"`
+	On      string      `json:"Relation Name"`
+	Removed json.Number `json:"Rows Removed by Filter"` // of one loop, on average
+	Loops   json.Number `json:"Actual Loops"`
+	Hit     int         `json:"Shared Hit Blocks"`
+	Read    int         `json:"Shared Read Blocks"`
+	Steps   []plan      `json:"Plans"`
+}
+
+// each shows every step.
+func (p plan) each(f func(plan)) {
+	f(p)
+	for _, s := range p.Steps {
+		s.each(f)
+	}
+}
+
+func (w *world) explain(name string, args ...any) plan {
+	w.t.Helper()
+	var raw []byte
+	if err := w.pool.QueryRow(w.t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+w.statement(name), args...).Scan(&raw); err != nil {
+		w.t.Fatalf("%s: %v", name, err)
+	}
+	var out []struct{ Plan plan }
+	if err := json.Unmarshal(raw, &out); err != nil || len(out) != 1 {
+		w.t.Fatalf("%s: %s, %v", name, raw, err)
+	}
+	return out[0].Plan
+}
+
+// whole is a number of EXPLAIN, "" where it says nothing.
+func (w *world) whole(n json.Number) int {
+	w.t.Helper()
+	if n == "" {
+		return 0
+	}
+	text, _, _ := strings.Cut(n.String(), ".")
+	i, err := strconv.Atoi(text)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return i
+}
+
+// stock makes a hundred thousand payments of twenty-one merchants: nine of ten are one's, few are of the type bank_confirmation
+// or wait for a decision, and those are the oldest.
+func (w *world) stock() {
+	w.t.Helper()
+	w.sql(`INSERT INTO payments (id, reference, merchant_id, key_id, mode, type, version, sequence, status, hold, fiat_currency, fiat_amount, charge_from, metadata,
+			created_at, expires_at, settled_at)
+		SELECT 'pay_' || lpad(n::text, 26, '0'), 'CW-' || lpad(n::text, 12, '0'), CASE WHEN n % 10 = 0 THEN 'm' || n / 10 % 20 ELSE 'big' END, 1, 'test',
+			CASE WHEN n <= 90 THEN 'bank_confirmation' ELSE (ARRAY['transfer', 'gift', 'request', 'merchant'])[1 + n % 4] END, 1, 1,
+			CASE WHEN n % 3 = 0 THEN 'expired' WHEN n BETWEEN 100 AND 200 THEN 'needs_review' ELSE 'settled' END,
+			CASE WHEN n BETWEEN 100 AND 200 THEN 'late' ELSE '' END,
+			'NGN', 1, 'crypto', '{}', now(), now(), CASE WHEN n % 3 > 0 THEN '2026-01-01'::timestamptz + n * interval '1 second' END
+		FROM generate_series(1, 100000) n`)
+	w.sql(`INSERT INTO differences (kind, object, asset, owner, expected, found, resolved_at)
+		SELECT 'clearing', n::text, 'NGN', 'o', 1, 2, CASE WHEN n > 20 THEN now() END FROM generate_series(1, 20000) n`)
+	w.sql(`ANALYZE payments, differences`)
+}
+
+// A page costs the same over a hundred thousand payments as over a few, whatever it is filtered by: no whole table is read,
+// and nothing that the page does not show.
+func TestPlans_aPageReadsAPage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.stock()
+	var every, types, rare []string
+	for _, s := range payment.Statuses() {
+		every = append(every, string(s))
+	}
+	for _, one := range payment.Types() {
+		types = append(types, string(one))
+	}
+	rare = []string{string(payment.BankConfirmation)}
+	settled, review := []string{"settled"}, []string{"needs_review"}
+	const low, high, middle = "pay_", "pay_z", "pay_00000000000000000000000150"
+	const page = 51
+	from := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		statement string
+		args      []any
+		pages     int // most of the database's
+	}{
+		"a merchant's":                {"listOwned", []any{"big", "test", every, types, low, high, page}, 1500},
+		"of a rare type":              {"listOwned", []any{"big", "test", every, rare, low, high, page}, 300},
+		"of a rare status":            {"listOwned", []any{"big", "test", review, types, low, high, page}, 300},
+		"of a rare type and status":   {"listOwned", []any{"big", "test", settled, rare, low, high, page}, 100},
+		"of a time":                   {"listOwned", []any{"big", "test", every, types, low, middle, page}, 500},
+		"of a small merchant":         {"listOwned", []any{"m3", "test", every, types, low, high, page}, 1500},
+		"of nobody":                   {"listOwned", []any{"m99", "test", every, types, low, high, page}, 300},
+		"operators', all":             {"listEvery", []any{low, high, page}, 100},
+		"operators', a rare status":   {"listSome", []any{review, types, low, high, page}, 2000},
+		"operators', no such status":  {"listSome", []any{[]string{"refunded"}, types, low, high, page}, 100},
+		"operators', a rare type":     {"listSome", []any{every, rare, low, high, page}, 1000},
+		"operators', a common status": {"listSome", []any{settled, types, low, high, page}, 5000},
+		"holds":                       {"listHolds", []any{review, types, "", high, page}, 2000},
+		"settlements of an hour":      {"listSettled", []any{"big", "test", from, "", from.Add(time.Minute), 2000}, 200},
+		"what is open":                {"exposure", []any{"test", types}, 300},
+		"what is due":                 {"duePayments", []any{60.0, 200}, 50},
+		"open differences":            {"listOpenDifferences", []any{int64(1) << 40, page}, 50},
+		"one":                         {"selectAny", []any{"CW-000000000001"}, 10},
+		"one of a merchant":           {"selectOwned", []any{"CW-000000000001", "big", "test"}, 10},
+		"a payer's":                   {"payersPayments", []any{"m99", "test", [][]byte{{1}}, every, types}, 300},
+	} {
+		top := w.explain(c.statement, c.args...)
+		removed := 0
+		top.each(func(p plan) {
+			removed += w.whole(p.Removed) * w.whole(p.Loops)
+			if p.Node == "Seq Scan" && (p.On == "payments" || p.On == "differences") {
+				t.Errorf("%s: %s reads the whole of %s", name, c.statement, p.On)
+			}
+		})
+		if removed > page || top.Hit+top.Read > c.pages {
+			t.Errorf("%s: %s reads %d pages and throws %d rows away", name, c.statement, top.Hit+top.Read, removed)
+		}
+		t.Logf("%s: %d pages, %d rows thrown away", name, top.Hit+top.Read, removed)
+	}
+}
+
+// The operators' lists, the worker's and the timers' look-ups stay cheap however many payouts and deposits there are.
+func TestPlans_readNoWholeTableOfMoney(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.sql(`INSERT INTO deposits (mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted, block_height, block_hash,
+			first_seen_at, depth, finalized, senders, screening)
+		SELECT 'test', 'k' || n, 1, 'pay_' || n, 'tron', 'tron', 'T' || n, 'USDT', '', 'h', 1, false, 1, '', now(), 1, true, '{}', 'clear' FROM generate_series(1, 20000) n`)
+	w.sql(`INSERT INTO payouts (id, payment_id, mode, reference, attempt, rail, currency, amount, receiver, state, created_at)
+		SELECT 'pyo_' || lpad(n::text, 26, '0'), 'pay_' || n, 'test', 'r' || n, 1, 'sim', 'NGN', 1, '', 'succeeded', now() FROM generate_series(1, 20000) n`)
+	w.sql(`ANALYZE deposits, payouts`)
+	for name, args := range map[string][]any{
+		"listStrays": {time.Now(), "", 51}, "listDoubts": {"pyo_z", 51}, "unscreened": {100}, "payoutSenders": {"pay_7"}, "duePayouts": {64},
+		"selectDepositRows": {"pay_7"}, "selectLastPayout": {"pay_7"},
+	} {
+		w.explain(name, args...).each(func(p plan) {
+			if p.Node == "Seq Scan" && (p.On == "deposits" || p.On == "payouts") {
+				t.Errorf("%s reads the whole of %s", name, p.On)
+			}
+		})
+	}
+}
