@@ -92,6 +92,7 @@ type Result struct {
 	Commands     []Command
 	Alerts       []payment.Alert
 	Answer       *Answer // stored under the request's key
+	Refused      error   // what the caller is told instead of an answer, though the change is kept
 }
 
 // Change decides what becomes of a payment. It runs while the payment's row is locked, may run more than once, and may

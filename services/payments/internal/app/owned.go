@@ -31,8 +31,10 @@ func (a *App) once(ctx context.Context, k Key, f Change, update func(Change) err
 		return earlier, err
 	}
 	var answer Answer
+	var refused error
 	err := update(func(v View, now time.Time) (Result, error) {
 		r, err := f(v, now)
+		refused = r.Refused
 		if refusal, ok := stateAnswer(err); ok && k.Key != "" {
 			kept := a.Refusal(ctx, refusal)
 			r, err = Result{Answer: &kept}, nil
@@ -46,6 +48,9 @@ func (a *App) once(ctx context.Context, k Key, f Change, update func(Change) err
 	if errors.Is(err, ErrKeyTaken) {
 		answer, err = a.Payments.Settled(ctx, k)
 		return unseal(a.Keys, k, answer), err
+	}
+	if err == nil && refused != nil {
+		return Answer{}, refused
 	}
 	if answer.Full != nil {
 		answer.Body = answer.Full

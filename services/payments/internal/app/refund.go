@@ -24,7 +24,7 @@ type refundView struct {
 }
 
 // RefundAddress notes where the payer's money goes back to, should an operator refund it. The address has to be one of the
-// payment's network, and not the deposit address itself.
+// payment's network, and not the deposit address itself. What the screener says of it is kept, a refusal too.
 func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, problems *fault.Problems, k Key) (Answer, error) {
 	if to == "" {
 		problems.Add("address", "is required")
@@ -32,14 +32,13 @@ func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, 
 	if err := problems.Err(); err != nil {
 		return Answer{}, err
 	}
-	var refused Verdict
-	screened := Screened{Stage: AtRefund, Addresses: []string{to}}
+	var decided []Screened
 	if a.Policy.Screen {
-		var screening payment.Screening
-		if screened.Verdict, screening = a.screen(ctx, o.Mode, screened.Addresses); screening == payment.Unscreened {
+		verdict, screening := a.screen(ctx, o.Mode, []string{to})
+		if screening == payment.Unscreened {
 			return Answer{}, errScreenDown
 		}
-		refused = screened.Verdict
+		decided = []Screened{{Stage: AtRefund, Verdict: verdict, Addresses: []string{to}}}
 	}
 	return a.owned(ctx, o, reference, k, func(v View, now time.Time) (Result, error) {
 		p := v.Payment
@@ -52,8 +51,9 @@ func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, 
 			wrong.Add("address", "%s", err.Error())
 		} else if address.Same(n.Family, to, p.Address) {
 			wrong.Add("address", "is the payment's own deposit address")
-		} else if refused.Hit {
+		} else if len(decided) > 0 && decided[0].Verdict.Hit {
 			wrong.Add("address", "cannot be used")
+			return Result{Payment: p, Screened: decided, Refused: wrong.Err()}, nil
 		}
 		if err := wrong.Err(); err != nil {
 			return Result{}, err
@@ -66,9 +66,7 @@ func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, 
 		if err != nil {
 			return Result{}, err
 		}
-		if a.Policy.Screen {
-			r.Screened = []Screened{screened}
-		}
+		r.Screened = decided
 		r.Answer = &Answer{Status: statusOK, Body: body}
 		return r, nil
 	})

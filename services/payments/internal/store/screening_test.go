@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"causeway.internal/libs/fault"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/screen"
@@ -156,6 +157,56 @@ func TestScreening_failsClosed(t *testing.T) {
 	}
 	s.set(false)
 	w.pay(p)
+}
+
+// Where a refund goes is decided on, too. A refusal is kept although the request fails, and nobody can say means no.
+func TestScreening_refundAddress(t *testing.T) {
+	t.Parallel()
+	w, s := screened(t)
+	const bad, good = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"
+	p := w.made(command())
+	refund := func(to string, k app.Key) error {
+		_, err := w.app.RefundAddress(t.Context(), owner, p.Reference, to, noProblems(), k)
+		return err
+	}
+	s.set(false, bad)
+	for range 2 { // with a key, too: a body that breaks a rule is no answer that stands for it
+		if err := refund(bad, app.Key{Scope: "refund", Key: "k"}); fault.As(err).Kind != fault.Invalid || len(fault.As(err).Fields) != 1 {
+			t.Fatalf("a sanctioned address: %v", err)
+		}
+	}
+	if err := refund("nonsense", app.Key{}); fault.As(err).Kind != fault.Invalid {
+		t.Errorf("no address: %v", err)
+	}
+	const setTo = `SELECT refund_address FROM payments WHERE id = $1`
+	if to := ask[string](w, setTo, p.ID); to != "" {
+		t.Errorf("a refund goes to %s", to)
+	}
+	if err := refund(good, app.Key{Scope: "refund", Key: "k"}); err != nil {
+		t.Fatal(err)
+	}
+	s.set(true)
+	if err := refund(bad, app.Key{}); fault.As(err).Kind != fault.Unavailable {
+		t.Errorf("while nobody can say: %v", err)
+	}
+	if to := ask[string](w, setTo, p.ID); to != good {
+		t.Errorf("a refund goes to %s", to)
+	}
+	const hit = "refund hit sanctioned_address list 1"
+	if got := w.decisions(p); !slices.Equal(got, []string{hit, hit, "refund clear  list 1"}) {
+		t.Errorf("kept: %q", got)
+	}
+	if got := ask[[]string](w, `SELECT addresses FROM screenings WHERE payment_id = $1 AND verdict = 'hit' LIMIT 1`, p.ID); !slices.Equal(got, []string{bad}) {
+		t.Errorf("the refused address is kept as %q", got)
+	}
+	// Once a person has to decide on the payment, they are shown what was decided before.
+	s.set(false, dirty)
+	w.from(p, dirty, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
+	w.want(p, "needs_review screening_hold")
+	body, err := w.app.Holds(t.Context(), "", 10)
+	if err != nil || strings.Count(string(body), `{"stage":"refund","verdict":"hit","reason":"sanctioned_address","lists":"list 1"`) != 2 {
+		t.Errorf("operators see %s, %v", body, err)
+	}
 }
 
 // Anybody can send dust from anywhere to anybody: it holds nothing.
