@@ -18,6 +18,10 @@ const StockMost = 200_000
 // askAgain is how long an unanswered request for addresses waits before it is repeated under its own id.
 const askAgain = 30 * time.Second
 
+// countPause is how long, for each free address, a stock that suffices is not counted again. Counting reads every one of
+// them, and nobody creates 25 000 payments a second, which is how fast half of them would have to go meanwhile.
+const countPause = 20 * time.Microsecond
+
 // StockLevel is the stock of one family in one world.
 type StockLevel struct {
 	Mode   payment.Mode
@@ -53,6 +57,7 @@ type Replenisher struct {
 	now     func() time.Time
 	gauge   func(mode payment.Mode, family money.Family, free int)
 	primed  map[shelf]bool
+	next    time.Time // not before this is anything counted
 }
 
 // NewReplenisher makes a replenisher for the given families of each open mode. least is the target while little is
@@ -68,8 +73,13 @@ func NewReplenisher(s Shelves, wanted map[payment.Mode][]money.Family, least int
 }
 
 // Look asks wallets for addresses wherever the stock is at half its target or below, and the first time wherever it is
-// not full, so that a product that has just started is ready for a rush.
+// not full, so that a product that has just started is ready for a rush. It does nothing while what it has just counted
+// suffices for certain.
 func (r *Replenisher) Look(ctx context.Context) error {
+	now := r.now()
+	if now.Before(r.next) {
+		return nil
+	}
 	levels, err := r.shelves.Levels(ctx, askAgain)
 	if err != nil {
 		return err
@@ -78,10 +88,13 @@ func (r *Replenisher) Look(ctx context.Context) error {
 	for _, l := range levels {
 		known[shelf{l.Mode, l.Family}] = l
 	}
+	free, short := 0, false
 	for _, k := range r.wanted {
 		l := known[k]
+		free += l.Free
 		r.gauge(k.mode, k.family, l.Free)
 		target := min(max(r.least, l.Peak*10), StockMost)
+		short = short || l.Free <= target/2
 		switch {
 		case l.Open != nil && l.Open.Stale:
 			err = r.shelves.Repeat(ctx, k.mode, k.family, r.command(k, l.Open.ID, l.Open.Count))
@@ -93,6 +106,9 @@ func (r *Replenisher) Look(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("ask for %s %s addresses: %w", k.mode, k.family, err)
 		}
+	}
+	if !short {
+		r.next = now.Add(time.Duration(free) * countPause)
 	}
 	return nil
 }

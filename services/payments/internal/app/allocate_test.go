@@ -54,8 +54,9 @@ func TestReplenisher(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &shelves{level: app.StockLevel{Mode: payment.Test, Family: money.EVM, Free: 1024}}
-			gauge := -1
-			r := app.NewReplenisher(s, map[payment.Mode][]money.Family{payment.Test: {money.EVM}}, 1024, time.Now,
+			gauge, now := -1, time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+			later := func() time.Time { now = now.Add(time.Second); return now }
+			r := app.NewReplenisher(s, map[payment.Mode][]money.Family{payment.Test: {money.EVM}}, 1024, later,
 				func(_ payment.Mode, _ money.Family, free int) { gauge = free })
 			if name == "above half" { // not the first look
 				s.level.Free = 1023
@@ -77,5 +78,32 @@ func TestReplenisher(t *testing.T) {
 				t.Errorf("asked %v, repeated %v, gauge %d", s.asked, s.repeated, gauge)
 			}
 		})
+	}
+}
+
+// A stock that suffices is counted again only after a while that grows with it; one that does not, at every look.
+func TestReplenisher_countsSparingly(t *testing.T) {
+	s := &shelves{level: app.StockLevel{Mode: payment.Test, Family: money.EVM, Free: 200_000, Peak: 20_000}}
+	now, counted := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), 0
+	r := app.NewReplenisher(s, map[payment.Mode][]money.Family{payment.Test: {money.EVM}}, 1024, func() time.Time { return now },
+		func(payment.Mode, money.Family, int) { counted++ })
+	look := func(times int) int {
+		t.Helper()
+		before := counted
+		for range times {
+			now = now.Add(200 * time.Millisecond)
+			if err := r.Look(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return counted - before
+	}
+	if n := look(100); n < 4 || n > 6 {
+		t.Errorf("a full stock was counted %d times in 20 s", n)
+	}
+	s.level.Free = 100_000
+	look(20) // until it is counted next
+	if n := look(10); n != 10 {
+		t.Errorf("a stock that is half empty was counted %d times at 10 looks", n)
 	}
 }

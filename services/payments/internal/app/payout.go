@@ -8,7 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/telemetry"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/rail"
@@ -63,10 +67,11 @@ func (w *PayoutWorker) Run(ctx context.Context) error {
 	slots := make(chan struct{}, w.slots)
 	tick := time.NewTicker(payoutPoll)
 	defer tick.Stop()
-	for {
-		due, err := w.payouts.DuePayouts(ctx, min(payoutBatch, w.slots-len(slots)))
+	for ctx.Err() == nil {
+		room := min(payoutBatch, w.slots-len(slots))
+		due, err := w.payouts.DuePayouts(ctx, room)
 		if err != nil && ctx.Err() == nil {
-			w.log.Warn("due payouts not read", "err", err)
+			w.log.WarnContext(ctx, "due payouts not read", "err", err)
 		}
 		for _, o := range due {
 			slots <- struct{}{}
@@ -74,15 +79,40 @@ func (w *PayoutWorker) Run(ctx context.Context) error {
 				defer func() { <-slots }()
 				finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.patience(o)+2*railTimeout)
 				defer cancel()
+				finish = telemetry.With(finish, telemetry.PaymentID, o.PaymentID, telemetry.MerchantID, o.MerchantID, "payout_id", o.ID)
+				finish, span := telemetry.Continue(finish, o.Trace, "payout", trace.WithAttributes(attribute.String("payment.id", o.PaymentID),
+					attribute.String("payout.id", o.ID), attribute.String("payout.rail", o.Rail), attribute.String("payout.state", string(o.State))))
+				defer span.End()
 				if err := w.Step(finish, o); err != nil {
-					w.log.Warn("payout not moved", "payout_id", o.ID, "payment_id", o.PaymentID, "err", err)
+					w.log.WarnContext(finish, "payout not moved", "err", err)
 				}
 			})
 		}
+		more := slots // those that were taken left no room for others, which may be due as well
+		if len(due) < room {
+			more = nil
+		}
+		w.rest(ctx, tick.C, more)
+	}
+	return nil
+}
+
+// rest waits for the next tick, and no longer than until half of the slots are free where there may be more to do.
+func (w *PayoutWorker) rest(ctx context.Context, tick <-chan time.Time, more chan struct{}) {
+	held := 0
+	defer func() {
+		for range held {
+			<-more
+		}
+	}()
+	for held < (w.slots+1)/2 {
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-tick.C:
+			return
+		case <-tick:
+			return
+		case more <- struct{}{}:
+			held++
 		}
 	}
 }
@@ -224,7 +254,7 @@ func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout,
 		p, facts, notes := v.Payment, []payment.Fact(nil), []Screened(nil)
 		if d.Step == payout.Send {
 			var may leave
-			if p, facts, notes, may, err = w.mayLeave(v, l.who, now); err != nil {
+			if p, facts, notes, may, err = w.mayLeave(ctx, v, l.who, now); err != nil {
 				return Result{}, err
 			}
 			switch may {
@@ -304,6 +334,8 @@ func (w *PayoutWorker) send(ctx context.Context, world World, o payout.Payout) (
 	}
 	ctx, cancel := context.WithTimeout(ctx, w.patience(o))
 	defer cancel()
+	ctx, span := telemetry.Inside(ctx, "payout send", trace.WithSpanKind(trace.SpanKindClient))
+	defer span.End()
 	status, err := world.Rail.Send(ctx, rail.Order{
 		Ref: o.Reference, Amount: o.Amount, Currency: o.Currency, BankCode: o.BankCode,
 		AccountNumber: o.AccountNumber, AccountName: o.AccountName, Narration: "Causeway " + o.Reference, Resend: o.Sends > 1,
@@ -320,6 +352,8 @@ func (w *PayoutWorker) send(ctx context.Context, world World, o payout.Payout) (
 func (w *PayoutWorker) query(ctx context.Context, world World, o payout.Payout) (payout.Observation, error) {
 	ctx, cancel := context.WithTimeout(ctx, railTimeout)
 	defer cancel()
+	ctx, span := telemetry.Inside(ctx, "payout query", trace.WithSpanKind(trace.SpanKindClient))
+	defer span.End()
 	status, err := world.Rail.Query(ctx, o.Currency, o.Reference)
 	if w.crash("queried") {
 		return payout.Observation{}, errCrashed
