@@ -111,6 +111,8 @@ func decode(m manifest) (any, error) {
 		into = &corev1.Service{}
 	case "v1 ServiceAccount":
 		into = &corev1.ServiceAccount{}
+	case "v1 PersistentVolumeClaim":
+		into = &corev1.PersistentVolumeClaim{}
 	case "v1 ConfigMap":
 		into = &corev1.ConfigMap{}
 	case "v1 Secret":
@@ -155,7 +157,10 @@ type workload struct {
 func (w workload) String() string { return w.kind + "/" + w.name }
 
 // ours says that the pods run our images.
-func (w workload) ours() bool { return w.pod.Labels["app.kubernetes.io/part-of"] == "causeway" }
+func (w workload) ours() bool {
+	part := w.pod.Labels["app.kubernetes.io/part-of"]
+	return part == "causeway" || part == "causeway-signer"
+}
 
 func workloads(all []manifest) []workload {
 	var found []workload

@@ -108,7 +108,7 @@ func anyPort(ports []networkingv1.NetworkPolicyPort, port int32, names map[strin
 // TestNetwork takes every pair of ends and every port in use, and allows exactly the edges of the design: the ingress
 // controller calls the gateway, the gateway calls the services, workers use the broker, everybody its database, names, the
 // trace collector and Prometheus; the dispatcher, the scanners and those who speak with providers reach out, and nobody
-// reaches a special network.
+// reaches a special network. The signer has no edge at all.
 func TestNetwork(t *testing.T) {
 	all := build(t, "prod")
 	policies := of[networkingv1.NetworkPolicy](all)
@@ -155,6 +155,7 @@ func portsOf(pod corev1.PodSpec) map[string]int32 {
 func designed(from, to peer, port int32) bool {
 	role := func(p peer) string { return p.pod["app.kubernetes.io/component"] }
 	service := func(p peer) string { return p.pod["app.kubernetes.io/name"] }
+	works := role(from) == "work" || role(from) == "sweep"
 	mine := from.pod["app.kubernetes.io/part-of"] == "causeway"
 	theirs := to.pod["app.kubernetes.io/part-of"] == "causeway"
 	public := to.address.IsValid() && (to.name == "8.8.8.8" || to.name == "2606:4700::1111")
@@ -170,7 +171,7 @@ func designed(from, to peer, port int32) bool {
 	case to.name == "postgres":
 		return port == 5432
 	case to.name == "rabbitmq":
-		return port == 5672 && role(from) == "work"
+		return port == 5672 && works
 	case to.name == "otel-collector":
 		return port == 4318
 	case theirs:
@@ -178,7 +179,7 @@ func designed(from, to peer, port int32) bool {
 	case public && service(from) == "callback-dispatcher":
 		return role(from) != "migrate"
 	case public && service(from) == "wallets":
-		return role(from) == "work" && port == 443
+		return works && port == 443
 	case public && service(from) == "payments":
 		return role(from) != "migrate" && port == 443
 	}

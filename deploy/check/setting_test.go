@@ -58,6 +58,7 @@ func variables(t *testing.T, w workload, sources map[string][]string) []string {
 var roleless = map[string][]string{
 	"serve":   {"AMQP_URL", "DATABASE_OWNER_URL"},
 	"work":    {"IDENTITY_KEYS", "DATABASE_OWNER_URL"},
+	"sweep":   {"IDENTITY_KEYS", "DATABASE_OWNER_URL"},
 	"migrate": nil,
 }
 

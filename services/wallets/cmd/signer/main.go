@@ -1,6 +1,7 @@
 // Command signer holds the keys that guard money and signs what its policy allows, over a unix socket, for wallets. It has
 // no database, opens no connection and listens on nothing else. `signer serve` does that; new-seed, seal-seed, xpubs,
-// addresses and verify-log are the verbs of the key ceremony (docs/custody.md). This package only wires.
+// addresses and verify-log are the verbs of the key ceremony (docs/custody.md); health asks the signer that runs. This package
+// only wires.
 package main
 
 import (
@@ -53,7 +54,7 @@ func main() {
 }
 
 var errUsage = errors.New(`usage: signer serve | new-seed --out FILE [--recipient age1…]… | seal-seed --out FILE [--recipient age1…]… |
-	xpubs | addresses --from INDEX --count N --out FILE | verify-log`)
+	xpubs | addresses --from INDEX --count N --out FILE | verify-log | health`)
 
 func run(ctx context.Context, args []string, environ map[string]string, in io.Reader, out io.Writer) error {
 	cfg, err := config.Read[settings](environ)
@@ -77,6 +78,8 @@ func run(ctx context.Context, args []string, environ map[string]string, in io.Re
 		return makeAddresses(cfg, args[1:])
 	case verb == "verify-log" && len(args) == 1:
 		return verifyLog(cfg, out)
+	case verb == "health" && len(args) == 1:
+		return door.Health(ctx, cfg.Socket)
 	}
 	return errUsage
 }

@@ -228,3 +228,29 @@ func TestSocket_stranger(t *testing.T) {
 		t.Error(status, text)
 	}
 }
+
+// Health tells a signer that takes connections, from whomever, from one that hangs and from none.
+func TestHealth(t *testing.T) {
+	for _, peers := range [][]uint32{nil, {uint32(os.Getuid()) + 1}} {
+		d := open(t, nil)
+		t.Cleanup(func() { _ = d.Close() })
+		_, path := serve(t, d, peers)
+		if err := Health(t.Context(), path); err != nil {
+			t.Errorf("peers %v: %v", peers, err)
+		}
+	}
+	hung := filepath.Join(t.TempDir(), "s")
+	if err := Health(t.Context(), hung); err == nil {
+		t.Error("there is no signer")
+	}
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", hung)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := Health(ctx, hung); err == nil {
+		t.Error("nobody takes the connection")
+	}
+}

@@ -1,6 +1,7 @@
 package door
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,7 +63,9 @@ func (c *checked) Accept() (net.Conn, error) {
 		}
 		uid, err := userOf(conn)
 		if err != nil || !slices.Contains(c.peers, uid) {
-			c.log.Warn("a stranger knocked and was sent away", "uid", uid, "err", err)
+			if err != nil || uid != uint32(os.Getuid()) { // ourselves: Health
+				c.log.Warn("a stranger knocked and was sent away", "uid", uid, "err", err)
+			}
 			_ = conn.Close()
 			continue
 		}
@@ -102,6 +105,28 @@ func userOf(conn *net.UnixConn) (uid uint32, err error) {
 		}
 	})
 	return uid, errors.Join(err, inner)
+}
+
+// Health reports an error unless a signer on the socket at path takes connections. Our own user may ask, be it a peer or not:
+// a peer is answered, anybody else is hung up on, and either takes a signer that is alive.
+func Health(ctx context.Context, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience/2)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if err != nil {
+		return fmt.Errorf("no signer answers: %w", err)
+	}
+	defer conn.Close()
+	end, _ := ctx.Deadline()
+	if err := conn.SetDeadline(end); err != nil {
+		return fmt.Errorf("asking the signer: %w", err)
+	}
+	_, wrote := io.WriteString(conn, "GET /v1/stations HTTP/1.0\r\n\r\n")
+	_, read := conn.Read(make([]byte, 1))
+	if err := errors.Join(wrote, read); errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("the signer hangs: %w", err)
+	}
+	return nil
 }
 
 // Serve answers requests until the listener is closed.
