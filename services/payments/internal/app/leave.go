@@ -48,13 +48,13 @@ func (w *PayoutWorker) check(ctx context.Context, o payout.Payout) (who senders,
 
 // mayLeave looks, under the payment's lock, at what can stop a payout that is due: an operator's pause, and the senders of
 // its money. It gives the payment with what it has learnt of them.
-func (w *PayoutWorker) mayLeave(v View, who senders, now time.Time) (p payment.Payment, facts []payment.Fact, notes []Screened, may leave, err error) {
+func (w *PayoutWorker) mayLeave(ctx context.Context, v View, who senders, now time.Time) (p payment.Payment, facts []payment.Fact, notes []Screened, may leave, err error) {
 	p = v.Payment
 	if v.Paused {
 		return p, nil, nil, leaveLater, nil
 	}
 	if v.OverLimit || p.FiatAmount.GreaterThan(w.app.Policy.PayoutLimit(p.Currency)) { // lowered since it was made, or revived
-		w.log.Warn("payout waits for a limit", "payment_id", p.ID, "code", alertLimit)
+		w.log.WarnContext(ctx, "payout waits for a limit", "code", alertLimit)
 		return p, nil, nil, leaveLater, nil
 	}
 	if !w.app.Policy.Screen || v.Payout.State != payout.Created {
