@@ -94,7 +94,15 @@ func TraceParent(ctx context.Context) string {
 // of an operator's request or of a chain's scan: then each of the two points at the other. Where nothing was kept, or it
 // cannot be read, ctx stays as it is and the span is none.
 func Continue(ctx context.Context, kept, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
-	origin := SpanContext(kept)
+	return start(ctx, SpanContext(kept), name, options)
+}
+
+// Inside starts a span below the one in ctx. Where that is not recorded, ctx stays as it is and the span is none.
+func Inside(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+	return start(ctx, trace.SpanContextFromContext(ctx), name, options)
+}
+
+func start(ctx context.Context, origin trace.SpanContext, name string, options []trace.SpanStartOption) (context.Context, trace.Span) {
 	if !origin.IsSampled() {
 		return ctx, noop.Span{}
 	}

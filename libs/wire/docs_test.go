@@ -43,6 +43,9 @@ var examples = map[wire.Name]any{
 	wire.SimulateDepositV1: wire.SimulateDeposit{
 		RequestID: "msg_02", Address: addressExample, Network: "ethereum", Asset: "USDT", Amount: "10000000", Confirmations: 12,
 	},
+	wire.AddressesUsedV1: wire.AddressesUsed{Addresses: []wire.UsedAddress{{
+		Mode: wire.Test, Family: money.EVM, Address: addressExample, Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+	}}},
 	wire.PaymentStatusChangedV1: withToken(statusChanged("payment.confirmed", "pay_01")),
 	wire.WalletStatusChangedV1:  statusChanged("wallet.watching", "wal_01"),
 	wire.ReportStatusChangedV1:  statusChanged("report.created", "RPT-ABC234"),

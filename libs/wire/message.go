@@ -104,6 +104,21 @@ type SimulateDeposit struct {
 	Confirmations int64  `json:"confirmations"`
 }
 
+// AddressesUsed says in whose story each address plays: the trace of the request that gave it to a payment. Wallets goes on
+// in that trace when money arrives there. Only addresses whose payment's trace is recorded are told, and nothing depends on
+// it but traces.
+type AddressesUsed struct {
+	Addresses []UsedAddress `json:"addresses"` // 1..AddressesMax
+}
+
+// UsedAddress is an address that a payment carries.
+type UsedAddress struct {
+	Mode    Mode         `json:"mode"`
+	Family  money.Family `json:"family"`
+	Address string       `json:"address"`
+	Trace   string       `json:"trace"` // W3C trace parent
+}
+
 // StatusChanged is one event for a merchant. Body is the exact webhook body: it is stored, signed and sent byte for
 // byte. Sequence counts the events of the object: 1, 2, 3 without gaps.
 //

@@ -12,6 +12,7 @@ const (
 	DepositChangedV1       Name = "wallets.deposit_changed.v1"
 	ScannedThroughV1       Name = "wallets.scanned_through.v1"
 	SimulateDepositV1      Name = "payments.simulate_deposit.v1"
+	AddressesUsedV1        Name = "payments.addresses_used.v1"
 	PaymentStatusChangedV1 Name = "payments.status_changed.v1"
 	WalletStatusChangedV1  Name = "wallets.status_changed.v1"
 	ReportStatusChangedV1  Name = "reports.status_changed.v1"
@@ -60,6 +61,7 @@ func Topology() []Route {
 		route(DepositChangedV1, Wallets, Payments),
 		route(ScannedThroughV1, Wallets, Payments),
 		route(SimulateDepositV1, Payments, Wallets),
+		route(AddressesUsedV1, Payments, Wallets),
 		route(FraudSignalV1, Reports, Payments),
 		intake(PaymentStatusChangedV1, Payments),
 		intake(WalletStatusChangedV1, Wallets),

@@ -214,6 +214,7 @@ func (p *process) work(ctx context.Context) (end func(), err error) {
 		p.group.Every("address stock", poolEvery, p.watchStock())
 	}
 	p.group.Every("inbox rotation", rotateEvery, p.book.RotateInbox)
+	p.group.Every("trace rotation", rotateEvery, p.book.RotateTraces)
 	p.group.Every("stored answers", retainEvery, p.book.RetainAnswers)
 	if p.cfg.Recovery {
 		p.group.Go("second look", p.secondLook(chains))

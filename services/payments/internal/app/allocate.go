@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
@@ -95,15 +99,7 @@ func (r *Replenisher) Look(ctx context.Context) error {
 		r.gauge(k.mode, k.family, l.Free)
 		target := min(max(r.least, l.Peak*10), StockMost)
 		short = short || l.Free <= target/2
-		switch {
-		case l.Open != nil && l.Open.Stale:
-			err = r.shelves.Repeat(ctx, k.mode, k.family, r.command(k, l.Open.ID, l.Open.Count))
-		case l.Open == nil && (l.Free <= target/2 || (l.Free < target && !r.primed[k])):
-			r.primed[k] = true
-			count := min(target-l.Free, wire.AllocateMax)
-			err = r.shelves.Request(ctx, k.mode, k.family, count, r.command(k, id.New(id.Message, r.now()), count))
-		}
-		if err != nil {
+		if err := r.ask(ctx, k, l, target); err != nil {
 			return fmt.Errorf("ask for %s %s addresses: %w", k.mode, k.family, err)
 		}
 	}
@@ -111,6 +107,24 @@ func (r *Replenisher) Look(ctx context.Context) error {
 		r.next = now.Add(time.Duration(free) * countPause)
 	}
 	return nil
+}
+
+// ask sends or repeats a request where the level asks for it. Each begins a trace, in which wallets answers.
+func (r *Replenisher) ask(ctx context.Context, k shelf, l StockLevel, target int) error {
+	repeats := l.Open != nil && l.Open.Stale
+	asks := l.Open == nil && (l.Free <= target/2 || (l.Free < target && !r.primed[k]))
+	if !repeats && !asks {
+		return nil
+	}
+	ctx, span := otel.Tracer("causeway.internal/services/payments").Start(ctx, "ask for addresses",
+		trace.WithAttributes(attribute.String("mode", string(k.mode)), attribute.String("family", string(k.family))))
+	defer span.End()
+	if repeats {
+		return r.shelves.Repeat(ctx, k.mode, k.family, r.command(k, l.Open.ID, l.Open.Count))
+	}
+	r.primed[k] = true
+	count := min(target-l.Free, wire.AllocateMax)
+	return r.shelves.Request(ctx, k.mode, k.family, count, r.command(k, id.New(id.Message, r.now()), count))
 }
 
 // command carries the request's id in its payload; the message has an id of its own, because a repeated request must not

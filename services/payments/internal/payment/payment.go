@@ -218,6 +218,7 @@ type Payment struct {
 	BankRef     string
 	CallbackURL string
 	Metadata    []byte // JSON object, "{}" when none was supplied
+	Trace       string // where the create stands in its trace, "" when nobody records that
 
 	// Facets. Status and Exception are functions of these and of nothing else.
 	Funding    Funding

@@ -74,6 +74,10 @@ type Payout struct {
 	Fee         decimal.Decimal
 	CreatedAt   time.Time
 	DoneAt      time.Time
+
+	// Of its payment, where a payout is due: for what is told about it, and for no decision.
+	MerchantID string
+	Trace      string
 }
 
 // Timing is when to ask again.

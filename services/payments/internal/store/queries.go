@@ -296,10 +296,16 @@ SELECT wallet_id, address FROM leased`
 	releaseAddresses = `UPDATE address_stock s SET lease_owner = NULL, lease_until = NULL
 WHERE s.mode = $1 AND s.family = $2 AND s.lease_owner = $3 AND s.address = ANY($4)
 	AND NOT EXISTS (SELECT FROM payments p WHERE p.mode = s.mode AND p.family = s.family AND p.address = s.address)`
-	// Leased addresses that a payment carries leave the stock; those of a dead lease that none carries come back.
-	dropUsedAddresses = `DELETE FROM address_stock s WHERE s.id IN (
-	SELECT a.id FROM address_stock a JOIN payments p ON p.mode = a.mode AND p.family = a.family AND p.address = a.address
-	WHERE a.lease_owner IS NOT NULL ORDER BY a.lease_until LIMIT $1)`
+	// Leased addresses that a payment carries leave the stock, which answers with those whose payment's trace is recorded;
+	// those of a dead lease that none carries come back.
+	dropUsedAddresses = `WITH used AS (
+	SELECT a.id, a.mode, a.family, a.address, p.trace FROM address_stock a
+	JOIN payments p ON p.mode = a.mode AND p.family = a.family AND p.address = a.address
+	WHERE a.lease_owner IS NOT NULL ORDER BY a.lease_until LIMIT $1
+), gone AS (
+	DELETE FROM address_stock s USING used WHERE s.id = used.id
+)
+SELECT mode, family, address, trace FROM used WHERE trace IS NOT NULL`
 	freeDeadLeases = `UPDATE address_stock s SET lease_owner = NULL, lease_until = NULL WHERE s.lease_owner IS NOT NULL AND s.lease_until < now()
 	AND NOT EXISTS (SELECT FROM payments p WHERE p.mode = s.mode AND p.family = s.family AND p.address = s.address)`
 	spoilAddress = `DELETE FROM address_stock WHERE mode = $1 AND family = $2 AND address = $3`

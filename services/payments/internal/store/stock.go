@@ -3,10 +3,12 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/id"
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
@@ -45,7 +47,7 @@ const usedBatch = 5_000
 
 // CleanStock drops addresses that payments carry from the stock, brings those of dead leases back, and forgets old usage.
 func (s *Store) CleanStock(ctx context.Context) error {
-	if _, err := s.pool.Exec(ctx, dropUsedAddresses, usedBatch); err != nil {
+	if err := s.dropUsed(ctx); err != nil {
 		return fmt.Errorf("drop used addresses: %w", err)
 	}
 	if _, err := s.pool.Exec(ctx, freeDeadLeases); err != nil {
@@ -55,6 +57,37 @@ func (s *Store) CleanStock(ctx context.Context) error {
 		return fmt.Errorf("forget old usage: %w", err)
 	}
 	return nil
+}
+
+// dropUsed takes used addresses out of the stock and tells wallets whose trace each belongs to. This is where it is told, and
+// not the create, which would pay for it: a payer needs longer than the two seconds that this may take.
+func (s *Store) dropUsed(ctx context.Context) error {
+	told := false
+	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, dropUsedAddresses, usedBatch)
+		if err != nil {
+			return err
+		}
+		used, err := pgx.CollectRows(rows, pgx.RowToStructByPos[wire.UsedAddress])
+		if err != nil {
+			return err
+		}
+		told = len(used) > 0
+		for some := range slices.Chunk(used, wire.AddressesMax) {
+			msg, err := outbox.Encode(ctx, wire.AddressesUsedV1, id.New(id.Message, s.now()), wire.AddressesUsed{Addresses: some})
+			if err != nil {
+				return err
+			}
+			if err := outbox.Insert(ctx, tx, msg); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && told {
+		s.wake()
+	}
+	return err
 }
 
 // Levels implements app.Shelves.

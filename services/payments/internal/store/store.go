@@ -324,7 +324,7 @@ type effects struct {
 	messages bool
 	alerts   []payment.Alert
 	about    context.Context // carries trace and ids of the payment, for log lines
-	token    string // settlement token that the change issued
+	token    string          // settlement token that the change issued
 	moves    []Move
 }
 

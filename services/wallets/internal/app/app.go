@@ -14,6 +14,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -24,6 +25,7 @@ type Book interface {
 	Allocate(ctx context.Context, messageID string, r wallet.Request, source address.Source) error
 	Waiting(ctx context.Context) ([]wallet.Request, error)
 	Sample(ctx context.Context, n int) ([]wallet.Issued, error)
+	NoteTraces(ctx context.Context, used []wire.UsedAddress) error
 }
 
 // Simulator keeps the deposits of the simulated chains.

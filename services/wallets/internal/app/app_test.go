@@ -10,6 +10,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -22,6 +23,7 @@ type shelf struct {
 	issued    []wallet.Issued
 	simulated []wallet.Simulated
 	owner     map[string]wallet.Mode
+	used      []wire.UsedAddress
 	err       error
 }
 
@@ -33,6 +35,11 @@ func (s *shelf) Allocate(_ context.Context, _ string, r wallet.Request, source a
 func (s *shelf) Waiting(context.Context) ([]wallet.Request, error) { return s.waiting, s.err }
 
 func (s *shelf) Sample(context.Context, int) ([]wallet.Issued, error) { return s.issued, s.err }
+
+func (s *shelf) NoteTraces(_ context.Context, used []wire.UsedAddress) error {
+	s.used = append(s.used, used...)
+	return s.err
+}
 
 func (s *shelf) Simulate(_ context.Context, _ string, d wallet.Simulated) error {
 	s.simulated = append(s.simulated, d)
@@ -61,6 +68,23 @@ func newApp(s *shelf, taken *[]string) *App {
 		Depths:  wallet.DefaultDepths(), Most: 100, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Taken: func(n string) { *taken = append(*taken, n) },
 	})
+}
+
+// Only what is a trace is kept, and a message is bounded.
+func TestNoteTraces(t *testing.T) {
+	s := &shelf{}
+	a := newApp(s, nil)
+	const good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	told := []wire.UsedAddress{{Address: "a", Trace: "no trace"}, {Address: "b", Trace: good}, {Address: "c", Trace: good[:53] + "00"}}
+	if err := a.NoteTraces(t.Context(), told); err != nil || len(s.used) != 1 || s.used[0].Address != "b" {
+		t.Errorf("%v %v", s.used, err)
+	}
+	if err := a.NoteTraces(t.Context(), make([]wire.UsedAddress, wire.AddressesMax+1)); !fault.IsPermanent(err) {
+		t.Errorf("a message without bounds: %v", err)
+	}
+	if s.err = errors.New("no database"); a.NoteTraces(t.Context(), told) == nil {
+		t.Error("the message would be lost")
+	}
 }
 
 func TestAllocate(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 type Cases interface {
 	Allocate(ctx context.Context, messageID string, r wallet.Request) error
 	Simulate(ctx context.Context, messageID string, s app.Simulate) error
+	NoteTraces(ctx context.Context, used []wire.UsedAddress) error
 }
 
 // Consumer is the part of the bus that handlers are added to.
@@ -27,6 +28,7 @@ type Consumer interface {
 const (
 	allocateParallel = 4
 	simulateParallel = 8
+	usedParallel     = 1
 )
 
 // Consume adds the handlers of every message that this service reads.
@@ -47,6 +49,18 @@ func Consume(link Consumer, cases Cases) {
 			RequestID: p.RequestID, Address: p.Address, Network: p.Network, Asset: p.Asset, Amount: p.Amount, Confirmations: p.Confirmations,
 		})
 	})
+	link.Handle(queue(wire.AddressesUsedV1), usedParallel, used(cases))
+}
+
+// used hands traces over.
+func used(cases Cases) func(ctx context.Context, m bus.Message) error {
+	return func(ctx context.Context, m bus.Message) error {
+		var p wire.AddressesUsed
+		if err := decode(m, &p); err != nil {
+			return err
+		}
+		return cases.NoteTraces(ctx, p.Addresses)
+	}
 }
 
 // queue is this service's queue of a message, from the one table.

@@ -30,6 +30,11 @@ func (r *recorder) Allocate(_ context.Context, messageID string, q wallet.Reques
 	return nil
 }
 
+func (r *recorder) NoteTraces(_ context.Context, used []wire.UsedAddress) error {
+	r.calls = append(r.calls, fmt.Sprint("traces ", used))
+	return nil
+}
+
 func (r *recorder) Simulate(_ context.Context, messageID string, s app.Simulate) error {
 	r.calls = append(r.calls, fmt.Sprint("simulate ", messageID, " ", s))
 	return nil
@@ -38,12 +43,13 @@ func (r *recorder) Simulate(_ context.Context, messageID string, s app.Simulate)
 func TestConsume(t *testing.T) {
 	r := &recorder{handlers: map[string]func(context.Context, bus.Message) error{}}
 	Consume(r, r)
-	if len(r.handlers) != 2 {
+	if len(r.handlers) != 3 {
 		t.Fatalf("%d handlers", len(r.handlers))
 	}
 	for queue, body := range map[string]any{
 		"wallets.wallets.allocate_addresses.v1": wire.AllocateAddresses{RequestID: "r", Mode: wire.Test, Family: money.EVM, Count: 5},
 		"wallets.payments.simulate_deposit.v1":  wire.SimulateDeposit{RequestID: "s", Address: "a", Network: "n", Asset: "X", Amount: "7", Confirmations: 3},
+		"wallets.payments.addresses_used.v1":    wire.AddressesUsed{Addresses: []wire.UsedAddress{{Address: "a", Trace: "t"}}},
 	} {
 		h := r.handlers[queue]
 		if h == nil {
@@ -56,13 +62,13 @@ func TestConsume(t *testing.T) {
 		if err := h(t.Context(), bus.Message{ID: "m", Body: b}); err != nil {
 			t.Error(err)
 		}
-		for _, bad := range []string{"", "{", "[]", `"x"`, `{"count":"many","amount":5}`} {
+		for _, bad := range []string{"", "{", "[]", `"x"`, `{"count":"many","amount":5,"addresses":1}`} {
 			if err := h(t.Context(), bus.Message{ID: "m", Body: []byte(bad)}); !fault.IsPermanent(err) {
 				t.Errorf("%s: %q gives %v: no retry cures it", queue, bad, err)
 			}
 		}
 	}
-	if len(r.calls) != 2 {
+	if len(r.calls) != 3 {
 		t.Errorf("%v", r.calls)
 	}
 }

@@ -7,8 +7,12 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -20,6 +24,9 @@ type Out struct{ Now func() time.Time }
 
 // DepositChanged tells one version of a deposit; the number counts these messages of the mode and network.
 func (Out) DepositChanged(ctx context.Context, d wallet.Deposit, number int64) (outbox.Message, error) {
+	ctx, span := telemetry.Continue(ctx, d.Trace, "deposit "+string(d.State),
+		trace.WithAttributes(attribute.String("chain", d.Network), attribute.Int64("deposit.depth", d.Depth)))
+	defer span.End()
 	return outbox.Encode(ctx, wire.DepositChangedV1, fmt.Sprintf("%s:%s:%d", d.Mode, d.Key(), d.Version), wire.DepositChanged{
 		Key: d.Key(), Version: d.Version, Mode: wire.Mode(d.Mode), Family: d.Family, Network: d.Network, Address: d.Address, Asset: d.Asset,
 		Contract: d.Contract, TxHash: d.TxHash, State: wire.DepositState(d.State), BlockHeight: d.BlockHeight, BlockHash: d.BlockHash,
@@ -59,6 +66,9 @@ func (Out) AddressesAllocated(ctx context.Context, a wallet.Allocation) ([]outbo
 
 // WalletChanged tells a merchant the status that a standalone wallet has entered.
 func (o Out) WalletChanged(ctx context.Context, w wallet.Wallet) (outbox.Message, error) {
+	ctx, span := telemetry.Continue(ctx, w.Trace, "wallet "+string(w.Status), trace.WithAttributes(attribute.String("wallet.id", w.ID)))
+	defer span.End()
+	ctx = telemetry.With(ctx, telemetry.MerchantID, w.MerchantID)
 	now := o.Now().UTC()
 	kind := "wallet." + string(w.Status)
 	// After a restore of the database the same event is made again, and must not reach the merchant under another id.

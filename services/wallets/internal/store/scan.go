@@ -47,10 +47,12 @@ SELECT $1, $2, * FROM unnest($3::bigint[], $4::text[], $5::text[], $6::timestamp
 
 	orphanSQL = `UPDATE transfers SET orphaned_at = now() WHERE mode = $1 AND network = $2 AND height > $3 AND orphaned_at IS NULL`
 
-	ownersSQL = `SELECT address, wallet_id FROM addresses WHERE mode = $1 AND family = $2 AND address = ANY($3)`
+	ownersSQL = `SELECT a.address, a.wallet_id, coalesce((SELECT t.trace FROM address_traces t
+	WHERE t.mode = a.mode AND t.family = a.family AND t.address = a.address LIMIT 1), '')
+FROM addresses a WHERE a.mode = $1 AND a.family = $2 AND a.address = ANY($3)`
 
 	depositColumns = `d.mode, d.network, d.tx_hash, d.ordinal, d.version, d.family, d.address, d.wallet_id, d.asset, d.contract, d.amount::text,
-d.senders, d.state, d.height, d.block_hash, d.block_time, d.depth, d.head, d.finalized, d.due_height, d.first_seen_at`
+d.senders, d.state, d.height, d.block_hash, d.block_time, d.depth, d.head, d.finalized, d.due_height, d.first_seen_at, coalesce(d.trace, '')`
 
 	knownSQL = `SELECT ` + depositColumns + ` FROM deposits d
 JOIN unnest($3::text[], $4::int[]) AS k(tx_hash, ordinal) ON d.tx_hash = k.tx_hash AND d.ordinal = k.ordinal
@@ -64,8 +66,8 @@ ORDER BY d.height, d.tx_hash, d.ordinal FOR UPDATE`
 AND d.state <> 'reverted' ORDER BY d.height, d.tx_hash, d.ordinal FOR UPDATE`
 
 	putDepositSQL = `INSERT INTO deposits AS d (mode, network, tx_hash, ordinal, version, family, address, wallet_id, asset, contract, amount,
-senders, state, height, block_hash, block_time, depth, head, finalized, due_height, first_seen_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::text::numeric, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+senders, state, height, block_hash, block_time, depth, head, finalized, due_height, first_seen_at, trace)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::text::numeric, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, nullif($22, ''))
 ON CONFLICT (mode, network, tx_hash, ordinal) DO UPDATE SET version = excluded.version, address = excluded.address,
 wallet_id = excluded.wallet_id, asset = excluded.asset, contract = excluded.contract, amount = excluded.amount, senders = excluded.senders,
 state = excluded.state, height = excluded.height, block_hash = excluded.block_hash, block_time = excluded.block_time,
@@ -265,10 +267,12 @@ func (s *Store) sightings(ctx context.Context, tx pgx.Tx, c scanner.Chain, famil
 	if err != nil {
 		return nil, fmt.Errorf("looking addresses up: %w", err)
 	}
-	owners := make(map[string]string, len(texts))
-	var text, walletID string
-	if _, err := pgx.ForEachRow(rows, []any{&text, &walletID}, func() error {
-		owners[text] = walletID
+	type owner struct{ walletID, trace string }
+	owners := make(map[string]owner, len(texts))
+	var text string
+	var o owner
+	if _, err := pgx.ForEachRow(rows, []any{&text, &o.walletID, &o.trace}, func() error {
+		owners[text] = o
 		return nil
 	}); err != nil {
 		return nil, fmt.Errorf("looking addresses up: %w", err)
@@ -281,9 +285,9 @@ func (s *Store) sightings(ctx context.Context, tx pgx.Tx, c scanner.Chain, famil
 	var out []wallet.Sighting
 	for i, t := range step.Transfers {
 		ours := len(t.Senders) > 0 && house[t.Senders[0]] // what a gas station gives is no deposit
-		if walletID, ok := owners[texts[i]]; ok && !ours && t.Amount.Sign() > 0 {
+		if o, ok := owners[texts[i]]; ok && !ours && t.Amount.Sign() > 0 {
 			out = append(out, wallet.Sighting{
-				ID: wallet.ID{TxHash: t.TxHash, Ordinal: t.Ordinal}, Address: texts[i], WalletID: walletID, Asset: t.Asset, Contract: t.Contract,
+				ID: wallet.ID{TxHash: t.TxHash, Ordinal: t.Ordinal}, Address: texts[i], WalletID: o.walletID, Trace: o.trace, Asset: t.Asset, Contract: t.Contract,
 				Amount: t.Amount, Senders: append([]string{}, t.Senders...), BlockHeight: last.Height, BlockHash: last.Hash, BlockTime: last.Time,
 			})
 		}
@@ -416,7 +420,7 @@ func putDeposits(ctx context.Context, tx pgx.Tx, list []wallet.Deposit) error {
 	var b pgx.Batch
 	for _, d := range list {
 		b.Queue(putDepositSQL, d.Mode, d.Network, d.TxHash, d.Ordinal, d.Version, d.Family, d.Address, d.WalletID, d.Asset, d.Contract,
-			d.Amount.String(), d.Senders, d.State, d.BlockHeight, d.BlockHash, d.BlockTime, d.Depth, d.Head, d.Finalized, d.DueHeight, d.FirstSeenAt)
+			d.Amount.String(), d.Senders, d.State, d.BlockHeight, d.BlockHash, d.BlockTime, d.Depth, d.Head, d.Finalized, d.DueHeight, d.FirstSeenAt, d.Trace)
 	}
 	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
 		return fmt.Errorf("storing deposits: %w", err)
@@ -441,7 +445,7 @@ func putTransfers(ctx context.Context, tx pgx.Tx, c scanner.Chain, list []wallet
 func toDeposit(row pgx.CollectableRow) (d wallet.Deposit, err error) {
 	var amount string
 	err = row.Scan(&d.Mode, &d.Network, &d.TxHash, &d.Ordinal, &d.Version, &d.Family, &d.Address, &d.WalletID, &d.Asset, &d.Contract, &amount,
-		&d.Senders, &d.State, &d.BlockHeight, &d.BlockHash, &d.BlockTime, &d.Depth, &d.Head, &d.Finalized, &d.DueHeight, &d.FirstSeenAt)
+		&d.Senders, &d.State, &d.BlockHeight, &d.BlockHash, &d.BlockTime, &d.Depth, &d.Head, &d.Finalized, &d.DueHeight, &d.FirstSeenAt, &d.Trace)
 	if err != nil {
 		return d, err
 	}

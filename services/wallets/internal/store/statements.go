@@ -27,6 +27,6 @@ func Statements() map[string]string {
 		"funding": fundingSQL, "swept of wallet": sweptOfWalletSQL, "release sweep": releaseSweepSQL, "busy sweep": blockedSweepSQL,
 		"sweep counts": sweepCountsSQL, "is house": isHouseSQL, "unfinished": unfinishedSQL, "booked": bookedSQL, "journal": journalSQL,
 		"entry": entrySQL, "balances": balancesSQL, "reassign": reassignSQL, "sim deposit": simDepositSQL, "sim cut": simCutSQL,
-		"sim orphan": simOrphanSQL, "owner": ownerSQL,
+		"sim orphan": simOrphanSQL, "owner": ownerSQL, "note traces": noteTracesSQL, "rotate traces": rotateTracesSQL,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/telemetry"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -22,7 +23,7 @@ var _ app.Wallets = (*Store)(nil)
 
 const (
 	walletColumns = `w.id, w.mode, w.merchant_id, w.key_id, w.family, w.network, w.network_name, w.crypto, w.address, w.metadata, w.status,
-w.amount::text, w.deposits, w.newest_height, coalesce(c.height, 0), w.sequence, w.created_at, w.expires_at`
+w.amount::text, w.deposits, w.newest_height, coalesce(c.height, 0), w.sequence, w.created_at, w.expires_at, coalesce(w.trace, '')`
 
 	walletFrom = ` FROM wallets w LEFT JOIN cursors c ON c.mode = w.mode AND c.network = w.network `
 
@@ -30,7 +31,7 @@ w.amount::text, w.deposits, w.newest_height, coalesce(c.height, 0), w.sequence, 
 	patientWalletSQL = `SET LOCAL lock_timeout = '6s'`
 
 	insertWalletSQL = `INSERT INTO wallets (id, mode, merchant_id, key_id, family, network, network_name, crypto, address, metadata, status,
-sequence, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+sequence, created_at, expires_at, trace) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, nullif($15, ''))`
 
 	historySQL = `INSERT INTO wallet_history (wallet_id, sequence, status, amount) VALUES ($1, $2, $3, $4::text::numeric)`
 
@@ -66,7 +67,7 @@ ORDER BY w.expires_at LIMIT $2 FOR UPDATE OF w SKIP LOCKED`
 func scanWallet(row pgx.CollectableRow) (w wallet.Wallet, err error) {
 	var amount string
 	err = row.Scan(&w.ID, &w.Mode, &w.MerchantID, &w.KeyID, &w.Family, &w.Network, &w.NetworkName, &w.Crypto, &w.Address, &w.Metadata, &w.Status,
-		&amount, &w.Deposits, &w.Newest, &w.Head, &w.Sequence, &w.CreatedAt, &w.ExpiresAt)
+		&amount, &w.Deposits, &w.Newest, &w.Head, &w.Sequence, &w.CreatedAt, &w.ExpiresAt, &w.Trace)
 	if err != nil {
 		return w, err
 	}
@@ -104,7 +105,7 @@ func (s *Store) CreateWallet(ctx context.Context, draft wallet.Wallet, source ad
 		if err != nil {
 			return err
 		}
-		w.Address = place.text
+		w.Address, w.Trace = place.text, telemetry.TraceParent(ctx)
 		if out, err = answer(w); err != nil {
 			return err
 		}
@@ -117,7 +118,7 @@ func (s *Store) CreateWallet(ctx context.Context, draft wallet.Wallet, source ad
 			write.Queue(addSQL, w.Mode, w.Family, place.seq, int64(source.Account()), place.idx, [][]byte{place.key}, []string{w.Address}, []string{w.ID})
 		}
 		write.Queue(insertWalletSQL, w.ID, w.Mode, w.MerchantID, w.KeyID, w.Family, w.Network, w.NetworkName, w.Crypto, w.Address, string(w.Metadata),
-			w.Status, w.Sequence, w.CreatedAt, w.ExpiresAt)
+			w.Status, w.Sequence, w.CreatedAt, w.ExpiresAt, w.Trace)
 		write.Queue(historySQL, w.ID, w.Sequence, w.Status, w.Amount.String())
 		write.Queue(outbox.InsertSQL, event.Args()...)
 		if k.Key != "" {

@@ -51,6 +51,7 @@ type Sighting struct {
 	BlockHeight int64
 	BlockHash   string
 	BlockTime   time.Time
+	Trace       string // of the payment that carries the address, "" when nobody records it or it is not known
 }
 
 // Deposit is the present state of one transfer to one of our addresses. Version grows by one with every change that the
@@ -86,6 +87,9 @@ func See(mode Mode, family money.Family, network string, s Sighting, tip Tip, de
 func (d Deposit) SeeAgain(s Sighting, tip Tip, depths []int64) (Deposit, bool) {
 	if d.State != Reverted && d.BlockHash == s.BlockHash {
 		return d, false
+	}
+	if s.Trace == "" {
+		s.Trace = d.Trace
 	}
 	d.Sighting = s
 	return d.judged(tip, depths), true

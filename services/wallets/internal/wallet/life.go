@@ -83,6 +83,7 @@ type Wallet struct {
 	Sequence    int64    // events so far
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
+	Trace       string // of the request that made it, "" when nobody records it
 }
 
 // Confirmations is how deep the newest deposit is; 0 before any.

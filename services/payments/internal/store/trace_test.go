@@ -1,0 +1,72 @@
+//go:build integration
+
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/app"
+)
+
+// traced is the context of a request whose trace is recorded, or is not.
+func traced(ctx context.Context, sampled bool) (context.Context, trace.TraceID) {
+	id := trace.TraceID{1, 2, 3}
+	at := trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: trace.SpanID{4}})
+	return trace.ContextWithSpanContext(ctx, at.WithTraceFlags(trace.TraceFlags(0).WithSampled(sampled))), id
+}
+
+// A payment's row keeps the trace of its create, what happens later goes on in it, and wallets is told whose its address is.
+// A create whose trace nobody records leaves nothing.
+func TestTrace_isKept(t *testing.T) {
+	t.Parallel()
+	telemetry.Discard("payments") // sets the propagator
+	w := newWorld(t)
+	w.fill(10)
+	recorded, id := traced(t.Context(), true)
+	a, err := w.app.Create(recorded, owner, command(), &fault.Problems{}, app.Key{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unrecorded, _ := traced(t.Context(), false)
+	b, err := w.app.Create(unrecorded, owner, command(), &fault.Problems{}, app.Key{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	with, without := w.find(reference(t, a.Body)).Payment, w.find(reference(t, b.Body)).Payment
+	if telemetry.SpanContext(with.Trace).TraceID() != id || without.Trace != "" {
+		t.Errorf("kept %q and %q", with.Trace, without.Trace)
+	}
+	if n := ask[int](w, `SELECT count(*) FROM payments WHERE trace IS NULL`); n != 1 {
+		t.Errorf("%d rows without a trace", n)
+	}
+
+	w.sql(`DELETE FROM outbox`)
+	w.see(with, coin{key: "aa", amount: "31.25", version: 1})
+	headers := ask[string](w, `SELECT headers FROM outbox WHERE name = $1 ORDER BY id LIMIT 1`, string(wire.PaymentStatusChangedV1))
+	if !strings.Contains(headers, id.String()) || !strings.Contains(headers, with.ID) || !strings.Contains(headers, with.MerchantID) {
+		t.Errorf("headers %s", headers)
+	}
+
+	for range 2 {
+		if err := w.store.CleanStock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told wire.AddressesUsed
+	if err := json.Unmarshal(ask[[]byte](w, `SELECT body FROM outbox WHERE name = $1`, string(wire.AddressesUsedV1)), &told); err != nil {
+		t.Fatal(err)
+	}
+	if n := ask[int](w, `SELECT count(*) FROM outbox WHERE name = $1`, string(wire.AddressesUsedV1)); n != 1 ||
+		!slices.Equal(told.Addresses, []wire.UsedAddress{{Mode: wire.Test, Family: "tron", Address: with.Address, Trace: with.Trace}}) {
+		t.Errorf("%d messages: %+v", n, told)
+	}
+}
