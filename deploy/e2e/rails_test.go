@@ -24,6 +24,7 @@ func realStack(t testing.TB, n *node, v *venue.Server, b *bank.Server) *stack.St
 		"ALLOW_SIMULATED_LIVE": "true", "CALLBACK_ALLOW_LIVE": loopback, "ADDRESS_FAMILIES_LIVE": "evm",
 		"RATES_LIVE": "market", "RAIL_LIVE": "paystack,flutterwave",
 		"PAYSTACK_URL": b.Base(bank.Paystack), "PAYSTACK_KEY_NGN": bank.PaystackKey, "PAYSTACK_KEY_KES": bank.PaystackKey,
+		"CAPACITY_CRYPTO": "USDT=1000000", "CAPACITY_FLOAT": "NGN=1000000000",
 		"FLUTTERWAVE_URL": b.Base(bank.Flutterwave), "FLUTTERWAVE_KEY": bank.FlutterwaveKey, "FLUTTERWAVE_HASH": bank.FlutterwaveHash,
 	}
 	for name, source := range map[string]string{
