@@ -145,6 +145,19 @@ func (c *Collector) Await(t testing.TB, within time.Duration, what string, done 
 	}
 }
 
+// Lineage is a span with everything above it, from the root of its trace down.
+func Lineage(spans []Span, of Span) (line []Span) {
+	byID := make(map[string]Span, len(spans))
+	for _, s := range spans {
+		byID[s.Trace+s.ID] = s
+	}
+	for at, known := of, true; known && len(line) < len(spans); at, known = byID[at.Trace+at.Parent] {
+		line = append(line, at)
+	}
+	slices.Reverse(line)
+	return line
+}
+
 // Tree draws one trace: a line a span, indented below its parent, in the order of their start. keep says which spans are
 // shown; the children of one that is not stand in its place.
 func Tree(spans []Span, trace string, keep func(Span) bool) string {

@@ -4,6 +4,7 @@ package messaging
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/outbound/guard"
+	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
@@ -55,6 +57,7 @@ func Take(ctx context.Context, intake Accepter, m bus.Message, policies map[wire
 	if err != nil {
 		return fault.Permanent(fmt.Errorf("read %s: %w", m.Name, err))
 	}
+	e.Trace = cmp.Or(telemetry.TraceParent(ctx), e.Trace) // from here on, where somebody records it
 	return intake.Accept(ctx, e)
 }
 
