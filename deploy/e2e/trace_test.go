@@ -17,27 +17,39 @@ type hops []string
 
 // life is what the trace of a transfer holds, from the request that creates it to the attempt that tells of its end.
 var life = []hops{
-	{"gateway: POST /v1/payments", "payments: POST /v1/payments", "payments: publish payments.status_changed.v1",
-		"callback-dispatcher: consume payments.status_changed.v1", "callback-dispatcher: webhook attempt payment.pending"},
+	{
+		"gateway: POST /v1/payments", "payments: POST /v1/payments", "payments: publish payments.status_changed.v1",
+		"callback-dispatcher: consume payments.status_changed.v1", "callback-dispatcher: webhook attempt payment.pending",
+	},
 	{"payments: POST /v1/payments", "wallets: address is a payment's"},
-	{"payments: POST /v1/payments", "wallets: deposit seen", "wallets: publish wallets.deposit_changed.v1",
+	{
+		"payments: POST /v1/payments", "wallets: deposit seen", "wallets: publish wallets.deposit_changed.v1",
 		"payments: consume wallets.deposit_changed.v1", "payments: payment update", "payments: publish payments.status_changed.v1",
-		"callback-dispatcher: consume payments.status_changed.v1", "callback-dispatcher: webhook attempt payment.confirming"},
-	{"payments: POST /v1/payments", "wallets: deposit confirmed", "payments: consume wallets.deposit_changed.v1", "payments: payment update",
-		"callback-dispatcher: webhook attempt payment.confirmed"},
+		"callback-dispatcher: consume payments.status_changed.v1", "callback-dispatcher: webhook attempt payment.confirming",
+	},
+	{
+		"payments: POST /v1/payments", "wallets: deposit confirmed", "payments: consume wallets.deposit_changed.v1", "payments: payment update",
+		"callback-dispatcher: webhook attempt payment.confirmed",
+	},
 	{"payments: POST /v1/payments", "payments: payout", "payments: payout send"},
 	{"payments: POST /v1/payments", "payments: payout", "payments: payout query"},
-	{"payments: POST /v1/payments", "payments: payout", "payments: payment update", "payments: publish payments.status_changed.v1",
-		"callback-dispatcher: consume payments.status_changed.v1", "callback-dispatcher: webhook attempt payment.settled"},
+	{
+		"payments: POST /v1/payments", "payments: payout", "payments: payment update", "payments: publish payments.status_changed.v1",
+		"callback-dispatcher: consume payments.status_changed.v1", "callback-dispatcher: webhook attempt payment.settled",
+	},
 }
 
 // stock is how addresses come to payments, before anybody asks for one: a trace of its own.
-var stock = hops{"payments: ask for addresses", "payments: publish wallets.allocate_addresses.v1", "wallets: consume wallets.allocate_addresses.v1",
-	"wallets: publish wallets.addresses_allocated.v1", "payments: consume wallets.addresses_allocated.v1"}
+var stock = hops{
+	"payments: ask for addresses", "payments: publish wallets.allocate_addresses.v1", "wallets: consume wallets.allocate_addresses.v1",
+	"wallets: publish wallets.addresses_allocated.v1", "payments: consume wallets.addresses_allocated.v1",
+}
 
 // kept is the life of a standalone wallet.
-var kept = hops{"gateway: POST /v1/wallets", "wallets: POST /v1/wallets", "wallets: wallet deposit_detected", "wallets: publish wallets.status_changed.v1",
-	"callback-dispatcher: consume wallets.status_changed.v1", "callback-dispatcher: webhook attempt wallet.deposit_detected"}
+var kept = hops{
+	"gateway: POST /v1/wallets", "wallets: POST /v1/wallets", "wallets: wallet deposit_detected", "wallets: publish wallets.status_changed.v1",
+	"callback-dispatcher: consume wallets.status_changed.v1", "callback-dispatcher: webhook attempt wallet.deposit_detected",
+}
 
 // TestTrace: one trace leads from the request that creates a payment through outbox, broker, wallets and payout to the attempt
 // that tells the merchant that it is settled, though a payer's transfer, timers and workers come in between.

@@ -121,6 +121,14 @@ func start(ctx context.Context, origin trace.SpanContext, name string, options [
 	return ctx, span
 }
 
+// At returns a context whose log lines stand in a kept trace, where there is one.
+func At(ctx context.Context, kept string) context.Context {
+	if origin := SpanContext(kept); origin.IsValid() {
+		return trace.ContextWithRemoteSpanContext(ctx, origin)
+	}
+	return ctx
+}
+
 // SpanContext reads what TraceParent has made; what is no trace parent is no span.
 func SpanContext(kept string) trace.SpanContext {
 	if kept == "" {

@@ -59,7 +59,7 @@ var chainNets = map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet
 
 func newBook(pool *pgxpool.Pool, strayed chan<- wallet.Deposit) *store.Store {
 	return store.New(pool, messaging.Out{Now: time.Now}, store.Settings{
-		Nets: chainNets, Depths: wallet.DefaultDepths(), Now: time.Now, Strayed: func(_ wallet.Wallet, d wallet.Deposit) { strayed <- d },
+		Nets: chainNets, Depths: wallet.DefaultDepths(), Now: time.Now, Strayed: func(_ context.Context, _ wallet.Wallet, d wallet.Deposit) { strayed <- d },
 	})
 }
 

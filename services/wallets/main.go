@@ -80,7 +80,7 @@ func start(ctx context.Context, environ map[string]string, serve, work bool) err
 		return err
 	}
 	p.book = store.New(db, messaging.Out{Now: time.Now}, store.Settings{
-		Nets: p.nets, Depths: p.depths, Now: time.Now, Wake: p.wake, Strayed: p.strayed(),
+		Nets: p.nets, Depths: p.depths, Now: time.Now, Wake: p.wake, Strayed: p.strayed(), Changed: p.changed,
 	})
 	p.backlog = outbox.NewBacklog(db, outbox.MaxRows)
 	p.checks = []telemetry.Check{
@@ -131,16 +131,23 @@ func (p *process) wake() {
 }
 
 // strayed reports money that reached a standalone wallet in another crypto or on another network than it was made for.
-func (p *process) strayed() func(wallet.Wallet, wallet.Deposit) {
+func (p *process) strayed() func(context.Context, wallet.Wallet, wallet.Deposit) {
 	count := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "wallets_stray_deposits_total", Help: "Deposits on standalone wallets of another crypto or on another network than theirs.",
 	}, []string{"mode", "network", "asset"})
 	p.tel.Registry.MustRegister(count)
-	return func(w wallet.Wallet, d wallet.Deposit) {
+	return func(ctx context.Context, w wallet.Wallet, d wallet.Deposit) {
 		count.WithLabelValues(string(d.Mode), d.Network, d.Asset).Inc()
-		p.tel.Log.Warn("deposit on a wallet that was made for something else", "wallet_id", w.ID, "deposit", d.Key(), "asset", d.Asset,
+		ctx = telemetry.With(telemetry.At(ctx, w.Trace), telemetry.MerchantID, w.MerchantID, "wallet_id", w.ID)
+		p.tel.Log.WarnContext(ctx, "deposit on a wallet that was made for something else", "deposit", d.Key(), "asset", d.Asset,
 			"network", d.Network, "wallet_crypto", w.Crypto, "wallet_network", w.Network)
 	}
+}
+
+// changed logs every version of a deposit, in the trace of the payment that carries its address.
+func (p *process) changed(ctx context.Context, d wallet.Deposit) {
+	p.tel.Log.InfoContext(telemetry.At(ctx, d.Trace), "deposit changed", "deposit", d.Key(), "mode", d.Mode, "state", d.State,
+		"version", d.Version, "depth", d.Depth, "asset", d.Asset, "wallet_id", d.WalletID)
 }
 
 func (p *process) cases() *app.App {

@@ -64,7 +64,7 @@ func operate(ctx context.Context, in command.Input, do func(*process) error) err
 	if err := cfg.World.read(p); err != nil {
 		return err
 	}
-	p.book = store.New(db, messaging.Out{Now: time.Now}, store.Settings{Nets: p.nets, Depths: p.depths, Now: time.Now, Strayed: p.strayed()})
+	p.book = store.New(db, messaging.Out{Now: time.Now}, store.Settings{Nets: p.nets, Depths: p.depths, Now: time.Now, Strayed: p.strayed(), Changed: p.changed})
 	if err := p.book.LoadVersions(ctx); err != nil {
 		return err
 	}

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/telemetry"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
@@ -67,20 +70,37 @@ func kick(c chan struct{}) {
 // attempt makes one attempt and hands the result on. It runs on a lane's goroutine, which stays taken until the result
 // has a place in the recorder's queue: so a database that is away slows the sending down instead of piling up results.
 func (d *Dispatcher) attempt(ctx context.Context, job delivery.Delivery) delivery.Symptom {
+	lines := about(ctx, job)
 	outcome, err := d.sender.Send(ctx, job)
 	switch {
 	case errors.Is(err, ErrStopped): // the lease is given back when the process ends
 	case err != nil:
-		d.log.WarnContext(ctx, "attempt not made", "delivery_id", job.ID, "err", err)
+		d.log.WarnContext(lines, "attempt not made", "err", err)
 		d.recorder.Postpone(job, postpone)
 	default:
 		if outcome.Connect > 0 {
 			d.lanes.Found(job.URL, outcome.Remote)
 		}
 		d.recorder.Add(job, outcome)
-		return delivery.SymptomOf(outcome)
+		symptom := delivery.SymptomOf(outcome)
+		level := slog.LevelInfo
+		if symptom == delivery.Well {
+			level = slog.LevelDebug
+		}
+		d.log.Log(lines, level, "webhook attempt", "type", job.Type, "attempt", job.Attempts+1, "class", outcome.Class, "status", outcome.Status, "seconds", outcome.Total.Seconds())
+		return symptom
 	}
 	return delivery.Unknown
+}
+
+// about is ctx for log lines about a delivery.
+func about(ctx context.Context, job delivery.Delivery) context.Context {
+	payment := ""
+	if strings.HasPrefix(job.ObjectID, id.Payment) {
+		payment = job.ObjectID
+	}
+	return telemetry.With(telemetry.At(ctx, job.Trace), telemetry.PaymentID, payment, telemetry.MerchantID, job.MerchantID,
+		"delivery_id", job.ID, "event_id", job.EventID)
 }
 
 // targets parks the lanes of targets whose breaker has opened and frees those of targets that are well again. What was

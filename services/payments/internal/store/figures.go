@@ -27,7 +27,7 @@ func (s *Store) OnMove(f func(Move)) { s.moved = f }
 // tell counts and logs a change of state that is committed. about carries the payment's ids.
 func (s *Store) tell(about context.Context, m Move) {
 	s.moved(m)
-	s.log.InfoContext(about, "payment moved", "mode", m.Mode, "type", m.Type, "from", m.From, "to", m.To, "after", m.After)
+	s.log.InfoContext(about, "payment moved", "mode", m.Mode, "type", m.Type, "from", m.From, "to", m.To, "seconds", m.After.Seconds())
 }
 
 // about is ctx for log lines and messages about a payment.

@@ -273,7 +273,7 @@ func (s *Store) Retell(ctx context.Context, c scanner.Chain, from, to int64) (to
 // publish writes changed deposits with everything that follows from them. The cursor's row is locked.
 func (s *Store) publish(ctx context.Context, tx pgx.Tx, c scanner.Chain, changed []wallet.Deposit, head int64) (wrote bool, err error) {
 	s.raise(changed)
-	if err := putDeposits(ctx, tx, changed); err != nil {
+	if err := s.putDeposits(ctx, tx, changed); err != nil {
 		return false, err
 	}
 	theirs, wrote, err := s.apply(ctx, tx, changed, head)

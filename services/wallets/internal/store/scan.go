@@ -216,7 +216,7 @@ func (s *Store) settle(ctx context.Context, tx pgx.Tx, c scanner.Chain, step sca
 	}
 	changed = append(changed, seen...)
 	s.raise(changed)
-	return changed, putDeposits(ctx, tx, changed)
+	return changed, s.putDeposits(ctx, tx, changed)
 }
 
 // see turns the transfers of the step's last block into deposits. A transfer to an address that is not ours after all is
@@ -413,9 +413,15 @@ func (s *Store) tell(ctx context.Context, tx pgx.Tx, c scanner.Chain, changed []
 	return msgs, told, nil
 }
 
-func putDeposits(ctx context.Context, tx pgx.Tx, list []wallet.Deposit) error {
+// putDeposits stores versions of deposits and reports them.
+func (s *Store) putDeposits(ctx context.Context, tx pgx.Tx, list []wallet.Deposit) error {
 	if len(list) == 0 {
 		return nil
+	}
+	if s.set.Changed != nil {
+		for _, d := range list {
+			s.set.Changed(ctx, d)
+		}
 	}
 	var b pgx.Batch
 	for _, d := range list {

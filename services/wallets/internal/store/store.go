@@ -34,7 +34,9 @@ type Settings struct {
 	Now    func() time.Time
 	Wake   func() // called after a commit that wrote messages
 	// Strayed is told a new deposit on a standalone wallet that is not what the wallet was made for; it may be told twice.
-	Strayed func(w wallet.Wallet, d wallet.Deposit)
+	Strayed func(ctx context.Context, w wallet.Wallet, d wallet.Deposit)
+	// Changed is told every new version of a deposit; it may be told twice.
+	Changed func(ctx context.Context, d wallet.Deposit)
 }
 
 // Store is the database. It is safe for concurrent use.

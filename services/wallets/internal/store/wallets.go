@@ -357,7 +357,7 @@ func (s *Store) apply(ctx context.Context, tx pgx.Tx, changed []wallet.Deposit, 
 			return nil, false, err
 		}
 		if d.Version == 1 && !w.Counts(d) && s.set.Strayed != nil {
-			s.set.Strayed(w, d)
+			s.set.Strayed(ctx, w, d)
 		}
 	}
 	return rest, true, s.recount(ctx, tx, list, changed[0].Network, head)
