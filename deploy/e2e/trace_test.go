@@ -3,8 +3,12 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"causeway.internal/deploy/e2e/internal/api"
 	"causeway.internal/libs/testkit/otlp"
@@ -63,9 +67,12 @@ func TestTrace(t *testing.T) {
 	s := stack.New(t, stack.Options{Env: env})
 	c := client(t, s)
 	hook, path := hooks(t, s.WebhookSecret)
-	body := transfer(nil)
-	body["callbackUrl"] = hook.URL(path)
-	ref := create(t, c, body).Text(t, "payment.reference")
+	const phone, account, payer = "2347061119288", "4400993318", "chat-Tr55218"
+	made := create(t, c, transfer(api.Object{
+		"callbackUrl": hook.URL(path), "payer": api.Object{"chatId": payer, "phone": "+" + phone},
+		"receiver": api.Object{"bankCode": "058", "accountNumber": account},
+	}))
+	ref := made.Text(t, "payment.reference")
 	// Until wallets knows whose the address is, as it does within seconds, a deposit would be seen in a trace of its own.
 	collector.Await(t, soon, "wallets to learn whose the address is", func(spans []otlp.Span) bool {
 		return slices.ContainsFunc(spans, func(s otlp.Span) bool { return s.Name == "address is a payment's" })
@@ -95,9 +102,65 @@ func TestTrace(t *testing.T) {
 		}
 		return true
 	})
-	t.Logf("the trace of a payment:\n%s", otlp.Tree(named(spans), traceOf(spans, "webhook attempt payment.settled"), func(s otlp.Span) bool {
-		return s.Attributes["db.system.name"] == ""
-	}))
+	trace := traceOf(spans, "webhook attempt payment.settled")
+	t.Logf("the trace of a payment:\n%s", otlp.Tree(named(spans), trace, func(s otlp.Span) bool { return s.Attributes["db.system.name"] == "" }))
+
+	named := get(t, c, ref).Text(t, "payment.receiver.accountName")
+	tellsOfIt(t, s, trace, made.Header.Get("X-Request-Id"))
+	for _, line := range leaks(s.Logs(t), []string{ref, strings.ToLower(ref), phone, account, payer, named}) {
+		t.Errorf("a log holds a secret or personal data: %s", line)
+	}
+}
+
+// tellsOfIt: every line of every log is one JSON object, and those about a payment carry its trace, its merchant and, where
+// a request causes them, that request.
+func tellsOfIt(t testing.TB, s *stack.Stack, trace, request string) {
+	t.Helper()
+	told, merchants := map[string]int{}, map[string]bool{}
+	for line := range bytes.Lines(s.Logs(t)) {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		var l struct {
+			Time                time.Time
+			Level, Msg, Service string
+			Trace               string `json:"trace_id"`
+			Payment             string `json:"payment_id"`
+			Merchant            string `json:"merchant_id"`
+			Request             string `json:"request_id"`
+		}
+		if err := json.Unmarshal(line, &l); err != nil || l.Time.IsZero() || l.Level == "" || l.Msg == "" || l.Service == "" {
+			t.Errorf("not a line of ours: %v: %s", err, line)
+			continue
+		}
+		if l.Payment != "" {
+			if l.Trace != trace || l.Merchant == "" || !strings.HasPrefix(l.Payment, "pay_") {
+				t.Errorf("about the payment without its ids: %s", line)
+			}
+			merchants[l.Payment+" "+l.Merchant] = true
+		}
+		if l.Trace == trace {
+			told[l.Service+": "+l.Msg]++
+		}
+		if l.Request == request {
+			told["request "+l.Service+": "+l.Msg]++
+			if l.Trace != trace || l.Merchant == "" {
+				t.Errorf("about the request without its ids: %s", line)
+			}
+		}
+	}
+	t.Logf("lines: %v", told)
+	if len(merchants) != 1 {
+		t.Errorf("lines about %v", merchants)
+	}
+	for _, want := range []string{
+		"gateway: request", "request gateway: request", "request payments: payment moved", "payments: payment moved", "wallets: deposit changed",
+		"callback-dispatcher: webhook attempt",
+	} {
+		if told[want] == 0 {
+			t.Errorf("no line %q of the payment: %v", want, told)
+		}
+	}
 }
 
 // named are spans of which an attempt tells its event as well.

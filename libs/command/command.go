@@ -50,7 +50,7 @@ type Program struct {
 }
 
 // Main runs the process: SIGINT and SIGTERM end the verb's context, a second one ends the process; an error is logged and
-// is exit code 1.
+// is exit code 1. It is a line of JSON as every other, unless a person at a terminal reads it.
 func (p Program) Main() {
 	lifecycle.Memory()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -61,7 +61,11 @@ func (p Program) Main() {
 	}
 	stop()
 	if err != nil {
-		slog.Error(p.Name+" stopped", "err", err)
+		log := slog.Default()
+		if about, statErr := os.Stderr.Stat(); statErr != nil || about.Mode()&os.ModeCharDevice == 0 {
+			log = telemetry.To(os.Stderr, p.Name).Log
+		}
+		log.Error("stopped", "err", err)
 		os.Exit(1)
 	}
 }

@@ -35,16 +35,17 @@ type Dispatcher struct {
 	recorder *Recorder
 	lanes    *Lanes
 	log      *slog.Logger
-	claim    chan struct{} // capacity 1: claim now
-	unblock  chan struct{} // capacity 1: look at the waiting now
-	until    atomic.Int64  // unix nanoseconds until which somebody may wait
+	spare    *telemetry.Sparing // of attempts that failed: one target's outage fails them all
+	claim    chan struct{}      // capacity 1: claim now
+	unblock  chan struct{}      // capacity 1: look at the waiting now
+	until    atomic.Int64       // unix nanoseconds until which somebody may wait
 	now      func() time.Time
 }
 
 // NewDispatcher makes a dispatcher with lanes of its own.
 func NewDispatcher(queue Queue, leases Leases, sender Sender, recorder *Recorder, limits Limits, now func() time.Time, log *slog.Logger) *Dispatcher {
 	d := &Dispatcher{
-		queue: queue, leases: leases, sender: sender, recorder: recorder, log: log, now: now,
+		queue: queue, leases: leases, sender: sender, recorder: recorder, log: log, spare: telemetry.NewSparing(log, now), now: now,
 		claim: make(chan struct{}, 1), unblock: make(chan struct{}, 1),
 	}
 	d.lanes = NewLanes(limits, d.attempt, func() { kick(d.claim) }, now)
@@ -83,11 +84,12 @@ func (d *Dispatcher) attempt(ctx context.Context, job delivery.Delivery) deliver
 		}
 		d.recorder.Add(job, outcome)
 		symptom := delivery.SymptomOf(outcome)
-		level := slog.LevelInfo
+		told := []any{"type", job.Type, "attempt", job.Attempts + 1, "class", outcome.Class, "status", outcome.Status, "seconds", outcome.Total.Seconds()}
 		if symptom == delivery.Well {
-			level = slog.LevelDebug
+			d.log.DebugContext(lines, "webhook attempt", told...)
+		} else {
+			d.spare.Log(lines, slog.LevelInfo, outcome.Class, "webhook attempt", told...)
 		}
-		d.log.Log(lines, level, "webhook attempt", "type", job.Type, "attempt", job.Attempts+1, "class", outcome.Class, "status", outcome.Status, "seconds", outcome.Total.Seconds())
 		return symptom
 	}
 	return delivery.Unknown

@@ -101,7 +101,8 @@ func harden(cfg settings) error {
 }
 
 func serve(ctx context.Context, cfg settings) error {
-	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("service", "signer")
+	slog.SetDefault(log)
 	if cfg.Socket == "" || cfg.Log == "" {
 		return errors.New("SIGNER_SOCKET and SIGNER_LOG are required")
 	}
