@@ -107,6 +107,9 @@ func TestNetworks_aliasesAndAssets(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for _, n := range money.Networks() {
+		if !n.Coin().Native {
+			t.Errorf("%s has no coin of its own", n.Name)
+		}
 		for _, name := range append([]string{n.Name}, n.Aliases...) {
 			if other, ok := seen[name]; ok {
 				t.Errorf("%q names both %s and %s", name, other, n.Name)

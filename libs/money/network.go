@@ -95,6 +95,16 @@ func (n Network) Asset(symbol string) (Asset, bool) {
 	return Asset{}, false
 }
 
+// Coin is the network's own coin, in which it is paid.
+func (n Network) Coin() Asset {
+	for _, a := range n.Assets {
+		if a.Native {
+			return a
+		}
+	}
+	return Asset{}
+}
+
 // Pairs lists every supported "CRYPTO on network", for the message of an unsupported pair.
 func Pairs() string {
 	var b strings.Builder

@@ -40,6 +40,9 @@ var examples = map[wire.Name]any{
 		FirstSeenAt: at, Senders: []string{addressExample}, Number: 42,
 	},
 	wire.ScannedThroughV1: wire.ScannedThrough{Mode: wire.Live, Network: "ethereum", Height: 111, Finalized: 64, BlockTime: at, Deposits: 42},
+	wire.OutgoingFinalV1: wire.OutgoingFinal{
+		Mode: wire.Live, Network: "ethereum", TxHash: hashExample, Kind: wire.OutgoingSweep, Asset: "USDT", Amount: "10000000", Fee: "1200000000000000",
+	},
 	wire.SimulateDepositV1: wire.SimulateDeposit{
 		RequestID: "msg_02", Address: addressExample, Network: "ethereum", Asset: "USDT", Amount: "10000000", Confirmations: 12,
 	},

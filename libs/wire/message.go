@@ -94,6 +94,29 @@ type ScannedThrough struct {
 	Deposits  int64     `json:"deposits,omitempty"` // Number of the last DepositChanged before this message, 0 before the first
 }
 
+// OutgoingKind is what a transaction that leaves us is for.
+type OutgoingKind string
+
+// The kinds of outgoing transactions.
+const (
+	OutgoingSweep OutgoingKind = "sweep" // moves money of a deposit address to the treasury
+	OutgoingFund  OutgoingKind = "fund"  // brings coins of ours to a deposit address, to pay for its sweep
+)
+
+// OutgoingFinal is a transaction of ours about an address whose books payments keeps, in a block that is final: nothing undoes
+// it. Amount is what it brought to the treasury: "0" for a funding, and for one that moved nothing and was paid for all the
+// same. Fee is what the network took, in its own coin: from the deposit address where that coin is swept, else from coins of
+// ours.
+type OutgoingFinal struct {
+	Mode    Mode         `json:"mode"`
+	Network string       `json:"network"`
+	TxHash  string       `json:"txHash"`
+	Kind    OutgoingKind `json:"kind"`
+	Asset   string       `json:"asset"`  // symbol of what is swept
+	Amount  string       `json:"amount"` // base units of the asset, decimal digits
+	Fee     string       `json:"fee"`    // base units of the network's own coin, decimal digits
+}
+
 // SimulateDeposit asks the simulated chain for a transfer, in test mode only.
 type SimulateDeposit struct {
 	RequestID     string `json:"requestId"`

@@ -11,6 +11,7 @@ const (
 	AddressesAllocatedV1   Name = "wallets.addresses_allocated.v1"
 	DepositChangedV1       Name = "wallets.deposit_changed.v1"
 	ScannedThroughV1       Name = "wallets.scanned_through.v1"
+	OutgoingFinalV1        Name = "wallets.outgoing_final.v1"
 	SimulateDepositV1      Name = "payments.simulate_deposit.v1"
 	AddressesUsedV1        Name = "payments.addresses_used.v1"
 	PaymentStatusChangedV1 Name = "payments.status_changed.v1"
@@ -60,6 +61,7 @@ func Topology() []Route {
 		route(AddressesAllocatedV1, Wallets, Payments),
 		route(DepositChangedV1, Wallets, Payments),
 		route(ScannedThroughV1, Wallets, Payments),
+		route(OutgoingFinalV1, Wallets, Payments),
 		route(SimulateDepositV1, Payments, Wallets),
 		route(AddressesUsedV1, Payments, Wallets),
 		route(FraudSignalV1, Reports, Payments),

@@ -5,32 +5,41 @@ import (
 	"flag"
 	"fmt"
 
+	"github.com/shopspring/decimal"
+
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/store"
 )
 
-// booking is what an operator books: the events of the treasury that no message tells.
+// booking is what an operator books: the events of the treasury that no message tells. There is no desk in the system, and
+// refunds are sent by hand.
 type booking struct {
 	ref, rail, currency, network, crypto string
 	amount, gas                          string
 }
 
-// book books a top-up of a float at a rail, crypto that the desk has sold, or a sweep of deposit addresses to the treasury.
+// book books a top-up of a float at a rail, crypto that the desk has sold, what it has earned, what a network took for a
+// transaction that was sent by hand, or a sweep that wallets did not tell.
 func book(kind string) operation {
 	return func(ctx context.Context, s *store.Store, in command.Input) error {
 		var b booking
 		err := in.FlagsOnly(func(f *flag.FlagSet) {
 			f.StringVar(&b.ref, "ref", "", "what names it for ever: the bank's reference, or the transaction")
 			f.StringVar(&b.amount, "amount", "", "how much")
-			if kind == "topup" {
+			switch kind {
+			case "topup":
 				f.StringVar(&b.rail, "rail", "", "the rail whose float it is")
 				f.StringVar(&b.currency, "currency", "", "the fiat currency")
-				return
+			case "spread":
+				f.StringVar(&b.currency, "currency", "", "the fiat currency; a loss has an amount below zero")
+			case "gas":
+				f.StringVar(&b.network, "network", "", "the network, which is paid in its own coin")
+			case "sale", "sweep":
+				f.StringVar(&b.network, "network", "", "the network")
+				f.StringVar(&b.crypto, "crypto", "", "the asset")
 			}
-			f.StringVar(&b.network, "network", "", "the network")
-			f.StringVar(&b.crypto, "crypto", "", "the asset")
 			if kind == "sweep" {
 				f.StringVar(&b.gas, "gas", "0", "what the network took, in its own coin")
 			}
@@ -52,17 +61,19 @@ func book(kind string) operation {
 
 func (b booking) journal(kind string) (ledger.Journal, error) {
 	amount, err := money.Parse(b.amount)
-	if err != nil || !amount.IsPositive() || b.ref == "" {
+	if err != nil || amount.IsZero() || (amount.IsNegative() && kind != "spread") || b.ref == "" {
 		return ledger.Journal{}, fmt.Errorf("--ref and a positive --amount are needed")
 	}
-	if kind == "topup" {
-		currency := money.Currency(b.currency)
-		if !currency.Valid() || b.rail == "" || money.Digits(amount) > money.FiatDigits {
-			return ledger.Journal{}, fmt.Errorf("--rail, a --currency of NGN, GHS, KES or ZAR and an amount of two digits are needed")
-		}
-		return ledger.FloatToppedUp(b.ref, b.rail, currency, amount), nil
+	if kind == "topup" || kind == "spread" {
+		return b.fiat(kind, amount)
 	}
 	n, known := money.NetworkOf(b.network)
+	if kind == "gas" {
+		if !known {
+			return ledger.Journal{}, fmt.Errorf("%q is no network", b.network)
+		}
+		return ledger.GasSpent(b.ref, n.Name, n.Coin().Symbol, amount), nil
+	}
 	asset, listed := n.Asset(b.crypto)
 	if !known || !listed {
 		return ledger.Journal{}, fmt.Errorf("%q is not taken on %q", b.crypto, b.network)
@@ -74,15 +85,19 @@ func (b booking) journal(kind string) (ledger.Journal, error) {
 	if err != nil || gas.IsNegative() {
 		return ledger.Journal{}, fmt.Errorf("%q is no amount of gas", b.gas)
 	}
-	return ledger.Swept(b.ref, n.Name, asset.Symbol, amount, coinOf(n), gas), nil
+	return ledger.Swept(b.ref, n.Name, asset.Symbol, amount, n.Coin().Symbol, gas), nil
 }
 
-// coinOf is the coin in which a network is paid.
-func coinOf(n money.Network) string {
-	for _, a := range n.Assets {
-		if a.Native {
-			return a.Symbol
-		}
+// fiat is what is booked in a currency.
+func (b booking) fiat(kind string, amount decimal.Decimal) (ledger.Journal, error) {
+	currency := money.Currency(b.currency)
+	switch {
+	case !currency.Valid() || money.Digits(amount) > money.FiatDigits:
+		return ledger.Journal{}, fmt.Errorf("a --currency of NGN, GHS, KES or ZAR and an amount of two digits are needed")
+	case kind == "spread":
+		return ledger.SpreadClosed(b.ref, currency, amount), nil
+	case b.rail == "":
+		return ledger.Journal{}, fmt.Errorf("--rail is needed")
 	}
-	return ""
+	return ledger.FloatToppedUp(b.ref, b.rail, currency, amount), nil
 }

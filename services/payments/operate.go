@@ -32,6 +32,8 @@ var operations = []command.Verb{
 	{Name: "pauses", Run: operate(pauses)},
 	{Name: "book topup", Args: "--ref ID --rail paystack --currency NGN --amount 1000", Run: operate(book("topup"))},
 	{Name: "book sale", Args: "--ref ID --network tron --crypto USDT --amount 1000", Run: operate(book("sale"))},
+	{Name: "book spread", Args: "--ref ID --currency NGN --amount 1000", Run: operate(book("spread"))},
+	{Name: "book gas", Args: "--ref ID --network tron --amount 27.6", Run: operate(book("gas"))},
 	{Name: "book sweep", Args: "--ref ID --network tron --crypto USDT --amount 1000 [--gas 27.6]", Run: operate(book("sweep"))},
 	{Name: "erase", Args: "--merchant ID --payer CHAT_ID [--mode live|test]", Run: operate(erase)},
 	{Name: "rotate-master", Run: operate(rotateMaster)},

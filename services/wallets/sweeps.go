@@ -125,15 +125,9 @@ func (p *process) sweeps(cfg workSettings, chains *chains) (*sweeping, error) {
 		if err != nil {
 			return nil, err
 		}
-		coin := ""
-		for _, a := range n.Assets {
-			if a.Native {
-				coin = a.Symbol
-			}
-		}
 		out.chains[name] = driver
 		out.configs = append(out.configs, sweeper.Config{
-			Network: name, Coin: coin, ChainID: uint64(set.chainID(name)), Treasury: treasury.String(), Terms: terms,
+			Network: name, Coin: n.Coin().Symbol, ChainID: uint64(set.chainID(name)), Treasury: treasury.String(), Terms: terms,
 			Stuck: set.Sweep.Stuck, Resend: min(set.Sweep.Stuck/3, resendMost),
 		})
 	}

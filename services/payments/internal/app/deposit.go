@@ -41,16 +41,16 @@ func (a *App) incoming(messageID string, m wire.DepositChanged) (Incoming, error
 	if !ok {
 		return Incoming{}, fmt.Errorf("deposit %s: %q is not listed on %s", m.Key, m.Asset, n.Name)
 	}
-	amount, err := money.Parse(m.Amount)
-	if err != nil || !amount.IsInteger() || amount.IsNegative() {
-		return Incoming{}, fmt.Errorf("deposit %s: %q is no amount in base units", m.Key, m.Amount)
+	amount, err := baseUnits(asset, m.Amount)
+	if err != nil {
+		return Incoming{}, fmt.Errorf("deposit %s: %w", m.Key, err)
 	}
 	if m.Key == "" || m.Address == "" || m.FirstSeenAt.IsZero() || m.Number < 0 {
 		return Incoming{}, fmt.Errorf("deposit %q: key, address or time is missing, or its number is none", m.Key)
 	}
 	d := payment.Deposit{
 		Key: m.Key, Version: m.Version, Network: n.Name, Asset: asset.Symbol, Contract: m.Contract, TxHash: m.TxHash,
-		Amount: asset.FromUnits(amount), Reverted: m.State == wire.Reverted, BlockHeight: m.BlockHeight, BlockTime: m.BlockTime,
+		Amount: amount, Reverted: m.State == wire.Reverted, BlockHeight: m.BlockHeight, BlockTime: m.BlockTime,
 		FirstSeenAt: m.FirstSeenAt, Depth: m.Depth, Finalized: m.Finalized, Senders: m.Senders,
 	}
 	if d.Senders == nil {

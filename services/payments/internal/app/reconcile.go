@@ -31,14 +31,15 @@ type Difference struct {
 
 // The kinds of differences with who has to look at them.
 const (
-	DiffTrial     = "trial_balance"    // debits and credits of an asset differ
-	DiffBalance   = "account_balance"  // a kept balance is not that of its entries
-	DiffDeposit   = "deposit_unbooked" // a deposit says that it is booked, and no journal does
-	DiffDeposits  = "deposit_total"    // the booked deposits of an asset are not what the ledger holds
-	DiffPayout    = "payout_unbooked"  // a payout was made, and no journal says so, or the other way round
-	DiffClearing  = "clearing"         // what is on its way to receivers is not what the ledger says
-	DiffStatement = "rail_statement"   // the rail says otherwise about a payout
-	DiffFloat     = "rail_float"       // the rail's balance moved otherwise than the ledger's
+	DiffTrial     = "trial_balance"     // debits and credits of an asset differ
+	DiffBalance   = "account_balance"   // a kept balance is not that of its entries
+	DiffDeposit   = "deposit_unbooked"  // a deposit says that it is booked, and no journal does
+	DiffDeposits  = "deposit_total"     // the booked deposits of an asset are not what the ledger holds
+	DiffSwept     = "deposit_overdrawn" // more has left the deposit addresses of an asset than was booked to them
+	DiffPayout    = "payout_unbooked"   // a payout was made, and no journal says so, or the other way round
+	DiffClearing  = "clearing"          // what is on its way to receivers is not what the ledger says
+	DiffStatement = "rail_statement"    // the rail says otherwise about a payout
+	DiffFloat     = "rail_float"        // the rail's balance moved otherwise than the ledger's
 	ownerBooks    = "engineering"
 	ownerTreasury = "treasury"
 	ownerPayouts  = "payout operations"
@@ -49,15 +50,20 @@ func DiffOwner(kind string) string {
 	switch kind {
 	case DiffStatement, DiffPayout, DiffClearing:
 		return ownerPayouts
-	case DiffFloat, DiffDeposits, DiffDeposit:
+	case DiffFloat, DiffDeposits, DiffDeposit, DiffSwept:
 		return ownerTreasury
 	}
 	return ownerBooks
 }
 
+// booksKinds are the kinds that the database alone tells.
+func booksKinds() []string {
+	return []string{DiffTrial, DiffBalance, DiffDeposit, DiffDeposits, DiffSwept, DiffPayout, DiffClearing}
+}
+
 // DiffKinds lists the kinds.
 func DiffKinds() []string {
-	return []string{DiffTrial, DiffBalance, DiffDeposit, DiffDeposits, DiffPayout, DiffClearing, DiffStatement, DiffFloat}
+	return append(booksKinds(), DiffStatement, DiffFloat)
 }
 
 // Books is the database as reconciliation sees it.
@@ -104,7 +110,7 @@ func (a *App) compare(ctx context.Context, b Books) error {
 	if err != nil {
 		return err
 	}
-	kinds := []string{DiffTrial, DiffBalance, DiffDeposit, DiffDeposits, DiffPayout, DiffClearing}
+	kinds := booksKinds()
 	statements, silent := a.statements(ctx, b)
 	found = append(found, statements...)
 	if silent == nil {

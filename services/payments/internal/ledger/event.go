@@ -24,8 +24,10 @@ const (
 	EventSettledByUser = "settled_by_caller"
 	EventRefunded      = "refunded"
 	EventSwept         = "swept"
+	EventGasSpent      = "gas_spent"
 	EventDeskSold      = "desk_sold"
 	EventFloatToppedUp = "float_topped_up"
+	EventSpreadClosed  = "spread_closed"
 )
 
 func count(prefix, key string, n int) string { return prefix + ":" + key + "#" + strconv.Itoa(n) }
@@ -159,10 +161,19 @@ func (r Refund) Sent() Journal {
 	return j
 }
 
-// Swept books a sweep from deposit addresses to the treasury; gas is what the network took, in its own coin.
+// Swept books a sweep from deposit addresses to the treasury: amount is what left them, gas what the network took, in its own
+// coin. Where that coin is what is swept, what left is what arrived and the gas.
 func Swept(tx, network, asset string, amount decimal.Decimal, coin string, gas decimal.Decimal) Journal {
 	j := Journal{Key: "sweep:" + tx, Event: EventSwept}
 	j.move(CryptoHot(network, asset), CryptoDeposit(network, asset), amount)
+	j.move(Gas(coin), CryptoHot(network, coin), gas)
+	return j
+}
+
+// GasSpent books what the network took for a transaction that moved nothing between accounts: one that brings coins of ours
+// to where they pay for a sweep, or a refund that was sent by hand.
+func GasSpent(tx, network, coin string, gas decimal.Decimal) Journal {
+	j := Journal{Key: "gas:" + tx, Event: EventGasSpent}
 	j.move(Gas(coin), CryptoHot(network, coin), gas)
 	return j
 }
@@ -186,5 +197,13 @@ func FloatToppedUp(key, rail string, cur money.Currency, amount decimal.Decimal)
 func (d Deposit) Absorbed() Journal {
 	j := Journal{Key: count("abs", d.Key, d.N), Event: EventAbsorbed, Payment: d.Payment}
 	j.move(Customer(d.Payment, d.Asset), Suspense(d.Asset), d.Amount)
+	return j
+}
+
+// SpreadClosed moves what the desk has earned out of the trading position in a currency; a loss is below zero.
+func SpreadClosed(key string, cur money.Currency, amount decimal.Decimal) Journal {
+	j := Journal{Key: "spread:" + key, Event: EventSpreadClosed}
+	j.move(Position(string(cur)), Spread(cur), amount)
+	j.move(Spread(cur), Position(string(cur)), amount.Neg())
 	return j
 }

@@ -40,6 +40,13 @@ func TestPostings(t *testing.T) {
 			Swept("0x2", "ethereum", "USDT", dec("100"), "ETH", dec("0.001")), "sweep:0x2",
 			"crypto:hot:ethereum:USDT > crypto:deposit:ethereum:USDT 100; gas:ETH > crypto:hot:ethereum:ETH 0.001",
 		},
+		{
+			Swept("0x3", "ethereum", "ETH", dec("1.001"), "ETH", dec("0.001")), "sweep:0x3",
+			"crypto:hot:ethereum:ETH > crypto:deposit:ethereum:ETH 1.001; gas:ETH > crypto:hot:ethereum:ETH 0.001",
+		},
+		{GasSpent("0x4", "ethereum", "ETH", dec("0.001")), "gas:0x4", "gas:ETH > crypto:hot:ethereum:ETH 0.001"},
+		{SpreadClosed("d", money.NGN, dec("7")), "spread:d", "fx:NGN > spread:NGN 7"},
+		{SpreadClosed("d", money.NGN, dec("-7")), "spread:d", "spread:NGN > fx:NGN 7"},
 		{DeskSold("7", "ethereum", "USDT", dec("100")), "sold:7", "fx:USDT > crypto:hot:ethereum:USDT 100"},
 		{FloatToppedUp("7", "sim", money.NGN, dec("9")), "float:7", "fiat:float:sim:NGN > fx:NGN 9"},
 	} {

@@ -25,13 +25,16 @@ type Link interface {
 }
 
 // Handle subscribes to everything that payments reads.
-func Handle(link Link, a *app.App, shelves app.Shelves, progress app.Progress, signals app.FraudSignals) {
+func Handle(link Link, a *app.App, shelves app.Shelves, progress app.Progress, signals app.FraudSignals, treasury app.Treasury) {
 	on(link, wire.DepositChangedV1, depositsAtOnce, a.DepositChanged)
 	on(link, wire.AddressesAllocatedV1, addressesAtOnce, func(ctx context.Context, id string, m wire.AddressesAllocated) error {
 		return app.AddressesAllocated(ctx, shelves, id, m)
 	})
 	on(link, wire.ScannedThroughV1, 1, func(ctx context.Context, _ string, m wire.ScannedThrough) error {
 		return app.ScannedThrough(ctx, progress, m)
+	})
+	on(link, wire.OutgoingFinalV1, 1, func(ctx context.Context, id string, m wire.OutgoingFinal) error {
+		return app.OutgoingFinal(ctx, treasury, id, m)
 	})
 	on(link, wire.FraudSignalV1, 1, func(ctx context.Context, _ string, m wire.FraudSignal) error {
 		return app.FraudSignalled(ctx, signals, m)

@@ -6,7 +6,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/payment"
 )
@@ -36,6 +38,24 @@ func (s *Store) Book(ctx context.Context, operator string, j ledger.Journal) err
 			return err
 		}
 		return s.audit(ctx, tx, operator, "ledger."+j.Event, map[string]any{"key": j.Key})
+	})
+	return wrap(err, "book "+j.Key)
+}
+
+var _ app.Treasury = (*Store)(nil)
+
+// Post implements app.Treasury. A journal whose key stands changes nothing.
+func (s *Store) Post(ctx context.Context, messageID string, mode payment.Mode, j ledger.Journal) error {
+	if err := j.Check(); err != nil {
+		return err
+	}
+	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		if fresh, err := inbox.Fresh(ctx, tx, messageID); err != nil || !fresh {
+			return err
+		}
+		batch := &pgx.Batch{}
+		queueJournal(batch, mode, j)
+		return tx.SendBatch(ctx, batch).Close()
 	})
 	return wrap(err, "book "+j.Key)
 }

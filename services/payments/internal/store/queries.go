@@ -361,7 +361,7 @@ func Statements() map[string]string {
 		"insertApproval": insertApproval, "selectApproval": selectApproval, "noteRequest": noteRequest, "listStrays": listStrays, "listDoubts": listDoubts,
 		"listHolds": listHolds, "heldVerdicts": heldVerdicts, "listDifferences": listDifferences, "listOpenDifferences": listOpenDifferences,
 		"beginDay": beginDay, "endDay": endDay, "compareTrial": compareTrial, "compareBalances": compareBalances, "compareDeposit": compareDeposit,
-		"compareDeposits": compareDeposits, "comparePayout": comparePayout, "compareClearing": compareClearing, "conclusive": conclusive,
+		"compareDeposits": compareDeposits, "compareSwept": compareSwept, "comparePayout": comparePayout, "compareClearing": compareClearing, "conclusive": conclusive,
 		"floatBooks": floatBooks, "floatMark": floatMark, "setFloat": setFloat, "upsertDifference": upsertDifference,
 		"resolveDifferences": resolveDifferences, "openDifferences": openDifferences, "lastCompared": lastCompared,
 		"insertPaymentLimited": insertPaymentLimited, "insertPaymentKeyedLimited": insertPaymentKeyedLimited, "reserveLimits": reserveLimits,

@@ -41,6 +41,8 @@ WHERE d.booked <> '' AND NOT EXISTS (SELECT FROM ledger_journals j
 )
 SELECT coalesce(r.account, b.account), split_part(coalesce(r.account, b.account), ':', -1), coalesce(r.total, 0), coalesce(b.total, 0)
 FROM rows r FULL JOIN books b ON b.account = r.account WHERE coalesce(r.total, 0) <> coalesce(b.total, 0)`
+	compareSwept = `SELECT account, asset, 0::numeric, sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) FROM ledger_entries
+WHERE account LIKE '%crypto:deposit:%' GROUP BY 1, 2 HAVING sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) < 0`
 	comparePayout = `SELECT o.id, o.currency, o.amount, 0::numeric FROM payouts o WHERE o.state IN ('succeeded', 'returned') AND NOT EXISTS (
 	SELECT FROM ledger_journals j WHERE j.key = CASE o.mode WHEN 'test' THEN 'test:' ELSE '' END || 'done:' || o.reference)
 UNION ALL
@@ -87,6 +89,7 @@ func (s *Store) Compare(ctx context.Context) (found []app.Difference, err error)
 			{app.DiffBalance, compareBalances},
 			{app.DiffDeposit, compareDeposit},
 			{app.DiffDeposits, compareDeposits},
+			{app.DiffSwept, compareSwept},
 			{app.DiffPayout, comparePayout},
 			{app.DiffClearing, compareClearing},
 		} {

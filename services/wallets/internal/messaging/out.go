@@ -5,6 +5,7 @@ package messaging
 import (
 	"context"
 	"fmt"
+	"math/big"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -15,6 +16,7 @@ import (
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/sweep"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -40,6 +42,15 @@ func (o Out) ScannedThrough(ctx context.Context, mode wallet.Mode, network strin
 ) (outbox.Message, error) {
 	return outbox.Encode(ctx, wire.ScannedThroughV1, id.New(id.Message, o.Now()), wire.ScannedThrough{
 		Mode: wire.Mode(mode), Network: network, Height: height, Finalized: finalized, BlockTime: blockTime.UTC(), Deposits: deposits,
+	})
+}
+
+// OutgoingFinal tells the end of a transaction, once for each: after a restore of the database it is told again under the same
+// id.
+func (Out) OutgoingFinal(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, amount *big.Int) (outbox.Message, error) {
+	return outbox.Encode(ctx, wire.OutgoingFinalV1, fmt.Sprintf("%s:%s", o.Sweep.Mode, o.ID), wire.OutgoingFinal{
+		Mode: wire.Mode(o.Sweep.Mode), Network: o.Sweep.Network, TxHash: r.TxHash, Kind: wire.OutgoingKind(o.Kind), Asset: o.Sweep.Asset,
+		Amount: amount.String(), Fee: r.Fee.String(),
 	})
 }
 

@@ -6,6 +6,7 @@ package store
 import (
 	"context"
 	"log/slog"
+	"math/big"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/sweep"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -23,6 +25,7 @@ import (
 type Messages interface {
 	DepositChanged(ctx context.Context, d wallet.Deposit, number int64) (outbox.Message, error)
 	ScannedThrough(ctx context.Context, mode wallet.Mode, network string, height, finalized int64, blockTime time.Time, deposits int64) (outbox.Message, error)
+	OutgoingFinal(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, amount *big.Int) (outbox.Message, error)
 	AddressesAllocated(ctx context.Context, a wallet.Allocation) ([]outbox.Message, error)
 	WalletChanged(ctx context.Context, w wallet.Wallet) (outbox.Message, error)
 }

@@ -12,6 +12,7 @@ import (
 
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/outbox"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/sweep"
 	"causeway.internal/services/wallets/internal/sweeper"
@@ -468,8 +469,17 @@ func (s Sweeps) Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, o
 		if err != nil {
 			return err
 		}
-		if err := bookSweep(ctx, tx, o, owned, ok, amount, r.Fee); err != nil || o.Kind != intent.Sweep {
+		if err := bookSweep(ctx, tx, o, owned, ok, amount, r.Fee); err != nil {
 			return err
+		}
+		if len(owned) == 0 {
+			wrote = true
+			if err := s.tell(ctx, tx, o, r, ok, amount); err != nil {
+				return err
+			}
+		}
+		if o.Kind != intent.Sweep {
+			return nil
 		}
 		if !ok {
 			_, err := tx.Exec(ctx, blockSweepSQL, o.Sweep.ID, "the transaction "+r.TxHash+" is final and moved nothing")
@@ -484,6 +494,19 @@ func (s Sweeps) Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, o
 	if err == nil && wrote {
 		s.wake()
 	}
+	return err
+}
+
+// tell has payments book the end of a transaction about an address of theirs. What it says is what came to the treasury.
+func (s Sweeps) tell(ctx context.Context, tx pgx.Tx, o sweep.Outgoing, r sweep.Receipt, ok bool, amount *big.Int) error {
+	if !ok || o.Kind != intent.Sweep {
+		amount = new(big.Int)
+	}
+	m, err := s.messages.OutgoingFinal(ctx, o, r, amount)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, outbox.InsertSQL, m.Args()...)
 	return err
 }
 
@@ -519,13 +542,7 @@ func bookSweep(ctx context.Context, tx pgx.Tx, o sweep.Outgoing, owned []wallet.
 		from, merchant = sweep.Custody, owned[0].MerchantID
 	}
 	network, _ := money.NetworkOf(o.Sweep.Network)
-	coin := ""
-	for _, a := range network.Assets {
-		if a.Native {
-			coin = a.Symbol
-		}
-	}
-	event, entries := sweep.Book(o, ok, amount, fee, coin, from)
+	event, entries := sweep.Book(o, ok, amount, fee, network.Coin().Symbol, from)
 	var b pgx.Batch
 	key := string(o.Sweep.Mode) + ":" + o.ID
 	b.Queue(journalSQL, key, event, o.Sweep.Mode, merchant, o.Sweep.WalletID, o.Sweep.ID)

@@ -1,0 +1,76 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/ledger"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// Treasury keeps the books of what wallets moves.
+type Treasury interface {
+	// Post writes the journal of a message, once for the message and once for the journal's key.
+	Post(ctx context.Context, messageID string, mode payment.Mode, j ledger.Journal) error
+}
+
+// OutgoingFinal books a transaction of wallets that is final: a sweep of deposit addresses, or what its funding cost. Its hash
+// names the journal, so one that an operator has booked by hand stays as it is.
+func OutgoingFinal(ctx context.Context, t Treasury, messageID string, m wire.OutgoingFinal) error {
+	j, err := outgoing(m)
+	if err != nil {
+		return fault.Permanent(fmt.Errorf("outgoing transaction %q: %w", m.TxHash, err))
+	}
+	if j.Empty() { // it moved nothing and cost nothing
+		return nil
+	}
+	return t.Post(ctx, messageID, payment.Mode(m.Mode), j)
+}
+
+// outgoing is the journal of a transaction.
+func outgoing(m wire.OutgoingFinal) (ledger.Journal, error) {
+	n, known := money.NetworkOf(m.Network)
+	asset, listed := n.Asset(m.Asset)
+	switch {
+	case m.Mode != wire.Live && m.Mode != wire.Test:
+		return ledger.Journal{}, fmt.Errorf("unknown mode %q", m.Mode)
+	case !known || !listed:
+		return ledger.Journal{}, fmt.Errorf("%q is not listed on %q", m.Asset, m.Network)
+	case m.TxHash == "":
+		return ledger.Journal{}, errors.New("it has no hash")
+	}
+	coin := n.Coin()
+	amount, err := baseUnits(asset, m.Amount)
+	if err != nil {
+		return ledger.Journal{}, err
+	}
+	fee, err := baseUnits(coin, m.Fee)
+	if err != nil {
+		return ledger.Journal{}, err
+	}
+	switch m.Kind {
+	case wire.OutgoingFund:
+		return ledger.GasSpent(m.TxHash, n.Name, coin.Symbol, fee), nil
+	case wire.OutgoingSweep:
+		if asset.Native { // it paid its fee itself
+			amount = amount.Add(fee)
+		}
+		return ledger.Swept(m.TxHash, n.Name, asset.Symbol, amount, coin.Symbol, fee), nil
+	}
+	return ledger.Journal{}, fmt.Errorf("unknown kind %q", m.Kind)
+}
+
+// baseUnits reads an amount in base units.
+func baseUnits(asset money.Asset, text string) (decimal.Decimal, error) {
+	n, err := money.Parse(text)
+	if err != nil || !n.IsInteger() || n.IsNegative() {
+		return decimal.Decimal{}, fmt.Errorf("%q is no amount of %s in base units", text, asset.Symbol)
+	}
+	return asset.FromUnits(n), nil
+}

@@ -1,0 +1,109 @@
+//go:build integration
+
+package store_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// accounts are the balances of the treasury's side of the books, debits less credits.
+func (w *world) accounts() []string {
+	return ask[[]string](w, `SELECT array_agg(code || ' ' || total ORDER BY code) FROM (
+		SELECT replace(account, 'test:', '') AS code, trim_scale(sum(CASE side WHEN 'debit' THEN amount ELSE -amount END)) AS total FROM ledger_entries
+		WHERE account LIKE 'test:crypto:%' OR account LIKE 'test:gas:%' GROUP BY 1) AS a`)
+}
+
+func outgoing(tx string, kind wire.OutgoingKind, asset, amount, fee string) wire.OutgoingFinal {
+	return wire.OutgoingFinal{Mode: wire.Test, Network: "ethereum", TxHash: tx, Kind: kind, Asset: asset, Amount: amount, Fee: fee}
+}
+
+// What wallets moves is booked once, in whatever order and however often it is told, also under another message's id, and
+// also when it is told before its deposit.
+func TestTreasury_booksWhatWalletsMoves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	told := []wire.OutgoingFinal{
+		outgoing("0x1", wire.OutgoingFund, "USDT", "0", "2000000000000000"),                   // 0.002 ETH to pay for the next
+		outgoing("0x2", wire.OutgoingSweep, "USDT", "25000000", "1000000000000000"),           // 25 USDT
+		outgoing("0x3", wire.OutgoingSweep, "USDT", "0", "3000000000000000"),                  // moved nothing and was paid for
+		outgoing("0x4", wire.OutgoingSweep, "ETH", "990000000000000000", "10000000000000000"), // a coin pays for itself
+		outgoing("0x5", wire.OutgoingSweep, "ETH", "0", "10000000000000000"),                  // and for what moved nothing
+		outgoing("0x6", wire.OutgoingFund, "USDT", "0", "0"),                                  // nothing to book
+	}
+	var deliveries []func() error
+	for _, m := range told {
+		for _, id := range []string{"live:" + m.TxHash, "live:" + m.TxHash, "restored:" + m.TxHash} {
+			deliveries = append(deliveries, func() error { return app.OutgoingFinal(t.Context(), w.store, id, m) })
+		}
+	}
+	for key, units := range map[string]string{"ethereum:0xa:0": "30000000", "ethereum:0xb:0": "1010000000000000000"} {
+		m := w.message(payment.Payment{Address: "0xnobody"}, coin{key: key, amount: "1", version: 1, depth: enough})
+		m.Network, m.Family, m.Key, m.Amount, m.Finalized = "ethereum", "evm", key, units, true
+		if m.Asset = "USDT"; strings.HasPrefix(units, "101") {
+			m.Asset = "ETH"
+		}
+		deliveries = append(deliveries, func() error { return w.app.DepositChanged(t.Context(), "deposit-"+key, m) })
+	}
+	rand.Shuffle(len(deliveries), func(i, j int) { deliveries[i], deliveries[j] = deliveries[j], deliveries[i] })
+	var all sync.WaitGroup
+	for _, d := range deliveries {
+		all.Go(func() {
+			if err := d(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	want := []string{
+		"crypto:deposit:ethereum:ETH 0", "crypto:deposit:ethereum:USDT 5", "crypto:hot:ethereum:ETH 0.984", "crypto:hot:ethereum:USDT 25", "gas:ETH 0.026",
+	}
+	if got := w.accounts(); !slices.Equal(got, want) {
+		t.Errorf("the books say %q, want %q", got, want)
+	}
+	if n := ask[int](w, `SELECT count(*) FROM ledger_journals WHERE event IN ('swept', 'gas_spent')`); n != 5 {
+		t.Errorf("%d journals", n)
+	}
+	w.balanced()
+	for kind, n := range w.reconcile() {
+		if n != 0 {
+			t.Errorf("%d differences of kind %s: %s", n, kind, ask[string](w, `SELECT json_agg(d)::text FROM differences d`))
+		}
+	}
+	if err := app.OutgoingFinal(t.Context(), w.store, "m7", outgoing("0x7", wire.OutgoingSweep, "USDT", "5000001", "0")); err != nil {
+		t.Fatal(err)
+	}
+	if open := w.reconcile(); open[app.DiffSwept] != 1 {
+		t.Errorf("more was swept than came in: %v", open)
+	}
+	w.balanced()
+}
+
+// What no retry cures goes to the dead queue.
+func TestTreasury_refusesNonsense(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(m *wire.OutgoingFinal){
+		"a mode":    func(m *wire.OutgoingFinal) { m.Mode = "" },
+		"a network": func(m *wire.OutgoingFinal) { m.Network = "moon" },
+		"an asset":  func(m *wire.OutgoingFinal) { m.Asset = "DOGE" },
+		"a hash":    func(m *wire.OutgoingFinal) { m.TxHash = "" },
+		"a kind":    func(m *wire.OutgoingFinal) { m.Kind = "theft" },
+		"an amount": func(m *wire.OutgoingFinal) { m.Amount = "-1" },
+		"units":     func(m *wire.OutgoingFinal) { m.Amount = "1.5" },
+		"a fee":     func(m *wire.OutgoingFinal) { m.Fee = "" },
+	} {
+		m := outgoing("0x1", wire.OutgoingSweep, "USDT", "1", "1")
+		change(&m)
+		if err := app.OutgoingFinal(t.Context(), nil, "m", m); !fault.IsPermanent(err) {
+			t.Errorf("without %s: %v", name, err)
+		}
+	}
+}
