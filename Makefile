@@ -7,8 +7,7 @@ help: ## list the targets
 	@grep -hE '^[a-z/%<>]+:.*## ' Makefile | awk -F ':.*## ' '{sub("%", "<service>", $$1); printf "  make %-16s %s\n", $$1, $$2}'
 
 build: ## build the five services, the signer, the launcher and the merchants' tool into bin/
-	go build -o bin/ ./gateway/... ./services/payments/... ./services/wallets/... ./services/reports/... ./services/callback-dispatcher/... ./deploy/stack
-	CGO_ENABLED=0 go build -trimpath -o bin/ ./gateway/cmd/causeway
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./gateway/... ./services/payments/... ./services/wallets/... ./services/reports/... ./services/callback-dispatcher/... ./deploy/stack
 
 run: build ## run the whole product here, walk one payment, stay until ctrl-C
 	bin/stack run
