@@ -43,15 +43,15 @@ func acceptPath(clients int) func(context.Context, *bench) (measure, error) {
 
 // prepare stops every work role, fills the stock, and learns the statement from two creates.
 func (a *accept) prepare(ctx context.Context) error {
+	serverLog, err := a.serverLog()
+	if err != nil {
+		return err
+	}
 	all, err := a.bench.stack.Processes()
 	if err != nil {
 		return err
 	}
-	serverLog := ""
 	for _, p := range all {
-		if p.Name == "postgres" {
-			serverLog = p.Log
-		}
 		if strings.HasSuffix(p.Name, "-work") {
 			if err := a.bench.stack.Stop(ctx, p.Name); err != nil {
 				return err
@@ -62,13 +62,24 @@ func (a *accept) prepare(ctx context.Context) error {
 	if len(a.stopped) == 0 {
 		return errors.New("the stack runs no work roles of their own: start it with --split")
 	}
-	if serverLog == "" {
-		return errors.New("PostgreSQL is lent, so its log cannot be read: run without CAUSEWAY_POSTGRES_URL, or with --private")
-	}
 	if err := a.stock(ctx); err != nil {
 		return err
 	}
 	return a.learn(ctx, serverLog)
+}
+
+// serverLog is where the statement is read from.
+func (a *accept) serverLog() (string, error) {
+	all, err := a.bench.stack.Processes()
+	if err != nil {
+		return "", err
+	}
+	for _, p := range all {
+		if p.Name == "postgres" {
+			return p.Log, nil
+		}
+	}
+	return "", errors.New("PostgreSQL is lent, so its log cannot be read: run without CAUSEWAY_POSTGRES_URL, or with --private")
 }
 
 // stock adds addresses for the benchmark alone. Nobody will ever pay to them.
@@ -90,9 +101,12 @@ func (a *accept) inDatabase(ctx context.Context, database, statement string, arg
 	return nil
 }
 
-// learn captures the create's statement. The role's log setting counts for new connections only, so the process is
+// learn captures the create's statement, once for all rows. The role's log setting counts for new connections only, so the process is
 // started again before, and after, to run the rounds without logging.
 func (a *accept) learn(ctx context.Context, serverLog string) error {
+	if a.statement = a.bench.statement; a.statement.SQL != "" {
+		return nil
+	}
 	address, err := url.Parse(a.bench.stack.Databases["payments"])
 	if err != nil {
 		return fmt.Errorf("reading payments' database URL: %w", err)
@@ -112,6 +126,7 @@ func (a *accept) learn(ctx context.Context, serverLog string) error {
 		return err
 	}
 	a.bench.say("the create's statement has %d bytes and %d arguments", len(a.statement.SQL), len(a.statement.Args[0]))
+	a.bench.statement = a.statement
 	return a.again(ctx)
 }
 
@@ -129,9 +144,14 @@ func (a *accept) createOne(ctx context.Context) error {
 	return nil
 }
 
-// body is an ordinary transfer, priced in fiat.
-const body = `{"type":"transfer","fiatAmount":50000,"fiatCurrency":"NGN","crypto":"USDT","network":"tron","chargeFrom":"fiat",` +
-	`"payer":{"chatId":"bench"},"receiver":{"bankCode":"058","accountNumber":"0123456789"},"metadata":{"order":"A-1"},"callbackUrl":"http://127.0.0.1:9/"}`
+// body is an ordinary transfer whose callbacks nobody takes.
+var body = transfer("http://127.0.0.1:9/")
+
+// transfer is the body of an ordinary transfer, priced in fiat.
+func transfer(callback string) string {
+	return `{"type":"transfer","fiatAmount":50000,"fiatCurrency":"NGN","crypto":"USDT","network":"tron","chargeFrom":"fiat",` +
+		`"payer":{"chatId":"bench"},"receiver":{"bankCode":"058","accountNumber":"0123456789"},"metadata":{"order":"A-1"},"callbackUrl":"` + callback + `"}`
+}
 
 // creates makes payments, each under a key of its own.
 func (a *accept) creates(ctx context.Context, clients int, length time.Duration) drive.Result {
@@ -158,16 +178,21 @@ func (a *accept) ours(ctx context.Context, length time.Duration) (side, error) {
 	}
 	return side{
 		PerSec: float64(got.Done) / got.Seconds, P50: milliseconds(got.Quantile(0.5)), P99: milliseconds(got.Quantile(0.99)),
-		CPU: costs(before, after, got.Done),
+		CPU: costs(before, after, got.Done), RSS: a.bench.memory(),
 	}, ctx.Err()
 }
 
 func (a *accept) yardstick(ctx context.Context, length time.Duration) (side, error) {
+	return a.pgbench(ctx, a.bench.stack.Databases["payments"], length)
+}
+
+// pgbench runs the statement, nothing else, on a database.
+func (a *accept) pgbench(ctx context.Context, database string, length time.Duration) (side, error) {
 	before, err := a.bench.stack.CPU()
 	if err != nil {
 		return side{}, err
 	}
-	got, err := a.statement.Run(ctx, a.bench.stack.Databases["payments"], a.clients, length)
+	got, err := a.statement.Run(ctx, database, a.clients, length)
 	if err != nil {
 		return side{}, err
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -158,22 +157,8 @@ func servePlain(ctx context.Context, upstream string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("reading the upstream's URL: %w", err)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("listening: %w", err)
-	}
-	server := &http.Server{
-		ReadHeaderTimeout: 5 * time.Second,
-		Handler: &httputil.ReverseProxy{
-			Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(to) },
-			Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true},
-		},
-	}
-	fmt.Fprintln(out, listener.Addr())
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stop()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return serveUntil(ctx, &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true},
+	}, out)
 }

@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/deploy/bench/internal/drive"
-	"causeway.internal/deploy/bench/internal/stack"
 )
 
 // Reports of the two databases: so many phones, each with so many reports a day, for so many days. Every combination of
@@ -30,15 +28,15 @@ const (
 type lookups struct {
 	bench     *bench
 	database  map[int]string // by days
-	current   int
-	own       *stack.Own
+	service   swap
 	perCPU    bool
 	resources []string // whose processor time counts with perCPU
 }
 
 func lookupFlat(perCPU bool) func(context.Context, *bench) (measure, error) {
 	return func(ctx context.Context, b *bench) (measure, error) {
-		l := &lookups{bench: b, database: map[int]string{}, perCPU: perCPU, resources: []string{"reports-serve", "postgres"}}
+		l := newLookups(b)
+		l.perCPU, l.resources = perCPU, []string{"reports-serve", "postgres"}
 		return measure{
 			ours: func(ctx context.Context, length time.Duration) (side, error) {
 				return l.side(ctx, manyDays, length, firstPage)
@@ -51,8 +49,13 @@ func lookupFlat(perCPU bool) func(context.Context, *bench) (measure, error) {
 	}
 }
 
+// newLookups runs reports without the limit of look-ups of one subject, which forty phones would meet.
+func newLookups(b *bench) *lookups {
+	return &lookups{bench: b, database: map[int]string{}, service: swap{bench: b, process: "reports-serve", settings: map[string]string{"LOOKUP_RATE": "0"}}}
+}
+
 func lookupDeep(ctx context.Context, b *bench) (measure, error) {
-	l := &lookups{bench: b, database: map[int]string{}}
+	l := newLookups(b)
 	return measure{
 		ours: func(ctx context.Context, length time.Duration) (side, error) {
 			return l.side(ctx, manyDays, length, deepPage)
@@ -90,7 +93,7 @@ func deepPage(n int) string {
 }
 
 func (l *lookups) side(ctx context.Context, days int, length time.Duration, query func(n int) string) (side, error) {
-	if err := l.serve(ctx, days); err != nil {
+	if err := l.service.to(ctx, l.database[days]); err != nil {
 		return side{}, err
 	}
 	next := func(n int) drive.Request {
@@ -125,119 +128,40 @@ func (l *lookups) side(ctx context.Context, days int, length time.Duration, quer
 
 const lookupClients = 8
 
-// serve has reports run on a database, without the limit of look-ups of one subject, which forty phones would meet.
-func (l *lookups) serve(ctx context.Context, days int) error {
-	if l.current == days {
-		return nil
-	}
-	if l.own != nil {
-		if err := l.own.End(); err != nil {
-			return err
-		}
-		l.own = nil
-	}
-	l.current = 0
-	var err error
-	if l.own, err = l.bench.stack.Replace(ctx, "reports-serve", map[string]string{"DATABASE_URL": l.database[days], "LOOKUP_RATE": "0"}); err != nil {
-		return err
-	}
-	l.current = days
-	return nil
-}
-
 func (l *lookups) close(ctx context.Context) error {
-	var failures []error
-	if l.own != nil {
-		failures = append(failures, l.own.End())
-	}
-	for _, name := range []string{"reports-serve", "reports-work"} {
-		failures = append(failures, l.bench.stack.Start(ctx, name))
-	}
-	return errors.Join(failures...)
+	return errors.Join(l.service.back(ctx), l.bench.stack.Start(ctx, "reports-work"))
 }
 
 // prepare makes the databases that are not there yet, as copies of reports' own with rows in them. They stay with the
 // instance, so that the next row finds them.
 func (l *lookups) prepare(ctx context.Context, all ...int) error {
-	for _, name := range []string{"reports-serve", "reports-work"} { // a database in use cannot be copied
+	for _, name := range []string{"reports-serve", "reports-work"} {
 		if err := l.bench.stack.Stop(ctx, name); err != nil {
 			return err
 		}
 	}
-	admin, err := pgx.Connect(ctx, l.bench.stack.Superuser)
-	if err != nil {
-		return fmt.Errorf("connecting to PostgreSQL: %w", err)
-	}
-	defer admin.Close(ctx)
-	template, err := databaseOf(l.bench.stack.Databases["reports"])
-	if err != nil {
-		return err
-	}
 	for _, days := range all {
-		name := fmt.Sprintf("%s_bench_%d", template, days)
-		if l.database[days], err = withDatabase(l.bench.stack.Databases["reports"], name); err != nil {
+		began, made := time.Now(), false
+		address, err := l.bench.clone(ctx, "reports", fmt.Sprint(days), func(ctx context.Context, conn *pgx.Conn) error {
+			made = true
+			return seedReports(ctx, conn, days)
+		})
+		if err != nil {
 			return err
 		}
-		var there bool
-		if err := admin.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&there); err != nil {
-			return fmt.Errorf("looking for %s: %w", name, err)
-		}
-		if there {
-			continue
-		}
-		if err := l.make(ctx, admin, name, template, days); err != nil {
-			_, _ = admin.Exec(context.WithoutCancel(ctx), "DROP DATABASE IF EXISTS "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)") // half a database misleads
-			return err
+		if l.database[days] = address; made {
+			l.bench.say("a database of %d reports was made in %s", reportPhones*reportsDaily*days, time.Since(began).Round(time.Second))
 		}
 	}
 	return nil
 }
 
-func (l *lookups) make(ctx context.Context, admin *pgx.Conn, name, template string, days int) error {
-	began := time.Now()
-	if _, err := admin.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()+" TEMPLATE "+pgx.Identifier{template}.Sanitize()); err != nil {
-		return fmt.Errorf("copying reports' database: %w", err)
-	}
-	address, err := withDatabase(l.bench.stack.Superuser, name)
-	if err != nil {
-		return err
-	}
-	conn, err := pgx.Connect(ctx, address)
-	if err != nil {
-		return fmt.Errorf("opening %s: %w", name, err)
-	}
-	defer conn.Close(ctx)
-	if err := seedReports(ctx, conn, days); err != nil {
-		return fmt.Errorf("filling %s: %w", name, err)
-	}
-	l.bench.say("a database of %d reports was made in %s", reportPhones*reportsDaily*days, time.Since(began).Round(time.Second))
-	return nil
-}
-
-// seedReports fills the table without its indexes and makes them afterwards.
 func seedReports(ctx context.Context, conn *pgx.Conn, days int) error {
-	rows, err := conn.Query(ctx, `SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'reports' AND indexname <> 'reports_pkey'`)
-	if err != nil {
-		return err
-	}
-	var steps, after []string
-	var name, definition string
-	if _, err := pgx.ForEachRow(rows, []any{&name, &definition}, func() error {
-		steps, after = append(steps, "DROP INDEX "+name), append(after, definition)
-		return nil
-	}); err != nil {
-		return err
-	}
 	number := strings.NewReplacer(":phones", fmt.Sprint(reportPhones), ":daily", fmt.Sprint(reportsDaily), ":days", fmt.Sprint(days))
-	steps = append(steps, `SET synchronous_commit = off`, `SET maintenance_work_mem = '512MB'`, `ALTER TABLE reports DROP CONSTRAINT reports_pkey`,
-		number.Replace(reportRows), `ALTER TABLE reports ADD PRIMARY KEY (id)`)
-	steps = append(append(steps, after...), number.Replace(countRows), `VACUUM ANALYZE reports`, `VACUUM ANALYZE report_counts`)
-	for _, step := range steps {
-		if _, err := conn.Exec(ctx, step); err != nil {
-			return fmt.Errorf("%.60s: %w", step, err)
-		}
+	if err := fillTable(ctx, conn, "reports", number.Replace(reportRows)); err != nil {
+		return err
 	}
-	return nil
+	return execute(ctx, conn, number.Replace(countRows), `VACUUM ANALYZE report_counts`)
 }
 
 const reportRows = `INSERT INTO reports (id, reference, mode, merchant_id, key_id, kind, name, phone, wallet, wallet_key, description, status,
@@ -258,20 +182,3 @@ FROM generate_series(0, :phones - 1) AS p,
 		('both', (2348000000000 + p)::text::bytea || '\x00'::bytea || ('T' || md5(p::text))::bytea, :daily / 24)) AS s(what, value, share),
 	LATERAL (SELECT '-infinity'::date AS day, :days AS days UNION ALL
 		SELECT date '2020-01-01' + i, 1 FROM generate_series(0, :days - 1) AS i) AS d`
-
-func databaseOf(address string) (string, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "", fmt.Errorf("reading reports' database URL: %w", err)
-	}
-	return strings.TrimPrefix(u.Path, "/"), nil
-}
-
-func withDatabase(address, name string) (string, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "", fmt.Errorf("reading a database URL: %w", err)
-	}
-	u.Path = "/" + name
-	return u.String(), nil
-}

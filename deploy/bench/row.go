@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"causeway.internal/deploy/bench/internal/stack"
+	"causeway.internal/deploy/bench/internal/yardstick"
 )
 
 // row is one line of the table: something of ours against a yardstick that runs on the same machine in the same minutes.
@@ -21,6 +22,15 @@ type row struct {
 var rows = []row{
 	{"create/accept/16", "POST /v1/payments through the gateway (work stopped) against pgbench with the same statement, 16 clients", 0.35, acceptPath(16)},
 	{"create/accept/64", "the same, 64 clients", 0.35, acceptPath(64)},
+	{"create/whole/16", "the same with everything on: each payment's callback arrives, at most 1 000 are on their way, so that no outbox, queue or table of deliveries grows", 0.20, wholePath(16)},
+	{"create/whole/64", "the same, 64 clients", 0.20, wholePath(64)},
+	{"settle", "payments created, paid, paid out and told of: their last callback has arrived, against pgbench with the create's statement", 0, settle},
+	{"read/one", "GET of a payment through the gateway against a bare Go handler with one indexed SELECT on the same database, 16 clients", 0.35, reads(false)},
+	{"read/page", "the same for a page of fifty, of all statuses and types", 0.35, reads(true)},
+	{"list/all/1e5", "pages of twenty, first ones and deep ones, over 10^5 payments of a merchant against the same over 10^4", 1 / 1.3, listFlat(unfiltered, 100_000)},
+	{"list/all/1e6", "the same over 10^6", 1 / 1.3, listFlat(unfiltered, 1_000_000)},
+	{"list/status/1e6", "the same by status, the rarest of 1 %", 1 / 1.3, listFlat(byStatus, 1_000_000)},
+	{"list/type/1e6", "the same by type, the rarest of 1 %", 1 / 1.3, listFlat(byType, 1_000_000)},
 	{"gateway/cpu", "reads of a payment per second of the gateway's processor time against a plain reverse proxy's plus 0.30 ms a request", 1, gatewayCPU},
 	{"deliver/burst/1", "events from payments' outbox to one endpoint, signed, against a bare loop of signed posts, 64 at a time", 0.35, burst(1, false)},
 	{"deliver/burst/100", "the same to 100 endpoints", 0.35, burst(100, false)},
@@ -55,6 +65,7 @@ type side struct {
 	P50    float64            `json:"p50Ms,omitempty"`
 	P99    float64            `json:"p99Ms,omitempty"`
 	CPU    map[string]float64 `json:"cpuMsPerOperation,omitempty"` // by process
+	RSS    map[string]float64 `json:"rssMB,omitempty"`             // by process, at the end
 }
 
 // result is a finished row.
@@ -75,6 +86,17 @@ type bench struct {
 	stack   *stack.Stack
 	say     func(format string, args ...any)
 	outputs outputs // of Go benchmarks
+
+	statement yardstick.Statement // the create's, once a row has learnt it
+}
+
+// memory is what each process occupies now. It is a remark of a row: one that cannot be read is left out.
+func (b *bench) memory() map[string]float64 {
+	all, err := b.stack.Memory()
+	if err != nil {
+		return nil
+	}
+	return all
 }
 
 // run measures a row: a warm-up of both sides, then rounds in which they take turns, the first of a pair changing from

@@ -37,7 +37,6 @@ type Route struct {
 	Exchange string // topic exchange of the producer
 	Consumer string
 	Queue    string
-	Packed   bool // messages that wait together may travel together (libs/bus)
 }
 
 // DeadQueue is where a queue's poison goes.
@@ -51,7 +50,7 @@ func route(name Name, from, to string) Route {
 }
 
 func intake(name Name, from string) Route {
-	return Route{Name: name, Exchange: from, Consumer: Dispatcher, Queue: IntakeQueue, Packed: true}
+	return Route{Name: name, Exchange: from, Consumer: Dispatcher, Queue: IntakeQueue}
 }
 
 // Topology is the whole table. Publisher and consumer both declare every line that they touch, so that the first

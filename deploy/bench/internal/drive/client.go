@@ -16,7 +16,8 @@ import (
 // Bounds of one request.
 const (
 	answerWait = 30 * time.Second
-	textMax    = 300 // bytes of a failure that are told
+	textMax    = 300     // bytes of a failure that are told
+	lengthMax  = 1 << 20 // bytes of an answer
 )
 
 // client is one connection, made when it is needed and made again after anything unexpected.
@@ -73,20 +74,23 @@ func (c *client) send(r Request) (err error) {
 	if _, err := c.conn.Write(c.out); err != nil {
 		return fmt.Errorf("sending: %w", err)
 	}
-	status, text, keep, err := c.answer()
+	status, text, keep, err := c.answer(r.Took != nil)
 	if err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
 	if status/100 != 2 {
-		return fmt.Errorf("%d %s: %s", status, http.StatusText(status), text)
+		return fmt.Errorf("%d %s: %s", status, http.StatusText(status), text[:min(len(text), textMax)])
+	}
+	if r.Took != nil {
+		r.Took(text)
 	}
 	return nil
 }
 
 var errAnswer = errors.New("no answer of HTTP/1.1 with a length")
 
-// answer reads one answer. text is the beginning of its body unless the status is 2xx.
-func (c *client) answer() (status int, text []byte, keep bool, err error) {
+// answer reads one answer. Its body is thrown away if the status is 2xx, unless it is wanted.
+func (c *client) answer(wanted bool) (status int, text []byte, keep bool, err error) {
 	line, err := c.in.ReadSlice('\n')
 	if err != nil {
 		return 0, nil, false, err
@@ -101,16 +105,14 @@ func (c *client) answer() (status int, text []byte, keep bool, err error) {
 	switch {
 	case err != nil:
 		return 0, nil, false, err
-	case length < 0: // chunks, which no answer of a few kilobytes has
+	case length < 0 || length > lengthMax: // chunks, which no answer of a few kilobytes has
 		return status, nil, false, errAnswer
-	case status/100 == 2:
+	case status/100 == 2 && !wanted:
 		_, err = c.in.Discard(length)
 		return status, nil, keep, err
 	}
-	text = make([]byte, min(length, textMax))
-	if _, err = io.ReadFull(c.in, text); err == nil {
-		_, err = c.in.Discard(length - len(text))
-	}
+	text = make([]byte, length)
+	_, err = io.ReadFull(c.in, text)
 	return status, text, keep, err
 }
 

@@ -33,11 +33,12 @@ type Request struct {
 	Path   string // with the query
 	Header string // lines that each end in CRLF
 	Body   string
+	Took   func(body []byte) // told a good answer, which it may not keep; may be nil
 }
 
 // Run lets clients send requests to the host of base, such as http://127.0.0.1:8080, each the next as soon as the last is
-// answered, for the given time, and at least one. next makes a request; n is unique over all clients of the run. An answer
-// other than 2xx is a failure.
+// answered, for the given time, and at least one. next makes a request, and may take its time, which counts as nobody's; n is
+// unique over all clients of the run. The zero request ends its client. An answer other than 2xx is a failure.
 func Run(ctx context.Context, base string, clients int, length time.Duration, next func(n int) Request) Result {
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
@@ -49,7 +50,11 @@ func Run(ctx context.Context, base string, clients int, length time.Duration, ne
 			client := &client{base: base}
 			defer client.close()
 			for n := c; n == c || ctx.Err() == nil; n += clients {
-				results[c].one(client, next(n))
+				request := next(n)
+				if request.Method == "" {
+					return
+				}
+				results[c].one(client, request)
 			}
 		})
 	}

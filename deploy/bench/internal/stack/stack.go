@@ -103,6 +103,22 @@ func (s *Stack) Processes() ([]Process, error) {
 	return all, nil
 }
 
+// Setting is a setting of a running process.
+func (s *Stack) Setting(process, name string) (string, error) {
+	st, err := s.state()
+	if err != nil {
+		return "", err
+	}
+	for _, p := range st.Processes {
+		for _, setting := range p.Spec.Env {
+			if value, ok := strings.CutPrefix(setting, name+"="); ok && p.Name == process {
+				return value, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%s of %s is not known: start the stack with --split", name, process)
+}
+
 // Stop ends a process politely and Start starts it again and waits until it is ready.
 func (s *Stack) Stop(ctx context.Context, name string) error { return s.call(ctx, "kill", name) }
 
@@ -210,4 +226,66 @@ func Database(server, of string) (string, error) {
 	}
 	to.Path = from.Path
 	return to.String(), nil
+}
+
+// Memory returns the megabytes (10^6 bytes) of main memory that each part occupies now. A server with children is counted
+// with them, and what they share once.
+func (s *Stack) Memory() (map[string]float64, error) {
+	all, err := s.Processes()
+	if err != nil {
+		return nil, err
+	}
+	times, err := allTimes()
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]float64{}
+	for _, p := range all {
+		if _, lives := times[p.PID]; lives {
+			used[p.Name] = occupied(times, p.PID)
+		}
+	}
+	for name, pid := range s.own {
+		used[name] = occupied(times, pid)
+	}
+	return used, nil
+}
+
+func occupied(times map[int]usage, pid int) float64 {
+	var all []int
+	for child, t := range times {
+		if t.parent == pid {
+			all = append(all, child)
+		}
+	}
+	if len(all) == 0 {
+		return rollup(pid, "Rss:")
+	}
+	sum := rollup(pid, "Pss:")
+	for len(all) > 0 {
+		one := all[0]
+		all = all[1:]
+		sum += rollup(one, "Pss:")
+		for child, t := range times {
+			if t.parent == one {
+				all = append(all, child)
+			}
+		}
+	}
+	return sum
+}
+
+// rollup reads a line of proc_pid_smaps(5)'s sum, in kilobytes there and megabytes here; 0 of a process that has just ended.
+func rollup(pid int, name string) float64 {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "smaps_rollup"))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == name {
+			kilobytes, _ := strconv.ParseFloat(fields[1], 64) // the kernel writes digits
+			return kilobytes * 1024 / 1e6
+		}
+	}
+	return 0
 }

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"causeway.internal/deploy/bench/internal/drive"
+)
+
+// drainWithin bounds the wait for what is on its way when a round ends.
+const drainWithin = 2 * time.Minute
+
+// flow makes payments with everything on and takes their callbacks. It counts what goes in, payments created, and what
+// comes out, callbacks of the last event of a payment, and lets only so many be on their way: whoever is asked for more
+// than the whole product carries waits, so nothing piles up anywhere, and in and out go at one rate.
+type flow struct {
+	bench   *bench
+	clients int
+	ramp    time.Duration // until the first payments come out
+	last    []byte        // what the callback of a payment's last event holds
+	due     chan string   // payments that want a deposit; may be nil
+
+	server  *http.Server
+	url     string
+	run     string
+	way     chan struct{} // holds one for each payment on its way
+	sent    atomic.Int64
+	in, out atomic.Int64
+	mu      sync.Mutex
+	began   map[string]time.Time // of payments on their way; zero for one whose callback was faster than its answer
+	took    []time.Duration      // from the answer of a create to the callback, since it was last read
+}
+
+func newFlow(ctx context.Context, b *bench, clients, onWay int, ramp time.Duration, last string) (*flow, error) {
+	f := &flow{bench: b, clients: clients, ramp: ramp, last: []byte(`"type":"` + last + `"`), run: name(), way: make(chan struct{}, onWay), began: map[string]time.Time{}}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("opening an endpoint: %w", err)
+	}
+	f.url = "http://" + listener.Addr().String() + "/"
+	f.server = &http.Server{Handler: http.HandlerFunc(f.called), ReadHeaderTimeout: time.Minute}
+	go func() { _ = f.server.Serve(listener) }() // it ends by close
+	return f, nil
+}
+
+// called takes a callback.
+func (f *flow) called(_ http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil || !bytes.Contains(body, f.last) {
+		return
+	}
+	ref := reference(body)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if at, known := f.began[ref]; known && !at.IsZero() {
+		f.leave(ref, time.Since(at))
+	} else if !known {
+		f.began[ref] = time.Time{}
+	}
+}
+
+// made notes the answer to a create.
+func (f *flow) made(ref string) {
+	f.in.Add(1)
+	if f.due != nil {
+		f.due <- ref
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, called := f.began[ref]; called {
+		f.leave(ref, 0)
+	} else {
+		f.began[ref] = time.Now()
+	}
+}
+
+// leave makes room. A callback that comes again afterwards, which is allowed, leaves an entry that nobody looks at.
+func (f *flow) leave(ref string, took time.Duration) {
+	delete(f.began, ref)
+	f.took = append(f.took, took)
+	f.out.Add(1)
+	<-f.way
+}
+
+// reference reads the first reference of a payment in an answer or a callback.
+func reference(body []byte) string {
+	const mark, length = `"reference":"`, len("CW-") + 12
+	at := bytes.Index(body, []byte(mark))
+	if at < 0 || len(body) < at+len(mark)+length {
+		return ""
+	}
+	return string(body[at+len(mark) : at+len(mark)+length])
+}
+
+// next is the next request of a client: a deposit to a payment that wants one, or another payment as soon as there is room.
+func (f *flow) next(ctx context.Context) drive.Request {
+	select {
+	case ref := <-f.due: // they go first: each makes room
+		return f.deposit(ref)
+	default:
+	}
+	select {
+	case ref := <-f.due:
+		return f.deposit(ref)
+	case f.way <- struct{}{}:
+		return f.create()
+	case <-ctx.Done():
+		return drive.Request{}
+	}
+}
+
+func (f *flow) create() drive.Request {
+	return drive.Request{
+		Method: http.MethodPost, Path: "/v1/payments", Header: f.header(), Body: transfer(f.url),
+		Took: func(body []byte) { f.made(reference(body)) },
+	}
+}
+
+func (f *flow) deposit(ref string) drive.Request {
+	return drive.Request{Method: http.MethodPost, Path: "/v1/sandbox/payments/" + ref + "/deposits", Header: f.header(), Body: "{}"}
+}
+
+func (f *flow) header() string {
+	return "Authorization: Bearer " + f.bench.stack.APIKey + "\r\nContent-Type: application/json\r\nIdempotency-Key: " + f.run +
+		strconv.FormatInt(f.sent.Add(1), 10) + "\r\n"
+}
+
+// reading is the state of a flow at one moment.
+type reading struct {
+	at      time.Time
+	in, out int64
+	cpu     map[string]float64
+}
+
+func (f *flow) read() (reading, error) {
+	cpu, err := f.bench.stack.CPU()
+	return reading{time.Now(), f.in.Load(), f.out.Load(), cpu}, err
+}
+
+// measure runs the flow until it is steady, counts for the given time, and lets everything arrive. The rate is that of the
+// slower end.
+func (f *flow) measure(ctx context.Context, length time.Duration) (side, error) {
+	flowing, stop := context.WithCancel(ctx)
+	defer stop()
+	finished := make(chan drive.Result, 1)
+	go func() {
+		finished <- drive.Run(flowing, f.bench.stack.BaseURL, f.clients, f.ramp+length+drainWithin, func(int) drive.Request { return f.next(flowing) })
+	}()
+	before, err := f.after(ctx, f.ramp)
+	if err != nil {
+		return side{}, err
+	}
+	f.latencies()
+	after, err := f.after(ctx, length)
+	if err != nil {
+		return side{}, err
+	}
+	took := f.latencies()
+	stop()
+	got := <-finished
+	if got.Failed > 0 {
+		return side{}, fmt.Errorf("%d of %d requests failed: %s", got.Failed, got.Failed+got.Done, got.Failure)
+	}
+	if err := f.drain(ctx); err != nil {
+		return side{}, err
+	}
+	in, out := after.in-before.in, after.out-before.out
+	if out == 0 {
+		return side{}, errors.New("no payment came out")
+	}
+	return side{
+		PerSec: float64(min(in, out)) / after.at.Sub(before.at).Seconds(), CPU: costs(before.cpu, after.cpu, int(in)),
+		P50: milliseconds(quantile(took, 0.5)), P99: milliseconds(quantile(took, 0.99)), RSS: f.bench.memory(),
+	}, nil
+}
+
+func (f *flow) after(ctx context.Context, wait time.Duration) (reading, error) {
+	select {
+	case <-time.After(wait):
+		return f.read()
+	case <-ctx.Done():
+		return reading{}, ctx.Err()
+	}
+}
+
+// latencies gives what was noted since the last call, in order.
+func (f *flow) latencies() []time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	took := f.took
+	f.took = nil
+	slices.Sort(took)
+	return took
+}
+
+// drain sends the deposits that are still owed and waits until every payment has come out.
+func (f *flow) drain(ctx context.Context) error {
+	for len(f.due) > 0 {
+		got := drive.Run(ctx, f.bench.stack.BaseURL, f.clients, time.Nanosecond, func(int) drive.Request {
+			select {
+			case ref := <-f.due:
+				return f.deposit(ref)
+			default:
+				return drive.Request{}
+			}
+		})
+		if got.Failed > 0 {
+			return fmt.Errorf("%d requests failed: %s", got.Failed, got.Failure)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, drainWithin)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for f.out.Load() < f.in.Load() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d payments have come out: %w", f.out.Load(), f.in.Load(), ctx.Err())
+		}
+	}
+	return nil
+}
+
+func (f *flow) close() error { return f.server.Close() }
+
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	return drive.Result{Latencies: sorted}.Quantile(q)
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// whole measures the creating of payments with everything on, against the statement of the accept rows run by pgbench. The
+// yardstick works on a copy of the database, because what it writes into the outbox would be relayed.
+type whole struct {
+	accept
+
+	flow     *flow
+	database string
+}
+
+// onWay is how many payments may be on their way through outbox, broker and dispatcher: less than a second's worth, so
+// that nothing grows.
+const onWay = 1000
+
+func wholePath(clients int) func(context.Context, *bench) (measure, error) {
+	return func(ctx context.Context, b *bench) (measure, error) {
+		f, err := newFlow(ctx, b, clients, onWay, 2*time.Second, "payment.pending")
+		if err != nil {
+			return measure{}, err
+		}
+		return wholeOf(ctx, b, f)
+	}
+}
+
+// settle is the same all the way: each payment is paid, settles, and its last callback arrives.
+func settle(ctx context.Context, b *bench) (measure, error) {
+	const clients, onWay = 32, 2000
+	f, err := newFlow(ctx, b, clients, onWay, 5*time.Second, "payment.settled")
+	if err != nil {
+		return measure{}, err
+	}
+	f.due = make(chan string, onWay)
+	return wholeOf(ctx, b, f)
+}
+
+func wholeOf(ctx context.Context, b *bench, f *flow) (measure, error) {
+	w := &whole{accept: accept{bench: b, clients: f.clients, run: f.run}, flow: f}
+	m := measure{ours: f.measure, yardstick: w.yardstick, close: w.close}
+	if err := w.prepare(ctx); err != nil {
+		return m, errors.Join(err, w.close(context.WithoutCancel(ctx)))
+	}
+	return m, nil
+}
+
+func (w *whole) prepare(ctx context.Context) (err error) {
+	serverLog, err := w.serverLog()
+	if err != nil {
+		return err
+	}
+	both := []string{"payments-serve", "payments-work"}
+	for _, name := range both { // a database in use cannot be copied
+		if err := w.bench.stack.Stop(ctx, name); err != nil {
+			return err
+		}
+	}
+	w.database, err = w.bench.clone(ctx, "payments", "statement", nil)
+	for _, name := range both {
+		err = errors.Join(err, w.bench.stack.Start(ctx, name))
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.learn(ctx, serverLog); err != nil {
+		return err
+	}
+	return w.stockUp(ctx)
+}
+
+// stockUp puts payments where an hour at this pace would have left it: the peak of the hour wants the largest stock, which is
+// refilled at half. From here on wallets allocates as many addresses as are used.
+func (w *whole) stockUp(ctx context.Context) error {
+	const half, peak = 100_000, 20_000 // the largest stock's, and one that wants it
+	return w.bench.within(ctx, w.bench.stack.Databases["payments"], func(ctx context.Context, conn *pgx.Conn) error {
+		if _, err := conn.Exec(ctx, `INSERT INTO address_usage AS u (mode, family, minute, leased) VALUES ('test', 'tron', date_trunc('minute', now()), $1)
+			ON CONFLICT (mode, family, minute) DO UPDATE SET leased = greatest(u.leased, excluded.leased)`, peak); err != nil {
+			return fmt.Errorf("noting the pace of the last hour: %w", err)
+		}
+		ctx, cancel := context.WithTimeout(ctx, stockWithin)
+		defer cancel()
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for free := 0; free <= half; {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return fmt.Errorf("%d addresses are in stock: %w", free, ctx.Err())
+			}
+			if err := conn.QueryRow(ctx, `SELECT count(*) FROM address_stock WHERE mode = 'test' AND family = 'tron' AND lease_owner IS NULL`).Scan(&free); err != nil {
+				return fmt.Errorf("counting the stock: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+// stockWithin bounds the making of 100 000 addresses.
+const stockWithin = 3 * time.Minute
+
+func (w *whole) yardstick(ctx context.Context, length time.Duration) (side, error) {
+	return w.pgbench(ctx, w.database, length)
+}
+
+// close leaves the payments where they are: they have settled, or expire in half an hour.
+func (w *whole) close(ctx context.Context) error {
+	failures := []error{w.flow.close()}
+	if w.database != "" {
+		failures = append(failures, w.bench.drop(ctx, w.database))
+	}
+	return errors.Join(failures...)
+}
