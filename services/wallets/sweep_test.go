@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
@@ -107,29 +108,49 @@ type custody struct {
 	made            int
 
 	mu     sync.Mutex
-	events map[string]map[int64]string // types that the dispatcher was told, by wallet and sequence
+	events map[string]map[int64]string              // types that the dispatcher was told, by wallet and sequence
+	final  map[string]map[string]wire.OutgoingFinal // what payments was told, by transaction and the message's id
 }
 
-// listen plays the dispatcher.
+// listen plays the dispatcher and payments.
 func (c *custody) listen(t *testing.T) {
 	t.Helper()
-	link, err := bus.Dial(t.Context(), bus.Config{URL: config.Secret(c.environ["AMQP_URL"])}, wire.Dispatcher, telemetrytest.ForTest(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.events = map[string]map[int64]string{}
-	link.Handle(wire.IntakeQueue, 1, func(_ context.Context, m bus.Message) error {
+	c.events, c.final = map[string]map[int64]string{}, map[string]map[string]wire.OutgoingFinal{}
+	c.read(t, wire.Dispatcher, wire.IntakeQueue, func(m bus.Message) error {
 		var s wire.StatusChanged
 		if err := json.Unmarshal(m.Body, &s); err != nil {
 			return err
 		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
 		if c.events[s.ObjectID] == nil {
 			c.events[s.ObjectID] = map[int64]string{}
 		}
 		c.events[s.ObjectID][s.Sequence] = s.Type
 		return nil
+	})
+	c.read(t, wire.Payments, wire.Payments+"."+string(wire.OutgoingFinalV1), func(m bus.Message) error {
+		var o wire.OutgoingFinal
+		if err := json.Unmarshal(m.Body, &o); err != nil {
+			return err
+		}
+		if c.final[o.TxHash] == nil {
+			c.final[o.TxHash] = map[string]wire.OutgoingFinal{}
+		}
+		c.final[o.TxHash][m.ID] = o
+		return nil
+	})
+}
+
+// read is another service that reads one queue.
+func (c *custody) read(t *testing.T, service, queue string, f func(m bus.Message) error) {
+	t.Helper()
+	link, err := bus.Dial(t.Context(), bus.Config{URL: config.Secret(c.environ["AMQP_URL"])}, service, telemetrytest.ForTest(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	link.Handle(queue, 1, func(_ context.Context, m bus.Message) error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return f(m)
 	})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
@@ -527,6 +548,12 @@ func TestSweep_kill9(t *testing.T) {
 		}
 	}
 	t.Run("opening", func(t *testing.T) { c.dies(t, c.row("open"), "wallets") })
+	c.mu.Lock()
+	if len(c.final) != 0 {
+		t.Errorf("payments was told of standalone wallets: %v", c.final)
+	}
+	c.mu.Unlock()
+	t.Run("payments is told", c.tellsPayments)
 	cmd := exec.Command(filepath.Join(c.bin, "signer"), "verify-log")
 	cmd.Env = c.vault
 	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("lines hold")) {
@@ -747,17 +774,74 @@ func TestSweep_coin(t *testing.T) {
 	c.payments(t)
 }
 
-// payments sweeps an address that the payments service was given: no wallet is told, and its money has an account of its own.
-func (c *custody) payments(t *testing.T) {
+// handed is an address that the payments service was given.
+func (c *custody) handed(t *testing.T) (at string) {
 	t.Helper()
 	r := wallet.Request{ID: "stock", Mode: wallet.Live, Family: money.EVM, Count: 1}
 	if err := c.book.Allocate(t.Context(), "", r, c.source(t)); err != nil {
 		t.Fatal(err)
 	}
-	var at string
 	if err := c.pool.QueryRow(t.Context(), `SELECT address FROM addresses WHERE mode = 'live' ORDER BY seq DESC LIMIT 1`).Scan(&at); err != nil {
 		t.Fatal(err)
 	}
+	return at
+}
+
+// tellsPayments sweeps tokens of an address of payments, and kills wallets while it writes the end of either transaction.
+// Payments is told each of them once, with what the chain says.
+func (c *custody) tellsPayments(t *testing.T) {
+	at := c.handed(t)
+	fund := c.row("fund final")(t)
+	c.transfer(map[string]any{"to": at, "amount": "25000099", "token": "USDT"})
+	fund.wait(t)
+	swept := c.row("sweep final")(t)
+	c.kill(c.wallets)
+	fund.gone(t)
+	c.startWallets(t)
+	swept.wait(t)
+	c.kill(c.wallets)
+	swept.gone(t)
+	c.startWallets(t)
+	told := func() (all []map[string]wire.OutgoingFinal) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, m := range c.final {
+			all = append(all, maps.Clone(m))
+		}
+		return all
+	}
+	await(t, "payments is told of two transactions", func() bool {
+		return len(told()) == 2 && c.count(t, `SELECT count(*) FROM outbox`) == 0
+	})
+	for _, ids := range told() {
+		if len(ids) != 1 {
+			t.Errorf("told as %d messages: %v", len(ids), ids)
+		}
+		for id, o := range ids {
+			var want wire.OutgoingFinal
+			var outgoing string
+			if err := c.pool.QueryRow(t.Context(), `SELECT o.id, o.kind, CASE o.kind WHEN 'sweep' THEN o.amount ELSE 0 END::text, o.fee::text
+				FROM outgoing_tx o WHERE o.tx_hash = $1 AND o.state = 'final'`, o.TxHash).Scan(&outgoing, &want.Kind, &want.Amount, &want.Fee); err != nil {
+				t.Fatal(err)
+			}
+			want.Mode, want.Network, want.TxHash, want.Asset = wire.Live, "ethereum", o.TxHash, "USDT"
+			if o != want || id != "live:"+outgoing {
+				t.Errorf("%s: %+v, want %+v", id, o, want)
+			}
+			if o.Kind == wire.OutgoingSweep && o.Amount != "25000099" {
+				t.Errorf("%+v", o)
+			}
+		}
+	}
+	if got := c.moved(t, at, treasury); len(got) != 1 || got[0] != "25000099" {
+		t.Errorf("the chain moved %v", got)
+	}
+}
+
+// payments sweeps an address that the payments service was given: no wallet is told, and its money has an account of its own.
+func (c *custody) payments(t *testing.T) {
+	t.Helper()
+	at := c.handed(t)
 	c.transfer(map[string]any{"to": at, "amount": "600000000000000000", "token": false})
 	await(t, "an address of payments is swept", func() bool {
 		return c.count(t, `SELECT count(*) FROM sweeps WHERE address = $1 AND state = 'swept'`, at) == 1
@@ -769,6 +853,16 @@ func (c *custody) payments(t *testing.T) {
 	if left := c.coins(t, at).String(); add(t, gone, left) != "600000000000000000" {
 		t.Errorf("the books say that %s left, %s is still there", gone, left)
 	}
+	await(t, "payments is told", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, ids := range c.final {
+			for _, o := range ids {
+				return len(c.final) == 1 && o.Asset == "ETH" && add(t, o.Amount, o.Fee) == gone
+			}
+		}
+		return false
+	})
 }
 
 func add(t *testing.T, a, b string) string {
