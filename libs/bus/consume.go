@@ -58,7 +58,7 @@ type handler struct {
 }
 
 // Handle adds a handler for a queue; call it before Run. At most parallel messages of the queue are in the handler at a
-// time; with 1 they come in order. After a lost connection or a crash the last few come again, in order too.
+// time; with 1 they come in order. A pack counts as one message, though its messages are in the handler together. After a lost connection or a crash the last few come again, in order too.
 //
 // A nil error acknowledges the message. An error marked by fault.Permanent moves it to the dead queue with the reason.
 // After any other error the handler is called again, with growing waits, until it returns one of the two or the process
@@ -232,7 +232,7 @@ type work struct {
 func (w *work) consume(h handler, messages <-chan *message.Message) {
 	for m := range messages {
 		channel := w.origins.take(m)
-		if w.stop.Err() != nil || !w.finish(h, m) {
+		if w.stop.Err() != nil || !w.take(h, unpack(m)) {
 			if err := channel.Close(); err != nil {
 				w.link.tel.Log.Debug("closing a channel", "err", err) // the connection is gone, and so is the message
 			}
@@ -242,9 +242,16 @@ func (w *work) consume(h handler, messages <-chan *message.Message) {
 	}
 }
 
+// take finishes a message, or all that it carries.
+func (w *work) take(h handler, msg Message) bool {
+	if msg.Headers[packHeader] != "" {
+		return w.finishPack(h, msg)
+	}
+	return w.finish(h, msg)
+}
+
 // finish runs the handler until the message is done with; false means that the process stops first.
-func (w *work) finish(h handler, m *message.Message) bool {
-	msg := unpack(m)
+func (w *work) finish(h handler, msg Message) bool {
 	ctx := telemetry.Extract(otel.GetTextMapPropagator().Extract(w.hard, propagation.MapCarrier(msg.Headers)), msg.Headers)
 	waits, panics := waits(), 0
 	for attempt := 1; ; attempt++ {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"causeway.internal/libs/wire"
 )
 
 const (
@@ -44,35 +46,44 @@ func newPublisher(l *Link) *Publisher {
 // Publish sends messages under a name of libs/wire that the service produces; any other name is an error, and so are a
 // message without id and one that no queue takes. The first message's context may end the wait.
 func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
-	exchange, err := p.exchangeOf(topic)
+	line, err := p.lineOf(topic)
 	if err != nil {
 		return err
 	}
-	publishings := make([]amqp.Publishing, len(messages))
-	for i, m := range messages {
+	for _, m := range messages {
 		if m.UUID == "" {
 			return fmt.Errorf("publishing %s: a message has no id", topic)
 		}
-		publishings[i] = p.publishing(topic, m)
 	}
-	for len(publishings) > 0 {
-		batch := publishings[:min(len(publishings), batchMax)]
-		if err := p.send(messages[0].Context(), exchange, topic, batch); err != nil {
+	for len(messages) > 0 {
+		batch := messages[:min(len(messages), batchMax)]
+		if err := p.send(messages[0].Context(), line.Exchange, topic, p.publishings(line, batch)); err != nil {
 			return fmt.Errorf("publishing %s: %w", topic, err)
 		}
 		p.link.metrics.published.WithLabelValues(topic).Add(float64(len(batch)))
-		publishings = publishings[len(batch):]
+		messages = messages[len(batch):]
 	}
 	return nil
 }
 
-func (p *Publisher) exchangeOf(topic string) (string, error) {
+func (p *Publisher) lineOf(topic string) (wire.Route, error) {
 	for _, line := range p.link.lines {
 		if string(line.Name) == topic && line.Exchange == p.link.service {
-			return line.Exchange, nil
+			return line, nil
 		}
 	}
-	return "", fmt.Errorf("publishing %q: %s does not produce such a message", topic, p.link.service)
+	return wire.Route{}, fmt.Errorf("publishing %q: %s does not produce such a message", topic, p.link.service)
+}
+
+func (p *Publisher) publishings(line wire.Route, messages []*message.Message) []amqp.Publishing {
+	if line.Packed {
+		return p.pack(string(line.Name), messages)
+	}
+	out := make([]amqp.Publishing, len(messages))
+	for i, m := range messages {
+		out[i] = p.publishing(string(line.Name), m)
+	}
+	return out
 }
 
 func (p *Publisher) publishing(topic string, m *message.Message) amqp.Publishing {

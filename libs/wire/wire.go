@@ -37,6 +37,7 @@ type Route struct {
 	Exchange string // topic exchange of the producer
 	Consumer string
 	Queue    string
+	Packed   bool // messages that wait together may travel together (libs/bus)
 }
 
 // DeadQueue is where a queue's poison goes.
@@ -50,7 +51,7 @@ func route(name Name, from, to string) Route {
 }
 
 func intake(name Name, from string) Route {
-	return Route{Name: name, Exchange: from, Consumer: Dispatcher, Queue: IntakeQueue}
+	return Route{Name: name, Exchange: from, Consumer: Dispatcher, Queue: IntakeQueue, Packed: true}
 }
 
 // Topology is the whole table. Publisher and consumer both declare every line that they touch, so that the first

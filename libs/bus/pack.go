@@ -1,0 +1,148 @@
+package bus
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"causeway.internal/libs/fault"
+)
+
+// A pack is one message of the broker that carries several of ours, on lines that allow it (wire.Route): what waited in
+// the outbox together travels together. A message costs the broker the same whatever it carries, and a burst of status
+// changes is most of what it carries.
+//
+// The body of a pack is, for each message, its id, the number of its headers, their keys and values, and its body; every
+// text is preceded by its length, and numbers are unsigned varints. Consumers know packs from messages by a header.
+const (
+	packHeader  = "x-causeway-pack"
+	packVersion = "1"
+	packMax     = 50       // messages
+	packBytes   = 64 << 10 // of a pack with more than one message
+)
+
+// pack puts messages together in their order; one that has no company stays as it is.
+func (p *Publisher) pack(topic string, messages []*message.Message) []amqp.Publishing {
+	var out []amqp.Publishing
+	for len(messages) > 0 {
+		n, size := 1, len(messages[0].Payload)
+		for n < min(len(messages), packMax) && size+len(messages[n].Payload) <= packBytes {
+			size += len(messages[n].Payload)
+			n++
+		}
+		if n == 1 {
+			out = append(out, p.publishing(topic, messages[0]))
+		} else {
+			whole := message.NewMessage("pack-"+messages[0].UUID, join(messages[:n]))
+			whole.Metadata.Set(packHeader, packVersion)
+			one := p.publishing(topic, whole)
+			one.ContentType = "application/octet-stream"
+			out = append(out, one)
+		}
+		messages = messages[n:]
+	}
+	return out
+}
+
+func join(messages []*message.Message) []byte {
+	size := 0
+	for _, m := range messages {
+		size += len(m.UUID) + len(m.Payload) + 128
+	}
+	body := make([]byte, 0, size)
+	add := func(text string) { body = append(binary.AppendUvarint(body, uint64(len(text))), text...) }
+	for _, m := range messages {
+		add(m.UUID)
+		body = binary.AppendUvarint(body, uint64(len(m.Metadata)))
+		for key, value := range m.Metadata {
+			add(key)
+			add(value)
+		}
+		body = append(binary.AppendUvarint(body, uint64(len(m.Payload))), m.Payload...)
+	}
+	return body
+}
+
+var errPack = errors.New("the pack of messages cannot be read")
+
+// split is the opposite of join. The bodies share the memory of the pack's.
+func split(pack Message) (messages []Message, err error) {
+	if version := pack.Headers[packHeader]; version != packVersion {
+		return nil, fmt.Errorf("%w: version %q", errPack, version)
+	}
+	rest := pack.Body
+	number := func() uint64 {
+		n, size := binary.Uvarint(rest)
+		if size <= 0 || n > uint64(len(pack.Body)) {
+			err = errPack
+			return 0
+		}
+		rest = rest[size:]
+		return n
+	}
+	text := func() []byte {
+		n := number()
+		if n > uint64(len(rest)) {
+			err = errPack
+			return nil
+		}
+		t := rest[:n:n]
+		rest = rest[n:]
+		return t
+	}
+	for len(rest) > 0 && err == nil {
+		m := Message{ID: string(text()), Name: pack.Name}
+		headers := number()
+		m.Headers = make(map[string]string, min(headers, packMax))
+		for n := uint64(0); n < headers && err == nil; n++ {
+			key := string(text())
+			m.Headers[key] = string(text())
+		}
+		if count, ok := pack.Headers[DeliveryCount]; ok {
+			m.Headers[DeliveryCount] = count
+		}
+		m.Body = text()
+		messages = append(messages, m)
+	}
+	if err == nil && len(messages) == 0 {
+		err = errPack
+	}
+	return messages, err
+}
+
+// finishPack is finish for every message of a pack, side by side unless the handler wants them in order. Each has its own
+// retries, and its own grave; the pack is done with when all of them are. If the process stops before that, all of them
+// come again.
+func (w *work) finishPack(h handler, pack Message) bool {
+	messages, err := split(pack)
+	if err != nil {
+		poison := fault.Permanent(err)
+		h.handle = func(context.Context, Message) error { return poison }
+		return w.finish(h, pack)
+	}
+	if h.parallel == 1 {
+		for _, m := range messages {
+			if !w.finish(h, m) {
+				return false
+			}
+		}
+		return true
+	}
+	var wait sync.WaitGroup
+	var left atomic.Bool
+	for _, m := range messages {
+		wait.Go(func() {
+			if !w.finish(h, m) {
+				left.Store(true)
+			}
+		})
+	}
+	wait.Wait()
+	return !left.Load()
+}

@@ -1,0 +1,155 @@
+//go:build integration
+
+package bus
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/testkit/mq"
+)
+
+// packed is link over a line whose messages may travel together.
+func packed(t *testing.T, amqpURL, service string) *Link {
+	t.Helper()
+	topology := lines()
+	topology[0].Packed = true
+	l, err := dial(t.Context(), Config{URL: config.Secret(amqpURL)}, service, telemetrytest.ForTest(t), topology)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func ids(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = strconv.Itoa(i)
+	}
+	return all
+}
+
+// What is published together is few messages for the broker and all of them for the handler, in order where it asks for it.
+func TestPack_travelsTogether(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	sender, receiver := packed(t, vhost, orders), packed(t, vhost, billing)
+	want := ids(2*packMax + 1)
+	publish(t, sender, want...)
+	admin := mq.Open(t, vhost)
+	eventually(t, "three messages are in the queue", func() bool { return mq.Depth(t, admin, queue) == 3 })
+	got := make(chan string, len(want))
+	receiver.Handle(queue, 1, func(_ context.Context, m Message) error {
+		if string(m.Body) != `{"order":"`+m.ID+`"}` || m.Name != string(placed) {
+			t.Errorf("got %+v", m)
+		}
+		got <- m.ID
+		return nil
+	})
+	stop := run(t, receiver)
+	for _, id := range want {
+		if next := receive(t, got); next != id {
+			t.Fatalf("got %s, want %s", next, id)
+		}
+	}
+	stop()
+	eventually(t, "the queue is empty", func() bool { return mq.Depth(t, admin, queue) == 0 })
+}
+
+// A handler of a parallel line has all of a pack at a time: they share its commit.
+func TestPack_isHandledTogether(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	sender, receiver := packed(t, vhost, orders), packed(t, vhost, billing)
+	publish(t, sender, ids(packMax)...)
+	entered, release := make(chan struct{}, packMax), make(chan struct{})
+	receiver.Handle(queue, 2, func(context.Context, Message) error {
+		entered <- struct{}{}
+		<-release
+		return nil
+	})
+	stop := run(t, receiver)
+	for range packMax {
+		receive(t, entered)
+	}
+	close(release)
+	stop()
+	if n := mq.Depth(t, mq.Open(t, vhost), queue); n != 0 {
+		t.Errorf("%d messages are left", n)
+	}
+}
+
+// The poison of a pack is buried alone, and a fault that passes holds up nothing but the pack's acknowledgement.
+func TestPack_poisonIsAlone(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	sender, receiver := packed(t, vhost, orders), packed(t, vhost, billing)
+	publish(t, sender, "good", "bad", "late")
+	got, again := make(chan string, 10), make(chan struct{}, 1)
+	again <- struct{}{}
+	receiver.Handle(queue, 4, func(_ context.Context, m Message) error {
+		switch {
+		case m.ID == "bad":
+			return fault.Permanent(errors.New("no such field"))
+		case m.ID == "late" && len(again) > 0:
+			<-again
+			return errors.New("database is away")
+		}
+		got <- m.ID
+		return nil
+	})
+	run(t, receiver)
+	arrived := []string{receive(t, got), receive(t, got)}
+	slices.Sort(arrived)
+	if !slices.Equal(arrived, []string{"good", "late"}) {
+		t.Errorf("handled %v", arrived)
+	}
+	admin := mq.Open(t, vhost)
+	eventually(t, "the poison is dead", func() bool { return mq.Depth(t, admin, queue+".dead") == 1 })
+	eventually(t, "the pack is acknowledged", func() bool { return mq.Depth(t, admin, queue) == 0 })
+	dead, err := deadList(t.Context(), Config{URL: config.Secret(vhost)}, billing, lines(), 10)
+	if err != nil || len(dead) != 1 || dead[0].ID != "bad" || dead[0].Head != `{"order":"bad"}` {
+		t.Errorf("dead: %+v, %v", dead, err)
+	}
+}
+
+// A pack that cannot be read goes to the dead queue whole, and one that a stop interrupts comes back whole.
+func TestPack_brokenOrUnfinished(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	sender, first, second := packed(t, vhost, orders), packed(t, vhost, billing), packed(t, vhost, billing)
+	publish(t, sender, "1", "2")
+	admin := mq.Open(t, vhost)
+	failed := make(chan struct{}, 1000)
+	first.Handle(queue, 1, func(_ context.Context, m Message) error {
+		if m.ID == "1" {
+			return nil
+		}
+		failed <- struct{}{}
+		return errors.New("database is away")
+	})
+	stop := run(t, first)
+	receive(t, failed)
+	stop()
+	if err := admin.PublishWithContext(t.Context(), orders, string(placed), true, false, amqp.Publishing{
+		MessageId: "broken", Body: []byte("\xff\xff"), DeliveryMode: amqp.Persistent, Headers: amqp.Table{packHeader: packVersion},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan string, 10)
+	second.Handle(queue, 1, func(_ context.Context, m Message) error { got <- m.ID; return nil })
+	run(t, second)
+	if a, b := receive(t, got), receive(t, got); a != "1" || b != "2" {
+		t.Errorf("came again: %s, %s", a, b)
+	}
+	eventually(t, "the broken one is dead", func() bool { return mq.Depth(t, admin, queue+".dead") == 1 })
+}
