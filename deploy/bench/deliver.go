@@ -31,107 +31,51 @@ const (
 	dispatcher   = "callback-dispatcher-work"
 	hangFor      = 10 * time.Second
 	pacedPerSec  = 150
+
+	recordedWithin = time.Minute
 )
 
-// sink is a number of endpoints, each a listener of its own, some of which hang.
-type sink struct {
-	urls    []string
-	servers []*http.Server
-	hung    int
-	arrived atomic.Int64
-	wake    chan struct{}
-}
-
-func newSink(endpoints, hung int) (*sink, error) {
-	s := &sink{hung: hung, wake: make(chan struct{}, 1)}
-	for n := range endpoints {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("opening an endpoint: %w", err), s.close())
-		}
-		server := &http.Server{Handler: s.handler(n < hung), ReadHeaderTimeout: time.Minute}
-		s.urls, s.servers = append(s.urls, "http://"+listener.Addr().String()+"/hook"), append(s.servers, server)
-		go func() { _ = server.Serve(listener) }() // it ends by close
-	}
-	return s, nil
-}
-
-func (s *sink) handler(hangs bool) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		if hangs {
-			select {
-			case <-time.After(hangFor):
-			case <-r.Context().Done():
-			}
-			return
-		}
-		_, _ = w.Write([]byte(`{"ok":true}`))
-		s.arrived.Add(1)
-		select {
-		case s.wake <- struct{}{}:
-		default:
-		}
-	})
-}
-
-// await waits until so many events have arrived at endpoints that do not hang.
-func (s *sink) await(ctx context.Context, events int64) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	for s.arrived.Load() < events {
-		select {
-		case <-s.wake:
-		case <-ctx.Done():
-			return fmt.Errorf("%d of %d events arrived: %w", s.arrived.Load(), events, ctx.Err())
-		}
-	}
-	return nil
-}
-
-func (s *sink) close() error {
-	var failures []error
-	for _, server := range s.servers {
-		failures = append(failures, server.Close())
-	}
-	return errors.Join(failures...)
-}
-
-// deliver measures callback-dispatcher: events go into payments' outbox and must arrive, signed, at the sink.
+// deliver measures callback-dispatcher: events are published to the broker, as payments' relay does it, and must arrive,
+// signed, at the sink.
 type deliver struct {
-	bench   *bench
-	sink    *sink
-	outbox  *pgx.Conn
-	own     *pgx.Conn // dispatcher's database
-	sinkCPU float64   // seconds of our own processor time per arrival
+	bench  *bench
+	sink   *sink
+	broker *broker
+	own    *pgx.Conn // dispatcher's database
+	sent   int64     // requests of both sides that the sink must have seen
 }
 
 func newDeliver(ctx context.Context, b *bench, endpoints, hung int) (d *deliver, err error) {
 	d = &deliver{bench: b}
-	if d.sink, err = newSink(endpoints, hung); err != nil {
+	url, err := b.stack.Setting("payments-work", "AMQP_URL")
+	if err != nil {
 		return nil, err
 	}
-	if d.outbox, err = pgx.Connect(ctx, b.stack.Databases["payments"]); err == nil {
-		d.own, err = pgx.Connect(ctx, b.stack.Databases["callback-dispatcher"])
+	if d.sink, err = newSink(b, endpoints, hung); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening a database: %w", err), d.close(ctx))
+	if d.broker, err = newBroker(url); err != nil {
+		return nil, errors.Join(err, d.close(ctx))
+	}
+	if d.own, err = pgx.Connect(ctx, b.stack.Databases["callback-dispatcher"]); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the dispatcher's database: %w", err), d.close(ctx))
 	}
 	return d, nil
 }
 
 func (d *deliver) close(ctx context.Context) error {
 	failures := []error{d.sink.close()}
-	for _, conn := range []*pgx.Conn{d.outbox, d.own} {
-		if conn != nil {
-			failures = append(failures, conn.Close(ctx))
-		}
+	if d.broker != nil {
+		failures = append(failures, d.broker.close())
+	}
+	if d.own != nil {
+		failures = append(failures, d.own.Close(ctx))
 	}
 	return errors.Join(failures...)
 }
 
-// message is a status message as payments writes it.
-type message struct {
+// event is a status message as payments writes it.
+type event struct {
 	EventID     string    `json:"eventId"`
 	Type        string    `json:"type"`
 	MerchantID  string    `json:"merchantId"`
@@ -151,29 +95,25 @@ func name() string {
 
 // hookBody is as long as an ordinary payment's.
 func hookBody(eventID string) []byte {
-	return fmt.Appendf(nil, `{"id":%q,"type":"payment.pending","createdAt":"2026-04-01T13:30:00.000Z","mode":"test","data":{"payment":{"sequence":1,"note":%q}}}`,
-		eventID, strings.Repeat("x", 420))
+	return fmt.Appendf(nil, `{"id":%q,"type":"payment.pending","createdAt":"2026-04-01T13:30:00.000Z","mode":"test","data":{"payment":{"reference":%q,"sequence":1,"note":%q}}}`,
+		eventID, eventID, strings.Repeat("x", 390))
 }
 
-// send writes so many events, spread over the endpoints, for a merchant of this run.
+// send publishes so many events, spread over the endpoints, for a merchant of this run.
 func (d *deliver) send(ctx context.Context, merchant string, from, events int) error {
-	names, ids, bodies := make([]string, events), make([]string, events), make([][]byte, events)
+	ids, bodies := make([]string, events), make([][]byte, events)
 	for n := range events {
 		id := "evt_" + name()
-		raw, err := json.Marshal(message{
+		raw, err := json.Marshal(event{
 			EventID: id, Type: "payment.pending", MerchantID: merchant, Mode: "test", ObjectID: "pay_" + name(), Sequence: 1,
 			CallbackURL: d.sink.urls[(from+n)%len(d.sink.urls)], OccurredAt: time.Now(), Body: hookBody(id),
 		})
 		if err != nil {
 			return fmt.Errorf("encoding an event: %w", err)
 		}
-		names[n], ids[n], bodies[n] = "payments.status_changed.v1", id, raw
+		ids[n], bodies[n] = id, raw
 	}
-	if _, err := d.outbox.Exec(ctx, `INSERT INTO outbox (name, message_id, headers, body)
-SELECT n, i, '{}', b FROM unnest($1::text[], $2::text[], $3::bytea[]) AS m(n, i, b)`, names, ids, bodies); err != nil {
-		return fmt.Errorf("writing events: %w", err)
-	}
-	return nil
+	return d.broker.publish(ctx, ids, bodies)
 }
 
 // burst is a row of as many deliveries as go; with processor its sides are deliveries per second of processor time.
@@ -195,51 +135,60 @@ func eventsOf(length time.Duration) int {
 	return max(1000, int(burstEvents*min(length, fullLength)/fullLength))
 }
 
+// burst begins the clock with the first publish and ends it with the last arrival.
 func (d *deliver) burst(ctx context.Context, length time.Duration, processor bool) (side, error) {
 	events, merchant := eventsOf(length), "bench-"+name()
-	target := d.sink.arrived.Load() + int64(events)
+	d.sent += int64(events)
 	before, err := d.bench.stack.CPU()
 	if err != nil {
 		return side{}, err
 	}
 	began := time.Now()
-	const chunk = 1000
+	const chunk = relayBatch
 	for from := 0; from < events; from += chunk {
 		if err := d.send(ctx, merchant, from, min(chunk, events-from)); err != nil {
 			return side{}, err
 		}
 	}
-	sent, err := d.bench.stack.CPU()
-	if err != nil {
-		return side{}, err
-	}
-	arrived := d.sink.arrived.Load() - (target - int64(events))
-	if err := d.sink.await(ctx, target); err != nil {
+	if _, err := d.sink.count(ctx, d.sent, false); err != nil {
 		return side{}, err
 	}
 	took := time.Since(began)
+	if err := d.until(ctx, recordedWithin, func() (bool, error) { // what is yet to be written belongs to its cost
+		left, err := d.number(ctx, d.own, `SELECT count(*) FROM delivery WHERE merchant_id = $1 AND mode = 'test'`, merchant)
+		return left == 0, err
+	}); err != nil {
+		return side{}, fmt.Errorf("waiting until all deliveries are recorded: %w", err)
+	}
+	return d.ended(ctx, took, before, events, dispatcher, processor)
+}
+
+// ended counts the cost and makes sure that every event has arrived.
+func (d *deliver) ended(ctx context.Context, took time.Duration, before map[string]float64, events int, process string, processor bool) (side, error) {
 	after, err := d.bench.stack.CPU()
 	if err != nil {
 		return side{}, err
 	}
-	if rest := int64(events) - arrived; rest > int64(events)/4 { // what our own process did after the last was sent is the sink's work
-		d.sinkCPU = (after["client"] - sent["client"]) / float64(rest)
-	}
 	out := side{PerSec: float64(events) / took.Seconds(), CPU: costs(before, after, events)}
 	if processor {
-		out.PerSec = float64(events) / max(after[dispatcher]-before[dispatcher], 0.01)
+		out.PerSec = float64(events) / max(after[process]-before[process], 0.01)
 	}
-	return out, nil
+	return out, d.sink.checked(ctx, d.sent)
 }
 
-// loop is the yardstick: the least that a sender of signed webhooks could do.
+// loop is the yardstick: the least that a sender of signed webhooks does. It signs each body and posts it over kept
+// connections with the dispatcher's time limits, reads the answer and wants a 2xx.
 func (d *deliver) loop(ctx context.Context, length time.Duration, processor bool) (side, error) {
 	events := eventsOf(length)
+	d.sent += int64(events)
 	before, err := d.bench.stack.CPU()
 	if err != nil {
 		return side{}, err
 	}
-	transport := &http.Transport{MaxIdleConnsPerHost: burstClients, MaxIdleConns: 4096}
+	dialer := &net.Dialer{Timeout: 3 * time.Second}
+	transport := &http.Transport{
+		DialContext: dialer.DialContext, ResponseHeaderTimeout: 12 * time.Second, MaxIdleConnsPerHost: burstClients, MaxIdleConns: 4096,
+	}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: 15 * time.Second}
 	var next, failed atomic.Int64
@@ -257,18 +206,10 @@ func (d *deliver) loop(ctx context.Context, length time.Duration, processor bool
 	}
 	wait.Wait()
 	took := time.Since(began)
-	after, err := d.bench.stack.CPU()
-	if err != nil {
-		return side{}, err
-	}
 	if failed.Load() > 0 {
 		return side{}, fmt.Errorf("%d of %d bare posts failed", failed.Load(), events)
 	}
-	out := side{PerSec: float64(events) / took.Seconds(), CPU: costs(before, after, events)}
-	if processor {
-		out.PerSec = float64(events) / max(after["client"]-before["client"]-d.sinkCPU*float64(events), 0.01)
-	}
-	return out, nil
+	return d.ended(ctx, took, before, events, "client", processor)
 }
 
 func postSigned(ctx context.Context, client *http.Client, to string, key []byte) error {
@@ -290,7 +231,9 @@ func postSigned(ctx context.Context, client *http.Client, to string, key []byte)
 		return err
 	}
 	defer response.Body.Close()
-	_, err = io.Copy(io.Discard, response.Body)
+	if _, err = io.Copy(io.Discard, response.Body); err == nil && response.StatusCode/100 != 2 {
+		err = errors.New(response.Status)
+	}
 	return err
 }
 
@@ -320,7 +263,6 @@ func (d *deliver) paced(ctx context.Context, length time.Duration) (side, error)
 	if err != nil {
 		return side{}, err
 	}
-	start := d.sink.arrived.Load()
 	const every = 20 * time.Millisecond
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -336,7 +278,8 @@ func (d *deliver) paced(ctx context.Context, length time.Duration) (side, error)
 		}
 		events += some
 	}
-	if err := d.sink.await(ctx, start+healthy); err != nil {
+	d.sent += healthy
+	if _, err := d.sink.count(ctx, d.sent, false); err != nil {
 		return side{}, err
 	}
 	after, err := d.bench.stack.CPU()

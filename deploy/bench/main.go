@@ -52,6 +52,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	if len(args) == 2 && args[0] == bareVerb {
 		return serveBare(ctx, args[1], out)
 	}
+	if len(args) == 3 && args[0] == sinkVerb {
+		return serveSink(ctx, args[1:], out)
+	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
 	rounds := flags.Int("rounds", 5, "how often the two sides of a row take turns")

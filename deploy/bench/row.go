@@ -32,7 +32,7 @@ var rows = []row{
 	{"list/status/1e6", "the same by status, the rarest of 1 %", 1 / 1.3, listFlat(byStatus, 1_000_000)},
 	{"list/type/1e6", "the same by type, the rarest of 1 %", 1 / 1.3, listFlat(byType, 1_000_000)},
 	{"gateway/cpu", "reads of a payment per second of the gateway's processor time against a plain reverse proxy's plus 0.30 ms a request", 1, gatewayCPU},
-	{"deliver/burst/1", "events from payments' outbox to one endpoint, signed, against a bare loop of signed posts, 64 at a time", 0.35, burst(1, false)},
+	{"deliver/burst/1", "events from their publication to the broker until they are at one endpoint (testkit's receiver, a process of its own), signed, against a bare loop of signed posts, 64 at a time", 0.35, burst(1, false)},
 	{"deliver/burst/100", "the same to 100 endpoints", 0.35, burst(100, false)},
 	{"deliver/cpu/100", "deliveries per second of callback-dispatcher's processor time against those of the bare loop", 1 / 2.7, burst(100, true)},
 	{"deliver/intake", "messages from the broker into the table of callback-dispatcher, to a disabled endpoint, against the 5 000/s that are demanded", 1, intake},
