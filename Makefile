@@ -1,7 +1,7 @@
 # Every recipe line also works when typed, as make prints it. `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint lint/prove run up down bench chaos docs tidy verify tools
+.PHONY: help build test lint lint/prove run up down bench chaos docs tidy verify tools licences sbom reproducible
 
 help: ## list the targets
 	@grep -hE '^[a-z/%<>]+:.*## ' Makefile | awk -F ':.*## ' '{sub("%", "<service>", $$1); printf "  make %-16s %s\n", $$1, $$2}'
@@ -44,9 +44,11 @@ docs: ## render the generated pages of docs/, the golden messages and the golden
 	go test -count=1 -run Docs ./services/payments/internal/payment -update
 	UPDATE=1 go test -count=1 -run 'TestSchemas$$' ./gateway
 
-verify: tools ## modules tidy and listed, generated pages current, files formatted, go vet
+verify: tools ## modules tidy, listed, unchanged and licensed, generated pages current, files formatted, go vet
 	for dir in $$(go list -m -f '{{.Dir}}'); do go -C $$dir mod tidy -diff || exit 1; done
 	deploy/lint/modules
+	go mod verify
+	GOWORK=off go test -C deploy/check -count=1 -run TestLicences .
 	go test -run 'TestConfigPage|TestMessages_golden|TestEventsPage|TestDocs|TestSchemas' ./gateway ./libs/wire ./services/payments ./services/payments/internal/payment ./services/wallets ./services/wallets/cmd/signer ./services/reports ./services/callback-dispatcher
 	test -z "$$(bin/gofumpt -l $$(go list -m -f '{{.Dir}}') deploy/realchain deploy/check | tee /dev/stderr)"
 	go vet -tags integration work
@@ -58,6 +60,16 @@ bin/golangci-lint:
 
 bin/gofumpt:
 	GOWORK=off GOBIN=$$PWD/bin go install mvdan.cc/gofumpt@v0.12.0
+
+licences: ## write docs/licences.md: what is compiled into the shipped programs, and under which licence
+	UPDATE=1 GOWORK=off go test -C deploy/check -count=1 -run TestLicences .
+
+sbom: build ## a bill of materials of each program (CycloneDX), and all licence texts, in bin/sbom/
+	GOWORK=off go run -C deploy/check ./supply/bill ../.. ../../bin ../../bin/sbom
+	ls bin/sbom
+
+reproducible: ## build every program twice, in two directories and with two caches, and compare (minutes)
+	deploy/lint/reproducible
 
 image/%: ## build a service's container image, or without a Docker engine its files
 	deploy/docker/image $*

@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"debug/buildinfo"
 	"debug/elf"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"causeway.internal/deploy/check/recipe"
+	"causeway.internal/deploy/check/supply"
 )
 
 var (
@@ -43,13 +45,18 @@ func TestDockerfile(t *testing.T) {
 
 // TestImages takes the Dockerfile's steps for every image that compose builds, in a directory that holds the files which they
 // copy and no other. What comes out is one program on top of the base, which brings the certificates, the time zones and the
-// user 65532: static, stripped, and without a path of the machine that built it.
+// user 65532: static, stripped, and without a path of the machine that built it. Its bill of materials is whole. The smallest is
+// built twice, in two directories, and is the same (`make reproducible` does that for all, without a common cache).
 func TestImages(t *testing.T) {
 	caches, err := recipe.Caches(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	source, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := supply.Parts(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +85,16 @@ func TestImages(t *testing.T) {
 				t.Errorf("the image adds %v", files)
 			}
 			program(t, filepath.Join(image.Root, "app"), args, scratch, source)
+			billed(t, filepath.Join(image.Root, "app"), parts)
+			if service.Image == "causeway/signer" {
+				again, err := recipe.Build(t.Context(), dockerfile, root, filepath.Join(t.TempDir(), "elsewhere"), args, caches, &log)
+				if err != nil {
+					t.Fatalf("%v\n%s", err, &log)
+				}
+				if digest(t, image) != digest(t, again) {
+					t.Error("a second build is another program")
+				}
+			}
 			context := under(t, filepath.Join(scratch, "stage0", "src"))
 			for _, file := range context {
 				mod := strings.HasSuffix(file, "/go.mod") || strings.HasSuffix(file, "/go.sum") || strings.HasPrefix(file, "go.work")
@@ -90,6 +107,15 @@ func TestImages(t *testing.T) {
 	if len(built) != len(services)+1 {
 		t.Errorf("compose builds %d images, want those of %v and the signer", len(built), services)
 	}
+}
+
+func digest(t *testing.T, image recipe.Image) [sha256.Size]byte {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(image.Root, "app"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sha256.Sum256(raw)
 }
 
 // under lists the files of a directory.
