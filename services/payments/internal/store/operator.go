@@ -24,8 +24,10 @@ ON CONFLICT (payment_id) DO UPDATE SET version = excluded.version, action = excl
 
 	listStrays = `SELECT d.mode, d.address, d.created_at, ` + depositColumns + ` FROM deposits d
 WHERE d.payment_id IS NULL AND (d.created_at, d.key) < ($1, $2) ORDER BY d.created_at DESC, d.key DESC LIMIT $3`
-	listDoubts   = `SELECT ` + payoutColumns + ` FROM payouts o WHERE (o.state = 'unknown' OR o.frozen) AND o.id < $1 ORDER BY o.id DESC LIMIT $2`
-	heldVerdicts = `SELECT payment_id, stage, verdict, reason, lists, at FROM screenings WHERE payment_id = ANY($1) ORDER BY id`
+	listDoubts = `SELECT ` + payoutColumns + ` FROM payouts o WHERE (o.state = 'unknown' OR o.frozen) AND o.id < $1 ORDER BY o.id DESC LIMIT $2`
+	// The newest of each payment, in their order.
+	heldVerdicts = `SELECT s.payment_id, s.stage, s.verdict, s.reason, s.lists, s.at FROM unnest($1::text[]) AS p(id) CROSS JOIN LATERAL (
+	SELECT * FROM screenings s WHERE s.payment_id = p.id ORDER BY s.id DESC LIMIT 50) AS s ORDER BY s.id`
 
 	listDifferences = `SELECT id, kind, object, asset, owner, expected, found, first_at, last_at, resolved_at FROM differences
 WHERE id < $1 ORDER BY id DESC LIMIT $2`

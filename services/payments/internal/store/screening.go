@@ -11,7 +11,11 @@ import (
 )
 
 const (
-	insertScreening = `INSERT INTO screenings (mode, payment_id, deposit, stage, verdict, reason, lists, addresses) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+	// The same word on the same address of a refund is no new decision: whoever asks a thousand times leaves one row.
+	insertScreening = `INSERT INTO screenings (mode, payment_id, deposit, stage, verdict, reason, lists, addresses)
+SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text[]
+WHERE $4 <> 'refund' OR NOT EXISTS (SELECT FROM screenings s
+	WHERE s.payment_id = $2 AND s.stage = $4 AND s.verdict = $5 AND s.reason = $6 AND s.lists = $7 AND s.addresses = $8)`
 	// A snapshot that says of its senders what the last one did is no decision.
 	noteVerdict = `INSERT INTO screenings (mode, payment_id, deposit, stage, verdict, reason, lists, addresses)
 SELECT $1::text, $2::text, $3::text, 'deposit', $4::text, $5::text, $6::text, $7::text[]
