@@ -70,7 +70,7 @@ func dial(ctx context.Context, cfg Config, service string, tel *telemetry.Teleme
 	}
 	l := &Link{service: service, url: url, lines: linesOf(service, topology), tel: tel, metrics: newMetrics(tel.Registry)}
 	l.publisher = newPublisher(l)
-	l.inspect.open = l.open
+	l.inspect.open, l.inspect.metrics = l.open, l.metrics
 
 	ctx, cancel := context.WithTimeout(ctx, firstTry)
 	defer cancel()
@@ -123,6 +123,8 @@ type metrics struct {
 	consumed  *prometheus.CounterVec
 	failed    *prometheus.CounterVec
 	dead      *prometheus.CounterVec
+	waiting   *prometheus.GaugeVec
+	buried    *prometheus.GaugeVec
 	seconds   *prometheus.HistogramVec
 	published *prometheus.CounterVec
 	refused   prometheus.Counter
@@ -141,6 +143,12 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		dead: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bus_dead_total", Help: "Messages moved to the dead queue.",
 		}, queue),
+		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "bus_queue_messages", Help: "Messages that wait in a queue for their handler, when the broker was last asked.",
+		}, queue),
+		buried: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "bus_dead_messages", Help: "Messages in the dead queue of a queue, whoever moved them there, and in the queue of what nobody takes.",
+		}, queue),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "bus_handler_seconds", Help: "Time of one handler run.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
@@ -155,14 +163,15 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Name: "bus_connected", Help: "Open connections: 1 while it stands, for a moment 2 after a reconnect.",
 		}, []string{"connection"}),
 	}
-	registry.MustRegister(m.consumed, m.failed, m.dead, m.seconds, m.published, m.refused, m.connected)
+	registry.MustRegister(m.consumed, m.failed, m.dead, m.waiting, m.buried, m.seconds, m.published, m.refused, m.connected)
 	return m
 }
 
 // inspector asks the broker about queues over a connection of its own, which never publishes and so is never blocked by
 // a memory alarm.
 type inspector struct {
-	open func(ctx context.Context, role string) (*connection, error)
+	open    func(ctx context.Context, role string) (*connection, error)
+	metrics *metrics
 
 	mu      sync.Mutex
 	conn    *connection

@@ -18,6 +18,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -45,7 +46,7 @@ func lines() []wire.Route {
 }
 
 // link dials for one test and closes at its end.
-func link(t *testing.T, amqpURL, service string) *Link {
+func link(t testing.TB, amqpURL, service string) *Link {
 	t.Helper()
 	l, err := dial(t.Context(), Config{URL: config.Secret(amqpURL)}, service, telemetrytest.ForTest(t), lines())
 	if err != nil {
@@ -56,7 +57,7 @@ func link(t *testing.T, amqpURL, service string) *Link {
 }
 
 // run starts consuming and returns a function that stops it and waits.
-func run(t *testing.T, l *Link) (stop func()) {
+func run(t testing.TB, l *Link) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -399,6 +400,9 @@ func TestConsume_poisonGoesToTheDeadQueueAndComesBack(t *testing.T) {
 
 	admin := mq.Open(t, vhost)
 	eventually(t, "two messages are dead", func() bool { return mq.Depth(t, admin, wire.DeadQueue(queue)) == 2 })
+	eventually(t, "the gauge shows them", func() bool {
+		return receiver.Ready(t.Context()) == nil && testutil.ToFloat64(receiver.metrics.buried.WithLabelValues(queue)) == 2
+	})
 	for range 2 { // looking changes nothing
 		dead, err := deadList(t.Context(), cfg, billing, lines(), 10)
 		if err != nil {

@@ -67,6 +67,7 @@ func (l *Link) Handle(queue string, parallel int, h func(ctx context.Context, m 
 	for _, line := range l.lines {
 		if line.Queue == queue && line.Consumer == l.service {
 			l.handlers = append(l.handlers, handler{queue: queue, parallel: parallel, handle: h})
+			l.metrics.buried.WithLabelValues(queue)
 			for _, counter := range []*prometheus.CounterVec{l.metrics.consumed, l.metrics.failed, l.metrics.dead} {
 				counter.WithLabelValues(queue) // at 0 from the start: an alert cannot see a series appear
 			}
@@ -108,6 +109,7 @@ func (l *Link) consume(ctx context.Context) error {
 	if err == nil {
 		l.started.Store(true)
 		l.tel.Log.Info("consuming", "queues", l.queues())
+		work.wait.Go(func() { l.measure(stop) })
 		<-ctx.Done()
 		l.started.Store(false)
 	}

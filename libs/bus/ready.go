@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"causeway.internal/libs/wire"
 )
 
 // inspectEvery is how long an answer of the broker about its consumers is good for.
@@ -60,14 +64,49 @@ func (i *inspector) ask(ctx context.Context, handlers []handler) error {
 		return fmt.Errorf("opening a channel: %w", err)
 	}
 	defer channel.Close()
+	var short error
 	for _, h := range handlers {
 		queue, err := channel.QueueDeclarePassive(h.queue, true, false, false, false, nil)
 		if err != nil {
 			return fmt.Errorf("looking at %s: %w", h.queue, err)
 		}
-		if queue.Consumers < h.parallel {
-			return fmt.Errorf("%s has %d of %d consumers", h.queue, queue.Consumers, h.parallel)
+		if queue.Consumers < h.parallel && short == nil {
+			short = fmt.Errorf("%s has %d of %d consumers", h.queue, queue.Consumers, h.parallel)
+		}
+		i.metrics.waiting.WithLabelValues(h.queue).Set(float64(queue.Messages))
+	}
+	i.dead(channel, handlers)
+	return short
+}
+
+// dead measures the queues that wait for a person. One that is gone is no reason not to be ready, and ends the channel.
+func (i *inspector) dead(channel *amqp.Channel, handlers []handler) {
+	measured := map[string]string{wire.Unrouted: wire.Unrouted}
+	for _, h := range handlers {
+		measured[h.queue] = wire.DeadQueue(h.queue)
+	}
+	for label, queue := range measured {
+		state, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
+		if err != nil {
+			return
+		}
+		i.metrics.buried.WithLabelValues(label).Set(float64(state.Messages))
+	}
+}
+
+// measureEvery is how often queues are measured, whether or not anybody asks for readiness.
+const measureEvery = 10 * time.Second
+
+// measure keeps the depth of the queues known until ctx ends. What goes wrong shows in the readiness.
+func (l *Link) measure(ctx context.Context) {
+	for {
+		bounded, cancel := context.WithTimeout(ctx, measureEvery)
+		_ = l.inspect.consumers(bounded, l.handlers)
+		cancel()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(measureEvery):
 		}
 	}
-	return nil
 }

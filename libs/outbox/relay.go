@@ -78,6 +78,10 @@ func (r *Relay) Run(ctx context.Context) error {
 // lead moves batches while this process leads. Reading and deleting go through the leader's own session, so a process
 // that was paused and replaced can delete nothing.
 func (r *Relay) lead(ctx context.Context, s *postgres.Session) error {
+	defer func() { // the next leader measures, and this process must not go on telling what it saw last
+		r.rows.Set(0)
+		r.age.Set(0)
+	}()
 	wait := retryFirst
 	stats := time.Time{}
 	for ctx.Err() == nil {

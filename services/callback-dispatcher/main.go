@@ -180,7 +180,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	p.group.Every("upkeep", maintainEvery, p.store.Maintain)
 	p.group.Every("abandoned", maintainEvery, p.store.Abandon)
 	p.group.Every("health", min(healthEvery, health.Warn[0]), func(ctx context.Context) error { return health.Look(ctx, p.store, time.Now) })
-	p.group.Every("backlog", watchEvery, seen.watch(p.store.OldestDue))
+	p.group.Every("backlog", watchEvery, seen.watch(p.store.Backlog))
 	return func() {
 		for _, c := range clients {
 			c.Close()

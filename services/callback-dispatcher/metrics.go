@@ -17,7 +17,7 @@ type metrics struct {
 	lag, delivered     *prometheus.HistogramVec
 	phases             *prometheus.HistogramVec
 	batches            prometheus.Histogram
-	oldestDue          prometheus.Gauge
+	oldestDue, dead    prometheus.Gauge
 	now                func() time.Time
 }
 
@@ -43,8 +43,9 @@ func newMetrics(registry prometheus.Registerer, now func() time.Time) *metrics {
 			Name: "dispatcher_record_batch_size", Help: "Attempts recorded in one commit.", Buckets: []float64{1, 2, 5, 10, 20, 50, 100, 200},
 		}),
 		oldestDue: prometheus.NewGauge(prometheus.GaugeOpts{Name: "dispatcher_oldest_due_seconds", Help: "Age of the oldest delivery that is due and not leased."}),
+		dead:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "dispatcher_dead_messages", Help: "Messages that could not be taken in and wait for a person."}),
 	}
-	registry.MustRegister(m.events, m.duplicates, m.attempts, m.lag, m.delivered, m.phases, m.batches, m.oldestDue)
+	registry.MustRegister(m.events, m.duplicates, m.attempts, m.lag, m.delivered, m.phases, m.batches, m.oldestDue, m.dead)
 	return m
 }
 
@@ -86,12 +87,13 @@ func (m *metrics) Attempted(r app.Result) {
 // Recorded implements app.Observer.
 func (m *metrics) Recorded(batch int) { m.batches.Observe(float64(batch)) }
 
-// watch reads the age of the backlog.
-func (m *metrics) watch(oldest func(context.Context) (int64, error)) func(context.Context) error {
+// watch reads the age of the backlog, and how much was buried.
+func (m *metrics) watch(backlog func(context.Context) (seconds, dead int64, err error)) func(context.Context) error {
 	return func(ctx context.Context) error {
-		seconds, err := oldest(ctx)
+		seconds, dead, err := backlog(ctx)
 		if err == nil {
 			m.oldestDue.Set(float64(seconds))
+			m.dead.Set(float64(dead))
 		}
 		return err
 	}

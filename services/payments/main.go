@@ -46,7 +46,8 @@ type process struct {
 	worlds map[payment.Mode]app.World
 	store  *store.Store
 	deps   app.Deps
-	relay  *outbox.Relay // nil in a process that only serves
+	relay  *outbox.Relay          // nil in a process that only serves
+	led    []*prometheus.GaugeVec // told by the process that leads the timers, and by no other
 	checks []telemetry.Check
 }
 
@@ -228,6 +229,7 @@ const (
 	floatEvery   = time.Minute
 	screenEvery  = 2 * time.Second
 	unknownEvery = 10 * time.Second
+	openEvery    = 30 * time.Second
 	// A reconciliation runs once a day; this is how soon after midnight, or after a start, it is looked for.
 	reconcileEvery = time.Minute
 )
@@ -262,9 +264,14 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 
 // timers runs the periodic work on whichever replica leads.
 func (p *process) timers(a *app.App, r *app.Replenisher) func(context.Context) error {
-	differs, unknown := p.differences(), p.unknown()
+	differs, unknown, open := p.differences(), p.unknown(), p.open()
 	return func(ctx context.Context) error {
 		return postgres.Lead(ctx, p.cfg.Postgres, "payments timers", p.tel.Log, func(ctx context.Context) error {
+			defer func() { // what another leads on from here must not stay as it was last seen here
+				for _, gauge := range p.led {
+					gauge.Reset()
+				}
+			}()
 			leading := p.group.Child(closeTimeout)
 			leading.Every("address stock", stockEvery, r.Look)
 			if !p.cfg.Recovery { // deposits of the lost time are still to be told again
@@ -275,6 +282,7 @@ func (p *process) timers(a *app.App, r *app.Replenisher) func(context.Context) e
 			leading.Every("screening", screenEvery, func(ctx context.Context) error { return a.Rescreen(ctx, p.store) })
 			leading.Every("retention", retainEvery, p.store.Retain)
 			leading.Every("unknown payouts", unknownEvery, unknown)
+			leading.Every("open payments", openEvery, open)
 			return leading.Run(ctx)
 		})
 	}
@@ -304,21 +312,45 @@ func (p *process) unknown() func(context.Context) error {
 	oldest := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "payments_payout_unknown_oldest_seconds", Help: "Time since the oldest payout of unknown outcome was sent.",
 	}, []string{"mode"})
-	p.tel.Registry.MustRegister(unknown, oldest)
+	under := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "payments_payouts_open", Help: "Payouts that have not ended."}, []string{"mode"})
+	waits := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payments_payout_open_oldest_seconds", Help: "Time since the oldest payout that has not ended was entered.",
+	}, []string{"mode"})
+	p.tel.Registry.MustRegister(unknown, oldest, under, waits)
+	p.led = append(p.led, unknown, oldest, under, waits)
 	return func(ctx context.Context) error {
 		all, err := p.store.Unknowns(ctx)
 		if err != nil {
 			return err
 		}
 		for _, mode := range []string{"live", "test"} {
-			unknown.WithLabelValues(mode).Set(0)
-			oldest.WithLabelValues(mode).Set(0)
+			for _, gauge := range []*prometheus.GaugeVec{unknown, oldest, under, waits} {
+				gauge.WithLabelValues(mode).Set(0)
+			}
 		}
 		for _, d := range all {
 			unknown.WithLabelValues(string(d.Mode)).Set(float64(d.Payouts))
 			oldest.WithLabelValues(string(d.Mode)).Set(d.Oldest.Seconds())
+			under.WithLabelValues(string(d.Mode)).Set(float64(d.Open))
+			waits.WithLabelValues(string(d.Mode)).Set(d.Waits.Seconds())
 		}
 		return nil
+	}
+}
+
+// open measures how many payments are in each status that is not an end. The process that leads the timers tells it.
+func (p *process) open() func(context.Context) error {
+	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payments_open", Help: "Payments in a status that they will leave; 20000 stands for as many or more.",
+	}, []string{"mode", "type", "status"})
+	p.tel.Registry.MustRegister(gauge)
+	p.led = append(p.led, gauge)
+	return func(ctx context.Context) error {
+		all, err := p.store.Open(ctx)
+		for _, o := range all {
+			gauge.WithLabelValues(string(o.Mode), string(o.Type), string(o.Status)).Set(float64(o.Payments))
+		}
+		return err
 	}
 }
 
@@ -329,6 +361,7 @@ func (p *process) differences() func(open map[string]int, at time.Time) {
 	}, []string{"kind"})
 	at := prometheus.NewGauge(prometheus.GaugeOpts{Name: "payments_reconciled_timestamp_seconds", Help: "When the books were last compared."})
 	p.tel.Registry.MustRegister(open, at)
+	p.led = append(p.led, open)
 	return func(found map[string]int, compared time.Time) {
 		for _, kind := range app.DiffKinds() {
 			open.WithLabelValues(kind).Set(float64(found[kind]))
@@ -342,6 +375,7 @@ func (p *process) stockGauge() func(payment.Mode, money.Family, int) {
 		Name: "payments_address_stock", Help: "Free deposit addresses that no replica has leased.",
 	}, []string{"mode", "family"})
 	p.tel.Registry.MustRegister(stock)
+	p.led = append(p.led, stock)
 	return func(mode payment.Mode, family money.Family, free int) {
 		stock.WithLabelValues(string(mode), string(family)).Set(float64(free))
 	}

@@ -80,7 +80,7 @@ func start(ctx context.Context, environ map[string]string, serve, work bool) err
 		return err
 	}
 	p.book = store.New(db, messaging.Out{Now: time.Now}, store.Settings{
-		Nets: p.nets, Depths: p.depths, Now: time.Now, Wake: p.wake, Strayed: p.strayed(), Changed: p.changed,
+		Nets: p.nets, Depths: p.depths, Now: time.Now, Wake: p.wake, Strayed: p.strayed(), Changed: p.changed, Found: p.found(),
 	})
 	p.backlog = outbox.NewBacklog(db, outbox.MaxRows)
 	p.checks = []telemetry.Check{
@@ -148,6 +148,18 @@ func (p *process) strayed() func(context.Context, wallet.Wallet, wallet.Deposit)
 func (p *process) changed(ctx context.Context, d wallet.Deposit) {
 	p.tel.Log.InfoContext(telemetry.At(ctx, d.Trace), "deposit changed", "deposit", d.Key(), "mode", d.Mode, "state", d.State,
 		"version", d.Version, "depth", d.Depth, "asset", d.Asset, "wallet_id", d.WalletID)
+}
+
+// found measures how long deposits take to be seen.
+func (p *process) found() func(wallet.Deposit) {
+	lag := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "wallets_deposit_lag_seconds", Help: "From the time of a deposit's block to when it was first seen.",
+		Buckets: []float64{.25, .5, 1, 2.5, 5, 10, 15, 30, 60, 120, 300, 900, 3600},
+	}, []string{"mode", "network"})
+	p.tel.Registry.MustRegister(lag)
+	return func(d wallet.Deposit) {
+		lag.WithLabelValues(string(d.Mode), d.Network).Observe(max(0, d.FirstSeenAt.Sub(d.BlockTime).Seconds()))
+	}
 }
 
 func (p *process) cases() *app.App {

@@ -224,5 +224,5 @@ WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3 AND expires_at IS NULL
 // The statements of upkeep.
 const (
 	rotateSQL  = `SELECT dispatcher_rotate()`
-	backlogSQL = `SELECT coalesce(extract(epoch FROM now() - min(ready_at)), 0)::bigint FROM lane WHERE ready_at < now()`
+	backlogSQL = `SELECT coalesce(extract(epoch FROM now() - min(ready_at)), 0)::bigint, (SELECT count(*) FROM dead) FROM lane WHERE ready_at < now()`
 )

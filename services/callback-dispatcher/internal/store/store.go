@@ -47,12 +47,12 @@ func (s *Store) Maintain(ctx context.Context) error {
 	return idempotency.Maintain(ctx, s.db)
 }
 
-// OldestDue returns how many seconds the oldest due delivery has been due.
-func (s *Store) OldestDue(ctx context.Context) (seconds int64, err error) {
-	if err := s.db.QueryRow(ctx, backlogSQL).Scan(&seconds); err != nil {
-		return 0, fmt.Errorf("read the age of the backlog: %w", err)
+// Backlog returns how many seconds the oldest due delivery has been due, and how many messages could not be taken in.
+func (s *Store) Backlog(ctx context.Context) (seconds, dead int64, err error) {
+	if err := s.db.QueryRow(ctx, backlogSQL).Scan(&seconds, &dead); err != nil {
+		return 0, 0, fmt.Errorf("measure the backlog: %w", err)
 	}
-	return seconds, nil
+	return seconds, dead, nil
 }
 
 // Claim implements app.Queue.

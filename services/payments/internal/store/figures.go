@@ -47,6 +47,8 @@ type Unknown struct {
 	Mode    payment.Mode
 	Payouts int
 	Oldest  time.Duration // since the oldest of them was sent
+	Open    int           // payouts under way, of any state
+	Waits   time.Duration // since the oldest of those was entered
 }
 
 // Unknowns counts the payouts of unknown outcome, for every mode that has payouts under way. It reads what is under way only.
@@ -57,11 +59,34 @@ func (s *Store) Unknowns(ctx context.Context) ([]Unknown, error) {
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (u Unknown, err error) {
 		var mode string
-		var microseconds int64
-		err = row.Scan(&mode, &u.Payouts, &microseconds)
-		u.Mode, u.Oldest = payment.Mode(mode), time.Duration(microseconds)*time.Microsecond
+		var oldest, waits int64
+		err = row.Scan(&mode, &u.Payouts, &oldest, &u.Open, &waits)
+		u.Mode, u.Oldest, u.Waits = payment.Mode(mode), time.Duration(oldest)*time.Microsecond, time.Duration(waits)*time.Microsecond
 		return u, err
 	})
+}
+
+// CountedMost is how many payments of one status, type and mode Open counts at most.
+const CountedMost = 20_000
+
+// Open is how many payments are in a status that they will leave.
+type Open struct {
+	Status   payment.Status
+	Type     payment.Type
+	Mode     payment.Mode
+	Payments int // CountedMost stands for as many or more
+}
+
+// Open counts the payments that are under way, for every status, type and mode, none included.
+func (s *Store) Open(ctx context.Context) ([]Open, error) {
+	under := []payment.Status{
+		payment.StatusCreated, payment.StatusPending, payment.StatusConfirming, payment.StatusConfirmed, payment.StatusSettling, payment.StatusNeedsReview,
+	}
+	rows, err := s.pool.Query(ctx, countOpen, statusNames(under), typeNames(""), CountedMost)
+	if err != nil {
+		return nil, fmt.Errorf("count open payments: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Open])
 }
 
 // movedBy queues a history row and notes the move for after the commit.

@@ -192,8 +192,14 @@ const (
 	insertHistory = `INSERT INTO history (payment_id, version, n, trigger, from_state, to_state, exception) VALUES ($1, $2, $3, $4, $5, $6, $7)
 RETURNING CASE WHEN n > 1 THEN 0 ELSE coalesce(1000000 * extract(epoch FROM now() - (SELECT max(at) FROM history b WHERE b.payment_id = $1 AND b.version < $2)), 0) END::bigint`
 	// selectUnknowns reads payouts under way only, by their index.
-	selectUnknowns = `SELECT mode, count(*) FILTER (WHERE state = 'unknown'), coalesce(1000000 * max(extract(epoch FROM now() - sent_at)) FILTER (WHERE state = 'unknown'), 0)::bigint
+	selectUnknowns = `SELECT mode, count(*) FILTER (WHERE state = 'unknown'), coalesce(1000000 * max(extract(epoch FROM now() - sent_at)) FILTER (WHERE state = 'unknown'), 0)::bigint,
+	count(*), coalesce(1000000 * max(extract(epoch FROM now() - created_at)), 0)::bigint
 FROM payouts WHERE next_at IS NOT NULL GROUP BY mode`
+
+	// countOpen reads so many entries of the index payments_lanes at most for each status, type and mode.
+	countOpen = `SELECT s.status, t.type, m.mode, (SELECT count(*) FROM (
+	SELECT FROM payments p WHERE p.status = s.status AND p.type = t.type AND p.mode = m.mode ORDER BY p.merchant_id, p.id DESC NULLS LAST LIMIT $3) AS counted)
+FROM unnest($1::text[]) AS s(status), unnest($2::text[]) AS t(type), (VALUES ('live'), ('test')) AS m(mode)`
 
 	depositColumns = `d.key, d.version, d.network, d.asset, d.contract, d.tx_hash, d.amount, d.reverted, d.block_height, d.block_time,
 	d.first_seen_at, d.depth, d.finalized, d.senders, d.screening, d.usd, d.booked, d.booked_amount, d.bookings, d.counted`
@@ -338,7 +344,7 @@ func Statements() map[string]string {
 		"selectOwned": selectOwned,
 		"lockByID":    lockByID, "lockOwned": lockOwned, "lockByAddress": lockByAddress,
 		"selectDepositRows": selectDepositRows, "selectOwnedRows": selectOwnedRows,
-		"selectLastPayout": selectLastPayout, "selectOwnedPayout": selectOwnedPayout, "insertHistory": insertHistory, "selectUnknowns": selectUnknowns,
+		"selectLastPayout": selectLastPayout, "selectOwnedPayout": selectOwnedPayout, "insertHistory": insertHistory, "selectUnknowns": selectUnknowns, "countOpen": countOpen,
 		"upsertDeposit": upsertDeposit, "selectDeposit": selectDeposit, "movedDeposit": movedDeposit, "markDeposit": markDeposit,
 		"selectHeads": selectHeads, "upsertProgress": upsertProgress, "noteProgress": noteProgress,
 		"settleProgress": settleProgress, "overdueProgress": overdueProgress,

@@ -103,7 +103,7 @@ func (d *Desk) match(ctx context.Context, held map[string]int64) {
 		}
 		r.stop()
 		ending.Go(func() { <-r.done })
-		d.metrics.release(d.jobs[name].Chain)
+		d.metrics.leave(d.jobs[name].Chain)
 		delete(d.running, name)
 	}
 	ending.Wait()

@@ -73,6 +73,12 @@ func (m *Metrics) halt(c Chain, err error) {
 	m.why[c] = err.Error()
 }
 
+// leave forgets what another replica measures from here on.
+func (m *Metrics) leave(c Chain) {
+	m.release(c)
+	m.lag.DeleteLabelValues(string(c.Mode), c.Network)
+}
+
 // release forgets a halt: the scan goes on, here or at another replica.
 func (m *Metrics) release(c Chain) {
 	m.halted.WithLabelValues(string(c.Mode), c.Network).Set(0)

@@ -243,7 +243,11 @@ func (s *Store) see(ctx context.Context, tx pgx.Tx, c scanner.Chain, step scanne
 		depths := s.set.Depths.Of(c.Network, sight.Asset)
 		before, ok := known[sight.ID]
 		if !ok {
-			out = append(out, wallet.See(c.Mode, network.Family, c.Network, sight, tip, depths, now))
+			first := wallet.See(c.Mode, network.Family, c.Network, sight, tip, depths, now)
+			if s.set.Found != nil {
+				s.set.Found(first)
+			}
+			out = append(out, first)
 			continue
 		}
 		if next, ok := before.SeeAgain(sight, tip, depths); ok {

@@ -40,6 +40,8 @@ type Settings struct {
 	Strayed func(ctx context.Context, w wallet.Wallet, d wallet.Deposit)
 	// Changed is told every new version of a deposit; it may be told twice.
 	Changed func(ctx context.Context, d wallet.Deposit)
+	// Found is told every deposit that was not known before; it may be told twice.
+	Found func(d wallet.Deposit)
 }
 
 // Store is the database. It is safe for concurrent use.

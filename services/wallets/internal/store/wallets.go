@@ -356,7 +356,7 @@ func (s *Store) apply(ctx context.Context, tx pgx.Tx, changed []wallet.Deposit, 
 		if err := s.book(ctx, tx, w, d); err != nil {
 			return nil, false, err
 		}
-		if d.Version == 1 && !w.Counts(d) && s.set.Strayed != nil {
+		if d.Version == s.base.Load()+1 && !w.Counts(d) && s.set.Strayed != nil {
 			s.set.Strayed(ctx, w, d)
 		}
 	}

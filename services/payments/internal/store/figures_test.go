@@ -1,0 +1,40 @@
+//go:build integration
+
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// What operators watch: how many payments are where, and how long payouts have been under way.
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(10)
+	w.made(command())
+	paid := w.made(command())
+	w.see(paid, coin{key: "aa", amount: "31.25", version: 1})
+	all, err := w.store.Open(t.Context())
+	if err != nil || len(all) != 6*2*len(payment.Types()) {
+		t.Fatalf("%d figures, %v", len(all), err)
+	}
+	for _, o := range all {
+		want := 0
+		if o.Mode == payment.Test && o.Type == payment.Transfer && (o.Status == payment.StatusPending || o.Status == payment.StatusConfirming) {
+			want = 1
+		}
+		if o.Payments != want {
+			t.Errorf("%+v, want %d", o, want)
+		}
+	}
+
+	w.see(paid, coin{key: "aa", amount: "31.25", version: 2, depth: 1000})
+	w.sql(`UPDATE payouts SET created_at = now() - interval '1 hour'`)
+	payouts, err := w.store.Unknowns(t.Context())
+	if err != nil || len(payouts) != 1 || payouts[0].Open != 1 || payouts[0].Payouts != 0 || payouts[0].Waits < time.Hour || payouts[0].Waits > 2*time.Hour {
+		t.Errorf("%+v, %v", payouts, err)
+	}
+}
