@@ -58,6 +58,7 @@ func (i *Intake) Run(ctx context.Context) error {
 			return nil
 		}
 		i.commit(ctx, batch)
+		i.lanes.Ease(ctx)
 	}
 }
 

@@ -17,7 +17,7 @@ type Limits struct {
 	PerHost   int // attempts under way to one host and port, by name or address, of any merchant, in one pool
 	Process   int // attempts under way in all, those to slow targets excepted
 	Suspect   int // attempts under way to slow targets
-	LaneQueue int // deliveries that wait in memory for one target; the rest waits in the table
+	LaneQueue int // deliveries that wait in memory for one target, more for one that takes many at a time; the rest waits in the table
 	Held      int // deliveries in memory in all, those under way included
 }
 
@@ -41,6 +41,8 @@ type Lanes struct {
 	pools    [pools]pool
 	held     int // queued, reserved and under way
 	replicas int
+	crowd    int           // crowded lanes
+	calm     chan struct{} // closed when there are none any more
 	stopped  bool
 	workers  sync.WaitGroup
 	ctx      context.Context
@@ -72,6 +74,8 @@ type lane struct {
 	running  map[string]time.Time // since when
 	inTurn   bool
 	wasFull  bool
+	crowded  bool // more than half full, and quick so far
+	late     bool // was crowded for too long to be waited for
 }
 
 type host struct {
@@ -98,6 +102,13 @@ type waiting struct {
 
 // patience is how long a delivery may stay in a lane unsent: shorter than the lease, which others may take over then.
 const patience = 4 * time.Minute
+
+// waitingPerSlot is how many deliveries may wait in memory per attempt that a healthy target takes at a time, and easeMost
+// how long the intake waits for such a target.
+const (
+	waitingPerSlot = 16
+	easeMost       = 100 * time.Millisecond
+)
 
 // replayShare is the part of every limit that replays may use: one in so many.
 const replayShare = 5
@@ -136,7 +147,7 @@ func (l *Lanes) reserve(d delivery.Delivery) bool {
 		return false
 	}
 	ln := l.lane(d)
-	if len(ln.queue)+ln.reserved >= l.limits.LaneQueue {
+	if len(ln.queue)+ln.reserved >= l.queueMost(ln) {
 		ln.wasFull = true
 		return false
 	}
@@ -171,14 +182,68 @@ func (l *Lanes) Push(d delivery.Delivery) {
 	l.ids[d.ID] = true
 	l.enqueue(ln)
 	l.start()
+	l.press(ln)
 }
 
-// Full lists the targets that have no place now, and Room how many deliveries there is place for in all.
+// queueMost is how many deliveries may wait in a lane. Behind many attempts at a time they wait no longer than few do
+// behind one.
+func (l *Lanes) queueMost(ln *lane) int {
+	if ln.pool != fast || ln.pace.cap <= l.limits.PerTarget {
+		return l.limits.LaneQueue
+	}
+	return max(l.limits.LaneQueue, waitingPerSlot*ln.pace.most(l.limits.PerTarget))
+}
+
+// press notes whether a lane is crowded. One that stayed so for longer than Ease waits is not waited for until it has
+// been calm.
+func (l *Lanes) press(ln *lane) {
+	half := len(ln.queue) > l.queueMost(ln)/2
+	ln.late = ln.late && half
+	crowded := half && !ln.late && ln.pool == fast && ln.pace.cap > l.limits.PerTarget
+	switch {
+	case crowded && !ln.crowded:
+		if l.crowd++; l.crowd == 1 {
+			l.calm = make(chan struct{})
+		}
+	case !crowded && ln.crowded:
+		if l.crowd--; l.crowd == 0 {
+			close(l.calm)
+		}
+	}
+	ln.crowded = crowded
+}
+
+// Ease lets targets that take what comes as fast as it is sent catch up, so that their events stay in the broker for a
+// moment instead of going round by the table. It returns when no such lane is more than half full. A target that does not
+// catch up within the time is not waited for again until it has: one merchant costs the others one short wait.
+func (l *Lanes) Ease(ctx context.Context) {
+	l.mu.Lock()
+	calm, crowd := l.calm, l.crowd
+	l.mu.Unlock()
+	if crowd == 0 {
+		return
+	}
+	timer := time.NewTimer(easeMost)
+	defer timer.Stop()
+	select {
+	case <-calm:
+	case <-ctx.Done():
+	case <-timer.C:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, ln := range l.lanes {
+			ln.late = ln.late || ln.crowded
+			l.press(ln)
+		}
+	}
+}
+
+// Full lists the targets that have no place for what a claim brings, and Room how many deliveries there is place for in all.
 func (l *Lanes) Full() (full []string, room int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, ln := range l.lanes {
-		if ln.pool != replay && len(ln.queue)+ln.reserved >= l.limits.LaneQueue {
+		if ln.pool != replay && len(ln.queue)+ln.reserved+min(claimPerTarget, l.limits.LaneQueue/2) > l.queueMost(ln) {
 			ln.wasFull = true
 			full = append(full, ln.target)
 		}
@@ -281,6 +346,7 @@ func (l *Lanes) Watch() {
 			if ln.pool == fast && now.Sub(since) > delivery.SlowAfter {
 				ln.pace.stuck()
 				l.settle(ln)
+				l.press(ln)
 				break
 			}
 		}
@@ -309,6 +375,7 @@ func (l *Lanes) empty(ln *lane) {
 		delete(l.ids, w.delivery.ID)
 	}
 	ln.queue = nil
+	l.press(ln)
 	l.drop(ln)
 }
 
@@ -502,7 +569,8 @@ func (l *Lanes) finish(ln *lane, id string, s delivery.Symptom) {
 	l.enqueue(ln)
 	l.resume(ln.host)
 	l.start()
-	freed := wasAtLimit || (ln.wasFull && len(ln.queue) <= l.limits.LaneQueue/2)
+	l.press(ln)
+	freed := wasAtLimit || (ln.wasFull && len(ln.queue) <= l.queueMost(ln)/2)
 	if freed {
 		ln.wasFull = false
 	}

@@ -30,6 +30,8 @@ type Recorder struct {
 	first     func()         // told after first attempts were recorded
 	targets   func([]Target) // told of breakers that are open or were closed
 
+	turn chan time.Duration // holds how long the next batch waits; whoever takes it collects
+
 	mu      sync.Mutex
 	pending map[string]bool // deliveries whose result is not written yet
 	tally   tally
@@ -39,7 +41,10 @@ type Recorder struct {
 func NewRecorder(ledger Ledger, schedules map[string]delivery.Schedule, breaker Breaker, observer Observer, jitter func(n int64) int64,
 	now func() time.Time, log *slog.Logger,
 ) *Recorder {
+	turn := make(chan time.Duration, 1)
+	turn <- batchWait
 	return &Recorder{
+		turn:   turn,
 		ledger: ledger, schedules: schedules, breaker: breaker, observer: observer, jitter: jitter, log: log, targets: func([]Target) {},
 		queue: make(chan Result, recordQueue), first: func() {}, pending: map[string]bool{},
 		tally: tally{sample: breaker.Sample, now: now, targets: map[string]*recent{}},
@@ -120,12 +125,23 @@ func (r *Recorder) Run(ctx context.Context) error {
 
 func (r *Recorder) write(ctx context.Context) {
 	for {
-		batch := collect(context.Background(), r.queue, batchWait) // ends by Close
+		batch := r.batch()
 		if batch == nil {
 			return
 		}
 		r.persist(ctx, batch)
 	}
+}
+
+// batch collects for one writer at a time, while the other writes, so that their batches are no halves.
+func (r *Recorder) batch() []Result {
+	batch := collect(context.Background(), r.queue, <-r.turn) // ends by Close
+	if len(batch) >= busyBatch {
+		r.turn <- busyWait
+	} else {
+		r.turn <- batchWait
+	}
+	return batch
 }
 
 func (r *Recorder) persist(ctx context.Context, batch []Result) {

@@ -1,0 +1,153 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"causeway.internal/services/callback-dispatcher/internal/delivery"
+)
+
+// quick makes lanes whose attempts take so long, and a target among them that has shown that it takes many at a time.
+func quick(t *testing.T, took time.Duration) *Lanes {
+	t.Helper()
+	l := NewLanes(Limits{PerTarget: 8, PerHost: 999, Process: 999, Suspect: 9, LaneQueue: 64, Held: 9999}, func(context.Context, delivery.Delivery) delivery.Symptom {
+		time.Sleep(took)
+		return delivery.Well
+	}, func() {}, time.Now)
+	for n := range 600 {
+		for !push(l, job("quick", n)) {
+			time.Sleep(took)
+		}
+	}
+	time.Sleep(100 * took)
+	return l
+}
+
+// fill pushes until the lane takes no more and says how many those were.
+func fill(l *Lanes, target string) (n int) {
+	for push(l, job(target, 1000+n)) {
+		n++
+	}
+	return n
+}
+
+// A target that takes many at a time may have more waiting, and is waited for while it catches up.
+func TestEase_waitsForAQuickTarget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := quick(t, time.Millisecond)
+		if n := fill(l, "quick"); n < 32*waitingPerSlot {
+			t.Errorf("%d deliveries wait for a target that takes 32 at a time", n)
+		}
+		if n := fill(l, "new"); n != 64+paceStart {
+			t.Errorf("%d deliveries wait for a target that is new", n)
+		}
+		began := time.Now()
+		l.Ease(t.Context())
+		if took := time.Since(began); took < 5*time.Millisecond || took >= easeMost {
+			t.Errorf("waited %s", took)
+		}
+		began = time.Now()
+		l.Ease(t.Context())
+		if took := time.Since(began); took > 0 {
+			t.Errorf("waited %s for nothing", took)
+		}
+		l.Stop(t.Context())
+	})
+}
+
+// A target that does not catch up costs the others one wait, until it has caught up; a new or slow one costs them none.
+func TestEase_waitsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := quick(t, 50*time.Millisecond)
+		wait := func() time.Duration {
+			began := time.Now()
+			l.Ease(t.Context())
+			return time.Since(began)
+		}
+		fill(l, "new")
+		if took := wait(); took > 0 {
+			t.Errorf("a new target was waited for, %s", took)
+		}
+		for n, want := range []time.Duration{easeMost, 0, 0} {
+			fill(l, "quick")
+			if took := wait(); took != want {
+				t.Errorf("wait %d: %s, want %s", n+1, took, want)
+			}
+		}
+		time.Sleep(10 * time.Second) // it has caught up
+		fill(l, "quick")
+		if took := wait(); took != easeMost {
+			t.Errorf("after it had caught up: %s", took)
+		}
+		fill(l, "quick")
+		l.Forget()
+		if took := wait(); took > 0 || l.crowd != 0 {
+			t.Errorf("what is gone was waited for, %s", took)
+		}
+		l.Stop(t.Context())
+	})
+}
+
+// sized is a ledger that notes how many results came at a time.
+type sized struct {
+	mu    sync.Mutex
+	sizes []int
+}
+
+func (s *sized) Record(_ context.Context, results []Result, _ Breaker) ([]Target, error) {
+	time.Sleep(time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sizes = append(s.sizes, len(results))
+	return nil, nil
+}
+
+func (s *sized) seen() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.sizes)
+}
+
+// A result alone is written at once; when there are many they are written together.
+func TestRecorder_batchesGrowWithWhatComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &sized{}
+		r := NewRecorder(store, map[string]delivery.Schedule{"test": delivery.Standard}, Breaker{Failures: 10, Sample: 20, Wait: time.Minute},
+			&silent{}, func(int64) int64 { return 0 }, time.Now, quiet)
+		done := make(chan error, 1)
+		go func() { done <- r.Run(t.Context()) }()
+		add := func(n, every int) {
+			for i := range n {
+				r.Add(job(fmt.Sprint("t", i), 1), delivery.Outcome{Class: "ok", Status: 200, At: time.Now()})
+				if i%every == every-1 {
+					time.Sleep(time.Millisecond)
+				}
+			}
+		}
+		add(1, 1)
+		time.Sleep(2*batchWait + time.Millisecond)
+		if sizes := store.seen(); len(sizes) != 1 {
+			t.Errorf("a single result waits: %v", sizes)
+		}
+		add(900, 5) // five a millisecond
+		r.Close()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		total, sizes := 0, store.seen()
+		for _, n := range sizes {
+			total += n
+			if n > batchMax {
+				t.Errorf("a batch of %d", n)
+			}
+		}
+		if most := 1 + 900/(5*int(busyWait/time.Millisecond))*2; total != 901 || len(sizes) > most {
+			t.Errorf("%d results in %d batches, want at most %d: %v", total, len(sizes), most, sizes)
+		}
+	})
+}
