@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -18,6 +20,14 @@ import (
 // ErrPending is returned by Open when the schema is older than the program.
 var ErrPending = errors.New("the schema is older than this program: run `migrate` first")
 
+// A migration runs beside programs that use what it changes. It waits for a lock no longer than lockWait, because whoever comes
+// after it waits behind it, and is tried again for lockPatience, at growing pauses, when it got none or met somebody else on the
+// same locks in another order.
+const (
+	lockWait     = 2 * time.Second
+	lockPatience = 10 * time.Minute
+)
+
 // Migrate applies every pending migration of the directory, NNNNN_name.sql in goose's format. A session lock lets many
 // replicas call it at once. The url is the owner's, not the application role's.
 func Migrate(ctx context.Context, url string, migrations fs.FS) error {
@@ -26,6 +36,7 @@ func Migrate(ctx context.Context, url string, migrations fs.FS) error {
 		return errors.New("read the owner's database URL: not a PostgreSQL URL")
 	}
 	cc.ConnectTimeout = connectTimeout
+	cc.RuntimeParams["lock_timeout"] = strconv.FormatInt(lockWait.Milliseconds(), 10)
 	db := stdlib.OpenDB(*cc)
 	defer db.Close()
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
@@ -36,10 +47,23 @@ func Migrate(ctx context.Context, url string, migrations fs.FS) error {
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
-	if _, err := p.Up(ctx); err != nil {
+	_, err = backoff.Retry(ctx, func() (struct{}, error) {
+		_, err := p.Up(ctx) // goes on where it was broken off: each migration is a transaction
+		if err != nil && !contended(err) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(lockPatience))
+	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	return nil
+}
+
+// contended reports that a statement lost its locks to others: lock_not_available or deadlock_detected.
+func contended(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pg.Code == "55P03" || pg.Code == "40P01")
 }
 
 // Pending returns ErrPending, wrapped with the version that is missing, unless every migration has been applied. It

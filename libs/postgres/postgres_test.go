@@ -71,6 +71,48 @@ func TestConfig_With(t *testing.T) {
 	}
 }
 
+// A migration that finds its table in use lets the others through, and is done once nobody is in its way.
+func TestMigrate_besideOthers(t *testing.T) {
+	t.Parallel()
+	cfg := pg.Config(t, migrations)
+	pool := pg.Open(t, cfg, migrations)
+	busy, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = busy.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := busy.Exec(t.Context(), `LOCK TABLE things IN ACCESS SHARE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	newer := fstest.MapFS{"00001_things.sql": migrations["00001_things.sql"], "00002_more.sql": migration("ALTER TABLE things ADD COLUMN more int;")}
+	done := make(chan error, 1)
+	go func() { done <- postgres.Migrate(t.Context(), cfg.URL.Reveal(), newer) }()
+	for waits := 0; waits == 0; {
+		err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE relation = 'things'::regclass AND NOT granted`).Scan(&waits)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var n int
+	if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM things`).Scan(&n); err != nil { // behind the migration, which gives up
+		t.Error(err)
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("it went on over a lock: %v", err)
+	default:
+	}
+	if err := busy.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(t.Context(), `SELECT more FROM things`); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestMigrate_manyAtOnce(t *testing.T) {
 	t.Parallel()
 	url := pg.URL(t, fstest.MapFS{"00001_none.sql": migration("SELECT 1;")})
