@@ -6,8 +6,13 @@
 help: ## list the targets
 	@grep -hE '^[a-z/%<>]+:.*## ' Makefile | awk -F ':.*## ' '{sub("%", "<service>", $$1); printf "  make %-16s %s\n", $$1, $$2}'
 
+# What binaries and /metrics say of where they come from.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+STAMP = -X causeway.internal/libs/version.number=$(VERSION) -X causeway.internal/libs/version.revision=$(REVISION)
+
 build: ## build the five services, the signer, the launcher and the merchants' tool into bin/
-	CGO_ENABLED=0 go build -trimpath -o bin/ ./gateway/... ./services/payments/... ./services/wallets/... ./services/reports/... ./services/callback-dispatcher/... ./deploy/stack
+	CGO_ENABLED=0 go build -trimpath -ldflags "$(STAMP)" -o bin/ ./gateway/... ./services/payments/... ./services/wallets/... ./services/reports/... ./services/callback-dispatcher/... ./deploy/stack
 
 run: build ## run the whole product here, walk one payment, stay until ctrl-C
 	bin/stack run

@@ -7,6 +7,7 @@ import (
 	"debug/elf"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -66,7 +67,7 @@ func TestImages(t *testing.T) {
 			continue
 		}
 		built[service.Image] = true
-		args := map[string]string{}
+		args := map[string]string{"VERSION": "v1.2.3-test", "REVISION": "0123456789abcdef"}
 		for name, value := range service.Build.Args {
 			args[name] = *value
 		}
@@ -85,6 +86,10 @@ func TestImages(t *testing.T) {
 				t.Errorf("the image adds %v", files)
 			}
 			program(t, filepath.Join(image.Root, "app"), args, scratch, source)
+			said, err := exec.CommandContext(t.Context(), filepath.Join(image.Root, "app"), "version").Output()
+			if err != nil || !strings.HasPrefix(string(said), "v1.2.3-test (0123456789abcdef, go1.") {
+				t.Errorf("the program says of itself %q, %v", said, err)
+			}
 			billed(t, filepath.Join(image.Root, "app"), parts)
 			if service.Image == "causeway/signer" {
 				again, err := recipe.Build(t.Context(), dockerfile, root, filepath.Join(t.TempDir(), "elsewhere"), args, caches, &log)

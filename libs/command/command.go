@@ -20,6 +20,7 @@ import (
 	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/version"
 )
 
 // ErrUsage is in what Run returns when the words are none of the program's.
@@ -154,7 +155,7 @@ func Standard(files fs.FS) []Verb {
 		}},
 		{Name: "health", Run: func(ctx context.Context, in Input) error { return telemetry.Probe(ctx, in.Environ["OPS_ADDR"]) }},
 		{Name: "version", Run: func(_ context.Context, in Input) error {
-			_, err := fmt.Fprintln(in.Out, telemetry.Version())
+			_, err := fmt.Fprintln(in.Out, version.Read())
 			return err
 		}},
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"causeway.internal/libs/version"
 )
 
 // Check is one condition of readiness.
@@ -25,7 +27,7 @@ const readyBound = 2 * time.Second
 func (t *Telemetry) Ops(checks ...Check) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, map[string]any{"status": "ok", "service": t.Service, "version": Version()})
+		writeJSON(w, http.StatusOK, map[string]any{"status": "ok", "service": t.Service, "version": version.Read().Version})
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		results, ready := examine(r.Context(), checks)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -22,6 +21,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"causeway.internal/libs/version"
 )
 
 // Config is what an operator may set.
@@ -104,7 +105,7 @@ func newProvider(ctx context.Context, service string, cfg Config) (*sdktrace.Tra
 	attributes := resource.NewSchemaless(
 		attribute.String("service.namespace", "causeway"),
 		attribute.String("service.name", service),
-		attribute.String("service.version", Version()),
+		attribute.String("service.version", version.Read().Version),
 	)
 	return sdktrace.NewTracerProvider(
 		sdktrace.WithBatcher(exporter),
@@ -125,34 +126,11 @@ func (t *Telemetry) Flush(ctx context.Context) {
 	}
 }
 
-// Version names the build: the module version or the commit it was built from.
-func Version() string {
-	version, _ := build()
-	return version
-}
-
-func build() (version, goVersion string) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown", "unknown"
-	}
-	version = info.Main.Version
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" && (version == "" || version == "(devel)") {
-			version = setting.Value
-		}
-	}
-	if version == "" {
-		version = "(devel)"
-	}
-	return version, info.GoVersion
-}
-
 func buildInfo(service string) prometheus.Collector {
-	version, goVersion := build()
+	build := version.Read()
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        "build_info",
 		Help:        "Always 1; the labels say what runs.",
-		ConstLabels: prometheus.Labels{"service": service, "version": version, "goversion": goVersion},
+		ConstLabels: prometheus.Labels{"service": service, "version": build.Version, "revision": build.Revision, "goversion": build.Go},
 	}, func() float64 { return 1 })
 }

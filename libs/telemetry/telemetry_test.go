@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -49,7 +50,7 @@ func TestOps(t *testing.T) {
 	if code != 503 || !strings.Contains(body, `"consumers":"not connected"`) || !strings.Contains(body, `"database":"ok"`) {
 		t.Errorf("not ready: %d %s", code, body)
 	}
-	if code, body := get(t, tel.Ops(), "/metrics"); code != 200 || !strings.Contains(body, `build_info{`) || !strings.Contains(body, "go_goroutines") {
+	if code, body := get(t, tel.Ops(), "/metrics"); code != 200 || !regexp.MustCompile(`build_info{goversion="go1[^"]+",revision="[^"]+",service="payments",version="[^"]+"} 1`).MatchString(body) || !strings.Contains(body, "go_goroutines") {
 		t.Errorf("metrics: %d %.300s", code, body)
 	}
 	if code, _ := get(t, tel.Ops(), "/"); code != 404 {

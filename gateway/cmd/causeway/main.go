@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"causeway.internal/libs/version"
 )
 
 func main() {
@@ -91,6 +93,10 @@ func (c *cli) dispatch(ctx context.Context, args []string) error {
 			return v.run(ctx, c, args)
 		}
 	}
+	if name == "version" || name == "--version" {
+		_, err := fmt.Fprintln(c.out, version.Read())
+		return err
+	}
 	if name != "help" && name != "--help" && name != "-h" {
 		return misused("there is no command %q", name)
 	}
@@ -113,7 +119,7 @@ usage: causeway COMMAND [flags]
 		fmt.Fprintf(c.out, "  %-9s %s\n", v.name, v.line)
 	}
 	fmt.Fprint(c.out, `
-causeway help COMMAND shows flags and examples.
+causeway help COMMAND shows flags and examples, causeway version what this program was built from.
 
 settings, as flags or from the environment:
   --url          CAUSEWAY_URL, else BASE_URL            where the API is

@@ -1,5 +1,6 @@
 // Command image takes the steps of deploy/docker/Dockerfile without a Docker engine and leaves what the image adds to its base
-// in a directory: image MODULE PACKAGE DIRECTORY, started in the project's directory (deploy/docker/image does).
+// in a directory: image MODULE PACKAGE DIRECTORY, started in the project's directory with VERSION and REVISION in the environment
+// (deploy/docker/image does).
 package main
 
 import (
@@ -32,7 +33,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer os.RemoveAll(scratch)
 	built, err := recipe.Build(ctx, filepath.Join("deploy", "docker", "Dockerfile"), ".", scratch,
-		map[string]string{"MODULE": args[0], "PACKAGE": args[1]}, caches, os.Stderr)
+		map[string]string{"MODULE": args[0], "PACKAGE": args[1], "VERSION": os.Getenv("VERSION"), "REVISION": os.Getenv("REVISION")}, caches, os.Stderr)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/version"
 	"causeway.internal/services/wallets/cmd/signer/internal/door"
 	"causeway.internal/services/wallets/cmd/signer/internal/journal"
 	"causeway.internal/services/wallets/cmd/signer/internal/policy"
@@ -54,7 +55,7 @@ func main() {
 }
 
 var errUsage = errors.New(`usage: signer serve | new-seed --out FILE [--recipient age1…]… | seal-seed --out FILE [--recipient age1…]… |
-	xpubs | addresses --from INDEX --count N --out FILE | verify-log | health`)
+	xpubs | addresses --from INDEX --count N --out FILE | verify-log | health | version`)
 
 func run(ctx context.Context, args []string, environ map[string]string, in io.Reader, out io.Writer) error {
 	cfg, err := config.Read[settings](environ)
@@ -78,6 +79,9 @@ func run(ctx context.Context, args []string, environ map[string]string, in io.Re
 		return makeAddresses(cfg, args[1:])
 	case verb == "verify-log" && len(args) == 1:
 		return verifyLog(cfg, out)
+	case verb == "version" && len(args) == 1:
+		_, err := fmt.Fprintln(out, version.Read())
+		return err
 	case verb == "health" && len(args) == 1:
 		return door.Health(ctx, cfg.Socket)
 	}
