@@ -22,8 +22,8 @@ const StockMost = 200_000
 // askAgain is how long an unanswered request for addresses waits before it is repeated under its own id.
 const askAgain = 30 * time.Second
 
-// countPause is how long, for each free address, a stock that suffices is not counted again. Counting reads every one of
-// them, and nobody creates 25 000 payments a second, which is how fast half of them would have to go meanwhile.
+// countPause is how long, for each free address, the stock is not counted again. Counting reads every one of them, and nobody
+// creates 50 000 payments a second, which is how fast they would have to go meanwhile.
 const countPause = 20 * time.Microsecond
 
 // StockLevel is the stock of one family in one world.
@@ -78,7 +78,7 @@ func NewReplenisher(s Shelves, wanted map[payment.Mode][]money.Family, least int
 
 // Look asks wallets for addresses wherever the stock is at half its target or below, and the first time wherever it is
 // not full, so that a product that has just started is ready for a rush. It does nothing while what it has just counted
-// suffices for certain.
+// cannot be used up.
 func (r *Replenisher) Look(ctx context.Context) error {
 	now := r.now()
 	if now.Before(r.next) {
@@ -92,20 +92,17 @@ func (r *Replenisher) Look(ctx context.Context) error {
 	for _, l := range levels {
 		known[shelf{l.Mode, l.Family}] = l
 	}
-	free, short := 0, false
+	free := 0
 	for _, k := range r.wanted {
 		l := known[k]
 		free += l.Free
 		r.gauge(k.mode, k.family, l.Free)
 		target := min(max(r.least, l.Peak*10), StockMost)
-		short = short || l.Free <= target/2
 		if err := r.ask(ctx, k, l, target); err != nil {
 			return fmt.Errorf("ask for %s %s addresses: %w", k.mode, k.family, err)
 		}
 	}
-	if !short {
-		r.next = now.Add(time.Duration(free) * countPause)
-	}
+	r.next = now.Add(time.Duration(free) * countPause)
 	return nil
 }
 

@@ -81,7 +81,7 @@ func TestReplenisher(t *testing.T) {
 	}
 }
 
-// A stock that suffices is counted again only after a while that grows with it; one that does not, at every look.
+// A large stock is counted again only after a while that grows with it; a small one at every look.
 func TestReplenisher_countsSparingly(t *testing.T) {
 	s := &shelves{level: app.StockLevel{Mode: payment.Test, Family: money.EVM, Free: 200_000, Peak: 20_000}}
 	now, counted := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), 0
@@ -99,11 +99,11 @@ func TestReplenisher_countsSparingly(t *testing.T) {
 		return counted - before
 	}
 	if n := look(100); n < 4 || n > 6 {
-		t.Errorf("a full stock was counted %d times in 20 s", n)
+		t.Errorf("200 000 addresses were counted %d times in 20 s", n)
 	}
-	s.level.Free = 100_000
+	s.level.Free = 10_000
 	look(20) // until it is counted next
 	if n := look(10); n != 10 {
-		t.Errorf("a stock that is half empty was counted %d times at 10 looks", n)
+		t.Errorf("10 000 addresses were counted %d times at 10 looks", n)
 	}
 }
