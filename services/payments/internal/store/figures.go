@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,10 +25,15 @@ type Move struct {
 // OnMove sets what is called after the commit of every change of state; set it before the store is used.
 func (s *Store) OnMove(f func(Move)) { s.moved = f }
 
-// tell counts and logs a change of state that is committed. about carries the payment's ids.
+// tell counts and logs a change of state that is committed. about carries the payment's ids. A create is told at the level
+// debug alone: there are more of them than of all other changes, and a line costs one a fiftieth of its time.
 func (s *Store) tell(about context.Context, m Move) {
 	s.moved(m)
-	s.log.InfoContext(about, "payment moved", "mode", m.Mode, "type", m.Type, "from", m.From, "to", m.To, "seconds", m.After.Seconds())
+	level := slog.LevelInfo
+	if m.From == payment.StateNone {
+		level = slog.LevelDebug
+	}
+	s.log.Log(about, level, "payment moved", "mode", m.Mode, "type", m.Type, "from", m.From, "to", m.To, "seconds", m.After.Seconds())
 }
 
 // about is ctx for log lines and messages about a payment.
