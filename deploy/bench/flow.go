@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"slices"
@@ -34,6 +35,7 @@ type flow struct {
 	url     string
 	run     string
 	way     chan struct{} // holds one for each payment on its way
+	left    atomic.Int64  // payments that are still wanted
 	sent    atomic.Int64
 	in, out atomic.Int64
 	mu      sync.Mutex
@@ -109,9 +111,10 @@ func (f *flow) next(ctx context.Context) drive.Request {
 		return f.deposit(ref)
 	default:
 	}
+	if f.left.Add(-1) < 0 {
+		return drive.Request{}
+	}
 	select {
-	case ref := <-f.due:
-		return f.deposit(ref)
 	case f.way <- struct{}{}:
 		return f.create()
 	case <-ctx.Done():
@@ -152,6 +155,7 @@ func (f *flow) read() (reading, error) {
 func (f *flow) measure(ctx context.Context, length time.Duration) (side, error) {
 	flowing, stop := context.WithCancel(ctx)
 	defer stop()
+	f.left.Store(math.MaxInt64)
 	finished := make(chan drive.Result, 1)
 	go func() {
 		finished <- drive.Run(flowing, f.bench.stack.BaseURL, f.clients, f.ramp+length+drainWithin, func(int) drive.Request { return f.next(flowing) })
@@ -182,6 +186,31 @@ func (f *flow) measure(ctx context.Context, length time.Duration) (side, error) 
 		PerSec: float64(min(in, out)) / after.at.Sub(before.at).Seconds(), CPU: costs(before.cpu, after.cpu, int(in)),
 		P50: milliseconds(quantile(took, 0.5)), P99: milliseconds(quantile(took, 0.99)), RSS: f.bench.memory(),
 	}, nil
+}
+
+// batch sends so many payments as fast as they are taken and waits until the last has come out. The rate is that of the
+// whole batch, its beginning and its end included.
+func (f *flow) batch(ctx context.Context, payments int64) (side, error) {
+	f.latencies()
+	before, err := f.read()
+	if err != nil {
+		return side{}, err
+	}
+	made := f.in.Load()
+	f.left.Store(payments)
+	got := drive.Run(ctx, f.bench.stack.BaseURL, f.clients, drainWithin, func(int) drive.Request { return f.next(ctx) })
+	if made = f.in.Load() - made; got.Failed > 0 || made != payments {
+		return side{}, fmt.Errorf("%d of %d payments were made, %d requests failed: %s", made, payments, got.Failed, got.Failure)
+	}
+	if err := f.drain(ctx); err != nil {
+		return side{}, err
+	}
+	after, err := f.read()
+	took := f.latencies()
+	return side{
+		PerSec: float64(payments) / after.at.Sub(before.at).Seconds(), CPU: costs(before.cpu, after.cpu, int(payments)),
+		P50: milliseconds(quantile(took, 0.5)), P99: milliseconds(quantile(took, 0.99)), RSS: f.bench.memory(),
+	}, err
 }
 
 func (f *flow) after(ctx context.Context, wait time.Duration) (reading, error) {

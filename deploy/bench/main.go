@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,9 +41,16 @@ func main() {
 type report struct {
 	At      time.Time `json:"at"`
 	Machine string    `json:"machine"`
-	Rounds  int       `json:"rounds"`
-	Seconds float64   `json:"secondsPerSide"`
 	Rows    []result  `json:"rows"`
+}
+
+// order is what was asked for.
+type order struct {
+	rounds int
+	length time.Duration
+	only   string
+	path   string
+	page   string
 }
 
 func run(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
@@ -55,51 +63,99 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	if len(args) == 3 && args[0] == sinkVerb {
 		return serveSink(ctx, args[1:], out)
 	}
+	var o order
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
-	rounds := flags.Int("rounds", 5, "how often the two sides of a row take turns")
-	length := flags.Duration("length", 6*time.Second, "length of one side of a round")
-	only := flags.String("row", "", "measure the rows whose name begins with this")
-	path := flags.String("json", "", "file for the result as JSON (default: bench.json in the stack's directory)")
+	flags.IntVar(&o.rounds, "rounds", 3, "how often the two sides of a row take turns")
+	flags.DurationVar(&o.length, "length", 4*time.Second, "length of one side of a round")
+	flags.StringVar(&o.only, "row", "", "measure the rows whose name begins with this; the others in the JSON stay as they are")
+	flags.StringVar(&o.path, "json", "", "file for the result as JSON (default: bench.json in the stack's directory, .stack/bench)")
+	flags.StringVar(&o.page, "page", "", "measure nothing: write the figures of the JSON into this page, between its marks")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *rounds < 1 || *length < time.Second {
+	if o.path == "" {
+		o.path = filepath.Join(cmp.Or(getenv("CAUSEWAY_STACK_DIR"), filepath.Join(".stack", "bench")), "bench.json")
+	}
+	if o.page != "" {
+		return writePage(o.path, o.page)
+	}
+	if o.rounds < 1 || o.length < time.Second {
 		return errors.New("--rounds must be at least 1 and --length at least 1s")
 	}
 	st, err := stack.Open(getenv)
 	if err != nil {
 		return err
 	}
-	if *path == "" {
-		*path = filepath.Join(getenv("CAUSEWAY_STACK_DIR"), "bench.json")
-	}
 	b := &bench{stack: st, outputs: outputs{}, say: func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }}
-	rep := report{At: time.Now().UTC(), Machine: machine(), Rounds: *rounds, Seconds: length.Seconds()}
+	return b.all(ctx, o, out)
+}
+
+// all measures the rows that were asked for, one after the other. One that cannot be measured says why and stops no other.
+func (b *bench) all(ctx context.Context, o order, out io.Writer) error {
+	rep := report{At: time.Now().UTC(), Machine: machine()}
+	measured := map[string]result{}
+	if o.only != "" {
+		if old, err := readReport(o.path); err == nil && old.Machine == rep.Machine {
+			for _, r := range old.Rows {
+				measured[r.Name] = r
+			}
+		}
+	}
+	var now []result
 	met := true
 	for _, r := range rows {
-		if !strings.HasPrefix(r.name, *only) {
+		if !strings.HasPrefix(r.name, o.only) {
 			continue
 		}
-		one, err := b.run(ctx, r, *rounds, *length)
-		if err != nil {
-			return fmt.Errorf("%s: %w", r.name, err)
+		one, err := b.run(ctx, r, o.rounds, o.length)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		rep.Rows, met = append(rep.Rows, one), met && one.Met
+		if err != nil {
+			one.Failure, one.Met = err.Error(), false
+			b.say("%s: %v", r.name, err)
+		}
+		measured[r.name], now, met = one, append(now, one), met && one.Met
+		if err := rep.write(o.path, measured); err != nil { // after each row, because the next takes its time
+			return err
+		}
+	}
+	table(out, now)
+	fmt.Fprintf(out, "\nresult as JSON: %s\n", o.path)
+	if !met {
+		return errShort
+	}
+	return nil
+}
+
+// write keeps the rows in the order of the table.
+func (rep *report) write(path string, measured map[string]result) error {
+	rep.Rows = rep.Rows[:0]
+	for _, r := range rows {
+		if one, ok := measured[r.name]; ok {
+			rep.Rows = append(rep.Rows, one)
+		}
 	}
 	text, err := json.MarshalIndent(rep, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(*path, append(text, '\n'), 0o600); err != nil {
+	if err := os.WriteFile(path, append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("writing the result: %w", err)
 	}
-	table(out, rep)
-	fmt.Fprintf(out, "\nresult as JSON: %s\n", *path)
-	if !met {
-		return errShort
-	}
 	return nil
+}
+
+func readReport(path string) (rep report, err error) {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &rep)
+	}
+	if err != nil {
+		return rep, fmt.Errorf("reading the result: %w", err)
+	}
+	return rep, nil
 }
 
 // machine names what the figures are of.
@@ -116,24 +172,57 @@ func machine() string {
 	return fmt.Sprintf("%d x %s, %s/%s, %s", runtime.NumCPU(), model, runtime.GOOS, runtime.GOARCH, runtime.Version())
 }
 
-func table(out io.Writer, rep report) {
-	fmt.Fprintf(out, "\n%s; %d rounds of %gs a side, medians\n\n", rep.Machine, rep.Rounds, rep.Seconds)
+func table(out io.Writer, rows []result) {
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "row\tours/s\tyardstick/s\tratio\tspread\ttarget\tp50 ms\tp99 ms\tCPU ms per operation")
-	for _, r := range rep.Rows {
-		word := "met"
-		if !r.Met {
-			word = "MISSED"
-		}
-		fmt.Fprintf(w, "%s\t%.0f\t%.0f\t%.3f\t%.3f-%.3f\t%.2f %s\t%.1f\t%.1f\t%s\n", r.Name,
-			medianOf(r.Ours, func(s side) float64 { return s.PerSec }), medianOf(r.Yardstick, func(s side) float64 { return s.PerSec }),
-			r.Ratio, r.Least, r.Most, r.Target, word,
-			medianOf(r.Ours, func(s side) float64 { return s.P50 }), medianOf(r.Ours, func(s side) float64 { return s.P99 }), cpu(r.Ours))
+	fmt.Fprintln(w, "\n"+strings.Join(heads, "\t"))
+	for _, r := range rows {
+		fmt.Fprintln(w, strings.Join(cells(r), "\t"))
 	}
 	w.Flush()
-	for _, r := range rep.Rows {
+	for _, r := range rows {
 		fmt.Fprintf(out, "\n%s: %s\n", r.Name, r.About)
 	}
+}
+
+// heads and cells are the columns of the table.
+var heads = []string{"row", "ours/s", "yardstick/s", "ratio", "spread", "target", "p50 ms", "p99 ms", "CPU ms per operation"}
+
+func cells(r result) []string {
+	if r.Failure != "" {
+		return []string{r.Name, "", "", "", "", "not measured", "", "", r.Failure}
+	}
+	ours := func(value func(side) float64) float64 { return medianOf(r.Ours, value) }
+	return []string{
+		r.Name, rate(ours(func(s side) float64 { return s.PerSec })), rate(medianOf(r.Yardstick, func(s side) float64 { return s.PerSec })),
+		fmt.Sprintf("%.3f", r.Ratio), fmt.Sprintf("%.3f-%.3f", r.Least, r.Most), verdict(r),
+		some(ours(func(s side) float64 { return s.P50 })), some(ours(func(s side) float64 { return s.P99 })), cpu(r),
+	}
+}
+
+// rate keeps three digits of what is small.
+func rate(perSecond float64) string {
+	if perSecond >= 100 {
+		return fmt.Sprintf("%.0f", perSecond)
+	}
+	return fmt.Sprintf("%.3g", perSecond)
+}
+
+func some(milliseconds float64) string {
+	if milliseconds == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f", milliseconds)
+}
+
+func verdict(r result) string {
+	word := "met"
+	switch {
+	case !r.Met:
+		word = "MISSED"
+	case r.Target == 0:
+		return "none"
+	}
+	return fmt.Sprintf("%.2f %s", r.Target, word)
 }
 
 func medianOf(sides []side, value func(side) float64) float64 {
@@ -144,25 +233,27 @@ func medianOf(sides []side, value func(side) float64) float64 {
 	return median(values)
 }
 
-// cpu lists the processes by what an operation costs each, the dearest first.
-func cpu(sides []side) string {
+// cpu lists the processes by what an operation costs each, the dearest first, and then the bars.
+func cpu(r result) string {
 	per := map[string]float64{}
-	for _, s := range sides {
+	for _, s := range r.Ours {
 		for name := range s.CPU {
-			per[name] = medianOf(sides, func(s side) float64 { return s.CPU[name] })
+			per[name] = medianOf(r.Ours, func(s side) float64 { return s.CPU[name] })
 		}
 	}
-	names := slices.SortedFunc(maps.Keys(per), func(a, b string) int {
-		if per[a] > per[b] {
-			return -1
-		}
-		return 1
-	})
+	names := slices.SortedFunc(maps.Keys(per), func(a, b string) int { return cmp.Or(cmp.Compare(per[b], per[a]), cmp.Compare(a, b)) })
 	var parts []string
 	for _, name := range names {
 		if per[name] >= 0.005 {
 			parts = append(parts, fmt.Sprintf("%s %.2f", name, per[name]))
 		}
+	}
+	for _, c := range r.Costs {
+		word := "met"
+		if c.Ms > c.Most {
+			word = "MISSED"
+		}
+		parts = append(parts, fmt.Sprintf("[%s in all %.2f of %.2f %s]", c.Process, c.Ms, c.Most, word))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -93,7 +93,7 @@ func (r *read) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("starting the bare handler: %w", err)
 	}
-	if r.bare, err = r.bench.stack.Beside("bare handler", cmd); err != nil {
+	if r.bare, err = r.bench.stack.Beside(bareName, cmd); err != nil {
 		return err
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
@@ -140,7 +140,10 @@ func (b *bench) get(ctx context.Context, base string, clients int, length time.D
 }
 
 // bareVerb makes this program the bare handler: `bench bare-handler postgres://…`.
-const bareVerb = "bare-handler"
+const (
+	bareVerb = "bare-handler"
+	bareName = "bare handler"
+)
 
 // bareColumns are what a GET shows that one row holds.
 const bareColumns = `SELECT reference, type, status, address, crypto_amount::text, crypto, network_name, fiat_amount::text, fiat_currency,

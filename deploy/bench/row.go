@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"maps"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"causeway.internal/deploy/bench/internal/stack"
@@ -14,7 +18,7 @@ import (
 type row struct {
 	name    string
 	about   string
-	target  float64 // the least ratio of ours to the yardstick
+	target  float64 // the least ratio of ours to the yardstick; 0 if none is demanded
 	prepare func(ctx context.Context, b *bench) (measure, error)
 }
 
@@ -31,6 +35,7 @@ var rows = []row{
 	{"list/all/1e6", "the same over 10^6", 1 / 1.3, listFlat(unfiltered, 1_000_000)},
 	{"list/status/1e6", "the same by status, the rarest of 1 %", 1 / 1.3, listFlat(byStatus, 1_000_000)},
 	{"list/type/1e6", "the same by type, the rarest of 1 %", 1 / 1.3, listFlat(byType, 1_000_000)},
+	{"carry", "messages a second from a service's outbox over the broker into another's inbox, each in a transaction, against raw amqp091: publish with confirms, consume, acknowledge", 0.5, versus(carry(), "BenchmarkCarry/raw")},
 	{"gateway/cpu", "reads of a payment per second of the gateway's processor time against a plain reverse proxy's plus 0.30 ms a request", 1, gatewayCPU},
 	{"deliver/burst/1", "events from their publication to the broker until they are at one endpoint (testkit's receiver, a process of its own), signed, against a bare loop of signed posts, 64 at a time", 0.35, burst(1, false)},
 	{"deliver/burst/100", "the same to 100 endpoints", 0.35, burst(100, false)},
@@ -50,6 +55,21 @@ var rows = []row{
 	{"wallets/derive/evm", "addresses derived per second of one core, against 20 000", 1, against(derive("evm"))},
 	{"wallets/derive/bitcoin", "the same for bitcoin", 1, against(derive("bitcoin"))},
 	{"wallets/derive/tron", "the same for tron", 1, against(derive("tron"))},
+	{"start/gateway", "starts a second, from the start of the process until it is ready, against a bare Go handler that has answered from the database", 0, started("gateway")},
+	{"start/payments-serve", "the same", 0, started("payments-serve")},
+	{"start/payments-work", "the same", 0, started("payments-work")},
+	{"start/wallets-serve", "the same", 0, started("wallets-serve")},
+	{"start/wallets-work", "the same", 0, started("wallets-work")},
+	{"start/reports-serve", "the same", 0, started("reports-serve")},
+	{"start/reports-work", "the same", 0, started("reports-work")},
+	{"start/callback-dispatcher-serve", "the same", 0, started("callback-dispatcher-serve")},
+	{"start/callback-dispatcher-work", "the same", 0, started("callback-dispatcher-work")},
+}
+
+// bars are what an operation of a row may cost the processes whose name begins so, in milliseconds of processor time.
+var bars = map[string]map[string]float64{
+	"create/whole/16": {"gateway": 0.30, "payments": 0.40, "postgres": 0.55},
+	"create/whole/64": {"gateway": 0.30, "payments": 0.40, "postgres": 0.55},
 }
 
 // measure takes both sides of one round, one after the other, and cleans up.
@@ -70,15 +90,27 @@ type side struct {
 
 // result is a finished row.
 type result struct {
-	Name      string  `json:"name"`
-	About     string  `json:"about"`
-	Ours      []side  `json:"ours"`
-	Yardstick []side  `json:"yardstick"`
-	Ratio     float64 `json:"ratio"` // median over the rounds
-	Least     float64 `json:"least"`
-	Most      float64 `json:"most"`
-	Target    float64 `json:"target"`
-	Met       bool    `json:"met"`
+	Name      string    `json:"name"`
+	About     string    `json:"about"`
+	At        time.Time `json:"at"`
+	Seconds   float64   `json:"secondsPerSide"`
+	Load      float64   `json:"load"` // of the machine when the row began, processes that run or want to
+	Ours      []side    `json:"ours"`
+	Yardstick []side    `json:"yardstick"`
+	Ratio     float64   `json:"ratio"` // median over the rounds
+	Least     float64   `json:"least"`
+	Most      float64   `json:"most"`
+	Target    float64   `json:"target,omitempty"`
+	Costs     []cost    `json:"costs,omitempty"`
+	Met       bool      `json:"met"`
+	Failure   string    `json:"failure,omitempty"` // why there are no figures
+}
+
+// cost is the processor time of an operation that a row has a bar for.
+type cost struct {
+	Process string  `json:"process"` // the beginning of its name
+	Ms      float64 `json:"ms"`      // median over the rounds
+	Most    float64 `json:"most"`
 }
 
 // bench is what rows are measured with.
@@ -102,6 +134,7 @@ func (b *bench) memory() map[string]float64 {
 // run measures a row: a warm-up of both sides, then rounds in which they take turns, the first of a pair changing from
 // round to round so that neither always finds the warmer machine.
 func (b *bench) run(ctx context.Context, r row, rounds int, length time.Duration) (res result, err error) {
+	res = result{Name: r.name, About: r.about, Target: r.target, At: time.Now().UTC(), Seconds: length.Seconds(), Load: load()}
 	m, err := r.prepare(ctx, b)
 	if err != nil {
 		return res, err
@@ -116,7 +149,6 @@ func (b *bench) run(ctx context.Context, r row, rounds int, length time.Duration
 			return res, err
 		}
 	}
-	res = result{Name: r.name, About: r.about, Target: r.target}
 	var ratios []float64
 	for i := range rounds {
 		ours, yardstick, err := m.round(ctx, i, length)
@@ -128,8 +160,37 @@ func (b *bench) run(ctx context.Context, r row, rounds int, length time.Duration
 		b.say("%s round %d: %.0f/s against %.0f/s, ratio %.3f", r.name, i+1, ours.PerSec, yardstick.PerSec, ratios[i])
 	}
 	res.Ratio, res.Least, res.Most = median(ratios), slices.Min(ratios), slices.Max(ratios)
-	res.Met = res.Ratio >= r.target
+	res.Costs = costsOf(res.Ours, bars[r.name])
+	res.Met = res.Ratio >= r.target && !slices.ContainsFunc(res.Costs, func(c cost) bool { return c.Ms > c.Most })
 	return res, nil
+}
+
+// costsOf adds up what each group of processes cost in a round, and takes the median of the rounds.
+func costsOf(sides []side, most map[string]float64) []cost {
+	var all []cost
+	for _, process := range slices.Sorted(maps.Keys(most)) {
+		all = append(all, cost{process, medianOf(sides, func(s side) float64 {
+			sum := 0.0
+			for name, ms := range s.CPU {
+				if strings.HasPrefix(name, process) {
+					sum += ms
+				}
+			}
+			return sum
+		}), most[process]})
+	}
+	return all
+}
+
+// load is the first figure of proc_loadavg(5), 0 where there is none.
+func load() float64 {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	value, _ := strconv.ParseFloat(first, 64) // the kernel writes digits
+	return value
 }
 
 func (m measure) round(ctx context.Context, i int, length time.Duration) (ours, yardstick side, err error) {

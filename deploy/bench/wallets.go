@@ -50,6 +50,10 @@ func blockCPU() figure {
 	return figure{wallets + "/internal/chain/evm", "Block$", "BenchmarkBlock", "cpu-ms/op", "200x", perSecond(8), perSecond}
 }
 
+func carry() figure {
+	return figure{"./libs/bus", "Carry", "BenchmarkCarry/outbox", "msgs/s", "20000x", 0, func(rate float64) float64 { return rate }}
+}
+
 func derive(family string) figure {
 	return figure{wallets + "/internal/address", "Derive/" + family + "$", "BenchmarkDerive/" + family, "cpu-ms/op", "20480x", 20_000, perSecond}
 }
@@ -66,25 +70,44 @@ func against(f figure) func(context.Context, *bench) (measure, error) {
 		if err != nil {
 			return measure{}, err
 		}
-		round := -1 // the warm-up: the benchmark warms itself
 		return measure{
-			ours: func(ctx context.Context, _ time.Duration) (side, error) {
-				if round++; round == 0 {
-					return side{}, nil
-				}
-				out, err := b.outputs.of(f.dir+" "+f.pattern, round, func() ([]byte, error) { return f.run(ctx, root, binary) })
-				if err != nil {
-					return side{}, err
-				}
-				value, ok := metric(out, f.name, f.unit)
-				if !ok {
-					return side{}, fmt.Errorf("%s says nothing of %s:\n%s", f.name, f.unit, out)
-				}
-				return side{PerSec: f.of(value)}, nil
-			},
+			ours:      f.rounds(b, root, binary),
 			yardstick: func(context.Context, time.Duration) (side, error) { return side{PerSec: f.bar}, nil },
 			close:     func(context.Context) error { return nil },
 		}, nil
+	}
+}
+
+// versus makes two figures of one benchmark a row: ours is that of f, the yardstick that of another line with the same unit.
+func versus(f figure, other string) func(context.Context, *bench) (measure, error) {
+	ours, yardstick := f, f
+	yardstick.name = other
+	return func(ctx context.Context, b *bench) (measure, error) {
+		root, err := workspace(ctx)
+		return measure{ours: ours.rounds(b, root, ""), yardstick: yardstick.rounds(b, root, ""), close: func(context.Context) error { return nil }}, err
+	}
+}
+
+// rounds gives the figure of one run of the benchmark after the other, and its processor time where it tells it.
+func (f figure) rounds(b *bench, root, binary string) func(context.Context, time.Duration) (side, error) {
+	round := -1 // the warm-up: the benchmark warms itself
+	return func(ctx context.Context, _ time.Duration) (side, error) {
+		if round++; round == 0 {
+			return side{}, nil
+		}
+		out, err := b.outputs.of(f.dir+" "+f.pattern, round, func() ([]byte, error) { return f.run(ctx, root, binary) })
+		if err != nil {
+			return side{}, err
+		}
+		value, ok := metric(out, f.name, f.unit)
+		if !ok {
+			return side{}, fmt.Errorf("%s says nothing of %s:\n%s", f.name, f.unit, out)
+		}
+		s := side{PerSec: f.of(value)}
+		if cpu, ok := metric(out, f.name, "cpu-ms/op"); ok {
+			s.CPU = map[string]float64{"both ends": cpu}
+		}
+		return s, nil
 	}
 }
 

@@ -28,24 +28,27 @@ func wholePath(clients int) func(context.Context, *bench) (measure, error) {
 		if err != nil {
 			return measure{}, err
 		}
-		return wholeOf(ctx, b, f)
+		w := &whole{accept: accept{bench: b, clients: clients, run: f.run}, flow: f}
+		return w.begin(ctx, f.measure)
 	}
 }
 
-// settle is the same all the way: each payment is paid, settles, and its last callback arrives.
+// settle is a batch all the way: each payment is paid, settles, and its last callback arrives.
 func settle(ctx context.Context, b *bench) (measure, error) {
-	const clients, onWay = 32, 2000
-	f, err := newFlow(ctx, b, clients, onWay, 5*time.Second, "payment.settled")
+	const clients, most, perSecond = 16, 4000, 250
+	f, err := newFlow(ctx, b, clients, most, 0, "payment.settled")
 	if err != nil {
 		return measure{}, err
 	}
-	f.due = make(chan string, onWay)
-	return wholeOf(ctx, b, f)
+	f.due = make(chan string, most)
+	w := &whole{accept: accept{bench: b, clients: clients, run: f.run}, flow: f}
+	return w.begin(ctx, func(ctx context.Context, length time.Duration) (side, error) {
+		return f.batch(ctx, min(most, perSecond*int64(length/time.Second)))
+	})
 }
 
-func wholeOf(ctx context.Context, b *bench, f *flow) (measure, error) {
-	w := &whole{accept: accept{bench: b, clients: f.clients, run: f.run}, flow: f}
-	m := measure{ours: f.measure, yardstick: w.yardstick, close: w.close}
+func (w *whole) begin(ctx context.Context, ours func(context.Context, time.Duration) (side, error)) (measure, error) {
+	m := measure{ours: ours, yardstick: w.yardstick, close: w.close}
 	if err := w.prepare(ctx); err != nil {
 		return m, errors.Join(err, w.close(context.WithoutCancel(ctx)))
 	}
