@@ -21,6 +21,10 @@ const (
 ON CONFLICT (day) DO UPDATE SET started_at = now() WHERE r.finished_at IS NULL AND r.started_at < now() - interval '1 hour'`
 	endDay = `UPDATE reconciliations SET finished_at = now(), found = $1 WHERE day = (SELECT max(day) FROM reconciliations)`
 
+	// Whole books are added up: a million payments take longer than any other statement may, and less than after which a
+	// reconciliation counts as dead.
+	patience = `SET LOCAL statement_timeout = '50min'`
+
 	// The books of the test world stand under names of their own, so each comparison holds for both.
 	compareTrial = `SELECT 'ledger', asset, 0::numeric, sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) AS total
 FROM ledger_entries GROUP BY asset HAVING sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) <> 0`
@@ -84,6 +88,9 @@ func (s *Store) BeginDay(ctx context.Context) (bool, error) {
 // Compare implements app.Books.
 func (s *Store) Compare(ctx context.Context) (found []app.Difference, err error) {
 	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, patience); err != nil {
+			return err
+		}
 		for _, c := range []struct{ kind, sql string }{
 			{app.DiffTrial, compareTrial},
 			{app.DiffBalance, compareBalances},
