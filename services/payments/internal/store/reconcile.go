@@ -139,6 +139,9 @@ func (s *Store) Float(ctx context.Context, mode payment.Mode, rail string, curre
 	}
 	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		var books, provider, ledger decimal.Decimal
+		if _, err := tx.Exec(ctx, patience); err != nil {
+			return err
+		}
 		if err := tx.QueryRow(ctx, floatBooks, account).Scan(&books); err != nil {
 			return err
 		}
