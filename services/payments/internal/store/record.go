@@ -2,10 +2,13 @@ package store
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
@@ -177,6 +180,21 @@ func pick(all []any, keep func(column) bool) []any {
 	return out
 }
 
+// number reads a decimal from what the database sends, without the detour over text that decimal.Decimal takes by itself and
+// that costs a third of reading a payment.
+type number decimal.Decimal
+
+var errNoNumber = errors.New("a number that is none")
+
+// ScanNumeric implements pgtype.NumericScanner.
+func (n *number) ScanNumeric(v pgtype.Numeric) error {
+	if !v.Valid || v.NaN || v.InfinityModifier != pgtype.Finite {
+		return errNoNumber
+	}
+	*n = number(decimal.NewFromBigInt(v.Int, v.Exp))
+	return nil
+}
+
 // scanPayment reads a row of selectColumns.
 func (s vault) scanPayment(row pgx.Row) (payment.Payment, error) {
 	var (
@@ -192,13 +210,13 @@ func (s vault) scanPayment(row pgx.Row) (payment.Payment, error) {
 	)
 	err := row.Scan(&p.ID, &p.Reference, &p.MerchantID, &p.KeyID, &p.Mode, &p.Type,
 		&p.Version, &p.Sequence, &status, &exception, &due,
-		&p.Currency, &p.FiatAmount, &p.ChargeFrom, &q.Crypto, &q.Network, &p.NetworkName,
-		&q.CryptoAmount, &q.PayoutAmount, &q.Charge.Fiat, &q.Charge.Crypto, &q.Charge.USD, &q.TransactionUSD,
-		&q.Rate.Value, &priced, &family, &address, &payer, &index, &receiver,
+		&p.Currency, (*number)(&p.FiatAmount), &p.ChargeFrom, &q.Crypto, &q.Network, &p.NetworkName,
+		(*number)(&q.CryptoAmount), (*number)(&q.PayoutAmount), (*number)(&q.Charge.Fiat), (*number)(&q.Charge.Crypto), (*number)(&q.Charge.USD), (*number)(&q.TransactionUSD),
+		(*number)(&q.Rate.Value), &priced, &family, &address, &payer, &index, &receiver,
 		&p.Preferred.Crypto, &p.Preferred.Network, &p.Rail, &p.BankRef, &p.CallbackURL, &p.Metadata, &origin,
 		&p.Funding, &p.Timing, &p.Claim, &p.Payout, &p.Hold, &p.End, &p.Closed,
 		&p.Underpaid, &p.Overpaid, &p.WrongAsset, &p.Reorged, &p.Screening,
-		&p.Received, &p.Transfers, &p.Credit.N, &p.Credit.Crypto, &p.Credit.Payout, &p.Credit.Fee, &p.Credit.Frozen, &p.Attempt, &p.Holds,
+		(*number)(&p.Received), &p.Transfers, &p.Credit.N, (*number)(&p.Credit.Crypto), (*number)(&p.Credit.Payout), (*number)(&p.Credit.Fee), &p.Credit.Frozen, &p.Attempt, &p.Holds,
 		&p.Token.Hash, &token, &p.RefundAddress, &p.RefundTx, &p.SettlementRef,
 		&p.CreatedAt, &p.ExpiresAt, &deadline, &fulfilled, &claimed, &confirmed, &settle)
 	if err != nil {
@@ -240,8 +258,8 @@ func (s vault) scanPayment(row pgx.Row) (payment.Payment, error) {
 func scanDeposit(row pgx.CollectableRow) (payment.Deposit, error) {
 	var d payment.Deposit
 	var block *time.Time
-	err := row.Scan(&d.Key, &d.Version, &d.Network, &d.Asset, &d.Contract, &d.TxHash, &d.Amount, &d.Reverted, &d.BlockHeight, &block,
-		&d.FirstSeenAt, &d.Depth, &d.Finalized, &d.Senders, &d.Screening, &d.USD, &d.Booked, &d.BookedAmount, &d.Bookings, &d.Counted)
+	err := row.Scan(&d.Key, &d.Version, &d.Network, &d.Asset, &d.Contract, &d.TxHash, (*number)(&d.Amount), &d.Reverted, &d.BlockHeight, &block,
+		&d.FirstSeenAt, &d.Depth, &d.Finalized, &d.Senders, &d.Screening, (*number)(&d.USD), &d.Booked, (*number)(&d.BookedAmount), &d.Bookings, &d.Counted)
 	d.FirstSeenAt = d.FirstSeenAt.UTC()
 	if block != nil {
 		d.BlockTime = block.UTC()
@@ -266,8 +284,8 @@ func (s vault) scanPayoutWith(row pgx.CollectableRow, o *payout.Payout, more ...
 		lease, sent, firstMiss, next, done *time.Time
 	)
 	err := row.Scan(append([]any{
-		&o.ID, &o.PaymentID, &o.Mode, &o.Reference, &o.Attempt, &o.Rail, &o.Currency, &o.Amount, &receiver, &o.State, &o.Frozen, &lease,
-		&o.Sends, &sent, &o.Polls, &o.Misses, &firstMiss, &next, &o.Paged, &o.NoFloat, &o.RailID, &o.Reason, &o.Fee, &o.CreatedAt, &done,
+		&o.ID, &o.PaymentID, &o.Mode, &o.Reference, &o.Attempt, &o.Rail, &o.Currency, (*number)(&o.Amount), &receiver, &o.State, &o.Frozen, &lease,
+		&o.Sends, &sent, &o.Polls, &o.Misses, &firstMiss, &next, &o.Paged, &o.NoFloat, &o.RailID, &o.Reason, (*number)(&o.Fee), &o.CreatedAt, &done,
 	}, more...)...)
 	if err != nil {
 		return nil, err
