@@ -17,7 +17,7 @@ import (
 type Second interface {
 	// Again takes in the transfers of a block that was scanned before; those that are known in it change nothing.
 	Again(ctx context.Context, c Chain, at chain.Header, transfers []chain.Transfer) (found int, err error)
-	// Retell tells every deposit of a range of blocks again, as a new version.
+	// Retell tells every deposit of a range of blocks again, as a new version, and what of sweeps became final there.
 	Retell(ctx context.Context, c Chain, from, to int64) (told int, err error)
 	// KeptNear returns the kept header whose time is nearest to a moment.
 	KeptNear(ctx context.Context, c Chain, at time.Time) (h chain.Header, found bool, err error)

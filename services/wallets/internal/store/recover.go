@@ -234,7 +234,7 @@ func (s *Store) Again(ctx context.Context, c scanner.Chain, at chain.Header, tra
 // againMost bounds one transaction of Retell.
 const againMost = 200
 
-// Retell implements scanner.Second.
+// Retell implements scanner.Second. What left for the treasury is told after the deposits.
 func (s *Store) Retell(ctx context.Context, c scanner.Chain, from, to int64) (told int, err error) {
 	after := wallet.Deposit{Sighting: wallet.Sighting{BlockHeight: -1}}
 	for {
@@ -264,7 +264,7 @@ func (s *Store) Retell(ctx context.Context, c scanner.Chain, from, to int64) (to
 			s.wake()
 		}
 		if len(page) < againMost {
-			return told, nil
+			return told, s.Sweeps().tellAgain(ctx, c, from, to)
 		}
 		after = page[len(page)-1]
 	}

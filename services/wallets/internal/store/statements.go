@@ -25,7 +25,7 @@ func Statements() map[string]string {
 		"attempt": attemptSQL, "drop": dropSQL, "underway": underwaySQL, "attempts": attemptsSQL, "step": stepSQL, "landed": landedSQL,
 		"signed": signedSQL, "withdraw": withdrawSQL, "another while": anotherWhileSQL, "sent": sentSQL, "unsent": unsentSQL,
 		"funding": fundingSQL, "swept of wallet": sweptOfWalletSQL, "release sweep": releaseSweepSQL, "busy sweep": blockedSweepSQL,
-		"sweep counts": sweepCountsSQL, "is house": isHouseSQL, "unfinished": unfinishedSQL, "booked": bookedSQL, "journal": journalSQL,
+		"sweep counts": sweepCountsSQL, "is house": isHouseSQL, "unfinished": unfinishedSQL, "final again": finalAgainSQL, "booked": bookedSQL, "journal": journalSQL,
 		"entry": entrySQL, "balances": balancesSQL, "reassign": reassignSQL, "sim deposit": simDepositSQL, "sim cut": simCutSQL,
 		"sim orphan": simOrphanSQL, "owner": ownerSQL, "note traces": noteTracesSQL, "rotate traces": rotateTracesSQL,
 	}

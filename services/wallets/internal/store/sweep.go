@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/sweep"
 	"causeway.internal/services/wallets/internal/sweeper"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -118,6 +119,12 @@ AND o.state IN ('planned', 'signed', 'broadcast', 'mined')`
 coalesce(o.kind, ''), coalesce(o.state, ''), coalesce(o.attempt, 0), coalesce((SELECT a.tx_hash FROM outgoing_attempts a WHERE a.outgoing = o.id ORDER BY a.number DESC LIMIT 1), '')
 FROM sweeps s LEFT JOIN LATERAL (SELECT * FROM outgoing_tx o WHERE o.sweep = s.id ORDER BY o.created_at DESC LIMIT 1) o ON true
 WHERE s.state IN ('open', 'blocked') ORDER BY s.created_at LIMIT 1000`
+
+	// What is final of a range of blocks, about addresses that no wallet of ours has.
+	finalAgainSQL = `SELECT o.id, o.kind, o.tx_hash, o.height, o.fee::text, CASE WHEN o.kind = 'sweep' THEN o.amount ELSE 0 END::text, s.mode, s.network, s.asset
+FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep
+WHERE o.mode = $1 AND o.network = $2 AND o.state IN ('final', 'failed') AND o.height BETWEEN $3 AND $4 AND (o.height, o.id) > ($5, $6)
+AND NOT EXISTS (SELECT FROM wallets w WHERE w.id = s.wallet_id) ORDER BY o.height, o.id LIMIT $7`
 
 	isHouseSQL = `SELECT address FROM house_addresses WHERE mode = $1 AND family = $2`
 )
@@ -508,6 +515,56 @@ func (s Sweeps) tell(ctx context.Context, tx pgx.Tx, o sweep.Outgoing, r sweep.R
 	}
 	_, err = tx.Exec(ctx, outbox.InsertSQL, m.Args()...)
 	return err
+}
+
+// tellAgain tells payments every transaction of a range of blocks again that is final, under the ids that it was told under.
+func (s Sweeps) tellAgain(ctx context.Context, c scanner.Chain, from, to int64) error {
+	after := sweep.Outgoing{Height: -1}
+	for {
+		var page []sweep.Outgoing
+		err := s.tx(ctx, func(tx pgx.Tx) (err error) {
+			var msgs []outbox.Message
+			if page, msgs, err = s.finalAgain(ctx, tx, c, from, to, after); err != nil {
+				return err
+			}
+			return outbox.Insert(ctx, tx, msgs...)
+		})
+		if err != nil {
+			return fmt.Errorf("telling the final transactions of %s again: %w", c, err)
+		}
+		if len(page) > 0 {
+			s.wake()
+		}
+		if len(page) < againMost {
+			return nil
+		}
+		after = page[len(page)-1]
+	}
+}
+
+// finalAgain reads the next page of tellAgain with its messages.
+func (s Sweeps) finalAgain(ctx context.Context, tx pgx.Tx, c scanner.Chain, from, to int64, after sweep.Outgoing,
+) (page []sweep.Outgoing, msgs []outbox.Message, err error) {
+	rows, err := tx.Query(ctx, finalAgainSQL, c.Mode, c.Network, from, to, after.Height, after.ID, againMost)
+	if err != nil {
+		return nil, nil, err
+	}
+	var o sweep.Outgoing
+	var hash, fee, amount string
+	_, err = pgx.ForEachRow(rows, []any{&o.ID, &o.Kind, &hash, &o.Height, &fee, &amount, &o.Sweep.Mode, &o.Sweep.Network, &o.Sweep.Asset}, func() error {
+		cost, err := integer(fee)
+		if err != nil {
+			return err
+		}
+		moved, err := integer(amount)
+		if err != nil {
+			return err
+		}
+		m, err := s.messages.OutgoingFinal(ctx, o, sweep.Receipt{TxHash: hash, Fee: cost}, moved)
+		page, msgs = append(page, o), append(msgs, m)
+		return err
+	})
+	return page, msgs, err
 }
 
 // sweepWallet brings a standalone wallet whose row is locked up to date after a sweep.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/intent"
@@ -136,5 +138,32 @@ func TestSweeps_parallel(t *testing.T) {
 	}
 	if left, err := s.Underway(ctx, "ethereum", 10); err != nil || len(left) != 0 {
 		t.Errorf("%+v, %v", left, err)
+	}
+	// Payments hears of addresses of its own alone; a rescan tells it again what it has lost, under the same id.
+	if told := drain[wire.OutgoingFinal](t, pool, wire.OutgoingFinalV1); len(told) != 0 {
+		t.Errorf("payments was told of a standalone wallet: %+v", told)
+	}
+	if _, err := pool.Exec(ctx, `UPDATE sweeps SET wallet_id = 'wal_of_payments'`); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := base.Retell(ctx, liveLease.Chain, 1, 1); err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		if err := pool.QueryRow(ctx, `SELECT array_agg(message_id) FROM outbox WHERE name = $1`, string(wire.OutgoingFinalV1)).Scan(&ids); err != nil || len(ids) != 1 ||
+			!strings.HasPrefix(ids[0], "live:out_") {
+			t.Errorf("%q, %v", ids, err)
+		}
+		want := wire.OutgoingFinal{Mode: wire.Live, Network: "ethereum", TxHash: "0xhash", Kind: wire.OutgoingSweep, Asset: "USDT", Amount: "15", Fee: "7"}
+		if told := drain[wire.OutgoingFinal](t, pool, wire.OutgoingFinalV1); len(told) != 1 || told[0] != want {
+			t.Errorf("%+v", told)
+		}
+	}
+	if _, err := base.Retell(ctx, liveLease.Chain, 2, 2); err != nil {
+		t.Fatal(err)
+	}
+	if told := drain[wire.OutgoingFinal](t, pool, wire.OutgoingFinalV1); len(told) != 0 {
+		t.Errorf("of another block: %+v", told)
 	}
 }
