@@ -104,6 +104,7 @@ func names(keep func(column) bool) []string {
 
 var (
 	selectColumns = "p." + strings.Join(names(func(column) bool { return true }), ", p.")
+	listColumns   = strings.NewReplacer("p.price,", "NULL::json,", "p.payer,", "NULL::bytea,", "p.payer_index,", "NULL::bytea,").Replace(selectColumns)
 
 	insertPayment      = makeInsert(false, false)
 	insertPaymentKeyed = makeInsert(true, false)
