@@ -87,10 +87,11 @@ type event struct {
 	Body        []byte    `json:"body"`
 }
 
+// name is sortable by time, as the product's ids are: 26 digits of which the first ten are milliseconds.
 func name() string {
-	var b [13]byte
-	_, _ = rand.Read(b[:])
-	return hex.EncodeToString(b[:])
+	var b [16]byte
+	_, _ = rand.Read(b[5:])
+	return fmt.Sprintf("%010x", time.Now().UnixMilli()&(1<<40-1)) + hex.EncodeToString(b[5:13])
 }
 
 // hookBody is as long as an ordinary payment's.

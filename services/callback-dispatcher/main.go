@@ -62,7 +62,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return err
 	}
 	defer tel.Flush(ctx)
-	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, tel)
+	db, err := postgres.Open(ctx, store.Session(cfg.Postgres), migrations.FS, tel)
 	if err != nil {
 		return err
 	}

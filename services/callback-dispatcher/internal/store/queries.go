@@ -1,6 +1,9 @@
 package store
 
-import "causeway.internal/libs/idempotency"
+import (
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/services/callback-dispatcher/internal/app"
+)
 
 // Every statement of the package, by name, so that a test can have each prepared on the migrated schema.
 var queries = map[string]string{
@@ -9,13 +12,19 @@ var queries = map[string]string{
 	"valid": validSQL, "create": createSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "retire": retireSQL, "overlap": overlapSQL,
 	"registered": registeredSQL, "endpoints": endpointsSQL, "endpoint": endpointSQL, "lockEndpoint": lockEndpointSQL, "lockOwners": lockOwnersSQL,
 	"countOwned": countOwnedSQL, "addEndpoint": addEndpointSQL, "changeEndpoint": changeEndpointSQL, "deleteEndpoint": deleteEndpointSQL,
-	"hold": holdSQL, "nextSequence": nextSequenceSQL, "unwait": unwaitSQL, "deliveries": deliveriesSQL, "attempts": attemptsSQL,
-	"events": eventsSQL, "where": whereSQL, "retry": retrySQL, "probe": probeSQL, "replayCount": replayCountSQL, "replayOpen": replayOpenSQL,
+	"hold": holdSQL, "nextSequence": nextSequenceSQL, "unwait": unwaitSQL, "deliveries": filtered(app.DeliveryFilter{}), "filtered": filtered(app.DeliveryFilter{ID: "x", Before: "x", EndpointID: "x", EventID: "x", Type: "x", Status: "x"}),
+	"attempts": attemptsSQL,
+	"events":   eventsSQL, "where": whereSQL, "retry": retrySQL, "probe": probeSQL, "replayCount": replayCountSQL, "replayOpen": replayOpenSQL,
 	"replayAdd": replayAddSQL, "replay": replaySQL, "replayTurn": replayTurnSQL, "replayNext": replayNextSQL, "replayDone": replayDoneSQL,
 	"replayMove": replayMoveSQL, "ailing": ailingSQL, "treat": treatSQL, "warned": warnedSQL, "abandon": abandonSQL,
 	"forgetLanes": forgetLanesSQL, "forgetEndpoints": forgetEndpointsSQL, "buryMessage": buryMessageSQL, "deadList": deadListSQL,
 	"deadDrop": deadDropSQL, "deadAgain": deadAgainSQL, "forgetDead": forgetDeadSQL,
 	"next": nextSQL, "rotate": rotateSQL, "backlog": backlogSQL, "answer": idempotency.InsertSQL,
+}
+
+func filtered(f app.DeliveryFilter) string {
+	sql, _ := deliveriesSQL(app.Owner{}, f, 1)
+	return sql
 }
 
 // attempted tells, for a row x of (target, merchant_id, object_id, sequence), whether the first attempt of the sequence

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/postgres"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
@@ -21,6 +22,12 @@ type Store struct {
 	db       *pgxpool.Pool
 	instance string
 	lockKey  int64
+}
+
+// Session gives the sessions of the pool what the statements here need. Each has one plan that is right for all arguments.
+// Left to itself PostgreSQL plans the largest anew every time, which took longer than recording fifty attempts.
+func Session(cfg postgres.Config) postgres.Config {
+	return cfg.With("plan_cache_mode", "force_generic_plan")
 }
 
 // New makes a store for one process, named by an id that no other process has or had.
