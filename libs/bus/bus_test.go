@@ -55,7 +55,7 @@ func TestUnmarshal_refusesWhatNoBrokerSent(t *testing.T) {
 
 func TestLinesOf(t *testing.T) {
 	topology := wire.Topology()
-	for service, want := range map[string]int{wire.Payments: 7, wire.Wallets: 6, wire.Reports: 2, wire.Dispatcher: 3, "gateway": 0} {
+	for service, want := range map[string]int{wire.Payments: 9, wire.Wallets: 8, wire.Reports: 2, wire.Dispatcher: 3, "gateway": 0} {
 		if got := len(linesOf(service, topology)); got != want {
 			t.Errorf("%s touches %d lines, want %d", service, got, want)
 		}
