@@ -116,8 +116,8 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 		"how many are open":           {"countOpen", []any{[]string{"created", "pending", "confirming", "confirmed", "settling", "needs_review"}, types, 20_000}, 3000},
 		"what is due":                 {"duePayments", []any{60.0, 200}, 50},
 		"open differences":            {"listOpenDifferences", []any{int64(1) << 40, page}, 50},
-		"one":                         {"selectAny", []any{"CW-000000000001"}, 10},
-		"one of a merchant":           {"selectOwned", []any{"CW-000000000001", "big", "test"}, 10},
+		"one":                         {"findAny", []any{"CW-000000000001"}, 10},
+		"one of a merchant":           {"findOwned", []any{"CW-000000000001", "big", "test"}, 10},
 		"a payer's":                   {"payersPayments", []any{"m99", "test", [][]byte{{1}}, every, types}, 300},
 	} {
 		top := w.explain(c.statement, c.args...)

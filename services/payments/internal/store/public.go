@@ -13,11 +13,8 @@ import (
 
 // What is asked by reference alone: a reference names its own mode.
 var (
-	selectAny       = "SELECT " + selectColumns + " FROM payments p WHERE p.reference = $1"
-	lockAny         = selectAny + " FOR UPDATE"
-	selectAnyRows   = "SELECT " + depositColumns + " FROM deposits d JOIN payments p ON p.id = d.payment_id WHERE p.reference = $1 ORDER BY d.first_seen_at, d.key"
-	selectAnyPayout = "SELECT " + payoutColumns + " FROM payouts o JOIN payments p ON p.id = o.payment_id WHERE p.reference = $1 ORDER BY o.attempt DESC LIMIT 1"
-	selectAnyHeads  = "SELECT s.network, s.height, s.block_time FROM scan_progress s JOIN payments p ON p.mode = s.mode WHERE p.reference = $1"
+	findAny = findPayment + " WHERE p.reference = $1"
+	lockAny = "SELECT " + selectColumns + " FROM payments p WHERE p.reference = $1 FOR UPDATE"
 )
 
 // cleanAddress gives one row unless the address has received money already.
@@ -25,19 +22,7 @@ const cleanAddress = `SELECT 1 WHERE NOT EXISTS (SELECT FROM deposits WHERE mode
 
 // FindAny implements app.Payments.
 func (s *Store) FindAny(ctx context.Context, reference string) (app.View, error) {
-	var v app.View
-	batch := &pgx.Batch{}
-	batch.Queue(selectAny, reference).QueryRow(func(row pgx.Row) (err error) {
-		v.Payment, err = s.scanPayment(row)
-		return err
-	})
-	batch.Queue(selectAnyRows, reference).Query(collectRows(&v))
-	batch.Queue(selectAnyPayout, reference).Query(s.collectPayout(&v))
-	batch.Queue(selectAnyHeads, reference).Query(collectHeads(&v))
-	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return app.View{}, notFound(err, "read payment")
-	}
-	return v, nil
+	return s.find(ctx, findAny, reference)
 }
 
 const selectPayoutOwner = `SELECT p.reference FROM payouts o JOIN payments p ON p.id = o.payment_id WHERE o.id = $1 AND p.merchant_id = $2 AND p.mode = $3`

@@ -110,16 +110,18 @@ var (
 	insertPaymentKeyed = makeInsert(true, false)
 	updatePayment      = makeUpdate()
 
-	selectByID        = "SELECT " + selectColumns + " FROM payments p WHERE p.id = $1"
-	selectOwned       = "SELECT " + selectColumns + " FROM payments p WHERE p.reference = $1 AND p.merchant_id = $2 AND p.mode = $3"
+	selectByID = "SELECT " + selectColumns + " FROM payments p WHERE p.id = $1"
+	ownedBy    = " WHERE p.reference = $1 AND p.merchant_id = $2 AND p.mode = $3"
+	// findPayment says whether anything has come in or gone out, too.
+	findPayment = "SELECT " + selectColumns + `, EXISTS (SELECT FROM deposits d WHERE d.payment_id = p.id) OR EXISTS (SELECT FROM payouts o WHERE o.payment_id = p.id)
+FROM payments p`
+	findOwned         = findPayment + ownedBy
 	selectByAddress   = "SELECT " + selectColumns + " FROM payments p WHERE p.mode = $1 AND p.family = $2 AND p.address = $3"
 	lockByID          = selectByID + " FOR UPDATE"
-	lockOwned         = selectOwned + " FOR UPDATE"
+	lockOwned         = "SELECT " + selectColumns + " FROM payments p" + ownedBy + " FOR UPDATE"
 	lockByAddress     = selectByAddress + " FOR UPDATE"
 	selectDepositRows = "SELECT " + depositColumns + " FROM deposits d WHERE d.payment_id = $1 ORDER BY d.first_seen_at, d.key"
-	selectOwnedRows   = "SELECT " + depositColumns + " FROM deposits d JOIN payments p ON p.id = d.payment_id WHERE p.reference = $1 AND p.merchant_id = $2 AND p.mode = $3 ORDER BY d.first_seen_at, d.key"
 	selectLastPayout  = "SELECT " + payoutColumns + " FROM payouts o WHERE o.payment_id = $1 ORDER BY o.attempt DESC LIMIT 1"
-	selectOwnedPayout = "SELECT " + payoutColumns + " FROM payouts o JOIN payments p ON p.id = o.payment_id WHERE p.reference = $1 AND p.merchant_id = $2 AND p.mode = $3 ORDER BY o.attempt DESC LIMIT 1"
 )
 
 // makeInsert writes a payment with its history row and its event in one statement, so that a create is one round trip
@@ -342,10 +344,10 @@ INSERT INTO sim_outcomes (ref, outcome) VALUES ($1, $2) ON CONFLICT (ref) DO UPD
 func Statements() map[string]string {
 	return map[string]string{
 		"insertPayment": insertPayment, "insertPaymentKeyed": insertPaymentKeyed, "updatePayment": updatePayment,
-		"selectOwned": selectOwned,
-		"lockByID":    lockByID, "lockOwned": lockOwned, "lockByAddress": lockByAddress,
-		"selectDepositRows": selectDepositRows, "selectOwnedRows": selectOwnedRows,
-		"selectLastPayout": selectLastPayout, "selectOwnedPayout": selectOwnedPayout, "insertHistory": insertHistory, "selectUnknowns": selectUnknowns, "countOpen": countOpen,
+		"findOwned": findOwned,
+		"lockByID":  lockByID, "lockOwned": lockOwned, "lockByAddress": lockByAddress,
+		"selectDepositRows": selectDepositRows,
+		"selectLastPayout":  selectLastPayout, "insertHistory": insertHistory, "selectUnknowns": selectUnknowns, "countOpen": countOpen,
 		"upsertDeposit": upsertDeposit, "selectDeposit": selectDeposit, "movedDeposit": movedDeposit, "markDeposit": markDeposit,
 		"selectHeads": selectHeads, "upsertProgress": upsertProgress, "noteProgress": noteProgress,
 		"settleProgress": settleProgress, "overdueProgress": overdueProgress,
@@ -356,8 +358,8 @@ func Statements() map[string]string {
 		"finishRequest": finishRequest, "selectRequests": selectRequests, "insertRequest": insertRequest, "touchRequest": touchRequest,
 		"stockLevels": stockLevels, "stockPeaks": stockPeaks, "forgetUsage": forgetUsage,
 		"simRecord": simRecord, "simLookup": simLookup, "simSetOutcome": simSetOutcome, "simOrdered": simOrdered, "hintPayout": hintPayout,
-		"selectAny": selectAny, "lockAny": lockAny, "selectAnyRows": selectAnyRows, "selectAnyPayout": selectAnyPayout,
-		"selectAnyHeads": selectAnyHeads, "cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner,
+		"findAny": findAny, "lockAny": lockAny,
+		"cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner,
 		"listSettled": listSettled, "listOwned": listOwned, "listEvery": listEvery, "listSome": listSome, "listPayments": listPayments, "listRows": listRows,
 		"listPayouts": listPayouts, "listHeads": listHeads, "noteDecision": noteDecision,
 		"discardStock": discardStock, "discardRequests": discardRequests, "doubtPayouts": doubtPayouts, "forgetTaken": forgetTaken,
