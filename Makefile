@@ -1,7 +1,7 @@
 # Every recipe line also works when typed, as make prints it. `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint lint/prove run up down bench chaos docs tidy verify tools licences sbom reproducible
+.PHONY: help build test lint lint/prove run up down bench chaos docs tidy verify tools upgrade licences sbom reproducible
 
 help: ## list the targets
 	@grep -hE '^[a-z/%<>]+:.*## ' Makefile | awk -F ':.*## ' '{sub("%", "<service>", $$1); printf "  make %-16s %s\n", $$1, $$2}'
@@ -37,6 +37,9 @@ bench: build ## throughput, latency and CPU per operation against yardsticks of 
 
 chaos: build ## kills and network faults under load, with an auditor
 	bin/stack exec --private --split --replicas 2 --toxic --dir .stack/chaos -- go run ./deploy/chaos
+
+upgrade: build ## a rolling upgrade under load from the last release, old and new side by side, with the auditor
+	deploy/upgrade/run
 
 tidy: tools ## tidy every module, align their versions, format
 	go work sync

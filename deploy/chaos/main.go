@@ -43,6 +43,7 @@ type options struct {
 	cell     int
 	verdicts string
 	only     string
+	newer    string
 	margin   int
 }
 
@@ -59,6 +60,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.IntVar(&o.cell, "cell", 0, "where in the table of steps to begin, to go on after a run that ended before the table did")
 	flags.StringVar(&o.only, "databases", "", "which ones restore sets back, by service with commas between (default: all)")
 	flags.IntVar(&o.margin, "margin", 100_000, "how many addresses of each family wallets passes over after a restore (RECOVERY_MARGIN)")
+	flags.StringVar(&o.newer, "new", "", "directory of the binaries that upgrade goes to (make upgrade)")
 	flags.StringVar(&o.verdicts, "verdicts", "", "file for the verdict of every payment (default: in the stack's directory)")
 	flags.Usage = func() {
 		fmt.Fprintln(out, "usage: chaos [flags]\n\nscenarios:")
@@ -103,7 +105,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		fmt.Fprintf(out, "%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}
 	f := newField(st, nil, o.seed, say)
-	f.first, f.margin = o.cell, o.margin
+	f.first, f.margin, f.newer = o.cell, o.margin, o.newer
 	if f.databases, err = databases(o.only); err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ var scenarios = []scenario{
 	{"restore", "each database set back to a backup under load, and its service started with recovery", restores},
 	{"hooks", "callback-dispatcher killed at random moments, at endpoints that hang, drip, reset, redirect and refuse", hooks},
 	{"mix", "everything, in a random order", mix},
+	{"upgrade", "databases migrated under old binaries, old and new side by side, back, and all new", upgrade},
 }
 
 // act is one piece of trouble that ends with everything up again.
@@ -70,6 +71,7 @@ type field struct {
 	faults    []string
 	takeovers map[string][]time.Duration
 	restores  []audit.Restore
+	newer     string          // directory of the binaries that upgrade goes to
 	margin    int             // addresses that wallets passes over in a recovery
 	databases map[string]bool // those that restore sets back; none means all
 
@@ -152,10 +154,11 @@ func databases(names string) (map[string]bool, error) {
 	return chosen, nil
 }
 
-// choose finds scenarios by names with commas between; "all" is each of them but the mix.
+// choose finds scenarios by names with commas between; "all" is each of them but the mix and the upgrade, which needs other
+// binaries.
 func choose(names string) ([]scenario, error) {
 	if names == "all" {
-		return scenarios[:len(scenarios)-1], nil
+		return scenarios[:len(scenarios)-2], nil
 	}
 	var chosen []scenario
 	for name := range strings.SplitSeq(names, ",") {

@@ -14,6 +14,7 @@ import (
 	"causeway.internal/deploy/stack/internal/console"
 	"causeway.internal/deploy/stack/internal/infra"
 	"causeway.internal/deploy/stack/internal/process"
+	"causeway.internal/deploy/stack/internal/product"
 	"causeway.internal/deploy/stack/internal/state"
 )
 
@@ -136,6 +137,9 @@ func (l *launcher) restart(ctx context.Context, name string) error {
 			if one.Ref.Alive() {
 				err = one.Ref.Signal(syscall.SIGCONT)
 			} else {
+				if l.moved && product.IsService(name) {
+					one.Spec.Path = filepath.Join(l.bin, filepath.Base(one.Spec.Path))
+				}
 				one.Ref, err = process.Start(l.with(one.Spec))
 			}
 			if err != nil {
@@ -230,6 +234,10 @@ func (l *launcher) variables() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	self, err := os.Executable() // not the one beside the services' binaries, which may be of another version
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
 	return append(append(slices.Clone(l.environ), st.Product.Variables()...),
 		infra.PostgresURL+"="+st.Postgres.URL,
 		infra.AMQPURL+"="+st.Rabbit.URL,
@@ -237,7 +245,7 @@ func (l *launcher) variables() ([]string, error) {
 		"CAUSEWAY_TEST_POSTGRES_URL="+st.Postgres.URL,
 		"CAUSEWAY_TEST_AMQP_URL="+st.Rabbit.URL,
 		"CAUSEWAY_TEST_AMQP_API="+st.Rabbit.API,
-		"CAUSEWAY_STACK="+l.bin+"/stack",
+		"CAUSEWAY_STACK="+self,
 		"CAUSEWAY_BIN="+l.bin,
 		"CAUSEWAY_STACK_DIR="+l.dir,
 		parentVariable+"="+l.dir,

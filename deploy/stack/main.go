@@ -28,7 +28,9 @@ const usage = `usage: stack VERB [flags]
   test                bring everything up in .stack/test, run the test tiers, stop everything
   exec -- COMMAND     bring everything up, run a command with its environment, stop everything
   kill PROCESS [-9]   stop one process, politely or not
-  start PROCESS       start it again as it was, this once with the settings of --env; a paused one goes on
+  start PROCESS       start it again as it was, this once with the settings of --env, from now on with the program in --bin
+                      if that is given; a paused one goes on
+  migrate             migrate the databases with the programs in --bin, beside whatever runs
   pause PROCESS       freeze one process (SIGSTOP)
   resume PROCESS      let it go on (SIGCONT)
   rabbitctl -- WORDS  run rabbitmqctl on the private RabbitMQ
@@ -83,6 +85,7 @@ type arguments struct {
 	infra   bool
 	private bool
 	proxied bool
+	moved   bool // --bin was given
 	copies  int
 	env     settings
 	words   []string // what is not a flag
@@ -98,7 +101,10 @@ func parse(verb string, args []string, errs io.Writer) (arguments, error) {
 		flags.PrintDefaults()
 	}
 	flags.StringVar(&a.dir, "dir", ".stack", "directory of the instance")
-	flags.StringVar(&a.bin, "bin", "", "directory of the services' binaries (default: where this program lies)")
+	flags.Func("bin", "`directory` of the services' binaries (default: where this program lies)", func(dir string) error {
+		a.bin, a.moved = dir, true
+		return nil
+	})
 	flags.BoolVar(&a.json, "json", false, "print the result as JSON; progress goes to standard error")
 	flags.BoolVar(&a.keep, "keep", false, "run, up: go on with the data of the last time that ran with --keep, and keep it")
 	flags.BoolVar(&a.force, "9", false, "kill: with SIGKILL")
@@ -190,6 +196,8 @@ func run(ctx context.Context, args, environ []string, out, errs io.Writer) error
 		return l.kill()
 	case "start":
 		return l.start(ctx)
+	case "migrate":
+		return l.product().Migrate(ctx)
 	case "pause":
 		return l.signal(syscall.SIGSTOP)
 	case "resume":

@@ -278,6 +278,22 @@ func (s *Stack) Start(ctx context.Context, name string, settings ...string) (err
 	return err
 }
 
+// Move starts a process that does not run, from now on with the program in that directory.
+func (s *Stack) Move(ctx context.Context, name, bin string) error {
+	return s.call(ctx, "start", name, "--bin", bin)
+}
+
+// Migrate brings the databases to the schemas of the programs in a directory, under whatever runs.
+func (s *Stack) Migrate(ctx context.Context, bin string) error {
+	return s.call(ctx, "migrate", "--bin", bin)
+}
+
+// Bin is the directory of the program that a process runs.
+func (s *Stack) Bin(name string) (string, error) {
+	process, err := s.find(name)
+	return filepath.Dir(process.Spec.Path), err
+}
+
 func (s *Stack) call(ctx context.Context, words ...string) error { return s.callWith(ctx, words) }
 
 // callWith passes what follows on as it is, behind a "--".

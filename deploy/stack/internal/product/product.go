@@ -39,21 +39,7 @@ const attempts = 3
 
 // Up migrates, starts and readies the product, and leaves the env file.
 func (p Product) Up(ctx context.Context) error {
-	if err := p.check(); err != nil {
-		return err
-	}
-	one := plan{dir: p.Dir, options: p.Options, accounts: map[string]infra.Account{}}
-	var err error
-	if one.keys, err = loadKeys(p.Dir); err != nil {
-		return err
-	}
-	err = p.Console.Step("make databases, roles and broker users", func() error {
-		accounts, err := p.Servers.Accounts(ctx, Tenants())
-		for _, account := range accounts {
-			one.accounts[account.Service] = account
-		}
-		return err
-	})
+	one, err := p.plan(ctx)
 	if err != nil {
 		return err
 	}
@@ -70,6 +56,34 @@ func (p Product) Up(ctx context.Context) error {
 		return err
 	}
 	return p.settle(ctx, one.keys)
+}
+
+// Migrate brings the databases of an instance that is up to the schemas of the binaries in Options.Bin, under whatever runs.
+func (p Product) Migrate(ctx context.Context) error {
+	one, err := p.plan(ctx)
+	if err != nil {
+		return err
+	}
+	return p.Console.Step("migrate the databases", func() error { return p.migrate(ctx, one) })
+}
+
+// plan begins a plan with what every process of the instance needs: secrets, and accounts on the servers.
+func (p Product) plan(ctx context.Context) (plan, error) {
+	one := plan{dir: p.Dir, options: p.Options, accounts: map[string]infra.Account{}}
+	if err := p.check(); err != nil {
+		return one, err
+	}
+	var err error
+	if one.keys, err = loadKeys(p.Dir); err != nil {
+		return one, err
+	}
+	return one, p.Console.Step("make databases, roles and broker users", func() error {
+		accounts, err := p.Servers.Accounts(ctx, Tenants())
+		for _, account := range accounts {
+			one.accounts[account.Service] = account
+		}
+		return err
+	})
 }
 
 func (p Product) check() error {
