@@ -1,11 +1,15 @@
 package check
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -103,6 +107,54 @@ func TestSettings(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Of a process beside its pool: leadership, notifications, the relay.
+const (
+	direct = 4
+	spared = 50 // for operators, migrations, the cluster's own
+)
+
+// TestConnections: with every autoscaler at its most, the pools of all replicas together stay below what PostgreSQL grants.
+func TestConnections(t *testing.T) {
+	all := build(t, "prod")
+	most := map[string]int{}
+	for _, h := range of[autoscalingv2.HorizontalPodAutoscaler](all) {
+		most[h.Spec.ScaleTargetRef.Name] = int(h.Spec.MaxReplicas)
+	}
+	granted := 0
+	for _, m := range all {
+		switch m.Kind {
+		case "ScaledObject":
+			replicas, _ := m.field(t, "spec.maxReplicaCount").(float64)
+			most[fmt.Sprint(m.field(t, "spec.scaleTargetRef.name"))] = int(replicas)
+		case "Cluster":
+			granted, _ = strconv.Atoi(fmt.Sprint(m.field(t, "spec.postgresql.parameters.max_connections")))
+		}
+	}
+	pools, wanted := map[string]int{}, 0
+	for _, c := range of[corev1.ConfigMap](all) {
+		pools["ConfigMap/"+c.Name], _ = strconv.Atoi(c.Data["DATABASE_MAX_CONNS"])
+	}
+	for _, d := range of[appsv1.Deployment](all) {
+		if d.Spec.Template.Labels["app.kubernetes.io/part-of"] != "causeway" {
+			continue
+		}
+		replicas, pool := most[d.Name], 16
+		if replicas == 0 {
+			replicas = int(*d.Spec.Replicas)
+		}
+		for _, from := range d.Spec.Template.Spec.Containers[0].EnvFrom {
+			if from.ConfigMapRef != nil && pools["ConfigMap/"+from.ConfigMapRef.Name] > 0 {
+				pool = pools["ConfigMap/"+from.ConfigMapRef.Name]
+			}
+		}
+		wanted += replicas * (pool + direct)
+	}
+	if wanted == 0 || wanted+spared > granted {
+		t.Errorf("all replicas together may hold %d connections, %d are granted", wanted, granted)
+	}
+	t.Logf("%d of %d", wanted, granted)
 }
 
 func foreignTo(role string) []string {
