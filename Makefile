@@ -73,7 +73,7 @@ licences: ## write docs/licences.md: what is compiled into the shipped programs,
 	UPDATE=1 GOWORK=off go test -C deploy/check -count=1 -run TestLicences .
 
 sbom: build ## a bill of materials of each program (CycloneDX), and all licence texts, in bin/sbom/
-	GOWORK=off go run -C deploy/check ./supply/bill ../.. ../../bin ../../bin/sbom
+	GOWORK=off go run -C deploy/check ./supply/bill ../.. ../../bin ../../bin/sbom $(VERSION)
 	ls bin/sbom
 
 reproducible: ## build every program twice, in two directories and with two caches, and compare (minutes)

@@ -73,18 +73,21 @@ func TestLicences_recognised(t *testing.T) {
 // docs/licences.md, and follows from the program alone.
 func billed(t *testing.T, program string, parts []supply.Part) {
 	t.Helper()
-	raw, err := supply.Bill(program, parts)
+	raw, err := supply.Bill(program, "v1.2.3", parts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := supply.Bill(program, parts); err != nil || !bytes.Equal(again, raw) {
+	if again, err := supply.Bill(program, "v1.2.3", parts); err != nil || !bytes.Equal(again, raw) {
 		t.Errorf("the bill is another one each time: %v", err)
 	}
 	var bill struct {
 		Format   string `json:"bomFormat"`
 		Serial   string `json:"serialNumber"`
 		Metadata struct {
-			Component struct{ Hashes []struct{ Content string } }
+			Component struct {
+				Version string
+				Hashes  []struct{ Content string }
+			}
 		}
 		Components []struct {
 			Name, Version, Purl string
@@ -96,7 +99,7 @@ func billed(t *testing.T, program string, parts []supply.Part) {
 		t.Fatal(err)
 	}
 	if bill.Format != "CycloneDX" || !regexp.MustCompile("^urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$").MatchString(bill.Serial) ||
-		len(bill.Metadata.Component.Hashes[0].Content) != 64 || len(bill.Components) < 5 {
+		bill.Metadata.Component.Version != "v1.2.3" || len(bill.Metadata.Component.Hashes[0].Content) != 64 || len(bill.Components) < 5 {
 		t.Errorf("%.1000s", raw)
 	}
 	for _, c := range bill.Components {

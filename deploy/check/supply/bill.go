@@ -58,9 +58,9 @@ type dependency struct {
 	On  []string `json:"dependsOn"`
 }
 
-// Bill is the bill of materials of a binary, in CycloneDX 1.6: what its build information says, with the licences of parts. It
-// follows from the binary alone, so that the same binary has the same bill.
-func Bill(path string, parts []Part) ([]byte, error) {
+// Bill is the bill of materials of a binary of a version, in CycloneDX 1.6: what its build information says, with the licences of
+// parts. It follows from the binary alone, so that the same binary has the same bill.
+func Bill(path, version string, parts []Part) ([]byte, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading a program: %w", err)
@@ -75,7 +75,7 @@ func Bill(path string, parts []Part) ([]byte, error) {
 	}
 	sum := sha256.Sum256(raw)
 	program := component{
-		Type: "application", Ref: info.Path, Name: filepath.Base(path), Version: info.Main.Version,
+		Type: "application", Ref: info.Path, Name: filepath.Base(path), Version: version,
 		Hashes: []hash{{"SHA-256", hex.EncodeToString(sum[:])}},
 	}
 	for _, s := range info.Settings {
@@ -97,8 +97,8 @@ func Bill(path string, parts []Part) ([]byte, error) {
 		b.Components = append(b.Components, c)
 		b.Dependencies[0].On = append(b.Dependencies[0].On, c.Ref)
 	}
-	version := strings.TrimPrefix(info.GoVersion, "go")
-	add(component{Name: "std", Version: version, Purl: "pkg:golang/std@" + version})
+	toolchain := strings.TrimPrefix(info.GoVersion, "go")
+	add(component{Name: "std", Version: toolchain, Purl: "pkg:golang/std@" + toolchain})
 	for _, m := range info.Deps {
 		if strings.HasPrefix(m.Path, "causeway.internal/") { // ours: a part of the program
 			continue

@@ -1,5 +1,5 @@
 // Command bill writes the bill of materials of each shipped program, and all licence texts, to a directory: bill ROOT BINARIES
-// DIRECTORY, where ROOT is the project's directory and BINARIES the one with the built programs (make sbom).
+// DIRECTORY VERSION, where ROOT is the project's directory, BINARIES the one with the built programs and VERSION theirs (make sbom).
 package main
 
 import (
@@ -20,8 +20,8 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	if len(args) != 3 {
-		return errors.New("usage: bill ROOT BINARIES DIRECTORY")
+	if len(args) != 4 {
+		return errors.New("usage: bill ROOT BINARIES DIRECTORY VERSION")
 	}
 	parts, err := supply.Parts(ctx, args[0])
 	if err != nil {
@@ -32,7 +32,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	for _, shipped := range supply.Shipped {
 		name := filepath.Base(shipped)
-		raw, err := supply.Bill(filepath.Join(args[1], name), parts)
+		raw, err := supply.Bill(filepath.Join(args[1], name), args[3], parts)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(args[2], name+".cdx.json"), raw, 0o644)
 		}
