@@ -70,7 +70,7 @@ func (d *door) prepare(ctx context.Context) error {
 		return fmt.Errorf("finding this program: %w", err)
 	}
 	cmd := exec.Command(self, plainVerb, d.upstream.URL) //nolint:noctx // it is ended by End, politely
-	cmd.Env = append(os.Environ(), "GOGC=400")           // as the gateway
+	cmd.Env = append(os.Environ(), "GOGC=800")           // as the services
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return fmt.Errorf("starting the plain proxy: %w", err)

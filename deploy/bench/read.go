@@ -88,7 +88,7 @@ func (r *read) prepare(ctx context.Context) error {
 		return fmt.Errorf("finding this program: %w", err)
 	}
 	cmd := exec.Command(self, bareVerb, r.bench.stack.Databases["payments"]) //nolint:noctx // it is ended by End, politely
-	cmd.Env = append(os.Environ(), "GOGC=400")                               // as the gateway
+	cmd.Env = append(os.Environ(), "GOGC=800")                               // as the services
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return fmt.Errorf("starting the bare handler: %w", err)
