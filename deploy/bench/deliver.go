@@ -100,9 +100,15 @@ func hookBody(eventID string) []byte {
 		eventID, eventID, strings.Repeat("x", 390))
 }
 
-// send publishes so many events, spread over the endpoints, for a merchant of this run.
-func (d *deliver) send(ctx context.Context, merchant string, from, events int) error {
-	ids, bodies := make([]string, events), make([][]byte, events)
+// batch is a number of encoded events.
+type batch struct {
+	ids    []string
+	bodies [][]byte
+}
+
+// encode makes so many events, spread over the endpoints, for a merchant of this run.
+func (d *deliver) encode(merchant string, from, events int) (made batch, err error) {
+	made = batch{make([]string, events), make([][]byte, events)}
 	for n := range events {
 		id := "evt_" + name()
 		raw, err := json.Marshal(event{
@@ -110,11 +116,22 @@ func (d *deliver) send(ctx context.Context, merchant string, from, events int) e
 			CallbackURL: d.sink.urls[(from+n)%len(d.sink.urls)], OccurredAt: time.Now(), Body: hookBody(id),
 		})
 		if err != nil {
-			return fmt.Errorf("encoding an event: %w", err)
+			return made, fmt.Errorf("encoding an event: %w", err)
 		}
-		ids[n], bodies[n] = id, raw
+		made.ids[n], made.bodies[n] = id, raw
 	}
-	return d.broker.publish(ctx, ids, bodies)
+	return made, nil
+}
+
+// send publishes events, as many at a time as the relay does.
+func (d *deliver) send(ctx context.Context, events batch) error {
+	for from := 0; from < len(events.ids); from += relayBatch {
+		to := min(from+relayBatch, len(events.ids))
+		if err := d.broker.publish(ctx, events.ids[from:to], events.bodies[from:to]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // burst is a row of as many deliveries as go; with processor its sides are deliveries per second of processor time.
@@ -140,16 +157,17 @@ func eventsOf(length time.Duration) int {
 func (d *deliver) burst(ctx context.Context, length time.Duration, processor bool) (side, error) {
 	events, merchant := eventsOf(length), "bench-"+name()
 	d.sent += int64(events)
+	made, err := d.encode(merchant, 0, events)
+	if err != nil {
+		return side{}, err
+	}
 	before, err := d.bench.stack.CPU()
 	if err != nil {
 		return side{}, err
 	}
 	began := time.Now()
-	const chunk = relayBatch
-	for from := 0; from < events; from += chunk {
-		if err := d.send(ctx, merchant, from, min(chunk, events-from)); err != nil {
-			return side{}, err
-		}
+	if err := d.send(ctx, made); err != nil {
+		return side{}, err
 	}
 	if _, err := d.sink.count(ctx, d.sent, false); err != nil {
 		return side{}, err
@@ -182,6 +200,11 @@ func (d *deliver) ended(ctx context.Context, took time.Duration, before map[stri
 func (d *deliver) loop(ctx context.Context, length time.Duration, processor bool) (side, error) {
 	events := eventsOf(length)
 	d.sent += int64(events)
+	ids, bodies := make([]string, events), make([][]byte, events) // made before the clock starts, as ours are
+	for n := range events {
+		ids[n] = "evt_" + name()
+		bodies[n] = hookBody(ids[n])
+	}
 	before, err := d.bench.stack.CPU()
 	if err != nil {
 		return side{}, err
@@ -199,7 +222,7 @@ func (d *deliver) loop(ctx context.Context, length time.Duration, processor bool
 	for range burstClients {
 		wait.Go(func() {
 			for n := int(next.Add(1)) - 1; n < events && ctx.Err() == nil; n = int(next.Add(1)) - 1 {
-				if err := postSigned(ctx, client, d.sink.urls[n%len(d.sink.urls)], key[:]); err != nil {
+				if err := postSigned(ctx, client, d.sink.urls[n%len(d.sink.urls)], ids[n], bodies[n], key[:]); err != nil {
 					failed.Add(1)
 				}
 			}
@@ -213,9 +236,8 @@ func (d *deliver) loop(ctx context.Context, length time.Duration, processor bool
 	return d.ended(ctx, took, before, events, "client", processor)
 }
 
-func postSigned(ctx context.Context, client *http.Client, to string, key []byte) error {
-	id, at := "evt_"+name(), strconv.FormatInt(time.Now().Unix(), 10)
-	body := hookBody(id)
+func postSigned(ctx context.Context, client *http.Client, to, id string, body, key []byte) error {
+	at := strconv.FormatInt(time.Now().Unix(), 10)
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(id + "." + at + "."))
 	mac.Write(body)
@@ -274,7 +296,11 @@ func (d *deliver) paced(ctx context.Context, length time.Duration) (side, error)
 				healthy++
 			}
 		}
-		if err := d.send(ctx, merchant, events, some); err != nil {
+		made, err := d.encode(merchant, events, some)
+		if err == nil {
+			err = d.send(ctx, made)
+		}
+		if err != nil {
 			return side{}, err
 		}
 		events += some

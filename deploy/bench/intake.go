@@ -49,26 +49,10 @@ func (d *deliver) intake(ctx context.Context, length time.Duration) (side, error
 	url := d.sink.urls
 	d.sink.urls = []string{""} // to the endpoint alone
 	defer func() { d.sink.urls = url }()
-	const chunk = relayBatch
-	for from := 0; from < events; from += chunk {
-		if err := d.send(ctx, merchant, from, min(chunk, events-from)); err != nil {
-			return side{}, err
-		}
+	made, err := d.encode(merchant, 0, events)
+	if err == nil {
+		err = d.send(ctx, made)
 	}
-	if err := d.bench.stack.Start(ctx, dispatcher); err != nil {
-		return side{}, err
-	}
-	out, err := d.taken(ctx, merchant, events)
-	if err != nil {
-		return side{}, err
-	}
-	return out, d.superuser(ctx, `DELETE FROM delivery WHERE merchant_id = $1`, merchant) // nobody will have them
-}
-
-// taken takes the time from when it first looks to when all are in the table.
-func (d *deliver) taken(ctx context.Context, merchant string, events int) (side, error) {
-	const sql = `SELECT count(*) FROM delivery WHERE merchant_id = $1 AND mode = 'test'`
-	first, err := d.number(ctx, d.own, sql, merchant)
 	if err != nil {
 		return side{}, err
 	}
@@ -76,22 +60,37 @@ func (d *deliver) taken(ctx context.Context, merchant string, events int) (side,
 	if err != nil {
 		return side{}, err
 	}
-	began := time.Now()
-	if first > events/2 {
-		return side{}, fmt.Errorf("%d of %d messages were taken before the measurement began: give the row more", first, events)
+	delete(before, dispatcher) // it begins anew
+	if err := d.bench.stack.Start(ctx, dispatcher); err != nil {
+		return side{}, err
 	}
+	out, err := d.taken(ctx, merchant, events, before)
+	if err != nil {
+		return side{}, err
+	}
+	return out, d.superuser(ctx, `DELETE FROM delivery WHERE merchant_id = $1`, merchant) // nobody will have them
+}
+
+// taken waits until all are in the table and reads there how fast they came: what was written before the last commit began,
+// since the first began.
+func (d *deliver) taken(ctx context.Context, merchant string, events int, before map[string]float64) (side, error) {
 	if err := d.until(ctx, takenWithin, func() (bool, error) {
-		n, err := d.number(ctx, d.own, sql, merchant)
+		n, err := d.number(ctx, d.own, `SELECT count(*) FROM delivery WHERE merchant_id = $1 AND mode = 'test'`, merchant)
 		return n >= events, err
 	}); err != nil {
 		return side{}, fmt.Errorf("waiting until all messages are in the table: %w", err)
 	}
-	took := time.Since(began)
 	after, err := d.bench.stack.CPU()
 	if err != nil {
 		return side{}, err
 	}
-	return side{PerSec: float64(events-first) / took.Seconds(), CPU: costs(before, after, events-first)}, nil
+	out := side{CPU: costs(before, after, events)}
+	if err := d.own.QueryRow(ctx, `SELECT count(*) FILTER (WHERE received_at < ended) / extract(epoch FROM max(ended) - min(received_at))::float8
+		FROM (SELECT received_at, max(received_at) OVER () AS ended FROM event WHERE merchant_id = $1 AND mode = 'test') AS x`, merchant,
+	).Scan(&out.PerSec); err != nil {
+		return side{}, fmt.Errorf("reading how fast they came: %w", err)
+	}
+	return out, nil
 }
 
 func (d *deliver) number(ctx context.Context, conn *pgx.Conn, sql string, args ...any) (n int, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"causeway.internal/libs/fault"
@@ -50,16 +51,29 @@ func (i *Intake) Accept(ctx context.Context, e Event) error {
 	}
 }
 
+// intakeWriters is how many batches are committed at a time: one waits for the disk while the next is prepared.
+const intakeWriters = 2
+
 // Run commits until ctx ends. What is still queued then is not stored and its callers are told by their own contexts.
 func (i *Intake) Run(ctx context.Context) error {
-	for {
-		batch := collect(ctx, i.queue, batchWait)
-		if batch == nil {
-			return nil
-		}
-		i.commit(ctx, batch)
-		i.lanes.Ease(ctx)
+	var writers sync.WaitGroup
+	turn := make(chan struct{}, 1) // who has it collects, so that batches are no halves
+	for range intakeWriters {
+		writers.Go(func() {
+			for {
+				turn <- struct{}{}
+				batch := collect(ctx, i.queue, batchWait)
+				<-turn
+				if batch == nil {
+					return
+				}
+				i.commit(ctx, batch)
+				i.lanes.Ease(ctx)
+			}
+		})
 	}
+	writers.Wait()
+	return nil
 }
 
 // commit stores a batch. When the data of one event makes the whole batch fail, each event is tried alone, so that one

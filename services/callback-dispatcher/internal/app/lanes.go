@@ -43,6 +43,7 @@ type Lanes struct {
 	replicas int
 	crowd    int           // crowded lanes
 	calm     chan struct{} // closed when there are none any more
+	begun    []attempting  // what start has begun and nobody runs yet
 	stopped  bool
 	workers  sync.WaitGroup
 	ctx      context.Context
@@ -98,6 +99,12 @@ const foundFor = 10 * time.Minute
 type waiting struct {
 	delivery delivery.Delivery
 	since    time.Time
+}
+
+// attempting is an attempt that is under way.
+type attempting struct {
+	lane     *lane
+	delivery delivery.Delivery
 }
 
 // patience is how long a delivery may stay in a lane unsent: shorter than the lease, which others may take over then.
@@ -182,6 +189,7 @@ func (l *Lanes) Push(d delivery.Delivery) {
 	l.ids[d.ID] = true
 	l.enqueue(ln)
 	l.start()
+	l.launch()
 	l.press(ln)
 }
 
@@ -316,6 +324,7 @@ func (l *Lanes) Found(raw, address string) {
 		}
 	}
 	l.start()
+	l.launch()
 }
 
 // move puts a lane, with what it has under way, to the host that its name is known to lead to.
@@ -358,6 +367,7 @@ func (l *Lanes) Watch() {
 	}
 	maps.DeleteFunc(l.found, func(_ string, f found) bool { return now.Sub(f.at) > foundFor })
 	l.start()
+	l.launch()
 }
 
 // Forget drops everything that has not begun, because the leases were taken over by others.
@@ -523,7 +533,24 @@ func (l *Lanes) begin(ln *lane) {
 	l.pools[ln.pool].running++
 	ln.host.running[ln.pool]++
 	l.enqueue(ln)
-	l.workers.Go(func() { l.finish(ln, next.delivery.ID, l.run(l.ctx, next.delivery)) })
+	l.begun = append(l.begun, attempting{ln, next.delivery})
+}
+
+// launch gives everything that was begun a goroutine.
+func (l *Lanes) launch() {
+	for _, one := range l.begun {
+		l.workers.Go(func() { l.work(one) })
+	}
+	clear(l.begun)
+	l.begun = l.begun[:0]
+}
+
+// work makes attempts one after the other for as long as an end lets another begin: a goroutine that has grown its stack
+// once is cheaper than a new one.
+func (l *Lanes) work(one attempting) {
+	for more := true; more; {
+		one, more = l.finish(one.lane, one.delivery.ID, l.run(l.ctx, one.delivery))
+	}
 }
 
 // settle puts a lane, with what it has under way, into the pool that its target's pace asks for.
@@ -554,7 +581,8 @@ func (l *Lanes) resume(h *host) {
 	h.waiting = nil
 }
 
-func (l *Lanes) finish(ln *lane, id string, s delivery.Symptom) {
+// finish notes the end of an attempt and returns one that may be made now.
+func (l *Lanes) finish(ln *lane, id string, s delivery.Symptom) (next attempting, more bool) {
 	l.mu.Lock()
 	now := l.now()
 	wasAtLimit := l.held >= l.limits.Held
@@ -575,8 +603,14 @@ func (l *Lanes) finish(ln *lane, id string, s delivery.Symptom) {
 		ln.wasFull = false
 	}
 	l.drop(ln)
+	if last := len(l.begun) - 1; last >= 0 {
+		next, more = l.begun[last], true
+		l.begun = l.begun[:last]
+	}
+	l.launch()
 	l.mu.Unlock()
 	if freed {
 		l.room()
 	}
+	return next, more
 }
