@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,7 @@ const (
 	atMost    = 8 * time.Minute
 
 	restoreForm = 20 * time.Second // about four of them are lost, twice
+	upgradeForm = 10 * time.Second // beside what moving twenty processes takes
 )
 
 // TestShortForm is the short form of `make chaos`: kills at the steps of a payment and the whole mix, against two replicas of
@@ -42,6 +44,24 @@ func TestShortForm(t *testing.T) {
 // under load, and the auditor finds nothing paid twice, no address given twice and no deposit lost.
 func TestRestore(t *testing.T) {
 	launch(t, nil, "--scenario", "restore", "--databases", "payments,wallets", "--margin", "2000", "--duration", restoreForm.String(), "--rate", "6")
+}
+
+// TestUpgrade is the short form of `make upgrade`: from the binaries of the last release to these, under load. Where the
+// repository has no history, both are these: what is left is that databases are migrated and processes replaced under load.
+func TestUpgrade(t *testing.T) {
+	newer := os.Getenv("CAUSEWAY_BIN")
+	older := t.TempDir()
+	build := exec.CommandContext(t.Context(), filepath.Join("..", "upgrade", "build"), older)
+	out, err := build.CombinedOutput()
+	t.Logf("%s", out)
+	const noHistory = 3
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == noHistory {
+		older, err = newer, nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	launch(t, []string{"--replicas", "2", "--bin", older}, "--scenario", "upgrade", "--new", newer, "--duration", upgradeForm.String(), "--rate", "6")
 }
 
 // launch runs the chaos command on an instance of its own.

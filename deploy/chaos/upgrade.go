@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// The stages of an upgrade, and how much of the time each gets. Moving processes takes what it takes.
+// The stages of an upgrade: each gets its share of the time. Moving processes takes what it takes.
 const (
-	stages    = 5
-	beside    = 4               // kills while old and new run side by side, of both
-	besideFor = 3 * time.Second // between two of them, at most
+	stages   = 5
+	killsGap = 3 * time.Second // at most, between two kills while old and new run side by side
 )
 
 // upgrade takes the product from the binaries that it runs to newer ones, under load, as docs/deploy.md says: first the
@@ -46,13 +45,11 @@ func upgrade(ctx context.Context, f *field) error {
 	if err := f.move(ctx, second, f.newer, "new"); err != nil {
 		return err
 	}
-	for range beside {
+	for end := time.Now().Add(2 * dwell); time.Now().Before(end); f.pause(ctx, 0, killsGap) {
 		if err := oneProcess(ctx, f); err != nil {
 			return err
 		}
-		f.pause(ctx, 0, besideFor)
 	}
-	f.pause(ctx, dwell, dwell)
 	if err := f.move(ctx, second, older, "old"); err != nil {
 		return err
 	}

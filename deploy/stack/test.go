@@ -113,7 +113,7 @@ func tiers(parts []string) []tier.Tier {
 		{Name: "store and messages", Budget: 3 * time.Minute, Args: with([]string{"-race"}, parts...)},
 		{Name: "dropped connections", Args: with(nil, "./libs/bus/...")},
 		{Name: "end to end", Budget: 6 * time.Minute, Args: with([]string{"-race", "-v", "-parallel", "16"}, "./deploy/e2e/...")},
-		{Name: "chaos", Budget: 3 * time.Minute, Args: with(nil, "./deploy/chaos/...")},
+		{Name: "chaos", Budget: 4 * time.Minute, Args: with(nil, "./deploy/chaos/...")},
 	}
 }
 
