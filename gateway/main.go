@@ -32,8 +32,8 @@ import (
 )
 
 var program = command.Program{Name: "gateway", Verbs: append(command.Standard(migrations.FS),
-	command.Verb{Run: serve},
-	command.Verb{Name: "serve", Run: serve},
+	command.Verb{Endless: true, Run: serve},
+	command.Verb{Name: "serve", Endless: true, Run: serve},
 	command.Verb{
 		Name: "keys create", Args: "--merchant ID --name TEXT --mode live|test --permissions LIST [--tier TIER] [--allowed-cidrs LIST] [--expires TIME]",
 		Run: createKey,

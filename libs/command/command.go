@@ -39,9 +39,10 @@ type Input struct {
 
 // Verb is one thing that a program does.
 type Verb struct {
-	Name string // its words, such as "keys create"; "" is what the program does without a verb
-	Args string // what may follow, for the usage; where it is "" nothing may
-	Run  func(ctx context.Context, in Input) error
+	Name    string // its words, such as "keys create"; "" is what the program does without a verb
+	Args    string // what may follow, for the usage; where it is "" nothing may
+	Endless bool   // runs until it is asked to stop: then it has done what it was for, and any other verb has not
+	Run     func(ctx context.Context, in Input) error
 }
 
 // Program is a service's command line.
@@ -57,9 +58,6 @@ func (p Program) Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	err := p.Run(ctx, Input{Args: os.Args[1:], Environ: config.Environ(), In: os.Stdin, Out: os.Stdout})
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = nil // asked to stop while starting
-	}
 	stop()
 	if err != nil {
 		log := slog.Default()
@@ -86,7 +84,11 @@ func (p Program) Run(ctx context.Context, in Input) error {
 	}
 	in.verb = strings.TrimSpace(p.Name + " " + chosen.Name)
 	in.usage, in.Args = chosen.Args, in.Args[words:]
-	return chosen.Run(ctx, in)
+	err := chosen.Run(ctx, in)
+	if chosen.Endless && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // asked to stop while starting
+	}
+	return err
 }
 
 // usage lists the verbs: those that stand alone in the first line, the others in one of their own.
@@ -132,7 +134,7 @@ func (in Input) FlagsOnly(define func(*flag.FlagSet)) error {
 // Roles are the verbs of a service with two roles: serve answers its API, work does the rest, without a verb it does both.
 func Roles(start func(ctx context.Context, environ map[string]string, serves, works bool) error) []Verb {
 	role := func(name string, serves, works bool) Verb {
-		return Verb{Name: name, Run: func(ctx context.Context, in Input) error { return start(ctx, in.Environ, serves, works) }}
+		return Verb{Name: name, Endless: true, Run: func(ctx context.Context, in Input) error { return start(ctx, in.Environ, serves, works) }}
 	}
 	return []Verb{role("", true, true), role("serve", true, false), role("work", false, true)}
 }

@@ -92,6 +92,24 @@ func TestRoles(t *testing.T) {
 	}
 }
 
+// A service that is asked to stop has not failed; a migration, or an operator's act, that was broken off has: whoever waits for
+// it must not go on as if it were done.
+func TestRun_brokenOff(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	broken := func(ctx context.Context) error { return fmt.Errorf("open the database: %w", ctx.Err()) }
+	p := command.Program{Name: "shop", Verbs: append(command.Roles(func(ctx context.Context, _ map[string]string, _, _ bool) error { return broken(ctx) }),
+		command.Verb{Name: "migrate", Run: func(ctx context.Context, _ command.Input) error { return broken(ctx) }})}
+	for _, role := range []string{"", "serve", "work"} {
+		if err := p.Run(ctx, command.Input{Args: strings.Fields(role)}); err != nil {
+			t.Errorf("%q was asked to stop: %v", role, err)
+		}
+	}
+	if err := p.Run(ctx, command.Input{Args: []string{"migrate"}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a migration was broken off: %v", err)
+	}
+}
+
 func TestStandard(t *testing.T) {
 	p := command.Program{Name: "shop", Verbs: command.Standard(fstest.MapFS{})}
 	var out strings.Builder
