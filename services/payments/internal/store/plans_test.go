@@ -114,6 +114,7 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 		"settlements of an hour":      {"listSettled", []any{"big", "test", from, "", from.Add(time.Minute), 2000}, 200},
 		"what is open":                {"exposure", []any{"test", types}, 300},
 		"how many are open":           {"countOpen", []any{[]string{"created", "pending", "confirming", "confirmed", "settling", "needs_review"}, types, 20_000}, 3000},
+		"as many as are counted":      {"countOpen", []any{settled, types, 100}, 500},
 		"what is due":                 {"duePayments", []any{60.0, 200}, 50},
 		"open differences":            {"listOpenDifferences", []any{int64(1) << 40, page}, 50},
 		"one":                         {"findAny", []any{"CW-000000000001"}, 10},

@@ -201,7 +201,7 @@ FROM payouts WHERE next_at IS NOT NULL GROUP BY mode`
 
 	// countOpen reads so many entries of the index payments_lanes at most for each status, type and mode.
 	countOpen = `SELECT s.status, t.type, m.mode, (SELECT count(*) FROM (
-	SELECT FROM payments p WHERE p.status = s.status AND p.type = t.type AND p.mode = m.mode ORDER BY p.merchant_id, p.id DESC NULLS LAST LIMIT $3) AS counted)
+	SELECT FROM payments p WHERE p.status = s.status AND p.type = t.type AND p.mode = m.mode ORDER BY p.merchant_id, p.id COLLATE "C" DESC LIMIT $3) AS counted)
 FROM unnest($1::text[]) AS s(status), unnest($2::text[]) AS t(type), (VALUES ('live'), ('test')) AS m(mode)`
 
 	depositColumns = `d.key, d.version, d.network, d.asset, d.contract, d.tx_hash, d.amount, d.reverted, d.block_height, d.block_time,
