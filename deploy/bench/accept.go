@@ -24,6 +24,7 @@ const stockSize = 400_000
 type accept struct {
 	bench     *bench
 	clients   int
+	body      string
 	stopped   []string
 	statement yardstick.Statement
 	run       string
@@ -32,7 +33,8 @@ type accept struct {
 
 func acceptPath(clients int) func(context.Context, *bench) (measure, error) {
 	return func(ctx context.Context, b *bench) (measure, error) {
-		a := &accept{bench: b, clients: clients, run: strconv.FormatInt(time.Now().UnixNano(), 36)}
+		nobody := transfer("http://127.0.0.1:9/") // and nobody sends to it
+		a := &accept{bench: b, clients: clients, body: nobody, run: strconv.FormatInt(time.Now().UnixNano(), 36)}
 		m := measure{ours: a.ours, yardstick: a.yardstick, close: a.close}
 		if err := a.prepare(ctx); err != nil {
 			return m, errors.Join(err, a.close(context.WithoutCancel(ctx)))
@@ -144,10 +146,7 @@ func (a *accept) createOne(ctx context.Context) error {
 	return nil
 }
 
-// body is an ordinary transfer whose callbacks nobody takes.
-var body = transfer("http://127.0.0.1:9/")
-
-// transfer is the body of an ordinary transfer, priced in fiat.
+// transfer is the body of an ordinary transfer, priced in fiat; "" wants no callbacks.
 func transfer(callback string) string {
 	return `{"type":"transfer","fiatAmount":50000,"fiatCurrency":"NGN","crypto":"USDT","network":"tron","chargeFrom":"fiat",` +
 		`"payer":{"chatId":"bench"},"receiver":{"bankCode":"058","accountNumber":"0123456789"},"metadata":{"order":"A-1"},"callbackUrl":"` + callback + `"}`
@@ -159,7 +158,7 @@ func (a *accept) creates(ctx context.Context, clients int, length time.Duration)
 	header := "Authorization: Bearer " + a.bench.stack.APIKey + "\r\nContent-Type: application/json\r\nIdempotency-Key: " +
 		a.run + "-" + strconv.Itoa(a.sent) + "-"
 	return drive.Run(ctx, a.bench.stack.BaseURL, clients, length, func(n int) drive.Request {
-		return drive.Request{Method: http.MethodPost, Path: "/v1/payments", Header: header + strconv.Itoa(n) + "\r\n", Body: body}
+		return drive.Request{Method: http.MethodPost, Path: "/v1/payments", Header: header + strconv.Itoa(n) + "\r\n", Body: a.body}
 	})
 }
 
@@ -205,39 +204,19 @@ func (a *accept) pgbench(ctx context.Context, database string, length time.Durat
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// close empties what the row has written, or the work roles would relay and expire it all, and starts them again. The
-// tables refuse to be emptied, so the superuser passes their triggers by.
+// close empties what the row has written, or the work roles would relay and expire it all, and starts them again.
 func (a *accept) close(ctx context.Context) error {
-	var failures []error
-	address, err := url.Parse(a.bench.stack.Superuser)
-	if err == nil {
-		var own *url.URL
-		if own, err = url.Parse(a.bench.stack.Databases["payments"]); err == nil {
-			address.Path = own.Path
-			err = a.empty(ctx, address.String())
-		}
-	}
-	failures = append(failures, err)
+	failures := []error{a.empty(ctx, `DELETE FROM address_stock WHERE family = 'tron'`)}
 	for _, name := range a.stopped {
 		failures = append(failures, a.bench.stack.Start(ctx, name))
 	}
 	return errors.Join(failures...)
 }
 
-func (a *accept) empty(ctx context.Context, database string) error {
-	conn, err := pgx.Connect(ctx, database)
-	if err != nil {
-		return fmt.Errorf("opening payments' database: %w", err)
-	}
-	defer conn.Close(ctx)
-	for _, statement := range []string{
-		`SET session_replication_role = replica`,
-		`TRUNCATE payments, history, outbox, idempotency`,
-		`DELETE FROM address_stock WHERE family = 'tron'`,
-	} {
-		if _, err := conn.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("emptying what the row has written: %w", err)
-		}
-	}
-	return nil
+// empty removes the payments while nobody works with them, and more. The tables refuse to be emptied, so the superuser passes
+// their triggers by.
+func (a *accept) empty(ctx context.Context, more ...string) error {
+	return a.bench.within(ctx, a.bench.stack.Databases["payments"], func(ctx context.Context, conn *pgx.Conn) error {
+		return execute(ctx, conn, append([]string{`SET session_replication_role = replica`, `TRUNCATE payments, history, outbox, idempotency`}, more...)...)
+	})
 }

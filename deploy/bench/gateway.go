@@ -48,7 +48,7 @@ func gatewayCPU(ctx context.Context, b *bench) (measure, error) {
 
 // prepare makes a payment, keeps the answer that its reads get, and starts the plain proxy before a server that gives it.
 func (d *door) prepare(ctx context.Context) error {
-	made, err := d.call(ctx, http.MethodPost, "/v1/payments", body)
+	made, err := d.call(ctx, http.MethodPost, "/v1/payments", transfer(""))
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (l *lists) prepare(ctx context.Context, all ...int) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"payments-serve", "payments-work"} { // a database in use cannot be copied
+	for _, name := range users {
 		if err := l.bench.stack.Stop(ctx, name); err != nil {
 			return err
 		}

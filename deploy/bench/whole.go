@@ -28,7 +28,7 @@ func wholePath(clients int) func(context.Context, *bench) (measure, error) {
 		if err != nil {
 			return measure{}, err
 		}
-		w := &whole{accept: accept{bench: b, clients: clients, run: f.run}, flow: f}
+		w := &whole{accept: accept{bench: b, clients: clients, run: f.run, body: transfer(f.url)}, flow: f}
 		return w.begin(ctx, f.measure)
 	}
 }
@@ -41,7 +41,7 @@ func settle(ctx context.Context, b *bench) (measure, error) {
 		return measure{}, err
 	}
 	f.due = make(chan string, most)
-	w := &whole{accept: accept{bench: b, clients: clients, run: f.run}, flow: f}
+	w := &whole{accept: accept{bench: b, clients: clients, run: f.run, body: transfer(f.url)}, flow: f}
 	return w.begin(ctx, func(ctx context.Context, length time.Duration) (side, error) {
 		return f.batch(ctx, min(most, perSecond*int64(length/time.Second)))
 	})
@@ -60,14 +60,13 @@ func (w *whole) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	both := []string{"payments-serve", "payments-work"}
-	for _, name := range both { // a database in use cannot be copied
+	for _, name := range users {
 		if err := w.bench.stack.Stop(ctx, name); err != nil {
 			return err
 		}
 	}
 	w.database, err = w.bench.clone(ctx, "payments", "statement", nil)
-	for _, name := range both {
+	for _, name := range users {
 		err = errors.Join(err, w.bench.stack.Start(ctx, name))
 	}
 	if err != nil {
@@ -113,11 +112,24 @@ func (w *whole) yardstick(ctx context.Context, length time.Duration) (side, erro
 	return w.pgbench(ctx, w.database, length)
 }
 
-// close leaves the payments where they are: they have settled, or expire in half an hour.
+// close removes payments that nobody has paid, which would expire in half an hour and be told of in vain. Settled ones stay.
 func (w *whole) close(ctx context.Context) error {
-	failures := []error{w.flow.close()}
+	var failures []error
+	if w.flow.due == nil {
+		for _, name := range users {
+			failures = append(failures, w.bench.stack.Stop(ctx, name))
+		}
+		failures = append(failures, w.empty(ctx))
+		for _, name := range users {
+			failures = append(failures, w.bench.stack.Start(ctx, name))
+		}
+	}
+	failures = append(failures, w.flow.close())
 	if w.database != "" {
 		failures = append(failures, w.bench.drop(ctx, w.database))
 	}
 	return errors.Join(failures...)
 }
+
+// users are who holds payments' database open, which cannot be copied then.
+var users = []string{"payments-serve", "payments-work"}
