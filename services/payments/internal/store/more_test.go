@@ -315,7 +315,7 @@ func TestList(t *testing.T) {
 		t.Errorf("another merchant: %s %v", body, err)
 	}
 	body, err = w.app.ListAll(t.Context(), app.Filter{Statuses: []payment.Status{payment.StatusCancelled}, Limit: 10})
-	if err != nil || !strings.Contains(string(body), `"merchantId":"m1","mode":"test"`) {
+	if err != nil || !strings.Contains(string(body), `"merchantId":"m1","mode":"test"`) || strings.Contains(string(body), `"rate":0,`) {
 		t.Errorf("operators: %s %v", body, err)
 	}
 	if _, ok := app.ReadCursor("nonsense"); ok {

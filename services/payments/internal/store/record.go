@@ -239,13 +239,13 @@ func (s vault) scanPayment(row pgx.Row) (payment.Payment, error) {
 	if q.CryptoAmount.IsPositive() {
 		q.Currency, q.ChargeFrom, q.FiatAmount = p.Currency, p.ChargeFrom, p.FiatAmount
 	}
-	var kept price
-	if priced != nil {
+	if priced != nil { // a list leaves it out and has the rate's value alone
+		var kept price
 		if err := json.Unmarshal(priced, &kept); err != nil {
 			return payment.Payment{}, fmt.Errorf("read the price of %s: %w", p.ID, err)
 		}
+		q.Rate, q.FeeTable = kept.Rate, kept.FeeTable
 	}
-	q.Rate, q.FeeTable = kept.Rate, kept.FeeTable
 	if err := opened(s.keys, payer, payerPlace(p.ID), &p.Payer); err != nil {
 		return payment.Payment{}, fmt.Errorf("read the payer of %s: %w", p.ID, err)
 	}
