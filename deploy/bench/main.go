@@ -214,23 +214,17 @@ func some(milliseconds float64) string {
 	return fmt.Sprintf("%.1f", milliseconds)
 }
 
+// verdict judges the ratio; what it costs is judged beside the costs.
 func verdict(r result) string {
-	word := "met"
 	switch {
-	case !r.Met:
-		word = "MISSED"
 	case r.Target == 0:
 		return "none"
+	case r.Ratio < r.Target:
+		return fmt.Sprintf("%.2f MISSED", r.Target)
+	case !r.Met:
+		return fmt.Sprintf("%.2f met, CPU MISSED", r.Target)
 	}
-	return fmt.Sprintf("%.2f %s", r.Target, word)
-}
-
-func medianOf(sides []side, value func(side) float64) float64 {
-	values := make([]float64, len(sides))
-	for i, s := range sides {
-		values[i] = value(s)
-	}
-	return median(values)
+	return fmt.Sprintf("%.2f met", r.Target)
 }
 
 // cpu lists the processes by what an operation costs each, the dearest first, and then the bars.

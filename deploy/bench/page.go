@@ -53,7 +53,7 @@ func render(rep report) string {
 	rounds := map[string]int{}
 	for _, r := range rep.Rows {
 		if len(r.Ours) > 0 {
-			rounds[fmt.Sprintf("%d rounds of %g s a side", len(r.Ours), r.Seconds)]++
+			rounds[sayRounds(r)]++
 		}
 	}
 	usual := ""
@@ -71,7 +71,7 @@ func render(rep report) string {
 			continue
 		}
 		fields := cells(r)
-		if said := fmt.Sprintf("%d rounds of %g s a side", len(r.Ours), r.Seconds); said != usual && r.Failure == "" {
+		if said := sayRounds(r); said != usual && r.Failure == "" {
 			fields[4] += ", " + said
 		}
 		for i := range fields {
@@ -88,6 +88,13 @@ func render(rep report) string {
 	b.WriteString("\n")
 	renderStarts(&b, rep)
 	return b.String()
+}
+
+func sayRounds(r result) string {
+	if len(r.Ours) == 1 {
+		return fmt.Sprintf("one round of %g s a side", r.Seconds)
+	}
+	return fmt.Sprintf("%d rounds of %g s a side", len(r.Ours), r.Seconds)
 }
 
 // renderStarts is the table of processes: how soon each is ready, and what it occupies then and at work.

@@ -19,7 +19,7 @@ func TestPage(t *testing.T) {
 		"create/accept/16": {Name: "create/accept/16", About: "creates", Seconds: 4, Ours: sides(40), Yardstick: sides(100), Ratio: 0.4, Least: 0.3, Most: 0.5, Target: 0.35, Met: true},
 		"create/whole/64": {
 			Name: "create/whole/64", Seconds: 4, Ours: sides(30), Yardstick: sides(100), Ratio: 0.3, Target: 0.2,
-			Costs: []cost{{Process: "postgres", Ms: 0.6, Most: 0.55}},
+			About: "with everything on", Costs: []cost{{Process: "postgres", Ms: 0.6, Most: 0.55}},
 		},
 		"settle":        {Name: "settle", Failure: "no payment came out"},
 		"start/gateway": {Name: "start/gateway", Seconds: 4, Ours: sides(8), Yardstick: sides(20), Ratio: 0.4, Met: true},
@@ -40,9 +40,9 @@ func TestPage(t *testing.T) {
 	}
 	text := string(raw)
 	for _, want := range []string{
-		"# Speed\n\n" + pageBegins, pageEnds + "\nWhy.\n", "two of them; 1 rounds of 4 s a side",
+		"# Speed\n\n" + pageBegins, pageEnds + "\nWhy.\n", "two of them; one round of 4 s a side",
 		"| create/accept/16 | 40 | 100 | 0.400 | 0.300-0.500 | 0.35 met | 12.0 |", "postgres 0.60, [postgres in all 0.60 of 0.55 MISSED]",
-		"| settle |  |  |  |  | not measured |  |  | no payment came out |", "* `create/accept/16`: creates\n", "| gateway | 12 | 40 | 40 |", "| bare handler | 12 | 9 |  |",
+		"| 0.20 met, CPU MISSED |", "| settle |  |  |  |  | not measured |  |  | no payment came out |", "* `create/accept/16`: creates\n", "| gateway | 12 | 40 | 40 |", "| bare handler | 12 | 9 |  |",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
