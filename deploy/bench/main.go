@@ -227,6 +227,14 @@ func verdict(r result) string {
 	return fmt.Sprintf("%.2f met", r.Target)
 }
 
+func medianOf(sides []side, value func(side) float64) float64 {
+	values := make([]float64, len(sides))
+	for i, s := range sides {
+		values[i] = value(s)
+	}
+	return median(values)
+}
+
 // cpu lists the processes by what an operation costs each, the dearest first, and then the bars.
 func cpu(r result) string {
 	per := map[string]float64{}
