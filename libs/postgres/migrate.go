@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,10 +23,12 @@ import (
 var ErrPending = errors.New("the schema is older than this program: run `migrate` first")
 
 // A migration runs beside programs that use what it changes. It waits for a lock no longer than lockWait, because whoever comes
-// after it waits behind it, and is tried again for lockPatience, at growing pauses, when it got none or met somebody else on the
-// same locks in another order.
+// after it waits behind it, and gives up after lockTimeout. When it got none, or met somebody else on the same locks in another
+// order, it is tried again for lockPatience, at growing pauses. Not so one that is no transaction: that is how an index is built,
+// or dropped, beside writers. It holds up nobody while it waits for those who began before it, a backup it may be, and would
+// begin anew each time.
 const (
-	lockWait     = 2 * time.Second
+	lockWait     = time.Second
 	lockPatience = 10 * time.Minute
 )
 
@@ -36,9 +40,9 @@ func Migrate(ctx context.Context, url string, migrations fs.FS) error {
 		return errors.New("read the owner's database URL: not a PostgreSQL URL")
 	}
 	cc.ConnectTimeout = connectTimeout
-	cc.RuntimeParams["lock_timeout"] = strconv.FormatInt(lockWait.Milliseconds(), 10)
 	db := stdlib.OpenDB(*cc)
 	defer db.Close()
+	db.SetMaxOpenConns(1) // whose setting up changes
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
 	if err != nil {
 		return fmt.Errorf("make the migration lock: %w", err)
@@ -48,7 +52,7 @@ func Migrate(ctx context.Context, url string, migrations fs.FS) error {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
 	_, err = backoff.Retry(ctx, func() (struct{}, error) {
-		_, err := p.Up(ctx) // goes on where it was broken off: each migration is a transaction
+		err := up(ctx, db, p, migrations)
 		if err != nil && !contended(err) {
 			err = backoff.Permanent(err)
 		}
@@ -58,6 +62,36 @@ func Migrate(ctx context.Context, url string, migrations fs.FS) error {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	return nil
+}
+
+// up goes on where the last one was broken off: a migration is a transaction, or can be begun anew.
+func up(ctx context.Context, db *sql.DB, p *goose.Provider, migrations fs.FS) error {
+	through := func(version int64, wait time.Duration) error {
+		if _, err := db.ExecContext(ctx, fmt.Sprintf("SET lock_timeout = %d", wait.Milliseconds())); err != nil {
+			return err
+		}
+		_, err := p.UpTo(ctx, version)
+		return err
+	}
+	before := int64(0)
+	for _, m := range p.ListSources() {
+		text, err := fs.ReadFile(migrations, m.Path)
+		if err != nil {
+			return err
+		}
+		if bytes.Contains(text, []byte("+goose NO TRANSACTION")) {
+			if before > 0 {
+				if err := through(before, lockWait); err != nil {
+					return err
+				}
+			}
+			if err := through(m.Version, 0); err != nil {
+				return err
+			}
+		}
+		before = m.Version
+	}
+	return through(before, lockWait)
 }
 
 // contended reports that a statement lost its locks to others: lock_not_available or deadlock_detected.

@@ -113,6 +113,48 @@ func TestMigrate_besideOthers(t *testing.T) {
 	}
 }
 
+// An index that is built beside the writers waits for everybody who began before it, such as a backup. It holds up nobody
+// meanwhile, so it does not give up as others must: it would begin anew each time and be done never.
+func TestMigrate_indexWaitsForSnapshots(t *testing.T) {
+	t.Parallel()
+	cfg := pg.Config(t, migrations)
+	pool := pg.Open(t, cfg, migrations)
+	long, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = long.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := long.Exec(t.Context(), `SELECT 1`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(t.Context(), `CREATE TABLE tries ()`); err != nil {
+		t.Fatal(err)
+	}
+	newer := fstest.MapFS{"00001_things.sql": migrations["00001_things.sql"], "00002_index.sql": {Data: []byte(
+		"-- +goose NO TRANSACTION\n-- +goose Up\nINSERT INTO tries DEFAULT VALUES;\nCREATE INDEX CONCURRENTLY things_n ON things (n);\n",
+	)}}
+	done := make(chan error, 1)
+	go func() { done <- postgres.Migrate(t.Context(), cfg.URL.Reveal(), newer) }()
+	for waited, tries := false, 0; !waited; {
+		err := pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM tries), EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()
+			AND query LIKE 'CREATE INDEX CONCURRENTLY%' AND wait_event_type = 'Lock' AND query_start < clock_timestamp() - interval '1.5 seconds')`).Scan(&tries, &waited)
+		if err != nil || tries > 1 {
+			t.Fatalf("begun %d times, %v", tries, err)
+		}
+		select {
+		case err := <-done:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+	}
+	if err := long.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestMigrate_manyAtOnce(t *testing.T) {
 	t.Parallel()
 	url := pg.URL(t, fstest.MapFS{"00001_none.sql": migration("SELECT 1;")})
