@@ -26,6 +26,10 @@ const askAgain = 30 * time.Second
 // creates 50 000 payments a second, which is how fast they would have to go meanwhile.
 const countPause = 20 * time.Microsecond
 
+// rushPause bounds that for each address of the smallest stock: a rush on one family, at two thousand a second, must not use it up
+// unseen because there is plenty of another.
+const rushPause = 500 * time.Microsecond
+
 // StockLevel is the stock of one family in one world.
 type StockLevel struct {
 	Mode   payment.Mode
@@ -92,17 +96,17 @@ func (r *Replenisher) Look(ctx context.Context) error {
 	for _, l := range levels {
 		known[shelf{l.Mode, l.Family}] = l
 	}
-	free := 0
+	free, fewest := 0, StockMost
 	for _, k := range r.wanted {
 		l := known[k]
-		free += l.Free
+		free, fewest = free+l.Free, min(fewest, l.Free)
 		r.gauge(k.mode, k.family, l.Free)
 		target := min(max(r.least, l.Peak*10), StockMost)
 		if err := r.ask(ctx, k, l, target); err != nil {
 			return fmt.Errorf("ask for %s %s addresses: %w", k.mode, k.family, err)
 		}
 	}
-	r.next = now.Add(time.Duration(free) * countPause)
+	r.next = now.Add(min(time.Duration(free)*countPause, time.Duration(fewest)*rushPause))
 	return nil
 }
 

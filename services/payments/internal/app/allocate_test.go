@@ -14,12 +14,13 @@ import (
 // shelves remembers what was asked for.
 type shelves struct {
 	level    app.StockLevel
+	others   []app.StockLevel
 	asked    []int
 	repeated []string
 }
 
 func (s *shelves) Levels(context.Context, time.Duration) ([]app.StockLevel, error) {
-	return []app.StockLevel{s.level}, nil
+	return append([]app.StockLevel{s.level}, s.others...), nil
 }
 
 func (s *shelves) Request(_ context.Context, _ payment.Mode, _ money.Family, count int, c app.Command) error {
@@ -106,4 +107,25 @@ func TestReplenisher_countsSparingly(t *testing.T) {
 	if n := look(10); n != 10 {
 		t.Errorf("10 000 addresses were counted %d times at 10 looks", n)
 	}
+}
+
+// Plenty of one family is no reason to overlook that another is being used up.
+func TestReplenisher_seesARushOnAnother(t *testing.T) {
+	s := &shelves{
+		level:  app.StockLevel{Mode: payment.Test, Family: money.EVM, Free: 200_000, Peak: 20_000},
+		others: []app.StockLevel{{Mode: payment.Test, Family: money.Tron, Free: 1024}},
+	}
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	r := app.NewReplenisher(s, map[payment.Mode][]money.Family{payment.Test: {money.EVM, money.Tron}}, 1024, func() time.Time { return now },
+		func(payment.Mode, money.Family, int) {})
+	for s.others[0].Free > 0 { // a thousand payments a second
+		if err := r.Look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.asked) > 0 {
+			return
+		}
+		now, s.others[0].Free = now.Add(200*time.Millisecond), s.others[0].Free-200
+	}
+	t.Error("the stock ran out before anybody looked")
 }
