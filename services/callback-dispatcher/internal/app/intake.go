@@ -62,13 +62,13 @@ func (i *Intake) Run(ctx context.Context) error {
 		writers.Go(func() {
 			for {
 				turn <- struct{}{}
+				i.lanes.Ease(ctx)
 				batch := collect(ctx, i.queue, batchWait)
 				<-turn
 				if batch == nil {
 					return
 				}
 				i.commit(ctx, batch)
-				i.lanes.Ease(ctx)
 			}
 		})
 	}

@@ -41,6 +41,7 @@ type Lanes struct {
 	pools    [pools]pool
 	held     int // queued, reserved and under way
 	replicas int
+	ended    int           // attempts so far
 	crowd    int           // crowded lanes
 	calm     chan struct{} // closed when there are none any more
 	begun    []attempting  // what start has begun and nobody runs yet
@@ -110,11 +111,12 @@ type attempting struct {
 // patience is how long a delivery may stay in a lane unsent: shorter than the lease, which others may take over then.
 const patience = 4 * time.Minute
 
-// waitingPerSlot is how many deliveries may wait in memory per attempt that a healthy target takes at a time, and easeMost
-// how long the intake waits for such a target.
+// waitingPerSlot is how many deliveries may wait in memory per attempt that a healthy target takes at a time, easeMost how
+// long the intake waits for such targets at a time, and easeEnds how many attempts must end in that time for it to wait again.
 const (
 	waitingPerSlot = 16
 	easeMost       = 100 * time.Millisecond
+	easeEnds       = 100
 )
 
 // replayShare is the part of every limit that replays may use: one in so many.
@@ -160,6 +162,7 @@ func (l *Lanes) reserve(d delivery.Delivery) bool {
 	}
 	ln.reserved++
 	l.held++
+	l.press(ln)
 	return true
 }
 
@@ -170,6 +173,7 @@ func (l *Lanes) Unreserve(d delivery.Delivery) {
 	ln := l.lane(d)
 	ln.reserved--
 	l.held--
+	l.press(ln)
 	l.drop(ln)
 }
 
@@ -182,6 +186,7 @@ func (l *Lanes) Push(d delivery.Delivery) {
 	ln.reserved--
 	if l.stopped {
 		l.held--
+		l.press(ln)
 		l.drop(ln)
 		return
 	}
@@ -205,7 +210,7 @@ func (l *Lanes) queueMost(ln *lane) int {
 // press notes whether a lane is crowded. One that stayed so for longer than Ease waits is not waited for until it has
 // been calm.
 func (l *Lanes) press(ln *lane) {
-	half := len(ln.queue) > l.queueMost(ln)/2
+	half := len(ln.queue)+ln.reserved > l.queueMost(ln)/2
 	ln.late = ln.late && half
 	crowded := half && !ln.late && ln.pool == fast && ln.pace.cap > l.limits.PerTarget
 	switch {
@@ -222,11 +227,12 @@ func (l *Lanes) press(ln *lane) {
 }
 
 // Ease lets targets that take what comes as fast as it is sent catch up, so that their events stay in the broker for a
-// moment instead of going round by the table. It returns when no such lane is more than half full. A target that does not
-// catch up within the time is not waited for again until it has: one merchant costs the others one short wait.
+// moment instead of going round by the table. It returns when no such lane is more than half full, and after easeMost at the
+// latest. If few attempts have ended by then, it is the targets and not this process that take their time: they are not
+// waited for again until they have caught up. So a merchant who is slow costs the others one short wait.
 func (l *Lanes) Ease(ctx context.Context) {
 	l.mu.Lock()
-	calm, crowd := l.calm, l.crowd
+	calm, crowd, ended := l.calm, l.crowd, l.ended
 	l.mu.Unlock()
 	if crowd == 0 {
 		return
@@ -239,6 +245,9 @@ func (l *Lanes) Ease(ctx context.Context) {
 	case <-timer.C:
 		l.mu.Lock()
 		defer l.mu.Unlock()
+		if l.ended-ended >= easeEnds {
+			return
+		}
 		for _, ln := range l.lanes {
 			ln.late = ln.late || ln.crowded
 			l.press(ln)
@@ -591,6 +600,7 @@ func (l *Lanes) finish(ln *lane, id string, s delivery.Symptom) (next attempting
 	l.pools[ln.pool].running--
 	ln.host.running[ln.pool]--
 	l.held--
+	l.ended++
 	ln.pace.learn(s, l.limits.PerTarget)
 	ln.pace.used = now
 	l.settle(ln)

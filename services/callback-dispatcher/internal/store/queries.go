@@ -91,7 +91,7 @@ const bodiesSQL = `SELECT id, trace, body, token FROM event WHERE id = ANY($1::t
 
 var releaseSQL = `WITH u AS (
 	UPDATE delivery SET state = 'due', lease_owner = NULL, lease_until = NULL
-	WHERE id = ANY($2::text[]) AND state = 'leased' AND lease_owner = $1 RETURNING target, next_at
+	WHERE id = ANY($2::text[]) AND state || '' = 'leased' AND lease_owner || '' = $1 RETURNING target, next_at
 )
 ` + touch("u")
 
@@ -117,7 +117,8 @@ SELECT (SELECT count(*) FROM u), (SELECT count(*) FROM x) - (SELECT count(*) FRO
 // probe through after $24 microseconds. A success closes it once a probe was let through (its wait has grown then): one
 // of an attempt that was under way when it opened tells nothing new. An endpoint that answered 410 is disabled in the
 // same statement, and its lane held.
-// The answer names the targets whose breaker is open, and those that are well again.
+// The answer names the targets whose breaker is open, and those that are well again. The empty texts keep a plan from
+// starting at all leases of the process (delivery_leased), where dead rows pile up, instead of the ids.
 var recordSQL = `WITH r AS (
 	SELECT * FROM unnest($2::text[], $3::uuid[], $4::integer[], $5::boolean[], $6::text[], $7::bigint[], $8::timestamptz[], $9::text[],
 		$10::smallint[], $11::text[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::text[], $18::bytea[],
@@ -139,7 +140,7 @@ var recordSQL = `WITH r AS (
 		last_class = CASE WHEN r.counted THEN r.class ELSE d.last_class END,
 		last_status = CASE WHEN r.counted THEN r.status ELSE d.last_status END,
 		first_attempt_at = CASE WHEN r.counted THEN coalesce(d.first_attempt_at, r.at) ELSE d.first_attempt_at END
-	FROM r WHERE d.id = r.id AND r.state = 'due' AND d.state = 'leased' AND d.lease_owner = $1 AND d.attempts = r.number - 1
+	FROM r WHERE d.id = r.id AND r.state = 'due' AND d.state || '' = 'leased' AND d.lease_owner || '' = $1 AND d.attempts = r.number - 1
 	RETURNING d.target, d.next_at
 ), o AS (
 	DELETE FROM delivery d USING r
