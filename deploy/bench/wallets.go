@@ -105,7 +105,7 @@ func (f figure) rounds(b *bench, root, binary string) func(context.Context, time
 		}
 		s := side{PerSec: f.of(value)}
 		if cpu, ok := metric(out, f.name, "cpu-ms/op"); ok {
-			s.CPU = map[string]float64{"both ends": cpu}
+			s.CPU = map[string]float64{"benchmark": cpu}
 		}
 		return s, nil
 	}
