@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,11 +13,16 @@ import (
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
-// quick makes lanes whose attempts take so long, and a target among them that has shown that it takes many at a time.
+// quick makes lanes whose attempts take so long, those to "other…" a millisecond, and a target among them that has shown that
+// it takes many at a time.
 func quick(t *testing.T, took time.Duration) *Lanes {
 	t.Helper()
-	l := NewLanes(Limits{PerTarget: 8, PerHost: 999, Process: 999, Suspect: 9, LaneQueue: 64, Held: 9999}, func(context.Context, delivery.Delivery) delivery.Symptom {
-		time.Sleep(took)
+	l := NewLanes(Limits{PerTarget: 8, PerHost: 999, Process: 999, Suspect: 9, LaneQueue: 64, Held: 9999}, func(_ context.Context, d delivery.Delivery) delivery.Symptom {
+		if strings.HasPrefix(d.Target, "other") {
+			time.Sleep(time.Millisecond)
+		} else {
+			time.Sleep(took)
+		}
 		return delivery.Well
 	}, func() {}, time.Now)
 	for n := range 600 {
@@ -89,6 +95,34 @@ func TestEase_waitsOnce(t *testing.T) {
 		if took := wait(); took > 0 || l.crowd != 0 {
 			t.Errorf("what is gone was waited for, %s", took)
 		}
+		l.Stop(t.Context())
+	})
+}
+
+// What others are sent is no reason to wait for a slow target again: it is not this process that takes its time.
+func TestEase_othersAreNoReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var others sync.WaitGroup
+		l := quick(t, 50*time.Millisecond)
+		ctx, stop := context.WithCancel(t.Context())
+		others.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ { // four thousand a second to a hundred targets
+				push(l, job(fmt.Sprint("other", n%100), n))
+				if n%4 == 3 {
+					time.Sleep(time.Millisecond)
+				}
+			}
+		})
+		for n, want := range []time.Duration{easeMost, 0, 0} {
+			fill(l, "quick")
+			began := time.Now()
+			l.Ease(t.Context())
+			if took := time.Since(began); took != want {
+				t.Errorf("wait %d: %s, want %s", n+1, took, want)
+			}
+		}
+		stop()
+		others.Wait()
 		l.Stop(t.Context())
 	})
 }

@@ -41,7 +41,7 @@ type Lanes struct {
 	pools    [pools]pool
 	held     int // queued, reserved and under way
 	replicas int
-	ended    int           // attempts so far
+	ended    int           // attempts of crowded lanes so far
 	crowd    int           // crowded lanes
 	calm     chan struct{} // closed when there are none any more
 	begun    []attempting  // what start has begun and nobody runs yet
@@ -112,7 +112,8 @@ type attempting struct {
 const patience = 4 * time.Minute
 
 // waitingPerSlot is how many deliveries may wait in memory per attempt that a healthy target takes at a time, easeMost how
-// long the intake waits for such targets at a time, and easeEnds how many attempts must end in that time for it to wait again.
+// long the intake waits for such targets at a time, and easeEnds how many attempts to them must end in that time for it to wait
+// again.
 const (
 	waitingPerSlot = 16
 	easeMost       = 100 * time.Millisecond
@@ -228,7 +229,7 @@ func (l *Lanes) press(ln *lane) {
 
 // Ease lets targets that take what comes as fast as it is sent catch up, so that their events stay in the broker for a
 // moment instead of going round by the table. It returns when no such lane is more than half full, and after easeMost at the
-// latest. If few attempts have ended by then, it is the targets and not this process that take their time: they are not
+// latest. If few attempts to them have ended by then, it is the targets and not this process that take their time: they are not
 // waited for again until they have caught up. So a merchant who is slow costs the others one short wait.
 func (l *Lanes) Ease(ctx context.Context) {
 	l.mu.Lock()
@@ -600,7 +601,9 @@ func (l *Lanes) finish(ln *lane, id string, s delivery.Symptom) (next attempting
 	l.pools[ln.pool].running--
 	ln.host.running[ln.pool]--
 	l.held--
-	l.ended++
+	if ln.crowded {
+		l.ended++
+	}
 	ln.pace.learn(s, l.limits.PerTarget)
 	ln.pace.used = now
 	l.settle(ln)
