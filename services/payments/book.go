@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"strings"
 
 	"github.com/shopspring/decimal"
 
@@ -68,6 +69,9 @@ func (b booking) journal(kind string) (ledger.Journal, error) {
 		return b.fiat(kind, amount)
 	}
 	n, known := money.NetworkOf(b.network)
+	if kind != "sale" && n.Family != money.Solana {
+		b.ref = strings.ToLower(b.ref) // as wallets tells a transaction in hexadecimal, so that it is booked once
+	}
 	if kind == "gas" {
 		if !known {
 			return ledger.Journal{}, fmt.Errorf("%q is no network", b.network)

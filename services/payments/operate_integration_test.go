@@ -43,6 +43,8 @@ func TestOperate(t *testing.T) {
 		{"book sale --ref S1 --network erc20 --crypto usdt --amount 250.5", "booked sold:S1", false},
 		{"book sweep --ref 0x2 --network trc20 --crypto USDT --amount 31.25 --gas 27.6", "booked sweep:0x2", false},
 		{"book gas --ref 0x4 --network erc20 --amount 0.002", "booked gas:0x4", false},
+		{"book gas --ref 0xAB --network erc20 --amount 0.002", "booked gas:0xab", false},
+		{"book gas --ref 0xab --network erc20 --amount 0.002", "booked already", true},
 		{"book gas --ref 0x5 --network moon --amount 0.002", "no network", true},
 		{"book spread --ref D1 --currency NGN --amount -12.5", "booked spread:D1", false},
 		{"book spread --ref D2 --currency USD --amount 1", "--currency", true},
