@@ -234,6 +234,32 @@ func TestClaim_oneTargetDoesNotFillIt(t *testing.T) {
 	}
 }
 
+// A row that another transaction looks at while a claim passes it over is due all the same: the sweep of waiting rows locks
+// them, and need not change them.
+func TestClaim_forgetsNoRowThatIsLocked(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	s := New(db, "a", 1)
+	accept(t, s, arrival(1, "first", 1, false), arrival(2, "second", 1, false))
+	sweep, err := db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sweep.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := sweep.Exec(t.Context(), `SELECT FROM delivery WHERE id = 'dlv_second_2' FOR UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	if got := claim(t, s); !slices.Equal(got, []string{"dlv_first_1"}) {
+		t.Fatalf("beside the sweep: %v", got)
+	}
+	if err := sweep.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := claim(t, s); !slices.Equal(got, []string{"dlv_second_2"}) {
+		t.Errorf("after it: %v", got)
+	}
+}
+
 func TestClaim_manyProcessesShareTheWork(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
