@@ -58,7 +58,8 @@ type handler struct {
 }
 
 // Handle adds a handler for a queue; call it before Run. At most parallel messages of the queue are in the handler at a
-// time; with 1 they come in order. A pack counts as one message, though its messages are in the handler together. After a lost connection or a crash the last few come again, in order too.
+// time; with 1 they come in order. A pack counts as one message, though its messages are in the handler together. After a
+// lost connection or a crash the last few come again, in order too.
 //
 // A nil error acknowledges the message. An error marked by fault.Permanent moves it to the dead queue with the reason.
 // After any other error the handler is called again, with growing waits, until it returns one of the two or the process

@@ -97,11 +97,13 @@ func (i *inspector) dead(channel *amqp.Channel, handlers []handler) {
 // measureEvery is how often queues are measured, whether or not anybody asks for readiness.
 const measureEvery = 10 * time.Second
 
-// measure keeps the depth of the queues known until ctx ends. What goes wrong shows in the readiness.
+// measure keeps the depth of the queues known until ctx ends. What goes wrong shows in the readiness, so it is told quietly.
 func (l *Link) measure(ctx context.Context) {
 	for {
 		bounded, cancel := context.WithTimeout(ctx, measureEvery)
-		_ = l.inspect.consumers(bounded, l.handlers)
+		if err := l.inspect.consumers(bounded, l.handlers); err != nil {
+			l.tel.Log.DebugContext(ctx, "measuring the queues", "err", err)
+		}
 		cancel()
 		select {
 		case <-ctx.Done():

@@ -151,7 +151,7 @@ func (s *Store) event(ctx context.Context, e payment.Event, v app.View, token st
 	})
 }
 
-// Find implements app.Payments. Payment, transfers, payout and heads come in one pipelined trip.
+// Find implements app.Payments.
 func (s *Store) Find(ctx context.Context, o app.Owner, reference string) (app.View, error) {
 	return s.find(ctx, findOwned, reference, o.MerchantID, string(o.Mode))
 }
