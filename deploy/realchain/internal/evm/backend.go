@@ -23,9 +23,10 @@ import (
 
 // backend is go-ethereum as ethclient/simulated puts it together, and with its tracing API, which that leaves out.
 type backend struct {
-	node   *ethnode.Node
-	beacon *catalyst.SimulatedBeacon
-	client *ethclient.Client
+	node    *ethnode.Node
+	service *eth.Ethereum
+	beacon  *catalyst.SimulatedBeacon
+	client  *ethclient.Client
 }
 
 func newBackend(alloc types.GenesisAlloc, configure func(*ethnode.Config, *ethconfig.Config)) (*backend, error) {
@@ -59,6 +60,7 @@ func (b *backend) start(conf *ethconfig.Config) error {
 	if err := b.node.Start(); err != nil {
 		return fmt.Errorf("starting the node: %w", err)
 	}
+	b.service = service
 	if b.beacon, err = catalyst.NewSimulatedBeacon(0, common.Address{}, service); err != nil {
 		return fmt.Errorf("starting the beacon: %w", err)
 	}
@@ -72,8 +74,13 @@ func (b *backend) start(conf *ethconfig.Config) error {
 // Client speaks to the node.
 func (b *backend) Client() *ethclient.Client { return b.client }
 
-// Commit seals a block.
-func (b *backend) Commit() common.Hash { return b.beacon.Commit() }
+// Commit seals a block. The beacon calls every 32nd block final, and go-ethereum moves final blocks to its freezer once a
+// minute, from which no fork takes them back: block 32 would still be answered after a fork to 31. Here nothing is final
+// but by [finality].
+func (b *backend) Commit() common.Hash {
+	defer b.service.BlockChain().SetFinalized(nil)
+	return b.beacon.Commit()
+}
 
 // Rollback empties the pool.
 func (b *backend) Rollback() { b.beacon.Rollback() }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,8 +18,9 @@ import (
 
 // client speaks plain JSON-RPC and plain JSON, as a scanner and a test do; it uses nothing of go-ethereum.
 type client struct {
-	t     *testing.T
-	ready Ready
+	t      *testing.T
+	server *Server
+	ready  Ready
 }
 
 func start(t *testing.T) client {
@@ -33,7 +35,7 @@ func start(t *testing.T) client {
 			t.Error(err)
 		}
 	})
-	return client{t: t, ready: s.Ready()}
+	return client{t: t, server: s, ready: s.Ready()}
 }
 
 func (c client) post(url string, body, into any) (int, error) {
@@ -208,6 +210,24 @@ func TestForkTakesTheHeadBackAndDropsTheTransfer(t *testing.T) {
 	c.rpc(&atHeight, "eth_getBlockByNumber", old.BlockNumber, false)
 	if atHeight.Hash == old.BlockHash {
 		t.Error("the new branch repeats the old block")
+	}
+}
+
+// TestForkAfterTheFreezer: go-ethereum's freezer, which runs once a minute, keeps no block that a fork abandons.
+func TestForkAfterTheFreezer(t *testing.T) {
+	c := start(t)
+	c.control("/mine", map[string]any{"blocks": 40 - c.height()}, nil)
+	db := reflect.ValueOf(c.server.chain.backend.service.ChainDb()).Elem().FieldByName("Database").Interface()
+	if err := db.(interface{ Freeze() error }).Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	c.control("/fork", map[string]any{"depth": 10}, nil)
+	for height := 30; height <= 40; height++ {
+		var b *struct{ Number string }
+		c.rpc(&b, "eth_getBlockByNumber", fmt.Sprintf("0x%x", height), false)
+		if there := b != nil; there != (height == 30) {
+			t.Errorf("block %d is there: %t, with the head at %d", height, there, c.height())
+		}
 	}
 }
 
