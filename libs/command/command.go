@@ -23,8 +23,19 @@ import (
 	"causeway.internal/libs/version"
 )
 
-// ErrUsage is in what Run returns when the words are none of the program's.
+// ErrUsage is in what Run returns when what was typed is none of the program's.
 var ErrUsage = errors.New("usage")
+
+// misuse is an ErrUsage with its own text.
+type misuse string
+
+func (m misuse) Error() string        { return string(m) }
+func (m misuse) Is(target error) bool { return target == ErrUsage }
+
+// help is what a verb may be typed with, returned to Run where it was asked for.
+type help string
+
+func (h help) Error() string { return string(h) }
 
 // Input is what a verb is called with.
 type Input struct {
@@ -52,14 +63,19 @@ type Program struct {
 }
 
 // Main runs the process: SIGINT and SIGTERM end the verb's context, a second one ends the process; an error is logged and
-// is exit code 1. It is a line of JSON as every other, unless a person at a terminal reads it.
+// is exit code 1. It is a line of JSON as every other, unless a person at a terminal reads it. What was typed wrong is
+// answered in plain text, since a person reads that too, and is exit code 2.
 func (p Program) Main() {
 	lifecycle.Memory()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	err := p.Run(ctx, Input{Args: os.Args[1:], Environ: config.Environ(), In: os.Stdin, Out: os.Stdout})
 	stop()
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrUsage):
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	case err != nil:
 		log := slog.Default()
 		if about, statErr := os.Stderr.Stat(); statErr != nil || about.Mode()&os.ModeCharDevice == 0 {
 			log = telemetry.To(os.Stderr, p.Name).Log
@@ -69,7 +85,7 @@ func (p Program) Main() {
 	}
 }
 
-// Run does what the arguments name; the verb with the most words wins.
+// Run does what the arguments name; the verb with the most words wins. -h after it, or alone, prints what may be typed.
 func (p Program) Run(ctx context.Context, in Input) error {
 	var chosen *Verb
 	words := -1
@@ -80,15 +96,27 @@ func (p Program) Run(ctx context.Context, in Input) error {
 		}
 	}
 	if chosen == nil || chosen.Args == "" && len(in.Args) > words {
+		if asksHelp(in.Args[max(words, 0):]) {
+			_, err := fmt.Fprintln(in.Out, p.usage())
+			return err
+		}
 		return p.usage()
 	}
 	in.verb = strings.TrimSpace(p.Name + " " + chosen.Name)
 	in.usage, in.Args = chosen.Args, in.Args[words:]
 	err := chosen.Run(ctx, in)
+	if asked, ok := errors.AsType[help](err); ok {
+		_, err := fmt.Fprint(in.Out, asked)
+		return err
+	}
 	if chosen.Endless && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil // asked to stop while starting
 	}
 	return err
+}
+
+func asksHelp(rest []string) bool {
+	return len(rest) == 1 && slices.Contains([]string{"-h", "-help", "--help", "help"}, rest[0])
 }
 
 // usage lists the verbs: those that stand alone in the first line, the others in one of their own.
@@ -117,7 +145,10 @@ func (in Input) Flags(define func(*flag.FlagSet)) (rest []string, err error) {
 		var options strings.Builder
 		flags.SetOutput(&options)
 		flags.PrintDefaults()
-		return nil, fmt.Errorf("%s: %w\n%s", in.verb, err, options.String())
+		if errors.Is(err, flag.ErrHelp) {
+			return nil, help(in.Usage().Error() + "\n" + options.String())
+		}
+		return nil, misuse(fmt.Sprintf("%s: %v\n%s", in.verb, err, options.String()))
 	}
 	return flags.Args(), nil
 }
@@ -126,7 +157,7 @@ func (in Input) Flags(define func(*flag.FlagSet)) (rest []string, err error) {
 func (in Input) FlagsOnly(define func(*flag.FlagSet)) error {
 	rest, err := in.Flags(define)
 	if err == nil && len(rest) > 0 {
-		err = fmt.Errorf("%s: unexpected argument %q", in.verb, rest[0])
+		err = misuse(fmt.Sprintf("%s: unexpected argument %q", in.verb, rest[0]))
 	}
 	return err
 }

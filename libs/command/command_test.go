@@ -59,8 +59,25 @@ func TestRun_refuses(t *testing.T) {
 		"keys create --limit ay": `shop keys create: invalid value "ay"`,
 	} {
 		err := program.Run(t.Context(), command.Input{Args: strings.Fields(line), Out: io.Discard})
-		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.HasPrefix(want, "usage") != errors.Is(err, command.ErrUsage) {
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, command.ErrUsage) {
 			t.Errorf("%q: %v", line, err)
+		}
+	}
+}
+
+func TestRun_helps(t *testing.T) {
+	all := "usage: shop [serve]\n       shop keys [id]\n       shop keys create [--limit n] [id]\n"
+	for line, want := range map[string]string{
+		"-h":               all,
+		"--help":           all,
+		"help":             all,
+		"serve -h":         all,
+		"keys create -h":   "usage: shop keys create [--limit n] [id]\n  -limit int\n    \thow many (default 7)\n",
+		"keys -limit 3 -h": "usage: shop keys [id]\n  -limit int\n    \thow many (default 7)\n",
+	} {
+		var out strings.Builder
+		if err := program.Run(t.Context(), command.Input{Args: strings.Fields(line), Out: &out}); err != nil || out.String() != want {
+			t.Errorf("%q: %q, %v", line, out.String(), err)
 		}
 	}
 }

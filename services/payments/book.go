@@ -23,8 +23,8 @@ type booking struct {
 
 // book books a top-up of a float at a rail, crypto that the desk has sold, what it has earned, what a network took for a
 // transaction that was sent by hand, or a sweep that wallets did not tell.
-func book(kind string) operation {
-	return func(ctx context.Context, s *store.Store, in command.Input) error {
+func book(kind string) func(in command.Input) (operation, error) {
+	return func(in command.Input) (operation, error) {
 		var b booking
 		err := in.FlagsOnly(func(f *flag.FlagSet) {
 			f.StringVar(&b.ref, "ref", "", "what names it for ever: the bank's reference, or the transaction")
@@ -46,17 +46,19 @@ func book(kind string) operation {
 			}
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		j, err := b.journal(kind)
 		if err != nil {
-			return fmt.Errorf("book %s: %w", kind, err)
+			return nil, fmt.Errorf("book %s: %w", kind, err)
 		}
-		if err := s.Book(ctx, commandLine(), j); err != nil {
+		return func(ctx context.Context, s *store.Store) error {
+			if err := s.Book(ctx, commandLine(), j); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(in.Out, "booked %s\n", j.Key)
 			return err
-		}
-		_, err = fmt.Fprintf(in.Out, "booked %s\n", j.Key)
-		return err
+		}, nil
 	}
 }
 

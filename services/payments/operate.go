@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os/user"
 
@@ -22,7 +23,7 @@ import (
 )
 
 // operation is a verb of an operator: it works on the database alone, while the service runs, and leaves a note in the audit.
-type operation func(ctx context.Context, s *store.Store, in command.Input) error
+type operation func(ctx context.Context, s *store.Store) error
 
 var operations = []command.Verb{
 	{Name: "pause quotes", Args: "[--currency NGN] [--network tron]", Run: operate(pause(app.PauseQuotes, false))},
@@ -39,8 +40,13 @@ var operations = []command.Verb{
 	{Name: "rotate-master", Run: operate(rotateMaster)},
 }
 
-func operate(do operation) func(ctx context.Context, in command.Input) error {
+// operate makes a verb of what reads its flags and says what to do.
+func operate(read func(in command.Input) (operation, error)) func(ctx context.Context, in command.Input) error {
 	return func(ctx context.Context, in command.Input) error {
+		do, err := read(in)
+		if err != nil {
+			return err
+		}
 		cfg, err := config.Read[operateSettings](in.Environ)
 		if err != nil {
 			return err
@@ -54,7 +60,7 @@ func operate(do operation) func(ctx context.Context, in command.Input) error {
 			return err
 		}
 		defer db.Close()
-		return do(ctx, store.New(db, app.Renderer{}, keys, slog.New(slog.DiscardHandler), func() {}, func(string) {}), in)
+		return do(ctx, store.New(db, app.Renderer{}, keys, slog.New(slog.DiscardHandler), func() {}, func(string) {}))
 	}
 }
 
@@ -67,8 +73,8 @@ func commandLine() string {
 }
 
 // pause stops or resumes quotes or payouts.
-func pause(what string, resume bool) operation {
-	return func(ctx context.Context, s *store.Store, in command.Input) error {
+func pause(what string, resume bool) func(in command.Input) (operation, error) {
+	return func(in command.Input) (operation, error) {
 		p := app.Pause{What: what, Operator: commandLine()}
 		err := in.FlagsOnly(func(f *flag.FlagSet) {
 			f.StringVar((*string)(&p.Currency), "currency", "", "only this fiat currency")
@@ -78,33 +84,39 @@ func pause(what string, resume bool) operation {
 			}
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if p.Network != "" {
 			n, ok := money.NetworkOf(p.Network)
 			if !ok {
-				return fmt.Errorf("%q is no network", p.Network)
+				return nil, fmt.Errorf("%q is no network", p.Network)
 			}
 			p.Network = n.Name
 		}
 		if p.Currency != "" && !p.Currency.Valid() {
-			return fmt.Errorf("%q is no currency; known: NGN, GHS, KES, ZAR", p.Currency)
+			return nil, fmt.Errorf("%q is no currency; known: NGN, GHS, KES, ZAR", p.Currency)
 		}
-		if err := s.Pause(ctx, p, resume); err != nil {
-			return err
-		}
-		return pauses(ctx, s, in)
+		return func(ctx context.Context, s *store.Store) error {
+			if err := s.Pause(ctx, p, resume); err != nil {
+				return err
+			}
+			return listPauses(ctx, s, in.Out)
+		}, nil
 	}
 }
 
-// pauses lists what is stopped.
-func pauses(ctx context.Context, s *store.Store, in command.Input) error {
+func pauses(in command.Input) (operation, error) {
+	return func(ctx context.Context, s *store.Store) error { return listPauses(ctx, s, in.Out) }, nil
+}
+
+// listPauses tells what is stopped.
+func listPauses(ctx context.Context, s *store.Store, out io.Writer) error {
 	found, err := s.Pauses(ctx)
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 {
-		_, err := fmt.Fprintln(in.Out, "nothing is paused")
+		_, err := fmt.Fprintln(out, "nothing is paused")
 		return err
 	}
 	all := func(text string) string {
@@ -114,7 +126,7 @@ func pauses(ctx context.Context, s *store.Store, in command.Input) error {
 		return text
 	}
 	for _, p := range found {
-		if _, err := fmt.Fprintf(in.Out, "%s paused: currency %s, network %s, rail %s, since %s by %s\n",
+		if _, err := fmt.Fprintf(out, "%s paused: currency %s, network %s, rail %s, since %s by %s\n",
 			p.What, all(string(p.Currency)), all(p.Network), all(p.Rail), app.Timestamp(p.At), p.Operator); err != nil {
 			return err
 		}
@@ -125,7 +137,7 @@ func pauses(ctx context.Context, s *store.Store, in command.Input) error {
 // errOpen tells that an erasure is not complete.
 var errOpen = errors.New("some payments of this payer are not over: run the same again later")
 
-func erase(ctx context.Context, s *store.Store, in command.Input) error {
+func erase(in command.Input) (operation, error) {
 	var merchant, payer, mode string
 	err := in.FlagsOnly(func(f *flag.FlagSet) {
 		f.StringVar(&merchant, "merchant", "", "merchant whose payer it is")
@@ -134,28 +146,32 @@ func erase(ctx context.Context, s *store.Store, in command.Input) error {
 	})
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case merchant == "" || payer == "" || (mode != string(payment.Live) && mode != string(payment.Test)):
-		return errors.New("erase: --merchant, --payer and a --mode of live or test are needed")
+		return nil, errors.New("erase: --merchant, --payer and a --mode of live or test are needed")
 	}
-	done, err := s.Erase(ctx, commandLine(), payment.Mode(mode), merchant, payer, payment.Defaults().LateGrace)
-	if err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(in.Out, "%d payments erased, %d not over yet\n", done.Payments, done.Open); err != nil {
-		return err
-	}
-	if done.Open > 0 {
-		return errOpen
-	}
-	return nil
+	return func(ctx context.Context, s *store.Store) error {
+		done, err := s.Erase(ctx, commandLine(), payment.Mode(mode), merchant, payer, payment.Defaults().LateGrace)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(in.Out, "%d payments erased, %d not over yet\n", done.Payments, done.Open); err != nil {
+			return err
+		}
+		if done.Open > 0 {
+			return errOpen
+		}
+		return nil
+	}, nil
 }
 
-func rotateMaster(ctx context.Context, s *store.Store, in command.Input) error {
-	changed, err := s.Reseal(ctx)
-	if err != nil {
+func rotateMaster(in command.Input) (operation, error) {
+	return func(ctx context.Context, s *store.Store) error {
+		changed, err := s.Reseal(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(in.Out, "%d rows sealed under the first master key\n", changed)
 		return err
-	}
-	_, err = fmt.Fprintf(in.Out, "%d rows sealed under the first master key\n", changed)
-	return err
+	}, nil
 }
