@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"runtime/debug"
 	"strings"
@@ -51,10 +52,20 @@ type Message struct {
 	Headers map[string]string
 }
 
+// under returns the message with the span in ctx as its trace context, where that is recorded.
+func (m Message) under(ctx context.Context) Message {
+	if parent := telemetry.TraceParent(ctx); parent != "" {
+		m.Headers = maps.Clone(m.Headers)
+		m.Headers[telemetry.TraceHeader] = parent
+	}
+	return m
+}
+
 type handler struct {
 	queue    string
 	parallel int
 	handle   func(ctx context.Context, m Message) error
+	all      func(ctx context.Context, pack []Message) []error // nil unless the handler takes packs whole
 }
 
 // Handle adds a handler for a queue; call it before Run. At most parallel messages of the queue are in the handler at a
@@ -65,9 +76,26 @@ type handler struct {
 // After any other error the handler is called again, with growing waits, until it returns one of the two or the process
 // stops; the message is not sent back meanwhile. Its context outlives Run's: what has begun may finish.
 func (l *Link) Handle(queue string, parallel int, h func(ctx context.Context, m Message) error) {
+	l.add(handler{queue: queue, parallel: parallel, handle: h})
+}
+
+// HandleAll is Handle for a handler that takes the messages of a pack in one call, because together they cost it little
+// more than one. It answers with an error for each message, or with nil when none has any; what it failed on, or all of
+// them when it panicked, it gets again, each alone. A message that travels alone is a pack of one.
+//
+// Nothing of the messages is in ctx. The trace context in the headers of a message that is recorded is that of its own
+// span here.
+func (l *Link) HandleAll(queue string, parallel int, h func(ctx context.Context, pack []Message) []error) {
+	l.add(handler{queue: queue, parallel: parallel, all: h, handle: func(ctx context.Context, m Message) error {
+		return errors.Join(h(ctx, []Message{m.under(ctx)})...)
+	}})
+}
+
+func (l *Link) add(h handler) {
+	queue := h.queue
 	for _, line := range l.lines {
 		if line.Queue == queue && line.Consumer == l.service {
-			l.handlers = append(l.handlers, handler{queue: queue, parallel: parallel, handle: h})
+			l.handlers = append(l.handlers, h)
 			l.metrics.buried.WithLabelValues(queue)
 			for _, counter := range []*prometheus.CounterVec{l.metrics.consumed, l.metrics.failed, l.metrics.dead} {
 				counter.WithLabelValues(queue) // at 0 from the start: an alert cannot see a series appear
@@ -300,8 +328,7 @@ func (w *work) attempt(ctx context.Context, h handler, m Message) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	ctx, span := w.link.tel.Tracer.Start(ctx, "consume "+m.Name, trace.WithSpanKind(trace.SpanKindConsumer),
-		trace.WithAttributes(attribute.String("messaging.system", "rabbitmq"), attribute.String("messaging.destination.name", h.queue)))
+	ctx, span := w.span(ctx, h, m)
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
@@ -316,6 +343,11 @@ func (w *work) attempt(ctx context.Context, h handler, m Message) (err error) {
 		w.link.metrics.seconds.WithLabelValues(h.queue).Observe(time.Since(began).Seconds())
 	}()
 	return h.handle(ctx, m)
+}
+
+func (w *work) span(ctx context.Context, h handler, m Message) (context.Context, trace.Span) {
+	return w.link.tel.Tracer.Start(ctx, "consume "+m.Name, trace.WithSpanKind(trace.SpanKindConsumer),
+		trace.WithAttributes(attribute.String("messaging.system", "rabbitmq"), attribute.String("messaging.destination.name", h.queue)))
 }
 
 func unpack(m *message.Message) Message {

@@ -5,13 +5,19 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/telemetry"
 )
 
 // A pack is one message of the broker that carries several of ours, on lines that allow it (wire.Route): what waited in
@@ -116,15 +122,18 @@ func split(pack Message) (messages []Message, err error) {
 	return messages, err
 }
 
-// finishPack is finish for every message of a pack, side by side unless the handler wants them in order. Each has its own
-// retries, and its own grave; the pack is done with when all of them are. If the process stops before that, all of them
-// come again.
+// finishPack is finish for every message of a pack, side by side unless the handler wants them in order or takes them
+// together. Each has its own retries, and its own grave; the pack is done with when all of them are. If the process stops
+// before that, all of them come again.
 func (w *work) finishPack(h handler, pack Message) bool {
 	messages, err := split(pack)
 	if err != nil {
 		poison := fault.Permanent(err)
 		h.handle = func(context.Context, Message) error { return poison }
 		return w.finish(h, pack)
+	}
+	if h.all != nil {
+		messages = w.together(h, messages)
 	}
 	if h.parallel == 1 {
 		for _, m := range messages {
@@ -145,4 +154,54 @@ func (w *work) finishPack(h handler, pack Message) bool {
 	}
 	wait.Wait()
 	return !left.Load()
+}
+
+// together runs the handler once for all messages and returns those that it has not finished.
+func (w *work) together(h handler, messages []Message) (left []Message) {
+	if slices.ContainsFunc(messages, func(m Message) bool { return m.ID == "" }) {
+		return messages // one of them is poison
+	}
+	ctx, cancel := context.WithTimeout(w.hard, attemptTimeout)
+	defer cancel()
+	own, end := w.traced(ctx, h, messages)
+	began := time.Now()
+	var errs []error
+	defer func() {
+		if p := recover(); p != nil {
+			w.link.tel.Log.ErrorContext(ctx, "handler panicked", "queue", h.queue, "messages", len(messages), "id", messages[0].ID,
+				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			left, errs = messages, slices.Repeat([]error{panicked{value: p}}, len(messages))
+		}
+		end(errs)
+		w.link.metrics.seconds.WithLabelValues(h.queue).Observe(time.Since(began).Seconds())
+		w.link.metrics.consumed.WithLabelValues(h.queue).Add(float64(len(messages) - len(left)))
+	}()
+	errs = h.all(ctx, own)
+	for n, err := range errs {
+		if err != nil {
+			left = append(left, messages[n])
+		}
+	}
+	return left
+}
+
+// traced starts the consumer's span of every message that is recorded and puts it into the message's headers.
+func (w *work) traced(ctx context.Context, h handler, messages []Message) (own []Message, end func(errs []error)) {
+	own, spans := slices.Clone(messages), map[int]trace.Span{}
+	for n, m := range messages {
+		origin := telemetry.SpanContext(m.Headers[telemetry.TraceHeader])
+		if !origin.IsSampled() {
+			continue
+		}
+		at, span := w.span(trace.ContextWithRemoteSpanContext(ctx, origin), h, m)
+		own[n], spans[n] = m.under(at), span
+	}
+	return own, func(errs []error) {
+		for n, span := range spans {
+			if errs != nil && errs[n] != nil {
+				span.SetStatus(codes.Error, errs[n].Error())
+			}
+			span.End()
+		}
+	}
 }

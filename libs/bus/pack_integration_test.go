@@ -153,3 +153,53 @@ func TestPack_brokenOrUnfinished(t *testing.T) {
 	}
 	eventually(t, "the broken one is dead", func() bool { return mq.Depth(t, admin, queue+".dead") == 1 })
 }
+
+// A handler of packs has each in one call; what it failed on, and all of a pack that it panicked on, it gets again one by
+// one, and poison is buried alone.
+func TestHandleAll(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t)
+	sender, receiver := packed(t, vhost, orders), packed(t, vhost, billing)
+	publish(t, sender, "good", "bad", "late")
+	calls := make(chan []string, 20)
+	late := false
+	receiver.HandleAll(queue, 1, func(_ context.Context, pack []Message) []error {
+		var got []string
+		errs := make([]error, len(pack))
+		for n, m := range pack {
+			got = append(got, m.ID)
+			switch {
+			case m.ID == "bad":
+				errs[n] = fault.Permanent(errors.New("no such field"))
+			case m.ID == "late" && !late:
+				late = true
+				errs[n] = errors.New("database is away")
+			case m.ID == "panic" && len(pack) > 1:
+				panic("at the whole pack")
+			}
+		}
+		calls <- got
+		if errors.Join(errs...) == nil {
+			return nil
+		}
+		return errs
+	})
+	run(t, receiver)
+	want := func(ids ...string) {
+		t.Helper()
+		if got := receive(t, calls); !slices.Equal(got, ids) {
+			t.Errorf("called with %v, want %v", got, ids)
+		}
+	}
+	want("good", "bad", "late")
+	want("bad")
+	want("late")
+	admin := mq.Open(t, vhost)
+	eventually(t, "the poison is dead", func() bool { return mq.Depth(t, admin, queue+".dead") == 1 })
+	publish(t, sender, "alone")
+	want("alone")
+	publish(t, sender, "panic", "beside")
+	want("panic")
+	want("beside")
+	eventually(t, "everything is acknowledged", func() bool { return mq.Depth(t, admin, queue) == 0 })
+}

@@ -76,8 +76,8 @@ func Extract(ctx context.Context, headers map[string]string) context.Context {
 // idMax bounds one id that comes from a message.
 const idMax = 128
 
-// parentHeader is the one header of W3C trace context that is kept: 55 characters.
-const parentHeader = "traceparent"
+// TraceHeader is the one header of W3C trace context that is kept: 55 characters.
+const TraceHeader = "traceparent"
 
 // TraceParent is the span in ctx as text that Continue understands, to be kept in a row for as long as the row's story
 // goes on. It is empty for a trace that nobody records: such a row is not worth a byte.
@@ -87,7 +87,7 @@ func TraceParent(ctx context.Context) string {
 	}
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
-	return carrier[parentHeader]
+	return carrier[TraceHeader]
 }
 
 // Continue starts a span in the trace that a row has kept. What goes on in ctx already may be another trace, such as that
@@ -134,6 +134,6 @@ func SpanContext(kept string) trace.SpanContext {
 	if kept == "" {
 		return trace.SpanContext{}
 	}
-	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{parentHeader: kept})
+	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{TraceHeader: kept})
 	return trace.SpanContextFromContext(ctx)
 }

@@ -10,35 +10,35 @@ type EventType struct {
 
 // EventTypes is the one list of webhook event types. A service may send no other, and an endpoint may filter on no
 // other.
-func EventTypes() []EventType {
-	return []EventType{
-		{"payment.created", "a request exists and waits to be fulfilled"},
-		{"payment.pending", "rate locked, deposit address assigned; waits for the payer"},
-		{"payment.confirming", "enough money was seen on chain and is not deep enough yet"},
-		{"payment.confirmed", "the deposit is final; the payout, the claim or the caller's settlement comes next"},
-		{"payment.settling", "the bank payout is on its way, or a gift was claimed before its deposit confirmed"},
-		{"payment.settled", "the receiver has been paid"},
-		{"payment.expired", "the window closed with nothing received"},
-		{"payment.cancelled", "the merchant cancelled before anything was received"},
-		{"payment.needs_review", "an operator must decide; exception says why"},
-		{"payment.refunded", "an operator returned the crypto"},
-		{"payment.underpaid", "less than the quote has arrived so far"},
-		{"payment.overpaid", "more than the quote has arrived"},
-		{"payment.reorged", "a transfer that was seen is no longer on the chain"},
-		{"wallet.watching", "the wallet's address is watched"},
-		{"wallet.deposit_detected", "a transfer to the wallet was seen"},
-		{"wallet.confirmed", "every transfer to the wallet seen so far is final"},
-		{"wallet.swept", "the wallet's balance was moved to the treasury"},
-		{"wallet.expired", "the wallet's time is over; late money is still recorded and reported"},
-		{"report.created", "a fraud report was filed"},
-		{"report.updated", "a report's status changed"},
-		{"webhook.endpoint_failing", "an endpoint has failed for 1 hour, 24 hours or 4 days; sent to the merchant's other endpoints"},
-		{"webhook.endpoint_disabled", "an endpoint was disabled, because it answered 410 or failed for 5 days; its events are held"},
-		{"webhook.test", "a test that the merchant asked for; sent to that endpoint alone, whatever its filter"},
-	}
+func EventTypes() []EventType { return slices.Clone(eventTypes) }
+
+var eventTypes = []EventType{
+	{"payment.created", "a request exists and waits to be fulfilled"},
+	{"payment.pending", "rate locked, deposit address assigned; waits for the payer"},
+	{"payment.confirming", "enough money was seen on chain and is not deep enough yet"},
+	{"payment.confirmed", "the deposit is final; the payout, the claim or the caller's settlement comes next"},
+	{"payment.settling", "the bank payout is on its way, or a gift was claimed before its deposit confirmed"},
+	{"payment.settled", "the receiver has been paid"},
+	{"payment.expired", "the window closed with nothing received"},
+	{"payment.cancelled", "the merchant cancelled before anything was received"},
+	{"payment.needs_review", "an operator must decide; exception says why"},
+	{"payment.refunded", "an operator returned the crypto"},
+	{"payment.underpaid", "less than the quote has arrived so far"},
+	{"payment.overpaid", "more than the quote has arrived"},
+	{"payment.reorged", "a transfer that was seen is no longer on the chain"},
+	{"wallet.watching", "the wallet's address is watched"},
+	{"wallet.deposit_detected", "a transfer to the wallet was seen"},
+	{"wallet.confirmed", "every transfer to the wallet seen so far is final"},
+	{"wallet.swept", "the wallet's balance was moved to the treasury"},
+	{"wallet.expired", "the wallet's time is over; late money is still recorded and reported"},
+	{"report.created", "a fraud report was filed"},
+	{"report.updated", "a report's status changed"},
+	{"webhook.endpoint_failing", "an endpoint has failed for 1 hour, 24 hours or 4 days; sent to the merchant's other endpoints"},
+	{"webhook.endpoint_disabled", "an endpoint was disabled, because it answered 410 or failed for 5 days; its events are held"},
+	{"webhook.test", "a test that the merchant asked for; sent to that endpoint alone, whatever its filter"},
 }
 
 // IsEventType reports whether name is one of EventTypes.
 func IsEventType(name string) bool {
-	return slices.ContainsFunc(EventTypes(), func(e EventType) bool { return e.Type == name })
+	return slices.ContainsFunc(eventTypes, func(e EventType) bool { return e.Type == name })
 }

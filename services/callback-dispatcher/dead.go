@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -110,9 +111,10 @@ func deadTable(ctx context.Context, cfg deadSettings, ids []int64, limit int, re
 	for _, m := range list {
 		headers := map[string]string{}
 		if m.Trace != "" {
-			headers["traceparent"] = m.Trace
+			headers[telemetry.TraceHeader] = m.Trace
 		}
-		err := messaging.Take(ctx, app.Direct{Store: s, Registry: s, Now: time.Now}, bus.Message{ID: m.MessageID, Name: m.Name, Body: m.Body, Headers: headers}, policies)
+		err := errors.Join(messaging.Take(ctx, app.Direct{Store: s, Registry: s, Now: time.Now},
+			[]bus.Message{{ID: m.MessageID, Name: m.Name, Body: m.Body, Headers: headers}}, policies)...)
 		reason := ""
 		switch {
 		case fault.IsPermanent(err):

@@ -172,7 +172,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	engine := &app.Engine{
 		Members: store.NewMember(p.store, p.tel.Log), Intake: intake, Dispatcher: dispatcher, Recorder: recorder, Log: p.tel.Log, Finish: finish,
 	}
-	link.Handle(wire.IntakeQueue, messaging.Parallel, messaging.StatusChanged(intake, p.store, p.policies))
+	link.HandleAll(wire.IntakeQueue, messaging.Parallel, messaging.StatusChanged(intake, p.store, p.policies))
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: link.Ready})
 	p.group.Go("consumers", link.Run)
 	p.group.Go("sender", engine.Run)

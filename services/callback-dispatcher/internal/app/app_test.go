@@ -211,8 +211,14 @@ func TestIntake_groupsDuplicatesAndPoison(t *testing.T) {
 		wg.Go(func() { _ = i.Run(ctx) })
 		send := func() (errs [20]error) {
 			var all sync.WaitGroup
-			for n := range 20 {
-				all.Go(func() { errs[n] = i.Accept(ctx, event(n)) })
+			for n := range 4 { // packs of five
+				all.Go(func() {
+					var pack []Event
+					for m := range 5 {
+						pack = append(pack, event(5*n+m))
+					}
+					copy(errs[5*n:], i.Accept(ctx, pack))
+				})
 			}
 			all.Wait()
 			return errs
@@ -234,7 +240,7 @@ func TestIntake_groupsDuplicatesAndPoison(t *testing.T) {
 		store.mu.Lock()
 		store.fail, store.poison = errors.New("database is away"), ""
 		store.mu.Unlock()
-		if err := i.Accept(ctx, event(50)); err == nil || fault.IsPermanent(err) {
+		if err := errors.Join(i.Accept(ctx, []Event{event(50)})...); err == nil || fault.IsPermanent(err) {
 			t.Errorf("while the database is away: %v", err)
 		}
 		if l.held != 0 {
@@ -242,7 +248,7 @@ func TestIntake_groupsDuplicatesAndPoison(t *testing.T) {
 		}
 		cancel()
 		wg.Wait()
-		if err := i.Accept(ctx, event(51)); !errors.Is(err, context.Canceled) {
+		if err := errors.Join(i.Accept(ctx, []Event{event(51)})...); !errors.Is(err, context.Canceled) {
 			t.Errorf("after the end: %v", err)
 		}
 		l.Stop(t.Context())

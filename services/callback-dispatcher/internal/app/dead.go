@@ -31,7 +31,15 @@ type Direct struct {
 }
 
 // Accept implements messaging.Accepter.
-func (d Direct) Accept(ctx context.Context, e Event) error {
+func (d Direct) Accept(ctx context.Context, events []Event) []error {
+	errs := make([]error, len(events))
+	for n, e := range events {
+		errs[n] = d.accept(ctx, e)
+	}
+	return errs
+}
+
+func (d Direct) accept(ctx context.Context, e Event) error {
 	owner := Owner{MerchantID: e.MerchantID, Mode: e.Mode}
 	found, err := d.Registry.Registered(ctx, []Owner{owner})
 	if err != nil {

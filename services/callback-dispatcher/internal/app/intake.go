@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,8 +25,8 @@ type Intake struct {
 }
 
 type pending struct {
-	event Event
-	done  chan error
+	events []Event
+	done   chan []error
 }
 
 // NewIntake makes an intake; Run must run for Accept to return. waiting is called after a commit that left a delivery
@@ -34,22 +35,24 @@ func NewIntake(store Inbound, registry Registry, lanes *Lanes, observer Observer
 	return &Intake{store: store, targets: &directory{registry: registry, now: now, lists: map[Owner]listed{}}, lanes: lanes, observer: observer, now: now, queue: make(chan *pending, batchMax), waiting: waiting}
 }
 
-// Accept stores an event and its deliveries durably. A permanent fault says that the event can never be stored; any
-// other error may pass.
-func (i *Intake) Accept(ctx context.Context, e Event) error {
-	p := &pending{event: e, done: make(chan error, 1)}
+// Accept stores events and their deliveries durably. It answers with an error for each event, or with nil when none has
+// any. A permanent fault says that the event can never be stored; any other error may pass.
+func (i *Intake) Accept(ctx context.Context, events []Event) []error {
+	p := &pending{events: events, done: make(chan []error, 1)}
 	select {
 	case i.queue <- p:
 	case <-ctx.Done():
-		return ctx.Err()
+		return same(ctx.Err(), len(events))
 	}
 	select {
-	case err := <-p.done:
-		return err
+	case errs := <-p.done:
+		return errs
 	case <-ctx.Done():
-		return ctx.Err()
+		return same(ctx.Err(), len(events))
 	}
 }
+
+func same(err error, n int) []error { return slices.Repeat([]error{err}, n) }
 
 // intakeWriters is how many batches are committed at a time: one waits for the disk while the next is prepared.
 const intakeWriters = 2
@@ -63,7 +66,7 @@ func (i *Intake) Run(ctx context.Context) error {
 			for {
 				turn <- struct{}{}
 				i.lanes.Ease(ctx)
-				batch := collect(ctx, i.queue, batchWait)
+				batch := collect(ctx, i.queue, batchWait, func(p *pending) int { return len(p.events) })
 				<-turn
 				if batch == nil {
 					return
@@ -76,37 +79,52 @@ func (i *Intake) Run(ctx context.Context) error {
 	return nil
 }
 
-// commit stores a batch. When the data of one event makes the whole batch fail, each event is tried alone, so that one
-// bad event stops nothing but itself.
+// commit stores a batch and tells everybody what came of theirs.
 func (i *Intake) commit(ctx context.Context, batch []*pending) {
-	err := i.write(ctx, batch)
-	if err != nil && len(batch) > 1 && i.store.Poison(err) {
-		for _, p := range batch {
-			i.commit(ctx, []*pending{p})
-		}
-		return
-	}
-	if err != nil && i.store.Poison(err) {
-		err = fault.Permanent(err)
-	}
+	events := make([]Event, 0, batchMax)
 	for _, p := range batch {
-		p.done <- err
+		events = append(events, p.events...)
+	}
+	errs := i.each(ctx, events)
+	for _, p := range batch {
+		n := min(len(p.events), len(errs)) // 0 when all went well
+		p.done <- errs[:n:n]
+		errs = errs[n:]
 	}
 }
 
-func (i *Intake) write(ctx context.Context, batch []*pending) error {
+// each stores events together. When the data of one makes all of them fail, each is tried alone, so that one bad event
+// stops nothing but itself.
+func (i *Intake) each(ctx context.Context, events []Event) []error {
+	err := i.write(ctx, events)
+	switch {
+	case err == nil:
+		return nil
+	case !i.store.Poison(err):
+		return same(err, len(events))
+	case len(events) == 1:
+		return []error{fault.Permanent(err)}
+	}
+	errs := make([]error, len(events))
+	for n := range events {
+		errs[n] = errors.Join(i.each(ctx, events[n:n+1])...)
+	}
+	return errs
+}
+
+func (i *Intake) write(ctx context.Context, events []Event) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second) // what was begun is finished
 	defer cancel()
 	owners := make(map[Owner][]Endpoint, 16)
-	for _, p := range batch {
-		owners[Owner{MerchantID: p.event.MerchantID, Mode: p.event.Mode}] = nil
+	for _, e := range events {
+		owners[Owner{MerchantID: e.MerchantID, Mode: e.Mode}] = nil
 	}
 	if err := i.targets.of(ctx, owners); err != nil {
 		return fmt.Errorf("look up endpoints: %w", err)
 	}
-	arrivals := make([]Arrival, len(batch))
-	for n, p := range batch {
-		arrivals[n] = i.arrival(p.event, owners[Owner{MerchantID: p.event.MerchantID, Mode: p.event.Mode}])
+	arrivals := make([]Arrival, len(events))
+	for n, e := range events {
+		arrivals[n] = i.arrival(e, owners[Owner{MerchantID: e.MerchantID, Mode: e.Mode}])
 	}
 	placed, err := i.store.Accept(ctx, arrivals)
 	if err == nil && len(placed) != len(arrivals) {
@@ -116,7 +134,7 @@ func (i *Intake) write(ctx context.Context, batch []*pending) error {
 		for _, a := range arrivals {
 			i.giveBack(a)
 		}
-		return fmt.Errorf("store %d events: %w", len(batch), err)
+		return fmt.Errorf("store %d events: %w", len(events), err)
 	}
 	i.hand(arrivals, placed)
 	return nil

@@ -135,7 +135,7 @@ func (r *Recorder) write(ctx context.Context) {
 
 // batch collects for one writer at a time, while the other writes, so that their batches are no halves.
 func (r *Recorder) batch() []Result {
-	batch := collect(context.Background(), r.queue, <-r.turn) // ends by Close
+	batch := collect(context.Background(), r.queue, <-r.turn, func(Result) int { return 1 }) // ends by Close
 	if len(batch) >= busyBatch {
 		r.turn <- busyWait
 	} else {

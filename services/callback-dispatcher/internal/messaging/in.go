@@ -4,7 +4,6 @@ package messaging
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +20,8 @@ import (
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
-// Parallel is how many messages are in the intake at a time; they share its commits.
+// Parallel is how many messages of the broker are in the intake at a time, each with one event or a pack of them; they share
+// its commits.
 const Parallel = 64
 
 const (
@@ -32,33 +32,56 @@ const (
 	tokenMax  = 4 << 10
 )
 
-// Accepter takes events in; it returns when they are durable.
+// Accepter takes events in; it returns when they are durable, with an error for each, or nil when none has any.
 type Accepter interface {
-	Accept(ctx context.Context, e app.Event) error
+	Accept(ctx context.Context, events []app.Event) []error
 }
 
 // StatusChanged handles the three status messages that share the intake queue. What can never be taken in is kept with
 // its reason, and acknowledged: the broker's dead queue gets only what crashes a process again and again.
-func StatusChanged(intake Accepter, graves app.Graveyard, policies map[wire.Mode]guard.Policy) func(context.Context, bus.Message) error {
-	return func(ctx context.Context, m bus.Message) error {
-		err := Take(ctx, intake, m, policies)
-		if !fault.IsPermanent(err) {
-			return err
+func StatusChanged(intake Accepter, graves app.Graveyard, policies map[wire.Mode]guard.Policy) func(context.Context, []bus.Message) []error {
+	return func(ctx context.Context, pack []bus.Message) []error {
+		errs := Take(ctx, intake, pack, policies)
+		for n, err := range errs {
+			if fault.IsPermanent(err) {
+				errs[n] = bury(ctx, graves, pack[n], err)
+			}
 		}
-		return graves.Bury(ctx, app.DeadMessage{
-			MessageID: clean(m.ID, textMax), Name: clean(m.Name, textMax), Reason: clean(err.Error(), reasonMax), Body: m.Body, Trace: traceOf(m),
-		})
+		return errs
 	}
 }
 
-// Take reads a message and takes its event in. A permanent fault says that this can never succeed as things are.
-func Take(ctx context.Context, intake Accepter, m bus.Message, policies map[wire.Mode]guard.Policy) error {
-	e, err := read(m, policies)
-	if err != nil {
-		return fault.Permanent(fmt.Errorf("read %s: %w", m.Name, err))
+func bury(ctx context.Context, graves app.Graveyard, m bus.Message, reason error) error {
+	return graves.Bury(ctx, app.DeadMessage{
+		MessageID: clean(m.ID, textMax), Name: clean(m.Name, textMax), Reason: clean(reason.Error(), reasonMax), Body: m.Body, Trace: traceOf(m),
+	})
+}
+
+// Take reads messages and takes their events in. It answers as Accept does; a permanent fault says that a message can never
+// be taken in as things are.
+func Take(ctx context.Context, intake Accepter, pack []bus.Message, policies map[wire.Mode]guard.Policy) (errs []error) {
+	events, places := make([]app.Event, 0, len(pack)), make([]int, 0, len(pack))
+	fail := func(n int, err error) {
+		if errs == nil {
+			errs = make([]error, len(pack))
+		}
+		errs[n] = err
 	}
-	e.Trace = cmp.Or(telemetry.TraceParent(ctx), e.Trace) // from here on, where somebody records it
-	return intake.Accept(ctx, e)
+	for n, m := range pack {
+		e, err := read(m, policies)
+		if err != nil {
+			fail(n, fault.Permanent(fmt.Errorf("read %s: %w", m.Name, err)))
+			continue
+		}
+		events, places = append(events, e), append(places, n)
+	}
+	if len(events) == 0 {
+		return errs
+	}
+	for n, err := range intake.Accept(ctx, events) {
+		fail(places[n], err)
+	}
+	return errs
 }
 
 func clean(s string, most int) string {
@@ -109,7 +132,7 @@ func read(m bus.Message, policies map[wire.Mode]guard.Policy) (app.Event, error)
 
 // traceOf keeps the W3C trace parent alone; the broker's other headers are not ours to store.
 func traceOf(m bus.Message) string {
-	if t := m.Headers["traceparent"]; len(t) <= 64 && plain(t) {
+	if t := m.Headers[telemetry.TraceHeader]; len(t) <= 64 && plain(t) {
 		return t
 	}
 	return ""

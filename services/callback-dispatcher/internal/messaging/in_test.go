@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,9 +23,12 @@ type intake struct {
 	err error
 }
 
-func (i *intake) Accept(_ context.Context, e app.Event) error {
-	i.got = append(i.got, e)
-	return i.err
+func (i *intake) Accept(_ context.Context, events []app.Event) []error {
+	i.got = append(i.got, events...)
+	if i.err == nil {
+		return nil
+	}
+	return slices.Repeat([]error{i.err}, len(events))
 }
 
 // graves remembers what was buried.
@@ -59,7 +64,9 @@ func handleWith(t *testing.T, i *intake, g *graves, body any, headers map[string
 		}
 	}
 	policies := map[wire.Mode]guard.Policy{wire.Test: {Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}
-	return StatusChanged(i, g, policies)(t.Context(), bus.Message{ID: "evt_1", Name: string(wire.PaymentStatusChangedV1), Body: raw, Headers: headers})
+	return errors.Join(StatusChanged(i, g, policies)(t.Context(), []bus.Message{
+		{ID: "evt_1", Name: string(wire.PaymentStatusChangedV1), Body: raw, Headers: headers},
+	})...)
 }
 
 func TestStatusChanged_passesOnWhatItMeans(t *testing.T) {
@@ -122,5 +129,30 @@ func TestStatusChanged_poisonIsBuried(t *testing.T) {
 	i := &intake{err: errors.New("database is away")}
 	if err := handle(t, i, good(), nil); err == nil || fault.IsPermanent(err) {
 		t.Errorf("an outage: %v", err)
+	}
+}
+
+// The poison of a pack is buried alone, and each error belongs to its message.
+func TestStatusChanged_packs(t *testing.T) {
+	pack := make([]bus.Message, 4)
+	for n := range pack {
+		m := good()
+		m.EventID = fmt.Sprint("evt_", n)
+		raw, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pack[n] = bus.Message{ID: m.EventID, Name: string(wire.PaymentStatusChangedV1), Body: raw}
+	}
+	pack[1].Body = []byte("{")
+	i, g := &intake{}, &graves{}
+	if err := errors.Join(StatusChanged(i, g, nil)(t.Context(), pack)...); err != nil || len(i.got) != 3 || len(g.got) != 1 || g.got[0].MessageID != "evt_1" {
+		t.Errorf("%v, %d taken in, buried %+v", err, len(i.got), g.got)
+	}
+	i.err, g.fail = errors.New("database is away"), errors.New("no grave")
+	for n, err := range StatusChanged(i, g, nil)(t.Context(), pack) {
+		if want := map[bool]error{true: g.fail, false: i.err}[n == 1]; !errors.Is(err, want) {
+			t.Errorf("message %d: %v", n, err)
+		}
 	}
 }
