@@ -80,10 +80,10 @@ func startOn(t *testing.T, database string, settings ...string) *world {
 	for i := 0; i < len(settings); i += 2 {
 		w.environ[settings[i]] = settings[i+1]
 	}
-	doc := document(t)
-	doc.Servers = nil
+	unbound := *document(t)
+	unbound.Servers = nil
 	var err error
-	if w.router, err = legacy.NewRouter(doc); err != nil {
+	if w.router, err = legacy.NewRouter(&unbound); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())

@@ -31,6 +31,7 @@ func (w *world) raw(t *testing.T) net.Conn {
 // Three hundred sockets that send a header a byte at a time keep nobody from being served, and are cut off, however
 // regularly they send.
 func TestHostile_slowLoris(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	secret, _ := w.makeKey(t)
 	var wg sync.WaitGroup

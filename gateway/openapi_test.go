@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -20,13 +22,19 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-func document(t *testing.T) *openapi3.T {
-	t.Helper()
+// parsed is read by every test and changed by none: under the race detector reading it takes a second.
+var parsed = sync.OnceValues(func() (*openapi3.T, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(openAPI)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	if err := doc.Validate(t.Context()); err != nil {
+	return doc, doc.Validate(context.Background())
+})
+
+func document(t *testing.T) *openapi3.T {
+	t.Helper()
+	doc, err := parsed()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return doc

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,7 +37,7 @@ func (l *launcher) test(ctx context.Context) error {
 		l.con.Print("%s", result.Line())
 		return err
 	}
-	err = one(tier.Tier{Name: "pure", Budget: 2 * time.Minute, Args: []string{"work"}, Dir: root, Environ: l.environ})
+	err = one(tier.Tier{Name: "pure", Budget: 2 * time.Minute, Args: []string{"-race", "work"}, Dir: root, Environ: l.environ})
 	if err == nil {
 		err = l.onStack(ctx, root, one)
 	}
@@ -64,6 +65,10 @@ func (l *launcher) onStack(ctx context.Context, root string, one func(tier.Tier)
 	if err != nil {
 		return err
 	}
+	served, err := needServers(ctx, root, parts)
+	if err != nil {
+		return err
+	}
 	err = one(tier.Tier{Name: "nodes", Budget: time.Minute, Args: []string{"./..."}, Dir: filepath.Dir(filepath.Dir(realchain)), Environ: append(l.environ, "GOWORK=off")})
 	if err != nil {
 		return err
@@ -83,7 +88,7 @@ func (l *launcher) onStack(ctx context.Context, root string, one func(tier.Tier)
 	}
 	if err == nil {
 		environ = append(environ, "CAUSEWAY_REALCHAIN="+realchain, infra.ChromiumPath+"="+chromium)
-		for _, t := range tiers(parts) {
+		for _, t := range tiers(served) {
 			t.Dir, t.Environ = root, environ
 			if err = one(t); err != nil {
 				break
@@ -104,13 +109,13 @@ func (l *launcher) nodes(ctx context.Context, dir string) error {
 
 // tiers are the calls of go test on the running stack. The race detector finds races inside the broker's client library
 // when connections are dropped, so the files that drop them carry `!race` and run in a pass of their own.
-func tiers(parts []string) []tier.Tier {
+func tiers(served []string) []tier.Tier {
 	common := []string{"-count", "1", "-tags", "integration", "-p", "2", "-timeout", "15m"}
 	with := func(flags []string, packages ...string) []string {
 		return append(append(append([]string{}, flags...), common...), packages...)
 	}
 	return []tier.Tier{
-		{Name: "store and messages", Budget: 3 * time.Minute, Args: with([]string{"-race"}, parts...)},
+		{Name: "store and messages", Budget: 3 * time.Minute, Args: with([]string{"-race"}, served...)},
 		{Name: "dropped connections", Args: with(nil, "./libs/bus/...")},
 		{Name: "end to end", Budget: 6 * time.Minute, Args: with([]string{"-race", "-v", "-parallel", "16"}, "./deploy/e2e/...")},
 		{Name: "chaos", Budget: 4 * time.Minute, Args: with(nil, "./deploy/chaos/...")},
@@ -174,6 +179,33 @@ func modules(ctx context.Context, root string) ([]string, error) {
 		}
 	}
 	return patterns, nil
+}
+
+// needServers lists the packages with tests that need servers; those of the others have run with the pure ones.
+func needServers(ctx context.Context, root string, patterns []string) ([]string, error) {
+	list := func(tags string) ([]string, error) {
+		args := []string{"list", "-tags", tags, "-f", "{{.ImportPath}} {{.TestGoFiles}} {{.XTestGoFiles}}"}
+		cmd := exec.CommandContext(ctx, "go", append(args, patterns...)...)
+		cmd.Dir = root
+		out, err := cmd.Output()
+		return strings.Split(strings.TrimSpace(string(out)), "\n"), err
+	}
+	pure, err := list("")
+	if err != nil {
+		return nil, fmt.Errorf("list the packages: %w", err)
+	}
+	all, err := list("integration")
+	if err != nil {
+		return nil, fmt.Errorf("list the packages with integration tests: %w", err)
+	}
+	var served []string
+	for _, line := range all {
+		if !slices.Contains(pure, line) {
+			name, _, _ := strings.Cut(line, " ")
+			served = append(served, name)
+		}
+	}
+	return served, nil
 }
 
 func command(ctx context.Context, environ []string, out io.Writer, name string, args ...string) error {

@@ -39,6 +39,7 @@ func (w *world) dial(t *testing.T) *net.TCPConn {
 
 // Callers who send a body slowly hold no slot, on public routes as on keyed ones, and are told so in time.
 func TestProxy_slowSenders(t *testing.T) {
+	t.Parallel()
 	w := start(t, http.HandlerFunc(echo), slots)
 	var slow []net.Conn
 	for i := range 24 {
@@ -72,6 +73,7 @@ func TestProxy_slowSenders(t *testing.T) {
 
 // A body that arrives within its time leaves no deadline behind that would end the call or the connection.
 func TestProxy_bodyTimeEndsWithTheBody(t *testing.T) {
+	t.Parallel()
 	w := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		late := time.NewTimer(4200 * time.Millisecond)
 		defer late.Stop()
@@ -88,6 +90,7 @@ func TestProxy_bodyTimeEndsWithTheBody(t *testing.T) {
 
 // Callers who do not read their answers hold no slot, and lose their connection.
 func TestProxy_slowReaders(t *testing.T) {
+	t.Parallel()
 	big := strings.Repeat("x", 900<<10)
 	w := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/public/big" {
