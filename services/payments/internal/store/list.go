@@ -17,15 +17,14 @@ import (
 // newest first. The collation is that index's and not the primary key's, which the planner would otherwise walk in search of a
 // few payments.
 const (
-	listOwned = `SELECT found.id FROM unnest($3::text[]) AS s(status) CROSS JOIN unnest($4::text[]) AS t(type) CROSS JOIN LATERAL (
+	ownedLanes = `SELECT found.id FROM unnest($3::text[]) AS s(status) CROSS JOIN unnest($4::text[]) AS t(type) CROSS JOIN LATERAL (
 	SELECT p.id FROM payments p
 	WHERE p.status = s.status AND p.type = t.type AND p.mode = $2 AND p.merchant_id = $1 AND p.id COLLATE "C" >= $5 AND p.id COLLATE "C" < $6
 	ORDER BY p.id COLLATE "C" DESC LIMIT $7) AS found
 ORDER BY found.id COLLATE "C" DESC LIMIT $7`
-	// All payments, for operators.
-	listEvery = `SELECT p.id FROM payments p WHERE p.id >= $1 AND p.id < $2 ORDER BY p.id DESC LIMIT $3`
-	// Some of them: it skips from lane to lane, keeps those whose newest payments are the newest, and merges these. So it costs
-	// what there are lanes and what a page holds, and not what there are payments. It is completed with a condition.
+	// Some payments of all merchants, for operators: it skips from lane to lane, keeps those whose newest payments are the newest,
+	// and merges these. So it costs what there are lanes and what a page holds, and not what there are payments. It is completed
+	// with a condition.
 	someLanes = `WITH RECURSIVE lane AS (
 	SELECT s.status, t.type, f.mode, f.merchant_id FROM unnest($1::text[]) AS s(status) CROSS JOIN unnest($2::text[]) AS t(type) CROSS JOIN LATERAL (
 		SELECT p.mode, p.merchant_id FROM payments p WHERE p.status = s.status AND p.type = t.type ORDER BY p.mode, p.merchant_id LIMIT 1) AS f
@@ -53,37 +52,48 @@ ORDER BY found.id COLLATE "C" DESC LIMIT $5`
 )
 
 var (
-	// What no list shows is left out, who pays and how the price came about: to open and read these costs more than a third of
-	// reading a payment.
-	listPayments = "SELECT " + listColumns + " FROM payments p WHERE p.id = ANY($1) ORDER BY p.id DESC"
-	listSome     = fmt.Sprintf(someLanes, "")
-	listHolds    = fmt.Sprintf(someLanes, " AND p.hold <> ''")
+	listOwned = pageOf(ownedLanes)
+	listEvery = "SELECT " + shownColumns + " FROM payments p WHERE p.id >= $1 AND p.id < $2 ORDER BY p.id DESC LIMIT $3"
+	listSome  = pageOf(fmt.Sprintf(someLanes, ""))
+	listHolds = pageOf(fmt.Sprintf(someLanes, " AND p.hold <> ''"))
 )
+
+// pageOf reads the payments whose ids a statement finds, each by its primary key whatever the planner thinks of their number.
+func pageOf(ids string) string {
+	return "SELECT " + shownColumns + " FROM (" + ids + `) AS page
+CROSS JOIN LATERAL (SELECT * FROM payments p WHERE p.id = page.id OFFSET 0) AS p ORDER BY p.id COLLATE "C" DESC`
+}
 
 var _ app.Lists = (*Store)(nil)
 
-// List implements app.Lists: one trip for the ids of the page, one for everything about them.
+// List implements app.Lists.
 func (s *Store) List(ctx context.Context, f app.Filter) ([]app.View, error) {
 	low, high := bounds(f)
-	var sql string
-	var args []any
 	switch {
 	case f.Owner.MerchantID != "":
-		sql, args = listOwned, []any{f.Owner.MerchantID, string(f.Owner.Mode), statusNames(f.Statuses), typeNames(f.Type), low, high, f.Limit}
+		return s.list(ctx, f.Limit, listOwned, f.Owner.MerchantID, string(f.Owner.Mode), statusNames(f.Statuses), typeNames(f.Type), low, high, f.Limit)
 	case len(f.Statuses) == 0 && f.Type == "":
-		sql, args = listEvery, []any{low, high, f.Limit}
+		return s.list(ctx, f.Limit, listEvery, low, high, f.Limit)
 	default:
-		sql, args = listSome, []any{statusNames(f.Statuses), typeNames(f.Type), low, high, f.Limit}
+		return s.list(ctx, f.Limit, listSome, statusNames(f.Statuses), typeNames(f.Type), low, high, f.Limit)
 	}
+}
+
+// list reads a page of at most so many payments, and what has come in and gone out in a second trip for those where there is any.
+func (s *Store) list(ctx context.Context, most int, sql string, args ...any) ([]app.View, error) {
 	rows, err := s.pool.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list payments: %w", err)
 	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil || len(ids) == 0 {
-		return nil, wrap(err, "list payments")
+	r := s.record(shown)
+	views, err := pgx.AppendRows(make([]app.View, 0, most), rows, func(row pgx.CollectableRow) (v app.View, err error) {
+		v.Payment, err = r.scan(row)
+		return v, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list payments: %w", err)
 	}
-	return s.views(ctx, ids)
+	return views, wrap(s.complete(ctx, views), "read what belongs to listed payments")
 }
 
 // statusNames are the statuses of a filter: all of them unless it names some.
@@ -133,18 +143,19 @@ func bounds(f app.Filter) (low, high string) {
 	return low, high
 }
 
-// views reads payments with everything that belongs to them, newest first.
-func (s *Store) views(ctx context.Context, ids []string) ([]app.View, error) {
-	var views []app.View
+// complete adds deposits, payouts and the heads of the chains to those of the payments that have any.
+func (s *Store) complete(ctx context.Context, views []app.View) error {
+	var ids []string
+	for _, v := range views {
+		if moved(v.Payment) {
+			ids = append(ids, v.Payment.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
 	deposits, last, heads := map[string][]payment.Deposit{}, map[string]*payout.Payout{}, map[payment.Mode]map[string]app.Head{}
 	batch := &pgx.Batch{}
-	batch.Queue(listPayments, ids).Query(func(rows pgx.Rows) error {
-		found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (payment.Payment, error) { return s.scanPayment(row) })
-		for _, p := range found {
-			views = append(views, app.View{Payment: p})
-		}
-		return err
-	})
 	batch.Queue(listRows, ids).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var of string
@@ -177,13 +188,13 @@ func (s *Store) views(ctx context.Context, ids []string) ([]app.View, error) {
 		return err
 	})
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, fmt.Errorf("read listed payments: %w", err)
+		return err
 	}
 	for i := range views {
 		v := &views[i]
 		v.Rows, v.Payout, v.Heads = deposits[v.Payment.ID], last[v.Payment.ID], heads[v.Payment.Mode]
 	}
-	return views, nil
+	return nil
 }
 
 // after is a row whose first column goes elsewhere.

@@ -111,19 +111,16 @@ func (s *Store) Doubts(ctx context.Context, before string, most int) ([]payout.P
 
 // Holds implements app.OperatorLists.
 func (s *Store) Holds(ctx context.Context, before string, most int) ([]app.Held, error) {
-	rows, err := s.pool.Query(ctx, listHolds, []string{string(payment.StatusNeedsReview)}, typeNames(""), "", orLast(before), most)
-	if err != nil {
-		return nil, fmt.Errorf("list holds: %w", err)
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil || len(ids) == 0 {
-		return nil, wrap(err, "list holds")
-	}
-	views, err := s.views(ctx, ids)
-	if err != nil {
+	views, err := s.list(ctx, most, listHolds, []string{string(payment.StatusNeedsReview)}, typeNames(""), "", orLast(before), most)
+	if err != nil || len(views) == 0 {
 		return nil, err
 	}
-	if rows, err = s.pool.Query(ctx, heldVerdicts, ids); err != nil {
+	ids := make([]string, len(views))
+	for i, v := range views {
+		ids[i] = v.Payment.ID
+	}
+	rows, err := s.pool.Query(ctx, heldVerdicts, ids)
+	if err != nil {
 		return nil, fmt.Errorf("list verdicts: %w", err)
 	}
 	verdicts := map[string][]app.HeldDecision{}

@@ -111,7 +111,7 @@ func TestReseal_survivesARotation(t *testing.T) {
 		return store.New(w.pool, app.Renderer{}, ring, telemetrytest.ForTest(t).Log, func() {}, func(string) {})
 	}
 	both := open("k2:" + one + ",k1:" + zero)
-	if v, err := both.Find(t.Context(), owner, q.Reference); err != nil || v.Payment.Payer.ChatID != secretChat {
+	if v, err := both.FindAny(t.Context(), q.Reference); err != nil || v.Payment.Payer.ChatID != secretChat {
 		t.Fatalf("the new key reads %+v, %v", v.Payment.Payer, err)
 	}
 	if n, err := both.Reseal(t.Context()); err != nil || n != 3 { // two payments and a payout
@@ -122,7 +122,7 @@ func TestReseal_survivesARotation(t *testing.T) {
 	}
 	alone := open("k2:" + one)
 	for ref, chat := range map[string]string{p.Reference: "from before", q.Reference: secretChat} {
-		v, err := alone.Find(t.Context(), owner, ref)
+		v, err := alone.FindAny(t.Context(), ref)
 		if err != nil || v.Payment.Payer.ChatID != chat || v.Payment.Receiver.AccountNumber != secretAccount {
 			t.Errorf("the new key alone reads %+v %+v, %v", v.Payment.Payer, v.Payment.Receiver, err)
 		}

@@ -101,7 +101,7 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 		"a merchant's":                {"listOwned", []any{"big", "test", every, types, low, high, page}, 1500},
 		"of a rare type":              {"listOwned", []any{"big", "test", every, rare, low, high, page}, 300},
 		"of a rare status":            {"listOwned", []any{"big", "test", review, types, low, high, page}, 300},
-		"of a rare type and status":   {"listOwned", []any{"big", "test", settled, rare, low, high, page}, 100},
+		"of a rare type and status":   {"listOwned", []any{"big", "test", settled, rare, low, high, page}, 300},
 		"of a time":                   {"listOwned", []any{"big", "test", every, types, low, middle, page}, 500},
 		"of a small merchant":         {"listOwned", []any{"m3", "test", every, types, low, high, page}, 1500},
 		"of nobody":                   {"listOwned", []any{"m99", "test", every, types, low, high, page}, 300},

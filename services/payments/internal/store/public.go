@@ -13,8 +13,8 @@ import (
 
 // What is asked by reference alone: a reference names its own mode.
 var (
-	findAny = findPayment + " WHERE p.reference = $1"
-	lockAny = "SELECT " + selectColumns + " FROM payments p WHERE p.reference = $1 FOR UPDATE"
+	findAny = selectWhole + " WHERE p.reference = $1"
+	lockAny = findAny + " FOR UPDATE"
 )
 
 // cleanAddress gives one row unless the address has received money already.
@@ -22,7 +22,7 @@ const cleanAddress = `SELECT 1 WHERE NOT EXISTS (SELECT FROM deposits WHERE mode
 
 // FindAny implements app.Payments.
 func (s *Store) FindAny(ctx context.Context, reference string) (app.View, error) {
-	return s.find(ctx, findAny, reference)
+	return s.find(ctx, whole, findAny, reference)
 }
 
 const selectPayoutOwner = `SELECT p.reference FROM payouts o JOIN payments p ON p.id = o.payment_id WHERE o.id = $1 AND p.merchant_id = $2 AND p.mode = $3`

@@ -8,118 +8,130 @@ import (
 	"causeway.internal/libs/outbox"
 )
 
-// column is one column of payments. Fixed ones never change after the insert; born ones are written by the insert, the
-// others start with the default of the schema.
+// column is one column of payments.
 type column struct {
-	name   string
-	typ    string
-	fixed  bool
-	born   bool
-	sealed bool
+	name string
+	typ  string
+	kind kind
 }
 
-// columns is the one list that insert, update and select are made of; record.args gives the values in this order.
+// kind says what a column is for. What the insert does not write starts with the default of the schema.
+type kind uint8
+
+const (
+	isFixed   kind = 1 << iota // never changes after the insert
+	isBorn                     // written by the insert
+	isSealed                   // readable with a master key only
+	isDerived                  // follows from others: the database looks for it, and nobody reads it
+	isShown                    // what the answers to a GET and lists say
+)
+
+// columns is the one list that insert, update and select are made of; valuesWith gives the values in this order, and
+// record.targets where they go.
 var columns = []column{
-	{"id", "text", true, true, false},
-	{"reference", "text", true, true, false},
-	{"merchant_id", "text", true, true, false},
-	{"key_id", "bigint", true, true, false},
-	{"mode", "text", true, true, false},
-	{"type", "text", true, true, false},
-	{"version", "bigint", false, true, false},
-	{"sequence", "bigint", false, true, false},
-	{"status", "text", false, true, false},
-	{"exception", "text", false, false, false},
-	{"due_at", "timestamptz", false, true, false},
-	{"fiat_currency", "text", true, true, false},
-	{"fiat_amount", "numeric", false, true, false},
-	{"charge_from", "text", false, true, false},
-	{"crypto", "text", false, true, false},
-	{"network", "text", false, true, false},
-	{"network_name", "text", false, true, false},
-	{"crypto_amount", "numeric", false, true, false},
-	{"payout_amount", "numeric", false, true, false},
-	{"charge_fiat", "numeric", false, true, false},
-	{"charge_crypto", "numeric", false, true, false},
-	{"charge_usd", "numeric", false, true, false},
-	{"transaction_usd", "numeric", false, true, false},
-	{"rate", "numeric", false, true, false},
-	{"price", "json", false, true, false},
-	{"family", "text", false, true, false},
-	{"address", "text", false, true, false},
-	{"payer", "bytea", false, true, true},
-	{"payer_index", "bytea", false, true, true},
-	{"receiver", "bytea", false, true, true},
-	{"preferred_crypto", "text", true, true, false},
-	{"preferred_network", "text", true, true, false},
-	{"rail", "text", false, true, false},
-	{"bank_ref", "text", true, true, false},
-	{"callback_url", "text", true, true, false},
-	{"metadata", "bytea", true, true, false},
-	{"trace", "text", true, true, false},
-	{"funding", "text", false, true, false},
-	{"timing", "text", false, true, false},
-	{"claim", "text", false, true, false},
-	{"payout", "text", false, true, false},
-	{"hold", "text", false, false, false},
-	{"ended", "text", false, false, false},
-	{"closed", "boolean", false, false, false},
-	{"underpaid", "boolean", false, false, false},
-	{"overpaid", "boolean", false, false, false},
-	{"wrong_asset", "boolean", false, false, false},
-	{"reorged", "boolean", false, false, false},
-	{"screening", "text", false, false, false},
-	{"received", "numeric", false, false, false},
-	{"transfers", "integer", false, false, false},
-	{"credit_n", "integer", false, false, false},
-	{"credit_crypto", "numeric", false, false, false},
-	{"credit_payout", "numeric", false, false, false},
-	{"credit_fee", "numeric", false, false, false},
-	{"credit_frozen", "boolean", false, false, false},
-	{"attempt", "integer", false, false, false},
-	{"holds", "integer", false, false, false},
-	{"token_hash", "bytea", false, false, false},
-	{"token_expires_at", "timestamptz", false, false, false},
-	{"refund_address", "text", false, false, false},
-	{"refund_tx", "text", false, false, false},
-	{"settlement_ref", "text", false, false, false},
-	{"created_at", "timestamptz", true, true, false},
-	{"expires_at", "timestamptz", false, true, false},
-	{"deadline_at", "timestamptz", false, false, false},
-	{"fulfilled_at", "timestamptz", false, false, false},
-	{"claimed_at", "timestamptz", false, false, false},
-	{"confirmed_at", "timestamptz", false, false, false},
-	{"settled_at", "timestamptz", false, false, false},
+	{"id", "text", isFixed | isBorn | isShown},
+	{"reference", "text", isFixed | isBorn | isShown},
+	{"merchant_id", "text", isFixed | isBorn | isShown},
+	{"key_id", "bigint", isFixed | isBorn},
+	{"mode", "text", isFixed | isBorn | isShown},
+	{"type", "text", isFixed | isBorn | isShown},
+	{"version", "bigint", isBorn},
+	{"sequence", "bigint", isBorn},
+	{"status", "text", isBorn | isDerived},
+	{"exception", "text", isDerived},
+	{"due_at", "timestamptz", isBorn | isDerived},
+	{"fiat_currency", "text", isFixed | isBorn | isShown},
+	{"fiat_amount", "numeric", isBorn | isShown},
+	{"charge_from", "text", isBorn},
+	{"crypto", "text", isBorn | isShown},
+	{"network", "text", isBorn | isShown},
+	{"network_name", "text", isBorn | isShown},
+	{"crypto_amount", "numeric", isBorn | isShown},
+	{"payout_amount", "numeric", isBorn | isShown},
+	{"charge_fiat", "numeric", isBorn | isShown},
+	{"charge_crypto", "numeric", isBorn | isShown},
+	{"charge_usd", "numeric", isBorn | isShown},
+	{"transaction_usd", "numeric", isBorn | isShown},
+	{"rate", "numeric", isBorn | isShown},
+	{"price", "json", isBorn},
+	{"family", "text", isBorn | isDerived},
+	{"address", "text", isBorn | isShown},
+	{"payer", "bytea", isBorn | isSealed},
+	{"payer_index", "bytea", isBorn | isSealed | isDerived},
+	{"receiver", "bytea", isBorn | isSealed | isShown},
+	{"preferred_crypto", "text", isFixed | isBorn | isShown},
+	{"preferred_network", "text", isFixed | isBorn | isShown},
+	{"rail", "text", isBorn},
+	{"bank_ref", "text", isFixed | isBorn},
+	{"callback_url", "text", isFixed | isBorn},
+	{"metadata", "bytea", isFixed | isBorn | isShown},
+	{"trace", "text", isFixed | isBorn},
+	{"funding", "text", isBorn | isShown},
+	{"timing", "text", isBorn | isShown},
+	{"claim", "text", isBorn | isShown},
+	{"payout", "text", isBorn | isShown},
+	{"hold", "text", isShown},
+	{"ended", "text", isShown},
+	{"closed", "boolean", isShown},
+	{"underpaid", "boolean", isShown},
+	{"overpaid", "boolean", isShown},
+	{"wrong_asset", "boolean", isShown},
+	{"reorged", "boolean", isShown},
+	{"screening", "text", 0},
+	{"received", "numeric", isShown},
+	{"transfers", "integer", isShown},
+	{"credit_n", "integer", 0},
+	{"credit_crypto", "numeric", 0},
+	{"credit_payout", "numeric", isShown},
+	{"credit_fee", "numeric", 0},
+	{"credit_frozen", "boolean", isShown},
+	{"attempt", "integer", isShown},
+	{"holds", "integer", 0},
+	{"token_hash", "bytea", 0},
+	{"token_expires_at", "timestamptz", 0},
+	{"refund_address", "text", isShown},
+	{"refund_tx", "text", isShown},
+	{"settlement_ref", "text", 0},
+	{"created_at", "timestamptz", isFixed | isBorn | isShown},
+	{"expires_at", "timestamptz", isBorn | isShown},
+	{"deadline_at", "timestamptz", 0},
+	{"fulfilled_at", "timestamptz", 0},
+	{"claimed_at", "timestamptz", 0},
+	{"confirmed_at", "timestamptz", isShown},
+	{"settled_at", "timestamptz", isShown},
 }
 
-func names(keep func(column) bool) []string {
-	var out []string
+// Sets of columns.
+func mutable(c column) bool { return c.kind&isFixed == 0 }
+func newborn(c column) bool { return c.kind&isBorn != 0 }
+func whole(c column) bool   { return c.kind&isDerived == 0 } // all that a Payment is
+func shown(c column) bool   { return c.kind&isShown != 0 }
+
+// columnsOf are the names of a set, as a select of payments p has them.
+func columnsOf(set func(column) bool) string {
+	var names []string
 	for _, c := range columns {
-		if keep(c) {
-			out = append(out, c.name)
+		if set(c) {
+			names = append(names, "p."+c.name)
 		}
 	}
-	return out
+	return strings.Join(names, ", ")
 }
 
 var (
-	selectColumns = "p." + strings.Join(names(func(column) bool { return true }), ", p.")
-	listColumns   = strings.NewReplacer("p.price,", "NULL::json,", "p.payer,", "NULL::bytea,", "p.payer_index,", "NULL::bytea,").Replace(selectColumns)
+	wholeColumns = columnsOf(whole)
+	shownColumns = columnsOf(shown)
 
 	insertPayment      = makeInsert(false, false)
 	insertPaymentKeyed = makeInsert(true, false)
 	updatePayment      = makeUpdate()
 
-	selectByID = "SELECT " + selectColumns + " FROM payments p WHERE p.id = $1"
-	ownedBy    = " WHERE p.reference = $1 AND p.merchant_id = $2 AND p.mode = $3"
-	// findPayment says whether anything has come in or gone out, too.
-	findPayment = "SELECT " + selectColumns + `, EXISTS (SELECT FROM deposits d WHERE d.payment_id = p.id) OR EXISTS (SELECT FROM payouts o WHERE o.payment_id = p.id)
-FROM payments p`
-	findOwned         = findPayment + ownedBy
-	selectByAddress   = "SELECT " + selectColumns + " FROM payments p WHERE p.mode = $1 AND p.family = $2 AND p.address = $3"
-	lockByID          = selectByID + " FOR UPDATE"
-	lockOwned         = "SELECT " + selectColumns + " FROM payments p" + ownedBy + " FOR UPDATE"
-	lockByAddress     = selectByAddress + " FOR UPDATE"
+	selectWhole       = "SELECT " + wholeColumns + " FROM payments p"
+	ownedBy           = " WHERE p.reference = $1 AND p.merchant_id = $2 AND p.mode = $3"
+	findOwned         = "SELECT " + shownColumns + " FROM payments p" + ownedBy
+	lockByID          = selectWhole + " WHERE p.id = $1 FOR UPDATE"
+	lockOwned         = selectWhole + ownedBy + " FOR UPDATE"
+	lockByAddress     = selectWhole + " WHERE p.mode = $1 AND p.family = $2 AND p.address = $3 FOR UPDATE"
 	selectDepositRows = "SELECT " + depositColumns + " FROM deposits d WHERE d.payment_id = $1 ORDER BY d.first_seen_at, d.key"
 	selectLastPayout  = "SELECT " + payoutColumns + " FROM payouts o WHERE o.payment_id = $1 ORDER BY o.attempt DESC LIMIT 1"
 )
@@ -132,7 +144,7 @@ func makeInsert(keyed, limited bool) string {
 	var cols, vals []string
 	n := 0
 	for _, c := range columns {
-		if c.born {
+		if newborn(c) {
 			n++
 			cols, vals = append(cols, c.name), append(vals, fmt.Sprintf("$%d::%s", n, c.typ))
 		}
@@ -178,10 +190,10 @@ func makeUpdate() string {
 	var sets []string
 	n := 2 // $1 is the id, $2 the version that was read
 	for _, c := range columns {
-		if !c.fixed {
+		if mutable(c) {
 			n++
 			set := "$%d"
-			if c.sealed { // null keeps what is there, so that nothing is sealed again that has not changed; nothing at all clears it
+			if c.kind&isSealed != 0 { // null keeps what is there, so that nothing is sealed again that has not changed; nothing at all clears it
 				set = "CASE WHEN $%[1]d::bytea IS NULL THEN " + c.name + " ELSE nullif($%[1]d, '') END"
 			}
 			sets = append(sets, c.name+" = "+fmt.Sprintf(set, n))
@@ -360,7 +372,7 @@ func Statements() map[string]string {
 		"simRecord": simRecord, "simLookup": simLookup, "simSetOutcome": simSetOutcome, "simOrdered": simOrdered, "hintPayout": hintPayout,
 		"findAny": findAny, "lockAny": lockAny,
 		"cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner,
-		"listSettled": listSettled, "listOwned": listOwned, "listEvery": listEvery, "listSome": listSome, "listPayments": listPayments, "listRows": listRows,
+		"listSettled": listSettled, "listOwned": listOwned, "listEvery": listEvery, "listSome": listSome, "listRows": listRows,
 		"listPayouts": listPayouts, "listHeads": listHeads, "noteDecision": noteDecision,
 		"discardStock": discardStock, "discardRequests": discardRequests, "doubtPayouts": doubtPayouts, "forgetTaken": forgetTaken,
 		"forgetWaiting": forgetWaiting, "forgetProgress": forgetProgress,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/keyring"
@@ -169,11 +170,11 @@ func valuesWith(p payment.Payment, payer, index, receiver []byte) ([]any, error)
 	}, nil
 }
 
-// pick keeps the values of some columns.
-func pick(all []any, keep func(column) bool) []any {
+// pick keeps what belongs to a set of columns, of what was given for all.
+func pick(all []any, set func(column) bool) []any {
 	out := make([]any, 0, len(all)+12)
 	for i, c := range columns {
-		if keep(c) {
+		if set(c) {
 			out = append(out, all[i])
 		}
 	}
@@ -195,75 +196,79 @@ func (n *number) ScanNumeric(v pgtype.Numeric) error {
 	return nil
 }
 
-// scanPayment reads a row of selectColumns.
-func (s vault) scanPayment(row pgx.Row) (payment.Payment, error) {
-	var (
-		p                          payment.Payment
-		q                          = &p.Quote
-		status, exception          string
-		family, address, origin    *string
-		priced                     []byte
-		payer, index, receiver     []byte
-		due, deadline, fulfilled   *time.Time
-		claimed, confirmed, settle *time.Time
-		token                      *time.Time
-	)
-	err := row.Scan(&p.ID, &p.Reference, &p.MerchantID, &p.KeyID, &p.Mode, &p.Type,
-		&p.Version, &p.Sequence, &status, &exception, &due,
-		&p.Currency, (*number)(&p.FiatAmount), &p.ChargeFrom, &q.Crypto, &q.Network, &p.NetworkName,
+// instant reads a time in UTC, null as the zero time.
+type instant time.Time
+
+// ScanTimestamptz implements pgtype.TimestamptzScanner.
+func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
+	*i = instant(v.Time.UTC())
+	return nil
+}
+
+// record reads rows of payments, one after another.
+type record struct {
+	vault
+	payment.Payment
+	priced, payer, receiver []byte
+	into                    []any
+}
+
+// record reads a set of columns. What is not among them stays empty.
+func (s vault) record(set func(column) bool) *record {
+	r := &record{vault: s}
+	r.into = pick(r.targets(), set)
+	return r
+}
+
+// targets says where each column goes. Types of ours are given as what they are made of, which the library need not find out
+// for every value.
+func (r *record) targets() []any {
+	p, q := &r.Payment, &r.Quote
+	return []any{
+		&p.ID, &p.Reference, &p.MerchantID, &p.KeyID, (*string)(&p.Mode), (*string)(&p.Type),
+		&p.Version, &p.Sequence, nil, nil, nil,
+		(*string)(&p.Currency), (*number)(&p.FiatAmount), (*string)(&p.ChargeFrom), &q.Crypto, &q.Network, &p.NetworkName,
 		(*number)(&q.CryptoAmount), (*number)(&q.PayoutAmount), (*number)(&q.Charge.Fiat), (*number)(&q.Charge.Crypto), (*number)(&q.Charge.USD), (*number)(&q.TransactionUSD),
-		(*number)(&q.Rate.Value), &priced, &family, &address, &payer, &index, &receiver,
-		&p.Preferred.Crypto, &p.Preferred.Network, &p.Rail, &p.BankRef, &p.CallbackURL, &p.Metadata, &origin,
-		&p.Funding, &p.Timing, &p.Claim, &p.Payout, &p.Hold, &p.End, &p.Closed,
-		&p.Underpaid, &p.Overpaid, &p.WrongAsset, &p.Reorged, &p.Screening,
+		(*number)(&q.Rate.Value), &r.priced, nil, (*zeronull.Text)(&p.Address), &r.payer, nil, &r.receiver,
+		&p.Preferred.Crypto, &p.Preferred.Network, &p.Rail, &p.BankRef, &p.CallbackURL, &p.Metadata, (*zeronull.Text)(&p.Trace),
+		(*string)(&p.Funding), (*string)(&p.Timing), (*string)(&p.Claim), (*string)(&p.Payout), (*string)(&p.Hold), (*string)(&p.End), &p.Closed,
+		&p.Underpaid, &p.Overpaid, &p.WrongAsset, &p.Reorged, (*string)(&p.Screening),
 		(*number)(&p.Received), &p.Transfers, &p.Credit.N, (*number)(&p.Credit.Crypto), (*number)(&p.Credit.Payout), (*number)(&p.Credit.Fee), &p.Credit.Frozen, &p.Attempt, &p.Holds,
-		&p.Token.Hash, &token, &p.RefundAddress, &p.RefundTx, &p.SettlementRef,
-		&p.CreatedAt, &p.ExpiresAt, &deadline, &fulfilled, &claimed, &confirmed, &settle)
-	if err != nil {
+		&p.Token.Hash, (*instant)(&p.Token.ExpiresAt), &p.RefundAddress, &p.RefundTx, &p.SettlementRef,
+		(*instant)(&p.CreatedAt), (*instant)(&p.ExpiresAt), (*instant)(&p.DeadlineAt), (*instant)(&p.FulfilledAt), (*instant)(&p.ClaimedAt), (*instant)(&p.ConfirmedAt),
+		(*instant)(&p.SettledAt),
+	}
+}
+
+// scan reads a row that a select of the record's columns gave.
+func (r *record) scan(row pgx.Row) (payment.Payment, error) {
+	r.Payment = payment.Payment{}
+	if err := row.Scan(r.into...); err != nil {
 		return payment.Payment{}, err
 	}
-	if address != nil {
-		p.Address = *address
-	}
-	if origin != nil {
-		p.Trace = *origin
-	}
-	for to, from := range map[*time.Time]*time.Time{
-		&p.DeadlineAt: deadline, &p.FulfilledAt: fulfilled, &p.ClaimedAt: claimed, &p.ConfirmedAt: confirmed, &p.SettledAt: settle,
-		&p.Token.ExpiresAt: token, &p.CreatedAt: &p.CreatedAt, &p.ExpiresAt: &p.ExpiresAt,
-	} {
-		if from != nil {
-			*to = from.UTC()
-		}
-	}
-	if q.CryptoAmount.IsPositive() {
+	p, q := &r.Payment, &r.Quote
+	if q.Priced() {
 		q.Currency, q.ChargeFrom, q.FiatAmount = p.Currency, p.ChargeFrom, p.FiatAmount
 	}
-	if priced != nil { // a list leaves it out and has the rate's value alone
+	if r.priced != nil { // what is shown has the rate's value alone
 		var kept price
-		if err := json.Unmarshal(priced, &kept); err != nil {
+		if err := json.Unmarshal(r.priced, &kept); err != nil {
 			return payment.Payment{}, fmt.Errorf("read the price of %s: %w", p.ID, err)
 		}
 		q.Rate, q.FeeTable = kept.Rate, kept.FeeTable
 	}
-	if err := opened(s.keys, payer, payerPlace(p.ID), &p.Payer); err != nil {
+	if err := opened(r.keys, r.payer, payerPlace(p.ID), &p.Payer); err != nil {
 		return payment.Payment{}, fmt.Errorf("read the payer of %s: %w", p.ID, err)
 	}
-	if err := opened(s.keys, receiver, receiverPlace(p.ID), &p.Receiver); err != nil {
+	if err := opened(r.keys, r.receiver, receiverPlace(p.ID), &p.Receiver); err != nil {
 		return payment.Payment{}, fmt.Errorf("read the receiver of %s: %w", p.ID, err)
 	}
-	return p, nil
+	return *p, nil
 }
 
-func scanDeposit(row pgx.CollectableRow) (payment.Deposit, error) {
-	var d payment.Deposit
-	var block *time.Time
-	err := row.Scan(&d.Key, &d.Version, &d.Network, &d.Asset, &d.Contract, &d.TxHash, (*number)(&d.Amount), &d.Reverted, &d.BlockHeight, &block,
-		&d.FirstSeenAt, &d.Depth, &d.Finalized, &d.Senders, &d.Screening, (*number)(&d.USD), &d.Booked, (*number)(&d.BookedAmount), &d.Bookings, &d.Counted)
-	d.FirstSeenAt = d.FirstSeenAt.UTC()
-	if block != nil {
-		d.BlockTime = block.UTC()
-	}
+func scanDeposit(row pgx.CollectableRow) (d payment.Deposit, err error) {
+	err = row.Scan(&d.Key, &d.Version, &d.Network, &d.Asset, &d.Contract, &d.TxHash, (*number)(&d.Amount), &d.Reverted, &d.BlockHeight, (*instant)(&d.BlockTime),
+		(*instant)(&d.FirstSeenAt), &d.Depth, &d.Finalized, &d.Senders, &d.Screening, (*number)(&d.USD), &d.Booked, (*number)(&d.BookedAmount), &d.Bookings, &d.Counted)
 	return d, err
 }
 
@@ -279,23 +284,14 @@ func (s vault) scanDuePayout(row pgx.CollectableRow) (*payout.Payout, error) {
 
 // scanPayoutWith reads payoutColumns into o, and what stands behind them into more.
 func (s vault) scanPayoutWith(row pgx.CollectableRow, o *payout.Payout, more ...any) (*payout.Payout, error) {
-	var (
-		receiver                           []byte
-		lease, sent, firstMiss, next, done *time.Time
-	)
+	var receiver []byte
 	err := row.Scan(append([]any{
-		&o.ID, &o.PaymentID, &o.Mode, &o.Reference, &o.Attempt, &o.Rail, &o.Currency, (*number)(&o.Amount), &receiver, &o.State, &o.Frozen, &lease,
-		&o.Sends, &sent, &o.Polls, &o.Misses, &firstMiss, &next, &o.Paged, &o.NoFloat, &o.RailID, &o.Reason, (*number)(&o.Fee), &o.CreatedAt, &done,
+		&o.ID, &o.PaymentID, &o.Mode, &o.Reference, &o.Attempt, &o.Rail, &o.Currency, (*number)(&o.Amount), &receiver, &o.State, &o.Frozen, (*instant)(&o.LeaseUntil),
+		&o.Sends, (*instant)(&o.SentAt), &o.Polls, &o.Misses, (*instant)(&o.FirstMissAt), (*instant)(&o.NextAt), &o.Paged, &o.NoFloat, &o.RailID, &o.Reason, (*number)(&o.Fee),
+		(*instant)(&o.CreatedAt), (*instant)(&o.DoneAt),
 	}, more...)...)
 	if err != nil {
 		return nil, err
-	}
-	for to, from := range map[*time.Time]*time.Time{
-		&o.LeaseUntil: lease, &o.SentAt: sent, &o.FirstMissAt: firstMiss, &o.NextAt: next, &o.DoneAt: done, &o.CreatedAt: &o.CreatedAt,
-	} {
-		if from != nil {
-			*to = from.UTC()
-		}
 	}
 	var r payment.Receiver
 	if err := opened(s.keys, receiver, receiverPlace(o.PaymentID), &r); err != nil {

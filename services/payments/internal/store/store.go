@@ -68,7 +68,7 @@ func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 	if err != nil {
 		return err
 	}
-	args := append(pick(all, func(c column) bool { return c.born }), nullText(n.WalletID), string(change.Trigger), string(change.To))
+	args := append(pick(all, newborn), nullText(n.WalletID), string(change.Trigger), string(change.To))
 	args = append(args, msg.Args()...)
 	sql := insertPayment
 	if n.Key.Key != "" {
@@ -153,19 +153,16 @@ func (s *Store) event(ctx context.Context, e payment.Event, v app.View, token st
 
 // Find implements app.Payments.
 func (s *Store) Find(ctx context.Context, o app.Owner, reference string) (app.View, error) {
-	return s.find(ctx, findOwned, reference, o.MerchantID, string(o.Mode))
+	return s.find(ctx, shown, findOwned, reference, o.MerchantID, string(o.Mode))
 }
 
 // find reads a payment in one statement, and what has come in and gone out in a second trip, if there is any: most of what is
 // asked about has not been paid yet, and three statements that find nothing cost more than the one that does.
-func (s *Store) find(ctx context.Context, sql string, args ...any) (app.View, error) {
-	var v app.View
-	var moved bool
-	var err error
-	if v.Payment, err = s.scanPayment(before{s.pool.QueryRow(ctx, sql, args...), &moved}); err != nil {
+func (s *Store) find(ctx context.Context, set func(column) bool, sql string, args ...any) (v app.View, err error) {
+	if v.Payment, err = s.record(set).scan(s.pool.QueryRow(ctx, sql, args...)); err != nil {
 		return app.View{}, notFound(err, "read payment")
 	}
-	if !moved {
+	if !moved(v.Payment) {
 		return v, nil
 	}
 	batch := &pgx.Batch{}
@@ -178,14 +175,8 @@ func (s *Store) find(ctx context.Context, sql string, args ...any) (app.View, er
 	return v, nil
 }
 
-// before is a row whose last column goes elsewhere.
-type before struct {
-	pgx.Row
-	last *bool
-}
-
-// Scan implements pgx.Row.
-func (b before) Scan(dest ...any) error { return b.Row.Scan(append(dest, b.last)...) }
+// moved reports whether any transfer to the payment stands, or a payout was ever held for it.
+func moved(p payment.Payment) bool { return p.Transfers > 0 || p.Attempt > 0 }
 
 func notFound(err error, doing string) error {
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -274,7 +265,7 @@ func (s *Store) Receive(ctx context.Context, in app.Incoming, f app.Change, stra
 		if fresh, err := inbox.Fresh(ctx, tx, in.MessageID); err != nil || !fresh {
 			return err
 		}
-		p, err := s.scanPayment(tx.QueryRow(ctx, lockByAddress, string(in.Mode), string(in.Family), in.Address))
+		p, err := s.record(whole).scan(tx.QueryRow(ctx, lockByAddress, string(in.Mode), string(in.Family), in.Address))
 		stands := err == nil
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return fmt.Errorf("lock the payment of an address: %w", err)
@@ -371,7 +362,7 @@ func (s *Store) inTx(ctx context.Context, f func(tx pgx.Tx, done *effects) error
 // change locks a payment, shows it to f with everything that belongs to it, and writes what f decided. The payout shown
 // is the one of that id, or with "" the one of the last attempt.
 func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f app.Change, payoutID, lock string, args ...any) error {
-	p, err := s.scanPayment(tx.QueryRow(ctx, lock, args...))
+	p, err := s.record(whole).scan(tx.QueryRow(ctx, lock, args...))
 	if err != nil {
 		return notFound(err, "lock payment")
 	}
@@ -427,7 +418,7 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 		if err != nil {
 			return err
 		}
-		args := append([]any{next.ID, v.Payment.Version}, pick(all, func(c column) bool { return !c.fixed })...)
+		args := append([]any{next.ID, v.Payment.Version}, pick(all, mutable)...)
 		if r.WalletID != "" {
 			family, err := familyOf(next)
 			if err != nil {

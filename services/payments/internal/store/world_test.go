@@ -136,13 +136,30 @@ func reference(t testing.TB, body []byte) string {
 	return got.Payment.Reference
 }
 
+// find reads a whole payment, and makes sure that what a GET reads of it shows the same.
 func (w *world) find(ref string) app.View {
 	w.t.Helper()
-	v, err := w.store.Find(w.t.Context(), owner, ref)
+	all, err := w.store.FindAny(w.t.Context(), ref)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return v
+	part, err := w.store.Find(w.t.Context(), owner, ref)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if whole, shown := w.shown(all), w.shown(part); shown != whole {
+		w.t.Errorf("a GET shows\n%s\nof\n%s", shown, whole)
+	}
+	return all
+}
+
+func (w *world) shown(v app.View) string {
+	w.t.Helper()
+	body, err := app.Renderer{PublicURL: "https://pay.example"}.Shown(v)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(body)
 }
 
 // coin is a transfer on the simulated chain.
