@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	shortForm = 110 * time.Second // of trouble; with the restores, starts, last payments and audits less than three minutes
+	shortForm = 50 * time.Second // of trouble; with the restores, the upgrade, starts, last payments and audits three minutes
 	atMost    = 8 * time.Minute
 
 	restoreForm = 20 * time.Second // about four of them are lost, twice

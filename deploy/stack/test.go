@@ -118,7 +118,7 @@ func tiers(served []string) []tier.Tier {
 		{Name: "store and messages", Budget: 3 * time.Minute, Args: with([]string{"-race"}, served...)},
 		{Name: "dropped connections", Args: with(nil, "./libs/bus/...")},
 		{Name: "end to end", Budget: 6 * time.Minute, Args: with([]string{"-race", "-v", "-parallel", "16"}, "./deploy/e2e/...")},
-		{Name: "chaos", Budget: 4 * time.Minute, Args: with(nil, "./deploy/chaos/...")},
+		{Name: "chaos", Budget: 3 * time.Minute, Args: with(nil, "./deploy/chaos/...")},
 	}
 }
 
