@@ -131,8 +131,8 @@ func (c *Client) post(ctx context.Context, url string, header http.Header, body 
 	if err != nil {
 		return Result{Err: &unusable{err}}
 	}
-	for name, values := range header {
-		req.Header[name] = values
+	if header != nil {
+		req.Header = header
 	}
 	if u := req.URL.User; u != nil && req.Header.Get("Authorization") == "" {
 		password, _ := u.Password()
@@ -143,26 +143,35 @@ func (c *Client) post(ctx context.Context, url string, header http.Header, body 
 		return Result{Err: err}
 	}
 	defer resp.Body.Close()
-	res := Result{Status: resp.StatusCode, Header: http.Header{}}
-	for _, name := range keptHeaders {
-		if v := resp.Header.Get(name); v != "" {
-			res.Header.Set(name, v[:min(len(v), 1024)])
-		}
-	}
+	res := Result{Status: resp.StatusCode, Header: kept(resp.Header)}
 	size := excerptFail
 	if resp.StatusCode/100 == 2 {
 		size = excerptOK
 	}
+	if n := resp.ContentLength; n >= 0 && n < int64(size) {
+		size = int(n)
+	}
 	excerpt := make([]byte, size)
 	n, err := fill(resp.Body, excerpt)
 	res.Excerpt = excerpt[:n:n]
-	if err == nil {
+	if err == nil && resp.Body != http.NoBody {
 		_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, int64(bodyBytes-size)))
 	}
 	if err != nil && err != io.EOF { //nolint:errorlint // a body that ended well says io.EOF itself; a wrapped one broke off
 		res.Err = &truncated{err}
 	}
 	return res
+}
+
+func kept(h http.Header) http.Header {
+	out := make(http.Header, len(keptHeaders))
+	for _, name := range keptHeaders {
+		if values := h[name]; len(values) > 0 && values[0] != "" {
+			values[0] = values[0][:min(len(values[0]), 1024)]
+			out[name] = values[:1:1]
+		}
+	}
+	return out
 }
 
 // fill reads until buf is full or the body ends. Unlike io.ReadFull it keeps a body that ended (io.EOF) apart from one

@@ -21,44 +21,55 @@ type stopwatch struct {
 }
 
 func (w *stopwatch) attach(ctx context.Context) context.Context {
-	locked := func(f func(now time.Time)) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		f(time.Now())
-	}
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		DNSStart:     func(httptrace.DNSStartInfo) { locked(func(now time.Time) { w.dns = now }) },
-		DNSDone:      func(httptrace.DNSDoneInfo) { locked(func(now time.Time) { w.timing.DNS = now.Sub(w.dns) }) },
-		ConnectStart: func(string, string) { locked(func(now time.Time) { w.dial = now }) },
-		ConnectDone: func(_, _ string, err error) {
-			locked(func(now time.Time) {
-				if err == nil {
-					w.timing.Connect = now.Sub(w.dial)
-				}
-			})
-		},
-		TLSHandshakeStart: func() { locked(func(now time.Time) { w.shake = now }) },
-		TLSHandshakeDone: func(tls.ConnectionState, error) {
-			locked(func(now time.Time) { w.timing.TLS = now.Sub(w.shake) })
-		},
-		GotConn: func(info httptrace.GotConnInfo) {
-			locked(func(time.Time) {
-				w.gotConn = true
-				if tcp, ok := info.Conn.RemoteAddr().(*net.TCPAddr); ok {
-					w.remote = netip.AddrPortFrom(tcp.AddrPort().Addr().Unmap(), tcp.AddrPort().Port())
-				}
-			})
-		},
-		WroteRequest: func(httptrace.WroteRequestInfo) { locked(func(now time.Time) { w.sent = now }) },
-		GotFirstResponseByte: func() {
-			locked(func(now time.Time) {
-				w.firstByte = true
-				if !w.sent.IsZero() {
-					w.timing.Wait = now.Sub(w.sent)
-				}
-			})
-		},
+		DNSStart:             func(httptrace.DNSStartInfo) { w.start(&w.dns) },
+		DNSDone:              func(httptrace.DNSDoneInfo) { w.stop(&w.dns, &w.timing.DNS) },
+		ConnectStart:         func(string, string) { w.start(&w.dial) },
+		ConnectDone:          w.dialled,
+		TLSHandshakeStart:    func() { w.start(&w.shake) },
+		TLSHandshakeDone:     func(tls.ConnectionState, error) { w.stop(&w.shake, &w.timing.TLS) },
+		GotConn:              w.got,
+		WroteRequest:         func(httptrace.WroteRequestInfo) { w.start(&w.sent) },
+		GotFirstResponseByte: w.answer,
 	})
+}
+
+func (w *stopwatch) start(at *time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	*at = time.Now()
+}
+
+// stop takes the time of a phase that has begun.
+func (w *stopwatch) stop(began *time.Time, took *time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !began.IsZero() {
+		*took = time.Since(*began)
+	}
+}
+
+func (w *stopwatch) dialled(_, _ string, err error) {
+	if err == nil {
+		w.stop(&w.dial, &w.timing.Connect)
+	}
+}
+
+func (w *stopwatch) got(info httptrace.GotConnInfo) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gotConn = true
+	if tcp, ok := info.Conn.RemoteAddr().(*net.TCPAddr); ok {
+		at := tcp.AddrPort()
+		w.remote = netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
+	}
+}
+
+func (w *stopwatch) answer() {
+	w.stop(&w.sent, &w.timing.Wait)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.firstByte = true
 }
 
 func (w *stopwatch) read(total time.Duration) (Timing, netip.AddrPort) {

@@ -91,7 +91,7 @@ type Secrets struct {
 type cached struct {
 	mu         sync.Mutex
 	loadedAt   time.Time
-	keys       [][]byte
+	keys       []*delivery.Key
 	generation int
 }
 
@@ -129,7 +129,7 @@ func (s *Secrets) Get(ctx context.Context, o Owner) ([]Secret, error) {
 }
 
 // Signing returns the keys to sign with, the newest first, from memory while they are fresh.
-func (s *Secrets) Signing(ctx context.Context, o Owner) (keys [][]byte, generation int, err error) {
+func (s *Secrets) Signing(ctx context.Context, o Owner) (keys []*delivery.Key, generation int, err error) {
 	c := s.entry(o)
 	c.mu.Lock() // callers of one owner load once
 	defer c.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *Secrets) Signing(ctx context.Context, o Owner) (keys [][]byte, generati
 	if err != nil {
 		return nil, 0, err
 	}
-	keys = make([][]byte, 0, len(secrets))
+	keys = make([]*delivery.Key, 0, len(secrets))
 	for _, one := range secrets {
 		key, err := delivery.KeyOf(one.Text)
 		if err != nil {

@@ -15,10 +15,11 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"causeway.internal/libs/outbound"
+	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
@@ -31,7 +32,7 @@ const detailMax = 500
 
 // Keys returns what a delivery is signed with, the newest first.
 type Keys interface {
-	Signing(ctx context.Context, o app.Owner) (keys [][]byte, generation int, err error)
+	Signing(ctx context.Context, o app.Owner) (keys []*delivery.Key, generation int, err error)
 }
 
 // Opener opens settlement tokens (libs/wire, StatusChanged).
@@ -80,9 +81,11 @@ func (s *Sender) Send(ctx context.Context, d delivery.Delivery) (delivery.Outcom
 	if res.Class == outbound.Canceled {
 		return delivery.Outcome{}, app.ErrStopped
 	}
-	span.SetAttributes(attribute.String("webhook.class", string(res.Class)), attribute.Int("http.response.status_code", res.Status))
-	if res.Err != nil {
-		span.SetStatus(codes.Error, string(res.Class))
+	if span.IsRecording() {
+		span.SetAttributes(attribute.String("webhook.class", string(res.Class)), attribute.Int("http.response.status_code", res.Status))
+		if res.Err != nil {
+			span.SetStatus(codes.Error, string(res.Class))
+		}
 	}
 	return s.outcome(res, at, generation), nil
 }
@@ -109,13 +112,14 @@ func (s *Sender) body(d delivery.Delivery) ([]byte, error) {
 }
 
 // header builds the request's headers. The names go out as written, in lower case as Standard Webhooks has them.
-func header(keys [][]byte, d delivery.Delivery, at time.Time) http.Header {
+func header(keys []*delivery.Key, d delivery.Delivery, at time.Time) http.Header {
+	values := []string{"application/json", UserAgent, d.EventID, strconv.FormatInt(at.Unix(), 10), delivery.Sign(keys, d.EventID, at, d.Body)}
 	return http.Header{
-		"Content-Type":      {"application/json"},
-		"User-Agent":        {UserAgent},
-		"webhook-id":        {d.EventID},
-		"webhook-timestamp": {strconv.FormatInt(at.Unix(), 10)},
-		"webhook-signature": {delivery.Sign(keys, d.EventID, at, d.Body)},
+		"Content-Type":      values[0:1:1],
+		"User-Agent":        values[1:2:2],
+		"webhook-id":        values[2:3:3],
+		"webhook-timestamp": values[3:4:4],
+		"webhook-signature": values[4:5:5],
 	}
 }
 
@@ -127,8 +131,10 @@ func (s *Sender) outcome(res outbound.Result, at time.Time, generation int) deli
 	if res.Remote.IsValid() {
 		o.Remote = res.Remote.String()
 	}
+	if wish := res.Header.Get("Retry-After"); wish != "" {
+		o.RetryAfter = retryAfter(wish, s.now())
+	}
 	if len(res.Header) > 0 {
-		o.RetryAfter = retryAfter(res.Header.Get("Retry-After"), s.now())
 		o.Headers = text(res.Header)
 	}
 	if res.Err != nil {
@@ -139,12 +145,15 @@ func (s *Sender) outcome(res outbound.Result, at time.Time, generation int) deli
 
 // text renders the kept headers; their values are an endpoint's and may hold any byte.
 func text(h http.Header) string {
-	flat := make(map[string]string, len(h))
-	for name, values := range h {
-		flat[strings.ToLower(name)] = clean(values[0], 1024)
-	}
-	out, err := json.Marshal(flat)
-	if err != nil { // a map of strings always encodes
+	value := func(name string) string { return clean(h.Get(name), 1024) }
+	out, err := json.Marshal(struct {
+		ContentType string `json:"content-type,omitempty"`
+		Date        string `json:"date,omitempty"`
+		Location    string `json:"location,omitempty"`
+		RetryAfter  string `json:"retry-after,omitempty"`
+		Server      string `json:"server,omitempty"`
+	}{value("Content-Type"), value("Date"), value("Location"), value("Retry-After"), value("Server")})
+	if err != nil { // texts always encode
 		return "{}"
 	}
 	return string(out)
@@ -161,9 +170,6 @@ func clean(s string, most int) string {
 
 // retryAfter reads seconds or an HTTP date; anything else is no wish.
 func retryAfter(value string, now time.Time) time.Duration {
-	if value == "" {
-		return 0
-	}
 	if seconds, err := strconv.ParseInt(value, 10, 64); err == nil {
 		const most = int64(7 * 24 * time.Hour / time.Second)
 		return time.Duration(max(0, min(seconds, most))) * time.Second
@@ -175,17 +181,19 @@ func retryAfter(value string, now time.Time) time.Duration {
 }
 
 // span continues the trace that the event came from for its first attempt. A later one, which may be days away, starts a
-// trace of its own that points back.
+// trace of its own that points back. Where nobody recorded the event's, there is no span.
 func (s *Sender) span(ctx context.Context, d delivery.Delivery) (context.Context, trace.Span) {
+	origin := telemetry.SpanContext(d.Trace)
+	if !origin.IsSampled() {
+		return ctx, noop.Span{}
+	}
 	options := []trace.SpanStartOption{
 		trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(attribute.String("webhook.delivery_id", d.ID), attribute.String("webhook.event_id", d.EventID),
 			attribute.String("webhook.type", d.Type), attribute.Int("webhook.attempt", d.Attempts+1)),
 	}
-	origin := propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": d.Trace})
 	if d.Attempts == 0 && d.Trigger == delivery.Auto {
-		return s.tracer.Start(origin, "webhook attempt", options...)
+		return s.tracer.Start(trace.ContextWithRemoteSpanContext(ctx, origin), "webhook attempt", options...)
 	}
-	options = append(options, trace.WithNewRoot(), trace.WithLinks(trace.LinkFromContext(origin)))
-	return s.tracer.Start(ctx, "webhook attempt", options...)
+	return s.tracer.Start(ctx, "webhook attempt", append(options, trace.WithNewRoot(), trace.WithLinks(trace.Link{SpanContext: origin}))...)
 }

@@ -16,7 +16,7 @@ import (
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
 	for value, want := range map[string]time.Duration{
-		"": 0, "7": 7 * time.Second, "-3": 0, "soon": 0, "99999999999": 7 * 24 * time.Hour, "1.5": 0,
+		"7": 7 * time.Second, "-3": 0, "soon": 0, "99999999999": 7 * 24 * time.Hour, "1.5": 0,
 		"Wed, 01 Apr 2026 12:01:00 GMT": time.Minute, "Wed, 01 Apr 2026 11:00:00 GMT": 0,
 	} {
 		if got := retryAfter(value, now); got != want {

@@ -108,7 +108,7 @@ func TestSign_vector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := Sign([][]byte{key}, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
+	got := Sign([]*Key{key}, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
 	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want {
 		t.Fatalf("got %s, want %s", got, want)
 	}
@@ -118,7 +118,7 @@ func TestSign_vector(t *testing.T) {
 func TestSign_officialLibraryAccepts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fresh, old := NewSecret(), NewSecret()
-		var keys [][]byte
+		var keys []*Key
 		for _, s := range []string{fresh, old} {
 			key, err := KeyOf(s)
 			if err != nil {

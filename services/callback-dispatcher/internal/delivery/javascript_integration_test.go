@@ -30,7 +30,7 @@ func TestSign_officialJavaScriptLibraryAccepts(t *testing.T) {
 	var input bytes.Buffer
 	encode := json.NewEncoder(&input)
 	for n := range webhooks {
-		secrets, keys := []string{NewSecret(), NewSecret()}, make([][]byte, 2)
+		secrets, keys := []string{NewSecret(), NewSecret()}, make([]*Key, 2)
 		for i, secret := range secrets {
 			key, err := KeyOf(secret)
 			if err != nil {

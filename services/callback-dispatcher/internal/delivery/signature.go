@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"hash"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -23,8 +25,13 @@ func NewSecret() string {
 	return SecretPrefix + base64.StdEncoding.EncodeToString(b[:])
 }
 
-// KeyOf returns the bytes that a secret signs with.
-func KeyOf(secret string) ([]byte, error) {
+// Key signs with a secret. It is safe for concurrent use.
+type Key struct {
+	hashes sync.Pool // of hashes that have taken the secret in, which is a good part of the work for a short body
+}
+
+// KeyOf returns what a secret signs with.
+func KeyOf(secret string) (*Key, error) {
 	encoded, ok := strings.CutPrefix(secret, SecretPrefix)
 	if !ok {
 		return nil, errors.New("a signing secret must start with whsec_")
@@ -33,26 +40,32 @@ func KeyOf(secret string) ([]byte, error) {
 	if err != nil || len(key) < 24 || len(key) > 64 {
 		return nil, errors.New("a signing secret must hold the base64 of 24 to 64 bytes")
 	}
-	return key, nil
+	return &Key{hashes: sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}, nil
+}
+
+// sum appends the base64 of the HMAC-SHA256 of both parts.
+func (k *Key) sum(out, head, body []byte) []byte {
+	mac := k.hashes.Get().(hash.Hash) // New makes no other
+	defer k.hashes.Put(mac)
+	mac.Reset()
+	mac.Write(head)
+	mac.Write(body) // streamed: the body is never copied
+	var sum [sha256.Size]byte
+	return base64.StdEncoding.AppendEncode(out, mac.Sum(sum[:0]))
 }
 
 // Sign returns the value of webhook-signature: one "v1,<base64>" per key, separated by spaces, each the HMAC-SHA256 of
 // id.timestamp.body with the timestamp in seconds. While a rotation is under way there are two keys, the new one first.
-func Sign(keys [][]byte, id string, at time.Time, body []byte) string {
+func Sign(keys []*Key, id string, at time.Time, body []byte) string {
 	head := make([]byte, 0, len(id)+22)
 	head = append(append(head, id...), '.')
 	head = append(strconv.AppendInt(head, at.Unix(), 10), '.')
 	out := make([]byte, 0, len(keys)*(4+44))
-	var sum [sha256.Size]byte
 	for i, key := range keys {
 		if i > 0 {
 			out = append(out, ' ')
 		}
-		mac := hmac.New(sha256.New, key)
-		mac.Write(head)
-		mac.Write(body) // streamed: the body is never copied
-		out = append(out, "v1,"...)
-		out = base64.StdEncoding.AppendEncode(out, mac.Sum(sum[:0]))
+		out = key.sum(append(out, "v1,"...), head, body)
 	}
 	return string(out)
 }
