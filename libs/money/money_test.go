@@ -2,6 +2,7 @@ package money_test
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 
@@ -47,6 +48,34 @@ func FuzzParse(f *testing.F) {
 		back, err := money.Parse(money.Canonical(got))
 		if err != nil && len(money.Canonical(got)) <= 64 || err == nil && !back.Equal(got) {
 			t.Fatalf("%q does not survive its canonical form %q: %v", s, money.Canonical(got), err)
+		}
+	})
+}
+
+// Every decimal is written as decimal.String does, less the zeros that say nothing.
+func TestCanonical(t *testing.T) {
+	plain := func(x decimal.Decimal) string {
+		text := x.String()
+		if strings.Contains(text, ".") {
+			text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+		}
+		if text == "-0" {
+			return "0"
+		}
+		return text
+	}
+	for _, n := range []int64{0, 1, -1, 5, 10, -10, 12_500, 1_000_000, math.MaxInt64, math.MinInt64, math.MinInt64 + 1} {
+		for exponent := int32(-25); exponent < 5; exponent++ {
+			if x := decimal.New(n, exponent); money.Canonical(x) != plain(x) {
+				t.Errorf("%d and %d is %s, want %s", n, exponent, money.Canonical(x), plain(x))
+			}
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		x := decimal.New(rapid.Int64().Draw(t, "digits"), rapid.Int32Range(-25, 5).Draw(t, "exponent"))
+		x = x.Mul(decimal.New(1, rapid.Int32Range(0, 6).Draw(t, "larger")))
+		if money.Canonical(x) != plain(x) {
+			t.Fatalf("%s, want %s", money.Canonical(x), plain(x))
 		}
 	})
 }

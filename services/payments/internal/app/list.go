@@ -47,15 +47,15 @@ type pagination struct {
 	HasMore    bool    `json:"hasMore"`
 }
 
-type listAnswer struct {
+type listAnswer[T any] struct {
 	Success    bool       `json:"success"`
-	Payments   []any      `json:"payments"`
+	Payments   []T        `json:"payments"`
 	Pagination pagination `json:"pagination"`
 }
 
 // List is the body of GET /v1/payments: each payment as GET shows it.
 func (a *App) List(ctx context.Context, f Filter) ([]byte, error) {
-	return a.list(ctx, f, func(v View) any { return a.Render.shownOf(v) })
+	return list(ctx, a.Lists, f, a.Render.shownOf)
 }
 
 // reviewed is a payment as operators see it.
@@ -70,21 +70,20 @@ type reviewed struct {
 
 func (r Renderer) reviewedOf(v View) reviewed {
 	p := v.Payment
-	out := reviewed{p.ID, p.MerchantID, p.Mode, p.RefundAddress, p.RefundTx, r.shownOf(v)}
-	return out
+	return reviewed{p.ID, p.MerchantID, p.Mode, p.RefundAddress, p.RefundTx, r.shownOf(v)}
 }
 
 // ListAll is the body of GET /v1/admin/payments: every merchant's, for operators.
 func (a *App) ListAll(ctx context.Context, f Filter) ([]byte, error) {
 	f.Owner = Owner{}
-	return a.list(ctx, f, func(v View) any { return a.Render.reviewedOf(v) })
+	return list(ctx, a.Lists, f, a.Render.reviewedOf)
 }
 
 // list reads one more than a page holds, to know whether there is another.
-func (a *App) list(ctx context.Context, f Filter, show func(View) any) ([]byte, error) {
+func list[T any](ctx context.Context, from Lists, f Filter, show func(View) T) ([]byte, error) {
 	limit := f.Limit
 	f.Limit++
-	views, err := a.Lists.List(ctx, f)
+	views, err := from.List(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +93,9 @@ func (a *App) list(ctx context.Context, f Filter, show func(View) any) ([]byte, 
 		next := Cursor(views[limit-1].Payment.ID)
 		page.HasMore, page.NextCursor = true, &next
 	}
-	out := make([]any, 0, len(views))
-	for _, v := range views {
-		out = append(out, show(v))
+	out := make([]T, len(views))
+	for i, v := range views {
+		out[i] = show(v)
 	}
-	return encode(listAnswer{true, out, page})
+	return encode(listAnswer[T]{true, out, page})
 }

@@ -146,7 +146,8 @@ func (r Renderer) shownOf(v View) shown {
 		s.Payout = &payoutView{o.ID, string(o.State), money.N(o.Amount), string(o.Currency), o.Reference}
 	}
 	if p.Type == payment.Request && p.Preferred != (payment.Preference{}) {
-		s.Preferred = &p.Preferred
+		preferred := p.Preferred // a copy, or every payment would be one
+		s.Preferred = &preferred
 	}
 	if r.PublicURL != "" {
 		s.CheckoutURL = r.PublicURL + "/pay/" + p.Reference
