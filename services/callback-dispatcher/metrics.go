@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
@@ -14,12 +15,15 @@ import (
 type metrics struct {
 	events, duplicates prometheus.Counter
 	attempts           *prometheus.CounterVec
-	lag, delivered     *prometheus.HistogramVec
-	phases             *prometheus.HistogramVec
+	lag, delivered     map[string]prometheus.Observer // by mode
+	phases             phases
 	batches            prometheus.Histogram
 	oldestDue, dead    prometheus.Gauge
 	now                func() time.Time
 }
+
+// phases are the parts of an attempt that dispatcher_attempt_seconds tells apart.
+type phases struct{ total, wait, dns, connect, tls prometheus.Observer }
 
 func newMetrics(registry prometheus.Registerer, now func() time.Time) *metrics {
 	seconds := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15, 60, 300}
@@ -30,22 +34,30 @@ func newMetrics(registry prometheus.Registerer, now func() time.Time) *metrics {
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "dispatcher_attempts_total", Help: "Attempts by mode, class of their end and what followed.",
 		}, []string{"mode", "class", "verdict"}),
-		lag: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "dispatcher_lag_seconds", Help: "From when an attempt was due to when it was made.", Buckets: seconds,
-		}, []string{"mode"}),
-		delivered: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "dispatcher_delivered_seconds", Help: "From an event's intake to its 2xx.", Buckets: seconds,
-		}, []string{"mode"}),
-		phases: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "dispatcher_attempt_seconds", Help: "Time of an attempt by phase.", Buckets: seconds[:13],
-		}, []string{"phase"}),
+		lag: map[string]prometheus.Observer{}, delivered: map[string]prometheus.Observer{},
 		batches: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "dispatcher_record_batch_size", Help: "Attempts recorded in one commit.", Buckets: []float64{1, 2, 5, 10, 20, 50, 100, 200},
 		}),
 		oldestDue: prometheus.NewGauge(prometheus.GaugeOpts{Name: "dispatcher_oldest_due_seconds", Help: "Age of the oldest delivery that is due and not leased."}),
 		dead:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "dispatcher_dead_messages", Help: "Messages that could not be taken in and wait for a person."}),
 	}
-	registry.MustRegister(m.events, m.duplicates, m.attempts, m.lag, m.delivered, m.phases, m.batches, m.oldestDue, m.dead)
+	lag := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "dispatcher_lag_seconds", Help: "From when an attempt was due to when it was made.", Buckets: seconds,
+	}, []string{"mode"})
+	delivered := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "dispatcher_delivered_seconds", Help: "From an event's intake to its 2xx.", Buckets: seconds,
+	}, []string{"mode"})
+	phase := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "dispatcher_attempt_seconds", Help: "Time of an attempt by phase.", Buckets: seconds[:13],
+	}, []string{"phase"})
+	for _, mode := range []string{string(wire.Live), string(wire.Test)} { // looked up once, not for each attempt
+		m.lag[mode], m.delivered[mode] = lag.WithLabelValues(mode), delivered.WithLabelValues(mode)
+	}
+	m.phases = phases{
+		total: phase.WithLabelValues("total"), wait: phase.WithLabelValues("wait"), dns: phase.WithLabelValues("dns"),
+		connect: phase.WithLabelValues("connect"), tls: phase.WithLabelValues("tls"),
+	}
+	registry.MustRegister(m.events, m.duplicates, m.attempts, lag, delivered, phase, m.batches, m.oldestDue, m.dead)
 	return m
 }
 
@@ -71,16 +83,16 @@ func (m *metrics) Accepted(events, duplicates int) {
 func (m *metrics) Attempted(r app.Result) {
 	d, o := r.Delivery, r.Outcome
 	m.attempts.WithLabelValues(d.Mode, o.Class, string(r.Verdict.State)).Inc()
-	m.lag.WithLabelValues(d.Mode).Observe(max(0, o.At.Sub(d.DueAt).Seconds()))
+	m.lag[d.Mode].Observe(max(0, o.At.Sub(d.DueAt).Seconds()))
 	if r.Verdict.State == delivery.Delivered {
-		m.delivered.WithLabelValues(d.Mode).Observe(max(0, m.now().Sub(d.AcceptedAt).Seconds()))
+		m.delivered[d.Mode].Observe(max(0, m.now().Sub(d.AcceptedAt).Seconds()))
 	}
-	m.phases.WithLabelValues("total").Observe(o.Total.Seconds())
-	m.phases.WithLabelValues("wait").Observe(o.Wait.Seconds())
+	m.phases.total.Observe(o.Total.Seconds())
+	m.phases.wait.Observe(o.Wait.Seconds())
 	if o.Connect > 0 {
-		m.phases.WithLabelValues("dns").Observe(o.DNS.Seconds())
-		m.phases.WithLabelValues("connect").Observe(o.Connect.Seconds())
-		m.phases.WithLabelValues("tls").Observe(o.TLS.Seconds())
+		m.phases.dns.Observe(o.DNS.Seconds())
+		m.phases.connect.Observe(o.Connect.Seconds())
+		m.phases.tls.Observe(o.TLS.Seconds())
 	}
 }
 

@@ -71,12 +71,11 @@ func kick(c chan struct{}) {
 // attempt makes one attempt and hands the result on. It runs on a lane's goroutine, which stays taken until the result
 // has a place in the recorder's queue: so a database that is away slows the sending down instead of piling up results.
 func (d *Dispatcher) attempt(ctx context.Context, job delivery.Delivery) delivery.Symptom {
-	lines := about(ctx, job)
 	outcome, err := d.sender.Send(ctx, job)
 	switch {
 	case errors.Is(err, ErrStopped): // the lease is given back when the process ends
 	case err != nil:
-		d.log.WarnContext(lines, "attempt not made", "err", err)
+		d.log.WarnContext(about(ctx, job), "attempt not made", "err", err)
 		d.recorder.Postpone(job, postpone)
 	default:
 		if outcome.Connect > 0 {
@@ -84,15 +83,24 @@ func (d *Dispatcher) attempt(ctx context.Context, job delivery.Delivery) deliver
 		}
 		d.recorder.Add(job, outcome)
 		symptom := delivery.SymptomOf(outcome)
-		told := []any{"type", job.Type, "attempt", job.Attempts + 1, "class", outcome.Class, "status", outcome.Status, "seconds", outcome.Total.Seconds()}
-		if symptom == delivery.Well {
-			d.log.DebugContext(lines, "webhook attempt", told...)
-		} else {
-			d.spare.Log(lines, slog.LevelInfo, outcome.Class, "webhook attempt", told...)
-		}
+		d.tell(ctx, job, outcome, symptom)
 		return symptom
 	}
 	return delivery.Unknown
+}
+
+// tell writes a line about an attempt. Of one that went well it is not even put together unless somebody reads it.
+func (d *Dispatcher) tell(ctx context.Context, job delivery.Delivery, o delivery.Outcome, symptom delivery.Symptom) {
+	well := symptom == delivery.Well
+	if well && !d.log.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	told := []any{"type", job.Type, "attempt", job.Attempts + 1, "class", o.Class, "status", o.Status, "seconds", o.Total.Seconds()}
+	if well {
+		d.log.DebugContext(about(ctx, job), "webhook attempt", told...)
+	} else {
+		d.spare.Log(about(ctx, job), slog.LevelInfo, o.Class, "webhook attempt", told...)
+	}
 }
 
 // about is ctx for log lines about a delivery.

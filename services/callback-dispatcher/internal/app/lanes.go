@@ -47,6 +47,8 @@ type Lanes struct {
 	begun    []attempting  // what start has begun and nobody runs yet
 	stopped  bool
 	workers  sync.WaitGroup
+	idle     int             // workers that wait for an attempt
+	ready    chan attempting // what they wait for; it has room for each of them
 	ctx      context.Context
 	cancel   context.CancelFunc
 }
@@ -111,6 +113,10 @@ type attempting struct {
 // patience is how long a delivery may stay in a lane unsent: shorter than the lease, which others may take over then.
 const patience = 4 * time.Minute
 
+// idleMost is how many workers wait for an attempt when there is none: a goroutine that has grown its stack once is cheaper
+// than a new one.
+const idleMost = 256
+
 // waitingPerSlot is how many deliveries may wait in memory per attempt that a healthy target takes at a time, easeMost how
 // long the intake waits for such targets at a time, and easeEnds how many attempts to them must end in that time for it to wait
 // again.
@@ -128,7 +134,7 @@ const replayShare = 5
 func NewLanes(limits Limits, run func(ctx context.Context, d delivery.Delivery) delivery.Symptom, room func(), now func() time.Time) *Lanes {
 	l := &Lanes{
 		limits: limits, run: run, room: room, now: now, lanes: map[string]*lane{}, paces: map[string]*pace{}, hosts: map[string]*host{}, found: map[string]found{},
-		parked: map[string]bool{}, ids: map[string]bool{}, replicas: 1,
+		parked: map[string]bool{}, ids: map[string]bool{}, replicas: 1, ready: make(chan attempting, idleMost),
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
@@ -403,6 +409,7 @@ func (l *Lanes) empty(ln *lane) {
 func (l *Lanes) Stop(ctx context.Context) {
 	l.mu.Lock()
 	l.stopped = true
+	close(l.ready) // nothing is begun any more
 	l.mu.Unlock()
 	l.Forget()
 	stop := context.AfterFunc(ctx, l.cancel)
@@ -546,17 +553,21 @@ func (l *Lanes) begin(ln *lane) {
 	l.begun = append(l.begun, attempting{ln, next.delivery})
 }
 
-// launch gives everything that was begun a goroutine.
+// launch gives everything that was begun a worker.
 func (l *Lanes) launch() {
 	for _, one := range l.begun {
+		if l.idle > 0 {
+			l.idle--
+			l.ready <- one
+			continue
+		}
 		l.workers.Go(func() { l.work(one) })
 	}
 	clear(l.begun)
 	l.begun = l.begun[:0]
 }
 
-// work makes attempts one after the other for as long as an end lets another begin: a goroutine that has grown its stack
-// once is cheaper than a new one.
+// work makes attempts one after the other until there are workers enough without it.
 func (l *Lanes) work(one attempting) {
 	for more := true; more; {
 		one, more = l.finish(one.lane, one.delivery.ID, l.run(l.ctx, one.delivery))
@@ -591,7 +602,8 @@ func (l *Lanes) resume(h *host) {
 	h.waiting = nil
 }
 
-// finish notes the end of an attempt and returns one that may be made now.
+// finish notes the end of an attempt and returns the next one for this worker, at once if its end lets another begin. There
+// is none when enough others wait, and after Stop.
 func (l *Lanes) finish(ln *lane, id string, s delivery.Symptom) (next attempting, more bool) {
 	l.mu.Lock()
 	now := l.now()
@@ -621,9 +633,16 @@ func (l *Lanes) finish(ln *lane, id string, s delivery.Symptom) (next attempting
 		l.begun = l.begun[:last]
 	}
 	l.launch()
+	waits := !more && !l.stopped && l.idle < idleMost
+	if waits {
+		l.idle++
+	}
 	l.mu.Unlock()
 	if freed {
 		l.room()
+	}
+	if waits {
+		next, more = <-l.ready
 	}
 	return next, more
 }
