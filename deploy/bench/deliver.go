@@ -174,8 +174,8 @@ func (d *deliver) burst(ctx context.Context, length time.Duration, processor boo
 	}
 	took := time.Since(began)
 	if err := d.until(ctx, recordedWithin, func() (bool, error) { // what is yet to be written belongs to its cost
-		left, err := d.number(ctx, d.own, `SELECT count(*) FROM delivery WHERE merchant_id = $1 AND mode = 'test'`, merchant)
-		return left == 0, err
+		over, err := d.number(ctx, d.own, `SELECT count(*) FROM delivery_done WHERE merchant_id = $1 AND mode = 'test'`, merchant)
+		return over == events, err
 	}); err != nil {
 		return side{}, fmt.Errorf("waiting until all deliveries are recorded: %w", err)
 	}
@@ -334,8 +334,9 @@ func (d *deliver) latencies(ctx context.Context, merchant string, healthy int64)
 	for range 100 {
 		var found int64
 		err := d.own.QueryRow(ctx, `SELECT count(*), coalesce(percentile_cont(0.5) WITHIN GROUP (ORDER BY ms), 0), coalesce(percentile_cont(0.99) WITHIN GROUP (ORDER BY ms), 0)
-FROM (SELECT 1000 * extract(epoch FROM a.at + a.total_us * interval '1 microsecond' - e.received_at)::float8 AS ms
-	FROM delivery_done d JOIN event e ON e.id = d.event_id AND e.slot = d.slot JOIN attempt a ON a.delivery_id = d.id
+FROM (SELECT 1000 * extract(epoch FROM coalesce(a.at, d.first_attempt_at) + coalesce(a.total_us, d.total_us) * interval '1 microsecond'
+		- e.received_at)::float8 AS ms
+	FROM delivery_done d JOIN event e ON e.id = d.event_id AND e.slot = d.slot LEFT JOIN attempt a ON a.delivery_id = d.id
 	WHERE d.merchant_id = $1 AND d.url = ANY($2::text[])) x`, merchant, ports).Scan(&found, &p50, &p99)
 		if err != nil {
 			return 0, 0, fmt.Errorf("reading the log of attempts: %w", err)

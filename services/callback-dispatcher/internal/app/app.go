@@ -60,7 +60,7 @@ type Result struct {
 }
 
 // Inbound writes arrivals: all in one commit, each event once. The answer has one list per arrival, one place per
-// delivery.
+// delivery; the deliveries themselves are told where they lie and when they were accepted.
 type Inbound interface {
 	Accept(ctx context.Context, arrivals []Arrival) ([][]Placed, error)
 	// Poison reports whether an error of Accept is caused by the data itself, so that no retry cures it.
@@ -83,6 +83,8 @@ type Leases interface {
 	Old(ctx context.Context) (ids []string, err error)
 	// Release makes leased deliveries due again, with no attempt counted.
 	Release(ctx context.Context, ids []string) error
+	// Land enters into the table what has been under way without an entry for longer than a moment.
+	Land(ctx context.Context) error
 }
 
 // Breaker says after how many failures in a row a target gets single probes only, of how many attempts within a minute

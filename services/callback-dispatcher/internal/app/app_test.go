@@ -333,6 +333,8 @@ func (q *queue) Release(_ context.Context, ids []string) error {
 	return nil
 }
 
+func (q *queue) Land(context.Context) error { return nil }
+
 func (q *queue) Old(context.Context) ([]string, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -135,10 +135,13 @@ func (d *Dispatcher) targets(all []Target) {
 	}
 }
 
-// Watch looks after the lanes until ctx ends.
+// Watch looks after the lanes, and what they hold without an entry in the table, until ctx ends.
 func (d *Dispatcher) Watch(ctx context.Context) error {
 	for d.sleep(ctx, nil, watchEvery) {
 		d.lanes.Watch()
+		if err := d.leases.Land(ctx); err != nil && ctx.Err() == nil {
+			d.log.WarnContext(ctx, "entering deliveries that take their time", "err", err)
+		}
 		d.unpark(ctx)
 	}
 	return nil

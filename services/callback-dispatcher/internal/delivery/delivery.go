@@ -29,6 +29,8 @@ type Delivery struct {
 	Trace      string
 	Body       []byte
 	Token      []byte // sealed settlementToken, nil for nearly every event
+	Slot       int16  // where the event lies
+	Flight     int64  // the commit that took it in without a row of its own; 0 when it has one
 }
 
 // The triggers of an attempt.

@@ -11,6 +11,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/services/callback-dispatcher/internal/app"
+	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
 const endpointColumns = `p.id, p.merchant_id, p.mode, p.url, p.description, p.types, p.enabled, coalesce(p.disabled_reason, ''), p.disabled_at,
@@ -220,7 +221,7 @@ func (s *Store) Test(ctx context.Context, o app.Owner, id string, k app.Key,
 		if err != nil {
 			return nil, err
 		}
-		if _, err := s.accept(ctx, tx, []app.Arrival{arrival}, "manual"); err != nil {
+		if _, err := s.accept(ctx, tx, []app.Arrival{arrival}, delivery.Manual, false); err != nil {
 			return nil, err
 		}
 		if _, err := tx.Exec(ctx, unwaitSQL, arrival.Deliveries[0].ID); err != nil {

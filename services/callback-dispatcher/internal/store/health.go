@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/postgres"
 	"causeway.internal/services/callback-dispatcher/internal/app"
+	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
 const (
@@ -64,7 +65,7 @@ func (s *Store) treat(ctx context.Context, failing time.Duration, after string, 
 		if _, err := tx.Exec(ctx, warnedSQL, a.Endpoint.ID, remedy.Warned, remedy.Disable); err != nil {
 			return fmt.Errorf("note a warning: %w", err)
 		}
-		_, err = s.accept(ctx, tx, []app.Arrival{*remedy.Event}, "auto")
+		_, err = s.accept(ctx, tx, []app.Arrival{*remedy.Event}, delivery.Auto, false)
 		return err
 	})
 	return found, err

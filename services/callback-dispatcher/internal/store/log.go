@@ -88,11 +88,14 @@ func deliveriesSQL(o app.Owner, f app.DeliveryFilter, limit int) (sql string, ar
 	and("state", "=", f.Status)
 	return `SELECT * FROM (
 	(SELECT d.id, d.event_id, d.endpoint_id, d.url, d.type, d.object_id, d.sequence, ` + status + ` AS status,
-		d.attempts, CASE WHEN p.enabled = false THEN NULL ELSE d.next_at END AS next_at, d.created_at, NULL::timestamptz AS done_at
+		d.attempts, CASE WHEN p.enabled = false THEN NULL ELSE d.next_at END AS next_at, d.created_at, NULL::timestamptz AS done_at,
+		NULL AS trigger, NULL::timestamptz AS at, NULL AS class, NULL::smallint AS code, NULL::bigint AS dns_us, NULL::bigint AS connect_us,
+		NULL::bigint AS tls_us, NULL::bigint AS wait_us, NULL::bigint AS total_us, NULL::bytea AS excerpt
 	FROM delivery d LEFT JOIN endpoint p ON p.id = d.endpoint_id
 	WHERE d.merchant_id = $1 AND d.mode = $2` + hot.String() + ` ORDER BY d.id DESC LIMIT $3)
 	UNION ALL
-	(SELECT id, event_id, endpoint_id, url, type, object_id, sequence, state, attempts, NULL, created_at, done_at
+	(SELECT id, event_id, endpoint_id, url, type, object_id, sequence, state, attempts, NULL, created_at, done_at,
+		CASE WHEN remote IS NOT NULL THEN trigger END, first_attempt_at, last_class, last_status, dns_us, connect_us, tls_us, wait_us, total_us, excerpt
 	FROM delivery_done
 	WHERE merchant_id = $1 AND mode = $2` + over.String() + ` ORDER BY id DESC LIMIT $3)
 ) x ORDER BY id DESC LIMIT $3`, args
@@ -107,9 +110,14 @@ func (s *Store) Deliveries(ctx context.Context, o app.Owner, f app.DeliveryFilte
 	}
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (v app.DeliveryView, err error) {
 		var endpoint *string
-		err = row.Scan(&v.ID, &v.EventID, &endpoint, &v.URL, &v.Type, &v.ObjectID, &v.Sequence, &v.Status, &v.Made, &v.NextAt, &v.CreatedAt, &v.DoneAt)
+		var only first
+		err = row.Scan(&v.ID, &v.EventID, &endpoint, &v.URL, &v.Type, &v.ObjectID, &v.Sequence, &v.Status, &v.Made, &v.NextAt, &v.CreatedAt, &v.DoneAt,
+			&only.trigger, &only.at, &only.class, &only.status, &only.dns, &only.connect, &only.tls, &only.wait, &only.total, &only.excerpt)
 		if endpoint != nil {
 			v.EndpointID = *endpoint
+		}
+		if only.trigger != nil {
+			v.Attempts = []app.AttemptView{only.view()}
 		}
 		return v, err
 	})
@@ -119,6 +127,27 @@ func (s *Store) Deliveries(ctx context.Context, o app.Owner, f app.DeliveryFilte
 	return list, s.attempts(ctx, list)
 }
 
+// first is the attempt that lies in the row of a delivery which was over with it. Without a trigger there is none.
+type first struct {
+	trigger, class                 *string
+	at                             *time.Time
+	status                         *int16
+	dns, connect, tls, wait, total *int64
+	excerpt                        []byte
+}
+
+func (f *first) view() app.AttemptView {
+	a := app.AttemptView{
+		Number: 1, Trigger: *f.trigger, At: *f.at, Class: *f.class,
+		DNS: micro(*f.dns), Connect: micro(*f.connect), TLS: micro(*f.tls), Wait: micro(*f.wait), Total: micro(*f.total), Excerpt: f.excerpt,
+	}
+	if f.status != nil {
+		a.Status = int(*f.status)
+	}
+	return a
+}
+
+// attempts adds what the log of attempts holds.
 func (s *Store) attempts(ctx context.Context, list []app.DeliveryView) error {
 	if len(list) == 0 {
 		return nil

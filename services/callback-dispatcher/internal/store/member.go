@@ -116,7 +116,9 @@ func (m *Member) Keep(ctx context.Context, lost func(), share func(processes int
 		}
 		err := m.takeOver(ctx)
 		if err == nil && now.Sub(swept) >= orphansEvery {
-			_, err = m.db.Exec(ctx, orphansSQL)
+			if _, err = m.db.Exec(ctx, orphansSQL); err == nil {
+				_, err = m.db.Exec(ctx, lostSQL)
+			}
 			swept = now
 		}
 		if err != nil && ctx.Err() == nil {

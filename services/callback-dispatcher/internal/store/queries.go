@@ -8,6 +8,7 @@ import (
 // Every statement of the package, by name, so that a test can have each prepared on the migrated schema.
 var queries = map[string]string{
 	"accept": acceptSQL, "claim": claimSQL, "claimed": claimedSQL, "count": countSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "unblock": unblockSQL, "record": recordSQL,
+	"land": landSQL, "ended": endedSQL, "strays": straysSQL, "lost": lostSQL,
 	"join": joinSQL, "beat": beatSQL, "dead": deadSQL, "takeOver": takeOverSQL, "bury": burySQL, "orphans": orphansSQL, "leave": leaveSQL,
 	"valid": validSQL, "create": createSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "retire": retireSQL, "overlap": overlapSQL,
 	"registered": registeredSQL, "endpoints": endpointsSQL, "endpoint": endpointSQL, "lockEndpoint": lockEndpointSQL, "lockOwners": lockOwnersSQL,
@@ -28,16 +29,23 @@ func filtered(f app.DeliveryFilter) string {
 }
 
 // attempted tells, for a row x of (target, merchant_id, object_id, sequence), whether the first attempt of the sequence
-// before it is over: that event is known, and no delivery of it to the target is still without an attempt. So a type that
-// the endpoint filters out, and an event from before the endpoint was registered, count as attempted. The event is looked
-// for in the slots of the last three days; one that is older, or that this database never saw, costs the wait of five
-// seconds and nothing else. The slots depend on now() alone, so the plan opens these four partitions and not all. LIMIT
-// keeps the planner from hashing a whole table, and the empty text from the index by merchant, whose events may be many.
+// before it is over: that event is known, no delivery of it to the target is still without an attempt, and one that was
+// begun without a row of its own (00005_flight.sql) has one now. So a type that the endpoint filters out, and an event from
+// before the endpoint was registered, count as attempted. The event is looked for in the slots of the last three days; one
+// that is older, or that this database never saw, costs the wait of five seconds and nothing else. The slots depend on
+// now() alone, so the plan opens these four partitions and not all. LIMIT keeps the planner from hashing a whole table, and
+// the empty text from the index by merchant, whose events may be many.
 const attempted = `coalesce((SELECT NOT coalesce((SELECT true FROM delivery c WHERE c.event_id = b.id AND c.target = x.target
 		AND c.attempts = 0 LIMIT 1), false)
+		AND (dispatcher_fan(b.fan, x.target) IS NULL
+			OR coalesce((SELECT true FROM delivery_done o WHERE o.id = dispatcher_fan(b.fan, x.target) AND o.slot = b.slot
+				AND o.slot IN (` + lately + `) LIMIT 1), false)
+			OR coalesce((SELECT true FROM delivery c WHERE c.event_id = b.id AND c.target = x.target LIMIT 1), false))
 	FROM event b WHERE b.object_id = x.object_id AND b.sequence = x.sequence - 1 AND b.merchant_id || '' = x.merchant_id
-		AND b.slot IN (dispatcher_slot(now()), dispatcher_slot(now() - interval '1 day'), dispatcher_slot(now() - interval '2 days'),
-			dispatcher_slot(now() - interval '3 days')) LIMIT 1), false)`
+		AND b.slot IN (` + lately + `) LIMIT 1), false)`
+
+const lately = `dispatcher_slot(now()), dispatcher_slot(now() - interval '1 day'), dispatcher_slot(now() - interval '2 days'),
+			dispatcher_slot(now() - interval '3 days')`
 
 // touch keeps a lane's due_at no later than the rows of f(target, next_at) that were just made due. It takes the lane's
 // lock even where nothing changes: see dispatcher_claim.
@@ -47,13 +55,19 @@ func touch(f string) string {
 }
 
 // acceptSQL writes events and the deliveries of those that are new. $1..$9 are the events, $10..$15 the deliveries, $16
-// the owner of the leases, $17 the events' tokens, $18 why the deliveries are made. Materialized, or else the plan would hold
+// the owner of the leases, $17 the events' tokens, $18 why the deliveries are made, $19 the events' fans, $20 whether what is
+// sent at once may go without rows, as a flight. It may while this process is on the list, whose row is locked so that it
+// cannot be taken off meanwhile, and every other process there knows of flights. Materialized, or else the plan would hold
 // w, and all partitions of event, once for each of its uses.
-var acceptSQL = `WITH e AS (
-	INSERT INTO event (slot, id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token)
-	SELECT dispatcher_slot(occurred_at), id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token
-	FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[], $8::text[], $9::bytea[], $17::bytea[])
-		AS t(id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token)
+var acceptSQL = `WITH k AS MATERIALIZED (
+	SELECT true AS yes FROM instance WHERE $20::boolean AND id = $16 AND NOT EXISTS (SELECT FROM instance WHERE NOT flies) FOR KEY SHARE
+), e AS (
+	INSERT INTO event (slot, id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token, fan)
+	SELECT dispatcher_slot(occurred_at), id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token,
+		nullif(fan, '')
+	FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[], $8::text[], $9::bytea[],
+		$17::bytea[], $19::text[])
+		AS t(id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token, fan)
 	ON CONFLICT (id, slot) DO NOTHING
 	RETURNING id, slot, merchant_id, mode, type, object_id, sequence
 ), x AS (
@@ -62,7 +76,8 @@ var acceptSQL = `WITH e AS (
 	FROM unnest($10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::boolean[])
 		AS t(id, event_id, endpoint_id, target, url, leased) JOIN e ON e.id = t.event_id
 ), w AS MATERIALIZED (
-	SELECT x.*, x.sequence > 1 AND NOT ` + attempted + ` AS waits FROM x
+	SELECT y.*, y.leased AND NOT y.waits AND coalesce((SELECT yes FROM k), false) AS flies
+	FROM (SELECT x.*, x.sequence > 1 AND NOT ` + attempted + ` AS waits FROM x OFFSET 0) y
 ), d AS (
 	INSERT INTO delivery (id, event_id, event_slot, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence,
 		state, waits, next_at, lease_owner, lease_until, trigger)
@@ -71,13 +86,18 @@ var acceptSQL = `WITH e AS (
 		CASE WHEN waits THEN now() + interval '5 seconds' ELSE now() END,
 		CASE WHEN leased AND NOT waits THEN $16::text END, CASE WHEN leased AND NOT waits THEN now() + interval '5 minutes' END,
 		$18::text
-	FROM w
+	FROM w WHERE NOT flies
 	ON CONFLICT (event_id, target) DO NOTHING
-	RETURNING id, state, waits, target, next_at
+	RETURNING id, event_slot, state, waits, target, next_at
+), f AS (
+	INSERT INTO flight (owner, events, slots) SELECT $16, array_agg(event_id), array_agg(event_slot)
+	FROM (SELECT DISTINCT event_id, event_slot FROM w WHERE flies) v HAVING count(*) > 0
+	RETURNING id
 ), l AS (
 	` + touch("d WHERE state = 'due'") + `
 )
-SELECT id, state, waits FROM d`
+SELECT id, state, waits, event_slot, 0::bigint, now() FROM d
+UNION ALL SELECT w.id, 'leased', false, w.event_slot, f.id, now() FROM w CROSS JOIN f WHERE w.flies`
 
 // claimSQL leases due rows (dispatcher_claim), and claimedSQL reads them: to an endpoint they go where it is now.
 const (
@@ -92,8 +112,10 @@ const bodiesSQL = `SELECT id, trace, body, token FROM event WHERE id = ANY($1::t
 var releaseSQL = `WITH u AS (
 	UPDATE delivery SET state = 'due', lease_owner = NULL, lease_until = NULL
 	WHERE id = ANY($2::text[]) AND state || '' = 'leased' AND lease_owner || '' = $1 RETURNING target, next_at
+), l AS (
+	` + touch("u") + `
 )
-` + touch("u")
+SELECT count(*) FROM u`
 
 // oldSQL lists leases that are older than 15 seconds, longer than any statement of the intake or a claim may take.
 const oldSQL = `SELECT id FROM delivery WHERE state = 'leased' AND lease_owner = $1 AND lease_until < now() + interval '285 seconds'`
@@ -112,25 +134,33 @@ var unblockSQL = `WITH x AS (
 SELECT (SELECT count(*) FROM u), (SELECT count(*) FROM x) - (SELECT count(*) FROM u)`
 
 // recordSQL logs attempts and moves their deliveries on. A success ends a delivery whoever holds its lease now; any
-// other outcome counts only for the holder that made exactly this attempt. $1 is the owner. It keeps the health of the
+// other outcome counts only for the holder that made exactly this attempt. $1 is the owner. A delivery of a flight ($38 are
+// the flights, y those that this process still has) has no row: what is over gets the row that stays, with its attempt in
+// it, and what is not the row that waits ($27..$37). It keeps the health of the
 // targets: failures in a row, and from $23 of them on, or where a result trips it, the breaker, which lets the first
 // probe through after $24 microseconds. A success closes it once a probe was let through (its wait has grown then): one
 // of an attempt that was under way when it opened tells nothing new. An endpoint that answered 410 is disabled in the
 // same statement, and its lane held.
 // The answer names the targets whose breaker is open, and those that are well again. The empty texts keep a plan from
 // starting at all leases of the process (delivery_leased), where dead rows pile up, instead of the ids.
-var recordSQL = `WITH r AS (
-	SELECT * FROM unnest($2::text[], $3::uuid[], $4::integer[], $5::boolean[], $6::text[], $7::bigint[], $8::timestamptz[], $9::text[],
+var recordSQL = `WITH y AS MATERIALIZED (
+	SELECT t.id FROM unnest($38::bigint[]) AS t(id) WHERE (SELECT owner FROM flight WHERE flight.id = t.id) = $1
+), r AS MATERIALIZED (
+	SELECT t.*, y.id IS NOT NULL AS flies
+	FROM unnest($2::text[], $3::uuid[], $4::integer[], $5::boolean[], $6::text[], $7::bigint[], $8::timestamptz[], $9::text[],
 		$10::smallint[], $11::text[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::text[], $18::bytea[],
-		$19::text[], $20::integer[], $21::text[], $22::text[], $25::text[], $26::boolean[])
-	AS r(id, attempt_id, number, counted, state, delay_us, at, class, status, remote, dns_us, connect_us, tls_us, wait_us, total_us,
-		headers, excerpt, detail, generation, trigger, target, gone, trips)
+		$19::text[], $20::integer[], $21::text[], $22::text[], $25::text[], $26::boolean[], $27::bigint[], $28::text[], $29::smallint[],
+		$30::text[], $31::text[], $32::text[], $33::text[], $34::text[], $35::text[], $36::bigint[], $37::timestamptz[])
+	AS t(id, attempt_id, number, counted, state, delay_us, at, class, status, remote, dns_us, connect_us, tls_us, wait_us, total_us,
+		headers, excerpt, detail, generation, trigger, target, gone, trips, flight, event_id, event_slot, merchant_id, mode, endpoint_id,
+		url, type, object_id, sequence, created_at)
+	LEFT JOIN y ON y.id = t.flight
 ), a AS (
 	INSERT INTO attempt (slot, delivery_id, id, number, trigger, at, class, status, remote, dns_us, connect_us, tls_us, wait_us, total_us,
 		headers, excerpt, detail, generation)
 	SELECT dispatcher_slot(at), id, attempt_id, number, trigger, at, class, status, remote, dns_us, connect_us, tls_us, wait_us, total_us,
 		headers, excerpt, detail, generation
-	FROM r WHERE counted
+	FROM r WHERE counted AND NOT (flies AND state <> 'due')
 	ON CONFLICT (delivery_id, id, slot) DO NOTHING
 ), u AS (
 	UPDATE delivery d SET state = 'due', waits = false, lease_owner = NULL, lease_until = NULL,
@@ -140,19 +170,36 @@ var recordSQL = `WITH r AS (
 		last_class = CASE WHEN r.counted THEN r.class ELSE d.last_class END,
 		last_status = CASE WHEN r.counted THEN r.status ELSE d.last_status END,
 		first_attempt_at = CASE WHEN r.counted THEN coalesce(d.first_attempt_at, r.at) ELSE d.first_attempt_at END
-	FROM r WHERE d.id = r.id AND r.state = 'due' AND d.state || '' = 'leased' AND d.lease_owner || '' = $1 AND d.attempts = r.number - 1
+	FROM r WHERE d.id = r.id AND NOT r.flies AND r.state = 'due' AND d.state || '' = 'leased' AND d.lease_owner || '' = $1
+		AND d.attempts = r.number - 1
 	RETURNING d.target, d.next_at
+), n AS (
+	INSERT INTO delivery (id, event_id, event_slot, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence, state,
+		attempts, next_at, last_class, last_status, created_at, first_attempt_at)
+	SELECT id, event_id, event_slot, merchant_id, mode, nullif(endpoint_id, ''), target, url, type, object_id, sequence, 'due',
+		CASE WHEN counted THEN 1 ELSE 0 END, now() + delay_us * interval '1 microsecond', CASE WHEN counted THEN class END,
+		CASE WHEN counted THEN status END, created_at, CASE WHEN counted THEN at END
+	FROM r WHERE flies AND state = 'due'
+	ON CONFLICT DO NOTHING
+	RETURNING target, next_at
 ), o AS (
 	DELETE FROM delivery d USING r
-	WHERE d.id = r.id AND (r.state = 'delivered' OR r.state = 'exhausted' AND d.lease_owner = $1 AND d.attempts = r.number - 1)
+	WHERE d.id = r.id AND NOT r.flies
+		AND (r.state = 'delivered' OR r.state = 'exhausted' AND d.lease_owner = $1 AND d.attempts = r.number - 1)
 	RETURNING d.id, d.event_id, d.event_slot, d.merchant_id, d.mode, d.endpoint_id, d.target, d.url, d.type, d.object_id, d.sequence,
 		d.created_at, coalesce(d.first_attempt_at, r.at) AS first_attempt_at, r.state, r.number, r.class, r.status
 ), z AS (
 	INSERT INTO delivery_done (slot, id, event_id, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence, state, attempts,
-		last_class, last_status, created_at, first_attempt_at)
+		last_class, last_status, created_at, first_attempt_at, trigger, remote, dns_us, connect_us, tls_us, wait_us, total_us, headers,
+		excerpt, detail, generation)
 	SELECT event_slot, id, event_id, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence, state, number, class, status,
-		created_at, first_attempt_at
-	FROM o ON CONFLICT (id, slot) DO NOTHING
+		created_at, first_attempt_at, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+	FROM o
+	UNION ALL SELECT event_slot, id, event_id, merchant_id, mode, nullif(endpoint_id, ''), target, url, type, object_id, sequence, state,
+		number, class, status, created_at, at, trigger, remote, dns_us, connect_us, tls_us, wait_us, total_us, headers, excerpt, detail,
+		generation
+	FROM r WHERE flies AND state <> 'due'
+	ON CONFLICT (id, slot) DO NOTHING
 ), g AS (
 	UPDATE endpoint p SET enabled = false, disabled_reason = 'gone', disabled_at = now(), updated_at = now(), announced = false
 	FROM (SELECT DISTINCT gone FROM r WHERE gone <> '') AS q WHERE p.id = q.gone AND p.enabled RETURNING p.id
@@ -162,7 +209,7 @@ var recordSQL = `WITH r AS (
 	FROM r GROUP BY target
 ), s AS (
 	SELECT h.target, h.well, h.failed, h.trips, min(u.next_at) AS due_at, bool_or(g.id IS NOT NULL) AS gone
-	FROM h LEFT JOIN u ON u.target = h.target LEFT JOIN g ON g.id = h.target GROUP BY h.target, h.well, h.failed, h.trips
+	FROM h LEFT JOIN (SELECT * FROM u UNION ALL SELECT * FROM n) u ON u.target = h.target LEFT JOIN g ON g.id = h.target GROUP BY h.target, h.well, h.failed, h.trips
 ), l AS (
 	INSERT INTO lane (target, due_at, failures, failing_since, failed_at, probe_at, probe_wait, held)
 	SELECT target, coalesce(due_at, 'infinity'), CASE WHEN well THEN -1 ELSE failed END, CASE WHEN NOT well AND failed > 0 THEN now() END,
@@ -195,13 +242,24 @@ WHERE NOT EXISTS (SELECT FROM lane l WHERE l.target = t.target AND l.probe_at IS
 
 // The statements of membership.
 const (
-	joinSQL = `INSERT INTO instance (id, lock_key) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET seen_at = now() RETURNING xmax = 0`
+	joinSQL = `INSERT INTO instance (id, lock_key, flies) VALUES ($1, $2, true) ON CONFLICT (id) DO UPDATE SET seen_at = now() RETURNING xmax = 0`
 	beatSQL = `UPDATE instance SET seen_at = now() WHERE id = $1`
 	// A process that was killed has lost its session and so its lock at once; one that hangs is silent.
 	deadSQL = `SELECT id FROM instance
 WHERE id <> $1 AND (seen_at < now() - interval '6 seconds' OR pg_try_advisory_xact_lock(lock_key)) FOR UPDATE SKIP LOCKED`
 	burySQL  = `DELETE FROM instance WHERE id = ANY($1::text[])`
 	countSQL = `SELECT count(*) FROM instance WHERE seen_at > now() - interval '6 seconds'`
+)
+
+// The statements of flights. endedSQL goes by the table, which is small, and its dead rows.
+const (
+	landSQL  = `SELECT dispatcher_land($1::bigint[], $2)`
+	endedSQL = `DELETE FROM flight WHERE id = ANY($1::bigint[])`
+	// straysSQL lands flights of this process that it does not know ($2), for longer than any statement may take.
+	straysSQL = `SELECT dispatcher_land(ARRAY(SELECT id FROM flight
+	WHERE owner = $1 AND taken_at < now() - interval '15 seconds' AND id <> ALL($2::bigint[])), NULL)`
+	lostSQL = `SELECT dispatcher_land(ARRAY(SELECT id FROM flight
+	WHERE taken_at < now() - interval '5 minutes' OR owner NOT IN (SELECT id FROM instance)), NULL)`
 )
 
 // The statements that make leased deliveries due again.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -22,6 +23,7 @@ type Store struct {
 	db       *pgxpool.Pool
 	instance string
 	lockKey  int64
+	flights  flights
 }
 
 // Session gives the sessions of the pool what the statements here need. Each has one plan that is right for all arguments.
@@ -32,7 +34,7 @@ func Session(cfg postgres.Config) postgres.Config {
 
 // New makes a store for one process, named by an id that no other process has or had.
 func New(db *pgxpool.Pool, instance string, lockKey int64) *Store {
-	return &Store{db: db, instance: instance, lockKey: lockKey}
+	return &Store{db: db, instance: instance, lockKey: lockKey, flights: flights{aloft: map[int64]*flight{}}}
 }
 
 // Poison reports whether PostgreSQL refuses the data itself: data exceptions and constraint violations.
@@ -95,10 +97,9 @@ func (s *Store) claimed(ctx context.Context, leased []string) (jobs []delivery.D
 		return nil, nil, nil, fmt.Errorf("read leased deliveries: %w", err)
 	}
 	jobs, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (d delivery.Delivery, err error) {
-		var slot int16
-		err = row.Scan(&d.ID, &d.EventID, &slot, &d.MerchantID, &d.Mode, &d.EndpointID, &d.Target, &d.URL, &d.Type, &d.ObjectID,
+		err = row.Scan(&d.ID, &d.EventID, &d.Slot, &d.MerchantID, &d.Mode, &d.EndpointID, &d.Target, &d.URL, &d.Type, &d.ObjectID,
 			&d.Sequence, &d.Attempts, &d.Base, &d.Trigger, &d.DueAt, &d.AcceptedAt)
-		ids, slots = append(ids, d.EventID), append(slots, slot)
+		ids, slots = append(ids, d.EventID), append(slots, d.Slot)
 		return d, err
 	})
 	if err != nil {
@@ -136,6 +137,9 @@ func (s *Store) fill(ctx context.Context, jobs []delivery.Delivery, ids []string
 
 // Old implements app.Leases.
 func (s *Store) Old(ctx context.Context) ([]string, error) {
+	if _, err := s.db.Exec(ctx, straysSQL, s.instance, s.flights.known()); err != nil {
+		return nil, fmt.Errorf("land what nothing here knows of: %w", err)
+	}
 	rows, err := s.db.Query(ctx, oldSQL, s.instance)
 	if err != nil {
 		return nil, fmt.Errorf("list leases: %w", err)
@@ -145,10 +149,22 @@ func (s *Store) Old(ctx context.Context) ([]string, error) {
 
 // Release implements app.Leases.
 func (s *Store) Release(ctx context.Context, ids []string) error {
-	if _, err := s.db.Exec(ctx, releaseSQL, s.instance, ids); err != nil {
-		return fmt.Errorf("release leases: %w", err)
+	released, err := s.release(ctx, ids)
+	if err != nil || released == len(ids) {
+		return err
 	}
-	return nil
+	if err := s.land(ctx, time.Now()); err != nil { // the others have no rows yet
+		return err
+	}
+	_, err = s.release(ctx, ids)
+	return err
+}
+
+func (s *Store) release(ctx context.Context, ids []string) (released int, err error) {
+	if err := s.db.QueryRow(ctx, releaseSQL, s.instance, ids).Scan(&released); err != nil {
+		return 0, fmt.Errorf("release leases: %w", err)
+	}
+	return released, nil
 }
 
 // Well implements app.Queue.

@@ -316,17 +316,19 @@ func TestMember_takesOverFromTheDeadAtOnce(t *testing.T) {
 	if err := alive.Join(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := count(t, db, "delivery WHERE lease_owner = 'old'"); n != 1 {
+	accept(t, old, arrival(1, "q", 1, true))
+	held(t, db, "old", "dlv_q_1")
+	if n := count(t, db, "delivery WHERE lease_owner = 'old'") + count(t, db, "flight WHERE owner = 'old'"); n != 2 {
 		t.Fatal("the lease of a living process was taken")
 	}
 	dying.hangUp() // what the kernel does for a killed process
 	began := time.Now()
-	for count(t, db, "delivery WHERE state = 'due'") == 0 && time.Since(began) < 3*time.Second {
+	for count(t, db, "delivery WHERE state = 'due'") < 2 && time.Since(began) < 3*time.Second {
 		if err := alive.takeOver(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if count(t, db, "delivery WHERE state = 'due'") != 1 || count(t, db, "instance") != 1 {
+	if count(t, db, "delivery WHERE state = 'due'") != 2 || count(t, db, "flight") != 0 || count(t, db, "instance") != 1 {
 		t.Fatal("the lease of the dead process was not taken over")
 	}
 	// The buried one comes back: it learns that its leases are gone.

@@ -16,10 +16,11 @@ import (
 
 // Accept implements app.Inbound: one statement, one commit.
 func (s *Store) Accept(ctx context.Context, arrivals []app.Arrival) ([][]app.Placed, error) {
-	return s.accept(ctx, s.db, arrivals, "auto")
+	return s.accept(ctx, s.db, arrivals, delivery.Auto, true)
 }
 
-func (s *Store) accept(ctx context.Context, q postgres.Querier, arrivals []app.Arrival, trigger string) ([][]app.Placed, error) {
+// accept writes arrivals. Those that are to be sent at once may fly where nothing else is in the transaction.
+func (s *Store) accept(ctx context.Context, q postgres.Querier, arrivals []app.Arrival, trigger string, fly bool) ([][]app.Placed, error) {
 	order := make([]int, len(arrivals))
 	for i := range order {
 		order[i] = i
@@ -27,69 +28,120 @@ func (s *Store) accept(ctx context.Context, q postgres.Querier, arrivals []app.A
 	// Two processes that meet the same events lock them in the same order.
 	slices.SortFunc(order, func(a, b int) int { return strings.Compare(arrivals[a].Event.ID, arrivals[b].Event.ID) })
 
-	n := len(arrivals)
-	ids, merchants, modes, types := make([]string, 0, n), make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
-	objects, traces, sequences := make([]string, 0, n), make([]string, 0, n), make([]int64, 0, n)
-	times, bodies, tokens := make([]time.Time, 0, n), make([][]byte, 0, n), make([][]byte, 0, n)
-	var dIDs, dEvents, dEndpoints, dTargets, dURLs []string
-	var dLeased []bool
-	for _, i := range order {
-		e := arrivals[i].Event
-		ids, merchants, modes, types = append(ids, e.ID), append(merchants, e.MerchantID), append(modes, e.Mode), append(types, e.Type)
-		objects, sequences, times = append(objects, e.ObjectID), append(sequences, e.Sequence), append(times, e.OccurredAt)
-		traces, bodies, tokens = append(traces, e.Trace), append(bodies, e.Body), append(tokens, e.Token)
-		for j, d := range arrivals[i].Deliveries {
-			dIDs, dEvents, dEndpoints = append(dIDs, d.ID), append(dEvents, e.ID), append(dEndpoints, d.EndpointID)
-			dTargets, dURLs, dLeased = append(dTargets, d.Target), append(dURLs, d.URL), append(dLeased, arrivals[i].Leased[j])
+	var c arrived
+	c.grow(len(arrivals))
+	for n, i := range order {
+		if n == 0 || arrivals[i].Event.ID != arrivals[order[n-1]].Event.ID { // or it is here twice
+			c.add(&arrivals[i], fly)
 		}
 	}
-	rows, err := q.Query(ctx, acceptSQL, ids, merchants, modes, types, objects, sequences, times, traces, bodies,
-		dIDs, dEvents, dEndpoints, dTargets, dURLs, dLeased, s.instance, tokens, trigger)
+	rows, err := q.Query(ctx, acceptSQL, c.ids, c.merchants, c.modes, c.types, c.objects, c.sequences, c.times, c.traces, c.bodies,
+		c.deliveries, c.events, c.endpoints, c.targets, c.urls, c.leased, s.instance, c.tokens, trigger, c.fans, fly)
 	if err != nil {
 		return nil, fmt.Errorf("insert events: %w", err)
 	}
-	written := make(map[string]app.Placed, len(dIDs))
+	written := make(map[string]place, len(c.deliveries))
 	var id, state string
 	var waits bool
-	_, err = pgx.ForEachRow(rows, []any{&id, &state, &waits}, func() error {
+	var p place
+	_, err = pgx.ForEachRow(rows, []any{&id, &state, &waits, &p.slot, &p.flight, &p.at}, func() error {
 		switch {
 		case waits:
-			written[id] = app.Waiting
+			p.placed = app.Waiting
 		case state == "leased":
-			written[id] = app.Leased
+			p.placed = app.Leased
 		default:
-			written[id] = app.Queued
+			p.placed = app.Queued
 		}
+		written[id] = p
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("insert events: %w", err)
 	}
-	placed := make([][]app.Placed, n)
+	return s.placed(arrivals, written), nil
+}
+
+// place is where a commit left a delivery.
+type place struct {
+	placed app.Placed
+	slot   int16
+	flight int64
+	at     time.Time
+}
+
+// placed tells each delivery where it is; those that are not among what was written are duplicates.
+func (s *Store) placed(arrivals []app.Arrival, written map[string]place) [][]app.Placed {
+	now := time.Now()
+	placed := make([][]app.Placed, len(arrivals))
 	for i, a := range arrivals {
 		placed[i] = make([]app.Placed, len(a.Deliveries))
-		for j, d := range a.Deliveries {
-			placed[i][j] = written[d.ID] // absent: Duplicate
+		for j := range a.Deliveries {
+			d := &a.Deliveries[j]
+			p, ok := written[d.ID]
+			if !ok {
+				continue
+			}
+			placed[i][j] = p.placed
+			d.Slot, d.Flight, d.AcceptedAt = p.slot, p.flight, p.at
+			if p.flight != 0 {
+				s.flights.begun(p.flight, now)
+			}
 		}
 	}
-	return placed, nil
+	return placed
+}
+
+// arrived are arrivals turned on their side, as unnest takes them.
+type arrived struct {
+	ids, merchants, modes, types, objects, traces, fans []string
+	sequences                                           []int64
+	times                                               []time.Time
+	bodies, tokens                                      [][]byte
+
+	deliveries, events, endpoints, targets, urls []string
+	leased                                       []bool
+}
+
+func (c *arrived) grow(n int) {
+	for _, column := range []*[]string{
+		&c.ids, &c.merchants, &c.modes, &c.types, &c.objects, &c.traces, &c.fans, &c.deliveries, &c.events, &c.endpoints, &c.targets, &c.urls,
+	} {
+		*column = make([]string, 0, n)
+	}
+	c.sequences, c.times, c.leased = make([]int64, 0, n), make([]time.Time, 0, n), make([]bool, 0, n)
+	c.bodies, c.tokens = make([][]byte, 0, n), make([][]byte, 0, n)
+}
+
+func (c *arrived) add(a *app.Arrival, fly bool) {
+	e, fan := &a.Event, ""
+	if fly {
+		fan = fanOf(a)
+	}
+	c.ids, c.merchants, c.modes, c.types = append(c.ids, e.ID), append(c.merchants, e.MerchantID), append(c.modes, e.Mode), append(c.types, e.Type)
+	c.objects, c.sequences, c.times = append(c.objects, e.ObjectID), append(c.sequences, e.Sequence), append(c.times, e.OccurredAt)
+	c.traces, c.bodies, c.tokens, c.fans = append(c.traces, e.Trace), append(c.bodies, e.Body), append(c.tokens, e.Token), append(c.fans, fan)
+	for j := range a.Deliveries {
+		d := &a.Deliveries[j]
+		c.deliveries, c.events, c.endpoints = append(c.deliveries, d.ID), append(c.events, e.ID), append(c.endpoints, d.EndpointID)
+		c.targets, c.urls, c.leased = append(c.targets, d.Target), append(c.urls, d.URL), append(c.leased, a.Leased[j])
+	}
 }
 
 // Record implements app.Ledger: one statement, one commit.
-func (s *Store) Record(ctx context.Context, results []app.Result, b app.Breaker) ([]app.Target, error) {
-	return s.record(ctx, s.db, results, b)
-}
-
-func (s *Store) record(ctx context.Context, q postgres.Querier, results []app.Result, b app.Breaker) (targets []app.Target, err error) {
+func (s *Store) Record(ctx context.Context, results []app.Result, b app.Breaker) (targets []app.Target, err error) {
+	s.flights.landing.RLock()
+	defer s.flights.landing.RUnlock()
 	var c columns
 	sorted := slices.Clone(results)
 	slices.SortFunc(sorted, func(a, b app.Result) int { return strings.Compare(a.Delivery.ID, b.Delivery.ID) })
 	for _, r := range sorted {
 		c.add(r)
 	}
-	rows, err := q.Query(ctx, recordSQL, s.instance, c.ids, c.attempts, c.numbers, c.counted, c.states, c.delays, c.times, c.classes,
+	rows, err := s.db.Query(ctx, recordSQL, s.instance, c.ids, c.attempts, c.numbers, c.counted, c.states, c.delays, c.times, c.classes,
 		c.statuses, c.remotes, c.dns, c.connect, c.tls, c.wait, c.total, c.headers, c.excerpts, c.details, c.generations,
-		c.triggers, c.targets, b.Failures, b.Wait.Microseconds(), c.gone, c.trips)
+		c.triggers, c.targets, b.Failures, b.Wait.Microseconds(), c.gone, c.trips, c.flights, c.events, c.slots, c.merchants, c.modes,
+		c.endpoints, c.urls, c.types, c.objects, c.sequences, c.accepted, c.aloft)
 	if err == nil {
 		targets, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (t app.Target, err error) {
 			err = row.Scan(&t.Name, &t.Open)
@@ -99,6 +151,7 @@ func (s *Store) record(ctx context.Context, q postgres.Querier, results []app.Re
 	if err != nil {
 		return nil, fmt.Errorf("record %d attempts: %w", len(results), err)
 	}
+	s.flights.recorded(results)
 	return targets, nil
 }
 
@@ -113,6 +166,13 @@ type columns struct {
 	times                                           []time.Time
 	statuses                                        []*int16
 	excerpts                                        [][]byte
+
+	// What a delivery without a row has in memory alone.
+	events, merchants, modes, endpoints, urls, types, objects []string
+	flights, sequences                                        []int64
+	slots                                                     []int16
+	accepted                                                  []time.Time
+	aloft                                                     []int64 // the flights, each once
 }
 
 func (c *columns) add(r app.Result) {
@@ -141,4 +201,11 @@ func (c *columns) add(r app.Result) {
 	}
 	c.triggers, c.targets, c.gone = append(c.triggers, trigger), append(c.targets, r.Delivery.Target), append(c.gone, gone)
 	c.details, c.generations = append(c.details, o.Detail), append(c.generations, int32(o.Generation))
+	d := &r.Delivery
+	c.flights, c.events, c.slots, c.merchants = append(c.flights, d.Flight), append(c.events, d.EventID), append(c.slots, d.Slot), append(c.merchants, d.MerchantID)
+	c.modes, c.endpoints, c.urls, c.types = append(c.modes, d.Mode), append(c.endpoints, d.EndpointID), append(c.urls, d.URL), append(c.types, d.Type)
+	c.objects, c.sequences, c.accepted = append(c.objects, d.ObjectID), append(c.sequences, d.Sequence), append(c.accepted, d.AcceptedAt)
+	if d.Flight != 0 && !slices.Contains(c.aloft, d.Flight) {
+		c.aloft = append(c.aloft, d.Flight)
+	}
 }
