@@ -58,10 +58,10 @@ var (
 	listHolds = pageOf(fmt.Sprintf(someLanes, " AND p.hold <> ''"))
 )
 
-// pageOf reads the payments whose ids a statement finds, each by its primary key whatever the planner thinks of their number.
+// pageOf reads the payments whose ids a statement finds, by their primary key. As an array they are few to the planner,
+// whatever it thinks of the statement, and it keeps one plan for all arguments.
 func pageOf(ids string) string {
-	return "SELECT " + shownColumns + " FROM (" + ids + `) AS page
-CROSS JOIN LATERAL (SELECT * FROM payments p WHERE p.id = page.id OFFSET 0) AS p ORDER BY p.id COLLATE "C" DESC`
+	return "SELECT " + shownColumns + " FROM payments p WHERE p.id = ANY(ARRAY(\n" + ids + "\n)) ORDER BY p.id DESC"
 }
 
 var _ app.Lists = (*Store)(nil)
