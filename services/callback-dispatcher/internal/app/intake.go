@@ -66,7 +66,7 @@ func (i *Intake) Run(ctx context.Context) error {
 			for {
 				turn <- struct{}{}
 				i.lanes.Ease(ctx)
-				batch := collect(ctx, i.queue, batchWait, func(p *pending) int { return len(p.events) })
+				batch := i.collect(ctx)
 				<-turn
 				if batch == nil {
 					return
@@ -77,6 +77,31 @@ func (i *Intake) Run(ctx context.Context) error {
 	}
 	writers.Wait()
 	return nil
+}
+
+// collect reads the next batch: it blocks for the first events, then takes what arrives within batchWait, until there are
+// batchMax. It returns nil when ctx has ended.
+func (i *Intake) collect(ctx context.Context) []*pending {
+	var batch []*pending
+	size := 0
+	add := func(p *pending) { batch, size = append(batch, p), size+len(p.events) }
+	select {
+	case p := <-i.queue:
+		add(p)
+	case <-ctx.Done():
+		return nil
+	}
+	timer := time.NewTimer(batchWait)
+	defer timer.Stop()
+	for size < batchMax {
+		select {
+		case p := <-i.queue:
+			add(p)
+		case <-timer.C:
+			return batch
+		}
+	}
+	return batch
 }
 
 // commit stores a batch and tells everybody what came of theirs.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,7 +27,6 @@ type Recorder struct {
 	breaker   Breaker
 	jitter    func(n int64) int64
 	log       *slog.Logger
-	queue     chan Result
 	first     func()         // told after first attempts were recorded
 	targets   func([]Target) // told of breakers that are open or were closed
 
@@ -35,6 +35,11 @@ type Recorder struct {
 	mu      sync.Mutex
 	pending map[string]bool // deliveries whose result is not written yet
 	tally   tally
+	queue   []Result      // at most recordQueue
+	room    *sync.Cond    // the queue may have room again
+	some    chan struct{} // capacity 1: the queue is not empty any more
+	many    chan struct{} // capacity 1: it holds a whole batch
+	closed  chan struct{}
 }
 
 // NewRecorder makes a recorder; Run must run for Add not to block for ever. jitter returns a number in [0, n).
@@ -43,12 +48,14 @@ func NewRecorder(ledger Ledger, schedules map[string]delivery.Schedule, breaker 
 ) *Recorder {
 	turn := make(chan time.Duration, 1)
 	turn <- batchWait
-	return &Recorder{
+	r := &Recorder{
 		turn:   turn,
 		ledger: ledger, schedules: schedules, breaker: breaker, observer: observer, jitter: jitter, log: log, targets: func([]Target) {},
-		queue: make(chan Result, recordQueue), first: func() {}, pending: map[string]bool{},
-		tally: tally{sample: breaker.Sample, now: now, targets: map[string]*recent{}},
+		first: func() {}, pending: map[string]bool{}, tally: tally{sample: breaker.Sample, now: now, targets: map[string]*recent{}},
+		some: make(chan struct{}, 1), many: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
+	r.room = sync.NewCond(&r.mu)
+	return r
 }
 
 // OnFirst sets what is called, by either writer, after a commit that held first attempts; set it before Run.
@@ -63,12 +70,16 @@ func (r *Recorder) Add(d delivery.Delivery, o delivery.Outcome) {
 	res.Verdict = r.schedules[d.Mode].Judge(d, o, r.jitter)
 	_, _ = rand.Read(res.AttemptID[:])
 	r.observer.Attempted(res)
-	res.Trips = r.count(d.Target, res.Verdict.State != delivery.Delivered)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	res.Trips = r.tally.count(d.Target, res.Verdict.State != delivery.Delivered)
 	r.enqueue(res)
 }
 
 // Postpone makes a delivery due again after a delay, with no attempt counted. It blocks while the queue is full.
 func (r *Recorder) Postpone(d delivery.Delivery, delay time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.enqueue(Result{
 		Delivery: d, Number: d.Attempts + 1, Uncounted: true,
 		Verdict: delivery.Verdict{State: delivery.Due, Delay: delay},
@@ -76,17 +87,17 @@ func (r *Recorder) Postpone(d delivery.Delivery, delay time.Duration) {
 }
 
 func (r *Recorder) enqueue(res Result) {
-	r.mu.Lock()
 	r.pending[res.Delivery.ID] = true
-	r.mu.Unlock()
-	r.queue <- res
-}
-
-// count reports whether an attempt makes it too many failures of late for its target.
-func (r *Recorder) count(target string, failed bool) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.tally.count(target, failed)
+	for len(r.queue) == recordQueue {
+		r.room.Wait()
+	}
+	r.queue = append(r.queue, res)
+	switch len(r.queue) {
+	case 1:
+		kick(r.some)
+	case batchMax:
+		kick(r.many)
+	}
 }
 
 // Holds reports whether the result of a delivery is yet to be written.
@@ -105,7 +116,7 @@ func (r *Recorder) written(batch []Result) {
 }
 
 // Close ends Run once everything added before has been written.
-func (r *Recorder) Close() { close(r.queue) }
+func (r *Recorder) Close() { close(r.closed) }
 
 // Run writes until Close was called and the queue is empty. When ctx ends before that, what cannot be written is given
 // up: the leases end with the process and the deliveries are attempted again.
@@ -133,14 +144,48 @@ func (r *Recorder) write(ctx context.Context) {
 	}
 }
 
-// batch collects for one writer at a time, while the other writes, so that their batches are no halves.
+// batch collects for one writer at a time, while the other writes, so that their batches are no halves. It returns nil when
+// Close was called and nothing is left.
 func (r *Recorder) batch() []Result {
-	batch := collect(context.Background(), r.queue, <-r.turn, func(Result) int { return 1 }) // ends by Close
+	wait := <-r.turn
+	select {
+	case <-r.some:
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-r.many:
+		case <-timer.C:
+		case <-r.closed:
+		}
+	case <-r.closed:
+	}
+	batch := r.take()
 	if len(batch) >= busyBatch {
 		r.turn <- busyWait
 	} else {
 		r.turn <- batchWait
 	}
+	return batch
+}
+
+func (r *Recorder) take() (batch []Result) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := min(len(r.queue), batchMax)
+	batch = append(batch, r.queue[:n]...) // nil when there is nothing
+	r.queue = slices.Delete(r.queue, 0, n)
+	if len(r.queue) > 0 {
+		kick(r.some)
+	}
+	if len(r.queue) >= batchMax {
+		kick(r.many)
+	} else {
+		select { // that there were many is no longer so
+		case <-r.many:
+		default:
+		}
+	}
+	r.room.Broadcast()
 	return batch
 }
 
