@@ -67,7 +67,7 @@ func New(cfg Config) *Client {
 	}
 	return &Client{total: cfg.Total, transport: &http.Transport{
 		Proxy:                  nil, // a proxy from the environment would move the guard to the wrong hop
-		DialContext:            dialer.DialContext,
+		DialContext:            timed(dialer.DialContext),
 		TLSHandshakeTimeout:    min(handshake, cfg.Total),
 		ResponseHeaderTimeout:  min(headers, cfg.Total),
 		IdleConnTimeout:        idle,

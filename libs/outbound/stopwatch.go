@@ -20,18 +20,35 @@ type stopwatch struct {
 	gotConn, firstByte            bool
 }
 
+// attach returns a context whose request is timed. A dial finds the stopwatch by the context, since few requests dial.
 func (w *stopwatch) attach(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		DNSStart:             func(httptrace.DNSStartInfo) { w.start(&w.dns) },
-		DNSDone:              func(httptrace.DNSDoneInfo) { w.stop(&w.dns, &w.timing.DNS) },
-		ConnectStart:         func(string, string) { w.start(&w.dial) },
-		ConnectDone:          w.dialled,
+	return httptrace.WithClientTrace(context.WithValue(ctx, stopwatchKey{}, w), &httptrace.ClientTrace{
 		TLSHandshakeStart:    func() { w.start(&w.shake) },
 		TLSHandshakeDone:     func(tls.ConnectionState, error) { w.stop(&w.shake, &w.timing.TLS) },
 		GotConn:              w.got,
 		WroteRequest:         func(httptrace.WroteRequestInfo) { w.start(&w.sent) },
 		GotFirstResponseByte: w.answer,
 	})
+}
+
+type stopwatchKey struct{}
+
+type dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// timed times the phases of a dial for the request that asked for it.
+func timed(d dial) dial {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		w, ok := ctx.Value(stopwatchKey{}).(*stopwatch)
+		if !ok {
+			return d(ctx, network, addr)
+		}
+		return d(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+			DNSStart:     func(httptrace.DNSStartInfo) { w.start(&w.dns) },
+			DNSDone:      func(httptrace.DNSDoneInfo) { w.stop(&w.dns, &w.timing.DNS) },
+			ConnectStart: func(string, string) { w.start(&w.dial) },
+			ConnectDone:  w.dialled,
+		}), network, addr)
+	}
 }
 
 func (w *stopwatch) start(at *time.Time) {
