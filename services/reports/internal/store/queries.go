@@ -66,13 +66,6 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 	// subject's rows read by the index, however many rows the planner believes the table to have for one.
 	totalOf = `SELECT coalesce(sum(s.weight * counts_of(c.n, $3::int[])), 0)::bigint FROM unnest($1::bytea[], $2::int[]) AS s(subject, weight)
 CROSS JOIN LATERAL (SELECT n FROM report_counts WHERE subject = s.subject AND day = '-infinity' OFFSET 0) AS c`
-	// The day in which the report at an offset was filed, and how many wanted ones are newer than that day.
-	dayOfOffset = `SELECT day, (running - matched)::bigint FROM (
-	SELECT day, sum(matched) AS matched, sum(sum(matched)) OVER (ORDER BY day DESC) AS running FROM (
-		SELECT c.day, s.weight * counts_of(c.n, $3::int[]) AS matched FROM unnest($1::bytea[], $2::int[]) AS s(subject, weight)
-		CROSS JOIN LATERAL (SELECT day, n FROM report_counts WHERE subject = s.subject AND day > '-infinity' OFFSET 0) AS c) AS counted
-	GROUP BY day) AS days
-WHERE running > $4 ORDER BY day DESC LIMIT 1`
 	selectCounts = `SELECT n FROM report_counts WHERE subject = $1 AND day = '-infinity'`
 
 	selectAccused = `SELECT n, reporters, merchants, convicted_by, first_at, last_at FROM accused WHERE mode = $1 AND address = $2`
@@ -84,6 +77,23 @@ WHERE running > $4 ORDER BY day DESC LIMIT 1`
 ORDER BY refused_at DESC, mode, address, role, key_id LIMIT $7`
 )
 
+// dayOf makes the statement of a deep offset for so many subjects: the day in which the report at offset $4 was filed, and how
+// many wanted ones are newer than that day. The days of the subjects are merged from the newest on, as far as that day and no
+// further. $5 is null and limits nothing; before a limit that it does not know the planner walks the index instead of sorting
+// all days.
+func dayOf(subjects int) string {
+	var days []string
+	for i := range subjects {
+		days = append(days, fmt.Sprintf(`	(SELECT day, ($2::int[])[%[1]d] * counts_of(n, $3::int[]) AS matched FROM report_counts
+	WHERE subject = ($1::bytea[])[%[1]d] AND day > '-infinity' ORDER BY day DESC LIMIT $5)`, i+1))
+	}
+	return `SELECT day, running - (SELECT sum(s.weight * counts_of(c.n, $3::int[])) FROM unnest($1::bytea[], $2::int[]) AS s(subject, weight)
+	JOIN report_counts c ON c.subject = s.subject AND c.day = days.day)
+FROM (SELECT day, sum(matched) OVER (ORDER BY day DESC) AS running FROM (
+` + strings.Join(days, "\n\tUNION ALL\n") + `
+) AS counted) AS days WHERE running > $4 ORDER BY day DESC LIMIT 1`
+}
+
 // shape is what a look-up asks by; each has a statement of its own, so that each has the plan that suits it.
 type shape struct {
 	modes         int // how many
@@ -91,11 +101,17 @@ type shape struct {
 	status, kind  bool // is there a filter
 }
 
-var pages = map[shape]string{}
+var (
+	pages        = map[shape]string{}
+	daysOfOffset = map[int]string{} // by subjects
+)
 
 func init() {
 	for _, s := range shapes() {
 		pages[s] = pageOf(s)
+	}
+	for modes := 1; modes <= len(report.Modes()); modes++ {
+		daysOfOffset[modes], daysOfOffset[3*modes] = dayOf(modes), dayOf(3*modes)
 	}
 }
 
@@ -199,12 +215,15 @@ func Statements() map[string]string {
 		"clock": clock, "openReport": openReport, "filedThisHour": filedThisHour, "insertReport": insertReport, "countSource": countSource,
 		"refuseSource": refuseSource, "addCounts": addCounts, "countAccused": countAccused, "markAccused": markAccused,
 		"moveAccused": moveAccused, "convictAccused": convictAccused, "selectByReference": selectByReference, "lockOwned": lockOwned,
-		"updateReport": updateReport, "insertHistory": insertHistory, "totalOf": totalOf, "dayOfOffset": dayOfOffset,
+		"updateReport": updateReport, "insertHistory": insertHistory, "totalOf": totalOf,
 		"selectCounts": selectCounts, "selectAccused": selectAccused, "selectSources": selectSources, "selectFloods": selectFloods,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
 	for s, sql := range pages {
 		all[fmt.Sprintf("page%+v", s)] = sql
+	}
+	for subjects, sql := range daysOfOffset {
+		all[fmt.Sprintf("dayOfOffset%d", subjects)] = sql
 	}
 	return all
 }

@@ -232,7 +232,7 @@ func (s *Store) deep(ctx context.Context, modes []report.Mode, l report.Lookup) 
 	subjects, weights := weighted(modes, l)
 	batch := &pgx.Batch{}
 	queueTotal(batch, modes, l, &p.Total)
-	batch.Queue(dayOfOffset, subjects, weights, mask(l), int64(l.Offset)).Query(func(rows pgx.Rows) error {
+	batch.Queue(daysOfOffset[len(subjects)], subjects, weights, mask(l), int64(l.Offset), nil).Query(func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, []any{&day, &newer}, func() error { found = true; return nil })
 		return err
 	})
