@@ -60,8 +60,11 @@ $$;
 -- memory, or due when there is none. The settings are those of dispatcher_claim, and for the same reason: few rows are looked for
 -- in large tables.
 -- +goose StatementBegin
-CREATE FUNCTION dispatcher_land(landing bigint[], keeper text) RETURNS bigint LANGUAGE sql
+CREATE FUNCTION dispatcher_land(landing bigint[], keeper text) RETURNS bigint LANGUAGE plpgsql
     SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    landed bigint;
+BEGIN
     WITH f AS (
         DELETE FROM flight WHERE id = ANY(landing) RETURNING events, slots
     ), x AS (
@@ -84,7 +87,9 @@ CREATE FUNCTION dispatcher_land(landing bigint[], keeper text) RETURNS bigint LA
         INSERT INTO lane (target, due_at) SELECT target, min(next_at) FROM i WHERE state = 'due' GROUP BY target ORDER BY target
         ON CONFLICT (target) DO UPDATE SET due_at = excluded.due_at WHERE lane.due_at > excluded.due_at
     )
-    SELECT count(*) FROM i
+    SELECT count(*) INTO landed FROM i;
+    RETURN landed;
+END
 $$;
 -- +goose StatementEnd
 

@@ -35,12 +35,11 @@ func filtered(f app.DeliveryFilter) string {
 // that is older, or that this database never saw, costs the wait of five seconds and nothing else. The slots depend on
 // now() alone, so the plan opens these four partitions and not all. LIMIT keeps the planner from hashing a whole table, and
 // the empty text from the index by merchant, whose events may be many.
-const attempted = `coalesce((SELECT NOT coalesce((SELECT true FROM delivery c WHERE c.event_id = b.id AND c.target = x.target
-		AND c.attempts = 0 LIMIT 1), false)
-		AND (dispatcher_fan(b.fan, x.target) IS NULL
-			OR coalesce((SELECT true FROM delivery_done o WHERE o.id = dispatcher_fan(b.fan, x.target) AND o.slot = b.slot
-				AND o.slot IN (` + lately + `) LIMIT 1), false)
-			OR coalesce((SELECT true FROM delivery c WHERE c.event_id = b.id AND c.target = x.target LIMIT 1), false))
+const attempted = `coalesce((SELECT coalesce(
+		(SELECT c.attempts > 0 FROM delivery c WHERE c.event_id = b.id AND c.target = x.target LIMIT 1),
+		dispatcher_fan(b.fan, x.target) IS NULL
+		OR (SELECT true FROM delivery_done o WHERE o.id = dispatcher_fan(b.fan, x.target) AND o.slot = b.slot
+			AND o.slot IN (` + lately + `) LIMIT 1), false)
 	FROM event b WHERE b.object_id = x.object_id AND b.sequence = x.sequence - 1 AND b.merchant_id || '' = x.merchant_id
 		AND b.slot IN (` + lately + `) LIMIT 1), false)`
 
@@ -256,10 +255,10 @@ const (
 	landSQL  = `SELECT dispatcher_land($1::bigint[], $2)`
 	endedSQL = `DELETE FROM flight WHERE id = ANY($1::bigint[])`
 	// straysSQL lands flights of this process that it does not know ($2), for longer than any statement may take.
-	straysSQL = `SELECT dispatcher_land(ARRAY(SELECT id FROM flight
-	WHERE owner = $1 AND taken_at < now() - interval '15 seconds' AND id <> ALL($2::bigint[])), NULL)`
-	lostSQL = `SELECT dispatcher_land(ARRAY(SELECT id FROM flight
-	WHERE taken_at < now() - interval '5 minutes' OR owner NOT IN (SELECT id FROM instance)), NULL)`
+	straysSQL = `SELECT dispatcher_land(x.ids, NULL) FROM (SELECT array_agg(id) AS ids FROM flight
+	WHERE owner = $1 AND taken_at < now() - interval '15 seconds' AND id <> ALL($2::bigint[])) x WHERE x.ids IS NOT NULL`
+	lostSQL = `SELECT dispatcher_land(x.ids, NULL) FROM (SELECT array_agg(id) AS ids FROM flight
+	WHERE taken_at < now() - interval '5 minutes' OR owner NOT IN (SELECT id FROM instance)) x WHERE x.ids IS NOT NULL`
 )
 
 // The statements that make leased deliveries due again.
