@@ -1,6 +1,7 @@
 package httpkit
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -53,13 +54,16 @@ func (i Identity) Sign(key []byte) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode identity: %w", err)
 	}
-	body := base64.RawURLEncoding.EncodeToString(payload)
-	return body + "." + base64.RawURLEncoding.EncodeToString(identityMAC(key, body)), nil
+	enc := base64.RawURLEncoding
+	header := make([]byte, 0, enc.EncodedLen(len(payload))+1+enc.EncodedLen(sha256.Size))
+	header = enc.AppendEncode(header, payload)
+	sum := identityMAC(key, header)
+	return string(enc.AppendEncode(append(header, '.'), sum)), nil
 }
 
-func identityMAC(key []byte, body string) []byte {
+func identityMAC(key, body []byte) []byte {
 	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(body))
+	mac.Write(body)
 	return mac.Sum(nil)
 }
 
@@ -83,15 +87,15 @@ func (v Verifier) Verify(r *http.Request) (Identity, error) {
 	if len(values) != 1 {
 		return Identity{}, errIdentityMissing
 	}
-	body, sum, ok := strings.Cut(values[0], ".")
+	body, sum, ok := bytes.Cut([]byte(values[0]), []byte{'.'})
 	if !ok {
 		return Identity{}, errIdentityForged
 	}
-	got, err := base64.RawURLEncoding.DecodeString(sum)
+	got, err := base64.RawURLEncoding.AppendDecode(nil, sum)
 	if err != nil || !v.signed(body, got) {
 		return Identity{}, errIdentityForged
 	}
-	payload, err := base64.RawURLEncoding.DecodeString(body)
+	payload, err := base64.RawURLEncoding.AppendDecode(nil, body)
 	if err != nil {
 		return Identity{}, errIdentityForged
 	}
@@ -106,7 +110,7 @@ func (v Verifier) Verify(r *http.Request) (Identity, error) {
 	return id, nil
 }
 
-func (v Verifier) signed(body string, sum []byte) bool {
+func (v Verifier) signed(body, sum []byte) bool {
 	for _, key := range v.Keys {
 		if hmac.Equal(identityMAC(key, body), sum) {
 			return true

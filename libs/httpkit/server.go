@@ -156,10 +156,14 @@ func requestID(r *http.Request) string { return r.Header.Get(RequestIDHeader) }
 // wrap is the outside of every route: trace, metrics, time limit and the gateway's identity.
 func (s *Server) wrap(route string, next http.Handler) http.Handler {
 	method, pattern, _ := strings.Cut(route, " ")
+	about := []trace.SpanStartOption{
+		trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithAttributes(attribute.String("http.request.method", method), attribute.String("http.route", pattern)),
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		watched := &watchedWriter{ResponseWriter: w, status: http.StatusOK}
-		ctx, span := startSpan(r, route, method, pattern)
+		ctx, span := startSpan(r, route, about)
 		defer func() { endSpan(span, watched.status) }()
 		r = r.WithContext(ctx)
 		id, err := s.verifier.Verify(r)
@@ -180,14 +184,15 @@ func (s *Server) wrap(route string, next http.Handler) http.Handler {
 
 // startSpan continues the gateway's trace. The span is made by hand, because otelhttp records the path, and a path holds
 // a payment's reference, which is a bearer secret (design.md §4, Secrets).
-func startSpan(r *http.Request, route, method, pattern string) (context.Context, trace.Span) {
+func startSpan(r *http.Request, route string, about []trace.SpanStartOption) (context.Context, trace.Span) {
 	ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-	return otel.Tracer("causeway.internal/libs/httpkit").Start(ctx, route, trace.WithSpanKind(trace.SpanKindServer),
-		trace.WithAttributes(attribute.String("http.request.method", method), attribute.String("http.route", pattern)))
+	return otel.Tracer("causeway.internal/libs/httpkit").Start(ctx, route, about...)
 }
 
 func endSpan(span trace.Span, status int) {
-	span.SetAttributes(attribute.Int("http.response.status_code", status))
+	if span.IsRecording() {
+		span.SetAttributes(attribute.Int("http.response.status_code", status))
+	}
 	if status >= http.StatusInternalServerError {
 		span.SetStatus(codes.Error, "")
 	}
@@ -279,20 +284,29 @@ func readBody(r *http.Request) ([]byte, error) {
 	if r.Body == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil, nil
 	}
-	raw, err := io.ReadAll(io.LimitReader(r.Body, BodyMax+1))
-	if err != nil {
+	var buf bytes.Buffer
+	if 0 < r.ContentLength && r.ContentLength <= BodyMax { // the gateway has read the body, and says how long it is
+		buf.Grow(int(r.ContentLength) + bytes.MinRead)
+	}
+	if _, err := buf.ReadFrom(io.LimitReader(r.Body, BodyMax+1)); err != nil {
 		return nil, fault.New(fault.Invalid, "body_unreadable", "The body could not be read.").Because(err)
 	}
+	raw := buf.Bytes()
 	if len(raw) > BodyMax {
 		return nil, fault.New(fault.TooLarge, "body_too_large", "The body is larger than %d bytes.", BodyMax)
 	}
-	if declared := r.Header.Get("Content-Type"); declared != "" && len(raw) > 0 {
-		media, _, err := mime.ParseMediaType(declared)
-		if err != nil || (media != "application/json" && !strings.HasSuffix(media, "+json")) {
-			return nil, fault.New(fault.UnsupportedMedia, "unsupported_media_type", "Send the body as application/json.")
-		}
+	if declared := r.Header.Get("Content-Type"); declared != "" && len(raw) > 0 && !isJSON(declared) {
+		return nil, fault.New(fault.UnsupportedMedia, "unsupported_media_type", "Send the body as application/json.")
 	}
 	return raw, nil
+}
+
+func isJSON(declared string) bool {
+	if declared == "application/json" { // what nearly everybody sends
+		return true
+	}
+	media, _, err := mime.ParseMediaType(declared)
+	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
 }
 
 // Success is the body of a successful answer: the members of v, with "success":true before them. v must encode as a

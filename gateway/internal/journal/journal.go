@@ -90,54 +90,46 @@ func (j *Journal) add(c *proxy.Call, status int) {
 	}
 }
 
-// Run writes rows until ctx ends, and then what is left. Rows that cannot be written wait for the database; those that
-// found no room meanwhile are told as an error, besides being counted.
+// Run writes rows at every tick until ctx ends, and then what is left: a call that leaves one wakes nobody. Rows that cannot
+// be written wait for the database; those that found no room meanwhile are told as an error, besides being counted.
 func (j *Journal) Run(ctx context.Context) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	batch := make([]audit.Record, 0, batchMax)
 	for {
-		batch = j.gather(ctx, tick.C, batch)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
 		if lost := j.lost.Swap(0); lost > 0 {
 			j.log.ErrorContext(ctx, "merchants' requests are missing in the audit: its buffer is full", "rows", lost)
 		}
-		if err := j.write(ctx, batch); err != nil {
-			if ctx.Err() != nil {
-				return fmt.Errorf("the last %d rows of the audit are lost: %w", len(batch)+len(j.waiting), err)
-			}
+		var err error
+		switch batch, err = j.drain(ctx, batch); {
+		case err != nil && ctx.Err() != nil:
+			return fmt.Errorf("the last %d rows of the audit are lost: %w", len(batch)+len(j.waiting), err)
+		case err != nil:
 			j.log.ErrorContext(ctx, "merchants' requests cannot be written to the audit; they wait", "rows", len(batch)+len(j.waiting), "err", err)
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-			}
-			continue
-		}
-		batch = batch[:0]
-		if ctx.Err() != nil && len(j.waiting) == 0 {
+		case ctx.Err() != nil:
 			return nil
 		}
 	}
 }
 
-// gather fills a batch until it is full, a tick comes, or ctx has ended and nothing waits.
-func (j *Journal) gather(ctx context.Context, tick <-chan time.Time, batch []audit.Record) []audit.Record {
-	for len(batch) < batchMax {
-		select {
-		case r := <-j.waiting:
-			batch = append(batch, r)
-			continue
-		default:
+// drain writes what waits, one batch after another. It returns what could not be written.
+func (j *Journal) drain(ctx context.Context, batch []audit.Record) ([]audit.Record, error) {
+	for {
+		for len(batch) < batchMax && len(j.waiting) > 0 { // nobody else takes any
+			batch = append(batch, <-j.waiting)
 		}
-		select {
-		case r := <-j.waiting:
-			batch = append(batch, r)
-		case <-tick:
-			return batch
-		case <-ctx.Done():
-			return batch
+		if err := j.write(ctx, batch); err != nil {
+			return batch, err
+		}
+		full := len(batch) == batchMax
+		if batch = batch[:0]; !full {
+			return batch, nil
 		}
 	}
-	return batch
 }
 
 func (j *Journal) write(ctx context.Context, batch []audit.Record) error {

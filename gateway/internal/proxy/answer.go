@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -90,12 +91,17 @@ func (a *answer) FlushError() error {
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
+// always are headers of every response. Each is a whole value, so that whoever adds to one gets a list of its own.
+var always = http.Header{
+	"X-Content-Type-Options": {"nosniff"},
+	"X-Frame-Options":        {"DENY"},
+	"Referrer-Policy":        {"no-referrer"}, // paths hold payment references, which are bearer secrets
+}
+
 func (a *answer) stamp() {
 	h := a.Header()
 	h.Set(httpkit.RequestIDHeader, a.requestID)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("Referrer-Policy", "no-referrer") // paths hold payment references, which are bearer secrets
+	maps.Copy(h, always)
 	if len(h["Content-Security-Policy"]) == 0 {
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	}

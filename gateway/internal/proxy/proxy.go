@@ -94,6 +94,7 @@ type Proxy struct {
 	log     *slog.Logger
 	spare   *telemetry.Sparing // of refused requests: an outage refuses them all
 	metrics *metrics
+	spans   map[*route.Route][]trace.SpanStartOption
 }
 
 // New makes a proxy. Every upstream that the table names must have a target.
@@ -122,7 +123,14 @@ func New(o Options) (*Proxy, error) {
 		}
 		t.prepare(name, o.Telemetry.Log, m, o.Now)
 	}
-	return &Proxy{Options: o, log: o.Telemetry.Log, spare: telemetry.NewSparing(o.Telemetry.Log, o.Now), metrics: m}, nil
+	spans := map[*route.Route][]trace.SpanStartOption{}
+	for _, rt := range o.Router.Routes() {
+		spans[rt] = []trace.SpanStartOption{
+			trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindServer),
+			trace.WithAttributes(attribute.String("http.request.method", rt.Method), attribute.String("http.route", rt.Pattern)),
+		}
+	}
+	return &Proxy{Options: o, log: o.Telemetry.Log, spare: telemetry.NewSparing(o.Telemetry.Log, o.Now), metrics: m, spans: spans}, nil
 }
 
 // callTimeMax is how long a call may take. Services give up a little earlier (httpkit). The sending of a body and the
@@ -340,12 +348,13 @@ func routeName(r *route.Route) string {
 // span starts the server span of a call. It is made here and not by otelhttp, which records the path and so would put
 // payment references, which are bearer secrets, into traces. A trace context sent by the public is not continued.
 func (p *Proxy) span(ctx context.Context, rt *route.Route) (context.Context, trace.Span) {
-	return p.Telemetry.Tracer.Start(ctx, rt.Name(), trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindServer),
-		trace.WithAttributes(attribute.String("http.request.method", rt.Method), attribute.String("http.route", rt.Pattern)))
+	return p.Telemetry.Tracer.Start(ctx, rt.Name(), p.spans[rt]...)
 }
 
 func endSpan(span trace.Span, status int) {
-	span.SetAttributes(attribute.Int("http.response.status_code", status))
+	if span.IsRecording() {
+		span.SetAttributes(attribute.Int("http.response.status_code", status))
+	}
 	if status >= http.StatusInternalServerError {
 		span.SetStatus(codes.Error, "")
 	}

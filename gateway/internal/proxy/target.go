@@ -149,7 +149,9 @@ func (t *Target) rewrite(pr *httputil.ProxyRequest) {
 	pr.Out.URL.Scheme, pr.Out.URL.Host = t.url.Scheme, t.url.Host
 	pr.Out.URL.ForceQuery = false
 	pr.Out.Host = ""
-	pr.Out.GetBody = pr.In.GetBody
+	if pr.Out.GetBody = pr.In.GetBody; pr.In.GetBody != nil {
+		pr.Out.Body, _ = pr.In.GetBody() // as it lies in memory, so that it leaves in one write with the headers
+	}
 	pr.Out.Header = forwarded(pr.In, c)
 	pr.Out.Header[httpkit.IdentityHeader] = []string{t.sign(pr.Out, c)}
 	otel.GetTextMapPropagator().Inject(pr.Out.Context(), propagation.HeaderCarrier(pr.Out.Header))
