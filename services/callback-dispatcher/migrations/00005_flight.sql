@@ -2,7 +2,7 @@
 -- A delivery that is attempted at once, from memory, gets no row of its own in delivery. The commit that takes its event in
 -- writes where the event goes into the event itself (fan), and one row of flight for the whole batch; the attempt's commit
 -- writes the row that stays (delivery_done) or, after a failure, the row that waits (delivery). A flight lands, which makes
--- rows of all that is not over yet, when its process has had it for a second, and when that process leaves or dies.
+-- rows of all that is not over yet, when its process has had it for some seconds, and when that process leaves or dies.
 -- fan has a line for each such delivery: target, id, endpoint or nothing, URL, with tabs between them.
 ALTER TABLE event ADD COLUMN fan text;
 

@@ -12,9 +12,9 @@ import (
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
 
-// landAfter is how long deliveries may be under way without rows of their own. Nobody sees them before: lists are late by
-// as much, and a process that died leaves no more than that to be looked through.
-const landAfter = time.Second
+// landAfter is how long deliveries may be under way without rows of their own: longer than a burst that fills the lanes
+// takes, or else the whole of it would get them. Lists are late by as much.
+const landAfter = 3 * time.Second
 
 // flights are the commits of this process's intake whose deliveries have no rows yet (00005_flight.sql).
 type flights struct {

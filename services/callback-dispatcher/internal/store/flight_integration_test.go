@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
@@ -200,6 +201,25 @@ func TestFlight_isLandedByWhoeverIsLeft(t *testing.T) {
 	do(t, db, `INSERT INTO flight (owner, events, slots) SELECT 'nobody', '{evt_lost_6}', array[slot] FROM event LIMIT 1`)
 	do(t, db, lostSQL)
 	wants(t, db, map[string]int{"flight": 0, "delivery WHERE id = 'dlv_leave_5' AND state = 'due'": 1})
+}
+
+// However much a dead process had under way, each part of it is a short transaction.
+func TestMember_takesOverAPartAtATime(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	old := member(t, db, "old")
+	for n := range landAtATime + 5 {
+		accept(t, old, arrival(n, fmt.Sprintf("o%d", n), 1, true))
+	}
+	m := NewMember(New(db, "new", 12), telemetrytest.ForTest(t).Log)
+	if more, err := m.takeOverSome(t.Context()); err != nil || !more {
+		t.Fatalf("more %v, %v", more, err)
+	}
+	wants(t, db, map[string]int{"delivery WHERE state = 'due'": landAtATime, "instance": 1, "flight": 5})
+	if err := m.takeOver(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, db, map[string]int{"delivery WHERE state = 'due'": landAtATime + 5, "instance": 0, "flight": 0})
 }
 
 // Beside a process that knows of no flights nobody begins any.

@@ -17,6 +17,8 @@ import (
 const (
 	beatEvery     = time.Second
 	takeOverEvery = 500 * time.Millisecond
+	takeOverFor   = time.Second
+	landAtATime   = 20 // flights, of some two hundred deliveries each
 	orphansEvery  = 10 * time.Second
 	memberTimeout = 3 * time.Second
 )
@@ -145,11 +147,22 @@ func (m *Member) beat(ctx context.Context, lost func()) {
 	}
 }
 
-// takeOver makes the leases of dead processes due again.
+// takeOver makes what dead processes held due again, a part at a time: beats must not wait for it. What is left is for the
+// next time.
 func (m *Member) takeOver(ctx context.Context) error {
+	for began := time.Now(); time.Since(began) < takeOverFor; {
+		if more, err := m.takeOverSome(ctx); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Member) takeOverSome(ctx context.Context) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	return postgres.Tx(ctx, m.db, func(tx pgx.Tx) error {
+	err = postgres.Tx(ctx, m.db, func(tx pgx.Tx) error {
+		more = false
 		rows, err := tx.Query(ctx, deadSQL, m.instance)
 		if err != nil {
 			return fmt.Errorf("look for dead processes: %w", err)
@@ -158,16 +171,23 @@ func (m *Member) takeOver(ctx context.Context) error {
 		if err != nil || len(dead) == 0 {
 			return err
 		}
-		var taken int
+		var flights, landed, taken int
+		if err := tx.QueryRow(ctx, landDeadSQL, dead, landAtATime).Scan(&flights, &landed); err != nil {
+			return fmt.Errorf("land what dead processes had under way: %w", err)
+		}
+		if more = flights == landAtATime; more {
+			return nil
+		}
 		if err := tx.QueryRow(ctx, takeOverSQL, dead).Scan(&taken); err != nil {
 			return fmt.Errorf("take leases over: %w", err)
 		}
-		m.log.WarnContext(ctx, "took over the leases of dead processes", "processes", dead, "deliveries", taken)
+		m.log.WarnContext(ctx, "took over the leases of dead processes", "processes", dead, "deliveries", landed+taken)
 		if _, err = tx.Exec(ctx, burySQL, dead); err != nil {
 			return fmt.Errorf("bury dead processes: %w", err)
 		}
 		return nil
 	})
+	return more, err
 }
 
 // Leave gives every lease back and ends the membership; call it after Keep has returned.

@@ -8,7 +8,7 @@ import (
 // Every statement of the package, by name, so that a test can have each prepared on the migrated schema.
 var queries = map[string]string{
 	"accept": acceptSQL, "claim": claimSQL, "claimed": claimedSQL, "count": countSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "unblock": unblockSQL, "record": recordSQL,
-	"land": landSQL, "ended": endedSQL, "strays": straysSQL, "lost": lostSQL,
+	"land": landSQL, "ended": endedSQL, "landDead": landDeadSQL, "strays": straysSQL, "lost": lostSQL,
 	"join": joinSQL, "beat": beatSQL, "dead": deadSQL, "takeOver": takeOverSQL, "bury": burySQL, "orphans": orphansSQL, "leave": leaveSQL,
 	"valid": validSQL, "create": createSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "retire": retireSQL, "overlap": overlapSQL,
 	"registered": registeredSQL, "endpoints": endpointsSQL, "endpoint": endpointSQL, "lockEndpoint": lockEndpointSQL, "lockOwners": lockOwnersSQL,
@@ -33,12 +33,12 @@ func filtered(f app.DeliveryFilter) string {
 // begun without a row of its own (00005_flight.sql) has one now. So a type that the endpoint filters out, and an event from
 // before the endpoint was registered, count as attempted. The event is looked for in the slots of the last three days; one
 // that is older, or that this database never saw, costs the wait of five seconds and nothing else. The slots depend on
-// now() alone, so the plan opens these four partitions and not all. LIMIT keeps the planner from hashing a whole table, and
+// now() alone, so the plan opens these four partitions and not all, and chooses among them once. LIMIT keeps the planner from hashing a whole table, and
 // the empty text from the index by merchant, whose events may be many.
 const attempted = `coalesce((SELECT coalesce(
 		(SELECT c.attempts > 0 FROM delivery c WHERE c.event_id = b.id AND c.target = x.target LIMIT 1),
 		dispatcher_fan(b.fan, x.target) IS NULL
-		OR (SELECT true FROM delivery_done o WHERE o.id = dispatcher_fan(b.fan, x.target) AND o.slot = b.slot
+		OR (SELECT true FROM delivery_done o WHERE o.id = dispatcher_fan(b.fan, x.target)
 			AND o.slot IN (` + lately + `) LIMIT 1), false)
 	FROM event b WHERE b.object_id = x.object_id AND b.sequence = x.sequence - 1 AND b.merchant_id || '' = x.merchant_id
 		AND b.slot IN (` + lately + `) LIMIT 1), false)`
@@ -254,6 +254,9 @@ WHERE id <> $1 AND (seen_at < now() - interval '6 seconds' OR pg_try_advisory_xa
 const (
 	landSQL  = `SELECT dispatcher_land($1::bigint[], $2)`
 	endedSQL = `DELETE FROM flight WHERE id = ANY($1::bigint[])`
+	// landDeadSQL lands some flights of dead processes.
+	landDeadSQL = `SELECT count(*), coalesce(dispatcher_land(array_agg(f.id), NULL), 0)
+FROM (SELECT id FROM flight WHERE owner = ANY($1::text[]) ORDER BY id LIMIT $2) f`
 	// straysSQL lands flights of this process that it does not know ($2), for longer than any statement may take.
 	straysSQL = `SELECT dispatcher_land(x.ids, NULL) FROM (SELECT array_agg(id) AS ids FROM flight
 	WHERE owner = $1 AND taken_at < now() - interval '15 seconds' AND id <> ALL($2::bigint[])) x WHERE x.ids IS NOT NULL`
