@@ -22,21 +22,22 @@ const StockMost = 200_000
 // askAgain is how long an unanswered request for addresses waits before it is repeated under its own id.
 const askAgain = 30 * time.Second
 
-// countPause is how long, for each free address, the stock is not counted again. Counting reads every one of them, and nobody
-// creates 50 000 payments a second, which is how fast they would have to go meanwhile.
-const countPause = 20 * time.Microsecond
+// countPause is how long, for each free address, a shelf is not counted again. Counting reads every one of them, and nobody
+// creates 10 000 payments a second, which is how fast they would have to go meanwhile.
+const countPause = 100 * time.Microsecond
 
-// rushPause bounds that for each address of the smallest stock: a rush on one family, at two thousand a second, must not use it up
-// unseen because there is plenty of another.
-const rushPause = 500 * time.Microsecond
-
-// StockLevel is the stock of one family in one world.
-type StockLevel struct {
+// Shelf is the addresses of one family in one world.
+type Shelf struct {
 	Mode   payment.Mode
 	Family money.Family
-	Free   int // not leased
-	Peak   int // most leased in one minute of the last hour
-	Open   *StockRequest
+}
+
+// StockLevel is how full a shelf is.
+type StockLevel struct {
+	Shelf
+	Free int // not leased
+	Peak int // most leased in one minute of the last hour
+	Open *StockRequest
 }
 
 // StockRequest is a request that wallets has not answered in full.
@@ -48,7 +49,8 @@ type StockRequest struct {
 
 // Shelves is the table of addresses, as the replenisher sees it.
 type Shelves interface {
-	Levels(ctx context.Context, stale time.Duration) ([]StockLevel, error)
+	// Levels counts some shelves. A request is stale that has waited for so long.
+	Levels(ctx context.Context, of []Shelf, stale time.Duration) ([]StockLevel, error)
 	// Request notes that addresses are asked for and sends the command in one transaction; it does nothing when a request
 	// is open. Repeat sends an open one again.
 	Request(ctx context.Context, mode payment.Mode, family money.Family, count int, c Command) error
@@ -60,80 +62,84 @@ type Shelves interface {
 // Replenisher keeps the stock of addresses full (design.md §2.3). It runs on one replica at a time.
 type Replenisher struct {
 	shelves Shelves
-	wanted  []shelf
+	wanted  []Shelf
 	least   int
 	now     func() time.Time
 	gauge   func(mode payment.Mode, family money.Family, free int)
-	primed  map[shelf]bool
-	next    time.Time // not before this is anything counted
+	primed  map[Shelf]bool
+	next    map[Shelf]time.Time // not before this is it counted
 }
 
 // NewReplenisher makes a replenisher for the given families of each open mode. least is the target while little is
 // created; gauge is told each level.
 func NewReplenisher(s Shelves, wanted map[payment.Mode][]money.Family, least int, now func() time.Time, gauge func(payment.Mode, money.Family, int)) *Replenisher {
-	r := &Replenisher{shelves: s, least: least, now: now, gauge: gauge, primed: map[shelf]bool{}}
+	r := &Replenisher{shelves: s, least: least, now: now, gauge: gauge, primed: map[Shelf]bool{}, next: map[Shelf]time.Time{}}
 	for mode, families := range wanted {
 		for _, f := range families {
-			r.wanted = append(r.wanted, shelf{mode, f})
+			r.wanted = append(r.wanted, Shelf{mode, f})
 		}
 	}
 	return r
 }
 
 // Look asks wallets for addresses wherever the stock is at half its target or below, and the first time wherever it is
-// not full, so that a product that has just started is ready for a rush. It does nothing while what it has just counted
-// cannot be used up.
+// not full, so that a product that has just started is ready for a rush. It counts no shelf again while what it has counted
+// there cannot be used up.
 func (r *Replenisher) Look(ctx context.Context) error {
 	now := r.now()
-	if now.Before(r.next) {
+	var due []Shelf
+	for _, k := range r.wanted {
+		if !now.Before(r.next[k]) {
+			due = append(due, k)
+		}
+	}
+	if len(due) == 0 {
 		return nil
 	}
-	levels, err := r.shelves.Levels(ctx, askAgain)
+	levels, err := r.shelves.Levels(ctx, due, askAgain)
 	if err != nil {
 		return err
 	}
-	known := map[shelf]StockLevel{}
+	known := map[Shelf]StockLevel{}
 	for _, l := range levels {
-		known[shelf{l.Mode, l.Family}] = l
+		known[l.Shelf] = l
 	}
-	free, fewest := 0, StockMost
-	for _, k := range r.wanted {
+	for _, k := range due {
 		l := known[k]
-		free, fewest = free+l.Free, min(fewest, l.Free)
-		r.gauge(k.mode, k.family, l.Free)
+		r.gauge(k.Mode, k.Family, l.Free)
 		target := min(max(r.least, l.Peak*10), StockMost)
 		if err := r.ask(ctx, k, l, target); err != nil {
-			return fmt.Errorf("ask for %s %s addresses: %w", k.mode, k.family, err)
+			return fmt.Errorf("ask for %s %s addresses: %w", k.Mode, k.Family, err)
 		}
+		r.next[k] = now.Add(time.Duration(l.Free) * countPause)
 	}
-	r.next = now.Add(min(time.Duration(free)*countPause, time.Duration(fewest)*rushPause))
 	return nil
 }
 
 // ask sends or repeats a request where the level asks for it. Each begins a trace, in which wallets answers.
-func (r *Replenisher) ask(ctx context.Context, k shelf, l StockLevel, target int) error {
+func (r *Replenisher) ask(ctx context.Context, k Shelf, l StockLevel, target int) error {
 	repeats := l.Open != nil && l.Open.Stale
 	asks := l.Open == nil && (l.Free <= target/2 || (l.Free < target && !r.primed[k]))
 	if !repeats && !asks {
 		return nil
 	}
 	ctx, span := otel.Tracer("causeway.internal/services/payments").Start(ctx, "ask for addresses",
-		trace.WithAttributes(attribute.String("mode", string(k.mode)), attribute.String("family", string(k.family))))
+		trace.WithAttributes(attribute.String("mode", string(k.Mode)), attribute.String("family", string(k.Family))))
 	defer span.End()
 	if repeats {
-		return r.shelves.Repeat(ctx, k.mode, k.family, r.command(k, l.Open.ID, l.Open.Count))
+		return r.shelves.Repeat(ctx, k.Mode, k.Family, r.command(k, l.Open.ID, l.Open.Count))
 	}
 	r.primed[k] = true
 	count := min(target-l.Free, wire.AllocateMax)
-	return r.shelves.Request(ctx, k.mode, k.family, count, r.command(k, id.New(id.Message, r.now()), count))
+	return r.shelves.Request(ctx, k.Mode, k.Family, count, r.command(k, id.New(id.Message, r.now()), count))
 }
 
 // command carries the request's id in its payload; the message has an id of its own, because a repeated request must not
 // look like a duplicate message.
-func (r *Replenisher) command(k shelf, requestID string, count int) Command {
+func (r *Replenisher) command(k Shelf, requestID string, count int) Command {
 	return Command{
 		Name: wire.AllocateAddressesV1, ID: id.New(id.Message, r.now()),
-		Payload: wire.AllocateAddresses{RequestID: requestID, Mode: wire.Mode(k.mode), Family: k.family, Count: count},
+		Payload: wire.AllocateAddresses{RequestID: requestID, Mode: wire.Mode(k.Mode), Family: k.Family, Count: count},
 	}
 }
 

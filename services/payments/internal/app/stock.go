@@ -43,13 +43,8 @@ type Stock struct {
 	fills    singleflight.Group
 	prefetch sync.WaitGroup
 	mu       sync.Mutex
-	shelves  map[shelf][]held
+	shelves  map[Shelf][]held
 	closed   bool
-}
-
-type shelf struct {
-	mode   payment.Mode
-	family money.Family
 }
 
 type held struct {
@@ -59,13 +54,13 @@ type held struct {
 
 // NewStock makes an empty stock. owner names this process in the leases; block is how many addresses it leases at once.
 func NewStock(leaser Leaser, owner string, block int, log *slog.Logger) *Stock {
-	return &Stock{leaser: leaser, owner: owner, block: block, log: log, now: time.Now, shelves: map[shelf][]held{}}
+	return &Stock{leaser: leaser, owner: owner, block: block, log: log, now: time.Now, shelves: map[Shelf][]held{}}
 }
 
 // Take returns an address that nobody else has. When the stock is dry it waits up to three seconds and then gives
 // ErrNoAddress.
 func (s *Stock) Take(ctx context.Context, mode payment.Mode, family money.Family) (Address, error) {
-	k := shelf{mode, family}
+	k := Shelf{mode, family}
 	if a, ok := s.pop(k); ok {
 		return a, nil
 	}
@@ -92,12 +87,12 @@ func (s *Stock) Take(ctx context.Context, mode payment.Mode, family money.Family
 func (s *Stock) Give(mode payment.Mode, family money.Family, a Address) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := shelf{mode, family}
+	k := Shelf{mode, family}
 	s.shelves[k] = append(s.shelves[k], held{a, s.now().Add(leaseMargin)})
 }
 
 // pop takes from the shelf, drops what is no longer leased, and starts a refill once half a block is left.
-func (s *Stock) pop(k shelf) (Address, bool) {
+func (s *Stock) pop(k Shelf) (Address, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
@@ -111,7 +106,7 @@ func (s *Stock) pop(k shelf) (Address, bool) {
 		if len(rows)-1 == s.block/2 && !s.closed {
 			s.prefetch.Go(func() {
 				if err := s.fill(context.Background(), k); err != nil {
-					s.log.Warn("addresses not leased ahead", "mode", k.mode, "family", k.family, "err", err)
+					s.log.Warn("addresses not leased ahead", "mode", k.Mode, "family", k.Family, "err", err)
 				}
 			})
 		}
@@ -121,15 +116,15 @@ func (s *Stock) pop(k shelf) (Address, bool) {
 }
 
 // fill leases one block; callers at the same time share it, and one who comes too late finds the shelf filled.
-func (s *Stock) fill(ctx context.Context, k shelf) error {
-	_, err, _ := s.fills.Do(string(k.mode)+"/"+string(k.family), func() (any, error) {
+func (s *Stock) fill(ctx context.Context, k Shelf) error {
+	_, err, _ := s.fills.Do(string(k.Mode)+"/"+string(k.Family), func() (any, error) {
 		if s.stocked(k) {
 			return nil, nil
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTry)
 		defer cancel()
 		until := s.now().Add(LeaseFor - leaseMargin) // counted from before the database counts
-		got, err := s.leaser.Lease(ctx, k.mode, k.family, s.block, s.owner, LeaseFor)
+		got, err := s.leaser.Lease(ctx, k.Mode, k.Family, s.block, s.owner, LeaseFor)
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +139,7 @@ func (s *Stock) fill(ctx context.Context, k shelf) error {
 }
 
 // stocked reports whether more than half a block is on the shelf.
-func (s *Stock) stocked(k shelf) bool {
+func (s *Stock) stocked(k Shelf) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.shelves[k]) > s.block/2
@@ -163,8 +158,8 @@ func (s *Stock) Close(ctx context.Context) {
 		for _, h := range rows {
 			unused = append(unused, h.Address.Address)
 		}
-		if err := s.leaser.Release(ctx, k.mode, k.family, s.owner, unused); err != nil {
-			s.log.Warn("unused addresses stay leased until the lease ends", "mode", k.mode, "family", k.family, "err", err)
+		if err := s.leaser.Release(ctx, k.Mode, k.Family, s.owner, unused); err != nil {
+			s.log.Warn("unused addresses stay leased until the lease ends", "mode", k.Mode, "family", k.Family, "err", err)
 		}
 		delete(s.shelves, k)
 	}

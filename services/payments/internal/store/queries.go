@@ -335,14 +335,16 @@ WHERE EXISTS (SELECT FROM address_requests r WHERE r.mode = $1 AND r.family = $2
 	AND NOT EXISTS (SELECT FROM payments p WHERE p.mode = $1 AND p.family = $2 AND p.address = a)
 	AND NOT EXISTS (SELECT FROM deposits d WHERE d.mode = $1 AND d.family = $2 AND d.address = a)
 ON CONFLICT (mode, family, address) DO NOTHING`
-	answerRequest  = `UPDATE address_requests SET parts = parts + 1 WHERE mode = $1 AND family = $2 AND request_id = $3`
-	finishRequest  = `DELETE FROM address_requests WHERE mode = $1 AND family = $2 AND request_id = $3 AND parts >= $4`
-	selectRequests = `SELECT mode, family, request_id, count, requested_at < now() - $1 * interval '1 second' FROM address_requests`
-	insertRequest  = `INSERT INTO address_requests (mode, family, request_id, count) VALUES ($1, $2, $3, $4) ON CONFLICT (mode, family) DO NOTHING`
-	touchRequest   = `UPDATE address_requests SET requested_at = now() WHERE mode = $1 AND family = $2 AND request_id = $3`
-	stockLevels    = `SELECT mode, family, count(*) FROM address_stock WHERE lease_owner IS NULL GROUP BY mode, family`
-	stockPeaks     = `SELECT mode, family, max(leased) FROM address_usage WHERE minute > now() - interval '1 hour' GROUP BY mode, family`
-	forgetUsage    = `DELETE FROM address_usage WHERE minute < now() - interval '2 hours'`
+	answerRequest = `UPDATE address_requests SET parts = parts + 1 WHERE mode = $1 AND family = $2 AND request_id = $3`
+	finishRequest = `DELETE FROM address_requests WHERE mode = $1 AND family = $2 AND request_id = $3 AND parts >= $4`
+	insertRequest = `INSERT INTO address_requests (mode, family, request_id, count) VALUES ($1, $2, $3, $4) ON CONFLICT (mode, family) DO NOTHING`
+	touchRequest  = `UPDATE address_requests SET requested_at = now() WHERE mode = $1 AND family = $2 AND request_id = $3`
+	stockLevels   = `SELECT w.mode, w.family, free.n, coalesce(peak.n, 0), r.request_id, coalesce(r.count, 0), coalesce(r.requested_at < now() - $3 * interval '1 second', false)
+FROM unnest($1::text[], $2::text[]) AS w(mode, family)
+CROSS JOIN LATERAL (SELECT count(*) AS n FROM address_stock s WHERE s.mode = w.mode AND s.family = w.family AND s.lease_owner IS NULL) AS free
+CROSS JOIN LATERAL (SELECT max(leased) AS n FROM address_usage u WHERE u.mode = w.mode AND u.family = w.family AND u.minute > now() - interval '1 hour') AS peak
+LEFT JOIN address_requests r ON r.mode = w.mode AND r.family = w.family`
+	forgetUsage = `DELETE FROM address_usage WHERE minute < now() - interval '2 hours'`
 
 	simRecord = `INSERT INTO sim_transfers (ref, currency, amount, bank_code, account_number, account_name, outcome, at, done_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (ref) DO NOTHING`
@@ -367,8 +369,8 @@ func Statements() map[string]string {
 		"insertJournal": insertJournal, "duePayments": duePayments,
 		"leaseAddresses": leaseAddresses, "releaseAddresses": releaseAddresses, "dropUsedAddresses": dropUsedAddresses,
 		"freeDeadLeases": freeDeadLeases, "spoilAddress": spoilAddress, "addStock": addStock, "answerRequest": answerRequest,
-		"finishRequest": finishRequest, "selectRequests": selectRequests, "insertRequest": insertRequest, "touchRequest": touchRequest,
-		"stockLevels": stockLevels, "stockPeaks": stockPeaks, "forgetUsage": forgetUsage,
+		"finishRequest": finishRequest, "insertRequest": insertRequest, "touchRequest": touchRequest,
+		"stockLevels": stockLevels, "forgetUsage": forgetUsage,
 		"simRecord": simRecord, "simLookup": simLookup, "simSetOutcome": simSetOutcome, "simOrdered": simOrdered, "hintPayout": hintPayout,
 		"findAny": findAny, "lockAny": lockAny,
 		"cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner,

@@ -91,42 +91,29 @@ func (s *Store) dropUsed(ctx context.Context) error {
 }
 
 // Levels implements app.Shelves.
-func (s *Store) Levels(ctx context.Context, stale time.Duration) ([]app.StockLevel, error) {
-	type key struct {
-		mode   payment.Mode
-		family money.Family
+func (s *Store) Levels(ctx context.Context, of []app.Shelf, stale time.Duration) ([]app.StockLevel, error) {
+	modes, families := make([]string, len(of)), make([]string, len(of))
+	for i, k := range of {
+		modes[i], families[i] = string(k.Mode), string(k.Family)
 	}
-	found := map[key]*app.StockLevel{}
-	at := func(k key) *app.StockLevel {
-		if found[k] == nil {
-			found[k] = &app.StockLevel{Mode: k.mode, Family: k.family}
-		}
-		return found[k]
-	}
-	var k key
-	var n int
-	var r app.StockRequest
-	batch := &pgx.Batch{}
-	each := func(scan []any, f func()) func(pgx.Rows) error {
-		return func(rows pgx.Rows) error {
-			_, err := pgx.ForEachRow(rows, scan, func() error { f(); return nil })
-			return err
-		}
-	}
-	batch.Queue(stockLevels).Query(each([]any{&k.mode, &k.family, &n}, func() { at(k).Free = n }))
-	batch.Queue(stockPeaks).Query(each([]any{&k.mode, &k.family, &n}, func() { at(k).Peak = n }))
-	batch.Queue(selectRequests, stale.Seconds()).Query(each([]any{&k.mode, &k.family, &r.ID, &r.Count, &r.Stale}, func() {
-		open := r
-		at(k).Open = &open
-	}))
-	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+	rows, err := s.pool.Query(ctx, stockLevels, modes, families, stale.Seconds())
+	if err != nil {
 		return nil, fmt.Errorf("read the stock of addresses: %w", err)
 	}
-	out := make([]app.StockLevel, 0, len(found))
-	for _, l := range found {
-		out = append(out, *l)
+	levels, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l app.StockLevel, err error) {
+		var open *string
+		var r app.StockRequest
+		err = row.Scan(&l.Mode, &l.Family, &l.Free, &l.Peak, &open, &r.Count, &r.Stale)
+		if open != nil {
+			r.ID = *open
+			l.Open = &r
+		}
+		return l, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the stock of addresses: %w", err)
 	}
-	return out, nil
+	return levels, nil
 }
 
 // Request implements app.Shelves.
