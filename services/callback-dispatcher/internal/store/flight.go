@@ -12,9 +12,14 @@ import (
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
 
-// landAfter is how long deliveries may be under way without rows of their own: longer than a burst that fills the lanes
-// takes, or else the whole of it would get them. Lists are late by as much.
-const landAfter = 3 * time.Second
+// A flight of which few deliveries are left, because their targets take their time, lands after landAfter, and one that has
+// many left, because there is more to send than this process can, after landAtLast: rows for all of them would slow it
+// further. Lists of deliveries are late by as much.
+const (
+	landAfter  = 3 * time.Second
+	landFew    = 20
+	landAtLast = 15 * time.Second
+)
 
 // flights are the commits of this process's intake whose deliveries have no rows yet (00005_flight.sql).
 type flights struct {
@@ -81,17 +86,17 @@ func (f *flights) recorded(results []app.Result) {
 	}
 }
 
-// since lists the flights that began before a time, and takes those that have ended.
-func (f *flights) since(before time.Time) (old, ended []int64) {
+// due lists the flights that are to land, and takes those that have ended.
+func (f *flights) due(now time.Time) (landing, ended []int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for id, a := range f.aloft {
-		if a.since.Before(before) {
-			old = append(old, id)
+		if age := now.Sub(a.since); age > landAtLast || age > landAfter && a.left <= landFew {
+			landing = append(landing, id)
 		}
 	}
 	ended, f.ended = f.ended, nil
-	return old, ended
+	return landing, ended
 }
 
 func (f *flights) forget(landed []int64) {
@@ -108,14 +113,9 @@ func (f *flights) known() []int64 {
 	return slices.AppendSeq(make([]int64, 0, len(f.aloft)+len(f.ended)), maps.Keys(f.aloft))
 }
 
-// Land implements app.Leases.
+// Land implements app.Leases. It also forgets the flights of which nothing is left.
 func (s *Store) Land(ctx context.Context) error {
-	return s.land(ctx, time.Now().Add(-landAfter))
-}
-
-// land gives what is under way since before a time its rows, and forgets flights of which nothing is left.
-func (s *Store) land(ctx context.Context, before time.Time) error {
-	old, ended := s.flights.since(before)
+	landing, ended := s.flights.due(time.Now())
 	if len(ended) > 0 {
 		if _, err := s.db.Exec(ctx, endedSQL, ended); err != nil {
 			s.flights.mu.Lock()
@@ -124,14 +124,19 @@ func (s *Store) land(ctx context.Context, before time.Time) error {
 			return fmt.Errorf("end flights: %w", err)
 		}
 	}
-	if len(old) == 0 {
+	return s.land(ctx, landing)
+}
+
+// land gives what is left of flights its rows.
+func (s *Store) land(ctx context.Context, landing []int64) error {
+	if len(landing) == 0 {
 		return nil
 	}
 	s.flights.landing.Lock()
 	defer s.flights.landing.Unlock()
-	if _, err := s.db.Exec(ctx, landSQL, old, s.instance); err != nil {
+	if _, err := s.db.Exec(ctx, landSQL, landing, s.instance); err != nil {
 		return fmt.Errorf("land deliveries: %w", err)
 	}
-	s.flights.forget(old)
+	s.flights.forget(landing)
 	return nil
 }

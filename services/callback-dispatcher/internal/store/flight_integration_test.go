@@ -86,12 +86,38 @@ func TestFlight_whatComesOfIt(t *testing.T) {
 		"delivery WHERE state = 'due' AND attempts = 0 AND first_attempt_at IS NULL AND next_at > now() + interval '59 minutes'": 1,
 		"attempt": 1, "attempt WHERE delivery_id = 'dlv_fails_1'": 1, "lane WHERE target = 't1' AND due_at < 'infinity'": 1, "delivery_done": 2,
 	})
-	if err := s.land(t.Context(), time.Now()); err != nil {
+	if err := s.Land(t.Context()); err != nil { // too early
+		t.Fatal(err)
+	}
+	wants(t, db, map[string]int{"flight": 1})
+	if err := s.land(t.Context(), s.flights.known()); err != nil {
 		t.Fatal(err)
 	}
 	wants(t, db, map[string]int{"flight": 0, "delivery": 3, "delivery WHERE state = 'leased' AND lease_owner = 'a' AND id = 'dlv_late_1'": 1})
 	record(t, s, result(late, 1, "reset", delivery.Due, time.Hour)) // it has a row now
 	wants(t, db, map[string]int{"delivery WHERE state = 'due' AND attempts = 1 AND id = 'dlv_late_1'": 1, "attempt": 2})
+}
+
+func TestFlight_whenItLands(t *testing.T) {
+	t.Parallel()
+	f := flights{aloft: map[int64]*flight{}}
+	began := time.Now()
+	for id, left := range map[int64]int{1: 1, 2: landFew + 1, 3: 1} {
+		for range left {
+			f.begun(id, began)
+		}
+	}
+	f.recorded([]app.Result{{Delivery: delivery.Delivery{Flight: 3}}})
+	for _, step := range []struct {
+		after          time.Duration
+		landing, ended []int64
+	}{{landAfter, nil, []int64{3}}, {landAfter + 1, []int64{1}, nil}, {landAtLast + 1, []int64{1, 2}, nil}} {
+		landing, ended := f.due(began.Add(step.after))
+		slices.Sort(landing)
+		if !slices.Equal(landing, step.landing) || !slices.Equal(ended, step.ended) {
+			t.Errorf("after %v: %v land and %v have ended, want %v and %v", step.after, landing, ended, step.landing, step.ended)
+		}
+	}
 }
 
 // What the merchant sees is the same with and without a row, and after the delivery was brought back.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -153,7 +152,7 @@ func (s *Store) Release(ctx context.Context, ids []string) error {
 	if err != nil || released == len(ids) {
 		return err
 	}
-	if err := s.land(ctx, time.Now()); err != nil { // the others have no rows yet
+	if err := s.land(ctx, s.flights.known()); err != nil { // the others have no rows yet
 		return err
 	}
 	_, err = s.release(ctx, ids)
