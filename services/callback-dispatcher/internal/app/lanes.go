@@ -121,7 +121,7 @@ const idleMost = 256
 // long the intake waits for such targets at a time, and easeEnds how many attempts to them must end in that time for it to wait
 // again.
 const (
-	waitingPerSlot = 16
+	waitingPerSlot = 32
 	easeMost       = 100 * time.Millisecond
 	easeEnds       = 100
 )
