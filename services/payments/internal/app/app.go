@@ -120,14 +120,14 @@ type Payments interface {
 	// Insert writes a new payment with its history, event and stored answer in one round trip. ErrAddressUsed and
 	// ErrReferenceUsed ask for another try with another one; ErrKeyTaken means that a request with the same key won.
 	Insert(ctx context.Context, n Newborn) error
-	// Find is the payment of an owner by its reference, without a lock.
+	// Find is the payment of an owner by its reference, without a lock and without what no answer shows of it, such as the payer.
 	Find(ctx context.Context, o Owner, reference string) (View, error)
 	// Update changes the payment of that id.
 	Update(ctx context.Context, id string, f Change) error
 	// UpdateOwned changes the payment of an owner by its reference and stores the answer under the key.
 	UpdateOwned(ctx context.Context, o Owner, reference string, k Key, f Change) error
-	// FindAny and UpdateAny are Find and UpdateOwned for whoever knows the reference, which names its own mode. UpdateAny
-	// gives ErrAddressUsed where Insert would.
+	// FindAny is the whole payment, and UpdateAny is UpdateOwned, for whoever knows the reference, which names its own mode.
+	// UpdateAny gives ErrAddressUsed where Insert would.
 	FindAny(ctx context.Context, reference string) (View, error)
 	UpdateAny(ctx context.Context, reference string, k Key, f Change) error
 	// FindPayout is the reference of the owner's payment that a payout belongs to.

@@ -22,7 +22,7 @@ type Filter struct {
 
 // Lists reads lists of payments.
 type Lists interface {
-	// List gives up to f.Limit payments, each as Find would, without the payer and the sources of the price, which no list shows.
+	// List gives up to f.Limit payments, each as Find would.
 	List(ctx context.Context, f Filter) ([]View, error)
 }
 
