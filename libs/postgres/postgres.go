@@ -146,6 +146,13 @@ func isRetryable(err error) bool {
 	return ok && (pg.Code == "40001" || pg.Code == "40P01")
 }
 
+// IsSerialization reports whether a statement failed because of what others committed since it began, so that it is to be
+// run again.
+func IsSerialization(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == "40001"
+}
+
 // IsUnique reports whether err is a violation of the named unique constraint or index; "" matches any.
 func IsUnique(err error, constraint string) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)

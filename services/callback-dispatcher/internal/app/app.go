@@ -57,6 +57,8 @@ type Result struct {
 	Uncounted bool
 	// Trips says that too many of the target's attempts failed of late: its breaker opens.
 	Trips bool
+	// Again says that recording it has failed before, and may have been committed all the same.
+	Again bool
 }
 
 // Inbound writes arrivals: all in one commit, each event once. The answer has one list per arrival, one place per

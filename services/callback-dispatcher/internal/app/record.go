@@ -199,6 +199,9 @@ func (r *Recorder) persist(ctx context.Context, batch []Result) {
 			break
 		}
 		r.log.WarnContext(ctx, "recording attempts", "attempts", len(batch), "err", err)
+		for i := range batch {
+			batch[i].Again = true
+		}
 		if !pause(ctx, wait) {
 			return
 		}

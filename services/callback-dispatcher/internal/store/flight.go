@@ -23,10 +23,6 @@ const (
 
 // flights are the commits of this process's intake whose deliveries have no rows yet (00005_flight.sql).
 type flights struct {
-	// landing is held while flights land. Whoever records reads it, so that no statement of this process finds neither
-	// the flight nor the rows that it has become.
-	landing sync.RWMutex
-
 	mu    sync.Mutex
 	aloft map[int64]*flight
 	ended []int64 // nothing of them is left, but their rows
@@ -132,8 +128,6 @@ func (s *Store) land(ctx context.Context, landing []int64) error {
 	if len(landing) == 0 {
 		return nil
 	}
-	s.flights.landing.Lock()
-	defer s.flights.landing.Unlock()
 	if _, err := s.db.Exec(ctx, landSQL, landing, s.instance); err != nil {
 		return fmt.Errorf("land deliveries: %w", err)
 	}

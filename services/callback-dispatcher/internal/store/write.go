@@ -124,35 +124,41 @@ func (c *arrived) add(a *app.Arrival, fly bool) {
 	for j := range a.Deliveries {
 		d := &a.Deliveries[j]
 		c.deliveries, c.events, c.endpoints = append(c.deliveries, d.ID), append(c.events, e.ID), append(c.endpoints, d.EndpointID)
-		c.targets, c.urls, c.leased = append(c.targets, d.Target), append(c.urls, d.URL), append(c.leased, a.Leased[j])
+		c.targets, c.urls, c.leased = append(c.targets, d.Target), append(c.urls, d.URL), append(c.leased, a.Leased[j] && (!fly || plain(d.URL)))
 	}
 }
 
-// Record implements app.Ledger: one statement, one commit.
+// Record implements app.Ledger: one statement, one commit. Where a flight has landed under it, it looks again.
 func (s *Store) Record(ctx context.Context, results []app.Result, b app.Breaker) (targets []app.Target, err error) {
-	s.flights.landing.RLock()
-	defer s.flights.landing.RUnlock()
 	var c columns
 	sorted := slices.Clone(results)
 	slices.SortFunc(sorted, func(a, b app.Result) int { return strings.Compare(a.Delivery.ID, b.Delivery.ID) })
 	for _, r := range sorted {
 		c.add(r)
 	}
-	rows, err := s.db.Query(ctx, recordSQL, s.instance, c.ids, c.attempts, c.numbers, c.counted, c.states, c.delays, c.times, c.classes,
-		c.statuses, c.remotes, c.dns, c.connect, c.tls, c.wait, c.total, c.headers, c.excerpts, c.details, c.generations,
-		c.triggers, c.targets, b.Failures, b.Wait.Microseconds(), c.gone, c.trips, c.flights, c.events, c.slots, c.merchants, c.modes,
-		c.endpoints, c.urls, c.types, c.objects, c.sequences, c.accepted, c.aloft)
-	if err == nil {
-		targets, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (t app.Target, err error) {
-			err = row.Scan(&t.Name, &t.Open)
-			return t, err
-		})
+	slices.Sort(c.aloft) // whoever holds several takes them in this order
+	for again := true; again; again = postgres.IsSerialization(err) {
+		targets, err = s.record(ctx, &c, b)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("record %d attempts: %w", len(results), err)
 	}
 	s.flights.recorded(results)
 	return targets, nil
+}
+
+func (s *Store) record(ctx context.Context, c *columns, b app.Breaker) ([]app.Target, error) {
+	rows, err := s.db.Query(ctx, recordSQL, s.instance, c.ids, c.attempts, c.numbers, c.counted, c.states, c.delays, c.times, c.classes,
+		c.statuses, c.remotes, c.dns, c.connect, c.tls, c.wait, c.total, c.headers, c.excerpts, c.details, c.generations,
+		c.triggers, c.targets, b.Failures, b.Wait.Microseconds(), c.gone, c.trips, c.flights, c.events, c.slots, c.merchants, c.modes,
+		c.endpoints, c.urls, c.types, c.objects, c.sequences, c.accepted, c.aloft, c.again)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (t app.Target, err error) {
+		err = row.Scan(&t.Name, &t.Open)
+		return t, err
+	})
 }
 
 // columns are results turned on their side, as unnest takes them.
@@ -173,6 +179,7 @@ type columns struct {
 	slots                                                     []int16
 	accepted                                                  []time.Time
 	aloft                                                     []int64 // the flights, each once
+	again                                                     []bool
 }
 
 func (c *columns) add(r app.Result) {
@@ -205,6 +212,7 @@ func (c *columns) add(r app.Result) {
 	c.flights, c.events, c.slots, c.merchants = append(c.flights, d.Flight), append(c.events, d.EventID), append(c.slots, d.Slot), append(c.merchants, d.MerchantID)
 	c.modes, c.endpoints, c.urls, c.types = append(c.modes, d.Mode), append(c.endpoints, d.EndpointID), append(c.urls, d.URL), append(c.types, d.Type)
 	c.objects, c.sequences, c.accepted = append(c.objects, d.ObjectID), append(c.sequences, d.Sequence), append(c.accepted, d.AcceptedAt)
+	c.again = append(c.again, r.Again)
 	if d.Flight != 0 && !slices.Contains(c.aloft, d.Flight) {
 		c.aloft = append(c.aloft, d.Flight)
 	}

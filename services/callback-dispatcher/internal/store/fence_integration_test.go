@@ -1,0 +1,166 @@
+//go:build integration
+
+package store
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/services/callback-dispatcher/internal/app"
+	"causeway.internal/services/callback-dispatcher/internal/delivery"
+	"causeway.internal/services/callback-dispatcher/migrations"
+)
+
+var breaker = app.Breaker{Failures: 10, Sample: 20, Wait: time.Minute}
+
+// locked runs a statement in a transaction that is undone by the function it returns.
+func locked(t *testing.T, db *pgxpool.Pool, sql string, args ...any) (undo func()) {
+	t.Helper()
+	tx, err := db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	undo = func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }
+	t.Cleanup(undo)
+	if _, err := tx.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+	return undo
+}
+
+// blocked runs f and returns when it waits for a lock, as the nth that does.
+func blocked(t *testing.T, db *pgxpool.Pool, nth int, f func() error) (done <-chan error) {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- f() }()
+	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+		if count(t, db, "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") >= nth {
+			return ended
+		}
+	}
+	t.Fatal("it waits for no lock")
+	return nil
+}
+
+func ends(t *testing.T, all ...<-chan error) {
+	t.Helper()
+	for _, done := range all {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// failing gives the target a history, so that a success has to write its lane.
+func failing(t *testing.T, db *pgxpool.Pool) {
+	t.Helper()
+	do(t, db, `INSERT INTO lane (target, due_at, failures) VALUES ('t1', 'infinity', 3)`)
+}
+
+// A process that others give up while it writes what came of a flight: they see what it has written.
+func TestFence_recordBeforeLanding(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	a := member(t, db, "a")
+	well, fails := arrival(1, "well", 1, true), arrival(1, "fails", 1, true)
+	accept(t, a, well, fails)
+	failing(t, db)
+	undo := locked(t, db, `SELECT FROM lane FOR UPDATE`)
+	recorded := blocked(t, db, 1, func() error {
+		_, err := a.Record(t.Context(), []app.Result{result(well, 1, "ok", delivery.Delivered, 0), result(fails, 1, "reset", delivery.Due, time.Hour)}, breaker)
+		return err
+	})
+	buried := blocked(t, db, 2, func() error { _, err := db.Exec(t.Context(), burySQL, []string{"a"}); return err })
+	undo()
+	ends(t, recorded, buried)
+	wants(t, db, map[string]int{"delivery": 1, "delivery WHERE attempts = 1 AND id = 'dlv_fails_1'": 1, "delivery_done": 1, "flight": 0})
+}
+
+// The other way round: what the process writes finds the rows that the others have made. A success counts, a failure is theirs
+// to find again.
+func TestFence_recordAfterLanding(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	a := member(t, db, "a")
+	well, fails := arrival(1, "well", 1, true), arrival(1, "fails", 1, true)
+	accept(t, a, well, fails)
+	failing(t, db)
+	undo := locked(t, db, `SELECT FROM lane FOR UPDATE`)
+	buried := blocked(t, db, 1, func() error { _, err := db.Exec(t.Context(), burySQL, []string{"a"}); return err })
+	recorded := blocked(t, db, 2, func() error {
+		_, err := a.Record(t.Context(), []app.Result{result(well, 1, "ok", delivery.Delivered, 0), result(fails, 1, "reset", delivery.Due, time.Hour)}, breaker)
+		return err
+	})
+	undo()
+	ends(t, buried, recorded)
+	wants(t, db, map[string]int{"delivery": 1, "delivery WHERE attempts = 0 AND id = 'dlv_fails_1'": 1, "delivery_done": 1, "flight": 0})
+}
+
+// A flight lands while one of its deliveries, which has a row since its first attempt failed, is delivered at the second.
+func TestFence_landingBesideARetry(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	a := member(t, db, "a")
+	retried, open := arrival(1, "retried", 1, true), arrival(1, "open", 1, true)
+	accept(t, a, retried, open)
+	record(t, a, result(retried, 1, "reset", delivery.Due, 0))
+	if got := claim(t, a); !slices.Equal(got, []string{"dlv_retried_1"}) {
+		t.Fatalf("claimed %v", got)
+	}
+	undo := locked(t, db, `INSERT INTO delivery_done (slot, id, event_id, merchant_id, mode, target, url, type, object_id, sequence, state, attempts,
+		last_class, created_at) SELECT event_slot, id, event_id, merchant_id, mode, target, url, type, object_id, sequence, 'delivered', 2, 'ok', now()
+		FROM delivery`)
+	second := result(retried, 2, "ok", delivery.Delivered, 0)
+	second.Delivery.Flight = 0
+	recorded := blocked(t, db, 1, func() error { _, err := a.Record(t.Context(), []app.Result{second}, breaker); return err })
+	do(t, db, landSQL, []int64{open.Deliveries[0].Flight}, "a")
+	undo()
+	ends(t, recorded)
+	wants(t, db, map[string]int{"delivery": 1, "delivery WHERE id = 'dlv_open_1'": 1, "delivery_done": 1})
+}
+
+// A commit whose answer was lost is repeated when its flight has landed: the log has each attempt once.
+func TestFence_repeatedAfterLanding(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	a := member(t, db, "a")
+	well, fails, open := arrival(1, "well", 1, true), arrival(1, "fails", 1, true), arrival(1, "open", 1, true)
+	accept(t, a, well, fails, open)
+	results := []app.Result{result(well, 1, "ok", delivery.Delivered, 0), result(fails, 1, "reset", delivery.Due, time.Hour)}
+	record(t, a, results...)
+	do(t, db, landSQL, []int64{well.Deliveries[0].Flight}, "a")
+	for i := range results {
+		results[i].Again = true
+	}
+	late := result(open, 1, "ok", delivery.Delivered, 0) // this one was not committed
+	late.Again = true
+	record(t, a, append(results, late)...)
+	for id, made := range map[string]int{"dlv_well_1": 1, "dlv_fails_1": 1, "dlv_open_1": 1} {
+		if got := viewOf(t, a, id); len(got.Attempts) != made || got.Made != made {
+			t.Errorf("%s has %d attempts: %+v", id, got.Made, got.Attempts)
+		}
+	}
+	wants(t, db, map[string]int{"delivery": 1, "delivery_done": 2})
+}
+
+// A URL that no fan can hold goes by the table, so that it outlives the process.
+func TestFence_oddURL(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	a := member(t, db, "a")
+	odd, plain := arrival(1, "odd", 1, true), arrival(1, "plain", 1, true)
+	odd.Deliveries[0].URL = "http://x/\ty\n"
+	if got := accept(t, a, odd, plain); !slices.Equal(got, []app.Placed{app.Queued, app.Leased}) {
+		t.Fatalf("placed %v", got)
+	}
+	wants(t, db, map[string]int{"delivery WHERE state = 'due' AND url = E'http://x/\\ty\\n'": 1, "flight": 1})
+	do(t, db, burySQL, []string{"a"})
+	if got := claim(t, member(t, db, "b")); !slices.Equal(got, []string{"dlv_odd_1", "dlv_plain_1"}) {
+		t.Errorf("claimed %v", got)
+	}
+}
