@@ -46,7 +46,9 @@ func (a *answer) send() error {
 	}
 	a.start()
 	body := a.body
-	a.body = nil
+	if a.body = nil; len(body) == 0 { // a status such as 204 refuses even that
+		return nil
+	}
 	_, err := a.ResponseWriter.Write(body)
 	return err
 }
