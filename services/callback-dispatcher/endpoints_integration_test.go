@@ -219,7 +219,9 @@ func TestBreaker_oneProbeAtATimeThenEverything(t *testing.T) {
 	r.await(10*time.Second, "the breaker to open", func() bool { return r.count("lane WHERE probe_at IS NOT NULL") == 1 })
 	// What was being taken in when the breaker opened is still sent; from then on there are only probes.
 	r.await(20*time.Second, "everything taken in", func() bool { return r.count("event") == 100 })
-	r.await(5*time.Second, "nothing under way", func() bool { return r.count("delivery WHERE state = 'leased'") == 0 })
+	r.await(30*time.Second, "nothing under way", func() bool {
+		return r.count("flight") == 0 && r.count("delivery WHERE state = 'leased'") == 0
+	})
 	atOpen := len(r.receiver.Deliveries())
 	r.receiver.Await(t, 20*time.Second, "three probes", func(got []receiver.Delivery) bool { return len(got) >= atOpen+3 })
 	probes := r.receiver.Deliveries()[atOpen:]
