@@ -83,8 +83,8 @@ type Queue interface {
 type Leases interface {
 	// Old lists the deliveries that have been leased to this process for longer than any statement may take.
 	Old(ctx context.Context) (ids []string, err error)
-	// Release makes leased deliveries due again, with no attempt counted.
-	Release(ctx context.Context, ids []string) error
+	// Release makes leased deliveries due again, with no attempt counted. flights are those that any of them belong to.
+	Release(ctx context.Context, ids []string, flights []int64) error
 	// Land enters into the table what has been under way without an entry for longer than a moment.
 	Land(ctx context.Context) error
 }

@@ -304,6 +304,7 @@ type queue struct {
 	stock    []delivery.Delivery
 	released []string
 	stray    []string
+	away     bool // the database does not answer
 }
 
 func (q *queue) Claim(_ context.Context, full []string, limit, _ int) (out []delivery.Delivery, err error) {
@@ -320,7 +321,7 @@ func (q *queue) Claim(_ context.Context, full []string, limit, _ int) (out []del
 	return out, nil
 }
 
-func (q *queue) Release(_ context.Context, ids []string) error {
+func (q *queue) Release(_ context.Context, ids []string, _ []int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.released = append(q.released, ids...)
@@ -333,7 +334,13 @@ func (q *queue) Release(_ context.Context, ids []string) error {
 	return nil
 }
 
-func (q *queue) Land(context.Context) error { return nil }
+func (q *queue) Land(ctx context.Context) error {
+	if !q.away {
+		return nil
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
 
 func (q *queue) Old(context.Context) ([]string, error) {
 	q.mu.Lock()
@@ -404,6 +411,33 @@ func TestEngine_sendsEverythingAndStopsInOrder(t *testing.T) {
 		}
 		if delivered != 101 || postponed != 1 || len(q.stock) != 0 || !m.joined.Load() || !m.left.Load() {
 			t.Fatalf("%d delivered, %d postponed, %d left, released %v", delivered, postponed, len(q.stock), q.released)
+		}
+	})
+}
+
+// A database that does not answer keeps nobody from seeing that a target hangs.
+func TestEngine_watchesLanesWhileTheDatabaseIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{away: true, stock: []delivery.Delivery{job("a", 1)}}
+		recorder := NewRecorder(&ledger{}, map[string]delivery.Schedule{"test": delivery.Standard}, breaker, &silent{}, func(int64) int64 { return 0 }, time.Now, quiet)
+		d := NewDispatcher(q, q, sender(func(delivery.Delivery) (delivery.Outcome, error) {
+			time.Sleep(10 * time.Second)
+			return delivery.Outcome{Class: "ok", Status: 200}, nil
+		}), recorder, limits, time.Now, quiet)
+		e := &Engine{
+			Members: &members{}, Intake: NewIntake(&inbound{}, registry{}, d.Lanes(), &silent{}, time.Now, d.Waiting), Dispatcher: d, Recorder: recorder,
+			Log: quiet, Finish: time.Minute,
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- e.Run(ctx) }()
+		time.Sleep(delivery.SlowAfter + 2*time.Second)
+		if _, slow, _ := d.Lanes().Running(); slow != 1 {
+			t.Errorf("%d attempts are known to take their time, want 1", slow)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
 		}
 	})
 }

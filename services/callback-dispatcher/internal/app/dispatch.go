@@ -117,9 +117,15 @@ func about(ctx context.Context, job delivery.Delivery) context.Context {
 // leased and has not begun goes back to the table, to wait for the probe.
 func (d *Dispatcher) targets(all []Target) {
 	var back []string
+	var flights []int64
 	for _, t := range all {
 		if t.Open {
-			back = append(back, d.lanes.Park(t.Name)...)
+			for _, job := range d.lanes.Park(t.Name) {
+				back = append(back, job.ID)
+				if job.Flight != 0 && !slices.Contains(flights, job.Flight) {
+					flights = append(flights, job.Flight)
+				}
+			}
 		} else {
 			d.lanes.Unpark(t.Name)
 			kick(d.claim)
@@ -130,19 +136,30 @@ func (d *Dispatcher) targets(all []Target) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
-	if err := d.leases.Release(ctx, back); err != nil {
+	if err := d.leases.Release(ctx, back, flights); err != nil {
 		d.log.Warn("giving back what waited for a failing target", "err", err) // Reconcile gives it back
 	}
 }
 
-// Watch looks after the lanes, and what they hold without an entry in the table, until ctx ends.
+// Watch looks after the lanes until ctx ends. It asks nobody, so that a database that is slow keeps no hung target among the
+// quick ones.
 func (d *Dispatcher) Watch(ctx context.Context) error {
 	for d.sleep(ctx, nil, watchEvery) {
 		d.lanes.Watch()
-		if err := d.leases.Land(ctx); err != nil && ctx.Err() == nil {
+	}
+	return nil
+}
+
+// Tend does what the lanes need of the table, until ctx ends: what takes its time is entered there, and targets whose breaker
+// was closed are freed.
+func (d *Dispatcher) Tend(ctx context.Context) error {
+	for d.sleep(ctx, nil, watchEvery) {
+		bounded, cancel := context.WithTimeout(ctx, recordTimeout)
+		if err := d.leases.Land(bounded); err != nil && ctx.Err() == nil {
 			d.log.WarnContext(ctx, "entering deliveries that take their time", "err", err)
 		}
-		d.unpark(ctx)
+		d.unpark(bounded)
+		cancel()
 	}
 	return nil
 }
@@ -199,7 +216,7 @@ func (d *Dispatcher) claimOnce(ctx context.Context) (more bool, err error) {
 		}
 	}
 	if len(surplus) > 0 {
-		if err := d.leases.Release(context.WithoutCancel(ctx), surplus); err != nil {
+		if err := d.leases.Release(context.WithoutCancel(ctx), surplus, nil); err != nil {
 			return false, fmt.Errorf("give %d deliveries back: %w", len(surplus), err)
 		}
 	}
@@ -249,7 +266,7 @@ func (d *Dispatcher) reconcile(ctx context.Context) error {
 		return nil
 	}
 	d.log.WarnContext(ctx, "giving back leases that nothing here works on", "deliveries", len(strays))
-	if err := d.leases.Release(ctx, strays); err != nil {
+	if err := d.leases.Release(ctx, strays, nil); err != nil {
 		return fmt.Errorf("give %d leases back: %w", len(strays), err)
 	}
 	kick(d.claim)

@@ -36,7 +36,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	var members, loops, records sync.WaitGroup
 	stay, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer leave()
-	errs := make(chan error, 7)
+	errs := make(chan error, 8)
 	watch := func(wg *sync.WaitGroup, ctx context.Context, f func(context.Context) error) {
 		wg.Go(func() { errs <- f(ctx) })
 	}
@@ -47,6 +47,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	watch(&loops, ctx, e.Dispatcher.Sweep)
 	watch(&loops, ctx, e.Dispatcher.Reconcile)
 	watch(&loops, ctx, e.Dispatcher.Watch)
+	watch(&loops, ctx, e.Dispatcher.Tend)
 
 	var failure error
 	select {

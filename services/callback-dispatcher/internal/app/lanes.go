@@ -298,14 +298,14 @@ func (l *Lanes) Share(replicas int) {
 
 // Park keeps a target whose breaker is open out of the fast path until Unpark, and returns the deliveries that had not
 // begun, which the caller gives back to the table.
-func (l *Lanes) Park(target string) (back []string) {
+func (l *Lanes) Park(target string) (back []delivery.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.parked[target] = true
 	for _, key := range []string{target, target + replaySuffix} {
 		if ln := l.lanes[key]; ln != nil {
 			for _, w := range ln.queue {
-				back = append(back, w.delivery.ID)
+				back = append(back, w.delivery)
 			}
 			l.empty(ln)
 		}

@@ -218,7 +218,7 @@ func TestFlight_isLandedByWhoeverIsLeft(t *testing.T) {
 
 	back := arrival(4, "back", 1, true)
 	accept(t, b, back)
-	if err := b.Release(t.Context(), []string{"dlv_back_4"}); err != nil { // the breaker opened
+	if err := b.Release(t.Context(), []string{"dlv_back_4"}, []int64{back.Deliveries[0].Flight}); err != nil { // the breaker opened
 		t.Fatal(err)
 	}
 	wants(t, db, map[string]int{"flight": 0, "delivery WHERE id = 'dlv_back_4' AND state = 'due'": 1})

@@ -111,10 +111,8 @@ const bodiesSQL = `SELECT id, trace, body, token FROM event WHERE id = ANY($1::t
 var releaseSQL = `WITH u AS (
 	UPDATE delivery SET state = 'due', lease_owner = NULL, lease_until = NULL
 	WHERE id = ANY($2::text[]) AND state || '' = 'leased' AND lease_owner || '' = $1 RETURNING target, next_at
-), l AS (
-	` + touch("u") + `
 )
-SELECT count(*) FROM u`
+` + touch("u")
 
 // oldSQL lists leases that are older than 15 seconds, longer than any statement of the intake or a claim may take.
 const oldSQL = `SELECT id FROM delivery WHERE state = 'leased' AND lease_owner = $1 AND lease_until < now() + interval '285 seconds'`

@@ -85,7 +85,7 @@ func (s *Store) Claim(ctx context.Context, full []string, limit, perTarget int) 
 		err = s.fill(ctx, jobs, ids, slots)
 	}
 	if err != nil { // the leases are given back, as nobody else knows of them
-		return nil, errors.Join(err, s.Release(context.WithoutCancel(ctx), leased))
+		return nil, errors.Join(err, s.Release(context.WithoutCancel(ctx), leased, nil))
 	}
 	return jobs, nil
 }
@@ -147,23 +147,14 @@ func (s *Store) Old(ctx context.Context) ([]string, error) {
 }
 
 // Release implements app.Leases.
-func (s *Store) Release(ctx context.Context, ids []string) error {
-	released, err := s.release(ctx, ids)
-	if err != nil || released == len(ids) {
+func (s *Store) Release(ctx context.Context, ids []string, flights []int64) error {
+	if err := s.land(ctx, flights); err != nil {
 		return err
 	}
-	if err := s.land(ctx, s.flights.known()); err != nil { // the others have no rows yet
-		return err
+	if _, err := s.db.Exec(ctx, releaseSQL, s.instance, ids); err != nil {
+		return fmt.Errorf("release leases: %w", err)
 	}
-	_, err = s.release(ctx, ids)
-	return err
-}
-
-func (s *Store) release(ctx context.Context, ids []string) (released int, err error) {
-	if err := s.db.QueryRow(ctx, releaseSQL, s.instance, ids).Scan(&released); err != nil {
-		return 0, fmt.Errorf("release leases: %w", err)
-	}
-	return released, nil
+	return nil
 }
 
 // Well implements app.Queue.

@@ -226,7 +226,7 @@ func TestClaim_oneTargetDoesNotFillIt(t *testing.T) {
 	if len(got) != 33 || !slices.Contains(got, "dlv_small_1") {
 		t.Fatalf("claimed %d: %v", len(got), got)
 	}
-	if err := s.Release(t.Context(), got); err != nil {
+	if err := s.Release(t.Context(), got, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := claim(t, s, "t1"); !slices.Equal(got, []string{"dlv_small_1"}) {
