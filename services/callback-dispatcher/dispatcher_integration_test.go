@@ -315,7 +315,8 @@ func TestDeliver_hangingEndpointHoldsUpNobodyElse(t *testing.T) {
 	if n := len(r.receiver.Deliveries()); n != 210 { // an unknown endpoint gets two attempts at a time
 		t.Errorf("%d arrivals, want 10 hanging and 200 healthy", n)
 	}
-	r.await(30*time.Second, "the rest waits", func() bool { return r.count("delivery") == 300 }) // they had no rows while they were in the air
+	// In the air they have no rows.
+	r.await(30*time.Second, "the rest waits", func() bool { return r.count("delivery") == 300 })
 	r.receiver.Close() // ends what hangs, so that the stop need not wait for it
 }
 
