@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -182,6 +183,48 @@ func TestRecorder_batchesGrowWithWhatComes(t *testing.T) {
 		}
 		if most := 1 + 900/(5*int(busyWait/time.Millisecond))*2; total != 901 || len(sizes) > most {
 			t.Errorf("%d results in %d batches, want at most %d: %v", total, len(sizes), most, sizes)
+		}
+	})
+}
+
+// stuck is a ledger that is away until it is told.
+type stuck struct {
+	back    chan struct{}
+	written atomic.Int64
+}
+
+func (s *stuck) Record(_ context.Context, results []Result, _ Breaker) ([]Target, error) {
+	<-s.back
+	s.written.Add(int64(len(results)))
+	return nil, nil
+}
+
+// A database that is away slows the sending down: results do not pile up, and none is lost.
+func TestRecorder_isBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const all = recordQueue + 5*batchMax
+		store := &stuck{back: make(chan struct{})}
+		r := NewRecorder(store, map[string]delivery.Schedule{"test": delivery.Standard}, Breaker{Failures: 10, Sample: 20, Wait: time.Minute},
+			&silent{}, func(int64) int64 { return 0 }, time.Now, quiet)
+		done := make(chan error, 1)
+		go func() { done <- r.Run(t.Context()) }()
+		var added atomic.Int64
+		var senders sync.WaitGroup
+		for n := range all {
+			senders.Go(func() {
+				r.Add(job("x", n), delivery.Outcome{Class: "ok", Status: 200})
+				added.Add(1)
+			})
+		}
+		time.Sleep(time.Second)
+		if n := added.Load(); n > recordQueue+recordWriters*batchMax {
+			t.Errorf("%d results were taken in", n)
+		}
+		close(store.back)
+		senders.Wait()
+		r.Close()
+		if err := <-done; err != nil || store.written.Load() != all || len(r.pending) != 0 {
+			t.Errorf("%d of %d written, %d pending, %v", store.written.Load(), all, len(r.pending), err)
 		}
 	})
 }
