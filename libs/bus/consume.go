@@ -81,7 +81,8 @@ func (l *Link) Handle(queue string, parallel int, h func(ctx context.Context, m 
 
 // HandleAll is Handle for a handler that takes the messages of a pack in one call, because together they cost it little
 // more than one. It answers with an error for each message, or with nil when none has any; what it failed on, or all of
-// them when it panicked, it gets again, each alone. A message that travels alone is a pack of one.
+// them when it panicked or answered with another number of errors, it gets again, each alone. A message that travels alone is a
+// pack of one.
 //
 // Nothing of the messages is in ctx. The trace context in the headers of a message that is recorded is that of its own
 // span here.

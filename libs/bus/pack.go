@@ -177,6 +177,9 @@ func (w *work) together(h handler, messages []Message) (left []Message) {
 		w.link.metrics.consumed.WithLabelValues(h.queue).Add(float64(len(messages) - len(left)))
 	}()
 	errs = h.all(ctx, own)
+	if errs != nil && len(errs) != len(messages) {
+		panic(fmt.Sprintf("the handler answered with %d errors for %d messages", len(errs), len(messages)))
+	}
 	for n, err := range errs {
 		if err != nil {
 			left = append(left, messages[n])

@@ -179,6 +179,9 @@ func TestHandleAll(t *testing.T) {
 			}
 		}
 		calls <- got
+		if got[0] == "short" && len(pack) > 1 {
+			return errs[:1]
+		}
 		if errors.Join(errs...) == nil {
 			return nil
 		}
@@ -201,5 +204,9 @@ func TestHandleAll(t *testing.T) {
 	publish(t, sender, "panic", "beside")
 	want("panic")
 	want("beside")
+	publish(t, sender, "short", "untold")
+	want("short", "untold")
+	want("short") // it is not known which of them was meant
+	want("untold")
 	eventually(t, "everything is acknowledged", func() bool { return mq.Depth(t, admin, queue) == 0 })
 }
