@@ -148,6 +148,24 @@ func TestFence_repeatedAfterLanding(t *testing.T) {
 	wants(t, db, map[string]int{"delivery": 1, "delivery_done": 2})
 }
 
+// The same where the delivery was brought back in between: it is over or it is not.
+func TestFence_repeatedAfterBringingBack(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	a := member(t, db, "a")
+	well := arrival(1, "well", 1, true)
+	accept(t, a, well, arrival(1, "open", 1, true))
+	r := result(well, 1, "ok", delivery.Delivered, 0)
+	record(t, a, r)
+	do(t, db, retrySQL, "m1", "test", "dlv_well_1")
+	r.Again = true
+	record(t, a, r)
+	if got := viewOf(t, a, "dlv_well_1"); len(got.Attempts) != 1 || got.Status != "delivered" {
+		t.Errorf("got %+v", got)
+	}
+	wants(t, db, map[string]int{"delivery": 0, "delivery_done": 1})
+}
+
 // A URL that no fan can hold goes by the table, so that it outlives the process.
 func TestFence_oddURL(t *testing.T) {
 	t.Parallel()

@@ -134,9 +134,9 @@ SELECT (SELECT count(*) FROM u), (SELECT count(*) FROM x) - (SELECT count(*) FRO
 // other outcome counts only for the holder that made exactly this attempt. $1 is the owner. A delivery of a flight ($38 are
 // the flights, y those that this process still has) has no row: what is over gets the row that stays, with its attempt in
 // it, and what is not the row that waits ($27..$37). y holds its flights, so that none lands meanwhile (00006_fence.sql); the
-// statement fails where one has landed since it began. What was committed before and has landed since, the answer lost, is told
-// by the repetition ($39) of a result that has no row any more: its attempt is written already. It keeps the health of the
-// targets: failures in a row, and from $23 of them on, or where a result trips it, the breaker, which lets the first
+// statement fails where one has landed since it began. A result that is recorded again ($39) may be here already, the answer
+// lost: the delivery is over, or it was brought back since, and then it has a row that counts the attempt. It keeps the health of
+// the targets: failures in a row, and from $23 of them on, or where a result trips it, the breaker, which lets the first
 // probe through after $24 microseconds. A success closes it once a probe was let through (its wait has grown then): one
 // of an attempt that was under way when it opened tells nothing new. An endpoint that answered 410 is disabled in the
 // same statement, and its lane held.
@@ -146,7 +146,7 @@ var recordSQL = `WITH y AS MATERIALIZED (
 	SELECT t.id FROM unnest($38::bigint[]) AS t(id) WHERE CASE WHEN (SELECT owner FROM flight WHERE flight.id = t.id) = $1
 		THEN coalesce((SELECT true FROM flight WHERE flight.id = t.id FOR KEY SHARE), dispatcher_landed()) END
 ), r AS MATERIALIZED (
-	SELECT t.*, y.id IS NOT NULL AS flies
+	SELECT t.*, y.id IS NOT NULL AND NOT (again AND coalesce((SELECT true FROM delivery d WHERE d.id = t.id LIMIT 1), false)) AS flies
 	FROM unnest($2::text[], $3::uuid[], $4::integer[], $5::boolean[], $6::text[], $7::bigint[], $8::timestamptz[], $9::text[],
 		$10::smallint[], $11::text[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::text[], $18::bytea[],
 		$19::text[], $20::integer[], $21::text[], $22::text[], $25::text[], $26::boolean[], $27::bigint[], $28::text[], $29::smallint[],
@@ -161,7 +161,7 @@ var recordSQL = `WITH y AS MATERIALIZED (
 	SELECT dispatcher_slot(at), id, attempt_id, number, trigger, at, class, status, remote, dns_us, connect_us, tls_us, wait_us, total_us,
 		headers, excerpt, detail, generation
 	FROM r WHERE counted AND NOT (state <> 'due' AND flight <> 0 AND (flies
-		OR again AND NOT coalesce((SELECT true FROM delivery d WHERE d.id = r.id LIMIT 1), false)))
+		OR again AND NOT coalesce((SELECT d.attempts < r.number FROM delivery d WHERE d.id = r.id LIMIT 1), false)))
 	ON CONFLICT (delivery_id, id, slot) DO NOTHING
 ), u AS (
 	UPDATE delivery d SET state = 'due', waits = false, lease_owner = NULL, lease_until = NULL,
