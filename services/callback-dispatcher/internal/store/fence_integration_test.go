@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
@@ -164,6 +165,29 @@ func TestFence_repeatedAfterBringingBack(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	wants(t, db, map[string]int{"delivery": 0, "delivery_done": 1})
+}
+
+// Whoever takes a process over while it records takes rows before lanes, as the record does, so that neither waits for the other.
+func TestFence_takingOverBesideARecord(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	a := member(t, db, "a")
+	one, two, flies := arrival(1, "one", 1, true), arrival(1, "two", 1, true), arrival(1, "flies", 1, true)
+	two.Deliveries[0].Target, flies.Deliveries[0].Target = "t2", "t2"
+	accept(t, a, one, two)
+	held(t, db, "a", "dlv_one_1", "dlv_two_1")
+	accept(t, a, flies)
+	do(t, db, `INSERT INTO lane (target, due_at) VALUES ('t1', 'infinity'), ('t2', 'infinity')`)
+	undo := locked(t, db, `SELECT FROM lane WHERE target = 't1' FOR UPDATE`)
+	recorded := blocked(t, db, 1, func() error {
+		_, err := a.Record(t.Context(), []app.Result{result(one, 1, "reset", delivery.Due, 0), result(two, 1, "reset", delivery.Due, 0)}, breaker)
+		return err
+	})
+	m := NewMember(New(db, "b", 12), telemetrytest.ForTest(t).Log)
+	taken := blocked(t, db, 2, func() error { return m.takeOver(t.Context()) })
+	undo()
+	ends(t, recorded, taken)
+	wants(t, db, map[string]int{"instance": 0, "flight": 0, "delivery WHERE state = 'due'": 3, "delivery WHERE attempts = 1": 2})
 }
 
 // A URL that no fan can hold goes by the table, so that it outlives the process.

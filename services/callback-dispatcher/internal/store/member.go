@@ -171,17 +171,17 @@ func (m *Member) takeOverSome(ctx context.Context) (more bool, err error) {
 		if err != nil || len(dead) == 0 {
 			return err
 		}
-		var flights, landed, taken int
-		if err := tx.QueryRow(ctx, landDeadSQL, dead, landAtATime).Scan(&flights, &landed); err != nil {
+		var flights, taken int
+		if err := tx.QueryRow(ctx, landSomeSQL, dead, landAtATime).Scan(&flights, nil); err != nil {
 			return fmt.Errorf("land what dead processes had under way: %w", err)
-		}
-		if more = flights == landAtATime; more {
-			return nil
 		}
 		if err := tx.QueryRow(ctx, takeOverSQL, dead).Scan(&taken); err != nil {
 			return fmt.Errorf("take leases over: %w", err)
 		}
-		m.log.WarnContext(ctx, "took over the leases of dead processes", "processes", dead, "deliveries", landed+taken)
+		m.log.WarnContext(ctx, "took over the leases of dead processes", "processes", dead, "deliveries", taken)
+		if more = flights == landAtATime; more {
+			return nil
+		}
 		if _, err = tx.Exec(ctx, burySQL, dead); err != nil {
 			return fmt.Errorf("bury dead processes: %w", err)
 		}
@@ -192,6 +192,11 @@ func (m *Member) takeOverSome(ctx context.Context) (more bool, err error) {
 
 // Leave gives every lease back and ends the membership; call it after Keep has returned.
 func (m *Member) Leave(ctx context.Context) error {
+	for flights := landAtATime; flights == landAtATime; {
+		if err := m.db.QueryRow(ctx, landSomeSQL, []string{m.instance}, landAtATime).Scan(&flights, nil); err != nil {
+			return fmt.Errorf("land what is under way: %w", err)
+		}
+	}
 	if _, err := m.db.Exec(ctx, leaveSQL, m.instance); err != nil {
 		return fmt.Errorf("leave the dispatchers: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 // Every statement of the package, by name, so that a test can have each prepared on the migrated schema.
 var queries = map[string]string{
 	"accept": acceptSQL, "claim": claimSQL, "claimed": claimedSQL, "count": countSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "unblock": unblockSQL, "record": recordSQL,
-	"land": landSQL, "ended": endedSQL, "landDead": landDeadSQL, "strays": straysSQL, "lost": lostSQL,
+	"land": landSQL, "ended": endedSQL, "landSome": landSomeSQL, "strays": straysSQL, "lost": lostSQL,
 	"join": joinSQL, "beat": beatSQL, "dead": deadSQL, "takeOver": takeOverSQL, "bury": burySQL, "orphans": orphansSQL, "leave": leaveSQL,
 	"valid": validSQL, "create": createSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "retire": retireSQL, "overlap": overlapSQL,
 	"registered": registeredSQL, "endpoints": endpointsSQL, "endpoint": endpointSQL, "lockEndpoint": lockEndpointSQL, "lockOwners": lockOwnersSQL,
@@ -256,8 +256,9 @@ WHERE id <> $1 AND (seen_at < now() - interval '6 seconds' OR pg_try_advisory_xa
 const (
 	landSQL  = `SELECT dispatcher_land($1::bigint[], $2)`
 	endedSQL = `DELETE FROM flight WHERE id = ANY($1::bigint[])`
-	// landDeadSQL lands some flights of dead processes.
-	landDeadSQL = `SELECT count(*), coalesce(dispatcher_land(array_agg(f.id), NULL), 0)
+	// landSomeSQL lands some flights of processes that are dead or leave. What has landed is leased to the first of them, to be freed
+	// with all that they hold: whoever locks rows and lanes does so in this order, and the lanes in one go.
+	landSomeSQL = `SELECT count(*), coalesce(dispatcher_land(array_agg(f.id), ($1::text[])[1]), 0)
 FROM (SELECT id FROM flight WHERE owner = ANY($1::text[]) ORDER BY id LIMIT $2) f`
 	// straysSQL lands flights of this process that it does not know ($2), for longer than any statement may take.
 	straysSQL = `SELECT dispatcher_land(x.ids, NULL) FROM (SELECT array_agg(id) AS ids FROM flight
