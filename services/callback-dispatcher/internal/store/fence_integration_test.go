@@ -4,6 +4,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -188,6 +189,33 @@ func TestFence_takingOverBesideARecord(t *testing.T) {
 	undo()
 	ends(t, recorded, taken)
 	wants(t, db, map[string]int{"instance": 0, "flight": 0, "delivery WHERE state = 'due'": 3, "delivery WHERE attempts = 1": 2})
+}
+
+// Two records of one process, each with a target that fails and one that is well again, take the lanes in one order.
+func TestFence_recordsSideBySide(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	a := member(t, db, "a")
+	var all [4]app.Arrival // two of either target
+	for n := range all {
+		all[n] = arrival(n, "o", 1, true)
+		all[n].Event.ObjectID += fmt.Sprint(n)
+		all[n].Deliveries[0].Target = fmt.Sprint("t", n%2+1)
+	}
+	accept(t, a, all[:]...)
+	do(t, db, `INSERT INTO lane (target, due_at, failures) VALUES ('t0', 'infinity', 1), ('t1', 'infinity', 1), ('t2', 'infinity', 1)`)
+	record := func(fails, well app.Arrival) func() error {
+		return func() error {
+			_, err := a.Record(t.Context(), []app.Result{result(fails, 1, "reset", delivery.Due, 0), result(well, 1, "ok", delivery.Delivered, 0)}, breaker)
+			return err
+		}
+	}
+	undo := locked(t, db, `SELECT FROM lane WHERE target = 't1' FOR UPDATE`)
+	one := blocked(t, db, 1, record(all[0], all[1])) // t1 fails, t2 is well
+	two := blocked(t, db, 2, record(all[3], all[2])) // the other way round
+	undo()
+	ends(t, one, two)
+	wants(t, db, map[string]int{"delivery WHERE attempts = 1": 2, "delivery_done": 2})
 }
 
 // A URL that no fan can hold goes by the table, so that it outlives the process.

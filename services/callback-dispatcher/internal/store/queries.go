@@ -140,6 +140,7 @@ SELECT (SELECT count(*) FROM u), (SELECT count(*) FROM x) - (SELECT count(*) FRO
 // probe through after $24 microseconds. A success closes it once a probe was let through (its wait has grown then): one
 // of an attempt that was under way when it opened tells nothing new. An endpoint that answered 410 is disabled in the
 // same statement, and its lane held.
+// The lanes are written in one go and in order, or else two records would wait for each other.
 // The answer names the targets whose breaker is open, and those that are well again. The empty texts keep a plan from
 // starting at all leases of the process (delivery_leased), where dead rows pile up, instead of the ids.
 var recordSQL = `WITH y AS MATERIALIZED (
@@ -209,15 +210,17 @@ var recordSQL = `WITH y AS MATERIALIZED (
 		bool_or(trips) AS trips
 	FROM r GROUP BY target
 ), s AS (
-	SELECT h.target, h.well, h.failed, h.trips, min(u.next_at) AS due_at, bool_or(g.id IS NOT NULL) AS gone
+	SELECT h.target, h.well, h.failed, h.trips, min(u.next_at) AS due_at, bool_or(g.id IS NOT NULL) AS gone,
+		CASE WHEN h.well AND h.failed = 0 AND min(u.next_at) IS NULL THEN coalesce((SELECT lane.failures <> 0 OR lane.probe_at IS NOT NULL
+			FROM lane WHERE lane.target = h.target), false) ELSE false END AS cured
 	FROM h LEFT JOIN (SELECT * FROM u UNION ALL SELECT * FROM n) u ON u.target = h.target LEFT JOIN g ON g.id = h.target GROUP BY h.target, h.well, h.failed, h.trips
 ), l AS (
 	INSERT INTO lane (target, due_at, failures, failing_since, failed_at, probe_at, probe_wait, held)
 	SELECT target, coalesce(due_at, 'infinity'), CASE WHEN well THEN -1 ELSE failed END, CASE WHEN NOT well AND failed > 0 THEN now() END,
 		CASE WHEN failed > 0 THEN now() END,
-		CASE WHEN trips OR NOT well AND failed >= $23::bigint THEN now() + $24::bigint * interval '1 microsecond' END,
+		CASE WHEN trips AND NOT cured OR NOT well AND failed >= $23::bigint THEN now() + $24::bigint * interval '1 microsecond' END,
 		$24::bigint * interval '1 microsecond', gone
-	FROM s WHERE due_at IS NOT NULL OR failed > 0 ORDER BY target
+	FROM s WHERE due_at IS NOT NULL OR failed > 0 OR cured ORDER BY target
 	ON CONFLICT (target) DO UPDATE SET
 		due_at = least(lane.due_at, excluded.due_at), used_at = now(), held = lane.held OR excluded.held,
 		failures = CASE WHEN excluded.failures < 0 THEN 0 ELSE greatest(lane.failures, 0) + excluded.failures END,
@@ -229,14 +232,8 @@ var recordSQL = `WITH y AS MATERIALIZED (
 			WHEN excluded.failures > 0 AND greatest(lane.failures, 0) + excluded.failures >= $23::bigint THEN now() + excluded.probe_wait END,
 		probe_wait = CASE WHEN lane.probe_at IS NULL THEN excluded.probe_wait ELSE lane.probe_wait END
 	RETURNING target, probe_at
-), v AS (
-	UPDATE lane SET failures = 0, failing_since = NULL, warned = 0,
-		probe_at = CASE WHEN lane.probe_wait = $24::bigint * interval '1 microsecond' THEN lane.probe_at END
-	FROM s WHERE lane.target = s.target AND s.well AND s.due_at IS NULL AND s.failed = 0 AND (lane.failures <> 0 OR lane.probe_at IS NOT NULL)
-	RETURNING lane.target, lane.probe_at
 )
-SELECT target, true FROM l WHERE probe_at IS NOT NULL
-UNION ALL SELECT target, probe_at IS NOT NULL FROM v`
+SELECT l.target, l.probe_at IS NOT NULL FROM l JOIN s ON s.target = l.target WHERE l.probe_at IS NOT NULL OR s.cured`
 
 const wellSQL = `SELECT t.target FROM unnest($1::text[]) AS t(target)
 WHERE NOT EXISTS (SELECT FROM lane l WHERE l.target = t.target AND l.probe_at IS NOT NULL)`
