@@ -22,7 +22,7 @@ type settings struct {
 	Telemetry telemetry.Config
 
 	HTTPAddr string `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the public API"`
-	OpsAddr  string `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz and /metrics; keep it private"`
+	OpsAddr  string `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`
 
 	PublicURL      string `env:"PUBLIC_URL" doc:"base URL that callers use; https makes browsers stay on https"`
 	TrustedProxies string `env:"TRUSTED_PROXIES" doc:"comma separated networks whose X-Forwarded-For is believed; empty: none"`

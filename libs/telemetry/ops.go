@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/pprof"
 	"sync"
 	"time"
 
@@ -23,7 +24,8 @@ type Check struct {
 const readyBound = 2 * time.Second
 
 // Ops serves GET /healthz, which answers while the process runs, GET /readyz, which answers 200 only while every check
-// passes and otherwise names those that fail, and GET /metrics. It belongs on a port that the public cannot reach.
+// passes and otherwise names those that fail, GET /metrics, and GET /debug/pprof/, where `go tool pprof` reads what the
+// process spends its time and memory on. It belongs on a port that the public cannot reach.
 func (t *Telemetry) Ops(checks ...Check) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -38,6 +40,9 @@ func (t *Telemetry) Ops(checks ...Check) http.Handler {
 		writeJSON(w, status, map[string]any{"status": word, "checks": results})
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(t.Registry, promhttp.HandlerOpts{Registry: t.Registry}))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	return mux
 }
 

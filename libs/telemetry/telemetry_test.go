@@ -53,6 +53,14 @@ func TestOps(t *testing.T) {
 	if code, body := get(t, tel.Ops(), "/metrics"); code != 200 || !regexp.MustCompile(`build_info{goversion="go1[^"]+",revision="[^"]+",service="payments",version="[^"]+"} 1`).MatchString(body) || !strings.Contains(body, "go_goroutines") {
 		t.Errorf("metrics: %d %.300s", code, body)
 	}
+	for path, want := range map[string]string{"/debug/pprof/": "goroutine", "/debug/pprof/heap?debug=1": "heap profile"} {
+		if code, body := get(t, tel.Ops(), path); code != 200 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %.300s", path, code, body)
+		}
+	}
+	if code, _ := get(t, tel.Ops(), "/debug/pprof/cmdline"); code != 404 {
+		t.Errorf("the command line: %d", code)
+	}
 	if code, _ := get(t, tel.Ops(), "/"); code != 404 {
 		t.Errorf("unknown path: %d", code)
 	}

@@ -30,7 +30,7 @@ type settings struct {
 	AllowLive  []netip.Prefix `env:"CALLBACK_ALLOW_LIVE" doc:"comma separated CIDRs that live callbacks may reach, and endpoints name, besides public addresses; for test networks only"`
 	Deny       []netip.Prefix `env:"CALLBACK_DENY" doc:"comma separated CIDRs that no callback may reach, such as cluster networks; the machine's own addresses are always denied"`
 	MasterKeys config.Secret  `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals signing secrets, all open them"`
-	OpsAddr    string         `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz and /metrics"`
+	OpsAddr    string         `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`
 	Drain      time.Duration  `env:"DRAIN" envDefault:"25s" doc:"how long a stop may take; attempts under way get 16 s of it"`
 }
 

@@ -32,7 +32,7 @@ type settings struct {
 	Telemetry          telemetry.Config
 	Rates              rateSettings
 	Rails              railSettings
-	OpsAddr            string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz and /metrics"`
+	OpsAddr            string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`
 	Drain              time.Duration `env:"DRAIN" envDefault:"25s" doc:"how long a stop may take; an order that is cut off on the wire is asked about, never sent again"`
 	PublicURL          string        `env:"PUBLIC_URL" doc:"base URL under which payers reach the pages, without a trailing slash; empty leaves checkoutUrl out"`
 	RatesTest          string        `env:"RATES_TEST" envDefault:"fixed" doc:"where test mode's prices come from: fixed, a table that is no market and says so, or market"`

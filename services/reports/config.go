@@ -16,7 +16,7 @@ import (
 type settings struct {
 	Postgres  postgres.Config
 	Telemetry telemetry.Config
-	OpsAddr   string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz and /metrics"`
+	OpsAddr   string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`
 	Drain     time.Duration `env:"DRAIN" envDefault:"20s" doc:"how long a stop may take"`
 	Recovery  bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: record ids that may have been shown are passed over (docs/runbooks/reports-restore.md)"`
 }

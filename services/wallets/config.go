@@ -21,7 +21,7 @@ import (
 type common struct {
 	Telemetry  telemetry.Config
 	Postgres   postgres.Config
-	OpsAddr    string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz and /metrics; keep it private"`
+	OpsAddr    string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`
 	Drain      time.Duration `env:"DRAIN" envDefault:"10s" doc:"how long stopping may take"`
 	MasterKeys config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals the extended public keys in the database, all open"`
 	Recovery   bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: every next index is moved past what may have been issued, and the 24 hours before the backup are scanned again (docs/runbooks/wallets-restore.md)"`
