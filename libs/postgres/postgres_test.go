@@ -206,8 +206,8 @@ func TestTx_startsOverAfterADeadlock(t *testing.T) {
 	if err := pool.QueryRow(t.Context(), `SELECT sum(n) FROM things`).Scan(&sum); err != nil || sum != 4 {
 		t.Errorf("sum %d, %v; want 4", sum, err)
 	}
-	if n := met.Load(); n != 3 {
-		t.Errorf("the functions ran %d times; want 3: one deadlock and one start over", n)
+	if n := met.Load(); n < 3 { // what starts over may meet the other a second time
+		t.Errorf("the functions ran %d times; want 3 or more: a deadlock and a start over", n)
 	}
 }
 
