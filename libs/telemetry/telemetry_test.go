@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -77,6 +78,16 @@ func TestOps_aCheckThatHangsIsBounded(t *testing.T) {
 		}
 		close(release)
 	})
+}
+
+func TestSeconds(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0", 2_617_110 * time.Microsecond: "2.61711", 1500: "1e-06", -90 * time.Second: "-90", 31 * 24 * time.Hour: "2.6784e+06",
+	} {
+		if got := fmt.Sprint(telemetry.Seconds(d)); got != want {
+			t.Errorf("%s: %s, want %s", d, got, want)
+		}
+	}
 }
 
 func TestLog_carriesTheTrace(t *testing.T) {

@@ -95,7 +95,7 @@ func (d *Dispatcher) tell(ctx context.Context, job delivery.Delivery, o delivery
 	if well && !d.log.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
-	told := []any{"type", job.Type, "attempt", job.Attempts + 1, "class", o.Class, "status", o.Status, "seconds", o.Total.Seconds()}
+	told := []any{"type", job.Type, "attempt", job.Attempts + 1, "class", o.Class, "status", o.Status, "seconds", telemetry.Seconds(o.Total)}
 	if well {
 		d.log.DebugContext(about(ctx, job), "webhook attempt", told...)
 	} else {

@@ -33,7 +33,7 @@ func (s *Store) tell(about context.Context, m Move) {
 	if m.From == payment.StateNone {
 		level = slog.LevelDebug
 	}
-	s.log.Log(about, level, "payment moved", "mode", m.Mode, "type", m.Type, "from", m.From, "to", m.To, "seconds", m.After.Seconds())
+	s.log.Log(about, level, "payment moved", "mode", m.Mode, "type", m.Type, "from", m.From, "to", m.To, "seconds", telemetry.Seconds(m.After))
 }
 
 // about is ctx for log lines and messages about a payment.
