@@ -150,7 +150,9 @@ func (t *Target) rewrite(pr *httputil.ProxyRequest) {
 	pr.Out.URL.ForceQuery = false
 	pr.Out.Host = ""
 	if pr.Out.GetBody = pr.In.GetBody; pr.In.GetBody != nil {
-		pr.Out.Body, _ = pr.In.GetBody() // as it lies in memory, so that it leaves in one write with the headers
+		if body, err := pr.In.GetBody(); err == nil { // as it lies in memory, so that it leaves in one write with the headers
+			pr.Out.Body = body
+		}
 	}
 	pr.Out.Header = forwarded(pr.In, c)
 	pr.Out.Header[httpkit.IdentityHeader] = []string{t.sign(pr.Out, c)}

@@ -40,13 +40,16 @@ func blocked(t *testing.T, db *pgxpool.Pool, nth int, f func() error) (done <-ch
 	t.Helper()
 	ended := make(chan error, 1)
 	go func() { ended <- f() }()
-	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
-		if count(t, db, "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") >= nth {
-			return ended
+	looks, late := time.NewTicker(time.Millisecond), time.After(20*time.Second)
+	defer looks.Stop()
+	for count(t, db, "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") < nth {
+		select {
+		case <-looks.C:
+		case <-late:
+			t.Fatal("it waits for no lock")
 		}
 	}
-	t.Fatal("it waits for no lock")
-	return nil
+	return ended
 }
 
 func ends(t *testing.T, all ...<-chan error) {
