@@ -33,8 +33,8 @@ func filtered(f app.DeliveryFilter) string {
 // begun without a row of its own (00005_flight.sql) has one now. So a type that the endpoint filters out, and an event from
 // before the endpoint was registered, count as attempted. The event is looked for in the slots of the last three days; one
 // that is older, or that this database never saw, costs the wait of five seconds and nothing else. The slots depend on
-// now() alone, so the plan opens these four partitions and not all, and chooses among them once. LIMIT keeps the planner from hashing a whole table, and
-// the empty text from the index by merchant, whose events may be many.
+// now() alone, so the plan opens these four partitions and not all, and chooses among them once. LIMIT keeps the planner from
+// hashing a whole table, and the empty text from the index by merchant, whose events may be many.
 const attempted = `coalesce((SELECT coalesce(
 		(SELECT c.attempts > 0 FROM delivery c WHERE c.event_id = b.id AND c.target = x.target LIMIT 1),
 		dispatcher_fan(b.fan, x.target) IS NULL
@@ -213,7 +213,8 @@ var recordSQL = `WITH y AS MATERIALIZED (
 	SELECT h.target, h.well, h.failed, h.trips, min(u.next_at) AS due_at, bool_or(g.id IS NOT NULL) AS gone,
 		CASE WHEN h.well AND h.failed = 0 AND min(u.next_at) IS NULL THEN coalesce((SELECT lane.failures <> 0 OR lane.probe_at IS NOT NULL
 			FROM lane WHERE lane.target = h.target), false) ELSE false END AS cured
-	FROM h LEFT JOIN (SELECT * FROM u UNION ALL SELECT * FROM n) u ON u.target = h.target LEFT JOIN g ON g.id = h.target GROUP BY h.target, h.well, h.failed, h.trips
+	FROM h LEFT JOIN (SELECT * FROM u UNION ALL SELECT * FROM n) u ON u.target = h.target LEFT JOIN g ON g.id = h.target
+	GROUP BY h.target, h.well, h.failed, h.trips
 ), l AS (
 	INSERT INTO lane (target, due_at, failures, failing_since, failed_at, probe_at, probe_wait, held)
 	SELECT target, coalesce(due_at, 'infinity'), CASE WHEN well THEN -1 ELSE failed END, CASE WHEN NOT well AND failed > 0 THEN now() END,
