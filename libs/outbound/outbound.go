@@ -4,7 +4,6 @@
 package outbound
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -24,6 +23,7 @@ const (
 	handshake   = 5 * time.Second
 	headers     = 12 * time.Second // after the request is written
 	idle        = 60 * time.Second
+	idleMax     = 4096 // connections
 	headerBytes = 32 << 10
 	bodyBytes   = 64 << 10 // read before the connection is given up instead of kept
 	excerptOK   = 512
@@ -43,9 +43,15 @@ type Config struct {
 }
 
 // Client posts to endpoints. It is safe for concurrent use; one client serves one mode, since the policy is the mode's.
+//
+// HTTP/1.1 is spoken by the attempt itself, on a connection that it has to itself meanwhile: its limits are deadlines of the
+// socket, and nothing runs beside it. What speaks HTTP/2 goes through net/http's transport.
 type Client struct {
-	transport *http.Transport
-	total     time.Duration
+	total  time.Duration
+	dialer net.Dialer
+	tls    *tls.Config
+	pool   pool
+	http2  *http.Transport
 }
 
 // New makes a client.
@@ -59,33 +65,40 @@ func New(cfg Config) *Client {
 	if cfg.Resolver == nil {
 		cfg.Resolver = &net.Resolver{PreferGo: true} // libc resolvers read 0x7f.1 and bare decimals as addresses
 	}
-	dialer := &net.Dialer{
-		Timeout:        min(connect, cfg.Total),
-		KeepAlive:      30 * time.Second,
-		Resolver:       cfg.Resolver,
-		ControlContext: guard.Control(cfg.Policy),
+	c := &Client{
+		total: cfg.Total,
+		dialer: net.Dialer{
+			Timeout:        min(connect, cfg.Total),
+			KeepAlive:      30 * time.Second,
+			Resolver:       cfg.Resolver,
+			ControlContext: guard.Control(cfg.Policy), // no proxy: one would move the guard to the wrong hop
+		},
+		tls: &tls.Config{
+			MinVersion:         tls.VersionTLS12,
+			RootCAs:            cfg.RootCAs,
+			ClientSessionCache: tls.NewLRUClientSessionCache(1024),
+			NextProtos:         []string{"h2", "http/1.1"},
+		},
+		pool: pool{perHost: cfg.PerHost, idle: map[string][]*conn{}, http2: map[string]bool{}},
 	}
-	return &Client{total: cfg.Total, transport: &http.Transport{
-		Proxy:                  nil, // a proxy from the environment would move the guard to the wrong hop
-		DialContext:            timed(dialer.DialContext),
-		TLSHandshakeTimeout:    min(handshake, cfg.Total),
+	c.http2 = &http.Transport{
+		DialTLSContext:         c.dialHTTP2,
 		ResponseHeaderTimeout:  min(headers, cfg.Total),
 		IdleConnTimeout:        idle,
-		MaxIdleConns:           4096,
+		MaxIdleConns:           idleMax,
 		MaxIdleConnsPerHost:    cfg.PerHost,
 		MaxResponseHeaderBytes: headerBytes,
 		DisableCompression:     true, // what is not asked for need not be inflated: no zip bombs
 		ForceAttemptHTTP2:      true,
-		TLSClientConfig: &tls.Config{
-			MinVersion:         tls.VersionTLS12,
-			RootCAs:            cfg.RootCAs,
-			ClientSessionCache: tls.NewLRUClientSessionCache(1024),
-		},
-	}}
+	}
+	return c
 }
 
-// Close drops idle connections.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+// Close drops idle connections, and every other one when its attempt ends.
+func (c *Client) Close() {
+	c.pool.close()
+	c.http2.CloseIdleConnections()
+}
 
 // Timing splits the latency of one attempt. Phases that a reused connection skips are zero. Wait runs from the written
 // request to the first byte of the response.
@@ -106,15 +119,12 @@ type Result struct {
 
 var keptHeaders = []string{"Content-Type", "Retry-After", "Date", "Server", "Location"}
 
-// Post sends body to url with the given headers, once. Success is a 2xx answer whose body ends, or fills the 64 KiB
+// Post sends body to a URL with the given headers, once. Success is a 2xx answer whose body ends, or fills the 64 KiB
 // that are read of it, inside the total time. When ctx ends first, the class is Canceled and nothing is known.
-func (c *Client) Post(ctx context.Context, url string, header http.Header, body []byte) Result {
-	began := time.Now()
-	inner, cancel := context.WithTimeout(ctx, c.total)
-	defer cancel()
-	watch := &stopwatch{began: began}
-	res := c.post(watch.attach(inner), url, header, body)
-	res.Timing, res.Remote = watch.read(time.Since(began))
+func (c *Client) Post(ctx context.Context, to string, header http.Header, body []byte) Result {
+	watch := &stopwatch{began: time.Now()}
+	res := c.post(ctx, watch, to, header, body)
+	res.Timing, res.Remote = watch.read()
 	if res.Err != nil {
 		res.Class = classify(res.Err, watch)
 		if ctx.Err() != nil {
@@ -126,24 +136,42 @@ func (c *Client) Post(ctx context.Context, url string, header http.Header, body 
 	return res
 }
 
-func (c *Client) post(ctx context.Context, url string, header http.Header, body []byte) Result {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+func (c *Client) post(ctx context.Context, watch *stopwatch, to string, header http.Header, body []byte) Result {
+	r, err := newRequest(to, header, body)
 	if err != nil {
 		return Result{Err: &unusable{err}}
 	}
-	if header != nil {
-		req.Header = header
+	r.until = watch.began.Add(c.total)
+	if c.pool.speaksHTTP2(r.origin) {
+		return c.postHTTP2(ctx, watch, r, nil)
 	}
-	if u := req.URL.User; u != nil && req.Header.Get("Authorization") == "" {
-		password, _ := u.Password()
-		req.SetBasicAuth(u.Username(), password)
+	link := c.pool.take(r.origin)
+	if link == nil {
+		bounded, cancel := context.WithDeadline(ctx, r.until)
+		socket, secure, err := c.dial(bounded, watch, r.address, r.secure)
+		cancel()
+		switch {
+		case err != nil:
+			return Result{Err: err}
+		case secure != nil && secure.ConnectionState().NegotiatedProtocol == "h2":
+			c.pool.learnHTTP2(r.origin)
+			return c.postHTTP2(ctx, watch, r, &handed{conn: secure})
+		}
+		link = newConn(socket, secure)
 	}
-	resp, err := c.transport.RoundTrip(req) // below http.Client, so nothing can follow a redirect
-	if err != nil {
-		return Result{Err: err}
+	watch.got(link.remote)
+	res, reusable := link.exchange(ctx, watch, r, min(headers, c.total))
+	if reusable {
+		c.pool.put(r.origin, link)
+	} else {
+		link.abort()
 	}
-	defer resp.Body.Close()
-	res := Result{Status: resp.StatusCode, Header: kept(resp.Header)}
+	return res
+}
+
+// read takes what is kept of a response: little of its head, and an excerpt of its body. It says whether the body has ended.
+func (res *Result) read(resp *http.Response) (ended bool) {
+	res.Status, res.Header = resp.StatusCode, kept(resp.Header)
 	size := excerptFail
 	if resp.StatusCode/100 == 2 {
 		size = excerptOK
@@ -155,12 +183,19 @@ func (c *Client) post(ctx context.Context, url string, header http.Header, body 
 	n, err := fill(resp.Body, excerpt)
 	res.Excerpt = excerpt[:n:n]
 	if err == nil && resp.Body != http.NoBody {
-		_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, int64(bodyBytes-size)))
+		var more int64
+		if more, err = io.Copy(io.Discard, io.LimitReader(resp.Body, int64(bodyBytes-size))); more < int64(bodyBytes-size) && err == nil {
+			err = io.EOF
+		}
 	}
-	if err != nil && err != io.EOF { //nolint:errorlint // a body that ended well says io.EOF itself; a wrapped one broke off
-		res.Err = &truncated{err}
+	switch {
+	case err == nil:
+		return resp.Body == http.NoBody
+	case err == io.EOF: //nolint:errorlint // a body that ended well says io.EOF itself; a wrapped one broke off
+		return true
 	}
-	return res
+	res.Err = &truncated{err}
+	return false
 }
 
 func kept(h http.Header) http.Header {

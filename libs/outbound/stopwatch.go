@@ -2,8 +2,6 @@ package outbound
 
 import (
 	"context"
-	"crypto/tls"
-	"net"
 	"net/http/httptrace"
 	"net/netip"
 	"sync"
@@ -20,12 +18,10 @@ type stopwatch struct {
 	gotConn, firstByte            bool
 }
 
-// attach returns a context whose request is timed. A dial finds the stopwatch by the context, since few requests dial.
+// attach returns a context whose request is timed by the transport's hooks. A dial finds the stopwatch by the context.
 func (w *stopwatch) attach(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(context.WithValue(ctx, stopwatchKey{}, w), &httptrace.ClientTrace{
-		TLSHandshakeStart:    func() { w.start(&w.shake) },
-		TLSHandshakeDone:     func(tls.ConnectionState, error) { w.stop(&w.shake, &w.timing.TLS) },
-		GotConn:              w.got,
+		GotConn:              func(info httptrace.GotConnInfo) { w.got(remoteOf(info.Conn)) },
 		WroteRequest:         func(httptrace.WroteRequestInfo) { w.start(&w.sent) },
 		GotFirstResponseByte: w.answer,
 	})
@@ -33,22 +29,14 @@ func (w *stopwatch) attach(ctx context.Context) context.Context {
 
 type stopwatchKey struct{}
 
-type dial func(ctx context.Context, network, addr string) (net.Conn, error)
-
-// timed times the phases of a dial for the request that asked for it.
-func timed(d dial) dial {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		w, ok := ctx.Value(stopwatchKey{}).(*stopwatch)
-		if !ok {
-			return d(ctx, network, addr)
-		}
-		return d(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-			DNSStart:     func(httptrace.DNSStartInfo) { w.start(&w.dns) },
-			DNSDone:      func(httptrace.DNSDoneInfo) { w.stop(&w.dns, &w.timing.DNS) },
-			ConnectStart: func(string, string) { w.start(&w.dial) },
-			ConnectDone:  w.dialled,
-		}), network, addr)
-	}
+// dialling returns a context whose dial is timed.
+func (w *stopwatch) dialling(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		DNSStart:     func(httptrace.DNSStartInfo) { w.start(&w.dns) },
+		DNSDone:      func(httptrace.DNSDoneInfo) { w.stop(&w.dns, &w.timing.DNS) },
+		ConnectStart: func(string, string) { w.start(&w.dial) },
+		ConnectDone:  w.dialled,
+	})
 }
 
 func (w *stopwatch) start(at *time.Time) {
@@ -72,14 +60,10 @@ func (w *stopwatch) dialled(_, _ string, err error) {
 	}
 }
 
-func (w *stopwatch) got(info httptrace.GotConnInfo) {
+func (w *stopwatch) got(remote netip.AddrPort) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.gotConn = true
-	if tcp, ok := info.Conn.RemoteAddr().(*net.TCPAddr); ok {
-		at := tcp.AddrPort()
-		w.remote = netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
-	}
+	w.gotConn, w.remote = true, remote
 }
 
 func (w *stopwatch) answer() {
@@ -89,10 +73,11 @@ func (w *stopwatch) answer() {
 	w.firstByte = true
 }
 
-func (w *stopwatch) read(total time.Duration) (Timing, netip.AddrPort) {
+// read ends the attempt.
+func (w *stopwatch) read() (Timing, netip.AddrPort) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.timing.Total = total
+	w.timing.Total = time.Since(w.began)
 	return w.timing, w.remote
 }
 
