@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -439,5 +440,37 @@ func TestEngine_watchesLanesWhileTheDatabaseIsAway(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
+	})
+}
+
+// What is queued, under way or being written is nobody's stray.
+func TestStrike_knowsEveryDeliveryHere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ids := map[string]bool{"x-0": true, "x-1": true, "x-2": true, "x-3": true, "y-1": true, "y-2": true, "lost": true}
+		l := NewLanes(limits, func(context.Context, delivery.Delivery) delivery.Symptom {
+			time.Sleep(time.Second)
+			return delivery.Well
+		}, func() {}, time.Now)
+		for n := range 4 { // 2 under way
+			push(l, job("x", n))
+		}
+		r := NewRecorder(nil, nil, breaker, &silent{}, nil, time.Now, quiet)
+		r.Postpone(job("y", 1), time.Second)
+		batch := r.take()
+		r.Postpone(job("y", 2), time.Second)
+		l.Strike(ids)
+		r.Strike(ids)
+		if !maps.Equal(ids, map[string]bool{"lost": true}) {
+			t.Errorf("nobody here knows %v", ids)
+		}
+		time.Sleep(3 * time.Second)
+		r.written(batch)
+		ids = map[string]bool{"x-0": true, "y-1": true, "y-2": true}
+		l.Strike(ids)
+		r.Strike(ids)
+		if !maps.Equal(ids, map[string]bool{"x-0": true, "y-1": true}) {
+			t.Errorf("what is done with and not known any more is %v", ids)
+		}
+		l.Stop(t.Context())
 	})
 }

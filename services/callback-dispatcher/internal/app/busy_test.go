@@ -223,8 +223,8 @@ func TestRecorder_isBounded(t *testing.T) {
 		close(store.back)
 		senders.Wait()
 		r.Close()
-		if err := <-done; err != nil || store.written.Load() != all || len(r.pending) != 0 {
-			t.Errorf("%d of %d written, %d pending, %v", store.written.Load(), all, len(r.pending), err)
+		if err := <-done; err != nil || store.written.Load() != all || len(r.writing) != 0 {
+			t.Errorf("%d of %d written, %d batches pending, %v", store.written.Load(), all, len(r.writing), err)
 		}
 	})
 }

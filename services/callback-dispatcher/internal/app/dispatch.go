@@ -260,8 +260,14 @@ func (d *Dispatcher) reconcile(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list leases: %w", err)
 	}
+	lost := make(map[string]bool, len(old))
+	for _, id := range old {
+		lost[id] = true
+	}
 	// A delivery goes from its lane to the recorder without a gap, so it must be looked for in this order.
-	strays := slices.DeleteFunc(slices.DeleteFunc(old, d.lanes.Holds), d.recorder.Holds)
+	d.lanes.Strike(lost)
+	d.recorder.Strike(lost)
+	strays := slices.DeleteFunc(old, func(id string) bool { return !lost[id] })
 	if len(strays) == 0 {
 		return nil
 	}

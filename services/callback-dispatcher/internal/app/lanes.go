@@ -37,18 +37,17 @@ type Lanes struct {
 	hosts    map[string]*host // by address, once it is known, else by name
 	found    map[string]found // the address of a name, as the last new connection had it
 	parked   map[string]bool  // targets whose breaker is open
-	ids      map[string]bool  // deliveries queued or under way
 	pools    [pools]pool
 	held     int // queued, reserved and under way
 	replicas int
 	ended    int           // attempts of crowded lanes so far
 	crowd    int           // crowded lanes
 	calm     chan struct{} // closed when there are none any more
-	begun    []attempting  // what start has begun and nobody runs yet
+	begun    []*entry      // what start has begun and nobody runs yet
 	stopped  bool
 	workers  sync.WaitGroup
-	idle     int             // workers that wait for an attempt
-	ready    chan attempting // what they wait for; it has room for each of them
+	idle     int         // workers that wait for an attempt
+	ready    chan *entry // what they wait for; it has room for each of them
 	ctx      context.Context
 	cancel   context.CancelFunc
 }
@@ -73,9 +72,9 @@ type lane struct {
 	pace     *pace
 	host     *host
 	pool     int
-	queue    []waiting
+	queue    []*entry
 	reserved int
-	running  map[string]time.Time // since when
+	running  []*entry // in no order
 	inTurn   bool
 	wasFull  bool
 	crowded  bool // more than half full, and quick so far
@@ -98,16 +97,12 @@ type found struct {
 // foundFor is how long a name is taken to lead to where it led.
 const foundFor = 10 * time.Minute
 
-// waiting is a leased delivery with the moment it entered its lane.
-type waiting struct {
+// entry is a leased delivery in its lane: queued, then under way.
+type entry struct {
 	delivery delivery.Delivery
-	since    time.Time
-}
-
-// attempting is an attempt that is under way.
-type attempting struct {
 	lane     *lane
-	delivery delivery.Delivery
+	since    time.Time // when it entered its lane, then when its attempt began
+	place    int       // among those under way
 }
 
 // patience is how long a delivery may stay in a lane unsent: shorter than the lease, which others may take over then.
@@ -134,7 +129,7 @@ const replayShare = 5
 func NewLanes(limits Limits, run func(ctx context.Context, d delivery.Delivery) delivery.Symptom, room func(), now func() time.Time) *Lanes {
 	l := &Lanes{
 		limits: limits, run: run, room: room, now: now, lanes: map[string]*lane{}, paces: map[string]*pace{}, hosts: map[string]*host{}, found: map[string]found{},
-		parked: map[string]bool{}, ids: map[string]bool{}, replicas: 1, ready: make(chan attempting, idleMost),
+		parked: map[string]bool{}, replicas: 1, ready: make(chan *entry, idleMost),
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
@@ -197,10 +192,10 @@ func (l *Lanes) Push(d delivery.Delivery) {
 		l.drop(ln)
 		return
 	}
-	ln.queue = append(ln.queue, waiting{d, l.now()})
-	l.ids[d.ID] = true
+	now := l.now()
+	ln.queue = append(ln.queue, &entry{delivery: d, lane: ln, since: now})
 	l.enqueue(ln)
-	l.start()
+	l.start(now)
 	l.launch()
 	l.press(ln)
 }
@@ -282,11 +277,17 @@ func (l *Lanes) Running() (attempts, slow, targets int) {
 	return l.pools[fast].running + l.pools[suspect].running + l.pools[replay].running, l.pools[suspect].running, len(l.lanes)
 }
 
-// Holds reports whether a delivery is queued or under way here.
-func (l *Lanes) Holds(id string) bool {
+// Strike takes the deliveries that are queued or under way here from a set of ids.
+func (l *Lanes) Strike(ids map[string]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.ids[id]
+	for _, ln := range l.lanes {
+		for _, list := range [][]*entry{ln.queue, ln.running} {
+			for _, e := range list {
+				delete(ids, e.delivery.ID)
+			}
+		}
+	}
 }
 
 // Share tells over how many processes the limits per target and per host are spread.
@@ -304,8 +305,8 @@ func (l *Lanes) Park(target string) (back []delivery.Delivery) {
 	l.parked[target] = true
 	for _, key := range []string{target, target + replaySuffix} {
 		if ln := l.lanes[key]; ln != nil {
-			for _, w := range ln.queue {
-				back = append(back, w.delivery)
+			for _, e := range ln.queue {
+				back = append(back, e.delivery)
 			}
 			l.empty(ln)
 		}
@@ -330,7 +331,8 @@ func (l *Lanes) Found(raw, address string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.found[name]
-	l.found[name] = found{address, l.now()}
+	now := l.now()
+	l.found[name] = found{address, now}
 	if before.address == address {
 		return
 	}
@@ -339,7 +341,7 @@ func (l *Lanes) Found(raw, address string) {
 			l.move(ln)
 		}
 	}
-	l.start()
+	l.start(now)
 	l.launch()
 }
 
@@ -367,8 +369,8 @@ func (l *Lanes) Watch() {
 	defer l.mu.Unlock()
 	now := l.now()
 	for _, ln := range l.lanes {
-		for _, since := range ln.running {
-			if ln.pool == fast && now.Sub(since) > delivery.SlowAfter {
+		for _, e := range ln.running {
+			if ln.pool == fast && now.Sub(e.since) > delivery.SlowAfter {
 				ln.pace.stuck()
 				l.settle(ln)
 				l.press(ln)
@@ -382,7 +384,7 @@ func (l *Lanes) Watch() {
 		}
 	}
 	maps.DeleteFunc(l.found, func(_ string, f found) bool { return now.Sub(f.at) > foundFor })
-	l.start()
+	l.start(now)
 	l.launch()
 }
 
@@ -397,9 +399,6 @@ func (l *Lanes) Forget() {
 
 func (l *Lanes) empty(ln *lane) {
 	l.held -= len(ln.queue)
-	for _, w := range ln.queue {
-		delete(l.ids, w.delivery.ID)
-	}
 	ln.queue = nil
 	l.press(ln)
 	l.drop(ln)
@@ -436,7 +435,7 @@ func (l *Lanes) lane(d delivery.Delivery) *lane {
 	}
 	p.used = l.now()
 	name := hostName(d.URL)
-	ln = &lane{key: key, target: d.Target, name: name, pace: p, host: l.hostOf(name), pool: in, running: map[string]time.Time{}}
+	ln = &lane{key: key, target: d.Target, name: name, pace: p, host: l.hostOf(name), pool: in}
 	if in == fast && p.slow {
 		ln.pool = suspect
 	}
@@ -511,7 +510,7 @@ func (l *Lanes) enqueue(ln *lane) {
 }
 
 // start begins attempts, one per lane and turn, while the process may.
-func (l *Lanes) start() {
+func (l *Lanes) start(now time.Time) {
 	perHost := max(1, (l.limits.PerHost+l.replicas-1)/l.replicas)
 	for _, in := range []int{fast, suspect, replay, fast} { // fast again, for lanes that were set apart no more
 		p := &l.pools[in]
@@ -527,30 +526,30 @@ func (l *Lanes) start() {
 				l.enqueue(ln)
 				continue
 			}
-			l.begin(ln)
+			l.begin(ln, now)
 		}
 	}
 }
 
-func (l *Lanes) begin(ln *lane) {
+func (l *Lanes) begin(ln *lane, now time.Time) {
 	if len(ln.queue) == 0 { // forgotten meanwhile
 		l.drop(ln)
 		return
 	}
 	next := ln.queue[0]
+	ln.queue[0] = nil
 	ln.queue = ln.queue[1:]
-	now := l.now()
 	if now.Sub(next.since) > patience { // its lease is about to end: whoever takes it over sends it
 		l.held--
-		delete(l.ids, next.delivery.ID)
 		l.enqueue(ln)
 		return
 	}
-	ln.running[next.delivery.ID] = now
+	next.since, next.place = now, len(ln.running)
+	ln.running = append(ln.running, next)
 	l.pools[ln.pool].running++
 	ln.host.running[ln.pool]++
 	l.enqueue(ln)
-	l.begun = append(l.begun, attempting{ln, next.delivery})
+	l.begun = append(l.begun, next)
 }
 
 // launch gives everything that was begun a worker.
@@ -568,9 +567,9 @@ func (l *Lanes) launch() {
 }
 
 // work makes attempts one after the other until there are workers enough without it.
-func (l *Lanes) work(one attempting) {
-	for more := true; more; {
-		one, more = l.finish(one.lane, one.delivery.ID, l.run(l.ctx, one.delivery))
+func (l *Lanes) work(one *entry) {
+	for one != nil {
+		one = l.finish(one, l.run(l.ctx, one.delivery))
 	}
 }
 
@@ -604,12 +603,11 @@ func (l *Lanes) resume(h *host) {
 
 // finish notes the end of an attempt and returns the next one for this worker, at once if its end lets another begin. There
 // is none when enough others wait, and after Stop.
-func (l *Lanes) finish(ln *lane, id string, s delivery.Symptom) (next attempting, more bool) {
+func (l *Lanes) finish(one *entry, s delivery.Symptom) (next *entry) {
 	l.mu.Lock()
-	now := l.now()
+	now, ln := l.now(), one.lane
 	wasAtLimit := l.held >= l.limits.Held
-	delete(l.ids, id)
-	delete(ln.running, id)
+	ln.ended(one)
 	l.pools[ln.pool].running--
 	ln.host.running[ln.pool]--
 	l.held--
@@ -621,7 +619,7 @@ func (l *Lanes) finish(ln *lane, id string, s delivery.Symptom) (next attempting
 	l.settle(ln)
 	l.enqueue(ln)
 	l.resume(ln.host)
-	l.start()
+	l.start(now)
 	l.press(ln)
 	freed := wasAtLimit || (ln.wasFull && len(ln.queue) <= l.queueMost(ln)/2)
 	if freed {
@@ -629,11 +627,11 @@ func (l *Lanes) finish(ln *lane, id string, s delivery.Symptom) (next attempting
 	}
 	l.drop(ln)
 	if last := len(l.begun) - 1; last >= 0 {
-		next, more = l.begun[last], true
+		next = l.begun[last]
 		l.begun = l.begun[:last]
 	}
 	l.launch()
-	waits := !more && !l.stopped && l.idle < idleMost
+	waits := next == nil && !l.stopped && l.idle < idleMost
 	if waits {
 		l.idle++
 	}
@@ -642,7 +640,16 @@ func (l *Lanes) finish(ln *lane, id string, s delivery.Symptom) (next attempting
 		l.room()
 	}
 	if waits {
-		next, more = <-l.ready
+		next = <-l.ready // nil after Stop
 	}
-	return next, more
+	return next
+}
+
+// ended takes an attempt from those under way.
+func (ln *lane) ended(one *entry) {
+	end := len(ln.running) - 1
+	last := ln.running[end]
+	ln.running[one.place], last.place = last, one.place
+	ln.running[end] = nil
+	ln.running = ln.running[:end]
 }

@@ -33,9 +33,9 @@ type Recorder struct {
 	turn chan time.Duration // holds how long the next batch waits; whoever takes it collects
 
 	mu      sync.Mutex
-	pending map[string]bool // deliveries whose result is not written yet
 	tally   tally
 	queue   []Result      // at most recordQueue
+	writing [][]Result    // batches that are not written yet
 	room    *sync.Cond    // the queue may have room again
 	some    chan struct{} // capacity 1: the queue is not empty any more
 	many    chan struct{} // capacity 1: it holds a whole batch
@@ -51,7 +51,7 @@ func NewRecorder(ledger Ledger, schedules map[string]delivery.Schedule, breaker 
 	r := &Recorder{
 		turn:   turn,
 		ledger: ledger, schedules: schedules, breaker: breaker, observer: observer, jitter: jitter, log: log, targets: func([]Target) {},
-		first: func() {}, pending: map[string]bool{}, tally: tally{sample: breaker.Sample, now: now, targets: map[string]*recent{}},
+		first: func() {}, tally: tally{sample: breaker.Sample, now: now, targets: map[string]*recent{}},
 		some: make(chan struct{}, 1), many: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 	r.room = sync.NewCond(&r.mu)
@@ -87,7 +87,6 @@ func (r *Recorder) Postpone(d delivery.Delivery, delay time.Duration) {
 }
 
 func (r *Recorder) enqueue(res Result) {
-	r.pending[res.Delivery.ID] = true
 	for len(r.queue) == recordQueue {
 		r.room.Wait()
 	}
@@ -100,19 +99,21 @@ func (r *Recorder) enqueue(res Result) {
 	}
 }
 
-// Holds reports whether the result of a delivery is yet to be written.
-func (r *Recorder) Holds(id string) bool {
+// Strike takes the deliveries whose result is yet to be written from a set of ids.
+func (r *Recorder) Strike(ids map[string]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.pending[id]
+	for _, batch := range append(slices.Clip(r.writing), r.queue) {
+		for i := range batch {
+			delete(ids, batch[i].Delivery.ID)
+		}
+	}
 }
 
 func (r *Recorder) written(batch []Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, res := range batch {
-		delete(r.pending, res.Delivery.ID)
-	}
+	r.writing = slices.DeleteFunc(r.writing, func(other []Result) bool { return &other[0] == &batch[0] })
 }
 
 // Close ends Run once everything added before has been written.
@@ -173,6 +174,9 @@ func (r *Recorder) take() (batch []Result) {
 	defer r.mu.Unlock()
 	n := min(len(r.queue), batchMax)
 	batch = append(batch, r.queue[:n]...) // nil when there is nothing
+	if n > 0 {
+		r.writing = append(r.writing, batch)
+	}
 	r.queue = slices.Delete(r.queue, 0, n)
 	if len(r.queue) > 0 {
 		kick(r.some)
