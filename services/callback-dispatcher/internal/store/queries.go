@@ -7,7 +7,7 @@ import (
 
 // Every statement of the package, by name, so that a test can have each prepared on the migrated schema.
 var queries = map[string]string{
-	"accept": acceptSQL, "claim": claimSQL, "claimed": claimedSQL, "count": countSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "unblock": unblockSQL, "record": recordSQL,
+	"accept": acceptSQL, "acceptNew": acceptNewSQL, "claim": claimSQL, "claimed": claimedSQL, "count": countSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "unblock": unblockSQL, "record": recordSQL, "recordWell": recordWellSQL,
 	"land": landSQL, "ended": endedSQL, "landSome": landSomeSQL, "strays": straysSQL, "lost": lostSQL,
 	"join": joinSQL, "beat": beatSQL, "dead": deadSQL, "takeOver": takeOverSQL, "bury": burySQL, "orphans": orphansSQL, "leave": leaveSQL,
 	"valid": validSQL, "create": createSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "retire": retireSQL, "overlap": overlapSQL,
@@ -53,26 +53,44 @@ func touch(f string) string {
 	ON CONFLICT (target) DO UPDATE SET due_at = excluded.due_at WHERE lane.due_at > excluded.due_at`
 }
 
-// acceptSQL writes events and the deliveries of those that are new. $1..$9 are the events, $10..$15 the deliveries, $16
-// the owner of the leases, $17 the events' tokens, $18 why the deliveries are made, $19 the events' fans, $20 whether what is
-// sent at once may go without rows, as a flight. It may while this process is on the list, whose row is locked so that it
-// cannot be taken off meanwhile, and every other process there knows of flights. Materialized, or else the plan would hold
-// w, and all partitions of event, once for each of its uses.
-var acceptSQL = `WITH k AS MATERIALIZED (
-	SELECT true AS yes FROM instance WHERE $20::boolean AND id = $16 AND NOT EXISTS (SELECT FROM instance WHERE NOT flies) FOR KEY SHARE
-), e AS (
-	INSERT INTO event (slot, id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token, fan)
+// mayFly says that what is sent at once may go without rows, as a flight: while this process ($12) is on the list, whose row is
+// locked so that it cannot be taken off meanwhile, and every other process there knows of flights. Whoever asks does so before
+// it writes an event.
+const mayFly = `SELECT true AS yes FROM instance WHERE id = $12 AND NOT EXISTS (SELECT FROM instance WHERE NOT flies) FOR KEY SHARE`
+
+// newEvents are the events of a commit, $1..$11.
+const newEvents = `INSERT INTO event (slot, id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token, fan)
 	SELECT dispatcher_slot(occurred_at), id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token,
 		nullif(fan, '')
 	FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[], $8::text[], $9::bytea[],
-		$17::bytea[], $19::text[])
-		AS t(id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token, fan)
+		$10::bytea[], $11::text[])
+		AS t(id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token, fan)`
+
+// acceptNewSQL is what nearly every commit of a burst needs of acceptSQL, for less than half of its price: the events are the first of
+// their objects, all of their deliveries are sent at once, and fly. It answers nothing where none may fly, and fails where an event
+// is known already; then acceptSQL is asked.
+const acceptNewSQL = `WITH k AS MATERIALIZED (` + mayFly + `), e AS (
+	` + newEvents + `
+	WHERE (SELECT yes FROM k)
+	RETURNING id, slot
+)
+INSERT INTO flight (owner, events, slots) SELECT $12, array_agg(id), array_agg(slot) FROM e HAVING count(*) > 0
+RETURNING id, events, slots, now()`
+
+// acceptSQL writes events and the deliveries of those that are new. $1..$11 are the events, $12 the owner of the leases, $13..$18
+// the deliveries, $19 why they are made, $20 whether what is sent at once may fly. Materialized, or else the plan would hold w,
+// and all partitions of event, once for each of its uses.
+var acceptSQL = `WITH k AS MATERIALIZED (
+	SELECT yes FROM (` + mayFly + `) l WHERE $20::boolean
+), e AS (
+	` + newEvents + `
+	WHERE coalesce((SELECT yes FROM k), true)
 	ON CONFLICT (id, slot) DO NOTHING
 	RETURNING id, slot, merchant_id, mode, type, object_id, sequence
 ), x AS (
 	SELECT t.id, t.endpoint_id, t.target, t.url, t.leased, e.id AS event_id, e.slot AS event_slot,
 		e.merchant_id, e.mode, e.type, e.object_id, e.sequence
-	FROM unnest($10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::boolean[])
+	FROM unnest($13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::boolean[])
 		AS t(id, event_id, endpoint_id, target, url, leased) JOIN e ON e.id = t.event_id
 ), w AS MATERIALIZED (
 	SELECT y.*, y.leased AND NOT y.waits AND coalesce((SELECT yes FROM k), false) AS flies
@@ -83,13 +101,13 @@ var acceptSQL = `WITH k AS MATERIALIZED (
 	SELECT id, event_id, event_slot, merchant_id, mode, nullif(endpoint_id, ''), target, url, type, object_id, sequence,
 		CASE WHEN leased AND NOT waits THEN 'leased' ELSE 'due' END, waits,
 		CASE WHEN waits THEN now() + interval '5 seconds' ELSE now() END,
-		CASE WHEN leased AND NOT waits THEN $16::text END, CASE WHEN leased AND NOT waits THEN now() + interval '5 minutes' END,
-		$18::text
+		CASE WHEN leased AND NOT waits THEN $12::text END, CASE WHEN leased AND NOT waits THEN now() + interval '5 minutes' END,
+		$19::text
 	FROM w WHERE NOT flies
 	ON CONFLICT (event_id, target) DO NOTHING
 	RETURNING id, event_slot, state, waits, target, next_at
 ), f AS (
-	INSERT INTO flight (owner, events, slots) SELECT $16, array_agg(event_id), array_agg(event_slot)
+	INSERT INTO flight (owner, events, slots) SELECT $12, array_agg(event_id), array_agg(event_slot)
 	FROM (SELECT DISTINCT event_id, event_slot FROM w WHERE flies) v HAVING count(*) > 0
 	RETURNING id
 ), l AS (
@@ -130,28 +148,55 @@ var unblockSQL = `WITH x AS (
 )
 SELECT (SELECT count(*) FROM u), (SELECT count(*) FROM x) - (SELECT count(*) FROM u)`
 
+// ownFlights are those of the flights $2 that the process $1 still has. They are held, so that none lands meanwhile
+// (00006_fence.sql); the statement fails where one has landed since it began.
+const ownFlights = `SELECT t.id FROM unnest($2::bigint[]) AS t(id) WHERE CASE WHEN (SELECT owner FROM flight WHERE flight.id = t.id) = $1
+		THEN coalesce((SELECT true FROM flight WHERE flight.id = t.id FOR KEY SHARE), dispatcher_landed()) END`
+
+const intoDone = `INSERT INTO delivery_done (slot, id, event_id, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence, state, attempts,
+		last_class, last_status, created_at, first_attempt_at, trigger, remote, dns_us, connect_us, tls_us, wait_us, total_us, headers,
+		excerpt, detail, generation)`
+
+// unwell says of a lane that a success changes it.
+const unwell = `lane.failures <> 0 OR lane.probe_at IS NOT NULL`
+
+// recordWellSQL is what nearly every commit needs of recordSQL, for half of its price: first attempts, of flights that are still
+// this process's, that were successes at targets whose lanes it leaves as they are. Where it is otherwise it writes nothing, or
+// fails, for a row that is there already; then recordSQL is asked.
+const recordWellSQL = `WITH y AS MATERIALIZED (
+	` + ownFlights + `
+)
+` + intoDone + `
+SELECT event_slot, id, event_id, merchant_id, mode, nullif(endpoint_id, ''), target, url, type, object_id, sequence, 'delivered', 1,
+	class, status, created_at, at, 'auto', remote, dns_us, connect_us, tls_us, wait_us, total_us, headers, excerpt, detail, generation
+FROM unnest($3::text[], $4::timestamptz[], $5::text[], $6::smallint[], $7::text[], $8::bigint[], $9::bigint[], $10::bigint[],
+	$11::bigint[], $12::bigint[], $13::text[], $14::bytea[], $15::text[], $16::integer[], $17::text[], $18::text[], $19::smallint[],
+	$20::text[], $21::text[], $22::text[], $23::text[], $24::text[], $25::text[], $26::bigint[], $27::timestamptz[])
+	AS t(id, at, class, status, remote, dns_us, connect_us, tls_us, wait_us, total_us, headers, excerpt, detail, generation, target,
+		event_id, event_slot, merchant_id, mode, endpoint_id, url, type, object_id, sequence, created_at)
+WHERE (SELECT count(*) FROM y) = cardinality($2)
+	AND NOT EXISTS (SELECT FROM lane WHERE lane.target = ANY($17::text[]) AND (` + unwell + `))`
+
 // recordSQL logs attempts and moves their deliveries on. A success ends a delivery whoever holds its lease now; any
-// other outcome counts only for the holder that made exactly this attempt. $1 is the owner. A delivery of a flight ($38 are
-// the flights, y those that this process still has) has no row: what is over gets the row that stays, with its attempt in
-// it, and what is not the row that waits ($27..$37). y holds its flights, so that none lands meanwhile (00006_fence.sql); the
-// statement fails where one has landed since it began. A result that is recorded again ($39) may be here already, the answer
+// other outcome counts only for the holder that made exactly this attempt. $1 is the owner. A delivery of a flight (y
+// are those that this process still has) has no row: what is over gets the row that stays, with its attempt in
+// it, and what is not the row that waits ($28..$38). A result that is recorded again ($39) may be here already, the answer
 // lost: the delivery is over, or it was brought back since, and then it has a row that counts the attempt. It keeps the health of
-// the targets: failures in a row, and from $23 of them on, or where a result trips it, the breaker, which lets the first
-// probe through after $24 microseconds. A success closes it once a probe was let through (its wait has grown then): one
+// the targets: failures in a row, and from $24 of them on, or where a result trips it, the breaker, which lets the first
+// probe through after $25 microseconds. A success closes it once a probe was let through (its wait has grown then): one
 // of an attempt that was under way when it opened tells nothing new. An endpoint that answered 410 is disabled in the
 // same statement, and its lane held.
 // The lanes are written in one go and in order, or else two records would wait for each other.
 // The answer names the targets whose breaker is open, and those that are well again. The empty texts keep a plan from
 // starting at all leases of the process (delivery_leased), where dead rows pile up, instead of the ids.
 var recordSQL = `WITH y AS MATERIALIZED (
-	SELECT t.id FROM unnest($38::bigint[]) AS t(id) WHERE CASE WHEN (SELECT owner FROM flight WHERE flight.id = t.id) = $1
-		THEN coalesce((SELECT true FROM flight WHERE flight.id = t.id FOR KEY SHARE), dispatcher_landed()) END
+	` + ownFlights + `
 ), r AS MATERIALIZED (
 	SELECT t.*, y.id IS NOT NULL AND NOT (again AND coalesce((SELECT true FROM delivery d WHERE d.id = t.id LIMIT 1), false)) AS flies
-	FROM unnest($2::text[], $3::uuid[], $4::integer[], $5::boolean[], $6::text[], $7::bigint[], $8::timestamptz[], $9::text[],
-		$10::smallint[], $11::text[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::text[], $18::bytea[],
-		$19::text[], $20::integer[], $21::text[], $22::text[], $25::text[], $26::boolean[], $27::bigint[], $28::text[], $29::smallint[],
-		$30::text[], $31::text[], $32::text[], $33::text[], $34::text[], $35::text[], $36::bigint[], $37::timestamptz[], $39::boolean[])
+	FROM unnest($3::text[], $4::uuid[], $5::integer[], $6::boolean[], $7::text[], $8::bigint[], $9::timestamptz[], $10::text[],
+		$11::smallint[], $12::text[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[], $18::text[], $19::bytea[],
+		$20::text[], $21::integer[], $22::text[], $23::text[], $26::text[], $27::boolean[], $28::bigint[], $29::text[], $30::smallint[],
+		$31::text[], $32::text[], $33::text[], $34::text[], $35::text[], $36::text[], $37::bigint[], $38::timestamptz[], $39::boolean[])
 	AS t(id, attempt_id, number, counted, state, delay_us, at, class, status, remote, dns_us, connect_us, tls_us, wait_us, total_us,
 		headers, excerpt, detail, generation, trigger, target, gone, trips, flight, event_id, event_slot, merchant_id, mode, endpoint_id,
 		url, type, object_id, sequence, created_at, again)
@@ -191,9 +236,7 @@ var recordSQL = `WITH y AS MATERIALIZED (
 	RETURNING d.id, d.event_id, d.event_slot, d.merchant_id, d.mode, d.endpoint_id, d.target, d.url, d.type, d.object_id, d.sequence,
 		d.created_at, coalesce(d.first_attempt_at, r.at) AS first_attempt_at, r.state, r.number, r.class, r.status
 ), z AS (
-	INSERT INTO delivery_done (slot, id, event_id, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence, state, attempts,
-		last_class, last_status, created_at, first_attempt_at, trigger, remote, dns_us, connect_us, tls_us, wait_us, total_us, headers,
-		excerpt, detail, generation)
+	` + intoDone + `
 	SELECT event_slot, id, event_id, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence, state, number, class, status,
 		created_at, first_attempt_at, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 	FROM o
@@ -211,7 +254,7 @@ var recordSQL = `WITH y AS MATERIALIZED (
 	FROM r GROUP BY target
 ), s AS (
 	SELECT h.target, h.well, h.failed, h.trips, min(u.next_at) AS due_at, bool_or(g.id IS NOT NULL) AS gone,
-		CASE WHEN h.well AND h.failed = 0 AND min(u.next_at) IS NULL THEN coalesce((SELECT lane.failures <> 0 OR lane.probe_at IS NOT NULL
+		CASE WHEN h.well AND h.failed = 0 AND min(u.next_at) IS NULL THEN coalesce((SELECT ` + unwell + `
 			FROM lane WHERE lane.target = h.target), false) ELSE false END AS cured
 	FROM h LEFT JOIN (SELECT * FROM u UNION ALL SELECT * FROM n) u ON u.target = h.target LEFT JOIN g ON g.id = h.target
 	GROUP BY h.target, h.well, h.failed, h.trips
@@ -219,8 +262,8 @@ var recordSQL = `WITH y AS MATERIALIZED (
 	INSERT INTO lane (target, due_at, failures, failing_since, failed_at, probe_at, probe_wait, held)
 	SELECT target, coalesce(due_at, 'infinity'), CASE WHEN well THEN -1 ELSE failed END, CASE WHEN NOT well AND failed > 0 THEN now() END,
 		CASE WHEN failed > 0 THEN now() END,
-		CASE WHEN trips AND NOT cured OR NOT well AND failed >= $23::bigint THEN now() + $24::bigint * interval '1 microsecond' END,
-		$24::bigint * interval '1 microsecond', gone
+		CASE WHEN trips AND NOT cured OR NOT well AND failed >= $24::bigint THEN now() + $25::bigint * interval '1 microsecond' END,
+		$25::bigint * interval '1 microsecond', gone
 	FROM s WHERE due_at IS NOT NULL OR failed > 0 OR cured ORDER BY target
 	ON CONFLICT (target) DO UPDATE SET
 		due_at = least(lane.due_at, excluded.due_at), used_at = now(), held = lane.held OR excluded.held,
@@ -230,7 +273,7 @@ var recordSQL = `WITH y AS MATERIALIZED (
 		warned = CASE WHEN excluded.failures < 0 THEN 0 ELSE lane.warned END,
 		probe_at = CASE WHEN excluded.failures < 0 AND lane.probe_at IS NOT NULL AND lane.probe_wait <> excluded.probe_wait THEN NULL
 			WHEN lane.probe_at IS NOT NULL THEN lane.probe_at WHEN excluded.probe_at IS NOT NULL THEN excluded.probe_at
-			WHEN excluded.failures > 0 AND greatest(lane.failures, 0) + excluded.failures >= $23::bigint THEN now() + excluded.probe_wait END,
+			WHEN excluded.failures > 0 AND greatest(lane.failures, 0) + excluded.failures >= $24::bigint THEN now() + excluded.probe_wait END,
 		probe_wait = CASE WHEN lane.probe_at IS NULL THEN excluded.probe_wait ELSE lane.probe_wait END
 	RETURNING target, probe_at
 )

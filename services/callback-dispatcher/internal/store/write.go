@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,17 +29,54 @@ func (s *Store) accept(ctx context.Context, q postgres.Querier, arrivals []app.A
 	// Two processes that meet the same events lock them in the same order.
 	slices.SortFunc(order, func(a, b int) int { return strings.Compare(arrivals[a].Event.ID, arrivals[b].Event.ID) })
 
-	var c arrived
+	c := arrived{fly: fly, fresh: fly}
 	c.grow(len(arrivals))
 	for n, i := range order {
 		if n == 0 || arrivals[i].Event.ID != arrivals[order[n-1]].Event.ID { // or it is here twice
-			c.add(&arrivals[i], fly)
+			c.add(&arrivals[i])
 		}
 	}
-	rows, err := q.Query(ctx, acceptSQL, c.ids, c.merchants, c.modes, c.types, c.objects, c.sequences, c.times, c.traces, c.bodies,
-		c.deliveries, c.events, c.endpoints, c.targets, c.urls, c.leased, s.instance, c.tokens, trigger, c.fans, fly)
+	var written map[string]place
+	var err error
+	if c.fresh {
+		written, err = s.acceptNew(ctx, q, &c)
+	}
+	if !c.fresh || errors.Is(err, pgx.ErrNoRows) || postgres.IsUnique(err, "") {
+		written, err = s.acceptAny(ctx, q, &c, trigger)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("insert events: %w", err)
+	}
+	return s.placed(arrivals, written), nil
+}
+
+// acceptNew writes events of which none is known and every delivery flies. An error of no rows says that none may.
+func (s *Store) acceptNew(ctx context.Context, q postgres.Querier, c *arrived) (map[string]place, error) {
+	p := place{placed: app.Leased}
+	var events []string
+	var slots []int16
+	err := q.QueryRow(ctx, acceptNewSQL, c.ids, c.merchants, c.modes, c.types, c.objects, c.sequences, c.times, c.traces, c.bodies, c.tokens, c.fans,
+		s.instance).Scan(&p.flight, &events, &slots, &p.at)
+	if err != nil {
+		return nil, err
+	}
+	lies := make(map[string]int16, len(events))
+	for n, id := range events {
+		lies[id] = slots[n]
+	}
+	written := make(map[string]place, len(c.deliveries))
+	for n, id := range c.deliveries {
+		p.slot = lies[c.events[n]]
+		written[id] = p
+	}
+	return written, nil
+}
+
+func (s *Store) acceptAny(ctx context.Context, q postgres.Querier, c *arrived, trigger string) (map[string]place, error) {
+	rows, err := q.Query(ctx, acceptSQL, c.ids, c.merchants, c.modes, c.types, c.objects, c.sequences, c.times, c.traces, c.bodies, c.tokens, c.fans,
+		s.instance, c.deliveries, c.events, c.endpoints, c.targets, c.urls, c.leased, trigger, c.fly)
+	if err != nil {
+		return nil, err
 	}
 	written := make(map[string]place, len(c.deliveries))
 	var id, state string
@@ -56,10 +94,7 @@ func (s *Store) accept(ctx context.Context, q postgres.Querier, arrivals []app.A
 		written[id] = p
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("insert events: %w", err)
-	}
-	return s.placed(arrivals, written), nil
+	return written, err
 }
 
 // place is where a commit left a delivery.
@@ -101,6 +136,9 @@ type arrived struct {
 
 	deliveries, events, endpoints, targets, urls []string
 	leased                                       []bool
+
+	fly   bool // what is sent at once may
+	fresh bool // and all is, and nothing comes before it
 }
 
 func (c *arrived) grow(n int) {
@@ -113,45 +151,99 @@ func (c *arrived) grow(n int) {
 	c.bodies, c.tokens = make([][]byte, 0, n), make([][]byte, 0, n)
 }
 
-func (c *arrived) add(a *app.Arrival, fly bool) {
+func (c *arrived) add(a *app.Arrival) {
 	e, fan := &a.Event, ""
-	if fly {
+	if c.fly {
 		fan = fanOf(a)
 	}
 	c.ids, c.merchants, c.modes, c.types = append(c.ids, e.ID), append(c.merchants, e.MerchantID), append(c.modes, e.Mode), append(c.types, e.Type)
 	c.objects, c.sequences, c.times = append(c.objects, e.ObjectID), append(c.sequences, e.Sequence), append(c.times, e.OccurredAt)
 	c.traces, c.bodies, c.tokens, c.fans = append(c.traces, e.Trace), append(c.bodies, e.Body), append(c.tokens, e.Token), append(c.fans, fan)
+	c.fresh = c.fresh && e.Sequence == 1 && len(a.Deliveries) > 0
 	for j := range a.Deliveries {
 		d := &a.Deliveries[j]
+		leased := a.Leased[j] && (!c.fly || plain(d.URL))
+		c.fresh = c.fresh && leased
 		c.deliveries, c.events, c.endpoints = append(c.deliveries, d.ID), append(c.events, e.ID), append(c.endpoints, d.EndpointID)
-		c.targets, c.urls, c.leased = append(c.targets, d.Target), append(c.urls, d.URL), append(c.leased, a.Leased[j] && (!fly || plain(d.URL)))
+		c.targets, c.urls, c.leased = append(c.targets, d.Target), append(c.urls, d.URL), append(c.leased, leased)
 	}
 }
 
-// Record implements app.Ledger: one statement, one commit. Where a flight has landed under it, it looks again.
+// wellFew is how many results are worth a statement, and a commit, of their own.
+const wellFew = 50
+
+// Record implements app.Ledger: one commit, or one for the targets that are well and one for the others. When the second of
+// two fails, all is recorded again.
 func (s *Store) Record(ctx context.Context, results []app.Result, b app.Breaker) (targets []app.Target, err error) {
-	var c columns
 	sorted := slices.Clone(results)
 	slices.SortFunc(sorted, func(a, b app.Result) int { return strings.Compare(a.Delivery.ID, b.Delivery.ID) })
-	for _, r := range sorted {
-		c.add(r)
+	well, rest := apart(sorted)
+	if len(well) > 0 {
+		done, err := s.recordWell(ctx, well)
+		if err != nil {
+			return nil, fmt.Errorf("record %d successes: %w", len(well), err)
+		}
+		if !done {
+			rest = sorted
+		}
 	}
-	slices.Sort(c.aloft) // whoever holds several takes them in this order
-	for again := true; again; again = postgres.IsSerialization(err) {
-		targets, err = s.record(ctx, &c, b)
+	if len(rest) > 0 {
+		c := columnsOf(rest)
+		for again := true; again; again = postgres.IsSerialization(err) { // where a flight has landed under it, it looks again
+			targets, err = s.record(ctx, c, b)
+		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("record %d attempts: %w", len(results), err)
+		return nil, fmt.Errorf("record %d attempts: %w", len(rest), err)
 	}
 	s.flights.recorded(results)
 	return targets, nil
 }
 
+// apart takes the results of targets of which all went well at the first attempt, without a row, from the others. What there
+// is of a target stays together: it is counted together.
+func apart(results []app.Result) (well, rest []app.Result) {
+	others := map[string]bool{}
+	for i := range results {
+		r := &results[i]
+		if r.Delivery.Flight == 0 || r.Number != 1 || r.Uncounted || r.Trips || r.Again || r.Verdict.State != delivery.Delivered ||
+			r.Delivery.Trigger != "" && r.Delivery.Trigger != delivery.Auto {
+			others[r.Delivery.Target] = true
+		}
+	}
+	if len(others) == 0 {
+		return results, nil
+	}
+	for i := range results {
+		if others[results[i].Delivery.Target] {
+			rest = append(rest, results[i])
+		} else {
+			well = append(well, results[i])
+		}
+	}
+	if len(well) < wellFew {
+		return nil, results
+	}
+	return well, rest
+}
+
+// recordWell reports whether it has written what apart found to be well. It has not where the database knows better.
+func (s *Store) recordWell(ctx context.Context, results []app.Result) (bool, error) {
+	c := columnsOf(results)
+	tag, err := s.db.Exec(ctx, recordWellSQL, s.instance, c.aloft, c.ids, c.times, c.classes, c.statuses, c.remotes, c.dns, c.connect, c.tls, c.wait,
+		c.total, c.headers, c.excerpts, c.details, c.generations, c.targets, c.events, c.slots, c.merchants, c.modes, c.endpoints, c.urls, c.types,
+		c.objects, c.sequences, c.accepted)
+	if postgres.IsSerialization(err) || postgres.IsUnique(err, "") {
+		return false, nil
+	}
+	return tag.RowsAffected() > 0, err
+}
+
 func (s *Store) record(ctx context.Context, c *columns, b app.Breaker) ([]app.Target, error) {
-	rows, err := s.db.Query(ctx, recordSQL, s.instance, c.ids, c.attempts, c.numbers, c.counted, c.states, c.delays, c.times, c.classes,
+	rows, err := s.db.Query(ctx, recordSQL, s.instance, c.aloft, c.ids, c.attempts, c.numbers, c.counted, c.states, c.delays, c.times, c.classes,
 		c.statuses, c.remotes, c.dns, c.connect, c.tls, c.wait, c.total, c.headers, c.excerpts, c.details, c.generations,
 		c.triggers, c.targets, b.Failures, b.Wait.Microseconds(), c.gone, c.trips, c.flights, c.events, c.slots, c.merchants, c.modes,
-		c.endpoints, c.urls, c.types, c.objects, c.sequences, c.accepted, c.aloft, c.again)
+		c.endpoints, c.urls, c.types, c.objects, c.sequences, c.accepted, c.again)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +274,16 @@ type columns struct {
 	again                                                     []bool
 }
 
-func (c *columns) add(r app.Result) {
+func columnsOf(results []app.Result) *columns {
+	c := &columns{}
+	for i := range results {
+		c.add(&results[i])
+	}
+	slices.Sort(c.aloft) // whoever holds several takes them in this order
+	return c
+}
+
+func (c *columns) add(r *app.Result) {
 	o := r.Outcome
 	var status *int16
 	if o.Status != 0 {
