@@ -143,20 +143,39 @@ func (s *Sender) outcome(res outbound.Result, at time.Time, generation int) deli
 	return o
 }
 
-// text renders the kept headers; their values are an endpoint's and may hold any byte.
+// told are the headers of an answer that are kept, with their names in its text.
+var told = [...]struct{ header, name string }{
+	{"Content-Type", `"content-type":`},
+	{"Date", `"date":`},
+	{"Location", `"location":`},
+	{"Retry-After", `"retry-after":`},
+	{"Server", `"server":`},
+}
+
+// text renders the kept headers as JSON; their values are an endpoint's and may hold any byte.
 func text(h http.Header) string {
-	value := func(name string) string { return clean(h.Get(name), 1024) }
-	out, err := json.Marshal(struct {
-		ContentType string `json:"content-type,omitempty"`
-		Date        string `json:"date,omitempty"`
-		Location    string `json:"location,omitempty"`
-		RetryAfter  string `json:"retry-after,omitempty"`
-		Server      string `json:"server,omitempty"`
-	}{value("Content-Type"), value("Date"), value("Location"), value("Retry-After"), value("Server")})
-	if err != nil { // texts always encode
-		return "{}"
+	out := append(make([]byte, 0, 128), '{')
+	for _, t := range told {
+		value := clean(h.Get(t.header), 1024)
+		if value == "" {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = quote(append(out, t.name...), value)
 	}
-	return string(out)
+	return string(append(out, '}'))
+}
+
+func quote(out []byte, value string) []byte {
+	for _, c := range []byte(value) {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			quoted, _ := json.Marshal(value) // a text always encodes
+			return append(out, quoted...)
+		}
+	}
+	return append(append(append(out, '"'), value...), '"')
 }
 
 // clean makes any bytes fit for a text column: valid UTF-8, no NUL, bounded.

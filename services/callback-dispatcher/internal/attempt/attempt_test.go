@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -61,5 +62,22 @@ func TestOutcome_isAlwaysText(t *testing.T) {
 		if strings.ContainsRune(text, 0) || strings.ToValidUTF8(text, "") != text || len(text) > 4096 {
 			t.Errorf("%q", text)
 		}
+	}
+}
+
+func TestText_isJSON(t *testing.T) {
+	h := http.Header{"Server": {"a"}, "Date": {"b"}, "Content-Type": {`text/html; charset="é<&>\"`}, "X-Other": {"c"}}
+	if got, want := text(h), `{"content-type":"text/html; charset=\"é\u003c\u0026\u003e\\\"","date":"b","server":"a"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for c := range 256 {
+		var got map[string]string
+		value := "a" + string([]byte{byte(c)})
+		if err := json.Unmarshal([]byte(text(http.Header{"Location": {value}, "Retry-After": {""}})), &got); err != nil || len(got) != 1 || got["location"] != clean(value, 9) {
+			t.Errorf("%q became %q, %v", value, got, err)
+		}
+	}
+	if got := text(http.Header{"X-Other": {"c"}}); got != "{}" {
+		t.Errorf("got %s", got)
 	}
 }
