@@ -2,9 +2,11 @@ package outbound
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"math"
 	"net"
 	"net/http"
@@ -46,6 +48,8 @@ type conn struct {
 	remote   netip.AddrPort
 	reader   *bufio.Reader
 	left     int64 // bytes that may yet be read
+	lines    int   // and ends of lines among them, within a read
+	late     error // that a read was not over in time, whatever the parser makes of it
 	idle     time.Time
 }
 
@@ -69,17 +73,33 @@ func remoteOf(c net.Conn) netip.AddrPort {
 
 var errHead = errors.New("the head of the response is too large")
 
-// Read bounds the head of a response, those of 1xx before it included.
+// Read bounds the head of a response, those of 1xx before it included. Each of its lines, however short, costs the parser a
+// hundred bytes.
 func (c *conn) Read(b []byte) (int, error) {
-	if c.left <= 0 {
+	if c.left <= 0 || c.lines <= 0 {
 		return 0, errHead
 	}
 	n, err := c.Conn.Read(b[:min(int64(len(b)), c.left)])
 	c.left -= int64(n)
+	c.lines -= bytes.Count(b[:n], newline)
+	if err != nil && timedOut(err) {
+		c.late = err
+	}
 	return n, err
 }
 
-// abort closes the socket without a farewell, which a peer that does not read could hold up.
+// failure is why no answer came: the time was over, rather than what is wrong with the half line that had come by then.
+func (c *conn) failure(err, unsent error) error {
+	switch {
+	case c.late != nil:
+		return c.late
+	case unsent != nil:
+		return fmt.Errorf("%w after %w", err, unsent)
+	}
+	return err
+}
+
+// abort closes the socket without a farewell, which a peer that does not read could hold up for seconds.
 func (c *conn) abort() { _ = c.socket.Close() }
 
 // quiet reports whether a connection that was idle is still open and has brought nothing: no farewell, and no answer to a
@@ -107,7 +127,8 @@ func (c *conn) quiet() bool {
 }
 
 var (
-	past    = time.Unix(1, 0)                        // as a deadline it ends what is under way
+	past    = time.Unix(1, 0) // as a deadline it ends what is under way
+	newline = []byte{'\n'}
 	asked   = &http.Request{Method: http.MethodPost} // what an answer is read as the answer to
 	buffers = sync.Pool{New: func() any { b := make([]byte, 0, 4<<10); return &b }}
 )
@@ -117,16 +138,18 @@ func (c *conn) exchange(ctx context.Context, watch *stopwatch, r *request, heade
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(past) })
 	defer func() { reusable = stop() && reusable }() // or the deadline of the next attempt may be moved
 	_ = c.SetDeadline(r.until)                       // it fails on a closed socket, where everything does
-	if err := c.send(ctx, r); err != nil {
-		return Result{Err: err}, false
-	}
+	c.late = nil
+	unsent := c.send(ctx, r)
+	if unsent != nil && (ctx.Err() != nil || timedOut(unsent)) {
+		return Result{Err: unsent}, false
+	} // where the other side closed, it may have answered first
 	watch.start(&watch.sent)
 	if until := time.Now().Add(headers); until.Before(r.until) {
 		_ = c.SetReadDeadline(until)
 	}
 	resp, err := c.head(ctx, watch) //nolint:bodyclose // closing it would read it to its end
 	if err != nil {
-		return Result{Err: err}, false
+		return Result{Err: c.failure(err, unsent)}, false
 	}
 	if n := resp.ContentLength; n < 0 || n > int64(c.reader.Buffered()) {
 		_ = c.SetReadDeadline(r.until)
@@ -135,7 +158,10 @@ func (c *conn) exchange(ctx context.Context, watch *stopwatch, r *request, heade
 		}
 	}
 	ended := res.read(resp)
-	return res, ended && !resp.Close && resp.StatusCode != http.StatusSwitchingProtocols && c.reader.Buffered() == 0
+	if res.Err != nil && c.late != nil {
+		res.Err = &truncated{c.late}
+	}
+	return res, ended && unsent == nil && !resp.Close && resp.StatusCode >= http.StatusOK && c.reader.Buffered() == 0
 }
 
 func (c *conn) send(ctx context.Context, r *request) error {
@@ -154,8 +180,8 @@ func (c *conn) head(ctx context.Context, watch *stopwatch) (*http.Response, erro
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	c.left = headerBytes
-	defer func() { c.left = math.MaxInt64 }()
+	c.left, c.lines = headerBytes, headerLines
+	defer func() { c.left, c.lines = math.MaxInt64, math.MaxInt }()
 	if _, err := c.reader.Peek(1); err != nil {
 		return nil, err
 	}
@@ -165,7 +191,7 @@ func (c *conn) head(ctx context.Context, watch *stopwatch) (*http.Response, erro
 		if err != nil {
 			return nil, err
 		}
-		if resp.StatusCode >= http.StatusOK || resp.StatusCode == http.StatusSwitchingProtocols {
+		if resp.StatusCode/100 != 1 || resp.StatusCode == http.StatusSwitchingProtocols {
 			return resp, nil
 		}
 	}

@@ -51,6 +51,21 @@ func newFar(t *testing.T, secure, http2 bool, idle time.Duration, h http.Handler
 	return f
 }
 
+// closeIdle closes connections that speak HTTP/2, until n of any kind are closed. The transport takes one for busy for a moment
+// after its last answer.
+func (f *far) closeIdle(n int) {
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for n > 0 {
+		select {
+		case <-f.closed:
+			n--
+		case <-again.C:
+			f.client.http2.CloseIdleConnections()
+		}
+	}
+}
+
 func (f *far) post(t *testing.T, want Class) Result {
 	t.Helper()
 	res := f.client.Post(t.Context(), f.URL+"/hook", http.Header{"webhook-id": {"evt_1"}}, []byte("{}"))
@@ -139,6 +154,20 @@ func TestPost_answersToNobody(t *testing.T) {
 	}
 }
 
+// TestPost_answeredUnread posts more than a server reads before it answers and closes. What it said counts, not that it closed.
+func TestPost_answeredUnread(t *testing.T) {
+	url := wild(t, func(c net.Conn) {
+		_, _ = c.Read(make([]byte, 1))
+		_, _ = io.WriteString(c, "HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n")
+	})
+	c := client(t, Config{})
+	for range 10 {
+		if res := c.Post(t.Context(), url, nil, make([]byte, 8<<20)); res.Class != Gone {
+			t.Errorf("got %s: %v", res.Class, res.Err)
+		}
+	}
+}
+
 // TestPost_canceledThenAgain ends attempts of which some are over just then: no deadline of one reaches the next.
 func TestPost_canceledThenAgain(t *testing.T) {
 	f := newFar(t, false, false, time.Minute, func(http.ResponseWriter, *http.Request) {})
@@ -169,7 +198,8 @@ func TestPost_http2(t *testing.T) {
 	})
 	for n := range 3 {
 		res := f.post(t, OK)
-		if len(res.Excerpt) != excerptOK || !res.Remote.IsValid() || res.Timing.Wait <= 0 || res.Timing.Total <= 0 {
+		// No word on the wait: the transport may bring an answer before it says that it has asked.
+		if len(res.Excerpt) != excerptOK || !res.Remote.IsValid() || res.Timing.Total <= 0 {
 			t.Errorf("got %+v", res)
 		}
 		if first := n == 0; (res.Timing.Connect > 0) != first || (res.Timing.TLS > 0) != first {
@@ -199,9 +229,7 @@ func TestPost_http2AllAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	f.client.Close()
-	for range f.opened.Load() {
-		<-f.closed
-	}
+	f.closeIdle(int(f.opened.Load()))
 }
 
 // TestPost_http2NoMore meets a server that spoke HTTP/2 and speaks HTTP/1.1 since.
@@ -212,8 +240,7 @@ func TestPost_http2NoMore(t *testing.T) {
 	if !f.client.pool.speaksHTTP2(origin) {
 		t.Error("that it speaks HTTP/2 was not kept in mind")
 	}
-	f.client.http2.CloseIdleConnections()
-	<-f.closed
+	f.closeIdle(1)
 	f.TLS.NextProtos = []string{"http/1.1"}
 	for range 3 {
 		f.post(t, OK)
@@ -235,7 +262,7 @@ func TestRequest_wire(t *testing.T) {
 		{"https://a.test/b c?d=e f#g", nil, "POST /b%20c?d=e%20f HTTP/1.1\r\nHost: a.test\r\nContent-Length: 2\r\n\r\n{}", "a.test:443"},
 		{"http://[::1]:8080/", nil, "POST / HTTP/1.1\r\nHost: [::1]:8080\r\nContent-Length: 2\r\n\r\n{}", "[::1]:8080"},
 		{"http://[::1]/", nil, "POST / HTTP/1.1\r\nHost: [::1]\r\nContent-Length: 2\r\n\r\n{}", "[::1]:80"},
-		{"http://a.test:/", nil, "POST / HTTP/1.1\r\nHost: a.test:\r\nContent-Length: 2\r\n\r\n{}", "a.test:80"},
+		{"http://a.test:/", nil, "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 2\r\n\r\n{}", "a.test:80"},
 		{"http://bücher.test/", nil, "POST / HTTP/1.1\r\nHost: xn--bcher-kva.test\r\nContent-Length: 2\r\n\r\n{}", "xn--bcher-kva.test:80"},
 		{
 			"http://u:p@a.test/", nil, "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 2\r\nAuthorization: Basic dTpw\r\n\r\n{}", "a.test:80",
@@ -247,6 +274,8 @@ func TestRequest_wire(t *testing.T) {
 		},
 		{"http://a.test/", http.Header{"x": {"y\r\nz: w"}}, "", ""},
 		{"http://a.test/", http.Header{"x\r\ny": {"z"}}, "", ""},
+		{"http://a.test/", http.Header{"content-length": {"0"}}, "", ""},
+		{"http://a.test/", http.Header{"Host": {"b.test"}}, "", ""},
 		{"http://a.test/\r\nx: y", nil, "", ""},
 		{"http://a.test\r\nx: y/", nil, "", ""},
 		{"http:///x", nil, "", ""},
@@ -295,6 +324,12 @@ func TestPool(t *testing.T) {
 	}
 	if p.take("y") != nil || p.take("x") != b || p.take("x") != a || p.take("x") != nil || p.count != 0 {
 		t.Error("not the two that were put in, the last one first")
+	}
+	c = link()
+	p.put("x", c)
+	c.idle = c.idle.Add(-idle)
+	if p.take("x") != nil || c.quiet() {
+		t.Error("got one that was idle for too long")
 	}
 	p.put("x", a)
 	p.put("y", b)

@@ -25,6 +25,7 @@ const (
 	idle        = 60 * time.Second
 	idleMax     = 4096 // connections
 	headerBytes = 32 << 10
+	headerLines = 256
 	bodyBytes   = 64 << 10 // read before the connection is given up instead of kept
 	excerptOK   = 512
 	excerptFail = 4 << 10
@@ -94,7 +95,7 @@ func New(cfg Config) *Client {
 	return c
 }
 
-// Close drops idle connections, and every other one when its attempt ends.
+// Close drops idle connections, and every other one when its attempt ends; those that speak HTTP/2 once they were idle.
 func (c *Client) Close() {
 	c.pool.close()
 	c.http2.CloseIdleConnections()
@@ -172,6 +173,7 @@ func (c *Client) post(ctx context.Context, watch *stopwatch, to string, header h
 // read takes what is kept of a response: little of its head, and an excerpt of its body. It says whether the body has ended.
 func (res *Result) read(resp *http.Response) (ended bool) {
 	res.Status, res.Header = resp.StatusCode, kept(resp.Header)
+	resp.Header = nil // it may be large, and the body slow
 	size := excerptFail
 	if resp.StatusCode/100 == 2 {
 		size = excerptOK

@@ -186,6 +186,27 @@ func TestPost_hostileResponses(t *testing.T) {
 				}
 			}
 		}, Malformed},
+		"huge number of headers": {func(c net.Conn) {
+			readHead(c)
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n"+strings.Repeat("a:\n", 9000))
+			hang(c)
+		}, Malformed},
+		"half a line, then hangs": {func(c net.Conn) { readHead(c); _, _ = io.WriteString(c, "HTT"); hang(c) }, TimeoutResponse},
+		"half a trailer, then hangs": {func(c net.Conn) {
+			readHead(c)
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n")
+			hang(c)
+		}, TimeoutResponse},
+		"switches protocols": {func(c net.Conn) {
+			readHead(c)
+			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nx")
+			hang(c)
+		}, ServerError},
+		"status that is none": {func(c net.Conn) {
+			readHead(c)
+			_, _ = io.WriteString(c, "HTTP/1.1 099 Odd\r\nContent-Length: 2\r\n\r\nok")
+			hang(c)
+		}, ServerError},
 		"no HTTP":              {func(c net.Conn) { readHead(c); _, _ = io.WriteString(c, "SSH-2.0-OpenSSH_9.2\r\n\r\n") }, Malformed},
 		"closes at once":       {func(net.Conn) {}, Reset},
 		"closes after request": {func(c net.Conn) { readHead(c) }, Reset},

@@ -22,7 +22,7 @@ type pool struct {
 func (p *pool) take(origin string) *conn {
 	for {
 		c := p.pop(origin)
-		if c == nil || c.quiet() {
+		if c == nil || time.Since(c.idle) < idle && c.quiet() {
 			return c
 		}
 		c.abort()
@@ -55,7 +55,7 @@ func (p *pool) keep(origin string, list []*conn) {
 func (p *pool) put(origin string, c *conn) {
 	c.idle = time.Now()
 	if surplus := p.add(origin, c); surplus != nil {
-		_ = surplus.Close()
+		surplus.abort()
 	}
 }
 
@@ -84,7 +84,7 @@ func (p *pool) add(origin string, c *conn) (surplus *conn) {
 // expire closes what was idle for too long, and looks again when the next may be.
 func (p *pool) expire() {
 	for _, c := range p.expired(time.Now().Add(-idle)) {
-		_ = c.Close()
+		c.abort()
 	}
 }
 
@@ -115,7 +115,7 @@ func (p *pool) close() {
 	}
 	p.mu.Unlock()
 	for _, c := range p.expired(time.Now()) {
-		_ = c.Close()
+		c.abort()
 	}
 }
 

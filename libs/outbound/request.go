@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,9 @@ type request struct {
 	body    []byte
 	until   time.Time
 }
+
+// framing is what the headers of a caller may not say: where a request goes and ends.
+var framing = []string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Trailer"}
 
 func newRequest(to string, header http.Header, body []byte) (*request, error) {
 	u, err := url.Parse(to)
@@ -50,13 +54,17 @@ func newRequest(to string, header http.Header, body []byte) (*request, error) {
 		return nil, err
 	}
 	name := strings.TrimSuffix(host, ":"+u.Port())
+	if u.Port() == "" {
+		host = name // without the colon that may stand before no port
+	}
+	u.Host = host
 	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
 	r := &request{
 		url: u, origin: u.Scheme + "://" + host, host: host, address: net.JoinHostPort(name, port), secure: u.Scheme == "https",
 		header: header, body: body,
 	}
 	for name, values := range header {
-		if !httpguts.ValidHeaderFieldName(name) {
+		if !httpguts.ValidHeaderFieldName(name) || slices.ContainsFunc(framing, func(own string) bool { return strings.EqualFold(own, name) }) {
 			return nil, fmt.Errorf("the header name %q is not valid", name)
 		}
 		for _, value := range values {
