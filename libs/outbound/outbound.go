@@ -128,13 +128,19 @@ func (c *Client) Post(ctx context.Context, to string, header http.Header, body [
 	res.Timing, res.Remote = watch.read()
 	if res.Err != nil {
 		res.Class = classify(res.Err, watch)
-		if ctx.Err() != nil {
+		if over(ctx) {
 			res.Class = Canceled
 		}
 		return res
 	}
 	res.Class, res.Err = classOf(res.Status)
 	return res
+}
+
+// over reports whether a context has ended. A dial knows its deadline and may end by it before the context says so.
+func over(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }
 
 func (c *Client) post(ctx context.Context, watch *stopwatch, to string, header http.Header, body []byte) Result {

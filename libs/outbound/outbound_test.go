@@ -298,6 +298,18 @@ func TestPost_canceledByCaller(t *testing.T) {
 	}
 }
 
+// overdue is a context whose deadline has passed a moment before it says so.
+type overdue struct{ context.Context }
+
+func (overdue) Deadline() (time.Time, bool) { return past, true }
+
+func TestPost_canceledByDeadlineOfCaller(t *testing.T) {
+	s := serve(t, func(http.ResponseWriter, *http.Request) {})
+	if res := client(t, Config{}).Post(overdue{t.Context()}, s.URL, nil, nil); res.Class != Canceled {
+		t.Fatalf("got %s: %v", res.Class, res.Err)
+	}
+}
+
 func TestPost_ignoresProxyOfTheEnvironment(t *testing.T) {
 	var hits atomic.Int32
 	proxy := serve(t, func(http.ResponseWriter, *http.Request) { hits.Add(1) })

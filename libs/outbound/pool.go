@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -68,7 +69,7 @@ func (p *pool) add(origin string, c *conn) (surplus *conn) {
 	if p.count >= idleMax { // whoever's it is: it has waited longer than this one
 		for other, list := range p.idle {
 			surplus = list[0]
-			p.keep(other, list[1:])
+			p.keep(other, slices.Delete(list, 0, 1))
 			p.count--
 			break
 		}
@@ -97,7 +98,7 @@ func (p *pool) expired(before time.Time) (old []*conn) {
 			n++
 		}
 		old = append(old, list[:n]...)
-		p.keep(origin, list[n:])
+		p.keep(origin, slices.Delete(list, 0, n))
 	}
 	p.count -= len(old)
 	p.sweep = nil
