@@ -161,7 +161,7 @@ func TestPost_answeredUnread(t *testing.T) {
 		_, _ = io.WriteString(c, "HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n")
 	})
 	c := client(t, Config{})
-	for range 10 {
+	for range 3 {
 		if res := c.Post(t.Context(), url, nil, make([]byte, 8<<20)); res.Class != Gone {
 			t.Errorf("got %s: %v", res.Class, res.Err)
 		}
