@@ -250,6 +250,29 @@ func TestPost_http2NoMore(t *testing.T) {
 	}
 }
 
+// TestPost_http2SwitchesProtocols meets a server that spoke HTTP/2 and switches from HTTP/1.1 to something else since.
+func TestPost_http2SwitchesProtocols(t *testing.T) {
+	f := newFar(t, true, true, time.Minute, func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 2 {
+			return
+		}
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+		_, _ = io.Copy(io.Discard, c)
+		_ = c.Close()
+	})
+	f.post(t, OK)
+	f.closeIdle(1)
+	f.TLS.NextProtos = []string{"http/1.1"}
+	if res := f.post(t, ServerError); res.Status != http.StatusSwitchingProtocols {
+		t.Errorf("got %+v", res)
+	}
+}
+
 // TestRequest_wire shows what an endpoint receives, byte for byte, and what is never sent.
 func TestRequest_wire(t *testing.T) {
 	for _, tc := range []struct {

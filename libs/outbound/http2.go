@@ -48,6 +48,10 @@ func (c *Client) postHTTP2(ctx context.Context, watch *stopwatch, r *request, op
 	if resp.ProtoMajor < 2 {
 		c.pool.forgetHTTP2(r.origin)
 	}
+	if resp.StatusCode == http.StatusSwitchingProtocols { // what follows knows no deadline: the transport has let go of it
+		_ = resp.Body.Close()
+		resp.Body = http.NoBody
+	}
 	var res Result
 	res.read(resp)
 	return res
