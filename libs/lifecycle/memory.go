@@ -15,10 +15,16 @@ const (
 
 // Memory sets how the process collects its garbage. Call it first in main.
 func Memory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	Garbage(gcPercent)
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
+	}
+}
+
+// Garbage sets by how much of what is kept, in percent, the heap may grow between collections, unless GOGC says otherwise. It
+// is for a process that keeps much: to such a one new pages, which the system has to clear first, cost more than collections.
+func Garbage(percent int) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(percent)
 	}
 }

@@ -130,11 +130,13 @@ const (
 	watchEvery    = 15 * time.Second
 	healthEvery   = 5 * time.Second
 	finish        = 16 * time.Second // a whole attempt and a little
+	garbage       = 200              // percent of what is kept, which in a burst is every delivery that was taken in
 )
 
 // work adds the consumer, the sender and the upkeep. Consumers stop first, so that the sender sees no new event while
 // it finishes.
 func (p *process) work(ctx context.Context, environ map[string]string) (closeLink func(), err error) {
+	lifecycle.Garbage(garbage)
 	cfg, err := config.Read[workSettings](environ)
 	if err != nil {
 		return nil, err
