@@ -116,7 +116,7 @@ func read(m bus.Message, policies map[wire.Mode]guard.Policy) (app.Event, error)
 		return e, errors.New("no time of occurrence")
 	case len(p.Body) == 0 || len(p.Body) > bodyMax:
 		return e, fmt.Errorf("a body of %d bytes", len(p.Body))
-	case !surely(p.Body) && !json.Valid(p.Body):
+	case !json.Valid(p.Body):
 		return e, errors.New("the body is not JSON")
 	case len(p.Token) > tokenMax || len(p.Token) > 0 && !bytes.Contains(p.Body, []byte(wire.TokenMask)):
 		return e, errors.New("a settlement token that the body has no place for, or that is too long")

@@ -9,10 +9,8 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// Reading a message by encoding/json alone was an eighth of what a delivery cost. Both functions of this file know JSON only
-// as our own services write it, and know that of anything else they know nothing: that is left to encoding/json.
-
-// quick reads a message with its fields in the order of wire.StatusChanged, no space between them and nothing escaped.
+// quick reads a message as our own services write it: the fields in the order of wire.StatusChanged, no space between them and
+// nothing escaped. Any other is left to encoding/json, by which reading all of them was a tenth of what a delivery cost.
 func quick(raw []byte) (p wire.StatusChanged, ok bool) {
 	front, rest, _ := bytes.Cut(raw, []byte(`,"body":"`))
 	h := head{rest: string(front), ok: bare(front)}
@@ -76,81 +74,4 @@ func unbase(raw []byte) (value, rest []byte, ok bool) {
 	value = make([]byte, base64.StdEncoding.DecodedLen(len(text)))
 	n, err := base64.StdEncoding.Decode(value, text)
 	return value[:n], rest, err == nil
-}
-
-// surely reports whether a text is JSON beyond doubt: one without space between its parts, with whole numbers and ordinary escapes
-// only, and nested no deeper than any body of ours.
-func surely(text []byte) bool {
-	s := scanner{text: text}
-	return s.value(16) && s.at == len(text)
-}
-
-type scanner struct {
-	text []byte
-	at   int
-}
-
-func (s *scanner) value(depth int) bool {
-	switch {
-	case depth == 0:
-		return false
-	case s.next('{'):
-		return s.next('}') || s.list(depth, '}')
-	case s.next('['):
-		return s.next(']') || s.list(depth, ']')
-	case s.next('"'):
-		return s.quoted()
-	}
-	return s.word()
-}
-
-func (s *scanner) list(depth int, end byte) bool {
-	for {
-		if end == '}' && !(s.next('"') && s.quoted() && s.next(':')) || !s.value(depth-1) {
-			return false
-		}
-		if !s.next(',') {
-			return s.next(end)
-		}
-	}
-}
-
-// quoted goes to the end of a text that has begun.
-func (s *scanner) quoted() bool {
-	for ; s.at < len(s.text); s.at++ {
-		switch c := s.text[s.at]; {
-		case c == '"':
-			s.at++
-			return true
-		case c < ' ':
-			return false
-		case c == '\\':
-			if s.at++; s.at == len(s.text) || strings.IndexByte(`"\/bfnrt`, s.text[s.at]) < 0 {
-				return false
-			}
-		}
-	}
-	return false
-}
-
-func (s *scanner) word() bool {
-	from := s.at
-	for s.at < len(s.text) && ('a' <= s.text[s.at] && s.text[s.at] <= 'z' || '0' <= s.text[s.at] && s.text[s.at] <= '9') {
-		s.at++
-	}
-	switch word := string(s.text[from:s.at]); word {
-	case "true", "false", "null", "0":
-		return true
-	default:
-		_, err := strconv.ParseUint(word, 10, 64)
-		return err == nil && word[0] != '0'
-	}
-}
-
-func (s *scanner) next(c byte) bool {
-	if s.at == len(s.text) || s.text[s.at] != c {
-		return false
-	}
-	s.at++
-	return true
 }
