@@ -142,7 +142,8 @@ func (c *conn) exchange(ctx context.Context, watch *stopwatch, r *request, heade
 	unsent := c.send(ctx, r)
 	if unsent != nil && (ctx.Err() != nil || timedOut(unsent)) {
 		return Result{Err: unsent}, false
-	} // where the other side closed, it may have answered first
+	}
+	// Where it was the other side that closed, it may have answered first.
 	watch.start(&watch.sent)
 	if until := time.Now().Add(headers); until.Before(r.until) {
 		_ = c.SetReadDeadline(until)

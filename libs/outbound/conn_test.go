@@ -110,14 +110,18 @@ func TestPost_keepsConnections(t *testing.T) {
 			}
 		}, true},
 		"interim first":         {func(w http.ResponseWriter) { w.WriteHeader(http.StatusEarlyHints); _, _ = io.WriteString(w, "ok") }, true},
-		"a failure":             {func(w http.ResponseWriter) { w.WriteHeader(http.StatusOK); _, _ = w.Write(make([]byte, 5000)) }, true},
+		"a failure":             {func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway); _, _ = w.Write(make([]byte, 5000)) }, true},
 		"longer than is read":   {func(w http.ResponseWriter) { _, _ = w.Write(make([]byte, 70<<10)) }, false},
 		"the server has enough": {func(w http.ResponseWriter) { w.Header().Set("Connection", "close") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFar(t, false, false, time.Minute, func(w http.ResponseWriter, _ *http.Request) { tc.answer(w) })
+			want := OK
+			if name == "a failure" {
+				want = ServerError
+			}
 			for range 3 {
-				f.post(t, OK)
+				f.post(t, want)
 			}
 			if kept := f.opened.Load() == 1; kept != tc.kept {
 				t.Errorf("%d connections", f.opened.Load())
@@ -175,7 +179,7 @@ func TestPost_canceledThenAgain(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var over sync.WaitGroup
 		over.Go(func() { f.client.Post(ctx, f.URL, nil, nil) })
-		for range n % 50 * 20 {
+		for range n % 50 * 20 { // it ends at another moment each time
 			if f.opened.Load() < 0 {
 				break
 			}
@@ -370,9 +374,8 @@ func TestPool(t *testing.T) {
 	if a.quiet() || p.count != 0 {
 		t.Error("closing left a connection open")
 	}
-	if b = link(); true {
-		p.put("x", b)
-	}
+	b = link()
+	p.put("x", b)
 	if b.quiet() {
 		t.Error("a closed pool took a connection")
 	}
