@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -31,6 +30,7 @@ import (
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/libs/testkit/port"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -67,7 +67,7 @@ func startOn(t *testing.T, database string, settings ...string) *world {
 	t.Cleanup(service.Close)
 	sum := sha256.Sum256([]byte(operatorToken))
 	w := &world{
-		base: "http://" + freeAddr(t), ops: "http://" + freeAddr(t),
+		base: "http://" + port.Free(t), ops: "http://" + port.Free(t),
 		client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second},
 	}
 	w.environ = map[string]string{
@@ -104,16 +104,6 @@ func startOn(t *testing.T, database string, settings ...string) *world {
 		return res.StatusCode == http.StatusOK
 	})
 	return w
-}
-
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func eventually(t *testing.T, holds func() bool) {

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -29,6 +28,7 @@ import (
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/testkit/mq"
 	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/libs/testkit/port"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/migrations"
 )
@@ -48,16 +48,6 @@ type service struct {
 	deposits chan wire.SimulateDeposit
 }
 
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 func startService(t *testing.T) *service {
 	t.Helper()
 	return startOn(t, pg.URL(t, migrations.FS), nil)
@@ -67,7 +57,7 @@ func startService(t *testing.T) *service {
 func startOn(t *testing.T, database string, more map[string]string) *service {
 	t.Helper()
 	s := &service{t: t, database: database, changed: make(chan struct{}, 1), deposits: make(chan wire.SimulateDeposit, 8)}
-	amqp, api, ops := mq.New(t), freePort(t), freePort(t)
+	amqp, api, ops := mq.New(t), port.Free(t), port.Free(t)
 	s.url, s.ops = "http://"+api, "http://"+ops
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 3)

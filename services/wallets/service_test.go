@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -28,6 +27,7 @@ import (
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/testkit/mq"
 	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/libs/testkit/port"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/intent"
@@ -117,7 +117,7 @@ func (w *whole) publish(name wire.Name, payload any) {
 // replica starts one process with both roles and returns how to stop it and where its two ports are.
 func (w *whole) replica() (stop func(), api, ops string) {
 	w.t.Helper()
-	environ := map[string]string{"HTTP_ADDR": freePort(w.t), "OPS_ADDR": freePort(w.t)}
+	environ := map[string]string{"HTTP_ADDR": port.Free(w.t), "OPS_ADDR": port.Free(w.t)}
 	for k, v := range w.environ {
 		environ[k] = v
 	}
@@ -144,16 +144,6 @@ func (w *whole) replica() (stop func(), api, ops string) {
 		return res.StatusCode == http.StatusOK
 	})
 	return stop, api, ops
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func (w *whole) until(what string, holds func() bool) {
@@ -275,7 +265,7 @@ func TestService_refusesAnotherKey(t *testing.T) {
 	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "r", Mode: wire.Test, Family: money.EVM, Count: 3})
 	w.until("stocked", func() bool { return len(w.addresses[money.EVM]) == 3 })
 	stop()
-	environ := map[string]string{"HTTP_ADDR": freePort(t), "OPS_ADDR": freePort(t)}
+	environ := map[string]string{"HTTP_ADDR": port.Free(t), "OPS_ADDR": port.Free(t)}
 	for k, v := range w.environ {
 		environ[k] = v
 	}
@@ -419,8 +409,8 @@ func TestService_split(t *testing.T) {
 	t.Parallel()
 	w := startWhole(t)
 	identity := []byte(strings.Repeat("k", 32))
-	serve := map[string]string{"HTTP_ADDR": freePort(t), "OPS_ADDR": freePort(t)}
-	work := map[string]string{"OPS_ADDR": freePort(t)}
+	serve := map[string]string{"HTTP_ADDR": port.Free(t), "OPS_ADDR": port.Free(t)}
+	work := map[string]string{"OPS_ADDR": port.Free(t)}
 	for name, value := range w.environ {
 		if work[name] = value; name != "AMQP_URL" {
 			serve[name] = value

@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,6 +35,7 @@ import (
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/testkit/mq"
 	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/libs/testkit/port"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
@@ -104,7 +106,7 @@ type custody struct {
 	client  *signer.Client    // past the door
 	doors   *doors
 
-	wallets, signer *exec.Cmd
+	wallets, signer *running
 	made            int
 
 	mu     sync.Mutex
@@ -247,7 +249,7 @@ func newCustody(t *testing.T, change func(policy string, environ map[string]stri
 	nets := map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet.Live: address.Mainnet}
 	c.book = store.New(pool, messaging.Out{Now: time.Now}, store.Settings{Nets: nets, Depths: wallet.DefaultDepths(), Now: time.Now})
 	c.environ = map[string]string{
-		"DATABASE_URL": database, "AMQP_URL": mq.New(t), "LOG_LEVEL": "info", "HTTP_ADDR": freePort(t), "OPS_ADDR": freePort(t),
+		"DATABASE_URL": database, "AMQP_URL": mq.New(t), "LOG_LEVEL": "info", "HTTP_ADDR": port.Free(t), "OPS_ADDR": port.Free(t),
 		"MASTER_KEYS":   "k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("m"), 32)),
 		"IDENTITY_KEYS": base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32)),
 		"XPUB_LIVE_EVM": xpubEVM, "CONFIRMATIONS": "ethereum=2", "SIGNER_SOCKET": filepath.Join(dir, "door"), "SWEEP_EVERY": "100ms",
@@ -356,31 +358,50 @@ func subjectOf(t *testing.T, chain string) subject {
 
 func (c *custody) startSigner(t *testing.T) {
 	t.Helper()
-	c.signer = exec.Command(filepath.Join(c.bin, "signer"), "serve")
-	c.signer.Env, c.signer.Stderr = c.vault, t.Output()
-	if err := c.signer.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd := exec.Command(filepath.Join(c.bin, "signer"), "serve")
+	cmd.Env, cmd.Stderr = c.vault, t.Output()
+	c.signer = run(t, cmd)
 	await(t, "the signer", func() bool { _, err := c.client.Stations(t.Context()); return err == nil })
 }
 
 func (c *custody) startWallets(t *testing.T) {
 	t.Helper()
-	c.wallets = exec.Command(filepath.Join(c.bin, "wallets"))
+	cmd := exec.Command(filepath.Join(c.bin, "wallets"))
 	for k, v := range c.environ {
-		c.wallets.Env = append(c.wallets.Env, k+"="+v)
+		cmd.Env = append(cmd.Env, k+"="+v)
 	}
-	c.wallets.Stdout, c.wallets.Stderr = t.Output(), t.Output()
-	if err := c.wallets.Start(); err != nil {
+	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
+	c.wallets = run(t, cmd)
+}
+
+// running is a process that nobody but kill ends: the test fails at once when it ends by itself.
+type running struct {
+	*exec.Cmd
+	killed atomic.Bool
+	gone   chan struct{}
+}
+
+func run(t *testing.T, cmd *exec.Cmd) *running {
+	t.Helper()
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	r := &running{Cmd: cmd, gone: make(chan struct{})}
+	go func() {
+		defer close(r.gone)
+		if err := cmd.Wait(); !r.killed.Load() {
+			t.Errorf("%s ended by itself: %v", cmd.Path, err)
+		}
+	}()
+	return r
 }
 
 // kill is SIGKILL, and waits until nothing of the process is left.
-func (c *custody) kill(cmd *exec.Cmd) {
-	if cmd != nil && cmd.ProcessState == nil {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+func (c *custody) kill(r *running) {
+	if r != nil {
+		r.killed.Store(true)
+		_ = r.Process.Kill()
+		<-r.gone
 	}
 }
 
