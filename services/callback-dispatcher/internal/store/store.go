@@ -169,6 +169,13 @@ func (s *Store) Well(ctx context.Context, targets []string) ([]string, error) {
 
 // Unblock implements app.Queue.
 func (s *Store) Unblock(ctx context.Context) (freed, left int, err error) {
+	var waits bool
+	if err := s.db.QueryRow(ctx, waitsSQL).Scan(&waits); err != nil {
+		return 0, 0, fmt.Errorf("look for waiting deliveries: %w", err)
+	}
+	if !waits {
+		return 0, 0, nil
+	}
 	if err := s.db.QueryRow(ctx, unblockSQL).Scan(&freed, &left); err != nil {
 		return 0, 0, fmt.Errorf("free waiting deliveries: %w", err)
 	}
