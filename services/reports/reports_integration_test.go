@@ -10,7 +10,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -30,6 +29,7 @@ import (
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/testkit/mq"
 	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/libs/testkit/port"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/reports/migrations"
 )
@@ -46,20 +46,10 @@ type service struct {
 	signals  chan wire.FraudSignal
 }
 
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 func begin(t *testing.T, more map[string]string) *service {
 	t.Helper()
 	s := &service{t: t, events: make(chan wire.StatusChanged, 64), signals: make(chan wire.FraudSignal, 64)}
-	broker, api, ops := mq.New(t), freeAddr(t), freeAddr(t)
+	broker, api, ops := mq.New(t), port.Free(t), port.Free(t)
 	s.url, s.ops = "http://"+api, "http://"+ops
 	environ := map[string]string{
 		"DATABASE_URL": pg.URL(t, migrations.FS), "AMQP_URL": broker, "HTTP_ADDR": api, "OPS_ADDR": ops,

@@ -21,7 +21,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -267,7 +266,8 @@ func newCustody(t *testing.T, change func(policy string, environ map[string]stri
 	c.seal(t, policy)
 	c.openDoors(t)
 	c.do("/finality", map[string]int{"depth": 3})
-	t.Cleanup(func() { c.kill(c.wallets); c.kill(c.signer) })
+	t.Cleanup(func() { c.signer.kill(t) })
+	t.Cleanup(func() { c.wallets.kill(t) }) // one may fail, and the other is killed even so
 	c.startSigner(t)
 	stations, err := c.client.Stations(t.Context())
 	if err != nil {
@@ -361,7 +361,7 @@ func (c *custody) startSigner(t *testing.T) {
 	cmd := exec.Command(filepath.Join(c.bin, "signer"), "serve")
 	cmd.Env, cmd.Stderr = c.vault, t.Output()
 	c.signer = run(t, cmd)
-	await(t, "the signer", func() bool { _, err := c.client.Stations(t.Context()); return err == nil })
+	c.await(t, "the signer", func() bool { _, err := c.client.Stations(t.Context()); return err == nil })
 }
 
 func (c *custody) startWallets(t *testing.T) {
@@ -374,11 +374,12 @@ func (c *custody) startWallets(t *testing.T) {
 	c.wallets = run(t, cmd)
 }
 
-// running is a process that nobody but kill ends: the test fails at once when it ends by itself.
+// running is a process that nobody but kill is to end.
 type running struct {
 	*exec.Cmd
-	killed atomic.Bool
-	gone   chan struct{}
+	over bool // killed, or known to have ended
+	gone chan struct{}
+	err  error // when gone
 }
 
 func run(t *testing.T, cmd *exec.Cmd) *running {
@@ -389,20 +390,45 @@ func run(t *testing.T, cmd *exec.Cmd) *running {
 	r := &running{Cmd: cmd, gone: make(chan struct{})}
 	go func() {
 		defer close(r.gone)
-		if err := cmd.Wait(); !r.killed.Load() {
-			t.Errorf("%s ended by itself: %v", cmd.Path, err)
-		}
+		r.err = cmd.Wait()
 	}()
 	return r
 }
 
-// kill is SIGKILL, and waits until nothing of the process is left.
-func (c *custody) kill(r *running) {
-	if r != nil {
-		r.killed.Store(true)
-		_ = r.Process.Kill()
-		<-r.gone
+// runs ends the test when the process has ended by itself.
+func (r *running) runs(t *testing.T) {
+	t.Helper()
+	if r == nil || r.over {
+		return
 	}
+	select {
+	case <-r.gone:
+		r.over = true // is said once
+		t.Fatalf("%s ended by itself: %v", r.Path, r.err)
+	default:
+	}
+}
+
+// kill is SIGKILL, and waits until nothing of the process is left.
+func (r *running) kill(t *testing.T) {
+	t.Helper()
+	if r == nil || r.over {
+		return
+	}
+	r.runs(t)
+	r.over = true
+	_ = r.Process.Kill()
+	<-r.gone
+}
+
+// await waits until something holds, for which both processes must run.
+func (c *custody) await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	await(t, what, func() bool {
+		c.wallets.runs(t)
+		c.signer.runs(t)
+		return holds()
+	})
 }
 
 // source is where live EVM addresses come from.
@@ -510,7 +536,7 @@ const swept = `SELECT count(*) FROM wallet_history WHERE wallet_id = $1 AND stat
 // once, every row has ended, and the books say what the chain says.
 func (c *custody) holds(t *testing.T, w wallet.Wallet, amount string) {
 	t.Helper()
-	await(t, "swept "+w.Address, func() bool { return c.told(w) == "watching deposit_detected confirmed swept" })
+	c.await(t, "swept "+w.Address, func() bool { return c.told(w) == "watching deposit_detected confirmed swept" })
 	if n := c.count(t, swept, w.ID); n != 1 {
 		t.Errorf("swept %d times", n)
 	}
@@ -594,11 +620,11 @@ func (c *custody) dies(t *testing.T, at func(t *testing.T) stop, side string) {
 	c.transfer(map[string]any{"to": w.Address, "amount": amount, "token": "USDT"})
 	place.wait(t)
 	if side == "signer" {
-		c.kill(c.signer)
+		c.signer.kill(t)
 		place.gone(t)
 		c.startSigner(t)
 	} else {
-		c.kill(c.wallets)
+		c.wallets.kill(t)
 		place.gone(t)
 		c.startWallets(t)
 	}
@@ -651,7 +677,7 @@ func (c *custody) row(name string) func(t *testing.T) stop {
 		}
 		return stop{
 			wait: func(t *testing.T) {
-				await(t, "somebody writes "+name, func() bool {
+				c.await(t, "somebody writes "+name, func() bool {
 					return c.count(t, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND mode = 'ShareLock'
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`) > 0
 				})
@@ -676,13 +702,13 @@ func TestSweep_stuck(t *testing.T) {
 	w := c.wallet(t, "USDT")
 	c.transfer(map[string]any{"to": w.Address, "amount": "25000001", "token": "USDT", "mine": 6})
 	attempts := `SELECT coalesce(max(o.attempt), 0) FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE s.wallet_id = $1 AND o.kind = $2`
-	await(t, "a funding with a higher fee", func() bool { return c.count(t, attempts, w.ID, "fund") >= 3 })
+	c.await(t, "a funding with a higher fee", func() bool { return c.count(t, attempts, w.ID, "fund") >= 3 })
 	pool, _ := c.statusPending()
 	if pool != 1 {
 		t.Errorf("%d transactions are in the pool, want the newest form alone", pool)
 	}
 	c.mine(1)
-	await(t, "a sweep with a higher fee", func() bool { return c.count(t, attempts, w.ID, "sweep") >= 3 })
+	c.await(t, "a sweep with a higher fee", func() bool { return c.count(t, attempts, w.ID, "sweep") >= 3 })
 	c.do("/block-time", map[string]string{"every": "100ms"})
 	c.holds(t, w, "25000001")
 	rows, err := c.pool.Query(t.Context(), `SELECT a.request FROM outgoing_attempts a JOIN outgoing_tx o ON o.id = a.outgoing WHERE o.kind = 'sweep' ORDER BY a.number`)
@@ -720,22 +746,22 @@ func TestSweep_stuckAndRefused(t *testing.T) {
 	})
 	w := c.wallet(t, "USDT")
 	c.transfer(map[string]any{"to": w.Address, "amount": "25000005", "token": "USDT", "mine": 6})
-	await(t, "the funding is with the node", func() bool { return c.count(t, `SELECT count(*) FROM outgoing_tx WHERE state = 'broadcast'`) == 1 })
+	c.await(t, "the funding is with the node", func() bool { return c.count(t, `SELECT count(*) FROM outgoing_tx WHERE state = 'broadcast'`) == 1 })
 	kill := filepath.Join(c.dir, "stop")
 	if err := os.WriteFile(kill, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "a raised fee is refused", func() bool {
+	c.await(t, "a raised fee is refused", func() bool {
 		log, err := os.ReadFile(filepath.Join(c.dir, "signer.log"))
 		return err == nil && bytes.Contains(log, []byte(`"code":"stopped"`))
 	})
 	c.do("/drop", map[string]any{})
-	await(t, "the form before it is in the pool again", func() bool { n, err := c.statusPending(); return err == nil && n == 1 })
+	c.await(t, "the form before it is in the pool again", func() bool { n, err := c.statusPending(); return err == nil && n == 1 })
 	c.mine(1)
-	await(t, "it is mined", func() bool {
+	c.await(t, "it is mined", func() bool {
 		return c.count(t, `SELECT count(*) FROM outgoing_tx WHERE kind = 'fund' AND state = 'mined'`) == 1
 	})
-	await(t, "the sweep waits for the switch", func() bool {
+	c.await(t, "the sweep waits for the switch", func() bool {
 		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'open' AND reason LIKE '%(stopped)%'`) == 1
 	})
 	if err := os.Remove(kill); err != nil {
@@ -772,7 +798,7 @@ func TestSweep_coin(t *testing.T) {
 	c.transfer(map[string]any{"to": w.Address, "amount": "400000000000000000", "token": false})
 	c.transfer(map[string]any{"to": small.Address, "amount": "400000000000000000", "token": false, "mine": 1})
 	c.do("/block-time", map[string]string{"every": "100ms"})
-	await(t, "swept", func() bool { return c.count(t, swept, w.ID) == 1 })
+	c.await(t, "swept", func() bool { return c.count(t, swept, w.ID) == 1 })
 	var amount, fee string
 	if err := c.pool.QueryRow(t.Context(), `SELECT o.amount::text, o.fee::text FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE s.wallet_id = $1`, w.ID).
 		Scan(&amount, &fee); err != nil {
@@ -789,7 +815,7 @@ func TestSweep_coin(t *testing.T) {
 	}
 	// A further deposit brings the wallet back, and it is swept again.
 	c.transfer(map[string]any{"to": w.Address, "amount": "600000000000000000", "token": false})
-	await(t, "swept again", func() bool {
+	c.await(t, "swept again", func() bool {
 		return c.told(w) == "watching deposit_detected confirmed swept deposit_detected confirmed swept"
 	})
 	c.payments(t)
@@ -816,11 +842,11 @@ func (c *custody) tellsPayments(t *testing.T) {
 	c.transfer(map[string]any{"to": at, "amount": "25000099", "token": "USDT"})
 	fund.wait(t)
 	swept := c.row("sweep final")(t)
-	c.kill(c.wallets)
+	c.wallets.kill(t)
 	fund.gone(t)
 	c.startWallets(t)
 	swept.wait(t)
-	c.kill(c.wallets)
+	c.wallets.kill(t)
 	swept.gone(t)
 	c.startWallets(t)
 	told := func() (all []map[string]wire.OutgoingFinal) {
@@ -831,7 +857,7 @@ func (c *custody) tellsPayments(t *testing.T) {
 		}
 		return all
 	}
-	await(t, "payments is told of two transactions", func() bool {
+	c.await(t, "payments is told of two transactions", func() bool {
 		return len(told()) == 2 && c.count(t, `SELECT count(*) FROM outbox`) == 0
 	})
 	for _, ids := range told() {
@@ -864,7 +890,7 @@ func (c *custody) payments(t *testing.T) {
 	t.Helper()
 	at := c.handed(t)
 	c.transfer(map[string]any{"to": at, "amount": "600000000000000000", "token": false})
-	await(t, "an address of payments is swept", func() bool {
+	c.await(t, "an address of payments is swept", func() bool {
 		return c.count(t, `SELECT count(*) FROM sweeps WHERE address = $1 AND state = 'swept'`, at) == 1
 	})
 	var gone string
@@ -874,7 +900,7 @@ func (c *custody) payments(t *testing.T) {
 	if left := c.coins(t, at).String(); add(t, gone, left) != "600000000000000000" {
 		t.Errorf("the books say that %s left, %s is still there", gone, left)
 	}
-	await(t, "payments is told", func() bool {
+	c.await(t, "payments is told", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, ids := range c.final {
@@ -908,18 +934,18 @@ func TestSweep_reorganised(t *testing.T) {
 	c.transfer(map[string]any{"to": w.Address, "amount": "25000002", "token": "USDT", "mine": 15})
 	mined := `SELECT count(*) FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep WHERE s.wallet_id = $1 AND o.kind = $2 AND o.state = $3`
 	for _, kind := range []string{"fund", "sweep"} {
-		await(t, kind+" is with the node", func() bool { return c.count(t, mined, w.ID, kind, "broadcast") == 1 })
+		c.await(t, kind+" is with the node", func() bool { return c.count(t, mined, w.ID, kind, "broadcast") == 1 })
 		c.mine(1)
-		await(t, kind+" is mined", func() bool { return c.count(t, mined, w.ID, kind, "mined") == 1 })
+		c.await(t, kind+" is mined", func() bool { return c.count(t, mined, w.ID, kind, "mined") == 1 })
 		c.do("/reorg", map[string]any{"depth": 1, "blocks": 2})
 		c.do("/drop", map[string]any{})
-		await(t, kind+" is in no block", func() bool { return c.count(t, mined, w.ID, kind, "mined") == 0 })
-		await(t, kind+" is in the pool again", func() bool {
+		c.await(t, kind+" is in no block", func() bool { return c.count(t, mined, w.ID, kind, "mined") == 0 })
+		c.await(t, kind+" is in the pool again", func() bool {
 			n, err := c.statusPending()
 			return err == nil && n > 0
 		})
 		c.mine(1)
-		await(t, kind+" is mined again", func() bool { return c.count(t, mined, w.ID, kind, "mined") == 1 })
+		c.await(t, kind+" is mined again", func() bool { return c.count(t, mined, w.ID, kind, "mined") == 1 })
 	}
 	c.do("/block-time", map[string]string{"every": "100ms"})
 	c.holds(t, w, "25000002")
@@ -947,9 +973,9 @@ func TestSweep_wrongDestination(t *testing.T) {
 	if err != nil || !bytes.Contains(log, []byte(`"event":"refused"`)) || bytes.Contains(log, []byte(`"event":"signed"`)) {
 		t.Errorf("%s, %v", log, err)
 	}
-	await(t, "the deposit is final", func() bool { return c.count(t, `SELECT count(*) FROM deposits WHERE finalized`) == 1 })
+	c.await(t, "the deposit is final", func() bool { return c.count(t, `SELECT count(*) FROM deposits WHERE finalized`) == 1 })
 	// wallets does not even ask: the treasuries differ.
-	await(t, "wallets refuses to sweep", func() bool {
+	c.await(t, "wallets refuses to sweep", func() bool {
 		return strings.Contains(get(t, "http://"+c.environ["OPS_ADDR"]+"/metrics"), `wallets_sweep_errors_total{network="ethereum"}`)
 	})
 	if n := c.count(t, `SELECT count(*) FROM outgoing_tx`); n != 0 {
@@ -966,7 +992,7 @@ func TestSweep_refused(t *testing.T) {
 	c.do("/block-time", map[string]string{"every": "100ms"})
 	w := c.wallet(t, "USDT")
 	c.transfer(map[string]any{"to": w.Address, "amount": "25000004", "token": "USDT"})
-	await(t, "blocked", func() bool {
+	c.await(t, "blocked", func() bool {
 		return c.count(t, `SELECT count(*) FROM sweeps WHERE state = 'blocked' AND reason LIKE '%(fee)%'`) == 1
 	})
 	if n := c.count(t, `SELECT count(*) FROM outgoing_tx WHERE kind = 'sweep'`); n != 0 {
@@ -979,7 +1005,7 @@ func TestSweep_refused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(c.dir, "policy.json"), bytes.Replace(policy, []byte(`"maxGas":30000`), []byte(`"maxGas":500000`), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.kill(c.signer)
+	c.signer.kill(t)
 	c.startSigner(t)
 	var blocked string
 	if err := c.pool.QueryRow(t.Context(), `SELECT id FROM sweeps`).Scan(&blocked); err != nil {
@@ -990,7 +1016,7 @@ func TestSweep_refused(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	await(t, "swept", func() bool { return c.count(t, swept, w.ID) == 1 })
+	c.await(t, "swept", func() bool { return c.count(t, swept, w.ID) == 1 })
 	if got := c.moved(t, w.Address, treasury); len(got) != 1 || got[0] != "25000004" {
 		t.Errorf("the chain moved %v", got)
 	}

@@ -62,7 +62,7 @@ func Start(ctx context.Context, binary string, cfg node.Config) (*node.Server, e
 	if err := c.Mine(ctx, funding+maturity); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	cfg.Inner, cfg.User = "http://"+n.addr, user+":"+password
+	cfg.Inner, cfg.User = "http://"+n.addr, user+":"+n.password
 	cfg.Ready.Genesis = chaincfg.RegressionNetParams.GenesisHash.String()
 	return node.Start(ctx, cfg, c)
 }

@@ -3,6 +3,7 @@ package bitcoin
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,27 +19,40 @@ import (
 
 const (
 	user      = "causeway"
-	password  = "causeway"
+	starts    = 5
 	readyTime = 30 * time.Second
 	readyStep = 20 * time.Millisecond
 )
 
 // btcd is the node's process.
 type btcd struct {
-	dir     string
-	addr    string
-	cmd     *exec.Cmd
-	exited  chan struct{}
-	failure error
+	dir      string
+	addr     string
+	password string // its own, so that another node that took the port is no match
+	cmd      *exec.Cmd
+	exited   chan struct{}
+	failure  error
 }
 
-// startBtcd runs the binary on regtest in a directory of its own, without peers.
-func startBtcd(ctx context.Context, binary string) (*btcd, error) {
+var errEnded = errors.New("btcd ended")
+
+// startBtcd runs the binary on regtest in a directory of its own, without peers. It can only be told which port to take, not to
+// choose one, so another listener may come first; then it is started again.
+func startBtcd(ctx context.Context, binary string) (n *btcd, err error) {
+	for range starts {
+		if n, err = tryBtcd(ctx, binary); !errors.Is(err, errEnded) {
+			return n, err
+		}
+	}
+	return nil, err
+}
+
+func tryBtcd(ctx context.Context, binary string) (*btcd, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("finding a free port: %w", err)
 	}
-	n := &btcd{addr: listener.Addr().String(), exited: make(chan struct{})}
+	n := &btcd{addr: listener.Addr().String(), password: rand.Text(), exited: make(chan struct{})}
 	if err := listener.Close(); err != nil {
 		return nil, err
 	}
@@ -50,7 +64,7 @@ func startBtcd(ctx context.Context, binary string) (*btcd, error) {
 		return nil, errors.Join(err, os.RemoveAll(n.dir))
 	}
 	n.cmd = exec.Command(binary, "--regtest", "--nolisten", "--nodnsseed", "--notls", "--nocfilters", "--rpcmaxclients=500", //nolint:gosec // of the caller
-		"--rpcmaxconcurrentreqs=500", "--debuglevel=error", "--rpcuser="+user, "--rpcpass="+password, "--rpclisten="+n.addr,
+		"--rpcmaxconcurrentreqs=500", "--debuglevel=error", "--rpcuser="+user, "--rpcpass="+n.password, "--rpclisten="+n.addr,
 		"--configfile="+conf, "--datadir="+filepath.Join(n.dir, "data"), "--logdir="+filepath.Join(n.dir, "logs"))
 	n.cmd.Stderr = os.Stderr
 	node.DieWithParent(n.cmd)
@@ -79,7 +93,7 @@ func (n *btcd) await(ctx context.Context) error {
 		}
 		select {
 		case <-n.exited:
-			return fmt.Errorf("btcd ended: %w", n.failure)
+			return fmt.Errorf("%w: %w", errEnded, n.failure)
 		case <-ctx.Done():
 			return fmt.Errorf("btcd does not answer: %w", err)
 		case <-time.After(readyStep):
@@ -100,7 +114,7 @@ func (n *btcd) call(ctx context.Context, into any, method string, params ...any)
 	if err != nil {
 		return err
 	}
-	req.SetBasicAuth(user, password)
+	req.SetBasicAuth(user, n.password)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return fmt.Errorf("%s: %w", method, err)
