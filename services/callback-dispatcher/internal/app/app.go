@@ -73,10 +73,24 @@ type Inbound interface {
 type Queue interface {
 	// Claim leases up to limit due deliveries, oldest first, of other targets than these, at most perTarget of each.
 	Claim(ctx context.Context, full []string, limit, perTarget int) ([]delivery.Delivery, error)
-	// Unblock makes waiting deliveries due whose predecessor has had its first attempt, and says how many still wait.
-	Unblock(ctx context.Context) (freed, left int, err error)
+	// Unblock looks at some of the deliveries that wait, those behind a place, and makes due whose predecessor has had its
+	// first attempt.
+	Unblock(ctx context.Context, behind Place) (Look, error)
 	// Well says which of these targets have no open breaker.
 	Well(ctx context.Context, targets []string) ([]string, error)
+}
+
+// Place is one among the deliveries that wait, which stand in the order in which they will be due. The zero Place is before all.
+type Place struct {
+	DueAt time.Time
+	ID    string
+}
+
+// Look is what Unblock has found.
+type Look struct {
+	Freed int
+	Waits bool  // some waited when it began, of whatever process, held by another or not
+	Next  Place // where to go on: the zero Place when the look came to the end
 }
 
 // Leases are what this process holds by the table's account.

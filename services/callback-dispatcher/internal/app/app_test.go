@@ -351,7 +351,7 @@ func (q *queue) Old(context.Context) ([]string, error) {
 	return stray, nil
 }
 
-func (*queue) Unblock(context.Context) (freed, left int, err error) { return 0, 0, nil }
+func (*queue) Unblock(context.Context, Place) (Look, error) { return Look{}, nil }
 
 func (*queue) Well(_ context.Context, targets []string) ([]string, error) { return targets, nil }
 

@@ -224,18 +224,21 @@ func (d *Dispatcher) claimOnce(ctx context.Context) (more bool, err error) {
 }
 
 // Sweep frees waiting deliveries whose predecessor has been attempted, until ctx ends. It looks at once when a waiting
-// delivery was committed, because the predecessor's result may have been committed just before, then closely.
+// delivery was committed, because the predecessor's result may have been committed just before, then closely. Where one look
+// does not reach the end the next goes on, so that many that wait for a target that hangs hide no other's.
 func (d *Dispatcher) Sweep(ctx context.Context) error {
+	var place Place
 	for {
-		freed, left, err := d.queue.Unblock(ctx)
+		look, err := d.queue.Unblock(ctx, place)
 		if err != nil && ctx.Err() == nil {
 			d.log.WarnContext(ctx, "freeing waiting deliveries", "err", err)
 		}
-		if freed > 0 {
+		if look.Freed > 0 {
 			kick(d.claim)
 		}
+		place = look.Next
 		every := unblockIdle
-		if left > 0 && d.now().UnixNano() < d.until.Load() {
+		if look.Waits && d.now().UnixNano() < d.until.Load() {
 			every = unblockEvery
 		}
 		if !d.sleep(ctx, d.unblock, every) {

@@ -166,12 +166,15 @@ func TestFlight_order(t *testing.T) {
 	if got := accept(t, b, second, elsewhere); !slices.Equal(got, []app.Placed{app.Waiting, app.Leased}) {
 		t.Fatalf("got %v", got)
 	}
-	if freed, left, err := b.Unblock(t.Context()); err != nil || freed != 0 || left != 1 {
-		t.Fatalf("freed %d left %d, %v", freed, left, err)
+	if look := unblock(t, b, app.Place{}); look != (app.Look{Waits: true}) {
+		t.Fatalf("%+v", look)
 	}
 	record(t, a, result(first, 1, "ok", delivery.Delivered, 0))
-	if freed, left, err := b.Unblock(t.Context()); err != nil || freed != 1 || left != 0 {
-		t.Fatalf("freed %d left %d, %v", freed, left, err)
+	if look := unblock(t, b, app.Place{}); look != (app.Look{Freed: 1, Waits: true}) {
+		t.Fatalf("%+v", look)
+	}
+	if look := unblock(t, b, app.Place{}); look != (app.Look{}) {
+		t.Fatalf("%+v when none waits", look)
 	}
 	if got := claim(t, b); !slices.Equal(got, []string{"dlv_p_2"}) {
 		t.Fatalf("claimed %v", got)

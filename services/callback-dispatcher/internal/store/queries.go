@@ -141,10 +141,13 @@ const waitsSQL = `SELECT EXISTS (SELECT FROM delivery WHERE ` + waiting + `)`
 
 const waiting = `state = 'due' AND waits AND next_at > now()`
 
-// unblockSQL ends the wait of rows whose predecessor has been attempted and counts those that wait on.
+const unblockMost = 500 // rows in one look
+
+// unblockSQL ends the wait of rows whose predecessor has been attempted, among the first $3 behind the place ($1, $2). It says how
+// many it has freed, how many it has looked at, and the last of these.
 var unblockSQL = `WITH x AS (
-	SELECT id, target, merchant_id, object_id, sequence, event_slot FROM delivery
-	WHERE ` + waiting + ` ORDER BY next_at LIMIT 500 FOR UPDATE SKIP LOCKED
+	SELECT id, target, merchant_id, object_id, sequence, event_slot, next_at FROM delivery
+	WHERE ` + waiting + ` AND (next_at, id) > ($1, $2) ORDER BY next_at, id LIMIT $3 FOR UPDATE SKIP LOCKED
 ), f AS (
 	SELECT id FROM x WHERE ` + attempted + `
 ), u AS (
@@ -152,7 +155,8 @@ var unblockSQL = `WITH x AS (
 ), l AS (
 	` + touch("u") + `
 )
-SELECT (SELECT count(*) FROM u), (SELECT count(*) FROM x) - (SELECT count(*) FROM u)`
+SELECT (SELECT count(*) FROM u), (SELECT count(*) FROM x), coalesce(z.next_at, $1), coalesce(z.id, $2)
+FROM (SELECT) AS one LEFT JOIN (SELECT next_at, id FROM x ORDER BY next_at DESC, id DESC LIMIT 1) AS z ON true`
 
 // ownFlights are those of the flights $2 that the process $1 still has. They are held, so that none lands meanwhile
 // (00006_fence.sql); the statement fails where one has landed since it began.

@@ -168,18 +168,22 @@ func (s *Store) Well(ctx context.Context, targets []string) ([]string, error) {
 }
 
 // Unblock implements app.Queue.
-func (s *Store) Unblock(ctx context.Context) (freed, left int, err error) {
-	var waits bool
-	if err := s.db.QueryRow(ctx, waitsSQL).Scan(&waits); err != nil {
-		return 0, 0, fmt.Errorf("look for waiting deliveries: %w", err)
+func (s *Store) Unblock(ctx context.Context, behind app.Place) (app.Look, error) {
+	var look app.Look
+	if err := s.db.QueryRow(ctx, waitsSQL).Scan(&look.Waits); err != nil {
+		return app.Look{}, fmt.Errorf("look for waiting deliveries: %w", err)
 	}
-	if !waits {
-		return 0, 0, nil
+	if !look.Waits {
+		return app.Look{}, nil
 	}
-	if err := s.db.QueryRow(ctx, unblockSQL).Scan(&freed, &left); err != nil {
-		return 0, 0, fmt.Errorf("free waiting deliveries: %w", err)
+	var seen int
+	if err := s.db.QueryRow(ctx, unblockSQL, behind.DueAt, behind.ID, unblockMost).Scan(&look.Freed, &seen, &look.Next.DueAt, &look.Next.ID); err != nil {
+		return app.Look{}, fmt.Errorf("free waiting deliveries: %w", err)
 	}
-	return freed, left, nil
+	if seen < unblockMost {
+		look.Next = app.Place{}
+	}
+	return look, nil
 }
 
 var (

@@ -104,6 +104,71 @@ func count(t *testing.T, db *pgxpool.Pool, sql string) (n int) {
 	return n
 }
 
+func unblock(t *testing.T, s *Store, behind app.Place) app.Look {
+	t.Helper()
+	look, err := s.Unblock(t.Context(), behind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return look
+}
+
+// More wait for a target that hangs than one look sees: the next one goes on behind them.
+func TestUnblock_manyHideNobody(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	s := New(db, "a", 1)
+	var hang, wait []app.Arrival
+	for n := range unblockMost + 10 {
+		object := fmt.Sprintf("h%d", n)
+		hang, wait = append(hang, arrival(1, object, 1, true)), append(wait, arrival(2, object, 2, true))
+	}
+	first, second := arrival(1, "p", 1, true), arrival(2, "p", 2, true)
+	accept(t, s, append(hang, first)...)
+	accept(t, s, wait...) // all due at the same time
+	accept(t, s, second)
+	record(t, s, result(first, 1, "ok", delivery.Delivered, 0))
+
+	look := unblock(t, s, app.Place{})
+	if look.Freed != 0 || !look.Waits || look.Next == (app.Place{}) {
+		t.Fatalf("the first look: %+v", look)
+	}
+	if look = unblock(t, s, look.Next); look != (app.Look{Freed: 1, Waits: true}) {
+		t.Fatalf("the second look: %+v", look)
+	}
+	if got := claim(t, s); !slices.Equal(got, []string{"dlv_p_2"}) {
+		t.Fatalf("claimed %v", got)
+	}
+}
+
+// What another process holds at this moment still waits, so that the look is repeated soon.
+func TestUnblock_saysThatOthersHoldSome(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	s := New(db, "a", 1)
+	first, second := arrival(1, "p", 1, true), arrival(2, "p", 2, true)
+	accept(t, s, first)
+	accept(t, s, second)
+	record(t, s, result(first, 1, "ok", delivery.Delivered, 0))
+	tx, err := db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := tx.Exec(t.Context(), `SELECT FROM delivery WHERE id = 'dlv_p_2' FOR UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	if look := unblock(t, s, app.Place{}); look != (app.Look{Waits: true}) {
+		t.Fatalf("while it is held: %+v", look)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if look := unblock(t, s, app.Place{}); look != (app.Look{Freed: 1, Waits: true}) {
+		t.Fatalf("then: %+v", look)
+	}
+}
+
 func TestAccept_placesAndOrder(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
@@ -115,15 +180,18 @@ func TestAccept_placesAndOrder(t *testing.T) {
 	if got := accept(t, s, first, second); !slices.Equal(got, []app.Placed{app.Duplicate, app.Duplicate}) {
 		t.Fatalf("again: %v", got)
 	}
-	if freed, left, err := s.Unblock(t.Context()); err != nil || freed != 0 || left != 1 {
-		t.Fatalf("freed %d left %d, %v", freed, left, err)
+	if look := unblock(t, s, app.Place{}); look != (app.Look{Waits: true}) {
+		t.Fatalf("%+v", look)
 	}
 	if got := claim(t, s); len(got) != 0 {
 		t.Fatalf("claimed %v before the predecessor's first attempt", got)
 	}
 	record(t, s, result(first, 1, "http_5xx", delivery.Due, time.Hour))
-	if freed, left, err := s.Unblock(t.Context()); err != nil || freed != 1 || left != 0 {
-		t.Fatalf("freed %d left %d, %v", freed, left, err)
+	if look := unblock(t, s, app.Place{}); look != (app.Look{Freed: 1, Waits: true}) {
+		t.Fatalf("%+v", look)
+	}
+	if look := unblock(t, s, app.Place{}); look != (app.Look{}) {
+		t.Fatalf("%+v when none waits", look)
 	}
 	if got := claim(t, s); !slices.Equal(got, []string{"dlv_p_2"}) {
 		t.Fatalf("claimed %v", got)
