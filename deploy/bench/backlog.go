@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -15,8 +16,15 @@ func backlog(ctx context.Context, b *bench) (measure, error) {
 	if err != nil {
 		return measure{}, err
 	}
-	if err := d.superuser(ctx, `CREATE TABLE IF NOT EXISTS bench_backlog (LIKE delivery INCLUDING ALL)`); err != nil {
-		return measure{}, err
+	for _, sql := range []string{
+		`DROP TABLE IF EXISTS bench_backlog`, // of a run that was killed
+		`CREATE TABLE bench_backlog (LIKE delivery INCLUDING ALL)`,
+		`DO $$ BEGIN EXECUTE (SELECT format('ALTER TABLE bench_backlog SET (%s)', array_to_string(reloptions, ', '))
+			FROM pg_class WHERE oid = 'delivery'::regclass); END $$`, // vacuumed as that one, which LIKE leaves out
+	} {
+		if err := d.superuser(ctx, sql); err != nil {
+			return measure{}, errors.Join(err, d.close(ctx))
+		}
 	}
 	return measure{
 		ours: func(ctx context.Context, length time.Duration) (side, error) {
@@ -32,14 +40,7 @@ func backlog(ctx context.Context, b *bench) (measure, error) {
 			return d.burst(ctx, length, false)
 		},
 		close: func(ctx context.Context) error {
-			err := d.superuser(ctx, `TRUNCATE delivery`)
-			if dropErr := d.superuser(ctx, `DROP TABLE bench_backlog`); err == nil {
-				err = dropErr
-			}
-			if closeErr := d.close(ctx); err == nil {
-				err = closeErr
-			}
-			return err
+			return errors.Join(d.superuser(ctx, `TRUNCATE delivery`), d.superuser(ctx, `DROP TABLE bench_backlog`), d.close(ctx))
 		},
 	}, nil
 }
