@@ -10,3 +10,7 @@ require (
 	github.com/stretchr/testify v1.12.1 // indirect
 	golang.org/x/text v0.43.0 // indirect
 )
+
+require causeway.internal/libs v0.0.0
+
+replace causeway.internal/libs => ../../libs

@@ -1,4 +1,4 @@
-// Package port finds loopback ports for servers that a test starts by address, and may kill and start again on the same.
+// Package port finds loopback ports for servers that a test, or a stack, starts by address and may kill and start again.
 //
 // A port that the system chose is no good for that: between its choice and its use, and while the server is down, the
 // system may give it to any other listener or connection of the machine. These ports lie below the range that the system
@@ -6,6 +6,7 @@
 package port
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -29,18 +30,29 @@ var mine struct {
 // Free returns the address of a port that nobody listens on, another one at each call.
 func Free(t testing.TB) string {
 	t.Helper()
+	ports, err := Take(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return local(ports[0])
+}
+
+// Take returns ports that nobody listens on, others at each call. They stay this process's as long as it runs.
+func Take(count int) ([]int, error) {
 	mine.Lock()
 	defer mine.Unlock()
-	for mine.next < mine.end || claim() {
-		addr := local(mine.next)
-		mine.next++
-		if l, err := net.Listen("tcp4", addr); err == nil {
-			_ = l.Close()
-			return addr
+	ports := make([]int, 0, count)
+	for len(ports) < count {
+		if mine.next == mine.end && !claim() {
+			return nil, fmt.Errorf("all %d blocks of ports are taken", blocks)
 		}
+		if l, err := net.Listen("tcp4", local(mine.next)); err == nil {
+			_ = l.Close()
+			ports = append(ports, mine.next)
+		}
+		mine.next++
 	}
-	t.Fatalf("all %d blocks of ports are taken", blocks)
-	return ""
+	return ports, nil
 }
 
 // claim takes a block that no process holds. It begins anywhere: servers of a process that has ended may still run.

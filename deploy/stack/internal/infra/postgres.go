@@ -16,6 +16,7 @@ import (
 
 	"causeway.internal/deploy/stack/internal/process"
 	"causeway.internal/deploy/stack/internal/state"
+	"causeway.internal/libs/testkit/port"
 )
 
 // findPostgres returns the directory of the newest installed server programs, "" if there are none.
@@ -56,7 +57,7 @@ func (s Servers) postgres(ctx context.Context, user *process.User, password stri
 	}
 	log := filepath.Join(state.LogDir(s.Dir), Postgres+".log")
 	for attempt := 1; ; attempt++ {
-		ports, err := process.Ports(1)
+		ports, err := port.Take(1)
 		if err != nil {
 			return err
 		}

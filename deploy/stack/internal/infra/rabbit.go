@@ -14,6 +14,7 @@ import (
 
 	"causeway.internal/deploy/stack/internal/process"
 	"causeway.internal/deploy/stack/internal/state"
+	"causeway.internal/libs/testkit/port"
 )
 
 // findRabbit returns the server script, "" if there is none. Debian's wrapper in /usr/sbin is passed over: it insists on
@@ -69,7 +70,7 @@ func (s Servers) rabbit(ctx context.Context, user *process.User, password string
 }
 
 func (s Servers) startRabbit(ctx context.Context, user *process.User, node, password, log string) error {
-	ports, err := process.Ports(4)
+	ports, err := port.Take(4)
 	if err != nil {
 		return err
 	}

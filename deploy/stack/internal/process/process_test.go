@@ -86,17 +86,3 @@ func TestTail_lastLines(t *testing.T) {
 		t.Errorf("tail = %q", got)
 	}
 }
-
-func TestPorts_differ(t *testing.T) {
-	ports, err := Ports(20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := map[int]bool{}
-	for _, port := range ports {
-		if port == 0 || seen[port] {
-			t.Fatalf("ports %v", ports)
-		}
-		seen[port] = true
-	}
-}

@@ -16,6 +16,7 @@ import (
 	"causeway.internal/deploy/stack/internal/infra"
 	"causeway.internal/deploy/stack/internal/process"
 	"causeway.internal/deploy/stack/internal/state"
+	"causeway.internal/libs/testkit/port"
 )
 
 // Options say how to run the product.
@@ -145,7 +146,7 @@ func (p Product) start(ctx context.Context, one plan) error {
 }
 
 func (p Product) startOnce(ctx context.Context, one *plan) error {
-	ports, err := process.Ports(len(Tenants()) * one.replicas())
+	ports, err := port.Take(len(Tenants()) * one.replicas())
 	if err != nil {
 		return err
 	}

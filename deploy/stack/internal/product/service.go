@@ -13,6 +13,7 @@ import (
 	"causeway.internal/deploy/stack/internal/infra"
 	"causeway.internal/deploy/stack/internal/process"
 	"causeway.internal/deploy/stack/internal/state"
+	"causeway.internal/libs/testkit/port"
 )
 
 // The services, named like their binaries.
@@ -124,7 +125,7 @@ func (p plan) processes() ([]state.Process, error) {
 			},
 		})
 	}
-	ports, err := process.Ports(p.replicas() * len(Tenants()) * 2) // at once, so that no two are the same
+	ports, err := port.Take(p.replicas() * len(Tenants()) * 2)
 	if err != nil {
 		return nil, err
 	}

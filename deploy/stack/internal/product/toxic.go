@@ -11,6 +11,7 @@ import (
 	"causeway.internal/deploy/stack/internal/infra"
 	"causeway.internal/deploy/stack/internal/process"
 	"causeway.internal/deploy/stack/internal/state"
+	"causeway.internal/libs/testkit/port"
 )
 
 // Toxic is the name of the process that stands between the services and their servers; its doors are called after them.
@@ -22,7 +23,7 @@ func (p Product) poison(ctx context.Context, one *plan) error {
 	if err != nil {
 		return err
 	}
-	ports, err := process.Ports(3)
+	ports, err := port.Take(3)
 	if err != nil {
 		return err
 	}
