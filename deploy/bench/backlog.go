@@ -16,46 +16,35 @@ func backlog(ctx context.Context, b *bench) (measure, error) {
 	if err != nil {
 		return measure{}, err
 	}
-	for _, sql := range []string{
-		`DROP TABLE IF EXISTS bench_backlog`, // of a run that was killed
-		`CREATE TABLE bench_backlog (LIKE delivery INCLUDING ALL)`,
-		`DO $$ BEGIN EXECUTE (SELECT format('ALTER TABLE bench_backlog SET (%s)', array_to_string(reloptions, ', '))
-			FROM pg_class WHERE oid = 'delivery'::regclass); END $$`, // vacuumed as that one, which LIKE leaves out
-	} {
-		if err := d.superuser(ctx, sql); err != nil {
-			return measure{}, errors.Join(err, d.close(ctx))
-		}
-	}
 	return measure{
 		ours: func(ctx context.Context, length time.Duration) (side, error) {
-			if err := d.pile(ctx, "delivery"); err != nil {
+			if err := d.pile(ctx, backlogRows); err != nil {
 				return side{}, err
 			}
 			return d.burst(ctx, length, false)
 		},
 		yardstick: func(ctx context.Context, length time.Duration) (side, error) {
-			if err := d.pile(ctx, "bench_backlog"); err != nil {
+			if err := d.pile(ctx, 0); err != nil {
 				return side{}, err
 			}
 			return d.burst(ctx, length, false)
 		},
 		close: func(ctx context.Context) error {
-			return errors.Join(d.superuser(ctx, `TRUNCATE delivery`), d.superuser(ctx, `DROP TABLE bench_backlog`), d.close(ctx))
+			return errors.Join(d.superuser(ctx, `TRUNCATE delivery`), d.close(ctx))
 		},
 	}, nil
 }
 
-// pile makes the table hold a million rows and nothing else, and the other one nothing. Everything before has been delivered. A
-// backlog grows over hours, so what it takes to write it at once is not to be counted, nor what any million rows do to the
-// database's cache. Therefore the yardstick has them too, in a table that nobody reads, and a small burst comes before either.
-func (d *deliver) pile(ctx context.Context, table string) error {
+// pile makes the table hold the rows and nothing else. Everything before has been delivered. A backlog grows over hours, so what it
+// takes to write it at once is not to be counted: the pages are written out, and a small burst comes first, on either side.
+func (d *deliver) pile(ctx context.Context, rows int) error {
 	if err := d.until(ctx, takenWithin, func() (bool, error) {
 		left, err := d.number(ctx, d.own, `SELECT count(*) FROM delivery WHERE target <> 'bench-backlog'`)
 		return left == 0, err
 	}); err != nil {
 		return err
 	}
-	if err := d.superuser(ctx, `TRUNCATE delivery, bench_backlog`); err != nil {
+	if err := d.superuser(ctx, `TRUNCATE delivery`); err != nil {
 		return err
 	}
 	if err := d.superuser(ctx, `INSERT INTO lane (target, due_at, failures, failing_since, probe_at, probe_wait)
@@ -63,14 +52,14 @@ func (d *deliver) pile(ctx context.Context, table string) error {
 		return err
 	}
 	const chunk = 50_000 // a statement may not take long
-	for from := 0; from < backlogRows; from += chunk {
-		if err := d.superuser(ctx, `INSERT INTO `+table+` (id, event_id, event_slot, merchant_id, mode, target, url, type, object_id, sequence, state, next_at)
+	for from := 0; from < rows; from += chunk {
+		if err := d.superuser(ctx, `INSERT INTO delivery (id, event_id, event_slot, merchant_id, mode, target, url, type, object_id, sequence, state, next_at)
 			SELECT 'dlv_backlog' || n, 'evt_backlog' || n, 0, 'bench-backlog', 'test', 'bench-backlog', 'http://127.0.0.1/', 'payment.pending',
-				'pay_' || n, 1, 'due', now() FROM generate_series($1::int + 1, $2::int) AS n`, from, from+chunk); err != nil {
+				'pay_' || n, 1, 'due', now() FROM generate_series($1::int + 1, $2::int) AS n`, from, min(from+chunk, rows)); err != nil {
 			return err
 		}
 	}
-	if err := d.superuser(ctx, `ANALYZE delivery, bench_backlog`); err != nil {
+	if err := d.superuser(ctx, `ANALYZE delivery`); err != nil {
 		return err
 	}
 	if err := d.superuser(ctx, `CHECKPOINT`); err != nil {
