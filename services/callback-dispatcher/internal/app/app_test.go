@@ -306,6 +306,8 @@ type queue struct {
 	released []string
 	stray    []string
 	away     bool // the database does not answer
+	looks    []Look
+	behind   []Place // where each look began
 }
 
 func (q *queue) Claim(_ context.Context, full []string, limit, _ int) (out []delivery.Delivery, err error) {
@@ -351,7 +353,15 @@ func (q *queue) Old(context.Context) ([]string, error) {
 	return stray, nil
 }
 
-func (*queue) Unblock(context.Context, Place) (Look, error) { return Look{}, nil }
+func (q *queue) Unblock(_ context.Context, behind Place) (look Look, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.behind = append(q.behind, behind)
+	if len(q.looks) > 0 {
+		look, q.looks = q.looks[0], q.looks[1:]
+	}
+	return look, nil
+}
 
 func (*queue) Well(_ context.Context, targets []string) ([]string, error) { return targets, nil }
 
@@ -412,6 +422,30 @@ func TestEngine_sendsEverythingAndStopsInOrder(t *testing.T) {
 		}
 		if delivered != 101 || postponed != 1 || len(q.stock) != 0 || !m.joined.Load() || !m.left.Load() {
 			t.Fatalf("%d delivered, %d postponed, %d left, released %v", delivered, postponed, len(q.stock), q.released)
+		}
+	})
+}
+
+// Where a look does not reach the end of those that wait, the next one begins there, and after the end at the front again.
+func TestSweep_goesOnWhereTheLastLookEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two := Place{DueAt: time.Now(), ID: "dlv_1"}, Place{DueAt: time.Now(), ID: "dlv_2"}
+		q := &queue{looks: []Look{{Waits: true, Next: one}, {Waits: true, Next: two}, {Waits: true}}}
+		d := NewDispatcher(q, q, nil, nil, limits, time.Now, quiet)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- d.Sweep(ctx) }()
+		synctest.Wait() // it has looked, and waits for as long as when idle
+		for range 3 {
+			d.Waiting()
+			synctest.Wait()
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if want := []Place{{}, one, two, {}}; !slices.Equal(q.behind, want) {
+			t.Fatalf("looked behind %+v, want %+v", q.behind, want)
 		}
 	})
 }
