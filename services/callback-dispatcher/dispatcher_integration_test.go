@@ -330,13 +330,13 @@ func TestOrder_waitsAtMostFiveSeconds(t *testing.T) {
 	lonely := event("CW-lonely", 2, r.receiver.URL("/lonely")) // its predecessor never comes
 	r.publish(lonely, event("CW-1", 2, r.receiver.URL("/slow")))
 	r.publish(event("CW-1", 1, r.receiver.URL("/slow")), event("CW-1", 3, r.receiver.URL("/slow")))
+	r.await(30*time.Second, "the lonely event waits 5 s and no longer", func() bool {
+		return r.count(`delivery WHERE url LIKE '%/lonely' AND waits AND next_at = created_at + interval '5 seconds'`) == 1
+	})
 	r.receiver.AwaitAccepted(t, 30*time.Second, "/slow", 3)
 	if a := r.receiver.Audit(nil); len(a.Reordered) != 0 {
 		t.Errorf("%v", a.Reordered)
 	}
-	r.await(30*time.Second, "the lonely event waits 5 s and no longer", func() bool {
-		return r.count(`delivery WHERE url LIKE '%/lonely' AND waits AND next_at = created_at + interval '5 seconds'`) == 1
-	})
 	r.receiver.AwaitAccepted(t, 15*time.Second, "/lonely", 1)
 	left := r.receiver.Accepted("/lonely")[0].At
 	if after := left.Sub(began); after < 4900*time.Millisecond {

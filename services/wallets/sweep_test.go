@@ -417,7 +417,9 @@ func (r *running) kill(t *testing.T) {
 	}
 	r.runs(t)
 	r.over = true
-	_ = r.Process.Kill()
+	if err := r.Process.Kill(); err != nil {
+		t.Fatalf("kill %s: %v", r.Path, err)
+	}
 	<-r.gone
 }
 
