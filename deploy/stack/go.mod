@@ -2,7 +2,10 @@ module causeway.internal/deploy/stack
 
 go 1.26.0
 
-require github.com/jackc/pgx/v5 v5.12.0
+require (
+	causeway.internal/libs v0.0.0
+	github.com/jackc/pgx/v5 v5.12.0
+)
 
 require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect
@@ -10,7 +13,5 @@ require (
 	github.com/stretchr/testify v1.12.1 // indirect
 	golang.org/x/text v0.43.0 // indirect
 )
-
-require causeway.internal/libs v0.0.0
 
 replace causeway.internal/libs => ../../libs
