@@ -1,7 +1,7 @@
 # Every recipe line also works when typed, as make prints it. `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint lint/prove run up down bench chaos docs tidy verify tools upgrade licences sbom reproducible
+.PHONY: help build test test/long lint lint/prove run up down bench chaos docs tidy verify tools upgrade licences sbom reproducible
 
 help: ## list the targets
 	@grep -hE '^[a-z/%<>]+:.*## ' Makefile | awk -F ':.*## ' '{sub("%", "<service>", $$1); printf "  make %-16s %s\n", $$1, $$2}'
@@ -25,6 +25,9 @@ down: ## stop everything
 
 test: build ## everything that a change must pass, on a stack of its own
 	bin/stack test
+
+test/long: build ## the same and the broad and slow tests, all chaos among them (an hour on two cores)
+	bin/stack test --long
 
 lint: tools ## the linter, with the import directions of the design
 	bin/golangci-lint run $$(go list -m -f '{{.Dir}}/...')
@@ -59,7 +62,7 @@ verify: tools ## modules tidy, listed, unchanged and licensed, generated pages c
 	GOWORK=off go test -C deploy/check -count=1 -run TestLicences .
 	go test -run 'TestConfigPage|TestMessages_golden|TestEventsPage|TestDocs|TestSchemas' ./gateway ./libs/wire ./services/payments ./services/payments/internal/payment ./services/wallets ./services/wallets/cmd/signer ./services/reports ./services/callback-dispatcher
 	test -z "$$(bin/gofumpt -l $$(go list -m -f '{{.Dir}}') deploy/realchain deploy/check | tee /dev/stderr)"
-	go vet -tags integration work
+	go vet -tags integration,long work
 
 tools: bin/golangci-lint bin/gofumpt ## install the tools that make uses into bin/
 

@@ -26,29 +26,21 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const (
-	shortForm = 50 * time.Second // of trouble; with the restores, the upgrade, starts, last payments and audits three minutes
-	atMost    = 8 * time.Minute
-
-	restoreForm = 20 * time.Second // about four of them are lost, twice
-	upgradeForm = 10 * time.Second // beside what moving twenty processes takes
-)
-
-// TestShortForm is the short form of `make chaos`: kills at the steps of a payment and the whole mix, against two replicas of
-// everything, and a clean audit. The servers die too, so the instance has its own.
-func TestShortForm(t *testing.T) {
-	launch(t, []string{"--split", "--replicas", "2", "--toxic"}, "--scenario", "steps,mix", "--duration", shortForm.String(), "--rate", "4")
+// TestMix is `make chaos` in small: kills at the steps of a payment and the whole mix, against two replicas of everything, and
+// a clean audit. The servers die too, so the instance has its own.
+func TestMix(t *testing.T) {
+	launch(t, []string{"--split", "--replicas", "2", "--toxic"}, "--scenario", mixScenarios, "--duration", mixFor.String(), "--rate", "4")
 }
 
-// TestRestore is the short form of the restore drill: the databases that money depends on are set back by some seconds
+// TestRestore is the restore drill in small: the databases that money depends on are set back by some seconds
 // under load, and the auditor finds nothing paid twice, no address given twice and no deposit lost.
 func TestRestore(t *testing.T) {
 	// Payments that was set back asks for a whole new stock, 2 560 addresses a family, of which wallets may know nothing when it
 	// is set back in its turn: the margin is more.
-	launch(t, nil, "--scenario", "restore", "--databases", "payments,wallets", "--margin", "5000", "--duration", restoreForm.String(), "--rate", "6")
+	launch(t, nil, "--scenario", "restore", "--databases", "payments,wallets", "--margin", "5000", "--duration", restoreFor.String(), "--rate", "6")
 }
 
-// TestUpgrade is the short form of `make upgrade`: from the binaries of the last release to these, under load. Where the
+// TestUpgrade is `make upgrade` in small: from the binaries of the last release to these, under load. Where the
 // repository has no history, both are these: what is left is that databases are migrated and processes replaced under load.
 func TestUpgrade(t *testing.T) {
 	newer := os.Getenv("CAUSEWAY_BIN")
@@ -63,7 +55,7 @@ func TestUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	launch(t, []string{"--replicas", "2", "--bin", older}, "--scenario", "upgrade", "--new", newer, "--duration", upgradeForm.String(), "--rate", "6")
+	launch(t, []string{"--replicas", "2", "--bin", older}, "--scenario", "upgrade", "--new", newer, "--duration", upgradeFor.String(), "--rate", "6")
 }
 
 // launch runs the chaos command on an instance of its own.

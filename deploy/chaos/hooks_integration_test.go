@@ -4,7 +4,7 @@ package main
 
 import "testing"
 
-// TestHooks is the short form of the scenario hooks: a few kills of callback-dispatcher among endpoints that misbehave.
+// TestHooks plays the scenario hooks: kills of callback-dispatcher among endpoints that misbehave.
 func TestHooks(t *testing.T) {
-	launch(t, nil, "--scenario", "hooks", "--duration", "15s", "--rate", "2")
+	launch(t, nil, "--scenario", "hooks", "--duration", hooksFor.String(), "--rate", "2")
 }

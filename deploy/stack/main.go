@@ -86,6 +86,7 @@ type arguments struct {
 	private bool
 	proxied bool
 	moved   bool // --bin was given
+	long    bool
 	copies  int
 	env     settings
 	words   []string // what is not a flag
@@ -112,6 +113,7 @@ func parse(verb string, args []string, errs io.Writer) (arguments, error) {
 	flags.BoolVar(&a.infra, "infra", false, "up, exec: PostgreSQL and RabbitMQ only")
 	flags.BoolVar(&a.private, "private", false, "up, exec: start private servers even if the environment lends some")
 	flags.BoolVar(&a.proxied, "toxic", false, "up, exec: put a proxy between the services and their servers that chaos can poison")
+	flags.BoolVar(&a.long, "long", false, "test: also the broad and slow tests, which carry the build tag long")
 	flags.IntVar(&a.copies, "replicas", 1, "up, exec: run so many of every process; the second is NAME-2")
 	flags.Var(a.env, "env", "up, exec, run: NAME=value for every service, or service:NAME=value for one (repeatable); start: NAME=value")
 	for i, arg := range args {

@@ -17,11 +17,31 @@ import (
 	"causeway.internal/deploy/stack/internal/tier"
 )
 
-// test runs everything that a change must pass: the pure tests, and then, on one stack of its own, the rest.
+// extent is how much of the tests runs.
+type extent struct {
+	pure    string   // build tags of the tests that need nothing
+	served  string   // and of those that need servers
+	timeout string   // of one package
+	environ []string // of go test
+}
+
+var (
+	// usual is everything that a change must pass.
+	usual = extent{served: "integration", timeout: "15m"}
+
+	// long adds the files with the build tag long, and tries every property on more cases.
+	long = extent{pure: "long", served: "integration,long", timeout: "40m", environ: []string{"RAPID_CHECKS=300"}}
+)
+
+// test runs the tests: the pure ones, and then, on one stack of its own, the rest.
 func (l *launcher) test(ctx context.Context) error {
 	root, err := workspace(ctx)
 	if err != nil {
 		return err
+	}
+	how := usual
+	if l.long {
+		how = long
 	}
 	began := time.Now()
 	release, err := l.own()
@@ -31,15 +51,19 @@ func (l *launcher) test(ctx context.Context) error {
 	defer release()
 	var results []tier.Result
 	one := func(t tier.Tier) error {
+		if l.long {
+			t.Budget = 0 // the budgets are those of the usual extent
+		}
 		l.con.Print("== %s: go test %s", t.Name, strings.Join(t.Args, " "))
 		result, err := tier.Run(ctx, t, l.out)
 		results = append(results, result)
 		l.con.Print("%s", result.Line())
 		return err
 	}
-	err = one(tier.Tier{Name: "pure", Budget: 2 * time.Minute, Args: []string{"-race", "work"}, Dir: root, Environ: l.environ})
+	pure := []string{"-race", "-tags", how.pure, "-timeout", how.timeout, "work"}
+	err = one(tier.Tier{Name: "pure", Budget: 2 * time.Minute, Args: pure, Dir: root, Environ: append(l.environ, how.environ...)})
 	if err == nil {
-		err = l.onStack(ctx, root, one)
+		err = l.onStack(ctx, root, how, one)
 	}
 	if err != nil {
 		return err
@@ -48,7 +72,7 @@ func (l *launcher) test(ctx context.Context) error {
 }
 
 // onStack runs the tiers that need servers or the product.
-func (l *launcher) onStack(ctx context.Context, root string, one func(tier.Tier) error) error {
+func (l *launcher) onStack(ctx context.Context, root string, how extent, one func(tier.Tier) error) error {
 	realchain := filepath.Join(root, "deploy", "realchain", "bin", "realchain")
 	err := l.con.Step("get the real chains' nodes", func() error { return l.nodes(ctx, filepath.Join(root, "deploy", "realchain")) })
 	if err != nil {
@@ -59,13 +83,13 @@ func (l *launcher) onStack(ctx context.Context, root string, one func(tier.Tier)
 		return err
 	}
 	err = l.con.Step("compile with the race detector", func() error {
-		args := append([]string{"build", "-race", "-tags", "integration"}, append(parts, "./deploy/e2e/...")...)
+		args := append([]string{"build", "-race", "-tags", how.served}, append(parts, "./deploy/e2e/...")...)
 		return commandIn(ctx, root, l.environ, l.out, "go", args...)
 	})
 	if err != nil {
 		return err
 	}
-	served, err := needServers(ctx, root, parts)
+	served, err := needServers(ctx, root, how, parts)
 	if err != nil {
 		return err
 	}
@@ -88,7 +112,8 @@ func (l *launcher) onStack(ctx context.Context, root string, one func(tier.Tier)
 	}
 	if err == nil {
 		environ = append(environ, "CAUSEWAY_REALCHAIN="+realchain, infra.ChromiumPath+"="+chromium)
-		for _, t := range tiers(served) {
+		environ = append(environ, how.environ...)
+		for _, t := range tiers(how, served) {
 			t.Dir, t.Environ = root, environ
 			if err = one(t); err != nil {
 				break
@@ -109,8 +134,8 @@ func (l *launcher) nodes(ctx context.Context, dir string) error {
 
 // tiers are the calls of go test on the running stack. The race detector finds races inside the broker's client library
 // when connections are dropped, so the files that drop them carry `!race` and run in a pass of their own.
-func tiers(served []string) []tier.Tier {
-	common := []string{"-count", "1", "-tags", "integration", "-p", "2", "-timeout", "15m"}
+func tiers(how extent, served []string) []tier.Tier {
+	common := []string{"-count", "1", "-tags", how.served, "-p", "2", "-timeout", how.timeout}
 	with := func(flags []string, packages ...string) []string {
 		return append(append(append([]string{}, flags...), common...), packages...)
 	}
@@ -182,7 +207,7 @@ func modules(ctx context.Context, root string) ([]string, error) {
 }
 
 // needServers lists the packages with tests that need servers; those of the others have run with the pure ones.
-func needServers(ctx context.Context, root string, patterns []string) ([]string, error) {
+func needServers(ctx context.Context, root string, how extent, patterns []string) ([]string, error) {
 	list := func(tags string) ([]string, error) {
 		args := []string{"list", "-tags", tags, "-f", "{{.ImportPath}} {{.TestGoFiles}} {{.XTestGoFiles}}"}
 		cmd := exec.CommandContext(ctx, "go", append(args, patterns...)...)
@@ -190,11 +215,11 @@ func needServers(ctx context.Context, root string, patterns []string) ([]string,
 		out, err := cmd.Output()
 		return strings.Split(strings.TrimSpace(string(out)), "\n"), err
 	}
-	pure, err := list("")
+	pure, err := list(how.pure)
 	if err != nil {
 		return nil, fmt.Errorf("list the packages: %w", err)
 	}
-	all, err := list("integration")
+	all, err := list(how.served)
 	if err != nil {
 		return nil, fmt.Errorf("list the packages with integration tests: %w", err)
 	}

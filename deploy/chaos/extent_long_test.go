@@ -1,0 +1,15 @@
+//go:build integration && long
+
+package main
+
+import "time"
+
+// These last about twenty minutes together: `make test/long` plays every scenario, and each for longer.
+const (
+	mixScenarios = "kills,steps,pauses,network,outage,replicas,hooks,mix"
+	mixFor       = 12 * time.Minute
+	restoreFor   = 2 * time.Minute
+	upgradeFor   = 100 * time.Second
+	hooksFor     = 2 * time.Minute
+	atMost       = 30 * time.Minute
+)

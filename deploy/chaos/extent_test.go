@@ -1,0 +1,15 @@
+//go:build integration && !long
+
+package main
+
+import "time"
+
+// These last three minutes together, with the starts, the last payments and the audits.
+const (
+	mixScenarios = "steps,mix"
+	mixFor       = 50 * time.Second
+	restoreFor   = 20 * time.Second // about four of them are lost, twice
+	upgradeFor   = 10 * time.Second // beside what moving twenty processes takes
+	hooksFor     = 15 * time.Second
+	atMost       = 8 * time.Minute
+)
