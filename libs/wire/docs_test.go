@@ -39,7 +39,8 @@ var examples = map[wire.Name]any{
 		State: wire.Confirmed, BlockHeight: 100, BlockHash: hashExample, BlockTime: at, Amount: "10000000", Depth: 12, Head: 111,
 		FirstSeenAt: at, Senders: []string{addressExample}, Number: 42,
 	},
-	wire.ScannedThroughV1: wire.ScannedThrough{Mode: wire.Live, Network: "ethereum", Height: 111, Finalized: 64, BlockTime: at, Deposits: 42},
+	wire.ScannedThroughV1: wire.ScannedThrough{Mode: wire.Live, Network: "ethereum", Height: 111, Finalized: 64, BlockTime: at, Deposits: 42,
+		State: wire.ScanFollowing, Head: 112, HeadTime: at, ToldAt: at},
 	wire.OutgoingFinalV1: wire.OutgoingFinal{
 		Mode: wire.Live, Network: "ethereum", TxHash: hashExample, Kind: wire.OutgoingSweep, Asset: "USDT", Amount: "10000000", Fee: "1200000000000000",
 	},

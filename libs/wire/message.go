@@ -83,7 +83,7 @@ type DepositChanged struct {
 }
 
 // ScannedThrough says that every block of a network up to Height has been scanned; payments derives confirmations and
-// expiry from it. It says how many DepositChanged were written before it, because it may overtake them: what the blocks
+// expiry from it, and takes new payments on a network only while its scan follows the chain. It says how many DepositChanged were written before it, because it may overtake them: what the blocks
 // hold is known to a reader that has had as many (docs/decisions/0006-scan-order.md).
 type ScannedThrough struct {
 	Mode      Mode      `json:"mode"`
@@ -92,7 +92,25 @@ type ScannedThrough struct {
 	Finalized int64     `json:"finalized"`
 	BlockTime time.Time `json:"blockTime"`
 	Deposits  int64     `json:"deposits,omitempty"` // Number of the last DepositChanged before this message, 0 before the first
+
+	// The health of the scan. The message is sent at least every few seconds, so that its silence says something too.
+	State    ScanState `json:"state,omitempty"`   // "" from a version of wallets that does not say
+	Head     int64     `json:"head,omitempty"`    // newest block that the node has told
+	HeadTime time.Time `json:"headTime,omitzero"` // time of that block
+	ToldAt   time.Time `json:"toldAt,omitzero"`   // by the clock of wallets' database: of two messages the later one counts
 }
+
+// ScanState is how the scan of a network fares. Payments takes no new payments on a network whose scan does not follow.
+type ScanState string
+
+// The states of a scan.
+const (
+	ScanFollowing   ScanState = "following"
+	ScanBehind      ScanState = "behind"      // trails the head by more than the configured time
+	ScanStalled     ScanState = "stalled"     // the head is older than the chain ever pauses
+	ScanUnreachable ScanState = "unreachable" // no endpoint tells the head
+	ScanHalted      ScanState = "halted"      // a reorganisation too deep to follow: an operator decides
+)
 
 // OutgoingKind is what a transaction that leaves us is for.
 type OutgoingKind string

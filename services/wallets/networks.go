@@ -42,6 +42,8 @@ type scanSettings struct {
 	PerSecond  int           `env:"RPC_PER_SECOND" doc:"calls begun in a second at one endpoint; empty: no limit"`
 	Lag        int64         `env:"RPC_LAG" doc:"blocks by which an endpoint may trail the best one before it is left; empty: the default of the network"`
 	Grace      time.Duration `env:"ROLLBACK_GRACE" envDefault:"10s" doc:"how long a node may stand behind what was scanned before that counts as a rollback"`
+	Behind     time.Duration `env:"BEHIND" doc:"how long the scan may trail the head until payments takes no new payments on the network; empty: 30m on bitcoin, 3m elsewhere"`
+	Stall      time.Duration `env:"STALL" doc:"age of the newest block from which the chain counts as stalled, and payments takes no new payments on it; empty: 3h on bitcoin, 30m elsewhere"`
 	FinalDepth int64         `env:"FINAL_DEPTH" doc:"depth that counts as final where the node does not tell; empty: the default of the network"`
 }
 
@@ -107,6 +109,17 @@ var chainIDs = map[string]int64{"ethereum": 1, "bsc": 56, "polygon": 137, "base"
 // lags are the blocks by which an endpoint may trail the best one: some twenty seconds, or a block where they are slow.
 var lags = map[string]int64{"bitcoin": 1, "ethereum": 2, "bsc": 30, "polygon": 10, "base": 10, "arbitrum": 80, "tron": 7, "solana": 50}
 
+// patience is how long a scan may trail its head, and from which age on a head is older than the chain ever pauses. Bitcoin's
+// blocks are ten minutes apart on average and now and then more than an hour; the others come every few seconds.
+type patience struct{ behind, stall time.Duration }
+
+func patienceOf(n money.Network) patience {
+	if n.Family == money.Bitcoin {
+		return patience{30 * time.Minute, 3 * time.Hour}
+	}
+	return patience{3 * time.Minute, 30 * time.Minute}
+}
+
 // live is one network of live mode: how it is read, and what opens its driver.
 type live struct {
 	scanSettings
@@ -163,6 +176,12 @@ func (l live) scan(n money.Network, announce time.Duration) scanner.Config {
 	conf.Prefetch, conf.Grace, conf.Start = min(max(l.Prefetch, 1), 32), l.Grace, l.Start
 	if l.FinalDepth > 0 {
 		conf.FinalDepth = l.FinalDepth
+	}
+	if l.Behind > 0 {
+		conf.Behind = l.Behind
+	}
+	if l.Stall > 0 {
+		conf.Stall = l.Stall
 	}
 	return conf
 }

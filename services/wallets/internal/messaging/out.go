@@ -37,12 +37,17 @@ func (Out) DepositChanged(ctx context.Context, d wallet.Deposit, number int64) (
 	})
 }
 
-// ScannedThrough tells how far a network is scanned, and the number of the last deposit message before it.
-func (o Out) ScannedThrough(ctx context.Context, mode wallet.Mode, network string, height, finalized int64, blockTime time.Time, deposits int64,
-) (outbox.Message, error) {
-	return outbox.Encode(ctx, wire.ScannedThroughV1, id.New(id.Message, o.Now()), wire.ScannedThrough{
-		Mode: wire.Mode(mode), Network: network, Height: height, Finalized: finalized, BlockTime: blockTime.UTC(), Deposits: deposits,
-	})
+// ScannedThrough tells how far a network is scanned, the number of the last deposit message before it, and how the scan
+// fares.
+func (o Out) ScannedThrough(ctx context.Context, p wallet.Progress) (outbox.Message, error) {
+	m := wire.ScannedThrough{
+		Mode: wire.Mode(p.Mode), Network: p.Network, Height: p.Height, Finalized: p.Finalized, BlockTime: p.BlockTime.UTC(), Deposits: p.Deposits,
+		State: wire.ScanState(p.State), Head: p.Head, ToldAt: p.ToldAt.UTC(),
+	}
+	if !p.HeadTime.IsZero() {
+		m.HeadTime = p.HeadTime.UTC()
+	}
+	return outbox.Encode(ctx, wire.ScannedThroughV1, id.New(id.Message, o.Now()), m)
 }
 
 // OutgoingFinal tells the end of a transaction, once for each: after a restore of the database it is told again under the same

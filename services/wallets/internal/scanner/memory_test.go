@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"sync"
 	"time"
 
@@ -151,6 +152,7 @@ type memory struct {
 	deposits  map[wallet.ID]wallet.Deposit
 	told      []wallet.Deposit // every version, in order
 	scanned   []int64
+	states    []wallet.ScanState // told with each of them
 	addresses [][]byte
 	depths    []int64
 	crash     func(call string, committed bool) error // consulted before and after every write
@@ -260,7 +262,7 @@ func (m *memory) Advance(_ context.Context, l Lease, from Cursor, s Step) error 
 			}
 		}
 		if s.Announce {
-			m.scanned = append(m.scanned, last.Height)
+			m.scanned, m.states = append(m.scanned, last.Height), append(m.states, s.Health.State)
 		}
 		for h := range m.headers {
 			if h < s.KeepFrom {
@@ -288,8 +290,8 @@ func (m *memory) Rewind(_ context.Context, l Lease, from Cursor, ancestor chain.
 	})
 }
 
-func (m *memory) Announce(_ context.Context, l Lease, at Cursor) error {
-	return m.write("announce", l, &at, func() { m.scanned = append(m.scanned, at.Height) })
+func (m *memory) Announce(_ context.Context, l Lease, at Cursor, health Health) error {
+	return m.write("announce", l, &at, func() { m.scanned, m.states = append(m.scanned, at.Height), append(m.states, health.State) })
 }
 
 // look returns the present state of a deposit and how many versions of it were told.
@@ -302,6 +304,13 @@ func (m *memory) look(tx string) (d wallet.Deposit, versions int) {
 		}
 	}
 	return m.deposits[wallet.ID{TxHash: tx}], versions
+}
+
+// fares are the states that were told, without repetitions, and how often anything was told.
+func (m *memory) fares() (states []wallet.ScanState, told int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Compact(slices.Clone(m.states)), len(m.states)
 }
 
 func (m *memory) height() int64 {

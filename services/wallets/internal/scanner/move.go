@@ -76,7 +76,10 @@ func (s *Scanner) fetch(ctx context.Context, from, to int64) ([]chain.Block, err
 // advance commits a run of blocks, of which only the last may hold transfers.
 func (s *Scanner) advance(ctx context.Context, lease Lease, head chain.Head, run []chain.Header, transfers []chain.Transfer) error {
 	last := run[len(run)-1]
-	step := Step{Headers: run, Transfers: transfers, Finalized: s.final(head, last.Height), Announce: s.announceDue()}
+	s.sight.halted = false // the block follows what was scanned
+	step := Step{
+		Headers: run, Transfers: transfers, Finalized: s.final(head, last.Height), Announce: s.announceDue(), Health: s.health(last),
+	}
 	if last.Height-s.prunedAt >= pruneEvery {
 		step.KeepFrom, s.prunedAt = max(0, last.Height-s.cfg.Window), last.Height
 	}
@@ -85,7 +88,7 @@ func (s *Scanner) advance(ctx context.Context, lease Lease, head chain.Head, run
 	}
 	s.cursor = Cursor{Header: last, Finalized: step.Finalized}
 	if step.Announce {
-		s.announced, s.announcedAt = last.Height, s.now()
+		s.told, s.announcedAt = step.Health.State, s.now()
 	}
 	s.metrics.scanned(s.cfg.Chain, len(run), len(transfers))
 	return nil

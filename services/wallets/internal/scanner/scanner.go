@@ -42,8 +42,9 @@ type Step struct {
 	Headers   []chain.Header
 	Transfers []chain.Transfer // of the last block
 	Finalized int64
-	Announce  bool  // tell scanned_through
-	KeepFrom  int64 // headers below may be forgotten; 0 for not now
+	Announce  bool   // tell scanned_through
+	Health    Health // told with it
+	KeepFrom  int64  // headers below may be forgotten; 0 for not now
 }
 
 // Last is the block at which the step ends.
@@ -65,8 +66,8 @@ type Store interface {
 	Advance(ctx context.Context, lease Lease, from Cursor, step Step) error
 	// Rewind moves the cursor back to the ancestor and reverts every deposit above it.
 	Rewind(ctx context.Context, lease Lease, from Cursor, ancestor chain.Header) error
-	// Announce tells scanned_through for the cursor as it stands.
-	Announce(ctx context.Context, lease Lease, at Cursor) error
+	// Announce tells scanned_through for the cursor as it is, with the health of the scan.
+	Announce(ctx context.Context, lease Lease, at Cursor, health Health) error
 }
 
 // ErrFenced says that another scanner owns the chain now.
@@ -93,6 +94,8 @@ type Config struct {
 	Grace      time.Duration // how long a node may stand behind us before that counts as a rollback
 	FinalDepth int64         // depth that counts as final when the node does not tell
 	Window     int64         // headers kept
+	Behind     time.Duration // how long the scan may trail the head before it counts as behind
+	Stall      time.Duration // age from which a head is older than the chain ever pauses
 	Start      int64         // first block to scan on a chain that was never scanned; 0 for a little below the head
 }
 
@@ -119,7 +122,9 @@ type Scanner struct {
 	now     func() time.Time
 
 	cursor      Cursor
-	announced   int64 // height last told
+	adopted     bool // the cursor was read
+	sight       sight
+	told        wallet.ScanState // last told
 	announcedAt time.Time
 	behindSince time.Time
 	loggedAt    time.Time
@@ -131,7 +136,7 @@ type Scanner struct {
 func New(cfg Config, driver chain.Driver, store Store, watch *Watch, log *slog.Logger, metrics *Metrics, now func() time.Time) *Scanner {
 	return &Scanner{
 		cfg: cfg, driver: driver, store: store, watch: watch, metrics: metrics, now: now,
-		log: log.With("chain", cfg.Chain.String()), announced: -1,
+		log: log.With("chain", cfg.Chain.String()),
 	}
 }
 
@@ -151,12 +156,19 @@ func (s *Scanner) Run(ctx context.Context, epoch int64) error {
 		case errors.Is(err, ErrHalted):
 			s.metrics.halt(s.cfg.Chain, err)
 			s.log.ErrorContext(ctx, "scan halted", "err", err, "height", s.cursor.Height, "hash", s.cursor.Hash)
+			s.sight.halted = true
 			wait = haltRetry
 		default:
 			s.metrics.fail(s.cfg.Chain)
 			s.log.WarnContext(ctx, "scan interrupted", "err", err, "height", s.cursor.Height, "retry_in", wait)
 			if s.now().Sub(began) > retryMost {
 				wait = retryFirst
+			}
+		}
+		if s.adopted { // payments must know that the scan does not follow
+			// After a commit of unknown outcome the cursor is not where it is believed to be: the next try reads it again.
+			if err := s.announce(ctx, lease); err != nil && ctx.Err() == nil {
+				s.log.WarnContext(ctx, "how the scan fares was not told", "err", err)
 			}
 		}
 		if !pause(ctx, wait, nil) {
@@ -194,6 +206,7 @@ func (s *Scanner) follow(ctx context.Context, lease Lease) error {
 		if err != nil {
 			return fmt.Errorf("asking for the head: %w", err)
 		}
+		s.sight.head, s.sight.askedAt = head.Header, s.now()
 		moved, err := s.step(ctx, lease, head)
 		switch {
 		case errors.Is(err, errBehind):
@@ -202,6 +215,10 @@ func (s *Scanner) follow(ctx context.Context, lease Lease) error {
 			return err
 		default:
 			s.metrics.at(s.cfg.Chain, head.Header, s.cursor.Height, s.watch.Len())
+			s.sight.halted = false
+			if s.cursor.Height >= head.Height {
+				s.sight.caughtUp = s.sight.askedAt
+			}
 		}
 		if moved {
 			continue
@@ -229,7 +246,7 @@ func (s *Scanner) adopt(ctx context.Context, lease Lease) error {
 		}
 		s.log.InfoContext(ctx, "scanning from here on", "height", at.Height, "hash", at.Hash)
 	}
-	s.cursor = at
+	s.cursor, s.adopted = at, true
 	return nil
 }
 
@@ -289,15 +306,17 @@ func (s *Scanner) mayBeLag(ctx context.Context, head chain.Head) error {
 	return nil
 }
 
-// announce tells scanned_through when it moved and the last telling is long enough ago.
+// announce tells scanned_through at once when the health has changed, and else when the last telling is long enough ago,
+// whether the scan has moved or not: payments takes silence for a scan that is dead.
 func (s *Scanner) announce(ctx context.Context, lease Lease) error {
-	if s.announced == s.cursor.Height || !s.announceDue() {
+	health := s.health(s.cursor.Header)
+	if health.State == s.told && !s.announceDue() {
 		return nil
 	}
-	if err := s.store.Announce(ctx, lease, s.cursor); err != nil {
+	if err := s.store.Announce(ctx, lease, s.cursor, health); err != nil {
 		return fmt.Errorf("telling how far the scan is: %w", err)
 	}
-	s.announced, s.announcedAt = s.cursor.Height, s.now()
+	s.told, s.announcedAt = health.State, s.now()
 	return nil
 }
 

@@ -32,7 +32,8 @@ ON CONFLICT DO NOTHING`
 	moveSQL = `UPDATE cursors SET height = $6, hash = $7, block_time = $8, finalized = $9, moved_at = now()
 WHERE mode = $1 AND network = $2 AND epoch = $3 AND height = $4 AND hash = $5`
 
-	toldSQL = `UPDATE cursors SET told = told + $3 WHERE mode = $1 AND network = $2 RETURNING told`
+	// The caller holds the row's lock, so that the times of two messages are in the order of their commits.
+	toldSQL = `UPDATE cursors SET told = told + $3 WHERE mode = $1 AND network = $2 RETURNING told, clock_timestamp()`
 
 	headerSQL = `SELECT height, hash, parent, time FROM headers WHERE mode = $1 AND network = $2 AND height = $3`
 
@@ -171,7 +172,7 @@ func (s *Store) Advance(ctx context.Context, l scanner.Lease, from scanner.Curso
 			return err
 		}
 		if step.Announce {
-			m, err := s.messages.ScannedThrough(ctx, l.Mode, l.Network, last.Height, step.Finalized, last.Time, told)
+			m, err := s.through(ctx, l, scanner.Cursor{Header: last, Finalized: step.Finalized}, told, step.Health)
 			if err != nil {
 				return err
 			}
@@ -379,7 +380,7 @@ func (s *Store) Rewind(ctx context.Context, l scanner.Lease, from scanner.Cursor
 }
 
 // Announce implements scanner.Store.
-func (s *Store) Announce(ctx context.Context, l scanner.Lease, at scanner.Cursor) error {
+func (s *Store) Announce(ctx context.Context, l scanner.Lease, at scanner.Cursor, health scanner.Health) error {
 	err := s.tx(ctx, func(tx pgx.Tx) error {
 		if err := move(ctx, tx, l, at, at.Header, at.Finalized); err != nil {
 			return err
@@ -388,7 +389,7 @@ func (s *Store) Announce(ctx context.Context, l scanner.Lease, at scanner.Cursor
 		if err != nil {
 			return err
 		}
-		m, err := s.messages.ScannedThrough(ctx, l.Mode, l.Network, at.Height, at.Finalized, at.Time, told)
+		m, err := s.through(ctx, l, at, told, health)
 		if err != nil {
 			return err
 		}
@@ -400,17 +401,31 @@ func (s *Store) Announce(ctx context.Context, l scanner.Lease, at scanner.Cursor
 	return err
 }
 
+// through is the message of how far a chain is scanned.
+func (s *Store) through(ctx context.Context, l scanner.Lease, at scanner.Cursor, told mark, health scanner.Health) (outbox.Message, error) {
+	return s.messages.ScannedThrough(ctx, wallet.Progress{
+		Mode: l.Mode, Network: l.Network, Height: at.Height, Finalized: at.Finalized, BlockTime: at.Time, Deposits: told.number,
+		State: health.State, Head: health.Head.Height, HeadTime: health.Head.Time, ToldAt: told.at,
+	})
+}
+
+// mark is the number of the last deposit message of a chain, and when that was so.
+type mark struct {
+	number int64
+	at     time.Time
+}
+
 // tell numbers the deposits' messages and returns them with the last number of the chain. The caller has locked the
 // cursor's row, so the order of numbers is the order of commits (docs/decisions/0006-scan-order.md).
-func (s *Store) tell(ctx context.Context, tx pgx.Tx, c scanner.Chain, changed []wallet.Deposit) (msgs []outbox.Message, told int64, err error) {
-	if err := tx.QueryRow(ctx, toldSQL, c.Mode, c.Network, len(changed)).Scan(&told); err != nil {
-		return nil, 0, fmt.Errorf("numbering messages: %w", err)
+func (s *Store) tell(ctx context.Context, tx pgx.Tx, c scanner.Chain, changed []wallet.Deposit) (msgs []outbox.Message, told mark, err error) {
+	if err := tx.QueryRow(ctx, toldSQL, c.Mode, c.Network, len(changed)).Scan(&told.number, &told.at); err != nil {
+		return nil, mark{}, fmt.Errorf("numbering messages: %w", err)
 	}
 	msgs = make([]outbox.Message, 0, len(changed)+1)
 	for i, d := range changed {
-		m, err := s.messages.DepositChanged(ctx, d, told-int64(len(changed)-i-1))
+		m, err := s.messages.DepositChanged(ctx, d, told.number-int64(len(changed)-i-1))
 		if err != nil {
-			return nil, 0, err
+			return nil, mark{}, err
 		}
 		msgs = append(msgs, m)
 	}

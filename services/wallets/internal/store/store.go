@@ -24,7 +24,7 @@ import (
 // Messages makes the outgoing messages that a transaction writes beside its rows.
 type Messages interface {
 	DepositChanged(ctx context.Context, d wallet.Deposit, number int64) (outbox.Message, error)
-	ScannedThrough(ctx context.Context, mode wallet.Mode, network string, height, finalized int64, blockTime time.Time, deposits int64) (outbox.Message, error)
+	ScannedThrough(ctx context.Context, p wallet.Progress) (outbox.Message, error)
 	OutgoingFinal(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, amount *big.Int) (outbox.Message, error)
 	AddressesAllocated(ctx context.Context, a wallet.Allocation) ([]outbox.Message, error)
 	WalletChanged(ctx context.Context, w wallet.Wallet) (outbox.Message, error)

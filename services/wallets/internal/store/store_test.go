@@ -274,7 +274,8 @@ func TestAdvance(t *testing.T) {
 		{TxHash: "0xbb", To: make([]byte, 20), Asset: "ETH", Amount: big.NewInt(5)}, // not ours after all
 	}
 	one := header(1, "h1", "h0")
-	if err := s.Advance(ctx, lease, at, scanner.Step{Headers: []chain.Header{one}, Transfers: pay, Announce: true}); err != nil {
+	health := scanner.Health{State: wallet.ScanBehind, Head: header(7, "h7", "h6")}
+	if err := s.Advance(ctx, lease, at, scanner.Step{Headers: []chain.Header{one}, Transfers: pay, Announce: true, Health: health}); err != nil {
 		t.Fatal(err)
 	}
 	at = scanner.Cursor{Header: one}
@@ -283,7 +284,8 @@ func TestAdvance(t *testing.T) {
 		got[0].Senders[0] != "0xpayer" || got[1].Amount != huge.String() || !got[0].BlockTime.Equal(one.Time) || got[0].Mode != wire.Test {
 		t.Fatalf("%+v", got)
 	}
-	if through := drain[wire.ScannedThrough](t, pool, wire.ScannedThroughV1); len(through) != 1 || through[0].Height != 1 || !through[0].BlockTime.Equal(one.Time) {
+	if through := drain[wire.ScannedThrough](t, pool, wire.ScannedThroughV1); len(through) != 1 || through[0].Height != 1 || !through[0].BlockTime.Equal(one.Time) ||
+		through[0].State != wire.ScanBehind || through[0].Head != 7 || time.Since(through[0].ToldAt).Abs() > time.Minute {
 		t.Errorf("%+v", through)
 	}
 	// The depth of the table, reached inside one step of empty blocks.
@@ -326,7 +328,7 @@ type broken struct {
 	err error
 }
 
-func (b broken) ScannedThrough(context.Context, wallet.Mode, string, int64, int64, time.Time, int64) (outbox.Message, error) {
+func (b broken) ScannedThrough(context.Context, wallet.Progress) (outbox.Message, error) {
 	return outbox.Message{}, b.err
 }
 
@@ -376,7 +378,7 @@ func TestFencing(t *testing.T) {
 	for name, err := range map[string]error{
 		"advance":  s.Advance(ctx, lease, at, step),
 		"rewind":   s.Rewind(ctx, lease, at, at.Header),
-		"announce": s.Announce(ctx, lease, at),
+		"announce": s.Announce(ctx, lease, at, scanner.Health{}),
 		"adopt":    func() error { _, _, err := s.Adopt(ctx, lease); return err }(),
 	} {
 		if !errors.Is(err, scanner.ErrFenced) {

@@ -1,0 +1,60 @@
+package scanner
+
+import (
+	"time"
+
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Health is how a scan fares. Payments closes a network whose scan does not follow the chain, and opens it again when it
+// does.
+type Health struct {
+	State wallet.ScanState
+	Head  chain.Header // newest block that the node has told; zero before the first
+}
+
+// headFresh is how long a head counts after the node told it. It is longer than it takes to try every endpoint once.
+const headFresh = 30 * time.Second
+
+// sight is what a scan knows of its chain.
+type sight struct {
+	head     chain.Header
+	askedAt  time.Time // when that head was told; zero before the first
+	caughtUp time.Time // when the scan last was at the head that was told; zero before the first
+	halted   bool
+}
+
+// judge names the state of a scan that has come to a block. A chain whose blocks are slow or irregular follows as long as its
+// node answers: the age of the head alone matters only from far beyond the longest pause of the chain on.
+func (c Config) judge(s sight, scanned chain.Header, now time.Time) wallet.ScanState {
+	switch {
+	case s.halted:
+		return wallet.ScanHalted
+	case s.askedAt.IsZero() || now.Sub(s.askedAt) > headFresh:
+		return wallet.ScanUnreachable
+	case s.behind(scanned, now) > c.Behind:
+		return wallet.ScanBehind
+	case now.Sub(s.head.Time) > c.Stall:
+		return wallet.ScanStalled
+	}
+	return wallet.ScanFollowing
+}
+
+// behind is how long the scan has trailed the head: never longer than since it last was there, so that one block after an
+// hour's pause counts from its arrival.
+func (s sight) behind(scanned chain.Header, now time.Time) time.Duration {
+	if scanned.Height >= s.head.Height {
+		return 0
+	}
+	apart := s.head.Time.Sub(scanned.Time)
+	if s.caughtUp.IsZero() {
+		return apart
+	}
+	return min(apart, now.Sub(s.caughtUp))
+}
+
+// health is how the scan fares once it has come to a block.
+func (s *Scanner) health(scanned chain.Header) Health {
+	return Health{State: s.cfg.judge(s.sight, scanned, s.now()), Head: s.sight.head}
+}

@@ -1,0 +1,29 @@
+package wallet
+
+import "time"
+
+// ScanState is how the scan of a network fares.
+type ScanState string
+
+// The states of a scan. Only a scan that follows sees new deposits in time.
+const (
+	ScanFollowing   ScanState = "following"
+	ScanBehind      ScanState = "behind"      // trails the head by more than it may
+	ScanStalled     ScanState = "stalled"     // the head is older than the chain ever pauses
+	ScanUnreachable ScanState = "unreachable" // no endpoint tells the head
+	ScanHalted      ScanState = "halted"      // a reorganisation is too deep to follow
+)
+
+// Progress is how far a network is scanned and how its scan fares.
+type Progress struct {
+	Mode      Mode
+	Network   string
+	Height    int64
+	Finalized int64
+	BlockTime time.Time
+	Deposits  int64 // number of the last deposit message before
+	State     ScanState
+	Head      int64
+	HeadTime  time.Time // zero while no head is known
+	ToldAt    time.Time // by the database's clock
+}
