@@ -41,6 +41,7 @@ func main() {
 // options are the flags of every chain.
 type options struct {
 	listen, control, btcd, surfpool string
+	txIndex                         bool
 	chainID, final                  int64
 	blockTime                       time.Duration
 }
@@ -57,7 +58,7 @@ var starts = map[string]func(context.Context, options) (server io.Closer, ready 
 		return s, s.Ready(), nil
 	},
 	"bitcoin": func(ctx context.Context, o options) (io.Closer, any, error) {
-		return started(bitcoin.Start(ctx, o.btcd, o.node()))
+		return started(bitcoin.Start(ctx, bitcoin.Binary{Path: o.btcd, TxIndex: o.txIndex}, o.node()))
 	},
 	"solana": func(ctx context.Context, o options) (io.Closer, any, error) {
 		return started(solana.Start(ctx, o.surfpool, o.node()))
@@ -100,6 +101,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 	flags.DurationVar(&o.blockTime, "block-time", 0, "evm: mine a block this often; 0 mines only when asked")
 	flags.Int64Var(&o.final, "finality", 64, "evm: blocks by which the final block trails the head")
 	flags.StringVar(&o.btcd, "btcd", beside("btcd"), "bitcoin: the node's binary")
+	flags.BoolVar(&o.txIndex, "txindex", true, "bitcoin: keep an index of transactions")
 	flags.StringVar(&o.surfpool, "surfpool", beside("../surfpool/node_modules/surfpool-sdk-linux-x64-gnu/surfpool-sdk.linux-x64-gnu.node"),
 		"solana: Surfpool's native module, which `npm ci` in deploy/realchain/surfpool installs")
 	untilEOF := flags.Bool("until-stdin-ends", false, "stop when standard input ends, so that a killed parent leaves nothing behind")

@@ -432,3 +432,24 @@ func lower(s subject, hash string) string {
 	}
 	return hash
 }
+
+// A bitcoin deposit names its senders where the node has an index of transactions, and is found without them where it has
+// none.
+func TestConformance_sendersOfBitcoin(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		flag  string
+		known bool
+	}{"with an index": {"--txindex=true", true}, "without": {"--txindex=false", false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := subjects[slices.IndexFunc(subjects, func(s subject) bool { return s.chain == "bitcoin" })]
+			s.flags = []string{c.flag}
+			l := newLiveChain(t, s, s.start(t))
+			d := l.found(l.transfer(map[string]any{"to": l.addresses[0], "amount": s.coins, "token": false, "mine": 1}))
+			if (len(d.Senders) == 1) != c.known || (c.known && !strings.HasPrefix(d.Senders[0], "bcrt1q")) {
+				t.Errorf("senders %v", d.Senders)
+			}
+		})
+	}
+}

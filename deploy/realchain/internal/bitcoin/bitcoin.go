@@ -53,7 +53,7 @@ type chain struct {
 var _ node.Chain = (*chain)(nil)
 
 // Start runs btcd and mines until money can be spent.
-func Start(ctx context.Context, binary string, cfg node.Config) (*node.Server, error) {
+func Start(ctx context.Context, binary Binary, cfg node.Config) (*node.Server, error) {
 	n, err := startBtcd(ctx, binary)
 	if err != nil {
 		return nil, err

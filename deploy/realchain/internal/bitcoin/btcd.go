@@ -36,9 +36,15 @@ type btcd struct {
 
 var errEnded = errors.New("btcd ended")
 
+// Binary is the node's program and how it runs.
+type Binary struct {
+	Path    string
+	TxIndex bool // keep an index of transactions
+}
+
 // startBtcd runs the binary on regtest in a directory of its own, without peers. It can only be told which port to take, not to
 // choose one, so another listener may come first; then it is started again.
-func startBtcd(ctx context.Context, binary string) (n *btcd, err error) {
+func startBtcd(ctx context.Context, binary Binary) (n *btcd, err error) {
 	for range starts {
 		if n, err = tryBtcd(ctx, binary); !errors.Is(err, errEnded) {
 			return n, err
@@ -47,7 +53,7 @@ func startBtcd(ctx context.Context, binary string) (n *btcd, err error) {
 	return nil, err
 }
 
-func tryBtcd(ctx context.Context, binary string) (*btcd, error) {
+func tryBtcd(ctx context.Context, binary Binary) (*btcd, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("finding a free port: %w", err)
@@ -63,9 +69,15 @@ func tryBtcd(ctx context.Context, binary string) (*btcd, error) {
 	if err := os.WriteFile(conf, nil, 0o600); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(n.dir))
 	}
-	n.cmd = exec.Command(binary, "--regtest", "--nolisten", "--nodnsseed", "--notls", "--nocfilters", "--rpcmaxclients=500", //nolint:gosec // of the caller
-		"--rpcmaxconcurrentreqs=500", "--debuglevel=error", "--rpcuser="+user, "--rpcpass="+n.password, "--rpclisten="+n.addr,
-		"--configfile="+conf, "--datadir="+filepath.Join(n.dir, "data"), "--logdir="+filepath.Join(n.dir, "logs"))
+	args := []string{
+		"--regtest", "--nolisten", "--nodnsseed", "--notls", "--nocfilters", "--rpcmaxclients=500", "--rpcmaxconcurrentreqs=500",
+		"--debuglevel=error", "--rpcuser=" + user, "--rpcpass=" + n.password, "--rpclisten=" + n.addr,
+		"--configfile=" + conf, "--datadir=" + filepath.Join(n.dir, "data"), "--logdir=" + filepath.Join(n.dir, "logs"),
+	}
+	if binary.TxIndex {
+		args = append(args, "--txindex")
+	}
+	n.cmd = exec.Command(binary.Path, args...) //nolint:gosec // of the caller
 	n.cmd.Stderr = os.Stderr
 	node.DieWithParent(n.cmd)
 	if err := n.cmd.Start(); err != nil {

@@ -22,7 +22,7 @@ func (a *App) DepositChanged(ctx context.Context, messageID string, m wire.Depos
 		return fault.Permanent(err)
 	}
 	if !in.Deposit.Reverted {
-		in.Verdict, in.Deposit.Screening = a.screen(ctx, in.Mode, in.Deposit.Senders)
+		in.Verdict, in.Deposit.Screening = a.screen(ctx, in.Mode, in.Deposit.Network, in.Deposit.Senders)
 	}
 	return a.Payments.Receive(ctx, in, a.deposits, a.stray)
 }

@@ -39,10 +39,11 @@ func (w *PayoutWorker) check(ctx context.Context, o payout.Payout) (who senders,
 		return senders{}, nil
 	}
 	who.asked = true
-	if who.addresses, err = w.payouts.Senders(ctx, o.PaymentID); err != nil {
+	var network string
+	if network, who.addresses, err = w.payouts.Senders(ctx, o.PaymentID); err != nil {
 		return senders{}, err
 	}
-	who.verdict, who.screening = w.app.screen(ctx, payment.Mode(o.Mode), who.addresses)
+	who.verdict, who.screening = w.app.screen(ctx, payment.Mode(o.Mode), network, who.addresses)
 	return who, nil
 }
 

@@ -32,8 +32,8 @@ type Payouts interface {
 	DuePayouts(ctx context.Context, most int) ([]payout.Payout, error)
 	// UpdatePayout changes a payout together with its payment; the view's Payout is that row.
 	UpdatePayout(ctx context.Context, paymentID, payoutID string, f Change) error
-	// Senders are the addresses that sent the money of a payment.
-	Senders(ctx context.Context, paymentID string) ([]string, error)
+	// Senders are the addresses that sent the money of a payment, and the network that it came on.
+	Senders(ctx context.Context, paymentID string) (network string, addresses []string, err error)
 }
 
 // PayoutWorker sends payouts and asks what became of them, by the rules of package payout. Any number of replicas may run

@@ -34,7 +34,7 @@ func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, 
 	}
 	var decided []Screened
 	if a.Policy.Screen {
-		verdict, screening := a.screen(ctx, o.Mode, []string{to})
+		verdict, screening := a.screen(ctx, o.Mode, "", []string{to})
 		if screening == payment.Unscreened {
 			return Answer{}, errScreenDown
 		}

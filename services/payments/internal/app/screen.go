@@ -12,14 +12,15 @@ import (
 
 // Screener says whether money of some addresses may be taken, and sent on. It is asked at each deposit and again before
 // each payout, never under a lock. An error means that nobody can say: then nothing moves (fail closed).
+// The network is that of the addresses: some let a transfer name no sender.
 type Screener interface {
-	Screen(ctx context.Context, mode payment.Mode, addresses []string) (Verdict, error)
+	Screen(ctx context.Context, mode payment.Mode, network string, addresses []string) (Verdict, error)
 }
 
 // Verdict is a decision with what it rests on, as it is kept.
 type Verdict struct {
 	Hit    bool
-	Reason string // stable code of what was found, "" when clear
+	Reason string // stable code of what was found, or of why nothing could be; "" when simply clear
 	Lists  string // names and versions of what was asked
 }
 
@@ -50,11 +51,11 @@ type Screened struct {
 const alertUnscreened = "screening_unavailable"
 
 // screen asks, and gives the empty verdict of a payment while nobody can say.
-func (a *App) screen(ctx context.Context, mode payment.Mode, addresses []string) (Verdict, payment.Screening) {
+func (a *App) screen(ctx context.Context, mode payment.Mode, network string, addresses []string) (Verdict, payment.Screening) {
 	if a.Screener == nil {
 		return Verdict{}, payment.Unscreened
 	}
-	v, err := a.Screener.Screen(ctx, mode, addresses)
+	v, err := a.Screener.Screen(ctx, mode, network, addresses)
 	if err != nil {
 		a.Log.WarnContext(ctx, "senders not screened", "code", alertUnscreened, "err", err)
 		return Verdict{}, payment.Unscreened
@@ -84,6 +85,7 @@ func (a *App) judged(r Result, rows []payment.Deposit, now time.Time) (Result, e
 type Unscreened struct {
 	PaymentID string
 	Mode      payment.Mode
+	Network   string
 	Deposit   string
 	Senders   []string
 }
@@ -104,7 +106,7 @@ func (a *App) Rescreen(ctx context.Context, s Screenings) error {
 	}
 	var failed error
 	for _, u := range waiting {
-		v, screening := a.screen(ctx, u.Mode, u.Senders)
+		v, screening := a.screen(ctx, u.Mode, u.Network, u.Senders)
 		if screening == payment.Unscreened {
 			return errors.Join(failed, fmt.Errorf("%s: %d transfers wait", alertUnscreened, len(waiting)))
 		}

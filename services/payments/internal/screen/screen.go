@@ -30,6 +30,13 @@ const (
 	SenderUnknown = "sender_unknown"
 )
 
+// SenderNotKnown is the reason kept with a clear verdict on a transfer whose network need not name its senders.
+const SenderNotKnown = "sender_not_known"
+
+// nameless are the networks whose transfers need not name a sender: a bitcoin node without an index of transactions cannot
+// say where an input comes from. Everywhere else the transfer itself names its sender, and one that does not is odd.
+var nameless = map[string]bool{"bitcoin": true}
+
 // List is a set of addresses. It is immutable.
 type List struct {
 	version   string
@@ -131,8 +138,9 @@ type Local struct {
 // zero asks no reports.
 func New(list *List, signals Signals, most int64) *Local { return &Local{list, signals, most} }
 
-// Screen implements app.Screener. A live transfer that names no sender cannot be clear.
-func (s *Local) Screen(ctx context.Context, mode payment.Mode, addresses []string) (app.Verdict, error) {
+// Screen implements app.Screener. A live transfer that names no sender cannot be clear, but where its network need not name
+// one. A transfer of which some senders are known is judged by those.
+func (s *Local) Screen(ctx context.Context, mode payment.Mode, network string, addresses []string) (app.Verdict, error) {
 	v := app.Verdict{Lists: s.list.Version()}
 	if s.most > 0 {
 		v.Lists += "; reports >= " + strconv.FormatInt(s.most, 10)
@@ -144,7 +152,10 @@ func (s *Local) Screen(ctx context.Context, mode payment.Mode, addresses []strin
 		}
 	}
 	if len(addresses) == 0 {
-		if mode == payment.Live {
+		switch {
+		case nameless[network]:
+			v.Reason = SenderNotKnown
+		case mode == payment.Live:
 			v.Hit, v.Reason = true, SenderUnknown
 		}
 		return v, nil

@@ -21,9 +21,10 @@ WHERE $4 <> 'refund' OR NOT EXISTS (SELECT FROM screenings s
 SELECT $1::text, $2::text, $3::text, 'deposit', $4::text, $5::text, $6::text, $7::text[]
 WHERE NOT EXISTS (SELECT FROM deposits d WHERE d.mode = $1 AND d.key = $3 AND d.screening = $4 AND d.senders = $7)`
 	setVerdict = `UPDATE deposits SET screening = $3 WHERE mode = $1 AND key = $2`
-	unscreened = `SELECT payment_id, mode, key, senders FROM deposits
+	unscreened = `SELECT payment_id, mode, network, key, senders FROM deposits
 WHERE screening = '' AND payment_id IS NOT NULL AND NOT reverted ORDER BY created_at LIMIT $1`
-	payoutSenders = `SELECT coalesce(array_agg(DISTINCT s.address), '{}') FROM deposits d, unnest(d.senders) AS s(address) WHERE d.payment_id = $1 AND d.counted > 0`
+	payoutSenders = `SELECT coalesce(min(d.network), ''), coalesce(array_agg(DISTINCT s.address) FILTER (WHERE s.address IS NOT NULL), '{}')
+FROM deposits d LEFT JOIN LATERAL unnest(d.senders) AS s(address) ON true WHERE d.payment_id = $1 AND d.counted > 0`
 )
 
 var _ app.Screenings = (*Store)(nil)
@@ -45,14 +46,14 @@ func (s *Store) Unscreened(ctx context.Context, most int) ([]app.Unscreened, err
 		return nil, fmt.Errorf("find unscreened deposits: %w", err)
 	}
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (u app.Unscreened, err error) {
-		err = row.Scan(&u.PaymentID, &u.Mode, &u.Deposit, &u.Senders)
+		err = row.Scan(&u.PaymentID, &u.Mode, &u.Network, &u.Deposit, &u.Senders)
 		return u, err
 	})
 	return found, wrap(err, "find unscreened deposits")
 }
 
 // Senders implements app.Payouts.
-func (s *Store) Senders(ctx context.Context, paymentID string) (addresses []string, err error) {
-	err = s.pool.QueryRow(ctx, payoutSenders, paymentID).Scan(&addresses)
-	return addresses, wrap(err, "read the senders of a payment")
+func (s *Store) Senders(ctx context.Context, paymentID string) (network string, addresses []string, err error) {
+	err = s.pool.QueryRow(ctx, payoutSenders, paymentID).Scan(&network, &addresses)
+	return network, addresses, wrap(err, "read the senders of a payment")
 }

@@ -35,7 +35,7 @@ func (s *watch) set(down bool, bad ...string) {
 	s.down, s.bad = down, bad
 }
 
-func (s *watch) Screen(_ context.Context, _ payment.Mode, addresses []string) (app.Verdict, error) {
+func (s *watch) Screen(_ context.Context, _ payment.Mode, _ string, addresses []string) (app.Verdict, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {

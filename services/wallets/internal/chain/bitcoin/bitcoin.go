@@ -28,6 +28,7 @@ type Config struct {
 // Driver reads the chain. It implements chain.Driver.
 type Driver struct {
 	genesis string
+	net     address.Net
 	limit   *big.Int // the easiest target that the network allows
 	symbol  string
 	pool    *rpc.Pool
@@ -46,7 +47,7 @@ var geneses = map[address.Net]string{
 // New makes the driver. Endpoints are checked before their first use.
 func New(cfg Config, log *slog.Logger, metrics *rpc.Metrics) (*Driver, error) {
 	d := &Driver{
-		genesis: geneses[cfg.Net], symbol: chain.Native(cfg.Network), log: log.With("network", cfg.Network.Name),
+		genesis: geneses[cfg.Net], net: cfg.Net, symbol: chain.Native(cfg.Network), log: log.With("network", cfg.Network.Name),
 		limit: header{bits: 0x1d00ffff}.target(),
 	}
 	if d.genesis == "" {
@@ -232,16 +233,33 @@ func (m *matchable) Header() chain.Header { return m.block.at(m.height) }
 // hundred blocks, which is deeper than any deposit waits. It is named in the log.
 func (m *matchable) Match(ctx context.Context, watched chain.Watched) ([]chain.Transfer, error) {
 	var out []chain.Transfer
-	for i := range m.block.outputs {
-		o := &m.block.outputs[i]
-		if o.value == 0 || !watched.Has(o.key[:]) {
+	for i, tx := range m.block.txs {
+		found := m.driver.transfers(tx, watched)
+		if len(found) == 0 {
 			continue
 		}
-		if o.coinbase {
-			m.driver.log.WarnContext(ctx, "a miner's reward on an address of ours is not credited", "tx", o.tx.String(), "height", m.height)
+		if i == 0 {
+			m.driver.log.WarnContext(ctx, "a miner's reward on an address of ours is not credited", "tx", tx.id.String(), "height", m.height)
 			continue
 		}
-		out = append(out, chain.Transfer{TxHash: o.tx.String(), Ordinal: o.vout, To: o.key[:], Asset: m.driver.symbol, Amount: big.NewInt(o.value)})
+		senders, err := m.driver.senders(ctx, tx, m.block.hash.String())
+		if err != nil {
+			return nil, err
+		}
+		for j := range found {
+			found[j].Senders = senders
+		}
+		out = append(out, found...)
 	}
 	return out, nil
+}
+
+// transfers are what a transaction pays to watched addresses.
+func (d *Driver) transfers(tx transaction, watched chain.Watched) (out []chain.Transfer) {
+	for vout, o := range tx.outputs {
+		if key := o.key(); key != nil && o.value > 0 && watched.Has(key) {
+			out = append(out, chain.Transfer{TxHash: tx.id.String(), Ordinal: vout, To: key, Asset: d.symbol, Amount: big.NewInt(o.value)})
+		}
+	}
+	return out
 }

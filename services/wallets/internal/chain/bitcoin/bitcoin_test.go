@@ -116,7 +116,7 @@ func TestMatch(t *testing.T) {
 	}
 	_, stripped := txOf(2, true, 7, ours, other, ours)
 	for i, vout := range []int{0, 2} {
-		if g := got[i]; g.TxHash != twice(stripped).String() || g.Ordinal != vout || g.Asset != "BTC" || g.Contract != "" || g.Amount.Int64() != 7 || !bytes.Equal(g.To, ours) {
+		if g := got[i]; len(g.Senders) > 0 || g.TxHash != twice(stripped).String() || g.Ordinal != vout || g.Asset != "BTC" || g.Contract != "" || g.Amount.Int64() != 7 || !bytes.Equal(g.To, ours) {
 			t.Errorf("%+v", g)
 		}
 	}
@@ -133,7 +133,7 @@ func TestParse_genesis(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := parseBlock(raw, header{bits: 0x1d00ffff}.target())
-	if err != nil || b.hash.String() != geneses[address.Mainnet] || len(b.outputs) != 0 {
+	if err != nil || b.hash.String() != geneses[address.Mainnet] || len(b.txs) != 1 {
 		t.Errorf("%+v, %v", b, err)
 	}
 }
@@ -216,9 +216,11 @@ func FuzzParseBlock(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, o := range blk.outputs {
-			if o.value < 0 || o.value > mostValue || o.vout < 0 {
-				t.Errorf("%+v", o)
+		for _, tx := range blk.txs {
+			for _, o := range tx.outputs {
+				if o.value < 0 || o.value > mostValue {
+					t.Errorf("%+v", o)
+				}
 			}
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"hash"
 	"math/big"
 	"slices"
+	"strconv"
 	"time"
 
 	"causeway.internal/services/wallets/internal/chain"
@@ -33,19 +34,41 @@ func (h header) at(height int64) chain.Header {
 	return chain.Header{Height: height, Hash: h.hash.String(), Parent: h.parent.String(), Time: time.Unix(int64(h.time), 0).UTC()}
 }
 
-// output is a P2WPKH output: the one kind of address that we issue.
+// outpoint names an output of an earlier transaction.
+type outpoint struct {
+	tx   digest
+	vout uint32
+}
+
+func (o outpoint) String() string {
+	return o.tx.String() + ":" + strconv.FormatUint(uint64(o.vout), 10)
+}
+
+// output is an amount and the script that locks it, which lies in the bytes that were parsed.
 type output struct {
-	tx       digest
-	vout     int
-	key      [20]byte
-	value    int64
-	coinbase bool
+	value  int64
+	script []byte
+}
+
+// key is the key of a P2WPKH output, the one kind of address that we issue; nil for every other kind.
+func (o output) key() []byte {
+	if len(o.script) == 22 && o.script[0] == 0 && o.script[1] == 20 {
+		return o.script[2:]
+	}
+	return nil
+}
+
+// transaction is what matters of a transaction. The first one of a block is the miner's.
+type transaction struct {
+	id      digest
+	inputs  []outpoint
+	outputs []output
 }
 
 // block is what matters of a block.
 type block struct {
 	header
-	outputs []output
+	txs []transaction
 }
 
 const (
@@ -55,7 +78,7 @@ const (
 	mostValue = 21_000_000 * 100_000_000
 )
 
-var errCut = errors.New("the block is cut")
+var errCut = errors.New("the data is cut")
 
 // cursor walks through serialized data and remembers that it ran out of it.
 type cursor struct {
@@ -163,18 +186,15 @@ func parseBlock(b []byte, limit *big.Int) (*block, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &block{header: h}
-	ids := make([]digest, c.count(leastTx))
-	if len(ids) == 0 && c.err == nil {
+	out := &block{header: h, txs: make([]transaction, c.count(leastTx))}
+	if len(out.txs) == 0 && c.err == nil {
 		return nil, errors.New("a block without transactions")
 	}
+	ids := make([]digest, len(out.txs))
 	hasher := sha256.New()
-	for i := range ids {
-		first := len(out.outputs)
-		ids[i] = c.transaction(hasher, out)
-		for j := range out.outputs[first:] {
-			out.outputs[first+j].tx, out.outputs[first+j].coinbase = ids[i], i == 0
-		}
+	for i := range out.txs {
+		out.txs[i] = c.transaction(hasher)
+		ids[i] = out.txs[i].id
 	}
 	if c.err != nil {
 		return nil, c.err
@@ -192,39 +212,56 @@ func parseBlock(b []byte, limit *big.Int) (*block, error) {
 	return out, nil
 }
 
-// transaction reads one transaction, collects its P2WPKH outputs and returns its id.
-func (c *cursor) transaction(hasher hash.Hash, out *block) digest {
+// parseTx reads a transaction that stands alone. It is the one with that id, or an error.
+func parseTx(b []byte, id digest) (transaction, error) {
+	c := &cursor{b: b}
+	tx := c.transaction(sha256.New())
+	switch {
+	case c.err != nil:
+		return tx, c.err
+	case c.at != len(b):
+		return tx, errors.New("a transaction with more after its end")
+	case tx.id != id:
+		return tx, fmt.Errorf("is transaction %s", tx.id)
+	}
+	return tx, nil
+}
+
+// transaction reads one transaction and works out its id.
+func (c *cursor) transaction(hasher hash.Hash) (tx transaction) {
 	version := c.take(4)
 	witness := c.err == nil && c.at+2 <= len(c.b) && c.b[c.at] == 0 && c.b[c.at+1] == 1
 	if witness {
 		c.take(2)
 	}
 	start := c.at
-	inputs := c.count(41)
-	for range inputs {
-		c.take(36)
+	tx.inputs = make([]outpoint, c.count(41))
+	for i := range tx.inputs {
+		from := c.take(36)
+		if c.err != nil {
+			return transaction{}
+		}
+		tx.inputs[i] = outpoint{digest(from), binary.LittleEndian.Uint32(from[32:])}
 		c.skip()
 		c.take(4)
 	}
-	outputs := c.count(9)
-	for vout := range outputs {
+	tx.outputs = make([]output, c.count(9))
+	for i := range tx.outputs {
 		value := c.take(8)
 		script := c.take(c.size())
 		if c.err != nil {
-			return digest{}
+			return transaction{}
 		}
 		sats := binary.LittleEndian.Uint64(value)
 		if sats > mostValue {
 			c.err = fmt.Errorf("an output of %d satoshi is more than there are", sats)
-			return digest{}
+			return transaction{}
 		}
-		if len(script) == 22 && script[0] == 0 && script[1] == 20 {
-			out.outputs = append(out.outputs, output{vout: vout, key: [20]byte(script[2:]), value: int64(sats)})
-		}
+		tx.outputs[i] = output{int64(sats), script}
 	}
 	body := c.b[start:c.at]
 	if witness {
-		for range inputs {
+		for range tx.inputs {
 			for range c.count(1) {
 				c.skip()
 			}
@@ -235,9 +272,9 @@ func (c *cursor) transaction(hasher hash.Hash, out *block) digest {
 	for _, part := range [][]byte{version, body, lock} {
 		_, _ = hasher.Write(part)
 	}
-	var id digest
-	hasher.Sum(id[:0])
-	return sha256.Sum256(id[:])
+	hasher.Sum(tx.id[:0])
+	tx.id = sha256.Sum256(tx.id[:])
+	return tx
 }
 
 // merkle is the root over transaction ids. Two equal neighbours are refused: they are how a block with repeated

@@ -59,6 +59,16 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("HTTP status %d %s", e.status, http.StatusText(e.status))
 }
 
+// Refused reports that a node has answered and does not serve what was asked for: an error of its own, or a status that
+// says no. Asking again is no cure.
+func Refused(err error) bool {
+	if _, ok := errors.AsType[*NodeError](err); ok {
+		return true
+	}
+	status, ok := errors.AsType[*statusError](err)
+	return ok && status.status >= 400 && status.status < 500 && status.status != http.StatusRequestTimeout && status.status != http.StatusTooManyRequests
+}
+
 // silent marks a failure below the answer: no connection, no time left, a body that was cut.
 type silent struct{ error }
 

@@ -17,7 +17,8 @@ import (
 	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
-// Node answers from a table: by "method", "method parameter" or "/path" with a raw result, or for a path a raw body.
+// Node answers from a table: by "method", "method parameter", "method parameter parameter" or "/path" with a raw result, or
+// for a path a raw body.
 type Node struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -33,7 +34,7 @@ func New(t testing.TB) *Node {
 	return n
 }
 
-// Set gives an answer. Its key may hold the first parameter too, and goes before one that does not.
+// Set gives an answer. A key may hold parameters too, and goes before one that holds fewer.
 func (n *Node) Set(key, answer string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -66,8 +67,8 @@ func (n *Node) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = json.Unmarshal(body, &call)
 	keys := []string{call.Method}
-	if len(call.Params) > 0 {
-		keys = []string{call.Method + " " + string(call.Params[0]), call.Method}
+	for _, p := range call.Params {
+		keys = append([]string{keys[0] + " " + string(p)}, keys...)
 	}
 	switch answer, known := n.answer(keys...); {
 	case !known:
