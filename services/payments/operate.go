@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os/user"
 
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
@@ -64,18 +63,10 @@ func operate(read func(in command.Input) (operation, error)) func(ctx context.Co
 	}
 }
 
-// commandLine is how the audit names who typed a verb.
-func commandLine() string {
-	if u, err := user.Current(); err == nil {
-		return "cli:" + u.Username
-	}
-	return "cli:unknown"
-}
-
 // pause stops or resumes quotes or payouts.
 func pause(what string, resume bool) func(in command.Input) (operation, error) {
 	return func(in command.Input) (operation, error) {
-		p := app.Pause{What: what, Operator: commandLine()}
+		p := app.Pause{What: what, Operator: command.Operator()}
 		err := in.FlagsOnly(func(f *flag.FlagSet) {
 			f.StringVar((*string)(&p.Currency), "currency", "", "only this fiat currency")
 			f.StringVar(&p.Network, "network", "", "only this network")
@@ -151,7 +142,7 @@ func erase(in command.Input) (operation, error) {
 		return nil, errors.New("erase: --merchant, --payer and a --mode of live or test are needed")
 	}
 	return func(ctx context.Context, s *store.Store) error {
-		done, err := s.Erase(ctx, commandLine(), payment.Mode(mode), merchant, payer, payment.Defaults().LateGrace)
+		done, err := s.Erase(ctx, command.Operator(), payment.Mode(mode), merchant, payer, payment.Defaults().LateGrace)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,7 @@
 // Command wallets hands out deposit addresses, watches every network for money that reaches them and tells the other
 // services what it saw. It holds extended public keys only. `wallets` runs both roles, `wallets serve` the HTTP API,
 // `wallets work` consumers, outbox relay and scanners; `migrate`, `dead` and `version` are its other verbs, and for
-// operators `rescan` and `deposits`. This package only wires.
+// operators `rescan`, `rewind` and `deposits`. This package only wires.
 package main
 
 import (

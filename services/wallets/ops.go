@@ -27,6 +27,7 @@ import (
 // service.
 var operations = []command.Verb{
 	{Name: "rescan", Args: "--network NETWORK [--mode live|test] --from HEIGHT --to HEIGHT", Run: rescanBlocks},
+	{Name: "rewind", Args: "--network NETWORK [--mode live|test] [--to HEIGHT] --reason TEXT", Run: rewindScan},
 	{Name: "deposits", Args: "--tx HASH", Run: showTransaction},
 	{Name: "import-key", Args: "--mode live|test --family bitcoin|evm|tron < XPUB", Run: importKey},
 	{Name: "import-addresses", Args: "< BATCH", Run: func(ctx context.Context, in command.Input) error {
@@ -95,6 +96,75 @@ func rescanBlocks(ctx context.Context, in command.Input) error {
 	})
 }
 
+// rewindScan takes a scan back to the fork between what was scanned and the chain that the endpoints have now.
+func rewindScan(ctx context.Context, in command.Input) error {
+	var network, mode, reason string
+	var to int64
+	err := in.FlagsOnly(func(f *flag.FlagSet) {
+		f.StringVar(&network, "network", "", "network or alias")
+		f.StringVar(&mode, "mode", string(wallet.Live), "live or test")
+		f.Int64Var(&to, "to", -1, "height at which the scan goes on; without it, the fork")
+		f.StringVar(&reason, "reason", "", "why, for the audit")
+	})
+	if err != nil {
+		return err
+	}
+	if network == "" || strings.TrimSpace(reason) == "" || !wallet.Mode(mode).Valid() {
+		return in.Usage()
+	}
+	n, ok := money.NetworkOf(network)
+	if !ok {
+		return fmt.Errorf("no such network %q; there are %s", network, money.Pairs())
+	}
+	return operate(ctx, in, func(p *process) error {
+		c := scanner.Chain{Mode: wallet.Mode(mode), Network: n.Name}
+		return rewind(ctx, p, c, to, scanner.Note{Operator: command.Operator(), Reason: reason}, in.Out)
+	})
+}
+
+// rewindTries bounds how often the fork is looked for again because the scan moved.
+const rewindTries = 5
+
+func rewind(ctx context.Context, p *process, c scanner.Chain, to int64, note scanner.Note, out io.Writer) error {
+	scan, err := p.scanOf(c)
+	if err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
+		plan, err := scanner.PlanRewind(ctx, c, scan.driver, p.book, to)
+		switch {
+		case errors.Is(err, scanner.ErrOnChain):
+			return writeJSON(out, map[string]any{"mode": c.Mode, "network": c.Network, "from": plan.From.Height, "fork": plan.From.Height, "reverted": 0})
+		case err != nil:
+			return err
+		}
+		taken, err := p.book.TakeBack(ctx, c, plan, note)
+		if errors.Is(err, scanner.ErrMoved) && try < rewindTries {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return writeJSON(out, map[string]any{
+			"mode": c.Mode, "network": c.Network, "from": plan.From.Height, "fork": plan.Fork, "to": plan.To.Height, "hash": plan.To.Hash,
+			"reverted": taken.Reverted, "outgoing": taken.Outgoing,
+		})
+	}
+}
+
+// scanOf is what a chain is read with by an operator's verb.
+func (p *process) scanOf(c scanner.Chain) (scan, error) {
+	chains, err := newChains(workSettings{}, p.cfg.World, p.book, p.tel, scanner.NewMetrics(p.tel.Registry))
+	if err != nil {
+		return scan{}, err
+	}
+	found, ok := chains.scans[c]
+	if !ok {
+		return scan{}, fmt.Errorf("%s has no endpoints: set the network's RPC_URLS", c)
+	}
+	return found, nil
+}
+
 func showTransaction(ctx context.Context, in command.Input) error {
 	var tx string
 	if err := in.FlagsOnly(func(f *flag.FlagSet) { f.StringVar(&tx, "tx", "", "transaction hash") }); err != nil {
@@ -123,13 +193,9 @@ func importKey(ctx context.Context, in command.Input) error {
 }
 
 func rescan(ctx context.Context, p *process, c scanner.Chain, from, to int64, out io.Writer) error {
-	chains, err := newChains(workSettings{}, p.cfg.World, p.book, p.tel, scanner.NewMetrics(p.tel.Registry))
+	scan, err := p.scanOf(c)
 	if err != nil {
 		return err
-	}
-	scan, ok := chains.scans[c]
-	if !ok {
-		return fmt.Errorf("%s has no endpoints: set the network's RPC_URLS", c)
 	}
 	looked, err := scanner.Again(ctx, c, scan.driver, p.book, scan.watch, scan.prefetch, from, to, p.tel.Log)
 	if err != nil {
