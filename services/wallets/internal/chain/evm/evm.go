@@ -205,38 +205,87 @@ func (d *Driver) Fetch(ctx context.Context, height int64) (fetched chain.Block, 
 }
 
 // events returns the listed tokens' transfers in a block, asked for by the block's hash: a node that has reorganised
-// meanwhile answers an error and not another block's logs. An empty answer that the header's bloom filter contradicts is
-// not believed, because backends are known to answer nothing for blocks they lack: another endpoint must say the same, or,
-// where there is no other that can tell, the receipts.
+// meanwhile answers an error and not another block's logs. Where the header's bloom filter says that there may be some, the
+// answer is not believed alone, because a node may leave out some logs or all: another endpoint must say the same, or, where
+// there is no other that can tell, the receipts of all transactions.
 func (d *Driver) events(ctx context.Context, e *rpc.Endpoint, b *block) ([]event, error) {
 	if len(d.filter) == 0 {
 		return nil, nil
 	}
 	events, err := d.logs(ctx, e, b)
-	if err != nil || len(events) > 0 || !d.promises(b) {
+	if err != nil || (len(events) == 0 && !d.promises(b)) {
 		return events, err
 	}
 	if other := d.pool.Other(ctx, e); other != nil {
-		if events, err = d.logs(ctx, other, b); err == nil {
-			return nil, d.leftOut(e, b, events)
+		second, err := d.logs(ctx, other, b)
+		if err == nil {
+			err = d.missed(ctx, other, b, without(events, second))
 		}
+		if err == nil {
+			return events, d.missed(ctx, e, b, without(second, events))
+		}
+		if errors.Is(err, rpc.ErrMoved) {
+			return nil, err
+		}
+		d.pool.Failed(ctx, other, err)
 	}
-	events, err = d.eventsOfReceipts(ctx, e, b)
-	if err != nil || len(events) == 0 {
+	all, err := d.eventsOfReceipts(ctx, e, b)
+	if err != nil {
 		return nil, err
 	}
-	d.pool.Count(e, "empty")
-	d.log.WarnContext(ctx, "endpoint left logs out; its receipts have them", "endpoint", e.Name, "height", b.number, "logs", len(events))
-	return events, nil
+	if extra := without(events, all); len(extra) > 0 {
+		return nil, fmt.Errorf("endpoint %s has %d logs of block %d that are in no receipt", e.Name, len(extra), b.number)
+	}
+	if len(all) > len(events) {
+		d.pool.Count(e, "empty")
+		d.log.WarnContext(ctx, "endpoint left logs out; its receipts have them", "endpoint", e.Name, "height", b.number, "logs", len(all)-len(events))
+	}
+	return all, nil
 }
 
-// leftOut is an error when another endpoint has events that e answered nothing of.
-func (d *Driver) leftOut(e *rpc.Endpoint, b *block, events []event) error {
-	if len(events) == 0 {
-		return nil // two agree: the filter promises too much
+// without returns the events that are not in the other list.
+func without(events, other []event) (out []event) {
+	type key struct {
+		tx    hash
+		index int64
 	}
-	d.pool.Count(e, "empty")
-	return fmt.Errorf("endpoint %s leaves out the %d logs of block %d", e.Name, len(events), b.number)
+	known := make(map[key]event, len(other))
+	for _, o := range other {
+		known[key{o.tx, o.index}] = o
+	}
+	for _, e := range events {
+		o, ok := known[key{e.tx, e.index}]
+		if !ok || o.token != e.token || o.from != e.from || o.to != e.to || o.amount.Cmp(e.amount) != 0 {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// missed judges an endpoint that answered without logs that another tells. If the receipt has the first of them, the endpoint
+// left logs out; if the endpoint lacks the block, it cannot tell. Else the two contradict each other and nobody knows who is
+// right: the scan waits until they agree.
+func (d *Driver) missed(ctx context.Context, e *rpc.Endpoint, b *block, missing []event) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	receipts, err := receiptsOf(ctx, e, []hash{missing[0].tx})
+	if err == nil && receipts[0].block == b.hash {
+		if _, ok := receipts[0].holds(missing[0]); ok {
+			d.pool.Count(e, "empty")
+			return fmt.Errorf("endpoint %s leaves out %d logs of block %d", e.Name, len(missing), b.number)
+		}
+	}
+	if err != nil && !errors.Is(err, rpc.ErrMoved) {
+		return err
+	}
+	known, err := numbered(ctx, e, b.number, false)
+	if err != nil || known.hash != b.hash {
+		return fmt.Errorf("endpoint %s does not have block %d as %s", e.Name, b.number, b.hash)
+	}
+	d.pool.Count(e, "contradicted")
+	d.log.WarnContext(ctx, "endpoints contradict each other about the logs of a block", "endpoint", e.Name, "height", b.number, "tx", missing[0].tx.String())
+	return fmt.Errorf("%w: endpoints contradict each other about log %d of block %d", rpc.ErrMoved, missing[0].index, b.number)
 }
 
 // logs asks one endpoint for the listed tokens' transfers in a block.

@@ -60,7 +60,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		answers: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "wallets_rpc_answers_total",
-			Help: "Reads from RPC endpoints by outcome: ok, failed (no answer, an error), garbage (an answer that cannot be believed), empty (logs left out), lagging.",
+			Help: "Reads from RPC endpoints by outcome: ok, failed (no answer, an error), garbage (an answer that cannot be believed), empty (logs left out), contradicted (another endpoint says otherwise), lagging.",
 		}, []string{"network", "endpoint", "outcome"}),
 		healthy: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "wallets_rpc_endpoint_healthy", Help: "1 if the last read from the endpoint could be believed, else 0.",
