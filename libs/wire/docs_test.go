@@ -39,8 +39,10 @@ var examples = map[wire.Name]any{
 		State: wire.Confirmed, BlockHeight: 100, BlockHash: hashExample, BlockTime: at, Amount: "10000000", Depth: 12, Head: 111,
 		FirstSeenAt: at, Senders: []string{addressExample}, Number: 42,
 	},
-	wire.ScannedThroughV1: wire.ScannedThrough{Mode: wire.Live, Network: "ethereum", Height: 111, Finalized: 64, BlockTime: at, Deposits: 42,
-		State: wire.ScanFollowing, Head: 112, HeadTime: at, ToldAt: at},
+	wire.ScannedThroughV1: wire.ScannedThrough{
+		Mode: wire.Live, Network: "ethereum", Height: 111, Finalized: 64, BlockTime: at, Deposits: 42,
+		State: wire.ScanFollowing, Head: 112, HeadTime: at, ToldAt: at, Untraced: true,
+	},
 	wire.OutgoingFinalV1: wire.OutgoingFinal{
 		Mode: wire.Live, Network: "ethereum", TxHash: hashExample, Kind: wire.OutgoingSweep, Asset: "USDT", Amount: "10000000", Fee: "1200000000000000",
 	},
@@ -50,6 +52,9 @@ var examples = map[wire.Name]any{
 	wire.AddressesUsedV1: wire.AddressesUsed{Addresses: []wire.UsedAddress{{
 		Mode: wire.Test, Family: money.EVM, Address: addressExample, Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 	}}},
+	wire.LookAtTransactionV1: wire.LookAtTransaction{
+		Mode: wire.Live, Network: "base", Address: addressExample, Asset: "ETH", TxHash: hashExample,
+	},
 	wire.PaymentStatusChangedV1: withToken(statusChanged("payment.confirmed", "pay_01")),
 	wire.WalletStatusChangedV1:  statusChanged("wallet.watching", "wal_01"),
 	wire.ReportStatusChangedV1:  statusChanged("report.created", "RPT-ABC234"),

@@ -98,6 +98,8 @@ type ScannedThrough struct {
 	Head     int64     `json:"head,omitempty"`    // newest block that the node has told
 	HeadTime time.Time `json:"headTime,omitzero"` // time of that block
 	ToldAt   time.Time `json:"toldAt,omitzero"`   // by the clock of wallets' database: of two messages the later one counts
+
+	Untraced bool `json:"untraced,omitempty"` // coin that contracts send on this network is not seen by itself
 }
 
 // ScanState is how the scan of a network fares. Payments takes no new payments on a network whose scan does not follow.
@@ -158,6 +160,17 @@ type UsedAddress struct {
 	Family  money.Family `json:"family"`
 	Address string       `json:"address"`
 	Trace   string       `json:"trace"` // W3C trace parent
+}
+
+// LookAtTransaction names a transaction that may have paid an address with coin that a contract sent, which the scan of an EVM
+// network without traces does not see. Wallets looks at what that one transaction did to the address; what it finds is told as
+// any other deposit. The same transaction and address may be named any number of times.
+type LookAtTransaction struct {
+	Mode    Mode   `json:"mode"`
+	Network string `json:"network"`
+	Address string `json:"address"`
+	Asset   string `json:"asset"` // symbol of the network's own coin
+	TxHash  string `json:"txHash"`
 }
 
 // StatusChanged is one event for a merchant. Body is the exact webhook body: it is stored, signed and sent byte for

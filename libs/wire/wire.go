@@ -14,6 +14,7 @@ const (
 	OutgoingFinalV1        Name = "wallets.outgoing_final.v1"
 	SimulateDepositV1      Name = "payments.simulate_deposit.v1"
 	AddressesUsedV1        Name = "payments.addresses_used.v1"
+	LookAtTransactionV1    Name = "payments.look_at_transaction.v1"
 	PaymentStatusChangedV1 Name = "payments.status_changed.v1"
 	WalletStatusChangedV1  Name = "wallets.status_changed.v1"
 	ReportStatusChangedV1  Name = "reports.status_changed.v1"
@@ -65,6 +66,7 @@ func Topology() []Route {
 		route(OutgoingFinalV1, Wallets, Payments),
 		route(SimulateDepositV1, Payments, Wallets),
 		route(AddressesUsedV1, Payments, Wallets),
+		route(LookAtTransactionV1, Payments, Wallets),
 		route(FraudSignalV1, Reports, Payments),
 		intake(PaymentStatusChangedV1, Payments),
 		intake(WalletStatusChangedV1, Wallets),

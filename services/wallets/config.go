@@ -56,10 +56,11 @@ type serveSettings struct {
 type workSettings struct {
 	Bus bus.Config
 
-	AnnounceTest time.Duration `env:"SCANNED_EVERY_TEST" envDefault:"1s" doc:"time between two wallets.scanned_through of a simulated network; payments closes a network that is silent for its SCAN_SILENCE"`
-	SignerSocket string        `env:"SIGNER_SOCKET" doc:"path of the signer's unix socket; needed when a network has a treasury"`
-	SweepEvery   time.Duration `env:"SWEEP_EVERY" envDefault:"5s" doc:"pause between two rounds of sweeping on a network"`
-	AnnounceLive time.Duration `env:"SCANNED_EVERY_LIVE" envDefault:"5s" doc:"the same for a live network"`
+	AnnounceTest  time.Duration `env:"SCANNED_EVERY_TEST" envDefault:"1s" doc:"time between two wallets.scanned_through of a simulated network; payments closes a network that is silent for its SCAN_SILENCE"`
+	SignerSocket  string        `env:"SIGNER_SOCKET" doc:"path of the signer's unix socket; needed when a network has a treasury"`
+	SweepEvery    time.Duration `env:"SWEEP_EVERY" envDefault:"5s" doc:"pause between two rounds of sweeping on a network"`
+	BalancesEvery time.Duration `env:"BALANCES_EVERY" envDefault:"24h" doc:"in which time the native balances of all addresses are compared with the books once, on EVM networks without TRACE; one call for each address and network"`
+	AnnounceLive  time.Duration `env:"SCANNED_EVERY_LIVE" envDefault:"5s" doc:"the same for a live network"`
 }
 
 func (s serveSettings) verifier(now func() time.Time) (httpkit.Verifier, error) {

@@ -79,7 +79,7 @@ func start(ctx context.Context, environ map[string]string, serve, work bool) err
 	if err := p.cfg.World.read(p); err != nil {
 		return err
 	}
-	p.book = store.New(db, messaging.Out{Now: time.Now}, store.Settings{
+	p.book = store.New(db, messaging.Out{Now: time.Now, Untraced: p.cfg.World.Live.untraced()}, store.Settings{
 		Nets: p.nets, Depths: p.depths, Now: time.Now, Wake: p.wake, Strayed: p.strayed(), Changed: p.changed, Found: p.found(),
 	})
 	p.backlog = outbox.NewBacklog(db, outbox.MaxRows)
@@ -164,7 +164,7 @@ func (p *process) found() func(wallet.Deposit) {
 
 func (p *process) cases() *app.App {
 	return app.New(p.book, p.book, app.Settings{
-		Sources: p.sources, Nets: p.nets, Depths: p.depths, Taken: p.taken, Most: wire.AllocateMax, Margin: p.cfg.Margin, Log: p.tel.Log,
+		Sources: p.sources, Nets: p.nets, Depths: p.depths, Taken: p.taken, Most: wire.AllocateMax, Margin: p.cfg.Margin, Log: p.tel.Log, Hints: p.book,
 	})
 }
 
@@ -229,6 +229,7 @@ func (p *process) work(ctx context.Context) (end func(), err error) {
 	if len(sweeps.configs) > 0 && !p.cfg.Recovery { // after a restore nothing leaves before the chains were looked at again
 		p.group.Go("sweeps", sweeps.run)
 	}
+	p.group.Go("unseen coin", p.unseen(cfg, chains))
 	if p.pinned != nil {
 		p.group.Every("address stock", poolEvery, p.watchStock())
 	}

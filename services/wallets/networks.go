@@ -61,6 +61,17 @@ func (s liveSettings) evm() map[string]evmSettings {
 	return map[string]evmSettings{"ethereum": s.Ethereum, "bsc": s.BSC, "polygon": s.Polygon, "base": s.Base, "arbitrum": s.Arbitrum}
 }
 
+// untraced are the scanned EVM networks on which coin that contracts send is not seen by itself.
+func (s liveSettings) untraced() map[string]bool {
+	out := map[string]bool{}
+	for name, set := range s.evm() {
+		if set.Trace == evm.TraceNone && len(set.Scan.urls()) > 0 {
+			out[name] = true
+		}
+	}
+	return out
+}
+
 // chainID is the id that every endpoint must have.
 func (e evmSettings) chainID(network string) int64 {
 	if e.ChainID != 0 {

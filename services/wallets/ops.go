@@ -36,6 +36,13 @@ var operations = []command.Verb{
 		}
 		return operate(ctx, in, func(p *process) error { return p.importAddresses(ctx, in.In, in.Out) })
 	}},
+	{Name: "unexplained", Run: func(ctx context.Context, in command.Input) error {
+		if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
+			return err
+		}
+		return operate(ctx, in, func(p *process) error { return p.showUnexplained(ctx, in.Out) })
+	}},
+	{Name: "look", Args: "--network NETWORK --address ADDRESS --tx HASH", Run: lookAt},
 	{Name: "sweeps", Args: "[--release ID]", Run: func(ctx context.Context, in command.Input) error {
 		var release string
 		if err := in.FlagsOnly(func(f *flag.FlagSet) { f.StringVar(&release, "release", "", "sweep to release") }); err != nil {
@@ -65,7 +72,7 @@ func operate(ctx context.Context, in command.Input, do func(*process) error) err
 	if err := cfg.World.read(p); err != nil {
 		return err
 	}
-	p.book = store.New(db, messaging.Out{Now: time.Now}, store.Settings{Nets: p.nets, Depths: p.depths, Now: time.Now, Strayed: p.strayed(), Changed: p.changed})
+	p.book = store.New(db, messaging.Out{Now: time.Now, Untraced: p.cfg.World.Live.untraced()}, store.Settings{Nets: p.nets, Depths: p.depths, Now: time.Now, Strayed: p.strayed(), Changed: p.changed})
 	if err := p.book.LoadVersions(ctx); err != nil {
 		return err
 	}

@@ -41,6 +41,7 @@ type Sources map[wallet.Mode]map[money.Family]address.Source
 type App struct {
 	book      Book
 	simulator Simulator
+	hints     Hints
 	sources   Sources
 	nets      map[wallet.Mode]address.Net
 	depths    wallet.Depths
@@ -59,13 +60,14 @@ type Settings struct {
 	Most    int                  // addresses in one request
 	Log     *slog.Logger
 	Margin  int64 // of a recovery; RecoveryMargin when it is 0
+	Hints   Hints
 }
 
 // New makes the use cases.
 func New(book Book, simulator Simulator, set Settings) *App {
 	return &App{
 		book: book, simulator: simulator, sources: set.Sources, nets: set.Nets, depths: set.Depths, taken: set.Taken, log: set.Log, most: set.Most,
-		margin: cmp.Or(set.Margin, RecoveryMargin),
+		margin: cmp.Or(set.Margin, RecoveryMargin), hints: set.Hints,
 	}
 }
 

@@ -17,6 +17,7 @@ type Cases interface {
 	Allocate(ctx context.Context, messageID string, r wallet.Request) error
 	Simulate(ctx context.Context, messageID string, s app.Simulate) error
 	NoteTraces(ctx context.Context, used []wire.UsedAddress) error
+	LookAtTransaction(ctx context.Context, l app.LookAt, again bool) error
 }
 
 // Consumer is the part of the bus that handlers are added to.
@@ -29,6 +30,7 @@ const (
 	allocateParallel = 4
 	simulateParallel = 8
 	usedParallel     = 1
+	lookAtParallel   = 1
 )
 
 // Consume adds the handlers of every message that this service reads.
@@ -50,6 +52,13 @@ func Consume(link Consumer, cases Cases) {
 		})
 	})
 	link.Handle(queue(wire.AddressesUsedV1), usedParallel, used(cases))
+	link.Handle(queue(wire.LookAtTransactionV1), lookAtParallel, func(ctx context.Context, m bus.Message) error {
+		var p wire.LookAtTransaction
+		if err := decode(m, &p); err != nil {
+			return err
+		}
+		return cases.LookAtTransaction(ctx, app.LookAt{Mode: wallet.Mode(p.Mode), Network: p.Network, Address: p.Address, Asset: p.Asset, TxHash: p.TxHash}, false)
+	})
 }
 
 // used hands traces over.

@@ -40,16 +40,22 @@ func (r *recorder) Simulate(_ context.Context, messageID string, s app.Simulate)
 	return nil
 }
 
+func (r *recorder) LookAtTransaction(_ context.Context, l app.LookAt, _ bool) error {
+	r.calls = append(r.calls, fmt.Sprint("look at ", l))
+	return nil
+}
+
 func TestConsume(t *testing.T) {
 	r := &recorder{handlers: map[string]func(context.Context, bus.Message) error{}}
 	Consume(r, r)
-	if len(r.handlers) != 3 {
+	if len(r.handlers) != 4 {
 		t.Fatalf("%d handlers", len(r.handlers))
 	}
 	for queue, body := range map[string]any{
-		"wallets.wallets.allocate_addresses.v1": wire.AllocateAddresses{RequestID: "r", Mode: wire.Test, Family: money.EVM, Count: 5},
-		"wallets.payments.simulate_deposit.v1":  wire.SimulateDeposit{RequestID: "s", Address: "a", Network: "n", Asset: "X", Amount: "7", Confirmations: 3},
-		"wallets.payments.addresses_used.v1":    wire.AddressesUsed{Addresses: []wire.UsedAddress{{Address: "a", Trace: "t"}}},
+		"wallets.wallets.allocate_addresses.v1":   wire.AllocateAddresses{RequestID: "r", Mode: wire.Test, Family: money.EVM, Count: 5},
+		"wallets.payments.simulate_deposit.v1":    wire.SimulateDeposit{RequestID: "s", Address: "a", Network: "n", Asset: "X", Amount: "7", Confirmations: 3},
+		"wallets.payments.look_at_transaction.v1": wire.LookAtTransaction{Mode: wire.Live, Network: "base", Address: "a", Asset: "ETH", TxHash: "0x"},
+		"wallets.payments.addresses_used.v1":      wire.AddressesUsed{Addresses: []wire.UsedAddress{{Address: "a", Trace: "t"}}},
 	} {
 		h := r.handlers[queue]
 		if h == nil {
@@ -62,13 +68,13 @@ func TestConsume(t *testing.T) {
 		if err := h(t.Context(), bus.Message{ID: "m", Body: b}); err != nil {
 			t.Error(err)
 		}
-		for _, bad := range []string{"", "{", "[]", `"x"`, `{"count":"many","amount":5,"addresses":1}`} {
+		for _, bad := range []string{"", "{", "[]", `"x"`, `{"count":"many","amount":5,"addresses":1,"txHash":1}`} {
 			if err := h(t.Context(), bus.Message{ID: "m", Body: []byte(bad)}); !fault.IsPermanent(err) {
 				t.Errorf("%s: %q gives %v: no retry cures it", queue, bad, err)
 			}
 		}
 	}
-	if len(r.calls) != 3 {
+	if len(r.calls) != 4 {
 		t.Errorf("%v", r.calls)
 	}
 }

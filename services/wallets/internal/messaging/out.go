@@ -22,7 +22,10 @@ import (
 
 // Out makes outgoing messages. A message about one version of one thing always has the same id, so consumers see through
 // any repetition.
-type Out struct{ Now func() time.Time }
+type Out struct {
+	Now      func() time.Time
+	Untraced map[string]bool // live networks on which coin that contracts send is not seen
+}
 
 // DepositChanged tells one version of a deposit; the number counts these messages of the mode and network.
 func (Out) DepositChanged(ctx context.Context, d wallet.Deposit, number int64) (outbox.Message, error) {
@@ -43,6 +46,7 @@ func (o Out) ScannedThrough(ctx context.Context, p wallet.Progress) (outbox.Mess
 	m := wire.ScannedThrough{
 		Mode: wire.Mode(p.Mode), Network: p.Network, Height: p.Height, Finalized: p.Finalized, BlockTime: p.BlockTime.UTC(), Deposits: p.Deposits,
 		State: wire.ScanState(p.State), Head: p.Head, ToldAt: p.ToldAt.UTC(),
+		Untraced: p.Mode == wallet.Live && o.Untraced[p.Network],
 	}
 	if !p.HeadTime.IsZero() {
 		m.HeadTime = p.HeadTime.UTC()

@@ -234,6 +234,9 @@ func (s *Store) see(ctx context.Context, tx pgx.Tx, c scanner.Chain, step scanne
 	if err != nil {
 		return nil, err
 	}
+	if ours, err = merged(ctx, tx, c, ours); err != nil {
+		return nil, err
+	}
 	known, err := s.known(ctx, tx, c, ours)
 	if err != nil {
 		return nil, err

@@ -669,12 +669,5 @@ func (s Sweeps) Counts(ctx context.Context) (map[[2]string]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[[2]string]int64{}
-	var network, state string
-	var n int64
-	_, err = pgx.ForEachRow(rows, []any{&network, &state, &n}, func() error {
-		out[[2]string{network, state}] = n
-		return nil
-	})
-	return out, err
+	return countsByTwo(rows)
 }

@@ -24,7 +24,7 @@ import (
 type fake struct {
 	*httptest.Server
 	mu      sync.Mutex
-	answers map[string]string // method, or method and first parameter, to the raw result
+	answers map[string]string // method, or method and first or last parameter, to the raw result
 	raw     map[string]func(w http.ResponseWriter)
 	asked   map[string]int
 }
@@ -68,6 +68,9 @@ func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.asked[call.Method]++
 	raw, answer := f.raw[call.Method], f.answers[key]
+	if answer == "" && len(call.Params) > 1 {
+		answer = f.answers[fmt.Sprint(call.Method, " ", call.Params[len(call.Params)-1])]
+	}
 	if answer == "" {
 		answer = f.answers[call.Method]
 	}

@@ -172,26 +172,35 @@ type answered struct {
 	} `json:"logs"`
 }
 
+// of checks that the receipt is whole and of that transaction, and returns the height of its block.
+func (a *answered) of(hash string) (int64, error) {
+	if !strings.EqualFold(a.Hash, hash) || a.Number == nil || a.Status == nil || a.Used == nil || a.Price == nil || a.Block == "" {
+		return 0, errors.New("the receipt of " + hash + " is of another transaction, or fields are missing")
+	}
+	height, err := a.Number.small()
+	return int64(height), err
+}
+
+// fee is what the network took.
+func (a *answered) fee() *big.Int {
+	out := new(big.Int).Mul(&a.Used.Int, &a.Price.Int)
+	if a.L1Fee != nil {
+		out.Add(out, &a.L1Fee.Int)
+	}
+	return out
+}
+
 // Receipt finds a transaction in the chain. Without one it reports false.
 func (d *Driver) Receipt(ctx context.Context, hash string) (sweep.Receipt, bool, error) {
 	a, err := ask[*answered](ctx, d, "eth_getTransactionReceipt", hash)
 	if err != nil || a == nil {
 		return sweep.Receipt{}, false, err
 	}
-	if !strings.EqualFold(a.Hash, hash) || a.Number == nil || a.Status == nil || a.Used == nil || a.Price == nil || a.Block == "" {
-		return sweep.Receipt{}, false, errors.New("the receipt of " + hash + " is of another transaction, or fields are missing")
-	}
-	height, err := a.Number.small()
+	height, err := a.of(hash)
 	if err != nil {
 		return sweep.Receipt{}, false, err
 	}
-	r := sweep.Receipt{
-		TxHash: hash, Height: int64(height), Block: strings.ToLower(a.Block), OK: a.Status.Cmp(big.NewInt(1)) == 0,
-		Fee: new(big.Int).Mul(&a.Used.Int, &a.Price.Int),
-	}
-	if a.L1Fee != nil {
-		r.Fee.Add(r.Fee, &a.L1Fee.Int)
-	}
+	r := sweep.Receipt{TxHash: hash, Height: height, Block: strings.ToLower(a.Block), OK: a.Status.Cmp(big.NewInt(1)) == 0, Fee: a.fee()}
 	for _, l := range a.Logs {
 		if m, ok := move(l.Address, l.Topics, l.Data); ok {
 			r.Moved = append(r.Moved, m)

@@ -1,0 +1,65 @@
+package app
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Hints keeps the transactions that are named as payments of contracts.
+type Hints interface {
+	// AddHint notes a transaction for an address, once, unless the address has too many already; again opens one that was
+	// closed. known says whether the address is one that was handed out.
+	AddHint(ctx context.Context, mode wallet.Mode, network, address, txHash string, again bool) (known, added bool, err error)
+}
+
+// LookAt is a transaction that somebody says has paid an address.
+type LookAt struct {
+	Mode    wallet.Mode
+	Network string
+	Address string
+	Asset   string
+	TxHash  string
+}
+
+// LookAtTransaction notes that a transaction is to be looked at for what it brought an address. Only the native coin of live EVM
+// networks can arrive unseen; what else is named, or names no address of this service, is a permanent fault.
+func (a *App) LookAtTransaction(ctx context.Context, l LookAt, again bool) error {
+	network, ok := money.NetworkOf(l.Network)
+	txHash := strings.ToLower(l.TxHash)
+	if l.Mode != wallet.Live || !ok || network.Family != money.EVM || network.Coin().Symbol != l.Asset || !isHash(txHash) {
+		return fault.Permanent(fmt.Errorf("transaction %.70q for %.20q on %.20q in mode %.10q: want the coin of a live EVM network and a hash",
+			l.TxHash, l.Asset, l.Network, l.Mode))
+	}
+	key, err := address.Parse(network.Family, a.nets[l.Mode], l.Address)
+	if err != nil {
+		return fault.Permanent(fmt.Errorf("transaction %s: the address %w", txHash, err))
+	}
+	text, err := address.Encode(network.Family, a.nets[l.Mode], key)
+	if err != nil {
+		return fault.Permanent(err)
+	}
+	known, added, err := a.hints.AddHint(ctx, l.Mode, network.Name, text, txHash, again)
+	switch {
+	case err != nil:
+		return err
+	case !known:
+		return fault.Permanent(fmt.Errorf("transaction %s: %.50q is no address of %s mode", txHash, l.Address, l.Mode))
+	case !added:
+		a.log.WarnContext(ctx, "a transaction was named again, or too many for one address; nothing is noted", "network", network.Name, "tx", txHash)
+	}
+	return nil
+}
+
+// isHash reports whether a text is 32 bytes as EVM networks write them, in lower case.
+func isHash(text string) bool {
+	digits, ok := strings.CutPrefix(text, "0x")
+	b, err := hex.DecodeString(digits)
+	return ok && err == nil && len(b) == 32
+}

@@ -1,0 +1,270 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/unseen"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+var (
+	_ unseen.Hints = (*Store)(nil)
+	_ app.Hints    = (*Store)(nil)
+)
+
+const (
+	// The row is locked, so that an address gets no more hints than it may have.
+	hintedAddressSQL = `SELECT idx FROM addresses WHERE mode = $1 AND family = $2 AND address = $3 FOR UPDATE`
+
+	addHintSQL = `INSERT INTO hints (mode, network, address, tx_hash, ordinal) SELECT $1, $2, $3, $4, $5
+WHERE (SELECT count(*) FROM hints WHERE mode = $1 AND network = $2 AND address = $3) < $6 ON CONFLICT DO NOTHING`
+
+	// An operator may have any hint looked at again that is not a deposit.
+	reopenHintSQL = `INSERT INTO hints (mode, network, address, tx_hash, ordinal) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (mode, network, address, tx_hash) DO UPDATE SET state = 'waiting', reason = '', amount = 0, tries = 0, since = now(), due_at = now(),
+changed_at = now() WHERE hints.state IN ('nothing', 'unclear')`
+
+	followHintsSQL = `UPDATE hints h SET changed_at = now(), due_at = now() + CASE WHEN d.state = 'reverted' THEN interval '0' ELSE interval '15 seconds' END,
+since = CASE WHEN d.state = 'reverted' THEN now() ELSE h.since END, tries = 0,
+state = CASE WHEN d.state = 'reverted' THEN 'waiting' WHEN d.finalized THEN 'final' ELSE 'credited' END
+FROM deposits d WHERE h.state = 'credited' AND h.due_at <= now() AND d.mode = h.mode AND d.network = h.network AND d.tx_hash = h.tx_hash AND d.ordinal = h.ordinal`
+
+	// A reorganisation that an operator lets the scan follow takes back what was final.
+	reviveHintsSQL = `UPDATE hints h SET state = 'waiting', since = now(), due_at = now(), tries = 0, changed_at = now() FROM deposits d
+WHERE d.ordinal >= 1000000000 AND d.state = 'reverted' AND h.state = 'final'
+AND h.mode = d.mode AND h.network = d.network AND h.address = d.address AND h.tx_hash = d.tx_hash`
+
+	dueHintsSQL = `SELECT h.mode, h.network, h.address, a.key, h.tx_hash, h.ordinal, h.tries, now() - h.since FROM hints h
+JOIN addresses a ON a.mode = h.mode AND a.family = 'evm' AND a.address = h.address
+WHERE h.state = 'waiting' AND h.network = ANY($1) AND h.due_at <= now() ORDER BY h.due_at LIMIT $2`
+
+	deferHintSQL = `UPDATE hints SET tries = tries + 1, reason = left($5, 500), due_at = now() + $6::interval, changed_at = now()
+WHERE mode = $1 AND network = $2 AND address = $3 AND tx_hash = $4 AND state = 'waiting'`
+
+	endHintSQL = `UPDATE hints SET state = $5, reason = left($6, 500), amount = $7::text::numeric, due_at = now(), changed_at = now()
+WHERE mode = $1 AND network = $2 AND address = $3 AND tx_hash = $4 AND state = 'waiting'`
+
+	// What of a block is on record for an address as sent by contracts, but for the hint's own deposit.
+	sentInBlockSQL = `SELECT coalesce(sum(amount), 0)::text FROM deposits WHERE mode = $1 AND network = $2 AND height = $3 AND block_hash = $4
+AND address = $5 AND contract = '' AND state <> 'reverted' AND ordinal >= 1000000 AND NOT (tx_hash = $6 AND ordinal = $7)`
+
+	hintedSQL = `SELECT tx_hash, address, ordinal FROM deposits WHERE mode = $1 AND network = $2 AND tx_hash = ANY($3) AND ordinal >= $4`
+
+	unclearHintsSQL = `SELECT network, address, tx_hash, amount::text, reason, created_at FROM hints WHERE mode = 'live' AND state = 'unclear'
+ORDER BY changed_at LIMIT 1000`
+
+	unclearCountsSQL = `SELECT network, count(*) FROM hints WHERE mode = 'live' AND state = 'unclear' GROUP BY network`
+)
+
+// hintsOfAddress bounds how many transactions may be named for one address.
+const hintsOfAddress = 20
+
+// AddHint implements app.Hints.
+func (s *Store) AddHint(ctx context.Context, mode wallet.Mode, network, address, txHash string, again bool) (known, added bool, err error) {
+	err = s.tx(ctx, func(tx pgx.Tx) error {
+		var index int64
+		err := tx.QueryRow(ctx, hintedAddressSQL, mode, money.EVM, address).Scan(&index)
+		if known = err == nil; errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if index >= 1<<31-chain.FirstHinted {
+			return fmt.Errorf("address %d has no number for what contracts send", index)
+		}
+		sql, args := addHintSQL, []any{mode, network, address, txHash, chain.FirstHinted + index, hintsOfAddress}
+		if again {
+			sql, args = reopenHintSQL, args[:5]
+		}
+		tag, err := tx.Exec(ctx, sql, args...)
+		added = err == nil && tag.RowsAffected() == 1
+		return err
+	})
+	if err != nil {
+		return known, added, fmt.Errorf("noting a transaction that was named: %w", err)
+	}
+	return known, added, nil
+}
+
+// FollowHints implements unseen.Hints.
+func (s *Store) FollowHints(ctx context.Context) error {
+	for _, sql := range []string{followHintsSQL, reviveHintsSQL} {
+		if _, err := s.pool.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("following credited hints: %w", err)
+		}
+	}
+	return nil
+}
+
+// DueHints implements unseen.Hints.
+func (s *Store) DueHints(ctx context.Context, networks []string, most int) ([]unseen.Hint, error) {
+	rows, err := s.pool.Query(ctx, dueHintsSQL, networks, most)
+	if err != nil {
+		return nil, fmt.Errorf("reading due hints: %w", err)
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (h unseen.Hint, err error) {
+		err = row.Scan(&h.Mode, &h.Network, &h.Address, &h.Key, &h.TxHash, &h.Ordinal, &h.Tries, &h.Waited)
+		return h, err
+	})
+}
+
+// DeferHint implements unseen.Hints.
+func (s *Store) DeferHint(ctx context.Context, h unseen.Hint, wait time.Duration, reason string) error {
+	_, err := s.pool.Exec(ctx, deferHintSQL, h.Mode, h.Network, h.Address, h.TxHash, reason, wait)
+	return err
+}
+
+// EndHint implements unseen.Hints.
+func (s *Store) EndHint(ctx context.Context, h unseen.Hint, v unseen.Verdict) error {
+	_, err := s.pool.Exec(ctx, endHintSQL, h.Mode, h.Network, h.Address, h.TxHash, v.State, v.Reason, v.Amount.String())
+	return err
+}
+
+// TakeHint implements unseen.Hints. The cursor's row is locked: the scan rests, so what is on record for the block is all that
+// the scan will ever find there.
+func (s *Store) TakeHint(ctx context.Context, h unseen.Hint, e chain.Effect) (v unseen.Verdict, err error) {
+	woken := false
+	c := scanner.Chain{Mode: h.Mode, Network: h.Network}
+	err = s.tx(ctx, func(tx pgx.Tx) error {
+		cursor, err := lockCursor(ctx, tx, c)
+		if err != nil {
+			return err
+		}
+		if err := scannedBlock(ctx, tx, c, cursor, e.Header); err != nil {
+			return err
+		}
+		var text string
+		if err := tx.QueryRow(ctx, sentInBlockSQL, h.Mode, h.Network, e.Height, e.Hash, h.Address, h.TxHash, h.Ordinal).Scan(&text); err != nil {
+			return err
+		}
+		known, err := integer(text)
+		if err != nil {
+			return err
+		}
+		if v = unseen.Judge(e, known); v.State != unseen.Credited && e.Height > cursor.Finalized {
+			return fmt.Errorf("%w: %s", unseen.ErrLater, v.Reason)
+		}
+		if v.State == unseen.Credited {
+			if woken, err = s.creditHint(ctx, tx, c, h, e, v.Amount, cursor); err != nil {
+				return err
+			}
+		}
+		_, err = tx.Exec(ctx, endHintSQL, h.Mode, h.Network, h.Address, h.TxHash, v.State, v.Reason, v.Amount.String())
+		return err
+	})
+	if err == nil && woken {
+		s.wake()
+	}
+	return v, err
+}
+
+// scannedBlock is unseen.ErrLater unless the block is one that was scanned.
+func scannedBlock(ctx context.Context, tx pgx.Tx, c scanner.Chain, cursor scanner.Cursor, at chain.Header) error {
+	if at.Height > cursor.Height {
+		return fmt.Errorf("%w: block %d, scanned to %d", unseen.ErrLater, at.Height, cursor.Height)
+	}
+	var kept chain.Header
+	err := tx.QueryRow(ctx, headerSQL, c.Mode, c.Network, at.Height).Scan(&kept.Height, &kept.Hash, &kept.Parent, &kept.Time)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil // headers are kept far beyond finality
+	}
+	if err == nil && kept.Hash != at.Hash {
+		err = fmt.Errorf("%w: block %d is %s, but %s was scanned", unseen.ErrLater, at.Height, at.Hash, kept.Hash)
+	}
+	return err
+}
+
+// creditHint makes the deposit, as a scan would.
+func (s *Store) creditHint(ctx context.Context, tx pgx.Tx, c scanner.Chain, h unseen.Hint, e chain.Effect, amount *big.Int, at scanner.Cursor,
+) (wrote bool, err error) {
+	network, ok := money.NetworkOf(h.Network)
+	if !ok {
+		return false, fmt.Errorf("unknown network %q", h.Network)
+	}
+	changed, err := s.see(ctx, tx, c, scanner.Step{Headers: []chain.Header{e.Header}, Transfers: []chain.Transfer{{
+		TxHash: h.TxHash, Ordinal: h.Ordinal, To: h.Key, Asset: network.Coin().Symbol, Amount: amount, Senders: e.Senders,
+	}}}, wallet.Tip{Height: at.Height, Finalized: at.Finalized})
+	if err != nil {
+		return false, err
+	}
+	return s.publish(ctx, tx, c, changed, at.Height)
+}
+
+// firstTraced is where the ordinals of what contracts sent as traces tell it begin.
+const firstTraced = 1_000_000
+
+// merged takes what traces tell of a transaction that was credited to the same address by a hint before as one further sighting
+// of that deposit: the same coin is never two deposits.
+func merged(ctx context.Context, tx pgx.Tx, c scanner.Chain, ours []wallet.Sighting) ([]wallet.Sighting, error) {
+	var hashes []string
+	for _, o := range ours {
+		if o.Ordinal >= firstTraced && o.Ordinal < chain.FirstHinted {
+			hashes = append(hashes, o.TxHash)
+		}
+	}
+	if len(hashes) == 0 {
+		return ours, nil
+	}
+	rows, err := tx.Query(ctx, hintedSQL, c.Mode, c.Network, hashes, chain.FirstHinted)
+	if err != nil {
+		return nil, fmt.Errorf("reading what hints credited: %w", err)
+	}
+	type place struct{ tx, address string }
+	hinted, at := map[place]int{}, map[place]int{}
+	var p place
+	var ordinal int
+	if _, err := pgx.ForEachRow(rows, []any{&p.tx, &p.address, &ordinal}, func() error { hinted[p] = ordinal; return nil }); err != nil {
+		return nil, fmt.Errorf("reading what hints credited: %w", err)
+	}
+	out := make([]wallet.Sighting, 0, len(ours))
+	for _, o := range ours {
+		p := place{o.TxHash, o.Address}
+		ordinal, is := hinted[p]
+		if !is || o.Ordinal < firstTraced || o.Ordinal >= chain.FirstHinted {
+			out = append(out, o)
+			continue
+		}
+		if first, ok := at[p]; ok {
+			out[first].Amount = new(big.Int).Add(out[first].Amount, o.Amount)
+			continue
+		}
+		o.Ordinal, at[p] = ordinal, len(out)
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+// UnclearHint is a hint that an operator has to look at.
+type UnclearHint struct {
+	Network   string    `json:"network"`
+	Address   string    `json:"address"`
+	TxHash    string    `json:"txHash"`
+	Units     string    `json:"units"` // left over in its block
+	Reason    string    `json:"reason"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// UnclearHints lists the oldest hints that are unclear.
+func (s *Store) UnclearHints(ctx context.Context) ([]UnclearHint, error) {
+	rows, err := s.pool.Query(ctx, unclearHintsSQL)
+	if err != nil {
+		return nil, fmt.Errorf("reading unclear hints: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[UnclearHint])
+}
+
+// UnclearCounts are the unclear hints by network.
+func (s *Store) UnclearCounts(ctx context.Context) (map[string]int64, error) {
+	return counts(ctx, s.pool, unclearCountsSQL)
+}

@@ -1,0 +1,170 @@
+// Package unseen looks for coin that the scan of an EVM network cannot see where no endpoint traces: coin that contracts send.
+// A payer may name the transaction that paid; it is looked at for its effect on the one address and becomes a deposit only
+// when nothing else explains that effect. And the balances of all addresses are compared with the books, slowly and in turn,
+// so that an operator learns of what nobody named. It speaks to chains and database through small interfaces.
+package unseen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"time"
+
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Hint is a transaction that may have paid an address.
+type Hint struct {
+	Mode    wallet.Mode
+	Network string
+	Address string
+	Key     []byte
+	TxHash  string
+	Ordinal int // of the deposit that it may become
+	Tries   int
+	Waited  time.Duration
+}
+
+// State is how far a hint has come.
+type State string
+
+// The states of a hint.
+const (
+	Waiting  State = "waiting"  // to be looked at, now or again
+	Credited State = "credited" // a deposit, whose block is not final yet
+	Final    State = "final"    // a deposit for good
+	Nothing  State = "nothing"  // the transaction brought nothing that was not seen
+	Unclear  State = "unclear"  // something is left over, and nobody can say whose it is: for an operator
+)
+
+// Verdict is what a look at a hint has found.
+type Verdict struct {
+	State  State
+	Reason string
+	Amount *big.Int // of a credit, or what is left over of one that is unclear
+}
+
+// Judge decides what an effect means. known is what else of the block is on record for the address as sent by contracts.
+// Nothing is guessed: what cannot be told to be the work of this one transaction is for an operator.
+func Judge(e chain.Effect, known *big.Int) Verdict {
+	if e.Amount == nil {
+		e.Amount = new(big.Int)
+	}
+	left := new(big.Int).Sub(e.Amount, known)
+	switch {
+	case e.Failed:
+		return Verdict{Nothing, "the transaction failed", new(big.Int)}
+	case e.Plain:
+		return Verdict{Nothing, "the transaction is a plain transfer, which the scan sees by itself", new(big.Int)}
+	case e.Ours:
+		return Verdict{Nothing, "the address itself sent the transaction", new(big.Int)}
+	case left.Sign() == 0:
+		return Verdict{Nothing, "the transaction brought the address nothing that is not on record", left}
+	case left.Sign() < 0:
+		return Verdict{Unclear, "the address has less than is on record", left}
+	case known.Sign() != 0:
+		return Verdict{Unclear, "another transaction of the block has been credited to the address", left}
+	case e.Doubt != "":
+		return Verdict{Unclear, e.Doubt, left}
+	}
+	return Verdict{Credited, "", left}
+}
+
+// ErrLater says that a hint cannot be judged yet: its block is not scanned, or is not the one that was scanned, or the verdict
+// is not a credit and the block is not final.
+var ErrLater = errors.New("the block is to be scanned or to be final first")
+
+// Hints keeps hints. Each method is one transaction.
+type Hints interface {
+	// FollowHints brings those that were credited up to date: final, or to be looked at again when their block left the chain.
+	FollowHints(ctx context.Context) error
+	DueHints(ctx context.Context, networks []string, most int) ([]Hint, error)
+	// TakeHint judges an effect with the scan at rest and writes what follows; ErrLater writes nothing.
+	TakeHint(ctx context.Context, h Hint, e chain.Effect) (Verdict, error)
+	DeferHint(ctx context.Context, h Hint, wait time.Duration, reason string) error
+	EndHint(ctx context.Context, h Hint, v Verdict) error
+}
+
+// Chain is what is asked of a network. The EVM driver implements it.
+type Chain interface {
+	Effect(ctx context.Context, tx string, key []byte) (chain.Effect, error)
+	Balance(ctx context.Context, of string, height int64) (*big.Int, error)
+}
+
+// Bounds of the looks.
+const (
+	hintsMost = 20               // in one round
+	waitFirst = 5 * time.Second  // between two looks at the same hint
+	waitMost  = 10 * time.Minute // doubling up to here
+	waitAll   = 24 * time.Hour   // after which a hint is given up
+)
+
+// Looker looks at hints.
+type Looker struct {
+	store    Hints
+	chains   map[string]Chain
+	networks []string
+	log      *slog.Logger
+	counted  func(network string, s State)
+}
+
+// NewLooker makes a looker for the networks of chains. counted is told every verdict.
+func NewLooker(store Hints, chains map[string]Chain, log *slog.Logger, counted func(network string, s State)) *Looker {
+	l := &Looker{store: store, chains: chains, log: log, counted: counted}
+	for name := range chains {
+		l.networks = append(l.networks, name)
+	}
+	return l
+}
+
+// Round looks at the hints that are due, one after the other.
+func (l *Looker) Round(ctx context.Context) error {
+	if err := l.store.FollowHints(ctx); err != nil {
+		return err
+	}
+	due, err := l.store.DueHints(ctx, l.networks, hintsMost)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, h := range due {
+		if err := l.look(ctx, h); err != nil {
+			problems = append(problems, fmt.Errorf("transaction %s: %w", h.TxHash, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func (l *Looker) look(ctx context.Context, h Hint) error {
+	v, err := l.judge(ctx, h)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err == nil:
+		l.log.InfoContext(ctx, "looked at a transaction that was named", "network", h.Network, "tx", h.TxHash, "state", v.State, "reason", v.Reason)
+		l.counted(h.Network, v.State)
+		return nil
+	case h.Waited < waitAll:
+		if !errors.Is(err, ErrLater) && !errors.Is(err, chain.ErrNoTransaction) {
+			l.log.WarnContext(ctx, "a transaction that was named cannot be looked at yet", "network", h.Network, "tx", h.TxHash, "err", err)
+		}
+		return l.store.DeferHint(ctx, h, min(waitFirst<<min(h.Tries, 10), waitMost), err.Error())
+	}
+	given := Verdict{State: Unclear, Reason: err.Error(), Amount: new(big.Int)}
+	if errors.Is(err, chain.ErrNoTransaction) {
+		given.State = Nothing
+	}
+	l.counted(h.Network, given.State)
+	return l.store.EndHint(ctx, h, given)
+}
+
+func (l *Looker) judge(ctx context.Context, h Hint) (Verdict, error) {
+	e, err := l.chains[h.Network].Effect(ctx, h.TxHash, h.Key)
+	if err != nil {
+		return Verdict{}, err
+	}
+	return l.store.TakeHint(ctx, h, e)
+}
