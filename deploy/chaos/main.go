@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -144,6 +145,7 @@ func trouble(ctx context.Context, o options, f *field, chosen []scenario) (audit
 	evidence := audit.Evidence{Databases: f.stack.Databases, AMQPAPI: f.stack.AMQPAPI, Vhost: f.stack.Vhost, Merchant: merchant.ID}
 	work := load.Start(ctx, load.Config{
 		Gateways: f.stack.Gateways, APIKey: merchant.APIKey, Callback: receiver.URL, Rate: o.rate, Seed: o.seed, Run: merchant.ID,
+		Plain: slices.ContainsFunc(chosen, func(s scenario) bool { return s.plain }),
 	})
 	err = play(ctx, o, f, chosen)
 	f.say("starting what is down, letting the load run out")
@@ -164,7 +166,8 @@ func trouble(ctx context.Context, o options, f *field, chosen []scenario) (audit
 		f.say("gave up waiting: %s (%v)", waiting, err)
 	}
 	evidence.Received = receiver.Deliveries()
-	return evidence, work.Retries(), ctx.Err()
+	evidence.Listed, err = load.Events(ctx, f.stack.BaseURL, merchant.APIKey)
+	return evidence, work.Retries(), errors.Join(err, ctx.Err())
 }
 
 // play gives each scenario its share of the time.

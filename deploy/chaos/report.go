@@ -60,6 +60,9 @@ func printReport(out io.Writer, r audit.Report, f *field, retries int64, o optio
 	fmt.Fprintf(out, "troubles    %d\n", trouble)
 	fmt.Fprintf(out, "requests    %d repeated by the merchant\n", retries)
 	fmt.Fprintf(out, "payments    %d asked for, %d settled\n", r.Payments, r.Settled)
+	for _, shape := range slices.Sorted(maps.Keys(r.Shapes)) {
+		fmt.Fprintf(out, "      %5d %s\n", r.Shapes[shape], shape)
+	}
 	fmt.Fprintf(out, "payouts     %d made by the rail\n", r.Payouts)
 	fmt.Fprintf(out, "events      %d received, %d again after acceptance, %d refused on purpose\n", r.Events, r.Duplicates, r.Refused)
 	fmt.Fprintf(out, "lost        %d\n", r.Lost)

@@ -16,22 +16,27 @@ import (
 // Amounts are compared as the text of their canonical decimal, which the database makes (trim_scale).
 type paymentRow struct {
 	ID, Reference, Status, Exception, Address, Currency string
-	CryptoAmount, Received, PayoutAmount                string
+	CryptoAmount, Received, PayoutAmount, FiatAmount    string
 	Sequence                                            int64
 }
 
-type payoutRow struct{ PaymentID, State string }
+type payoutRow struct{ PaymentID, State, Amount string }
 
-type railRow struct{ Reference, Outcome, Amount, Currency string }
+type railRow struct{ Reference, Outcome, Amount, Currency, Account string }
+
+type accountRow struct{ PaymentID, Kind, Balance string }
 
 type depositRow struct {
 	Owner    string // the payment's id in payments, the address in wallets and of money in suspense
 	TxHash   string
 	Reverted bool
+	Amount   string // in payments only, as the next one
+	Booked   string
 }
 
 const selectPayments = `SELECT id, reference, status, exception, coalesce(address, ''), fiat_currency,
-	trim_scale(crypto_amount)::text, trim_scale(received)::text, trim_scale(payout_amount)::text, sequence
+	trim_scale(crypto_amount)::text, trim_scale(received)::text, trim_scale(payout_amount)::text,
+	trim_scale(fiat_amount)::text, sequence
 FROM payments WHERE mode = 'test' AND merchant_id = $1`
 
 func readPayments(ctx context.Context, db *pgx.Conn, merchant string) ([]paymentRow, error) {
@@ -40,7 +45,7 @@ func readPayments(ctx context.Context, db *pgx.Conn, merchant string) ([]payment
 
 // attach reads the rows around the payments and puts each into its dossier.
 func attach(ctx context.Context, payments, wallets *pgx.Conn, byID, byReference, byAddress map[string]*dossier) error {
-	payouts, err := list[payoutRow](ctx, payments, "payouts", `SELECT payment_id, state FROM payouts`)
+	payouts, err := list[payoutRow](ctx, payments, "payouts", `SELECT payment_id, state, trim_scale(amount)::text FROM payouts ORDER BY reference`)
 	if err != nil {
 		return err
 	}
@@ -50,7 +55,8 @@ func attach(ctx context.Context, payments, wallets *pgx.Conn, byID, byReference,
 		}
 	}
 	// The rail knows a payout by its reference only: the payment's in lower case, and the attempt.
-	rail, err := list[railRow](ctx, payments, "the rail", `SELECT ref, outcome, trim_scale(amount)::text, currency FROM sim_transfers`)
+	rail, err := list[railRow](ctx, payments, "the rail", `SELECT ref, outcome, trim_scale(amount)::text, currency, account_number
+		FROM sim_transfers ORDER BY ref`)
 	if err != nil {
 		return err
 	}
@@ -62,7 +68,8 @@ func attach(ctx context.Context, payments, wallets *pgx.Conn, byID, byReference,
 			}
 		}
 	}
-	booked, err := list[depositRow](ctx, payments, "booked deposits", `SELECT coalesce(payment_id, address), tx_hash, reverted FROM deposits
+	booked, err := list[depositRow](ctx, payments, "booked deposits", `SELECT coalesce(payment_id, address), tx_hash, reverted,
+			trim_scale(booked_amount)::text, booked FROM deposits
 		WHERE payment_id IS NOT NULL OR booked = 'suspense'`)
 	if err != nil {
 		return err
@@ -76,7 +83,18 @@ func attach(ctx context.Context, payments, wallets *pgx.Conn, byID, byReference,
 			f.deposits = append(f.deposits, row)
 		}
 	}
-	seen, err := list[depositRow](ctx, wallets, "seen deposits", `SELECT address, tx_hash, state = 'reverted' FROM deposits WHERE mode = 'test'`)
+	accounts, err := list[accountRow](ctx, payments, "the ledger's accounts", `SELECT payment_id,
+			split_part(regexp_replace(code, '^test:', ''), ':', 1), trim_scale(balance)::text
+		FROM ledger_accounts WHERE payment_id IS NOT NULL AND balance IS NOT NULL`)
+	if err != nil {
+		return err
+	}
+	for _, row := range accounts {
+		if f := byID[row.PaymentID]; f != nil {
+			f.accountsLeft = append(f.accountsLeft, row)
+		}
+	}
+	seen, err := list[depositRow](ctx, wallets, "seen deposits", `SELECT address, tx_hash, state = 'reverted', '', '' FROM deposits WHERE mode = 'test'`)
 	if err != nil {
 		return err
 	}
@@ -206,9 +224,13 @@ func unfinished(ctx context.Context, e Evidence, received []load.Delivery) (stri
 	if err != nil {
 		return "payments' database", err
 	}
+	wanted := map[string]outcome{}
+	for _, p := range e.Asked {
+		wanted[p.Reference] = outcomes[p.Shape]
+	}
 	open, events := 0, 0
 	for _, row := range rows {
-		if row.Status != "settled" {
+		if want := wanted[row.Reference]; row.Status != want.status || row.Exception != want.exception {
 			open++
 		}
 		for n := int64(1); n <= row.Sequence; n++ {
@@ -217,8 +239,14 @@ func unfinished(ctx context.Context, e Evidence, received []load.Delivery) (stri
 			}
 		}
 	}
-	if open == 0 && events == 0 {
+	var shallow int
+	err = db.QueryRow(ctx, `SELECT count(*) FROM deposits d JOIN payments p ON p.id = d.payment_id
+		WHERE p.merchant_id = $1 AND d.booked = '' AND NOT d.reverted`, e.Merchant).Scan(&shallow)
+	if err != nil {
+		return "payments' database", fmt.Errorf("looking for deposits not booked: %w", err)
+	}
+	if open == 0 && events == 0 && shallow == 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("%d payments not settled, %d callbacks not received", open, events), nil
+	return fmt.Sprintf("%d payments not ended, %d callbacks not received, %d deposits not booked", open, events, shallow), nil
 }

@@ -10,9 +10,9 @@ import (
 
 // away is the file of a payment that was made, paid and paid out in the time that a restore of payments took away.
 func away() *dossier {
-	f := whole()
+	f := whole(load.Plain)
 	f.rows, f.payouts, f.lost = nil, nil, true
-	f.deposits = []depositRow{{"T1", "0x1", false}}
+	f.deposits = []depositRow{{Owner: "T1", TxHash: "0x1", Reverted: false}}
 	return f
 }
 
@@ -23,7 +23,7 @@ func TestJudgeLost(t *testing.T) {
 	}{
 		"as it must be":              {func(*dossier) {}, ""},
 		"the merchant found it gone": {func(f *dossier) { f.asked.Problem, f.seen, f.deposits, f.rail = "deposit: 404", nil, nil, nil }, ""},
-		"paid twice":                 {func(f *dossier) { f.rail = append(f.rail, railRow{"cw-a-2", "succeed", "49500", "NGN"}) }, "the rail knows 2 transfers"},
+		"paid twice":                 {func(f *dossier) { f.rail = append(f.rail, railRow{"cw-a-2", "succeed", "49500", "NGN", "0123456789"}) }, "the rail knows 2 transfers"},
 		"deposit lost":               {func(f *dossier) { f.deposits = nil }, "saw 1 deposits, payments keeps 0"},
 		"deposit taken twice":        {func(f *dossier) { f.deposits = append(f.deposits, f.deposits[0]) }, "keeps 2 in suspense"},
 		"forged event":               {func(f *dossier) { f.deliveries[3].Problem = "no signature matches" }, "no signature matches"},
@@ -50,7 +50,7 @@ func TestJudgeLost(t *testing.T) {
 
 // Only events of the lost time may be missing after a restore of the dispatcher's database.
 func TestJudge_eventsOfTheLostTime(t *testing.T) {
-	f := whole()
+	f := whole(load.Plain)
 	f.deliveries, f.untold = f.deliveries[:4], map[int64]bool{4: true, 5: true}
 	v := f.judge()
 	var r Report

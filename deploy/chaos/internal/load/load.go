@@ -1,5 +1,5 @@
-// Package load is the merchant and the payer of a chaos run: it creates sandbox transfers through the gateway, pays each
-// with a sandbox deposit, repeats every request under its idempotency key until it is answered, and receives the
+// Package load is the merchant and the payer of a chaos run: it creates sandbox payments of every shape through the gateway,
+// pays them with sandbox deposits, repeats every request under its idempotency key until it is answered, and receives the
 // callbacks. It records what it did and judges nothing.
 package load
 
@@ -13,7 +13,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,8 +36,12 @@ type Payment struct {
 	Address      string
 	CryptoAmount string
 	Created      time.Time
-	Deposited    bool
-	Problem      string // what went wrong that no fault excuses
+	Shape        Shape
+	Account      string   // of the receiver; a gift has none until it is claimed
+	Sent         []string // what the payer sent, in the order of sending
+	Claimed      []string // accounts whose claims were answered with success
+	Refused      bool     // the create, as the shape wants it
+	Problem      string   // what went wrong that no fault excuses
 }
 
 // Config is how to load.
@@ -46,6 +52,7 @@ type Config struct {
 	Rate     float64 // payments a second
 	Seed     uint64
 	Run      string // distinguishes this run's keys from every other's
+	Plain    bool   // payments of the shape Plain only
 }
 
 // Load is a running load.
@@ -62,10 +69,6 @@ type Load struct {
 
 // Pairs are what the payments are paid in; each address family that the simulated chain offers is among them.
 var Pairs = []struct{ Crypto, Network string }{{"USDT", "tron"}, {"USDC", "base"}, {"USDT", "ethereum"}, {"BTC", "bitcoin"}, {"POL", "polygon"}}
-
-// accounts are who is paid. At the last one the simulated bank pays and its answer is lost (contract.md §8), so that the
-// truth must be asked for.
-var accounts = []string{"0123456789", "0123456789", "0123456789", "0123456789", "0123456789", "0000000005"}
 
 // Start begins to create payments until Stop.
 func Start(ctx context.Context, cfg Config) *Load {
@@ -91,6 +94,7 @@ func (l *Load) Payments() []Payment {
 	all := make([]Payment, len(l.payments))
 	for i, p := range l.payments {
 		all[i] = *p
+		all[i].Sent, all[i].Claimed = slices.Clone(p.Sent), slices.Clone(p.Claimed)
 	}
 	return all
 }
@@ -117,21 +121,45 @@ func (l *Load) run(ctx context.Context) {
 			return
 		case slots <- struct{}{}:
 		}
-		p := &Payment{Key: l.cfg.Run + "-" + strconv.Itoa(i)}
+		p := l.next(i, random)
+		pair, fiat := Pairs[random.IntN(len(Pairs))], fiatLeast+random.IntN(fiatMore)
+		if p.Shape == DustLast || p.Shape == DustAlone {
+			fiat = fiatLeast // a hundredth of it is dust
+		}
 		l.mu.Lock()
 		l.payments = append(l.payments, p)
 		l.mu.Unlock()
-		pair, fiat, account := Pairs[random.IntN(len(Pairs))], 5_000+random.IntN(500_000), accounts[random.IntN(len(accounts))]
 		wait.Go(func() {
 			// What has begun is finished after Stop too: an unpaid payment would prove nothing.
-			l.pay(context.WithoutCancel(ctx), p, pair.Crypto, pair.Network, account, fiat)
+			l.pay(context.WithoutCancel(ctx), p, pair.Crypto, pair.Network, fiat)
 			<-slots
 		})
 	}
 }
 
-// pay creates one payment and makes its deposit.
-func (l *Load) pay(ctx context.Context, p *Payment, crypto, network, account string, fiat int) {
+// What is asked for is fiatLeast and up to fiatMore besides, in NGN.
+const (
+	fiatLeast = 5_000
+	fiatMore  = 500_000
+)
+
+// next plans the next payment.
+func (l *Load) next(i int, random *rand.Rand) *Payment {
+	p := &Payment{Key: l.cfg.Run + "-" + strconv.Itoa(i), Shape: Plain, Account: usualAccount}
+	if !l.cfg.Plain {
+		p.Shape = draw(random.IntN)
+	}
+	if account := magic[p.Shape]; account != "" {
+		p.Account = account
+	}
+	if p.Shape == ClaimedTwice {
+		p.Account = ""
+	}
+	return p
+}
+
+// pay creates one payment and does what its shape says.
+func (l *Load) pay(ctx context.Context, p *Payment, crypto, network string, fiat int) {
 	var created struct {
 		Payment struct {
 			Reference      string      `json:"reference"`
@@ -139,12 +167,21 @@ func (l *Load) pay(ctx context.Context, p *Payment, crypto, network, account str
 			CryptoAmount   json.Number `json:"cryptoAmount"`
 		} `json:"payment"`
 	}
-	err := l.persist(ctx, "/v1/payments", "create-"+p.Key, map[string]any{
+	body := map[string]any{
 		"type": "transfer", "fiatAmount": fiat, "fiatCurrency": "NGN", "crypto": crypto, "network": network, "chargeFrom": "fiat",
 		"payer":    map[string]string{"chatId": "chaos"},
-		"receiver": map[string]string{"bankCode": "058", "accountNumber": account},
+		"receiver": map[string]string{"bankCode": "058", "accountNumber": p.Account},
 		"metadata": map[string]string{"chaos": p.Key}, "callbackUrl": l.cfg.Callback,
-	}, &created)
+	}
+	if p.Shape == ClaimedTwice {
+		body["type"] = "gift"
+		delete(body, "receiver")
+	}
+	err := l.persist(ctx, "/v1/payments", "create-"+p.Key, body, &created)
+	if p.Shape == NoAccount && errors.Is(err, errFinal) && strings.Contains(err.Error(), "receiver.accountNumber") {
+		l.note(func() { p.Refused = true })
+		return
+	}
 	if err != nil {
 		l.note(func() { p.Problem = "create: " + err.Error() })
 		return
@@ -153,13 +190,9 @@ func (l *Load) pay(ctx context.Context, p *Payment, crypto, network, account str
 		p.Reference, p.Address, p.CryptoAmount = created.Payment.Reference, created.Payment.DepositAddress, created.Payment.CryptoAmount.String()
 		p.Created = time.Now()
 	})
-	err = l.persist(ctx, "/v1/sandbox/payments/"+created.Payment.Reference+"/deposits", "deposit-"+p.Key, map[string]any{}, &struct{}{})
-	l.note(func() {
-		p.Deposited = err == nil
-		if err != nil {
-			p.Problem = "deposit: " + err.Error()
-		}
-	})
+	if err := l.act(ctx, p); err != nil {
+		l.note(func() { p.Problem = err.Error() })
+	}
 }
 
 func (l *Load) note(change func()) {

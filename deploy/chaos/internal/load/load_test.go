@@ -3,8 +3,10 @@ package load
 import (
 	"encoding/json"
 	"errors"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -74,12 +76,12 @@ func TestLoad_repeatsUntilAnswered(t *testing.T) {
 	}))
 	defer server.Close()
 	l := &Load{cfg: Config{Gateways: []string{server.URL}}, client: server.Client()}
-	p := &Payment{Key: "run-0"}
-	l.pay(t.Context(), p, "USDT", "tron", "0123456789", 5000)
-	if p.Problem != "" || p.Reference != "CW-A" || p.CryptoAmount != "31.25" || !p.Deposited || deposits.Load() != 1 {
+	p := &Payment{Key: "run-0", Shape: Plain}
+	l.pay(t.Context(), p, "USDT", "tron", 5000)
+	if p.Problem != "" || p.Reference != "CW-A" || p.CryptoAmount != "31.25" || !slices.Equal(p.Sent, []string{"31.25"}) || deposits.Load() != 1 {
 		t.Errorf("payment %+v after %d deposits", p, deposits.Load())
 	}
-	if keys["create-run-0"] != 3 || keys["deposit-run-0"] != 1 || l.Retries() < 1 { // the transport itself repeats a keyed request whose connection broke
+	if keys["create-run-0"] != 3 || keys["deposit-0-run-0"] != 1 || l.Retries() < 1 { // the transport itself repeats a keyed request whose connection broke
 		t.Errorf("keys %v, %d retries", keys, l.Retries())
 	}
 }
@@ -90,5 +92,37 @@ func TestLoad_doesNotRepeatARefusal(t *testing.T) {
 	l := &Load{cfg: Config{Gateways: []string{server.URL}}, client: server.Client()}
 	if err := l.persist(t.Context(), "/v1/payments", "k", nil, nil); !errors.Is(err, errFinal) || l.Retries() != 0 {
 		t.Errorf("%v after %d retries", err, l.Retries())
+	}
+}
+
+// What a payer sends in two parts is what is due, to the last digit, and no part is finer than its asset.
+func TestShare_addsUp(t *testing.T) {
+	for _, due := range []string{"3.125", "0.00003334", "312.5001", "31.2503"} {
+		for _, hundredths := range []int64{1, 50, 60, 99} {
+			part := share(due, hundredths)
+			rest := minus(due, part)
+			if sum := new(big.Rat).Add(rat(part), rat(rest)); sum.Cmp(rat(due)) != 0 || rat(part).Sign() <= 0 {
+				t.Errorf("%s of %s and %s", part, due, rest)
+			}
+			if _, places, _ := strings.Cut(part, "."); len(places) > digitsMost || len(places) > digits && due != "0.00003334" {
+				t.Errorf("%s is too fine", part)
+			}
+		}
+	}
+}
+
+// Every shape is drawn, and the plain one most often.
+func TestDraw_everyShape(t *testing.T) {
+	drawn, total := map[Shape]int{}, 0
+	for _, s := range shapes {
+		total += s.weight
+	}
+	for n := range total {
+		drawn[draw(func(int) int { return n })]++
+	}
+	for _, s := range shapes {
+		if drawn[s.shape] != s.weight {
+			t.Errorf("%s is drawn %d times of %d", s.shape, drawn[s.shape], s.weight)
+		}
 	}
 }

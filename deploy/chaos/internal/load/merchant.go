@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"strconv"
 )
 
 // Merchant is who a run creates its payments as. Each run has one of its own, so that the auditor finds everything that
@@ -82,4 +84,51 @@ func Ask(ctx context.Context, method, address, token string, body, answer any) (
 		return response.StatusCode, nil
 	}
 	return response.StatusCode, json.Unmarshal(text, answer)
+}
+
+// Listed is one event of a payment as the list of events shows it.
+type Listed struct {
+	ID        string
+	Type      string
+	Reference string
+	Status    string
+	Sequence  int64
+}
+
+// listPage is no divisor of anything, so that pages end in the middle of whatever belongs together.
+const listPage = 37
+
+// Events walks the merchant's list of events from the first to the last one and returns those of payments.
+func Events(ctx context.Context, baseURL, apiKey string) ([]Listed, error) {
+	var all []Listed
+	for cursor := ""; ; {
+		var page struct {
+			Events []struct {
+				ID   string `json:"id"`
+				Type string `json:"type"`
+				Data struct {
+					Payment *paymentTold `json:"payment"`
+				} `json:"data"`
+			} `json:"events"`
+			Pagination struct {
+				NextCursor string `json:"nextCursor"`
+				HasMore    bool   `json:"hasMore"`
+			} `json:"pagination"`
+		}
+		query := url.Values{"limit": {strconv.Itoa(listPage)}}
+		if cursor != "" {
+			query.Set("cursor", cursor)
+		}
+		if err := call(ctx, http.MethodGet, baseURL+"/v1/events?"+query.Encode(), apiKey, nil, &page); err != nil {
+			return nil, fmt.Errorf("listing the events: %w", err)
+		}
+		for _, e := range page.Events {
+			if p := e.Data.Payment; p != nil {
+				all = append(all, Listed{ID: e.ID, Type: e.Type, Reference: p.Reference, Status: p.Status, Sequence: p.Sequence})
+			}
+		}
+		if cursor = page.Pagination.NextCursor; !page.Pagination.HasMore {
+			return all, nil
+		}
+	}
 }

@@ -113,6 +113,13 @@ func (r *Receiver) Deliveries() []Delivery {
 	return append([]Delivery(nil), r.deliveries...)
 }
 
+// paymentTold is what the auditor compares of a payment in an event.
+type paymentTold struct {
+	Reference string `json:"reference"`
+	Status    string `json:"status"`
+	Sequence  int64  `json:"sequence"`
+}
+
 // read takes from a webhook what the auditor compares.
 func read(secret string, header http.Header, body []byte, now time.Time) Delivery {
 	d := Delivery{At: now, EventID: header.Get("webhook-id")}
@@ -124,11 +131,7 @@ func read(secret string, header http.Header, body []byte, now time.Time) Deliver
 		ID   string `json:"id"`
 		Type string `json:"type"`
 		Data struct {
-			Payment struct {
-				Reference string `json:"reference"`
-				Status    string `json:"status"`
-				Sequence  int64  `json:"sequence"`
-			} `json:"payment"`
+			Payment paymentTold `json:"payment"`
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(body, &event); err != nil {
