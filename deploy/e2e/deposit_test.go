@@ -48,6 +48,37 @@ func TestShortThenToppedUp(t *testing.T) {
 	clean(t, hook)
 }
 
+// TestDustCompletesAPayment: 3.125 USDT are due and 3.09375 came; the page asks for 0.03125, which alone would be dust, and takes it.
+func TestDustCompletesAPayment(t *testing.T) {
+	t.Parallel()
+	_, c := shared(t)
+	made := create(t, c, transfer(api.Object{"chargeFrom": "fiat", "fiatAmount": 5000}))
+	ref := made.Text(t, "payment.reference")
+	share := func(numerator, denominator int64) json.Number {
+		due := made.Number(t, "payment.cryptoAmount")
+		return json.Number(api.Floor(new(big.Rat).Mul(due, big.NewRat(numerator, denominator)), 6).FloatString(6))
+	}
+	deposit(t, c, ref, api.Object{"amount": share(1, 1000)})
+	dust := awaitPayment(t, c, ref, "seen", func(a *api.Answer) bool { return a.Len(t, "payment.transfers") == 1 })
+	if dust.Text(t, "payment.status") != "pending" || !dust.Null("payment.exception") ||
+		dust.Number(t, "payment.ignoredAmount").Cmp(dust.Number(t, "payment.receivedAmount")) != 0 {
+		t.Errorf("dust alone: %s", dust.Body)
+	}
+	deposit(t, c, ref, api.Object{"amount": share(989, 1000)})
+	awaitPayment(t, c, ref, "underpaid", func(a *api.Answer) bool { return exception(a) == "underpaid" })
+	page := c.Call(t, http.MethodGet, "/v1/checkout/"+ref, nil)
+	page.Want(t, http.StatusOK)
+	left := page.Number(t, "payment.remainingAmount")
+	if sum := new(big.Rat).Add(left, page.Number(t, "payment.receivedAmount")); sum.Cmp(made.Number(t, "payment.cryptoAmount")) != 0 {
+		t.Errorf("the page asks for %s: %s", left.FloatString(6), page.Body)
+	}
+	deposit(t, c, ref, api.Object{"amount": json.Number(left.FloatString(6))})
+	settled := awaitStatus(t, c, ref, "settled")
+	if !settled.Null("payment.exception") || settled.Number(t, "payment.payout.amount").Cmp(big.NewRat(4500, 1)) != 0 {
+		t.Errorf("settled: %s", settled.Body)
+	}
+}
+
 // TestAmountAsText: the sandbox alone also takes its amount as a decimal string.
 func TestAmountAsText(t *testing.T) {
 	t.Parallel()
@@ -78,7 +109,15 @@ func TestWithinTolerance(t *testing.T) {
 	}
 }
 
-// TestOverpaid: a transfer pays out in proportion to what came, down to the minor unit.
+// shared out: g is the part of the quote's payout and fee that came, down to the minor unit; the rest of it after its fee is paid.
+func shareOf(t testing.TB, made *api.Answer, gross int64, received, fee *big.Rat) *big.Rat {
+	t.Helper()
+	g := new(big.Rat).Mul(big.NewRat(gross, 1), received)
+	g = api.Floor(g.Quo(g, made.Number(t, "payment.cryptoAmount")), 2)
+	return g.Sub(g, fee)
+}
+
+// TestOverpaid: a transfer pays out in proportion to what came, less the fee of that, and shows both.
 func TestOverpaid(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)
@@ -88,9 +127,9 @@ func TestOverpaid(t *testing.T) {
 	amount, received := part(t, made, 3, 2)
 	deposit(t, c, ref, api.Object{"amount": amount})
 	settled := awaitStatus(t, c, ref, "settled")
-	want := new(big.Rat).Mul(big.NewRat(29500, 1), received)
-	want = api.Floor(want.Quo(want, made.Number(t, "payment.cryptoAmount")), 2)
-	if exception(settled) != "overpaid" || settled.Number(t, "payment.payout.amount").Cmp(want) != 0 {
+	want := shareOf(t, made, 30000, received, big.NewRat(500, 1))
+	if exception(settled) != "overpaid" || settled.Number(t, "payment.payout.amount").Cmp(want) != 0 ||
+		settled.Number(t, "payment.charge.fiat").Cmp(big.NewRat(500, 1)) != 0 {
 		t.Errorf("want a payout of %s: %s", want.FloatString(2), settled.Body)
 	}
 	awaitCallbacks(t, hook, path, "payment.overpaid", "payment.settled")
@@ -115,8 +154,7 @@ func TestUnderpaidWhenTheWindowCloses(t *testing.T) {
 	awaitPayment(t, c, ref, "underpaid", func(a *api.Answer) bool { return exception(a) == "underpaid" })
 	expire(t, c, ref)
 	settled := awaitStatus(t, c, ref, "settled")
-	want := new(big.Rat).Mul(big.NewRat(40000, 1), received)
-	want = api.Floor(want.Quo(want, made.Number(t, "payment.cryptoAmount")), 2)
+	want := shareOf(t, made, 40500, received, big.NewRat(500, 1))
 	if exception(settled) != "underpaid" || settled.Number(t, "payment.payout.amount").Cmp(want) != 0 {
 		t.Errorf("want a payout of %s: %s", want.FloatString(2), settled.Body)
 	}

@@ -68,3 +68,33 @@ func inReview(t testing.TB, operator *api.Client, ref string) bool {
 	}
 	return false
 }
+
+// TestOverLimitAndAccept: a small quote is paid far beyond the currency's maximum. It waits, an operator sees what accepting pays,
+// and it pays that and no more.
+func TestOverLimitAndAccept(t *testing.T) {
+	t.Parallel()
+	s, c := shared(t)
+	operator := c.With(s.AdminToken)
+	hook, path := hooks(t, s.WebhookSecret)
+	ref := create(t, c, transfer(api.Object{"callbackUrl": hook.URL(path), "chargeFrom": "fiat", "fiatAmount": 5000})).Text(t, "payment.reference")
+	deposit(t, c, ref, api.Object{"amount": 50_000_000})
+	held := awaitStatus(t, c, ref, "needs_review")
+	if exception(held) != "over_limit" {
+		t.Fatalf("held: %s", held.Body)
+	}
+	resolve := "/v1/admin/payments/" + ref + "/resolve"
+	differs := operator.Call(t, http.MethodPost, resolve, api.Object{"action": "accept", "payoutAmount": 72_000_000_000})
+	differs.Want(t, http.StatusConflict)
+	if differs.Text(t, "error.code") != "payout_amount_differs" || differs.Text(t, "message") != "Accepting would pay 4500.00 NGN now" {
+		t.Errorf("another amount: %s", differs.Body)
+	}
+	refuse(t, operator, resolve, api.Object{"action": "mark_refunded", "txHash": "f00d", "payoutAmount": 4500}, http.StatusBadRequest, "")
+	accepted := operator.Call(t, http.MethodPost, resolve, api.Object{"action": "accept", "payoutAmount": 4500})
+	accepted.Want(t, http.StatusOK)
+	settled := awaitStatus(t, c, ref, "settled")
+	if settled.Number(t, "payment.payout.amount").Cmp(api.Rat("4500")) != 0 || exception(settled) != "overpaid" {
+		t.Errorf("settled: %s", settled.Body)
+	}
+	awaitCallbacks(t, hook, path, "payment.overpaid", "payment.needs_review", "payment.settled")
+	clean(t, hook)
+}

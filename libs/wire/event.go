@@ -26,6 +26,7 @@ var eventTypes = []EventType{
 	{"payment.underpaid", "less than the quote has arrived so far"},
 	{"payment.overpaid", "more than the quote has arrived"},
 	{"payment.reorged", "a transfer that was seen is no longer on the chain"},
+	{"payment.wrong_asset", "another crypto or network than the quoted one was seen on the deposit address"},
 	{"wallet.watching", "the wallet's address is watched"},
 	{"wallet.deposit_detected", "a transfer to the wallet was seen"},
 	{"wallet.confirmed", "every transfer to the wallet seen so far is final"},

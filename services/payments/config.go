@@ -42,7 +42,7 @@ type settings struct {
 	Confirmations      string        `env:"CONFIRMATIONS" doc:"depths that confirm a transfer, over the defaults of contract.md §5: ethereum=12;ethereum/USDT=<1000:12,32;bsc=final|90, where <usd: bounds a tier"`
 	SanctionsFile      string        `env:"SANCTIONS_FILE" doc:"file of sanctioned addresses, one a line, # begins a remark; empty takes the list that came with the program (docs/runbooks/payments-operations.md)"`
 	FraudMerchants     int64         `env:"FRAUD_MERCHANTS" envDefault:"3" doc:"from so many merchants with a resolved fraud report against an address on, money of it waits for an operator; 0 does not ask reports"`
-	SecondOperator     string        `env:"SECOND_OPERATOR_ABOVE" doc:"amounts above which a retried payout or a refund needs a second operator: NGN=1000000,GHS=10000; a currency that is not named never does"`
+	SecondOperator     string        `env:"SECOND_OPERATOR_ABOVE" doc:"amounts above which a retried payout, a refund, or an accept that pays more than was quoted needs a second operator: NGN=1000000,GHS=10000; a currency that is not named never does"`
 	Limits             limitSettings
 	MasterKeys         config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals what is kept sealed, all open"`
 	TokenKeys          config.Secret `env:"SETTLEMENT_TOKEN_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher alone; the first seals settlement tokens inside payment.confirmed. Empty: that event brings no token and the caller asks for one"`

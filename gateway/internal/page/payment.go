@@ -167,12 +167,7 @@ func (p payment) Payout() string {
 func some(n json.Number) bool { return strings.Trim(n.String(), "0.") != "" }
 
 // Due is what is still to be sent.
-func (p payment) Due() json.Number {
-	if some(p.RemainingAmount) {
-		return p.RemainingAmount
-	}
-	return p.CryptoAmount
-}
+func (p payment) Due() json.Number { return p.RemainingAmount }
 
 // Network is how people call the payment's network.
 func (p payment) Network() string { return networkTitle(p.NetworkName) }

@@ -67,7 +67,7 @@ type View struct {
 	Rows      []payment.Deposit
 	Payout    *payout.Payout  // of the current attempt
 	Heads     map[string]Head // how far each network of the payment's mode is scanned
-	OverLimit bool            // a payout of it would leave above a daily limit
+	OverLimit bool            // a daily limit has no room: for a payout that would leave, or for converting more than the quote
 	Paused    bool            // an operator has stopped payouts like this one; known where a payout is changed
 	Token     bool            // an event that brings a settlement token, which it shows masked
 }

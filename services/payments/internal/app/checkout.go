@@ -21,6 +21,7 @@ type checkout struct {
 	Confirmations  int64               `json:"confirmations"`
 	Required       *int64              `json:"requiredConfirmations,omitempty"`
 	ReceivedAmount money.Number        `json:"receivedAmount"`
+	IgnoredAmount  *money.Number       `json:"ignoredAmount,omitempty"`
 	Remaining      *money.Number       `json:"remainingAmount,omitempty"`
 	PayoutAmount   *money.Number       `json:"payoutAmount,omitempty"`
 	SettledAt      *string             `json:"settledAt"`
@@ -49,10 +50,11 @@ func (a *App) Checkout(ctx context.Context, reference string) ([]byte, error) {
 	s := a.Render.shownOf(v)
 	c := checkout{
 		created: s.created, Exception: s.Exception, TxHash: s.TxHash, Confirmations: s.Confirmations, ReceivedAmount: s.ReceivedAmount,
-		PayoutAmount: s.PayoutAmount, SettledAt: s.SettledAt, Preferred: s.Preferred, PaymentURI: s.PaymentURI, Mode: p.Mode,
+		IgnoredAmount: s.IgnoredAmount,
+		PayoutAmount:  s.PayoutAmount, SettledAt: s.SettledAt, Preferred: s.Preferred, PaymentURI: s.PaymentURI, Mode: p.Mode,
 	}
 	if p.Quote.Priced() {
-		remaining := money.N(decimal.Max(decimal.Zero, p.Quote.CryptoAmount.Sub(p.Received)))
+		remaining := money.N(a.Policy.Tally(p, v.Rows).Left)
 		c.Remaining = &remaining
 		if need := a.Policy.Depths.Required(p.Quote.Network, p.Quote.Crypto, p.Quote.TransactionUSD); need.Confirmations > 0 {
 			c.Required = &need.Confirmations
@@ -125,7 +127,8 @@ func (a *App) Simulate(ctx context.Context, reference string, s Scenario, proble
 		}
 	}
 	return a.anyones(ctx, reference, k, func(v View, now time.Time) (Result, error) {
-		return a.simulated(v, SandboxDeposit{Amount: s.amount(v.Payment), Given: true, Confirmations: -1}, now)
+		amount := s.amount(v.Payment.Quote, a.owed(v))
+		return a.simulated(v, SandboxDeposit{Amount: amount, Given: true, Confirmations: -1}, now)
 	})
 }
 
@@ -146,13 +149,17 @@ var (
 	more = decimal.New(12, -1)
 )
 
-// amount is what the scenario sends, in digits that its asset has.
-func (s Scenario) amount(p payment.Payment) decimal.Decimal {
-	owed := p.Quote.CryptoAmount.Sub(p.Received)
-	if !owed.IsPositive() {
-		owed = p.Quote.CryptoAmount
+// owed is what a simulated payer sends: what is left, or the whole once nothing is.
+func (a *App) owed(v View) decimal.Decimal {
+	if left := a.Policy.Tally(v.Payment, v.Rows).Left; left.IsPositive() {
+		return left
 	}
-	digits := quoteDigits(p.Quote)
+	return v.Payment.Quote.CryptoAmount
+}
+
+// amount is what the scenario sends, in digits that its asset has.
+func (s Scenario) amount(q quote.Quote, owed decimal.Decimal) decimal.Decimal {
+	digits := quoteDigits(q)
 	switch s {
 	case PayPartial:
 		return owed.Div(two).RoundUp(digits)

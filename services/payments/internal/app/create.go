@@ -66,7 +66,7 @@ type Deps struct {
 	Watch       Watch
 	Operators   OperatorLists
 	Approvals   Approvals
-	SecondAbove map[money.Currency]decimal.Decimal // retries and refunds above need a second operator
+	SecondAbove map[money.Currency]decimal.Decimal // what moves more money than this needs a second operator
 	Keys        *keyring.Ring                      // seals answers that hold a secret while they may be repeated
 }
 
@@ -208,7 +208,7 @@ func (a *App) insert(ctx context.Context, draft payment.Payment, k Key) (Answer,
 			return Answer{}, err
 		}
 		answer := Answer{Status: statusCreated, Body: body}
-		switch last = a.Payments.Insert(ctx, Newborn{Payment: p, WalletID: address.WalletID, Facts: facts, Key: k, Answer: answer, Reservations: a.reservations(p)}); {
+		switch last = a.Payments.Insert(ctx, Newborn{Payment: p, WalletID: address.WalletID, Facts: facts, Key: k, Answer: answer, Reservations: a.quoted(p)}); {
 		case last == nil:
 			return answer, nil
 		case errors.Is(last, ErrKeyTaken):

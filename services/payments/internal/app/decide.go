@@ -7,7 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 )
@@ -26,6 +29,7 @@ type Order struct {
 	Receiver *payment.ReceiverInput // of a retry; nil keeps the receiver
 	TxHash   string                 // of a refund
 	Reason   string
+	Payout   *decimal.Decimal // what an accept must pay exactly; nil pays no more than was quoted
 
 	rail string // of a retry to a receiver whom the payment's own rail does not pay
 }
@@ -47,6 +51,13 @@ func (a *App) Resolve(ctx context.Context, reference string, d Order, problems *
 	}
 	if d.Receiver != nil && d.Action != ActionRetry {
 		problems.Add("receiver", "is only allowed with retry_payout")
+	}
+	switch amount := d.Payout; {
+	case amount == nil:
+	case d.Action != ActionAccept:
+		problems.Add("payoutAmount", "is only allowed with accept")
+	case !amount.IsPositive() || amount.GreaterThan(money.Max) || money.Digits(*amount) > money.FiatDigits:
+		problems.Add("payoutAmount", "must be greater than 0 with at most %d decimal places", money.FiatDigits)
 	}
 	v, earlier, found, err := a.open(ctx, reference, k)
 	if err != nil || found {
@@ -72,26 +83,23 @@ func (a *App) Resolve(ctx context.Context, reference string, d Order, problems *
 		return Answer{}, err
 	}
 	return a.anyones(ctx, reference, k, func(v View, now time.Time) (Result, error) {
-		if a.needsSecond(v.Payment, d.Action) {
+		r, err := a.apply(v.Payment, d.trigger(v, receiver), now)
+		if err != nil {
+			return Result{}, err
+		}
+		if a.needsSecond(v, r.Payment, d.Action) {
 			digest := a.digest(v.Payment, d, receiver)
 			same := waits && approved.Version == v.Payment.Version && bytes.Equal(approved.Digest, digest)
 			switch {
 			case same && approved.Operator == d.Operator:
 				return Result{}, errSecondOperator
 			case !same:
-				if _, _, err := a.Policy.Apply(v.Payment, d.trigger(v, receiver), now); err != nil {
-					return Result{}, err
-				}
 				return a.asked(v, d, digest)
 			}
 			d.Reason = strings.TrimSpace(d.Reason + " (asked for by " + approved.Operator + ": " + approved.Reason + ")")
 		}
-		r, err := a.apply(v.Payment, d.trigger(v, receiver), now)
-		if err != nil {
-			return Result{}, err
-		}
 		v.Payment = r.Payment
-		body, err := encode(paymentAnswer{true, a.Render.reviewedOf(v)})
+		body, err := encode(paymentAnswer{true, a.reviewedOf(v)})
 		if err != nil {
 			return Result{}, err
 		}
@@ -109,7 +117,11 @@ func (d Order) trigger(v View, receiver payment.Receiver) payment.Trigger {
 	case ActionRefunded:
 		return payment.MarkRefunded{Tx: d.TxHash, Rows: v.Rows}
 	}
-	return payment.Accept{Rows: v.Rows}
+	accept := payment.Accept{Rows: v.Rows}
+	if d.Payout != nil {
+		accept.Payout = *d.Payout
+	}
+	return accept
 }
 
 // named completes a receiver that somebody has just given, or refuses it.

@@ -92,12 +92,25 @@ func (a *App) apply(p payment.Payment, t payment.Trigger, now time.Time) (Result
 	return Result{Payment: next, Facts: facts}, err
 }
 
+// fund applies a trigger that may convert the money. What is converted beyond the quote waits for a person where a limit or a
+// capacity has no room for it.
+func (a *App) fund(v View, t payment.Trigger, now time.Time) (Result, error) {
+	policy := a.Policy
+	policy.NoRoom = v.OverLimit
+	next, facts, err := policy.Apply(v.Payment, t, now)
+	if err == nil && !policy.NoRoom && !a.Capacity.more(v.Payment, next) {
+		policy.NoRoom = true
+		next, facts, err = policy.Apply(v.Payment, t, now)
+	}
+	return Result{Payment: next, Facts: facts}, err
+}
+
 func (a *App) deposits(v View, now time.Time) (Result, error) {
-	r, err := a.apply(v.Payment, payment.Deposits{Rows: v.Rows, Rate: a.rateNow(v.Payment)}, now)
+	r, err := a.fund(v, payment.Deposits{Rows: v.Rows, Rate: a.rateNow(v.Payment)}, now)
 	if err != nil {
 		return Result{}, err
 	}
-	return a.judged(r, v.Rows, now)
+	return a.judged(v, r, now)
 }
 
 const (

@@ -47,5 +47,5 @@ func (a *App) timer(v View, now time.Time) (Result, error) {
 	if name == payment.OnDeadline {
 		return a.apply(v.Payment, payment.DeadlineOver{}, now)
 	}
-	return a.apply(v.Payment, payment.WindowOver{Rows: v.Rows, Rate: a.rateNow(v.Payment), ScannedTo: v.Heads[v.Payment.Quote.Network].Time}, now)
+	return a.fund(v, payment.WindowOver{Rows: v.Rows, Rate: a.rateNow(v.Payment), ScannedTo: v.Heads[v.Payment.Quote.Network].Time}, now)
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/quote"
@@ -49,9 +51,9 @@ type Reservation struct {
 var ErrDailyLimit = fault.New(fault.Invalid, "daily_limit_exceeded",
 	"The daily limit of this payer, receiver or key would be exceeded. Send a smaller amount, or try again tomorrow.")
 
-// reservations are those of everybody whom a payment names, in the order in which they are locked.
-func (a *App) reservations(p payment.Payment) (out []Reservation) {
-	if p.Mode != payment.Live || !a.Daily.On() {
+// reservations are those of everybody whom a payment names, in the order in which they are locked. amount is what each counts.
+func (d Daily) reservations(keys *keyring.Ring, p payment.Payment, amount decimal.Decimal) (out []Reservation) {
+	if p.Mode != payment.Live || !d.On() {
 		return nil
 	}
 	who := map[string]string{LimitKey: strconv.FormatInt(p.KeyID, 10), LimitPayer: p.Payer.ChatID}
@@ -59,26 +61,57 @@ func (a *App) reservations(p payment.Payment) (out []Reservation) {
 		who[LimitReceiver] = p.Receiver.BankCode + "/" + p.Receiver.AccountNumber
 	}
 	for _, kind := range []string{LimitKey, LimitPayer, LimitReceiver} {
-		most, limited := a.Daily[kind][p.Currency]
+		most, limited := d[kind][p.Currency]
 		if limited && who[kind] != "" {
-			out = append(out, Reservation{kind, a.Keys.Blind(who[kind], "limit/"+kind+"/"+p.MerchantID), p.Currency, p.FiatAmount, most})
+			out = append(out, Reservation{kind, keys.Blind(who[kind], "limit/"+kind+"/"+p.MerchantID), p.Currency, amount, most})
 		}
 	}
 	return out
 }
 
+// quoted are the reservations that a payment is made with: they count the quote.
+func (a *App) quoted(p payment.Payment) []Reservation {
+	return a.Daily.reservations(a.Keys, p, p.FiatAmount)
+}
+
 // further are the reservations of those whom a change has named for the first time.
-func (a *App) further(before, after payment.Payment) (out []Reservation) {
-	had := map[string]bool{}
-	for _, r := range a.reservations(before) {
-		had[r.Kind] = true
-	}
-	for _, r := range a.reservations(after) {
-		if !had[r.Kind] {
+func (a *App) further(before, after payment.Payment) []Reservation {
+	return added(a.quoted(before), a.quoted(after))
+}
+
+func added(before, after []Reservation) (out []Reservation) {
+	for _, r := range after {
+		if !slices.ContainsFunc(before, func(had Reservation) bool { return had.Kind == r.Kind }) {
 			out = append(out, r)
 		}
 	}
 	return out
+}
+
+// Differences are what a change makes a payment count beside its quote, because what is converted is another amount. undo says
+// that what it has counted so far counts no more.
+func (d Daily) Differences(keys *keyring.Ring, before, after payment.Payment) (undo bool, book []Reservation) {
+	was, is := beside(before), beside(after)
+	if !is.IsZero() {
+		book = d.reservations(keys, after, is)
+	}
+	if was.Equal(is) {
+		return false, added(d.reservations(keys, before, was), book)
+	}
+	return !was.IsZero(), book
+}
+
+// beside is what a payment's conversion counts in fiat beside the priced amount, which is the payout and, where it is taken from
+// that, the fee.
+func beside(p payment.Payment) decimal.Decimal {
+	if !p.Credit.Frozen {
+		return decimal.Zero
+	}
+	converted := p.Credit.Payout
+	if p.ChargeFrom == quote.Fiat {
+		converted = converted.Add(p.Credit.Fee)
+	}
+	return converted.Sub(p.FiatAmount)
 }
 
 // Exposure is what is open of one mode: crypto at a locked rate that has not been converted, and fiat that is promised to
@@ -180,4 +213,22 @@ func (c *Capacity) take(mode payment.Mode, q quote.Quote) error {
 	}
 	c.open.Crypto[q.Crypto], c.open.Fiat[q.Currency] = crypto, fiat
 	return nil
+}
+
+// more counts what a conversion takes beyond its quote; ok is false where there is no room for it.
+func (c *Capacity) more(before, after payment.Payment) (ok bool) {
+	q, credit := after.Quote, after.Credit
+	beyond := quote.Quote{
+		Currency: q.Currency, Crypto: q.Crypto,
+		CryptoAmount: credit.Crypto.Sub(q.CryptoAmount), PayoutAmount: credit.Payout.Sub(q.PayoutAmount),
+	}
+	if !converted(before, after) || !beyond.PayoutAmount.IsPositive() {
+		return true
+	}
+	return c.take(after.Mode, beyond) == nil
+}
+
+// converted reports a change that fixes what is converted.
+func converted(before, after payment.Payment) bool {
+	return after.Credit.Frozen && after.Credit.N != before.Credit.N
 }

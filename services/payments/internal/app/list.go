@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -65,18 +66,36 @@ type reviewed struct {
 	Mode          payment.Mode `json:"mode"`
 	RefundAddress string       `json:"refundAddress,omitempty"`
 	RefundTx      string       `json:"refundTxHash,omitempty"`
+	WouldPay      *wouldPay    `json:"wouldPay,omitempty"`
 	shown
 }
 
-func (r Renderer) reviewedOf(v View) reviewed {
+// wouldPay is what an accept pays now: amount without a payoutAmount, upTo with that payoutAmount where it may be more.
+type wouldPay struct {
+	Amount   money.Number   `json:"amount"`
+	Currency money.Currency `json:"currency"`
+	UpTo     *money.Number  `json:"upTo,omitempty"`
+}
+
+func (a *App) reviewedOf(v View) reviewed {
 	p := v.Payment
-	return reviewed{p.ID, p.MerchantID, p.Mode, p.RefundAddress, p.RefundTx, r.shownOf(v)}
+	r := reviewed{p.ID, p.MerchantID, p.Mode, p.RefundAddress, p.RefundTx, nil, a.Render.shownOf(v)}
+	offer, ok := a.Policy.Offer(p, v.Rows)
+	if !ok {
+		return r
+	}
+	r.WouldPay = &wouldPay{Amount: money.N(offer.Plain), Currency: p.Currency}
+	if offer.Most.GreaterThan(offer.Plain) {
+		most := money.N(offer.Most)
+		r.WouldPay.UpTo = &most
+	}
+	return r
 }
 
 // ListAll is the body of GET /v1/admin/payments: every merchant's, for operators.
 func (a *App) ListAll(ctx context.Context, f Filter) ([]byte, error) {
 	f.Owner = Owner{}
-	return list(ctx, a.Lists, f, a.Render.reviewedOf)
+	return list(ctx, a.Lists, f, a.reviewedOf)
 }
 
 // list reads one more than a page holds, to know whether there is another.

@@ -33,15 +33,48 @@ type Approvals interface {
 
 var errSecondOperator = fault.New(fault.Conflict, "second_operator_required", "You have asked for this already. Another operator has to confirm it.")
 
-// needsSecond reports an order on so much money that one operator is not enough.
-func (a *App) needsSecond(p payment.Payment, action string) bool {
+// needsSecond reports an order that moves so much money that one operator is not enough: a payout that is made again, one that
+// is larger than the quote, and what a refund gives back. before and after are the payment around the order.
+func (a *App) needsSecond(before View, after payment.Payment, action string) bool {
+	p := before.Payment
 	above, limited := a.SecondAbove[p.Currency]
-	return limited && (action == ActionRetry || action == ActionRefunded) && decimal.Max(p.FiatAmount, p.PayoutAmount()).GreaterThan(above)
+	if !limited {
+		return false
+	}
+	moved := after.PayoutAmount()
+	switch action {
+	case ActionAccept:
+		if !moved.GreaterThan(p.Quote.PayoutAmount) {
+			return false
+		}
+	case ActionRefunded:
+		moved = decimal.Max(p.FiatAmount, p.PayoutAmount(), inFiat(before))
+	}
+	return moved.GreaterThan(above)
+}
+
+// inFiat is what the transfers that stand are worth at the payment's own rate.
+func inFiat(v View) (sum decimal.Decimal) {
+	q := v.Payment.Quote
+	for _, d := range v.Rows {
+		switch {
+		case d.Reverted:
+		case d.Asset == q.Crypto && d.Network == q.Network:
+			sum = sum.Add(d.Amount.Mul(q.Rate.Value))
+		default:
+			sum = sum.Add(d.USD.Mul(q.Rate.USD))
+		}
+	}
+	return sum
 }
 
 // digest names an order by everything that a second operator confirms. The account number is in it, so it is keyed.
 func (a *App) digest(p payment.Payment, d Order, r payment.Receiver) []byte {
-	return a.Keys.Blind(strings.Join([]string{d.Action, d.TxHash, r.BankCode, r.AccountNumber}, "\x00"), "approval/"+p.ID)
+	parts := []string{d.Action, d.TxHash, r.BankCode, r.AccountNumber}
+	if d.Payout != nil {
+		parts = append(parts, money.Canonical(*d.Payout))
+	}
+	return a.Keys.Blind(strings.Join(parts, "\x00"), "approval/"+p.ID)
 }
 
 type approvalView struct {
@@ -58,7 +91,7 @@ type approvalAnswer struct {
 
 // asked notes what the first operator wants; nothing else happens to the payment.
 func (a *App) asked(v View, d Order, digest []byte) (Result, error) {
-	body, err := encode(approvalAnswer{true, a.Render.reviewedOf(v), approvalView{"waiting_for_second_operator", d.Action, d.Operator}})
+	body, err := encode(approvalAnswer{true, a.reviewedOf(v), approvalView{"waiting_for_second_operator", d.Action, d.Operator}})
 	return Result{
 		Payment: v.Payment, Answer: &Answer{Status: statusOK, Body: body},
 		Approval: &Approval{PaymentID: v.Payment.ID, Version: v.Payment.Version, Action: d.Action, Digest: digest, Operator: d.Operator, Reason: d.Reason},
@@ -206,7 +239,7 @@ func (a *App) Holds(ctx context.Context, before string, limit int) ([]byte, erro
 	rows, p := page(rows, limit, func(h Held) string { return h.View.Payment.ID })
 	out := make([]heldView, 0, len(rows))
 	for _, h := range rows {
-		out = append(out, heldView{h.View.Payment.Hold, h.Decisions, a.Render.reviewedOf(h.View)})
+		out = append(out, heldView{h.View.Payment.Hold, h.Decisions, a.reviewedOf(h.View)})
 	}
 	return encode(struct {
 		Success    bool       `json:"success"`

@@ -75,7 +75,7 @@ func (a *App) simulated(v View, d SandboxDeposit, now time.Time) (Result, error)
 	if !ok {
 		return Result{}, errNotPayable
 	}
-	amount, err := depositAmount(p, asset, d)
+	amount, err := depositAmount(a.owed(v), asset, d)
 	if err != nil {
 		return Result{}, err
 	}
@@ -96,14 +96,12 @@ func (a *App) simulated(v View, d SandboxDeposit, now time.Time) (Result, error)
 	}, nil
 }
 
-func depositAmount(p payment.Payment, asset money.Asset, d SandboxDeposit) (decimal.Decimal, error) {
+func depositAmount(owed decimal.Decimal, asset money.Asset, d SandboxDeposit) (decimal.Decimal, error) {
 	var problems fault.Problems
 	amount := d.Amount
 	switch {
 	case !d.Given:
-		if amount = p.Quote.CryptoAmount.Sub(p.Received); !amount.IsPositive() {
-			amount = p.Quote.CryptoAmount
-		}
+		amount = owed
 	case money.Digits(amount) > asset.Decimals:
 		problems.Add("amount", "must have at most %d fractional digits", asset.Decimals)
 	}
@@ -132,7 +130,7 @@ func (a *App) expired(v View, now time.Time) (Result, error) {
 	if due, name := v.Payment.Timer(); due.IsZero() || name != payment.OnWindow {
 		return Result{}, errNotExpiring
 	}
-	r, err := a.apply(v.Payment, payment.WindowOver{Rows: v.Rows, Rate: a.rateNow(v.Payment), Early: true}, now)
+	r, err := a.fund(v, payment.WindowOver{Rows: v.Rows, Rate: a.rateNow(v.Payment), Early: true}, now)
 	if err != nil {
 		return Result{}, err
 	}

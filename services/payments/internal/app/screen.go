@@ -64,20 +64,20 @@ func (a *App) screen(ctx context.Context, mode payment.Mode, network string, add
 }
 
 // judged adds to a change what is known of the senders after it.
-func (a *App) judged(r Result, rows []payment.Deposit, now time.Time) (Result, error) {
+func (a *App) judged(v View, r Result, now time.Time) (Result, error) {
 	p := r.Payment
-	rows = payment.Marked(rows, r.Facts)
-	verdict := a.Policy.Verdict(p, rows)
+	v.Payment, v.Rows = p, payment.Marked(v.Rows, r.Facts)
+	verdict := a.Policy.Verdict(p, v.Rows)
 	first := verdict == payment.Clear && p.Screening == payment.Unscreened
 	hit := verdict == payment.Hit && p.Screening != payment.Hit && p.Screening != payment.Overruled
 	if !a.Policy.Screen || (!first && !hit) {
 		return r, nil
 	}
-	next, facts, err := a.Policy.Apply(p, payment.Screened{Verdict: verdict, Rows: rows}, now)
+	next, err := a.fund(v, payment.Screened{Verdict: verdict, Rows: v.Rows}, now)
 	if err != nil {
 		return Result{}, err
 	}
-	r.Payment, r.Facts = next, append(r.Facts, facts...)
+	r.Payment, r.Facts = next.Payment, append(r.Facts, next.Facts...)
 	return r, nil
 }
 

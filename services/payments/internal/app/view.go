@@ -101,6 +101,7 @@ type shown struct {
 	TxHash         string              `json:"txHash"`
 	Confirmations  int64               `json:"confirmations"`
 	ReceivedAmount money.Number        `json:"receivedAmount"`
+	IgnoredAmount  *money.Number       `json:"ignoredAmount,omitempty"`
 	ConfirmedAt    *string             `json:"confirmedAt"`
 	SettledAt      *string             `json:"settledAt"`
 	PayoutAmount   *money.Number       `json:"payoutAmount,omitempty"`
@@ -123,12 +124,18 @@ func (r Renderer) shownOf(v View) shown {
 		CreatedAt: Timestamp(p.CreatedAt), Metadata: json.RawMessage(p.Metadata), Transfers: []transfer{},
 	}
 	s.ID, s.ExpiresAt = "", Timestamp(p.ExpiresAt)
+	if p.Ignored.IsPositive() {
+		ignored := money.N(p.Ignored)
+		s.IgnoredAmount = &ignored
+	}
 	if e := p.Exception(); e != payment.None {
 		s.Exception = &e
 	}
 	if q := p.Quote; q.Priced() {
 		amount := money.N(p.PayoutAmount())
 		s.PayoutAmount, s.PaymentURI = &amount, paymentURI(p)
+		rate, taken := money.N(p.Rate()), p.Charge()
+		s.Rate, s.Charge = &rate, &charge{money.N(taken.Fiat), money.N(taken.Crypto), money.N(taken.USD)}
 	}
 	if first, ok := p.Shown(v.Rows); ok {
 		s.TxHash, s.Confirmations = first.TxHash, first.Confirmations(v.Heads[first.Network].Height)

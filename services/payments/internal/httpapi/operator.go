@@ -137,6 +137,6 @@ type resolveRequest struct {
 func (r *resolveRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
 	b := in.Body()
-	r.order = app.Order{Action: b.Text("action", wordMax), TxHash: b.Text("txHash", txHashMax), Reason: b.Text("reason", reasonMax), Receiver: receiverOf(b)}
+	r.order = app.Order{Action: b.Text("action", wordMax), TxHash: b.Text("txHash", txHashMax), Reason: b.Text("reason", reasonMax), Receiver: receiverOf(b), Payout: number(b, "payoutAmount")}
 	r.problems = deferred(in)
 }

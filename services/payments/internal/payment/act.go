@@ -6,7 +6,6 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
-	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/quote"
 )
@@ -278,40 +277,6 @@ func (c *change) returned(t Returned) error {
 	return nil
 }
 
-// accept goes on with the money that is there.
-func (c *change) accept(Accept) error {
-	if c.p.Payout == PayoutFailed || c.p.Payout == PayoutReturned {
-		return fault.New(fault.Conflict, "payout_not_made", "The money was accepted already; retry the payout or refund it")
-	}
-	if c.p.Credit.Frozen {
-		if c.p.Reorged {
-			return fault.New(fault.Conflict, "deposit_reorged", "The deposit behind the payment has been reorged away")
-		}
-		c.release()
-		c.goOn()
-		return nil
-	}
-	c.sum()
-	sum := decimal.Zero
-	for _, d := range c.rows {
-		if c.acceptable(d) {
-			sum = sum.Add(d.Amount)
-		}
-	}
-	if !sum.IsPositive() || !quote.Share(c.p.Quote.PayoutAmount, decimal.Min(sum, c.due()), c.due()).IsPositive() {
-		return fault.New(fault.Conflict, "nothing_confirmed", "No confirmed money of the quoted asset is there to go on with")
-	}
-	c.release()
-	c.book()
-	c.p.Underpaid = sum.LessThan(c.floor())
-	c.freeze(sum, c.acceptable, true)
-	return nil
-}
-
-func (c *change) acceptable(d Deposit) bool {
-	return c.p.quoted(d) && !d.Reverted && !c.dust(d) && c.deep(d)
-}
-
 // release lifts the hold: a verdict is overruled, a cancellation undone. Money in suspense is the payment's again when
 // it is frozen.
 func (c *change) release() {
@@ -329,9 +294,11 @@ func (c *change) retry(t Retry) error {
 	case c.p.Payout != PayoutFailed && c.p.Payout != PayoutReturned:
 		return fault.New(fault.Conflict, "no_failed_payout", "No payout of this payment has failed or come back")
 	case c.p.Reorged:
-		return fault.New(fault.Conflict, "deposit_reorged", "The deposit behind the payment has been reorged away")
+		return errReorged
 	case c.p.Hold != NotHeld:
 		return refusal(c.p, OnRetry)
+	case c.p.Credit.Payout.GreaterThan(c.pol.PayoutLimit(c.p.Currency)):
+		return c.aboveMaximum()
 	}
 	if t.Receiver.Known() {
 		c.p.Receiver = t.Receiver
@@ -442,6 +409,3 @@ func refuseClaim(p Payment) error {
 	}
 	return fault.New(fault.Conflict, "gift_not_claimable", "Gift cannot be claimed now")
 }
-
-// PayoutLimit is the most that one payment of the currency may pay out without a person's word.
-func (pol Policy) PayoutLimit(cur money.Currency) decimal.Decimal { return pol.Fees.Schedules[cur].Max }

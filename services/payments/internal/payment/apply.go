@@ -21,7 +21,7 @@ func (pol Policy) Apply(p Payment, t Trigger, now time.Time) (Payment, []Fact, e
 	}
 	c := &change{
 		pol: pol, p: p, now: now, trigger: t.Name(), from: p.State(), status: p.Status(), rows: slices.Clone(rowsOf(t)),
-		under: p.Has(ExceptionUnderpaid), over: p.Has(ExceptionOverpaid), reorged: p.Reorged,
+		under: p.Has(ExceptionUnderpaid), over: p.Has(ExceptionOverpaid), reorged: p.Reorged, wrong: p.WrongAsset,
 	}
 	if p.State() == StateNone {
 		c.status = ""
@@ -91,11 +91,12 @@ type change struct {
 	rows    []Deposit
 	facts   []Fact
 
-	from                 State  // last state written to the history
-	status               Status // last status told by an event
-	under, over, reorged bool   // flags as last told
-	grew                 bool   // more money than before, dust aside
-	moved                bool
+	from                        State  // last state written to the history
+	status                      Status // last status told by an event
+	under, over, reorged, wrong bool   // flags as last told
+	grew                        bool   // more money of an opened payment than before
+	shrank                      bool   // less money than before, dust aside
+	moved                       bool
 }
 
 // step tells what has changed since the last step: the history row, the event of a status that was entered, and the
@@ -122,6 +123,11 @@ func (c *change) step() {
 	if c.p.Reorged != c.reorged {
 		if c.reorged = c.p.Reorged; c.reorged {
 			c.event(EventReorged, false)
+		}
+	}
+	if c.p.WrongAsset != c.wrong {
+		if c.wrong = c.p.WrongAsset; c.wrong {
+			c.event(EventWrongAsset, false)
 		}
 	}
 	c.grew = false
@@ -183,7 +189,7 @@ func (c *change) voidPayout() {
 }
 
 // figures is what of a payment may change after its creation, in a form that can be compared.
-func figures(p Payment) [40]string {
+func figures(p Payment) [44]string {
 	str := func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 	b := func(v bool) string {
 		if v {
@@ -192,10 +198,11 @@ func figures(p Payment) [40]string {
 		return ""
 	}
 	n := strconv.Itoa
-	return [40]string{
+	return [44]string{
 		p.ID, string(p.Funding), string(p.Timing), string(p.Claim), string(p.Payout), string(p.Hold), string(p.End), b(p.Closed),
 		b(p.Underpaid), b(p.Overpaid), b(p.WrongAsset), b(p.Reorged), string(p.Screening), p.Received.String(), n(p.Transfers), n(p.Credit.N),
-		p.Credit.Crypto.String(), p.Credit.Payout.String(), p.Credit.Fee.String(), b(p.Credit.Frozen), n(p.Attempt), n(p.Holds),
+		p.Credit.Crypto.String(), p.Credit.Payout.String(), p.Credit.Fee.String(), p.Credit.FeeCrypto.String(),
+		p.Credit.FeeUSD.String(), p.Ignored.String(), p.LateRate.String(), b(p.Credit.Frozen), n(p.Attempt), n(p.Holds),
 		string(p.Token.Hash), str(p.Token.ExpiresAt), p.RefundAddress, p.RefundTx, p.SettlementRef, str(p.ExpiresAt), str(p.DeadlineAt),
 		str(p.FulfilledAt), str(p.ClaimedAt), str(p.ConfirmedAt), str(p.SettledAt), p.Receiver.AccountNumber, p.Receiver.BankCode,
 		p.Receiver.AccountName, p.Receiver.BankName, b(p.Receiver.NameVerified), p.Address, p.Rail,

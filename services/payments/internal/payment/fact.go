@@ -66,9 +66,10 @@ func (Alert) fact()      {}
 
 // The event types that are not "payment." plus a status.
 const (
-	EventUnderpaid = "payment.underpaid"
-	EventOverpaid  = "payment.overpaid"
-	EventReorged   = "payment.reorged"
+	EventUnderpaid  = "payment.underpaid"
+	EventOverpaid   = "payment.overpaid"
+	EventReorged    = "payment.reorged"
+	EventWrongAsset = "payment.wrong_asset"
 )
 
 // EventTypes lists every type a payment can send.
@@ -77,5 +78,5 @@ func EventTypes() []string {
 	for _, s := range Statuses() {
 		all = append(all, "payment."+string(s))
 	}
-	return append(all, EventUnderpaid, EventOverpaid, EventReorged)
+	return append(all, EventUnderpaid, EventOverpaid, EventReorged, EventWrongAsset)
 }

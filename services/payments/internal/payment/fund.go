@@ -1,6 +1,8 @@
 package payment
 
 import (
+	"slices"
+
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
@@ -14,15 +16,36 @@ const (
 	bookedSuspense = "suspense"
 )
 
-// due is what the payer owes; floor and ceiling bound what pays the quoted payout.
-func (c *change) due() decimal.Decimal   { return c.p.Quote.CryptoAmount }
-func (c *change) floor() decimal.Decimal { return c.due().Sub(c.due().Mul(c.pol.Under)) }
-func (c *change) ceiling() decimal.Decimal {
-	return c.due().Add(c.due().Mul(c.pol.Over))
+// due is what the payer owes: the quoted amount, and more of it where late money is worth less than at the lock. floor and
+// ceiling bound what pays the quoted payout.
+func (c *change) due() decimal.Decimal {
+	q := c.p.Quote
+	if !c.cheaper() {
+		return q.CryptoAmount
+	}
+	return money.DivUp(q.CryptoAmount.Mul(q.Rate.Value), c.p.LateRate, digits(q))
 }
 
-// dust reports a transfer that is listed and changes no status (design.md §4, Deposits). Where the whole due is worth
-// little more than the dollar bound, a tenth of the due takes its place, else such a payment could never be paid.
+// cheaper reports late money whose rate is below the locked one.
+func (c *change) cheaper() bool {
+	return c.p.LateRate.IsPositive() && c.p.LateRate.LessThan(c.p.Quote.Rate.Value)
+}
+
+// digits are those of the quoted asset on its chain.
+func digits(q quote.Quote) int32 {
+	n, _ := money.NetworkOf(q.Network)
+	if a, ok := n.Asset(q.Crypto); ok {
+		return a.Decimals
+	}
+	return maxDigits
+}
+
+func (c *change) floor() decimal.Decimal   { return c.due().Sub(c.due().Mul(c.pol.Under)) }
+func (c *change) ceiling() decimal.Decimal { return above(c.due(), c.pol.Over) }
+
+func above(amount, share decimal.Decimal) decimal.Decimal { return amount.Add(amount.Mul(share)) }
+
+// dust reports a transfer that is too small to open a payment; tally.go says when it counts all the same.
 func (c *change) dust(d Deposit) bool {
 	if !c.p.quoted(d) {
 		switch {
@@ -33,12 +56,19 @@ func (c *change) dust(d Deposit) bool {
 		}
 		return !d.Amount.IsPositive()
 	}
-	least := c.due().Mul(c.pol.DustShare)
+	return d.Amount.LessThan(c.opens())
+}
+
+// opens is the least transfer of the quoted asset that opens the payment. Where the whole due is worth little more than the
+// dollar bound, a tenth of the due takes its place, else such a payment could never be paid.
+func (c *change) opens() decimal.Decimal {
+	due := c.p.Quote.CryptoAmount
+	least := due.Mul(c.pol.DustShare)
 	if unit := c.p.Quote.Rate.UnitUSD(); unit.IsPositive() {
-		byUSD := decimal.Min(money.DivUp(c.pol.DustUSD, unit, maxDigits), c.due().Shift(-1))
+		byUSD := decimal.Min(money.DivUp(c.pol.DustUSD, unit, maxDigits), due.Shift(-1))
 		least = decimal.Max(least, byUSD)
 	}
-	return d.Amount.LessThan(least)
+	return least
 }
 
 const maxDigits = 18
@@ -56,11 +86,6 @@ func (c *change) onTime(d Deposit) bool {
 		end = end.Add(c.pol.LateGrace)
 	}
 	return !d.At().After(end)
-}
-
-// counts reports a transfer that may count towards the due.
-func (c *change) counts(d Deposit) bool {
-	return c.p.quoted(d) && !d.Reverted && !c.dust(d) && c.onTime(d)
 }
 
 // lost reports a transfer that was converted and no longer stands as it was.
@@ -85,23 +110,6 @@ func (c *change) deep(d Deposit) bool {
 	return c.pol.Need(c.p).Met(d)
 }
 
-// sums adds up the transfers that count, and of them the deep ones.
-func (c *change) sums() (seen, confirmed decimal.Decimal, allDeep bool) {
-	allDeep = true
-	for _, d := range c.rows {
-		if !c.counts(d) {
-			continue
-		}
-		seen = seen.Add(d.Amount)
-		if c.deep(d) {
-			confirmed = confirmed.Add(d.Amount)
-		} else {
-			allDeep = false
-		}
-	}
-	return seen, confirmed, allDeep
-}
-
 // deposits takes in every transfer of the payment: figures first, then the ledger, then what it means.
 func (c *change) deposits(rate decimal.Decimal) {
 	c.sum()
@@ -111,6 +119,8 @@ func (c *change) deposits(rate decimal.Decimal) {
 		c.book()
 		if frozen {
 			c.watchFrozen()
+		} else if c.p.End != Refunded {
+			c.watchHeld()
 		}
 	case frozen && !c.anyLost():
 		c.book()
@@ -124,30 +134,29 @@ func (c *change) deposits(rate decimal.Decimal) {
 	}
 }
 
-// sum adds up what stands, and notes whether it grew.
+// sum adds up what stands, and notes whether it grew or shrank.
 func (c *change) sum() {
-	received, real, standing, wrong := decimal.Zero, decimal.Zero, 0, false
+	standing, wrong := 0, false
 	for _, d := range c.rows {
 		if d.Reverted {
 			continue
 		}
 		standing++
-		switch dust := c.dust(d); {
-		case c.p.quoted(d):
-			received = received.Add(d.Amount)
-			if !dust {
-				real = real.Add(d.Amount)
-			}
-		case !dust:
+		if !c.p.quoted(d) && !c.dust(d) {
 			wrong = true
 		}
 	}
 	if c.p.Payout != PayoutSucceeded && c.p.End != Refunded {
 		c.p.WrongAsset = wrong // what comes after the end is recorded and says nothing about the payment
 	}
-	c.grew = real.GreaterThan(c.p.Received)
-	if !received.Equal(c.p.Received) {
-		c.p.Received = received
+	t := c.tally()
+	c.grew = c.begun(anyTime) && t.Received.GreaterThan(c.p.Received)
+	c.shrank = t.Received.Add(c.opens()).LessThanOrEqual(c.p.Received)
+	if !t.Received.Equal(c.p.Received) {
+		c.p.Received = t.Received
+	}
+	if !t.Ignored.Equal(c.p.Ignored) {
+		c.p.Ignored = t.Ignored
 	}
 	c.p.Transfers = standing
 	if c.grew && c.p.Screening.Cleared() && !c.p.Credit.Frozen && c.trigger != OnScreened {
@@ -215,6 +224,18 @@ func (c *change) watchFrozen() {
 	}
 }
 
+// watchHeld follows a payment that a person holds and whose money is not spoken for: the merchant learns of a deposit that
+// vanishes, and no more of it once all of them stand again.
+func (c *change) watchHeld() {
+	gone := slices.ContainsFunc(c.rows, func(d Deposit) bool { return d.Reverted && !c.dust(d) })
+	switch {
+	case gone && c.shrank:
+		c.p.Reorged = true
+	case !gone && c.grew:
+		c.p.Reorged = false
+	}
+}
+
 func (c *change) anyLost() bool {
 	for _, d := range c.rows {
 		if lost(d) {
@@ -246,13 +267,16 @@ func (c *change) judge(rate decimal.Decimal) {
 	}
 	before := c.p.Funding
 	c.forgetLate()
-	seen, _, _ := c.sums()
+	if c.p.Timing == Late && c.grew && !c.takeLate(rate) {
+		return
+	}
+	seen := c.tally().Counts
 	switch {
 	case seen.IsPositive() && seen.GreaterThanOrEqual(c.floor()):
 		c.fund(false)
 	case c.p.Closed && (!seen.IsPositive() || (c.p.WrongAsset && !c.p.Underpaid)):
 		c.judgeClosed(before, rate)
-	case c.p.Closed && c.p.Type.ProRata() && quote.Share(c.p.Quote.PayoutAmount, seen, c.due()).IsPositive():
+	case c.p.Closed && c.p.Type.ProRata() && c.worth(seen).Payout.IsPositive():
 		c.fund(true)
 	case c.p.Closed:
 		c.p.Funding, c.p.Hold = Short, HoldUnderpaid
@@ -268,8 +292,7 @@ func (c *change) judge(rate decimal.Decimal) {
 		c.p.Overpaid = false
 		return
 	}
-	seen, _, _ = c.sums() // late money may have been let in
-	c.p.Overpaid = seen.GreaterThan(c.ceiling())
+	c.p.Overpaid = c.tally().Counts.GreaterThan(c.ceiling()) // late money may have been let in
 	c.confirm()
 }
 
@@ -305,20 +328,38 @@ func (c *change) judgeClosed(before Funding, rate decimal.Decimal) {
 		return
 	}
 	c.step() // it expired, and then late money came
-	if first.At().After(c.p.ExpiresAt.Add(c.pol.LateGrace)) || !c.p.Quote.Rate.Drift(rate, c.pol.LateDrift) {
-		c.p.Hold, c.p.Timing = HoldLate, Late
+	c.p.Timing = Late
+	if first.At().After(c.p.ExpiresAt.Add(c.pol.LateGrace)) {
+		c.p.Hold = HoldLate
 		return
 	}
-	c.p.Timing = Late
-	seen, _, _ := c.sums()
+	if !c.takeLate(rate) {
+		return
+	}
+	seen := c.tally().Counts
 	switch {
 	case seen.GreaterThanOrEqual(c.floor()):
 		c.fund(false)
-	case c.p.Type.ProRata() && quote.Share(c.p.Quote.PayoutAmount, seen, c.due()).IsPositive():
+	case c.p.Type.ProRata() && c.worth(seen).Payout.IsPositive():
 		c.fund(true)
 	default:
 		c.p.Funding, c.p.Hold = Short, HoldUnderpaid
 	}
+}
+
+// takeLate fixes the rate of late money when it arrives: the lowest of the lock and of the current rate at each arrival. So
+// nobody can wait for a better one. A rate that has moved too far, or that nobody knows, is for a person.
+func (c *change) takeLate(rate decimal.Decimal) bool {
+	lock := c.p.Quote.Rate
+	if !lock.Drift(rate, c.pol.LateDrift) {
+		c.p.Hold = HoldLate
+		return false
+	}
+	if !c.p.LateRate.IsPositive() {
+		c.p.LateRate = lock.Value
+	}
+	c.p.LateRate = decimal.Min(c.p.LateRate, rate)
+	return true
 }
 
 // firstLate finds the earliest transfer of the quoted asset that stands and came after the window.
@@ -337,7 +378,7 @@ func (c *change) forgetLate() {
 		return
 	}
 	if first, ok := c.firstLate(); !ok || first.At().After(c.p.ExpiresAt.Add(c.pol.LateGrace)) {
-		c.p.Timing = OnTime
+		c.p.Timing, c.p.LateRate = OnTime, decimal.Zero
 	}
 }
 
@@ -352,34 +393,64 @@ func (c *change) judgeCancelled() {
 
 // confirm freezes the credit once enough of the money is deep enough and its senders are clear.
 func (c *change) confirm() {
-	_, confirmed, allDeep := c.sums()
-	enough := confirmed.IsPositive() && confirmed.GreaterThanOrEqual(c.floor())
+	t := c.tally()
+	enough := t.Deep.IsPositive() && t.Deep.GreaterThanOrEqual(c.floor())
 	if c.p.Underpaid {
-		enough = allDeep
+		enough = t.Deep.Equal(t.Counts)
 	}
 	if !enough || (c.pol.Screen && !c.p.Screening.Cleared()) {
 		return
 	}
 	c.step() // confirming is told before confirmed
-	c.freeze(confirmed, c.counts, false)
+	credit := c.worth(t.Deep)
+	switch above := credit.Payout.GreaterThan(c.p.Quote.PayoutAmount); {
+	case above && credit.Payout.GreaterThan(c.pol.PayoutLimit(c.p.Currency)):
+		c.p.Hold = HoldMaximum
+	case above && c.pol.NoRoom:
+		c.p.Hold = HoldLimit
+	default:
+		c.freeze(credit, c.counts(c.onTime))
+	}
 }
 
-// freeze fixes what is converted: the transfers that count and are deep. Their sum is paid by the type's policy
-// (contract.md §3, Deposits).
-func (c *change) freeze(sum decimal.Decimal, counts func(Deposit) bool, accepted bool) {
+// worth is what a sum of the quoted asset is converted to: the quote within its tolerance, and else by the type's policy. What
+// the types that pay the quote get beyond it stays the payer's. Late money at a lower rate never pays more than at the lock.
+func (c *change) worth(sum decimal.Decimal) Credit {
 	q := c.p.Quote
-	credit := Credit{N: c.p.Credit.N + 1, Crypto: sum, Payout: q.PayoutAmount, Fee: q.Charge.Fiat, Frozen: true}
+	credit := Credit{Crypto: sum, Payout: q.PayoutAmount, Fee: q.Charge.Fiat}
 	short, over := sum.LessThan(c.floor()), sum.GreaterThan(c.ceiling())
 	switch {
-	case short, over && c.p.Type.ProRata():
-		credit.Payout, credit.Fee = quote.Share(q.PayoutAmount, sum, c.due()), quote.Share(q.Charge.Fiat, sum, c.due())
+	case short, c.p.Type.ProRata() && (over || c.cheaper() && sum.LessThan(c.due())):
+		table, known := quote.Of(q.FeeTable)
+		if !known {
+			table = c.pol.Fees
+		}
+		if !c.cheaper() {
+			credit.Payout, credit.Fee = table.Convert(q, sum, q.CryptoAmount)
+		} else {
+			credit.Payout, credit.Fee = table.Convert(q, sum.Mul(c.p.LateRate), q.CryptoAmount.Mul(q.Rate.Value))
+			most, _ := table.Convert(q, sum, q.CryptoAmount)
+			if sum.LessThanOrEqual(above(q.CryptoAmount, c.pol.Over)) {
+				most = decimal.Min(most, q.PayoutAmount)
+			}
+			gross := credit.Payout.Add(credit.Fee)
+			credit.Payout = decimal.Min(credit.Payout, most)
+			credit.Fee = gross.Sub(credit.Payout)
+		}
 	case over:
-		credit.Crypto = c.due() // the rest stays the payer's
+		credit.Crypto = c.due()
 	}
-	if limit := c.pol.Fees.Schedules[c.p.Currency].Max; over && !accepted && credit.Payout.GreaterThan(limit) {
-		c.p.Hold = HoldMaximum
-		return
+	return credit
+}
+
+// freeze fixes what is converted, and marks the transfers that it rests on: those that count and are deep.
+func (c *change) freeze(credit Credit, counts func(Deposit) bool) {
+	rate := c.p.Quote.Rate
+	if c.cheaper() {
+		rate.Value = c.p.LateRate
 	}
+	charge := rate.Charge(credit.Fee)
+	credit.N, credit.FeeCrypto, credit.FeeUSD, credit.Frozen = c.p.Credit.N+1, charge.Crypto, charge.USD, true
 	for i := range c.rows {
 		d := &c.rows[i]
 		if d.Booked == "" || !counts(*d) || !c.deep(*d) {
@@ -417,7 +488,7 @@ func (c *change) goOn() {
 func (c *change) unfreeze() {
 	c.voidPayout()
 	c.unconvert()
-	c.p.Credit.Frozen, c.p.Credit.Crypto, c.p.Credit.Payout, c.p.Credit.Fee = false, decimal.Zero, decimal.Zero, decimal.Zero
+	c.p.Credit = Credit{N: c.p.Credit.N}
 	c.p.ConfirmedAt, c.p.DeadlineAt, c.p.Token = timeZero, timeZero, Token{}
 }
 

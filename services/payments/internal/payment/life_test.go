@@ -129,8 +129,8 @@ func TestWindowOverWithAShortSum(t *testing.T) {
 		w.is(StatusConfirming, ExceptionUnderpaid)
 		w.deposit("a", "60", deep)
 		w.is(StatusConfirmed, ExceptionUnderpaid)
-		if got := w.p.PayoutAmount(); !got.Equal(dec("95400")) {
-			t.Fatalf("%s pays %s for 60 %% of 159000", kind, got)
+		if got := w.p.PayoutAmount(); !got.Equal(dec("95500")) {
+			t.Fatalf("%s pays %s for 60 %% of 160000 less 500", kind, got)
 		}
 	}
 	w := newWorld(t, Transfer)
@@ -144,7 +144,7 @@ func TestWindowOverWithAShortSum(t *testing.T) {
 		w.close()
 		w.is(StatusNeedsReview, ExceptionUnderpaid)
 		w.must(Accept{Rows: w.rows})
-		if got := w.p.PayoutAmount(); !got.Equal(dec("95400")) {
+		if got := w.p.PayoutAmount(); !got.Equal(dec("95500")) {
 			t.Fatalf("%s accepted short pays %s", kind, got)
 		}
 	}
@@ -157,7 +157,7 @@ func TestOverpaid(t *testing.T) {
 	w.said("pending", "confirming", "overpaid")
 	w.deposit("a", "150", deep)
 	w.is(StatusConfirmed, ExceptionOverpaid)
-	w.payout("238500")
+	w.payout("239000")
 
 	w = newWorld(t, MerchantPayment)
 	w.deposit("a", "150", deep)
@@ -171,11 +171,14 @@ func TestOverpaid(t *testing.T) {
 func TestOverpaidAboveTheMaximumNeedsReview(t *testing.T) {
 	w := newWorld(t, Transfer)
 	w.deposit("a", "40000", deep)
-	w.is(StatusNeedsReview, ExceptionOverpaid)
+	w.is(StatusNeedsReview, ExceptionOverLimit)
 	w.said("pending", "confirming", "overpaid", "needs_review")
 	w.must(Accept{Rows: w.rows})
 	w.is(StatusConfirmed, ExceptionOverpaid)
-	w.payout("63600000")
+	w.payout("159000")
+	if owed := w.balances["customer:pay_1:USDT"]; !owed.Equal(dec("39900")) {
+		t.Fatalf("owed to the payer: %s", owed)
+	}
 }
 
 func TestConfirmedSumCountsAndLaterMoneyIsExcess(t *testing.T) {

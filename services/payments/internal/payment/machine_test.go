@@ -127,6 +127,7 @@ func TestStatusesAndEventsAreNamedLikeTheInterface(t *testing.T) {
 	want := []string{
 		"payment.created", "payment.pending", "payment.confirming", "payment.confirmed", "payment.settling", "payment.settled",
 		"payment.expired", "payment.cancelled", "payment.needs_review", "payment.refunded", "payment.underpaid", "payment.overpaid", "payment.reorged",
+		"payment.wrong_asset",
 	}
 	if got := EventTypes(); !slices.Equal(got, want) {
 		t.Errorf("event types %v", got)
@@ -208,12 +209,31 @@ func (m *machine) step(t *rapid.T) {
 	case "returned":
 		refusable(Returned{Attempt: m.attempt(t)})
 	case "accept":
-		refusable(Accept{Rows: w.rows})
+		m.accept(t)
 	case "retry":
 		refusable(Retry{})
 	case "refund":
 		refusable(SetRefundAddress{Address: "0xdef"})
 		refusable(MarkRefunded{Tx: "0x1", Rows: w.rows})
+	}
+}
+
+// accept presses the button plainly, or with an amount: what it pays is what was offered, and never above the maximum.
+func (m *machine) accept(t *rapid.T) {
+	w := m.w
+	offer, ok := w.policy.Offer(w.p, w.rows)
+	amount := rapid.SampledFrom([]decimal.Decimal{{}, offer.Plain, offer.Most, dec("7")}).Draw(t, "payout amount")
+	want := amount
+	if amount.IsZero() {
+		want = offer.Plain
+	}
+	switch err := w.apply(Accept{Rows: w.rows, Payout: amount}); {
+	case err == nil && (!ok || !w.p.Credit.Payout.Equal(want) || want.GreaterThan(w.policy.PayoutLimit(w.p.Currency))):
+		t.Fatalf("accept of %s pays %s, offered %+v (%v)", amount, w.p.Credit.Payout, offer, ok)
+	case err == nil && amount.IsZero() && w.p.Credit.Payout.GreaterThan(w.p.Quote.PayoutAmount):
+		t.Fatalf("a plain accept pays %s, quoted %s", w.p.Credit.Payout, w.p.Quote.PayoutAmount)
+	case err != nil && ok && (amount.IsZero() || amount.Equal(offer.Plain) || amount.Equal(offer.Most)):
+		t.Fatalf("accept of %s is refused, offered %+v: %v", amount, offer, err)
 	}
 }
 
@@ -258,6 +278,7 @@ func life(edges map[string]bool) func(*rapid.T) {
 			change = append(change, noReceiver)
 		}
 		m := &machine{w: newWorld(t, kind, change...)}
+		m.w.policy.NoRoom = rapid.SampledFrom([]bool{false, false, true}).Draw(t, "no room")
 		m.w.policy.Screen = rapid.SampledFrom([]bool{false, false, true}).Draw(t, "screening")
 		t.Repeat(map[string]func(*rapid.T){"": func(*rapid.T) {}, "step": m.step})
 		maps.Copy(edges, m.w.edges)

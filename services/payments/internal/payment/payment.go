@@ -152,7 +152,8 @@ const (
 	HoldUnderpaid  Hold = "underpaid"
 	HoldLate       Hold = "paid_late"
 	HoldWrongAsset Hold = "wrong_asset"
-	HoldMaximum    Hold = "over_maximum" // the pro-rata payout is above the currency's maximum
+	HoldMaximum    Hold = "over_maximum" // the payout is above the quote and above the currency's maximum
+	HoldLimit      Hold = "over_limit"   // the payout is above the quote, and a daily limit or a capacity has no room for it
 	HoldUnclaimed  Hold = "unclaimed"
 )
 
@@ -191,6 +192,9 @@ type Credit struct {
 	Payout decimal.Decimal `json:"payout"`
 	Fee    decimal.Decimal `json:"fee"`
 	Frozen bool            `json:"frozen"`
+
+	FeeCrypto decimal.Decimal `json:"feeCrypto"` // the fee at the rate that was applied, for showing
+	FeeUSD    decimal.Decimal `json:"feeUsd"`
 }
 
 // Payment is one payment as a value. It is changed only by Policy.Apply; the store writes what Apply returns and keeps
@@ -235,6 +239,8 @@ type Payment struct {
 	Screening  Screening
 
 	Received      decimal.Decimal // sum of every transfer of the quoted asset that stands
+	Ignored       decimal.Decimal // of it, the dust that counts for nothing
+	LateRate      decimal.Decimal // what late money is converted at, at most the locked rate; zero while none was taken
 	Transfers     int             // transfers of any asset that stand, dust included
 	Credit        Credit
 	Attempt       int // number of the current payout, 0 before the first
@@ -264,6 +270,23 @@ func (p Payment) PayoutAmount() decimal.Decimal {
 		return p.Credit.Payout
 	}
 	return p.Quote.PayoutAmount
+}
+
+// Charge is the fee that was taken, once the money is confirmed, else the quoted one. A conversion by a version that kept
+// no more than the fee in fiat shows the quote's.
+func (p Payment) Charge() quote.Charge {
+	if c := p.Credit; c.Frozen && (c.Fee.IsZero() || c.FeeCrypto.IsPositive()) {
+		return quote.Charge{Fiat: c.Fee, Crypto: c.FeeCrypto, USD: c.FeeUSD}
+	}
+	return p.Quote.Charge
+}
+
+// Rate is the rate that applies: the locked one, or the lower one that late money is converted at.
+func (p Payment) Rate() decimal.Decimal {
+	if p.LateRate.IsPositive() {
+		return decimal.Min(p.LateRate, p.Quote.Rate.Value)
+	}
+	return p.Quote.Rate.Value
 }
 
 // Confirmed reports whether money stands behind the payment: deep enough, converted, and not reorged away.

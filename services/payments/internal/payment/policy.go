@@ -27,9 +27,13 @@ type Policy struct {
 	DustUSD       decimal.Decimal // and below this worth changes no status; the larger of the two counts
 	Depths        Depths
 	Fees          quote.Table           // for the limits of each currency
+	NoRoom        bool                  // a limit has no room for more than was quoted: what would pay more waits
 	Screen        bool                  // a payment is confirmed only once its senders are clear
 	Whole         map[RailCurrency]bool // where a rail pays whole units only
 }
+
+// PayoutLimit is the most that one payment of the currency may pay out; no decision passes it.
+func (pol Policy) PayoutLimit(cur money.Currency) decimal.Decimal { return pol.Fees.Schedules[cur].Max }
 
 // RailCurrency is a rail in one currency.
 type RailCurrency struct {

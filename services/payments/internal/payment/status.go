@@ -72,6 +72,7 @@ const (
 	ExceptionPayoutReturned Exception = "payout_returned"
 	ExceptionPayoutFailed   Exception = "payout_failed"
 	ExceptionReorged        Exception = "reorged"
+	ExceptionOverLimit      Exception = "over_limit"
 	ExceptionWrongAsset     Exception = "wrong_asset"
 	ExceptionUnfunded       Exception = "unfunded"
 	ExceptionUnderpaid      Exception = "underpaid"
@@ -83,8 +84,8 @@ const (
 // Exceptions lists every exception in the order of precedence of design.md §4: the first that applies is shown.
 func Exceptions() []Exception {
 	return []Exception{
-		ExceptionScreeningHold, ExceptionPayoutReturned, ExceptionPayoutFailed, ExceptionReorged, ExceptionWrongAsset,
-		ExceptionUnfunded, ExceptionUnderpaid, ExceptionPaidLate, ExceptionOverpaid, ExceptionUnclaimed,
+		ExceptionScreeningHold, ExceptionPayoutReturned, ExceptionPayoutFailed, ExceptionReorged, ExceptionOverLimit,
+		ExceptionWrongAsset, ExceptionUnfunded, ExceptionUnderpaid, ExceptionPaidLate, ExceptionOverpaid, ExceptionUnclaimed,
 	}
 }
 
@@ -109,6 +110,8 @@ func (p Payment) Has(e Exception) bool {
 		return p.Payout == PayoutFailed
 	case ExceptionReorged:
 		return p.Reorged
+	case ExceptionOverLimit:
+		return p.Hold == HoldMaximum || p.Hold == HoldLimit
 	case ExceptionWrongAsset:
 		return p.WrongAsset || p.Hold == HoldWrongAsset
 	case ExceptionUnfunded:
@@ -118,7 +121,7 @@ func (p Payment) Has(e Exception) bool {
 	case ExceptionPaidLate:
 		return p.Timing == Late || p.Hold == HoldLate
 	case ExceptionOverpaid:
-		return p.Overpaid || p.Hold == HoldMaximum
+		return p.Overpaid
 	case ExceptionUnclaimed:
 		return p.Hold == HoldUnclaimed
 	case None:

@@ -109,19 +109,19 @@ func funds(move mover, record recorder) {
 	move(pending, OnDeposits, deposits, to(confirming, "sum ≥ due − tolerance"))
 	move(confirming, OnDeposits, deposits,
 		to(confirmed, "deep enough, screening clear"), to(pending, "reorged away"), to(expired, "reorged away, window over"),
-		to(review, "pro-rata payout above the maximum; reorged to a short sum, window over"))
+		to(review, "more than the quote, and above a limit; reorged to a short sum, window over"))
 	move(confirmed, OnDeposits, deposits,
 		to(confirming, "reorged, other transfers still cover the due"), to(pending, "reorged away"), to(expired, "reorged away, window over"),
 		to(review, "reorged to a short sum, window over"), to(settling, "reorged and covered again, a second attempt"))
 	move(unfunded, OnDeposits, deposits,
-		to(settling, "deep enough, screening clear"), to(review, "pro-rata payout above the maximum; short of a window that is over"),
+		to(settling, "deep enough, screening clear"), to(review, "more than the quote, and above a limit; short of a window that is over"),
 		to(expired, "reorged away, window over: the claim is void"))
 	move(settling, OnDeposits, deposits,
 		to(unfunded, "a claimed gift reorged before the payout left"), to(pending, "a retry reorged before the payout left"),
 		to(expired, "the same, window over"), to(confirming, "the same, other transfers still cover the due"),
 		to(review, "the same, a short sum, window over"))
 	move(expired, OnDeposits, deposits,
-		to(confirming, "on time and learnt late; late within the grace, rate within the drift; a short sum of a pro-rata type"),
+		to(confirming, "on time and learnt late; late within the grace, rate within the drift, at the lower rate; a short sum of a pro-rata type"),
 		to(review, "late beyond grace or drift; short and not pro-rata; wrong asset"))
 	move(cancelled, OnDeposits, deposits, to(review, "any transfer"))
 	record(OnDeposits, deposits, settled, review, refunded)

@@ -132,8 +132,12 @@ type Failed struct {
 // Returned says that money came back after a success.
 type Returned struct{ Attempt int }
 
-// Accept is an operator's decision to go on with what was received.
-type Accept struct{ Rows []Deposit }
+// Accept is an operator's decision to go on with what was received. Payout is what it must pay exactly; zero pays what the
+// money is worth, and never more than the quoted payout.
+type Accept struct {
+	Rows   []Deposit
+	Payout decimal.Decimal
+}
 
 // Retry is an operator's decision to pay out again, if need be to another receiver or over another rail.
 type Retry struct {

@@ -257,7 +257,32 @@ func (w *world) invariants(before Payment, tr Trigger) {
 			w.t.Fatalf("settled led to %s by %s", w.p.Status(), tr.Name())
 		}
 	}
+	w.money(before, tr)
 	w.duplicate(tr)
+}
+
+// money is what holds of every conversion: nothing above the gross, nothing above the lock's worth, and nothing above the
+// quote where a limit has no room or nobody has named the amount.
+func (w *world) money(before Payment, tr Trigger) {
+	w.t.Helper()
+	c, q := w.p.Credit, w.p.Quote
+	if !c.Frozen || before.Credit.Frozen && before.Credit.N == c.N {
+		return
+	}
+	if gross := c.Crypto.Mul(q.Rate.Value); c.Payout.IsNegative() || c.Fee.IsNegative() || c.Payout.Add(c.Fee).GreaterThan(gross) && c.Payout.GreaterThan(q.PayoutAmount) {
+		w.t.Fatalf("%s converted to %s and %s, worth %s", c.Crypto, c.Payout, c.Fee, gross)
+	}
+	limit := w.policy.PayoutLimit(w.p.Currency)
+	if c.Payout.GreaterThan(limit) {
+		w.t.Fatalf("a payout of %s is above the maximum", c.Payout)
+	}
+	accept, decided := tr.(Accept)
+	if (w.policy.NoRoom && !decided || decided && accept.Payout.IsZero()) && c.Payout.GreaterThan(q.PayoutAmount) {
+		w.t.Fatalf("%s pays %s, quoted %s", tr.Name(), c.Payout, q.PayoutAmount)
+	}
+	if w.p.Timing == Late && w.p.Rate().GreaterThan(q.Rate.Value) {
+		w.t.Fatalf("late money is worth %s, locked %s", w.p.Rate(), q.Rate.Value)
+	}
 }
 
 // duplicate applies what tells of the outside world a second time: nothing may happen.

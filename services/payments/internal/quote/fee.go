@@ -53,6 +53,13 @@ func Default() Table {
 	}}
 }
 
+// Of finds a fee table by its version among all that have ever priced a payment. A payment is converted by the table that
+// priced it, so a released table stays here and never changes.
+func Of(version string) (Table, bool) {
+	t := Default()
+	return t, t.Version == version
+}
+
 // Check reports a table that could not price: missing schedules, bounds out of order, negative fees.
 func (t Table) Check() error {
 	for _, c := range money.Currencies() {

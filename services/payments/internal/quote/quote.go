@@ -70,11 +70,9 @@ func (t Table) Make(ask Ask, rate Rate) (Quote, error) {
 	if ask.CryptoAmount.IsPositive() {
 		first = "cryptoAmount"
 		gross := money.Down(ask.CryptoAmount.Mul(rate.Value), money.FiatDigits)
-		q.FiatAmount = gross
-		if ask.ChargeFrom == Crypto && gross.IsPositive() && gross.LessThanOrEqual(money.Max) {
-			q.FiatAmount, q.Charge.Fiat = s.net(gross)
-		} else {
-			q.Charge.Fiat = s.Fee(gross)
+		q.FiatAmount, q.Charge.Fiat = gross, s.feeOf(gross, ask.ChargeFrom)
+		if ask.ChargeFrom == Crypto {
+			q.FiatAmount = gross.Sub(q.Charge.Fiat)
 		}
 	} else {
 		q.Charge.Fiat = s.Fee(q.FiatAmount)
@@ -93,8 +91,7 @@ func (t Table) Make(ask Ask, rate Rate) (Quote, error) {
 	if q.ChargeFrom == Fiat {
 		q.PayoutAmount = q.FiatAmount.Sub(q.Charge.Fiat)
 	}
-	q.Charge.Crypto = divHalfUp(q.Charge.Fiat, rate.Value, chargeCoinDigits)
-	q.Charge.USD = rate.USDOf(q.Charge.Fiat)
+	q.Charge = rate.Charge(q.Charge.Fiat)
 	q.TransactionUSD = rate.USDOf(q.FiatAmount)
 	return q, nil
 }

@@ -44,6 +44,11 @@ func (r Rate) UnitUSD() decimal.Decimal {
 // USDOf is the dollar figure of a fiat amount: two digits, half up, for showing.
 func (r Rate) USDOf(fiat decimal.Decimal) decimal.Decimal { return divHalfUp(fiat, r.USD, usdDigits) }
 
+// Charge shows a fee in its three units at this rate.
+func (r Rate) Charge(fee decimal.Decimal) Charge {
+	return Charge{Fiat: fee, Crypto: divHalfUp(fee, r.Value, chargeCoinDigits), USD: r.USDOf(fee)}
+}
+
 // Drift reports whether now is within share of the locked rate r, both ways: |now − r| ≤ r × share.
 func (r Rate) Drift(now, share decimal.Decimal) bool {
 	return now.IsPositive() && now.Sub(r.Value).Abs().LessThanOrEqual(r.Value.Mul(share))

@@ -40,12 +40,20 @@ WHERE u.day = r.day AND u.kind = r.kind AND u.subject = r.subject AND u.currency
 )
 UPDATE limit_usage u SET used = u.used + r.amount, most = greatest(u.most, u.used + r.amount) FROM r
 WHERE u.day = r.day AND u.kind = r.kind AND u.subject = r.subject AND u.currency = r.currency`
-	overLimit = `SELECT EXISTS (SELECT FROM limit_reservations r
+	overLimit = `SELECT EXISTS (SELECT FROM (
+	SELECT day, kind, subject, currency FROM limit_reservations WHERE payment_id = $1 AND NOT released
+	UNION ALL SELECT day, kind, subject, currency FROM limit_differences WHERE payment_id = $1 AND NOT waived) AS r
 	JOIN limit_usage u ON u.day = r.day AND u.kind = r.kind AND u.subject = r.subject AND u.currency = r.currency
 	JOIN unnest($2::text[], $3::text[], $4::text[]) AS l(kind, currency, most) ON l.kind = r.kind AND l.currency = r.currency
-	WHERE r.payment_id = $1 AND NOT r.released AND u.used > l.most::numeric)`
+	WHERE u.used - u.waived > l.most::numeric)`
 	forgetUsedLimits = `DELETE FROM limit_usage WHERE day < current_date - 3`
 	forgetReserved   = `DELETE FROM limit_reservations WHERE day < current_date - 3`
+	forgetDiffering  = `DELETE FROM limit_differences WHERE day < current_date - 3`
+
+	// A conversion that is undone gives back what it counted beside the quote.
+	undoDifference = `WITH d AS (DELETE FROM limit_differences WHERE payment_id = $1 RETURNING *)
+UPDATE limit_usage u SET used = u.used - d.amount, waived = u.waived - CASE WHEN d.waived THEN d.amount ELSE 0 END, most = greatest(u.most, u.used - d.amount)
+FROM d WHERE u.day = d.day AND u.kind = d.kind AND u.subject = d.subject AND u.currency = d.currency`
 
 	// What is open is every merchant's lanes of the open statuses, as in listOwned; nothing else is read.
 	exposure = `SELECT o.crypto, o.fiat_currency, coalesce(sum(o.crypto_amount) FILTER (WHERE s.status IN ('pending', 'confirming')), 0), sum(o.promised)
@@ -58,6 +66,22 @@ WHERE o.crypto <> '' GROUP BY o.crypto, o.fiat_currency`
 
 var (
 	reserveLimits = "WITH p AS (SELECT $1::text AS id), n AS (" + fmt.Sprintf(noteReservation, 2, 3, 4, 5, 6) + ")\n" + fmt.Sprintf(countUsage, 2, 3, 4, 5, 6)
+
+	// More than the quote counts on the day of the conversion, and is refused where the limit has no room for it, unless an
+	// operator has decided on it. Less than the quote is given back on the day on which that counts.
+	bookDifference = fmt.Sprintf(`WITH a AS (
+	SELECT r.kind, r.subject, r.currency, r.amount::numeric AS amount, r.most::numeric AS most, $7 AND r.amount::numeric > 0 AS waived,
+		CASE WHEN r.amount::numeric > 0 THEN `+today+` ELSE q.day END AS day
+	FROM `+asked+` LEFT JOIN limit_reservations q ON q.payment_id = $1 AND q.kind = r.kind AND NOT q.released
+	WHERE r.amount::numeric > 0 OR q.day IS NOT NULL
+), n AS (
+	INSERT INTO limit_differences (payment_id, kind, day, subject, currency, amount, waived)
+	SELECT $1, kind, day, subject, currency, amount, waived FROM a
+)
+INSERT INTO limit_usage AS u (day, kind, subject, currency, used, most, waived)
+SELECT day, kind, subject, currency, amount, CASE WHEN waived THEN greatest(most, amount) ELSE most END, CASE WHEN waived THEN amount ELSE 0 END FROM a
+ON CONFLICT (day, kind, subject, currency) DO UPDATE SET used = u.used + excluded.used, waived = u.waived + excluded.waived,
+	most = CASE WHEN excluded.waived > 0 OR excluded.used < 0 THEN greatest(u.most, u.used + excluded.used) ELSE excluded.most END`, 2, 3, 4, 5, 6)
 
 	insertPaymentLimited      = makeInsert(false, true)
 	insertPaymentKeyedLimited = makeInsert(true, true)
@@ -88,10 +112,17 @@ func isOverLimit(err error) bool {
 	return ok && e.ConstraintName == "limit_usage_within"
 }
 
-// queueLimits counts whom a change has named, and follows a payment that has ended or come back.
-func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, rs []app.Reservation) {
-	if len(rs) > 0 {
-		batch.Queue(reserveLimits, append([]any{next.ID}, limitArgs(rs)...)...)
+// queueLimits counts whom a change has named and what it has converted, and follows a payment that has ended or come back.
+func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, r app.Result) {
+	if len(r.Reservations) > 0 {
+		batch.Queue(reserveLimits, append([]any{next.ID}, limitArgs(r.Reservations)...)...)
+	}
+	undo, book := s.daily.Differences(s.keys, before, next)
+	if undo {
+		batch.Queue(undoDifference, next.ID)
+	}
+	if len(book) > 0 {
+		batch.Queue(bookDifference, append(append([]any{next.ID}, limitArgs(book)...), r.Decision != nil)...)
 	}
 	if s.daily == nil || next.Mode != payment.Live {
 		return
@@ -102,6 +133,13 @@ func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, rs [
 	case was && !is:
 		batch.Queue(restoreLimits, next.ID)
 	}
+}
+
+// mayPass reports a change that a daily limit may refuse though its payment exists: it fixes what is converted, and nobody has
+// decided on it.
+func (s *Store) mayPass(before payment.Payment, r app.Result) bool {
+	after := r.Payment
+	return s.daily != nil && after.Mode == payment.Live && r.Decision == nil && after.Credit.Frozen && after.Credit.N != before.Credit.N
 }
 
 // ended reports a payment that pays nobody.
@@ -131,7 +169,7 @@ func (s *Store) queueOverLimit(read *pgx.Batch, v *app.View) {
 
 // forgetLimits drops what was counted on days that are over.
 func (s *Store) forgetLimits(ctx context.Context) error {
-	for _, sql := range []string{forgetUsedLimits, forgetReserved} {
+	for _, sql := range []string{forgetUsedLimits, forgetReserved, forgetDiffering} {
 		if _, err := s.pool.Exec(ctx, sql); err != nil {
 			return fmt.Errorf("forget old limits: %w", err)
 		}

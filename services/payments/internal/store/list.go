@@ -52,16 +52,16 @@ ORDER BY found.id COLLATE "C" DESC LIMIT $5`
 )
 
 var (
-	listOwned = pageOf(ownedLanes)
-	listEvery = "SELECT " + shownColumns + " FROM payments p WHERE p.id >= $1 AND p.id < $2 ORDER BY p.id DESC LIMIT $3"
-	listSome  = pageOf(fmt.Sprintf(someLanes, ""))
-	listHolds = pageOf(fmt.Sprintf(someLanes, " AND p.hold <> ''"))
+	listOwned = pageOf(shownColumns, ownedLanes)
+	listEvery = "SELECT " + reviewedColumns + " FROM payments p WHERE p.id >= $1 AND p.id < $2 ORDER BY p.id DESC LIMIT $3"
+	listSome  = pageOf(reviewedColumns, fmt.Sprintf(someLanes, ""))
+	listHolds = pageOf(reviewedColumns, fmt.Sprintf(someLanes, " AND p.hold <> ''"))
 )
 
 // pageOf reads the payments whose ids a statement finds, by their primary key. As an array they are few to the planner,
 // whatever it thinks of the statement, and it keeps one plan for all arguments.
-func pageOf(ids string) string {
-	return "SELECT " + shownColumns + " FROM payments p WHERE p.id = ANY(ARRAY(\n" + ids + "\n)) ORDER BY p.id DESC"
+func pageOf(columns, ids string) string {
+	return "SELECT " + columns + " FROM payments p WHERE p.id = ANY(ARRAY(\n" + ids + "\n)) ORDER BY p.id DESC"
 }
 
 var _ app.Lists = (*Store)(nil)
@@ -71,21 +71,21 @@ func (s *Store) List(ctx context.Context, f app.Filter) ([]app.View, error) {
 	low, high := bounds(f)
 	switch {
 	case f.Owner.MerchantID != "":
-		return s.list(ctx, f.Limit, listOwned, f.Owner.MerchantID, string(f.Owner.Mode), statusNames(f.Statuses), typeNames(f.Type), low, high, f.Limit)
+		return s.list(ctx, shown, f.Limit, listOwned, f.Owner.MerchantID, string(f.Owner.Mode), statusNames(f.Statuses), typeNames(f.Type), low, high, f.Limit)
 	case len(f.Statuses) == 0 && f.Type == "":
-		return s.list(ctx, f.Limit, listEvery, low, high, f.Limit)
+		return s.list(ctx, reviewed, f.Limit, listEvery, low, high, f.Limit)
 	default:
-		return s.list(ctx, f.Limit, listSome, statusNames(f.Statuses), typeNames(f.Type), low, high, f.Limit)
+		return s.list(ctx, reviewed, f.Limit, listSome, statusNames(f.Statuses), typeNames(f.Type), low, high, f.Limit)
 	}
 }
 
 // list reads a page of at most so many payments, and what has come in and gone out in a second trip for those where there is any.
-func (s *Store) list(ctx context.Context, most int, sql string, args ...any) ([]app.View, error) {
+func (s *Store) list(ctx context.Context, set func(column) bool, most int, sql string, args ...any) ([]app.View, error) {
 	rows, err := s.pool.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list payments: %w", err)
 	}
-	r := s.record(shown)
+	r := s.record(set)
 	views, err := pgx.AppendRows(make([]app.View, 0, most), rows, func(row pgx.CollectableRow) (v app.View, err error) {
 		v.Payment, err = r.scan(row)
 		return v, err

@@ -111,7 +111,7 @@ func (s *Store) Doubts(ctx context.Context, before string, most int) ([]payout.P
 
 // Holds implements app.OperatorLists.
 func (s *Store) Holds(ctx context.Context, before string, most int) ([]app.Held, error) {
-	views, err := s.list(ctx, most, listHolds, []string{string(payment.StatusNeedsReview)}, typeNames(""), "", orLast(before), most)
+	views, err := s.list(ctx, reviewed, most, listHolds, []string{string(payment.StatusNeedsReview)}, typeNames(""), "", orLast(before), most)
 	if err != nil || len(views) == 0 {
 		return nil, err
 	}

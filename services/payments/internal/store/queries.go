@@ -83,7 +83,11 @@ var columns = []column{
 	{"credit_n", "integer", 0},
 	{"credit_crypto", "numeric", 0},
 	{"credit_payout", "numeric", isShown},
-	{"credit_fee", "numeric", 0},
+	{"credit_fee", "numeric", isShown},
+	{"credit_fee_crypto", "numeric", isShown},
+	{"credit_fee_usd", "numeric", isShown},
+	{"late_rate", "numeric", isShown},
+	{"ignored", "numeric", isShown},
 	{"credit_frozen", "boolean", isShown},
 	{"attempt", "integer", isShown},
 	{"holds", "integer", 0},
@@ -107,6 +111,9 @@ func newborn(c column) bool { return c.kind&isBorn != 0 }
 func whole(c column) bool   { return c.kind&isDerived == 0 } // all that a Payment is
 func shown(c column) bool   { return c.kind&isShown != 0 }
 
+// reviewed is what operators are shown: with it goes what a decision would do, and no payer.
+func reviewed(c column) bool { return whole(c) && c.name != "payer" }
+
 // columnsOf are the names of a set, as a select of payments p has them.
 func columnsOf(set func(column) bool) string {
 	var names []string
@@ -121,6 +128,8 @@ func columnsOf(set func(column) bool) string {
 var (
 	wholeColumns = columnsOf(whole)
 	shownColumns = columnsOf(shown)
+
+	reviewedColumns = columnsOf(reviewed)
 
 	insertPayment      = makeInsert(false, false)
 	insertPaymentKeyed = makeInsert(true, false)
@@ -389,7 +398,8 @@ func Statements() map[string]string {
 		"resolveDifferences": resolveDifferences, "openDifferences": openDifferences, "lastCompared": lastCompared,
 		"insertPaymentLimited": insertPaymentLimited, "insertPaymentKeyedLimited": insertPaymentKeyedLimited, "reserveLimits": reserveLimits,
 		"releaseLimits": releaseLimits, "restoreLimits": restoreLimits, "overLimit": overLimit, "exposure": exposure,
-		"forgetUsedLimits": forgetUsedLimits, "forgetReserved": forgetReserved,
+		"forgetUsedLimits": forgetUsedLimits, "forgetReserved": forgetReserved, "forgetDiffering": forgetDiffering,
+		"bookDifference": bookDifference, "undoDifference": undoDifference,
 		"journalStands":    journalStands,
 		"personalPayments": personalPayments, "personalPayouts": personalPayouts, "resealPayment": resealPayment, "resealPayout": resealPayout,
 		"payersPayments": payersPayments, "lockEnded": lockEnded, "forgetPayer": forgetPayer, "forgetReceiver": forgetReceiver, "noteAudit": noteAudit,

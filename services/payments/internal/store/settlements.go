@@ -13,7 +13,7 @@ import (
 // The index payments_settled holds each merchant's settled payments in the order of their settlement, and each page goes on in it
 // where the last one ended.
 const listSettled = `SELECT p.id, p.reference, p.type, p.fiat_currency, p.fiat_amount, p.credit_fee, p.credit_payout, p.crypto, p.network, p.credit_crypto,
-	p.received, p.rate, coalesce(nullif(p.settlement_ref, ''), CASE WHEN p.attempt > 0 THEN lower(p.reference) || '-' || p.attempt ELSE '' END),
+	p.received, CASE WHEN p.late_rate > 0 THEN least(p.rate, p.late_rate) ELSE p.rate END, coalesce(nullif(p.settlement_ref, ''), CASE WHEN p.attempt > 0 THEN lower(p.reference) || '-' || p.attempt ELSE '' END),
 	p.attempt = 0, p.created_at, p.settled_at
 FROM payments p WHERE p.merchant_id = $1 AND p.mode = $2 AND p.status = 'settled' AND (p.settled_at, p.id) > ($3, $4) AND p.settled_at < $5
 ORDER BY p.settled_at, p.id LIMIT $6`

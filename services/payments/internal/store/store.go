@@ -391,6 +391,32 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f app.Chan
 	if err != nil {
 		return err
 	}
+	if !s.mayPass(p, r) {
+		return s.save(ctx, tx, done, v, r, now)
+	}
+	before := *done
+	inner, err := tx.Begin(ctx) // a savepoint: what a limit refuses is undone, and the payment waits for a person instead
+	if err != nil {
+		return fmt.Errorf("set a savepoint: %w", err)
+	}
+	if err := s.save(ctx, inner, done, v, r, now); !isOverLimit(err) {
+		if err != nil {
+			return err
+		}
+		return wrap(inner.Commit(ctx), "release a savepoint")
+	}
+	if err := inner.Rollback(ctx); err != nil {
+		return fmt.Errorf("go back to a savepoint: %w", err)
+	}
+	*done, v.OverLimit = before, true
+	if r, err = f(v, now.UTC()); err != nil {
+		return err
+	}
+	return s.save(ctx, tx, done, v, r, now)
+}
+
+// save writes what a change decided.
+func (s *Store) save(ctx context.Context, tx pgx.Tx, done *effects, v app.View, r app.Result, now time.Time) error {
 	done.alerts = r.Alerts
 	write := &pgx.Batch{}
 	if err := s.write(ctx, write, v, r, now.UTC(), done); err != nil {
@@ -400,7 +426,7 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f app.Chan
 		return nil
 	}
 	if err := tx.SendBatch(ctx, write).Close(); err != nil {
-		return fmt.Errorf("write payment %s: %w", p.ID, err)
+		return fmt.Errorf("write payment %s: %w", v.Payment.ID, err)
 	}
 	return nil
 }
@@ -427,7 +453,7 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 			batch.Queue(cleanAddress, string(next.Mode), family, next.Address).Exec(exactlyOne(app.ErrAddressUsed))
 		}
 		batch.Queue(updatePayment, append(args, nullText(r.WalletID))...).Exec(exactlyOne(errStale))
-		s.queueLimits(batch, v.Payment, next, r.Reservations)
+		s.queueLimits(batch, v.Payment, next, r)
 		for key, verdict := range r.Verdicts {
 			batch.Queue(setVerdict, string(next.Mode), key, string(verdict))
 		}

@@ -1,0 +1,389 @@
+package payment_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"pgregory.net/rapid"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	. "causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/quote"
+)
+
+// of prices the payment anew.
+func of(t *testing.T, fiat string) func(*Payment) {
+	return func(p *Payment) { p.Quote = priced(t, "ethereum", "USDT", fiat, quote.Fiat) }
+}
+
+// 3.125 USDT are due and 3.09375 came. The rest is less than dust is by itself, and pays the payment all the same.
+func TestDustCountsTowardsWhatWasBegun(t *testing.T) {
+	w := newWorld(t, Transfer, of(t, "5000"))
+	w.deposit("a", "3.09375", deep)
+	w.is(StatusPending, ExceptionUnderpaid)
+	w.deposit("b", "0.03125", deep)
+	w.is(StatusConfirmed, None)
+	w.payout("4500")
+	w.said("pending", "underpaid", "confirming", "confirmed")
+}
+
+func TestDustComesFirstAndCountsOnceThePaymentIsBegun(t *testing.T) {
+	w := newWorld(t, Transfer, of(t, "5000"))
+	w.deposit("a", "0.03125", deep)
+	w.is(StatusPending, None)
+	w.deposit("b", "3.09375", deep)
+	w.is(StatusConfirmed, None)
+	w.payout("4500")
+	w.send()
+	w.succeed()
+	if owed := w.balances["customer:pay_1:USDT"]; !owed.IsZero() {
+		t.Fatalf("owed to the payer: %s", owed)
+	}
+}
+
+// No number of transfers that are dust opens a payment.
+func TestDustAloneOpensNothing(t *testing.T) {
+	w := newWorld(t, Transfer, of(t, "5000"))
+	for i := range 40 {
+		w.deposit(string(rune('A'+i)), "0.09", deep)
+	}
+	w.is(StatusPending, None)
+	w.close()
+	w.is(StatusExpired, None)
+	w.said("pending", "expired")
+}
+
+// The fee of a share of the quote is the fee of what is converted.
+func TestFeeIsThatOfTheConversion(t *testing.T) {
+	for amount, want := range map[string][2]string{"62.5": {"99500", "500"}, "31250": {"49962500", "37500"}} {
+		w := newWorld(t, Transfer, of(t, "50000000"))
+		w.deposit("a", amount, deep)
+		w.close()
+		w.payout(want[0])
+		if fee := w.balances["fees:NGN"]; !fee.Equal(dec(want[1])) {
+			t.Errorf("%s of 31250 USDT: the fee is %s, want %s", amount, fee, want[1])
+		}
+	}
+}
+
+// Late money is worth no more than it is now.
+func TestLateMoneyPaysTheLowerRate(t *testing.T) {
+	for name, c := range map[string]struct {
+		rate, amount string
+		status       Status
+		payout       string
+	}{
+		"the rate has fallen":                  {"1584", "100", StatusConfirmed, "157400"},
+		"fallen, within the tolerance":         {"1599.2", "100", StatusConfirmed, "158920"},
+		"the rate has risen":                   {"1616", "100", StatusConfirmed, "159000"},
+		"fallen, and more came than was due":   {"1584", "110", StatusConfirmed, "173240"},
+		"fallen, half of what was due":         {"1584", "50", StatusConfirmed, "78700"},
+		"fallen further than late money bears": {"1583.9", "100", StatusNeedsReview, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, Transfer)
+			w.close()
+			w.now, w.rate = w.p.ExpiresAt.Add(time.Hour), dec(c.rate)
+			w.deposit("a", c.amount, deep)
+			if w.p.Status() != c.status || !w.p.Has(ExceptionPaidLate) {
+				t.Fatalf("%s %s", w.p.Status(), w.p.Exception())
+			}
+			if c.payout != "" {
+				w.payout(c.payout)
+			}
+		})
+	}
+}
+
+// A type that pays the quote pays all of it or asks a person.
+func TestLateMoneyThatNoLongerCoversTheQuote(t *testing.T) {
+	w := newWorld(t, MerchantPayment)
+	w.close()
+	w.rate = dec("1590") // 99.375 % of the lock
+	w.deposit("a", "100", deep)
+	w.is(StatusNeedsReview, ExceptionUnderpaid)
+
+	w = newWorld(t, MerchantPayment)
+	w.close()
+	w.rate = dec("1593") // 99.5625 %: within the tolerance
+	w.deposit("a", "100", deep)
+	w.is(StatusConfirmed, ExceptionPaidLate)
+	w.payout("159000")
+
+	w = newWorld(t, MerchantPayment)
+	w.close()
+	w.rate = dec("1584")
+	w.deposit("a", "110", deep)
+	w.is(StatusConfirmed, ExceptionPaidLate)
+	w.payout("159000")
+	if owed := w.balances["customer:pay_1:USDT"]; !owed.Equal(dec("8.989898")) { // 110 − 100 × 1600 ÷ 1584, rounded up
+		t.Fatalf("owed to the payer: %s", owed)
+	}
+}
+
+// More late money is judged by the rate of its own arrival.
+func TestMoreLateMoneyIsJudgedByItsOwnRate(t *testing.T) {
+	w := newWorld(t, Transfer)
+	w.close()
+	w.deposit("a", "50", shallow)
+	w.rate = dec("1584")
+	w.deposit("b", "50", shallow)
+	w.deposit("a", "50", deep)
+	w.deposit("b", "50", deep)
+	w.is(StatusConfirmed, ExceptionUnderpaid)
+	w.payout("157400")
+
+	w = newWorld(t, Transfer)
+	w.close()
+	w.deposit("a", "50", shallow)
+	w.rate = dec("1500")
+	w.deposit("b", "50", shallow)
+	w.is(StatusNeedsReview, ExceptionUnderpaid)
+	if !w.p.Has(ExceptionPaidLate) {
+		t.Fatal("late money at another rate was taken")
+	}
+}
+
+// Who asks for the fee of a late payment across a step gains nothing by the lower rate.
+func TestLateMoneyNeverPaysMoreThanTheLock(t *testing.T) {
+	w := newWorld(t, Transfer, of(t, "101000"))
+	w.close()
+	w.rate = dec("1584")
+	w.deposit("a", "63.125", deep)
+	w.is(StatusConfirmed, ExceptionUnderpaid)
+	w.payout("99490") // 99 990 less 500; the lock paid 100 000
+}
+
+func TestWrongAssetIsToldWhenItIsSeen(t *testing.T) {
+	w := newWorld(t, Transfer)
+	w.deposit("a", "100", other("polygon", "USDT"))
+	w.is(StatusPending, ExceptionWrongAsset)
+	w.said("pending", "wrong_asset")
+	w.deposit("a", "100", func(d *Deposit) { d.Depth = 5 })
+	w.said()
+	w.close()
+	w.said("needs_review")
+
+	w = newWorld(t, Transfer)
+	w.deposit("a", "100", shallow)
+	w.deposit("b", "7", other("ethereum", "USDC"))
+	w.said("pending", "confirming", "wrong_asset")
+}
+
+// A deposit that vanishes while a person has the payment in hand is told at once, whatever the hold.
+func TestDoubleSpendDuringAHoldIsTold(t *testing.T) {
+	for name, hold := range map[string]func(*world){
+		"screening, not confirmed": func(w *world) {
+			w.deposit("a", "100", shallow)
+			w.must(Screened{Verdict: Hit, Rows: w.rows})
+		},
+		"screening, confirmed": func(w *world) {
+			w.deposit("a", "100", deep)
+			w.must(Screened{Verdict: Hit, Rows: w.rows})
+		},
+		"late": func(w *world) {
+			w.close()
+			w.rate = dec("1000")
+			w.deposit("a", "100", deep)
+		},
+		"cancelled": func(w *world) {
+			w.must(Cancel{})
+			w.deposit("a", "100", shallow)
+		},
+		"above the maximum": func(w *world) { w.deposit("a", "40000", deep) },
+		"payout failed": func(w *world) {
+			w.deposit("a", "100", deep)
+			w.send()
+			w.must(Failed{Attempt: 1})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, Transfer)
+			hold(w)
+			if w.p.Status() != StatusNeedsReview {
+				t.Fatalf("payment is %s", w.p.Status())
+			}
+			w.events = nil
+			whole := w.rows[0].Amount.String()
+			w.deposit("a", whole, reverted)
+			w.said("reorged")
+			if w.p.Status() != StatusNeedsReview || !w.p.Has(ExceptionReorged) {
+				t.Fatalf("payment is %s %s", w.p.Status(), w.p.Exception())
+			}
+			w.deposit("a", whole, deep)
+			if w.p.Has(ExceptionReorged) {
+				t.Fatal("the deposit is back")
+			}
+		})
+	}
+}
+
+// What passes a limit beyond the quote waits; the quote itself, and a share of it, need no room.
+func TestNoRoomHoldsWhatPassesTheQuote(t *testing.T) {
+	for amount, want := range map[string]Exception{"100": None, "101": None, "99.5": None, "101.01": ExceptionOverLimit, "300": ExceptionOverLimit} {
+		w := newWorld(t, Transfer)
+		w.policy.NoRoom = true
+		w.deposit("a", amount, deep)
+		if w.p.Exception() != want {
+			t.Errorf("%s of 100: %s %q", amount, w.p.Status(), w.p.Exception())
+		}
+		if held := w.p.Status() == StatusNeedsReview; held != (want == ExceptionOverLimit) || held && (w.held != nil || w.p.Credit.Frozen) {
+			t.Errorf("%s of 100: %s, payout %+v", amount, w.p.Status(), w.held)
+		}
+	}
+	w := newWorld(t, MerchantPayment) // the excess is the payer's, and no limit counts it
+	w.policy.NoRoom = true
+	w.deposit("a", "300", deep)
+	w.is(StatusConfirmed, ExceptionOverpaid)
+	w.payout("159000")
+}
+
+func TestAcceptPaysWhatItShows(t *testing.T) {
+	over := func() *world {
+		w := newWorld(t, Transfer)
+		w.policy.NoRoom = true
+		w.deposit("a", "300", deep)
+		w.is(StatusNeedsReview, ExceptionOverLimit)
+		o, ok := w.policy.Offer(w.p, w.rows)
+		if !ok || !o.Plain.Equal(dec("159000")) || !o.Most.Equal(dec("479000")) {
+			t.Fatalf("offer %+v, %v", o, ok)
+		}
+		return w
+	}
+	w := over()
+	w.must(Accept{Rows: w.rows})
+	w.payout("159000")
+	if owed := w.balances["customer:pay_1:USDT"]; !owed.Equal(dec("200")) {
+		t.Fatalf("owed to the payer: %s", owed)
+	}
+	w = over()
+	w.must(Accept{Rows: w.rows, Payout: dec("479000")})
+	w.payout("479000")
+	if owed := w.balances["customer:pay_1:USDT"]; !owed.IsZero() {
+		t.Fatalf("owed to the payer: %s", owed)
+	}
+	w = over()
+	refused(t, w.apply(Accept{Rows: w.rows, Payout: dec("479000.01")}), fault.Conflict, "payout_amount_differs",
+		"Accepting would pay 159000.00 or 479000.00 NGN now")
+	w.must(Accept{Rows: w.rows, Payout: dec("159000")})
+	w.payout("159000")
+
+	w = newWorld(t, Transfer)
+	w.deposit("a", "40000", deep)
+	o, _ := w.policy.Offer(w.p, w.rows)
+	if !o.Plain.Equal(dec("159000")) || !o.Most.Equal(o.Plain) {
+		t.Fatalf("offer above the maximum %+v", o)
+	}
+	refused(t, w.apply(Accept{Rows: w.rows, Payout: dec("63999000")}), fault.Conflict, "payout_amount_differs", "Accepting would pay 159000.00 NGN now")
+}
+
+// A hold that finds a larger sum converted already lets no more than the quote go without its amount.
+func TestAcceptOfWhatIsConverted(t *testing.T) {
+	held := func() *world {
+		w := newWorld(t, Transfer)
+		w.deposit("a", "150", deep)
+		w.payout("239000")
+		w.must(Screened{Verdict: Hit, Rows: w.rows})
+		return w
+	}
+	w := held()
+	w.must(Accept{Rows: w.rows})
+	w.is(StatusConfirmed, ExceptionOverpaid)
+	w.payout("159000")
+	if owed := w.balances["customer:pay_1:USDT"]; !owed.Equal(dec("50")) {
+		t.Fatalf("owed to the payer: %s", owed)
+	}
+	w = held()
+	w.must(Accept{Rows: w.rows, Payout: dec("239000")})
+	w.payout("239000")
+	w.send()
+	w.succeed()
+	w.is(StatusSettled, ExceptionOverpaid)
+}
+
+func TestRetryPaysNoMoreThanTheMaximum(t *testing.T) {
+	w := newWorld(t, Transfer)
+	w.deposit("a", "100", deep)
+	w.send()
+	w.must(Failed{Attempt: 1})
+	s := w.policy.Fees.Schedules[money.NGN]
+	s.Max = dec("100000")
+	w.policy.Fees.Schedules[money.NGN] = s
+	refused(t, w.apply(Retry{}), fault.Conflict, "above_maximum", "")
+}
+
+// Dust of a listed sender neither holds the payment nor is converted.
+func TestListedDustIsLeftAside(t *testing.T) {
+	w := newWorld(t, Transfer, of(t, "5000"))
+	w.policy.Screen = true
+	clear := func(d *Deposit) { deep(d); d.Screening = Clear }
+	w.deposit("a", "3.125", clear)
+	w.deposit("b", "0.05", deep, func(d *Deposit) { d.Screening = Hit })
+	if v := w.policy.Verdict(w.p, w.rows); v != Clear {
+		t.Fatalf("verdict %q", v)
+	}
+	tally := w.policy.Tally(w.p, w.rows)
+	if !tally.Received.Equal(dec("3.175")) || !tally.Ignored.Equal(dec("0.05")) || !tally.Counts.Equal(dec("3.125")) {
+		t.Fatalf("tally %+v", tally)
+	}
+	w.must(Screened{Verdict: Clear, Rows: w.rows})
+	w.is(StatusConfirmed, None)
+	if owed := w.balances["customer:pay_1:USDT"]; !owed.Equal(dec("0.05")) {
+		t.Fatalf("owed to the payer: %s", owed)
+	}
+	w.rows[1].Screening = Unscreened // while nobody can say, dust that counts waits for its verdict
+	if v := w.policy.Verdict(w.p, w.rows); v != Unscreened {
+		t.Fatalf("verdict %q", v)
+	}
+}
+
+func TestWhatIsLeftToPay(t *testing.T) {
+	for _, c := range []struct {
+		came          []string
+		left, ignored string
+	}{
+		{nil, "3.125", "0"},
+		{[]string{"3.09375"}, "0.03125", "0"},
+		{[]string{"3.09375", "0.03125"}, "0", "0"},
+		{[]string{"3.11"}, "0", "0"}, // within the tolerance nothing is asked for
+		{[]string{"0.05"}, "3.075", "0.05"},
+		{[]string{"1", "0.05"}, "2.075", "0"},
+		{[]string{"0.09", "0.09", "0.09", "0.09", "0.09"}, "2.675", "0.45"},
+		{[]string{"4"}, "0", "0"},
+	} {
+		w := newWorld(t, Transfer, of(t, "5000"))
+		for i, amount := range c.came {
+			w.deposit(string(rune('a'+i)), amount)
+		}
+		tally := w.policy.Tally(w.p, w.rows)
+		if !tally.Left.Equal(dec(c.left)) || !w.p.Ignored.Equal(dec(c.ignored)) || !tally.Received.Equal(w.p.Received) {
+			t.Errorf("%v: left %s, ignored %s, received %s", c.came, tally.Left, w.p.Ignored, tally.Received)
+		}
+	}
+}
+
+// Whatever has come, sending what is left pays the payment.
+func TestSendingWhatIsLeftPays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, rapid.SampledFrom([]Type{Transfer, MerchantPayment}).Draw(t, "type"), func(p *Payment) {
+			p.Quote = priced(t, "ethereum", "USDT", rapid.SampledFrom([]string{"1", "300", "5000", "160000"}).Draw(t, "fiat"), quote.Fiat)
+		})
+		for i := range rapid.IntRange(0, 6).Draw(t, "transfers") {
+			share := decimal.New(rapid.Int64Range(1, 3_000).Draw(t, "share"), -4)
+			w.deposit(string(rune('a'+i)), w.p.Quote.CryptoAmount.Mul(share).RoundUp(6).String(), deep)
+		}
+		left := w.policy.Tally(w.p, w.rows).Left
+		if w.p.Status() == StatusConfirmed {
+			return
+		}
+		if !left.IsPositive() || left.GreaterThan(w.p.Quote.CryptoAmount) {
+			t.Fatalf("%s is left of %s after %s", left, w.p.Quote.CryptoAmount, w.p.Received)
+		}
+		w.deposit("z", left.String(), deep)
+		if w.p.Status() != StatusConfirmed || w.p.Has(ExceptionUnderpaid) {
+			t.Fatalf("%s %s after the %s that were left", w.p.Status(), w.p.Exception(), left)
+		}
+	})
+}

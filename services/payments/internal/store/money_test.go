@@ -1,0 +1,385 @@
+//go:build integration
+
+package store_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// sent is a live payment, to which a coin has come.
+func (w *world) sent(ref string, c coin) payment.Payment {
+	w.t.Helper()
+	v, err := w.store.Find(w.t.Context(), living, ref)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	m := w.message(v.Payment, c)
+	m.Mode = "live"
+	if err := w.app.DepositChanged(w.t.Context(), fmt.Sprintf("live-%d", w.msgs.Add(1)), m); err != nil {
+		w.t.Fatal(err)
+	}
+	return v.Payment
+}
+
+// settles pays a payment out, whatever was unusual about it.
+func (w *world) settles(p payment.Payment) {
+	w.t.Helper()
+	w.work(func() bool { return strings.HasPrefix(w.status(p), "settled") })
+}
+
+// small is a transfer of NGN 1 000: the payer owes 0.625 USDT.
+func small() payment.Command {
+	c := command()
+	c.FiatAmount = number("1000")
+	return c
+}
+
+// A quote of NGN 1 000 under a limit of NGN 120 000 pays no more than that limit, however much comes.
+func TestLimitsCountWhatIsConverted(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{app.LimitKey, app.LimitPayer, app.LimitReceiver} {
+		t.Run(kind, func(t *testing.T) {
+			w := limited(t, kind)
+			ref, err := w.live(small())
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := w.sent(ref, coin{key: "t1", amount: "30000", version: 1, depth: enough})
+			if got := w.status(p); got != "needs_review over_limit" {
+				t.Fatalf("30 000 USDT: %s", got)
+			}
+			if w.used(kind) != "1000" || ask[int](w, `SELECT count(*) FROM payouts`) != 0 {
+				t.Errorf("%s used, and payouts", w.used(kind))
+			}
+			if ref, err = w.live(small()); err != nil {
+				t.Fatal(err)
+			}
+			p = w.sent(ref, coin{key: "t2", amount: "62.5", version: 1, depth: enough}) // worth 100 000
+			if got := w.status(p); got != "confirmed overpaid" || w.used(kind) != "101000" {
+				t.Fatalf("within the limit: %s, %s used", got, w.used(kind))
+			}
+			w.settles(p)
+			c := command()
+			c.FiatAmount = number("19000.01")
+			if _, err := w.live(c); fault.As(err).Code != "daily_limit_exceeded" {
+				t.Errorf("what was converted does not count: %v", err)
+			}
+			w.balanced()
+		})
+	}
+}
+
+// Less than was quoted counts as less, and what is reorged away counts as it was quoted.
+func TestLimitsGiveBackWhatIsNotConverted(t *testing.T) {
+	t.Parallel()
+	w := limited(t, app.LimitKey)
+	c := command()
+	c.FiatAmount = number("100000")
+	ref, err := w.live(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := w.sent(ref, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
+	w.sql(`UPDATE payments SET expires_at = now() - interval '1 hour', due_at = now() - interval '1 hour' WHERE id = $1`, p.ID)
+	w.sql(`UPDATE deposits SET first_seen_at = now() - interval '2 hours', block_time = now() - interval '2 hours' WHERE payment_id = $1`, p.ID)
+	w.sql(`INSERT INTO scan_progress (mode, network, height, finalized, block_time) VALUES ('live', 'tron', 100, 100, now())`)
+	if err := w.app.ExpireDue(t.Context(), w.store); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.status(p); got != "confirmed underpaid" || w.used(app.LimitKey) != "50000" {
+		t.Fatalf("half of it: %s, %s used", got, w.used(app.LimitKey))
+	}
+	w.sent(ref, coin{key: "t1", amount: "31.25", version: 2, reverted: true})
+	if w.used(app.LimitKey) != "0" || ask[int](w, `SELECT count(*) FROM limit_differences`) != 0 {
+		t.Errorf("%s used once it is gone and expired", w.used(app.LimitKey))
+	}
+}
+
+// Two conversions at once do not both take the last of a limit.
+func TestLimitsAreTakenOnce(t *testing.T) {
+	t.Parallel()
+	w := limited(t, app.LimitKey, app.LimitPayer, app.LimitReceiver)
+	const n = 8
+	var refs [n]string
+	for i := range refs {
+		var err error
+		if refs[i], err = w.live(small()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all sync.WaitGroup
+	for i, ref := range refs { // each is worth 40 000, and 112 000 are left
+		all.Go(func() { w.sent(ref, coin{key: "t" + string(rune('0'+i)), amount: "25", version: 1, depth: enough}) })
+	}
+	all.Wait()
+	confirmed := ask[int](w, `SELECT count(*) FROM payments WHERE status = 'confirmed'`)
+	held := ask[int](w, `SELECT count(*) FROM payments WHERE status = 'needs_review' AND exception = 'over_limit'`)
+	if confirmed != 2 || held != n-2 || w.used(app.LimitKey) != "86000" {
+		t.Errorf("%d converted, %d held, %s used", confirmed, held, w.used(app.LimitKey))
+	}
+	w.balanced()
+}
+
+// A claim names the receiver of money that is converted already: his limit counts that, and not the quote.
+func TestLimitsOfAClaimCountWhatWasConverted(t *testing.T) {
+	t.Parallel()
+	w := limited(t, app.LimitReceiver)
+	gift := small()
+	gift.Type, gift.Receiver = "gift", nil
+	claim := func(usdt string) error {
+		ref, err := w.live(gift)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := w.sent(ref, coin{key: "t" + usdt, amount: usdt, version: 1, depth: enough})
+		if got := w.status(p); got != "confirmed overpaid" {
+			t.Fatalf("a gift of %s USDT: %s", usdt, got)
+		}
+		_, err = w.app.Claim(t.Context(), ref, &payment.ReceiverInput{BankCode: "058", AccountNumber: "0123456789"}, noProblems(), app.Key{})
+		return err
+	}
+	if err := claim("62.5"); err != nil || w.used(app.LimitReceiver) != "100000" {
+		t.Fatalf("%v, %s used", err, w.used(app.LimitReceiver))
+	}
+	if err := claim("62.501"); fault.As(err).Code != "daily_limit_exceeded" || w.used(app.LimitReceiver) != "100000" {
+		t.Fatalf("200 000 of 120 000: %v, %s used", err, w.used(app.LimitReceiver))
+	}
+}
+
+// What an operator lets pass uses the limit up, and leaves other payouts alone.
+func TestAnOperatorLetsALimitPass(t *testing.T) {
+	t.Parallel()
+	w := limited(t, app.LimitKey)
+	other, err := w.live(small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := w.sent(other, coin{key: "t0", amount: "0.625", version: 1, depth: enough})
+	ref, err := w.live(small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := w.sent(ref, coin{key: "t1", amount: "300", version: 1, depth: enough})
+	amount := decimal.New(479_000, 0)
+	body, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionAccept, Payout: &amount})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(body, `"status":"confirmed"`) || w.used(app.LimitKey) != "481000" {
+		t.Errorf("%s, %s used", body, w.used(app.LimitKey))
+	}
+	if _, err := w.live(small()); fault.As(err).Code != "daily_limit_exceeded" {
+		t.Errorf("the limit is used up: %v", err)
+	}
+	w.settles(first)
+	w.settles(p)
+	w.balanced()
+}
+
+// What is converted beyond a capacity waits.
+func TestCapacityCountsWhatIsConverted(t *testing.T) {
+	t.Parallel()
+	w := limited(t)
+	deps := w.app.Deps
+	deps.Capacity = app.NewCapacity(w.store, nil, map[money.Currency]decimal.Decimal{money.NGN: decimal.New(100_000, 0)},
+		func(string, string, decimal.Decimal) {}, func(string, string) {})
+	w.app = app.New(deps)
+	w.worker = app.NewPayoutWorker(w.app, w.store, 8, deps.Log)
+	ref, err := w.live(small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := w.sent(ref, coin{key: "t1", amount: "100", version: 1, depth: enough})
+	if got := w.status(p); got != "needs_review over_limit" {
+		t.Fatalf("NGN 160 000 of 100 000: %s", got)
+	}
+	if _, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionAccept}); err != nil {
+		t.Fatal(err)
+	}
+	w.settles(p)
+	if ref, err = w.live(small()); err != nil {
+		t.Fatal(err)
+	}
+	p = w.sent(ref, coin{key: "t2", amount: "25", version: 1, depth: enough})
+	if got := w.status(p); got != "confirmed overpaid" {
+		t.Fatalf("NGN 40 000 of 100 000: %s", got)
+	}
+}
+
+// An operator is shown what accept pays, and it pays that: NGN 5 000 are due and 50 million USDT have come.
+func TestAcceptPaysWhatTheListShows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(4)
+	c := command()
+	c.FiatAmount = number("5000")
+	p := w.made(c)
+	w.see(p, coin{key: "t1", amount: "50000000", version: 1, depth: enough})
+	w.want(p, "needs_review over_limit")
+	shown := func() string {
+		body, err := w.app.Holds(t.Context(), "", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list struct {
+			Payments []struct{ WouldPay json.RawMessage }
+		}
+		if err := json.Unmarshal(body, &list); err != nil || len(list.Payments) != 1 {
+			t.Fatalf("%s, %v", body, err)
+		}
+		every, err := w.app.ListAll(t.Context(), app.Filter{Statuses: []payment.Status{payment.StatusNeedsReview}, Limit: 10})
+		if err != nil || !strings.Contains(string(every), `"wouldPay":`+string(list.Payments[0].WouldPay)) {
+			t.Errorf("the list of payments shows something else: %s, %v", every, err)
+		}
+		return string(list.Payments[0].WouldPay)
+	}
+	if got := shown(); got != `{"amount":4500,"currency":"NGN"}` {
+		t.Errorf("shown %s", got)
+	}
+	for _, amount := range []string{"72000000000", "4499.99", "4500.01"} {
+		_, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionAccept, Payout: number(amount)})
+		if f := fault.As(err); f.Code != "payout_amount_differs" || f.Message != "Accepting would pay 4500.00 NGN now" {
+			t.Errorf("%s: %v", amount, err)
+		}
+	}
+	if _, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRetry, Payout: number("4500")}); fault.As(err).Kind != fault.Invalid {
+		t.Errorf("an amount with a retry: %v", err)
+	}
+	if _, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionAccept}); err != nil {
+		t.Fatal(err)
+	}
+	w.settles(p)
+	if got := ask[string](w, `SELECT amount::text FROM payouts`); got != "4500" {
+		t.Errorf("paid %s", got)
+	}
+	if got := ask[string](w, `SELECT balance::text FROM ledger_accounts WHERE code LIKE '%customer:%'`); got != "49999996.875" {
+		t.Errorf("owed to the payer: %s", got)
+	}
+	w.balanced()
+}
+
+// More than the quote, above the amount that one operator may move, takes two. So does a refund of more than was quoted.
+func TestSecondOperator_countsWhatIsMoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(4)
+	deps := w.app.Deps
+	deps.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(60_000, 0)}
+	w.app = app.New(deps)
+	p := w.made(command())
+	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, app.Key{}); err != nil {
+		t.Fatal(err)
+	}
+	w.see(p, coin{key: "t1", amount: "62.5", version: 1, depth: enough})
+	w.want(p, "needs_review paid_late")
+	all := app.Order{Operator: "ada", Action: app.ActionAccept, Payout: number("99500")}
+	body, err := w.resolve(p, all)
+	if err != nil || !strings.Contains(body, `"action":"accept","requestedBy":"ada"`) || !strings.Contains(body, `"upTo":99500`) {
+		t.Fatalf("%s, %v", body, err)
+	}
+	all.Operator = "bob"
+	if body, err = w.resolve(p, all); err != nil || strings.Contains(body, "approval") || strings.Contains(body, "wouldPay") {
+		t.Fatalf("%s, %v", body, err)
+	}
+
+	p = w.made(command())
+	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, app.Key{}); err != nil {
+		t.Fatal(err)
+	}
+	w.see(p, coin{key: "t2", amount: "62.5", version: 1, depth: enough})
+	w.sql(`UPDATE payments SET refund_address = 'T1' WHERE id = $1`, p.ID)
+	body, err = w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRefunded, TxHash: "f00d"})
+	if err != nil || !strings.Contains(body, `"action":"mark_refunded","requestedBy":"ada"`) {
+		t.Fatalf("a refund of twice the quote: %s, %v", body, err)
+	}
+	if body, err = w.resolve(p, app.Order{Operator: "ada", Action: app.ActionAccept}); err != nil || strings.Contains(body, "approval") {
+		t.Fatalf("the quoted payout takes one: %s, %v", body, err)
+	}
+}
+
+// 3.125 USDT are due, 3.09375 came, and the page asks for the rest. Sending that pays.
+func TestThePageAsksForTheRestAndTakesIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(4)
+	c := command()
+	c.FiatAmount = number("5000")
+	p := w.made(c)
+	remaining := func() string {
+		body, err := w.app.Checkout(t.Context(), p.Reference)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var page struct {
+			Payment struct{ RemainingAmount, ReceivedAmount, IgnoredAmount json.Number }
+		}
+		if err := json.Unmarshal(body, &page); err != nil {
+			t.Fatal(err)
+		}
+		at := page.Payment
+		return at.ReceivedAmount.String() + " " + at.RemainingAmount.String() + " " + at.IgnoredAmount.String()
+	}
+	if got := remaining(); got != "0 3.125 " {
+		t.Errorf("at first %s", got)
+	}
+	w.see(p, coin{key: "t0", amount: "0.01", version: 1, depth: enough})
+	if got := remaining(); got != "0.01 3.115 0.01" {
+		t.Errorf("after dust %s", got)
+	}
+	if shown := w.shown(w.find(p.Reference)); !strings.Contains(shown, `"ignoredAmount":0.01`) {
+		t.Errorf("GET says %s", shown)
+	}
+	w.see(p, coin{key: "t1", amount: "3.09375", version: 1, depth: enough})
+	w.want(p, "pending underpaid")
+	if got := remaining(); got != "3.10375 0.02125 " {
+		t.Errorf("after most of it %s", got)
+	}
+	w.see(p, coin{key: "t2", amount: "0.02125", version: 1, depth: enough})
+	w.want(p, "confirmed")
+	if got := remaining(); got != "3.125 0 " {
+		t.Errorf("in the end %s", got)
+	}
+	w.settles(p)
+	w.balanced()
+}
+
+// GET and the events show the charge that was taken.
+func TestChargeThatWasTakenIsShown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(4)
+	c := command()
+	c.FiatAmount = number("50000000")
+	p := w.made(c)
+	if shown := w.shown(w.find(p.Reference)); !strings.Contains(shown, `"charge":{"fiat":37500,"crypto":23.4375,"usd":23.44}`) {
+		t.Errorf("quoted %s", shown)
+	}
+	w.see(p, coin{key: "t1", amount: "62.5", version: 1, depth: enough})
+	if _, err := w.app.ExpireNow(t.Context(), owner, p.Reference, app.Key{}); err != nil {
+		t.Fatal(err)
+	}
+	w.want(p, "confirmed underpaid")
+	const taken = `"charge":{"fiat":500,"crypto":0.3125,"usd":0.31}`
+	if shown := w.shown(w.find(p.Reference)); !strings.Contains(shown, taken) || !strings.Contains(shown, `"payoutAmount":99500`) {
+		t.Errorf("taken %s", shown)
+	}
+	var told wire.StatusChanged
+	if err := json.Unmarshal(ask[[]byte](w, `SELECT body FROM outbox WHERE name = $1 ORDER BY id DESC LIMIT 1`, string(wire.PaymentStatusChangedV1)), &told); err != nil {
+		t.Fatal(err)
+	}
+	if told.Type != "payment.confirmed" || !strings.Contains(string(told.Body), taken) {
+		t.Errorf("the event %s shows %s", told.Type, told.Body)
+	}
+}
