@@ -134,7 +134,7 @@ var (
 )
 
 // exchange writes the request and reads the response. It says whether the connection may carry another.
-func (c *conn) exchange(ctx context.Context, watch *stopwatch, r *request, headers time.Duration) (res Result, reusable bool) {
+func (c *conn) exchange(ctx context.Context, watch *stopwatch, r *request) (res Result, reusable bool) {
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(past) })
 	defer func() { reusable = stop() && reusable }() // or the deadline of the next attempt may be moved
 	_ = c.SetDeadline(r.until)                       // it fails on a closed socket, where everything does
@@ -145,18 +145,9 @@ func (c *conn) exchange(ctx context.Context, watch *stopwatch, r *request, heade
 	}
 	// Where it was the other side that closed, it may have answered first.
 	watch.start(&watch.sent)
-	if until := time.Now().Add(headers); until.Before(r.until) {
-		_ = c.SetReadDeadline(until)
-	}
 	resp, err := c.head(ctx, watch) //nolint:bodyclose // closing it would read it to its end
 	if err != nil {
 		return Result{Err: c.failure(err, unsent)}, false
-	}
-	if n := resp.ContentLength; n < 0 || n > int64(c.reader.Buffered()) {
-		_ = c.SetReadDeadline(r.until)
-		if ctx.Err() != nil { // whose deadline has just been moved
-			return Result{Err: ctx.Err()}, false
-		}
 	}
 	ended := res.read(resp)
 	if res.Err != nil && c.late != nil {

@@ -144,7 +144,7 @@ func TestPost_hostileResponses(t *testing.T) {
 			readHead(c)
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
 			hang(c)
-		}, TimeoutResponse},
+		}, OK},
 		"body of one byte at a time": {func(c net.Conn) {
 			readHead(c)
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
@@ -156,7 +156,7 @@ func TestPost_hostileResponses(t *testing.T) {
 					return
 				}
 			}
-		}, TimeoutResponse},
+		}, OK},
 		"endless body": {func(c net.Conn) {
 			readHead(c)
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n")
@@ -196,6 +196,11 @@ func TestPost_hostileResponses(t *testing.T) {
 			readHead(c)
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n")
 			hang(c)
+		}, OK},
+		"refusal whose body hangs": {func(c net.Conn) {
+			readHead(c)
+			_, _ = io.WriteString(c, "HTTP/1.1 500 Oops\r\nContent-Length: 10\r\n\r\nabc")
+			hang(c)
 		}, TimeoutResponse},
 		"switches protocols": {func(c net.Conn) {
 			readHead(c)
@@ -217,10 +222,19 @@ func TestPost_hostileResponses(t *testing.T) {
 		"body breaks off": {func(c net.Conn) {
 			readHead(c)
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
-		}, Reset},
+		}, OK},
+		"body is reset": {func(c net.Conn) {
+			readHead(c)
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
+			_ = c.(*net.TCPConn).SetLinger(0)
+		}, OK},
 		"chunk breaks off": {func(c net.Conn) {
 			readHead(c)
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nabc")
+		}, OK},
+		"body of a refusal breaks off": {func(c net.Conn) {
+			readHead(c)
+			_, _ = io.WriteString(c, "HTTP/1.1 500 Oops\r\nContent-Length: 10\r\n\r\nabc")
 		}, Reset},
 	} {
 		t.Run(name, func(t *testing.T) {
