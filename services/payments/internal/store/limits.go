@@ -80,6 +80,7 @@ var (
 )
 INSERT INTO limit_usage AS u (day, kind, subject, currency, used, most, waived)
 SELECT day, kind, subject, currency, amount, CASE WHEN waived THEN greatest(most, amount) ELSE most END, CASE WHEN waived THEN amount ELSE 0 END FROM a
+ORDER BY kind
 ON CONFLICT (day, kind, subject, currency) DO UPDATE SET used = u.used + excluded.used, waived = u.waived + excluded.waived,
 	most = CASE WHEN excluded.waived > 0 OR excluded.used < 0 THEN greatest(u.most, u.used + excluded.used) ELSE excluded.most END`, 2, 3, 4, 5, 6)
 
