@@ -45,9 +45,9 @@ var shapes = []struct {
 }{
 	{Plain, 16},
 	{Parts, 2},
-	{DustLast, 0}, // these three wait for the rules of dust and of the fee that the auditor has
-	{Short, 0},
-	{Over, 0},
+	{DustLast, 2},
+	{Short, 2},
+	{Over, 2},
 	{DustAlone, 1},
 	{Late, 2},
 	{Cancelled, 1},
