@@ -37,7 +37,7 @@ var examples = map[wire.Name]any{
 		Key: "ethereum:" + hashExample + ":0", Version: 3, Mode: wire.Live, Family: money.EVM, Network: "ethereum",
 		Address: addressExample, Asset: "USDT", Contract: "0xdAC17F958D2ee523a2206206994597C13D831ec7", TxHash: hashExample,
 		State: wire.Confirmed, BlockHeight: 100, BlockHash: hashExample, BlockTime: at, Amount: "10000000", Depth: 12, Head: 111,
-		FirstSeenAt: at, Senders: []string{addressExample}, Number: 42,
+		FirstSeenAt: at, Senders: []string{addressExample}, Number: 42, Witness: wire.WitnessConfirmed,
 	},
 	wire.ScannedThroughV1: wire.ScannedThrough{
 		Mode: wire.Live, Network: "ethereum", Height: 111, Finalized: 64, BlockTime: at, Deposits: 42,

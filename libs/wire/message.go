@@ -79,8 +79,20 @@ type DepositChanged struct {
 	Finalized   bool         `json:"finalized"` // at or below the network's finalized block
 	FirstSeenAt time.Time    `json:"firstSeenAt"`
 	Senders     []string     `json:"senders"`
-	Number      int64        `json:"number,omitempty"` // counts these messages of one mode and network: 1, 2, 3 without gaps
+	Number      int64        `json:"number,omitempty"`  // counts these messages of one mode and network: 1, 2, 3 without gaps
+	Witness     Witness      `json:"witness,omitempty"` // what endpoints of other hosts say; "" of a wallets that asks nobody
 }
+
+// Witness is what endpoints of other hosts say about a deposit in its block.
+type Witness string
+
+// The answers.
+const (
+	WitnessPending      Witness = "pending"      // not asked yet, or no answer
+	WitnessConfirmed    Witness = "confirmed"    // two hosts have the block with the transfer
+	WitnessContradicted Witness = "contradicted" // a host has the height without the transfer, and no two have it
+	WitnessAlone        Witness = "alone"        // one host serves the network
+)
 
 // ScannedThrough says that every block of a network up to Height has been scanned; payments derives confirmations and
 // expiry from it, and takes new payments on a network only while its scan follows the chain. It says how many DepositChanged were written before it, because it may overtake them: what the blocks

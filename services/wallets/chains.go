@@ -71,7 +71,15 @@ func newChains(cfg workSettings, world worldSettings, book *store.Store, tel *te
 		if err := depths.Within(n, conf.FinalDepth); err != nil {
 			return nil, fmt.Errorf("FINAL_DEPTH: %w", err)
 		}
-		out.add(conf, driver, nil, watches[wallet.Live][n.Family], book, tel, metrics)
+		hosts, err := set.hosts(n, tel.Log, endpoints)
+		if err != nil {
+			return nil, err
+		}
+		if len(hosts) < 2 {
+			tel.Log.Warn("one host serves the network: nothing confirms what it says, and large deposits wait for a person", "network", n.Name)
+		}
+		hearing := scanner.Hearing{Chain: conf.Chain, Hosts: hosts, Store: book, Log: tel.Log, Metrics: metrics}
+		out.add(conf, driver, hearing.Run, watches[wallet.Live][n.Family], book, tel, metrics)
 	}
 	return out, nil
 }

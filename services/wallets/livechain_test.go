@@ -136,13 +136,18 @@ type crashSettings struct {
 	Simulated                                       bool
 }
 
-// open makes driver and scan settings, as the service does from its environment.
-func (c crashSettings) open(log *slog.Logger, endpoints *rpc.Metrics, book *store.Store) (chain.Driver, scanner.Config) {
+// live is the network as the service reads it from its environment.
+func (c crashSettings) live() (live, money.Network) {
 	network, _ := money.NetworkOf(c.Network)
 	scan := scanSettings{URLs: config.Secret(c.URLs), Timeout: 5 * time.Second, Poll: 25 * time.Millisecond, Prefetch: 6, Grace: 500 * time.Millisecond, Start: c.Start}
 	set := evmSettings{Scan: scan, ChainID: c.ChainID, Tokens: c.Tokens, Trace: c.Trace}
 	all := liveSettings{Bitcoin: scan, Ethereum: set, Polygon: set, Tron: tronSettings{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}, Solana: solanaSettings{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}}
-	live := all.networks(c.Net)[c.Network]
+	return all.networks(c.Net)[c.Network], network
+}
+
+// open makes driver and scan settings, as the service does from its environment.
+func (c crashSettings) open(log *slog.Logger, endpoints *rpc.Metrics, book *store.Store) (chain.Driver, scanner.Config) {
+	live, network := c.live()
 	if c.Simulated {
 		return simulated.New(network, book, log), live.scan(network, time.Second)
 	}

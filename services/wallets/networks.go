@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"time"
 
@@ -205,6 +207,34 @@ func (s scanSettings) urls() (out []string) {
 		}
 	}
 	return out
+}
+
+// hosts opens a driver for each host among the endpoints, which asks that host alone. Providers are told apart by the names of
+// their hosts.
+func (l live) hosts(n money.Network, log *slog.Logger, metrics *rpc.Metrics) ([]scanner.Host, error) {
+	byName := map[string][]string{}
+	var names []string
+	for _, text := range l.urls() {
+		u, err := url.Parse(text)
+		if err != nil {
+			return nil, errors.New("an RPC URL is no URL") // it is not shown: it may hold a key
+		}
+		if byName[u.Hostname()] == nil {
+			names = append(names, u.Hostname())
+		}
+		byName[u.Hostname()] = append(byName[u.Hostname()], text)
+	}
+	out := make([]scanner.Host, len(names))
+	for i, name := range names {
+		alone := l
+		alone.URLs = config.Secret(strings.Join(byName[name], ","))
+		driver, err := alone.driver(n, log, metrics)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = scanner.Host{Name: name, Driver: driver}
+	}
+	return out, nil
 }
 
 // contracts reads the token contracts of a network, or its listed ones.

@@ -36,7 +36,7 @@ func (Out) DepositChanged(ctx context.Context, d wallet.Deposit, number int64) (
 		Key: d.Key(), Version: d.Version, Mode: wire.Mode(d.Mode), Family: d.Family, Network: d.Network, Address: d.Address, Asset: d.Asset,
 		Contract: d.Contract, TxHash: d.TxHash, State: wire.DepositState(d.State), BlockHeight: d.BlockHeight, BlockHash: d.BlockHash,
 		BlockTime: d.BlockTime.UTC(), Amount: d.Amount.String(), Depth: d.Depth, Head: d.Head, Finalized: d.Finalized,
-		FirstSeenAt: d.FirstSeenAt.UTC(), Senders: d.Senders, Number: number,
+		FirstSeenAt: d.FirstSeenAt.UTC(), Senders: d.Senders, Number: number, Witness: wire.Witness(d.Witness),
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 // Metrics shows every chain's scan, and remembers which chains are halted for the readiness check.
 type Metrics struct {
 	head, height, lag, age, watched, halted *prometheus.GaugeVec
+	rpcHosts, disputed                      *prometheus.GaugeVec
 	blocks, transfers, reorgs, failures     *prometheus.CounterVec
 
 	mu  sync.Mutex
@@ -37,13 +38,15 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		age:       gauge("chain_head_timestamp_seconds", "Time of the newest block that the node knows: one that grows old is of a node, or a chain, that stands still."),
 		watched:   gauge("watched_addresses", "Addresses in the set that blocks are matched against."),
 		halted:    gauge("scan_halted", "1 while the scan stands still after a reorganisation that is too deep."),
+		rpcHosts:  gauge("rpc_hosts", "Hosts that serve the network; with one, large deposits wait for a person."),
+		disputed:  gauge("contradicted_deposits", "Confirmed deposits that a host contradicts."),
 		blocks:    counter("scanned_blocks_total", "Blocks scanned."),
 		transfers: counter("matched_transfers_total", "Transfers to watched addresses."),
 		reorgs:    counter("chain_reorgs_total", "Reorganisations followed."),
 		failures:  counter("scan_failures_total", "Interruptions of a scan."),
 		why:       map[Chain]string{},
 	}
-	registry.MustRegister(m.head, m.height, m.lag, m.age, m.watched, m.halted, m.blocks, m.transfers, m.reorgs, m.failures)
+	registry.MustRegister(m.head, m.height, m.lag, m.age, m.watched, m.halted, m.rpcHosts, m.disputed, m.blocks, m.transfers, m.reorgs, m.failures)
 	return m
 }
 
@@ -55,6 +58,14 @@ func (m *Metrics) at(c Chain, head chain.Header, scanned int64, watched int) {
 	m.height.WithLabelValues(mode, network).Set(float64(scanned))
 	m.watched.WithLabelValues(mode, network).Set(float64(watched))
 	m.release(c)
+}
+
+func (m *Metrics) hosts(c Chain, n int) {
+	m.rpcHosts.WithLabelValues(string(c.Mode), c.Network).Set(float64(n))
+}
+
+func (m *Metrics) contradicted(c Chain, n int) {
+	m.disputed.WithLabelValues(string(c.Mode), c.Network).Set(float64(n))
 }
 
 func (m *Metrics) scanned(c Chain, blocks, transfers int) {
@@ -76,7 +87,9 @@ func (m *Metrics) halt(c Chain, err error) {
 // leave forgets what another replica measures from here on.
 func (m *Metrics) leave(c Chain) {
 	m.release(c)
-	m.lag.DeleteLabelValues(string(c.Mode), c.Network)
+	for _, g := range []*prometheus.GaugeVec{m.lag, m.rpcHosts, m.disputed} {
+		g.DeleteLabelValues(string(c.Mode), c.Network)
+	}
 }
 
 // release forgets a halt: the scan goes on, here or at another replica.

@@ -53,7 +53,7 @@ SELECT $1, $2, * FROM unnest($3::bigint[], $4::text[], $5::text[], $6::timestamp
 FROM addresses a WHERE a.mode = $1 AND a.family = $2 AND a.address = ANY($3)`
 
 	depositColumns = `d.mode, d.network, d.tx_hash, d.ordinal, d.version, d.family, d.address, d.wallet_id, d.asset, d.contract, d.amount::text,
-d.senders, d.state, d.height, d.block_hash, d.block_time, d.depth, d.head, d.finalized, d.due_height, d.first_seen_at, coalesce(d.trace, '')`
+d.senders, d.state, d.height, d.block_hash, d.block_time, d.depth, d.head, d.finalized, d.due_height, d.first_seen_at, coalesce(d.trace, ''), d.witness`
 
 	knownSQL = `SELECT ` + depositColumns + ` FROM deposits d
 JOIN unnest($3::text[], $4::int[]) AS k(tx_hash, ordinal) ON d.tx_hash = k.tx_hash AND d.ordinal = k.ordinal
@@ -67,12 +67,12 @@ ORDER BY d.height, d.tx_hash, d.ordinal FOR UPDATE`
 AND d.state <> 'reverted' ORDER BY d.height, d.tx_hash, d.ordinal FOR UPDATE`
 
 	putDepositSQL = `INSERT INTO deposits AS d (mode, network, tx_hash, ordinal, version, family, address, wallet_id, asset, contract, amount,
-senders, state, height, block_hash, block_time, depth, head, finalized, due_height, first_seen_at, trace)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::text::numeric, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, nullif($22, ''))
+senders, state, height, block_hash, block_time, depth, head, finalized, due_height, first_seen_at, trace, witness)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::text::numeric, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, nullif($22, ''), $23)
 ON CONFLICT (mode, network, tx_hash, ordinal) DO UPDATE SET version = excluded.version, address = excluded.address,
 wallet_id = excluded.wallet_id, asset = excluded.asset, contract = excluded.contract, amount = excluded.amount, senders = excluded.senders,
 state = excluded.state, height = excluded.height, block_hash = excluded.block_hash, block_time = excluded.block_time,
-depth = excluded.depth, head = excluded.head, finalized = excluded.finalized, due_height = excluded.due_height, changed_at = now()`
+depth = excluded.depth, head = excluded.head, finalized = excluded.finalized, due_height = excluded.due_height, witness = excluded.witness, changed_at = now()`
 
 	putTransferSQL = `INSERT INTO transfers (mode, network, height, block_hash, tx_hash, ordinal, address, asset, amount)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::numeric)
@@ -448,7 +448,7 @@ func (s *Store) putDeposits(ctx context.Context, tx pgx.Tx, list []wallet.Deposi
 	var b pgx.Batch
 	for _, d := range list {
 		b.Queue(putDepositSQL, d.Mode, d.Network, d.TxHash, d.Ordinal, d.Version, d.Family, d.Address, d.WalletID, d.Asset, d.Contract,
-			d.Amount.String(), d.Senders, d.State, d.BlockHeight, d.BlockHash, d.BlockTime, d.Depth, d.Head, d.Finalized, d.DueHeight, d.FirstSeenAt, d.Trace)
+			d.Amount.String(), d.Senders, d.State, d.BlockHeight, d.BlockHash, d.BlockTime, d.Depth, d.Head, d.Finalized, d.DueHeight, d.FirstSeenAt, d.Trace, d.Witness)
 	}
 	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
 		return fmt.Errorf("storing deposits: %w", err)
@@ -473,7 +473,7 @@ func putTransfers(ctx context.Context, tx pgx.Tx, c scanner.Chain, list []wallet
 func toDeposit(row pgx.CollectableRow) (d wallet.Deposit, err error) {
 	var amount string
 	err = row.Scan(&d.Mode, &d.Network, &d.TxHash, &d.Ordinal, &d.Version, &d.Family, &d.Address, &d.WalletID, &d.Asset, &d.Contract, &amount,
-		&d.Senders, &d.State, &d.BlockHeight, &d.BlockHash, &d.BlockTime, &d.Depth, &d.Head, &d.Finalized, &d.DueHeight, &d.FirstSeenAt, &d.Trace)
+		&d.Senders, &d.State, &d.BlockHeight, &d.BlockHash, &d.BlockTime, &d.Depth, &d.Head, &d.Finalized, &d.DueHeight, &d.FirstSeenAt, &d.Trace, &d.Witness)
 	if err != nil {
 		return d, err
 	}

@@ -68,6 +68,7 @@ type Deposit struct {
 	Finalized   bool
 	DueHeight   int64 // height of the chain at which the next version is due by depth; 0 for never
 	FirstSeenAt time.Time
+	Witness     Witness
 }
 
 // Key is the name under which other services know the deposit.
@@ -78,7 +79,7 @@ type Tip struct{ Height, Finalized int64 }
 
 // See makes the deposit of a transfer's first sighting.
 func See(mode Mode, family money.Family, network string, s Sighting, tip Tip, depths []int64, now time.Time) Deposit {
-	d := Deposit{Sighting: s, Mode: mode, Family: family, Network: network, FirstSeenAt: now}
+	d := Deposit{Sighting: s, Mode: mode, Family: family, Network: network, FirstSeenAt: now, Witness: asked(mode)}
 	return d.judged(tip, depths)
 }
 
@@ -91,7 +92,7 @@ func (d Deposit) SeeAgain(s Sighting, tip Tip, depths []int64) (Deposit, bool) {
 	if s.Trace == "" {
 		s.Trace = d.Trace
 	}
-	d.Sighting = s
+	d.Sighting, d.Witness = s, asked(d.Mode)
 	return d.judged(tip, depths), true
 }
 

@@ -1,0 +1,152 @@
+package scanner
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Testified is a deposit with the key of its address.
+type Testified struct {
+	wallet.Deposit
+	Key []byte
+}
+
+// Testimony keeps what endpoints of other hosts say about deposits.
+type Testimony interface {
+	// Unwitnessed are confirmed deposits with one of the answers, the oldest first.
+	Unwitnessed(ctx context.Context, c Chain, answers []wallet.Witness, limit int) ([]Testified, error)
+	// Testify stores an answer about a deposit in its block and tells it.
+	Testify(ctx context.Context, c Chain, d wallet.Deposit, answer wallet.Witness) error
+	Contradicted(ctx context.Context, c Chain) (int, error)
+}
+
+// Host is one provider of a chain, known by its host name, with a driver that asks nobody else.
+type Host struct {
+	Name   string
+	Driver chain.Driver
+}
+
+// Hearing asks every host of a live network about each confirmed deposit: one endpoint cannot invent what two hosts must have.
+type Hearing struct {
+	Chain
+	Hosts   []Host
+	Store   Testimony
+	Log     *slog.Logger
+	Metrics *Metrics
+}
+
+// Bounds of a hearing.
+const (
+	hearEvery  = time.Second
+	hearAgain  = 30 * time.Second // a contradicted deposit is asked about again
+	hearAtOnce = 100
+	hostsAgree = 2
+)
+
+// Run asks until ctx ends.
+func (h Hearing) Run(ctx context.Context) error {
+	h.Metrics.hosts(h.Chain, len(h.Hosts))
+	var again time.Time
+	for pause(ctx, hearEvery, nil) {
+		answers := []wallet.Witness{wallet.WitnessPending}
+		if time.Since(again) > hearAgain {
+			answers, again = append(answers, wallet.WitnessContradicted), time.Now()
+			if len(h.Hosts) >= hostsAgree {
+				answers = append(answers, wallet.WitnessAlone) // from before there were two
+			}
+		}
+		if err := h.round(ctx, answers); err != nil && ctx.Err() == nil {
+			h.Log.WarnContext(ctx, "deposits not witnessed; they are asked about again", "chain", h.Chain.String(), "err", err)
+		}
+	}
+	return nil
+}
+
+func (h Hearing) round(ctx context.Context, answers []wallet.Witness) error {
+	list, err := h.Store.Unwitnessed(ctx, h.Chain, answers, hearAtOnce)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, d := range list {
+		answer, err := h.hear(ctx, d)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		if answer == wallet.WitnessPending {
+			continue
+		}
+		if answer == wallet.WitnessContradicted && d.Witness != answer {
+			h.Log.ErrorContext(ctx, "hosts contradict each other about a deposit", "chain", h.Chain.String(), "deposit", d.Deposit.Key(), "err", err)
+		}
+		if err := h.Store.Testify(ctx, h.Chain, d.Deposit, answer); err != nil {
+			return err
+		}
+	}
+	n, err := h.Store.Contradicted(ctx, h.Chain)
+	if err == nil {
+		h.Metrics.contradicted(h.Chain, n)
+	}
+	return errors.Join(append(problems, err)...)
+}
+
+// hear asks the hosts about one deposit.
+func (h Hearing) hear(ctx context.Context, d Testified) (wallet.Witness, error) {
+	if len(h.Hosts) < hostsAgree {
+		return wallet.WitnessAlone, nil
+	}
+	has, lacks := 0, 0
+	var problems []error
+	for _, host := range h.Hosts {
+		found, err := testifies(ctx, host.Driver, d)
+		switch {
+		case err != nil:
+			problems = append(problems, fmt.Errorf("host %s: %w", host.Name, err))
+		case found:
+			has++
+		default:
+			lacks++
+			problems = append(problems, fmt.Errorf("host %s does not have the transfer in block %d", host.Name, d.BlockHeight))
+		}
+		if has == hostsAgree {
+			return wallet.WitnessConfirmed, nil
+		}
+	}
+	if lacks > 0 {
+		return wallet.WitnessContradicted, errors.Join(problems...)
+	}
+	return wallet.WitnessPending, errors.Join(problems...)
+}
+
+// only is a set of one address.
+type only []byte
+
+func (o only) Has(key []byte) bool { return bytes.Equal(o, key) }
+
+// testifies reports whether a host has a deposit's block with the same transfer in it.
+func testifies(ctx context.Context, driver chain.Driver, d Testified) (bool, error) {
+	b, err := driver.Fetch(ctx, d.BlockHeight)
+	if err != nil {
+		return false, err
+	}
+	if b.Header().Hash != d.BlockHash {
+		return false, nil
+	}
+	transfers, err := b.Match(ctx, only(d.Key))
+	if err != nil {
+		return false, err
+	}
+	for _, t := range transfers {
+		if t.TxHash == d.TxHash && t.Ordinal == d.Ordinal && t.Asset == d.Asset && t.Contract == d.Contract && t.Amount.Cmp(d.Amount) == 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,61 @@
+package scanner
+
+import (
+	"errors"
+	"math/big"
+	"testing"
+
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// One host never confirms a deposit, two do, and one that has the height without it contradicts.
+func TestHearing(t *testing.T) {
+	key := []byte("an address of ours..")
+	honest := newNode()
+	paid := honest.mine(pay("tx", key))
+	other := honest.clone()
+	other.cut(1)
+	other.made += 1000
+	other.mine()
+	poorer := honest.clone()
+	poorer.cut(1)
+	poorer.made--
+	less := pay("tx", key)
+	less.Amount = new(big.Int).Sub(less.Amount, big.NewInt(1))
+	poorer.mine(less)
+	short := honest.clone()
+	short.cut(1)
+	broken := honest.clone()
+	broken.setFail(func(string, int64) error { return errNode })
+	transfer := paid.transfers[0]
+	d := Testified{Key: key, Deposit: wallet.Deposit{State: wallet.Confirmed, Sighting: wallet.Sighting{
+		ID: wallet.ID{TxHash: "tx", Ordinal: transfer.Ordinal}, Asset: transfer.Asset, Contract: transfer.Contract, Amount: transfer.Amount,
+		BlockHeight: paid.Height, BlockHash: paid.Hash,
+	}}}
+	for name, c := range map[string]struct {
+		hosts []chain.Driver
+		want  wallet.Witness
+	}{
+		"two have it":                   {[]chain.Driver{honest, honest}, wallet.WitnessConfirmed},
+		"one of one has it":             {[]chain.Driver{honest}, wallet.WitnessAlone},
+		"the other has another block":   {[]chain.Driver{honest, other}, wallet.WitnessContradicted},
+		"the other has another amount":  {[]chain.Driver{honest, poorer}, wallet.WitnessContradicted},
+		"the other has no such height":  {[]chain.Driver{honest, short}, wallet.WitnessPending},
+		"the other does not answer":     {[]chain.Driver{broken, honest}, wallet.WitnessPending},
+		"two of three have it":          {[]chain.Driver{honest, other, honest}, wallet.WitnessConfirmed},
+		"one of three has it":           {[]chain.Driver{honest, other, other}, wallet.WitnessContradicted},
+		"nobody answers, nobody denies": {[]chain.Driver{broken, broken}, wallet.WitnessPending},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := Hearing{Chain: rewound}
+			for _, each := range c.hosts {
+				h.Hosts = append(h.Hosts, Host{"a host", each})
+			}
+			got, err := h.hear(t.Context(), d)
+			if got != c.want || (err == nil) != (got == wallet.WitnessConfirmed || got == wallet.WitnessAlone) || errors.Is(err, ErrFenced) {
+				t.Errorf("%s, %v", got, err)
+			}
+		})
+	}
+}

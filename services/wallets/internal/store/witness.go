@@ -1,0 +1,83 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+var _ scanner.Testimony = (*Store)(nil)
+
+const (
+	unwitnessedSQL = `SELECT ` + depositColumns + `, a.key FROM deposits d
+JOIN addresses a ON a.mode = d.mode AND a.family = d.family AND a.address = d.address
+WHERE d.mode = $1 AND d.network = $2 AND d.state = 'confirmed' AND d.witness = ANY($3) ORDER BY d.witness DESC, d.height LIMIT $4`
+
+	inBlockSQL = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.network = $2 AND d.tx_hash = $3 AND d.ordinal = $4
+AND d.block_hash = $5 FOR UPDATE OF d`
+
+	contradictedSQL = `SELECT count(*) FROM deposits WHERE mode = $1 AND network = $2 AND state = 'confirmed' AND witness = 'contradicted'`
+)
+
+// Unwitnessed implements scanner.Testimony.
+func (s *Store) Unwitnessed(ctx context.Context, c scanner.Chain, answers []wallet.Witness, limit int) (out []scanner.Testified, err error) {
+	rows, err := s.pool.Query(ctx, unwitnessedSQL, c.Mode, c.Network, answers, limit)
+	if err != nil {
+		return nil, fmt.Errorf("reading deposits without a witness: %w", err)
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (t scanner.Testified, err error) {
+		t.Deposit, err = toDeposit(withKey{row, &t.Key})
+		return t, err
+	})
+}
+
+// withKey is a row that has an address key after the columns of a deposit.
+type withKey struct {
+	pgx.CollectableRow
+	key *[]byte
+}
+
+func (r withKey) Scan(dest ...any) error { return r.CollectableRow.Scan(append(dest, r.key)...) }
+
+// Contradicted implements scanner.Testimony.
+func (s *Store) Contradicted(ctx context.Context, c scanner.Chain) (n int, err error) {
+	err = s.pool.QueryRow(ctx, contradictedSQL, c.Mode, c.Network).Scan(&n)
+	return n, err
+}
+
+// Testify implements scanner.Testimony. A deposit that left its block meanwhile is not touched.
+func (s *Store) Testify(ctx context.Context, c scanner.Chain, d wallet.Deposit, answer wallet.Witness) error {
+	err := s.tx(ctx, func(tx pgx.Tx) error {
+		at, err := lockCursor(ctx, tx, c)
+		if err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, inBlockSQL, c.Mode, c.Network, d.TxHash, d.Ordinal, d.BlockHash)
+		if err != nil {
+			return err
+		}
+		now, err := pgx.CollectExactlyOneRow(rows, toDeposit)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		next, changed := now.Witnessed(answer)
+		if !changed {
+			return nil
+		}
+		_, err = s.publish(ctx, tx, c, []wallet.Deposit{next}, at.Height)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("storing what the hosts say about %s: %w", d.Key(), err)
+	}
+	s.wake()
+	return nil
+}

@@ -1,0 +1,30 @@
+package wallet
+
+// Witness is what endpoints of other hosts say about a deposit, in the block that it is in.
+type Witness string
+
+// The answers. Rows of releases that asked nobody have none.
+const (
+	WitnessPending      Witness = "pending"      // not asked yet, or no answer
+	WitnessConfirmed    Witness = "confirmed"    // two hosts have the block with the transfer; a simulated chain needs none
+	WitnessContradicted Witness = "contradicted" // a host has the height without the transfer, and no two have it
+	WitnessAlone        Witness = "alone"        // one host serves the network
+)
+
+// asked is the answer before anybody was asked.
+func asked(mode Mode) Witness {
+	if mode == Test {
+		return WitnessConfirmed
+	}
+	return WitnessPending
+}
+
+// Witnessed takes in an answer, as a new version if it says something new.
+func (d Deposit) Witnessed(w Witness) (Deposit, bool) {
+	if d.State != Confirmed || d.Witness == w {
+		return d, false
+	}
+	d.Witness = w
+	d.Version++
+	return d, true
+}
