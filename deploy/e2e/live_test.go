@@ -20,16 +20,24 @@ const liveEVM = "xpub6D4BDPcP2GT577Vvch3R8wDkScZWzQzMMUm3PWbmWvVJrZwQY4VUNgqFJPM
 // loopback lifts the rules of live mode for the receivers of this test.
 const loopback = "127.0.0.0/8"
 
-// liveStack is a stack that serves live mode: simulated bank and fixed rates, and a real chain.
+// liveStack is a stack that serves live mode: simulated bank and fixed rates, and a real chain, which is open.
 func liveStack(t testing.TB, n *node) *stack.Stack {
 	t.Helper()
+	s := stack.New(t, stack.Options{Env: liveEnv(n)})
+	awaitNetwork(t, client(t, s), "ethereum", "")
+	return s
+}
+
+// liveEnv are the settings of a live stack. Its payments are small, so that they need a smaller minimum.
+func liveEnv(n *node) map[string]map[string]string {
 	tokens := []string{}
 	for _, name := range []string{"USDT", "USDC"} {
 		tokens = append(tokens, name+":"+n.Tokens[name])
 	}
-	return stack.New(t, stack.Options{Env: map[string]map[string]string{
+	return map[string]map[string]string{
 		"payments": {
 			"ALLOW_SIMULATED_LIVE": "true", "RATES_LIVE": "fixed", "RAIL_LIVE": "sim", "CALLBACK_ALLOW_LIVE": loopback,
+			"MINIMUMS_LIVE": "ethereum/USDT=1,ethereum/USDC=1",
 		},
 		"wallets": {
 			"EVM_ETHEREUM_RPC_URLS": n.RPCURL, "EVM_ETHEREUM_CHAIN_ID": fmt.Sprint(n.ChainID),
@@ -37,7 +45,7 @@ func liveStack(t testing.TB, n *node) *stack.Stack {
 			"EVM_ETHEREUM_POLL": "100ms", "EVM_ETHEREUM_ROLLBACK_GRACE": "500ms", "SCANNED_EVERY_LIVE": "500ms",
 		},
 		"callback-dispatcher": {"CALLBACK_ALLOW_LIVE": loopback},
-	}})
+	}
 }
 
 // liveMerchant is a live key of a new merchant with the secret that signs its callbacks.

@@ -22,7 +22,7 @@ func realStack(t testing.TB, n *node, v *venue.Server, b *bank.Server) *stack.St
 	t.Helper()
 	payments := map[string]string{
 		"ALLOW_SIMULATED_LIVE": "true", "CALLBACK_ALLOW_LIVE": loopback, "ADDRESS_FAMILIES_LIVE": "evm",
-		"RATES_LIVE": "market", "RAIL_LIVE": "paystack,flutterwave",
+		"MINIMUMS_LIVE": "ethereum/USDT=1", "RATES_LIVE": "market", "RAIL_LIVE": "paystack,flutterwave",
 		"PAYSTACK_URL": b.Base(bank.Paystack), "PAYSTACK_KEY_NGN": bank.PaystackKey, "PAYSTACK_KEY_KES": bank.PaystackKey,
 		"CAPACITY_CRYPTO": "USDT=1000000", "CAPACITY_FLOAT": "NGN=1000000000",
 		"FLUTTERWAVE_URL": b.Base(bank.Flutterwave), "FLUTTERWAVE_KEY": bank.FlutterwaveKey, "FLUTTERWAVE_HASH": bank.FlutterwaveHash,
@@ -33,7 +33,7 @@ func realStack(t testing.TB, n *node, v *venue.Server, b *bank.Server) *stack.St
 	} {
 		payments["RATE_"+name+"_URL"] = v.Base(source)
 	}
-	return stack.New(t, stack.Options{Env: map[string]map[string]string{
+	s := stack.New(t, stack.Options{Env: map[string]map[string]string{
 		"payments": payments,
 		"wallets": {
 			"EVM_ETHEREUM_RPC_URLS": n.RPCURL, "EVM_ETHEREUM_CHAIN_ID": fmt.Sprint(n.ChainID), "EVM_ETHEREUM_TOKENS": "USDT:" + n.Tokens["USDT"],
@@ -41,6 +41,8 @@ func realStack(t testing.TB, n *node, v *venue.Server, b *bank.Server) *stack.St
 		},
 		"callback-dispatcher": {"CALLBACK_ALLOW_LIVE": loopback},
 	}})
+	awaitNetwork(t, client(t, s), "ethereum", "")
+	return s
 }
 
 // TestLiveRails walks live payments to banks over Paystack and Flutterwave, at prices of a market.

@@ -27,6 +27,10 @@ type Asset struct {
 	QuoteDigits int32  // digits of an amount that a payer is asked for (contract.md §3)
 	Native      bool   // the network's own coin; else a token
 	Stable      bool   // meant to be worth one US dollar
+
+	// Worthwhile is the least amount at one address that is worth what it costs to move it on (docs/networks.md): smaller sums
+	// are not swept, and smaller payments not taken where real money moves.
+	Worthwhile decimal.Decimal
 }
 
 // Network is a blockchain we take deposits on.
@@ -42,24 +46,34 @@ const (
 	etherDigits  = 6
 )
 
-func stable(symbol string, decimals int32) Asset {
-	return Asset{Symbol: symbol, Decimals: decimals, QuoteDigits: stableDigits, Stable: true}
+func stable(symbol string, decimals int32, worthwhile string) Asset {
+	return Asset{Symbol: symbol, Decimals: decimals, QuoteDigits: stableDigits, Stable: true, Worthwhile: decimal.RequireFromString(worthwhile)}
 }
 
-func coin(symbol string, decimals, quote int32) Asset {
-	return Asset{Symbol: symbol, Decimals: decimals, QuoteDigits: quote, Native: true}
+func coin(symbol string, decimals, quote int32, worthwhile string) Asset {
+	return Asset{Symbol: symbol, Decimals: decimals, QuoteDigits: quote, Native: true, Worthwhile: decimal.RequireFromString(worthwhile)}
 }
 
 // networks is the table of contract.md §5; decimals per network are those of rails.md §5 (BSC's pegged tokens have 18).
 var networks = []Network{
-	{Name: "bitcoin", Family: Bitcoin, Aliases: []string{"btc"}, Assets: []Asset{coin("BTC", 8, 8)}},
-	{Name: "ethereum", Family: EVM, Aliases: []string{"erc20", "eth"}, Assets: []Asset{coin("ETH", 18, etherDigits), stable("USDT", 6), stable("USDC", 6)}},
-	{Name: "bsc", Family: EVM, Aliases: []string{"bep20", "bnb", "binance"}, Assets: []Asset{coin("BNB", 18, etherDigits), stable("USDT", 18), stable("USDC", 18)}},
-	{Name: "polygon", Family: EVM, Aliases: []string{"matic"}, Assets: []Asset{coin("POL", 18, 4), stable("USDT", 6), stable("USDC", 6)}},
-	{Name: "base", Family: EVM, Assets: []Asset{coin("ETH", 18, etherDigits), stable("USDC", 6)}},
-	{Name: "arbitrum", Family: EVM, Aliases: []string{"arb"}, Assets: []Asset{coin("ETH", 18, etherDigits), stable("USDT", 6), stable("USDC", 6)}},
-	{Name: "tron", Family: Tron, Aliases: []string{"trc20", "trx"}, Assets: []Asset{coin("TRX", 6, 4), stable("USDT", 6)}},
-	{Name: "solana", Family: Solana, Aliases: []string{"sol"}, Assets: []Asset{coin("SOL", 9, 6), stable("USDT", 6), stable("USDC", 6)}},
+	{Name: "bitcoin", Family: Bitcoin, Aliases: []string{"btc"}, Assets: []Asset{coin("BTC", 8, 8, "0.0003")}},
+	{Name: "ethereum", Family: EVM, Aliases: []string{"erc20", "eth"}, Assets: []Asset{
+		coin("ETH", 18, etherDigits, "0.01"), stable("USDT", 6, "20"), stable("USDC", 6, "20"),
+	}},
+	{Name: "bsc", Family: EVM, Aliases: []string{"bep20", "bnb", "binance"}, Assets: []Asset{
+		coin("BNB", 18, etherDigits, "0.01"), stable("USDT", 18, "2"), stable("USDC", 18, "2"),
+	}},
+	{Name: "polygon", Family: EVM, Aliases: []string{"matic"}, Assets: []Asset{
+		coin("POL", 18, 4, "5"), stable("USDT", 6, "2"), stable("USDC", 6, "2"),
+	}},
+	{Name: "base", Family: EVM, Assets: []Asset{coin("ETH", 18, etherDigits, "0.002"), stable("USDC", 6, "2")}},
+	{Name: "arbitrum", Family: EVM, Aliases: []string{"arb"}, Assets: []Asset{
+		coin("ETH", 18, etherDigits, "0.002"), stable("USDT", 6, "2"), stable("USDC", 6, "2"),
+	}},
+	{Name: "tron", Family: Tron, Aliases: []string{"trc20", "trx"}, Assets: []Asset{coin("TRX", 6, 4, "20"), stable("USDT", 6, "10")}},
+	{Name: "solana", Family: Solana, Aliases: []string{"sol"}, Assets: []Asset{
+		coin("SOL", 9, 6, "0.02"), stable("USDT", 6, "2"), stable("USDC", 6, "2"),
+	}},
 }
 
 // Networks returns a copy of the table.

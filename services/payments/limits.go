@@ -12,11 +12,14 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/quote"
 )
 
 // limitSettings bound money. The daily ones and the caps bind live mode only.
 type limitSettings struct {
 	Transaction   string `env:"TRANSACTION_LIMITS" doc:"narrower bounds of one payment by currency: NGN=100-5000000,KES=10-250000; a currency that is not named keeps those of contract.md §3"`
+	MinimumsLive  string `env:"MINIMUMS_LIVE" doc:"least payments of live mode in crypto, over what is worth collecting (docs/networks.md): ethereum/USDT=20,bitcoin/BTC=0.0003; 0 takes one away"`
+	MinimumsTest  string `env:"MINIMUMS_TEST" doc:"the same of test mode, which has none of its own"`
 	DailyKey      string `env:"DAILY_LIMIT_KEY" doc:"most that one API key may have reserved and settled on a day in UTC, live mode only: NGN=100000000; a currency that is not named is not limited"`
 	DailyPayer    string `env:"DAILY_LIMIT_PAYER" doc:"the same for one payer of a merchant"`
 	DailyReceiver string `env:"DAILY_LIMIT_RECEIVER" doc:"the same for one receiving account of a merchant"`
@@ -42,6 +45,15 @@ func (s limitSettings) narrow(policy *payment.Policy) error {
 		policy.Fees.Schedules[money.Currency(name)] = schedule
 	}
 	return nil
+}
+
+// minimums are the least payments of a mode in crypto.
+func (s limitSettings) minimums(mode payment.Mode) (quote.Minimums, error) {
+	out, text := quote.Minimums{}, s.MinimumsTest
+	if mode == payment.Live {
+		out, text = quote.Worthwhile(), s.MinimumsLive
+	}
+	return out, out.Set(text)
 }
 
 // daily are the daily limits.

@@ -113,6 +113,11 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return err
 	}
 	p.group.Every("pauses", pausesEvery, pauses.Load)
+	scans := app.NewScans(p.store, cfg.ScanSilence, openGauge(tel.Registry), tel.Log)
+	if err := scans.Load(ctx); err != nil {
+		return err
+	}
+	p.group.Every("scans", scansEvery, scans.Load)
 	if err := cfg.tokens(p.store, policy); err != nil {
 		return err
 	}
@@ -121,7 +126,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return err
 	}
 	p.deps = app.Deps{
-		Keys: keys, Families: families, Screener: screen.New(sanctions, p.store, cfg.FraudMerchants), Pauses: pauses,
+		Keys: keys, Families: families, Screener: screen.New(sanctions, p.store, cfg.FraudMerchants), Pauses: pauses, Scans: scans,
 		Operators: p.store, Approvals: p.store, SecondAbove: second,
 		Hints: p.store, Watch: watch(tel.Registry),
 		Payments: p.store, Lists: p.store, Settlements: p.store, Worlds: p.worlds, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: clock.Now, Log: tel.Log,
@@ -192,6 +197,9 @@ const clockEvery = 10 * time.Second
 
 // pausesEvery is how long a pause of quotes may take to be known.
 const pausesEvery = time.Second
+
+// scansEvery is how long a network that closes or opens may take to be known.
+const scansEvery = time.Second
 
 // closeTimeout bounds what is done after the last request.
 const closeTimeout = 5 * time.Second
@@ -285,6 +293,25 @@ func (p *process) timers(a *app.App, r *app.Replenisher) func(context.Context) e
 			leading.Every("open payments", openEvery, open)
 			return leading.Run(ctx)
 		})
+	}
+}
+
+// openGauge shows which networks take payments. One of live mode that was never scanned has no series: not every network has
+// endpoints.
+func openGauge(registry prometheus.Registerer) func(payment.Mode, string, bool) {
+	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payments_network_open", Help: "1 while the scan of a network follows its chain, so that it takes payments; 0 while it is closed.",
+	}, []string{"mode", "network"})
+	registry.MustRegister(gauge)
+	for _, n := range money.Networks() { // every network of test mode is scanned: closed until wallets says so
+		gauge.WithLabelValues(string(payment.Test), n.Name)
+	}
+	return func(mode payment.Mode, network string, open bool) {
+		value := 0.0
+		if open {
+			value = 1
+		}
+		gauge.WithLabelValues(string(mode), network).Set(value)
 	}
 }
 

@@ -93,7 +93,11 @@ func (s settings) worlds(o outside) (map[payment.Mode]app.World, error) {
 				return nil, err
 			}
 		}
-		w := app.World{Rates: rates, Rail: rails[0], Others: rails[1:], Timing: payout.LiveTiming()}
+		minimums, err := s.Limits.minimums(c.mode)
+		if err != nil {
+			return nil, fmt.Errorf("MINIMUMS_%s: %w", suffix, err)
+		}
+		w := app.World{Rates: rates, Rail: rails[0], Others: rails[1:], Minimums: minimums, Timing: payout.LiveTiming()}
 		if simulated { // it answers at once
 			w.Timing = payout.TestTiming()
 		}

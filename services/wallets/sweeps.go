@@ -34,17 +34,14 @@ type sweepSettings struct {
 	Stuck    time.Duration `env:"SWEEP_STUCK" envDefault:"3m" doc:"a transaction that is in no block for so long is signed again with a higher fee"`
 }
 
-// sweepDefaults are the limits of a network that are not configured: the cap per gas and the reserve in wei, and the
-// smallest sums of stablecoins and of the network's own coin.
-var sweepDefaults = map[string]struct {
-	maxFee, reserve int64
-	stable, coin    string
-}{
-	"ethereum": {60_000_000_000, 0, "20", "0.01"},
-	"bsc":      {5_000_000_000, 0, "2", "0.01"},
-	"polygon":  {500_000_000_000, 0, "2", "5"},
-	"base":     {1_000_000_000, 20_000_000_000_000, "2", "0.002"},
-	"arbitrum": {2_000_000_000, 0, "2", "0.002"},
+// sweepDefaults are the limits of a network that are not configured: the cap per gas and the reserve in wei. The smallest
+// sums are money.Asset's.
+var sweepDefaults = map[string]struct{ maxFee, reserve int64 }{
+	"ethereum": {60_000_000_000, 0},
+	"bsc":      {5_000_000_000, 0},
+	"polygon":  {500_000_000_000, 0},
+	"base":     {1_000_000_000, 20_000_000_000_000},
+	"arbitrum": {2_000_000_000, 0},
 }
 
 // worth is how many times its fee a sweep of the network's own coin must bring.
@@ -65,9 +62,7 @@ func (s sweepSettings) terms(n money.Network) (sweep.Terms, error) {
 	}
 	sums := map[string]string{}
 	for _, a := range n.Assets {
-		if sums[a.Symbol] = base.stable; a.Native {
-			sums[a.Symbol] = base.coin
-		}
+		sums[a.Symbol] = a.Worthwhile.String()
 	}
 	for entry := range strings.SplitSeq(s.Least, ",") {
 		if entry = strings.TrimSpace(entry); entry == "" {

@@ -150,6 +150,19 @@ payments_address_stock{broken
 	}
 }
 
+func TestClosedNetworks(t *testing.T) {
+	const metrics = `payments_network_open{mode="test",network="tron"} 1
+payments_network_open{mode="test",network="base"} 0
+payments_network_open{mode="live",network="bsc"} 0
+`
+	if closed := closedNetworks(metrics); !slices.Equal(closed, []string{"base closed"}) {
+		t.Errorf("closed %v", closed)
+	}
+	if closed := closedNetworks(""); len(closed) != 0 {
+		t.Errorf("an older version: %v", closed)
+	}
+}
+
 func TestFindSecret(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"success":true,"secret":"whsec_a"}`:             "whsec_a",

@@ -21,13 +21,14 @@ const (
 	stockWanted = 1024
 	stockLimit  = time.Minute
 	stockGauge  = "payments_address_stock"
+	openGauge   = "payments_network_open"
 )
 
 // families are the groups of networks that share addresses.
 func families() []string { return []string{"bitcoin", "evm", "tron", "solana"} }
 
-// stock waits until payments holds enough test addresses of every family. The gauge may be reported by any of payments'
-// processes; all are asked.
+// stock waits until payments holds enough test addresses of every family, and each of its processes has heard from wallets
+// that the networks of test mode are scanned. The stock may be reported by any of payments' processes; all are asked.
 func (p Product) stock(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, stockLimit)
 	defer stop()
@@ -42,13 +43,16 @@ func (p Product) stock(ctx context.Context) error {
 		}
 	}
 	for {
-		have := map[string]int{}
+		have, closed := map[string]int{}, []string{}
 		for _, address := range metrics {
-			if err := readStock(ctx, address, have); err != nil && ctx.Err() == nil {
+			text, err := readMetrics(ctx, address)
+			if err != nil && ctx.Err() == nil {
 				return err
 			}
+			parseStock(text, have)
+			closed = append(closed, closedNetworks(text)...)
 		}
-		short := missing(have)
+		short := append(missing(have), closed...)
 		if len(short) == 0 {
 			return nil
 		}
@@ -82,34 +86,33 @@ func (p Product) unstocked(ctx context.Context, short []string) error {
 		}
 		p.Console.Quote("last lines of "+log, process.Tail(log, 15))
 	}
-	return fmt.Errorf("payments has too few addresses after %s (%d of each family wanted; has %s)",
+	return fmt.Errorf("payments is not ready to sell after %s (%d addresses of each family and open networks wanted; has %s)",
 		stockLimit, stockWanted, strings.Join(short, ", "))
 }
 
-func readStock(ctx context.Context, address string, have map[string]int) error {
+func readMetrics(ctx context.Context, address string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return fmt.Errorf("ask payments for its metrics: %w", err)
+		return "", fmt.Errorf("ask payments for its metrics: %w", err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("ask payments for its metrics: %w", err)
+		return "", fmt.Errorf("ask payments for its metrics: %w", err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 4<<20))
 	if err != nil {
-		return fmt.Errorf("read the metrics of payments: %w", err)
+		return "", fmt.Errorf("read the metrics of payments: %w", err)
 	}
-	parseStock(string(text), have)
-	return nil
+	return string(text), nil
 }
 
 var label = regexp.MustCompile(`(\w+)="([^"]*)"`)
 
-// parseStock reads the gauge's test-mode samples from the text format of Prometheus.
-func parseStock(metrics string, have map[string]int) {
+// samples gives a gauge's test-mode samples out of the text format of Prometheus.
+func samples(metrics, gauge string, each func(labels map[string]string, value float64)) {
 	for line := range strings.SplitSeq(metrics, "\n") {
-		if !strings.HasPrefix(line, stockGauge+"{") {
+		if !strings.HasPrefix(line, gauge+"{") {
 			continue
 		}
 		end := strings.LastIndexByte(line, '}')
@@ -121,12 +124,31 @@ func parseStock(metrics string, have map[string]int) {
 			labels[pair[1]] = pair[2]
 		}
 		fields := strings.Fields(line[end+1:])
-		if labels["mode"] != "test" || len(fields) == 0 || !slices.Contains(families(), labels["family"]) {
+		if labels["mode"] != "test" || len(fields) == 0 {
 			continue
 		}
-		// A gauge may be printed with an exponent; a stock is a small whole number either way.
+		// A gauge may be printed with an exponent.
 		if value, err := strconv.ParseFloat(fields[0], 64); err == nil {
-			have[labels["family"]] = max(have[labels["family"]], int(value))
+			each(labels, value)
 		}
 	}
+}
+
+// parseStock notes the largest stock of each family.
+func parseStock(metrics string, have map[string]int) {
+	samples(metrics, stockGauge, func(labels map[string]string, value float64) {
+		if family := labels["family"]; slices.Contains(families(), family) {
+			have[family] = max(have[family], int(value))
+		}
+	})
+}
+
+// closedNetworks lists the networks that a process says are closed. One of an older version says nothing of them.
+func closedNetworks(metrics string) (closed []string) {
+	samples(metrics, openGauge, func(labels map[string]string, value float64) {
+		if value == 0 {
+			closed = append(closed, labels["network"]+" closed")
+		}
+	})
+	return closed
 }

@@ -72,11 +72,15 @@ type View struct {
 	Token     bool            // an event that brings a settlement token, which it shows masked
 }
 
-// Head is the last scanned block of a network.
+// Head is the last scanned block of a network, with how its scan fares.
 type Head struct {
 	Height int64
 	Time   time.Time
+	State  wire.ScanState
+	Quiet  time.Duration // since wallets last told of it
 }
+
+func (h Head) scan() Scan { return Scan{State: h.State, Quiet: h.Quiet} }
 
 // Result is what a change wants to be written. Facts empty, Payout nil and no commands mean: nothing.
 type Result struct {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,9 +16,12 @@ import (
 	"causeway.internal/services/payments/internal/rail"
 )
 
+// modes are the modes, the one that counts first.
+var modes = []payment.Mode{payment.Live, payment.Test}
+
 // front is the world that routes without a mode speak of: the live one where it is open.
 func (a *App) front() (payment.Mode, World, error) {
-	for _, mode := range []payment.Mode{payment.Live, payment.Test} {
+	for _, mode := range modes {
 		if w, ok := a.Worlds[mode]; ok {
 			return mode, w, nil
 		}
@@ -234,18 +238,26 @@ func Symbol(crypto string) (string, bool) {
 }
 
 type networkView struct {
-	Network       string      `json:"network"`
-	Family        string      `json:"family"`
-	Aliases       []string    `json:"aliases"`
-	Confirmations *int64      `json:"confirmations"`
-	Finality      bool        `json:"finality"`
-	Cryptos       []assetView `json:"cryptos"`
+	Network       string                    `json:"network"`
+	Family        string                    `json:"family"`
+	Aliases       []string                  `json:"aliases"`
+	Confirmations *int64                    `json:"confirmations"`
+	Finality      bool                      `json:"finality"`
+	Modes         map[payment.Mode]openView `json:"modes"`
+	Cryptos       []assetView               `json:"cryptos"`
+}
+
+// openView says whether new payments are taken on a network, and if not, why.
+type openView struct {
+	Open   bool    `json:"open"`
+	Reason *Closed `json:"reason"`
 }
 
 type assetView struct {
-	Crypto   string        `json:"crypto"`
-	Decimals int32         `json:"decimals"`
-	Minimum  *money.Number `json:"minimum"`
+	Crypto   string                         `json:"crypto"`
+	Decimals int32                          `json:"decimals"`
+	Minimum  *money.Number                  `json:"minimum"`
+	Minimums map[payment.Mode]*money.Number `json:"minimums"`
 }
 
 type limitView struct {
@@ -261,22 +273,33 @@ type networksAnswer struct {
 	Pauses   []pauseView   `json:"pauses"`
 }
 
-// Networks is the body of GET /v1/networks: what is taken where, how deep it has to be, the least transfer that counts,
-// and the limits of a payment. confirmations is null where only finality counts; minimum is null without a fresh price.
+// Networks is the body of GET /v1/networks: what is taken where and whether it is now, how deep it has to be, the least
+// payment, and the limits of a payment. confirmations is null where only finality counts; minimum is that of the live mode
+// where it has one, and null where there is none.
 func (a *App) Networks() ([]byte, error) {
-	_, world, err := a.front()
+	front, world, err := a.front()
 	if err != nil {
 		return nil, err
 	}
 	out := networksAnswer{Success: true, Pauses: a.Pauses.views()}
 	for _, n := range money.Networks() {
 		need := a.Policy.Depths.Required(n.Name, "", decimal.Zero)
-		v := networkView{Network: n.Name, Family: string(n.Family), Aliases: append([]string{}, n.Aliases...), Finality: need.Finality}
+		v := networkView{
+			Network: n.Name, Family: string(n.Family), Aliases: append([]string{}, n.Aliases...), Finality: need.Finality,
+			Modes: map[payment.Mode]openView{},
+		}
+		for _, mode := range modes {
+			v.Modes[mode] = a.opened(mode, n)
+		}
 		if need.Confirmations > 0 {
 			v.Confirmations = &need.Confirmations
 		}
 		for _, asset := range n.Assets {
-			v.Cryptos = append(v.Cryptos, assetView{asset.Symbol, asset.Decimals, a.minimum(world, asset)})
+			minimums := map[payment.Mode]*money.Number{}
+			for _, mode := range modes {
+				minimums[mode] = a.minimum(mode, n, asset)
+			}
+			v.Cryptos = append(v.Cryptos, assetView{asset.Symbol, asset.Decimals, minimums[front], minimums})
 		}
 		out.Networks = append(out.Networks, v)
 	}
@@ -287,12 +310,29 @@ func (a *App) Networks() ([]byte, error) {
 	return encode(out)
 }
 
-// minimum is the transfer that is worth the bound of dust, towards more.
-func (a *App) minimum(w World, asset money.Asset) *money.Number {
-	r, err := w.Rates.Quote(money.NGN, asset.Symbol)
-	if err != nil || !r.UnitUSD().IsPositive() {
+// minimum is the least payment of a pair in a mode; nil where there is none.
+func (a *App) minimum(mode payment.Mode, n money.Network, asset money.Asset) *money.Number {
+	least := a.Worlds[mode].Minimums[quote.Pair{Network: n.Name, Crypto: asset.Symbol}]
+	if !least.IsPositive() {
 		return nil
 	}
-	n := money.N(money.DivUp(a.Policy.DustUSD, r.UnitUSD(), asset.QuoteDigits))
-	return &n
+	shown := money.N(least)
+	return &shown
+}
+
+// opened says whether new payments of a mode are taken on a network.
+func (a *App) opened(mode payment.Mode, n money.Network) openView {
+	why := a.Scans.Closed(mode, n.Name)
+	switch _, world := a.Worlds[mode]; {
+	case !world:
+		why = ModeDisabled
+	case !slices.Contains(a.Families[mode], n.Family):
+		why = NoAddresses
+	case a.Pauses.quotes("", n.Name) != nil:
+		why = Paused
+	}
+	if why == "" {
+		return openView{Open: true}
+	}
+	return openView{Reason: &why}
 }

@@ -70,7 +70,8 @@ func (a *App) Checkout(ctx context.Context, reference string) ([]byte, error) {
 	return encode(paymentAnswer{true, c})
 }
 
-// options prices a request in everything that its mode takes. What has no fresh price is left out.
+// options prices a request in everything that its mode takes. Left out are closed networks, and pairs
+// that have no fresh price or whose minimum the request does not meet.
 func (a *App) options(p payment.Payment) []option {
 	world, ok := a.Worlds[p.Mode]
 	if !ok {
@@ -78,7 +79,7 @@ func (a *App) options(p payment.Payment) []option {
 	}
 	var out []option
 	for _, n := range money.Networks() {
-		if !slices.Contains(a.Families[p.Mode], n.Family) {
+		if !slices.Contains(a.Families[p.Mode], n.Family) || a.Scans.Closed(p.Mode, n.Name) != "" {
 			continue
 		}
 		for _, asset := range n.Assets {

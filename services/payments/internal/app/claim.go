@@ -40,6 +40,9 @@ func (a *App) Claim(ctx context.Context, reference string, in *payment.ReceiverI
 		if err != nil {
 			return Result{}, err
 		}
+		if len(v.Rows) > 0 && !a.Scans.rests(v) { // nobody may be promised money that may have left the chain
+			return Result{}, errNetworkClosed
+		}
 		r.Reservations = a.further(v.Payment, r.Payment)
 		body, err := a.Render.Claimed(r.Payment)
 		if err != nil {

@@ -22,10 +22,11 @@ import (
 // World is what one mode runs on. Live and test share code and nothing else. A mode without a world is closed: 503
 // live_disabled.
 type World struct {
-	Rates  rate.Aggregator
-	Rail   rail.Provider
-	Others []rail.Provider // tried in this order where Rail does not pay a bank, or has failed for certain
-	Timing payout.Timing
+	Rates    rate.Aggregator
+	Rail     rail.Provider
+	Others   []rail.Provider // tried in this order where Rail does not pay a bank, or has failed for certain
+	Minimums quote.Minimums
+	Timing   payout.Timing
 	// NameWait is how long a payout waits for a name service that is down; zero is for ever, which is right where real
 	// money moves.
 	NameWait time.Duration
@@ -60,6 +61,7 @@ type Deps struct {
 	Log         *slog.Logger
 	Screener    Screener // nil screens nobody, and Policy.Screen is then false
 	Pauses      *Pauses
+	Scans       *Scans
 	Daily       Daily
 	Capacity    *Capacity
 	Hints       Hints
@@ -168,10 +170,13 @@ func (a *App) draft(ctx context.Context, o Owner, w World, terms payment.Terms) 
 		return payment.Payment{}, err
 	}
 	draft.Quote, draft.FiatAmount = q, q.FiatAmount
-	if err := a.Capacity.take(o.Mode, q); err != nil {
+	if err := a.payable(w, draft); err != nil {
 		return payment.Payment{}, err
 	}
-	return draft, a.payable(w, draft)
+	if err := a.Scans.quotes(o.Mode, q.Network); err != nil {
+		return payment.Payment{}, err
+	}
+	return draft, a.Capacity.take(o.Mode, q)
 }
 
 func (a *App) quote(w World, ask quote.Ask) (quote.Quote, error) {
@@ -182,7 +187,11 @@ func (a *App) quote(w World, ask quote.Ask) (quote.Quote, error) {
 	if err != nil {
 		return quote.Quote{}, err
 	}
-	return a.Policy.Fees.Make(ask, r)
+	q, err := a.Policy.Fees.Make(ask, r)
+	if err != nil {
+		return quote.Quote{}, err
+	}
+	return q, w.Minimums.Check(ask, q)
 }
 
 // insert gives the draft its identity and its address and writes it. An address or reference that turns out to be used

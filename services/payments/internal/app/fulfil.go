@@ -40,6 +40,9 @@ func (a *App) Fulfil(ctx context.Context, reference string, c payment.FulfilComm
 	if err != nil {
 		return Answer{}, err
 	}
+	if err := a.Scans.quotes(v.Payment.Mode, q.Network); err != nil {
+		return Answer{}, err
+	}
 	if err := a.Capacity.take(v.Payment.Mode, q); err != nil {
 		return Answer{}, err
 	}

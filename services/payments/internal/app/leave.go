@@ -47,11 +47,14 @@ func (w *PayoutWorker) check(ctx context.Context, o payout.Payout) (who senders,
 	return who, nil
 }
 
-// mayLeave looks, under the payment's lock, at what can stop a payout that is due: an operator's pause, and the senders of
-// its money. It gives the payment with what it has learnt of them.
+// mayLeave looks, under the payment's lock, at what can stop a payout that is due: an operator's pause, a
+// network that is not followed, and the senders of its money. It gives the payment with what it has learnt of them.
 func (w *PayoutWorker) mayLeave(ctx context.Context, v View, who senders, now time.Time) (p payment.Payment, facts []payment.Fact, notes []Screened, may leave, err error) {
 	p = v.Payment
 	if v.Paused {
+		return p, nil, nil, leaveLater, nil
+	}
+	if !w.app.Scans.rests(v) {
 		return p, nil, nil, leaveLater, nil
 	}
 	if v.OverLimit || p.FiatAmount.GreaterThan(w.app.Policy.PayoutLimit(p.Currency)) { // lowered since it was made, or revived

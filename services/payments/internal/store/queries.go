@@ -245,9 +245,17 @@ WHERE d.version < excluded.version AND d.family = excluded.family AND d.address 
 	selectDeposit = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.key = $2 FOR UPDATE`
 	markDeposit   = `UPDATE deposits SET booked = $3, booked_amount = $4, bookings = $5, counted = $6 WHERE mode = $1 AND key = $2`
 
-	selectHeads    = `SELECT network, height, block_time FROM scan_progress WHERE mode = $1`
-	upsertProgress = `INSERT INTO scan_progress AS s (mode, network, height, finalized, block_time) VALUES ($1, $2, $3, $4, 'epoch')
-ON CONFLICT (mode, network) DO UPDATE SET height = excluded.height, finalized = greatest(s.finalized, excluded.finalized), updated_at = now()`
+	selectHeads = `SELECT network, height, block_time, state, (extract(epoch FROM clock_timestamp() - updated_at) * 1000000)::bigint
+FROM scan_progress WHERE mode = $1`
+	selectScans = `SELECT mode, network, state, (extract(epoch FROM clock_timestamp() - updated_at) * 1000000)::bigint, height, head, head_time FROM scan_progress`
+	// Messages may overtake each other: the state is that of the one that was told last. When nothing has come for a while,
+	// any message is believed, so that a clock of wallets that was set back closes nothing for long.
+	upsertProgress = `INSERT INTO scan_progress AS s (mode, network, height, finalized, block_time, state, head, head_time, told_at)
+VALUES ($1, $2, $3, $4, 'epoch', $5, $6, $7, coalesce($8::timestamptz, 'epoch'))
+ON CONFLICT (mode, network) DO UPDATE SET height = excluded.height, finalized = greatest(s.finalized, excluded.finalized), updated_at = now(),
+(state, head, head_time, told_at) = (SELECT n.state, n.head, n.head_time, n.told_at FROM (VALUES (true, excluded.state, excluded.head, excluded.head_time, excluded.told_at),
+	(false, s.state, s.head, s.head_time, s.told_at)) AS n (fresh, state, head, head_time, told_at)
+	WHERE fresh = (excluded.told_at = 'epoch' OR excluded.told_at >= s.told_at OR s.updated_at < now() - interval '30 seconds'))`
 	noteProgress = `INSERT INTO scan_waiting AS w (mode, network, deposits, block_time) VALUES ($1, $2, $3, $4)
 ON CONFLICT (mode, network, deposits) DO UPDATE SET block_time = greatest(w.block_time, excluded.block_time)`
 	// The progress is locked by upsertProgress; this runs in a statement of its own, so that it sees what was committed
@@ -372,7 +380,7 @@ func Statements() map[string]string {
 		"selectDepositRows": selectDepositRows,
 		"selectLastPayout":  selectLastPayout, "insertHistory": insertHistory, "selectUnknowns": selectUnknowns, "countOpen": countOpen,
 		"upsertDeposit": upsertDeposit, "selectDeposit": selectDeposit, "movedDeposit": movedDeposit, "markDeposit": markDeposit,
-		"selectHeads": selectHeads, "upsertProgress": upsertProgress, "noteProgress": noteProgress,
+		"selectHeads": selectHeads, "selectScans": selectScans, "upsertProgress": upsertProgress, "noteProgress": noteProgress,
 		"settleProgress": settleProgress, "overdueProgress": overdueProgress,
 		"insertPayout": insertPayout, "savePayout": savePayout, "voidPayout": voidPayout, "duePayouts": duePayouts, "selectPayout": selectPayout,
 		"insertJournal": insertJournal, "duePayments": duePayments,

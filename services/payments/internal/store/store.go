@@ -207,7 +207,9 @@ func collectHeads(v *app.View) func(pgx.Rows) error {
 		v.Heads = map[string]app.Head{}
 		var network string
 		var h app.Head
-		_, err := pgx.ForEachRow(rows, []any{&network, &h.Height, &h.Time}, func() error {
+		var quiet int64
+		_, err := pgx.ForEachRow(rows, []any{&network, &h.Height, &h.Time, &h.State, &quiet}, func() error {
+			h.Quiet = microseconds(quiet)
 			v.Heads[network] = h
 			return nil
 		})

@@ -11,6 +11,7 @@ import (
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payout"
 )
 
@@ -57,7 +58,7 @@ func (s *Store) Advance(ctx context.Context, m wire.ScannedThrough) error {
 	late := 0
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		batch := &pgx.Batch{}
-		batch.Queue(upsertProgress, mode, m.Network, m.Height, m.Finalized)
+		batch.Queue(upsertProgress, mode, m.Network, m.Height, m.Finalized, string(m.State), m.Head, nullTime(m.HeadTime), nullTime(m.ToldAt))
 		batch.Queue(noteProgress, mode, m.Network, m.Deposits, m.BlockTime)
 		batch.Queue(settleProgress, mode, m.Network)
 		batch.Queue(overdueProgress, mode, m.Network, overdue.Seconds()).QueryRow(func(row pgx.Row) error { return row.Scan(&late) })
@@ -72,6 +73,28 @@ func (s *Store) Advance(ctx context.Context, m wire.ScannedThrough) error {
 	}
 	return nil
 }
+
+// Scans implements app.ScanList.
+func (s *Store) Scans(ctx context.Context) ([]app.Scan, error) {
+	rows, err := s.pool.Query(ctx, selectScans)
+	if err != nil {
+		return nil, fmt.Errorf("list scans: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (x app.Scan, err error) {
+		var quiet int64
+		var head *time.Time
+		err = row.Scan(&x.Mode, &x.Network, &x.State, &quiet, &x.Height, &x.Head, &head)
+		x.Quiet = microseconds(quiet)
+		if head != nil {
+			x.HeadTime = *head
+		}
+		return x, err
+	})
+	return found, wrap(err, "list scans")
+}
+
+// microseconds is a time span of the database.
+func microseconds(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
 // Retain drops what is over its time: stored answers, and ids of messages. Call it every minute.
 func (s *Store) Retain(ctx context.Context) error {

@@ -1,0 +1,178 @@
+//go:build integration
+
+package store_test
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// follows makes the world look at how networks are scanned.
+func (w *world) follows() {
+	w.app.Scans = app.NewScans(w.store, time.Minute, func(payment.Mode, string, bool) {}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	w.worker = app.NewPayoutWorker(w.app, w.store, 8, w.app.Log)
+}
+
+// fares delivers what wallets tells of tron's scan.
+func (w *world) fares(m wire.ScannedThrough) {
+	w.t.Helper()
+	m.Mode, m.Network = wire.Test, "tron"
+	if m.BlockTime.IsZero() {
+		m.BlockTime = time.Now()
+	}
+	if err := app.ScannedThrough(w.t.Context(), w.store, m); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// closed is why tron takes no payments.
+func (w *world) closed() app.Closed {
+	w.t.Helper()
+	if err := w.app.Scans.Load(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	return w.app.Scans.Closed(payment.Test, "tron")
+}
+
+func (w *world) wantClosed(when string, want app.Closed) {
+	w.t.Helper()
+	if got := w.closed(); got != want {
+		w.t.Errorf("%s: %q, want %q", when, got, want)
+	}
+}
+
+// The state is that of the message that was told last, whatever the order in which they come; a state waits for no deposit;
+// an old message is believed again when nothing else has come for a while; silence closes.
+func TestScans_order(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.follows()
+	told := func(ago time.Duration) time.Time { return time.Now().Add(-ago) }
+	w.wantClosed("nobody has told", app.NotFollowed)
+	w.fares(wire.ScannedThrough{Height: 5})
+	w.wantClosed("an older wallets", "")
+	w.fares(wire.ScannedThrough{Height: 6, State: wire.ScanFollowing, Head: 6, HeadTime: told(0), ToldAt: told(3 * time.Second)})
+	w.wantClosed("follows", "")
+	w.fares(wire.ScannedThrough{ // deposits 1 to 3 are still queued
+		Height: 7, BlockTime: time.Now().Add(time.Hour), State: wire.ScanHalted, Head: 9, HeadTime: told(0), ToldAt: told(time.Second), Deposits: 3,
+	})
+	w.wantClosed("halted before its deposits came", app.Halted)
+	if ask[bool](w, `SELECT block_time > now() + interval '1 minute' FROM scan_progress`) {
+		t.Error("progress was believed before its deposits")
+	}
+	w.fares(wire.ScannedThrough{Height: 6, State: wire.ScanFollowing, ToldAt: told(2 * time.Second)})
+	w.wantClosed("overtaken", app.Halted)
+	w.sql(`UPDATE scan_progress SET updated_at = now() - interval '31 seconds'`)
+	w.fares(wire.ScannedThrough{Height: 8, State: wire.ScanBehind, ToldAt: told(time.Hour)})
+	w.wantClosed("told by a clock that was set back", app.Behind)
+	w.fares(wire.ScannedThrough{Height: 8, State: wire.ScanFollowing, ToldAt: told(0)})
+	w.wantClosed("follows again", "")
+	w.sql(`UPDATE scan_progress SET updated_at = now() - interval '61 seconds'`)
+	w.wantClosed("silent", app.Silent)
+	w.fares(wire.ScannedThrough{Height: 9, ToldAt: time.Time{}})
+	w.wantClosed("an older wallets again", "")
+}
+
+// A create and a fulfilment on a closed network are 503 after everything that is wrong with them; a request without a pair is
+// taken, and the pay page does not offer the network.
+func TestScans_quotes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.follows()
+	w.fill(2)
+	refused := func(err error, code string) {
+		t.Helper()
+		if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != code {
+			t.Errorf("refused with %v, want %s", err, code)
+		} else if code == "network_unavailable" && (f.Kind != fault.Unavailable || f.RetryAfter <= 0) {
+			t.Errorf("%+v", f)
+		}
+	}
+	_ = w.closed()
+	_, err := w.create(command(), app.Key{})
+	refused(err, "network_unavailable")
+	bad := command()
+	bad.FiatAmount = number("0.5")
+	_, err = w.create(bad, app.Key{})
+	refused(err, "amount_out_of_range")
+	bad = command()
+	bad.Payer = nil
+	_, err = w.create(bad, app.Key{})
+	refused(err, "validation_failed")
+	if n := ask[int](w, `SELECT count(*) FROM payments`); n != 0 {
+		t.Errorf("%d payments were written", n)
+	}
+
+	open := w.made(requestCommand())
+	_, err = w.fulfil(open.Reference, app.Key{})
+	refused(err, "network_unavailable")
+	w.fares(wire.ScannedThrough{Height: 9, State: wire.ScanFollowing, ToldAt: time.Now()})
+	w.wantClosed("follows", "")
+	if _, err := w.fulfil(open.Reference, app.Key{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// While the network of its money is closed, a confirmed gift stays unclaimed and a payout does not leave; both go on by
+// themselves when its scan follows again. A gift without money may be claimed.
+func TestScans_payouts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.follows()
+	w.fill(3)
+	now := func(state wire.ScanState) {
+		w.fares(wire.ScannedThrough{Height: 9, State: state, ToldAt: time.Now()})
+	}
+	now(wire.ScanFollowing)
+	w.wantClosed("follows", "")
+	g, empty := w.made(giftCommand()), w.made(giftCommand())
+	w.see(g, coin{key: "g1", amount: "31.25", version: 1, depth: enough})
+	w.want(g, "confirmed")
+	p := w.confirmedWith("0123456789")
+
+	now(wire.ScanHalted)
+	k := app.Key{Scope: "s", Key: "claim"}
+	_, err := w.claim(g.Reference, "0123456789", k)
+	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != "network_unavailable" || f.RetryAfter <= 0 {
+		t.Errorf("claimed: %v", err)
+	}
+	w.want(g, "confirmed")
+	if _, err := w.claim(empty.Reference, "0123456789", app.Key{}); err != nil {
+		t.Errorf("a gift without money: %v", err)
+	}
+	sent := func() int { return ask[int](w, `SELECT count(*) FROM sim_transfers`) }
+	for range 3 {
+		w.hurry()
+		if err := w.step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sent() != 0 {
+		t.Fatalf("%d payouts left while the scan is halted", sent())
+	}
+	w.want(p, "confirmed")
+	now(wire.ScanFollowing)
+	w.sql(`UPDATE scan_progress SET updated_at = now() - interval '61 seconds'`)
+	w.hurry()
+	if err := w.step(); err != nil || sent() != 0 {
+		t.Fatalf("%d payouts left while the scan is silent: %v", sent(), err)
+	}
+
+	now(wire.ScanFollowing)
+	w.until(p, "settled")
+	if _, err := w.claim(g.Reference, "0123456789", k); err != nil {
+		t.Fatal(err)
+	}
+	w.until(g, "settled")
+	if sent() != 2 {
+		t.Errorf("%d payouts were made", sent())
+	}
+}
