@@ -91,6 +91,9 @@ func added(before, after []Reservation) (out []Reservation) {
 // Differences are what a change makes a payment count beside its quote, because what is converted is another amount. undo says
 // that what it has counted so far counts no more.
 func (d Daily) Differences(keys *keyring.Ring, before, after payment.Payment) (undo bool, book []Reservation) {
+	if after.Mode != payment.Live {
+		return false, nil
+	}
 	was, is := beside(before), beside(after)
 	if !is.IsZero() {
 		book = d.reservations(keys, after, is)

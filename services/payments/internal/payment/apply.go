@@ -95,7 +95,7 @@ type change struct {
 	status                      Status // last status told by an event
 	under, over, reorged, wrong bool   // flags as last told
 	grew                        bool   // more money of an opened payment than before
-	shrank                      bool   // less money than before, dust aside
+	appeared, vanished          bool   // money of any asset, dust aside
 	moved                       bool
 }
 

@@ -134,7 +134,7 @@ func (c *change) deposits(rate decimal.Decimal) {
 	}
 }
 
-// sum adds up what stands, and notes whether it grew or shrank.
+// sum adds up what stands, and notes whether it grew, and what of any asset came or went.
 func (c *change) sum() {
 	standing, wrong := 0, false
 	for _, d := range c.rows {
@@ -146,12 +146,13 @@ func (c *change) sum() {
 			wrong = true
 		}
 	}
+	t, had := c.tally(), c.p.WrongAsset
+	c.grew = c.begun(anyTime) && t.Received.GreaterThan(c.p.Received)
+	c.vanished = had && !wrong || t.Received.Add(c.opens()).LessThanOrEqual(c.p.Received)
+	c.appeared = c.grew || wrong && !had
 	if c.p.Payout != PayoutSucceeded && c.p.End != Refunded {
 		c.p.WrongAsset = wrong // what comes after the end is recorded and says nothing about the payment
 	}
-	t := c.tally()
-	c.grew = c.begun(anyTime) && t.Received.GreaterThan(c.p.Received)
-	c.shrank = t.Received.Add(c.opens()).LessThanOrEqual(c.p.Received)
 	if !t.Received.Equal(c.p.Received) {
 		c.p.Received = t.Received
 	}
@@ -229,9 +230,9 @@ func (c *change) watchFrozen() {
 func (c *change) watchHeld() {
 	gone := slices.ContainsFunc(c.rows, func(d Deposit) bool { return d.Reverted && !c.dust(d) })
 	switch {
-	case gone && c.shrank:
+	case gone && c.vanished:
 		c.p.Reorged = true
-	case !gone && c.grew:
+	case !gone && c.appeared:
 		c.p.Reorged = false
 	}
 }

@@ -192,6 +192,10 @@ func TestDoubleSpendDuringAHoldIsTold(t *testing.T) {
 			w.must(Cancel{})
 			w.deposit("a", "100", shallow)
 		},
+		"wrong asset": func(w *world) {
+			w.deposit("a", "100", other("polygon", "USDT"), func(d *Deposit) { d.USD = dec("100") })
+			w.close()
+		},
 		"above the maximum": func(w *world) { w.deposit("a", "40000", deep) },
 		"payout failed": func(w *world) {
 			w.deposit("a", "100", deep)
