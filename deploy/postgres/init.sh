@@ -1,9 +1,12 @@
 #!/bin/sh
 # Makes a database and two roles for each service, in docker-compose.yml and the dev overlay: the owner migrates, the
-# application reads and writes rows and can neither create nor alter nor truncate. PostgreSQL's image runs it once, on an
+# application reads and writes rows and can neither create nor alter nor truncate. A role reaches its own database alone. PostgreSQL's image runs it once, on an
 # empty data directory. The same rights as deploy/stack gives (internal/infra/account.go).
 set -eu
 password=${SERVICES_PASSWORD:?}
+psql -v ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname postgres <<'SQL'
+REVOKE ALL ON DATABASE postgres, template1 FROM PUBLIC;
+SQL
 for service in callback_dispatcher gateway payments reports wallets; do
 	psql -v ON_ERROR_STOP=1 -v db="$service" -v owner="${service}_owner" -v app="${service}_app" -v password="$password" \
 		--username "$POSTGRES_USER" --dbname postgres <<'SQL'

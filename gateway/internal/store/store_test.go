@@ -27,6 +27,11 @@ import (
 	"causeway.internal/libs/wire"
 )
 
+func TestMigrations_closeFunctions(t *testing.T) {
+	t.Parallel()
+	pg.Closed(t, pg.New(t, migrations.FS), migrations.FS)
+}
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func peppers(t *testing.T, letters string) *apikey.Peppers {

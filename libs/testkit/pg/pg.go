@@ -188,3 +188,18 @@ func Prepare(t testing.TB, pool *pgxpool.Pool, statements map[string]string) {
 		}
 	}
 }
+
+// Closed fails the test for every function of the migrated schema that PUBLIC may execute.
+func Closed(t testing.TB, pool *pgxpool.Pool, migrations fs.FS) {
+	t.Helper()
+	Holds(t, migrations, postgres.CloseFunctions)
+	rows, err := pool.Query(t.Context(), `SELECT oid::regprocedure::text FROM pg_proc
+		WHERE pronamespace = 'public'::regnamespace AND has_function_privilege('public', oid, 'EXECUTE')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(open) > 0 {
+		t.Errorf("everybody may execute %v, %v", open, err)
+	}
+}

@@ -29,6 +29,11 @@ func TestStatementsPrepare(t *testing.T) {
 	pg.Prepare(t, pg.New(t, migrations.FS), queries)
 }
 
+func TestMigrations_closeFunctions(t *testing.T) {
+	t.Parallel()
+	pg.Closed(t, pg.New(t, migrations.FS), migrations.FS)
+}
+
 func arrival(n int, object string, sequence int64, leased bool) app.Arrival {
 	e := app.Event{
 		ID: fmt.Sprintf("evt_%s_%d", object, n), Type: "payment.pending", MerchantID: "m1", Mode: "test", ObjectID: object,

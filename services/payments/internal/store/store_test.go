@@ -45,6 +45,11 @@ func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 	pg.Holds(t, migrations.FS, idempotency.Schema)
 }
 
+func TestMigrations_closeFunctions(t *testing.T) {
+	t.Parallel()
+	pg.Closed(t, pg.New(t, migrations.FS), migrations.FS)
+}
+
 func TestMigrations_fewIndexesOnPayments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -34,6 +34,11 @@ func TestQueriesPrepare(t *testing.T) {
 	pg.Prepare(t, pg.New(t, migrations.FS), store.Statements())
 }
 
+func TestMigrations_closeFunctions(t *testing.T) {
+	t.Parallel()
+	pg.Closed(t, pg.New(t, migrations.FS), migrations.FS)
+}
+
 func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 	t.Parallel()
 	pg.Holds(t, migrations.FS, outbox.Schema)

@@ -84,6 +84,11 @@ func drain[T any](t testing.TB, pool *pgxpool.Pool, name wire.Name) []T {
 	return out
 }
 
+func TestMigrations_closeFunctions(t *testing.T) {
+	t.Parallel()
+	pg.Closed(t, pg.New(t, migrations.FS), migrations.FS)
+}
+
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	pg.Holds(t, migrations.FS, outbox.Schema)
