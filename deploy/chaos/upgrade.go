@@ -16,7 +16,8 @@ const (
 
 // upgrade takes the product from the binaries that it runs to newer ones, under load, as docs/deploy.md says: first the
 // databases, under the old binaries; then one replica of everything, and both versions share databases and queues while
-// processes of either are killed; then back to the old binaries, on the new schema; then everything to the new ones. Nothing
+// processes of either are killed; then back to the old binaries, on the new schema; then everything to the new ones, and the broker's users lose the rights that
+// only old ones need. Nothing
 // may end by itself, and the auditor finds every payment settled once and every event delivered.
 func upgrade(ctx context.Context, f *field) error {
 	services := f.stack.Services()
@@ -57,6 +58,10 @@ func upgrade(ctx context.Context, f *field) error {
 	if err := f.move(ctx, services, f.newer, "new"); err != nil {
 		return err
 	}
+	if err := f.stack.Narrow(ctx, f.newer); err != nil {
+		return err
+	}
+	f.say("narrow  %-28s to those of the new programs", "rights of broker users")
 	f.pause(ctx, dwell, dwell)
 	return f.allOf(services, f.newer)
 }

@@ -35,7 +35,7 @@ var (
 // foreign are the kinds whose types are not Kubernetes' own; an operator checks them when they are applied.
 var foreign = map[string]bool{
 	"Cluster": true, "Database": true, "ScheduledBackup": true, // CloudNativePG
-	"RabbitmqCluster": true, "Vhost": true, "User": true, "Permission": true, // RabbitMQ
+	"RabbitmqCluster": true, "Vhost": true, "User": true, "Permission": true, "Exchange": true, "Queue": true, "Binding": true, // RabbitMQ
 	"ScaledObject": true, "TriggerAuthentication": true, // KEDA
 	"ExternalSecret": true, "ServiceMonitor": true, "PrometheusRule": true,
 }

@@ -24,6 +24,8 @@ type view struct {
 	Up  bool   `json:"up"`
 	state.Product
 	Databases   map[string]string      `json:"databases"` // service to the URL of its application role
+	Owners      map[string]string      `json:"owners"`    // service to the URL of the role that migrates
+	Brokers     map[string]string      `json:"brokers"`   // service to the AMQP URL of its user
 	PostgresURL string                 `json:"postgresUrl"`
 	AMQPURL     string                 `json:"amqpUrl"`
 	AMQPAPI     string                 `json:"amqpApi"`
@@ -41,7 +43,7 @@ type processView struct {
 func summary(st *state.State) view {
 	v := view{
 		Dir: st.Dir, Up: len(st.Processes) > 0 && len(st.Running()) == len(st.Processes), Product: st.Product, Databases: st.Databases, Prefix: st.Prefix,
-		PostgresURL: st.Postgres.URL, AMQPURL: st.Rabbit.URL, AMQPAPI: st.Rabbit.API, Processes: map[string]processView{},
+		Owners: st.Owners, Brokers: st.Brokers, PostgresURL: st.Postgres.URL, AMQPURL: st.Rabbit.URL, AMQPAPI: st.Rabbit.API, Processes: map[string]processView{},
 	}
 	for _, one := range st.Processes {
 		v.Processes[one.Name] = processView{PID: one.Ref.PID, Running: one.Ref.Alive(), Ready: one.Ready, Log: one.Spec.Log}

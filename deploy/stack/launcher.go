@@ -54,7 +54,7 @@ func (l *launcher) servers() infra.Servers {
 }
 
 func (l *launcher) product() product.Product {
-	options := product.Options{Bin: l.bin, Split: l.split, Replicas: l.copies, Toxic: l.proxied, Env: l.env}
+	options := product.Options{Bin: l.bin, Split: l.split, Replicas: l.copies, Toxic: l.proxied, Env: l.env, EarlierRights: l.earlier}
 	return product.Product{Dir: l.dir, Console: l.con, Servers: l.servers(), Options: options}
 }
 
@@ -262,6 +262,7 @@ func (l *launcher) takeDown() error {
 	_, changeErr := state.Change(l.dir, func(st *state.State) error {
 		st.Processes, st.Launcher, st.Copy, st.Data = nil, process.Ref{}, "", ""
 		st.Postgres, st.Rabbit, st.Databases, st.Product.BaseURL = state.Server{}, state.Server{}, nil, ""
+		st.Owners, st.Brokers = nil, nil
 		return nil
 	})
 	err = errors.Join(err, changeErr, removeIfThere(filepath.Join(l.dir, "env")))

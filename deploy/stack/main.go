@@ -30,7 +30,7 @@ const usage = `usage: stack VERB [flags]
   kill PROCESS [-9]   stop one process, politely or not
   start PROCESS       start it again as it was, this once with the settings of --env, from now on with the program in --bin
                       if that is given; a paused one goes on
-  migrate             migrate the databases with the programs in --bin, beside whatever runs
+  migrate             migrate the databases with the programs in --bin, beside whatever runs, and give broker users their rights
   pause PROCESS       freeze one process (SIGSTOP)
   resume PROCESS      let it go on (SIGCONT)
   rabbitctl -- WORDS  run rabbitmqctl on the private RabbitMQ
@@ -87,6 +87,7 @@ type arguments struct {
 	proxied bool
 	moved   bool // --bin was given
 	long    bool
+	earlier bool
 	copies  int
 	env     settings
 	words   []string // what is not a flag
@@ -114,6 +115,7 @@ func parse(verb string, args []string, errs io.Writer) (arguments, error) {
 	flags.BoolVar(&a.private, "private", false, "up, exec: start private servers even if the environment lends some")
 	flags.BoolVar(&a.proxied, "toxic", false, "up, exec: put a proxy between the services and their servers that chaos can poison")
 	flags.BoolVar(&a.long, "long", false, "test: also the broad and slow tests, which carry the build tag long")
+	flags.BoolVar(&a.earlier, "earlier-rights", false, "up, exec, migrate: broker users may do what binaries of v0.1.0 and before need, which declare their queues themselves")
 	flags.IntVar(&a.copies, "replicas", 1, "up, exec: run so many of every process; the second is NAME-2")
 	flags.Var(a.env, "env", "up, exec, run: NAME=value for every service, or service:NAME=value for one (repeatable); start: NAME=value")
 	for i, arg := range args {

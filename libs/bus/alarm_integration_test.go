@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+
+	"causeway.internal/libs/testkit/mq"
 )
 
 // ownBroker starts a RabbitMQ of this test's own with the launcher; ctl runs rabbitmqctl on it.
@@ -49,6 +51,7 @@ func ownBroker(t *testing.T) (amqpURL string, ctl func(words ...string)) {
 func TestPublish_memoryAlarm(t *testing.T) {
 	t.Parallel()
 	amqpURL, ctl := ownBroker(t)
+	mq.Declare(t, amqpURL, lines()...)
 	sender, receiver := link(t, amqpURL, orders), link(t, amqpURL, billing)
 	got, goOn := make(chan string, 100), make(chan struct{})
 	receiver.Handle(queue, 1, func(_ context.Context, m Message) error {

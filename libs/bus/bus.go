@@ -27,6 +27,10 @@ import (
 // Config is what an operator may set.
 type Config struct {
 	URL config.Secret `env:"AMQP_URL,required" doc:"RabbitMQ: amqp(s)://user:password@host:port/vhost"`
+
+	Key      config.Secret `env:"MESSAGE_KEY" doc:"id:base64(32 bytes), the Ed25519 private key that signs every message this service publishes; empty publishes unsigned (docs/runbooks/keys.md)"`
+	Trusted  []string      `env:"MESSAGE_PUBLIC_KEYS" doc:"comma separated producer/id:base64(32 bytes), the public keys of the services whose messages this one reads; two of one producer while its key is replaced"`
+	Required bool          `env:"SIGNED_MESSAGES_ONLY" envDefault:"false" doc:"true refuses messages that carry no signature of a known key; turn it on once every producer signs"`
 }
 
 const (
@@ -48,17 +52,18 @@ type Link struct {
 	metrics *metrics
 
 	publisher *Publisher
+	signer    *signer
+	verifier  *verifier
 
 	handlers []handler
 	started  atomic.Bool
 	conn     atomic.Int64 // the consumers' open sockets: for a moment after a reconnect, the old one and the new one
-	broken   atomic.Pointer[error]
 	inspect  inspector
 }
 
-// Dial prepares the link of a service and tries to reach the broker once. A broker that is not there is no error: the
-// link connects when it can, the service starts without (design.md §1). A wrong URL, refused credentials and a queue that
-// exists with other arguments are errors, because waiting cures none of them.
+// Dial prepares the link of a service and tries to reach the broker once. A broker that is not there is no error, nor is one
+// whose topology has not been declared: the link connects when it can, the service starts without (design.md §1). A wrong
+// URL, refused credentials and message keys that cannot be read are errors, because waiting cures none of them.
 func Dial(ctx context.Context, cfg Config, service string, tel *telemetry.Telemetry) (*Link, error) {
 	return dial(ctx, cfg, service, tel, wire.Topology())
 }
@@ -68,18 +73,22 @@ func dial(ctx context.Context, cfg Config, service string, tel *telemetry.Teleme
 	if _, err := amqp.ParseURI(url); err != nil {
 		return nil, errors.New("AMQP_URL is not an AMQP URL") // the parser's error would show the password
 	}
-	l := &Link{service: service, url: url, lines: linesOf(service, topology), tel: tel, metrics: newMetrics(tel.Registry)}
+	lines := linesOf(service, topology)
+	signer, verifier, err := readKeys(cfg, service, lines)
+	if err != nil {
+		return nil, err
+	}
+	l := &Link{service: service, url: url, lines: lines, tel: tel, metrics: newMetrics(tel.Registry), signer: signer, verifier: verifier}
 	l.publisher = newPublisher(l)
 	l.inspect.open, l.inspect.metrics = l.open, l.metrics
 
 	ctx, cancel := context.WithTimeout(ctx, firstTry)
 	defer cancel()
-	err := l.declareOnce(ctx)
-	switch {
+	switch err := l.lookOnce(ctx); {
 	case isFinal(err):
 		return nil, err
 	case err != nil:
-		tel.Log.Warn("the broker cannot be reached yet, going on without", "err", err)
+		tel.Log.Warn("the broker cannot be used yet, going on without", "err", err)
 	}
 	return l, nil
 }
@@ -95,9 +104,9 @@ func linesOf(service string, topology []wire.Route) []wire.Route {
 	return lines
 }
 
-// declareOnce declares everything the service touches over a connection of its own.
-func (l *Link) declareOnce(ctx context.Context) error {
-	conn, err := l.open(ctx, "declare")
+// lookOnce looks for everything the service touches over a connection of its own.
+func (l *Link) lookOnce(ctx context.Context) error {
+	conn, err := l.open(ctx, roleInspect)
 	if err != nil {
 		return err
 	}
@@ -106,7 +115,7 @@ func (l *Link) declareOnce(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("opening a channel: %w", err)
 	}
-	return declare(channel, l.lines)
+	return look(channel, l.service, l.lines)
 }
 
 // Publisher returns the link's publisher; there is one per link.
@@ -123,6 +132,8 @@ type metrics struct {
 	consumed  *prometheus.CounterVec
 	failed    *prometheus.CounterVec
 	dead      *prometheus.CounterVec
+	forged    *prometheus.CounterVec
+	unsigned  *prometheus.CounterVec
 	waiting   *prometheus.GaugeVec
 	buried    *prometheus.GaugeVec
 	seconds   *prometheus.HistogramVec
@@ -142,6 +153,12 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		}, queue),
 		dead: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bus_dead_total", Help: "Messages moved to the dead queue.",
+		}, queue),
+		forged: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bus_forged_total", Help: "Messages refused because they carry no valid signature of their producer.",
+		}, queue),
+		unsigned: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bus_unsigned_total", Help: "Messages taken without a signature of a known key, because SIGNED_MESSAGES_ONLY is off.",
 		}, queue),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "bus_queue_messages", Help: "Messages that wait in a queue for their handler, when the broker was last asked.",
@@ -163,7 +180,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Name: "bus_connected", Help: "Open connections: 1 while it stands, for a moment 2 after a reconnect.",
 		}, []string{"connection"}),
 	}
-	registry.MustRegister(m.consumed, m.failed, m.dead, m.waiting, m.buried, m.seconds, m.published, m.refused, m.connected)
+	registry.MustRegister(m.consumed, m.failed, m.dead, m.forged, m.unsigned, m.waiting, m.buried, m.seconds, m.published, m.refused, m.connected)
 	return m
 }
 

@@ -33,18 +33,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The topology of these tests: orders sends placed to billing.
-const (
-	placed  = wire.Name("orders.placed.v1")
-	orders  = "orders"
-	billing = "billing"
-	queue   = "billing.orders.placed.v1"
-)
-
-func lines() []wire.Route {
-	return []wire.Route{{Name: placed, Exchange: orders, Consumer: billing, Queue: queue}}
-}
-
 // link dials for one test and closes at its end.
 func link(t testing.TB, amqpURL, service string) *Link {
 	t.Helper()
@@ -113,7 +101,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 func TestPublish_arrivesWhole(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
 	got := make(chan Message, 1)
 	traced := make(chan trace.TraceID, 1)
@@ -144,7 +132,7 @@ func TestPublish_arrivesWhole(t *testing.T) {
 
 func TestPublish_manyAtOnceKeepTheirOrder(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
 	const count = 2500 // more than two batches
 	var ids []string
@@ -164,7 +152,7 @@ func TestPublish_manyAtOnceKeepTheirOrder(t *testing.T) {
 
 func TestPublish_refusals(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
 	if err := sender.Publisher().Publish("orders.unheard_of.v1", messages("1")...); err == nil {
 		t.Error("an unknown name was published")
@@ -184,10 +172,10 @@ func TestPublish_refusals(t *testing.T) {
 }
 
 // A message that no queue takes must never count as delivered: with the binding gone it is kept in `unrouted`, with that
-// gone too publishing is an error, and the next attempt declares everything again.
+// gone too publishing is an error until an administrator has declared everything again.
 func TestPublish_unroutable(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	sender := link(t, vhost, orders)
 	publish(t, sender, "1")
 	admin := mq.Open(t, vhost)
@@ -205,6 +193,10 @@ func TestPublish_unroutable(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "message 3 reached no queue") {
 		t.Fatalf("unroutable publish: %v", err)
 	}
+	if err := sender.Publisher().Publish(string(placed), messages("3")...); err == nil || !strings.Contains(err.Error(), "no queue "+wire.Unrouted) {
+		t.Fatalf("publishing without the topology: %v", err)
+	}
+	mq.Declare(t, vhost, lines()...)
 	publish(t, sender, "3")
 	eventually(t, "the queue is bound again", func() bool { return mq.Depth(t, admin, queue) == 2 })
 }
@@ -212,7 +204,7 @@ func TestPublish_unroutable(t *testing.T) {
 // RabbitMQ adds an integer header to every redelivery, on which Watermill's own marshaler loops for ever.
 func TestConsume_redeliveryWithIntegerHeaders(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	receiver := link(t, vhost, billing)
 	admin := mq.Open(t, vhost)
 	err := admin.PublishWithContext(t.Context(), orders, string(placed), true, false, amqp.Publishing{
@@ -245,7 +237,7 @@ func TestConsume_asManyInFlightAsAsked(t *testing.T) {
 	for _, parallel := range []int{1, 4, 64} {
 		t.Run(strconv.Itoa(parallel), func(t *testing.T) {
 			t.Parallel()
-			vhost := mq.New(t)
+			vhost := mq.New(t, lines()...)
 			sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
 			var inFlight, most atomic.Int64
 			entered, release := make(chan struct{}, 1000), make(chan struct{})
@@ -281,7 +273,7 @@ func TestConsume_asManyInFlightAsAsked(t *testing.T) {
 // A handler that runs when the process stops finishes and its message is not delivered again.
 func TestRun_drains(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
 	entered, release := make(chan struct{}), make(chan struct{})
 	finished := make(chan error, 1)
@@ -322,7 +314,7 @@ func TestRun_drains(t *testing.T) {
 // A handler that fails when the process stops gives its message back, whole, for the next process.
 func TestRun_givesBackWhatIsUnfinished(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	sender, first, second := link(t, vhost, orders), link(t, vhost, billing), link(t, vhost, billing)
 	failed := make(chan struct{}, 1000)
 	first.Handle(queue, 1, func(context.Context, Message) error {
@@ -345,7 +337,7 @@ func TestRun_givesBackWhatIsUnfinished(t *testing.T) {
 // An infrastructure fault is retried in place: no nack, no dead letter, and the order holds.
 func TestConsume_transientFaultsWaitInPlace(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
 	var tries atomic.Int64
 	type seen struct{ id, count string }
@@ -371,7 +363,7 @@ func TestConsume_transientFaultsWaitInPlace(t *testing.T) {
 
 func TestConsume_poisonGoesToTheDeadQueueAndComesBack(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	cfg := Config{URL: config.Secret(vhost)}
 	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
 	var cured atomic.Bool
@@ -442,11 +434,11 @@ func TestConsume_poisonGoesToTheDeadQueueAndComesBack(t *testing.T) {
 // A message whose consumers crash again and again is moved by the broker itself, and the list says so.
 func TestDeadList_showsWhatTheBrokerMoved(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	sender := link(t, vhost, orders)
 	publish(t, sender, "crashes")
 	admin := mq.Open(t, vhost)
-	for range deliveryLimit + 1 {
+	for range 100 + 1 { // the queue's limit
 		var d amqp.Delivery
 		eventually(t, "the message is there", func() bool {
 			var ok bool
@@ -467,7 +459,7 @@ func TestDeadList_showsWhatTheBrokerMoved(t *testing.T) {
 
 func TestConsume_messageWithoutIdIsPoison(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	receiver := link(t, vhost, billing)
 	receiver.Handle(queue, 1, func(context.Context, Message) error { t.Error("handled"); return nil })
 	run(t, receiver)
@@ -478,22 +470,27 @@ func TestConsume_messageWithoutIdIsPoison(t *testing.T) {
 	eventually(t, "it is dead", func() bool { return mq.Depth(t, admin, wire.DeadQueue(queue)) == 1 })
 }
 
-// A queue that exists with other arguments cannot be healed by waiting: the error says what to do.
-func TestDial_changedQueueArguments(t *testing.T) {
+// A service that comes before the topology waits for it.
+func TestDial_waitsForTheTopology(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
-	if _, err := mq.Open(t, vhost).QueueDeclare(queue, true, false, false, false, nil); err != nil {
-		t.Fatal(err)
+	vhost := mq.New(t, wire.Route{Name: "other.thing.v1", Exchange: "other", Consumer: billing, Queue: "billing.other.thing.v1"})
+	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
+	got := make(chan string, 1)
+	receiver.Handle(queue, 1, func(_ context.Context, m Message) error { got <- m.ID; return nil })
+	run(t, receiver)
+	if err := sender.Publisher().Publish(string(placed), messages("1")...); err == nil || !strings.Contains(err.Error(), "has not been declared yet") {
+		t.Errorf("publish: %v", err)
 	}
-	_, err := dial(t.Context(), Config{URL: config.Secret(vhost)}, billing, telemetrytest.ForTest(t), lines())
-	if !errors.Is(err, ErrQueueChanged) || !strings.Contains(err.Error(), "queue "+queue) {
-		t.Errorf("dial: %v", err)
+	mq.Declare(t, vhost, lines()...)
+	publish(t, sender, "1")
+	if id := receive(t, got); id != "1" {
+		t.Errorf("got %s", id)
 	}
 }
 
 func TestDial_refusesWhatWaitingDoesNotCure(t *testing.T) {
 	t.Parallel()
-	wrong, err := url.Parse(mq.New(t))
+	wrong, err := url.Parse(mq.New(t, lines()...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -606,7 +603,7 @@ func (g *gate) shut() {
 
 func TestStart_withoutABroker(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	door, through := newGate(t, vhost)
 	began := time.Now()
 	receiver, sender := link(t, through, billing), link(t, through, orders)
@@ -636,7 +633,7 @@ func TestStart_withoutABroker(t *testing.T) {
 // when the socket's buffers are full.
 func TestPublish_brokerThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	door, through := newGate(t, vhost)
 	door.open()
 	sender := link(t, through, orders)
@@ -662,7 +659,7 @@ func TestPublish_brokerThatDoesNotAnswer(t *testing.T) {
 
 func TestReady_needsEveryConsumer(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	receiver := link(t, vhost, billing)
 	receiver.Handle(queue, 3, func(context.Context, Message) error { return nil })
 	if err := receiver.Ready(t.Context()); err == nil {
@@ -678,7 +675,7 @@ func TestReady_needsEveryConsumer(t *testing.T) {
 
 func TestHandle_panicsOnAQueueOfSomebodyElse(t *testing.T) {
 	t.Parallel()
-	l := link(t, mq.New(t), orders)
+	l := link(t, mq.New(t, lines()...), orders)
 	defer func() {
 		if p := recover(); !strings.Contains(fmt.Sprint(p), "does not consume") {
 			t.Errorf("recovered %v", p)

@@ -15,6 +15,18 @@ import (
 	"causeway.internal/libs/wire"
 )
 
+// The topology of these tests: orders sends placed to billing.
+const (
+	placed  = wire.Name("orders.placed.v1")
+	orders  = "orders"
+	billing = "billing"
+	queue   = "billing.orders.placed.v1"
+)
+
+func lines() []wire.Route {
+	return []wire.Route{{Name: placed, Exchange: orders, Consumer: billing, Queue: queue}}
+}
+
 // nobody stands in for a channel.
 type nobody struct{}
 
@@ -24,7 +36,7 @@ func (nobody) Reject(uint64, bool) error     { return nil }
 func (nobody) Close() error                  { return nil }
 
 func TestUnmarshal_acceptsEveryHeader(t *testing.T) {
-	m, err := marshaler{&origins{}}.Unmarshal(amqp.Delivery{
+	m, err := marshaler{origins: &origins{}}.Unmarshal(amqp.Delivery{
 		Acknowledger: nobody{}, MessageId: "1", Type: "orders.placed.v1", RoutingKey: "elsewhere", Body: []byte("{}"),
 		Headers: amqp.Table{
 			"text": "kept", "number": int64(3), "list": []any{1}, "table": amqp.Table{}, "broken": "\xff", "none": nil, DeliveryCount: int64(7),
@@ -33,29 +45,42 @@ func TestUnmarshal_acceptsEveryHeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Message{ID: "1", Name: "orders.placed.v1", Body: []byte("{}"), Headers: map[string]string{"text": "kept", DeliveryCount: "7"}}
+	want := Message{ID: "1", Name: "orders.placed.v1", Body: []byte("{}"), Headers: map[string]string{"text": "kept", DeliveryCount: "7"}, Returned: true}
 	if diff := cmp.Diff(want, unpack(m)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestUnmarshal_namesByRoutingKeyWithoutAType(t *testing.T) {
-	m, err := marshaler{&origins{}}.Unmarshal(amqp.Delivery{Acknowledger: nobody{}, RoutingKey: "orders.placed.v1"})
-	if err != nil || unpack(m).Name != "orders.placed.v1" || unpack(m).ID != "" {
-		t.Errorf("%+v, %v", unpack(m), err)
+// The type is what the sender wrote; the routing key is what the broker let it use.
+func TestUnmarshal_namesByRoutingKey(t *testing.T) {
+	for _, c := range []struct {
+		delivery amqp.Delivery
+		name     string
+		returned bool
+	}{
+		{amqp.Delivery{Exchange: orders, RoutingKey: "orders.placed.v1"}, "orders.placed.v1", false},
+		{amqp.Delivery{Exchange: orders, RoutingKey: "orders.placed.v1", Type: "payments.status_changed.v1"}, "orders.placed.v1", false},
+		{amqp.Delivery{Exchange: wire.Returns(billing), RoutingKey: queue, Type: "orders.placed.v1"}, "orders.placed.v1", true},
+		{amqp.Delivery{Exchange: wire.Returns(orders), RoutingKey: queue, Type: "orders.placed.v1"}, queue, false},
+	} {
+		c.delivery.Acknowledger = nobody{}
+		m, err := marshaler{&origins{}, wire.Returns(billing)}.Unmarshal(c.delivery)
+		if got := unpack(m); err != nil || got.Name != c.name || got.Returned != c.returned {
+			t.Errorf("%s %s: %+v, %v", c.delivery.Exchange, c.delivery.Type, got, err)
+		}
 	}
 }
 
 // The library reads empty deliveries from a consumer whose channel is gone; none may reach a handler.
 func TestUnmarshal_refusesWhatNoBrokerSent(t *testing.T) {
-	if _, err := (marshaler{&origins{}}).Unmarshal(amqp.Delivery{}); err == nil {
+	if _, err := (marshaler{origins: &origins{}}).Unmarshal(amqp.Delivery{}); err == nil {
 		t.Error("an empty delivery became a message")
 	}
 }
 
 func TestLinesOf(t *testing.T) {
 	topology := wire.Topology()
-	for service, want := range map[string]int{wire.Payments: 9, wire.Wallets: 8, wire.Reports: 2, wire.Dispatcher: 3, "gateway": 0} {
+	for service, want := range map[string]int{wire.Payments: 10, wire.Wallets: 9, wire.Reports: 2, wire.Dispatcher: 3, "gateway": 0} {
 		if got := len(linesOf(service, topology)); got != want {
 			t.Errorf("%s touches %d lines, want %d", service, got, want)
 		}
@@ -131,19 +156,5 @@ func TestSocket_oldOneClosedAfterTheNewOneOpened(t *testing.T) {
 	_ = fresh.Close()
 	if n := l.conn.Load(); n != 0 {
 		t.Errorf("%d connections stand, want none", n)
-	}
-}
-
-func TestDeclared_remembersOnlyWhatWaitingDoesNotCure(t *testing.T) {
-	t.Parallel()
-	l := &Link{}
-	if l.declared(declared("queue q", amqp.ErrClosed)); l.broken.Load() != nil {
-		t.Error("a connection that broke makes the link unready for good")
-	}
-	if l.declared(declared("queue q", &amqp.Error{Code: amqp.PreconditionFailed})); l.broken.Load() == nil {
-		t.Error("a changed queue is forgotten")
-	}
-	if l.declared(nil); l.broken.Load() != nil {
-		t.Error("a declaration that succeeded is forgotten")
 	}
 }

@@ -73,7 +73,7 @@ func carryOutbox(b *testing.B, parallel int) {
 	cfg := pg.Config(b, tables)
 	pool := pg.Open(b, cfg, tables)
 	to := carry(b.N)
-	url := mq.New(b)
+	url := mq.New(b, lines()...)
 	consumer := quiet(b, url, billing)
 	consumer.Handle(queue, parallel, func(ctx context.Context, m Message) error {
 		var fresh bool
@@ -114,21 +114,19 @@ func carryOutbox(b *testing.B, parallel int) {
 	to.wait(b, spent)
 }
 
-// quiet is a link whose log nobody reads, as little as that of a service at its usual level.
+// quiet is a link that signs and verifies as in production, and whose log nobody reads, as little as that of a service at its
+// usual level.
 func quiet(b *testing.B, url, service string) *Link {
 	b.Helper()
-	l := link(b, url, service)
+	l := signing(b, url, service)
 	l.tel.Log = slog.New(slog.DiscardHandler)
 	return l
 }
 
 func carryRaw(b *testing.B) {
 	const window = 500
-	url := mq.New(b)
+	url := mq.New(b, lines()...)
 	out, in := mq.Open(b, url), mq.Open(b, url)
-	if err := declare(out, lines()); err != nil {
-		b.Fatal(err)
-	}
 	if err := out.Confirm(false); err != nil {
 		b.Fatal(err)
 	}

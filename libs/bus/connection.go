@@ -102,7 +102,7 @@ func (c *connection) cut() {
 
 // isFinal reports whether an error of the broker is one that waiting does not cure.
 func isFinal(err error) bool {
-	if errors.Is(err, ErrQueueChanged) || errors.Is(err, amqp.ErrCredentials) {
+	if errors.Is(err, amqp.ErrCredentials) {
 		return true
 	}
 	broker, ok := errors.AsType[*amqp.Error](err)

@@ -44,12 +44,13 @@ const (
 )
 
 // Message is what a handler gets. ID is the same on every delivery; Headers holds the text headers, among them the
-// trace context that ctx carries already.
+// trace context that ctx carries already. Returned says that an operator has put it back from a dead queue.
 type Message struct {
-	ID      string
-	Name    string
-	Body    []byte
-	Headers map[string]string
+	ID       string
+	Name     string
+	Body     []byte
+	Headers  map[string]string
+	Returned bool
 }
 
 // under returns the message with the span in ctx as its trace context, where that is recorded.
@@ -98,7 +99,9 @@ func (l *Link) add(h handler) {
 		if line.Queue == queue && line.Consumer == l.service {
 			l.handlers = append(l.handlers, h)
 			l.metrics.buried.WithLabelValues(queue)
-			for _, counter := range []*prometheus.CounterVec{l.metrics.consumed, l.metrics.failed, l.metrics.dead} {
+			for _, counter := range []*prometheus.CounterVec{
+				l.metrics.consumed, l.metrics.failed, l.metrics.dead, l.metrics.forged, l.metrics.unsigned,
+			} {
 				counter.WithLabelValues(queue) // at 0 from the start: an alert cannot see a series appear
 			}
 			return
@@ -159,11 +162,10 @@ func (l *Link) queues() []string {
 	return names
 }
 
-// subscriber connects, waiting for the broker if it is away. Everything the service touches is declared first, so that
-// a queue with other arguments is an error here and not a line in a log.
+// subscriber connects, waiting for the broker if it is away, or until everything that the service touches is there.
 func (l *Link) subscriber(ctx context.Context, origins *origins) (*wamqp.Subscriber, error) {
 	return l.persist(ctx, "connecting to the broker", func() (*wamqp.Subscriber, error) {
-		if err := l.declareOnce(ctx); err != nil {
+		if err := l.lookOnce(ctx); err != nil {
 			return nil, err
 		}
 		return wamqp.NewSubscriber(l.watermill(origins), logger{l.tel.Log})
@@ -200,7 +202,7 @@ func (l *Link) watermill(origins *origins) wamqp.Config {
 		Connection: wamqp.ConnectionConfig{AmqpURI: l.url, AmqpConfig: &settings, Reconnect: &wamqp.ReconnectConfig{
 			BackoffInitialInterval: retryFirst, BackoffRandomizationFactor: 0.5, BackoffMultiplier: 1.5, BackoffMaxInterval: 2 * time.Second,
 		}},
-		Marshaler:       marshaler{origins},
+		Marshaler:       marshaler{origins, wire.Returns(l.service)},
 		Exchange:        wamqp.ExchangeConfig{GenerateName: same},
 		Queue:           wamqp.QueueConfig{GenerateName: same},
 		QueueBind:       wamqp.QueueBindConfig{GenerateRoutingKey: same},
@@ -227,11 +229,7 @@ func (l *Link) subscribe(ctx context.Context, subscriber *wamqp.Subscriber, work
 // subscribeOne waits out a connection that drops between connecting and subscribing.
 func (l *Link) subscribeOne(ctx context.Context, subscriber *wamqp.Subscriber, queue string) (<-chan *message.Message, error) {
 	return backoff.Retry(ctx, func() (<-chan *message.Message, error) {
-		messages, err := subscriber.Subscribe(ctx, queue)
-		if broken := l.broken.Load(); err != nil && broken != nil && isFinal(*broken) {
-			return nil, backoff.Permanent(*broken)
-		}
-		return messages, err
+		return subscriber.Subscribe(ctx, queue)
 	}, backoff.WithBackOff(waits()), backoff.WithMaxElapsedTime(0))
 }
 
@@ -285,6 +283,10 @@ func (w *work) take(h handler, msg Message) bool {
 // finish runs the handler until the message is done with; false means that the process stops first.
 func (w *work) finish(h handler, msg Message) bool {
 	ctx := telemetry.Extract(otel.GetTextMapPropagator().Extract(w.hard, propagation.MapCarrier(msg.Headers)), msg.Headers)
+	if err := w.link.authentic(h.queue, msg); err != nil {
+		w.link.metrics.forged.WithLabelValues(h.queue).Inc()
+		h.handle = func(context.Context, Message) error { return err }
+	}
 	waits, panics := waits(), 0
 	for attempt := 1; ; attempt++ {
 		err := w.attempt(ctx, h, msg)
@@ -358,7 +360,7 @@ func unpack(m *message.Message) Message {
 			headers[key] = value
 		}
 	}
-	return Message{ID: m.UUID, Name: m.Metadata[nameKey], Body: m.Payload, Headers: headers}
+	return Message{ID: m.UUID, Name: m.Metadata[nameKey], Body: m.Payload, Headers: headers, Returned: m.Metadata[returnedKey] != ""}
 }
 
 // bury publishes a message to the dead queue and returns once the broker has it; only then is the original
@@ -372,7 +374,7 @@ func (l *Link) bury(ctx context.Context, queue string, m Message, reason error) 
 	headers[reasonHeader] = clip(reason.Error(), reasonMax)
 	headers[queueHeader] = queue
 	headers[timeHeader] = time.Now().UTC().Format(time.RFC3339)
-	err := l.publisher.send(ctx, "", wire.DeadQueue(queue), []amqp.Publishing{{
+	err := l.publisher.send(ctx, wire.Returns(l.service), wire.DeadQueue(queue), []amqp.Publishing{{
 		Headers: headers, ContentType: "application/json", DeliveryMode: amqp.Persistent,
 		MessageId: m.ID, Type: m.Name, AppId: l.service, Timestamp: time.Now(), Body: m.Body,
 	}})

@@ -99,7 +99,7 @@ func eachDead(ctx context.Context, cfg Config, service string, topology []wire.R
 	if err != nil {
 		return fmt.Errorf("opening a channel: %w", err)
 	}
-	if err := declare(channel, l.lines); err != nil {
+	if err := look(channel, l.service, l.lines); err != nil {
 		return err
 	}
 	for _, queue := range consumedBy(service, l.lines) {
@@ -166,7 +166,7 @@ func describe(queue string, d amqp.Delivery) Dead {
 }
 
 func redrive(ctx context.Context, l *Link, queue string, d amqp.Delivery) error {
-	err := l.publisher.send(ctx, "", queue, []amqp.Publishing{{
+	err := l.publisher.send(ctx, wire.Returns(l.service), queue, []amqp.Publishing{{
 		Headers: withoutDeath(d.Headers), ContentType: d.ContentType, DeliveryMode: amqp.Persistent,
 		MessageId: d.MessageId, Type: d.Type, AppId: d.AppId, Timestamp: d.Timestamp, Body: d.Body,
 	}})

@@ -20,7 +20,7 @@ import (
 // Connections that drop under load lose nothing: a publisher that repeats what was not confirmed gets everything across.
 func TestDroppedConnections_loseNothing(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	door, through := newGate(t, vhost)
 	door.open()
 	receiver := link(t, through, billing)
@@ -100,7 +100,7 @@ func closed(ch <-chan struct{}) bool {
 // A handler whose connection drops under it finishes; its message comes again, and nothing empty with it.
 func TestDroppedConnection_underAHandler(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
 	entered, release := make(chan struct{}, 100), make(chan struct{})
 	var (
@@ -138,11 +138,11 @@ func TestDroppedConnection_underAHandler(t *testing.T) {
 	}
 }
 
-// A queue deleted under its consumers ends their subscriptions; they declare it again and go on. Some brokers answer the
+// A queue deleted under its consumers ends their subscriptions; they go on when an administrator has declared it again. Some brokers answer the
 // deletion by closing the connection (541), which is why it stands here.
 func TestConsume_queueDeletedUnderneath(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
 	got := make(chan string, 1000)
 	receiver.Handle(queue, 2, func(_ context.Context, m Message) error { got <- m.ID; return nil })
@@ -152,6 +152,8 @@ func TestConsume_queueDeletedUnderneath(t *testing.T) {
 	if _, err := mq.Open(t, vhost).QueueDelete(queue, false, false, false); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "not ready without the queue", func() bool { return receiver.Ready(t.Context()) != nil })
+	mq.Declare(t, vhost, lines()...)
 	eventually(t, "messages arrive again", func() bool {
 		if sender.Publisher().Publish(string(placed), messages("after")...) != nil {
 			return false

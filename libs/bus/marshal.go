@@ -11,8 +11,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// nameKey is the metadata key under which a delivery's type reaches the handler's wrapper; no header may look like it.
-const nameKey = "\x00name"
+// The metadata keys under which a delivery's name, and that it came back from a dead queue, reach the handler's wrapper; no
+// header may look like them.
+const (
+	nameKey     = "\x00name"
+	returnedKey = "\x00returned"
+)
 
 // DeliveryCount is the header in which RabbitMQ counts how often a message went back to its quorum queue; handlers see
 // it as text.
@@ -21,7 +25,10 @@ const DeliveryCount = "x-delivery-count"
 // marshaler turns deliveries into Watermill messages. It never fails on what a delivery carries: the library answers an
 // error with nack and requeue, and its own marshaler fails on every header that is not a string, so the integer that
 // RabbitMQ itself adds on redelivery would loop the message for ever.
-type marshaler struct{ origins *origins }
+type marshaler struct {
+	origins *origins
+	returns string // the exchange through which this service puts messages back
+}
 
 // origins remembers on which channel a message came, which Watermill's message has no place for.
 type origins struct{ channels sync.Map }
@@ -50,9 +57,14 @@ func (c marshaler) Unmarshal(d amqp.Delivery) (*message.Message, error) {
 	if count, ok := d.Headers[DeliveryCount]; ok {
 		m.Metadata[DeliveryCount] = fmt.Sprint(count)
 	}
-	m.Metadata[nameKey] = d.Type
-	if d.Type == "" {
-		m.Metadata[nameKey] = d.RoutingKey
+	// On its way from a producer's exchange a message has the name under which the broker has routed it there: its type is
+	// anything that its sender wrote. A message that was put back was routed by the name of its queue.
+	m.Metadata[nameKey] = d.RoutingKey
+	if d.Exchange == "" || d.Exchange == c.returns {
+		m.Metadata[returnedKey] = "true"
+		if d.Type != "" {
+			m.Metadata[nameKey] = d.Type
+		}
 	}
 	c.origins.put(m, d)
 	return m, nil

@@ -103,7 +103,7 @@ func split(pack Message) (messages []Message, err error) {
 		return t
 	}
 	for len(rest) > 0 && err == nil {
-		m := Message{ID: string(text()), Name: pack.Name}
+		m := Message{ID: string(text()), Name: pack.Name, Returned: pack.Returned}
 		headers := number()
 		m.Headers = make(map[string]string, min(headers, packMax))
 		for n := uint64(0); n < headers && err == nil; n++ {
@@ -158,8 +158,10 @@ func (w *work) finishPack(h handler, pack Message) bool {
 
 // together runs the handler once for all messages and returns those that it has not finished.
 func (w *work) together(h handler, messages []Message) (left []Message) {
-	if slices.ContainsFunc(messages, func(m Message) bool { return m.ID == "" }) {
-		return messages // one of them is poison
+	whole := len(messages)
+	messages, left = w.genuine(h.queue, messages)
+	if len(messages) == 0 {
+		return left
 	}
 	ctx, cancel := context.WithTimeout(w.hard, attemptTimeout)
 	defer cancel()
@@ -170,22 +172,34 @@ func (w *work) together(h handler, messages []Message) (left []Message) {
 		if p := recover(); p != nil {
 			w.link.tel.Log.ErrorContext(ctx, "handler panicked", "queue", h.queue, "messages", len(messages), "id", messages[0].ID,
 				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			left, errs = messages, slices.Repeat([]error{panicked{value: p}}, len(messages))
+			errs = slices.Repeat([]error{panicked{value: p}}, len(messages))
 		}
 		end(errs)
+		for n, err := range errs {
+			if err != nil {
+				left = append(left, messages[n])
+			}
+		}
 		w.link.metrics.seconds.WithLabelValues(h.queue).Observe(time.Since(began).Seconds())
-		w.link.metrics.consumed.WithLabelValues(h.queue).Add(float64(len(messages) - len(left)))
+		w.link.metrics.consumed.WithLabelValues(h.queue).Add(float64(whole - len(left)))
 	}()
 	errs = h.all(ctx, own)
 	if errs != nil && len(errs) != len(messages) {
 		panic(fmt.Sprintf("the handler answered with %d errors for %d messages", len(errs), len(messages)))
 	}
-	for n, err := range errs {
-		if err != nil {
-			left = append(left, messages[n])
-		}
-	}
 	return left
+}
+
+// genuine parts the messages that a handler may see from poison.
+func (w *work) genuine(queue string, messages []Message) (good, bad []Message) {
+	good = slices.DeleteFunc(slices.Clone(messages), func(m Message) bool {
+		poison := m.ID == "" || w.link.authentic(queue, m) != nil
+		if poison {
+			bad = append(bad, m)
+		}
+		return poison
+	})
+	return good, bad
 }
 
 // traced starts the consumer's span of every message that is recorded and puts it into the message's headers.

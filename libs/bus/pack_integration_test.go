@@ -41,7 +41,7 @@ func ids(n int) []string {
 // What is published together is few messages for the broker and all of them for the handler, in order where it asks for it.
 func TestPack_travelsTogether(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	sender, receiver := packed(t, vhost, orders), packed(t, vhost, billing)
 	want := ids(2*packMax + 1)
 	publish(t, sender, want...)
@@ -68,7 +68,7 @@ func TestPack_travelsTogether(t *testing.T) {
 // A handler of a parallel line has all of a pack at a time: they share its commit.
 func TestPack_isHandledTogether(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	sender, receiver := packed(t, vhost, orders), packed(t, vhost, billing)
 	publish(t, sender, ids(packMax)...)
 	entered, release := make(chan struct{}, packMax), make(chan struct{})
@@ -91,7 +91,7 @@ func TestPack_isHandledTogether(t *testing.T) {
 // The poison of a pack is buried alone, and a fault that passes holds up nothing but the pack's acknowledgement.
 func TestPack_poisonIsAlone(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	sender, receiver := packed(t, vhost, orders), packed(t, vhost, billing)
 	publish(t, sender, "good", "bad", "late")
 	got, again := make(chan string, 10), make(chan struct{}, 1)
@@ -125,7 +125,7 @@ func TestPack_poisonIsAlone(t *testing.T) {
 // A pack that cannot be read goes to the dead queue whole, and one that a stop interrupts comes back whole.
 func TestPack_brokenOrUnfinished(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	sender, first, second := packed(t, vhost, orders), packed(t, vhost, billing), packed(t, vhost, billing)
 	publish(t, sender, "1", "2")
 	admin := mq.Open(t, vhost)
@@ -158,7 +158,7 @@ func TestPack_brokenOrUnfinished(t *testing.T) {
 // one, and poison is buried alone.
 func TestHandleAll(t *testing.T) {
 	t.Parallel()
-	vhost := mq.New(t)
+	vhost := mq.New(t, lines()...)
 	sender, receiver := packed(t, vhost, orders), packed(t, vhost, billing)
 	publish(t, sender, "good", "bad", "late")
 	calls := make(chan []string, 20)

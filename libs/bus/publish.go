@@ -21,8 +21,8 @@ const (
 )
 
 // Publisher is a Watermill publisher whose nil error means that the broker has taken every message into its queue. It
-// sends a whole batch and then waits for the confirms. After any error it starts over with a fresh connection and a
-// declared topology; the caller publishes the batch again, so a message may be there twice. It may be used by many
+// sends a whole batch and then waits for the confirms. After any error it starts over with a fresh connection, on which it
+// looks for the topology first; the caller publishes the batch again, so a message may be there twice. It may be used by many
 // goroutines, which take turns.
 type Publisher struct {
 	link *Link
@@ -57,6 +57,7 @@ func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 	}
 	for len(messages) > 0 {
 		batch := messages[:min(len(messages), batchMax)]
+		p.link.signer.sign(topic, batch)
 		if err := p.send(messages[0].Context(), line.Exchange, topic, p.publishings(line, batch)); err != nil {
 			return fmt.Errorf("publishing %s: %w", topic, err)
 		}
@@ -117,7 +118,7 @@ func (p *Publisher) send(ctx context.Context, exchange, key string, batch []amqp
 	return err
 }
 
-// connect makes sure that there is a confirming channel on which everything the service touches has been declared.
+// connect makes sure that there is a confirming channel, and that everything the service touches is there.
 func (p *Publisher) connect(ctx context.Context) error {
 	if p.channel != nil && !p.channel.IsClosed() {
 		return nil
@@ -133,7 +134,7 @@ func (p *Publisher) connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("opening a channel: %w", err)
 	}
-	if err := declare(channel, p.link.lines); err != nil {
+	if err := look(channel, p.link.service, p.link.lines); err != nil {
 		return err
 	}
 	if err := channel.Confirm(false); err != nil {

@@ -20,9 +20,6 @@ func (l *Link) Ready(ctx context.Context) error {
 	if !l.started.Load() {
 		return errors.New("consumers have not started")
 	}
-	if broken := l.broken.Load(); broken != nil {
-		return *broken
-	}
 	if len(l.handlers) == 0 {
 		return nil
 	}

@@ -11,90 +11,45 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-const (
-	// deliveryLimit counts returns of a message, and so the crashes of its consumers; retries inside the handler do not
-	// use it up. Past it the broker itself moves the message to the dead queue.
-	deliveryLimit = 100
-	// noLimit stands for "never" on the queues that are looked into by get and return: RabbitMQ 4 gives every quorum queue
-	// a limit of 20 unless told otherwise, and 3.x knows no word for none.
-	noLimit = 1_000_000_000
-)
-
-// ErrQueueChanged says that a queue or exchange exists with other arguments than this version declares. Arguments never
-// change: a queue that needs others gets a new name (".v2").
-var ErrQueueChanged = errors.New("exists with other arguments; give the message a new version instead of changing its queue")
-
-// declare makes everything that the lines need: the producer's exchange with its alternate, the queue, its dead queue
-// and the binding. Both sides declare all of it, so that no message is ever published before its queue exists.
-func declare(channel *amqp.Channel, lines []wire.Route) error {
+// look sees that everything that a service uses is there. It declares nothing: a service's user has no right to, an
+// administrator declares the topology (wire.Declare). A producer looks for its consumers' queues too, so that no message is
+// published before its queue exists.
+func look(channel *amqp.Channel, service string, lines []wire.Route) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	if err := declareUnrouted(channel); err != nil {
-		return err
-	}
+	queues, exchanges := []string{wire.Unrouted}, []string{wire.Unrouted}
 	for _, line := range lines {
-		if err := declareLine(channel, line); err != nil {
-			return err
+		queues = append(queues, line.Queue)
+		if line.Exchange == service {
+			exchanges = append(exchanges, line.Exchange)
+		}
+		if line.Consumer == service {
+			queues, exchanges = append(queues, wire.DeadQueue(line.Queue)), append(exchanges, wire.Returns(service))
+		}
+	}
+	for _, exchange := range exchanges {
+		// Of a passive declaration the broker compares the name alone.
+		if err := channel.ExchangeDeclarePassive(exchange, amqp.ExchangeTopic, true, false, false, false, nil); err != nil {
+			return missing("exchange "+exchange, err)
+		}
+	}
+	for _, queue := range queues {
+		if _, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil); err != nil {
+			return missing("queue "+queue, err)
 		}
 	}
 	return nil
 }
 
-func declareUnrouted(channel *amqp.Channel) error {
-	if err := channel.ExchangeDeclare(wire.Unrouted, amqp.ExchangeFanout, true, false, false, false, nil); err != nil {
-		return declared("exchange "+wire.Unrouted, err)
+func missing(what string, err error) error {
+	if broker, ok := errors.AsType[*amqp.Error](err); ok && broker.Code == amqp.NotFound {
+		return fmt.Errorf("the broker has no %s: its topology has not been declared yet (docs/deploy.md)", what)
 	}
-	if _, err := channel.QueueDeclare(wire.Unrouted, true, false, false, false, keepArguments()); err != nil {
-		return declared("queue "+wire.Unrouted, err)
-	}
-	return declared("binding of "+wire.Unrouted, channel.QueueBind(wire.Unrouted, "", wire.Unrouted, false, nil))
+	return fmt.Errorf("looking for %s: %w", what, err)
 }
 
-func declareLine(channel *amqp.Channel, line wire.Route) error {
-	alternate := amqp.Table{"alternate-exchange": wire.Unrouted}
-	if err := channel.ExchangeDeclare(line.Exchange, amqp.ExchangeTopic, true, false, false, false, alternate); err != nil {
-		return declared("exchange "+line.Exchange, err)
-	}
-	dead := wire.DeadQueue(line.Queue)
-	if _, err := channel.QueueDeclare(dead, true, false, false, false, keepArguments()); err != nil {
-		return declared("queue "+dead, err)
-	}
-	if _, err := channel.QueueDeclare(line.Queue, true, false, false, false, workArguments(line.Queue)); err != nil {
-		return declared("queue "+line.Queue, err)
-	}
-	return declared("binding of "+line.Queue, channel.QueueBind(line.Queue, string(line.Name), line.Exchange, false, nil))
-}
-
-// workArguments: messages that the broker gives up on are moved at least once, which needs reject-publish.
-func workArguments(queue string) amqp.Table {
-	return amqp.Table{
-		"x-queue-type":              "quorum",
-		"x-delivery-limit":          int32(deliveryLimit),
-		"x-dead-letter-exchange":    "",
-		"x-dead-letter-routing-key": wire.DeadQueue(queue),
-		"x-dead-letter-strategy":    "at-least-once",
-		"x-overflow":                "reject-publish",
-	}
-}
-
-// keepArguments are those of queues that people look into.
-func keepArguments() amqp.Table {
-	return amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int32(noLimit)}
-}
-
-func declared(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if broker, ok := errors.AsType[*amqp.Error](err); ok && broker.Code == amqp.PreconditionFailed {
-		return fmt.Errorf("%s %w: %s", what, ErrQueueChanged, broker.Reason)
-	}
-	return fmt.Errorf("declaring %s: %w", what, err)
-}
-
-// builder declares a consumer's lines whenever Watermill subscribes or reconnects. The library only logs a failure on
-// reconnect and consumes on; the link remembers one that waiting does not cure, so that readiness tells.
+// builder looks for a consumer's lines whenever Watermill subscribes or reconnects.
 type builder struct{ link *Link }
 
 func (b builder) BuildTopology(channel *amqp.Channel, params wamqp.BuildTopologyParams, _ wamqp.Config, _ watermill.LoggerAdapter) error {
@@ -104,21 +59,7 @@ func (b builder) BuildTopology(channel *amqp.Channel, params wamqp.BuildTopology
 			lines = append(lines, line)
 		}
 	}
-	err := declare(channel, lines)
-	b.link.declared(err)
-	return err
-}
-
-// declared remembers how a declaration ended. A connection that broke in the middle of one is not remembered: after the next
-// reconnect the library consumes without declaring again, and nothing would ever take the memory back. What such a failure
-// leaves out shows in the number of consumers.
-func (l *Link) declared(err error) {
-	switch {
-	case err == nil:
-		l.broken.Store(nil)
-	case isFinal(err):
-		l.broken.Store(&err)
-	}
+	return look(channel, b.link.service, lines)
 }
 
 // ExchangeDeclare is for Watermill's own publisher, which the bus does not use.

@@ -1,6 +1,9 @@
 package wire
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // EventType is a kind of webhook event (contract.md §7) with what it means to a merchant.
 type EventType struct {
@@ -42,4 +45,27 @@ var eventTypes = []EventType{
 // IsEventType reports whether name is one of EventTypes.
 func IsEventType(name string) bool {
 	return slices.ContainsFunc(eventTypes, func(e EventType) bool { return e.Type == name })
+}
+
+// sender is a service that tells merchants about its objects: its events and the ids of its objects begin alike.
+type sender struct {
+	message       Name
+	event, object string
+}
+
+var senders = []sender{
+	{PaymentStatusChangedV1, "payment.", "pay_"},
+	{WalletStatusChangedV1, "wallet.", "wal_"},
+	{ReportStatusChangedV1, "report.", "RPT-"},
+}
+
+// MayTell reports whether a status message may bring an event about an object: a service speaks of its own objects only, so
+// that the keys of one are no use for a merchant's trust in another.
+func (n Name) MayTell(event, object string) bool {
+	for _, s := range senders {
+		if s.message != n && strings.HasPrefix(object, s.object) || s.message == n && !strings.HasPrefix(event, s.event) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(senders, func(s sender) bool { return s.message == n })
 }

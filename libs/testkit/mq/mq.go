@@ -1,5 +1,5 @@
-// Package mq gives an integration test a RabbitMQ virtual host of its own and a grip on its queues and connections. It
-// needs a running broker, named by CAUSEWAY_TEST_AMQP_URL and CAUSEWAY_TEST_AMQP_API (its management plugin). Only tests
+// Package mq gives an integration test a RabbitMQ virtual host of its own, with the topology declared as an administrator
+// declares it, the users of the services with their rights, and a grip on queues and connections. It needs a running broker, named by CAUSEWAY_TEST_AMQP_URL and CAUSEWAY_TEST_AMQP_API (its management plugin). Only tests
 // import it.
 package mq
 
@@ -18,13 +18,16 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"causeway.internal/libs/wire"
 )
 
 // callTimeout bounds one call of the management API.
 const callTimeout = 20 * time.Second
 
-// New creates a virtual host and returns its AMQP URL. Both end with the test.
-func New(t testing.TB) string {
+// New creates a virtual host with the given lines, or without any with the product's, and returns an administrator's AMQP URL.
+// Both end with the test.
+func New(t testing.TB, lines ...wire.Route) string {
 	t.Helper()
 	base, err := url.Parse(env(t, "CAUSEWAY_TEST_AMQP_URL"))
 	if err != nil {
@@ -36,7 +39,66 @@ func New(t testing.TB) string {
 	permissions := map[string]string{"configure": ".*", "write": ".*", "read": ".*"}
 	call(t, http.MethodPut, "/api/permissions/"+vhost+"/"+base.User.Username(), permissions)
 	base.Path = "/" + vhost
+	if len(lines) == 0 {
+		lines = wire.Topology()
+	}
+	Declare(t, base.String(), lines...)
 	return base.String()
+}
+
+// Declare makes what the lines need, and what of it is gone, as an administrator.
+func Declare(t testing.TB, amqpURL string, lines ...wire.Route) {
+	t.Helper()
+	conn, err := amqp.Dial(amqpURL)
+	if err != nil {
+		t.Fatalf("connecting to the broker: %v", err)
+	}
+	defer conn.Close()
+	channel, err := conn.Channel()
+	if err != nil {
+		t.Fatalf("opening a channel: %v", err)
+	}
+	declared := wire.Declare(lines)
+	for _, e := range declared.Exchanges {
+		if err := channel.ExchangeDeclare(e.Name, e.Type, e.Durable, e.AutoDelete, e.Internal, false, e.Arguments); err != nil {
+			t.Fatalf("declaring exchange %s: %v", e.Name, err)
+		}
+	}
+	for _, q := range declared.Queues {
+		if _, err := channel.QueueDeclare(q.Name, q.Durable, q.AutoDelete, false, false, q.Arguments); err != nil {
+			t.Fatalf("declaring queue %s: %v", q.Name, err)
+		}
+	}
+	for _, b := range declared.Bindings {
+		if err := channel.QueueBind(b.Queue, b.Key, b.Exchange, false, b.Arguments); err != nil {
+			t.Fatalf("binding %s: %v", b.Queue, err)
+		}
+	}
+}
+
+// As makes a user of a service, with the rights that it has in production, and returns its AMQP URL. The user ends with the
+// test.
+func As(t testing.TB, amqpURL, service string) string {
+	t.Helper()
+	user, password := service+"-"+strings.ToLower(rand.Text()[:12]), rand.Text()
+	call(t, http.MethodPut, "/api/users/"+user, map[string]string{"password": password, "tags": ""})
+	t.Cleanup(func() { call(t, http.MethodDelete, "/api/users/"+user, nil) })
+	call(t, http.MethodPut, "/api/permissions/"+vhostOf(t, amqpURL)+"/"+user, wire.RightsOf(service))
+	own, err := url.Parse(amqpURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own.User = url.UserPassword(user, password)
+	return own.String()
+}
+
+func vhostOf(t testing.TB, amqpURL string) string {
+	t.Helper()
+	parsed, err := url.Parse(amqpURL)
+	if err != nil {
+		t.Fatalf("parsing the URL: %v", err)
+	}
+	return strings.TrimPrefix(parsed.Path, "/")
 }
 
 // Open connects to the virtual host for as long as the test runs and returns a channel, for the declarations and
@@ -69,14 +131,10 @@ func Depth(t testing.TB, channel *amqp.Channel, queue string) int {
 // and returns how many there were.
 func KillConnections(t testing.TB, amqpURL string) int {
 	t.Helper()
-	parsed, err := url.Parse(amqpURL)
-	if err != nil {
-		t.Fatalf("parsing the URL: %v", err)
-	}
 	var connections []struct {
 		Name string `json:"name"`
 	}
-	answer := call(t, http.MethodGet, "/api/vhosts/"+strings.TrimPrefix(parsed.Path, "/")+"/connections", nil)
+	answer := call(t, http.MethodGet, "/api/vhosts/"+vhostOf(t, amqpURL)+"/connections", nil)
 	if err := json.Unmarshal(answer, &connections); err != nil {
 		t.Fatalf("listing connections: %v", err)
 	}

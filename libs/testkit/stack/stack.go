@@ -35,6 +35,8 @@ type Stack struct {
 	AdminToken    string            `json:"adminToken"`    // an operator's
 	WebhookSecret string            `json:"webhookSecret"` // of the API key's merchant in test mode
 	Databases     map[string]string `json:"databases"`     // service name to the URL of its application role
+	Owners        map[string]string `json:"owners"`        // service name to the URL of the role that migrates
+	Brokers       map[string]string `json:"brokers"`       // service name to the AMQP URL of its user
 
 	dir string
 }
@@ -55,7 +57,7 @@ func Shared(t testing.TB) *Stack {
 	}
 	var described Stack
 	describe(t, &described, "status", "--dir", s.dir, "--json")
-	s.Databases = described.Databases
+	s.Databases, s.Owners, s.Brokers = described.Databases, described.Owners, described.Brokers
 	return s
 }
 

@@ -283,8 +283,14 @@ func (s *Stack) Move(ctx context.Context, name, bin string) error {
 	return s.call(ctx, "start", name, "--bin", bin)
 }
 
-// Migrate brings the databases to the schemas of the programs in a directory, under whatever runs.
+// Migrate brings the databases to the schemas of the programs in a directory, under whatever runs, and leaves broker users the
+// rights that programs before them need.
 func (s *Stack) Migrate(ctx context.Context, bin string) error {
+	return s.call(ctx, "migrate", "--bin", bin, "--earlier-rights")
+}
+
+// Narrow takes those rights away again.
+func (s *Stack) Narrow(ctx context.Context, bin string) error {
 	return s.call(ctx, "migrate", "--bin", bin)
 }
 

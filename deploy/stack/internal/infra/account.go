@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/deploy/stack/internal/state"
+	"causeway.internal/libs/wire"
 )
 
 // Account is what one service may use.
@@ -20,15 +21,16 @@ type Account struct {
 	Broker   string // AMQP URL, "" for a service that uses no broker
 }
 
-// Tenant names a service and the services whose exchanges and queues it declares or uses, itself included.
+// Tenant names a service and says whether it uses the broker.
 type Tenant struct {
 	Service string
-	Peers   []string
+	Broker  bool
 }
 
-// Accounts makes, for each service, a database with two roles and a broker user, all named after the instance's prefix.
-// What exists is kept. Passwords are the instance's secrets.
-func (s Servers) Accounts(ctx context.Context, tenants []Tenant) ([]Account, error) {
+// Accounts makes the broker's topology and, for each service, a database with two roles and a broker user, all named after the
+// instance's prefix. What exists is kept. Passwords are the instance's secrets. With earlier, broker users have the rights that
+// binaries need which declare their queues themselves.
+func (s Servers) Accounts(ctx context.Context, tenants []Tenant, earlier bool) ([]Account, error) {
 	st, err := state.Load(s.Dir)
 	if err != nil {
 		return nil, err
@@ -37,13 +39,22 @@ func (s Servers) Accounts(ctx context.Context, tenants []Tenant) ([]Account, err
 	if err != nil {
 		return nil, err
 	}
-	password, err := secrets.Get("accounts-password", state.Password)
-	if err != nil {
-		return nil, err
+	passwords := make([]passwords, len(tenants))
+	for i, tenant := range tenants {
+		for name, into := range map[string]*string{"owner": &passwords[i].owner, "app": &passwords[i].app, "broker": &passwords[i].broker} {
+			if *into, err = secrets.Get(name+"-password-"+tenant.Service, state.Password); err != nil {
+				return nil, err
+			}
+		}
 	}
 	broker := management{api: st.Rabbit.API}
 	if err := broker.makeHost(ctx, st.Prefix); err != nil {
 		return nil, err
+	}
+	if st.Postgres.Private {
+		if err := closeServer(ctx, st.Postgres.URL); err != nil {
+			return nil, err
+		}
 	}
 	type result struct {
 		at      int
@@ -53,7 +64,7 @@ func (s Servers) Accounts(ctx context.Context, tenants []Tenant) ([]Account, err
 	results := make(chan result)
 	for i, tenant := range tenants {
 		go func() {
-			account, err := makeAccount(ctx, st, broker, tenant, password)
+			account, err := makeAccount(ctx, st, broker, tenant, passwords[i], earlier)
 			results <- result{i, account, err}
 		}()
 	}
@@ -67,23 +78,30 @@ func (s Servers) Accounts(ctx context.Context, tenants []Tenant) ([]Account, err
 	return accounts, errors.Join(failures...)
 }
 
-func makeAccount(ctx context.Context, st *state.State, broker management, tenant Tenant, password string) (Account, error) {
+// passwords are those of one service: nobody learns one from another.
+type passwords struct{ owner, app, broker string }
+
+func makeAccount(ctx context.Context, st *state.State, broker management, tenant Tenant, secret passwords, earlier bool) (Account, error) {
 	name := database(st.Prefix, tenant.Service)
 	owner, app := name+"_owner", name+"_app"
 	account := Account{
 		Service:  tenant.Service,
-		Database: with(st.Postgres.URL, app, password+tenant.Service, name),
-		Owner:    with(st.Postgres.URL, owner, password+tenant.Service, name),
+		Database: with(st.Postgres.URL, app, secret.app, name),
+		Owner:    with(st.Postgres.URL, owner, secret.owner, name),
 	}
-	if err := makeDatabase(ctx, st.Postgres.URL, name, owner, app, password+tenant.Service); err != nil {
+	if err := makeDatabase(ctx, st.Postgres.URL, name, secret); err != nil {
 		return account, fmt.Errorf("make the database of %s: %w", tenant.Service, err)
 	}
-	if len(tenant.Peers) == 0 {
+	if !tenant.Broker {
 		return account, nil
 	}
+	rights := wire.RightsOf(tenant.Service)
+	if earlier {
+		rights = wire.EarlierRights()
+	}
 	user := st.Prefix + "-" + tenant.Service
-	account.Broker = with(st.Rabbit.URL, user, password+tenant.Service, st.Prefix)
-	return account, broker.makeUser(ctx, st.Prefix, user, password+tenant.Service, tenant.Peers)
+	account.Broker = with(st.Rabbit.URL, user, secret.broker, st.Prefix)
+	return account, broker.makeUser(ctx, st.Prefix, user, secret.broker, rights)
 }
 
 func database(prefix, service string) string {
@@ -100,15 +118,30 @@ func with(server, user, password, path string) string {
 	return address.String()
 }
 
-// makeDatabase gives the owner the database and its schema, and the application rows only: it can neither create nor
-// alter nor truncate. Every table that the owner's migrations will ever create is covered by the default privileges.
-func makeDatabase(ctx context.Context, server, name, owner, app, password string) error {
+// closeServer shuts the databases that PostgreSQL makes by itself, which everybody may enter else. It is done to private servers
+// only: a lent one belongs to somebody else.
+func closeServer(ctx context.Context, server string) error {
 	conn, err := pgx.Connect(ctx, server)
 	if err != nil {
 		return fmt.Errorf("connect as superuser: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	for _, role := range []string{owner, app} {
+	if _, err := conn.Exec(ctx, `REVOKE ALL ON DATABASE postgres, template1 FROM PUBLIC`); err != nil {
+		return fmt.Errorf("close the server's own databases: %w", err)
+	}
+	return nil
+}
+
+// makeDatabase gives the owner the database and its schema, and the application rows only: it can neither create nor
+// alter nor truncate. Every table that the owner's migrations will ever create is covered by the default privileges.
+func makeDatabase(ctx context.Context, server, name string, secret passwords) error {
+	owner, app := name+"_owner", name+"_app"
+	conn, err := pgx.Connect(ctx, server)
+	if err != nil {
+		return fmt.Errorf("connect as superuser: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	for role, password := range map[string]string{owner: secret.owner, app: secret.app} {
 		if err := makeRole(ctx, conn, role, password); err != nil {
 			return err
 		}

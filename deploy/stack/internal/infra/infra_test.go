@@ -3,26 +3,8 @@ package infra
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"testing"
 )
-
-func TestScope_namesOfTheService(t *testing.T) {
-	names := regexp.MustCompile(scope([]string{"payments", "callback-dispatcher"}))
-	for _, name := range []string{
-		"payments", "payments.wallets.deposit_changed.v1", "payments.wallets.deposit_changed.v1.dead", "callback-dispatcher.status_changed.v1",
-		"unrouted", "amq.default",
-	} {
-		if !names.MatchString(name) {
-			t.Errorf("%s is refused", name)
-		}
-	}
-	for _, name := range []string{"wallets", "wallets.payments", "paymentsx", "xpayments", "amq.topic", "unrouted.x", ""} {
-		if names.MatchString(name) {
-			t.Errorf("%s is allowed", name)
-		}
-	}
-}
 
 func TestWith_replacesAccountAndPath(t *testing.T) {
 	got := with("postgres://root:x@127.0.0.1:5/postgres?sslmode=disable", "app", "p", "db")

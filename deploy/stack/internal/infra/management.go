@@ -7,14 +7,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
+
+	"causeway.internal/libs/wire"
 )
 
 // management speaks RabbitMQ's HTTP API.
 type management struct{ api string }
 
-// makeHost makes a virtual host in which the instance is alone.
+// makeHost makes a virtual host in which the instance is alone, with the topology in it.
 func (m management) makeHost(ctx context.Context, name string) error {
 	if err := m.put(ctx, "/api/vhosts/"+url.PathEscape(name), nil); err != nil {
 		return err
@@ -24,30 +25,22 @@ func (m management) makeHost(ctx context.Context, name string) error {
 		return fmt.Errorf("read the management API's address: %w", err)
 	}
 	// Whoever makes a virtual host has no rights in it, and tests look at queues as the superuser.
-	return m.grant(ctx, name, address.User.Username(), ".*")
+	if err := m.grant(ctx, name, address.User.Username(), wire.Rights{Configure: ".*", Write: ".*", Read: ".*"}); err != nil {
+		return err
+	}
+	return m.do(ctx, http.MethodPost, "/api/definitions/"+url.PathEscape(name), wire.Declare(wire.Topology()), http.StatusNoContent)
 }
 
-// makeUser makes a user who may touch only what its service and its peers own: names that begin with theirs.
-func (m management) makeUser(ctx context.Context, host, user, password string, peers []string) error {
+// makeUser makes a user with the rights of a service.
+func (m management) makeUser(ctx context.Context, host, user, password string, rights wire.Rights) error {
 	if err := m.put(ctx, "/api/users/"+url.PathEscape(user), map[string]string{"password": password, "tags": ""}); err != nil {
 		return err
 	}
-	return m.grant(ctx, host, user, scope(peers))
+	return m.grant(ctx, host, user, rights)
 }
 
-// scope matches the exchanges and queues of the services, the shared alternate exchange and its queue, and the default
-// exchange, through which a dead message is put back.
-func scope(peers []string) string {
-	owned := make([]string, 0, len(peers))
-	for _, peer := range peers {
-		owned = append(owned, regexp.QuoteMeta(peer))
-	}
-	return `^(unrouted|amq\.default|(` + strings.Join(owned, "|") + `)(\..*)?)$`
-}
-
-func (m management) grant(ctx context.Context, host, user, names string) error {
-	path := "/api/permissions/" + url.PathEscape(host) + "/" + url.PathEscape(user)
-	return m.put(ctx, path, map[string]string{"configure": names, "write": names, "read": names})
+func (m management) grant(ctx context.Context, host, user string, rights wire.Rights) error {
+	return m.put(ctx, "/api/permissions/"+url.PathEscape(host)+"/"+url.PathEscape(user), rights)
 }
 
 func (m management) put(ctx context.Context, path string, body any) error {

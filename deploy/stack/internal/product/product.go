@@ -26,6 +26,9 @@ type Options struct {
 	Replicas int               // how many of every process; 0 is one
 	Toxic    bool              // services reach their servers through a proxy that can be poisoned
 	Env      map[string]string // settings NAME or service:NAME that override the launcher's
+
+	// EarlierRights gives broker users what binaries need that declare their queues themselves.
+	EarlierRights bool
 }
 
 // Product runs the services of one instance.
@@ -79,7 +82,7 @@ func (p Product) plan(ctx context.Context) (plan, error) {
 		return one, err
 	}
 	return one, p.Console.Step("make databases, roles and broker users", func() error {
-		accounts, err := p.Servers.Accounts(ctx, Tenants())
+		accounts, err := p.Servers.Accounts(ctx, Tenants(), p.Options.EarlierRights)
 		for _, account := range accounts {
 			one.accounts[account.Service] = account
 		}
@@ -183,9 +186,12 @@ func (p Product) startOnce(ctx context.Context, one *plan) error {
 			st.Product.Gateways = append(st.Product.Gateways, "http://"+one.http[copyName(gateway, replica+1)])
 		}
 		st.Product.AdminToken = one.keys.adminToken
-		st.Databases = map[string]string{}
+		st.Databases, st.Owners, st.Brokers = map[string]string{}, map[string]string{}, map[string]string{}
 		for service, account := range one.accounts {
-			st.Databases[service] = account.Database
+			st.Databases[service], st.Owners[service] = account.Database, account.Owner
+			if account.Broker != "" {
+				st.Brokers[service] = account.Broker
+			}
 		}
 		return nil
 	})

@@ -3,10 +3,13 @@
 package product
 
 import (
+	"crypto/ed25519"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +17,7 @@ import (
 	"causeway.internal/deploy/stack/internal/process"
 	"causeway.internal/deploy/stack/internal/state"
 	"causeway.internal/libs/testkit/port"
+	"causeway.internal/libs/wire"
 )
 
 // The services, named like their binaries.
@@ -29,13 +33,13 @@ const (
 // runs only where its policy is configured, signer:SIGNER_POLICY, since the chains of test mode need none.
 const signer = "signer"
 
-// Tenants are the services with the peers whose exchanges and queues each declares (design.md §5).
+// Tenants are the services.
 func Tenants() []infra.Tenant {
 	return []infra.Tenant{
-		{Service: payments, Peers: []string{payments, wallets, reports, dispatcher}},
-		{Service: wallets, Peers: []string{payments, wallets, dispatcher}},
-		{Service: reports, Peers: []string{payments, reports, dispatcher}},
-		{Service: dispatcher, Peers: []string{payments, wallets, reports, dispatcher}},
+		{Service: payments, Broker: true},
+		{Service: wallets, Broker: true},
+		{Service: reports, Broker: true},
+		{Service: dispatcher, Broker: true},
 		{Service: gateway},
 	}
 }
@@ -56,7 +60,8 @@ type keys struct {
 	identity   map[string]string // by service
 	master     map[string]string // by service
 	pepper     string
-	tokens     string // seals settlement tokens between payments and the dispatcher
+	tokens     string            // seals settlement tokens between payments and the dispatcher
+	message    map[string]string // by producer: the seed of the key that signs its messages
 	adminToken string
 }
 
@@ -65,12 +70,17 @@ func loadKeys(dir string) (keys, error) {
 	if err != nil {
 		return keys{}, err
 	}
-	k := keys{identity: map[string]string{}, master: map[string]string{}}
+	k := keys{identity: map[string]string{}, master: map[string]string{}, message: map[string]string{}}
 	for _, tenant := range Tenants() {
 		if k.identity[tenant.Service], err = secrets.Get("identity-"+tenant.Service, state.Key); err != nil {
 			return keys{}, err
 		}
 		if k.master[tenant.Service], err = secrets.Get("master-"+tenant.Service, state.Key); err != nil {
+			return keys{}, err
+		}
+	}
+	for _, producer := range producers() {
+		if k.message[producer], err = secrets.Get("message-"+producer, state.Key); err != nil {
 			return keys{}, err
 		}
 	}
@@ -183,7 +193,11 @@ func (p plan) environ(service string, replica int) []string {
 		settings["HTTP_ADDR"], settings["DATABASE_URL"] = p.http[copyName(service, replica)], p.through(p.accounts[service].Database)
 	}
 	if broker := p.accounts[service].Broker; broker != "" {
-		settings["AMQP_URL"] = p.through(broker)
+		settings["AMQP_URL"], settings["SIGNED_MESSAGES_ONLY"] = p.through(broker), "true"
+		settings["MESSAGE_PUBLIC_KEYS"] = p.keys.trusted(service)
+		if seed := p.keys.message[service]; seed != "" {
+			settings["MESSAGE_KEY"] = master(seed)
+		}
 	}
 	public := "http://" + p.http[gateway]
 	more := map[string]string{}
@@ -243,6 +257,33 @@ func (p plan) gateway(public string, replica int) map[string]string {
 }
 
 func master(key string) string { return "k1:" + key }
+
+// producers are the services that publish messages.
+func producers() []string {
+	var all []string
+	for _, line := range wire.Topology() {
+		if !slices.Contains(all, line.Exchange) {
+			all = append(all, line.Exchange)
+		}
+	}
+	return all
+}
+
+// trusted lists the public keys of the services whose messages a service reads.
+func (k keys) trusted(service string) string {
+	var all []string
+	for _, line := range wire.Topology() {
+		seed, err := base64.StdEncoding.DecodeString(k.message[line.Exchange])
+		if line.Consumer != service || err != nil || len(seed) != ed25519.SeedSize {
+			continue
+		}
+		public, _ := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
+		if key := line.Exchange + "/" + master(base64.StdEncoding.EncodeToString(public)); !slices.Contains(all, key) {
+			all = append(all, key)
+		}
+	}
+	return strings.Join(all, ",")
+}
 
 func digest(token string) string {
 	sum := sha256.Sum256([]byte(token))

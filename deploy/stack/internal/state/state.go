@@ -54,6 +54,8 @@ type State struct {
 	Processes []Process         `json:"processes"` // in the order of their start
 	Product   Product           `json:"product"`
 	Databases map[string]string `json:"databases"` // service to the URL of its application role
+	Owners    map[string]string `json:"owners"`    // service to the URL of the role that migrates
+	Brokers   map[string]string `json:"brokers"`   // service to the AMQP URL of its user
 
 	// Copy is a second place for the file, in the directory of the instance that this one borrows its servers from, so
 	// that it can be stopped even when its own directory is gone.

@@ -108,6 +108,8 @@ func read(m bus.Message, policies map[wire.Mode]guard.Policy) (app.Event, error)
 		return e, fmt.Errorf("mode %q", p.Mode)
 	case !wire.IsEventType(p.Type):
 		return e, fmt.Errorf("event type %q is unknown", p.Type)
+	case !wire.Name(m.Name).MayTell(p.Type, p.ObjectID):
+		return e, fmt.Errorf("%s may not bring %s about %s", m.Name, p.Type, clean(p.ObjectID, textMax))
 	case !plain(p.MerchantID) || !plain(p.ObjectID):
 		return e, errors.New("merchant or object id is empty, too long or no text")
 	case p.Sequence < 1:

@@ -1,0 +1,183 @@
+package bus
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/wire"
+)
+
+// Every message carries its producer's Ed25519 signature over its name, id, time and body, so that the right to write to an
+// exchange is not enough to move money. A consumer holds public keys only and can forge nothing. Messages of a pack are signed
+// one by one: each may end in a dead queue by itself, and is verified again when it comes back.
+//
+// The header holds "1", the id of the key, the time in seconds and the signature, with dots between.
+const (
+	signatureHeader  = "x-causeway-signature"
+	signatureVersion = "1"
+	signatureDomain  = "causeway message 1"
+)
+
+// signatureAge is how old a signature may be when a message first arrives: less than the fourteen days for which inboxes and
+// the dispatcher remember what they have taken in, so that no copy of a message is taken in again after that. An operator may
+// still put back a message that died before (Message.Returned).
+const signatureAge = 13 * 24 * time.Hour
+
+var keyID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
+
+// signer signs what a service publishes; nil signs nothing.
+type signer struct {
+	id  string
+	key ed25519.PrivateKey
+}
+
+// verifier holds the public keys of producers by their ids.
+type verifier struct {
+	keys     map[string]map[string]ed25519.PublicKey
+	required bool
+}
+
+// readKeys reads the keys of a service that touches the lines.
+func readKeys(cfg Config, service string, lines []wire.Route) (*signer, *verifier, error) {
+	signs, err := readSigner(cfg.Key.Reveal())
+	if err != nil {
+		return nil, nil, err
+	}
+	verifies := &verifier{keys: map[string]map[string]ed25519.PublicKey{}, required: cfg.Required}
+	for _, text := range cfg.Trusted {
+		producer, key, ok := strings.Cut(text, "/")
+		id, raw, err := readKey(key)
+		if !ok || err != nil {
+			return nil, nil, fmt.Errorf("MESSAGE_PUBLIC_KEYS: %q is not producer/id:base64 of 32 bytes", text)
+		}
+		if verifies.keys[producer] == nil {
+			verifies.keys[producer] = map[string]ed25519.PublicKey{}
+		}
+		verifies.keys[producer][id] = raw
+	}
+	for _, line := range lines {
+		switch {
+		case !cfg.Required:
+		case line.Exchange == service && signs == nil:
+			return nil, nil, errors.New("SIGNED_MESSAGES_ONLY is on and MESSAGE_KEY is missing")
+		case line.Consumer == service && len(verifies.keys[line.Exchange]) == 0:
+			return nil, nil, fmt.Errorf("SIGNED_MESSAGES_ONLY is on and MESSAGE_PUBLIC_KEYS holds no key of %s", line.Exchange)
+		}
+	}
+	return signs, verifies, nil
+}
+
+func readSigner(text string) (*signer, error) {
+	if text == "" {
+		return nil, nil
+	}
+	id, seed, err := readKey(text)
+	if err != nil {
+		return nil, errors.New("MESSAGE_KEY is not id:base64 of 32 bytes")
+	}
+	return &signer{id: id, key: ed25519.NewKeyFromSeed(seed)}, nil
+}
+
+// readKey reads id:base64 of 32 bytes, the length of a seed and of a public key alike.
+func readKey(text string) (id string, raw []byte, err error) {
+	id, encoded, _ := strings.Cut(text, ":")
+	raw, err = base64.StdEncoding.DecodeString(encoded)
+	if err != nil || len(raw) != ed25519.SeedSize || !keyID.MatchString(id) {
+		return "", nil, errors.New("not id:base64 of 32 bytes")
+	}
+	return id, raw, nil
+}
+
+// sign gives each message its signature.
+func (s *signer) sign(name string, messages []*message.Message) {
+	if s == nil {
+		return
+	}
+	at := time.Now().Unix()
+	for _, m := range messages {
+		signature := ed25519.Sign(s.key, signedBytes(name, m.UUID, at, m.Payload))
+		m.Metadata.Set(signatureHeader, strings.Join([]string{
+			signatureVersion, s.id, strconv.FormatInt(at, 10), base64.RawURLEncoding.EncodeToString(signature),
+		}, "."))
+	}
+}
+
+// signedBytes is what a signature is of. Every text is preceded by its length, so no two messages have the same.
+func signedBytes(name, id string, at int64, body []byte) []byte {
+	out := make([]byte, 0, len(signatureDomain)+len(name)+len(id)+len(body)+32)
+	for _, text := range []string{signatureDomain, name, id} {
+		out = append(binary.AppendUvarint(out, uint64(len(text))), text...)
+	}
+	return append(binary.AppendVarint(out, at), body...)
+}
+
+// authentic is nil for a message that its producer has signed, and for an unsigned one as long as signatures are not required.
+// A signature that is there must be right in any case.
+func (l *Link) authentic(queue string, m Message) error {
+	err := l.verifier.check(l.producer(queue, m.Name), m, time.Now())
+	switch {
+	case err == nil:
+		return nil
+	case !l.verifier.required && !errors.Is(err, errForged):
+		l.metrics.unsigned.WithLabelValues(queue).Inc()
+		return nil
+	}
+	return fault.Permanent(fmt.Errorf("the message is not authentic: %w", err))
+}
+
+// producer is the service that sends a message to a queue, "" for a name that no line brings there.
+func (l *Link) producer(queue, name string) string {
+	for _, line := range l.lines {
+		if line.Queue == queue && string(line.Name) == name {
+			return line.Exchange
+		}
+	}
+	return ""
+}
+
+// errForged is about a signature that is there and proves nothing.
+var errForged = errors.New("its signature is no good")
+
+func (v *verifier) check(producer string, m Message, now time.Time) error {
+	header, ok := m.Headers[signatureHeader]
+	if producer == "" {
+		return fmt.Errorf("no producer sends %q to this queue", m.Name)
+	}
+	if !ok {
+		return errors.New("it has no signature")
+	}
+	fields := strings.Split(header, ".")
+	if len(fields) != 4 || fields[0] != signatureVersion {
+		return fmt.Errorf("%w: it cannot be read", errForged)
+	}
+	at, err := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil {
+		return fmt.Errorf("%w: its time cannot be read", errForged)
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(fields[3])
+	if err != nil {
+		return fmt.Errorf("%w: it cannot be read", errForged)
+	}
+	key, ok := v.keys[producer][fields[1]]
+	if !ok {
+		return fmt.Errorf("this service knows no key %q of %s", fields[1], producer)
+	}
+	if !ed25519.Verify(key, signedBytes(m.Name, m.ID, at, m.Body), signature) {
+		return fmt.Errorf("%w: it is not of %s", errForged, producer)
+	}
+	if age := now.Sub(time.Unix(at, 0)); age > signatureAge && !m.Returned {
+		return fmt.Errorf("%w: it is %d days old, and a message may arrive late by %d; put it back if it was never handled",
+			errForged, int(age/(24*time.Hour)), int(signatureAge/(24*time.Hour)))
+	}
+	return nil
+}

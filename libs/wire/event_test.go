@@ -1,0 +1,30 @@
+package wire_test
+
+import (
+	"testing"
+
+	"causeway.internal/libs/wire"
+)
+
+func TestMayTell_ownObjectsOnly(t *testing.T) {
+	for _, c := range []struct {
+		name          wire.Name
+		event, object string
+		may           bool
+	}{
+		{wire.PaymentStatusChangedV1, "payment.settled", "pay_1", true},
+		{wire.WalletStatusChangedV1, "wallet.confirmed", "wal_1", true},
+		{wire.ReportStatusChangedV1, "report.created", "RPT-ABC234", true},
+		{wire.ReportStatusChangedV1, "payment.settled", "pay_1", false},
+		{wire.ReportStatusChangedV1, "payment.settled", "RPT-ABC234", false},
+		{wire.ReportStatusChangedV1, "report.created", "pay_1", false},
+		{wire.WalletStatusChangedV1, "payment.settled", "pay_1", false},
+		{wire.PaymentStatusChangedV1, "webhook.test", "whe_1", false},
+		{wire.DepositChangedV1, "payment.settled", "pay_1", false},
+		{"", "payment.settled", "pay_1", false},
+	} {
+		if got := c.name.MayTell(c.event, c.object); got != c.may {
+			t.Errorf("%s, %s about %s: %v", c.name, c.event, c.object, got)
+		}
+	}
+}
