@@ -626,11 +626,6 @@ func TestSecret_rotationOverlaps(t *testing.T) {
 		}
 	}
 	r.clean(nil)
-	// A second rotation leaves the newest and the one before it.
-	third := api.call(http.MethodPost, "/v1/webhooks/secret/rotate", "", m1)
-	if n := r.count("secret WHERE merchant_id = 'm1' AND (expires_at IS NULL OR expires_at > now())"); n != 2 || third.status != 200 {
-		t.Errorf("%d secrets are valid", n)
-	}
 	// The stored answer never holds the secret in clear, and is erased after 15 minutes.
 	if n := r.count("idempotency WHERE position('whsec_'::bytea IN body) > 0 OR position('whsec_'::bytea IN secret) > 0"); n != 0 {
 		t.Error("a stored answer holds the secret in clear")
@@ -640,6 +635,59 @@ func TestSecret_rotationOverlaps(t *testing.T) {
 	}
 	if late := api.call(http.MethodPost, "/v1/webhooks/secret/rotate", "key-1", m1); !late.replayed || late.body["secret"] != nil || late.body["success"] != true {
 		t.Errorf("a late replay: %+v", late)
+	}
+}
+
+// A rotation takes back no promise: each secret signs for its 24 hours, four at most. Only who asks for it, for a leak, ends
+// the earlier ones.
+func TestSecret_eachSignsAsLongAsPromised(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	api := r.api()
+	m1 := httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m1", Mode: wire.Test}
+	first := api.call(http.MethodGet, "/v1/webhooks/secret", "", m1)
+	secrets := []string{first.body["secret"].(string)}
+	rotate := func(body string) reply { return api.send(http.MethodPost, "/v1/webhooks/secret/rotate", "", body, m1) }
+	for range 3 {
+		again := rotate("")
+		if again.status != http.StatusOK {
+			t.Fatalf("rotated: %+v", again)
+		}
+		secrets = append(secrets, again.body["secret"].(string))
+	}
+	r.run("work")
+	verifies := func(path, object string, want map[string]bool) {
+		t.Helper()
+		r.receiver.Secrets(path, secrets[len(secrets)-1])
+		r.publish(event(object, 1, r.receiver.URL(path)))
+		r.receiver.AwaitAccepted(t, 30*time.Second, path, 1)
+		d := r.receiver.Accepted(path)[0]
+		for i, secret := range secrets {
+			wh, err := webhook.NewWebhook(secret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := wh.Verify(d.Body, d.Header); (err == nil) != want[secret] {
+				t.Errorf("%s: secret %d of %d: %v", path, i+1, len(secrets), err)
+			}
+		}
+	}
+	verifies("/four", "CW-1", map[string]bool{secrets[0]: true, secrets[1]: true, secrets[2]: true, secrets[3]: true})
+
+	if full := rotate(""); full.status != http.StatusConflict || fmt.Sprint(full.body["error"].(map[string]any)["code"]) != "rotation_limit" {
+		t.Errorf("a fifth secret: %+v", full)
+	}
+	if wrong := rotate(`{"revokePrevious": "yes"}`); wrong.status != http.StatusBadRequest {
+		t.Errorf("revokePrevious that is no boolean: %+v", wrong)
+	}
+	leaked := rotate(`{"revokePrevious": true}`)
+	if leaked.status != http.StatusOK || leaked.body["previous"] != nil {
+		t.Fatalf("revoked: %+v", leaked)
+	}
+	secrets = append(secrets, leaked.body["secret"].(string))
+	verifies("/one", "CW-2", map[string]bool{secrets[4]: true})
+	if next := rotate(""); next.status != http.StatusOK || next.body["previous"] == nil {
+		t.Errorf("after a revocation: %+v", next)
 	}
 }
 

@@ -14,7 +14,9 @@ var (
 	ErrReplayUnknown    = fault.New(fault.NotFound, "replay_not_found", "No such replay.")
 	ErrEndpointsFull    = fault.New(fault.Conflict, "endpoint_limit", "A merchant may register %d endpoints in each mode.", EndpointsMax)
 	ErrEndpointDisabled = fault.New(fault.Conflict, "endpoint_disabled", "The endpoint is disabled. Enable it first; what it missed is sent then.")
-	ErrReplaysFull      = fault.New(fault.Conflict, "replay_limit", "A merchant may have %d replays at a time in each mode.", ReplaysMax)
+	ErrSecretsFull      = fault.New(fault.Conflict, "rotation_limit",
+		"%d secrets sign already. Wait until the oldest expires, or send revokePrevious: true, which ends them all.", SecretsMost)
+	ErrReplaysFull = fault.New(fault.Conflict, "replay_limit", "A merchant may have %d replays at a time in each mode.", ReplaysMax)
 )
 
 // DeliveryFilter narrows a list of deliveries; empty fields do not. Before is the id that the list begins before.

@@ -14,8 +14,11 @@ import (
 // has the answer sees every later attempt signed with both secrets, whichever replica makes it.
 const SecretTTL = time.Second
 
-// Overlap is how long the secret before the newest one goes on signing (contract.md §7).
+// Overlap is how long a secret goes on signing after the one that replaces it was made.
 const Overlap = 24 * time.Hour
+
+// SecretsMost is how many secrets sign at a time: each one's signature makes every request longer.
+const SecretsMost = 4
 
 const cachedSecrets = 10_000
 
@@ -54,8 +57,9 @@ type Vault interface {
 	// Create stores the first secret, unless there is one.
 	Create(ctx context.Context, o Owner, sealed []byte) error
 	// Rotate stores the next secret and lets the one before it expire after the overlap, together with the answer to the
-	// request. It returns the earlier answer instead when the request was answered before.
-	Rotate(ctx context.Context, o Owner, next SealedSecret, overlap time.Duration, k Key, a Answer) (earlier *Answer, err error)
+	// request. revoke lets all earlier ones expire now instead; without it there may be SecretsMost with the next one. It returns
+	// the earlier answer instead when the request was answered before.
+	Rotate(ctx context.Context, o Owner, next SealedSecret, revoke bool, k Key, a Answer) (earlier *Answer, err error)
 }
 
 // Key names a request that may be repeated; the zero Key does not.
@@ -170,9 +174,9 @@ func (s *Secrets) entry(o Owner) *cached {
 // Rendering turns a secret into the body of an answer, with and without the secret itself.
 type Rendering func(s Secret) (full, public []byte, err error)
 
-// Rotate makes the next secret. The one before it signs too for 24 hours; any older one stops now. It returns the body
-// of the answer; replayed says that the request was answered before.
-func (s *Secrets) Rotate(ctx context.Context, o Owner, k Key, render Rendering) (body []byte, replayed bool, err error) {
+// Rotate makes the next secret. The one before it signs too for 24 hours, and older ones for what is left of theirs, unless
+// revoke ends them all. It returns the body of the answer; replayed says that the request was answered before.
+func (s *Secrets) Rotate(ctx context.Context, o Owner, revoke bool, k Key, render Rendering) (body []byte, replayed bool, err error) {
 	if _, err := s.Get(ctx, o); err != nil { // there is always one to overlap with
 		return nil, false, err
 	}
@@ -184,7 +188,7 @@ func (s *Secrets) Rotate(ctx context.Context, o Owner, k Key, render Rendering) 
 	answerPlace := o.place() + "/answer"
 	next := SealedSecret{Sealed: s.sealer.Seal([]byte(fresh.Text), o.place()), CreatedAt: fresh.CreatedAt}
 	answer := Answer{Status: 200, Body: public, Secret: s.sealer.Seal(full, answerPlace)}
-	earlier, err := s.vault.Rotate(ctx, o, next, Overlap, k, answer)
+	earlier, err := s.vault.Rotate(ctx, o, next, revoke, k, answer)
 	if err != nil {
 		return nil, false, err
 	}

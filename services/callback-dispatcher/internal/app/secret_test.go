@@ -46,7 +46,7 @@ func (v *vault) Create(_ context.Context, _ Owner, sealed []byte) error {
 	return nil
 }
 
-func (v *vault) Rotate(_ context.Context, _ Owner, next SealedSecret, _ time.Duration, _ Key, _ Answer) (*Answer, error) {
+func (v *vault) Rotate(_ context.Context, _ Owner, next SealedSecret, _ bool, _ Key, _ Answer) (*Answer, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	next.Generation = len(v.secrets) + 1
@@ -74,7 +74,7 @@ func TestSecrets_rotationIsSeenWhenItIsAnswered(t *testing.T) {
 		}
 		time.Sleep(SecretTTL / 2)
 		render := func(s Secret) (full, public []byte, err error) { return []byte(s.Text), nil, nil }
-		if _, replayed, err := here.Rotate(t.Context(), o, Key{}, render); err != nil || replayed {
+		if _, replayed, err := here.Rotate(t.Context(), o, false, Key{}, render); err != nil || replayed {
 			t.Fatal(err)
 		}
 		if keys, generation, err := there.Signing(t.Context(), o); err != nil || len(keys) != 2 || generation != 2 {

@@ -263,12 +263,12 @@ func (a *api) endpointSecret(ctx context.Context, in one) (secretView, error) {
 	return a.secretOf(ctx, o)
 }
 
-func (a *api) rotateEndpoint(ctx context.Context, in one) (httpkit.Answer, error) {
+func (a *api) rotateEndpoint(ctx context.Context, in rotation) (httpkit.Answer, error) {
 	o, err := a.ofEndpoint(ctx, in.id)
 	if err != nil {
 		return httpkit.Answer{}, err
 	}
-	return a.rotateOf(ctx, o, key(httpkit.From(ctx), o, in.id))
+	return a.rotateOf(ctx, o, in.revoke, key(httpkit.From(ctx), o, in.id))
 }
 
 // stampPtr is stamp for a time that may be absent.

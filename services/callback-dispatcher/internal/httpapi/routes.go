@@ -16,7 +16,7 @@ import (
 // Secrets is what the API needs of the use cases of signing secrets.
 type Secrets interface {
 	Get(ctx context.Context, o app.Owner) ([]app.Secret, error)
-	Rotate(ctx context.Context, o app.Owner, k app.Key, render app.Rendering) (body []byte, replayed bool, err error)
+	Rotate(ctx context.Context, o app.Owner, revoke bool, k app.Key, render app.Rendering) (body []byte, replayed bool, err error)
 }
 
 // Endpoints is what the API needs of the use cases of registered endpoints.
@@ -44,7 +44,7 @@ type Parts struct {
 func Routes(s *httpkit.Server, p Parts) {
 	api := &api{p}
 	httpkit.Handle[nothing](s, "GET /v1/webhooks/secret", api.show)
-	httpkit.Handle[nothing](s, "POST /v1/webhooks/secret/rotate", api.rotate)
+	httpkit.Handle[rotation](s, "POST /v1/webhooks/secret/rotate", api.rotate)
 	httpkit.Handle[page](s, "GET /v1/webhooks/endpoints", api.listEndpoints)
 	httpkit.Handle[endpointInput](s, "POST /v1/webhooks/endpoints", api.createEndpoint)
 	httpkit.Handle[one](s, "GET /v1/webhooks/endpoints/{id}", api.getEndpoint)
@@ -52,8 +52,8 @@ func Routes(s *httpkit.Server, p Parts) {
 	httpkit.Handle[one](s, "DELETE /v1/webhooks/endpoints/{id}", api.deleteEndpoint)
 	httpkit.Handle[one](s, "POST /v1/webhooks/endpoints/{id}/test", api.testEndpoint)
 	httpkit.Handle[one](s, "GET /v1/webhooks/endpoints/{id}/secret", api.endpointSecret)
-	httpkit.Handle[one](s, "POST /v1/webhooks/endpoints/{id}/secret/rotate", api.rotateEndpoint)
-	httpkit.Handle[one](s, "POST /v1/webhooks/endpoints/{id}/rotate", api.rotateEndpoint)
+	httpkit.Handle[rotation](s, "POST /v1/webhooks/endpoints/{id}/secret/rotate", api.rotateEndpoint)
+	httpkit.Handle[rotation](s, "POST /v1/webhooks/endpoints/{id}/rotate", api.rotateEndpoint)
 	httpkit.Handle[deliveryPage](s, "GET /v1/webhooks/deliveries", api.listDeliveries)
 	httpkit.Handle[one](s, "GET /v1/webhooks/deliveries/{id}", api.getDelivery)
 	httpkit.Handle[one](s, "POST /v1/webhooks/deliveries/{id}/retry", api.retryDelivery)
@@ -114,17 +114,31 @@ func (a *api) secretOf(ctx context.Context, o app.Owner) (secretView, error) {
 	return view, nil
 }
 
-func (a *api) rotate(ctx context.Context, _ nothing) (httpkit.Answer, error) {
+// rotation is the input of a rotation; id is the endpoint's, or nothing.
+type rotation struct {
+	id     string
+	revoke bool
+}
+
+// Read implements httpkit.Reader.
+func (r *rotation) Read(in *httpkit.Input) {
+	r.id = pathID(in)
+	r.revoke, _ = in.Body().Bool("revokePrevious")
+}
+
+func (a *api) rotate(ctx context.Context, in rotation) (httpkit.Answer, error) {
 	r := httpkit.From(ctx)
 	o, err := owner(r)
 	if err != nil {
 		return httpkit.Answer{}, err
 	}
-	return a.rotateOf(ctx, o, key(r, o, ""))
+	return a.rotateOf(ctx, o, in.revoke, key(r, o, ""))
 }
 
-func (a *api) rotateOf(ctx context.Context, o app.Owner, k app.Key) (httpkit.Answer, error) {
-	body, replayed, err := a.Secrets.Rotate(ctx, o, k, render)
+func (a *api) rotateOf(ctx context.Context, o app.Owner, revoke bool, k app.Key) (httpkit.Answer, error) {
+	body, replayed, err := a.Secrets.Rotate(ctx, o, revoke, k, func(s app.Secret) (full, public []byte, err error) {
+		return render(s, revoke)
+	})
 	return answer(app.Answer{Status: http.StatusOK, Body: body}, replayed, err)
 }
 
@@ -150,8 +164,11 @@ func answer(a app.Answer, replayed bool, err error) (httpkit.Answer, error) {
 }
 
 // render gives the answer to a rotation, with the secret and, for replays after it is erased, without.
-func render(s app.Secret) (full, public []byte, err error) {
-	view := secretView{Secret: s.Text, CreatedAt: stamp(s.CreatedAt), Previous: &previousView{ExpiresAt: stamp(s.CreatedAt.Add(app.Overlap))}}
+func render(s app.Secret, revoked bool) (full, public []byte, err error) {
+	view := secretView{Secret: s.Text, CreatedAt: stamp(s.CreatedAt)}
+	if !revoked {
+		view.Previous = &previousView{ExpiresAt: stamp(s.CreatedAt.Add(app.Overlap))}
+	}
 	if full, err = httpkit.Success(view); err != nil {
 		return nil, nil, err
 	}

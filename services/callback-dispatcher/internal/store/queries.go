@@ -10,7 +10,7 @@ var queries = map[string]string{
 	"accept": acceptSQL, "acceptNew": acceptNewSQL, "claim": claimSQL, "claimed": claimedSQL, "count": countSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "waits": waitsSQL, "unblock": unblockSQL, "record": recordSQL, "recordWell": recordWellSQL,
 	"land": landSQL, "ended": endedSQL, "landSome": landSomeSQL, "strays": straysSQL, "lost": lostSQL,
 	"join": joinSQL, "beat": beatSQL, "dead": deadSQL, "takeOver": takeOverSQL, "bury": burySQL, "orphans": orphansSQL, "leave": leaveSQL,
-	"valid": validSQL, "create": createSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "retire": retireSQL, "overlap": overlapSQL,
+	"valid": validSQL, "create": createSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "revoke": revokeSQL, "overlap": overlapSQL,
 	"registered": registeredSQL, "endpoints": endpointsSQL, "endpoint": endpointSQL, "lockEndpoint": lockEndpointSQL, "lockOwners": lockOwnersSQL,
 	"countOwned": countOwnedSQL, "addEndpoint": addEndpointSQL, "changeEndpoint": changeEndpointSQL, "deleteEndpoint": deleteEndpointSQL,
 	"hold": holdSQL, "nextSequence": nextSequenceSQL, "unwait": unwaitSQL, "deliveries": filtered(app.DeliveryFilter{}), "filtered": filtered(app.DeliveryFilter{ID: "x", Before: "x", EndpointID: "x", EventID: "x", Type: "x", Status: "x"}),
@@ -333,14 +333,16 @@ const freeSQL = `UPDATE delivery SET state = 'due', lease_owner = NULL, lease_un
 // The statements of secrets; $1..$3 name the owner.
 const (
 	validSQL = `SELECT generation, sealed, created_at, expires_at FROM secret
-WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3 AND (expires_at IS NULL OR expires_at > now()) ORDER BY generation DESC LIMIT 2`
+WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3 AND (expires_at IS NULL OR expires_at > now()) ORDER BY generation DESC LIMIT 4`
 	createSQL = `INSERT INTO secret (merchant_id, mode, endpoint_id, generation, sealed)
 SELECT $1, $2, $3, 1, $4 WHERE NOT EXISTS (SELECT FROM secret WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3)
 ON CONFLICT DO NOTHING`
 	lockOwnerSQL = `SELECT pg_advisory_xact_lock(hashtextextended('secret' || chr(31) || $1 || chr(31) || $2 || chr(31) || $3, 0))`
-	newestSQL    = `SELECT coalesce(max(generation), 0) FROM secret WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3`
-	retireSQL    = `UPDATE secret SET expires_at = now() WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3 AND expires_at > now()`
-	overlapSQL   = `UPDATE secret SET expires_at = now() + $4::bigint * interval '1 microsecond'
+	newestSQL    = `SELECT coalesce(max(generation), 0), count(*) FILTER (WHERE expires_at IS NULL OR expires_at > now())
+FROM secret WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3`
+	revokeSQL = `UPDATE secret SET expires_at = now()
+WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3 AND (expires_at IS NULL OR expires_at > now())`
+	overlapSQL = `UPDATE secret SET expires_at = now() + $4::bigint * interval '1 microsecond'
 WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3 AND expires_at IS NULL`
 	nextSQL = `INSERT INTO secret (merchant_id, mode, endpoint_id, generation, sealed, created_at) VALUES ($1, $2, $3, $4, $5, $6)`
 )

@@ -41,7 +41,7 @@ func (s *Store) Create(ctx context.Context, o app.Owner, sealed []byte) error {
 }
 
 // Rotate implements app.Vault.
-func (s *Store) Rotate(ctx context.Context, o app.Owner, next app.SealedSecret, overlap time.Duration, k app.Key, a app.Answer) (*app.Answer, error) {
+func (s *Store) Rotate(ctx context.Context, o app.Owner, next app.SealedSecret, revoke bool, k app.Key, a app.Answer) (*app.Answer, error) {
 	key := idempotency.Key(k)
 	earlier, found, err := idempotency.Find(ctx, s.db, key)
 	if err != nil || found {
@@ -51,7 +51,7 @@ func (s *Store) Rotate(ctx context.Context, o app.Owner, next app.SealedSecret, 
 		if err := idempotency.Put(ctx, tx, key, idempotency.Answer(a)); err != nil {
 			return err
 		}
-		return rotate(ctx, tx, o, next, overlap)
+		return rotate(ctx, tx, o, next, revoke)
 	})
 	if key.Sent() && idempotency.IsTaken(err) {
 		return answerOf(idempotency.Replay(ctx, s.db, key))
@@ -67,19 +67,23 @@ func answerOf(a idempotency.Answer, err error) (*app.Answer, error) {
 	return &answer, nil
 }
 
-func rotate(ctx context.Context, tx pgx.Tx, o app.Owner, next app.SealedSecret, overlap time.Duration) error {
+func rotate(ctx context.Context, tx pgx.Tx, o app.Owner, next app.SealedSecret, revoke bool) error {
 	owner := []any{o.MerchantID, o.Mode, o.EndpointID}
 	if _, err := tx.Exec(ctx, lockOwnerSQL, owner...); err != nil { // rotations of one owner queue up
 		return fmt.Errorf("lock the signing secrets: %w", err)
 	}
-	var newest int
-	if err := tx.QueryRow(ctx, newestSQL, owner...).Scan(&newest); err != nil {
+	var newest, valid int
+	if err := tx.QueryRow(ctx, newestSQL, owner...).Scan(&newest, &valid); err != nil {
 		return fmt.Errorf("read the newest signing secret: %w", err)
 	}
-	if _, err := tx.Exec(ctx, retireSQL, owner...); err != nil {
-		return fmt.Errorf("retire older signing secrets: %w", err)
+	if !revoke && valid >= app.SecretsMost {
+		return app.ErrSecretsFull
 	}
-	if _, err := tx.Exec(ctx, overlapSQL, append(owner[:3:3], overlap.Microseconds())...); err != nil {
+	if revoke {
+		if _, err := tx.Exec(ctx, revokeSQL, owner...); err != nil {
+			return fmt.Errorf("revoke the signing secrets: %w", err)
+		}
+	} else if _, err := tx.Exec(ctx, overlapSQL, append(owner[:3:3], app.Overlap.Microseconds())...); err != nil {
 		return fmt.Errorf("let the signing secret expire: %w", err)
 	}
 	if _, err := tx.Exec(ctx, nextSQL, append(owner[:3:3], newest+1, next.Sealed, next.CreatedAt)...); err != nil {
