@@ -15,8 +15,10 @@ BEGIN
         EXECUTE format('ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO %I', reader);
     END LOOP;
     FOR func IN SELECT oid FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND proowner = current_user::regrole LOOP
+        -- unused since: v0.1.0, whose roles have the right by name; PUBLIC needs it nowhere
         EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', func);
     END LOOP;
+    -- unused since: v0.1.0
     ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
 END
 $$;
