@@ -40,6 +40,7 @@ type settings struct {
 	RailTest           string        `env:"RAIL_TEST" envDefault:"sim" doc:"rail of test mode's payouts: sim"`
 	RailLive           string        `env:"RAIL_LIVE" doc:"comma separated rails of live mode's payouts in the order in which they are tried: paystack, flutterwave, self (docs/rails.md); empty keeps live mode closed"`
 	Confirmations      string        `env:"CONFIRMATIONS" doc:"depths that confirm a transfer, over the defaults of contract.md §5: ethereum=12;ethereum/USDT=<1000:12,32;bsc=final|90, where <usd: bounds a tier"`
+	WitnessUSD         string        `env:"WITNESS_USD_LIVE" envDefault:"1000" doc:"worth in US dollars above which a live payment is confirmed only once a second RPC host has confirmed its deposits; where one host serves the network it waits for a person (docs/networks.md); 0: never"`
 	SanctionsFile      string        `env:"SANCTIONS_FILE" doc:"file of sanctioned addresses, one a line, # begins a remark; empty takes the list that came with the program (docs/runbooks/payments-operations.md)"`
 	FraudMerchants     int64         `env:"FRAUD_MERCHANTS" envDefault:"3" doc:"from so many merchants with a resolved fraud report against an address on, money of it waits for an operator; 0 does not ask reports"`
 	SecondOperator     string        `env:"SECOND_OPERATOR_ABOVE" doc:"amounts above which a retried payout, a refund, or an accept that pays more than was quoted needs a second operator: NGN=1000000,GHS=10000; a currency that is not named never does"`
@@ -140,5 +141,8 @@ func (s settings) policy() (payment.Policy, error) {
 		return p, fmt.Errorf("CONFIRMATIONS: %w", err)
 	}
 	p.Depths = depths
+	if p.WitnessUSD, err = money.Parse(s.WitnessUSD); err != nil || p.WitnessUSD.IsNegative() {
+		return p, fmt.Errorf("WITNESS_USD_LIVE: %q is no amount of dollars", s.WitnessUSD)
+	}
 	return p, nil
 }

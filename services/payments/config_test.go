@@ -116,7 +116,7 @@ func TestRailLimits(t *testing.T) {
 // The required depths of CONFIRMATIONS reach the policy.
 func TestPolicy_depths(t *testing.T) {
 	for text, want := range map[string]int64{"": 12, "ethereum=3": 3, "ethereum=three": 0} {
-		policy, err := settings{Confirmations: text}.policy()
+		policy, err := settings{Confirmations: text, WitnessUSD: "1000"}.policy()
 		if (err != nil) != (want == 0) {
 			t.Fatalf("%q: %v", text, err)
 		}

@@ -115,7 +115,7 @@ func TestStages_haveWords(t *testing.T) {
 	}
 	exceptions := []string{
 		"", "underpaid", "overpaid", "paid_late", "wrong_asset", "reorged", "screening_hold", "unfunded", "unclaimed",
-		"payout_failed", "payout_returned", "over_limit",
+		"payout_failed", "payout_returned", "over_limit", "unverified",
 	}
 	for _, status := range statuses {
 		for _, exception := range exceptions {

@@ -50,8 +50,8 @@ func (a *App) incoming(messageID string, m wire.DepositChanged) (Incoming, error
 	}
 	d := payment.Deposit{
 		Key: m.Key, Version: m.Version, Network: n.Name, Asset: asset.Symbol, Contract: m.Contract, TxHash: m.TxHash,
-		Amount: amount, Reverted: m.State == wire.Reverted, BlockHeight: m.BlockHeight, BlockTime: m.BlockTime,
-		FirstSeenAt: m.FirstSeenAt, Depth: m.Depth, Finalized: m.Finalized, Senders: m.Senders,
+		Amount: amount, Reverted: m.State == wire.Reverted || m.Witness == wire.WitnessContradicted, BlockHeight: m.BlockHeight, BlockTime: m.BlockTime,
+		FirstSeenAt: m.FirstSeenAt, Depth: m.Depth, Finalized: m.Finalized, Senders: m.Senders, Witness: payment.Witness(m.Witness),
 	}
 	if d.Senders == nil {
 		d.Senders = []string{}

@@ -23,6 +23,7 @@ type Deposit struct {
 	Depth       int64 // confirmations when the snapshot was taken
 	Finalized   bool
 	Senders     []string
+	Witness     Witness         // what endpoints of other hosts say about it
 	Screening   Screening       // verdict on the senders of this transfer
 	USD         decimal.Decimal // worth of a transfer of another asset than the quoted one when it was first seen; zero when unknown
 
@@ -31,6 +32,16 @@ type Deposit struct {
 	Bookings     int             // how often it has been booked
 	Counted      decimal.Decimal // how much of it is part of the frozen credit; zero when it is not
 }
+
+// Witness is what endpoints of other hosts say about a transfer. "" is of a wallets service that asks nobody; a contradicted
+// transfer counts as reverted.
+type Witness string
+
+// The answers that matter: all others let a transfer count by its depth.
+const (
+	WitnessPending Witness = "pending" // not asked yet, or no answer
+	WitnessAlone   Witness = "alone"   // one host serves the network: nobody can confirm it
+)
 
 // At is the time that decides whether the transfer is on time: the earlier of first sighting and block time (design.md
 // §4, Deposits).

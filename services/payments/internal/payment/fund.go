@@ -93,13 +93,29 @@ func lost(d Deposit) bool {
 	return d.Counted.IsPositive() && (d.Reverted || d.Booked == "" || !d.Amount.Equal(d.Counted))
 }
 
-// Need is the depth that this payment asks for: by its worth, or by what came if that is more.
+// Need is the depth that this payment asks for by its risk.
 func (pol Policy) Need(p Payment) Depth {
-	usd := p.Quote.TransactionUSD
-	if got := p.Received.Mul(p.Quote.Rate.UnitUSD()); got.GreaterThan(usd) {
-		usd = got
+	return pol.Depths.Required(p.Quote.Network, p.Quote.Crypto, p.risk())
+}
+
+// risk is the worth of the payment in dollars, or of everything that came if that is more.
+func (p Payment) risk() decimal.Decimal {
+	return decimal.Max(p.Quote.TransactionUSD, p.Received.Mul(p.Quote.Rate.UnitUSD()))
+}
+
+// witnesses reports whether a second host must still confirm some of a large payment's money, and whether some of it is told by
+// one host alone, so that a person must.
+func (c *change) witnesses() (pending, alone bool) {
+	if c.p.Mode != Live || !c.pol.WitnessUSD.IsPositive() || c.p.risk().LessThanOrEqual(c.pol.WitnessUSD) {
+		return false, false
 	}
-	return pol.Depths.Required(p.Quote.Network, p.Quote.Crypto, usd)
+	counts := c.counts(c.onTime)
+	for _, d := range c.rows {
+		if counts(d) {
+			pending, alone = pending || d.Witness == WitnessPending, alone || d.Witness == WitnessAlone
+		}
+	}
+	return pending, alone
 }
 
 // deep reports a transfer that is deep enough. One of another asset is judged by its own network's table.
@@ -399,12 +415,15 @@ func (c *change) confirm() {
 	if c.p.Underpaid {
 		enough = t.Deep.Equal(t.Counts)
 	}
-	if !enough || (c.pol.Screen && !c.p.Screening.Cleared()) {
+	pending, alone := c.witnesses()
+	if !enough || pending || (c.pol.Screen && !c.p.Screening.Cleared()) {
 		return
 	}
 	c.step() // confirming is told before confirmed
 	credit := c.worth(t.Deep)
 	switch above := credit.Payout.GreaterThan(c.p.Quote.PayoutAmount); {
+	case alone:
+		c.p.Hold = HoldUnverified
 	case above && credit.Payout.GreaterThan(c.pol.PayoutLimit(c.p.Currency)):
 		c.p.Hold = HoldMaximum
 	case above && c.pol.NoRoom:

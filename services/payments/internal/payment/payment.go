@@ -154,6 +154,7 @@ const (
 	HoldWrongAsset Hold = "wrong_asset"
 	HoldMaximum    Hold = "over_maximum" // the payout is above the quote and above the currency's maximum
 	HoldLimit      Hold = "over_limit"   // the payout is above the quote, and a daily limit or a capacity has no room for it
+	HoldUnverified Hold = "unverified"   // it is worth much, and one host alone tells of the money
 	HoldUnclaimed  Hold = "unclaimed"
 )
 

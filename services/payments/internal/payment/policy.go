@@ -26,6 +26,7 @@ type Policy struct {
 	DustShare     decimal.Decimal // a transfer below this share of the due
 	DustUSD       decimal.Decimal // and below this worth changes no status; the larger of the two counts
 	Depths        Depths
+	WitnessUSD    decimal.Decimal       // above this worth a live transfer counts only once a second host confirms it; zero is off
 	Fees          quote.Table           // for the limits of each currency
 	NoRoom        bool                  // a limit has no room for more than was quoted: what would pay more waits
 	Screen        bool                  // a payment is confirmed only once its senders are clear

@@ -73,6 +73,7 @@ const (
 	ExceptionPayoutFailed   Exception = "payout_failed"
 	ExceptionReorged        Exception = "reorged"
 	ExceptionOverLimit      Exception = "over_limit"
+	ExceptionUnverified     Exception = "unverified"
 	ExceptionWrongAsset     Exception = "wrong_asset"
 	ExceptionUnfunded       Exception = "unfunded"
 	ExceptionUnderpaid      Exception = "underpaid"
@@ -84,7 +85,7 @@ const (
 // Exceptions lists every exception in the order of precedence of design.md §4: the first that applies is shown.
 func Exceptions() []Exception {
 	return []Exception{
-		ExceptionScreeningHold, ExceptionPayoutReturned, ExceptionPayoutFailed, ExceptionReorged, ExceptionOverLimit,
+		ExceptionScreeningHold, ExceptionPayoutReturned, ExceptionPayoutFailed, ExceptionReorged, ExceptionOverLimit, ExceptionUnverified,
 		ExceptionWrongAsset, ExceptionUnfunded, ExceptionUnderpaid, ExceptionPaidLate, ExceptionOverpaid, ExceptionUnclaimed,
 	}
 }
@@ -112,6 +113,8 @@ func (p Payment) Has(e Exception) bool {
 		return p.Reorged
 	case ExceptionOverLimit:
 		return p.Hold == HoldMaximum || p.Hold == HoldLimit
+	case ExceptionUnverified:
+		return p.Hold == HoldUnverified
 	case ExceptionWrongAsset:
 		return p.WrongAsset || p.Hold == HoldWrongAsset
 	case ExceptionUnfunded:

@@ -226,17 +226,18 @@ FROM payouts WHERE next_at IS NOT NULL GROUP BY mode`
 FROM unnest($1::text[]) AS s(status), unnest($2::text[]) AS t(type), (VALUES ('live'), ('test')) AS m(mode)`
 
 	depositColumns = `d.key, d.version, d.network, d.asset, d.contract, d.tx_hash, d.amount, d.reverted, d.block_height, d.block_time,
-	d.first_seen_at, d.depth, d.finalized, d.senders, d.screening, d.usd, d.booked, d.booked_amount, d.bookings, d.counted`
+	d.first_seen_at, d.depth, d.finalized, d.senders, d.witness, d.screening, d.usd, d.booked, d.booked_amount, d.bookings, d.counted`
 	// A newer snapshot replaces an older one and keeps our marks, our figure in dollars and the first sighting.
 	upsertDeposit = `WITH taken AS (
 	INSERT INTO scan_taken (mode, network, number) SELECT $1, $6, $21::bigint WHERE $21 > 0 ON CONFLICT DO NOTHING
 )
 INSERT INTO deposits AS d (mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted,
-	block_height, block_hash, block_time, first_seen_at, depth, finalized, senders, usd, screening)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $22)
+	block_height, block_hash, block_time, first_seen_at, depth, finalized, senders, usd, screening, witness)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $22, $23)
 ON CONFLICT (mode, key) DO UPDATE SET version = excluded.version, payment_id = coalesce(d.payment_id, excluded.payment_id), amount = excluded.amount,
 	reverted = excluded.reverted, block_height = excluded.block_height, block_hash = excluded.block_hash, block_time = excluded.block_time,
 	first_seen_at = least(d.first_seen_at, excluded.first_seen_at), depth = excluded.depth, finalized = excluded.finalized, senders = excluded.senders,
+	witness = excluded.witness,
 	screening = CASE WHEN excluded.screening <> '' OR d.senders <> excluded.senders THEN excluded.screening ELSE d.screening END
 WHERE d.version < excluded.version AND d.family = excluded.family AND d.address = excluded.address`
 	// A key names one transfer to one address for ever. A snapshot that says otherwise would change the money of a payment

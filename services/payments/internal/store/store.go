@@ -277,7 +277,7 @@ func (s *Store) Receive(ctx context.Context, in app.Incoming, f app.Change, stra
 			return err
 		}
 		tag, err := tx.Exec(ctx, upsertDeposit, string(in.Mode), d.Key, d.Version, nullText(p.ID), string(in.Family), d.Network, in.Address, d.Asset,
-			d.Contract, d.TxHash, d.Amount, d.Reverted, d.BlockHeight, in.BlockHash, nullTime(d.BlockTime), d.FirstSeenAt, d.Depth, d.Finalized, d.Senders, d.USD, in.Number, string(d.Screening))
+			d.Contract, d.TxHash, d.Amount, d.Reverted, d.BlockHeight, in.BlockHash, nullTime(d.BlockTime), d.FirstSeenAt, d.Depth, d.Finalized, d.Senders, d.USD, in.Number, string(d.Screening), string(d.Witness))
 		if err != nil {
 			return fmt.Errorf("write deposit %s: %w", d.Key, err)
 		}
