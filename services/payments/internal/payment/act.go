@@ -263,11 +263,10 @@ func (c *change) returned(t Returned) error {
 		return nil
 	}
 	switch c.p.Payout {
-	case PayoutHeld, PayoutSending, PayoutUnknown: // it was paid, and we learn of both at once
-		if err := c.succeeded(Succeeded{Attempt: t.Attempt}); err != nil {
-			return err
-		}
-		c.step()
+	case PayoutHeld, PayoutSending, PayoutUnknown:
+		// The rail never said that it paid, so nothing is settled and no merchant hears so. The books show the money out and
+		// back: it is in the float again and owed to the receiver.
+		c.post(c.payoutEntry().Succeeded(decimal.Zero))
 	case PayoutSucceeded:
 	case NoPayout, PayoutFailed, PayoutReturned:
 		return nil

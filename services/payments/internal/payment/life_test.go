@@ -558,6 +558,44 @@ func TestPayoutFailsAndIsRetried(t *testing.T) {
 	}
 }
 
+// A rail that says that the money came back, and never said that it was paid, has not settled anything: merchants ship on
+// payment.settled. Paystack's "reversed" on a pending transfer is such a word.
+func TestReturnedWithoutSuccessIsNeverSettled(t *testing.T) {
+	for name, before := range map[string]func(w *world){
+		"held, found at the rail after a restore": func(*world) {},
+		"sending": func(w *world) { w.send() },
+		"unknown": func(w *world) {
+			w.send()
+			w.must(Unknown{Attempt: 1})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, Transfer)
+			w.deposit("a", "100", deep)
+			before(w)
+			w.must(Returned{Attempt: 1})
+			w.is(StatusNeedsReview, ExceptionPayoutReturned)
+			for _, e := range w.events {
+				if e.Type == "payment.settled" {
+					t.Error("payment.settled was told")
+				}
+			}
+			if !w.p.SettledAt.IsZero() {
+				t.Errorf("settled at %s", w.p.SettledAt)
+			}
+			for code, want := range map[string]string{"fiat:float:sim:NGN": "0", "clearing:payout:sim:NGN": "0", "payable:pay_1:NGN": w.p.Credit.Payout.String()} {
+				if b := w.balances[code]; !b.Equal(dec(want)) {
+					t.Errorf("%s is at %s, want %s", code, b, want)
+				}
+			}
+			w.must(Retry{})
+			w.send()
+			w.succeed()
+			w.is(StatusSettled, None)
+		})
+	}
+}
+
 func TestPayoutReturnedAndRefunded(t *testing.T) {
 	w := newWorld(t, Transfer)
 	w.deposit("a", "100", deep)

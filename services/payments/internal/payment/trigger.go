@@ -129,7 +129,7 @@ type Failed struct {
 	Over    string
 }
 
-// Returned says that money came back after a success.
+// Returned says that the money came back, after a success that was told before or without one.
 type Returned struct{ Attempt int }
 
 // Accept is an operator's decision to go on with what was received. Payout is what it must pay exactly; zero pays what the

@@ -286,7 +286,7 @@ func TestRail_outcomes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for outcome, want := range map[string]payout.Seen{
-			bank.Pending: payout.Accepted, bank.OTP: payout.Accepted, bank.Success: payout.Success, bank.Failed: payout.Failure, bank.Reversed: payout.GaveBack,
+			bank.Pending: payout.Accepted, bank.OTP: payout.Accepted, bank.Success: payout.Success, bank.Failed: payout.Failure,
 		} {
 			r.bank.Conclude(name, o.Ref, outcome)
 			if seen := rail.Queried(r.Query(t.Context(), money.NGN, o.Ref)); seen.Seen != want || (want == payout.Failure && seen.Reason == "") {

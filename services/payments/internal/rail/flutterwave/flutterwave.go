@@ -241,9 +241,10 @@ type transfer struct {
 	Complete  string         `json:"complete_message"`
 }
 
-// states are Flutterwave's, in ours. What is not listed is not understood.
+// states are Flutterwave's, in ours. Anything else is not understood: its version 3 documents no word for money that came
+// back.
 var states = map[string]rail.State{
-	"NEW": rail.Pending, "PENDING": rail.Pending, "SUCCESSFUL": rail.Succeeded, "FAILED": rail.Failed, "REVERSED": rail.Returned,
+	"NEW": rail.Pending, "PENDING": rail.Pending, "SUCCESSFUL": rail.Succeeded, "FAILED": rail.Failed,
 }
 
 func (t transfer) status() (rail.Status, error) {

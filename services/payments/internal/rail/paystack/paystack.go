@@ -273,7 +273,8 @@ type transfer struct {
 	Gateway   string         `json:"gateway_response"`
 }
 
-// states are Paystack's, in ours. What is not listed is not understood.
+// states are Paystack's, in ours. Anything else is not understood. "reversed" may come without a "success" before it: the
+// amount was returned to us, and nobody was paid.
 var states = map[string]rail.State{
 	"pending": rail.Pending, "processing": rail.Pending, "queued": rail.Pending, "received": rail.ActionRequired, "otp": rail.ActionRequired,
 	"success": rail.Succeeded, "failed": rail.Failed, "abandoned": rail.Failed, "blocked": rail.Failed, "rejected": rail.Failed,
