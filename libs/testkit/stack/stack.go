@@ -30,13 +30,14 @@ const (
 
 // Stack is a running product.
 type Stack struct {
-	BaseURL       string            `json:"baseUrl"`       // of the gateway
-	APIKey        string            `json:"apiKey"`        // test mode, permission *
-	AdminToken    string            `json:"adminToken"`    // an operator's
-	WebhookSecret string            `json:"webhookSecret"` // of the API key's merchant in test mode
-	Databases     map[string]string `json:"databases"`     // service name to the URL of its application role
-	Owners        map[string]string `json:"owners"`        // service name to the URL of the role that migrates
-	Brokers       map[string]string `json:"brokers"`       // service name to the AMQP URL of its user
+	BaseURL       string            `json:"baseUrl"`          // of the gateway
+	APIKey        string            `json:"apiKey"`           // test mode, permission *
+	AdminToken    string            `json:"adminToken"`       // an operator's
+	SecondToken   string            `json:"secondAdminToken"` // another operator's
+	WebhookSecret string            `json:"webhookSecret"`    // of the API key's merchant in test mode
+	Databases     map[string]string `json:"databases"`        // service name to the URL of its application role
+	Owners        map[string]string `json:"owners"`           // service name to the URL of the role that migrates
+	Brokers       map[string]string `json:"brokers"`          // service name to the AMQP URL of its user
 
 	dir string
 }
@@ -58,6 +59,7 @@ func Shared(t testing.TB) *Stack {
 	var described Stack
 	describe(t, &described, "status", "--dir", s.dir, "--json")
 	s.Databases, s.Owners, s.Brokers = described.Databases, described.Owners, described.Brokers
+	s.SecondToken = described.SecondToken
 	return s
 }
 

@@ -185,7 +185,7 @@ func (p Product) startOnce(ctx context.Context, one *plan) error {
 		for replica := range one.replicas() {
 			st.Product.Gateways = append(st.Product.Gateways, "http://"+one.http[copyName(gateway, replica+1)])
 		}
-		st.Product.AdminToken = one.keys.adminToken
+		st.Product.AdminToken, st.Product.SecondToken = one.keys.adminToken, one.keys.secondToken
 		st.Databases, st.Owners, st.Brokers = map[string]string{}, map[string]string{}, map[string]string{}
 		for service, account := range one.accounts {
 			st.Databases[service], st.Owners[service] = account.Database, account.Owner

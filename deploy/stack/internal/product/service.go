@@ -57,12 +57,13 @@ const (
 
 // keys are an instance's generated secrets.
 type keys struct {
-	identity   map[string]string // by service
-	master     map[string]string // by service
-	pepper     string
-	tokens     string            // seals settlement tokens between payments and the dispatcher
-	message    map[string]string // by producer: the seed of the key that signs its messages
-	adminToken string
+	identity    map[string]string // by service
+	master      map[string]string // by service
+	pepper      string
+	tokens      string            // seals settlement tokens between payments and the dispatcher
+	message     map[string]string // by producer: the seed of the key that signs its messages
+	adminToken  string
+	secondToken string // of another operator, for what two have to want
 }
 
 func loadKeys(dir string) (keys, error) {
@@ -90,7 +91,11 @@ func loadKeys(dir string) (keys, error) {
 	if k.tokens, err = secrets.Get("settlement-tokens", state.Key); err != nil {
 		return keys{}, err
 	}
-	k.adminToken, err = secrets.Get("admin-token", func() string { return "op_" + state.Password() + state.Password() })
+	operator := func() string { return "op_" + state.Password() + state.Password() }
+	if k.adminToken, err = secrets.Get("admin-token", operator); err != nil {
+		return keys{}, err
+	}
+	k.secondToken, err = secrets.Get("second-admin-token", operator)
 	return k, err
 }
 
@@ -246,7 +251,7 @@ func (p plan) environ(service string, replica int) []string {
 func (p plan) gateway(public string, replica int) map[string]string {
 	settings := map[string]string{
 		"MASTER_KEYS": master(p.keys.master[gateway]), "KEY_PEPPERS": p.keys.pepper,
-		"OPERATOR_TOKENS": "local:" + digest(p.keys.adminToken), "PUBLIC_URL": public,
+		"OPERATOR_TOKENS": "local:" + digest(p.keys.adminToken) + ",second:" + digest(p.keys.secondToken), "PUBLIC_URL": public,
 		"LIMITS_SKIP_LOOPBACK": "true",
 	}
 	for service, name := range map[string]string{payments: "PAYMENTS", wallets: "WALLETS", reports: "REPORTS", dispatcher: "DISPATCHER"} {

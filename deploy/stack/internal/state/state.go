@@ -38,6 +38,7 @@ type Product struct {
 	Gateways      []string `json:"gateways,omitempty"` // of every replica, BaseURL first
 	APIKey        string   `json:"apiKey"`
 	AdminToken    string   `json:"adminToken"`
+	SecondToken   string   `json:"secondAdminToken"`
 	WebhookSecret string   `json:"webhookSecret"`
 }
 
