@@ -290,6 +290,7 @@ func TestTenancy_walk(t *testing.T) {
 	v := newVictim(t, s, c)
 	v.ids["/v1/admin/keys/"] = v.keyID
 	v.ids["/v1/admin/payments/"] = v.ids["/v1/payments/"]
+	v.ids["/v1/admin/payouts/"] = v.client.Call(t, http.MethodGet, "/v1/payments/"+v.ids["/v1/sandbox/payouts/"], nil).Want(t, http.StatusOK).Text(t, "payment.payout.id")
 	callers := intruders(t, s, c, v)
 	before := v.read(t)
 	probes := 0

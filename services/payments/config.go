@@ -43,7 +43,7 @@ type settings struct {
 	WitnessUSD         string        `env:"WITNESS_USD_LIVE" envDefault:"1000" doc:"worth in US dollars above which a live payment is confirmed only once a second RPC host has confirmed its deposits; where one host serves the network it waits for a person (docs/networks.md); 0: never"`
 	SanctionsFile      string        `env:"SANCTIONS_FILE" doc:"file of sanctioned addresses, one a line, # begins a remark; empty takes the list that came with the program (docs/runbooks/payments-operations.md)"`
 	FraudMerchants     int64         `env:"FRAUD_MERCHANTS" envDefault:"3" doc:"from so many merchants with a resolved fraud report against an address on, money of it waits for an operator; 0 does not ask reports"`
-	SecondOperator     string        `env:"SECOND_OPERATOR_ABOVE" doc:"amounts above which a retried payout, a refund, or an accept that pays more than was quoted needs a second operator: NGN=1000000,GHS=10000; a currency that is not named never does"`
+	SecondOperator     string        `env:"SECOND_OPERATOR_ABOVE" doc:"amounts above which a retried payout, a refund, an accept that pays more than was quoted, or a word about a payout needs a second operator: NGN=1000000,GHS=10000; a currency that is not named never does"`
 	Limits             limitSettings
 	MasterKeys         config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals what is kept sealed, all open"`
 	TokenKeys          config.Secret `env:"SETTLEMENT_TOKEN_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher alone; the first seals settlement tokens inside payment.confirmed. Empty: that event brings no token and the caller asks for one"`

@@ -27,6 +27,7 @@ import (
 	"causeway.internal/services/payments/internal/httpapi"
 	"causeway.internal/services/payments/internal/messaging"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/screen"
 	"causeway.internal/services/payments/internal/store"
 	"causeway.internal/services/payments/migrations"
@@ -82,7 +83,9 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	}
 	alerts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "payments_alerts_total", Help: "What an operator must look at, by code."}, []string{"code"})
 	tel.Registry.MustRegister(p.group, alerts)
-	alerts.WithLabelValues("stray_deposit") // at 0 from the start: an alert cannot see a series appear
+	for _, code := range []string{"stray_deposit", payout.AlertContradicted} { // at 0 from the start: an alert cannot see a series appear
+		alerts.WithLabelValues(code)
+	}
 	render := app.Renderer{PublicURL: cfg.PublicURL}
 	clock, err := store.OpenClock(ctx, db, time.Now)
 	if err != nil {
@@ -337,21 +340,30 @@ func (p *process) moves() func(store.Move) {
 func (p *process) unknown() func(context.Context) error {
 	unknown := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "payments_payouts_unknown", Help: "Payouts of unknown outcome."}, []string{"mode"})
 	oldest := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "payments_payout_unknown_oldest_seconds", Help: "Time since the oldest payout of unknown outcome was sent.",
+		Name: "payments_payout_unknown_oldest_seconds", Help: "Time since the oldest payout of unknown outcome was first sent.",
 	}, []string{"mode"})
 	under := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "payments_payouts_open", Help: "Payouts that have not ended."}, []string{"mode"})
 	waits := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "payments_payout_open_oldest_seconds", Help: "Time since the oldest payout that has not ended was entered.",
 	}, []string{"mode"})
-	p.tel.Registry.MustRegister(unknown, oldest, under, waits)
-	p.led = append(p.led, unknown, oldest, under, waits)
+	frozen := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payments_payouts_frozen", Help: "Payouts whose rail's answer does not match what was sent; an operator has to conclude them.",
+	}, []string{"mode"})
+	stuck := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payments_payouts_stuck", Help: "Payouts that are not sent again by themselves; an operator has to conclude them.",
+	}, []string{"mode"})
+	gauges := []*prometheus.GaugeVec{unknown, oldest, under, waits, frozen, stuck}
+	for _, gauge := range gauges {
+		p.tel.Registry.MustRegister(gauge)
+	}
+	p.led = append(p.led, gauges...)
 	return func(ctx context.Context) error {
 		all, err := p.store.Unknowns(ctx)
 		if err != nil {
 			return err
 		}
 		for _, mode := range []string{"live", "test"} {
-			for _, gauge := range []*prometheus.GaugeVec{unknown, oldest, under, waits} {
+			for _, gauge := range gauges {
 				gauge.WithLabelValues(mode).Set(0)
 			}
 		}
@@ -360,6 +372,8 @@ func (p *process) unknown() func(context.Context) error {
 			oldest.WithLabelValues(string(d.Mode)).Set(d.Oldest.Seconds())
 			under.WithLabelValues(string(d.Mode)).Set(float64(d.Open))
 			waits.WithLabelValues(string(d.Mode)).Set(d.Waits.Seconds())
+			frozen.WithLabelValues(string(d.Mode)).Set(float64(d.Frozen))
+			stuck.WithLabelValues(string(d.Mode)).Set(float64(d.Stuck))
 		}
 		return nil
 	}

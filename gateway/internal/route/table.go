@@ -160,6 +160,8 @@ func Table() []Route {
 		operatedAt(http.MethodPost, "/v1/admin/payments/{reference}/resolve", Payments),
 		operatedAt(http.MethodGet, "/v1/admin/holds", Payments),
 		operatedAt(http.MethodGet, "/v1/admin/payouts", Payments),
+		operatedAt(http.MethodPost, "/v1/admin/payouts/{id}/ask", Payments),
+		operatedAt(http.MethodPost, "/v1/admin/payouts/{id}/conclude", Payments),
 		operatedAt(http.MethodGet, "/v1/admin/deposits/unattributed", Payments),
 		operatedAt(http.MethodGet, "/v1/admin/differences", Payments),
 

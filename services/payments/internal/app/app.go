@@ -91,6 +91,7 @@ type Result struct {
 	Decision     *Decision                    // of an operator, kept with the change
 	Reservations []Reservation                // of those whom the change has named
 	Approval     *Approval                    // what an operator asked for and a second one has to confirm
+	Audit        *AuditNote                   // what an operator did, kept with the change
 	Screened     []Screened                   // decisions about senders, kept with the change
 	Verdicts     map[string]payment.Screening // of single deposits
 	Commands     []Command
@@ -136,6 +137,10 @@ type Payments interface {
 	UpdateAny(ctx context.Context, reference string, k Key, f Change) error
 	// FindPayout is the reference of the owner's payment that a payout belongs to.
 	FindPayout(ctx context.Context, o Owner, payoutID string) (reference string, err error)
+	// PayoutPayment is the id of the payment that a payout belongs to.
+	PayoutPayment(ctx context.Context, payoutID string) (paymentID string, err error)
+	// UpdatePayoutOnce changes a payout together with its payment and stores the answer under the key.
+	UpdatePayoutOnce(ctx context.Context, paymentID, payoutID string, k Key, f Change) error
 	// Receive stores a deposit snapshot, if it is newer and its message is new, and changes the payment that carries its
 	// address; without such a payment the address leaves the stock and stray decides.
 	Receive(ctx context.Context, in Incoming, f Change, stray Stray) error

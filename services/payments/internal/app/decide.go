@@ -1,10 +1,8 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -88,15 +86,15 @@ func (a *App) Resolve(ctx context.Context, reference string, d Order, problems *
 			return Result{}, err
 		}
 		if a.needsSecond(v, r.Payment, d.Action) {
-			digest := a.digest(v.Payment, d, receiver)
-			same := waits && approved.Version == v.Payment.Version && bytes.Equal(approved.Digest, digest)
-			switch {
-			case same && approved.Operator == d.Operator:
-				return Result{}, errSecondOperator
-			case !same:
+			digest := a.digest(v.Payment.ID, d.confirms(receiver)...)
+			same, err := seconded(approved, waits, v.Payment, digest, d.Operator)
+			if err != nil {
+				return Result{}, err
+			}
+			if !same {
 				return a.asked(v, d, digest)
 			}
-			d.Reason = strings.TrimSpace(d.Reason + " (asked for by " + approved.Operator + ": " + approved.Reason + ")")
+			d.Reason = reasons(d.Reason, approved)
 		}
 		v.Payment = r.Payment
 		body, err := encode(paymentAnswer{true, a.reviewedOf(v)})

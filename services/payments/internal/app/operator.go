@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"strings"
@@ -33,14 +34,16 @@ type Approvals interface {
 
 var errSecondOperator = fault.New(fault.Conflict, "second_operator_required", "You have asked for this already. Another operator has to confirm it.")
 
+// muchMoney reports so much money that one operator is not enough.
+func (a *App) muchMoney(cur money.Currency, amount decimal.Decimal) bool {
+	above, limited := a.SecondAbove[cur]
+	return limited && amount.GreaterThan(above)
+}
+
 // needsSecond reports an order that moves so much money that one operator is not enough: a payout that is made again, one that
 // is larger than the quote, and what a refund gives back. before and after are the payment around the order.
 func (a *App) needsSecond(before View, after payment.Payment, action string) bool {
 	p := before.Payment
-	above, limited := a.SecondAbove[p.Currency]
-	if !limited {
-		return false
-	}
 	moved := after.PayoutAmount()
 	switch action {
 	case ActionAccept:
@@ -50,7 +53,7 @@ func (a *App) needsSecond(before View, after payment.Payment, action string) boo
 	case ActionRefunded:
 		moved = decimal.Max(p.FiatAmount, p.PayoutAmount(), inFiat(before))
 	}
-	return moved.GreaterThan(above)
+	return a.muchMoney(p.Currency, moved)
 }
 
 // inFiat is what the transfers that stand are worth at the payment's own rate.
@@ -68,13 +71,33 @@ func inFiat(v View) (sum decimal.Decimal) {
 	return sum
 }
 
-// digest names an order by everything that a second operator confirms. The account number is in it, so it is keyed.
-func (a *App) digest(p payment.Payment, d Order, r payment.Receiver) []byte {
+// digest names an order on a payment by everything that a second operator confirms. An account number may be in it, so it is
+// keyed.
+func (a *App) digest(paymentID string, order ...string) []byte {
+	return a.Keys.Blind(strings.Join(order, "\x00"), "approval/"+paymentID)
+}
+
+// confirms is what a second operator confirms of a decision.
+func (d Order) confirms(r payment.Receiver) []string {
 	parts := []string{d.Action, d.TxHash, r.BankCode, r.AccountNumber}
 	if d.Payout != nil {
 		parts = append(parts, money.Canonical(*d.Payout))
 	}
-	return a.Keys.Blind(strings.Join(parts, "\x00"), "approval/"+p.ID)
+	return parts
+}
+
+// seconded reports whether another operator asked for the same before. An operator who asks twice is refused.
+func seconded(asked Approval, waits bool, p payment.Payment, digest []byte, operator string) (bool, error) {
+	same := waits && asked.Version == p.Version && bytes.Equal(asked.Digest, digest)
+	if same && asked.Operator == operator {
+		return false, errSecondOperator
+	}
+	return same, nil
+}
+
+// reasons joins what two operators gave as their reasons.
+func reasons(second string, first Approval) string {
+	return strings.TrimSpace(second + " (asked for by " + first.Operator + ": " + first.Reason + ")")
 }
 
 type approvalView struct {
@@ -89,13 +112,24 @@ type approvalAnswer struct {
 	Approval approvalView `json:"approval"`
 }
 
+// waiting is the answer's part that tells of a request which a second operator has to confirm.
+func waiting(action, operator string) approvalView {
+	return approvalView{"waiting_for_second_operator", action, operator}
+}
+
 // asked notes what the first operator wants; nothing else happens to the payment.
 func (a *App) asked(v View, d Order, digest []byte) (Result, error) {
-	body, err := encode(approvalAnswer{true, a.reviewedOf(v), approvalView{"waiting_for_second_operator", d.Action, d.Operator}})
+	body, err := encode(approvalAnswer{true, a.reviewedOf(v), waiting(d.Action, d.Operator)})
 	return Result{
 		Payment: v.Payment, Answer: &Answer{Status: statusOK, Body: body},
 		Approval: &Approval{PaymentID: v.Payment.ID, Version: v.Payment.Version, Action: d.Action, Digest: digest, Operator: d.Operator, Reason: d.Reason},
 	}, err
+}
+
+// AuditNote is what an operator did.
+type AuditNote struct {
+	Operator, Action string
+	Detail           map[string]any
 }
 
 // Stray is money on an address that no payment carries.
@@ -190,19 +224,40 @@ func (a *App) Strays(ctx context.Context, before string, limit int) ([]byte, err
 
 type doubtView struct {
 	payoutView
-	PaymentID string       `json:"paymentId"`
-	Mode      payment.Mode `json:"mode"`
-	Rail      string       `json:"rail"`
-	Frozen    bool         `json:"frozen"`
-	Sends     int          `json:"sends"`
-	Misses    int          `json:"misses"`
-	SentAt    *string      `json:"sentAt"`
-	NextAt    *string      `json:"nextAt"`
-	Reason    string       `json:"reason"`
+	PaymentID    string       `json:"paymentId"`
+	Mode         payment.Mode `json:"mode"`
+	Rail         string       `json:"rail"`
+	Frozen       bool         `json:"frozen"`
+	Stopped      bool         `json:"stopped"`
+	GivenUp      bool         `json:"givenUp"`
+	Sends        int          `json:"sends"`
+	Misses       int          `json:"misses"`
+	FirstSentAt  *string      `json:"firstSentAt"`
+	SentAt       *string      `json:"sentAt"`
+	NextAt       *string      `json:"nextAt"`
+	Answer       string       `json:"lastAnswer"`
+	AnswerAt     *string      `json:"lastAnswerAt"`
+	Concluded    string       `json:"concluded"`
+	ConcludedAt  *string      `json:"concludedAt"`
+	Contradicted bool         `json:"contradicted"`
+	Reason       string       `json:"reason"`
 }
 
-// Doubts is the body of GET /v1/admin/payouts: payouts of which nobody knows whether they were made, or whose answer does
-// not match what was sent.
+func doubtOf(o payout.Payout) doubtView {
+	first := o.FirstSentAt
+	if first.IsZero() {
+		first = o.SentAt
+	}
+	return doubtView{
+		payoutView{o.ID, string(o.State), money.N(o.Amount), string(o.Currency), o.Reference},
+		o.PaymentID, payment.Mode(o.Mode), o.Rail, o.Frozen, o.Stopped, o.Paged, o.Sends, o.Misses,
+		timestampOrNull(first), timestampOrNull(o.SentAt), timestampOrNull(o.NextAt), o.Answer, timestampOrNull(o.AnswerAt),
+		concludedAs(o.Concluded), timestampOrNull(o.ConcludedAt), o.Contradicted, o.Reason,
+	}
+}
+
+// Doubts is the body of GET /v1/admin/payouts: payouts of which nobody knows whether they were made, whose answer does not
+// match what was sent, or whose rail contradicts the operator who concluded them.
 func (a *App) Doubts(ctx context.Context, before string, limit int) ([]byte, error) {
 	rows, err := a.Operators.Doubts(ctx, before, limit+1)
 	if err != nil {
@@ -211,11 +266,7 @@ func (a *App) Doubts(ctx context.Context, before string, limit int) ([]byte, err
 	rows, p := page(rows, limit, func(o payout.Payout) string { return o.ID })
 	out := make([]doubtView, 0, len(rows))
 	for _, o := range rows {
-		out = append(out, doubtView{
-			payoutView{o.ID, string(o.State), money.N(o.Amount), string(o.Currency), o.Reference},
-			o.PaymentID, payment.Mode(o.Mode), o.Rail,
-			o.Frozen, o.Sends, o.Misses, timestampOrNull(o.SentAt), timestampOrNull(o.NextAt), o.Reason,
-		})
+		out = append(out, doubtOf(o))
 	}
 	return encode(struct {
 		Success    bool        `json:"success"`

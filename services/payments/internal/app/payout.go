@@ -140,7 +140,7 @@ func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
 		return fmt.Errorf("payout %s wants the rail %q of mode %s, which does not run here", o.ID, o.Rail, o.Mode)
 	}
 	seen := payout.Observation{Seen: payout.Tick}
-	if w.asks && o.State == payout.Created {
+	if w.asks && o.Unsent() {
 		answer, err := w.query(ctx, world, o)
 		if err != nil {
 			return err
@@ -150,7 +150,7 @@ func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
 			return err
 		}
 	}
-	if o.State == payout.Created && o.AccountName == "" {
+	if o.Unsent() && o.AccountName == "" {
 		exists, ready, err := w.name(ctx, world, o)
 		if err != nil {
 			return err
@@ -162,7 +162,7 @@ func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
 			seen = payout.Observation{Seen: payout.Failure, Ref: o.Reference, Reason: "the bank knows no such account"}
 		}
 	}
-	if seen.Seen == payout.Tick && (o.State == payout.Created || world.Timing.Resendable(o, w.app.Now())) {
+	if seen.Seen == payout.Tick && (o.Unsent() || world.Timing.Resendable(o, w.app.Now())) {
 		if held, ok := w.gate.pass(ctx, world.Rail, o); !ok {
 			_, _, err := w.decide(ctx, world, o, look{seen: held})
 			return err
@@ -247,7 +247,7 @@ func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout,
 		}
 		next, d := world.Timing.Next(*v.Payout, l.seen, now)
 		alert := d.Alert
-		unasked := w.asks && v.Payout.State == payout.Created && l.seen.Seen != payout.NoSuchRef
+		unasked := w.asks && v.Payout.Unsent() && l.seen.Seen != payout.NoSuchRef
 		if d.Step == payout.Send && (!l.claims || unasked) {
 			next.NextAt, d.Step = now, payout.Wait
 		}
@@ -332,7 +332,13 @@ func (w *PayoutWorker) send(ctx context.Context, world World, o payout.Payout) (
 	if w.crash("claimed") {
 		return payout.Observation{}, errCrashed
 	}
-	ctx, cancel := context.WithTimeout(ctx, w.patience(o))
+	// A call never outlives its lease: once that is over, an operator may conclude the payout. A process that was stopped after
+	// its claim sends nothing.
+	left := min(w.patience(o), o.LeaseUntil.Sub(w.app.Now()))
+	if left <= 0 {
+		return payout.Observation{Seen: payout.Unsure, Sends: o.Sends}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	ctx, span := telemetry.Inside(ctx, "payout send", trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()

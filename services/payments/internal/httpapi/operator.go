@@ -42,10 +42,14 @@ func listRoutes(s *httpkit.Server, u ListCases) {
 			return httpkit.Answer{}, err
 		}
 		r.order.Operator = name
-		req := httpkit.From(ctx)
-		k := app.Key{Scope: idempotency.Scope("operator", name, req.Route, r.reference), Key: req.IdempotencyKey, Hash: req.BodyHash}
-		return answer(u.Resolve(ctx, r.reference, r.order, &r.problems, k))
+		return answer(u.Resolve(ctx, r.reference, r.order, &r.problems, operatorKey(ctx, name, r.reference)))
 	})
+}
+
+// operatorKey is the request's idempotency key within operator, route and the object that the route names.
+func operatorKey(ctx context.Context, name, object string) app.Key {
+	r := httpkit.From(ctx)
+	return app.Key{Scope: idempotency.Scope("operator", name, r.Route, object), Key: r.IdempotencyKey, Hash: r.BodyHash}
 }
 
 var errNoOperator = fault.New(fault.Forbidden, "operator_required", "This route needs an operator's token.")

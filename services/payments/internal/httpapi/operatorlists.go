@@ -2,18 +2,22 @@ package httpapi
 
 import (
 	"context"
+	"math"
 	"net/http"
 
+	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/services/payments/internal/app"
 )
 
-// OperatorCases are the lists of what waits for operators.
+// OperatorCases are the lists of what waits for operators, and what they do about payouts.
 type OperatorCases interface {
 	Strays(ctx context.Context, before string, limit int) ([]byte, error)
 	Doubts(ctx context.Context, before string, limit int) ([]byte, error)
 	Holds(ctx context.Context, before string, limit int) ([]byte, error)
 	Differences(ctx context.Context, all bool, before string, limit int) ([]byte, error)
+	AskPayout(ctx context.Context, payoutID string, d app.PayoutOrder, problems *fault.Problems, k app.Key) (app.Answer, error)
+	ConcludePayout(ctx context.Context, payoutID string, d app.PayoutOrder, problems *fault.Problems, k app.Key) (app.Answer, error)
 }
 
 func operatorRoutes(s *httpkit.Server, u OperatorCases) {
@@ -38,6 +42,39 @@ func operatorRoutes(s *httpkit.Server, u OperatorCases) {
 	list("GET /v1/admin/differences", func(ctx context.Context, r operatorListRequest) ([]byte, error) {
 		return u.Differences(ctx, r.all, r.before, r.limit)
 	})
+	order := func(route string, f func(ctx context.Context, payoutID string, d app.PayoutOrder, problems *fault.Problems, k app.Key) (app.Answer, error)) {
+		httpkit.Handle(s, route, func(ctx context.Context, r payoutOrderRequest) (httpkit.Answer, error) {
+			name, err := operator(ctx)
+			if err != nil {
+				return httpkit.Answer{}, err
+			}
+			r.order.Operator = name
+			return answer(f(ctx, r.payoutID, r.order, &r.problems, operatorKey(ctx, name, r.payoutID)))
+		})
+	}
+	order("POST /v1/admin/payouts/{id}/ask", u.AskPayout)
+	order("POST /v1/admin/payouts/{id}/conclude", u.ConcludePayout)
+}
+
+const evidenceMax = 500
+
+type payoutOrderRequest struct {
+	payoutID string
+	order    app.PayoutOrder
+	problems fault.Problems
+}
+
+// Read decodes what an operator wants of a payout.
+func (r *payoutOrderRequest) Read(in *httpkit.Input) {
+	r.payoutID = in.Path("id")
+	b := in.Body()
+	r.order = app.PayoutOrder{
+		Outcome: b.Text("outcome", wordMax), Evidence: b.Text("evidence", evidenceMax), Reason: b.Text("reason", reasonMax), Sends: -1,
+	}
+	if n, ok := b.Int("sends", 0, math.MaxInt32); ok {
+		r.order.Sends = int(n)
+	}
+	r.problems = deferred(in)
 }
 
 type operatorListRequest struct {

@@ -5,7 +5,8 @@ import "time"
 // The alerts of Next, for the operator.
 const (
 	AlertMismatch     = "payout_answer_mismatch" // reference, amount or currency differ from ours: frozen (R7)
-	AlertStuck        = "payout_inconclusive"    // no conclusive answer within the time of R6
+	AlertStuck        = "payout_inconclusive"    // no conclusive answer within the time of R6, or after as many sends as may be
+	AlertContradicted = "payout_contradicted"    // the rail says otherwise than the operator who concluded it
 	AlertVanished     = "payout_vanished"        // the rail had accepted it and does not know it any more
 	AlertNoFloat      = "rail_float_short"       // our balance at the rail is too low
 	AlertLateSuccess  = "payout_paid_after_failure"
@@ -20,19 +21,19 @@ const (
 // then does the step. Only the step that answers Claimed may put an order on the wire.
 func (t Timing) Next(p Payout, o Observation, now time.Time) (Payout, Decision) {
 	switch {
-	case p.Frozen, p.State == Returned:
+	case p.State == Returned:
 		return p, Decision{Step: Done}
 	case o.Seen == Tick, o.Seen == Hint:
 		return t.look(p, o.Seen == Hint, now)
 	case o.Seen == Claimed:
 		return t.claim(p, now)
 	case o.Seen == Withdraw:
-		if p.State == Created {
+		if p.Unsent() {
 			p.State, p.NextAt = Withdrawn, time.Time{}
 		}
 		return p, Decision{Step: Done}
 	case o.Seen == NotNow:
-		if p.State == Created || t.Resendable(p, now) {
+		if p.Unsent() || t.Resendable(p, now) {
 			p.NextAt = now.Add(t.Hold)
 		}
 		return p, Decision{Step: Wait, Alert: o.Alert}
@@ -40,11 +41,28 @@ func (t Timing) Next(p Payout, o Observation, now time.Time) (Payout, Decision) 
 	if o.Sends != 0 && max(o.Sends, 0) != p.Sends && o.doubtful() {
 		return p, Decision{Step: Wait} // it speaks of a send that is not the last
 	}
-	if !p.agrees(o) {
-		p.Frozen, p.NextAt = true, time.Time{}
-		return p, Decision{Step: Done, Alert: AlertMismatch}
+	p.Answer, p.AnswerAt = p.said(o), now
+	next, d := t.answered(p, o, now)
+	if p.contradictedBy(o) {
+		d.Alert = "" // told once, not each day for 90 days
+		if !p.Contradicted {
+			next.Contradicted, d.Alert = true, AlertContradicted
+		}
 	}
-	if o.Seen != Success && o.Seen != Failure && o.Seen != GaveBack && (p.State == Succeeded || p.State == Failed || p.State == Withdrawn) {
+	return next, d
+}
+
+// answered decides whether an answer of the rail may move the payout at all.
+func (t Timing) answered(p Payout, o Observation, now time.Time) (Payout, Decision) {
+	switch {
+	case p.Frozen: // asked about for the person who concludes it, and moved by nobody else
+		return t.later(p, now), Decision{Step: Wait}
+	case !p.agrees(o) && p.Concluded != "": // a person has looked at it
+		return t.follow(p, now)
+	case !p.agrees(o):
+		p.Frozen = true
+		return t.later(p, now), Decision{Step: Wait, Alert: AlertMismatch}
+	case o.Seen != Success && o.Seen != Failure && o.Seen != GaveBack && (p.State == Succeeded || p.State == Failed || p.State == Withdrawn):
 		return t.follow(p, now) // nothing inconclusive downgrades a conclusive answer (R8)
 	}
 	return t.heard(p, o, now)
@@ -88,17 +106,41 @@ func (o Observation) doubtful() bool {
 	return o.Seen == NoSuchRef || o.Seen == Unsure || o.Seen == Refused || o.Seen == NoFunds || o.Seen == NotSent
 }
 
-// Resendable reports whether the same reference may go on the wire a second time: the rail has said often enough over
-// long enough that it does not know it (R5), or it refused the only send for lack of balance (R4).
+// Unsent reports a payout that has not left and may.
+func (p Payout) Unsent() bool { return p.State == Created && !p.Frozen }
+
+// Resendable reports whether the same reference may go on the wire again: the rail has said often enough over long enough
+// that it does not know it (R5), or it refused the only send for lack of balance (R4). Once a person has been called, and
+// after as many sends as may be, nothing is sent by itself.
 func (t Timing) Resendable(p Payout, now time.Time) bool {
-	if p.State != Unknown || p.Frozen {
+	if p.State != Unknown || p.Frozen || p.Stopped || p.Sends >= t.Sends || t.overdue(p, now) {
 		return false
 	}
-	return p.NoFloat || (p.Misses >= t.Misses && !now.Before(p.SentAt.Add(t.MissWindow)))
+	return p.NoFloat || t.missing(p, now)
+}
+
+// missing reports that the rail does not know the reference, by the rule of R5.
+func (t Timing) missing(p Payout, now time.Time) bool {
+	return p.Misses >= t.Misses && !now.Before(p.SentAt.Add(t.MissWindow))
+}
+
+// overdue reports that the time of R6 is over. It counts from the first send, whatever later ones do.
+func (t Timing) overdue(p Payout, now time.Time) bool {
+	first := p.FirstSentAt
+	if first.IsZero() {
+		first = p.SentAt
+	}
+	return !now.Before(first.Add(t.GiveUp))
 }
 
 func (t Timing) look(p Payout, hint bool, now time.Time) (Payout, Decision) {
 	due := !p.NextAt.IsZero() && !now.Before(p.NextAt)
+	if p.Frozen {
+		if due || hint {
+			return p, Decision{Step: Query}
+		}
+		return p, Decision{Step: Wait}
+	}
 	switch p.State {
 	case Created:
 		if p.NextAt.IsZero() || due {
@@ -120,7 +162,7 @@ func (t Timing) look(p Payout, hint bool, now time.Time) (Payout, Decision) {
 		if !hint && t.Resendable(p, now) {
 			d.Step = Send
 		}
-		if !p.Paged && !now.Before(p.SentAt.Add(t.GiveUp)) {
+		if !p.Paged && (t.overdue(p, now) || p.Sends >= t.Sends && t.missing(p, now)) {
 			p.Paged, d.Alert = true, AlertStuck
 		}
 		return p, d
@@ -138,8 +180,13 @@ func (t Timing) look(p Payout, hint bool, now time.Time) (Payout, Decision) {
 
 // claim leases the row for one send.
 func (t Timing) claim(p Payout, now time.Time) (Payout, Decision) {
-	if p.State != Created && !t.Resendable(p, now) {
+	if !p.Unsent() && !t.Resendable(p, now) {
 		return p, Decision{Step: Wait}
+	}
+	if p.FirstSentAt.IsZero() {
+		if p.FirstSentAt = p.SentAt; p.SentAt.IsZero() {
+			p.FirstSentAt = now
+		}
 	}
 	p.State, p.LeaseUntil, p.SentAt, p.NextAt = Sending, now.Add(t.Lease), now, now.Add(t.Lease)
 	p.Sends++
@@ -158,9 +205,13 @@ func (t Timing) later(p Payout, now time.Time) Payout {
 	return p
 }
 
-// follow plans the next look at a payout that succeeded, because a rail may return it days later.
+// follow plans the next look at a payout that has its outcome: a rail may return a success days later, or say otherwise
+// than the operator who concluded it.
 func (t Timing) follow(p Payout, now time.Time) (Payout, Decision) {
 	p.NextAt = time.Time{}
+	if p.Concluded != "" {
+		return t.watch(p, now)
+	}
 	if p.State == Succeeded && p.Polls < len(t.After) {
 		p.NextAt = now.Add(t.After[p.Polls])
 		p.Polls++
@@ -276,8 +327,7 @@ func (t Timing) failed(p Payout, o Observation, now time.Time) (Payout, Decision
 		d.Alert = AlertLateFailure
 		return p, d
 	case Failed, Withdrawn:
-		p.NextAt = time.Time{}
-		return p, Decision{Step: Done}
+		return t.follow(p, now)
 	case Created, Sending, Pending, Unknown, Returned:
 	}
 	p.State, p.DoneAt, p.Reason, p.NextAt = Failed, now, o.Reason, time.Time{}
@@ -286,7 +336,9 @@ func (t Timing) failed(p Payout, o Observation, now time.Time) (Payout, Decision
 
 func (t Timing) gaveBack(p Payout, o Observation, now time.Time) (Payout, Decision) {
 	if p.State == Failed || p.State == Withdrawn {
-		return p, Decision{Step: Done, Alert: AlertLateSuccess}
+		p, d := t.follow(p, now)
+		d.Alert = AlertLateSuccess
+		return p, d
 	}
 	p.State, p.DoneAt, p.Reason, p.NextAt = Returned, now, o.Reason, time.Time{}
 	return p, Decision{Step: Done, Outcome: IsReturned}

@@ -59,9 +59,11 @@ type Payout struct {
 	AccountName   string
 
 	State       State
-	Frozen      bool      // the rail's answer does not match ours: nothing moves before a person has looked (R7)
+	Frozen      bool      // the rail's answer does not match ours: nothing moves before a person has concluded it (R7)
+	Stopped     bool      // an operator is about to conclude it: nothing is sent any more
 	LeaseUntil  time.Time // of sending: while it lives somebody is on the wire
 	Sends       int       // how often the order was put on the wire
+	FirstSentAt time.Time // the first of them, also one that was not put on the wire; zero in rows that are older than the column
 	SentAt      time.Time // the last of them
 	Polls       int       // queries since the last send
 	NoFloat     bool      // the only send got nowhere, for lack of our balance or before the wire: the same reference may go again
@@ -69,11 +71,17 @@ type Payout struct {
 	FirstMissAt time.Time
 	NextAt      time.Time // when to look again; zero: never
 	Paged       bool      // a person has been called
-	RailID      string    // the rail's own name for the transfer
-	Reason      string    // why it failed, as the rail said it
+	Answer      string    // the rail's last answer, for people
+	AnswerAt    time.Time
+	RailID      string // the rail's own name for the transfer
+	Reason      string // why it failed, as the rail said it
 	Fee         decimal.Decimal
 	CreatedAt   time.Time
 	DoneAt      time.Time
+
+	Concluded    State // succeeded or failed by an operator's word; empty: by the rail's, or not yet
+	ConcludedAt  time.Time
+	Contradicted bool // the rail has since said otherwise
 
 	// Of its payment, where a payout is due: for what is told about it, and for no decision.
 	MerchantID string
@@ -85,19 +93,28 @@ type Timing struct {
 	Lease      time.Duration   // how long one send may be on the wire
 	Polls      []time.Duration // gaps between queries of an inconclusive payout
 	Hourly     time.Duration   // gap after the list is used up
-	GiveUp     time.Duration   // since the last send: then a person is called, and polling goes on
+	GiveUp     time.Duration   // since the first send: then a person is called, nothing is sent by itself, and polling goes on
+	Sends      int             // so many sends of one reference; a next one that the rules allow calls a person instead
 	Misses     int             // so many "no such reference"
 	MissWindow time.Duration   // over at least this long since the last send allow a second send of the same reference (R5)
 	Hold       time.Duration   // how long a payout waits that may not be sent now
 	After      []time.Duration // gaps between queries after a success, because a rail may return it later
+	Watch      time.Duration   // so long a payout is asked about that an operator concluded
 }
+
+const (
+	mostSends = 10
+	day       = 24 * time.Hour
+	watch     = 90 * day
+)
 
 // LiveTiming is R5 and R6.
 func LiveTiming() Timing {
 	const hour = time.Hour
 	return Timing{
 		Lease: 2 * time.Minute, Polls: []time.Duration{5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute},
-		Hourly: hour, GiveUp: 72 * hour, Hold: 10 * time.Second, Misses: 3, MissWindow: 10 * time.Minute, After: []time.Duration{hour, 24 * hour, 72 * hour},
+		Hourly: hour, GiveUp: 72 * hour, Sends: mostSends, Hold: 10 * time.Second, Misses: 3, MissWindow: 10 * time.Minute,
+		After: []time.Duration{hour, 24 * hour, 72 * hour}, Watch: watch,
 	}
 }
 
@@ -106,8 +123,8 @@ func TestTiming() Timing {
 	const ms = time.Millisecond
 	return Timing{
 		Lease: 10 * time.Second, Polls: []time.Duration{150 * ms, 150 * ms, 300 * ms, 300 * ms, 500 * ms, 500 * ms, time.Second, time.Second, 2 * time.Second},
-		Hourly: 15 * time.Second, GiveUp: 72 * time.Hour, Hold: 500 * ms, Misses: 3, MissWindow: time.Second,
-		After: []time.Duration{500 * ms, time.Second, 2 * time.Second},
+		Hourly: 15 * time.Second, GiveUp: 72 * time.Hour, Sends: mostSends, Hold: 500 * ms, Misses: 3, MissWindow: time.Second,
+		After: []time.Duration{500 * ms, time.Second, 2 * time.Second}, Watch: watch,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -168,9 +169,14 @@ func said(s Status) payout.Observation {
 	return o
 }
 
+// reasonMost bounds what is kept of a rail's own words.
+const reasonMost = 200
+
+// reason is the rail's own words as a database can keep them.
 func reason(s Status, otherwise string) string {
-	if s.Reason != "" {
-		return s.Reason
+	text := strings.ReplaceAll(s.Reason, "\x00", "")
+	if text = strings.ToValidUTF8(text[:min(len(text), reasonMost)], ""); text == "" {
+		return otherwise
 	}
-	return otherwise
+	return text
 }

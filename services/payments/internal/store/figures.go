@@ -52,9 +52,11 @@ func continued(ctx context.Context, p payment.Payment) (context.Context, trace.S
 type Unknown struct {
 	Mode    payment.Mode
 	Payouts int
-	Oldest  time.Duration // since the oldest of them was sent
+	Oldest  time.Duration // since the oldest of them was first sent
 	Open    int           // payouts under way, of any state
 	Waits   time.Duration // since the oldest of those was entered
+	Frozen  int           // of them, those whose rail's answer does not match ours
+	Stuck   int           // of them, other ones that a person has to conclude
 }
 
 // Unknowns counts the payouts of unknown outcome, for every mode that has payouts under way. It reads what is under way only.
@@ -66,7 +68,7 @@ func (s *Store) Unknowns(ctx context.Context) ([]Unknown, error) {
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (u Unknown, err error) {
 		var mode string
 		var oldest, waits int64
-		err = row.Scan(&mode, &u.Payouts, &oldest, &u.Open, &waits)
+		err = row.Scan(&mode, &u.Payouts, &oldest, &u.Open, &waits, &u.Frozen, &u.Stuck)
 		u.Mode, u.Oldest, u.Waits = payment.Mode(mode), time.Duration(oldest)*time.Microsecond, time.Duration(waits)*time.Microsecond
 		return u, err
 	})

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -22,9 +23,13 @@ ON CONFLICT (payment_id) DO UPDATE SET version = excluded.version, action = excl
 	reason = excluded.reason, at = now()`
 	selectApproval = `SELECT payment_id, version, action, digest, operator, reason, at FROM approvals WHERE payment_id = $1`
 
+	deleteApproval = `DELETE FROM approvals WHERE payment_id = $1`
+
 	listStrays = `SELECT d.mode, d.address, d.created_at, ` + depositColumns + ` FROM deposits d
 WHERE d.payment_id IS NULL AND (d.created_at, d.key) < ($1, $2) ORDER BY d.created_at DESC, d.key DESC LIMIT $3`
-	listDoubts = `SELECT ` + payoutColumns + ` FROM payouts o WHERE (o.state = 'unknown' OR o.frozen) AND o.id < $1 ORDER BY o.id DESC LIMIT $2`
+	listDoubts = `SELECT ` + payoutColumns + ` FROM payouts o
+WHERE (o.state = 'unknown' OR o.frozen OR o.contradicted OR (o.paged OR o.stopped) AND o.state IN ('sending', 'pending')) AND o.id < $1
+ORDER BY o.id DESC LIMIT $2`
 	// The newest of each payment, in their order.
 	heldVerdicts = `SELECT s.payment_id, s.stage, s.verdict, s.reason, s.lists, s.at FROM unnest($1::text[]) AS p(id) CROSS JOIN LATERAL (
 	SELECT * FROM screenings s WHERE s.payment_id = p.id ORDER BY s.id DESC LIMIT 50) AS s ORDER BY s.id`
@@ -180,3 +185,14 @@ func queueApproval(batch *pgx.Batch, p payment.Payment, a app.Approval) {
 
 const noteRequest = `INSERT INTO audit (operator, action, detail)
 VALUES ($1, 'resolve.requested', jsonb_build_object('paymentId', $2::text, 'action', $3::text, 'reason', $4::text))`
+
+// queueAudit notes what an operator has done about a payment. What was asked for before is thereby over.
+func queueAudit(batch *pgx.Batch, paymentID string, a app.AuditNote) error {
+	detail, err := json.Marshal(a.Detail)
+	if err != nil {
+		return fmt.Errorf("encode a note for the audit: %w", err)
+	}
+	batch.Queue(noteAudit, a.Operator, a.Action, string(detail))
+	batch.Queue(deleteApproval, paymentID)
+	return nil
+}

@@ -2,11 +2,7 @@ package store
 
 import (
 	"context"
-	"time"
 
-	"github.com/jackc/pgx/v5"
-
-	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/services/payments/internal/app"
 )
@@ -27,6 +23,16 @@ func (s *Store) FindAny(ctx context.Context, reference string) (app.View, error)
 
 const selectPayoutOwner = `SELECT p.reference FROM payouts o JOIN payments p ON p.id = o.payment_id WHERE o.id = $1 AND p.merchant_id = $2 AND p.mode = $3`
 
+const selectPayoutPayment = `SELECT payment_id FROM payouts WHERE id = $1`
+
+// PayoutPayment implements app.Payments.
+func (s *Store) PayoutPayment(ctx context.Context, payoutID string) (paymentID string, err error) {
+	if err := s.pool.QueryRow(ctx, selectPayoutPayment, payoutID).Scan(&paymentID); err != nil {
+		return "", notFound(err, "find a payout")
+	}
+	return paymentID, nil
+}
+
 // FindPayout implements app.Payments.
 func (s *Store) FindPayout(ctx context.Context, o app.Owner, payoutID string) (reference string, err error) {
 	err = s.pool.QueryRow(ctx, selectPayoutOwner, payoutID, o.MerchantID, string(o.Mode)).Scan(&reference)
@@ -38,18 +44,8 @@ func (s *Store) FindPayout(ctx context.Context, o app.Owner, payoutID string) (r
 
 // UpdateAny implements app.Payments.
 func (s *Store) UpdateAny(ctx context.Context, reference string, k app.Key, f app.Change) error {
-	err := s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
-		return s.change(ctx, tx, done, func(v app.View, now time.Time) (app.Result, error) {
-			r, err := f(v, now)
-			if err != nil || r.Answer == nil || k.Key == "" {
-				return r, err
-			}
-			return r, idempotency.Put(ctx, tx, keyOf(k), stored(*r.Answer))
-		}, "", lockAny, reference)
-	})
+	err := s.changeOnce(ctx, k, f, "", lockAny, reference)
 	switch {
-	case k.Key != "" && idempotency.IsTaken(err):
-		return app.ErrKeyTaken
 	case isOverLimit(err):
 		return app.ErrDailyLimit
 	case postgres.IsUnique(err, "payments_address"):

@@ -215,10 +215,12 @@ const (
 	// insertHistory answers with the microseconds since the change before, 0 within one write.
 	insertHistory = `INSERT INTO history (payment_id, version, n, trigger, from_state, to_state, exception) VALUES ($1, $2, $3, $4, $5, $6, $7)
 RETURNING CASE WHEN n > 1 THEN 0 ELSE coalesce(1000000 * extract(epoch FROM now() - (SELECT max(at) FROM history b WHERE b.payment_id = $1 AND b.version < $2)), 0) END::bigint`
-	// selectUnknowns reads payouts under way only, by their index.
-	selectUnknowns = `SELECT mode, count(*) FILTER (WHERE state = 'unknown'), coalesce(1000000 * max(extract(epoch FROM now() - sent_at)) FILTER (WHERE state = 'unknown'), 0)::bigint,
-	count(*), coalesce(1000000 * max(extract(epoch FROM now() - created_at)), 0)::bigint
-FROM payouts WHERE next_at IS NOT NULL GROUP BY mode`
+	// selectUnknowns reads what is due some time, by its index; a payout that has its outcome and is only followed is not under way.
+	selectUnknowns = `SELECT mode, count(*) FILTER (WHERE state = 'unknown'),
+	coalesce(1000000 * max(extract(epoch FROM now() - coalesce(first_sent_at, sent_at))) FILTER (WHERE state = 'unknown'), 0)::bigint,
+	count(*), coalesce(1000000 * max(extract(epoch FROM now() - created_at)), 0)::bigint,
+	count(*) FILTER (WHERE frozen), count(*) FILTER (WHERE NOT frozen AND (paged OR stopped))
+FROM payouts WHERE next_at IS NOT NULL AND (frozen OR state IN ('created', 'sending', 'pending', 'unknown')) GROUP BY mode`
 
 	// countOpen reads so many entries of the index payments_lanes at most for each status, type and mode.
 	countOpen = `SELECT s.status, t.type, m.mode, (SELECT count(*) FROM (
@@ -279,7 +281,8 @@ FROM last WHERE s.mode = $1 AND s.network = $2 AND last.deposits IS NOT NULL`
 	overdueProgress = `SELECT count(*) FROM scan_waiting WHERE mode = $1 AND network = $2 AND told_at < now() - $3 * interval '1 second'`
 
 	payoutColumns = `o.id, o.payment_id, o.mode, o.reference, o.attempt, o.rail, o.currency, o.amount, o.receiver, o.state, o.frozen, o.lease_until,
-	o.sends, o.sent_at, o.polls, o.misses, o.first_miss_at, o.next_at, o.paged, o.no_float, o.rail_id, o.reason, o.fee, o.created_at, o.done_at`
+	o.sends, o.sent_at, o.polls, o.misses, o.first_miss_at, o.next_at, o.paged, o.no_float, o.rail_id, o.reason, o.fee, o.created_at, o.done_at,
+	o.stopped, o.first_sent_at, o.answer, o.answer_at, o.concluded, o.concluded_at, o.contradicted`
 	// A payout that was withdrawn before it left is revived under its own reference; no other state can be.
 	insertPayout = `INSERT INTO payouts AS o (id, payment_id, mode, reference, attempt, rail, currency, amount, receiver, state, next_at, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)
@@ -288,7 +291,8 @@ ON CONFLICT (reference) DO UPDATE SET rail = excluded.rail, amount = excluded.am
 WHERE o.state = 'withdrawn' AND o.sends = 0`
 	// A row that is still due is in the hands of the worker that saves it.
 	savePayout = `UPDATE payouts SET state = $2, frozen = $3, lease_until = $4, sends = $5, sent_at = $6, polls = $7, misses = $8, first_miss_at = $9,
-	next_at = $10, paged = $11, no_float = $12, rail_id = $13, reason = $14, fee = $15, done_at = $16, receiver = coalesce($17, receiver),
+	next_at = $10, paged = $11, no_float = $12, rail_id = $13, reason = $14, fee = $15, done_at = $16, receiver = coalesce($17, receiver), stopped = $18, first_sent_at = $19, answer = $20,
+	answer_at = $21, concluded = $22, concluded_at = $23, contradicted = $24,
 	taken_until = CASE WHEN $10 <= now() THEN taken_until END WHERE id = $1`
 	voidPayout = `UPDATE payouts SET state = 'withdrawn', next_at = NULL, done_at = $2 WHERE reference = $1 AND state = 'created'`
 	// Due payouts, taken for a moment so that two replicas do not look at the same row: the look itself is harmless. With each
@@ -391,7 +395,7 @@ func Statements() map[string]string {
 		"stockLevels": stockLevels, "forgetUsage": forgetUsage,
 		"simRecord": simRecord, "simLookup": simLookup, "simSetOutcome": simSetOutcome, "simOrdered": simOrdered, "hintPayout": hintPayout,
 		"findAny": findAny, "lockAny": lockAny,
-		"cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner,
+		"cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner, "selectPayoutPayment": selectPayoutPayment,
 		"listSettled": listSettled, "listOwned": listOwned, "listEvery": listEvery, "listSome": listSome, "listRows": listRows,
 		"listPayouts": listPayouts, "listHeads": listHeads, "noteDecision": noteDecision,
 		"discardStock": discardStock, "discardRequests": discardRequests, "doubtPayouts": doubtPayouts, "forgetTaken": forgetTaken,
@@ -399,7 +403,7 @@ func Statements() map[string]string {
 		"insertScreening": insertScreening, "noteVerdict": noteVerdict, "setVerdict": setVerdict, "unscreened": unscreened, "payoutSenders": payoutSenders,
 		"shareClaims": shareClaims, "selectPaused": selectPaused, "selectPauses": selectPauses, "excludeClaims": excludeClaims,
 		"insertPause": insertPause, "deletePause": deletePause,
-		"insertApproval": insertApproval, "selectApproval": selectApproval, "noteRequest": noteRequest, "listStrays": listStrays, "listDoubts": listDoubts,
+		"insertApproval": insertApproval, "selectApproval": selectApproval, "deleteApproval": deleteApproval, "noteRequest": noteRequest, "listStrays": listStrays, "listDoubts": listDoubts,
 		"listHolds": listHolds, "heldVerdicts": heldVerdicts, "listDifferences": listDifferences, "listOpenDifferences": listOpenDifferences,
 		"beginDay": beginDay, "endDay": endDay, "compareTrial": compareTrial, "compareBalances": compareBalances, "compareDeposit": compareDeposit,
 		"compareDeposits": compareDeposits, "compareSwept": compareSwept, "comparePayout": comparePayout, "compareClearing": compareClearing, "conclusive": conclusive,

@@ -291,6 +291,7 @@ func (s vault) scanPayoutWith(row pgx.CollectableRow, o *payout.Payout, more ...
 		&o.ID, &o.PaymentID, &o.Mode, &o.Reference, &o.Attempt, &o.Rail, &o.Currency, (*number)(&o.Amount), &receiver, &o.State, &o.Frozen, (*instant)(&o.LeaseUntil),
 		&o.Sends, (*instant)(&o.SentAt), &o.Polls, &o.Misses, (*instant)(&o.FirstMissAt), (*instant)(&o.NextAt), &o.Paged, &o.NoFloat, &o.RailID, &o.Reason, (*number)(&o.Fee),
 		(*instant)(&o.CreatedAt), (*instant)(&o.DoneAt),
+		&o.Stopped, (*instant)(&o.FirstSentAt), &o.Answer, (*instant)(&o.AnswerAt), &o.Concluded, (*instant)(&o.ConcludedAt), &o.Contradicted,
 	}, more...)...)
 	if err != nil {
 		return nil, err

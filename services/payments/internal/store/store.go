@@ -231,8 +231,18 @@ func (s *Store) UpdatePayout(ctx context.Context, paymentID, payoutID string, f 
 	})
 }
 
+// UpdatePayoutOnce implements app.Payments.
+func (s *Store) UpdatePayoutOnce(ctx context.Context, paymentID, payoutID string, k app.Key, f app.Change) error {
+	return s.changeOnce(ctx, k, f, payoutID, lockByID, paymentID)
+}
+
 // UpdateOwned implements app.Payments.
 func (s *Store) UpdateOwned(ctx context.Context, o app.Owner, reference string, k app.Key, f app.Change) error {
+	return s.changeOnce(ctx, k, f, "", lockOwned, reference, o.MerchantID, string(o.Mode))
+}
+
+// changeOnce is change in a transaction of its own, which keeps the answer under the key.
+func (s *Store) changeOnce(ctx context.Context, k app.Key, f app.Change, payoutID, lock string, args ...any) error {
 	err := s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
 		return s.change(ctx, tx, done, func(v app.View, now time.Time) (app.Result, error) {
 			r, err := f(v, now)
@@ -240,7 +250,7 @@ func (s *Store) UpdateOwned(ctx context.Context, o app.Owner, reference string, 
 				return r, err
 			}
 			return r, idempotency.Put(ctx, tx, keyOf(k), stored(*r.Answer))
-		}, "", lockOwned, reference, o.MerchantID, string(o.Mode))
+		}, payoutID, lock, args...)
 	})
 	if k.Key != "" && idempotency.IsTaken(err) {
 		return app.ErrKeyTaken
@@ -476,7 +486,13 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 			return fmt.Errorf("encode the receiver: %w", err)
 		}
 		batch.Queue(savePayout, o.ID, string(o.State), o.Frozen, nullTime(o.LeaseUntil), o.Sends, nullTime(o.SentAt), o.Polls, o.Misses,
-			nullTime(o.FirstMissAt), nullTime(o.NextAt), o.Paged, o.NoFloat, o.RailID, o.Reason, o.Fee, nullTime(o.DoneAt), receiver).Exec(exactlyOne(errStale))
+			nullTime(o.FirstMissAt), nullTime(o.NextAt), o.Paged, o.NoFloat, o.RailID, o.Reason, o.Fee, nullTime(o.DoneAt), receiver,
+			o.Stopped, nullTime(o.FirstSentAt), o.Answer, nullTime(o.AnswerAt), string(o.Concluded), nullTime(o.ConcludedAt), o.Contradicted).Exec(exactlyOne(errStale))
+	}
+	if r.Audit != nil {
+		if err := queueAudit(batch, v.Payment.ID, *r.Audit); err != nil {
+			return err
+		}
 	}
 	if r.Approval != nil {
 		queueApproval(batch, v.Payment, *r.Approval)

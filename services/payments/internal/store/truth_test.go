@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"causeway.internal/libs/fault"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
@@ -33,6 +34,8 @@ type gauntlet struct {
 	orders  map[string]int        // orders put on the wire, whether they arrived or not
 	misses  map[string]int        // answers that a reference is not known, since its last order
 	noFunds map[string]bool       // the last order was refused for lack of balance
+	over    map[string]bool       // references that a person has concluded, or has begun to
+	sending bool                  // an order is on its way to the bank
 	calm    bool
 }
 
@@ -57,10 +60,18 @@ func (g *gauntlet) send(o rail.Order) (rail.Status, error) {
 	if state := ask[string](g.world, `SELECT state FROM payouts WHERE reference = $1`, o.Ref); state != "sending" {
 		g.rt.Fatalf("an order leaves while its row says %s", state)
 	}
+	if g.over[o.Ref] {
+		g.rt.Fatalf("%s leaves after a person began to conclude it", o.Ref)
+	}
 	if g.orders[o.Ref]++; g.orders[o.Ref] > 1 && g.misses[o.Ref] < 3 && !g.noFunds[o.Ref] {
 		g.rt.Fatalf("%s was sent again after %d answers that it is not known", o.Ref, g.misses[o.Ref])
 	}
 	g.misses[o.Ref], g.noFunds[o.Ref] = 0, false
+	if g.yes("a person looks into the bank's books before the order arrives") {
+		g.sending = true
+		g.conclude()
+		g.sending = false
+	}
 	fate := "answered"
 	if !g.calm {
 		fate = g.pick("fate of the order", "answered", "answer lost", "lost", "refused", "no funds")
@@ -103,7 +114,9 @@ func (g *gauntlet) meanwhile() {
 	}
 	g.depth++
 	defer func() { g.depth-- }()
-	switch g.pick("meanwhile", "work", "time", "chain", "hint", "verdict") {
+	switch g.pick("meanwhile", "work", "time", "chain", "hint", "verdict", "conclude") {
+	case "conclude":
+		g.conclude()
 	case "work":
 		g.work1()
 	case "time":
@@ -177,6 +190,44 @@ func (g *gauntlet) person() {
 	}
 }
 
+// conclude has a person say what became of the payout, as the bank's own books have it, which is all that a person can know.
+func (g *gauntlet) conclude() {
+	o := g.find(g.p.Reference).Payout
+	if o == nil {
+		return
+	}
+	order := app.PayoutOrder{Operator: "ada", Outcome: "failed", Evidence: "the bank's books", Reason: "stuck", Sends: -1}
+	if g.made[o.Reference] > 0 {
+		switch g.verdict[o.Reference] {
+		case rail.Succeeded:
+			order.Outcome = "paid"
+		case rail.Pending: // the bank does not know yet
+			return
+		}
+	}
+	onWire := g.sending
+	_, err := g.app.ConcludePayout(g.t.Context(), o.ID, order, noProblems(), app.Key{})
+	if err == nil && onWire {
+		g.rt.Fatalf("concluded as %s while an order is on the wire", order.Outcome)
+	}
+	if err == nil {
+		g.over[o.Reference] = true
+		return
+	}
+	switch code := fault.As(err).Code; code {
+	case "payout_in_flight":
+		g.over[o.Reference] = true
+	case "payout_not_sent", "payout_concluded":
+	default:
+		g.rt.Fatalf("concluded as %s: %v", order.Outcome, err)
+	}
+}
+
+// stuck reports a payout of which nothing more happens by itself.
+func (g *gauntlet) stuck() bool {
+	return ask[bool](g.world, `SELECT EXISTS (SELECT FROM payouts WHERE payment_id = $1 AND state IN ('sending', 'pending', 'unknown') AND (frozen OR paged OR stopped))`, g.p.ID)
+}
+
 // check is the promise: one success per payment, whatever happens.
 func (g *gauntlet) check() {
 	paid := 0
@@ -221,6 +272,9 @@ func (g *gauntlet) finish() {
 		case "needs_review":
 			g.person()
 		}
+		if g.stuck() {
+			g.conclude()
+		}
 		g.hurry()
 		g.work1()
 	}
@@ -238,8 +292,9 @@ func fewer(t *testing.T) {
 	}
 }
 
-// Any interleaving of send, lost and late answers, poll, webhook, reorg, hold, retry and crash pays a payment once at
-// most, and once exactly when it is over; a row found in sending is asked about and never sent.
+// Any interleaving of send, lost and late answers, poll, webhook, reorg, hold, retry, an operator's conclusion and crash pays
+// a payment once at most, and once exactly when it is over; a row found in sending is asked about and never sent, and no
+// order leaves once an operator has begun to conclude its payout.
 func TestPayout_truthOverAnyInterleaving(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -251,7 +306,7 @@ func TestPayout_truthOverAnyInterleaving(t *testing.T) {
 		w.fill(1)
 		g := &gauntlet{
 			world: w, rt: rt, p: w.made(command()), n: runs, made: map[string]int{}, verdict: map[string]rail.State{},
-			orders: map[string]int{}, misses: map[string]int{}, noFunds: map[string]bool{},
+			orders: map[string]int{}, misses: map[string]int{}, noFunds: map[string]bool{}, over: map[string]bool{},
 		}
 		w.rig(rigged{
 			resolve: func() (rail.Account, error) {
@@ -268,7 +323,7 @@ func TestPayout_truthOverAnyInterleaving(t *testing.T) {
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"work": action(g.work1), "work more": action(g.work1), "time": action(g.hurry), "hint": action(g.hint), "chain": action(g.chain),
-			"verdict": action(g.decideVerdict), "person": action(g.person), "": action(g.check),
+			"verdict": action(g.decideVerdict), "person": action(g.person), "conclude": action(g.conclude), "": action(g.check),
 		})
 		g.rt = rt
 		g.finish()

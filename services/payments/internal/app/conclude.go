@@ -1,0 +1,214 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
+	"causeway.internal/services/payments/internal/payout"
+)
+
+// The actions of an operator on a payout, as audit and approvals name them.
+const (
+	actionAsk      = "ask_rail"
+	actionConclude = "conclude_payout"
+)
+
+// The outcomes that an operator may conclude.
+const (
+	concludePaid   = "paid"
+	concludeFailed = "failed"
+)
+
+// PayoutOrder is the decoded body of what an operator wants of a payout.
+type PayoutOrder struct {
+	Operator string
+	Outcome  string // of a conclusion: paid or failed
+	Evidence string // of a conclusion: where the rail's own word is kept
+	Reason   string
+	Sends    int // of a conclusion: the sends that the evidence speaks of; negative where it was not given
+
+	action string
+	as     payout.State
+}
+
+var (
+	errPayoutEnded   = fault.New(fault.Conflict, "payout_concluded", "The payout has its outcome already")
+	errPayoutNotSent = fault.New(fault.Conflict, "payout_not_sent", "The payout has not left, so there is nothing to ask about or to conclude")
+	errPayoutOnWire  = fault.New(fault.Conflict, "payout_in_flight", "An order of the payout may still be on its way. Nothing more is sent; try again.")
+	errPayoutResent  = fault.New(fault.Conflict, "payout_sent_again",
+		"The payout was sent again after the evidence was taken. Nothing more is sent; ask the rail about it once more.")
+)
+
+func concludedAs(s payout.State) string {
+	switch s {
+	case payout.Succeeded:
+		return concludePaid
+	case payout.Failed:
+		return concludeFailed
+	case payout.Created, payout.Sending, payout.Pending, payout.Unknown, payout.Returned, payout.Withdrawn:
+	}
+	return ""
+}
+
+// AskPayout has the rail asked about a payout now.
+func (a *App) AskPayout(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k Key) (Answer, error) {
+	d.action = actionAsk
+	return a.operate(ctx, payoutID, d, problems, k, func(v View, _ payout.Timing, now time.Time) (Result, error) {
+		next, err := payout.Ask(*v.Payout, now)
+		if err != nil {
+			return Result{}, wordOf(err, next, now)
+		}
+		return Result{Payment: v.Payment, Payout: &next}, nil
+	})
+}
+
+// ConcludePayout ends a payout by an operator's word. From the first request on nothing more is sent, also where the request
+// is refused because an order is on its way or because a second operator has to confirm it.
+func (a *App) ConcludePayout(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k Key) (Answer, error) {
+	d.action = actionConclude
+	switch d.Outcome {
+	case concludePaid:
+		d.as = payout.Succeeded
+	case concludeFailed:
+		d.as = payout.Failed
+	default:
+		problems.Add("outcome", "must be one of paid, failed")
+	}
+	if d.Evidence == "" {
+		problems.Add("evidence", "is required")
+	}
+	return a.operate(ctx, payoutID, d, problems, k, func(v View, timing payout.Timing, now time.Time) (Result, error) {
+		next, outcome, err := timing.Conclude(*v.Payout, d.as, now)
+		switch {
+		case errors.Is(err, payout.ErrOnTheWire):
+			return Result{Payment: v.Payment, Payout: &next, Refused: wordOf(err, next, now)}, nil
+		case err != nil:
+			return Result{}, wordOf(err, next, now)
+		case d.Sends >= 0 && d.Sends != v.Payout.Sends:
+			return Result{Payment: v.Payment, Payout: stopped(*v.Payout), Refused: errPayoutResent}, nil
+		}
+		r := Result{Payment: v.Payment}
+		if trigger := triggerOf(outcome, next, ""); trigger != nil {
+			if r, err = a.apply(v.Payment, trigger, now); err != nil {
+				return Result{}, err
+			}
+			r.Decision = &Decision{Operator: d.Operator, Action: d.action + " " + d.Outcome, Reason: d.Reason + " (evidence: " + d.Evidence + ")"}
+		}
+		r.Payout = &next
+		return r, nil
+	})
+}
+
+// stopped is the row of which nothing more is sent.
+func stopped(o payout.Payout) *payout.Payout {
+	o.Stopped = true
+	return &o
+}
+
+// wordOf is what an operator is told of a refusal of the rules.
+func wordOf(err error, o payout.Payout, now time.Time) error {
+	switch {
+	case errors.Is(err, payout.ErrOnTheWire):
+		return errPayoutOnWire.After(o.LeaseUntil.Sub(now))
+	case errors.Is(err, payout.ErrEnded):
+		return errPayoutEnded
+	case errors.Is(err, payout.ErrNotSent):
+		return errPayoutNotSent
+	}
+	return err
+}
+
+type doubtAnswer struct {
+	Success  bool          `json:"success"`
+	Payout   doubtView     `json:"payout"`
+	Approval *approvalView `json:"approval,omitempty"`
+}
+
+// operate carries out what an operator wants of a payout, once two of them want it where it is about much money, and notes it.
+func (a *App) operate(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k Key,
+	do func(v View, timing payout.Timing, now time.Time) (Result, error),
+) (Answer, error) {
+	if d.Reason == "" {
+		problems.Add("reason", "is required")
+	}
+	if err := problems.Err(); err != nil {
+		return Answer{}, err
+	}
+	if !strings.HasPrefix(payoutID, id.Payout) {
+		return Answer{}, errNoPayout
+	}
+	if earlier, found, err := a.replay(ctx, k); err != nil || found {
+		return earlier, err
+	}
+	paymentID, err := a.Payments.PayoutPayment(ctx, payoutID)
+	if err != nil {
+		if errors.Is(err, ErrNotFound) {
+			err = errNoPayout
+		}
+		return Answer{}, err
+	}
+	approved, waits, err := a.Approvals.Asked(ctx, paymentID)
+	if err != nil {
+		return Answer{}, err
+	}
+	change := func(v View, now time.Time) (Result, error) {
+		if v.Payout == nil {
+			return Result{}, errNoPayout
+		}
+		world, ok := a.Worlds[v.Payment.Mode]
+		if !ok {
+			return Result{}, ErrLiveDisabled
+		}
+		r, err := do(v, world.Timing, now)
+		if err != nil || r.Refused != nil {
+			return r, err
+		}
+		return a.noted(v, d, r, approved, waits)
+	}
+	return a.once(ctx, k, change, func(f Change) error { return a.Payments.UpdatePayoutOnce(ctx, paymentID, payoutID, k, f) })
+}
+
+// noted completes what an operator's order does with its answer and its note for the audit, or keeps the order for a second
+// operator instead.
+func (a *App) noted(v View, d PayoutOrder, r Result, approved Approval, waits bool) (Result, error) {
+	o := *v.Payout
+	answer := doubtAnswer{Success: true}
+	if a.muchMoney(o.Currency, o.Amount) {
+		digest := a.digest(v.Payment.ID, d.action, o.ID, d.Outcome, d.Evidence, strconv.Itoa(o.Sends))
+		same, err := seconded(approved, waits, v.Payment, digest, d.Operator)
+		if err != nil {
+			return Result{}, err
+		}
+		if !same {
+			view := waiting(d.action, d.Operator)
+			r = Result{Payment: v.Payment, Approval: &Approval{
+				PaymentID: v.Payment.ID, Version: v.Payment.Version, Action: d.action, Digest: digest, Operator: d.Operator, Reason: d.Reason,
+			}}
+			if d.action == actionConclude { // what the evidence speaks of must not change while it is confirmed
+				r.Payout = stopped(o)
+				o = *r.Payout
+			}
+			answer.Approval = &view
+			answer.Payout = doubtOf(o)
+			body, err := encode(answer)
+			r.Answer = &Answer{Status: statusOK, Body: body}
+			return r, err
+		}
+		d.Reason = reasons(d.Reason, approved)
+		if r.Decision != nil {
+			r.Decision.Reason = reasons(r.Decision.Reason, approved)
+		}
+	}
+	r.Audit = &AuditNote{Operator: d.Operator, Action: d.action, Detail: map[string]any{
+		"payoutId": o.ID, "paymentId": v.Payment.ID, "outcome": d.Outcome, "evidence": d.Evidence, "reason": d.Reason, "sends": o.Sends,
+	}}
+	answer.Payout = doubtOf(*r.Payout)
+	body, err := encode(answer)
+	r.Answer = &Answer{Status: statusOK, Body: body}
+	return r, err
+}

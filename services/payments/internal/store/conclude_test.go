@@ -1,0 +1,421 @@
+//go:build integration
+
+package store_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/rail"
+	"causeway.internal/services/payments/internal/rail/sim"
+)
+
+// lost is a payment whose order was lost on its way, at a bank that answers no query until answers is set.
+type lost struct {
+	*world
+	p       payment.Payment
+	id      string // of the payout
+	answers func() (rail.Status, error)
+	orders  int
+	alerts  int32
+}
+
+func newLost(t *testing.T) *lost {
+	t.Helper()
+	l := &lost{world: newWorld(t)}
+	l.p = l.confirmedWith("0123456789")
+	l.answers = func() (rail.Status, error) { return rail.Status{}, sim.ErrTimeout }
+	l.rig(rigged{
+		send: func(rail.Order) (rail.Status, error) {
+			l.orders++
+			return rail.Status{}, sim.ErrTimeout
+		},
+		query: func(string) (rail.Status, error) { return l.answers() },
+	})
+	if err := l.step(); err != nil {
+		t.Fatal(err)
+	}
+	l.want(l.p, "settling")
+	l.id = ask[string](l.world, `SELECT id FROM payouts`)
+	l.alerts = l.world.alerts.Load()
+	return l
+}
+
+// says makes the bank know the order in a state, with an amount if it is another one.
+func (l *lost) says(state rail.State, amount ...string) {
+	o := l.find(l.p.Reference).Payout
+	s := rail.Status{Ref: o.Reference, State: state, Amount: o.Amount, Currency: o.Currency, RailID: "r1"}
+	for _, other := range amount {
+		s.Amount = decimal.RequireFromString(other)
+	}
+	l.answers = func() (rail.Status, error) { return s, nil }
+}
+
+// landed lets the lease of the last send run out, and nothing else.
+func (l *lost) landed() { l.sql(`UPDATE payouts SET lease_until = now() - interval '1 second'`) }
+
+// looks has the worker look at the payout now.
+func (l *lost) looks() {
+	l.t.Helper()
+	l.sql(`UPDATE payouts SET taken_until = NULL, next_at = now() - interval '1 second' WHERE next_at IS NOT NULL`)
+	if err := l.step(); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *lost) conclude(operator, outcome string, change ...func(*app.PayoutOrder)) (string, error) {
+	l.t.Helper()
+	o := app.PayoutOrder{Operator: operator, Outcome: outcome, Evidence: "ticket 77", Reason: "the rail says so", Sends: -1}
+	for _, f := range change {
+		f(&o)
+	}
+	a, err := l.app.ConcludePayout(l.t.Context(), l.id, o, noProblems(), app.Key{})
+	return string(a.Body), err
+}
+
+func (l *lost) refused(err error, code string) {
+	l.t.Helper()
+	if fault.As(err).Code != code {
+		l.t.Fatalf("%v, want %s", err, code)
+	}
+}
+
+func TestConclude_asFailedAfterTheSendInFlight(t *testing.T) {
+	t.Parallel()
+	l := newLost(t)
+	_, err := l.conclude("ada", "failed")
+	if l.refused(err, "payout_in_flight"); fault.As(err).RetryAfter <= 0 {
+		t.Errorf("no time to try again: %v", err)
+	}
+	l.answers = func() (rail.Status, error) { return rail.Status{}, rail.ErrNoSuchRef }
+	for range 6 { // far more misses than a second send needs
+		l.hurry()
+		l.looks()
+	}
+	if l.orders != 1 || !ask[bool](l.world, `SELECT stopped FROM payouts`) {
+		t.Fatalf("sent %d times though an operator had asked to conclude it", l.orders)
+	}
+	body, err := l.conclude("ada", "failed", func(o *app.PayoutOrder) { o.Sends = 1 })
+	if err != nil || !strings.Contains(body, `"concluded":"failed"`) || !strings.Contains(body, `"lastAnswer":"no_such"`) {
+		t.Fatalf("%s %v", body, err)
+	}
+	l.want(l.p, "needs_review payout_failed")
+	l.balanced()
+	if got := ask[string](l.world, `SELECT operator || ' ' || (detail->>'outcome') || ' ' || (detail->>'evidence') || ' ' || (detail->>'reason') FROM audit WHERE action = 'conclude_payout'`); got != "ada failed ticket 77 the rail says so" {
+		t.Errorf("audit %q", got)
+	}
+	if got := ask[string](l.world, `SELECT operator || ' ' || action FROM decisions`); got != "ada conclude_payout failed" {
+		t.Errorf("decided by %q", got)
+	}
+	_, err = l.conclude("ada", "failed")
+	l.refused(err, "payout_concluded")
+	_, err = l.conclude("ada", "paid")
+	l.refused(err, "payout_concluded")
+
+	// The rail agrees as long as it does not know the order, and contradicts once it has paid it.
+	l.looks()
+	if l.world.alerts.Load() != l.alerts {
+		t.Error("a miss is told as a contradiction")
+	}
+	l.says(rail.Succeeded)
+	l.looks()
+	if ask[string](l.world, `SELECT state || ' ' || contradicted FROM payouts`) != "succeeded true" || l.world.alerts.Load() == l.alerts {
+		t.Errorf("a contradiction: %s, %d alerts", l.dump(), l.world.alerts.Load())
+	}
+	l.want(l.p, "settled")
+	told := l.world.alerts.Load()
+	l.looks()
+	if l.world.alerts.Load() != told {
+		t.Error("told again at every look")
+	}
+	l.balanced()
+	if l.orders != 1 {
+		t.Errorf("sent %d times", l.orders)
+	}
+}
+
+func TestConclude_asPaid(t *testing.T) {
+	t.Parallel()
+	l := newLost(t)
+	l.landed()
+	if body, err := l.conclude("ada", "paid"); err != nil || !strings.Contains(body, `"concluded":"paid"`) {
+		t.Fatalf("%s %v", body, err)
+	}
+	l.want(l.p, "settled")
+	settled := func() int {
+		return len(slices.DeleteFunc(l.events(l.p), func(e string) bool { return !strings.HasSuffix(e, " payment.settled") }))
+	}
+	l.balanced()
+	l.says(rail.Succeeded)
+	l.looks()
+	if settled() != 1 || l.world.alerts.Load() != l.alerts {
+		t.Errorf("events %q", l.events(l.p))
+	}
+	l.says(rail.Failed)
+	l.looks()
+	if !ask[bool](l.world, `SELECT contradicted FROM payouts`) || l.world.alerts.Load() != l.alerts+1 {
+		t.Errorf("a contradiction: %s", l.dump())
+	}
+	l.want(l.p, "settled")
+	if l.orders != 1 {
+		t.Errorf("sent %d times", l.orders)
+	}
+}
+
+// A payout whose answer disagrees is counted, asked about, never moved by the rail alone, and concluded by a person.
+func TestConclude_aFrozenPayout(t *testing.T) {
+	t.Parallel()
+	l := newLost(t)
+	l.says(rail.Succeeded, "1")
+	l.looks()
+	figures, err := l.store.Unknowns(t.Context())
+	if err != nil || len(figures) != 1 || figures[0].Frozen != 1 || figures[0].Payouts != 1 || figures[0].Stuck != 0 {
+		t.Fatalf("%+v %v", figures, err)
+	}
+	l.says(rail.Succeeded)
+	l.looks()
+	l.want(l.p, "settling")
+	body, err := l.app.Doubts(t.Context(), "", 10)
+	if err != nil || !strings.Contains(string(body), `"frozen":true`) || !strings.Contains(string(body), `"lastAnswer":"success 47500 NGN`) &&
+		!strings.Contains(string(body), `"lastAnswer":"success `) {
+		t.Fatalf("%s %v", body, err)
+	}
+	l.landed()
+	if _, err := l.conclude("ada", "paid"); err != nil {
+		t.Fatal(err)
+	}
+	l.want(l.p, "settled")
+	if figures, err = l.store.Unknowns(t.Context()); err != nil || len(figures) != 0 {
+		t.Errorf("%+v %v", figures, err)
+	}
+	l.balanced()
+}
+
+// Evidence of before the last send says nothing about it.
+func TestConclude_evidenceOfAnEarlierSend(t *testing.T) {
+	t.Parallel()
+	l := newLost(t)
+	l.answers = func() (rail.Status, error) { return rail.Status{}, rail.ErrNoSuchRef }
+	for range 6 {
+		l.hurry()
+		l.looks()
+	}
+	if l.orders < 2 {
+		t.Fatalf("sent %d times", l.orders)
+	}
+	l.landed()
+	_, err := l.conclude("ada", "failed", func(o *app.PayoutOrder) { o.Sends = 1 })
+	l.refused(err, "payout_sent_again")
+	orders := l.orders
+	for range 6 {
+		l.hurry()
+		l.looks()
+	}
+	if l.want(l.p, "settling"); l.orders != orders {
+		t.Error("sent again while the evidence is taken")
+	}
+	if _, err := l.conclude("ada", "failed", func(o *app.PayoutOrder) { o.Sends = orders }); err != nil {
+		t.Fatal(err)
+	}
+	l.want(l.p, "needs_review payout_failed")
+}
+
+func TestConclude_secondOperator(t *testing.T) {
+	t.Parallel()
+	l := newLost(t)
+	deps := l.app.Deps
+	deps.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(40_000, 0)}
+	l.app = app.New(deps)
+	l.worker = app.NewPayoutWorker(l.app, l.store, 8, deps.Log)
+	l.landed()
+	body, err := l.conclude("ada", "failed")
+	if err != nil || !strings.Contains(body, `"approval":{"status":"waiting_for_second_operator","action":"conclude_payout","requestedBy":"ada"}`) || !strings.Contains(body, `"stopped":true`) {
+		t.Fatalf("the first: %s, %v", body, err)
+	}
+	l.answers = func() (rail.Status, error) { return rail.Status{}, rail.ErrNoSuchRef }
+	for range 6 {
+		l.hurry()
+		l.looks()
+	}
+	if l.want(l.p, "settling"); l.orders != 1 {
+		t.Fatal("sent while a second operator was waited for")
+	}
+	_, err = l.conclude("ada", "failed")
+	l.refused(err, "second_operator_required")
+	if body, err = l.conclude("bob", "failed", func(o *app.PayoutOrder) { o.Evidence = "another ticket" }); err != nil || !strings.Contains(body, `"requestedBy":"bob"`) {
+		t.Fatalf("the second has other evidence: %s, %v", body, err)
+	}
+	if body, err = l.conclude("ada", "failed", func(o *app.PayoutOrder) { o.Evidence = "another ticket" }); err != nil || strings.Contains(body, "approval") {
+		t.Fatalf("another confirms it: %s, %v", body, err)
+	}
+	l.want(l.p, "needs_review payout_failed")
+	if got := ask[string](l.world, `SELECT detail->>'reason' FROM audit WHERE action = 'conclude_payout'`); got != "the rail says so (asked for by bob: the rail says so)" {
+		t.Errorf("audit %q", got)
+	}
+	if n := ask[int](l.world, `SELECT count(*) FROM audit WHERE action = 'resolve.requested' AND detail->>'action' = 'conclude_payout'`); n != 2 {
+		t.Errorf("%d requests in the audit", n)
+	}
+	if n := ask[int](l.world, `SELECT count(*) FROM approvals`); n != 0 {
+		t.Error("what was confirmed may be confirmed again")
+	}
+	l.balanced()
+}
+
+func TestAskTheRailNow(t *testing.T) {
+	t.Parallel()
+	l := newLost(t)
+	askNow := func(operator string) (app.Answer, error) {
+		return l.app.AskPayout(t.Context(), l.id, app.PayoutOrder{Operator: operator, Reason: "the customer calls"}, noProblems(), app.Key{})
+	}
+	l.sql(`UPDATE payouts SET next_at = now() + interval '1 hour', taken_until = NULL`)
+	l.says(rail.Succeeded)
+	a, err := askNow("ada")
+	if err != nil || !strings.Contains(string(a.Body), `"id":"`+l.id) {
+		t.Fatalf("%s %v", a.Body, err)
+	}
+	if err := l.step(); err != nil { // it is due at once
+		t.Fatal(err)
+	}
+	l.want(l.p, "settled")
+	if got := ask[string](l.world, `SELECT operator || ' ' || (detail->>'reason') FROM audit WHERE action = 'ask_rail'`); got != "ada the customer calls" {
+		t.Errorf("audit %q", got)
+	}
+	if l.orders != 1 {
+		t.Errorf("sent %d times", l.orders)
+	}
+	deps := l.app.Deps
+	deps.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.Zero}
+	l.app = app.New(deps)
+	for range 2 { // each time two operators, and no leave that stays
+		if a, err = askNow("ada"); err != nil || !strings.Contains(string(a.Body), `"action":"ask_rail"`) {
+			t.Fatalf("%s %v", a.Body, err)
+		}
+		if a, err = askNow("bob"); err != nil || strings.Contains(string(a.Body), "approval") {
+			t.Fatalf("%s %v", a.Body, err)
+		}
+	}
+}
+
+func TestConclude_refusals(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.confirmedWith("0123456789")
+	o := w.find(p.Reference).Payout
+	good := app.PayoutOrder{Operator: "ada", Outcome: "paid", Evidence: "e", Reason: "r", Sends: -1}
+	for name, change := range map[string]func(*app.PayoutOrder){
+		"no reason": func(o *app.PayoutOrder) { o.Reason = "" }, "no evidence": func(o *app.PayoutOrder) { o.Evidence = "" },
+		"no outcome": func(o *app.PayoutOrder) { o.Outcome = "" }, "no such outcome": func(o *app.PayoutOrder) { o.Outcome = "succeeded" },
+	} {
+		bad := good
+		change(&bad)
+		if _, err := w.app.ConcludePayout(t.Context(), o.ID, bad, noProblems(), app.Key{}); fault.As(err).Kind != fault.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, id := range []string{"pyo_00000000000000000000000000", p.Reference, ""} {
+		if _, err := w.app.ConcludePayout(t.Context(), id, good, noProblems(), app.Key{}); fault.As(err).Code != "payout_not_found" {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	if _, err := w.app.ConcludePayout(t.Context(), o.ID, good, noProblems(), app.Key{}); fault.As(err).Code != "payout_not_sent" {
+		t.Errorf("not sent: %v", err)
+	}
+	if _, err := w.app.AskPayout(t.Context(), o.ID, good, noProblems(), app.Key{}); fault.As(err).Code != "payout_not_sent" {
+		t.Errorf("not sent: %v", err)
+	}
+	if ask[bool](w, `SELECT stopped FROM payouts`) {
+		t.Error("a payout that has not left is stopped")
+	}
+	w.pay(p)
+}
+
+// The same request under one key concludes once, and its answer is given again.
+func TestConclude_underAKey(t *testing.T) {
+	t.Parallel()
+	l := newLost(t)
+	k := app.Key{Scope: "s", Key: "k1", Hash: [32]byte{1}}
+	order := app.PayoutOrder{Operator: "ada", Outcome: "paid", Evidence: "e", Reason: "r", Sends: -1}
+	if _, err := l.app.ConcludePayout(t.Context(), l.id, order, noProblems(), k); fault.As(err).Code != "payout_in_flight" {
+		t.Fatal(err)
+	}
+	l.landed() // what was refused for a while is not kept under the key
+	first, err := l.app.ConcludePayout(t.Context(), l.id, order, noProblems(), k)
+	again, repeated := l.app.ConcludePayout(t.Context(), l.id, order, noProblems(), k)
+	if errors.Join(err, repeated) != nil || string(first.Body) != string(again.Body) || !again.Replayed {
+		t.Fatalf("%s, %v; again %s, %v", first.Body, err, again.Body, repeated)
+	}
+	if n := ask[int](l.world, `SELECT count(*) FROM audit`); n != 1 {
+		t.Errorf("%d notes", n)
+	}
+}
+
+// A process that was stopped between its claim and its order, as a machine may be, sends nothing once the lease is over: an
+// operator may have concluded the payout meanwhile.
+func TestConclude_aWorkerThatWasStopped(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var stopped time.Duration
+	deps := w.app.Deps
+	deps.Now = func() time.Time { return time.Now().Add(stopped) }
+	w.app = app.New(deps)
+	w.worker = app.NewPayoutWorker(w.app, w.store, 8, deps.Log)
+	p := w.confirmedWith("0123456789")
+	orders := 0
+	w.rig(rigged{
+		send: func(rail.Order) (rail.Status, error) {
+			orders++
+			return rail.Status{}, sim.ErrTimeout
+		},
+		query: func(string) (rail.Status, error) { return rail.Status{}, rail.ErrNoSuchRef },
+	})
+	w.worker.CrashAt(func(step string) bool {
+		if step == "claimed" {
+			stopped = time.Minute
+			w.sql(`UPDATE payouts SET lease_until = now() - interval '1 second'`)
+			order := app.PayoutOrder{Operator: "ada", Outcome: "failed", Evidence: "e", Reason: "r", Sends: -1}
+			if _, err := w.app.ConcludePayout(t.Context(), w.find(p.Reference).Payout.ID, order, noProblems(), app.Key{}); err != nil {
+				t.Error(err)
+			}
+		}
+		return false
+	})
+	if err := w.step(); err != nil {
+		t.Fatal(err)
+	}
+	if w.want(p, "needs_review payout_failed"); orders != 0 {
+		t.Errorf("sent %d times after it was concluded", orders)
+	}
+	w.balanced()
+}
+
+// What is given up is counted for a person, and a payout that is only followed after its success is not under way.
+func TestFiguresOfStuckPayouts(t *testing.T) {
+	t.Parallel()
+	l := newLost(t)
+	l.sql(`UPDATE payouts SET first_sent_at = now() - interval '73 hours', created_at = now() - interval '73 hours'`)
+	l.looks()
+	if l.world.alerts.Load() != l.alerts+1 {
+		t.Error("nobody was called")
+	}
+	all, err := l.store.Unknowns(t.Context())
+	if err != nil || len(all) != 1 || all[0].Stuck != 1 || all[0].Frozen != 0 || all[0].Oldest < 73*time.Hour {
+		t.Fatalf("%+v %v", all, err)
+	}
+	l.says(rail.Succeeded)
+	l.looks()
+	if all, err = l.store.Unknowns(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("%+v %v", all, err)
+	}
+	if !ask[bool](l.world, `SELECT next_at IS NOT NULL FROM payouts`) {
+		t.Error("a success is followed no more")
+	}
+}
