@@ -69,7 +69,8 @@ func bringBack(from, trigger, replayID string) string {
 }
 
 // deliveriesSQL lists deliveries, the newest first, from the hot table and from those that are over. Every set of filters
-// has a text, and so a plan, of its own: one that had to do for any filter could use the index of none.
+// has a text, and so a plan, of its own: one that had to do for any filter could use the index of none. Behind an
+// open breaker a delivery leaves at the next probe at the earliest.
 func deliveriesSQL(o app.Owner, f app.DeliveryFilter, limit int) (sql string, args []any) {
 	const status = `CASE WHEN p.enabled = false THEN 'held' WHEN d.attempts > 0 THEN 'retrying' ELSE 'pending' END`
 	args = []any{o.MerchantID, o.Mode, limit}
@@ -94,10 +95,11 @@ func deliveriesSQL(o app.Owner, f app.DeliveryFilter, limit int) (sql string, ar
 	and("state", "=", f.Status)
 	return `SELECT * FROM (
 	(SELECT d.id, d.event_id, d.endpoint_id, d.url, d.type, d.object_id, d.sequence, ` + status + ` AS status,
-		d.attempts, CASE WHEN p.enabled = false THEN NULL ELSE d.next_at END AS next_at, d.created_at, NULL::timestamptz AS done_at,
+		d.attempts, CASE WHEN p.enabled = false THEN NULL ELSE greatest(d.next_at, l.probe_at) END AS next_at,
+		d.created_at, NULL::timestamptz AS done_at,
 		NULL AS trigger, NULL::timestamptz AS at, NULL AS class, NULL::smallint AS code, NULL::bigint AS dns_us, NULL::bigint AS connect_us,
 		NULL::bigint AS tls_us, NULL::bigint AS wait_us, NULL::bigint AS total_us, NULL::bytea AS excerpt
-	FROM delivery d LEFT JOIN endpoint p ON p.id = d.endpoint_id
+	FROM delivery d LEFT JOIN endpoint p ON p.id = d.endpoint_id LEFT JOIN lane l ON l.target = d.target
 	WHERE d.merchant_id = $1 AND d.mode = $2` + hot.String() + ` ORDER BY d.id DESC LIMIT $3)
 	UNION ALL
 	(SELECT id, event_id, endpoint_id, url, type, object_id, sequence, state, attempts, NULL, created_at, done_at,

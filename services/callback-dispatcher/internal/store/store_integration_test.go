@@ -465,6 +465,14 @@ func TestRecord_breakerClosesByAProbeAlone(t *testing.T) {
 	if got := claim(t, s); len(got) != 0 {
 		t.Fatalf("claimed %v behind an open breaker", got)
 	}
+	var probe time.Time
+	if err := db.QueryRow(t.Context(), `SELECT probe_at FROM lane WHERE target = 't1'`).Scan(&probe); err != nil {
+		t.Fatal(err)
+	}
+	list, err := s.Deliveries(t.Context(), app.Owner{MerchantID: "m1", Mode: "test"}, app.DeliveryFilter{ID: all[4].Deliveries[0].ID}, 10)
+	if err != nil || len(list) != 1 || list[0].NextAt == nil || !list[0].NextAt.Equal(probe) {
+		t.Fatalf("behind an open breaker until %s, the list says %+v, %v", probe, list, err)
+	}
 	if _, err := db.Exec(t.Context(), `UPDATE lane SET probe_at = now()`); err != nil {
 		t.Fatal(err)
 	}
