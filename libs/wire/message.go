@@ -70,11 +70,11 @@ type DepositChanged struct {
 	Contract    string       `json:"contract,omitempty"` // token contract, "" for the native coin
 	TxHash      string       `json:"txHash"`
 	State       DepositState `json:"state"`
-	BlockHeight int64        `json:"blockHeight"`
+	BlockHeight int64        `json:"blockHeight"` // 0 while no block holds it: a node's mempool does
 	BlockHash   string       `json:"blockHash"`
-	BlockTime   time.Time    `json:"blockTime"`
-	Amount      string       `json:"amount"` // base units, decimal digits
-	Depth       int64        `json:"depth"`  // confirmations at Head: Head-BlockHeight+1
+	BlockTime   time.Time    `json:"blockTime"` // zero while no block holds it
+	Amount      string       `json:"amount"`    // base units, decimal digits
+	Depth       int64        `json:"depth"`     // confirmations at Head: Head-BlockHeight+1
 	Head        int64        `json:"head"`
 	Finalized   bool         `json:"finalized"` // at or below the network's finalized block
 	FirstSeenAt time.Time    `json:"firstSeenAt"`

@@ -57,7 +57,7 @@ func newChains(cfg workSettings, world worldSettings, book *store.Store, tel *te
 		sim := simulated.New(n, book, tel.Log)
 		out.simulated[n.Name] = sim
 		test := scanConfig(wallet.Test, n, simulated.PollEvery, cfg.AnnounceTest)
-		out.add(test, sim, sim.Mine, watches[wallet.Test][n.Family], book, tel, metrics)
+		out.add(test, sim, alone(sim.Mine), watches[wallet.Test][n.Family], book, tel, metrics)
 
 		set := live[n.Name]
 		if len(set.urls()) == 0 {
@@ -79,9 +79,25 @@ func newChains(cfg workSettings, world worldSettings, book *store.Store, tel *te
 			tel.Log.Warn("one host serves the network: nothing confirms what it says, and large deposits wait for a person", "network", n.Name)
 		}
 		hearing := scanner.Hearing{Chain: conf.Chain, Hosts: hosts, Store: book, Log: tel.Log, Metrics: metrics}
-		out.add(conf, driver, hearing.Run, watches[wallet.Live][n.Family], book, tel, metrics)
+		beside := alone(hearing.Run)
+		watch := watches[wallet.Live][n.Family]
+		if pooled, ok := driver.(chain.Mempool); ok && set.mempool.Poll > 0 {
+			waits := scanner.NewMempool(set.mempool, conf.Chain, pooled, book, watch, tel.Log, metrics)
+			beside = func(ctx context.Context, epoch int64) error {
+				g, ctx := errgroup.WithContext(ctx)
+				g.Go(func() error { return hearing.Run(ctx) })
+				g.Go(func() error { return waits.Run(ctx, epoch) })
+				return g.Wait()
+			}
+		}
+		out.add(conf, driver, beside, watch, book, tel, metrics)
 	}
 	return out, nil
+}
+
+// alone is work that writes nothing under the lease.
+func alone(f func(context.Context) error) func(context.Context, int64) error {
+	return func(ctx context.Context, _ int64) error { return f(ctx) }
 }
 
 // prefetch is how many blocks of a simulated chain are read at the same time.
@@ -95,14 +111,14 @@ func scanConfig(mode wallet.Mode, n money.Network, poll, announce time.Duration)
 }
 
 // add makes the job of one chain: its scanner, and beside it whatever keeps the chain itself going.
-func (c *chains) add(cfg scanner.Config, driver chain.Driver, beside func(context.Context) error, watch *scanner.Watch, book *store.Store,
+func (c *chains) add(cfg scanner.Config, driver chain.Driver, beside func(context.Context, int64) error, watch *scanner.Watch, book *store.Store,
 	tel *telemetry.Telemetry, metrics *scanner.Metrics,
 ) {
 	c.scans[cfg.Chain] = scan{driver, watch, cfg.Prefetch}
 	c.jobs = append(c.jobs, scanner.Job{Chain: cfg.Chain, Run: func(ctx context.Context, epoch int64) error {
 		g, ctx := errgroup.WithContext(ctx)
 		if beside != nil {
-			g.Go(func() error { return beside(ctx) })
+			g.Go(func() error { return beside(ctx, epoch) })
 		}
 		g.Go(func() error { return scanner.New(cfg, driver, book, watch, tel.Log, metrics, time.Now).Run(ctx, epoch) })
 		return g.Wait()

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -53,6 +54,7 @@ type liveChain struct {
 	settings  crashSettings
 	strayed   chan wallet.Deposit
 	log       *slog.Logger
+	mempool   scanner.MempoolConfig // watched where Poll is set
 }
 
 var chainNets = map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet.Live: address.Regtest}
@@ -141,7 +143,7 @@ func (c crashSettings) live() (live, money.Network) {
 	network, _ := money.NetworkOf(c.Network)
 	scan := scanSettings{URLs: config.Secret(c.URLs), Timeout: 5 * time.Second, Poll: 25 * time.Millisecond, Prefetch: 6, Grace: 500 * time.Millisecond, Start: c.Start}
 	set := evmSettings{Scan: scan, ChainID: c.ChainID, Tokens: c.Tokens, Trace: c.Trace}
-	all := liveSettings{Bitcoin: scan, Ethereum: set, Polygon: set, Tron: tronSettings{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}, Solana: solanaSettings{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}}
+	all := liveSettings{Bitcoin: bitcoinSettings{Scan: scan}, Ethereum: set, Polygon: set, Tron: tronSettings{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}, Solana: solanaSettings{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}}
 	return all.networks(c.Net)[c.Network], network
 }
 
@@ -162,11 +164,15 @@ func (l *liveChain) start() {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.t.Context()))
 	done := make(chan struct{})
 	l.epoch++
-	s := scanner.New(l.cfg, l.driver, l.book, scanner.NewWatch(wallet.Live, l.cfg.Family, l.book),
-		l.log, l.metrics, time.Now)
-	epoch := l.epoch
+	watch, epoch := scanner.NewWatch(wallet.Live, l.cfg.Family, l.book), l.epoch
+	s := scanner.New(l.cfg, l.driver, l.book, watch, l.log, l.metrics, time.Now)
+	var beside sync.WaitGroup
+	if l.mempool.Poll > 0 {
+		m := scanner.NewMempool(l.mempool, l.cfg.Chain, l.driver.(chain.Mempool), l.book, watch, l.log, l.metrics)
+		beside.Go(func() { _ = m.Run(ctx, epoch) })
+	}
 	go func() { defer close(done); _ = s.Run(ctx, epoch) }()
-	l.stop = func() { cancel(); <-done }
+	l.stop = func() { cancel(); <-done; beside.Wait() }
 }
 
 // forget makes the database one that never scanned the chain.

@@ -23,14 +23,14 @@ import (
 
 // liveSettings are the networks of live mode. Each is scanned when it has RPC URLs.
 type liveSettings struct {
-	Bitcoin  scanSettings   `envPrefix:"BITCOIN_"`
-	Ethereum evmSettings    `envPrefix:"EVM_ETHEREUM_"`
-	BSC      evmSettings    `envPrefix:"EVM_BSC_"`
-	Polygon  evmSettings    `envPrefix:"EVM_POLYGON_"`
-	Base     evmSettings    `envPrefix:"EVM_BASE_"`
-	Arbitrum evmSettings    `envPrefix:"EVM_ARBITRUM_"`
-	Tron     tronSettings   `envPrefix:"TRON_"`
-	Solana   solanaSettings `envPrefix:"SOLANA_"`
+	Bitcoin  bitcoinSettings `envPrefix:"BITCOIN_"`
+	Ethereum evmSettings     `envPrefix:"EVM_ETHEREUM_"`
+	BSC      evmSettings     `envPrefix:"EVM_BSC_"`
+	Polygon  evmSettings     `envPrefix:"EVM_POLYGON_"`
+	Base     evmSettings     `envPrefix:"EVM_BASE_"`
+	Arbitrum evmSettings     `envPrefix:"EVM_ARBITRUM_"`
+	Tron     tronSettings    `envPrefix:"TRON_"`
+	Solana   solanaSettings  `envPrefix:"SOLANA_"`
 }
 
 // scanSettings say how one network is read.
@@ -49,6 +49,14 @@ type scanSettings struct {
 	FinalDepth int64         `env:"FINAL_DEPTH" doc:"depth that counts as final where the node does not tell; empty: the default of the network"`
 }
 
+// bitcoinSettings is bitcoin.
+type bitcoinSettings struct {
+	Scan  scanSettings
+	Poll  time.Duration `env:"MEMPOOL_POLL" envDefault:"10s" doc:"how often the node's mempool is listed; 0: it is not watched, and a payment is seen in blocks only"`
+	Reads int           `env:"MEMPOOL_READS" envDefault:"1000" doc:"transactions read in one look at the mempool; the newest come first, more wait"`
+	Grace time.Duration `env:"MEMPOOL_GRACE" envDefault:"10m" doc:"how long a transaction may be missing from the mempool before its deposit is taken back"`
+}
+
 // evmSettings is one EVM network.
 type evmSettings struct {
 	Scan    scanSettings
@@ -56,6 +64,10 @@ type evmSettings struct {
 	Tokens  string `env:"TOKENS" doc:"token contracts as USDT:0x…,USDC:0x…; empty: the listed ones"`
 	Trace   string `env:"TRACE" doc:"how coin that contracts send is seen: debug (debug_traceBlockByHash) or trace (trace_block), which every endpoint must serve; empty: it is not seen"`
 	Sweep   sweepSettings
+}
+
+func (s bitcoinSettings) mempool() scanner.MempoolConfig {
+	return scanner.MempoolConfig{Poll: s.Poll, Reads: max(s.Reads, 1), Grace: s.Grace}
 }
 
 // evm are the EVM networks by name.
@@ -136,20 +148,21 @@ func patienceOf(n money.Network) patience {
 // live is one network of live mode: how it is read, and what opens its driver.
 type live struct {
 	scanSettings
-	open func(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error)
+	open    func(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error)
+	mempool scanner.MempoolConfig // where it is watched
 }
 
 // networks lists every network of contract.md §5 by name.
 func (s liveSettings) networks(net address.Net) map[string]live {
 	out := map[string]live{
-		"bitcoin": {s.Bitcoin, func(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
+		"bitcoin": {scanSettings: s.Bitcoin.Scan, mempool: s.Bitcoin.mempool(), open: func(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
 			return bitcoin.New(bitcoin.Config{Network: n, Net: net, RPC: endpoints}, log, metrics)
 		}},
 	}
-	out["tron"] = live{s.Tron.Scan, s.Tron.open}
-	out["solana"] = live{s.Solana.Scan, s.Solana.open}
+	out["tron"] = live{scanSettings: s.Tron.Scan, open: s.Tron.open}
+	out["solana"] = live{scanSettings: s.Solana.Scan, open: s.Solana.open}
 	for name, set := range s.evm() {
-		out[name] = live{set.Scan, set.open}
+		out[name] = live{scanSettings: set.Scan, open: set.open}
 	}
 	return out
 }

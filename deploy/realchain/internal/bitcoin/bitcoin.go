@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -30,6 +31,8 @@ const (
 	funding   = 8       // first blocks whose rewards are spent by transfers
 	coinsEach = 25      // outputs of each of their rewards
 	coin      = 2 * 1e8 // satoshi of each
+	// replaceable marks inputs of a transaction that another with a higher fee may replace (BIP-125).
+	replaceable = wire.MaxTxInSequenceNum - 2
 )
 
 // open is the witness script OP_TRUE, and lock the output script that wants it.
@@ -116,9 +119,8 @@ func (c *chain) Mine(ctx context.Context, blocks int) error {
 		if err := b.Serialize(&raw); err != nil {
 			return err
 		}
-		var problem any
-		if err := c.call(ctx, &problem, "submitblock", hex.EncodeToString(raw.Bytes())); err != nil || problem != nil {
-			return errors.Join(fmt.Errorf("block %d: %v", height, problem), err)
+		if err := c.submit(ctx, hex.EncodeToString(raw.Bytes())); err != nil {
+			return fmt.Errorf("block %d: %w", height, err)
 		}
 		if height <= funding {
 			id := b.Transactions[0].TxHash()
@@ -129,6 +131,34 @@ func (c *chain) Mine(ctx context.Context, blocks int) error {
 		c.waiting, tip = nil, b
 	}
 	return nil
+}
+
+func (c *chain) submit(ctx context.Context, block string) error {
+	var problem any
+	err := c.call(ctx, &problem, "submitblock", block)
+	if err == nil && problem != nil {
+		err = fmt.Errorf("the node refuses a block: %v", problem)
+	}
+	return err
+}
+
+// raw are the blocks of the chain after the first, as they are submitted.
+func (c *chain) raw(ctx context.Context) ([]string, error) {
+	head, err := c.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	blocks := make([]string, head.Height)
+	for i := range blocks {
+		hash, err := c.hash(ctx, int64(i)+1)
+		if err == nil {
+			err = c.call(ctx, &blocks[i], "getblock", hash, 0)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return blocks, nil
 }
 
 // assemble makes the block that follows tip, with everything that waits, and does its work.
@@ -213,7 +243,7 @@ func merkle(ids []chainhash.Hash) chainhash.Hash {
 }
 
 // Transfer implements node.Chain.
-func (c *chain) Transfer(_ context.Context, token string, payments []node.Payment) (string, error) {
+func (c *chain) Transfer(ctx context.Context, token string, payments []node.Payment) (string, error) {
 	tx, need, err := pay(token, payments)
 	if err != nil {
 		return "", err
@@ -222,10 +252,12 @@ func (c *chain) Transfer(_ context.Context, token string, payments []node.Paymen
 		if len(c.coins) == 0 {
 			return "", node.Refusal("this node's money is spent")
 		}
-		tx.AddTxIn(wire.NewTxIn(&c.coins[0], nil, wire.TxWitness{open}))
+		in := wire.NewTxIn(&c.coins[0], nil, wire.TxWitness{open})
+		in.Sequence = replaceable
+		tx.AddTxIn(in)
 		c.coins = c.coins[1:]
 	}
-	return c.enter(tx), nil
+	return c.enter(ctx, tx), nil
 }
 
 // pay makes a transaction that has no inputs yet.
@@ -267,9 +299,51 @@ func scriptOf(to string) ([]byte, error) {
 	return nil, node.Refusal("to must be a segwit address")
 }
 
-func (c *chain) enter(tx *wire.MsgTx) string {
+// enter lets a transaction wait for the next block, and in the node's mempool if that takes it: blocks are made of what
+// waits here.
+func (c *chain) enter(ctx context.Context, tx *wire.MsgTx) string {
 	c.waiting = append(c.waiting, tx)
+	c.announce(ctx, tx)
 	return tx.TxHash().String()
+}
+
+// announce gives a transaction to the node's mempool, which has rules of its own.
+func (c *chain) announce(ctx context.Context, tx *wire.MsgTx) {
+	var raw bytes.Buffer
+	if tx.Serialize(&raw) == nil {
+		if err := c.call(ctx, nil, "sendrawtransaction", hex.EncodeToString(raw.Bytes()), true); err != nil {
+			fmt.Fprintln(os.Stderr, "realchain: btcd's mempool refuses a transaction:", err)
+		}
+	}
+}
+
+// Drop implements node.Dropper: the transactions, or all without a list, wait no longer and can be included again.
+func (c *chain) Drop(ctx context.Context, txHashes []string) error {
+	var stays []*wire.MsgTx
+	for _, tx := range c.waiting {
+		if len(txHashes) > 0 && !slices.Contains(txHashes, tx.TxHash().String()) {
+			stays = append(stays, tx)
+			continue
+		}
+		c.orphans[tx.TxHash()] = tx
+	}
+	blocks, err := c.raw(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.restart(ctx); err != nil { // on regtest it begins with nothing
+		return err
+	}
+	for _, b := range blocks {
+		if err := c.submit(ctx, b); err != nil {
+			return err
+		}
+	}
+	c.waiting = stays
+	for _, tx := range stays {
+		c.announce(ctx, tx)
+	}
+	return nil
 }
 
 // Fork implements node.Chain.
@@ -307,6 +381,16 @@ func (c *chain) orphan(text string) (*wire.MsgTx, error) {
 	return nil, node.Refusal("transaction %s was not orphaned", text)
 }
 
+// standing finds a transaction that is in no block.
+func (c *chain) standing(text string) (*wire.MsgTx, error) {
+	for _, tx := range c.waiting {
+		if tx.TxHash().String() == text {
+			return tx, nil
+		}
+	}
+	return c.orphan(text)
+}
+
 // Include implements node.Chain.
 func (c *chain) Include(ctx context.Context, txHash string, ahead int) error {
 	tx, err := c.orphan(txHash)
@@ -320,13 +404,13 @@ func (c *chain) Include(ctx context.Context, txHash string, ahead int) error {
 		}
 	}
 	delete(c.orphans, tx.TxHash())
-	c.enter(tx)
+	c.enter(ctx, tx)
 	return nil
 }
 
 // Replace implements node.Chain: the new transaction spends what the old one did.
-func (c *chain) Replace(_ context.Context, txHash, token string, payments []node.Payment) (string, error) {
-	old, err := c.orphan(txHash)
+func (c *chain) Replace(ctx context.Context, txHash, token string, payments []node.Payment) (string, error) {
+	old, err := c.standing(txHash)
 	if err != nil {
 		return "", err
 	}
@@ -338,7 +422,8 @@ func (c *chain) Replace(_ context.Context, txHash, token string, payments []node
 		return "", node.Refusal("the replacement may move %d", have)
 	}
 	tx.TxIn = old.TxIn
-	return c.enter(tx), nil
+	c.waiting = slices.DeleteFunc(c.waiting, func(tx *wire.MsgTx) bool { return tx == old })
+	return c.enter(ctx, tx), nil
 }
 
 // Finality implements node.Chain. Bitcoin knows no final blocks.

@@ -26,6 +26,7 @@ const (
 
 // btcd is the node's process.
 type btcd struct {
+	binary   Binary
 	dir      string
 	addr     string
 	password string // its own, so that another node that took the port is no match
@@ -58,39 +59,53 @@ func tryBtcd(ctx context.Context, binary Binary) (*btcd, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding a free port: %w", err)
 	}
-	n := &btcd{addr: listener.Addr().String(), password: rand.Text(), exited: make(chan struct{})}
+	n := &btcd{binary: binary, addr: listener.Addr().String(), password: rand.Text()}
 	if err := listener.Close(); err != nil {
 		return nil, err
 	}
 	if n.dir, err = os.MkdirTemp("", "realchain-btcd-"); err != nil {
 		return nil, fmt.Errorf("making the node's directory: %w", err)
 	}
-	conf := filepath.Join(n.dir, "btcd.conf")
-	if err := os.WriteFile(conf, nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(n.dir, "btcd.conf"), nil, 0o600); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(n.dir))
 	}
-	args := []string{
-		"--regtest", "--nolisten", "--nodnsseed", "--notls", "--nocfilters", "--rpcmaxclients=500", "--rpcmaxconcurrentreqs=500",
-		"--debuglevel=error", "--rpcuser=" + user, "--rpcpass=" + n.password, "--rpclisten=" + n.addr,
-		"--configfile=" + conf, "--datadir=" + filepath.Join(n.dir, "data"), "--logdir=" + filepath.Join(n.dir, "logs"),
-	}
-	if binary.TxIndex {
-		args = append(args, "--txindex")
-	}
-	n.cmd = exec.Command(binary.Path, args...) //nolint:gosec // of the caller
-	n.cmd.Stderr = os.Stderr
-	node.DieWithParent(n.cmd)
-	if err := n.cmd.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting btcd: %w", err), os.RemoveAll(n.dir))
-	}
-	go func() {
-		n.failure = n.cmd.Wait()
-		close(n.exited)
-	}()
-	if err := n.await(ctx); err != nil {
+	if err := n.start(ctx); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
 	return n, nil
+}
+
+// start runs the process until it answers.
+func (n *btcd) start(ctx context.Context) error {
+	args := []string{
+		"--regtest", "--nolisten", "--nodnsseed", "--notls", "--nocfilters", "--rpcmaxclients=500", "--rpcmaxconcurrentreqs=500",
+		"--debuglevel=error", "--rpcuser=" + user, "--rpcpass=" + n.password, "--rpclisten=" + n.addr,
+		"--configfile=" + filepath.Join(n.dir, "btcd.conf"), "--datadir=" + filepath.Join(n.dir, "data"), "--logdir=" + filepath.Join(n.dir, "logs"),
+	}
+	if n.binary.TxIndex {
+		args = append(args, "--txindex")
+	}
+	cmd, exited := exec.Command(n.binary.Path, args...), make(chan struct{}) //nolint:gosec // of the caller
+	cmd.Stderr = os.Stderr
+	node.DieWithParent(cmd)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting btcd: %w", err)
+	}
+	n.cmd, n.exited = cmd, exited
+	go func() {
+		n.failure = cmd.Wait()
+		close(exited)
+	}()
+	return n.await(ctx)
+}
+
+// restart ends the process and starts it again. Its mempool is empty then, and on regtest its chain too.
+func (n *btcd) restart(ctx context.Context) error {
+	if err := n.cmd.Process.Signal(os.Interrupt); err != nil {
+		return fmt.Errorf("ending btcd: %w", err)
+	}
+	<-n.exited
+	return n.start(ctx)
 }
 
 // await returns when the node answers.
@@ -150,7 +165,9 @@ func (n *btcd) call(ctx context.Context, into any, method string, params ...any)
 
 // Close ends the process and removes its directory.
 func (n *btcd) Close() error {
-	_ = n.cmd.Process.Kill() // it holds nothing that must be saved
-	<-n.exited
+	if n.cmd != nil {
+		_ = n.cmd.Process.Kill() // it holds nothing that must be saved
+		<-n.exited
+	}
 	return os.RemoveAll(n.dir)
 }

@@ -37,6 +37,11 @@ type Chain interface {
 	Close() error
 }
 
+// Dropper is a chain whose waiting transactions can be lost.
+type Dropper interface {
+	Drop(ctx context.Context, txHashes []string) error
+}
+
 // Ready is what a caller needs to know; it is printed as one JSON line.
 type Ready struct {
 	RPCURL     string            `json:"rpcUrl"`
@@ -197,12 +202,27 @@ func (s *Server) routes() http.Handler {
 		hash, err := s.chain.Replace(ctx, r.TxHash, string(r.Token), r.All())
 		return s.after(ctx, done{TxHash: hash}, err)
 	})
+	Handle(mux, s.alone, "POST /include", func(ctx context.Context, r struct {
+		TxHash string `json:"txHash"`
+		Ahead  int    `json:"ahead"`
+	},
+	) (any, error) {
+		return s.after(ctx, done{}, s.chain.Include(ctx, r.TxHash, r.Ahead))
+	})
 	Handle(mux, s.alone, "POST /finality", func(ctx context.Context, r struct {
 		Depth int64 `json:"depth"`
 	},
 	) (any, error) {
 		return s.after(ctx, done{}, s.chain.Finality(ctx, r.Depth))
 	})
+	if d, ok := s.chain.(Dropper); ok {
+		Handle(mux, s.alone, "POST /drop", func(ctx context.Context, r struct {
+			TxHashes []string `json:"txHashes"`
+		},
+		) (any, error) {
+			return s.after(ctx, done{}, d.Drop(ctx, r.TxHashes))
+		})
+	}
 	Handle(mux, func(f func()) { f() }, "POST /rpc", s.front.Break)
 	return mux
 }

@@ -5,6 +5,7 @@ package chain
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"math/big"
 	"time"
@@ -60,6 +61,29 @@ type Driver interface {
 	Fetch(ctx context.Context, height int64) (Block, error)
 }
 
+// Mempool is a driver that can say which transactions wait for a block. What it says is one node's word: nothing is
+// credited by it.
+type Mempool interface {
+	Driver
+	// Waiting lists the ids in the node's mempool.
+	Waiting(ctx context.Context) ([]TxID, error)
+	// Unmined reads one of them; ErrNoTx says that the node does not have it (any more).
+	Unmined(ctx context.Context, id TxID) (Unmined, error)
+	// Spent reports whether some transaction of the node's chain or mempool spends one of the outputs.
+	Spent(ctx context.Context, outputs []string) (bool, error)
+}
+
+// TxID is a transaction's id in the order in which it is written.
+type TxID [32]byte
+
+func (id TxID) String() string { return hex.EncodeToString(id[:]) }
+
+// Unmined is a transaction that has been read and not been matched yet.
+type Unmined interface {
+	Inputs() []string // the outputs that it spends
+	Match(ctx context.Context, watched Watched) ([]Transfer, error)
+}
+
 // Waker is a driver that knows when a new block is there, so that the scanner need not wait for its next poll.
 type Waker interface {
 	Wake() <-chan struct{}
@@ -67,3 +91,6 @@ type Waker interface {
 
 // ErrNoBlock says that the chain has no block at a height (yet, or any more).
 var ErrNoBlock = errors.New("no block at this height")
+
+// ErrNoTx says that a node does not have a transaction.
+var ErrNoTx = errors.New("no such transaction")

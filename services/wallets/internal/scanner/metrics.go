@@ -17,6 +17,8 @@ type Metrics struct {
 	head, height, lag, age, watched, halted *prometheus.GaugeVec
 	rpcHosts, disputed                      *prometheus.GaugeVec
 	blocks, transfers, reorgs, failures     *prometheus.CounterVec
+	unread                                  *prometheus.GaugeVec
+	looks                                   *prometheus.CounterVec
 
 	mu  sync.Mutex
 	why map[Chain]string
@@ -44,9 +46,13 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		transfers: counter("matched_transfers_total", "Transfers to watched addresses."),
 		reorgs:    counter("chain_reorgs_total", "Reorganisations followed."),
 		failures:  counter("scan_failures_total", "Interruptions of a scan."),
-		why:       map[Chain]string{},
+		unread:    gauge("mempool_unread_transactions", "Transactions in the node's mempool that were not looked at yet."),
+		looks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "wallets_mempool_looks_total", Help: "Looks at a node's mempool by outcome: ok or failed.",
+		}, append(labels, "outcome")),
+		why: map[Chain]string{},
 	}
-	registry.MustRegister(m.head, m.height, m.lag, m.age, m.watched, m.halted, m.rpcHosts, m.disputed, m.blocks, m.transfers, m.reorgs, m.failures)
+	registry.MustRegister(m.head, m.height, m.lag, m.age, m.watched, m.halted, m.rpcHosts, m.disputed, m.blocks, m.transfers, m.reorgs, m.failures, m.unread, m.looks)
 	return m
 }
 
@@ -87,9 +93,22 @@ func (m *Metrics) halt(c Chain, err error) {
 // leave forgets what another replica measures from here on.
 func (m *Metrics) leave(c Chain) {
 	m.release(c)
-	for _, g := range []*prometheus.GaugeVec{m.lag, m.rpcHosts, m.disputed} {
+	for _, g := range []*prometheus.GaugeVec{m.lag, m.rpcHosts, m.disputed, m.unread} {
 		g.DeleteLabelValues(string(c.Mode), c.Network)
 	}
+}
+
+// looked counts a look at a mempool.
+func (m *Metrics) looked(c Chain, ok bool) {
+	outcome := "ok"
+	if !ok {
+		outcome = "failed"
+	}
+	m.looks.WithLabelValues(string(c.Mode), c.Network, outcome).Inc()
+}
+
+func (m *Metrics) waiting(c Chain, unread int) {
+	m.unread.WithLabelValues(string(c.Mode), c.Network).Set(float64(unread))
 }
 
 // release forgets a halt: the scan goes on, here or at another replica.

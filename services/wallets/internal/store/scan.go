@@ -53,7 +53,8 @@ SELECT $1, $2, * FROM unnest($3::bigint[], $4::text[], $5::text[], $6::timestamp
 FROM addresses a WHERE a.mode = $1 AND a.family = $2 AND a.address = ANY($3)`
 
 	depositColumns = `d.mode, d.network, d.tx_hash, d.ordinal, d.version, d.family, d.address, d.wallet_id, d.asset, d.contract, d.amount::text,
-d.senders, d.state, d.height, d.block_hash, d.block_time, d.depth, d.head, d.finalized, d.due_height, d.first_seen_at, coalesce(d.trace, ''), d.witness`
+d.senders, CASE WHEN d.state = 'reverted' AND d.height = 0 AND EXISTS (SELECT FROM mempool m WHERE m.mode = d.mode AND m.network = d.network
+	AND m.tx_hash = d.tx_hash AND m.ordinal = d.ordinal) THEN 'seen' ELSE d.state END, d.height, d.block_hash, d.block_time, d.depth, d.head, d.finalized, d.due_height, d.first_seen_at, coalesce(d.trace, ''), d.witness`
 
 	knownSQL = `SELECT ` + depositColumns + ` FROM deposits d
 JOIN unnest($3::text[], $4::int[]) AS k(tx_hash, ordinal) ON d.tx_hash = k.tx_hash AND d.ordinal = k.ordinal
@@ -447,8 +448,12 @@ func (s *Store) putDeposits(ctx context.Context, tx pgx.Tx, list []wallet.Deposi
 	}
 	var b pgx.Batch
 	for _, d := range list {
+		state := d.State
+		if d.Waits() { // the row beside it, in mempool, says so
+			state = wallet.Reverted
+		}
 		b.Queue(putDepositSQL, d.Mode, d.Network, d.TxHash, d.Ordinal, d.Version, d.Family, d.Address, d.WalletID, d.Asset, d.Contract,
-			d.Amount.String(), d.Senders, d.State, d.BlockHeight, d.BlockHash, d.BlockTime, d.Depth, d.Head, d.Finalized, d.DueHeight, d.FirstSeenAt, d.Trace, d.Witness)
+			d.Amount.String(), d.Senders, state, d.BlockHeight, d.BlockHash, d.BlockTime, d.Depth, d.Head, d.Finalized, d.DueHeight, d.FirstSeenAt, d.Trace, d.Witness)
 	}
 	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
 		return fmt.Errorf("storing deposits: %w", err)

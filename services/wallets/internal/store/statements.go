@@ -28,5 +28,7 @@ func Statements() map[string]string {
 		"sweep counts": sweepCountsSQL, "is house": isHouseSQL, "unfinished": unfinishedSQL, "final again": finalAgainSQL, "booked": bookedSQL, "journal": journalSQL,
 		"entry": entrySQL, "balances": balancesSQL, "reassign": reassignSQL, "sim deposit": simDepositSQL, "sim cut": simCutSQL,
 		"sim orphan": simOrphanSQL, "owner": ownerSQL, "note traces": noteTracesSQL, "rotate traces": rotateTracesSQL,
+		"waits": waitsSQL, "own cursor": ownCursorSQL, "mined": minedSQL, "present": presentSQL, "absent": absentSQL, "missed": missedSQL,
+		"left mempool": leftMempoolSQL, "wait": waitSQL,
 	}
 }

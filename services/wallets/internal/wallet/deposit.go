@@ -27,9 +27,9 @@ type State string
 
 // The states of a deposit.
 const (
-	Seen      State = "seen"      // in a block of the chain
+	Seen      State = "seen"      // in a block of the chain, or in a node's mempool
 	Confirmed State = "confirmed" // at the first depth of its table, or final
-	Reverted  State = "reverted"  // its block left the chain and no later block holds it
+	Reverted  State = "reverted"  // its block left the chain, or it left the mempool, and no later block holds it
 )
 
 // ID names a transfer for ever: the transaction and the transfer's ordinal inside it, both of which survive when the
@@ -71,6 +71,9 @@ type Deposit struct {
 	Witness     Witness
 }
 
+// Waits reports a deposit that a node's mempool holds and no block. It has no block, no depth, and is never final.
+func (d Deposit) Waits() bool { return d.State == Seen && d.BlockHeight == 0 }
+
 // Key is the name under which other services know the deposit.
 func (d Deposit) Key() string { return d.Network + ":" + d.TxHash + ":" + strconv.Itoa(d.Ordinal) }
 
@@ -81,6 +84,25 @@ type Tip struct{ Height, Finalized int64 }
 func See(mode Mode, family money.Family, network string, s Sighting, tip Tip, depths []int64, now time.Time) Deposit {
 	d := Deposit{Sighting: s, Mode: mode, Family: family, Network: network, FirstSeenAt: now, Witness: asked(mode)}
 	return d.judged(tip, depths)
+}
+
+// Wait makes the deposit of a transfer that is in no block yet. The sighting names no block.
+func Wait(mode Mode, family money.Family, network string, s Sighting, head int64, now time.Time) Deposit {
+	return Deposit{Sighting: s, Mode: mode, Family: family, Network: network, Version: 1, State: Seen, Head: head, FirstSeenAt: now, Witness: asked(mode)}
+}
+
+// WaitAgain takes in that the mempool holds a known deposit. Only one that was reverted changes by it: a block says more.
+func (d Deposit) WaitAgain(s Sighting, head int64) (Deposit, bool) {
+	if d.State != Reverted {
+		return d, false
+	}
+	if s.Trace == "" {
+		s.Trace = d.Trace
+	}
+	d.Sighting, d.Witness = s, asked(d.Mode)
+	d.State, d.Depth, d.Head, d.Finalized, d.DueHeight = Seen, 0, head, false, 0
+	d.Version++
+	return d, true
 }
 
 // SeeAgain takes in a further sighting of a known deposit. The same block seen again changes nothing; another block is a
@@ -99,7 +121,7 @@ func (d Deposit) SeeAgain(s Sighting, tip Tip, depths []int64) (Deposit, bool) {
 // Deepen takes in the progress of the chain. It reports whether anything is to be told: the depth has reached a next
 // entry of the table, or the block has become final.
 func (d Deposit) Deepen(tip Tip, depths []int64) (Deposit, bool) {
-	if d.State == Reverted || d.Finalized {
+	if d.State == Reverted || d.Finalized || d.Waits() {
 		return d, false
 	}
 	due := d.DueHeight > 0 && tip.Height >= d.DueHeight
@@ -109,7 +131,8 @@ func (d Deposit) Deepen(tip Tip, depths []int64) (Deposit, bool) {
 	return d.judged(tip, depths), true
 }
 
-// Revert takes in that the deposit's block has left the chain, which now ends at head.
+// Revert takes in that the deposit's block has left the chain, which now ends at head, or that the deposit has left the
+// mempool.
 func (d Deposit) Revert(head int64) (Deposit, bool) {
 	if d.State == Reverted {
 		return d, false

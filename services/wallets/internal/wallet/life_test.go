@@ -66,6 +66,8 @@ func TestTake(t *testing.T) {
 	other.Asset, elsewhere.Network = "USDC", "base"
 	tiered := one
 	tiered.State = Confirmed // at the first depth of two
+	waits := Wait(Test, "evm", "ethereum", one.Sighting, 20, one.FirstSeenAt)
+	waits.BlockHeight = 0
 	for name, steps := range map[string][]struct {
 		all  []Deposit
 		over bool
@@ -85,6 +87,8 @@ func TestTake(t *testing.T) {
 		"another asset":              {{all: []Deposit{deep(other)}}, {over: true, want: "2 expired 0"}},
 		"another network":            {{all: []Deposit{deep(elsewhere)}}},
 		"another asset beside money": {{all: []Deposit{deep(other), deep(one)}, want: "2 deposit_detected 5, 3 confirmed 5"}},
+		"seen in the mempool, mined": {{all: []Deposit{waits}, want: "2 deposit_detected 5"}, {all: []Deposit{one}}, {all: []Deposit{deep(one)}, want: "3 confirmed 5"}},
+		"dropped from the mempool":   {{all: []Deposit{waits}, want: "2 deposit_detected 5"}, {all: []Deposit{gone(waits)}, want: "3 watching 0"}, {over: true, want: "4 expired 0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := fresh()

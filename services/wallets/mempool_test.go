@@ -1,0 +1,171 @@
+//go:build integration
+
+package main
+
+import (
+	"errors"
+	"math/big"
+	"slices"
+	"testing"
+	"time"
+
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// newMempool is bitcoin on btcd with its mempool watched.
+func newMempool(t *testing.T, grace time.Duration) *liveChain {
+	t.Helper()
+	s := subjects[slices.IndexFunc(subjects, func(s subject) bool { return s.chain == "bitcoin" })]
+	l := newLiveChain(t, s, s.start(t))
+	l.caughtUp()
+	l.stop()
+	l.mempool = scanner.MempoolConfig{Poll: 25 * time.Millisecond, Reads: 100, Grace: grace}
+	l.start()
+	return l
+}
+
+// unmined makes a transfer that waits for a block.
+func (l *liveChain) unmined(to string) string {
+	l.t.Helper()
+	return l.transfer(map[string]any{"to": to, "amount": l.subject.coins, "token": false})
+}
+
+func isWaiting(d wire.DepositChanged) bool { return d.State == wire.Seen && d.BlockHeight == 0 }
+
+// A transaction is seen before it is mined, in no block and with no depth. Mined, it is the same deposit, seen as early as it
+// was.
+func TestMempool_seenThenMined(t *testing.T) {
+	t.Parallel()
+	l := newMempool(t, time.Hour)
+	tx := l.unmined(l.addresses[0])
+	first := l.one(tx, "waiting", isWaiting)
+	if first.Version != 1 || first.Depth != 0 || first.Finalized || first.BlockHash != "" || !first.BlockTime.IsZero() || first.Amount != l.subject.coins || len(first.Senders) != 1 {
+		t.Errorf("%+v", first)
+	}
+	l.mine(1)
+	mined := l.one(tx, "mined", func(d wire.DepositChanged) bool { return d.BlockHeight > 0 })
+	if mined.Key != first.Key || mined.Version != 2 || mined.Depth != 1 || !mined.FirstSeenAt.Equal(first.FirstSeenAt) || mined.BlockTime.IsZero() {
+		t.Errorf("first %+v, mined %+v", first, mined)
+	}
+	l.mine(1)
+	l.one(tx, "confirmed", isConfirmed)
+	if len(l.last) != 1 {
+		t.Errorf("%d deposits", len(l.last))
+	}
+}
+
+// A transaction that another one replaces goes back at once; the other one is a deposit of its own.
+func TestMempool_replaced(t *testing.T) {
+	t.Parallel()
+	l := newMempool(t, time.Hour)
+	tx := l.unmined(l.addresses[0])
+	l.one(tx, "waiting", isWaiting)
+	instead := l.replace(tx, map[string]any{"to": l.addresses[1], "amount": "7000000", "token": false})
+	l.one(tx, "reverted", isReverted)
+	l.one(instead, "waiting", isWaiting)
+	l.mine(2)
+	l.one(instead, "confirmed", isConfirmed)
+	if d := l.one(tx, "reverted", isReverted); d.Version != 2 || d.Depth != 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// A transaction that another one replaces in a block, unseen in the mempool, goes back too.
+func TestMempool_replacedInABlock(t *testing.T) {
+	t.Parallel()
+	l := newMempool(t, time.Hour)
+	tx := l.unmined(l.addresses[0])
+	l.one(tx, "waiting", isWaiting)
+	l.stop()
+	l.replace(tx, map[string]any{"to": l.strangers[0], "amount": "7000000", "token": false})
+	l.mine(1)
+	l.start()
+	l.one(tx, "reverted", isReverted)
+}
+
+// A transaction that the mempool loses goes back after the grace, also across a restart, and comes back when it is sent again.
+func TestMempool_dropped(t *testing.T) {
+	t.Parallel()
+	l := newMempool(t, time.Second)
+	tx := l.unmined(l.addresses[0])
+	first := l.one(tx, "waiting", isWaiting)
+	l.stop()
+	l.do("/drop", map[string]any{"txHashes": []string{tx}})
+	l.start()
+	l.one(tx, "reverted", isReverted)
+	l.do("/include", map[string]any{"txHash": tx})
+	l.one(tx, "waiting", isWaiting)
+	l.mine(1)
+	again := l.one(tx, "back", func(d wire.DepositChanged) bool { return d.BlockHeight > 0 })
+	if again.Key != first.Key || !again.FirstSeenAt.Equal(first.FirstSeenAt) {
+		t.Errorf("first %+v, again %+v", first, again)
+	}
+}
+
+// What a reorganisation takes out of its block waits again where the node takes it back into its mempool.
+func TestMempool_reorganised(t *testing.T) {
+	t.Parallel()
+	l := newMempool(t, time.Hour)
+	tx := l.transfer(map[string]any{"to": l.addresses[0], "amount": l.subject.coins, "token": false, "mine": 1})
+	l.one(tx, "mined", func(d wire.DepositChanged) bool { return d.BlockHeight > 0 })
+	l.do("/reorg", map[string]any{"depth": 1, "blocks": 2})
+	l.one(tx, "waiting", isWaiting)
+}
+
+// A look under an older lease writes nothing. To every statement that knows nothing of mempools, what waits is on no chain:
+// the binaries of the last release never take it for money.
+func TestMempool_store(t *testing.T) {
+	t.Parallel()
+	l := newMempool(t, time.Hour)
+	l.stop()
+	key, err := address.Parse("bitcoin", address.Regtest, l.addresses[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx := "aa" + l.Genesis[2:]
+	look := scanner.Look{Found: []scanner.Waiting{{TxHash: tx, Inputs: []string{"b:0"}, Transfers: []chain.Transfer{{TxHash: tx, To: key, Asset: "BTC", Amount: big.NewInt(5)}}}}}
+	lease := scanner.Lease{Chain: l.cfg.Chain}
+	if err := l.book.Mempool(t.Context(), lease, look, time.Hour); !errors.Is(err, scanner.ErrFenced) {
+		t.Errorf("%v", err)
+	}
+	state := func() (state string, height int64) {
+		_ = l.pool.QueryRow(t.Context(), `SELECT state, height FROM deposits WHERE tx_hash = $1`, tx).Scan(&state, &height)
+		return state, height
+	}
+	if s, _ := state(); s != "" {
+		t.Errorf("written as %s", s)
+	}
+	if err := l.pool.QueryRow(t.Context(), `SELECT epoch FROM cursors WHERE mode = 'live'`).Scan(&lease.Epoch); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second look says nothing new
+		if err := l.book.Mempool(t.Context(), lease, look, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s, height := state(); s != "reverted" || height != 0 {
+		t.Errorf("stored as %s at %d", s, height)
+	}
+	if d := l.one(tx, "waiting", isWaiting); d.Version != 1 {
+		t.Errorf("%+v", d)
+	}
+	behind := scanner.Look{Height: l.scanned() + 1, Absent: []string{tx}, Replaced: []string{tx}}
+	if err := l.book.Mempool(t.Context(), lease, behind, 0); err != nil {
+		t.Fatal(err)
+	}
+	if l.collect(); l.of(tx)[0].State != wire.Seen { // the block that is not scanned yet may hold it
+		t.Errorf("%+v", l.of(tx))
+	}
+	behind.Height--
+	if err := l.book.Mempool(t.Context(), lease, behind, 0); err != nil {
+		t.Fatal(err)
+	}
+	l.one(tx, "reverted", isReverted)
+	if waits, err := l.book.Waits(t.Context(), scanner.Chain{Mode: wallet.Live, Network: "bitcoin"}); err != nil || len(waits) > 0 {
+		t.Errorf("%v, %v", waits, err)
+	}
+}
