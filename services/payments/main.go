@@ -131,7 +131,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	p.deps = app.Deps{
 		Keys: keys, Families: families, Screener: screen.New(sanctions, p.store, cfg.FraudMerchants), Pauses: pauses, Scans: scans,
 		Operators: p.store, Approvals: p.store, SecondAbove: second,
-		Hints: p.store, Watch: watch(tel.Registry),
+		Hints: p.store, Transactions: p.store, Watch: watch(tel.Registry),
 		Payments: p.store, Lists: p.store, Settlements: p.store, Worlds: p.worlds, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: clock.Now, Log: tel.Log,
 		Backlog: outbox.NewBacklog(db, outbox.MaxRows),
 	}

@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/store"
 	"causeway.internal/services/wallets/internal/unseen"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -125,6 +126,7 @@ func TestUnseen_namedTransaction(t *testing.T) {
 		}
 		return confirmed == 2
 	})
+	b.witnessed(tx)
 	b.mine(64)
 	b.look(first, tx, "final", "")
 	// An operator lets the scan go back below what was final: the hint waits for its block again.
@@ -135,6 +137,24 @@ func TestUnseen_namedTransaction(t *testing.T) {
 	if b.sum(first) != "1001100" || b.sum(second) != "1001300" {
 		t.Errorf("credited %s and %s", b.sum(first), b.sum(second))
 	}
+}
+
+// witnessed has two hosts asked about the deposits of a transaction until both have them.
+func (b *blindChain) witnessed(tx string) {
+	b.t.Helper()
+	ctx, stop := context.WithCancel(b.t.Context())
+	done := make(chan error, 1)
+	hearing := scanner.Hearing{
+		Chain: b.cfg.Chain, Hosts: []scanner.Host{{Name: "one", Driver: b.driver}, {Name: "two", Driver: b.driver}}, Store: b.book, Log: b.log, Metrics: b.metrics,
+	}
+	go func() { done <- hearing.Run(ctx) }()
+	await(b.t, "two hosts to have "+tx, func() bool {
+		var confirmed int
+		err := b.pool.QueryRow(b.t.Context(), `SELECT count(*) FROM deposits WHERE tx_hash = $1 AND witness = 'confirmed'`, tx).Scan(&confirmed)
+		return err == nil && confirmed == 2
+	})
+	stop()
+	<-done
 }
 
 // What a hostile payer may name is worth nothing to him: the same again, a plain transfer that the scan saw, somebody else's

@@ -118,10 +118,16 @@ func open(t *testing.T, s size) *tab {
 	tabs <- struct{}{}
 	t.Cleanup(func() { <-tabs })
 	running := stack.Shared(t)
+	return openOn(t, s, running, running.APIKey)
+}
+
+// openOn opens a tab beside a client of a stack.
+func openOn(t *testing.T, s size, running *stack.Stack, key string) *tab {
+	t.Helper()
 	ctx, closeTab := chromedp.NewContext(chrome, chromedp.WithNewBrowserContext())
 	b := &tab{
 		t: t, ctx: ctx, stack: running, size: s,
-		api: &api.Client{Base: running.BaseURL, Key: running.APIKey, HTTP: &http.Client{Timeout: within}},
+		api: &api.Client{Base: running.BaseURL, Key: key, HTTP: &http.Client{Timeout: within}},
 	}
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -374,6 +374,40 @@ func TestPay_playsInTestModeOnly(t *testing.T) {
 	}
 }
 
+// Where coin of a contract is not seen by itself, the page says so and takes the transaction's hash.
+func TestPay_transaction(t *testing.T) {
+	name := "POST /v1/checkout/" + reference + "/transaction"
+	s, h := pages(t, map[string]proxy.Reply{
+		checkout: checkoutOf(map[string]any{"crypto": "ETH", "network": "base", "takesTransactionHash": true}), name: {Status: 200, Body: []byte(`{}`)},
+	})
+	page := get(h, "/pay/"+reference).Body.String()
+	for _, want := range []string{"may not see such ETH by itself", `action="/pay/` + reference + `/transaction"`, `name="tx"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+	w := post(h, "/pay/"+reference+"/transaction", url.Values{"tx": {" 0xab "}})
+	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/pay/"+reference+"?named" || !slices.Contains(s.asked, name+` {"txHash":"0xab"}`) {
+		t.Errorf("%d %s %q", w.Code, w.Header().Get("Location"), s.asked)
+	}
+	if page := get(h, w.Header().Get("Location")).Body.String(); !strings.Contains(page, "Thank you. We look at it") {
+		t.Error("the payer is not thanked")
+	}
+	for status, c := range map[int]struct{ code, says string }{
+		400: {"invalid_request", "This is not a transaction hash"}, 409: {"too_many_transactions", "as many transactions as this payment takes"},
+		429: {"rate_limited", ""}, 404: {"payment_not_found", "leads nowhere"},
+	} {
+		s.answers[name] = refusedAs(status, c.code)
+		if w := post(h, "/pay/"+reference+"/transaction", nil); w.Code != status || !strings.Contains(w.Body.String(), c.says) {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+	s.answers[checkout] = checkoutOf(nil)
+	if strings.Contains(get(h, "/pay/"+reference).Body.String(), `name="tx"`) {
+		t.Error("a payment that is seen by itself asks for a transaction")
+	}
+}
+
 func gift(changes map[string]any) proxy.Reply {
 	all := map[string]any{"type": "gift", "claimed": false, "status": "confirmed"}
 	for name, value := range changes {

@@ -25,6 +25,7 @@ type payView struct {
 	Chosen  string       // the choice that is checked
 	Problem string
 	Play    []string // of a test payment: what a simulated payer may do now
+	Named   bool     // the payer has just named a transaction
 }
 
 // coin is a crypto with the networks it may be sent on.
@@ -56,7 +57,7 @@ func (p *Pages) pay(w http.ResponseWriter, r *http.Request, found payment, tag s
 	v := payView{
 		view: view{Title: text("pay.title", found.Fiat()), Poll: int(s.Poll / time.Millisecond), Tag: tag, Test: found.Mode == "test"},
 		P:    found, Stage: s, Steps: steps(found, s), Note: noteOf(found), Next: next(found, s), Problem: problem,
-		Left: max(0, int(found.ExpiresAt.Sub(now)/time.Second)),
+		Left: max(0, int(found.ExpiresAt.Sub(now)/time.Second)), Named: r.URL.Query().Has("named"),
 	}
 	if s.Name != "choose" && s.Poll > 0 {
 		v.Refresh = 15
@@ -201,5 +202,26 @@ func (p *Pages) simulate(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, refused.status, "", refused.fault)
 	default:
 		p.pay(w, r, found, tag, refused.status, text("play.refused"), "")
+	}
+}
+
+// transaction names the transaction that paid, where the page may not see it by itself.
+func (p *Pages) transaction(w http.ResponseWriter, r *http.Request) {
+	found, tag, ok := p.find(w, r)
+	if !ok {
+		return
+	}
+	body := map[string]string{"txHash": form(r, "tx")[0]}
+	var answer json.RawMessage
+	_, refused := p.ask(r.Context(), http.MethodPost, "/v1/checkout/"+found.Reference+"/transaction", body, &answer)
+	switch {
+	case refused == nil:
+		p.back(w, r, "/pay/"+found.Reference+"?named")
+	case refused.status == http.StatusNotFound || refused.status >= http.StatusTooManyRequests:
+		p.fail(w, r, refused.status, refused.retryAfter, refused.fault)
+	case refused.status == http.StatusConflict:
+		p.pay(w, r, found, tag, refused.status, text("unseen.many"), "")
+	default:
+		p.pay(w, r, found, tag, refused.status, text("unseen.wrong"), "")
 	}
 }

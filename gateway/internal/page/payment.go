@@ -37,6 +37,7 @@ type payment struct {
 	RemainingAmount json.Number `json:"remainingAmount"`
 	PaymentURI      string      `json:"paymentUri"`
 	Claimed         bool        `json:"claimed"`
+	TakesHash       bool        `json:"takesTransactionHash"` // coin that a contract sends is not seen by itself
 	Preferred       struct {
 		Crypto  string `json:"crypto"`
 		Network string `json:"network"`

@@ -106,6 +106,7 @@ func Table() []Route {
 		guessable(http.MethodGet, "/v1/checkout/{reference}", Payments),
 		{Method: http.MethodPost, Pattern: "/v1/rails/{name}/webhook", Upstream: Payments, Access: Open, AnyHeaders: true},
 		guessable(http.MethodPost, "/v1/checkout/{reference}/simulate", Payments),
+		guessable(http.MethodPost, "/v1/checkout/{reference}/transaction", Payments),
 
 		keyed(http.MethodPost, "/v1/wallets", Wallets, apikey.WalletCreate),
 		keyed(http.MethodGet, "/v1/wallets", Wallets, apikey.WalletRead),
@@ -168,6 +169,7 @@ func Table() []Route {
 		page(http.MethodGet, "/pay/{reference}"),
 		page(http.MethodPost, "/pay/{reference}/fulfill"),
 		page(http.MethodPost, "/pay/{reference}/simulate"),
+		page(http.MethodPost, "/pay/{reference}/transaction"),
 		page(http.MethodGet, "/claim/{reference}"),
 		{Method: http.MethodPost, Pattern: "/claim/{reference}", Upstream: Self, Access: Open, Guess: true, Names: true, Page: true},
 		page(http.MethodPost, "/claim/{reference}/confirm"),

@@ -258,6 +258,7 @@ type assetView struct {
 	Decimals int32                          `json:"decimals"`
 	Minimum  *money.Number                  `json:"minimum"`
 	Minimums map[payment.Mode]*money.Number `json:"minimums"`
+	Seen     bool                           `json:"seesContractTransfers"`
 }
 
 type limitView struct {
@@ -299,7 +300,7 @@ func (a *App) Networks() ([]byte, error) {
 			for _, mode := range modes {
 				minimums[mode] = a.minimum(mode, n, asset)
 			}
-			v.Cryptos = append(v.Cryptos, assetView{asset.Symbol, asset.Decimals, minimums[front], minimums})
+			v.Cryptos = append(v.Cryptos, assetView{asset.Symbol, asset.Decimals, minimums[front], minimums, a.seesContracts(front, n, asset.Symbol)})
 		}
 		out.Networks = append(out.Networks, v)
 	}

@@ -29,6 +29,7 @@ type checkout struct {
 	Options        []option            `json:"options,omitempty"`
 	PaymentURI     string              `json:"paymentUri,omitempty"`
 	Claimed        *bool               `json:"claimed,omitempty"`
+	TakesHash      bool                `json:"takesTransactionHash"`
 	Mode           payment.Mode        `json:"mode"`
 }
 
@@ -51,7 +52,7 @@ func (a *App) Checkout(ctx context.Context, reference string) ([]byte, error) {
 	c := checkout{
 		created: s.created, Exception: s.Exception, TxHash: s.TxHash, Confirmations: s.Confirmations, ReceivedAmount: s.ReceivedAmount,
 		IgnoredAmount: s.IgnoredAmount,
-		PayoutAmount:  s.PayoutAmount, SettledAt: s.SettledAt, Preferred: s.Preferred, PaymentURI: s.PaymentURI, Mode: p.Mode,
+		PayoutAmount:  s.PayoutAmount, SettledAt: s.SettledAt, Preferred: s.Preferred, PaymentURI: s.PaymentURI, Mode: p.Mode, TakesHash: a.takesHash(p),
 	}
 	if p.Quote.Priced() {
 		remaining := money.N(a.Policy.Tally(p, v.Rows).Left)

@@ -70,6 +70,8 @@ type Deps struct {
 	Approvals   Approvals
 	SecondAbove map[money.Currency]decimal.Decimal // what moves more money than this needs a second operator
 	Keys        *keyring.Ring                      // seals answers that hold a secret while they may be repeated
+
+	Transactions Transactions
 }
 
 // App is the use cases. It is safe for concurrent use.

@@ -37,6 +37,7 @@ type Scan struct {
 	Height   int64
 	Head     int64
 	HeadTime time.Time // zero when unknown
+	Untraced bool      // coin that contracts send is not seen by itself
 }
 
 // closed judges a network by its scan.
@@ -135,6 +136,15 @@ func (s *Scans) Closed(mode payment.Mode, network string) Closed {
 	}
 	x.Quiet += time.Since(seen.at)
 	return x.closed(s.silence)
+}
+
+// Untraced reports whether coin that contracts send on a network is not seen by itself.
+func (s *Scans) Untraced(mode payment.Mode, network string) bool {
+	if s == nil {
+		return false
+	}
+	seen := s.now.Load()
+	return seen != nil && seen.of[mode][network].Untraced
 }
 
 // errNetworkClosed is what a caller gets who wants to pay, or to be paid, with money on a network that is not followed.

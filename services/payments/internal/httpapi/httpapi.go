@@ -113,6 +113,7 @@ const (
 	phoneMax    = 32
 	accountMax  = 64
 	urlMax      = 2048
+	hashMax     = 80
 	bankRefMax  = 100
 	metadataMax = 8 << 10
 )

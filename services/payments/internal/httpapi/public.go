@@ -13,6 +13,7 @@ import (
 // PublicCases are the use cases of the routes that need no key: whoever knows a reference may use it.
 type PublicCases interface {
 	Fulfil(ctx context.Context, reference string, c payment.FulfilCommand, problems *fault.Problems, k app.Key) (app.Answer, error)
+	NameTransaction(ctx context.Context, reference, txHash string, problems *fault.Problems) ([]byte, error)
 	Claim(ctx context.Context, reference string, r *payment.ReceiverInput, problems *fault.Problems, k app.Key) (app.Answer, error)
 }
 
@@ -23,6 +24,22 @@ func publicRoutes(s *httpkit.Server, u PublicCases) {
 	httpkit.Handle(s, "POST /v1/payments/gifts/{reference}/claim/confirm", func(ctx context.Context, r claimRequest) (httpkit.Answer, error) {
 		return answer(u.Claim(ctx, r.reference, r.receiver, &r.problems, anyKey(ctx, r.reference)))
 	})
+	httpkit.Handle(s, "POST /v1/checkout/{reference}/transaction", func(ctx context.Context, r transactionRequest) (httpkit.Answer, error) {
+		return ok(u.NameTransaction(ctx, r.reference, r.txHash, &r.problems))
+	})
+}
+
+type transactionRequest struct {
+	reference string
+	txHash    string
+	problems  fault.Problems
+}
+
+// Read decodes the body of a transaction that a payer names.
+func (r *transactionRequest) Read(in *httpkit.Input) {
+	r.reference = in.Path("reference")
+	r.txHash = in.Body().Text("txHash", hashMax)
+	r.problems = deferred(in)
 }
 
 // anyKey is the idempotency key of a public request, within route and reference (contract.md §1).

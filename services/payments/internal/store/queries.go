@@ -250,7 +250,7 @@ WHERE d.version < excluded.version AND d.family = excluded.family AND d.address 
 
 	selectHeads = `SELECT network, height, block_time, state, (extract(epoch FROM clock_timestamp() - updated_at) * 1000000)::bigint
 FROM scan_progress WHERE mode = $1`
-	selectScans = `SELECT mode, network, state, (extract(epoch FROM clock_timestamp() - updated_at) * 1000000)::bigint, height, head, head_time FROM scan_progress`
+	selectScans = `SELECT mode, network, state, (extract(epoch FROM clock_timestamp() - updated_at) * 1000000)::bigint, height, head, head_time, untraced FROM scan_progress`
 	// Messages may overtake each other: the state is that of the one that was told last. When nothing has come for a while,
 	// any message is believed, so that a clock of wallets that was set back closes nothing for long.
 	upsertProgress = `INSERT INTO scan_progress AS s (mode, network, height, finalized, block_time, state, head, head_time, told_at)
@@ -386,6 +386,7 @@ func Statements() map[string]string {
 		"selectLastPayout":  selectLastPayout, "insertHistory": insertHistory, "selectUnknowns": selectUnknowns, "countOpen": countOpen,
 		"upsertDeposit": upsertDeposit, "selectDeposit": selectDeposit, "movedDeposit": movedDeposit, "markDeposit": markDeposit,
 		"selectHeads": selectHeads, "selectScans": selectScans, "upsertProgress": upsertProgress, "noteProgress": noteProgress,
+		"lockNaming": lockNaming, "namedAlready": namedAlready, "nameTransaction": nameTransaction, "noteUntraced": noteUntraced,
 		"settleProgress": settleProgress, "overdueProgress": overdueProgress,
 		"insertPayout": insertPayout, "savePayout": savePayout, "voidPayout": voidPayout, "duePayouts": duePayouts, "selectPayout": selectPayout,
 		"insertJournal": insertJournal, "duePayments": duePayments,

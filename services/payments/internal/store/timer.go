@@ -59,6 +59,7 @@ func (s *Store) Advance(ctx context.Context, m wire.ScannedThrough) error {
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		batch := &pgx.Batch{}
 		batch.Queue(upsertProgress, mode, m.Network, m.Height, m.Finalized, string(m.State), m.Head, nullTime(m.HeadTime), nullTime(m.ToldAt))
+		batch.Queue(noteUntraced, mode, m.Network, m.Untraced)
 		batch.Queue(noteProgress, mode, m.Network, m.Deposits, m.BlockTime)
 		batch.Queue(settleProgress, mode, m.Network)
 		batch.Queue(overdueProgress, mode, m.Network, overdue.Seconds()).QueryRow(func(row pgx.Row) error { return row.Scan(&late) })
@@ -83,7 +84,7 @@ func (s *Store) Scans(ctx context.Context) ([]app.Scan, error) {
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (x app.Scan, err error) {
 		var quiet int64
 		var head *time.Time
-		err = row.Scan(&x.Mode, &x.Network, &x.State, &quiet, &x.Height, &x.Head, &head)
+		err = row.Scan(&x.Mode, &x.Network, &x.State, &quiet, &x.Height, &x.Head, &head, &x.Untraced)
 		x.Quiet = microseconds(quiet)
 		if head != nil {
 			x.HeadTime = *head

@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"context"
 	"errors"
 	"math/big"
 )
@@ -15,6 +16,11 @@ type Effect struct {
 	Doubt   string   // why what is left over cannot be told to be the work of this transaction; "" when it can
 	Amount  *big.Int // what the address has more of than the block's plain transfers and its own payments explain
 	Senders []string // who sent the transaction, and the contract that was called
+}
+
+// Looker is a driver that can tell what one transaction did to the native coin of an address.
+type Looker interface {
+	Effect(ctx context.Context, tx string, key []byte) (Effect, error)
 }
 
 // FirstHinted is where the ordinals of such effects begin: the address's index is added. What contracts sent as traces tell it

@@ -90,7 +90,7 @@ type Hints interface {
 
 // Chain is what is asked of a network. The EVM driver implements it.
 type Chain interface {
-	Effect(ctx context.Context, tx string, key []byte) (chain.Effect, error)
+	chain.Looker
 	Balance(ctx context.Context, of string, height int64) (*big.Int, error)
 }
 

@@ -1,0 +1,94 @@
+package app
+
+import (
+	"context"
+	"encoding/hex"
+	"strings"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// Transactions keeps the transactions that payers name.
+type Transactions interface {
+	// NameTransaction keeps a transaction of a payment and writes the message with it, once for each; false when the payment has
+	// as many others as it may.
+	NameTransaction(ctx context.Context, paymentID, txHash string, most int, c Command) (ok bool, err error)
+}
+
+// namedMost bounds how many transactions may be named for one payment: each costs wallets a few calls.
+const namedMost = 5
+
+var (
+	errNotNeeded = fault.New(fault.Invalid, "hint_not_needed", "Whatever is sent to this payment is seen by itself.")
+	errTooMany   = fault.New(fault.Conflict, "too_many_transactions", "This payment takes no further transactions.")
+)
+
+type namedAnswer struct {
+	Success bool   `json:"success"`
+	Message string `json:"message"`
+}
+
+// NameTransaction takes the hash of the transaction that a payer says has paid. Wallets looks at what it did to the payment's
+// address; the answer says nothing about that.
+func (a *App) NameTransaction(ctx context.Context, reference, txHash string, problems *fault.Problems) ([]byte, error) {
+	v, _, _, err := a.open(ctx, reference, Key{})
+	if err != nil {
+		return nil, err
+	}
+	hash := strings.ToLower(txHash)
+	if !isTransaction(hash) {
+		problems.Add("txHash", "must be 0x and 64 hexadecimal digits")
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	p := v.Payment
+	if !a.unseen(p) {
+		return nil, errNotNeeded
+	}
+	network, _ := money.NetworkOf(p.Quote.Network)
+	ok, err := a.Transactions.NameTransaction(ctx, p.ID, hash, namedMost, Command{
+		Name: wire.LookAtTransactionV1, ID: p.ID + ":" + hash, Payload: wire.LookAtTransaction{
+			Mode: wire.Mode(p.Mode), Network: network.Name, Address: p.Address, Asset: p.Quote.Crypto, TxHash: hash,
+		},
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, errTooMany
+	}
+	return encode(namedAnswer{true, "The transaction will be looked at."})
+}
+
+// unseen reports whether a contract may pay a payment without being seen: its crypto is the coin of an EVM network that is not
+// traced.
+func (a *App) unseen(p payment.Payment) bool {
+	network, ok := money.NetworkOf(p.Quote.Network)
+	return ok && p.Address != "" && !a.seesContracts(p.Mode, network, p.Quote.Crypto)
+}
+
+// seesContracts reports whether a crypto is seen on a network whoever sends it.
+func (a *App) seesContracts(mode payment.Mode, n money.Network, crypto string) bool {
+	return n.Family != money.EVM || n.Coin().Symbol != crypto || !a.Scans.Untraced(mode, n.Name)
+}
+
+// takesHash reports whether naming a transaction may help a payment.
+func (a *App) takesHash(p payment.Payment) bool {
+	switch p.Status() {
+	case payment.StatusPending, payment.StatusExpired, payment.StatusCancelled, payment.StatusNeedsReview:
+		return a.unseen(p)
+	default:
+		return false
+	}
+}
+
+// isTransaction reports whether a text is the hash of an EVM transaction, in lower case.
+func isTransaction(text string) bool {
+	digits, ok := strings.CutPrefix(text, "0x")
+	b, err := hex.DecodeString(digits)
+	return ok && err == nil && len(b) == 32
+}
