@@ -85,7 +85,7 @@ func (c *change) onTime(d Deposit) bool {
 	if c.p.Timing == Late {
 		end = end.Add(c.pol.LateGrace)
 	}
-	return !d.At().After(end)
+	return !c.at(d).After(end)
 }
 
 // lost reports a transfer that was converted and no longer stands as it was.
@@ -324,6 +324,9 @@ func (c *change) fund(short bool) {
 // dropped notes a reorg that took the money of a payment that already showed it. A claimed gift that was never funded
 // stays unfunded: nobody has relied on its money.
 func (c *change) dropped(before Funding) {
+	if before == Seen && slices.ContainsFunc(c.rows, func(d Deposit) bool { return c.stands(d) && c.outlived(d) }) {
+		return // mined too late, which is no loss of money
+	}
 	if (before == Seen && c.p.Claim != Claimed) || before == Confirmed {
 		c.p.Reorged = true
 	}
@@ -346,7 +349,7 @@ func (c *change) judgeClosed(before Funding, rate decimal.Decimal) {
 	}
 	c.step() // it expired, and then late money came
 	c.p.Timing = Late
-	if first.At().After(c.p.ExpiresAt.Add(c.pol.LateGrace)) {
+	if c.at(first).After(c.p.ExpiresAt.Add(c.pol.LateGrace)) {
 		c.p.Hold = HoldLate
 		return
 	}
@@ -382,7 +385,7 @@ func (c *change) takeLate(rate decimal.Decimal) bool {
 // firstLate finds the earliest transfer of the quoted asset that stands and came after the window.
 func (c *change) firstLate() (first Deposit, ok bool) {
 	for _, d := range c.rows {
-		if c.p.quoted(d) && !d.Reverted && !c.dust(d) && d.At().After(c.p.ExpiresAt) && (!ok || d.At().Before(first.At())) {
+		if c.p.quoted(d) && !d.Reverted && !c.dust(d) && c.at(d).After(c.p.ExpiresAt) && (!ok || c.at(d).Before(c.at(first))) {
 			first, ok = d, true
 		}
 	}
@@ -394,7 +397,7 @@ func (c *change) forgetLate() {
 	if c.p.Timing != Late {
 		return
 	}
-	if first, ok := c.firstLate(); !ok || first.At().After(c.p.ExpiresAt.Add(c.pol.LateGrace)) {
+	if first, ok := c.firstLate(); !ok || c.at(first).After(c.p.ExpiresAt.Add(c.pol.LateGrace)) {
 		c.p.Timing, c.p.LateRate = OnTime, decimal.Zero
 	}
 }

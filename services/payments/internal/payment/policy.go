@@ -20,6 +20,7 @@ type Policy struct {
 	SettleWindow  time.Duration   // for the caller to settle
 	TokenLife     time.Duration   // of a settlement token
 	ScanMargin    time.Duration   // a network is scanned this far past ExpiresAt before a payment expires
+	MempoolHold   time.Duration   // money that a mempool showed in time is on time if a block holds it this long after expiry
 	LateGrace     time.Duration   // money first seen this long after expiry may still be taken
 	LateDrift     decimal.Decimal // if the rate has moved no more than this share
 	Under, Over   decimal.Decimal // shares of the quote within which the quoted payout is paid
@@ -56,7 +57,7 @@ func Defaults() Policy {
 	const day = 24 * time.Hour
 	return Policy{
 		Window: 30 * time.Minute, RequestWindow: 7 * day, ClaimWindow: 30 * day, SettleWindow: 7 * day, TokenLife: day,
-		ScanMargin: time.Minute, LateGrace: day, LateDrift: decimal.New(1, -2),
+		ScanMargin: time.Minute, MempoolHold: 2 * time.Hour, LateGrace: day, LateDrift: decimal.New(1, -2),
 		Under: decimal.New(5, -3), Over: decimal.New(1, -2),
 		DustShare: decimal.New(1, -3), DustUSD: decimal.New(1, -1),
 		Depths: DefaultDepths(), Fees: quote.Default(),

@@ -1,0 +1,40 @@
+package payment
+
+import (
+	"testing"
+	"time"
+)
+
+// A transfer that a mempool showed in time is on time until two hours after the window; mined later it is as late as its
+// block. One that was first seen after the window never is on time by its sighting.
+func TestMempool_time(t *testing.T) {
+	expires := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	c := change{pol: Defaults(), p: Payment{ExpiresAt: expires}}
+	for name, e := range map[string]struct {
+		seen, mined time.Duration // after the window; mined zero is in no block
+		onTime      bool
+	}{
+		"seen, in no block yet":            {-time.Minute, 0, true},
+		"seen at the last moment":          {0, 2 * time.Hour, true},
+		"seen, mined in the two hours":     {-time.Minute, 90 * time.Minute, true},
+		"seen, mined at their end":         {-time.Minute, 2 * time.Hour, true},
+		"seen, mined after them":           {-time.Minute, 2*time.Hour + time.Second, false},
+		"seen late":                        {time.Second, 0, false},
+		"seen late, mined at once":         {time.Second, time.Minute, false},
+		"learnt late, mined in the window": {time.Hour, -time.Minute, true},
+	} {
+		d := Deposit{FirstSeenAt: expires.Add(e.seen)}
+		if e.mined != 0 {
+			d.BlockTime = expires.Add(e.mined)
+		}
+		if got := c.onTime(d); got != e.onTime {
+			t.Errorf("%s: %v", name, got)
+		}
+		if e.mined > 2*time.Hour && !c.at(d).Equal(d.BlockTime) {
+			t.Errorf("%s: its time is %s", name, c.at(d))
+		}
+	}
+	if Defaults().Depths.Required("bitcoin", "BTC", Payment{}.Received).Met(Deposit{FirstSeenAt: expires}) {
+		t.Error("a transfer in no block is deep enough")
+	}
+}
