@@ -154,16 +154,9 @@ func (d *Driver) headerAt(ctx context.Context, e *rpc.Endpoint, height int64) (c
 	if err != nil {
 		return chain.Header{}, err
 	}
-	raw, err := asked(ctx, e, "getblockheader", hash, false)
+	h, err := d.headerOf(ctx, e, hash)
 	if err != nil {
 		return chain.Header{}, err
-	}
-	h, err := parseHeader(raw, d.limit)
-	if err == nil && h.hash.String() != hash {
-		err = fmt.Errorf("is block %s", h.hash)
-	}
-	if err != nil {
-		return chain.Header{}, fmt.Errorf("block %s at endpoint %s: %w", hash, e.Name, err)
 	}
 	return h.at(height), nil
 }
@@ -212,6 +205,9 @@ func (d *Driver) Fetch(ctx context.Context, height int64) (fetched chain.Block, 
 		}
 		if err != nil {
 			return fmt.Errorf("block %s at endpoint %s: %w", hash, e.Name, err)
+		}
+		if err := d.work(ctx, e, height, b.header); err != nil {
+			return err
 		}
 		fetched = &matchable{driver: d, height: height, block: b}
 		return nil
