@@ -7,8 +7,10 @@ package bus
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -144,13 +146,18 @@ func TestConsume_queueDeletedUnderneath(t *testing.T) {
 	t.Parallel()
 	vhost := mq.New(t, lines()...)
 	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
-	got := make(chan string, 1000)
+	got, noticed := make(chan string, 1000), make(chan string, 1000)
+	receiver.tel.Log = slog.New(heard{receiver.tel.Log.Handler(), "Failed to prepare consume", noticed})
 	receiver.Handle(queue, 2, func(_ context.Context, m Message) error { got <- m.ID; return nil })
 	run(t, receiver)
 	publish(t, sender, "before")
 	receive(t, got)
 	if _, err := mq.Open(t, vhost).QueueDelete(queue, false, false, false); err != nil {
 		t.Fatal(err)
+	}
+	// An administrator is slower than the broker, which loses consumers that have not noticed yet when the queue is back.
+	for range 10 {
+		receive(t, noticed)
 	}
 	eventually(t, "not ready without the queue", func() bool { return receiver.Ready(t.Context()) != nil })
 	mq.Declare(t, vhost, lines()...)
@@ -166,4 +173,25 @@ func TestConsume_queueDeletedUnderneath(t *testing.T) {
 		}
 	})
 	eventually(t, "ready", func() bool { return receiver.Ready(t.Context()) == nil })
+}
+
+// heard passes on the lines of a log that contain a text.
+type heard struct {
+	slog.Handler
+	text string
+	told chan<- string
+}
+
+func (h heard) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return heard{h.Handler.WithAttrs(attrs), h.text, h.told}
+}
+
+func (h heard) Handle(ctx context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, h.text) {
+		select {
+		case h.told <- r.Message:
+		default:
+		}
+	}
+	return h.Handler.Handle(ctx, r)
 }
