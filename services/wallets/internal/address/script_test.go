@@ -46,11 +46,12 @@ func TestOfScript_isReadBack(t *testing.T) {
 			t.Fatalf("no address for %x", script)
 		}
 		got, err := Parse(money.Bitcoin, net, text)
-		if len(got) == 20 {
-			got = append([]byte{0, 20}, got...)
+		want := script
+		if len(script) == 22 && script[0] == 0 { // Parse gives a deposit address as its program alone
+			want = script[2:]
 		}
-		if err != nil || !bytes.Equal(got, script) {
-			t.Errorf("%s: %x, %v, want %x", text, got, err, script)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %x, %v, want %x", text, got, err, want)
 		}
 	})
 }
