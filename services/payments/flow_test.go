@@ -24,6 +24,7 @@ import (
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/testkit/mq"
@@ -60,7 +61,7 @@ func startOn(t *testing.T, database string, more map[string]string) *service {
 	amqp, api, ops := mq.New(t), port.Free(t), port.Free(t)
 	s.url, s.ops = "http://"+api, "http://"+ops
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 3)
+	done := make(chan error, 4)
 	play := func(name string, handle func(*bus.Link)) *bus.Link {
 		link, err := bus.Dial(ctx, bus.Config{URL: config.Secret(amqp)}, name, telemetrytest.ForTest(t))
 		if err != nil {
@@ -97,7 +98,50 @@ func startOn(t *testing.T, database string, more map[string]string) *service {
 		return res.StatusCode == http.StatusOK
 	})
 	s.until("stocked", func() bool { return s.count(`SELECT count(*) FROM address_stock`) >= 4*512 })
+	go func() { done <- s.playScans(ctx) }()
+	s.until("open on every network", func() bool {
+		exported := s.metrics()
+		return !slices.ContainsFunc(money.Networks(), func(n money.Network) bool {
+			return !strings.Contains(exported, `payments_network_open{mode="test",network="`+n.Name+`"} 1`)
+		})
+	})
 	return s
+}
+
+// playScans tells every second that each network of test mode is followed.
+func (s *service) playScans(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		for _, n := range money.Networks() {
+			now := time.Now()
+			err := s.send(wire.ScannedThroughV1, wire.ScannedThrough{
+				Mode: wire.Test, Network: n.Name, Height: 1, BlockTime: now, State: wire.ScanFollowing, Head: 1, HeadTime: now, ToldAt: now,
+			})
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// metrics is what the service exports; "" while it cannot be read.
+func (s *service) metrics() string {
+	res, err := http.Get(s.ops + "/metrics")
+	if err != nil {
+		return ""
+	}
+	defer res.Body.Close()
+	text, _ := io.ReadAll(res.Body)
+	return string(text)
 }
 
 func queueOf(name wire.Name) string {
@@ -156,13 +200,17 @@ func (s *service) playDispatcher(link *bus.Link) {
 // publish sends a message as wallets.
 func (s *service) publish(name wire.Name, payload any) {
 	s.t.Helper()
+	if err := s.send(name, payload); err != nil {
+		s.t.Error(err)
+	}
+}
+
+func (s *service) send(name wire.Name, payload any) error {
 	m, err := outbox.Encode(s.t.Context(), name, id.New(id.Message, time.Now()), payload)
 	if err != nil {
-		s.t.Error(err)
+		return err
 	}
-	if err := s.wallets.Publisher().Publish(string(name), asWatermill(m)); err != nil {
-		s.t.Error(err)
-	}
+	return s.wallets.Publisher().Publish(string(name), asWatermill(m))
 }
 
 // until asks again and again, each time after an event or a short wait, and gives up after 30 s.
