@@ -50,14 +50,17 @@ func published(exchange, key string) func(*amqp.Channel) error {
 		if err := channel.Confirm(false); err != nil {
 			return err
 		}
+		closed := channel.NotifyClose(make(chan *amqp.Error, 1)) // before the refusal may come
 		sent, err := channel.PublishWithDeferredConfirm(exchange, key, false, false, amqp.Publishing{MessageId: "m", Body: []byte("{}")})
 		if err != nil {
 			return err
 		}
-		closed := channel.NotifyClose(make(chan *amqp.Error, 1))
 		select {
 		case <-sent.Done():
-			return nil
+			if sent.Acked() {
+				return nil
+			}
+			return <-closed // the channel's end ends what waits for a confirm too
 		case err := <-closed:
 			return err
 		}

@@ -51,7 +51,7 @@ type workSettings struct {
 	PerSuspects  int             `env:"CALLBACKS_TO_SLOW" envDefault:"256" doc:"attempts under way to slow targets, per process, one each; apart from the others"`
 	BreakerAfter int             `env:"BREAKER_AFTER" envDefault:"10" doc:"failures in a row after which a target gets single probes only"`
 	BreakerOf    int             `env:"BREAKER_SAMPLE" envDefault:"20" doc:"attempts at a target within 60 s, by one process, from which on it gets single probes only, too, when half of them failed"`
-	BreakerWait  time.Duration   `env:"BREAKER_WAIT" envDefault:"30s" doc:"time to the first probe; each next one waits twice as long, at most 15m"`
+	BreakerWait  time.Duration   `env:"BREAKER_WAIT" envDefault:"30s" doc:"time to the first probe; each next one waits twice as long, at most 45s"`
 	WarnAfter    []time.Duration `env:"ENDPOINT_WARN_AFTER" envDefault:"1h,24h,96h" doc:"comma separated times without a success after which a merchant is warned of a failing endpoint"`
 	DisableAfter time.Duration   `env:"ENDPOINT_DISABLE_AFTER" envDefault:"120h" doc:"time without a success after which an endpoint is disabled, given 20 failures that span a tenth of it"`
 	TokenKeys    config.Secret   `env:"SETTLEMENT_TOKEN_KEYS" doc:"comma separated id:base64(32 bytes) that open settlement tokens; payments seals with the same"`
@@ -75,7 +75,7 @@ const (
 func (w workSettings) limits() (app.Limits, error) {
 	if w.PerTarget < 1 || w.PerProcess < w.PerTarget || w.PerHost < 1 || w.PerSuspects < 1 || w.BreakerAfter < 1 || w.BreakerOf < 1 ||
 		w.BreakerWait <= 0 || w.BreakerWait >= app.ProbeWaitMax {
-		return app.Limits{}, errors.New("CALLBACKS_* and BREAKER_* must be at least 1, CALLBACKS_PER_TARGET at most CALLBACKS_PER_PROCESS, and BREAKER_WAIT under 15m")
+		return app.Limits{}, errors.New("CALLBACKS_* and BREAKER_* must be at least 1, CALLBACKS_PER_TARGET at most CALLBACKS_PER_PROCESS, and BREAKER_WAIT under 45s")
 	}
 	return app.Limits{
 		PerTarget: w.PerTarget, PerHost: w.PerHost, Process: w.PerProcess, Suspect: w.PerSuspects, LaneQueue: laneQueue, Held: w.PerProcess * heldPerSlot,

@@ -242,7 +242,7 @@ func TestBreaker_oneProbeAtATimeThenEverything(t *testing.T) {
 
 func TestDelivery_retryByHandAlwaysFires(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, "SCHEDULE_TEST", "1ms", "BREAKER_AFTER", "1", "BREAKER_WAIT", "14m")
+	r := newRig(t, "SCHEDULE_TEST", "1ms", "BREAKER_AFTER", "1", "BREAKER_WAIT", "44s")
 	a := r.api()
 	id := r.endpoint(a, "/x")
 	r.receiver.Fault("/x", receiver.Status(404))

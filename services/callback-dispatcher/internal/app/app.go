@@ -104,16 +104,17 @@ type Leases interface {
 }
 
 // Breaker says after how many failures in a row a target gets single probes only, of how many attempts within a minute
-// half must have failed for the same, and when the first probe is made; each next one waits twice as long, at most 15
-// minutes.
+// half must have failed for the same, and when the first probe is made; each next one waits twice as long, up to
+// ProbeWaitMax.
 type Breaker struct {
 	Failures int
 	Sample   int
 	Wait     time.Duration
 }
 
-// ProbeWaitMax is where the wait between probes stops growing.
-const ProbeWaitMax = 15 * time.Minute
+// ProbeWaitMax is where the wait between probes stops growing; the function dispatcher_claim has it too. Deliveries that are
+// overdue leave within a minute of their target's return, so it is less than that.
+const ProbeWaitMax = 45 * time.Second
 
 // Target is a target whose breaker is open, or one that is well again.
 type Target struct {

@@ -488,6 +488,31 @@ func TestRecord_breakerClosesByAProbeAlone(t *testing.T) {
 	}
 }
 
+// However long a target fails, the next probe is less than a minute away, so that what is overdue leaves within a minute of
+// the target's return.
+func TestClaim_probesFollowWithinAMinute(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	s := New(db, "a", 1)
+	due := arrival(0, "o0", 1, false)
+	accept(t, s, due)
+	if _, err := db.Exec(t.Context(), `UPDATE lane SET probe_at = now(), probe_wait = interval '30 seconds'`); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 8 {
+		if _, err := db.Exec(t.Context(), `UPDATE lane SET probe_at = now()`); err != nil {
+			t.Fatal(err)
+		}
+		if got := claim(t, s); len(got) != 1 {
+			t.Fatalf("probe %d: claimed %v, want one", n, got)
+		}
+		if count(t, db, "lane WHERE probe_at BETWEEN now() AND now() + interval '45 seconds'") != 1 {
+			t.Fatalf("probe %d: the next one is more than 45 s away", n)
+		}
+		record(t, s, result(due, n+1, "http_5xx", delivery.Due, 0))
+	}
+}
+
 // What can never be delivered is over, kept and shown as such, and targets that nobody needs are forgotten.
 func TestAbandon(t *testing.T) {
 	t.Parallel()
