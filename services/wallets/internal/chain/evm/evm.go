@@ -322,7 +322,7 @@ func (d *Driver) listed(events []event) []event {
 // eventsOfReceipts reads the logs of a block from its receipts: all at once, or one by one where the node cannot do that.
 func (d *Driver) eventsOfReceipts(ctx context.Context, e *rpc.Endpoint, b *block) ([]event, error) {
 	receipts, err := blockReceipts(ctx, e, b)
-	if _, refused := errors.AsType[*rpc.NodeError](err); refused {
+	if rpc.Refused(err) {
 		receipts, err = receiptsOf(ctx, e, b.txs)
 	}
 	if err != nil {

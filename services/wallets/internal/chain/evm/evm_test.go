@@ -258,6 +258,17 @@ func TestFetch_suspiciouslyEmpty(t *testing.T) {
 			}
 		})
 	}
+	for _, status := range []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed} {
+		t.Run(fmt.Sprintf("one by one after HTTP status %d", status), func(t *testing.T) {
+			f := newFake(t)
+			f.set("eth_getBlockByNumber", block)
+			f.set("eth_getTransactionReceipt", whole)
+			f.raw["eth_getBlockReceipts"] = func(w http.ResponseWriter) { http.Error(w, "not on this plan", status) }
+			if got, err := match(t, newDriver(t, f.URL), 5); err != nil || len(got) != 1 {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
 	t.Run("the filter says no", func(t *testing.T) {
 		f := newFake(t)
 		f.set("eth_getBlockByNumber", blockJSON(5, 105, 104, "", txJSON(7, usdt, "0x0", "0x2")))
