@@ -75,3 +75,12 @@ func TestMempool_hostileAnswers(t *testing.T) {
 		t.Errorf("another transaction was believed: %+v", tx)
 	}
 }
+
+// A node that does not say what was spent knows nothing of a replacement; the look goes on.
+func TestMempool_spentRefused(t *testing.T) {
+	n, d := newMempool(t)
+	n.Set("gettxout", `error:{"code":-32601,"message":"Method not found"}`)
+	if spent, err := d.Spent(t.Context(), []string{strings.Repeat("ab", 32) + ":0"}); err != nil || spent {
+		t.Errorf("%v, %v", spent, err)
+	}
+}
