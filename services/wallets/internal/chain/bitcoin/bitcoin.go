@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"math/big"
 	"strings"
+	"sync"
 
 	"causeway.internal/libs/money"
 	"causeway.internal/services/wallets/internal/address"
@@ -33,6 +34,10 @@ type Driver struct {
 	symbol  string
 	pool    *rpc.Pool
 	log     *slog.Logger
+
+	spentMu    sync.Mutex
+	spentBlock string // the block whose previous outputs were asked for last
+	spent      spending
 }
 
 var _ chain.Driver = (*Driver)(nil)

@@ -117,14 +117,8 @@ type spending struct {
 // byBlock finds the scripts of a transaction's previous outputs in its block. A node that answers in another form does not
 // have them.
 func (d *Driver) byBlock(ctx context.Context, tx transaction, block string) (scripts [][]byte, err error) {
-	var answer spending
-	if err := d.ask(ctx, func(e *rpc.Endpoint) error {
-		result, err := e.Call(ctx, "getblock", block, 3)
-		if err == nil && json.Unmarshal(result, &answer) != nil {
-			answer = spending{}
-		}
-		return err
-	}); err != nil {
+	answer, err := d.spending(ctx, block)
+	if err != nil {
 		return nil, err
 	}
 	for _, each := range answer.Tx {
@@ -141,4 +135,24 @@ func (d *Driver) byBlock(ctx context.Context, tx transaction, block string) (scr
 		}
 	}
 	return scripts, nil
+}
+
+// spending asks for a block with its previous outputs, tens of megabytes, once for all of the block's deposits.
+func (d *Driver) spending(ctx context.Context, block string) (answer spending, err error) {
+	d.spentMu.Lock()
+	defer d.spentMu.Unlock()
+	if d.spentBlock == block {
+		return d.spent, nil
+	}
+	err = d.ask(ctx, func(e *rpc.Endpoint) error {
+		result, err := e.Call(ctx, "getblock", block, 3)
+		if err == nil && json.Unmarshal(result, &answer) != nil {
+			answer = spending{}
+		}
+		return err
+	})
+	if err == nil {
+		d.spentBlock, d.spent = block, answer
+	}
+	return answer, err
 }

@@ -100,6 +100,28 @@ func TestSenders_ofAnotherEndpoint(t *testing.T) {
 	}
 }
 
+// A block with its previous outputs is large: it is asked for once, however many of its transactions pay us.
+func TestSenders_blockAskedOnce(t *testing.T) {
+	n, d := newMempool(t)
+	parent, _ := txOf(1, false, 1, other)
+	paid := spend(twice(parent))
+	tx, err := parseTx(paid, twice(paid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Set("getblock", fmt.Sprintf(`{"tx":[{"txid":%q,"vin":[{"txid":%q,"vout":0,"prevout":{"scriptPubKey":{"hex":"0014%x"}}}]}]}`,
+		tx.id, twice(parent), other))
+	for range 2 {
+		if got, err := d.senders(t.Context(), tx, "a block"); err != nil || !slices.Equal(got, []string{addressOf(t, other)}) {
+			t.Errorf("%v, %v", got, err)
+		}
+		n.Set("getblock", `{"tx":[]}`)
+	}
+	if got, err := d.senders(t.Context(), tx, "another block"); err != nil || len(got) > 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 // A payer with very many inputs costs no more calls than the bound, and is judged by those.
 func TestSenders_bounded(t *testing.T) {
 	n := rpctest.New(t)
