@@ -20,7 +20,8 @@ type Testified struct {
 
 // Testimony keeps what endpoints of other hosts say about deposits.
 type Testimony interface {
-	// Unwitnessed are confirmed deposits with one of the answers, the oldest first.
+	// Unwitnessed are confirmed deposits with one of the answers, pending ones first and each as likely as any other: those
+	// that nobody can answer for must not keep the others from being asked about.
 	Unwitnessed(ctx context.Context, c Chain, answers []wallet.Witness, limit int) ([]Testified, error)
 	// Testify stores an answer about a deposit in its block and tells it.
 	Testify(ctx context.Context, c Chain, d wallet.Deposit, answer wallet.Witness) error
@@ -97,18 +98,21 @@ func (h Hearing) round(ctx context.Context, answers []wallet.Witness) error {
 	return errors.Join(append(problems, err)...)
 }
 
-// hear asks the hosts about one deposit.
+// hear asks the hosts about one deposit. A host that did not answer is asked first from then on, and the others only while two
+// may still agree: an outage of one must not have the same blocks read from the others again and again.
 func (h Hearing) hear(ctx context.Context, d Testified) (wallet.Witness, error) {
 	if len(h.Hosts) < hostsAgree {
 		return wallet.WitnessAlone, nil
 	}
-	has, lacks := 0, 0
+	has, lacks, silent := 0, 0, 0
 	var problems []error
-	for _, host := range h.Hosts {
+	for i, host := range h.Hosts {
 		found, err := testifies(ctx, host.Driver, d)
 		switch {
 		case err != nil:
 			problems = append(problems, fmt.Errorf("host %s: %w", host.Name, err))
+			h.Hosts[silent], h.Hosts[i] = h.Hosts[i], h.Hosts[silent]
+			silent++
 		case found:
 			has++
 		default:
@@ -117,6 +121,9 @@ func (h Hearing) hear(ctx context.Context, d Testified) (wallet.Witness, error) 
 		}
 		if has == hostsAgree {
 			return wallet.WitnessConfirmed, nil
+		}
+		if lacks == 0 && len(h.Hosts)-silent < hostsAgree {
+			break
 		}
 	}
 	if lacks > 0 {

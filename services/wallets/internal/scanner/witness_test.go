@@ -44,6 +44,7 @@ func TestHearing(t *testing.T) {
 		"the other has no such height":  {[]chain.Driver{honest, short}, wallet.WitnessPending},
 		"the other does not answer":     {[]chain.Driver{broken, honest}, wallet.WitnessPending},
 		"two of three have it":          {[]chain.Driver{honest, other, honest}, wallet.WitnessConfirmed},
+		"one of three does not answer":  {[]chain.Driver{honest, broken, honest}, wallet.WitnessConfirmed},
 		"one of three has it":           {[]chain.Driver{honest, other, other}, wallet.WitnessContradicted},
 		"nobody answers, nobody denies": {[]chain.Driver{broken, broken}, wallet.WitnessPending},
 	} {
@@ -57,5 +58,34 @@ func TestHearing(t *testing.T) {
 				t.Errorf("%s, %v", got, err)
 			}
 		})
+	}
+}
+
+// While one of two hosts does not answer, the other one is not read again and again for the same deposit.
+func TestHearing_silentHost(t *testing.T) {
+	key := []byte("an address of ours..")
+	honest := newNode()
+	paid := honest.mine(pay("tx", key))
+	broken := honest.clone()
+	broken.setFail(func(string, int64) error { return errNode })
+	reads := 0
+	honest.setFail(func(string, int64) error { reads++; return nil })
+	transfer := paid.transfers[0]
+	d := Testified{Key: key, Deposit: wallet.Deposit{State: wallet.Confirmed, Sighting: wallet.Sighting{
+		ID: wallet.ID{TxHash: "tx", Ordinal: transfer.Ordinal}, Asset: transfer.Asset, Contract: transfer.Contract, Amount: transfer.Amount,
+		BlockHeight: paid.Height, BlockHash: paid.Hash,
+	}}}
+	h := Hearing{Chain: rewound, Hosts: []Host{{"honest", honest}, {"broken", broken}}}
+	for range 10 {
+		if got, err := h.hear(t.Context(), d); got != wallet.WitnessPending || err == nil {
+			t.Errorf("%s, %v", got, err)
+		}
+	}
+	if reads > 2 { // one block takes two
+		t.Errorf("the host that answers was read %d times", reads)
+	}
+	broken.setFail(nil)
+	if got, err := h.hear(t.Context(), d); got != wallet.WitnessConfirmed || err != nil {
+		t.Errorf("%s, %v", got, err)
 	}
 }
