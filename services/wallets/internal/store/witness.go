@@ -16,7 +16,7 @@ var _ scanner.Testimony = (*Store)(nil)
 const (
 	unwitnessedSQL = `SELECT ` + depositColumns + `, a.key FROM deposits d
 JOIN addresses a ON a.mode = d.mode AND a.family = d.family AND a.address = d.address
-WHERE d.mode = $1 AND d.network = $2 AND d.state = 'confirmed' AND d.witness = ANY($3) ORDER BY d.witness DESC, d.height LIMIT $4`
+WHERE d.mode = $1 AND d.network = $2 AND d.state = 'confirmed' AND d.witness = ANY($3) ORDER BY d.witness = 'pending' DESC, random() LIMIT $4`
 
 	inBlockSQL = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.network = $2 AND d.tx_hash = $3 AND d.ordinal = $4
 AND d.block_hash = $5 FOR UPDATE OF d`
