@@ -169,3 +169,31 @@ func TestMempool_store(t *testing.T) {
 		t.Errorf("%v, %v", waits, err)
 	}
 }
+
+// A transaction that was missed and came back is not missing any more, although nothing else is: its grace begins anew.
+func TestMempool_cameBack(t *testing.T) {
+	t.Parallel()
+	l := newMempool(t, time.Hour)
+	l.stop()
+	key, err := address.Parse("bitcoin", address.Regtest, l.addresses[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, lease := "bb"+l.Genesis[2:], scanner.Lease{Chain: l.cfg.Chain}
+	if err := l.pool.QueryRow(t.Context(), `SELECT epoch FROM cursors WHERE mode = 'live'`).Scan(&lease.Epoch); err != nil {
+		t.Fatal(err)
+	}
+	for _, look := range []scanner.Look{
+		{Found: []scanner.Waiting{{TxHash: tx, Inputs: []string{"b:0"}, Transfers: []chain.Transfer{{TxHash: tx, To: key, Asset: "BTC", Amount: big.NewInt(5)}}}}},
+		{Absent: []string{tx}},
+		{}, // it is back, and nothing is missing
+	} {
+		if err := l.book.Mempool(t.Context(), lease, look, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var missing bool
+	if err := l.pool.QueryRow(t.Context(), `SELECT absent_since IS NOT NULL FROM mempool WHERE tx_hash = $1`, tx).Scan(&missing); err != nil || missing {
+		t.Errorf("missing %v, %v", missing, err)
+	}
+}

@@ -28,7 +28,8 @@ const (
 	minedSQL = `DELETE FROM mempool m USING deposits d WHERE m.mode = $1 AND m.network = $2 AND d.mode = m.mode AND d.network = m.network
 AND d.tx_hash = m.tx_hash AND d.ordinal = m.ordinal AND NOT (d.state = 'reverted' AND d.height = 0)`
 
-	presentSQL = `UPDATE mempool SET absent_since = NULL WHERE mode = $1 AND network = $2 AND absent_since IS NOT NULL AND NOT tx_hash = ANY($3)`
+	presentSQL = `UPDATE mempool SET absent_since = NULL WHERE mode = $1 AND network = $2 AND absent_since IS NOT NULL
+AND NOT tx_hash = ANY(coalesce($3, ARRAY[]::text[]))`
 
 	absentSQL = `UPDATE mempool SET absent_since = now() WHERE mode = $1 AND network = $2 AND absent_since IS NULL AND tx_hash = ANY($3)`
 
