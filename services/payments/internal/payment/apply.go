@@ -96,6 +96,7 @@ type change struct {
 	under, over, reorged, wrong bool   // flags as last told
 	grew                        bool   // more money of an opened payment than before
 	appeared, vanished          bool   // money of any asset, dust aside
+	minedLate                   bool   // money that is not deep yet, mined long after it was seen
 	moved                       bool
 }
 

@@ -161,6 +161,9 @@ func (c *change) sum() {
 		if !c.p.quoted(d) && !c.dust(d) {
 			wrong = true
 		}
+		if c.p.quoted(d) && d.Booked == "" && c.outlived(d) && c.trigger == OnDeposits {
+			c.minedLate = true
+		}
 	}
 	t, had := c.tally(), c.p.WrongAsset
 	c.grew = c.begun(anyTime) && t.Received.GreaterThan(c.p.Received)
@@ -284,7 +287,7 @@ func (c *change) judge(rate decimal.Decimal) {
 	}
 	before := c.p.Funding
 	c.forgetLate()
-	if c.p.Timing == Late && c.grew && !c.takeLate(rate) {
+	if c.p.Timing == Late && (c.grew || c.minedLate) && !c.takeLate(rate) {
 		return
 	}
 	seen := c.tally().Counts
@@ -367,8 +370,8 @@ func (c *change) judgeClosed(before Funding, rate decimal.Decimal) {
 	}
 }
 
-// takeLate fixes the rate of late money when it arrives: the lowest of the lock and of the current rate at each arrival. So
-// nobody can wait for a better one. A rate that has moved too far, or that nobody knows, is for a person.
+// takeLate fixes the rate of late money when it arrives: the lowest of the lock and of the current rate at each arrival, and
+// again where a block comes long after a mempool. So nobody can wait for a better one. A rate that has moved too far, or that nobody knows, is for a person.
 func (c *change) takeLate(rate decimal.Decimal) bool {
 	lock := c.p.Quote.Rate
 	if !lock.Drift(rate, c.pol.LateDrift) {

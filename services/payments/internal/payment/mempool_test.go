@@ -38,3 +38,16 @@ func TestMempool_time(t *testing.T) {
 		t.Error("a transfer in no block is deep enough")
 	}
 }
+
+// Late money that a mempool showed for long is no option: mined more than two hours after it was seen, it is judged again, by
+// the rate and the time of its block.
+func TestMempool_late(t *testing.T) {
+	expires := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	c := change{pol: Defaults(), p: Payment{ExpiresAt: expires}}
+	for mined, late := range map[time.Duration]bool{3 * time.Hour: false, 3*time.Hour + time.Second: true} {
+		d := Deposit{FirstSeenAt: expires.Add(time.Hour), BlockTime: expires.Add(mined)}
+		if got := c.at(d).Equal(d.BlockTime); got != late {
+			t.Errorf("seen an hour late, mined %s after the window: its time is %s", mined, c.at(d))
+		}
+	}
+}

@@ -391,3 +391,41 @@ func TestSendingWhatIsLeftPays(t *testing.T) {
 		}
 	})
 }
+
+// Late money fixes its rate when a mempool shows it, and again when it is mined long after that.
+func TestLateMoneyInAMempoolIsNoOption(t *testing.T) {
+	for name, c := range map[string]struct {
+		mined  time.Duration // after it was seen
+		rate   string
+		status Status
+		payout string
+	}{
+		"mined soon":                         {time.Hour, "1584", StatusConfirmed, "159000"},
+		"mined later, at a lower rate":       {5 * time.Hour, "1584", StatusConfirmed, "157400"},
+		"mined later, at a much lower rate":  {5 * time.Hour, "1200", StatusNeedsReview, ""},
+		"mined later, at a higher rate":      {5 * time.Hour, "1610", StatusConfirmed, "159000"},
+		"mined after the grace of a day":     {25 * time.Hour, "1600", StatusNeedsReview, ""},
+		"mined after it, at a terrible rate": {240 * time.Hour, "800", StatusNeedsReview, ""},
+	} {
+		for _, steps := range [][]func(*Deposit){{deep}, {shallow, deep}} {
+			t.Run(name, func(t *testing.T) {
+				w := newWorld(t, Transfer)
+				w.close()
+				w.now = w.p.ExpiresAt.Add(time.Hour)
+				w.deposit("a", "100")
+				w.is(StatusConfirming, ExceptionPaidLate)
+				w.now, w.rate = w.now.Add(c.mined), dec(c.rate)
+				mined := w.now
+				for _, depth := range steps {
+					w.deposit("a", "100", func(d *Deposit) { d.BlockTime = mined }, depth)
+				}
+				if w.p.Status() != c.status || !w.p.Has(ExceptionPaidLate) || w.p.Reorged {
+					t.Fatalf("%s %s", w.p.Status(), w.p.Exception())
+				}
+				if c.payout != "" {
+					w.payout(c.payout)
+				}
+			})
+		}
+	}
+}
