@@ -90,6 +90,7 @@ type change struct {
 	trigger TriggerName
 	rows    []Deposit
 	facts   []Fact
+	marks   map[string]int // where among the facts the mark of each transfer is
 
 	from                        State  // last state written to the history
 	status                      Status // last status told by an event

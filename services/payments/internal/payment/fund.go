@@ -222,12 +222,14 @@ func (c *change) entry(d Deposit, to string, amount decimal.Decimal) ledger.Depo
 
 func (c *change) mark(d Deposit) {
 	m := Mark{Key: d.Key, Booked: d.Booked, BookedAmount: d.BookedAmount, Bookings: d.Bookings, Counted: d.Counted}
-	for i, f := range c.facts {
-		if old, ok := f.(Mark); ok && old.Key == d.Key {
-			c.facts[i] = m
-			return
-		}
+	if i, had := c.marks[d.Key]; had {
+		c.facts[i] = m
+		return
 	}
+	if c.marks == nil {
+		c.marks = map[string]int{}
+	}
+	c.marks[d.Key] = len(c.facts)
 	c.facts = append(c.facts, m)
 }
 

@@ -43,12 +43,14 @@ func (s Screening) Cleared() bool { return s == Clear || s == Overruled }
 // Marked gives the rows with the marks that some facts write on them.
 func Marked(rows []Deposit, facts []Fact) []Deposit {
 	out := append([]Deposit(nil), rows...)
+	at := make(map[string]int, len(out))
+	for i, d := range out {
+		at[d.Key] = i
+	}
 	for _, f := range facts {
 		m, ok := f.(Mark)
-		for i := range out {
-			if ok && out[i].Key == m.Key {
-				out[i].Booked, out[i].BookedAmount, out[i].Bookings, out[i].Counted = m.Booked, m.BookedAmount, m.Bookings, m.Counted
-			}
+		if i, known := at[m.Key]; ok && known {
+			out[i].Booked, out[i].BookedAmount, out[i].Bookings, out[i].Counted = m.Booked, m.BookedAmount, m.Bookings, m.Counted
 		}
 	}
 	return out
