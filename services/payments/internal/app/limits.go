@@ -101,7 +101,7 @@ func (d Daily) Differences(keys *keyring.Ring, before, after payment.Payment) (u
 	if was.Equal(is) {
 		return false, added(d.reservations(keys, before, was), book)
 	}
-	return !was.IsZero(), book
+	return true, book // where a version that knows no differences undid the last conversion, what that counted is still there
 }
 
 // beside is what a payment's conversion counts in fiat beside the priced amount, which is the payout and, where it is taken from

@@ -118,6 +118,10 @@ func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, r ap
 	if len(r.Reservations) > 0 {
 		batch.Queue(reserveLimits, append([]any{next.ID}, limitArgs(r.Reservations)...)...)
 	}
+	// A payment that comes back counts its quote first: the limit has to have room for that and the difference together.
+	if s.daily != nil && next.Mode == payment.Live && ended(before) && !ended(next) {
+		batch.Queue(restoreLimits, next.ID)
+	}
 	undo, book := s.daily.Differences(s.keys, before, next)
 	if undo {
 		batch.Queue(undoDifference, next.ID)
@@ -125,14 +129,8 @@ func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, r ap
 	if len(book) > 0 {
 		batch.Queue(bookDifference, append(append([]any{next.ID}, limitArgs(book)...), r.Decision != nil)...)
 	}
-	if s.daily == nil || next.Mode != payment.Live {
-		return
-	}
-	switch was, is := ended(before), ended(next); {
-	case is && !was:
+	if s.daily != nil && next.Mode == payment.Live && ended(next) && !ended(before) {
 		batch.Queue(releaseLimits, next.ID)
-	case was && !is:
-		batch.Queue(restoreLimits, next.ID)
 	}
 }
 

@@ -383,3 +383,64 @@ func TestChargeThatWasTakenIsShown(t *testing.T) {
 		t.Errorf("the event %s shows %s", told.Type, told.Body)
 	}
 }
+
+// expired is a live payment whose window is over and whose limits are given back.
+func (w *world) expired(c payment.Command) string {
+	w.t.Helper()
+	ref, err := w.live(c)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	v, err := w.store.Find(w.t.Context(), living, ref)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.sql(`UPDATE payments SET expires_at = now() - interval '1 hour', due_at = now() - interval '1 hour' WHERE id = $1`, v.Payment.ID)
+	w.sql(`INSERT INTO scan_progress (mode, network, height, finalized, block_time) VALUES ('live', 'tron', 100, 100, now()) ON CONFLICT DO NOTHING`)
+	if err := w.app.ExpireDue(w.t.Context(), w.store); err != nil {
+		w.t.Fatal(err)
+	}
+	if got := w.status(v.Payment); strings.Fields(got)[0] != "expired" {
+		w.t.Fatalf("nobody paid: %s", got)
+	}
+	return ref
+}
+
+// Late money that revives a payment and converts it at once counts the quote and the difference together.
+func TestLimitsOfAPaymentRevivedAndConvertedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := limited(t, app.LimitKey)
+	quoted := func(fiat string) payment.Command {
+		c := command()
+		c.FiatAmount = number(fiat)
+		return c
+	}
+	less := w.expired(quoted("100000"))
+	p := w.sent(less, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
+	if got := w.status(p); got != "confirmed underpaid" || w.used(app.LimitKey) != "50000" {
+		t.Errorf("half of it: %s, %s used", got, w.used(app.LimitKey))
+	}
+	more := w.expired(quoted("60000"))
+	p = w.sent(more, coin{key: "t2", amount: "50", version: 1, depth: enough}) // worth 80 000, and 70 000 are left
+	if got := w.status(p); got != "needs_review over_limit" || w.used(app.LimitKey) != "110000" {
+		t.Errorf("more than is left: %s, %s used", got, w.used(app.LimitKey))
+	}
+	w.balanced()
+}
+
+// A version that knows no differences may have undone a conversion that counted one: the next conversion counts all the same.
+func TestLimitsBookADifferenceAnew(t *testing.T) {
+	t.Parallel()
+	w := limited(t, app.LimitKey)
+	ref, err := w.live(small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.sql(`INSERT INTO limit_differences (payment_id, kind, day, subject, currency, amount)
+SELECT payment_id, kind, day, subject, currency, 40000 FROM limit_reservations`)
+	w.sql(`UPDATE limit_usage SET used = used + 40000`)
+	p := w.sent(ref, coin{key: "t1", amount: "62.5", version: 1, depth: enough}) // worth 100 000
+	if got := w.status(p); got != "confirmed overpaid" || w.used(app.LimitKey) != "100000" {
+		t.Errorf("%s, %s used", got, w.used(app.LimitKey))
+	}
+}
