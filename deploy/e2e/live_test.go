@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"fmt"
 	"math/big"
 	"net/http"
 	"strings"
@@ -17,6 +16,12 @@ import (
 // that of test mode, as start-up demands.
 const liveEVM = "xpub6D4BDPcP2GT577Vvch3R8wDkScZWzQzMMUm3PWbmWvVJrZwQY4VUNgqFJPMM3No2dFDFGTsxxpG5uJh7n7epu4trkrX7x7DogT5Uv6fcLW5"
 
+// liveBitcoin and liveTron are keys of account 1 of the seed whose 24 words are "abandon … art": public knowledge too.
+const (
+	liveBitcoin = "xpub6Bner3L3tdQW5KF2GrQZtFCbgtd5v9QiYK5ZPih84AY9GfLW1veEkUkBjbdkMTcSwZUeMxf4XKqE6VgaGfubogQJkhkYVMBCZihr5H7VXyK"
+	liveTron    = "xpub6DLYF9ZdBa3xPFX6dxxQsEvTKwZPLNjWYQTyCxdMj7bopP4rxtkQpyz4mHDUZg1JcCM3yF1j1whMZQFZKv2Yfztaa7cTkHQKQc5LPoxrhQt"
+)
+
 // loopback lifts the rules of live mode for the receivers of this test.
 const loopback = "127.0.0.0/8"
 
@@ -28,23 +33,43 @@ func liveStack(t testing.TB, n *node) *stack.Stack {
 	return s
 }
 
-// liveEnv are the settings of a live stack. Its payments are small, so that they need a smaller minimum.
+// liveEnv are the settings of a live stack on ethereum. Its payments are small, so that they need a smaller minimum.
 func liveEnv(n *node) map[string]map[string]string {
-	tokens := []string{}
-	for _, name := range []string{"USDT", "USDC"} {
-		tokens = append(tokens, name+":"+n.Tokens[name])
+	env := liveOn(map[string]*node{"ethereum": n})
+	env["payments"]["MINIMUMS_LIVE"] = "ethereum/USDT=1,ethereum/USDC=1"
+	return env
+}
+
+// liveOn are the settings of a stack that serves live mode on networks, each on a node of its own.
+func liveOn(nodes map[string]*node) map[string]map[string]string {
+	wallets := map[string]string{
+		"XPUB_LIVE_BITCOIN": liveBitcoin, "XPUB_LIVE_EVM": liveEVM, "XPUB_LIVE_TRON": liveTron,
+		"BITCOIN_NETWORK_LIVE": "regtest", "BITCOIN_MEMPOOL_POLL": "200ms", "SCANNED_EVERY_LIVE": "500ms",
+	}
+	for network, n := range nodes {
+		prefix := strings.ToUpper(network) + "_"
+		if n.ChainID != 0 { // the id itself stays that of the network
+			prefix = "EVM_" + prefix
+		}
+		wallets[prefix+"RPC_URLS"], wallets[prefix+"POLL"], wallets[prefix+"ROLLBACK_GRACE"] = n.RPCURL, "100ms", "500ms"
+		if network == "tron" || network == "solana" {
+			wallets[prefix+"GENESIS"] = n.Genesis
+		}
+		tokens := []string{}
+		for _, symbol := range []string{"USDT", "USDC"} {
+			if contract := n.Tokens[symbol]; contract != "" && network+symbol != "baseUSDT" { // which is not taken there
+				tokens = append(tokens, symbol+":"+contract)
+			}
+		}
+		if len(tokens) > 0 {
+			wallets[prefix+"TOKENS"] = strings.Join(tokens, ",")
+		}
 	}
 	return map[string]map[string]string{
 		"payments": {
 			"ALLOW_SIMULATED_LIVE": "true", "RATES_LIVE": "fixed", "RAIL_LIVE": "sim", "CALLBACK_ALLOW_LIVE": loopback,
-			"MINIMUMS_LIVE": "ethereum/USDT=1,ethereum/USDC=1",
 		},
-		"wallets": {
-			"EVM_ETHEREUM_RPC_URLS": n.RPCURL, "EVM_ETHEREUM_CHAIN_ID": fmt.Sprint(n.ChainID),
-			"EVM_ETHEREUM_TOKENS": strings.Join(tokens, ","), "XPUB_LIVE_EVM": liveEVM,
-			"EVM_ETHEREUM_POLL": "100ms", "EVM_ETHEREUM_ROLLBACK_GRACE": "500ms", "SCANNED_EVERY_LIVE": "500ms",
-		},
-		"callback-dispatcher": {"CALLBACK_ALLOW_LIVE": loopback},
+		"wallets": wallets, "callback-dispatcher": {"CALLBACK_ALLOW_LIVE": loopback},
 	}
 }
 
@@ -58,9 +83,16 @@ func liveMerchant(t testing.TB, s *stack.Stack) (c *api.Client, secret string) {
 // units turns a quoted amount into base units of a token with 6 decimals.
 func units(t testing.TB, amount *big.Rat) string {
 	t.Helper()
-	whole := new(big.Rat).Mul(amount, big.NewRat(1_000_000, 1))
+	return unitsOf(t, amount, 6)
+}
+
+// unitsOf turns a quoted amount into base units of an asset.
+func unitsOf(t testing.TB, amount *big.Rat, decimals int64) string {
+	t.Helper()
+	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(decimals), nil)
+	whole := new(big.Rat).Mul(amount, new(big.Rat).SetInt(scale))
 	if !whole.IsInt() {
-		t.Fatalf("%s has more than 6 digits", amount.FloatString(10))
+		t.Fatalf("%s has more than %d digits", amount.FloatString(20), decimals)
 	}
 	return whole.Num().String()
 }

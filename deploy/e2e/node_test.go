@@ -15,22 +15,29 @@ import (
 	"time"
 )
 
-// node is a real EVM node (deploy/realchain) that a test has for itself.
+// node is real chain software (deploy/realchain) that a test has for itself.
 type node struct {
 	RPCURL     string            `json:"rpcUrl"`
 	ControlURL string            `json:"controlUrl"`
-	ChainID    int64             `json:"chainId"`
+	ChainID    int64             `json:"chainId"` // evm
+	Genesis    string            `json:"genesis"` // other chains
 	Tokens     map[string]string `json:"tokens"`
 }
 
-// startNode runs the node's program; it stops with the test, and by itself when the test process dies.
+// startNode runs an EVM node.
 func startNode(t testing.TB) *node {
+	t.Helper()
+	return startChain(t, "evm", "--chain-id", "1")
+}
+
+// startChain runs the software of a chain; it stops with the test, and by itself when the test process dies.
+func startChain(t testing.TB, chain string, flags ...string) *node {
 	t.Helper()
 	binary := os.Getenv("CAUSEWAY_REALCHAIN")
 	if binary == "" {
 		t.Fatal("CAUSEWAY_REALCHAIN is not set; run the tests with `make test` or `bin/stack test`")
 	}
-	cmd := exec.Command(binary, "evm", "--chain-id", "1", "--until-stdin-ends")
+	cmd := exec.Command(binary, append([]string{chain, "--until-stdin-ends"}, flags...)...)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,6 @@ import (
 )
 
 const (
-	began     = 1_700_000_000
 	rootLag   = 31 // blocks by which the rooted block trails the confirmed one
 	skipEvery = 10 // every tenth slot has no block
 	decimals  = 6
@@ -56,6 +55,7 @@ type chain struct {
 	lag      int
 	salt     []byte
 	made     uint64
+	began    int64 // time of slot 0 in seconds
 	mints    map[string]key
 	server   *http.Server
 	listener net.Listener
@@ -69,7 +69,7 @@ func Start(ctx context.Context, module string, cfg node.Config) (*node.Server, e
 	if err != nil {
 		return nil, err
 	}
-	c := &chain{surfnet: vm, orphans: map[string]executed{}, lag: rootLag, salt: make([]byte, 8), mints: map[string]key{
+	c := &chain{surfnet: vm, began: cfg.Now().Unix(), orphans: map[string]executed{}, lag: rootLag, salt: make([]byte, 8), mints: map[string]key{
 		"USDT": mustKey("Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB"), "USDC": mustKey("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"),
 		"FAKE": key(sha256.Sum256([]byte("causeway test mint"))),
 	}}
@@ -381,7 +381,7 @@ func (c *chain) slot(at, tip int64, full bool) (any, int, bool) {
 			continue
 		}
 		out := map[string]any{
-			"blockhash": b.hash.String(), "previousBlockhash": b.parent.String(), "parentSlot": b.parentSlot, "blockHeight": i, "blockTime": began + b.slot,
+			"blockhash": b.hash.String(), "previousBlockhash": b.parent.String(), "parentSlot": b.parentSlot, "blockHeight": i, "blockTime": c.began + b.slot,
 		}
 		if full {
 			list := []json.RawMessage{}

@@ -25,7 +25,7 @@ import (
 
 const (
 	blockEvery = 3_000 // milliseconds
-	began      = 1_700_000_000_000
+	genesisAt  = 1_700_000_000_000
 	solidLag   = 18 // blocks by which the solid block trails the head: 19 of 27 have built on it
 	expiresIn  = 10 * 60 * 1000
 	expiresMax = 24 * 60 * 60 * 1000
@@ -68,6 +68,7 @@ type chain struct {
 	lag     int64
 	salt    []byte
 	made    uint64
+	began   int64 // time of block 0 if it were of today: that block is the same in every process
 	payer   *ecdsa.PrivateKey
 	tokens  map[string][]byte
 	inner   *inner
@@ -89,7 +90,7 @@ func Start(ctx context.Context, cfg node.Config) (*node.Server, error) {
 		return nil, fmt.Errorf("deriving the payer: %w", err)
 	}
 	c := &chain{
-		orphans: map[string]*tx{}, known: map[string]bool{}, lag: solidLag, salt: make([]byte, 8), payer: payer,
+		orphans: map[string]*tx{}, known: map[string]bool{}, lag: solidLag, salt: make([]byte, 8), payer: payer, began: cfg.Now().UnixMilli(),
 		tokens: map[string][]byte{"USDT": tokenAddress("USDT"), "FAKE": tokenAddress("FAKE")},
 	}
 	if _, err := rand.Read(c.salt); err != nil {
@@ -124,7 +125,10 @@ func read(text string) ([]byte, error) {
 
 // add appends the next block. The first is the same on every chain of this program.
 func (c *chain) add(txs []*tx) {
-	b := block{number: int64(len(c.blocks)), time: began + int64(len(c.blocks))*blockEvery, parent: make([]byte, 32), txs: txs}
+	b := block{number: int64(len(c.blocks)), time: c.began + int64(len(c.blocks))*blockEvery, parent: make([]byte, 32), txs: txs}
+	if b.number == 0 {
+		b.time = genesisAt
+	}
 	header := varint(nil, 1, uint64(b.time)) //nolint:gosec // not negative
 	if b.number > 0 {
 		c.made++
