@@ -61,6 +61,7 @@ func TestLiveWalks(t *testing.T) {
 		{network: "tron", crypto: "USDT", token: "USDT", decimals: 6, address: tronAddress, notYet: 18, blocks: 1},
 		{network: "tron", crypto: "TRX", decimals: 6, address: tronAddress, notYet: 18, blocks: 1},
 	})
+	t.Run("bitcoin: a replaced transaction", p.replaced)
 }
 
 // walks runs the walk of each asset, one after the other: assets of one network share its chain.
@@ -149,4 +150,35 @@ func (p *liveProduct) screened(t *testing.T, ref string) {
 	if n := count(t, p.s, "payments", decisions+` AND (s.verdict <> 'clear' OR cardinality(s.addresses) = 0)`, ref); n != 0 {
 		t.Errorf("%d decisions about senders are hits or name nobody", n)
 	}
+}
+
+// replaced: the payer replaces the transaction before a block holds it. The payment is pending again, and settles on the
+// money that comes then, once.
+func (p *liveProduct) replaced(t *testing.T) {
+	n := p.nodes["bitcoin"]
+	hook, path := hooks(t, p.secret)
+	made := create(t, p.c, liveTransfer("bitcoin", "BTC", hook.URL(path)))
+	ref, address := made.Text(t, "payment.reference"), made.Text(t, "payment.depositAddress")
+	owed := unitsOf(t, made.Number(t, "payment.cryptoAmount"), 8)
+	hash := n.pay(t, "", address, owed)
+	p.waits(t, ref, hash)
+	stranger := "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"
+	// It moves less, so it pays more for its place.
+	n.control(t, "/replace", map[string]any{"txHash": hash, "to": stranger, "amount": "10000", "token": false}, nil)
+	if fallen := awaitStatus(t, p.c, ref, "pending"); fallen.Number(t, "payment.receivedAmount").Sign() != 0 {
+		t.Errorf("replaced: %s", fallen.Body)
+	}
+	n.mine(t, 3)
+	again := n.pay(t, "", address, owed)
+	p.waits(t, ref, again)
+	n.mine(t, 2)
+	settled := awaitStatus(t, p.c, ref, "settled")
+	if settled.Text(t, "payment.txHash") != again || !settled.Null("payment.exception") ||
+		settled.Number(t, "payment.receivedAmount").Cmp(made.Number(t, "payment.cryptoAmount")) != 0 {
+		t.Errorf("settled: %s", settled.Body)
+	}
+	awaitCallbacks(t, hook, path, "payment.reorged", "payment.settled")
+	clean(t, hook)
+	paidOnce(t, p.s, ref)
+	p.screened(t, ref)
 }
