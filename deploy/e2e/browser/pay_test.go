@@ -79,7 +79,7 @@ func TestPayOver(t *testing.T) {
 		b.visit("/pay/" + b.create(nil))
 		b.play("over")
 		b.stage("settled")
-		b.shows("You sent more than was asked for", "NGN 30,000 has been paid out")
+		b.shows("You sent more than was asked for", "NGN 30,100 has been paid out")
 	})
 }
 

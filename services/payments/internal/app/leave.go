@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 )
@@ -57,7 +59,8 @@ func (w *PayoutWorker) mayLeave(ctx context.Context, v View, who senders, now ti
 	if !w.app.Scans.rests(v) {
 		return p, nil, nil, leaveLater, nil
 	}
-	if v.OverLimit || p.FiatAmount.GreaterThan(w.app.Policy.PayoutLimit(p.Currency)) { // lowered since it was made, or revived
+	most := w.app.Policy.PayoutLimit(p.Currency) // it may be lower than when the payment was made or converted
+	if v.OverLimit || decimal.Max(p.FiatAmount, p.PayoutAmount()).GreaterThan(most) {
 		w.log.WarnContext(ctx, "payout waits for a limit", "code", alertLimit)
 		return p, nil, nil, leaveLater, nil
 	}

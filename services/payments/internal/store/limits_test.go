@@ -145,6 +145,40 @@ func TestDailyLimits_claimAndPayout(t *testing.T) {
 	}
 }
 
+// A payout above the quote waits where the maximum was lowered below it after it was converted.
+func TestMaximum_loweredAfterTheConversion(t *testing.T) {
+	t.Parallel()
+	w := limited(t)
+	ref, err := w.live(command())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := w.store.Find(t.Context(), living, ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := v.Payment
+	double := p.Quote.CryptoAmount.Mul(decimal.NewFromInt(2))
+	m := w.message(p, coin{key: "t1", amount: double.String(), version: 1, depth: enough})
+	m.Mode = "live"
+	if err := w.app.DepositChanged(t.Context(), "live-1", m); err != nil {
+		t.Fatal(err)
+	}
+	schedules := w.app.Policy.Fees.Schedules
+	before := schedules[money.NGN]
+	lowered := before
+	lowered.Max = p.FiatAmount.Add(decimal.NewFromInt(1))
+	schedules[money.NGN] = lowered
+	if err := w.step(); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.row(p); got != "created 0" {
+		t.Fatalf("payout %s", got)
+	}
+	schedules[money.NGN] = before
+	w.work(func() bool { w.hurry(); return w.row(p) != "created 0" })
+}
+
 func TestCapacity(t *testing.T) {
 	t.Parallel()
 	w := limited(t)
