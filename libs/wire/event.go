@@ -18,7 +18,7 @@ func EventTypes() []EventType { return slices.Clone(eventTypes) }
 var eventTypes = []EventType{
 	{"payment.created", "a request exists and waits to be fulfilled"},
 	{"payment.pending", "rate locked, deposit address assigned; waits for the payer"},
-	{"payment.confirming", "enough money was seen on chain and is not deep enough yet"},
+	{"payment.confirming", "enough money was seen and is not deep enough yet; with 0 confirmations no block holds it, and it may still go back"},
 	{"payment.confirmed", "the deposit is final; the payout, the claim or the caller's settlement comes next"},
 	{"payment.settling", "the bank payout is on its way, or a gift was claimed before its deposit confirmed"},
 	{"payment.settled", "the receiver has been paid"},

@@ -40,6 +40,7 @@ type settings struct {
 	RailTest           string        `env:"RAIL_TEST" envDefault:"sim" doc:"rail of test mode's payouts: sim"`
 	RailLive           string        `env:"RAIL_LIVE" doc:"comma separated rails of live mode's payouts in the order in which they are tried: paystack, flutterwave, self (docs/rails.md); empty keeps live mode closed"`
 	Confirmations      string        `env:"CONFIRMATIONS" doc:"depths that confirm a transfer, over the defaults of contract.md §5: ethereum=12;ethereum/USDT=<1000:12,32;bsc=final|90, where <usd: bounds a tier"`
+	MempoolHold        time.Duration `env:"MEMPOOL_HOLD" envDefault:"2h" doc:"how long after expiresAt a transaction that a mempool showed in time may wait for its block: the payment stays open for it, and mined later it is late money"`
 	WitnessUSD         string        `env:"WITNESS_USD_LIVE" envDefault:"1000" doc:"worth in US dollars above which a live payment is confirmed only once a second RPC host has confirmed its deposits; where one host serves the network it waits for a person (docs/networks.md); 0: never"`
 	SanctionsFile      string        `env:"SANCTIONS_FILE" doc:"file of sanctioned addresses, one a line, # begins a remark; empty takes the list that came with the program (docs/runbooks/payments-operations.md)"`
 	FraudMerchants     int64         `env:"FRAUD_MERCHANTS" envDefault:"3" doc:"from so many merchants with a resolved fraud report against an address on, money of it waits for an operator; 0 does not ask reports"`
@@ -141,6 +142,9 @@ func (s settings) policy() (payment.Policy, error) {
 		return p, fmt.Errorf("CONFIRMATIONS: %w", err)
 	}
 	p.Depths = depths
+	if p.MempoolHold = s.MempoolHold; p.MempoolHold < 0 {
+		return p, fmt.Errorf("MEMPOOL_HOLD: %s is below zero", s.MempoolHold)
+	}
 	if p.WitnessUSD, err = money.Parse(s.WitnessUSD); err != nil || p.WitnessUSD.IsNegative() {
 		return p, fmt.Errorf("WITNESS_USD_LIVE: %q is no amount of dollars", s.WitnessUSD)
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shopspring/decimal"
 
@@ -110,6 +111,20 @@ func TestRailLimits(t *testing.T) {
 	}
 	if !whole(worlds)[payment.RailCurrency{Rail: "paystack", Currency: money.KES}] || len(whole(worlds)) != 1 || len(markets(worlds)) != 1 {
 		t.Errorf("whole units %v, %d markets", whole(worlds), len(markets(worlds)))
+	}
+}
+
+// MEMPOOL_HOLD reaches the policy, and may not be below zero.
+func TestPolicy_mempoolHold(t *testing.T) {
+	for _, hold := range []time.Duration{0, 3 * time.Hour, -time.Second} {
+		policy, err := settings{WitnessUSD: "0", MempoolHold: hold}.policy()
+		if (err != nil) != (hold < 0) || policy.MempoolHold != hold {
+			t.Errorf("%s: %s, %v", hold, policy.MempoolHold, err)
+		}
+	}
+	cfg, err := config.Read[settings](map[string]string{"DATABASE_URL": "postgres://x", "MASTER_KEYS": "k1:key"})
+	if err != nil || cfg.MempoolHold != payment.Defaults().MempoolHold {
+		t.Errorf("by default %s, %v", cfg.MempoolHold, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package payment
 
 import (
 	"crypto/subtle"
+	"time"
 
 	"github.com/shopspring/decimal"
 
@@ -139,15 +140,23 @@ func (c *change) windowOver(t WindowOver) error {
 		if c.now.Before(c.p.ExpiresAt) {
 			c.p.ExpiresAt = c.now
 		}
-	case c.now.Before(c.p.ExpiresAt),
-		c.p.Address != "" && t.ScannedTo.Before(c.p.ExpiresAt.Add(c.pol.ScanMargin)):
+	case c.before(c.p.ExpiresAt, t.ScannedTo):
 		return fault.New(fault.Conflict, "window_open", "The window of the payment is still open")
+	default:
+		if c.p.WaitsUntil = c.waits(); c.before(c.p.WaitsUntil, t.ScannedTo) {
+			return nil
+		}
 	}
-	c.p.Closed = true
-	if s := c.p.Funding; c.p.Quote.Priced() && c.p.End == NotEnded && c.p.Hold == NotHeld && (s == Unfunded || s == Short) {
+	c.p.Closed, c.p.WaitsUntil = true, timeZero
+	if c.p.Quote.Priced() && c.p.End == NotEnded && c.p.Hold == NotHeld && c.p.Funding != Confirmed {
 		c.deposits(t.Rate)
 	}
 	return nil
+}
+
+// before reports that an end of the window has not come, or that the network is not scanned past it yet.
+func (c *change) before(end, scanned time.Time) bool {
+	return c.now.Before(end) || c.p.Address != "" && scanned.Before(end.Add(c.pol.ScanMargin))
 }
 
 func (c *change) deadlineOver(DeadlineOver) error {

@@ -42,14 +42,17 @@ func (pol Policy) Apply(p Payment, t Trigger, now time.Time) (Payment, []Fact, e
 	return c.p, c.facts, nil
 }
 
-// Timer says when the payment wants to be looked at by the timer: DeadlineAt, or the end of its window while the money
-// that is due has not come. due is zero when nothing runs. A payment with an address may be closed only once its
-// network is scanned ScanMargin past due.
+// Timer says when the payment wants to be looked at by the timer: DeadlineAt; or the end of its window while the money that
+// is due has not come, which is WaitsUntil while some of the money is unmined. due is zero when nothing runs. A payment with an
+// address may be closed only once its network is scanned ScanMargin past due.
 func (p Payment) Timer() (due time.Time, t TriggerName) {
 	switch state := p.State(); {
 	case state == confirmed:
 		return p.DeadlineAt, OnDeadline
-	case (state == created || state == pending || state == unfunded) && !p.Closed && p.Funding != Seen:
+	case p.Closed, state != created && state != pending && state != confirming && state != unfunded:
+	case !p.WaitsUntil.IsZero():
+		return p.WaitsUntil, OnWindow
+	case p.Funding != Seen:
 		return p.ExpiresAt, OnWindow
 	}
 	return time.Time{}, ""
@@ -97,7 +100,6 @@ type change struct {
 	under, over, reorged, wrong bool   // flags as last told
 	grew                        bool   // more money of an opened payment than before
 	appeared, vanished          bool   // money of any asset, dust aside
-	minedLate                   bool   // money that is not deep yet, mined long after it was seen
 	moved                       bool
 }
 
@@ -191,7 +193,7 @@ func (c *change) voidPayout() {
 }
 
 // figures is what of a payment may change after its creation, in a form that can be compared.
-func figures(p Payment) [44]string {
+func figures(p Payment) [45]string {
 	str := func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 	b := func(v bool) string {
 		if v {
@@ -200,12 +202,12 @@ func figures(p Payment) [44]string {
 		return ""
 	}
 	n := strconv.Itoa
-	return [44]string{
+	return [45]string{
 		p.ID, string(p.Funding), string(p.Timing), string(p.Claim), string(p.Payout), string(p.Hold), string(p.End), b(p.Closed),
 		b(p.Underpaid), b(p.Overpaid), b(p.WrongAsset), b(p.Reorged), string(p.Screening), p.Received.String(), n(p.Transfers), n(p.Credit.N),
 		p.Credit.Crypto.String(), p.Credit.Payout.String(), p.Credit.Fee.String(), p.Credit.FeeCrypto.String(),
 		p.Credit.FeeUSD.String(), p.Ignored.String(), p.LateRate.String(), b(p.Credit.Frozen), n(p.Attempt), n(p.Holds),
-		string(p.Token.Hash), str(p.Token.ExpiresAt), p.RefundAddress, p.RefundTx, p.SettlementRef, str(p.ExpiresAt), str(p.DeadlineAt),
+		string(p.Token.Hash), str(p.Token.ExpiresAt), p.RefundAddress, p.RefundTx, p.SettlementRef, str(p.ExpiresAt), str(p.WaitsUntil), str(p.DeadlineAt),
 		str(p.FulfilledAt), str(p.ClaimedAt), str(p.ConfirmedAt), str(p.SettledAt), p.Receiver.AccountNumber, p.Receiver.BankCode,
 		p.Receiver.AccountName, p.Receiver.BankName, b(p.Receiver.NameVerified), p.Address, p.Rail,
 	}

@@ -316,8 +316,12 @@ func TestDepths(t *testing.T) {
 		{"solana", Deposit{Finalized: true}, true},
 		{"unheard", Deposit{Depth: 1000}, false},
 	} {
-		if got := DefaultDepths().Required(c.network, "X", dec("1")).Met(c.row); got != c.want {
-			t.Errorf("%s %+v: %v", c.network, c.row, got)
+		need := DefaultDepths().Required(c.network, "X", dec("1"))
+		for height, want := range map[int64]bool{7: c.want, 0: false, -1: false} { // what no block holds is never deep
+			c.row.BlockHeight = height
+			if got := need.Met(c.row); got != want {
+				t.Errorf("%s %+v: %v", c.network, c.row, got)
+			}
 		}
 	}
 	for name, broken := range map[string]Depths{

@@ -81,6 +81,9 @@ func stable(d Deposit) bool {
 
 // onTime reports a transfer that counts by its time: inside the window, or inside the grace once late money was taken.
 func (c *change) onTime(d Deposit) bool {
+	if d.Unmined() {
+		return !c.idle(d)
+	}
 	end := c.p.ExpiresAt
 	if c.p.Timing == Late {
 		end = end.Add(c.pol.LateGrace)
@@ -158,11 +161,8 @@ func (c *change) sum() {
 			continue
 		}
 		standing++
-		if !c.p.quoted(d) && !c.dust(d) {
+		if !c.p.quoted(d) && !c.dust(d) && !c.idle(d) {
 			wrong = true
-		}
-		if c.p.quoted(d) && d.Booked == "" && c.outlived(d) && c.trigger == OnDeposits {
-			c.minedLate = true
 		}
 	}
 	t, had := c.tally(), c.p.WrongAsset
@@ -178,7 +178,7 @@ func (c *change) sum() {
 	if !t.Ignored.Equal(c.p.Ignored) {
 		c.p.Ignored = t.Ignored
 	}
-	c.p.Transfers = standing
+	c.p.Transfers, c.p.WaitsUntil = standing, c.waits()
 	if c.grew && c.p.Screening.Cleared() && !c.p.Credit.Frozen && c.trigger != OnScreened {
 		c.p.Screening = Unscreened // a new sender needs a verdict of its own
 	}
@@ -267,14 +267,14 @@ func (c *change) anyLost() bool {
 	return false
 }
 
-// excess reports money beyond what was converted, or converted money beyond the tolerance.
+// excess reports mined money beyond what was converted, or converted money beyond the tolerance.
 func (c *change) excess() bool {
 	counted := decimal.Zero
 	for _, d := range c.rows {
 		switch {
 		case d.Counted.IsPositive():
 			counted = counted.Add(d.Counted)
-		case c.p.quoted(d) && !d.Reverted && !c.dust(d):
+		case c.stands(d) && !d.Unmined() && !c.dust(d):
 			return true
 		}
 	}
@@ -289,7 +289,7 @@ func (c *change) judge(rate decimal.Decimal) {
 	}
 	before := c.p.Funding
 	c.forgetLate()
-	if c.p.Timing == Late && (c.grew || c.minedLate) && !c.takeLate(rate) {
+	if c.p.Timing == Late && c.grew && !c.takeLate(rate) {
 		return
 	}
 	seen := c.tally().Counts
@@ -314,7 +314,7 @@ func (c *change) judge(rate decimal.Decimal) {
 		c.p.Overpaid = false
 		return
 	}
-	c.p.Overpaid = c.tally().Counts.GreaterThan(c.ceiling()) // late money may have been let in
+	c.p.Overpaid = c.mined().GreaterThan(c.ceiling()) // late money may have been let in
 	c.confirm()
 }
 
@@ -329,8 +329,8 @@ func (c *change) fund(short bool) {
 // dropped notes a reorg that took the money of a payment that already showed it. A claimed gift that was never funded
 // stays unfunded: nobody has relied on its money.
 func (c *change) dropped(before Funding) {
-	if before == Seen && slices.ContainsFunc(c.rows, func(d Deposit) bool { return c.stands(d) && c.outlived(d) }) {
-		return // mined too late, which is no loss of money
+	if c.trigger == OnWindow || before == Seen && slices.ContainsFunc(c.rows, func(d Deposit) bool { return c.stands(d) && c.outlived(d) }) {
+		return // not mined, or mined too late, which is no loss of money
 	}
 	if (before == Seen && c.p.Claim != Claimed) || before == Confirmed {
 		c.p.Reorged = true
@@ -372,8 +372,8 @@ func (c *change) judgeClosed(before Funding, rate decimal.Decimal) {
 	}
 }
 
-// takeLate fixes the rate of late money when it arrives: the lowest of the lock and of the current rate at each arrival, and
-// again where a block comes long after a mempool. So nobody can wait for a better one. A rate that has moved too far, or that nobody knows, is for a person.
+// takeLate fixes the rate of late money when a block holds it: the lowest of the lock and of the current rate at each arrival. So
+// nobody can wait for a better one. A rate that has moved too far, or that nobody knows, is for a person.
 func (c *change) takeLate(rate decimal.Decimal) bool {
 	lock := c.p.Quote.Rate
 	if !lock.Drift(rate, c.pol.LateDrift) {
@@ -387,10 +387,11 @@ func (c *change) takeLate(rate decimal.Decimal) bool {
 	return true
 }
 
-// firstLate finds the earliest transfer of the quoted asset that stands and came after the window.
+// firstLate finds the earliest transfer of the quoted asset that stands, is mined and came after the window.
 func (c *change) firstLate() (first Deposit, ok bool) {
 	for _, d := range c.rows {
-		if c.p.quoted(d) && !d.Reverted && !c.dust(d) && c.at(d).After(c.p.ExpiresAt) && (!ok || c.at(d).Before(c.at(first))) {
+		late := c.stands(d) && !d.Unmined() && !c.dust(d) && c.at(d).After(c.p.ExpiresAt)
+		if late && (!ok || c.at(d).Before(c.at(first))) {
 			first, ok = d, true
 		}
 	}
@@ -409,7 +410,7 @@ func (c *change) forgetLate() {
 
 func (c *change) judgeCancelled() {
 	for _, d := range c.rows {
-		if !d.Reverted && !c.dust(d) {
+		if !d.Reverted && !d.Unmined() && !c.dust(d) {
 			c.p.Hold, c.p.Timing = HoldLate, Late
 			return
 		}

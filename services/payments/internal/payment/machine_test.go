@@ -150,14 +150,15 @@ func (m *machine) step(t *rapid.T) {
 		m.keys++
 		amount := rapid.SampledFrom([]string{"0.05", "10", "40", "60", "99.5", "100", "101", "150", "40000"}).Draw(t, "amount")
 		pair := rapid.SampledFrom([][2]string{{"ethereum", "USDT"}, {"ethereum", "USDT"}, {"ethereum", "USDT"}, {"polygon", "USDT"}}).Draw(t, "pair")
-		at := w.now.Add(-time.Duration(rapid.IntRange(0, 3600).Draw(t, "ago")) * time.Second)
-		w.rows = append(w.rows, Deposit{
-			Key: string(rune('a' + m.keys)), Network: pair[0], Asset: pair[1], Amount: dec(amount), FirstSeenAt: w.now, BlockTime: at,
-		})
+		d := Deposit{Key: string(rune('a' + m.keys)), Network: pair[0], Asset: pair[1], Amount: dec(amount), FirstSeenAt: w.now}
+		if rapid.Bool().Draw(t, "mined") {
+			d.BlockHeight, d.BlockTime = 7, w.now.Add(-time.Duration(rapid.IntRange(0, 3600).Draw(t, "ago"))*time.Second)
+		}
+		w.rows = append(w.rows, d)
 		m.tell()
 	case "mine":
 		if d := m.any(t); d != nil {
-			d.Reverted, d.BlockHeight = false, 7
+			d.Reverted, d.BlockHeight, d.BlockTime = false, 7, w.now
 			d.Depth = rapid.SampledFrom([]int64{1, 5, 12, 200}).Draw(t, "depth")
 			m.perhaps(t)
 		}
@@ -166,9 +167,14 @@ func (m *machine) step(t *rapid.T) {
 			d.Reverted, d.Depth, d.BlockHeight = true, 0, 0
 			m.perhaps(t)
 		}
+	case "wait":
+		if d := m.any(t); d != nil && d.Reverted {
+			d.Reverted, d.BlockTime = false, time.Time{}
+			m.perhaps(t)
+		}
 	case "remine":
 		if d := m.any(t); d != nil {
-			d.Reverted, d.Depth, d.Amount = false, 12, dec(rapid.SampledFrom([]string{"30", "100", "120"}).Draw(t, "other amount"))
+			d.Reverted, d.BlockHeight, d.Depth, d.Amount = false, 7, 12, dec(rapid.SampledFrom([]string{"30", "100", "120"}).Draw(t, "other amount"))
 			m.tell()
 		}
 	case "tell":
@@ -238,7 +244,7 @@ func (m *machine) accept(t *rapid.T) {
 }
 
 var actions = []string{
-	"deposit", "deposit", "mine", "mine", "mine", "reorg", "remine", "tell", "time", "window", "window", "early", "deadline", "screened", "cancel",
+	"deposit", "deposit", "mine", "mine", "mine", "reorg", "wait", "remine", "tell", "time", "window", "window", "early", "deadline", "screened", "cancel",
 	"claim", "fulfil", "settle", "name", "sending", "sending", "unknown", "succeeded", "failed", "returned", "accept", "retry", "refund",
 }
 

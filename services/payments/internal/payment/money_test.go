@@ -392,7 +392,7 @@ func TestSendingWhatIsLeftPays(t *testing.T) {
 	})
 }
 
-// Late money fixes its rate when a mempool shows it, and again when it is mined long after that.
+// Late money in a mempool decides nothing: its rate is that of the time when a block holds it.
 func TestLateMoneyInAMempoolIsNoOption(t *testing.T) {
 	for name, c := range map[string]struct {
 		mined  time.Duration // after it was seen
@@ -400,7 +400,7 @@ func TestLateMoneyInAMempoolIsNoOption(t *testing.T) {
 		status Status
 		payout string
 	}{
-		"mined soon":                         {time.Hour, "1584", StatusConfirmed, "159000"},
+		"mined soon":                         {time.Hour, "1584", StatusConfirmed, "157400"},
 		"mined later, at a lower rate":       {5 * time.Hour, "1584", StatusConfirmed, "157400"},
 		"mined later, at a much lower rate":  {5 * time.Hour, "1200", StatusNeedsReview, ""},
 		"mined later, at a higher rate":      {5 * time.Hour, "1610", StatusConfirmed, "159000"},
@@ -413,7 +413,7 @@ func TestLateMoneyInAMempoolIsNoOption(t *testing.T) {
 				w.close()
 				w.now = w.p.ExpiresAt.Add(time.Hour)
 				w.deposit("a", "100")
-				w.is(StatusConfirming, ExceptionPaidLate)
+				w.is(StatusExpired, None)
 				w.now, w.rate = w.now.Add(c.mined), dec(c.rate)
 				mined := w.now
 				for _, depth := range steps {

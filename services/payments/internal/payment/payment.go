@@ -232,14 +232,14 @@ type Payment struct {
 	Payout     Payout
 	Hold       Hold
 	End        End
-	Closed     bool // the payment window is over, and its network is scanned past it
+	Closed     bool // the payment window is over, its network is scanned past it, and no unmined transfer keeps it open
 	Underpaid  bool // goes on with less than the quote
 	Overpaid   bool
 	WrongAsset bool
 	Reorged    bool
 	Screening  Screening
 
-	Received      decimal.Decimal // sum of every transfer of the quoted asset that stands
+	Received      decimal.Decimal // sum of every transfer of the quoted asset that stands; unmined, only while it may count
 	Ignored       decimal.Decimal // of it, the dust that counts for nothing
 	LateRate      decimal.Decimal // what late money is converted at, at most the locked rate; zero while none was taken
 	Transfers     int             // transfers of any asset that stand, dust included
@@ -253,6 +253,7 @@ type Payment struct {
 
 	CreatedAt   time.Time
 	ExpiresAt   time.Time // end of the window: payment, or fulfilment of a request
+	WaitsUntil  time.Time // when what counts and is in no block yet stops counting, and the window closes; zero while there is none
 	DeadlineAt  time.Time // when an unclaimed gift or an unsettled payment goes to review; zero while none runs
 	FulfilledAt time.Time
 	ClaimedAt   time.Time

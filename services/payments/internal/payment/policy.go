@@ -182,9 +182,9 @@ func (t Depths) Check() error {
 // has a tag for it, finality comes after what the table asks for or is what it asks for; elsewhere wallets counts a block as
 // final only at a depth that is none of the table's smaller ones (it refuses a FINAL_DEPTH below one of CONFIRMATIONS). wallets
 // tells nothing more of a final transfer either, so that a scanner that was away for longer than finality takes tells of it
-// once, final and one block deep.
+// once, final and one block deep. A transfer in no block is never deep enough, whatever else the message says of it.
 func (d Depth) Met(row Deposit) bool {
-	if row.Reverted {
+	if row.Reverted || row.Unmined() {
 		return false
 	}
 	return row.Finalized || (d.Confirmations > 0 && row.Depth >= d.Confirmations)

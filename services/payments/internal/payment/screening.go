@@ -1,13 +1,14 @@
 package payment
 
 // Verdict is what is known of the senders of the transfers that stand: a hit if one of them is a hit, clear if all are clear,
-// and nothing while one of them is not decided. Dust that counts for nothing says nothing, because anybody can send it.
+// and nothing while one of them is not decided. Dust that counts for nothing says nothing, because anybody can send it; nor does
+// an unmined transfer that may not count.
 func (pol Policy) Verdict(p Payment, rows []Deposit) Screening {
 	c := change{pol: pol, p: p, rows: rows}
 	verdict, begun := Unscreened, c.begun(anyTime)
 	for _, d := range rows {
 		switch {
-		case d.Reverted || c.dust(d) && !c.pays(d, begun):
+		case d.Reverted || c.idle(d) || c.dust(d) && !c.pays(d, begun):
 			continue
 		case d.Screening == Hit:
 			return Hit

@@ -133,7 +133,11 @@ func funds(move mover, record recorder) {
 	move(unfunded, OnWindow, window,
 		to(expired, "nothing received: the claim is void"), to(settling, "short sum, pro-rata, deep enough"),
 		to(review, "wrong asset"))
-	record(OnWindow, window, confirming, confirmed, settling, settled, expired, cancelled, review, refunded)
+	move(confirming, OnWindow, window,
+		to(expired, "the money is still in no block when its hold after expiresAt is over"),
+		to(confirmed, "the same, and a short sum of a pro-rata type is deep enough"),
+		to(review, "the same, short and not pro-rata"))
+	record(OnWindow, window, confirmed, settling, settled, expired, cancelled, review, refunded)
 
 	move(confirmed, OnDeadline, act((*change).deadlineOver), to(review, "gift not claimed, or caller did not settle"))
 	record(OnDeadline, act((*change).deadlineOver),

@@ -8,7 +8,7 @@ import "github.com/shopspring/decimal"
 // Dust, a transfer too small to open a payment, counts once another transfer has opened it, and for nothing before. Dust of a
 // listed sender never counts: anybody can send it, so it must neither hold the payment nor be converted.
 type Tally struct {
-	Received decimal.Decimal // all that stands
+	Received decimal.Decimal // all that stands, mined or in time and waiting for a block
 	Ignored  decimal.Decimal // of it, the dust that counts for nothing
 	Counts   decimal.Decimal // of it, what pays the payment: in time, and no ignored dust
 	Deep     decimal.Decimal // of what counts, what is deep enough
@@ -62,8 +62,19 @@ func (c *change) left(t Tally) decimal.Decimal {
 	return decimal.Max(c.due().Sub(waiting), decimal.Min(least, c.due()))
 }
 
-// stands reports a transfer of what was quoted.
-func (c *change) stands(d Deposit) bool { return c.p.quoted(d) && !d.Reverted }
+// mined is what counts and is in a block.
+func (c *change) mined() (sum decimal.Decimal) {
+	counts := c.counts(c.onTime)
+	for _, d := range c.rows {
+		if counts(d) && !d.Unmined() {
+			sum = sum.Add(d.Amount)
+		}
+	}
+	return sum
+}
+
+// stands reports a transfer of what was quoted that may count.
+func (c *change) stands(d Deposit) bool { return c.p.quoted(d) && !d.Reverted && !c.idle(d) }
 
 // begun reports that a transfer among those chosen opens the payment.
 func (c *change) begun(among func(Deposit) bool) bool {

@@ -212,7 +212,8 @@ func (w *world) invariants(before Payment, tr Trigger) {
 	w.t.Helper()
 	received := decimal.Zero
 	for _, d := range w.rows {
-		if !d.Reverted && d.Asset == w.p.Quote.Crypto && d.Network == w.p.Quote.Network {
+		idle := d.BlockHeight <= 0 && (w.p.Closed || d.FirstSeenAt.After(w.p.ExpiresAt))
+		if !d.Reverted && !idle && d.Asset == w.p.Quote.Crypto && d.Network == w.p.Quote.Network {
 			received = received.Add(d.Amount)
 		}
 	}
@@ -255,6 +256,11 @@ func (w *world) invariants(before Payment, tr Trigger) {
 	case StatusSettled:
 		if w.p.Status() != StatusSettled && tr.Name() != OnPayoutReturned {
 			w.t.Fatalf("settled led to %s by %s", w.p.Status(), tr.Name())
+		}
+	}
+	for _, d := range w.rows {
+		if d.BlockHeight <= 0 && !d.Reverted && !before.Payout.Left() && (d.Counted.IsPositive() || d.Booked != "") {
+			w.t.Fatalf("%s in %s: %s is in no block and is booked", tr.Name(), before.State(), d.Key)
 		}
 	}
 	w.money(before, tr)
@@ -349,7 +355,7 @@ func seenAt(at time.Time) func(*Deposit) {
 }
 
 func other(network, asset string) func(*Deposit) {
-	return func(d *Deposit) { d.Network, d.Asset = network, asset }
+	return func(d *Deposit) { d.Network, d.Asset, d.BlockHeight = network, asset, 100 }
 }
 
 // close ends the window as the timer does once the network is scanned past it.

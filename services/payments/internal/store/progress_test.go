@@ -86,6 +86,33 @@ func TestProgress_waitsForTheDepositsBeforeIt(t *testing.T) {
 	}
 }
 
+// Money in no block holds the window open until the hold is over and the network is scanned past that.
+func TestProgress_mempoolHold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(2)
+	p, mined := w.made(command()), w.made(command())
+	ended := time.Now().Add(-3 * time.Hour)
+	w.sql(`UPDATE payments SET expires_at = $1, due_at = $1`, ended)
+	for _, p := range []payment.Payment{p, mined} {
+		w.see(p, coin{key: p.ID, amount: "31.25", version: 1, unmined: true, at: ended})
+	}
+	if n := ask[int](w, `SELECT count(*) FROM payments WHERE due_at = waits_until AND due_at = expires_at + interval '2 hours'`); n != 2 {
+		t.Errorf("%d payments wait for a block", n)
+	}
+	w.scanned(1, ended.Add(2*time.Hour))
+	w.expire()
+	w.want(p, "confirming")
+	w.see(mined, coin{key: mined.ID, amount: "31.25", version: 2, depth: 1, at: ended.Add(2 * time.Hour)})
+	w.scanned(2, ended.Add(2*time.Hour+2*time.Minute))
+	w.expire()
+	w.want(p, "expired")
+	w.want(mined, "confirming")
+	if n := ask[int](w, `SELECT count(*) FROM payments WHERE due_at IS NOT NULL OR waits_until IS NOT NULL`); n != 0 {
+		t.Errorf("%d payments still wait", n)
+	}
+}
+
 // Progress without numbers, as an older wallets sends it, is believed at once.
 func TestProgress_withoutNumbers(t *testing.T) {
 	t.Parallel()

@@ -99,6 +99,7 @@ var columns = []column{
 	{"created_at", "timestamptz", isFixed | isBorn | isShown},
 	{"expires_at", "timestamptz", isBorn | isShown},
 	{"deadline_at", "timestamptz", 0},
+	{"waits_until", "timestamptz", 0},
 	{"fulfilled_at", "timestamptz", 0},
 	{"claimed_at", "timestamptz", 0},
 	{"confirmed_at", "timestamptz", isShown},

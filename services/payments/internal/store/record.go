@@ -167,7 +167,7 @@ func valuesWith(p payment.Payment, payer, index, receiver []byte) ([]any, error)
 		p.Received.String(), p.Transfers, p.Credit.N, p.Credit.Crypto.String(), p.Credit.Payout.String(), p.Credit.Fee.String(),
 		p.Credit.FeeCrypto.String(), p.Credit.FeeUSD.String(), p.LateRate.String(), p.Ignored.String(), p.Credit.Frozen, p.Attempt, p.Holds,
 		p.Token.Hash, nullTime(p.Token.ExpiresAt), p.RefundAddress, p.RefundTx, p.SettlementRef,
-		p.CreatedAt, p.ExpiresAt, nullTime(p.DeadlineAt), nullTime(p.FulfilledAt), nullTime(p.ClaimedAt), nullTime(p.ConfirmedAt), nullTime(p.SettledAt),
+		p.CreatedAt, p.ExpiresAt, nullTime(p.DeadlineAt), nullTime(p.WaitsUntil), nullTime(p.FulfilledAt), nullTime(p.ClaimedAt), nullTime(p.ConfirmedAt), nullTime(p.SettledAt),
 	}, nil
 }
 
@@ -237,7 +237,7 @@ func (r *record) targets() []any {
 		(*number)(&p.Received), &p.Transfers, &p.Credit.N, (*number)(&p.Credit.Crypto), (*number)(&p.Credit.Payout), (*number)(&p.Credit.Fee),
 		(*number)(&p.Credit.FeeCrypto), (*number)(&p.Credit.FeeUSD), (*number)(&p.LateRate), (*number)(&p.Ignored), &p.Credit.Frozen, &p.Attempt, &p.Holds,
 		&p.Token.Hash, (*instant)(&p.Token.ExpiresAt), &p.RefundAddress, &p.RefundTx, &p.SettlementRef,
-		(*instant)(&p.CreatedAt), (*instant)(&p.ExpiresAt), (*instant)(&p.DeadlineAt), (*instant)(&p.FulfilledAt), (*instant)(&p.ClaimedAt), (*instant)(&p.ConfirmedAt),
+		(*instant)(&p.CreatedAt), (*instant)(&p.ExpiresAt), (*instant)(&p.DeadlineAt), (*instant)(&p.WaitsUntil), (*instant)(&p.FulfilledAt), (*instant)(&p.ClaimedAt), (*instant)(&p.ConfirmedAt),
 		(*instant)(&p.SettledAt),
 	}
 }

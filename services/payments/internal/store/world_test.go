@@ -169,6 +169,7 @@ type coin struct {
 	version  int64
 	depth    int64
 	reverted bool
+	unmined  bool
 	at       time.Time
 }
 
@@ -186,11 +187,15 @@ func (w *world) message(p payment.Payment, c coin) wire.DepositChanged {
 	if c.at.IsZero() {
 		c.at = time.Now()
 	}
-	return wire.DepositChanged{
+	m := wire.DepositChanged{
 		Key: "tron:" + c.key + ":0", Version: c.version, Mode: wire.Test, Family: money.Tron, Network: "tron", Address: p.Address, Asset: "USDT",
 		TxHash: c.key, State: state, BlockHeight: 100, BlockHash: "h", BlockTime: c.at, Amount: a.ToUnits(decimal.RequireFromString(c.amount)).String(),
 		Depth: c.depth, Head: 99 + c.depth, FirstSeenAt: c.at,
 	}
+	if c.unmined {
+		m.BlockHeight, m.BlockHash, m.BlockTime = 0, "", time.Time{}
+	}
+	return m
 }
 
 // see delivers a snapshot, each time as a message of its own.
