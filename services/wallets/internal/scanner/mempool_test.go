@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/big"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,7 +25,8 @@ type pond struct {
 	ids     []chain.TxID
 	txs     map[chain.TxID]puddle
 	spent   bool
-	keeps   bool // what was found waits from then on
+	keeps   bool       // what was found waits from then on
+	mu      sync.Mutex // of reads, which come several at once
 	reads   []chain.TxID
 	waits   []Waiting
 	looks   []Look
@@ -50,7 +52,9 @@ func (p puddle) Match(_ context.Context, watched chain.Watched) ([]chain.Transfe
 func (p *pond) Waiting(context.Context) ([]chain.TxID, error) { return p.ids, nil }
 
 func (p *pond) Unmined(_ context.Context, id chain.TxID) (chain.Unmined, error) {
+	p.mu.Lock()
 	p.reads = append(p.reads, id)
+	p.mu.Unlock()
 	if tx, ok := p.txs[id]; ok {
 		return tx, nil
 	}
