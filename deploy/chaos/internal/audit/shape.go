@@ -37,9 +37,10 @@ var (
 		status: "needs_review", exception: "payout_failed", payout: "failed", bank: "fail", kept: true,
 		told: []string{"pending", "confirming", "confirmed", "settling", "needs_review"},
 	}
+	// A return may be learnt before the success: then nobody is told of a settlement that is no more.
 	returned = outcome{
 		status: "needs_review", exception: "payout_returned", payout: "returned", bank: "return", kept: true,
-		told: append(slices.Clone(paidEvents), "needs_review"),
+		told: []string{"pending", "confirming", "confirmed", "settling", "needs_review"},
 	}
 )
 

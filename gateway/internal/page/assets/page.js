@@ -40,7 +40,8 @@
     if (!pause || document.hidden) return;
     let wait = pause;
     try {
-      const answer = await fetch(location.pathname, {
+      // The answer to a form lies below the payment's page: /pay/<reference>/transaction. Only the page itself can be read.
+      const answer = await fetch(location.pathname.split("/").slice(0, 3).join("/"), {
         headers: { Accept: "text/html", "If-None-Match": main().dataset.tag }, cache: "no-store", referrerPolicy: "no-referrer",
       });
       if (answer.status === 200) show(await answer.text());

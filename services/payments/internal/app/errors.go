@@ -18,5 +18,6 @@ var (
 var (
 	ErrNotFound     = fault.New(fault.NotFound, "payment_not_found", "Payment not found")
 	ErrLiveDisabled = fault.New(fault.Unavailable, "live_disabled", "Live payments are not open yet. Use a test key.").After(time.Hour)
+	ErrBusy         = fault.New(fault.Unavailable, "busy", "The payment is being changed by another request. Try again shortly.").After(time.Second)
 	ErrNoAddress    = fault.New(fault.Unavailable, "no_address", "No deposit address is free right now. Try again shortly.").After(3 * time.Second)
 )

@@ -255,8 +255,14 @@ func (s *Store) changeOnce(ctx context.Context, k app.Key, f app.Change, payoutI
 	if k.Key != "" && idempotency.IsTaken(err) {
 		return app.ErrKeyTaken
 	}
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == lockNotAvailable {
+		return app.ErrBusy.Because(err)
+	}
 	return err
 }
+
+// lockNotAvailable is PostgreSQL's code for a lock that was not free within the session's lock timeout.
+const lockNotAvailable = "55P03"
 
 // Replay implements app.Payments.
 func (s *Store) Replay(ctx context.Context, k app.Key) (app.Answer, bool, error) {

@@ -378,3 +378,29 @@ func TestLedger_refusesWhatDoesNotBalance(t *testing.T) {
 		}
 	}
 }
+
+// A request that meets a payment which another change holds is told to come again, and changes nothing.
+func TestUpdate_ofAPaymentThatIsHeld(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(4)
+	p := w.made(command())
+	held, err := w.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = held.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := held.Exec(t.Context(), `SELECT FROM payments WHERE id = $1 FOR UPDATE`, p.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.app.Cancel(t.Context(), owner, p.Reference, app.Key{})
+	if f := fault.As(err); f.Code != "busy" || f.Kind != fault.Unavailable || f.RetryAfter <= 0 {
+		t.Errorf("cancelled beside another change: %v", err)
+	}
+	if err := held.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.status(p); got != "pending" {
+		t.Errorf("status %s", got)
+	}
+}
