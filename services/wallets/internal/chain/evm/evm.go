@@ -205,16 +205,16 @@ func (d *Driver) Fetch(ctx context.Context, height int64) (fetched chain.Block, 
 }
 
 // events returns the listed tokens' transfers in a block, asked for by the block's hash: a node that has reorganised
-// meanwhile answers an error and not another block's logs. Where the header's bloom filter says that there may be some, the
-// answer is not believed alone, because a node may leave out some logs or all: another endpoint must say the same, or, where
-// there is no other that can tell, the receipts of all transactions.
+// meanwhile answers an error and not another block's logs. The answer is not believed alone, because a node may leave out some
+// logs or all: another endpoint must say the same. Where there is no other that can tell, the receipts of all transactions must,
+// if the header's bloom filter says that there may be logs.
 func (d *Driver) events(ctx context.Context, e *rpc.Endpoint, b *block) ([]event, error) {
 	if len(d.filter) == 0 {
 		return nil, nil
 	}
 	events, err := d.logs(ctx, e, b)
-	if err != nil || (len(events) == 0 && !d.promises(b)) {
-		return events, err
+	if err != nil {
+		return nil, err
 	}
 	if other := d.pool.Other(ctx, e); other != nil {
 		second, err := d.logs(ctx, other, b)
@@ -228,6 +228,9 @@ func (d *Driver) events(ctx context.Context, e *rpc.Endpoint, b *block) ([]event
 			return nil, err
 		}
 		d.pool.Failed(ctx, other, err)
+	}
+	if len(events) == 0 && !d.promises(b) {
+		return nil, nil
 	}
 	all, err := d.eventsOfReceipts(ctx, e, b)
 	if err != nil {

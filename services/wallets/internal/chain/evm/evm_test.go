@@ -322,6 +322,13 @@ func TestFetch_partialLogs(t *testing.T) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
+	t.Run("the first endpoint hides them behind an empty filter", func(t *testing.T) {
+		a, b := node(), node(theirs, ours)
+		a.set("eth_getBlockByNumber", blockJSON(5, 105, 104, "0x"+strings.Repeat("00", 256), txJSON(7, usdt, "0x0", "0x2"), txJSON(8, usdt, "0x0", "0x2")))
+		if got, err := match(t, newDriver(t, a.URL, b.URL), 5); err != nil || len(got) != 1 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
 	t.Run("the second endpoint is the partial one", func(t *testing.T) {
 		a, b := node(theirs, ours), node(theirs)
 		if got, err := match(t, newDriver(t, a.URL, b.URL), 5); err != nil || len(got) != 1 {
