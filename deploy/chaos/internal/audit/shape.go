@@ -37,7 +37,7 @@ var (
 		status: "needs_review", exception: "payout_failed", payout: "failed", bank: "fail", kept: true,
 		told: []string{"pending", "confirming", "confirmed", "settling", "needs_review"},
 	}
-	// A return may be learnt before the success: then nobody is told of a settlement that is no more.
+	// The return may be seen before the success. No payment.settled is sent then.
 	returned = outcome{
 		status: "needs_review", exception: "payout_returned", payout: "returned", bank: "return", kept: true,
 		told: []string{"pending", "confirming", "confirmed", "settling", "needs_review"},
