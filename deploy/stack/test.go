@@ -142,7 +142,7 @@ func tiers(how extent, served []string) []tier.Tier {
 	return []tier.Tier{
 		{Name: "store and messages", Budget: 3 * time.Minute, Args: with([]string{"-race"}, served...)},
 		{Name: "dropped connections", Args: with(nil, "./libs/bus/...")},
-		{Name: "end to end", Budget: 6 * time.Minute, Args: with([]string{"-race", "-v", "-parallel", "16"}, "./deploy/e2e/...")},
+		{Name: "end to end", Budget: 6 * time.Minute, Args: with([]string{"-race", "-v", "-parallel", "20"}, "./deploy/e2e/...")},
 		{Name: "chaos", Budget: 3 * time.Minute, Args: with(nil, "./deploy/chaos/...")},
 	}
 }

@@ -85,7 +85,7 @@ func dial(ctx context.Context, cfg Config, service string, tel *telemetry.Teleme
 	ctx, cancel := context.WithTimeout(ctx, firstTry)
 	defer cancel()
 	switch err := l.lookOnce(ctx); {
-	case isFinal(err):
+	case isFinal(err), errors.Is(err, amqp.ErrCredentials): // a process that starts shows an operator's mistake at once
 		return nil, err
 	case err != nil:
 		tel.Log.Warn("the broker cannot be used yet, going on without", "err", err)

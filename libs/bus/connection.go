@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -32,6 +33,10 @@ func (l *Link) open(ctx context.Context, role string) (*connection, error) {
 		if socket != nil {
 			_ = socket.Close() // it is useless by now
 		}
+		if errors.Is(err, amqp.ErrCredentials) && ctx.Err() != nil {
+			// The library names every failure after the credentials were sent a refusal of them.
+			return nil, fmt.Errorf("the broker did not finish the handshake: %w", ctx.Err())
+		}
 		return nil, err
 	}
 	return &connection{Connection: inner, socket: socket}, nil
@@ -51,8 +56,12 @@ func (l *Link) socket(ctx context.Context, role, network, addr string) (net.Conn
 	if err != nil {
 		return nil, err
 	}
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(connectTimeout)
+	}
 	// The library clears this deadline once the handshake is done.
-	if err := raw.SetDeadline(time.Now().Add(connectTimeout)); err != nil {
+	if err := raw.SetDeadline(deadline); err != nil {
 		_ = raw.Close() // the first error says more
 		return nil, err
 	}
@@ -100,11 +109,9 @@ func (c *connection) cut() {
 	_ = c.socket.Close() // its error would tell that it is closed already
 }
 
-// isFinal reports whether an error of the broker is one that waiting does not cure.
+// isFinal reports whether the broker itself has said something that waiting does not cure. The library's own ErrCredentials is
+// none: it also stands for a broker that hung up during the handshake, as one does that is being stopped.
 func isFinal(err error) bool {
-	if errors.Is(err, amqp.ErrCredentials) {
-		return true
-	}
 	broker, ok := errors.AsType[*amqp.Error](err)
-	return ok && broker.Code == amqp.AccessRefused
+	return ok && broker.Server && broker.Code == amqp.AccessRefused
 }

@@ -24,9 +24,14 @@ import (
 const (
 	launcherVariable = "CAUSEWAY_STACK"
 	dirVariable      = "CAUSEWAY_STACK_DIR"
-	upWithin         = 2 * time.Minute
-	changeWithin     = time.Minute
+	upWithin         = 4 * time.Minute
+	changeWithin     = 2 * time.Minute
 )
+
+// room bounds the private stacks of one test binary. A stack is five services and their databases: a dozen of them at once
+// exhaust the server's connections, and starve each other of the processor until deadlines pass that have nothing to do with
+// the tests. Nobody may take a second stack while holding one.
+var room = make(chan struct{}, 3)
 
 // Stack is a running product.
 type Stack struct {
@@ -63,10 +68,12 @@ func Shared(t testing.TB) *Stack {
 	return s
 }
 
-// New starts a private stack and takes it down when the test ends. It returns once the gateway answers and payments has
-// addresses in stock.
+// New starts a private stack and takes it down when the test ends. It waits while too many others run, and returns once the
+// gateway answers and payments has addresses in stock.
 func New(t testing.TB, o Options) *Stack {
 	t.Helper()
+	room <- struct{}{}
+	t.Cleanup(func() { <-room })
 	s := &Stack{dir: t.TempDir()}
 	args := []string{"up", "--dir", s.dir, "--json"}
 	for _, service := range sortedKeys(o.Env) {

@@ -69,7 +69,7 @@ func (s Servers) postgres(ctx context.Context, user *process.User, password stri
 			Path: filepath.Join(bin, "postgres"), Dir: data, Log: log, User: user,
 			Args: []string{
 				"-D", data, "-p", strconv.Itoa(ports[0]), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
-				"-c", "max_connections=400", "-c", "shared_buffers=128MB", "-c", "timezone=UTC", "-c", "log_timezone=UTC",
+				"-c", "max_connections=600", "-c", "shared_buffers=128MB", "-c", "timezone=UTC", "-c", "log_timezone=UTC",
 			},
 			Env: s.env("LC_ALL=C", "TZ=UTC"),
 		}}
