@@ -84,6 +84,26 @@ func TestOpenAPI_access(t *testing.T) {
 	}
 }
 
+// The query parameters of a route that have one value read the same in the document and in the table.
+func TestOpenAPI_query(t *testing.T) {
+	doc := document(t)
+	for _, r := range route.Table() {
+		item := doc.Paths.Value(r.Pattern)
+		var described []string
+		for _, p := range slices.Concat(item.Parameters, item.GetOperation(r.Method).Parameters) {
+			if p.Value.In == "query" && !p.Value.Schema.Value.Type.Is("array") {
+				described = append(described, p.Value.Name)
+			}
+		}
+		served := slices.Clone(r.Query)
+		slices.Sort(described)
+		slices.Sort(served)
+		if !slices.Equal(described, served) {
+			t.Errorf("%s: the document describes %q, the table serves %q", r.Name(), described, served)
+		}
+	}
+}
+
 // Examples are what people paste; kin-openapi checks them only in part, so each is held against its schema here.
 func TestOpenAPI_examples(t *testing.T) {
 	checked := 0

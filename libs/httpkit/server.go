@@ -173,7 +173,7 @@ func (s *Server) wrap(route string, next http.Handler) http.Handler {
 		} else {
 			reader := telemetry.With(r.Context(), telemetry.RequestID, id.RequestID, telemetry.MerchantID, id.MerchantID)
 			ctx, cancel := context.WithTimeout(reader, handleMax)
-			ctx = WithRequest(ctx, &Request{Identity: id, RequestID: id.RequestID, Route: route, IdempotencyKey: r.Header.Get("Idempotency-Key"), reader: reader, log: s.log})
+			ctx = WithRequest(ctx, &Request{Identity: id, RequestID: id.RequestID, Route: route, IdempotencyKey: r.Header.Get(IdempotencyHeader), reader: reader, log: s.log})
 			watched.Header().Set(RequestIDHeader, id.RequestID)
 			next.ServeHTTP(watched, r.WithContext(ctx))
 			cancel()
@@ -247,8 +247,6 @@ func recovered(next endpoint.Endpoint) endpoint.Endpoint {
 	}
 }
 
-const idempotencyKeyMax = 255
-
 func decode[Req any, P Reader[Req]](r *http.Request) (any, error) {
 	raw, err := readBody(r)
 	if err != nil {
@@ -257,9 +255,7 @@ func decode[Req any, P Reader[Req]](r *http.Request) (any, error) {
 	request := From(r.Context())
 	request.BodyHash = sha256.Sum256(raw)
 	in := &Input{request: r, raw: raw}
-	if key := request.IdempotencyKey; len(key) > idempotencyKeyMax || len(r.Header.Values("Idempotency-Key")) > 1 || !printable(key) {
-		in.Problems.Add("Idempotency-Key", "must be one header of 1 to %d printable characters", idempotencyKeyMax)
-	}
+	CheckIdempotencyKey(r.Header, &in.Problems)
 	if in.body, err = parseBody(raw, &in.Problems); err != nil {
 		return nil, err
 	}
@@ -269,15 +265,6 @@ func decode[Req any, P Reader[Req]](r *http.Request) (any, error) {
 		return nil, err
 	}
 	return req, nil
-}
-
-func printable(s string) bool {
-	for i := range len(s) {
-		if s[i] < 0x20 || s[i] > 0x7e {
-			return false
-		}
-	}
-	return true
 }
 
 func readBody(r *http.Request) ([]byte, error) {

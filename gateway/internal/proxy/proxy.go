@@ -218,6 +218,9 @@ func (p *Proxy) pass(out *answer, r *http.Request, c *Call) (err error) {
 			return err
 		}
 	}
+	if err = unambiguous(r, c.Route); err != nil {
+		return err
+	}
 	if c.Route.Static {
 		p.Targets[c.Route.Upstream].serve(out, r, c, body)
 		return nil
@@ -258,7 +261,7 @@ func (p *Proxy) once(r *http.Request, c *Call) error {
 	}
 	key := ""
 	if r.Method == http.MethodPost {
-		key = r.Header.Get("Idempotency-Key")
+		key = r.Header.Get(httpkit.IdempotencyHeader)
 	}
 	return p.Replays.Once(r.Context(), c.Caller.Signature, key)
 }

@@ -161,7 +161,7 @@ func (t *Target) rewrite(pr *httputil.ProxyRequest) {
 
 // passed are the headers of a caller that services see. It is a list of what passes, not of what does not, so that no
 // spelling of an identity header, no credential, cookie or hop-by-hop header ever gets through.
-var passed = []string{"Accept", "Accept-Language", "Content-Type", "Idempotency-Key", "If-None-Match", "User-Agent"}
+var passed = []string{"Accept", "Accept-Language", "Content-Type", httpkit.IdempotencyHeader, "If-None-Match", "User-Agent"}
 
 // withheld are the headers that never pass, not even on routes that pass all others.
 var withheld = []string{

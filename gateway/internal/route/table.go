@@ -45,10 +45,17 @@ type Route struct {
 	Long       bool              // answers for minutes, as it comes: a report of any length
 	Names      bool              // asks a bank for a person's name
 	Page       bool              // for people: refused with a page, not with JSON, when a page is what is accepted
+	Query      []string          // query parameters that have one value; sent twice they are refused
 }
 
 // Name is how logs, spans and metrics call a route; never a path, which may hold a reference.
 func (r *Route) Name() string { return r.Method + " " + r.Pattern }
+
+// reads names the query parameters of a route.
+func (r Route) reads(names ...string) Route {
+	r.Query = names
+	return r
+}
 
 func open(method, pattern string, to Upstream) Route {
 	return Route{Method: method, Pattern: pattern, Upstream: to, Access: Open}
@@ -68,6 +75,12 @@ func page(method, pattern string) Route {
 
 func keyed(method, pattern string, to Upstream, p apikey.Permission) Route {
 	return Route{Method: method, Pattern: pattern, Upstream: to, Access: Keyed, Permission: p}
+}
+
+func long(method, pattern string, to Upstream, p apikey.Permission) Route {
+	r := keyed(method, pattern, to, p)
+	r.Long = true
+	return r
 }
 
 func sandbox(method, pattern string, to Upstream, p apikey.Permission) Route {
@@ -91,8 +104,8 @@ func Table() []Route {
 	return []Route{
 		keyed(http.MethodPost, "/v1/payments", Payments, apikey.PaymentCreate),
 		keyed(http.MethodGet, "/v1/payments/{reference}", Payments, apikey.PaymentRead),
-		keyed(http.MethodGet, "/v1/payments", Payments, apikey.PaymentRead),
-		{Method: http.MethodGet, Pattern: "/v1/settlements", Upstream: Payments, Access: Keyed, Permission: apikey.PaymentRead, Long: true},
+		keyed(http.MethodGet, "/v1/payments", Payments, apikey.PaymentRead).reads("status", "type", "from", "to", "limit", "cursor"),
+		long(http.MethodGet, "/v1/settlements", Payments, apikey.PaymentRead).reads("from", "to", "format"),
 		keyed(http.MethodPost, "/v1/payments/{reference}/cancel", Payments, apikey.PaymentCreate),
 		keyed(http.MethodPost, "/v1/payments/{reference}/settle", Payments, apikey.PaymentCreate),
 		keyed(http.MethodPost, "/v1/payments/{reference}/settlement-token", Payments, apikey.PaymentCreate),
@@ -100,8 +113,8 @@ func Table() []Route {
 		guessable(http.MethodPost, "/v1/payments/requests/{reference}/fulfill", Payments),
 		guessable(http.MethodPost, "/v1/payments/gifts/{reference}/claim/confirm", Payments),
 		{Method: http.MethodPost, Pattern: "/v1/payments/verify-receiver", Upstream: Payments, Access: Open, Names: true, Guess: true},
-		open(http.MethodGet, "/v1/banks", Payments),
-		open(http.MethodGet, "/v1/rates", Payments),
+		open(http.MethodGet, "/v1/banks", Payments).reads("currency", "name"),
+		open(http.MethodGet, "/v1/rates", Payments).reads("fiat", "crypto"),
 		open(http.MethodGet, "/v1/networks", Payments),
 		guessable(http.MethodGet, "/v1/checkout/{reference}", Payments),
 		{Method: http.MethodPost, Pattern: "/v1/rails/{name}/webhook", Upstream: Payments, Access: Open, AnyHeaders: true},
@@ -109,9 +122,9 @@ func Table() []Route {
 		guessable(http.MethodPost, "/v1/checkout/{reference}/transaction", Payments),
 
 		keyed(http.MethodPost, "/v1/wallets", Wallets, apikey.WalletCreate),
-		keyed(http.MethodGet, "/v1/wallets", Wallets, apikey.WalletRead),
+		keyed(http.MethodGet, "/v1/wallets", Wallets, apikey.WalletRead).reads("status", "limit", "offset", "cursor"),
 		keyed(http.MethodGet, "/v1/wallets/{id}", Wallets, apikey.WalletRead),
-		keyed(http.MethodGet, "/v1/wallets/{id}/deposits", Wallets, apikey.WalletRead),
+		keyed(http.MethodGet, "/v1/wallets/{id}/deposits", Wallets, apikey.WalletRead).reads("limit", "cursor"),
 		keyed(http.MethodGet, "/v1/balances", Wallets, apikey.WalletRead),
 		sandbox(http.MethodPost, "/v1/sandbox/wallets/{id}/deposits", Wallets, apikey.WalletCreate),
 
@@ -121,16 +134,17 @@ func Table() []Route {
 		sandbox(http.MethodPost, "/v1/sandbox/payouts/{id}/outcome", Payments, apikey.PaymentCreate),
 
 		keyed(http.MethodPost, "/v1/reports", Reports, apikey.ReportCreate),
-		open(http.MethodGet, "/v1/reports/lookup", Reports),
+		open(http.MethodGet, "/v1/reports/lookup", Reports).
+			reads("phoneNumber", "walletAddress", "status", "complaintType", "limit", "offset", "cursor"),
 		guessable(http.MethodGet, "/v1/reports/{reportId}", Reports),
 		keyed(http.MethodPatch, "/v1/reports/{reportId}", Reports, apikey.ReportManage),
-		operatedBy(http.MethodGet, "/v1/admin/reports/subjects", Reports),
-		operatedBy(http.MethodGet, "/v1/admin/reports/floods", Reports),
+		operatedBy(http.MethodGet, "/v1/admin/reports/subjects", Reports).reads("walletAddress", "mode"),
+		operatedBy(http.MethodGet, "/v1/admin/reports/floods", Reports).reads("mode", "limit", "cursor"),
 
 		keyed(http.MethodGet, "/v1/webhooks/secret", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodPost, "/v1/webhooks/secret/rotate", Dispatcher, apikey.WebhookManage),
 
-		keyed(http.MethodGet, "/v1/webhooks/endpoints", Dispatcher, apikey.WebhookManage),
+		keyed(http.MethodGet, "/v1/webhooks/endpoints", Dispatcher, apikey.WebhookManage).reads("limit", "cursor"),
 		keyed(http.MethodPost, "/v1/webhooks/endpoints", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodGet, "/v1/webhooks/endpoints/{id}", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodPatch, "/v1/webhooks/endpoints/{id}", Dispatcher, apikey.WebhookManage),
@@ -139,41 +153,42 @@ func Table() []Route {
 		keyed(http.MethodGet, "/v1/webhooks/endpoints/{id}/secret", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodPost, "/v1/webhooks/endpoints/{id}/secret/rotate", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodPost, "/v1/webhooks/endpoints/{id}/rotate", Dispatcher, apikey.WebhookManage),
-		keyed(http.MethodGet, "/v1/webhooks/deliveries", Dispatcher, apikey.WebhookManage),
+		keyed(http.MethodGet, "/v1/webhooks/deliveries", Dispatcher, apikey.WebhookManage).
+			reads("limit", "cursor", "endpointId", "eventId", "type", "status"),
 		keyed(http.MethodGet, "/v1/webhooks/deliveries/{id}", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodPost, "/v1/webhooks/deliveries/{id}/retry", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodPost, "/v1/webhooks/replays", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodGet, "/v1/webhooks/replays/{id}", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodPost, "/v1/webhooks/replays/{id}/pause", Dispatcher, apikey.WebhookManage),
 		keyed(http.MethodPost, "/v1/webhooks/replays/{id}/resume", Dispatcher, apikey.WebhookManage),
-		keyed(http.MethodGet, "/v1/events", Dispatcher, apikey.WebhookManage),
+		keyed(http.MethodGet, "/v1/events", Dispatcher, apikey.WebhookManage).reads("limit", "cursor", "type", "from"),
 
 		keyed(http.MethodGet, "/v1/me", Self, ""),
 
 		operated(http.MethodPost, "/v1/admin/keys"),
-		operated(http.MethodGet, "/v1/admin/keys"),
+		operated(http.MethodGet, "/v1/admin/keys").reads("merchantId", "mode", "limit", "cursor"),
 		operated(http.MethodGet, "/v1/admin/keys/{id}"),
 		operated(http.MethodPatch, "/v1/admin/keys/{id}"),
 		operated(http.MethodDelete, "/v1/admin/keys/{id}"),
 		operated(http.MethodPost, "/v1/admin/keys/{id}/rotate"),
-		operated(http.MethodGet, "/v1/admin/audit"),
-		operatedAt(http.MethodGet, "/v1/admin/payments", Payments),
+		operated(http.MethodGet, "/v1/admin/audit").reads("actor", "act", "object", "from", "to", "limit", "cursor"),
+		operatedAt(http.MethodGet, "/v1/admin/payments", Payments).reads("status", "type", "from", "to", "limit", "cursor"),
 		operatedAt(http.MethodPost, "/v1/admin/payments/{reference}/resolve", Payments),
-		operatedAt(http.MethodGet, "/v1/admin/holds", Payments),
-		operatedAt(http.MethodGet, "/v1/admin/payouts", Payments),
+		operatedAt(http.MethodGet, "/v1/admin/holds", Payments).reads("limit", "cursor"),
+		operatedAt(http.MethodGet, "/v1/admin/payouts", Payments).reads("limit", "cursor"),
 		operatedAt(http.MethodPost, "/v1/admin/payouts/{id}/ask", Payments),
 		operatedAt(http.MethodPost, "/v1/admin/payouts/{id}/conclude", Payments),
-		operatedAt(http.MethodGet, "/v1/admin/deposits/unattributed", Payments),
-		operatedAt(http.MethodGet, "/v1/admin/differences", Payments),
+		operatedAt(http.MethodGet, "/v1/admin/deposits/unattributed", Payments).reads("limit", "cursor"),
+		operatedAt(http.MethodGet, "/v1/admin/differences", Payments).reads("status", "limit", "cursor"),
 
-		page(http.MethodGet, "/pay/{reference}"),
+		page(http.MethodGet, "/pay/{reference}").reads("pair", "named"),
 		page(http.MethodPost, "/pay/{reference}/fulfill"),
 		page(http.MethodPost, "/pay/{reference}/simulate"),
 		page(http.MethodPost, "/pay/{reference}/transaction"),
-		page(http.MethodGet, "/claim/{reference}"),
+		page(http.MethodGet, "/claim/{reference}").reads("bank"),
 		{Method: http.MethodPost, Pattern: "/claim/{reference}", Upstream: Self, Access: Open, Guess: true, Names: true, Page: true},
 		page(http.MethodPost, "/claim/{reference}/confirm"),
-		{Method: http.MethodGet, Pattern: "/assets/{name}", Upstream: Self, Access: Open, Static: true},
+		{Method: http.MethodGet, Pattern: "/assets/{name}", Upstream: Self, Access: Open, Static: true, Query: []string{"v"}},
 		{Method: http.MethodGet, Pattern: "/docs", Upstream: Self, Access: Open, Static: true},
 		{Method: http.MethodGet, Pattern: "/openapi.yaml", Upstream: Self, Access: Open, Static: true},
 	}

@@ -1,0 +1,114 @@
+package proxy_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"causeway.internal/gateway/internal/route"
+)
+
+// credentialOf is what lets a test call a route.
+func credentialOf(rt route.Route) string {
+	switch rt.Access {
+	case route.Keyed:
+		return testSecret
+	case route.Operated:
+		return operatorKey
+	case route.Open:
+	}
+	return ""
+}
+
+// fields lists the fields that a refusal names.
+func (a answer) fields(t *testing.T) (names []string) {
+	t.Helper()
+	var body struct {
+		Error struct{ Fields []struct{ Field string } }
+	}
+	if err := json.Unmarshal(a.body, &body); err != nil {
+		t.Fatalf("%s: %v", a.body, err)
+	}
+	for _, f := range body.Error.Fields {
+		names = append(names, f.Field)
+	}
+	return names
+}
+
+// A query parameter that has one value is refused when it is sent twice, on every route that has one, and the refusal
+// names it. One value passes, and so does what no route knows.
+func TestProxy_repeatedParameter(t *testing.T) {
+	w := start(t, http.HandlerFunc(echo))
+	checked := 0
+	for _, rt := range route.Table() {
+		path := strings.NewReplacer("{", "", "}", "").Replace(rt.Pattern)
+		for _, name := range rt.Query {
+			checked++
+			escaped := "%" + strings.ToUpper(hexOf(name[0])) + name[1:]
+			for _, query := range []string{name + "=a&" + name + "=b", name + "=a&" + name + "=a", name + "&x=1&" + name, name + "=a&" + escaped + "=b"} {
+				a := w.do(t, rt.Method, path+"?"+query, credentialOf(rt), "")
+				a.refused(t, 400, "validation_failed")
+				if got := a.fields(t); len(got) != 1 || got[0] != name {
+					t.Errorf("%s?%s: the refusal names %v", rt.Name(), query, got)
+				}
+			}
+			if a := w.do(t, rt.Method, path+"?"+name+"=a&other=1&other=2", credentialOf(rt), ""); a.StatusCode == 400 {
+				t.Errorf("%s with one %s: %d %s", rt.Name(), name, a.StatusCode, a.body)
+			}
+		}
+	}
+	if checked < 50 {
+		t.Errorf("%d parameters were checked", checked)
+	}
+	a := w.do(t, "GET", "/v1/payments?status=a&limit=1&status=b&limit=2&cursor=x", testSecret, "")
+	a.refused(t, 400, "validation_failed")
+	if got := strings.Join(a.fields(t), " "); got != "status limit" {
+		t.Errorf("the refusal names %q", got)
+	}
+	w.do(t, "GET", "/v1/payments?status=a&status=b", "", "").refused(t, 401, "api_key_missing") // who may not call learns no more
+}
+
+func hexOf(c byte) string {
+	const digits = "0123456789abcdef"
+	return string([]byte{digits[c>>4], digits[c&15]})
+}
+
+// An Idempotency-Key that names nothing, or two things, is refused on every route that changes something: who sends it
+// believes that a retry is safe.
+func TestProxy_badIdempotencyKey(t *testing.T) {
+	w := start(t, http.HandlerFunc(echo))
+	checked := 0
+	for _, rt := range route.Table() {
+		if rt.Method != http.MethodPost {
+			continue
+		}
+		checked++
+		path := strings.NewReplacer("{", "", "}", "").Replace(rt.Pattern)
+		for name, sent := range map[string][]string{
+			"empty": {""}, "blank": {"  \t"}, "two": {"a", "b"}, "the same twice": {"a", "a"}, "one and an empty one": {"a", ""}, "too long": {strings.Repeat("k", 256)},
+			"not printable": {"caf\u00e9"},
+		} {
+			var headers []string
+			for _, v := range sent {
+				headers = append(headers, "Idempotency-Key", v)
+			}
+			a := w.do(t, rt.Method, path, credentialOf(rt), "{}", headers...)
+			a.refused(t, 400, "validation_failed")
+			if got := a.fields(t); len(got) != 1 || got[0] != "Idempotency-Key" {
+				t.Errorf("%s, %s: the refusal names %v", rt.Name(), name, got)
+			}
+		}
+		if a := w.do(t, rt.Method, path, credentialOf(rt), "{}", "Idempotency-Key", strings.Repeat("k", 255)); a.StatusCode == 400 {
+			t.Errorf("%s with a key of 255 characters: %d %s", rt.Name(), a.StatusCode, a.body)
+		}
+	}
+	if checked < 30 {
+		t.Errorf("%d routes were checked", checked)
+	}
+	e := w.do(t, "GET", "/v1/payments?status=%61&x=1", testSecret, "").echoed(t)
+	if u, err := url.Parse(e.URI); err != nil || u.RawQuery != "status=%61&x=1" {
+		t.Errorf("the query came as %q", e.URI)
+	}
+}
