@@ -56,7 +56,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The last release neither signs its messages nor does with the rights that this one has on the broker.
-	instance := []string{"--replicas", "2", "--bin", older, "--earlier-rights", "--env", "SIGNED_MESSAGES_ONLY=false"}
+	instance := []string{"--replicas", "2", "--bin", older, "--earlier-rights", "--env", "SIGNED_MESSAGES_ONLY=false", "--env", "SEAL_PERSONAL=false"}
 	launch(t, instance, "--scenario", "upgrade", "--new", newer, "--duration", upgradeFor.String(), "--rate", "6")
 }
 

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/services/reports/internal/report"
@@ -14,11 +16,33 @@ import (
 
 // settings are what every role needs.
 type settings struct {
+	Sealing
 	Postgres  postgres.Config
 	Telemetry telemetry.Config
 	OpsAddr   string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`
 	Drain     time.Duration `env:"DRAIN" envDefault:"20s" doc:"how long a stop may take"`
 	Recovery  bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: record ids that may have been shown are passed over (docs/runbooks/reports-restore.md)"`
+}
+
+// Sealing is what people are sealed with.
+type Sealing struct {
+	MasterKeys config.Secret `env:"MASTER_KEYS" doc:"comma separated id:base64(32 bytes); the first seals who files reports, all open it"`
+	Seal       bool          `env:"SEAL_PERSONAL" envDefault:"false" doc:"true seals the people of new reports, which needs MASTER_KEYS; turn it on once every process is of a release that knows it (docs/deploy.md)"`
+}
+
+// ring reads the master keys; nil without any.
+func (s Sealing) ring() (*keyring.Ring, error) {
+	if s.MasterKeys.Reveal() == "" {
+		if s.Seal {
+			return nil, errors.New("SEAL_PERSONAL is on and MASTER_KEYS is missing")
+		}
+		return nil, nil
+	}
+	ring, err := keyring.Parse(s.MasterKeys.Reveal())
+	if err != nil {
+		return nil, fmt.Errorf("MASTER_KEYS: %w", err)
+	}
+	return ring, nil
 }
 
 // serveSettings are those of the role serve.

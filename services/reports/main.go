@@ -28,7 +28,7 @@ import (
 	"causeway.internal/services/reports/migrations"
 )
 
-var program = command.Program{Name: wire.Reports, Verbs: slices.Concat(command.Roles(start), command.Standard(migrations.FS))}
+var program = command.Program{Name: wire.Reports, Verbs: slices.Concat(command.Roles(start), command.Standard(migrations.FS), operations)}
 
 func main() { program.Main() }
 
@@ -60,6 +60,10 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return err
 	}
 	defer tel.Flush(ctx)
+	ring, err := cfg.ring()
+	if err != nil {
+		return err
+	}
 	db, err := postgres.Open(ctx, store.Session(cfg.Postgres), migrations.FS, tel)
 	if err != nil {
 		return err
@@ -67,7 +71,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	defer db.Close()
 
 	p := &process{cfg: cfg, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain), db: db}
-	p.store = store.New(db, p.wake)
+	p.store = store.New(db, ring, cfg.Seal, p.wake)
 	if cfg.Recovery {
 		tel.Log.Warn("recovery is on: record ids that may have been shown are passed over")
 		if err := p.store.Recover(ctx); err != nil {

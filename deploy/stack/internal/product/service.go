@@ -224,7 +224,8 @@ func (p plan) environ(service string, replica int) []string {
 		more = map[string]string{"SIGNER_SOCKET": p.socket(), "SIGNER_LOG": p.dir + "/signer-log.jsonl"}
 	case reports:
 		more = map[string]string{
-			"IDENTITY_KEYS": p.keys.identity[service], "REPORTS_PUBLIC_MODES": "live,test", "LIMITS_SKIP_LOOPBACK": "true",
+			"IDENTITY_KEYS": p.keys.identity[service], "MASTER_KEYS": master(p.keys.master[service]), "SEAL_PERSONAL": "true",
+			"REPORTS_PUBLIC_MODES": "live,test", "LIMITS_SKIP_LOOPBACK": "true",
 		}
 	case dispatcher:
 		more = map[string]string{

@@ -118,8 +118,19 @@ func (l Lookup) Wanted() Counts {
 }
 
 // Subject names something that reports are counted by, without saying what: 16 bytes of a hash, of one length whatever
-// was sent. Reports carry PII; their counters need not.
+// was sent.
 type Subject [16]byte
+
+// Hash turns a text that holds a phone into at least 16 bytes. Plain is one; a keyed one cannot be tried out with all phones
+// by somebody who holds the counters alone.
+type Hash func(text string) []byte
+
+// Plain is SHA-256. It is enough for addresses, which are public, and it is what phones were counted by before they were
+// sealed.
+func Plain(text string) []byte {
+	sum := sha256.Sum256([]byte(text))
+	return sum[:]
+}
 
 // What subjects are made of.
 const (
@@ -128,16 +139,15 @@ const (
 	byBoth   = "both"
 )
 
-func subject(mode Mode, what string, values ...string) Subject {
-	sum := sha256.Sum256([]byte(string(mode) + "\x00" + what + "\x00" + strings.Join(values, "\x00")))
-	return Subject(sum[:16])
+func subject(hash Hash, mode Mode, what string, values ...string) Subject {
+	return Subject(hash(string(mode) + "\x00" + what + "\x00" + strings.Join(values, "\x00"))[:16])
 }
 
 // Subjects are what a report is counted by: its phone, its wallet, and with both the pair of them, which is what a look-up
-// by both must not count twice. They are in the order in which rows are locked.
-func (r Report) Subjects() []Subject {
+// by both must not count twice. hash hides the phone. They are in the order in which rows are locked.
+func (r Report) Subjects(hash Hash) []Subject {
 	var all []Subject
-	for _, w := range weigh(r.Mode, r.Phone, AddressKey(r.Wallet)) {
+	for _, w := range weigh(r.Mode, r.Phone, AddressKey(r.Wallet), hash) {
 		all = append(all, w.Subject)
 	}
 	slices.SortFunc(all, func(a, b Subject) int { return slices.Compare(a[:], b[:]) })
@@ -150,25 +160,29 @@ type Weighted struct {
 	Weight  int
 }
 
-// Weighted are the subjects whose counts add up to the look-up's total in these modes: phone plus wallet minus both.
-func (l Lookup) Weighted(modes []Mode) []Weighted {
+// Weighted are the subjects whose counts add up to the look-up's total in these modes: phone plus wallet minus both. A phone
+// is counted under any of the hashes.
+func (l Lookup) Weighted(modes []Mode, hashes ...Hash) []Weighted {
 	var all []Weighted
 	for _, mode := range modes {
-		all = append(all, weigh(mode, l.Phone, l.Wallet)...)
+		all = append(all, weigh(mode, l.Phone, l.Wallet, hashes...)...)
 	}
 	return all
 }
 
-func weigh(mode Mode, phone, wallet string) []Weighted {
+func weigh(mode Mode, phone, wallet string, hashes ...Hash) []Weighted {
 	var all []Weighted
-	if phone != "" {
-		all = append(all, Weighted{subject(mode, byPhone, phone), 1})
-	}
 	if wallet != "" {
-		all = append(all, Weighted{subject(mode, byWallet, wallet), 1})
+		all = append(all, Weighted{subject(Plain, mode, byWallet, wallet), 1})
 	}
-	if phone != "" && wallet != "" {
-		all = append(all, Weighted{subject(mode, byBoth, phone, wallet), -1})
+	if phone == "" {
+		return all
+	}
+	for _, hash := range hashes {
+		all = append(all, Weighted{subject(hash, mode, byPhone, phone), 1})
+		if wallet != "" {
+			all = append(all, Weighted{subject(hash, mode, byBoth, phone, wallet), -1})
+		}
 	}
 	return all
 }

@@ -217,7 +217,7 @@ func TestSubjects_addUp(t *testing.T) {
 	all := []report.Report{of("111111", "0xAA"), of("111111", ""), of("", "0xaa"), of("222222", "0xaA"), of("111111", "TT"), of("222222", "")}
 	all = append(all, report.Report{Mode: report.Live, Phone: "111111"})
 	for _, r := range all {
-		subjects := r.Subjects()
+		subjects := r.Subjects(report.Plain)
 		if !slices.IsSortedFunc(subjects, func(a, b report.Subject) int { return slices.Compare(a[:], b[:]) }) {
 			t.Error("not in the order of locks")
 		}
@@ -238,7 +238,7 @@ func TestSubjects_addUp(t *testing.T) {
 		{"333333", "", report.Modes(), 0},
 	} {
 		total := 0
-		for _, w := range (report.Asked{Phone: tc.phone, Wallet: tc.wallet}).Clean().Weighted(tc.modes) {
+		for _, w := range (report.Asked{Phone: tc.phone, Wallet: tc.wallet}).Clean().Weighted(tc.modes, report.Plain) {
 			total += w.Weight * kept[w.Subject]
 		}
 		if total != tc.want {

@@ -63,7 +63,9 @@ func TestLookup_readsNoMoreThanItGives(t *testing.T) {
 	t.Parallel()
 	exec := newWorld(t).session()
 	exec(strings.Replace(seedMany, "$1", "40000", 1))
-	exec(`VACUUM ANALYZE reports`)
+	// A third of the phone's reports are sealed; what a page needs no more than it gives holds for both forms together.
+	exec(`UPDATE reports SET phone = NULL, person = 'x', phone_index = 'x01' WHERE phone = '100000' AND id % 6 = 0`)
+	exec(`VACUUM FULL ANALYZE reports`)
 	const given = 51
 	for i, tc := range []struct {
 		shape    string
@@ -71,15 +73,15 @@ func TestLookup_readsNoMoreThanItGives(t *testing.T) {
 		skip     int
 		mostRead int
 	}{
-		{"modes:1 phone:true wallet:false status:false kind:false", "test 100000", 0, 2 * given},
-		{"modes:2 phone:true wallet:false status:false kind:false", "live test 100000", 0, 2 * given},
+		{"modes:1 phone:true wallet:false status:false kind:false", "test 100000 {x01,x02}", 0, 3 * given},
+		{"modes:2 phone:true wallet:false status:false kind:false", "live test 100000 {x01,x02}", 0, 3 * given},
 		{"modes:1 phone:false wallet:true status:false kind:false", "test hot", 0, 2 * given},
-		{"modes:1 phone:true wallet:true status:false kind:false", "test 100000 hot", 0, 3 * given},
-		{"modes:1 phone:true wallet:false status:true kind:false", "test 100000 resolved", 0, 4 * given},
+		{"modes:1 phone:true wallet:true status:false kind:false", "test 100000 {x01,x02} hot", 0, 4 * given},
+		{"modes:1 phone:true wallet:false status:true kind:false", "test 100000 {x01,x02} resolved", 0, 7 * given},
 		{"modes:2 phone:false wallet:true status:false kind:true", "live test hot fraud", 0, 5 * given},
-		{"modes:1 phone:true wallet:true status:true kind:true", "test 100000 hot resolved fraud", 0, 3 * given},
-		{"modes:1 phone:true wallet:false status:false kind:false", "test 100000", 1000, 1000 + 2*given},
-		{"modes:2 phone:true wallet:true status:true kind:false", "live test 100000 hot resolved", 1000, 6*(1000+given) + given},
+		{"modes:1 phone:true wallet:true status:true kind:true", "test 100000 {x01,x02} hot resolved fraud", 0, 4 * given},
+		{"modes:1 phone:true wallet:false status:false kind:false", "test 100000 {x01,x02}", 1000, 2*1000 + 3*given},
+		{"modes:2 phone:true wallet:true status:true kind:false", "live test 100000 {x01,x02} hot resolved", 1000, 9*(1000+given) + given},
 	} {
 		sql, ok := store.Statements()["page{"+tc.shape+"}"]
 		if !ok {

@@ -11,7 +11,7 @@ import (
 
 const (
 	columns = `r.id, r.reference, r.mode, r.merchant_id, r.key_id, r.session, r.kind, r.name, r.phone, r.wallet, r.fraudster,
-	r.description, r.status, r.confirmer, r.notes, r.version, r.sequence, r.created_at, r.updated_at`
+	r.description, r.status, r.confirmer, r.notes, r.version, r.sequence, r.created_at, r.updated_at, r.person, r.phone_index`
 
 	// Times of reports have whole milliseconds, as answers show them, so that the order of a list is the order of what is
 	// shown. They come from one clock, whichever replica files.
@@ -21,8 +21,8 @@ const (
 	WHERE mode = $1 AND address = $2 AND role = $3 AND key_id = $4 AND window_at = date_trunc('hour', clock_timestamp())), 0)`
 
 	insertReport = `INSERT INTO reports (id, reference, mode, merchant_id, key_id, session, kind, name, phone, wallet, wallet_key, fraudster,
-	description, status, confirmer, notes, version, sequence, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`
+	description, status, confirmer, notes, version, sequence, created_at, updated_at, person, phone_index)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
 	countSource = `INSERT INTO sources AS s (mode, address, role, key_id, merchant_id, reports, window_at, window_n, first_at, last_at)
 VALUES ($1, $2, $3, $4, $5, 1, $6, 1, $7, $7)
 ON CONFLICT (mode, address, role, key_id) DO UPDATE SET reports = s.reports + 1, last_at = greatest(s.last_at, excluded.last_at),
@@ -40,7 +40,10 @@ ON CONFLICT (subject, day) DO UPDATE SET n = counts_plus(c.n, excluded.n)`
 	countAccused = `INSERT INTO accused AS a (mode, address, n, first_at, last_at) VALUES ($1, $2, $3::int[], $4, $4)
 ON CONFLICT (mode, address) DO UPDATE SET n = counts_plus(a.n, excluded.n), last_at = greatest(a.last_at, excluded.last_at)`
 	markAccused = `WITH fresh AS (
-	INSERT INTO accused_marks (mode, address, what, mark) VALUES ($1, $2, 'reporter', $3), ($1, $2, 'merchant', $4)
+	INSERT INTO accused_marks (mode, address, what, mark) SELECT $1, $2, v.what, v.mark
+	FROM (VALUES ('reporter', $3::bytea), ('merchant', $4::bytea)) AS v(what, mark)
+	WHERE v.what = 'merchant' OR NOT EXISTS (
+		SELECT FROM accused_marks m WHERE m.mode = $1 AND m.address = $2 AND m.what = 'reporter' AND m.mark = ANY($5::bytea[]))
 	ON CONFLICT DO NOTHING RETURNING what
 )
 UPDATE accused SET reporters = reporters + (SELECT count(*) FROM fresh WHERE what = 'reporter'),
@@ -57,10 +60,20 @@ WHERE mode = $1 AND address = $2 RETURNING convicted_by, convictions, signal_ver
 
 	selectByReference = `SELECT ` + columns + ` FROM reports r WHERE r.reference = $1 AND r.mode = ANY($2)`
 	lockOwned         = `SELECT ` + columns + ` FROM reports r WHERE r.reference = $1 AND r.merchant_id = $2 AND r.mode = $3 FOR UPDATE`
-	updateReport      = `UPDATE reports SET status = $3, confirmer = $4, notes = $5, version = $6, sequence = $7, updated_at = $8
+	updateReport      = `UPDATE reports SET status = $3, confirmer = $4, notes = $5, version = $6, sequence = $7, updated_at = $8, person = $9
 WHERE id = $1 AND version = $2`
 	insertHistory = `INSERT INTO report_history (report_id, version, from_status, to_status, merchant_id, key_id, request_id, at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+
+	// The reports in the order of their ids, and what changes of one when it is sealed.
+	ownReports = `SELECT ` + columns + ` FROM reports r WHERE r.id > $1 ORDER BY r.id LIMIT $2`
+	lockReport = `SELECT ` + columns + ` FROM reports r WHERE r.id = $1 FOR UPDATE`
+	sealReport = `UPDATE reports SET session = NULL, name = '', phone = NULL, description = NULL, confirmer = NULL, notes = NULL,
+	person = $2, phone_index = $3 WHERE id = $1`
+	// A subject that counts nothing any more would still tell that it was counted.
+	dropCounts = `DELETE FROM report_counts WHERE subject = ANY($1) AND n = array_fill(0, ARRAY[12])`
+	moveMark   = `WITH gone AS (DELETE FROM accused_marks WHERE mode = $1 AND address = $2 AND what = 'reporter' AND mark = $3 RETURNING mode)
+INSERT INTO accused_marks (mode, address, what, mark) SELECT $1, $2, 'reporter', $4::bytea FROM gone ON CONFLICT DO NOTHING`
 
 	// Counts of several subjects, each with its sign, over the wanted cells: $3 has one in each of those. OFFSET 0 has each
 	// subject's rows read by the index, however many rows the planner believes the table to have for one.
@@ -101,17 +114,11 @@ type shape struct {
 	status, kind  bool // is there a filter
 }
 
-var (
-	pages        = map[shape]string{}
-	daysOfOffset = map[int]string{} // by subjects
-)
+var pages = map[shape]string{}
 
 func init() {
 	for _, s := range shapes() {
 		pages[s] = pageOf(s)
-	}
-	for modes := 1; modes <= len(report.Modes()); modes++ {
-		daysOfOffset[modes], daysOfOffset[3*modes] = dayOf(modes), dayOf(3*modes)
 	}
 }
 
@@ -130,26 +137,31 @@ func shapes() []shape {
 	return all
 }
 
-// shapeOf is the shape of a look-up with the arguments that its statement takes after the first five.
-func shapeOf(modes []report.Mode, l report.Lookup) (shape, []any) {
-	s := shape{len(modes), l.Phone != "", l.Wallet != "", len(l.Statuses) == 1, len(l.Kinds) == 1}
+// shapeOf is the shape of a look-up with the arguments that its statement takes after the first five. A phone is looked for
+// as it is and, for each mode, under its indexes.
+func (s *Store) shapeOf(modes []report.Mode, l report.Lookup) (shape, []any) {
+	of := shape{len(modes), l.Phone != "", l.Wallet != "", len(l.Statuses) == 1, len(l.Kinds) == 1}
 	var args []any
 	for _, mode := range modes {
 		args = append(args, string(mode))
 	}
-	if s.phone {
-		args = append(args, l.Phone)
+	if of.phone {
+		var indexes [][]byte
+		for _, mode := range modes {
+			indexes = append(indexes, s.indexes(mode, l.Phone)...)
+		}
+		args = append(args, l.Phone, indexes)
 	}
-	if s.wallet {
+	if of.wallet {
 		args = append(args, l.Wallet)
 	}
-	if s.status {
+	if of.status {
 		args = append(args, string(l.Statuses[0]))
 	}
-	if s.kind {
+	if of.kind {
 		args = append(args, string(l.Kinds[0]))
 	}
-	return s, args
+	return of, args
 }
 
 // pageOf makes the statement of a page. Arguments: $1 and $2 the position behind which to begin, $3 rows to walk from
@@ -160,37 +172,43 @@ func shapeOf(modes []report.Mode, l report.Lookup) (shape, []any) {
 // them any other way.
 func pageOf(s shape) string {
 	n := 5
-	next := func() string { n++; return fmt.Sprintf("$%d::text", n) }
+	next := func(kind string) string { n++; return fmt.Sprintf("$%d::%s", n, kind) }
 	values := func(name, column string, of []string) string {
 		return fmt.Sprintf("(VALUES (%s)) AS %s(%s)", strings.Join(of, "), ("), name, column)
 	}
 	var modes, where []string
+	var sealed string // the phone's indexes
 	for range s.modes {
-		modes = append(modes, next())
+		modes = append(modes, next("text"))
 	}
 	if s.phone {
-		where = append(where, "phone = "+next())
+		where = append(where, "phone = "+next("text"), "phone_index = x.value")
+		sealed = " CROSS JOIN unnest(" + next("bytea[]") + ") AS x(value)"
 	}
 	if s.wallet {
-		where = append(where, "wallet_key = "+next())
+		where = append(where, "wallet_key = "+next("text"))
 	}
 	runs, also := values("m", "mode", modes), ""
 	if s.status || s.kind {
 		statuses, kinds := quoted(report.Statuses()), quoted(report.Kinds())
 		if s.status {
-			statuses = []string{next()}
+			statuses = []string{next("text")}
 		}
 		if s.kind {
-			kinds = []string{next()}
+			kinds = []string{next("text")}
 		}
 		runs += " CROSS JOIN " + values("s", "status", statuses) + " CROSS JOIN " + values("k", "kind", kinds)
 		also = " AND status = s.status AND kind = k.kind"
 	}
 	var found []string
 	for _, w := range where {
+		from := runs
+		if strings.HasPrefix(w, "phone_index") {
+			from += sealed
+		}
 		found = append(found, fmt.Sprintf(`	SELECT f.id, f.created_at FROM %s CROSS JOIN LATERAL (
 		SELECT id, created_at FROM reports WHERE mode = m.mode AND %s%s AND (created_at, id) < ($1, $2)
-		ORDER BY created_at DESC, id DESC LIMIT $3) AS f`, runs, w, also))
+		ORDER BY created_at DESC, id DESC LIMIT $3) AS f`, from, w, also))
 	}
 	return fmt.Sprintf(`WITH found AS (
 %s
@@ -217,13 +235,14 @@ func Statements() map[string]string {
 		"moveAccused": moveAccused, "convictAccused": convictAccused, "selectByReference": selectByReference, "lockOwned": lockOwned,
 		"updateReport": updateReport, "insertHistory": insertHistory, "totalOf": totalOf,
 		"selectCounts": selectCounts, "selectAccused": selectAccused, "selectSources": selectSources, "selectFloods": selectFloods,
+		"ownReports": ownReports, "lockReport": lockReport, "sealReport": sealReport, "dropCounts": dropCounts, "moveMark": moveMark,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
 	for s, sql := range pages {
 		all[fmt.Sprintf("page%+v", s)] = sql
 	}
-	for subjects, sql := range daysOfOffset {
-		all[fmt.Sprintf("dayOfOffset%d", subjects)] = sql
+	for _, subjects := range []int{1, 3, 10} {
+		all[fmt.Sprintf("dayOfOffset%d", subjects)] = dayOf(subjects)
 	}
 	return all
 }

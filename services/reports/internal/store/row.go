@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"causeway.internal/services/reports/internal/report"
 )
@@ -23,46 +24,49 @@ func words[T ~string](all []T) []string {
 	return out
 }
 
-// mark names somebody who is counted once, without saying who.
-func mark(who string) []byte {
-	sum := sha256.Sum256([]byte(who))
-	return sum[:16]
+const markBytes = 16
+
+// mark names a merchant that is counted once.
+func mark(merchant string) []byte {
+	sum := sha256.Sum256([]byte(merchant))
+	return sum[:markBytes]
+}
+
+// row is a report with the form in which it is kept.
+type row struct {
+	report.Report
+	person []byte // sealed; nil of a row in the clear
+	index  []byte // what the phone of a sealed row is found by
+}
+
+// clear is the report as its own columns show it.
+func (r row) clear() report.Report {
+	if r.person == nil {
+		return r.Report
+	}
+	return person{}.of(r.Report)
 }
 
 // values gives every column's value in the order of insertReport.
-func values(r report.Report) []any {
+func (r row) values() []any {
+	c := r.clear()
 	return []any{
-		r.ID, r.Reference, string(r.Mode), r.MerchantID, r.KeyID, null(r.Session), string(r.Kind), r.Name, null(r.Phone),
-		null(r.Wallet), null(report.AddressKey(r.Wallet)), null(r.Fraudster), null(r.Text), string(r.Status), null(r.Confirmer),
-		null(r.Notes), r.Version, r.Sequence, r.CreatedAt, r.UpdatedAt,
+		c.ID, c.Reference, string(c.Mode), c.MerchantID, c.KeyID, null(c.Session), string(c.Kind), c.Name, null(c.Phone),
+		null(c.Wallet), null(report.AddressKey(c.Wallet)), null(c.Fraudster), null(c.Text), string(c.Status), null(c.Confirmer),
+		null(c.Notes), c.Version, c.Sequence, c.CreatedAt, c.UpdatedAt, r.person, r.index,
 	}
 }
 
 // scan reads a row of columns.
-func scan(row pgx.Row) (report.Report, error) {
-	var r report.Report
-	var session, phone, wallet, fraudster, text, confirmer, notes *string
-	err := row.Scan(&r.ID, &r.Reference, &r.Mode, &r.MerchantID, &r.KeyID, &session, &r.Kind, &r.Name, &phone, &wallet, &fraudster,
-		&text, &r.Status, &confirmer, &notes, &r.Version, &r.Sequence, &r.CreatedAt, &r.UpdatedAt)
+func (v vault) scan(from pgx.Row) (row, error) {
+	var r row
+	text := func(s *string) *zeronull.Text { return (*zeronull.Text)(s) }
+	err := from.Scan(&r.ID, &r.Reference, &r.Mode, &r.MerchantID, &r.KeyID, text(&r.Session), &r.Kind, &r.Name, text(&r.Phone), text(&r.Wallet),
+		text(&r.Fraudster), text(&r.Text), &r.Status, text(&r.Confirmer), text(&r.Notes), &r.Version, &r.Sequence, &r.CreatedAt, &r.UpdatedAt,
+		&r.person, &r.index)
 	if err != nil {
-		return report.Report{}, err
-	}
-	for _, f := range []struct {
-		into *string
-		from *string
-	}{
-		{&r.Session, session},
-		{&r.Phone, phone},
-		{&r.Wallet, wallet},
-		{&r.Fraudster, fraudster},
-		{&r.Text, text},
-		{&r.Confirmer, confirmer},
-		{&r.Notes, notes},
-	} {
-		if f.from != nil {
-			*f.into = *f.from
-		}
+		return row{}, err
 	}
 	r.CreatedAt, r.UpdatedAt = r.CreatedAt.UTC(), r.UpdatedAt.UTC()
-	return r, nil
+	return v.open(r)
 }

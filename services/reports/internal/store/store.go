@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/wire"
@@ -27,6 +28,7 @@ import (
 
 // Store is the reports database. It is safe for concurrent use.
 type Store struct {
+	vault
 	pool *pgxpool.Pool
 	wake func()
 }
@@ -39,8 +41,11 @@ func Session(cfg postgres.Config) postgres.Config {
 	return cfg.With("plan_cache_mode", "force_generic_plan").With("jit", "off")
 }
 
-// New makes a store over a pool. wake is called after every commit that left a message in the outbox.
-func New(pool *pgxpool.Pool, wake func()) *Store { return &Store{pool: pool, wake: wake} }
+// New makes a store over a pool. keys open what is sealed, and seal what is written where seals says so; nil opens nothing. wake
+// is called after every commit that left a message in the outbox.
+func New(pool *pgxpool.Pool, keys *keyring.Ring, seals bool, wake func()) *Store {
+	return &Store{vault: vault{keys, seals}, pool: pool, wake: wake}
+}
 
 func keyOf(k app.Key) idempotency.Key {
 	return idempotency.Key{Scope: k.Scope, Key: k.Key, Hash: k.Hash}
@@ -49,13 +54,21 @@ func keyOf(k app.Key) idempotency.Key {
 // Replay implements app.Filing.
 func (s *Store) Replay(ctx context.Context, k app.Key) (app.Answer, bool, error) {
 	a, found, err := idempotency.Find(ctx, s.pool, keyOf(k))
-	return app.Answer{Status: a.Status, Body: a.Body, Replayed: true}, found, err
+	if err != nil || !found {
+		return app.Answer{}, false, err
+	}
+	body, err := s.openAnswer(k, a.Body)
+	return app.Answer{Status: a.Status, Body: body, Replayed: true}, true, err
 }
 
 // Settled implements app.Filing.
 func (s *Store) Settled(ctx context.Context, k app.Key) (app.Answer, error) {
 	a, err := idempotency.Replay(ctx, s.pool, keyOf(k))
-	return app.Answer{Status: a.Status, Body: a.Body, Replayed: true}, err
+	if err != nil {
+		return app.Answer{}, err
+	}
+	body, err := s.openAnswer(k, a.Body)
+	return app.Answer{Status: a.Status, Body: body, Replayed: true}, err
 }
 
 // Open implements app.Filing.
@@ -128,36 +141,58 @@ func pause(ctx context.Context, try int) error {
 // birth queues everything that is written with a new report, in the order of locks.
 func (s *Store) birth(ctx context.Context, n app.Newborn) (*pgx.Batch, error) {
 	r := n.Report
+	kept, err := s.keep(r)
+	if err != nil {
+		return nil, err
+	}
+	hash, err := s.hash(kept)
+	if err != nil {
+		return nil, err
+	}
 	msg, err := message(ctx, n.Event)
 	if err != nil {
 		return nil, err
 	}
 	batch := &pgx.Batch{}
 	if n.Key.Key != "" {
-		batch.Queue(idempotency.InsertSQL, idempotency.Args(keyOf(n.Key), idempotency.Answer{Status: n.Answer.Status, Body: n.Answer.Body})...)
+		batch.Queue(idempotency.InsertSQL, idempotency.Args(keyOf(n.Key), idempotency.Answer{Status: n.Answer.Status, Body: s.keepAnswer(n.Key, n.Answer.Body)})...)
 	}
-	batch.Queue(insertReport, values(r)...)
+	batch.Queue(insertReport, kept.values()...)
 	batch.Queue(outbox.InsertSQL, msg.Args()...)
 	for _, source := range n.Sources {
 		batch.Queue(countSource, string(r.Mode), source.Address, string(source.Role), r.KeyID, r.MerchantID, n.Window, r.CreatedAt)
 	}
 	one := report.One(r.Status, r.Kind)
-	queueCounts(batch, r, one)
+	queueCounts(batch, r, hash, one)
 	if r.Fraudster != "" {
 		address := report.AddressKey(r.Fraudster)
 		batch.Queue(countAccused, string(r.Mode), address, one[:], r.CreatedAt)
-		batch.Queue(markAccused, string(r.Mode), address, mark(r.Reporter()), mark(r.MerchantID))
+		batch.Queue(markAccused, string(r.Mode), address, reporter(r, hash), mark(r.MerchantID), s.reporters(r))
 	}
 	return batch, nil
 }
 
 // queueCounts adds to the counts of every subject of a report, for ever and for the day of its filing.
-func queueCounts(batch *pgx.Batch, r report.Report, change report.Counts) {
-	var subjects [][]byte
-	for _, subject := range r.Subjects() {
-		subjects = append(subjects, subject[:])
+func queueCounts(batch *pgx.Batch, r report.Report, hash report.Hash, change report.Counts) {
+	batch.Queue(addCounts, subjects(r, hash), r.CreatedAt, change[:])
+}
+
+func subjects(r report.Report, hash report.Hash) (all [][]byte) {
+	for _, subject := range r.Subjects(hash) {
+		all = append(all, subject[:])
 	}
-	batch.Queue(addCounts, subjects, r.CreatedAt, change[:])
+	return all
+}
+
+// reporter names a reporter that is counted once, without saying who.
+func reporter(r report.Report, hash report.Hash) []byte { return hash(r.Reporter())[:markBytes] }
+
+// reporters are all names that a reporter may be counted under.
+func (s *Store) reporters(r report.Report) (all [][]byte) {
+	for _, hash := range s.hashes() {
+		all = append(all, reporter(r, hash))
+	}
+	return all
 }
 
 // message renders an event as its outbox message.
@@ -178,8 +213,8 @@ func (s *Store) Refuse(ctx context.Context, o app.Owner, source app.Source, wind
 
 // Find implements app.Reading.
 func (s *Store) Find(ctx context.Context, modes []report.Mode, reference string) (report.Report, error) {
-	r, err := scan(s.pool.QueryRow(ctx, selectByReference, reference, words(modes)))
-	return r, notFound(err, "read a report")
+	r, err := s.scan(s.pool.QueryRow(ctx, selectByReference, reference, words(modes)))
+	return r.Report, notFound(err, "read a report")
 }
 
 func notFound(err error, doing string) error {
@@ -210,8 +245,8 @@ func (s *Store) Lookup(ctx context.Context, modes []report.Mode, l report.Lookup
 		at = *l.After
 	}
 	batch := &pgx.Batch{}
-	queueTotal(batch, modes, l, &p.Total)
-	queuePage(batch, modes, l, at, l.Offset, &p)
+	s.queueTotal(batch, modes, l, &p.Total)
+	s.queuePage(batch, modes, l, at, l.Offset, &p)
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return app.Page{}, fmt.Errorf("look reports up: %w", err)
 	}
@@ -229,10 +264,10 @@ func (s *Store) deep(ctx context.Context, modes []report.Mode, l report.Lookup) 
 	var day time.Time
 	var newer int64
 	found := false
-	subjects, weights := weighted(modes, l)
+	subjects, weights := s.weighted(modes, l)
 	batch := &pgx.Batch{}
-	queueTotal(batch, modes, l, &p.Total)
-	batch.Queue(daysOfOffset[len(subjects)], subjects, weights, mask(l), int64(l.Offset), nil).Query(func(rows pgx.Rows) error {
+	s.queueTotal(batch, modes, l, &p.Total)
+	batch.Queue(dayOf(len(subjects)), subjects, weights, mask(l), int64(l.Offset), nil).Query(func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, []any{&day, &newer}, func() error { found = true; return nil })
 		return err
 	})
@@ -243,15 +278,15 @@ func (s *Store) deep(ctx context.Context, modes []report.Mode, l report.Lookup) 
 		return p, nil // past the end
 	}
 	batch = &pgx.Batch{}
-	queuePage(batch, modes, l, report.Position{At: day.AddDate(0, 0, 1)}, l.Offset-int(newer), &p)
+	s.queuePage(batch, modes, l, report.Position{At: day.AddDate(0, 0, 1)}, l.Offset-int(newer), &p)
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return app.Page{}, fmt.Errorf("look reports up: %w", err)
 	}
 	return p, nil
 }
 
-func weighted(modes []report.Mode, l report.Lookup) (subjects [][]byte, weights []int) {
-	for _, w := range l.Weighted(modes) {
+func (s *Store) weighted(modes []report.Mode, l report.Lookup) (subjects [][]byte, weights []int) {
+	for _, w := range l.Weighted(modes, s.hashes()...) {
 		subjects, weights = append(subjects, w.Subject[:]), append(weights, w.Weight)
 	}
 	return subjects, weights
@@ -262,17 +297,20 @@ func mask(l report.Lookup) []int32 {
 	return wanted[:]
 }
 
-func queueTotal(batch *pgx.Batch, modes []report.Mode, l report.Lookup, into *int64) {
-	subjects, weights := weighted(modes, l)
+func (s *Store) queueTotal(batch *pgx.Batch, modes []report.Mode, l report.Lookup, into *int64) {
+	subjects, weights := s.weighted(modes, l)
 	batch.Queue(totalOf, subjects, weights, mask(l)).QueryRow(func(row pgx.Row) error { return row.Scan(into) })
 }
 
 // queuePage reads one row more than asked for, which tells whether there is more.
-func queuePage(batch *pgx.Batch, modes []report.Mode, l report.Lookup, after report.Position, skip int, p *app.Page) {
-	s, by := shapeOf(modes, l)
+func (s *Store) queuePage(batch *pgx.Batch, modes []report.Mode, l report.Lookup, after report.Position, skip int, p *app.Page) {
+	of, by := s.shapeOf(modes, l)
 	args := append([]any{after.At, after.ID, skip + l.Limit + 1, skip, l.Limit + 1}, by...)
-	batch.Queue(pages[s], args...).Query(func(rows pgx.Rows) error {
-		found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (report.Report, error) { return scan(row) })
+	batch.Queue(pages[of], args...).Query(func(rows pgx.Rows) error {
+		found, err := pgx.CollectRows(rows, func(from pgx.CollectableRow) (report.Report, error) {
+			r, err := s.scan(from)
+			return r.Report, err
+		})
 		if p.More = len(found) > l.Limit; p.More {
 			found = found[:l.Limit]
 		}
@@ -287,17 +325,17 @@ var errStale = errors.New("the report's row changed under its lock")
 func (s *Store) Change(ctx context.Context, o app.Owner, requestID, reference string, decide func(report.Report, time.Time) (app.Decision, error)) error {
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		var now time.Time
-		var old report.Report
+		var old row
 		read := &pgx.Batch{}
-		read.Queue(lockOwned, reference, o.MerchantID, string(o.Mode)).QueryRow(func(row pgx.Row) (err error) {
-			old, err = scan(row)
+		read.Queue(lockOwned, reference, o.MerchantID, string(o.Mode)).QueryRow(func(from pgx.Row) (err error) {
+			old, err = s.scan(from)
 			return err
 		})
 		read.Queue(clock).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
 		if err := notFound(tx.SendBatch(ctx, read).Close(), "lock a report"); err != nil {
 			return err
 		}
-		d, err := decide(old, now.UTC())
+		d, err := decide(old.Report, now.UTC())
 		if err != nil {
 			return err
 		}
@@ -311,14 +349,23 @@ func (s *Store) Change(ctx context.Context, o app.Owner, requestID, reference st
 }
 
 // rewrite writes a change with everything that follows from it, in the order of locks.
-func (s *Store) rewrite(ctx context.Context, tx pgx.Tx, o app.Owner, requestID string, old report.Report, d app.Decision) error {
+func (s *Store) rewrite(ctx context.Context, tx pgx.Tx, o app.Owner, requestID string, old row, d app.Decision) error {
 	r := d.Report
+	kept, err := s.rekeep(old, r)
+	if err != nil {
+		return err
+	}
+	hash, err := s.hash(old)
+	if err != nil {
+		return err
+	}
 	msg, err := message(ctx, d.Event)
 	if err != nil {
 		return err
 	}
 	batch := &pgx.Batch{}
-	batch.Queue(updateReport, r.ID, old.Version, string(r.Status), null(r.Confirmer), null(r.Notes), r.Version, r.Sequence, r.UpdatedAt).
+	c := kept.clear()
+	batch.Queue(updateReport, r.ID, old.Version, string(r.Status), null(c.Confirmer), null(c.Notes), r.Version, r.Sequence, r.UpdatedAt, kept.person).
 		Exec(func(tag pgconn.CommandTag) error {
 			if tag.RowsAffected() != 1 {
 				return errStale
@@ -328,7 +375,7 @@ func (s *Store) rewrite(ctx context.Context, tx pgx.Tx, o app.Owner, requestID s
 	batch.Queue(insertHistory, r.ID, r.Version, string(old.Status), string(r.Status), o.MerchantID, o.KeyID, requestID, r.UpdatedAt)
 	batch.Queue(outbox.InsertSQL, msg.Args()...)
 	move := report.One(r.Status, r.Kind).Minus(report.One(old.Status, old.Kind))
-	queueCounts(batch, r, move)
+	queueCounts(batch, r, hash, move)
 	if r.Fraudster != "" {
 		batch.Queue(moveAccused, string(r.Mode), report.AddressKey(r.Fraudster), move[:])
 	}

@@ -215,11 +215,14 @@ func (m model) look(a report.Asked, modes []report.Mode) (total int64, page []st
 
 // seed writes reports of a few subjects over some weeks, through the store's own insert, so that they are counted as
 // always; times and statuses are the test's.
-func (w *world) seed(n int, random *rand.Rand) model {
+func (w *world) seed(n int, random *rand.Rand) model { return w.seedFrom(0, n, random) }
+
+// seedFrom is seed with other ids.
+func (w *world) seedFrom(first, n int, random *rand.Rand) model {
 	w.t.Helper()
 	var all model
 	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	for i := range n {
+	for i := first; i < first+n; i++ {
 		r := report.Report{
 			ID: int64(i + 1), Reference: fmt.Sprintf("RPT-%06d", i), KeyID: 7, MerchantID: "acme", Mode: report.Modes()[random.IntN(2)],
 			Kind: report.Kinds()[random.IntN(3)], Name: "N", Status: report.Statuses()[random.IntN(4)], Version: 1, Sequence: 1,

@@ -3,7 +3,9 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -17,6 +19,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/reports/internal/app"
@@ -32,21 +35,38 @@ type world struct {
 	t     testing.TB
 	pool  *pgxpool.Pool
 	store *store.Store
+	ring  *keyring.Ring // nil opens nothing
 	woken atomic.Int64
 }
 
 var acme = app.Owner{MerchantID: "acme", KeyID: 7, Mode: report.Test}
 
+// master is the ring of a world that seals.
+var master = must(keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))))
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, pool: pg.Open(t, store.Session(pg.Config(t, migrations.FS)), migrations.FS)}
-	w.store = store.New(w.pool, func() { w.woken.Add(1) })
+	w.use(master, true)
+	return w
+}
+
+// use has the world's processes replaced by ones with another ring, which seal or do not.
+func (w *world) use(ring *keyring.Ring, seals bool) {
+	w.store = store.New(w.pool, ring, seals, func() { w.woken.Add(1) })
+	w.ring = ring
 	w.App = app.New(app.Deps{
 		Filing: w.store, Reading: w.store, Changing: w.store, Oversight: w.store, Backlog: never{}, PublicModes: report.Modes(),
 		Lookups: limit.New(0, 0, 0, time.Now), Guesses: limit.New(0, 0, 0, time.Now), NewReference: id.ReportReference,
 		Refused: func(string) {}, Log: slog.New(slog.DiscardHandler),
 	})
-	return w
 }
 
 type never struct{}
@@ -168,14 +188,19 @@ func messages[T any](w *world, name wire.Name) []T {
 // checkCounts compares every counter with the rows it stands for.
 func (w *world) checkCounts() {
 	w.t.Helper()
-	rows, err := w.pool.Query(w.t.Context(), `SELECT mode, coalesce(phone, ''), coalesce(wallet, ''), coalesce(fraudster, ''), kind, status, created_at, merchant_id FROM reports`)
+	rows, err := w.pool.Query(w.t.Context(), `SELECT mode, coalesce(phone, ''), coalesce(wallet, ''), coalesce(fraudster, ''), kind, status, created_at, merchant_id, id, person, phone_index FROM reports`)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	want, against := map[string]report.Counts{}, map[string]report.Counts{}
 	var r report.Report
-	_, err = pgx.ForEachRow(rows, []any{&r.Mode, &r.Phone, &r.Wallet, &r.Fraudster, &r.Kind, &r.Status, &r.CreatedAt, &r.MerchantID}, func() error {
-		for _, s := range r.Subjects() {
+	var person, index []byte
+	_, err = pgx.ForEachRow(rows, []any{&r.Mode, &r.Phone, &r.Wallet, &r.Fraudster, &r.Kind, &r.Status, &r.CreatedAt, &r.MerchantID, &r.ID, &person, &index}, func() error {
+		hash, err := w.opened(&r, person, index)
+		if err != nil {
+			return err
+		}
+		for _, s := range r.Subjects(hash) {
 			for _, day := range []string{"-infinity", r.CreatedAt.UTC().Format(time.DateOnly)} {
 				add(want, fmt.Sprintf("%x %s", s, day), r)
 			}
@@ -190,6 +215,26 @@ func (w *world) checkCounts() {
 	}
 	w.compare("counts", `SELECT encode(subject, 'hex') || ' ' || day::text, n FROM report_counts`, want)
 	w.compare("accused", `SELECT mode || ' ' || address, n FROM accused`, against)
+}
+
+// opened gives a report its phone, and what that is counted by.
+func (w *world) opened(r *report.Report, person, index []byte) (report.Hash, error) {
+	if person == nil {
+		return report.Plain, nil
+	}
+	plain, err := w.ring.Open(person, fmt.Sprint("report/", r.ID))
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(plain, r); err != nil { // the field Phone is among them
+		return nil, err
+	}
+	for i, blind := range w.ring.Blinds(r.Phone, "phone/"+string(r.Mode)) {
+		if bytes.Equal(blind, index) {
+			return func(text string) []byte { return w.ring.Blinds(text, "reports")[i] }, nil
+		}
+	}
+	return report.Plain, nil
 }
 
 func add(to map[string]report.Counts, key string, r report.Report) {

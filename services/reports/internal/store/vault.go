@@ -1,0 +1,152 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"causeway.internal/libs/keyring"
+	"causeway.internal/services/reports/internal/app"
+	"causeway.internal/services/reports/internal/report"
+)
+
+// vault seals who files reports, each value bound to its report, and makes what phones are found and counted by.
+type vault struct {
+	keys  *keyring.Ring // nil without keys: then everything is in the clear
+	seals bool          // seals what is written; what is sealed is read either way
+}
+
+// person is what a report says of people. The reporter's and the accused wallet are not in it: a chain shows them to everybody.
+type person struct {
+	Session   string `json:"session,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Phone     string `json:"phone,omitempty"`
+	Text      string `json:"text,omitempty"`
+	Confirmer string `json:"confirmer,omitempty"`
+	Notes     string `json:"notes,omitempty"`
+}
+
+func personOf(r report.Report) person {
+	return person{r.Session, r.Name, r.Phone, r.Text, r.Confirmer, r.Notes}
+}
+
+// of is the report with what the person says.
+func (p person) of(r report.Report) report.Report {
+	r.Session, r.Name, r.Phone, r.Text, r.Confirmer, r.Notes = p.Session, p.Name, p.Phone, p.Text, p.Confirmer, p.Notes
+	return r
+}
+
+func personPlace(id int64) string { return fmt.Sprint("report/", id) }
+
+// keep is how a report is kept from now on.
+func (v vault) keep(r report.Report) (row, error) {
+	if !v.seals {
+		return row{Report: r}, nil
+	}
+	plain, err := json.Marshal(personOf(r))
+	if err != nil {
+		return row{}, fmt.Errorf("encode the person of report %d: %w", r.ID, err)
+	}
+	kept := row{Report: r, person: v.keys.Seal(plain, personPlace(r.ID))}
+	if r.Phone != "" {
+		kept.index = v.indexes(r.Mode, r.Phone)[0]
+	}
+	return kept, nil
+}
+
+// rekeep is how a report that was kept before is kept after a change: sealed if it was, and found and counted as before.
+func (v vault) rekeep(was row, r report.Report) (row, error) {
+	if was.person == nil {
+		return row{Report: r}, nil
+	}
+	v.seals = true
+	kept, err := v.keep(r)
+	kept.index = was.index
+	return kept, err
+}
+
+var errNoKeys = errors.New("a report is sealed and MASTER_KEYS is not set")
+
+// open reads what is sealed of a row.
+func (v vault) open(r row) (row, error) {
+	if r.person == nil {
+		return r, nil
+	}
+	if v.keys == nil {
+		return r, errNoKeys
+	}
+	plain, err := v.keys.Open(r.person, personPlace(r.ID))
+	if err != nil {
+		return r, fmt.Errorf("open report %d: %w", r.ID, err)
+	}
+	var p person
+	if err := json.Unmarshal(plain, &p); err != nil {
+		return r, fmt.Errorf("read report %d: %w", r.ID, err)
+	}
+	r.Report = p.of(r.Report)
+	return r, nil
+}
+
+// indexes are what a phone may be found by, under the first key first.
+func (v vault) indexes(mode report.Mode, phone string) [][]byte {
+	if v.keys == nil {
+		return nil
+	}
+	return v.keys.Blinds(phone, "phone/"+string(mode))
+}
+
+// hashes are what phones may be counted by: in the clear, and under each key, the first one's first.
+func (v vault) hashes() []report.Hash {
+	all := []report.Hash{report.Plain}
+	if v.keys == nil {
+		return all
+	}
+	for i := range v.keys.Blinds("", "") {
+		all = append(all, func(text string) []byte { return v.keys.Blinds(text, "reports")[i] })
+	}
+	return all
+}
+
+// hash is what the phone of a row is counted by.
+func (v vault) hash(r row) (report.Hash, error) {
+	if r.index == nil {
+		return report.Plain, nil
+	}
+	for i, index := range v.indexes(r.Mode, r.Phone) {
+		if bytes.Equal(index, r.index) {
+			return v.hashes()[1+i], nil
+		}
+	}
+	return nil, fmt.Errorf("report %d is counted under a key that is gone: %w", r.ID, keyring.ErrUnknownKey)
+}
+
+// stale reports a row that the first key has not sealed.
+func (v vault) stale(r row) bool {
+	return r.person == nil || v.keys.Stale(r.person) || r.Phone != "" && !bytes.Equal(r.index, v.indexes(r.Mode, r.Phone)[0])
+}
+
+func answerPlace(k app.Key) string { return "answer/" + k.Scope + "/" + k.Key }
+
+// keepAnswer is an answer's body as it is stored for its key: it shows a person.
+func (v vault) keepAnswer(k app.Key, body []byte) []byte {
+	if !v.seals {
+		return body
+	}
+	return v.keys.Seal(body, answerPlace(k))
+}
+
+// openAnswer gives a stored body back.
+func (v vault) openAnswer(k app.Key, body []byte) ([]byte, error) {
+	if _, err := keyring.KeyID(body); err != nil {
+		return body, nil
+	}
+	if v.keys == nil {
+		return nil, errNoKeys
+	}
+	plain, err := v.keys.Open(body, answerPlace(k))
+	if err != nil {
+		return nil, fmt.Errorf("open a stored answer: %w", err)
+	}
+	return plain, nil
+}
