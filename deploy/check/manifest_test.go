@@ -76,9 +76,17 @@ func build(t *testing.T, overlay string) []manifest {
 	if all, ok := built.Load(overlay); ok {
 		return all.([]manifest)
 	}
-	result, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "k8s", "overlays", overlay))
+	all := render(t, filepath.Join(root, "k8s", "overlays", overlay))
+	built.Store(overlay, all)
+	return all
+}
+
+// render builds what one directory holds.
+func render(t *testing.T, directory string) []manifest {
+	t.Helper()
+	result, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), directory)
 	if err != nil {
-		t.Fatalf("kustomize %s: %v", overlay, err)
+		t.Fatalf("kustomize %s: %v", directory, err)
 	}
 	var all []manifest
 	for _, resource := range result.Resources() {
@@ -94,7 +102,6 @@ func build(t *testing.T, overlay string) []manifest {
 		}
 		all = append(all, m)
 	}
-	built.Store(overlay, all)
 	return all
 }
 

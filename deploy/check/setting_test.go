@@ -178,3 +178,24 @@ func TestProd_holdsNoSecret(t *testing.T) {
 		}
 	}
 }
+
+// TestProd_twoOperators: production names an amount for each currency, and lets nobody act alone on live keys.
+func TestProd_twoOperators(t *testing.T) {
+	all := build(t, "prod")
+	above := map[string]string{}
+	for _, c := range of[corev1.ConfigMap](all) {
+		for pair := range strings.SplitSeq(c.Data["SECOND_OPERATOR_ABOVE"], ",") {
+			if currency, amount, ok := strings.Cut(pair, "="); ok {
+				above[currency] = amount
+			}
+		}
+		if on, set := c.Data["SECOND_OPERATOR"]; set && on != "true" {
+			t.Errorf("%s: SECOND_OPERATOR=%s", c.Name, on)
+		}
+	}
+	for _, currency := range []string{"NGN", "GHS", "KES", "ZAR"} {
+		if amount, err := strconv.ParseFloat(above[currency], 64); err != nil || amount <= 0 {
+			t.Errorf("above which amount of %s are two operators needed? %q", currency, above[currency])
+		}
+	}
+}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"strings"
 	"time"
@@ -44,7 +46,7 @@ type settings struct {
 	WitnessUSD         string        `env:"WITNESS_USD_LIVE" envDefault:"1000" doc:"worth in US dollars above which a live payment is confirmed only once a second RPC host has confirmed its deposits; where one host serves the network it waits for a person (docs/networks.md); 0: never"`
 	SanctionsFile      string        `env:"SANCTIONS_FILE" doc:"file of sanctioned addresses, one a line, # begins a remark; empty takes the list that came with the program (docs/runbooks/payments-operations.md)"`
 	FraudMerchants     int64         `env:"FRAUD_MERCHANTS" envDefault:"3" doc:"from so many merchants with a resolved fraud report against an address on, money of it waits for an operator; 0 does not ask reports"`
-	SecondOperator     string        `env:"SECOND_OPERATOR_ABOVE" doc:"amounts above which a retried payout, a refund, an accept that pays more than was quoted, or a word about a payout needs a second operator: NGN=1000000,GHS=10000; a currency that is not named never does"`
+	SecondOperator     string        `env:"SECOND_OPERATOR_ABOVE" envDefault:"NGN=1000000,GHS=10000,KES=90000,ZAR=12000" doc:"amounts above which an operator's accept, retry, refund, or word about a payout needs a second operator; a currency that is not named keeps its default; with them a retry of a live payment to another account needs two at any amount; off: one operator always suffices, refused where live mode moves real money (docs/operators.md)"`
 	Limits             limitSettings
 	MasterKeys         config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals what is kept sealed, all open"`
 	TokenKeys          config.Secret `env:"SETTLEMENT_TOKEN_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher alone; the first seals settlement tokens inside payment.confirmed. Empty: that event brings no token and the caller asks for one"`
@@ -115,6 +117,27 @@ func (s settings) tokens(into *store.Store, policy payment.Policy) error {
 	}
 	into.IssueTokens(ring, policy.TokenLife)
 	return nil
+}
+
+// secondDefault is what the tag of SecondOperator says.
+const secondDefault = "NGN=1000000,GHS=10000,KES=90000,ZAR=12000"
+
+// secondAbove are the amounts above which one operator is not enough, nil where one always is. real says that live mode moves
+// real money, which nobody moves alone.
+func (s settings) secondAbove(real bool) (map[money.Currency]decimal.Decimal, error) {
+	if s.SecondOperator == "off" {
+		if real {
+			return nil, errors.New("live mode moves real money, so it needs an amount for each currency, such as NGN=1000000")
+		}
+		return nil, nil
+	}
+	above, err := amounts(secondDefault)
+	if err != nil {
+		return nil, err
+	}
+	named, err := amounts(s.SecondOperator)
+	maps.Copy(above, named)
+	return above, err
 }
 
 // amounts reads fiat amounts by currency, as NGN=1000000,GHS=10000.

@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 	"maps"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -137,6 +138,28 @@ func TestPolicy_depths(t *testing.T) {
 		}
 		if got := policy.Depths.Required("ethereum", "ETH", decimal.NewFromInt(5)).Confirmations; want > 0 && got != want {
 			t.Errorf("%q asks for %d confirmations", text, got)
+		}
+	}
+}
+
+// Two operators are the default in every currency; only a system that moves no real money may do without.
+func TestSecondAbove(t *testing.T) {
+	field, _ := reflect.TypeFor[settings]().FieldByName("SecondOperator")
+	if field.Tag.Get("envDefault") != secondDefault {
+		t.Error("the default of the setting is not that of a currency which is not named")
+	}
+	for text, want := range map[string]string{secondDefault: "1000000", "": "1000000", "GHS=5": "1000000", "NGN=7": "7"} {
+		above, err := settings{SecondOperator: text}.secondAbove(true)
+		if err != nil || len(above) != 4 || above[money.NGN].String() != want {
+			t.Errorf("%q: %v, %v", text, above, err)
+		}
+	}
+	if above, err := (settings{SecondOperator: "off"}).secondAbove(false); err != nil || above != nil {
+		t.Errorf("off: %v, %v", above, err)
+	}
+	for text, real := range map[string]bool{"off": true, "NGN": false, "EUR=1": false, "NGN=-1": false} {
+		if _, err := (settings{SecondOperator: text}).secondAbove(real); err == nil {
+			t.Errorf("%q is taken", text)
 		}
 	}
 }

@@ -107,7 +107,8 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return err
 	}
 	policy.Screen, policy.Whole = true, whole(p.worlds)
-	second, err := amounts(cfg.SecondOperator)
+	_, live := p.worlds[payment.Live]
+	second, err := cfg.secondAbove(live && !cfg.AllowSimulatedLive)
 	if err != nil {
 		return fmt.Errorf("SECOND_OPERATOR_ABOVE: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/libs/approval"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/ledger"
@@ -90,7 +91,8 @@ type Result struct {
 	WalletID     string                       // of the address that the change gave to the payment
 	Decision     *Decision                    // of an operator, kept with the change
 	Reservations []Reservation                // of those whom the change has named
-	Approval     *Approval                    // what an operator asked for and a second one has to confirm
+	Approval     *approval.Request            // what an operator asked for and a second one has to confirm
+	Withdrawn    bool                         // the open request of an operator is over
 	Audit        *AuditNote                   // what an operator did, kept with the change
 	Screened     []Screened                   // decisions about senders, kept with the change
 	Verdicts     map[string]payment.Screening // of single deposits

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/services/payments/internal/payout"
@@ -124,9 +125,9 @@ func wordOf(err error, o payout.Payout, now time.Time) error {
 }
 
 type doubtAnswer struct {
-	Success  bool          `json:"success"`
-	Payout   doubtView     `json:"payout"`
-	Approval *approvalView `json:"approval,omitempty"`
+	Success  bool           `json:"success"`
+	Payout   doubtView      `json:"payout"`
+	Approval *approval.View `json:"approval,omitempty"`
 }
 
 // operate carries out what an operator wants of a payout, once two of them want it where it is about much money, and notes it.
@@ -152,7 +153,7 @@ func (a *App) operate(ctx context.Context, payoutID string, d PayoutOrder, probl
 		}
 		return Answer{}, err
 	}
-	approved, waits, err := a.Approvals.Asked(ctx, paymentID)
+	open, err := a.Approvals.Asked(ctx, paymentID)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -168,40 +169,43 @@ func (a *App) operate(ctx context.Context, payoutID string, d PayoutOrder, probl
 		if err != nil || r.Refused != nil {
 			return r, err
 		}
-		return a.noted(v, d, r, approved, waits)
+		return a.noted(v, d, r, open, now)
 	}
 	return a.once(ctx, k, change, func(f Change) error { return a.Payments.UpdatePayoutOnce(ctx, paymentID, payoutID, k, f) })
 }
 
 // noted completes what an operator's order does with its answer and its note for the audit, or keeps the order for a second
 // operator instead.
-func (a *App) noted(v View, d PayoutOrder, r Result, approved Approval, waits bool) (Result, error) {
+func (a *App) noted(v View, d PayoutOrder, r Result, open *approval.Request, now time.Time) (Result, error) {
 	o := *v.Payout
 	answer := doubtAnswer{Success: true}
-	if a.muchMoney(o.Currency, o.Amount) {
-		digest := a.digest(v.Payment.ID, d.action, o.ID, d.Outcome, d.Evidence, strconv.Itoa(o.Sends))
-		same, err := seconded(approved, waits, v.Payment, digest, d.Operator)
-		if err != nil {
-			return Result{}, err
+	if above, watched := a.SecondAbove[o.Currency]; watched && o.Amount.GreaterThan(above) {
+		by := approval.Request{
+			Object: v.Payment.ID, Version: v.Payment.Version, Action: d.action, Operator: d.Operator, Reason: d.Reason,
+			Digest: a.digest(v.Payment.ID, d.action, o.ID, d.Outcome, d.Evidence, strconv.Itoa(o.Sends)),
 		}
-		if !same {
-			view := waiting(d.action, d.Operator)
-			r = Result{Payment: v.Payment, Approval: &Approval{
-				PaymentID: v.Payment.ID, Version: v.Payment.Version, Action: d.action, Digest: digest, Operator: d.Operator, Reason: d.Reason,
-			}}
+		confirmed, err := by.Confirms(open)
+		switch {
+		case errors.Is(err, approval.ErrOutdated):
+			return outdated(v.Payment), nil
+		case err != nil:
+			return Result{}, err
+		case !confirmed:
+			r = Result{Payment: v.Payment, Approval: &by}
 			if d.action == actionConclude { // what the evidence speaks of must not change while it is confirmed
 				r.Payout = stopped(o)
 				o = *r.Payout
 			}
+			view := by.Waiting(now)
 			answer.Approval = &view
 			answer.Payout = doubtOf(o)
 			body, err := encode(answer)
 			r.Answer = &Answer{Status: statusOK, Body: body}
 			return r, err
 		}
-		d.Reason = reasons(d.Reason, approved)
+		d.Reason = open.Joined(d.Reason)
 		if r.Decision != nil {
-			r.Decision.Reason = reasons(r.Decision.Reason, approved)
+			r.Decision.Reason = open.Joined(r.Decision.Reason)
 		}
 	}
 	r.Audit = &AuditNote{Operator: d.Operator, Action: d.action, Detail: map[string]any{

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/payment"
@@ -76,7 +77,7 @@ func (a *App) Resolve(ctx context.Context, reference string, d Order, problems *
 			return Answer{}, err
 		}
 	}
-	approved, waits, err := a.Approvals.Asked(ctx, v.Payment.ID)
+	open, err := a.Approvals.Asked(ctx, v.Payment.ID)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -86,15 +87,20 @@ func (a *App) Resolve(ctx context.Context, reference string, d Order, problems *
 			return Result{}, err
 		}
 		if a.needsSecond(v, r.Payment, d.Action) {
-			digest := a.digest(v.Payment.ID, d.confirms(receiver)...)
-			same, err := seconded(approved, waits, v.Payment, digest, d.Operator)
-			if err != nil {
+			by := approval.Request{
+				Object: v.Payment.ID, Version: v.Payment.Version, Action: d.Action,
+				Digest: a.digest(v.Payment.ID, d.confirms(r.Payment)...), Operator: d.Operator, Reason: d.Reason,
+			}
+			confirmed, err := by.Confirms(open)
+			switch {
+			case errors.Is(err, approval.ErrOutdated):
+				return outdated(v.Payment), nil
+			case err != nil:
 				return Result{}, err
+			case !confirmed:
+				return a.asked(v, by, now)
 			}
-			if !same {
-				return a.asked(v, d, digest)
-			}
-			d.Reason = reasons(d.Reason, approved)
+			d.Reason = open.Joined(d.Reason)
 		}
 		v.Payment = r.Payment
 		body, err := encode(paymentAnswer{true, a.reviewedOf(v)})

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"strings"
@@ -9,51 +8,40 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"causeway.internal/libs/fault"
+	"causeway.internal/libs/approval"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 )
 
-// Approval is what one operator has asked for and a second one has to confirm.
-type Approval struct {
-	PaymentID string
-	Version   int64  // of the payment that the first operator saw
-	Action    string //
-	Digest    []byte // of everything that was asked for
-	Operator  string
-	Reason    string
-	At        time.Time
-}
-
-// Approvals reads them.
+// Approvals reads what one operator has asked for and a second one has to confirm.
 type Approvals interface {
-	// Asked is the open request for a payment; ok is false without one.
-	Asked(ctx context.Context, paymentID string) (asked Approval, ok bool, err error)
+	// Asked is the open request about a payment, nil without one.
+	Asked(ctx context.Context, paymentID string) (*approval.Request, error)
 }
 
-var errSecondOperator = fault.New(fault.Conflict, "second_operator_required", "You have asked for this already. Another operator has to confirm it.")
-
-// muchMoney reports so much money that one operator is not enough.
-func (a *App) muchMoney(cur money.Currency, amount decimal.Decimal) bool {
-	above, limited := a.SecondAbove[cur]
-	return limited && amount.GreaterThan(above)
-}
-
-// needsSecond reports an order that moves so much money that one operator is not enough: a payout that is made again, one that
-// is larger than the quote, and what a refund gives back. before and after are the payment around the order.
+// needsSecond reports an order that one operator may not give alone: it moves more money than is his to move, or it pays a live
+// payment to another account. before and after are the payment around the order.
 func (a *App) needsSecond(before View, after payment.Payment, action string) bool {
 	p := before.Payment
+	above, watched := a.SecondAbove[p.Currency]
+	if !watched {
+		return false
+	}
 	moved := after.PayoutAmount()
 	switch action {
-	case ActionAccept:
-		if !moved.GreaterThan(p.Quote.PayoutAmount) {
-			return false
-		}
 	case ActionRefunded:
 		moved = decimal.Max(p.FiatAmount, p.PayoutAmount(), inFiat(before))
+	case ActionRetry:
+		if p.Mode == payment.Live && !sameAccount(p.Receiver, after.Receiver) {
+			return true
+		}
 	}
-	return a.muchMoney(p.Currency, moved)
+	return moved.GreaterThan(above)
+}
+
+func sameAccount(a, b payment.Receiver) bool {
+	return a.BankCode == b.BankCode && a.AccountNumber == b.AccountNumber
 }
 
 // inFiat is what the transfers that stand are worth at the payment's own rate.
@@ -77,53 +65,26 @@ func (a *App) digest(paymentID string, order ...string) []byte {
 	return a.Keys.Blind(strings.Join(order, "\x00"), "approval/"+paymentID)
 }
 
-// confirms is what a second operator confirms of a decision.
-func (d Order) confirms(r payment.Receiver) []string {
-	parts := []string{d.Action, d.TxHash, r.BankCode, r.AccountNumber}
-	if d.Payout != nil {
-		parts = append(parts, money.Canonical(*d.Payout))
-	}
-	return parts
+// confirms is what a second operator confirms of a decision: the order and what it pays.
+func (d Order) confirms(after payment.Payment) []string {
+	return []string{d.Action, d.TxHash, after.Receiver.BankCode, after.Receiver.AccountNumber, money.Canonical(after.PayoutAmount())}
 }
 
-// seconded reports whether another operator asked for the same before. An operator who asks twice is refused.
-func seconded(asked Approval, waits bool, p payment.Payment, digest []byte, operator string) (bool, error) {
-	same := waits && asked.Version == p.Version && bytes.Equal(asked.Digest, digest)
-	if same && asked.Operator == operator {
-		return false, errSecondOperator
-	}
-	return same, nil
-}
-
-// reasons joins what two operators gave as their reasons.
-func reasons(second string, first Approval) string {
-	return strings.TrimSpace(second + " (asked for by " + first.Operator + ": " + first.Reason + ")")
-}
-
-type approvalView struct {
-	Status      string `json:"status"`
-	Action      string `json:"action"`
-	RequestedBy string `json:"requestedBy"`
+// outdated withdraws the open request about a payment that has changed since.
+func outdated(p payment.Payment) Result {
+	return Result{Payment: p, Withdrawn: true, Refused: approval.ErrOutdated}
 }
 
 type approvalAnswer struct {
-	Success  bool         `json:"success"`
-	Payment  any          `json:"payment"`
-	Approval approvalView `json:"approval"`
-}
-
-// waiting is the answer's part that tells of a request which a second operator has to confirm.
-func waiting(action, operator string) approvalView {
-	return approvalView{"waiting_for_second_operator", action, operator}
+	Success  bool          `json:"success"`
+	Payment  any           `json:"payment"`
+	Approval approval.View `json:"approval"`
 }
 
 // asked notes what the first operator wants; nothing else happens to the payment.
-func (a *App) asked(v View, d Order, digest []byte) (Result, error) {
-	body, err := encode(approvalAnswer{true, a.reviewedOf(v), waiting(d.Action, d.Operator)})
-	return Result{
-		Payment: v.Payment, Answer: &Answer{Status: statusOK, Body: body},
-		Approval: &Approval{PaymentID: v.Payment.ID, Version: v.Payment.Version, Action: d.Action, Digest: digest, Operator: d.Operator, Reason: d.Reason},
-	}, err
+func (a *App) asked(v View, r approval.Request, now time.Time) (Result, error) {
+	body, err := encode(approvalAnswer{true, a.reviewedOf(v), r.Waiting(now)})
+	return Result{Payment: v.Payment, Answer: &Answer{Status: statusOK, Body: body}, Approval: &r}, err
 }
 
 // AuditNote is what an operator did.

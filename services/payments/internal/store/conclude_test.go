@@ -238,7 +238,7 @@ func TestConclude_secondOperator(t *testing.T) {
 	l.worker = app.NewPayoutWorker(l.app, l.store, 8, deps.Log)
 	l.landed()
 	body, err := l.conclude("ada", "failed")
-	if err != nil || !strings.Contains(body, `"approval":{"status":"waiting_for_second_operator","action":"conclude_payout","requestedBy":"ada"}`) || !strings.Contains(body, `"stopped":true`) {
+	if err != nil || !strings.Contains(body, `"approval":{"status":"waiting_for_second_operator","action":"conclude_payout","requestedBy":"ada","expiresAt":"`) || !strings.Contains(body, `"stopped":true`) {
 		t.Fatalf("the first: %s, %v", body, err)
 	}
 	l.answers = func() (rail.Status, error) { return rail.Status{}, rail.ErrNoSuchRef }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/approval"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
@@ -21,7 +22,8 @@ const (
 	insertApproval = `INSERT INTO approvals AS a (payment_id, version, action, digest, operator, reason) VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (payment_id) DO UPDATE SET version = excluded.version, action = excluded.action, digest = excluded.digest, operator = excluded.operator,
 	reason = excluded.reason, at = now()`
-	selectApproval = `SELECT payment_id, version, action, digest, operator, reason, at FROM approvals WHERE payment_id = $1`
+	selectApproval = `SELECT payment_id, version, action, digest, operator, reason, at FROM approvals
+WHERE payment_id = $1 AND at > now() - make_interval(secs => $2)`
 
 	deleteApproval = `DELETE FROM approvals WHERE payment_id = $1`
 
@@ -50,12 +52,14 @@ var (
 )
 
 // Asked implements app.Approvals.
-func (s *Store) Asked(ctx context.Context, paymentID string) (a app.Approval, ok bool, err error) {
-	err = s.pool.QueryRow(ctx, selectApproval, paymentID).Scan(&a.PaymentID, &a.Version, &a.Action, &a.Digest, &a.Operator, &a.Reason, &a.At)
+func (s *Store) Asked(ctx context.Context, paymentID string) (*approval.Request, error) {
+	var r approval.Request
+	err := s.pool.QueryRow(ctx, selectApproval, paymentID, approval.Life.Seconds()).
+		Scan(&r.Object, &r.Version, &r.Action, &r.Digest, &r.Operator, &r.Reason, &r.At)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return a, false, nil
+		return nil, nil //nolint:nilnil // the interface says so: no request and no fault
 	}
-	return a, err == nil, wrap(err, "read an approval")
+	return &r, wrap(err, "read an approval")
 }
 
 // Strays implements app.OperatorLists.
@@ -178,7 +182,7 @@ func (s *Store) Differences(ctx context.Context, all bool, before string, most i
 }
 
 // queueApproval keeps what the first of two operators asked for, and notes it.
-func queueApproval(batch *pgx.Batch, p payment.Payment, a app.Approval) {
+func queueApproval(batch *pgx.Batch, p payment.Payment, a approval.Request) {
 	batch.Queue(insertApproval, p.ID, a.Version, a.Action, a.Digest, a.Operator, a.Reason)
 	batch.Queue(noteRequest, a.Operator, p.ID, a.Action, a.Reason)
 }

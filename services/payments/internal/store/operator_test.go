@@ -43,7 +43,7 @@ func TestSecondOperator(t *testing.T) {
 		return app.Order{Operator: operator, Action: app.ActionRetry, Receiver: &payment.ReceiverInput{BankCode: "058", AccountNumber: account}, Reason: "closed"}
 	}
 	body, err := w.resolve(p, retry("ada", "1111111111"))
-	if err != nil || !strings.Contains(body, `"approval":{"status":"waiting_for_second_operator","action":"retry_payout","requestedBy":"ada"}`) {
+	if err != nil || !strings.Contains(body, `"approval":{"status":"waiting_for_second_operator","action":"retry_payout","requestedBy":"ada","expiresAt":"`) {
 		t.Fatalf("the first: %s, %v", body, err)
 	}
 	w.want(p, "needs_review payout_failed")
@@ -67,26 +67,85 @@ func TestSecondOperator(t *testing.T) {
 	w.pay(p)
 }
 
+// watched is the world in which amounts above some naira need two operators.
+func (w *world) watched(above int64) {
+	deps := w.app.Deps
+	deps.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(above, 0)}
+	w.app = app.New(deps)
+}
+
 // A request holds for the payment as its operator saw it.
 func TestSecondOperator_aChangedPaymentIsAskedAboutAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	deps := w.app.Deps
-	deps.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.Zero}
-	w.app = app.New(deps)
+	w.watched(0)
 	p := w.failed()
 	if _, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRetry}); err != nil {
 		t.Fatal(err)
 	}
 	w.see(p, coin{key: "t2", amount: "5", version: 1, depth: enough})
-	if body, err := w.resolve(p, app.Order{Operator: "bob", Action: app.ActionRetry}); err != nil || !strings.Contains(body, `"requestedBy":"bob"`) {
-		t.Errorf("%s, %v", body, err)
+	if _, err := w.resolve(p, app.Order{Operator: "bob", Action: app.ActionRetry}); fault.As(err).Code != "approval_outdated" {
+		t.Errorf("the payment has changed: %v", err)
 	}
 	w.want(p, "needs_review payout_failed")
-	small := w.app.SecondAbove
-	small[money.NGN] = decimal.New(1, 9)
+	if body, err := w.resolve(p, app.Order{Operator: "bob", Action: app.ActionRetry}); err != nil || !strings.Contains(body, `"requestedBy":"bob"`) {
+		t.Errorf("asked anew: %s, %v", body, err)
+	}
+	w.want(p, "needs_review payout_failed")
+	w.app.SecondAbove[money.NGN] = decimal.New(1, 9)
 	if body, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRetry}); err != nil || strings.Contains(body, "approval") {
 		t.Errorf("below the amount: %s, %v", body, err)
+	}
+}
+
+// An accept of the quoted amount moves that amount, and is no less an operator's act than one of more.
+func TestSecondOperator_acceptsTheQuote(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(4)
+	w.watched(40_000)
+	p := w.made(command())
+	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, app.Key{}); err != nil {
+		t.Fatal(err)
+	}
+	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
+	w.want(p, "needs_review paid_late")
+	body, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionAccept})
+	if err != nil || !strings.Contains(body, `"action":"accept","requestedBy":"ada"`) {
+		t.Fatalf("one operator accepted it: %s, %v", body, err)
+	}
+	w.want(p, "needs_review paid_late")
+	for _, same := range []string{"ada", "Ada"} {
+		if _, err := w.resolve(p, app.Order{Operator: same, Action: app.ActionAccept}); fault.As(err).Code != "second_operator_required" {
+			t.Errorf("%s again: %v", same, err)
+		}
+	}
+	if body, err := w.resolve(p, app.Order{Operator: "bob", Action: app.ActionAccept}); err != nil || strings.Contains(body, "approval") {
+		t.Fatalf("two operators: %s, %v", body, err)
+	}
+	w.settles(p)
+	if n := ask[int](w, `SELECT count(*) FROM approvals`); n != 0 {
+		t.Error("what was confirmed may be confirmed again")
+	}
+	w.balanced()
+}
+
+func TestSecondOperator_aRequestExpires(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.watched(0)
+	p := w.failed()
+	if _, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRetry}); err != nil {
+		t.Fatal(err)
+	}
+	w.sql(`UPDATE approvals SET at = now() - interval '24 hours 1 second'`)
+	if body, err := w.resolve(p, app.Order{Operator: "bob", Action: app.ActionRetry}); err != nil || !strings.Contains(body, `"requestedBy":"bob"`) {
+		t.Fatalf("confirmed a day later: %s, %v", body, err)
+	}
+	w.want(p, "needs_review payout_failed")
+	w.sql(`UPDATE approvals SET at = now() - interval '23 hours 59 minutes'`)
+	if body, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRetry}); err != nil || strings.Contains(body, "approval") {
+		t.Fatalf("confirmed in time: %s, %v", body, err)
 	}
 }
 

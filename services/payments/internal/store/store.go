@@ -476,6 +476,7 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 			batch.Queue(setVerdict, string(next.Mode), key, string(verdict))
 		}
 		if r.Decision != nil {
+			batch.Queue(deleteApproval, next.ID)
 			batch.Queue(noteDecision, next.ID, next.Version, r.Decision.Operator, r.Decision.Action, r.Decision.Reason, r.Decision.TxHash)
 		}
 		if r.Payout != nil {
@@ -499,6 +500,9 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 		if err := queueAudit(batch, v.Payment.ID, *r.Audit); err != nil {
 			return err
 		}
+	}
+	if r.Withdrawn {
+		batch.Queue(deleteApproval, v.Payment.ID)
 	}
 	if r.Approval != nil {
 		queueApproval(batch, v.Payment, *r.Approval)
