@@ -137,8 +137,7 @@ func (l *Load) act(ctx context.Context, p *Payment) error {
 		if err := l.send(ctx, p, p.CryptoAmount); err != nil {
 			return err
 		}
-		// The bank has the order by then: one that it takes at the same moment may miss what is ordered of it now.
-		if err := l.await(ctx, p, func(v view) bool { return v.Payout.Status == "unknown" }); err != nil {
+		if err := l.await(ctx, p, func(v view) bool { return v.Status == "settling" }); err != nil {
 			return err
 		}
 		return l.order(ctx, p, "succeed")
@@ -211,9 +210,6 @@ type view struct {
 	Status    string            `json:"status"`
 	Exception string            `json:"exception"`
 	Transfers []json.RawMessage `json:"transfers"`
-	Payout    struct {
-		Status string `json:"status"`
-	} `json:"payout"`
 }
 
 // await reads the payment until it shows what is asked for.

@@ -448,6 +448,8 @@ func (p *paper) Lookup(_ context.Context, ref string) (sim.Transfer, bool, error
 	return t, ok, nil
 }
 
-func (p *paper) SetOutcome(context.Context, string, sim.Outcome, time.Time) error { return nil }
+func (p *paper) Order(context.Context, string, sim.Outcome, func(*sim.Transfer) error) error {
+	return nil
+}
 
 func (p *paper) Ordered(context.Context, string) (sim.Outcome, error) { return "", nil }

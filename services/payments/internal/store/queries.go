@@ -369,11 +369,12 @@ CROSS JOIN LATERAL (SELECT max(leased) AS n FROM address_usage u WHERE u.mode = 
 LEFT JOIN address_requests r ON r.mode = w.mode AND r.family = w.family`
 	forgetUsage = `DELETE FROM address_usage WHERE minute < now() - interval '2 hours'`
 
+	simLock   = `SELECT pg_advisory_xact_lock(hashtextextended('simulated transfer ' || $1, 0))`
 	simRecord = `INSERT INTO sim_transfers (ref, currency, amount, bank_code, account_number, account_name, outcome, at, done_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (ref) DO NOTHING`
-	simLookup     = `SELECT ref, currency, amount, bank_code, account_number, account_name, outcome, at, done_at FROM sim_transfers WHERE ref = $1`
-	simSetOutcome = `WITH t AS (UPDATE sim_transfers SET outcome = $2, done_at = $3 WHERE ref = $1)
-INSERT INTO sim_outcomes (ref, outcome) VALUES ($1, $2) ON CONFLICT (ref) DO UPDATE SET outcome = excluded.outcome`
+VALUES ($1, $2, $3, $4, $5, $6, coalesce((SELECT outcome FROM sim_outcomes WHERE ref = $1), $7), $8, $9) ON CONFLICT (ref) DO NOTHING`
+	simLookup  = `SELECT ref, currency, amount, bank_code, account_number, account_name, outcome, at, done_at FROM sim_transfers WHERE ref = $1`
+	simChange  = `UPDATE sim_transfers SET outcome = $2, done_at = $3 WHERE ref = $1`
+	simKeep    = `INSERT INTO sim_outcomes (ref, outcome) VALUES ($1, $2) ON CONFLICT (ref) DO UPDATE SET outcome = excluded.outcome`
 	simOrdered = `SELECT outcome FROM sim_outcomes WHERE ref = $1`
 )
 
@@ -395,7 +396,7 @@ func Statements() map[string]string {
 		"freeDeadLeases": freeDeadLeases, "spoilAddress": spoilAddress, "addStock": addStock, "answerRequest": answerRequest,
 		"finishRequest": finishRequest, "insertRequest": insertRequest, "touchRequest": touchRequest,
 		"stockLevels": stockLevels, "forgetUsage": forgetUsage,
-		"simRecord": simRecord, "simLookup": simLookup, "simSetOutcome": simSetOutcome, "simOrdered": simOrdered, "hintPayout": hintPayout,
+		"simLock": simLock, "simRecord": simRecord, "simLookup": simLookup, "simChange": simChange, "simKeep": simKeep, "simOrdered": simOrdered, "hintPayout": hintPayout,
 		"findAny": findAny, "lockAny": lockAny,
 		"cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner, "selectPayoutPayment": selectPayoutPayment,
 		"listSettled": listSettled, "listOwned": listOwned, "listEvery": listEvery, "listSome": listSome, "listRows": listRows,

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"causeway.internal/libs/postgres"
@@ -39,39 +39,74 @@ func (s *SimStatement) Close() { s.pool.Close() }
 
 var _ sim.Statement = (*SimStatement)(nil)
 
-// Record implements sim.Statement.
+// Record implements sim.Statement. One round trip is one transaction; each statement in it sees what was committed before the
+// lock was had.
 func (s *SimStatement) Record(ctx context.Context, t sim.Transfer) (stands sim.Transfer, fresh bool, err error) {
-	tag, err := s.pool.Exec(ctx, simRecord, t.Ref, string(t.Currency), t.Amount, t.BankCode, t.AccountNumber, t.AccountName, string(t.Outcome), t.At, t.DoneAt)
-	if err != nil {
+	var b pgx.Batch
+	b.Queue(simLock, t.Ref)
+	b.Queue(
+		simRecord, t.Ref, string(t.Currency), t.Amount, t.BankCode, t.AccountNumber, t.AccountName, string(t.Outcome), t.At, t.DoneAt,
+	).Exec(func(tag pgconn.CommandTag) error {
+		fresh = tag.RowsAffected() == 1
+		return nil
+	})
+	b.Queue(simLookup, t.Ref).QueryRow(func(row pgx.Row) error {
+		var err error
+		stands, err = scanSim(row)
+		return err
+	})
+	if err := s.pool.SendBatch(ctx, &b).Close(); err != nil {
 		return sim.Transfer{}, false, fmt.Errorf("record a simulated transfer: %w", err)
 	}
-	stands, ok, err := s.Lookup(ctx, t.Ref)
-	if err == nil && !ok {
-		err = fmt.Errorf("simulated transfer %s vanished", t.Ref)
-	}
-	return stands, tag.RowsAffected() == 1, err
+	return stands, fresh, nil
 }
 
 // Lookup implements sim.Statement.
 func (s *SimStatement) Lookup(ctx context.Context, ref string) (sim.Transfer, bool, error) {
-	var t sim.Transfer
-	err := s.pool.QueryRow(ctx, simLookup, ref).Scan(&t.Ref, &t.Currency, &t.Amount, &t.BankCode, &t.AccountNumber, &t.AccountName, &t.Outcome, &t.At, &t.DoneAt)
+	return lookupSim(ctx, s.pool, ref)
+}
+
+func lookupSim(ctx context.Context, db postgres.Querier, ref string) (sim.Transfer, bool, error) {
+	t, err := scanSim(db.QueryRow(ctx, simLookup, ref))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return sim.Transfer{}, false, nil
 	}
 	if err != nil {
 		return sim.Transfer{}, false, fmt.Errorf("look up a simulated transfer: %w", err)
 	}
-	t.At, t.DoneAt = t.At.UTC(), t.DoneAt.UTC()
 	return t, true, nil
 }
 
-// SetOutcome implements sim.Statement.
-func (s *SimStatement) SetOutcome(ctx context.Context, ref string, o sim.Outcome, doneAt time.Time) error {
-	if _, err := s.pool.Exec(ctx, simSetOutcome, ref, string(o), doneAt); err != nil {
-		return fmt.Errorf("set a simulated outcome: %w", err)
-	}
-	return nil
+func scanSim(row pgx.Row) (sim.Transfer, error) {
+	var t sim.Transfer
+	err := row.Scan(&t.Ref, &t.Currency, &t.Amount, &t.BankCode, &t.AccountNumber, &t.AccountName, &t.Outcome, &t.At, &t.DoneAt)
+	t.At, t.DoneAt = t.At.UTC(), t.DoneAt.UTC()
+	return t, err
+}
+
+// Order implements sim.Statement.
+func (s *SimStatement) Order(ctx context.Context, ref string, o sim.Outcome, change func(*sim.Transfer) error) error {
+	return postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, simLock, ref); err != nil {
+			return fmt.Errorf("lock a simulated transfer: %w", err)
+		}
+		t, found, err := lookupSim(ctx, tx, ref)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			_, err = tx.Exec(ctx, simKeep, ref, string(o))
+		default:
+			if err := change(&t); err != nil {
+				return err
+			}
+			_, err = tx.Exec(ctx, simChange, ref, string(t.Outcome), t.DoneAt)
+		}
+		if err != nil {
+			return fmt.Errorf("order a simulated outcome: %w", err)
+		}
+		return nil
+	})
 }
 
 // Ordered implements sim.Statement.

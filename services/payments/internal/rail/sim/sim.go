@@ -122,7 +122,7 @@ func (r *Rail) Send(ctx context.Context, o rail.Order) (rail.Status, error) {
 	now := r.now()
 	t := Transfer{
 		Ref: o.Ref, Currency: o.Currency, Amount: o.Amount, BankCode: o.BankCode, AccountNumber: o.AccountNumber,
-		AccountName: o.AccountName, Outcome: outcome(ordered, o.AccountNumber), At: now, DoneAt: now.Add(settleAfter),
+		AccountName: o.AccountName, Outcome: outcome(o.AccountNumber), At: now, DoneAt: now.Add(settleAfter),
 	}
 	stands, fresh, err := r.statement.Record(ctx, t)
 	switch {
@@ -136,14 +136,12 @@ func (r *Rail) Send(ctx context.Context, o rail.Order) (rail.Status, error) {
 	return status(stands, now), nil
 }
 
-// outcome is what was ordered for the reference, else what the account's number says.
-func outcome(ordered Outcome, account string) Outcome {
-	switch {
-	case ordered != "":
-		return ordered
-	case account == AccountFails:
+// outcome is what the account's number says, where nothing was ordered for the reference.
+func outcome(account string) Outcome {
+	switch account {
+	case AccountFails:
 		return Fail
-	case account == AccountReturns:
+	case AccountReturns:
 		return Return
 	}
 	return Succeed
@@ -190,25 +188,25 @@ func (r *Rail) SetOutcome(ctx context.Context, ref string, o Outcome) error {
 	if !o.Valid() {
 		return fault.New(fault.Invalid, "validation_failed", "outcome: must be one of succeed, fail, return, timeout")
 	}
-	t, ok, err := r.statement.Lookup(ctx, ref)
+	err := r.statement.Order(ctx, ref, o, func(t *Transfer) error { return reorder(t, o, r.now()) })
 	if err != nil {
-		return fmt.Errorf("reading the simulated bank's statement: %w", err)
-	}
-	now := r.now()
-	doneAt := now.Add(settleAfter)
-	if ok {
-		switch state := status(t, now).State; {
-		case state == rail.Succeeded && o == Return:
-			doneAt = now.Add(-returnAfter)
-		case state == rail.Succeeded && o == Succeed:
-			return nil
-		case state != rail.Pending:
-			return fault.New(fault.Conflict, "payout_concluded", "The payout has its outcome already")
-		}
-	}
-	if err := r.statement.SetOutcome(ctx, ref, o, doneAt); err != nil {
 		return fmt.Errorf("ordering an outcome at the simulated bank: %w", err)
 	}
+	return nil
+}
+
+// reorder gives a transfer on the statement another outcome.
+func reorder(t *Transfer, o Outcome, now time.Time) error {
+	doneAt := now.Add(settleAfter)
+	switch state := status(*t, now).State; {
+	case state == rail.Succeeded && o == Return:
+		doneAt = now.Add(-returnAfter)
+	case state == rail.Succeeded && o == Succeed:
+		return nil
+	case state != rail.Pending:
+		return fault.New(fault.Conflict, "payout_concluded", "The payout has its outcome already")
+	}
+	t.Outcome, t.DoneAt = o, doneAt
 	return nil
 }
 

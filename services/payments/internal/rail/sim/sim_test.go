@@ -28,6 +28,9 @@ func (p *paper) Record(_ context.Context, t Transfer) (Transfer, bool, error) {
 	if stands, ok := p.lines[t.Ref]; ok {
 		return stands, false, nil
 	}
+	if o := p.ordered[t.Ref]; o != "" {
+		t.Outcome = o
+	}
 	p.lines[t.Ref] = t
 	return t, true, nil
 }
@@ -39,15 +42,19 @@ func (p *paper) Lookup(_ context.Context, ref string) (Transfer, bool, error) {
 	return t, ok, nil
 }
 
-func (p *paper) SetOutcome(_ context.Context, ref string, o Outcome, doneAt time.Time) error {
+func (p *paper) Order(_ context.Context, ref string, o Outcome, change func(*Transfer) error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ordered[ref] = o
-	if t, ok := p.lines[ref]; ok {
-		t.Outcome, t.DoneAt = o, doneAt
+	t, ok := p.lines[ref]
+	if !ok {
+		p.ordered[ref] = o
+		return nil
+	}
+	err := change(&t)
+	if err == nil {
 		p.lines[ref] = t
 	}
-	return nil
+	return err
 }
 
 func (p *paper) Ordered(_ context.Context, ref string) (Outcome, error) {
