@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"net/http"
 	"testing"
 
 	"causeway.internal/deploy/e2e/internal/api"
@@ -34,10 +35,24 @@ func TestPayoutFails(t *testing.T) {
 	events("payment.settling", "payment.needs_review")
 }
 
-// TestPayoutReturned: money that comes back after success needs a person.
+// TestPayoutReturned: money that comes back needs a person. Payments may learn of the success before, or of the return alone.
 func TestPayoutReturned(t *testing.T) {
 	t.Parallel()
 	_, c, ref, events := magic(t, "0000000004")
+	if a := awaitStatus(t, c, ref, "needs_review"); exception(a) != "payout_returned" {
+		t.Errorf("needs_review: %s", a.Body)
+	}
+	events("payment.needs_review")
+}
+
+// TestPayoutReturnedAfterSuccess: the merchant is told of the success and of the return that follows it.
+func TestPayoutReturnedAfterSuccess(t *testing.T) {
+	t.Parallel()
+	_, c, ref, events := magic(t, "0123456789")
+	awaitStatus(t, c, ref, "settled")
+	events("payment.settled")
+	outcome := "/v1/sandbox/payouts/" + ref + "/outcome"
+	c.Call(t, http.MethodPost, outcome, api.Object{"outcome": "return"}).Want(t, http.StatusOK)
 	if a := awaitStatus(t, c, ref, "needs_review"); exception(a) != "payout_returned" {
 		t.Errorf("needs_review: %s", a.Body)
 	}
