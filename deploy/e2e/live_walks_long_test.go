@@ -15,11 +15,14 @@ import (
 	"causeway.internal/deploy/e2e/internal/api"
 )
 
-// TestLiveWalks_evm: EVM networks besides ethereum, as TestLiveWalks walks bitcoin and tron. bsc is not among them: its tokens
-// have 18 decimals and the node's have 6, so wallets refuses that node.
+// TestLiveWalks_evm: EVM networks besides ethereum, as TestLiveWalks walks bitcoin and tron. A deposit on bsc is deep
+// enough as soon as its block is final; on polygon it waits for its depth, because the node never says that a block is final.
 func TestLiveWalks_evm(t *testing.T) {
 	t.Parallel()
-	newLiveProduct(t, nil, "polygon", "base", "arbitrum").walks(t, []liveAsset{
+	newLiveProduct(t, nil, "bsc", "polygon", "base", "arbitrum").walks(t, []liveAsset{
+		{network: "bsc", crypto: "USDT", token: "USDT", decimals: 18, address: evmAddress, notYet: 20, blocks: 1},
+		{network: "bsc", crypto: "USDC", token: "USDC", decimals: 18, address: evmAddress, notYet: 20, blocks: 1},
+		{network: "bsc", crypto: "BNB", decimals: 18, address: evmAddress, notYet: 20, blocks: 1},
 		{network: "polygon", crypto: "USDC", token: "USDC", decimals: 6, address: evmAddress, notYet: 127, blocks: 1},
 		{network: "base", crypto: "ETH", decimals: 18, address: evmAddress, notYet: 11, blocks: 1},
 		{network: "arbitrum", crypto: "USDT", token: "USDT", decimals: 6, address: evmAddress, notYet: 39, blocks: 1},

@@ -29,6 +29,7 @@ var liveChains = map[string][]string{
 	"tron":     {"tron"},
 	"solana":   {"solana"},
 	"polygon":  {"evm", "--chain-id", "137", "--finality", "100000"}, // never said to be final
+	"bsc":      {"evm", "--chain-id", "56", "--decimals", "18", "--finality", "20"},
 	"base":     {"evm", "--chain-id", "8453"},
 	"arbitrum": {"evm", "--chain-id", "42161"},
 }

@@ -42,7 +42,7 @@ func main() {
 type options struct {
 	listen, control, btcd, surfpool string
 	txIndex                         bool
-	chainID, final                  int64
+	chainID, final, decimals        int64
 	blockTime                       time.Duration
 }
 
@@ -50,7 +50,8 @@ type options struct {
 var starts = map[string]func(context.Context, options) (server io.Closer, ready any, err error){
 	"evm": func(ctx context.Context, o options) (io.Closer, any, error) {
 		s, err := evm.Start(ctx, evm.Config{
-			Listen: o.listen, Control: o.control, ChainID: o.chainID, BlockTime: o.blockTime, Finality: o.final, Now: time.Now,
+			Listen: o.listen, Control: o.control, ChainID: o.chainID, Decimals: o.decimals,
+			BlockTime: o.blockTime, Finality: o.final, Now: time.Now,
 		})
 		if err != nil {
 			return nil, nil, err
@@ -98,6 +99,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "loopback address of the clients' port")
 	flags.StringVar(&o.control, "control", "127.0.0.1:0", "loopback address of the control port")
 	flags.Int64Var(&o.chainID, "chain-id", 1337, "evm: chain id of the node")
+	flags.Int64Var(&o.decimals, "decimals", 6, "evm: decimals of the tokens")
 	flags.DurationVar(&o.blockTime, "block-time", 0, "evm: mine a block this often; 0 mines only when asked")
 	flags.Int64Var(&o.final, "finality", 64, "evm: blocks by which the final block trails the head")
 	flags.StringVar(&o.btcd, "btcd", beside("btcd"), "bitcoin: the node's binary")

@@ -71,8 +71,8 @@ func testAccounts() ([]account, error) {
 	return accounts, nil
 }
 
-// newChain starts the node on a free loopback port and deploys the tokens in block 1.
-func newChain(ctx context.Context, chainID int64) (*chain, error) {
+// newChain starts the node on a free loopback port and deploys the tokens, which have these decimals, in block 1.
+func newChain(ctx context.Context, chainID, decimals int64) (*chain, error) {
 	accounts, err := testAccounts()
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func newChain(ctx context.Context, chainID int64) (*chain, error) {
 		backend: backend, raw: raw, innerURL: url, chainID: big.NewInt(chainID), signer: types.LatestSignerForChainID(big.NewInt(chainID)),
 		accounts: accounts, tokens: map[string]common.Address{}, orphans: map[common.Hash]*types.Transaction{},
 	}
-	if err := c.deployTokens(ctx); err != nil {
+	if err := c.deployTokens(ctx, decimals); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil

@@ -17,6 +17,7 @@ type Config struct {
 	Listen    string        // JSON-RPC, loopback only
 	Control   string        // control API, loopback only
 	ChainID   int64         // greater than 0
+	Decimals  int64         // of the tokens, 0 to 18
 	BlockTime time.Duration // 0 mines on request only; else at least a millisecond
 	Finality  int64         // blocks by which the finalized tag trails the head
 	Now       func() time.Time
@@ -27,7 +28,7 @@ type Ready struct {
 	RPCURL     string            `json:"rpcUrl"`
 	ControlURL string            `json:"controlUrl"`
 	ChainID    int64             `json:"chainId"`
-	Token      string            `json:"token"`  // the USDT contract, 6 decimals
+	Token      string            `json:"token"`  // the USDT contract
 	Tokens     map[string]string `json:"tokens"` // USDT, USDC, FAKE
 	Faucet     string            `json:"faucet"` // first funded account
 	Block      int64             `json:"block"`  // height after the deployment
@@ -53,7 +54,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err := check(cfg); err != nil {
 		return nil, err
 	}
-	c, err := newChain(ctx, cfg.ChainID)
+	c, err := newChain(ctx, cfg.ChainID, cfg.Decimals)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +100,9 @@ func check(cfg Config) error {
 	}
 	if cfg.ChainID <= 0 {
 		return errors.New("the chain id must be greater than 0")
+	}
+	if cfg.Decimals < 0 || cfg.Decimals > 18 {
+		return errors.New("the tokens' decimals must be 0 to 18")
 	}
 	if cfg.Finality < 0 {
 		return errors.New("the finality must be 0 or more blocks")

@@ -23,10 +23,20 @@ type client struct {
 	ready  Ready
 }
 
+// config is that of a node with the flags' defaults.
+func config() Config {
+	return Config{Listen: "127.0.0.1:0", Control: "127.0.0.1:0", ChainID: 1, Decimals: 6, Finality: 64, Now: time.Now}
+}
+
 func start(t *testing.T) client {
 	t.Helper()
+	return startWith(t, config())
+}
+
+func startWith(t *testing.T, cfg Config) client {
+	t.Helper()
 	t.Parallel()
-	s, err := Start(t.Context(), Config{Listen: "127.0.0.1:0", Control: "127.0.0.1:0", ChainID: 1, Finality: 64, Now: time.Now})
+	s, err := Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,10 +173,40 @@ func TestTransferIsMinedWithOneLogOfTheToken(t *testing.T) {
 	if got, _ := new(big.Int).SetString(logs[0].Data[2:], 16); got.Int64() != 25_000_000 {
 		t.Errorf("amount %s", got)
 	}
-	var decimals string
-	c.rpc(&decimals, "eth_call", map[string]any{"to": c.ready.Token, "data": "0x313ce567"}, "latest")
-	if got, _ := new(big.Int).SetString(decimals[2:], 16); got.Int64() != 6 {
+	if got := c.call(c.ready.Token, "0x313ce567"); got.Int64() != 6 {
 		t.Errorf("decimals %s", got)
+	}
+}
+
+// call asks a contract for a number.
+func (c client) call(contract, data string) *big.Int {
+	c.t.Helper()
+	var answer string
+	c.rpc(&answer, "eth_call", map[string]any{"to": contract, "data": data}, "latest")
+	number, ok := new(big.Int).SetString(strings.TrimPrefix(answer, "0x"), 16)
+	if !ok {
+		c.t.Fatalf("%s of %s: %q", data, contract, answer)
+	}
+	return number
+}
+
+// TestDecimals: tokens have the decimals that are asked for, and every account holds enough whole ones.
+func TestDecimals(t *testing.T) {
+	cfg := config()
+	cfg.ChainID, cfg.Decimals = 56, 18
+	c := startWith(t, cfg)
+	for name, contract := range c.ready.Tokens {
+		if got := c.call(contract, "0x313ce567"); got.Int64() != 18 {
+			t.Errorf("decimals of %s: %s", name, got)
+		}
+		held := c.call(contract, "0x70a08231"+fmt.Sprintf("%064s", c.ready.Faucet[2:])) // balanceOf
+		if want := new(big.Int).Exp(big.NewInt(10), big.NewInt(30), nil); held.Cmp(want) != 0 {
+			t.Errorf("the faucet holds %s of %s", held, name)
+		}
+	}
+	cfg.Decimals = 19
+	if s, err := Start(t.Context(), cfg); err == nil {
+		t.Errorf("19 decimals were taken: %v", s.Close())
 	}
 }
 

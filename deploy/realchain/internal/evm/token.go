@@ -38,9 +38,12 @@ const (
 	fake = "FAKE"
 )
 
+// wholeDigits: each account holds 10^12 whole tokens.
+const wholeDigits = 12
+
 // deployTokens deploys the three tokens from account 0 in one block. The addresses depend on nothing but the account and
 // its nonce, so they are the same on every run.
-func (c *chain) deployTokens(ctx context.Context) error {
+func (c *chain) deployTokens(ctx context.Context, decimals int64) error {
 	code, err := tokenCode()
 	if err != nil {
 		return fmt.Errorf("reading the token's bytecode: %w", err)
@@ -53,14 +56,14 @@ func (c *chain) deployTokens(ctx context.Context) error {
 	for i, a := range c.accounts {
 		holders[i] = a.address
 	}
-	each := new(big.Int).Exp(big.NewInt(10), big.NewInt(18), nil) // 10^12 whole tokens of 6 decimals
+	each := new(big.Int).Exp(big.NewInt(10), big.NewInt(decimals+wholeDigits), nil)
 	owner := c.accounts[0]
 	for nonce, name := range []string{usdt, usdc, fake} {
 		symbol := name
 		if name == fake {
 			symbol = usdt
 		}
-		args, err := contract.Pack("", "Test "+symbol, symbol, uint8(6), holders, each)
+		args, err := contract.Pack("", "Test "+symbol, symbol, uint8(decimals), holders, each) //nolint:gosec // 0..18
 		if err != nil {
 			return fmt.Errorf("encoding the constructor of %s: %w", name, err)
 		}
