@@ -32,8 +32,8 @@ const (
 	lockPatience = 10 * time.Minute
 )
 
-// Migrate applies every pending migration of the directory, NNNNN_name.sql in goose's format. A session lock lets many
-// replicas call it at once. The url is the owner's, not the application role's.
+// Migrate gives the application role its rights and applies every pending migration of the directory, NNNNN_name.sql in
+// goose's format. Locks let many replicas call it at once. The url is the owner's, not the application role's.
 func Migrate(ctx context.Context, url string, migrations fs.FS) error {
 	cc, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -52,7 +52,10 @@ func Migrate(ctx context.Context, url string, migrations fs.FS) error {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
 	_, err = backoff.Retry(ctx, func() (struct{}, error) {
-		err := up(ctx, db, p, migrations)
+		_, err := db.ExecContext(ctx, rights)
+		if err == nil {
+			err = up(ctx, db, p, migrations)
+		}
 		if err != nil && !contended(err) {
 			err = backoff.Permanent(err)
 		}
