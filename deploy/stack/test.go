@@ -106,12 +106,15 @@ func (l *launcher) onStack(ctx context.Context, root string, how extent, one fun
 		return err
 	}
 	environ, err := l.variables()
-	chromium := ""
-	if err == nil {
-		chromium, err = l.servers().Chromium(ctx)
+	for _, program := range []infra.Program{infra.Chromium, infra.PgBouncer} {
+		path := ""
+		if err == nil {
+			path, err = l.servers().Find(ctx, program)
+		}
+		environ = append(environ, program.Variable+"="+path)
 	}
 	if err == nil {
-		environ = append(environ, "CAUSEWAY_REALCHAIN="+realchain, infra.ChromiumPath+"="+chromium)
+		environ = append(environ, "CAUSEWAY_REALCHAIN="+realchain)
 		environ = append(environ, how.environ...)
 		for _, t := range tiers(how, served) {
 			t.Dir, t.Environ = root, environ

@@ -44,8 +44,8 @@ func Lead(ctx context.Context, cfg Config, name string, log *slog.Logger, f func
 	return LeadSession(ctx, cfg, name, log, func(ctx context.Context, _ *Session) error { return f(ctx) })
 }
 
-// LeadSession elects one leader per database and name with a session advisory lock on a direct connection (not through
-// a pooler, which would lend the session away). The context given to f ends when the session is lost; another process
+// LeadSession elects one leader per database and name with a session advisory lock on a connection of its own, which Open has
+// proved to be a session of its own. The context given to f ends when the session is lost; another process
 // then leads within seconds. f may write through the session to be sure that a former leader writes nothing. It
 // returns nil when ctx ends.
 func LeadSession(ctx context.Context, cfg Config, name string, log *slog.Logger, f func(ctx context.Context, s *Session) error) error {
@@ -66,11 +66,7 @@ func lead(ctx context.Context, cfg Config, name string, log *slog.Logger, f func
 	if err != nil {
 		return err
 	}
-	defer func() { // closing the connection is what releases the lock
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatTimeout)
-		defer cancel()
-		_ = conn.Close(closing)
-	}()
+	defer hangUp(ctx, conn) // closing the connection is what releases the lock
 	for {
 		var won bool
 		if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, lockKey(name)).Scan(&won); err != nil {
@@ -103,13 +99,10 @@ func dialLeader(ctx context.Context, cfg Config) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, errors.New("read DATABASE_URL: not a PostgreSQL URL")
 	}
-	bound(cc)
-	for name, value := range map[string]string{
+	bound(cc, map[string]string{
 		"idle_session_timeout": idleLimit, "statement_timeout": "5s", "tcp_keepalives_idle": "3",
 		"tcp_keepalives_interval": "1", "tcp_keepalives_count": "3", "tcp_user_timeout": "6s",
-	} {
-		cc.RuntimeParams[name] = value
-	}
+	})
 	conn, err := pgx.ConnectConfig(ctx, cc)
 	if err != nil {
 		return nil, fmt.Errorf("connect for leadership: %w", err)

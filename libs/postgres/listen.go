@@ -81,8 +81,7 @@ func dialListener(ctx context.Context, cfg Config, e Ear) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, errors.New("read DATABASE_URL: not a PostgreSQL URL")
 	}
-	cc.RuntimeParams["application_name"] = "causeway listener"
-	bound(cc)
+	bound(cc, map[string]string{"application_name": "causeway listener"})
 	cc.ConnectTimeout = listenDial
 	cc.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) { e.Heard(n.Payload) }
 	conn, err := pgx.ConnectConfig(ctx, cc)

@@ -40,6 +40,9 @@ func Migrate(ctx context.Context, url string, migrations fs.FS) error {
 		return errors.New("read the owner's database URL: not a PostgreSQL URL")
 	}
 	cc.ConnectTimeout = connectTimeout
+	if err := prove(ctx, cc); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
 	db := stdlib.OpenDB(*cc)
 	defer db.Close()
 	db.SetMaxOpenConns(1) // whose setting up changes

@@ -50,16 +50,17 @@ const (
 	openTimeout      = 60 * time.Second
 )
 
-// Open connects a pool and refuses to run on a schema with pending migrations, which only `<service> migrate` applies.
-// It retries an unreachable database for up to a minute, so that services and their database may start together.
+// Open connects a pool. It refuses to run where connections are not sessions of their own (ErrPooled), and on a schema with
+// pending migrations, which only `<service> migrate` applies. It retries an unreachable database for up to a minute, so that
+// services and their database may start together.
 func Open(ctx context.Context, cfg Config, migrations fs.FS, tel *telemetry.Telemetry) (*pgxpool.Pool, error) {
 	pc, err := pgxpool.ParseConfig(cfg.URL.Reveal())
 	if err != nil {
 		return nil, errors.New("read DATABASE_URL: not a PostgreSQL URL") // the parser's error may quote the password
 	}
-	bound(pc.ConnConfig)
-	pc.ConnConfig.RuntimeParams["statement_timeout"] = statementTimeout
-	maps.Copy(pc.ConnConfig.RuntimeParams, cfg.session)
+	session := map[string]string{"statement_timeout": statementTimeout}
+	maps.Copy(session, cfg.session)
+	bound(pc.ConnConfig, session)
 	pc.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithDisableAcquireTracer(),
 		otelpgx.WithDisableConnectionDetailsInAttributes())
 	if cfg.MaxConns > 0 {
@@ -87,27 +88,15 @@ func Open(ctx context.Context, cfg Config, migrations fs.FS, tel *telemetry.Tele
 	return pool, nil
 }
 
-// bound gives a connection the limits and names that every session of ours has.
-func bound(c *pgx.ConnConfig) {
-	c.ConnectTimeout = connectTimeout
-	set := func(name, value string) {
-		if _, ok := c.RuntimeParams[name]; !ok {
-			c.RuntimeParams[name] = value
-		}
-	}
-	set("lock_timeout", lockTimeout)
-	set("idle_in_transaction_session_timeout", idleInTxTimeout)
-	set("jit", "off") // it takes longer to compile than any statement of ours to run
-	set("timezone", "UTC")
-	set("application_name", "causeway")
-}
-
 func ready(ctx context.Context, pool *pgxpool.Pool, migrations fs.FS, tel *telemetry.Telemetry) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
-		err := Pending(ctx, pool, migrations)
-		if err == nil || errors.Is(err, ErrPending) {
+		err := prove(ctx, pool.Config().ConnConfig)
+		if err == nil {
+			err = Pending(ctx, pool, migrations)
+		}
+		if err == nil || errors.Is(err, ErrPooled) || errors.Is(err, ErrPending) {
 			return err
 		}
 		tel.Log.Warn("database not reachable yet", "err", err)

@@ -105,6 +105,17 @@ func (s *Stack) Start(t testing.TB, service string) {
 	s.change(t, "start", service, "--dir", s.dir)
 }
 
+// StartWith starts a killed service again with other settings, this once, and returns why it does not run.
+func (s *Stack) StartWith(t testing.TB, service string, env map[string]string) error {
+	t.Helper()
+	args := []string{"start", service, "--dir", s.dir}
+	for _, name := range sortedKeys(env) {
+		args = append(args, "--env", name+"="+env[name])
+	}
+	_, err := launch(t.Context(), changeWithin, args...)
+	return err
+}
+
 // Metrics reads /metrics of every process that runs, one after the other.
 func (s *Stack) Metrics(t testing.TB) []byte {
 	t.Helper()

@@ -17,7 +17,7 @@ func TestWith_replacesAccountAndPath(t *testing.T) {
 }
 
 func TestChromium_lent(t *testing.T) {
-	path, err := Servers{Environ: map[string]string{ChromiumPath: "/opt/chromium"}}.Chromium(t.Context())
+	path, err := Servers{Environ: map[string]string{Chromium.Variable: "/opt/chromium"}}.Find(t.Context(), Chromium)
 	if err != nil || path != "/opt/chromium" {
 		t.Errorf("%q, %v", path, err)
 	}
@@ -30,7 +30,7 @@ func TestChromium_installed(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if path, err := (Servers{}).Chromium(t.Context()); err != nil || path != filepath.Join(dir, name) {
+		if path, err := (Servers{}).Find(t.Context(), Chromium); err != nil || path != filepath.Join(dir, name) {
 			t.Errorf("%q, %v, want %s", path, err, name)
 		}
 	}

@@ -1,0 +1,166 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ErrPooled is returned by Open and Migrate when a pooler lends the sessions of PostgreSQL to several connections. Leaders
+// would lose their locks to others, or keep them when they are dead.
+var ErrPooled = errors.New("the database's URL leads through a pooler that does not give each connection a session of its own: " +
+	"name PostgreSQL itself, or put the pooler in session mode with its reset query")
+
+// Bounds of the proof. In a sound session each wait takes a millisecond or two.
+const (
+	proveTimeout = 30 * time.Second
+	proveWait    = 5 * time.Second
+	proveEvery   = 20 * time.Millisecond
+)
+
+// prove fails with ErrPooled unless connections have what leaders, listeners and statements rely on: one session for all
+// statements, with its settings; session locks that last as long as the connection and no longer; notifications that arrive
+// while it is idle. An idle connection holds no session of a pooler in transaction mode, so it cannot hear one, whatever
+// session it is lent next: the proof needs no luck. Its lock and channel are random, so that replicas which start at once
+// do not meet.
+func prove(ctx context.Context, cc *pgx.ConnConfig) error {
+	ctx, cancel := context.WithTimeout(ctx, proveTimeout)
+	defer cancel()
+	cc = cc.Copy()
+	cc.Tracer = nil
+	p := proof{key: rand.Int64()}
+	p.channel = "causeway_proof_" + strconv.FormatInt(p.key, 36)
+	for _, conn := range []**pgx.Conn{&p.subject, &p.witness} {
+		var err error
+		if *conn, err = pgx.ConnectConfig(ctx, cc); err != nil {
+			return fmt.Errorf("connect to prove sessions: %w", err)
+		}
+		defer hangUp(ctx, *conn)
+	}
+	for _, step := range []func(context.Context) error{p.take, p.hear, p.compare, p.release} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// proof holds the two connections of a proof. Statements are sent in the simple protocol, which no pooler refuses for want of
+// a prepared statement.
+type proof struct {
+	subject, witness *pgx.Conn
+	key              int64
+	channel          string
+	pid              int32 // of the subject's session
+}
+
+// pooled names the fault.
+func pooled(fault string) error { return fmt.Errorf("%w (%s)", ErrPooled, fault) }
+
+// take gives the subject a lock and a channel.
+func (p *proof) take(ctx context.Context) error {
+	var won bool
+	err := p.subject.QueryRow(ctx, `SELECT pg_backend_pid(), pg_try_advisory_lock($1)`, pgx.QueryExecModeSimpleProtocol, p.key).
+		Scan(&p.pid, &won)
+	if err == nil && !won {
+		err = errors.New("a random lock is taken")
+	}
+	if err == nil {
+		_, err = p.subject.Exec(ctx, "LISTEN "+pgx.Identifier{p.channel}.Sanitize())
+	}
+	if err != nil {
+		return fmt.Errorf("take a session lock: %w", err)
+	}
+	return nil
+}
+
+// hear proves that the subject, idle, is told what the witness notifies.
+func (p *proof) hear(ctx context.Context) error {
+	if _, err := p.witness.Exec(ctx, `SELECT pg_notify($1, '')`, pgx.QueryExecModeSimpleProtocol, p.channel); err != nil {
+		return fmt.Errorf("notify: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, proveWait)
+	defer cancel()
+	_, err := p.subject.WaitForNotification(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return pooled("a notification does not reach the connection that listens")
+	}
+	if err != nil {
+		return fmt.Errorf("wait for a notification: %w", err)
+	}
+	return nil
+}
+
+// compare proves, while the witness is in a transaction, that the subject has the session and the settings that it had.
+func (p *proof) compare(ctx context.Context) error {
+	tx, err := p.witness.Begin(ctx)
+	if err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	holder, err := p.holder(ctx)
+	if err != nil {
+		return err
+	}
+	if holder != p.pid {
+		return pooled("a session lock is lost between two statements")
+	}
+	var pid int32
+	if err := p.subject.QueryRow(ctx, `SELECT pg_backend_pid()`, pgx.QueryExecModeSimpleProtocol).Scan(&pid); err != nil {
+		return fmt.Errorf("ask for the session: %w", err)
+	}
+	if pid != p.pid {
+		return pooled("two statements of one connection run in two sessions")
+	}
+	settings, _ := p.subject.PgConn().CustomData()[settled].(map[string]string)
+	for name, want := range settings {
+		var has string
+		err := p.subject.QueryRow(ctx, `SELECT current_setting($1)`, pgx.QueryExecModeSimpleProtocol, name).Scan(&has)
+		if err != nil {
+			return fmt.Errorf("ask for a setting: %w", err)
+		}
+		if has != want {
+			return pooled("the setting " + name + " is lost between two statements")
+		}
+	}
+	return nil
+}
+
+// release proves that the subject's lock ends with its connection.
+func (p *proof) release(ctx context.Context) error {
+	hangUp(ctx, p.subject)
+	for until := time.Now().Add(proveWait); ; {
+		holder, err := p.holder(ctx)
+		if err != nil || holder == 0 {
+			return err
+		}
+		if time.Now().After(until) {
+			return pooled("a session lock is held after its connection was closed")
+		}
+		if !sleep(ctx, proveEvery) {
+			return ctx.Err()
+		}
+	}
+}
+
+// holder returns the session that holds the lock; 0 for none.
+func (p *proof) holder(ctx context.Context) (pid int32, err error) {
+	err = p.witness.QueryRow(ctx, `SELECT coalesce(max(pid), 0) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+		AND classid::bigint = $1 AND objid::bigint = $2`, pgx.QueryExecModeSimpleProtocol, p.key>>32, p.key&0xffffffff).Scan(&pid)
+	if err != nil {
+		return 0, fmt.Errorf("ask who holds the lock: %w", err)
+	}
+	return pid, nil
+}
+
+func hangUp(ctx context.Context, conn *pgx.Conn) {
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatTimeout)
+	defer cancel()
+	_ = conn.Close(closing) // it is given up either way
+}
