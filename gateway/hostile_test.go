@@ -8,13 +8,17 @@ import (
 	"io"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/migrations"
 	"causeway.internal/libs/testkit/pg"
+	"causeway.internal/libs/wire"
 )
 
 // raw opens a socket to the gateway.
@@ -93,6 +97,69 @@ func TestHostile_connections(t *testing.T) {
 		_ = res.Body.Close()
 		return res.StatusCode == 401
 	})
+}
+
+// A flood of made-up keys is refused before it reaches the database. A key in memory goes on at the same address.
+func TestHostile_unknownKeys(t *testing.T) {
+	w := start(t)
+	secret, _ := w.makeKey(t)
+	w.call(t, "POST", "/v1/payments", secret, "{}").want(t, 200, "")
+	begun := time.Now()
+	const calls = 2000
+	keys := make(chan string, calls)
+	for range calls {
+		keys <- apikey.Generate(apikey.Secret, wire.Test)
+	}
+	close(keys)
+	var refused atomic.Int64
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for key := range keys {
+				switch a := w.call(t, "GET", "/v1/payments", key, ""); a.StatusCode {
+				case 401:
+				case 429:
+					refused.Add(1)
+					if a.want(t, 429, "too_many_guesses").Header.Get("Retry-After") == "" {
+						t.Error("a 429 without Retry-After")
+					}
+				default:
+					t.Errorf("%d %s", a.StatusCode, a.raw)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	most := 100 + 5*(int(time.Since(begun)/time.Second)+1)
+	if got := w.metric(t, `gateway_key_lookups_total{result="unknown"}`); got > most || int(refused.Load()) < calls-most {
+		t.Errorf("%d look-ups and %d refusals of %d made-up keys, want at most %d look-ups", got, refused.Load(), calls, most)
+	}
+	w.call(t, "POST", "/v1/payments", secret, "{}").want(t, 200, "")
+}
+
+// metric reads one series of /metrics.
+func (w *world) metric(t *testing.T, series string) int {
+	t.Helper()
+	res, err := w.client.Get(w.ops + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	all, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(all)) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), series+" "); ok {
+			n, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return int(n)
+		}
+	}
+	t.Fatalf("%s is not in the metrics", series)
+	return 0
 }
 
 // A body that says it is large is refused before it is read, and one that does not say so once it is; either way the service

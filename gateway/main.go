@@ -86,7 +86,11 @@ func serve(ctx context.Context, in command.Input) error {
 			return err
 		}
 	}
-	cache := apikey.NewCache(keys, peppers, ring, cfg.CacheTTL, cfg.CacheSize, time.Now)
+	lookups := limit.NewLookups(cfg.SkipLoopback, time.Now)
+	if err := tel.Registry.Register(lookups); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	cache := apikey.NewCache(keys, lookups, peppers, ring, cfg.CacheTTL, cfg.CacheSize, time.Now)
 	registry := apikey.NewRegistry(keys, peppers, ring, cache, time.Now)
 	pages, err := page.New(targets[route.Payments], tel.Log, time.Now)
 	if err != nil {

@@ -175,7 +175,7 @@ func TestPeppers(t *testing.T) {
 // newCache makes a cache that believes it is told of changes for as long as the test lasts.
 func newCache(t testing.TB, s apikey.Source, p *apikey.Peppers, ttl time.Duration, size int, now func() time.Time) *apikey.Cache {
 	t.Helper()
-	c := apikey.NewCache(s, p, ring(t, "k1"), ttl, size, now)
+	c := apikey.NewCache(s, free{}, p, ring(t, "k1"), ttl, size, now)
 	c.Told(now().Add(1000 * time.Hour))
 	return c
 }
@@ -193,6 +193,14 @@ func ring(t testing.TB, ids ...string) *keyring.Ring {
 	}
 	return r
 }
+
+var somewhere = netip.MustParseAddr("203.0.113.7")
+
+// free bounds no look-ups.
+type free struct{}
+
+func (free) Begin(netip.Addr) error               { return nil }
+func (free) Ended(netip.Addr, *apikey.Key, error) {}
 
 // source is a table of keys that counts look-ups.
 type source struct {
@@ -241,7 +249,7 @@ func TestCache_remembersAndForgets(t *testing.T) {
 		c := newCache(t, s, p, time.Second, 10, time.Now)
 		find := func(secret string, want error, lookups int64) {
 			t.Helper()
-			k, err := c.Find(t.Context(), secret)
+			k, err := c.Find(t.Context(), secret, somewhere)
 			if !errors.Is(err, want) || (want == nil && k.ID != 7) || s.lookups.Load() != lookups {
 				t.Fatalf("%v %v after %d look-ups, want %v after %d", k, err, s.lookups.Load(), want, lookups)
 			}
@@ -270,7 +278,7 @@ func TestCache_remembersAndForgets(t *testing.T) {
 		s.err = errors.New("connection refused")
 		s.mu.Unlock()
 		c.Flush()
-		if _, err := c.Find(t.Context(), "known"); fault.As(err).Kind != fault.Unavailable {
+		if _, err := c.Find(t.Context(), "known", somewhere); fault.As(err).Kind != fault.Unavailable {
 			t.Errorf("%v: a broken store must answer neither yes nor no", err)
 		}
 	})
@@ -285,7 +293,7 @@ func TestCache_dropDuringLookup(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 50 {
 			wg.Go(func() {
-				if _, err := c.Find(t.Context(), "k"); err != nil {
+				if _, err := c.Find(t.Context(), "k", somewhere); err != nil {
 					t.Error(err)
 				}
 			})
@@ -300,10 +308,67 @@ func TestCache_dropDuringLookup(t *testing.T) {
 		s.mu.Lock()
 		s.keys = nil
 		s.mu.Unlock()
-		if _, err := c.Find(t.Context(), "k"); !errors.Is(err, apikey.ErrInvalid) {
+		if _, err := c.Find(t.Context(), "k", somewhere); !errors.Is(err, apikey.ErrInvalid) {
 			t.Errorf("%v: the stale look-up was kept", err)
 		}
 	})
+}
+
+// gate refuses every look-up of a key that nobody has found yet, and remembers what it was told of the others.
+type gate struct {
+	shut  bool
+	ended []string
+}
+
+var errShut = errors.New("shut")
+
+func (g *gate) Begin(netip.Addr) error {
+	if g.shut {
+		return errShut
+	}
+	return nil
+}
+
+func (g *gate) Ended(_ netip.Addr, k *apikey.Key, err error) {
+	g.ended = append(g.ended, fmt.Sprint(k != nil, err))
+}
+
+// What was found once is looked up again past the gate, whatever made it doubtful, until it is found no more. All else
+// asks the gate first.
+func TestCache_gate(t *testing.T) {
+	p := peppers(t, "a")
+	now := time.Unix(1_775_000_000, 0)
+	s := &source{keys: map[apikey.Digest]*apikey.Key{p.Digest("known"): {ID: 7}, p.Digest("later"): {ID: 8}}}
+	g := &gate{}
+	c := apikey.NewCache(s, g, p, ring(t, "k1"), time.Minute, 10, func() time.Time { return now })
+	find := func(secret string, want error, lookups int64) {
+		t.Helper()
+		if _, err := c.Find(t.Context(), secret, somewhere); !errors.Is(err, want) || s.lookups.Swap(0) != lookups {
+			t.Errorf("%s: %v, want %v after %d look-ups", secret, err, want, lookups)
+		}
+	}
+	find("known", nil, 1)
+	find("unknown", apikey.ErrInvalid, 1)
+	g.shut = true
+	for _, doubt := range []func(){func() { now = now.Add(time.Hour) }, func() { c.Drop(7) }, c.Flush, c.Missed} {
+		doubt()
+		find("known", nil, 1)
+		find("known", nil, 0)
+		find("later", errShut, 0)
+	}
+	delete(s.keys, p.Digest("known"))
+	c.Drop(7)
+	find("known", apikey.ErrInvalid, 1)
+	now = now.Add(time.Hour)
+	find("known", errShut, 0)
+	g.shut = false
+	s.err = errors.New("connection refused")
+	if _, err := c.Find(t.Context(), "later", somewhere); fault.As(err).Kind != fault.Unavailable {
+		t.Error(err)
+	}
+	if got := strings.Join(g.ended, ", "); got != "true <nil>, false <nil>, true connection refused" {
+		t.Errorf("the gate was told %s", got)
+	}
 }
 
 // A caller who hangs up stops waiting; the look-up goes on for the others.
@@ -314,12 +379,12 @@ func TestCache_callerLeaves(t *testing.T) {
 		c := newCache(t, s, p, time.Hour, 10, time.Now)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := c.Find(ctx, "k"); !errors.Is(err, context.Canceled) {
+		if _, err := c.Find(ctx, "k", somewhere); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
 		close(s.gate)
 		synctest.Wait()
-		if _, err := c.Find(t.Context(), "k"); err != nil || s.lookups.Load() != 1 {
+		if _, err := c.Find(t.Context(), "k", somewhere); err != nil || s.lookups.Load() != 1 {
 			t.Errorf("%v after %d look-ups", err, s.lookups.Load())
 		}
 	})
@@ -334,7 +399,7 @@ func TestCache_bounded(t *testing.T) {
 		s.keys[p.Digest(fmt.Sprint("real", i))] = &apikey.Key{ID: int64(i + 1)}
 	}
 	c := newCache(t, s, p, time.Hour, size, time.Now)
-	find := func(secret string) { _, _ = c.Find(t.Context(), secret) }
+	find := func(secret string) { _, _ = c.Find(t.Context(), secret, somewhere) }
 	find("real0")
 	for i := range 20 * size {
 		find(fmt.Sprint("made up", i))
@@ -360,7 +425,7 @@ func BenchmarkCache_warm(b *testing.B) {
 	c := newCache(b, &source{keys: map[apikey.Digest]*apikey.Key{p.Digest(secret): {ID: 1}}}, p, time.Hour, 10, time.Now)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := c.Find(b.Context(), secret); err != nil {
+		if _, err := c.Find(b.Context(), secret, somewhere); err != nil {
 			b.Fatal(err)
 		}
 	}

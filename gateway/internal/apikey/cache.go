@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,14 @@ type Source interface {
 	ByPublic(ctx context.Context, publicKey string) (k *Key, sealed []byte, err error)
 }
 
+// Lookups bounds the look-ups that one address may cause for keys that nobody has found yet.
+type Lookups interface {
+	// Begin is asked before the source is; its error is the answer to the caller.
+	Begin(from netip.Addr) error
+	// Ended is told what the source answered: no key without an error means there is none.
+	Ended(from netip.Addr, key *Key, err error)
+}
+
 // loadMax bounds one look-up in the source.
 const loadMax = 3 * time.Second
 
@@ -40,9 +49,11 @@ const (
 
 // Cache answers "whose key is this" from memory. It holds at most size keys and, apart from them, at most size unknown
 // ones, so that a flood of made-up keys evicts no real one. Changes reach it through Drop, Heard, Told and Missed: while
-// it is told of them a key is remembered for the time to live, else for half a second.
+// it is told of them a key is remembered for the time to live, else for half a second. A key that was found once stays
+// in the table when it is no longer believed: its next look-up is not counted against the address that sends it.
 type Cache struct {
 	source  Source
+	lookups Lookups
 	peppers *Peppers
 	ring    *keyring.Ring
 	ttl     time.Duration
@@ -60,13 +71,15 @@ type Cache struct {
 
 type entry struct {
 	key   *Key
-	since time.Time // when its look-up began
+	since time.Time // when its look-up began; zero: it is not believed, and known to be real
 }
 
 // NewCache makes a cache over a source. The ring opens signing keys.
-func NewCache(source Source, peppers *Peppers, ring *keyring.Ring, ttl time.Duration, size int, now func() time.Time) *Cache {
+func NewCache(
+	source Source, lookups Lookups, peppers *Peppers, ring *keyring.Ring, ttl time.Duration, size int, now func() time.Time,
+) *Cache {
 	return &Cache{
-		source: source, peppers: peppers, ring: ring, ttl: ttl, size: size, now: now,
+		source: source, lookups: lookups, peppers: peppers, ring: ring, ttl: ttl, size: size, now: now,
 		known: map[Digest]entry{}, unknown: map[Digest]time.Time{}, used: map[int64]time.Time{},
 	}
 }
@@ -75,23 +88,25 @@ func NewCache(source Source, peppers *Peppers, ring *keyring.Ring, ttl time.Dura
 // revoked keys in.
 var errStore = fault.New(fault.Unavailable, "keys_unavailable", "The API key cannot be checked right now. Try again shortly.").After(2 * time.Second)
 
-// Find returns the key of a well-formed secret, ErrInvalid when there is none, or an Unavailable fault.
-func (c *Cache) Find(ctx context.Context, secret string) (*Key, error) {
+// Find returns the key of a well-formed secret that an address sent, ErrInvalid when there is none, an Unavailable
+// fault, or the refusal of Lookups.
+func (c *Cache) Find(ctx context.Context, secret string, from netip.Addr) (*Key, error) {
 	d := c.peppers.Digest(secret)
 	if key, err, known := c.recall(d); known {
 		return key, err
 	}
-	return c.load(ctx, d, func(ctx context.Context) (*Key, error) { return c.source.BySecret(ctx, c.peppers.All(secret)) })
+	return c.load(ctx, d, from, func(ctx context.Context) (*Key, error) {
+		return c.source.BySecret(ctx, c.peppers.All(secret))
+	})
 }
 
-// FindPublic returns the key of a well-formed public id, ready to check signatures, ErrInvalid when there is none, or an
-// Unavailable fault.
-func (c *Cache) FindPublic(ctx context.Context, publicKey string) (*Key, error) {
+// FindPublic is Find for a well-formed public id; its key is ready to check signatures.
+func (c *Cache) FindPublic(ctx context.Context, publicKey string, from netip.Addr) (*Key, error) {
 	d := Digest(sha256.Sum256([]byte(publicKey)))
 	if key, err, known := c.recall(d); known {
 		return key, err
 	}
-	return c.load(ctx, d, func(ctx context.Context) (*Key, error) {
+	return c.load(ctx, d, from, func(ctx context.Context) (*Key, error) {
 		key, sealed, err := c.source.ByPublic(ctx, publicKey)
 		if err != nil || key == nil {
 			return nil, err
@@ -132,8 +147,9 @@ func (c *Cache) current(now time.Time) bool {
 }
 
 type found struct {
-	key   *Key
-	since time.Time
+	key     *Key
+	since   time.Time
+	refused error // by Lookups; nobody asked the source
 }
 
 // loadTries bounds how often a look-up that took too long to be believed is begun again.
@@ -141,21 +157,37 @@ const loadTries = 3
 
 // load looks a key up once for all who wait for it. The look-up outlives the request that began it. Whoever comes after
 // a change joins no look-up from before it, and an answer that took so long that it may be out of date is asked again.
-func (c *Cache) load(ctx context.Context, d Digest, look func(context.Context) (*Key, error)) (*Key, error) {
+// Callers of a key that nobody has found yet wait only for look-ups of their own address, and so share no other's refusal.
+func (c *Cache) load(
+	ctx context.Context, d Digest, from netip.Addr, look func(context.Context) (*Key, error),
+) (*Key, error) {
 	for range loadTries {
 		c.mu.RLock()
 		generation := c.generation
+		_, real := c.known[d]
 		c.mu.RUnlock()
-		done := c.flight.DoChan(string(binary.BigEndian.AppendUint64(d[:], generation)), func() (any, error) {
+		flight := binary.BigEndian.AppendUint64(d[:], generation)
+		if !real {
+			flight = append(flight, from.AsSlice()...)
+		}
+		done := c.flight.DoChan(string(flight), func() (any, error) {
 			since := c.now()
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadMax)
 			defer cancel()
+			if !real {
+				if err := c.lookups.Begin(from); err != nil {
+					return found{refused: err}, nil
+				}
+			}
 			key, err := look(ctx)
+			if !real {
+				c.lookups.Ended(from, key, err)
+			}
 			if err != nil {
 				return nil, fmt.Errorf("look up an API key: %w", err)
 			}
 			c.keep(d, key, since, generation)
-			return found{key, since}, nil
+			return found{key: key, since: since}, nil
 		})
 		var r singleflight.Result
 		select {
@@ -170,6 +202,8 @@ func (c *Cache) load(ctx context.Context, d Digest, look func(context.Context) (
 		switch {
 		case !ok:
 			return nil, errStore.Because(errors.New("the look-up returned no key"))
+		case f.refused != nil:
+			return nil, f.refused
 		case f.key == nil:
 			return nil, ErrInvalid
 		case c.holds(f.since, c.now()):
@@ -186,6 +220,7 @@ func (c *Cache) keep(d Digest, key *Key, since time.Time, generation uint64) {
 		return
 	}
 	if key == nil {
+		delete(c.known, d)
 		shrink(c.unknown, c.size, func(until time.Time) bool { return !since.Before(until) })
 		c.unknown[d] = since.Add(unknownTTL)
 		return
@@ -220,28 +255,30 @@ func shrink[V any](m map[Digest]V, size int, lapsed func(V) bool) {
 	}
 }
 
-// Drop forgets one key, so that the next request looks it up again.
+// Drop believes one key no longer, so that the next request looks it up again.
 func (c *Cache) Drop(id int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.generation++
 	for d, e := range c.known {
 		if e.key.ID == id {
-			delete(c.known, d)
+			c.known[d] = entry{key: e.key}
 		}
 	}
 }
 
-// Flush forgets everything.
+// Flush believes nothing any longer.
 func (c *Cache) Flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.generation++
-	clear(c.known)
+	for d, e := range c.known {
+		c.known[d] = entry{key: e.key}
+	}
 	clear(c.unknown)
 }
 
-// Heard drops the key that a notification names; with any other payload it forgets everything. It implements
+// Heard drops the key that a notification names; with any other payload it flushes. It implements
 // postgres.Ear with Told and Missed.
 func (c *Cache) Heard(payload string) {
 	id, err := strconv.ParseInt(payload, 10, 64)
@@ -255,7 +292,7 @@ func (c *Cache) Heard(payload string) {
 // Told says that every change committed before at has been dropped.
 func (c *Cache) Told(at time.Time) { c.told.Store(&at) }
 
-// Missed says that changes may not have been told: all is forgotten, and nothing is remembered for long until Told.
+// Missed says that changes may not have been told: nothing is believed, and nothing remembered for long until Told.
 func (c *Cache) Missed() {
 	c.told.Store(nil)
 	c.Flush()

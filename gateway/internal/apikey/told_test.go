@@ -17,10 +17,10 @@ func TestCache_blind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := peppers(t, "a")
 		s := &source{keys: map[apikey.Digest]*apikey.Key{p.Digest("k"): {ID: 7}}}
-		c := apikey.NewCache(s, p, ring(t, "k1"), time.Hour, 10, time.Now)
+		c := apikey.NewCache(s, free{}, p, ring(t, "k1"), time.Hour, 10, time.Now)
 		find := func(lookups int64) {
 			t.Helper()
-			if _, err := c.Find(t.Context(), "k"); err != nil || s.lookups.Load() != lookups {
+			if _, err := c.Find(t.Context(), "k", somewhere); err != nil || s.lookups.Load() != lookups {
 				t.Fatalf("%v after %d look-ups, want %d", err, s.lookups.Load(), lookups)
 			}
 		}
@@ -62,10 +62,10 @@ func TestCache_slowLookup(t *testing.T) {
 		p := peppers(t, "a")
 		gate := make(chan struct{})
 		s := &source{keys: map[apikey.Digest]*apikey.Key{p.Digest("k"): {ID: 7}}, gate: gate}
-		c := apikey.NewCache(s, p, ring(t, "k1"), time.Hour, 10, time.Now)
+		c := apikey.NewCache(s, free{}, p, ring(t, "k1"), time.Hour, 10, time.Now)
 		early := make(chan error, 1)
 		go func() {
-			_, err := c.Find(t.Context(), "k") // reads the key, and hangs
+			_, err := c.Find(t.Context(), "k", somewhere) // reads the key, and hangs
 			early <- err
 		}()
 		synctest.Wait()
@@ -74,7 +74,7 @@ func TestCache_slowLookup(t *testing.T) {
 		s.keys[p.Digest("k")], s.gate = revoked, nil
 		s.mu.Unlock()
 		c.Heard("7")
-		if k, err := c.Find(t.Context(), "k"); err != nil || k != revoked {
+		if k, err := c.Find(t.Context(), "k", somewhere); err != nil || k != revoked {
 			t.Errorf("%v %v: joined a look-up from before the change", k, err)
 		}
 		c.Missed()
@@ -96,19 +96,19 @@ func TestCache_public(t *testing.T) {
 		s := &source{
 			public: map[string]*apikey.Key{public: {ID: 7}}, sealed: old.Seal(apikey.SigningKey(secret), apikey.SigningPlace(public)),
 		}
-		c := apikey.NewCache(s, peppers(t, "a"), ring(t, "new", "old"), time.Hour, 10, time.Now)
+		c := apikey.NewCache(s, free{}, peppers(t, "a"), ring(t, "new", "old"), time.Hour, 10, time.Now)
 		for range 3 {
-			k, err := c.FindPublic(t.Context(), public)
+			k, err := c.FindPublic(t.Context(), public, somewhere)
 			if err != nil || k.ID != 7 || string(k.Signing) != string(apikey.SigningKey(secret)) || s.lookups.Load() != 1 {
 				t.Fatalf("%v %v after %d look-ups", k, err, s.lookups.Load())
 			}
-			if _, err := c.FindPublic(t.Context(), "pk_other"); !errors.Is(err, apikey.ErrInvalid) {
+			if _, err := c.FindPublic(t.Context(), "pk_other", somewhere); !errors.Is(err, apikey.ErrInvalid) {
 				t.Error(err)
 			}
 			s.lookups.Store(1)
 		}
-		c = apikey.NewCache(s, peppers(t, "a"), ring(t, "new"), time.Hour, 10, time.Now)
-		if _, err := c.FindPublic(t.Context(), public); fault.As(err).Kind != fault.Unavailable {
+		c = apikey.NewCache(s, free{}, peppers(t, "a"), ring(t, "new"), time.Hour, 10, time.Now)
+		if _, err := c.FindPublic(t.Context(), public, somewhere); fault.As(err).Kind != fault.Unavailable {
 			t.Errorf("%v: a signing key that does not open is our trouble, not the caller's", err)
 		}
 	})

@@ -17,10 +17,10 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// Keys finds the key that a secret, or a public id, belongs to.
+// Keys finds the key that a secret, or a public id, belongs to, for the address that sent it.
 type Keys interface {
-	Find(ctx context.Context, secret string) (*apikey.Key, error)
-	FindPublic(ctx context.Context, publicKey string) (*apikey.Key, error)
+	Find(ctx context.Context, secret string, from netip.Addr) (*apikey.Key, error)
+	FindPublic(ctx context.Context, publicKey string, from netip.Addr) (*apikey.Key, error)
 }
 
 // Caller is who makes a request. Key is nil for operators and the public. With a Signature the key is only claimed, until
@@ -77,7 +77,7 @@ func (r *Resolver) keyed(ctx context.Context, rt *route.Route, h http.Header, ip
 		}
 		find = r.keys.FindPublic
 	}
-	if c.Key, err = find(ctx, text); err != nil {
+	if c.Key, err = find(ctx, text, ip); err != nil {
 		return c, err
 	}
 	if c.Key.Mode != mode { // a stored key always has the mode its text names; this is the net under that

@@ -24,9 +24,11 @@ const signedSecret = "sk_test_0000000000000000000000000000002OMZgq"
 
 type oneKey struct{ key apikey.Key }
 
-func (o oneKey) Find(context.Context, string) (*apikey.Key, error) { return nil, apikey.ErrInvalid }
+func (o oneKey) Find(context.Context, string, netip.Addr) (*apikey.Key, error) {
+	return nil, apikey.ErrInvalid
+}
 
-func (o oneKey) FindPublic(_ context.Context, public string) (*apikey.Key, error) {
+func (o oneKey) FindPublic(_ context.Context, public string, _ netip.Addr) (*apikey.Key, error) {
 	if public != o.key.PublicKey {
 		return nil, apikey.ErrInvalid
 	}

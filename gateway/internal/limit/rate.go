@@ -27,6 +27,7 @@ var (
 	public   = Rate{time.Second / 20, 300}
 	names    = Rate{time.Second / 2, 20}
 	guesses  = Rate{2 * time.Second, 30}
+	strange  = Rate{time.Second / 5, 100} // keys that there are none of, per address
 )
 
 func ofTier(t apikey.Tier) Rate {
@@ -79,6 +80,15 @@ func (b *buckets[K]) charge(k K, now time.Time) {
 	defer b.mu.Unlock()
 	used := max(0, b.at[k].Sub(now))
 	b.put(k, now.Add(min(used+b.rate.Every, 2*b.rate.full())), now)
+}
+
+// give puts a token back that was taken.
+func (b *buckets[K]) give(k K) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if at, there := b.at[k]; there {
+		b.at[k] = at.Add(-b.rate.Every)
+	}
 }
 
 func (b *buckets[K]) put(k K, at, now time.Time) {

@@ -40,15 +40,15 @@ var (
 // keyring of the tests: secrets and what they may do.
 type keys map[string]*apikey.Key
 
-func (k keys) Find(_ context.Context, secret string) (*apikey.Key, error) {
+func (k keys) Find(_ context.Context, secret string, _ netip.Addr) (*apikey.Key, error) {
 	if key := k[secret]; key != nil {
 		return key, nil
 	}
 	return nil, apikey.ErrInvalid
 }
 
-func (k keys) FindPublic(ctx context.Context, publicKey string) (*apikey.Key, error) {
-	return k.Find(ctx, publicKey)
+func (k keys) FindPublic(ctx context.Context, publicKey string, from netip.Addr) (*apikey.Key, error) {
+	return k.Find(ctx, publicKey, from)
 }
 
 var (

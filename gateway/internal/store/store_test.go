@@ -18,6 +18,7 @@ import (
 
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/gateway/internal/limit"
 	"causeway.internal/gateway/internal/store"
 	"causeway.internal/gateway/migrations"
 	"causeway.internal/libs/fault"
@@ -68,7 +69,7 @@ func start(t *testing.T) world {
 	pool := pg.New(t, migrations.FS)
 	s := store.New(pool)
 	p := peppers(t, "a")
-	cache := apikey.NewCache(s, p, ring(t), time.Hour, 100, time.Now)
+	cache := apikey.NewCache(s, limit.NewLookups(false, time.Now), p, ring(t), time.Hour, 100, time.Now)
 	cache.Told(time.Now().Add(time.Hour)) // nobody else changes keys here
 	return world{pool, s, apikey.NewRegistry(s, p, ring(t), cache, time.Now), cache}
 }
@@ -96,7 +97,7 @@ func TestKey_life(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := w.cache.Find(t.Context(), made.Secret)
+	found, err := w.cache.Find(t.Context(), made.Secret, netip.Addr{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestKey_life(t *testing.T) {
 	if _, err := w.keys.Revoke(t.Context(), made.Key.ID, by); err != nil {
 		t.Fatal(err)
 	}
-	found, err = w.cache.Find(t.Context(), made.Secret)
+	found, err = w.cache.Find(t.Context(), made.Secret, netip.Addr{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +166,7 @@ func TestKey_peppers(t *testing.T) {
 		t.Fatal(err)
 	}
 	find := func(letters string) error {
-		_, err := apikey.NewCache(w.store, peppers(t, letters), ring(t), time.Hour, 10, time.Now).Find(t.Context(), made.Secret)
+		_, err := apikey.NewCache(w.store, limit.NewLookups(false, time.Now), peppers(t, letters), ring(t), time.Hour, 10, time.Now).Find(t.Context(), made.Secret, netip.Addr{})
 		return err
 	}
 	if err := find("b"); !errors.Is(err, apikey.ErrInvalid) {
@@ -174,7 +175,7 @@ func TestKey_peppers(t *testing.T) {
 	if err := find("ba"); err != nil {
 		t.Errorf("under the old pepper as the second: %v", err)
 	}
-	if _, err := w.cache.Find(t.Context(), apikey.Generate(apikey.Secret, wire.Test)); !errors.Is(err, apikey.ErrInvalid) {
+	if _, err := w.cache.Find(t.Context(), apikey.Generate(apikey.Secret, wire.Test), netip.Addr{}); !errors.Is(err, apikey.ErrInvalid) {
 		t.Errorf("an unknown key: %v", err)
 	}
 }

@@ -1,0 +1,179 @@
+package limit_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/identity"
+	"causeway.internal/gateway/internal/limit"
+	"causeway.internal/gateway/internal/route"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/wire"
+)
+
+// source is a database of keys that counts how often it is asked.
+type source struct {
+	keys map[apikey.Digest]*apikey.Key
+
+	mu    sync.Mutex
+	asked int
+}
+
+func (s *source) BySecret(_ context.Context, digests []apikey.Digest) (*apikey.Key, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+	return s.keys[digests[0]], nil
+}
+
+func (s *source) ByPublic(context.Context, string) (*apikey.Key, []byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+	return nil, nil, nil
+}
+
+func (s *source) lookups() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.asked
+	s.asked = 0
+	return n
+}
+
+// door is what resolves callers by the keys of a source.
+type door struct {
+	*identity.Resolver
+	*source
+	clock *clock
+}
+
+const (
+	flooder = "203.0.113.7"
+	other   = "203.0.113.8"
+)
+
+func newDoor(t *testing.T, real ...string) door {
+	t.Helper()
+	peppers, err := apikey.ParsePeppers(base64.StdEncoding.EncodeToString([]byte(strings.Repeat("p", 32))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &source{keys: map[apikey.Digest]*apikey.Key{}}
+	for i, secret := range real {
+		s.keys[peppers.Digest(secret)] = &apikey.Key{ID: int64(i + 1), Mode: wire.Test}
+	}
+	c := &clock{at: time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)}
+	cache := apikey.NewCache(s, limit.NewLookups(false, c.now), peppers, nil, time.Minute, 20_000, c.now)
+	return door{identity.NewResolver(cache, nil, c.now), s, c}
+}
+
+func (d door) call(t *testing.T, key, ip string) error {
+	t.Helper()
+	h := http.Header{"X-Api-Key": {key}}
+	if strings.HasPrefix(key, "pk_") {
+		h["X-Timestamp"] = []string{strconv.FormatInt(d.clock.at.UnixMilli(), 10)}
+		h["X-Signature"] = []string{strings.Repeat("0", 64)}
+	}
+	_, err := d.Resolve(t.Context(), &route.Route{Access: route.Keyed}, h, netip.MustParseAddr(ip))
+	return err
+}
+
+// flood sends made-up keys, secrets and public ids, and counts those that are refused for their number.
+func (d door) flood(t *testing.T, ip string, calls int) (refused int) {
+	t.Helper()
+	for i := range calls {
+		err := d.call(t, apikey.Generate([]apikey.Kind{apikey.Secret, apikey.Public}[i%2], wire.Test), ip)
+		switch f := fault.As(err); {
+		case f.Kind == fault.RateLimited && f.RetryAfter >= time.Second:
+			refused++
+		case !errors.Is(err, apikey.ErrInvalid):
+			t.Fatal(err)
+		}
+	}
+	return refused
+}
+
+// A flood of made-up keys from one address reaches the database a hundred times, and five times a second after.
+func TestLookups_flood(t *testing.T) {
+	d := newDoor(t)
+	if refused := d.flood(t, flooder, 2000); refused != 1900 || d.lookups() != 100 {
+		t.Errorf("%d of 2000 are refused, want 1900", refused)
+	}
+	for range 10 {
+		d.clock.at = d.clock.at.Add(time.Second)
+		if refused := d.flood(t, flooder, 200); refused != 195 {
+			t.Errorf("%d of 200 are refused in a second, want 195", refused)
+		}
+	}
+	if n := d.lookups(); n != 50 {
+		t.Errorf("%d look-ups in ten seconds, want 50", n)
+	}
+	for i := range 300 { // the addresses of one IPv6 subscriber are one
+		d.flood(t, "2001:db8::"+strconv.FormatInt(int64(i+1), 16), 1)
+	}
+	if n := d.lookups(); n != 100 {
+		t.Errorf("%d look-ups for one IPv6 subscriber, want 100", n)
+	}
+}
+
+// Floods stop no key that is known, not even at the same address: neither while it is in memory nor when it must be
+// looked up again. A key that nobody has found yet gets in from any other address, and from that one in its turn.
+func TestLookups_realKeys(t *testing.T) {
+	secret := func() string { return apikey.Generate(apikey.Secret, wire.Test) }
+	known, fresh, shared := secret(), secret(), secret()
+	d := newDoor(t, known, fresh, shared)
+	if err := d.call(t, known, flooder); err != nil {
+		t.Fatal(err)
+	}
+	d.flood(t, flooder, 2000)
+	d.lookups()
+	if err := d.call(t, known, flooder); err != nil || d.lookups() != 0 {
+		t.Errorf("a key in memory at the flooder's address: %v", err)
+	}
+	d.clock.at = d.clock.at.Add(2 * time.Minute)
+	d.flood(t, flooder, 2000)
+	d.lookups()
+	if err := d.call(t, known, flooder); err != nil || d.lookups() != 1 {
+		t.Errorf("a known key that is to be looked up again: %v", err)
+	}
+	if err := d.call(t, fresh, other); err != nil || d.lookups() != 1 {
+		t.Errorf("a new key at another address: %v", err)
+	}
+	if err := d.call(t, shared, flooder); fault.As(err).Code != "too_many_guesses" || d.lookups() != 0 {
+		t.Errorf("a new key at the flooder's address: %v", err)
+	}
+	d.clock.at = d.clock.at.Add(time.Second / 5)
+	if err := d.call(t, shared, flooder); err != nil {
+		t.Errorf("a new key at the flooder's address, in its turn: %v", err)
+	}
+}
+
+// Real keys cost their address nothing, however many it has: those of everybody behind one address get in at once.
+func TestLookups_manyRealKeys(t *testing.T) {
+	var real []string
+	for range 500 {
+		real = append(real, apikey.Generate(apikey.Secret, wire.Test))
+	}
+	d := newDoor(t, real...)
+	for _, key := range real {
+		if err := d.call(t, key, flooder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := d.lookups(); n != 500 {
+		t.Errorf("%d look-ups", n)
+	}
+	if refused := d.flood(t, flooder, 200); refused != 100 {
+		t.Errorf("%d of 200 made-up keys are refused after them, want 100", refused)
+	}
+}
