@@ -67,6 +67,7 @@ type serveSettings struct {
 
 // workSettings are those of the role work.
 type workSettings struct {
+	Erasing
 	Bus          bus.Config
 	AddressStock int `env:"ADDRESS_STOCK" envDefault:"1024" doc:"least target of the stock of free deposit addresses per mode and network family"`
 	PayoutSlots  int `env:"PAYOUT_SLOTS" envDefault:"16" doc:"payouts that one process has in hand at once"`
@@ -76,6 +77,15 @@ type workSettings struct {
 type operateSettings struct {
 	Postgres   postgres.Config
 	MasterKeys config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals what is kept sealed, all open"`
+}
+
+// Erasing is what keeps payments from erasure.
+type Erasing struct {
+	Laundering time.Duration `env:"AML_RETENTION" envDefault:"43824h" doc:"how long the law against money laundering has the records of a live payment kept after its last move: five years by default. Erasure of a younger one waits, and happens when its time has come (docs/runbooks/personal-data.md)"`
+}
+
+func (e Erasing) retention() store.Retention {
+	return store.Retention{Grace: payment.Defaults().LateGrace, Laundering: e.Laundering}
 }
 
 // callbacks judges a callback URL at registration.

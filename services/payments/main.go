@@ -238,6 +238,7 @@ const (
 	expireEvery  = 500 * time.Millisecond
 	cleanEvery   = 2 * time.Second
 	retainEvery  = time.Minute
+	eraseEvery   = 10 * time.Minute
 	floatEvery   = time.Minute
 	screenEvery  = 2 * time.Second
 	unknownEvery = 10 * time.Second
@@ -269,13 +270,13 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	}
 	p.group.Go("payouts", payouts.Run)
 	p.group.Every("floats", floatEvery, payouts.ReadFloats)
-	p.group.Go("timers", p.timers(a, app.NewReplenisher(p.store, p.deps.Families, cfg.AddressStock, time.Now, p.stockGauge())))
+	p.group.Go("timers", p.timers(a, app.NewReplenisher(p.store, p.deps.Families, cfg.AddressStock, time.Now, p.stockGauge()), cfg.retention()))
 	p.group.Go("outbox relay", p.relay.Run)
 	return func() { _ = link.Close() }, nil // the process ends
 }
 
 // timers runs the periodic work on whichever replica leads.
-func (p *process) timers(a *app.App, r *app.Replenisher) func(context.Context) error {
+func (p *process) timers(a *app.App, r *app.Replenisher, keep store.Retention) func(context.Context) error {
 	differs, unknown, open := p.differences(), p.unknown(), p.open()
 	return func(ctx context.Context) error {
 		return postgres.Lead(ctx, p.cfg.Postgres, "payments timers", p.tel.Log, func(ctx context.Context) error {
@@ -293,6 +294,7 @@ func (p *process) timers(a *app.App, r *app.Replenisher) func(context.Context) e
 			leading.Every("reconciliation", reconcileEvery, func(ctx context.Context) error { return a.Reconcile(ctx, p.store, differs) })
 			leading.Every("screening", screenEvery, func(ctx context.Context) error { return a.Rescreen(ctx, p.store) })
 			leading.Every("retention", retainEvery, p.store.Retain)
+			leading.Every("erasures", eraseEvery, func(ctx context.Context) error { return p.store.EraseDue(ctx, keep) })
 			leading.Every("unknown payouts", unknownEvery, unknown)
 			leading.Every("open payments", openEvery, open)
 			return leading.Run(ctx)

@@ -125,9 +125,6 @@ func listPauses(ctx context.Context, s *store.Store, out io.Writer) error {
 	return nil
 }
 
-// errOpen tells that an erasure is not complete.
-var errOpen = errors.New("some payments of this payer are not over: run the same again later")
-
 func erase(in command.Input) (operation, error) {
 	var merchant, payer, mode string
 	err := in.FlagsOnly(func(f *flag.FlagSet) {
@@ -141,18 +138,17 @@ func erase(in command.Input) (operation, error) {
 	case merchant == "" || payer == "" || (mode != string(payment.Live) && mode != string(payment.Test)):
 		return nil, errors.New("erase: --merchant, --payer and a --mode of live or test are needed")
 	}
+	cfg, err := config.Read[Erasing](in.Environ)
+	if err != nil {
+		return nil, err
+	}
 	return func(ctx context.Context, s *store.Store) error {
-		done, err := s.Erase(ctx, command.Operator(), payment.Mode(mode), merchant, payer, payment.Defaults().LateGrace)
+		done, err := s.AskErasure(ctx, command.Operator(), store.Payer{MerchantID: merchant, Mode: payment.Mode(mode), ChatID: payer}, cfg.retention())
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(in.Out, "%d payments erased, %d not over yet\n", done.Payments, done.Open); err != nil {
-			return err
-		}
-		if done.Open > 0 {
-			return errOpen
-		}
-		return nil
+		_, err = fmt.Fprintln(in.Out, done.Tell("payments"))
+		return err
 	}, nil
 }
 

@@ -45,6 +45,11 @@ func (s Sealing) ring() (*keyring.Ring, error) {
 	return ring, nil
 }
 
+// Erasing is what keeps reports from erasure.
+type Erasing struct {
+	Laundering time.Duration `env:"AML_RETENTION" envDefault:"43824h" doc:"how long the law against money laundering has a live report kept after its last change: five years by default. Erasure of a younger one waits, and happens when its time has come (docs/runbooks/personal-data.md)"`
+}
+
 // serveSettings are those of the role serve.
 type serveSettings struct {
 	HTTPAddr     string        `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API, for the gateway alone"`
@@ -75,5 +80,6 @@ func (s serveSettings) modes() ([]report.Mode, error) {
 
 // workSettings are those of the role work.
 type workSettings struct {
+	Erasing
 	Bus bus.Config
 }

@@ -130,7 +130,10 @@ func (p *process) serve(environ map[string]string) error {
 	return p.group.HTTP("api", cfg.HTTPAddr, server)
 }
 
-const maintainEvery = time.Minute
+const (
+	maintainEvery = time.Minute
+	eraseEvery    = 10 * time.Minute
+)
 
 // work adds the relay and the upkeep.
 func (p *process) work(ctx context.Context, environ map[string]string) (closeLink func(), err error) {
@@ -145,6 +148,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	p.checks = append(p.checks, telemetry.Check{Name: "broker", Ready: link.Ready})
 	p.group.Go("broker", link.Run)
 	p.group.Every("upkeep", maintainEvery, func(ctx context.Context) error { return idempotency.Maintain(ctx, p.db) })
+	p.group.Every("erasures", eraseEvery, func(ctx context.Context) error { return p.store.EraseDue(ctx, cfg.Laundering) })
 	p.relay = outbox.NewRelay(p.cfg.Postgres, link.Publisher(), p.tel)
 	p.group.Go("outbox relay", p.relay.Run)
 	return func() { _ = link.Close() }, nil // the process ends

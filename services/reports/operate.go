@@ -3,34 +3,35 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"slices"
 
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/reports/internal/report"
 	"causeway.internal/services/reports/internal/store"
 	"causeway.internal/services/reports/migrations"
 )
 
 // operateSettings are those of an operator's verbs, which work on the database alone.
 type operateSettings struct {
-	Postgres postgres.Config
 	Sealing
+	Erasing
+	Postgres postgres.Config
 }
 
 // operations are an operator's verbs. They may run while the service does.
 var operations = []command.Verb{
+	{Name: "erase", Args: "--phone NUMBER | --wallet ADDRESS | --report RPT-ID [--mode live|test]", Run: erase},
 	{Name: "rotate-master", Run: rotateMaster},
 }
 
 // open gives a verb the store.
-func open(ctx context.Context, in command.Input) (s *store.Store, closeDB func(), err error) {
-	cfg, err := config.Read[operateSettings](in.Environ)
-	if err != nil {
-		return nil, nil, err
-	}
+func open(ctx context.Context, cfg operateSettings) (s *store.Store, closeDB func(), err error) {
 	ring, err := cfg.ring()
 	if err != nil {
 		return nil, nil, err
@@ -45,8 +46,54 @@ func open(ctx context.Context, in command.Input) (s *store.Store, closeDB func()
 	return store.New(db, ring, cfg.Seal, func() {}), db.Close, nil
 }
 
+// erase forgets a person who filed reports.
+func erase(ctx context.Context, in command.Input) error {
+	var phone, wallet, id, mode string
+	err := in.FlagsOnly(func(f *flag.FlagSet) {
+		f.StringVar(&phone, "phone", "", "phone of the reporter")
+		f.StringVar(&wallet, "wallet", "", "wallet address of the reporter")
+		f.StringVar(&id, "report", "", "one report alone")
+		f.StringVar(&mode, "mode", string(report.Live), "live or test")
+	})
+	if err != nil {
+		return err
+	}
+	who := store.Person{Mode: report.Mode(mode)}
+	known := false
+	switch {
+	case phone != "" && wallet+id == "":
+		who.Phone, known = report.Phone(phone)
+	case wallet != "" && phone+id == "":
+		who.Wallet, known = report.AddressKey(report.Trim(wallet)), true
+	case id != "" && phone+wallet == "":
+		who.Reference, known = report.Reference(id)
+	}
+	if !known || !slices.Contains(report.Modes(), who.Mode) {
+		return errors.New("erase: one of --phone, --wallet and --report is needed, and a --mode of live or test")
+	}
+	cfg, err := config.Read[operateSettings](in.Environ)
+	if err != nil {
+		return err
+	}
+	s, closeDB, err := open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer closeDB()
+	done, err := s.AskErasure(ctx, command.Operator(), who, cfg.Laundering)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(in.Out, done.Tell("reports"))
+	return err
+}
+
 func rotateMaster(ctx context.Context, in command.Input) error {
-	s, closeDB, err := open(ctx, in)
+	cfg, err := config.Read[operateSettings](in.Environ)
+	if err != nil {
+		return err
+	}
+	s, closeDB, err := open(ctx, cfg)
 	if err != nil {
 		return err
 	}

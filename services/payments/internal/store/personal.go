@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/services/payments/internal/payment"
 )
@@ -24,13 +25,16 @@ WHERE id = $1 AND payer IS NOT DISTINCT FROM $2 AND receiver IS NOT DISTINCT FRO
 	// The lanes of a merchant, as in listOwned.
 	payersPayments = `SELECT found.id FROM unnest($4::text[]) AS s(status) CROSS JOIN unnest($5::text[]) AS t(type) CROSS JOIN LATERAL (
 	SELECT p.id FROM payments p
-	WHERE p.status = s.status AND p.type = t.type AND p.mode = $2 AND p.merchant_id = $1 AND p.payer_index = ANY($3) OFFSET 0) AS found`
+	WHERE p.status = s.status AND p.type = t.type AND p.mode = $2 AND p.merchant_id = $1 AND p.payer_index = ANY($3)
+		AND p.created_at <= $6 OFFSET 0) AS found`
 	// A payment is over when no money of it can move any more without a person, and late money could not revive it either.
 	lockEnded = `SELECT p.receiver, p.status IN ('settled', 'refunded', 'cancelled') OR (p.status = 'expired' AND p.expires_at < now() - $2 * interval '1 second'),
 	coalesce((SELECT array_agg(o.id ORDER BY o.id) FROM payouts o WHERE o.payment_id = p.id), '{}'),
-	EXISTS (SELECT FROM payouts o WHERE o.payment_id = p.id AND (o.next_at IS NOT NULL OR o.state IN ('created', 'sending', 'pending', 'unknown')))
+	EXISTS (SELECT FROM payouts o WHERE o.payment_id = p.id AND (o.next_at IS NOT NULL OR o.state IN ('created', 'sending', 'pending', 'unknown'))),
+	p.mode = 'live' AND EXISTS (SELECT FROM deposits d WHERE d.payment_id = p.id)
+		AND coalesce((SELECT max(h.at) FROM history h WHERE h.payment_id = p.id), p.created_at) > now() - $3 * interval '1 second'
 FROM payments p WHERE p.id = $1 FOR UPDATE OF p`
-	forgetPayer    = `UPDATE payments SET payer = NULL, payer_index = NULL, receiver = $2 WHERE id = $1`
+	forgetPayer    = `UPDATE payments SET payer = NULL, payer_index = NULL, receiver = $2, metadata = '{}' WHERE id = $1`
 	forgetReceiver = `UPDATE payouts SET receiver = $2 WHERE id = $1`
 	noteAudit      = `INSERT INTO audit (operator, action, detail) VALUES ($1, $2, $3)`
 )
@@ -46,7 +50,11 @@ func (s *Store) Reseal(ctx context.Context) (changed int64, err error) {
 		return payments, fmt.Errorf("seal payments again: %w", err)
 	}
 	payouts, err := s.walk(ctx, personalPayouts, s.resealPayout)
-	return payments + payouts, wrap(err, "seal payouts again")
+	if err != nil {
+		return payments + payouts, fmt.Errorf("seal payouts again: %w", err)
+	}
+	erasures, err := erasure.Reseal(ctx, s.pool, s.keys)
+	return payments + payouts + erasures, err
 }
 
 // walk shows every row of a table to reseal, which gives the row's id and, when it is to be changed, the statement for it.
@@ -126,50 +134,84 @@ func (s vault) stale(raw []byte) bool { return raw != nil && s.keys.Stale(raw) }
 // forgotten stands for the account number of an erased receiver: the payment still says that there was one.
 const forgotten = "****"
 
-// Erased is what became of an erasure.
-type Erased struct {
-	Payments int // of which payer and receiver are forgotten
-	Open     int // left as they are, because money of theirs may still move
+// Payer names a merchant's payer whom an operator asked to forget.
+type Payer struct {
+	MerchantID string       `json:"merchantId"`
+	Mode       payment.Mode `json:"mode"`
+	ChatID     string       `json:"chatId"`
 }
 
-// Erase forgets a merchant's payer: who it is and which account was paid, in every payment of it that is over. Amounts,
-// history and ledger stay, and the bank's code. grace is how long after its window late money may revive a payment. Each
-// payment is its own transaction; the note in the audit names the payer by its index only.
-func (s *Store) Erase(ctx context.Context, operator string, mode payment.Mode, merchantID, chatID string, grace time.Duration) (done Erased, err error) {
-	indexes := s.keys.Blinds(chatID, blindPlace(mode, merchantID))
-	rows, err := s.pool.Query(ctx, payersPayments, merchantID, string(mode), indexes, statusNames(nil), typeNames(""))
+// Retention is how long payments are kept from erasure.
+type Retention struct {
+	Grace      time.Duration // after the window, because late money may revive a payment
+	Laundering time.Duration // after the last move of a live payment that took money, because the law demands its records
+}
+
+// AskErasure notes that a payer is to be forgotten, and forgets what may be forgotten at once. What is left is erased by
+// EraseDue. The note in the audit names the payer by its index only.
+func (s *Store) AskErasure(ctx context.Context, operator string, payer Payer, r Retention) (erasure.Done, error) {
+	asked, err := erasure.Ask(ctx, s.pool, s.keys, operator, payer)
 	if err != nil {
-		return done, fmt.Errorf("find a payer's payments: %w", err)
+		return erasure.Done{}, err
 	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	done, err := erasure.Look(ctx, s.pool, asked, s.eraser(r))
 	if err != nil {
-		return done, fmt.Errorf("find a payer's payments: %w", err)
-	}
-	for _, id := range ids {
-		over, err := s.erase(ctx, id, grace)
-		if err != nil {
-			return done, fmt.Errorf("erase the payer of %s: %w", id, err)
-		}
-		if over {
-			done.Payments++
-		} else {
-			done.Open++
-		}
+		return done, err
 	}
 	return done, s.audit(ctx, s.pool, operator, "payer.erased", map[string]any{
-		"mode": mode, "merchantId": merchantID, "payerIndex": hex.EncodeToString(indexes[0]), "payments": done.Payments, "open": done.Open,
+		"erasure": asked.ID, "mode": payer.Mode, "merchantId": payer.MerchantID,
+		"payerIndex": hex.EncodeToString(s.keys.Blind(payer.ChatID, blindPlace(payer.Mode, payer.MerchantID))),
+		"payments":   done.Erased, "open": done.Open, "kept": done.Kept,
 	})
 }
 
-func (s *Store) erase(ctx context.Context, paymentID string, grace time.Duration) (over bool, err error) {
+// EraseDue forgets what operators asked to be forgotten and what may be by now. Call it now and then.
+func (s *Store) EraseDue(ctx context.Context, r Retention) error {
+	return erasure.Due(ctx, s.pool, s.keys, s.eraser(r))
+}
+
+// eraser forgets a payer: who it is, which account was paid, and what the merchant noted, in every payment that was there when
+// it was asked for and that is over. Amounts, history and ledger stay, and the bank's code. Each payment is a transaction of
+// its own.
+func (s *Store) eraser(r Retention) func(context.Context, erasure.Asked[Payer]) (erasure.Done, error) {
+	return func(ctx context.Context, asked erasure.Asked[Payer]) (done erasure.Done, err error) {
+		who := asked.Person
+		indexes := s.keys.Blinds(who.ChatID, blindPlace(who.Mode, who.MerchantID))
+		rows, err := s.pool.Query(ctx, payersPayments, who.MerchantID, string(who.Mode), indexes, statusNames(nil), typeNames(""), asked.At)
+		if err != nil {
+			return done, fmt.Errorf("find a payer's payments: %w", err)
+		}
+		ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return done, fmt.Errorf("find a payer's payments: %w", err)
+		}
+		for _, id := range ids {
+			over, kept, err := s.erase(ctx, asked, id, r)
+			switch {
+			case err != nil:
+				return done, fmt.Errorf("erase the payer of %s: %w", id, err)
+			case !over:
+				done.Open++
+			case kept:
+				done.Kept++
+			default:
+				done.Erased++
+			}
+		}
+		return done, nil
+	}
+}
+
+func (s *Store) erase(ctx context.Context, asked erasure.Asked[Payer], paymentID string, r Retention) (over, kept bool, err error) {
 	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		var receiver []byte
 		var payouts []string
 		var moving bool
-		if err := tx.QueryRow(ctx, lockEnded, paymentID, grace.Seconds()).Scan(&receiver, &over, &payouts, &moving); err != nil {
+		row := tx.QueryRow(ctx, lockEnded, paymentID, r.Grace.Seconds(), r.Laundering.Seconds())
+		if err := row.Scan(&receiver, &over, &payouts, &moving, &kept); err != nil {
 			return err
 		}
-		if over = over && !moving; !over {
+		if over = over && !moving; !over || kept {
 			return nil
 		}
 		blank := func(raw []byte) ([]byte, error) {
@@ -179,18 +221,21 @@ func (s *Store) erase(ctx context.Context, paymentID string, grace time.Duration
 			}
 			return sealed(s.keys, payment.Receiver{BankCode: r.BankCode, BankName: r.BankName, AccountNumber: forgotten}, receiverPlace(paymentID))
 		}
-		kept, err := blank(receiver)
+		blanked, err := blank(receiver)
 		if err != nil {
 			return err
 		}
 		batch := &pgx.Batch{}
-		batch.Queue(forgetPayer, paymentID, kept)
+		batch.Queue(forgetPayer, paymentID, blanked)
 		for _, id := range payouts {
-			batch.Queue(forgetReceiver, id, kept)
+			batch.Queue(forgetReceiver, id, blanked)
 		}
-		return tx.SendBatch(ctx, batch).Close()
+		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+			return err
+		}
+		return s.audit(ctx, tx, asked.Operator, "payment.erased", map[string]any{"erasure": asked.ID, "paymentId": paymentID})
 	})
-	return over, err
+	return over, kept, err
 }
 
 // executor is a pool or a transaction.

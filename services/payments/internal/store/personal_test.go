@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/services/payments/internal/app"
@@ -127,9 +128,74 @@ func TestReseal_survivesARotation(t *testing.T) {
 			t.Errorf("the new key alone reads %+v %+v, %v", v.Payment.Payer, v.Payment.Receiver, err)
 		}
 	}
-	if done, err := alone.Erase(t.Context(), "cli:test", payment.Test, owner.MerchantID, secretChat, 24*time.Hour); err != nil || done.Open != 1 {
+	if done, err := alone.AskErasure(t.Context(), "cli:test", secretPayer, fiveYears); err != nil || done.Open != 1 {
 		t.Errorf("the index was not made anew: %+v, %v", done, err)
 	}
+}
+
+var (
+	secretPayer = store.Payer{MerchantID: owner.MerchantID, Mode: payment.Test, ChatID: secretChat}
+	fiveYears   = store.Retention{Grace: 24 * time.Hour, Laundering: 5 * 365 * 24 * time.Hour}
+)
+
+// What is not over, or what the law has kept, is erased when its time has come, without anybody asking again; what came after
+// the question is not.
+func TestErase_whenItsTimeHasCome(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(64)
+	paid, open, unpaid := w.made(personal()), w.made(personal()), w.made(personal())
+	w.see(paid, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
+	w.pay(paid)
+	w.sql(`UPDATE payouts SET next_at = NULL`)
+	w.sql(`UPDATE payments SET status = 'cancelled' WHERE id = $1`, unpaid.ID)
+	w.sql(`UPDATE payments SET mode = 'live', payer_index = $1`, w.liveIndex())
+	payer := secretPayer
+	payer.Mode = payment.Live
+	for range 2 { // asked twice it is one erasure
+		done, err := w.store.AskErasure(t.Context(), "cli:ada", payer, fiveYears)
+		if err != nil || done.Open != 1 || done.Kept != 1 {
+			t.Fatalf("%+v, %v", done, err)
+		}
+	}
+	left := func() (n int) {
+		return ask[int](w, `SELECT count(*) FROM payments WHERE payer IS NOT NULL`)
+	}
+	if left() != 2 || ask[int](w, `SELECT count(*) FROM erasures WHERE done_at IS NULL AND erased = 1 AND left_over = 2`) != 1 {
+		t.Errorf("%d payments have their payer, want the paid one and the open one: %s", left(), ask[string](w, `SELECT string_agg(e::text, ' ') FROM erasures e`))
+	}
+	later := w.made(personal())
+	w.sql(`UPDATE payments SET mode = 'live', payer_index = $1, created_at = now() + interval '1 second' WHERE id = $2`, w.liveIndex(), later.ID)
+	w.sql(`UPDATE payments SET status = 'cancelled' WHERE id IN ($1, $2)`, open.ID, later.ID)
+	short := fiveYears
+	short.Laundering = time.Microsecond
+	for _, r := range []store.Retention{fiveYears, short, short} {
+		if err := w.store.EraseDue(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		want := 2 // the paid one, which the law has kept, and the one that came later
+		if r == short {
+			want = 1
+		}
+		if left() != want {
+			t.Errorf("%+v: %d payments have their payer, want %d", r, left(), want)
+		}
+	}
+	if got := ask[string](w, `SELECT erased || ' ' || left_over || ' ' || (done_at IS NOT NULL) || ' ' || (person IS NULL) FROM erasures`); got != "3 0 true true" {
+		t.Errorf("the erasure is %s", got)
+	}
+	if n := ask[int](w, `SELECT count(DISTINCT detail->>'paymentId') FROM audit WHERE operator = 'cli:ada' AND action = 'payment.erased'`); n != 3 {
+		t.Errorf("%d payments are noted as erased", n)
+	}
+}
+
+// liveIndex is what the secret payer is found by in live mode.
+func (w *world) liveIndex() []byte {
+	ring, err := keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return ring.Blind(secretChat, "payer/live/"+owner.MerchantID)
 }
 
 func TestErase_keepsTheBooks(t *testing.T) {
@@ -143,8 +209,8 @@ func TestErase_keepsTheBooks(t *testing.T) {
 	open, other := w.made(personal()), w.made(command())
 	books := `SELECT array_agg(e.account || e.amount ORDER BY e.journal_id, e.line) FROM ledger_entries e`
 	before := ask[[]string](w, books)
-	done, err := w.store.Erase(t.Context(), "cli:ada", payment.Test, owner.MerchantID, secretChat, 24*time.Hour)
-	if err != nil || done != (store.Erased{Payments: 1, Open: 1}) {
+	done, err := w.store.AskErasure(t.Context(), "cli:ada", secretPayer, fiveYears)
+	if err != nil || done != (erasure.Done{Erased: 1, Open: 1}) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	if after := ask[[]string](w, books); !slices.Equal(before, after) || len(after) == 0 {
@@ -159,7 +225,9 @@ func TestErase_keepsTheBooks(t *testing.T) {
 			t.Errorf("%s lost its payer", kept.ID)
 		}
 	}
-	if done, err := w.store.Erase(t.Context(), "cli:ada", payment.Live, owner.MerchantID, secretChat, 0); err != nil || done != (store.Erased{}) {
+	live := secretPayer
+	live.Mode = payment.Live
+	if done, err := w.store.AskErasure(t.Context(), "cli:ada", live, store.Retention{}); err != nil || done != (erasure.Done{}) {
 		t.Errorf("the other world: %+v, %v", done, err)
 	}
 	notes := ask[int](w, `SELECT count(*) FROM audit WHERE operator = 'cli:ada' AND action = 'payer.erased'`)

@@ -17,6 +17,7 @@ import (
 	"github.com/shopspring/decimal"
 	"go.uber.org/goleak"
 
+	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/inbox"
@@ -43,6 +44,7 @@ func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 	pg.Holds(t, migrations.FS, outbox.Schema)
 	pg.Holds(t, migrations.FS, inbox.Schema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)
+	pg.Holds(t, migrations.FS, erasure.Schema)
 }
 
 func TestMigrations_closeFunctions(t *testing.T) {

@@ -2,7 +2,10 @@
 // which statuses follow which, and what a look-up asks for. It is pure: no I/O, no clock, no randomness.
 package report
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // Mode separates the live world from the test world.
 type Mode string
@@ -52,12 +55,16 @@ type Report struct {
 	UpdatedAt  time.Time
 }
 
-// Reporter is what tells one reporter from another: the phone, or without one the wallet.
+// Reporter is what tells one reporter from another: the phone, or without one the wallet. One who is forgotten is known by
+// the report alone.
 func (r Report) Reporter() string {
-	if r.Phone != "" {
+	switch {
+	case r.Phone != "":
 		return "phone:" + r.Phone
+	case r.Wallet != "":
+		return "wallet:" + AddressKey(r.Wallet)
 	}
-	return "wallet:" + AddressKey(r.Wallet)
+	return "report:" + strconv.FormatInt(r.ID, 10)
 }
 
 // Convicts reports whether the report counts towards the fraud signal of its alleged fraudster's address: a fraud report

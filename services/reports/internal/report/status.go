@@ -35,6 +35,9 @@ var next = map[Status][]Status{
 // CanBecome reports whether the table has the move.
 func (s Status) CanBecome(to Status) bool { return slices.Contains(next[s], to) }
 
+// Final reports whether nothing follows on a status: the report has been examined.
+func (s Status) Final() bool { return len(next[s]) == 0 }
+
 // Change is what a merchant asks of its report. Nil texts stay as they are.
 type Change struct {
 	To        Status

@@ -2,8 +2,10 @@ package store
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
+	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/services/reports/internal/report"
@@ -69,7 +71,14 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 	ownReports = `SELECT ` + columns + ` FROM reports r WHERE r.id > $1 ORDER BY r.id LIMIT $2`
 	lockReport = `SELECT ` + columns + ` FROM reports r WHERE r.id = $1 FOR UPDATE`
 	sealReport = `UPDATE reports SET session = NULL, name = '', phone = NULL, description = NULL, confirmer = NULL, notes = NULL,
-	person = $2, phone_index = $3 WHERE id = $1`
+	person = $2, phone_index = $3, wallet = $4, wallet_key = $5 WHERE id = $1`
+	// The reports of a person, by one of three ways, that were there at a time.
+	reportsOf = `SELECT id FROM reports WHERE mode = $1 AND phone = $2 AND created_at <= $6
+UNION SELECT id FROM reports WHERE mode = $1 AND phone_index = ANY($3) AND created_at <= $6
+UNION SELECT id FROM reports WHERE mode = $1 AND wallet_key = $4 AND created_at <= $6
+UNION SELECT id FROM reports WHERE mode = $1 AND reference = $5 AND created_at <= $6 ORDER BY id`
+	lawful       = `SELECT $1 = 'live' AND $2::timestamptz > now() - $3 * interval '1 second'`
+	forgetSource = `DELETE FROM sources WHERE mode = $1 AND address = $2 AND role = 'reporter'`
 	// A subject that counts nothing any more would still tell that it was counted.
 	dropCounts = `DELETE FROM report_counts WHERE subject = ANY($1) AND n = array_fill(0, ARRAY[12])`
 	moveMark   = `WITH gone AS (DELETE FROM accused_marks WHERE mode = $1 AND address = $2 AND what = 'reporter' AND mark = $3 RETURNING mode)
@@ -235,9 +244,10 @@ func Statements() map[string]string {
 		"moveAccused": moveAccused, "convictAccused": convictAccused, "selectByReference": selectByReference, "lockOwned": lockOwned,
 		"updateReport": updateReport, "insertHistory": insertHistory, "totalOf": totalOf,
 		"selectCounts": selectCounts, "selectAccused": selectAccused, "selectSources": selectSources, "selectFloods": selectFloods,
-		"ownReports": ownReports, "lockReport": lockReport, "sealReport": sealReport, "dropCounts": dropCounts, "moveMark": moveMark,
+		"ownReports": ownReports, "lockReport": lockReport, "sealReport": sealReport, "dropCounts": dropCounts, "reportsOf": reportsOf, "lawful": lawful, "forgetSource": forgetSource, "moveMark": moveMark,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
+	maps.Copy(all, erasure.Statements())
 	for s, sql := range pages {
 		all[fmt.Sprintf("page%+v", s)] = sql
 	}

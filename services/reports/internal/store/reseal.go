@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/services/reports/internal/report"
 )
@@ -16,7 +17,7 @@ const resealBatch = 500
 // Reseal seals every report under the first master key that is under another, or in the clear, and gives the number of rows
 // that it changed. Each report is a transaction of its own. It may run while the service does, and again after it was stopped.
 func (s *Store) Reseal(ctx context.Context) (changed int64, err error) {
-	s = &Store{pool: s.pool, vault: vault{keys: s.keys, seals: true}}
+	s = s.sealing()
 	for last := int64(0); ; {
 		rows, err := s.pool.Query(ctx, ownReports, last, resealBatch)
 		if err != nil {
@@ -36,45 +37,54 @@ func (s *Store) Reseal(ctx context.Context) (changed int64, err error) {
 			changed++
 		}
 		if len(found) < resealBatch {
-			return changed, nil
+			break
 		}
 	}
+	erasures, err := erasure.Reseal(ctx, s.pool, s.keys)
+	return changed + erasures, err
+}
+
+// sealing is the store that seals what it writes, whatever the service does.
+func (s *Store) sealing() *Store {
+	return &Store{pool: s.pool, vault: vault{keys: s.keys, seals: true}}
 }
 
 // reseal seals one report, and moves what it is counted by.
 func (s *Store) reseal(ctx context.Context, id int64) error {
-	return s.replace(ctx, id, func(r row) (row, error) { return s.keep(r.Report) })
-}
-
-// replace keeps a report in another form, or without what it said of a person, and moves what it is counted by, in the order
-// of locks.
-func (s *Store) replace(ctx context.Context, id int64, become func(row) (row, error)) error {
 	return postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		was, err := s.scan(tx.QueryRow(ctx, lockReport, id))
 		if err != nil {
 			return err
 		}
-		is, err := become(was)
-		if err != nil {
-			return err
-		}
-		before, err := s.hash(was)
-		if err != nil {
-			return err
-		}
-		after, err := s.hash(is)
-		if err != nil {
-			return err
-		}
-		one := report.One(was.Status, was.Kind)
-		batch := &pgx.Batch{}
-		batch.Queue(sealReport, id, is.person, is.index)
-		queueCounts(batch, was.Report, before, report.Counts{}.Minus(one))
-		queueCounts(batch, is.Report, after, one)
-		batch.Queue(dropCounts, subjects(was.Report, before))
-		if was.Fraudster != "" {
-			batch.Queue(moveMark, string(was.Mode), report.AddressKey(was.Fraudster), reporter(was.Report, before), reporter(is.Report, after))
-		}
-		return tx.SendBatch(ctx, batch).Close()
+		return s.replace(ctx, tx, was, was.Report)
 	})
+}
+
+// replace keeps a report anew, sealed, and moves what it is counted by, in the order of locks.
+func (s *Store) replace(ctx context.Context, tx pgx.Tx, was row, r report.Report) error {
+	is, err := s.keep(r)
+	if err != nil {
+		return err
+	}
+	before, err := s.hash(was)
+	if err != nil {
+		return err
+	}
+	after, err := s.hash(is)
+	if err != nil {
+		return err
+	}
+	one := report.One(was.Status, was.Kind)
+	batch := &pgx.Batch{}
+	batch.Queue(sealReport, r.ID, is.person, is.index, null(is.Wallet), null(report.AddressKey(is.Wallet)))
+	if was.Wallet != "" && is.Wallet == "" {
+		batch.Queue(forgetSource, string(was.Mode), report.AddressKey(was.Wallet))
+	}
+	queueCounts(batch, was.Report, before, report.Counts{}.Minus(one))
+	queueCounts(batch, is.Report, after, one)
+	batch.Queue(dropCounts, subjects(was.Report, before))
+	if was.Fraudster != "" {
+		batch.Queue(moveMark, string(was.Mode), report.AddressKey(was.Fraudster), reporter(was.Report, before), reporter(is.Report, after))
+	}
+	return tx.SendBatch(ctx, batch).Close()
 }

@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/testkit/pg"
@@ -43,6 +44,7 @@ func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 	t.Parallel()
 	pg.Holds(t, migrations.FS, outbox.Schema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)
+	pg.Holds(t, migrations.FS, erasure.Schema)
 }
 
 // What is answered at creation is what is read afterwards, by id and by look-up, and what the event carries.

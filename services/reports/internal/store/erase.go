@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/libs/erasure"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/services/reports/internal/report"
+)
+
+// Person is somebody whom an operator asked to forget: the reporter with a phone or a wallet, or the one of a single report.
+type Person struct {
+	Mode      report.Mode `json:"mode"`
+	Phone     string      `json:"phone,omitempty"`  // digits
+	Wallet    string      `json:"wallet,omitempty"` // as report.AddressKey has it
+	Reference string      `json:"reference,omitempty"`
+}
+
+// AskErasure notes that a person is to be forgotten, and forgets what may be forgotten at once. What is left is erased by
+// EraseDue. keep is how long the law has a live report kept after its last change.
+func (s *Store) AskErasure(ctx context.Context, operator string, who Person, keep time.Duration) (erasure.Done, error) {
+	asked, err := erasure.Ask(ctx, s.pool, s.keys, operator, who)
+	if err != nil {
+		return erasure.Done{}, err
+	}
+	return erasure.Look(ctx, s.pool, asked, s.eraser(keep))
+}
+
+// EraseDue forgets whom operators asked to forget and what may be forgotten by now. Call it now and then.
+func (s *Store) EraseDue(ctx context.Context, keep time.Duration) error {
+	if s.keys == nil { // nobody could be asked for
+		return nil
+	}
+	return erasure.Due(ctx, s.pool, s.keys, s.eraser(keep))
+}
+
+// eraser forgets the reporter in each of its reports that was there when it was asked for and is examined. The accused address,
+// the history and the counts against the address stay. Each report is a transaction of its own.
+func (s *Store) eraser(keep time.Duration) func(context.Context, erasure.Asked[Person]) (erasure.Done, error) {
+	s = s.sealing()
+	return func(ctx context.Context, asked erasure.Asked[Person]) (done erasure.Done, err error) {
+		who := asked.Person
+		var indexes [][]byte
+		if who.Phone != "" {
+			indexes = s.indexes(who.Mode, who.Phone)
+		}
+		rows, err := s.pool.Query(ctx, reportsOf, string(who.Mode), null(who.Phone), indexes, null(who.Wallet), null(who.Reference), asked.At)
+		if err != nil {
+			return done, fmt.Errorf("find a person's reports: %w", err)
+		}
+		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		if err != nil {
+			return done, fmt.Errorf("find a person's reports: %w", err)
+		}
+		for _, id := range ids {
+			if err := s.erase(ctx, id, keep, &done); err != nil {
+				return done, fmt.Errorf("erase the person of report %d: %w", id, err)
+			}
+		}
+		return done, nil
+	}
+}
+
+func (s *Store) erase(ctx context.Context, id int64, keep time.Duration, done *erasure.Done) error {
+	counted := &done.Erased
+	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		was, err := s.scan(tx.QueryRow(ctx, lockReport, id))
+		if err != nil {
+			return err
+		}
+		var kept bool
+		if err := tx.QueryRow(ctx, lawful, string(was.Mode), was.UpdatedAt, keep.Seconds()).Scan(&kept); err != nil {
+			return err
+		}
+		r := person{}.of(was.Report)
+		r.Wallet = ""
+		switch {
+		case !was.Status.Final():
+			counted = &done.Open
+		case kept:
+			counted = &done.Kept
+		case r == was.Report: // forgotten already
+			counted = nil
+		default:
+			return s.replace(ctx, tx, was, r)
+		}
+		return nil
+	})
+	if err == nil && counted != nil {
+		*counted++
+	}
+	return err
+}

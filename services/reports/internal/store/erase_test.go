@@ -1,0 +1,114 @@
+//go:build integration
+
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"causeway.internal/libs/erasure"
+	"causeway.internal/services/reports/internal/app"
+	"causeway.internal/services/reports/internal/report"
+	"causeway.internal/services/reports/internal/store"
+)
+
+const years = 5 * 365 * 24 * time.Hour
+
+// A person who asks is forgotten: no table names it, look-ups by it find nothing, and the counts against the accused stay.
+func TestErase(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.use(nil, false)
+	before := w.file(acme, report.Filing{Phone: people[1], Name: people[0], Fraudster: "0xBAD"}) // in the clear, as once
+	w.use(master, true)
+	reference, _, _ := w.accuse()
+	open := w.file(acme, report.Filing{Phone: people[1], Wallet: "0xAA", Name: people[0], Fraudster: "0xBAD"})
+	other := w.file(acme, report.Filing{Phone: "999999", Wallet: "0xAA", Name: "Somebody else", Fraudster: "0xBAD"})
+	for _, r := range []string{reference, before.ReportID} {
+		for _, to := range []report.Status{report.Processing, report.Resolved} {
+			if err := w.move(acme, r, to); err != nil && !isCode(err, "transition_refused") {
+				t.Fatal(err)
+			}
+		}
+	}
+	who := store.Person{Mode: report.Test, Phone: people[1]}
+	for _, want := range []erasure.Done{{Erased: 2, Open: 1}, {Open: 1}} {
+		if done, err := w.store.AskErasure(t.Context(), "cli:ada", who, years); err != nil || done != want {
+			t.Fatalf("%+v, want %+v: %v", done, want, err)
+		}
+	}
+	if got := w.look(report.Asked{Phone: people[1]}).Data; got.Total != 1 || len(got.Reports) != 1 || got.Reports[0].ReportID != open.ReportID {
+		t.Errorf("by phone: %+v", got)
+	}
+	if err := w.move(acme, open.ReportID, report.Dismissed); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.EraseDue(t.Context(), years); err != nil { // nobody asks again
+		t.Fatal(err)
+	}
+	body, err := w.Show(t.Context(), "", reference)
+	if r := parse(t, body).Data.Report; err != nil || r.Name != "" || r.PhoneNumber != nil || r.WalletAddress != nil || r.SessionReference != nil ||
+		r.Description != nil || text(r.FraudsterWalletAddress) != "0xBAD" || r.Status != "resolved" {
+		t.Errorf("%s %v", body, err)
+	}
+	for _, a := range []report.Asked{{Phone: people[1]}, {Phone: people[1], Wallet: "nobody"}} {
+		if got := w.look(a).Data; got.Total != 0 || len(got.Reports) != 0 {
+			t.Errorf("%+v: %+v", a, got)
+		}
+	}
+	if got := w.look(report.Asked{Wallet: "0xaa"}).Data; got.Total != 1 || got.Reports[0].ReportID != other.ReportID {
+		t.Errorf("somebody else's: %+v", got)
+	}
+	if s := w.subject(report.Test, "0xbad"); s.Counts.Total != 4 || s.DistinctReporters != 2 || s.ResolvedFraudMerchants != 1 {
+		t.Errorf("the accused: %+v", s)
+	}
+	w.checkCounts()
+	if _, err := w.pool.Exec(t.Context(), `TRUNCATE idempotency`); err != nil { // within five days
+		t.Fatal(err)
+	}
+	for _, line := range w.dump() {
+		t.Error(line)
+	}
+	for _, blind := range master.Blinds(people[1], "phone/test") {
+		if n := ask[int](w, `SELECT count(*) FROM reports WHERE phone_index = $1`, blind); n != 0 {
+			t.Errorf("%d reports have the phone's index", n)
+		}
+	}
+	if got := ask[string](w, `SELECT operator || ' ' || erased || ' ' || left_over || ' ' || (done_at IS NOT NULL) || ' ' || (person IS NULL) FROM erasures`); got != "cli:ada 3 0 true true" {
+		t.Errorf("the erasure is %q", got)
+	}
+}
+
+// A live report is kept for as long as the law wants it, and no longer.
+func TestErase_waitsForTheLaw(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	live := app.Owner{MerchantID: "acme", KeyID: 8, Mode: report.Live}
+	made := w.file(live, report.Filing{Wallet: "0xAA", Name: people[0]})
+	if err := w.move(live, made.ReportID, report.Dismissed); err != nil {
+		t.Fatal(err)
+	}
+	who := store.Person{Mode: report.Live, Wallet: "0xaa"}
+	if done, err := w.store.AskErasure(t.Context(), "cli:ada", who, years); err != nil || done != (erasure.Done{Kept: 1}) {
+		t.Fatalf("%+v %v", done, err)
+	}
+	later := w.file(live, report.Filing{Wallet: "0xAA", Name: "Once more"})
+	if err := w.move(live, later.ReportID, report.Dismissed); err != nil {
+		t.Fatal(err)
+	}
+	for _, keep := range []time.Duration{years, time.Microsecond, time.Microsecond} {
+		if err := w.store.EraseDue(t.Context(), keep); err != nil {
+			t.Fatal(err)
+		}
+		want := 1 // the one that was filed after the question
+		if keep == years {
+			want = 2
+		}
+		if got := ask[int](w, `SELECT count(*) FROM reports WHERE wallet IS NOT NULL`); got != want {
+			t.Errorf("kept %s: %d reports have their reporter, want %d", keep, got, want)
+		}
+	}
+	for _, line := range w.dump() {
+		t.Error(line)
+	}
+}
