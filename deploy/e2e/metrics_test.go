@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"causeway.internal/libs/testkit/stack"
@@ -51,10 +52,17 @@ var elsewhere = []string{
 	"wallets_unexplained_balances", "wallets_unclear_hints", "wallets_balances_compared_timestamp_seconds",
 }
 
-// everyMetric: whatever an alert or a panel asks for is there.
+// lost is a connection to the broker that BrokerLost would page about.
+var lost = regexp.MustCompile(`(?m)^bus_connected\{.*connection="(?:consume|inspect)".*\} 0$`)
+
+// everyMetric: whatever an alert or a panel asks for is there, and every process says that it has its broker.
 func everyMetric(t *testing.T, s *stack.Stack) {
 	var have []string
-	for _, m := range exported.FindAllStringSubmatch(string(s.Metrics(t)), -1) {
+	all := string(s.Metrics(t))
+	if found := lost.FindAllString(all, -1); len(found) > 0 || !strings.Contains(all, `bus_connected{connection="inspect"} 1`) {
+		t.Errorf("processes of a healthy stack have no broker: %v", found)
+	}
+	for _, m := range exported.FindAllStringSubmatch(all, -1) {
 		have = append(have, m[1])
 		if m[2] == "histogram" {
 			have = append(have, m[1]+"_bucket", m[1]+"_count", m[1]+"_sum")

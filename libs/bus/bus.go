@@ -177,7 +177,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Name: "bus_publish_errors_total", Help: "Batches that were not confirmed and will be published again.",
 		}),
 		connected: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "bus_connected", Help: "Open connections: 1 while it stands, for a moment 2 after a reconnect.",
+			Name: "bus_connected", Help: "Open connections: 1 while it stands, for a moment 2 after a reconnect. The one that publishes is opened by the next message, the others at once.",
 		}, []string{"connection"}),
 	}
 	registry.MustRegister(m.consumed, m.failed, m.dead, m.forged, m.unsigned, m.waiting, m.buried, m.seconds, m.published, m.refused, m.connected)

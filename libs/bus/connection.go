@@ -51,6 +51,7 @@ func (l *Link) settings(role string, dial func(network, addr string) (net.Conn, 
 
 // socket dials and counts the connection as standing until its socket is closed.
 func (l *Link) socket(ctx context.Context, role, network, addr string) (net.Conn, error) {
+	gauge := l.metrics.connected.WithLabelValues(role) // at 0 before the first: an alert cannot see what is not there
 	dialer := net.Dialer{Timeout: connectTimeout}
 	raw, err := dialer.DialContext(ctx, network, addr)
 	if err != nil {
@@ -65,7 +66,6 @@ func (l *Link) socket(ctx context.Context, role, network, addr string) (net.Conn
 		_ = raw.Close() // the first error says more
 		return nil, err
 	}
-	gauge := l.metrics.connected.WithLabelValues(role)
 	gauge.Inc()
 	if role == roleConsume {
 		l.conn.Add(1)

@@ -117,7 +117,7 @@ func (l *Link) Run(ctx context.Context) error {
 	defer l.started.Store(false)
 	if len(l.handlers) == 0 {
 		l.started.Store(true)
-		<-ctx.Done()
+		l.measure(ctx) // it shows whether there is a broker, also while nothing is to be sent
 		return nil
 	}
 	err := l.consume(ctx)

@@ -15,7 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"causeway.internal/libs/testkit/mq"
+	"causeway.internal/libs/testkit/port"
 	"causeway.internal/libs/wire"
 )
 
@@ -194,4 +197,38 @@ func (h heard) Handle(ctx context.Context, r slog.Record) error {
 		}
 	}
 	return h.Handler.Handle(ctx, r)
+}
+
+// TestConnected: what says that a service has no broker comes back with the broker, also where the service only sends and has
+// nothing to send.
+func TestConnected(t *testing.T) {
+	t.Parallel()
+	for _, service := range []string{orders, billing} { // the one sends only, the other receives
+		t.Run(service, func(t *testing.T) {
+			t.Parallel()
+			vhost := mq.New(t, lines()...)
+			l := link(t, vhost, service)
+			roles := []string{roleInspect}
+			if service == billing {
+				roles = append(roles, roleConsume)
+				l.Handle(queue, 1, func(context.Context, Message) error { return nil })
+			}
+			run(t, l)
+			for range 2 {
+				for _, role := range roles {
+					eventually(t, role+" is connected", func() bool { return testutil.ToFloat64(l.metrics.connected.WithLabelValues(role)) >= 1 })
+				}
+				mq.KillConnections(t, vhost)
+			}
+		})
+	}
+}
+
+// TestConnected_never: a broker that was never there is missed as well.
+func TestConnected_never(t *testing.T) {
+	t.Parallel()
+	l := link(t, "amqp://guest:guest@"+port.Free(t), orders)
+	if n := testutil.CollectAndCount(l.metrics.connected); n != 1 {
+		t.Errorf("%d connections are counted", n)
+	}
 }

@@ -94,7 +94,7 @@ func (i *inspector) dead(channel *amqp.Channel, handlers []handler) {
 // measureEvery is how often queues are measured, whether or not anybody asks for readiness.
 const measureEvery = 10 * time.Second
 
-// measure keeps the depth of the queues known until ctx ends. What goes wrong shows in the readiness, so it is told quietly.
+// measure keeps the depth of the queues known, and its connection open, until ctx ends. What goes wrong shows in the readiness, so it is told quietly.
 func (l *Link) measure(ctx context.Context) {
 	for {
 		bounded, cancel := context.WithTimeout(ctx, measureEvery)
