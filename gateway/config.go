@@ -44,6 +44,7 @@ type settings struct {
 	SkipLoopback bool          `env:"LIMITS_SKIP_LOOPBACK" envDefault:"false" doc:"limits per address do not count callers on this machine itself; for make run, make up and compose"`
 	InFlightMax  int           `env:"IN_FLIGHT_MAX" envDefault:"512" doc:"requests served at a time; more wait up to 2 s, then 503"`
 	InFlightPart int           `env:"IN_FLIGHT_UPSTREAM_MAX" envDefault:"448" doc:"of them, how many one service may hold, so that one that hangs leaves room for the others"`
+	HeldMax      int           `env:"HELD_BYTES_MAX" envDefault:"67108864" doc:"memory in bytes that request bodies over 4 KiB may take together until they are answered, and as much again answers that wait for their readers; a body without room is 503 overloaded, an answer goes out as it comes"`
 	ConnsPerIP   int           `env:"CONNECTIONS_PER_ADDRESS_MAX" envDefault:"512" doc:"connections that one address (one IPv6 /64) may hold open; those of TRUSTED_PROXIES are not counted"`
 	ConnsMax     int           `env:"CONNECTIONS_MAX" envDefault:"20000" doc:"connections in all; below the limit of open files"`
 	Drain        time.Duration `env:"DRAIN" envDefault:"20s" doc:"time to finish requests at shutdown"`

@@ -108,7 +108,8 @@ func serve(ctx context.Context, in command.Input) error {
 	door, err := proxy.New(proxy.Options{
 		Router: router, Callers: identity.NewResolver(cache, operators, time.Now), Replays: keys, Addresses: proxies, Targets: targets, Page: pages.Refuse,
 		Gates: []proxy.Gate{limit.NewRates(cfg.SkipLoopback, time.Now), acts}, Slots: limit.NewInFlight(cfg.InFlightMax, cfg.InFlightPart, queueMax),
-		TLS: cfg.https(), Telemetry: tel, Now: time.Now,
+		HeldMax: cfg.HeldMax,
+		TLS:     cfg.https(), Telemetry: tel, Now: time.Now,
 	})
 	if err != nil {
 		return err

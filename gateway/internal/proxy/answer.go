@@ -21,23 +21,24 @@ type answer struct {
 	wrote     bool
 	quota     Quota
 
-	held     bool // what is written waits in body until send
+	room     *room // what is written waits in body until send, while there is room for it; nil holds nothing
 	body     []byte
 	writeMax time.Duration // bounds the time to take an answer, from its first byte; 0 does not
 }
 
-// heldMax bounds the answers that wait in memory for their callers. Longer ones go out as they come.
+// heldMax bounds an answer that waits in memory for its caller. Longer ones go out as they come, and so do those for which there
+// is no room.
 const heldMax = 1 << 20
 
 // hold makes what is written wait in memory, so that a call has left its service before a slow reader is waited for.
-func (a *answer) hold() { a.held = true }
+func (a *answer) hold(in *room) { a.room = in }
 
 // send lets the held answer go.
 func (a *answer) send() error {
-	if !a.held {
+	if a.room == nil {
 		return nil
 	}
-	a.held = false
+	defer a.release()
 	if !a.wrote {
 		return nil
 	}
@@ -45,17 +46,25 @@ func (a *answer) send() error {
 		a.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
 	a.start()
-	body := a.body
-	if a.body = nil; len(body) == 0 { // a status such as 204 refuses even that
+	if len(a.body) == 0 { // a status such as 204 refuses even that
 		return nil
 	}
-	_, err := a.ResponseWriter.Write(body)
+	_, err := a.ResponseWriter.Write(a.body)
 	return err
+}
+
+// release ends the holding and gives the room back.
+func (a *answer) release() {
+	if a.room != nil {
+		a.room.give(len(a.body))
+	}
+	a.room, a.body = nil, nil
 }
 
 // drop forgets a held answer, so that another can take its place.
 func (a *answer) drop() {
-	a.held, a.wrote, a.body, a.status = false, false, nil, 0
+	a.release()
+	a.wrote, a.status = false, 0
 	clear(a.Header())
 }
 
@@ -80,14 +89,14 @@ func (a *answer) WriteHeader(status int) {
 	}
 	a.wrote, a.status = true, status
 	a.stamp()
-	if !a.held {
+	if a.room == nil {
 		a.start()
 	}
 }
 
 // FlushError sends what has been written so far, unless it is held.
 func (a *answer) FlushError() error {
-	if a.held {
+	if a.room != nil {
 		return nil
 	}
 	return http.NewResponseController(a.ResponseWriter).Flush()
@@ -127,16 +136,14 @@ func (a *answer) Write(b []byte) (int, error) {
 	if !a.wrote {
 		a.WriteHeader(http.StatusOK)
 	}
-	if a.held {
-		if len(a.body)+len(b) <= heldMax {
+	if a.room != nil {
+		if len(a.body)+len(b) <= heldMax && a.room.take(len(b)) {
 			a.body = append(a.body, b...)
 			return len(b), nil
 		}
-		a.held = false
+		defer a.release()
 		a.start()
-		head := a.body
-		a.body = nil
-		if _, err := a.ResponseWriter.Write(head); err != nil {
+		if _, err := a.ResponseWriter.Write(a.body); err != nil {
 			return 0, err
 		}
 	}

@@ -4,7 +4,6 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +38,7 @@ type Call struct {
 	Quota     Quota // set by gates
 
 	done   []func(status int)
+	held   int           // bytes that the body takes of the room for all
 	reader *http.Request // of somebody who accepts pages, on a route that has them
 	span   trace.SpanContext
 }
@@ -82,6 +82,7 @@ type Options struct {
 	CallTime  time.Duration                                                // bounds one call from the first byte to the last; 0 is callTimeMax
 	BodyTime  time.Duration                                                // bounds the sending of a body; 0 is bodyTimeMax
 	WriteTime time.Duration                                                // bounds the taking of an answer; 0 is writeTimeMax
+	HeldMax   int                                                          // bytes that all bodies, and all answers, may take while they wait; 0 is heldAllMax
 	Page      func(w http.ResponseWriter, r *http.Request, f *fault.Error) // refuses a call on a page's route to a person; nil is JSON for all
 	TLS       bool                                                         // the public URL is https: tell browsers to stay there
 	Telemetry *telemetry.Telemetry
@@ -95,6 +96,8 @@ type Proxy struct {
 	spare   *telemetry.Sparing // of refused requests: an outage refuses them all
 	metrics *metrics
 	spans   map[*route.Route][]trace.SpanStartOption
+
+	bodies, answers room
 }
 
 // New makes a proxy. Every upstream that the table names must have a target.
@@ -113,6 +116,9 @@ func New(o Options) (*Proxy, error) {
 	if o.WriteTime == 0 {
 		o.WriteTime = writeTimeMax
 	}
+	if o.HeldMax == 0 {
+		o.HeldMax = heldAllMax
+	}
 	m, err := newMetrics(o.Telemetry.Registry, o.Router)
 	if err != nil {
 		return nil, err
@@ -130,7 +136,10 @@ func New(o Options) (*Proxy, error) {
 			trace.WithAttributes(attribute.String("http.request.method", rt.Method), attribute.String("http.route", rt.Pattern)),
 		}
 	}
-	return &Proxy{Options: o, log: o.Telemetry.Log, spare: telemetry.NewSparing(o.Telemetry.Log, o.Now), metrics: m, spans: spans}, nil
+	p := &Proxy{Options: o, log: o.Telemetry.Log, spare: telemetry.NewSparing(o.Telemetry.Log, o.Now), metrics: m, spans: spans}
+	p.bodies.give(o.HeldMax)
+	p.answers.give(o.HeldMax)
+	return p, nil
 }
 
 // callTimeMax is how long a call may take. Services give up a little earlier (httpkit). The sending of a body and the
@@ -157,6 +166,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := p.Now()
 	c := &Call{RequestID: requestID(r.Header, start)}
 	out := &answer{ResponseWriter: w, requestID: c.RequestID, tls: p.TLS, writeMax: p.WriteTime}
+	defer out.release()
 	defer p.finish(r.Context(), out, c, start)
 
 	if err := bounds(r); err != nil {
@@ -177,6 +187,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.refuse(out, c, httpkit.ErrMethodNotAllowed)
 		return
 	}
+	defer p.leave(c)
 	if c.Route.Page && strings.Contains(r.Header.Get("Accept"), "text/html") {
 		c.reader = r
 	}
@@ -203,7 +214,7 @@ func (p *Proxy) pass(out *answer, r *http.Request, c *Call) (err error) {
 	signed := c.Caller.Signature != nil
 	var body []byte
 	if signed { // before the gates: nobody may use up the limits of a key of which he knows the public id
-		if body, err = p.readBody(out, r); err != nil {
+		if body, err = p.readBody(out, r, c); err != nil {
 			return err
 		}
 		if err = p.Callers.Prove(&c.Caller, c.Route, r.Method, r.URL, body); err != nil {
@@ -214,7 +225,7 @@ func (p *Proxy) pass(out *answer, r *http.Request, c *Call) (err error) {
 		return err
 	}
 	if !signed {
-		if body, err = p.readBody(out, r); err != nil {
+		if body, err = p.readBody(out, r, c); err != nil {
 			return err
 		}
 	}
@@ -279,7 +290,7 @@ func (p *Proxy) ask(out *answer, r *http.Request, c *Call, body []byte) error {
 	if err := p.once(r, c); err != nil { // last, so that what was refused before may be sent again as it is
 		return err
 	}
-	out.hold()
+	out.hold(&p.answers)
 	p.Targets[c.Route.Upstream].serve(out, r, c, body)
 	return nil
 }
@@ -313,7 +324,7 @@ func (p *Proxy) finish(ctx context.Context, out *answer, c *Call, start time.Tim
 		if cause != http.ErrAbortHandler { //nolint:errorlint // net/http compares this very value
 			p.log.ErrorContext(c.lines(ctx), "panic", "route", routeName(c.Route), "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
 		}
-		if out.held && cause != http.ErrAbortHandler { //nolint:errorlint // as above
+		if out.room != nil && cause != http.ErrAbortHandler { //nolint:errorlint // as above
 			out.drop()
 		}
 		if aborted = out.wrote || cause == http.ErrAbortHandler; !aborted { //nolint:errorlint // as above
@@ -398,50 +409,49 @@ func bounds(r *http.Request) error {
 
 // readBody reads a whole body, at most httpkit.BodyMax bytes within BodyTime, before a slot is taken and the service is
 // called: a slow or oversized sender then occupies nobody but its own connection, and a request can be sent again on a
-// fresh one. Memory is taken as bytes arrive, not as they are announced.
-func (p *Proxy) readBody(out *answer, r *http.Request) ([]byte, error) {
+// fresh one.
+func (p *Proxy) readBody(out *answer, r *http.Request, c *Call) ([]byte, error) {
 	if r.ContentLength > httpkit.BodyMax {
-		return nil, tooLarge(out, r)
+		return nil, unread(out, r, errBody)
 	}
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return nil, nil
 	}
 	conn := http.NewResponseController(out)
 	_ = conn.SetReadDeadline(time.Now().Add(p.BodyTime)) // recorders have no connection
-	var buf bytes.Buffer
-	if r.ContentLength > 0 {
-		buf.Grow(int(min(r.ContentLength, bodyAtOnce)) + bytes.MinRead)
-	}
-	if _, err := buf.ReadFrom(io.LimitReader(r.Body, httpkit.BodyMax+1)); err != nil {
+	body, err := p.collect(r, c)
+	switch {
+	case errors.Is(err, errNoRoom):
+		return nil, unread(out, r, errNoRoom)
+	case err != nil:
 		out.Header().Set("Connection", "close")
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return nil, errSlow.Because(err)
 		}
 		return nil, errBroken.Because(err)
-	}
-	if buf.Len() > httpkit.BodyMax {
-		return nil, tooLarge(out, r)
+	case len(body) > httpkit.BodyMax:
+		return nil, unread(out, r, errBody)
 	}
 	_ = conn.SetReadDeadline(time.Time{}) // else its end, felt by the server while the service works, would cancel the call
-	return buf.Bytes(), nil
+	return body, nil
 }
 
-// The rest of an oversized body that is thrown away before it is refused, and the time that may take. Closing at once
-// would reset the connection, and a caller that is still sending would see that instead of the 413.
+// The rest of a body that is thrown away before it is refused, and the time that may take. Closing at once would reset the
+// connection, and a caller that is still sending would see that instead of the refusal.
 const (
 	drainMax  = 1 << 20
 	drainTime = time.Second
 )
 
-// tooLarge refuses a body and ends the connection, on which nothing follows but the rest of that body. A caller that asks
+// unread refuses a body and ends the connection, on which nothing follows but the rest of that body. A caller that asks
 // first (Expect: 100-continue) has sent nothing, and reading would invite it to.
-func tooLarge(out *answer, r *http.Request) error {
+func unread(out *answer, r *http.Request, refusal error) error {
 	out.Header().Set("Connection", "close")
 	if r.Header.Get("Expect") == "" {
 		_ = http.NewResponseController(out).SetReadDeadline(time.Now().Add(drainTime)) // recorders have no connection
 		_, _ = io.CopyN(io.Discard, r.Body, drainMax)                                  // as far as it comes
 	}
-	return errBody
+	return refusal
 }
 
 // bodyAtOnce is how much memory a body gets before its first byte.
