@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"encoding/binary"
-	"regexp"
 	"time"
 )
 
@@ -37,17 +36,8 @@ func New(prefix string, now time.Time) string {
 // Alphabet of references: no character that is mistaken for another when read aloud.
 const Alphabet = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 
-// PaymentReference returns CW- and 12 characters of Alphabet (59 bits): a bearer secret for claim and fulfil.
-func PaymentReference() string { return "CW-" + random(12) }
-
 // ReportReference returns RPT- and six characters of Alphabet; the caller retries on collision.
 func ReportReference() string { return "RPT-" + random(6) }
-
-var paymentReference = regexp.MustCompile(`^CW-[` + Alphabet + `]{12}$`)
-
-// IsPaymentReference reports whether s has the shape of a payment reference. A malformed one is answered like an
-// unknown one (404), without a look-up.
-func IsPaymentReference(s string) bool { return paymentReference.MatchString(s) }
 
 // random draws n characters without modulo bias: bytes beyond the last full multiple of the alphabet are drawn again.
 func random(n int) string {

@@ -62,6 +62,7 @@ type serveSettings struct {
 	IdentityKeys config.Secret  `env:"IDENTITY_KEYS,required" doc:"comma separated base64 keys of 32 bytes that verify the gateway's identity header"`
 	AllowTest    []netip.Prefix `env:"CALLBACK_ALLOW_TEST" doc:"comma separated CIDRs that test-mode callbacks may reach besides public addresses"`
 	AllowLive    []netip.Prefix `env:"CALLBACK_ALLOW_LIVE" doc:"comma separated CIDRs that live callbacks may reach besides public addresses; for test networks only"`
+	MarkGifts    bool           `env:"MARK_GIFTS" envDefault:"true" doc:"a gift's reference begins with CW-G, so that every service knows it for a bearer secret; false while a gateway or a payments of an earlier release runs, which answers 404 to it (docs/deploy.md)"`
 	AddressBlock int            `env:"ADDRESS_BLOCK" envDefault:"256" doc:"how many deposit addresses a process leases at once"`
 }
 

@@ -219,7 +219,7 @@ func (p *process) serve(environ map[string]string) (closeStock func(context.Cont
 		return nil, fmt.Errorf("IDENTITY_KEYS: %w", err)
 	}
 	stock := app.NewStock(p.store, id.New("replica_", time.Now()), cfg.AddressBlock, p.tel.Log)
-	p.deps.Stock, p.deps.Callback = stock, cfg.callbacks()
+	p.deps.Stock, p.deps.Callback, p.deps.PlainGifts = stock, cfg.callbacks(), !cfg.MarkGifts
 	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, httpkit.Verifier{Audience: wire.Payments, Keys: keys, Now: time.Now})
 	httpapi.Routes(server, app.New(p.deps))
 	if err := p.group.HTTP("api", cfg.HTTPAddr, server); err != nil {

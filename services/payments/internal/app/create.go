@@ -72,6 +72,8 @@ type Deps struct {
 	Keys        *keyring.Ring                      // seals answers that hold a secret while they may be repeated
 
 	Transactions Transactions
+
+	PlainGifts bool // gifts are not marked, because a release may be asked for them that knows no marked reference
 }
 
 // App is the use cases. It is safe for concurrent use.
@@ -202,7 +204,7 @@ func (a *App) insert(ctx context.Context, draft payment.Payment, k Key) (Answer,
 	var last error
 	for range tries {
 		now := a.Now().UTC().Truncate(time.Microsecond) // what PostgreSQL keeps of a time
-		draft.ID, draft.Reference = id.New(id.Payment, now), id.PaymentReference()
+		draft.ID, draft.Reference = id.New(id.Payment, now), a.reference(draft.Type)
 		address, err := a.address(ctx, draft)
 		if err != nil {
 			return Answer{}, err
@@ -237,6 +239,17 @@ func (a *App) insert(ctx context.Context, draft payment.Payment, k Key) (Answer,
 		}
 	}
 	return Answer{}, last
+}
+
+// reference draws one of a payment's type: that of a gift is a bearer secret, and is known for one by its shape.
+func (a *App) reference(kind payment.Type) string {
+	switch {
+	case kind != payment.Gift:
+		return id.PaymentReference()
+	case a.PlainGifts:
+		return id.EarlierReference()
+	}
+	return id.GiftReference()
 }
 
 // address takes one for a priced draft; a request gets none before it is fulfilled.

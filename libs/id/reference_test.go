@@ -1,0 +1,99 @@
+package id_test
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"causeway.internal/libs/id"
+)
+
+// Each of the twelve random characters is drawn from the whole alphabet, but that no other payment's code begins with G.
+func TestReferences_areRandomAndToldApart(t *testing.T) {
+	const draws = 20_000
+	for name, kind := range map[string]struct {
+		draw   func() string
+		prefix string
+		gift   bool
+	}{
+		"a gift":          {id.GiftReference, "CW-G", true},
+		"another payment": {id.PaymentReference, "CW-", false},
+	} {
+		seen := map[string]bool{}
+		var counts [12]map[rune]int
+		for range draws {
+			ref := kind.draw()
+			code, marked := strings.CutPrefix(ref, kind.prefix)
+			if !marked || len(code) != 12 || !id.IsPaymentReference(ref) || (id.HideGifts(ref) != ref) != kind.gift || seen[ref] {
+				t.Fatalf("%s: %q is malformed, repeats, or is of the wrong kind", name, ref)
+			}
+			seen[ref] = true
+			for i, c := range code {
+				if counts[i] == nil {
+					counts[i] = map[rune]int{}
+				}
+				counts[i][c]++
+			}
+		}
+		for i, of := range counts {
+			alphabet := id.Alphabet
+			if !kind.gift && i == 0 {
+				alphabet = strings.ReplaceAll(alphabet, "G", "")
+			}
+			if len(of) != len(alphabet) {
+				t.Errorf("%s: %d characters at place %d, want %d", name, len(of), i, len(alphabet))
+			}
+			mean := draws / len(alphabet)
+			for _, c := range alphabet { // seven standard deviations of a fair draw
+				if n := of[c]; n < mean*72/100 || n > mean*128/100 {
+					t.Errorf("%s: %c was drawn %d times at place %d, want about %d", name, c, n, i, mean)
+				}
+			}
+		}
+	}
+}
+
+// However a gift's reference is spelled and whatever stands around it, it is found and covered; no other text is touched.
+func TestHideGifts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		code := rapid.StringOfN(rapid.RuneFrom([]rune(id.Alphabet)), 12, 12, -1)
+		around := rapid.StringMatching(`[ a-z.:/?=-]{0,20}`)
+		spelled := "CW-G" + code.Draw(t, "gift")
+		if rapid.Bool().Draw(t, "in small letters") {
+			spelled = strings.ToLower(spelled)
+		}
+		before, after := around.Draw(t, "before"), around.Draw(t, "after")
+		text := before + spelled + after
+		for name, hide := range map[string]func(string) string{"gifts": id.HideGifts, "all": id.HideReferences} {
+			if got := hide(text); strings.Contains(got, spelled[4:]) || !strings.HasPrefix(got, before) || !strings.HasSuffix(got, after) {
+				t.Fatalf("hiding %s in %q leaves %q", name, text, got)
+			}
+		}
+		other := "CW-" + code.Filter(func(c string) bool { return c[0] != 'G' }).Draw(t, "another's")
+		if text := before + other + after; id.HideGifts(text) != text || id.HideReferences(text) == text {
+			t.Fatalf("%q is taken for a gift, or for no reference", text)
+		}
+	})
+	for _, text := range []string{"", "CW-", "CW-G", "CW-1", "CW-G7KQ2M9XHTB", "CW-GARBAGE", "GIFT-G7KQ2M9XHTB4N", "RPT-G7KQ2M"} {
+		if id.HideGifts(text) != text || id.HideReferences(text) != text {
+			t.Errorf("%q is taken for a reference", text)
+		}
+	}
+}
+
+func TestIsPaymentReference(t *testing.T) {
+	for _, s := range []string{"CW-ABCDEFGHJKMN", "CW-GABCDEFGHJKM", "CW-GABCDEFGHJKMN"} {
+		if !id.IsPaymentReference(s) {
+			t.Errorf("%q is refused", s)
+		}
+	}
+	for _, s := range []string{
+		"", "CW-", "CW-ABCDEFGHJKM", "CW-ABCDEFGHJKMNP", "CW-GABCDEFGHJKMNP", "cw-ABCDEFGHJKMN", "cw-GABCDEFGHJKMN", "CW-ABCDEFGHJKM0",
+		"CW-GABCDEFGHJKM0", "CW-ABCDEFGHJKMN\n", "../ABCDEFGHJKMN", " CW-GABCDEFGHJKMN",
+	} {
+		if id.IsPaymentReference(s) {
+			t.Errorf("%q passes", s)
+		}
+	}
+}
