@@ -105,6 +105,19 @@ func anyPort(ports []networkingv1.NetworkPolicyPort, port int32, names map[strin
 	})
 }
 
+// TestIngress_logsNoPath: a path may hold the reference of a gift, for which the gift is paid.
+func TestIngress_logsNoPath(t *testing.T) {
+	found := of[networkingv1.Ingress](build(t, "prod"))
+	if len(found) == 0 {
+		t.Fatal("no ingress")
+	}
+	for _, ingress := range found {
+		if ingress.Annotations["nginx.ingress.kubernetes.io/enable-access-log"] != "false" {
+			t.Errorf("%s writes an access log", ingress.Name)
+		}
+	}
+}
+
 // TestNetwork takes every pair of ends and every port in use, and allows exactly the edges of the design: the ingress
 // controller calls the gateway, the gateway calls the services, workers use the broker, everybody its database, names, the
 // trace collector and Prometheus; the dispatcher, the scanners and those who speak with providers reach out, and nobody

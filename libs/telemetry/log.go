@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"causeway.internal/libs/id"
 )
 
 func newLogger(w io.Writer, service, level string) (*slog.Logger, error) {
@@ -17,14 +19,21 @@ func newLogger(w io.Writer, service, level string) (*slog.Logger, error) {
 			return nil, fmt.Errorf("LOG_LEVEL: %w", err)
 		}
 	}
-	handler := slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least, ReplaceAttr: utcTime})
+	handler := slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least, ReplaceAttr: asWritten})
 	return slog.New(withTrace{handler}).With("service", service), nil
 }
 
-// utcTime writes times as the API writes them, UTC with milliseconds.
-func utcTime(groups []string, a slog.Attr) slog.Attr {
+// asWritten writes times as the API writes them, UTC with milliseconds, and covers the references of gifts. No line should
+// hold one; what others say in their errors is not in our hands.
+func asWritten(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && a.Key == slog.TimeKey {
 		return slog.String(slog.TimeKey, a.Value.Time().UTC().Format("2006-01-02T15:04:05.000Z"))
+	}
+	switch v := a.Value.Any().(type) {
+	case string:
+		a.Value = slog.StringValue(id.HideGifts(v))
+	case error:
+		a.Value = slog.StringValue(id.HideGifts(fmt.Sprint(v)))
 	}
 	return a
 }

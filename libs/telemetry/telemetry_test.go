@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -151,4 +152,23 @@ func TestStart_exportsOnlyWithAnEndpoint(t *testing.T) {
 	}
 	span.End()
 	quiet.Flush(t.Context())
+}
+
+// Whatever somebody writes into a line, and whatever an error says, no gift's reference is in it.
+func TestLog_coversGifts(t *testing.T) {
+	var out bytes.Buffer
+	const gift = "CW-G7KQ2M9XHTB4N"
+	tel := telemetry.To(&out, "payments")
+	var nobody *url.Error
+	err := fmt.Errorf("ask: %w", &url.Error{Op: "Get", URL: "https://rail.example/transfer/" + strings.ToLower(gift) + "-1", Err: io.EOF})
+	tel.Log.With("path", "/claim/"+gift).WithGroup("of").Warn("no "+gift, "err", err, "none", error(nobody), "kept", "CW-XE3DB8WQTUGW", "n", 5)
+	line := out.String()
+	if strings.Contains(strings.ToUpper(line), gift[4:]) {
+		t.Errorf("a line holds the gift: %s", line)
+	}
+	for _, want := range []string{`"msg":"no CW-****"`, `rail.example/transfer/CW-****-1`, `"path":"/claim/CW-****"`, `"kept":"CW-XE3DB8WQTUGW"`, `"n":5`} {
+		if !strings.Contains(line, want) {
+			t.Errorf("%s is not in %s", want, line)
+		}
+	}
 }

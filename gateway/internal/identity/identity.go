@@ -46,11 +46,16 @@ func NewResolver(keys Keys, operators Operators, now func() time.Time) *Resolver
 }
 
 // Resolve finds the caller of a route and whether it may call it. On open routes nothing that is sent along is looked
-// at (contract.md §1, Public routes).
+// at (contract.md §1, Public routes), unless the route knows keys; even there a bad one is ignored.
 func (r *Resolver) Resolve(ctx context.Context, rt *route.Route, h http.Header, ip netip.Addr) (Caller, error) {
 	switch rt.Access {
 	case route.Open:
-		return Caller{Subject: httpkit.Public, IP: ip}, nil
+		if rt.Knows && sent(h) {
+			if c, err := r.keyed(ctx, rt, h, ip); err == nil {
+				return c, nil
+			}
+		}
+		return public(ip), nil
 	case route.Operated:
 		name, err := r.operators.find(h)
 		return Caller{Subject: httpkit.Operator, Operator: name, IP: ip}, err
@@ -59,6 +64,8 @@ func (r *Resolver) Resolve(ctx context.Context, rt *route.Route, h http.Header, 
 	}
 	return Caller{}, httpkit.ErrRouteUnknown // NewRouter lets no other access in
 }
+
+func public(ip netip.Addr) Caller { return Caller{Subject: httpkit.Public, IP: ip} }
 
 func (r *Resolver) keyed(ctx context.Context, rt *route.Route, h http.Header, ip netip.Addr) (c Caller, err error) {
 	c = Caller{Subject: httpkit.Merchant, IP: ip}
@@ -90,12 +97,16 @@ func (r *Resolver) keyed(ctx context.Context, rt *route.Route, h http.Header, ip
 }
 
 // Prove checks the signature of a caller who has one, over the request with its whole body, and then what Resolve checks
-// of others.
+// of others. On an open route a bad signature makes the caller the public.
 func (r *Resolver) Prove(c *Caller, rt *route.Route, method string, u *url.URL, body []byte) error {
-	if !c.Signature.signs(c.Key.Signing, method, u, body) {
-		return errSignature
+	var err error = errSignature
+	if c.Signature.signs(c.Key.Signing, method, u, body) {
+		err = r.allowed(rt, c.Key, c.IP)
 	}
-	return r.allowed(rt, c.Key, c.IP)
+	if err != nil && rt.Access == route.Open {
+		*c, err = public(c.IP), nil
+	}
+	return err
 }
 
 // allowed reports why a key may not call a route now, or nil.
@@ -111,6 +122,9 @@ func (r *Resolver) allowed(rt *route.Route, key *apikey.Key, ip netip.Addr) erro
 	}
 	return nil
 }
+
+// sent reports whether a request brings a credential at all.
+func sent(h http.Header) bool { return len(h["Authorization"]) > 0 || len(h["X-Api-Key"]) > 0 }
 
 // credential reads Authorization: Bearer or X-API-Key. Sent twice, both must say the same.
 func credential(h http.Header) (string, error) {

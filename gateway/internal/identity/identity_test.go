@@ -1,10 +1,12 @@
 package identity_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,8 @@ import (
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/wire"
 )
 
 func TestParseOperators(t *testing.T) {
@@ -61,6 +65,61 @@ func TestParsePrefix(t *testing.T) {
 	if _, err := identity.ParseProxies("10.0.0.0/8,nonsense"); err == nil {
 		t.Error("a nonsense proxy is taken")
 	}
+}
+
+// A public route that knows keys names the merchant of a good one. Any other is the public's, and nobody is refused.
+func TestResolve_knows(t *testing.T) {
+	now := time.UnixMilli(1775000000000)
+	public := apikey.Generate(apikey.Public, wire.Test)
+	key := apikey.Key{ID: 7, MerchantID: "acme", PublicKey: public, Mode: wire.Test, Signing: apikey.SigningKey(signedSecret)}.Compiled()
+	revoked := key
+	revoked.RevokedAt = now.Add(-time.Hour)
+	ip := netip.MustParseAddr("203.0.113.7")
+	const stamp, target = "1775000000000", "/v1/reports/lookup?phoneNumber=1"
+	u, err := url.ParseRequestURI(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature := sign(signedSecret, stamp+"|GET|"+target+"|"+hashed(""))
+	rt := &route.Route{Access: route.Open, Knows: true}
+	for name, tc := range map[string]struct {
+		keys identity.Keys
+		sent http.Header
+		want string
+	}{
+		"nothing":         {nil, http.Header{}, ""},
+		"nonsense":        {nil, http.Header{"Authorization": {"Bearer nonsense"}}, ""},
+		"two":             {nil, http.Header{"Authorization": {"Bearer x", "Bearer y"}}, ""},
+		"a good one":      {bearer{key}, http.Header{"Authorization": {"Bearer " + signedSecret}}, "acme"},
+		"a revoked one":   {bearer{revoked}, http.Header{"X-Api-Key": {signedSecret}}, ""},
+		"an unknown one":  {oneKey{key}, http.Header{"X-Api-Key": {signedSecret}}, ""},
+		"a signed one":    {oneKey{key}, http.Header{"X-Api-Key": {public}, "X-Timestamp": {stamp}, "X-Signature": {signature}}, "acme"},
+		"a forged one":    {oneKey{key}, http.Header{"X-Api-Key": {public}, "X-Timestamp": {stamp}, "X-Signature": {hashed("x")}}, ""},
+		"one not signed":  {oneKey{key}, http.Header{"X-Api-Key": {public}}, ""},
+		"a revoked signs": {oneKey{revoked}, http.Header{"X-Api-Key": {public}, "X-Timestamp": {stamp}, "X-Signature": {signature}}, ""},
+	} {
+		r := identity.NewResolver(tc.keys, nil, func() time.Time { return now })
+		c, err := r.Resolve(t.Context(), rt, tc.sent, ip)
+		if err == nil && c.Signature != nil {
+			err = r.Prove(&c, rt, http.MethodGet, u, nil)
+		}
+		got := ""
+		if c.Key != nil {
+			got = c.Key.MerchantID
+		}
+		if err != nil || got != tc.want || (got == "") != (c.Subject == httpkit.Public) || c.IP != ip {
+			t.Errorf("%s: %q (%s), %v, want %q", name, got, c.Subject, err, tc.want)
+		}
+	}
+}
+
+// bearer knows one key, by its secret.
+type bearer struct{ key apikey.Key }
+
+func (b bearer) Find(context.Context, string, netip.Addr) (*apikey.Key, error) { return &b.key, nil }
+
+func (b bearer) FindPublic(context.Context, string, netip.Addr) (*apikey.Key, error) {
+	return nil, apikey.ErrInvalid
 }
 
 // A public route answers the same whatever credential comes along, and asks nobody about it.

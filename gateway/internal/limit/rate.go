@@ -154,7 +154,7 @@ var (
 // Admit implements proxy.Gate.
 func (l *Rates) Admit(_ context.Context, c *proxy.Call) (func(int), error) {
 	now := l.now()
-	if k := c.Caller.Key; k != nil {
+	if k := c.Caller.Key; k != nil && c.Route.Access != route.Open { // a key opens no wider door to what is public
 		switch k.Tier {
 		case apikey.Unlimited:
 			return nil, nil

@@ -82,6 +82,7 @@ func TestNewRouter_refuses(t *testing.T) {
 		"empty segment":           {{Method: "GET", Pattern: "/a//b", Upstream: route.Self, Access: route.Open}},
 		"relative":                {{Method: "GET", Pattern: "a", Upstream: route.Self, Access: route.Open}},
 		"public with permission":  {{Method: "GET", Pattern: "/a", Upstream: route.Self, Access: route.Open, Permission: apikey.PaymentRead}},
+		"keyed that knows keys":   {{Method: "GET", Pattern: "/a", Upstream: route.Self, Access: route.Keyed, Knows: true}},
 		"operator route for test": {{Method: "GET", Pattern: "/a", Upstream: route.Self, Access: route.Operated, TestOnly: true}},
 	} {
 		if _, err := route.NewRouter(table); err == nil {

@@ -56,6 +56,8 @@ func (r *Router) add(rt *Route) error {
 		return fmt.Errorf("says not who may call it")
 	case rt.Access != Keyed && (rt.Permission != "" || rt.TestOnly):
 		return fmt.Errorf("has a permission or a mode but takes no key")
+	case rt.Access != Open && rt.Knows:
+		return fmt.Errorf("knows keys but is not public")
 	case rt.Upstream == "":
 		return fmt.Errorf("has no upstream")
 	case !strings.HasPrefix(rt.Pattern, "/"):

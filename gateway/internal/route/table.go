@@ -26,7 +26,7 @@ type Access int
 // The kinds of access. The zero value is none of them, so that a forgotten one is found at start.
 const (
 	_        Access = iota
-	Open            // anybody; a key that is sent along is not looked at
+	Open            // anybody; a key that is sent along is not looked at, unless the route Knows
 	Keyed           // a key with the route's permission, or any key when it names none
 	Operated        // an operator's token
 )
@@ -41,6 +41,7 @@ type Route struct {
 	TestOnly   bool              // sandbox: live keys get 404
 	AnyHeaders bool              // headers pass to the service, for signatures that only it understands
 	Static     bool              // answered from memory at no cost: takes no slot of the calls in flight
+	Knows      bool              // with Open: a key that is sent along and is good names its merchant; any other is nobody's
 	Guess      bool              // takes a secret from the path: who names wrong ones is slowed down
 	Long       bool              // answers for minutes, as it comes: a report of any length
 	Names      bool              // asks a bank for a person's name
@@ -54,6 +55,12 @@ func (r *Route) Name() string { return r.Method + " " + r.Pattern }
 // reads names the query parameters of a route.
 func (r Route) reads(names ...string) Route {
 	r.Query = names
+	return r
+}
+
+// knowing has a public route take note of a key that is sent along.
+func (r Route) knowing() Route {
+	r.Knows = true
 	return r
 }
 
@@ -134,9 +141,9 @@ func Table() []Route {
 		sandbox(http.MethodPost, "/v1/sandbox/payouts/{id}/outcome", Payments, apikey.PaymentCreate),
 
 		keyed(http.MethodPost, "/v1/reports", Reports, apikey.ReportCreate),
-		open(http.MethodGet, "/v1/reports/lookup", Reports).
+		open(http.MethodGet, "/v1/reports/lookup", Reports).knowing().
 			reads("phoneNumber", "walletAddress", "status", "complaintType", "limit", "offset", "cursor"),
-		guessable(http.MethodGet, "/v1/reports/{reportId}", Reports),
+		guessable(http.MethodGet, "/v1/reports/{reportId}", Reports).knowing(),
 		keyed(http.MethodPatch, "/v1/reports/{reportId}", Reports, apikey.ReportManage),
 		operatedBy(http.MethodGet, "/v1/admin/reports/subjects", Reports).reads("walletAddress", "mode"),
 		operatedBy(http.MethodGet, "/v1/admin/reports/floods", Reports).reads("mode", "limit", "cursor"),

@@ -10,11 +10,11 @@ import (
 	"causeway.internal/services/reports/internal/report"
 )
 
-// Lookup is the body of GET /v1/reports/lookup.
-func (a *App) Lookup(ctx context.Context, asked report.Asked) ([]byte, error) {
+// Lookup is the body of GET /v1/reports/lookup. The viewer decides what is shown of a report and not which are found.
+func (a *App) Lookup(ctx context.Context, viewer Owner, asked report.Asked) ([]byte, error) {
 	l := asked.Clean()
 	if l.Empty() {
-		return listed(l, Page{})
+		return listed(viewer, l, Page{})
 	}
 	if wait, ok := a.Lookups.Take(subjects(l)...); !ok {
 		a.Refused("lookup")
@@ -24,7 +24,7 @@ func (a *App) Lookup(ctx context.Context, asked report.Asked) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return listed(l, page)
+	return listed(viewer, l, page)
 }
 
 // subjects are what a look-up asks about. Clean spelling matters here: another spelling is the same subject.
@@ -44,7 +44,7 @@ func tooMany(wait time.Duration) error {
 }
 
 // Show is the body of GET /v1/reports/:reportId. Guesses that find nothing are counted by the caller's address.
-func (a *App) Show(ctx context.Context, clientIP, raw string) ([]byte, error) {
+func (a *App) Show(ctx context.Context, viewer Owner, clientIP, raw string) ([]byte, error) {
 	reference, ok := report.Reference(raw)
 	if !ok {
 		return nil, ErrBadReference
@@ -63,7 +63,7 @@ func (a *App) Show(ctx context.Context, clientIP, raw string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shown(r)
+	return shown(viewer, r)
 }
 
 // ipv6Net is the part of an IPv6 address that one subscriber has for himself.

@@ -50,7 +50,7 @@ type reportView struct {
 	Sequence   int64         `json:"sequence,omitempty"`
 }
 
-// viewOf shows a report as everybody sees it. The internal fields are null.
+// viewOf shows a report without its internal fields, which are null.
 func viewOf(r report.Report) reportView {
 	return reportView{
 		ID: r.ID, Reference: r.Reference, KeyID: r.KeyID, MerchantID: r.MerchantID, Session: textOrNull(r.Session), Kind: r.Kind,
@@ -82,7 +82,17 @@ func encode(v any) ([]byte, error) {
 func success[T any](data T) ([]byte, error) { return encode(answer[T]{true, data}) }
 
 func filed(r report.Report) ([]byte, error) { return success(reportData{viewOf(r)}) }
-func shown(r report.Report) ([]byte, error) { return success(reportData{viewOf(r)}) }
+func shown(viewer Owner, r report.Report) ([]byte, error) {
+	return success(reportData{viewOf(viewer.sees(r))})
+}
+
+// sees is a report as this caller of a public route may see it; the zero Owner is the public.
+func (o Owner) sees(r report.Report) report.Report {
+	if r.MerchantID == o.MerchantID && r.Mode == o.Mode {
+		return r
+	}
+	return r.Public()
+}
 
 // managed shows a report to a key of its merchant with report:manage: the internal fields too.
 func managed(r report.Report) ([]byte, error) {
@@ -105,10 +115,10 @@ type keyset struct {
 	HasMore    bool    `json:"hasMore"`
 }
 
-func listed(l report.Lookup, p Page) ([]byte, error) {
+func listed(viewer Owner, l report.Lookup, p Page) ([]byte, error) {
 	data := listData{Reports: make([]reportView, 0, len(p.Reports)), Total: p.Total, Limit: l.Limit, Offset: l.Offset}
 	for _, r := range p.Reports {
-		data.Reports = append(data.Reports, viewOf(r))
+		data.Reports = append(data.Reports, viewOf(viewer.sees(r)))
 	}
 	if l.ByCursor {
 		data.keyset = &keyset{HasMore: p.More}

@@ -17,8 +17,8 @@ import (
 // UseCases is what the routes call; *app.App has them.
 type UseCases interface {
 	File(ctx context.Context, o app.Owner, f report.Filing, problems *fault.Problems, unread []string, k app.Key) (app.Answer, error)
-	Lookup(ctx context.Context, asked report.Asked) ([]byte, error)
-	Show(ctx context.Context, clientIP, reference string) ([]byte, error)
+	Lookup(ctx context.Context, viewer app.Owner, asked report.Asked) ([]byte, error)
+	Show(ctx context.Context, viewer app.Owner, clientIP, reference string) ([]byte, error)
 	Change(ctx context.Context, o app.Owner, requestID, reference string, c report.Change) ([]byte, error)
 	Subjects(ctx context.Context, modes []report.Mode, address string) ([]byte, error)
 	Floods(ctx context.Context, modes []report.Mode, limit int, after *app.FloodsAfter) ([]byte, error)
@@ -39,10 +39,10 @@ func Routes(s *httpkit.Server, u UseCases) {
 		return out, err
 	})
 	httpkit.Handle(s, "GET /v1/reports/lookup", func(ctx context.Context, r lookupRequest) (httpkit.Answer, error) {
-		return ok(u.Lookup(ctx, r.asked))
+		return ok(u.Lookup(ctx, viewer(ctx), r.asked))
 	})
 	httpkit.Handle(s, "GET /v1/reports/{reportId}", func(ctx context.Context, r oneRequest) (httpkit.Answer, error) {
-		return ok(u.Show(ctx, httpkit.From(ctx).Identity.ClientIP, r.reference))
+		return ok(u.Show(ctx, viewer(ctx), httpkit.From(ctx).Identity.ClientIP, r.reference))
 	})
 	httpkit.Handle(s, "PATCH /v1/reports/{reportId}", func(ctx context.Context, r changeRequest) (httpkit.Answer, error) {
 		o, err := owner(ctx)
@@ -82,6 +82,15 @@ func owner(ctx context.Context) (app.Owner, error) {
 		return app.Owner{}, errNoMerchant
 	}
 	return app.Owner{MerchantID: i.MerchantID, KeyID: i.KeyID, Mode: mode}, nil
+}
+
+// viewer is the merchant whose key came along with a public request, or nobody.
+func viewer(ctx context.Context) app.Owner {
+	o, err := owner(ctx)
+	if err != nil {
+		return app.Owner{}
+	}
+	return o
 }
 
 // key is the request's idempotency key within merchant, mode and route.

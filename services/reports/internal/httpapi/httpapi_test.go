@@ -29,7 +29,10 @@ import (
 
 // strict stands for the database: it holds nothing, and fails where PostgreSQL would refuse a value, so that a decoder that
 // lets one through answers 500.
-type strict struct{ last *report.Report }
+type strict struct {
+	last  *report.Report
+	found *report.Report // what every id finds; nil is nothing
+}
 
 var errUnstorable = errors.New("PostgreSQL cannot store this")
 
@@ -71,6 +74,9 @@ func (s *strict) Lookup(_ context.Context, _ []report.Mode, l report.Lookup) (ap
 }
 
 func (s *strict) Find(context.Context, []report.Mode, string) (report.Report, error) {
+	if s.found != nil {
+		return *s.found, nil
+	}
 	return report.Report{}, app.ErrNotFound
 }
 
@@ -159,6 +165,27 @@ func fields(answer map[string]any) string {
 	return strings.Join(names, " ")
 }
 
+// Only the merchant that the gateway names is shown a gift's reference; an operator is nobody's merchant.
+func TestShow_toWhom(t *testing.T) {
+	const gift = "CW-G7KQ2M9XHTB4N"
+	s := newService(&strict{found: &report.Report{MerchantID: "acme", Mode: report.Test, Session: gift, Reference: "RPT-ABCDEF"}})
+	for name, tc := range map[string]struct {
+		who  caller
+		want any
+	}{
+		"its merchant": {merchant, gift}, "the public": {public, nil}, "an operator": {operator, nil},
+		"another merchant": {func(i *httpkit.Identity) { merchant(i); i.MerchantID = "other" }, nil},
+		"the other mode":   {func(i *httpkit.Identity) { merchant(i); i.Mode = wire.Live }, nil},
+	} {
+		status, _, answer := s.call(t, tc.who, http.MethodGet, "/v1/reports/RPT-ABCDEF", "")
+		data, _ := answer["data"].(map[string]any)
+		shown, _ := data["report"].(map[string]any)
+		if got, there := shown["sessionReference"]; status != http.StatusOK || !there || got != tc.want {
+			t.Errorf("%s: %d %v, want %v", name, status, got, tc.want)
+		}
+	}
+}
+
 // Bodies and queries that break a rule, with status, message and fields. The fixed texts are those of interface.md §7.
 func TestRefusals(t *testing.T) {
 	s := newService(&strict{})
@@ -215,7 +242,7 @@ func TestRefusals(t *testing.T) {
 // What is odd and allowed.
 func TestAccepted(t *testing.T) {
 	var last report.Report
-	s := newService(&strict{&last})
+	s := newService(&strict{last: &last})
 	for name, tc := range map[string]struct {
 		who                  caller
 		method, target, body string

@@ -5,6 +5,8 @@ package report
 import (
 	"strconv"
 	"time"
+
+	"causeway.internal/libs/id"
 )
 
 // Mode separates the live world from the test world.
@@ -40,6 +42,7 @@ type Report struct {
 	MerchantID string // owner of that key
 	Mode       Mode
 	Session    string // related payment reference, as given
+	Earlier    bool   // filed before a gift's reference could be told from another's
 	Kind       Kind
 	Name       string
 	Phone      string // digits
@@ -53,6 +56,22 @@ type Report struct {
 	Sequence   int64  // counts the events of the report: 1, 2, 3
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
+}
+
+// Public is the report for everybody but the merchant who filed it. Who knows a gift's reference is paid the gift, so such
+// a session reference is left out, and the code is covered in every text.
+func (r Report) Public() Report {
+	hide := id.HideGifts
+	if r.Earlier {
+		hide = id.HideReferences
+	}
+	if hide(r.Session) != r.Session {
+		r.Session = ""
+	}
+	for _, text := range []*string{&r.Name, &r.Wallet, &r.Fraudster, &r.Text} {
+		*text = hide(*text)
+	}
+	return r
 }
 
 // Reporter is what tells one reporter from another: the phone, or without one the wallet. One who is forgotten is known by

@@ -325,3 +325,34 @@ func FuzzCursor(f *testing.F) {
 		}
 	})
 }
+
+// Who did not file a report learns no gift's reference from it, however it is spelled and wherever it stands, and everything
+// else as it was sent.
+func TestPublic(t *testing.T) {
+	const gift, other = "CW-G7KQ2M9XHTB4N", "CW-XE3DB8WQTUGW"
+	for _, spelled := range []string{gift, strings.ToLower(gift), "https://pay.example/claim/" + gift, strings.ToLower(gift) + "-1"} {
+		r := report.Report{
+			Session: spelled, Name: "Ada " + spelled, Wallet: spelled, Fraudster: spelled, Text: "He has " + spelled + ", not " + other + ".", Phone: "2348012345678",
+		}
+		public := r.Public()
+		if public.Session != "" || public.Phone != r.Phone || !strings.HasSuffix(public.Text, ", not "+other+".") {
+			t.Errorf("%q: %+v", spelled, public)
+		}
+		for _, text := range []string{public.Name, public.Wallet, public.Fraudster, public.Text} {
+			if strings.Contains(strings.ToUpper(text), gift[4:]) || text == "" {
+				t.Errorf("%q leaves %q", spelled, text)
+			}
+		}
+		if r.Session != spelled {
+			t.Error("the report itself has changed")
+		}
+	}
+	plain := report.Report{Session: other, Name: "Ada", Wallet: "0xAb", Fraudster: "TX", Text: "about " + other + " and CW-GARBAGE"}
+	if plain.Public() != plain {
+		t.Errorf("%+v is shown as %+v", plain, plain.Public())
+	}
+	plain.Earlier = true // any reference may be a gift's
+	if public := plain.Public(); public.Session != "" || public.Text != "about CW-**** and CW-GARBAGE" || public.Name != "Ada" {
+		t.Errorf("an earlier report is shown as %+v", public)
+	}
+}

@@ -46,7 +46,7 @@ func TestErase(t *testing.T) {
 	if err := w.store.EraseDue(t.Context(), years); err != nil { // nobody asks again
 		t.Fatal(err)
 	}
-	body, err := w.Show(t.Context(), "", reference)
+	body, err := w.Show(t.Context(), app.Owner{}, "", reference)
 	if r := parse(t, body).Data.Report; err != nil || r.Name != "" || r.PhoneNumber != nil || r.WalletAddress != nil || r.SessionReference != nil ||
 		r.Description != nil || text(r.FraudsterWalletAddress) != "0xBAD" || r.Status != "resolved" {
 		t.Errorf("%s %v", body, err)

@@ -13,7 +13,7 @@ import (
 
 const (
 	columns = `r.id, r.reference, r.mode, r.merchant_id, r.key_id, r.session, r.kind, r.name, r.phone, r.wallet, r.fraudster,
-	r.description, r.status, r.confirmer, r.notes, r.version, r.sequence, r.created_at, r.updated_at, r.person, r.phone_index`
+	r.description, r.status, r.confirmer, r.notes, r.version, r.sequence, r.created_at, r.updated_at, r.person, r.phone_index, r.earlier`
 
 	// Times of reports have whole milliseconds, as answers show them, so that the order of a list is the order of what is
 	// shown. They come from one clock, whichever replica files.

@@ -63,7 +63,7 @@ func (v vault) scan(from pgx.Row) (row, error) {
 	text := func(s *string) *zeronull.Text { return (*zeronull.Text)(s) }
 	err := from.Scan(&r.ID, &r.Reference, &r.Mode, &r.MerchantID, &r.KeyID, text(&r.Session), &r.Kind, &r.Name, text(&r.Phone), text(&r.Wallet),
 		text(&r.Fraudster), text(&r.Text), &r.Status, text(&r.Confirmer), text(&r.Notes), &r.Version, &r.Sequence, &r.CreatedAt, &r.UpdatedAt,
-		&r.person, &r.index)
+		&r.person, &r.index, &r.Earlier)
 	if err != nil {
 		return row{}, err
 	}

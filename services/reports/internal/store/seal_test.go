@@ -75,7 +75,7 @@ func TestSealed_aDumpNamesNobody(t *testing.T) {
 	if err := w.move(acme, reference, report.Resolved); err != nil {
 		t.Fatal(err)
 	}
-	body, err := w.Show(t.Context(), "", reference)
+	body, err := w.Show(t.Context(), app.Owner{}, "", reference)
 	if r := parse(t, body).Data.Report; err != nil || r.Status != "resolved" || r.Name != people[0] || text(r.SessionReference) != people[2] {
 		t.Errorf("%s %v", body, err)
 	}
@@ -193,11 +193,11 @@ func TestSealed_boundToItsReport(t *testing.T) {
 	if _, err := w.pool.Exec(t.Context(), `UPDATE reports SET person = (SELECT person FROM reports WHERE id = $1) WHERE id = $2`, mine.ID, other.ID); err != nil {
 		t.Fatal(err)
 	}
-	if body, err := w.Show(t.Context(), "", other.ReportID); err == nil {
+	if body, err := w.Show(t.Context(), app.Owner{}, "", other.ReportID); err == nil {
 		t.Errorf("another report's person is shown: %s", body)
 	}
 	w.use(nil, false)
-	if body, err := w.Show(t.Context(), "", mine.ReportID); err == nil {
+	if body, err := w.Show(t.Context(), app.Owner{}, "", mine.ReportID); err == nil {
 		t.Errorf("opened without a key: %s", body)
 	}
 }

@@ -47,6 +47,57 @@ func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 	pg.Holds(t, migrations.FS, erasure.Schema)
 }
 
+// A gift's reference is shown to the merchant whose key filed the report, in that key's mode, and to nobody else. Reports from
+// before gifts were marked show no reference to others at all.
+func TestRead_hidesGifts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const gift, other = "CW-G7KQ2M9XHTB4N", "CW-XE3DB8WQTUGW"
+	shows := func(viewer app.Owner, made seen) string {
+		t.Helper()
+		one, err := w.Show(t.Context(), viewer, "203.0.113.7", made.ReportID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := w.Lookup(t.Context(), viewer, report.Asked{Phone: *made.PhoneNumber, Limit: 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := parse(t, one).Data.Report, parse(t, list).Data.Reports[0]
+		if text(a.SessionReference) != text(b.SessionReference) || text(a.Description) != text(b.Description) {
+			t.Errorf("read %+v, looked up %+v", a, b)
+		}
+		return text(a.SessionReference) + " " + text(a.Description)
+	}
+	secret := w.file(acme, report.Filing{Phone: "111111", Session: gift, Text: gift})
+	plain := w.file(acme, report.Filing{Phone: "222222", Session: other, Text: other})
+	early := w.file(acme, report.Filing{Phone: "333333", Session: other, Text: other})
+	if _, err := w.pool.Exec(t.Context(), `UPDATE reports SET earlier = true WHERE reference = $1`, early.ReportID); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		viewer app.Owner
+		mine   bool
+	}{
+		"nobody":                      {app.Owner{}, false},
+		"another merchant":            {app.Owner{MerchantID: "other", KeyID: 9, Mode: report.Test}, false},
+		"the other mode":              {app.Owner{MerchantID: "acme", KeyID: 7, Mode: report.Live}, false},
+		"the merchant's own key":      {acme, true},
+		"another key of the merchant": {app.Owner{MerchantID: "acme", KeyID: 8, Mode: report.Test}, true},
+	} {
+		want := map[bool][3]string{
+			true:  {gift + " " + gift, other + " " + other, other + " " + other},
+			false: {" CW-****", other + " " + other, " CW-****"},
+		}[tc.mine]
+		if got := [3]string{shows(tc.viewer, secret), shows(tc.viewer, plain), shows(tc.viewer, early)}; got != want {
+			t.Errorf("%s is shown %q, want %q", name, got, want)
+		}
+	}
+	if text(secret.SessionReference) != gift || !strings.Contains(string(w.events()[0].Body), gift) {
+		t.Error("the merchant's own answer and event do not show what was sent")
+	}
+}
+
 // What is answered at creation is what is read afterwards, by id and by look-up, and what the event carries.
 func TestFile_roundTrip(t *testing.T) {
 	t.Parallel()
@@ -54,11 +105,11 @@ func TestFile_roundTrip(t *testing.T) {
 	made := w.file(acme, report.Filing{
 		Phone: "+234 801-234", Wallet: " 0xAbC ", Session: "CW-1", Fraudster: "TXfraud", Text: "<b>50 % & more</b> 🙂", Name: "Ada \"Q\" Obi",
 	})
-	body, err := w.Show(t.Context(), "203.0.113.7", strings.ToLower(made.ReportID[4:])) // not even with the prefix left out
+	body, err := w.Show(t.Context(), app.Owner{}, "203.0.113.7", strings.ToLower(made.ReportID[4:])) // not even with the prefix left out
 	if !isCode(err, "invalid_report_id") {
 		t.Fatalf("%s %v", body, err)
 	}
-	body, err = w.Show(t.Context(), "203.0.113.7", "RPT-"+strings.ToLower(made.ReportID[4:]))
+	body, err = w.Show(t.Context(), app.Owner{}, "203.0.113.7", "RPT-"+strings.ToLower(made.ReportID[4:]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +399,7 @@ func TestTenants(t *testing.T) {
 		}
 	}
 	w.PublicModes = []report.Mode{report.Live}
-	if _, err := w.Show(t.Context(), "", mine.ReportID); !isCode(err, "report_not_found") {
+	if _, err := w.Show(t.Context(), app.Owner{}, "", mine.ReportID); !isCode(err, "report_not_found") {
 		t.Errorf("a test report is public where only live ones are: %v", err)
 	}
 	if got := w.look(report.Asked{Phone: "123456"}).Data; got.Total != 1 || len(got.Reports) != 1 || got.Reports[0].ReportID != theirs.ReportID {
@@ -402,7 +453,7 @@ func TestChange(t *testing.T) {
 	if err := w.move(acme, "RPT-222222", report.Processing); !isCode(err, "report_not_found") {
 		t.Errorf("unknown: %v", err)
 	}
-	body, err := w.Show(t.Context(), "", made.ReportID)
+	body, err := w.Show(t.Context(), app.Owner{}, "", made.ReportID)
 	if err != nil {
 		t.Fatal(err)
 	}

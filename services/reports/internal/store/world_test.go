@@ -139,7 +139,7 @@ func (w *world) look(a report.Asked) answered {
 	if a.Limit == 0 {
 		a.Limit = 50
 	}
-	body, err := w.Lookup(w.t.Context(), a)
+	body, err := w.Lookup(w.t.Context(), app.Owner{}, a)
 	if err != nil {
 		w.t.Fatal(err)
 	}
