@@ -18,8 +18,8 @@ var ErrPooled = errors.New("the database's URL leads through a pooler that does 
 
 // Bounds of the proof. In a sound session each wait takes a millisecond or two.
 const (
-	proveTimeout = 30 * time.Second
-	proveWait    = 5 * time.Second
+	proveTimeout = 45 * time.Second
+	proveWait    = 10 * time.Second // a false alarm would stop a sound service on a slow machine
 	proveEvery   = 20 * time.Millisecond
 )
 
