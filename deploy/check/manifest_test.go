@@ -37,6 +37,7 @@ var foreign = map[string]bool{
 	"Cluster": true, "Database": true, "ScheduledBackup": true, // CloudNativePG
 	"RabbitmqCluster": true, "Vhost": true, "User": true, "Permission": true, "Exchange": true, "Queue": true, "Binding": true, // RabbitMQ
 	"ScaledObject": true, "TriggerAuthentication": true, // KEDA
+	"Issuer": true, "Certificate": true, // cert-manager
 	"ExternalSecret": true, "ServiceMonitor": true, "PrometheusRule": true,
 }
 

@@ -140,7 +140,7 @@ func TestNetwork(t *testing.T) {
 		elsewhere("ingress-nginx", nil), elsewhere("monitoring", nil), elsewhere("kube-system", labels.Set{"k8s-app": "kube-dns"}), elsewhere("default", nil),
 		outside("8.8.8.8"), outside("2606:4700::1111"), outside("10.0.0.9"), outside("169.254.169.254"), outside("127.0.0.1"), outside("fd00::1"),
 	}
-	ports := []int32{53, 80, 443, 4317, 4318, 5432, 5672, 8080, 8443, 9090, 15672}
+	ports := []int32{53, 80, 443, 4317, 4318, 5432, 5671, 5672, 8080, 8443, 9090, 15671, 15672}
 	for _, from := range slices.Concat(ours, others) {
 		for _, to := range slices.Concat(ours, servers, others) {
 			if from.name == to.name || !slices.ContainsFunc(ours, func(p peer) bool { return p.name == from.name || p.name == to.name }) {
@@ -184,7 +184,7 @@ func designed(from, to peer, port int32) bool {
 	case to.name == "postgres":
 		return port == 5432
 	case to.name == "rabbitmq":
-		return port == 5672 && works
+		return port == 5671 && works
 	case to.name == "otel-collector":
 		return port == 4318
 	case theirs:

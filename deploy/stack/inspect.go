@@ -28,6 +28,8 @@ type view struct {
 	Brokers     map[string]string      `json:"brokers"`   // service to the AMQP URL of its user
 	PostgresURL string                 `json:"postgresUrl"`
 	AMQPURL     string                 `json:"amqpUrl"`
+	AMQPSURL    string                 `json:"amqpsUrl"`
+	CA          string                 `json:"ca"` // file of the authority of private servers
 	AMQPAPI     string                 `json:"amqpApi"`
 	Prefix      string                 `json:"prefix"`
 	Processes   map[string]processView `json:"processes"`
@@ -43,7 +45,7 @@ type processView struct {
 func summary(st *state.State) view {
 	v := view{
 		Dir: st.Dir, Up: len(st.Processes) > 0 && len(st.Running()) == len(st.Processes), Product: st.Product, Databases: st.Databases, Prefix: st.Prefix,
-		Owners: st.Owners, Brokers: st.Brokers, PostgresURL: st.Postgres.URL, AMQPURL: st.Rabbit.URL, AMQPAPI: st.Rabbit.API, Processes: map[string]processView{},
+		Owners: st.Owners, Brokers: st.Brokers, PostgresURL: st.Postgres.URL, AMQPURL: st.Rabbit.URL, AMQPSURL: st.Rabbit.TLS, CA: st.Rabbit.CA, AMQPAPI: st.Rabbit.API, Processes: map[string]processView{},
 	}
 	for _, one := range st.Processes {
 		v.Processes[one.Name] = processView{PID: one.Ref.PID, Running: one.Ref.Alive(), Ready: one.Ready, Log: one.Spec.Log}

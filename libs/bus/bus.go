@@ -10,6 +10,7 @@ package bus
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"sync"
@@ -21,12 +22,16 @@ import (
 
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/trust"
 	"causeway.internal/libs/wire"
 )
 
 // Config is what an operator may set.
 type Config struct {
 	URL config.Secret `env:"AMQP_URL,required" doc:"RabbitMQ: amqp(s)://user:password@host:port/vhost"`
+
+	CA          config.Secret `env:"AMQP_CA" doc:"certificates of the authorities that RabbitMQ's certificate may come from, in PEM; empty: the system's"`
+	TLSRequired bool          `env:"AMQP_TLS_REQUIRED" envDefault:"false" doc:"true refuses an AMQP_URL that is not amqps://; true in production"`
 
 	Key      config.Secret `env:"MESSAGE_KEY" doc:"id:base64(32 bytes), the Ed25519 private key that signs every message this service publishes; empty publishes unsigned (docs/runbooks/keys.md)"`
 	Trusted  []string      `env:"MESSAGE_PUBLIC_KEYS" doc:"comma separated producer/id:base64(32 bytes), the public keys of the services whose messages this one reads; two of one producer while its key is replaced"`
@@ -47,9 +52,11 @@ const (
 type Link struct {
 	service string
 	url     string
-	lines   []wire.Route // every line that the service produces or consumes
-	tel     *telemetry.Telemetry
-	metrics *metrics
+
+	authorities *x509.CertPool // nil for the system's
+	lines       []wire.Route   // every line that the service produces or consumes
+	tel         *telemetry.Telemetry
+	metrics     *metrics
 
 	publisher *Publisher
 	signer    *signer
@@ -70,22 +77,30 @@ func Dial(ctx context.Context, cfg Config, service string, tel *telemetry.Teleme
 
 func dial(ctx context.Context, cfg Config, service string, tel *telemetry.Telemetry, topology []wire.Route) (*Link, error) {
 	url := cfg.URL.Reveal()
-	if _, err := amqp.ParseURI(url); err != nil {
+	uri, err := amqp.ParseURI(url)
+	if err != nil {
 		return nil, errors.New("AMQP_URL is not an AMQP URL") // the parser's error would show the password
+	}
+	if cfg.TLSRequired && uri.Scheme != "amqps" {
+		return nil, errors.New("AMQP_TLS_REQUIRED is true and AMQP_URL does not begin with amqps://")
+	}
+	authorities, err := trust.Authorities(cfg.CA.Reveal())
+	if err != nil {
+		return nil, fmt.Errorf("AMQP_CA: %w", err)
 	}
 	lines := linesOf(service, topology)
 	signer, verifier, err := readKeys(cfg, service, lines)
 	if err != nil {
 		return nil, err
 	}
-	l := &Link{service: service, url: url, lines: lines, tel: tel, metrics: newMetrics(tel.Registry), signer: signer, verifier: verifier}
+	l := &Link{service: service, url: url, authorities: authorities, lines: lines, tel: tel, metrics: newMetrics(tel.Registry), signer: signer, verifier: verifier}
 	l.publisher = newPublisher(l)
 	l.inspect.open, l.inspect.metrics = l.open, l.metrics
 
 	ctx, cancel := context.WithTimeout(ctx, firstTry)
 	defer cancel()
 	switch err := l.lookOnce(ctx); {
-	case isFinal(err), errors.Is(err, amqp.ErrCredentials): // a process that starts shows an operator's mistake at once
+	case isFinal(err), errors.Is(err, amqp.ErrCredentials), trust.Refused(err): // a process that starts shows an operator's mistake at once
 		return nil, err
 	case err != nil:
 		tel.Log.Warn("the broker cannot be used yet, going on without", "err", err)

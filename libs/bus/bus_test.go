@@ -35,6 +35,19 @@ func (nobody) Nack(uint64, bool, bool) error { return nil }
 func (nobody) Reject(uint64, bool) error     { return nil }
 func (nobody) Close() error                  { return nil }
 
+// Where TLS is required, a plain URL is refused, and so is an authority that is none; neither error shows the password.
+func TestDial_requiresTLS(t *testing.T) {
+	for want, cfg := range map[string]Config{
+		"AMQP_TLS_REQUIRED": {URL: "amqp://u:hunter2@127.0.0.1:1/v", TLSRequired: true},
+		"AMQP_CA":           {URL: "amqps://u:hunter2@127.0.0.1:1/v", TLSRequired: true, CA: "no certificate"},
+	} {
+		_, err := dial(t.Context(), cfg, orders, telemetrytest.ForTest(t), lines())
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
 func TestUnmarshal_acceptsEveryHeader(t *testing.T) {
 	m, err := marshaler{origins: &origins{}}.Unmarshal(amqp.Delivery{
 		Acknowledger: nobody{}, MessageId: "1", Type: "orders.placed.v1", RoutingKey: "elsewhere", Body: []byte("{}"),

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -46,7 +47,9 @@ func (l *Link) open(ctx context.Context, role string) (*connection, error) {
 func (l *Link) settings(role string, dial func(network, addr string) (net.Conn, error)) amqp.Config {
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName(l.service + " " + role)
-	return amqp.Config{Heartbeat: heartbeat, Properties: properties, Dial: dial, Locale: "en_US"}
+	// The library adds the name that the certificate must bear, and uses TLS for amqps alone.
+	secure := &tls.Config{RootCAs: l.authorities, MinVersion: tls.VersionTLS12}
+	return amqp.Config{Heartbeat: heartbeat, Properties: properties, Dial: dial, Locale: "en_US", TLSClientConfig: secure}
 }
 
 // socket dials and counts the connection as standing until its socket is closed.

@@ -173,6 +173,7 @@ func Roles(start func(ctx context.Context, environ map[string]string, serves, wo
 // MigrateSettings are those of the verb migrate.
 type MigrateSettings struct {
 	OwnerURL config.Secret `env:"DATABASE_OWNER_URL,required" doc:"PostgreSQL URL of the database in the role that owns the schema; used by migrate alone"`
+	TLS      postgres.TLS
 }
 
 // Standard are the verbs that every service has: migrate brings its database to the schema of files, health asks the
@@ -184,7 +185,7 @@ func Standard(files fs.FS) []Verb {
 			if err != nil {
 				return err
 			}
-			return postgres.Migrate(ctx, cfg.OwnerURL.Reveal(), files)
+			return postgres.Migrate(ctx, postgres.Config{URL: cfg.OwnerURL, TLS: cfg.TLS}, files)
 		}},
 		{Name: "health", Run: func(ctx context.Context, in Input) error { return telemetry.Probe(ctx, in.Environ["OPS_ADDR"]) }},
 		{Name: "version", Run: func(_ context.Context, in Input) error {

@@ -95,10 +95,11 @@ func lead(ctx context.Context, cfg Config, name string, log *slog.Logger, f func
 }
 
 func dialLeader(ctx context.Context, cfg Config) (*pgx.Conn, error) {
-	cc, err := pgx.ParseConfig(cfg.URL.Reveal())
+	pc, err := cfg.Parse()
 	if err != nil {
-		return nil, errors.New("read DATABASE_URL: not a PostgreSQL URL")
+		return nil, err
 	}
+	cc := pc.ConnConfig
 	bound(cc, map[string]string{
 		"idle_session_timeout": idleLimit, "statement_timeout": "5s", "tcp_keepalives_idle": "3",
 		"tcp_keepalives_interval": "1", "tcp_keepalives_count": "3", "tcp_user_timeout": "6s",

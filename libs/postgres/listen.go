@@ -77,10 +77,11 @@ func listen(ctx context.Context, cfg Config, channel string, e Ear) error {
 }
 
 func dialListener(ctx context.Context, cfg Config, e Ear) (*pgx.Conn, error) {
-	cc, err := pgx.ParseConfig(cfg.URL.Reveal())
+	pc, err := cfg.Parse()
 	if err != nil {
-		return nil, errors.New("read DATABASE_URL: not a PostgreSQL URL")
+		return nil, err
 	}
+	cc := pc.ConnConfig
 	bound(cc, map[string]string{"application_name": "causeway listener"})
 	cc.ConnectTimeout = listenDial
 	cc.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) { e.Heard(n.Payload) }

@@ -33,12 +33,13 @@ const (
 )
 
 // Migrate gives the application role its rights and applies every pending migration of the directory, NNNNN_name.sql in
-// goose's format. Locks let many replicas call it at once. The url is the owner's, not the application role's.
-func Migrate(ctx context.Context, url string, migrations fs.FS) error {
-	cc, err := pgx.ParseConfig(url)
+// goose's format. Locks let many replicas call it at once. The URL is the owner's, not the application role's.
+func Migrate(ctx context.Context, cfg Config, migrations fs.FS) error {
+	pc, err := cfg.Parse()
 	if err != nil {
-		return errors.New("read the owner's database URL: not a PostgreSQL URL")
+		return err
 	}
+	cc := pc.ConnConfig
 	cc.ConnectTimeout = connectTimeout
 	if err := prove(ctx, cc); err != nil {
 		return fmt.Errorf("migrate: %w", err)

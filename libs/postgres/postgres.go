@@ -19,12 +19,14 @@ import (
 
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/trust"
 )
 
 // Config says which database a service owns and how many connections one process may hold.
 type Config struct {
 	URL      config.Secret `env:"DATABASE_URL,required" doc:"PostgreSQL URL of the service's own database, in its application role"`
 	MaxConns int32         `env:"DATABASE_MAX_CONNS" envDefault:"16" doc:"Most pooled connections of one process. The sum over all replicas stays below the server's max_connections"`
+	TLS      TLS
 
 	session map[string]string
 }
@@ -54,9 +56,9 @@ const (
 // pending migrations, which only `<service> migrate` applies. It retries an unreachable database for up to a minute, so that
 // services and their database may start together.
 func Open(ctx context.Context, cfg Config, migrations fs.FS, tel *telemetry.Telemetry) (*pgxpool.Pool, error) {
-	pc, err := pgxpool.ParseConfig(cfg.URL.Reveal())
+	pc, err := cfg.Parse()
 	if err != nil {
-		return nil, errors.New("read DATABASE_URL: not a PostgreSQL URL") // the parser's error may quote the password
+		return nil, err
 	}
 	session := map[string]string{"statement_timeout": statementTimeout}
 	maps.Copy(session, cfg.session)
@@ -96,7 +98,7 @@ func ready(ctx context.Context, pool *pgxpool.Pool, migrations fs.FS, tel *telem
 		if err == nil {
 			err = Pending(ctx, pool, migrations)
 		}
-		if err == nil || errors.Is(err, ErrPooled) || errors.Is(err, ErrPending) {
+		if err == nil || errors.Is(err, ErrPooled) || errors.Is(err, ErrPending) || trust.Refused(err) {
 			return err
 		}
 		tel.Log.Warn("database not reachable yet", "err", err)

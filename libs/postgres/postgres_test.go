@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
+	"causeway.internal/libs/config"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/testkit/pg"
@@ -34,7 +35,7 @@ func TestOpen_refusesPendingMigrations(t *testing.T) {
 	if _, err := postgres.Open(t.Context(), cfg, newer, telemetrytest.ForTest(t)); !errors.Is(err, postgres.ErrPending) {
 		t.Fatalf("opened a schema without migration 2: %v", err)
 	}
-	if err := postgres.Migrate(t.Context(), cfg.URL.Reveal(), newer); err != nil {
+	if err := postgres.Migrate(t.Context(), cfg, newer); err != nil {
 		t.Fatal(err)
 	}
 	pool := pg.Open(t, cfg, newer)
@@ -86,7 +87,7 @@ func TestMigrate_besideOthers(t *testing.T) {
 	}
 	newer := fstest.MapFS{"00001_things.sql": migrations["00001_things.sql"], "00002_more.sql": migration("ALTER TABLE things ADD COLUMN more int;")}
 	done := make(chan error, 1)
-	go func() { done <- postgres.Migrate(t.Context(), cfg.URL.Reveal(), newer) }()
+	go func() { done <- postgres.Migrate(t.Context(), cfg, newer) }()
 	for waits := 0; waits == 0; {
 		err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE relation = 'things'::regclass AND NOT granted`).Scan(&waits)
 		if err != nil {
@@ -134,7 +135,7 @@ func TestMigrate_indexWaitsForSnapshots(t *testing.T) {
 		"-- +goose NO TRANSACTION\n-- +goose Up\nINSERT INTO tries DEFAULT VALUES;\nCREATE INDEX CONCURRENTLY things_n ON things (n);\n",
 	)}}
 	done := make(chan error, 1)
-	go func() { done <- postgres.Migrate(t.Context(), cfg.URL.Reveal(), newer) }()
+	go func() { done <- postgres.Migrate(t.Context(), cfg, newer) }()
 	for waited, tries := false, 0; !waited; {
 		err := pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM tries), EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()
 			AND query LIKE 'CREATE INDEX CONCURRENTLY%' AND wait_event_type = 'Lock' AND query_start < clock_timestamp() - interval '1.5 seconds')`).Scan(&tries, &waited)
@@ -161,7 +162,7 @@ func TestMigrate_manyAtOnce(t *testing.T) {
 	set := fstest.MapFS{"00001_none.sql": migration("SELECT 1;"), "00002_things.sql": migration("CREATE TABLE things (id int);")}
 	errs := make(chan error, 4)
 	for range cap(errs) {
-		go func() { errs <- postgres.Migrate(t.Context(), url, set) }()
+		go func() { errs <- postgres.Migrate(t.Context(), postgres.Config{URL: config.Secret(url)}, set) }()
 	}
 	for range cap(errs) {
 		if err := <-errs; err != nil {

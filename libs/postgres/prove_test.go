@@ -48,7 +48,7 @@ func TestOpen_refusesPoolers(t *testing.T) {
 			if err == nil {
 				pool.Close()
 			}
-			if err := postgres.Migrate(t.Context(), cfg.URL.Reveal(), migrations); !errors.Is(err, postgres.ErrPooled) {
+			if err := postgres.Migrate(t.Context(), cfg, migrations); !errors.Is(err, postgres.ErrPooled) {
 				t.Errorf("migrated: %v", err)
 			}
 		})
@@ -63,7 +63,7 @@ func TestOpen_poolerInSessionMode(t *testing.T) {
 	through := pg.Pooler(t, "session", []string{direct.URL.Reveal()})
 	cfg := direct.With("plan_cache_mode", "force_generic_plan")
 	cfg.URL = config.Secret(through(direct.URL.Reveal()))
-	if err := postgres.Migrate(t.Context(), cfg.URL.Reveal(), migrations); err != nil {
+	if err := postgres.Migrate(t.Context(), cfg, migrations); err != nil {
 		t.Fatal(err)
 	}
 	const processes = 8

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/config"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/testkit/pg"
 )
@@ -55,7 +56,9 @@ func TestMigrate_oldTables(t *testing.T) {
 	}
 	failed := make(chan error)
 	for range 4 {
-		go func() { failed <- postgres.Migrate(t.Context(), as(owner), migrations) }()
+		go func() {
+			failed <- postgres.Migrate(t.Context(), postgres.Config{URL: config.Secret(as(owner))}, migrations)
+		}()
 	}
 	for range 4 {
 		if err := <-failed; err != nil {

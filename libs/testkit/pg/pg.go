@@ -120,7 +120,7 @@ func template(ctx context.Context, admin *pgx.Conn, server string, migrations fs
 	if _, err := admin.Exec(ctx, `CREATE DATABASE `+draft); err != nil {
 		return "", fmt.Errorf("create the template: %w", err)
 	}
-	if err := postgres.Migrate(ctx, withDatabase(server, draft), migrations); err != nil {
+	if err := postgres.Migrate(ctx, postgres.Config{URL: config.Secret(withDatabase(server, draft))}, migrations); err != nil {
 		_, _ = admin.Exec(ctx, `DROP DATABASE `+draft+` WITH (FORCE)`) // the migration's error is the one to tell
 		return "", err
 	}

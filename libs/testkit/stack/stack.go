@@ -43,6 +43,8 @@ type Stack struct {
 	Databases     map[string]string `json:"databases"`        // service name to the URL of its application role
 	Owners        map[string]string `json:"owners"`           // service name to the URL of the role that migrates
 	Brokers       map[string]string `json:"brokers"`          // service name to the AMQP URL of its user
+	AMQPSURL      string            `json:"amqpsUrl"`         // the private broker's in TLS, with the administrator's credentials
+	CA            string            `json:"ca"`               // file of the authority that certifies private servers
 
 	dir string
 }
@@ -52,6 +54,9 @@ type Options struct {
 	// Env adds variables to a service's environment, by service name (payments, wallets, gateway, reports,
 	// callback-dispatcher); they win over what the launcher sets.
 	Env map[string]map[string]string
+
+	// Private starts servers of the stack's own, which also answer in TLS.
+	Private bool
 }
 
 // Shared is the stack that `stack test` started. The test fails when it runs without one.
@@ -76,6 +81,9 @@ func New(t testing.TB, o Options) *Stack {
 	t.Cleanup(func() { <-room })
 	s := &Stack{dir: t.TempDir()}
 	args := []string{"up", "--dir", s.dir, "--json"}
+	if o.Private {
+		args = append(args, "--private")
+	}
 	for _, service := range sortedKeys(o.Env) {
 		for _, name := range sortedKeys(o.Env[service]) {
 			args = append(args, "--env", service+":"+name+"="+o.Env[service][name])

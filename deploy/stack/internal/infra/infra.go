@@ -65,20 +65,24 @@ func (s Servers) Up(ctx context.Context) error {
 			return err
 		}
 	}
+	ca, err := s.newAuthority()
+	if err != nil {
+		return err
+	}
 	failures := make(chan error, 2)
 	go func() {
 		if pg.lent() {
 			failures <- s.Console.Step("use the PostgreSQL of "+PostgresURL, func() error { return ready(ctx, pg.URL, nil, "") })
 			return
 		}
-		failures <- s.Console.Step("start PostgreSQL", func() error { return s.postgres(ctx, users[Postgres], passwords[Postgres]) })
+		failures <- s.Console.Step("start PostgreSQL", func() error { return s.postgres(ctx, users[Postgres], passwords[Postgres], ca) })
 	}()
 	go func() {
 		if rabbit.lent() {
 			failures <- s.Console.Step("use the RabbitMQ of "+AMQPURL, func() error { return ready(ctx, overview(rabbit.API), nil, "") })
 			return
 		}
-		failures <- s.Console.Step("start RabbitMQ", func() error { return s.rabbit(ctx, users[Rabbit], passwords[Rabbit]) })
+		failures <- s.Console.Step("start RabbitMQ", func() error { return s.rabbit(ctx, users[Rabbit], passwords[Rabbit], ca) })
 	}()
 	return errors.Join(<-failures, <-failures)
 }

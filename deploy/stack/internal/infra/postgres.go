@@ -45,7 +45,7 @@ func version(path string) int {
 
 // postgres starts a private server. Durability settings stay as they are in production, so that a kill -9 of the server
 // proves something.
-func (s Servers) postgres(ctx context.Context, user *process.User, password string) error {
+func (s Servers) postgres(ctx context.Context, user *process.User, password string, ca *authority) error {
 	data, err := s.dataDir()
 	if err != nil {
 		return err
@@ -53,6 +53,9 @@ func (s Servers) postgres(ctx context.Context, user *process.User, password stri
 	data = filepath.Join(data, "postgres")
 	bin := findPostgres()
 	if err := initialise(bin, data, user, password); err != nil {
+		return err
+	}
+	if err := ca.issue(user, data+".crt", data+".key"); err != nil {
 		return err
 	}
 	log := filepath.Join(state.LogDir(s.Dir), Postgres+".log")
@@ -70,13 +73,14 @@ func (s Servers) postgres(ctx context.Context, user *process.User, password stri
 			Args: []string{
 				"-D", data, "-p", strconv.Itoa(ports[0]), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
 				"-c", "max_connections=600", "-c", "shared_buffers=128MB", "-c", "timezone=UTC", "-c", "log_timezone=UTC",
+				"-c", "ssl=on", "-c", "ssl_cert_file=" + data + ".crt", "-c", "ssl_key_file=" + data + ".key",
 			},
 			Env: s.env("LC_ALL=C", "TZ=UTC"),
 		}}
 		if p.Ref, err = process.Start(p.Spec); err != nil {
 			return err
 		}
-		if err := s.started(p, func(st *state.State) { st.Postgres = state.Server{Private: true, URL: address} }); err != nil {
+		if err := s.started(p, func(st *state.State) { st.Postgres = state.Server{Private: true, URL: address, CA: s.authorityFile()} }); err != nil {
 			return err
 		}
 		err = Ready(ctx, p)

@@ -50,13 +50,16 @@ func overview(api string) string { return strings.TrimRight(api, "/") + "/api/ov
 
 // rabbit starts a private broker with the management plugin. Its port mapper, ports, cookie and home are its own, so that
 // it neither meets nor disturbs another broker on the machine.
-func (s Servers) rabbit(ctx context.Context, user *process.User, password string) error {
+func (s Servers) rabbit(ctx context.Context, user *process.User, password string, ca *authority) error {
 	data, err := s.dataDir()
 	if err != nil {
 		return err
 	}
 	node := filepath.Join(data, Rabbit)
 	if err := user.Own(node); err != nil {
+		return err
+	}
+	if err := ca.issue(user, filepath.Join(node, "server.crt"), filepath.Join(node, "server.key")); err != nil {
 		return err
 	}
 	log := filepath.Join(state.LogDir(s.Dir), Rabbit+".log")
@@ -70,16 +73,16 @@ func (s Servers) rabbit(ctx context.Context, user *process.User, password string
 }
 
 func (s Servers) startRabbit(ctx context.Context, user *process.User, node, password, log string) error {
-	ports, err := port.Take(4)
+	ports, err := port.Take(5)
 	if err != nil {
 		return err
 	}
-	amqp, management, dist, mapper := ports[0], ports[1], ports[2], strconv.Itoa(ports[3])
+	amqp, management, dist, mapper, amqps := ports[0], ports[1], ports[2], strconv.Itoa(ports[3]), ports[4]
 	files := map[string]string{
 		".erlang.cookie":  password,
 		"enabled_plugins": "[rabbitmq_management].\n",
 		"env.conf":        "",
-		"rabbitmq.conf":   rabbitConf(amqp, management, password),
+		"rabbitmq.conf":   rabbitConf(amqp, amqps, management, node, password),
 	}
 	for name, content := range files {
 		if err := os.Remove(filepath.Join(node, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -100,16 +103,17 @@ func (s Servers) startRabbit(ctx context.Context, user *process.User, node, pass
 	api := (&url.URL{
 		Scheme: "http", User: url.UserPassword("causeway", password), Host: "127.0.0.1:" + strconv.Itoa(management),
 	}).String()
-	broker := (&url.URL{
-		Scheme: "amqp", User: url.UserPassword("causeway", password), Host: "127.0.0.1:" + strconv.Itoa(amqp), Path: "/",
-	}).String()
+	address := url.URL{Scheme: "amqp", User: url.UserPassword("causeway", password), Host: "127.0.0.1:" + strconv.Itoa(amqp), Path: "/"}
+	broker := address.String()
+	address.Scheme, address.Host = "amqps", "127.0.0.1:"+strconv.Itoa(amqps)
+	server := state.Server{Private: true, URL: broker, API: api, TLS: address.String(), CA: s.authorityFile()}
 	p := state.Process{Name: Rabbit, Ready: overview(api), Spec: process.Spec{
 		Path: findRabbit(), Args: []string{"-noinput"}, Dir: node, Log: log, User: user, Env: append(env, rabbitEnv(node, dist)...),
 	}}
 	if p.Ref, err = process.Start(p.Spec); err != nil {
 		return err
 	}
-	if err := s.started(p, func(st *state.State) { st.Rabbit = state.Server{Private: true, URL: broker, API: api} }); err != nil {
+	if err := s.started(p, func(st *state.State) { st.Rabbit = server }); err != nil {
 		return err
 	}
 	return Ready(ctx, p)
@@ -134,17 +138,20 @@ func (s Servers) replaceEpmd(epmd *state.Process) error {
 	return err
 }
 
-func rabbitConf(amqp, management int, password string) string {
+func rabbitConf(amqp, amqps, management int, node, password string) string {
 	return fmt.Sprintf(`listeners.tcp.1 = 127.0.0.1:%d
+listeners.ssl.1 = 127.0.0.1:%d
+ssl_options.certfile = %[4]s/server.crt
+ssl_options.keyfile = %[4]s/server.key
 management.tcp.ip = 127.0.0.1
-management.tcp.port = %d
+management.tcp.port = %[3]d
 default_user = causeway
-default_pass = %s
+default_pass = %[5]s
 disk_free_limit.absolute = 50MB
 log.console = true
 log.console.level = info
 log.file = false
-`, amqp, management, password)
+`, amqp, amqps, management, node, password)
 }
 
 // rabbitEnv names every file the broker would otherwise look for in the system's directories. RABBITMQ_ALLOW_INPUT makes

@@ -22,9 +22,9 @@ const simConns = 4
 
 // OpenSimStatement opens the statement with connections of its own. It connects when it is first used.
 func OpenSimStatement(ctx context.Context, cfg postgres.Config) (*SimStatement, error) {
-	pc, err := pgxpool.ParseConfig(cfg.URL.Reveal())
+	pc, err := cfg.Parse()
 	if err != nil {
-		return nil, errors.New("read DATABASE_URL: not a PostgreSQL URL")
+		return nil, err
 	}
 	pc.MaxConns = simConns
 	pool, err := pgxpool.NewWithConfig(ctx, pc)

@@ -1,0 +1,139 @@
+//go:build integration
+
+package e2e
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"maps"
+	"math/big"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"causeway.internal/libs/testkit/stack"
+)
+
+// plain is a setting of production that is changed, and what the service then says as it ends.
+type plain struct{ setting, value, says string }
+
+// TestTLS: with the settings of production every service reaches PostgreSQL and RabbitMQ in TLS, and a payment settles. It ends, and
+// says why, where a URL is plain, the server's certificate is from another authority, or the server has another name.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	s := stack.New(t, stack.Options{Private: true})
+	c := client(t, s)
+	for service := range s.Databases {
+		s.Kill(t, service)
+	}
+	stranger := strangersCertificate(t)
+	for service := range s.Databases {
+		for name, test := range refused(t, s, service, stranger) {
+			env := production(t, s, service)
+			env[test.setting] = test.value
+			before := strings.Count(string(s.Logs(t)), test.says)
+			if s.StartWith(t, service, env) == nil {
+				t.Errorf("%s runs with %s", service, name)
+				s.Kill(t, service)
+			}
+			if strings.Count(string(s.Logs(t)), test.says) == before {
+				t.Errorf("%s with %s does not say %q", service, name, test.says)
+			}
+		}
+	}
+	for service := range s.Databases {
+		if err := s.StartWith(t, service, production(t, s, service)); err != nil {
+			t.Fatalf("%s does not start with the settings of production: %v", service, err)
+		}
+	}
+	awaitNetworks(t, c)
+	walkBehind(t, s, c, func() {})
+}
+
+// production are the settings by which a service speaks TLS alone.
+func production(t *testing.T, s *stack.Stack, service string) map[string]string {
+	t.Helper()
+	env := map[string]string{
+		"DATABASE_URL": verified(t, s.Databases[service]), "DATABASE_CA_FILE": s.CA, "DATABASE_TLS_REQUIRED": "true",
+	}
+	if s.Brokers[service] != "" {
+		env["AMQP_URL"], env["AMQP_CA_FILE"], env["AMQP_TLS_REQUIRED"] = secured(t, s, service), s.CA, "true"
+	}
+	return env
+}
+
+// refused are changes of a service's settings that must not work.
+func refused(t *testing.T, s *stack.Stack, service, stranger string) map[string]plain {
+	t.Helper()
+	const unknown, misnamed = "certificate signed by unknown authority", "certificate is not valid for any names, but wanted to match localhost"
+	cases := map[string]plain{
+		"a plain database":           {"DATABASE_URL", s.Databases[service], "DATABASE_TLS_REQUIRED is true"},
+		"a stranger's database":      {"DATABASE_CA_FILE", stranger, unknown},
+		"a database of another name": {"DATABASE_URL", renamed(t, verified(t, s.Databases[service])), misnamed},
+	}
+	if s.Brokers[service] != "" {
+		maps.Copy(cases, map[string]plain{
+			"a plain broker":           {"AMQP_URL", s.Brokers[service], "AMQP_TLS_REQUIRED is true"},
+			"a stranger's broker":      {"AMQP_CA_FILE", stranger, unknown},
+			"a broker of another name": {"AMQP_URL", renamed(t, secured(t, s, service)), misnamed},
+		})
+	}
+	return cases
+}
+
+// verified makes a database's URL verify its server.
+func verified(t *testing.T, address string) string {
+	t.Helper()
+	return change(t, address, func(u *url.URL) { u.RawQuery = "sslmode=verify-full" })
+}
+
+// secured is the broker's URL in TLS with a service's credentials.
+func secured(t *testing.T, s *stack.Stack, service string) string {
+	t.Helper()
+	server, err := url.Parse(s.AMQPSURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return change(t, s.Brokers[service], func(u *url.URL) { u.Scheme, u.Host = server.Scheme, server.Host })
+}
+
+// renamed reaches the same server by a name that its certificate does not bear.
+func renamed(t *testing.T, address string) string {
+	t.Helper()
+	return change(t, address, func(u *url.URL) { u.Host = "localhost:" + u.Port() })
+}
+
+func change(t *testing.T, address string, how func(*url.URL)) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	how(u)
+	return u.String()
+}
+
+// strangersCertificate is the file of an authority that certified nobody here.
+func strangersCertificate(t *testing.T) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "stranger.pem")
+	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
