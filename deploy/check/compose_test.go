@@ -1,8 +1,11 @@
 package check
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
+	corev1 "k8s.io/api/core/v1"
 )
 
 func compose(t *testing.T, profiles ...string) *types.Project {
@@ -81,6 +85,135 @@ func TestCompose(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestComposeReceiver: test-mode callbacks may reach one private address, that of this machine on a network where no server is.
+func TestComposeReceiver(t *testing.T) {
+	project := compose(t, "*")
+	subnet := netip.MustParsePrefix(project.Networks["receivers"].Ipam.Config[0].Subnet)
+	for name, service := range project.Services {
+		allow := service.Environment["CALLBACK_ALLOW_TEST"]
+		if _, on := service.Networks["receivers"]; on != (allow != nil) {
+			t.Errorf("%s is on the network of receivers: %t", name, on)
+		}
+		if allow == nil {
+			continue
+		}
+		one, err := netip.ParsePrefix(*allow)
+		if err != nil || !one.IsSingleIP() || !subnet.Contains(one.Addr()) || project.Networks["receivers"].Ipam.Config[0].Gateway != one.Addr().String() {
+			t.Errorf("%s may call %s, %v; want this machine's address in %s alone", name, *allow, err, subnet)
+		}
+		if hosts := service.ExtraHosts["host.docker.internal"]; !slices.Equal(hosts, []string{one.Addr().String()}) {
+			t.Errorf("%s finds this machine at %v", name, hosts)
+		}
+	}
+}
+
+// TestProxies: no address is trusted in production but those of the ingress controller, which an operator fills in. What is not
+// filled in is no address, so the gateway does not start (TestRun_namesWhatIsWrong).
+func TestProxies(t *testing.T) {
+	for _, c := range of[corev1.ConfigMap](build(t, "prod")) {
+		for part := range strings.SplitSeq(c.Data["TRUSTED_PROXIES"], ",") {
+			if network, err := netip.ParsePrefix(part); err == nil && network.Bits() < 24 {
+				t.Errorf("%s trusts the whole of %s", c.Name, network)
+			}
+			if address, err := netip.ParseAddr(part); err == nil {
+				t.Errorf("%s trusts %s, which an example cannot know", c.Name, address)
+			}
+		}
+		if text, set := c.Data["TRUSTED_PROXIES"]; set && text == "" {
+			t.Errorf("%s trusts nobody: the limits per address would count the ingress controller", c.Name)
+		}
+	}
+}
+
+// credential is an account in a URL.
+var credential = regexp.MustCompile(`(postgres|amqp)://([\w-]+):(\w+)@`)
+
+// TestLocalPasswords: in compose and dev every role and every user has a password of its own, which is no name, and which the servers
+// know it by.
+func TestLocalPasswords(t *testing.T) {
+	local := map[string]map[string]string{"compose": {}, "dev": {}} // variables by place and name
+	for _, service := range compose(t, "*").Services {
+		for name, value := range service.Environment {
+			if value != nil {
+				local["compose"][service.Name+" "+name] = *value
+			}
+		}
+	}
+	all := build(t, "dev")
+	for _, s := range of[corev1.Secret](all) {
+		for name, value := range s.Data {
+			local["dev"][s.Name+" "+name] = string(value)
+		}
+	}
+	for _, w := range workloads(all) {
+		for _, e := range w.pod.Spec.Containers[0].Env {
+			local["dev"][w.name+" "+e.Name] = e.Value
+		}
+	}
+	hashes := passwordHashes(t)
+	for place, variables := range local {
+		owner := map[string]string{} // user by password
+		users := 0
+		take := func(user, password string) {
+			t.Helper()
+			if other, taken := owner[password]; taken && other != user {
+				t.Errorf("%s: %s and %s have one password", place, user, other)
+			}
+			if len(password) < 20 || strings.Contains(password, "causeway") || strings.Contains(user, password) {
+				t.Errorf("%s: the password of %s can be guessed", place, user)
+			}
+			owner[password] = user
+		}
+		take("postgres", variables["postgres POSTGRES_PASSWORD"])
+		for _, value := range variables {
+			for _, m := range credential.FindAllStringSubmatch(value, -1) {
+				users++
+				take(m[1]+" "+m[2], m[3])
+				if m[1] == "postgres" && variables["postgres "+strings.ToUpper(m[2])+"_PASSWORD"] != m[3] {
+					t.Errorf("%s: PostgreSQL knows %s by another password", place, m[2])
+				}
+				if m[1] == "amqp" && !hashes[m[2]](m[3]) {
+					t.Errorf("%s: RabbitMQ knows %s by another password", place, m[2])
+				}
+			}
+		}
+		if want := 2*len(services) + len(workers); users < want {
+			t.Errorf("%s: %d accounts were found, want %d", place, users, want)
+		}
+	}
+	for user, is := range hashes {
+		if is("causeway") || is(user) {
+			t.Errorf("RabbitMQ's %s has a password that can be guessed", user)
+		}
+	}
+}
+
+// passwordHashes are the broker's users, each with what tells its password.
+func passwordHashes(t *testing.T) map[string]func(string) bool {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(root, "deploy", "rabbitmq", "definitions.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Users []struct {
+			Name string
+			Hash []byte `json:"password_hash"` // four bytes of salt and the SHA-256 of salt and password
+		}
+	}
+	if err := json.Unmarshal(raw, &d); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]func(string) bool{}
+	for _, user := range d.Users {
+		found[user.Name] = func(password string) bool {
+			sum := sha256.Sum256(append(slices.Clone(user.Hash[:4]), password...))
+			return bytes.Equal(sum[:], user.Hash[4:])
+		}
+	}
+	return found
 }
 
 // definitions is deploy/rabbitmq/definitions.json.
