@@ -34,9 +34,10 @@ func (l *Link) open(ctx context.Context, role string) (*connection, error) {
 		if socket != nil {
 			_ = socket.Close() // it is useless by now
 		}
-		if errors.Is(err, amqp.ErrCredentials) && ctx.Err() != nil {
-			// The library names every failure after the credentials were sent a refusal of them.
-			return nil, fmt.Errorf("the broker did not finish the handshake: %w", ctx.Err())
+		if deadline, _ := ctx.Deadline(); errors.Is(err, amqp.ErrCredentials) && (ctx.Err() != nil || !time.Now().Before(deadline)) {
+			// The library names every failure after the credentials were sent a refusal of them. The socket may reach its
+			// deadline just before the context does.
+			return nil, fmt.Errorf("the broker did not finish the handshake: %w", context.DeadlineExceeded)
 		}
 		return nil, err
 	}
