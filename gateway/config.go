@@ -44,7 +44,12 @@ type settings struct {
 	SkipLoopback bool          `env:"LIMITS_SKIP_LOOPBACK" envDefault:"false" doc:"limits per address do not count callers on this machine itself; for make run, make up and compose"`
 	InFlightMax  int           `env:"IN_FLIGHT_MAX" envDefault:"512" doc:"requests served at a time; more wait up to 2 s, then 503"`
 	InFlightPart int           `env:"IN_FLIGHT_UPSTREAM_MAX" envDefault:"448" doc:"of them, how many one service may hold, so that one that hangs leaves room for the others"`
-	HeldMax      int           `env:"HELD_BYTES_MAX" envDefault:"67108864" doc:"memory in bytes that request bodies over 4 KiB may take together until they are answered, and as much again answers that wait for their readers; a body without room is 503 overloaded, an answer goes out as it comes"`
+	InFlightLive int           `env:"IN_FLIGHT_LIVE_MIN" envDefault:"64" doc:"of both, how many test keys cannot take, so that test traffic leaves room for live traffic; half at most"`
+	LongMax      int           `env:"LONG_ANSWERS_MAX" envDefault:"32" doc:"reports, answers over 1 MiB, and those without room in HELD_BYTES_MAX, that go out at a time, apart from the requests of IN_FLIGHT_MAX; more wait up to 2 s, then 503"`
+	LongPerKey   int           `env:"LONG_ANSWERS_PER_KEY_MAX" envDefault:"4" doc:"of them, how many one key may have; more are 429 at once"`
+	LongLive     int           `env:"LONG_ANSWERS_LIVE_MIN" envDefault:"8" doc:"of them, how many test keys cannot take; half at most"`
+	LongPace     int           `env:"LONG_ANSWERS_BYTES_PER_SECOND" envDefault:"16384" doc:"what the reader of such an answer must take; who falls 10 s behind is cut off"`
+	HeldMax      int           `env:"HELD_BYTES_MAX" envDefault:"67108864" doc:"memory in bytes that request bodies over 4 KiB may take together until they are answered, and as much again answers over 4 KiB that wait for their readers; a body without room is 503 overloaded, an answer goes out as a long one"`
 	ConnsPerIP   int           `env:"CONNECTIONS_PER_ADDRESS_MAX" envDefault:"512" doc:"connections that one address (one IPv6 /64) may hold open; those of TRUSTED_PROXIES are not counted"`
 	ConnsMax     int           `env:"CONNECTIONS_MAX" envDefault:"20000" doc:"connections in all; below the limit of open files"`
 	Drain        time.Duration `env:"DRAIN" envDefault:"20s" doc:"time to finish requests at shutdown"`
@@ -106,6 +111,25 @@ func (s settings) services() (map[route.Upstream]*proxy.Target, error) {
 		}
 	}
 	return targets, nil
+}
+
+// bounds reports numbers that would let nothing through.
+func (s settings) bounds() error {
+	for _, one := range []struct {
+		name  string
+		value int
+	}{
+		{"IN_FLIGHT_MAX", s.InFlightMax},
+		{"IN_FLIGHT_UPSTREAM_MAX", s.InFlightPart},
+		{"LONG_ANSWERS_MAX", s.LongMax},
+		{"LONG_ANSWERS_PER_KEY_MAX", s.LongPerKey},
+		{"LONG_ANSWERS_BYTES_PER_SECOND", s.LongPace},
+	} {
+		if one.value < 1 {
+			return fmt.Errorf("%s: %d is less than 1", one.name, one.value)
+		}
+	}
+	return nil
 }
 
 // https reports whether callers reach the gateway over TLS.

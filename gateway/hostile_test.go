@@ -3,10 +3,13 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
@@ -96,6 +99,51 @@ func TestHostile_connections(t *testing.T) {
 		}
 		_ = res.Body.Close()
 		return res.StatusCode == 401
+	})
+}
+
+// Sixteen sockets that ask for settlements and read nothing stop nobody, with sixteen slots in all: they hold those of
+// long answers, a few for a key, and are cut off.
+func TestHostile_slowReaders(t *testing.T) {
+	t.Parallel()
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/csv")
+		for line := bytes.Repeat([]byte("x"), 32<<10); r.URL.Path == "/v1/settlements"; {
+			if _, err := w.Write(line); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(service.Close)
+	w := startOn(t, pg.URL(t, migrations.FS), "PAYMENTS_URL", service.URL, "IN_FLIGHT_MAX", "16")
+	var secrets []string
+	for range 4 {
+		secret, _ := w.makeKey(t)
+		secrets = append(secrets, secret)
+	}
+	heads := map[string]int{}
+	for i := range 16 {
+		conn := w.raw(t)
+		fmt.Fprintf(conn, "GET /v1/settlements HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n\r\n", secrets[i/5])
+		head := make([]byte, len("HTTP/1.1 200"))
+		if _, err := io.ReadFull(conn, head); err != nil {
+			t.Fatal(err)
+		}
+		heads[string(head)]++
+	}
+	if heads["HTTP/1.1 200"] != 13 || heads["HTTP/1.1 429"] != 3 {
+		t.Errorf("%v, want four reports for each of three keys and one for the fourth", heads)
+	}
+	if n := w.metric(t, `gateway_slots_taken{pool="long",traffic="test"}`); n != 13 {
+		t.Errorf("the metrics show %d long answers, want 13", n)
+	}
+	for range 50 {
+		if a := w.call(t, "GET", "/v1/payments/CW-ABCDEFGHJKMN", secrets[0], ""); a.StatusCode != 200 {
+			t.Fatalf("%d %s", a.StatusCode, a.raw)
+		}
+	}
+	eventually(t, func() bool {
+		return w.metric(t, "gateway_readers_cut_total") == 13 && w.metric(t, `gateway_slots_taken{pool="long",traffic="test"}`) == 0
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/rand"
 	_ "embed"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -64,6 +65,9 @@ func serve(ctx context.Context, in command.Input) error {
 	if err != nil {
 		return err
 	}
+	if err := cfg.bounds(); err != nil {
+		return err
+	}
 	targets, err := cfg.services()
 	if err != nil {
 		return err
@@ -105,11 +109,16 @@ func serve(ctx context.Context, in command.Input) error {
 	if err != nil {
 		return err
 	}
+	slots := limit.NewInFlight(cfg.InFlightMax, cfg.InFlightPart, cfg.InFlightLive, queueMax)
+	long := limit.NewLong(cfg.LongMax, cfg.LongPerKey, cfg.LongLive, queueMax)
+	if err := errors.Join(tel.Registry.Register(slots), tel.Registry.Register(long)); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
 	door, err := proxy.New(proxy.Options{
 		Router: router, Callers: identity.NewResolver(cache, operators, time.Now), Replays: keys, Addresses: proxies, Targets: targets, Page: pages.Refuse,
-		Gates: []proxy.Gate{limit.NewRates(cfg.SkipLoopback, time.Now), acts}, Slots: limit.NewInFlight(cfg.InFlightMax, cfg.InFlightPart, queueMax),
-		HeldMax: cfg.HeldMax,
-		TLS:     cfg.https(), Telemetry: tel, Now: time.Now,
+		Gates: []proxy.Gate{limit.NewRates(cfg.SkipLoopback, time.Now), acts}, Slots: slots, Long: long,
+		LeastPace: cfg.LongPace, HeldMax: cfg.HeldMax,
+		TLS: cfg.https(), Telemetry: tel, Now: time.Now,
 	})
 	if err != nil {
 		return err

@@ -5,11 +5,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -144,16 +142,7 @@ func listeners(t *testing.T, database string) (ports []string) {
 
 func (w *world) told(t *testing.T) bool {
 	t.Helper()
-	res, err := w.client.Get(w.ops + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Contains(string(raw), "\ngateway_key_changes_told 1\n")
+	return w.metric(t, "gateway_key_changes_told") == 1
 }
 
 func (w *world) makeKey(t *testing.T) (secret, path string) {

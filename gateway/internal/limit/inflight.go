@@ -4,82 +4,39 @@ package limit
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/gateway/internal/route"
-	"causeway.internal/libs/fault"
 )
 
 // InFlight lets a number of calls in at a time, and of them a share to one upstream, so that a service that hangs leaves
-// room for the others. Further calls wait a bounded time, and only so many of them; the rest are told at once to come back,
-// because whoever would wait in vain had better not wait.
+// room for the others. Of both, a part is for live traffic alone. Further calls wait a bounded time, and only so many of
+// them; the rest are refused at once, because a wait in vain helps nobody.
 type InFlight struct {
-	slots   chan struct{}
-	shares  map[route.Upstream]chan struct{}
-	wait    time.Duration
-	waiting atomic.Int64
-	queue   int64
+	*pool
+	byTraffic map[string]map[route.Upstream]rooms
 }
 
-// queueFactor is how many calls may wait for each that is served. Served at an ordinary pace, a queue of that length is
-// through well within the wait.
-const queueFactor = 4
-
-// NewInFlight makes a gate for so many calls at a time, of which share may go to one upstream.
-func NewInFlight(calls, share int, wait time.Duration) *InFlight {
-	f := &InFlight{slots: make(chan struct{}, calls), shares: map[route.Upstream]chan struct{}{}, wait: wait, queue: int64(queueFactor * calls)}
+// NewInFlight makes a gate for so many calls at a time, of which share may go to one upstream. Test traffic cannot take
+// the last liveOnly of either; it may take half in any case.
+func NewInFlight(calls, share, liveOnly int, wait time.Duration) *InFlight {
+	f := &InFlight{newPool("calls", calls, liveOnly, wait), map[string]map[route.Upstream]rooms{live: {}, test: {}}}
 	for _, to := range []route.Upstream{route.Payments, route.Wallets, route.Reports, route.Dispatcher, route.Self} {
-		f.shares[to] = make(chan struct{}, min(share, calls))
+		all := make(room, min(share, calls))
+		tests := make(room, besides(cap(all), liveOnly))
+		f.byTraffic[live][to] = append(rooms{all}, f.rooms(live)...)
+		f.byTraffic[test][to] = append(rooms{tests, all}, f.rooms(test)...)
 	}
 	return f
 }
 
-var errBusy = fault.New(fault.Unavailable, "overloaded", "Too many requests are being served at once. Try again shortly.").After(2 * time.Second)
-
 // Admit implements proxy.Gate.
 func (f *InFlight) Admit(ctx context.Context, c *proxy.Call) (func(int), error) {
-	share := f.shares[c.Route.Upstream]
-	if enter(share) {
-		if enter(f.slots) {
-			return func(int) { <-f.slots; <-share }, nil
-		}
-		<-share
-	}
-	if f.waiting.Add(1) > f.queue {
-		f.waiting.Add(-1)
-		return nil, errBusy
-	}
-	defer f.waiting.Add(-1)
-	timer := time.NewTimer(f.wait)
-	defer timer.Stop()
-	if err := await(ctx, share, timer.C); err != nil { // first, so that who waits for a slow service holds no slot
+	traffic := trafficOf(c)
+	all := f.byTraffic[traffic][c.Route.Upstream]
+	if err := f.enter(ctx, traffic, all); err != nil {
 		return nil, err
 	}
-	if err := await(ctx, f.slots, timer.C); err != nil {
-		<-share
-		return nil, err
-	}
-	return func(int) { <-f.slots; <-share }, nil
-}
-
-func enter(room chan struct{}) bool {
-	select {
-	case room <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-func await(ctx context.Context, room chan struct{}, late <-chan time.Time) error {
-	select {
-	case room <- struct{}{}:
-		return nil
-	case <-late:
-		return errBusy
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return func(int) { all.leave() }, nil
 }

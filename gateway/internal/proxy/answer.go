@@ -1,8 +1,11 @@
 package proxy
 
 import (
+	"errors"
 	"maps"
 	"net/http"
+	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,15 +26,27 @@ type answer struct {
 
 	room     *room // what is written waits in body until send, while there is room for it; nil holds nothing
 	body     []byte
+	outgrown func() error  // lets an answer go on that is too long to be held, or says why not
+	refused  error         // by outgrown
 	writeMax time.Duration // bounds the time to take an answer, from its first byte; 0 does not
+
+	pace *pace // of the reader, of an answer that goes out as it comes
+	end  time.Time
+	cut  bool // the reader took too long
 }
 
-// heldMax bounds an answer that waits in memory for its caller. Longer ones go out as they come, and so do those for which there
-// is no room.
-const heldMax = 1 << 20
+// heldMax bounds an answer that waits in memory for its caller. Longer ones go out as they come, and so do those for which
+// there is no room. An answer up to heldFree needs none: slow readers of large answers do not shut out ordinary requests.
+const (
+	heldMax  = 1 << 20
+	heldFree = bodyAtOnce
+)
 
-// hold makes what is written wait in memory, so that a call has left its service before a slow reader is waited for.
-func (a *answer) hold(in *room) { a.room = in }
+func beyondFree(size int) int { return max(0, size-heldFree) }
+
+// hold makes what is written wait in memory, so that a call has left its service before a slow reader is waited for. An
+// answer that becomes too long for that, or finds no room, asks outgrown.
+func (a *answer) hold(in *room, outgrown func() error) { a.room, a.outgrown = in, outgrown }
 
 // send lets the held answer go.
 func (a *answer) send() error {
@@ -50,13 +65,14 @@ func (a *answer) send() error {
 		return nil
 	}
 	_, err := a.ResponseWriter.Write(a.body)
+	a.cut = errors.Is(err, os.ErrDeadlineExceeded)
 	return err
 }
 
 // release ends the holding and gives the room back.
 func (a *answer) release() {
 	if a.room != nil {
-		a.room.give(len(a.body))
+		a.room.give(beyondFree(len(a.body)))
 	}
 	a.room, a.body = nil, nil
 }
@@ -64,14 +80,15 @@ func (a *answer) release() {
 // drop forgets a held answer, so that another can take its place.
 func (a *answer) drop() {
 	a.release()
-	a.wrote, a.status = false, 0
+	a.wrote, a.status, a.pace = false, 0, nil
 	clear(a.Header())
 }
 
 // start puts the headers on the wire, and with them the time in which the caller must take the answer.
 func (a *answer) start() {
 	if a.writeMax > 0 {
-		_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(a.writeMax)) // recorders have no connection
+		a.end = time.Now().Add(a.writeMax)
+		_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(a.end) // recorders have no connection
 	}
 	a.ResponseWriter.WriteHeader(a.status)
 }
@@ -99,7 +116,7 @@ func (a *answer) FlushError() error {
 	if a.room != nil {
 		return nil
 	}
-	return http.NewResponseController(a.ResponseWriter).Flush()
+	return a.paced(0, http.NewResponseController(a.ResponseWriter).Flush)
 }
 
 // always are headers of every response. Each is a whole value, so that whoever adds to one gets a list of its own.
@@ -137,17 +154,61 @@ func (a *answer) Write(b []byte) (int, error) {
 		a.WriteHeader(http.StatusOK)
 	}
 	if a.room != nil {
-		if len(a.body)+len(b) <= heldMax && a.room.take(len(b)) {
+		size := len(a.body) + len(b)
+		if size <= heldMax && a.room.take(beyondFree(size)-beyondFree(len(a.body))) {
 			a.body = append(a.body, b...)
 			return len(b), nil
 		}
+		if a.refused = a.outgrown(); a.refused != nil {
+			return 0, a.refused
+		}
 		defer a.release()
 		a.start()
-		if _, err := a.ResponseWriter.Write(a.body); err != nil {
+		if _, err := a.put(a.body); err != nil {
 			return 0, err
 		}
 	}
-	return a.ResponseWriter.Write(b)
+	return a.put(b)
+}
+
+// paceBytes is how much is written before the reader's pace is looked at.
+const paceBytes = 16 << 10
+
+// put writes to the connection, in pieces where the reader has to keep a pace.
+func (a *answer) put(b []byte) (n int, err error) {
+	if a.pace == nil {
+		return a.ResponseWriter.Write(b)
+	}
+	for piece := range slices.Chunk(b, paceBytes) {
+		err = a.paced(len(piece), func() error {
+			wrote, err := a.ResponseWriter.Write(piece)
+			n += wrote
+			return err
+		})
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// paced writes so many bytes within the time that the reader has for them.
+func (a *answer) paced(bytes int, write func() error) error {
+	if a.pace == nil {
+		return write()
+	}
+	begun := time.Now()
+	until := begun.Add(a.pace.earn(bytes))
+	if a.end.Before(until) {
+		until = a.end
+	}
+	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(until) // recorders have no connection
+	err := write()
+	a.pace.spend(time.Since(begun))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		a.cut = true
+	}
+	return err
 }
 
 // Unwrap lets http.ResponseController reach the connection.

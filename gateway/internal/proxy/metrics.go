@@ -15,6 +15,7 @@ type metrics struct {
 	calls    map[*route.Route]*routeMetrics
 	none     *routeMetrics
 	upstream *prometheus.CounterVec
+	cut      prometheus.Counter
 }
 
 type routeMetrics struct {
@@ -35,8 +36,11 @@ func newMetrics(registry prometheus.Registerer, router *route.Router) (*metrics,
 		upstream: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "gateway_upstream_failures_total", Help: "Calls that a service did not answer, by service and reason.",
 		}, []string{"upstream", "reason"}),
+		cut: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gateway_readers_cut_total", Help: "Answers that were cut because their readers took them too slowly.",
+		}),
 	}
-	for _, c := range []prometheus.Collector{calls, seconds, m.upstream} {
+	for _, c := range []prometheus.Collector{calls, seconds, m.upstream, m.cut} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

@@ -79,6 +79,8 @@ type Options struct {
 	Targets   map[route.Upstream]*Target
 	Gates     []Gate
 	Slots     Gate                                                         // the last gate: entered with the whole body read, left with the whole answer in memory; nil is none
+	Long      Gate                                                         // in its place for answers that go out as they come, left when they have been taken; nil is none
+	LeastPace int                                                          // bytes a second that the reader of such an answer takes at least; 0 is leastPace
 	CallTime  time.Duration                                                // bounds one call from the first byte to the last; 0 is callTimeMax
 	BodyTime  time.Duration                                                // bounds the sending of a body; 0 is bodyTimeMax
 	WriteTime time.Duration                                                // bounds the taking of an answer; 0 is writeTimeMax
@@ -119,6 +121,9 @@ func New(o Options) (*Proxy, error) {
 	if o.HeldMax == 0 {
 		o.HeldMax = heldAllMax
 	}
+	if o.LeastPace == 0 {
+		o.LeastPace = leastPace
+	}
 	m, err := newMetrics(o.Telemetry.Registry, o.Router)
 	if err != nil {
 		return nil, err
@@ -149,6 +154,7 @@ const (
 	longTime     = 310 * time.Second // of a route that streams; services give up a little earlier
 	bodyTimeMax  = 5 * time.Second
 	writeTimeMax = 10 * time.Second
+	leastPace    = 16 << 10
 )
 
 type callKey struct{}
@@ -278,19 +284,53 @@ func (p *Proxy) once(r *http.Request, c *Call) error {
 }
 
 // ask has a call answered by its target while it holds a slot. A caller who sends or reads slowly holds none: the body
-// is whole before, and the answer is in memory after (unless it is longer than heldMax).
+// is whole before, and the answer is in memory after. A long answer holds a slot of the long ones until it has been taken,
+// and its reader keeps a pace; one that turns out to be long changes over when it does.
 func (p *Proxy) ask(out *answer, r *http.Request, c *Call, body []byte) error {
-	if p.Slots != nil {
-		leave, err := p.Slots.Admit(r.Context(), c)
-		if err != nil {
-			return err
+	leave := func(int) {}
+	defer func() { leave(out.status) }()
+	enter := func(g Gate) error {
+		if g == nil {
+			return nil
 		}
-		defer func() { leave(out.status) }()
+		left, err := g.Admit(r.Context(), c)
+		if left != nil {
+			leave = left
+		}
+		return err
+	}
+	slots := p.Slots
+	if c.Route.Long {
+		slots = p.Long
+	}
+	if err := enter(slots); err != nil {
+		return err
 	}
 	if err := p.once(r, c); err != nil { // last, so that what was refused before may be sent again as it is
 		return err
 	}
-	out.hold(&p.answers)
+	pace := newPace(p.LeastPace, p.WriteTime)
+	if c.Route.Long {
+		out.pace = pace
+	} else {
+		out.hold(&p.answers, func() error {
+			leave(out.status)
+			leave, out.pace = func(int) {}, pace
+			return enter(p.Long)
+		})
+	}
+	return p.serve(out, r, c, body)
+}
+
+// serve has a call answered by its target. An answer that outgrew its slot and found no other is dropped, and refused.
+func (p *Proxy) serve(out *answer, r *http.Request, c *Call, body []byte) (err error) {
+	defer func() {
+		if out.refused != nil {
+			_ = recover() // of the target, which could not write
+			out.drop()
+			err = out.refused
+		}
+	}()
 	p.Targets[c.Route.Upstream].serve(out, r, c, body)
 	return nil
 }
@@ -330,6 +370,10 @@ func (p *Proxy) finish(ctx context.Context, out *answer, c *Call, start time.Tim
 		if aborted = out.wrote || cause == http.ErrAbortHandler; !aborted { //nolint:errorlint // as above
 			httpkit.WriteError(out, c.RequestID, errPanic)
 		}
+	}
+	if out.cut {
+		p.metrics.cut.Inc()
+		p.spare.Log(c.lines(ctx), slog.LevelInfo, "reader_cut", "answer cut: its reader is too slow", "route", routeName(c.Route))
 	}
 	status := out.status
 	if aborted && !out.wrote {

@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +20,7 @@ import (
 // slots lets two calls in at a time and makes a third wait less long than slow callers are borne with, so that a slot
 // that one of them took shows.
 func slots(o *proxy.Options) {
-	o.Slots = limit.NewInFlight(2, 2, 2*time.Second)
+	o.Slots = limit.NewInFlight(2, 2, 0, 2*time.Second)
 	o.BodyTime, o.WriteTime = 4*time.Second, 4*time.Second
 }
 
@@ -139,5 +140,203 @@ func TestProxy_longAnswer(t *testing.T) {
 		if a := w.do(t, "GET", "/v1/payments/CW-X", testSecret, ""); string(a.body) != long {
 			t.Errorf("%d bytes came of %d", len(a.body), len(long))
 		}
+	}
+}
+
+// endless streams reports and public objects until their reader is gone.
+func endless(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/v1/settlements" && r.URL.Path != "/v1/public/endless" {
+		echo(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "text/csv")
+	for line := bytes.Repeat([]byte("x"), 32<<10); ; {
+		if _, err := w.Write(line); err != nil {
+			return
+		}
+	}
+}
+
+// reports has room for six long answers, three of a key, of which test keys cannot take two.
+func reports(o *proxy.Options) {
+	o.Slots, o.Long = limit.NewInFlight(16, 16, 4, 2*time.Second), limit.NewLong(6, 3, 2, 2*time.Second)
+	o.WriteTime = 3 * time.Second
+}
+
+// ask sends a request on a socket of its own, of which nothing is read by itself.
+func (w *world) ask(t *testing.T, path, key string) *net.TCPConn {
+	t.Helper()
+	conn := w.dial(t)
+	if err := conn.SetReadBuffer(32 << 10); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n\r\n", path, key)
+	return conn
+}
+
+// status waits for the head of an answer and reads no further.
+func status(t *testing.T, conn net.Conn) string {
+	t.Helper()
+	head := make([]byte, len("HTTP/1.1 200"))
+	if _, err := io.ReadFull(conn, head); err != nil {
+		t.Fatal(err)
+	}
+	return string(head[len("HTTP/1.1 "):])
+}
+
+// ended waits for a connection to be ended from the other side. Nothing of what it holds is read.
+func ended(t *testing.T, conn net.Conn) {
+	t.Helper()
+	_ = conn.SetWriteDeadline(time.Now().Add(30 * time.Second))
+	for more := bytes.Repeat([]byte("x"), 1<<20); ; {
+		if _, err := conn.Write(more); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error("the connection of a reader who reads nothing is kept")
+			return
+		} else if err != nil {
+			return
+		}
+	}
+}
+
+// Sixteen readers of a report who read nothing hold none of the slots that others need. A key has a few reports at a
+// time, test keys leave some to live ones, and all who read nothing are cut, which makes room again.
+func TestProxy_slowReadersOfReports(t *testing.T) {
+	t.Parallel()
+	w := start(t, http.HandlerFunc(endless), reports)
+	var slow []*net.TCPConn
+	for range 16 {
+		conn := w.ask(t, "/v1/settlements", testSecret)
+		switch got := status(t, conn); {
+		case got == "200" && len(slow) < 3:
+			slow = append(slow, conn)
+		case got != "429" || len(slow) < 3:
+			t.Fatalf("report %d of a key: %s", len(slow)+1, got)
+		}
+	}
+	for range 20 {
+		w.do(t, "GET", "/v1/payments/CW-X", testSecret, "").echoed(t)
+	}
+	full := w.do(t, "GET", "/v1/settlements", testSecret, "")
+	full.refused(t, 429, "rate_limited")
+	if full.Header.Get("Retry-After") == "" {
+		t.Error("a 429 without Retry-After")
+	}
+	one := w.ask(t, "/v1/settlements", readSecret)
+	if got := status(t, one); got != "200" {
+		t.Fatalf("the last report that test keys may take: %s", got)
+	}
+	w.do(t, "GET", "/v1/settlements", readSecret, "").refused(t, 503, "overloaded")
+	live := w.ask(t, "/v1/settlements", liveSecret)
+	if got := status(t, live); got != "200" {
+		t.Fatalf("a live key's report beside those of test keys: %s", got)
+	}
+	for _, conn := range append(slow, one, live) {
+		ended(t, conn)
+	}
+	if got := status(t, w.ask(t, "/v1/settlements", testSecret)); got != "200" {
+		t.Errorf("a report after the slow readers are gone: %s", got)
+	}
+}
+
+// A reader who is slower than the connection and keeps the pace gets all of it, however long that takes, and so does the
+// reader of a service that has little to send.
+func TestProxy_steadyReader(t *testing.T) {
+	t.Parallel()
+	const pieces, size = 12, 512 << 10
+	w := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		tick := time.NewTicker(300 * time.Millisecond)
+		defer tick.Stop()
+		piece := bytes.Repeat([]byte("x"), size)
+		if r.URL.Query().Has("from") {
+			piece = piece[:1]
+		}
+		for range pieces {
+			<-tick.C
+			if _, err := w.Write(piece); err != nil {
+				t.Error(err)
+			}
+			_ = http.NewResponseController(w).Flush()
+		}
+	}), func(o *proxy.Options) {
+		reports(o)
+		o.WriteTime, o.LeastPace = 2*time.Second, 128<<10
+	})
+	if a := w.do(t, "GET", "/v1/settlements?from=x", testSecret, ""); len(a.body) != pieces {
+		t.Errorf("%d bytes of a slow service", len(a.body))
+	}
+	res, err := http.ReadResponse(bufio.NewReaderSize(&steady{Conn: w.ask(t, "/v1/settlements", testSecret)}, 64<<10), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if n, err := io.Copy(io.Discard, res.Body); n != pieces*size || err != nil {
+		t.Errorf("%d bytes of %d: %v", n, pieces*size, err)
+	}
+}
+
+// steady takes 1 MiB a second of a connection.
+type steady struct {
+	net.Conn
+	tick *time.Ticker
+}
+
+func (s *steady) Read(b []byte) (int, error) {
+	if s.tick == nil {
+		s.tick = time.NewTicker(time.Second / 64)
+	}
+	<-s.tick.C
+	return s.Conn.Read(b[:min(len(b), 16<<10)])
+}
+
+// Where no memory is left for answers that wait, large ones go out as long ones and are bounded like these, so that their
+// readers hold no slot of the others; small ones need no room.
+func TestProxy_noRoom(t *testing.T) {
+	t.Parallel()
+	big := strings.Repeat("x", 200<<10)
+	w := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/payments" {
+			endless(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, big)
+	}), reports, func(o *proxy.Options) { o.HeldMax = 1 })
+	if a := w.do(t, "GET", "/v1/payments", testSecret, ""); string(a.body) != big {
+		t.Errorf("%d of %d bytes came", len(a.body), len(big))
+	}
+	for range 3 {
+		if got := status(t, w.ask(t, "/v1/settlements", testSecret)); got != "200" {
+			t.Fatal(got)
+		}
+	}
+	w.do(t, "GET", "/v1/payments", testSecret, "").refused(t, 429, "rate_limited")
+	if a := w.do(t, "GET", "/v1/payments", liveSecret, ""); string(a.body) != big {
+		t.Errorf("%d of %d bytes came to another key", len(a.body), len(big))
+	}
+	for range 20 {
+		w.do(t, "GET", "/v1/payments/CW-X", testSecret, "").echoed(t)
+	}
+}
+
+// A list that turns out to be longer than what is kept in memory leaves its slot and goes on as a long answer, or is
+// refused as a whole.
+func TestProxy_outgrown(t *testing.T) {
+	t.Parallel()
+	w := start(t, http.HandlerFunc(endless), reports)
+	var slow []*net.TCPConn
+	for range 3 {
+		conn := w.ask(t, "/v1/public/endless", "")
+		if got := status(t, conn); got != "200" {
+			t.Fatal(got)
+		}
+		slow = append(slow, conn)
+	}
+	a := w.do(t, "GET", "/v1/public/endless", "", "")
+	a.refused(t, 429, "rate_limited")
+	for range 20 {
+		w.do(t, "GET", "/v1/payments/CW-X", testSecret, "").echoed(t)
+	}
+	for _, conn := range slow {
+		ended(t, conn)
 	}
 }

@@ -1,0 +1,84 @@
+package limit
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"time"
+
+	"causeway.internal/gateway/internal/proxy"
+	"causeway.internal/libs/fault"
+)
+
+// Long lets a small number of long answers out at a time, apart from all other calls: they last as long as their readers
+// take. Of them, each key has a few at most, and a part is for live traffic alone.
+type Long struct {
+	*pool
+	each int
+
+	mu   sync.Mutex
+	held map[reader]int
+}
+
+// reader is whose answers are counted together: a key's, an operator's or, without either, an address's.
+type reader struct {
+	key      int64
+	operator string
+	ip       netip.Addr
+}
+
+func readerOf(c *proxy.Call) reader {
+	if k := c.Caller.Key; k != nil {
+		return reader{key: k.ID}
+	}
+	if c.Caller.Operator != "" {
+		return reader{operator: c.Caller.Operator}
+	}
+	return reader{ip: network(c.Caller.IP)}
+}
+
+// NewLong makes a gate for so many long answers at a time, of which a key may have each. Test traffic cannot take the last
+// liveOnly; it may take half in any case.
+func NewLong(answers, each, liveOnly int, wait time.Duration) *Long {
+	return &Long{pool: newPool("long", answers, liveOnly, wait), each: each, held: map[reader]int{}}
+}
+
+// errLong has a time of its own to come back: long answers last.
+var errLong = fault.New(fault.RateLimited, "rate_limited",
+	"This caller has as many long answers under way as it may have. Read one to its end first.").After(5 * time.Second)
+
+// Admit implements proxy.Gate. Who has too many is refused at once and waits in no queue.
+func (l *Long) Admit(ctx context.Context, c *proxy.Call) (func(int), error) {
+	by, traffic := readerOf(c), trafficOf(c)
+	if !l.count(by) {
+		l.refused.WithLabelValues(traffic).Inc()
+		return nil, errLong
+	}
+	all := l.rooms(traffic)
+	if err := l.enter(ctx, traffic, all); err != nil {
+		l.forget(by)
+		return nil, err
+	}
+	return func(int) {
+		all.leave()
+		l.forget(by)
+	}, nil
+}
+
+func (l *Long) count(by reader) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held[by] >= l.each {
+		return false
+	}
+	l.held[by]++
+	return true
+}
+
+func (l *Long) forget(by reader) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held[by]--; l.held[by] == 0 {
+		delete(l.held, by)
+	}
+}

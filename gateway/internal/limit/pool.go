@@ -1,0 +1,176 @@
+package limit
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/gateway/internal/proxy"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/wire"
+)
+
+// room holds a bounded number of calls at a time.
+type room chan struct{}
+
+func (r room) enter() bool {
+	select {
+	case r <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// rooms are entered in their order and left together.
+type rooms []room
+
+func (all rooms) enter() bool {
+	for i, r := range all {
+		if !r.enter() {
+			all[:i].leave()
+			return false
+		}
+	}
+	return true
+}
+
+func (all rooms) leave() {
+	for _, r := range all {
+		<-r
+	}
+}
+
+var errBusy = fault.New(fault.Unavailable, "overloaded", "Too many requests are being served at once. Try again shortly.").
+	After(2 * time.Second)
+
+// queue is where calls wait for rooms: a bounded time, and a bounded number of them.
+type queue struct {
+	wait    time.Duration
+	most    int64
+	waiting atomic.Int64
+}
+
+// queueFactor is how many calls may wait for each that is served. Served at an ordinary pace, a queue of that length is
+// through well within the wait.
+const queueFactor = 4
+
+func newQueue(served int, wait time.Duration) *queue {
+	return &queue{wait: wait, most: int64(queueFactor * served)}
+}
+
+// enter takes a call into all the rooms. While it waits for one of them it holds none of those after it.
+func (q *queue) enter(ctx context.Context, all rooms) error {
+	if all.enter() {
+		return nil
+	}
+	if q.waiting.Add(1) > q.most {
+		q.waiting.Add(-1)
+		return errBusy
+	}
+	defer q.waiting.Add(-1)
+	timer := time.NewTimer(q.wait)
+	defer timer.Stop()
+	for i, r := range all {
+		if err := await(ctx, r, timer.C); err != nil {
+			all[:i].leave()
+			return err
+		}
+	}
+	return nil
+}
+
+func await(ctx context.Context, r room, late <-chan time.Time) error {
+	select {
+	case r <- struct{}{}:
+		return nil
+	case <-late:
+		return errBusy
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// pool is a number of slots, some of which test traffic cannot take. Live and test calls wait in queues of their own, so
+// that test traffic takes no place in the queue either. It is a Prometheus collector of its slots.
+type pool struct {
+	all, test            room
+	liveQueue, testQueue *queue
+	refused              *prometheus.CounterVec
+	size, taken          *prometheus.Desc
+}
+
+// The traffic of a call. Calls without a key count as live: a payer's page does not tell the mode of its payment.
+const (
+	live = "live"
+	test = "test"
+)
+
+func trafficOf(c *proxy.Call) string {
+	if k := c.Caller.Key; k != nil && k.Mode == wire.Test {
+		return test
+	}
+	return live
+}
+
+// besides is how many of so many slots are left for test traffic: all but those for live traffic alone, and half at least.
+func besides(slots, liveOnly int) int { return max(slots-liveOnly, (slots+1)/2) }
+
+func newPool(name string, slots, liveOnly int, wait time.Duration) *pool {
+	about, by := prometheus.Labels{"pool": name}, []string{"traffic"}
+	p := &pool{
+		all: make(room, slots), test: make(room, besides(slots, liveOnly)),
+		size:  prometheus.NewDesc("gateway_slots", "Slots of a pool that live, or test, traffic may take.", by, about),
+		taken: prometheus.NewDesc("gateway_slots_taken", "Slots of a pool that are taken by live, or test, traffic.", by, about),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gateway_slots_refused_total", Help: "Calls that got no slot of a pool.", ConstLabels: about,
+		}, by),
+	}
+	p.liveQueue, p.testQueue = newQueue(cap(p.all), wait), newQueue(cap(p.test), wait)
+	p.refused.WithLabelValues(live) // at 0 from the start: an alert cannot see a series appear
+	p.refused.WithLabelValues(test)
+	return p
+}
+
+// enter takes a call into rooms of the pool.
+func (p *pool) enter(ctx context.Context, traffic string, all rooms) error {
+	q := p.liveQueue
+	if traffic == test {
+		q = p.testQueue
+	}
+	err := q.enter(ctx, all)
+	if err != nil {
+		p.refused.WithLabelValues(traffic).Inc()
+	}
+	return err
+}
+
+// rooms are those that every call of a traffic takes in the pool.
+func (p *pool) rooms(traffic string) rooms {
+	if traffic == test {
+		return rooms{p.test, p.all}
+	}
+	return rooms{p.all}
+}
+
+// Describe implements prometheus.Collector.
+func (p *pool) Describe(ch chan<- *prometheus.Desc) {
+	ch <- p.size
+	ch <- p.taken
+	p.refused.Describe(ch)
+}
+
+// Collect implements prometheus.Collector.
+func (p *pool) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, n int, traffic string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), traffic)
+	}
+	tests := len(p.test)
+	gauge(p.size, cap(p.all), live)
+	gauge(p.size, cap(p.test), test)
+	gauge(p.taken, max(0, len(p.all)-tests), live)
+	gauge(p.taken, tests, test)
+	p.refused.Collect(ch)
+}
