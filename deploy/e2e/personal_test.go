@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"causeway.internal/deploy/e2e/internal/api"
 	"causeway.internal/libs/testkit/otlp"
+	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/testkit/stack"
 )
 
@@ -43,7 +47,8 @@ func leaks(logs []byte, texts []string) (lines []string) {
 }
 
 // TestPersonal: after whole lives of payments, claims, look-ups, refusals, reports and operators' decisions, no line of any log,
-// written at the level debug, and no span holds an account number, a phone or a payer's id.
+// written at the level debug, no span, and no row of any database holds an account number, a phone, a payer's id or a reporter's name,
+// and outside payments no row holds a reference.
 func TestPersonal(t *testing.T) {
 	t.Parallel()
 	const phone, otherPhone, account, other, chat, otherChat = "2347061119287", "233201117733", "4400993317", "0000000003", "chat-Kq77163", "chat-Zz90412"
@@ -81,7 +86,7 @@ func TestPersonal(t *testing.T) {
 	c.Call(t, http.MethodPost, "/v1/payments", transfer(api.Object{"payer": person, "receiver": api.Object{"bankCode": "058", "accountNumber": account + "99999999999999"}}), bad).
 		Want(t, http.StatusBadRequest)
 	nobody.Call(t, http.MethodPost, claimPath(given), api.Object{"receiver": receiver}, bad).Want(t, http.StatusBadRequest)
-	c.Call(t, http.MethodPost, "/v1/reports", api.Object{"complaintType": "fraud", "name": "A. Person", "phoneNumber": "+" + phone}).Want(t, http.StatusCreated)
+	c.Call(t, http.MethodPost, "/v1/reports", api.Object{"complaintType": "fraud", "name": "Kq Person", "phoneNumber": "+" + phone, "sessionReference": given, "description": "Kq says so"}).Want(t, http.StatusCreated)
 	nobody.Call(t, http.MethodGet, "/v1/reports/lookup?phoneNumber="+phone, nil).Want(t, http.StatusOK)
 	for _, ref := range []string{paid, given, asked, failing} {
 		awaitStatus(t, c, ref, "settled")
@@ -103,6 +108,22 @@ func TestPersonal(t *testing.T) {
 	for _, span := range collector.Spans() {
 		if found := leaks([]byte(fmt.Sprintf("%+v\n", span)), secrets); len(found) > 0 {
 			t.Errorf("a span holds personal data: %v", found)
+		}
+	}
+	for service, url := range s.Owners {
+		db, err := pgx.Connect(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close(t.Context())
+		texts := append(slices.Clone(secrets[:len(secrets)-1]), "Kq Person", "Kq says so")
+		if service != "payments" { // which finds its payments by their references
+			texts = append(texts, paid, given, asked, failing)
+		}
+		for _, line := range pg.Search(t, db, texts...) {
+			if !strings.HasSuffix(line, " of sim_transfers") { // test mode's bank stands for another house
+				t.Errorf("a dump of the database of %s: %s", service, line)
+			}
 		}
 	}
 	if !bytes.Contains(s.Logs(t), []byte(`"level":"DEBUG"`)) {

@@ -117,3 +117,35 @@ func TestBlind(t *testing.T) {
 		t.Errorf("after a rotation a value is looked for under %x", all)
 	}
 }
+
+func TestOptional(t *testing.T) {
+	none, err := ParseOptional("")
+	if err != nil || none.Ring() != nil {
+		t.Fatal(err)
+	}
+	some, err := ParseOptional("a:" + key(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ParseOptional("a"); err == nil {
+		t.Error("a broken ring is taken")
+	}
+	plain := []byte(`{"id":"evt_1"}`)
+	sealed := some.Seal(plain, "p")
+	if bytes.Contains(sealed, plain) || !bytes.Equal(none.Seal(plain, "p"), plain) {
+		t.Error("sealed without a ring, or not with one")
+	}
+	for _, c := range []struct {
+		o     Optional
+		value []byte
+		err   error
+	}{{none, plain, nil}, {some, plain, nil}, {some, sealed, nil}, {none, sealed, ErrUnknownKey}} {
+		got, err := c.o.Open(c.value, "p")
+		if !errors.Is(err, c.err) || c.err == nil && !bytes.Equal(got, plain) {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if _, err := some.Open(sealed, "q"); !errors.Is(err, ErrOpen) {
+		t.Errorf("opened at another place: %v", err)
+	}
+}

@@ -188,6 +188,10 @@ type LookAtTransaction struct {
 // StatusChanged is one event for a merchant. Body is the exact webhook body: it is stored, signed and sent byte for
 // byte. Sequence counts the events of the object: 1, 2, 3 without gaps.
 //
+// Where the producer has EVENT_KEYS, Body is sealed under libs/keyring with the first of them, at the place
+// BodyPlace(EventID), so that no outbox, broker, table or dead queue names a person or holds a reference: the dispatcher keeps it
+// as it came and opens it to show or send it. JSON is a body in the clear, and a sealed one is no JSON.
+//
 // Token is the settlementToken of contract.md §7 under libs/keyring, so that no outbox, broker, table or dead queue holds
 // it in the clear: sealed by payments with the first key of SETTLEMENT_TOKEN_KEYS, which payments and callback-dispatcher
 // share and nobody else has, at the place TokenPlace(EventID). Body then holds TokenMask instead of it, before any text
@@ -208,6 +212,9 @@ type StatusChanged struct {
 
 // TokenMask is what a body holds where the settlementToken belongs.
 const TokenMask = `"settlementToken":"***"`
+
+// BodyPlace is where the sealed body of an event opens; it opens nowhere else.
+func BodyPlace(eventID string) string { return "event-body/" + eventID }
 
 // TokenPlace is where the sealed token of an event opens; it opens nowhere else.
 func TokenPlace(eventID string) string { return "settlement-token/" + eventID }

@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/outbound/guard"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
@@ -106,7 +107,11 @@ func deadTable(ctx context.Context, cfg deadSettings, ids []int64, limit int, re
 		}
 		return nil
 	}
-	policies := map[wire.Mode]guard.Policy{wire.Test: allow(cfg.AllowTest), wire.Live: allow(cfg.AllowLive)}
+	bodies, err := keyring.ParseOptional(cfg.EventKeys.Reveal())
+	if err != nil {
+		return fmt.Errorf("EVENT_KEYS: %w", err)
+	}
+	rules := messaging.Rules{Policies: map[wire.Mode]guard.Policy{wire.Test: allow(cfg.AllowTest), wire.Live: allow(cfg.AllowLive)}, Bodies: bodies}
 	taken := 0
 	for _, m := range list {
 		headers := map[string]string{}
@@ -114,7 +119,7 @@ func deadTable(ctx context.Context, cfg deadSettings, ids []int64, limit int, re
 			headers[telemetry.TraceHeader] = m.Trace
 		}
 		err := errors.Join(messaging.Take(ctx, app.Direct{Store: s, Registry: s, Now: time.Now},
-			[]bus.Message{{ID: m.MessageID, Name: m.Name, Body: m.Body, Headers: headers}}, policies)...)
+			[]bus.Message{{ID: m.MessageID, Name: m.Name, Body: m.Body, Headers: headers}}, rules)...)
 		reason := ""
 		switch {
 		case fault.IsPermanent(err):

@@ -535,7 +535,7 @@ func (r *rig) api() *api {
 	held := store.New(r.db, "api", 2)
 	p := &process{policies: map[wire.Mode]guard.Policy{wire.Test: {Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}}
 	httpapi.Routes(s, httpapi.Parts{
-		Secrets: r.secrets, Endpoints: app.NewEndpoints(held, held, time.Now), Log: held, Replays: held, CheckURL: p.checkURL, Now: time.Now,
+		Bodies: keyring.Optional{}, Secrets: r.secrets, Endpoints: app.NewEndpoints(held, held, time.Now), Log: held, Replays: held, CheckURL: p.checkURL, Now: time.Now,
 	})
 	server := httptest.NewServer(s)
 	r.t.Cleanup(server.Close)

@@ -46,6 +46,7 @@ type process struct {
 	checks  []telemetry.Check
 
 	policies map[wire.Mode]guard.Policy
+	bodies   keyring.Optional // opens events
 }
 
 func start(ctx context.Context, environ map[string]string, serves, works bool) error {
@@ -72,7 +73,11 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	if err != nil {
 		return err
 	}
-	p := &process{policies: policies, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain)}
+	bodies, err := keyring.ParseOptional(cfg.EventKeys.Reveal())
+	if err != nil {
+		return fmt.Errorf("EVENT_KEYS: %w", err)
+	}
+	p := &process{policies: policies, bodies: bodies, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain)}
 	p.store = store.New(db, id.New("dsp_", time.Now()), lockKey())
 	p.secrets = app.NewSecrets(p.store, ring, time.Now)
 	tel.Registry.MustRegister(p.group)
@@ -110,7 +115,7 @@ func (p *process) serve(environ map[string]string) error {
 	}
 	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, httpkit.Verifier{Audience: wire.Dispatcher, Keys: keys, Now: time.Now})
 	httpapi.Routes(server, httpapi.Parts{
-		Secrets: p.secrets, Endpoints: app.NewEndpoints(p.store, p.store, time.Now), Log: p.store, Replays: p.store,
+		Bodies: p.bodies, Secrets: p.secrets, Endpoints: app.NewEndpoints(p.store, p.store, time.Now), Log: p.store, Replays: p.store,
 		CheckURL: p.checkURL, Now: time.Now,
 	})
 	return p.group.HTTP("api", cfg.HTTPAddr, server)
@@ -166,7 +171,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 		clients[string(mode)] = outbound.New(outbound.Config{Policy: policy, PerHost: limits.PerHost})
 	}
 	seen := newMetrics(p.tel.Registry, time.Now)
-	sender := attempt.New(p.secrets, tokens, clients, p.tel.Tracer, time.Now)
+	sender := attempt.New(p.secrets, tokens, p.bodies, clients, p.tel.Tracer, time.Now)
 	recorder := app.NewRecorder(p.store, schedules, cfg.breaker(), seen, rand.Int64N, time.Now, p.tel.Log)
 	dispatcher := app.NewDispatcher(p.store, p.store, sender, recorder, limits, time.Now, p.tel.Log)
 	seen.lanes(p.tel.Registry, dispatcher.Lanes())
@@ -174,7 +179,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	engine := &app.Engine{
 		Members: store.NewMember(p.store, p.tel.Log), Intake: intake, Dispatcher: dispatcher, Recorder: recorder, Log: p.tel.Log, Finish: finish,
 	}
-	link.HandleAll(wire.IntakeQueue, messaging.Parallel, messaging.StatusChanged(intake, p.store, p.policies))
+	link.HandleAll(wire.IntakeQueue, messaging.Parallel, messaging.StatusChanged(intake, p.store, messaging.Rules{Policies: p.policies, Bodies: p.bodies}))
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: link.Ready})
 	p.group.Go("consumers", link.Run)
 	p.group.Go("sender", engine.Run)

@@ -50,6 +50,7 @@ type settings struct {
 	Limits             limitSettings
 	MasterKeys         config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals what is kept sealed, all open"`
 	TokenKeys          config.Secret `env:"SETTLEMENT_TOKEN_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher alone; the first seals settlement tokens inside payment.confirmed. Empty: that event brings no token and the caller asks for one"`
+	EventKeys          config.Secret `env:"EVENT_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher, which has them first; the first seals the bodies of events on their way to it. Empty: they are in the clear"`
 	FamiliesLive       []string      `env:"ADDRESS_FAMILIES_LIVE" envDefault:"bitcoin,evm,tron" doc:"network families that live mode keeps addresses of and offers to payers"`
 	ScanSilence        time.Duration `env:"SCAN_SILENCE" envDefault:"60s" doc:"how long wallets may say nothing of a network until it closes: no new payments on it, and payouts of its deposits wait"`
 	Recovery           bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: old addresses are discarded, every payout is asked about before it is sent, nobody expires (docs/runbooks/payments-restore.md)"`

@@ -122,6 +122,11 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return err
 	}
 	p.group.Every("scans", scansEvery, scans.Load)
+	events, err := keyring.ParseOptional(cfg.EventKeys.Reveal())
+	if err != nil {
+		return fmt.Errorf("EVENT_KEYS: %w", err)
+	}
+	p.store.SealEvents(events)
 	if err := cfg.tokens(p.store, policy); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 // settings are what every role needs.
 type settings struct {
 	Sealing
+	EventKeys config.Secret `env:"EVENT_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher, which has them first; the first seals the bodies of events on their way to it. Empty: they are in the clear"`
 	Postgres  postgres.Config
 	Telemetry telemetry.Config
 	OpsAddr   string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`
@@ -30,19 +31,16 @@ type Sealing struct {
 	Seal       bool          `env:"SEAL_PERSONAL" envDefault:"false" doc:"true seals the people of new reports, which needs MASTER_KEYS; turn it on once every process is of a release that knows it (docs/deploy.md)"`
 }
 
-// ring reads the master keys; nil without any.
-func (s Sealing) ring() (*keyring.Ring, error) {
-	if s.MasterKeys.Reveal() == "" {
-		if s.Seal {
-			return nil, errors.New("SEAL_PERSONAL is on and MASTER_KEYS is missing")
-		}
-		return nil, nil
+// keys reads the master keys.
+func (s Sealing) keys() (keyring.Optional, error) {
+	keys, err := keyring.ParseOptional(s.MasterKeys.Reveal())
+	switch {
+	case err != nil:
+		return keys, fmt.Errorf("MASTER_KEYS: %w", err)
+	case s.Seal && keys.Ring() == nil:
+		return keys, errors.New("SEAL_PERSONAL is on and MASTER_KEYS is missing")
 	}
-	ring, err := keyring.Parse(s.MasterKeys.Reveal())
-	if err != nil {
-		return nil, fmt.Errorf("MASTER_KEYS: %w", err)
-	}
-	return ring, nil
+	return keys, nil
 }
 
 // Erasing is what keeps reports from erasure.

@@ -16,6 +16,7 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
@@ -60,7 +61,11 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return err
 	}
 	defer tel.Flush(ctx)
-	ring, err := cfg.ring()
+	events, err := keyring.ParseOptional(cfg.EventKeys.Reveal())
+	if err != nil {
+		return fmt.Errorf("EVENT_KEYS: %w", err)
+	}
+	keys, err := cfg.keys()
 	if err != nil {
 		return err
 	}
@@ -71,7 +76,8 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	defer db.Close()
 
 	p := &process{cfg: cfg, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain), db: db}
-	p.store = store.New(db, ring, cfg.Seal, p.wake)
+	p.store = store.New(db, keys, cfg.Seal, p.wake)
+	p.store.SealEvents(events)
 	if cfg.Recovery {
 		tel.Log.Warn("recovery is on: record ids that may have been shown are passed over")
 		if err := p.store.Recover(ctx); err != nil {

@@ -32,18 +32,18 @@ var operations = []command.Verb{
 
 // open gives a verb the store.
 func open(ctx context.Context, cfg operateSettings) (s *store.Store, closeDB func(), err error) {
-	ring, err := cfg.ring()
+	keys, err := cfg.keys()
 	if err != nil {
 		return nil, nil, err
 	}
-	if ring == nil {
+	if keys.Ring() == nil {
 		return nil, nil, errors.New("MASTER_KEYS is missing")
 	}
 	db, err := postgres.Open(ctx, store.Session(cfg.Postgres), migrations.FS, telemetry.Discard(wire.Reports))
 	if err != nil {
 		return nil, nil, err
 	}
-	return store.New(db, ring, cfg.Seal, func() {}), db.Close, nil
+	return store.New(db, keys, cfg.Seal, func() {}), db.Close, nil
 }
 
 // erase forgets a person who filed reports.

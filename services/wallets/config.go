@@ -24,6 +24,7 @@ type common struct {
 	OpsAddr    string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`
 	Drain      time.Duration `env:"DRAIN" envDefault:"10s" doc:"how long stopping may take"`
 	MasterKeys config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals the extended public keys in the database, all open"`
+	EventKeys  config.Secret `env:"EVENT_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher, which has them first; the first seals the bodies of events on their way to it. Empty: they are in the clear"`
 	Recovery   bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: every next index is moved past what may have been issued, and the 24 hours before the backup are scanned again (docs/runbooks/wallets-restore.md)"`
 	Margin     int64         `env:"RECOVERY_MARGIN" envDefault:"100000" doc:"how many addresses of each family a recovery passes over and watches: more than can have been made since the backup"`
 	World      worldSettings

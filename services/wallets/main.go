@@ -18,6 +18,7 @@ import (
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
@@ -58,6 +59,15 @@ type process struct {
 	checks  []telemetry.Check
 }
 
+// out makes outgoing messages.
+func (p *process) out() (messaging.Out, error) {
+	events, err := keyring.ParseOptional(p.cfg.EventKeys.Reveal())
+	if err != nil {
+		return messaging.Out{}, fmt.Errorf("EVENT_KEYS: %w", err)
+	}
+	return messaging.Out{Now: time.Now, Untraced: p.cfg.World.Live.untraced(), Events: events}, nil
+}
+
 // start runs the roles until ctx ends.
 func start(ctx context.Context, environ map[string]string, serve, work bool) error {
 	cfg, err := config.Read[common](environ)
@@ -79,7 +89,11 @@ func start(ctx context.Context, environ map[string]string, serve, work bool) err
 	if err := p.cfg.World.read(p); err != nil {
 		return err
 	}
-	p.book = store.New(db, messaging.Out{Now: time.Now, Untraced: p.cfg.World.Live.untraced()}, store.Settings{
+	out, err := p.out()
+	if err != nil {
+		return err
+	}
+	p.book = store.New(db, out, store.Settings{
 		Nets: p.nets, Depths: p.depths, Now: time.Now, Wake: p.wake, Strayed: p.strayed(), Changed: p.changed, Found: p.found(),
 	})
 	p.backlog = outbox.NewBacklog(db, outbox.MaxRows)

@@ -16,7 +16,6 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
-	"causeway.internal/services/wallets/internal/messaging"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/store"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -72,7 +71,11 @@ func operate(ctx context.Context, in command.Input, do func(*process) error) err
 	if err := cfg.World.read(p); err != nil {
 		return err
 	}
-	p.book = store.New(db, messaging.Out{Now: time.Now, Untraced: p.cfg.World.Live.untraced()}, store.Settings{Nets: p.nets, Depths: p.depths, Now: time.Now, Strayed: p.strayed(), Changed: p.changed})
+	out, err := p.out()
+	if err != nil {
+		return err
+	}
+	p.book = store.New(db, out, store.Settings{Nets: p.nets, Depths: p.depths, Now: time.Now, Strayed: p.strayed(), Changed: p.changed})
 	if err := p.book.LoadVersions(ctx); err != nil {
 		return err
 	}

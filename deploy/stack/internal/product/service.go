@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -61,6 +62,7 @@ type keys struct {
 	master      map[string]string // by service
 	pepper      string
 	tokens      string            // seals settlement tokens between payments and the dispatcher
+	events      map[string]string // by producer: seals the bodies of its events for the dispatcher
 	message     map[string]string // by producer: the seed of the key that signs its messages
 	adminToken  string
 	secondToken string // of another operator, for what two have to want
@@ -71,7 +73,7 @@ func loadKeys(dir string) (keys, error) {
 	if err != nil {
 		return keys{}, err
 	}
-	k := keys{identity: map[string]string{}, master: map[string]string{}, message: map[string]string{}}
+	k := keys{identity: map[string]string{}, master: map[string]string{}, events: map[string]string{}, message: map[string]string{}}
 	for _, tenant := range Tenants() {
 		if k.identity[tenant.Service], err = secrets.Get("identity-"+tenant.Service, state.Key); err != nil {
 			return keys{}, err
@@ -82,6 +84,9 @@ func loadKeys(dir string) (keys, error) {
 	}
 	for _, producer := range producers() {
 		if k.message[producer], err = secrets.Get("message-"+producer, state.Key); err != nil {
+			return keys{}, err
+		}
+		if k.events[producer], err = secrets.Get("events-"+producer, state.Key); err != nil {
 			return keys{}, err
 		}
 	}
@@ -201,7 +206,7 @@ func (p plan) environ(service string, replica int) []string {
 		settings["AMQP_URL"], settings["SIGNED_MESSAGES_ONLY"] = p.through(broker), "true"
 		settings["MESSAGE_PUBLIC_KEYS"] = p.keys.trusted(service)
 		if seed := p.keys.message[service]; seed != "" {
-			settings["MESSAGE_KEY"] = master(seed)
+			settings["MESSAGE_KEY"], settings["EVENT_KEYS"] = master(seed), service+":"+p.keys.events[service]
 		}
 	}
 	public := "http://" + p.http[gateway]
@@ -230,7 +235,7 @@ func (p plan) environ(service string, replica int) []string {
 	case dispatcher:
 		more = map[string]string{
 			"IDENTITY_KEYS": p.keys.identity[service], "MASTER_KEYS": master(p.keys.master[service]),
-			"CALLBACK_ALLOW_TEST": loopback, "SETTLEMENT_TOKEN_KEYS": master(p.keys.tokens),
+			"CALLBACK_ALLOW_TEST": loopback, "SETTLEMENT_TOKEN_KEYS": master(p.keys.tokens), "EVENT_KEYS": p.keys.opening(),
 		}
 	case gateway:
 		more = p.gateway(public, replica)
@@ -273,6 +278,15 @@ func producers() []string {
 		}
 	}
 	return all
+}
+
+// opening lists what the dispatcher opens the events of all producers with.
+func (k keys) opening() string {
+	var all []string
+	for _, producer := range slices.Sorted(maps.Keys(k.events)) {
+		all = append(all, producer+":"+k.events[producer])
+	}
+	return strings.Join(all, ",")
 }
 
 // trusted lists the public keys of the services whose messages a service reads.

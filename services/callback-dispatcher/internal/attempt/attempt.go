@@ -35,7 +35,7 @@ type Keys interface {
 	Signing(ctx context.Context, o app.Owner) (keys []*delivery.Key, generation int, err error)
 }
 
-// Opener opens settlement tokens (libs/wire, StatusChanged).
+// Opener opens settlement tokens and bodies (libs/wire, StatusChanged).
 type Opener interface {
 	Open(sealed []byte, place string) ([]byte, error)
 }
@@ -45,6 +45,7 @@ var errNoTokenKeys = errors.New("SETTLEMENT_TOKEN_KEYS is not set, so a settleme
 // Sender makes attempts. It is safe for concurrent use.
 type Sender struct {
 	tokens  Opener // nil without keys
+	bodies  Opener
 	keys    Keys
 	clients map[string]*outbound.Client // by mode
 	tracer  trace.Tracer
@@ -53,8 +54,8 @@ type Sender struct {
 
 // New makes a sender with one client per mode, because the address policy is the mode's. tokens may be nil: then events
 // with a settlement token wait.
-func New(keys Keys, tokens Opener, clients map[string]*outbound.Client, tracer trace.Tracer, now func() time.Time) *Sender {
-	return &Sender{keys: keys, tokens: tokens, clients: clients, tracer: tracer, now: now}
+func New(keys Keys, tokens, bodies Opener, clients map[string]*outbound.Client, tracer trace.Tracer, now func() time.Time) *Sender {
+	return &Sender{keys: keys, tokens: tokens, bodies: bodies, clients: clients, tracer: tracer, now: now}
 }
 
 // Send implements app.Sender.
@@ -90,11 +91,15 @@ func (s *Sender) Send(ctx context.Context, d delivery.Delivery) (delivery.Outcom
 	return s.outcome(res, at, generation), nil
 }
 
-// body is what is signed and sent: the stored bytes, with the settlement token in the place of the first mask. No text
+// body is what is signed and sent: the stored bytes, opened, with the settlement token in the place of the first mask. No text
 // that a merchant chose stands before that place.
 func (s *Sender) body(d delivery.Delivery) ([]byte, error) {
+	plain, err := s.bodies.Open(d.Body, wire.BodyPlace(d.EventID))
+	if err != nil {
+		return nil, fmt.Errorf("open the body: %w", err)
+	}
 	if len(d.Token) == 0 {
-		return d.Body, nil
+		return plain, nil
 	}
 	if s.tokens == nil {
 		return nil, errNoTokenKeys
@@ -108,7 +113,7 @@ func (s *Sender) body(d delivery.Delivery) ([]byte, error) {
 		return nil, fmt.Errorf("write the settlement token: %w", err)
 	}
 	const name = `"settlementToken":`
-	return bytes.Replace(d.Body, []byte(wire.TokenMask), append([]byte(name), quoted...), 1), nil
+	return bytes.Replace(plain, []byte(wire.TokenMask), append([]byte(name), quoted...), 1), nil
 }
 
 // header builds the request's headers. The names go out as written, in lower case as Standard Webhooks has them.

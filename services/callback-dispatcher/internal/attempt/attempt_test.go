@@ -34,7 +34,7 @@ func TestBody_holdsTheSettlementToken(t *testing.T) {
 	}
 	stored := `{"id":"evt_1","data":{"payment":{"settlementToken":"***","metadata":{"settlementToken":"***"}}}}`
 	d := delivery.Delivery{EventID: "evt_1", Body: []byte(stored), Token: ring.Seal([]byte("stk_1"), wire.TokenPlace("evt_1"))}
-	s := New(nil, ring, nil, nil, time.Now)
+	s := New(nil, ring, keyring.Optional{}, nil, nil, time.Now)
 	got, err := s.body(d)
 	if want := `{"id":"evt_1","data":{"payment":{"settlementToken":"stk_1","metadata":{"settlementToken":"***"}}}}`; err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)
@@ -46,14 +46,14 @@ func TestBody_holdsTheSettlementToken(t *testing.T) {
 	if _, err := s.body(d); err == nil {
 		t.Error("a token of another event opened")
 	}
-	if _, err := New(nil, nil, nil, nil, time.Now).body(d); err == nil {
+	if _, err := New(nil, nil, keyring.Optional{}, nil, nil, time.Now).body(d); err == nil {
 		t.Error("a token opened without keys")
 	}
 }
 
 // Whatever an endpoint answers must fit into text columns.
 func TestOutcome_isAlwaysText(t *testing.T) {
-	s := New(nil, nil, nil, nil, time.Now)
+	s := New(nil, nil, keyring.Optional{}, nil, nil, time.Now)
 	o := s.outcome(outbound.Result{
 		Class: outbound.Reset, Err: &outbound.StatusError{Status: 500},
 		Header: http.Header{"Server": {"a\x00\xff" + strings.Repeat("é", 2000)}},
@@ -79,5 +79,27 @@ func TestText_isJSON(t *testing.T) {
 	}
 	if got := text(http.Header{"X-Other": {"c"}}); got != "{}" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// A sealed body is opened to be sent, and its settlement token put in; one that does not open is not sent.
+func TestBody_sealed(t *testing.T) {
+	keys, err := keyring.ParseOptional("p1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(nil, keys, keys, nil, nil, time.Now)
+	plain := []byte(`{"id":"evt_1",` + wire.TokenMask + `}`)
+	d := delivery.Delivery{EventID: "evt_1", Body: keys.Seal(plain, wire.BodyPlace("evt_1"))}
+	if body, err := s.body(d); err != nil || string(body) != string(plain) {
+		t.Errorf("%s %v", body, err)
+	}
+	d.Token = keys.Seal([]byte("stl_x"), wire.TokenPlace("evt_1"))
+	if body, err := s.body(d); err != nil || string(body) != `{"id":"evt_1","settlementToken":"stl_x"}` {
+		t.Errorf("%s %v", body, err)
+	}
+	d.EventID = "evt_2"
+	if body, err := s.body(d); err == nil {
+		t.Errorf("another event's body is sent: %s", body)
 	}
 }

@@ -26,7 +26,7 @@ func BenchmarkHeader(b *testing.B) {
 
 // BenchmarkOutcome puts an ordinary answer into the terms of package delivery.
 func BenchmarkOutcome(b *testing.B) {
-	s := New(nil, nil, nil, nil, time.Now)
+	s := New(nil, nil, nil, nil, nil, time.Now)
 	res := outbound.Result{
 		Class: outbound.OK, Status: 200, Remote: netip.MustParseAddrPort("127.0.0.1:8080"),
 		Header: http.Header{"Date": {"Wed, 01 Apr 2026 12:01:00 GMT"}, "Content-Type": {"text/plain; charset=utf-8"}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -270,7 +271,9 @@ func (a *api) listEvents(ctx context.Context, p eventPage) (out eventsAnswer, er
 	}
 	out.Events = make([]json.RawMessage, len(list))
 	for i, v := range list {
-		out.Events[i] = v.Body
+		if out.Events[i], err = a.Bodies.Open(v.Body, wire.BodyPlace(v.ID)); err != nil {
+			return out, fmt.Errorf("open event %s: %w", v.ID, err)
+		}
 		out.Pagination.at(strconv.FormatUint(v.Tx, 10) + "." + v.ID)
 	}
 	return out, nil

@@ -29,6 +29,11 @@ type Endpoints interface {
 	Test(ctx context.Context, o app.Owner, id string, k app.Key, render func(app.DeliveryView) ([]byte, error)) (app.Answer, bool, error)
 }
 
+// Opener opens the bodies of events that are kept sealed (libs/wire, StatusChanged).
+type Opener interface {
+	Open(body []byte, place string) ([]byte, error)
+}
+
 // Parts are what the routes are served with. CheckURL says whether a URL may be registered in a mode and returns it as
 // it is dialled; its error is a phrase that stands behind the field's name.
 type Parts struct {
@@ -36,6 +41,7 @@ type Parts struct {
 	Endpoints Endpoints
 	Log       app.Log
 	Replays   app.Replays
+	Bodies    Opener
 	CheckURL  func(mode, raw string) (string, error)
 	Now       func() time.Time
 }

@@ -19,7 +19,7 @@ func BenchmarkRead(b *testing.B) {
 	policies := map[wire.Mode]guard.Policy{wire.Test: {Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := read(m, policies); err != nil {
+		if _, err := read(m, Rules{policies, eventKeys}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -32,6 +32,17 @@ const (
 	tokenMax  = 4 << 10
 )
 
+// Rules are what messages are read by.
+type Rules struct {
+	Policies map[wire.Mode]guard.Policy // of callback URLs
+	Bodies   Opener
+}
+
+// Opener opens bodies that were sealed by their producer, and gives back those in the clear (libs/wire, StatusChanged).
+type Opener interface {
+	Open(body []byte, place string) ([]byte, error)
+}
+
 // Accepter takes events in; it returns when they are durable, with an error for each, or nil when none has any.
 type Accepter interface {
 	Accept(ctx context.Context, events []app.Event) []error
@@ -39,9 +50,9 @@ type Accepter interface {
 
 // StatusChanged handles the three status messages that share the intake queue. What can never be taken in is kept with
 // its reason, and acknowledged: the broker's dead queue gets only what crashes a process again and again.
-func StatusChanged(intake Accepter, graves app.Graveyard, policies map[wire.Mode]guard.Policy) func(context.Context, []bus.Message) []error {
+func StatusChanged(intake Accepter, graves app.Graveyard, rules Rules) func(context.Context, []bus.Message) []error {
 	return func(ctx context.Context, pack []bus.Message) []error {
-		errs := Take(ctx, intake, pack, policies)
+		errs := Take(ctx, intake, pack, rules)
 		for n, err := range errs {
 			if fault.IsPermanent(err) {
 				errs[n] = bury(ctx, graves, pack[n], err)
@@ -59,7 +70,7 @@ func bury(ctx context.Context, graves app.Graveyard, m bus.Message, reason error
 
 // Take reads messages and takes their events in. It answers as Accept does; a permanent fault says that a message can never
 // be taken in as things are.
-func Take(ctx context.Context, intake Accepter, pack []bus.Message, policies map[wire.Mode]guard.Policy) (errs []error) {
+func Take(ctx context.Context, intake Accepter, pack []bus.Message, rules Rules) (errs []error) {
 	events, places := make([]app.Event, 0, len(pack)), make([]int, 0, len(pack))
 	fail := func(n int, err error) {
 		if errs == nil {
@@ -68,7 +79,7 @@ func Take(ctx context.Context, intake Accepter, pack []bus.Message, policies map
 		errs[n] = err
 	}
 	for n, m := range pack {
-		e, err := read(m, policies)
+		e, err := read(m, rules)
 		if err != nil {
 			fail(n, fault.Permanent(fmt.Errorf("read %s: %w", m.Name, err)))
 			continue
@@ -89,7 +100,7 @@ func clean(s string, most int) string {
 	return strings.ToValidUTF8(s[:min(len(s), most)], "")
 }
 
-func read(m bus.Message, policies map[wire.Mode]guard.Policy) (app.Event, error) {
+func read(m bus.Message, rules Rules) (app.Event, error) {
 	p, ok := quick(m.Body)
 	if !ok {
 		p = wire.StatusChanged{}
@@ -101,7 +112,10 @@ func read(m bus.Message, policies map[wire.Mode]guard.Policy) (app.Event, error)
 		ID: p.EventID, Type: p.Type, MerchantID: p.MerchantID, Mode: string(p.Mode), ObjectID: p.ObjectID, Sequence: p.Sequence,
 		OccurredAt: p.OccurredAt, Trace: traceOf(m), Body: p.Body, Token: p.Token,
 	}
+	body, err := rules.Bodies.Open(p.Body, wire.BodyPlace(p.EventID))
 	switch {
+	case err != nil:
+		return e, fmt.Errorf("open the body: %w", err)
 	case !delivery.ValidID(p.EventID):
 		return e, errors.New("the event id is not 1 to 64 visible ASCII characters without a dot")
 	case p.Mode != wire.Live && p.Mode != wire.Test:
@@ -116,11 +130,11 @@ func read(m bus.Message, policies map[wire.Mode]guard.Policy) (app.Event, error)
 		return e, fmt.Errorf("sequence %d", p.Sequence)
 	case p.OccurredAt.IsZero():
 		return e, errors.New("no time of occurrence")
-	case len(p.Body) == 0 || len(p.Body) > bodyMax:
-		return e, fmt.Errorf("a body of %d bytes", len(p.Body))
-	case !json.Valid(p.Body):
+	case len(body) == 0 || len(body) > bodyMax:
+		return e, fmt.Errorf("a body of %d bytes", len(body))
+	case !json.Valid(body):
 		return e, errors.New("the body is not JSON")
-	case len(p.Token) > tokenMax || len(p.Token) > 0 && !bytes.Contains(p.Body, []byte(wire.TokenMask)):
+	case len(p.Token) > tokenMax || len(p.Token) > 0 && !bytes.Contains(body, []byte(wire.TokenMask)):
 		return e, errors.New("a settlement token that the body has no place for, or that is too long")
 	}
 	if p.CallbackURL == "" {
@@ -129,7 +143,7 @@ func read(m bus.Message, policies map[wire.Mode]guard.Policy) (app.Event, error)
 	// Live mode refused bad URLs at create already. One that is refused only now, because the allow-list has changed,
 	// is kept as it is: the socket refuses it, and the merchant sees the failed delivery.
 	e.CallbackURL = clip(p.CallbackURL)
-	if u, err := guard.Normalize(p.Mode, p.CallbackURL, policies[p.Mode]); err == nil {
+	if u, err := guard.Normalize(p.Mode, p.CallbackURL, rules.Policies[p.Mode]); err == nil {
 		e.CallbackURL = u.String()
 	}
 	return e, nil

@@ -1,7 +1,9 @@
 package messaging
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +15,7 @@ import (
 
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/outbound/guard"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/callback-dispatcher/internal/app"
@@ -42,6 +45,37 @@ func (g *graves) Bury(_ context.Context, m app.DeadMessage) error {
 	return g.fail
 }
 
+// eventKeys open the bodies of sealed events.
+var eventKeys, _ = keyring.ParseOptional("p1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
+
+// A sealed body is kept as it came. One that does not open, or that holds no JSON, is buried as it came.
+func TestStatusChanged_sealed(t *testing.T) {
+	i, g := &intake{}, &graves{}
+	m := good()
+	plain := m.Body
+	m.Body = eventKeys.Seal(plain, wire.BodyPlace(m.EventID))
+	if err := handleWith(t, i, g, m, nil); err != nil || len(i.got) != 1 || !bytes.Equal(i.got[0].Body, m.Body) || bytes.Contains(i.got[0].Body, plain) {
+		t.Fatalf("%+v %v", i.got, err)
+	}
+	other, err := keyring.ParseOptional("p2:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{2}, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, body := range map[string][]byte{
+		"of another event": eventKeys.Seal(plain, wire.BodyPlace("evt_2")), "under an unknown key": other.Seal(plain, wire.BodyPlace(m.EventID)),
+		"no JSON": eventKeys.Seal([]byte("{"), wire.BodyPlace(m.EventID)), "a token without a place": m.Body,
+	} {
+		bad := m
+		if bad.Body = body; name == "a token without a place" {
+			bad.Token = []byte("x")
+		}
+		before := len(g.got)
+		if err := handleWith(t, i, g, bad, nil); err != nil || len(i.got) != 1 || len(g.got) != before+1 {
+			t.Errorf("%s: %d taken, %d buried, %v", name, len(i.got), len(g.got), err)
+		}
+	}
+}
+
 func good() wire.StatusChanged {
 	return wire.StatusChanged{
 		EventID: "evt_1", Type: "payment.settled", MerchantID: "m", Mode: wire.Live, ObjectID: "pay_1", Sequence: 3,
@@ -64,7 +98,7 @@ func handleWith(t *testing.T, i *intake, g *graves, body any, headers map[string
 		}
 	}
 	policies := map[wire.Mode]guard.Policy{wire.Test: {Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}
-	return errors.Join(StatusChanged(i, g, policies)(t.Context(), []bus.Message{
+	return errors.Join(StatusChanged(i, g, Rules{policies, eventKeys})(t.Context(), []bus.Message{
 		{ID: "evt_1", Name: string(wire.PaymentStatusChangedV1), Body: raw, Headers: headers},
 	})...)
 }
@@ -146,11 +180,11 @@ func TestStatusChanged_packs(t *testing.T) {
 	}
 	pack[1].Body = []byte("{")
 	i, g := &intake{}, &graves{}
-	if err := errors.Join(StatusChanged(i, g, nil)(t.Context(), pack)...); err != nil || len(i.got) != 3 || len(g.got) != 1 || g.got[0].MessageID != "evt_1" {
+	if err := errors.Join(StatusChanged(i, g, Rules{nil, eventKeys})(t.Context(), pack)...); err != nil || len(i.got) != 3 || len(g.got) != 1 || g.got[0].MessageID != "evt_1" {
 		t.Errorf("%v, %d taken in, buried %+v", err, len(i.got), g.got)
 	}
 	i.err, g.fail = errors.New("database is away"), errors.New("no grave")
-	for n, err := range StatusChanged(i, g, nil)(t.Context(), pack) {
+	for n, err := range StatusChanged(i, g, Rules{nil, eventKeys})(t.Context(), pack) {
 		if want := map[bool]error{true: g.fail, false: i.err}[n == 1]; !errors.Is(err, want) {
 			t.Errorf("message %d: %v", n, err)
 		}

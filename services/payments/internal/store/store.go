@@ -39,7 +39,8 @@ type Store struct {
 	moved  func(Move)
 	now    func() time.Time
 	tokens tokens
-	daily  app.Daily // nil without limits
+	events keyring.Optional // seals the bodies of events
+	daily  app.Daily        // nil without limits
 	vault
 }
 
@@ -146,7 +147,7 @@ func (s *Store) event(ctx context.Context, e payment.Event, v app.View, token st
 	}
 	return outbox.Encode(ctx, wire.PaymentStatusChangedV1, eventID, wire.StatusChanged{
 		EventID: eventID, Type: e.Type, MerchantID: e.Payment.MerchantID, Mode: wire.Mode(e.Payment.Mode), ObjectID: e.Payment.ID,
-		Sequence: e.Payment.Sequence, CallbackURL: e.Payment.CallbackURL, OccurredAt: now, Body: body,
+		Sequence: e.Payment.Sequence, CallbackURL: e.Payment.CallbackURL, OccurredAt: now, Body: s.events.Seal(body, wire.BodyPlace(eventID)),
 		Token: s.tokens.sealed(v.Token, token, eventID),
 	})
 }

@@ -20,6 +20,9 @@ type tokens struct {
 // ring that both share. Call it before the store is used.
 func (s *Store) IssueTokens(ring *keyring.Ring, life time.Duration) { s.tokens = tokens{ring, life} }
 
+// SealEvents makes the store seal the bodies of events for the dispatcher. Call it before the store is used.
+func (s *Store) SealEvents(keys keyring.Optional) { s.events = keys }
+
 // issue puts the hash of a fresh token into the payment when one of the facts is an event that brings it.
 func (t tokens) issue(p payment.Payment, facts []payment.Fact, now time.Time) (payment.Payment, string) {
 	if t.ring == nil {

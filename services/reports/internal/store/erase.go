@@ -23,7 +23,7 @@ type Person struct {
 // AskErasure notes that a person is to be forgotten, and forgets what may be forgotten at once. What is left is erased by
 // EraseDue. keep is how long the law has a live report kept after its last change.
 func (s *Store) AskErasure(ctx context.Context, operator string, who Person, keep time.Duration) (erasure.Done, error) {
-	asked, err := erasure.Ask(ctx, s.pool, s.keys, operator, who)
+	asked, err := erasure.Ask(ctx, s.pool, s.keys.Ring(), operator, who)
 	if err != nil {
 		return erasure.Done{}, err
 	}
@@ -32,10 +32,10 @@ func (s *Store) AskErasure(ctx context.Context, operator string, who Person, kee
 
 // EraseDue forgets whom operators asked to forget and what may be forgotten by now. Call it now and then.
 func (s *Store) EraseDue(ctx context.Context, keep time.Duration) error {
-	if s.keys == nil { // nobody could be asked for
+	if s.keys.Ring() == nil { // nobody could be asked for
 		return nil
 	}
-	return erasure.Due(ctx, s.pool, s.keys, s.eraser(keep))
+	return erasure.Due(ctx, s.pool, s.keys.Ring(), s.eraser(keep))
 }
 
 // eraser forgets the reporter in each of its reports that was there when it was asked for and is examined. The accused address,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/erasure"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/services/reports/internal/app"
 	"causeway.internal/services/reports/internal/report"
 	"causeway.internal/services/reports/internal/store"
@@ -18,7 +19,7 @@ const years = 5 * 365 * 24 * time.Hour
 func TestErase(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.use(nil, false)
+	w.use(keyring.Optional{}, false)
 	before := w.file(acme, report.Filing{Phone: people[1], Name: people[0], Fraudster: "0xBAD"}) // in the clear, as once
 	w.use(master, true)
 	reference, _, _ := w.accuse()
@@ -69,7 +70,7 @@ func TestErase(t *testing.T) {
 	for _, line := range w.dump() {
 		t.Error(line)
 	}
-	for _, blind := range master.Blinds(people[1], "phone/test") {
+	for _, blind := range master.Ring().Blinds(people[1], "phone/test") {
 		if n := ask[int](w, `SELECT count(*) FROM reports WHERE phone_index = $1`, blind); n != 0 {
 			t.Errorf("%d reports have the phone's index", n)
 		}

@@ -40,7 +40,7 @@ func (s *Store) Reseal(ctx context.Context) (changed int64, err error) {
 			break
 		}
 	}
-	erasures, err := erasure.Reseal(ctx, s.pool, s.keys)
+	erasures, err := erasure.Reseal(ctx, s.pool, s.keys.Ring())
 	return changed + erasures, err
 }
 

@@ -29,9 +29,13 @@ import (
 // Store is the reports database. It is safe for concurrent use.
 type Store struct {
 	vault
-	pool *pgxpool.Pool
-	wake func()
+	pool   *pgxpool.Pool
+	wake   func()
+	events keyring.Optional // seals the bodies of events
 }
+
+// SealEvents makes the store seal the bodies of events for the dispatcher. Call it before the store is used.
+func (s *Store) SealEvents(keys keyring.Optional) { s.events = keys }
 
 // Session gives the sessions of the pool what the statements here need. One plan for all arguments is always the right one
 // for them: they read an index from a place for a number of rows. Left to itself PostgreSQL plans most look-ups anew, because
@@ -41,9 +45,9 @@ func Session(cfg postgres.Config) postgres.Config {
 	return cfg.With("plan_cache_mode", "force_generic_plan").With("jit", "off")
 }
 
-// New makes a store over a pool. keys open what is sealed, and seal what is written where seals says so; nil opens nothing. wake
+// New makes a store over a pool. keys open what is sealed, and seal what is written where seals says so. wake
 // is called after every commit that left a message in the outbox.
-func New(pool *pgxpool.Pool, keys *keyring.Ring, seals bool, wake func()) *Store {
+func New(pool *pgxpool.Pool, keys keyring.Optional, seals bool, wake func()) *Store {
 	return &Store{vault: vault{keys, seals}, pool: pool, wake: wake}
 }
 
@@ -149,7 +153,7 @@ func (s *Store) birth(ctx context.Context, n app.Newborn) (*pgx.Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	msg, err := message(ctx, n.Event)
+	msg, err := s.message(ctx, n.Event)
 	if err != nil {
 		return nil, err
 	}
@@ -196,10 +200,10 @@ func (s *Store) reporters(r report.Report) (all [][]byte) {
 }
 
 // message renders an event as its outbox message.
-func message(ctx context.Context, e app.Event) (outbox.Message, error) {
+func (s *Store) message(ctx context.Context, e app.Event) (outbox.Message, error) {
 	return outbox.Encode(ctx, wire.ReportStatusChangedV1, e.ID, wire.StatusChanged{
 		EventID: e.ID, Type: e.Type, MerchantID: e.Report.MerchantID, Mode: wire.Mode(e.Report.Mode), ObjectID: e.Report.Reference,
-		Sequence: e.Report.Sequence, OccurredAt: e.OccurredAt.UTC(), Body: e.Body,
+		Sequence: e.Report.Sequence, OccurredAt: e.OccurredAt.UTC(), Body: s.events.Seal(e.Body, wire.BodyPlace(e.ID)),
 	})
 }
 
@@ -359,7 +363,7 @@ func (s *Store) rewrite(ctx context.Context, tx pgx.Tx, o app.Owner, requestID s
 	if err != nil {
 		return err
 	}
-	msg, err := message(ctx, d.Event)
+	msg, err := s.message(ctx, d.Event)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"causeway.internal/libs/keyring"
@@ -13,8 +12,8 @@ import (
 
 // vault seals who files reports, each value bound to its report, and makes what phones are found and counted by.
 type vault struct {
-	keys  *keyring.Ring // nil without keys: then everything is in the clear
-	seals bool          // seals what is written; what is sealed is read either way
+	keys  keyring.Optional
+	seals bool // seals what is written; what is sealed is read either way
 }
 
 // person is what a report says of people. The reporter's and the accused wallet are not in it: a chain shows them to everybody.
@@ -66,15 +65,10 @@ func (v vault) rekeep(was row, r report.Report) (row, error) {
 	return kept, err
 }
 
-var errNoKeys = errors.New("a report is sealed and MASTER_KEYS is not set")
-
 // open reads what is sealed of a row.
 func (v vault) open(r row) (row, error) {
 	if r.person == nil {
 		return r, nil
-	}
-	if v.keys == nil {
-		return r, errNoKeys
 	}
 	plain, err := v.keys.Open(r.person, personPlace(r.ID))
 	if err != nil {
@@ -90,20 +84,20 @@ func (v vault) open(r row) (row, error) {
 
 // indexes are what a phone may be found by, under the first key first.
 func (v vault) indexes(mode report.Mode, phone string) [][]byte {
-	if v.keys == nil {
+	if v.keys.Ring() == nil {
 		return nil
 	}
-	return v.keys.Blinds(phone, "phone/"+string(mode))
+	return v.keys.Ring().Blinds(phone, "phone/"+string(mode))
 }
 
 // hashes are what phones may be counted by: in the clear, and under each key, the first one's first.
 func (v vault) hashes() []report.Hash {
 	all := []report.Hash{report.Plain}
-	if v.keys == nil {
+	if v.keys.Ring() == nil {
 		return all
 	}
-	for i := range v.keys.Blinds("", "") {
-		all = append(all, func(text string) []byte { return v.keys.Blinds(text, "reports")[i] })
+	for i := range v.keys.Ring().Blinds("", "") {
+		all = append(all, func(text string) []byte { return v.keys.Ring().Blinds(text, "reports")[i] })
 	}
 	return all
 }
@@ -123,7 +117,7 @@ func (v vault) hash(r row) (report.Hash, error) {
 
 // stale reports a row that the first key has not sealed.
 func (v vault) stale(r row) bool {
-	return r.person == nil || v.keys.Stale(r.person) || r.Phone != "" && !bytes.Equal(r.index, v.indexes(r.Mode, r.Phone)[0])
+	return r.person == nil || v.keys.Ring().Stale(r.person) || r.Phone != "" && !bytes.Equal(r.index, v.indexes(r.Mode, r.Phone)[0])
 }
 
 func answerPlace(k app.Key) string { return "answer/" + k.Scope + "/" + k.Key }
@@ -138,12 +132,6 @@ func (v vault) keepAnswer(k app.Key, body []byte) []byte {
 
 // openAnswer gives a stored body back.
 func (v vault) openAnswer(k app.Key, body []byte) ([]byte, error) {
-	if _, err := keyring.KeyID(body); err != nil {
-		return body, nil
-	}
-	if v.keys == nil {
-		return nil, errNoKeys
-	}
 	plain, err := v.keys.Open(body, answerPlace(k))
 	if err != nil {
 		return nil, fmt.Errorf("open a stored answer: %w", err)

@@ -35,14 +35,17 @@ type world struct {
 	t     testing.TB
 	pool  *pgxpool.Pool
 	store *store.Store
-	ring  *keyring.Ring // nil opens nothing
+	ring  keyring.Optional
 	woken atomic.Int64
 }
 
 var acme = app.Owner{MerchantID: "acme", KeyID: 7, Mode: report.Test}
 
 // master is the ring of a world that seals.
-var master = must(keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))))
+var master = must(keyring.ParseOptional("k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))))
+
+// forEvents seals the bodies of events for the dispatcher.
+var forEvents = must(keyring.ParseOptional("reports:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{3}, 32))))
 
 func must[T any](v T, err error) T {
 	if err != nil {
@@ -59,8 +62,9 @@ func newWorld(t testing.TB) *world {
 }
 
 // use has the world's processes replaced by ones with another ring, which seal or do not.
-func (w *world) use(ring *keyring.Ring, seals bool) {
+func (w *world) use(ring keyring.Optional, seals bool) {
 	w.store = store.New(w.pool, ring, seals, func() { w.woken.Add(1) })
+	w.store.SealEvents(forEvents)
 	w.ring = ring
 	w.App = app.New(app.Deps{
 		Filing: w.store, Reading: w.store, Changing: w.store, Oversight: w.store, Backlog: never{}, PublicModes: report.Modes(),
@@ -163,7 +167,16 @@ func ask[T any](w *world, sql string, args ...any) T {
 
 // events lists the webhook events in the outbox.
 func (w *world) events() []wire.StatusChanged {
-	return messages[wire.StatusChanged](w, wire.ReportStatusChangedV1)
+	w.t.Helper()
+	events := messages[wire.StatusChanged](w, wire.ReportStatusChangedV1)
+	for i, e := range events {
+		body, err := forEvents.Open(e.Body, wire.BodyPlace(e.EventID))
+		if err != nil || bytes.Equal(body, e.Body) {
+			w.t.Errorf("the body of %s is in the clear or does not open: %v", e.EventID, err)
+		}
+		events[i].Body = body
+	}
+	return events
 }
 
 func messages[T any](w *world, name wire.Name) []T {
@@ -229,9 +242,9 @@ func (w *world) opened(r *report.Report, person, index []byte) (report.Hash, err
 	if err := json.Unmarshal(plain, r); err != nil { // the field Phone is among them
 		return nil, err
 	}
-	for i, blind := range w.ring.Blinds(r.Phone, "phone/"+string(r.Mode)) {
+	for i, blind := range w.ring.Ring().Blinds(r.Phone, "phone/"+string(r.Mode)) {
 		if bytes.Equal(blind, index) {
-			return func(text string) []byte { return w.ring.Blinds(text, "reports")[i] }, nil
+			return func(text string) []byte { return w.ring.Ring().Blinds(text, "reports")[i] }, nil
 		}
 	}
 	return report.Plain, nil

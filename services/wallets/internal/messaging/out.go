@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
@@ -24,7 +25,8 @@ import (
 // any repetition.
 type Out struct {
 	Now      func() time.Time
-	Untraced map[string]bool // live networks on which coin that contracts send is not seen
+	Untraced map[string]bool  // live networks on which coin that contracts send is not seen
+	Events   keyring.Optional // seals the bodies of events
 }
 
 // DepositChanged tells one version of a deposit; the number counts these messages of the mode and network.
@@ -98,6 +100,7 @@ func (o Out) WalletChanged(ctx context.Context, w wallet.Wallet) (outbox.Message
 		return outbox.Message{}, err
 	}
 	return outbox.Encode(ctx, wire.WalletStatusChangedV1, eventID, wire.StatusChanged{
-		EventID: eventID, Type: kind, MerchantID: w.MerchantID, Mode: wire.Mode(w.Mode), ObjectID: w.ID, Sequence: w.Sequence, OccurredAt: now, Body: body,
+		EventID: eventID, Type: kind, MerchantID: w.MerchantID, Mode: wire.Mode(w.Mode), ObjectID: w.ID, Sequence: w.Sequence, OccurredAt: now,
+		Body: o.Events.Seal(body, wire.BodyPlace(eventID)),
 	})
 }
