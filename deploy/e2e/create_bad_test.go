@@ -171,16 +171,21 @@ func countPayments(t testing.TB, s *stack.Stack, merchant string) int {
 
 func count(t testing.TB, s *stack.Stack, service, query string, args ...any) int {
 	t.Helper()
+	return value[int](t, s, service, query, args...)
+}
+
+// value is what a query of a service's database finds.
+func value[T any](t testing.TB, s *stack.Stack, service, query string, args ...any) (v T) {
+	t.Helper()
 	conn, err := pgx.Connect(t.Context(), s.Databases[service])
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close(t.Context()) }()
-	var n int
-	if err := conn.QueryRow(t.Context(), query, args...).Scan(&n); err != nil {
+	if err := conn.QueryRow(t.Context(), query, args...).Scan(&v); err != nil {
 		t.Fatal(err)
 	}
-	return n
+	return v
 }
 
 // TestAllFieldErrorsAtOnce: an answer names every wrong field, not the first one only.

@@ -59,7 +59,7 @@ var examples = map[wire.Name]any{
 	wire.WalletStatusChangedV1:  statusChanged("wallet.watching", "wal_01"),
 	wire.ReportStatusChangedV1:  statusChanged("report.created", "RPT-ABC234"),
 	wire.FraudSignalV1: wire.FraudSignal{
-		Mode: wire.Live, Address: "0x9858effd232b4033e47d90003d41ec34ecaeda94", Merchants: 2, Reports: 3, Version: 3, OccurredAt: at,
+		Mode: wire.Live, Address: "0x9858effd232b4033e47d90003d41ec34ecaeda94", Merchants: 2, Reports: 3, Version: 3, OccurredAt: at, Confirmed: new(true),
 	},
 }
 

@@ -229,4 +229,7 @@ type FraudSignal struct {
 	Reports    int64     `json:"reports"` // resolved fraud reports of all of them
 	Version    int64     `json:"version"` // 1, 2, 3 for each mode and address
 	OccurredAt time.Time `json:"occurredAt"`
+	// Confirmed says whether an operator stands behind the reports: only then do they block payments. Null, from a release
+	// that knows no confirmations, changes nothing.
+	Confirmed *bool `json:"confirmed,omitempty"`
 }

@@ -102,7 +102,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	if err != nil {
 		return err
 	}
-	tel.Log.Info("senders are screened", "list", sanctions.Version(), "fraud_merchants", cfg.FraudMerchants)
+	tel.Log.Info("senders are screened", "list", sanctions.Version())
 	if err := cfg.Limits.narrow(&policy); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return err
 	}
 	p.deps = app.Deps{
-		Keys: keys, Families: families, Screener: screen.New(sanctions, p.store, cfg.FraudMerchants), Pauses: pauses, Scans: scans,
+		Keys: keys, Families: families, Screener: screen.New(sanctions, p.store), Pauses: pauses, Scans: scans,
 		Operators: p.store, Approvals: p.store, SecondAbove: second,
 		Hints: p.store, Transactions: p.store, Watch: watch(tel.Registry),
 		Payments: p.store, Lists: p.store, Settlements: p.store, Worlds: p.worlds, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: clock.Now, Log: tel.Log,

@@ -22,6 +22,7 @@ type settings struct {
 	Telemetry telemetry.Config
 	OpsAddr   string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`
 	Drain     time.Duration `env:"DRAIN" envDefault:"20s" doc:"how long a stop may take"`
+	Merchants int64         `env:"FRAUD_MERCHANTS" envDefault:"3" doc:"from so many merchants with a resolved fraud report against an address on, the address waits for an operator's word; only then does it block payments (docs/runbooks/payments-operations.md)"`
 	Recovery  bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: record ids that may have been shown are passed over (docs/runbooks/reports-restore.md)"`
 }
 

@@ -25,6 +25,7 @@ import (
 	"causeway.internal/services/reports/internal/app"
 	"causeway.internal/services/reports/internal/httpapi"
 	"causeway.internal/services/reports/internal/limit"
+	"causeway.internal/services/reports/internal/report"
 	"causeway.internal/services/reports/internal/store"
 	"causeway.internal/services/reports/migrations"
 )
@@ -128,7 +129,7 @@ func (p *process) serve(environ map[string]string) error {
 	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, httpkit.Verifier{Audience: wire.Reports, Keys: keys, Now: time.Now})
 	httpapi.Routes(server, app.New(app.Deps{
 		Filing: p.store, Reading: p.store, Changing: p.store, Oversight: p.store, Backlog: outbox.NewBacklog(p.db, outbox.MaxRows),
-		PublicModes: modes, SkipLoopback: cfg.SkipLoopback, FloodPerHour: cfg.FloodPerHour,
+		PublicModes: modes, SkipLoopback: cfg.SkipLoopback, FloodPerHour: cfg.FloodPerHour, Merchants: p.cfg.Merchants,
 		Lookups:      limit.New(cfg.LookupRate, time.Second, cfg.LookupBurst, time.Now),
 		Guesses:      limit.New(cfg.Guesses, time.Minute, cfg.Guesses, time.Now),
 		NewReference: id.ReportReference, Refused: func(reason string) { refused.WithLabelValues(reason).Inc() }, Log: p.tel.Log,
@@ -140,6 +141,26 @@ const (
 	maintainEvery = time.Minute
 	eraseEvery    = 10 * time.Minute
 )
+
+const suspectsEvery = 15 * time.Second
+
+// suspects counts the addresses that wait for an operator.
+func (p *process) suspects() func(ctx context.Context) error {
+	waiting := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "reports_addresses_waiting", Help: "Accused addresses that wait for an operator to confirm or withdraw.",
+	}, []string{"mode"})
+	p.tel.Registry.MustRegister(waiting)
+	return func(ctx context.Context) error {
+		found, err := p.store.Waiting(ctx, p.cfg.Merchants)
+		if err != nil {
+			return err
+		}
+		for _, mode := range report.Modes() {
+			waiting.WithLabelValues(string(mode)).Set(float64(found[mode]))
+		}
+		return nil
+	}
+}
 
 // work adds the relay and the upkeep.
 func (p *process) work(ctx context.Context, environ map[string]string) (closeLink func(), err error) {
@@ -155,6 +176,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	p.group.Go("broker", link.Run)
 	p.group.Every("upkeep", maintainEvery, func(ctx context.Context) error { return idempotency.Maintain(ctx, p.db) })
 	p.group.Every("erasures", eraseEvery, func(ctx context.Context) error { return p.store.EraseDue(ctx, cfg.Laundering) })
+	p.group.Every("suspects", suspectsEvery, p.suspects())
 	p.relay = outbox.NewRelay(p.cfg.Postgres, link.Publisher(), p.tel)
 	p.group.Go("outbox relay", p.relay.Run)
 	return func() { _ = link.Close() }, nil // the process ends

@@ -146,6 +146,8 @@ func Table() []Route {
 		guessable(http.MethodGet, "/v1/reports/{reportId}", Reports).knowing(),
 		keyed(http.MethodPatch, "/v1/reports/{reportId}", Reports, apikey.ReportManage),
 		operatedBy(http.MethodGet, "/v1/admin/reports/subjects", Reports).reads("walletAddress", "mode"),
+		operatedBy(http.MethodGet, "/v1/admin/reports/confirmations", Reports).reads("state", "mode", "merchants", "limit", "cursor"),
+		operatedBy(http.MethodPost, "/v1/admin/reports/confirmations", Reports),
 		operatedBy(http.MethodGet, "/v1/admin/reports/floods", Reports).reads("mode", "limit", "cursor"),
 
 		keyed(http.MethodGet, "/v1/webhooks/secret", Dispatcher, apikey.WebhookManage),

@@ -13,9 +13,9 @@ import (
 type FraudSignals interface {
 	// NoteFraud keeps a signal unless a newer one of its mode and address is there.
 	NoteFraud(ctx context.Context, m wire.FraudSignal) error
-	// FraudMerchants is the largest number of distinct merchants with a resolved fraud report against one of the addresses,
-	// which may be spelled in any case where their form allows it; 0 when nothing is known.
-	FraudMerchants(ctx context.Context, mode payment.Mode, addresses []string) (int64, error)
+	// FraudConfirmed reports whether an operator has confirmed the fraud reports against one of the addresses, which may be
+	// spelled in any case where their form allows it. However many merchants say it, their word alone is none.
+	FraudConfirmed(ctx context.Context, mode payment.Mode, addresses []string) (bool, error)
 }
 
 // FraudSignalled takes a signal in. It is a snapshot with a version, so duplicates and late ones do no harm.

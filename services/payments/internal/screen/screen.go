@@ -124,27 +124,23 @@ func (l *List) Addresses() []string {
 
 // Signals is what reports says of addresses.
 type Signals interface {
-	FraudMerchants(ctx context.Context, mode payment.Mode, addresses []string) (int64, error)
+	FraudConfirmed(ctx context.Context, mode payment.Mode, addresses []string) (bool, error)
 }
 
 // Local screens by a list and by the signals of reports. It is safe for concurrent use.
 type Local struct {
 	list    *List
 	signals Signals
-	most    int64
 }
 
-// New makes a screener. An address is a hit when at least most merchants have had a fraud report against it resolved; most
-// zero asks no reports.
-func New(list *List, signals Signals, most int64) *Local { return &Local{list, signals, most} }
+// New makes a screener. An address is a hit when it is on the list, or when an operator has confirmed the fraud reports
+// against it: merchants resolve their own reports, so what they say alone holds nobody's money.
+func New(list *List, signals Signals) *Local { return &Local{list, signals} }
 
 // Screen implements app.Screener. A live transfer that names no sender cannot be clear, but where its network need not name
 // one. A transfer of which some senders are known is judged by those.
 func (s *Local) Screen(ctx context.Context, mode payment.Mode, network string, addresses []string) (app.Verdict, error) {
-	v := app.Verdict{Lists: s.list.Version()}
-	if s.most > 0 {
-		v.Lists += "; reports >= " + strconv.FormatInt(s.most, 10)
-	}
+	v := app.Verdict{Lists: s.list.Version() + "; confirmed reports"}
 	for _, a := range addresses {
 		if s.list.Has(a) {
 			v.Hit, v.Reason = true, Sanctioned
@@ -160,14 +156,12 @@ func (s *Local) Screen(ctx context.Context, mode payment.Mode, network string, a
 		}
 		return v, nil
 	}
-	if s.most > 0 {
-		n, err := s.signals.FraudMerchants(ctx, mode, addresses)
-		if err != nil {
-			return app.Verdict{}, err
-		}
-		if n >= s.most {
-			v.Hit, v.Reason = true, Reported
-		}
+	confirmed, err := s.signals.FraudConfirmed(ctx, mode, addresses)
+	if err != nil {
+		return app.Verdict{}, err
+	}
+	if confirmed {
+		v.Hit, v.Reason = true, Reported
 	}
 	return v, nil
 }

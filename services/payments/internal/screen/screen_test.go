@@ -85,12 +85,12 @@ func TestOpen_file(t *testing.T) {
 }
 
 type signals struct {
-	n   int64
-	err error
+	confirmed bool
+	err       error
 }
 
-func (s signals) FraudMerchants(context.Context, payment.Mode, []string) (int64, error) {
-	return s.n, s.err
+func (s signals) FraudConfirmed(context.Context, payment.Mode, []string) (bool, error) {
+	return s.confirmed, s.err
 }
 
 func TestScreen(t *testing.T) {
@@ -101,26 +101,24 @@ func TestScreen(t *testing.T) {
 	const listed = "0x098B716B8Aaf21512996dC57EB0615e2383E2f96"
 	for name, c := range map[string]struct {
 		signals signals
-		most    int64
 		mode    payment.Mode
 		network string
 		senders []string
 		reason  string
 		fails   bool
 	}{
-		"clear":                   {signals{2, nil}, 3, payment.Live, "ethereum", []string{"0x1"}, "", false},
-		"listed":                  {signals{0, nil}, 3, payment.Live, "ethereum", []string{"0x1", listed}, Sanctioned, false},
-		"listed, test mode":       {signals{0, nil}, 3, payment.Test, "ethereum", []string{listed}, Sanctioned, false},
-		"reported":                {signals{3, nil}, 3, payment.Live, "ethereum", []string{"0x1"}, Reported, false},
-		"reports not asked":       {signals{9, errors.New("down")}, 0, payment.Live, "ethereum", []string{"0x1"}, "", false},
-		"reports are away":        {signals{0, errors.New("down")}, 3, payment.Live, "ethereum", []string{"0x1"}, "", true},
-		"nobody named":            {signals{}, 3, payment.Live, "ethereum", nil, SenderUnknown, false},
-		"nobody named on bitcoin": {signals{}, 3, payment.Live, "bitcoin", nil, SenderNotKnown, false},
-		"nobody named on solana":  {signals{}, 3, payment.Live, "solana", nil, SenderUnknown, false},
-		"some named on bitcoin, one of them listed": {signals{}, 3, payment.Live, "bitcoin", []string{"bc1qq", "123WBUDmSJv4GctdVEz6Qq6z8nXSKrJ4KX"}, Sanctioned, false},
-		"nobody named, test":                        {signals{}, 3, payment.Test, "ethereum", nil, "", false},
+		"clear":                   {signals{}, payment.Live, "ethereum", []string{"0x1"}, "", false},
+		"listed":                  {signals{}, payment.Live, "ethereum", []string{"0x1", listed}, Sanctioned, false},
+		"listed, test mode":       {signals{}, payment.Test, "ethereum", []string{listed}, Sanctioned, false},
+		"reported":                {signals{true, nil}, payment.Live, "ethereum", []string{"0x1"}, Reported, false},
+		"reports are away":        {signals{false, errors.New("down")}, payment.Live, "ethereum", []string{"0x1"}, "", true},
+		"nobody named":            {signals{}, payment.Live, "ethereum", nil, SenderUnknown, false},
+		"nobody named on bitcoin": {signals{}, payment.Live, "bitcoin", nil, SenderNotKnown, false},
+		"nobody named on solana":  {signals{}, payment.Live, "solana", nil, SenderUnknown, false},
+		"some named on bitcoin, one of them listed": {signals{}, payment.Live, "bitcoin", []string{"bc1qq", "123WBUDmSJv4GctdVEz6Qq6z8nXSKrJ4KX"}, Sanctioned, false},
+		"nobody named, test":                        {signals{}, payment.Test, "ethereum", nil, "", false},
 	} {
-		v, err := New(l, c.signals, c.most).Screen(t.Context(), c.mode, c.network, c.senders)
+		v, err := New(l, c.signals).Screen(t.Context(), c.mode, c.network, c.senders)
 		if (err != nil) != c.fails || v.Reason != c.reason || v.Hit != (c.reason != "" && c.reason != SenderNotKnown) || (err == nil && !strings.HasPrefix(v.Lists, l.Version())) {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}

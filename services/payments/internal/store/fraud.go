@@ -10,22 +10,24 @@ import (
 )
 
 const (
-	upsertFraud = `INSERT INTO fraud_signals AS f (mode, address, merchants, reports, version, at) VALUES ($1, $2, $3, $4, $5, $6)
-ON CONFLICT (mode, address) DO UPDATE SET merchants = excluded.merchants, reports = excluded.reports, version = excluded.version, at = excluded.at
+	upsertFraud = `INSERT INTO fraud_signals AS f (mode, address, merchants, reports, version, at, confirmed)
+VALUES ($1, $2, $3, $4, $5, $6, coalesce($7::boolean, false))
+ON CONFLICT (mode, address) DO UPDATE SET merchants = excluded.merchants, reports = excluded.reports, version = excluded.version, at = excluded.at,
+	confirmed = coalesce($7::boolean, f.confirmed)
 WHERE f.version < excluded.version`
-	selectFraud = `SELECT coalesce(max(merchants), 0) FROM fraud_signals WHERE mode = $1 AND address = ANY($2)`
+	selectFraud = `SELECT EXISTS (SELECT FROM fraud_signals WHERE mode = $1 AND address = ANY($2) AND confirmed)`
 )
 
 // NoteFraud implements app.FraudSignals.
 func (s *Store) NoteFraud(ctx context.Context, m wire.FraudSignal) error {
-	if _, err := s.pool.Exec(ctx, upsertFraud, string(m.Mode), m.Address, m.Merchants, m.Reports, m.Version, m.OccurredAt); err != nil {
+	if _, err := s.pool.Exec(ctx, upsertFraud, string(m.Mode), m.Address, m.Merchants, m.Reports, m.Version, m.OccurredAt, m.Confirmed); err != nil {
 		return fmt.Errorf("write a fraud signal: %w", err)
 	}
 	return nil
 }
 
-// FraudMerchants implements app.FraudSignals.
-func (s *Store) FraudMerchants(ctx context.Context, mode payment.Mode, addresses []string) (n int64, err error) {
+// FraudConfirmed implements app.FraudSignals.
+func (s *Store) FraudConfirmed(ctx context.Context, mode payment.Mode, addresses []string) (confirmed bool, err error) {
 	keys := make([]string, len(addresses))
 	for i, a := range addresses {
 		// The form in which wire.FraudSignal names addresses.
@@ -33,8 +35,8 @@ func (s *Store) FraudMerchants(ctx context.Context, mode payment.Mode, addresses
 			keys[i] = strings.ToLower(a)
 		}
 	}
-	if err = s.pool.QueryRow(ctx, selectFraud, string(mode), keys).Scan(&n); err != nil {
-		return 0, fmt.Errorf("read fraud signals: %w", err)
+	if err = s.pool.QueryRow(ctx, selectFraud, string(mode), keys).Scan(&confirmed); err != nil {
+		return false, fmt.Errorf("read fraud signals: %w", err)
 	}
-	return n, nil
+	return confirmed, nil
 }

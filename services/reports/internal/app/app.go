@@ -25,8 +25,11 @@ type Key struct {
 	Hash       [32]byte
 }
 
-// The status of a stored answer, which is HTTP's.
-const statusCreated = 201
+// The statuses of stored answers, which are HTTP's.
+const (
+	statusOK      = 200
+	statusCreated = 201
+)
 
 // Answer is the exact reply to a request, as it is stored for its Idempotency-Key.
 type Answer struct {
@@ -131,6 +134,42 @@ type Accused struct {
 	LastAt    time.Time
 	FiledFrom report.Counts // reports that name it as the reporter's own
 	Sources   []SourceView  // the keys that filed most, fifty at most
+	Address   string        // as report.AddressKey has it
+	Confirmed bool          // an operator stands behind the reports: payments blocks the address
+	Judged    *Judged       // the last decision; nil before any
+}
+
+// Judged is what an operator decided about an address, and when.
+type Judged struct {
+	Operator, Reason string
+	At               time.Time
+}
+
+// Judgement is an operator's decision about an accused address: whether payments shall block it.
+type Judgement struct {
+	Mode      report.Mode
+	Address   string // as report.AddressKey has it
+	Confirmed bool
+	Operator  string
+	Reason    string
+	RequestID string
+}
+
+// Suspects asks for a page of accused addresses: those that are confirmed, or those that wait for a decision because more
+// merchants have a resolved fraud report against them than at the last one, and at least Merchants.
+type Suspects struct {
+	Modes     []report.Mode
+	Confirmed bool
+	Merchants int64
+	Limit     int
+	After     *SuspectsAfter
+}
+
+// SuspectsAfter is where a page of suspects begins.
+type SuspectsAfter struct {
+	Merchants int64
+	Mode      report.Mode
+	Address   string
 }
 
 // SourceView is one key's filings on one address as operators see them.
@@ -155,8 +194,13 @@ type FloodsAfter struct {
 	KeyID int64
 }
 
-// Oversight is what operators read.
+// Oversight is what operators read and decide.
 type Oversight interface {
+	// Suspects lists addresses, those that most merchants accuse first; one more than the limit when there are more.
+	Suspects(ctx context.Context, q Suspects) ([]Accused, error)
+	// Judge writes a decision with the signal that tells payments of it and the answer that it gives, once for a key; a
+	// conflict where no resolved fraud report names the address.
+	Judge(ctx context.Context, j Judgement, k Key, answer func(Accused) (Answer, error)) (Answer, error)
 	Accused(ctx context.Context, modes []report.Mode, address string) ([]Accused, error)
 	// Floods lists the sources that were refused, the last refused first; one more than limit when there are more.
 	Floods(ctx context.Context, modes []report.Mode, limit int, after *FloodsAfter) ([]SourceView, error)
@@ -190,6 +234,7 @@ type Deps struct {
 	Lookups      Budget        // by subject
 	Guesses      Budget        // by address of the caller
 	SkipLoopback bool          // the caller's address does not count when it is this machine
+	Merchants    int64         // that make an accused address wait for an operator
 	FloodPerHour int64         // filings of one key on one address; 0 is no limit
 	NewReference func() string
 	Refused      Refusals
@@ -207,5 +252,6 @@ var (
 	ErrNotFound      = fault.New(fault.NotFound, "report_not_found", "Report not found")
 	ErrBadReference  = fault.New(fault.Invalid, "invalid_report_id", "Invalid report ID format")
 	ErrReferenceUsed = fault.New(fault.Unavailable, "busy", "No report id could be made. Try again shortly.")
+	ErrNotAccused    = fault.New(fault.Conflict, "not_accused", "No resolved fraud report names this address.")
 	ErrKeyTaken      = fault.New(fault.Conflict, "idempotency_in_progress", "A request with this Idempotency-Key is still running.")
 )

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -183,15 +184,42 @@ func sourcesView(all []SourceView) []sourceView {
 	return out
 }
 
+type suspectView struct {
+	Address   string      `json:"walletAddress"`
+	Mode      report.Mode `json:"mode"`
+	Counts    countsView  `json:"counts"`
+	Reporters int64       `json:"distinctReporters"`
+	Merchants int64       `json:"distinctMerchants"`
+	Convicted int64       `json:"resolvedFraudMerchants"`
+	Confirmed bool        `json:"confirmed"`
+	Judged    *judgedView `json:"decision"`
+	FirstAt   *string     `json:"firstReportedAt"`
+	LastAt    *string     `json:"lastReportedAt"`
+}
+
+type judgedView struct {
+	Operator string `json:"operator"`
+	Reason   string `json:"reason"`
+	At       string `json:"at"`
+}
+
+func suspectOf(k Accused) suspectView {
+	v := suspectView{
+		k.Address, k.Mode, countsOf(k.Against), k.Reporters, k.Merchants, k.Convicted, k.Confirmed, nil,
+		timestampOrNull(k.FirstAt), timestampOrNull(k.LastAt),
+	}
+	if j := k.Judged; j != nil {
+		v.Judged = &judgedView{j.Operator, j.Reason, timestamp(j.At)}
+	}
+	return v
+}
+
+type judgedData struct {
+	Subject suspectView `json:"subject"`
+}
+
 type subjectView struct {
-	Address   string       `json:"walletAddress"`
-	Mode      report.Mode  `json:"mode"`
-	Counts    countsView   `json:"counts"`
-	Reporters int64        `json:"distinctReporters"`
-	Merchants int64        `json:"distinctMerchants"`
-	Convicted int64        `json:"resolvedFraudMerchants"`
-	FirstAt   *string      `json:"firstReportedAt"`
-	LastAt    *string      `json:"lastReportedAt"`
+	suspectView
 	FiledFrom countsView   `json:"filedFrom"`
 	Sources   []sourceView `json:"sources"`
 }
@@ -203,12 +231,49 @@ type subjectsData struct {
 func overseen(address string, known []Accused) ([]byte, error) {
 	data := subjectsData{Subjects: make([]subjectView, 0, len(known))}
 	for _, k := range known {
-		data.Subjects = append(data.Subjects, subjectView{
-			address, k.Mode, countsOf(k.Against), k.Reporters, k.Merchants, k.Convicted, timestampOrNull(k.FirstAt), timestampOrNull(k.LastAt),
-			countsOf(k.FiledFrom), sourcesView(k.Sources),
-		})
+		k.Address = address
+		data.Subjects = append(data.Subjects, subjectView{suspectOf(k), countsOf(k.FiledFrom), sourcesView(k.Sources)})
 	}
 	return success(data)
+}
+
+type suspectsAnswer struct {
+	Success    bool          `json:"success"`
+	Subjects   []suspectView `json:"subjects"`
+	Pagination pagination    `json:"pagination"`
+}
+
+func suspected(limit int, found []Accused) ([]byte, error) {
+	out := suspectsAnswer{Success: true, Subjects: []suspectView{}, Pagination: pagination{Limit: limit, HasMore: len(found) > limit}}
+	if out.Pagination.HasMore {
+		found = found[:limit]
+		last := found[limit-1]
+		out.Pagination.NextCursor = textOrNull(SuspectsAfter{last.Convicted, last.Mode, last.Address}.Cursor())
+	}
+	for _, k := range found {
+		out.Subjects = append(out.Subjects, suspectOf(k))
+	}
+	return encode(out)
+}
+
+// Cursor writes where the next page begins.
+func (s SuspectsAfter) Cursor() string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s %s", s.Merchants, s.Mode, s.Address))
+}
+
+// ParseSuspectsAfter reads what Cursor has written.
+func ParseSuspectsAfter(text string) (*SuspectsAfter, bool) {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return nil, false
+	}
+	parts := strings.SplitN(string(raw), " ", 3)
+	if len(parts) != 3 {
+		return nil, false
+	}
+	merchants, err := strconv.ParseInt(parts[0], 10, 32)
+	s := SuspectsAfter{merchants, report.Mode(parts[1]), parts[2]}
+	return &s, err == nil && report.Storable(parts[1]+parts[2])
 }
 
 type floodsAnswer struct {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"slices"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
@@ -21,6 +22,8 @@ type UseCases interface {
 	Show(ctx context.Context, viewer app.Owner, clientIP, reference string) ([]byte, error)
 	Change(ctx context.Context, o app.Owner, requestID, reference string, c report.Change) ([]byte, error)
 	Subjects(ctx context.Context, modes []report.Mode, address string) ([]byte, error)
+	Suspects(ctx context.Context, q app.Suspects) ([]byte, error)
+	Judge(ctx context.Context, j app.Judgement, k app.Key) (app.Answer, error)
 	Floods(ctx context.Context, modes []report.Mode, limit int, after *app.FloodsAfter) ([]byte, error)
 }
 
@@ -31,12 +34,7 @@ func Routes(s *httpkit.Server, u UseCases) {
 		if err != nil {
 			return httpkit.Answer{}, err
 		}
-		a, err := u.File(ctx, o, r.filing, &r.problems, r.unread, key(ctx, o))
-		out := httpkit.Answer{Status: a.Status, Body: a.Body}
-		if a.Replayed {
-			out.Header = http.Header{idempotency.ReplayedHeader: {"true"}}
-		}
-		return out, err
+		return stored(u.File(ctx, o, r.filing, &r.problems, r.unread, key(ctx, o)))
 	})
 	httpkit.Handle(s, "GET /v1/reports/lookup", func(ctx context.Context, r lookupRequest) (httpkit.Answer, error) {
 		return ok(u.Lookup(ctx, viewer(ctx), r.asked))
@@ -57,12 +55,36 @@ func Routes(s *httpkit.Server, u UseCases) {
 		}
 		return ok(u.Subjects(ctx, r.modes, r.address))
 	})
+	httpkit.Handle(s, "GET /v1/admin/reports/confirmations", func(ctx context.Context, r suspectsRequest) (httpkit.Answer, error) {
+		if err := operator(ctx); err != nil {
+			return httpkit.Answer{}, err
+		}
+		return ok(u.Suspects(ctx, r.asked))
+	})
+	httpkit.Handle(s, "POST /v1/admin/reports/confirmations", func(ctx context.Context, r judgeRequest) (httpkit.Answer, error) {
+		if err := operator(ctx); err != nil {
+			return httpkit.Answer{}, err
+		}
+		in := httpkit.From(ctx)
+		r.judgement.Operator, r.judgement.RequestID = in.Identity.Operator, in.RequestID
+		scope := idempotency.Scope("operator", in.Identity.Operator, in.Route)
+		return stored(u.Judge(ctx, r.judgement, app.Key{Scope: scope, Key: in.IdempotencyKey, Hash: in.BodyHash}))
+	})
 	httpkit.Handle(s, "GET /v1/admin/reports/floods", func(ctx context.Context, r floodsRequest) (httpkit.Answer, error) {
 		if err := operator(ctx); err != nil {
 			return httpkit.Answer{}, err
 		}
 		return ok(u.Floods(ctx, r.modes, r.limit, r.after))
 	})
+}
+
+// stored is an answer that may have been kept for the request's key.
+func stored(a app.Answer, err error) (httpkit.Answer, error) {
+	out := httpkit.Answer{Status: a.Status, Body: a.Body}
+	if a.Replayed {
+		out.Header = http.Header{idempotency.ReplayedHeader: {"true"}}
+	}
+	return out, err
 }
 
 func ok(body []byte, err error) (httpkit.Answer, error) {
@@ -244,3 +266,52 @@ func (r *floodsRequest) Read(in *httpkit.Input) {
 		}
 	}
 }
+
+// States of the list of confirmations.
+const (
+	waiting   = "waiting"
+	confirmed = "confirmed"
+)
+
+type suspectsRequest struct{ asked app.Suspects }
+
+// Read decodes the query of GET /v1/admin/reports/confirmations.
+func (r *suspectsRequest) Read(in *httpkit.Input) {
+	r.asked = app.Suspects{
+		Modes: modesOf(in), Confirmed: in.QueryOneOf("state", waiting, confirmed) == confirmed,
+		Merchants: int64(in.QueryInt("merchants", 0, 1, math.MaxInt32)), Limit: in.QueryInt("limit", limitDefault, 1, floodsMax),
+	}
+	if text := in.Query("cursor"); text != "" {
+		var ok bool
+		if r.asked.After, ok = app.ParseSuspectsAfter(text); !ok {
+			in.Problems.Add("cursor", "must be the nextCursor of an earlier answer")
+		}
+	}
+}
+
+// Actions of an operator on an accused address.
+const (
+	confirm  = "confirm"
+	withdraw = "withdraw"
+)
+
+type judgeRequest struct{ judgement app.Judgement }
+
+// Read decodes the body of POST /v1/admin/reports/confirmations.
+func (r *judgeRequest) Read(in *httpkit.Input) {
+	b := in.Body()
+	mode, action := b.RequiredText("mode", asSent), b.RequiredText("action", asSent)
+	r.judgement = app.Judgement{
+		Mode: report.Mode(mode), Address: b.RequiredText("walletAddress", report.AddressMax), Confirmed: action == confirm,
+		Reason: b.RequiredText("reason", reasonMax),
+	}
+	if mode != "" && !slices.Contains(report.Modes(), report.Mode(mode)) {
+		b.Problem("mode", "must be live or test")
+	}
+	if action != "" && action != confirm && action != withdraw {
+		b.Problem("action", "must be confirm or withdraw")
+	}
+}
+
+// reasonMax is how long an operator's reason may be.
+const reasonMax = 1000

@@ -92,6 +92,20 @@ func (s *strict) Accused(_ context.Context, _ []report.Mode, address string) ([]
 	return nil, storable(struct{ A string }{address})
 }
 
+func (s *strict) Suspects(_ context.Context, q app.Suspects) ([]app.Accused, error) {
+	if q.After != nil {
+		return nil, storable(struct{ A, M string }{q.After.Address, string(q.After.Mode)})
+	}
+	return nil, nil
+}
+
+func (s *strict) Judge(_ context.Context, j app.Judgement, _ app.Key, answer func(app.Accused) (app.Answer, error)) (app.Answer, error) {
+	if err := storable(struct{ A, R string }{j.Address, j.Reason}); err != nil {
+		return app.Answer{}, err
+	}
+	return answer(app.Accused{Mode: j.Mode, Address: j.Address, Confirmed: j.Confirmed})
+}
+
 func (s *strict) Floods(_ context.Context, _ []report.Mode, _ int, after *app.FloodsAfter) ([]app.SourceView, error) {
 	if after != nil {
 		return nil, errors.Join(storable(after.Source), storable(struct{ M string }{string(after.Mode)}))
@@ -224,6 +238,12 @@ func TestRefusals(t *testing.T) {
 		"change to nothing":     {merchant, "PATCH", "/v1/reports/RPT-ABCDEF", `{}`, 400, "status: is required", "status"},
 		"change to other":       {merchant, "PATCH", "/v1/reports/RPT-ABCDEF", `{"status":"done","confirmer":5,"adminNotes":"` + strings.Repeat("x", 5001) + `"}`, 400, "status: must be one of pending, processing, resolved, dismissed", "status confirmer adminNotes"},
 		"change not allowed":    {merchant, "PATCH", "/v1/reports/RPT-ABCDEF", `{"status":"resolved"}`, 409, "A report that is pending cannot become resolved.", ""},
+		"confirm nothing":       {operator, "POST", "/v1/admin/reports/confirmations", `{}`, 400, "", "mode action walletAddress reason"},
+		"confirm other":         {operator, "POST", "/v1/admin/reports/confirmations", `{"mode":"both","walletAddress":"x","action":"block","reason":"y"}`, 400, "", "mode action"},
+		"confirmed by nobody":   {public, "POST", "/v1/admin/reports/confirmations", `{"mode":"test","walletAddress":"x","action":"confirm","reason":"y"}`, 401, "", ""},
+		"confirmed by merchant": {merchant, "POST", "/v1/admin/reports/confirmations", `{"mode":"test","walletAddress":"x","action":"confirm","reason":"y"}`, 401, "", ""},
+		"list by merchant":      {merchant, "GET", "/v1/admin/reports/confirmations", ``, 401, "", ""},
+		"list in other state":   {operator, "GET", "/v1/admin/reports/confirmations?state=all&merchants=0&cursor=x", ``, 400, "", "state merchants cursor"},
 		"changed by nobody":     {public, "PATCH", "/v1/reports/RPT-ABCDEF", `{"status":"processing"}`, 401, "", ""},
 		"subject of none":       {operator, "GET", "/v1/admin/reports/subjects", ``, 400, "walletAddress: is required", "walletAddress"},
 		"subject with NUL":      {operator, "GET", "/v1/admin/reports/subjects?walletAddress=a%00", ``, 400, "", "walletAddress"},

@@ -58,7 +58,7 @@ WHERE mode = $1 AND address = $2 AND EXISTS (SELECT FROM fresh)`
 )
 UPDATE accused SET convictions = convictions + 1, convicted_by = convicted_by + (SELECT count(*) FROM fresh), 
 	signal_version = greatest(signal_version + 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
-WHERE mode = $1 AND address = $2 RETURNING convicted_by, convictions, signal_version`
+WHERE mode = $1 AND address = $2 RETURNING convicted_by, convictions, signal_version, confirmed`
 
 	selectByReference = `SELECT ` + columns + ` FROM reports r WHERE r.reference = $1 AND r.mode = ANY($2)`
 	lockOwned         = `SELECT ` + columns + ` FROM reports r WHERE r.reference = $1 AND r.merchant_id = $2 AND r.mode = $3 FOR UPDATE`
@@ -90,7 +90,22 @@ INSERT INTO accused_marks (mode, address, what, mark) SELECT $1, $2, 'reporter',
 CROSS JOIN LATERAL (SELECT n FROM report_counts WHERE subject = s.subject AND day = '-infinity' OFFSET 0) AS c`
 	selectCounts = `SELECT n FROM report_counts WHERE subject = $1 AND day = '-infinity'`
 
-	selectAccused = `SELECT n, reporters, merchants, convicted_by, first_at, last_at FROM accused WHERE mode = $1 AND address = $2`
+	accusedColumns = `a.mode, a.address, a.n, a.reporters, a.merchants, a.convicted_by, a.first_at, a.last_at, a.confirmed, d.operator, d.reason, d.at
+FROM accused a LEFT JOIN LATERAL (SELECT operator, reason, at FROM accused_decisions
+	WHERE mode = a.mode AND address = a.address ORDER BY id DESC LIMIT 1) AS d ON true`
+	selectAccused = `SELECT ` + accusedColumns + ` WHERE a.mode = $1 AND a.address = $2`
+	suspectsAfter = ` AND a.mode = ANY($1) AND a.convicted_by >= $2
+	AND (a.convicted_by < $3 OR (a.convicted_by = $3 AND (a.mode, a.address) > ($4, $5)))
+ORDER BY a.convicted_by DESC, a.mode, a.address LIMIT $6`
+	selectWaiting   = `SELECT ` + accusedColumns + ` WHERE NOT a.confirmed AND a.convicted_by > a.reviewed` + suspectsAfter
+	selectConfirmed = `SELECT ` + accusedColumns + ` WHERE a.confirmed` + suspectsAfter
+	countWaiting    = `SELECT mode, count(*) FROM accused WHERE NOT confirmed AND convicted_by > reviewed AND convicted_by >= $1 GROUP BY mode`
+	// A version is a time at least, as in convictAccused.
+	judgeAccused = `UPDATE accused SET confirmed = $3, reviewed = convicted_by,
+	signal_version = greatest(signal_version + 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+WHERE mode = $1 AND address = $2 AND convicted_by > 0 RETURNING convicted_by, convictions, signal_version, confirmed`
+	insertDecision = `INSERT INTO accused_decisions (mode, address, confirmed, merchants, operator, reason, request_id, at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 	sourceColumns = `mode, address, role, key_id, merchant_id, reports,
 	CASE WHEN window_at = date_trunc('hour', clock_timestamp()) THEN window_n ELSE 0 END, refused, refused_at, first_at, last_at`
 	selectSources = `SELECT ` + sourceColumns + ` FROM sources WHERE mode = $1 AND address = $2 ORDER BY reports DESC, key_id LIMIT $3`
@@ -243,7 +258,8 @@ func Statements() map[string]string {
 		"refuseSource": refuseSource, "addCounts": addCounts, "countAccused": countAccused, "markAccused": markAccused,
 		"moveAccused": moveAccused, "convictAccused": convictAccused, "selectByReference": selectByReference, "lockOwned": lockOwned,
 		"updateReport": updateReport, "insertHistory": insertHistory, "totalOf": totalOf,
-		"selectCounts": selectCounts, "selectAccused": selectAccused, "selectSources": selectSources, "selectFloods": selectFloods,
+		"selectCounts": selectCounts, "selectAccused": selectAccused, "selectWaiting": selectWaiting, "selectConfirmed": selectConfirmed,
+		"countWaiting": countWaiting, "judgeAccused": judgeAccused, "insertDecision": insertDecision, "selectSources": selectSources, "selectFloods": selectFloods,
 		"ownReports": ownReports, "lockReport": lockReport, "sealReport": sealReport, "dropCounts": dropCounts, "reportsOf": reportsOf, "lawful": lawful, "forgetSource": forgetSource, "moveMark": moveMark,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}

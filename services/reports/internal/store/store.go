@@ -396,10 +396,15 @@ func (s *Store) rewrite(ctx context.Context, tx pgx.Tx, o app.Owner, requestID s
 func convict(ctx context.Context, tx pgx.Tx, e app.Event, r report.Report) error {
 	signal := wire.FraudSignal{Mode: wire.Mode(r.Mode), Address: report.AddressKey(r.Fraudster), OccurredAt: r.UpdatedAt}
 	row := tx.QueryRow(ctx, convictAccused, string(r.Mode), signal.Address, mark(r.MerchantID))
-	if err := row.Scan(&signal.Merchants, &signal.Reports, &signal.Version); err != nil {
+	if err := row.Scan(&signal.Merchants, &signal.Reports, &signal.Version, &signal.Confirmed); err != nil {
 		return fmt.Errorf("count against an address: %w", err)
 	}
-	msg, err := outbox.Encode(ctx, wire.FraudSignalV1, "sig_"+e.ID, signal)
+	return tell(ctx, tx, e.ID, signal)
+}
+
+// tell leaves a signal for payments.
+func tell(ctx context.Context, tx pgx.Tx, eventID string, signal wire.FraudSignal) error {
+	msg, err := outbox.Encode(ctx, wire.FraudSignalV1, "sig_"+eventID, signal)
 	if err != nil {
 		return err
 	}

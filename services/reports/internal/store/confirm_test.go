@@ -1,0 +1,130 @@
+//go:build integration
+
+package store_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/reports/internal/app"
+	"causeway.internal/services/reports/internal/report"
+)
+
+// condemn has so many merchants find fraud reports against an address right.
+func (w *world) condemn(address string, merchants int) {
+	w.t.Helper()
+	for i := range merchants {
+		o := app.Owner{MerchantID: fmt.Sprintf("%s-%d", address, i), KeyID: int64(i + 1), Mode: report.Test}
+		made := w.file(o, report.Filing{Phone: "111111", Fraudster: address})
+		for _, to := range []report.Status{report.Processing, report.Resolved} {
+			if err := w.move(o, made.ReportID, to); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// suspects are the addresses of a list, read page by page.
+func (w *world) suspects(confirmed bool) (all []string) {
+	w.t.Helper()
+	q := app.Suspects{Modes: report.Modes(), Confirmed: confirmed, Limit: 1}
+	for {
+		body, err := w.Suspects(w.t.Context(), q)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		var a struct {
+			Subjects   []struct{ WalletAddress string }
+			Pagination struct{ NextCursor *string }
+		}
+		if err := json.Unmarshal(body, &a); err != nil {
+			w.t.Fatal(err)
+		}
+		for _, s := range a.Subjects {
+			all = append(all, s.WalletAddress)
+		}
+		if a.Pagination.NextCursor == nil {
+			return all
+		}
+		var ok bool
+		if q.After, ok = app.ParseSuspectsAfter(*a.Pagination.NextCursor); !ok {
+			w.t.Fatal("the cursor cannot be read")
+		}
+	}
+}
+
+// Addresses that enough merchants accuse wait, those of most merchants first, until an operator decides; payments is told of each
+// decision, and each is kept. A further merchant brings back what was withdrawn, and an answer is given once for its key.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Merchants = 2
+	w.condemn("0xOne", 1)
+	w.condemn("0xTwo", 2)
+	w.condemn("TxThree", 3)
+	lists := func(waiting, confirmed []string) {
+		t.Helper()
+		if got := w.suspects(false); !slices.Equal(got, waiting) {
+			t.Errorf("%v wait, want %v", got, waiting)
+		}
+		if got := w.suspects(true); !slices.Equal(got, confirmed) {
+			t.Errorf("%v are confirmed, want %v", got, confirmed)
+		}
+		if n, err := w.store.Waiting(t.Context(), w.Merchants); err != nil || n[report.Test] != int64(len(waiting)) || n[report.Live] != 0 {
+			t.Errorf("%v %v are counted, want %d", n, err, len(waiting))
+		}
+	}
+	judge := func(address string, confirmed bool, k app.Key) app.Answer {
+		t.Helper()
+		a, err := w.Judge(t.Context(), app.Judgement{
+			Mode: report.Test, Address: address, Confirmed: confirmed, Operator: "ann", Reason: "why", RequestID: "req_1",
+		}, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	last := func() wire.FraudSignal {
+		all := messages[wire.FraudSignal](w, wire.FraudSignalV1)
+		return all[len(all)-1]
+	}
+	lists([]string{"TxThree", "0xtwo"}, nil)
+	if s := last(); s.Confirmed == nil || *s.Confirmed {
+		t.Errorf("merchants alone confirm: %+v", s)
+	}
+	before := last().Version
+	k := app.Key{Scope: "operator/ann", Key: "k1"}
+	first := judge(" 0XTWO ", true, k)
+	lists([]string{"TxThree"}, []string{"0xtwo"})
+	if s := last(); s.Address != "0xtwo" || s.Confirmed == nil || !*s.Confirmed || s.Merchants != 2 || s.Version <= before {
+		t.Errorf("payments is told %+v", s)
+	}
+	if again := judge(" 0XTWO ", true, k); !again.Replayed || string(again.Body) != string(first.Body) {
+		t.Errorf("the same key is answered %+v", again)
+	}
+	w.condemn("0xTwo", 3) // one more
+	if s := last(); s.Confirmed == nil || !*s.Confirmed || s.Merchants != 3 {
+		t.Errorf("a further merchant takes the confirmation away: %+v", s)
+	}
+	judge("0xtwo", false, app.Key{})
+	judge("TxThree", false, app.Key{})
+	lists(nil, nil)
+	if s := last(); s.Confirmed == nil || *s.Confirmed {
+		t.Errorf("payments is told %+v", s)
+	}
+	w.condemn("TxThree", 4)
+	lists([]string{"TxThree"}, nil)
+	if n := ask[int](w, `SELECT count(*) FROM accused_decisions WHERE operator = 'ann' AND reason = 'why' AND request_id = 'req_1'`); n != 3 {
+		t.Errorf("%d decisions are kept, want 3", n)
+	}
+	for _, address := range []string{"nobody", "0xtwo "} {
+		_, err := w.Judge(t.Context(), app.Judgement{Mode: report.Live, Address: address, Confirmed: true, Operator: "ann", Reason: "why"}, app.Key{})
+		if !isCode(err, "not_accused") {
+			t.Errorf("%q in the other mode: %v", address, err)
+		}
+	}
+	w.checkCounts()
+}
