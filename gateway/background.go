@@ -20,7 +20,7 @@ import (
 )
 
 // listen opens the public port, with bounds on who may hold how many connections, and the port for operations.
-func listen(group *lifecycle.Group, cfg settings, door http.Handler, proxies identity.Proxies, keys *store.Store, tel *telemetry.Telemetry) error {
+func listen(group *lifecycle.Group, cfg settings, door http.Handler, proxies identity.Proxies, tel *telemetry.Telemetry) error {
 	bound := limit.NewConnections(cfg.ConnsPerIP, cfg.ConnsMax, func(a netip.Addr) bool {
 		return proxies.Trusts(a) || (cfg.SkipLoopback && a.IsLoopback())
 	})
@@ -28,8 +28,9 @@ func listen(group *lifecycle.Group, cfg settings, door http.Handler, proxies ide
 		return err
 	}
 	ready := func(context.Context) error { return group.Ready() }
-	ops := tel.Ops(telemetry.Check{Name: "process", Ready: ready}, telemetry.Check{Name: "database", Ready: keys.Ready})
-	return group.HTTP(lifecycle.Ops, cfg.OpsAddr, ops)
+	// The database is no part of it. It would turn every gateway red at once, and the ingress would answer in their stead; a
+	// gateway serves public routes without it and says of the others when to try again.
+	return group.HTTP(lifecycle.Ops, cfg.OpsAddr, tel.Ops(telemetry.Check{Name: "process", Ready: ready}))
 }
 
 // background adds what goes on beside requests: changes of keys are listened to, rows of the audit and times of use are

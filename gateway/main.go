@@ -128,7 +128,7 @@ func serve(ctx context.Context, in command.Input) error {
 	if err := tel.Registry.Register(group); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	if err := listen(group, cfg, door, proxies, keys, tel); err != nil {
+	if err := listen(group, cfg, door, proxies, tel); err != nil {
 		return err
 	}
 	if err := background(group, cfg.Keys.Postgres, keys, cache, acts, tel); err != nil {

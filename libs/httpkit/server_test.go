@@ -45,6 +45,8 @@ func echo(ctx context.Context, r echoRequest) (echoAnswer, error) {
 		return echoAnswer{}, fmt.Errorf("look for an answer: %w", &net.OpError{Op: "write", Err: errors.New("a secret detail")})
 	case "database stops":
 		return echoAnswer{}, fmt.Errorf("look for an answer: %w", sqlError("57P01"))
+	case "password changed":
+		return echoAnswer{}, fmt.Errorf("look for an answer: %w", sqlError("28P01"))
 	case "database cut":
 		return echoAnswer{}, fmt.Errorf("look for an answer: %w", io.ErrUnexpectedEOF)
 	case "bad query":
@@ -114,6 +116,7 @@ func TestServer_answers(t *testing.T) {
 
 		"database away":  {"", `{"name":"database away"}`, 503, `"code":"service_unavailable"`},
 		"database stops": {"", `{"name":"database stops"}`, 503, `"code":"service_unavailable"`},
+		"other password": {"", `{"name":"password changed"}`, 503, `"code":"service_unavailable"`},
 		"database cut":   {"", `{"name":"database cut"}`, 503, `"code":"service_unavailable"`},
 	} {
 		t.Run(name, func(t *testing.T) {

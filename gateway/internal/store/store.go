@@ -243,6 +243,3 @@ func (s *Store) Maintain(ctx context.Context) error {
 	}
 	return idempotency.Maintain(ctx, s.pool)
 }
-
-// Ready reports whether the database answers.
-func (s *Store) Ready(ctx context.Context) error { return s.pool.Ping(ctx) }

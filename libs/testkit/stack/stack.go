@@ -127,15 +127,8 @@ func (s *Stack) StartWith(t testing.TB, service string, env map[string]string) e
 // Metrics reads /metrics of every process that runs, one after the other.
 func (s *Stack) Metrics(t testing.TB) []byte {
 	t.Helper()
-	var described struct {
-		Processes map[string]struct {
-			Ready   string `json:"ready"`
-			Running bool   `json:"running"`
-		} `json:"processes"`
-	}
-	describe(t, &described, "status", "--dir", s.dir, "--json")
 	var all []byte
-	for name, process := range described.Processes {
+	for name, process := range s.processes(t) {
 		base, ours := strings.CutSuffix(process.Ready, "/readyz")
 		if !ours || !process.Running {
 			continue
@@ -152,6 +145,31 @@ func (s *Stack) Metrics(t testing.TB) []byte {
 		all = append(all, text...)
 	}
 	return all
+}
+
+// Ready is the status that a process's readiness answers with.
+func (s *Stack) Ready(t testing.TB, name string) int {
+	t.Helper()
+	response, err := http.Get(s.processes(t)[name].Ready)
+	if err != nil {
+		t.Fatalf("reading the readiness of %s: %v", name, err)
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+type process struct {
+	Ready   string `json:"ready"` // URL
+	Running bool   `json:"running"`
+}
+
+func (s *Stack) processes(t testing.TB) map[string]process {
+	t.Helper()
+	var described struct {
+		Processes map[string]process `json:"processes"`
+	}
+	describe(t, &described, "status", "--dir", s.dir, "--json")
+	return described.Processes
 }
 
 func (s *Stack) change(t testing.TB, args ...string) {

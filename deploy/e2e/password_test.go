@@ -1,0 +1,94 @@
+//go:build integration
+
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"causeway.internal/deploy/e2e/internal/api"
+	"causeway.internal/libs/testkit/stack"
+)
+
+// TestPassword: while the password of a database role is another than its service knows, callers hear 503 and when to try again, and
+// never 500. The gateway stays ready without its database and serves what needs none. All goes on by itself with the right password.
+func TestPassword(t *testing.T) {
+	t.Parallel()
+	s := stack.New(t, stack.Options{})
+	c := client(t, s)
+	ref := create(t, c, transfer(nil)).Text(t, "payment.reference")
+	lookup := "/v1/reports/lookup?phoneNumber=2348012345678"
+	t.Run("of payments", func(t *testing.T) {
+		restore := changePassword(t, s.Databases["payments"])
+		away(t, c, http.MethodPost, "/v1/payments", transfer(nil), "service_unavailable")
+		away(t, c, http.MethodGet, "/v1/payments/"+ref, nil, "service_unavailable")
+		restore()
+		back(t, c, "/v1/payments/"+ref)
+	})
+	t.Run("of the gateway", func(t *testing.T) {
+		restore := changePassword(t, s.Databases["gateway"])
+		api.Eventually(t, 30*time.Second, "no key is known without the database", func() bool {
+			a, err := c.Try(t.Context(), http.MethodGet, "/v1/payments/"+ref, nil)
+			return err == nil && a.Status == http.StatusServiceUnavailable
+		})
+		away(t, c, http.MethodGet, "/v1/payments/"+ref, nil, "keys_unavailable")
+		c.With("").Call(t, http.MethodGet, lookup, nil).Want(t, http.StatusOK)
+		if status := s.Ready(t, "gateway"); status != http.StatusOK {
+			t.Errorf("the gateway's readiness is %d while its database is away", status)
+		}
+		restore()
+		back(t, c, "/v1/payments/"+ref)
+	})
+}
+
+// changePassword gives the role of a database's URL another password and ends its sessions. What it returns gives the old one back.
+func changePassword(t *testing.T, database string) (restore func()) {
+	t.Helper()
+	admin, err := pgx.Connect(t.Context(), os.Getenv("CAUSEWAY_TEST_POSTGRES_URL"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = admin.Close(context.WithoutCancel(t.Context())) })
+	address, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := address.User.Username()
+	set := func(password string) {
+		t.Helper()
+		if _, err := admin.Exec(t.Context(), `ALTER ROLE `+pgx.Identifier{role}.Sanitize()+` PASSWORD '`+password+`'`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("another")
+	if _, err := admin.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1`, role); err != nil {
+		t.Fatal(err)
+	}
+	old, _ := address.User.Password()
+	return func() { set(old) }
+}
+
+// away asks some times and hears each time that waiting helps.
+func away(t *testing.T, c *api.Client, method, path string, body any, code string) {
+	t.Helper()
+	for range 5 {
+		a := c.Call(t, method, path, body)
+		if a.Status != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" || a.Text(t, "error.code") != code {
+			t.Errorf("%s %s: %d, Retry-After %q, %s", method, path, a.Status, a.Header.Get("Retry-After"), a.Body)
+		}
+	}
+}
+
+func back(t *testing.T, c *api.Client, path string) {
+	t.Helper()
+	api.Eventually(t, 30*time.Second, "all goes on with the right password", func() bool {
+		a, err := c.Try(t.Context(), http.MethodGet, path, nil)
+		return err == nil && a.Status == http.StatusOK
+	})
+}
