@@ -27,7 +27,8 @@ type settings struct {
 	PublicURL      string `env:"PUBLIC_URL" doc:"base URL that callers use; https makes browsers stay on https"`
 	TrustedProxies string `env:"TRUSTED_PROXIES" doc:"comma separated networks whose X-Forwarded-For is believed; empty: none"`
 
-	OperatorTokens config.Secret `env:"OPERATOR_TOKENS" doc:"comma separated name:hex of the SHA-256 of each operator's token; empty: nobody may call /v1/admin"`
+	OperatorTokens config.Secret `env:"OPERATOR_TOKENS" doc:"comma separated name:hex of the SHA-256 of a token, for development and tests: such tokens never expire and end with a restart only. Operators get theirs from gateway operators create (docs/operators.md)"`
+	SecondOperator bool          `env:"SECOND_OPERATOR" envDefault:"true" doc:"making a live key or an operator's token, and changing or rotating a live key, takes two operators; false is for development"`
 
 	PaymentsURL   string `env:"PAYMENTS_URL,required" doc:"base URL of payments"`
 	WalletsURL    string `env:"WALLETS_URL,required" doc:"base URL of wallets"`
@@ -76,7 +77,7 @@ func (k keySettings) read() (*apikey.Peppers, *keyring.Ring, error) {
 }
 
 // callers reads who may be operator and whose word about addresses counts.
-func (s settings) callers() (identity.Operators, identity.Proxies, error) {
+func (s settings) callers() (identity.Static, identity.Proxies, error) {
 	operators, err := identity.ParseOperators(s.OperatorTokens.Reveal())
 	if err != nil {
 		return nil, nil, fmt.Errorf("OPERATOR_TOKENS: %w", err)

@@ -73,6 +73,7 @@ func startOn(t *testing.T, database string, settings ...string) *world {
 	w.environ = map[string]string{
 		"DATABASE_URL": database, "HTTP_ADDR": w.base[len("http://"):], "OPS_ADDR": w.ops[len("http://"):],
 		"KEY_PEPPERS": key, "MASTER_KEYS": "k1:" + key, "OPERATOR_TOKENS": "ops:" + hex.EncodeToString(sum[:]), "LOG_LEVEL": "error",
+		"SECOND_OPERATOR": "false",
 	}
 	for _, name := range []string{"PAYMENTS", "WALLETS", "REPORTS", "DISPATCHER"} {
 		w.environ[name+"_URL"], w.environ[name+"_IDENTITY_KEYS"] = service.URL, key

@@ -18,6 +18,7 @@ import (
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
@@ -29,30 +30,48 @@ func createKey(ctx context.Context, in command.Input) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := config.Read[keySettings](in.Environ)
+	kept, err := open(ctx, in.Environ)
 	if err != nil {
 		return err
 	}
-	peppers, ring, err := cfg.read()
-	if err != nil {
-		return err
-	}
-	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, telemetry.Discard("gateway"))
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	keys := store.New(db)
-	if err := keys.Maintain(ctx); err != nil {
-		return err
-	}
-	issued, err := apikey.NewRegistry(keys, peppers, ring, nil, time.Now).Create(ctx, order, commandLine(), apikey.Once{})
+	defer kept.close()
+	issued, err := apikey.NewRegistry(kept.store, kept.peppers, kept.ring, nil, time.Now).Create(ctx, order, commandLine(), apikey.Once{})
 	if err != nil {
 		return err
 	}
 	enc := json.NewEncoder(in.Out)
 	enc.SetIndent("", "  ")
 	return enc.Encode(httpapi.View(issued))
+}
+
+// kept is what verbs on the gateway's database work with.
+type kept struct {
+	store   *store.Store
+	peppers *apikey.Peppers
+	ring    *keyring.Ring
+	close   func()
+}
+
+// open opens the database of the settings that keys need, with its partitions in place.
+func open(ctx context.Context, environ map[string]string) (kept, error) {
+	cfg, err := config.Read[keySettings](environ)
+	if err != nil {
+		return kept{}, err
+	}
+	peppers, ring, err := cfg.read()
+	if err != nil {
+		return kept{}, err
+	}
+	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, telemetry.Discard("gateway"))
+	if err != nil {
+		return kept{}, err
+	}
+	k := kept{store.New(db), peppers, ring, db.Close}
+	if err := k.store.Maintain(ctx); err != nil {
+		k.close()
+		return kept{}, err
+	}
+	return k, nil
 }
 
 func readOrder(in command.Input) (apikey.Order, error) {

@@ -1,6 +1,6 @@
 // Command gateway is the only public door of Causeway: it knows API keys, forwards requests to the services under a
 // signed identity, and answers everything it refuses in one shape. `gateway` serves; `gateway migrate`,
-// `gateway keys create`, `gateway keys adopt`, `gateway rotate-master`, `gateway health` and `gateway version` are its other verbs.
+// `gateway keys create`, `gateway keys adopt`, `gateway operators …`, `gateway rotate-master`, `gateway health` and `gateway version` are its other verbs.
 // This package only wires.
 package main
 
@@ -11,13 +11,17 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/httpapi"
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/journal"
 	"causeway.internal/gateway/internal/limit"
+	"causeway.internal/gateway/internal/operator"
 	"causeway.internal/gateway/internal/page"
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/gateway/internal/route"
@@ -26,13 +30,12 @@ import (
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
-	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 )
 
-var program = command.Program{Name: "gateway", Verbs: append(command.Standard(migrations.FS),
+var program = command.Program{Name: "gateway", Verbs: append(slices.Concat(command.Standard(migrations.FS), operatorVerbs),
 	command.Verb{Endless: true, Run: serve},
 	command.Verb{Name: "serve", Endless: true, Run: serve},
 	command.Verb{
@@ -61,7 +64,7 @@ func serve(ctx context.Context, in command.Input) error {
 	if err != nil {
 		return err
 	}
-	operators, proxies, err := cfg.callers()
+	static, proxies, err := cfg.callers()
 	if err != nil {
 		return err
 	}
@@ -100,7 +103,17 @@ func serve(ctx context.Context, in command.Input) error {
 	if err != nil {
 		return err
 	}
-	targets[route.Self] = self(registry, keys, ring, pages, tel)
+	if err := lasting(static, cfg.SecondOperator, tel); err != nil {
+		return err
+	}
+	operators, err := operator.NewDoor(static, keys, peppers, limit.NewTokens(cfg.SkipLoopback, time.Now), tel, time.Now)
+	if err != nil {
+		return err
+	}
+	targets[route.Self] = self(&httpapi.API{
+		Keys: registry, Answers: keys, Audit: keys, Tokens: operator.NewRegistry(keys, peppers), Two: cfg.SecondOperator, Requests: keys,
+		Ring: ring, Caller: proxy.KeyOf, Log: tel.Log,
+	}, pages, tel)
 	router, err := route.NewRouter(route.Table())
 	if err != nil {
 		return err
@@ -137,13 +150,25 @@ func serve(ctx context.Context, in command.Input) error {
 	return group.Run(ctx)
 }
 
+// lasting warns of tokens that never expire, where two operators are asked for and they have no place.
+func lasting(static identity.Static, two bool, tel *telemetry.Telemetry) error {
+	out := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "gateway_operator_tokens_static", Help: "Operators' tokens that never expire, where two operators are needed.",
+	})
+	if two && len(static) > 0 {
+		out.Set(float64(len(static)))
+		tel.Log.Warn("OPERATOR_TOKENS gives tokens that never expire; make operators' tokens with gateway operators create", "tokens", len(static))
+	}
+	return tel.Registry.Register(out)
+}
+
 // self makes the target of the routes that the gateway answers itself. They are called like a service's, with an
 // identity that only this process signs and verifies.
-func self(registry *apikey.Registry, answers *store.Store, ring *keyring.Ring, pages *page.Pages, tel *telemetry.Telemetry) *proxy.Target {
+func self(api *httpapi.API, pages *page.Pages, tel *telemetry.Telemetry) *proxy.Target {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails: the program crashes instead
 	server := httpkit.NewServer(tel.Log, tel.Registry, httpkit.Verifier{Audience: string(route.Self), Keys: [][]byte{key}, Now: time.Now})
-	(&httpapi.API{Keys: registry, Answers: answers, Audit: answers, Ring: ring, Caller: proxy.KeyOf, Log: tel.Log}).Register(server)
+	api.Register(server)
 	mux := http.NewServeMux()
 	mux.Handle("/", server)
 	mux.HandleFunc("GET /openapi.yaml", serveOpenAPI)

@@ -7,38 +7,22 @@ import (
 
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/audit"
-	"causeway.internal/gateway/internal/store"
-	"causeway.internal/gateway/migrations"
 	"causeway.internal/libs/command"
-	"causeway.internal/libs/config"
-	"causeway.internal/libs/postgres"
-	"causeway.internal/libs/telemetry"
 )
 
 // rotateMaster seals every signing key again under the first master key, while gateways go on: they open with any of the
 // keys that they hold. Order of a rotation: give every gateway the new key in second place, then in first, then run this,
 // then, once it says that nothing is left and the last answer is erased, take the old key away.
 func rotateMaster(ctx context.Context, in command.Input) error {
-	cfg, err := config.Read[keySettings](in.Environ)
+	kept, err := open(ctx, in.Environ)
 	if err != nil {
 		return err
 	}
-	_, ring, err := cfg.read()
-	if err != nil {
-		return err
-	}
-	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, telemetry.Discard("gateway"))
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	kept := store.New(db)
-	if err := kept.Maintain(ctx); err != nil {
-		return err
-	}
+	defer kept.close()
+	ring := kept.ring
 	by := commandLine()
 	by.Act, by.Object = audit.MasterRotated, "master:"+ring.First()
-	done, err := kept.Reseal(ctx, ring.First(), func(publicKey string, sealed []byte) ([]byte, error) {
+	done, err := kept.store.Reseal(ctx, ring.First(), func(publicKey string, sealed []byte) ([]byte, error) {
 		plain, err := ring.Open(sealed, apikey.SigningPlace(publicKey))
 		if err != nil {
 			return nil, err
@@ -48,7 +32,7 @@ func rotateMaster(ctx context.Context, in command.Input) error {
 	if err != nil {
 		return err
 	}
-	answers, until, err := kept.StaleAnswers(ctx, ring.First())
+	answers, until, err := kept.store.StaleAnswers(ctx, ring.First())
 	if err != nil {
 		return err
 	}

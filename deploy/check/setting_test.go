@@ -179,7 +179,8 @@ func TestProd_holdsNoSecret(t *testing.T) {
 	}
 }
 
-// TestProd_twoOperators: production names an amount for each currency, and lets nobody act alone on live keys.
+// TestProd_twoOperators: production names an amount for each currency, lets nobody act alone on live keys, and holds no
+// operator's token that never expires.
 func TestProd_twoOperators(t *testing.T) {
 	all := build(t, "prod")
 	above := map[string]string{}
@@ -196,6 +197,11 @@ func TestProd_twoOperators(t *testing.T) {
 	for _, currency := range []string{"NGN", "GHS", "KES", "ZAR"} {
 		if amount, err := strconv.ParseFloat(above[currency], 64); err != nil || amount <= 0 {
 			t.Errorf("above which amount of %s are two operators needed? %q", currency, above[currency])
+		}
+	}
+	for source, names := range given(t, all) {
+		if slices.Contains(names, "OPERATOR_TOKENS") {
+			t.Errorf("%s gives tokens that never expire", source)
 		}
 	}
 }

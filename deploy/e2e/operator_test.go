@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"causeway.internal/deploy/e2e/internal/api"
+	"causeway.internal/libs/testkit/stack"
 )
 
 // TestOperatorDecides: a failed payout is listed, retried to another account and settled; a cancelled payment that was
@@ -97,4 +98,76 @@ func TestOverLimitAndAccept(t *testing.T) {
 	}
 	awaitCallbacks(t, hook, path, "payment.overpaid", "payment.needs_review", "payment.settled")
 	clean(t, hook)
+}
+
+// TestTwoOperators: with the settings of production one operator redirects no money, accepts no payment above the amount, makes no
+// live key and changes no limit of one. Two do, and only with the same words.
+func TestTwoOperators(t *testing.T) {
+	t.Parallel()
+	s := stack.New(t, stack.Options{Env: map[string]map[string]string{
+		"payments": {"SECOND_OPERATOR_ABOVE": "NGN=1000"}, "gateway": {"SECOND_OPERATOR": "true"},
+	}})
+	c := client(t, s)
+	first, second := c.With(s.AdminToken), c.With(s.SecondToken)
+	const again = "You have asked for this already. Another operator has to confirm it."
+
+	ref := create(t, c, transfer(api.Object{"receiver": api.Object{"bankCode": "058", "accountNumber": "0000000003"}})).Text(t, "payment.reference")
+	deposit(t, c, ref, nil)
+	awaitStatus(t, c, ref, "needs_review")
+	resolve := "/v1/admin/payments/" + ref + "/resolve"
+	mine := api.Object{"action": "retry_payout", "receiver": api.Object{"bankCode": "044", "accountNumber": "1111111111"}, "reason": "closed"}
+	other := api.Object{"action": "retry_payout", "receiver": api.Object{"bankCode": "044", "accountNumber": "2222222222"}, "reason": "closed"}
+	if a := first.Call(t, http.MethodPost, resolve, mine).Want(t, http.StatusOK); a.Text(t, "approval.requestedBy") != "local" {
+		t.Errorf("redirected by one: %s", a.Body)
+	}
+	refuse(t, first, resolve, mine, http.StatusConflict, again)
+	if a := second.Call(t, http.MethodPost, resolve, other).Want(t, http.StatusOK); a.Text(t, "approval.requestedBy") != "second" {
+		t.Errorf("redirected with other words: %s", a.Body)
+	}
+	if a := c.Call(t, http.MethodGet, "/v1/payments/"+ref, nil).Want(t, http.StatusOK); a.Text(t, "payment.status") != "needs_review" {
+		t.Errorf("moved by one operator: %s", a.Body)
+	}
+	if _, waits := first.Call(t, http.MethodPost, resolve, other).Want(t, http.StatusOK).At("approval"); waits {
+		t.Error("two operators were not enough")
+	}
+	if a := awaitStatus(t, c, ref, "settled"); a.Text(t, "payment.receiver.accountNumber") != "******2222" {
+		t.Errorf("settled: %s", a.Body)
+	}
+
+	ref = create(t, c, transfer(nil)).Text(t, "payment.reference")
+	cancel(t, c, ref)
+	deposit(t, c, ref, nil)
+	awaitStatus(t, c, ref, "needs_review")
+	resolve, accept := "/v1/admin/payments/"+ref+"/resolve", api.Object{"action": "accept", "reason": "the payer calls"}
+	api.Eventually(t, settle, "money that can be accepted", func() bool {
+		a := first.Call(t, http.MethodPost, resolve, accept).Want(t, http.StatusOK, http.StatusConflict)
+		if a.Status == http.StatusOK && a.Text(t, "approval.action") != "accept" {
+			t.Errorf("accepted by one: %s", a.Body)
+		}
+		return a.Status == http.StatusOK
+	})
+	refuse(t, first, resolve, accept, http.StatusConflict, again)
+	second.Call(t, http.MethodPost, resolve, accept).Want(t, http.StatusOK)
+	awaitStatus(t, c, ref, "settled")
+
+	live := api.Object{"merchantId": unique("m"), "name": "till", "mode": "live", "permissions": []string{"*"}}
+	first.Call(t, http.MethodPost, "/v1/admin/keys", live).Want(t, http.StatusAccepted)
+	refuse(t, first, "/v1/admin/keys", live, http.StatusConflict, again)
+	made := second.Call(t, http.MethodPost, "/v1/admin/keys", live).Want(t, http.StatusCreated)
+	key, limit := "/v1/admin/keys/"+made.Number(t, "key.id").RatString(), api.Object{"tier": "unlimited"}
+	first.Call(t, http.MethodPatch, key, limit).Want(t, http.StatusAccepted)
+	first.Call(t, http.MethodPatch, key, limit).Want(t, http.StatusConflict)
+	if a := first.Call(t, http.MethodGet, key, nil).Want(t, http.StatusOK); a.Text(t, "key.tier") != "standard" {
+		t.Errorf("one operator changed a limit: %s", a.Body)
+	}
+	if a := second.Call(t, http.MethodPatch, key, limit).Want(t, http.StatusOK); a.Text(t, "key.tier") != "unlimited" {
+		t.Errorf("two operators did not: %s", a.Body)
+	}
+
+	// A second token of the same person is the same person.
+	person := api.Object{"name": "local", "days": 1}
+	first.Call(t, http.MethodPost, "/v1/admin/operators", person).Want(t, http.StatusAccepted)
+	twin := c.With(second.Call(t, http.MethodPost, "/v1/admin/operators", person).Want(t, http.StatusCreated).Text(t, "operator.token"))
+	first.Call(t, http.MethodPost, key+"/rotate", nil).Want(t, http.StatusAccepted)
+	refuse(t, twin, key+"/rotate", nil, http.StatusConflict, again)
 }

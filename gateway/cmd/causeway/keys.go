@@ -163,9 +163,16 @@ func (c *cli) showKey(what string, raw json.RawMessage) error {
 		Merchant    struct {
 			ID string `json:"id"`
 		} `json:"merchant"`
+		Approval struct {
+			ExpiresAt string `json:"expiresAt"`
+		} `json:"approval"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
 		return fmt.Errorf("read a key: %w", err)
+	}
+	if until := answer.Approval.ExpiresAt; until != "" {
+		c.line("nothing has happened yet: another operator has to type the same before %s", until)
+		return nil
 	}
 	k := answer.Key
 	if what == "me" {

@@ -2,6 +2,8 @@ package apikey
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 )
@@ -23,6 +26,25 @@ type Change struct {
 	AllowedCIDRs *[]netip.Prefix // empty: any address
 	Tier         *Tier
 	ExpiresAt    *time.Time // zero: never
+}
+
+// Renames reports a change of nothing but the name, which bounds nobody.
+func (c *Change) Renames() bool {
+	return c.Permissions == nil && c.AllowedCIDRs == nil && c.Tier == nil && c.ExpiresAt == nil
+}
+
+// Version names what a key may do, so that a second operator confirms what the first one saw.
+func (k *Key) Version() int64 {
+	sum := sha256.Sum256(fmt.Append(nil, k.Permissions, k.AllowedCIDRs, k.Tier, when(k.ExpiresAt), when(k.RevokedAt)))
+	return int64(binary.BigEndian.Uint64(sum[:8])) //nolint:gosec // any 64 bits name a version
+}
+
+// as reports a key that is not any more what a confirmed request was about.
+func (k *Key) as(confirmed *approval.Request) error {
+	if confirmed != nil && confirmed.Version != k.Version() {
+		return approval.ErrOutdated
+	}
+	return nil
 }
 
 // Check notes every broken rule of a change.
@@ -91,6 +113,9 @@ func (r *Registry) Change(ctx context.Context, id int64, c Change, by audit.Entr
 		if !old.RevokedAt.IsZero() {
 			return Key{}, nil, errKeyRevoked
 		}
+		if err := old.as(by.Confirms); err != nil {
+			return Key{}, nil, err
+		}
 		changed, detail := c.apply(old)
 		if len(detail) == 0 {
 			return old, nil, nil
@@ -130,6 +155,9 @@ func (r *Registry) Rotate(ctx context.Context, o Rotation, by audit.Entry, once 
 	by.Act, by.Object = audit.KeyRotated, object(o.ID)
 	by.Detail = map[string]string{"publicKey": public, "replaces": old.PublicKey, "overlap": o.Overlap.String()}
 	key, err := r.store.Rotate(ctx, o, r.kept(secret, public), by, func(k Key) (idempotency.Key, idempotency.Answer, error) {
+		if err := k.as(by.Confirms); err != nil {
+			return idempotency.Key{}, idempotency.Answer{}, err
+		}
 		switch {
 		case !k.RevokedAt.IsZero():
 			return idempotency.Key{}, idempotency.Answer{}, errKeyRevoked

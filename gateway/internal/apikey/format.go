@@ -29,18 +29,32 @@ const (
 	base62      = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
+// tokenPrefix begins an operator's token, which is made like a key.
+const tokenPrefix = "op_"
+
 // Generate makes a new key text from crypto/rand.
 func Generate(kind Kind, mode wire.Mode) string {
+	return generate(string(kind) + "k_" + string(mode) + "_")
+}
+
+// GenerateToken makes a new text of an operator's token.
+func GenerateToken() string { return generate(tokenPrefix) }
+
+// IsToken reports whether a text is that of an operator's token, and not mistyped.
+func IsToken(text string) bool {
+	return strings.HasPrefix(text, tokenPrefix) && intact(text, len(tokenPrefix))
+}
+
+func generate(prefix string) string {
 	var b strings.Builder
 	b.Grow(keyLen)
-	b.WriteByte(byte(kind))
-	b.WriteString("k_" + string(mode) + "_")
+	b.WriteString(prefix)
 	const full = 256 - 256%len(base62) // bytes beyond the last full multiple are drawn again, so there is no bias
 	var buf [64]byte
-	for b.Len() < prefixLen+randomLen {
+	for b.Len() < len(prefix)+randomLen {
 		_, _ = rand.Read(buf[:]) // never fails: the program crashes instead
 		for _, c := range buf {
-			if int(c) < full && b.Len() < prefixLen+randomLen {
+			if int(c) < full && b.Len() < len(prefix)+randomLen {
 				b.WriteByte(base62[int(c)%len(base62)])
 			}
 		}
@@ -59,13 +73,21 @@ func Parse(text string) (kind Kind, mode wire.Mode, ok bool) {
 	if (kind != Secret && kind != Public) || (mode != wire.Live && mode != wire.Test) {
 		return 0, "", false
 	}
-	for i := prefixLen; i < prefixLen+randomLen; i++ {
+	return kind, mode, intact(text, prefixLen)
+}
+
+// intact reports whether the text behind a prefix is random characters and the checksum of all before it.
+func intact(text string, prefix int) bool {
+	if len(text) != prefix+randomLen+checksumLen {
+		return false
+	}
+	for i := prefix; i < prefix+randomLen; i++ {
 		if !isBase62(text[i]) {
-			return 0, "", false
+			return false
 		}
 	}
-	sum := checksum(text[:prefixLen+randomLen])
-	return kind, mode, text[prefixLen+randomLen:] == string(sum[:])
+	sum := checksum(text[:prefix+randomLen])
+	return text[prefix+randomLen:] == string(sum[:])
 }
 
 func isBase62(c byte) bool {

@@ -2,7 +2,11 @@
 // (contract.md §9); this package only describes entries, the store writes them.
 package audit
 
-import "time"
+import (
+	"time"
+
+	"causeway.internal/libs/approval"
+)
 
 // Record is an entry as it stands in the audit.
 type Record struct {
@@ -30,6 +34,9 @@ type Entry struct {
 	RequestID string
 	ClientIP  string            // "" when there is none
 	Detail    map[string]string // small facts that matter later
+
+	// Confirms is the request of another operator that the act carries out, and uses up; nil without one.
+	Confirms *approval.Request
 }
 
 // Act is what was done.
@@ -44,4 +51,10 @@ const (
 	KeyAdopted Act = "key.adopted"
 
 	MasterRotated Act = "master.rotated"
+
+	TokenMade    Act = "operator_token.made"
+	TokenRotated Act = "operator_token.rotated"
+	TokenRevoked Act = "operator_token.revoked"
+
+	ApprovalRequested Act = "approval.requested"
 )

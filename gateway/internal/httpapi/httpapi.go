@@ -16,6 +16,7 @@ import (
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/audit"
 	"causeway.internal/gateway/internal/identity"
+	"causeway.internal/libs/approval"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
@@ -45,12 +46,15 @@ type Audit interface {
 
 // API is what the endpoints need.
 type API struct {
-	Keys    Registry
-	Answers Answers
-	Audit   Audit
-	Ring    *keyring.Ring
-	Caller  func(ctx context.Context) *apikey.Key // the key that a call was let in with
-	Log     *slog.Logger
+	Keys     Registry
+	Answers  Answers
+	Audit    Audit
+	Tokens   Tokens
+	Two      bool // live keys and operators' tokens take two operators
+	Requests Requests
+	Ring     *keyring.Ring
+	Caller   func(ctx context.Context) *apikey.Key // the key that a call was let in with
+	Log      *slog.Logger
 }
 
 // Register adds the endpoints to a server.
@@ -63,6 +67,10 @@ func (a *API) Register(s *httpkit.Server) {
 	httpkit.Handle(s, "GET /v1/admin/keys", a.list)
 	httpkit.Handle(s, "GET /v1/admin/keys/{id}", a.get)
 	httpkit.Handle(s, "DELETE /v1/admin/keys/{id}", a.revoke)
+	httpkit.Handle(s, "GET /v1/admin/operators", a.listTokens)
+	httpkit.Handle(s, "POST /v1/admin/operators", a.makeToken)
+	httpkit.Handle(s, "POST /v1/admin/operators/{id}/rotate", a.rotateToken)
+	httpkit.Handle(s, "DELETE /v1/admin/operators/{id}", a.revokeToken)
 }
 
 // KeyView is a key as operators see it. Secret is there in the answer to its creation only.
@@ -162,15 +170,22 @@ type keyAnswer struct {
 }
 
 func (a *API) create(ctx context.Context, r createRequest) (httpkit.Answer, error) {
-	return a.issue(ctx, http.StatusCreated, func(i apikey.Issued) any { return keyAnswer{View(i)} },
+	second := func(by *audit.Entry, once idempotency.Key) (*httpkit.Answer, error) {
+		if r.order.Mode != wire.Live {
+			return nil, nil
+		}
+		return a.seconded(ctx, by, approval.Request{Action: makeKey}, r.order, once)
+	}
+	return a.issue(ctx, http.StatusCreated, func(i apikey.Issued) any { return keyAnswer{View(i)} }, second,
 		func(by audit.Entry, once apikey.Once) (apikey.Issued, error) {
 			return a.Keys.Create(ctx, r.order, by, once)
 		})
 }
 
-// issue answers with a new secret, once per Idempotency-Key. show makes the answer, also of a key without its secret.
+// issue answers with a new secret, once per Idempotency-Key. show makes the answer, also of a key without its secret. second
+// asks a second operator where one is needed.
 func (a *API) issue(ctx context.Context, status int, show func(apikey.Issued) any,
-	act func(by audit.Entry, once apikey.Once) (apikey.Issued, error), object ...string,
+	second func(by *audit.Entry, once idempotency.Key) (*httpkit.Answer, error), act func(by audit.Entry, once apikey.Once) (apikey.Issued, error), object ...string,
 ) (httpkit.Answer, error) {
 	req := httpkit.From(ctx)
 	once := apikey.Once{Key: idempotency.Key{
@@ -185,7 +200,11 @@ func (a *API) issue(ctx context.Context, status int, show func(apikey.Issued) an
 		return a.again(earlier, once.Key), nil
 	}
 	once.Answer = func(i apikey.Issued) (idempotency.Answer, error) { return a.keep(i, status, show, once.Key) }
-	issued, err := act(operator(req), once)
+	by := byOperator(ctx)
+	if waits, err := second(&by, once.Key); err != nil || waits != nil {
+		return orNone(waits), err
+	}
+	issued, err := act(by, once)
 	if idempotency.IsTaken(err) {
 		if earlier, err = a.Answers.Replay(ctx, once.Key); err != nil {
 			return httpkit.Answer{}, err
@@ -195,7 +214,7 @@ func (a *API) issue(ctx context.Context, status int, show func(apikey.Issued) an
 	if err != nil {
 		return httpkit.Answer{}, err
 	}
-	a.tell(ctx, issued.Key.ID)
+	a.tell(ctx, "key", issued.Key.ID)
 	body, err := httpkit.Success(show(issued))
 	return httpkit.Answer{Status: status, Body: body}, err
 }
@@ -303,20 +322,21 @@ func (a *API) get(ctx context.Context, r oneRequest) (keyAnswer, error) {
 }
 
 func (a *API) revoke(ctx context.Context, r oneRequest) (keyAnswer, error) {
-	k, err := a.Keys.Revoke(ctx, r.id, operator(httpkit.From(ctx)))
+	k, err := a.Keys.Revoke(ctx, r.id, byOperator(ctx))
 	if err == nil {
-		a.tell(ctx, k.ID)
+		a.tell(ctx, "key", k.ID)
 	}
 	return keyAnswer{whole(k)}, err
 }
 
-// tell logs an operator's act on a key, which the audit holds already: a log outlives a restore of the audit's database.
-func (a *API) tell(ctx context.Context, key int64) {
+// tell logs an operator's act on a key or a token, which the audit holds already: a log outlives a restore of the audit's database.
+func (a *API) tell(ctx context.Context, what string, id int64) {
 	r := httpkit.From(ctx)
-	a.Log.InfoContext(ctx, "operator's act", "route", r.Route, "key", key, "operator", r.Identity.Operator)
+	a.Log.InfoContext(ctx, "operator's act", "route", r.Route, what, id, "operator", r.Identity.Operator)
 }
 
-// operator begins the audit entry of an operator's act.
-func operator(r *httpkit.Request) audit.Entry {
+// byOperator begins the audit entry of an operator's act.
+func byOperator(ctx context.Context) audit.Entry {
+	r := httpkit.From(ctx)
 	return audit.Entry{Actor: "operator:" + r.Identity.Operator, RequestID: r.RequestID, ClientIP: r.Identity.ClientIP}
 }

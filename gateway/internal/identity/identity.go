@@ -57,7 +57,11 @@ func (r *Resolver) Resolve(ctx context.Context, rt *route.Route, h http.Header, 
 		}
 		return public(ip), nil
 	case route.Operated:
-		name, err := r.operators.find(h)
+		token, err := tokenOf(h)
+		if err != nil {
+			return Caller{}, err
+		}
+		name, err := r.operators.Operator(ctx, token, ip)
 		return Caller{Subject: httpkit.Operator, Operator: name, IP: ip}, err
 	case route.Keyed:
 		return r.keyed(ctx, rt, h, ip)

@@ -1,19 +1,26 @@
 package identity
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"strings"
 
 	"causeway.internal/libs/fault"
 )
 
-// Operators are the tokens that may call /v1/admin, each with the name that the audit shows.
-type Operators []operator
+// Operators find the person whose token a request carries. An error other than ErrBadToken says that nobody could look.
+type Operators interface {
+	Operator(ctx context.Context, token string, ip netip.Addr) (name string, err error)
+}
+
+// Static are tokens from the environment. They never expire, so they are for development and tests.
+type Static []operator
 
 type operator struct {
 	name string
@@ -23,8 +30,8 @@ type operator struct {
 const operatorsMax = 64
 
 // ParseOperators reads OPERATOR_TOKENS: comma separated name:hex(SHA-256(token)). An empty text is nobody.
-func ParseOperators(text string) (Operators, error) {
-	var out Operators
+func ParseOperators(text string) (Static, error) {
+	var out Static
 	if strings.TrimSpace(text) == "" {
 		return out, nil
 	}
@@ -50,12 +57,11 @@ func ParseOperators(text string) (Operators, error) {
 // The refusals of an operator's token.
 var (
 	errNoToken  = fault.New(fault.Unauthenticated, "operator_token_missing", "Send an operator token as Authorization: Bearer.")
-	errBadToken = fault.New(fault.Unauthenticated, "operator_token_invalid", "The operator token is not valid.")
+	ErrBadToken = fault.New(fault.Unauthenticated, "operator_token_invalid", "The operator token is not valid.")
 )
 
-// find returns the name of the token that a request carries. Every token is compared, each in constant time, so that
-// the time taken tells nothing.
-func (o Operators) find(h http.Header) (string, error) {
+// tokenOf reads the token that a request carries.
+func tokenOf(h http.Header) (string, error) {
 	values := h["Authorization"]
 	if len(values) != 1 {
 		return "", errNoToken
@@ -64,6 +70,11 @@ func (o Operators) find(h http.Header) (string, error) {
 	if !ok || token == "" {
 		return "", errNoToken
 	}
+	return token, nil
+}
+
+// Operator implements Operators. Every token is compared, each in constant time, so that the time taken tells nothing.
+func (o Static) Operator(_ context.Context, token string, _ netip.Addr) (string, error) {
 	sum := sha256.Sum256([]byte(token))
 	found := -1
 	for i := range o {
@@ -72,7 +83,7 @@ func (o Operators) find(h http.Header) (string, error) {
 		}
 	}
 	if found < 0 {
-		return "", errBadToken
+		return "", ErrBadToken
 	}
 	return o[found].name, nil
 }

@@ -28,6 +28,7 @@ var (
 	names    = Rate{time.Second / 2, 20}
 	guesses  = Rate{2 * time.Second, 30}
 	strange  = Rate{time.Second / 5, 100} // keys that there are none of, per address
+	tokens   = Rate{6 * time.Second, 20}  // operators' tokens that are not good, per address
 )
 
 func ofTier(t apikey.Tier) Rate {

@@ -383,7 +383,9 @@ func (p *Proxy) finish(ctx context.Context, out *answer, c *Call, start time.Tim
 		done(status)
 	}
 	p.metrics.observe(c.Route, status, p.Now().Sub(start))
-	if p.log.Enabled(ctx, slog.LevelDebug) {
+	if c.Caller.Operator != "" {
+		p.log.InfoContext(c.lines(ctx), "operator's request", "route", routeName(c.Route), "status", status, "operator", c.Caller.Operator)
+	} else if p.log.Enabled(ctx, slog.LevelDebug) {
 		p.log.DebugContext(c.lines(ctx), "request", "route", routeName(c.Route), "status", status)
 	}
 	if aborted {

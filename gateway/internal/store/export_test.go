@@ -5,4 +5,6 @@ var Statements = []string{
 	bySecretSQL, byPublicSQL, insertKeySQL, insertSecretSQL, insertAuditSQL, revokeSQL, getSQL, listSQL, usedSQL, prepareAuditSQL, insertSignedSQL, findSignedSQL,
 	rotateSignedSQL, lockKeySQL, updateKeySQL, forgetSecretsSQL, endOldestSQL, endCurrentSQL,
 	actsSQL, actsByActorSQL, actsOfObjectSQL, appendActsSQL, staleKeysSQL, resealSQL, staleAnswersSQL,
+	tokenByDigestSQL, tokenUsedSQL, getTokenSQL, lockTokenSQL, listTokensSQL, lockPersonSQL, heldTokensSQL, insertTokenSQL, replaceTokenSQL,
+	revokeTokenSQL, askedSQL, askSQL, confirmSQL, withdrawSQL, forgetApprovalsSQL,
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"strconv"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/libs/approval"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/wire"
@@ -63,11 +65,7 @@ WHERE k.id = u.id AND (k.last_used_at IS NULL OR k.last_used_at < u.at)`
 
 // BySecret implements apikey.Source.
 func (s *Store) BySecret(ctx context.Context, digests []apikey.Digest) (*apikey.Key, error) {
-	raw := make([][]byte, len(digests))
-	for i := range digests {
-		raw[i] = digests[i][:]
-	}
-	key, err := scan(s.pool.QueryRow(ctx, bySecretSQL, raw))
+	key, err := scan(s.pool.QueryRow(ctx, bySecretSQL, bytesOf(digests)))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // the interface says so: no key and no fault
 	}
@@ -75,6 +73,14 @@ func (s *Store) BySecret(ctx context.Context, digests []apikey.Digest) (*apikey.
 		return nil, err
 	}
 	return &key, nil
+}
+
+func bytesOf(digests []apikey.Digest) [][]byte {
+	raw := make([][]byte, len(digests))
+	for i := range digests {
+		raw[i] = digests[i][:]
+	}
+	return raw
 }
 
 // ByPublic implements apikey.Source.
@@ -152,9 +158,15 @@ func (s *Store) Insert(ctx context.Context, k apikey.Key, secrets apikey.Secrets
 }
 
 func writeAudit(ctx context.Context, tx pgx.Tx, e audit.Entry) error {
-	detail := e.Detail
+	detail := maps.Clone(e.Detail)
 	if detail == nil {
 		detail = map[string]string{}
+	}
+	if e.Confirms != nil {
+		if err := confirm(ctx, tx, *e.Confirms); err != nil {
+			return err
+		}
+		detail["requestedBy"] = e.Confirms.Operator
 	}
 	text, err := json.Marshal(detail)
 	if err != nil {
@@ -240,6 +252,9 @@ func (s *Store) Maintain(ctx context.Context) error {
 	}
 	if _, err := s.pool.Exec(ctx, rotateSignedSQL); err != nil {
 		return fmt.Errorf("rotate signed requests: %w", err)
+	}
+	if _, err := s.pool.Exec(ctx, forgetApprovalsSQL, approval.Life.Seconds()); err != nil {
+		return fmt.Errorf("forget requests that nobody confirmed: %w", err)
 	}
 	return idempotency.Maintain(ctx, s.pool)
 }

@@ -258,7 +258,7 @@ func (p plan) gateway(public string, replica int) map[string]string {
 	settings := map[string]string{
 		"MASTER_KEYS": master(p.keys.master[gateway]), "KEY_PEPPERS": p.keys.pepper,
 		"OPERATOR_TOKENS": "local:" + digest(p.keys.adminToken) + ",second:" + digest(p.keys.secondToken), "PUBLIC_URL": public,
-		"LIMITS_SKIP_LOOPBACK": "true",
+		"LIMITS_SKIP_LOOPBACK": "true", "SECOND_OPERATOR": "false",
 	}
 	for service, name := range map[string]string{payments: "PAYMENTS", wallets: "WALLETS", reports: "REPORTS", dispatcher: "DISPATCHER"} {
 		settings[name+"_URL"] = (&url.URL{Scheme: "http", Host: p.http[copyName(service, replica)]}).String()

@@ -1,0 +1,109 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/gateway/internal/operator"
+	"causeway.internal/libs/approval"
+	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/idempotency"
+)
+
+// Tokens is what the endpoints need of the registry of operators' tokens.
+type Tokens interface {
+	Create(ctx context.Context, o operator.Order, by audit.Entry) (operator.Issued, error)
+	Rotate(ctx context.Context, id int64, person string, by audit.Entry) (operator.Issued, error)
+	Revoke(ctx context.Context, id int64, by audit.Entry) (operator.Token, error)
+	List(ctx context.Context) ([]operator.Token, error)
+}
+
+// TokenView is an operator's token as operators see it. Token is there in the answer to its creation only.
+type TokenView struct {
+	ID         int64   `json:"id"`
+	Name       string  `json:"name"`
+	Token      string  `json:"token,omitempty"`
+	CreatedBy  string  `json:"createdBy"`
+	CreatedAt  *string `json:"createdAt"`
+	ExpiresAt  *string `json:"expiresAt"`
+	RevokedAt  *string `json:"revokedAt"`
+	LastUsedAt *string `json:"lastUsedAt"`
+}
+
+// ViewToken shows a token.
+func ViewToken(i operator.Issued) TokenView {
+	return TokenView{
+		i.ID, i.Name, i.Secret, i.CreatedBy, stamp(i.CreatedAt), stamp(i.ExpiresAt), stamp(i.RevokedAt), stamp(i.LastUsedAt),
+	}
+}
+
+type tokenRequest struct{ order operator.Order }
+
+// Read implements httpkit.Reader.
+func (r *tokenRequest) Read(in *httpkit.Input) {
+	b := in.Body()
+	r.order = operator.Order{Name: strings.TrimSpace(b.Text("name", 63)), Days: operator.DaysDefault}
+	if n, ok := b.Int("days", 1, operator.DaysMax); ok {
+		r.order.Days = int(n)
+	}
+	r.order.Check(&in.Problems)
+}
+
+type tokenAnswer struct {
+	Operator TokenView `json:"operator"`
+}
+
+func (a *API) makeToken(ctx context.Context, r tokenRequest) (httpkit.Answer, error) {
+	by := byOperator(ctx)
+	waits, err := a.seconded(ctx, &by, approval.Request{Action: makeToken}, r.order, idempotency.Key{})
+	if err != nil || waits != nil {
+		return orNone(waits), err
+	}
+	issued, err := a.Tokens.Create(ctx, r.order, by)
+	return a.tokenMade(ctx, http.StatusCreated, issued, err)
+}
+
+func (a *API) rotateToken(ctx context.Context, r oneRequest) (httpkit.Answer, error) {
+	issued, err := a.Tokens.Rotate(ctx, r.id, httpkit.From(ctx).Identity.Operator, byOperator(ctx))
+	return a.tokenMade(ctx, http.StatusOK, issued, err)
+}
+
+func (a *API) tokenMade(ctx context.Context, status int, i operator.Issued, err error) (httpkit.Answer, error) {
+	if err != nil {
+		return httpkit.Answer{}, err
+	}
+	a.tell(ctx, "operator_token", i.ID)
+	body, err := httpkit.Success(tokenAnswer{ViewToken(i)})
+	return httpkit.Answer{Status: status, Body: body}, err
+}
+
+func (a *API) revokeToken(ctx context.Context, r oneRequest) (tokenAnswer, error) {
+	t, err := a.Tokens.Revoke(ctx, r.id, byOperator(ctx))
+	if err == nil {
+		a.tell(ctx, "operator_token", t.ID)
+	}
+	return tokenAnswer{ViewToken(operator.Issued{Token: t})}, err
+}
+
+type tokensAnswer struct {
+	Operators []TokenView `json:"operators"`
+}
+
+func (a *API) listTokens(ctx context.Context, _ noRequest) (tokensAnswer, error) {
+	all, err := a.Tokens.List(ctx)
+	out := tokensAnswer{Operators: make([]TokenView, 0, len(all))}
+	for _, t := range all {
+		out.Operators = append(out.Operators, ViewToken(operator.Issued{Token: t}))
+	}
+	return out, err
+}
+
+// orNone is the answer, or none.
+func orNone(a *httpkit.Answer) httpkit.Answer {
+	if a == nil {
+		return httpkit.Answer{}
+	}
+	return *a
+}

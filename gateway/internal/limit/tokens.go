@@ -1,0 +1,32 @@
+package limit
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Tokens bounds how many operators' tokens an address may try. A try is given back once its token has proved good.
+type Tokens struct {
+	now          func() time.Time
+	skipLoopback bool
+	tries        *buckets[netip.Addr]
+}
+
+// NewTokens makes the bound; skipLoopback is as with NewRates.
+func NewTokens(skipLoopback bool, now func() time.Time) *Tokens {
+	return &Tokens{now: now, skipLoopback: skipLoopback, tries: newBuckets[netip.Addr](tokens, most)}
+}
+
+// Try implements operator.Tries.
+func (l *Tokens) Try(from netip.Addr) error {
+	if l.skipLoopback && from.IsLoopback() {
+		return nil
+	}
+	if _, wait := l.tries.take(network(from), l.now()); wait > 0 {
+		return after(errGuesses, wait)
+	}
+	return nil
+}
+
+// Good implements operator.Tries.
+func (l *Tokens) Good(from netip.Addr) { l.tries.give(network(from)) }

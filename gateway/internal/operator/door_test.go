@@ -1,0 +1,103 @@
+package operator_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/limit"
+	"causeway.internal/gateway/internal/operator"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/telemetry"
+)
+
+// book is a store that knows some tokens and counts who asks.
+type book struct {
+	operator.Store
+	known map[apikey.Digest]operator.Token
+	asked int
+	down  error
+}
+
+func (b *book) TokenByDigest(_ context.Context, digests []apikey.Digest) (*operator.Token, error) {
+	b.asked++
+	t, ok := b.known[digests[0]]
+	if !ok {
+		return nil, b.down
+	}
+	return &t, b.down
+}
+
+// A wrong token costs its address a try before it is looked up, is counted, and is logged without itself.
+func TestDoor(t *testing.T) {
+	peppers, err := apikey.ParsePeppers(base64.StdEncoding.EncodeToString(make([]byte, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, revoked, expired, stranger := apikey.GenerateToken(), apikey.GenerateToken(), apikey.GenerateToken(), apikey.GenerateToken()
+	b := &book{known: map[apikey.Digest]operator.Token{
+		peppers.Digest(good):    {Name: "ada"},
+		peppers.Digest(revoked): {Name: "ben", RevokedAt: time.Now()},
+		peppers.Digest(expired): {Name: "cy", Expired: true},
+	}}
+	var log bytes.Buffer
+	now := time.Unix(1_000_000, 0)
+	clock := func() time.Time { return now }
+	door, err := operator.NewDoor(nil, b, peppers, limit.NewTokens(false, clock), telemetry.To(&log, "test"), clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, there := netip.MustParseAddr("203.0.113.7"), netip.MustParseAddr("203.0.113.8")
+	for range 100 { // a good token costs no try
+		if name, err := door.Operator(t.Context(), good, here); name != "ada" || err != nil {
+			t.Fatalf("%q, %v", name, err)
+		}
+	}
+	for token, code := range map[string]string{
+		revoked: "operator_token_invalid", expired: "operator_token_expired", stranger: "operator_token_invalid",
+		good + "x": "operator_token_invalid", "hello": "operator_token_invalid", "sk_live_" + good[3:]: "operator_token_invalid",
+	} {
+		if name, err := door.Operator(t.Context(), token, here); name != "" || fault.As(err).Code != code {
+			t.Errorf("%s: %q, %v", token, name, err)
+		}
+	}
+	for range 100 {
+		_, err = door.Operator(t.Context(), stranger, here)
+	}
+	asked := b.asked
+	if f := fault.As(err); f.Kind != fault.RateLimited || f.RetryAfter <= 0 || asked > 100+25 {
+		t.Errorf("%v after %d look-ups", err, asked)
+	}
+	if _, err := door.Operator(t.Context(), good, here); fault.As(err).Kind != fault.RateLimited || b.asked != asked {
+		t.Errorf("beyond the limit something is looked up: %v", err)
+	}
+	if name, err := door.Operator(t.Context(), good, there); name != "ada" || err != nil {
+		t.Errorf("another address: %q, %v", name, err)
+	}
+	now = now.Add(10 * time.Second)
+	if name, err := door.Operator(t.Context(), good, here); name != "ada" || err != nil {
+		t.Errorf("later: %q, %v", name, err)
+	}
+	b.down = errors.New("gone")
+	for range 50 { // an outage is nobody's wrong token
+		if _, err := door.Operator(t.Context(), good, there); fault.As(err).Kind != fault.Unavailable {
+			t.Fatal(err)
+		}
+	}
+	for _, token := range []string{good, revoked, expired, stranger} {
+		if strings.Contains(log.String(), token) || strings.Contains(log.String(), token[3:20]) {
+			t.Error("a token is in the log")
+		}
+	}
+	for _, part := range []string{`"address":"203.0.113.7"`, `"operator":"ben"`, `"reason":"expired"`, `"reason":"limited"`} {
+		if !strings.Contains(log.String(), part) {
+			t.Errorf("the log lacks %s:\n%s", part, log.String())
+		}
+	}
+}

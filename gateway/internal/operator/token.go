@@ -1,0 +1,148 @@
+// Package operator holds the tokens of the people who may call /v1/admin: how they are made, replaced, revoked and recognised.
+// A token belongs to one named person and ends by itself. It speaks no HTTP and no SQL (the store does), and keeps no token
+// after handing it out.
+package operator
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/libs/fault"
+)
+
+// Token is a token as it is kept. A zero time means never.
+type Token struct {
+	ID         int64
+	Name       string // of the person
+	CreatedBy  string
+	CreatedAt  time.Time
+	ExpiresAt  time.Time
+	RevokedAt  time.Time
+	LastUsedAt time.Time
+	Expired    bool // by the database's clock
+}
+
+// Order is what is asked for when a token is made.
+type Order struct {
+	Name string `json:"name"`
+	Days int    `json:"days"`
+}
+
+// How long a token may last, in days, and how many a person may hold.
+const (
+	DaysDefault = 30
+	DaysMax     = 90
+	heldMax     = 5
+)
+
+var name = regexp.MustCompile(`^[a-z][a-z0-9._-]{1,62}$`)
+
+// Check notes every broken rule of an order.
+func (o *Order) Check(p *fault.Problems) {
+	if !name.MatchString(o.Name) {
+		p.Add("name", "must be a person's name of 2 to 63 of a-z, 0-9, . _ and -, beginning with a letter, such as ada.obi")
+	}
+	if o.Days < 1 || o.Days > DaysMax {
+		p.Add("days", "must be from 1 to %d", DaysMax)
+	}
+}
+
+// Issued is a token with its text, which is shown once.
+type Issued struct {
+	Token
+	Secret string
+}
+
+// Secret is what is kept of a token's text.
+type Secret struct {
+	Digest   apikey.Digest
+	PepperID string
+}
+
+// Store keeps tokens. Each write commits its audit entry with it or not at all.
+type Store interface {
+	// InsertToken refuses a person who holds most usable tokens.
+	InsertToken(ctx context.Context, o Order, s Secret, most int, by audit.Entry) (Token, error)
+	// RotateToken ends a person's usable token and puts another one in its place, which ends when the old one would have.
+	RotateToken(ctx context.Context, id int64, person string, s Secret, by audit.Entry) (Token, error)
+	RevokeToken(ctx context.Context, id int64, by audit.Entry) (Token, error)
+	Tokens(ctx context.Context) ([]Token, error)
+	// TokenByDigest finds the token that any of the digests belongs to, nil when there is none, and notes that it is used.
+	TokenByDigest(ctx context.Context, digests []apikey.Digest) (*Token, error)
+}
+
+// The refusals of the registry.
+var (
+	ErrNotFound = fault.New(fault.NotFound, "operator_token_not_found", "Operator token not found")
+	ErrTooMany  = fault.New(fault.Conflict, "operator_tokens_too_many", "This person holds %d tokens already. Revoke one first.", heldMax)
+	ErrNotYours = fault.New(fault.Forbidden, "operator_token_not_yours", "Only the person whose token it is may replace it.")
+	ErrEnded    = fault.New(fault.Conflict, "operator_token_ended", "The token has expired or was revoked. Have another one made.")
+)
+
+// Registry makes, lists, replaces and revokes tokens.
+type Registry struct {
+	store   Store
+	peppers *apikey.Peppers
+}
+
+// NewRegistry makes a registry.
+func NewRegistry(store Store, peppers *apikey.Peppers) *Registry {
+	return &Registry{store: store, peppers: peppers}
+}
+
+// Create makes a token.
+func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry) (Issued, error) {
+	var p fault.Problems
+	o.Check(&p)
+	if err := p.Err(); err != nil {
+		return Issued{}, err
+	}
+	by.Act, by.Detail = audit.TokenMade, map[string]string{"name": o.Name, "days": strconv.Itoa(o.Days)}
+	text, secret := r.fresh()
+	t, err := r.store.InsertToken(ctx, o, secret, heldMax, by)
+	if err != nil {
+		return Issued{}, fmt.Errorf("make an operator's token: %w", err)
+	}
+	return Issued{t, text}, nil
+}
+
+// Rotate replaces a token of a person by a new one that ends when the old one would have; the old one ends now. An empty
+// person is anybody, for the command line.
+func (r *Registry) Rotate(ctx context.Context, id int64, person string, by audit.Entry) (Issued, error) {
+	by.Act = audit.TokenRotated
+	text, secret := r.fresh()
+	t, err := r.store.RotateToken(ctx, id, person, secret, by)
+	if err != nil {
+		return Issued{}, fmt.Errorf("replace operator token %d: %w", id, err)
+	}
+	return Issued{t, text}, nil
+}
+
+// Revoke ends a token at once, on every replica. Revoking it again changes nothing and answers the same.
+func (r *Registry) Revoke(ctx context.Context, id int64, by audit.Entry) (Token, error) {
+	by.Act = audit.TokenRevoked
+	t, err := r.store.RevokeToken(ctx, id, by)
+	if err != nil {
+		return Token{}, fmt.Errorf("revoke operator token %d: %w", id, err)
+	}
+	return t, nil
+}
+
+// List returns the tokens that have not ended more than a quarter of a year ago, newest first.
+func (r *Registry) List(ctx context.Context) ([]Token, error) {
+	all, err := r.store.Tokens(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list operators' tokens: %w", err)
+	}
+	return all, nil
+}
+
+func (r *Registry) fresh() (text string, s Secret) {
+	text = apikey.GenerateToken()
+	return text, Secret{r.peppers.Digest(text), r.peppers.ID()}
+}
