@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -48,7 +49,7 @@ func leaks(logs []byte, texts []string) (lines []string) {
 
 // TestPersonal: after whole lives of payments, claims, look-ups, refusals, reports and operators' decisions, no line of any log,
 // written at the level debug, no span, and no row of any database holds an account number, a phone, a payer's id or a reporter's name,
-// and outside payments no row holds a reference.
+// and outside payments no row holds a reference. In the end the person is erased, and the answers stay good.
 func TestPersonal(t *testing.T) {
 	t.Parallel()
 	const phone, otherPhone, account, other, chat, otherChat = "2347061119287", "233201117733", "4400993317", "0000000003", "chat-Kq77163", "chat-Zz90412"
@@ -57,6 +58,8 @@ func TestPersonal(t *testing.T) {
 	for _, service := range []string{"gateway", "payments", "wallets", "reports", "callback-dispatcher"} {
 		env[service] = map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL(), "OTEL_BSP_SCHEDULE_DELAY": "200", "LOG_LEVEL": "debug"}
 	}
+	const master = "k1:cGVyc29uYWwgdGVzdCBtYXN0ZXIga2V5ICAgICAgICA="
+	env["payments"]["MASTER_KEYS"], env["reports"]["MASTER_KEYS"] = master, master
 	s := stack.New(t, stack.Options{Env: env})
 	c := client(t, s)
 	nobody := c.With("")
@@ -86,7 +89,7 @@ func TestPersonal(t *testing.T) {
 	c.Call(t, http.MethodPost, "/v1/payments", transfer(api.Object{"payer": person, "receiver": api.Object{"bankCode": "058", "accountNumber": account + "99999999999999"}}), bad).
 		Want(t, http.StatusBadRequest)
 	nobody.Call(t, http.MethodPost, claimPath(given), api.Object{"receiver": receiver}, bad).Want(t, http.StatusBadRequest)
-	c.Call(t, http.MethodPost, "/v1/reports", api.Object{"complaintType": "fraud", "name": "Kq Person", "phoneNumber": "+" + phone, "sessionReference": given, "description": "Kq says so"}).Want(t, http.StatusCreated)
+	reported := c.Call(t, http.MethodPost, "/v1/reports", api.Object{"complaintType": "fraud", "name": "Kq Person", "phoneNumber": "+" + phone, "sessionReference": given, "description": "Kq says so"}).Want(t, http.StatusCreated)
 	nobody.Call(t, http.MethodGet, "/v1/reports/lookup?phoneNumber="+phone, nil).Want(t, http.StatusOK)
 	for _, ref := range []string{paid, given, asked, failing} {
 		awaitStatus(t, c, ref, "settled")
@@ -128,5 +131,41 @@ func TestPersonal(t *testing.T) {
 	}
 	if !bytes.Contains(s.Logs(t), []byte(`"level":"DEBUG"`)) {
 		t.Error("the logs hold no line of the level debug: this test would see nothing")
+	}
+
+	// The person asks to be forgotten. What is over is forgotten at once, and the rest is noted.
+	unpaid := create(t, c, transfer(api.Object{"payer": person, "receiver": receiver, "metadata": api.Object{"who": "Kq Person"}})).Text(t, "payment.reference")
+	c.Call(t, http.MethodPost, "/v1/payments/"+unpaid+"/cancel", nil).Want(t, http.StatusOK)
+	id, merchant := reported.Text(t, "data.report.reportId"), reported.Text(t, "data.report.merchantId")
+	c.Call(t, http.MethodPatch, "/v1/reports/"+id, api.Object{"status": "dismissed"}).Want(t, http.StatusOK)
+	verb := func(service string, args ...string) string {
+		cmd := tool(t, s, "", args...)
+		cmd.Path = filepath.Join(filepath.Dir(cmd.Path), service)
+		cmd.Env = []string{"DATABASE_URL=" + s.Databases[service], "MASTER_KEYS=" + master}
+		return output(t, cmd)
+	}
+	for _, erased := range [][2]string{{"4", "1"}, {"0", "0"}} { // again is harmless
+		if said := verb("payments", "erase", "--merchant", merchant, "--payer", chat, "--mode", "test"); said != erased[0]+" payments erased, 0 not over yet, 0 kept by law\n" {
+			t.Errorf("payments erase: %s", said)
+		}
+		if said := verb("reports", "erase", "--phone", "+"+phone, "--mode", "test"); said != erased[1]+" reports erased, 0 not over yet, 0 kept by law\n" {
+			t.Errorf("reports erase: %s", said)
+		}
+	}
+	if got := nobody.Call(t, http.MethodGet, "/v1/reports/"+id, nil).Want(t, http.StatusOK).Text(t, "data.report.name"); got != "****" {
+		t.Errorf("the erased reporter is called %q", got)
+	}
+	if count(t, s, "payments", `SELECT count(*) FROM payments WHERE reference = $1 AND payer IS NULL AND metadata = '{}'`, unpaid) != 1 {
+		t.Error("the cancelled payment still has its payer")
+	}
+	for service, erased := range map[string]int{"payments": 4, "reports": 1} {
+		if count(t, s, service, `SELECT count(*) FROM erasures WHERE erased = $1 AND done_at IS NOT NULL AND person IS NULL`, erased) != 1 {
+			t.Errorf("the erasure in %s is not noted as it went", service)
+		}
+	}
+	for _, reference := range []string{paid, given, failing} { // the money stays as it was, and the merchant sees it
+		if got := c.Call(t, http.MethodGet, "/v1/payments/"+reference, nil).Want(t, http.StatusOK).Text(t, "payment.status"); got != "settled" {
+			t.Errorf("%s is %s after the erasure", reference, got)
+		}
 	}
 }

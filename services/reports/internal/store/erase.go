@@ -65,6 +65,9 @@ func (s *Store) eraser(keep time.Duration) func(context.Context, erasure.Asked[P
 	}
 }
 
+// forgotten stands for the name of an erased reporter: a report always has one.
+const forgotten = "****"
+
 func (s *Store) erase(ctx context.Context, id int64, keep time.Duration, done *erasure.Done) error {
 	counted := &done.Erased
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
@@ -76,7 +79,7 @@ func (s *Store) erase(ctx context.Context, id int64, keep time.Duration, done *e
 		if err := tx.QueryRow(ctx, lawful, string(was.Mode), was.UpdatedAt, keep.Seconds()).Scan(&kept); err != nil {
 			return err
 		}
-		r := person{}.of(was.Report)
+		r := person{Name: forgotten}.of(was.Report)
 		r.Wallet = ""
 		switch {
 		case !was.Status.Final():

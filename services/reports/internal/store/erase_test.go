@@ -48,7 +48,7 @@ func TestErase(t *testing.T) {
 		t.Fatal(err)
 	}
 	body, err := w.Show(t.Context(), app.Owner{}, "", reference)
-	if r := parse(t, body).Data.Report; err != nil || r.Name != "" || r.PhoneNumber != nil || r.WalletAddress != nil || r.SessionReference != nil ||
+	if r := parse(t, body).Data.Report; err != nil || r.Name != "****" || r.PhoneNumber != nil || r.WalletAddress != nil || r.SessionReference != nil ||
 		r.Description != nil || text(r.FraudsterWalletAddress) != "0xBAD" || r.Status != "resolved" {
 		t.Errorf("%s %v", body, err)
 	}
