@@ -97,17 +97,16 @@ func moveWallets(ctx context.Context, base string, key []byte, old apikey.Key, t
 		return 0, false, fmt.Errorf("encode the question: %w", err)
 	}
 	const path = "/v1/admin/wallets/adopt"
-	who := httpkit.Identity{
-		Subject: httpkit.Operator, Operator: by.Actor, RequestID: by.RequestID, Method: http.MethodPost, Path: path, Audience: "wallets",
-		IssuedAt: time.Now().UnixMilli(),
-	}
-	header, err := who.Sign(key)
-	if err != nil {
-		return 0, false, err
-	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, false, fmt.Errorf("make the question: %w", err)
+	}
+	who := httpkit.Identity{
+		Subject: httpkit.Operator, Operator: by.Actor, RequestID: by.RequestID, Audience: "wallets", IssuedAt: time.Now().UnixMilli(),
+	}
+	header, err := who.Bind(r, body).Sign(key)
+	if err != nil {
+		return 0, false, err
 	}
 	r.Header.Set(httpkit.IdentityHeader, header)
 	r.Header.Set("Content-Type", "application/json")

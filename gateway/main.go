@@ -167,7 +167,7 @@ func lasting(static identity.Static, two bool, tel *telemetry.Telemetry) error {
 func self(api *httpapi.API, pages *page.Pages, tel *telemetry.Telemetry) *proxy.Target {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails: the program crashes instead
-	server := httpkit.NewServer(tel.Log, tel.Registry, httpkit.Verifier{Audience: string(route.Self), Keys: [][]byte{key}, Now: time.Now})
+	server := httpkit.NewServer(tel.Log, tel.Registry, httpkit.Verifier{Audience: string(route.Self), Keys: [][]byte{key}, BoundOnly: true, Now: time.Now})
 	api.Register(server)
 	mux := http.NewServeMux()
 	mux.Handle("/", server)

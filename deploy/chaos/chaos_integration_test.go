@@ -55,11 +55,11 @@ func TestUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The last release neither signs its messages nor does with the rights that this one has on the broker, nor knows marked gifts or
-	// sealed events.
+	// The last release neither signs its messages, nor binds its identities, nor does with the rights that this one has on the
+	// broker, nor knows marked gifts or sealed events.
 	instance := []string{
-		"--replicas", "2", "--bin", older, "--earlier-rights", "--env", "SIGNED_MESSAGES_ONLY=false", "--env", "SEAL_PERSONAL=false",
-		"--env", "MARK_GIFTS=false", "--env", "EVENT_KEYS=",
+		"--replicas", "2", "--bin", older, "--earlier-rights", "--env", "SIGNED_MESSAGES_ONLY=false", "--env", "BOUND_IDENTITIES_ONLY=false",
+		"--env", "SEAL_PERSONAL=false", "--env", "MARK_GIFTS=false", "--env", "EVENT_KEYS=",
 	}
 	launch(t, instance, "--scenario", "upgrade", "--new", newer, "--duration", upgradeFor.String(), "--rate", "6")
 }

@@ -26,6 +26,7 @@ type view struct {
 	Databases   map[string]string      `json:"databases"` // service to the URL of its application role
 	Owners      map[string]string      `json:"owners"`    // service to the URL of the role that migrates
 	Brokers     map[string]string      `json:"brokers"`   // service to the AMQP URL of its user
+	Doors       map[string]door        `json:"doors"`     // service to its API and who may call it
 	PostgresURL string                 `json:"postgresUrl"`
 	AMQPURL     string                 `json:"amqpUrl"`
 	AMQPSURL    string                 `json:"amqpsUrl"`
@@ -33,6 +34,12 @@ type view struct {
 	AMQPAPI     string                 `json:"amqpApi"`
 	Prefix      string                 `json:"prefix"`
 	Processes   map[string]processView `json:"processes"`
+}
+
+// door is the API of a service behind the gateway.
+type door struct {
+	URL         string `json:"url"`
+	IdentityKey string `json:"identityKey"` // of the gateway's identities, in base64
 }
 
 type processView struct {
@@ -45,10 +52,14 @@ type processView struct {
 func summary(st *state.State) view {
 	v := view{
 		Dir: st.Dir, Up: len(st.Processes) > 0 && len(st.Running()) == len(st.Processes), Product: st.Product, Databases: st.Databases, Prefix: st.Prefix,
-		Owners: st.Owners, Brokers: st.Brokers, PostgresURL: st.Postgres.URL, AMQPURL: st.Rabbit.URL, AMQPSURL: st.Rabbit.TLS, CA: st.Rabbit.CA, AMQPAPI: st.Rabbit.API, Processes: map[string]processView{},
+		Owners: st.Owners, Brokers: st.Brokers, PostgresURL: st.Postgres.URL, AMQPURL: st.Rabbit.URL, AMQPSURL: st.Rabbit.TLS, CA: st.Rabbit.CA,
+		AMQPAPI: st.Rabbit.API, Processes: map[string]processView{}, Doors: map[string]door{},
 	}
 	for _, one := range st.Processes {
 		v.Processes[one.Name] = processView{PID: one.Ref.PID, Running: one.Ref.Alive(), Ready: one.Ready, Log: one.Spec.Log}
+		if address, key := one.Spec.Setting("HTTP_ADDR"), one.Spec.Setting("IDENTITY_KEYS"); address != "" && key != "" {
+			v.Doors[one.Name] = door{URL: "http://" + address, IdentityKey: key}
+		}
 	}
 	return v
 }

@@ -3,6 +3,7 @@ package httpkit
 import (
 	"bytes"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -12,14 +13,19 @@ import (
 	"strings"
 	"time"
 
+	"causeway.internal/libs/config"
 	"causeway.internal/libs/wire"
 )
 
 // IdentityHeader carries who the gateway says is calling. The gateway strips any inbound one.
 const IdentityHeader = "X-Causeway-Identity"
 
-// identitySkew bounds how old, or how far ahead, an identity may be.
-const identitySkew = 30 * time.Second
+// How far from now an identity may have been issued, in both directions. One that binds its whole request lives for as long
+// as an endpoint may take (handleMax): nobody waits for the answer of an older one.
+const (
+	identityLife = handleMax
+	unboundLife  = 30 * time.Second
+)
 
 // Subject says what kind of caller an identity names.
 type Subject string
@@ -31,8 +37,7 @@ const (
 	Public   Subject = "public"
 )
 
-// Identity is the gateway's signed statement about one request to one service (design.md §2). It is bound to the
-// method, the path with its query, and the audience, so that it serves no other request.
+// Identity is the gateway's signed statement about one request to one service (design.md §2). Bind ties it to that request.
 type Identity struct {
 	Subject     Subject   `json:"sub"`
 	MerchantID  string    `json:"mer,omitempty"`
@@ -46,7 +51,23 @@ type Identity struct {
 	Path        string    `json:"pth"` // with query, as sent to the service
 	Audience    string    `json:"aud"`
 	IssuedAt    int64     `json:"iat"` // unix milliseconds
+
+	// What a copy would need to change. Gateways of earlier releases send none of the three.
+	BodyHash       []byte `json:"bod,omitempty"` // SHA-256 of the body
+	IdempotencyKey string `json:"idk,omitempty"`
+	Nonce          string `json:"non,omitempty"` // a service takes it once
 }
+
+// Bind ties an identity to one request: its method, path with query, body and Idempotency-Key, and a nonce.
+func (i Identity) Bind(r *http.Request, body []byte) Identity {
+	sum := sha256.Sum256(body)
+	i.Method, i.Path, i.BodyHash = r.Method, r.URL.RequestURI(), sum[:]
+	i.IdempotencyKey, i.Nonce = r.Header.Get(IdempotencyHeader), rand.Text()
+	return i
+}
+
+// bound reports whether an identity binds body and nonce.
+func (i Identity) bound() bool { return i.Nonce != "" && len(i.BodyHash) == sha256.Size }
 
 // Sign returns the header value: the identity and its HMAC-SHA256 under the audience's key.
 func (i Identity) Sign(key []byte) (string, error) {
@@ -67,11 +88,27 @@ func identityMAC(key, body []byte) []byte {
 	return mac.Sum(nil)
 }
 
+// IdentitySettings say which identities a service takes.
+type IdentitySettings struct {
+	Keys      config.Secret `env:"IDENTITY_KEYS,required" doc:"comma separated base64 keys of 32 bytes that verify the gateway's identity header"`
+	BoundOnly bool          `env:"BOUND_IDENTITIES_ONLY" envDefault:"false" doc:"true refuses identities that bind no body and no nonce, as gateways of earlier releases sign them; turn it on once every gateway is new"`
+}
+
+// Verifier makes the verifier of a service.
+func (s IdentitySettings) Verifier(audience string) (Verifier, error) {
+	keys, err := ParseIdentityKeys(s.Keys.Reveal())
+	if err != nil {
+		return Verifier{}, fmt.Errorf("IDENTITY_KEYS: %w", err)
+	}
+	return Verifier{Audience: audience, Keys: keys, BoundOnly: s.BoundOnly, Now: time.Now}, nil
+}
+
 // Verifier checks identities for one service. Several keys verify, so that a key can be changed without a gap.
 type Verifier struct {
-	Audience string
-	Keys     [][]byte
-	Now      func() time.Time
+	Audience  string
+	Keys      [][]byte
+	BoundOnly bool // refuse identities that bind no body and no nonce
+	Now       func() time.Time
 }
 
 // Reasons an identity is refused; callers learn only that it was.
@@ -79,9 +116,12 @@ var (
 	errIdentityMissing = errors.New("identity header is missing")
 	errIdentityForged  = errors.New("identity signature does not verify")
 	errIdentityForeign = errors.New("identity is for another request, audience or time")
+	errIdentityUnbound = errors.New("identity binds no body and no nonce")
+	errIdentityBody    = errors.New("identity is for another body")
+	errIdentityUsed    = errors.New("identity was used before")
 )
 
-// Verify returns the identity of a request, or the reason why it has none.
+// Verify returns the identity of a request, or the reason why it has none. It does not read the body.
 func (v Verifier) Verify(r *http.Request) (Identity, error) {
 	values := r.Header.Values(IdentityHeader)
 	if len(values) != 1 {
@@ -103,8 +143,17 @@ func (v Verifier) Verify(r *http.Request) (Identity, error) {
 	if err := json.Unmarshal(payload, &id); err != nil {
 		return Identity{}, errIdentityForged
 	}
+	life := identityLife
+	if !id.bound() {
+		if v.BoundOnly {
+			return Identity{}, errIdentityUnbound
+		}
+		life = unboundLife
+	} else if id.IdempotencyKey != r.Header.Get(IdempotencyHeader) {
+		return Identity{}, errIdentityForeign
+	}
 	age := v.Now().Sub(time.UnixMilli(id.IssuedAt))
-	if id.Audience != v.Audience || id.Method != r.Method || id.Path != r.URL.RequestURI() || age > identitySkew || age < -identitySkew {
+	if id.Audience != v.Audience || id.Method != r.Method || id.Path != r.URL.RequestURI() || age > life || age < -life {
 		return Identity{}, errIdentityForeign
 	}
 	return id, nil

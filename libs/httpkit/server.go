@@ -44,6 +44,7 @@ type Server struct {
 	log      *slog.Logger
 	spare    *telemetry.Sparing // of failed requests: an outage fails them all
 	verifier Verifier
+	nonces   once
 	seconds  *prometheus.HistogramVec
 	mux      *http.ServeMux
 }
@@ -67,6 +68,7 @@ type Request struct {
 	IdempotencyKey string   // "" when the caller sent none
 	BodyHash       [32]byte // SHA-256 of the raw body
 
+	raw    []byte          // the body
 	reader context.Context // ends when the caller hangs up, and not with the time of an endpoint
 	log    *slog.Logger
 }
@@ -166,20 +168,50 @@ func (s *Server) wrap(route string, next http.Handler) http.Handler {
 		ctx, span := startSpan(r, route, about)
 		defer func() { endSpan(span, watched.status) }()
 		r = r.WithContext(ctx)
-		id, err := s.verifier.Verify(r)
+		request, err := s.authentic(watched, r, route)
 		if err != nil {
-			s.log.WarnContext(r.Context(), "identity refused", "route", route, "reason", err.Error())
-			WriteError(watched, requestID(r), fault.New(fault.Unauthenticated, "identity_invalid", "This service answers only requests from its gateway."))
+			WriteError(watched, requestID(r), err)
 		} else {
-			reader := telemetry.With(r.Context(), telemetry.RequestID, id.RequestID, telemetry.MerchantID, id.MerchantID)
-			ctx, cancel := context.WithTimeout(reader, handleMax)
-			ctx = WithRequest(ctx, &Request{Identity: id, RequestID: id.RequestID, Route: route, IdempotencyKey: r.Header.Get(IdempotencyHeader), reader: reader, log: s.log})
-			watched.Header().Set(RequestIDHeader, id.RequestID)
-			next.ServeHTTP(watched, r.WithContext(ctx))
+			id := request.Identity
+			request.reader = telemetry.With(r.Context(), telemetry.RequestID, id.RequestID, telemetry.MerchantID, id.MerchantID)
+			ctx, cancel := context.WithTimeout(request.reader, handleMax)
+			next.ServeHTTP(watched, r.WithContext(WithRequest(ctx, request)))
 			cancel()
 		}
 		s.seconds.WithLabelValues(route, strconv.Itoa(watched.status)).Observe(time.Since(start).Seconds())
 	})
+}
+
+var errNotGateway = fault.New(fault.Unauthenticated, "identity_invalid", "This service answers only requests from its gateway.")
+
+// authentic returns a request that the gateway signed, with its body. The body is read once the header is known to be the
+// gateway's, and the nonce is used up once everything else agrees.
+func (s *Server) authentic(w http.ResponseWriter, r *http.Request, route string) (*Request, error) {
+	refused := func(why error) (*Request, error) {
+		s.log.WarnContext(r.Context(), "identity refused", "route", route, "reason", why.Error())
+		return nil, errNotGateway
+	}
+	id, err := s.verifier.Verify(r)
+	if err != nil {
+		return refused(err)
+	}
+	w.Header().Set(RequestIDHeader, id.RequestID)
+	raw, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(raw)
+	if id.bound() {
+		if !bytes.Equal(sum[:], id.BodyHash) {
+			return refused(errIdentityBody)
+		}
+		if !s.nonces.first(id.Nonce, s.verifier.Now()) {
+			return refused(errIdentityUsed)
+		}
+	}
+	return &Request{
+		Identity: id, RequestID: id.RequestID, Route: route, IdempotencyKey: r.Header.Get(IdempotencyHeader), BodyHash: sum, raw: raw, log: s.log,
+	}, nil
 }
 
 // startSpan continues the gateway's trace. The span is made by hand, because otelhttp records the path, and a path holds
@@ -248,15 +280,14 @@ func recovered(next endpoint.Endpoint) endpoint.Endpoint {
 }
 
 func decode[Req any, P Reader[Req]](r *http.Request) (any, error) {
-	raw, err := readBody(r)
-	if err != nil {
-		return nil, err
-	}
 	request := From(r.Context())
-	request.BodyHash = sha256.Sum256(raw)
-	in := &Input{request: r, raw: raw}
+	if declared := r.Header.Get("Content-Type"); declared != "" && len(request.raw) > 0 && !isJSON(declared) {
+		return nil, fault.New(fault.UnsupportedMedia, "unsupported_media_type", "Send the body as application/json.")
+	}
+	in := &Input{request: r, raw: request.raw}
 	CheckIdempotencyKey(r.Header, &in.Problems)
-	if in.body, err = parseBody(raw, &in.Problems); err != nil {
+	var err error
+	if in.body, err = parseBody(in.raw, &in.Problems); err != nil {
 		return nil, err
 	}
 	var req Req
@@ -267,6 +298,7 @@ func decode[Req any, P Reader[Req]](r *http.Request) (any, error) {
 	return req, nil
 }
 
+// readBody reads the body of a request, whole and bounded. A GET has none that anybody looks at.
 func readBody(r *http.Request) ([]byte, error) {
 	if r.Body == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil, nil
@@ -278,14 +310,10 @@ func readBody(r *http.Request) ([]byte, error) {
 	if _, err := buf.ReadFrom(io.LimitReader(r.Body, BodyMax+1)); err != nil {
 		return nil, fault.New(fault.Invalid, "body_unreadable", "The body could not be read.").Because(err)
 	}
-	raw := buf.Bytes()
-	if len(raw) > BodyMax {
+	if buf.Len() > BodyMax {
 		return nil, fault.New(fault.TooLarge, "body_too_large", "The body is larger than %d bytes.", BodyMax)
 	}
-	if declared := r.Header.Get("Content-Type"); declared != "" && len(raw) > 0 && !isJSON(declared) {
-		return nil, fault.New(fault.UnsupportedMedia, "unsupported_media_type", "Send the body as application/json.")
-	}
-	return raw, nil
+	return buf.Bytes(), nil
 }
 
 func isJSON(declared string) bool {

@@ -12,6 +12,7 @@ import (
 
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/outbound/guard"
 	"causeway.internal/libs/postgres"
@@ -37,8 +38,8 @@ type settings struct {
 
 // serveSettings are those of the role serve.
 type serveSettings struct {
-	HTTPAddr     string        `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API, for the gateway alone"`
-	IdentityKeys config.Secret `env:"IDENTITY_KEYS,required" doc:"comma separated base64 keys of 32 bytes that verify the gateway's identity header"`
+	HTTPAddr string `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API, for the gateway alone"`
+	Identity httpkit.IdentitySettings
 }
 
 // workSettings are those of the role work.

@@ -109,11 +109,11 @@ func (p *process) serve(environ map[string]string) error {
 	if err != nil {
 		return err
 	}
-	keys, err := httpkit.ParseIdentityKeys(cfg.IdentityKeys.Reveal())
+	verifier, err := cfg.Identity.Verifier(wire.Dispatcher)
 	if err != nil {
-		return fmt.Errorf("IDENTITY_KEYS: %w", err)
+		return err
 	}
-	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, httpkit.Verifier{Audience: wire.Dispatcher, Keys: keys, Now: time.Now})
+	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, verifier)
 	httpapi.Routes(server, httpapi.Parts{
 		Bodies: p.bodies, Secrets: p.secrets, Endpoints: app.NewEndpoints(p.store, p.store, time.Now), Log: p.store, Replays: p.store,
 		CheckURL: p.checkURL, Now: time.Now,

@@ -12,6 +12,7 @@ import (
 
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbound/guard"
@@ -58,8 +59,8 @@ type settings struct {
 
 // serveSettings are those of the role serve.
 type serveSettings struct {
-	HTTPAddr     string         `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API, for the gateway alone"`
-	IdentityKeys config.Secret  `env:"IDENTITY_KEYS,required" doc:"comma separated base64 keys of 32 bytes that verify the gateway's identity header"`
+	HTTPAddr     string `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API, for the gateway alone"`
+	Identity     httpkit.IdentitySettings
 	AllowTest    []netip.Prefix `env:"CALLBACK_ALLOW_TEST" doc:"comma separated CIDRs that test-mode callbacks may reach besides public addresses"`
 	AllowLive    []netip.Prefix `env:"CALLBACK_ALLOW_LIVE" doc:"comma separated CIDRs that live callbacks may reach besides public addresses; for test networks only"`
 	MarkGifts    bool           `env:"MARK_GIFTS" envDefault:"true" doc:"a gift's reference begins with CW-G, so that every service knows it for a bearer secret; false while a gateway or a payments of an earlier release runs, which answers 404 to it (docs/deploy.md)"`

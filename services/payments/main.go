@@ -219,13 +219,13 @@ func (p *process) serve(environ map[string]string) (closeStock func(context.Cont
 	if err != nil {
 		return nil, err
 	}
-	keys, err := httpkit.ParseIdentityKeys(cfg.IdentityKeys.Reveal())
+	verifier, err := cfg.Identity.Verifier(wire.Payments)
 	if err != nil {
-		return nil, fmt.Errorf("IDENTITY_KEYS: %w", err)
+		return nil, err
 	}
 	stock := app.NewStock(p.store, id.New("replica_", time.Now()), cfg.AddressBlock, p.tel.Log)
 	p.deps.Stock, p.deps.Callback, p.deps.PlainGifts = stock, cfg.callbacks(), !cfg.MarkGifts
-	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, httpkit.Verifier{Audience: wire.Payments, Keys: keys, Now: time.Now})
+	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, verifier)
 	httpapi.Routes(server, app.New(p.deps))
 	if err := p.group.HTTP("api", cfg.HTTPAddr, server); err != nil {
 		return nil, err

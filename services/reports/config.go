@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
@@ -51,14 +52,14 @@ type Erasing struct {
 
 // serveSettings are those of the role serve.
 type serveSettings struct {
-	HTTPAddr     string        `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API, for the gateway alone"`
-	IdentityKeys config.Secret `env:"IDENTITY_KEYS,required" doc:"comma separated base64 keys of 32 bytes that verify the gateway's identity header"`
-	PublicModes  []string      `env:"REPORTS_PUBLIC_MODES" envDefault:"live" doc:"comma separated modes whose reports the public may look up: live, test"`
-	LookupRate   int           `env:"LOOKUP_RATE" envDefault:"5" doc:"look-ups of one phone or wallet a second, each process for itself; 0 is no limit"`
-	LookupBurst  int           `env:"LOOKUP_BURST" envDefault:"50" doc:"look-ups of one phone or wallet at once"`
-	Guesses      int           `env:"GUESSES_PER_MINUTE" envDefault:"30" doc:"report ids that one address may ask for in vain a minute, each process for itself; 0 is no limit"`
-	SkipLoopback bool          `env:"LIMITS_SKIP_LOOPBACK" envDefault:"false" doc:"guesses from this machine itself are not counted; for make run, make up and compose"`
-	FloodPerHour int64         `env:"FLOOD_PER_HOUR" envDefault:"1000" doc:"reports that one key may file on one wallet address in an hour; 0 is no limit"`
+	HTTPAddr     string `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API, for the gateway alone"`
+	Identity     httpkit.IdentitySettings
+	PublicModes  []string `env:"REPORTS_PUBLIC_MODES" envDefault:"live" doc:"comma separated modes whose reports the public may look up: live, test"`
+	LookupRate   int      `env:"LOOKUP_RATE" envDefault:"5" doc:"look-ups of one phone or wallet a second, each process for itself; 0 is no limit"`
+	LookupBurst  int      `env:"LOOKUP_BURST" envDefault:"50" doc:"look-ups of one phone or wallet at once"`
+	Guesses      int      `env:"GUESSES_PER_MINUTE" envDefault:"30" doc:"report ids that one address may ask for in vain a minute, each process for itself; 0 is no limit"`
+	SkipLoopback bool     `env:"LIMITS_SKIP_LOOPBACK" envDefault:"false" doc:"guesses from this machine itself are not counted; for make run, make up and compose"`
+	FloodPerHour int64    `env:"FLOOD_PER_HOUR" envDefault:"1000" doc:"reports that one key may file on one wallet address in an hour; 0 is no limit"`
 }
 
 // modes reads REPORTS_PUBLIC_MODES.

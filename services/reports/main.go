@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -114,9 +113,9 @@ func (p *process) serve(environ map[string]string) error {
 	if err != nil {
 		return err
 	}
-	keys, err := httpkit.ParseIdentityKeys(cfg.IdentityKeys.Reveal())
+	verifier, err := cfg.Identity.Verifier(wire.Reports)
 	if err != nil {
-		return fmt.Errorf("IDENTITY_KEYS: %w", err)
+		return err
 	}
 	modes, err := cfg.modes()
 	if err != nil {
@@ -126,7 +125,7 @@ func (p *process) serve(environ map[string]string) error {
 		Name: "reports_refused_total", Help: "Requests refused by a limit: lookup (one subject), guess (one address), flood (one key on one wallet).",
 	}, []string{"limit"})
 	p.tel.Registry.MustRegister(refused)
-	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, httpkit.Verifier{Audience: wire.Reports, Keys: keys, Now: time.Now})
+	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, verifier)
 	httpapi.Routes(server, app.New(app.Deps{
 		Filing: p.store, Reading: p.store, Changing: p.store, Oversight: p.store, Backlog: outbox.NewBacklog(p.db, outbox.MaxRows),
 		PublicModes: modes, SkipLoopback: cfg.SkipLoopback, FloodPerHour: cfg.FloodPerHour, Merchants: p.cfg.Merchants,

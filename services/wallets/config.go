@@ -49,8 +49,8 @@ type worldSettings struct {
 
 // serveSettings is what the HTTP API reads besides.
 type serveSettings struct {
-	HTTPAddr     string        `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API; only the gateway calls it"`
-	IdentityKeys config.Secret `env:"IDENTITY_KEYS,required" doc:"comma separated base64 keys of 32 bytes; all verify the gateway's identities"`
+	HTTPAddr string `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API; only the gateway calls it"`
+	Identity httpkit.IdentitySettings
 }
 
 // workSettings is what consumers, relay and scanners read besides.
@@ -62,14 +62,6 @@ type workSettings struct {
 	SweepEvery    time.Duration `env:"SWEEP_EVERY" envDefault:"5s" doc:"pause between two rounds of sweeping on a network"`
 	BalancesEvery time.Duration `env:"BALANCES_EVERY" envDefault:"24h" doc:"in which time the native balances of all addresses are compared with the books once, on EVM networks without TRACE; one call for each address and network"`
 	AnnounceLive  time.Duration `env:"SCANNED_EVERY_LIVE" envDefault:"5s" doc:"the same for a live network"`
-}
-
-func (s serveSettings) verifier(now func() time.Time) (httpkit.Verifier, error) {
-	keys, err := httpkit.ParseIdentityKeys(s.IdentityKeys.Reveal())
-	if err != nil {
-		return httpkit.Verifier{}, fmt.Errorf("IDENTITY_KEYS: %w", err)
-	}
-	return httpkit.Verifier{Audience: service, Keys: keys, Now: now}, nil
 }
 
 // nets says how bitcoin addresses of each mode are written.

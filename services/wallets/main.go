@@ -187,7 +187,7 @@ func (p *process) serve() error {
 	if err != nil {
 		return err
 	}
-	verifier, err := cfg.verifier(time.Now)
+	verifier, err := cfg.Identity.Verifier(service)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (t *Target) Ask(ctx context.Context, method, path string, body []byte) (Rep
 		return Reply{}, fmt.Errorf("make a question: %w", err)
 	}
 	r.Header = http.Header{
-		"Accept": {"application/json"}, "User-Agent": {""}, httpkit.RequestIDHeader: {c.RequestID}, httpkit.IdentityHeader: {t.sign(r, c)},
+		"Accept": {"application/json"}, "User-Agent": {""}, httpkit.RequestIDHeader: {c.RequestID}, httpkit.IdentityHeader: {t.sign(r, c, body)},
 	}
 	if len(body) > 0 {
 		r.Header.Set("Content-Type", "application/json")

@@ -37,6 +37,7 @@ type Call struct {
 	Caller    identity.Caller
 	Quota     Quota // set by gates
 
+	body   []byte // as it is sent to the service
 	done   []func(status int)
 	held   int           // bytes that the body takes of the room for all
 	reader *http.Request // of somebody who accepts pages, on a route that has them

@@ -101,11 +101,10 @@ func (t *Target) Close() {
 }
 
 // sign makes the identity of a call for this target, bound to the request as it is sent there.
-func (t *Target) sign(r *http.Request, c *Call) string {
+func (t *Target) sign(r *http.Request, c *Call, body []byte) string {
 	who := httpkit.Identity{
-		Subject: c.Caller.Subject, Operator: c.Caller.Operator, RequestID: c.RequestID,
-		Method: r.Method, Path: r.URL.RequestURI(), Audience: string(t.name), IssuedAt: t.now().UnixMilli(),
-	}
+		Subject: c.Caller.Subject, Operator: c.Caller.Operator, RequestID: c.RequestID, Audience: string(t.name), IssuedAt: t.now().UnixMilli(),
+	}.Bind(r, body)
 	if c.Caller.IP.IsValid() {
 		who.ClientIP = c.Caller.IP.String()
 	}
@@ -121,10 +120,13 @@ func (t *Target) sign(r *http.Request, c *Call) string {
 
 // serve hands a call to the target. The body has been read already.
 func (t *Target) serve(out *answer, r *http.Request, c *Call, body []byte) {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		body = nil // nobody reads it
+	}
 	if t.handler != nil {
 		local := r.Clone(r.Context())
 		local.Header = forwarded(r, c)
-		local.Header.Set(httpkit.IdentityHeader, t.sign(local, c))
+		local.Header.Set(httpkit.IdentityHeader, t.sign(local, c, body))
 		local.Body = io.NopCloser(bytes.NewReader(body))
 		local.ContentLength = int64(len(body))
 		t.handler.ServeHTTP(out, local)
@@ -137,6 +139,7 @@ func (t *Target) serve(out *answer, r *http.Request, c *Call, body []byte) {
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
 	r.TransferEncoding = nil
+	c.body = body
 	t.proxy.ServeHTTP(out, r)
 }
 
@@ -155,7 +158,7 @@ func (t *Target) rewrite(pr *httputil.ProxyRequest) {
 		}
 	}
 	pr.Out.Header = forwarded(pr.In, c)
-	pr.Out.Header[httpkit.IdentityHeader] = []string{t.sign(pr.Out, c)}
+	pr.Out.Header[httpkit.IdentityHeader] = []string{t.sign(pr.Out, c, c.body)}
 	otel.GetTextMapPropagator().Inject(pr.Out.Context(), propagation.HeaderCarrier(pr.Out.Header))
 }
 

@@ -45,8 +45,15 @@ type Stack struct {
 	Brokers       map[string]string `json:"brokers"`          // service name to the AMQP URL of its user
 	AMQPSURL      string            `json:"amqpsUrl"`         // the private broker's in TLS, with the administrator's credentials
 	CA            string            `json:"ca"`               // file of the authority that certifies private servers
+	Doors         map[string]Door   `json:"doors"`            // service name to its API behind the gateway
 
 	dir string
+}
+
+// Door is the API of a service as the gateway calls it.
+type Door struct {
+	URL         string `json:"url"`
+	IdentityKey []byte `json:"identityKey"` // signs the gateway's identities
 }
 
 // Options of a private stack.
@@ -68,7 +75,7 @@ func Shared(t testing.TB) *Stack {
 	}
 	var described Stack
 	describe(t, &described, "status", "--dir", s.dir, "--json")
-	s.Databases, s.Owners, s.Brokers = described.Databases, described.Owners, described.Brokers
+	s.Databases, s.Owners, s.Brokers, s.Doors = described.Databases, described.Owners, described.Brokers, described.Doors
 	s.SecondToken = described.SecondToken
 	return s
 }

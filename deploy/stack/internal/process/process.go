@@ -31,6 +31,16 @@ type Spec struct {
 	User *User    `json:"user,omitempty"` // nil: the user who runs the launcher
 }
 
+// Setting is the value of a variable of the environment, "" without it.
+func (s Spec) Setting(name string) string {
+	for _, pair := range s.Env {
+		if value, ok := strings.CutPrefix(pair, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
 // errGone says that /proc has no such process.
 var errGone = errors.New("no such process")
 

@@ -209,12 +209,15 @@ func (p plan) environ(service string, replica int) []string {
 			settings["MESSAGE_KEY"], settings["EVENT_KEYS"] = master(seed), service+":"+p.keys.events[service]
 		}
 	}
+	if key := p.keys.identity[service]; key != "" && service != gateway {
+		settings["IDENTITY_KEYS"], settings["BOUND_IDENTITIES_ONLY"] = key, "true"
+	}
 	public := "http://" + p.http[gateway]
 	more := map[string]string{}
 	switch service {
 	case payments:
 		more = map[string]string{
-			"IDENTITY_KEYS": p.keys.identity[service], "MASTER_KEYS": master(p.keys.master[service]),
+			"MASTER_KEYS":           master(p.keys.master[service]),
 			"SETTLEMENT_TOKEN_KEYS": master(p.keys.tokens),
 			"RATES_TEST":            "fixed", "RAIL_TEST": "sim", "PUBLIC_URL": public, "CALLBACK_ALLOW_TEST": loopback,
 			// Refilled at half, so more than stockWanted are there after any restart, leased blocks apart.
@@ -222,19 +225,19 @@ func (p plan) environ(service string, replica int) []string {
 		}
 	case wallets:
 		more = map[string]string{
-			"IDENTITY_KEYS": p.keys.identity[service], "MASTER_KEYS": master(p.keys.master[service]),
+			"MASTER_KEYS":       master(p.keys.master[service]),
 			"XPUB_TEST_BITCOIN": testBitcoin, "XPUB_TEST_EVM": testEVM, "XPUB_TEST_TRON": testTron, "SIGNER_SOCKET": p.socket(),
 		}
 	case signer:
 		more = map[string]string{"SIGNER_SOCKET": p.socket(), "SIGNER_LOG": p.dir + "/signer-log.jsonl"}
 	case reports:
 		more = map[string]string{
-			"IDENTITY_KEYS": p.keys.identity[service], "MASTER_KEYS": master(p.keys.master[service]), "SEAL_PERSONAL": "true",
+			"MASTER_KEYS": master(p.keys.master[service]), "SEAL_PERSONAL": "true",
 			"REPORTS_PUBLIC_MODES": "live,test", "LIMITS_SKIP_LOOPBACK": "true",
 		}
 	case dispatcher:
 		more = map[string]string{
-			"IDENTITY_KEYS": p.keys.identity[service], "MASTER_KEYS": master(p.keys.master[service]),
+			"MASTER_KEYS":         master(p.keys.master[service]),
 			"CALLBACK_ALLOW_TEST": loopback, "SETTLEMENT_TOKEN_KEYS": master(p.keys.tokens), "EVENT_KEYS": p.keys.opening(),
 		}
 	case gateway:
