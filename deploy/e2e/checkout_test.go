@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"math/big"
 	"net/http"
 	"testing"
@@ -77,6 +78,68 @@ func TestVerifyFor(t *testing.T) {
 	if a.Text(t, "receiver.fiatCurrency") != "GHS" {
 		t.Errorf("%s", a.Body)
 	}
-	body["reference"] = "CW-AAAAAAAAAAAA"
-	refuse(t, c.With(""), "/v1/payments/verify-receiver", body, http.StatusNotFound, "")
+}
+
+// TestVerifyNeedsReason: without a key nobody learns an account's name but the payer or recipient of an open payment, and
+// nothing tells why another reference is refused.
+func TestVerifyNeedsReason(t *testing.T) {
+	t.Parallel()
+	s, c := shared(t)
+	nobody := c.With("")
+	const path = "/v1/payments/verify-receiver"
+	look := func(reference string) api.Object {
+		return api.Object{"bankCode": "058", "accountNumber": "0123456789", "reference": reference}
+	}
+	cancelled := create(t, c, gift(nil)).Text(t, "payment.reference")
+	c.Call(t, http.MethodPost, "/v1/payments/"+cancelled+"/cancel", nil).Want(t, http.StatusOK)
+	claimed := create(t, c, gift(nil)).Text(t, "payment.reference")
+	nobody.Call(t, http.MethodPost, claimPath(claimed), api.Object{"receiver": api.Object{"bankCode": "058", "accountNumber": "0123456789"}}).
+		Want(t, http.StatusOK)
+	settled := create(t, c, transfer(nil)).Text(t, "payment.reference")
+	deposit(t, c, settled, nil)
+	awaitStatus(t, c, settled, "settled")
+	var said string
+	for what, body := range map[string]api.Object{
+		"no reference": {"bankCode": "058", "accountNumber": "0123456789"}, "an empty one": look(""), "an unknown one": look("CW-AAAAAAAAAAAA"),
+		"no reference at all": look("hello"), "a cancelled gift": look(cancelled), "a claimed gift": look(claimed), "a settled transfer": look(settled),
+		"nothing": {},
+	} {
+		a := refuse(t, nobody, path, body, http.StatusUnauthorized, "")
+		if a.Text(t, "error.code") != "reference_required" || (said != "" && a.Text(t, "message") != said) {
+			t.Errorf("%s: %s", what, a.Body)
+		}
+		said = a.Text(t, "message")
+	}
+	for _, body := range []api.Object{gift(nil), transfer(nil), request(nil)} {
+		ref := create(t, c, body).Text(t, "payment.reference")
+		a := nobody.Call(t, http.MethodPost, path, look(ref)).Want(t, http.StatusOK)
+		if a.Text(t, "receiver.accountName") == "" {
+			t.Errorf("%s", a.Body)
+		}
+		key(t, s, c, "test", unique("other"), "payment:create").Call(t, http.MethodPost, path, look(ref), bad).Want(t, http.StatusNotFound)
+		c.Call(t, http.MethodPost, path, look(ref)).Want(t, http.StatusOK)
+	}
+	for _, badly := range []*api.Client{c.With("sk_test_nonsense"), key(t, s, c, "test", unique("reader"), "payment:read")} {
+		refuse(t, badly, path, look(""), http.StatusUnauthorized, "")
+		badly.Call(t, http.MethodPost, path, look(create(t, c, gift(nil)).Text(t, "payment.reference"))).Want(t, http.StatusOK)
+	}
+}
+
+// TestVerifyLimit: the look-ups for one payment are counted, whatever account they are for.
+func TestVerifyLimit(t *testing.T) {
+	t.Parallel()
+	_, c := shared(t)
+	nobody := c.With("")
+	ref := create(t, c, gift(nil)).Text(t, "payment.reference")
+	body := func(i int) api.Object {
+		return api.Object{"bankCode": "058", "accountNumber": fmt.Sprintf("01234567%02d", i), "reference": ref}
+	}
+	for i := range 10 {
+		nobody.Call(t, http.MethodPost, "/v1/payments/verify-receiver", body(i)).Want(t, http.StatusOK)
+	}
+	a := refuse(t, nobody, "/v1/payments/verify-receiver", body(10), http.StatusTooManyRequests, "")
+	if a.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	c.Call(t, http.MethodPost, "/v1/payments/verify-receiver", body(10)).Want(t, http.StatusOK)
 }

@@ -110,21 +110,21 @@ func TestCatalog(t *testing.T) {
 	}
 
 	verify := "/v1/payments/verify-receiver"
-	a := nobody.Call(t, http.MethodPost, verify, api.Object{"bankCode": "058", "accountNumber": "0123456789"}).Want(t, http.StatusOK)
+	a := c.Call(t, http.MethodPost, verify, api.Object{"bankCode": "058", "accountNumber": "0123456789"}).Want(t, http.StatusOK)
 	if a.Text(t, "receiver.bankName") != "Guaranty Trust Bank" || a.Text(t, "receiver.accountName") == "" || a.Text(t, "receiver.fiatCurrency") != "NGN" {
 		t.Errorf("verified: %s", a.Body)
 	}
 	for number, want := range map[string]string{"0000014579": "match", "0000014570": "mismatch"} { // advice: neither is refused
-		if a := nobody.Call(t, http.MethodPost, verify, api.Object{"bankCode": "011", "accountNumber": number}).Want(t, http.StatusOK); a.Text(t, "receiver.checkDigit") != want {
+		if a := c.Call(t, http.MethodPost, verify, api.Object{"bankCode": "011", "accountNumber": number}).Want(t, http.StatusOK); a.Text(t, "receiver.checkDigit") != want {
 			t.Errorf("%s: %s", number, a.Body)
 		}
 	}
-	missing := refuse(t, nobody, verify, api.Object{"bankCode": "058", "accountNumber": "0000000001"}, http.StatusBadRequest, "")
+	missing := refuse(t, c, verify, api.Object{"bankCode": "058", "accountNumber": "0000000001"}, http.StatusBadRequest, "")
 	if !slices.Equal(missing.FieldErrors(), []string{"accountNumber"}) {
 		t.Errorf("no such account: %s", missing.Body)
 	}
-	refuse(t, nobody, verify, api.Object{}, http.StatusBadRequest, "")
-	down := nobody.Call(t, http.MethodPost, verify, api.Object{"bankCode": "058", "accountNumber": "0000000002"}).Want(t, http.StatusServiceUnavailable)
+	refuse(t, c, verify, api.Object{}, http.StatusBadRequest, "")
+	down := c.Call(t, http.MethodPost, verify, api.Object{"bankCode": "058", "accountNumber": "0000000002"}).Want(t, http.StatusServiceUnavailable)
 	if down.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}

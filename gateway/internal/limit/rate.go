@@ -184,7 +184,7 @@ func (l *Rates) Admit(_ context.Context, c *proxy.Call) (func(int), error) {
 		return nil, after(errGuesses, wait)
 	}
 	return func(status int) {
-		if status == http.StatusNotFound {
+		if status == http.StatusNotFound || status == http.StatusUnauthorized { // of a reference in the path, or in the body
 			l.guesses.charge(ip, l.now())
 		}
 	}, nil

@@ -61,6 +61,7 @@ func TestRates(t *testing.T) {
 		"names":        {func() *proxy.Call { return from("203.0.113.7", route.Route{Names: true}) }, 200, 20, 2},
 		"hits":         {func() *proxy.Call { return from("203.0.113.7", route.Route{Guess: true}) }, 200, 300, 20},
 		"guesses":      {func() *proxy.Call { return from("203.0.113.7", route.Route{Guess: true}) }, 404, 30, 0},
+		"references":   {func() *proxy.Call { return from("203.0.113.7", route.Route{Guess: true}) }, 401, 30, 0},
 		"IPv6":         {func() *proxy.Call { return from("2001:db8::1", route.Route{}) }, 200, 300, 20},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -232,7 +232,7 @@ func (t *Target) inspect(res *http.Response) error {
 	}
 	if res.StatusCode == http.StatusUnauthorized {
 		c, ok := res.Request.Context().Value(callKey{}).(*Call)
-		if ok && !c.Route.AnyHeaders { // only routes with a signature of their own answer 401 from behind the gateway
+		if ok && !c.Route.AnyHeaders && !c.Route.Names { // these demand something of their own, and answer 401 without it
 			return fmt.Errorf("status %d: %w", res.StatusCode, errOwn)
 		}
 	}

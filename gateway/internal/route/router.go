@@ -54,7 +54,7 @@ func (r *Router) add(rt *Route) error {
 	switch {
 	case rt.Access == 0:
 		return fmt.Errorf("says not who may call it")
-	case rt.Access != Keyed && (rt.Permission != "" || rt.TestOnly):
+	case rt.Access != Keyed && ((rt.Permission != "" && !rt.Knows) || rt.TestOnly):
 		return fmt.Errorf("has a permission or a mode but takes no key")
 	case rt.Access != Open && rt.Knows:
 		return fmt.Errorf("knows keys but is not public")

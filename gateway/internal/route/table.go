@@ -37,7 +37,7 @@ type Route struct {
 	Pattern    string // /v1/payments/{reference}; {name} takes one whole segment
 	Upstream   Upstream
 	Access     Access
-	Permission apikey.Permission // with Keyed; "" is any key
+	Permission apikey.Permission // with Keyed or Knows; "" is any key
 	TestOnly   bool              // sandbox: live keys get 404
 	AnyHeaders bool              // headers pass to the service, for signatures that only it understands
 	Static     bool              // answered from memory at no cost: takes no slot of the calls in flight
@@ -119,7 +119,10 @@ func Table() []Route {
 		keyed(http.MethodPost, "/v1/payments/{reference}/refund-address", Payments, apikey.PaymentCreate),
 		guessable(http.MethodPost, "/v1/payments/requests/{reference}/fulfill", Payments),
 		guessable(http.MethodPost, "/v1/payments/gifts/{reference}/claim/confirm", Payments),
-		{Method: http.MethodPost, Pattern: "/v1/payments/verify-receiver", Upstream: Payments, Access: Open, Names: true, Guess: true},
+		{
+			Method: http.MethodPost, Pattern: "/v1/payments/verify-receiver", Upstream: Payments, Access: Open, Knows: true,
+			Permission: apikey.PaymentCreate, Names: true, Guess: true,
+		},
 		open(http.MethodGet, "/v1/banks", Payments).reads("currency", "name"),
 		open(http.MethodGet, "/v1/rates", Payments).reads("fiat", "crypto"),
 		open(http.MethodGet, "/v1/networks", Payments),

@@ -10,6 +10,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/quote"
@@ -77,25 +78,44 @@ type verifiedView struct {
 	CheckDigit    rail.CheckDigit `json:"checkDigit"` // advice: see rail.NUBAN
 }
 
+// Lookup is the decoded body of a look-up of an account, and who asks.
+type Lookup struct {
+	Owner     *Owner // nil without a key
+	Receiver  payment.ReceiverInput
+	Currency  string
+	Reference string
+}
+
+// Refusals of a look-up.
+var (
+	errLookup = fault.New(fault.Unauthenticated, "reference_required",
+		"Send an API key with the permission payment:create, or in `reference` the reference of an open payment.")
+	errLookups = fault.New(fault.RateLimited, "rate_limited", "Too many accounts were looked up for this payment. Try again later.")
+)
+
 // VerifyReceiver is the body of POST /v1/payments/verify-receiver: whose account it is, as a claim would find. Without a
-// currency the bank's code decides, and NGN where it says nothing. A payment's reference names mode and currency instead.
-func (a *App) VerifyReceiver(ctx context.Context, in payment.ReceiverInput, currency, reference string, problems *fault.Problems) ([]byte, error) {
-	mode, world, err := a.front()
-	if err != nil {
-		return nil, err
+// currency the bank's code decides, and NGN where it says nothing. A payment's reference names mode and currency instead;
+// without a key there must be one, and every reason against it has the same refusal.
+func (a *App) VerifyReceiver(ctx context.Context, l Lookup, problems *fault.Problems) ([]byte, error) {
+	in, currency := l.Receiver, l.Currency
+	mode, cur := payment.Mode(""), money.Currency(currency)
+	if l.Owner != nil {
+		mode = l.Owner.Mode
 	}
-	cur := money.Currency(currency)
-	switch {
-	case reference != "":
-		v, _, _, err := a.open(ctx, reference, Key{})
-		if err != nil {
+	var asking payment.Payment
+	if l.Owner == nil || l.Reference != "" {
+		var err error
+		if asking, err = a.asking(ctx, l); err != nil {
 			return nil, err
 		}
-		mode, cur = v.Payment.Mode, v.Payment.Currency
-		var open bool
-		if world, open = a.Worlds[mode]; !open {
-			return nil, ErrLiveDisabled
-		}
+		mode, cur = asking.Mode, asking.Currency
+	}
+	world, open := a.Worlds[mode]
+	if !open {
+		return nil, ErrLiveDisabled
+	}
+	switch {
+	case asking.ID != "":
 	case currency == "":
 		cur = currencyOf(in.BankCode)
 	case !cur.Valid():
@@ -111,6 +131,11 @@ func (a *App) VerifyReceiver(ctx context.Context, in payment.ReceiverInput, curr
 		flatten(problems, err)
 		return nil, problems.Err()
 	}
+	if l.Owner == nil {
+		if wait := a.lookups.take(asking.ID); wait > 0 {
+			return nil, errLookups.After(wait)
+		}
+	}
 	named, ok, err := a.names.resolve(ctx, world.namer(cur), mode, cur, r)
 	switch {
 	case errors.Is(err, rail.ErrNotFound):
@@ -125,6 +150,33 @@ func (a *App) VerifyReceiver(ctx context.Context, in payment.ReceiverInput, curr
 		named.AccountName, named.AccountNumber, named.BankCode, named.BankName, cur, named.NameVerified,
 		rail.NUBAN(cur, named.BankCode, named.AccountNumber),
 	}})
+}
+
+// asking is the payment for which an account is looked up: the merchant's own, or without a key an open one.
+func (a *App) asking(ctx context.Context, l Lookup) (payment.Payment, error) {
+	if l.Owner != nil {
+		if !id.IsPaymentReference(l.Reference) {
+			return payment.Payment{}, ErrNotFound
+		}
+		v, err := a.Payments.Find(ctx, *l.Owner, l.Reference)
+		return v.Payment, err
+	}
+	v, _, _, err := a.open(ctx, l.Reference, Key{})
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.NotFound {
+		return payment.Payment{}, errLookup
+	}
+	if err == nil && !a.awaitsPerson(v.Payment) {
+		err = errLookup
+	}
+	return v.Payment, err
+}
+
+// awaitsPerson reports whether a payer or a recipient has still something to do about a payment.
+func (a *App) awaitsPerson(p payment.Payment) bool {
+	if p.Type == payment.Gift {
+		return !a.refuses(p, payment.ClaimGift{})
+	}
+	return slices.Contains([]payment.Status{payment.StatusCreated, payment.StatusPending, payment.StatusConfirming}, p.Status())
 }
 
 // flatten takes problems of a receiver over for a body whose fields stand at its top.

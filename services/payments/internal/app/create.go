@@ -79,11 +79,12 @@ type Deps struct {
 // App is the use cases. It is safe for concurrent use.
 type App struct {
 	Deps
-	names *names
+	names   *names
+	lookups *lookups
 }
 
 // New makes the use cases.
-func New(d Deps) *App { return &App{Deps: d, names: newNames(d.Now)} }
+func New(d Deps) *App { return &App{Deps: d, names: newNames(d.Now), lookups: newLookups(d.Now)} }
 
 // tries bounds how often a create takes another address or reference.
 const tries = 5

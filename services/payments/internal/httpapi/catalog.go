@@ -15,7 +15,7 @@ import (
 // CatalogCases are what anybody may ask.
 type CatalogCases interface {
 	Banks(currency money.Currency, name string) ([]byte, error)
-	VerifyReceiver(ctx context.Context, in payment.ReceiverInput, currency, reference string, problems *fault.Problems) ([]byte, error)
+	VerifyReceiver(ctx context.Context, l app.Lookup, problems *fault.Problems) ([]byte, error)
 	Rates(fiat money.Currency, crypto string) ([]byte, error)
 	Networks() ([]byte, error)
 	Checkout(ctx context.Context, reference string) ([]byte, error)
@@ -27,7 +27,10 @@ func catalogRoutes(s *httpkit.Server, u CatalogCases) {
 		return ok(u.Banks(r.currency, r.name))
 	})
 	httpkit.Handle(s, "POST /v1/payments/verify-receiver", func(ctx context.Context, r verifyRequest) (httpkit.Answer, error) {
-		return ok(u.VerifyReceiver(ctx, r.receiver, r.currency, r.reference, &r.problems))
+		if o, _, err := caller(ctx); err == nil {
+			r.lookup.Owner = &o
+		}
+		return ok(u.VerifyReceiver(ctx, r.lookup, &r.problems))
 	})
 	httpkit.Handle(s, "GET /v1/rates", func(_ context.Context, r ratesRequest) (httpkit.Answer, error) {
 		return ok(u.Rates(r.fiat, r.crypto))
@@ -77,16 +80,17 @@ func (r *banksRequest) Read(in *httpkit.Input) {
 }
 
 type verifyRequest struct {
-	receiver            payment.ReceiverInput
-	currency, reference string
-	problems            fault.Problems
+	lookup   app.Lookup
+	problems fault.Problems
 }
 
 // Read decodes the body of a look-up of an account.
 func (r *verifyRequest) Read(in *httpkit.Input) {
 	b := in.Body()
-	r.receiver = payment.ReceiverInput{BankCode: b.Text("bankCode", wordMax), AccountNumber: b.Text("accountNumber", accountMax)}
-	r.currency, r.reference = b.Text("fiatCurrency", wordMax), b.Text("reference", wordMax)
+	r.lookup = app.Lookup{
+		Receiver: payment.ReceiverInput{BankCode: b.Text("bankCode", wordMax), AccountNumber: b.Text("accountNumber", accountMax)},
+		Currency: b.Text("fiatCurrency", wordMax), Reference: b.Text("reference", wordMax),
+	}
 	r.problems = deferred(in)
 }
 
