@@ -24,6 +24,7 @@ func (a answer) object(t *testing.T, name string) map[string]any {
 // A rotated key is the same key with another secret; the old secret works until the overlap is over, and a second rotation
 // within it ends the oldest.
 func TestGateway_rotateKey(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	first, path := w.makeKey(t)
 	id := path[strings.LastIndex(path, "/")+1:]
@@ -75,6 +76,7 @@ func TestGateway_rotateKey(t *testing.T) {
 
 // What an operator changes counts from the next request on, and no other field moves.
 func TestGateway_changeKey(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	secret, path := w.makeKey(t)
 	change := func(body string) map[string]any {
@@ -133,6 +135,7 @@ func TestGateway_changeKey(t *testing.T) {
 
 // A key knows itself, however it is presented.
 func TestGateway_me(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	key := w.call(t, "POST", "/v1/admin/keys", operatorToken,
 		`{"merchantId":"acme","name":"shop","mode":"live","permissions":["report:*"],"allowedCidrs":["127.0.0.0/8"]}`).want(t, 201, "").key(t)
@@ -155,6 +158,7 @@ func TestGateway_me(t *testing.T) {
 // Acts on keys stand in the audit with their answer; requests of merchants follow. Pages come in order, and nothing in a row
 // is a secret, a reference, a name or a merchant's address.
 func TestGateway_audit(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	secret, path := w.makeKey(t)
 	id := path[strings.LastIndex(path, "/")+1:]

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -33,7 +34,11 @@ import (
 	"causeway.internal/libs/testkit/port"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "4") // they wait for clocks more than they compute
+	goleak.VerifyTestMain(m)
+}
 
 const operatorToken = "op_secret"
 
@@ -44,6 +49,17 @@ type world struct {
 	router    routers.Router
 	client    *http.Client
 }
+
+// described finds the operations of the document, on whatever address they are served. Making it checks the whole document.
+var described = sync.OnceValues(func() (routers.Router, error) {
+	doc, err := parsed()
+	if err != nil {
+		return nil, err
+	}
+	unbound := *doc
+	unbound.Servers = nil
+	return legacy.NewRouter(&unbound)
+})
 
 func start(t *testing.T) *world {
 	t.Helper()
@@ -81,10 +97,8 @@ func startOn(t *testing.T, database string, settings ...string) *world {
 	for i := 0; i < len(settings); i += 2 {
 		w.environ[settings[i]] = settings[i+1]
 	}
-	unbound := *document(t)
-	unbound.Servers = nil
 	var err error
-	if w.router, err = legacy.NewRouter(&unbound); err != nil {
+	if w.router, err = described(); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -203,6 +217,7 @@ func (a answer) key(t *testing.T) map[string]any {
 }
 
 func TestGateway_keyLife(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	made := w.call(t, "POST", "/v1/admin/keys", operatorToken,
 		`{"merchantId":"acme","name":"shop","mode":"test","permissions":["payment:create"],"tier":"unlimited"}`).want(t, 201, "")
@@ -244,6 +259,7 @@ func TestGateway_keyLife(t *testing.T) {
 }
 
 func TestGateway_liveAndExpiry(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	ends := time.Now().Add(700 * time.Millisecond)
 	live := w.call(t, "POST", "/v1/admin/keys", operatorToken,
@@ -259,6 +275,7 @@ func TestGateway_liveAndExpiry(t *testing.T) {
 }
 
 func TestGateway_createKeyRefuses(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.call(t, "POST", "/v1/admin/keys", "", "{}").want(t, 401, "operator_token_missing")
 	w.call(t, "POST", "/v1/admin/keys", "guess", "{}").want(t, 401, "operator_token_invalid")
@@ -293,6 +310,7 @@ func (w *world) keys(t *testing.T, query string) []any {
 }
 
 func TestGateway_createKeyOnce(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	const body = `{"merchantId":"acme","name":"shop","mode":"test","permissions":["*"]}`
 	var wg sync.WaitGroup
@@ -323,6 +341,7 @@ func TestGateway_createKeyOnce(t *testing.T) {
 }
 
 func TestGateway_listKeys(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	for i := range 3 {
 		w.call(t, "POST", "/v1/admin/keys", operatorToken,
@@ -348,6 +367,7 @@ func TestGateway_listKeys(t *testing.T) {
 }
 
 func TestGateway_verbs(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	var out bytes.Buffer
 	args := []string{"--merchant", "acme", "--name", "cli", "--mode", "test", "--permissions", "payment:create,payment:read"}
@@ -376,6 +396,7 @@ func TestGateway_verbs(t *testing.T) {
 }
 
 func TestGateway_document(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	a := w.call(t, "GET", "/openapi.yaml", "", "").want(t, 200, "")
 	if !bytes.Equal(a.raw, openAPI) || a.Header.Get("Access-Control-Allow-Origin") != "*" || a.Header.Get("Content-Type") != "application/yaml; charset=utf-8" {

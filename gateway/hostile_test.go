@@ -76,6 +76,7 @@ func TestHostile_slowLoris(t *testing.T) {
 
 // An address that holds its share of connections gets no more, and gets one again for each that it closes.
 func TestHostile_connections(t *testing.T) {
+	t.Parallel()
 	w := startOn(t, pg.URL(t, migrations.FS), "CONNECTIONS_PER_ADDRESS_MAX", "20")
 	var held []net.Conn
 	for range 20 {
@@ -213,6 +214,7 @@ func (w *world) metric(t *testing.T, series string) int {
 // A body that says it is large is refused before it is read, and one that does not say so once it is; either way the service
 // hears nothing of it and the gateway keeps none of it.
 func TestHostile_oversize(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	secret, _ := w.makeKey(t)
 	head := func(more string) string {

@@ -156,6 +156,7 @@ func (w *world) makeKey(t *testing.T) (secret, path string) {
 // TestReplicas_revoke: a key that one replica has revoked passes no other a second later, whatever the other's link to the
 // database does: works, has its listener stopped for five seconds, or is cut altogether; and other keys go on.
 func TestReplicas_revoke(t *testing.T) {
+	t.Parallel()
 	database := pg.URL(t, migrations.FS)
 	cable, through := newCable(t, database)
 	here := startOn(t, database, "KEY_CACHE_TTL", "1h")

@@ -27,6 +27,7 @@ import (
 
 // Wallets of a revoked key go to a working key of the same merchant and mode, and to no other; the act is in the audit.
 func TestGateway_adopt(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	var asked []string
 	verifier := httpkit.Verifier{Audience: "wallets", Keys: [][]byte{[]byte(strings.Repeat("k", 32))}, Now: time.Now}
@@ -99,6 +100,7 @@ func (w *world) signed(t *testing.T, public, secret, method, path, body string, 
 // A master key is replaced while gateways go on: before, between and after, signed requests are let in; interrupted, the
 // command goes on where it was; and afterwards nothing needs the old key.
 func TestGateway_rotateMaster(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	const many = 1203 // more than two batches
 	type pair struct{ public, secret string }

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -54,6 +55,8 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	flag.Parse()
+	_ = flag.Set("test.parallel", "4") // they wait for clocks more than they compute
 	goleak.VerifyTestMain(m)
 }
 

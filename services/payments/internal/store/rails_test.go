@@ -356,7 +356,7 @@ func TestRails_payAtMostOnce(t *testing.T) {
 	w, b := railed(t)
 	faults := append(bank.Faults(), bank.Fine, bank.Fine)
 	outcomes := []string{bank.Success, bank.Success, bank.Failed, bank.Pending}
-	for n := range 24 {
+	for n := range railScripts {
 		for _, name := range []string{bank.Paystack, bank.Flutterwave} {
 			fault := faults[rand.IntN(len(faults))]
 			for fault == bank.Hang || fault == bank.HangMade || fault == bank.OtherAmount { // slow, or frozen for a person
@@ -416,7 +416,7 @@ func TestRails_payAtMostOnce(t *testing.T) {
 	}
 	over := ask[string](w, `SELECT string_agg(DISTINCT rail, ' ' ORDER BY rail) FROM payouts WHERE state = 'succeeded'`)
 	if over != "flutterwave paystack" {
-		t.Errorf("24 payments with random faults were paid over %q only", over)
+		t.Errorf("%d payments with random faults were paid over %q only", railScripts, over)
 	}
 	w.balanced()
 }

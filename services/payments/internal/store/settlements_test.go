@@ -37,7 +37,7 @@ func TestSettlements_many(t *testing.T) {
 	w.pay(p)
 	columns := ask[string](w, `SELECT string_agg(column_name, ',' ORDER BY ordinal_position) FROM information_schema.columns
 		WHERE table_name = 'payments' AND column_name NOT IN ('id', 'reference', 'address', 'fiat_amount', 'credit_payout', 'credit_fee')`)
-	const many = 20_000
+	const many = settlementsListed
 	w.sql(fmt.Sprintf(`INSERT INTO payments (id, reference, address, fiat_amount, credit_payout, credit_fee, %[1]s)
 		SELECT 'pay_' || lpad(n::text, 26, '0'), 'CW-' || lpad(n::text, 12, '0'), 'T' || n, 50000 + n * 0.01, 49000 + n * 0.01, 1000, %[1]s
 		FROM payments, generate_series(1, %[2]d) AS n`, columns, many))

@@ -284,9 +284,9 @@ func (g *gauntlet) finish() {
 // fewer keeps the property within seconds: every run is many transactions. -rapid.checks asks for more.
 func fewer(t *testing.T) {
 	t.Helper()
-	const usual, here = "100", "25"
+	const usual = "100"
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == usual {
-		if err := f.Value.Set(here); err != nil {
+		if err := f.Value.Set(livesTried); err != nil {
 			t.Fatal(err)
 		}
 	}
