@@ -124,6 +124,7 @@ const (
 	ScanStalled     ScanState = "stalled"     // the head is older than the chain ever pauses
 	ScanUnreachable ScanState = "unreachable" // no endpoint tells the head
 	ScanHalted      ScanState = "halted"      // a reorganisation too deep to follow: an operator decides
+	ScanMismatched  ScanState = "mismatched"  // a setting of the network is not that of the addresses that were issued
 )
 
 // OutgoingKind is what a transaction that leaves us is for.

@@ -10,6 +10,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/rpc"
 	"causeway.internal/services/wallets/internal/chain/simulated"
@@ -39,7 +40,9 @@ func (c *chains) taken(network string) {
 	}
 }
 
-func newChains(cfg workSettings, world worldSettings, book *store.Store, tel *telemetry.Telemetry, metrics *scanner.Metrics) (*chains, error) {
+func newChains(
+	cfg workSettings, world worldSettings, wrong app.Mismatches, book *store.Store, tel *telemetry.Telemetry, metrics *scanner.Metrics,
+) (*chains, error) {
 	out := &chains{simulated: map[string]*simulated.Chain{}, scans: map[scanner.Chain]scan{}}
 	watches := map[wallet.Mode]map[money.Family]*scanner.Watch{wallet.Test: {}, wallet.Live: {}}
 	for mode, byFamily := range watches {
@@ -57,7 +60,11 @@ func newChains(cfg workSettings, world worldSettings, book *store.Store, tel *te
 		sim := simulated.New(n, book, tel.Log)
 		out.simulated[n.Name] = sim
 		test := scanConfig(wallet.Test, n, simulated.PollEvery, cfg.AnnounceTest)
-		out.add(test, sim, alone(sim.Mine), watches[wallet.Test][n.Family], book, tel, metrics)
+		if wrong[wallet.Slot{Mode: wallet.Test, Family: n.Family}] == nil {
+			out.add(test, sim, alone(sim.Mine), watches[wallet.Test][n.Family], book, tel, metrics)
+		} else {
+			out.jobs = append(out.jobs, scanner.Mismatched(test.Chain, test.Announce, book, tel.Log))
+		}
 
 		set := live[n.Name]
 		if len(set.urls()) == 0 {
@@ -68,6 +75,10 @@ func newChains(cfg workSettings, world worldSettings, book *store.Store, tel *te
 			return nil, err
 		}
 		conf := set.scan(n, cfg.AnnounceLive)
+		if wrong[wallet.Slot{Mode: wallet.Live, Family: n.Family}] != nil {
+			out.jobs = append(out.jobs, scanner.Mismatched(conf.Chain, conf.Announce, book, tel.Log))
+			continue
+		}
 		if err := depths.Within(n, conf.FinalDepth); err != nil {
 			return nil, fmt.Errorf("FINAL_DEPTH: %w", err)
 		}

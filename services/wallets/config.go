@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"causeway.internal/libs/bus"
@@ -32,7 +31,7 @@ type common struct {
 
 // worldSettings say where addresses come from and what is scanned: the API refuses what no scanner would see.
 type worldSettings struct {
-	XpubTestBitcoin config.Secret `env:"XPUB_TEST_BITCOIN" doc:"account-level extended public key of test mode, m/84'/…/a'; never equal to the live one. The first start keeps each key sealed in the database; after that it may be left out here, and another one is refused"`
+	XpubTestBitcoin config.Secret `env:"XPUB_TEST_BITCOIN" doc:"account-level extended public key of test mode, m/84'/…/a'; never equal to the live one. The first start keeps each key sealed in the database; after that it may be left out here, and another one closes its networks"`
 	XpubTestEVM     config.Secret `env:"XPUB_TEST_EVM" doc:"the same for the EVM family, m/44'/60'/a'"`
 	XpubTestTron    config.Secret `env:"XPUB_TEST_TRON" doc:"the same for tron, m/44'/195'/a'"`
 	XpubLiveBitcoin config.Secret `env:"XPUB_LIVE_BITCOIN" doc:"account-level extended public key of live mode; while it is empty, requests for live bitcoin addresses wait"`
@@ -90,7 +89,7 @@ func (s worldSettings) keys() (app.Keys, error) {
 		}
 		key, err := address.ParseExtended(text.Reveal())
 		if err != nil {
-			problems = append(problems, fmt.Errorf("XPUB_%s %w", strings.ToUpper(strings.ReplaceAll(slot.String(), " ", "_")), err))
+			problems = append(problems, fmt.Errorf("%s %w", slot.Setting(), err))
 			continue
 		}
 		out[slot] = key

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,41 +33,67 @@ func (p *process) openKeys(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.keep(ctx, ring, given); err != nil {
+	if p.wrong, err = p.keep(ctx, ring, given); err != nil {
 		return err
 	}
-	if p.cfg.World.BatchKey == "" {
-		return nil
+	if p.cfg.World.BatchKey != "" {
+		if p.pinned, err = intent.ParseBatchKey(p.cfg.World.BatchKey); err != nil {
+			return fmt.Errorf("ADDRESS_BATCH_KEY %w", err)
+		}
+		stock, err := p.cases().ProveStock(ctx, p.book, imported, p.pinned)
+		if err != nil {
+			return fmt.Errorf("proving the imported addresses: %w", err)
+		}
+		maps.Copy(p.wrong, stock)
 	}
-	if p.pinned, err = intent.ParseBatchKey(p.cfg.World.BatchKey); err != nil {
-		return fmt.Errorf("ADDRESS_BATCH_KEY %w", err)
+	return p.closeWrong(ctx)
+}
+
+// closeWrong closes the networks whose settings are not those of the issued addresses: they hand out no address, scan and
+// sweep nothing, and payments is told. After a restore that is no way to go on: an index that is not moved would be used twice.
+func (p *process) closeWrong(ctx context.Context) error {
+	if p.cfg.Recovery && len(p.wrong) > 0 {
+		return fmt.Errorf("RECOVERY is on: %w", errors.Join(slices.Collect(maps.Values(p.wrong))...))
 	}
-	if err := p.cases().ProveStock(ctx, p.book, imported, p.pinned); err != nil {
-		return fmt.Errorf("proving the imported addresses: %w", err)
+	for slot, why := range p.wrong {
+		delete(p.sources[slot.Mode], slot.Family)
+		p.tel.Log.ErrorContext(ctx, "networks closed: a setting is not that of the issued addresses", "mode", slot.Mode, "family", slot.Family, "err", why)
 	}
 	return nil
 }
 
 // keep loads the kept keys and keeps the given ones. They are proved before they are kept: a key that is not that of the
 // issued addresses must leave no trace.
-func (p *process) keep(ctx context.Context, ring *keyring.Ring, given app.Keys) (err error) {
-	prove := func(keys app.Keys) error {
+func (p *process) keep(ctx context.Context, ring *keyring.Ring, given app.Keys) (app.Mismatches, error) {
+	prove := func(keys app.Keys) (wrong app.Mismatches, err error) {
 		if p.sources, err = p.cfg.World.sources(keys, p.nets); err != nil {
-			return err
+			return nil, err
 		}
-		if err := p.cases().ProveKeys(ctx); err != nil {
-			return fmt.Errorf("proving the extended keys: %w", err)
+		if wrong, err = p.cases().ProveKeys(ctx); err != nil {
+			return nil, fmt.Errorf("proving the extended keys: %w", err)
 		}
-		return nil
+		return wrong, nil
 	}
-	if err := prove(given); err != nil {
-		return err
-	}
-	keys, err := app.LoadKeys(ctx, p.book, ring, given)
+	wrong, err := prove(given)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return prove(keys)
+	right := maps.Clone(given)
+	maps.DeleteFunc(right, func(slot wallet.Slot, _ address.Extended) bool { return wrong[slot] != nil })
+	keys, others, err := app.LoadKeys(ctx, p.book, ring, right)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(wrong, others)
+	if others, err = prove(keys); err != nil {
+		return nil, err
+	}
+	for slot, why := range others {
+		if wrong[slot] == nil {
+			wrong[slot] = why
+		}
+	}
+	return wrong, nil
 }
 
 // imported is where addresses come in batches.
@@ -118,7 +147,8 @@ func (p *process) importKey(ctx context.Context, slot wallet.Slot, in io.Reader,
 	if err != nil {
 		return fmt.Errorf("MASTER_KEYS: %w", err)
 	}
-	if err := p.keep(ctx, ring, app.Keys{slot: key}); err != nil {
+	wrong, err := p.keep(ctx, ring, app.Keys{slot: key})
+	if err := cmp.Or(err, wrong[slot]); err != nil {
 		return err
 	}
 	return writeJSON(out, map[string]any{

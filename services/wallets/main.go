@@ -53,6 +53,7 @@ type process struct {
 	nets    map[wallet.Mode]address.Net
 	depths  wallet.Depths
 	sources app.Sources
+	wrong   app.Mismatches
 	pinned  ed25519.PublicKey // of address batches; nil for none
 	relay   *outbox.Relay     // nil in a process that only serves
 	taken   func(network string)
@@ -224,7 +225,7 @@ func (p *process) work(ctx context.Context) (end func(), err error) {
 	end = func() { _ = link.Close() }
 	p.relay = outbox.NewRelay(p.cfg.Postgres, link.Publisher(), p.tel)
 	metrics := scanner.NewMetrics(p.tel.Registry)
-	chains, err := newChains(cfg, p.cfg.World, p.book, p.tel, metrics)
+	chains, err := newChains(cfg, p.cfg.World, p.wrong, p.book, p.tel, metrics)
 	if err != nil {
 		end()
 		return nil, err

@@ -164,7 +164,7 @@ func rewind(ctx context.Context, p *process, c scanner.Chain, to int64, note sca
 
 // scanOf is what a chain is read with by an operator's verb.
 func (p *process) scanOf(c scanner.Chain) (scan, error) {
-	chains, err := newChains(workSettings{}, p.cfg.World, p.book, p.tel, scanner.NewMetrics(p.tel.Registry))
+	chains, err := newChains(workSettings{}, p.cfg.World, nil, p.book, p.tel, scanner.NewMetrics(p.tel.Registry))
 	if err != nil {
 		return scan{}, err
 	}

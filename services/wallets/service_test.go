@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -256,25 +257,81 @@ func TestService_unknownRoute(t *testing.T) {
 	}
 }
 
-// A database whose addresses came from another key is not served: money paid to what this key derives would be lost to
-// the signer of that one.
-func TestService_refusesAnotherKey(t *testing.T) {
+const otherXpub = "xpub6D4BDPcP2GT577Vvch3R8wDkScZWzQzMMUm3PWbmWvVJrZwQY4VUNgqFJPMM3No2dFDFGTsxxpG5uJh7n7epu4trkrX7x7DogT5Uv6fcLW5"
+
+// A setting that is not that of the issued addresses closes its networks, and payments is told; every other network goes on.
+// Money paid to what another key derives would be lost to the signer of the first.
+func TestService_mismatchedSettings(t *testing.T) {
+	t.Parallel()
+	w := startWhole(t)
+	stop, _, _ := w.replica()
+	ask := func(name string, families ...money.Family) {
+		for _, f := range families {
+			w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: name + string(f), Mode: wire.Test, Family: f, Count: 3})
+		}
+	}
+	states := func(want map[string]wire.ScanState) func() bool {
+		return func() bool {
+			for network, state := range want {
+				if w.scanned[network].State != state {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	const open, closed = wire.ScanFollowing, wire.ScanMismatched
+	ask("first", money.EVM, money.Tron)
+	w.until("stocked", func() bool { return len(w.addresses[money.EVM]) == 3 && len(w.addresses[money.Tron]) == 3 })
+	w.until("open", states(map[string]wire.ScanState{"ethereum": open, "base": open, "tron": open, "bitcoin": open}))
+	stop()
+
+	right := w.environ["XPUB_TEST_EVM"]
+	w.environ["XPUB_TEST_EVM"] = otherXpub
+	stop, _, _ = w.replica()
+	w.until("EVM closed, the others open", states(map[string]wire.ScanState{
+		"ethereum": closed, "bsc": closed, "polygon": closed, "base": closed, "arbitrum": closed, "tron": open, "solana": open, "bitcoin": open,
+	}))
+	ask("second", money.EVM, money.Tron)
+	w.until("tron stocked", func() bool { return len(w.addresses[money.Tron]) == 6 })
+	stop()
+	w.mu.Lock()
+	if n := len(w.addresses[money.EVM]); n != 3 {
+		t.Errorf("%d EVM addresses came of another key", n-3)
+	}
+	w.mu.Unlock()
+
+	w.environ["XPUB_TEST_EVM"] = right
+	w.replica()
+	w.until("open again", states(map[string]wire.ScanState{"ethereum": open, "arbitrum": open, "tron": open}))
+	w.until("what waited is granted", func() bool { return len(w.addresses[money.EVM]) == 6 })
+}
+
+// After a restore a setting that is not that of the issued addresses stops the start: an index that is not moved past what was
+// issued would be used twice.
+func TestService_mismatchedRecovery(t *testing.T) {
 	t.Parallel()
 	w := startWhole(t)
 	stop, _, _ := w.replica()
 	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "r", Mode: wire.Test, Family: money.EVM, Count: 3})
 	w.until("stocked", func() bool { return len(w.addresses[money.EVM]) == 3 })
 	stop()
-	environ := map[string]string{"HTTP_ADDR": port.Free(t), "OPS_ADDR": port.Free(t)}
-	for k, v := range w.environ {
-		environ[k] = v
-	}
-	environ["XPUB_TEST_EVM"] = "xpub6D4BDPcP2GT577Vvch3R8wDkScZWzQzMMUm3PWbmWvVJrZwQY4VUNgqFJPMM3No2dFDFGTsxxpG5uJh7n7epu4trkrX7x7DogT5Uv6fcLW5"
-	if err := program.Run(t.Context(), command.Input{Args: []string{"work"}, Environ: environ}); err == nil || !strings.Contains(err.Error(), "key") {
+	environ := maps.Clone(w.environ)
+	environ["HTTP_ADDR"], environ["OPS_ADDR"], environ["RECOVERY"], environ["XPUB_TEST_EVM"] = port.Free(t), port.Free(t), "true", otherXpub
+	if err := program.Run(t.Context(), command.Input{Args: []string{"work"}, Environ: environ}); err == nil || !strings.Contains(err.Error(), "XPUB_TEST_EVM") {
 		t.Errorf("%v", err)
 	}
-	// The database keeps its keys: they may be left out of the configuration, and an import cannot exchange one.
-	other := environ["XPUB_TEST_EVM"]
+}
+
+// The database keeps its keys: they may be left out of the configuration, and an import cannot exchange one.
+func TestService_keptKeys(t *testing.T) {
+	t.Parallel()
+	w := startWhole(t)
+	stop, _, _ := w.replica()
+	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "r", Mode: wire.Test, Family: money.EVM, Count: 3})
+	w.until("stocked", func() bool { return len(w.addresses[money.EVM]) == 3 })
+	stop()
+	const other = otherXpub
 	for _, name := range []string{"XPUB_TEST_BITCOIN", "XPUB_TEST_EVM", "XPUB_TEST_TRON"} {
 		delete(w.environ, name)
 	}

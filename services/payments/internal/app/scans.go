@@ -25,6 +25,7 @@ const (
 	Stalled        Closed = "stalled"          // the chain, or every endpoint, makes no blocks
 	Behind         Closed = "behind"           // the scan trails the head
 	Halted         Closed = "halted"           // the scan stopped at a reorganisation that is too deep
+	Mismatched     Closed = "mismatched"       // a setting of wallets is not that of the addresses that were issued
 	CannotBeJudged Closed = "cannot_be_judged" // a newer wallets tells a state that this version does not know
 )
 
@@ -56,6 +57,8 @@ func (s Scan) closed(silence time.Duration) Closed {
 		return NotReachable
 	case wire.ScanHalted:
 		return Halted
+	case wire.ScanMismatched:
+		return Mismatched
 	}
 	return CannotBeJudged
 }

@@ -117,34 +117,53 @@ func (a *App) GrantWaiting(ctx context.Context) error {
 // sampled is how many random addresses of each mode and family are proved at start, beside the first and the newest.
 const sampled = 32
 
-// ProveKeys derives a sample of the issued addresses again and compares. An error means that a key was exchanged or
+// Mismatches are the slots whose settings are not those of the addresses that were issued, each with what is wrong.
+type Mismatches map[wallet.Slot]error
+
+// ProveKeys derives a sample of the issued addresses again and compares. A mismatch means that a key was exchanged or
 // belongs to another database: addresses made with it would lead to money that the signer does not find.
-func (a *App) ProveKeys(ctx context.Context) error {
+func (a *App) ProveKeys(ctx context.Context) (Mismatches, error) {
 	issued, err := a.book.Sample(ctx, sampled)
 	if err != nil {
-		return fmt.Errorf("reading issued addresses: %w", err)
+		return nil, fmt.Errorf("reading issued addresses: %w", err)
 	}
+	wrong := Mismatches{}
 	for _, i := range issued {
+		slot := wallet.Slot{Mode: i.Mode, Family: i.Family}
 		source := a.sources[i.Mode][i.Family]
-		if source == nil {
-			continue // nothing can be issued without it either
+		if source == nil || wrong[slot] != nil {
+			continue // nothing can be issued without a source either
 		}
-		if int64(source.Account()) != i.Account {
-			return fmt.Errorf("the %s %s key is of account %d, but issued addresses are of account %d", i.Mode, i.Family, source.Account(), i.Account)
+		if err := a.prove(source, slot, i); err != nil {
+			wrong[slot] = err
 		}
-		if _, imported := source.(address.Pooled); imported {
-			continue // ProveStock proves these
-		}
-		made, err := source.Derive(uint32(i.Index), 1)
-		if err != nil {
-			return fmt.Errorf("deriving %s %s address %d: %w", i.Mode, i.Family, i.Index, err)
-		}
-		if made[0].Address != i.Address {
-			return fmt.Errorf("the %s %s key gives another address %d than was issued: it is not the key of this database", i.Mode, i.Family, i.Index)
-		}
+	}
+	return wrong, nil
+}
+
+// prove reports what is wrong with a source that did not make an issued address.
+func (a *App) prove(source address.Source, slot wallet.Slot, i wallet.Issued) error {
+	if _, err := address.Parse(i.Family, a.nets[i.Mode], i.Address); err != nil && i.Family == money.Bitcoin {
+		return fmt.Errorf("%s is %s, but issued address %d belongs to another network", netSetting, a.nets[i.Mode], i.Index)
+	}
+	if int64(source.Account()) != i.Account {
+		return fmt.Errorf("%s is of account %d, but issued addresses are of account %d", slot.Setting(), source.Account(), i.Account)
+	}
+	if _, imported := source.(address.Pooled); imported {
+		return nil // ProveStock proves these
+	}
+	made, err := source.Derive(uint32(i.Index), 1)
+	if err != nil {
+		return fmt.Errorf("%s: deriving address %d: %w", slot.Setting(), i.Index, err)
+	}
+	if made[0].Address != i.Address {
+		return fmt.Errorf("%s gives another address %d than was issued: it is not the key of this database", slot.Setting(), i.Index)
 	}
 	return nil
 }
+
+// netSetting says how live bitcoin addresses are written. Those of test mode are always testnet's.
+const netSetting = "BITCOIN_NETWORK_LIVE"
 
 // Simulate asks for a deposit on a simulated chain.
 type Simulate struct {

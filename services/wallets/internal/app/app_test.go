@@ -152,8 +152,9 @@ func TestProveKeys(t *testing.T) {
 		"another account": {wallet.Issued{Mode: wallet.Test, Family: money.Solana, Account: 1, Index: 7, Address: good.Address}, false},
 		"no key any more": {wallet.Issued{Mode: wallet.Live, Family: money.EVM, Index: 7, Address: ours}, true},
 	} {
-		if err := newApp(&shelf{issued: []wallet.Issued{c.issued}}, new([]string)).ProveKeys(t.Context()); (err == nil) != c.ok {
-			t.Errorf("%s: %v", name, err)
+		wrong, err := newApp(&shelf{issued: []wallet.Issued{c.issued}}, new([]string)).ProveKeys(t.Context())
+		if why := wrong[wallet.Slot{Mode: c.issued.Mode, Family: c.issued.Family}]; err != nil || (why == nil) != c.ok {
+			t.Errorf("%s: %v, %v", name, why, err)
 		}
 	}
 }

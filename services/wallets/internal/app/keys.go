@@ -52,46 +52,41 @@ func (k Keys) Distinct() error {
 // place binds a sealed key to its slot: moved to another row it does not open.
 func place(s wallet.Slot) string { return "extended-key/" + string(s.Mode) + "/" + string(s.Family) }
 
-// LoadKeys returns every key that the database keeps. A given key is kept, sealed, when its slot has none; a slot that has
-// another one refuses it, because addresses were made with that. What an old master key sealed is sealed again.
-func LoadKeys(ctx context.Context, book KeyBook, ring Sealer, given Keys) (Keys, error) {
+// LoadKeys returns every key that the database keeps. A given key is kept, sealed, when its slot has none; where the slot has
+// another one, addresses were made with that, and the given key is a mismatch. What an old master key sealed is sealed again.
+func LoadKeys(ctx context.Context, book KeyBook, ring Sealer, given Keys) (Keys, Mismatches, error) {
 	kept, err := openKeys(ctx, book, ring)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	all := maps.Clone(kept)
 	for slot, key := range given {
-		if before, ok := kept[slot]; ok && !before.Same(key) {
-			return nil, fmt.Errorf("the %s key that is configured is not the one that this database keeps", slot)
+		if _, ok := kept[slot]; !ok {
+			all[slot] = key
 		}
-		all[slot] = key
 	}
 	if err := all.Distinct(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	fresh := false
 	for slot, key := range given {
 		if _, ok := kept[slot]; ok {
 			continue
 		}
-		fresh = true
 		if err := book.KeepKey(ctx, wallet.SealedKey{Slot: slot, Sealed: ring.Seal([]byte(key.String()), place(slot))}); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-	}
-	if !fresh {
-		return all, nil
 	}
 	// Another replica may have been first, with another key: what is kept now counts.
 	if kept, err = openKeys(ctx, book, ring); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	wrong := Mismatches{}
 	for slot, key := range given {
 		if !kept[slot].Same(key) {
-			return nil, fmt.Errorf("the %s key that is configured is not the one that this database keeps", slot)
+			wrong[slot] = fmt.Errorf("%s is not the key that this database keeps", slot.Setting())
 		}
 	}
-	return kept, kept.Distinct()
+	return kept, wrong, kept.Distinct()
 }
 
 func openKeys(ctx context.Context, book KeyBook, ring Sealer) (Keys, error) {
@@ -151,19 +146,19 @@ func Import(ctx context.Context, pool Pool, pinned ed25519.PublicKey, b intent.B
 
 // ProveStock checks at start what ProveKeys cannot derive: that every batch was signed by the pinned key, and that a
 // sample of what was handed out stands in the stock under its index.
-func (a *App) ProveStock(ctx context.Context, pool Pool, slot wallet.Slot, pinned ed25519.PublicKey) error {
+func (a *App) ProveStock(ctx context.Context, pool Pool, slot wallet.Slot, pinned ed25519.PublicKey) (Mismatches, error) {
 	signers, err := pool.BatchKeys(ctx, slot)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, key := range signers {
 		if !bytes.Equal(key, pinned) {
-			return fmt.Errorf("a batch of %s addresses was signed by another key than the pinned one", slot)
+			return Mismatches{slot: fmt.Errorf("%s is not the key that signed a batch of issued addresses", slot.Setting())}, nil
 		}
 	}
 	issued, err := a.book.Sample(ctx, sampled)
 	if err != nil {
-		return fmt.Errorf("reading issued addresses: %w", err)
+		return nil, fmt.Errorf("reading issued addresses: %w", err)
 	}
 	var indices []int64
 	for _, i := range issued {
@@ -173,12 +168,12 @@ func (a *App) ProveStock(ctx context.Context, pool Pool, slot wallet.Slot, pinne
 	}
 	stock, err := pool.Imported(ctx, slot, indices)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, i := range issued {
 		if i.Mode == slot.Mode && i.Family == slot.Family && stock[i.Index] != i.Address {
-			return fmt.Errorf("%s address %d was handed out, but the stock has another under that index", slot, i.Index)
+			return Mismatches{slot: fmt.Errorf("%s address %d was handed out, but the stock has another under that index", slot, i.Index)}, nil
 		}
 	}
-	return nil
+	return nil, nil
 }

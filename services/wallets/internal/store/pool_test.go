@@ -232,7 +232,7 @@ func TestLoadKeys(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 { // replicas that start at once
 		wg.Go(func() {
-			if got, err := app.LoadKeys(ctx, s, ring(t, one), app.Keys{evm: a}); err != nil || !got[evm].Same(a) {
+			if got, _, err := app.LoadKeys(ctx, s, ring(t, one), app.Keys{evm: a}); err != nil || !got[evm].Same(a) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -242,25 +242,25 @@ func TestLoadKeys(t *testing.T) {
 	if err := pool.QueryRow(ctx, `SELECT sealed FROM account_keys`).Scan(&sealed); err != nil || bytes.Contains(sealed, []byte("xpub")) {
 		t.Fatalf("%q, %v", sealed, err)
 	}
-	if got, err := app.LoadKeys(ctx, s, ring(t, two+","+one), nil); err != nil || len(got) != 1 || !got[evm].Same(a) {
+	if got, _, err := app.LoadKeys(ctx, s, ring(t, two+","+one), nil); err != nil || len(got) != 1 || !got[evm].Same(a) {
 		t.Errorf("without configuration: %v, %v", got, err)
 	}
-	if got, err := app.LoadKeys(ctx, s, ring(t, two), nil); err != nil || !got[evm].Same(a) {
+	if got, _, err := app.LoadKeys(ctx, s, ring(t, two), nil); err != nil || !got[evm].Same(a) {
 		t.Errorf("not sealed again: %v", err)
 	}
-	if _, err := app.LoadKeys(ctx, s, ring(t, one), nil); !errors.Is(err, keyring.ErrUnknownKey) {
+	if _, _, err := app.LoadKeys(ctx, s, ring(t, one), nil); !errors.Is(err, keyring.ErrUnknownKey) {
 		t.Errorf("%v", err)
 	}
-	if _, err := app.LoadKeys(ctx, s, ring(t, two), app.Keys{evm: b}); err == nil {
-		t.Error("another key was accepted")
+	if got, wrong, err := app.LoadKeys(ctx, s, ring(t, two), app.Keys{evm: b}); err != nil || wrong[evm] == nil || !strings.Contains(wrong[evm].Error(), "XPUB_LIVE_EVM") || !got[evm].Same(a) {
+		t.Errorf("another key: %v, %v, %v", got, wrong, err)
 	}
-	if _, err := app.LoadKeys(ctx, s, ring(t, two), app.Keys{test: a}); err == nil {
+	if _, _, err := app.LoadKeys(ctx, s, ring(t, two), app.Keys{test: a}); err == nil {
 		t.Error("test mode was given the key of live mode")
 	}
 	if _, err := pool.Exec(ctx, `UPDATE account_keys SET mode = 'test'`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := app.LoadKeys(ctx, s, ring(t, two), nil); !errors.Is(err, keyring.ErrOpen) {
+	if _, _, err := app.LoadKeys(ctx, s, ring(t, two), nil); !errors.Is(err, keyring.ErrOpen) {
 		t.Errorf("a key that was moved to another slot opens: %v", err)
 	}
 }
@@ -274,16 +274,23 @@ func TestProveStock(t *testing.T) {
 	if err := s.Allocate(t.Context(), "", wallet.Request{ID: "r", Mode: wallet.Live, Family: money.Solana, Count: 5}, address.Pooled{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.ProveStock(t.Context(), s, liveSolana, pinned()); err != nil {
+	prove := func(key []byte) error {
+		wrong, err := a.ProveStock(t.Context(), s, liveSolana, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wrong[liveSolana]
+	}
+	if err := prove(pinned()); err != nil {
 		t.Error(err)
 	}
-	if err := a.ProveStock(t.Context(), s, liveSolana, bytes.Repeat([]byte{3}, 32)); err == nil {
-		t.Error("batches of another key pass")
+	if err := prove(bytes.Repeat([]byte{3}, 32)); err == nil || !strings.Contains(err.Error(), "ADDRESS_BATCH_KEY") {
+		t.Errorf("batches of another key: %v", err)
 	}
 	if _, err := pool.Exec(t.Context(), `UPDATE address_pool SET address = 'x' WHERE idx = 0`); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.ProveStock(t.Context(), s, liveSolana, pinned()); err == nil {
+	if err := prove(pinned()); err == nil {
 		t.Error("an address that is not in the stock passes")
 	}
 }

@@ -2,6 +2,7 @@ package wallet
 
 import (
 	"errors"
+	"strings"
 
 	"causeway.internal/libs/money"
 )
@@ -14,6 +15,14 @@ type Slot struct {
 
 // String names the slot: "live evm".
 func (s Slot) String() string { return string(s.Mode) + " " + string(s.Family) }
+
+// Setting names the setting that says where the slot's addresses come from.
+func (s Slot) Setting() string {
+	if s.Family == money.Solana {
+		return "ADDRESS_BATCH_KEY"
+	}
+	return "XPUB_" + strings.ToUpper(string(s.Mode)+"_"+string(s.Family))
+}
 
 // SealedKey is an extended public key as the database keeps it.
 type SealedKey struct {

@@ -12,6 +12,7 @@ const (
 	ScanStalled     ScanState = "stalled"     // the head is older than the chain ever pauses
 	ScanUnreachable ScanState = "unreachable" // no endpoint tells the head
 	ScanHalted      ScanState = "halted"      // a reorganisation is too deep to follow
+	ScanMismatched  ScanState = "mismatched"  // nothing is scanned: a setting is not that of the issued addresses
 )
 
 // Progress is how far a network is scanned and how its scan fares.
