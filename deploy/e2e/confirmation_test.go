@@ -93,7 +93,9 @@ func TestConfirmation(t *testing.T) {
 		t.Errorf("an address that nobody accuses: %s", a.Body)
 	}
 	for _, body := range []api.Object{
-		{}, {"mode": "both", "walletAddress": "x", "action": "confirm", "reason": "y"}, {"mode": "test", "walletAddress": "x", "action": "block", "reason": "y"},
+		{},
+		{"mode": "both", "walletAddress": "x", "action": "confirm", "reason": "y"},
+		{"mode": "test", "walletAddress": "x", "action": "block", "reason": "y"},
 		{"mode": "test", "walletAddress": "x", "action": "confirm"},
 	} {
 		operator.Call(t, http.MethodPost, list, body, bad).Want(t, http.StatusBadRequest)
