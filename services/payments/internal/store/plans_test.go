@@ -119,7 +119,7 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 		"open differences":            {"listOpenDifferences", []any{int64(1) << 40, page}, 50},
 		"one":                         {"findAny", []any{"CW-000000000001"}, 10},
 		"one of a merchant":           {"findOwned", []any{"CW-000000000001", "big", "test"}, 10},
-		"a payer's":                   {"payersPayments", []any{"m99", "test", [][]byte{{1}}, every, types}, 300},
+		"a payer's":                   {"payersPayments", []any{"m99", "test", [][]byte{{1}}, every, types, time.Now()}, 300},
 	} {
 		top := w.explain(c.statement, c.args...)
 		removed := 0
