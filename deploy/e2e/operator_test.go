@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"causeway.internal/deploy/e2e/internal/api"
@@ -41,7 +42,10 @@ func TestOperatorDecides(t *testing.T) {
 	deposit(t, c, ref, nil)
 	awaitStatus(t, c, ref, "needs_review")
 	resolve = "/v1/admin/payments/" + ref + "/resolve"
-	refund := api.Object{"action": "mark_refunded", "txHash": "f00d", "reason": "paid after it was cancelled"}
+	refund := api.Object{"action": "mark_refunded", "txHash": strings.Repeat("f0", 32), "reason": "paid after it was cancelled"}
+	for _, hash := range []string{"f00d", "0x" + strings.Repeat("f0", 32)} { // the payment is of tron
+		refuse(t, operator, resolve, api.Object{"action": "mark_refunded", "txHash": hash, "reason": "none of tron"}, http.StatusBadRequest, "")
+	}
 	refuse(t, operator, resolve, refund, http.StatusConflict, "The payer's refund address has to be given first")
 	refuse(t, c, "/v1/payments/"+ref+"/refund-address", api.Object{"address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}, http.StatusBadRequest, "")
 	c.Call(t, http.MethodPost, "/v1/payments/"+ref+"/refund-address", api.Object{"address": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"}).Want(t, http.StatusOK)
@@ -89,7 +93,7 @@ func TestOverLimitAndAccept(t *testing.T) {
 	if differs.Text(t, "error.code") != "payout_amount_differs" || differs.Text(t, "message") != "Accepting would pay 4500.00 NGN now" {
 		t.Errorf("another amount: %s", differs.Body)
 	}
-	refuse(t, operator, resolve, api.Object{"action": "mark_refunded", "txHash": "f00d", "payoutAmount": 4500}, http.StatusBadRequest, "")
+	refuse(t, operator, resolve, api.Object{"action": "mark_refunded", "txHash": strings.Repeat("f0", 32), "payoutAmount": 4500}, http.StatusBadRequest, "")
 	accepted := operator.Call(t, http.MethodPost, resolve, api.Object{"action": "accept", "payoutAmount": 4500})
 	accepted.Want(t, http.StatusOK)
 	settled := awaitStatus(t, c, ref, "settled")

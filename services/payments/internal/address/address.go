@@ -32,7 +32,7 @@ func Check(family money.Family, mainnet bool, text string) error {
 		_, err := base58Check(text, 0x41)
 		return err
 	case money.Solana:
-		if b, ok := base58(text); !ok || len(b) != 32 {
+		if b, ok := base58(text, base58Max); !ok || len(b) != 32 {
 			return errShape
 		}
 		return nil
@@ -77,11 +77,14 @@ func checkEVM(text string) error {
 
 const base58Alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
-// base58Max bounds what is decoded: the longest address has 44 characters.
-const base58Max = 64
+// The most characters that are decoded: the longest address has 44, a signature of solana 88.
+const (
+	base58Max    = 64
+	signatureMax = 88
+)
 
-func base58(text string) ([]byte, bool) {
-	if text == "" || len(text) > base58Max {
+func base58(text string, most int) ([]byte, bool) {
+	if text == "" || len(text) > most {
 		return nil, false
 	}
 	n, base := new(big.Int), big.NewInt(int64(len(base58Alphabet)))
@@ -100,7 +103,7 @@ func base58(text string) ([]byte, bool) {
 // address is told that its checksum fails.
 func base58Check(text string, versions ...byte) (version byte, err error) {
 	const bodyLength, sumLength = 1 + 20, 4
-	b, ok := base58(text)
+	b, ok := base58(text, base58Max)
 	if !ok || len(b) != bodyLength+sumLength || !slices.Contains(versions, b[0]) {
 		return 0, errShape
 	}

@@ -10,6 +10,7 @@ import (
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/address"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 )
@@ -61,6 +62,11 @@ func (a *App) Resolve(ctx context.Context, reference string, d Order, problems *
 	v, earlier, found, err := a.open(ctx, reference, k)
 	if err != nil || found {
 		return earlier, err
+	}
+	if n, ok := money.NetworkOf(v.Payment.Quote.Network); ok && d.Action == ActionRefunded && d.TxHash != "" {
+		if err := address.CheckTransaction(n.Family, d.TxHash); err != nil {
+			problems.Add("txHash", "%s", err.Error())
+		}
 	}
 	var receiver payment.Receiver
 	if d.Receiver != nil {

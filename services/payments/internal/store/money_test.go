@@ -300,7 +300,7 @@ func TestSecondOperator_countsWhatIsMoved(t *testing.T) {
 	}
 	w.see(p, coin{key: "t2", amount: "62.5", version: 1, depth: enough})
 	w.sql(`UPDATE payments SET refund_address = 'T1' WHERE id = $1`, p.ID)
-	body, err = w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRefunded, TxHash: "f00d"})
+	body, err = w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRefunded, TxHash: strings.Repeat("f0", 32)})
 	if err != nil || !strings.Contains(body, `"action":"mark_refunded","requestedBy":"ada"`) {
 		t.Fatalf("a refund of twice the quote: %s, %v", body, err)
 	}

@@ -212,7 +212,7 @@ func TestResolve(t *testing.T) {
 	p = w.made(command())
 	w.app.Cancel(t.Context(), owner, p.Reference, app.Key{})
 	w.see(p, coin{key: "t3", amount: "31.25", version: 1, depth: enough})
-	if err := resolve(p, app.Order{Action: "mark_refunded", TxHash: "0x1"}); fault.As(err).Code != "no_refund_address" {
+	if err := resolve(p, app.Order{Action: "mark_refunded", TxHash: strings.Repeat("f0", 32)}); fault.As(err).Code != "no_refund_address" {
 		t.Errorf("without an address: %v", err)
 	}
 	refund := func(to string) error {
@@ -225,7 +225,7 @@ func TestResolve(t *testing.T) {
 	if err := refund("TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"); err != nil {
 		t.Fatal(err)
 	}
-	if err := resolve(p, app.Order{Action: "mark_refunded", TxHash: "0x1"}); err != nil {
+	if err := resolve(p, app.Order{Action: "mark_refunded", TxHash: strings.Repeat("f0", 32)}); err != nil {
 		t.Fatal(err)
 	}
 	w.want(p, "refunded paid_late")

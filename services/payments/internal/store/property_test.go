@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -94,7 +95,7 @@ func (g *walker) draw(rt *rapid.T) step {
 	case "refund":
 		return func() {
 			_, _ = g.app.RefundAddress(ctx, owner, ref, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", noProblems(), app.Key{})
-			_, _ = g.app.Resolve(ctx, ref, app.Order{Operator: "ada", Action: app.ActionRefunded, TxHash: "0x1"}, noProblems(), app.Key{})
+			_, _ = g.app.Resolve(ctx, ref, app.Order{Operator: "ada", Action: app.ActionRefunded, TxHash: strings.Repeat("f0", 32)}, noProblems(), app.Key{})
 		}
 	case "list", "down":
 		listed := pick("listed", "", dirty, dirty)

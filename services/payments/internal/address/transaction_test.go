@@ -1,0 +1,29 @@
+package address_test
+
+import (
+	"strings"
+	"testing"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/address"
+)
+
+// A hash of one chain is none of another.
+func TestCheckTransaction(t *testing.T) {
+	hexed := strings.Repeat("0a", 32)
+	signature := "5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW"
+	for text, families := range map[string][]money.Family{
+		hexed: {money.Bitcoin, money.Tron}, strings.ToUpper(hexed): {money.Bitcoin, money.Tron}, "0x" + hexed: {money.EVM},
+		signature: {money.Solana}, signature[4:]: nil, "": nil, "f00d": nil, "0x1": nil, hexed + "0a": nil, "0x" + hexed[1:] + "g": nil,
+	} {
+		for _, family := range money.Families() {
+			want := false
+			for _, f := range families {
+				want = want || f == family
+			}
+			if err := address.CheckTransaction(family, text); (err == nil) != want {
+				t.Errorf("%s: %q: %v", family, text, err)
+			}
+		}
+	}
+}
