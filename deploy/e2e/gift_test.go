@@ -41,8 +41,8 @@ func TestReferences_tellGifts(t *testing.T) {
 }
 
 // TestGift_secret: a whole life of a gift, with reports about it, and nobody who did not bring its reference is shown it:
-// by no answer of a route that takes none, no event of another merchant, no title, link or referrer of a page, no line of a
-// log, no metric and no span.
+// by no answer of a route that takes none, also to an operator, no event of another merchant, no title, link or referrer of a
+// page, no line of a log, no metric and no span.
 func TestGift_secret(t *testing.T) {
 	t.Parallel()
 	collector := otlp.Start(t)
@@ -60,8 +60,11 @@ func TestGift_secret(t *testing.T) {
 	endpoint(t, other, hook, "/others")
 
 	ref := create(t, mine, gift(nil)).Text(t, "payment.reference")
-	code := strings.ToUpper(ref[len(ref)-12:])
-	holds := func(text []byte) bool { return bytes.Contains(bytes.ToUpper(text), []byte(code)) }
+	late := create(t, mine, gift(nil)).Text(t, "payment.reference")
+	codes := []string{ref[len(ref)-12:], late[len(late)-12:]}
+	holds := func(text []byte) bool {
+		return slices.ContainsFunc(codes, func(code string) bool { return bytes.Contains(bytes.ToUpper(text), []byte(code)) })
+	}
 
 	phone := freshPhone()
 	filed := []*api.Answer{
@@ -75,6 +78,10 @@ func TestGift_secret(t *testing.T) {
 	reportPath := "/v1/reports/" + filed[0].Text(t, "data.report.reportId")
 	lookup := "/v1/reports/lookup?phoneNumber=" + phone
 
+	cancel(t, mine, late)
+	deposit(t, mine, late, nil)
+	awaitStatus(t, mine, late, "needs_review")
+
 	pages(t, s, ref, "/pay/"+ref)
 	deposit(t, mine, ref, nil)
 	awaitStatus(t, mine, ref, "confirmed")
@@ -82,11 +89,13 @@ func TestGift_secret(t *testing.T) {
 	refuse(t, nobody, claimPath(ref), account("12"), http.StatusBadRequest, "")
 	nobody.Call(t, http.MethodPost, claimPath(ref), account("0000000002")).Want(t, http.StatusServiceUnavailable)
 
-	strangers := map[string]*api.Client{"nobody": nobody, "another merchant": other, "the other mode": live}
+	operator := nobody.With(s.AdminToken)
+	strangers := map[string]*api.Client{"nobody": nobody, "another merchant": other, "the other mode": live, "an operator": operator}
+	reading := append(readable(t), reportPath, lookup, lookup+"&cursor=", "/v1/reports/lookup?walletAddress="+url.QueryEscape(ref), "/v1/admin/payments?status=all")
 	search := func(when string) {
 		t.Helper()
 		for name, who := range strangers {
-			for _, path := range append(readable(t), reportPath, lookup, lookup+"&cursor=", "/v1/reports/lookup?walletAddress="+url.QueryEscape(ref)) {
+			for _, path := range reading {
 				a, err := who.Try(t.Context(), http.MethodGet, path, nil, bad)
 				if err != nil {
 					t.Fatal(err)
@@ -114,6 +123,10 @@ func TestGift_secret(t *testing.T) {
 	nobody.Call(t, http.MethodPost, claimPath(ref), account("0123456789")).Want(t, http.StatusOK)
 	refuse(t, nobody, claimPath(ref), account("0123456789"), http.StatusBadRequest, "Gift has already been claimed")
 	awaitStatus(t, mine, ref, "settled")
+	held := operator.Call(t, http.MethodGet, "/v1/admin/holds", nil).Want(t, http.StatusOK)
+	operatorClaims(t, operator, mine, late, held.Text(t, "payments.0.id"), holds)
+	search("once its payout has failed")
+	operatorRetries(t, operator, mine, late)
 	mine.Call(t, http.MethodPatch, reportPath, api.Object{"status": "processing"}).Want(t, http.StatusOK)
 	pages(t, s, ref, "/pay/"+ref, "/claim/"+ref)
 	for _, path := range []string{claimPath(ref + "X"), "/pay/" + ref + "/nothing", "/v1/checkout/" + strings.ToLower(ref), "/v1/payments/" + ref} {
@@ -146,6 +159,41 @@ func TestGift_secret(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// operatorClaims lets an operator accept a late gift by its id, of which he is shown no reference, and somebody claim it for an
+// account that fails.
+func operatorClaims(t *testing.T, operator, mine *api.Client, ref, id string, holds func([]byte) bool) {
+	t.Helper()
+	accept := api.Object{"action": "accept", "reason": "the giver calls"}
+	for _, none := range []string{"pay_00000000000000000000000000", "pay_", "pay_%00"} {
+		refuse(t, operator, "/v1/admin/payments/"+none+"/resolve", accept, http.StatusNotFound, "")
+	}
+	for _, path := range []string{"/v1/checkout/" + id, "/v1/payments/" + id} {
+		mine.Call(t, http.MethodGet, path, nil, bad).Want(t, http.StatusNotFound)
+	}
+	refuse(t, mine, claimPath(id), account("0123456789"), http.StatusNotFound, "")
+	api.Eventually(t, settle, "money that can be accepted", func() bool {
+		a := operator.Call(t, http.MethodPost, "/v1/admin/payments/"+id+"/resolve", accept).Want(t, http.StatusOK, http.StatusConflict)
+		if holds(a.Body) || a.Status == http.StatusOK && !a.Null("payment.reference") {
+			t.Errorf("an operator who brought an id is answered %s", a.Body)
+		}
+		return a.Status == http.StatusOK
+	})
+	awaitStatus(t, mine, ref, "confirmed")
+	mine.With("").Call(t, http.MethodPost, claimPath(ref), account("0000000003")).Want(t, http.StatusOK)
+	awaitStatus(t, mine, ref, "needs_review")
+}
+
+// operatorRetries lets an operator who was given the reference pay again, and shows it to him.
+func operatorRetries(t *testing.T, operator, mine *api.Client, ref string) {
+	t.Helper()
+	again := api.Object{"action": "retry_payout", "receiver": api.Object{"bankCode": "044", "accountNumber": "1111111111"}, "reason": "account closed"}
+	a := operator.Call(t, http.MethodPost, "/v1/admin/payments/"+ref+"/resolve", again).Want(t, http.StatusOK)
+	if a.Text(t, "payment.reference") != ref {
+		t.Errorf("an operator who brought the reference is answered %s", a.Body)
+	}
+	awaitStatus(t, mine, ref, "settled")
 }
 
 // readable are the paths of every GET of the API that takes no object.

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"encoding/binary"
+	"regexp"
 	"time"
 )
 
@@ -32,6 +33,11 @@ func New(prefix string, now time.Time) string {
 	_, _ = rand.Read(b[6:]) // crypto/rand.Read never fails: it crashes the program instead (Go 1.24)
 	return prefix + crockford.EncodeToString(b[:])
 }
+
+var paymentID = regexp.MustCompile(`^` + Payment + `[0-9abcdefghjkmnpqrstvwxyz]{26}$`)
+
+// IsPayment reports whether s has the shape of a payment's id. Anything else is answered like an unknown id, without a look-up.
+func IsPayment(s string) bool { return paymentID.MatchString(s) }
 
 // Alphabet of references: no character that is mistaken for another when read aloud.
 const Alphabet = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"

@@ -10,14 +10,22 @@ import (
 
 func TestNew_sortsByTime(t *testing.T) {
 	at := time.Date(2026, 4, 1, 13, 30, 0, 0, time.UTC)
-	shape := regexp.MustCompile(`^pay_[0-9a-z]{26}$`)
 	last := ""
 	for i := range 1000 {
 		got := id.New(id.Payment, at.Add(time.Duration(i)*time.Millisecond))
-		if !shape.MatchString(got) || got <= last {
+		if !id.IsPayment(got) || got <= last {
 			t.Fatalf("%q after %q", got, last)
 		}
 		last = got
+	}
+}
+
+func TestIsPayment(t *testing.T) {
+	good := id.New(id.Payment, time.Now())
+	for _, s := range []string{"", "pay_", good[:29], good + "0", "x" + good, "pyo_" + good[4:], good[:29] + "\x00", good[:29] + "u", good[:29] + "A", id.GiftReference()} {
+		if id.IsPayment(s) {
+			t.Errorf("%q is taken for a payment's id", s)
+		}
 	}
 }
 

@@ -137,6 +137,8 @@ type Payments interface {
 	// UpdateAny gives ErrAddressUsed where Insert would.
 	FindAny(ctx context.Context, reference string) (View, error)
 	UpdateAny(ctx context.Context, reference string, k Key, f Change) error
+	// FindByID is FindAny by the payment's id, for operators.
+	FindByID(ctx context.Context, paymentID string) (View, error)
 	// FindPayout is the reference of the owner's payment that a payout belongs to.
 	FindPayout(ctx context.Context, o Owner, payoutID string) (reference string, err error)
 	// PayoutPayment is the id of the payment that a payout belongs to.

@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/address"
 	"causeway.internal/services/payments/internal/payment"
@@ -37,8 +38,8 @@ type Order struct {
 // Decision is what is kept of it.
 type Decision struct{ Operator, Action, Reason, TxHash string }
 
-// Resolve carries out an operator's decision on a payment that waits for one.
-func (a *App) Resolve(ctx context.Context, reference string, d Order, problems *fault.Problems, k Key) (Answer, error) {
+// Resolve carries out an operator's decision on a payment that waits for one. name is the payment's id or its reference.
+func (a *App) Resolve(ctx context.Context, name string, d Order, problems *fault.Problems, k Key) (Answer, error) {
 	switch d.Action {
 	case ActionAccept, ActionRetry, ActionRefunded:
 	case "":
@@ -59,7 +60,7 @@ func (a *App) Resolve(ctx context.Context, reference string, d Order, problems *
 	case !amount.IsPositive() || amount.GreaterThan(money.Max) || money.Digits(*amount) > money.FiatDigits:
 		problems.Add("payoutAmount", "must be greater than 0 with at most %d decimal places", money.FiatDigits)
 	}
-	v, earlier, found, err := a.open(ctx, reference, k)
+	v, earlier, found, err := a.reviewing(ctx, name, k)
 	if err != nil || found {
 		return earlier, err
 	}
@@ -87,7 +88,8 @@ func (a *App) Resolve(ctx context.Context, reference string, d Order, problems *
 	if err != nil {
 		return Answer{}, err
 	}
-	return a.anyones(ctx, reference, k, func(v View, now time.Time) (Result, error) {
+	brought := name == v.Payment.Reference
+	return a.anyones(ctx, v.Payment.Reference, k, func(v View, now time.Time) (Result, error) {
 		r, err := a.apply(v.Payment, d.trigger(v, receiver), now)
 		if err != nil {
 			return Result{}, err
@@ -104,12 +106,12 @@ func (a *App) Resolve(ctx context.Context, reference string, d Order, problems *
 			case err != nil:
 				return Result{}, err
 			case !confirmed:
-				return a.asked(v, by, now)
+				return a.asked(v, brought, by, now)
 			}
 			d.Reason = open.Joined(d.Reason)
 		}
 		v.Payment = r.Payment
-		body, err := encode(paymentAnswer{true, a.reviewedOf(v)})
+		body, err := encode(paymentAnswer{true, a.reviewedOf(v, brought)})
 		if err != nil {
 			return Result{}, err
 		}
@@ -117,6 +119,14 @@ func (a *App) Resolve(ctx context.Context, reference string, d Order, problems *
 		r.Decision = &Decision{Operator: d.Operator, Action: d.Action, Reason: d.Reason, TxHash: d.TxHash}
 		return r, nil
 	})
+}
+
+// reviewing is open for an operator, who names a payment by its id too: a gift's reference is not shown to operators.
+func (a *App) reviewing(ctx context.Context, name string, k Key) (v View, earlier Answer, found bool, err error) {
+	if !id.IsPayment(name) {
+		return a.open(ctx, name, k)
+	}
+	return a.unlessDone(ctx, k, func() (View, error) { return a.Payments.FindByID(ctx, name) })
 }
 
 // trigger is what the order does to the payment.

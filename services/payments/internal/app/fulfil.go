@@ -63,10 +63,15 @@ func (a *App) open(ctx context.Context, reference string, k Key) (v View, earlie
 	if !id.IsPaymentReference(reference) {
 		return View{}, Answer{}, false, ErrNotFound
 	}
+	return a.unlessDone(ctx, k, func() (View, error) { return a.Payments.FindAny(ctx, reference) })
+}
+
+// unlessDone finds a payment, or the answer that its request was given before.
+func (a *App) unlessDone(ctx context.Context, k Key, find func() (View, error)) (v View, earlier Answer, found bool, err error) {
 	if earlier, found, err = a.replay(ctx, k); err != nil || found {
 		return View{}, earlier, found, err
 	}
-	v, err = a.Payments.FindAny(ctx, reference)
+	v, err = find()
 	return v, Answer{}, false, err
 }
 

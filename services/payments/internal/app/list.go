@@ -3,12 +3,14 @@ package app
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"strings"
 	"time"
 
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
 )
 
 // Filter chooses payments of a list, newest first. Zero values choose all.
@@ -59,7 +61,7 @@ func (a *App) List(ctx context.Context, f Filter) ([]byte, error) {
 	return list(ctx, a.Lists, f, a.Render.shownOf)
 }
 
-// reviewed is a payment as operators see it.
+// reviewed is a payment as operators see it. Its reference and its payout take the places of those that shown has.
 type reviewed struct {
 	ID            string       `json:"id"`
 	MerchantID    string       `json:"merchantId"`
@@ -67,7 +69,19 @@ type reviewed struct {
 	RefundAddress string       `json:"refundAddress,omitempty"`
 	RefundTx      string       `json:"refundTxHash,omitempty"`
 	WouldPay      *wouldPay    `json:"wouldPay,omitempty"`
+	Reference     *string      `json:"reference"`
 	shown
+	Payout *reviewedPayout `json:"payout,omitempty"`
+}
+
+// reviewedPayout is a payout as operators see it. Its reference is null where it is made of a gift's that they may not see.
+type reviewedPayout struct {
+	payoutView
+	Reference *string `json:"reference"`
+}
+
+func reviewedPayoutOf(o payout.Payout) reviewedPayout {
+	return reviewedPayout{payoutViewOf(o), &o.Reference}
 }
 
 // wouldPay is what an accept pays now: amount without a payoutAmount, upTo with that payoutAmount where it may be more.
@@ -77,9 +91,24 @@ type wouldPay struct {
 	UpTo     *money.Number  `json:"upTo,omitempty"`
 }
 
-func (a *App) reviewedOf(v View) reviewed {
+// reviewedOf hides a gift's reference from an operator who did not bring it, because it is enough to claim the gift.
+func (a *App) reviewedOf(v View, brought bool) reviewed {
 	p := v.Payment
-	r := reviewed{p.ID, p.MerchantID, p.Mode, p.RefundAddress, p.RefundTx, nil, a.Render.shownOf(v)}
+	r := reviewed{
+		ID: p.ID, MerchantID: p.MerchantID, Mode: p.Mode, RefundAddress: p.RefundAddress, RefundTx: p.RefundTx,
+		Reference: &p.Reference, shown: a.Render.shownOf(v),
+	}
+	r.Metadata = json.RawMessage(id.HideGifts(string(r.Metadata)))
+	if v.Payout != nil {
+		paid := reviewedPayoutOf(*v.Payout)
+		r.Payout = &paid
+	}
+	if p.Type == payment.Gift && !brought {
+		r.Reference, r.CheckoutURL = nil, ""
+		if r.Payout != nil {
+			r.Payout.Reference = nil
+		}
+	}
 	offer, ok := a.Policy.Offer(p, v.Rows)
 	if !ok {
 		return r
@@ -95,7 +124,7 @@ func (a *App) reviewedOf(v View) reviewed {
 // ListAll is the body of GET /v1/admin/payments: every merchant's, for operators.
 func (a *App) ListAll(ctx context.Context, f Filter) ([]byte, error) {
 	f.Owner = Owner{}
-	return list(ctx, a.Lists, f, a.reviewedOf)
+	return list(ctx, a.Lists, f, func(v View) reviewed { return a.reviewedOf(v, false) })
 }
 
 // list reads one more than a page holds, to know whether there is another.

@@ -9,6 +9,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/approval"
+	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
@@ -82,8 +83,8 @@ type approvalAnswer struct {
 }
 
 // asked notes what the first operator wants; nothing else happens to the payment.
-func (a *App) asked(v View, r approval.Request, now time.Time) (Result, error) {
-	body, err := encode(approvalAnswer{true, a.reviewedOf(v), r.Waiting(now)})
+func (a *App) asked(v View, brought bool, r approval.Request, now time.Time) (Result, error) {
+	body, err := encode(approvalAnswer{true, a.reviewedOf(v, brought), r.Waiting(now)})
 	return Result{Payment: v.Payment, Answer: &Answer{Status: statusOK, Body: body}, Approval: &r}, err
 }
 
@@ -184,7 +185,7 @@ func (a *App) Strays(ctx context.Context, before string, limit int) ([]byte, err
 }
 
 type doubtView struct {
-	payoutView
+	reviewedPayout
 	PaymentID    string       `json:"paymentId"`
 	Mode         payment.Mode `json:"mode"`
 	Rail         string       `json:"rail"`
@@ -209,11 +210,15 @@ func doubtOf(o payout.Payout) doubtView {
 	if first.IsZero() {
 		first = o.SentAt
 	}
+	paid := reviewedPayoutOf(o)
+	if id.HideGifts(o.Reference) != o.Reference {
+		paid.Reference = nil
+	}
 	return doubtView{
-		payoutView{o.ID, string(o.State), money.N(o.Amount), string(o.Currency), o.Reference},
+		paid,
 		o.PaymentID, payment.Mode(o.Mode), o.Rail, o.Frozen, o.Stopped, o.Paged, o.Sends, o.Misses,
-		timestampOrNull(first), timestampOrNull(o.SentAt), timestampOrNull(o.NextAt), o.Answer, timestampOrNull(o.AnswerAt),
-		concludedAs(o.Concluded), timestampOrNull(o.ConcludedAt), o.Contradicted, o.Reason,
+		timestampOrNull(first), timestampOrNull(o.SentAt), timestampOrNull(o.NextAt), id.HideGifts(o.Answer), timestampOrNull(o.AnswerAt),
+		concludedAs(o.Concluded), timestampOrNull(o.ConcludedAt), o.Contradicted, id.HideGifts(o.Reason),
 	}
 }
 
@@ -251,7 +256,7 @@ func (a *App) Holds(ctx context.Context, before string, limit int) ([]byte, erro
 	rows, p := page(rows, limit, func(h Held) string { return h.View.Payment.ID })
 	out := make([]heldView, 0, len(rows))
 	for _, h := range rows {
-		out = append(out, heldView{h.View.Payment.Hold, h.Decisions, a.reviewedOf(h.View)})
+		out = append(out, heldView{h.View.Payment.Hold, h.Decisions, a.reviewedOf(h.View, false)})
 	}
 	return encode(struct {
 		Success    bool       `json:"success"`

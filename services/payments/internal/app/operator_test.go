@@ -1,12 +1,15 @@
 package app
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
 )
 
 // Every order counts what it moves, and a live payment goes to another account by two operators however small it is.
@@ -38,6 +41,65 @@ func TestNeedsSecond(t *testing.T) {
 		after.Receiver = c.to
 		if got := watched.needsSecond(View{Payment: before}, after, c.action); got != c.want {
 			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// waiting is what the database has for operators' lists.
+type waiting struct {
+	OperatorLists
+	view View
+}
+
+func (w waiting) List(context.Context, Filter) ([]View, error) { return []View{w.view}, nil }
+
+func (w waiting) Holds(context.Context, string, int) ([]Held, error) {
+	return []Held{{View: w.view}}, nil
+}
+
+func (w waiting) Doubts(context.Context, string, int) ([]payout.Payout, error) {
+	return []payout.Payout{*w.view.Payout}, nil
+}
+
+// No list shows an operator a gift's reference, nor a link or a text that holds it; every other payment is shown whole.
+func TestOperators_seeNoGift(t *testing.T) {
+	const gift, other, old = "CW-GABCDEFGHJKMN", "CW-7KQ2M9XHTB4N", "CW-2KQ2M9XHTB4N"
+	for name, c := range map[string]struct {
+		kind      payment.Type
+		reference string
+		lists     int // that show the reference
+	}{
+		"a gift":                        {payment.Gift, gift, 0},
+		"a gift of a release before":    {payment.Gift, old, 1}, // as its payout's, when it is claimed
+		"a transfer":                    {payment.Transfer, other, 3},
+		"a request, which anybody pays": {payment.Request, other, 3},
+	} {
+		p := payment.Payment{ID: "pay_1", Reference: c.reference, Type: c.kind, Metadata: []byte(`{"for":"` + gift + `"}`)}
+		paid := payout.Payout{ID: "pyo_1", Reference: payout.Reference(c.reference, 1), Answer: "no " + payout.Reference(gift, 1), Reason: "ask about " + gift}
+		from := waiting{view: View{Payment: p, Payout: &paid}}
+		a := &App{Deps: Deps{Lists: from, Operators: from, Render: Renderer{PublicURL: "https://x.example"}}}
+		shows := 0
+		for list, read := range map[string]func() ([]byte, error){
+			"payments": func() ([]byte, error) { return a.ListAll(t.Context(), Filter{Limit: 1}) },
+			"holds":    func() ([]byte, error) { return a.Holds(t.Context(), "", 1) },
+			"payouts":  func() ([]byte, error) { return a.Doubts(t.Context(), "", 1) },
+		} {
+			body, err := read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := strings.ToUpper(string(body))
+			if strings.Contains(text, gift) {
+				t.Errorf("%s: the list of %s shows the gift: %s", name, list, body)
+			}
+			if strings.Contains(text, c.reference) {
+				shows++
+			} else if !strings.Contains(text, `"REFERENCE":NULL`) {
+				t.Errorf("%s: the list of %s has no reference: %s", name, list, body)
+			}
+		}
+		if shows != c.lists {
+			t.Errorf("%s: %d lists show its reference, want %d", name, shows, c.lists)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
 )
 
 // Renderer turns payments into the JSON that merchants see. GET and the webhook body are made by the same code, so that
@@ -93,6 +94,10 @@ type payoutView struct {
 	Reference string       `json:"reference"`
 }
 
+func payoutViewOf(o payout.Payout) payoutView {
+	return payoutView{o.ID, string(o.State), money.N(o.Amount), string(o.Currency), o.Reference}
+}
+
 // shown is the payment as GET and events show it (contract.md §4).
 type shown struct {
 	created
@@ -150,7 +155,8 @@ func (r Renderer) shownOf(v View) shown {
 		s.Receiver = &receiver{m.AccountName, m.AccountNumber, m.BankName, m.NameVerified}
 	}
 	if o := v.Payout; o != nil {
-		s.Payout = &payoutView{o.ID, string(o.State), money.N(o.Amount), string(o.Currency), o.Reference}
+		paid := payoutViewOf(*o)
+		s.Payout = &paid
 	}
 	if p.Type == payment.Request && p.Preferred != (payment.Preference{}) {
 		preferred := p.Preferred // a copy, or every payment would be one

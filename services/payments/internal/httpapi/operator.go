@@ -16,7 +16,7 @@ import (
 type ListCases interface {
 	List(ctx context.Context, f app.Filter) ([]byte, error)
 	ListAll(ctx context.Context, f app.Filter) ([]byte, error)
-	Resolve(ctx context.Context, reference string, d app.Order, problems *fault.Problems, k app.Key) (app.Answer, error)
+	Resolve(ctx context.Context, name string, d app.Order, problems *fault.Problems, k app.Key) (app.Answer, error)
 }
 
 func listRoutes(s *httpkit.Server, u ListCases) {
@@ -42,7 +42,7 @@ func listRoutes(s *httpkit.Server, u ListCases) {
 			return httpkit.Answer{}, err
 		}
 		r.order.Operator = name
-		return answer(u.Resolve(ctx, r.reference, r.order, &r.problems, operatorKey(ctx, name, r.reference)))
+		return answer(u.Resolve(ctx, r.payment, r.order, &r.problems, operatorKey(ctx, name, r.payment)))
 	})
 }
 
@@ -132,14 +132,14 @@ func (r *adminListRequest) Read(in *httpkit.Input) {
 }
 
 type resolveRequest struct {
-	reference string
-	order     app.Order
-	problems  fault.Problems
+	payment  string // its id or its reference
+	order    app.Order
+	problems fault.Problems
 }
 
 // Read decodes an operator's decision (contract.md §9).
 func (r *resolveRequest) Read(in *httpkit.Input) {
-	r.reference = in.Path("reference")
+	r.payment = in.Path("reference")
 	b := in.Body()
 	r.order = app.Order{Action: b.Text("action", wordMax), TxHash: b.Text("txHash", txHashMax), Reason: b.Text("reason", reasonMax), Receiver: receiverOf(b), Payout: number(b, "payoutAmount")}
 	r.problems = deferred(in)

@@ -21,6 +21,11 @@ func (s *Store) FindAny(ctx context.Context, reference string) (app.View, error)
 	return s.find(ctx, whole, findAny, reference)
 }
 
+// FindByID implements app.Payments.
+func (s *Store) FindByID(ctx context.Context, paymentID string) (app.View, error) {
+	return s.find(ctx, whole, findByID, paymentID)
+}
+
 const selectPayoutOwner = `SELECT p.reference FROM payouts o JOIN payments p ON p.id = o.payment_id WHERE o.id = $1 AND p.merchant_id = $2 AND p.mode = $3`
 
 const selectPayoutPayment = `SELECT payment_id FROM payouts WHERE id = $1`

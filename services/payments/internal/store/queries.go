@@ -139,7 +139,8 @@ var (
 	selectWhole       = "SELECT " + wholeColumns + " FROM payments p"
 	ownedBy           = " WHERE p.reference = $1 AND p.merchant_id = $2 AND p.mode = $3"
 	findOwned         = "SELECT " + shownColumns + " FROM payments p" + ownedBy
-	lockByID          = selectWhole + " WHERE p.id = $1 FOR UPDATE"
+	findByID          = selectWhole + " WHERE p.id = $1"
+	lockByID          = findByID + " FOR UPDATE"
 	lockOwned         = selectWhole + ownedBy + " FOR UPDATE"
 	lockByAddress     = selectWhole + " WHERE p.mode = $1 AND p.family = $2 AND p.address = $3 FOR UPDATE"
 	selectDepositRows = "SELECT " + depositColumns + " FROM deposits d WHERE d.payment_id = $1 ORDER BY d.first_seen_at, d.key"
@@ -397,7 +398,7 @@ func Statements() map[string]string {
 		"finishRequest": finishRequest, "insertRequest": insertRequest, "touchRequest": touchRequest,
 		"stockLevels": stockLevels, "forgetUsage": forgetUsage,
 		"simLock": simLock, "simRecord": simRecord, "simLookup": simLookup, "simChange": simChange, "simKeep": simKeep, "simOrdered": simOrdered, "hintPayout": hintPayout,
-		"findAny": findAny, "lockAny": lockAny,
+		"findAny": findAny, "findByID": findByID, "lockAny": lockAny,
 		"cleanAddress": cleanAddress, "selectPayoutOwner": selectPayoutOwner, "selectPayoutPayment": selectPayoutPayment,
 		"listSettled": listSettled, "listOwned": listOwned, "listEvery": listEvery, "listSome": listSome, "listRows": listRows,
 		"listPayouts": listPayouts, "listHeads": listHeads, "noteDecision": noteDecision,
