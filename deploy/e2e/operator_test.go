@@ -37,7 +37,9 @@ func TestOperatorDecides(t *testing.T) {
 		t.Errorf("settled: %s", settled.Body)
 	}
 
-	ref = create(t, c, transfer(api.Object{"network": "tron"})).Text(t, "payment.reference")
+	other := create(t, c, transfer(api.Object{"network": "tron"}))
+	made := create(t, c, transfer(api.Object{"network": "tron"}))
+	ref = made.Text(t, "payment.reference")
 	cancel(t, c, ref)
 	deposit(t, c, ref, nil)
 	awaitStatus(t, c, ref, "needs_review")
@@ -48,6 +50,9 @@ func TestOperatorDecides(t *testing.T) {
 	}
 	refuse(t, operator, resolve, refund, http.StatusConflict, "The payer's refund address has to be given first")
 	refuse(t, c, "/v1/payments/"+ref+"/refund-address", api.Object{"address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}, http.StatusBadRequest, "")
+	for _, ours := range []string{made.Text(t, "payment.depositAddress"), other.Text(t, "payment.depositAddress")} {
+		refuse(t, c, "/v1/payments/"+ref+"/refund-address", api.Object{"address": ours}, http.StatusBadRequest, "")
+	}
 	c.Call(t, http.MethodPost, "/v1/payments/"+ref+"/refund-address", api.Object{"address": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"}).Want(t, http.StatusOK)
 	// the deposit has to be deep before it can be given back; until then it is not booked
 	api.Eventually(t, settle, "the refund", func() bool {

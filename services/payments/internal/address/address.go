@@ -42,12 +42,16 @@ func Check(family money.Family, mainnet bool, text string) error {
 	return errShape
 }
 
-// Same reports whether two addresses are one: those of EVM networks and bech32 are compared without case.
-func Same(family money.Family, a, b string) bool {
-	if family == money.EVM || family == money.Bitcoin {
-		return strings.EqualFold(a, b)
+// Canonical is the one spelling of a checked address, which is that of wallets' addresses: the checksum of EIP-55 on EVM
+// networks, and small letters for bech32. Base58 has one spelling alone.
+func Canonical(family money.Family, text string) string {
+	switch {
+	case family == money.EVM:
+		return "0x" + checksummed(strings.ToLower(strings.TrimPrefix(text, "0x")))
+	case family == money.Bitcoin && isBech32(text):
+		return strings.ToLower(text)
 	}
-	return a == b
+	return text
 }
 
 // checkEVM takes 0x and 40 hex digits; mixed case must be the checksum of EIP-55.
@@ -61,18 +65,24 @@ func checkEVM(text string) error {
 		return errors.New("is the zero address")
 	}
 	lower := strings.ToLower(digits)
-	if digits == lower || digits == strings.ToUpper(digits) {
-		return nil
+	if digits != lower && digits != strings.ToUpper(digits) && digits != checksummed(lower) {
+		return errChecksum
 	}
+	return nil
+}
+
+// checksummed writes lower-case hex digits of an address with the checksum of EIP-55.
+func checksummed(lower string) string {
 	h := sha3.NewLegacyKeccak256()
 	_, _ = h.Write([]byte(lower)) // a hash never fails to write
 	sum := hex.EncodeToString(h.Sum(nil))
-	for i := range len(digits) {
-		if upper := digits[i] >= 'A' && digits[i] <= 'F'; digits[i] > '9' && upper != (sum[i] >= '8') {
-			return errChecksum
+	out := []byte(lower)
+	for i := range out {
+		if out[i] > '9' && sum[i] >= '8' {
+			out[i] -= 'a' - 'A'
 		}
 	}
-	return nil
+	return string(out)
 }
 
 const base58Alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
@@ -115,7 +125,8 @@ func base58Check(text string, versions ...byte) (version byte, err error) {
 }
 
 func checkBitcoin(text string, mainnet bool) error {
-	if hrp, _, ok := strings.Cut(strings.ToLower(text), "1"); ok && (hrp == "bc" || hrp == "tb" || hrp == "bcrt") {
+	if isBech32(text) {
+		hrp, _, _ := strings.Cut(strings.ToLower(text), "1")
 		if hrp != "bc" && mainnet {
 			return errNet
 		}
@@ -127,6 +138,11 @@ func checkBitcoin(text string, mainnet bool) error {
 		err = errNet
 	}
 	return err
+}
+
+func isBech32(text string) bool {
+	hrp, _, ok := strings.Cut(strings.ToLower(text), "1")
+	return ok && (hrp == "bc" || hrp == "tb" || hrp == "bcrt")
 }
 
 // checkSegwit is BIP-173 for witness version 0 and BIP-350 for the others.

@@ -90,3 +90,27 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+// Every spelling that is taken has the one spelling of wallets' addresses.
+func TestCanonical(t *testing.T) {
+	for _, c := range []struct {
+		family money.Family
+		want   string
+		others []string
+	}{
+		{money.EVM, "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", []string{"0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed", "0x5AAEB6053F3E94C9B9A09F33669435E7EF1BEAED"}},
+		{money.Bitcoin, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", []string{"BC1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KV8F3T4"}},
+		{money.Bitcoin, "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2", nil},
+		{money.Tron, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", nil},
+		{money.Solana, "Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB", nil},
+	} {
+		for _, text := range append(c.others, c.want) {
+			if err := address.Check(c.family, true, text); err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+			if got := address.Canonical(c.family, text); got != c.want {
+				t.Errorf("%s: %s, want %s", text, got, c.want)
+			}
+		}
+	}
+}

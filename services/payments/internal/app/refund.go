@@ -24,12 +24,16 @@ type refundView struct {
 }
 
 // RefundAddress notes where the payer's money goes back to, should an operator refund it. The address has to be one of the
-// payment's network, and not the deposit address itself. What the screener says of it is kept, a refusal too.
+// payment's network, and no deposit address that payments knows. What the screener says of it is kept, a refusal too.
 func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, problems *fault.Problems, k Key) (Answer, error) {
 	if to == "" {
 		problems.Add("address", "is required")
 	}
 	if err := problems.Err(); err != nil {
+		return Answer{}, err
+	}
+	ours, err := a.ours(ctx, o.Mode, to)
+	if err != nil {
 		return Answer{}, err
 	}
 	var decided []Screened
@@ -49,8 +53,8 @@ func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, 
 		var wrong fault.Problems
 		if err := address.Check(n.Family, p.Mode == payment.Live, to); err != nil {
 			wrong.Add("address", "%s", err.Error())
-		} else if address.Same(n.Family, to, p.Address) {
-			wrong.Add("address", "is the payment's own deposit address")
+		} else if ours {
+			wrong.Add("address", "is a deposit address of this service, not the payer's own")
 		} else if len(decided) > 0 && decided[0].Verdict.Hit {
 			wrong.Add("address", "cannot be used")
 			return Result{Payment: p, Screened: decided, Refused: wrong.Err()}, nil
@@ -70,4 +74,15 @@ func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, 
 		r.Answer = &Answer{Status: statusOK, Body: body}
 		return r, nil
 	})
+}
+
+// ours says whether an address is a deposit address of a payment, one that waits in the stock, or one that money reached.
+// The texts of two families never look alike, so at most one look-up is made.
+func (a *App) ours(ctx context.Context, mode payment.Mode, text string) (bool, error) {
+	for _, family := range money.Families() {
+		if address.Check(family, mode == payment.Live, text) == nil {
+			return a.Payments.Ours(ctx, mode, family, address.Canonical(family, text))
+		}
+	}
+	return false, nil
 }

@@ -2,9 +2,12 @@ package store
 
 import (
 	"context"
+	"fmt"
 
+	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
 )
 
 // What is asked by reference alone: a reference names its own mode.
@@ -45,6 +48,14 @@ func (s *Store) FindPayout(ctx context.Context, o app.Owner, payoutID string) (r
 		return "", notFound(err, "find the payment of a payout")
 	}
 	return reference, nil
+}
+
+// Ours implements app.Payments.
+func (s *Store) Ours(ctx context.Context, mode payment.Mode, family money.Family, address string) (ours bool, err error) {
+	if err := s.pool.QueryRow(ctx, oursAddress, string(mode), string(family), address).Scan(&ours); err != nil {
+		return false, fmt.Errorf("look for an address among ours: %w", err)
+	}
+	return ours, nil
 }
 
 // UpdateAny implements app.Payments.
