@@ -10,7 +10,6 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/services/wallets/internal/address"
-	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/rpc"
 	"causeway.internal/services/wallets/internal/chain/simulated"
@@ -41,7 +40,7 @@ func (c *chains) taken(network string) {
 }
 
 func newChains(
-	cfg workSettings, world worldSettings, wrong app.Mismatches, book *store.Store, tel *telemetry.Telemetry, metrics *scanner.Metrics,
+	cfg workSettings, world worldSettings, shut closed, book *store.Store, tel *telemetry.Telemetry, metrics *scanner.Metrics,
 ) (*chains, error) {
 	out := &chains{simulated: map[string]*simulated.Chain{}, scans: map[scanner.Chain]scan{}}
 	watches := map[wallet.Mode]map[money.Family]*scanner.Watch{wallet.Test: {}, wallet.Live: {}}
@@ -60,7 +59,7 @@ func newChains(
 		sim := simulated.New(n, book, tel.Log)
 		out.simulated[n.Name] = sim
 		test := scanConfig(wallet.Test, n, simulated.PollEvery, cfg.AnnounceTest)
-		if wrong[wallet.Slot{Mode: wallet.Test, Family: n.Family}] == nil {
+		if shut[test.Chain] == nil {
 			out.add(test, sim, alone(sim.Mine), watches[wallet.Test][n.Family], book, tel, metrics)
 		} else {
 			out.jobs = append(out.jobs, scanner.Mismatched(test.Chain, test.Announce, book, tel.Log))
@@ -75,7 +74,7 @@ func newChains(
 			return nil, err
 		}
 		conf := set.scan(n, cfg.AnnounceLive)
-		if wrong[wallet.Slot{Mode: wallet.Live, Family: n.Family}] != nil {
+		if shut[conf.Chain] != nil {
 			out.jobs = append(out.jobs, scanner.Mismatched(conf.Chain, conf.Announce, book, tel.Log))
 			continue
 		}

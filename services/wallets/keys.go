@@ -19,6 +19,7 @@ import (
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -49,15 +50,24 @@ func (p *process) openKeys(ctx context.Context) error {
 	return p.closeWrong(ctx)
 }
 
-// closeWrong closes the networks whose settings are not those of the issued addresses: they hand out no address, scan and
-// sweep nothing, and payments is told. After a restore that is no way to go on: an index that is not moved would be used twice.
+// closeWrong closes the networks whose settings are not those of the issued addresses, or whose decimals are not those of the
+// stored amounts: they hand out no address, scan and sweep nothing, and payments is told. After a restore that is no way to go
+// on: an index that is not moved would be used twice, and a network that is not scanned is not looked at again.
 func (p *process) closeWrong(ctx context.Context) error {
-	if p.cfg.Recovery && len(p.wrong) > 0 {
-		return fmt.Errorf("RECOVERY is on: %w", errors.Join(slices.Collect(maps.Values(p.wrong))...))
-	}
 	for slot, why := range p.wrong {
 		delete(p.sources[slot.Mode], slot.Family)
+		for _, n := range money.Networks() {
+			if n.Family == slot.Family {
+				p.closed[scanner.Chain{Mode: slot.Mode, Network: n.Name}] = why
+			}
+		}
 		p.tel.Log.ErrorContext(ctx, "networks closed: a setting is not that of the issued addresses", "mode", slot.Mode, "family", slot.Family, "err", why)
+	}
+	if err := p.proveAssets(ctx); err != nil {
+		return err
+	}
+	if p.cfg.Recovery && len(p.closed) > 0 {
+		return fmt.Errorf("RECOVERY is on: %w", errors.Join(slices.Collect(maps.Values(p.closed))...))
 	}
 	return nil
 }

@@ -54,6 +54,7 @@ type process struct {
 	depths  wallet.Depths
 	sources app.Sources
 	wrong   app.Mismatches
+	closed  closed
 	pinned  ed25519.PublicKey // of address batches; nil for none
 	relay   *outbox.Relay     // nil in a process that only serves
 	taken   func(network string)
@@ -85,7 +86,7 @@ func start(ctx context.Context, environ map[string]string, serve, work bool) err
 		return err
 	}
 	defer db.Close()
-	p := &process{cfg: cfg, environ: environ, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain), taken: func(string) {}}
+	p := &process{cfg: cfg, environ: environ, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain), taken: func(string) {}, closed: closed{}}
 	tel.Registry.MustRegister(p.group)
 	if err := p.cfg.World.read(p); err != nil {
 		return err
@@ -127,6 +128,11 @@ func start(ctx context.Context, environ map[string]string, serve, work bool) err
 		return err
 	}
 	return p.group.Run(ctx)
+}
+
+// open says whether a network of a mode is scanned by processes with these settings.
+func (p *process) open(mode wallet.Mode, network string) bool {
+	return p.cfg.World.scanned(mode, network) && p.closed[scanner.Chain{Mode: mode, Network: network}] == nil
 }
 
 // read fills in what the settings of the world mean.
@@ -193,7 +199,7 @@ func (p *process) serve() error {
 		return err
 	}
 	api := app.NewAPI(p.cases(), app.APISettings{
-		Wallets: p.book, Backlog: p.backlog, Sources: p.sources, Scanned: p.cfg.World.scanned, Now: time.Now,
+		Wallets: p.book, Backlog: p.backlog, Sources: p.sources, Scanned: p.open, Now: time.Now,
 	})
 	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, verifier)
 	httpapi.Adopt(server, p.book)
@@ -225,7 +231,7 @@ func (p *process) work(ctx context.Context) (end func(), err error) {
 	end = func() { _ = link.Close() }
 	p.relay = outbox.NewRelay(p.cfg.Postgres, link.Publisher(), p.tel)
 	metrics := scanner.NewMetrics(p.tel.Registry)
-	chains, err := newChains(cfg, p.cfg.World, p.wrong, p.book, p.tel, metrics)
+	chains, err := newChains(cfg, p.cfg.World, p.closed, p.book, p.tel, metrics)
 	if err != nil {
 		end()
 		return nil, err

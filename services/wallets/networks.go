@@ -149,6 +149,7 @@ func patienceOf(n money.Network) patience {
 type live struct {
 	scanSettings
 	open    func(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error)
+	tokens  string                // the setting of its contracts
 	mempool scanner.MempoolConfig // where it is watched
 }
 
@@ -159,10 +160,10 @@ func (s liveSettings) networks(net address.Net) map[string]live {
 			return bitcoin.New(bitcoin.Config{Network: n, Net: net, RPC: endpoints}, log, metrics)
 		}},
 	}
-	out["tron"] = live{scanSettings: s.Tron.Scan, open: s.Tron.open}
-	out["solana"] = live{scanSettings: s.Solana.Scan, open: s.Solana.open}
+	out["tron"] = live{scanSettings: s.Tron.Scan, open: s.Tron.open, tokens: s.Tron.Tokens}
+	out["solana"] = live{scanSettings: s.Solana.Scan, open: s.Solana.open, tokens: s.Solana.Tokens}
 	for name, set := range s.evm() {
-		out[name] = live{scanSettings: set.Scan, open: set.open}
+		out[name] = live{scanSettings: set.Scan, open: set.open, tokens: set.Tokens}
 	}
 	return out
 }

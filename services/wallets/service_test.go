@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/command"
@@ -113,6 +114,16 @@ func (w *whole) publish(name wire.Name, payload any) {
 	if err := w.payments.Publisher().Publish(string(name), message.NewMessage(id.New(id.Message, time.Now()), body)); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+func (w *whole) database() *pgx.Conn {
+	w.t.Helper()
+	db, err := pgx.Connect(w.t.Context(), w.environ["DATABASE_URL"])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = db.Close(context.WithoutCancel(w.t.Context())) })
+	return db
 }
 
 // replica starts one process with both roles and returns how to stop it and where its two ports are.
@@ -305,6 +316,77 @@ func TestService_mismatchedSettings(t *testing.T) {
 	w.replica()
 	w.until("open again", states(map[string]wire.ScanState{"ethereum": open, "arbitrum": open, "tron": open}))
 	w.until("what waited is granted", func() bool { return len(w.addresses[money.EVM]) == 6 })
+}
+
+// A release with other decimals than those that stored amounts were counted in would read old money wrong by a power of ten: it
+// closes the network, and every other network goes on. The row plays the earlier release.
+func TestService_changedDecimals(t *testing.T) {
+	t.Parallel()
+	w := startWhole(t)
+	db := w.database()
+	told := func(network string, want wire.ScanState) func() bool {
+		return func() bool { return w.scanned[network].State == want }
+	}
+	decimals := func(network string, n int) {
+		if _, err := db.Exec(t.Context(), `UPDATE counted_assets SET decimals = $2 WHERE mode = 'test' AND network = $1 AND asset = 'USDT'`, network, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop, _, _ := w.replica()
+	w.until("scanned on every network", func() bool { return len(w.scanned) == 8 })
+	stop()
+	decimals("bsc", 6)
+	for range 2 { // a start records nothing that makes the next one pass
+		stop, _, _ = w.replica()
+		w.until("bsc closed", told("bsc", wire.ScanMismatched))
+		w.until("another of its family open", told("ethereum", wire.ScanFollowing))
+		w.until("another family open", told("tron", wire.ScanFollowing))
+		stop()
+	}
+	decimals("bsc", 18)
+	w.replica()
+	w.until("open again", told("bsc", wire.ScanFollowing))
+}
+
+// A changed contract with the same decimals is taken: the driver asks the contract itself. What a network counts in is recorded
+// once, when it is first scanned.
+func TestService_changedContract(t *testing.T) {
+	t.Parallel()
+	w := startWhole(t)
+	db := w.database()
+	const first, second = "0xdAC17F958D2ee523a2206206994597C13D831ec7", "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+	recorded := func() (out string) {
+		err := db.QueryRow(t.Context(), `SELECT coalesce(string_agg(asset || ' ' || contract || ' ' || decimals, ', ' ORDER BY asset), '')
+			FROM counted_assets WHERE mode = 'live'`).Scan(&out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	start := func(contract string) {
+		t.Helper()
+		w.environ["EVM_ETHEREUM_RPC_URLS"], w.environ["EVM_ETHEREUM_TOKENS"] = "http://"+port.Free(t), "USDT:"+strings.ToLower(contract)
+		stop, _, _ := w.replica()
+		stop()
+	}
+	stop, _, _ := w.replica()
+	stop()
+	if got := recorded(); got != "" {
+		t.Errorf("recorded of networks that are not scanned: %s", got)
+	}
+	for _, contract := range []string{first, second} {
+		start(contract)
+		if got, want := recorded(), "ETH  18, USDT "+contract+" 6"; got != want {
+			t.Errorf("recorded %s, want %s", got, want)
+		}
+	}
+	if _, err := db.Exec(t.Context(), `UPDATE counted_assets SET decimals = 18 WHERE mode = 'live' AND asset = 'USDT'`); err != nil {
+		t.Fatal(err)
+	}
+	start(first)
+	if got, want := recorded(), "ETH  18, USDT "+second+" 18"; got != want {
+		t.Errorf("recorded %s, want %s", got, want)
+	}
 }
 
 // After a restore a setting that is not that of the issued addresses stops the start: an index that is not moved past what was

@@ -101,7 +101,7 @@ type sweeping struct {
 func (p *process) sweeps(cfg workSettings, chains *chains) (*sweeping, error) {
 	out := &sweeping{p: p, every: cfg.SweepEvery, client: signer.New(cfg.SignerSocket), chains: map[string]sweeper.Chain{}}
 	for name, set := range p.cfg.World.Live.evm() {
-		if set.Sweep.Treasury == "" || p.wrong[wallet.Slot{Mode: wallet.Live, Family: money.EVM}] != nil {
+		if set.Sweep.Treasury == "" || p.closed[scanner.Chain{Mode: wallet.Live, Network: name}] != nil {
 			continue
 		}
 		n, _ := money.NetworkOf(name)

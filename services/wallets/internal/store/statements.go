@@ -16,7 +16,7 @@ func Statements() map[string]string {
 		"open recovery": openRecoverySQL, "targets": targetsSQL, "recovery cursors": recoveryCursorsSQL, "end recovery": endRecoverySQL,
 		"version base": versionBaseSQL, "target": targetSQL, "jump patient": jumpPatientSQL, "jump": jumpSQL,
 		"pending rescans": pendingRescansSQL, "rescan done": rescanDoneSQL, "height at": heightAtSQL, "lock cursor": lockCursorSQL,
-		"again": againSQL, "deposits of tx": depositsOfTxSQL, "owners of tx": ownersOfTxSQL, "kept keys": keptKeysSQL,
+		"again": againSQL, "deposits of tx": depositsOfTxSQL, "owners of tx": ownersOfTxSQL, "kept keys": keptKeysSQL, "count assets": countAssetsSQL,
 		"keep key": keepKeySQL, "reseal key": resealKeySQL, "batch keys": batchKeysSQL, "place": placeSQL, "stock": stockSQL,
 		"add pooled": addPooledSQL, "batch": batchSQL, "add batch": addBatchSQL, "add stock": addStockSQL, "passed": passedSQL,
 		"left": leftSQL, "strange": strangeSQL, "stock at": stockAtSQL, "final": finalSQL, "house": houseSQL, "due sweeps": dueSweepsSQL,
