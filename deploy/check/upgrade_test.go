@@ -1,0 +1,222 @@
+package check
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// upgrade is the overlay that runs beside pods of the release before.
+const upgrade = "prod-upgrade"
+
+// era is the label of a pod whose release knows every switch that the overlays turn on.
+const era = "causeway/era"
+
+// switched finds the settings of docs/config.md that an earlier release cannot bear.
+var switched = regexp.MustCompile("^\\| `([A-Z_]+)` .*(turn it on once|while .* of an earlier release runs)")
+
+// enforced are the settings that must be off while pods of an earlier release run, by service.
+func enforced(t *testing.T) map[string][]string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(root, "docs", "config.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, service := map[string][]string{}, ""
+	for line := range bytes.Lines(raw) {
+		if name, ok := strings.CutPrefix(string(line), "<!-- begin "); ok {
+			service = strings.TrimSuffix(strings.TrimSpace(name), " -->")
+		}
+		if m := switched.FindStringSubmatch(string(line)); m != nil {
+			found[service] = append(found[service], m[1])
+		}
+	}
+	return found
+}
+
+// TestUpgrade_switches: beside pods of an earlier release nothing that they do is refused, and nothing is written that they cannot
+// read. The value in a container wins over those of its ConfigMaps and Secrets.
+func TestUpgrade_switches(t *testing.T) {
+	off := enforced(t)
+	for service, least := range map[string]int{"callback-dispatcher": 2, "payments": 3, "reports": 3, "wallets": 2} {
+		if len(off[service]) < least {
+			t.Errorf("docs/config.md names %v of %s", off[service], service)
+		}
+	}
+	checked := 0
+	for _, d := range of[appsv1.Deployment](build(t, upgrade)) {
+		service := d.Labels["app.kubernetes.io/name"]
+		if d.Labels["app.kubernetes.io/part-of"] != "causeway" {
+			continue
+		}
+		checked++
+		want := map[string]string{}
+		for _, name := range off[service] {
+			want[name] = "false"
+		}
+		if slices.Contains([]string{"payments", "reports", "wallets"}, service) {
+			want["EVENT_KEYS"] = ""
+		}
+		got := map[string]string{}
+		for _, v := range d.Spec.Template.Spec.Containers[0].Env {
+			got[v.Name] = v.Value
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s has %v, want %v", d.Name, got, want)
+		}
+	}
+	if checked < 9 {
+		t.Errorf("only %d Deployments were looked at", checked)
+	}
+}
+
+// TestUpgrade_servers: beside pods of an earlier release the servers answer in plain text too, and broker users may declare.
+func TestUpgrade_servers(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join(root, "libs", "wire", "broker.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	permissions := 0
+	for _, m := range build(t, upgrade) {
+		switch {
+		case m.Kind == "Permission":
+			permissions++
+			for _, right := range []string{"configure", "write", "read"} {
+				if got := fmt.Sprint(m.field(t, "spec.permissions."+right)); !strings.Contains(string(source), "all := `"+got+"`") {
+					t.Errorf("%s: %s is %s, which is not that of EarlierRights", m, right, got)
+				}
+			}
+		case m.Kind == "RabbitmqCluster":
+			if m.field(t, "spec.tls.disableNonTLSListeners") != false || m.field(t, "spec.rabbitmq.envConfig") != nil {
+				t.Errorf("%s refuses plain text", m)
+			}
+			if m.field(t, "spec.tls.secretName") != "rabbitmq-tls" {
+				t.Errorf("%s does not answer in TLS", m)
+			}
+		case m.Kind == "Cluster":
+			if rules := m.field(t, "spec.postgresql.pg_hba"); rules != nil {
+				t.Errorf("%s has %v", m, rules)
+			}
+		case m.Kind == "NetworkPolicy" && (m.Name == "to-rabbitmq" || m.Name == "rabbitmq"):
+			if text := string(m.raw); !strings.Contains(text, "port: 5671") || !strings.Contains(text, "port: 5672") {
+				t.Errorf("%s does not let both ports through", m)
+			}
+		}
+	}
+	if permissions != len(workers) {
+		t.Errorf("%d broker users, want %d", permissions, len(workers))
+	}
+}
+
+// TestUpgrade_onlySwitches: the settings and keys are those of production, so that what the last step turns on is known to run.
+func TestUpgrade_onlySwitches(t *testing.T) {
+	data := func(overlay string) (all []string) {
+		for _, c := range of[corev1.ConfigMap](build(t, overlay)) {
+			all = append(all, c.Name, fmt.Sprint(c.Data))
+		}
+		for _, m := range build(t, overlay) {
+			if m.Kind == "ExternalSecret" || m.Kind == "Job" {
+				all = append(all, string(m.raw))
+			}
+		}
+		return all
+	}
+	if !slices.Equal(data("prod"), data(upgrade)) {
+		t.Error("settings, Secrets or migrations differ")
+	}
+}
+
+// TestUpgrade_eras: every pod says of which era it is, the same in every overlay.
+func TestUpgrade_eras(t *testing.T) {
+	eras := map[string]bool{}
+	for _, overlay := range append(slices.Clone(overlays), upgrade) {
+		for _, d := range of[appsv1.Deployment](build(t, overlay)) {
+			if d.Labels["app.kubernetes.io/part-of"] == "causeway" {
+				eras[d.Spec.Template.Labels[era]] = true
+			}
+		}
+	}
+	if len(eras) != 1 || eras[""] {
+		t.Errorf("pods are of the eras %v", eras)
+	}
+}
+
+// cluster stands for kubectl: it writes down what it is asked, shows EARLIER as the pods of an earlier release and ENDING as those
+// that have not ended yet, and has one Deployment behind each selector.
+const cluster = `#!/bin/sh
+echo "$*" >>"$CALLS"
+case "$*" in
+*kustomize*) printf '      labels:\n        causeway/era: "7"\n' ;;
+*"get pods"*era!=7*) printf '%s' "$EARLIER" ;;
+*"get pods"*) printf '%s' "$ENDING" ;;
+*"get deployment"*) echo deployment/any ;;
+esac
+`
+
+// rollout runs k8s/rollout on such a cluster.
+func rollout(t *testing.T, overlay, earlier, ending string) (calls []string, out string, err error) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(cluster), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "k8s", "rollout"), overlay)
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "CALLS="+filepath.Join(dir, "calls"),
+		"EARLIER="+earlier, "ENDING="+ending)
+	raw, err := cmd.CombinedOutput()
+	log, readErr := os.ReadFile(filepath.Join(dir, "calls"))
+	if readErr != nil {
+		t.Fatal(readErr)
+	}
+	return strings.Split(strings.TrimSpace(string(log)), "\n"), string(raw), err
+}
+
+// TestRollout_order: the script replaces one group after the other and waits until the last old pod of each has ended.
+// callback-dispatcher knows a new event before anybody sends it, and the gateway says who calls before payments asks for it.
+func TestRollout_order(t *testing.T) {
+	for _, overlay := range append(slices.Clone(overlays), upgrade) {
+		earlier := ""
+		if overlay == upgrade {
+			earlier = "pod/payments-serve-old"
+		}
+		calls, out, err := rollout(t, overlay, earlier, "pod/old ")
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", overlay, err, out)
+		}
+		at := 0
+		for _, want := range []string{
+			"apply .*component notin", "apply .*component=migrate", "wait .*component=migrate",
+			"apply .*name=callback-dispatcher", "rollout status", "wait .*--for=delete.* pod/old",
+			"apply .*name=gateway", "rollout status", "wait .*--for=delete.* pod/old",
+			`apply .*name notin \(callback-dispatcher, gateway\)`, "rollout status", "wait .*--for=delete.* pod/old",
+		} {
+			next := slices.IndexFunc(calls[at:], regexp.MustCompile(want).MatchString)
+			if next < 0 {
+				t.Fatalf("%s: no %q after %q in\n%s", overlay, want, calls[:at], strings.Join(calls, "\n"))
+			}
+			at += next + 1
+		}
+	}
+}
+
+// TestRollout_refuses: production's switches go on after the last pod that cannot bear them, and nothing is touched before.
+func TestRollout_refuses(t *testing.T) {
+	calls, out, err := rollout(t, "prod", "pod/gateway-old", "")
+	if err == nil || !strings.Contains(out, "pod/gateway-old") || !strings.Contains(out, "k8s/rollout prod-upgrade") {
+		t.Errorf("%v: %s", err, out)
+	}
+	for _, call := range calls {
+		if strings.Contains(call, "apply") || strings.Contains(call, "delete") {
+			t.Errorf("it asked for: kubectl %s", call)
+		}
+	}
+}
