@@ -46,8 +46,13 @@ func TestPayCopy(t *testing.T) {
 		b.visit("/pay/" + ref)
 		js[bool](b, `navigator.clipboard.writeText = async (text) => { window.copied = text }, true`)
 		for button, want := range map[string]string{"amount": "15.9375", "address": b.read(ref).Text(t, "payment.depositAddress")} {
-			b.click(`[data-copy="` + button + `"]`)
-			b.see(`[data-copy="` + button + `"].done`)
+			// The button says so for a moment only, which a slow test would miss: the page itself waits for it.
+			selector := `[data-copy="` + button + `"]`
+			js[bool](b, `{ const seen = document.querySelector('`+selector+`'), told = Promise.withResolvers();
+				new MutationObserver(() => seen.classList.contains("done") && told.resolve(true)).observe(seen, { attributes: true });
+				window.told = told.promise }; true`)
+			b.click(selector)
+			js[bool](b, `window.told`)
 			if got := js[string](b, `window.copied`); got != want {
 				t.Errorf("copied %q, want %q", got, want)
 			}
