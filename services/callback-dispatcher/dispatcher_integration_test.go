@@ -529,6 +529,8 @@ type api struct {
 	t      *testing.T
 	server *httptest.Server
 	key    []byte
+
+	unopened *[]string // ids of events that were left out of a list
 }
 
 func (r *rig) api() *api {
@@ -536,13 +538,15 @@ func (r *rig) api() *api {
 	tel := telemetrytest.ForTest(r.t)
 	s := httpkit.NewServer(tel.Log, tel.Registry, httpkit.Verifier{Audience: wire.Dispatcher, Keys: [][]byte{key}, Now: time.Now})
 	held := store.New(r.db, "api", 2)
+	unopened := &[]string{}
 	p := &process{policies: map[wire.Mode]guard.Policy{wire.Test: {Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}}
 	httpapi.Routes(s, httpapi.Parts{
 		Bodies: keyring.Optional{}, Secrets: r.secrets, Endpoints: app.NewEndpoints(held, held, time.Now), Log: held, Replays: held, CheckURL: p.checkURL, Now: time.Now,
+		Unopened: func(_ context.Context, _, id string, _ error) { *unopened = append(*unopened, id) },
 	})
 	server := httptest.NewServer(s)
 	r.t.Cleanup(server.Close)
-	return &api{t: r.t, server: server, key: key}
+	return &api{t: r.t, server: server, key: key, unopened: unopened}
 }
 
 type reply struct {

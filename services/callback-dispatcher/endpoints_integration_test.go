@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -373,6 +374,39 @@ func TestEvents_aReaderMissesNone(t *testing.T) {
 	}
 	if got := a.want(200, http.MethodGet, "/v1/events?type=payment.settled", ""); len(at(t, got, "events").([]any)) != 0 {
 		t.Errorf("of another type: %v", got)
+	}
+}
+
+// An event whose key is missing hides no other: the list leaves it out and goes on behind it.
+func TestEvents_leavesOutWhatDoesNotOpen(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	a := r.api()
+	r.run("work")
+	lost := event("CW-2", 1, "")
+	r.publish(event("CW-1", 1, ""), lost, event("CW-3", 1, ""))
+	r.await(30*time.Second, "three events", func() bool { return r.count("event") == 3 })
+	gone, err := keyring.Parse("gone:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := gone.Seal(lost.Body, wire.BodyPlace(lost.EventID))
+	if _, err := r.db.Exec(t.Context(), `UPDATE event SET body = $1 WHERE id = $2`, sealed, lost.EventID); err != nil {
+		t.Fatal(err)
+	}
+	listed, cursor, pages := map[string]bool{}, "", 0
+	r.await(30*time.Second, "the end of the list", func() bool { // an event is listed once no earlier transaction runs on the server
+		page := a.want(200, http.MethodGet, "/v1/events?limit=1&cursor="+cursor, "")
+		if next, ok := at(t, page, "pagination.nextCursor").(string); ok && next != cursor {
+			cursor, pages = next, pages+1
+		}
+		for _, e := range at(t, page, "events").([]any) {
+			listed[text(t, e, "id")] = true
+		}
+		return pages == 3
+	})
+	if len(listed) != 2 || listed[lost.EventID] || !slices.Equal(*a.unopened, []string{lost.EventID}) {
+		t.Errorf("listed %v, left out %v", listed, *a.unopened)
 	}
 }
 

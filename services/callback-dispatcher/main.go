@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
@@ -47,6 +49,7 @@ type process struct {
 
 	policies map[wire.Mode]guard.Policy
 	bodies   keyring.Optional // opens events
+	unopened prometheus.Counter
 }
 
 func start(ctx context.Context, environ map[string]string, serves, works bool) error {
@@ -77,7 +80,9 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	if err != nil {
 		return fmt.Errorf("EVENT_KEYS: %w", err)
 	}
-	p := &process{policies: policies, bodies: bodies, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain)}
+	p := &process{
+		policies: policies, bodies: bodies, unopened: newUnopened(tel.Registry), tel: tel, group: lifecycle.New(tel.Log, cfg.Drain),
+	}
 	p.store = store.New(db, id.New("dsp_", time.Now()), lockKey())
 	p.secrets = app.NewSecrets(p.store, ring, time.Now)
 	tel.Registry.MustRegister(p.group)
@@ -116,9 +121,16 @@ func (p *process) serve(environ map[string]string) error {
 	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, verifier)
 	httpapi.Routes(server, httpapi.Parts{
 		Bodies: p.bodies, Secrets: p.secrets, Endpoints: app.NewEndpoints(p.store, p.store, time.Now), Log: p.store, Replays: p.store,
-		CheckURL: p.checkURL, Now: time.Now,
+		CheckURL: p.checkURL, Now: time.Now, Unopened: p.leftOut,
 	})
 	return p.group.HTTP("api", cfg.HTTPAddr, server)
+}
+
+// leftOut tells operators of an event that is missing in a merchant's list.
+func (p *process) leftOut(ctx context.Context, merchantID, eventID string, err error) {
+	p.unopened.Inc()
+	p.tel.Log.ErrorContext(telemetry.With(ctx, telemetry.MerchantID, merchantID), "an event that does not open is left out of a list",
+		"event_id", eventID, "err", err)
 }
 
 // checkURL says whether an endpoint may be registered in a mode and returns it as it is dialled.
@@ -170,7 +182,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	for mode, policy := range p.policies {
 		clients[string(mode)] = outbound.New(outbound.Config{Policy: policy, PerHost: limits.PerHost})
 	}
-	seen := newMetrics(p.tel.Registry, time.Now)
+	seen := newMetrics(p.tel.Registry, p.unopened, time.Now)
 	sender := attempt.New(p.secrets, tokens, p.bodies, clients, p.tel.Tracer, time.Now)
 	recorder := app.NewRecorder(p.store, schedules, cfg.breaker(), seen, rand.Int64N, time.Now, p.tel.Log)
 	dispatcher := app.NewDispatcher(p.store, p.store, sender, recorder, limits, time.Now, p.tel.Log)

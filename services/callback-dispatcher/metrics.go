@@ -19,16 +19,26 @@ type metrics struct {
 	phases             phases
 	batches            prometheus.Histogram
 	oldestDue, dead    prometheus.Gauge
+	unopened           prometheus.Counter
 	now                func() time.Time
 }
 
 // phases are the parts of an attempt that dispatcher_attempt_seconds tells apart.
 type phases struct{ total, wait, dns, connect, tls prometheus.Observer }
 
-func newMetrics(registry prometheus.Registerer, now func() time.Time) *metrics {
+// newUnopened counts for both roles: one sends events, the other lists them.
+func newUnopened(registry prometheus.Registerer) prometheus.Counter {
+	c := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "dispatcher_unopened_total", Help: "Times that a stored event could not be sent or listed because no key opens it.",
+	})
+	registry.MustRegister(c)
+	return c
+}
+
+func newMetrics(registry prometheus.Registerer, unopened prometheus.Counter, now func() time.Time) *metrics {
 	seconds := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15, 60, 300}
 	m := &metrics{
-		now:        now,
+		now: now, unopened: unopened,
 		events:     prometheus.NewCounter(prometheus.CounterOpts{Name: "dispatcher_events_total", Help: "Events taken in, duplicates included."}),
 		duplicates: prometheus.NewCounter(prometheus.CounterOpts{Name: "dispatcher_duplicates_total", Help: "Deliveries that a repeated event did not make again."}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -98,6 +108,9 @@ func (m *metrics) Attempted(r app.Result) {
 
 // Recorded implements app.Observer.
 func (m *metrics) Recorded(batch int) { m.batches.Observe(float64(batch)) }
+
+// Unopened implements app.Observer.
+func (m *metrics) Unopened() { m.unopened.Inc() }
 
 // watch reads the age of the backlog, and how much was buried.
 func (m *metrics) watch(backlog func(context.Context) (seconds, dead int64, err error)) func(context.Context) error {

@@ -131,6 +131,9 @@ type Ledger interface {
 // ErrStopped is Sender's word for an attempt that was cut short by the process itself: nothing is known of it.
 var ErrStopped = errors.New("the attempt was stopped")
 
+// ErrUnopened is Sender's word for an event whose body or token does not open, because a key is missing or wrong.
+var ErrUnopened = errors.New("the event does not open")
+
 // Sender makes one attempt. An error means that none was made or that nothing is known of it; everything that the
 // endpoint did is an outcome.
 type Sender interface {
@@ -150,4 +153,5 @@ type Observer interface {
 	Accepted(events, duplicates int)
 	Attempted(r Result)
 	Recorded(batch int)
+	Unopened()
 }

@@ -32,7 +32,7 @@ func job(target string, n int) delivery.Delivery {
 	return delivery.Delivery{ID: fmt.Sprintf("%s-%d", target, n), Target: target, Mode: "test", Sequence: int64(n)}
 }
 
-type silent struct{ accepted, duplicates, attempted, recorded atomic.Int64 }
+type silent struct{ accepted, duplicates, attempted, recorded, unopened atomic.Int64 }
 
 func (s *silent) Accepted(events, duplicates int) {
 	s.accepted.Add(int64(events))
@@ -40,6 +40,7 @@ func (s *silent) Accepted(events, duplicates int) {
 }
 func (s *silent) Attempted(Result) { s.attempted.Add(1) }
 func (s *silent) Recorded(n int)   { s.recorded.Add(int64(n)) }
+func (s *silent) Unopened()        { s.unopened.Add(1) }
 
 func push(l *Lanes, d delivery.Delivery) bool {
 	if !l.Reserve(d) {
@@ -422,6 +423,48 @@ func TestEngine_sendsEverythingAndStopsInOrder(t *testing.T) {
 		}
 		if delivered != 101 || postponed != 1 || len(q.stock) != 0 || !m.joined.Load() || !m.left.Load() {
 			t.Fatalf("%d delivered, %d postponed, %d left, released %v", delivered, postponed, len(q.stock), q.released)
+		}
+	})
+}
+
+// A delivery whose event does not open waits longer the longer it has waited, and is counted each time: its key may be away
+// for days. One that cannot be attempted for another reason is tried again soon.
+func TestAttempt_ofWhatDoesNotOpenWaitsLongerEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, seen := &ledger{}, &silent{}
+		recorder := NewRecorder(store, map[string]delivery.Schedule{"test": delivery.Standard}, breaker, seen, nil, time.Now, quiet)
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = recorder.Run(t.Context()) })
+		send := sender(func(d delivery.Delivery) (delivery.Outcome, error) {
+			if d.Target == "sealed" {
+				return delivery.Outcome{}, fmt.Errorf("open the body: %w", ErrUnopened)
+			}
+			return delivery.Outcome{}, errors.New("no keys")
+		})
+		d := NewDispatcher(&queue{}, &queue{}, send, recorder, limits, time.Now, quiet)
+		waits := map[string]time.Duration{}
+		try := func(target string, n int, age time.Duration) {
+			j := job(target, n)
+			j.AcceptedAt = time.Now().Add(-age)
+			d.attempt(t.Context(), j)
+		}
+		for n, age := range []time.Duration{-time.Second, time.Second, time.Minute, 24 * time.Hour} {
+			try("sealed", n, age)
+		}
+		try("other", 0, 24*time.Hour)
+		recorder.Close()
+		wg.Wait()
+		for _, r := range store.got {
+			if !r.Uncounted {
+				t.Errorf("%s counts as attempted", r.Delivery.ID)
+			}
+			waits[r.Delivery.ID] = r.Verdict.Delay
+		}
+		want := map[string]time.Duration{
+			"sealed-0": 5 * time.Second, "sealed-1": 5 * time.Second, "sealed-2": time.Minute, "sealed-3": 5 * time.Minute, "other-0": 5 * time.Second,
+		}
+		if !maps.Equal(waits, want) || seen.unopened.Load() != 4 {
+			t.Errorf("%d counted, waits %v", seen.unopened.Load(), waits)
 		}
 	})
 }

@@ -22,6 +22,7 @@ const (
 	unblockEvery   = 50 * time.Millisecond // while deliveries of this process are known to wait
 	unblockIdle    = time.Second
 	postpone       = 5 * time.Second // when an attempt could not be made for a reason of ours
+	postponeMost   = 5 * time.Minute
 	reconcileEvery = 5 * time.Second
 	watchEvery     = 500 * time.Millisecond
 	waitMax        = 5 * time.Second // contract.md §7: how long a first attempt waits for its predecessor's
@@ -76,7 +77,12 @@ func (d *Dispatcher) attempt(ctx context.Context, job delivery.Delivery) deliver
 	case errors.Is(err, ErrStopped): // the lease is given back when the process ends
 	case err != nil:
 		d.log.WarnContext(about(ctx, job), "attempt not made", "err", err)
-		d.recorder.Postpone(job, postpone)
+		delay := postpone
+		if errors.Is(err, ErrUnopened) {
+			delay = keyWait(d.now().Sub(job.AcceptedAt))
+			d.recorder.observer.Unopened()
+		}
+		d.recorder.Postpone(job, delay)
 	default:
 		if outcome.Connect > 0 {
 			d.lanes.Found(job.URL, outcome.Remote)
@@ -88,6 +94,10 @@ func (d *Dispatcher) attempt(ctx context.Context, job delivery.Delivery) deliver
 	}
 	return delivery.Unknown
 }
+
+// keyWait is how long a delivery of some age waits for the key of its event: as long as it has waited, within bounds. A key
+// may be away for days, and each wait is a write.
+func keyWait(age time.Duration) time.Duration { return min(max(age, postpone), postponeMost) }
 
 // tell writes a line about an attempt. Of one that went well it is not even put together unless somebody reads it.
 func (d *Dispatcher) tell(ctx context.Context, job delivery.Delivery, o delivery.Outcome, symptom delivery.Symptom) {

@@ -96,17 +96,17 @@ func (s *Sender) Send(ctx context.Context, d delivery.Delivery) (delivery.Outcom
 func (s *Sender) body(d delivery.Delivery) ([]byte, error) {
 	plain, err := s.bodies.Open(d.Body, wire.BodyPlace(d.EventID))
 	if err != nil {
-		return nil, fmt.Errorf("open the body: %w", err)
+		return nil, fmt.Errorf("open the body: %w: %w", app.ErrUnopened, err)
 	}
 	if len(d.Token) == 0 {
 		return plain, nil
 	}
 	if s.tokens == nil {
-		return nil, errNoTokenKeys
+		return nil, fmt.Errorf("%w: %w", app.ErrUnopened, errNoTokenKeys)
 	}
 	token, err := s.tokens.Open(d.Token, wire.TokenPlace(d.EventID))
 	if err != nil {
-		return nil, fmt.Errorf("open the settlement token: %w", err)
+		return nil, fmt.Errorf("open the settlement token: %w: %w", app.ErrUnopened, err)
 	}
 	quoted, err := json.Marshal(string(token))
 	if err != nil {

@@ -3,6 +3,7 @@ package attempt
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/outbound"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
@@ -43,10 +45,10 @@ func TestBody_holdsTheSettlementToken(t *testing.T) {
 		t.Error("the stored body was changed")
 	}
 	d.EventID = "evt_2"
-	if _, err := s.body(d); err == nil {
+	if _, err := s.body(d); !errors.Is(err, app.ErrUnopened) {
 		t.Error("a token of another event opened")
 	}
-	if _, err := New(nil, nil, keyring.Optional{}, nil, nil, time.Now).body(d); err == nil {
+	if _, err := New(nil, nil, keyring.Optional{}, nil, nil, time.Now).body(d); !errors.Is(err, app.ErrUnopened) {
 		t.Error("a token opened without keys")
 	}
 }
@@ -99,7 +101,7 @@ func TestBody_sealed(t *testing.T) {
 		t.Errorf("%s %v", body, err)
 	}
 	d.EventID = "evt_2"
-	if body, err := s.body(d); err == nil {
-		t.Errorf("another event's body is sent: %s", body)
+	if body, err := s.body(d); !errors.Is(err, app.ErrUnopened) {
+		t.Errorf("another event's body is sent: %s, %v", body, err)
 	}
 }

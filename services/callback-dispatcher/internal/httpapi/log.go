@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -252,7 +251,8 @@ type eventsAnswer struct {
 }
 
 // listEvents answers the webhook bodies as they were stored. There is always a cursor once there was an event, so that a
-// reader that has caught up comes back to where it stopped.
+// reader that has caught up comes back to where it stopped. An event that does not open is left out: it must not hide those
+// behind it.
 func (a *api) listEvents(ctx context.Context, p eventPage) (out eventsAnswer, err error) {
 	o, err := owner(httpkit.From(ctx))
 	if err != nil {
@@ -269,12 +269,15 @@ func (a *api) listEvents(ctx context.Context, p eventPage) (out eventsAnswer, er
 	if p.filter.AfterTx != 0 {
 		out.Pagination.at(strconv.FormatUint(p.filter.AfterTx, 10) + "." + p.filter.AfterID)
 	}
-	out.Events = make([]json.RawMessage, len(list))
-	for i, v := range list {
-		if out.Events[i], err = a.Bodies.Open(v.Body, wire.BodyPlace(v.ID)); err != nil {
-			return out, fmt.Errorf("open event %s: %w", v.ID, err)
-		}
+	out.Events = make([]json.RawMessage, 0, len(list))
+	for _, v := range list {
 		out.Pagination.at(strconv.FormatUint(v.Tx, 10) + "." + v.ID)
+		body, err := a.Bodies.Open(v.Body, wire.BodyPlace(v.ID))
+		if err != nil {
+			a.Unopened(ctx, o.MerchantID, v.ID, err)
+			continue
+		}
+		out.Events = append(out.Events, body)
 	}
 	return out, nil
 }

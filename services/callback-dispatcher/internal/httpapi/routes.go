@@ -35,7 +35,8 @@ type Opener interface {
 }
 
 // Parts are what the routes are served with. CheckURL says whether a URL may be registered in a mode and returns it as
-// it is dialled; its error is a phrase that stands behind the field's name.
+// it is dialled; its error is a phrase that stands behind the field's name. Unopened is called for each event that is left
+// out of a list because it does not open.
 type Parts struct {
 	Secrets   Secrets
 	Endpoints Endpoints
@@ -43,6 +44,7 @@ type Parts struct {
 	Replays   app.Replays
 	Bodies    Opener
 	CheckURL  func(mode, raw string) (string, error)
+	Unopened  func(ctx context.Context, merchantID, eventID string, err error)
 	Now       func() time.Time
 }
 
