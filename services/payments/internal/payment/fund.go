@@ -283,8 +283,8 @@ func (c *change) excess() bool {
 
 // judge decides what the money means while no payout has left and nobody holds the payment.
 func (c *change) judge(rate decimal.Decimal) {
-	if c.p.End == Cancelled {
-		c.judgeCancelled()
+	if c.p.End == Cancelled || c.p.Receiver.Forgotten() {
+		c.judgeOver()
 		return
 	}
 	before := c.p.Funding
@@ -408,7 +408,8 @@ func (c *change) forgetLate() {
 	}
 }
 
-func (c *change) judgeCancelled() {
+// judgeOver leaves money to a person where nothing may be paid without one: after a cancellation, or after the receiver was erased.
+func (c *change) judgeOver() {
 	for _, d := range c.rows {
 		if !d.Reverted && !d.Unmined() && !c.dust(d) {
 			c.p.Hold, c.p.Timing = HoldLate, Late

@@ -387,6 +387,53 @@ func TestCancel(t *testing.T) {
 	refused(t, w.apply(Fulfil{}), fault.Conflict, "request_cancelled", "")
 }
 
+// Money that comes after the receiver was erased is never paid to the account that stands in its place: it waits for a person,
+// who may refund it.
+func TestForgottenReceiver_isNotPaid(t *testing.T) {
+	forget := func(w *world) { w.p.Receiver.AccountNumber, w.p.Receiver.AccountName = ForgottenAccount, "" }
+	for name, end := range map[string]func(*world){
+		"cancelled":             func(w *world) { w.must(Cancel{}) },
+		"expired":               func(w *world) { w.close(); w.now = w.p.ExpiresAt.Add(time.Hour) },
+		"expired, learnt later": func(w *world) { w.close(); w.now = w.p.ExpiresAt.Add(48 * time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, Transfer)
+			mined := in(w.now.Add(time.Minute), 1)
+			end(w)
+			forget(w)
+			w.deposit("a", "100", mined)
+			w.is(StatusNeedsReview, ExceptionPaidLate)
+			w.deposit("a", "100", deep)
+			w.is(StatusNeedsReview, ExceptionPaidLate)
+			refused(t, w.apply(Accept{Rows: w.rows}), fault.Conflict, "receiver_forgotten", "")
+			if _, ok := w.policy.Offer(w.p, w.rows); ok {
+				t.Error("an accept is offered")
+			}
+			w.must(SetRefundAddress{Address: "0xdef"})
+			w.must(MarkRefunded{Tx: "0x1", Rows: w.rows})
+			w.is(StatusRefunded, ExceptionPaidLate)
+		})
+	}
+
+	w := newWorld(t, Transfer)
+	w.deposit("a", "100", deep)
+	w.send()
+	w.succeed()
+	forget(w)
+	w.must(Returned{Attempt: 1})
+	refused(t, w.apply(Retry{}), fault.Conflict, "receiver_forgotten", "")
+	w.must(Retry{Receiver: account})
+	w.send()
+	w.succeed()
+	w.is(StatusSettled, None)
+
+	w = newWorld(t, MerchantPayment, noReceiver) // its caller pays: nobody was forgotten
+	w.must(Cancel{})
+	w.deposit("a", "100", deep)
+	w.must(Accept{Rows: w.rows})
+	w.is(StatusConfirmed, ExceptionPaidLate)
+}
+
 func TestWrongAsset(t *testing.T) {
 	w := newWorld(t, Transfer)
 	w.deposit("a", "100", other("polygon", "USDT"))

@@ -69,6 +69,12 @@ type Receiver struct {
 // Known reports whether there is a receiver at all.
 func (r Receiver) Known() bool { return r.AccountNumber != "" }
 
+// ForgottenAccount is the account number of a receiver who was erased: the payment still says that there was one.
+const ForgottenAccount = "****"
+
+// Forgotten reports a receiver who was erased. Nobody can be paid there.
+func (r Receiver) Forgotten() bool { return r.AccountNumber == ForgottenAccount }
+
 // Masked shows the last four characters of the account number and hides the rest.
 func (r Receiver) Masked() Receiver {
 	const shown = 4

@@ -122,7 +122,7 @@ func funds(move mover, record recorder) {
 		to(review, "the same, a short sum, window over"))
 	move(expired, OnDeposits, deposits,
 		to(confirming, "on time and learnt late; late within the grace, rate within the drift, at the lower rate; a short sum of a pro-rata type"),
-		to(review, "late beyond grace or drift; short and not pro-rata; wrong asset"))
+		to(review, "late beyond grace or drift; short and not pro-rata; wrong asset; any transfer once the receiver was erased"))
 	move(cancelled, OnDeposits, deposits, to(review, "any transfer"))
 	record(OnDeposits, deposits, settled, review, refunded)
 

@@ -27,13 +27,17 @@ WHERE id = $1 AND payer IS NOT DISTINCT FROM $2 AND receiver IS NOT DISTINCT FRO
 	SELECT p.id FROM payments p
 	WHERE p.status = s.status AND p.type = t.type AND p.mode = $2 AND p.merchant_id = $1 AND p.payer_index = ANY($3)
 		AND p.created_at <= $6 OFFSET 0) AS found`
-	// A payment is over when no money of it can move any more without a person, and late money could not revive it either.
-	lockEnded = `SELECT p.receiver, p.status IN ('settled', 'refunded', 'cancelled') OR (p.status = 'expired' AND p.expires_at < now() - $2 * interval '1 second'),
+	// A payment is over when no money of it can move any more without a person, and late money could not revive it either. The
+	// payer of a cancelled one may have sent the money before the cancellation, and an operator may accept it.
+	lockEnded = `SELECT p.receiver, p.status IN ('settled', 'refunded') OR (p.status = 'expired' AND p.expires_at < now() - $2 * interval '1 second')
+		OR (p.status = 'cancelled' AND last.at < now() - $2 * interval '1 second'),
 	coalesce((SELECT array_agg(o.id ORDER BY o.id) FROM payouts o WHERE o.payment_id = p.id), '{}'),
 	EXISTS (SELECT FROM payouts o WHERE o.payment_id = p.id AND (o.next_at IS NOT NULL OR o.state IN ('created', 'sending', 'pending', 'unknown'))),
 	p.mode = 'live' AND EXISTS (SELECT FROM deposits d WHERE d.payment_id = p.id)
-		AND coalesce((SELECT max(h.at) FROM history h WHERE h.payment_id = p.id), p.created_at) > now() - $3 * interval '1 second'
-FROM payments p WHERE p.id = $1 FOR UPDATE OF p`
+		AND last.at > now() - $3 * interval '1 second'
+FROM payments p
+CROSS JOIN LATERAL (SELECT coalesce(max(h.at), p.created_at) AS at FROM history h WHERE h.payment_id = p.id) AS last
+WHERE p.id = $1 FOR UPDATE OF p`
 	forgetPayer    = `UPDATE payments SET payer = NULL, payer_index = NULL, receiver = $2, metadata = '{}' WHERE id = $1`
 	forgetReceiver = `UPDATE payouts SET receiver = $2 WHERE id = $1`
 	noteAudit      = `INSERT INTO audit (operator, action, detail) VALUES ($1, $2, $3)`
@@ -131,9 +135,6 @@ func (s *Store) resealPayout(row pgx.CollectableRow, into *pgx.Batch) (id string
 // stale reports a value that is there and not sealed under the first key.
 func (s vault) stale(raw []byte) bool { return raw != nil && s.keys.Stale(raw) }
 
-// forgotten stands for the account number of an erased receiver: the payment still says that there was one.
-const forgotten = "****"
-
 // Payer names a merchant's payer whom an operator asked to forget.
 type Payer struct {
 	MerchantID string       `json:"merchantId"`
@@ -219,7 +220,7 @@ func (s *Store) erase(ctx context.Context, asked erasure.Asked[Payer], paymentID
 			if err := opened(s.keys, raw, receiverPlace(paymentID), &r); err != nil || !r.Known() {
 				return nil, err
 			}
-			return sealed(s.keys, payment.Receiver{BankCode: r.BankCode, BankName: r.BankName, AccountNumber: forgotten}, receiverPlace(paymentID))
+			return sealed(s.keys, payment.Receiver{BankCode: r.BankCode, BankName: r.BankName, AccountNumber: payment.ForgottenAccount}, receiverPlace(paymentID))
 		}
 		blanked, err := blank(receiver)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/erasure"
+	"causeway.internal/libs/fault"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/services/payments/internal/app"
@@ -148,7 +149,7 @@ func TestErase_whenItsTimeHasCome(t *testing.T) {
 	w.see(paid, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
 	w.pay(paid)
 	w.sql(`UPDATE payouts SET next_at = NULL`)
-	w.sql(`UPDATE payments SET status = 'cancelled' WHERE id = $1`, unpaid.ID)
+	w.sql(`UPDATE payments SET status = 'expired', expires_at = now() - interval '25 hours' WHERE id = $1`, unpaid.ID)
 	w.sql(`UPDATE payments SET mode = 'live', payer_index = $1`, w.liveIndex())
 	payer := secretPayer
 	payer.Mode = payment.Live
@@ -166,7 +167,7 @@ func TestErase_whenItsTimeHasCome(t *testing.T) {
 	}
 	later := w.made(personal())
 	w.sql(`UPDATE payments SET mode = 'live', payer_index = $1, created_at = now() + interval '1 second' WHERE id = $2`, w.liveIndex(), later.ID)
-	w.sql(`UPDATE payments SET status = 'cancelled' WHERE id IN ($1, $2)`, open.ID, later.ID)
+	w.sql(`UPDATE payments SET status = 'expired', expires_at = now() - interval '25 hours' WHERE id IN ($1, $2)`, open.ID, later.ID)
 	short := fiveYears
 	short.Laundering = time.Microsecond
 	for _, r := range []store.Retention{fiveYears, short, short} {
@@ -186,6 +187,34 @@ func TestErase_whenItsTimeHasCome(t *testing.T) {
 	}
 	if n := ask[int](w, `SELECT count(DISTINCT detail->>'paymentId') FROM audit WHERE operator = 'cli:ada' AND action = 'payment.erased'`); n != 3 {
 		t.Errorf("%d payments are noted as erased", n)
+	}
+}
+
+// A payer may have sent the money before the merchant cancelled, so a cancelled payment is kept as long as an expired one. Money
+// that comes after the erasure is refunded: the account that it was for is gone.
+func TestErase_whenCancelled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(64)
+	p := w.made(personal())
+	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, app.Key{}); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := w.store.AskErasure(t.Context(), "cli:ada", secretPayer, fiveYears); err != nil || done != (erasure.Done{Open: 1}) {
+		t.Fatalf("at once: %+v, %v", done, err)
+	}
+	short := fiveYears
+	short.Grace = time.Microsecond
+	if done, err := w.store.AskErasure(t.Context(), "cli:ada", secretPayer, short); err != nil || done != (erasure.Done{Erased: 1}) {
+		t.Fatalf("after the grace: %+v, %v", done, err)
+	}
+	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
+	w.want(p, "needs_review paid_late")
+	if _, err := w.resolve(p, app.Order{Action: app.ActionAccept}); fault.As(err).Code != "receiver_forgotten" {
+		t.Errorf("accept: %v", err)
+	}
+	if n := ask[int](w, `SELECT count(*) FROM payouts`); n != 0 {
+		t.Errorf("%d payouts to an erased receiver", n)
 	}
 }
 
