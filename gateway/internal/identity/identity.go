@@ -46,13 +46,14 @@ func NewResolver(keys Keys, operators Operators, now func() time.Time) *Resolver
 }
 
 // Resolve finds the caller of a route and whether it may call it. On open routes nothing that is sent along is looked
-// at (contract.md §1, Public routes), unless the route knows keys; even there a bad one is ignored.
+// at (contract.md §1, Public routes), unless the route knows keys; even there a bad one is ignored. A key that cannot be
+// checked is refused: its merchant would otherwise get the public's answer, as if the key were bad.
 func (r *Resolver) Resolve(ctx context.Context, rt *route.Route, h http.Header, ip netip.Addr) (Caller, error) {
 	switch rt.Access {
 	case route.Open:
 		if rt.Knows && sent(h) {
-			if c, err := r.keyed(ctx, rt, h, ip); err == nil {
-				return c, nil
+			if c, err := r.keyed(ctx, rt, h, ip); !ignorable(err) {
+				return c, err
 			}
 		}
 		return public(ip), nil
@@ -67,6 +68,15 @@ func (r *Resolver) Resolve(ctx context.Context, rt *route.Route, h http.Header, 
 		return r.keyed(ctx, rt, h, ip)
 	}
 	return Caller{}, httpkit.ErrRouteUnknown // NewRouter lets no other access in
+}
+
+// ignorable reports whether an error says that a credential is bad, so that a public route may ignore it.
+func ignorable(err error) bool {
+	if err == nil {
+		return false
+	}
+	kind := fault.As(err).Kind
+	return kind == fault.Unauthenticated || kind == fault.Forbidden
 }
 
 func public(ip netip.Addr) Caller { return Caller{Subject: httpkit.Public, IP: ip} }
@@ -107,7 +117,7 @@ func (r *Resolver) Prove(c *Caller, rt *route.Route, method string, u *url.URL, 
 	if c.Signature.signs(c.Key.Signing, method, u, body) {
 		err = r.allowed(rt, c.Key, c.IP)
 	}
-	if err != nil && rt.Access == route.Open {
+	if rt.Access == route.Open && ignorable(err) {
 		*c, err = public(c.IP), nil
 	}
 	return err

@@ -113,6 +113,30 @@ func TestResolve_knows(t *testing.T) {
 	}
 }
 
+// A public route that knows keys says so when it cannot check one, instead of treating its merchant as the public.
+func TestResolve_knowsOutage(t *testing.T) {
+	rt := &route.Route{Access: route.Open, Knows: true}
+	h := http.Header{"X-Api-Key": {signedSecret}}
+	for _, refusal := range []*fault.Error{
+		fault.New(fault.Unavailable, "keys_unavailable", "Not now."), fault.New(fault.RateLimited, "too_many_guesses", "Too many."),
+		fault.New(fault.Internal, "internal", "A defect."),
+	} {
+		r := identity.NewResolver(failing{refusal}, nil, time.Now)
+		if _, err := r.Resolve(t.Context(), rt, h, netip.Addr{}); fault.As(err).Code != refusal.Code {
+			t.Errorf("%s: %v", refusal.Code, err)
+		}
+	}
+}
+
+// failing finds no key, for a reason that is not the key's.
+type failing struct{ err error }
+
+func (f failing) Find(context.Context, string, netip.Addr) (*apikey.Key, error) { return nil, f.err }
+
+func (f failing) FindPublic(context.Context, string, netip.Addr) (*apikey.Key, error) {
+	return nil, f.err
+}
+
 // bearer knows one key, by its secret.
 type bearer struct{ key apikey.Key }
 
