@@ -127,8 +127,9 @@ func serve(ctx context.Context, in command.Input) error {
 	if err := errors.Join(tel.Registry.Register(slots), tel.Registry.Register(long)); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
+	callers := identity.NewResolver(cache, operators, limit.NewForgeries(cfg.SkipLoopback, time.Now), time.Now)
 	door, err := proxy.New(proxy.Options{
-		Router: router, Callers: identity.NewResolver(cache, operators, time.Now), Replays: keys, Addresses: proxies, Targets: targets, Page: pages.Refuse,
+		Router: router, Callers: callers, Replays: keys, Addresses: proxies, Targets: targets, Page: pages.Refuse,
 		Gates: []proxy.Gate{limit.NewRates(cfg.SkipLoopback, time.Now), acts}, Slots: slots, Long: long,
 		LeastPace: cfg.LongPace, HeldMax: cfg.HeldMax,
 		TLS: cfg.https(), Telemetry: tel, Now: time.Now,

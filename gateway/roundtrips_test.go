@@ -156,7 +156,7 @@ func door(t *testing.T, service string, keys *store.Store, cache *apikey.Cache) 
 		t.Cleanup(targets[name].Close)
 	}
 	p, err := proxy.New(proxy.Options{
-		Router: router, Callers: identity.NewResolver(cache, nil, time.Now), Replays: keys, Targets: targets,
+		Router: router, Callers: identity.NewResolver(cache, nil, nil, time.Now), Replays: keys, Targets: targets,
 		Gates: []proxy.Gate{limit.NewRates(false, time.Now)}, Slots: limit.NewInFlight(16, 16, 0, time.Second),
 		Telemetry: telemetrytest.ForTest(t), Now: time.Now,
 	})

@@ -23,6 +23,12 @@ type Keys interface {
 	FindPublic(ctx context.Context, publicKey string, from netip.Addr) (*apikey.Key, error)
 }
 
+// Forgeries bounds how many bad signatures an address may send in the name of a key.
+type Forgeries interface {
+	Allow(key int64, from netip.Addr) error // its error is the answer to the caller, before the body is read
+	Forged(key int64, from netip.Addr)
+}
+
 // Caller is who makes a request. Key is nil for operators and the public. With a Signature the key is only claimed, until
 // Prove has seen the body.
 type Caller struct {
@@ -37,12 +43,13 @@ type Caller struct {
 type Resolver struct {
 	keys      Keys
 	operators Operators
+	forgeries Forgeries
 	now       func() time.Time
 }
 
-// NewResolver makes a resolver.
-func NewResolver(keys Keys, operators Operators, now func() time.Time) *Resolver {
-	return &Resolver{keys: keys, operators: operators, now: now}
+// NewResolver makes a resolver. Without forgeries, bad signatures are not bounded.
+func NewResolver(keys Keys, operators Operators, forgeries Forgeries, now func() time.Time) *Resolver {
+	return &Resolver{keys: keys, operators: operators, forgeries: forgeries, now: now}
 }
 
 // Resolve finds the caller of a route and whether it may call it. On open routes nothing that is sent along is looked
@@ -105,9 +112,17 @@ func (r *Resolver) keyed(ctx context.Context, rt *route.Route, h http.Header, ip
 		return c, apikey.ErrInvalid
 	}
 	if c.Signature != nil { // who only knows the public id learns nothing of the key, not even that it has expired
-		return c, nil
+		return c, r.allowProof(c)
 	}
 	return c, r.allowed(rt, c.Key, ip)
+}
+
+// allowProof reports why a signature may not be checked now, or nil.
+func (r *Resolver) allowProof(c Caller) error {
+	if r.forgeries == nil {
+		return nil
+	}
+	return r.forgeries.Allow(c.Key.ID, c.IP)
 }
 
 // Prove checks the signature of a caller who has one, over the request with its whole body, and then what Resolve checks
@@ -116,6 +131,8 @@ func (r *Resolver) Prove(c *Caller, rt *route.Route, method string, u *url.URL, 
 	var err error = errSignature
 	if c.Signature.signs(c.Key.Signing, method, u, body) {
 		err = r.allowed(rt, c.Key, c.IP)
+	} else if r.forgeries != nil {
+		r.forgeries.Forged(c.Key.ID, c.IP)
 	}
 	if rt.Access == route.Open && ignorable(err) {
 		*c, err = public(c.IP), nil

@@ -25,7 +25,7 @@ func TestParseOperators(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := identity.NewResolver(nil, two, time.Now)
+	r := identity.NewResolver(nil, two, nil, time.Now)
 	operated := &route.Route{Access: route.Operated}
 	for header, want := range map[string]string{
 		"Bearer first": "ann", "Bearer second": "bob", "bearer  second ": "bob", "Bearer third": "", "Bearer ": "", "": "", "Basic first": "", "first": "",
@@ -41,7 +41,7 @@ func TestParseOperators(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, token := range []string{"", "x"} {
-		if _, err := identity.NewResolver(nil, nobody, time.Now).Resolve(t.Context(), operated, http.Header{"Authorization": {"Bearer " + token}}, netip.Addr{}); err == nil {
+		if _, err := identity.NewResolver(nil, nobody, nil, time.Now).Resolve(t.Context(), operated, http.Header{"Authorization": {"Bearer " + token}}, netip.Addr{}); err == nil {
 			t.Errorf("%q is an operator although there is none", token)
 		}
 	}
@@ -98,7 +98,7 @@ func TestResolve_knows(t *testing.T) {
 		"one not signed":  {oneKey{key}, http.Header{"X-Api-Key": {public}}, ""},
 		"a revoked signs": {oneKey{revoked}, http.Header{"X-Api-Key": {public}, "X-Timestamp": {stamp}, "X-Signature": {signature}}, ""},
 	} {
-		r := identity.NewResolver(tc.keys, nil, func() time.Time { return now })
+		r := identity.NewResolver(tc.keys, nil, nil, func() time.Time { return now })
 		c, err := r.Resolve(t.Context(), rt, tc.sent, ip)
 		if err == nil && c.Signature != nil {
 			err = r.Prove(&c, rt, http.MethodGet, u, nil)
@@ -121,7 +121,7 @@ func TestResolve_knowsOutage(t *testing.T) {
 		fault.New(fault.Unavailable, "keys_unavailable", "Not now."), fault.New(fault.RateLimited, "too_many_guesses", "Too many."),
 		fault.New(fault.Internal, "internal", "A defect."),
 	} {
-		r := identity.NewResolver(failing{refusal}, nil, time.Now)
+		r := identity.NewResolver(failing{refusal}, nil, nil, time.Now)
 		if _, err := r.Resolve(t.Context(), rt, h, netip.Addr{}); fault.As(err).Code != refusal.Code {
 			t.Errorf("%s: %v", refusal.Code, err)
 		}
@@ -148,7 +148,7 @@ func (b bearer) FindPublic(context.Context, string, netip.Addr) (*apikey.Key, er
 
 // A public route answers the same whatever credential comes along, and asks nobody about it.
 func TestResolve_openLooksAtNothing(t *testing.T) {
-	r := identity.NewResolver(nil, nil, time.Now) // a look-up would panic
+	r := identity.NewResolver(nil, nil, nil, time.Now) // a look-up would panic
 	h := http.Header{"Authorization": {"Bearer x", "Bearer y"}, "X-Api-Key": {apikey.Generate(apikey.Secret, "live")}}
 	if c, err := r.Resolve(t.Context(), &route.Route{Access: route.Open}, h, netip.Addr{}); err != nil || c.Key != nil {
 		t.Errorf("%+v %v", c, err)

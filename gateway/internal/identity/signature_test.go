@@ -52,7 +52,7 @@ func (q request) code(t *testing.T, key apikey.Key, permission apikey.Permission
 	for name, values := range q.also {
 		h[name] = values
 	}
-	r := identity.NewResolver(oneKey{key}, nil, func() time.Time { return time.UnixMilli(1775000000000) })
+	r := identity.NewResolver(oneKey{key}, nil, nil, func() time.Time { return time.UnixMilli(1775000000000) })
 	rt := &route.Route{Access: route.Keyed, Permission: permission}
 	c, err := r.Resolve(t.Context(), rt, h, netip.MustParseAddr("203.0.113.7"))
 	if err == nil {

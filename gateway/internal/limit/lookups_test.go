@@ -74,7 +74,7 @@ func newDoor(t *testing.T, real ...string) door {
 	}
 	c := &clock{at: time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)}
 	cache := apikey.NewCache(s, limit.NewLookups(false, c.now), peppers, nil, time.Minute, 20_000, c.now)
-	return door{identity.NewResolver(cache, nil, c.now), s, c}
+	return door{identity.NewResolver(cache, nil, nil, c.now), s, c}
 }
 
 func (d door) call(t *testing.T, key, ip string) error {

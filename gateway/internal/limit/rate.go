@@ -29,6 +29,7 @@ var (
 	guesses  = Rate{2 * time.Second, 30}
 	strange  = Rate{time.Second / 5, 100} // keys that there are none of, per address
 	tokens   = Rate{6 * time.Second, 20}  // operators' tokens that are not good, per address
+	forged   = Rate{time.Second / 5, 100} // signatures that are not good, per key and address
 )
 
 func ofTier(t apikey.Tier) Rate {

@@ -121,7 +121,7 @@ func door(t testing.TB, upstream string, options ...option) *proxy.Proxy {
 		t.Fatal(err)
 	}
 	o := proxy.Options{
-		Router: router, Callers: identity.NewResolver(ring(), operators, time.Now), Telemetry: telemetrytest.ForTest(t), Now: time.Now,
+		Router: router, Callers: identity.NewResolver(ring(), operators, nil, time.Now), Telemetry: telemetrytest.ForTest(t), Now: time.Now,
 		Targets: map[route.Upstream]*proxy.Target{
 			route.Payments: payments, route.Wallets: proxy.Local(http.HandlerFunc(own), otherKey), route.Reports: proxy.Local(http.HandlerFunc(own), otherKey),
 			route.Dispatcher: proxy.Local(http.HandlerFunc(own), otherKey), route.Self: proxy.Local(http.HandlerFunc(own), otherKey),

@@ -74,7 +74,7 @@ func TestProxy_signed(t *testing.T) {
 	known[public] = &key
 	memory, gate := &seen{sums: map[string]string{}}, &counter{}
 	w := start(t, http.HandlerFunc(echo), func(o *proxy.Options) {
-		o.Callers = identity.NewResolver(known, nil, time.Now)
+		o.Callers = identity.NewResolver(known, nil, nil, time.Now)
 		o.Replays, o.Gates = memory, []proxy.Gate{gate}
 	})
 	now := time.Now()
@@ -143,7 +143,7 @@ func TestProxy_signedWithoutMemory(t *testing.T) {
 	public, secret := apikey.Generate(apikey.Public, wire.Test), apikey.Generate(apikey.Secret, wire.Test)
 	key := apikey.Key{ID: 9, MerchantID: "acme", Mode: wire.Test, Permissions: []string{"*"}, Signing: apikey.SigningKey(secret)}.Compiled()
 	w := start(t, http.HandlerFunc(echo), func(o *proxy.Options) {
-		o.Callers = identity.NewResolver(keys{public: &key}, nil, time.Now)
+		o.Callers = identity.NewResolver(keys{public: &key}, nil, nil, time.Now)
 	})
 	w.do(t, "POST", "/v1/payments", "", "{}", signedHeaders(public, secret, time.Now(), "POST", "/v1/payments", "{}")...).refused(t, 500, "internal")
 	w.do(t, "GET", "/v1/payments", "", "", signedHeaders(public, secret, time.Now(), "GET", "/v1/payments", "")...).echoed(t)
