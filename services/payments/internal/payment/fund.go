@@ -93,7 +93,7 @@ func (c *change) onTime(d Deposit) bool {
 
 // lost reports a transfer that was converted and no longer stands as it was.
 func lost(d Deposit) bool {
-	return d.Counted.IsPositive() && (d.Reverted || d.Booked == "" || !d.Amount.Equal(d.Counted))
+	return d.Counted.IsPositive() && (d.Reverted || d.Unmined() || d.Booked == "" || !d.Amount.Equal(d.Counted))
 }
 
 // Need is the depth that this payment asks for by its risk.
@@ -184,13 +184,13 @@ func (c *change) sum() {
 	}
 }
 
-// book writes each deep transfer to the ledger once, and takes back what was reorged away or mined again with another
-// amount. What a running payment receives belongs to its payer; anything else waits in suspense.
+// book writes each deep transfer to the ledger once, and takes back what was reorged away, waits for a block again, or was mined
+// again with another amount. What a running payment receives belongs to its payer; anything else waits in suspense.
 func (c *change) book() {
 	running := c.p.End == NotEnded && c.p.Status() != StatusNeedsReview
 	for i := range c.rows {
 		d := &c.rows[i]
-		if d.Booked != "" && (d.Reverted || !d.Amount.Equal(d.BookedAmount)) {
+		if d.Booked != "" && (d.Reverted || d.Unmined() || !d.Amount.Equal(d.BookedAmount)) {
 			from := d.Booked
 			if d.Counted.IsPositive() {
 				from = bookedSuspense // it was converted: the loss is ours to chase
