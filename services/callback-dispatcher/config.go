@@ -30,7 +30,7 @@ type settings struct {
 	AllowTest  []netip.Prefix `env:"CALLBACK_ALLOW_TEST" doc:"comma separated CIDRs that test-mode callbacks may reach besides public addresses"`
 	AllowLive  []netip.Prefix `env:"CALLBACK_ALLOW_LIVE" doc:"comma separated CIDRs that live callbacks may reach, and endpoints name, besides public addresses; for test networks only"`
 	Deny       []netip.Prefix `env:"CALLBACK_DENY" doc:"comma separated CIDRs that no callback may reach, such as cluster networks; the machine's own addresses are always denied"`
-	EventKeys  config.Secret  `env:"EVENT_KEYS" doc:"comma separated id:base64(32 bytes) of payments, wallets and reports, which seal the bodies of events with the first of their own; they are kept sealed and opened to be sent or shown"`
+	EventKeys  config.Secret  `env:"EVENT_KEYS" doc:"comma separated id:base64(32 bytes) of payments, wallets and reports, which seal the bodies of events with the first of their own; they are kept sealed and opened to be sent or shown. The first seals the excerpts of endpoints' answers"`
 	MasterKeys config.Secret  `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals signing secrets, all open them"`
 	OpsAddr    string         `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`
 	Drain      time.Duration  `env:"DRAIN" envDefault:"25s" doc:"how long a stop may take; attempts under way get 16 s of it"`

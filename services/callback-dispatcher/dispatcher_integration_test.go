@@ -539,9 +539,13 @@ func (r *rig) api() *api {
 	s := httpkit.NewServer(tel.Log, tel.Registry, httpkit.Verifier{Audience: wire.Dispatcher, Keys: [][]byte{key}, Now: time.Now})
 	held := store.New(r.db, "api", 2)
 	unopened := &[]string{}
+	bodies, err := keyring.ParseOptional(r.env["EVENT_KEYS"])
+	if err != nil {
+		r.t.Fatal(err)
+	}
 	p := &process{policies: map[wire.Mode]guard.Policy{wire.Test: {Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}}
 	httpapi.Routes(s, httpapi.Parts{
-		Bodies: keyring.Optional{}, Secrets: r.secrets, Endpoints: app.NewEndpoints(held, held, time.Now), Log: held, Replays: held, CheckURL: p.checkURL, Now: time.Now,
+		Bodies: bodies, Secrets: r.secrets, Endpoints: app.NewEndpoints(held, held, time.Now), Log: held, Replays: held, CheckURL: p.checkURL, Now: time.Now,
 		Unopened: func(_ context.Context, _, id string, _ error) { *unopened = append(*unopened, id) },
 	})
 	server := httptest.NewServer(s)

@@ -8,10 +8,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -487,6 +490,44 @@ func TestSettlementToken_isOnlyInWhatIsSent(t *testing.T) {
 	}
 	if n := r.count("event WHERE position('stk_secret'::bytea IN body) > 0 OR position('stk_secret'::bytea IN token) > 0"); n != 0 {
 		t.Error("the table holds the token in the clear")
+	}
+}
+
+// An endpoint that answers with what it was sent puts nobody's name into the table, whether it takes the event or not, and its
+// merchant sees the answer all the same.
+func TestExcerpt_isSealedAndShown(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.env["EVENT_KEYS"] = r.env["MASTER_KEYS"]
+	a := r.api()
+	var calls atomic.Int32
+	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if calls.Add(1) == 1 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		_, _ = io.Copy(w, req.Body)
+	}))
+	t.Cleanup(echo.Close)
+	r.run("work")
+	first, second := event("CW-1", 1, echo.URL), event("CW-2", 1, echo.URL)
+	r.publish(first)
+	r.await(30*time.Second, "the second attempt", func() bool { return r.count("delivery_done WHERE state = 'delivered'") == 1 })
+	r.publish(second)
+	r.await(30*time.Second, "the second delivery", func() bool { return r.count("delivery_done WHERE state = 'delivered'") == 2 })
+	const kept = "(SELECT excerpt FROM attempt UNION ALL SELECT excerpt FROM delivery_done WHERE excerpt IS NOT NULL) x"
+	if all, clear := r.count(kept), r.count(kept+" WHERE position('CW-'::bytea IN excerpt) > 0"); all != 3 || clear != 0 {
+		t.Errorf("%d of %d excerpts are in the clear", clear, all)
+	}
+	shown := 0
+	for _, d := range at(t, a.want(200, http.MethodGet, "/v1/webhooks/deliveries", ""), "deliveries").([]any) {
+		for _, one := range at(t, d, "attempts").([]any) {
+			if text(t, one, "excerptEncoding") == "utf8" && strings.HasPrefix(text(t, one, "excerpt"), `{`) {
+				shown++
+			}
+		}
+	}
+	if shown != 3 {
+		t.Errorf("the merchant sees %d of 3 answers", shown)
 	}
 }
 

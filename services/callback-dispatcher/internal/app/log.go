@@ -35,7 +35,10 @@ type DeliveryView struct {
 	Attempts                                     []AttemptView
 }
 
-// AttemptView is one attempt as its merchant sees it.
+// ExcerptPlace is where the sealed excerpt of an attempt at a delivery opens; it opens nowhere else.
+func ExcerptPlace(deliveryID string) string { return "attempt-excerpt/" + deliveryID }
+
+// AttemptView is one attempt as its merchant sees it, but for its excerpt, which is as it is kept (ExcerptPlace).
 type AttemptView struct {
 	Number                         int
 	Trigger                        string

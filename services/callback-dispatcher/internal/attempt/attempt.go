@@ -40,12 +40,18 @@ type Opener interface {
 	Open(sealed []byte, place string) ([]byte, error)
 }
 
+// Sealer opens bodies, and seals what an endpoint answers to them.
+type Sealer interface {
+	Opener
+	Seal(plain []byte, place string) []byte
+}
+
 var errNoTokenKeys = errors.New("SETTLEMENT_TOKEN_KEYS is not set, so a settlement token cannot be opened")
 
 // Sender makes attempts. It is safe for concurrent use.
 type Sender struct {
 	tokens  Opener // nil without keys
-	bodies  Opener
+	bodies  Sealer
 	keys    Keys
 	clients map[string]*outbound.Client // by mode
 	tracer  trace.Tracer
@@ -54,7 +60,7 @@ type Sender struct {
 
 // New makes a sender with one client per mode, because the address policy is the mode's. tokens may be nil: then events
 // with a settlement token wait.
-func New(keys Keys, tokens, bodies Opener, clients map[string]*outbound.Client, tracer trace.Tracer, now func() time.Time) *Sender {
+func New(keys Keys, tokens Opener, bodies Sealer, clients map[string]*outbound.Client, tracer trace.Tracer, now func() time.Time) *Sender {
 	return &Sender{keys: keys, tokens: tokens, bodies: bodies, clients: clients, tracer: tracer, now: now}
 }
 
@@ -88,7 +94,7 @@ func (s *Sender) Send(ctx context.Context, d delivery.Delivery) (delivery.Outcom
 			span.SetStatus(codes.Error, string(res.Class))
 		}
 	}
-	return s.outcome(res, at, generation), nil
+	return s.outcome(d, res, at, generation), nil
 }
 
 // body is what is signed and sent: the stored bytes, opened, with the settlement token in the place of the first mask. No text
@@ -128,10 +134,13 @@ func header(keys []*delivery.Key, d delivery.Delivery, at time.Time) http.Header
 	}
 }
 
-func (s *Sender) outcome(res outbound.Result, at time.Time, generation int) delivery.Outcome {
+func (s *Sender) outcome(d delivery.Delivery, res outbound.Result, at time.Time, generation int) delivery.Outcome {
 	o := delivery.Outcome{
-		At: at, Class: string(res.Class), Status: res.Status, Excerpt: res.Excerpt, Generation: generation, Headers: "{}",
+		At: at, Class: string(res.Class), Status: res.Status, Generation: generation, Headers: "{}",
 		DNS: res.Timing.DNS, Connect: res.Timing.Connect, TLS: res.Timing.TLS, Wait: res.Timing.Wait, Total: res.Timing.Total,
+	}
+	if len(res.Excerpt) > 0 { // it may repeat the event
+		o.Excerpt = s.bodies.Seal(res.Excerpt, app.ExcerptPlace(d.ID))
 	}
 	if res.Remote.IsValid() {
 		o.Remote = res.Remote.String()

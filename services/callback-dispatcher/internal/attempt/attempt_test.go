@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -56,13 +57,38 @@ func TestBody_holdsTheSettlementToken(t *testing.T) {
 // Whatever an endpoint answers must fit into text columns.
 func TestOutcome_isAlwaysText(t *testing.T) {
 	s := New(nil, nil, keyring.Optional{}, nil, nil, time.Now)
-	o := s.outcome(outbound.Result{
+	o := s.outcome(delivery.Delivery{}, outbound.Result{
 		Class: outbound.Reset, Err: &outbound.StatusError{Status: 500},
 		Header: http.Header{"Server": {"a\x00\xff" + strings.Repeat("é", 2000)}},
 	}, time.Now(), 1)
 	for _, text := range []string{o.Headers, o.Detail} {
 		if strings.ContainsRune(text, 0) || strings.ToValidUTF8(text, "") != text || len(text) > 4096 {
 			t.Errorf("%q", text)
+		}
+	}
+}
+
+// An endpoint may answer with what it was sent, so the first bytes of its answer are kept as the event is.
+func TestOutcome_sealsTheExcerpt(t *testing.T) {
+	keys, err := keyring.ParseOptional("p1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	echo := []byte("ADA OBI\x00")
+	for _, c := range []struct {
+		keys  keyring.Optional
+		plain bool
+	}{{keys, false}, {keyring.Optional{}, true}} {
+		s := New(nil, nil, c.keys, nil, nil, time.Now)
+		kept := s.outcome(delivery.Delivery{ID: "dlv_1"}, outbound.Result{Excerpt: echo}, time.Now(), 1).Excerpt
+		if bytes.Equal(kept, echo) != c.plain {
+			t.Errorf("kept %q", kept)
+		}
+		if got, err := c.keys.Open(kept, app.ExcerptPlace("dlv_1")); err != nil || !bytes.Equal(got, echo) {
+			t.Errorf("opens as %q, %v", got, err)
+		}
+		if kept := s.outcome(delivery.Delivery{}, outbound.Result{}, time.Now(), 1).Excerpt; len(kept) != 0 {
+			t.Errorf("of an empty answer %q is kept", kept)
 		}
 	}
 }

@@ -33,6 +33,6 @@ func BenchmarkOutcome(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		s.outcome(res, time.Time{}, 1)
+		s.outcome(delivery.Delivery{}, res, time.Time{}, 1)
 	}
 }

@@ -238,7 +238,7 @@ func (a *api) testEndpoint(ctx context.Context, in one) (httpkit.Answer, error) 
 		return httpkit.Answer{}, err
 	}
 	return answer(a.Endpoints.Test(ctx, o, in.id, key(r, o, in.id), func(v app.DeliveryView) ([]byte, error) {
-		return httpkit.Success(deliveryAnswer{viewDelivery(v)})
+		return httpkit.Success(deliveryAnswer{a.viewDelivery(v)})
 	}))
 }
 

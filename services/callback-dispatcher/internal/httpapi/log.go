@@ -134,7 +134,8 @@ func millis(d time.Duration) json.Number {
 	return json.Number(text)
 }
 
-func viewDelivery(v app.DeliveryView) deliveryView {
+// viewDelivery shows an excerpt that does not open as an empty one.
+func (a *api) viewDelivery(v app.DeliveryView) deliveryView {
 	out := deliveryView{
 		ID: v.ID, EventID: v.EventID, URL: v.URL, Type: v.Type, ObjectID: v.ObjectID, Sequence: v.Sequence, Status: v.Status, Attempts: v.Made,
 		NextAt: stampPtr(v.NextAt), CreatedAt: stamp(v.CreatedAt), FinishedAt: stampPtr(v.DoneAt), AttemptList: make([]attemptView, len(v.Attempts)),
@@ -142,16 +143,20 @@ func viewDelivery(v app.DeliveryView) deliveryView {
 	if v.EndpointID != "" {
 		out.EndpointID = &v.EndpointID
 	}
-	for i, a := range v.Attempts {
+	for i, t := range v.Attempts {
+		excerpt, err := a.Bodies.Open(t.Excerpt, app.ExcerptPlace(v.ID))
+		if err != nil {
+			excerpt = nil
+		}
 		one := attemptView{
-			Number: a.Number, Trigger: a.Trigger, At: stamp(a.At), Class: a.Class, Excerpt: string(a.Excerpt), Encoding: "utf8",
-			Latency: latencyView{DNS: millis(a.DNS), Connect: millis(a.Connect), TLS: millis(a.TLS), Wait: millis(a.Wait), Total: millis(a.Total)},
+			Number: t.Number, Trigger: t.Trigger, At: stamp(t.At), Class: t.Class, Excerpt: string(excerpt), Encoding: "utf8",
+			Latency: latencyView{DNS: millis(t.DNS), Connect: millis(t.Connect), TLS: millis(t.TLS), Wait: millis(t.Wait), Total: millis(t.Total)},
 		}
-		if a.Status != 0 {
-			one.Status = &a.Status
+		if t.Status != 0 {
+			one.Status = &t.Status
 		}
-		if !utf8.Valid(a.Excerpt) || strings.ContainsRune(one.Excerpt, 0) {
-			one.Excerpt, one.Encoding = base64.StdEncoding.EncodeToString(a.Excerpt), "base64"
+		if !utf8.Valid(excerpt) || strings.ContainsRune(one.Excerpt, 0) {
+			one.Excerpt, one.Encoding = base64.StdEncoding.EncodeToString(excerpt), "base64"
 		}
 		out.AttemptList[i] = one
 	}
@@ -183,7 +188,7 @@ func (a *api) listDeliveries(ctx context.Context, p deliveryPage) (out deliverie
 	}
 	out.Deliveries = make([]deliveryView, len(list))
 	for i, v := range list {
-		out.Deliveries[i] = viewDelivery(v)
+		out.Deliveries[i] = a.viewDelivery(v)
 	}
 	return out, nil
 }
@@ -204,7 +209,7 @@ func (a *api) delivery(ctx context.Context, o app.Owner, id string) (deliveryAns
 	if err != nil {
 		return deliveryAnswer{}, err
 	}
-	return deliveryAnswer{viewDelivery(list[0])}, nil
+	return deliveryAnswer{a.viewDelivery(list[0])}, nil
 }
 
 type retryAnswer struct {

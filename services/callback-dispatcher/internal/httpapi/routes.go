@@ -29,7 +29,7 @@ type Endpoints interface {
 	Test(ctx context.Context, o app.Owner, id string, k app.Key, render func(app.DeliveryView) ([]byte, error)) (app.Answer, bool, error)
 }
 
-// Opener opens the bodies of events that are kept sealed (libs/wire, StatusChanged).
+// Opener opens the bodies of events (libs/wire, StatusChanged) and the excerpts of answers that are kept sealed.
 type Opener interface {
 	Open(body []byte, place string) ([]byte, error)
 }
