@@ -7,9 +7,6 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// codeForgotten is the code of the refusal to pay a receiver who was erased.
-const codeForgotten = "receiver_forgotten"
-
 var errReorged = fault.New(fault.Conflict, "deposit_reorged", "The deposit behind the payment has been reorged away")
 
 // Offer is what an operator's accept would pay: Plain without an amount, which is never more than the quoted payout, and Most
@@ -37,7 +34,7 @@ func (pol Policy) Offer(p Payment, rows []Deposit) (o Offer, ok bool) {
 func (c *change) offer() (plain, full Credit, err error) {
 	switch {
 	case c.p.Receiver.Forgotten():
-		return plain, full, fault.New(fault.Conflict, codeForgotten, "The receiver has been erased; refund the money")
+		return plain, full, fault.New(fault.Conflict, "receiver_forgotten", "The receiver has been erased; refund the money")
 	case c.p.Payout == PayoutFailed || c.p.Payout == PayoutReturned:
 		const text = "The money was accepted already; retry the payout or refund it"
 		return plain, full, fault.New(fault.Conflict, "payout_not_made", text)

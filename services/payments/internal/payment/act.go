@@ -307,7 +307,7 @@ func (c *change) retry(t Retry) error {
 		return refusal(c.p, OnRetry)
 	case c.p.Receiver.Forgotten() && !t.Receiver.Known():
 		const text = "The receiver has been erased; name another account or refund the money"
-		return fault.New(fault.Conflict, codeForgotten, "%s", text)
+		return fault.New(fault.Conflict, "receiver_forgotten", "%s", text)
 	case c.p.Credit.Payout.GreaterThan(c.pol.PayoutLimit(c.p.Currency)):
 		return c.aboveMaximum()
 	}
