@@ -75,3 +75,15 @@ func (p Proxies) Trusts(a netip.Addr) bool {
 	}
 	return false
 }
+
+// Network is what counts as one caller: an IPv4 address, or the 64 bits that an IPv6 subscriber is given.
+func Network(a netip.Addr) netip.Addr {
+	if !a.Is6() || a.Is4In6() {
+		return a.Unmap()
+	}
+	p, err := a.WithZone("").Prefix(64)
+	if err != nil {
+		return a
+	}
+	return p.Addr()
+}

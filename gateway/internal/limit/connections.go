@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"causeway.internal/gateway/internal/identity"
 )
 
 // Connections bounds how many connections one address may hold open, and how many there are in all, so that sockets which
@@ -64,7 +66,7 @@ func (c *Connections) caller(conn net.Conn) (from netip.Addr, counted bool) {
 		return netip.Addr{}, false
 	}
 	plain := at.Addr().Unmap().WithZone("")
-	return network(plain), !c.exempt(plain)
+	return identity.Network(plain), !c.exempt(plain)
 }
 
 func (c *Connections) enter(from netip.Addr, counted bool) bool {

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/libs/fault"
 )
 
@@ -34,7 +35,7 @@ func (l *Forgeries) Allow(key int64, from netip.Addr) error {
 	if l.skipLoopback && from.IsLoopback() {
 		return nil
 	}
-	if _, wait := l.forged.left(forger{key, network(from)}, l.now()); wait > 0 {
+	if _, wait := l.forged.left(forger{key, identity.Network(from)}, l.now()); wait > 0 {
 		return after(errForged, wait)
 	}
 	return nil
@@ -42,5 +43,5 @@ func (l *Forgeries) Allow(key int64, from netip.Addr) error {
 
 // Forged implements identity.Forgeries.
 func (l *Forgeries) Forged(key int64, from netip.Addr) {
-	l.forged.charge(forger{key, network(from)}, l.now())
+	l.forged.charge(forger{key, identity.Network(from)}, l.now())
 }

@@ -2,7 +2,6 @@ package limit
 
 import (
 	"context"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -17,30 +16,13 @@ type Long struct {
 	each int
 
 	mu   sync.Mutex
-	held map[reader]int
-}
-
-// reader is whose answers are counted together: a key's, an operator's or, without either, an address's.
-type reader struct {
-	key      int64
-	operator string
-	ip       netip.Addr
-}
-
-func readerOf(c *proxy.Call) reader {
-	if k := c.Caller.Key; k != nil {
-		return reader{key: k.ID}
-	}
-	if c.Caller.Operator != "" {
-		return reader{operator: c.Caller.Operator}
-	}
-	return reader{ip: network(c.Caller.IP)}
+	held map[proxy.Party]int
 }
 
 // NewLong makes a gate for so many long answers at a time, of which a key may have each. Test traffic cannot take the last
 // liveOnly; it may take half in any case.
 func NewLong(answers, each, liveOnly int, wait time.Duration) *Long {
-	return &Long{pool: newPool("long", answers, liveOnly, wait), each: each, held: map[reader]int{}}
+	return &Long{pool: newPool("long", answers, liveOnly, wait), each: each, held: map[proxy.Party]int{}}
 }
 
 // errLong has a time of its own to come back: long answers last.
@@ -49,7 +31,7 @@ var errLong = fault.New(fault.RateLimited, "rate_limited",
 
 // Admit implements proxy.Gate. Who has too many is refused at once and waits in no queue.
 func (l *Long) Admit(ctx context.Context, c *proxy.Call) (func(int), error) {
-	by, traffic := readerOf(c), trafficOf(c)
+	by, traffic := c.Party(), trafficOf(c)
 	if !l.count(by) {
 		l.refused.WithLabelValues(traffic).Inc()
 		return nil, errLong
@@ -65,7 +47,7 @@ func (l *Long) Admit(ctx context.Context, c *proxy.Call) (func(int), error) {
 	}, nil
 }
 
-func (l *Long) count(by reader) bool {
+func (l *Long) count(by proxy.Party) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held[by] >= l.each {
@@ -75,7 +57,7 @@ func (l *Long) count(by reader) bool {
 	return true
 }
 
-func (l *Long) forget(by reader) {
+func (l *Long) forget(by proxy.Party) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held[by]--; l.held[by] == 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/identity"
 )
 
 // Lookups keeps floods of made-up API keys away from the database. Each look-up of a key that nobody has found yet
@@ -46,7 +47,7 @@ func (l *Lookups) Begin(from netip.Addr) error {
 	if l.skipLoopback && from.IsLoopback() {
 		return nil
 	}
-	if _, wait := l.strange.take(network(from), l.now()); wait > 0 {
+	if _, wait := l.strange.take(identity.Network(from), l.now()); wait > 0 {
 		l.results.WithLabelValues("refused").Inc()
 		return after(errGuesses, wait)
 	}
@@ -64,5 +65,5 @@ func (l *Lookups) Ended(from netip.Addr, key *apikey.Key, err error) {
 		l.results.WithLabelValues("unknown").Inc()
 		return
 	}
-	l.strange.give(network(from))
+	l.strange.give(identity.Network(from))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/fault"
@@ -169,7 +170,7 @@ func (l *Rates) Admit(_ context.Context, c *proxy.Call) (func(int), error) {
 	if c.Route.Access != route.Open || (l.skipLoopback && c.Caller.IP.IsLoopback()) {
 		return nil, nil
 	}
-	ip := network(c.Caller.IP)
+	ip := identity.Network(c.Caller.IP)
 	if err := admit(c, l.public, ip, now); err != nil {
 		return nil, err
 	}
@@ -204,16 +205,4 @@ func admit[K comparable](c *proxy.Call, b *buckets[K], k K, now time.Time) error
 // return together.
 func after(f *fault.Error, wait time.Duration) error {
 	return f.After(wait.Truncate(time.Second) + time.Second + time.Duration(rand.IntN(2))*time.Second)
-}
-
-// network is what counts as one caller: an IPv4 address, or the 64 bits that an IPv6 subscriber is given.
-func network(a netip.Addr) netip.Addr {
-	if !a.Is6() || a.Is4In6() {
-		return a.Unmap()
-	}
-	p, err := a.WithZone("").Prefix(64)
-	if err != nil {
-		return a
-	}
-	return p.Addr()
 }

@@ -3,6 +3,8 @@ package limit
 import (
 	"net/netip"
 	"time"
+
+	"causeway.internal/gateway/internal/identity"
 )
 
 // Tokens bounds how many operators' tokens an address may try. A try is given back once its token has proved good.
@@ -22,11 +24,11 @@ func (l *Tokens) Try(from netip.Addr) error {
 	if l.skipLoopback && from.IsLoopback() {
 		return nil
 	}
-	if _, wait := l.tries.take(network(from), l.now()); wait > 0 {
+	if _, wait := l.tries.take(identity.Network(from), l.now()); wait > 0 {
 		return after(errGuesses, wait)
 	}
 	return nil
 }
 
 // Good implements operator.Tries.
-func (l *Tokens) Good(from netip.Addr) { l.tries.give(network(from)) }
+func (l *Tokens) Good(from netip.Addr) { l.tries.give(identity.Network(from)) }

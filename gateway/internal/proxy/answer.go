@@ -24,7 +24,8 @@ type answer struct {
 	wrote     bool
 	quota     Quota
 
-	room     *room // what is written waits in body until send, while there is room for it; nil holds nothing
+	held     bool // what is written waits in body until send, while there is room for it
+	room     share
 	body     []byte
 	outgrown func() error  // lets an answer go on that is too long to be held, or says why not
 	refused  error         // by outgrown
@@ -46,11 +47,13 @@ func beyondFree(size int) int { return max(0, size-heldFree) }
 
 // hold makes what is written wait in memory, so that a call has left its service before a slow reader is waited for. An
 // answer that becomes too long for that, or finds no room, asks outgrown.
-func (a *answer) hold(in *room, outgrown func() error) { a.room, a.outgrown = in, outgrown }
+func (a *answer) hold(in share, outgrown func() error) {
+	a.held, a.room, a.outgrown = true, in, outgrown
+}
 
 // send lets the held answer go.
 func (a *answer) send() error {
-	if a.room == nil {
+	if !a.held {
 		return nil
 	}
 	defer a.release()
@@ -71,10 +74,8 @@ func (a *answer) send() error {
 
 // release ends the holding and gives the room back.
 func (a *answer) release() {
-	if a.room != nil {
-		a.room.give(beyondFree(len(a.body)))
-	}
-	a.room, a.body = nil, nil
+	a.room.leave()
+	a.held, a.body = false, nil
 }
 
 // drop forgets a held answer, so that another can take its place.
@@ -106,14 +107,14 @@ func (a *answer) WriteHeader(status int) {
 	}
 	a.wrote, a.status = true, status
 	a.stamp()
-	if a.room == nil {
+	if !a.held {
 		a.start()
 	}
 }
 
 // FlushError sends what has been written so far, unless it is held.
 func (a *answer) FlushError() error {
-	if a.room != nil {
+	if a.held {
 		return nil
 	}
 	return a.paced(0, http.NewResponseController(a.ResponseWriter).Flush)
@@ -153,9 +154,9 @@ func (a *answer) Write(b []byte) (int, error) {
 	if !a.wrote {
 		a.WriteHeader(http.StatusOK)
 	}
-	if a.room != nil {
+	if a.held {
 		size := len(a.body) + len(b)
-		if size <= heldMax && a.room.take(beyondFree(size)-beyondFree(len(a.body))) {
+		if size <= heldMax && a.room.grow(beyondFree(size)-beyondFree(len(a.body))) {
 			a.body = append(a.body, b...)
 			return len(b), nil
 		}

@@ -37,9 +37,10 @@ type Call struct {
 	Caller    identity.Caller
 	Quota     Quota // set by gates
 
+	proved bool   // the caller's signature
 	body   []byte // as it is sent to the service
 	done   []func(status int)
-	held   int           // bytes that the body takes of the room for all
+	room   share         // that the body takes
 	reader *http.Request // of somebody who accepts pages, on a route that has them
 	span   trace.SpanContext
 }
@@ -51,6 +52,24 @@ func (c *Call) lines(ctx context.Context) context.Context {
 		merchant = c.Caller.Key.MerchantID
 	}
 	return telemetry.With(trace.ContextWithSpanContext(ctx, c.span), telemetry.RequestID, c.RequestID, telemetry.MerchantID, merchant)
+}
+
+// Party is whose calls are counted together: those of a key, of an operator or, without either, of an address.
+type Party struct {
+	key      int64
+	operator string
+	network  netip.Addr
+}
+
+// Party is the party of a call. A signature that has yet to be proved shows no key: anybody may have sent it.
+func (c *Call) Party() Party {
+	switch {
+	case c.Caller.Key != nil && (c.Caller.Signature == nil || c.proved):
+		return Party{key: c.Caller.Key.ID}
+	case c.Caller.Operator != "":
+		return Party{operator: c.Caller.Operator}
+	}
+	return Party{network: identity.Network(c.Caller.IP)}
 }
 
 // Gate may refuse a call once its caller is known; rate limits and load shedding are gates. A gate that lets a call in
@@ -100,7 +119,7 @@ type Proxy struct {
 	metrics *metrics
 	spans   map[*route.Route][]trace.SpanStartOption
 
-	bodies, answers room
+	bodies, answers *room
 }
 
 // New makes a proxy. Every upstream that the table names must have a target.
@@ -143,8 +162,7 @@ func New(o Options) (*Proxy, error) {
 		}
 	}
 	p := &Proxy{Options: o, log: o.Telemetry.Log, spare: telemetry.NewSparing(o.Telemetry.Log, o.Now), metrics: m, spans: spans}
-	p.bodies.give(o.HeldMax)
-	p.answers.give(o.HeldMax)
+	p.bodies, p.answers = newRoom(o.HeldMax), newRoom(o.HeldMax)
 	return p, nil
 }
 
@@ -194,7 +212,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.refuse(out, c, httpkit.ErrMethodNotAllowed)
 		return
 	}
-	defer p.leave(c)
+	defer c.room.leave()
 	if c.Route.Page && strings.Contains(r.Header.Get("Accept"), "text/html") {
 		c.reader = r
 	}
@@ -227,6 +245,7 @@ func (p *Proxy) pass(out *answer, r *http.Request, c *Call) (err error) {
 		if err = p.Callers.Prove(&c.Caller, c.Route, r.Method, r.URL, body); err != nil {
 			return err
 		}
+		c.proved = true
 	}
 	if err = p.admit(out, r, c); err != nil {
 		return err
@@ -314,7 +333,7 @@ func (p *Proxy) ask(out *answer, r *http.Request, c *Call, body []byte) error {
 	if c.Route.Long {
 		out.pace = pace
 	} else {
-		out.hold(&p.answers, func() error {
+		out.hold(p.answers.share(c), func() error {
 			leave(out.status)
 			leave, out.pace = func(int) {}, pace
 			return enter(p.Long)
@@ -365,7 +384,7 @@ func (p *Proxy) finish(ctx context.Context, out *answer, c *Call, start time.Tim
 		if cause != http.ErrAbortHandler { //nolint:errorlint // net/http compares this very value
 			p.log.ErrorContext(c.lines(ctx), "panic", "route", routeName(c.Route), "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
 		}
-		if out.room != nil && cause != http.ErrAbortHandler { //nolint:errorlint // as above
+		if out.held && cause != http.ErrAbortHandler { //nolint:errorlint // as above
 			out.drop()
 		}
 		if aborted = out.wrote || cause == http.ErrAbortHandler; !aborted { //nolint:errorlint // as above

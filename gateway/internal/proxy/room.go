@@ -3,30 +3,84 @@ package proxy
 import (
 	"io"
 	"net/http"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/wire"
 )
 
 // heldAllMax is what all bodies may take together, and as much again all answers. It fits a pod of half a gigabyte with room
 // for what the collector has not freed yet.
 const heldAllMax = 64 << 20
 
-// room is memory that many calls share while they wait for their callers.
-type room struct{ left atomic.Int64 }
+// Parts of a room, so that nobody can take it from the others: one key or address may have an eighth, and all test keys
+// together a half.
+const (
+	partyPart = 8
+	testPart  = 2
+)
 
-// take reserves n bytes, or none when so many are not left.
-func (r *room) take(n int) bool {
-	if r.left.Add(-int64(n)) >= 0 {
-		return true
-	}
-	r.left.Add(int64(n))
-	return false
+// room is memory that many calls share while they wait for their callers.
+type room struct {
+	size int
+
+	mu          sync.Mutex
+	taken, test int
+	held        map[Party]int
 }
 
-func (r *room) give(n int) { r.left.Add(int64(n)) }
+func newRoom(size int) *room { return &room{size: size, held: map[Party]int{}} }
+
+// share is what one call takes of a room.
+type share struct {
+	room *room
+	by   Party
+	test bool
+	size int
+}
+
+// share begins with nothing. Its party is that of the call now: of a signature that has yet to be proved, the address.
+func (r *room) share(c *Call) share {
+	k := c.Caller.Key
+	return share{room: r, by: c.Party(), test: k != nil && k.Mode == wire.Test}
+}
+
+// grow takes n bytes more, or none when so many are not left.
+func (s *share) grow(n int) bool {
+	r := s.room
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n > r.size-r.taken || n > r.size/partyPart-r.held[s.by] || (s.test && n > r.size/testPart-r.test) {
+		return false
+	}
+	s.add(n)
+	return true
+}
+
+// leave gives everything back.
+func (s *share) leave() {
+	if s.size == 0 {
+		return
+	}
+	s.room.mu.Lock()
+	defer s.room.mu.Unlock()
+	s.add(-s.size)
+}
+
+// add counts n bytes more.
+func (s *share) add(n int) {
+	r := s.room
+	s.size += n
+	r.taken += n
+	if s.test {
+		r.test += n
+	}
+	if r.held[s.by] += n; r.held[s.by] == 0 {
+		delete(r.held, s.by)
+	}
+}
 
 var errNoRoom = fault.New(fault.Unavailable, "overloaded", "Too many large requests are being served at once. Try again shortly.").After(2 * time.Second)
 
@@ -37,6 +91,7 @@ func (p *Proxy) collect(r *http.Request, c *Call) ([]byte, error) {
 	if r.ContentLength > 0 {
 		most = int(r.ContentLength) + 1 // the reader wants to say that this was all
 	}
+	c.room = p.bodies.share(c)
 	body := make([]byte, 0, min(most, bodyAtOnce))
 	for {
 		if len(body) == cap(body) {
@@ -44,11 +99,10 @@ func (p *Proxy) collect(r *http.Request, c *Call) ([]byte, error) {
 			if size == cap(body) {
 				return body, nil
 			}
-			if !p.bodies.take(size - cap(body)) {
-				p.leave(c)
+			if !c.room.grow(size - cap(body)) {
+				c.room.leave()
 				return nil, errNoRoom
 			}
-			c.held += size - cap(body)
 			body = append(make([]byte, 0, size), body...)
 		}
 		n, err := r.Body.Read(body[len(body):cap(body)])
@@ -60,10 +114,4 @@ func (p *Proxy) collect(r *http.Request, c *Call) ([]byte, error) {
 			return nil, err
 		}
 	}
-}
-
-// leave gives back what a call's body took.
-func (p *Proxy) leave(c *Call) {
-	p.bodies.give(c.held)
-	c.held = 0
 }

@@ -2,14 +2,22 @@ package proxy_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
+	"causeway.internal/gateway/internal/apikey"
+	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/proxy"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/wire"
 )
 
 // Three hundred connections that each send all but the last byte of a large body take no more memory than there is room for.
@@ -71,4 +79,67 @@ func memory() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// Readers of one test key who read nothing take a part of the memory for answers, and senders who stall, a part of that for
+// bodies, also under the signatures of another's key: a live key, and the public from elsewhere, are served as ever.
+func TestProxy_roomOfOneCaller(t *testing.T) {
+	t.Parallel()
+	const size, room = 200 << 10, 4 << 20
+	big := strings.Repeat("x", size)
+	public, secret := apikey.Generate(apikey.Public, wire.Live), apikey.Generate(apikey.Secret, wire.Live)
+	known := ring()
+	key := apikey.Key{ID: 9, MerchantID: "acme", Mode: wire.Live, Permissions: []string{"*"}, Signing: apikey.SigningKey(secret)}.Compiled()
+	known[public] = &key
+	w := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			echo(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, big)
+	}), func(o *proxy.Options) {
+		o.Callers, o.HeldMax = identity.NewResolver(known, nil, nil, time.Now), room
+		o.Addresses = identity.Proxies{netip.MustParsePrefix("127.0.0.0/8")}
+		o.Long = nobody{}
+	})
+	forged := "X-Forwarded-For: 203.0.113.7\r\n"
+	for i, h := range signedHeaders(public, testSecret, time.Now(), "POST", "/v1/payments", "") {
+		forged += h + []string{": ", "\r\n"}[i%2]
+	}
+	for range 2 * room / size {
+		conn := w.dial(t)
+		fmt.Fprintf(conn, "POST /v1/payments HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n%s", forged, size, big[1:])
+	}
+	from := []string{"X-Forwarded-For", "203.0.113.8"}
+	for _, sender := range []string{liveSecret, ""} {
+		path := "/v1/payments"
+		if sender == "" {
+			path = "/v1/public/x"
+		}
+		if e := w.do(t, "POST", path, sender, big, from...).echoed(t); e.Body != big {
+			t.Errorf("a body of %d bytes came beside those that stall", len(e.Body))
+		}
+	}
+	var slow []*net.TCPConn
+	for range 2 * room / size {
+		conn := w.dial(t)
+		if err := conn.SetReadBuffer(32 << 10); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(conn, strings.Repeat("GET /v1/payments HTTP/1.1\r\nHost: x\r\nX-API-Key: "+testSecret+"\r\n\r\n", 40))
+		slow = append(slow, conn)
+	}
+	for _, conn := range slow {
+		status(t, conn)
+	}
+	if a := w.do(t, "GET", "/v1/payments", liveSecret, ""); string(a.body) != big {
+		t.Errorf("%d of %d bytes came to a live key: %d", len(a.body), len(big), a.StatusCode)
+	}
+}
+
+// nobody is let in.
+type nobody struct{}
+
+func (nobody) Admit(context.Context, *proxy.Call) (func(int), error) {
+	return nil, fault.New(fault.RateLimited, "rate_limited", "No.")
 }
