@@ -20,6 +20,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/testkit/receiver"
@@ -490,6 +491,57 @@ func TestSettlementToken_isOnlyInWhatIsSent(t *testing.T) {
 	}
 	if n := r.count("event WHERE position('stk_secret'::bytea IN body) > 0 OR position('stk_secret'::bytea IN token) > 0"); n != 0 {
 		t.Error("the table holds the token in the clear")
+	}
+}
+
+// An operator reads events that are stored sealed, of a time, a kind or by id; one that no key opens is named, with no body.
+func TestEventsCommand_opensWhatIsStored(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.env["EVENT_KEYS"] = r.env["MASTER_KEYS"]
+	keys, err := keyring.ParseOptional(r.env["EVENT_KEYS"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := r.run("work")
+	one, two := event("CW-1", 1, ""), event("CW-2", 1, "")
+	for _, e := range []*wire.StatusChanged{&one, &two} {
+		e.Body = keys.Seal(e.Body, wire.BodyPlace(e.EventID))
+	}
+	r.publish(one, two)
+	r.await(30*time.Second, "two events", func() bool { return r.count("event") == 2 })
+	stop()
+	read := func(args ...string) (string, error) {
+		var out bytes.Buffer
+		err := program.Run(t.Context(), command.Input{Args: append([]string{"events"}, args...), Environ: r.env, Out: &out})
+		return out.String(), err
+	}
+	from := time.Now().Add(-time.Hour).Format(time.RFC3339)
+	for _, c := range []struct {
+		args  []string
+		first bool
+		both  bool
+	}{
+		{[]string{"--from", from}, true, true},
+		{[]string{"--from", from, "--type", "payment."}, true, true},
+		{[]string{"--from", from, "--type", "report."}, false, false},
+		{[]string{"--from", "2020-01-01T00:00:00Z", "--to", from}, false, false},
+		{[]string{"--id", one.EventID}, true, false},
+	} {
+		got, err := read(c.args...)
+		first, second := strings.Contains(got, `"reference":"CW-1"`), strings.Contains(got, `"reference":"CW-2"`)
+		if err != nil || first != c.first || second != c.both {
+			t.Errorf("%v: %s, %v", c.args, got, err)
+		}
+	}
+	for _, args := range [][]string{{}, {"--id", one.EventID, "--from", from}, {"--from", "yesterday"}} {
+		if got, err := read(args...); err == nil {
+			t.Errorf("%v prints %s", args, got)
+		}
+	}
+	delete(r.env, "EVENT_KEYS")
+	if got, err := read("--id", one.EventID); err == nil || !strings.Contains(got, one.EventID) || !strings.Contains(got, `"body":null`) {
+		t.Errorf("without the key: %s, %v", got, err)
 	}
 }
 

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"time"
+
+	"causeway.internal/libs/command"
+	"causeway.internal/libs/config"
+	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/callback-dispatcher/internal/store"
+	"causeway.internal/services/callback-dispatcher/migrations"
+)
+
+// eventsSettings are those of the verb events.
+type eventsSettings struct {
+	Postgres  postgres.Config
+	EventKeys config.Secret `env:"EVENT_KEYS" doc:"as for the roles"`
+}
+
+// openedEvent is a line of the verb events.
+type openedEvent struct {
+	store.KeptEvent
+	Body json.RawMessage `json:"body"` // null where no key opens it
+}
+
+// events prints stored events with their bodies opened. They name people, so the log says who read which.
+func events(ctx context.Context, in command.Input) error {
+	var f store.KeptFilter
+	err := in.FlagsOnly(func(flags *flag.FlagSet) {
+		flags.StringVar(&f.ID, "id", "", "one event alone")
+		flags.TextVar(&f.From, "from", time.Time{}, "events that occurred from this time on, such as 2026-04-01T13:30:00Z")
+		flags.TextVar(&f.To, "to", time.Now(), "and before this one")
+		flags.StringVar(&f.Type, "type", "", "only types that begin like this, such as report.")
+	})
+	switch {
+	case err != nil:
+		return err
+	case (f.ID == "") == f.From.IsZero():
+		return errors.New("events: either --id or --from is needed")
+	}
+	cfg, err := config.Read[eventsSettings](in.Environ)
+	if err != nil {
+		return err
+	}
+	keys, err := keyring.ParseOptional(cfg.EventKeys.Reveal())
+	if err != nil {
+		return fmt.Errorf("EVENT_KEYS: %w", err)
+	}
+	tel, err := telemetry.Start(ctx, wire.Dispatcher, telemetry.Config{LogLevel: "info"})
+	if err != nil {
+		return err
+	}
+	defer tel.Flush(ctx)
+	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, tel)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	tel.Log.InfoContext(ctx, "an operator reads events", "operator", command.Operator(), "event_id", f.ID, "from", f.From, "to", f.To, "type", f.Type)
+	lines, unopened := json.NewEncoder(in.Out), 0
+	err = store.New(db, "", 0).Kept(ctx, f, func(e store.KeptEvent, body []byte) error {
+		line := openedEvent{KeptEvent: e}
+		if line.Body, err = keys.Open(body, wire.BodyPlace(e.ID)); err != nil {
+			line.Body = nil
+			unopened++
+		}
+		return lines.Encode(line)
+	})
+	if err == nil && unopened > 0 {
+		err = fmt.Errorf("no key of EVENT_KEYS opens %d events; their body is null", unopened)
+	}
+	return err
+}
