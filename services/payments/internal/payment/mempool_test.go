@@ -324,19 +324,38 @@ func TestMempool_anyFate(t *testing.T) {
 			return w
 		}
 		end := func(w *world) string {
-			crypto := w.p.Credit.Crypto
-			if amounts[0] == "0.05" {
-				crypto = decimal.Zero // two that become deep in one minute: the larger suffices alone, so the dust comes before or after it
-			}
 			// Reorged, that the merchant was shown money for a moment, depends on the order.
-			return fmt.Sprint(w.p.Status(), w.p.Has(ExceptionUnderpaid), w.p.Overpaid, w.p.Claim, w.p.Received, w.p.Credit.Payout, crypto, w.p.Timing, w.p.Closed)
+			return fmt.Sprint(w.p.Status(), w.p.Has(ExceptionUnderpaid), w.p.Overpaid, w.p.Claim, w.p.Received, w.p.Credit.Payout, w.p.Credit.Crypto, w.p.Timing, w.p.Closed)
 		}
 		one := end(run(func(a, b fate) int { return cmp.Compare(a.key, b.key) }))
 		other := end(run(func(a, b fate) int { return cmp.Compare(b.key, a.key) }))
-		if one != other {
+		if one != other && !meet(fates, amounts[0] == "0.05") {
 			t.Fatalf("it ends as %s, in another order as %s", one, other)
 		}
 	})
+}
+
+// meet reports that two transfers change in one minute where the first message may decide. After the window a transfer that was
+// sent in time is paid in part and late money beside it is too much, or late money opens the payment for both; and before it a
+// conversion that suffices takes in no dust of the same minute.
+func meet(fates []fate, dust bool) bool {
+	changes := map[int]bool{}
+	for _, f := range fates {
+		own := map[int]bool{}
+		for _, m := range []int{f.gone, f.back, f.mined, f.lost} {
+			if m > 29 || dust && m == f.mined {
+				own[m] = true
+			}
+		}
+		delete(own, -1)
+		for m := range own {
+			if changes[m] {
+				return true
+			}
+			changes[m] = true
+		}
+	}
+	return false
 }
 
 // depth is what blocks hold.
