@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/netip"
 	"strconv"
 	"time"
@@ -79,18 +80,26 @@ func deadFlags(f *flag.FlagSet, limit *int, broker *bool) {
 	f.BoolVar(broker, "broker", false, "the broker's dead queue instead of the table")
 }
 
+// openStore gives a verb the store, and a log from a level on.
+func openStore(ctx context.Context, cfg postgres.Config, least slog.Level) (log *slog.Logger, s *store.Store, closeStore func(), err error) {
+	tel, err := telemetry.Start(ctx, wire.Dispatcher, telemetry.Config{LogLevel: least.String()})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	db, err := postgres.Open(ctx, cfg, migrations.FS, tel)
+	if err != nil {
+		tel.Flush(ctx)
+		return nil, nil, nil, err
+	}
+	return tel.Log, store.New(db, "", 0), func() { db.Close(); tel.Flush(ctx) }, nil
+}
+
 func deadTable(ctx context.Context, cfg deadSettings, ids []int64, limit int, redrive bool, out io.Writer) error {
-	tel, err := telemetry.Start(ctx, wire.Dispatcher, telemetry.Config{LogLevel: "warn"})
+	_, s, closeStore, err := openStore(ctx, cfg.Postgres, slog.LevelWarn)
 	if err != nil {
 		return err
 	}
-	defer tel.Flush(ctx)
-	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, tel)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	s := store.New(db, "", 0)
+	defer closeStore()
 	if len(ids) > 0 {
 		limit = len(ids)
 	}

@@ -6,16 +6,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/postgres"
-	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/callback-dispatcher/internal/store"
-	"causeway.internal/services/callback-dispatcher/migrations"
 )
 
 // eventsSettings are those of the verb events.
@@ -53,19 +52,14 @@ func events(ctx context.Context, in command.Input) error {
 	if err != nil {
 		return fmt.Errorf("EVENT_KEYS: %w", err)
 	}
-	tel, err := telemetry.Start(ctx, wire.Dispatcher, telemetry.Config{LogLevel: "info"})
+	log, s, closeStore, err := openStore(ctx, cfg.Postgres, slog.LevelInfo)
 	if err != nil {
 		return err
 	}
-	defer tel.Flush(ctx)
-	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, tel)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	tel.Log.InfoContext(ctx, "an operator reads events", "operator", command.Operator(), "event_id", f.ID, "from", f.From, "to", f.To, "type", f.Type)
+	defer closeStore()
+	log.InfoContext(ctx, "an operator reads events", "operator", command.Operator(), "event_id", f.ID, "from", f.From, "to", f.To, "type", f.Type)
 	lines, unopened := json.NewEncoder(in.Out), 0
-	err = store.New(db, "", 0).Kept(ctx, f, func(e store.KeptEvent, body []byte) error {
+	err = s.Kept(ctx, f, func(e store.KeptEvent, body []byte) error {
 		line := openedEvent{KeptEvent: e}
 		if line.Body, err = keys.Open(body, wire.BodyPlace(e.ID)); err != nil {
 			line.Body = nil
