@@ -8,8 +8,6 @@ ALTER TABLE reports ALTER COLUMN earlier SET DEFAULT false;
 -- while more merchants have a resolved fraud report against it than at the last decision.
 ALTER TABLE accused ADD COLUMN confirmed boolean NOT NULL DEFAULT false;
 ALTER TABLE accused ADD COLUMN reviewed int NOT NULL DEFAULT 0;
-CREATE INDEX accused_waiting ON accused (convicted_by DESC, mode, address) WHERE NOT confirmed AND convicted_by > reviewed;
-CREATE INDEX accused_confirmed ON accused (convicted_by DESC, mode, address) WHERE confirmed;
 
 -- Who decided what, and why; kept for ever.
 CREATE TABLE accused_decisions (
