@@ -133,3 +133,18 @@ func takesOver(t *testing.T, cfg postgres.Config) {
 		}
 	}
 }
+
+// A proof that runs out of its caller's time says nothing about a pooler: the notification may only have been late.
+func TestOpen_endedWhileProving(t *testing.T) {
+	t.Parallel()
+	direct := pg.Config(t, migrations)
+	through := pg.Pooler(t, "transaction", []string{direct.URL.Reveal()}, ignored)
+	cfg := direct
+	cfg.URL = config.Secret(through(direct.URL.Reveal()))
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	_, err := postgres.Open(ctx, cfg, migrations, telemetrytest.ForTest(t))
+	if err == nil || errors.Is(err, postgres.ErrPooled) {
+		t.Errorf("opened: %v", err)
+	}
+}
