@@ -21,6 +21,7 @@ import (
 type extent struct {
 	pure    string   // build tags of the tests that need nothing
 	served  string   // and of those that need servers
+	race    string   // -race for the tests that need servers, "" without; the pure tests always run under the race detector
 	timeout string   // of one package
 	environ []string // of go test
 }
@@ -29,8 +30,8 @@ var (
 	// usual is everything that a change must pass.
 	usual = extent{served: "integration", timeout: "15m"}
 
-	// long adds the files with the build tag long, and tries every property on more cases.
-	long = extent{pure: "long", served: "integration,long", timeout: "40m", environ: []string{"RAPID_CHECKS=300"}}
+	// long adds the files with the build tag long and the race detector, and tries every property on more cases.
+	long = extent{pure: "long", served: "integration,long", race: "-race", timeout: "40m", environ: []string{"RAPID_CHECKS=300"}}
 )
 
 // test runs the tests: the pure ones, and then, on one stack of its own, the rest.
@@ -82,8 +83,8 @@ func (l *launcher) onStack(ctx context.Context, root string, how extent, one fun
 	if err != nil {
 		return err
 	}
-	err = l.con.Step("compile with the race detector", func() error {
-		args := append([]string{"build", "-race", "-tags", how.served}, append(parts, "./deploy/e2e/...")...)
+	err = l.con.Step("compile what needs servers", func() error {
+		args := slices.Concat([]string{"build"}, how.raced(), []string{"-tags", how.served}, parts, []string{"./deploy/e2e/..."})
 		return commandIn(ctx, root, l.environ, l.out, "go", args...)
 	})
 	if err != nil {
@@ -135,19 +136,29 @@ func (l *launcher) nodes(ctx context.Context, dir string) error {
 	return commandIn(ctx, filepath.Join(dir, "surfpool"), l.environ, l.out, "npm", "ci", "--prefer-offline", "--no-audit", "--no-fund")
 }
 
+// raced is the flag of the race detector, if it is used.
+func (e extent) raced() []string {
+	if e.race == "" {
+		return nil
+	}
+	return []string{e.race}
+}
+
 // tiers are the calls of go test on the running stack. The race detector finds races inside the broker's client library
-// when connections are dropped, so the files that drop them carry `!race` and run in a pass of their own.
+// when connections are dropped, so the files that drop them carry `!race` and run in a pass of their own beside it.
 func tiers(how extent, served []string) []tier.Tier {
 	common := []string{"-count", "1", "-tags", how.served, "-p", "2", "-timeout", how.timeout}
 	with := func(flags []string, packages ...string) []string {
 		return append(append(append([]string{}, flags...), common...), packages...)
 	}
-	return []tier.Tier{
-		{Name: "store and messages", Budget: 3 * time.Minute, Args: with([]string{"-race"}, served...)},
-		{Name: "dropped connections", Args: with(nil, "./libs/bus/...")},
-		{Name: "end to end", Budget: 6 * time.Minute, Args: with([]string{"-race", "-v", "-parallel", "20"}, "./deploy/e2e/...")},
-		{Name: "chaos", Budget: 3 * time.Minute, Args: with(nil, "./deploy/chaos/...")},
+	all := []tier.Tier{{Name: "store and messages", Budget: 5 * time.Minute, Args: with(how.raced(), served...)}}
+	if how.race != "" {
+		all = append(all, tier.Tier{Name: "dropped connections", Args: with(nil, "./libs/bus/...")})
 	}
+	return append(all,
+		tier.Tier{Name: "end to end", Budget: 6 * time.Minute, Args: with(append(how.raced(), "-v", "-parallel", "20"), "./deploy/e2e/...")},
+		tier.Tier{Name: "chaos", Budget: 3 * time.Minute, Args: with(nil, "./deploy/chaos/...")},
+	)
 }
 
 // conclude prints one line a tier, what failed, and one line for everything.

@@ -6,22 +6,30 @@ import (
 	"testing"
 )
 
-// The long extent runs every package of the usual one, with the tag long beside integration and more time for each.
+// The long extent runs every tier of the usual one, with the tag long beside integration, more time for each, and the race
+// detector, which demands a pass of its own for what drops connections.
 func TestTiers_longIsTheUsualAndMore(t *testing.T) {
 	t.Parallel()
 	served := []string{"causeway.internal/libs/bus"}
-	short, broad := tiers(usual, served), tiers(long, served)
-	if len(short) != len(broad) {
-		t.Fatalf("%d tiers and %d", len(short), len(broad))
+	broad := map[string][]string{}
+	for _, b := range tiers(long, served) {
+		broad[b.Name] = b.Args
 	}
-	for i, s := range short {
-		b := broad[i]
+	for _, s := range tiers(usual, served) {
 		want := slices.Clone(s.Args)
 		want[slices.Index(want, "integration")] = "integration,long"
 		want[slices.Index(want, usual.timeout)] = long.timeout
-		if s.Name != b.Name || !slices.Equal(b.Args, want) {
-			t.Errorf("%s: %s, want %s", b.Name, strings.Join(b.Args, " "), strings.Join(want, " "))
+		got := slices.DeleteFunc(slices.Clone(broad[s.Name]), func(flag string) bool { return flag == "-race" })
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %s, want %s", s.Name, strings.Join(got, " "), strings.Join(want, " "))
 		}
+		if raced := slices.Contains(broad[s.Name], "-race"); raced == (s.Name == "chaos") || slices.Contains(s.Args, "-race") {
+			t.Errorf("%s: the race detector watches it in the usual extent, or not in the long one", s.Name)
+		}
+		delete(broad, s.Name)
+	}
+	if _, dropped := broad["dropped connections"]; !dropped || len(broad) != 1 {
+		t.Errorf("beside the usual tiers: %v", broad)
 	}
 	if usual.pure != "" || long.pure != "long" {
 		t.Errorf("pure tests have the tags %q and %q", usual.pure, long.pure)
