@@ -36,7 +36,9 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	_ = flag.Set("test.parallel", "4") // they wait for clocks more than they compute
+	if err := flag.Set("test.parallel", "4"); err != nil { // they wait for clocks more than they compute
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -109,8 +109,8 @@ func TestComposeReceiver(t *testing.T) {
 	}
 }
 
-// TestProxies: no address is trusted in production but those of the ingress controller, which an operator fills in. What is not
-// filled in is no address, so the gateway does not start (TestRun_namesWhatIsWrong).
+// TestProxies: in production the gateway trusts the ingress controller's addresses alone, which an operator fills in. The value
+// that the overlay ships is no address, so a gateway does not start with it (TestRun_namesWhatIsWrong).
 func TestProxies(t *testing.T) {
 	for _, c := range of[corev1.ConfigMap](build(t, "prod")) {
 		for part := range strings.SplitSeq(c.Data["TRUSTED_PROXIES"], ",") {

@@ -47,7 +47,7 @@ func TestPassword(t *testing.T) {
 	})
 }
 
-// changePassword gives the role of a database's URL another password and ends its sessions. What it returns gives the old one back.
+// changePassword gives the role of a database's URL another password and ends its sessions. restore gives the role its old password back.
 func changePassword(t *testing.T, database string) (restore func()) {
 	t.Helper()
 	admin, err := pgx.Connect(t.Context(), os.Getenv("CAUSEWAY_TEST_POSTGRES_URL"))

@@ -45,7 +45,7 @@ func TestPayoutReturned(t *testing.T) {
 	events("payment.needs_review")
 }
 
-// TestPayoutReturnedAfterSuccess: the merchant is told of the success and of the return that follows it.
+// TestPayoutReturnedAfterSuccess: the merchant receives an event for the success and one for the return that follows.
 func TestPayoutReturnedAfterSuccess(t *testing.T) {
 	t.Parallel()
 	_, c, ref, events := magic(t, "0123456789")

@@ -56,7 +56,9 @@ func TestMain(m *testing.M) {
 		return
 	}
 	flag.Parse()
-	_ = flag.Set("test.parallel", "4") // they wait for clocks more than they compute
+	if err := flag.Set("test.parallel", "4"); err != nil { // they wait for clocks more than they compute
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
 

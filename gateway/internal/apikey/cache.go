@@ -30,7 +30,7 @@ type Source interface {
 type Lookups interface {
 	// Begin is asked before the source is; its error is the answer to the caller.
 	Begin(from netip.Addr) error
-	// Ended is told what the source answered: no key without an error means there is none.
+	// Ended takes the source's answer. A nil key with a nil error means that there is no such key.
 	Ended(from netip.Addr, key *Key, err error)
 }
 
@@ -48,8 +48,8 @@ const (
 )
 
 // Cache answers "whose key is this" from memory. It holds at most size keys and, apart from them, at most size unknown
-// ones, so that a flood of made-up keys evicts no real one. Changes reach it through Drop, Heard, Told and Missed: while
-// it is told of them a key is remembered for the time to live, else for half a second. A key that was found once stays
+// ones, so that a flood of made-up keys evicts no real one. Changes reach it through Drop, Heard, Told and Missed. It
+// remembers a key for the time to live while such news arrives, else for half a second. A key that was found once stays
 // in the table when it is no longer believed: its next look-up is not counted against the address that sends it.
 type Cache struct {
 	source  Source

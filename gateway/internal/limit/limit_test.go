@@ -205,7 +205,7 @@ func TestLong(t *testing.T) {
 	})
 }
 
-// Callers without a key are told apart by their name or their address, of which one IPv6 subscriber has one.
+// The gate knows callers without a key by their name or their address. All addresses of one IPv6 subscriber are one caller.
 func TestLong_callers(t *testing.T) {
 	gate := limit.NewLong(100, 2, 0, time.Second)
 	at := func(operator, ip string) *proxy.Call {

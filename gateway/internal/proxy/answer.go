@@ -89,7 +89,7 @@ func (a *answer) drop() {
 func (a *answer) start() {
 	if a.writeMax > 0 {
 		a.end = time.Now().Add(a.writeMax)
-		_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(a.end) // recorders have no connection
+		_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(a.end) // fails only in tests, whose recorders have no connection
 	}
 	a.ResponseWriter.WriteHeader(a.status)
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // Three hundred connections that each send all but the last byte of a large body take no more memory than there is room for.
-// Those for whom none is left are told to come back, small bodies pass meanwhile, and the room is given back.
+// The gateway asks the others to retry, lets small bodies pass meanwhile, and frees the memory when a request ends.
 func TestProxy_bodiesInFlight(t *testing.T) {
 	const senders, size, room = 300, 250 << 10, 8 << 20
 	w := start(t, http.HandlerFunc(echo), slots, func(o *proxy.Options) { o.HeldMax = room })
