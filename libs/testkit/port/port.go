@@ -2,13 +2,15 @@
 //
 // A port that the system chose is no good for that: between its choice and its use, and while the server is down, the
 // system may give it to any other listener or connection of the machine. These ports lie below the range that the system
-// chooses from, and no other process is given the same: each holds blocks of them by listening on a block's first.
+// chooses from, and no other process is given the same: each holds blocks of them by listening on a block's first. A block in
+// which a server still runs is left alone too, since the process that took it may have ended.
 package port
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -55,16 +57,52 @@ func Take(count int) ([]int, error) {
 	return ports, nil
 }
 
-// claim takes a block that no process holds. It begins anywhere: servers of a process that has ended may still run.
+// Hold keeps the block of a port that another process took and that must not be given away when that process has ended, nor
+// while the port's server is down. It stays this process's as long as it runs.
+func Hold(port int) error {
+	if port < lowest || port >= lowest+blocks*size {
+		return fmt.Errorf("port %d is in no block", port)
+	}
+	mine.Lock()
+	defer mine.Unlock()
+	first := port - (port-lowest)%size
+	if slices.ContainsFunc(mine.claims, func(l net.Listener) bool { return l.Addr().String() == local(first) }) {
+		return nil
+	}
+	l, err := net.Listen("tcp4", local(first))
+	if err != nil {
+		return fmt.Errorf("hold the block of port %d: %w", port, err)
+	}
+	mine.claims = append(mine.claims, l)
+	return nil
+}
+
+// claim takes a block that no process holds, and in which nobody listens.
 func claim() bool {
 	for i, from := 0, rand.IntN(blocks); i < blocks; i++ {
 		first := lowest + (from+i)%blocks*size
 		if l, err := net.Listen("tcp4", local(first)); err == nil {
+			if !quiet(first) {
+				_ = l.Close()
+				continue
+			}
 			mine.claims, mine.next, mine.end = append(mine.claims, l), first+1, first+size
 			return true
 		}
 	}
 	return false
+}
+
+// quiet says whether nobody listens in the rest of a block.
+func quiet(first int) bool {
+	for port := first + 1; port < first+size; port++ {
+		l, err := net.Listen("tcp4", local(port))
+		if err != nil {
+			return false
+		}
+		_ = l.Close()
+	}
+	return true
 }
 
 func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -76,3 +76,54 @@ func TestFree_isNobodyElses(t *testing.T) {
 		t.Errorf("%d of %d ports differ", n, each*(1+children))
 	}
 }
+
+// abandoned returns the first port of a block whose process has ended.
+func abandoned(t *testing.T) (first int) {
+	t.Helper()
+	mine.Lock()
+	defer mine.Unlock()
+	next, end := mine.next, mine.end
+	if !claim() {
+		t.Fatal("no block is free")
+	}
+	first = mine.end - size
+	last := len(mine.claims) - 1
+	_ = mine.claims[last].Close()
+	mine.claims, mine.next, mine.end = mine.claims[:last], next, end
+	return first
+}
+
+// A server may run longer than the process that took its port.
+func TestTake_leavesServersAlone(t *testing.T) {
+	first := abandoned(t)
+	server, err := net.Listen("tcp4", local(first+7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if quiet(first) {
+		t.Error("a block in which a server runs is given away")
+	}
+	_ = server.Close()
+	if !quiet(first) {
+		t.Error("a block in which nobody listens is left alone")
+	}
+}
+
+// A process that kills and starts servers keeps their ports for them.
+func TestHold(t *testing.T) {
+	first := abandoned(t)
+	for range 2 {
+		if err := Hold(first + 9); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l, err := net.Listen("tcp4", local(first)); err == nil {
+		_ = l.Close()
+		t.Error("the block can be taken")
+	}
+	for _, outside := range []int{lowest - 1, lowest + blocks*size} {
+		if err := Hold(outside); err == nil {
+			t.Errorf("port %d is held", outside)
+		}
+	}
+}

@@ -1,6 +1,6 @@
 // Package stack gives tests a running product: the shared one that `stack test` started and described in the environment,
 // or a private second set of service processes, on the same PostgreSQL and RabbitMQ, that a test may configure, kill and
-// start again. It drives the launcher (deploy/stack) as a program and imports the standard library alone.
+// start again. It drives the launcher (deploy/stack) as a program.
 //
 // Environment: BASE_URL, API_KEY, ADMIN_TOKEN and WEBHOOK_SECRET of the shared stack, CAUSEWAY_STACK_DIR where it lives,
 // and CAUSEWAY_STACK, the launcher's binary.
@@ -13,12 +13,16 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"sort"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"causeway.internal/libs/testkit/port"
 )
 
 const (
@@ -105,7 +109,26 @@ func New(t testing.TB, o Options) *Stack {
 		}
 	})
 	describe(t, s, args...)
+	s.holdPorts(t)
 	return s
+}
+
+// holdPorts keeps the ports of the stack's processes from other stacks while the test kills and starts them.
+func (s *Stack) holdPorts(t testing.TB) {
+	t.Helper()
+	for name, process := range s.processes(t) {
+		ready, err := url.Parse(process.Ready)
+		if err != nil || !strings.HasPrefix(ready.Scheme, "http") {
+			continue
+		}
+		number, err := strconv.Atoi(ready.Port())
+		if err == nil {
+			err = port.Hold(number)
+		}
+		if err != nil {
+			t.Fatalf("keep the port of %s: %v", name, err)
+		}
+	}
 }
 
 // Kill ends a service's process with SIGKILL and leaves it down until Start.
