@@ -54,12 +54,13 @@ type Erasing struct {
 type serveSettings struct {
 	HTTPAddr     string `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API, for the gateway alone"`
 	Identity     httpkit.IdentitySettings
-	PublicModes  []string `env:"REPORTS_PUBLIC_MODES" envDefault:"live" doc:"comma separated modes whose reports the public may look up: live, test"`
-	LookupRate   int      `env:"LOOKUP_RATE" envDefault:"5" doc:"look-ups of one phone or wallet a second, each process for itself; 0 is no limit"`
-	LookupBurst  int      `env:"LOOKUP_BURST" envDefault:"50" doc:"look-ups of one phone or wallet at once"`
-	Guesses      int      `env:"GUESSES_PER_MINUTE" envDefault:"30" doc:"report ids that one address may ask for in vain a minute, each process for itself; 0 is no limit"`
-	SkipLoopback bool     `env:"LIMITS_SKIP_LOOPBACK" envDefault:"false" doc:"guesses from this machine itself are not counted; for make run, make up and compose"`
-	FloodPerHour int64    `env:"FLOOD_PER_HOUR" envDefault:"1000" doc:"reports that one key may file on one wallet address in an hour; 0 is no limit"`
+	PublicModes  []string  `env:"REPORTS_PUBLIC_MODES" envDefault:"live" doc:"comma separated modes whose reports the public may look up: live, test"`
+	MarkedSince  time.Time `env:"GIFTS_MARKED_SINCE" doc:"a time as 2026-12-22T22:00:00Z: every gift that can be claimed since then is marked (MARK_GIFTS of payments). A report from before shows its reference to the merchant who filed it alone. Empty: gifts were always marked, as in a new installation; for an upgraded one see docs/deploy.md"`
+	LookupRate   int       `env:"LOOKUP_RATE" envDefault:"5" doc:"look-ups of one phone or wallet a second, each process for itself; 0 is no limit"`
+	LookupBurst  int       `env:"LOOKUP_BURST" envDefault:"50" doc:"look-ups of one phone or wallet at once"`
+	Guesses      int       `env:"GUESSES_PER_MINUTE" envDefault:"30" doc:"report ids that one address may ask for in vain a minute, each process for itself; 0 is no limit"`
+	SkipLoopback bool      `env:"LIMITS_SKIP_LOOPBACK" envDefault:"false" doc:"guesses from this machine itself are not counted; for make run, make up and compose"`
+	FloodPerHour int64     `env:"FLOOD_PER_HOUR" envDefault:"1000" doc:"reports that one key may file on one wallet address in an hour; 0 is no limit"`
 }
 
 // modes reads REPORTS_PUBLIC_MODES.

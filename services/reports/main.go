@@ -129,7 +129,7 @@ func (p *process) serve(environ map[string]string) error {
 	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, verifier)
 	httpapi.Routes(server, app.New(app.Deps{
 		Filing: p.store, Reading: p.store, Changing: p.store, Oversight: p.store, Backlog: outbox.NewBacklog(p.db, outbox.MaxRows),
-		PublicModes: modes, SkipLoopback: cfg.SkipLoopback, FloodPerHour: cfg.FloodPerHour, Merchants: p.cfg.Merchants,
+		PublicModes: modes, MarkedSince: cfg.MarkedSince, SkipLoopback: cfg.SkipLoopback, FloodPerHour: cfg.FloodPerHour, Merchants: p.cfg.Merchants,
 		Lookups:      limit.New(cfg.LookupRate, time.Second, cfg.LookupBurst, time.Now),
 		Guesses:      limit.New(cfg.Guesses, time.Minute, cfg.Guesses, time.Now),
 		NewReference: id.ReportReference, Refused: func(reason string) { refused.WithLabelValues(reason).Inc() }, Log: p.tel.Log,

@@ -231,6 +231,7 @@ type Deps struct {
 	Oversight    Oversight
 	Backlog      Backlog
 	PublicModes  []report.Mode // what public look-ups may see
+	MarkedSince  time.Time     // a report filed before may name a gift without the mark
 	Lookups      Budget        // by subject
 	Guesses      Budget        // by address of the caller
 	SkipLoopback bool          // the caller's address does not count when it is this machine

@@ -14,7 +14,7 @@ import (
 func (a *App) Lookup(ctx context.Context, viewer Owner, asked report.Asked) ([]byte, error) {
 	l := asked.Clean()
 	if l.Empty() {
-		return listed(viewer, l, Page{})
+		return a.listed(viewer, l, Page{})
 	}
 	if wait, ok := a.Lookups.Take(subjects(l)...); !ok {
 		a.Refused("lookup")
@@ -24,7 +24,7 @@ func (a *App) Lookup(ctx context.Context, viewer Owner, asked report.Asked) ([]b
 	if err != nil {
 		return nil, err
 	}
-	return listed(viewer, l, page)
+	return a.listed(viewer, l, page)
 }
 
 // subjects are what a look-up asks about. Clean spelling matters here: another spelling is the same subject.
@@ -63,7 +63,7 @@ func (a *App) Show(ctx context.Context, viewer Owner, clientIP, raw string) ([]b
 	if err != nil {
 		return nil, err
 	}
-	return shown(viewer, r)
+	return success(reportData{a.shown(viewer, r)})
 }
 
 // ipv6Net is the part of an IPv6 address that one subscriber has for himself.

@@ -83,16 +83,13 @@ func encode(v any) ([]byte, error) {
 func success[T any](data T) ([]byte, error) { return encode(answer[T]{true, data}) }
 
 func filed(r report.Report) ([]byte, error) { return success(reportData{viewOf(r)}) }
-func shown(viewer Owner, r report.Report) ([]byte, error) {
-	return success(reportData{viewOf(viewer.sees(r))})
-}
 
-// sees is a report as this caller of a public route may see it; the zero Owner is the public.
-func (o Owner) sees(r report.Report) report.Report {
-	if r.MerchantID == o.MerchantID && r.Mode == o.Mode {
-		return r
+// shown is a report as this caller of a public route may see it; the zero Owner is the public.
+func (a *App) shown(viewer Owner, r report.Report) reportView {
+	if r.MerchantID != viewer.MerchantID || r.Mode != viewer.Mode {
+		r = r.Public(a.MarkedSince)
 	}
-	return r.Public()
+	return viewOf(r)
 }
 
 // managed shows a report to a key of its merchant with report:manage: the internal fields too.
@@ -116,10 +113,10 @@ type keyset struct {
 	HasMore    bool    `json:"hasMore"`
 }
 
-func listed(viewer Owner, l report.Lookup, p Page) ([]byte, error) {
+func (a *App) listed(viewer Owner, l report.Lookup, p Page) ([]byte, error) {
 	data := listData{Reports: make([]reportView, 0, len(p.Reports)), Total: p.Total, Limit: l.Limit, Offset: l.Offset}
 	for _, r := range p.Reports {
-		data.Reports = append(data.Reports, viewOf(viewer.sees(r)))
+		data.Reports = append(data.Reports, a.shown(viewer, r))
 	}
 	if l.ByCursor {
 		data.keyset = &keyset{HasMore: p.More}

@@ -59,10 +59,11 @@ type Report struct {
 }
 
 // Public is the report for everybody but the merchant who filed it. Who knows a gift's reference is paid the gift, so such
-// a session reference is left out, and the code is covered in every text.
-func (r Report) Public() Report {
+// a session reference is left out, and the code is covered in every text. A report from before markedSince may name a gift
+// without the mark, so every reference is treated as one.
+func (r Report) Public(markedSince time.Time) Report {
 	hide := id.HideGifts
-	if r.Earlier {
+	if r.Earlier || r.CreatedAt.Before(markedSince) {
 		hide = id.HideReferences
 	}
 	if hide(r.Session) != r.Session {

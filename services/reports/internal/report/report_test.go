@@ -334,7 +334,7 @@ func TestPublic(t *testing.T) {
 		r := report.Report{
 			Session: spelled, Name: "Ada " + spelled, Wallet: spelled, Fraudster: spelled, Text: "He has " + spelled + ", not " + other + ".", Phone: "2348012345678",
 		}
-		public := r.Public()
+		public := r.Public(time.Time{})
 		if public.Session != "" || public.Phone != r.Phone || !strings.HasSuffix(public.Text, ", not "+other+".") {
 			t.Errorf("%q: %+v", spelled, public)
 		}
@@ -347,12 +347,21 @@ func TestPublic(t *testing.T) {
 			t.Error("the report itself has changed")
 		}
 	}
-	plain := report.Report{Session: other, Name: "Ada", Wallet: "0xAb", Fraudster: "TX", Text: "about " + other + " and CW-GARBAGE"}
-	if plain.Public() != plain {
-		t.Errorf("%+v is shown as %+v", plain, plain.Public())
+	plain := report.Report{
+		Session: other, Name: "Ada", Wallet: "0xAb", Fraudster: "TX", Text: "about " + other + " and CW-GARBAGE",
+		CreatedAt: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC),
 	}
-	plain.Earlier = true // any reference may be a gift's
-	if public := plain.Public(); public.Session != "" || public.Text != "about CW-**** and CW-GARBAGE" || public.Name != "Ada" {
-		t.Errorf("an earlier report is shown as %+v", public)
+	if plain.Public(plain.CreatedAt) != plain {
+		t.Errorf("%+v is shown as %+v", plain, plain.Public(plain.CreatedAt))
+	}
+	earlier := plain
+	earlier.Earlier = true // any reference may be a gift's
+	for what, public := range map[string]report.Report{
+		"an earlier report":                        earlier.Public(time.Time{}),
+		"a report of the time with unmarked gifts": plain.Public(plain.CreatedAt.Add(time.Millisecond)),
+	} {
+		if public.Session != "" || public.Text != "about CW-**** and CW-GARBAGE" || public.Name != "Ada" {
+			t.Errorf("%s is shown as %+v", what, public)
+		}
 	}
 }

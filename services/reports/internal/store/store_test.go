@@ -48,7 +48,7 @@ func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 }
 
 // A gift's reference is shown to the merchant whose key filed the report, in that key's mode, and to nobody else. Reports from
-// before gifts were marked show no reference to others at all.
+// before every gift was marked show no reference to others at all.
 func TestRead_hidesGifts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -75,6 +75,7 @@ func TestRead_hidesGifts(t *testing.T) {
 	if _, err := w.pool.Exec(t.Context(), `UPDATE reports SET earlier = true WHERE reference = $1`, early.ReportID); err != nil {
 		t.Fatal(err)
 	}
+	marked := must(time.Parse(time.RFC3339, plain.CreatedAt))
 	for name, tc := range map[string]struct {
 		viewer app.Owner
 		mine   bool
@@ -85,11 +86,14 @@ func TestRead_hidesGifts(t *testing.T) {
 		"the merchant's own key":      {acme, true},
 		"another key of the merchant": {app.Owner{MerchantID: "acme", KeyID: 8, Mode: report.Test}, true},
 	} {
-		want := map[bool][3]string{
-			true:  {gift + " " + gift, other + " " + other, other + " " + other},
-			false: {" CW-****", other + " " + other, " CW-****"},
+		want := map[bool][4]string{
+			true:  {gift + " " + gift, other + " " + other, other + " " + other, other + " " + other},
+			false: {" CW-****", other + " " + other, " CW-****", " CW-****"},
 		}[tc.mine]
-		if got := [3]string{shows(tc.viewer, secret), shows(tc.viewer, plain), shows(tc.viewer, early)}; got != want {
+		w.MarkedSince = marked
+		got := [4]string{shows(tc.viewer, secret), shows(tc.viewer, plain), shows(tc.viewer, early)}
+		w.MarkedSince = marked.Add(time.Millisecond)
+		if got[3] = shows(tc.viewer, plain); got != want {
 			t.Errorf("%s is shown %q, want %q", name, got, want)
 		}
 	}
