@@ -34,11 +34,11 @@ var (
 
 // foreign are the kinds whose types are not Kubernetes' own; an operator checks them when they are applied.
 var foreign = map[string]bool{
-	"Cluster": true, "Database": true, "ScheduledBackup": true, // CloudNativePG
+	"Cluster": true, "Database": true, "ScheduledBackup": true, "ObjectStore": true, // CloudNativePG
 	"RabbitmqCluster": true, "Vhost": true, "User": true, "Permission": true, "Exchange": true, "Queue": true, "Binding": true, // RabbitMQ
 	"ScaledObject": true, "TriggerAuthentication": true, // KEDA
 	"Issuer": true, "Certificate": true, // cert-manager
-	"ExternalSecret": true, "ServiceMonitor": true, "PrometheusRule": true,
+	"ExternalSecret": true, "ServiceMonitor": true, "PodMonitor": true, "PrometheusRule": true,
 }
 
 // manifest is one built object.

@@ -1,0 +1,121 @@
+package check
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// operator is an entry of k8s/operators.yaml.
+type operator struct {
+	Name    string   `json:"name"`
+	Groups  []string `json:"groups"`
+	Kinds   []string `json:"kinds"` // all of the groups', if empty
+	Least   string   `json:"least"`
+	Proved  string   `json:"proved"`
+	Because string   `json:"because"`
+}
+
+func (o operator) serves(m manifest) bool {
+	group, _, _ := strings.Cut(m.APIVersion, "/")
+	return slices.Contains(o.Groups, group) && (len(o.Kinds) == 0 || slices.Contains(o.Kinds, m.Kind))
+}
+
+func operators(t *testing.T) []operator {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(root, "k8s", "operators.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []operator
+	if err := yaml.UnmarshalStrict(raw, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestOperatorVersions: each object of an operator belongs to one that k8s/operators.yaml names, and docs/deploy.md says the same.
+func TestOperatorVersions(t *testing.T) {
+	all := operators(t)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "deploy.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{"Kubernetes": true}
+	for _, m := range build(t, "prod") {
+		var owners []string
+		for _, o := range all {
+			if o.serves(m) {
+				owners = append(owners, o.Name)
+				used[o.Name] = true
+			}
+		}
+		if foreign[m.Kind] && len(owners) != 1 {
+			t.Errorf("%s %s belongs to the operators %v of k8s/operators.yaml", m.APIVersion, m, owners)
+		}
+	}
+	for _, o := range all {
+		if !used[o.Name] {
+			t.Errorf("the overlay has nothing of %s", o.Name)
+		}
+		row := fmt.Sprintf("| %s | %s | %s | %s |\n", o.Name, o.Least, o.Proved, o.Because)
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/deploy.md has no row %s", row)
+		}
+	}
+}
+
+// TestPostgresFields: the overlay uses what CloudNativePG keeps. Backups and WAL go through the plugin, a commit is confirmed by
+// two machines or waits, and a standby takes over only with every confirmed commit.
+func TestPostgresFields(t *testing.T) {
+	stores, all := map[string]manifest{}, build(t, "prod")
+	for _, m := range all {
+		if m.Kind == "ObjectStore" {
+			stores[m.Name] = m
+		}
+	}
+	checked := 0
+	for _, m := range all {
+		switch m.Kind {
+		case "Cluster":
+			checked++
+			for _, gone := range []string{"spec.backup", "spec.minSyncReplicas", "spec.maxSyncReplicas", "spec.monitoring"} {
+				if value := m.field(t, gone); value != nil {
+					t.Errorf("%s has %s: %v", m, gone, value)
+				}
+			}
+			synchronous := m.field(t, "spec.postgresql.synchronous")
+			if want := (object{"method": "any", "number": 1.0, "dataDurability": "required", "failoverQuorum": true}); fmt.Sprint(synchronous) != fmt.Sprint(want) {
+				t.Errorf("%s is synchronous by %v", m, synchronous)
+			}
+			plugins, _ := m.field(t, "spec.plugins").([]any)
+			if len(plugins) != 1 || plugins[0].(object)["name"] != barman || plugins[0].(object)["isWALArchiver"] != true {
+				t.Fatalf("%s archives by %v", m, plugins)
+			}
+			name := fmt.Sprint(plugins[0].(object)["parameters"].(object)["barmanObjectName"])
+			store, ok := stores[name]
+			if !ok || store.field(t, "spec.retentionPolicy") != "30d" || store.field(t, "spec.configuration.destinationPath") == nil {
+				t.Errorf("%s archives into %q, which is no store that forgets after 30 days", m, name)
+			}
+		case "ScheduledBackup":
+			checked++
+			if m.field(t, "spec.method") != "plugin" || m.field(t, "spec.pluginConfiguration.name") != barman {
+				t.Errorf("%s is made by %v", m, m.field(t, "spec.method"))
+			}
+		}
+	}
+	if checked != 2 {
+		t.Errorf("%d objects were looked at, want a Cluster and a ScheduledBackup", checked)
+	}
+	drill, err := os.ReadFile(filepath.Join(root, "docs", "runbooks", "restore-drill.md"))
+	if err != nil || strings.Contains(string(drill), "barmanObjectStore:") || !strings.Contains(string(drill), barman) {
+		t.Errorf("the restore drill does not read backups through the plugin: %v", err)
+	}
+}
+
+const barman = "barman-cloud.cloudnative-pg.io"
