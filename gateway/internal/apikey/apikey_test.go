@@ -199,8 +199,8 @@ var somewhere = netip.MustParseAddr("203.0.113.7")
 // free bounds no look-ups.
 type free struct{}
 
-func (free) Begin(netip.Addr) error               { return nil }
-func (free) Ended(netip.Addr, *apikey.Key, error) {}
+func (free) Begin(context.Context, netip.Addr) error { return nil }
+func (free) Ended(netip.Addr, *apikey.Key, error)    {}
 
 // source is a table of keys that counts look-ups.
 type source struct {
@@ -322,7 +322,7 @@ type gate struct {
 
 var errShut = errors.New("shut")
 
-func (g *gate) Begin(netip.Addr) error {
+func (g *gate) Begin(context.Context, netip.Addr) error {
 	if g.shut {
 		return errShut
 	}

@@ -26,11 +26,12 @@ type Source interface {
 	ByPublic(ctx context.Context, publicKey string) (k *Key, sealed []byte, err error)
 }
 
-// Lookups bounds the look-ups that one address may cause for keys that nobody has found yet.
+// Lookups bounds the look-ups of keys that nobody has found yet: those that one address may cause, and those under way.
 type Lookups interface {
-	// Begin is asked before the source is; its error is the answer to the caller.
-	Begin(from netip.Addr) error
-	// Ended takes the source's answer. A nil key with a nil error means that there is no such key.
+	// Begin is asked before the source is, and may wait; its error is the answer to the caller.
+	Begin(ctx context.Context, from netip.Addr) error
+	// Ended takes the source's answer, once for each Begin without an error. A nil key with a nil error means that there is no
+	// such key.
 	Ended(from netip.Addr, key *Key, err error)
 }
 
@@ -171,14 +172,14 @@ func (c *Cache) load(
 			flight = append(flight, from.AsSlice()...)
 		}
 		done := c.flight.DoChan(string(flight), func() (any, error) {
-			since := c.now()
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadMax)
 			defer cancel()
 			if !real {
-				if err := c.lookups.Begin(from); err != nil {
+				if err := c.lookups.Begin(ctx, from); err != nil {
 					return found{refused: err}, nil
 				}
 			}
+			since := c.now()
 			key, err := look(ctx)
 			if !real {
 				c.lookups.Ended(from, key, err)

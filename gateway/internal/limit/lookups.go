@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"context"
 	"net/netip"
 	"time"
 
@@ -13,18 +14,31 @@ import (
 // Lookups keeps floods of made-up API keys away from the database. Each look-up of a key that nobody has found yet
 // takes a token of the address that sent it, and gives it back unless there is no such key. So an address begins a
 // bounded number of look-ups at once, and a bounded number of vain ones a second, while real keys cost it nothing. The
-// addresses of one IPv6 subscriber count as one.
+// addresses of one IPv6 subscriber count as one. All addresses together have a few places, so that a flood from many
+// addresses leaves the connections of the database to everything else.
 type Lookups struct {
 	now          func() time.Time
 	skipLoopback bool
 	strange      *buckets[netip.Addr]
+	places       rooms
+	queue        *queue
 	results      *prometheus.CounterVec
 }
+
+// The look-ups of keys not found before that this process has under way at a time, how long a further one waits for its turn,
+// and how many wait. A look-up takes about a millisecond, so a process that has just started, and knows no key, finds the keys
+// of a thousand callers within the wait.
+const (
+	lookupPlaces = 2
+	lookupWait   = time.Second
+	lookupQueue  = 1000
+)
 
 // NewLookups makes the bound. skipLoopback exempts callers on this machine, for local stacks.
 func NewLookups(skipLoopback bool, now func() time.Time) *Lookups {
 	l := &Lookups{
 		now: now, skipLoopback: skipLoopback, strange: newBuckets[netip.Addr](strange, most),
+		places: rooms{make(room, lookupPlaces)}, queue: &queue{wait: lookupWait, most: lookupQueue},
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "gateway_key_lookups_total",
 			Help: "Look-ups of API keys that were not found before, by result; refused ones did not reach the database.",
@@ -42,20 +56,26 @@ func (l *Lookups) Describe(ch chan<- *prometheus.Desc) { l.results.Describe(ch) 
 // Collect implements prometheus.Collector.
 func (l *Lookups) Collect(ch chan<- prometheus.Metric) { l.results.Collect(ch) }
 
-// Begin implements apikey.Lookups.
-func (l *Lookups) Begin(from netip.Addr) error {
-	if l.skipLoopback && from.IsLoopback() {
-		return nil
+// Begin implements apikey.Lookups. A caller whose turn does not come in time learned nothing about the key, and gets the
+// token back.
+func (l *Lookups) Begin(ctx context.Context, from netip.Addr) error {
+	if !l.skipLoopback || !from.IsLoopback() {
+		if _, wait := l.strange.take(identity.Network(from), l.now()); wait > 0 {
+			l.results.WithLabelValues("refused").Inc()
+			return after(errGuesses, wait)
+		}
 	}
-	if _, wait := l.strange.take(identity.Network(from), l.now()); wait > 0 {
+	if err := l.queue.enter(ctx, l.places); err != nil {
 		l.results.WithLabelValues("refused").Inc()
-		return after(errGuesses, wait)
+		l.strange.give(identity.Network(from))
+		return err
 	}
 	return nil
 }
 
 // Ended implements apikey.Lookups. A look-up that failed says nothing about the key and is given back as well.
 func (l *Lookups) Ended(from netip.Addr, key *apikey.Key, err error) {
+	l.places.leave()
 	switch {
 	case err != nil:
 		l.results.WithLabelValues("failed").Inc()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"causeway.internal/gateway/internal/apikey"
@@ -176,4 +177,93 @@ func TestLookups_manyRealKeys(t *testing.T) {
 	if refused := d.flood(t, flooder, 200); refused != 100 {
 		t.Errorf("%d of 200 made-up keys are refused after them, want 100", refused)
 	}
+}
+
+// slowSource is a database that takes its time, and counts how many look-ups it serves at once.
+type slowSource struct {
+	*source
+	takes time.Duration
+
+	mu           sync.Mutex
+	inside, most int
+}
+
+func (s *slowSource) BySecret(ctx context.Context, digests []apikey.Digest) (*apikey.Key, error) {
+	s.count(1)
+	defer s.count(-1)
+	time.Sleep(s.takes)
+	return s.source.BySecret(ctx, digests)
+}
+
+func (s *slowSource) count(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inside += n
+	s.most = max(s.most, s.inside)
+}
+
+// Many addresses at once, each below its own bound, have two look-ups under way together and no more. A known key that is to
+// be looked up again waits for none of them. Who waits too long is refused, which costs his address nothing.
+func TestLookups_manyAddresses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const addresses, takes = 400, 100 * time.Millisecond
+		known := apikey.Generate(apikey.Secret, wire.Test)
+		d := newDoor(t, known)
+		slow := &slowSource{source: d.source, takes: takes}
+		peppers, err := apikey.ParsePeppers(base64.StdEncoding.EncodeToString([]byte(strings.Repeat("p", 32))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lookups := limit.NewLookups(false, time.Now)
+		cache := apikey.NewCache(slow, lookups, peppers, nil, time.Minute, 20_000, time.Now)
+		if _, err := cache.Find(t.Context(), known, netip.MustParseAddr(other)); err != nil {
+			t.Fatal(err)
+		}
+		cache.Flush()
+		d.lookups()
+		prefix := netip.MustParseAddr("2001:db8::").As16()
+		type answer struct {
+			from netip.Addr
+			err  error
+		}
+		answers := make(chan answer, addresses)
+		for i := range addresses { // of one IPv6 /48, which are as many subscribers
+			prefix[6], prefix[7] = byte(i>>8), byte(i)
+			go func(from netip.Addr) {
+				_, err := cache.Find(t.Context(), apikey.Generate(apikey.Secret, wire.Test), from)
+				answers <- answer{from, err}
+			}(netip.AddrFrom16(prefix))
+		}
+		synctest.Wait()
+		begun := time.Now()
+		if _, err := cache.Find(t.Context(), known, netip.MustParseAddr(other)); err != nil || time.Since(begun) != takes {
+			t.Errorf("a known key was found after %s: %v", time.Since(begun), err)
+		}
+		var unknown, refused int
+		var late netip.Addr
+		for range addresses {
+			a := <-answers
+			switch f := fault.As(a.err); {
+			case errors.Is(f, apikey.ErrInvalid):
+				unknown++
+			case f.Kind == fault.Unavailable && f.Code == "overloaded" && f.RetryAfter > 0:
+				refused++
+				late = a.from
+			default:
+				t.Fatal(a.err)
+			}
+		}
+		if slow.most != 3 { // two of made-up keys, and that of the known one
+			t.Errorf("%d look-ups at once", slow.most)
+		}
+		if waited := time.Since(begun); waited > 2*time.Second || unknown > 30 || unknown+refused != addresses {
+			t.Errorf("%d are unknown and %d refused after %s", unknown, refused, waited)
+		}
+		for range 100 { // the refused look-up is not counted
+			if err := lookups.Begin(t.Context(), late); err != nil {
+				t.Fatal(err)
+			}
+			lookups.Ended(late, nil, nil)
+		}
+	})
 }
