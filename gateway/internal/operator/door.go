@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,7 +22,9 @@ type Tries interface {
 	Good(ip netip.Addr) // gives a try back
 }
 
-// Door recognises operators. Each request asks the database, so a token that is revoked passes nowhere from then on.
+// Door recognises operators. Each request asks the database, so a token that is revoked passes nowhere from then on. A token
+// that was good when it was last asked about needs no try: all who come through one port-forward have one address, and a script
+// with a wrong token would lock all of them out.
 type Door struct {
 	static  identity.Static
 	store   Store
@@ -29,6 +32,41 @@ type Door struct {
 	tries   Tries
 	log     *telemetry.Sparing
 	refused *prometheus.CounterVec
+	good    good
+}
+
+// good remembers which tokens were good when they were last asked about.
+type good struct {
+	mu     sync.Mutex
+	tokens map[apikey.Digest]struct{}
+}
+
+// goodMax is more than the tokens that the operators of one system hold. Beyond it any one is forgotten and needs a try again.
+const goodMax = 256
+
+func (g *good) has(d apikey.Digest) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, there := g.tokens[d]
+	return there
+}
+
+func (g *good) add(d apikey.Digest) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for one := range g.tokens {
+		if len(g.tokens) < goodMax {
+			break
+		}
+		delete(g.tokens, one)
+	}
+	g.tokens[d] = struct{}{}
+}
+
+func (g *good) remove(d apikey.Digest) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.tokens, d)
 }
 
 // The reasons for which a token is refused, for the metric and the log.
@@ -43,6 +81,7 @@ const (
 func NewDoor(static identity.Static, store Store, peppers *apikey.Peppers, tries Tries, tel *telemetry.Telemetry, now func() time.Time) (*Door, error) {
 	d := &Door{
 		static: static, store: store, peppers: peppers, tries: tries, log: telemetry.NewSparing(tel.Log, now),
+		good: good{tokens: map[apikey.Digest]struct{}{}},
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "gateway_operator_tokens_refused_total", Help: "Operators' tokens that were refused, by reason.",
 		}, []string{"reason"}),
@@ -63,31 +102,47 @@ var (
 
 // Operator implements identity.Operators.
 func (d *Door) Operator(ctx context.Context, token string, ip netip.Addr) (string, error) {
-	if err := d.tries.Try(ip); err != nil {
-		return "", d.refuse(ctx, limited, ip, "", err)
+	digest := d.peppers.Digest(token)
+	trying := !d.good.has(digest)
+	if trying {
+		if err := d.tries.Try(ip); err != nil {
+			return "", d.refuse(ctx, limited, ip, "", err)
+		}
 	}
+	name, reason, err := d.look(ctx, token, ip)
+	if reason != "" {
+		d.good.remove(digest)
+		return "", d.refuse(ctx, reason, ip, name, err)
+	}
+	if err == nil {
+		d.good.add(digest)
+	}
+	if trying {
+		d.tries.Good(ip) // also after an outage, which says nothing about the token
+	}
+	return name, err
+}
+
+// look finds the person of a token. A reason says why the token is not good; an error without one, that nobody could look.
+func (d *Door) look(ctx context.Context, token string, ip netip.Addr) (name, reason string, err error) {
 	if name, err := d.static.Operator(ctx, token, ip); err == nil {
-		d.tries.Good(ip)
-		return name, nil
+		return name, "", nil
 	}
 	if !apikey.IsToken(token) {
-		return "", d.refuse(ctx, unknown, ip, "", identity.ErrBadToken)
+		return "", unknown, identity.ErrBadToken
 	}
 	found, err := d.store.TokenByDigest(ctx, d.peppers.All(token))
-	if err != nil {
-		d.tries.Good(ip) // it says nothing about the token
-		return "", errStore.Because(err)
-	}
 	switch {
+	case err != nil:
+		return "", "", errStore.Because(err)
 	case found == nil:
-		return "", d.refuse(ctx, unknown, ip, "", identity.ErrBadToken)
+		return "", unknown, identity.ErrBadToken
 	case !found.RevokedAt.IsZero():
-		return "", d.refuse(ctx, revoked, ip, found.Name, identity.ErrBadToken)
+		return found.Name, revoked, identity.ErrBadToken
 	case found.Expired:
-		return "", d.refuse(ctx, expired, ip, found.Name, errExpired)
+		return found.Name, expired, errExpired
 	}
-	d.tries.Good(ip)
-	return found.Name, nil
+	return found.Name, "", nil
 }
 
 // refuse counts and logs a refusal. The line has the address and, where the token was somebody's, the name: never the token.

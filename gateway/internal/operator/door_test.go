@@ -34,15 +34,17 @@ func (b *book) TokenByDigest(_ context.Context, digests []apikey.Digest) (*opera
 	return &t, b.down
 }
 
-// A wrong token costs its address a try before it is looked up, is counted, and is logged without itself.
+// A wrong token costs its address a try before it is looked up, is counted, and is logged without itself. A token that was good
+// a while ago needs no try, until it is good no more.
 func TestDoor(t *testing.T) {
 	peppers, err := apikey.ParsePeppers(base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	good, revoked, expired, stranger := apikey.GenerateToken(), apikey.GenerateToken(), apikey.GenerateToken(), apikey.GenerateToken()
+	good, other, revoked, expired, stranger := apikey.GenerateToken(), apikey.GenerateToken(), apikey.GenerateToken(), apikey.GenerateToken(), apikey.GenerateToken()
 	b := &book{known: map[apikey.Digest]operator.Token{
 		peppers.Digest(good):    {Name: "ada"},
+		peppers.Digest(other):   {Name: "dan"},
 		peppers.Digest(revoked): {Name: "ben", RevokedAt: time.Now()},
 		peppers.Digest(expired): {Name: "cy", Expired: true},
 	}}
@@ -74,12 +76,27 @@ func TestDoor(t *testing.T) {
 	if f := fault.As(err); f.Kind != fault.RateLimited || f.RetryAfter <= 0 || asked > 100+25 {
 		t.Errorf("%v after %d look-ups", err, asked)
 	}
-	if _, err := door.Operator(t.Context(), good, here); fault.As(err).Kind != fault.RateLimited || b.asked != asked {
-		t.Errorf("beyond the limit something is looked up: %v", err)
+	if _, err := door.Operator(t.Context(), other, here); fault.As(err).Kind != fault.RateLimited || b.asked != asked {
+		t.Errorf("beyond the limit a token that nobody has seen is looked up: %v", err)
 	}
-	if name, err := door.Operator(t.Context(), good, there); name != "ada" || err != nil {
+	for range 100 { // a wrong token does not lock out who is known, and who is known lets no wrong token try again
+		if name, err := door.Operator(t.Context(), good, here); name != "ada" || err != nil {
+			t.Fatalf("a known token behind the address of wrong ones: %q, %v", name, err)
+		}
+	}
+	if _, err := door.Operator(t.Context(), stranger, here); fault.As(err).Kind != fault.RateLimited {
+		t.Errorf("good tokens gave tries of wrong ones back: %v", err)
+	}
+	if name, err := door.Operator(t.Context(), other, there); name != "dan" || err != nil {
 		t.Errorf("another address: %q, %v", name, err)
 	}
+	b.known[peppers.Digest(good)] = operator.Token{Name: "ada", RevokedAt: time.Now()}
+	for _, code := range []string{"operator_token_invalid", "too_many_guesses"} { // it is no longer known as good
+		if _, err := door.Operator(t.Context(), good, here); fault.As(err).Code != code {
+			t.Errorf("a revoked token: %v, want %s", err, code)
+		}
+	}
+	b.known[peppers.Digest(good)] = operator.Token{Name: "ada"}
 	now = now.Add(10 * time.Second)
 	if name, err := door.Operator(t.Context(), good, here); name != "ada" || err != nil {
 		t.Errorf("later: %q, %v", name, err)
@@ -90,7 +107,7 @@ func TestDoor(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, token := range []string{good, revoked, expired, stranger} {
+	for _, token := range []string{good, other, revoked, expired, stranger} {
 		if strings.Contains(log.String(), token) || strings.Contains(log.String(), token[3:20]) {
 			t.Error("a token is in the log")
 		}
