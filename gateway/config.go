@@ -50,7 +50,7 @@ type settings struct {
 	LongPerKey   int           `env:"LONG_ANSWERS_PER_KEY_MAX" envDefault:"4" doc:"of them, how many one key may have; more are 429 at once"`
 	LongLive     int           `env:"LONG_ANSWERS_LIVE_MIN" envDefault:"8" doc:"of them, how many test keys cannot take; half at most"`
 	LongPace     int           `env:"LONG_ANSWERS_BYTES_PER_SECOND" envDefault:"16384" doc:"what the reader of such an answer must take; who falls 10 s behind is cut off"`
-	HeldMax      int           `env:"HELD_BYTES_MAX" envDefault:"67108864" doc:"memory in bytes that request bodies over 4 KiB may take together until they are answered, and as much again answers over 4 KiB that wait for their readers; one key or address may have an eighth of each, all test keys together a half; a body without room is 503 overloaded, an answer goes out as a long one"`
+	HeldMax      int           `env:"HELD_BYTES_MAX" envDefault:"67108864" doc:"memory in bytes that request bodies over 4 KiB may take together until they are answered, and as much again answers over 4 KiB that wait for their readers; one key or address may have an eighth of each, all test keys together a half; a body without room is 503 overloaded, an answer goes out as a long one; 2097160 at least, so that the eighth holds the largest body"`
 	ConnsPerIP   int           `env:"CONNECTIONS_PER_ADDRESS_MAX" envDefault:"512" doc:"connections that one address (one IPv6 /64) may hold open; those of TRUSTED_PROXIES are not counted"`
 	ConnsMax     int           `env:"CONNECTIONS_MAX" envDefault:"20000" doc:"connections in all; below the limit of open files"`
 	Drain        time.Duration `env:"DRAIN" envDefault:"20s" doc:"time to finish requests at shutdown"`
@@ -129,6 +129,10 @@ func (s settings) bounds() error {
 		if one.value < 1 {
 			return fmt.Errorf("%s: %d is less than 1", one.name, one.value)
 		}
+	}
+	if s.HeldMax < proxy.HeldLeast {
+		return fmt.Errorf("HELD_BYTES_MAX: %d is less than %d; an eighth, which one caller may have, must hold the largest body",
+			s.HeldMax, proxy.HeldLeast)
 	}
 	return nil
 }

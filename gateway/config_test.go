@@ -33,7 +33,7 @@ func TestRun_namesWhatIsWrong(t *testing.T) {
 	}
 	for name, value := range map[string]string{
 		"KEY_PEPPERS": "hunter2", "MASTER_KEYS": "k1:hunter2", "OPERATOR_TOKENS": "ops:hunter2", "TRUSTED_PROXIES": "hunter2",
-		"PAYMENTS_URL": "hunter2", "PAYMENTS_IDENTITY_KEYS": "hunter2", "LONG_ANSWERS_MAX": "0", "IN_FLIGHT_MAX": "-1",
+		"PAYMENTS_URL": "hunter2", "PAYMENTS_IDENTITY_KEYS": "hunter2", "LONG_ANSWERS_MAX": "0", "IN_FLIGHT_MAX": "-1", "HELD_BYTES_MAX": "2097159",
 	} {
 		environ := map[string]string{}
 		for k, v := range good {

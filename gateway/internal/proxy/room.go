@@ -22,6 +22,9 @@ const (
 	testPart  = 2
 )
 
+// HeldLeast is the smallest room in which the part of one party holds the largest body.
+const HeldLeast = partyPart * (httpkit.BodyMax + 1)
+
 // room is memory that many calls share while they wait for their callers.
 type room struct {
 	size int

@@ -17,6 +17,7 @@ import (
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/wire"
 )
 
@@ -68,6 +69,16 @@ func TestProxy_bodiesInFlight(t *testing.T) {
 		t.Errorf("answers by status: %v", count)
 	}
 	large := strings.Repeat("x", 256<<10)
+	if e := w.do(t, "POST", "/v1/payments", testSecret, large).echoed(t); e.Body != large {
+		t.Errorf("a large body came as %d bytes", len(e.Body))
+	}
+}
+
+// The smallest memory that the settings allow holds the largest body.
+func TestProxy_leastRoom(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", httpkit.BodyMax)
+	w := start(t, http.HandlerFunc(echo), func(o *proxy.Options) { o.HeldMax = proxy.HeldLeast })
 	if e := w.do(t, "POST", "/v1/payments", testSecret, large).echoed(t); e.Body != large {
 		t.Errorf("a large body came as %d bytes", len(e.Body))
 	}
