@@ -62,7 +62,7 @@ func adopt(ctx context.Context, in command.Input) error {
 		return err
 	}
 	defer db.Close()
-	by := commandLine()
+	by := commandLine(in)
 	old, err := apikey.NewRegistry(store.New(db), peppers, ring, nil, time.Now).Adopt(ctx, from, to, by)
 	if err != nil {
 		return err

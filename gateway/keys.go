@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"os/user"
 	"strings"
 	"time"
 
@@ -35,7 +34,7 @@ func createKey(ctx context.Context, in command.Input) error {
 		return err
 	}
 	defer kept.close()
-	issued, err := apikey.NewRegistry(kept.store, kept.peppers, kept.ring, nil, time.Now).Create(ctx, order, commandLine(), apikey.Once{})
+	issued, err := apikey.NewRegistry(kept.store, kept.peppers, kept.ring, nil, time.Now).Create(ctx, order, commandLine(in), apikey.Once{})
 	if err != nil {
 		return err
 	}
@@ -113,10 +112,6 @@ func fields(text string) []string {
 }
 
 // commandLine begins the audit entry of an act on the command line.
-func commandLine() audit.Entry {
-	name := "unknown"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	return audit.Entry{Actor: "cli:" + name, RequestID: id.New(id.Request, time.Now())}
+func commandLine(in command.Input) audit.Entry {
+	return audit.Entry{Actor: in.Operator(), RequestID: id.New(id.Request, time.Now())}
 }

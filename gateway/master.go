@@ -20,7 +20,7 @@ func rotateMaster(ctx context.Context, in command.Input) error {
 	}
 	defer kept.close()
 	ring := kept.ring
-	by := commandLine()
+	by := commandLine(in)
 	by.Act, by.Object = audit.MasterRotated, "master:"+ring.First()
 	done, err := kept.store.Reseal(ctx, ring.First(), func(publicKey string, sealed []byte) ([]byte, error) {
 		plain, err := ring.Open(sealed, apikey.SigningPlace(publicKey))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 
+	"causeway.internal/gateway/internal/audit"
 	"causeway.internal/gateway/internal/httpapi"
 	"causeway.internal/gateway/internal/operator"
 	"causeway.internal/libs/command"
@@ -16,13 +17,13 @@ var operatorVerbs = []command.Verb{
 		o := operator.Order{}
 		f.StringVar(&o.Name, "name", "", "the person whose token it is, such as ada.obi; one person is one operator")
 		f.IntVar(&o.Days, "days", operator.DaysDefault, "how long it lasts, at most 90")
-		return func(ctx context.Context, r *operator.Registry) (any, error) {
-			i, err := r.Create(ctx, o, commandLine())
+		return func(ctx context.Context, r *operator.Registry, by audit.Entry) (any, error) {
+			i, err := r.Create(ctx, o, by)
 			return httpapi.ViewToken(i), err
 		}
 	})},
 	{Name: "operators list", Run: tokens(func(*flag.FlagSet) tokenAct {
-		return func(ctx context.Context, r *operator.Registry) (any, error) {
+		return func(ctx context.Context, r *operator.Registry, _ audit.Entry) (any, error) {
 			all, err := r.List(ctx)
 			views := make([]httpapi.TokenView, 0, len(all))
 			for _, t := range all {
@@ -33,22 +34,22 @@ var operatorVerbs = []command.Verb{
 	})},
 	{Name: "operators rotate", Args: "--id N", Run: tokens(func(f *flag.FlagSet) tokenAct {
 		id := f.Int64("id", 0, "id of the token that is replaced; the new one ends when it would have")
-		return func(ctx context.Context, r *operator.Registry) (any, error) {
-			i, err := r.Rotate(ctx, *id, "", commandLine())
+		return func(ctx context.Context, r *operator.Registry, by audit.Entry) (any, error) {
+			i, err := r.Rotate(ctx, *id, "", by)
 			return httpapi.ViewToken(i), err
 		}
 	})},
 	{Name: "operators revoke", Args: "--id N", Run: tokens(func(f *flag.FlagSet) tokenAct {
 		id := f.Int64("id", 0, "id of the token that ends at once")
-		return func(ctx context.Context, r *operator.Registry) (any, error) {
-			t, err := r.Revoke(ctx, *id, commandLine())
+		return func(ctx context.Context, r *operator.Registry, by audit.Entry) (any, error) {
+			t, err := r.Revoke(ctx, *id, by)
 			return httpapi.ViewToken(operator.Issued{Token: t}), err
 		}
 	})},
 }
 
 // tokenAct is what a verb does; what it returns is printed.
-type tokenAct func(ctx context.Context, r *operator.Registry) (any, error)
+type tokenAct func(ctx context.Context, r *operator.Registry, by audit.Entry) (any, error)
 
 // tokens makes a verb of what declares its flags and says what to do.
 func tokens(declare func(f *flag.FlagSet) tokenAct) func(ctx context.Context, in command.Input) error {
@@ -62,7 +63,7 @@ func tokens(declare func(f *flag.FlagSet) tokenAct) func(ctx context.Context, in
 			return err
 		}
 		defer kept.close()
-		shown, err := do(ctx, operator.NewRegistry(kept.store, kept.peppers))
+		shown, err := do(ctx, operator.NewRegistry(kept.store, kept.peppers), commandLine(in))
 		if err != nil {
 			return err
 		}

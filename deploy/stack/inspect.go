@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -203,6 +204,31 @@ func (l *launcher) signal(sig syscall.Signal) error {
 		return fmt.Errorf("%s does not run", one.Name)
 	}
 	return one.Ref.Signal(sig)
+}
+
+// do runs the program of a process with the settings of that process, as `kubectl exec` does in a container.
+func (l *launcher) do(ctx context.Context) error {
+	if len(l.words) != 1 || len(l.remain) == 0 {
+		return errors.New("usage: stack do PROCESS -- WORDS")
+	}
+	st, err := state.Load(l.dir)
+	if err != nil {
+		return err
+	}
+	one, err := st.Find(l.words[0])
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, one.Spec.Path, l.remain...)
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = one.Spec.Env, os.Stdin, os.Stdout, os.Stderr
+	err = cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exitCode(exit.ExitCode())
+	}
+	if err != nil {
+		return fmt.Errorf("run %s: %w", one.Spec.Path, err)
+	}
+	return nil
 }
 
 // rabbitctl runs rabbitmqctl on the instance's own broker.

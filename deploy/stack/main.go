@@ -33,6 +33,7 @@ const usage = `usage: stack VERB [flags]
   migrate             migrate the databases with the programs in --bin, beside whatever runs, and give broker users their rights
   pause PROCESS       freeze one process (SIGSTOP)
   resume PROCESS      let it go on (SIGCONT)
+  do PROCESS -- WORDS run the process's program with its settings and other words: do payments -- dead list
   rabbitctl -- WORDS  run rabbitmqctl on the private RabbitMQ
 
 flags:
@@ -206,6 +207,8 @@ func run(ctx context.Context, args, environ []string, out, errs io.Writer) error
 		return l.signal(syscall.SIGSTOP)
 	case "resume":
 		return l.signal(syscall.SIGCONT)
+	case "do":
+		return l.do(ctx)
 	case "rabbitctl":
 		return l.rabbitctl()
 	case "toxic":

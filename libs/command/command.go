@@ -44,6 +44,7 @@ type Input struct {
 	In      io.Reader
 	Out     io.Writer
 
+	as    string // who types, where the system does not know
 	verb  string // as typed, with the program
 	usage string // what may follow
 }
@@ -87,6 +88,12 @@ func (p Program) Main() {
 
 // Run does what the arguments name; the verb with the most words wins. -h after it, or alone, prints what may be typed.
 func (p Program) Run(ctx context.Context, in Input) error {
+	if len(in.Args) > 1 && in.Args[0] == "--as" {
+		if !person.MatchString(in.Args[1]) {
+			return misuse(fmt.Sprintf("%s: --as takes a person's name, such as ada.obi, not %q", p.Name, in.Args[1]))
+		}
+		in.as, in.Args = in.Args[1], in.Args[2:]
+	}
 	var chosen *Verb
 	words := -1
 	for i, v := range p.Verbs {

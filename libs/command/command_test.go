@@ -140,3 +140,24 @@ func TestStandard(t *testing.T) {
 		t.Error("a process that is not there is healthy")
 	}
 }
+
+// TestRun_as: in a container the person who types says so before the verb.
+func TestRun_as(t *testing.T) {
+	p := command.Program{Name: "shop", Verbs: []command.Verb{{Name: "who", Run: func(_ context.Context, in command.Input) error {
+		_, err := fmt.Fprint(in.Out, in.Operator())
+		return err
+	}}}}
+	var out strings.Builder
+	if err := p.Run(t.Context(), command.Input{Args: []string{"--as", "ada.obi", "who"}, Out: &out}); err != nil || out.String() != "cli:ada.obi" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+	out.Reset()
+	if err := p.Run(t.Context(), command.Input{Args: []string{"who"}, Out: &out}); err != nil || !strings.HasPrefix(out.String(), "cli:") {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+	for _, name := range []string{"", "ada obi", "-x", "a\nb"} {
+		if err := p.Run(t.Context(), command.Input{Args: []string{"--as", name, "who"}, Out: io.Discard}); !errors.Is(err, command.ErrUsage) {
+			t.Errorf("--as %q: %v", name, err)
+		}
+	}
+}

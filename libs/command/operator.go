@@ -1,9 +1,19 @@
 package command
 
-import "os/user"
+import (
+	"os/user"
+	"regexp"
+)
 
-// Operator is how an audit names the person who typed a verb.
-func Operator() string {
+// person is what --as takes.
+var person = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
+
+// Operator is how an audit names the person who typed a verb. In a container every user of the system is the same, so
+// there the person says it: `--as ada.obi` before the verb.
+func (in Input) Operator() string {
+	if in.as != "" {
+		return "cli:" + in.as
+	}
 	if u, err := user.Current(); err == nil {
 		return "cli:" + u.Username
 	}

@@ -57,7 +57,7 @@ func events(ctx context.Context, in command.Input) error {
 		return err
 	}
 	defer closeStore()
-	log.InfoContext(ctx, "an operator reads events", "operator", command.Operator(), "event_id", f.ID, "from", f.From, "to", f.To, "type", f.Type)
+	log.InfoContext(ctx, "an operator reads events", "operator", in.Operator(), "event_id", f.ID, "from", f.From, "to", f.To, "type", f.Type)
 	lines, unopened := json.NewEncoder(in.Out), 0
 	err = s.Kept(ctx, f, func(e store.KeptEvent, body []byte) error {
 		line := openedEvent{KeptEvent: e}

@@ -53,7 +53,7 @@ func book(kind string) func(in command.Input) (operation, error) {
 			return nil, fmt.Errorf("book %s: %w", kind, err)
 		}
 		return func(ctx context.Context, s *store.Store) error {
-			if err := s.Book(ctx, command.Operator(), j); err != nil {
+			if err := s.Book(ctx, in.Operator(), j); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintf(in.Out, "booked %s\n", j.Key)

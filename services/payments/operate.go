@@ -66,7 +66,7 @@ func operate(read func(in command.Input) (operation, error)) func(ctx context.Co
 // pause stops or resumes quotes or payouts.
 func pause(what string, resume bool) func(in command.Input) (operation, error) {
 	return func(in command.Input) (operation, error) {
-		p := app.Pause{What: what, Operator: command.Operator()}
+		p := app.Pause{What: what, Operator: in.Operator()}
 		err := in.FlagsOnly(func(f *flag.FlagSet) {
 			f.StringVar((*string)(&p.Currency), "currency", "", "only this fiat currency")
 			f.StringVar(&p.Network, "network", "", "only this network")
@@ -143,7 +143,7 @@ func erase(in command.Input) (operation, error) {
 		return nil, err
 	}
 	return func(ctx context.Context, s *store.Store) error {
-		done, err := s.AskErasure(ctx, command.Operator(), store.Payer{MerchantID: merchant, Mode: payment.Mode(mode), ChatID: payer}, cfg.retention())
+		done, err := s.AskErasure(ctx, in.Operator(), store.Payer{MerchantID: merchant, Mode: payment.Mode(mode), ChatID: payer}, cfg.retention())
 		if err != nil {
 			return err
 		}

@@ -80,7 +80,7 @@ func erase(ctx context.Context, in command.Input) error {
 		return err
 	}
 	defer closeDB()
-	done, err := s.AskErasure(ctx, command.Operator(), who, cfg.Laundering)
+	done, err := s.AskErasure(ctx, in.Operator(), who, cfg.Laundering)
 	if err != nil {
 		return err
 	}

@@ -128,7 +128,7 @@ func rewindScan(ctx context.Context, in command.Input) error {
 	}
 	return operate(ctx, in, func(p *process) error {
 		c := scanner.Chain{Mode: wallet.Mode(mode), Network: n.Name}
-		return rewind(ctx, p, c, to, scanner.Note{Operator: command.Operator(), Reason: reason}, in.Out)
+		return rewind(ctx, p, c, to, scanner.Note{Operator: in.Operator(), Reason: reason}, in.Out)
 	})
 }
 

@@ -131,6 +131,9 @@ func (s *Stack) holdPorts(t testing.TB) {
 	}
 }
 
+// Dir is where the stack lives, which the launcher's verbs are given as --dir.
+func (s *Stack) Dir() string { return s.dir }
+
 // Kill ends a service's process with SIGKILL and leaves it down until Start.
 func (s *Stack) Kill(t testing.TB, service string) {
 	t.Helper()
