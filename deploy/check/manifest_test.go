@@ -200,10 +200,13 @@ func TestOverlays(t *testing.T) {
 			if slices.Contains(workers, service) {
 				roles = []string{"Deployment/" + service + "-serve", "Deployment/" + service + "-work"}
 			}
-			for _, want := range append(roles, "Service/"+service, "ServiceAccount/"+service, "Job/"+service+"-migrate") {
+			for _, want := range append(roles, "Service/"+service, "ServiceAccount/"+service) {
 				if !seen[want] {
 					t.Errorf("%s: no %s", overlay, want)
 				}
+			}
+			if !slices.ContainsFunc(all, func(m manifest) bool { return m.Kind == "Job" && strings.HasPrefix(m.Name, service+"-migrate") }) {
+				t.Errorf("%s: no migration of %s", overlay, service)
 			}
 		}
 	}

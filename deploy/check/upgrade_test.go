@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -150,76 +149,5 @@ func TestUpgrade_eras(t *testing.T) {
 	}
 	if len(eras) != 1 || eras[""] {
 		t.Errorf("pods are of the eras %v", eras)
-	}
-}
-
-// cluster stands for kubectl: it writes down what it is asked, shows EARLIER as the pods of an earlier release and ENDING as those
-// that have not ended yet, and has one Deployment behind each selector.
-const cluster = `#!/bin/sh
-echo "$*" >>"$CALLS"
-case "$*" in
-*kustomize*) printf '      labels:\n        causeway/era: "7"\n' ;;
-*"get pods"*era!=7*) printf '%s' "$EARLIER" ;;
-*"get pods"*) printf '%s' "$ENDING" ;;
-*"get deployment"*) echo deployment/any ;;
-esac
-`
-
-// rollout runs k8s/rollout on such a cluster.
-func rollout(t *testing.T, overlay, earlier, ending string) (calls []string, out string, err error) {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(cluster), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "k8s", "rollout"), overlay)
-	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "CALLS="+filepath.Join(dir, "calls"),
-		"EARLIER="+earlier, "ENDING="+ending)
-	raw, err := cmd.CombinedOutput()
-	log, readErr := os.ReadFile(filepath.Join(dir, "calls"))
-	if readErr != nil {
-		t.Fatal(readErr)
-	}
-	return strings.Split(strings.TrimSpace(string(log)), "\n"), string(raw), err
-}
-
-// TestRollout_order: the script replaces one group after the other and waits until the last old pod of each has ended.
-// callback-dispatcher knows a new event before anybody sends it, and the gateway says who calls before payments asks for it.
-func TestRollout_order(t *testing.T) {
-	for _, overlay := range append(slices.Clone(overlays), upgrade) {
-		earlier := ""
-		if overlay == upgrade {
-			earlier = "pod/payments-serve-old"
-		}
-		calls, out, err := rollout(t, overlay, earlier, "pod/old ")
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", overlay, err, out)
-		}
-		at := 0
-		for _, want := range []string{
-			"apply .*component notin", "apply .*component=migrate", "wait .*component=migrate",
-			"apply .*name=callback-dispatcher", "rollout status", "wait .*--for=delete.* pod/old",
-			"apply .*name=gateway", "rollout status", "wait .*--for=delete.* pod/old",
-			`apply .*name notin \(callback-dispatcher, gateway\)`, "rollout status", "wait .*--for=delete.* pod/old",
-		} {
-			next := slices.IndexFunc(calls[at:], regexp.MustCompile(want).MatchString)
-			if next < 0 {
-				t.Fatalf("%s: no %q after %q in\n%s", overlay, want, calls[:at], strings.Join(calls, "\n"))
-			}
-			at += next + 1
-		}
-	}
-}
-
-// TestRollout_refuses: production's switches go on after the last pod that cannot bear them, and nothing is touched before.
-func TestRollout_refuses(t *testing.T) {
-	calls, out, err := rollout(t, "prod", "pod/gateway-old", "")
-	if err == nil || !strings.Contains(out, "pod/gateway-old") || !strings.Contains(out, "k8s/rollout prod-upgrade") {
-		t.Errorf("%v: %s", err, out)
-	}
-	for _, call := range calls {
-		if strings.Contains(call, "apply") || strings.Contains(call, "delete") {
-			t.Errorf("it asked for: kubectl %s", call)
-		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/lifecycle"
@@ -43,6 +44,7 @@ type Input struct {
 	Environ map[string]string
 	In      io.Reader
 	Out     io.Writer
+	Log     *slog.Logger // what happens meanwhile; its error is what Run returns
 
 	as    string // who types, where the system does not know
 	verb  string // as typed, with the program
@@ -70,17 +72,17 @@ func (p Program) Main() {
 	lifecycle.Memory()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	err := p.Run(ctx, Input{Args: os.Args[1:], Environ: config.Environ(), In: os.Stdin, Out: os.Stdout})
+	log := slog.Default()
+	if about, err := os.Stderr.Stat(); err != nil || about.Mode()&os.ModeCharDevice == 0 {
+		log = telemetry.To(os.Stderr, p.Name).Log
+	}
+	err := p.Run(ctx, Input{Args: os.Args[1:], Environ: config.Environ(), In: os.Stdin, Out: os.Stdout, Log: log})
 	stop()
 	switch {
 	case errors.Is(err, ErrUsage):
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	case err != nil:
-		log := slog.Default()
-		if about, statErr := os.Stderr.Stat(); statErr != nil || about.Mode()&os.ModeCharDevice == 0 {
-			log = telemetry.To(os.Stderr, p.Name).Log
-		}
 		log.Error("stopped", "err", err)
 		os.Exit(1)
 	}
@@ -93,6 +95,9 @@ func (p Program) Run(ctx context.Context, in Input) error {
 			return misuse(fmt.Sprintf("%s: --as takes a person's name, such as ada.obi, not %q", p.Name, in.Args[1]))
 		}
 		in.as, in.Args = in.Args[1], in.Args[2:]
+	}
+	if in.Log == nil {
+		in.Log = slog.New(slog.DiscardHandler)
 	}
 	var chosen *Verb
 	words := -1
@@ -180,8 +185,12 @@ func Roles(start func(ctx context.Context, environ map[string]string, serves, wo
 // MigrateSettings are those of the verb migrate.
 type MigrateSettings struct {
 	OwnerURL config.Secret `env:"DATABASE_OWNER_URL,required" doc:"PostgreSQL URL of the database in the role that owns the schema; used by migrate alone"`
+	Wait     time.Duration `env:"MIGRATE_WAIT" envDefault:"30m" doc:"How long migrate waits for a database that does not answer, at most 6h. One that refuses, by a wrong password or for want of a right, ends it at once"`
 	TLS      postgres.TLS
 }
+
+// waitMax is the most that MIGRATE_WAIT may be.
+const waitMax = 6 * time.Hour
 
 // Standard are the verbs that every service has: migrate brings its database to the schema of files, health asks the
 // process beside it whether it is ready, version names the build.
@@ -192,7 +201,14 @@ func Standard(files fs.FS) []Verb {
 			if err != nil {
 				return err
 			}
-			return postgres.Migrate(ctx, postgres.Config{URL: cfg.OwnerURL, TLS: cfg.TLS}, files)
+			if cfg.Wait <= 0 || cfg.Wait > waitMax {
+				return fmt.Errorf("MIGRATE_WAIT is %s, not between 0 and %s", cfg.Wait, waitMax)
+			}
+			database := postgres.Config{URL: cfg.OwnerURL, TLS: cfg.TLS}
+			if err := postgres.Await(ctx, database, cfg.Wait, in.Log); err != nil {
+				return err
+			}
+			return postgres.Migrate(ctx, database, files)
 		}},
 		{Name: "health", Run: func(ctx context.Context, in Input) error { return telemetry.Probe(ctx, in.Environ["OPS_ADDR"]) }},
 		{Name: "version", Run: func(_ context.Context, in Input) error {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -135,6 +136,18 @@ func TestStandard(t *testing.T) {
 	}
 	if err := p.Run(t.Context(), command.Input{Args: []string{"migrate"}}); err == nil || !strings.Contains(err.Error(), "DATABASE_OWNER_URL") {
 		t.Errorf("migrate without a database: %v", err)
+	}
+	var log strings.Builder
+	environ := map[string]string{"DATABASE_OWNER_URL": "postgres://u@127.0.0.1:1/x?sslmode=disable", "MIGRATE_WAIT": "1s"}
+	in := command.Input{Args: []string{"migrate"}, Environ: environ, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	if err := p.Run(t.Context(), in); err == nil || !strings.Contains(log.String(), "wait for the database") {
+		t.Errorf("migrate did not wait for its database: %v, %s", err, &log)
+	}
+	for _, wait := range []string{"0s", "7h"} {
+		environ := map[string]string{"DATABASE_OWNER_URL": "postgres://u@127.0.0.1:1/x", "MIGRATE_WAIT": wait}
+		if err := p.Run(t.Context(), command.Input{Args: []string{"migrate"}, Environ: environ}); err == nil || !strings.Contains(err.Error(), "MIGRATE_WAIT") {
+			t.Errorf("migrate waits for %s: %v", wait, err)
+		}
 	}
 	if err := p.Run(t.Context(), command.Input{Args: []string{"health"}, Environ: map[string]string{"OPS_ADDR": "127.0.0.1:1"}}); err == nil {
 		t.Error("a process that is not there is healthy")

@@ -1,0 +1,273 @@
+package check
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+// kubectl stands for the program of this name: it writes down each call, renders BUILT, shows EARLIER as the pods of an earlier
+// release and ENDING as those that have not ended yet, has one Deployment behind each selector, and keeps Jobs as files. The call
+// with the number STOP fails, as if the script had been stopped there.
+const kubectl = `#!/bin/sh
+echo "$*" >>"$DIR/calls"
+if [ "$STOP" != 0 ] && [ "$(wc -l <"$DIR/calls")" = "$STOP" ]; then
+	exit 1
+fi
+case "$*" in
+*kustomize*) cat "$DIR/built" ;;
+*"get pods"*causeway/era!=*) printf '%s' "$EARLIER" ;;
+*"get pods"*) printf '%s' "$ENDING" ;;
+*"get deployment"*) echo deployment/any ;;
+*"get statefulset"*) grep -q '^kind: StatefulSet$' "$DIR/built" ;;
+*" get job "*) cat "$DIR/jobs/$5" 2>/dev/null || true ;;
+*" delete job "*)
+	if [ -e "$DIR/jobs/$5" ] && [ ! -s "$DIR/jobs/$5" ]; then
+		echo "BROKE OFF $5" >>"$DIR/calls"
+	fi
+	rm -f "$DIR/jobs/$5"
+	;;
+apply*component=migrate)
+	for job in $JOBS; do
+		[ -e "$DIR/jobs/$job" ] || : >"$DIR/jobs/$job"
+	done
+	;;
+*" logs job/"*) echo "the database refuses" ;;
+esac
+`
+
+// passing stands for sleep: while the script waits, the Jobs come to their ends, each to that of its name or else to OUTCOME.
+const passing = `#!/bin/sh
+echo "sleep $*" >>"$DIR/calls"
+for job in "$DIR"/jobs/*; do
+	case $job in
+	*$BAD*) printf 'FailureTarget Failed' >"$job" ;;
+	*) printf 'SuccessCriteriaMet Complete' >"$job" ;;
+	esac
+done
+`
+
+// stage is such a cluster.
+type stage struct {
+	overlay, earlier, ending string
+	bad                      string // part of the names of the Jobs that fail
+	loose                    bool   // images have no digest
+	dir                      string
+}
+
+// prepare renders the overlay, with digests as a release pins them.
+func (s *stage) prepare(t *testing.T) {
+	t.Helper()
+	s.dir = t.TempDir()
+	var built bytes.Buffer
+	for _, m := range build(t, s.overlay) {
+		text := m.raw
+		if !s.loose {
+			text = image.ReplaceAll(text, []byte("${0}@sha256:"+strings.Repeat("0", 64)))
+		}
+		built.WriteString("---\n")
+		built.Write(text)
+	}
+	if err := os.Mkdir(filepath.Join(s.dir, "jobs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"kubectl": kubectl, "sleep": passing, "built": built.String()} {
+		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var image = regexp.MustCompile(`(?m)^ *(- )?image(Name)?: \S+`)
+
+// rollout runs k8s/rollout on the cluster; the call with the number stop fails.
+func (s *stage) rollout(t *testing.T, stop int) (calls []string, out string, err error) {
+	t.Helper()
+	if s.dir == "" {
+		s.prepare(t)
+	}
+	var jobs []string
+	for _, j := range of[batchv1.Job](build(t, s.overlay)) {
+		jobs = append(jobs, j.Name)
+	}
+	bad := s.bad
+	if bad == "" {
+		bad = "none"
+	}
+	if err := os.RemoveAll(filepath.Join(s.dir, "calls")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "k8s", "rollout"), s.overlay)
+	cmd.Env = append(os.Environ(), "PATH="+s.dir+":"+os.Getenv("PATH"), "DIR="+s.dir, "JOBS="+strings.Join(jobs, " "),
+		"EARLIER="+s.earlier, "ENDING="+s.ending, "BAD="+bad, "STOP="+strconv.Itoa(stop))
+	raw, err := cmd.CombinedOutput()
+	log, readErr := os.ReadFile(filepath.Join(s.dir, "calls"))
+	if readErr != nil {
+		t.Fatal(readErr)
+	}
+	return strings.Split(strings.TrimSpace(string(log)), "\n"), string(raw), err
+}
+
+// ordered fails unless calls match the patterns, one after the other.
+func ordered(t *testing.T, about string, calls []string, patterns ...string) {
+	t.Helper()
+	at := 0
+	for _, want := range patterns {
+		next := slices.IndexFunc(calls[at:], regexp.MustCompile(want).MatchString)
+		if next < 0 {
+			t.Fatalf("%s: no %q after %q in\n%s", about, want, calls[:at], strings.Join(calls, "\n"))
+		}
+		at += next + 1
+	}
+}
+
+// steps of a whole rollout.
+var steps = []string{
+	"^apply .*component notin", "^apply .*component=migrate", "^sleep", `get job wallets-migrate`,
+	"^apply .*name=callback-dispatcher", "rollout status", "wait .*--for=delete.* pod/old",
+	"^apply .*name=gateway", "rollout status", "wait .*--for=delete.* pod/old",
+	`^apply .*name notin \(callback-dispatcher, gateway\)`, "rollout status", "wait .*--for=delete.* pod/old",
+}
+
+// TestRollout_order: the script replaces one group after the other and waits until the last old pod of each has ended.
+// callback-dispatcher knows a new event before anybody sends it, and the gateway says who calls before payments asks for it.
+func TestRollout_order(t *testing.T) {
+	for _, overlay := range append(slices.Clone(overlays), upgrade) {
+		s := stage{overlay: overlay, ending: "pod/old "}
+		if overlay == upgrade {
+			s.earlier = "pod/payments-serve-old"
+		}
+		calls, out, err := s.rollout(t, 0)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", overlay, err, out)
+		}
+		ordered(t, overlay, calls, steps...)
+	}
+}
+
+// TestRollout_waits: migrations begin when Secrets and certificates are there, and when PostgreSQL, its databases, the broker and
+// its topology are ready. Where the overlay has none of an operator's objects, nobody waits for them.
+func TestRollout_waits(t *testing.T) {
+	s := stage{overlay: "prod", ending: "pod/old "}
+	calls, out, err := s.rollout(t, 0)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	ordered(t, "prod", calls, "^apply .*component notin", "wait externalsecrets.* --all --for=condition=Ready",
+		"wait certificates.* --all --for=condition=Ready", "wait clusters.postgresql.* --all --for=condition=Ready",
+		"wait databases.postgresql.* --all --for=jsonpath=.*applied", "wait rabbitmqclusters.* --all --for=condition=AllReplicasReady",
+		"wait users.rabbitmq.* --for=condition=Ready", "wait queues.rabbitmq.*", "wait bindings.rabbitmq.*", "^apply .*component=migrate")
+	s = stage{overlay: "dev"}
+	calls, out, err = s.rollout(t, 0)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, call := range calls {
+		if strings.Contains(call, " --all ") {
+			t.Errorf("dev: kubectl %s", call)
+		}
+	}
+}
+
+// TestRollout_failedJob: a migration that fails ends the script as soon as that is known, with the Job's last words, and no pod is
+// replaced. Called again after the cure, the script makes that Job anew and goes on.
+func TestRollout_failedJob(t *testing.T) {
+	s := stage{overlay: "prod", ending: "pod/old ", bad: "payments"}
+	calls, out, err := s.rollout(t, 0)
+	if err == nil || !strings.Contains(out, "payments-migrate-") || !strings.Contains(out, "the database refuses") {
+		t.Errorf("%v: %s", err, out)
+	}
+	slept := 0
+	for _, call := range calls {
+		if strings.HasPrefix(call, "sleep") {
+			slept++
+		}
+		if strings.Contains(call, "apply") && strings.Contains(call, "name=") {
+			t.Errorf("it replaced pods: kubectl %s", call)
+		}
+	}
+	if slept != 1 {
+		t.Errorf("it waited %d times", slept)
+	}
+	s.bad = ""
+	calls, out, err = s.rollout(t, 0)
+	if err != nil {
+		t.Fatalf("after the cure: %v\n%s", err, out)
+	}
+	ordered(t, "after the cure", calls, append([]string{"delete job payments-migrate-"}, steps[1:]...)...)
+}
+
+// TestRollout_repeats: stopped before any of its steps and called again, the script does all that is left, in the same order, and
+// breaks off no migration that runs.
+func TestRollout_repeats(t *testing.T) {
+	whole := stage{overlay: "prod", ending: "pod/old "}
+	calls, out, err := whole.rollout(t, 0)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	failed := 0
+	for i, call := range calls {
+		if i > 0 && (strings.Contains(call, " get job ") || strings.HasPrefix(call, "sleep")) && call != calls[i-1] && strings.Contains(calls[i-1], " get job ") {
+			continue // one such call is as good as another
+		}
+		stop := i + 1
+		s := stage{overlay: "prod", ending: "pod/old "}
+		if _, _, err := s.rollout(t, stop); err != nil {
+			failed++
+		}
+		again, out, err := s.rollout(t, 0)
+		if err != nil {
+			t.Fatalf("stopped at kubectl %s and called again: %v\n%s", call, err, out)
+		}
+		want := slices.DeleteFunc(slices.Clone(steps), func(step string) bool { return step == "^sleep" }) // migrations may have ended
+		ordered(t, "stopped at kubectl "+call, again, want...)
+		if broken := slices.IndexFunc(again, func(call string) bool { return strings.HasPrefix(call, "BROKE OFF") }); broken >= 0 {
+			t.Errorf("stopped at kubectl %s: %s", call, again[broken])
+		}
+	}
+	if failed < 20 {
+		t.Errorf("only %d of %d calls stopped the script", failed, len(calls))
+	}
+}
+
+// TestRollout_refuses: production's switches go on after the last pod that cannot bear them, and nothing is touched before.
+func TestRollout_refuses(t *testing.T) {
+	s := stage{overlay: "prod", earlier: "pod/gateway-old"}
+	calls, out, err := s.rollout(t, 0)
+	if err == nil || !strings.Contains(out, "pod/gateway-old") || !strings.Contains(out, "k8s/rollout prod-upgrade") {
+		t.Errorf("%v: %s", err, out)
+	}
+	untouched(t, calls)
+}
+
+// TestRollout_unpinned: production runs no image that a registry could change.
+func TestRollout_unpinned(t *testing.T) {
+	for _, overlay := range []string{"prod", upgrade} {
+		s := stage{overlay: overlay, loose: true}
+		calls, out, err := s.rollout(t, 0)
+		for _, want := range []string{"registry.causeway.example/payments:", "otel/opentelemetry-collector:", "cloudnative-pg/postgresql:", "library/rabbitmq:"} {
+			if err == nil || !strings.Contains(out, want) {
+				t.Errorf("%s: %v: no %s in %s", overlay, err, want, out)
+			}
+		}
+		untouched(t, calls)
+	}
+}
+
+func untouched(t *testing.T, calls []string) {
+	t.Helper()
+	for _, call := range calls {
+		if strings.Contains(call, "apply") || strings.Contains(call, "delete") {
+			t.Errorf("it asked for: kubectl %s", fmt.Sprint(call))
+		}
+	}
+}
