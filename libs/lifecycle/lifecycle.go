@@ -33,7 +33,7 @@ const (
 var ErrStopping = errors.New("shutting down")
 
 // Group is a set of servers and loops that live and die together. Add everything before Run. It is a Prometheus
-// collector of the failures of its periodic work.
+// collector of the runs, the failures and the last success of its periodic work.
 type Group struct {
 	log   *slog.Logger
 	drain time.Duration
@@ -45,6 +45,7 @@ type Group struct {
 	stopOnce sync.Once
 	failed   *prometheus.CounterVec
 	ran      *prometheus.CounterVec
+	well     *prometheus.GaugeVec
 }
 
 type server struct {
@@ -70,6 +71,10 @@ func New(log *slog.Logger, drain time.Duration) *Group {
 		ran: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lifecycle_runs_total", Help: "Runs of periodic work.",
 		}, []string{"work"}),
+		well: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "lifecycle_last_success_timestamp_seconds",
+			Help: "When a run of periodic work last ended well; before the first such run, when the work began.",
+		}, []string{"work"}),
 	}
 }
 
@@ -77,7 +82,7 @@ func New(log *slog.Logger, drain time.Duration) *Group {
 // a lead.
 func (g *Group) Child(drain time.Duration) *Group {
 	child := New(g.log, drain)
-	child.failed, child.ran = g.failed, g.ran
+	child.failed, child.ran, child.well = g.failed, g.ran, g.well
 	return child
 }
 
@@ -85,12 +90,14 @@ func (g *Group) Child(drain time.Duration) *Group {
 func (g *Group) Describe(ch chan<- *prometheus.Desc) {
 	g.failed.Describe(ch)
 	g.ran.Describe(ch)
+	g.well.Describe(ch)
 }
 
 // Collect implements prometheus.Collector.
 func (g *Group) Collect(ch chan<- prometheus.Metric) {
 	g.failed.Collect(ch)
 	g.ran.Collect(ch)
+	g.well.Collect(ch)
 }
 
 // HTTP adds a server. The listener is opened now, so that a taken port is an error before anything has started; requests
@@ -134,15 +141,21 @@ func (g *Group) Go(name string, f func(context.Context) error) {
 }
 
 // Every adds periodic work: f runs at once and then at every interval, never twice at a time. Its errors and panics are
-// logged and counted and do not stop the group.
+// logged and counted and do not stop the group. The alert PeriodicWorkLate fires an hour after the last success, so an
+// interval must be well below an hour.
 func (g *Group) Every(name string, interval time.Duration, f func(context.Context) error) {
 	g.failed.WithLabelValues(name).Add(0)
 	g.Go(name, func(ctx context.Context) error {
 		ticker := time.NewTicker(interval)
 		defer ticker.Stop()
+		well := func() { g.well.WithLabelValues(name).Set(float64(time.Now().Unix())) }
+		well()
 		for {
 			g.ran.WithLabelValues(name).Inc()
-			if err := guarded(ctx, f); err != nil && ctx.Err() == nil {
+			switch err := guarded(ctx, f); {
+			case err == nil:
+				well()
+			case ctx.Err() == nil:
 				g.failed.WithLabelValues(name).Inc()
 				g.log.ErrorContext(ctx, "periodic work failed", "work", name, "err", err)
 			}

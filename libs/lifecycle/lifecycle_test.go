@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -35,6 +36,39 @@ func (j *journal) note(line string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.lines = append(j.lines, line)
+}
+
+// The time of the last success stays while work fails, and begins with the work; a group and its child show one.
+func TestEvery_tellsTheLastSuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := group(time.Minute)
+		child := g.Child(time.Minute)
+		failing := false
+		child.Every("erasures", 10*time.Minute, func(context.Context) error {
+			if failing {
+				return errors.New("database is away")
+			}
+			return nil
+		})
+		child.Every("never well", 10*time.Minute, func(context.Context) error { return errors.New("no") })
+		began := time.Now().Unix()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- child.Run(ctx) }()
+		time.Sleep(25 * time.Minute) // synthetic
+		failing = true
+		time.Sleep(2 * time.Hour) // synthetic
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		const name = "lifecycle_last_success_timestamp_seconds"
+		want := fmt.Sprintf("# HELP %[1]s When a run of periodic work last ended well; before the first such run, when the work began.\n# TYPE %[1]s gauge\n"+
+			"%[1]s{work=\"erasures\"} %[2]e\n%[1]s{work=\"never well\"} %[3]e\n", name, float64(began+20*60), float64(began))
+		if err := testutil.CollectAndCompare(g, strings.NewReader(want), name); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestRun_stopsLoopsInOrder(t *testing.T) {

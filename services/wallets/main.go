@@ -209,7 +209,7 @@ func (p *process) serve() error {
 // Intervals of the periodic work.
 const (
 	grantEvery  = 10 * time.Second
-	rotateEvery = time.Hour
+	rotateEvery = 10 * time.Minute
 	closeEvery  = 500 * time.Millisecond
 	retainEvery = time.Minute
 )
