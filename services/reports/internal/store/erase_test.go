@@ -113,3 +113,40 @@ func TestErase_waitsForTheLaw(t *testing.T) {
 		t.Error(line)
 	}
 }
+
+// An erased report is one less of its own key on the reporter's address. Other keys' rows stay, and so does a row that tells of
+// a flood; a row that tells nothing any more goes, with the address.
+func TestErase_countsOneLessOfItsKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	key := func(id int64) app.Owner { return app.Owner{MerchantID: "acme", KeyID: id, Mode: report.Test} }
+	filing := report.Filing{Wallet: "0xAA", Name: people[0]}
+	var erased []string
+	for _, by := range []int64{8, 8, 9, 10} {
+		made := w.file(key(by), filing)
+		if err := w.move(key(by), made.ReportID, report.Dismissed); err != nil {
+			t.Fatal(err)
+		}
+		erased = append(erased, made.ReportID)
+	}
+	w.file(key(9), filing)
+	if _, err := w.pool.Exec(t.Context(), `UPDATE sources SET refused = 2, refused_at = now() WHERE key_id = 10`); err != nil {
+		t.Fatal(err)
+	}
+	const rows = `SELECT coalesce(string_agg(format('%s: %s filed, %s refused', key_id, reports, refused), '; ' ORDER BY key_id), '')
+		FROM sources WHERE address = '0xaa' AND role = 'reporter'`
+	for n, want := range []string{
+		"8: 1 filed, 0 refused; 9: 2 filed, 0 refused; 10: 1 filed, 2 refused",
+		"9: 2 filed, 0 refused; 10: 1 filed, 2 refused",
+		"9: 1 filed, 0 refused; 10: 1 filed, 2 refused",
+		"9: 1 filed, 0 refused; 10: 0 filed, 2 refused",
+	} {
+		who := store.Person{Mode: report.Test, Reference: erased[n]}
+		if done, err := w.store.AskErasure(t.Context(), "cli:ada", who, years); err != nil || done.Erased != 1 {
+			t.Fatalf("report %d: %+v, %v", n+1, done, err)
+		}
+		if got := ask[string](w, rows); got != want {
+			t.Errorf("after report %d:\n%s, want\n%s", n+1, got, want)
+		}
+	}
+}

@@ -78,7 +78,11 @@ UNION SELECT id FROM reports WHERE mode = $1 AND phone_index = ANY($3) AND creat
 UNION SELECT id FROM reports WHERE mode = $1 AND wallet_key = $4 AND created_at <= $6
 UNION SELECT id FROM reports WHERE mode = $1 AND reference = $5 AND created_at <= $6 ORDER BY id`
 	lawful       = `SELECT $1 = 'live' AND $2::timestamptz > now() - $3 * interval '1 second'`
-	forgetSource = `DELETE FROM sources WHERE mode = $1 AND address = $2 AND role = 'reporter'`
+	// One report less of a key on an address; the row goes with the last one, unless it tells of a flood.
+	uncountSource = `UPDATE sources SET reports = greatest(reports - 1, 0)
+WHERE mode = $1 AND address = $2 AND role = 'reporter' AND key_id = $3`
+	forgetSource = `DELETE FROM sources
+WHERE mode = $1 AND address = $2 AND role = 'reporter' AND key_id = $3 AND reports = 0 AND refused = 0`
 	// A subject that counts nothing any more would still tell that it was counted.
 	dropCounts = `DELETE FROM report_counts WHERE subject = ANY($1) AND n = array_fill(0, ARRAY[12])`
 	moveMark   = `WITH gone AS (DELETE FROM accused_marks WHERE mode = $1 AND address = $2 AND what = 'reporter' AND mark = $3 RETURNING mode)
@@ -260,7 +264,7 @@ func Statements() map[string]string {
 		"updateReport": updateReport, "insertHistory": insertHistory, "totalOf": totalOf,
 		"selectCounts": selectCounts, "selectAccused": selectAccused, "selectWaiting": selectWaiting, "selectConfirmed": selectConfirmed,
 		"countWaiting": countWaiting, "judgeAccused": judgeAccused, "insertDecision": insertDecision, "selectSources": selectSources, "selectFloods": selectFloods,
-		"ownReports": ownReports, "lockReport": lockReport, "sealReport": sealReport, "dropCounts": dropCounts, "reportsOf": reportsOf, "lawful": lawful, "forgetSource": forgetSource, "moveMark": moveMark,
+		"ownReports": ownReports, "lockReport": lockReport, "sealReport": sealReport, "dropCounts": dropCounts, "reportsOf": reportsOf, "lawful": lawful, "uncountSource": uncountSource, "forgetSource": forgetSource, "moveMark": moveMark,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
 	maps.Copy(all, erasure.Statements())

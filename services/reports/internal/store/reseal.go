@@ -78,7 +78,9 @@ func (s *Store) replace(ctx context.Context, tx pgx.Tx, was row, r report.Report
 	batch := &pgx.Batch{}
 	batch.Queue(sealReport, r.ID, is.person, is.index, null(is.Wallet), null(report.AddressKey(is.Wallet)))
 	if was.Wallet != "" && is.Wallet == "" {
-		batch.Queue(forgetSource, string(was.Mode), report.AddressKey(was.Wallet))
+		for _, sql := range []string{uncountSource, forgetSource} {
+			batch.Queue(sql, string(was.Mode), report.AddressKey(was.Wallet), was.KeyID)
+		}
 	}
 	queueCounts(batch, was.Report, before, report.Counts{}.Minus(one))
 	queueCounts(batch, is.Report, after, one)
