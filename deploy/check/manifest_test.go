@@ -32,7 +32,7 @@ var (
 	overlays = []string{"dev", "prod"}
 )
 
-// foreign are the kinds whose types are not Kubernetes' own; an operator checks them when they are applied.
+// foreign are the kinds whose types are not Kubernetes' own; TestSchemas holds them against their definitions.
 var foreign = map[string]bool{
 	"Cluster": true, "Database": true, "ScheduledBackup": true, "ObjectStore": true, // CloudNativePG
 	"RabbitmqCluster": true, "Vhost": true, "User": true, "Permission": true, "Exchange": true, "Queue": true, "Binding": true, // RabbitMQ

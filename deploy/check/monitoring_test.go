@@ -38,7 +38,7 @@ func ruleFiles(t *testing.T) []string {
 
 // TestPromtool: Prometheus' own tool takes the configuration and the rules, and the rules fire when they should.
 func TestPromtool(t *testing.T) {
-	out, err := exec.Command("./promtool").Output()
+	out, err := exec.Command("./program", "promtool", "prometheus").Output()
 	if err != nil {
 		t.Fatalf("promtool cannot be had: %v", err)
 	}

@@ -4,44 +4,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"sigs.k8s.io/yaml"
+	"causeway.internal/deploy/check/operator"
 )
 
-// operator is an entry of k8s/operators.yaml.
-type operator struct {
-	Name    string   `json:"name"`
-	Groups  []string `json:"groups"`
-	Kinds   []string `json:"kinds"` // all of the groups', if empty
-	Least   string   `json:"least"`
-	Proved  string   `json:"proved"`
-	Because string   `json:"because"`
-}
-
-func (o operator) serves(m manifest) bool {
-	group, _, _ := strings.Cut(m.APIVersion, "/")
-	return slices.Contains(o.Groups, group) && (len(o.Kinds) == 0 || slices.Contains(o.Kinds, m.Kind))
-}
-
-func operators(t *testing.T) []operator {
-	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(root, "k8s", "operators.yaml"))
+// TestOperatorVersions: each object of an operator belongs to one that k8s/operators.yaml names, docs/deploy.md says the
+// same, and deploy/cluster builds the Kubernetes that it names.
+func TestOperatorVersions(t *testing.T) {
+	all, err := operator.Read(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []operator
-	if err := yaml.UnmarshalStrict(raw, &all); err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-// TestOperatorVersions: each object of an operator belongs to one that k8s/operators.yaml names, and docs/deploy.md says the same.
-func TestOperatorVersions(t *testing.T) {
-	all := operators(t)
 	page, err := os.ReadFile(filepath.Join(root, "docs", "deploy.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +25,7 @@ func TestOperatorVersions(t *testing.T) {
 	for _, m := range build(t, "prod") {
 		var owners []string
 		for _, o := range all {
-			if o.serves(m) {
+			if o.Serves(m.APIVersion, m.Kind) {
 				owners = append(owners, o.Name)
 				used[o.Name] = true
 			}
@@ -58,6 +33,10 @@ func TestOperatorVersions(t *testing.T) {
 		if foreign[m.Kind] && len(owners) != 1 {
 			t.Errorf("%s %s belongs to the operators %v of k8s/operators.yaml", m.APIVersion, m, owners)
 		}
+	}
+	server, err := os.ReadFile(filepath.Join(root, "deploy", "cluster", "go.mod"))
+	if err != nil || !strings.Contains(string(server), "k8s.io/kubernetes v"+all[0].Proved+" ") {
+		t.Errorf("deploy/cluster does not build Kubernetes %s: %v", all[0].Proved, err)
 	}
 	for _, o := range all {
 		if !used[o.Name] {
