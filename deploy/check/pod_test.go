@@ -123,6 +123,32 @@ func budgeted(all []manifest, of1 map[string]string) bool {
 	})
 }
 
+// TestSpread: pods are spread among those of their own role. No key is in both the selector and matchLabelKeys: the server takes
+// such a Deployment and refuses each of its pods.
+func TestSpread(t *testing.T) {
+	checked := 0
+	for _, overlay := range overlays {
+		for _, w := range workloads(build(t, overlay)) {
+			for _, spread := range w.pod.Spec.TopologySpreadConstraints {
+				checked++
+				selector, err := metav1.LabelSelectorAsSelector(spread.LabelSelector)
+				if err != nil || !selector.Matches(labels.Set(w.pod.Labels)) {
+					t.Errorf("%s %s: the pods are not spread among themselves: %v", overlay, w, err)
+					continue
+				}
+				for _, key := range spread.MatchLabelKeys {
+					if requirements, _ := selector.Requirements(); slices.ContainsFunc(requirements, func(r labels.Requirement) bool { return r.Key() == key }) {
+						t.Errorf("%s %s: %s is in labelSelector and in matchLabelKeys", overlay, w, key)
+					}
+				}
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("no pod is spread")
+	}
+}
+
 // scaled says that something keeps at least two of it, and that its name is right.
 func scaled(t *testing.T, all []manifest, d *appsv1.Deployment) bool {
 	t.Helper()
