@@ -226,7 +226,7 @@ func TestGateway_keyLife(t *testing.T) {
 	key := made.key(t)
 	want := []string{"createdAt", "expiresAt", "id", "merchantId", "mode", "name", "permissions", "publicKey", "secret", "tier"}
 	if got := slices.Sorted(maps.Keys(key)); !slices.Equal(got, want) {
-		t.Errorf("the answer has %v, contract.md §9 lists %v", got, want)
+		t.Errorf("the answer has %v, the schema KeyCreated lists %v", got, want)
 	}
 	secret, ok := key["secret"].(string)
 	if !ok || !strings.HasPrefix(secret, "sk_test_") {

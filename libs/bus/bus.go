@@ -70,8 +70,9 @@ type Link struct {
 }
 
 // Dial prepares the link of a service and tries to reach the broker once. A broker that is not there is no error, nor is one
-// whose topology has not been declared: the link connects when it can, the service starts without (design.md §1). A wrong
-// URL, refused credentials and message keys that cannot be read are errors, because waiting cures none of them.
+// whose topology has not been declared: the link connects when it can, the service starts without
+// (docs/architecture.md#roles-of-a-process). A wrong URL, refused credentials and message keys that cannot be read are
+// errors, because waiting cures none of them.
 func Dial(ctx context.Context, cfg Config, service string, tel *telemetry.Telemetry) (*Link, error) {
 	return dial(ctx, cfg, service, tel, wire.Topology())
 }

@@ -1,6 +1,6 @@
 // Package fault is the one vocabulary of errors that reach a caller. A fault carries a stable code, a message that is
-// safe to show, and a kind that the HTTP edge maps to a status (contract.md §1). It knows nothing of HTTP, SQL or
-// messages, so every layer may import it.
+// safe to show, and a kind that the HTTP edge maps to a status (docs/api-contract.md#statuses). It knows nothing of
+// HTTP, SQL or messages, so every layer may import it.
 package fault
 
 import (
@@ -15,7 +15,7 @@ type Kind int
 // The kinds, in the order of their HTTP status.
 const (
 	Internal         Kind = iota // 500: our defect; the message is never shown
-	Invalid                      // 400: the request breaks a rule, or the state refuses it where interface.md says 400
+	Invalid                      // 400: the request breaks a rule, or the state refuses it and the contract says 400
 	Unauthenticated              // 401: no key, or one that does not verify
 	Forbidden                    // 403: the key lacks a permission
 	NotFound                     // 404: unknown, malformed or somebody else's
@@ -37,7 +37,7 @@ type Field struct {
 }
 
 // Error is a refusal that may be shown to the caller. Code is stable snake_case; Message is a full sentence or the
-// fixed text of interface.md §7. RetryAfter is sent with every 429 and 5xx that passes by waiting.
+// fixed text of docs/api-contract.md#fixed-texts. RetryAfter is sent with every 429 and 5xx that passes by waiting.
 type Error struct {
 	Kind       Kind
 	Code       string
@@ -107,7 +107,7 @@ func (p *Problems) Add(field, format string, args ...any) {
 	p.fields = append(p.fields, Field{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// Say fixes the top message, for the texts that interface.md §7 gives to the letter.
+// Say fixes the top message, for the texts that docs/api-contract.md#fixed-texts gives to the letter.
 func (p *Problems) Say(text string) { p.text = text }
 
 // Err is nil without problems, else one Invalid fault with code validation_failed.
@@ -123,7 +123,7 @@ func (p *Problems) Err() error {
 }
 
 // Permanent marks an error of a message handler that no retry can cure, such as a payload that does not parse. Only
-// these go to a dead queue; everything else waits and is tried again (design.md §4, Inbox).
+// these go to a dead queue; everything else waits and is tried again (docs/architecture.md#inbox).
 func Permanent(err error) error { return permanent{err} }
 
 type permanent struct{ error }

@@ -26,7 +26,7 @@ type errorPart struct {
 	RequestID string        `json:"requestId"`
 }
 
-// Status is the HTTP status of a kind of fault (contract.md §1, Status map).
+// Status is the HTTP status of a kind of fault (docs/api-contract.md#statuses).
 func Status(kind fault.Kind) int {
 	switch kind {
 	case fault.Invalid:
@@ -64,7 +64,7 @@ func Status(kind fault.Kind) int {
 // retryAfterDefault is told to callers when a passing fault names no time of its own.
 const retryAfterDefault = 5 * time.Second
 
-// ErrorBody is the body of an error answer (contract.md §1, Error).
+// ErrorBody is the body of an error answer (docs/api-contract.md#errors).
 func ErrorBody(f *fault.Error, requestID string) []byte {
 	body := errorBody{Message: f.Message, Error: errorPart{Code: f.Code, Message: f.Message, Fields: f.Fields, RequestID: requestID}}
 	out, err := json.Marshal(body)

@@ -7,7 +7,7 @@ import (
 	"causeway.internal/libs/fault"
 )
 
-// IdempotencyHeader makes it safe to send a POST again (contract.md §1, Idempotency).
+// IdempotencyHeader makes it safe to send a POST again (docs/api-contract.md#idempotency).
 const IdempotencyHeader = "Idempotency-Key"
 
 const idempotencyKeyMax = 255

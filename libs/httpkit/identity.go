@@ -37,7 +37,8 @@ const (
 	Public   Subject = "public"
 )
 
-// Identity is the gateway's signed statement about one request to one service (design.md §2). Bind ties it to that request.
+// Identity is the gateway's signed statement about one request to one service (docs/architecture.md#identity). Bind
+// ties it to that request.
 type Identity struct {
 	Subject     Subject   `json:"sub"`
 	MerchantID  string    `json:"mer,omitempty"`

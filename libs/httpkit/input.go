@@ -17,7 +17,7 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// nestingMax bounds how deep a body may nest (contract.md §1, Validation).
+// nestingMax bounds how deep a body may nest (docs/api-contract.md#validation).
 const nestingMax = 32
 
 // Input is what a caller sent: path values, query and body. Its readers never fail at once: each notes what is wrong,
@@ -280,7 +280,8 @@ func (b *Body) Number(name string) (d decimal.Decimal, ok bool) {
 	return d, true
 }
 
-// NumberOrText reads a JSON number or a string that holds one: only the sandbox amount takes both (contract.md §1).
+// NumberOrText reads a JSON number or a string that holds one: only the sandbox amount takes both
+// (docs/api-contract.md#numbers).
 func (b *Body) NumberOrText(name string) (d decimal.Decimal, ok bool) {
 	raw, present := b.get(name)
 	if !present || string(raw) == `""` {

@@ -1,6 +1,6 @@
 // Package httpkit is the one way a service speaks HTTP: it verifies the gateway's identity, decodes and bounds input,
 // runs an endpoint (go-kit) behind the same middleware everywhere, and writes answers and errors in the shapes of
-// contract.md §1. It holds no business rule.
+// docs/api-contract.md#requests. It holds no business rule.
 package httpkit
 
 import (
@@ -33,7 +33,7 @@ import (
 	"causeway.internal/libs/telemetry"
 )
 
-// BodyMax bounds a request body (contract.md §1).
+// BodyMax bounds a request body (docs/api-contract.md#statuses).
 const BodyMax = 256 << 10
 
 // handleMax bounds the time an endpoint may take; the gateway gives up a little later.
@@ -215,7 +215,7 @@ func (s *Server) authentic(w http.ResponseWriter, r *http.Request, route string)
 }
 
 // startSpan continues the gateway's trace. The span is made by hand, because otelhttp records the path, and a path holds
-// a payment's reference, which is a bearer secret (design.md §4, Secrets).
+// a payment's reference, which is a bearer secret (docs/architecture.md#secrets).
 func startSpan(r *http.Request, route string, about []trace.SpanStartOption) (context.Context, trace.Span) {
 	ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	return otel.Tracer("causeway.internal/libs/httpkit").Start(ctx, route, about...)

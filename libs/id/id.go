@@ -1,5 +1,5 @@
-// Package id makes the identifiers of contract.md §1: sortable prefixed ids for objects and random references that
-// serve as bearer secrets. It reads crypto/rand and is given the time; it keeps no state.
+// Package id makes the identifiers of docs/api-contract.md#ids: sortable prefixed ids for objects and random references
+// that serve as bearer secrets. It reads crypto/rand and is given the time; it keeps no state.
 package id
 
 import (

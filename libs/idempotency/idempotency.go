@@ -1,5 +1,5 @@
 // Package idempotency keeps the answers of requests that carried an Idempotency-Key, so that the same request again is
-// answered and not done again (contract.md §1, Idempotency). The row is written in the transaction of the business
+// answered and not done again (docs/api-contract.md#idempotency). The row is written in the transaction of the business
 // write. The package knows one table; what is answered, and when, is the caller's.
 package idempotency
 

@@ -1,5 +1,5 @@
 // Package inbox makes message handlers idempotent: the message's id is inserted in the transaction of its effect, and a
-// duplicate inserts nothing (design.md §4, Inbox). It knows one table and no message.
+// duplicate inserts nothing (docs/architecture.md#inbox). It knows one table and no message.
 package inbox
 
 import (

@@ -1,6 +1,6 @@
-// Package keyring seals secrets at rest with AES-256-GCM under named master keys (contract.md §2: sealed values carry
-// a key id, rotate-master re-seals online). It holds keys in memory and nothing else: it reads no environment, stores
-// nothing and logs nothing, and no error of it holds key or secret material.
+// Package keyring seals secrets at rest with AES-256-GCM under named master keys (docs/api-contract.md#keys: sealed
+// values carry a key id, rotate-master re-seals online). It holds keys in memory and nothing else: it reads no
+// environment, stores nothing and logs nothing, and no error of it holds key or secret material.
 package keyring
 
 import (

@@ -1,5 +1,5 @@
 // Package money holds the decimals, currencies, networks and assets that Causeway prices and pays in. It is pure: no
-// I/O, no clock, and no float64 anywhere (contract.md §3).
+// I/O, no clock, and no float64 anywhere (docs/api-contract.md#money).
 package money
 
 import (
@@ -13,7 +13,7 @@ import (
 // Currency is a fiat currency that we pay out in. All four have two digits (ISO 4217).
 type Currency string
 
-// The currencies of interface.md §2.1.
+// The currencies of docs/api-contract.md#fees.
 const (
 	NGN Currency = "NGN"
 	GHS Currency = "GHS"
@@ -30,7 +30,7 @@ func (c Currency) Valid() bool { return c == NGN || c == GHS || c == KES || c ==
 // FiatDigits is the number of fractional digits of every fiat amount.
 const FiatDigits = 2
 
-// Max is the largest amount that any request may carry (contract.md §1, Numbers).
+// Max is the largest amount that any request may carry (docs/api-contract.md#numbers).
 var Max = decimal.New(1, 15)
 
 // Number is a decimal that JSON shows as a number ("12.5", never "1.25e1" or a string). The zero value is 0.

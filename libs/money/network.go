@@ -23,8 +23,8 @@ func Families() []Family { return []Family{Bitcoin, EVM, Tron, Solana} }
 // Asset is a crypto asset on one network.
 type Asset struct {
 	Symbol      string // upper case: USDT
-	Decimals    int32  // digits of its base unit on this network (rails.md §5)
-	QuoteDigits int32  // digits of an amount that a payer is asked for (contract.md §3)
+	Decimals    int32  // digits of its base unit on this network
+	QuoteDigits int32  // digits of an amount that a payer is asked for
 	Native      bool   // the network's own coin; else a token
 	Stable      bool   // meant to be worth one US dollar
 
@@ -54,7 +54,7 @@ func coin(symbol string, decimals, quote int32, worthwhile string) Asset {
 	return Asset{Symbol: symbol, Decimals: decimals, QuoteDigits: quote, Native: true, Worthwhile: decimal.RequireFromString(worthwhile)}
 }
 
-// networks is the table of contract.md §5; decimals per network are those of rails.md §5 (BSC's pegged tokens have 18).
+// networks is the table of docs/api-contract.md#networks; decimals differ by network (BSC's pegged tokens have 18).
 var networks = []Network{
 	{Name: "bitcoin", Family: Bitcoin, Aliases: []string{"btc"}, Assets: []Asset{coin("BTC", 8, 8, "0.0003")}},
 	{Name: "ethereum", Family: EVM, Aliases: []string{"erc20", "eth"}, Assets: []Asset{

@@ -16,7 +16,7 @@ import (
 	"causeway.internal/libs/outbound/guard"
 )
 
-// The limits of contract.md §7 and their parts by phase.
+// The limits of docs/api-contract.md#webhooks and their parts by phase.
 const (
 	Total       = 15 * time.Second // the whole attempt, name look-up and response body included
 	connect     = 3 * time.Second  // name look-up and TCP

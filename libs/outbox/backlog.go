@@ -9,7 +9,7 @@ import (
 	"causeway.internal/libs/postgres"
 )
 
-// MaxRows is how many messages may wait before a service refuses new work (design.md §1).
+// MaxRows is how many messages may wait before a service refuses new work (docs/architecture.md#roles-of-a-process).
 const MaxRows = 500_000
 
 // checkEvery bounds how often a busy service asks the database for its backlog.

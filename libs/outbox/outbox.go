@@ -1,6 +1,6 @@
 // Package outbox carries messages out of a business transaction: a row is written in the transaction, and one relay per
-// database publishes it and deletes it once the broker has confirmed (design.md §4, Outbox). A crash between the two
-// repeats a message and never loses one. The package knows PostgreSQL and a watermill publisher, no broker and no
+// database publishes it and deletes it once the broker has confirmed (docs/architecture.md#outbox). A crash between the
+// two repeats a message and never loses one. The package knows PostgreSQL and a watermill publisher, no broker and no
 // payload.
 package outbox
 

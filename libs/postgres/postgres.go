@@ -46,7 +46,7 @@ func (c Config) With(setting, value string) Config {
 // Bounds of every session. A statement that runs longer than these is a defect, and it must not hold locks for ever.
 const (
 	statementTimeout = "15s"
-	lockTimeout      = "2s" // also how long a second caller with one idempotency key waits (contract.md §1)
+	lockTimeout      = "2s" // a second request waits so long for the first (docs/api-contract.md#idempotency)
 	idleInTxTimeout  = "30s"
 	connectTimeout   = 5 * time.Second
 	openTimeout      = 60 * time.Second

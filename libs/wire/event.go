@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// EventType is a kind of webhook event (contract.md §7) with what it means to a merchant.
+// EventType is a kind of webhook event (docs/api-contract.md#webhooks) with what it means to a merchant.
 type EventType struct {
 	Type string
 	When string

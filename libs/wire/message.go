@@ -193,11 +193,11 @@ type LookAtTransaction struct {
 // BodyPlace(EventID), so that no outbox, broker, table or dead queue names a person or holds a reference: the dispatcher keeps it
 // as it came and opens it to show or send it. JSON is a body in the clear, and a sealed one is no JSON.
 //
-// Token is the settlementToken of contract.md §7 under libs/keyring, so that no outbox, broker, table or dead queue holds
-// it in the clear: sealed by payments with the first key of SETTLEMENT_TOKEN_KEYS, which payments and callback-dispatcher
-// share and nobody else has, at the place TokenPlace(EventID). Body then holds TokenMask instead of it, before any text
-// that a merchant chose: the dispatcher opens the token and puts it in the place of the first TokenMask just before it
-// signs. Events, deliveries and logs show the mask.
+// Token is the settlementToken of docs/api-contract.md#webhooks under libs/keyring, so that no outbox, broker, table or
+// dead queue holds it in the clear: sealed by payments with the first key of SETTLEMENT_TOKEN_KEYS, which payments and
+// callback-dispatcher share and nobody else has, at the place TokenPlace(EventID). Body then holds TokenMask instead of
+// it, before any text that a merchant chose: the dispatcher opens the token and puts it in the place of the first
+// TokenMask just before it signs. Events, deliveries and logs show the mask.
 type StatusChanged struct {
 	EventID     string    `json:"eventId"`
 	Type        string    `json:"type"`

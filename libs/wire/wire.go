@@ -1,11 +1,12 @@
 // Package wire holds the shape of every message that crosses RabbitMQ and the one table of exchanges and queues
-// (design.md §5). Both sides of a message import it; it imports nothing but libs/money and does nothing but describe.
+// (docs/architecture.md#messages). Both sides of a message import it; it imports nothing but libs/money and does
+// nothing but describe.
 package wire
 
 // Name is a message's routing key: <owner>.<message>.v<version>.
 type Name string
 
-// The messages of design.md §5.
+// The messages of docs/architecture.md#messages.
 const (
 	AllocateAddressesV1    Name = "wallets.allocate_addresses.v1"
 	AddressesAllocatedV1   Name = "wallets.addresses_allocated.v1"

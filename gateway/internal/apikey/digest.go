@@ -73,7 +73,8 @@ func (p *Peppers) digest(i int, secret string) (d Digest) {
 	return d
 }
 
-// SigningKey is the key of signed requests: the lower-case hex of SHA-256(secret) (contract.md §2).
+// SigningKey is the key of signed requests: the lower-case hex of SHA-256(secret)
+// (docs/api-contract.md#signed-requests).
 func SigningKey(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.AppendEncode(nil, sum[:])

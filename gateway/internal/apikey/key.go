@@ -8,7 +8,7 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// Tier names the rate limits of a key (contract.md §1, Limits).
+// Tier names the rate limits of a key (docs/api-contract.md#limits).
 type Tier string
 
 // The tiers.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Permission is one thing that a key may be allowed to do (contract.md §2).
+// Permission is one thing that a key may be allowed to do (docs/api-contract.md#permissions).
 type Permission string
 
 // The permissions.

@@ -1,5 +1,5 @@
 // Package audit names what operators did. An entry is written in the transaction of the act itself and fails with it
-// (contract.md §9); this package only describes entries, the store writes them.
+// (docs/operators.md); this package only describes entries, the store writes them.
 package audit
 
 import (
@@ -26,7 +26,8 @@ type Filter struct {
 	Limit    int
 }
 
-// Entry is one act. It never holds a secret, nor a payment's reference, which is a bearer secret (design.md §4).
+// Entry is one act. It never holds a secret, nor a payment's reference, which is a bearer secret
+// (docs/architecture.md#secrets).
 type Entry struct {
 	Actor     string // operator:<name of the token> or cli:<user>
 	Act       Act

@@ -88,7 +88,7 @@ type KeyView struct {
 	*KeyMoreView
 }
 
-// KeyMoreView is what reading a key shows beyond the answer to its creation (contract.md §9).
+// KeyMoreView is what reading a key shows beyond the answer to its creation (docs/api-contract.md#keys).
 type KeyMoreView struct {
 	AllowedCIDRs []string `json:"allowedCidrs"`
 	RevokedAt    *string  `json:"revokedAt"`
@@ -118,7 +118,7 @@ func whole(k apikey.Key) KeyView {
 	return v
 }
 
-// stamp writes a time as contract.md §1 has it; never is null.
+// stamp writes a time as docs/api-contract.md#times has it; never is null.
 func stamp(t time.Time) *string {
 	if t.IsZero() {
 		return nil

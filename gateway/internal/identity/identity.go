@@ -53,8 +53,8 @@ func NewResolver(keys Keys, operators Operators, forgeries Forgeries, now func()
 }
 
 // Resolve finds the caller of a route and whether it may call it. On open routes nothing that is sent along is looked
-// at (contract.md §1, Public routes), unless the route knows keys; even there a bad one is ignored. A key that cannot be
-// checked is refused: its merchant would otherwise get the public's answer, as if the key were bad.
+// at (docs/api-contract.md#public-routes), unless the route knows keys; even there a bad one is ignored. A key that
+// cannot be checked is refused: its merchant would otherwise get the public's answer, as if the key were bad.
 func (r *Resolver) Resolve(ctx context.Context, rt *route.Route, h http.Header, ip netip.Addr) (Caller, error) {
 	switch rt.Access {
 	case route.Open:

@@ -13,7 +13,8 @@ import (
 	"causeway.internal/libs/fault"
 )
 
-// Signature is what a signed request shows (contract.md §2): when it was signed, and the sum over its parts.
+// Signature is what a signed request shows (docs/api-contract.md#signed-requests): when it was signed, and the sum over
+// its parts.
 type Signature struct {
 	At   time.Time
 	Sum  [sha256.Size]byte

@@ -71,7 +71,7 @@ func (q request) code(t *testing.T, key apikey.Key, permission apikey.Permission
 	return ""
 }
 
-// sign is the scheme of contract.md §2, written down once more.
+// sign is the scheme of docs/api-contract.md#signed-requests, written down once more.
 func sign(secret, text string) string {
 	sum := sha256.Sum256([]byte(secret))
 	mac := hmac.New(sha256.New, []byte(hex.EncodeToString(sum[:])))

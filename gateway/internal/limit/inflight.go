@@ -1,5 +1,5 @@
 // Package limit holds the gates that keep one caller, or all of them together, from taking more than the service can
-// give (contract.md §1, Limits). A gate decides from memory alone.
+// give (docs/api-contract.md#limits). A gate decides from memory alone.
 package limit
 
 import (

@@ -21,7 +21,7 @@ type Rate struct {
 	Burst int
 }
 
-// The rates of contract.md §1, Limits.
+// The rates of docs/api-contract.md#limits.
 var (
 	standard = ofTier(apikey.Standard)
 	premium  = ofTier(apikey.Premium)
@@ -127,8 +127,8 @@ func (b *buckets[K]) quota(used time.Duration) proxy.Quota {
 	return proxy.Quota{Limit: b.rate.Burst, Remaining: max(0, int((b.rate.full()-used)/b.rate.Every)), Reset: used}
 }
 
-// Rates is the gate of contract.md §1, Limits: a bucket per key by its tier, and per address on public routes. It counts
-// in this process alone: N replicas behind a balancer let up to N times as much through.
+// Rates is the gate of docs/api-contract.md#limits: a bucket per key by its tier, and per address on public routes. It
+// counts in this process alone: N replicas behind a balancer let up to N times as much through.
 type Rates struct {
 	now          func() time.Time
 	skipLoopback bool

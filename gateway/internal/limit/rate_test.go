@@ -46,7 +46,7 @@ func burst(t *testing.T, l *limit.Rates, call func() *proxy.Call, status, most i
 	return n
 }
 
-// The bursts and the steady rates of contract.md §1.
+// The bursts and the steady rates of docs/api-contract.md#limits.
 func TestRates(t *testing.T) {
 	for name, tc := range map[string]struct {
 		call         func() *proxy.Call

@@ -52,7 +52,7 @@ type choice struct {
 	CryptoAmount json.Number `json:"cryptoAmount"`
 }
 
-// problem is an answer in the error shape of contract.md §1.
+// problem is an answer in the error shape of docs/api-contract.md#errors.
 type problem struct {
 	Message string `json:"message"`
 	Error   struct {

@@ -1,6 +1,6 @@
 // Package proxy is the door: every request passes through it in the same order (request id, bounds, route, caller,
-// gates, upstream) and every refusal leaves it in the error shape of contract.md §1. It knows no key, no limit and no
-// business rule itself; it asks, forwards byte for byte, and reports.
+// gates, upstream) and every refusal leaves it in the error shape of docs/api-contract.md#errors. It knows no key, no
+// limit and no business rule itself; it asks, forwards byte for byte, and reports.
 package proxy
 
 import (

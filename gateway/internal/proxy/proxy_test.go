@@ -211,7 +211,7 @@ func (w *world) send(t *testing.T, r *http.Request) answer {
 	return answer{res, raw}
 }
 
-// refused checks an answer against the error shape of contract.md §1.
+// refused checks an answer against the error shape of docs/api-contract.md#errors.
 func (a answer) refused(t *testing.T, status int, code string) {
 	t.Helper()
 	var body struct {

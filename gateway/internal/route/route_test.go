@@ -91,7 +91,8 @@ func TestNewRouter_refuses(t *testing.T) {
 	}
 }
 
-// Every keyed route but those of contract.md §9 "any key" names a permission, and every sandbox route is for test keys.
+// Every keyed route but those of docs/api-contract.md#permissions "any key" names a permission, and every sandbox route
+// is for test keys.
 func TestTable_rules(t *testing.T) {
 	router(t, route.Table())
 	for _, r := range route.Table() {

@@ -106,7 +106,7 @@ func operatedAt(method, pattern string, to Upstream) Route {
 	return Route{Method: method, Pattern: pattern, Upstream: to, Access: Operated}
 }
 
-// Table is everything that is served, in the order of interface.md §4 and contract.md §8 and §9.
+// Table is everything that is served, in the order of gateway/openapi.yaml.
 func Table() []Route {
 	return []Route{
 		keyed(http.MethodPost, "/v1/payments", Payments, apikey.PaymentCreate),

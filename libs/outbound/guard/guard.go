@@ -1,7 +1,7 @@
-// Package guard decides which addresses the platform may call on a merchant's behalf (contract.md §7, SSRF). It judges
-// twice: CheckURL when a URL is registered, for an early and clear answer, and Control when a socket is about to be
-// connected, which alone is authoritative because it sees the address that the kernel will dial. It resolves no names,
-// opens no sockets, reads no configuration and keeps no state.
+// Package guard decides which addresses the platform may call on a merchant's behalf
+// (docs/api-contract.md#callback-urls). It judges twice: CheckURL when a URL is registered, for an early and clear
+// answer, and Control when a socket is about to be connected, which alone is authoritative because it sees the address
+// that the kernel will dial. It resolves no names, opens no sockets, reads no configuration and keeps no state.
 package guard
 
 import (
