@@ -42,7 +42,7 @@ type settings struct {
 	RatesLive          string        `env:"RATES_LIVE" doc:"where live mode's prices come from: market (docs/rates.md); empty keeps live mode closed"`
 	RailTest           string        `env:"RAIL_TEST" envDefault:"sim" doc:"rail of test mode's payouts: sim"`
 	RailLive           string        `env:"RAIL_LIVE" doc:"comma separated rails of live mode's payouts in the order in which they are tried: paystack, flutterwave, self (docs/rails.md); empty keeps live mode closed"`
-	Confirmations      string        `env:"CONFIRMATIONS" doc:"depths that confirm a transfer, over the defaults of contract.md §5: ethereum=12;ethereum/USDT=<1000:12,32;bsc=final|90, where <usd: bounds a tier"`
+	Confirmations      string        `env:"CONFIRMATIONS" doc:"depths that confirm a transfer, over the defaults of docs/api-contract.md#networks: ethereum=12;ethereum/USDT=<1000:12,32;bsc=final|90, where <usd: bounds a tier"`
 	MempoolHold        time.Duration `env:"MEMPOOL_HOLD" envDefault:"2h" doc:"how long after expiresAt a transaction that a mempool showed in time may wait for its block: the payment stays open for it, and mined later it is late money"`
 	WitnessUSD         string        `env:"WITNESS_USD_LIVE" envDefault:"1000" doc:"worth in US dollars above which a live payment is confirmed only once a second RPC host has confirmed its deposits; where one host serves the network it waits for a person (docs/networks.md); 0: never"`
 	SanctionsFile      string        `env:"SANCTIONS_FILE" doc:"file of sanctioned addresses, one a line, # begins a remark; empty takes the list that came with the program (docs/runbooks/payments-operations.md)"`
@@ -169,7 +169,7 @@ func amounts(text string) (map[money.Currency]decimal.Decimal, error) {
 	return out, nil
 }
 
-// policy is the policy of contract.md §3 and §4 with the configured depths.
+// policy is the policy of docs/api-contract.md#money and docs/api-contract.md#payment-life with the configured depths.
 func (s settings) policy() (payment.Policy, error) {
 	p := payment.Defaults()
 	depths, err := payment.ParseDepths(s.Confirmations)

@@ -338,7 +338,7 @@ func TestFlow_transfer(t *testing.T) {
 	}
 }
 
-// Every rule of interface.md §4.1 that a transfer can break: 400, the field named, nothing written.
+// Every rule of docs/api-contract.md#create that a transfer can break: 400, the field named, nothing written.
 func TestFlow_badInput(t *testing.T) {
 	t.Parallel()
 	s := startService(t)

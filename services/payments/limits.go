@@ -17,7 +17,7 @@ import (
 
 // limitSettings bound money. The daily ones and the caps bind live mode only.
 type limitSettings struct {
-	Transaction   string `env:"TRANSACTION_LIMITS" doc:"narrower bounds of one payment by currency: NGN=100-5000000,KES=10-250000; a currency that is not named keeps those of contract.md §3"`
+	Transaction   string `env:"TRANSACTION_LIMITS" doc:"narrower bounds of one payment by currency: NGN=100-5000000,KES=10-250000; a currency that is not named keeps those of docs/api-contract.md#fees"`
 	MinimumsLive  string `env:"MINIMUMS_LIVE" doc:"least payments of live mode in crypto, over what is worth collecting (docs/networks.md): ethereum/USDT=20,bitcoin/BTC=0.0003; 0 takes one away"`
 	MinimumsTest  string `env:"MINIMUMS_TEST" doc:"the same of test mode, which has none of its own"`
 	DailyKey      string `env:"DAILY_LIMIT_KEY" doc:"most that one API key may have reserved and settled on a day in UTC, live mode only: NGN=100000000; a currency that is not named is not limited"`

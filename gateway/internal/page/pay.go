@@ -83,7 +83,7 @@ func (p *Pages) tag(raw []byte) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// opensWallet reports whether a URI is one of those that payments makes (gateways.md §3.9).
+// opensWallet reports whether a URI is one of those that payments makes (app.paymentURI).
 func opensWallet(uri string) bool {
 	scheme, _, ok := strings.Cut(uri, ":")
 	return ok && slices.Contains([]string{"bitcoin", "ethereum", "solana"}, scheme)

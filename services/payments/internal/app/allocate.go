@@ -59,7 +59,7 @@ type Shelves interface {
 	Fill(ctx context.Context, messageID string, m wire.AddressesAllocated) error
 }
 
-// Replenisher keeps the stock of addresses full (design.md §2.3). It runs on one replica at a time.
+// Replenisher keeps the stock of addresses full (docs/architecture.md#addresses). It runs on one replica at a time.
 type Replenisher struct {
 	shelves Shelves
 	wanted  []Shelf

@@ -12,8 +12,8 @@ import (
 var errNameDown = fault.New(fault.Unavailable, "name_service_unavailable",
 	"The account's name cannot be looked up right now. Try again shortly.").After(5 * time.Second)
 
-// Claim names the account that a gift is paid to (interface.md §4.4). The name comes from the bank and never from the
-// client; without it nothing is claimed. Whatever runs in parallel, the first claim wins.
+// Claim names the account that a gift is paid to (docs/api-contract.md#claim). The name comes from the bank and never
+// from the client; without it nothing is claimed. Whatever runs in parallel, the first claim wins.
 func (a *App) Claim(ctx context.Context, reference string, in *payment.ReceiverInput, problems *fault.Problems, k Key) (Answer, error) {
 	v, earlier, found, err := a.open(ctx, reference, k)
 	if err != nil || found {

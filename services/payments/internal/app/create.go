@@ -132,7 +132,8 @@ func (a *App) create(ctx context.Context, o Owner, c payment.Command, problems *
 	return a.insert(ctx, draft, k)
 }
 
-// knownBank refuses, in live mode only, a bank that nobody knows or that is another country's (contract.md §8).
+// knownBank refuses, in live mode only, a bank that nobody knows or that is another country's
+// (docs/api-contract.md#receivers).
 func knownBank(mode payment.Mode, draft payment.Payment) error {
 	if mode != payment.Live || !draft.Receiver.Known() {
 		return nil

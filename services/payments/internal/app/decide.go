@@ -16,7 +16,7 @@ import (
 	"causeway.internal/services/payments/internal/rail"
 )
 
-// The actions of an operator on a payment that waits for a decision (contract.md §9).
+// The actions of an operator on a payment that waits for a decision (docs/operators.md#one-operator-or-two).
 const (
 	ActionAccept   = "accept"
 	ActionRetry    = "retry_payout"

@@ -14,9 +14,9 @@ import (
 // errChanged is what a caller gets whose payment was another one when it was looked at a moment before.
 var errChanged = fault.New(fault.Conflict, "payment_changed", "The payment has just changed. Try again.")
 
-// Fulfil gives a request its price and address at the rate of now (interface.md §4.2). Anybody who knows the reference may:
-// whatever runs in parallel, the first one wins and its address stays. A payment that cannot be fulfilled any more says so
-// whatever else is wrong with the request.
+// Fulfil gives a request its price and address at the rate of now (docs/api-contract.md#fulfil). Anybody who knows the
+// reference may: whatever runs in parallel, the first one wins and its address stays. A payment that cannot be
+// fulfilled any more says so whatever else is wrong with the request.
 func (a *App) Fulfil(ctx context.Context, reference string, c payment.FulfilCommand, problems *fault.Problems, k Key) (Answer, error) {
 	v, earlier, found, err := a.open(ctx, reference, k)
 	if err != nil || found {

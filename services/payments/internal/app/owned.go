@@ -59,7 +59,7 @@ func (a *App) once(ctx context.Context, k Key, f Change, update func(Change) err
 }
 
 // stateAnswer picks the refusals that are kept for a request's key: those that the payment's state gave, not those of a
-// body that breaks a rule (contract.md §1, Idempotency).
+// body that breaks a rule (docs/api-contract.md#idempotency).
 func stateAnswer(err error) (*fault.Error, bool) {
 	f, ok := errors.AsType[*fault.Error](err)
 	return f, ok && len(f.Fields) == 0 && (f.Kind == fault.Invalid || f.Kind == fault.Conflict)

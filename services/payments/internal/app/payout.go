@@ -371,9 +371,9 @@ func (w *PayoutWorker) query(ctx context.Context, world World, o payout.Payout) 
 	return seen, nil // by the time of the answer another worker may have sent
 }
 
-// name resolves the receiver of a payout whose name service was down at create, before anything leaves (contract.md §4),
-// and keeps the name with payment and payout. ready is false while the service is still down: then the payout waits. A
-// corridor without names stays without.
+// name resolves the receiver of a payout whose name service was down at create, before anything leaves
+// (docs/api-contract.md#receivers), and keeps the name with payment and payout. ready is false while the service is
+// still down: then the payout waits. A corridor without names stays without.
 func (w *PayoutWorker) name(ctx context.Context, world World, o payout.Payout) (exists, ready bool, err error) {
 	asked := payment.Receiver{BankCode: o.BankCode, AccountNumber: o.AccountNumber}
 	named, ok, err := w.app.names.resolve(ctx, w.app.Worlds[payment.Mode(o.Mode)].namer(o.Currency), payment.Mode(o.Mode), o.Currency, asked)

@@ -14,7 +14,7 @@ import (
 	"causeway.internal/services/payments/internal/rail"
 )
 
-// Bounds of name resolution (contract.md §4, Receivers).
+// Bounds of name resolution (docs/api-contract.md#receivers).
 const (
 	resolveTimeout = 3 * time.Second
 	resolveKeep    = 10 * time.Minute

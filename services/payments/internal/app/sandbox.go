@@ -13,7 +13,7 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// The sandbox of contract.md §8: test mode only; to a live key its routes do not exist.
+// The sandbox of docs/api-contract.md#sandbox: test mode only; to a live key its routes do not exist.
 var (
 	errNoSandbox   = fault.New(fault.NotFound, "route_not_found", "No such route.")
 	errNotPayable  = fault.New(fault.Conflict, "not_payable", "This payment takes no deposit in its present state.")

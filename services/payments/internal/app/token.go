@@ -82,7 +82,8 @@ func unseal(ring *keyring.Ring, k Key, stored Answer) Answer {
 	return stored
 }
 
-// Settle takes the caller's word that it has paid the receiver, once, with the token (contract.md §4).
+// Settle takes the caller's word that it has paid the receiver, once, with the token
+// (docs/api-contract.md#payment-life).
 func (a *App) Settle(ctx context.Context, o Owner, reference, token, settlementReference string, problems *fault.Problems, k Key) (Answer, error) {
 	if token == "" {
 		problems.Add("settlementToken", "is required")

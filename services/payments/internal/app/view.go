@@ -18,7 +18,7 @@ type Renderer struct {
 	PublicURL string // base URL of the pages, without a trailing slash
 }
 
-// Timestamp is how every time is written: ISO 8601, UTC, milliseconds (contract.md §1).
+// Timestamp is how every time is written: ISO 8601, UTC, milliseconds (docs/api-contract.md#times).
 func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func timestampOrNull(t time.Time) *string {
@@ -35,8 +35,8 @@ type charge struct {
 	USD    money.Number `json:"usd"`
 }
 
-// created is the payment in the answer to a create, exactly the fields of interface.md §2.1. The pointers are absent on
-// an unfulfilled request, id on everything else.
+// created is the payment in the answer to a create, exactly the fields of docs/api-contract.md#answers. The pointers
+// are absent on an unfulfilled request, id on everything else.
 type created struct {
 	ID             string        `json:"id,omitempty"`
 	Reference      string        `json:"reference"`
@@ -98,7 +98,7 @@ func payoutViewOf(o payout.Payout) payoutView {
 	return payoutView{o.ID, string(o.State), money.N(o.Amount), string(o.Currency), o.Reference}
 }
 
-// shown is the payment as GET and events show it (contract.md §4).
+// shown is the payment as GET and events show it (docs/api-contract.md#reading-a-payment).
 type shown struct {
 	created
 	// Token stands before every text that a merchant chose, where the dispatcher looks for it (wire.TokenMask).
@@ -194,7 +194,7 @@ func paymentURI(p payment.Payment) string {
 	return ""
 }
 
-// chainIDs are the EIP-155 ids that EIP-681 asks for (reference/rails.md §5).
+// chainIDs are the EIP-155 ids that EIP-681 asks for (https://eips.ethereum.org/EIPS/eip-681).
 var chainIDs = map[string]string{"ethereum": "1", "bsc": "56", "polygon": "137", "arbitrum": "42161", "base": "8453"}
 
 // encode writes JSON as it is sent: without escaping HTML and without a trailing newline.
@@ -234,7 +234,7 @@ type eventData struct {
 	Payment shown `json:"payment"`
 }
 
-// EventBody is the webhook body of an event, byte for byte as it is signed and sent (contract.md §7).
+// EventBody is the webhook body of an event, byte for byte as it is signed and sent (docs/api-contract.md#webhooks).
 func (r Renderer) EventBody(eventID, kind string, at time.Time, v View) ([]byte, error) {
 	s := r.shownOf(v)
 	s.Sequence = v.Payment.Sequence

@@ -8,14 +8,16 @@ type publicAnswer struct {
 	Payment any    `json:"payment"`
 }
 
-// Fulfilled is the body of the answer to a fulfilment: the created payment without its type (interface.md §4.2).
+// Fulfilled is the body of the answer to a fulfilment: the created payment without its type
+// (docs/api-contract.md#fulfil).
 func (r Renderer) Fulfilled(p payment.Payment) ([]byte, error) {
 	c := createdOf(p)
 	c.Type = ""
 	return encode(publicAnswer{true, payment.TextFulfilled, c})
 }
 
-// claimed is the payment in the answer to a claim (interface.md §4.4): the one place that shows a whole account number.
+// claimed is the payment in the answer to a claim (docs/api-contract.md#claim): the one place that shows a whole
+// account number.
 type claimed struct {
 	Reference string         `json:"reference"`
 	Status    string         `json:"status"`

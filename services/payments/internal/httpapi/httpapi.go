@@ -123,7 +123,7 @@ type createRequest struct {
 	problems fault.Problems
 }
 
-// Read decodes the body of POST /v1/payments (interface.md §4.1).
+// Read decodes the body of POST /v1/payments (docs/api-contract.md#create).
 func (r *createRequest) Read(in *httpkit.Input) {
 	b := in.Body()
 	r.command = payment.Command{
@@ -162,7 +162,7 @@ type depositRequest struct {
 
 const confirmationsMost = 1000
 
-// Read decodes the body of a simulated deposit (contract.md §8).
+// Read decodes the body of a simulated deposit (docs/api-contract.md#sandbox).
 func (r *depositRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
 	b := in.Body()

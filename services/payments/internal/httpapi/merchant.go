@@ -72,7 +72,7 @@ const (
 	addressMax    = 128
 )
 
-// Read decodes the body of a settlement by the caller (contract.md §9).
+// Read decodes the body of a settlement by the caller (docs/api-contract.md#payment-life).
 func (r *settleRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
 	b := in.Body()
@@ -85,7 +85,7 @@ type refundRequest struct {
 	problems           fault.Problems
 }
 
-// Read decodes the body of a refund address (contract.md §9).
+// Read decodes the body of a refund address (docs/api-contract.md#payment-life).
 func (r *refundRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
 	r.address = in.Body().Text("address", addressMax)
@@ -94,8 +94,8 @@ func (r *refundRequest) Read(in *httpkit.Input) {
 
 type simulateRequest struct{ depositRequest }
 
-// Read decodes the body of simulate-deposit (contract.md §8): steps is how many confirmations the transfer gets, enough
-// when it is absent.
+// Read decodes the body of simulate-deposit (docs/api-contract.md#sandbox): steps is how many confirmations the
+// transfer gets, enough when it is absent.
 func (r *simulateRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
 	b := in.Body()
@@ -112,7 +112,7 @@ type outcomeRequest struct {
 	problems      fault.Problems
 }
 
-// Read decodes the body of a payout's ordered outcome (contract.md §8).
+// Read decodes the body of a payout's ordered outcome (docs/api-contract.md#sandbox).
 func (r *outcomeRequest) Read(in *httpkit.Input) {
 	r.name = in.Path("id")
 	r.outcome = in.Body().Text("outcome", wordMax)

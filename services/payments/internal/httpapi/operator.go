@@ -88,7 +88,7 @@ func types() []string {
 
 type listRequest struct{ filter app.Filter }
 
-// Read takes the filters and the cursor out of the query (contract.md §1, Pagination).
+// Read takes the filters and the cursor out of the query (docs/api-contract.md#pagination).
 func (r *listRequest) Read(in *httpkit.Input) {
 	r.filter = app.Filter{
 		Type: payment.Type(in.QueryOneOf("type", types()...)), Limit: in.QueryInt("limit", pageDefault, 1, pageMax),
@@ -137,7 +137,7 @@ type resolveRequest struct {
 	problems fault.Problems
 }
 
-// Read decodes an operator's decision (contract.md §9).
+// Read decodes an operator's decision (docs/operators.md#one-operator-or-two).
 func (r *resolveRequest) Read(in *httpkit.Input) {
 	r.payment = in.Path("reference")
 	b := in.Body()

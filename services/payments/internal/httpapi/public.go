@@ -42,7 +42,7 @@ func (r *transactionRequest) Read(in *httpkit.Input) {
 	r.problems = deferred(in)
 }
 
-// anyKey is the idempotency key of a public request, within route and reference (contract.md §1).
+// anyKey is the idempotency key of a public request, within route and reference (docs/api-contract.md#idempotency).
 func anyKey(ctx context.Context, reference string) app.Key {
 	r := httpkit.From(ctx)
 	return app.Key{Scope: idempotency.Scope("public", r.Route, reference), Key: r.IdempotencyKey, Hash: r.BodyHash}
@@ -54,7 +54,7 @@ type fulfilRequest struct {
 	problems  fault.Problems
 }
 
-// Read decodes the body of a fulfilment (interface.md §4.2).
+// Read decodes the body of a fulfilment (docs/api-contract.md#fulfil).
 func (r *fulfilRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
 	b := in.Body()
@@ -71,7 +71,7 @@ type claimRequest struct {
 	problems  fault.Problems
 }
 
-// Read decodes the body of a claim (interface.md §4.4). Names that a client sends are not looked at.
+// Read decodes the body of a claim (docs/api-contract.md#claim). Names that a client sends are not looked at.
 func (r *claimRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
 	r.receiver = receiverOf(in.Body())

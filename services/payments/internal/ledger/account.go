@@ -1,5 +1,5 @@
-// Package ledger turns what happens to a payment into double-entry journals (design.md §4, Ledger). It is pure: it
-// builds journals that balance per asset and names the key under which each may be written once; storing them, and
+// Package ledger turns what happens to a payment into double-entry journals (docs/architecture.md#ledger). It is pure:
+// it builds journals that balance per asset and names the key under which each may be written once; storing them, and
 // refusing a second one with the same key, is the store's work.
 package ledger
 

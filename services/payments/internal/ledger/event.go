@@ -8,8 +8,8 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// The events of rails.md §6. Each is written under a key that names it for ever; where an event may repeat for the
-// same object, as a deposit that is reorged away and mined again, the key carries a count.
+// The events of docs/architecture.md#ledger. Each is written under a key that names it for ever; where an event may
+// repeat for the same object, as a deposit that is reorged away and mined again, the key carries a count.
 const (
 	EventDeposit       = "deposit_confirmed"
 	EventDepositGone   = "deposit_reverted"

@@ -12,7 +12,7 @@ import (
 	"causeway.internal/services/payments/internal/quote"
 )
 
-// The fixed texts of interface.md §7 and contract.md §1.
+// The texts of docs/api-contract.md#fixed-texts.
 const (
 	TextFulfilled        = "Request fulfilled successfully"
 	TextClaimed          = "Gift claimed successfully. Payout is being processed."
@@ -27,7 +27,7 @@ const (
 	maxChatID   = 128
 	maxPhone    = 32
 	maxBankRef  = 100
-	maxMetadata = 8 << 10 // bytes, so that an event stays below 20 kB (design.md §2)
+	maxMetadata = 8 << 10 // bytes, so that an event stays below 20 kB
 	maxCallback = 2048
 	maxCoin     = 8 // fractional digits of cryptoAmount
 )
@@ -123,9 +123,9 @@ func (c *checker) atMost(field, value string, limit int) {
 	}
 }
 
-// Check applies every conditional rule of interface.md §4.1 and contract.md §1, §3, §8 at once. problems carries what
-// the decoder already found (wrong types) and what the caller checked itself (the address of callbackUrl); the error
-// holds them all. limits decides amount_out_of_range for fiat-first amounts.
+// Check applies every conditional rule of docs/api-contract.md#create and docs/api-contract.md#validation at once.
+// problems carries what the decoder already found (wrong types) and what the caller checked itself (the address of
+// callbackUrl); the error holds them all. limits decides amount_out_of_range for fiat-first amounts.
 func (c Command) Check(mode Mode, limits quote.Table, problems *fault.Problems) (Terms, error) {
 	k := &checker{problems: problems}
 	t := Terms{Type: Type(c.Type), BankRef: c.BankRef, Metadata: c.Metadata, CallbackURL: c.CallbackURL}
@@ -144,7 +144,7 @@ func (c Command) Check(mode Mode, limits quote.Table, problems *fault.Problems) 
 	return t, k.err()
 }
 
-// amounts: exactly one of the two, and never crypto for a request (contract.md §3).
+// amounts: exactly one of the two, and never crypto for a request (docs/api-contract.md#charge-and-payout).
 func (c Command) amounts(k *checker, t *Terms, limits quote.Table) {
 	request := t.Type == Request
 	switch {
@@ -187,7 +187,7 @@ func (c *checker) amount(field string, d decimal.Decimal, digits int32) bool {
 	return false
 }
 
-// pair: required but for a request, where either part alone is a preference (contract.md §4).
+// pair: required but for a request, where either part alone is a preference (docs/api-contract.md#create).
 func (c Command) pair(k *checker, t *Terms) {
 	if t.Type != Request {
 		crypto, network := k.required("crypto", c.Crypto), k.required("network", c.Network)
@@ -305,8 +305,8 @@ func (c *checker) payer(in PayerInput) Payer {
 	return Payer(in)
 }
 
-// Formats of receivers. Test mode takes any code and fails by magic numbers only (contract.md §8); live mode knows the
-// countries' shapes (reference/rails.md §2), and the bank table decides on the codes.
+// Formats of receivers. Test mode takes any code and fails by magic numbers only (docs/api-contract.md#sandbox); live
+// mode knows the countries' shapes (docs/api-contract.md#receivers), and the bank table decides on the codes.
 var (
 	testBank    = regexp.MustCompile(`^[A-Za-z0-9]{2,12}$`)
 	nuban       = regexp.MustCompile(`^[0-9]{10}$`)
@@ -377,7 +377,7 @@ type FulfilTerms struct {
 	NetworkName string
 }
 
-// Check applies the rules of interface.md §4.2.
+// Check applies the rules of docs/api-contract.md#fulfil.
 func (c FulfilCommand) Check(problems *fault.Problems) (FulfilTerms, error) {
 	k := &checker{problems: problems}
 	t := FulfilTerms{NetworkName: clean(c.Network)}
@@ -399,7 +399,7 @@ func (f FulfilTerms) Ask(p Payment) quote.Ask {
 }
 
 // CheckReceiver applies the rules of a receiver that needs no bank: present, and of the shape that its currency and
-// mode ask for (contract.md §8). Where the currency is not known yet, only presence is checked.
+// mode ask for (docs/api-contract.md#receivers). Where the currency is not known yet, only presence is checked.
 func CheckReceiver(in *ReceiverInput, mode Mode, currency money.Currency, problems *fault.Problems) Receiver {
 	k := &checker{problems: problems}
 	if in == nil {

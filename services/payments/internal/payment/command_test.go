@@ -69,7 +69,8 @@ func TestEachTypeIsAcceptedAtItsLeast(t *testing.T) {
 	}
 }
 
-// The table of interface.md §4.1, of contract.md §1 Numbers and §8 formats: each rule, and the field it names.
+// The tables of docs/api-contract.md#create, docs/api-contract.md#numbers and docs/api-contract.md#receivers: each
+// rule, and the field it names.
 func TestCreateRules(t *testing.T) {
 	type edit = func(*Command)
 	both := func(c *Command) { c.CryptoAmount = amount("1") }

@@ -43,8 +43,8 @@ const (
 	WitnessAlone   Witness = "alone"   // one host serves the network: nobody can confirm it
 )
 
-// At is the time that decides whether the transfer is on time: the earlier of first sighting and block time (design.md
-// §4, Deposits).
+// At is the time that decides whether the transfer is on time: the earlier of first sighting and block
+// time (docs/architecture.md#deposits).
 func (d Deposit) At() time.Time {
 	if !d.BlockTime.IsZero() && (d.FirstSeenAt.IsZero() || d.BlockTime.Before(d.FirstSeenAt)) {
 		return d.BlockTime

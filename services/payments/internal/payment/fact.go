@@ -24,7 +24,7 @@ type Change struct {
 type Event struct {
 	Type      string // payment.confirmed, payment.underpaid, …
 	Payment   Payment
-	WithToken bool // the body carries a fresh settlement token (contract.md §7); the store keeps its hash in Token
+	WithToken bool // the body carries a fresh settlement token (docs/api-contract.md#webhooks); the store keeps its hash
 }
 
 // Post is one ledger journal, balanced.

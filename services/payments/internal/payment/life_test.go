@@ -10,7 +10,7 @@ import (
 	"causeway.internal/services/payments/internal/quote"
 )
 
-// Each test is one row of contract.md §4, or one sentence of §3 on deposits.
+// Each test is one move of docs/state-machine.md#moves, or one sentence of docs/api-contract.md#deposits.
 
 func TestTransferIsPaidConfirmedSettled(t *testing.T) {
 	w := newWorld(t, Transfer)

@@ -1,4 +1,4 @@
-// Package payment is the life of a payment (interface.md §3.1, contract.md §4): what is stored, which status that
+// Package payment is the life of a payment (docs/api-contract.md#payment-life): what is stored, which status that
 // means, and the one total table of what may happen next. It is pure: no I/O, no clock, no randomness; every function
 // is given the time and all the rows it needs, so the same call always has the same result. It may import quote and
 // ledger, whose values it carries, and nothing else of this service.
@@ -13,7 +13,7 @@ import (
 	"causeway.internal/services/payments/internal/quote"
 )
 
-// Type is what a payment is for (interface.md §2.1).
+// Type is what a payment is for (docs/api-contract.md#create).
 type Type string
 
 // The types.
@@ -39,7 +39,8 @@ func (t Type) Valid() bool {
 	return false
 }
 
-// ProRata reports whether the type pays out what was received when that differs from the quote (contract.md §3).
+// ProRata reports whether the type pays out what was received when that differs from the quote
+// (docs/api-contract.md#deposits).
 func (t Type) ProRata() bool { return t == Transfer || t == Gift }
 
 // Mode separates the live world from the test world.

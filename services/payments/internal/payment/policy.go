@@ -52,7 +52,8 @@ func (pol Policy) payable(rail string, cur money.Currency, amount decimal.Decima
 	return amount
 }
 
-// Defaults is the policy of contract.md §3, §4 and §5.
+// Defaults is the policy of docs/api-contract.md#money, docs/api-contract.md#payment-life and
+// docs/api-contract.md#networks.
 func Defaults() Policy {
 	const day = 24 * time.Hour
 	return Policy{
@@ -72,11 +73,11 @@ type Depth struct {
 	Finality      bool
 }
 
-// Depths is the table (network, asset, USD tier) of contract.md §5. The key is the network's name, or "network/ASSET" for
-// an asset that differs from its network; the tiers are in rising order.
+// Depths is the table (network, asset, USD tier) of docs/api-contract.md#networks. The key is the network's name, or
+// "network/ASSET" for an asset that differs from its network; the tiers are in rising order.
 type Depths map[string][]Depth
 
-// DefaultDepths is the table of contract.md §5, one tier each.
+// DefaultDepths is the table of docs/api-contract.md#networks, one tier each.
 func DefaultDepths() Depths {
 	at := func(n int64) []Depth { return []Depth{{Confirmations: n}} }
 	final := func(n int64) []Depth { return []Depth{{Confirmations: n, Finality: true}} }
@@ -178,11 +179,12 @@ func (t Depths) Check() error {
 }
 
 // Met reports whether the transfer is deep enough for a payment of this worth. What the network calls final is deep enough for
-// any: it is more than a number of confirmations can promise. That holds on every network of contract.md §5: where its chain
-// has a tag for it, finality comes after what the table asks for or is what it asks for; elsewhere wallets counts a block as
-// final only at a depth that is none of the table's smaller ones (it refuses a FINAL_DEPTH below one of CONFIRMATIONS). wallets
-// tells nothing more of a final transfer either, so that a scanner that was away for longer than finality takes tells of it
-// once, final and one block deep. A transfer in no block is never deep enough, whatever else the message says of it.
+// any: it is more than a number of confirmations can promise. That holds on every network of
+// docs/api-contract.md#networks: where its chain has a tag for it, finality comes after what the table asks for or is
+// what it asks for; elsewhere wallets counts a block as final only at a depth that is none of the table's smaller ones
+// (it refuses a FINAL_DEPTH below one of CONFIRMATIONS). wallets tells nothing more of a final transfer either, so that
+// a scanner that was away for longer than finality takes tells of it once, final and one block deep. A transfer in no
+// block is never deep enough, whatever else the message says of it.
 func (d Depth) Met(row Deposit) bool {
 	if row.Reverted || row.Unmined() {
 		return false

@@ -1,6 +1,6 @@
 package payment
 
-// Status is what merchants switch on (contract.md §4).
+// Status is what merchants switch on (docs/api-contract.md#payment-life).
 type Status string
 
 // The statuses.
@@ -82,7 +82,8 @@ const (
 	ExceptionUnclaimed      Exception = "unclaimed"
 )
 
-// Exceptions lists every exception in the order of precedence of design.md §4: the first that applies is shown.
+// Exceptions lists every exception in the order of precedence of docs/api-contract.md#exceptions: the first that
+// applies is shown.
 func Exceptions() []Exception {
 	return []Exception{
 		ExceptionScreeningHold, ExceptionPayoutReturned, ExceptionPayoutFailed, ExceptionReorged, ExceptionOverLimit, ExceptionUnverified,

@@ -152,7 +152,7 @@ func (t Timing) look(p Payout, hint bool, now time.Time) (Payout, Decision) {
 			p.NextAt = p.LeaseUntil
 			return p, Decision{Step: Wait}
 		}
-		p.State, p.NextAt = Unknown, now // whoever held the lease may have sent: ask, never send (design.md §4)
+		p.State, p.NextAt = Unknown, now // whoever held the lease may have sent: ask, never send
 		return p, Decision{Step: Query, Outcome: IsUnknown, Alert: AlertLeaseExpired}
 	case Pending, Unknown:
 		if !due && !hint {

@@ -1,5 +1,5 @@
 // Package payout decides what to do with one payout: send, query, wait or call a person, by the rules R1 to R10 of
-// reference/rails.md §1.6. It is pure: the worker shows it a row, what the rail said and the time, and carries out the
+// docs/rails.md#the-rules. It is pure: the worker shows it a row, what the rail said and the time, and carries out the
 // step it names. Its one promise is that money never leaves twice for one reference.
 package payout
 

@@ -34,7 +34,7 @@ var (
 	bpsScale = decimal.New(1, -4)
 )
 
-// Default is the fee table of contract.md §3.
+// Default is the fee table of docs/api-contract.md#fees.
 func Default() Table {
 	d := decimal.NewFromInt
 	schedule := func(c money.Currency, maximum, bps string, steps ...int64) Schedule {

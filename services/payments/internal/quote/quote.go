@@ -7,7 +7,7 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// ChargeFrom says who bears the fee (interface.md §4.1).
+// ChargeFrom says who bears the fee (docs/api-contract.md#create).
 type ChargeFrom string
 
 // Fiat takes the fee from the payout; Crypto adds it to what the payer owes.
@@ -30,7 +30,7 @@ type Ask struct {
 	ChargeFrom   ChargeFrom
 }
 
-// Charge is the fee in three units (interface.md §2.1). Fiat is the fee; the other two are for showing.
+// Charge is the fee in three units (docs/api-contract.md#charge-and-payout). Fiat is the fee; the others only show it.
 type Charge struct {
 	Fiat   decimal.Decimal `json:"fiat"`
 	Crypto decimal.Decimal `json:"crypto"`
@@ -55,8 +55,8 @@ type Quote struct {
 // Priced reports whether there is a price at all; an unfulfilled request has none.
 func (q Quote) Priced() bool { return q.CryptoAmount.IsPositive() }
 
-// Make prices an ask by a rate, with every rounding side of contract.md §3. A fiat amount outside the limits of its
-// currency is 400 amount_out_of_range.
+// Make prices an ask by a rate, with every rounding side of docs/api-contract.md#money. A fiat amount outside the
+// limits of its currency is 400 amount_out_of_range.
 func (t Table) Make(ask Ask, rate Rate) (Quote, error) {
 	s := t.Schedules[ask.Currency]
 	q := Quote{
@@ -110,7 +110,7 @@ func (s Schedule) InRange(field string, fiat decimal.Decimal) error {
 	return f
 }
 
-// Share is amount × part ÷ whole, down to the minor unit: the pro-rata payout of contract.md §3.
+// Share is amount × part ÷ whole, down to the minor unit: the pro-rata payout of docs/api-contract.md#deposits.
 func Share(amount, part, whole decimal.Decimal) decimal.Decimal {
 	if !whole.IsPositive() || !part.IsPositive() {
 		return decimal.Zero

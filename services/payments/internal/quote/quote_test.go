@@ -151,7 +151,7 @@ func drawPricing(t *rapid.T) pricing {
 	}
 }
 
-// The identities of contract.md §3 for fiat-first, exactly.
+// The identities of docs/api-contract.md#charge-and-payout for fiat-first, exactly.
 func TestFiatFirstIdentities(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPricing(t)

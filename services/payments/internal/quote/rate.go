@@ -1,5 +1,5 @@
-// Package quote prices a payment: fees, both directions of the price and their rounding (contract.md §3). It is pure: it
-// is given a rate and a fee table and knows neither where they come from nor what time it is.
+// Package quote prices a payment: fees, both directions of the price and their rounding (docs/api-contract.md#money).
+// It is pure: it is given a rate and a fee table and knows neither where they come from nor what time it is.
 package quote
 
 import (

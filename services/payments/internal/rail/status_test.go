@@ -92,7 +92,8 @@ func TestEveryWordOfARail(t *testing.T) {
 }
 
 // TestEveryState: only a success is one, whatever a driver makes of its rail's words. The simulated bank speaks in these
-// states itself (contract.md §8), and the caller's own rail in none: it refuses orders and knows no reference.
+// states itself (docs/api-contract.md#sandbox), and the caller's own rail in none: it refuses orders and knows no
+// reference.
 func TestEveryState(t *testing.T) {
 	for state, want := range map[rail.State]payout.Seen{
 		rail.Pending: payout.Accepted, rail.ActionRequired: payout.Accepted, rail.Succeeded: payout.Success, rail.Failed: payout.Failure,

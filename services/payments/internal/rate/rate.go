@@ -25,7 +25,7 @@ type Aggregator interface {
 
 const retryAfter = 30 * time.Second
 
-// Unavailable is 503 rate_unavailable with Retry-After: a price is refused, never guessed (contract.md §3).
+// Unavailable is 503 rate_unavailable with Retry-After: a price is refused, never guessed (docs/api-contract.md#rates).
 func Unavailable(fiat money.Currency, asset string) error {
 	return fault.New(fault.Unavailable, "rate_unavailable", "No fresh %s/%s rate; try again shortly", asset, fiat).After(retryAfter)
 }

@@ -13,7 +13,8 @@ import (
 const clockRounds = 3
 
 // Clock tells the database's time without asking it each time: windows that a process writes are compared with the
-// database's clock later, so both have to come from the same one (design.md §4, Update). It is safe for concurrent use.
+// database's clock later, so both have to come from the same one (docs/architecture.md#update). It is safe for
+// concurrent use.
 type Clock struct {
 	pool *pgxpool.Pool
 	wall func() time.Time

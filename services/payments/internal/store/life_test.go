@@ -313,7 +313,7 @@ func (w *world) magic(kind payment.Type, account, tx string) (p payment.Payment,
 	return p, true
 }
 
-// The magic accounts of contract.md §8, for every type that pays a receiver.
+// The magic accounts of docs/api-contract.md#sandbox, for every type that pays a receiver.
 func TestPayout_magicAccounts(t *testing.T) {
 	t.Parallel()
 	for account, want := range map[string]string{

@@ -178,7 +178,7 @@ func TestPayout_revivedKeepsItsID(t *testing.T) {
 	}
 }
 
-// An account that turns out not to exist is not paid (contract.md §4, Receivers).
+// An account that turns out not to exist is not paid (docs/api-contract.md#receivers).
 func TestPayout_noSuchAccountIsNotPaid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -333,7 +333,8 @@ func TestSandbox_enoughForTheWholePayment(t *testing.T) {
 	}
 }
 
-// Live mode refuses a bank that nobody knows and one of another country; the sandbox takes both (contract.md §8).
+// Live mode refuses a bank that nobody knows and one of another country; the sandbox takes both
+// (docs/api-contract.md#receivers).
 func TestCreate_banksOfLiveMode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

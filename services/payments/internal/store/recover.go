@@ -23,8 +23,8 @@ WHERE state = 'unknown' AND NOT frozen`
 	forgetProgress = `UPDATE scan_progress SET settled = -1`
 )
 
-// Recover prepares a database that was restored from a backup (design.md §4, Recovery). Every process calls it before it
-// hands out an address or sends a payout, and may call it again.
+// Recover prepares a database that was restored from a backup (docs/architecture.md#recovery). Every process calls it
+// before it hands out an address or sends a payout, and may call it again.
 func (s *Store) Recover(ctx context.Context) error {
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		batch := &pgx.Batch{}

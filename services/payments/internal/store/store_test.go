@@ -97,7 +97,7 @@ func (s *spy) Insert(ctx context.Context, n app.Newborn) error {
 	return s.Payments.Insert(ctx, n)
 }
 
-// The answer has exactly the fields of interface.md §2.1 for a transfer.
+// The answer has exactly the fields of docs/api-contract.md#answers for a transfer.
 func TestCreate_answer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

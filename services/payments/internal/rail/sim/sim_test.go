@@ -116,7 +116,8 @@ func (c *customer) work(d time.Duration) {
 	}
 }
 
-// Every magic account number of contract.md §8, seen through the payout rules: the answer stands within two seconds.
+// Every magic account number of docs/api-contract.md#sandbox, seen through the payout rules: the answer stands within
+// two seconds.
 func TestMagicAccounts(t *testing.T) {
 	for account, c := range map[string]struct {
 		want  payout.State
