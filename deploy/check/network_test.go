@@ -164,7 +164,7 @@ func portsOf(pod corev1.PodSpec) map[string]int32 {
 	return ports
 }
 
-// designed is design.md §1 in code.
+// designed is docs/architecture.md#the-picture in code.
 func designed(from, to peer, port int32) bool {
 	role := func(p peer) string { return p.pod["app.kubernetes.io/component"] }
 	service := func(p peer) string { return p.pod["app.kubernetes.io/name"] }

@@ -53,7 +53,7 @@ func TestBothHeaders(t *testing.T) {
 	c.With("").Call(t, http.MethodPost, "/v1/payments", transfer(nil), api.Header("X-API-Key", s.APIKey)).Want(t, http.StatusCreated)
 }
 
-// TestPermissions: interface.md §5; the refusal names the permission that is missing.
+// TestPermissions: docs/api-contract.md#permissions; the refusal names the permission that is missing.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

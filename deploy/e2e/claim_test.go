@@ -48,7 +48,7 @@ func TestClaim(t *testing.T) {
 	refuse(t, nobody, claimPath(ref), api.Object{}, http.StatusBadRequest, "Gift has already been claimed")
 }
 
-// TestClaimRefusals: interface.md §7 and contract.md §4.
+// TestClaimRefusals: docs/api-contract.md#fixed-texts and docs/api-contract.md#claim.
 func TestClaimRefusals(t *testing.T) {
 	t.Parallel()
 	_, c := shared(t)

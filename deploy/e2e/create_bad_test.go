@@ -40,7 +40,8 @@ func rawTransfer(t testing.TB, add string) string {
 	return "{" + add + string(text[1:])
 }
 
-// badFields is the table of interface.md §4.1 with the rules that contract.md §1 and §3 add.
+// badFields is the table of docs/api-contract.md#create with the rules of docs/api-contract.md#validation,
+// docs/api-contract.md#numbers and docs/api-contract.md#fees.
 func badFields() []badBody {
 	receiver := func(bank, number any) api.Object {
 		return api.Object{"receiver": api.Object{"bankCode": bank, "accountNumber": number}}
@@ -205,7 +206,7 @@ func TestAllFieldErrorsAtOnce(t *testing.T) {
 	}
 }
 
-// TestAmountLimits: outside the limits of contract.md §3 is a 400 with its own code that names both limits.
+// TestAmountLimits: outside the limits of docs/api-contract.md#fees is a 400 with its own code that names both limits.
 func TestAmountLimits(t *testing.T) {
 	t.Parallel()
 	_, c := shared(t)
@@ -234,7 +235,7 @@ func TestUnsupportedPair(t *testing.T) {
 	}
 }
 
-// TestIgnoredInput: what contract.md §1 says is ignored or means "not supplied".
+// TestIgnoredInput: what docs/api-contract.md#validation says is ignored or means "not supplied".
 func TestIgnoredInput(t *testing.T) {
 	t.Parallel()
 	_, c := shared(t)

@@ -61,7 +61,7 @@ func refuse(t testing.TB, c *api.Client, path string, body any, status int, mess
 	return a
 }
 
-// TestFulfilRefusals: the refusals of contract.md §1, whatever else is wrong with the body.
+// TestFulfilRefusals: the refusals of docs/api-contract.md#statuses, whatever else is wrong with the body.
 func TestFulfilRefusals(t *testing.T) {
 	t.Parallel()
 	_, c := shared(t)

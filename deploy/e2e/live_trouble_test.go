@@ -35,7 +35,7 @@ func TestLiveTrouble(t *testing.T) {
 	t.Run("a deposit made while payments is stopped is credited once", func(t *testing.T) { w.stopped(t, "payments") })
 }
 
-// deep is how many blocks make a deposit on ethereum final enough (contract.md §5).
+// deep is how many blocks make a deposit on ethereum final enough (docs/api-contract.md#networks).
 const deep = 12
 
 // paid makes a payment and its transfer, which waits for a block.

@@ -10,7 +10,8 @@ import (
 	"causeway.internal/libs/testkit/stack"
 )
 
-// magic makes a transfer whose account number forces what the simulated bank does (contract.md §8), and pays it.
+// magic makes a transfer whose account number forces what the simulated bank does (docs/api-contract.md#sandbox), and
+// pays it.
 func magic(t testing.TB, number string) (s *stack.Stack, c *api.Client, ref string, awaitEvents func(...string)) {
 	t.Helper()
 	s, c = shared(t)

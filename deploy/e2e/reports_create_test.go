@@ -14,7 +14,7 @@ import (
 	"causeway.internal/deploy/e2e/internal/api"
 )
 
-// reportFields are those of interface.md §2.3.
+// reportFields are those of the schema Report.
 var reportFields = []string{
 	"id", "reportId", "apiKeyId", "merchantId", "sessionReference", "complaintType", "name", "phoneNumber", "walletAddress",
 	"fraudsterWalletAddress", "description", "status", "confirmer", "adminNotes", "createdAt", "updatedAt",
@@ -46,7 +46,7 @@ func file(t testing.TB, c *api.Client, changes api.Object) *api.Answer {
 	return c.Call(t, http.MethodPost, "/v1/reports", filing(changes)).Want(t, http.StatusCreated)
 }
 
-// TestReports_create: interface.md §4.7 with every field, and with as few as it takes.
+// TestReports_create: docs/api-contract.md#reports with every field, and with as few as it takes.
 func TestReports_create(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)
@@ -103,7 +103,7 @@ func TestReports_create(t *testing.T) {
 	}
 }
 
-// TestReports_createRefused: interface.md §7 to the letter, and every broken rule at once.
+// TestReports_createRefused: docs/api-contract.md#fixed-texts to the letter, and every broken rule at once.
 func TestReports_createRefused(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

@@ -12,7 +12,7 @@ import (
 	"causeway.internal/libs/testkit/stack"
 )
 
-// TestReports_get: interface.md §4.9: public, by id without regard to case, as it was filed.
+// TestReports_get: docs/api-contract.md#reports: public, by id without regard to case, as it was filed.
 func TestReports_get(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)
@@ -28,7 +28,7 @@ func TestReports_get(t *testing.T) {
 	}
 }
 
-// TestReports_getRefused: interface.md §7 to the letter.
+// TestReports_getRefused: docs/api-contract.md#fixed-texts to the letter.
 func TestReports_getRefused(t *testing.T) {
 	t.Parallel()
 	_, c := shared(t)

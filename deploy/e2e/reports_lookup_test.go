@@ -41,7 +41,8 @@ func newestFirst(t testing.TB, a *api.Answer) {
 	}
 }
 
-// TestReports_lookup: interface.md §4.8: by phone and wallet in any spelling, both filters, limits and pages, without a key.
+// TestReports_lookup: docs/api-contract.md#reports: by phone and wallet in any spelling, both filters, limits and
+// pages, without a key.
 func TestReports_lookup(t *testing.T) {
 	t.Parallel()
 	_, c := shared(t)
@@ -132,7 +133,7 @@ func TestReports_lookup(t *testing.T) {
 	}
 }
 
-// TestReports_lookupRefused: interface.md §7 to the letter, and §8.
+// TestReports_lookupRefused: docs/api-contract.md#fixed-texts to the letter, and docs/api-contract.md#pagination.
 func TestReports_lookupRefused(t *testing.T) {
 	t.Parallel()
 	_, c := shared(t)

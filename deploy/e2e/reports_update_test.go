@@ -11,7 +11,8 @@ import (
 	"causeway.internal/deploy/e2e/internal/api"
 )
 
-// TestReports_update: contract.md §9: the transitions, whose reports, what is hidden from the public, and the webhooks.
+// TestReports_update: docs/api-contract.md#reports: the transitions, whose reports, what is hidden from the public, and
+// the webhooks.
 func TestReports_update(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

@@ -67,8 +67,9 @@ func pairOf(t testing.TB, s *stack.Stack, c *api.Client, merchant string, permis
 	return made.Text(t, "key.publicKey"), made.Text(t, "key.secret")
 }
 
-// TestIncumbentClient: contract.md §2: a client of the incumbent engine works with nothing changed but the base address: it
-// creates, reads, lists and simulates under its own signatures, and what was sent once is not taken twice.
+// TestIncumbentClient: docs/api-contract.md#signed-requests: a client of the incumbent engine works with nothing
+// changed but the base address: it creates, reads, lists and simulates under its own signatures, and what was sent once
+// is not taken twice.
 func TestIncumbentClient(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

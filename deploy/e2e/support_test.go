@@ -158,7 +158,7 @@ func awaitPayment(t testing.TB, c *api.Client, reference, what string, holds fun
 }
 
 // events are the verified callbacks on a path, each once, in order of sequence: order of arrival is not promised, and an
-// event whose answer came too late is sent again (contract.md §7).
+// event whose answer came too late is sent again (docs/api-contract.md#webhooks).
 func events(r *receiver.Receiver, path string) []receiver.Delivery {
 	all := r.Accepted(path)
 	sort.SliceStable(all, func(i, j int) bool { return all[i].Sequence < all[j].Sequence })

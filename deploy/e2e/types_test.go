@@ -36,7 +36,8 @@ func merged(base, changes api.Object) api.Object {
 	return base
 }
 
-// TestCreateEachType: the conditional rules of interface.md §4.1 that allow something, and the exact fields of each answer.
+// TestCreateEachType: the conditional rules of docs/api-contract.md#create that allow something, and the exact fields
+// of each answer.
 func TestCreateEachType(t *testing.T) {
 	t.Parallel()
 	_, c := shared(t)
@@ -108,7 +109,7 @@ func TestCreateRequest(t *testing.T) {
 	}
 }
 
-// TestCreateRules: the conditional rules of interface.md §4.1 that refuse something, by type.
+// TestCreateRules: the conditional rules of docs/api-contract.md#create that refuse something, by type.
 func TestCreateRules(t *testing.T) {
 	t.Parallel()
 	_, c := shared(t)

@@ -18,7 +18,7 @@ var (
 	instant   = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
 )
 
-// Fields of interface.md §2.1 and §4.1, and what contract.md §4 adds to GET.
+// Fields of docs/api-contract.md#answers, and those that docs/api-contract.md#reading-a-payment adds.
 var (
 	createFields = []string{
 		"reference", "type", "status", "depositAddress", "cryptoAmount", "crypto", "network", "fiatAmount", "fiatCurrency",
@@ -36,7 +36,7 @@ type walkCase struct {
 	network       string // as answered
 	quoteDigits   int
 	address       *regexp.Regexp
-	fee           func(fiat *big.Rat) string // fee by fiatAmount, contract.md §3
+	fee           func(fiat *big.Rat) string // docs/api-contract.md#fees
 	crypto, gross bool                       // chargeFrom crypto; crypto-first
 }
 
@@ -108,7 +108,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// checkCreated holds the create answer to its exact fields, formats and the money rules of contract.md §3.
+// checkCreated holds the create answer to its exact fields, formats and the money rules of docs/api-contract.md#money.
 func checkCreated(t *testing.T, a *api.Answer, test walkCase) {
 	t.Helper()
 	sameSet(t, "the answer", a.Keys(t, ""), "success", "payment")
@@ -188,7 +188,7 @@ func checkGetFields(t *testing.T, a *api.Answer) {
 	}
 }
 
-// checkPending holds GET right after the create to contract.md §4.
+// checkPending holds GET right after the create to docs/api-contract.md#reading-a-payment.
 func checkPending(t *testing.T, a, made *api.Answer, body api.Object) {
 	t.Helper()
 	checkGetFields(t, a)

@@ -14,7 +14,8 @@ import (
 	"causeway.internal/deploy/e2e/internal/api"
 )
 
-// walletPairs are the networks of contract.md §5 by an alias and one of their assets, with how its addresses look.
+// walletPairs are the networks of docs/api-contract.md#networks by an alias and one of their assets, with how its
+// addresses look.
 var walletPairs = []struct{ network, crypto, prefix string }{
 	{"btc", "BTC", "tb1q"},
 	{"erc20", "USDT", "0x"},
@@ -65,7 +66,7 @@ func textTime(t testing.TB, a *api.Answer, path string) time.Time {
 	return at
 }
 
-// TestWallet_walk: interface.md §4.5, §4.6 and §3.2 on every network: created, paid, confirmed, paid again.
+// TestWallet_walk: docs/api-contract.md#wallets on every network: created, paid, confirmed, paid again.
 func TestWallet_walk(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)
@@ -214,7 +215,7 @@ func TestWallet_scope(t *testing.T) {
 	c.With("").Call(t, http.MethodGet, "/v1/wallets", nil).Want(t, http.StatusUnauthorized)
 }
 
-// TestWallet_badBodies: every rule of interface.md §4.5, all at once, with what is valid named.
+// TestWallet_badBodies: every rule of docs/api-contract.md#wallets, all at once, with what is valid named.
 func TestWallet_badBodies(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

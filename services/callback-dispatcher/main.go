@@ -1,6 +1,6 @@
 // Command callback-dispatcher brings events to merchants: it takes status messages from RabbitMQ, stores one delivery
-// per event and target, and posts them, signed, until they are accepted or exhausted (contract.md §7). `serve` answers
-// the HTTP API, `work` consumes and sends; without a verb it does both. This package only wires.
+// per event and target, and posts them, signed, until they are accepted or exhausted (docs/api-contract.md#webhooks).
+// `serve` answers the HTTP API, `work` consumes and sends; without a verb it does both. This package only wires.
 package main
 
 import (

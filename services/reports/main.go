@@ -1,5 +1,5 @@
-// Command reports takes fraud and complaint reports and answers look-ups (interface.md §4.7 to §4.9). `serve` answers the
-// HTTP API, `work` publishes the events; without a verb it does both. This package only wires.
+// Command reports takes fraud and complaint reports and answers look-ups (docs/api-contract.md#reports). `serve`
+// answers the HTTP API, `work` publishes the events; without a verb it does both. This package only wires.
 package main
 
 import (

@@ -20,7 +20,7 @@ import (
 // software of its chain where that can be had.
 type subject struct {
 	chain   string   // verb of deploy/realchain
-	network string   // of contract.md §5
+	network string   // of docs/api-contract.md#networks
 	flags   []string // of the node
 	coin    string
 	coins   string   // an amount of the coin that the chain's rules let an account hold

@@ -153,7 +153,7 @@ type live struct {
 	mempool scanner.MempoolConfig // where it is watched
 }
 
-// networks lists every network of contract.md §5 by name.
+// networks lists every network of docs/api-contract.md#networks by name.
 func (s liveSettings) networks(net address.Net) map[string]live {
 	out := map[string]live{
 		"bitcoin": {scanSettings: s.Bitcoin.Scan, mempool: s.Bitcoin.mempool(), open: func(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {

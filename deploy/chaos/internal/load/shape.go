@@ -79,7 +79,7 @@ func draw(number func(below int) int) Shape {
 	return Plain
 }
 
-// magic are the account numbers with which the simulated bank misbehaves (contract.md §8).
+// magic are the account numbers with which the simulated bank misbehaves (docs/api-contract.md#sandbox).
 var magic = map[Shape]string{
 	NoAccount: "0000000001", NamesDown: "0000000002", Fails: "0000000003", Returns: "0000000004",
 	TimesOut: "0000000005", NeverMade: "0000000006",

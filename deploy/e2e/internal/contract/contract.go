@@ -1,5 +1,6 @@
 // Package contract holds every HTTP exchange of a test against the published OpenAPI document and against the rules that
-// contract.md §1 sets for all answers: the shape of errors and the request id. It knows nothing of what a test is about.
+// docs/api-contract.md#errors sets for all answers: the shape of errors and the request id. It knows nothing of what a
+// test is about.
 package contract
 
 import (
@@ -196,7 +197,7 @@ func (c *Contract) check(r *http.Request, response *http.Response, received []by
 
 var codePattern = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 
-// checkError holds an error to the one shape of contract.md §1.
+// checkError holds an error to the one shape of docs/api-contract.md#errors.
 func checkError(response *http.Response, received []byte) error {
 	var e struct {
 		Success *bool   `json:"success"`

@@ -17,7 +17,7 @@ import (
 	"causeway.internal/deploy/stack/internal/console"
 )
 
-// Tier is one call of `go test` with the time it may take by design.md §7.
+// Tier is one call of `go test` with the time it may take by docs/architecture.md#running-and-testing.
 type Tier struct {
 	Name    string
 	Budget  time.Duration

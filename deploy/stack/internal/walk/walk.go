@@ -1,5 +1,5 @@
-// Package walk shows sandbox payments from their creation to their settlement, with every callback received and verified,
-// the way a merchant would see it. It uses HTTP and the standard library only.
+// Package walk shows sandbox payments from their creation to their settlement, with every callback received and
+// verified, the way a merchant would see it. It uses HTTP and the standard library only.
 package walk
 
 import (
@@ -20,7 +20,8 @@ import (
 
 const patience = 45 * time.Second
 
-// path is the life of an ordinary transfer (contract.md §4). GET may miss a short state; callbacks never do.
+// path is the life of an ordinary transfer (docs/api-contract.md#payment-life). GET may miss a short state; callbacks
+// never do.
 func path() []string { return []string{"pending", "confirming", "confirmed", "settling", "settled"} }
 
 type walker struct {
@@ -102,8 +103,8 @@ func (w walker) deposit(ctx context.Context, reference string) error {
 	return nil
 }
 
-// follow prints statuses and callbacks as they come, until the payment is settled and each of its states has been called
-// back with a valid signature.
+// follow prints statuses and callbacks as they come, until the payment is settled and each of its states has been
+// called back with a valid signature.
 func (w walker) follow(ctx context.Context, reference string) error {
 	last, told := "pending", map[string]bool{}
 	for {

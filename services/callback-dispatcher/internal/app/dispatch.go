@@ -25,7 +25,7 @@ const (
 	postponeMost   = 5 * time.Minute
 	reconcileEvery = 5 * time.Second
 	watchEvery     = 500 * time.Millisecond
-	waitMax        = 5 * time.Second // contract.md §7: how long a first attempt waits for its predecessor's
+	waitMax        = 5 * time.Second // docs/api-contract.md#webhooks: how long a first attempt waits for its predecessor's
 )
 
 // Dispatcher claims what is due and runs it through the lanes.

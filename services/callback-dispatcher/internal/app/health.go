@@ -76,7 +76,7 @@ type endpointState struct {
 	FailingSince   *string `json:"failingSince"`
 }
 
-// Stamp renders a time as contract.md §1 has it; the zero time is null.
+// Stamp renders a time as docs/api-contract.md#times has it; the zero time is null.
 func Stamp(t time.Time) *string {
 	if t.IsZero() {
 		return nil

@@ -25,7 +25,7 @@ import (
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
-// UserAgent is the name that endpoints see (contract.md §7).
+// UserAgent is the name that endpoints see (docs/api-contract.md#webhooks).
 const UserAgent = "Causeway-Webhooks/1"
 
 const detailMax = 500

@@ -1,6 +1,6 @@
 // Package delivery holds the rules of bringing one event to one target: when the next attempt is due, when it is over,
-// how a request is signed and what a secret looks like (contract.md §7, Standard Webhooks 1.0). It is pure: no clock, no
-// network, no database, no randomness but what it is given, save for the making of secrets.
+// how a request is signed and what a secret looks like (docs/api-contract.md#webhooks, Standard Webhooks 1.0). It is
+// pure: no clock, no network, no database, no randomness but what it is given, save for the making of secrets.
 package delivery
 
 import (

@@ -11,7 +11,7 @@ import (
 // Schedule holds the waits between attempts: one attempt more than waits.
 type Schedule []time.Duration
 
-// Standard is the schedule of contract.md §7: 13 attempts in 72 hours.
+// Standard is the schedule of docs/api-contract.md#webhooks: 13 attempts in 72 hours.
 var Standard = Schedule{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour,
 	4 * time.Hour, 8 * time.Hour, 12 * time.Hour, 20 * time.Hour, 24 * time.Hour,

@@ -16,7 +16,7 @@ import (
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
 
-// pagination is that of contract.md §1, Pagination.
+// pagination is that of docs/api-contract.md#pagination.
 type pagination struct {
 	Limit      int     `json:"limit"`
 	NextCursor *string `json:"nextCursor"`

@@ -1,5 +1,6 @@
 // Package httpapi serves the dispatcher's HTTP API: signing secrets, registered endpoints, deliveries, replays and events
-// (contract.md §7 and §9). The gateway has checked the permission webhook:manage; this package checks whose request it is.
+// (docs/api-contract.md#webhooks). The gateway has checked the permission webhook:manage; this package checks whose
+// request it is.
 package httpapi
 
 import (

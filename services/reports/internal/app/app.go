@@ -248,7 +248,7 @@ type App struct{ Deps }
 // New makes the use cases.
 func New(d Deps) *App { return &App{Deps: d} }
 
-// What can go wrong, in the words of interface.md §7 where it has any.
+// What can go wrong, in the words of docs/api-contract.md#fixed-texts where it has any.
 var (
 	ErrNotFound      = fault.New(fault.NotFound, "report_not_found", "Report not found")
 	ErrBadReference  = fault.New(fault.Invalid, "invalid_report_id", "Invalid report ID format")

@@ -12,7 +12,7 @@ import (
 	"causeway.internal/services/reports/internal/report"
 )
 
-// timestamp is how every time is written: ISO 8601, UTC, milliseconds (contract.md §1).
+// timestamp is how every time is written: ISO 8601, UTC, milliseconds (docs/api-contract.md#times).
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func timestampOrNull(t time.Time) *string {
@@ -30,7 +30,7 @@ func textOrNull(s string) *string {
 	return &s
 }
 
-// reportView is a report as interface.md §2.3 has it: unsupplied texts are null.
+// reportView is a report as docs/api-contract.md#reports has it: unsupplied texts are null.
 type reportView struct {
 	ID         int64         `json:"id"`
 	Reference  string        `json:"reportId"`
@@ -136,8 +136,8 @@ type eventView struct {
 	Data      reportData  `json:"data"`
 }
 
-// eventBody is the webhook body of an event, byte for byte as it is signed and sent (contract.md §7): the report as GET
-// shows it, plus its sequence.
+// eventBody is the webhook body of an event, byte for byte as it is signed and sent (docs/api-contract.md#webhooks):
+// the report as GET shows it, plus its sequence.
 func eventBody(e Event) ([]byte, error) {
 	v := viewOf(e.Report)
 	v.Sequence = e.Report.Sequence

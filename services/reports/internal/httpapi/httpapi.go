@@ -137,8 +137,8 @@ type fileRequest struct {
 	unread   []string
 }
 
-// Read decodes the body of POST /v1/reports (interface.md §4.7). The rules are the pure package's; only what cannot be
-// read at all is found here, and handed on so that the caller learns everything at once.
+// Read decodes the body of POST /v1/reports (docs/api-contract.md#reports). The rules are the pure package's; only what
+// cannot be read at all is found here, and handed on so that the caller learns everything at once.
 func (r *fileRequest) Read(in *httpkit.Input) {
 	b := in.Body()
 	text := func(name string) string {
@@ -155,7 +155,7 @@ func (r *fileRequest) Read(in *httpkit.Input) {
 	r.problems, in.Problems = in.Problems, fault.Problems{}
 }
 
-// Limits of a look-up (interface.md §8).
+// Limits of a look-up (docs/api-contract.md#pagination).
 const (
 	limitDefault = 50
 	limitMax     = 200
@@ -163,7 +163,7 @@ const (
 
 type lookupRequest struct{ asked report.Asked }
 
-// Read decodes the query of GET /v1/reports/lookup (interface.md §4.8).
+// Read decodes the query of GET /v1/reports/lookup (docs/api-contract.md#reports).
 func (r *lookupRequest) Read(in *httpkit.Input) {
 	r.asked = report.Asked{
 		Phone: in.Query("phoneNumber"), Wallet: in.Query("walletAddress"),
@@ -200,7 +200,7 @@ type changeRequest struct {
 	change    report.Change
 }
 
-// Read decodes the body of PATCH /v1/reports/:reportId (contract.md §9).
+// Read decodes the body of PATCH /v1/reports/:reportId (docs/api-contract.md#reports).
 func (r *changeRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reportId")
 	if _, ok := report.Reference(r.reference); !ok {

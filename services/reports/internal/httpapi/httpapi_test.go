@@ -200,7 +200,8 @@ func TestShow_toWhom(t *testing.T) {
 	}
 }
 
-// Bodies and queries that break a rule, with status, message and fields. The fixed texts are those of interface.md §7.
+// Bodies and queries that break a rule, with status, message and fields. The fixed texts are those of
+// docs/api-contract.md#fixed-texts.
 func TestRefusals(t *testing.T) {
 	s := newService(&strict{})
 	const neither, asked = "At least one of phoneNumber or walletAddress must be provided", "At least one of phoneNumber or walletAddress is required"

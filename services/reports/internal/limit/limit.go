@@ -1,6 +1,6 @@
-// Package limit counts what callers do against small budgets, in memory that never grows (contract.md §1, Limits). A table
-// belongs to one process: with several replicas each counts for itself. It keeps hashes, never what was hashed, and it
-// answers no request itself.
+// Package limit counts what callers do against small budgets, in memory that never grows (docs/api-contract.md#limits).
+// A table belongs to one process: with several replicas each counts for itself. It keeps hashes, never what was hashed,
+// and it answers no request itself.
 package limit
 
 import (

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Lengths of cleaned texts, in Unicode code points (contract.md §9, Reports; interface.md §8).
+// Lengths of cleaned texts, in Unicode code points (docs/api-contract.md#reports).
 const (
 	PhoneMin     = 6
 	PhoneMax     = 20

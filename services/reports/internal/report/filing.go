@@ -8,7 +8,7 @@ import (
 	"causeway.internal/libs/fault"
 )
 
-// NeitherFiled is the text of interface.md §7 for a filing without phone and wallet.
+// NeitherFiled is the text of docs/api-contract.md#fixed-texts for a filing without phone and wallet.
 const NeitherFiled = "At least one of phoneNumber or walletAddress must be provided"
 
 // Filing is the body of a report as it was sent; "" is not supplied.

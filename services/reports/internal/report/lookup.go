@@ -12,7 +12,7 @@ import (
 	"causeway.internal/libs/fault"
 )
 
-// NeitherAsked is the text of interface.md §7 for a look-up without phone and wallet.
+// NeitherAsked is the text of docs/api-contract.md#fixed-texts for a look-up without phone and wallet.
 const NeitherAsked = "At least one of phoneNumber or walletAddress is required"
 
 // Position is a place in a list that runs from the newest report to the oldest, by time and then by id. A report is behind
@@ -56,7 +56,7 @@ type Asked struct {
 	After         *Position
 }
 
-// AnyStatus asks for every status, as no status at all does (contract.md §1, Pagination).
+// AnyStatus asks for every status, as no status at all does (docs/api-contract.md#pagination).
 const AnyStatus = "all"
 
 // Lookup is a cleaned look-up. An empty Phone or Wallet matches nothing; with both a report matches if either does.

@@ -21,7 +21,7 @@ const (
 // Modes lists both, in the order in which answers show them.
 func Modes() []Mode { return []Mode{Live, Test} }
 
-// Kind is a report's complaint type (interface.md §2.3).
+// Kind is a report's complaint type (docs/api-contract.md#reports).
 type Kind string
 
 // The complaint types.
@@ -31,7 +31,7 @@ const (
 	Fraud            Kind = "fraud"
 )
 
-// Kinds lists the complaint types in the order of interface.md.
+// Kinds lists the complaint types in the order of gateway/openapi.yaml.
 func Kinds() []Kind { return []Kind{TrackTransaction, StolenFunds, Fraud} }
 
 // Report is one report. Empty optional texts were not supplied and are answered as null.

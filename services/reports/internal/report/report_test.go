@@ -11,7 +11,7 @@ import (
 	"causeway.internal/services/reports/internal/report"
 )
 
-// contract.md §9: pending → processing or dismissed; processing → resolved or dismissed; nothing else.
+// docs/api-contract.md#reports: pending → processing or dismissed; processing → resolved or dismissed; nothing else.
 func TestStatus_table(t *testing.T) {
 	allowed := map[report.Status][]report.Status{
 		report.Pending:    {report.Processing, report.Dismissed},
@@ -82,7 +82,7 @@ func good() report.Filing {
 	return report.Filing{Kind: "fraud", Name: "Ada Obi", Phone: "+234 801 234 5678"}
 }
 
-// Every rule of interface.md §4.7 and contract.md §9, with the fields that an error names.
+// Every rule of docs/api-contract.md#reports, with the fields that an error names.
 func TestFiling_rules(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*report.Filing)

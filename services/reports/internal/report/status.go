@@ -7,7 +7,7 @@ import (
 	"causeway.internal/libs/fault"
 )
 
-// Status is where a report stands (interface.md §3.3).
+// Status is where a report stands (docs/api-contract.md#reports).
 type Status string
 
 // The statuses.
@@ -18,13 +18,13 @@ const (
 	Dismissed  Status = "dismissed"
 )
 
-// Statuses lists the statuses in the order of interface.md.
+// Statuses lists the statuses in the order of gateway/openapi.yaml.
 func Statuses() []Status { return []Status{Pending, Processing, Resolved, Dismissed} }
 
 // IsStatus reports whether a word is one of Statuses.
 func IsStatus(word string) bool { return slices.Contains(Statuses(), Status(word)) }
 
-// next is the whole table of contract.md §9: where a report may go from each status.
+// next is the whole table of docs/api-contract.md#reports: where a report may go from each status.
 var next = map[Status][]Status{
 	Pending:    {Processing, Dismissed},
 	Processing: {Resolved, Dismissed},

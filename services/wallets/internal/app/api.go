@@ -17,7 +17,7 @@ import (
 )
 
 // Owner is the key that a request came with. Wallets belong to the key that made them: another key of the same merchant
-// is a stranger (contract.md §6).
+// is a stranger (docs/api-contract.md#wallets).
 type Owner struct {
 	MerchantID string
 	KeyID      int64
@@ -123,7 +123,7 @@ type NewWallet struct {
 // unsupportedPair is the code of a crypto and network that do not go together, or that we do not know.
 const unsupportedPair = "unsupported_pair"
 
-// The window of a wallet in minutes (interface.md §8).
+// The window of a wallet in minutes (docs/api-contract.md#wallets).
 const (
 	minutesLeast = 1
 	minutesMost  = 43_200

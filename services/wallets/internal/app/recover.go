@@ -18,8 +18,8 @@ type Recovery interface {
 	EndRecovery(ctx context.Context) error
 }
 
-// RecoveryMargin is how far every next index is moved past the largest that the restored database knows (design.md §4,
-// Recovery): more addresses than can have been made since the backup.
+// RecoveryMargin is how far every next index is moved past the largest that the restored database knows
+// (docs/architecture.md#recovery): more addresses than can have been made since the backup.
 const RecoveryMargin = 100_000
 
 // Recover moves every next index past whatever was issued in the time that was lost, and watches all addresses in between.

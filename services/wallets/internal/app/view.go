@@ -16,7 +16,7 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// timestamp is how every time is written: ISO 8601, UTC, milliseconds (contract.md §1).
+// timestamp is how every time is written: ISO 8601, UTC, milliseconds (docs/api-contract.md#times).
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // amountOf writes base units as a canonical decimal: "12.5", "0".
@@ -35,7 +35,7 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimRight(buf.Bytes(), "\n"), nil
 }
 
-// createdView is a wallet in the answer to a create: exactly the fields of interface.md §4.5.
+// createdView is a wallet in the answer to a create: exactly the fields of gateway/openapi.yaml.
 type createdView struct {
 	ID        string          `json:"id"`
 	Address   string          `json:"address"`
@@ -54,7 +54,7 @@ func created(w wallet.Wallet) ([]byte, error) {
 	}{true, createdView{w.ID, w.Address, w.NetworkName, w.Crypto, w.Status, timestamp(w.CreatedAt), timestamp(w.ExpiresAt), w.Metadata}})
 }
 
-// itemView is a wallet in a list: exactly the fields of interface.md §4.6.
+// itemView is a wallet in a list: exactly the fields of gateway/openapi.yaml.
 type itemView struct {
 	ID            string        `json:"id"`
 	Address       string        `json:"address"`
@@ -91,7 +91,8 @@ func shown(w wallet.Wallet) ([]byte, error) {
 	}{true, viewOf(w)})
 }
 
-// seedPage is the pagination of interface.md §4.6; keyset is added for a list asked for by cursor, and only then.
+// seedPage is the pagination of docs/api-contract.md#pagination; keyset is added for a list asked for by cursor, and
+// only then.
 type seedPage struct {
 	Limit    int `json:"limit"`
 	Offset   int `json:"offset"`
@@ -223,7 +224,8 @@ func balanced(list []wallet.Balance) ([]byte, error) {
 	}{true, items})
 }
 
-// EventBody is the webhook body of a wallet's event, byte for byte as it is signed and sent (contract.md §7).
+// EventBody is the webhook body of a wallet's event, byte for byte as it is signed and sent
+// (docs/api-contract.md#webhooks).
 func EventBody(eventID, kind string, at time.Time, w wallet.Wallet) ([]byte, error) {
 	v := viewOf(w)
 	v.Sequence = w.Sequence

@@ -117,7 +117,7 @@ type createRequest struct {
 	problems fault.Problems
 }
 
-// Read decodes the body of POST /v1/wallets (interface.md §4.5).
+// Read decodes the body of POST /v1/wallets (docs/api-contract.md#wallets).
 func (r *createRequest) Read(in *httpkit.Input) {
 	b := in.Body()
 	r.wallet = app.NewWallet{
@@ -129,7 +129,8 @@ func (r *createRequest) Read(in *httpkit.Input) {
 
 type listRequest struct{ query app.ListQuery }
 
-// Read decodes the query of GET /v1/wallets (interface.md §4.6). A cursor, even an empty one, asks for pages by cursor.
+// Read decodes the query of GET /v1/wallets (docs/api-contract.md#wallets). A cursor, even an empty one, asks for pages
+// by cursor.
 func (r *listRequest) Read(in *httpkit.Input) {
 	statuses := []string{"all"}
 	for _, s := range wallet.Statuses() {
@@ -182,7 +183,7 @@ type sandboxRequest struct {
 	problems fault.Problems
 }
 
-// Read decodes the body of a simulated deposit (contract.md §8).
+// Read decodes the body of a simulated deposit (docs/api-contract.md#sandbox).
 func (r *sandboxRequest) Read(in *httpkit.Input) {
 	r.id = in.Path("id")
 	b := in.Body()

@@ -109,7 +109,7 @@ func HeightAt(ctx context.Context, driver chain.Driver, at time.Time, top int64)
 	return low, nil
 }
 
-// AgainFrom is how long before a backup the blocks are scanned again (design.md §4, Recovery).
+// AgainFrom is how long before a backup the blocks are scanned again (docs/architecture.md#recovery).
 const AgainFrom = 24 * time.Hour
 
 // AfterRestore scans a chain again from 24 hours before it stood. A simulated chain lives in the restored database itself:

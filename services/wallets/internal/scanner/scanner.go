@@ -1,7 +1,7 @@
 // Package scanner follows one blockchain block by block and turns transfers to our addresses into deposits. It is one
-// algorithm for every kind of chain (chains.md §4.1): strict order, one transaction per step, reorganisations by the
-// common ancestor, and never a step past an answer that is missing or doubtful. It speaks to the chain through a driver
-// and to the database through Store; it knows neither SQL nor messages.
+// algorithm for every kind of chain (docs/decisions/0004-one-scanner.md): strict order, one transaction per step,
+// reorganisations by the common ancestor, and never a step past an answer that is missing or doubtful. It speaks to the
+// chain through a driver and to the database through Store; it knows neither SQL nor messages.
 package scanner
 
 import (

@@ -112,7 +112,7 @@ func TestScan_seenThenConfirmedThenFinal(t *testing.T) {
 	})
 }
 
-// The seven cases of a reorganisation (chains.md §2). Crashes (vi) and two providers (vii) are below.
+// The seven cases of a reorganisation. Crashes (vi) and two providers (vii) are below.
 func TestReorg(t *testing.T) {
 	cases := map[string]func(t *testing.T, n *node, b *bench){
 		"i: the deposit is dropped": func(_ *testing.T, n *node, b *bench) {

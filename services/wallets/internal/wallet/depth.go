@@ -18,12 +18,13 @@ type Depths struct {
 }
 
 // finality is how deep a block counts as final where the node does not say so itself, or is silent for long.
-// contract.md §5 names 90 for bsc and 128 for polygon; the others are beyond the depth that their table asks for.
+// docs/api-contract.md#networks names 90 for bsc and 128 for polygon; the others are beyond the depth that their table
+// asks for.
 var finality = map[string]int64{
 	"bitcoin": 100, "ethereum": 128, "bsc": 90, "polygon": 128, "base": 1_800, "arbitrum": 7_200, "tron": 40, "solana": 64,
 }
 
-// DefaultDepths is the table of contract.md §5.
+// DefaultDepths is the table of docs/api-contract.md#networks.
 func DefaultDepths() Depths {
 	return Depths{
 		network: map[string][]int64{
@@ -120,7 +121,7 @@ func FinalDepth(network string) int64 {
 	return mostDepth
 }
 
-// windowLeast is how many headers are kept at least (chains.md §4.1).
+// windowLeast is how many headers are kept at least.
 const windowLeast = 4_096
 
 // Window is how many headers of a network are kept: a reorganisation within it is followed, a deeper one stops the scan.

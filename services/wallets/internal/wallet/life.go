@@ -7,7 +7,7 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// Status is what a merchant sees of a standalone wallet (interface.md §3.2).
+// Status is what a merchant sees of a standalone wallet (docs/api-contract.md#wallets).
 type Status string
 
 // The statuses of a wallet.
@@ -19,7 +19,7 @@ const (
 	StatusExpired   Status = "expired"
 )
 
-// Statuses lists every status in the order of interface.md §2.2.
+// Statuses lists every status in the order of docs/api-contract.md#wallets.
 func Statuses() []Status {
 	return []Status{StatusWatching, StatusDetected, StatusConfirmed, StatusSwept, StatusExpired}
 }
@@ -39,9 +39,9 @@ const (
 // Triggers lists every trigger.
 func Triggers() []Trigger { return []Trigger{OnMoney, OnDeep, OnGone, OnWindow, OnSwept} }
 
-// life is contract.md §6 as a total table. A status that stays is recorded and told to nobody. Money on a wallet whose
-// time is over, or which was swept, brings it back, so late money is always reported; what a reorganisation takes away
-// brings it back to watching, and the timer decides again.
+// life is docs/api-contract.md#wallets as a total table. A status that stays is recorded and told to nobody. Money on a
+// wallet whose time is over, or which was swept, brings it back, so late money is always reported; what a
+// reorganisation takes away brings it back to watching, and the timer decides again.
 var life = map[Status]map[Trigger]Status{
 	StatusWatching: {
 		OnMoney: StatusDetected, OnDeep: StatusWatching, OnGone: StatusWatching, OnWindow: StatusExpired, OnSwept: StatusWatching,

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Every status has an outcome for every trigger, and the moves are those of contract.md §6 and no others.
+// Every status has an outcome for every trigger, and the moves are those of docs/api-contract.md#wallets and no others.
 func TestLife_isTotal(t *testing.T) {
 	moves := map[string]bool{}
 	for _, from := range Statuses() {

@@ -1,7 +1,7 @@
 package wallet
 
-// tokens are the contracts of contract.md §5's tokens (chains.md §8; checksums are checked by a test). A bridged twin of a
-// token is another asset and stands in no list.
+// tokens are the contracts of the tokens of docs/api-contract.md#networks (a test checks their checksums). A bridged
+// twin of a token is another asset and stands in no list.
 var tokens = map[string]map[string]string{
 	"ethereum": {"USDT": "0xdAC17F958D2ee523a2206206994597C13D831ec7", "USDC": "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"},
 	"bsc":      {"USDT": "0x55d398326f99059fF775485246999027B3197955", "USDC": "0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d"},

@@ -8,7 +8,7 @@ import (
 )
 
 // Reader walks through JSON once and looks only at what it is asked for. A block of two thousand transactions is 1.5 MB,
-// of which six fields a transaction matter; encoding/json spends seven times as long on it (chains.md §5). What is read is
+// of which six fields a transaction matter; encoding/json spends seven times as long on it. What is read is
 // checked; what is skipped is only balanced. Any slice it returns points into the answer.
 type Reader struct {
 	b []byte

@@ -18,8 +18,8 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// Pace of the simulated chains (contract.md §8): a block every 100 ms while somebody waits for confirmations, else one
-// now and then so that time passes on the chain too.
+// Pace of the simulated chains (docs/api-contract.md#sandbox): a block every 100 ms while somebody waits for
+// confirmations, else one now and then so that time passes on the chain too.
 const (
 	busyEvery  = 100 * time.Millisecond
 	idleEvery  = 5 * time.Second
