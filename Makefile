@@ -1,7 +1,7 @@
 # Every recipe line also works when typed, as make prints it. `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test/long lint lint/prove run up down bench chaos docs tidy verify tools upgrade licences sbom reproducible
+.PHONY: help build test test/long lint lint/prove run up down bench chaos docs tidy verify tools upgrade licences sbom reproducible release
 
 help: ## list the targets
 	@grep -hE '^[a-z/%<>]+:.*## ' Makefile | awk -F ':.*## ' '{sub("%", "<service>", $$1); printf "  make %-16s %s\n", $$1, $$2}'
@@ -81,6 +81,10 @@ sbom: build ## a bill of materials of each program (CycloneDX), and all licence 
 
 reproducible: ## build every program twice, in two directories and with two caches, and compare (minutes)
 	deploy/lint/reproducible
+
+release: ## publish a version: VERSION=v1.2.3 REGISTRY=registry.example/causeway COSIGN_KEY=… (docs/deploy.md)
+	test -z "$$(git status --porcelain -- . ':!k8s/overlays/prod/release')" || { echo "commit first: the images name the commit" >&2; exit 1; }
+	GOWORK=off go run -C deploy/check ./release/publish -source ../.. -version '$(VERSION)' -revision '$(REVISION)' -registry '$(REGISTRY)' -key '$(COSIGN_KEY)'
 
 image/%: ## build a service's container image, or without a Docker engine its files
 	deploy/docker/image $*

@@ -109,6 +109,9 @@ func (b *builder) take(ctx context.Context, s step) error {
 }
 
 func (b *builder) from(words []string) error {
+	if strings.HasPrefix(words[0], "--platform=") { // every stage runs on this machine
+		words = words[1:]
+	}
 	b.image = Image{Base: words[0], Root: filepath.Join(b.scratch, fmt.Sprint("stage", len(b.stages)))}
 	name := b.image.Root
 	if len(words) == 3 && words[1] == "AS" {

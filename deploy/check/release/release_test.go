@@ -1,0 +1,323 @@
+package release_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"debug/elf"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"causeway.internal/deploy/check/release"
+)
+
+// root is the project's.
+const root = "../../.."
+
+// world is a real registry that stands for every registry of the world, with the base image and others' images in it, and a copy of
+// the manifests.
+type world struct {
+	release.Release
+	options []remote.Option
+	signed  []string
+	dir     string
+}
+
+// detour leads every request to one server.
+type detour struct{ to *url.URL }
+
+func (d detour) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.URL.Scheme, r.URL.Host = d.to.Scheme, d.to.Host
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	address, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{options: []remote.Option{remote.WithTransport(detour{address})}, dir: t.TempDir()}
+	for _, part := range []string{"k8s", "deploy/otel"} {
+		if err := os.CopyFS(filepath.Join(w.dir, part), os.DirFS(filepath.Join(root, part))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Release = release.Release{
+		Version: "v1.2.3", Revision: "0123456789abcdef", Registry: "registry.example/causeway", Log: t.Output(),
+		Overlay: filepath.Join(w.dir, "k8s", "overlays", "prod"), Options: w.options,
+		Sign: func(_ context.Context, reference string) error {
+			w.signed = append(w.signed, reference)
+			return nil
+		},
+	}
+	w.put(t, "gcr.io/distroless/static-debian12:nonroot")
+	for _, m := range regexp.MustCompile(`(?m)^ *(?:- )?image(?:Name)?: (\S+)$`).FindAllStringSubmatch(w.rendered(t), -1) {
+		if !strings.HasPrefix(m[1], "registry.causeway.example/") {
+			w.put(t, m[1])
+		}
+	}
+	return w
+}
+
+// put writes an image for three platforms, whose user is that of the base.
+func (w *world) put(t *testing.T, reference string) {
+	t.Helper()
+	index := v1.ImageIndex(empty.Index)
+	for _, architecture := range []string{"s390x", "amd64", "arm64"} {
+		image, err := random.Image(64, 1)
+		if err == nil {
+			image, err = mutate.ConfigFile(image, &v1.ConfigFile{Architecture: architecture, OS: "linux", Config: v1.Config{User: "65532", Cmd: []string{"x"}}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: architecture}},
+		})
+	}
+	if err := remote.WriteIndex(parse(t, reference), index, w.options...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func parse(t *testing.T, reference string) name.Reference {
+	t.Helper()
+	parsed, err := name.ParseReference(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// rendered is the overlay as it would be applied.
+func (w *world) rendered(t *testing.T) string {
+	t.Helper()
+	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), w.Overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := objects.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// built takes the Dockerfile's steps for the smallest program, which stands in for all: TestImages builds each of them.
+func built(t *testing.T) []release.Built {
+	t.Helper()
+	at := slices.IndexFunc(release.Images, func(i release.Image) bool { return i.Name == "signer" })
+	one, err := release.Build(t.Context(), root, t.TempDir(), release.Images[at], "v1.2.3", "0123456789abcdef", t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []release.Built
+	for _, image := range release.Images {
+		all = append(all, release.Built{Name: image.Name, Parts: one.Parts})
+	}
+	return all
+}
+
+// TestRelease: each image is there for both machines, signed by its digest, and pinned in the overlay, as every other's is. A
+// release is published once: repeated it changes nothing, and what would be another image, or stay without a digest, is refused
+// and leaves the overlay as it was.
+func TestRelease(t *testing.T) {
+	images := built(t)
+	t.Run("published", func(t *testing.T) { published(t, images) })
+	for name, refuse := range map[string]func(w *world, images []release.Built) (reason string){
+		"an image that its registry does not have": func(w *world, _ []release.Built) string {
+			edit(t, filepath.Join(w.dir, "deploy", "otel", "collector-deployment.yaml"), "collector:0", "collector:9")
+			return "opentelemetry-collector:9"
+		},
+		"an image without a tag": func(w *world, _ []release.Built) string {
+			edit(t, filepath.Join(w.Overlay, "rabbitmq.yaml"), "rabbitmq:4.1-management", "rabbitmq")
+			return "it has no tag"
+		},
+		"an image in a field that nobody knows": func(w *world, _ []release.Built) string {
+			edit(t, filepath.Join(w.Overlay, "release", "fields.yaml"), "  - {kind: Cluster, path: spec/imageName}\n", "")
+			return "stay without a digest: ghcr.io/cloudnative-pg/postgresql:"
+		},
+		"a signature that fails": func(w *world, _ []release.Built) string {
+			w.Sign = func(context.Context, string) error { return errors.New("no key") }
+			return "no key"
+		},
+		"a tag that another image has": func(w *world, _ []release.Built) string {
+			w.put(t, w.Registry+"/payments:"+w.Version)
+			return "a version is published once"
+		},
+		"a base for one machine": func(w *world, _ []release.Built) string {
+			image, err := random.Image(64, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := remote.Write(parse(t, "gcr.io/distroless/static-debian12:nonroot"), image, w.options...); err != nil {
+				t.Fatal(err)
+			}
+			return "read the base"
+		},
+		"a version that is none": func(w *world, _ []release.Built) string {
+			w.Version = "latest"
+			return "v1.2.3"
+		},
+		"a version that is no name of a Job": func(w *world, _ []release.Built) string {
+			w.Version = "v1.2.3-" + strings.Repeat("x", 30)
+			return "32 characters"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			reason := refuse(w, images)
+			before := w.rendered(t)
+			if _, err := w.Publish(t.Context(), images); err == nil || !strings.Contains(err.Error(), reason) {
+				t.Errorf("it is published, or not for %q: %v", reason, err)
+			}
+			if w.rendered(t) != before {
+				t.Error("the overlay was changed")
+			}
+		})
+	}
+}
+
+func edit(t *testing.T, path, before, after string) {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil || !bytes.Contains(raw, []byte(before)) {
+		t.Fatalf("%s has no %q: %v", path, before, err)
+	}
+	if err := os.WriteFile(path, bytes.ReplaceAll(raw, []byte(before), []byte(after)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func published(t *testing.T, images []release.Built) {
+	w := newWorld(t)
+	pins, err := w.Publish(t.Context(), images)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, notes := w.rendered(t), release.Notes(w.Release, pins)
+	for _, image := range release.Images {
+		tag := w.Registry + "/" + image.Name + ":v1.2.3"
+		index, err := remote.Index(parse(t, tag), w.options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest, err := index.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs(t, index)
+		reference := w.Registry + "/" + image.Name + "@" + digest.String()
+		if !slices.Contains(w.signed, reference) || !strings.Contains(notes, "cosign verify --key cosign.pub "+reference+"\n") {
+			t.Errorf("%s is not signed, or the notes do not verify it:\n%s", reference, notes)
+		}
+		if !strings.Contains(text, "image: "+tag+"@"+digest.String()+"\n") {
+			t.Errorf("the overlay does not run %s@%s", tag, digest)
+		}
+	}
+	named := regexp.MustCompile(`(?m)^ *(?:- )?image(?:Name)?: (\S+)$`).FindAllStringSubmatch(text, -1)
+	for _, m := range named {
+		tag, digest, pinned := strings.Cut(m[1], "@")
+		there, err := remote.Head(parse(t, tag), w.options...)
+		if !pinned || err != nil || there.Digest.String() != digest || strings.Count(m[1], ":") < 2 {
+			t.Errorf("the overlay runs %s: %v", m[1], err)
+		}
+	}
+	if len(named) < 19 || strings.Count(text, "-migrate-v1-2-3\n") != 5 {
+		t.Errorf("%d images, %d migrations of the version", len(named), strings.Count(text, "-migrate-v1-2-3\n"))
+	}
+	again, err := w.Publish(t.Context(), images)
+	if err != nil || !slices.Equal(again, pins) || w.rendered(t) != text {
+		t.Errorf("repeated it is another release: %v, %v", again, err)
+	}
+	// The next version begins from manifests whose pins are those of this one.
+	edit(t, filepath.Join(w.Overlay, "postgres.yaml"), "postgresql:15.14", "postgresql:15.15")
+	w.put(t, "ghcr.io/cloudnative-pg/postgresql:15.15")
+	w.Version = "v1.3.0"
+	if _, err := w.Publish(t.Context(), images); err != nil {
+		t.Fatal(err)
+	}
+	if text := w.rendered(t); !strings.Contains(text, "postgresql:15.15@sha256:") || strings.Contains(text, "v1.2.3") || strings.Contains(text, "v1-2-3") {
+		t.Error("the next version runs what the one before it pinned")
+	}
+}
+
+// runs fails unless an index has a program for each machine, on the base's user.
+func runs(t *testing.T, index v1.ImageIndex) {
+	t.Helper()
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	machines := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+	if len(manifest.Manifests) != len(machines) {
+		t.Errorf("%d images are in the index", len(manifest.Manifests))
+	}
+	for _, m := range manifest.Manifests {
+		image, err := index.Image(m.Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := image.ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := file.Config
+		if m.Platform.OS != "linux" || file.Architecture != m.Platform.Architecture || c.User != "65532" || !slices.Equal(c.Entrypoint, []string{"/app"}) ||
+			len(c.Cmd) > 0 || c.Labels["org.opencontainers.image.version"] != "v1.2.3" || c.Labels["org.opencontainers.image.revision"] != "0123456789abcdef" {
+			t.Errorf("%s: %+v", m.Platform, c)
+		}
+		program, err := elf.NewFile(bytes.NewReader(app(t, image)))
+		if err != nil || program.Machine != machines[m.Platform.Architecture] {
+			t.Errorf("%s: the program is for %v, %v", m.Platform, program.Machine, err)
+		}
+	}
+}
+
+// app reads the program of an image.
+func app(t *testing.T, image v1.Image) []byte {
+	t.Helper()
+	files := mutate.Extract(image)
+	defer files.Close()
+	for r := tar.NewReader(files); ; {
+		header, err := r.Next()
+		if err != nil {
+			t.Fatalf("there is no program: %v", err)
+		}
+		if header.Name != "app" {
+			continue
+		}
+		if header.Mode&0o555 != 0o555 {
+			t.Errorf("the program cannot be run by everybody: %o", header.Mode)
+		}
+		raw, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+}
