@@ -132,6 +132,9 @@ func broken(name, text string) []string {
 			line = links.ReplaceAllString(line, "")
 		}
 		for _, m := range pages.FindAllStringSubmatch(line, -1) {
+			if strings.HasPrefix(m[1], "bin/") { // what a command makes
+				continue
+			}
 			follow(m[1], path.Dir(name), ".", "docs", "docs/runbooks")
 		}
 	}
