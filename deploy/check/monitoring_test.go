@@ -7,24 +7,21 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
 )
 
-// ruleFile is a file of deploy/prometheus/rules.
-type ruleFile struct {
-	Groups []struct {
-		Name  string `json:"name"`
-		Rules []struct {
-			Alert       string            `json:"alert"`
-			Expr        string            `json:"expr"`
-			For         string            `json:"for,omitempty"`
-			Labels      map[string]string `json:"labels"`
-			Annotations map[string]string `json:"annotations"`
-		} `json:"rules"`
-	} `json:"groups"`
+// rule is a rule of deploy/prometheus/rules.
+type rule struct {
+	Alert       string            `json:"alert,omitempty"`
+	Record      string            `json:"record,omitempty"`
+	Expr        string            `json:"expr"`
+	For         string            `json:"for,omitempty"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
 }
 
 func ruleFiles(t *testing.T) []string {
@@ -36,6 +33,31 @@ func ruleFiles(t *testing.T) []string {
 	return files
 }
 
+// rules are the rules of every file.
+func rules(t *testing.T) []rule {
+	t.Helper()
+	var all []rule
+	for _, path := range ruleFiles(t) {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file struct {
+			Groups []struct {
+				Name  string `json:"name"`
+				Rules []rule `json:"rules"`
+			} `json:"groups"`
+		}
+		if err := yaml.UnmarshalStrict(raw, &file); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		for _, group := range file.Groups {
+			all = append(all, group.Rules...)
+		}
+	}
+	return all
+}
+
 // TestPromtool: Prometheus' own tool takes the configuration and the rules, and the rules fire when they should.
 func TestPromtool(t *testing.T) {
 	out, err := exec.Command("./program", "promtool", "prometheus").Output()
@@ -44,7 +66,15 @@ func TestPromtool(t *testing.T) {
 	}
 	tool := strings.TrimSpace(string(out))
 	dir := filepath.Join(root, "deploy", "prometheus")
-	for _, args := range [][]string{{"check", "config", "prometheus.yml"}, {"test", "rules", "tests/rules.yml"}} {
+	tests, err := filepath.Glob(filepath.Join(dir, "tests", "*.yml"))
+	if err != nil || len(tests) == 0 {
+		t.Fatalf("no tests of rules: %v", err)
+	}
+	calls := [][]string{{"check", "config", "prometheus.yml"}}
+	for _, test := range tests {
+		calls = append(calls, []string{"test", "rules", filepath.Join("tests", filepath.Base(test))})
+	}
+	for _, args := range calls {
 		cmd := exec.Command(tool, args...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -53,37 +83,92 @@ func TestPromtool(t *testing.T) {
 	}
 }
 
-// TestAlerts: every alert says how bad it is and where it is explained, and the explanation is there.
-func TestAlerts(t *testing.T) {
-	seen := map[string]bool{}
-	for _, path := range ruleFiles(t) {
+// TestAlertsTested: promtool sees every alert fire, and sees it silent. The watchdog is never silent.
+func TestAlertsTested(t *testing.T) {
+	tests, err := filepath.Glob(filepath.Join(root, "deploy", "prometheus", "tests", "*.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fires, silent := map[string]bool{}, map[string]bool{"Watchdog": true}
+	for _, path := range tests {
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var file ruleFile
-		if err := yaml.UnmarshalStrict(raw, &file); err != nil {
+		var file struct {
+			Tests []struct {
+				Cases []struct {
+					Alert string `json:"alertname"`
+					Want  []any  `json:"exp_alerts"`
+				} `json:"alert_rule_test"`
+			} `json:"tests"`
+		}
+		if err := yaml.Unmarshal(raw, &file); err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		for _, group := range file.Groups {
-			for _, rule := range group.Rules {
-				if seen[rule.Alert] {
-					t.Errorf("%s is there twice", rule.Alert)
-				}
-				seen[rule.Alert] = true
-				if s := rule.Labels["severity"]; s != "page" && s != "ticket" || rule.Annotations["summary"] == "" {
-					t.Errorf("%s does not say how bad it is or what it is", rule.Alert)
-				}
-				page, anchor, _ := strings.Cut(rule.Annotations["runbook"], "#")
-				text, err := os.ReadFile(filepath.Join(root, page))
-				if err != nil {
-					t.Errorf("%s: %v", rule.Alert, err)
-					continue
-				}
-				if anchor != "" && !bytes.Contains(bytes.ToLower(text), []byte("\n## "+anchor+"\n")) {
-					t.Errorf("%s: %s has no section %s", rule.Alert, page, anchor)
+		for _, test := range file.Tests {
+			for _, c := range test.Cases {
+				if len(c.Want) == 0 {
+					silent[c.Alert] = true
+				} else {
+					fires[c.Alert] = true
 				}
 			}
+		}
+	}
+	for _, rule := range rules(t) {
+		if rule.Alert != "" && (!fires[rule.Alert] || !silent[rule.Alert]) {
+			t.Errorf("%s has no case in which it fires, or none in which it is silent", rule.Alert)
+		}
+	}
+}
+
+// TestCompose_rules: compose loads every file of rules but the one about servers that only a cluster has.
+func TestCompose_rules(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(root, "deploy", "prometheus", "prometheus.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Files []string `json:"rule_files"`
+	}
+	if err := yaml.Unmarshal(raw, &config); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range ruleFiles(t) {
+		name := filepath.Join("rules", filepath.Base(path))
+		if slices.Contains(config.Files, name) == (name == "rules/cluster.yml") {
+			t.Errorf("prometheus.yml and %s: loaded %t", name, slices.Contains(config.Files, name))
+		}
+	}
+}
+
+// TestAlerts: every alert says how bad it is and where it is explained, and the explanation is there.
+func TestAlerts(t *testing.T) {
+	seen := map[string]bool{}
+	for _, rule := range rules(t) {
+		if rule.Record != "" {
+			continue
+		}
+		if seen[rule.Alert] {
+			t.Errorf("%s is there twice", rule.Alert)
+		}
+		seen[rule.Alert] = true
+		severities := []string{"page", "ticket"}
+		if rule.Alert == "Watchdog" {
+			severities = []string{"none"}
+		}
+		if !slices.Contains(severities, rule.Labels["severity"]) || rule.Annotations["summary"] == "" {
+			t.Errorf("%s does not say how bad it is or what it is", rule.Alert)
+		}
+		page, anchor, _ := strings.Cut(rule.Annotations["runbook"], "#")
+		text, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Errorf("%s: %v", rule.Alert, err)
+			continue
+		}
+		if anchor != "" && !bytes.Contains(bytes.ToLower(text), []byte("\n## "+anchor+"\n")) {
+			t.Errorf("%s: %s has no section %s", rule.Alert, page, anchor)
 		}
 	}
 }
@@ -125,15 +210,61 @@ func TestPrometheusRule(t *testing.T) {
 	}
 }
 
-var expression = regexp.MustCompile(`[a-z]+_[a-z_]+`)
+var job = regexp.MustCompile(`job="([a-z]+)"`)
 
-// TestDashboards: they load, have names of their own, and every panel asks something.
+// TestScrapes: what the rules name by its job is scraped under that name.
+func TestScrapes(t *testing.T) {
+	scraped := map[string]bool{}
+	for _, m := range build(t, "prod") {
+		list := map[string]string{"ServiceMonitor": "spec.endpoints", "PodMonitor": "spec.podMetricsEndpoints"}[m.Kind]
+		if list == "" {
+			continue
+		}
+		endpoints, _ := m.field(t, list).([]any)
+		for _, endpoint := range endpoints {
+			relabelings, _ := endpoint.(map[string]any)["relabelings"].([]any)
+			for _, one := range relabelings {
+				if one := one.(map[string]any); one["targetLabel"] == "job" {
+					scraped[one["replacement"].(string)] = true
+				}
+			}
+		}
+	}
+	for _, rule := range rules(t) {
+		for _, m := range job.FindAllStringSubmatch(rule.Expr, -1) {
+			if !scraped[m[1]] {
+				t.Errorf("%s is about the job %q, which nothing in the prod overlay scrapes", rule.Alert, m[1])
+			}
+		}
+	}
+}
+
+var (
+	expression = regexp.MustCompile(`\bup\{|[a-z]+_[a-z_]+|objective:[a-z]+:[a-z_0-9]+`)
+
+	// outer are the metrics of servers that only a cluster has, and the recording rules.
+	outer = regexp.MustCompile(`\b(?:cnpg|barman|kubelet|kube|certmanager)_[a-z_]+|\bobjective:[a-z]+:[a-z_0-9]+`)
+)
+
+// named are the outer metrics that rules record or read; promtool tests those with the names that their operators document.
+func named(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, rule := range rules(t) {
+		all = append(all, rule.Record)
+		all = append(all, outer.FindAllString(rule.Expr, -1)...)
+	}
+	return all
+}
+
+// TestDashboards: they load, have names of their own, and every panel asks something that there is. The metrics of the
+// product are held against the live one by TestLiveRails in deploy/e2e, those of the broker by TestAlerts in deploy/chaos.
 func TestDashboards(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "deploy", "grafana", "dashboards", "*.json"))
 	if err != nil || len(files) < 5 {
 		t.Fatalf("%d dashboards: %v", len(files), err)
 	}
-	seen := map[string]bool{}
+	seen, known := map[string]bool{}, named(t)
 	for _, path := range files {
 		raw, err := os.ReadFile(path)
 		if err != nil {
@@ -163,6 +294,11 @@ func TestDashboards(t *testing.T) {
 			for _, target := range p.Targets {
 				if !expression.MatchString(target.Expr) {
 					t.Errorf("%s: %q asks %q", path, p.Title, target.Expr)
+				}
+				for _, metric := range outer.FindAllString(target.Expr, -1) {
+					if !slices.Contains(known, metric) {
+						t.Errorf("%s: %q asks for %s, which no rule records or reads", path, p.Title, metric)
+					}
 				}
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 // TestOperatorEdges: the pods that operators make carry their operators' labels. CloudNativePG's Jobs reach the API server, the
 // primary and the object store, and the ingress reaches the pods that answer ACME. They reach nothing else, and nobody else
-// reaches them.
+// reaches them, but Prometheus their metrics.
 func TestOperatorEdges(t *testing.T) {
 	policies := of[networkingv1.NetworkPolicy](build(t, "prod"))
 	// Labels as the operators write them: CloudNativePG's pkg/utils/labels_annotations.go, cert-manager's pkg/issuer/acme/http/pod.go.
@@ -48,6 +48,11 @@ func TestOperatorEdges(t *testing.T) {
 		{elsewhere("cnpg-system", nil), primary, 8000, true},
 		{elsewhere("cnpg-system", nil), primary, 5432, true},
 		{elsewhere("monitoring", nil), primary, 9187, true},
+		{elsewhere("default", nil), primary, 9187, false},
+		{elsewhere("monitoring", nil), primary, 5432, false},
+		{elsewhere("monitoring", nil), rabbit, 15691, true},
+		{elsewhere("monitoring", nil), rabbit, 5671, false},
+		{elsewhere("default", nil), rabbit, 15691, false},
 		{elsewhere("default", nil), primary, 5432, false},
 		{elsewhere("ingress-nginx", nil), solver, 8089, true},
 		{elsewhere("default", nil), solver, 8089, false},
