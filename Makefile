@@ -26,7 +26,7 @@ down: ## stop everything
 test: build ## everything that a change must pass, on a stack of its own
 	bin/stack test
 
-test/long: build ## the same and the broad and slow tests, all chaos among them (an hour on two cores)
+test/long: build ## the same and the broad and slow tests, all chaos among them (an hour and a half on two cores)
 	bin/stack test --long
 
 lint: tools ## the linter, with the import directions of the design

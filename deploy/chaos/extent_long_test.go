@@ -4,12 +4,14 @@ package main
 
 import "time"
 
-// These last about twenty minutes together: `make test/long` plays every scenario, and each for longer.
+// These last about an hour together: `make test/long` plays every scenario, and each for longer.
 const (
 	mixScenarios = "kills,steps,pauses,network,outage,replicas,hooks,mix"
 	mixFor       = 12 * time.Minute
 	restoreFor   = 2 * time.Minute
 	upgradeFor   = 100 * time.Second
 	hooksFor     = 2 * time.Minute
-	atMost       = 30 * time.Minute
+	quietFor     = 10 * time.Minute
+	breaks       = "" // everything
+	atMost       = 45 * time.Minute
 )

@@ -11,5 +11,7 @@ const (
 	restoreFor   = 20 * time.Second // about four of them are lost, twice
 	upgradeFor   = 10 * time.Second // beside what moving twenty processes takes
 	hooksFor     = 15 * time.Second
+	quietFor     = 20 * time.Second
+	breaks       = "process"
 	atMost       = 8 * time.Minute
 )

@@ -46,6 +46,7 @@ type options struct {
 	only     string
 	newer    string
 	margin   int
+	lookout  lookout
 }
 
 func parse(args []string, out io.Writer) (options, error) {
@@ -61,6 +62,11 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.IntVar(&o.cell, "cell", 0, "where in the table of steps to begin, to go on after a run that ended before the table did")
 	flags.StringVar(&o.only, "databases", "", "which ones restore sets back, by service with commas between (default: all)")
 	flags.IntVar(&o.margin, "margin", 100_000, "how many addresses of each family wallets passes over after a restore (RECOVERY_MARGIN)")
+	flags.StringVar(&o.lookout.program, "prometheus", "", "the program prometheus, for alerts (deploy/check/program prometheus prometheus prints its path)")
+	flags.StringVar(&o.lookout.rules, "rules", "deploy/prometheus/rules", "directory of the rules, for alerts")
+	flags.StringVar(&o.lookout.only, "breaks", "", "what alerts breaks, by name with commas between (default: everything)")
+	flags.StringVar(&o.lookout.chain, "chain", "", "control URL of ethereum's node in live mode, for alerts, which breaks it")
+	flags.IntVar(&o.lookout.node, "node", 0, "id of its process")
 	flags.StringVar(&o.newer, "new", "", "directory of the binaries that upgrade goes to (make upgrade)")
 	flags.StringVar(&o.verdicts, "verdicts", "", "file for the verdict of every payment (default: in the stack's directory)")
 	flags.Usage = func() {
@@ -106,7 +112,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		fmt.Fprintf(out, "%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}
 	f := newField(st, nil, o.seed, say)
-	f.first, f.margin, f.newer = o.cell, o.margin, o.newer
+	f.first, f.margin, f.newer, f.lookout = o.cell, o.margin, o.newer, o.lookout
 	if f.databases, err = databases(o.only); err != nil {
 		return err
 	}
@@ -175,7 +181,10 @@ func play(ctx context.Context, o options, f *field, chosen []scenario) error {
 	for _, s := range chosen {
 		f.say("scenario %s: %s", s.name, s.about)
 		f.share = o.duration / time.Duration(len(chosen))
-		bound, cancel := context.WithTimeout(ctx, f.share)
+		bound, cancel := ctx, func() {}
+		if !s.whole {
+			bound, cancel = context.WithTimeout(ctx, f.share)
+		}
 		err := s.run(bound, f)
 		cancel()
 		if err != nil {

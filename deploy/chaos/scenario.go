@@ -20,6 +20,7 @@ type scenario struct {
 	name  string
 	about string
 	plain bool                                      // its payments are exactly paid transfers only
+	whole bool                                      // it ends by itself, and the duration is of a part of it
 	run   func(ctx context.Context, f *field) error // makes trouble until ctx ends; what it leaves down is started again
 }
 
@@ -35,6 +36,7 @@ var scenarios = []scenario{
 	{name: "replicas", about: "a leader killed; its duties are taken over by the other replica", run: forever(takeover)},
 	{name: "restore", about: "each database set back to a backup under load, and its service started with recovery", plain: true, run: restores},
 	{name: "hooks", about: "callback-dispatcher killed at random moments, at endpoints that hang, drip, reset, redirect and refuse", run: hooks},
+	{name: "alerts", about: "nothing, which no alert may notice; then one thing after the other, which exactly its alerts do", plain: true, whole: true, run: alerts},
 	{name: "mix", about: "everything, in a random order", run: mix},
 	{name: "upgrade", about: "databases migrated under old binaries, old and new side by side, back, and all new", plain: true, run: upgrade},
 }
@@ -77,6 +79,8 @@ type field struct {
 	newer     string          // directory of the binaries that upgrade goes to
 	margin    int             // addresses that wallets passes over in a recovery
 	databases map[string]bool // those that restore sets back; none means all
+	lookout   lookout         // of alerts
+	mining    chan bool       // says whether the live network makes blocks
 
 	first int // cell of the table of steps
 	cells int // how many were played from there on; -1 until the latches are there
@@ -157,11 +161,11 @@ func databases(names string) (map[string]bool, error) {
 	return chosen, nil
 }
 
-// choose finds scenarios by names with commas between; "all" is each of them but the mix and the upgrade, which needs other
-// binaries.
+// choose finds scenarios by names with commas between; "all" is each of them but the alerts, which need a Prometheus, the mix,
+// and the upgrade, which needs other binaries.
 func choose(names string) ([]scenario, error) {
 	if names == "all" {
-		return scenarios[:len(scenarios)-2], nil
+		return scenarios[:len(scenarios)-3], nil
 	}
 	var chosen []scenario
 	for name := range strings.SplitSeq(names, ",") {

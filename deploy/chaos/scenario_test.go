@@ -40,7 +40,7 @@ func TestTable_everyRoleAtEveryStep(t *testing.T) {
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	all, err := choose("all")
-	if err != nil || len(all) != len(scenarios)-2 {
+	if err != nil || len(all) != len(scenarios)-3 {
 		t.Errorf("all: %d, %v", len(all), err)
 	}
 	if two, err := choose("steps,mix"); err != nil || len(two) != 2 || two[0].name != "steps" || two[1].name != "mix" {

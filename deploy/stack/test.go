@@ -31,7 +31,7 @@ var (
 	usual = extent{served: "integration", timeout: "15m"}
 
 	// long adds the files with the build tag long and the race detector, and tries every property on more cases.
-	long = extent{pure: "long", served: "integration,long", race: "-race", timeout: "40m", environ: []string{"RAPID_CHECKS=300"}}
+	long = extent{pure: "long", served: "integration,long", race: "-race", timeout: "80m", environ: []string{"RAPID_CHECKS=300"}}
 )
 
 // test runs the tests: the pure ones, and then, on one stack of its own, the rest.

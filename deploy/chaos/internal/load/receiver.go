@@ -33,6 +33,7 @@ type Receiver struct {
 	mu         sync.Mutex
 	random     *rand.Rand
 	refuse     float64
+	down       bool // everything is refused
 	seen       map[string]bool
 	deliveries []Delivery
 	held       chan struct{} // closed to let the held request go on
@@ -72,6 +73,13 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	http.Error(w, "not now", http.StatusInternalServerError)
 }
 
+// Refuse answers every attempt with a 500, or no longer.
+func (r *Receiver) Refuse(all bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.down = all
+}
+
 // Hold lets the next request wait unanswered until release; holding is closed when it is there.
 func (r *Receiver) Hold() (holding <-chan struct{}, release func()) {
 	r.mu.Lock()
@@ -100,7 +108,7 @@ func (r *Receiver) wait() {
 func (r *Receiver) note(d Delivery) (accepted bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	d.Accepted = r.seen[d.EventID] || r.random.Float64() >= r.refuse
+	d.Accepted = !r.down && (r.seen[d.EventID] || r.random.Float64() >= r.refuse)
 	r.seen[d.EventID] = true
 	r.deliveries = append(r.deliveries, d)
 	return d.Accepted

@@ -64,14 +64,14 @@ func (s *Stack) Restore(ctx context.Context, image Image, keep ...string) error 
 	return errors.Join(err, os.Remove(kept), os.Remove(image.file))
 }
 
-func execute(ctx context.Context, database, statement string) error {
+func execute(ctx context.Context, database, statement string, args ...any) error {
 	db, err := pgx.Connect(ctx, database)
 	if err != nil {
-		return fmt.Errorf("restoring: %w", err)
+		return fmt.Errorf("changing a database: %w", err)
 	}
 	defer db.Close(context.WithoutCancel(ctx))
-	if _, err := db.Exec(ctx, statement); err != nil {
-		return fmt.Errorf("restoring: %w", err)
+	if _, err := db.Exec(ctx, statement, args...); err != nil {
+		return fmt.Errorf("changing a database: %w", err)
 	}
 	return nil
 }

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // verbTimeout bounds one call of the launcher; starting RabbitMQ takes longest.
@@ -28,16 +30,17 @@ type Stack struct {
 	program string
 	dir     string
 
-	BaseURL    string
-	AdminToken string
-	Gateways   []string          // of every replica
-	Databases  map[string]string // service to the URL of its application role
-	Superuser  map[string]string // service to the URL of the superuser in its database
-	AMQPAPI    string            // management API, with credentials
-	Vhost      string
-	Processes  []string // in the order of their start
-	toxic      string   // control address of the proxy, "" if there is none
-	postgres   string   // URL of the superuser
+	BaseURL       string
+	AdminToken    string
+	Gateways      []string          // of every replica
+	Databases     map[string]string // service to the URL of its application role
+	Superuser     map[string]string // service to the URL of the superuser in its database
+	AMQPAPI       string            // management API, with credentials
+	Vhost         string
+	Processes     []string // in the order of their start
+	BrokerMetrics string   // of the private broker
+	toxic         string   // control address of the proxy, "" if there is none
+	postgres      string   // URL of the superuser
 }
 
 // Open finds the instance that the environment names: CAUSEWAY_STACK is the launcher, CAUSEWAY_STACK_DIR the instance's
@@ -70,7 +73,7 @@ func Open(getenv func(string) string) (*Stack, error) {
 		}
 	}
 	s.Databases, s.AMQPAPI, s.Vhost, s.Gateways = state.Databases, state.Rabbit.API, state.Prefix, state.Product.Gateways
-	s.Superuser, s.postgres = map[string]string{}, state.Postgres.URL
+	s.Superuser, s.postgres, s.BrokerMetrics = map[string]string{}, state.Postgres.URL, state.Rabbit.Metrics
 	for service, address := range s.Databases {
 		database, err := url.Parse(address)
 		if err != nil {
@@ -86,6 +89,9 @@ func Open(getenv func(string) string) (*Stack, error) {
 	return s, nil
 }
 
+// Dir is the instance's directory.
+func (s *Stack) Dir() string { return s.dir }
+
 // launched is what we read of the launcher's state file.
 type launched struct {
 	Prefix   string `json:"prefix"`
@@ -93,7 +99,8 @@ type launched struct {
 		URL string `json:"url"`
 	} `json:"postgres"`
 	Rabbit struct {
-		API string `json:"api"`
+		API     string `json:"api"`
+		Metrics string `json:"metrics"`
 	} `json:"rabbit"`
 	Product struct {
 		Gateways []string `json:"gateways"`
@@ -236,6 +243,47 @@ func (s *Stack) Services() []string {
 			return name == service || strings.HasPrefix(name, service+"-")
 		})
 	})
+}
+
+// Metrics is where a process of the product tells its metrics, and which service and role it is: all, if it has no role.
+type Metrics struct{ URL, Service, Role string }
+
+// Metrics lists them.
+func (s *Stack) Metrics() ([]Metrics, error) {
+	state, err := s.read()
+	if err != nil {
+		return nil, err
+	}
+	services := s.Services()
+	var all []Metrics
+	for _, p := range state.Processes {
+		base, ok := strings.CutSuffix(p.Ready, "/readyz")
+		if !ok || !slices.Contains(services, p.Name) {
+			continue
+		}
+		m := Metrics{URL: base + "/metrics", Service: strings.TrimSuffix(p.Name, "-2"), Role: "all"}
+		for _, role := range []string{"serve", "work"} {
+			if service, ok := strings.CutSuffix(m.Service, "-"+role); ok {
+				m.Service, m.Role = service, role
+			}
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// Deny refuses all connections to a service's database and ends those that are open, or lets them in again.
+func (s *Stack) Deny(ctx context.Context, service string, deny bool) error {
+	database, err := url.Parse(s.Superuser[service])
+	if err != nil {
+		return fmt.Errorf("the database of %s has no URL", service)
+	}
+	name := strings.TrimPrefix(database.Path, "/")
+	err = execute(ctx, s.postgres, fmt.Sprintf("ALTER DATABASE %s ALLOW_CONNECTIONS %t", pgx.Identifier{name}.Sanitize(), !deny))
+	if err != nil || !deny {
+		return err
+	}
+	return execute(ctx, s.postgres, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name)
 }
 
 // Kill ends a process without warning (SIGKILL).

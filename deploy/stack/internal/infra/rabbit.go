@@ -48,7 +48,7 @@ func findEpmd() string {
 
 func overview(api string) string { return strings.TrimRight(api, "/") + "/api/overview" }
 
-// rabbit starts a private broker with the management plugin. Its port mapper, ports, cookie and home are its own, so that
+// rabbit starts a private broker with its management and its metrics. Its port mapper, ports, cookie and home are its own, so that
 // it neither meets nor disturbs another broker on the machine.
 func (s Servers) rabbit(ctx context.Context, user *process.User, password string, ca *authority) error {
 	data, err := s.dataDir()
@@ -73,16 +73,16 @@ func (s Servers) rabbit(ctx context.Context, user *process.User, password string
 }
 
 func (s Servers) startRabbit(ctx context.Context, user *process.User, node, password, log string) error {
-	ports, err := port.Take(5)
+	ports, err := port.Take(6)
 	if err != nil {
 		return err
 	}
-	amqp, management, dist, mapper, amqps := ports[0], ports[1], ports[2], strconv.Itoa(ports[3]), ports[4]
+	amqp, management, dist, mapper, amqps, metrics := ports[0], ports[1], ports[2], strconv.Itoa(ports[3]), ports[4], ports[5]
 	files := map[string]string{
 		".erlang.cookie":  password,
-		"enabled_plugins": "[rabbitmq_management].\n",
+		"enabled_plugins": "[rabbitmq_management,rabbitmq_prometheus].\n",
 		"env.conf":        "",
-		"rabbitmq.conf":   rabbitConf(amqp, amqps, management, node, password),
+		"rabbitmq.conf":   rabbitConf(amqp, amqps, management, metrics, node, password),
 	}
 	for name, content := range files {
 		if err := os.Remove(filepath.Join(node, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -107,6 +107,7 @@ func (s Servers) startRabbit(ctx context.Context, user *process.User, node, pass
 	broker := address.String()
 	address.Scheme, address.Host = "amqps", "127.0.0.1:"+strconv.Itoa(amqps)
 	server := state.Server{Private: true, URL: broker, API: api, TLS: address.String(), CA: s.authorityFile()}
+	server.Metrics = fmt.Sprintf("http://127.0.0.1:%d/metrics", metrics)
 	p := state.Process{Name: Rabbit, Ready: overview(api), Spec: process.Spec{
 		Path: findRabbit(), Args: []string{"-noinput"}, Dir: node, Log: log, User: user, Env: append(env, rabbitEnv(node, dist)...),
 	}}
@@ -138,20 +139,22 @@ func (s Servers) replaceEpmd(epmd *state.Process) error {
 	return err
 }
 
-func rabbitConf(amqp, amqps, management int, node, password string) string {
+func rabbitConf(amqp, amqps, management, metrics int, node, password string) string {
 	return fmt.Sprintf(`listeners.tcp.1 = 127.0.0.1:%d
 listeners.ssl.1 = 127.0.0.1:%d
-ssl_options.certfile = %[4]s/server.crt
-ssl_options.keyfile = %[4]s/server.key
+ssl_options.certfile = %[5]s/server.crt
+ssl_options.keyfile = %[5]s/server.key
 management.tcp.ip = 127.0.0.1
 management.tcp.port = %[3]d
+prometheus.tcp.ip = 127.0.0.1
+prometheus.tcp.port = %[4]d
 default_user = causeway
-default_pass = %[5]s
+default_pass = %[6]s
 disk_free_limit.absolute = 50MB
 log.console = true
 log.console.level = info
 log.file = false
-`, amqp, amqps, management, node, password)
+`, amqp, amqps, management, metrics, node, password)
 }
 
 // rabbitEnv names every file the broker would otherwise look for in the system's directories. RABBITMQ_ALLOW_INPUT makes

@@ -27,11 +27,12 @@ type Process struct {
 
 // Server is PostgreSQL or RabbitMQ as the instance sees it.
 type Server struct {
-	Private bool   `json:"private"`       // started by us; else lent by the environment
-	URL     string `json:"url"`           // with the superuser's credentials
-	API     string `json:"api,omitempty"` // RabbitMQ's management API, with credentials
-	TLS     string `json:"tls,omitempty"` // RabbitMQ's URL in TLS; PostgreSQL has one port for both
-	CA      string `json:"ca,omitempty"`  // file of the authority that certifies a private server
+	Private bool   `json:"private"`           // started by us; else lent by the environment
+	URL     string `json:"url"`               // with the superuser's credentials
+	API     string `json:"api,omitempty"`     // RabbitMQ's management API, with credentials
+	TLS     string `json:"tls,omitempty"`     // RabbitMQ's URL in TLS; PostgreSQL has one port for both
+	Metrics string `json:"metrics,omitempty"` // of a private RabbitMQ
+	CA      string `json:"ca,omitempty"`      // file of the authority that certifies a private server
 }
 
 // Product is what a user of a running instance needs.
