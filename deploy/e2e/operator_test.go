@@ -110,7 +110,7 @@ func TestOverLimitAndAccept(t *testing.T) {
 }
 
 // TestTwoOperators: with the settings of production one operator redirects no money, accepts no payment above the amount, makes no
-// live key and changes no limit of one. Two do, and only with the same words.
+// live key, changes no limit of one and frees no accused address. Two do, and only with the same words.
 func TestTwoOperators(t *testing.T) {
 	t.Parallel()
 	s := stack.New(t, stack.Options{Env: map[string]map[string]string{
@@ -171,6 +171,24 @@ func TestTwoOperators(t *testing.T) {
 	}
 	if a := second.Call(t, http.MethodPatch, key, limit).Want(t, http.StatusOK); a.Text(t, "key.tier") != "unlimited" {
 		t.Errorf("two operators did not: %s", a.Body)
+	}
+
+	// One operator blocks a live address, and two free it.
+	accused := unique("0x")
+	convict(t, c.With(made.Text(t, "key.secret")), accused)
+	judge := func(action string) api.Object {
+		return api.Object{"mode": "live", "walletAddress": accused, "action": action, "reason": "looked into it"}
+	}
+	const confirmations = "/v1/admin/reports/confirmations"
+	first.Call(t, http.MethodPost, confirmations, judge("confirm")).Want(t, http.StatusOK)
+	waits := first.Call(t, http.MethodPost, confirmations, judge("withdraw")).Want(t, http.StatusOK)
+	if on, _ := waits.At("data.subject.confirmed"); on != true || waits.Text(t, "data.approval.requestedBy") != "local" {
+		t.Errorf("freed by one: %s", waits.Body)
+	}
+	refuse(t, first, confirmations, judge("withdraw"), http.StatusConflict, again)
+	freed := second.Call(t, http.MethodPost, confirmations, judge("withdraw")).Want(t, http.StatusOK)
+	if on, _ := freed.At("data.subject.confirmed"); on != false {
+		t.Errorf("two operators did not free the address: %s", freed.Body)
 	}
 
 	// A second token of the same person is the same person.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
 	"causeway.internal/services/reports/internal/report"
 )
@@ -137,6 +138,7 @@ type Accused struct {
 	Address   string        // as report.AddressKey has it
 	Confirmed bool          // an operator stands behind the reports: payments blocks the address
 	Judged    *Judged       // the last decision; nil before any
+	Version   int64         // of what payments was told last; it grows with each conviction and each decision
 }
 
 // Judged is what an operator decided about an address, and when.
@@ -153,6 +155,13 @@ type Judgement struct {
 	Operator  string
 	Reason    string
 	RequestID string
+}
+
+// Ruling is what becomes of a judgement: the decision, unless it waits for another operator.
+type Ruling struct {
+	Judgement Judgement
+	Waits     *approval.Request // kept in place of the decision
+	Outdated  bool              // what was asked for before ends without a decision
 }
 
 // Suspects asks for a page of accused addresses: those that are confirmed, or those that wait for a decision because more
@@ -198,9 +207,11 @@ type FloodsAfter struct {
 type Oversight interface {
 	// Suspects lists addresses, those that most merchants accuse first; one more than the limit when there are more.
 	Suspects(ctx context.Context, q Suspects) ([]Accused, error)
-	// Judge writes a decision with the signal that tells payments of it and the answer that it gives, once for a key; a
-	// conflict where no resolved fraud report names the address.
-	Judge(ctx context.Context, j Judgement, k Key, answer func(Accused) (Answer, error)) (Answer, error)
+	// Judge locks an address, asks rule what becomes of a judgement, and writes the decision, with the signal that tells payments
+	// of it, or the request that waits; once for a key, with its answer. A decision ends the open request. A conflict where no
+	// resolved fraud report names the address. rule gets the open request, nil without one, and may do nothing that waits.
+	Judge(ctx context.Context, j Judgement, k Key, rule func(Accused, *approval.Request) (Ruling, error),
+		answer func(Accused, *approval.Request) (Answer, error)) (Answer, error)
 	Accused(ctx context.Context, modes []report.Mode, address string) ([]Accused, error)
 	// Floods lists the sources that were refused, the last refused first; one more than limit when there are more.
 	Floods(ctx context.Context, modes []report.Mode, limit int, after *FloodsAfter) ([]SourceView, error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"causeway.internal/libs/approval"
 	"causeway.internal/services/reports/internal/report"
 )
 
@@ -31,7 +32,8 @@ func (a *App) Suspects(ctx context.Context, q Suspects) ([]byte, error) {
 	return suspected(limit, found)
 }
 
-// Judge writes an operator's decision about an address. The same again is a decision too, and tells payments again.
+// Judge writes an operator's decision about an address, unless another operator has to confirm it first. The same decision again
+// is a decision too, and tells payments again.
 func (a *App) Judge(ctx context.Context, j Judgement, k Key) (Answer, error) {
 	j.Address = report.AddressKey(report.Trim(j.Address))
 	if k.Key != "" {
@@ -39,17 +41,50 @@ func (a *App) Judge(ctx context.Context, j Judgement, k Key) (Answer, error) {
 			return earlier, err
 		}
 	}
-	answer, err := a.Oversight.Judge(ctx, j, k, func(now Accused) (Answer, error) {
-		body, err := success(judgedData{suspectOf(now)})
+	var waits bool
+	answer, err := a.Oversight.Judge(ctx, j, k, j.rule, func(now Accused, asked *approval.Request) (Answer, error) {
+		data := judgedData{Subject: suspectOf(now)}
+		if waits = asked != nil; waits {
+			view := asked.Waiting(asked.At)
+			data.Approval = &view
+		}
+		body, err := success(data)
 		return Answer{Status: statusOK, Body: body}, err
 	})
 	if errors.Is(err, ErrKeyTaken) {
 		return a.Filing.Settled(ctx, k)
 	}
 	if err == nil {
-		a.Log.InfoContext(ctx, "an operator has decided about an accused address", "operator", j.Operator, "mode", j.Mode, "confirmed", j.Confirmed)
+		message := "an operator has decided about an accused address"
+		if waits {
+			message = "an operator asks another one to free an accused address"
+		}
+		a.Log.InfoContext(ctx, message, "operator", j.Operator, "mode", j.Mode, "confirmed", j.Confirmed)
 	}
 	return answer, err
+}
+
+// Withdraw is the action that ends a confirmation, which two operators do together.
+const Withdraw = "withdraw"
+
+// rule says what becomes of a judgement. To block an address takes one operator, because a thief's money does not wait for a
+// second one. To free the money of one that is blocked takes two, in live mode.
+func (j Judgement) rule(now Accused, open *approval.Request) (Ruling, error) {
+	if j.Mode != report.Live || j.Confirmed || !now.Confirmed {
+		return Ruling{Judgement: j}, nil
+	}
+	want := approval.Request{Object: j.Address, Version: now.Version, Action: Withdraw, Operator: j.Operator, Reason: j.Reason}
+	confirmed, err := want.Confirms(open)
+	switch {
+	case errors.Is(err, approval.ErrOutdated):
+		return Ruling{Outdated: true}, nil
+	case err != nil:
+		return Ruling{}, err
+	case !confirmed:
+		return Ruling{Waits: &want}, nil
+	}
+	j.Reason = open.Joined(j.Reason)
+	return Ruling{Judgement: j}, nil
 }
 
 // Floods is the body of GET /v1/admin/reports/floods: the keys that were refused for filing too much on one address.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"causeway.internal/libs/approval"
 	"causeway.internal/services/reports/internal/report"
 )
 
@@ -212,7 +213,8 @@ func suspectOf(k Accused) suspectView {
 }
 
 type judgedData struct {
-	Subject suspectView `json:"subject"`
+	Subject  suspectView    `json:"subject"`
+	Approval *approval.View `json:"approval,omitempty"`
 }
 
 type subjectView struct {

@@ -289,11 +289,8 @@ func (r *suspectsRequest) Read(in *httpkit.Input) {
 	}
 }
 
-// Actions of an operator on an accused address.
-const (
-	confirm  = "confirm"
-	withdraw = "withdraw"
-)
+// confirm is an action of an operator on an accused address; app.Withdraw is the other one.
+const confirm = "confirm"
 
 type judgeRequest struct{ judgement app.Judgement }
 
@@ -308,7 +305,7 @@ func (r *judgeRequest) Read(in *httpkit.Input) {
 	if mode != "" && !slices.Contains(report.Modes(), report.Mode(mode)) {
 		b.Problem("mode", "must be live or test")
 	}
-	if action != "" && action != confirm && action != withdraw {
+	if action != "" && action != confirm && action != app.Withdraw {
 		b.Problem("action", "must be confirm or withdraw")
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"causeway.internal/libs/approval"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/wire"
@@ -99,11 +100,19 @@ func (s *strict) Suspects(_ context.Context, q app.Suspects) ([]app.Accused, err
 	return nil, nil
 }
 
-func (s *strict) Judge(_ context.Context, j app.Judgement, _ app.Key, answer func(app.Accused) (app.Answer, error)) (app.Answer, error) {
+func (s *strict) Judge(
+	_ context.Context, j app.Judgement, _ app.Key, rule func(app.Accused, *approval.Request) (app.Ruling, error),
+	answer func(app.Accused, *approval.Request) (app.Answer, error),
+) (app.Answer, error) {
 	if err := storable(struct{ A, R string }{j.Address, j.Reason}); err != nil {
 		return app.Answer{}, err
 	}
-	return answer(app.Accused{Mode: j.Mode, Address: j.Address, Confirmed: j.Confirmed})
+	k := app.Accused{Mode: j.Mode, Address: j.Address, Confirmed: j.Confirmed}
+	r, err := rule(k, nil)
+	if err != nil {
+		return app.Answer{}, err
+	}
+	return answer(k, r.Waits)
 }
 
 func (s *strict) Floods(_ context.Context, _ []report.Mode, _ int, after *app.FloodsAfter) ([]app.SourceView, error) {

@@ -14,10 +14,10 @@ import (
 )
 
 // condemn has so many merchants find fraud reports against an address right.
-func (w *world) condemn(address string, merchants int) {
+func (w *world) condemn(mode report.Mode, address string, merchants int) {
 	w.t.Helper()
 	for i := range merchants {
-		o := app.Owner{MerchantID: fmt.Sprintf("%s-%d", address, i), KeyID: int64(i + 1), Mode: report.Test}
+		o := app.Owner{MerchantID: fmt.Sprintf("%s-%d", address, i), KeyID: int64(i + 1), Mode: mode}
 		made := w.file(o, report.Filing{Phone: "111111", Fraudster: address})
 		for _, to := range []report.Status{report.Processing, report.Resolved} {
 			if err := w.move(o, made.ReportID, to); err != nil {
@@ -62,9 +62,9 @@ func TestJudge(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Merchants = 2
-	w.condemn("0xOne", 1)
-	w.condemn("0xTwo", 2)
-	w.condemn("TxThree", 3)
+	w.condemn(report.Test, "0xOne", 1)
+	w.condemn(report.Test, "0xTwo", 2)
+	w.condemn(report.Test, "TxThree", 3)
 	lists := func(waiting, confirmed []string) {
 		t.Helper()
 		if got := w.suspects(false); !slices.Equal(got, waiting) {
@@ -105,7 +105,7 @@ func TestJudge(t *testing.T) {
 	if again := judge(" 0XTWO ", true, k); !again.Replayed || string(again.Body) != string(first.Body) {
 		t.Errorf("the same key is answered %+v", again)
 	}
-	w.condemn("0xTwo", 3) // one more
+	w.condemn(report.Test, "0xTwo", 3) // one more
 	if s := last(); s.Confirmed == nil || !*s.Confirmed || s.Merchants != 3 {
 		t.Errorf("a further merchant takes the confirmation away: %+v", s)
 	}
@@ -115,7 +115,7 @@ func TestJudge(t *testing.T) {
 	if s := last(); s.Confirmed == nil || *s.Confirmed {
 		t.Errorf("payments is told %+v", s)
 	}
-	w.condemn("TxThree", 4)
+	w.condemn(report.Test, "TxThree", 4)
 	lists([]string{"TxThree"}, nil)
 	if n := ask[int](w, `SELECT count(*) FROM accused_decisions WHERE operator = 'ann' AND reason = 'why' AND request_id = 'req_1'`); n != 3 {
 		t.Errorf("%d decisions are kept, want 3", n)
@@ -127,4 +127,64 @@ func TestJudge(t *testing.T) {
 		}
 	}
 	w.checkCounts()
+}
+
+// One operator confirms a live address, and two end that: the first one's word changes nothing, is kept for the second one, and is
+// of no use once a further merchant has a resolved report.
+func TestJudge_twoOperators(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Merchants = 1
+	w.condemn(report.Live, "0xOne", 1)
+	judge := func(operator string, confirmed bool) (waits string, err error) {
+		t.Helper()
+		a, err := w.Judge(t.Context(), app.Judgement{
+			Mode: report.Live, Address: "0xOne", Confirmed: confirmed, Operator: operator, Reason: operator + " looked", RequestID: "req_1",
+		}, app.Key{})
+		if err != nil {
+			return "", err
+		}
+		var body struct {
+			Data struct {
+				Approval struct{ Action, RequestedBy string }
+			}
+		}
+		if err := json.Unmarshal(a.Body, &body); err != nil {
+			t.Fatal(err)
+		}
+		return body.Data.Approval.Action, nil
+	}
+	want := func(operator string, confirmed bool, waits, code string, blocked bool) {
+		t.Helper()
+		got, err := judge(operator, confirmed)
+		if got != waits || (err == nil) != (code == "") || (code != "" && !isCode(err, code)) {
+			t.Errorf("%s: %q %v, want %q %q", operator, got, err, waits, code)
+		}
+		all := messages[wire.FraudSignal](w, wire.FraudSignalV1)
+		if s := all[len(all)-1]; s.Confirmed == nil || *s.Confirmed != blocked {
+			t.Errorf("after %s payments is told %+v, want %t", operator, s, blocked)
+		}
+	}
+	want("ann", false, "", "", false) // the reports do not suffice
+	want("ann", true, "", "", true)
+	want("ann", false, "withdraw", "", true)
+	want("Ann", false, "", "second_operator_required", true)
+	w.condemn(report.Live, "0xOne", 2)
+	want("bob", false, "", "approval_outdated", true)
+	want("bob", false, "withdraw", "", true)
+	if n := ask[int](w, `SELECT count(*) FROM accused_decisions`); n != 2 {
+		t.Errorf("%d decisions are kept before the second operator, want 2", n)
+	}
+	want("ann", false, "", "", false)
+	if reason := ask[string](w, `SELECT reason FROM accused_decisions WHERE NOT confirmed ORDER BY id DESC LIMIT 1`); reason != "ann looked (asked for by bob: bob looked)" {
+		t.Errorf("the decision is kept with %q", reason)
+	}
+	want("ann", true, "", "", true)
+	want("bob", false, "withdraw", "", true) // an earlier request allows one decision
+	if _, err := w.pool.Exec(t.Context(), `UPDATE approvals SET at = at - interval '1 day'`); err != nil {
+		t.Fatal(err)
+	}
+	want("ann", false, "withdraw", "", true)
+	want("cy", true, "", "", true) // a new decision ends what was asked for
+	want("bob", false, "withdraw", "", true)
 }

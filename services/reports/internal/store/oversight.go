@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/approval"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/postgres"
@@ -62,7 +63,7 @@ func scanAccused(row pgx.CollectableRow) (app.Accused, error) {
 	var n []int32
 	var operator, reason *string
 	var at *time.Time
-	err := row.Scan(&k.Mode, &k.Address, &n, &k.Reporters, &k.Merchants, &k.Convicted, &k.FirstAt, &k.LastAt, &k.Confirmed, &operator, &reason, &at)
+	err := row.Scan(&k.Mode, &k.Address, &n, &k.Reporters, &k.Merchants, &k.Convicted, &k.FirstAt, &k.LastAt, &k.Confirmed, &k.Version, &operator, &reason, &at)
 	copy(k.Against[:], n)
 	if operator != nil {
 		k.Judged = &app.Judged{Operator: *operator, Reason: *reason, At: *at}
@@ -107,45 +108,109 @@ func (s *Store) Waiting(ctx context.Context, merchants int64) (map[report.Mode]i
 }
 
 // Judge implements app.Oversight.
-func (s *Store) Judge(ctx context.Context, j app.Judgement, k app.Key, answer func(app.Accused) (app.Answer, error)) (given app.Answer, err error) {
+func (s *Store) Judge(
+	ctx context.Context, j app.Judgement, k app.Key,
+	rule func(app.Accused, *approval.Request) (app.Ruling, error), answer func(app.Accused, *approval.Request) (app.Answer, error),
+) (given app.Answer, err error) {
+	var outdated bool
 	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
-		signal := wire.FraudSignal{Mode: wire.Mode(j.Mode), Address: j.Address}
-		if err := tx.QueryRow(ctx, clock).Scan(&signal.OccurredAt); err != nil {
+		var now time.Time
+		if err := tx.QueryRow(ctx, clock).Scan(&now); err != nil {
 			return fmt.Errorf("read the clock: %w", err)
 		}
-		err := tx.QueryRow(ctx, judgeAccused, string(j.Mode), j.Address, j.Confirmed).
-			Scan(&signal.Merchants, &signal.Reports, &signal.Version, &signal.Confirmed)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return app.ErrNotAccused
-		} else if err != nil {
-			return fmt.Errorf("judge an accused address: %w", err)
-		}
-		if _, err := tx.Exec(ctx, insertDecision, string(j.Mode), j.Address, j.Confirmed, signal.Merchants, j.Operator, j.Reason, j.RequestID, signal.OccurredAt); err != nil {
-			return fmt.Errorf("note a decision: %w", err)
-		}
-		if err := tell(ctx, tx, id.New(id.Event, signal.OccurredAt), signal); err != nil {
+		before, open, err := openAddress(ctx, tx, j)
+		if err != nil {
 			return err
 		}
-		rows, err := tx.Query(ctx, selectAccused, string(j.Mode), j.Address)
+		r, err := rule(before, open)
 		if err != nil {
-			return fmt.Errorf("read a judged address: %w", err)
+			return err
 		}
-		now, err := pgx.CollectExactlyOneRow(rows, scanAccused)
+		outdated = r.Outdated
+		if outdated {
+			_, err := tx.Exec(ctx, dropAsked, string(j.Mode), j.Address)
+			return err
+		}
+		if w := r.Waits; w != nil {
+			w.At = now
+			if _, err := tx.Exec(ctx, putAsked, string(j.Mode), j.Address, w.Version, w.Action, w.Operator, w.Reason, w.At); err != nil {
+				return fmt.Errorf("keep a request: %w", err)
+			}
+		} else if err := decideAddress(ctx, tx, r.Judgement, now); err != nil {
+			return err
+		}
+		after, err := accusedIn(ctx, tx, j)
 		if err != nil {
-			return fmt.Errorf("read a judged address: %w", err)
+			return err
 		}
-		if given, err = answer(now); err != nil {
+		if given, err = answer(after, r.Waits); err != nil {
 			return err
 		}
 		return idempotency.Put(ctx, tx, keyOf(k), idempotency.Answer{Status: given.Status, Body: s.keepAnswer(k, given.Body)})
 	})
 	switch {
+	case err == nil && outdated:
+		return app.Answer{}, approval.ErrOutdated
 	case err == nil:
 		s.wake()
 	case k.Key != "" && idempotency.IsTaken(err):
 		return app.Answer{}, app.ErrKeyTaken
 	}
 	return given, err
+}
+
+// openAddress locks an accused address and reads it with the open request about it.
+func openAddress(ctx context.Context, tx pgx.Tx, j app.Judgement) (app.Accused, *approval.Request, error) {
+	tag, err := tx.Exec(ctx, lockAccused, string(j.Mode), j.Address)
+	switch {
+	case err != nil:
+		return app.Accused{}, nil, fmt.Errorf("lock an accused address: %w", err)
+	case tag.RowsAffected() == 0:
+		return app.Accused{}, nil, app.ErrNotAccused
+	}
+	k, err := accusedIn(ctx, tx, j)
+	if err != nil {
+		return app.Accused{}, nil, err
+	}
+	open := approval.Request{Object: j.Address}
+	err = tx.QueryRow(ctx, selectAsked, string(j.Mode), j.Address, approval.Life.Seconds()).
+		Scan(&open.Version, &open.Action, &open.Operator, &open.Reason, &open.At)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return k, nil, nil
+	case err != nil:
+		return app.Accused{}, nil, fmt.Errorf("read a request: %w", err)
+	}
+	return k, &open, nil
+}
+
+func accusedIn(ctx context.Context, tx pgx.Tx, j app.Judgement) (app.Accused, error) {
+	rows, err := tx.Query(ctx, selectAccused, string(j.Mode), j.Address)
+	if err != nil {
+		return app.Accused{}, fmt.Errorf("read an accused address: %w", err)
+	}
+	k, err := pgx.CollectExactlyOneRow(rows, scanAccused)
+	if err != nil {
+		return app.Accused{}, fmt.Errorf("read an accused address: %w", err)
+	}
+	return k, nil
+}
+
+// decideAddress writes a decision and tells payments. What was asked for before ends.
+func decideAddress(ctx context.Context, tx pgx.Tx, j app.Judgement, now time.Time) error {
+	signal := wire.FraudSignal{Mode: wire.Mode(j.Mode), Address: j.Address, OccurredAt: now}
+	err := tx.QueryRow(ctx, judgeAccused, string(j.Mode), j.Address, j.Confirmed).
+		Scan(&signal.Merchants, &signal.Reports, &signal.Version, &signal.Confirmed)
+	if err != nil {
+		return fmt.Errorf("judge an accused address: %w", err)
+	}
+	if _, err := tx.Exec(ctx, dropAsked, string(j.Mode), j.Address); err != nil {
+		return fmt.Errorf("end a request: %w", err)
+	}
+	if _, err := tx.Exec(ctx, insertDecision, string(j.Mode), j.Address, j.Confirmed, signal.Merchants, j.Operator, j.Reason, j.RequestID, now); err != nil {
+		return fmt.Errorf("note a decision: %w", err)
+	}
+	return tell(ctx, tx, id.New(id.Event, now), signal)
 }
 
 // Floods implements app.Oversight.

@@ -77,7 +77,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 UNION SELECT id FROM reports WHERE mode = $1 AND phone_index = ANY($3) AND created_at <= $6
 UNION SELECT id FROM reports WHERE mode = $1 AND wallet_key = $4 AND created_at <= $6
 UNION SELECT id FROM reports WHERE mode = $1 AND reference = $5 AND created_at <= $6 ORDER BY id`
-	lawful       = `SELECT $1 = 'live' AND $2::timestamptz > now() - $3 * interval '1 second'`
+	lawful = `SELECT $1 = 'live' AND $2::timestamptz > now() - $3 * interval '1 second'`
 	// One report less of a key on an address; the row goes with the last one, unless it tells of a flood.
 	uncountSource = `UPDATE sources SET reports = greatest(reports - 1, 0)
 WHERE mode = $1 AND address = $2 AND role = 'reporter' AND key_id = $3`
@@ -94,7 +94,8 @@ INSERT INTO accused_marks (mode, address, what, mark) SELECT $1, $2, 'reporter',
 CROSS JOIN LATERAL (SELECT n FROM report_counts WHERE subject = s.subject AND day = '-infinity' OFFSET 0) AS c`
 	selectCounts = `SELECT n FROM report_counts WHERE subject = $1 AND day = '-infinity'`
 
-	accusedColumns = `a.mode, a.address, a.n, a.reporters, a.merchants, a.convicted_by, a.first_at, a.last_at, a.confirmed, d.operator, d.reason, d.at
+	accusedColumns = `a.mode, a.address, a.n, a.reporters, a.merchants, a.convicted_by, a.first_at, a.last_at, a.confirmed, a.signal_version,
+	d.operator, d.reason, d.at
 FROM accused a LEFT JOIN LATERAL (SELECT operator, reason, at FROM accused_decisions
 	WHERE mode = a.mode AND address = a.address ORDER BY id DESC LIMIT 1) AS d ON true`
 	selectAccused = `SELECT ` + accusedColumns + ` WHERE a.mode = $1 AND a.address = $2`
@@ -108,6 +109,14 @@ ORDER BY a.convicted_by DESC, a.mode, a.address LIMIT $6`
 	judgeAccused = `UPDATE accused SET confirmed = $3, reviewed = convicted_by,
 	signal_version = greatest(signal_version + 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
 WHERE mode = $1 AND address = $2 AND convicted_by > 0 RETURNING convicted_by, convictions, signal_version, confirmed`
+	lockAccused = `SELECT FROM accused WHERE mode = $1 AND address = $2 AND convicted_by > 0 FOR UPDATE`
+	// An open request about an address.
+	selectAsked = `SELECT version, action, operator, reason, at FROM approvals
+WHERE mode = $1 AND address = $2 AND at > clock_timestamp() - make_interval(secs => $3)`
+	putAsked = `INSERT INTO approvals (mode, address, version, action, operator, reason, at) VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (mode, address) DO UPDATE SET version = excluded.version, action = excluded.action, operator = excluded.operator,
+	reason = excluded.reason, at = excluded.at`
+	dropAsked      = `DELETE FROM approvals WHERE mode = $1 AND address = $2`
 	insertDecision = `INSERT INTO accused_decisions (mode, address, confirmed, merchants, operator, reason, request_id, at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 	sourceColumns = `mode, address, role, key_id, merchant_id, reports,
@@ -263,7 +272,8 @@ func Statements() map[string]string {
 		"moveAccused": moveAccused, "convictAccused": convictAccused, "selectByReference": selectByReference, "lockOwned": lockOwned,
 		"updateReport": updateReport, "insertHistory": insertHistory, "totalOf": totalOf,
 		"selectCounts": selectCounts, "selectAccused": selectAccused, "selectWaiting": selectWaiting, "selectConfirmed": selectConfirmed,
-		"countWaiting": countWaiting, "judgeAccused": judgeAccused, "insertDecision": insertDecision, "selectSources": selectSources, "selectFloods": selectFloods,
+		"countWaiting": countWaiting, "lockAccused": lockAccused, "selectAsked": selectAsked, "putAsked": putAsked, "dropAsked": dropAsked,
+		"judgeAccused": judgeAccused, "insertDecision": insertDecision, "selectSources": selectSources, "selectFloods": selectFloods,
 		"ownReports": ownReports, "lockReport": lockReport, "sealReport": sealReport, "dropCounts": dropCounts, "reportsOf": reportsOf, "lawful": lawful, "uncountSource": uncountSource, "forgetSource": forgetSource, "moveMark": moveMark,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
