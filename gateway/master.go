@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/audit"
@@ -32,13 +31,9 @@ func rotateMaster(ctx context.Context, in command.Input) error {
 	if err != nil {
 		return err
 	}
-	answers, until, err := kept.store.StaleAnswers(ctx, ring.First())
+	report, err := kept.store.Resealed(ctx, ring.First(), done)
 	if err != nil {
 		return err
-	}
-	report := map[string]any{"master": ring.First(), "sealed": done, "answersUnderOldKeys": answers, "answersErasedAt": nil}
-	if answers > 0 {
-		report["answersErasedAt"] = until.UTC().Format(time.RFC3339)
 	}
 	return json.NewEncoder(in.Out).Encode(report)
 }

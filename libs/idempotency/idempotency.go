@@ -85,6 +85,11 @@ const (
 	EraseSQL  = `UPDATE idempotency SET secret = NULL, secret_until = NULL WHERE secret_until <= now()`
 )
 
+// StaleSQL counts the secrets that another key than $1 has sealed. A sealed value begins with its version, the length of its
+// key's id and the id (libs/keyring).
+const StaleSQL = `SELECT count(*), max(secret_until) FROM idempotency
+WHERE secret_until > now() AND substring(secret from 3 for get_byte(secret, 1)) <> $1`
+
 // ReplayedHeader marks an answer that was given before.
 const ReplayedHeader = "Idempotent-Replayed"
 
@@ -187,6 +192,28 @@ func Replay(ctx context.Context, q postgres.Querier, k Key) (Answer, error) {
 		return Answer{}, errInProgress
 	}
 	return a, nil
+}
+
+// Resealed is what a rotation of the master key reports.
+type Resealed struct {
+	Master   string     `json:"master"` // the key that seals
+	Sealed   int        `json:"sealed"`
+	Answers  int        `json:"answersUnderOldKeys"`
+	ErasedAt *time.Time `json:"answersErasedAt"` // the last of them
+}
+
+// Report adds to what was sealed again the stored answers that another key than the first one has sealed. They last a quarter
+// of an hour and are not sealed again.
+func Report(ctx context.Context, q postgres.Querier, first string, sealed int) (Resealed, error) {
+	r := Resealed{Master: first, Sealed: sealed}
+	if err := q.QueryRow(ctx, StaleSQL, []byte(first)).Scan(&r.Answers, &r.ErasedAt); err != nil {
+		return r, fmt.Errorf("count stored answers: %w", err)
+	}
+	if r.ErasedAt != nil {
+		at := r.ErasedAt.UTC().Truncate(time.Second)
+		r.ErasedAt = &at
+	}
+	return r, nil
 }
 
 // Maintain erases secrets that are over their 15 minutes and empties the partition that tomorrow will use; call it

@@ -35,6 +35,7 @@ import (
 var program = command.Program{Name: wire.Dispatcher, Verbs: slices.Concat(command.Roles(start), command.Standard(migrations.FS), []command.Verb{
 	{Name: "dead list", Args: "[--limit n] [--broker]", Run: deadList},
 	{Name: "dead redrive", Args: "[--limit n] [--broker] (--all | id…)", Run: deadRedrive},
+	{Name: "rotate-master", Run: rotateMaster},
 	{Name: "events", Args: "--id evt_… | --from TIME [--to TIME] [--type PREFIX]", Run: events},
 })}
 

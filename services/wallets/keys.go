@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"causeway.internal/libs/command"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/wallets/internal/address"
@@ -164,6 +165,21 @@ func (p *process) importKey(ctx context.Context, slot wallet.Slot, in io.Reader,
 	return writeJSON(out, map[string]any{
 		"mode": slot.Mode, "family": slot.Family, "kept": true, "restart": "running processes read it at their next start",
 	})
+}
+
+// rotateMaster seals the extended public keys again under the first master key, while processes go on: they open with any of the
+// keys that they hold (docs/runbooks/keys.md).
+func (p *process) rotateMaster(ctx context.Context, in command.Input) error {
+	ring, err := keyring.Parse(p.cfg.MasterKeys.Reveal())
+	if err != nil {
+		return fmt.Errorf("MASTER_KEYS: %w", err)
+	}
+	p.tel.Log.InfoContext(ctx, "an operator has extended public keys sealed again", "operator", in.Operator(), "master", ring.First())
+	sealed, err := app.ResealKeys(ctx, p.book, ring)
+	if err != nil {
+		return err
+	}
+	return writeJSON(in.Out, map[string]any{"master": ring.First(), "sealed": sealed})
 }
 
 // importAddresses adds the signed batch that is read from in to the stock.

@@ -35,6 +35,12 @@ var operations = []command.Verb{
 		}
 		return operate(ctx, in, func(p *process) error { return p.importAddresses(ctx, in.In, in.Out) })
 	}},
+	{Name: "rotate-master", Run: func(ctx context.Context, in command.Input) error {
+		if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
+			return err
+		}
+		return operate(ctx, in, func(p *process) error { return p.rotateMaster(ctx, in) })
+	}},
 	{Name: "unexplained", Run: func(ctx context.Context, in command.Input) error {
 		if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
 			return err

@@ -435,6 +435,54 @@ func TestService_keptKeys(t *testing.T) {
 	w.until("live addresses of the imported key", func() bool { return len(w.addresses[money.EVM]) == 7 })
 }
 
+// The master key is replaced while wallets hands out addresses, and afterwards the new one alone opens the kept keys.
+func TestService_rotateMaster(t *testing.T) {
+	t.Parallel()
+	w := startWhole(t)
+	old, fresh := w.environ["MASTER_KEYS"], "fresh:"+base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{9}, 32))
+	w.environ["MASTER_KEYS"] = old + "," + fresh
+	stop, _, _ := w.replica()
+	stocked := 0
+	allocate := func() {
+		t.Helper()
+		stocked += 3
+		w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: fmt.Sprint("r", stocked), Mode: wire.Test, Family: money.EVM, Count: 3})
+		w.until("stocked", func() bool { return len(w.addresses[money.EVM]) == stocked })
+	}
+	allocate()
+	rotate := func(keys string) (got struct {
+		Master string
+		Sealed int
+	}, err error,
+	) {
+		t.Helper()
+		environ := maps.Clone(w.environ)
+		environ["MASTER_KEYS"] = keys
+		var out bytes.Buffer
+		if err := program.Run(t.Context(), command.Input{Args: []string{"rotate-master"}, Environ: environ, Out: &out}); err != nil {
+			return got, err
+		}
+		return got, json.Unmarshal(out.Bytes(), &got)
+	}
+	if _, err := rotate(fresh); err == nil || !strings.Contains(err.Error(), "unknown master key") {
+		t.Errorf("without the old key: %v", err)
+	}
+	if got, err := rotate(fresh + "," + old); err != nil || got.Master != "fresh" || got.Sealed == 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := rotate(fresh + "," + old); err != nil || got.Sealed != 0 {
+		t.Errorf("again: %+v, %v", got, err)
+	}
+	allocate()
+	stop()
+	for _, name := range []string{"XPUB_TEST_BITCOIN", "XPUB_TEST_EVM", "XPUB_TEST_TRON"} {
+		delete(w.environ, name)
+	}
+	w.environ["MASTER_KEYS"] = fresh
+	w.replica()
+	allocate()
+}
+
 // Solana addresses of live mode come from the signer: requests wait for them, and a batch that was tampered with stays out.
 func TestService_importAddresses(t *testing.T) {
 	t.Parallel()

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/gateway/internal/audit"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/postgres"
 )
 
@@ -20,9 +20,6 @@ WHERE substring(signing_key from 3 for get_byte(signing_key, 1)) <> $1 AND publi
 
 	resealSQL = `UPDATE api_key_secrets s SET signing_key = u.sealed FROM unnest($1::text[], $2::bytea[]) AS u(public_key, sealed)
 WHERE s.public_key = u.public_key`
-
-	staleAnswersSQL = `SELECT count(*), max(secret_until) FROM idempotency
-WHERE secret_until > now() AND substring(secret from 3 for get_byte(secret, 1)) <> $1`
 )
 
 // resealBatch is how many values one transaction of Reseal holds locked.
@@ -71,12 +68,7 @@ func (s *Store) Reseal(ctx context.Context, first string, again func(publicKey s
 	}
 }
 
-// StaleAnswers counts the stored answers that another key than the first sealed, and says when the last of them is erased;
-// they last a quarter of an hour and are not sealed again.
-func (s *Store) StaleAnswers(ctx context.Context, first string) (n int, until time.Time, err error) {
-	var last *time.Time
-	if err := s.pool.QueryRow(ctx, staleAnswersSQL, []byte(first)).Scan(&n, &last); err != nil {
-		return 0, time.Time{}, fmt.Errorf("count stored answers: %w", err)
-	}
-	return n, value(last), nil
+// Resealed is what a rotation reports once so many values were sealed again under the key named first.
+func (s *Store) Resealed(ctx context.Context, first string, sealed int) (idempotency.Resealed, error) {
+	return idempotency.Report(ctx, s.pool, first, sealed)
 }

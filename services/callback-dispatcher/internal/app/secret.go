@@ -29,8 +29,8 @@ type Owner struct {
 	EndpointID string
 }
 
-// place is where a sealed secret belongs; it opens nowhere else.
-func (o Owner) place() string {
+// Place is where a sealed secret belongs; it opens nowhere else.
+func (o Owner) Place() string {
 	return "webhook-secret/" + o.MerchantID + "/" + o.Mode + "/" + o.EndpointID
 }
 
@@ -111,7 +111,7 @@ func (s *Secrets) Get(ctx context.Context, o Owner) ([]Secret, error) {
 		return nil, err
 	}
 	if len(stored) == 0 {
-		if err := s.vault.Create(ctx, o, s.sealer.Seal([]byte(delivery.NewSecret()), o.place())); err != nil {
+		if err := s.vault.Create(ctx, o, s.sealer.Seal([]byte(delivery.NewSecret()), o.Place())); err != nil {
 			return nil, err
 		}
 		if stored, err = s.vault.Valid(ctx, o); err != nil { // another caller's may have won
@@ -120,7 +120,7 @@ func (s *Secrets) Get(ctx context.Context, o Owner) ([]Secret, error) {
 	}
 	secrets := make([]Secret, 0, len(stored))
 	for _, one := range stored {
-		text, err := s.sealer.Open(one.Sealed, o.place())
+		text, err := s.sealer.Open(one.Sealed, o.Place())
 		if err != nil {
 			return nil, fmt.Errorf("open the signing secret, generation %d: %w", one.Generation, err)
 		}
@@ -185,8 +185,8 @@ func (s *Secrets) Rotate(ctx context.Context, o Owner, revoke bool, k Key, rende
 	if err != nil {
 		return nil, false, err
 	}
-	answerPlace := o.place() + "/answer"
-	next := SealedSecret{Sealed: s.sealer.Seal([]byte(fresh.Text), o.place()), CreatedAt: fresh.CreatedAt}
+	answerPlace := o.Place() + "/answer"
+	next := SealedSecret{Sealed: s.sealer.Seal([]byte(fresh.Text), o.Place()), CreatedAt: fresh.CreatedAt}
 	answer := Answer{Status: 200, Body: public, Secret: s.sealer.Seal(full, answerPlace)}
 	earlier, err := s.vault.Rotate(ctx, o, next, revoke, k, answer)
 	if err != nil {

@@ -10,6 +10,7 @@ var queries = map[string]string{
 	"accept": acceptSQL, "acceptNew": acceptNewSQL, "claim": claimSQL, "claimed": claimedSQL, "count": countSQL, "well": wellSQL, "bodies": bodiesSQL, "release": releaseSQL, "old": oldSQL, "waits": waitsSQL, "unblock": unblockSQL, "record": recordSQL, "recordWell": recordWellSQL,
 	"land": landSQL, "ended": endedSQL, "landSome": landSomeSQL, "strays": straysSQL, "lost": lostSQL,
 	"join": joinSQL, "beat": beatSQL, "dead": deadSQL, "takeOver": takeOverSQL, "bury": burySQL, "orphans": orphansSQL, "leave": leaveSQL,
+	"staleSecrets": staleSecretsSQL, "resealSecrets": resealSQL, "staleAnswers": idempotency.StaleSQL,
 	"valid": validSQL, "create": createSQL, "lockOwner": lockOwnerSQL, "newest": newestSQL, "revoke": revokeSQL, "overlap": overlapSQL,
 	"registered": registeredSQL, "endpoints": endpointsSQL, "endpoint": endpointSQL, "lockEndpoint": lockEndpointSQL, "lockOwners": lockOwnersSQL,
 	"countOwned": countOwnedSQL, "addEndpoint": addEndpointSQL, "changeEndpoint": changeEndpointSQL, "deleteEndpoint": deleteEndpointSQL,
@@ -345,6 +346,17 @@ WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3 AND (expires_at IS NUL
 	overlapSQL = `UPDATE secret SET expires_at = now() + $4::bigint * interval '1 microsecond'
 WHERE merchant_id = $1 AND mode = $2 AND endpoint_id = $3 AND expires_at IS NULL`
 	nextSQL = `INSERT INTO secret (merchant_id, mode, endpoint_id, generation, sealed, created_at) VALUES ($1, $2, $3, $4, $5, $6)`
+)
+
+// The statements of a rotation of the master key. A sealed value begins with its version, the length of its key's id and the id
+// (libs/keyring), so what another key has sealed is found without opening it.
+const (
+	staleSecretsSQL = `SELECT merchant_id, mode, endpoint_id, generation, sealed FROM secret
+WHERE substring(sealed from 3 for get_byte(sealed, 1)) <> $1 AND (merchant_id, mode, endpoint_id, generation) > ($2, $3, $4, $5::integer)
+ORDER BY merchant_id, mode, endpoint_id, generation LIMIT $6`
+	resealSQL = `UPDATE secret s SET sealed = u.fresh
+FROM unnest($1::text[], $2::text[], $3::text[], $4::integer[], $5::bytea[], $6::bytea[]) AS u(merchant_id, mode, endpoint_id, generation, was, fresh)
+WHERE (s.merchant_id, s.mode, s.endpoint_id, s.generation) = (u.merchant_id, u.mode, u.endpoint_id, u.generation) AND s.sealed = u.was`
 )
 
 // The statements of upkeep.

@@ -90,26 +90,40 @@ func LoadKeys(ctx context.Context, book KeyBook, ring Sealer, given Keys) (Keys,
 }
 
 func openKeys(ctx context.Context, book KeyBook, ring Sealer) (Keys, error) {
+	kept, _, err := resealKeys(ctx, book, ring)
+	return kept, err
+}
+
+// ResealKeys seals every kept key again that another master key than the first one has sealed, and gives their number. It may run
+// while the service does, and again after it was stopped: a key is replaced only as it was read, and there are a few of them.
+func ResealKeys(ctx context.Context, book KeyBook, ring Sealer) (changed int, err error) {
+	_, changed, err = resealKeys(ctx, book, ring)
+	return changed, err
+}
+
+func resealKeys(ctx context.Context, book KeyBook, ring Sealer) (kept Keys, changed int, err error) {
 	list, err := book.KeptKeys(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	out := Keys{}
+	kept = Keys{}
 	for _, k := range list {
 		text, err := ring.Open(k.Sealed, place(k.Slot))
 		if err != nil {
-			return nil, fmt.Errorf("opening the %s key: %w", k.Slot, err)
+			return nil, changed, fmt.Errorf("opening the %s key: %w", k.Slot, err)
 		}
-		if out[k.Slot], err = address.ParseExtended(string(text)); err != nil {
-			return nil, fmt.Errorf("the kept %s key %w", k.Slot, err)
+		if kept[k.Slot], err = address.ParseExtended(string(text)); err != nil {
+			return nil, changed, fmt.Errorf("the kept %s key %w", k.Slot, err)
 		}
-		if ring.Stale(k.Sealed) {
-			if err := book.ResealKey(ctx, k, ring.Seal(text, place(k.Slot))); err != nil {
-				return nil, err
-			}
+		if !ring.Stale(k.Sealed) {
+			continue
 		}
+		if err := book.ResealKey(ctx, k, ring.Seal(text, place(k.Slot))); err != nil {
+			return nil, changed, err
+		}
+		changed++
 	}
-	return out, nil
+	return kept, changed, nil
 }
 
 // Pool keeps addresses that the signer made in advance.
