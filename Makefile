@@ -1,10 +1,10 @@
 # Every recipe line also works when typed, as make prints it. `make` alone lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test/long lint lint/prove run up down bench chaos docs tidy verify tools upgrade licences sbom reproducible release
+.PHONY: help build test test/long lint lint/prove run up down bench chaos docs tidy verify tools upgrade licences sbom reproducible release k8s/prove
 
 help: ## list the targets
-	@grep -hE '^[a-z/%<>]+:.*## ' Makefile | awk -F ':.*## ' '{sub("%", "<service>", $$1); printf "  make %-16s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9/%<>]+:.*## ' Makefile | awk -F ':.*## ' '{sub("%", "<service>", $$1); printf "  make %-16s %s\n", $$1, $$2}'
 
 # What binaries and /metrics say of where they come from.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -85,6 +85,12 @@ reproducible: ## build every program twice, in two directories and with two cach
 release: ## publish a version: VERSION=v1.2.3 REGISTRY=registry.example/causeway COSIGN_KEY=… (docs/deploy.md)
 	test -z "$$(git status --porcelain -- . ':!k8s/overlays/prod/release')" || { echo "commit first: the images name the commit" >&2; exit 1; }
 	GOWORK=off go run -C deploy/check ./release/publish -source ../.. -version '$(VERSION)' -revision '$(REVISION)' -registry '$(REGISTRY)' -key '$(COSIGN_KEY)'
+
+k8s/prove: bin/kube-apiserver ## apply the manifests to a real API server with the operators' definitions (the first build takes long)
+	GOWORK=off go run -C deploy/check ./prove ../.. $$(deploy/check/program etcd etcd-server) $$PWD/bin/kube-apiserver
+
+bin/kube-apiserver: deploy/cluster/go.mod
+	GOWORK=off CGO_ENABLED=0 go build -C deploy/cluster -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$(sed -n 's,^.*k8s.io/kubernetes \(v[^ ]*\).*,\1,p' deploy/cluster/go.mod)" -o $$PWD/bin/ k8s.io/kubernetes/cmd/kube-apiserver
 
 image/%: ## build a service's container image, or without a Docker engine its files
 	deploy/docker/image $*
