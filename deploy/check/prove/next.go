@@ -13,7 +13,7 @@ var parts = []string{"k8s", "deploy/otel", "deploy/postgres", "deploy/rabbitmq"}
 
 var (
 	setting = regexp.MustCompile(`PUBLIC_URL=[^\s]+`)
-	tag     = regexp.MustCompile(`newTag: ([^\s,}]+)`)
+	tag     = regexp.MustCompile(`newTag: "?(v[^\s,}"]+)`) // the product's images come first
 )
 
 // copyNext copies the manifests and changes both overlays: production has the next version, as `make release` would
