@@ -10,11 +10,11 @@ import (
 // TestCopyNext: images of the product and migrations get another version, in the file of the tree and in the one that
 // `make release` writes.
 func TestCopyNext(t *testing.T) {
-	const pinned = "images:\n  - name: causeway/payments\n    newName: registry.example/payments\n    newTag: \"v1.2.3\"\n" +
+	const pinned = "images:\n" +
+		"  - name: causeway/payments\n    newName: registry.example/payments\n    newTag: \"v1.2.3\"\n" +
 		"    digest: sha256:00\n  - name: postgres\n    newName: postgres\n    newTag: \"15.14\"\n    suffix: -v1-2-3\n"
 	for text, want := range map[string]string{
-		"  - {name: causeway/payments, newTag: v1.2.3}\n    suffix: -v1-2-3\n":
-		"  - {name: causeway/payments, newTag: v1.2.3.next}\n    suffix: -v1-2-3-next\n",
+		"  - {name: causeway/payments, newTag: v1.2.3}\n    suffix: -v1-2-3\n": "  - {name: causeway/payments, newTag: v1.2.3.next}\n    suffix: -v1-2-3-next\n",
 		pinned: strings.NewReplacer("v1.2.3", "v1.2.3.next", "v1-2-3", "v1-2-3-next").Replace(pinned),
 	} {
 		root, to := t.TempDir(), t.TempDir()
@@ -23,7 +23,10 @@ func TestCopyNext(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		files := map[string]string{"dev/kustomization.yaml": "PUBLIC_URL=http://localhost\n", "prod/release/kustomization.yaml": text}
+		files := map[string]string{
+			"dev/kustomization.yaml":          "PUBLIC_URL=http://localhost\n",
+			"prod/release/kustomization.yaml": text,
+		}
 		for name, content := range files {
 			file := filepath.Join(root, "k8s", "overlays", name)
 			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
