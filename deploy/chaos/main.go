@@ -148,7 +148,7 @@ func trouble(ctx context.Context, o options, f *field, chosen []scenario) (audit
 	}
 	defer receiver.Close()
 	f.receiver, f.merchant = receiver, merchant
-	evidence := audit.Evidence{Databases: f.stack.Databases, AMQPAPI: f.stack.AMQPAPI, Vhost: f.stack.Vhost, Merchant: merchant.ID}
+	evidence := audit.Evidence{Databases: f.stack.Superuser, AMQPAPI: f.stack.AMQPAPI, Vhost: f.stack.Vhost, Merchant: merchant.ID}
 	work := load.Start(ctx, load.Config{
 		Gateways: f.stack.Gateways, APIKey: merchant.APIKey, Callback: receiver.URL, Rate: o.rate, Seed: o.seed, Run: merchant.ID,
 		Plain: slices.ContainsFunc(chosen, func(s scenario) bool { return s.plain }),

@@ -139,7 +139,7 @@ func paymentsBack(ctx context.Context, f *field, from map[string]int64) error {
 		return err
 	}
 	for network, height := range now {
-		_, err := f.stack.Operate(ctx, f.stack.Of("wallets")[0], "rescan", "--mode", "test", "--network", network,
+		_, err := f.stack.Operate(ctx, f.stack.Of("wallets")[0], nil, "rescan", "--mode", "test", "--network", network,
 			"--from", strconv.FormatInt(from[network], 10), "--to", strconv.FormatInt(height, 10))
 		if err != nil {
 			return err

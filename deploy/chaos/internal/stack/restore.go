@@ -91,8 +91,20 @@ func (s *Stack) tool(ctx context.Context, name string, words ...string) error {
 	return nil
 }
 
-// Operate runs a verb of an operator with the program and the settings of a process, and returns what it prints.
-func (s *Stack) Operate(ctx context.Context, name string, words ...string) (string, error) {
+// Settings are the settings that a process was made with.
+func (s *Stack) Settings(name string) (map[string]string, error) {
+	process, err := s.find(name)
+	settings := map[string]string{}
+	for _, setting := range process.Spec.Env {
+		variable, value, _ := strings.Cut(setting, "=")
+		settings[variable] = value
+	}
+	return settings, err
+}
+
+// Operate runs a verb of an operator with the program and the settings of a process, and those NAME=value besides, and returns
+// what it prints.
+func (s *Stack) Operate(ctx context.Context, name string, settings []string, words ...string) (string, error) {
 	process, err := s.find(name)
 	if err != nil {
 		return "", err
@@ -100,7 +112,7 @@ func (s *Stack) Operate(ctx context.Context, name string, words ...string) (stri
 	ctx, cancel := context.WithTimeout(ctx, verbTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, process.Spec.Path, words...)
-	cmd.Env, cmd.Dir = process.Spec.Env, process.Spec.Dir
+	cmd.Env, cmd.Dir = slices.Concat(process.Spec.Env, settings), process.Spec.Dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(words, " "), err, strings.TrimSpace(string(out)))

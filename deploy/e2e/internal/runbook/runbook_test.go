@@ -83,7 +83,7 @@ func TestParse(t *testing.T) {
 var flags = map[string][]string{
 	"annotate": {"--overwrite", "--all"}, "delete": {"-l"}, "get": {"-l", "-o", "-w"}, "patch": {"--type", "-p"}, "port-forward": {},
 	"rollout": {"--timeout"}, "scale": {"--replicas"}, "set": {}, "wait": {"--for", "--timeout", "-l"}, "describe": {}, "logs": {"--tail", "-l", "-f"},
-	"apply": {"-f", "-k", "--server-side"}, "create": {"-f"},
+	"apply": {"-f", "-k", "--server-side"}, "create": {"-f"}, "exec": {"-i", "--"},
 }
 
 var object = regexp.MustCompile(`\b(deployment|deploy|scaledobject|hpa|job|externalsecret|cluster|configmap|secret)/([a-z][a-z0-9-]*)`)
