@@ -83,11 +83,7 @@ type operateSettings struct {
 
 // Erasing is what keeps payments from erasure.
 type Erasing struct {
-	Laundering time.Duration `env:"AML_RETENTION" envDefault:"43824h" doc:"how long the law against money laundering has the records of a live payment kept after its last move: five years by default. Erasure of a younger one waits, and happens when its time has come (docs/runbooks/personal-data.md)"`
-}
-
-func (e Erasing) retention() store.Retention {
-	return store.Retention{Grace: payment.Defaults().LateGrace, Laundering: e.Laundering}
+	Laundering time.Duration `env:"AML_RETENTION" envDefault:"43824h" doc:"how long the law against money laundering has the records of a live payment kept after its last move: five years by default, 1680h at least, for which other services hold copies. Erasure of a younger one waits, and happens when its time has come (docs/runbooks/personal-data.md)"`
 }
 
 // callbacks judges a callback URL at registration.

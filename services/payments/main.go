@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/keyring"
@@ -259,6 +260,10 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	if err != nil {
 		return nil, err
 	}
+	keep, err := erasure.Keep(cfg.Laundering)
+	if err != nil {
+		return nil, err
+	}
 	link, err := bus.Dial(ctx, cfg.Bus, wire.Payments, p.tel)
 	if err != nil {
 		return nil, err
@@ -275,13 +280,13 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	}
 	p.group.Go("payouts", payouts.Run)
 	p.group.Every("floats", floatEvery, payouts.ReadFloats)
-	p.group.Go("timers", p.timers(a, app.NewReplenisher(p.store, p.deps.Families, cfg.AddressStock, time.Now, p.stockGauge()), cfg.retention()))
+	p.group.Go("timers", p.timers(a, app.NewReplenisher(p.store, p.deps.Families, cfg.AddressStock, time.Now, p.stockGauge()), keep))
 	p.group.Go("outbox relay", p.relay.Run)
 	return func() { _ = link.Close() }, nil // the process ends
 }
 
 // timers runs the periodic work on whichever replica leads.
-func (p *process) timers(a *app.App, r *app.Replenisher, keep store.Retention) func(context.Context) error {
+func (p *process) timers(a *app.App, r *app.Replenisher, keep erasure.Retention) func(context.Context) error {
 	differs, unknown, open := p.differences(), p.unknown(), p.open()
 	return func(ctx context.Context) error {
 		return postgres.Lead(ctx, p.cfg.Postgres, "payments timers", p.tel.Log, func(ctx context.Context) error {

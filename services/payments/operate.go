@@ -10,6 +10,7 @@ import (
 
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
@@ -142,8 +143,12 @@ func erase(in command.Input) (operation, error) {
 	if err != nil {
 		return nil, err
 	}
+	keep, err := erasure.Keep(cfg.Laundering)
+	if err != nil {
+		return nil, err
+	}
 	return func(ctx context.Context, s *store.Store) error {
-		done, err := s.AskErasure(ctx, in.Operator(), store.Payer{MerchantID: merchant, Mode: payment.Mode(mode), ChatID: payer}, cfg.retention())
+		done, err := s.AskErasure(ctx, in.Operator(), store.Payer{MerchantID: merchant, Mode: payment.Mode(mode), ChatID: payer}, keep)
 		if err != nil {
 			return err
 		}

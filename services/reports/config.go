@@ -47,7 +47,7 @@ func (s Sealing) keys() (keyring.Optional, error) {
 
 // Erasing is what keeps reports from erasure.
 type Erasing struct {
-	Laundering time.Duration `env:"AML_RETENTION" envDefault:"43824h" doc:"how long the law against money laundering has a live report kept after its last change: five years by default. Erasure of a younger one waits, and happens when its time has come (docs/runbooks/personal-data.md)"`
+	Laundering time.Duration `env:"AML_RETENTION" envDefault:"43824h" doc:"how long the law against money laundering has a live report kept after its last change: five years by default, 1680h at least, for which other services hold copies. Erasure of a younger one waits, and happens when its time has come (docs/runbooks/personal-data.md)"`
 }
 
 // serveSettings are those of the role serve.

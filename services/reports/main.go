@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
@@ -168,6 +169,10 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	if err != nil {
 		return nil, err
 	}
+	keep, err := erasure.Keep(cfg.Laundering)
+	if err != nil {
+		return nil, err
+	}
 	link, err := bus.Dial(ctx, cfg.Bus, wire.Reports, p.tel)
 	if err != nil {
 		return nil, err
@@ -175,7 +180,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	p.checks = append(p.checks, telemetry.Check{Name: "broker", Ready: link.Ready})
 	p.group.Go("broker", link.Run)
 	p.group.Every("upkeep", maintainEvery, func(ctx context.Context) error { return idempotency.Maintain(ctx, p.db) })
-	p.group.Every("erasures", eraseEvery, func(ctx context.Context) error { return p.store.EraseDue(ctx, cfg.Laundering) })
+	p.group.Every("erasures", eraseEvery, func(ctx context.Context) error { return p.store.EraseDue(ctx, keep) })
 	p.group.Every("suspects", suspectsEvery, p.suspects())
 	p.relay = outbox.NewRelay(p.cfg.Postgres, link.Publisher(), p.tel)
 	p.group.Go("outbox relay", p.relay.Run)

@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
@@ -75,12 +76,16 @@ func erase(ctx context.Context, in command.Input) error {
 	if err != nil {
 		return err
 	}
+	keep, err := erasure.Keep(cfg.Laundering)
+	if err != nil {
+		return err
+	}
 	s, closeDB, err := open(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	defer closeDB()
-	done, err := s.AskErasure(ctx, in.Operator(), who, cfg.Laundering)
+	done, err := s.AskErasure(ctx, in.Operator(), who, keep)
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,9 @@ const (
 	buryMessageSQL = `INSERT INTO dead (message_id, name, reason, body, trace) VALUES ($1, $2, $3, $4, $5)`
 	deadListSQL    = `SELECT id, at, message_id, name, reason, body, trace FROM dead WHERE (cardinality($1::bigint[]) = 0 OR id = ANY($1::bigint[])) ORDER BY id LIMIT $2`
 	deadDropSQL    = `DELETE FROM dead WHERE id = $1`
-	deadAgainSQL   = `UPDATE dead SET reason = $2, at = now() WHERE id = $1`
-	forgetDeadSQL  = `DELETE FROM dead WHERE at < now() - interval '30 days'`
+	// The time stays: a copy of a person's data goes in its time, however often it is tried (libs/erasure, Copies).
+	deadAgainSQL  = `UPDATE dead SET reason = $2 WHERE id = $1`
+	forgetDeadSQL = `DELETE FROM dead WHERE at < now() - interval '30 days'`
 )
 
 // Bury implements app.Graveyard.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,22 +23,50 @@ const (
 WHERE id = $1 AND payer IS NOT DISTINCT FROM $2 AND receiver IS NOT DISTINCT FROM $3`
 	resealPayout = `UPDATE payouts SET receiver = $3 WHERE id = $1 AND receiver = $2`
 
-	// The lanes of a merchant, as in listOwned.
-	payersPayments = `SELECT found.id FROM unnest($4::text[]) AS s(status) CROSS JOIN unnest($5::text[]) AS t(type) CROSS JOIN LATERAL (
-	SELECT p.id FROM payments p
-	WHERE p.status = s.status AND p.type = t.type AND p.mode = $2 AND p.merchant_id = $1 AND p.payer_index = ANY($3)
-		AND p.created_at <= $6 OFFSET 0) AS found`
-	// A payment is over when no money of it can move any more without a person, and late money could not revive it either. The
-	// payer of a cancelled one may have sent the money before the cancellation, and an operator may accept it.
-	lockEnded = `SELECT p.receiver, p.status IN ('settled', 'refunded') OR (p.status = 'expired' AND p.expires_at < now() - $2 * interval '1 second')
-		OR (p.status = 'cancelled' AND last.at < now() - $2 * interval '1 second'),
-	coalesce((SELECT array_agg(o.id ORDER BY o.id) FROM payouts o WHERE o.payment_id = p.id), '{}'),
-	EXISTS (SELECT FROM payouts o WHERE o.payment_id = p.id AND (o.next_at IS NOT NULL OR o.state IN ('created', 'sending', 'pending', 'unknown'))),
-	p.mode = 'live' AND EXISTS (SELECT FROM deposits d WHERE d.payment_id = p.id)
-		AND last.at > now() - $3 * interval '1 second'
-FROM payments p
-CROSS JOIN LATERAL (SELECT coalesce(max(h.at), p.created_at) AS at FROM history h WHERE h.payment_id = p.id) AS last
-WHERE p.id = $1 FOR UPDATE OF p`
+	// One batch of a walk over the lanes of a merchant, as in listOwned, in the order of ids: a payment that changes its lane
+	// meanwhile keeps its place. What it finds and how far it came are one write.
+	walkPayments = `WITH looked AS MATERIALIZED (
+	SELECT found.id, found.theirs FROM unnest($4::text[]) AS s(status) CROSS JOIN unnest($5::text[]) AS t(type) CROSS JOIN LATERAL (
+		SELECT p.id COLLATE "C" AS id, coalesce(p.payer_index = ANY($3), false) AND p.created_at <= $6 AS theirs FROM payments p
+		WHERE p.status = s.status AND p.type = t.type AND p.mode = $2 AND p.merchant_id = $1 AND p.id COLLATE "C" > $7
+		ORDER BY p.id COLLATE "C" LIMIT $8) AS found
+	ORDER BY found.id LIMIT $8
+), kept AS (
+	INSERT INTO erasure_payments (erasure_id, payment_id) SELECT $9, id FROM looked WHERE theirs ON CONFLICT DO NOTHING
+)
+UPDATE erasures SET walk_of = $6, walk_after = (SELECT CASE WHEN count(*) = $8 THEN max(id) END FROM looked)
+WHERE id = $9 AND asked_at = $6 AND done_at IS NULL RETURNING walk_after`
+	walkedTo = `SELECT coalesce(walk_of = asked_at, false), walk_after FROM erasures WHERE id = $1`
+
+	// due are the waits of payments w that are over: $1 and $2 are how long they take.
+	due = `p.wait = w.wait AND p.since <= now() - w.micros * interval '1 microsecond'`
+	// The erasures of which something is due: a payment, the rest of a walk, or nothing but the note that all is done.
+	dueErasures = `SELECT DISTINCT p.erasure_id FROM unnest($1::text[], $2::bigint[]) AS w(wait, micros) JOIN erasure_payments p ON ` + due + `
+UNION SELECT id FROM erasures e WHERE done_at IS NULL AND (walk_of IS DISTINCT FROM asked_at OR walk_after IS NOT NULL
+	OR NOT EXISTS (SELECT FROM erasure_payments p WHERE p.erasure_id = e.id))`
+	dueOfErasure = `SELECT p.payment_id FROM unnest($1::text[], $2::bigint[]) AS w(wait, micros) JOIN erasure_payments p ON ` + due + `
+WHERE p.erasure_id = $3 ORDER BY p.payment_id`
+	leftOfErasure = `SELECT count(*) FILTER (WHERE wait = 'open'), count(*) FILTER (WHERE wait = 'law'), count(*) FILTER (WHERE wait = 'copies')
+FROM erasure_payments WHERE erasure_id = $1`
+
+	// A payment is over when no money of it can move any more without a person. The times of late money, for which the payer of one
+	// that expired or was cancelled may still be needed, are shorter than those for which other services hold copies.
+	// It is read after it was locked, in a statement that sees all that moved it.
+	lockErased  = `SELECT FROM payments WHERE id = $1 FOR UPDATE`
+	selectEnded = `WITH found AS (
+	SELECT p.receiver, p.payer_index, coalesce((SELECT max(h.at) FROM history h WHERE h.payment_id = p.id), p.created_at) AS moved,
+		coalesce((SELECT array_agg(o.id ORDER BY o.id) FROM payouts o WHERE o.payment_id = p.id), '{}') AS payouts,
+		p.status IN ('settled', 'refunded', 'expired', 'cancelled') AND NOT EXISTS (SELECT FROM payouts o WHERE o.payment_id = p.id
+			AND (o.next_at IS NOT NULL OR o.state IN ('created', 'sending', 'pending', 'unknown'))) AS over,
+		p.mode = 'live' AND EXISTS (SELECT FROM deposits d WHERE d.payment_id = p.id) AS lawful
+	FROM payments p WHERE p.id = $1
+)
+SELECT receiver, payouts, moved, CASE WHEN payer_index IS NULL THEN 'forgotten' WHEN NOT over THEN 'open'
+	WHEN lawful AND moved > now() - $2 * interval '1 second' THEN 'law'
+	WHEN NOT lawful AND moved > now() - $3 * interval '1 second' THEN 'copies' ELSE '' END
+FROM found`
+	waitOn         = `UPDATE erasure_payments SET wait = $3, since = CASE WHEN $3 = 'open' THEN now() ELSE $4 END WHERE erasure_id = $1 AND payment_id = $2`
+	waited         = `DELETE FROM erasure_payments WHERE erasure_id = $1 AND payment_id = $2`
 	forgetPayer    = `UPDATE payments SET payer = NULL, payer_index = NULL, receiver = $2, metadata = '{}' WHERE id = $1`
 	forgetReceiver = `UPDATE payouts SET receiver = $2 WHERE id = $1`
 	noteAudit      = `INSERT INTO audit (operator, action, detail) VALUES ($1, $2, $3)`
@@ -142,15 +171,23 @@ type Payer struct {
 	ChatID     string       `json:"chatId"`
 }
 
-// Retention is how long payments are kept from erasure.
-type Retention struct {
-	Grace      time.Duration // after the window, because late money may revive a payment
-	Laundering time.Duration // after the last move of a live payment that took money, because the law demands its records
-}
+// Why a payment waits for its erasure.
+const (
+	waitOpen   = "open"
+	waitLaw    = "law"
+	waitCopies = "copies"
 
-// AskErasure notes that a payer is to be forgotten, and forgets what may be forgotten at once. What is left is erased by
-// EraseDue. The note in the audit names the payer by its index only.
-func (s *Store) AskErasure(ctx context.Context, operator string, payer Payer, r Retention) (erasure.Done, error) {
+	forgottenPayer = "forgotten" // it does not wait at all
+)
+
+const (
+	lookAgain   = time.Hour // at a payment that is not over
+	erasureWalk = 500       // payments of one lane in a batch
+)
+
+// AskErasure notes that a payer is to be forgotten, notes their payments, and forgets what may be forgotten at once. What is left
+// is erased by EraseDue. The note in the audit names the payer by its index only.
+func (s *Store) AskErasure(ctx context.Context, operator string, payer Payer, r erasure.Retention) (erasure.Done, error) {
 	asked, err := erasure.Ask(ctx, s.pool, s.keys, operator, payer)
 	if err != nil {
 		return erasure.Done{}, err
@@ -162,67 +199,117 @@ func (s *Store) AskErasure(ctx context.Context, operator string, payer Payer, r 
 	return done, s.audit(ctx, s.pool, operator, "payer.erased", map[string]any{
 		"erasure": asked.ID, "mode": payer.Mode, "merchantId": payer.MerchantID,
 		"payerIndex": hex.EncodeToString(s.keys.Blind(payer.ChatID, blindPlace(payer.Mode, payer.MerchantID))),
-		"payments":   done.Erased, "open": done.Open, "kept": done.Kept,
+		"payments":   done.Erased, "open": done.Open, "kept": done.Kept, "copied": done.Copied,
 	})
 }
 
-// EraseDue forgets what operators asked to be forgotten and what may be by now. Call it now and then.
-func (s *Store) EraseDue(ctx context.Context, r Retention) error {
-	return erasure.Due(ctx, s.pool, s.keys, s.eraser(r))
+// EraseDue forgets what operators asked to be forgotten and what may be by now. Call it now and then: it reads what is due and
+// nothing else.
+func (s *Store) EraseDue(ctx context.Context, r erasure.Retention) error {
+	waits, micros := waitsOf(r)
+	rows, err := s.pool.Query(ctx, dueErasures, waits, micros)
+	if err != nil {
+		return fmt.Errorf("find due erasures: %w", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return fmt.Errorf("find due erasures: %w", err)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return erasure.Due(ctx, s.pool, s.keys, ids, s.eraser(r))
 }
 
-// eraser forgets a payer: who it is, which account was paid, and what the merchant noted, in every payment that was there when
+// waitsOf are the waits of payments, and how long each takes.
+func waitsOf(r erasure.Retention) (waits []string, micros []int64) {
+	return []string{waitOpen, waitLaw, waitCopies}, []int64{lookAgain.Microseconds(), r.Laundering.Microseconds(), r.Copies.Microseconds()}
+}
+
+// eraser forgets a payer: who it is, which account was paid, and what the merchant noted, in every payment that named them when
 // it was asked for and that is over. Amounts, history and ledger stay, and the bank's code. Each payment is a transaction of
-// its own.
-func (s *Store) eraser(r Retention) func(context.Context, erasure.Asked[Payer]) (erasure.Done, error) {
+// its own, and one that fails does not hold up the others.
+func (s *Store) eraser(r erasure.Retention) func(context.Context, erasure.Asked[Payer]) (erasure.Done, error) {
 	return func(ctx context.Context, asked erasure.Asked[Payer]) (done erasure.Done, err error) {
-		who := asked.Person
-		indexes := s.keys.Blinds(who.ChatID, blindPlace(who.Mode, who.MerchantID))
-		rows, err := s.pool.Query(ctx, payersPayments, who.MerchantID, string(who.Mode), indexes, statusNames(nil), typeNames(""), asked.At)
-		if err != nil {
+		if err := s.walkErasure(ctx, asked); err != nil {
 			return done, fmt.Errorf("find a payer's payments: %w", err)
+		}
+		waits, micros := waitsOf(r)
+		rows, err := s.pool.Query(ctx, dueOfErasure, waits, micros, asked.ID)
+		if err != nil {
+			return done, fmt.Errorf("find what is due: %w", err)
 		}
 		ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
-			return done, fmt.Errorf("find a payer's payments: %w", err)
+			return done, fmt.Errorf("find what is due: %w", err)
 		}
 		for _, id := range ids {
-			over, kept, err := s.erase(ctx, asked, id, r)
+			erased, failed := s.erase(ctx, asked, id, r)
 			switch {
-			case err != nil:
-				return done, fmt.Errorf("erase the payer of %s: %w", id, err)
-			case !over:
-				done.Open++
-			case kept:
-				done.Kept++
-			default:
+			case failed != nil:
+				err = errors.Join(err, fmt.Errorf("erase the payer of %s: %w", id, failed))
+			case erased:
 				done.Erased++
 			}
+		}
+		if err != nil {
+			return done, err
+		}
+		if err := s.pool.QueryRow(ctx, leftOfErasure, asked.ID).Scan(&done.Open, &done.Kept, &done.Copied); err != nil {
+			return done, fmt.Errorf("count what is left: %w", err)
 		}
 		return done, nil
 	}
 }
 
-func (s *Store) erase(ctx context.Context, asked erasure.Asked[Payer], paymentID string, r Retention) (over, kept bool, err error) {
+// walkErasure notes the payments of the payer, once for each time that it is asked, and goes on where a walk was stopped.
+func (s *Store) walkErasure(ctx context.Context, asked erasure.Asked[Payer]) error {
+	var begun bool
+	var after *string
+	if err := s.pool.QueryRow(ctx, walkedTo, asked.ID).Scan(&begun, &after); err != nil {
+		return err
+	}
+	if !begun {
+		after = new(string)
+	}
+	who := asked.Person
+	indexes := s.keys.Blinds(who.ChatID, blindPlace(who.Mode, who.MerchantID))
+	for after != nil {
+		err := s.pool.QueryRow(ctx, walkPayments, who.MerchantID, string(who.Mode), indexes, statusNames(nil), typeNames(""), asked.At,
+			*after, erasureWalk, asked.ID).Scan(&after)
+		if errors.Is(err, pgx.ErrNoRows) { // asked again meanwhile, or ended: whoever did so walks
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// erase forgets the payer of one payment, or notes what it waits for.
+func (s *Store) erase(ctx context.Context, asked erasure.Asked[Payer], paymentID string, r erasure.Retention) (erased bool, err error) {
 	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		var receiver []byte
 		var payouts []string
-		var moving bool
-		row := tx.QueryRow(ctx, lockEnded, paymentID, r.Grace.Seconds(), r.Laundering.Seconds())
-		if err := row.Scan(&receiver, &over, &payouts, &moving, &kept); err != nil {
+		var moved time.Time
+		var wait string
+		if _, err := tx.Exec(ctx, lockErased, paymentID); err != nil {
 			return err
 		}
-		if over = over && !moving; !over || kept {
-			return nil
+		row := tx.QueryRow(ctx, selectEnded, paymentID, r.Laundering.Seconds(), r.Copies.Seconds())
+		if err := row.Scan(&receiver, &payouts, &moved, &wait); err != nil {
+			return err
 		}
-		blank := func(raw []byte) ([]byte, error) {
-			var r payment.Receiver
-			if err := opened(s.keys, raw, receiverPlace(paymentID), &r); err != nil || !r.Known() {
-				return nil, err
-			}
-			return sealed(s.keys, payment.Receiver{BankCode: r.BankCode, BankName: r.BankName, AccountNumber: payment.ForgottenAccount}, receiverPlace(paymentID))
+		switch erased = wait == ""; {
+		case wait == forgottenPayer: // by another request
+			_, err := tx.Exec(ctx, waited, asked.ID, paymentID)
+			return err
+		case !erased:
+			_, err := tx.Exec(ctx, waitOn, asked.ID, paymentID, wait, moved)
+			return err
 		}
-		blanked, err := blank(receiver)
+		blanked, err := s.blank(receiver, paymentID)
 		if err != nil {
 			return err
 		}
@@ -231,12 +318,23 @@ func (s *Store) erase(ctx context.Context, asked erasure.Asked[Payer], paymentID
 		for _, id := range payouts {
 			batch.Queue(forgetReceiver, id, blanked)
 		}
+		batch.Queue(waited, asked.ID, paymentID)
 		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 			return err
 		}
 		return s.audit(ctx, tx, asked.Operator, "payment.erased", map[string]any{"erasure": asked.ID, "paymentId": paymentID})
 	})
-	return over, kept, err
+	return erased && err == nil, err
+}
+
+// blank leaves of a receiver its bank, and that there was an account.
+func (s *Store) blank(receiver []byte, paymentID string) ([]byte, error) {
+	var r payment.Receiver
+	if err := opened(s.keys, receiver, receiverPlace(paymentID), &r); err != nil || !r.Known() {
+		return nil, err
+	}
+	left := payment.Receiver{BankCode: r.BankCode, BankName: r.BankName, AccountNumber: payment.ForgottenAccount}
+	return sealed(s.keys, left, receiverPlace(paymentID))
 }
 
 // executor is a pool or a transaction.

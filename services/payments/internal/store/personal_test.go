@@ -136,7 +136,7 @@ func TestReseal_survivesARotation(t *testing.T) {
 
 var (
 	secretPayer = store.Payer{MerchantID: owner.MerchantID, Mode: payment.Test, ChatID: secretChat}
-	fiveYears   = store.Retention{Grace: 24 * time.Hour, Laundering: 5 * 365 * 24 * time.Hour}
+	fiveYears   = erasure.Retention{Laundering: 5 * 365 * 24 * time.Hour, Copies: time.Microsecond}
 )
 
 // What is not over, or what the law has kept, is erased when its time has come, without anybody asking again; what came after
@@ -168,9 +168,10 @@ func TestErase_whenItsTimeHasCome(t *testing.T) {
 	later := w.made(personal())
 	w.sql(`UPDATE payments SET mode = 'live', payer_index = $1, created_at = now() + interval '1 second' WHERE id = $2`, w.liveIndex(), later.ID)
 	w.sql(`UPDATE payments SET status = 'expired', expires_at = now() - interval '25 hours' WHERE id IN ($1, $2)`, open.ID, later.ID)
+	w.sql(`UPDATE erasure_payments SET since = since - interval '1 hour' WHERE wait = 'open'`)
 	short := fiveYears
 	short.Laundering = time.Microsecond
-	for _, r := range []store.Retention{fiveYears, short, short} {
+	for _, r := range []erasure.Retention{fiveYears, short, short} {
 		if err := w.store.EraseDue(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
@@ -190,8 +191,8 @@ func TestErase_whenItsTimeHasCome(t *testing.T) {
 	}
 }
 
-// A payer may have sent the money before the merchant cancelled, so a cancelled payment is kept as long as an expired one. Money
-// that comes after the erasure is refunded: the account that it was for is gone.
+// Other services hold copies of a payment for a while after its last change, and the payer of a cancelled one may have sent the
+// money before: it is erased when both times are over. Money that comes later is refunded: the account that it was for is gone.
 func TestErase_whenCancelled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -200,13 +201,15 @@ func TestErase_whenCancelled(t *testing.T) {
 	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, app.Key{}); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := w.store.AskErasure(t.Context(), "cli:ada", secretPayer, fiveYears); err != nil || done != (erasure.Done{Open: 1}) {
+	keep, err := erasure.Keep(fiveYears.Laundering)
+	if err != nil || keep.Copies <= payment.Defaults().LateGrace {
+		t.Fatalf("other services' copies are gone after %s, while late money is taken for %s; %v", keep.Copies, payment.Defaults().LateGrace, err)
+	}
+	if done, err := w.store.AskErasure(t.Context(), "cli:ada", secretPayer, keep); err != nil || done != (erasure.Done{Copied: 1}) {
 		t.Fatalf("at once: %+v, %v", done, err)
 	}
-	short := fiveYears
-	short.Grace = time.Microsecond
-	if done, err := w.store.AskErasure(t.Context(), "cli:ada", secretPayer, short); err != nil || done != (erasure.Done{Erased: 1}) {
-		t.Fatalf("after the grace: %+v, %v", done, err)
+	if done, err := w.store.AskErasure(t.Context(), "cli:ada", secretPayer, fiveYears); err != nil || done != (erasure.Done{Erased: 1}) {
+		t.Fatalf("once no other service has a copy: %+v, %v", done, err)
 	}
 	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
 	w.want(p, "needs_review paid_late")
@@ -256,11 +259,96 @@ func TestErase_keepsTheBooks(t *testing.T) {
 	}
 	live := secretPayer
 	live.Mode = payment.Live
-	if done, err := w.store.AskErasure(t.Context(), "cli:ada", live, store.Retention{}); err != nil || done != (erasure.Done{}) {
+	if done, err := w.store.AskErasure(t.Context(), "cli:ada", live, erasure.Retention{}); err != nil || done != (erasure.Done{}) {
 		t.Errorf("the other world: %+v, %v", done, err)
 	}
 	notes := ask[int](w, `SELECT count(*) FROM audit WHERE operator = 'cli:ada' AND action = 'payer.erased'`)
 	if notes != 2 || strings.Contains(w.everything(), hexOf(secretAccount)) {
 		t.Errorf("%d notes", notes)
+	}
+}
+
+// theirs makes ended payments of a payer, as many as asked for, whose last move is so long ago. Ids begin with the name.
+func (w *world) theirs(name string, n int, payer store.Payer, ago time.Duration) {
+	w.t.Helper()
+	ring, err := keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.sql(`INSERT INTO payments (id, reference, merchant_id, key_id, mode, type, version, sequence, status, fiat_currency, fiat_amount,
+			charge_from, metadata, payer_index, created_at, expires_at)
+		SELECT $1 || lpad(n::text, 6, '0'), $1 || n, $2, 1, $3, 'transfer', 1, 1, CASE WHEN n % 3 = 0 THEN 'expired' ELSE 'settled' END,
+			'NGN', 1, 'crypto', '{}', $4, now() - $5 * interval '1 second', now()
+		FROM generate_series(1, $6::int) n`,
+		name, payer.MerchantID, string(payer.Mode), ring.Blind(payer.ChatID, "payer/"+string(payer.Mode)+"/"+payer.MerchantID), ago.Seconds(), n)
+}
+
+// The periodic look reads what is due: with nothing due it never comes to the table of payments, however many a merchant has, and
+// a request with a thousand payments that wait does not hide another one's that need not.
+func TestErase_readsWhatIsDue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	keep, err := erasure.Keep(fiveYears.Laundering)
+	if err != nil {
+		t.Fatal(err)
+	}
+	many, one := secretPayer, secretPayer
+	many.ChatID = "many"
+	w.theirs("pay_a", 1200, many, time.Hour)
+	w.theirs("pay_b", 1, one, keep.Copies-time.Hour)
+	for payer, want := range map[store.Payer]int64{many: 1200, one: 1} {
+		if done, err := w.store.AskErasure(t.Context(), "cli:ada", payer, keep); err != nil || done != (erasure.Done{Copied: want}) {
+			t.Fatalf("%+v, %v", done, err)
+		}
+	}
+	w.sql(`ALTER TABLE payments RENAME TO hidden`)
+	if err := w.store.EraseDue(t.Context(), keep); err != nil {
+		t.Errorf("a look with nothing due: %v", err)
+	}
+	w.sql(`ALTER TABLE hidden RENAME TO payments`)
+	later := keep
+	later.Copies -= 2 * time.Hour
+	if err := w.store.EraseDue(t.Context(), later); err != nil {
+		t.Error(err)
+	}
+	if left := ask[string](w, `SELECT string_agg(DISTINCT left(id, 5), ' ') FROM payments WHERE payer_index IS NOT NULL`); left != "pay_a" {
+		t.Errorf("payments of %s are left", left)
+	}
+	if done := ask[int](w, `SELECT count(*) FROM erasures WHERE done_at IS NOT NULL AND person IS NULL AND erased = 1`); done != 1 {
+		t.Errorf("%d erasures are over", done)
+	}
+}
+
+// A walk that was stopped between two batches, or before the first, goes on from there.
+func TestErase_goesOnWithItsWalk(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	keep, err := erasure.Keep(fiveYears.Laundering)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.theirs("pay_a", 1700, secretPayer, time.Hour)
+	ring, err := keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := erasure.Ask(t.Context(), w.pool, ring, "cli:ada", secretPayer); err != nil { // and the process dies
+		t.Fatal(err)
+	}
+	noted := func(want int) {
+		t.Helper()
+		if err := w.store.EraseDue(t.Context(), keep); err != nil {
+			t.Fatal(err)
+		}
+		if got := ask[int](w, `SELECT count(*) FROM erasure_payments WHERE wait = 'copies'`); got != want {
+			t.Errorf("%d payments are noted, want %d", got, want)
+		}
+	}
+	noted(1700)
+	w.sql(`DELETE FROM erasure_payments`)
+	w.sql(`UPDATE erasures SET walk_after = 'pay_a000600'`)
+	noted(1100)
+	if got := ask[string](w, `SELECT min(payment_id) FROM erasure_payments`); got != "pay_a000601" {
+		t.Errorf("the walk went on with %s", got)
 	}
 }

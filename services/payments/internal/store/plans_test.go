@@ -120,7 +120,7 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 		"an address":                  {"oursAddress", []any{"test", "tron", "T1"}, 10},
 		"one":                         {"findAny", []any{"CW-000000000001"}, 10},
 		"one of a merchant":           {"findOwned", []any{"CW-000000000001", "big", "test"}, 10},
-		"a payer's":                   {"payersPayments", []any{"m99", "test", [][]byte{{1}}, every, types, time.Now()}, 300},
+		"a payer's":                   {"walkPayments", []any{"m99", "test", [][]byte{{1}}, every, types, time.Now(), "", 500, int64(1)}, 300},
 	} {
 		top := w.explain(c.statement, c.args...)
 		removed := 0

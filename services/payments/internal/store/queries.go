@@ -422,7 +422,8 @@ func Statements() map[string]string {
 		"bookDifference": bookDifference, "undoDifference": undoDifference,
 		"journalStands":    journalStands,
 		"personalPayments": personalPayments, "personalPayouts": personalPayouts, "resealPayment": resealPayment, "resealPayout": resealPayout,
-		"payersPayments": payersPayments, "lockEnded": lockEnded, "forgetPayer": forgetPayer, "forgetReceiver": forgetReceiver, "noteAudit": noteAudit,
+		"walkPayments": walkPayments, "walkedTo": walkedTo, "dueErasures": dueErasures, "dueOfErasure": dueOfErasure, "leftOfErasure": leftOfErasure,
+		"waitOn": waitOn, "waited": waited, "lockErased": lockErased, "selectEnded": selectEnded, "forgetPayer": forgetPayer, "forgetReceiver": forgetReceiver, "noteAudit": noteAudit,
 		"upsertFraud": upsertFraud, "selectFraud": selectFraud,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}

@@ -2,8 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -21,8 +21,8 @@ type Person struct {
 }
 
 // AskErasure notes that a person is to be forgotten, and forgets what may be forgotten at once. What is left is erased by
-// EraseDue. keep is how long the law has a live report kept after its last change.
-func (s *Store) AskErasure(ctx context.Context, operator string, who Person, keep time.Duration) (erasure.Done, error) {
+// EraseDue.
+func (s *Store) AskErasure(ctx context.Context, operator string, who Person, keep erasure.Retention) (erasure.Done, error) {
 	asked, err := erasure.Ask(ctx, s.pool, s.keys.Ring(), operator, who)
 	if err != nil {
 		return erasure.Done{}, err
@@ -31,16 +31,16 @@ func (s *Store) AskErasure(ctx context.Context, operator string, who Person, kee
 }
 
 // EraseDue forgets whom operators asked to forget and what may be forgotten by now. Call it now and then.
-func (s *Store) EraseDue(ctx context.Context, keep time.Duration) error {
+func (s *Store) EraseDue(ctx context.Context, keep erasure.Retention) error {
 	if s.keys.Ring() == nil { // nobody could be asked for
 		return nil
 	}
-	return erasure.Due(ctx, s.pool, s.keys.Ring(), s.eraser(keep))
+	return erasure.Due(ctx, s.pool, s.keys.Ring(), nil, s.eraser(keep))
 }
 
 // eraser forgets the reporter in each of its reports that was there when it was asked for and is examined. The accused address,
 // the history and the counts against the address stay. Each report is a transaction of its own.
-func (s *Store) eraser(keep time.Duration) func(context.Context, erasure.Asked[Person]) (erasure.Done, error) {
+func (s *Store) eraser(keep erasure.Retention) func(context.Context, erasure.Asked[Person]) (erasure.Done, error) {
 	s = s.sealing()
 	return func(ctx context.Context, asked erasure.Asked[Person]) (done erasure.Done, err error) {
 		who := asked.Person
@@ -56,27 +56,31 @@ func (s *Store) eraser(keep time.Duration) func(context.Context, erasure.Asked[P
 		if err != nil {
 			return done, fmt.Errorf("find a person's reports: %w", err)
 		}
-		for _, id := range ids {
-			if err := s.erase(ctx, id, keep, &done); err != nil {
-				return done, fmt.Errorf("erase the person of report %d: %w", id, err)
+		for _, id := range ids { // one that fails does not hold up the others
+			if failed := s.erase(ctx, id, keep, &done); failed != nil {
+				err = errors.Join(err, fmt.Errorf("erase the person of report %d: %w", id, failed))
 			}
 		}
-		return done, nil
+		return done, err
 	}
 }
 
 // forgotten stands for the name of an erased reporter: a report always has one.
 const forgotten = "****"
 
-func (s *Store) erase(ctx context.Context, id int64, keep time.Duration, done *erasure.Done) error {
+func (s *Store) erase(ctx context.Context, id int64, keep erasure.Retention, done *erasure.Done) error {
 	counted := &done.Erased
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		was, err := s.scan(tx.QueryRow(ctx, lockReport, id))
 		if err != nil {
 			return err
 		}
-		var kept bool
-		if err := tx.QueryRow(ctx, lawful, string(was.Mode), was.UpdatedAt, keep.Seconds()).Scan(&kept); err != nil {
+		lawful, wait := was.Mode == report.Live, keep.Copies
+		if lawful {
+			wait = keep.Laundering
+		}
+		var young bool
+		if err := tx.QueryRow(ctx, changedWithin, was.UpdatedAt, wait.Seconds()).Scan(&young); err != nil {
 			return err
 		}
 		r := person{Name: forgotten}.of(was.Report)
@@ -84,10 +88,12 @@ func (s *Store) erase(ctx context.Context, id int64, keep time.Duration, done *e
 		switch {
 		case !was.Status.Final():
 			counted = &done.Open
-		case kept:
-			counted = &done.Kept
 		case r == was.Report: // forgotten already
 			counted = nil
+		case young && lawful:
+			counted = &done.Kept
+		case young:
+			counted = &done.Copied
 		default:
 			return s.replace(ctx, tx, was, r)
 		}

@@ -13,7 +13,8 @@ import (
 	"causeway.internal/services/reports/internal/store"
 )
 
-const years = 5 * 365 * 24 * time.Hour
+// years is the law's time; no other service holds copies.
+var years = erasure.Retention{Laundering: 5 * 365 * 24 * time.Hour, Copies: time.Microsecond}
 
 // A person who asks is forgotten: no table names it, look-ups by it find nothing, and the counts against the accused stay.
 func TestErase(t *testing.T) {
@@ -97,7 +98,8 @@ func TestErase_waitsForTheLaw(t *testing.T) {
 	if err := w.move(live, later.ReportID, report.Dismissed); err != nil {
 		t.Fatal(err)
 	}
-	for _, keep := range []time.Duration{years, time.Microsecond, time.Microsecond} {
+	soon := erasure.Retention{Laundering: time.Microsecond, Copies: time.Microsecond}
+	for _, keep := range []erasure.Retention{years, soon, soon} {
 		if err := w.store.EraseDue(t.Context(), keep); err != nil {
 			t.Fatal(err)
 		}
@@ -106,11 +108,35 @@ func TestErase_waitsForTheLaw(t *testing.T) {
 			want = 2
 		}
 		if got := ask[int](w, `SELECT count(*) FROM reports WHERE wallet IS NOT NULL`); got != want {
-			t.Errorf("kept %s: %d reports have their reporter, want %d", keep, got, want)
+			t.Errorf("kept %+v: %d reports have their reporter, want %d", keep, got, want)
 		}
 	}
 	for _, line := range w.dump() {
 		t.Error(line)
+	}
+}
+
+// A report of test mode is no record of the law; it is kept until no other service has a copy of it, and then erased by itself.
+func TestErase_waitsForCopies(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made := w.file(acme, report.Filing{Wallet: "0xAA", Name: people[0]})
+	if err := w.move(acme, made.ReportID, report.Dismissed); err != nil {
+		t.Fatal(err)
+	}
+	keep, err := erasure.Keep(years.Laundering)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who := store.Person{Mode: report.Test, Wallet: "0xaa"}
+	if done, err := w.store.AskErasure(t.Context(), "cli:ada", who, keep); err != nil || done != (erasure.Done{Copied: 1}) {
+		t.Fatalf("%+v %v", done, err)
+	}
+	if err := w.store.EraseDue(t.Context(), years); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask[int](w, `SELECT count(*) FROM reports WHERE wallet IS NULL`); got != 1 {
+		t.Errorf("%d reports are erased", got)
 	}
 }
 

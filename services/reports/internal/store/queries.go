@@ -77,7 +77,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 UNION SELECT id FROM reports WHERE mode = $1 AND phone_index = ANY($3) AND created_at <= $6
 UNION SELECT id FROM reports WHERE mode = $1 AND wallet_key = $4 AND created_at <= $6
 UNION SELECT id FROM reports WHERE mode = $1 AND reference = $5 AND created_at <= $6 ORDER BY id`
-	lawful = `SELECT $1 = 'live' AND $2::timestamptz > now() - $3 * interval '1 second'`
+	changedWithin = `SELECT $1::timestamptz > now() - $2 * interval '1 second'`
 	// One report less of a key on an address; the row goes with the last one, unless it tells of a flood.
 	uncountSource = `UPDATE sources SET reports = greatest(reports - 1, 0)
 WHERE mode = $1 AND address = $2 AND role = 'reporter' AND key_id = $3`
@@ -274,7 +274,7 @@ func Statements() map[string]string {
 		"selectCounts": selectCounts, "selectAccused": selectAccused, "selectWaiting": selectWaiting, "selectConfirmed": selectConfirmed,
 		"countWaiting": countWaiting, "lockAccused": lockAccused, "selectAsked": selectAsked, "putAsked": putAsked, "dropAsked": dropAsked,
 		"judgeAccused": judgeAccused, "insertDecision": insertDecision, "selectSources": selectSources, "selectFloods": selectFloods,
-		"ownReports": ownReports, "lockReport": lockReport, "sealReport": sealReport, "dropCounts": dropCounts, "reportsOf": reportsOf, "lawful": lawful, "uncountSource": uncountSource, "forgetSource": forgetSource, "moveMark": moveMark,
+		"ownReports": ownReports, "lockReport": lockReport, "sealReport": sealReport, "dropCounts": dropCounts, "reportsOf": reportsOf, "changedWithin": changedWithin, "uncountSource": uncountSource, "forgetSource": forgetSource, "moveMark": moveMark,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
 	}
 	maps.Copy(all, erasure.Statements())
