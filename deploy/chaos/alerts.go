@@ -69,7 +69,6 @@ var breaches = []breach{
 	{name: "workers", want: []string{"WorkersMissing"}, make: unseen("wallets", "work")},
 	{name: "servers", want: []string{"ServersMissing"}, make: unseen("payments", "serve")},
 	{name: "node", live: true, want: []string{"EndpointBad", "NetworkClosed"}, make: hung},
-	{name: "chain", live: true, want: []string{"ChainStalls"}, make: stalled},
 }
 
 // alerts watches a healthy stack, and then one with one thing broken after the other.
@@ -361,10 +360,4 @@ func hung(_ context.Context, f *field, _ *watch.Prometheus) (func(context.Contex
 		f.mining <- true
 		return err
 	}, syscall.Kill(f.lookout.node, syscall.SIGSTOP)
-}
-
-// stalled has a live network make no blocks.
-func stalled(_ context.Context, f *field, _ *watch.Prometheus) (func(context.Context) error, error) {
-	f.mining <- false
-	return func(context.Context) error { f.mining <- true; return nil }, nil
 }
