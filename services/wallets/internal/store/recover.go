@@ -41,8 +41,8 @@ SELECT $1, mode, network, height, block_time FROM cursors`
 	targetSQL = `SELECT t.target, c.next_index, c.last_seq FROM recovery_targets t JOIN recoveries r ON r.id = t.recovery AND r.ended_at IS NULL
 JOIN counters c ON c.mode = t.mode AND c.family = t.family WHERE t.mode = $1 AND t.family = $2 FOR UPDATE OF c`
 
-	// Several processes may recover at once, and wait for each other.
-	jumpPatientSQL = `SET LOCAL lock_timeout = '120s'`
+	// Several processes may recover at once, and wait for each other: longer than a statement may otherwise take.
+	jumpPatientSQL = `SELECT set_config('lock_timeout', '120s', true), set_config('statement_timeout', '150s', true)`
 
 	jumpSQL = `UPDATE counters SET next_index = $3, last_seq = $4 WHERE mode = $1 AND family = $2`
 

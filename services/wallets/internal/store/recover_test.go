@@ -12,13 +12,70 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/messaging"
 	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/store"
 	"causeway.internal/services/wallets/internal/wallet"
 )
+
+// A replica that recovers waits for another that recovers, for longer than any other statement may run.
+func TestRecover_outwaitsTheStatementTimeout(t *testing.T) {
+	t.Parallel()
+	_, pool := open(t)
+	ctx := t.Context()
+	hasty := pool.Config()
+	hasty.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, `SET statement_timeout = '200ms'`)
+		return err
+	}
+	hurried, err := pgxpool.NewWithConfig(ctx, hasty)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hurried.Close)
+	s := store.New(hurried, messaging.Out{Now: time.Now}, settings())
+	if err := s.Recover(ctx, 10); err != nil {
+		t.Fatal(err)
+	}
+	other, err := pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Rollback(context.WithoutCancel(ctx)) }()
+	if _, err := other.Exec(ctx, `SELECT 1 FROM counters FOR UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	jumped := make(chan error, 1)
+	go func() {
+		_, err := s.Jump(ctx, wallet.Test, money.EVM, source(t, money.EVM))
+		jumped <- err
+	}()
+	waits := `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+AND now() - query_start > interval '600 ms')`
+	for long := false; !long; {
+		select {
+		case err := <-jumped:
+			t.Fatalf("it ended while another held the counters: %v", err)
+		default:
+		}
+		if err := pool.QueryRow(ctx, waits).Scan(&long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := other.Rollback(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-jumped; err != nil {
+		t.Error(err)
+	}
+}
 
 // After a restore nothing that may have been issued is issued again, however many processes recover at once, all of it is
 // watched, and what is told wins over what was told before.
