@@ -53,6 +53,11 @@ func TestOperatorDecides(t *testing.T) {
 	for _, ours := range []string{made.Text(t, "payment.depositAddress"), other.Text(t, "payment.depositAddress")} {
 		refuse(t, c, "/v1/payments/"+ref+"/refund-address", api.Object{"address": ours}, http.StatusBadRequest, "")
 	}
+	standalone := makeWallet(t, c, api.Object{"network": "tron", "crypto": "USDT"}).Text(t, "wallet.address")
+	api.Eventually(t, settle, "wallets to tell payments of a wallet's address", func() bool {
+		body := api.Object{"address": standalone}
+		return c.Call(t, http.MethodPost, "/v1/payments/"+ref+"/refund-address", body).Want(t, http.StatusOK, http.StatusBadRequest).Status == http.StatusBadRequest
+	})
 	c.Call(t, http.MethodPost, "/v1/payments/"+ref+"/refund-address", api.Object{"address": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"}).Want(t, http.StatusOK)
 	// the deposit has to be deep before it can be given back; until then it is not booked
 	api.Eventually(t, settle, "the refund", func() bool {

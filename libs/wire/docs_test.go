@@ -46,6 +46,7 @@ var examples = map[wire.Name]any{
 	wire.OutgoingFinalV1: wire.OutgoingFinal{
 		Mode: wire.Live, Network: "ethereum", TxHash: hashExample, Kind: wire.OutgoingSweep, Asset: "USDT", Amount: "10000000", Fee: "1200000000000000",
 	},
+	wire.AddressesOwnedV1: wire.AddressesOwned{Addresses: []wire.OwnedAddress{{Mode: wire.Test, Family: money.EVM, Address: addressExample}}},
 	wire.SimulateDepositV1: wire.SimulateDeposit{
 		RequestID: "msg_02", Address: addressExample, Network: "ethereum", Asset: "USDT", Amount: "10000000", Confirmations: 12,
 	},

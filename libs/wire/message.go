@@ -150,6 +150,19 @@ type OutgoingFinal struct {
 	Fee     string       `json:"fee"`    // base units of the network's own coin, decimal digits
 }
 
+// AddressesOwned names addresses of this system that payments does not hand out itself: those of standalone wallets, treasuries
+// and gas stations. Payments refuses them as refund addresses. An address that was named stays; it may be named again.
+type AddressesOwned struct {
+	Addresses []OwnedAddress `json:"addresses"` // 1..AddressesMax
+}
+
+// OwnedAddress is an address whose keys this system holds, or that it sweeps to.
+type OwnedAddress struct {
+	Mode    Mode         `json:"mode"`
+	Family  money.Family `json:"family"`
+	Address string       `json:"address"`
+}
+
 // SimulateDeposit asks the simulated chain for a transfer, in test mode only.
 type SimulateDeposit struct {
 	RequestID     string `json:"requestId"`

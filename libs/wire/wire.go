@@ -13,6 +13,7 @@ const (
 	DepositChangedV1       Name = "wallets.deposit_changed.v1"
 	ScannedThroughV1       Name = "wallets.scanned_through.v1"
 	OutgoingFinalV1        Name = "wallets.outgoing_final.v1"
+	AddressesOwnedV1       Name = "wallets.addresses_owned.v1"
 	SimulateDepositV1      Name = "payments.simulate_deposit.v1"
 	AddressesUsedV1        Name = "payments.addresses_used.v1"
 	LookAtTransactionV1    Name = "payments.look_at_transaction.v1"
@@ -65,6 +66,7 @@ func Topology() []Route {
 		route(DepositChangedV1, Wallets, Payments),
 		route(ScannedThroughV1, Wallets, Payments),
 		route(OutgoingFinalV1, Wallets, Payments),
+		route(AddressesOwnedV1, Wallets, Payments),
 		route(SimulateDepositV1, Payments, Wallets),
 		route(AddressesUsedV1, Payments, Wallets),
 		route(LookAtTransactionV1, Payments, Wallets),

@@ -269,7 +269,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 		return nil, err
 	}
 	a := app.New(p.deps)
-	messaging.Handle(link, a, p.store, p.store, p.store, p.store)
+	messaging.Handle(link, a, p.store, p.store, p.store, p.store, p.store)
 	p.relay = outbox.NewRelay(p.cfg.Postgres, link.Publisher(), p.tel)
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: link.Ready})
 

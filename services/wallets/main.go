@@ -211,6 +211,7 @@ const (
 	grantEvery  = 10 * time.Second
 	rotateEvery = 10 * time.Minute
 	closeEvery  = 500 * time.Millisecond
+	tellEvery   = time.Second
 	retainEvery = time.Minute
 )
 
@@ -242,7 +243,11 @@ func (p *process) work(ctx context.Context) (end func(), err error) {
 	p.group.Go("consumers", link.Run)
 	p.group.Every("waiting allocations", grantEvery, cases.GrantWaiting)
 	p.group.Every("wallet windows", closeEvery, p.closeWindows)
+	p.group.Every("addresses for payments", tellEvery, p.tellOwned)
 	sweeps, err := p.sweeps(cfg, chains)
+	if err == nil {
+		err = p.book.KeepAccounts(ctx, p.cfg.World.Live.treasuries())
+	}
 	if err != nil {
 		end()
 		return nil, err
@@ -267,6 +272,15 @@ func (p *process) work(ctx context.Context) (end func(), err error) {
 	})
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: link.Ready}, telemetry.Check{Name: "scans", Ready: metrics.Ready})
 	return end, nil
+}
+
+// tellOwned sends payments addresses until it has all.
+func (p *process) tellOwned(ctx context.Context) error {
+	for {
+		if more, err := p.book.TellOwned(ctx); err != nil || !more {
+			return err
+		}
+	}
 }
 
 // closeWindows expires wallets until none is over.

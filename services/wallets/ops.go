@@ -48,6 +48,19 @@ var operations = []command.Verb{
 		return operate(ctx, in, func(p *process) error { return p.showUnexplained(ctx, in.Out) })
 	}},
 	{Name: "look", Args: "--network NETWORK --address ADDRESS --tx HASH", Run: lookAt},
+	{Name: "tell-addresses", Run: func(ctx context.Context, in command.Input) error {
+		if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
+			return err
+		}
+		return operate(ctx, in, func(p *process) error {
+			if err := p.book.TellAll(ctx); err != nil {
+				return err
+			}
+			p.tel.Log.InfoContext(ctx, "sending payments every address again", "operator", in.Operator())
+			_, err := fmt.Fprintln(in.Out, "The running service sends payments every address again.")
+			return err
+		})
+	}},
 	{Name: "sweeps", Args: "[--release ID]", Run: func(ctx context.Context, in command.Input) error {
 		var release string
 		if err := in.FlagsOnly(func(f *flag.FlagSet) { f.StringVar(&release, "release", "", "sweep to release") }); err != nil {

@@ -16,6 +16,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/scanner"
@@ -84,6 +85,16 @@ func (s sweepSettings) terms(n money.Network) (sweep.Terms, error) {
 		t.Least[symbol] = asset.ToUnits(sum).BigInt()
 	}
 	return t, nil
+}
+
+// treasuries are the addresses that the settings name to sweep to. One that cannot be read is left to sweeps, which refuses it.
+func (s liveSettings) treasuries() (all []wire.OwnedAddress) {
+	for _, set := range s.evm() {
+		if treasury, err := evmtx.ParseAccount(set.Sweep.Treasury); err == nil {
+			all = append(all, wire.OwnedAddress{Mode: wire.Live, Family: money.EVM, Address: treasury.String()})
+		}
+	}
+	return all
 }
 
 // sweeping is the networks that are swept.

@@ -144,7 +144,7 @@ type Payments interface {
 	// PayoutPayment is the id of the payment that a payout belongs to.
 	PayoutPayment(ctx context.Context, payoutID string) (paymentID string, err error)
 	// Ours says whether an address in its canonical spelling is a payment's deposit address, waits in the stock for a
-	// payment, or has received money.
+	// payment, has received money, or was named by wallets.
 	Ours(ctx context.Context, mode payment.Mode, family money.Family, address string) (bool, error)
 	// UpdatePayoutOnce changes a payout together with its payment and stores the answer under the key.
 	UpdatePayoutOnce(ctx context.Context, paymentID, payoutID string, k Key, f Change) error

@@ -84,6 +84,15 @@ func (a *App) Resolve(ctx context.Context, name string, d Order, problems *fault
 			return Answer{}, err
 		}
 	}
+	own := "" // the payment's refund address, if it is this system's
+	if d.Action == ActionRefunded {
+		switch ours, err := a.ours(ctx, v.Payment.Mode, v.Payment.RefundAddress); {
+		case err != nil:
+			return Answer{}, err
+		case ours:
+			own = v.Payment.RefundAddress
+		}
+	}
 	open, err := a.Approvals.Asked(ctx, v.Payment.ID)
 	if err != nil {
 		return Answer{}, err
@@ -93,6 +102,9 @@ func (a *App) Resolve(ctx context.Context, name string, d Order, problems *fault
 		r, err := a.apply(v.Payment, d.trigger(v, receiver), now)
 		if err != nil {
 			return Result{}, err
+		}
+		if own != "" && v.Payment.RefundAddress == own {
+			return Result{}, errOwnRefundAddress
 		}
 		if a.needsSecond(v, r.Payment, d.Action) {
 			by := approval.Request{

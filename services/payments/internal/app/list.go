@@ -58,7 +58,7 @@ type listAnswer[T any] struct {
 
 // List is the body of GET /v1/payments: each payment as GET shows it.
 func (a *App) List(ctx context.Context, f Filter) ([]byte, error) {
-	return list(ctx, a.Lists, f, a.Render.shownOf)
+	return list(ctx, a.Lists, f, func(v View) (shown, error) { return a.Render.shownOf(v), nil })
 }
 
 // reviewed is a payment as operators see it. Its reference and its payout take the places of those that shown has.
@@ -67,6 +67,7 @@ type reviewed struct {
 	MerchantID    string       `json:"merchantId"`
 	Mode          payment.Mode `json:"mode"`
 	RefundAddress string       `json:"refundAddress,omitempty"`
+	RefundOurs    bool         `json:"refundAddressInternal,omitempty"`
 	RefundTx      string       `json:"refundTxHash,omitempty"`
 	WouldPay      *wouldPay    `json:"wouldPay,omitempty"`
 	Reference     *string      `json:"reference"`
@@ -121,14 +122,21 @@ func (a *App) reviewedOf(v View, brought bool) reviewed {
 	return r
 }
 
+// listedOf is a payment in a list of operators, who send refunds by hand: it marks a refund address that is one of this system's.
+func (a *App) listedOf(ctx context.Context, v View) (r reviewed, err error) {
+	r = a.reviewedOf(v, false)
+	r.RefundOurs, err = a.ours(ctx, v.Payment.Mode, v.Payment.RefundAddress)
+	return r, err
+}
+
 // ListAll is the body of GET /v1/admin/payments: every merchant's, for operators.
 func (a *App) ListAll(ctx context.Context, f Filter) ([]byte, error) {
 	f.Owner = Owner{}
-	return list(ctx, a.Lists, f, func(v View) reviewed { return a.reviewedOf(v, false) })
+	return list(ctx, a.Lists, f, func(v View) (reviewed, error) { return a.listedOf(ctx, v) })
 }
 
 // list reads one more than a page holds, to know whether there is another.
-func list[T any](ctx context.Context, from Lists, f Filter, show func(View) T) ([]byte, error) {
+func list[T any](ctx context.Context, from Lists, f Filter, show func(View) (T, error)) ([]byte, error) {
 	limit := f.Limit
 	f.Limit++
 	views, err := from.List(ctx, f)
@@ -143,7 +151,9 @@ func list[T any](ctx context.Context, from Lists, f Filter, show func(View) T) (
 	}
 	out := make([]T, len(views))
 	for i, v := range views {
-		out[i] = show(v)
+		if out[i], err = show(v); err != nil {
+			return nil, err
+		}
 	}
 	return encode(listAnswer[T]{true, out, page})
 }

@@ -256,7 +256,11 @@ func (a *App) Holds(ctx context.Context, before string, limit int) ([]byte, erro
 	rows, p := page(rows, limit, func(h Held) string { return h.View.Payment.ID })
 	out := make([]heldView, 0, len(rows))
 	for _, h := range rows {
-		out = append(out, heldView{h.View.Payment.Hold, h.Decisions, a.reviewedOf(h.View, false)})
+		listed, err := a.listedOf(ctx, h.View)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, heldView{h.View.Payment.Hold, h.Decisions, listed})
 	}
 	return encode(struct {
 		Success    bool       `json:"success"`

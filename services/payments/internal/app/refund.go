@@ -2,15 +2,20 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/address"
 	"causeway.internal/services/payments/internal/payment"
 )
 
 var errNoFamily = fault.New(fault.Conflict, "network_unknown", "The payment has no network yet, so no address can be checked for it.")
+
+var errOwnRefundAddress = fault.New(fault.Conflict, "refund_address_internal",
+	"The refund address belongs to this service: what was sent there did not reach the payer. The payer's own address has to be given first.")
 
 type refundAnswer struct {
 	Success bool       `json:"success"`
@@ -24,7 +29,7 @@ type refundView struct {
 }
 
 // RefundAddress notes where the payer's money goes back to, should an operator refund it. The address has to be one of the
-// payment's network, and no deposit address that payments knows. What the screener says of it is kept, a refusal too.
+// payment's network, and none of this system's. What the screener says of it is kept, a refusal too.
 func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, problems *fault.Problems, k Key) (Answer, error) {
 	if to == "" {
 		problems.Add("address", "is required")
@@ -54,7 +59,7 @@ func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, 
 		if err := address.Check(n.Family, p.Mode == payment.Live, to); err != nil {
 			wrong.Add("address", "%s", err.Error())
 		} else if ours {
-			wrong.Add("address", "is a deposit address of this service, not the payer's own")
+			wrong.Add("address", "belongs to this service, not to the payer")
 		} else if len(decided) > 0 && decided[0].Verdict.Hit {
 			wrong.Add("address", "cannot be used")
 			return Result{Payment: p, Screened: decided, Refused: wrong.Err()}, nil
@@ -76,8 +81,7 @@ func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, 
 	})
 }
 
-// ours says whether an address is a deposit address of a payment, one that waits in the stock, or one that money reached.
-// The texts of two families never look alike, so at most one look-up is made.
+// ours says whether an address is one of this system's, so that what is sent there does not reach a payer. The texts of two families never look alike, so at most one look-up is made.
 func (a *App) ours(ctx context.Context, mode payment.Mode, text string) (bool, error) {
 	for _, family := range money.Families() {
 		if address.Check(family, mode == payment.Live, text) == nil {
@@ -85,4 +89,29 @@ func (a *App) ours(ctx context.Context, mode payment.Mode, text string) (bool, e
 		}
 	}
 	return false, nil
+}
+
+// OwnAddresses is payments' copy of the addresses that wallets alone knows: of standalone wallets, treasuries and gas stations.
+type OwnAddresses interface {
+	// KeepOwn adds addresses in their canonical spelling. Those that are there already stay.
+	KeepOwn(ctx context.Context, addresses []wire.OwnedAddress) error
+}
+
+// AddressesOwned takes addresses in. They are only ever added, so the order and the number of messages do not matter.
+func AddressesOwned(ctx context.Context, own OwnAddresses, m wire.AddressesOwned) error {
+	if len(m.Addresses) > wire.AddressesMax {
+		return fault.Permanent(fmt.Errorf("%d addresses in one message, of at most %d", len(m.Addresses), wire.AddressesMax))
+	}
+	kept := make([]wire.OwnedAddress, len(m.Addresses))
+	for i, a := range m.Addresses {
+		if a.Mode != wire.Live && a.Mode != wire.Test {
+			return fault.Permanent(fmt.Errorf("an address in mode %.10q", a.Mode))
+		}
+		if err := address.Check(a.Family, false, a.Address); err != nil {
+			return fault.Permanent(fmt.Errorf("%.100q %w", a.Address, err))
+		}
+		a.Address = address.Canonical(a.Family, a.Address)
+		kept[i] = a
+	}
+	return own.KeepOwn(ctx, kept)
 }

@@ -25,7 +25,7 @@ type Link interface {
 }
 
 // Handle subscribes to everything that payments reads.
-func Handle(link Link, a *app.App, shelves app.Shelves, progress app.Progress, signals app.FraudSignals, treasury app.Treasury) {
+func Handle(link Link, a *app.App, shelves app.Shelves, progress app.Progress, signals app.FraudSignals, treasury app.Treasury, own app.OwnAddresses) {
 	on(link, wire.DepositChangedV1, depositsAtOnce, a.DepositChanged)
 	on(link, wire.AddressesAllocatedV1, addressesAtOnce, func(ctx context.Context, id string, m wire.AddressesAllocated) error {
 		return app.AddressesAllocated(ctx, shelves, id, m)
@@ -35,6 +35,9 @@ func Handle(link Link, a *app.App, shelves app.Shelves, progress app.Progress, s
 	})
 	on(link, wire.OutgoingFinalV1, 1, func(ctx context.Context, id string, m wire.OutgoingFinal) error {
 		return app.OutgoingFinal(ctx, treasury, id, m)
+	})
+	on(link, wire.AddressesOwnedV1, 1, func(ctx context.Context, _ string, m wire.AddressesOwned) error {
+		return app.AddressesOwned(ctx, own, m)
 	})
 	on(link, wire.FraudSignalV1, 1, func(ctx context.Context, _ string, m wire.FraudSignal) error {
 		return app.FraudSignalled(ctx, signals, m)

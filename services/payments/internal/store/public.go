@@ -6,6 +6,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
 )
@@ -56,6 +57,18 @@ func (s *Store) Ours(ctx context.Context, mode payment.Mode, family money.Family
 		return false, fmt.Errorf("look for an address among ours: %w", err)
 	}
 	return ours, nil
+}
+
+// KeepOwn implements app.OwnAddresses.
+func (s *Store) KeepOwn(ctx context.Context, addresses []wire.OwnedAddress) error {
+	var modes, families, texts []string
+	for _, a := range addresses {
+		modes, families, texts = append(modes, string(a.Mode)), append(families, string(a.Family)), append(texts, a.Address)
+	}
+	if _, err := s.pool.Exec(ctx, keepOwn, modes, families, texts); err != nil {
+		return fmt.Errorf("keep addresses of wallets: %w", err)
+	}
+	return nil
 }
 
 // UpdateAny implements app.Payments.

@@ -361,7 +361,11 @@ WHERE EXISTS (SELECT FROM address_requests r WHERE r.mode = $1 AND r.family = $2
 ON CONFLICT (mode, family, address) DO NOTHING`
 	oursAddress = `SELECT EXISTS (SELECT FROM payments WHERE mode = $1 AND family = $2 AND address = $3)
 	OR EXISTS (SELECT FROM address_stock WHERE mode = $1 AND family = $2 AND address = $3)
-	OR EXISTS (SELECT FROM deposits WHERE mode = $1 AND family = $2 AND address = $3)`
+	OR EXISTS (SELECT FROM deposits WHERE mode = $1 AND family = $2 AND address = $3)
+	OR EXISTS (SELECT FROM own_addresses WHERE mode = $1 AND family = $2 AND address = $3)`
+	// In one order, so that two messages with the same addresses never wait for each other.
+	keepOwn = `INSERT INTO own_addresses (mode, family, address) SELECT m, f, a FROM unnest($1::text[], $2::text[], $3::text[]) AS o(m, f, a)
+ORDER BY m, f, a ON CONFLICT DO NOTHING`
 	answerRequest = `UPDATE address_requests SET parts = parts + 1 WHERE mode = $1 AND family = $2 AND request_id = $3`
 	finishRequest = `DELETE FROM address_requests WHERE mode = $1 AND family = $2 AND request_id = $3 AND parts >= $4`
 	insertRequest = `INSERT INTO address_requests (mode, family, request_id, count) VALUES ($1, $2, $3, $4) ON CONFLICT (mode, family) DO NOTHING`
@@ -397,7 +401,7 @@ func Statements() map[string]string {
 		"insertPayout": insertPayout, "savePayout": savePayout, "voidPayout": voidPayout, "duePayouts": duePayouts, "selectPayout": selectPayout,
 		"insertJournal": insertJournal, "duePayments": duePayments,
 		"leaseAddresses": leaseAddresses, "releaseAddresses": releaseAddresses, "dropUsedAddresses": dropUsedAddresses,
-		"freeDeadLeases": freeDeadLeases, "spoilAddress": spoilAddress, "oursAddress": oursAddress, "addStock": addStock, "answerRequest": answerRequest,
+		"freeDeadLeases": freeDeadLeases, "spoilAddress": spoilAddress, "oursAddress": oursAddress, "keepOwn": keepOwn, "addStock": addStock, "answerRequest": answerRequest,
 		"finishRequest": finishRequest, "insertRequest": insertRequest, "touchRequest": touchRequest,
 		"stockLevels": stockLevels, "forgetUsage": forgetUsage,
 		"simLock": simLock, "simRecord": simRecord, "simLookup": simLookup, "simChange": simChange, "simKeep": simKeep, "simOrdered": simOrdered, "hintPayout": hintPayout,

@@ -12,7 +12,8 @@ import (
 // What a restored database must forget, because the world has gone on without it. Every statement may run again.
 const (
 	// Addresses in stock may have been shown to payers of payments that are lost, and so may those of open requests.
-	discardStock    = `DELETE FROM address_stock`
+	discardStock = `WITH gone AS (DELETE FROM address_stock RETURNING mode, family, address)
+INSERT INTO own_addresses (mode, family, address) SELECT mode, family, address FROM gone ON CONFLICT DO NOTHING`
 	discardRequests = `DELETE FROM address_requests`
 	// A row may have been sent again after the backup: what it knows of earlier queries is no ground for another send.
 	doubtPayouts = `UPDATE payouts SET misses = 0, first_miss_at = NULL, no_float = false, sent_at = now(), next_at = now(), taken_until = NULL

@@ -3,12 +3,122 @@
 package store_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/payment"
 )
+
+// told is a message of wallets.
+func told(mode wire.Mode, family money.Family, addresses ...string) (m wire.AddressesOwned) {
+	for _, a := range addresses {
+		m.Addresses = append(m.Addresses, wire.OwnedAddress{Mode: mode, Family: family, Address: a})
+	}
+	return m
+}
+
+// An address that wallets has named is refused in every spelling, in its mode alone, however often and in whatever order the
+// messages come. Money that went to one is no refund: a payment whose refund address was named later cannot be marked.
+func TestRefundAddress_ofWallets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(20)
+	const (
+		tronWallet = "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"
+		tronPayers = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"
+		treasury   = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+		segwit     = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"
+		solWallet  = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
+	)
+	tell := func(m wire.AddressesOwned) {
+		t.Helper()
+		if err := app.AddressesOwned(t.Context(), w.store, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := w.made(command())
+	refund := func(to string) error {
+		_, err := w.app.RefundAddress(t.Context(), owner, p.Reference, to, noProblems(), app.Key{})
+		return err
+	}
+	w.app.Cancel(t.Context(), owner, p.Reference, app.Key{})
+	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
+	tell(told(wire.Live, money.Tron, tronWallet))
+	if err := refund(tronWallet); err != nil {
+		t.Fatalf("an address of the other mode: %v", err)
+	}
+	for range 2 {
+		tell(told(wire.Test, money.Tron, tronWallet, tronWallet))
+	}
+	tell(told(wire.Test, money.EVM, strings.ToLower(treasury)))
+	tell(told(wire.Test, money.Bitcoin, strings.ToUpper(segwit)))
+	tell(told(wire.Test, money.Solana, solWallet))
+	tell(told(wire.Live, money.Tron, tronWallet))
+
+	marked := func() error {
+		_, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRefunded, TxHash: strings.Repeat("f0", 32)})
+		return err
+	}
+	if err := marked(); fault.As(err).Code != "refund_address_internal" {
+		t.Errorf("the refund went to a wallet of this system: %v", err)
+	}
+	w.want(p, "needs_review paid_late")
+	marks := func() int {
+		t.Helper()
+		all, err := w.app.ListAll(t.Context(), app.Filter{Statuses: []payment.Status{payment.StatusNeedsReview}, Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		holds, err := w.app.Holds(t.Context(), "", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(all)+string(holds), `"refundAddressInternal":true`)
+	}
+	if n := marks(); n != 2 {
+		t.Errorf("%d lists warn the operator", n)
+	}
+	for network, spellings := range map[string][]string{
+		"tron":     {tronWallet},
+		"ethereum": {treasury, strings.ToLower(treasury), "0x" + strings.ToUpper(treasury[2:])},
+		"bitcoin":  {segwit, strings.ToUpper(segwit)},
+		"solana":   {solWallet},
+	} {
+		n, _ := money.NetworkOf(network)
+		w.sql(`UPDATE payments SET network = $2 WHERE id = $1`, p.ID, n.Name)
+		for _, to := range spellings {
+			if f := fault.As(refund(to)).Fields; len(f) != 1 || f[0].Field != "address" || !strings.Contains(f[0].Message, "belongs to this service") {
+				t.Errorf("%s: %v", to, f)
+			}
+		}
+	}
+	w.sql(`UPDATE payments SET network = 'tron' WHERE id = $1`, p.ID)
+	if err := refund(tronPayers); err != nil {
+		t.Fatal(err)
+	}
+	if n := marks(); n != 0 {
+		t.Errorf("%d lists warn of the payer's own address", n)
+	}
+	if err := marked(); err != nil {
+		t.Fatal(err)
+	}
+	w.want(p, "refunded paid_late")
+	for name, m := range map[string]wire.AddressesOwned{
+		"no mode":    told("", money.Tron, tronWallet),
+		"no family":  told(wire.Test, "", tronWallet),
+		"no address": told(wire.Test, money.EVM, tronPayers, ""),
+		"too many":   told(wire.Test, money.Tron, slices.Repeat([]string{tronPayers}, wire.AddressesMax+1)...),
+	} {
+		if err := app.AddressesOwned(t.Context(), w.store, m); !fault.IsPermanent(err) {
+			t.Errorf("%s: %v, want a permanent fault", name, err)
+		}
+	}
+}
 
 // Money that goes back to a deposit address comes in again as somebody's payment. However it is spelled, no address that
 // payments knows is taken; one of the other mode is a stranger's.
@@ -31,7 +141,7 @@ func TestRefundAddress_ours(t *testing.T) {
 	refused := func(reference, to string) {
 		t.Helper()
 		err := refund(reference, to)
-		if f := fault.As(err).Fields; len(f) != 1 || f[0].Field != "address" || !strings.Contains(f[0].Message, "deposit address") {
+		if f := fault.As(err).Fields; len(f) != 1 || f[0].Field != "address" || !strings.Contains(f[0].Message, "belongs to this service") {
 			t.Errorf("%s: %v", to, err)
 		}
 	}

@@ -86,6 +86,11 @@ func (Out) AddressesAllocated(ctx context.Context, a wallet.Allocation) ([]outbo
 	return out, nil
 }
 
+// AddressesOwned names addresses that no refund may go to.
+func (o Out) AddressesOwned(ctx context.Context, addresses []wire.OwnedAddress) (outbox.Message, error) {
+	return outbox.Encode(ctx, wire.AddressesOwnedV1, id.New(id.Message, o.Now()), wire.AddressesOwned{Addresses: addresses})
+}
+
 // WalletChanged tells a merchant the status that a standalone wallet has entered.
 func (o Out) WalletChanged(ctx context.Context, w wallet.Wallet) (outbox.Message, error) {
 	ctx, span := telemetry.Continue(ctx, w.Trace, "wallet "+string(w.Status), trace.WithAttributes(attribute.String("wallet.id", w.ID)))

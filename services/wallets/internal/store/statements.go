@@ -29,6 +29,7 @@ func Statements() map[string]string {
 		"entry": entrySQL, "balances": balancesSQL, "reassign": reassignSQL, "sim deposit": simDepositSQL, "sim cut": simCutSQL,
 		"sim orphan": simOrphanSQL, "owner": ownerSQL, "note traces": noteTracesSQL, "rotate traces": rotateTracesSQL,
 		"waits": waitsSQL, "own cursor": ownCursorSQL, "mined": minedSQL, "present": presentSQL, "absent": absentSQL, "missed": missedSQL,
-		"left mempool": leftMempoolSQL, "wait": waitSQL,
+		"left mempool": leftMempoolSQL, "wait": waitSQL, "untold": untoldSQL, "tell page": tellPageSQL, "told to": toldToSQL,
+		"tell accounts": tellAccountsSQL, "keep accounts": keepAccountsSQL, "tell all": tellAllSQL, "tell all accounts": tellAllAccountsSQL,
 	}
 }

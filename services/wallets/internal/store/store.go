@@ -16,6 +16,7 @@ import (
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/sweep"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -27,6 +28,7 @@ type Messages interface {
 	ScannedThrough(ctx context.Context, p wallet.Progress) (outbox.Message, error)
 	OutgoingFinal(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, amount *big.Int) (outbox.Message, error)
 	AddressesAllocated(ctx context.Context, a wallet.Allocation) ([]outbox.Message, error)
+	AddressesOwned(ctx context.Context, addresses []wire.OwnedAddress) (outbox.Message, error)
 	WalletChanged(ctx context.Context, w wallet.Wallet) (outbox.Message, error)
 }
 

@@ -32,7 +32,8 @@ func (s *Store) Sweeps() Sweeps { return Sweeps{s} }
 const (
 	finalSQL = `SELECT coalesce((SELECT finalized FROM cursors WHERE mode = 'live' AND network = $1), 0)`
 
-	houseSQL = `INSERT INTO house_addresses (mode, family, address) VALUES ('live', $1, $2) ON CONFLICT DO NOTHING`
+	houseSQL = `WITH kept AS (INSERT INTO own_accounts (mode, family, address) VALUES ('live', $1, $2) ON CONFLICT DO NOTHING)
+INSERT INTO house_addresses (mode, family, address) VALUES ('live', $1, $2) ON CONFLICT DO NOTHING`
 
 	// What is final and in no sweep, where none is under way, with enough of it to be worth one.
 	dueSweepsSQL = `SELECT d.address, d.asset, sum(d.amount)::text FROM deposits d
