@@ -10,14 +10,13 @@ import (
 var (
 	pending = regexp.MustCompile(`(?m)^( +for: )(\w+)$`)
 	window  = regexp.MustCompile(`\[(\w+)\]`)
-	age     = regexp.MustCompile(`(time\(\) - .* > )(\d+(?: \* \d+)*)`)
 	labels  = regexp.MustCompile(`labels: \{severity: `)
 )
 
-// Faster is a file of rules whose clock runs faster: what must last before an alert fires (for:), the windows of
-// rates and increases, and the ages in comparisons `time() - … > N` are divided by the factor, windows down to four
-// scrapes. Nothing else changes: levels, and counts within a window, are what they were, so that a count is harder to
-// reach than in the real rules. Its alerts carry the label clock="fast".
+// Faster is a file of rules whose clock runs faster: what must last before an alert fires (for:), and the windows of
+// rates and increases, are divided by the factor, windows down to four scrapes. Nothing else changes: ages, levels, and
+// counts within a window, are what they were, so that a count is harder to reach than in the real rules. Its alerts
+// carry the label clock="fast".
 func Faster(rules string, factor int) string {
 	divide := func(text string, least time.Duration) string {
 		d, ok := duration(text)
@@ -32,10 +31,6 @@ func Faster(rules string, factor int) string {
 	})
 	rules = window.ReplaceAllStringFunc(rules, func(text string) string {
 		return "[" + divide(strings.Trim(text, "[]"), 4*scrapeEvery) + "]"
-	})
-	rules = age.ReplaceAllStringFunc(rules, func(text string) string {
-		m := age.FindStringSubmatch(text)
-		return m[1] + m[2] + " / " + strconv.Itoa(factor)
 	})
 	return labels.ReplaceAllString(rules, "labels: {clock: fast, severity: ")
 }

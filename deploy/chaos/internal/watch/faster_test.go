@@ -18,8 +18,8 @@ func TestFaster(t *testing.T) {
 `
 	const want = `      - alert: A
         expr: |-
-          time() - max by (network) (head{mode="live"}) > 1800 / 15
-          or time() - max(other) > 3 * 86400 / 15
+          time() - max by (network) (head{mode="live"}) > 1800
+          or time() - max(other) > 3 * 86400
         for: 60000ms
         labels: {clock: fast, severity: page}
       - alert: B
