@@ -431,6 +431,42 @@ func TestConsume_poisonGoesToTheDeadQueueAndComesBack(t *testing.T) {
 	}
 }
 
+// A dead message that is discarded leaves once it is kept, and not before.
+func TestDeadDiscard_keepsFirst(t *testing.T) {
+	t.Parallel()
+	vhost := mq.New(t, lines()...)
+	cfg := Config{URL: config.Secret(vhost)}
+	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
+	receiver.Handle(queue, 1, func(context.Context, Message) error { return fault.Permanent(errors.New("unreadable")) })
+	run(t, receiver)
+	publish(t, sender, "one", "two")
+	admin := mq.Open(t, vhost)
+	dead := func(n int) func() bool { return func() bool { return mq.Depth(t, admin, wire.DeadQueue(queue)) == n } }
+	eventually(t, "two messages are dead", dead(2))
+	var kept []string
+	keep := func(err error) func(context.Context, Dead, []byte) error {
+		return func(_ context.Context, d Dead, _ []byte) error {
+			kept = append(kept, d.ID+" "+d.Reason)
+			return err
+		}
+	}
+	if n, err := deadDiscard(t.Context(), cfg, billing, lines(), DeadMax, keep(errors.New("no database")), []string{"two"}); n != 0 || err == nil {
+		t.Errorf("what could not be kept: %d, %v", n, err)
+	}
+	eventually(t, "both are still dead", dead(2))
+	if n, err := deadDiscard(t.Context(), cfg, billing, lines(), DeadMax, keep(nil), []string{"two"}); n != 1 || err != nil {
+		t.Errorf("one: %d, %v", n, err)
+	}
+	eventually(t, "one is left", dead(1))
+	if n, err := deadDiscard(t.Context(), cfg, billing, lines(), DeadMax, keep(nil), nil); n != 1 || err != nil {
+		t.Errorf("all: %d, %v", n, err)
+	}
+	eventually(t, "none is left", dead(0))
+	if want := []string{"two unreadable", "two unreadable", "one unreadable"}; !slices.Equal(kept, want) {
+		t.Errorf("kept: %q", kept)
+	}
+}
+
 // A message whose consumers crash again and again is moved by the broker itself, and the list says so.
 func TestDeadList_showsWhatTheBrokerMoved(t *testing.T) {
 	t.Parallel()

@@ -76,6 +76,33 @@ func deadRedrive(ctx context.Context, cfg Config, service string, topology []wir
 	return moved, err
 }
 
+// DeadDiscard takes dead messages of the service out of their queues for good: those with the given ids, or all when there is
+// none. Each leaves once keep has it, so a failure leaves it where it is. It returns how many are gone; limit bounds how many
+// of each queue are looked at.
+func DeadDiscard(ctx context.Context, cfg Config, service string, limit int, keep func(context.Context, Dead, []byte) error, ids ...string) (int, error) {
+	return deadDiscard(ctx, cfg, service, wire.Topology(), limit, keep, ids)
+}
+
+func deadDiscard(ctx context.Context, cfg Config, service string, topology []wire.Route, limit int,
+	keep func(context.Context, Dead, []byte) error, ids []string,
+) (int, error) {
+	gone := 0
+	err := eachDead(ctx, cfg, service, topology, limit, func(_ *Link, queue string, d amqp.Delivery) error {
+		if len(ids) > 0 && !slices.Contains(ids, d.MessageId) {
+			return nil
+		}
+		if err := keep(ctx, describe(queue, d), d.Body); err != nil {
+			return err
+		}
+		if err := d.Ack(false); err != nil {
+			return fmt.Errorf("taking message %s out of its queue: %w", d.MessageId, err)
+		}
+		gone++
+		return nil
+	})
+	return gone, err
+}
+
 // eachDead shows f every message of the service's dead queues, at most limit of each queue, over one connection. What f
 // does not acknowledge returns to its queue when the connection closes.
 func eachDead(ctx context.Context, cfg Config, service string, topology []wire.Route, limit int,

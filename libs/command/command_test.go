@@ -174,3 +174,14 @@ func TestRun_as(t *testing.T) {
 		}
 	}
 }
+
+func TestBatches(t *testing.T) {
+	var got []string
+	err := command.Batches(strings.NewReader("a\n\n b \nc\nd\ne"), 2, func(lines []string) error {
+		got = append(got, strings.Join(lines, "+"))
+		return nil
+	})
+	if err != nil || strings.Join(got, " ") != "a+b c+d e" {
+		t.Errorf("%q, %v", got, err)
+	}
+}

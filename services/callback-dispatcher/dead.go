@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/discard"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/outbound/guard"
@@ -64,15 +65,78 @@ func deadRedrive(ctx context.Context, in command.Input) error {
 	case broker:
 		return bus.Redrive(ctx, cfg.Bus, wire.Dispatcher, limit, named, in.Out)
 	}
-	var ids []int64
+	ids, err := deadIDs(named)
+	if err != nil {
+		return err
+	}
+	return deadTable(ctx, cfg, ids, limit, true, in.Out)
+}
+
+// deadIDs reads the ids of rows.
+func deadIDs(named []string) (ids []int64, err error) {
 	for _, text := range named {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return fmt.Errorf("%q is not the id of a dead message", text)
+			return nil, fmt.Errorf("%q is not the id of a dead message", text)
 		}
 		ids = append(ids, n)
 	}
-	return deadTable(ctx, cfg, ids, limit, true, in.Out)
+	return ids, nil
+}
+
+// deadDiscard ends messages that nobody can or need take in.
+func deadDiscard(ctx context.Context, in command.Input) error {
+	broker := false
+	o, err := discard.Read(in, func(f *flag.FlagSet) {
+		f.BoolVar(&broker, "broker", false, "the broker's dead queue instead of the table")
+	})
+	if err != nil {
+		return err
+	}
+	cfg, err := config.Read[discard.Settings](in.Environ)
+	if err != nil {
+		return err
+	}
+	_, s, closeStore, err := openStore(ctx, cfg.Postgres, slog.LevelWarn)
+	if err != nil {
+		return err
+	}
+	defer closeStore()
+	if broker {
+		return o.Broker(ctx, cfg.Bus, wire.Dispatcher, s.KeepDiscarded, in.Out)
+	}
+	ids, err := deadIDs(o.IDs)
+	if err != nil {
+		return err
+	}
+	gone, err := s.Discard(ctx, ids, max(len(ids), o.Limit), o.Operator, o.Reason)
+	if err != nil {
+		return err
+	}
+	o.Tell(in.Out, gone)
+	return nil
+}
+
+// deadDiscarded shows what was discarded, by whom and why.
+func deadDiscarded(ctx context.Context, in command.Input) error {
+	limit, err := discard.Limit(in)
+	if err != nil {
+		return err
+	}
+	cfg, err := config.Read[discard.Settings](in.Environ)
+	if err != nil {
+		return err
+	}
+	_, s, closeStore, err := openStore(ctx, cfg.Postgres, slog.LevelWarn)
+	if err != nil {
+		return err
+	}
+	defer closeStore()
+	notes, err := s.Discarded(ctx, limit)
+	if err != nil {
+		return err
+	}
+	return discard.Print(notes, in.Out)
 }
 
 func deadFlags(f *flag.FlagSet, limit *int, broker *bool) {

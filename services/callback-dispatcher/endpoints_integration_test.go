@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/command"
+	"causeway.internal/libs/discard"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/testkit/receiver"
@@ -619,6 +621,62 @@ func TestDead_isListedAndTakenInAgain(t *testing.T) {
 	}
 	r.run("work")
 	r.receiver.AwaitAccepted(t, 30*time.Second, "/x", 1)
+}
+
+// A dead message is discarded with a reason, and who did it is kept; its body goes with time.
+func TestDead_isDiscarded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.trust("m1")
+	r.run("work")
+	bad := event("CW-1", 1, "")
+	bad.Sequence = 0
+	r.publish(bad)
+	r.await(30*time.Second, "the bad message in the table", func() bool { return r.count("dead") == 1 })
+	var id int64
+	if err := r.db.QueryRow(t.Context(), `SELECT id FROM dead`).Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	one := strconv.FormatInt(id, 10)
+	for _, args := range [][]string{{one}, {"--reason", " ", one}, {"--reason", "a test"}, {"--reason", "a test", "--all", one}, {"--reason", "a test", "x"}} {
+		if err := deadCommand(t, r, append([]string{"discard"}, args...), io.Discard); err == nil || r.count("dead") != 1 {
+			t.Errorf("discard %q: %v, %d left", args, err, r.count("dead"))
+		}
+	}
+	var out strings.Builder
+	if err := deadCommand(t, r, []string{"discard", "--reason", "a test", one}, &out); err != nil || out.String() != "1 messages discarded\n" || r.count("dead") != 0 {
+		t.Errorf("discard: %q, %v, %d left", out.String(), err, r.count("dead"))
+	}
+	out.Reset()
+	if err := deadCommand(t, r, []string{"discard", "--reason", "a test", one}, &out); err != nil || out.String() != "0 messages discarded\n" {
+		t.Errorf("discarded already: %q, %v", out.String(), err)
+	}
+	shown := func() (n struct {
+		ID, Operator, Reason, DiedOf string
+		Body                         []byte
+	},
+	) {
+		out.Reset()
+		if err := deadCommand(t, r, []string{"discarded"}, &out); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(out.String()), &n); err != nil {
+			t.Fatalf("%v: %s", err, out.String())
+		}
+		return n
+	}
+	if n := shown(); n.ID == "" || !strings.HasPrefix(n.Operator, "cli:") || n.Reason != "a test" || !strings.Contains(n.DiedOf, "sequence 0") || len(n.Body) == 0 {
+		t.Errorf("discarded: %+v", n)
+	}
+	if _, err := r.db.Exec(t.Context(), `UPDATE discarded SET died_at = died_at - interval '31 days'`); err != nil {
+		t.Fatal(err)
+	}
+	if err := discard.Forget(t.Context(), r.db); err != nil {
+		t.Fatal(err)
+	}
+	if n := shown(); n.Reason != "a test" || n.Body != nil {
+		t.Errorf("after a month: %+v", n)
+	}
 }
 
 // Nobody sees or touches what another merchant, or the other mode, has.

@@ -32,11 +32,13 @@ type openedEvent struct {
 // events prints stored events with their bodies opened. They name people, so the log says who read which.
 func events(ctx context.Context, in command.Input) error {
 	var f store.KeptFilter
+	bare := false
 	err := in.FlagsOnly(func(flags *flag.FlagSet) {
 		flags.StringVar(&f.ID, "id", "", "one event alone")
 		flags.TextVar(&f.From, "from", time.Time{}, "events that occurred from this time on, such as 2026-04-01T13:30:00Z")
 		flags.TextVar(&f.To, "to", time.Now(), "and before this one")
 		flags.StringVar(&f.Type, "type", "", "only types that begin like this, such as report.")
+		flags.BoolVar(&bare, "bare", false, "without bodies, which name people")
 	})
 	switch {
 	case err != nil:
@@ -57,9 +59,14 @@ func events(ctx context.Context, in command.Input) error {
 		return err
 	}
 	defer closeStore()
-	log.InfoContext(ctx, "an operator reads events", "operator", in.Operator(), "event_id", f.ID, "from", f.From, "to", f.To, "type", f.Type)
+	if !bare {
+		log.InfoContext(ctx, "an operator reads events", "operator", in.Operator(), "event_id", f.ID, "from", f.From, "to", f.To, "type", f.Type)
+	}
 	lines, unopened := json.NewEncoder(in.Out), 0
 	err = s.Kept(ctx, f, func(e store.KeptEvent, body []byte) error {
+		if bare {
+			return lines.Encode(e)
+		}
 		line := openedEvent{KeptEvent: e}
 		if line.Body, err = keys.Open(body, wire.BodyPlace(e.ID)); err != nil {
 			line.Body = nil
@@ -71,4 +78,39 @@ func events(ctx context.Context, in command.Input) error {
 		err = fmt.Errorf("no key of EVENT_KEYS opens %d events; their body is null", unopened)
 	}
 	return err
+}
+
+// missingAtOnce bounds one look for missing events.
+const missingAtOnce = 1000
+
+// missing reads how far merchants were told, as payments prints it, and prints what falls short here.
+func missing(ctx context.Context, in command.Input) error {
+	if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
+		return err
+	}
+	cfg, err := config.Read[struct{ Postgres postgres.Config }](in.Environ)
+	if err != nil {
+		return err
+	}
+	_, s, closeStore, err := openStore(ctx, cfg.Postgres, slog.LevelWarn)
+	if err != nil {
+		return err
+	}
+	defer closeStore()
+	out := json.NewEncoder(in.Out)
+	return command.Batches(in.In, missingAtOnce, func(lines []string) error {
+		owed := make([]store.Owed, len(lines))
+		for i, line := range lines {
+			if err := json.Unmarshal([]byte(line), &owed[i]); err != nil || owed[i].ObjectID == "" {
+				return fmt.Errorf("%q is no line of `payments sequences`", line)
+			}
+		}
+		short, err := s.Missing(ctx, owed)
+		for _, m := range short {
+			if err := out.Encode(m); err != nil {
+				return err
+			}
+		}
+		return err
+	})
 }

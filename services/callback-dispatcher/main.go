@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/discard"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/keyring"
@@ -36,7 +37,10 @@ var program = command.Program{Name: wire.Dispatcher, Verbs: slices.Concat(comman
 	{Name: "dead list", Args: "[--limit n] [--broker]", Run: deadList},
 	{Name: "dead redrive", Args: "[--limit n] [--broker] (--all | id…)", Run: deadRedrive},
 	{Name: "rotate-master", Run: rotateMaster},
-	{Name: "events", Args: "--id evt_… | --from TIME [--to TIME] [--type PREFIX]", Run: events},
+	{Name: "dead discard", Args: "[--broker] " + discard.Usage, Run: deadDiscard},
+	{Name: "dead discarded", Args: "[--limit n]", Run: deadDiscarded},
+	{Name: "events", Args: "--id evt_… | --from TIME [--to TIME] [--type PREFIX] [--bare]", Run: events},
+	{Name: "missing", Args: "< SEQUENCES", Run: missing},
 })}
 
 func main() { program.Main() }

@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/discard"
 	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
@@ -35,7 +36,8 @@ import (
 )
 
 var program = command.Program{Name: wire.Payments, Verbs: slices.Concat(
-	command.Roles(start), command.Standard(migrations.FS), bus.DeadVerbs(wire.Payments), operations,
+	command.Roles(start), command.Standard(migrations.FS), bus.DeadVerbs(wire.Payments),
+	discard.Verbs(wire.Payments, migrations.FS), operations,
 )}
 
 func main() { program.Main() }

@@ -36,6 +36,13 @@ var operations = []command.Verb{
 	{Name: "book spread", Args: "--ref ID --currency NGN --amount 1000", Run: operate(book("spread"))},
 	{Name: "book gas", Args: "--ref ID --network tron --amount 27.6", Run: operate(book("gas"))},
 	{Name: "book sweep", Args: "--ref ID --network tron --crypto USDT --amount 1000 [--gas 27.6]", Run: operate(book("sweep"))},
+	{Name: "payouts", Run: operate(lines((*store.Store).PayoutStates))},
+	{Name: "payouts strangers", Args: "< REFERENCES", Run: operate(strangers)},
+	{Name: "books", Run: operate(books)},
+	{Name: "sequences", Args: "--from TIME", Run: operate(sequences)},
+	{Name: "accused", Run: operate(lines((*store.Store).ConfirmedAddresses))},
+	{Name: "expiry", Run: operate(lines((*store.Store).Expiries))},
+	{Name: "expiry skip", Args: "--network tron [--mode live|test] --reason TEXT", Run: operate(skipExpiry)},
 	{Name: "erase", Args: "--merchant ID --payer CHAT_ID [--mode live|test]", Run: operate(erase)},
 	{Name: "rotate-master", Run: operate(rotateMaster)},
 }

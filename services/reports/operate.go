@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -28,6 +29,7 @@ type operateSettings struct {
 // operations are an operator's verbs. They may run while the service does.
 var operations = []command.Verb{
 	{Name: "erase", Args: "--phone NUMBER | --wallet ADDRESS | --report RPT-ID [--mode live|test]", Run: erase},
+	{Name: "lost", Args: "< EVENTS", Run: lost},
 	{Name: "rotate-master", Run: rotateMaster},
 }
 
@@ -109,4 +111,46 @@ func rotateMaster(ctx context.Context, in command.Input) error {
 	}
 	_, err = fmt.Fprintf(in.Out, "%d reports sealed under the first master key\n", changed)
 	return err
+}
+
+// lostAtOnce bounds one look for lost reports.
+const lostAtOnce = 1000
+
+// lost reads events about reports, as callback-dispatcher prints them, and prints the reports that are gone or older here. A
+// report whose events are far apart may be printed twice.
+func lost(ctx context.Context, in command.Input) error {
+	if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
+		return err
+	}
+	cfg, err := config.Read[operateSettings](in.Environ)
+	if err != nil {
+		return err
+	}
+	s, closeDB, err := open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer closeDB()
+	out := json.NewEncoder(in.Out)
+	return command.Batches(in.In, lostAtOnce, func(lines []string) error {
+		var references []string
+		var sequences []int64
+		for _, line := range lines {
+			var e struct {
+				ObjectID string
+				Sequence int64
+			}
+			if err := json.Unmarshal([]byte(line), &e); err != nil || e.ObjectID == "" {
+				return fmt.Errorf("%q is no line of `callback-dispatcher events`", line)
+			}
+			references, sequences = append(references, e.ObjectID), append(sequences, e.Sequence)
+		}
+		found, err := s.Lost(ctx, references, sequences)
+		for _, l := range found {
+			if err := out.Encode(l); err != nil {
+				return err
+			}
+		}
+		return err
+	})
 }

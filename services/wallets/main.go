@@ -17,6 +17,7 @@ import (
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
+	"causeway.internal/libs/discard"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/lifecycle"
@@ -37,7 +38,8 @@ import (
 const service = wire.Wallets
 
 var program = command.Program{Name: service, Verbs: slices.Concat(
-	command.Roles(start), command.Standard(migrations.FS), bus.DeadVerbs(service), operations,
+	command.Roles(start), command.Standard(migrations.FS), bus.DeadVerbs(service),
+	discard.Verbs(service, migrations.FS), operations,
 )}
 
 func main() { program.Main() }
@@ -261,7 +263,7 @@ func (p *process) work(ctx context.Context) (end func(), err error) {
 	}
 	p.group.Every("inbox rotation", rotateEvery, p.book.RotateInbox)
 	p.group.Every("trace rotation", rotateEvery, p.book.RotateTraces)
-	p.group.Every("stored answers", retainEvery, p.book.RetainAnswers)
+	p.group.Every("retention", retainEvery, p.book.Retain)
 	if p.cfg.Recovery {
 		p.group.Go("second look", p.secondLook(chains))
 	}

@@ -27,6 +27,8 @@ import (
 var operations = []command.Verb{
 	{Name: "rescan", Args: "--network NETWORK [--mode live|test] --from HEIGHT --to HEIGHT", Run: rescanBlocks},
 	{Name: "rewind", Args: "--network NETWORK [--mode live|test] [--to HEIGHT] --reason TEXT", Run: rewindScan},
+	{Name: "scans", Run: showScans},
+	{Name: "recovery", Run: showRecovery},
 	{Name: "deposits", Args: "--tx HASH", Run: showTransaction},
 	{Name: "import-key", Args: "--mode live|test --family bitcoin|evm|tron < XPUB", Run: importKey},
 	{Name: "import-addresses", Args: "< BATCH", Run: func(ctx context.Context, in command.Input) error {
@@ -122,6 +124,48 @@ func rescanBlocks(ctx context.Context, in command.Input) error {
 	}
 	return operate(ctx, in, func(p *process) error {
 		return rescan(ctx, p, scanner.Chain{Mode: wallet.Mode(mode), Network: n.Name}, from, to, in.Out)
+	})
+}
+
+// showScans prints how far every network has been scanned, one JSON object a line.
+func showScans(ctx context.Context, in command.Input) error {
+	return operate(ctx, in, func(p *process) error {
+		scans, err := p.book.Scans(ctx)
+		lines := json.NewEncoder(in.Out)
+		for _, c := range scans {
+			if err := lines.Encode(c); err != nil {
+				return err
+			}
+		}
+		return err
+	})
+}
+
+// showRecovery says what a recovery still has to do.
+func showRecovery(ctx context.Context, in command.Input) error {
+	return operate(ctx, in, func(p *process) error {
+		since, err := p.book.Recovering(ctx)
+		if err != nil {
+			return err
+		}
+		if since == nil {
+			_, err := fmt.Fprintln(in.Out, "no recovery is under way")
+			return err
+		}
+		waits, err := p.book.PendingRescans(ctx)
+		if err != nil {
+			return err
+		}
+		if len(waits) == 0 {
+			_, err := fmt.Fprintf(in.Out, "in recovery since %s, and done: restart without RECOVERY\n", since.UTC().Format(time.RFC3339))
+			return err
+		}
+		for _, w := range waits {
+			if _, err := fmt.Fprintf(in.Out, "the second look at %s (%s) is not done\n", w.Chain.Network, w.Chain.Mode); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/discard"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
@@ -126,5 +127,5 @@ func (s *Store) Abandon(ctx context.Context) error {
 			return fmt.Errorf("forget idle targets: %w", err)
 		}
 	}
-	return nil
+	return discard.Forget(ctx, s.db)
 }

@@ -13,6 +13,11 @@ const (
 	keptSQL = `SELECT id, type, merchant_id, mode, object_id, sequence, occurred_at, body FROM event
 WHERE (id = $1 OR $1 = '' AND occurred_at >= $2 AND occurred_at < $3) AND starts_with(type, $4) ORDER BY tx, id`
 
+	missingSQL = `SELECT x.object_id, x.merchant_id, x.mode, x.sequence, e.last
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) WITH ORDINALITY AS x (object_id, merchant_id, mode, sequence, n),
+	LATERAL (SELECT coalesce(max(v.sequence), 0) FROM event v WHERE v.object_id = x.object_id AND v.merchant_id = x.merchant_id AND v.mode = x.mode) e (last)
+WHERE e.last < x.sequence ORDER BY x.n`
+
 	// patientSQL lets it read a whole month, which no request does.
 	patientSQL = `SET LOCAL statement_timeout = '30min'`
 )
@@ -56,4 +61,35 @@ func (s *Store) Kept(ctx context.Context, f KeptFilter, each func(e KeptEvent, b
 		return fmt.Errorf("read events: %w", err)
 	}
 	return nil
+}
+
+// Owed is how far a merchant was told of an object, by the service that tells.
+type Owed struct {
+	ObjectID   string `json:"objectId"`
+	MerchantID string `json:"merchantId"`
+	Mode       string `json:"mode"`
+	Sequence   int64  `json:"sequence"`
+}
+
+// Short is an object whose newest events are not stored here.
+type Short struct {
+	Owed
+	Stored int64 `json:"stored"` // the newest sequence that is
+}
+
+// Missing gives those whose newest event is not stored.
+func (s *Store) Missing(ctx context.Context, all []Owed) ([]Short, error) {
+	var objects, merchants, modes []string
+	var sequences []int64
+	for _, o := range all {
+		objects, merchants, modes, sequences = append(objects, o.ObjectID), append(merchants, o.MerchantID), append(modes, o.Mode), append(sequences, o.Sequence)
+	}
+	rows, err := s.db.Query(ctx, missingSQL, objects, merchants, modes, sequences)
+	if err != nil {
+		return nil, fmt.Errorf("look for missing events: %w", err)
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (m Short, err error) {
+		err = row.Scan(&m.ObjectID, &m.MerchantID, &m.Mode, &m.Sequence, &m.Stored)
+		return m, err
+	})
 }

@@ -20,7 +20,7 @@ var queries = map[string]string{
 	"replayAdd": replayAddSQL, "replay": replaySQL, "replayTurn": replayTurnSQL, "replayNext": replayNextSQL, "replayDone": replayDoneSQL,
 	"replayMove": replayMoveSQL, "ailing": ailingSQL, "treat": treatSQL, "warned": warnedSQL, "abandon": abandonSQL,
 	"forgetLanes": forgetLanesSQL, "forgetEndpoints": forgetEndpointsSQL, "buryMessage": buryMessageSQL, "deadList": deadListSQL,
-	"kept": keptSQL, "deadDrop": deadDropSQL, "deadAgain": deadAgainSQL, "forgetDead": forgetDeadSQL,
+	"kept": keptSQL, "missing": missingSQL, "deadDrop": deadDropSQL, "deadAgain": deadAgainSQL, "forgetDead": forgetDeadSQL, "deadLock": deadLockSQL,
 	"next": nextSQL, "rotate": rotateSQL, "backlog": backlogSQL, "answer": idempotency.InsertSQL,
 }
 

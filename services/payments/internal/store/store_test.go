@@ -17,6 +17,7 @@ import (
 	"github.com/shopspring/decimal"
 	"go.uber.org/goleak"
 
+	"causeway.internal/libs/discard"
 	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
@@ -43,6 +44,7 @@ func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 	t.Parallel()
 	pg.Holds(t, migrations.FS, outbox.Schema)
 	pg.Holds(t, migrations.FS, inbox.Schema)
+	pg.Holds(t, migrations.FS, discard.Schema)
 	pg.Holds(t, migrations.FS, idempotency.Schema)
 	pg.Holds(t, migrations.FS, erasure.Schema)
 }

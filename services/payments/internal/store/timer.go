@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/discard"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/postgres"
@@ -97,12 +98,15 @@ func (s *Store) Scans(ctx context.Context) ([]app.Scan, error) {
 // microseconds is a time span of the database.
 func microseconds(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// Retain drops what is over its time: stored answers, and ids of messages. Call it every minute.
+// Retain drops what is over its time: stored answers, discarded messages, and ids of messages. Call it every minute.
 func (s *Store) Retain(ctx context.Context) error {
 	if err := idempotency.Maintain(ctx, s.pool); err != nil {
 		return err
 	}
 	if err := s.forgetLimits(ctx); err != nil {
+		return err
+	}
+	if err := discard.Forget(ctx, s.pool); err != nil {
 		return err
 	}
 	return inbox.Rotate(ctx, s.pool)

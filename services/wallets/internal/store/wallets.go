@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"causeway.internal/libs/discard"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/outbox"
@@ -192,8 +193,13 @@ func (s *Store) Settled(ctx context.Context, k app.Key) (app.Answer, error) {
 	return app.Answer{Status: a.Status, Body: a.Body, Replayed: true}, err
 }
 
-// RetainAnswers drops stored answers that are over their time; call it every minute.
-func (s *Store) RetainAnswers(ctx context.Context) error { return idempotency.Maintain(ctx, s.pool) }
+// Retain drops stored answers and discarded messages that are over their time; call it every minute.
+func (s *Store) Retain(ctx context.Context) error {
+	if err := discard.Forget(ctx, s.pool); err != nil {
+		return err
+	}
+	return idempotency.Maintain(ctx, s.pool)
+}
 
 // FindWallet implements app.Wallets.
 func (s *Store) FindWallet(ctx context.Context, o app.Owner, walletID string) (wallet.Wallet, error) {

@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/postgres"
+)
+
+// What an operator looks at after a restore, or in a drill. These read whole tables, which no request does.
+const (
+	patient        = `SET LOCAL statement_timeout = '30min'`
+	payoutStates   = `SELECT mode, state, count(*) FROM payouts GROUP BY mode, state ORDER BY mode, state`
+	paymentStates  = `SELECT mode, status, count(*) FROM payments GROUP BY mode, status ORDER BY mode, status`
+	strangePayouts = `SELECT r FROM unnest($1::text[]) WITH ORDINALITY AS x (r, n) WHERE NOT EXISTS (SELECT FROM payouts o WHERE o.reference = r) ORDER BY n`
+	assetSums      = `SELECT asset, sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) FROM ledger_entries GROUP BY asset ORDER BY asset`
+	changedSince   = `SELECT p.id, p.merchant_id, p.mode, p.sequence FROM payments p
+WHERE EXISTS (SELECT FROM history h WHERE h.payment_id = p.id AND h.at >= $1)`
+	confirmedAddresses = `SELECT mode, address FROM fraud_signals WHERE confirmed ORDER BY mode, address`
+	selectExpiry       = `SELECT s.mode, s.network, s.height, s.block_time, (SELECT min(w.told_at) FROM scan_waiting w
+	WHERE w.mode = s.mode AND w.network = s.network AND s.settled >= 0) FROM scan_progress s ORDER BY s.mode, s.network`
+	// The next progress is believed without counting. What waits for ten minutes has been alerted about.
+	skipDeposits = `UPDATE scan_progress s SET settled = -1 WHERE s.mode = $1 AND s.network = $2 AND s.settled >= 0
+AND EXISTS (SELECT FROM scan_waiting w WHERE w.mode = $1 AND w.network = $2 AND w.told_at < now() - interval '10 minutes')`
+)
+
+// Count is how many rows are in a state.
+type Count struct {
+	Mode  string `json:"mode"`
+	State string `json:"state"`
+	Count int64  `json:"count"`
+}
+
+// AssetSum is the sum of an asset's ledger entries, debits less credits.
+type AssetSum struct {
+	Asset string          `json:"asset"`
+	Sum   decimal.Decimal `json:"sum"`
+}
+
+// Sequence is how far a merchant was told of a payment.
+type Sequence struct {
+	ObjectID   string `json:"objectId"`
+	MerchantID string `json:"merchantId"`
+	Mode       string `json:"mode"`
+	Sequence   int64  `json:"sequence"`
+}
+
+// Address is one of a mode.
+type Address struct {
+	Mode    string `json:"mode"`
+	Address string `json:"address"`
+}
+
+// Expiry is how far payments of a network may expire.
+type Expiry struct {
+	Mode    string     `json:"mode"`
+	Network string     `json:"network"`
+	Height  int64      `json:"height"`
+	Until   time.Time  `json:"expiresUntil"`
+	Waits   *time.Time `json:"waitsSince"` // for deposits that were told before a progress; null where none is missing
+}
+
+// PayoutStates counts payouts by state.
+func (s *Store) PayoutStates(ctx context.Context, each func(Count) error) error {
+	var c Count
+	return s.whole(ctx, payoutStates, []any{&c.Mode, &c.State, &c.Count}, func() error { return each(c) })
+}
+
+// PaymentStates counts payments by status.
+func (s *Store) PaymentStates(ctx context.Context, each func(Count) error) error {
+	var c Count
+	return s.whole(ctx, paymentStates, []any{&c.Mode, &c.State, &c.Count}, func() error { return each(c) })
+}
+
+// AssetSums adds up the ledger: each sum is zero.
+func (s *Store) AssetSums(ctx context.Context, each func(AssetSum) error) error {
+	var a AssetSum
+	return s.whole(ctx, assetSums, []any{&a.Asset, &a.Sum}, func() error { return each(a) })
+}
+
+// ChangedSince gives the payments that have changed, with how far their merchants were told.
+func (s *Store) ChangedSince(ctx context.Context, from time.Time, each func(Sequence) error) error {
+	var q Sequence
+	return s.whole(ctx, changedSince, []any{&q.ObjectID, &q.MerchantID, &q.Mode, &q.Sequence}, func() error { return each(q) }, from)
+}
+
+// ConfirmedAddresses gives the accused addresses that payments holds money of, since an operator has confirmed them.
+func (s *Store) ConfirmedAddresses(ctx context.Context, each func(Address) error) error {
+	var a Address
+	return s.whole(ctx, confirmedAddresses, []any{&a.Mode, &a.Address}, func() error { return each(a) })
+}
+
+// whole runs a query that reads a whole table, and gives it row by row.
+func (s *Store) whole(ctx context.Context, sql string, into []any, each func() error, args ...any) error {
+	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, patient); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, sql, args...)
+		if err != nil {
+			return err
+		}
+		_, err = pgx.ForEachRow(rows, into, each)
+		return err
+	})
+	return wrap(err, "read for an operator")
+}
+
+// StrangePayouts gives the references that no payout has.
+func (s *Store) StrangePayouts(ctx context.Context, references []string) ([]string, error) {
+	rows, err := s.pool.Query(ctx, strangePayouts, references)
+	if err != nil {
+		return nil, fmt.Errorf("look for payouts: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return found, wrap(err, "look for payouts")
+}
+
+// Expiries tells of each network how far its payments may expire.
+func (s *Store) Expiries(ctx context.Context, each func(Expiry) error) error {
+	var e Expiry
+	return s.whole(ctx, selectExpiry, []any{&e.Mode, &e.Network, &e.Height, &e.Until, &e.Waits}, func() error { return each(e) })
+}
+
+// errNoGap is what skipping gets where no deposit is missing.
+var errNoGap = errors.New("nothing changed: no deposit of that network has been missing for ten minutes (`payments expiry` shows it)")
+
+// SkipDeposits lets payments of a network expire again though a deposit message is gone for good: the next progress of its scan
+// is believed. The note in the audit is written with it.
+func (s *Store) SkipDeposits(ctx context.Context, operator, mode, network, reason string) error {
+	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, skipDeposits, mode, network)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return errNoGap
+		}
+		return s.audit(ctx, tx, operator, "expiry.skipped", map[string]any{"mode": mode, "network": network, "reason": reason})
+	})
+	return wrap(err, "let expiry go on")
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"causeway.internal/libs/command"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/store"
+)
+
+// lines makes a verb without flags that prints what each gives, one JSON object a line.
+func lines[T any](each func(*store.Store, context.Context, func(T) error) error) func(in command.Input) (operation, error) {
+	return func(in command.Input) (operation, error) {
+		if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context, s *store.Store) error {
+			return each(s, ctx, func(x T) error { return json.NewEncoder(in.Out).Encode(x) })
+		}, nil
+	}
+}
+
+// books adds up the ledger and counts the payments. It fails where the ledger does not balance.
+func books(in command.Input) (operation, error) {
+	if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, s *store.Store) error {
+		out := json.NewEncoder(in.Out)
+		var wrong []string
+		err := s.AssetSums(ctx, func(a store.AssetSum) error {
+			if !a.Sum.IsZero() {
+				wrong = append(wrong, a.Asset)
+			}
+			return out.Encode(a)
+		})
+		if err == nil {
+			err = s.PaymentStates(ctx, func(c store.Count) error { return out.Encode(c) })
+		}
+		if err == nil && len(wrong) > 0 {
+			err = fmt.Errorf("the ledger does not balance: %s", strings.Join(wrong, ", "))
+		}
+		return err
+	}, nil
+}
+
+// sequences prints the payments that have changed since a time.
+func sequences(in command.Input) (operation, error) {
+	var from time.Time
+	err := in.FlagsOnly(func(f *flag.FlagSet) {
+		f.TextVar(&from, "from", time.Time{}, "payments that have changed from this time on, such as 2026-04-01T13:30:00Z")
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case from.IsZero():
+		return nil, in.Usage()
+	}
+	return func(ctx context.Context, s *store.Store) error {
+		out := json.NewEncoder(in.Out)
+		return s.ChangedSince(ctx, from, func(q store.Sequence) error { return out.Encode(q) })
+	}, nil
+}
+
+// strangersAtOnce bounds one look for references.
+const strangersAtOnce = 1000
+
+// strangers prints which references of a rail's statement no payout has.
+func strangers(in command.Input) (operation, error) {
+	if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, s *store.Store) error {
+		looked, strange := 0, 0
+		err := command.Batches(in.In, strangersAtOnce, func(references []string) error {
+			found, err := s.StrangePayouts(ctx, references)
+			for _, r := range found {
+				fmt.Fprintln(in.Out, r)
+			}
+			looked, strange = looked+len(references), strange+len(found)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(in.Out, "%d of %d references have no payout here\n", strange, looked)
+		return err
+	}, nil
+}
+
+// skipExpiry lets a network's payments expire again though a deposit message is gone for good.
+func skipExpiry(in command.Input) (operation, error) {
+	var mode, network, reason string
+	err := in.FlagsOnly(func(f *flag.FlagSet) {
+		f.StringVar(&mode, "mode", string(payment.Live), "live or test")
+		f.StringVar(&network, "network", "", "network or alias")
+		f.StringVar(&reason, "reason", "", "why no deposit is lost, for the audit")
+	})
+	if err != nil {
+		return nil, err
+	}
+	n, known := money.NetworkOf(network)
+	if !known || strings.TrimSpace(reason) == "" || mode != string(payment.Live) && mode != string(payment.Test) {
+		return nil, in.Usage()
+	}
+	return func(ctx context.Context, s *store.Store) error {
+		if err := s.SkipDeposits(ctx, in.Operator(), mode, n.Name, reason); err != nil {
+			return err
+		}
+		_, err := io.WriteString(in.Out, "expiry goes on from the scan's next progress\n")
+		return err
+	}, nil
+}
