@@ -15,6 +15,7 @@ type Page struct {
 	Name   string // without .md
 	Blocks []Block
 	Typed  []string // commands that the text names, with the program's name first
+	Asked  []string // what the text asks of a cluster, kubectl first
 	Faults []string // what breaks the rules of docs/development.md
 }
 
@@ -45,6 +46,8 @@ var languages = map[string]bool{"yaml": true, "json": true, "ini": true, "text":
 var (
 	span    = regexp.MustCompile("`([^`]+)`")
 	program = regexp.MustCompile(`^(payments|wallets|reports|gateway|callback-dispatcher|<service>|…) [a-z]`)
+	sql     = regexp.MustCompile(`(?i)\b(select\s.+\sfrom|update\s.+\sset|insert\s+into|delete\s+from)\s`)
+	shell   = regexp.MustCompile(`^(kubectl|docker compose) exec .`)
 	item    = regexp.MustCompile(`^\s*([*+-]|\d+[.)]) `)
 )
 
@@ -112,9 +115,17 @@ func parse(name, text string) Page {
 	if fence != "" {
 		fault(strings.Count(text, "\n"), "a block does not end")
 	}
+	if found := sql.FindString(prose.String()); found != "" {
+		fault(1, "a runbook prescribes no SQL: %q", found)
+	}
 	for _, found := range span.FindAllStringSubmatch(prose.String(), -1) {
-		if typed := strings.Join(strings.Fields(found[1]), " "); program.MatchString(typed) {
+		switch typed := strings.Join(strings.Fields(found[1]), " "); {
+		case program.MatchString(typed):
 			p.Typed = append(p.Typed, typed)
+		case shell.MatchString(typed):
+			fault(1, "no container has a shell; commands.md says how to get to a command: %q", typed)
+		case strings.HasPrefix(typed, "kubectl ") && name != "commands":
+			p.Asked = append(p.Asked, typed)
 		}
 	}
 	return p

@@ -30,6 +30,11 @@ func TestPages(t *testing.T) {
 		for _, fault := range p.Faults {
 			t.Error(fault)
 		}
+		for _, asked := range p.Asked {
+			if err := checkKubectl(withoutNamespace(asked), objects(t)); err != "" {
+				t.Errorf("%s.md: %s: %s", p.Name, asked, err)
+			}
+		}
 		for _, b := range p.Blocks {
 			if b.Runs() {
 				run++
@@ -52,12 +57,15 @@ func TestPages(t *testing.T) {
 
 func TestParse_refuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"```sh\npayments pauses\n```\n":            "neither",
-		"```\npayments pauses\n```\n":              "neither",
-		"```sh cluster: \nkubectl get pods\n```\n": "neither",
-		"Type\n\n    payments pauses\n":            "indented",
-		"1. Type\n\n       payments pauses\n":      "indented",
-		"```sh run\npayments pauses\n":             "does not end",
+		"```sh\npayments pauses\n```\n":                              "neither",
+		"```\npayments pauses\n```\n":                                "neither",
+		"```sh cluster: \nkubectl get pods\n```\n":                   "neither",
+		"Type\n\n    payments pauses\n":                              "indented",
+		"1. Type\n\n       payments pauses\n":                        "indented",
+		"Look at `SELECT count(*)\nFROM payouts WHERE x`.\n":         "no SQL",
+		"A shell is `kubectl exec -it\n  deploy/x -- sh`.\n":         "no container has a shell",
+		"let it go on: `UPDATE scan_progress SET settled = -1`.\n\n": "no SQL",
+		"```sh run\npayments pauses\n":                               "does not end",
 	} {
 		if p := parse("page", text); len(p.Faults) != 1 || !strings.Contains(p.Faults[0], want) {
 			t.Errorf("%q: %q", text, p.Faults)
@@ -82,7 +90,8 @@ func TestParse(t *testing.T) {
 // flags that runbooks use with kubectl, by verb.
 var flags = map[string][]string{
 	"annotate": {"--overwrite", "--all"}, "delete": {"-l"}, "get": {"-l", "-o", "-w"}, "patch": {"--type", "-p"}, "port-forward": {},
-	"rollout": {"--timeout"}, "scale": {"--replicas"}, "set": {}, "wait": {"--for", "--timeout", "-l"}, "describe": {}, "logs": {"--tail", "-l", "-f"},
+	"rollout": {"--timeout"}, "scale": {"--replicas", "-l"}, "set": {"-l"}, "wait": {"--for", "--timeout", "-l"}, "describe": {}, "logs": {"--tail", "-l", "-f"},
+	"cnpg":  {},
 	"apply": {"-f", "-k", "--server-side"}, "create": {"-f"}, "exec": {"-i", "--"},
 }
 
@@ -90,19 +99,28 @@ var object = regexp.MustCompile(`\b(deployment|deploy|scaledobject|hpa|job|exter
 
 // checkCluster says what is wrong with a command for a cluster: an unknown verb or flag, or an object that no manifest has.
 func checkCluster(line string, known map[string]bool) string {
+	line = strings.ReplaceAll(line, "$SERVICE", "payments") // as a reader would set it
 	words := strings.Fields(line)
 	if words[0] != "kubectl" {
 		return ""
 	}
-	words = words[1:]
-	if len(words) < 3 || words[0] != "-n" || words[1] != "causeway" && words[1] != "drill" {
+	if len(words) < 4 || words[1] != "-n" || words[2] != "causeway" && words[2] != "drill" {
 		return "it does not name the namespace first: kubectl -n causeway …"
 	}
-	allowed, ok := flags[words[2]]
+	return checkKubectl(withoutNamespace(line), known)
+}
+
+var namespace = regexp.MustCompile(` -n [a-z-]+`)
+
+func withoutNamespace(line string) string { return namespace.ReplaceAllString(line, "") }
+
+func checkKubectl(line string, known map[string]bool) string {
+	words := strings.Fields(line)
+	allowed, ok := flags[words[1]]
 	if !ok {
-		return "no verb that this test knows: " + words[2]
+		return "no verb that this test knows: " + words[1]
 	}
-	for _, word := range words[3:] {
+	for _, word := range words[2:] {
 		name, _, _ := strings.Cut(word, "=")
 		if strings.HasPrefix(name, "-") && name != "-" && !slices.Contains(allowed, name) {
 			return "no flag that this test knows: " + name

@@ -1,0 +1,5 @@
+//go:build integration && long
+
+package e2e
+
+var slowPages []string
