@@ -3,7 +3,7 @@
 CREATE TABLE approvals (
     mode     text        NOT NULL CHECK (mode IN ('live', 'test')),
     address  text        NOT NULL,
-    version  bigint      NOT NULL, -- accused.signal_version as the operator saw it
+    version  bigint      NOT NULL, -- accused.convicted_by as the operator saw it
     action   text        NOT NULL,
     operator text        NOT NULL,
     reason   text        NOT NULL,

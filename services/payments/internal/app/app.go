@@ -145,7 +145,7 @@ type Payments interface {
 	PayoutPayment(ctx context.Context, payoutID string) (paymentID string, err error)
 	// Ours says whether an address in its canonical spelling is a payment's deposit address, waits in the stock for a
 	// payment, has received money, or was named by wallets.
-	Ours(ctx context.Context, mode payment.Mode, family money.Family, address string) (bool, error)
+	Ours(ctx context.Context, family money.Family, address string) (bool, error)
 	// UpdatePayoutOnce changes a payout together with its payment and stores the answer under the key.
 	UpdatePayoutOnce(ctx context.Context, paymentID, payoutID string, k Key, f Change) error
 	// Receive stores a deposit snapshot, if it is newer and its message is new, and changes the payment that carries its

@@ -81,11 +81,12 @@ func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, 
 	})
 }
 
-// ours says whether an address is one of this system's, so that what is sent there does not reach a payer. The texts of two families never look alike, so at most one look-up is made.
+// ours says whether an address is one of this system's in either mode, so that what is sent there does not reach a payer. The
+// texts of two families never look alike, so at most one look-up is made.
 func (a *App) ours(ctx context.Context, mode payment.Mode, text string) (bool, error) {
 	for _, family := range money.Families() {
 		if address.Check(family, mode == payment.Live, text) == nil {
-			return a.Payments.Ours(ctx, mode, family, address.Canonical(family, text))
+			return a.Payments.Ours(ctx, family, address.Canonical(family, text))
 		}
 	}
 	return false, nil

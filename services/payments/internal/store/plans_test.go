@@ -117,7 +117,7 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 		"as many as are counted":      {"countOpen", []any{settled, types, 100}, 500},
 		"what is due":                 {"duePayments", []any{60.0, 200}, 50},
 		"open differences":            {"listOpenDifferences", []any{int64(1) << 40, page}, 50},
-		"an address":                  {"oursAddress", []any{"test", "tron", "T1"}, 10},
+		"an address":                  {"oursAddress", []any{"tron", "T1"}, 20},
 		"one":                         {"findAny", []any{"CW-000000000001"}, 10},
 		"one of a merchant":           {"findOwned", []any{"CW-000000000001", "big", "test"}, 10},
 		"a payer's":                   {"walkPayments", []any{"m99", "test", [][]byte{{1}}, every, types, time.Now(), "", 500, int64(1)}, 300},

@@ -8,7 +8,6 @@ import (
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/payment"
 )
 
 // What is asked by reference alone: a reference names its own mode.
@@ -52,8 +51,8 @@ func (s *Store) FindPayout(ctx context.Context, o app.Owner, payoutID string) (r
 }
 
 // Ours implements app.Payments.
-func (s *Store) Ours(ctx context.Context, mode payment.Mode, family money.Family, address string) (ours bool, err error) {
-	if err := s.pool.QueryRow(ctx, oursAddress, string(mode), string(family), address).Scan(&ours); err != nil {
+func (s *Store) Ours(ctx context.Context, family money.Family, address string) (ours bool, err error) {
+	if err := s.pool.QueryRow(ctx, oursAddress, string(family), address).Scan(&ours); err != nil {
 		return false, fmt.Errorf("look for an address among ours: %w", err)
 	}
 	return ours, nil

@@ -359,10 +359,11 @@ WHERE EXISTS (SELECT FROM address_requests r WHERE r.mode = $1 AND r.family = $2
 	AND NOT EXISTS (SELECT FROM payments p WHERE p.mode = $1 AND p.family = $2 AND p.address = a)
 	AND NOT EXISTS (SELECT FROM deposits d WHERE d.mode = $1 AND d.family = $2 AND d.address = a)
 ON CONFLICT (mode, family, address) DO NOTHING`
-	oursAddress = `SELECT EXISTS (SELECT FROM payments WHERE mode = $1 AND family = $2 AND address = $3)
-	OR EXISTS (SELECT FROM address_stock WHERE mode = $1 AND family = $2 AND address = $3)
-	OR EXISTS (SELECT FROM deposits WHERE mode = $1 AND family = $2 AND address = $3)
-	OR EXISTS (SELECT FROM own_addresses WHERE mode = $1 AND family = $2 AND address = $3)`
+	// In both modes: live money that goes to an address of test mode is lost, or anybody's who knows its published key.
+	oursAddress = `SELECT EXISTS (SELECT FROM payments WHERE mode IN ('live', 'test') AND family = $1 AND address = $2)
+	OR EXISTS (SELECT FROM address_stock WHERE mode IN ('live', 'test') AND family = $1 AND address = $2)
+	OR EXISTS (SELECT FROM deposits WHERE mode IN ('live', 'test') AND family = $1 AND address = $2)
+	OR EXISTS (SELECT FROM own_addresses WHERE mode IN ('live', 'test') AND family = $1 AND address = $2)`
 	// In one order, so that two messages with the same addresses never wait for each other.
 	keepOwn = `INSERT INTO own_addresses (mode, family, address) SELECT m, f, a FROM unnest($1::text[], $2::text[], $3::text[]) AS o(m, f, a)
 ORDER BY m, f, a ON CONFLICT DO NOTHING`

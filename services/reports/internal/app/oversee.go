@@ -68,12 +68,14 @@ func (a *App) Judge(ctx context.Context, j Judgement, k Key) (Answer, error) {
 const Withdraw = "withdraw"
 
 // rule says what becomes of a judgement. To block an address takes one operator, because a thief's money does not wait for a
-// second one. To free the money of one that is blocked takes two, in live mode.
+// second one. To free the money of one that is blocked takes two, in live mode. A request is about what its operator saw: a
+// further merchant with a resolved report changes that, one more report of the same merchant does not, or a merchant could
+// keep the address blocked by filing.
 func (j Judgement) rule(now Accused, open *approval.Request) (Ruling, error) {
 	if j.Mode != report.Live || j.Confirmed || !now.Confirmed {
 		return Ruling{Judgement: j}, nil
 	}
-	want := approval.Request{Object: j.Address, Version: now.Version, Action: Withdraw, Operator: j.Operator, Reason: j.Reason}
+	want := approval.Request{Object: j.Address, Version: now.Convicted, Action: Withdraw, Operator: j.Operator, Reason: j.Reason}
 	confirmed, err := want.Confirms(open)
 	switch {
 	case errors.Is(err, approval.ErrOutdated):

@@ -168,6 +168,7 @@ func TestJudge_twoOperators(t *testing.T) {
 	want("ann", false, "", "", false) // the reports do not suffice
 	want("ann", true, "", "", true)
 	want("ann", false, "withdraw", "", true)
+	w.condemn(report.Live, "0xOne", 1) // the same merchant again
 	want("Ann", false, "", "second_operator_required", true)
 	w.condemn(report.Live, "0xOne", 2)
 	want("bob", false, "", "approval_outdated", true)
