@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// Batches gives the lines of what a verb reads, at most so many at once; empty ones are left out.
-func Batches(from io.Reader, most int, each func(lines []string) error) error {
-	var batch []string
+// Batches reads the lines that a verb is given, and hands on at most so many at once; empty ones are left out. A line that
+// read refuses ends it. The error names the line by its number alone, because a line may name a person and errors are logged.
+func Batches[T any](from io.Reader, most int, read func(line string) (T, error), each func([]T) error) error {
+	var batch []T
 	flush := func() error {
 		if len(batch) == 0 {
 			return nil
@@ -19,9 +20,13 @@ func Batches(from io.Reader, most int, each func(lines []string) error) error {
 		return err
 	}
 	scanner := bufio.NewScanner(from)
-	for scanner.Scan() {
+	for number := 1; scanner.Scan(); number++ {
 		if line := strings.TrimSpace(scanner.Text()); line != "" {
-			batch = append(batch, line)
+			one, err := read(line)
+			if err != nil {
+				return fmt.Errorf("line %d %w", number, err)
+			}
+			batch = append(batch, one)
 		}
 		if len(batch) == most {
 			if err := flush(); err != nil {

@@ -177,11 +177,21 @@ func TestRun_as(t *testing.T) {
 
 func TestBatches(t *testing.T) {
 	var got []string
-	err := command.Batches(strings.NewReader("a\n\n b \nc\nd\ne"), 2, func(lines []string) error {
+	whole := func(line string) (string, error) {
+		if line == "Ada Obi" {
+			return "", errors.New("is no letter")
+		}
+		return line, nil
+	}
+	err := command.Batches(strings.NewReader("a\n\n b \nc\nd\ne"), 2, whole, func(lines []string) error {
 		got = append(got, strings.Join(lines, "+"))
 		return nil
 	})
 	if err != nil || strings.Join(got, " ") != "a+b c+d e" {
 		t.Errorf("%q, %v", got, err)
+	}
+	err = command.Batches(strings.NewReader("a\n\nAda Obi\n"), 2, whole, func([]string) error { return nil })
+	if err == nil || err.Error() != "line 3 is no letter" {
+		t.Errorf("a broken line: %v", err)
 	}
 }

@@ -98,13 +98,7 @@ func missing(ctx context.Context, in command.Input) error {
 	}
 	defer closeStore()
 	out := json.NewEncoder(in.Out)
-	return command.Batches(in.In, missingAtOnce, func(lines []string) error {
-		owed := make([]store.Owed, len(lines))
-		for i, line := range lines {
-			if err := json.Unmarshal([]byte(line), &owed[i]); err != nil || owed[i].ObjectID == "" {
-				return fmt.Errorf("%q is no line of `payments sequences`", line)
-			}
-		}
+	return command.Batches(in.In, missingAtOnce, owedOf, func(owed []store.Owed) error {
 		short, err := s.Missing(ctx, owed)
 		for _, m := range short {
 			if err := out.Encode(m); err != nil {
@@ -113,4 +107,12 @@ func missing(ctx context.Context, in command.Input) error {
 		}
 		return err
 	})
+}
+
+// owedOf reads a line of `payments sequences`.
+func owedOf(line string) (o store.Owed, err error) {
+	if err := json.Unmarshal([]byte(line), &o); err != nil || o.ObjectID == "" {
+		return o, errors.New("is none of `payments sequences`")
+	}
+	return o, nil
 }

@@ -79,7 +79,8 @@ func strangers(in command.Input) (operation, error) {
 	}
 	return func(ctx context.Context, s *store.Store) error {
 		looked, strange := 0, 0
-		err := command.Batches(in.In, strangersAtOnce, func(references []string) error {
+		whole := func(line string) (string, error) { return line, nil }
+		err := command.Batches(in.In, strangersAtOnce, whole, func(references []string) error {
 			found, err := s.StrangePayouts(ctx, references)
 			for _, r := range found {
 				fmt.Fprintln(in.Out, r)

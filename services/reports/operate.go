@@ -132,17 +132,10 @@ func lost(ctx context.Context, in command.Input) error {
 	}
 	defer closeDB()
 	out := json.NewEncoder(in.Out)
-	return command.Batches(in.In, lostAtOnce, func(lines []string) error {
+	return command.Batches(in.In, lostAtOnce, toldOf, func(events []told) error {
 		var references []string
 		var sequences []int64
-		for _, line := range lines {
-			var e struct {
-				ObjectID string
-				Sequence int64
-			}
-			if err := json.Unmarshal([]byte(line), &e); err != nil || e.ObjectID == "" {
-				return fmt.Errorf("%q is no line of `callback-dispatcher events`", line)
-			}
+		for _, e := range events {
 			references, sequences = append(references, e.ObjectID), append(sequences, e.Sequence)
 		}
 		found, err := s.Lost(ctx, references, sequences)
@@ -153,4 +146,18 @@ func lost(ctx context.Context, in command.Input) error {
 		}
 		return err
 	})
+}
+
+// told is how far an event told of a report.
+type told struct {
+	ObjectID string
+	Sequence int64
+}
+
+// toldOf reads a line of `callback-dispatcher events`.
+func toldOf(line string) (e told, err error) {
+	if err := json.Unmarshal([]byte(line), &e); err != nil || e.ObjectID == "" {
+		return e, errors.New("is none of `callback-dispatcher events`")
+	}
+	return e, nil
 }
