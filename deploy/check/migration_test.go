@@ -57,6 +57,9 @@ func TestMigrations(t *testing.T) {
 		for _, problem := range destructive(source) {
 			t.Errorf("%s: %s: the binaries of the last release still use it. Where they do not, say so in a line `-- unused since: …` above", name, problem)
 		}
+		for _, table := range locking(source) {
+			t.Errorf("%s: a foreign key locks %s against writes while the file goes on to read: leave the key out, or read in another file", name, table)
+		}
 	}
 }
 
@@ -98,6 +101,41 @@ func destructive(source string) (found []string) {
 		}
 	}
 	return found
+}
+
+var (
+	keyed = regexp.MustCompile(`\breferences ([a-z_]+)`)
+	reads = regexp.MustCompile(`\b(select|update|delete)\b`)
+)
+
+// locking lists the tables of earlier migrations that a migration, up, locks with a foreign key and reads rows after: one
+// transaction, so that the binaries of the last release cannot write to them until the rows are read.
+func locking(source string) (tables []string) {
+	source, _, _ = strings.Cut(source, "-- +goose Down")
+	text := strings.ToLower(strings.Join(strings.Fields(remark.ReplaceAllString(source, "")), " "))
+	for _, at := range keyed.FindAllStringSubmatchIndex(text, -1) {
+		table := text[at[2]:at[3]]
+		if !strings.Contains(text, "create table "+table+" ") && reads.MatchString(text[at[1]:]) {
+			tables = append(tables, table)
+		}
+	}
+	return tables
+}
+
+func TestMigrations_locking(t *testing.T) {
+	for sql, bad := range map[string]bool{
+		"CREATE TABLE t (id int REFERENCES u);":                                                          false,
+		"CREATE TABLE t (id int, FOREIGN KEY (id) REFERENCES u (id)); INSERT INTO t SELECT id FROM v;":   true,
+		"ALTER TABLE t ADD COLUMN n int REFERENCES u; UPDATE t SET n = 1;":                               true,
+		"CREATE TABLE u (id int); CREATE TABLE t (id int REFERENCES u (id)); INSERT INTO u SELECT 1;":    false,
+		"INSERT INTO u SELECT id FROM v; CREATE TABLE t (id int REFERENCES u (id));":                     false,
+		"CREATE TABLE t (id int REFERENCES u);\n-- +goose Down\nDELETE FROM u WHERE id IN (SELECT 1);\n": false,
+		"CREATE TABLE t (id int REFERENCES u); -- whose rows a later statement may select one day":       false,
+	} {
+		if got := locking("-- +goose Up\n" + sql); (len(got) > 0) != bad {
+			t.Errorf("%q: %q", sql, got)
+		}
+	}
 }
 
 func TestMigrations_destructive(t *testing.T) {

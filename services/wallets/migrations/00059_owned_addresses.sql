@@ -6,8 +6,7 @@ CREATE TABLE told_addresses (
     mode   text   NOT NULL,
     family text   NOT NULL,
     seq    bigint NOT NULL DEFAULT 0,
-    PRIMARY KEY (mode, family),
-    FOREIGN KEY (mode, family) REFERENCES counters (mode, family)
+    PRIMARY KEY (mode, family) -- no foreign key to counters: it would lock them while sweeps are read below
 );
 INSERT INTO told_addresses (mode, family) SELECT mode, family FROM counters;
 
