@@ -16,8 +16,8 @@ import (
 )
 
 // kubectl stands for the program of this name: it writes down each call, renders BUILT, shows EARLIER as the pods of an earlier
-// release and ENDING as those that have not ended yet, has one Deployment behind each selector, and keeps Jobs as files. The call
-// with the number STOP fails, as if the script had been stopped there.
+// release and ENDING as those that have not ended yet, has one Deployment behind each selector, shows the file seen as that which
+// operators saw, and keeps Jobs as files. The call with the number STOP fails, as if the script had been stopped there.
 const kubectl = `#!/bin/sh
 echo "$*" >>"$DIR/calls"
 if [ "$STOP" != 0 ] && [ "$(wc -l <"$DIR/calls")" = "$STOP" ]; then
@@ -27,6 +27,7 @@ case "$*" in
 *kustomize*) cat "$DIR/built" ;;
 *"get pods"*causeway/era!=*) printf '%s' "$EARLIER" ;;
 *"get pods"*) printf '%s' "$ENDING" ;;
+*"get externalsecrets"* | *"get databases"*) cat "$DIR/seen" ;;
 *"get deployment"*) echo deployment/any ;;
 *"get statefulset"*) grep -q '^kind: StatefulSet$' "$DIR/built" ;;
 *" get job "*) cat "$DIR/jobs/$5" 2>/dev/null || true ;;
@@ -45,9 +46,16 @@ apply*component=migrate)
 esac
 `
 
-// passing stands for sleep: while the script waits, the Jobs come to their ends, each to that of its name or else to OUTCOME.
+// passing stands for sleep: while the script waits, operators see the last change. While it waits for Jobs, they come to their
+// ends: those with BAD in their names fail.
 const passing = `#!/bin/sh
+last=$(tail -n 1 "$DIR/calls")
 echo "sleep $*" >>"$DIR/calls"
+echo "any 13 13-5e1f True" >"$DIR/seen"
+case $last in
+*" get job "*) ;;
+*) exit ;;
+esac
 for job in "$DIR"/jobs/*; do
 	case $job in
 	*$BAD*) printf 'FailureTarget Failed' >"$job" ;;
@@ -61,6 +69,7 @@ type stage struct {
 	overlay, earlier, ending string
 	bad                      string // part of the names of the Jobs that fail
 	loose                    bool   // images have no digest
+	seen                     string // of each object: name, generation, the one that its operator saw, whether it is ready
 	dir                      string
 }
 
@@ -80,7 +89,10 @@ func (s *stage) prepare(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(s.dir, "jobs"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string]string{"kubectl": kubectl, "sleep": passing, "built": built.String()} {
+	if s.seen == "" {
+		s.seen = "any 2 2-5e1f True"
+	}
+	for name, content := range map[string]string{"kubectl": kubectl, "sleep": passing, "built": built.String(), "seen": s.seen + "\n"} {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(content), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -162,9 +174,10 @@ func TestRollout_waits(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	ordered(t, "prod", calls, "^apply .*component notin", "wait externalsecrets.* --all --for=condition=Ready",
+	ordered(t, "prod", calls, "^apply .*component notin", "get externalsecrets.*syncedResourceVersion.*Ready",
 		"wait certificates.* --all --for=condition=Ready", "wait clusters.postgresql.* --all --for=condition=Ready",
-		"wait databases.postgresql.* --all --for=jsonpath=.*applied", "wait rabbitmqclusters.* --all --for=condition=AllReplicasReady",
+		"^sleep 30", "wait clusters.postgresql.* --all --for=condition=Ready",
+		"get databases.postgresql.*observedGeneration.*applied", "wait rabbitmqclusters.* --all --for=condition=AllReplicasReady",
 		"wait users.rabbitmq.* --for=condition=Ready", "wait queues.rabbitmq.*", "wait bindings.rabbitmq.*", "^apply .*component=migrate")
 	s = stage{overlay: "dev"}
 	calls, out, err = s.rollout(t, 0)
@@ -178,6 +191,21 @@ func TestRollout_waits(t *testing.T) {
 	}
 }
 
+// TestRollout_stale: what an operator said before it saw the change does not count.
+func TestRollout_stale(t *testing.T) {
+	for _, seen := range []string{
+		"any 13 - ", "any 13 12-5e1f True", "any 13 3-5e1f True", "any 3 13-5e1f True", "any 13 13-5e1f False",
+		"any 13 13-5e1f ", "other 1 1-5e1f True\nany 13 12-5e1f True",
+	} {
+		s := stage{overlay: "prod", ending: "pod/old ", seen: seen}
+		calls, out, err := s.rollout(t, 0)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", seen, err, out)
+		}
+		ordered(t, seen, calls, "get externalsecrets", "^sleep 5$", "get externalsecrets", "^apply .*component=migrate")
+	}
+}
+
 // TestRollout_failedJob: a migration that fails ends the script as soon as that is known, with the Job's last words, and no pod is
 // replaced. Called again after the cure, the script makes that Job anew and goes on.
 func TestRollout_failedJob(t *testing.T) {
@@ -188,7 +216,7 @@ func TestRollout_failedJob(t *testing.T) {
 	}
 	slept := 0
 	for _, call := range calls {
-		if strings.HasPrefix(call, "sleep") {
+		if call == "sleep 5" {
 			slept++
 		}
 		if strings.Contains(call, "apply") && strings.Contains(call, "name=") {
