@@ -431,18 +431,27 @@ func TestConsume_poisonGoesToTheDeadQueueAndComesBack(t *testing.T) {
 	}
 }
 
-// A dead message that is discarded leaves once it is kept, and not before.
-func TestDeadDiscard_keepsFirst(t *testing.T) {
-	t.Parallel()
+// buried has a consumer bury messages, and tells when so many are dead.
+func buried(t *testing.T, sent ...*message.Message) (cfg Config, dead func(n int) func() bool) {
+	t.Helper()
 	vhost := mq.New(t, lines()...)
-	cfg := Config{URL: config.Secret(vhost)}
+	cfg = Config{URL: config.Secret(vhost)}
 	sender, receiver := link(t, vhost, orders), link(t, vhost, billing)
 	receiver.Handle(queue, 1, func(context.Context, Message) error { return fault.Permanent(errors.New("unreadable")) })
 	run(t, receiver)
-	publish(t, sender, "one", "two")
+	if err := sender.Publisher().Publish(string(placed), sent...); err != nil {
+		t.Fatal(err)
+	}
 	admin := mq.Open(t, vhost)
-	dead := func(n int) func() bool { return func() bool { return mq.Depth(t, admin, wire.DeadQueue(queue)) == n } }
-	eventually(t, "two messages are dead", dead(2))
+	dead = func(n int) func() bool { return func() bool { return mq.Depth(t, admin, wire.DeadQueue(queue)) == n } }
+	eventually(t, "all messages are dead", dead(len(sent)))
+	return cfg, dead
+}
+
+// A dead message that is discarded leaves once it is kept, and not before.
+func TestDeadDiscard_keepsFirst(t *testing.T) {
+	t.Parallel()
+	cfg, dead := buried(t, messages("one", "two")...)
 	var kept []string
 	keep := func(err error) func(context.Context, Dead, []byte) error {
 		return func(_ context.Context, d Dead, _ []byte) error {
@@ -450,20 +459,61 @@ func TestDeadDiscard_keepsFirst(t *testing.T) {
 			return err
 		}
 	}
-	if n, err := deadDiscard(t.Context(), cfg, billing, lines(), DeadMax, keep(errors.New("no database")), []string{"two"}); n != 0 || err == nil {
+	two := Choice{IDs: []string{"two"}, Limit: DeadMax}
+	if n, err := deadDiscard(t.Context(), cfg, billing, lines(), two, keep(errors.New("no database"))); n != 0 || err == nil {
 		t.Errorf("what could not be kept: %d, %v", n, err)
 	}
 	eventually(t, "both are still dead", dead(2))
-	if n, err := deadDiscard(t.Context(), cfg, billing, lines(), DeadMax, keep(nil), []string{"two"}); n != 1 || err != nil {
+	if n, err := deadDiscard(t.Context(), cfg, billing, lines(), two, keep(nil)); n != 1 || err != nil {
 		t.Errorf("one: %d, %v", n, err)
 	}
 	eventually(t, "one is left", dead(1))
-	if n, err := deadDiscard(t.Context(), cfg, billing, lines(), DeadMax, keep(nil), nil); n != 1 || err != nil {
+	if n, err := deadDiscard(t.Context(), cfg, billing, lines(), Choice{Limit: DeadMax}, keep(nil)); n != 1 || err != nil {
 		t.Errorf("all: %d, %v", n, err)
 	}
 	eventually(t, "none is left", dead(0))
 	if want := []string{"two unreadable", "two unreadable", "one unreadable"}; !slices.Equal(kept, want) {
 		t.Errorf("kept: %q", kept)
+	}
+}
+
+// Senders choose ids, so a forged message may have the id of a genuine one, and even its body: none leaves by the id alone.
+func TestDeadDiscard_sparesAnother(t *testing.T) {
+	t.Parallel()
+	genuine, forged, unsigned := message.NewMessage("one", []byte("{}")), message.NewMessage("one", []byte("[]")), message.NewMessage("one", []byte("{}"))
+	genuine.Metadata.Set("x-request-id", "req_1")
+	cfg, dead := buried(t, genuine, forged, unsigned)
+	list, err := deadList(t.Context(), cfg, billing, lines(), DeadMax)
+	if err != nil || len(list) != 3 || list[0].Digest == list[1].Digest || list[0].Digest == list[2].Digest {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	var kept []string
+	keep := func(_ context.Context, d Dead, body []byte) error {
+		kept = append(kept, string(body)+d.Digest)
+		return nil
+	}
+	for _, c := range []Choice{
+		{IDs: []string{"one"}, Limit: DeadMax},
+		{IDs: []string{"one"}, Queue: queue, Limit: DeadMax},
+		{IDs: []string{"one"}, Queue: "another", Limit: DeadMax},
+		{Queue: "another", Limit: DeadMax},
+		{IDs: []string{"one"}, Digest: "x", Limit: DeadMax}, // no message's
+	} {
+		eventually(t, "three messages are dead", dead(3))
+		if n, err := deadDiscard(t.Context(), cfg, billing, lines(), c, keep); n != 0 || (err == nil) != (c.Digest == "x") {
+			t.Errorf("%+v: %d, %v", c, n, err)
+		}
+	}
+	for i, d := range list[1:] {
+		eventually(t, "those that were spared are back", dead(3-i))
+		c := Choice{IDs: []string{"one"}, Queue: queue, Digest: d.Digest[:12], Limit: DeadMax}
+		if n, err := deadDiscard(t.Context(), cfg, billing, lines(), c, keep); n != 1 || err != nil {
+			t.Errorf("%+v: %d, %v", c, n, err)
+		}
+	}
+	eventually(t, "the genuine one is left", dead(1))
+	if want := []string{"[]" + list[1].Digest, "{}" + list[2].Digest}; !slices.Equal(kept, want) {
+		t.Errorf("kept: %q, want %q", kept, want)
 	}
 }
 

@@ -2,7 +2,10 @@ package bus
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -38,6 +41,9 @@ type Dead struct {
 	Time   time.Time `json:"time"`
 	Size   int       `json:"size"` // of the body, in bytes
 	Head   string    `json:"head"` // its first bytes
+	// Digest tells messages of the same id apart: senders choose ids. It covers all that the sender wrote, and so the
+	// signature too.
+	Digest string `json:"digest"`
 }
 
 // DeadList returns up to limit messages of each dead queue of the service and leaves them where they are.
@@ -50,7 +56,7 @@ func deadList(ctx context.Context, cfg Config, service string, topology []wire.R
 	err := eachDead(ctx, cfg, service, topology, limit, func(_ *Link, queue string, d amqp.Delivery) error {
 		dead = append(dead, describe(queue, d))
 		return nil
-	})
+	}, nothing)
 	return dead, err
 }
 
@@ -72,41 +78,87 @@ func deadRedrive(ctx context.Context, cfg Config, service string, topology []wir
 		}
 		moved++
 		return nil
-	})
+	}, nothing)
 	return moved, err
 }
 
-// DeadDiscard takes dead messages of the service out of their queues for good: those with the given ids, or all when there is
-// none. Each leaves once keep has it, so a failure leaves it where it is. It returns how many are gone; limit bounds how many
-// of each queue are looked at.
-func DeadDiscard(ctx context.Context, cfg Config, service string, limit int, keep func(context.Context, Dead, []byte) error, ids ...string) (int, error) {
-	return deadDiscard(ctx, cfg, service, wire.Topology(), limit, keep, ids)
+// Choice says which dead messages leave.
+type Choice struct {
+	IDs    []string // none: all
+	Queue  string   // of this queue alone; "" is all of the service's
+	Digest string   // how the digest of each begins
+	Limit  int      // how many of each queue are looked at
 }
 
-func deadDiscard(ctx context.Context, cfg Config, service string, topology []wire.Route, limit int,
-	keep func(context.Context, Dead, []byte) error, ids []string,
+// DeadDiscard takes dead messages of the service out of their queues for good. Each leaves once keep has it, so a failure
+// leaves it where it is. It returns how many are gone. An id that names messages which differ is refused, because a forged
+// message may carry the id of a genuine one: nothing leaves then.
+func DeadDiscard(ctx context.Context, cfg Config, service string, c Choice, keep func(context.Context, Dead, []byte) error) (int, error) {
+	return deadDiscard(ctx, cfg, service, wire.Topology(), c, keep)
+}
+
+func deadDiscard(ctx context.Context, cfg Config, service string, topology []wire.Route, c Choice,
+	keep func(context.Context, Dead, []byte) error,
 ) (int, error) {
+	if c.Queue != "" && !slices.Contains(consumedBy(service, topology), c.Queue) {
+		return 0, fmt.Errorf("%s has no queue %q", service, c.Queue)
+	}
 	gone := 0
-	err := eachDead(ctx, cfg, service, topology, limit, func(_ *Link, queue string, d amqp.Delivery) error {
-		if len(ids) > 0 && !slices.Contains(ids, d.MessageId) {
-			return nil
-		}
-		if err := keep(ctx, describe(queue, d), d.Body); err != nil {
+	leave := func(dead Dead, d amqp.Delivery) error {
+		if err := keep(ctx, dead, d.Body); err != nil {
 			return err
 		}
 		if err := d.Ack(false); err != nil {
-			return fmt.Errorf("taking message %s out of its queue: %w", d.MessageId, err)
+			return fmt.Errorf("taking message %s out of its queue: %w", dead.ID, err)
 		}
 		gone++
+		return nil
+	}
+	var named []amqp.Delivery // those that have one of the ids, until it is clear that no id names two
+	var described []Dead
+	err := eachDead(ctx, cfg, service, topology, c.Limit, func(_ *Link, queue string, d amqp.Delivery) error {
+		dead := describe(queue, d)
+		switch {
+		case c.Queue != "" && queue != c.Queue, !strings.HasPrefix(dead.Digest, c.Digest):
+			return nil
+		case len(c.IDs) == 0:
+			return leave(dead, d)
+		case slices.Contains(c.IDs, dead.ID):
+			named, described = append(named, d), append(described, dead)
+		}
+		return nil
+	}, func() error {
+		if err := unequivocal(described); err != nil {
+			return err
+		}
+		for i, d := range named {
+			if err := leave(described[i], d); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 	return gone, err
 }
 
-// eachDead shows f every message of the service's dead queues, at most limit of each queue, over one connection. What f
-// does not acknowledge returns to its queue when the connection closes.
+// unequivocal refuses messages that have the same id and differ.
+func unequivocal(dead []Dead) error {
+	digests := map[string]string{}
+	for _, d := range dead {
+		if other, known := digests[d.ID]; known && other != d.Digest {
+			return fmt.Errorf("different messages have the id %s: choose one by --digest, which `dead list` shows", d.ID)
+		}
+		digests[d.ID] = d.Digest
+	}
+	return nil
+}
+
+func nothing() error { return nil }
+
+// eachDead shows f every message of the service's dead queues, at most limit of each queue, over one connection, and then
+// calls end. A message that neither acknowledges returns to its queue when the connection closes.
 func eachDead(ctx context.Context, cfg Config, service string, topology []wire.Route, limit int,
-	f func(l *Link, queue string, d amqp.Delivery) error,
+	f func(l *Link, queue string, d amqp.Delivery) error, end func() error,
 ) error {
 	if limit < 1 || limit > DeadMax {
 		return fmt.Errorf("limit must be 1 to %d", DeadMax)
@@ -134,7 +186,7 @@ func eachDead(ctx context.Context, cfg Config, service string, topology []wire.R
 			return err
 		}
 	}
-	return nil
+	return end()
 }
 
 // lookInto takes each message once: those that are there at the start, so that one which dies again meanwhile does not
@@ -171,7 +223,7 @@ func consumedBy(service string, lines []wire.Route) []string {
 }
 
 func describe(queue string, d amqp.Delivery) Dead {
-	dead := Dead{Queue: queue, ID: d.MessageId, Name: d.Type, Size: len(d.Body), Head: clip(string(d.Body), headMax), Time: d.Timestamp.UTC()}
+	dead := Dead{Queue: queue, ID: d.MessageId, Name: d.Type, Size: len(d.Body), Head: clip(string(d.Body), headMax), Time: d.Timestamp.UTC(), Digest: digest(d)}
 	if reason, ok := d.Headers[reasonHeader].(string); ok {
 		dead.Reason = reason
 		if at, err := time.Parse(time.RFC3339, fmt.Sprint(d.Headers[timeHeader])); err == nil {
@@ -190,6 +242,19 @@ func describe(queue string, d amqp.Delivery) Dead {
 		}
 	}
 	return dead
+}
+
+// digest covers what the sender wrote, each part with its length before it.
+func digest(d amqp.Delivery) string {
+	headers, sum := withoutDeath(d.Headers), sha256.New()
+	parts := []string{d.MessageId, d.Type, d.AppId, d.ContentType, string(d.Body)}
+	for _, key := range slices.Sorted(maps.Keys(headers)) {
+		parts = append(parts, key, fmt.Sprint(headers[key]))
+	}
+	for _, part := range parts {
+		fmt.Fprintf(sum, "%d %s", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 func redrive(ctx context.Context, l *Link, queue string, d amqp.Delivery) error {

@@ -27,23 +27,27 @@ type Order struct {
 	Limit    int
 	All      bool
 	IDs      []string
+	Queue    string
+	Digest   string
 	Operator string
 	Reason   string
 }
 
 // Usage is what may follow `dead discard`.
-const Usage = "[--limit n] --reason TEXT (--all | id…)"
+const Usage = "[--limit n] [--queue NAME] --reason TEXT (--all | [--digest BEGINNING] id…)"
 
 // Read reads an order. Like redriving, discarding needs ids or --all.
 func Read(in command.Input, more func(*flag.FlagSet)) (o Order, err error) {
 	o.IDs, err = in.Flags(func(f *flag.FlagSet) {
 		f.IntVar(&o.Limit, "limit", 100, "how many messages of each queue to look at")
 		f.BoolVar(&o.All, "all", false, "discard every message looked at")
+		f.StringVar(&o.Queue, "queue", "", "only messages that died in this queue of the broker")
+		f.StringVar(&o.Digest, "digest", "", "how the message's digest begins, where different messages have the same id at the broker")
 		f.StringVar(&o.Reason, "reason", "", "why nobody needs it, for the audit")
 		more(f)
 	})
 	o.Operator, o.Reason = in.Operator(), strings.TrimSpace(o.Reason)
-	if err == nil && (o.All == (len(o.IDs) > 0) || o.Reason == "") {
+	if err == nil && (o.All == (len(o.IDs) > 0) || o.All && o.Digest != "" || o.Reason == "") {
 		err = in.Usage()
 	}
 	return o, err
@@ -55,11 +59,12 @@ func (o Order) Broker(ctx context.Context, cfg bus.Config, service string, keep 
 	if len(o.IDs) > 0 {
 		limit = bus.DeadMax // they may be anywhere in the queue
 	}
-	n, err := bus.DeadDiscard(ctx, cfg, service, limit, func(ctx context.Context, d bus.Dead, body []byte) error {
+	choice := bus.Choice{IDs: o.IDs, Queue: o.Queue, Digest: o.Digest, Limit: limit}
+	n, err := bus.DeadDiscard(ctx, cfg, service, choice, func(ctx context.Context, d bus.Dead, body []byte) error {
 		return keep(ctx, Note{
 			Queue: d.Queue, ID: d.ID, Name: d.Name, DiedAt: d.Time, DiedOf: d.Reason, Body: body, Operator: o.Operator, Reason: o.Reason,
 		})
-	}, o.IDs...)
+	})
 	o.Tell(out, n)
 	return err
 }

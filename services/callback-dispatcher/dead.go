@@ -90,8 +90,11 @@ func deadDiscard(ctx context.Context, in command.Input) error {
 	o, err := discard.Read(in, func(f *flag.FlagSet) {
 		f.BoolVar(&broker, "broker", false, "the broker's dead queue instead of the table")
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case !broker && o.Queue+o.Digest != "": // rows have neither, and an id of their own
+		return in.Usage()
 	}
 	cfg, err := config.Read[discard.Settings](in.Environ)
 	if err != nil {

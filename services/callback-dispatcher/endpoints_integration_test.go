@@ -638,7 +638,7 @@ func TestDead_isDiscarded(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := strconv.FormatInt(id, 10)
-	for _, args := range [][]string{{one}, {"--reason", " ", one}, {"--reason", "a test"}, {"--reason", "a test", "--all", one}, {"--reason", "a test", "x"}} {
+	for _, args := range [][]string{{one}, {"--reason", " ", one}, {"--reason", "a test"}, {"--reason", "a test", "--all", one}, {"--reason", "a test", "x"}, {"--reason", "a test", "--queue", wire.IntakeQueue, one}} {
 		if err := deadCommand(t, r, append([]string{"discard"}, args...), io.Discard); err == nil || r.count("dead") != 1 {
 			t.Errorf("discard %q: %v, %d left", args, err, r.count("dead"))
 		}
