@@ -28,6 +28,7 @@ case "$*" in
 *"get pods"*causeway/era!=*) printf '%s' "$EARLIER" ;;
 *"get pods"*) printf '%s' "$ENDING" ;;
 *"get externalsecrets"* | *"get databases"*) cat "$DIR/seen" ;;
+*matchLabels*) echo "app.kubernetes.io/name=$5," ;;
 *"get deployment"*) echo deployment/any ;;
 *"get statefulset"*) grep -q '^kind: StatefulSet$' "$DIR/built" ;;
 *" get job "*) cat "$DIR/jobs/$5" 2>/dev/null || true ;;
@@ -67,9 +68,10 @@ done
 // stage is such a cluster.
 type stage struct {
 	overlay, earlier, ending string
-	bad                      string // part of the names of the Jobs that fail
-	loose                    bool   // images have no digest
-	seen                     string // of each object: name, generation, the one that its operator saw, whether it is ready
+	args                     []string // of the script, where it is not called with the overlay
+	bad                      string   // part of the names of the Jobs that fail
+	loose                    bool     // images have no digest
+	seen                     string   // of each object: name, generation, the one that its operator saw, whether it is ready
 	dir                      string
 }
 
@@ -118,7 +120,11 @@ func (s *stage) rollout(t *testing.T, stop int) (calls []string, out string, err
 	if err := os.RemoveAll(filepath.Join(s.dir, "calls")); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "k8s", "rollout"), s.overlay)
+	args := s.args
+	if args == nil {
+		args = []string{s.overlay}
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "k8s", "rollout"), args...)
 	cmd.Env = append(os.Environ(), "PATH="+s.dir+":"+os.Getenv("PATH"), "DIR="+s.dir, "JOBS="+strings.Join(jobs, " "),
 		"EARLIER="+s.earlier, "ENDING="+s.ending, "BAD="+bad, "STOP="+strconv.Itoa(stop))
 	raw, err := cmd.CombinedOutput()
@@ -203,6 +209,45 @@ func TestRollout_stale(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", seen, err, out)
 		}
 		ordered(t, seen, calls, "get externalsecrets", "^sleep 5$", "get externalsecrets", "^apply .*component=migrate")
+	}
+}
+
+// TestRollout_secrets: Deployments restart when External Secrets has read every Secret again, and the script ends when the last old
+// pod has ended. Without Deployments it has Secrets read and restarts nothing.
+func TestRollout_secrets(t *testing.T) {
+	for _, roles := range [][]string{nil, {"gateway", "payments-serve"}} {
+		s := stage{overlay: "prod", ending: "pod/old ", args: append([]string{"secrets"}, roles...)}
+		calls, out, err := s.rollout(t, 0)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		want := []string{
+			"get externalsecrets.*syncedResourceVersion", "annotate externalsecrets.* --all .*force-sync=", "get externalsecrets",
+			"^sleep 5$", "get externalsecrets",
+		}
+		for _, role := range roles {
+			want = append(want, "rollout restart deployment/"+role)
+		}
+		for _, role := range roles {
+			want = append(want, "rollout status deployment/"+role, "get pods -l app.kubernetes.io/name="+role+" ", "wait --for=delete.* pod/old")
+		}
+		ordered(t, fmt.Sprint(roles), calls, want...)
+		restarts := 0
+		read := slices.Index(calls, "sleep 5") + 1
+		for i, call := range calls {
+			if strings.Contains(call, "rollout restart") {
+				restarts++
+				if i <= read {
+					t.Errorf("%s came before Secrets were there", call)
+				}
+			}
+			if strings.Contains(call, "apply") {
+				t.Errorf("it asked for: kubectl %s", call)
+			}
+		}
+		if restarts != len(roles) {
+			t.Errorf("%d of %d Deployments restart", restarts, len(roles))
+		}
 	}
 }
 

@@ -101,6 +101,13 @@ var object = regexp.MustCompile(`\b(deployment|deploy|scaledobject|hpa|job|exter
 func checkCluster(line string, known map[string]bool) string {
 	line = strings.ReplaceAll(line, "$SERVICE", "payments") // as a reader would set it
 	words := strings.Fields(line)
+	if roles, ok := strings.CutPrefix(line, "k8s/rollout secrets"); ok {
+		for _, role := range strings.Fields(roles) {
+			if !known["deployment/"+role] {
+				return "no manifest has deployment/" + role
+			}
+		}
+	}
 	if words[0] != "kubectl" {
 		return ""
 	}
@@ -144,6 +151,8 @@ func TestCheckCluster(t *testing.T) {
 		"kubectl -n causeway scale deploy/payments-work --replicas=0": "",
 		"kubectl -n causeway scale deploy/payments --replicas=0":      "no manifest has deploy/payments",
 		"kubectl -n causeway scale deploy/payments-work --replica=0":  "no flag that this test knows: --replica",
+		"k8s/rollout secrets payments-work":                           "",
+		"k8s/rollout secrets payments-work payments":                  "no manifest has deployment/payments",
 		"kubectl -n causeway halt deploy/payments-work":               "no verb that this test knows: halt",
 		"kubectl scale deploy/payments-work --replicas=0":             "it does not name the namespace first: kubectl -n causeway …",
 	} {
