@@ -49,6 +49,9 @@ var (
 	sql     = regexp.MustCompile(`(?i)\b(select\s.+\sfrom|update\s.+\sset|insert\s+into|delete\s+from)\s`)
 	shell   = regexp.MustCompile(`^(kubectl|docker compose) exec .`)
 	item    = regexp.MustCompile(`^\s*([*+-]|\d+[.)]) `)
+	command = regexp.MustCompile(`^\s*(\$ )?(payments|wallets|reports|gateway|callback-dispatcher|api|kubectl|docker) +[a-zA-Z-]`)
+	hidden  = regexp.MustCompile("```|~~~|<pre")                  // a block where this package looks for none
+	tabbed  = regexp.MustCompile(`^ *\t|^\s*>(\s*>)*( {5}| ?\t)`) // indented as code, by a tab or in a quotation
 )
 
 // Read reads every page of a directory.
@@ -79,13 +82,17 @@ func parse(name, text string) Page {
 	for i, line := range strings.Split(text, "\n") {
 		bare := strings.TrimLeft(line, " ")
 		switch {
-		case fence == "other" && strings.HasPrefix(bare, "```"):
-			fence = ""
 		case fence == "shell" && strings.HasPrefix(bare, "```"):
 			p.Blocks, open, fence = append(p.Blocks, *open), nil, ""
+		case fence != "" && strings.HasPrefix(bare, "```"):
+			fence = ""
 		case fence == "shell":
 			open.Lines = append(open.Lines, line[min(indent, len(line)-len(bare)):])
+		case fence == "refused":
 		case fence == "other":
+			if command.MatchString(line) {
+				fault(i+1, "a command stands in a block of a language without commands: %q", line)
+			}
 		case strings.HasPrefix(bare, "```"):
 			indent = len(line) - len(bare)
 			info := strings.TrimPrefix(bare, "```")
@@ -99,11 +106,17 @@ func parse(name, text string) Page {
 			default:
 				fence = "other"
 				if !languages[info] {
+					fence = "refused"
 					fault(i+1, "a block is neither `sh run` nor `sh cluster: reason` nor of a language without commands: %q", info)
 				}
 			}
 		default:
-			if blank && !list && strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "       ") && blank && !item.MatchString(line) {
+			if hidden.MatchString(line) {
+				fault(i+1, "a block begins with ``` alone on its line, so that a test finds it: %q", line)
+			}
+			spaced := blank && !list && strings.HasPrefix(line, "    ") ||
+				blank && strings.HasPrefix(line, "       ") && !item.MatchString(line)
+			if spaced || tabbed.MatchString(line) {
 				fault(i+1, "commands stand in a fenced block that says how they are tested, not in an indented one")
 			}
 			if blank = strings.TrimSpace(line) == ""; !blank {

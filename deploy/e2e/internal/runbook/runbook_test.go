@@ -66,6 +66,15 @@ func TestParse_refuses(t *testing.T) {
 		"A shell is `kubectl exec -it\n  deploy/x -- sh`.\n":         "no container has a shell",
 		"let it go on: `UPDATE scan_progress SET settled = -1`.\n\n": "no SQL",
 		"```sh run\npayments pauses\n":                               "does not end",
+		"~~~sh\npayments pauses\n":                                   "alone on its line",
+		"> ```sh\n> payments pauses\n":                               "alone on its line",
+		"1. ```sh run\n   payments pauses\n":                         "alone on its line",
+		"Type\n\n\tpayments pauses\n":                                "indented",
+		"1. Type\n\n \tpayments pauses\n":                            "indented",
+		">     payments pauses\n":                                    "indented",
+		"```text\npayments pauses\n```\n":                            "without commands",
+		"```yaml\n$ kubectl get pods\n```\n":                         "without commands",
+		"  ```json\n  api GET /v1/admin/payouts\n  ```\n":            "without commands",
 	} {
 		if p := parse("page", text); len(p.Faults) != 1 || !strings.Contains(p.Faults[0], want) {
 			t.Errorf("%q: %q", text, p.Faults)
