@@ -235,24 +235,41 @@ func TestRunbooks(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), pageMost)
 			defer cancel()
-			file := filepath.Join(set["HOME"], "typed")
-			if err := os.WriteFile(file, []byte(words+"\ncd; set -v\n"+script.String()), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			shell := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", file)
-			for name, value := range set {
-				shell.Env = append(shell.Env, name+"="+value)
-			}
-			out, err := shell.CombinedOutput()
-			if t.Logf("%s", out); err != nil {
+			printed, told, err := inShell(ctx, words+"\ncd; set -v\n"+script.String(), set)
+			if t.Logf("%s\nprinted:\n%s", told, printed); err != nil {
 				t.Errorf("%s.md: %v", page.Name, err)
 			}
 			for _, text := range prints {
-				if !strings.Contains(string(out), text) {
+				if !strings.Contains(printed, text) {
 					t.Errorf("%s.md: no command prints %q", page.Name, text)
 				}
 			}
 		})
+	}
+}
+
+// inShell runs a script in a shell. printed is the standard output alone: the shell repeats the script on standard error, and
+// an expected text there would only show that the page has it.
+func inShell(ctx context.Context, script string, set map[string]string) (printed, told string, err error) {
+	file := filepath.Join(set["HOME"], "typed")
+	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
+		return "", "", err
+	}
+	shell := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", file)
+	for name, value := range set {
+		shell.Env = append(shell.Env, name+"="+value)
+	}
+	var out, repeated strings.Builder
+	shell.Stdout, shell.Stderr = &out, &repeated
+	err = shell.Run()
+	return out.String(), repeated.String(), err
+}
+
+func TestRunbooks_echo(t *testing.T) {
+	t.Parallel()
+	printed, told, err := inShell(t.Context(), "set -v\n: MESSAGE_KEY=w2:\necho done\n", map[string]string{"HOME": t.TempDir()})
+	if err != nil || printed != "done\n" || !strings.Contains(told, "MESSAGE_KEY=w2:") {
+		t.Errorf("printed %q, told %q: %v", printed, told, err)
 	}
 }
 
