@@ -163,7 +163,7 @@ func quiet(ctx context.Context, f *field, p *watch.Prometheus, rules []string) e
 }
 
 // always says whether an alert fires whatever happens, so that its silence is noticed elsewhere.
-func always(name string) bool { return name == "Watchdog" }
+func always(name string) bool { return name == "CausewayWatchdog" }
 
 // play breaks one thing, waits for its alerts, looks for others, mends it, and waits until no alert is left.
 func (b breach) play(ctx context.Context, f *field, p *watch.Prometheus) error {

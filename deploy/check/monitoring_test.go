@@ -89,7 +89,7 @@ func TestAlertsTested(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fires, silent := map[string]bool{}, map[string]bool{"Watchdog": true}
+	fires, silent := map[string]bool{}, map[string]bool{"CausewayWatchdog": true}
 	for _, path := range tests {
 		raw, err := os.ReadFile(path)
 		if err != nil {
@@ -158,7 +158,7 @@ func TestAlerts(t *testing.T) {
 		}
 		seen[rule.Alert] = true
 		severities := []string{"page", "ticket", pageLive}
-		if rule.Alert == "Watchdog" {
+		if rule.Alert == "CausewayWatchdog" {
 			severities = []string{"none"}
 		}
 		if !slices.Contains(severities, rule.Labels["severity"]) || rule.Annotations["summary"] == "" {
