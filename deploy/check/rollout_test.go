@@ -31,6 +31,11 @@ case "$*" in
 *matchLabels*) echo "app.kubernetes.io/name=$5," ;;
 *"get deployment"*) echo deployment/any ;;
 *"get statefulset"*) grep -q '^kind: StatefulSet$' "$DIR/built" ;;
+*" get jobs "*)
+	for job in "$DIR"/jobs/*; do
+		[ ! -e "$job" ] || echo "$(basename "$job") $(cat "$job")"
+	done
+	;;
 *" get job "*) cat "$DIR/jobs/$5" 2>/dev/null || true ;;
 *" delete job "*)
 	if [ -e "$DIR/jobs/$5" ] && [ ! -s "$DIR/jobs/$5" ]; then
@@ -277,6 +282,30 @@ func TestRollout_failedJob(t *testing.T) {
 		t.Fatalf("after the cure: %v\n%s", err, out)
 	}
 	ordered(t, "after the cure", calls, append([]string{"delete job payments-migrate-"}, steps[1:]...)...)
+}
+
+// TestRollout_earlierJobs: a failed migration of an earlier version goes, since this version's takes its place and JobFailed would
+// page until its time is over. No other Job of that version goes.
+func TestRollout_earlierJobs(t *testing.T) {
+	s := stage{overlay: "prod", ending: "pod/old "}
+	s.prepare(t)
+	for name, conditions := range map[string]string{
+		"payments-migrate-v0": "FailureTarget Failed", "wallets-migrate-v0": "SuccessCriteriaMet Complete", "reports-migrate-v0": "",
+	} {
+		if err := os.WriteFile(filepath.Join(s.dir, "jobs", name), []byte(conditions), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	calls, out, err := s.rollout(t, 0)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	ordered(t, "prod", calls, "get jobs -l app.kubernetes.io/component=migrate ", "delete job payments-migrate-v0", "^apply .*component=migrate")
+	for _, call := range calls {
+		if strings.Contains(call, "delete job") && !strings.Contains(call, " payments-migrate-v0") {
+			t.Errorf("it asked for: kubectl %s", call)
+		}
+	}
 }
 
 // TestRollout_repeats: stopped before any of its steps and called again, the script does all that is left, in the same order, and
