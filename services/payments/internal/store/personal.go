@@ -182,7 +182,7 @@ const (
 
 const (
 	lookAgain   = time.Hour // at a payment that is not over
-	erasureWalk = 500       // payments of one lane in a batch
+	erasureWalk = 50        // payments of a batch, which reads as many of each lane
 )
 
 // AskErasure notes that a payer is to be forgotten, notes their payments, and forgets what may be forgotten at once. What is left

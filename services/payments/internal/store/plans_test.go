@@ -120,20 +120,21 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 		"an address":                  {"oursAddress", []any{"tron", "T1"}, 20},
 		"one":                         {"findAny", []any{"CW-000000000001"}, 10},
 		"one of a merchant":           {"findOwned", []any{"CW-000000000001", "big", "test"}, 10},
-		"a payer's":                   {"walkPayments", []any{"m99", "test", [][]byte{{1}}, every, types, time.Now(), "", 500, int64(1)}, 300},
+		"a payer's":                   {"walkPayments", []any{"big", "test", [][]byte{{1}}, every, types, time.Now(), "", 50, int64(1)}, 800},
 	} {
 		top := w.explain(c.statement, c.args...)
-		removed := 0
+		removed, pages := 0, 0
 		top.each(func(p plan) {
+			pages = max(pages, p.Hit+p.Read) // the top leaves out a WITH that it does not read
 			removed += w.whole(p.Removed) * w.whole(p.Loops)
 			if p.Node == "Seq Scan" && (p.On == "payments" || p.On == "differences") {
 				t.Errorf("%s: %s reads the whole of %s", name, c.statement, p.On)
 			}
 		})
-		if removed > page || top.Hit+top.Read > c.pages {
-			t.Errorf("%s: %s reads %d pages and throws %d rows away", name, c.statement, top.Hit+top.Read, removed)
+		if removed > page || pages > c.pages {
+			t.Errorf("%s: %s reads %d pages and throws %d rows away", name, c.statement, pages, removed)
 		}
-		t.Logf("%s: %d pages, %d rows thrown away", name, top.Hit+top.Read, removed)
+		t.Logf("%s: %d pages, %d rows thrown away", name, pages, removed)
 	}
 }
 
