@@ -31,11 +31,12 @@ CREATE INDEX erasures_open ON erasures (id) WHERE done_at IS NULL;`
 
 const (
 	askSQL   = `INSERT INTO erasures (operator, person) VALUES ($1, $2) RETURNING id, asked_at`
-	openSQL  = `SELECT id, operator, person, asked_at FROM erasures WHERE done_at IS NULL AND ($1::bigint[] IS NULL OR id = ANY($1)) ORDER BY id`
+	openSQL  = `SELECT id, operator, person, asked_at, asked_at <= now() - $2 * interval '1 second' FROM erasures WHERE done_at IS NULL AND ($1::bigint[] IS NULL OR id = ANY($1)) ORDER BY id`
 	againSQL = `UPDATE erasures SET asked_at = now() WHERE id = $1 AND done_at IS NULL RETURNING asked_at`
-	// Meanwhile somebody else may have ended it, or an operator may have asked again.
+	// Meanwhile somebody else may have ended it, or an operator may have asked again. A look that began in the first minute does
+	// not end it.
 	lookedSQL = `UPDATE erasures SET looked_at = now(), erased = erased + $2, left_over = $3,
-	done_at = CASE WHEN $3::bigint = 0 THEN now() END, person = CASE WHEN $3::bigint = 0 THEN NULL ELSE person END
+	done_at = CASE WHEN $3::bigint = 0 AND $5 THEN now() END, person = CASE WHEN $3::bigint = 0 AND $5 THEN NULL ELSE person END
 WHERE id = $1 AND asked_at = $4 AND done_at IS NULL`
 	resealSQL = `UPDATE erasures SET person = $3 WHERE id = $1 AND person = $2`
 )
@@ -52,6 +53,10 @@ const place = "erasure"
 // and messages that could not be taken in go sooner (docs/runbooks/personal-data.md). No record is erased before, so that one
 // that is erased here is erased everywhere.
 const Copies = 70 * 24 * time.Hour
+
+// Commit is the longest time from the stamp of a record to its commit. An erasure that was asked for in between does not see the
+// record, so it is looked at once more when it is as old, and does not end before.
+const Commit = time.Minute
 
 // Retention is how long after its last change a record is kept from erasure.
 type Retention struct {
@@ -73,6 +78,7 @@ type Asked[P comparable] struct {
 	Operator string
 	Person   P
 	At       time.Time
+	Seen     bool // all that was stamped by At is committed (Commit)
 }
 
 // Done is what became of a look at an erasure.
@@ -107,6 +113,7 @@ func Ask[P comparable](ctx context.Context, db postgres.Querier, keys *keyring.R
 		if err != nil || a.Person != person { // Due tells of those that cannot be opened
 			continue
 		}
+		a.Seen = false
 		err = db.QueryRow(ctx, againSQL, a.ID).Scan(&a.At)
 		switch {
 		case err == nil:
@@ -132,16 +139,17 @@ type note struct {
 	operator string
 	person   []byte
 	at       time.Time
+	seen     bool
 }
 
 // read lists the erasures that are not over: all, or only some.
 func read(ctx context.Context, db postgres.Querier, only []int64) ([]note, error) {
-	rows, err := db.Query(ctx, openSQL, only)
+	rows, err := db.Query(ctx, openSQL, only, Commit.Seconds())
 	if err != nil {
 		return nil, fmt.Errorf("read the open erasures: %w", err)
 	}
 	notes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (n note, err error) {
-		return n, row.Scan(&n.id, &n.operator, &n.person, &n.at)
+		return n, row.Scan(&n.id, &n.operator, &n.person, &n.at, &n.seen)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the open erasures: %w", err)
@@ -154,17 +162,18 @@ func open[P comparable](keys *keyring.Ring, n note) (a Asked[P], err error) {
 	if err != nil {
 		return a, err
 	}
-	a = Asked[P]{ID: n.id, Operator: n.operator, At: n.at}
+	a = Asked[P]{ID: n.id, Operator: n.operator, At: n.at, Seen: n.seen}
 	return a, json.Unmarshal(plain, &a.Person)
 }
 
-// Look erases what may be erased of one, and notes how much is left; with nothing left the person is forgotten here too.
+// Look erases what may be erased of one, and notes how much is left. With nothing left, and nothing to come to light, the person is
+// forgotten here too.
 func Look[P comparable](ctx context.Context, db postgres.Querier, a Asked[P], erase func(context.Context, Asked[P]) (Done, error)) (Done, error) {
 	done, err := erase(ctx, a)
 	if err != nil {
 		return done, err
 	}
-	if _, err := db.Exec(ctx, lookedSQL, a.ID, done.Erased, done.Left(), a.At); err != nil {
+	if _, err := db.Exec(ctx, lookedSQL, a.ID, done.Erased, done.Left(), a.At, a.Seen); err != nil {
 		return done, fmt.Errorf("note a look at an erasure: %w", err)
 	}
 	return done, nil

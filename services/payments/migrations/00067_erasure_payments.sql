@@ -1,7 +1,7 @@
 -- +goose Up
--- The payments of an erasure (00057) that are still to be erased. They are looked for once, when it is asked for, in batches:
--- walk_of is the asking whose payments are looked for, walk_after the payment after which the next batch begins, null once all
--- were looked at.
+-- The payments of an erasure (00057) that are still to be erased. They are looked for when it is asked for, and a minute
+-- later, in batches: walk_of is the time of that, walk_after the payment after which the next batch begins, null once all were
+-- looked at.
 ALTER TABLE erasures
     ADD COLUMN walk_of    timestamptz,
     ADD COLUMN walk_after text;

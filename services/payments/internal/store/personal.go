@@ -24,7 +24,8 @@ WHERE id = $1 AND payer IS NOT DISTINCT FROM $2 AND receiver IS NOT DISTINCT FRO
 	resealPayout = `UPDATE payouts SET receiver = $3 WHERE id = $1 AND receiver = $2`
 
 	// One batch of a walk over the lanes of a merchant, as in listOwned, in the order of ids: a payment that changes its lane
-	// meanwhile keeps its place. What it finds and how far it came are one write.
+	// meanwhile keeps its place. What it finds and how far it came are one write. walk_of names the walk: there are two, since a
+	// payment may be committed a little after its time. It is asked_at at once, and a minute (erasure.Commit) later for the second.
 	walkPayments = `WITH looked AS MATERIALIZED (
 	SELECT found.id, found.theirs FROM unnest($4::text[]) AS s(status) CROSS JOIN unnest($5::text[]) AS t(type) CROSS JOIN LATERAL (
 		SELECT p.id COLLATE "C" AS id, coalesce(p.payer_index = ANY($3), false) AND p.created_at <= $6 AS theirs FROM payments p
@@ -34,16 +35,20 @@ WHERE id = $1 AND payer IS NOT DISTINCT FROM $2 AND receiver IS NOT DISTINCT FRO
 ), kept AS (
 	INSERT INTO erasure_payments (erasure_id, payment_id) SELECT $9, id FROM looked WHERE theirs ON CONFLICT DO NOTHING
 )
-UPDATE erasures SET walk_of = $6, walk_after = (SELECT CASE WHEN count(*) = $8 THEN max(id) END FROM looked)
+UPDATE erasures SET walk_of = $10, walk_after = (SELECT CASE WHEN count(*) = $8 THEN max(id) END FROM looked)
 WHERE id = $9 AND asked_at = $6 AND done_at IS NULL RETURNING walk_after`
-	walkedTo = `SELECT coalesce(walk_of = asked_at, false), walk_after FROM erasures WHERE id = $1`
+	walkedTo = `SELECT coalesce(walk_of = $2, false), walk_after FROM erasures WHERE id = $1`
 
 	// due are the waits of payments w that are over: $1 and $2 are how long they take.
 	due = `p.wait = w.wait AND p.since <= now() - w.micros * interval '1 microsecond'`
-	// The erasures of which something is due: a payment, the rest of a walk, or nothing but the note that all is done.
+	// The erasures of which something is due: a payment, a walk, or nothing but the note that all is done.
 	dueErasures = `SELECT DISTINCT p.erasure_id FROM unnest($1::text[], $2::bigint[]) AS w(wait, micros) JOIN erasure_payments p ON ` + due + `
-UNION SELECT id FROM erasures e WHERE done_at IS NULL AND (walk_of IS DISTINCT FROM asked_at OR walk_after IS NOT NULL
-	OR NOT EXISTS (SELECT FROM erasure_payments p WHERE p.erasure_id = e.id))`
+JOIN erasures e ON e.id = p.erasure_id AND e.done_at IS NULL
+UNION SELECT id FROM erasures e WHERE done_at IS NULL AND (walk_of IS DISTINCT FROM asked_at + $3 * interval '1 second'
+	OR walk_after IS NOT NULL OR NOT EXISTS (SELECT FROM erasure_payments p WHERE p.erasure_id = e.id))`
+	// An earlier release ends an erasure and leaves its payments noted.
+	dropEnded = `DELETE FROM erasure_payments p USING unnest($1::text[], $2::bigint[]) AS w(wait, micros), erasures e
+WHERE ` + due + ` AND e.id = p.erasure_id AND e.done_at IS NOT NULL`
 	dueOfErasure = `SELECT p.payment_id FROM unnest($1::text[], $2::bigint[]) AS w(wait, micros) JOIN erasure_payments p ON ` + due + `
 WHERE p.erasure_id = $3 ORDER BY p.payment_id`
 	leftOfErasure = `SELECT count(*) FILTER (WHERE wait = 'open'), count(*) FILTER (WHERE wait = 'law'), count(*) FILTER (WHERE wait = 'copies')
@@ -207,7 +212,10 @@ func (s *Store) AskErasure(ctx context.Context, operator string, payer Payer, r 
 // nothing else.
 func (s *Store) EraseDue(ctx context.Context, r erasure.Retention) error {
 	waits, micros := waitsOf(r)
-	rows, err := s.pool.Query(ctx, dueErasures, waits, micros)
+	if _, err := s.pool.Exec(ctx, dropEnded, waits, micros); err != nil {
+		return fmt.Errorf("drop what ended erasures left: %w", err)
+	}
+	rows, err := s.pool.Query(ctx, dueErasures, waits, micros, erasure.Commit.Seconds())
 	if err != nil {
 		return fmt.Errorf("find due erasures: %w", err)
 	}
@@ -262,11 +270,15 @@ func (s *Store) eraser(r erasure.Retention) func(context.Context, erasure.Asked[
 	}
 }
 
-// walkErasure notes the payments of the payer, once for each time that it is asked, and goes on where a walk was stopped.
+// walkErasure notes the payments of the payer, twice for each time that it is asked, and goes on where a walk was stopped.
 func (s *Store) walkErasure(ctx context.Context, asked erasure.Asked[Payer]) error {
+	walk := asked.At
+	if asked.Seen {
+		walk = walk.Add(erasure.Commit)
+	}
 	var begun bool
 	var after *string
-	if err := s.pool.QueryRow(ctx, walkedTo, asked.ID).Scan(&begun, &after); err != nil {
+	if err := s.pool.QueryRow(ctx, walkedTo, asked.ID, walk).Scan(&begun, &after); err != nil {
 		return err
 	}
 	if !begun {
@@ -276,7 +288,7 @@ func (s *Store) walkErasure(ctx context.Context, asked erasure.Asked[Payer]) err
 	indexes := s.keys.Blinds(who.ChatID, blindPlace(who.Mode, who.MerchantID))
 	for after != nil {
 		err := s.pool.QueryRow(ctx, walkPayments, who.MerchantID, string(who.Mode), indexes, statusNames(nil), typeNames(""), asked.At,
-			*after, erasureWalk, asked.ID).Scan(&after)
+			*after, erasureWalk, asked.ID, walk).Scan(&after)
 		if errors.Is(err, pgx.ErrNoRows) { // asked again meanwhile, or ended: whoever did so walks
 			return nil
 		}

@@ -169,6 +169,7 @@ func TestErase_whenItsTimeHasCome(t *testing.T) {
 	w.sql(`UPDATE payments SET mode = 'live', payer_index = $1, created_at = now() + interval '1 second' WHERE id = $2`, w.liveIndex(), later.ID)
 	w.sql(`UPDATE payments SET status = 'expired', expires_at = now() - interval '25 hours' WHERE id IN ($1, $2)`, open.ID, later.ID)
 	w.sql(`UPDATE erasure_payments SET since = since - interval '1 hour' WHERE wait = 'open'`)
+	w.ripe()
 	short := fiveYears
 	short.Laundering = time.Microsecond
 	for _, r := range []erasure.Retention{fiveYears, short, short} {
@@ -219,6 +220,13 @@ func TestErase_whenCancelled(t *testing.T) {
 	if n := ask[int](w, `SELECT count(*) FROM payouts`); n != 0 {
 		t.Errorf("%d payouts to an erased receiver", n)
 	}
+}
+
+// ripe makes every erasure so old that all that was stamped before it is committed.
+func (w *world) ripe() {
+	w.t.Helper()
+	w.sql(`UPDATE erasures SET asked_at = asked_at - $1 * interval '1 second', walk_of = walk_of - $1 * interval '1 second'`,
+		erasure.Commit.Seconds())
 }
 
 // liveIndex is what the secret payer is found by in live mode.
@@ -306,6 +314,7 @@ func TestErase_readsWhatIsDue(t *testing.T) {
 		t.Errorf("a look with nothing due: %v", err)
 	}
 	w.sql(`ALTER TABLE hidden RENAME TO payments`)
+	w.ripe()
 	later := keep
 	later.Copies -= 2 * time.Hour
 	if err := w.store.EraseDue(t.Context(), later); err != nil {
@@ -350,5 +359,63 @@ func TestErase_goesOnWithItsWalk(t *testing.T) {
 	noted(1100)
 	if got := ask[string](w, `SELECT min(payment_id) FROM erasure_payments`); got != "pay_a000601" {
 		t.Errorf("the walk went on with %s", got)
+	}
+}
+
+// A payment that is committed just after an erasure looked for it, and was stamped before, is erased too: the erasure looks once more
+// and does not end before.
+func TestErase_committedLate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	now := erasure.Retention{Laundering: time.Microsecond, Copies: time.Microsecond}
+	w.theirs("pay_a", 1, secretPayer, time.Hour)
+	if done, err := w.store.AskErasure(t.Context(), "cli:ada", secretPayer, now); err != nil || done != (erasure.Done{Erased: 1}) {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	w.theirs("pay_0", 1, secretPayer, time.Hour) // stamped an hour ago, and committed now
+	look := func(want string) {
+		t.Helper()
+		if err := w.store.EraseDue(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+		const state = `SELECT (SELECT count(*) FROM payments WHERE payer_index IS NOT NULL) || ' left, ' || (done_at IS NOT NULL) FROM erasures`
+		if got := ask[string](w, state); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	look("1 left, false")
+	w.ripe()
+	look("0 left, true")
+}
+
+// An earlier release ends erasures and leaves the notes of their payments. They do not bring the erasure back, and are dropped.
+func TestErase_endedByAnEarlierRelease(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	keep, err := erasure.Keep(fiveYears.Laundering)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.theirs("pay_a", 3, secretPayer, time.Hour)
+	if done, err := w.store.AskErasure(t.Context(), "cli:ada", secretPayer, keep); err != nil || done != (erasure.Done{Copied: 3}) {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	w.sql(`UPDATE erasures SET done_at = now(), person = NULL`)
+	waits, micros := []string{"copies"}, []int64{1}
+	due := func() (n int) {
+		t.Helper()
+		if err := w.pool.QueryRow(t.Context(), `SELECT count(*) FROM (`+w.statement("dueErasures")+`) AS due`, waits, micros, 60.0).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := due(); n != 0 {
+		t.Errorf("%d ended erasures are due", n)
+	}
+	if err := w.store.EraseDue(t.Context(), fiveYears); err != nil {
+		t.Fatal(err)
+	}
+	if n := ask[int](w, `SELECT count(*) FROM erasure_payments`); n != 0 {
+		t.Errorf("%d payments of ended erasures are noted", n)
 	}
 }

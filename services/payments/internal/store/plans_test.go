@@ -120,7 +120,7 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 		"an address":                  {"oursAddress", []any{"tron", "T1"}, 20},
 		"one":                         {"findAny", []any{"CW-000000000001"}, 10},
 		"one of a merchant":           {"findOwned", []any{"CW-000000000001", "big", "test"}, 10},
-		"a payer's":                   {"walkPayments", []any{"big", "test", [][]byte{{1}}, every, types, time.Now(), "", 50, int64(1)}, 800},
+		"a payer's":                   {"walkPayments", []any{"big", "test", [][]byte{{1}}, every, types, time.Now(), "", 50, int64(1), time.Now()}, 800},
 	} {
 		top := w.explain(c.statement, c.args...)
 		removed, pages := 0, 0

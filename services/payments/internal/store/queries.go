@@ -429,7 +429,7 @@ func Statements() map[string]string {
 		"bookDifference": bookDifference, "undoDifference": undoDifference,
 		"journalStands":    journalStands,
 		"personalPayments": personalPayments, "personalPayouts": personalPayouts, "resealPayment": resealPayment, "resealPayout": resealPayout,
-		"walkPayments": walkPayments, "walkedTo": walkedTo, "dueErasures": dueErasures, "dueOfErasure": dueOfErasure, "leftOfErasure": leftOfErasure,
+		"walkPayments": walkPayments, "walkedTo": walkedTo, "dueErasures": dueErasures, "dropEnded": dropEnded, "dueOfErasure": dueOfErasure, "leftOfErasure": leftOfErasure,
 		"waitOn": waitOn, "waited": waited, "lockErased": lockErased, "selectEnded": selectEnded, "forgetPayer": forgetPayer, "forgetReceiver": forgetReceiver, "noteAudit": noteAudit,
 		"upsertFraud": upsertFraud, "selectFraud": selectFraud,
 		"outbox": outbox.InsertSQL, "idempotency": idempotency.InsertSQL,
