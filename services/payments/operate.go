@@ -40,6 +40,7 @@ var operations = []command.Verb{
 	{Name: "payouts strangers", Args: "< REFERENCES", Run: operate(strangers)},
 	{Name: "books", Run: operate(books)},
 	{Name: "sequences", Args: "--from TIME", Run: operate(sequences)},
+	{Name: "unmarked-gifts", Run: operate(unmarkedGifts)},
 	{Name: "accused", Run: operate(lines((*store.Store).ConfirmedAddresses))},
 	{Name: "expiry", Run: operate(lines((*store.Store).Expiries))},
 	{Name: "expiry skip", Args: "--network tron [--mode live|test] --reason TEXT", Run: operate(skipExpiry)},

@@ -69,6 +69,22 @@ func sequences(in command.Input) (operation, error) {
 	}, nil
 }
 
+// unmarkedGifts prints the newest gifts that can still be claimed by a reference without a mark, and how many there are.
+func unmarkedGifts(in command.Input) (operation, error) {
+	if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, s *store.Store) error {
+		out := json.NewEncoder(in.Out)
+		n, err := s.UnmarkedGifts(ctx, func(g store.UnmarkedGift) error { return out.Encode(g) })
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(in.Out, "%d gifts without a mark can still be claimed\n", n)
+		return err
+	}, nil
+}
+
 // strangersAtOnce bounds one look for references.
 const strangersAtOnce = 1000
 

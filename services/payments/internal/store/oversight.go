@@ -24,6 +24,9 @@ WHERE EXISTS (SELECT FROM history h WHERE h.payment_id = p.id AND h.at >= $1)`
 	confirmedAddresses = `SELECT mode, address FROM fraud_signals WHERE confirmed ORDER BY mode, address`
 	selectExpiry       = `SELECT s.mode, s.network, s.height, s.block_time, (SELECT min(w.told_at) FROM scan_waiting w
 	WHERE w.mode = s.mode AND w.network = s.network AND s.settled >= 0) FROM scan_progress s ORDER BY s.mode, s.network`
+	// Gifts from before references of gifts were marked, which somebody may still claim; a mark is the 16th character.
+	unmarkedGifts = `SELECT count(*) OVER (), mode, id, status FROM payments WHERE type = 'gift' AND length(reference) < 16
+AND claim <> 'claimed' AND status NOT IN ('settled', 'expired', 'cancelled') ORDER BY id DESC LIMIT 20`
 	// The next progress is believed without counting. What waits for ten minutes has been alerted about.
 	skipDeposits = `UPDATE scan_progress s SET settled = -1 WHERE s.mode = $1 AND s.network = $2 AND s.settled >= 0
 AND EXISTS (SELECT FROM scan_waiting w WHERE w.mode = $1 AND w.network = $2 AND w.told_at < now() - interval '10 minutes')`
@@ -48,6 +51,13 @@ type Sequence struct {
 	MerchantID string `json:"merchantId"`
 	Mode       string `json:"mode"`
 	Sequence   int64  `json:"sequence"`
+}
+
+// UnmarkedGift is a gift that can still be claimed by a reference that has no mark. The reference is not shown.
+type UnmarkedGift struct {
+	Mode   string `json:"mode"`
+	ID     string `json:"id"`
+	Status string `json:"status"`
 }
 
 // Address is one of a mode.
@@ -87,6 +97,13 @@ func (s *Store) AssetSums(ctx context.Context, each func(AssetSum) error) error 
 func (s *Store) ChangedSince(ctx context.Context, from time.Time, each func(Sequence) error) error {
 	var q Sequence
 	return s.whole(ctx, changedSince, []any{&q.ObjectID, &q.MerchantID, &q.Mode, &q.Sequence}, func() error { return each(q) }, from)
+}
+
+// UnmarkedGifts gives the newest of the gifts that can still be claimed by a reference without a mark, and counts them all.
+func (s *Store) UnmarkedGifts(ctx context.Context, each func(UnmarkedGift) error) (n int64, err error) {
+	var g UnmarkedGift
+	err = s.whole(ctx, unmarkedGifts, []any{&n, &g.Mode, &g.ID, &g.Status}, func() error { return each(g) })
+	return n, err
 }
 
 // ConfirmedAddresses gives the accused addresses that payments holds money of, since an operator has confirmed them.

@@ -412,7 +412,7 @@ func Statements() map[string]string {
 		"listPayouts": listPayouts, "listHeads": listHeads, "noteDecision": noteDecision,
 		"discardStock": discardStock, "discardRequests": discardRequests, "doubtPayouts": doubtPayouts, "forgetTaken": forgetTaken,
 		"patient": patient, "payoutStates": payoutStates, "paymentStates": paymentStates, "strangePayouts": strangePayouts, "assetSums": assetSums,
-		"changedSince": changedSince, "confirmedAddresses": confirmedAddresses, "selectExpiry": selectExpiry, "skipDeposits": skipDeposits,
+		"changedSince": changedSince, "unmarkedGifts": unmarkedGifts, "confirmedAddresses": confirmedAddresses, "selectExpiry": selectExpiry, "skipDeposits": skipDeposits,
 		"forgetWaiting": forgetWaiting, "forgetProgress": forgetProgress,
 		"insertScreening": insertScreening, "noteVerdict": noteVerdict, "setVerdict": setVerdict, "unscreened": unscreened, "payoutSenders": payoutSenders,
 		"shareClaims": shareClaims, "selectPaused": selectPaused, "selectPauses": selectPauses, "excludeClaims": excludeClaims,
