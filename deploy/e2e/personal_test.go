@@ -134,6 +134,9 @@ func TestPersonal(t *testing.T) {
 		t.Error("the logs hold no line of the level debug: this test would see nothing")
 	}
 
+	api.Eventually(t, settle, "every payout to be asked about for the last time", func() bool {
+		return count(t, s, "payments", `SELECT count(*) FROM payouts WHERE next_at IS NOT NULL`) == 0
+	})
 	// The person asks to be forgotten. All is noted and nothing erased while the dispatcher may hold copies; once it holds none the
 	// person is erased, and then no service has them.
 	unpaid := create(t, c, transfer(api.Object{"payer": person, "receiver": receiver})).Text(t, "payment.reference")
