@@ -33,6 +33,9 @@ func TestOperatorLists(t *testing.T) {
 		page := operator.Call(t, http.MethodGet, "/v1/admin/holds?limit=2"+cursor, nil).Want(t, http.StatusOK)
 		for i := range page.Len(t, "payments") {
 			at := "payments." + string(rune('0'+i))
+			if page.Null(at + ".reference") { // another test's gift
+				continue
+			}
 			if page.Text(t, at+".reference") == ref {
 				found = true
 				if page.Text(t, at+".hold") != "paid_late" || page.Text(t, at+".screenings.0.stage") != "deposit" || page.Text(t, at+".screenings.0.verdict") != "clear" {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,9 +44,9 @@ func TestEvery_tellsTheLastSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := group(time.Minute)
 		child := g.Child(time.Minute)
-		failing := false
+		var failing atomic.Bool
 		child.Every("erasures", 10*time.Minute, func(context.Context) error {
-			if failing {
+			if failing.Load() {
 				return errors.New("database is away")
 			}
 			return nil
@@ -56,7 +57,7 @@ func TestEvery_tellsTheLastSuccess(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- child.Run(ctx) }()
 		time.Sleep(25 * time.Minute) // synthetic
-		failing = true
+		failing.Store(true)
 		time.Sleep(2 * time.Hour) // synthetic
 		cancel()
 		if err := <-done; err != nil {

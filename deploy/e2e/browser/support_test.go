@@ -254,14 +254,20 @@ func (b *tab) click(selector string) {
 	b.do(chromedp.ScrollIntoView(chromedp.CSS(selector)), chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 }
 
-// submit presses a button that loads the next page, and waits for that.
+// submit presses a button that loads the next page, and waits for that. A page that renews itself may take the button away
+// before it is pressed; the new one is pressed then, as a person would.
 func (b *tab) submit(selector string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, within)
 	defer cancel()
 	press := chromedp.Steps(chromedp.ScrollIntoView(chromedp.CSS(selector)), chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
-	_, err := chromedp.Run(ctx, chromedp.WaitEvent(page.LoadEventFired, nil, press))
-	b.must(err)
+	for {
+		_, err := chromedp.Run(ctx, chromedp.WaitEvent(page.LoadEventFired, nil, press))
+		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "Could not find node") {
+			b.must(err)
+			return
+		}
+	}
 }
 
 // stage waits until the page is at a stage, by itself: nothing is loaded again from here.
