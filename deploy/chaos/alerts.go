@@ -27,9 +27,8 @@ type lookout struct {
 	node    int    // its process
 }
 
-// Times of the scenario alerts. The real rules judge the quiet part. What is broken is judged by rules whose clock is
-// faster by the factor (watch.Faster says how): the longest of them waits for a quarter of an hour, and this one for
-// a minute.
+// Times of the scenario alerts. The real rules judge the quiet part. Faster rules judge the breaks: watch.Faster divides
+// their waits by the factor, so that a wait of a quarter of an hour takes a minute.
 const (
 	factor      = 15
 	askEvery    = time.Second

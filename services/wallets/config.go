@@ -41,7 +41,7 @@ type worldSettings struct {
 	PoolLow         int64         `env:"ADDRESS_POOL_LOW" envDefault:"5000" doc:"imported addresses below which the metric wallets_address_pool is an alert"`
 	BitcoinLive     string        `env:"BITCOIN_NETWORK_LIVE" envDefault:"mainnet" doc:"how live bitcoin addresses are written: mainnet, testnet or regtest"`
 
-	Confirmations string `env:"CONFIRMATIONS" doc:"depths at which deposits are told, over the defaults of docs/api-contract.md#networks: ethereum=12,32;ethereum/USDT=6,12"`
+	Confirmations string `env:"CONFIRMATIONS" doc:"depths at which wallets publishes a deposit again, over the defaults of docs/api-contract.md#networks: ethereum=12,32;ethereum/USDT=6,12"`
 
 	Live liveSettings
 }

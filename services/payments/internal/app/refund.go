@@ -29,7 +29,7 @@ type refundView struct {
 }
 
 // RefundAddress notes where the payer's money goes back to, should an operator refund it. The address has to be one of the
-// payment's network, and none of this system's. What the screener says of it is kept, a refusal too.
+// payment's network, and none of this system's. The screener's verdict is kept, a refusal too.
 func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, problems *fault.Problems, k Key) (Answer, error) {
 	if to == "" {
 		problems.Add("address", "is required")

@@ -185,7 +185,7 @@ func (c *change) sum() {
 }
 
 // book writes each deep transfer to the ledger once, and takes back what was reorged away, waits for a block again, or was mined
-// again with another amount. What a running payment receives belongs to its payer; anything else waits in suspense.
+// again with another amount. Money for a running payment belongs to its payer; all other money waits in suspense.
 func (c *change) book() {
 	running := c.p.End == NotEnded && c.p.Status() != StatusNeedsReview
 	for i := range c.rows {

@@ -277,7 +277,7 @@ func (w *world) unmined(before Payment) {
 			w.t.Fatalf("in %s: %s is in no block and is booked", before.State(), d.Key)
 		}
 		if d.Counted.IsPositive() && !w.p.Reorged {
-			w.t.Fatalf("in %s: %s is in no block, was converted, and nobody is told", before.State(), d.Key)
+			w.t.Fatalf("in %s: %s is in no block, was converted, and no event says so", before.State(), d.Key)
 		}
 	}
 }
