@@ -3,14 +3,16 @@
 package e2e
 
 import (
+	"maps"
 	"net/http"
-	"slices"
+	"strconv"
 	"testing"
 
 	"causeway.internal/deploy/e2e/internal/api"
 )
 
-// TestWebhooks_events: a merchant without any webhook catches up by cursor and misses nothing.
+// TestWebhooks_events: a merchant without any webhook catches up by cursor, misses nothing and meets nothing twice. The
+// list is in the order in which events were accepted, which may differ from the order of their sequences.
 func TestWebhooks_events(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)
@@ -18,19 +20,24 @@ func TestWebhooks_events(t *testing.T) {
 	reference := create(t, mine, transfer(nil)).Text(t, "payment.reference")
 	deposit(t, mine, reference, nil)
 	awaitStatus(t, mine, reference, "settled")
-	var types []string
+	bySequence, listed := map[string]string{}, 0
 	cursor := ""
 	api.Eventually(t, settle, "every event in the list", func() bool {
 		page := mine.Call(t, http.MethodGet, "/v1/events?limit=2&cursor="+cursor, nil).Want(t, http.StatusOK)
 		for n := range page.Len(t, "events") {
-			types = append(types, page.Text(t, "events."+string(rune('0'+n))+".type"))
+			event := "events." + strconv.Itoa(n)
+			bySequence[page.Number(t, event+".data.payment.sequence").RatString()] = page.Text(t, event+".type")
+			listed++
 		}
 		if !page.Null("pagination.nextCursor") {
 			cursor = page.Text(t, "pagination.nextCursor")
 		}
-		return len(types) >= 5
+		return listed >= 5
 	})
-	if want := []string{"payment.pending", "payment.confirming", "payment.confirmed", "payment.settling", "payment.settled"}; !slices.Equal(types, want) {
-		t.Errorf("listed %v, want %v", types, want)
+	want := map[string]string{
+		"1": "payment.pending", "2": "payment.confirming", "3": "payment.confirmed", "4": "payment.settling", "5": "payment.settled",
+	}
+	if listed != len(want) || !maps.Equal(bySequence, want) {
+		t.Errorf("listed %d events, by their sequences %v, want each of %v once", listed, bySequence, want)
 	}
 }
