@@ -21,18 +21,18 @@ import (
 	"causeway.internal/libs/telemetry"
 )
 
-// adoptSettings is what `gateway keys adopt` reads beside what keys need.
+// adoptSettings are the settings that `gateway keys adopt` reads besides those of keys.
 type adoptSettings struct {
 	Keys        keySettings
 	WalletsURL  string        `env:"WALLETS_URL,required" doc:"base URL of wallets"`
 	WalletsKeys config.Secret `env:"WALLETS_IDENTITY_KEYS,required" doc:"comma separated base64 keys of identities for wallets; the first signs"`
 }
 
-// adoptMax bounds one call of wallets; a call that is cut short is made again and goes on where it was.
+// adoptMax bounds one call of wallets. A call that is cut short is repeated and continues where it ended.
 const adoptMax = 10 * time.Minute
 
-// adopt moves the wallets of a revoked key to another key of the same merchant and mode. The act stands in the audit
-// before the first wallet moves; done again it moves what is left.
+// adopt moves the wallets of a revoked key to another key of the same merchant and mode. It writes the audit entry
+// before it moves the first wallet. A repeated adoption moves the wallets that are left.
 func adopt(ctx context.Context, in command.Input) error {
 	var from, to int64
 	err := in.FlagsOnly(func(f *flag.FlagSet) {
@@ -72,7 +72,7 @@ func adopt(ctx context.Context, in command.Input) error {
 		moved, more, err := moveWallets(ctx, cfg.WalletsURL, signing[0], old, to, by)
 		total += moved
 		if err != nil {
-			return fmt.Errorf("keys adopt: %w (run it again: it goes on where it was)", err)
+			return fmt.Errorf("keys adopt: %w (run it again: it continues where it ended)", err)
 		}
 		if !more {
 			break
@@ -82,24 +82,25 @@ func adopt(ctx context.Context, in command.Input) error {
 	return err
 }
 
-// direct asks a service of ours and nobody between: no proxy of the environment, no redirect, no connection kept.
+// direct calls a service of Causeway directly: it uses no proxy of the environment, follows no redirect and keeps no
+// connection.
 var direct = &http.Client{
 	Transport:     &http.Transport{DisableKeepAlives: true},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// moveWallets asks wallets once. It is an operator's call, signed as the gateway signs.
+// moveWallets calls wallets once, as an operator, with an identity that it signs as the gateway does.
 func moveWallets(ctx context.Context, base string, key []byte, old apikey.Key, to int64, by audit.Entry) (moved int64, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, adoptMax)
 	defer cancel()
 	body, err := json.Marshal(map[string]any{"merchantId": old.MerchantID, "mode": old.Mode, "fromKeyId": old.ID, "toKeyId": to})
 	if err != nil {
-		return 0, false, fmt.Errorf("encode the question: %w", err)
+		return 0, false, fmt.Errorf("encode the request: %w", err)
 	}
 	const path = "/v1/admin/wallets/adopt"
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+path, bytes.NewReader(body))
 	if err != nil {
-		return 0, false, fmt.Errorf("make the question: %w", err)
+		return 0, false, fmt.Errorf("make the request: %w", err)
 	}
 	who := httpkit.Identity{
 		Subject: httpkit.Operator, Operator: by.Actor, RequestID: by.RequestID, Audience: "wallets", IssuedAt: time.Now().UnixMilli(),
@@ -112,13 +113,13 @@ func moveWallets(ctx context.Context, base string, key []byte, old apikey.Key, t
 	r.Header.Set("Content-Type", "application/json")
 	res, err := direct.Do(r)
 	if err != nil {
-		return 0, false, fmt.Errorf("ask wallets: %w", err)
+		return 0, false, fmt.Errorf("call wallets: %w", err)
 	}
 	defer res.Body.Close()
 	var answer struct{ Moved int64 }
 	raw, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	if err == nil && res.StatusCode == http.StatusGatewayTimeout {
-		return 0, true, nil // there were many: what was moved stays moved
+		return 0, true, nil // the batch was cut short; the wallets that it moved stay moved
 	}
 	if err == nil && res.StatusCode != http.StatusOK {
 		err = fmt.Errorf("answered %s: %s", res.Status, raw)
@@ -127,7 +128,7 @@ func moveWallets(ctx context.Context, base string, key []byte, old apikey.Key, t
 		err = json.Unmarshal(raw, &answer)
 	}
 	if err != nil {
-		return 0, false, fmt.Errorf("ask wallets: %w", err)
+		return 0, false, fmt.Errorf("call wallets: %w", err)
 	}
 	return answer.Moved, false, nil
 }

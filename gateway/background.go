@@ -19,7 +19,7 @@ import (
 	"causeway.internal/libs/telemetry"
 )
 
-// listen opens the public port, with bounds on who may hold how many connections, and the port for operations.
+// listen opens the public port, which bounds connections per address and in all, and the operations port.
 func listen(group *lifecycle.Group, cfg settings, door http.Handler, proxies identity.Proxies, tel *telemetry.Telemetry) error {
 	bound := limit.NewConnections(cfg.ConnsPerIP, cfg.ConnsMax, func(a netip.Addr) bool {
 		return proxies.Trusts(a) || (cfg.SkipLoopback && a.IsLoopback())
@@ -28,13 +28,13 @@ func listen(group *lifecycle.Group, cfg settings, door http.Handler, proxies ide
 		return err
 	}
 	ready := func(context.Context) error { return group.Ready() }
-	// The database is no part of it. It would turn every gateway red at once, and the ingress would answer in their stead; a
-	// gateway serves public routes without it and says of the others when to try again.
+	// Readiness does not depend on the database: one outage would make every gateway unready at once. Without the
+	// database a gateway serves public routes and answers the others with Retry-After.
 	return group.HTTP(lifecycle.Ops, cfg.OpsAddr, tel.Ops(telemetry.Check{Name: "process", Ready: ready}))
 }
 
-// background adds what goes on beside requests: changes of keys are listened to, rows of the audit and times of use are
-// written, partitions are kept.
+// background adds the work beside requests: listening for changes of keys, writing audit rows and times of use, and
+// maintaining partitions.
 func background(group *lifecycle.Group, cfg postgres.Config, keys *store.Store, cache *apikey.Cache, acts *journal.Journal, tel *telemetry.Telemetry) error {
 	if err := tel.Registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "gateway_key_changes_told", Help: "1 while this process is told of changes of keys; else it remembers a key for half a second.",

@@ -57,7 +57,7 @@ type settings struct {
 	Recovery     bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: ids of keys that may have been given are passed over (docs/runbooks/gateway-restore.md)"`
 }
 
-// keySettings is what making and reading keys needs, for `gateway keys` as for `gateway serve`.
+// keySettings are the settings that `gateway keys` and `gateway serve` need to make and read keys.
 type keySettings struct {
 	Postgres postgres.Config
 	Peppers  config.Secret `env:"KEY_PEPPERS,required" doc:"one or two comma separated base64 peppers of at least 32 bytes; the first is for new keys"`
@@ -76,7 +76,7 @@ func (k keySettings) read() (*apikey.Peppers, *keyring.Ring, error) {
 	return peppers, ring, nil
 }
 
-// callers reads who may be operator and whose word about addresses counts.
+// callers reads the operators' tokens and the trusted proxies.
 func (s settings) callers() (identity.Static, identity.Proxies, error) {
 	operators, err := identity.ParseOperators(s.OperatorTokens.Reveal())
 	if err != nil {
@@ -114,7 +114,7 @@ func (s settings) services() (map[route.Upstream]*proxy.Target, error) {
 	return targets, nil
 }
 
-// bounds reports numbers that would let nothing through.
+// bounds reports limits that would admit nothing.
 func (s settings) bounds() error {
 	for _, one := range []struct {
 		name  string

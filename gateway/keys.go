@@ -43,7 +43,7 @@ func createKey(ctx context.Context, in command.Input) error {
 	return enc.Encode(httpapi.View(issued))
 }
 
-// kept is what verbs on the gateway's database work with.
+// kept holds what verbs on the gateway's database work with.
 type kept struct {
 	store   *store.Store
 	peppers *apikey.Peppers
@@ -51,7 +51,7 @@ type kept struct {
 	close   func()
 }
 
-// open opens the database of the settings that keys need, with its partitions in place.
+// open opens the database of the key settings and ensures its partitions.
 func open(ctx context.Context, environ map[string]string) (kept, error) {
 	cfg, err := config.Read[keySettings](environ)
 	if err != nil {
@@ -106,7 +106,7 @@ func readOrder(in command.Input) (apikey.Order, error) {
 	return order, nil
 }
 
-// fields splits a comma separated list and leaves out what is empty.
+// fields splits a comma separated list and drops empty items.
 func fields(text string) []string {
 	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' })
 }

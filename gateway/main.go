@@ -1,7 +1,7 @@
-// Command gateway is the only public door of Causeway: it knows API keys, forwards requests to the services under a
-// signed identity, and answers everything it refuses in one shape. `gateway` serves; `gateway migrate`,
-// `gateway keys create`, `gateway keys adopt`, `gateway operators …`, `gateway rotate-master`, `gateway health` and `gateway version` are its other verbs.
-// This package only wires.
+// Command gateway is the only public entrance of Causeway: it authenticates API keys, forwards requests to the services
+// under a signed identity, and gives every refusal one shape. `gateway` serves; `gateway migrate`, `gateway keys
+// create`, `gateway keys adopt`, `gateway operators …`, `gateway rotate-master`, `gateway health` and `gateway version`
+// are its other verbs. This package only wires.
 package main
 
 import (
@@ -48,7 +48,7 @@ var program = command.Program{Name: "gateway", Verbs: append(slices.Concat(comma
 
 func main() { program.Main() }
 
-// usedEvery is how often the times of last use are written; they are exact to the cache's time to live all the same.
+// usedEvery is how often the times of last use are written. They are exact to the cache's time to live nevertheless.
 const (
 	usedEvery     = 15 * time.Second
 	maintainEvery = time.Minute
@@ -88,7 +88,7 @@ func serve(ctx context.Context, in command.Input) error {
 
 	keys := store.New(db)
 	if cfg.Recovery {
-		tel.Log.Warn("recovery is on: ids of keys that may have been given are passed over")
+		tel.Log.Warn("recovery on: skipping key ids that may have been given")
 		if err := keys.Recover(ctx); err != nil {
 			return err
 		}
@@ -151,14 +151,14 @@ func serve(ctx context.Context, in command.Input) error {
 	return group.Run(ctx)
 }
 
-// lasting warns of tokens that never expire, where two operators are asked for and they have no place.
+// lasting warns of tokens that never expire where acts take two operators, which forbids such tokens.
 func lasting(static identity.Static, two bool, tel *telemetry.Telemetry) error {
 	out := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "gateway_operator_tokens_static", Help: "Operators' tokens that never expire, where two operators are needed.",
 	})
 	if two && len(static) > 0 {
 		out.Set(float64(len(static)))
-		tel.Log.Warn("OPERATOR_TOKENS gives tokens that never expire; make operators' tokens with gateway operators create", "tokens", len(static))
+		tel.Log.Warn("operator tokens without expiry in OPERATOR_TOKENS; use gateway operators create", "tokens", len(static))
 	}
 	return tel.Registry.Register(out)
 }

@@ -9,9 +9,9 @@ import (
 	"causeway.internal/libs/command"
 )
 
-// rotateMaster seals every signing key again under the first master key, while gateways go on: they open with any of the
-// keys that they hold. Order of a rotation: give every gateway the new key in second place, then in first, then run this,
-// then, once it says that nothing is left and the last answer is erased, take the old key away.
+// rotateMaster seals every signing key again under the first master key. Gateways keep running meanwhile: they open a
+// value with any of their keys. Order of a rotation: give every gateway the new key in second place, then in first
+// place; run this; when it reports that none is left and the last stored answer is erased, remove the old key.
 func rotateMaster(ctx context.Context, in command.Input) error {
 	kept, err := open(ctx, in.Environ)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"causeway.internal/libs/command"
 )
 
-// The verbs of operators' tokens: how the first operators get theirs, and what to do when nobody else can.
+// The verbs of operators' tokens. They make the first tokens, and new ones when no operator can.
 var operatorVerbs = []command.Verb{
 	{Name: "operators create", Args: "--name PERSON [--days N]", Run: tokens(func(f *flag.FlagSet) tokenAct {
 		o := operator.Order{}
@@ -48,10 +48,10 @@ var operatorVerbs = []command.Verb{
 	})},
 }
 
-// tokenAct is what a verb does; what it returns is printed.
+// tokenAct is the action of a verb; its result is printed.
 type tokenAct func(ctx context.Context, r *operator.Registry, by audit.Entry) (any, error)
 
-// tokens makes a verb of what declares its flags and says what to do.
+// tokens makes a verb from a function that declares flags and returns the action.
 func tokens(declare func(f *flag.FlagSet) tokenAct) func(ctx context.Context, in command.Input) error {
 	return func(ctx context.Context, in command.Input) error {
 		var do tokenAct

@@ -90,7 +90,7 @@ func (c *cli) call(ctx context.Context, method, path string, in, out any) (http.
 	return res.Header, nil
 }
 
-// once is a fresh Idempotency-Key: a proxy that sends a request again makes nothing twice.
+// once is a fresh Idempotency-Key, so that a request that a proxy repeats takes effect once.
 func once() string {
 	raw := make([]byte, 16)
 	_, _ = rand.Read(raw) // never fails: the program crashes instead

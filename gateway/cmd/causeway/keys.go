@@ -38,7 +38,7 @@ type keyFlags struct {
 	overlap                                 int
 }
 
-// keyRecord is what of a key the tool reads.
+// keyRecord holds the fields of a key that the tool reads.
 type keyRecord struct {
 	ID          int64    `json:"id"`
 	PublicKey   string   `json:"publicKey"`
@@ -85,7 +85,7 @@ func (c *cli) keys(ctx context.Context, v command, args []string) error {
 	return c.showKey(words[0], raw)
 }
 
-// request is the call that the words ask for.
+// request is the API call of a verb's words.
 func (k keyFlags) request(words []string) (method, path string, body any, err error) {
 	one := func() string { return "/v1/admin/keys/" + url.PathEscape(words[1]) }
 	switch what := words[0]; {

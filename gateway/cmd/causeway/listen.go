@@ -46,13 +46,13 @@ type listener struct {
 	forward string
 	kind    string
 	since   time.Duration
-	count   int // ends after so many; 0 never does
+	count   int // the number of events after which it ends; 0 means never
 	every   time.Duration
 	keys    secrets
 	seen    int
 }
 
-// lookEvery is the pause between two looks at the list of events.
+// lookEvery is the pause between two reads of the list of events.
 const lookEvery = time.Second
 
 func (c *cli) listen(ctx context.Context, v command, args []string) error {
@@ -105,7 +105,7 @@ func (l *listener) learn(ctx context.Context) error {
 	return err
 }
 
-// event is what of an event the tool reads; the rest passes as it came.
+// event holds the fields of an event that the tool reads; the rest passes unchanged.
 type event struct {
 	ID        string                     `json:"id"`
 	Type      string                     `json:"type"`
@@ -114,8 +114,8 @@ type event struct {
 	Data      map[string]json.RawMessage `json:"data"`
 }
 
-// follow walks the list of events from its start and goes on as events come. A look that fails is repeated: the list keeps
-// the place.
+// follow reads the list of events from its start and then waits for new ones. It repeats a read that fails; the cursor
+// keeps its place.
 func (l *listener) follow(ctx context.Context) error {
 	query, err := l.start(ctx)
 	if err != nil {
@@ -174,7 +174,7 @@ func (l *listener) start(ctx context.Context) (url.Values, error) {
 	return query, nil
 }
 
-// lost waits after a look that failed for a passing reason; any other is the end.
+// lost waits after a read that failed for a passing reason; any other failure ends the listener.
 func (l *listener) lost(ctx context.Context, err error) error {
 	if r, ok := errors.AsType[*refusal](err); ok && r.Status < http.StatusInternalServerError && r.Status != http.StatusTooManyRequests {
 		return err
@@ -197,10 +197,10 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// say tells a person what goes on, apart from the events.
+// say prints progress for a person, apart from the events.
 func (l *listener) say(format string, args ...any) { fmt.Fprintf(l.errs, format+"\n", args...) }
 
-// handle prints an event of the list and forwards it, signed now as the real delivery is.
+// handle prints an event of the list and forwards it, signed at the present time as a real delivery is.
 func (l *listener) handle(ctx context.Context, raw []byte) error {
 	var e event
 	if err := json.Unmarshal(raw, &e); err != nil {
@@ -212,12 +212,12 @@ func (l *listener) handle(ctx context.Context, raw []byte) error {
 	return nil
 }
 
-// pass posts a body with its signature to the program, and says what it answered.
+// pass posts a body with its signature to the program and prints the program's answer.
 func (l *listener) pass(ctx context.Context, h http.Header, raw []byte) string {
 	if l.forward == "" {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second) // as long as the real delivery waits
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second) // the timeout of a real delivery
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, l.forward, bytes.NewReader(raw))
 	if err != nil {
@@ -234,11 +234,11 @@ func (l *listener) pass(ctx context.Context, h http.Header, raw []byte) string {
 		return err.Error()
 	}
 	defer res.Body.Close()
-	_, _ = io.CopyN(io.Discard, res.Body, 1<<16) // so that the connection serves again
+	_, _ = io.CopyN(io.Discard, res.Body, 1<<16) // so that the connection can be reused
 	return strconv.Itoa(res.StatusCode)
 }
 
-// show prints an event: as it came under --json, else in one line with what a person looks for.
+// show prints an event unchanged under --json, else its main fields in one line.
 func (l *listener) show(e event, raw []byte, answer string) {
 	if l.json {
 		line := map[string]any{"event": json.RawMessage(raw)}
@@ -322,7 +322,7 @@ type arrival struct {
 	answer chan int
 }
 
-// arrived verifies, prints and forwards a delivery. The program's own refusal becomes ours, so that it is tried again.
+// arrived verifies, prints and forwards a delivery. It passes the program's refusal on, so that the sender retries.
 func (l *listener) arrived(ctx context.Context, a arrival) int {
 	if err := l.keys.verify(a.header, l.now(), a.body); err != nil {
 		l.say("refused a webhook that does not verify: %v", err)
@@ -351,5 +351,5 @@ func (l *listener) arrived(ctx context.Context, a arrival) int {
 func (c *cli) printJSON(v any) {
 	enc := json.NewEncoder(c.out)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // what is printed came from JSON
+	_ = enc.Encode(v) // the value was decoded from JSON
 }

@@ -1,5 +1,5 @@
-// Command causeway is the merchants' tool: it makes and plays test payments, shows and forwards webhooks to a program under
-// development, and manages keys. It speaks to the public API alone and imports nothing of the services.
+// Command causeway is the merchants' tool: it makes and plays test payments, shows webhooks and forwards them to a
+// program under development, and manages keys. It uses the public API alone and imports nothing of the services.
 package main
 
 import (
@@ -36,7 +36,7 @@ const (
 	statusUsage  = 2
 )
 
-// usage is an error of who typed the command.
+// usage is an error in the command line.
 type usage struct{ text string }
 
 func (u usage) Error() string { return u.text }
@@ -46,7 +46,7 @@ func misused(format string, args ...any) error { return usage{fmt.Sprintf(format
 // command is one verb.
 type command struct {
 	name string
-	line string // what it is for, in one line
+	line string // its purpose in one line
 	help string // its synopsis and examples
 	run  func(ctx context.Context, c *cli, args []string) error
 }
@@ -158,7 +158,7 @@ func (c *cli) setting(names ...string) string {
 	return ""
 }
 
-// parse reads flags wherever they stand and returns the other words.
+// parse reads flags at any position and returns the other words.
 func (c *cli) parse(f *flag.FlagSet, args []string) ([]string, error) {
 	var words []string
 	for {

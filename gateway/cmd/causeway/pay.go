@@ -110,7 +110,7 @@ func (o order) body() (map[string]any, error) {
 	return body, nil
 }
 
-// answer is what of a payment the tool reads.
+// answer holds the fields of a payment that the tool reads.
 type answer struct {
 	Payment paid `json:"payment"`
 }
@@ -127,7 +127,7 @@ type paid struct {
 	raw            json.RawMessage
 }
 
-// UnmarshalJSON keeps what it was read from, for --json.
+// UnmarshalJSON keeps the original text for --json.
 func (p *paid) UnmarshalJSON(raw []byte) error {
 	type plain paid
 	if err := json.Unmarshal(raw, (*plain)(p)); err != nil {
@@ -159,10 +159,11 @@ func (c *cli) showPayment(a answer) {
 	}
 }
 
-// ended are the statuses after which nothing happens by itself.
+// ended are the statuses that do not change without a person.
 var ended = map[string]bool{"settled": true, "needs_review": true, "cancelled": true, "refunded": true, "expired": true}
 
-// watch prints each change of a payment until nothing more will happen. With late money on its way, expired is not the end.
+// watch prints each change of a payment until its status is final. An expired payment is not final while late money is
+// on its way.
 func (c *cli) watch(ctx context.Context, last answer, late bool) error {
 	for {
 		var now answer

@@ -15,7 +15,7 @@ import (
 // tolerance is how far the time of a webhook may be off (Standard Webhooks 1.0).
 const tolerance = 5 * time.Minute
 
-// secrets are those that may have signed a webhook: the merchant's, and during a rotation the one before.
+// secrets are the secrets that may have signed a webhook: the merchant's and, during a rotation, the one before.
 type secrets [][]byte
 
 // readSecrets reads whsec_ secrets.
@@ -24,7 +24,7 @@ func readSecrets(texts ...string) (secrets, error) {
 	for _, text := range texts {
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(text, "whsec_"))
 		if err != nil || len(key) == 0 || !strings.HasPrefix(text, "whsec_") {
-			return nil, errors.New("a webhook secret is whsec_ and base64")
+			return nil, errors.New("webhook secret: want whsec_ and base64")
 		}
 		out = append(out, key)
 	}
@@ -33,7 +33,7 @@ func readSecrets(texts ...string) (secrets, error) {
 
 func (s secrets) mac(i int, id, at string, body []byte) []byte {
 	mac := hmac.New(sha256.New, s[i])
-	_, _ = fmt.Fprintf(mac, "%s.%s.", id, at) // a hash takes everything
+	_, _ = fmt.Fprintf(mac, "%s.%s.", id, at) // writing to a hash never fails
 	_, _ = mac.Write(body)
 	return mac.Sum(nil)
 }

@@ -14,8 +14,8 @@ var (
 	errNotHeir    = fault.New(fault.Conflict, "api_key_no_heir", "Wallets can only be adopted by a working key of the same merchant and mode.")
 )
 
-// Adopt notes that a key takes over the wallets of a revoked one, and returns the old key. Whoever moves the wallets does so
-// afterwards.
+// Adopt records that a key takes over the wallets of a revoked one, and returns the old key. The caller moves the
+// wallets afterwards.
 func (r *Registry) Adopt(ctx context.Context, from, to int64, by audit.Entry) (Key, error) {
 	old, err := r.Get(ctx, from)
 	if err != nil {

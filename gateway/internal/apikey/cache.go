@@ -26,12 +26,12 @@ type Source interface {
 	ByPublic(ctx context.Context, publicKey string) (k *Key, sealed []byte, err error)
 }
 
-// Lookups bounds the look-ups of keys that nobody has found yet: those that one address may cause, and those under way.
+// Lookups bounds the look-ups of keys that are not known yet: those of one address, and those under way.
 type Lookups interface {
-	// Begin is asked before the source is, and may wait; its error is the answer to the caller.
+	// Begin is called before the source and may wait; its error is the answer to the caller.
 	Begin(ctx context.Context, from netip.Addr) error
-	// Ended takes the source's answer, once for each Begin without an error. A nil key with a nil error means that there is no
-	// such key.
+	// Ended takes the source's answer, once for each Begin without an error. A nil key with a nil error means that
+	// there is no such key.
 	Ended(from netip.Addr, key *Key, err error)
 }
 
@@ -41,17 +41,18 @@ const loadMax = 3 * time.Second
 // unknownTTL is how long a key that does not exist is refused without a look-up.
 const unknownTTL = 2 * time.Second
 
-// How long a key is remembered while nobody tells of changes, and how long a proof lasts that somebody does. Both are
-// counted from before the look-up, or the proof, began; a revoked key passes nowhere after the longer of the two.
+// The first is how long the cache keeps a key while no notifications arrive; the second is how long a proof lasts that
+// they do. Both start before the look-up, or the proof, begins. A revoked key is refused everywhere after the longer of
+// the two.
 const (
 	blindTTL = 500 * time.Millisecond
 	toldMax  = 700 * time.Millisecond
 )
 
-// Cache answers "whose key is this" from memory. It holds at most size keys and, apart from them, at most size unknown
-// ones, so that a flood of made-up keys evicts no real one. Changes reach it through Drop, Heard, Told and Missed. It
-// remembers a key for the time to live while such news arrives, else for half a second. A key that was found once stays
-// in the table when it is no longer believed: its next look-up is not counted against the address that sends it.
+// Cache finds the key of a secret in memory. It holds at most size keys and, apart from them, at most size unknown
+// ones, so that a flood of invented keys evicts no real one. Changes arrive through Drop, Heard, Told and Missed. The
+// cache keeps a key for the time to live while notifications arrive, else for half a second. A key that has been found
+// stays in the table after it has lapsed: its next look-up is not charged to the address that sends it.
 type Cache struct {
 	source  Source
 	lookups Lookups
@@ -72,7 +73,7 @@ type Cache struct {
 
 type entry struct {
 	key   *Key
-	since time.Time // when its look-up began; zero: it is not believed, and known to be real
+	since time.Time // the start of its look-up; zero: lapsed, but known to be real
 }
 
 // NewCache makes a cache over a source. The ring opens signing keys.
@@ -85,8 +86,8 @@ func NewCache(
 	}
 }
 
-// errStore is what a caller is told while keys cannot be looked up. Letting requests in on old knowledge would let
-// revoked keys in.
+// errStore is the answer while keys cannot be looked up. Requests are not admitted on old knowledge, which would admit
+// revoked keys.
 var errStore = fault.New(fault.Unavailable, "keys_unavailable", "The API key cannot be checked right now. Try again shortly.").After(2 * time.Second)
 
 // Find returns the key of a well-formed secret that an address sent, ErrInvalid when there is none, an Unavailable
@@ -119,7 +120,7 @@ func (c *Cache) FindPublic(ctx context.Context, publicKey string, from netip.Add
 	})
 }
 
-// recall answers from memory, if that knows.
+// recall answers from memory where it can.
 func (c *Cache) recall(d Digest) (key *Key, err error, known bool) { //nolint:revive // the error is half of what is known
 	now := c.now()
 	c.mu.RLock()
@@ -135,13 +136,13 @@ func (c *Cache) recall(d Digest) (key *Key, err error, known bool) { //nolint:re
 	return nil, nil, false
 }
 
-// holds reports whether what was looked up then may be believed now.
+// holds reports whether the result of a look-up at that time is still valid.
 func (c *Cache) holds(since, now time.Time) bool {
 	age := now.Sub(since)
 	return age < blindTTL || (age < c.ttl && c.current(now))
 }
 
-// current reports whether changes are being told.
+// current reports whether notifications of changes arrive.
 func (c *Cache) current(now time.Time) bool {
 	at := c.told.Load()
 	return at != nil && now.Sub(*at) < toldMax
@@ -150,15 +151,16 @@ func (c *Cache) current(now time.Time) bool {
 type found struct {
 	key     *Key
 	since   time.Time
-	refused error // by Lookups; nobody asked the source
+	refused error // by Lookups; the source was not called
 }
 
-// loadTries bounds how often a look-up that took too long to be believed is begun again.
+// loadTries bounds how often a look-up that took too long to be valid is repeated.
 const loadTries = 3
 
-// load looks a key up once for all who wait for it. The look-up outlives the request that began it. Whoever comes after
-// a change joins no look-up from before it, and an answer that took so long that it may be out of date is asked again.
-// Callers of a key that nobody has found yet wait only for look-ups of their own address, and so share no other's refusal.
+// load looks a key up once for all callers that wait for it. The look-up outlives the request that began it. A caller
+// that comes after a change joins no look-up from before the change, and a result that took too long to be valid is
+// looked up again. Callers of a key that is not known yet wait only for look-ups of their own address, so that they
+// never share the refusal of another address.
 func (c *Cache) load(
 	ctx context.Context, d Digest, from netip.Addr, look func(context.Context) (*Key, error),
 ) (*Key, error) {
@@ -211,7 +213,7 @@ func (c *Cache) load(
 			return f.key, nil
 		}
 	}
-	return nil, errStore.Because(errors.New("look-ups take too long to be believed"))
+	return nil, errStore.Because(errors.New("look-ups take too long to be valid"))
 }
 
 func (c *Cache) keep(d Digest, key *Key, since time.Time, generation uint64) {
@@ -236,7 +238,7 @@ func (c *Cache) keep(d Digest, key *Key, since time.Time, generation uint64) {
 	}
 }
 
-// shrink makes room for one more entry: what has lapsed among a few goes first, else any (map order is random).
+// shrink makes room for one more entry: it evicts lapsed ones among a few, else any (map order is random).
 func shrink[V any](m map[Digest]V, size int, lapsed func(V) bool) {
 	const look = 16
 	seen := 0
@@ -256,7 +258,7 @@ func shrink[V any](m map[Digest]V, size int, lapsed func(V) bool) {
 	}
 }
 
-// Drop believes one key no longer, so that the next request looks it up again.
+// Drop invalidates one key, so that the next request looks it up again.
 func (c *Cache) Drop(id int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -268,7 +270,7 @@ func (c *Cache) Drop(id int64) {
 	}
 }
 
-// Flush believes nothing any longer.
+// Flush invalidates every key.
 func (c *Cache) Flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -290,19 +292,19 @@ func (c *Cache) Heard(payload string) {
 	c.Drop(id)
 }
 
-// Told says that every change committed before at has been dropped.
+// Told notes that every change committed before at has been dropped.
 func (c *Cache) Told(at time.Time) { c.told.Store(&at) }
 
-// Missed says that changes may not have been told: nothing is believed, and nothing remembered for long until Told.
+// Missed notes that notifications may have been lost: it flushes, and keys are kept only briefly until Told.
 func (c *Cache) Missed() {
 	c.told.Store(nil)
 	c.Flush()
 }
 
-// Current reports whether changes are being told, for a gauge.
+// Current reports whether notifications of changes arrive, for a gauge.
 func (c *Cache) Current() bool { return c.current(c.now()) }
 
-// Used hands over when which key was last looked up, exact to the time to live, and starts over.
+// Used hands over the time at which each key was last looked up, exact to the time to live, and resets it.
 func (c *Cache) Used() map[int64]time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

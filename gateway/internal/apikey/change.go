@@ -18,8 +18,8 @@ import (
 	"causeway.internal/libs/idempotency"
 )
 
-// Change is what an operator wants different about a key; nil leaves a field as it is. Merchant and mode are what a key
-// is, and never change.
+// Change is an operator's change to a key; nil leaves a field as it is. The merchant and the mode of a key never
+// change.
 type Change struct {
 	Name         *string
 	Permissions  []string
@@ -28,18 +28,18 @@ type Change struct {
 	ExpiresAt    *time.Time // zero: never
 }
 
-// Renames reports a change of nothing but the name, which bounds nobody.
+// Renames reports whether the change is of the name alone, which changes no right.
 func (c *Change) Renames() bool {
 	return c.Permissions == nil && c.AllowedCIDRs == nil && c.Tier == nil && c.ExpiresAt == nil
 }
 
-// Version names what a key may do, so that a second operator confirms what the first one saw.
+// Version is a digest of a key's rights, so that a second operator confirms the version that the first one saw.
 func (k *Key) Version() int64 {
 	sum := sha256.Sum256(fmt.Append(nil, k.Permissions, k.AllowedCIDRs, k.Tier, when(k.ExpiresAt), when(k.RevokedAt)))
 	return int64(binary.BigEndian.Uint64(sum[:8])) //nolint:gosec // any 64 bits name a version
 }
 
-// as reports a key that is not any more what a confirmed request was about.
+// as reports whether a key is still the version that a confirmed request is about.
 func (k *Key) as(confirmed *approval.Request) error {
 	if confirmed != nil && confirmed.Version != k.Version() {
 		return approval.ErrOutdated
@@ -47,7 +47,7 @@ func (k *Key) as(confirmed *approval.Request) error {
 	return nil
 }
 
-// Check notes every broken rule of a change.
+// Check adds an error for every broken rule of a change.
 func (c *Change) Check(p *fault.Problems, now time.Time) {
 	if c.Name != nil && (*c.Name == "" || utf8.RuneCountInString(*c.Name) > nameMax || !plain(*c.Name)) {
 		p.Add("name", "must have 1 to %d characters, without control characters or spaces at its ends", nameMax)
@@ -66,11 +66,11 @@ func (c *Change) Check(p *fault.Problems, now time.Time) {
 	}
 }
 
-// apply returns the key as the change leaves it, and what is different, for the audit.
+// apply returns the changed key and the differences for the audit.
 func (c *Change) apply(k Key) (Key, map[string]string) {
 	detail := map[string]string{}
 	if c.Name != nil && *c.Name != k.Name {
-		k.Name, detail["name"] = *c.Name, "changed" // people write names of people into it
+		k.Name, detail["name"] = *c.Name, "changed" // names may be names of people, which the audit must not hold
 	}
 	if c.Permissions != nil && !slices.Equal(c.Permissions, k.Permissions) {
 		detail["permissions"] = strings.Join(k.Permissions, " ") + " -> " + strings.Join(c.Permissions, " ")
@@ -98,10 +98,11 @@ func when(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// errKeyRevoked refuses to change what has ended for good.
+// errKeyRevoked refuses to change a key that is revoked.
 var errKeyRevoked = fault.New(fault.Conflict, "api_key_revoked", "The API key has been revoked; make a new one.")
 
-// Change changes a key, for every replica within a second. A change that changes nothing is no act.
+// Change changes a key; every replica applies the change within a second. A change without a difference writes no audit
+// entry.
 func (r *Registry) Change(ctx context.Context, id int64, c Change, by audit.Entry) (Key, error) {
 	var p fault.Problems
 	c.Check(&p, r.now())
@@ -131,18 +132,18 @@ func (r *Registry) Change(ctx context.Context, id int64, c Change, by audit.Entr
 	return key, nil
 }
 
-// OverlapMax is the longest time for which the secret that a rotation replaces may go on working.
+// OverlapMax is the longest time for which a replaced secret may go on working.
 const OverlapMax = 30 * 24 * time.Hour
 
-// Rotation is an order to give a key a new pair of public id and secret. The key stays what it is: its id, its limits,
-// its wallets. The old pair works for Overlap more; at most two are ever good, so a rotation within an overlap ends the
-// oldest at once.
+// Rotation is an order to give a key a new pair of public id and secret. The key keeps its id, its limits and its
+// wallets. The old pair works for Overlap more. At most two pairs work at a time, so a rotation within an overlap ends
+// the oldest at once.
 type Rotation struct {
 	ID      int64
 	Overlap time.Duration
 }
 
-// Rotate replaces a key's secret and returns the new one, and when the old one ends.
+// Rotate replaces a key's secret. It returns the new secret and the time at which the old one ends.
 func (r *Registry) Rotate(ctx context.Context, o Rotation, by audit.Entry, once Once) (Issued, error) {
 	if o.Overlap < 0 || o.Overlap > OverlapMax {
 		return Issued{}, fault.New(fault.Invalid, "validation_failed", "The overlap must be from 0 to %s.", OverlapMax)
@@ -174,7 +175,7 @@ func (r *Registry) Rotate(ctx context.Context, o Rotation, by audit.Entry, once 
 	return Issued{Key: key, Secret: secret}, nil
 }
 
-// kept is what is stored of a new pair.
+// kept is the stored form of a new pair.
 func (r *Registry) kept(secret, public string) Secrets {
 	return Secrets{
 		PublicKey:  public,

@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// Digest is HMAC-SHA-256(pepper, secret): how a secret is kept and looked up. A copy of the database without the
-// pepper lets nobody test a guess.
+// Digest is HMAC-SHA-256(pepper, secret), the form in which a secret is stored and looked up. A copy of the database
+// without the pepper does not allow a guess to be tested.
 type Digest [sha256.Size]byte
 
 const (
@@ -41,12 +41,12 @@ func ParsePeppers(text string) (*Peppers, error) {
 		p.pools = append(p.pools, &sync.Pool{New: func() any { return hmac.New(sha256.New, pepper) }})
 	}
 	if len(p.pools) > peppersMax {
-		return nil, errors.New("key peppers: more than two at once")
+		return nil, errors.New("key peppers: more than two")
 	}
 	return p, nil
 }
 
-// ID names the first pepper without giving it away, so that an operator can count the keys under an old one.
+// ID names the first pepper without revealing it, so that an operator can count the keys under an old one.
 func (p *Peppers) ID() string { return p.ids[0] }
 
 // Digest digests a secret under the first pepper.
@@ -63,7 +63,7 @@ func (p *Peppers) All(secret string) []Digest {
 
 func (p *Peppers) digest(i int, secret string) (d Digest) {
 	mac, ok := p.pools[i].Get().(hash.Hash)
-	if !ok { // the pool's New makes nothing else
+	if !ok { // the pool's New makes this type alone
 		panic("pepper pool holds a stranger")
 	}
 	mac.Reset()
@@ -80,5 +80,5 @@ func SigningKey(secret string) []byte {
 	return hex.AppendEncode(nil, sum[:])
 }
 
-// SigningPlace is where a sealed signing key belongs; sealed bytes moved to another key's row do not open.
+// SigningPlace binds a sealed signing key to its row; sealed bytes that are copied to another row do not open.
 func SigningPlace(publicKey string) string { return "signing-key/" + publicKey }

@@ -1,5 +1,5 @@
-// Package apikey holds API keys: their text, what they may do, how they are made, revoked and found again. It decides
-// and remembers; it speaks no HTTP and no SQL (the store does), and keeps no secret after handing it out.
+// Package apikey holds API keys: their text, their permissions, and how they are made, revoked and found. It uses no
+// HTTP and no SQL (the store does), and keeps no secret after it has returned it.
 package apikey
 
 import (
@@ -10,7 +10,7 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// Kind says which half of a key pair a text is.
+// Kind names the half of a key pair.
 type Kind byte
 
 // The halves of a key pair.
@@ -29,7 +29,7 @@ const (
 	base62      = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// tokenPrefix begins an operator's token, which is made like a key.
+// tokenPrefix begins an operator's token, which has the form of a key.
 const tokenPrefix = "op_"
 
 // Generate makes a new key text from crypto/rand.
@@ -37,10 +37,10 @@ func Generate(kind Kind, mode wire.Mode) string {
 	return generate(string(kind) + "k_" + string(mode) + "_")
 }
 
-// GenerateToken makes a new text of an operator's token.
+// GenerateToken makes the text of a new operator's token.
 func GenerateToken() string { return generate(tokenPrefix) }
 
-// IsToken reports whether a text is that of an operator's token, and not mistyped.
+// IsToken reports whether a text has the form of an operator's token and a valid checksum.
 func IsToken(text string) bool {
 	return strings.HasPrefix(text, tokenPrefix) && intact(text, len(tokenPrefix))
 }
@@ -64,7 +64,7 @@ func generate(prefix string) string {
 	return b.String()
 }
 
-// Parse reads a key text; ok is false when it is none or was mistyped.
+// Parse reads a key text; ok is false when the form or the checksum is wrong.
 func Parse(text string) (kind Kind, mode wire.Mode, ok bool) {
 	if len(text) != keyLen || text[1:3] != "k_" || text[prefixLen-1] != '_' {
 		return 0, "", false
@@ -76,7 +76,7 @@ func Parse(text string) (kind Kind, mode wire.Mode, ok bool) {
 	return kind, mode, intact(text, prefixLen)
 }
 
-// intact reports whether the text behind a prefix is random characters and the checksum of all before it.
+// intact reports whether the text after a prefix is random characters and a valid checksum.
 func intact(text string, prefix int) bool {
 	if len(text) != prefix+randomLen+checksumLen {
 		return false

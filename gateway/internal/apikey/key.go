@@ -21,8 +21,8 @@ const (
 // Tiers lists the tiers.
 func Tiers() []string { return []string{string(Standard), string(Premium), string(Unlimited)} }
 
-// Rate is what a tier allows: so many calls a second in the long run, so many at once. Zeroes are no limit. A tier that is
-// not known is held to the standard one.
+// Rate returns a tier's calls a second in the long run, and its calls at once. Zeroes mean no limit. An unknown tier
+// has the standard limits.
 func (t Tier) Rate() (perSecond, burst int) {
 	switch t {
 	case Unlimited:
@@ -34,7 +34,8 @@ func (t Tier) Rate() (perSecond, burst int) {
 	return 50, 500
 }
 
-// Key is an API key as it is kept. It is immutable once loaded, so that requests may share it. A zero time means never.
+// Key is an API key as it is stored. It is immutable once loaded, so that requests may share it. A zero time means
+// never.
 type Key struct {
 	ID           int64 // the API's apiKeyId; kept when the secret is rotated
 	PublicKey    string
@@ -51,21 +52,22 @@ type Key struct {
 
 	// SecretUntil ends the overlap in which a rotated secret still works.
 	SecretUntil time.Time
-	// Grants is Permissions compiled, and Effective the same spelled out; Compiled sets both.
+	// Grants is the compiled form of Permissions and Effective their list without wildcards; Compiled sets both.
 	Grants    Set
 	Effective []string
-	// Signing checks the signatures of requests that name the key by its public id; only a key found by that id has it.
+	// Signing checks the signatures of requests that name the key by its public id. Only a key that was found by that
+	// id has it.
 	Signing []byte
 }
 
-// Compiled returns the key with its permissions ready for use; whoever loads a key calls it.
+// Compiled returns the key with its permissions compiled; the store calls it on every key it loads.
 func (k Key) Compiled() Key {
 	k.Grants = Compile(k.Permissions)
 	k.Effective = k.Grants.List()
 	return k
 }
 
-// The refusals of a credential. An unknown key and a mistyped one read the same.
+// The refusals of a credential. An unknown key and a mistyped one get the same answer.
 var (
 	ErrMissing = fault.New(fault.Unauthenticated, "api_key_missing",
 		"Send your secret key as Authorization: Bearer sk_… or as X-API-Key: sk_….")
@@ -78,11 +80,11 @@ var (
 	ErrAmbiguous = fault.New(fault.Unauthenticated, "api_key_ambiguous", "The request carries two different API keys.")
 )
 
-// Usable reports why a key may not be used now from this address, or nil. It is asked on every request, whatever the
-// cache holds, so that expiry and allow-lists never lag.
+// Usable returns why a key may not be used now from this address, or nil. Every request calls it, also for cached keys,
+// so that expiry and allow-lists take effect at once.
 func (k *Key) Usable(now time.Time, from netip.Addr) error {
 	switch {
-	case !k.RevokedAt.IsZero(): // whatever this machine's clock says: nothing is revoked ahead of time
+	case !k.RevokedAt.IsZero(): // no clock is compared: a revocation never lies in the future
 		return ErrRevoked
 	case !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt), !k.SecretUntil.IsZero() && !now.Before(k.SecretUntil):
 		return ErrExpired

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Permission is one thing that a key may be allowed to do (docs/api-contract.md#permissions).
+// Permission is one right that a key may have (docs/api-contract.md#permissions).
 type Permission string
 
 // The permissions.
@@ -61,7 +61,7 @@ func (s Set) Allows(p Permission) bool {
 	return i >= 0 && s&(1<<i) != 0
 }
 
-// List spells a set out, without wildcards, so that a service needs no rule to read it.
+// List returns the permissions of a set without wildcards, so that services need no rule to read them.
 func (s Set) List() []string {
 	out := make([]string, 0, len(permissions))
 	for i, p := range permissions {

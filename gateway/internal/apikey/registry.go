@@ -15,7 +15,7 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// Order is what an operator asks for when a key is made.
+// Order is an operator's order to make a key.
 type Order struct {
 	MerchantID   string
 	Name         string
@@ -26,7 +26,7 @@ type Order struct {
 	ExpiresAt    time.Time
 }
 
-// Secrets is what is kept of a secret: enough to find it and to check signatures, not enough to be it.
+// Secrets is what is stored of a secret: enough to find it and to check signatures, not enough to use it.
 type Secrets struct {
 	PublicKey  string
 	Digest     Digest
@@ -40,7 +40,7 @@ type Issued struct {
 	Secret string
 }
 
-// Filter narrows a list of keys. Before is the id that the page ends above; 0 starts at the newest.
+// Filter narrows a list of keys. The page holds ids below Before; 0 starts at the newest.
 type Filter struct {
 	MerchantID string
 	Mode       wire.Mode
@@ -54,13 +54,13 @@ type Once struct {
 	Answer func(Issued) (idempotency.Answer, error)
 }
 
-// Store keeps keys. Each write commits its audit entry with it or not at all; so does an insert with its answer.
+// Store keeps keys. A write commits with its audit entry or not at all, and an insert also with its answer.
 type Store interface {
 	Insert(ctx context.Context, k Key, s Secrets, by audit.Entry, answer func(Key) (idempotency.Key, idempotency.Answer, error)) (Key, error)
-	// Update changes a key under its lock. No entry means no change; an error of f is returned as it is.
+	// Update changes a key under its lock. Without an entry nothing changes; an error of f is returned as it is.
 	Update(ctx context.Context, id int64, f func(Key) (Key, *audit.Entry, error)) (Key, error)
-	// Rotate puts a new secret beside the current one, which ends with the overlap; every older one ends at once. answer is
-	// given the key with its new public id, under its lock, and its error is returned as it is.
+	// Rotate adds a new secret beside the current one, which works until the overlap ends; every older one ends at
+	// once. answer receives the key with its new public id, under its lock, and its error is returned as it is.
 	Rotate(ctx context.Context, o Rotation, s Secrets, by audit.Entry, answer func(Key) (idempotency.Key, idempotency.Answer, error)) (Key, error)
 	Revoke(ctx context.Context, id int64, by audit.Entry) (Key, error)
 	Get(ctx context.Context, id int64) (Key, error)
@@ -82,12 +82,12 @@ type Registry struct {
 	now     func() time.Time
 }
 
-// NewRegistry makes a registry. The cache is told of every change, and may be nil where nothing is cached.
+// NewRegistry makes a registry. The registry drops each changed key from the cache, which may be nil.
 func NewRegistry(store Store, peppers *Peppers, ring *keyring.Ring, cache Dropper, now func() time.Time) *Registry {
 	return &Registry{store: store, peppers: peppers, ring: ring, cache: cache, now: now}
 }
 
-// Create makes a key pair and stores what may be stored of it.
+// Create makes a key pair and stores its digests and its sealed signing key.
 func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry, once Once) (Issued, error) {
 	var p fault.Problems
 	o.Check(&p, r.now())
@@ -119,7 +119,7 @@ func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry, once Onc
 	return Issued{Key: key, Secret: secret}, nil
 }
 
-// Revoke ends a key for good. Revoking it again changes nothing and answers the same.
+// Revoke ends a key for good. Repeating it changes nothing and gives the same answer.
 func (r *Registry) Revoke(ctx context.Context, id int64, by audit.Entry) (Key, error) {
 	by.Act, by.Object = audit.KeyRevoked, object(id)
 	key, err := r.store.Revoke(ctx, id, by)
@@ -160,7 +160,7 @@ const (
 	cidrsMax       = 64
 )
 
-// Check notes every broken rule of an order.
+// Check adds an error for every broken rule of an order.
 func (o *Order) Check(p *fault.Problems, now time.Time) {
 	switch {
 	case o.MerchantID == "":
@@ -195,7 +195,7 @@ func (o *Order) Check(p *fault.Problems, now time.Time) {
 
 func checkPermissions(p *fault.Problems, grants []string) {
 	if len(grants) == 0 || len(grants) > permissionsMax {
-		p.Add("permissions", "must have 1 to %d items", permissionsMax) // the first note wins when it was unreadable
+		p.Add("permissions", "must have 1 to %d items", permissionsMax) // the first error wins when the list was unreadable
 	}
 	known := map[string]bool{}
 	for _, g := range Grantable() {

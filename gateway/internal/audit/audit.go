@@ -1,5 +1,5 @@
-// Package audit names what operators did. An entry is written in the transaction of the act itself and fails with it
-// (docs/operators.md); this package only describes entries, the store writes them.
+// Package audit names the acts of operators. The store writes an entry in the transaction of its act, which fails with
+// it (docs/operators.md).
 package audit
 
 import (
@@ -8,14 +8,14 @@ import (
 	"causeway.internal/libs/approval"
 )
 
-// Record is an entry as it stands in the audit.
+// Record is an entry as the audit holds it.
 type Record struct {
 	Entry
 	ID int64
 	At time.Time
 }
 
-// Filter narrows a list of records, newest first. Before and BeforeID are the record that a page ends above.
+// Filter narrows a list of records, newest first. The page holds records before Before and BeforeID.
 type Filter struct {
 	Actor    string
 	Act      string
@@ -31,16 +31,16 @@ type Filter struct {
 type Entry struct {
 	Actor     string // operator:<name of the token> or cli:<user>
 	Act       Act
-	Object    string // what it was done to: key:12
+	Object    string // the object of the act: key:12
 	RequestID string
 	ClientIP  string            // "" when there is none
-	Detail    map[string]string // small facts that matter later
+	Detail    map[string]string // further facts
 
-	// Confirms is the request of another operator that the act carries out, and uses up; nil without one.
+	// Confirms is the request of another operator that the act uses up; nil without one.
 	Confirms *approval.Request
 }
 
-// Act is what was done.
+// Act is the name of an act.
 type Act string
 
 // The acts.

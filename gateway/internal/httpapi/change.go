@@ -16,8 +16,8 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// changeRequest is the body of PATCH /v1/admin/keys/{id}. What is not sent stays; expiresAt "never" and an empty
-// allowedCidrs lift a bound.
+// changeRequest is the body of PATCH /v1/admin/keys/{id}. A missing field stays as it is; expiresAt "never" and an
+// empty allowedCidrs remove a bound.
 type changeRequest struct {
 	oneRequest
 	change apikey.Change
@@ -35,7 +35,7 @@ func (c *changeRequest) Read(in *httpkit.Input) {
 	}
 	if b.Sent("permissions") {
 		if c.change.Permissions = b.Texts("permissions", 32, 50); c.change.Permissions == nil {
-			c.change.Permissions = []string{} // unreadable, or empty: either is refused
+			c.change.Permissions = []string{} // unreadable or empty: both are refused
 		}
 	}
 	if b.Sent("tier") {
@@ -76,7 +76,7 @@ func (a *API) change(ctx context.Context, r changeRequest) (httpkit.Answer, erro
 	return httpkit.Answer{Status: http.StatusOK, Body: body}, err
 }
 
-// secondedOf is seconded for an act on a key that is there; one operator is enough for a test key.
+// secondedOf is seconded for an act on an existing key; an act on a test key takes one operator.
 func (a *API) secondedOf(ctx context.Context, by *audit.Entry, id int64, action string, order any, once idempotency.Key) (*httpkit.Answer, error) {
 	k, err := a.Keys.Get(ctx, id)
 	if err != nil || k.Mode != wire.Live {
@@ -92,7 +92,7 @@ type rotateRequest struct {
 	overlap time.Duration
 }
 
-// overlapDefault is for how many minutes the old secret goes on working.
+// overlapDefault is for how many minutes the old secret keeps working.
 const overlapDefault = 24 * 60
 
 // Read implements httpkit.Reader.
@@ -126,7 +126,7 @@ type noRequest struct{}
 // Read implements httpkit.Reader.
 func (*noRequest) Read(*httpkit.Input) {}
 
-// meAnswer is what a key may know of itself.
+// meAnswer is the part of a key that its holder may read.
 type meAnswer struct {
 	Key struct {
 		ID           int64     `json:"id"`
@@ -150,7 +150,7 @@ type meAnswer struct {
 
 var errNoKey = fault.New(fault.Unauthenticated, "key_required", "This route needs an API key.")
 
-// me answers from memory: the key is the one that the call was let in with.
+// me answers from memory with the key that authenticated the call.
 func (a *API) me(ctx context.Context, _ noRequest) (out meAnswer, err error) {
 	k := a.Caller(ctx)
 	if k == nil {

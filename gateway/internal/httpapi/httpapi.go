@@ -1,6 +1,5 @@
-// Package httpapi holds the endpoints that the gateway answers itself: keys and the audit, for operators, and a key's own
-// view of itself. It translates between JSON
-// and the registry; rules are the registry's.
+// Package httpapi holds the endpoints that the gateway answers itself: keys and the audit, for operators, and a key's
+// view of itself. It translates between JSON and the registry, which holds the rules.
 package httpapi
 
 import (
@@ -23,7 +22,7 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// Registry is what the endpoints need of the key registry.
+// Registry is the part of the key registry that the endpoints use.
 type Registry interface {
 	Create(ctx context.Context, o apikey.Order, by audit.Entry, once apikey.Once) (apikey.Issued, error)
 	Change(ctx context.Context, id int64, c apikey.Change, by audit.Entry) (apikey.Key, error)
@@ -33,27 +32,27 @@ type Registry interface {
 	List(ctx context.Context, f apikey.Filter) (keys []apikey.Key, more bool, err error)
 }
 
-// Answers finds answers that were given before.
+// Answers finds the stored answers of earlier requests.
 type Answers interface {
 	Earlier(ctx context.Context, k idempotency.Key) (idempotency.Answer, bool, error)
 	Replay(ctx context.Context, k idempotency.Key) (idempotency.Answer, error)
 }
 
-// Audit is what can be asked of the audit.
+// Audit reads the audit.
 type Audit interface {
 	Acts(ctx context.Context, f audit.Filter) (acts []audit.Record, more bool, err error)
 }
 
-// API is what the endpoints need.
+// API holds the dependencies of the endpoints.
 type API struct {
 	Keys     Registry
 	Answers  Answers
 	Audit    Audit
 	Tokens   Tokens
-	Two      bool // live keys and operators' tokens take two operators
+	Two      bool // acts on live keys and operators' tokens take two operators
 	Requests Requests
 	Ring     *keyring.Ring
-	Caller   func(ctx context.Context) *apikey.Key // the key that a call was let in with
+	Caller   func(ctx context.Context) *apikey.Key // the key that authenticated a call
 	Log      *slog.Logger
 }
 
@@ -73,7 +72,7 @@ func (a *API) Register(s *httpkit.Server) {
 	httpkit.Handle(s, "DELETE /v1/admin/operators/{id}", a.revokeToken)
 }
 
-// KeyView is a key as operators see it. Secret is there in the answer to its creation only.
+// KeyView is a key as operators see it. Only the answer to its creation has Secret.
 type KeyView struct {
 	ID          int64     `json:"id"`
 	PublicKey   string    `json:"publicKey"`
@@ -88,7 +87,7 @@ type KeyView struct {
 	*KeyMoreView
 }
 
-// KeyMoreView is what reading a key shows beyond the answer to its creation (docs/api-contract.md#keys).
+// KeyMoreView has the fields that reading a key adds to the answer to its creation (docs/api-contract.md#keys).
 type KeyMoreView struct {
 	AllowedCIDRs []string `json:"allowedCidrs"`
 	RevokedAt    *string  `json:"revokedAt"`
@@ -118,7 +117,7 @@ func whole(k apikey.Key) KeyView {
 	return v
 }
 
-// stamp writes a time as docs/api-contract.md#times has it; never is null.
+// stamp writes a time in the form of docs/api-contract.md#times; a zero time is null.
 func stamp(t time.Time) *string {
 	if t.IsZero() {
 		return nil
@@ -130,8 +129,8 @@ func stamp(t time.Time) *string {
 // createRequest is the body of POST /v1/admin/keys.
 type createRequest struct{ order apikey.Order }
 
-// Read implements httpkit.Reader. What is missing or out of range is found by the registry; what cannot even be read is
-// found here.
+// Read implements httpkit.Reader. It reports unreadable fields; the registry reports missing ones and those out of
+// range.
 func (c *createRequest) Read(in *httpkit.Input) {
 	b := in.Body()
 	c.order = apikey.Order{
@@ -182,8 +181,8 @@ func (a *API) create(ctx context.Context, r createRequest) (httpkit.Answer, erro
 		})
 }
 
-// issue answers with a new secret, once per Idempotency-Key. show makes the answer, also of a key without its secret. second
-// asks a second operator where one is needed.
+// issue answers with a new secret, once per Idempotency-Key. show makes the answer, also for a key without its secret.
+// second asks for a second operator where the act takes two.
 func (a *API) issue(ctx context.Context, status int, show func(apikey.Issued) any,
 	second func(by *audit.Entry, once idempotency.Key) (*httpkit.Answer, error), act func(by audit.Entry, once apikey.Once) (apikey.Issued, error), object ...string,
 ) (httpkit.Answer, error) {
@@ -219,7 +218,8 @@ func (a *API) issue(ctx context.Context, status int, show func(apikey.Issued) an
 	return httpkit.Answer{Status: status, Body: body}, err
 }
 
-// keep makes the stored form of an answer: without the secret, and sealed with it for as long as it may be repeated.
+// keep makes the stored form of an answer: one without the secret, and one sealed with it for as long as it may be
+// repeated.
 func (a *API) keep(i apikey.Issued, status int, show func(apikey.Issued) any, k idempotency.Key) (idempotency.Answer, error) {
 	with, err := httpkit.Success(show(i))
 	if err != nil {
@@ -232,7 +232,7 @@ func (a *API) keep(i apikey.Issued, status int, show func(apikey.Issued) any, k 
 	return idempotency.Answer{Status: status, Body: without, Secret: a.Ring.Seal(with, place(k))}, nil
 }
 
-// again repeats a stored answer, with the secret while it is kept.
+// again returns a stored answer, with its secret while that is kept.
 func (a *API) again(stored idempotency.Answer, k idempotency.Key) httpkit.Answer {
 	body := stored.Body
 	if len(stored.Secret) > 0 {
@@ -306,7 +306,7 @@ func readCursor(text string) (int64, error) {
 	return id, nil
 }
 
-// oneRequest names a key in the path. An id that is no number is answered like an unknown one.
+// oneRequest names a key in the path. An id that is not a number gets the answer of an unknown one.
 type oneRequest struct{ id int64 }
 
 // Read implements httpkit.Reader.
@@ -329,10 +329,11 @@ func (a *API) revoke(ctx context.Context, r oneRequest) (keyAnswer, error) {
 	return keyAnswer{whole(k)}, err
 }
 
-// tell logs an operator's act on a key or a token, which the audit holds already: a log outlives a restore of the audit's database.
+// tell logs an operator's act on a key or a token. The audit holds it too, but a log survives a restore of the audit's
+// database.
 func (a *API) tell(ctx context.Context, what string, id int64) {
 	r := httpkit.From(ctx)
-	a.Log.InfoContext(ctx, "operator's act", "route", r.Route, what, id, "operator", r.Identity.Operator)
+	a.Log.InfoContext(ctx, "operator act recorded", "route", r.Route, what, id, "operator", r.Identity.Operator)
 }
 
 // byOperator begins the audit entry of an operator's act.

@@ -12,7 +12,7 @@ import (
 	"causeway.internal/libs/idempotency"
 )
 
-// Tokens is what the endpoints need of the registry of operators' tokens.
+// Tokens is the part of the registry of operators' tokens that the endpoints use.
 type Tokens interface {
 	Create(ctx context.Context, o operator.Order, by audit.Entry) (operator.Issued, error)
 	Rotate(ctx context.Context, id int64, person string, by audit.Entry) (operator.Issued, error)
@@ -20,7 +20,7 @@ type Tokens interface {
 	List(ctx context.Context) ([]operator.Token, error)
 }
 
-// TokenView is an operator's token as operators see it. Token is there in the answer to its creation only.
+// TokenView is an operator's token as operators see it. Only the answer to its creation has Token.
 type TokenView struct {
 	ID         int64   `json:"id"`
 	Name       string  `json:"name"`
@@ -100,7 +100,7 @@ func (a *API) listTokens(ctx context.Context, _ noRequest) (tokensAnswer, error)
 	return out, err
 }
 
-// orNone is the answer, or none.
+// orNone returns the address of an answer, or nil for an empty one.
 func orNone(a *httpkit.Answer) httpkit.Answer {
 	if a == nil {
 		return httpkit.Answer{}

@@ -16,7 +16,7 @@ import (
 	"causeway.internal/libs/idempotency"
 )
 
-// Requests keeps what one operator has asked for and another one has to confirm.
+// Requests keeps the requests of one operator that another one has to confirm.
 type Requests interface {
 	// Asked is the open request about an object, nil without one.
 	Asked(ctx context.Context, object string) (*approval.Request, error)
@@ -25,7 +25,7 @@ type Requests interface {
 	Withdraw(ctx context.Context, object string) error
 }
 
-// The acts that two operators do together.
+// The acts that take two operators.
 const (
 	makeKey   = "make_key"
 	changeKey = "change_key"
@@ -37,9 +37,9 @@ type approvalAnswer struct {
 	Approval approval.View `json:"approval"`
 }
 
-// seconded returns nil once another operator has asked for the same, and by then names the request that the act uses up.
-// Until then it keeps the request and returns the answer that says so. want lacks what follows from the call and the order;
-// without an object the order itself is the object.
+// seconded returns nil once another operator has made the same request, and sets the request that the act uses up.
+// Until then it keeps the request and returns the answer that says so. It fills in the fields of want that follow from
+// the call and the order; without an object the order itself is the object.
 func (a *API) seconded(ctx context.Context, by *audit.Entry, want approval.Request, order any, once idempotency.Key) (*httpkit.Answer, error) {
 	if !a.Two {
 		return nil, nil

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Proxies are the networks whose X-Forwarded-For is believed.
+// Proxies are the networks whose X-Forwarded-For is trusted.
 type Proxies []netip.Prefix
 
-// ParseProxies reads TRUSTED_PROXIES: comma separated networks or addresses; empty trusts nobody.
+// ParseProxies reads TRUSTED_PROXIES: comma separated networks or addresses. An empty text trusts no proxy.
 func ParseProxies(text string) (Proxies, error) {
 	var out Proxies
 	for part := range strings.SplitSeq(text, ",") {
@@ -26,7 +26,7 @@ func ParseProxies(text string) (Proxies, error) {
 	return out, nil
 }
 
-// ParsePrefix reads a network in CIDR form, or one address, as the network it means: host bits are cleared.
+// ParsePrefix reads a network in CIDR form, or one address, and clears the host bits.
 func ParsePrefix(text string) (netip.Prefix, error) {
 	if p, err := netip.ParsePrefix(text); err == nil {
 		return p.Masked(), nil
@@ -41,8 +41,8 @@ func ParsePrefix(text string) (netip.Prefix, error) {
 
 const hopsMax = 32
 
-// Client returns the address a request comes from: that of the socket or, behind trusted proxies, the nearest hop of
-// X-Forwarded-For that is not one of them. What stands further left was written by the caller and proves nothing.
+// Client returns the address of a request: that of the socket or, behind trusted proxies, the nearest hop of
+// X-Forwarded-For that is not one of them. The hops further left were written by the caller and prove nothing.
 func (p Proxies) Client(r *http.Request) netip.Addr {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -76,7 +76,7 @@ func (p Proxies) Trusts(a netip.Addr) bool {
 	return false
 }
 
-// Network is what counts as one caller: an IPv4 address, or the 64 bits that an IPv6 subscriber is given.
+// Network is the unit of limits per address: an IPv4 address, or the /64 of an IPv6 subscriber.
 func Network(a netip.Addr) netip.Addr {
 	if !a.Is6() || a.Is4In6() {
 		return a.Unmap()

@@ -1,5 +1,5 @@
-// Package identity finds out who is calling: a merchant's key, an operator, or the public, and from which address. It
-// answers from memory wherever the key cache can; it writes no response and forwards nothing.
+// Package identity resolves the caller of a request: a merchant's key, an operator or the public, and the address. It
+// answers from memory where the key cache can. It writes no response and forwards no request.
 package identity
 
 import (
@@ -17,20 +17,20 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// Keys finds the key that a secret, or a public id, belongs to, for the address that sent it.
+// Keys finds the key of a secret, or of a public id, for the address that sent it.
 type Keys interface {
 	Find(ctx context.Context, secret string, from netip.Addr) (*apikey.Key, error)
 	FindPublic(ctx context.Context, publicKey string, from netip.Addr) (*apikey.Key, error)
 }
 
-// Forgeries bounds how many bad signatures an address may send in the name of a key.
+// Forgeries bounds the bad signatures that an address may send for a key.
 type Forgeries interface {
 	Allow(key int64, from netip.Addr) error // its error is the answer to the caller, before the body is read
 	Forged(key int64, from netip.Addr)
 }
 
-// Caller is who makes a request. Key is nil for operators and the public. With a Signature the key is only claimed, until
-// Prove has seen the body.
+// Caller makes a request. Key is nil for operators and the public. With a Signature the key is only claimed until Prove
+// has checked the body.
 type Caller struct {
 	Subject   httpkit.Subject
 	Key       *apikey.Key
@@ -52,9 +52,9 @@ func NewResolver(keys Keys, operators Operators, forgeries Forgeries, now func()
 	return &Resolver{keys: keys, operators: operators, forgeries: forgeries, now: now}
 }
 
-// Resolve finds the caller of a route and whether it may call it. On open routes nothing that is sent along is looked
-// at (docs/api-contract.md#public-routes), unless the route knows keys; even there a bad one is ignored. A key that
-// cannot be checked is refused: its merchant would otherwise get the public's answer, as if the key were bad.
+// Resolve finds the caller of a route and whether it may call it. Open routes ignore every credential
+// (docs/api-contract.md#public-routes), unless the route knows keys; even those ignore a bad one. A key that cannot be
+// checked is refused: otherwise its merchant would get the public's answer, as if the key were bad.
 func (r *Resolver) Resolve(ctx context.Context, rt *route.Route, h http.Header, ip netip.Addr) (Caller, error) {
 	switch rt.Access {
 	case route.Open:
@@ -74,10 +74,10 @@ func (r *Resolver) Resolve(ctx context.Context, rt *route.Route, h http.Header, 
 	case route.Keyed:
 		return r.keyed(ctx, rt, h, ip)
 	}
-	return Caller{}, httpkit.ErrRouteUnknown // NewRouter lets no other access in
+	return Caller{}, httpkit.ErrRouteUnknown // NewRouter refuses a table with any other access
 }
 
-// ignorable reports whether an error says that a credential is bad, so that a public route may ignore it.
+// ignorable reports whether an error means a bad credential, which a public route may ignore.
 func ignorable(err error) bool {
 	if err == nil {
 		return false
@@ -108,16 +108,16 @@ func (r *Resolver) keyed(ctx context.Context, rt *route.Route, h http.Header, ip
 	if c.Key, err = find(ctx, text, ip); err != nil {
 		return c, err
 	}
-	if c.Key.Mode != mode { // a stored key always has the mode its text names; this is the net under that
+	if c.Key.Mode != mode { // a stored key always has the mode of its text; this is a second check
 		return c, apikey.ErrInvalid
 	}
-	if c.Signature != nil { // who only knows the public id learns nothing of the key, not even that it has expired
+	if c.Signature != nil { // who only knows the public id learns nothing of the key, not even its expiry
 		return c, r.allowProof(c)
 	}
 	return c, r.allowed(rt, c.Key, ip)
 }
 
-// allowProof reports why a signature may not be checked now, or nil.
+// allowProof returns why a signature may not be checked now, or nil.
 func (r *Resolver) allowProof(c Caller) error {
 	if r.forgeries == nil {
 		return nil
@@ -125,8 +125,8 @@ func (r *Resolver) allowProof(c Caller) error {
 	return r.forgeries.Allow(c.Key.ID, c.IP)
 }
 
-// Prove checks the signature of a caller who has one, over the request with its whole body, and then what Resolve checks
-// of others. On an open route a bad signature makes the caller the public.
+// Prove checks the signature of a caller over the request with its whole body, and then the rules that Resolve checks
+// for other callers. On an open route a bad signature makes the caller the public.
 func (r *Resolver) Prove(c *Caller, rt *route.Route, method string, u *url.URL, body []byte) error {
 	var err error = errSignature
 	if c.Signature.signs(c.Key.Signing, method, u, body) {
@@ -140,7 +140,7 @@ func (r *Resolver) Prove(c *Caller, rt *route.Route, method string, u *url.URL, 
 	return err
 }
 
-// allowed reports why a key may not call a route now, or nil.
+// allowed returns why a key may not call a route now, or nil.
 func (r *Resolver) allowed(rt *route.Route, key *apikey.Key, ip netip.Addr) error {
 	if err := key.Usable(r.now(), ip); err != nil {
 		return err
@@ -154,10 +154,10 @@ func (r *Resolver) allowed(rt *route.Route, key *apikey.Key, ip netip.Addr) erro
 	return nil
 }
 
-// sent reports whether a request brings a credential at all.
+// sent reports whether a request carries a credential.
 func sent(h http.Header) bool { return len(h["Authorization"]) > 0 || len(h["X-Api-Key"]) > 0 }
 
-// credential reads Authorization: Bearer or X-API-Key. Sent twice, both must say the same.
+// credential reads Authorization: Bearer or X-API-Key. If both are sent, they must be equal.
 func credential(h http.Header) (string, error) {
 	auth, keys := h["Authorization"], h["X-Api-Key"]
 	if len(auth) > 1 || len(keys) > 1 {

@@ -14,12 +14,12 @@ import (
 	"causeway.internal/libs/fault"
 )
 
-// Operators find the person whose token a request carries. An error other than ErrBadToken says that nobody could look.
+// Operators find the person of a request's token. An error other than ErrBadToken means that the look-up failed.
 type Operators interface {
 	Operator(ctx context.Context, token string, ip netip.Addr) (name string, err error)
 }
 
-// Static are tokens from the environment. They never expire, so they are for development and tests.
+// Static are tokens from the environment. They never expire and are meant for development and tests.
 type Static []operator
 
 type operator struct {
@@ -29,7 +29,7 @@ type operator struct {
 
 const operatorsMax = 64
 
-// ParseOperators reads OPERATOR_TOKENS: comma separated name:hex(SHA-256(token)). An empty text is nobody.
+// ParseOperators reads OPERATOR_TOKENS: comma separated name:hex(SHA-256(token)). An empty text names no operator.
 func ParseOperators(text string) (Static, error) {
 	var out Static
 	if strings.TrimSpace(text) == "" {
@@ -43,7 +43,7 @@ func ParseOperators(text string) (Static, error) {
 			return nil, errors.New("operator tokens: want comma separated name:hex of the SHA-256 of the token")
 		}
 		if names[name] {
-			return nil, fmt.Errorf("operator tokens: %s is there twice", name)
+			return nil, fmt.Errorf("operator tokens: %s is given twice", name)
 		}
 		names[name] = true
 		out = append(out, operator{name: name, sum: [sha256.Size]byte(sum)})
@@ -73,7 +73,7 @@ func tokenOf(h http.Header) (string, error) {
 	return token, nil
 }
 
-// Operator implements Operators. Every token is compared, each in constant time, so that the time taken tells nothing.
+// Operator implements Operators. It compares every token in constant time, so that the time reveals nothing.
 func (o Static) Operator(_ context.Context, token string, _ netip.Addr) (string, error) {
 	sum := sha256.Sum256([]byte(token))
 	found := -1

@@ -13,8 +13,7 @@ import (
 	"causeway.internal/libs/fault"
 )
 
-// Signature is what a signed request shows (docs/api-contract.md#signed-requests): when it was signed, and the sum over
-// its parts.
+// Signature holds the time and the sum of a signed request (docs/api-contract.md#signed-requests).
 type Signature struct {
 	At   time.Time
 	Sum  [sha256.Size]byte
@@ -31,8 +30,8 @@ var (
 	errSignature = fault.New(fault.Unauthenticated, "signature_invalid", "The signature is not valid for this request.")
 )
 
-// readSignature reads X-Timestamp and X-Signature. The sum is lower-case hex and nothing else, so that one signature has
-// one spelling.
+// readSignature reads X-Timestamp and X-Signature. The sum must be lower-case hex, so that one signature has one
+// spelling.
 func readSignature(h http.Header, now time.Time) (*Signature, error) {
 	stamps, sums := h["X-Timestamp"], h["X-Signature"]
 	if len(stamps) == 0 || len(sums) == 0 {
@@ -68,11 +67,11 @@ func lowerHex(s string) bool {
 	return true
 }
 
-// emptyObject is what the incumbent's clients hash where they send no body.
+// emptyObject is the text that the incumbent's clients hash when they send no body.
 var emptyObject = []byte("{}")
 
-// signs reports whether the signature is that of this request under a signing key. The path may have been signed with or
-// without its query, and an empty body as an empty object; every form is compared in constant time.
+// signs reports whether the signature is valid for this request under a signing key. The path may be signed with or
+// without its query, and an empty body as an empty object. Every form is compared in constant time.
 func (s *Signature) signs(key []byte, method string, u *url.URL, body []byte) bool {
 	paths, bodies := []string{u.EscapedPath()}, [][]byte{body}
 	if u.RawQuery != "" || u.ForceQuery {

@@ -1,7 +1,7 @@
-// Package journal writes down in the audit what callers change through the gateway: one row per request of a merchant's key,
-// or of an operator to a service, that is no read. It must cost requests nothing, so rows wait in bounded memory and are
-// written many at a time; what finds no room is counted and lost. Acts on keys do not pass here: their rows are written in
-// their own transactions (the store).
+// Package journal records the changes that callers make through the gateway in the audit: one row per request that is
+// not a read, of a merchant's key or of an operator to a service. It must not slow requests down, so rows wait in
+// bounded memory and are written in batches; rows beyond the bound are counted and lost. The store writes the rows of
+// acts on keys, in the transactions of those acts.
 package journal
 
 import (
@@ -25,14 +25,14 @@ type Writer interface {
 	Append(ctx context.Context, acts []audit.Record) error
 }
 
-// Journal is a gate that lets everybody in and remembers what became of it.
+// Journal is a gate that admits every call and records its result.
 type Journal struct {
 	to      Writer
 	log     *slog.Logger
 	now     func() time.Time
 	waiting chan audit.Record
 	dropped prometheus.Counter
-	lost    atomic.Int64 // dropped since the last time it was told
+	lost    atomic.Int64 // dropped since the last log line
 }
 
 // Size of the buffer and of one statement, and how long a row waits for others.
@@ -43,7 +43,7 @@ const (
 	writeMax   = 5 * time.Second
 )
 
-// New makes a journal of at most size waiting rows; 0 is the usual size. Its metrics are registered.
+// New makes a journal of at most size waiting rows; 0 means the usual size. It registers its metrics.
 func New(to Writer, size int, log *slog.Logger, registry prometheus.Registerer, now func() time.Time) (*Journal, error) {
 	if size == 0 {
 		size = waitingMax
@@ -70,8 +70,8 @@ func (j *Journal) Admit(_ context.Context, c *proxy.Call) (func(int), error) {
 	return func(status int) { j.add(c, status) }, nil
 }
 
-// add notes a call. A row names ids alone: the pattern of the route and not its path, which may hold a reference, and
-// neither address nor body.
+// add records a call. A row holds ids alone: the pattern of the route instead of its path, which may hold a reference,
+// and neither the address nor the body.
 func (j *Journal) add(c *proxy.Call, status int) {
 	r := audit.Record{At: j.now(), Entry: audit.Entry{
 		Act: audit.Act(c.Route.Name()), RequestID: c.RequestID, Detail: map[string]string{"status": strconv.Itoa(status)},
@@ -90,8 +90,8 @@ func (j *Journal) add(c *proxy.Call, status int) {
 	}
 }
 
-// Run writes rows at every tick until ctx ends, and then what is left: a call that leaves one wakes nobody. Rows that cannot
-// be written wait for the database; those that found no room meanwhile are told as an error, besides being counted.
+// Run writes rows at every tick until ctx ends, and then the rest. It ticks because a call that leaves a row wakes
+// nobody. Rows that cannot be written wait for the database; lost rows are logged as an error and counted.
 func (j *Journal) Run(ctx context.Context) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -102,24 +102,24 @@ func (j *Journal) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 		if lost := j.lost.Swap(0); lost > 0 {
-			j.log.ErrorContext(ctx, "merchants' requests are missing in the audit: its buffer is full", "rows", lost)
+			j.log.ErrorContext(ctx, "audit rows lost: buffer full", "rows", lost)
 		}
 		var err error
 		switch batch, err = j.drain(ctx, batch); {
 		case err != nil && ctx.Err() != nil:
 			return fmt.Errorf("the last %d rows of the audit are lost: %w", len(batch)+len(j.waiting), err)
 		case err != nil:
-			j.log.ErrorContext(ctx, "merchants' requests cannot be written to the audit; they wait", "rows", len(batch)+len(j.waiting), "err", err)
+			j.log.ErrorContext(ctx, "audit rows not written, kept for retry", "rows", len(batch)+len(j.waiting), "err", err)
 		case ctx.Err() != nil:
 			return nil
 		}
 	}
 }
 
-// drain writes what waits, one batch after another. It returns what could not be written.
+// drain writes the waiting rows, one batch after another. It returns the rows that could not be written.
 func (j *Journal) drain(ctx context.Context, batch []audit.Record) ([]audit.Record, error) {
 	for {
-		for len(batch) < batchMax && len(j.waiting) > 0 { // nobody else takes any
+		for len(batch) < batchMax && len(j.waiting) > 0 { // this loop alone receives from the channel
 			batch = append(batch, <-j.waiting)
 		}
 		if err := j.write(ctx, batch); err != nil {

@@ -10,8 +10,8 @@ import (
 	"causeway.internal/gateway/internal/identity"
 )
 
-// Connections bounds how many connections one address may hold open, and how many there are in all, so that sockets which
-// say nothing, or say it slowly, use up neither memory nor descriptors. The addresses of one IPv6 subscriber count as one.
+// Connections bounds the connections that one address may hold open, and those of all addresses, so that slow or silent
+// sockets exhaust neither memory nor descriptors. The addresses of one IPv6 subscriber count as one.
 type Connections struct {
 	each, all int
 	exempt    func(netip.Addr) bool
@@ -22,8 +22,8 @@ type Connections struct {
 	sum  int
 }
 
-// NewConnections makes the bound. Exempt addresses, such as those of trusted proxies behind which everybody is, count in
-// the sum alone.
+// NewConnections makes the bound. Exempt addresses, such as trusted proxies that forward for everybody, count in the
+// total alone.
 func NewConnections(each, all int, exempt func(netip.Addr) bool) *Connections {
 	return &Connections{each: each, all: all, exempt: exempt, held: map[netip.Addr]int{}, refused: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "gateway_connections_refused_total", Help: "Connections that were closed at once because their address, or all, held too many.",
@@ -36,7 +36,8 @@ func (c *Connections) Describe(ch chan<- *prometheus.Desc) { c.refused.Describe(
 // Collect implements prometheus.Collector.
 func (c *Connections) Collect(ch chan<- prometheus.Metric) { c.refused.Collect(ch) }
 
-// Listener bounds the connections of a listener. What is too much is closed before a byte is read or a goroutine begun.
+// Listener bounds the connections of a listener. It closes a connection beyond the bound before it reads a byte or
+// starts a goroutine.
 func (c *Connections) Listener(l net.Listener) net.Listener { return &boundListener{l, c} }
 
 type boundListener struct {

@@ -8,9 +8,9 @@ import (
 	"causeway.internal/libs/fault"
 )
 
-// Forgeries bounds bad signatures. A public id is no secret, and a signature is checked only when the whole body is there,
-// so without a bound anybody could have bodies read and hashed. Each address has a bucket for each key: it neither uses up
-// the limits of the key elsewhere nor stops other keys behind the same address.
+// Forgeries bounds bad signatures. A public id is no secret, and a signature is checked only when the whole body has
+// arrived, so without a bound any caller could have bodies read and hashed. Each address has a bucket for each key: it
+// neither uses up the limits of the key elsewhere nor stops other keys behind the same address.
 type Forgeries struct {
 	now          func() time.Time
 	skipLoopback bool
@@ -30,7 +30,7 @@ func NewForgeries(skipLoopback bool, now func() time.Time) *Forgeries {
 var errForged = fault.New(fault.RateLimited, "rate_limited",
 	"Too many bad signatures of this API key came from this address. Try again shortly.")
 
-// Allow implements identity.Forgeries. It takes no token, so good signatures cost nothing.
+// Allow implements identity.Forgeries. It takes no token, so that good signatures cost nothing.
 func (l *Forgeries) Allow(key int64, from netip.Addr) error {
 	if l.skipLoopback && from.IsLoopback() {
 		return nil

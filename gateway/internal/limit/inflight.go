@@ -1,5 +1,5 @@
-// Package limit holds the gates that keep one caller, or all of them together, from taking more than the service can
-// give (docs/api-contract.md#limits). A gate decides from memory alone.
+// Package limit holds the gates that keep one caller, or all callers together, from exhausting the service
+// (docs/api-contract.md#limits). A gate decides from memory alone.
 package limit
 
 import (
@@ -10,16 +10,16 @@ import (
 	"causeway.internal/gateway/internal/route"
 )
 
-// InFlight lets a number of calls in at a time, and of them a share to one upstream, so that a service that hangs leaves
-// room for the others. Of both, a part is for live traffic alone. Further calls wait a bounded time, and only so many of
-// them; the rest are refused at once, because a wait in vain helps nobody.
+// InFlight admits a number of calls at a time, and a share of them to one upstream, so that a service that hangs leaves
+// slots for the others. A part of both is for live traffic alone. Further calls wait a bounded time in a bounded queue;
+// the rest are refused at once, because a wait in vain helps no caller.
 type InFlight struct {
 	*pool
 	byTraffic map[string]map[route.Upstream]rooms
 }
 
 // NewInFlight makes a gate for so many calls at a time, of which share may go to one upstream. Test traffic cannot take
-// the last liveOnly of either; it may take half in any case.
+// the last liveOnly of either, but always has half.
 func NewInFlight(calls, share, liveOnly int, wait time.Duration) *InFlight {
 	f := &InFlight{newPool("calls", calls, liveOnly, wait), map[string]map[route.Upstream]rooms{live: {}, test: {}}}
 	for _, to := range []route.Upstream{route.Payments, route.Wallets, route.Reports, route.Dispatcher, route.Self} {

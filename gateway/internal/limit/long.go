@@ -9,8 +9,8 @@ import (
 	"causeway.internal/libs/fault"
 )
 
-// Long lets a small number of long answers out at a time, apart from all other calls: they last as long as their readers
-// take. Of them, each key has a few at most, and a part is for live traffic alone.
+// Long admits a small number of long answers at a time, apart from all other calls: each lasts as long as its reader
+// takes. Each key may have a few of them, and a part is for live traffic alone.
 type Long struct {
 	*pool
 	each int
@@ -19,17 +19,17 @@ type Long struct {
 	held map[proxy.Party]int
 }
 
-// NewLong makes a gate for so many long answers at a time, of which a key may have each. Test traffic cannot take the last
-// liveOnly; it may take half in any case.
+// NewLong makes a gate for so many long answers at a time, with a bound per key. Test traffic cannot take the last
+// liveOnly, but always has half.
 func NewLong(answers, each, liveOnly int, wait time.Duration) *Long {
 	return &Long{pool: newPool("long", answers, liveOnly, wait), each: each, held: map[proxy.Party]int{}}
 }
 
-// errLong has a time of its own to come back: long answers last.
+// errLong has a Retry-After of its own because long answers last.
 var errLong = fault.New(fault.RateLimited, "rate_limited",
 	"This caller has as many long answers under way as it may have. Read one to its end first.").After(5 * time.Second)
 
-// Admit implements proxy.Gate. Who has too many is refused at once and waits in no queue.
+// Admit implements proxy.Gate. A caller beyond its bound is refused at once and does not wait.
 func (l *Long) Admit(ctx context.Context, c *proxy.Call) (func(int), error) {
 	by, traffic := c.Party(), trafficOf(c)
 	if !l.count(by) {

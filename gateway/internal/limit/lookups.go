@@ -11,11 +11,11 @@ import (
 	"causeway.internal/gateway/internal/identity"
 )
 
-// Lookups keeps floods of made-up API keys away from the database. Each look-up of a key that nobody has found yet
-// takes a token of the address that sent it, and gives it back unless there is no such key. So an address begins a
-// bounded number of look-ups at once, and a bounded number of vain ones a second, while real keys cost it nothing. The
-// addresses of one IPv6 subscriber count as one. All addresses together have a few places, so that a flood from many
-// addresses leaves the connections of the database to everything else.
+// Lookups keeps floods of invented API keys away from the database. Each look-up of a key that is not known yet takes a
+// token of the address that sent it, and returns the token unless the key does not exist. So an address begins a
+// bounded number of look-ups at once and a bounded number of vain ones a second, while real keys cost it nothing. The
+// addresses of one IPv6 subscriber count as one. All addresses together share a few places, so that a flood from many
+// addresses leaves the database's connections to other work.
 type Lookups struct {
 	now          func() time.Time
 	skipLoopback bool
@@ -25,8 +25,8 @@ type Lookups struct {
 	results      *prometheus.CounterVec
 }
 
-// The look-ups of keys not found before that this process has under way at a time, how long a further one waits for its turn,
-// and how many wait. A look-up takes about a millisecond, so a process that has just started, and knows no key, finds the keys
+// These bound the look-ups of unknown keys that this process has under way, the wait of a further one, and the number
+// that wait. A look-up takes about a millisecond, so a process that has just started, and knows no key, finds the keys
 // of a thousand callers within the wait.
 const (
 	lookupPlaces = 2
@@ -45,7 +45,7 @@ func NewLookups(skipLoopback bool, now func() time.Time) *Lookups {
 		}, []string{"result"}),
 	}
 	for _, result := range []string{"found", "unknown", "failed", "refused"} {
-		l.results.WithLabelValues(result) // at 0 from the start: an alert cannot see a series appear
+		l.results.WithLabelValues(result) // starts at 0: an alert cannot see a series appear
 	}
 	return l
 }
@@ -56,8 +56,8 @@ func (l *Lookups) Describe(ch chan<- *prometheus.Desc) { l.results.Describe(ch) 
 // Collect implements prometheus.Collector.
 func (l *Lookups) Collect(ch chan<- prometheus.Metric) { l.results.Collect(ch) }
 
-// Begin implements apikey.Lookups. A caller whose turn does not come in time learned nothing about the key, and gets the
-// token back.
+// Begin implements apikey.Lookups. A caller that is not served in time learned nothing about the key, so its token is
+// returned.
 func (l *Lookups) Begin(ctx context.Context, from netip.Addr) error {
 	if !l.skipLoopback || !from.IsLoopback() {
 		if _, wait := l.strange.take(identity.Network(from), l.now()); wait > 0 {
@@ -73,7 +73,7 @@ func (l *Lookups) Begin(ctx context.Context, from netip.Addr) error {
 	return nil
 }
 
-// Ended implements apikey.Lookups. A look-up that failed says nothing about the key and is given back as well.
+// Ended implements apikey.Lookups. A failed look-up says nothing about the key, so its token is returned too.
 func (l *Lookups) Ended(from netip.Addr, key *apikey.Key, err error) {
 	l.places.leave()
 	switch {

@@ -24,7 +24,7 @@ func (r room) enter() bool {
 	}
 }
 
-// rooms are entered in their order and left together.
+// rooms are entered in order and left together.
 type rooms []room
 
 func (all rooms) enter() bool {
@@ -46,22 +46,22 @@ func (all rooms) leave() {
 var errBusy = fault.New(fault.Unavailable, "overloaded", "Too many requests are being served at once. Try again shortly.").
 	After(2 * time.Second)
 
-// queue is where calls wait for rooms: a bounded time, and a bounded number of them.
+// queue holds the calls that wait for rooms: a bounded number, for a bounded time.
 type queue struct {
 	wait    time.Duration
 	most    int64
 	waiting atomic.Int64
 }
 
-// queueFactor is how many calls may wait for each that is served. Served at an ordinary pace, a queue of that length is
-// through well within the wait.
+// queueFactor is how many calls may wait for each that is served. At an ordinary pace a queue of that length is served
+// well within the wait.
 const queueFactor = 4
 
 func newQueue(served int, wait time.Duration) *queue {
 	return &queue{wait: wait, most: int64(queueFactor * served)}
 }
 
-// enter takes a call into all the rooms. While it waits for one of them it holds none of those after it.
+// enter takes a place in every room. While a call waits for one room it holds no place in the rooms after it.
 func (q *queue) enter(ctx context.Context, all rooms) error {
 	if all.enter() {
 		return nil
@@ -93,8 +93,8 @@ func await(ctx context.Context, r room, late <-chan time.Time) error {
 	}
 }
 
-// pool is a number of slots, some of which test traffic cannot take. Live and test calls wait in queues of their own, so
-// that test traffic takes no place in the queue either. It is a Prometheus collector of its slots.
+// pool is a number of slots, some of which test traffic cannot take. Live and test calls wait in separate queues, so
+// that test traffic takes no place in the queue of live calls. It is a Prometheus collector of its slots.
 type pool struct {
 	all, test            room
 	liveQueue, testQueue *queue
@@ -102,7 +102,7 @@ type pool struct {
 	size, taken          *prometheus.Desc
 }
 
-// The traffic of a call. Calls without a key count as live: a payer's page does not tell the mode of its payment.
+// The traffic of a call. Calls without a key count as live: a payer's page does not name the mode of its payment.
 const (
 	live = "live"
 	test = "test"
@@ -115,7 +115,7 @@ func trafficOf(c *proxy.Call) string {
 	return live
 }
 
-// besides is how many of so many slots are left for test traffic: all but those for live traffic alone, and half at least.
+// besides is how many slots are left for test traffic: all but those for live traffic alone, and at least half.
 func besides(slots, liveOnly int) int { return max(slots-liveOnly, (slots+1)/2) }
 
 func newPool(name string, slots, liveOnly int, wait time.Duration) *pool {
@@ -129,7 +129,7 @@ func newPool(name string, slots, liveOnly int, wait time.Duration) *pool {
 		}, by),
 	}
 	p.liveQueue, p.testQueue = newQueue(cap(p.all), wait), newQueue(cap(p.test), wait)
-	p.refused.WithLabelValues(live) // at 0 from the start: an alert cannot see a series appear
+	p.refused.WithLabelValues(live) // starts at 0: an alert cannot see a series appear
 	p.refused.WithLabelValues(test)
 	return p
 }
@@ -147,7 +147,7 @@ func (p *pool) enter(ctx context.Context, traffic string, all rooms) error {
 	return err
 }
 
-// rooms are those that every call of a traffic takes in the pool.
+// rooms are those that every call of a traffic enters in the pool.
 func (p *pool) rooms(traffic string) rooms {
 	if traffic == test {
 		return rooms{p.test, p.all}

@@ -28,9 +28,9 @@ var (
 	public   = Rate{time.Second / 20, 300}
 	names    = Rate{time.Second / 2, 20}
 	guesses  = Rate{2 * time.Second, 30}
-	strange  = Rate{time.Second / 5, 100} // keys that there are none of, per address
-	tokens   = Rate{6 * time.Second, 20}  // operators' tokens that are not good, per address
-	forged   = Rate{time.Second / 5, 100} // signatures that are not good, per key and address
+	strange  = Rate{time.Second / 5, 100} // keys that do not exist, per address
+	tokens   = Rate{6 * time.Second, 20}  // bad operators' tokens, per address
+	forged   = Rate{time.Second / 5, 100} // bad signatures, per key and address
 )
 
 func ofTier(t apikey.Tier) Rate {
@@ -41,9 +41,9 @@ func ofTier(t apikey.Tier) Rate {
 // full is the time that an empty bucket takes to fill.
 func (r Rate) full() time.Duration { return r.Every * time.Duration(r.Burst) }
 
-// buckets holds one bucket per key, at most size. A bucket is the time at which it will be full again (GCRA), so one that
-// is full need not be kept. When all places are taken by buckets in use, the fullest of a few goes: a flood of addresses
-// costs bounded memory and gives back at most a part of what the others had used.
+// buckets holds one bucket per key, at most size. A bucket is the time at which it will be full again (GCRA), so a full
+// one need not be kept. When every place holds a bucket in use, the fullest of a few is evicted: a flood of addresses
+// costs bounded memory and refills at most a part of the buckets of others.
 type buckets[K comparable] struct {
 	rate Rate
 	size int
@@ -56,7 +56,7 @@ func newBuckets[K comparable](r Rate, size int) *buckets[K] {
 	return &buckets[K]{rate: r, size: size, at: map[K]time.Time{}}
 }
 
-// take takes a token if there is one. wait is how long until there is.
+// take takes a token if there is one; otherwise wait is the time until there is one.
 func (b *buckets[K]) take(k K, now time.Time) (q proxy.Quota, wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,7 +68,7 @@ func (b *buckets[K]) take(k K, now time.Time) (q proxy.Quota, wait time.Duration
 	return b.quota(used + b.rate.Every), 0
 }
 
-// left looks without taking.
+// left reads a bucket without taking a token.
 func (b *buckets[K]) left(k K, now time.Time) (q proxy.Quota, wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,8 +76,8 @@ func (b *buckets[K]) left(k K, now time.Time) (q proxy.Quota, wait time.Duration
 	return b.quota(used), max(0, used+b.rate.Every-b.rate.full())
 }
 
-// charge takes a token even if there is none, so that those who were let in together pay together. The debt is bounded by
-// one more bucket.
+// charge takes a token even if there is none, so that calls that were admitted together are charged together. The debt
+// is bounded by one more bucket.
 func (b *buckets[K]) charge(k K, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,7 +85,7 @@ func (b *buckets[K]) charge(k K, now time.Time) {
 	b.put(k, now.Add(min(used+b.rate.Every, 2*b.rate.full())), now)
 }
 
-// give puts a token back that was taken.
+// give returns a token that was taken.
 func (b *buckets[K]) give(k K) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,7 +101,7 @@ func (b *buckets[K]) put(k K, at, now time.Time) {
 	b.at[k] = at
 }
 
-// evict makes room for one: of a few places all that are full again go, else the one that is soonest.
+// evict frees a place: it removes all full buckets among a few, else the fullest of them.
 func (b *buckets[K]) evict(now time.Time) {
 	const look = 16
 	var soonest K
@@ -128,7 +128,7 @@ func (b *buckets[K]) quota(used time.Duration) proxy.Quota {
 }
 
 // Rates is the gate of docs/api-contract.md#limits: a bucket per key by its tier, and per address on public routes. It
-// counts in this process alone: N replicas behind a balancer let up to N times as much through.
+// counts in this process alone: N replicas behind a balancer admit up to N times as much.
 type Rates struct {
 	now          func() time.Time
 	skipLoopback bool
@@ -137,7 +137,7 @@ type Rates struct {
 	public, names, guesses *buckets[netip.Addr]
 }
 
-// most is how many buckets of a kind are held: about 8 MB each when full.
+// most bounds the buckets of a kind: about 8 MB each when full.
 const most = 1 << 16
 
 // NewRates makes the gate. skipLoopback exempts callers on this machine from limits per address, for local stacks.
@@ -157,7 +157,7 @@ var (
 // Admit implements proxy.Gate.
 func (l *Rates) Admit(_ context.Context, c *proxy.Call) (func(int), error) {
 	now := l.now()
-	if k := c.Caller.Key; k != nil && c.Route.Access != route.Open { // a key opens no wider door to what is public
+	if k := c.Caller.Key; k != nil && c.Route.Access != route.Open { // a key does not raise the limits of public routes
 		switch k.Tier {
 		case apikey.Unlimited:
 			return nil, nil
@@ -186,7 +186,7 @@ func (l *Rates) Admit(_ context.Context, c *proxy.Call) (func(int), error) {
 		return nil, after(errGuesses, wait)
 	}
 	return func(status int) {
-		if status == http.StatusNotFound || status == http.StatusUnauthorized { // of a reference in the path, or in the body
+		if status == http.StatusNotFound || status == http.StatusUnauthorized { // a wrong reference in the path or in the body
 			l.guesses.charge(ip, l.now())
 		}
 	}, nil
@@ -201,7 +201,7 @@ func admit[K comparable](c *proxy.Call, b *buckets[K], k K, now time.Time) error
 	return nil
 }
 
-// after says when to come back, in whole seconds and spread a little, so that those who were refused together do not all
+// after sets Retry-After in whole seconds, spread a little, so that callers that were refused together do not all
 // return together.
 func after(f *fault.Error, wait time.Duration) error {
 	return f.After(wait.Truncate(time.Second) + time.Second + time.Duration(rand.IntN(2))*time.Second)

@@ -7,7 +7,7 @@ import (
 	"causeway.internal/gateway/internal/identity"
 )
 
-// Tokens bounds how many operators' tokens an address may try. A try is given back once its token has proved good.
+// Tokens bounds the operators' tokens that an address may try. A try is returned when its token is valid.
 type Tokens struct {
 	now          func() time.Time
 	skipLoopback bool

@@ -16,15 +16,15 @@ import (
 	"causeway.internal/libs/telemetry"
 )
 
-// Tries bounds how many tokens an address may try. Each try comes before anything is looked up.
+// Tries bounds how many tokens an address may try. Each try is counted before the look-up.
 type Tries interface {
 	Try(ip netip.Addr) error
-	Good(ip netip.Addr) // gives a try back
+	Good(ip netip.Addr) // returns a try
 }
 
-// Door recognises operators. Each request asks the database, so a token that is revoked passes nowhere from then on. A token
-// that was good when it was last asked about needs no try: all who come through one port-forward have one address, and a script
-// with a wrong token would lock all of them out.
+// Door authenticates operators. Each request reads the database, so a revoked token is refused at once. A token that
+// was valid at its last look-up needs no try: all users of one port-forward share one address, and a script with a
+// wrong token would otherwise lock all of them out.
 type Door struct {
 	static  identity.Static
 	store   Store
@@ -35,13 +35,14 @@ type Door struct {
 	good    good
 }
 
-// good remembers which tokens were good when they were last asked about.
+// good remembers the tokens that were valid at their last look-up.
 type good struct {
 	mu     sync.Mutex
 	tokens map[apikey.Digest]struct{}
 }
 
-// goodMax is more than the tokens that the operators of one system hold. Beyond it any one is forgotten and needs a try again.
+// goodMax is more than the tokens that the operators of one system hold. Beyond it an arbitrary one is evicted and
+// needs a try again.
 const goodMax = 256
 
 func (g *good) has(d apikey.Digest) bool {
@@ -77,7 +78,7 @@ const (
 	limited = "limited"
 )
 
-// NewDoor makes a door before the tokens of a store and those of the environment. Its metrics are registered.
+// NewDoor makes a door for the tokens of a store and those of the environment. It registers its metrics.
 func NewDoor(static identity.Static, store Store, peppers *apikey.Peppers, tries Tries, tel *telemetry.Telemetry, now func() time.Time) (*Door, error) {
 	d := &Door{
 		static: static, store: store, peppers: peppers, tries: tries, log: telemetry.NewSparing(tel.Log, now),
@@ -87,7 +88,7 @@ func NewDoor(static identity.Static, store Store, peppers *apikey.Peppers, tries
 		}, []string{"reason"}),
 	}
 	for _, reason := range []string{unknown, expired, revoked, limited} {
-		d.refused.WithLabelValues(reason) // at 0 from the start: an alert cannot see a series appear
+		d.refused.WithLabelValues(reason) // starts at 0: an alert cannot see a series appear
 	}
 	if err := tel.Registry.Register(d.refused); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
@@ -123,7 +124,8 @@ func (d *Door) Operator(ctx context.Context, token string, ip netip.Addr) (strin
 	return name, err
 }
 
-// look finds the person of a token. A reason says why the token is not good; an error without one, that nobody could look.
+// look finds the person of a token. A reason means that the token is not valid; an error without one, that the look-up
+// failed.
 func (d *Door) look(ctx context.Context, token string, ip netip.Addr) (name, reason string, err error) {
 	if name, err := d.static.Operator(ctx, token, ip); err == nil {
 		return name, "", nil
@@ -145,9 +147,10 @@ func (d *Door) look(ctx context.Context, token string, ip netip.Addr) (name, rea
 	return found.Name, "", nil
 }
 
-// refuse counts and logs a refusal. The line has the address and, where the token was somebody's, the name: never the token.
+// refuse counts and logs a refusal. The line has the address and the name of the token's person if known, never the
+// token.
 func (d *Door) refuse(ctx context.Context, reason string, ip netip.Addr, name string, err error) error {
 	d.refused.WithLabelValues(reason).Inc()
-	d.log.Log(ctx, slog.LevelWarn, reason, "an operator's token is refused", "reason", reason, "address", ip.String(), "operator", name)
+	d.log.Log(ctx, slog.LevelWarn, reason, "operator token refused", "reason", reason, "address", ip.String(), "operator", name)
 	return err
 }

@@ -1,6 +1,6 @@
-// Package operator holds the tokens of the people who may call /v1/admin: how they are made, replaced, revoked and recognised.
-// A token belongs to one named person and ends by itself. It speaks no HTTP and no SQL (the store does), and keeps no token
-// after handing it out.
+// Package operator holds the tokens of the people who may call /v1/admin: how they are made, replaced, revoked and
+// authenticated. A token belongs to one named person and expires. The package uses no HTTP and no SQL (the store does),
+// and keeps no token after it has returned it.
 package operator
 
 import (
@@ -15,7 +15,7 @@ import (
 	"causeway.internal/libs/fault"
 )
 
-// Token is a token as it is kept. A zero time means never.
+// Token is a token as it is stored. A zero time means never.
 type Token struct {
 	ID         int64
 	Name       string // of the person
@@ -27,13 +27,13 @@ type Token struct {
 	Expired    bool // by the database's clock
 }
 
-// Order is what is asked for when a token is made.
+// Order is an order to make a token.
 type Order struct {
 	Name string `json:"name"`
 	Days int    `json:"days"`
 }
 
-// How long a token may last, in days, and how many a person may hold.
+// These bound the days that a token lasts and the tokens that a person holds.
 const (
 	DaysDefault = 30
 	DaysMax     = 90
@@ -42,7 +42,7 @@ const (
 
 var name = regexp.MustCompile(`^[a-z][a-z0-9._-]{1,62}$`)
 
-// Check notes every broken rule of an order.
+// Check adds an error for every broken rule of an order.
 func (o *Order) Check(p *fault.Problems) {
 	if !name.MatchString(o.Name) {
 		p.Add("name", "must be a person's name of 2 to 63 of a-z, 0-9, . _ and -, beginning with a letter, such as ada.obi")
@@ -58,7 +58,7 @@ type Issued struct {
 	Secret string
 }
 
-// Secret is what is kept of a token's text.
+// Secret is what is stored of a token's text.
 type Secret struct {
 	Digest   apikey.Digest
 	PepperID string
@@ -66,13 +66,13 @@ type Secret struct {
 
 // Store keeps tokens. Each write commits its audit entry with it or not at all.
 type Store interface {
-	// InsertToken refuses a person who holds most usable tokens.
+	// InsertToken refuses a person who holds `most` usable tokens.
 	InsertToken(ctx context.Context, o Order, s Secret, most int, by audit.Entry) (Token, error)
-	// RotateToken ends a person's usable token and puts another one in its place, which ends when the old one would have.
+	// RotateToken ends a person's usable token and inserts another one with the same end.
 	RotateToken(ctx context.Context, id int64, person string, s Secret, by audit.Entry) (Token, error)
 	RevokeToken(ctx context.Context, id int64, by audit.Entry) (Token, error)
 	Tokens(ctx context.Context) ([]Token, error)
-	// TokenByDigest finds the token that any of the digests belongs to, nil when there is none, and notes that it is used.
+	// TokenByDigest finds the token of one of the digests, nil when there is none, and records its use.
 	TokenByDigest(ctx context.Context, digests []apikey.Digest) (*Token, error)
 }
 
@@ -111,8 +111,8 @@ func (r *Registry) Create(ctx context.Context, o Order, by audit.Entry) (Issued,
 	return Issued{t, text}, nil
 }
 
-// Rotate replaces a token of a person by a new one that ends when the old one would have; the old one ends now. An empty
-// person is anybody, for the command line.
+// Rotate replaces a token of a person by a new one with the same end; the old one ends now. An empty person matches
+// anybody, for the command line.
 func (r *Registry) Rotate(ctx context.Context, id int64, person string, by audit.Entry) (Issued, error) {
 	by.Act = audit.TokenRotated
 	text, secret := r.fresh()
@@ -123,7 +123,7 @@ func (r *Registry) Rotate(ctx context.Context, id int64, person string, by audit
 	return Issued{t, text}, nil
 }
 
-// Revoke ends a token at once, on every replica. Revoking it again changes nothing and answers the same.
+// Revoke ends a token at once, on every replica. Repeating it changes nothing and gives the same answer.
 func (r *Registry) Revoke(ctx context.Context, id int64, by audit.Entry) (Token, error) {
 	by.Act = audit.TokenRevoked
 	t, err := r.store.RevokeToken(ctx, id, by)

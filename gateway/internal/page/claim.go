@@ -13,13 +13,13 @@ type claimView struct {
 	P       payment
 	Stage   string // form, confirm, progress, done, review, gone or none
 	Steps   []mark
-	Unpaid  bool // the sender's money is not there yet
+	Unpaid  bool // the sender's money has not arrived
 	Search  string
 	Banks   []bank
-	Bank    string // the code that is checked
+	Bank    string // the code of the selected bank
 	Account string
 	Digits  bool     // account numbers of this currency are digits only
-	Found   receiver // of confirm
+	Found   receiver // the receiver of stage confirm
 	Problem string
 	Wrong   map[string]string // by field
 }
@@ -38,7 +38,7 @@ type receiver struct {
 	NameVerified  bool   `json:"nameVerified"`
 }
 
-// claimStage says what a gift is to who would claim it.
+// claimStage is the stage of a gift for its claimant.
 func claimStage(p payment) string {
 	switch {
 	case p.Type != "gift":
@@ -57,7 +57,7 @@ func claimStage(p payment) string {
 	return "form"
 }
 
-// unpaid reports whether the money of a gift is still to come.
+// unpaid reports whether the money of a gift has not arrived.
 func unpaid(p payment) bool {
 	return p.Status == "pending" || p.Status == "confirming" || p.Exception == "unfunded"
 }
@@ -70,7 +70,7 @@ func (p *Pages) showClaim(w http.ResponseWriter, r *http.Request) {
 	p.gift(w, r, found, tag, http.StatusOK, claimView{Search: r.URL.Query().Get("bank")})
 }
 
-// gift renders the page over what a handler has filled in.
+// gift renders the page of a gift; the handler has filled in the rest of the view.
 func (p *Pages) gift(w http.ResponseWriter, r *http.Request, found payment, tag string, status int, v claimView) {
 	v.P, v.Unpaid, v.Steps = found, unpaid(found), claimSteps(found)
 	v.view = view{Title: text("claim.title", found.Payout()), Test: found.Mode == "test"}
@@ -99,7 +99,7 @@ func (p *Pages) gift(w http.ResponseWriter, r *http.Request, found payment, tag 
 
 const searchMax = 100
 
-// fillBanks lists the banks of the gift's currency whose name holds what was searched.
+// fillBanks lists the banks of the gift's currency whose name contains the search text.
 func (p *Pages) fillBanks(w http.ResponseWriter, r *http.Request, v *claimView) bool {
 	v.Search = v.Search[:min(len(v.Search), searchMax)]
 	v.Digits = v.P.FiatCurrency == "NGN"
@@ -118,7 +118,7 @@ func (p *Pages) fillBanks(w http.ResponseWriter, r *http.Request, v *claimView) 
 	return true
 }
 
-// checkAccount looks up whose account was typed in and asks whether it is the right one.
+// checkAccount looks up the holder of the typed account and asks the claimant to confirm it.
 func (p *Pages) checkAccount(w http.ResponseWriter, r *http.Request) {
 	found, tag, ok := p.find(w, r)
 	if !ok {
@@ -148,7 +148,7 @@ func (p *Pages) checkAccount(w http.ResponseWriter, r *http.Request) {
 	p.gift(w, r, found, tag, http.StatusOK, v)
 }
 
-// wrong notes that a field is wrong.
+// wrong adds an error to a field.
 func (v *claimView) wrong(field string, is bool, key string) bool {
 	if is {
 		if v.Wrong == nil {
@@ -159,7 +159,7 @@ func (v *claimView) wrong(field string, is bool, key string) bool {
 	return is
 }
 
-// refuse puts a refusal of payments where the form shows it.
+// refuse shows a refusal of payments in the form.
 func (v *claimView) refuse(why *refusal) {
 	for _, f := range why.problem.Error.Fields {
 		switch f.Field {
@@ -189,7 +189,7 @@ func (p *Pages) claim(w http.ResponseWriter, r *http.Request) {
 	var answer json.RawMessage
 	_, refused := p.ask(r.Context(), http.MethodPost, "/v1/payments/gifts/"+found.Reference+"/claim/confirm", body, &answer)
 	if refused == nil || claimStage(found) != "form" || refused.status == http.StatusConflict {
-		p.back(w, r, "/claim/"+found.Reference) // what the gift is now says more than the refusal
+		p.back(w, r, "/claim/"+found.Reference) // the gift's new state says more than the refusal
 		return
 	}
 	v.refuse(refused)

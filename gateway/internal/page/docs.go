@@ -2,7 +2,7 @@ package page
 
 import "net/http"
 
-// docsPolicy is policy with the pictures that Swagger UI's style sheet holds in itself.
+// docsPolicy is policy with the data: images of Swagger UI's style sheet.
 const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

@@ -60,7 +60,7 @@ type file struct {
 	contentType string
 }
 
-// New parses everything that is embedded; what is wrong with it is found here.
+// New parses every embedded file and reports what is wrong with it.
 func New(payments Payments, log *slog.Logger, now func() time.Time) (*Pages, error) {
 	p := &Pages{payments: payments, log: log, now: now, views: map[string]*template.Template{}, files: map[string]file{}}
 	if err := p.load(); err != nil {
@@ -81,7 +81,7 @@ func New(payments Payments, log *slog.Logger, now func() time.Time) (*Pages, err
 	return p, nil
 }
 
-// load reads the assets and names their common version.
+// load reads the assets and computes their common version.
 func (p *Pages) load() error {
 	sum := sha256.New()
 	read := func(from fs.FS, keep bool) error {
@@ -93,7 +93,7 @@ func (p *Pages) load() error {
 			if err != nil {
 				return fmt.Errorf("read %s: %w", name, err)
 			}
-			_, _ = fmt.Fprintf(sum, "%s %d\n%s", name, len(body), body) // a hash takes everything
+			_, _ = fmt.Fprintf(sum, "%s %d\n%s", name, len(body), body) // writing to a hash never fails
 			if kind, ok := types[path.Ext(name)]; ok && keep {
 				p.files[path.Base(name)] = file{body, kind}
 			}
@@ -114,12 +114,12 @@ func (p *Pages) load() error {
 	return nil
 }
 
-// types are the files that are served, by their endings.
+// types are the endings of the files that are served, with their media types.
 var types = map[string]string{
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// asset is the path of an embedded file, which changes with its content.
+// asset is the path of an embedded file; it changes with the content.
 func (p *Pages) asset(name string) (string, error) {
 	if _, ok := p.files[name]; !ok {
 		return "", fmt.Errorf("no asset %s", name)
@@ -144,11 +144,11 @@ func (p *Pages) Routes(mux *http.ServeMux) {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'"
 
-// render writes a page. Pages are never kept by caches: who has a reference may see its payment.
+// render writes a page. Caches never keep pages: anybody who has a reference may see its payment.
 func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
 	var body bytes.Buffer
 	if err := p.views[name].Execute(&body, data); err != nil {
-		p.log.ErrorContext(r.Context(), "render a page", "page", name, "err", err)
+		p.log.ErrorContext(r.Context(), "page not rendered", "page", name, "err", err)
 		httpkit.WriteError(w, r.Header.Get(httpkit.RequestIDHeader), err)
 		return
 	}
@@ -163,23 +163,23 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, name 
 	_, _ = w.Write(body.Bytes()) // the reader may be gone
 }
 
-// view is what every page has.
+// view holds the fields of every page.
 type view struct {
 	Title   string
-	Refresh int    // seconds after which a page without script loads itself again; 0 never does
-	Poll    int    // milliseconds between two looks of the script; 0 never looks
-	Tag     string // of what is shown, for those looks
+	Refresh int    // seconds after which a page without script reloads; 0 never does
+	Poll    int    // milliseconds between two polls of the script; 0 never polls
+	Tag     string // digest of the shown state, for those polls
 	Test    bool   // test mode: no real money
 }
 
-// failure is what the error page shows.
+// failure is the content of the error page.
 type failure struct {
 	view
 	Heading, Text, RequestID string
 	Retry                    bool
 }
 
-// fail answers with an error page, or in the one error shape to who did not ask for a page.
+// fail answers with an error page, or in the one error shape to a caller that did not ask for a page.
 func (p *Pages) fail(w http.ResponseWriter, r *http.Request, status int, retryAfter string, err *fault.Error) {
 	requestID := r.Header.Get(httpkit.RequestIDHeader)
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
@@ -204,7 +204,7 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, status int, retryAf
 	p.render(w, r, status, "error", f)
 }
 
-// Refuse answers a call that the door itself refused, such as one beyond a rate limit, with an error page.
+// Refuse answers a call that the proxy refused, such as one beyond a rate limit, with an error page.
 func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, f *fault.Error) {
 	after := ""
 	if f.RetryAfter > 0 {
@@ -213,7 +213,7 @@ func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, f *fault.Error) {
 	p.fail(w, r, httpkit.Status(f.Kind), after, f)
 }
 
-// showAsset serves an embedded file. One that is asked for by its version never changes.
+// showAsset serves an embedded file. A path with a version never changes.
 func (p *Pages) showAsset(w http.ResponseWriter, r *http.Request) {
 	f, ok := p.files[r.PathValue("name")]
 	if !ok {

@@ -21,10 +21,10 @@ type payView struct {
 	Next    string
 	Left    int          // whole seconds until the window closes
 	Wallet  template.URL // opens a wallet app; "" when there is none for this payment
-	Coins   []coin       // of a request: what to choose from
-	Chosen  string       // the choice that is checked
+	Coins   []coin       // the choices of a request
+	Chosen  string       // the selected choice
 	Problem string
-	Play    []string // of a test payment: what a simulated payer may do now
+	Play    []string // what a simulated payer of a test payment may do now
 	Named   bool     // the payer has just named a transaction
 }
 
@@ -43,7 +43,7 @@ func (p *Pages) showPay(w http.ResponseWriter, r *http.Request) {
 	p.pay(w, r, found, tag, http.StatusOK, "", r.URL.Query().Get("pair"))
 }
 
-// pay renders the page; problem and chosen come from a form that was refused.
+// pay renders the page; problem and chosen come from a refused form.
 func (p *Pages) pay(w http.ResponseWriter, r *http.Request, found payment, tag string, status int, problem, chosen string) {
 	now := p.now()
 	s := stageOf(found, now)
@@ -63,13 +63,13 @@ func (p *Pages) pay(w http.ResponseWriter, r *http.Request, found payment, tag s
 		v.Refresh = 15
 	}
 	if v.Test && s.Poll > 0 {
-		v.Poll = int(often / time.Millisecond) // who plays the payer wants to see what becomes of it
+		v.Poll = int(often / time.Millisecond) // the person who plays the payer wants to see the effect
 	}
 	if s.Name == "choose" {
 		v.Coins, v.Chosen = coins(found, chosen)
 	}
 	if s.Name == "send" && opensWallet(found.PaymentURI) {
-		v.Wallet = template.URL(found.PaymentURI) //nolint:gosec // of a scheme that was just looked at
+		v.Wallet = template.URL(found.PaymentURI) //nolint:gosec // its scheme was checked above
 	}
 	if v.Test {
 		v.Play = plays(found, s)
@@ -77,7 +77,7 @@ func (p *Pages) pay(w http.ResponseWriter, r *http.Request, found payment, tag s
 	p.render(w, r, status, "pay", v)
 }
 
-// tag names what a page shows of a payment: it changes with the payment and with the program.
+// tag is a digest of the shown state of a payment; it changes with the payment and with the program.
 func (p *Pages) tag(raw []byte) string {
 	sum := sha256.Sum256(append([]byte(p.version), raw...))
 	return hex.EncodeToString(sum[:12])
@@ -89,13 +89,13 @@ func opensWallet(uri string) bool {
 	return ok && slices.Contains([]string{"bitcoin", "ethereum", "solana"}, scheme)
 }
 
-// favourites are what people here pay with most, on networks that cost them least: the order in which choices stand.
+// favourites are the pairs that people here pay with most, on their cheapest networks, in the order of the choices.
 var (
 	favourites = []string{"USDT", "USDC", "BTC", "ETH", "BNB", "SOL", "TRX", "POL"}
 	cheapest   = []string{"tron", "bsc", "polygon", "solana", "arbitrum", "base", "ethereum", "bitcoin"}
 )
 
-// coins groups the options of a request by crypto. The payee's wish, or what was chosen before, is open and checked.
+// coins groups the options of a request by crypto. The payee's wish, or the earlier choice, is open and selected.
 func coins(p payment, chosen string) (out []coin, checked string) {
 	wish := strings.ToUpper(p.Preferred.Crypto)
 	for _, name := range favourites {
@@ -141,11 +141,11 @@ func plays(p payment, s stage) []string {
 	return nil
 }
 
-// form reads a posted form, at most formMax bytes of it; the door has bounded the body before.
+// form reads a posted form, at most formMax bytes of it; the proxy has bounded the body before.
 func form(r *http.Request, names ...string) []string {
 	values := make([]string, len(names))
 	if err := r.ParseForm(); err != nil {
-		return values // what cannot be read is like what was not sent
+		return values // an unreadable form counts as an empty one
 	}
 	for i, name := range names {
 		values[i] = strings.TrimSpace(r.PostForm.Get(name))
@@ -153,7 +153,7 @@ func form(r *http.Request, names ...string) []string {
 	return values
 }
 
-// payerName is who fulfils through the page, where nobody is asked for a name.
+// payerName is the name of a payer who fulfils through the page, which asks for no name.
 const payerName = "checkout-page"
 
 func (p *Pages) fulfil(w http.ResponseWriter, r *http.Request) {
@@ -171,7 +171,7 @@ func (p *Pages) fulfil(w http.ResponseWriter, r *http.Request) {
 	var answer json.RawMessage
 	_, refused := p.ask(r.Context(), http.MethodPost, "/v1/payments/requests/"+found.Reference+"/fulfill", body, &answer)
 	if refused == nil || found.Status != "created" || refused.status == http.StatusConflict {
-		p.back(w, r, "/pay/"+found.Reference) // what the payment is now says more than the refusal
+		p.back(w, r, "/pay/"+found.Reference) // the payment's new state says more than the refusal
 		return
 	}
 	key := "choose.failed"
@@ -181,7 +181,7 @@ func (p *Pages) fulfil(w http.ResponseWriter, r *http.Request) {
 	p.pay(w, r, found, tag, refused.status, text(key), pair)
 }
 
-// back sends the reader of an answer to a form to a page that may be loaded again without sending the form again.
+// back redirects after a form to a page that may be reloaded without sending the form again.
 func (p *Pages) back(w http.ResponseWriter, r *http.Request, path string) {
 	w.Header().Set("Cache-Control", "no-store")
 	http.Redirect(w, r, path, http.StatusSeeOther)
@@ -205,7 +205,7 @@ func (p *Pages) simulate(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// transaction names the transaction that paid, where the page may not see it by itself.
+// transaction submits the transaction that paid, on networks where the scanner may not see it.
 func (p *Pages) transaction(w http.ResponseWriter, r *http.Request) {
 	found, tag, ok := p.find(w, r)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// payment is GET /v1/checkout/:reference. Amounts stay the text that they came as.
+// payment is GET /v1/checkout/:reference. Amounts keep their original text.
 type payment struct {
 	Reference       string      `json:"reference"`
 	Type            string      `json:"type"`
@@ -37,7 +37,7 @@ type payment struct {
 	RemainingAmount json.Number `json:"remainingAmount"`
 	PaymentURI      string      `json:"paymentUri"`
 	Claimed         bool        `json:"claimed"`
-	TakesHash       bool        `json:"takesTransactionHash"` // coin that a contract sends is not seen by itself
+	TakesHash       bool        `json:"takesTransactionHash"` // the scanner does not see a coin that a contract sends
 	Preferred       struct {
 		Crypto  string `json:"crypto"`
 		Network string `json:"network"`
@@ -61,7 +61,7 @@ type problem struct {
 	} `json:"error"`
 }
 
-// ask puts a question whose answer is read into out; a refusal is returned as what it says.
+// ask calls payments and reads the answer into out; a refusal is returned as an error.
 func (p *Pages) ask(ctx context.Context, method, path string, in, out any) (raw []byte, refused *refusal) {
 	var body []byte
 	if in != nil {
@@ -83,7 +83,7 @@ func (p *Pages) ask(ctx context.Context, method, path string, in, out any) (raw 
 	return reply.Body, nil
 }
 
-// refusal is why a question was not answered.
+// refusal is why payments gave no answer.
 type refusal struct {
 	status     int
 	retryAfter string
@@ -97,7 +97,7 @@ func refusedBy(f *fault.Error) *refusal {
 	return r
 }
 
-// kinds tells a service's refusal to who did not ask for a page.
+// kinds maps a service's refusal to a kind for callers that did not ask for a page.
 var kinds = map[int]fault.Kind{
 	http.StatusNotFound: fault.NotFound, http.StatusConflict: fault.Conflict, http.StatusTooManyRequests: fault.RateLimited,
 	http.StatusServiceUnavailable: fault.Unavailable, http.StatusBadRequest: fault.Invalid,
@@ -115,7 +115,7 @@ func read(reply proxy.Reply) *refusal {
 
 var errUnknown = fault.New(fault.NotFound, "payment_not_found", "Payment not found")
 
-// find reads the payment of a reference and answers the request itself when it cannot.
+// find reads the payment of a reference. When it cannot, it answers the request itself.
 func (p *Pages) find(w http.ResponseWriter, r *http.Request) (found payment, tag string, ok bool) {
 	if !id.IsPaymentReference(r.PathValue("reference")) {
 		p.fail(w, r, http.StatusNotFound, "", errUnknown)
@@ -132,7 +132,7 @@ func (p *Pages) find(w http.ResponseWriter, r *http.Request) (found payment, tag
 	return answer.Payment, p.tag(raw), true
 }
 
-// group puts thin marks between the thousands of an amount: 25000 is 25,000.
+// group separates the thousands of an amount: 25000 is 25,000.
 func group(n json.Number) string {
 	whole, part, dotted := strings.Cut(n.String(), ".")
 	for i := len(whole) - 3; i > 0; i -= 3 {
@@ -153,10 +153,10 @@ func fiatText(currency string, n json.Number) string {
 	return currency + " " + s
 }
 
-// Fiat is what the payment is priced at.
+// Fiat is the price of the payment.
 func (p payment) Fiat() string { return fiatText(p.FiatCurrency, p.FiatAmount) }
 
-// Payout is what the receiver gets; before it is known, the price.
+// Payout is the amount for the receiver; before it is known, the price.
 func (p payment) Payout() string {
 	if p.PayoutAmount == "" {
 		return p.Fiat()
@@ -167,7 +167,7 @@ func (p payment) Payout() string {
 // some reports whether an amount is there and not zero.
 func some(n json.Number) bool { return strings.Trim(n.String(), "0.") != "" }
 
-// Due is what is still to be sent.
+// Due is the amount that is still to be sent.
 func (p payment) Due() json.Number { return p.RemainingAmount }
 
 // Network is how people call the payment's network.

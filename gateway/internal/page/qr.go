@@ -11,8 +11,8 @@ import (
 // quiet is the light margin that ISO/IEC 18004 asks for, in modules.
 const quiet = 4
 
-// qrCode draws a text as a QR code of level M, as one SVG path: no image request, and sharp at any size. label is what a
-// screen reader says.
+// qrCode draws a text as a QR code of level M, as one SVG path: no image request, and sharp at any size. label is what
+// a screen reader says.
 func qrCode(content, label string) (template.HTML, error) {
 	code, err := qr.Encode(content, qr.M)
 	if err != nil {

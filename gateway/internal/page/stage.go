@@ -2,16 +2,16 @@ package page
 
 import "time"
 
-// stage is what a payment's status and exception mean to its payer.
+// stage is the meaning of a payment's status and exception for its payer.
 type stage struct {
 	Name string // key of the texts: stage.<name>.title and .text
 	Tone string // wait, good, bad or warn
-	Step int    // of the steps send, seen, confirmed and done, the one that is under way; 0 shows none, 5 has done all
+	Step int    // the step under way of send, seen, confirmed and done; 0 shows none, 5 has done all
 	Open bool   // money may be sent
 	Poll time.Duration
 }
 
-// The pauses between two looks of the script: while something is about to happen, and while it may.
+// The pauses between two polls of the script: while a change is due soon, and while one is possible.
 const (
 	often  = 3 * time.Second
 	seldom = 15 * time.Second
@@ -48,7 +48,7 @@ func stageOf(p payment, now time.Time) stage {
 	case "refunded":
 		return stage{Name: "refunded", Tone: "good"}
 	}
-	return stage{Name: "review", Tone: "warn", Poll: seldom} // needs_review, and what a newer service may say
+	return stage{Name: "review", Tone: "warn", Poll: seldom} // needs_review, and statuses of a newer service
 }
 
 func pendingStage(p payment, now time.Time) stage {
@@ -86,7 +86,7 @@ func settledStage(p payment) stage {
 	return stage{Name: "settled", Tone: "good", Step: 5}
 }
 
-// noteOf is the key of what a payer should know besides the stage, or "".
+// noteOf is the key of a further note to the payer, or "".
 func noteOf(p payment) string {
 	switch p.Exception {
 	case "underpaid":
@@ -120,7 +120,7 @@ type mark struct {
 	State string
 }
 
-// marks lists steps of which the one of this number, from 1, is under way.
+// marks lists steps; the one of this number, from 1, is under way.
 func marks(now int, keys ...string) []mark {
 	out := make([]mark, len(keys))
 	for i, key := range keys {
@@ -135,7 +135,7 @@ func marks(now int, keys ...string) []mark {
 	return out
 }
 
-// steps are those of a payment at a stage; none where it leads nowhere.
+// steps are those of a payment at a stage; none for a stage without a next step.
 func steps(p payment, s stage) []mark {
 	if s.Step == 0 {
 		return nil

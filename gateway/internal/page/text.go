@@ -24,7 +24,7 @@ func parseTexts() map[string]string {
 	return all
 }
 
-// text is the text of a key with its gaps filled in. A key without a text shows itself, which a test refuses.
+// text is the text of a key with its gaps filled in. A key without a text returns itself; a test refuses that.
 func text(key string, fill ...any) string {
 	s, ok := words[key]
 	if !ok {

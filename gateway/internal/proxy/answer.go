@@ -13,8 +13,8 @@ import (
 	"causeway.internal/libs/httpkit"
 )
 
-// answer is the response of a call. It stamps what every response carries on the first byte, over whatever an upstream
-// said, and remembers the status.
+// answer is the response of a call. It sets the headers of every response on the first byte, over those of an upstream,
+// and records the status.
 type answer struct {
 	http.ResponseWriter
 	requestID string
@@ -24,20 +24,21 @@ type answer struct {
 	wrote     bool
 	quota     Quota
 
-	held     bool // what is written waits in body until send, while there is room for it
+	held     bool // written bytes wait in body until send, while the budget allows
 	room     share
 	body     []byte
-	outgrown func() error  // lets an answer go on that is too long to be held, or says why not
-	refused  error         // by outgrown
+	outgrown func() error  // lets an answer continue that is too long to be held, or returns why not
+	refused  error         // the error of outgrown
 	writeMax time.Duration // bounds the time to take an answer, from its first byte; 0 does not
 
-	pace *pace // of the reader, of an answer that goes out as it comes
+	pace *pace // the reader's pace, for an answer that is not held
 	end  time.Time
-	cut  bool // the reader took too long
+	cut  bool // the reader was too slow
 }
 
-// heldMax bounds an answer that waits in memory for its caller. Longer ones go out as they come, and so do those for which
-// there is no room. An answer up to heldFree needs none: slow readers of large answers do not shut out ordinary requests.
+// heldMax bounds an answer that waits in memory for its caller. Longer ones are streamed, and so are those beyond the
+// memory budget. An answer up to heldFree needs no budget, so that slow readers of large answers do not shut out
+// ordinary requests.
 const (
 	heldMax  = 1 << 20
 	heldFree = bodyAtOnce
@@ -45,13 +46,13 @@ const (
 
 func beyondFree(size int) int { return max(0, size-heldFree) }
 
-// hold makes what is written wait in memory, so that a call has left its service before a slow reader is waited for. An
-// answer that becomes too long for that, or finds no room, asks outgrown.
+// hold makes written bytes wait in memory, so that a call leaves its service before it waits for a slow reader. An
+// answer that becomes too long, or finds no budget, calls outgrown.
 func (a *answer) hold(in share, outgrown func() error) {
 	a.held, a.room, a.outgrown = true, in, outgrown
 }
 
-// send lets the held answer go.
+// send writes the held answer.
 func (a *answer) send() error {
 	if !a.held {
 		return nil
@@ -64,7 +65,7 @@ func (a *answer) send() error {
 		a.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
 	a.start()
-	if len(a.body) == 0 { // a status such as 204 refuses even that
+	if len(a.body) == 0 { // a status such as 204 refuses even an empty body
 		return nil
 	}
 	_, err := a.ResponseWriter.Write(a.body)
@@ -72,20 +73,20 @@ func (a *answer) send() error {
 	return err
 }
 
-// release ends the holding and gives the room back.
+// release ends the holding and returns the memory.
 func (a *answer) release() {
 	a.room.leave()
 	a.held, a.body = false, nil
 }
 
-// drop forgets a held answer, so that another can take its place.
+// drop discards a held answer, so that another can take its place.
 func (a *answer) drop() {
 	a.release()
 	a.wrote, a.status, a.pace = false, 0, nil
 	clear(a.Header())
 }
 
-// start puts the headers on the wire, and with them the time in which the caller must take the answer.
+// start sends the headers and starts the time in which the caller must take the answer.
 func (a *answer) start() {
 	if a.writeMax > 0 {
 		a.end = time.Now().Add(a.writeMax)
@@ -97,12 +98,12 @@ func (a *answer) start() {
 // exposed are the headers that a page of another origin may read.
 const exposed = "X-Request-Id, Retry-After, Idempotent-Replayed, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset"
 
-// WriteHeader stamps the headers and sends them.
+// WriteHeader sets the headers and sends them.
 func (a *answer) WriteHeader(status int) {
 	if a.wrote {
 		return
 	}
-	if status < http.StatusOK { // 1xx are not the answer, and no service has one to give
+	if status < http.StatusOK { // 1xx are not the answer, and no service sends one
 		return
 	}
 	a.wrote, a.status = true, status
@@ -120,7 +121,7 @@ func (a *answer) FlushError() error {
 	return a.paced(0, http.NewResponseController(a.ResponseWriter).Flush)
 }
 
-// always are headers of every response. Each is a whole value, so that whoever adds to one gets a list of its own.
+// always are headers of every response. Each value has full capacity, so that appending to one copies it.
 var always = http.Header{
 	"X-Content-Type-Options": {"nosniff"},
 	"X-Frame-Options":        {"DENY"},
@@ -172,10 +173,10 @@ func (a *answer) Write(b []byte) (int, error) {
 	return a.put(b)
 }
 
-// paceBytes is how much is written before the reader's pace is looked at.
+// paceBytes is how much is written between two checks of the reader's pace.
 const paceBytes = 16 << 10
 
-// put writes to the connection, in pieces where the reader has to keep a pace.
+// put writes to the connection, in pieces where the reader must keep a pace.
 func (a *answer) put(b []byte) (n int, err error) {
 	if a.pace == nil {
 		return a.ResponseWriter.Write(b)
@@ -215,11 +216,11 @@ func (a *answer) paced(bytes int, write func() error) error {
 // Unwrap lets http.ResponseController reach the connection.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// Quota is what a rate limit has left for a caller, told in RateLimit-* headers.
+// Quota is what a rate limit has left for a caller; RateLimit-* headers carry it.
 type Quota struct {
 	Limit     int // calls at once; 0 is no limit
 	Remaining int
-	Reset     time.Duration // until all of it is there again
+	Reset     time.Duration // until the bucket is full again
 }
 
 // Tighten keeps the tighter of two quotas.
@@ -238,7 +239,7 @@ func (q Quota) stamp(h http.Header) {
 	h.Set("RateLimit-Reset", strconv.FormatInt(int64((q.Reset+time.Second-1)/time.Second), 10))
 }
 
-// options answers OPTIONS. Only a pre-flight for a public route is told that other origins may call it.
+// options answers OPTIONS. Only a pre-flight for a public route allows other origins.
 func (p *Proxy) options(out *answer, r *http.Request, place *route.Place) {
 	h := out.Header()
 	h.Set("Allow", place.Allow)

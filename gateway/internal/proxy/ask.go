@@ -12,18 +12,18 @@ import (
 	"causeway.internal/libs/httpkit"
 )
 
-// Reply is what a service answered to a question.
+// Reply is the answer of a service to Ask.
 type Reply struct {
 	Status     int
 	Body       []byte
 	RetryAfter string // the header, as it came
 }
 
-// errNoCall is a programming mistake: a question outside of any call.
-var errNoCall = errors.New("proxy: a question that belongs to no call")
+// errNoCall is a programming mistake: Ask outside of any call.
+var errNoCall = errors.New("proxy: ask outside of a call")
 
-// Ask puts a question to the service for a handler of the gateway's own that serves the call of ctx, in the name of that
-// call's caller. It takes no further slot and no further token of a rate limit: the call has paid for both. An error is a
+// Ask calls the service for a handler of the gateway that serves the call of ctx, in the name of that call's caller. It
+// takes no further slot and no further token of a rate limit, because the call has taken both. An error is a
 // *fault.Error that says the service did not answer.
 func (t *Target) Ask(ctx context.Context, method, path string, body []byte) (Reply, error) {
 	c, ok := ctx.Value(callKey{}).(*Call)
@@ -32,7 +32,7 @@ func (t *Target) Ask(ctx context.Context, method, path string, body []byte) (Rep
 	}
 	r, err := http.NewRequestWithContext(ctx, method, t.url.Scheme+"://"+t.url.Host+path, bytes.NewReader(body))
 	if err != nil {
-		return Reply{}, fmt.Errorf("make a question: %w", err)
+		return Reply{}, fmt.Errorf("make a request: %w", err)
 	}
 	r.Header = http.Header{
 		"Accept": {"application/json"}, "User-Agent": {""}, httpkit.RequestIDHeader: {c.RequestID}, httpkit.IdentityHeader: {t.sign(r, c, body)},
@@ -55,10 +55,10 @@ func (t *Target) Ask(ctx context.Context, method, path string, body []byte) (Rep
 	return Reply{Status: res.StatusCode, Body: said, RetryAfter: res.Header.Get("Retry-After")}, nil
 }
 
-// silent logs and counts a question without an answer and says what its caller hears.
+// silent logs and counts a request without an answer and returns the caller's error.
 func (t *Target) silent(ctx context.Context, c *Call, err error) *fault.Error {
 	answer, reason := reasonOf(err)
 	t.metrics.upstreamFailed(t.name, reason)
-	t.log.WarnContext(c.lines(ctx), "no answer from upstream", "route", c.Route.Name(), "reason", reason, "err", err)
+	t.log.WarnContext(c.lines(ctx), "upstream request failed", "route", c.Route.Name(), "reason", reason, "err", err)
 	return answer
 }

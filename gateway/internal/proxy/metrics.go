@@ -9,8 +9,8 @@ import (
 	"causeway.internal/gateway/internal/route"
 )
 
-// metrics counts calls by route pattern and status class. The label values are a closed set: nothing a caller sends
-// becomes one.
+// metrics counts calls by route pattern and status class. The label values are a closed set: no value comes from a
+// caller.
 type metrics struct {
 	calls    map[*route.Route]*routeMetrics
 	none     *routeMetrics
@@ -56,7 +56,7 @@ func newMetrics(registry prometheus.Registerer, router *route.Router) (*metrics,
 	for _, rt := range router.Routes() {
 		m.calls[rt] = one(rt.Name())
 		if rt.Upstream != route.Self {
-			m.upstream.WithLabelValues(string(rt.Upstream), "timeout") // at 0 from the start: an alert cannot see a series appear
+			m.upstream.WithLabelValues(string(rt.Upstream), "timeout") // starts at 0: an alert cannot see a series appear
 		}
 	}
 	return m, nil

@@ -1,6 +1,6 @@
-// Package proxy is the door: every request passes through it in the same order (request id, bounds, route, caller,
-// gates, upstream) and every refusal leaves it in the error shape of docs/api-contract.md#errors. It knows no key, no
-// limit and no business rule itself; it asks, forwards byte for byte, and reports.
+// Package proxy serves every request in the same order (request id, bounds, route, caller, gates, upstream) and gives
+// every refusal the error shape of docs/api-contract.md#errors. It holds no key, no limit and no business rule; it
+// calls the packages that do, forwards bytes unchanged, and reports.
 package proxy
 
 import (
@@ -30,7 +30,7 @@ import (
 	"causeway.internal/libs/telemetry"
 )
 
-// Call is one request on its way through the door. RequestID, Route, IP and Caller are set in that order.
+// Call is one request. RequestID, Route, IP and Caller are set in that order.
 type Call struct {
 	RequestID string
 	Route     *route.Route
@@ -40,8 +40,8 @@ type Call struct {
 	proved bool   // the caller's signature
 	body   []byte // as it is sent to the service
 	done   []func(status int)
-	room   share         // that the body takes
-	reader *http.Request // of somebody who accepts pages, on a route that has them
+	room   share         // the memory that the body takes
+	reader *http.Request // set for a caller that accepts pages, on a route that has them
 	span   trace.SpanContext
 }
 
@@ -54,14 +54,14 @@ func (c *Call) lines(ctx context.Context) context.Context {
 	return telemetry.With(trace.ContextWithSpanContext(ctx, c.span), telemetry.RequestID, c.RequestID, telemetry.MerchantID, merchant)
 }
 
-// Party is whose calls are counted together: those of a key, of an operator or, without either, of an address.
+// Party is the unit of limits: a key, an operator or, without either, an address.
 type Party struct {
 	key      int64
 	operator string
 	network  netip.Addr
 }
 
-// Party is the party of a call. A signature that has yet to be proved shows no key: anybody may have sent it.
+// Party is the party of a call. An unproved signature counts for the address, because anybody may have sent it.
 func (c *Call) Party() Party {
 	switch {
 	case c.Caller.Key != nil && (c.Caller.Signature == nil || c.proved):
@@ -72,8 +72,8 @@ func (c *Call) Party() Party {
 	return Party{network: identity.Network(c.Caller.IP)}
 }
 
-// Gate may refuse a call once its caller is known; rate limits and load shedding are gates. A gate that lets a call in
-// may return a function that is told the status of its answer.
+// Gate may refuse a call once its caller is known; rate limits and load shedding are gates. A gate that admits a call
+// may return a function that receives the status of its answer.
 type Gate interface {
 	Admit(ctx context.Context, c *Call) (done func(status int), err error)
 }
@@ -84,23 +84,23 @@ type Callers interface {
 	Prove(c *identity.Caller, rt *route.Route, method string, u *url.URL, body []byte) error
 }
 
-// Replays remembers signed requests. Once reports an error when the same request was let in before, unless it may be
-// answered once more; once is the Idempotency-Key whose stored answer would be given.
+// Replays remembers signed requests. Once returns an error when the same request was admitted before, unless it may be
+// repeated; once is the Idempotency-Key whose stored answer would be returned.
 type Replays interface {
 	Once(ctx context.Context, s *identity.Signature, once string) error
 }
 
-// Options is what a proxy is made of.
+// Options are the parts and bounds of a proxy.
 type Options struct {
 	Router    *route.Router
 	Callers   Callers
-	Replays   Replays // of signed requests; nil lets none in but reads
+	Replays   Replays // of signed requests; with nil only signed reads are admitted
 	Addresses identity.Proxies
 	Targets   map[route.Upstream]*Target
 	Gates     []Gate
-	Slots     Gate                                                         // the last gate: entered with the whole body read, left with the whole answer in memory; nil is none
-	Long      Gate                                                         // in its place for answers that go out as they come, left when they have been taken; nil is none
-	LeastPace int                                                          // bytes a second that the reader of such an answer takes at least; 0 is leastPace
+	Slots     Gate                                                         // the last gate: from the whole body to the whole answer in memory; may be nil
+	Long      Gate                                                         // replaces Slots for streamed answers, left at their end; may be nil
+	LeastPace int                                                          // least bytes a second of such an answer's reader; 0 is leastPace
 	CallTime  time.Duration                                                // bounds one call from the first byte to the last; 0 is callTimeMax
 	BodyTime  time.Duration                                                // bounds the sending of a body; 0 is bodyTimeMax
 	WriteTime time.Duration                                                // bounds the taking of an answer; 0 is writeTimeMax
@@ -115,7 +115,7 @@ type Options struct {
 type Proxy struct {
 	Options
 	log     *slog.Logger
-	spare   *telemetry.Sparing // of refused requests: an outage refuses them all
+	spare   *telemetry.Sparing // for refused requests: an outage refuses them all
 	metrics *metrics
 	spans   map[*route.Route][]trace.SpanStartOption
 
@@ -150,7 +150,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	for name, t := range o.Targets {
 		if t.name != "" {
-			return nil, fmt.Errorf("one target for both %s and %s", t.name, name)
+			return nil, fmt.Errorf("one target for %s and %s", t.name, name)
 		}
 		t.prepare(name, o.Telemetry.Log, m, o.Now)
 	}
@@ -166,8 +166,8 @@ func New(o Options) (*Proxy, error) {
 	return p, nil
 }
 
-// callTimeMax is how long a call may take. Services give up a little earlier (httpkit). The sending of a body and the
-// taking of an answer have bounds of their own, because they are the caller's doing and cost the caller nothing.
+// callTimeMax is how long a call may take. Services give up a little earlier (httpkit). Sending a body and taking an
+// answer have separate bounds, because the caller determines them.
 const (
 	callTimeMax  = 12 * time.Second
 	longTime     = 310 * time.Second // of a route that streams; services give up a little earlier
@@ -178,7 +178,7 @@ const (
 
 type callKey struct{}
 
-// KeyOf returns the key that the call of a context was let in with, nil when there is none.
+// KeyOf returns the key that authenticated the call of a context, nil when there is none.
 func KeyOf(ctx context.Context) *apikey.Key {
 	if c, ok := ctx.Value(callKey{}).(*Call); ok {
 		return c.Caller.Key
@@ -238,7 +238,7 @@ func (p *Proxy) pass(out *answer, r *http.Request, c *Call) (err error) {
 	}
 	signed := c.Caller.Signature != nil
 	var body []byte
-	if signed { // before the gates: nobody may use up the limits of a key of which he knows the public id
+	if signed { // before the gates: a caller that knows only the public id must not use up the limits of the key
 		if body, err = p.readBody(out, r, c); err != nil {
 			return err
 		}
@@ -266,7 +266,7 @@ func (p *Proxy) pass(out *answer, r *http.Request, c *Call) (err error) {
 		return err
 	}
 	if err := out.send(); err != nil {
-		panic(http.ErrAbortHandler) // the caller took too long, or is gone
+		panic(http.ErrAbortHandler) // the caller was too slow or is gone
 	}
 	return nil
 }
@@ -286,9 +286,9 @@ func (p *Proxy) admit(out *answer, r *http.Request, c *Call) error {
 	return nil
 }
 
-var errNoReplays = errors.New("proxy: nobody remembers signed requests")
+var errNoReplays = errors.New("proxy: signed requests are not remembered")
 
-// once lets a signed request in one time. Reads may be repeated; an Idempotency-Key is heard on POST alone, as anywhere.
+// once admits a signed request one time. Reads may be repeated; Idempotency-Key counts on POST alone.
 func (p *Proxy) once(r *http.Request, c *Call) error {
 	if c.Caller.Signature == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
@@ -303,9 +303,9 @@ func (p *Proxy) once(r *http.Request, c *Call) error {
 	return p.Replays.Once(r.Context(), c.Caller.Signature, key)
 }
 
-// ask has a call answered by its target while it holds a slot. A caller who sends or reads slowly holds none: the body
-// is whole before, and the answer is in memory after. A long answer holds a slot of the long ones until it has been taken,
-// and its reader keeps a pace; one that turns out to be long changes over when it does.
+// ask has the target answer a call while it holds a slot. A slow caller holds none: the body is whole before, and the
+// answer is in memory after. A streamed answer holds a slot of the long ones until the reader has taken it, and the
+// reader must keep a pace. An answer that turns out to be long changes to such a slot then.
 func (p *Proxy) ask(out *answer, r *http.Request, c *Call, body []byte) error {
 	leave := func(int) {}
 	defer func() { leave(out.status) }()
@@ -326,7 +326,7 @@ func (p *Proxy) ask(out *answer, r *http.Request, c *Call, body []byte) error {
 	if err := enter(slots); err != nil {
 		return err
 	}
-	if err := p.once(r, c); err != nil { // last, so that what was refused before may be sent again as it is
+	if err := p.once(r, c); err != nil { // last, so that a request that was refused before may be repeated unchanged
 		return err
 	}
 	pace := newPace(p.LeastPace, p.WriteTime)
@@ -342,11 +342,11 @@ func (p *Proxy) ask(out *answer, r *http.Request, c *Call, body []byte) error {
 	return p.serve(out, r, c, body)
 }
 
-// serve has a call answered by its target. An answer that outgrew its slot and found no other is dropped, and refused.
+// serve has the target answer a call. An answer that outgrew its slot and found no other is dropped and refused.
 func (p *Proxy) serve(out *answer, r *http.Request, c *Call, body []byte) (err error) {
 	defer func() {
 		if out.refused != nil {
-			_ = recover() // of the target, which could not write
+			_ = recover() // the target could not write
 			out.drop()
 			err = out.refused
 		}
@@ -358,10 +358,10 @@ func (p *Proxy) serve(out *answer, r *http.Request, c *Call, body []byte) (err e
 // refuse answers a call in the error shape.
 func (p *Proxy) refuse(out *answer, c *Call, err error) {
 	if out.wrote {
-		panic(http.ErrAbortHandler) // half an answer is on the wire: cutting it is the only honest end
+		panic(http.ErrAbortHandler) // half an answer is sent, so the connection is cut
 	}
 	if errors.Is(err, context.Canceled) {
-		panic(http.ErrAbortHandler) // the caller hung up; nobody is there to be answered
+		panic(http.ErrAbortHandler) // the caller has disconnected
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = errTimeout.Because(err)
@@ -377,12 +377,12 @@ func (p *Proxy) refuse(out *answer, c *Call, err error) {
 	httpkit.WriteError(out, c.RequestID, err)
 }
 
-// finish is the last thing that happens to every call: panics become answers, and metrics are counted.
+// finish is the last step of every call: it turns panics into answers and counts metrics.
 func (p *Proxy) finish(ctx context.Context, out *answer, c *Call, start time.Time) {
 	aborted := false
 	if cause := recover(); cause != nil {
 		if cause != http.ErrAbortHandler { //nolint:errorlint // net/http compares this very value
-			p.log.ErrorContext(c.lines(ctx), "panic", "route", routeName(c.Route), "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+			p.log.ErrorContext(c.lines(ctx), "panic recovered", "route", routeName(c.Route), "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
 		}
 		if out.held && cause != http.ErrAbortHandler { //nolint:errorlint // as above
 			out.drop()
@@ -404,7 +404,7 @@ func (p *Proxy) finish(ctx context.Context, out *answer, c *Call, start time.Tim
 	}
 	p.metrics.observe(c.Route, status, p.Now().Sub(start))
 	if c.Caller.Operator != "" {
-		p.log.InfoContext(c.lines(ctx), "operator's request", "route", routeName(c.Route), "status", status, "operator", c.Caller.Operator)
+		p.log.InfoContext(c.lines(ctx), "operator request", "route", routeName(c.Route), "status", status, "operator", c.Caller.Operator)
 	} else if p.log.Enabled(ctx, slog.LevelDebug) {
 		p.log.DebugContext(c.lines(ctx), "request", "route", routeName(c.Route), "status", status)
 	}
@@ -413,7 +413,7 @@ func (p *Proxy) finish(ctx context.Context, out *answer, c *Call, start time.Tim
 	}
 }
 
-// statusGone counts calls whose caller hung up before the answer.
+// statusGone counts calls whose caller disconnected before the answer.
 const statusGone = 499
 
 var errPanic = errors.New("panic")
@@ -425,8 +425,8 @@ func routeName(r *route.Route) string {
 	return r.Name()
 }
 
-// span starts the server span of a call. It is made here and not by otelhttp, which records the path and so would put
-// payment references, which are bearer secrets, into traces. A trace context sent by the public is not continued.
+// span starts the server span of a call. otelhttp would record the path, and with it payment references, which are
+// bearer secrets. A trace context from the public is not continued.
 func (p *Proxy) span(ctx context.Context, rt *route.Route) (context.Context, trace.Span) {
 	return p.Telemetry.Tracer.Start(ctx, rt.Name(), p.spans[rt]...)
 }
@@ -441,7 +441,7 @@ func endSpan(span trace.Span, status int) {
 	span.End()
 }
 
-// Bounds of what is read of a request before anybody is asked about it.
+// Bounds of a request's headers, which are checked before the caller is resolved.
 const (
 	headerBytesMax = 16 << 10
 	headerCountMax = 64
@@ -473,9 +473,9 @@ func bounds(r *http.Request) error {
 	return nil
 }
 
-// readBody reads a whole body, at most httpkit.BodyMax bytes within BodyTime, before a slot is taken and the service is
-// called: a slow or oversized sender then occupies nobody but its own connection, and a request can be sent again on a
-// fresh one.
+// readBody reads a whole body, at most httpkit.BodyMax bytes within BodyTime, before the call takes a slot and the
+// service is called. So a slow or oversized sender occupies only its own connection, and a request can be sent again on
+// a fresh one.
 func (p *Proxy) readBody(out *answer, r *http.Request, c *Call) ([]byte, error) {
 	if r.ContentLength > httpkit.BodyMax {
 		return nil, unread(out, r, errBody)
@@ -498,24 +498,24 @@ func (p *Proxy) readBody(out *answer, r *http.Request, c *Call) ([]byte, error) 
 	case len(body) > httpkit.BodyMax:
 		return nil, unread(out, r, errBody)
 	}
-	_ = conn.SetReadDeadline(time.Time{}) // else its end, felt by the server while the service works, would cancel the call
+	_ = conn.SetReadDeadline(time.Time{}) // else it would cancel the call while the service works
 	return body, nil
 }
 
-// The rest of a body that is thrown away before it is refused, and the time that may take. Closing at once would reset the
-// connection, and a caller that is still sending would see that instead of the refusal.
+// These bound the rest of a refused body that is discarded, and the time for it. Closing at once would reset the
+// connection, and a caller that is still sending would see the reset instead of the refusal.
 const (
 	drainMax  = 1 << 20
 	drainTime = time.Second
 )
 
-// unread refuses a body and ends the connection, on which nothing follows but the rest of that body. A caller that asks
-// first (Expect: 100-continue) has sent nothing, and reading would invite it to.
+// unread refuses a body and ends the connection, which carries nothing but the rest of that body. A caller that sent
+// Expect: 100-continue has sent nothing, and reading would invite it to.
 func unread(out *answer, r *http.Request, refusal error) error {
 	out.Header().Set("Connection", "close")
 	if r.Header.Get("Expect") == "" {
 		_ = http.NewResponseController(out).SetReadDeadline(time.Now().Add(drainTime)) // recorders have no connection
-		_, _ = io.CopyN(io.Discard, r.Body, drainMax)                                  // as far as it comes
+		_, _ = io.CopyN(io.Discard, r.Body, drainMax)                                  // as much as arrives
 	}
 	return refusal
 }

@@ -11,12 +11,11 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// heldAllMax is what all bodies may take together, and as much again all answers. It fits a pod of half a gigabyte with room
-// for what the collector has not freed yet.
+// heldAllMax bounds all bodies together, and equally all answers. It fits a pod of half a gigabyte, including memory
+// that the collector has not freed yet.
 const heldAllMax = 64 << 20
 
-// Parts of a room, so that nobody can take it from the others: one key or address may have an eighth, and all test keys
-// together a half.
+// These parts bound each party: one key or address may take an eighth, and all test keys together a half.
 const (
 	partyPart = 8
 	testPart  = 2
@@ -36,7 +35,7 @@ type room struct {
 
 func newRoom(size int) *room { return &room{size: size, held: map[Party]int{}} }
 
-// share is what one call takes of a room.
+// share is the part of a room that one call takes.
 type share struct {
 	room *room
 	by   Party
@@ -44,13 +43,13 @@ type share struct {
 	size int
 }
 
-// share begins with nothing. Its party is that of the call now: of a signature that has yet to be proved, the address.
+// share begins with nothing. Its party is that of the call now; for an unproved signature, the address.
 func (r *room) share(c *Call) share {
 	k := c.Caller.Key
 	return share{room: r, by: c.Party(), test: k != nil && k.Mode == wire.Test}
 }
 
-// grow takes n bytes more, or none when so many are not left.
+// grow takes n more bytes, or none when fewer are left.
 func (s *share) grow(n int) bool {
 	r := s.room
 	r.mu.Lock()
@@ -62,7 +61,7 @@ func (s *share) grow(n int) bool {
 	return true
 }
 
-// leave gives everything back.
+// leave returns everything.
 func (s *share) leave() {
 	if s.size == 0 {
 		return
@@ -72,7 +71,7 @@ func (s *share) leave() {
 	s.add(-s.size)
 }
 
-// add counts n bytes more.
+// add counts n more bytes.
 func (s *share) add(n int) {
 	r := s.room
 	s.size += n
@@ -87,12 +86,12 @@ func (s *share) add(n int) {
 
 var errNoRoom = fault.New(fault.Unavailable, "overloaded", "Too many large requests are being served at once. Try again shortly.").After(2 * time.Second)
 
-// collect reads a body. Memory is taken as bytes arrive, not as they are announced, and beyond bodyAtOnce only while there is
-// room for it: ordinary requests are small, and get in however many large ones are sent.
+// collect reads a body. It takes memory as bytes arrive, not as they are announced, and beyond bodyAtOnce only within
+// the budget: ordinary requests are small and pass however many large ones are sent.
 func (p *Proxy) collect(r *http.Request, c *Call) ([]byte, error) {
 	most := httpkit.BodyMax + 1
 	if r.ContentLength > 0 {
-		most = int(r.ContentLength) + 1 // the reader wants to say that this was all
+		most = int(r.ContentLength) + 1 // the reader needs one more byte to see the end
 	}
 	c.room = p.bodies.share(c)
 	body := make([]byte, 0, min(most, bodyAtOnce))

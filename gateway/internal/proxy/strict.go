@@ -11,8 +11,8 @@ import (
 	"causeway.internal/libs/httpkit"
 )
 
-// unambiguous refuses a request that two readers could understand differently: with a parameter of the route's query
-// twice, or with an Idempotency-Key that names nothing or two things. Parameters that the route does not know pass.
+// unambiguous refuses a request that two readers could understand differently: one with a parameter of the route's
+// query twice, or with an empty or repeated Idempotency-Key. Parameters that the route does not know pass.
 func unambiguous(r *http.Request, rt *route.Route) error {
 	var p fault.Problems
 	httpkit.CheckIdempotencyKey(r.Header, &p)

@@ -26,8 +26,8 @@ import (
 	"causeway.internal/libs/telemetry"
 )
 
-// Target answers the routes of one upstream: a service at a URL, or a handler of the gateway's own. Either is handed
-// an identity signed for it alone.
+// Target answers the routes of one upstream: a service at a URL, or a handler of the gateway. Either receives an
+// identity that is signed for it alone.
 type Target struct {
 	url     *url.URL
 	handler http.Handler
@@ -54,7 +54,7 @@ func Service(base string, key []byte) (*Target, error) {
 func Local(h http.Handler, key []byte) *Target { return &Target{handler: h, key: key} }
 
 // Bounds of the connections to one service. Idle ones are closed here before the service closes them (lifecycle keeps
-// them two minutes), so that a request is not sent into a closing connection.
+// them two minutes), so that no request is sent into a closing connection.
 const (
 	dialMax     = 2 * time.Second
 	connsMax    = 512
@@ -81,7 +81,7 @@ func (t *Target) prepare(name route.Upstream, log *slog.Logger, m *metrics, now 
 			MaxIdleConns:           idleMax,
 			MaxIdleConnsPerHost:    idleMax,
 			MaxResponseHeaderBytes: responseMax,
-			DisableCompression:     true, // what the service says is passed on byte for byte
+			DisableCompression:     true, // answers pass byte for byte
 		},
 		ModifyResponse: t.inspect,
 		ErrorHandler:   t.failed,
@@ -118,10 +118,10 @@ func (t *Target) sign(r *http.Request, c *Call, body []byte) string {
 	return header
 }
 
-// serve hands a call to the target. The body has been read already.
+// serve passes a call to the target. The body has been read already.
 func (t *Target) serve(out *answer, r *http.Request, c *Call, body []byte) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		body = nil // nobody reads it
+		body = nil // not read any more
 	}
 	if t.handler != nil {
 		local := r.Clone(r.Context())
@@ -153,7 +153,7 @@ func (t *Target) rewrite(pr *httputil.ProxyRequest) {
 	pr.Out.URL.ForceQuery = false
 	pr.Out.Host = ""
 	if pr.Out.GetBody = pr.In.GetBody; pr.In.GetBody != nil {
-		if body, err := pr.In.GetBody(); err == nil { // as it lies in memory, so that it leaves in one write with the headers
+		if body, err := pr.In.GetBody(); err == nil { // from memory, so that it leaves in one write with the headers
 			pr.Out.Body = body
 		}
 	}
@@ -162,8 +162,8 @@ func (t *Target) rewrite(pr *httputil.ProxyRequest) {
 	otel.GetTextMapPropagator().Inject(pr.Out.Context(), propagation.HeaderCarrier(pr.Out.Header))
 }
 
-// passed are the headers of a caller that services see. It is a list of what passes, not of what does not, so that no
-// spelling of an identity header, no credential, cookie or hop-by-hop header ever gets through.
+// passed are the headers of a caller that services see. It lists what passes, not what does not, so that no spelling of
+// an identity header, no credential, no cookie and no hop-by-hop header passes.
 var passed = []string{"Accept", "Accept-Language", "Content-Type", httpkit.IdempotencyHeader, "If-None-Match", "User-Agent"}
 
 // withheld are the headers that never pass, not even on routes that pass all others.
@@ -202,7 +202,7 @@ func forwarded(in *http.Request, c *Call) http.Header {
 		}
 	}
 	if len(h["User-Agent"]) == 0 {
-		h["User-Agent"] = []string{""} // else net/http names itself
+		h["User-Agent"] = []string{""} // else net/http sends its own name
 	}
 	h[httpkit.RequestIDHeader] = []string{c.RequestID}
 	return h
@@ -218,10 +218,10 @@ var (
 		"The service took too long. Try again with the same Idempotency-Key.").After(2 * time.Second)
 )
 
-// errOwn marks an answer of a service that says something is wrong between it and the gateway.
+// errOwn marks an answer that shows a fault between the service and the gateway.
 var errOwn = errors.New("the service refused the gateway itself, or its answer is not in the error shape")
 
-// inspect looks at an answer before it is passed on. A service that refuses the gateway's own identity, or that fails
+// inspect checks an answer before it is passed on. A service that refuses the gateway's own identity, or that fails
 // with something other than JSON, has not answered the caller.
 func (t *Target) inspect(res *http.Response) error {
 	if res.StatusCode >= http.StatusBadRequest && res.Request.Method != http.MethodHead {
@@ -232,7 +232,7 @@ func (t *Target) inspect(res *http.Response) error {
 	}
 	if res.StatusCode == http.StatusUnauthorized {
 		c, ok := res.Request.Context().Value(callKey{}).(*Call)
-		if ok && !c.Route.AnyHeaders && !c.Route.Names { // these demand something of their own, and answer 401 without it
+		if ok && !c.Route.AnyHeaders && !c.Route.Names { // these require a credential of their own, and answer 401 without it
 			return fmt.Errorf("status %d: %w", res.StatusCode, errOwn)
 		}
 	}
@@ -254,15 +254,15 @@ func (t *Target) failed(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if errors.Is(err, context.Canceled) {
 		t.metrics.upstreamFailed(t.name, "caller_gone")
-		panic(http.ErrAbortHandler) // nobody is there to be answered
+		panic(http.ErrAbortHandler) // the caller has disconnected
 	}
 	answer, reason := reasonOf(err)
 	t.metrics.upstreamFailed(t.name, reason)
-	t.spare.Log(c.lines(r.Context()), slog.LevelWarn, reason, "no answer from upstream", "route", c.Route.Name(), "reason", reason, "err", err)
+	t.spare.Log(c.lines(r.Context()), slog.LevelWarn, reason, "upstream request failed", "route", c.Route.Name(), "reason", reason, "err", err)
 	httpkit.WriteError(w, c.RequestID, answer)
 }
 
-// reasonOf is what a caller hears, and what is counted, when a service did not answer.
+// reasonOf maps a service's failure to the caller's error and the reason that is counted.
 func reasonOf(err error) (answer *fault.Error, reason string) {
 	var dial *net.OpError
 	switch {

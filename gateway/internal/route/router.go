@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Router finds the route of a request. It compares whole segments of the path as it was sent (still escaped), so that
-// an escaped slash or dot never changes which route is meant. Literal segments win over {name}. It is immutable.
+// Router finds the route of a request. It compares whole segments of the escaped path as it was sent, so that an
+// escaped slash or dot never changes the route. Literal segments win over {name}. It is immutable.
 type Router struct {
 	root   node
 	routes []*Route
@@ -23,13 +23,13 @@ type node struct {
 	here    *Place
 }
 
-// Place is everything that is served at one pattern.
+// Place holds the routes of one pattern.
 type Place struct {
 	Allow  string // value of the Allow header
 	routes []*Route
 }
 
-// Route returns what serves a method here, or nil. HEAD is served as GET.
+// Route returns the route of a method here, or nil. HEAD is served as GET.
 func (p *Place) Route(method string) *Route {
 	for _, r := range p.routes {
 		if r.Method == method || (method == http.MethodHead && r.Method == http.MethodGet) {
@@ -53,7 +53,7 @@ func NewRouter(table []Route) (*Router, error) {
 func (r *Router) add(rt *Route) error {
 	switch {
 	case rt.Access == 0:
-		return fmt.Errorf("says not who may call it")
+		return fmt.Errorf("has no access")
 	case rt.Access != Keyed && ((rt.Permission != "" && !rt.Knows) || rt.TestOnly):
 		return fmt.Errorf("has a permission or a mode but takes no key")
 	case rt.Access != Open && rt.Knows:
@@ -74,7 +74,7 @@ func (r *Router) add(rt *Route) error {
 		n.here = &Place{}
 	}
 	if slices.ContainsFunc(n.here.routes, func(o *Route) bool { return o.Method == rt.Method }) {
-		return fmt.Errorf("is there twice")
+		return fmt.Errorf("is defined twice")
 	}
 	n.here.routes = append(n.here.routes, rt)
 	n.here.Allow = allow(n.here.routes)
@@ -110,8 +110,8 @@ func (n *node) child(segment string) *node {
 	return n.literal[segment]
 }
 
-// Match returns the place of an escaped path, or nil when nothing is served there. Empty segments and dot segments,
-// escaped or not, match nothing: a service could read them as another path.
+// Match returns the place of an escaped path, or nil when there is none. Empty segments and dot segments, escaped or
+// not, match nothing: a service could read them as another path.
 func (r *Router) Match(escapedPath string) *Place {
 	if escapedPath == "" || escapedPath[0] != '/' {
 		return nil

@@ -1,5 +1,5 @@
-// Package route is the one table of what the gateway serves: method, pattern, the service behind it and who may call
-// it. It matches paths to routes and does nothing else: no I/O, no HTTP answers.
+// Package route is the one table of the gateway's routes: method, pattern, the service behind it and who may call it.
+// It matches paths to routes and does nothing else: no I/O, no HTTP answers.
 package route
 
 import (
@@ -8,7 +8,7 @@ import (
 	"causeway.internal/gateway/internal/apikey"
 )
 
-// Upstream names who answers a route; it is also the audience of the identity that is sent there.
+// Upstream names the service that answers a route; it is also the audience of the identity that is sent there.
 type Upstream string
 
 // The upstreams.
@@ -23,10 +23,10 @@ const (
 // Access says who may call a route.
 type Access int
 
-// The kinds of access. The zero value is none of them, so that a forgotten one is found at start.
+// The kinds of access. The zero value is none of them, so that a missing one is found at start.
 const (
 	_        Access = iota
-	Open            // anybody; a key that is sent along is not looked at, unless the route Knows
+	Open            // anybody; a credential is ignored, unless the route Knows
 	Keyed           // a key with the route's permission, or any key when it names none
 	Operated        // an operator's token
 )
@@ -41,15 +41,15 @@ type Route struct {
 	TestOnly   bool              // sandbox: live keys get 404
 	AnyHeaders bool              // headers pass to the service, for signatures that only it understands
 	Static     bool              // answered from memory at no cost: takes no slot of the calls in flight
-	Knows      bool              // with Open: a key that is sent along and is good names its merchant; any other is nobody's
-	Guess      bool              // takes a secret from the path: who names wrong ones is slowed down
-	Long       bool              // answers for minutes, as it comes: a report of any length
+	Knows      bool              // with Open: a good key names its merchant; a bad one is ignored
+	Guess      bool              // takes a secret from the path: callers that name wrong ones are slowed down
+	Long       bool              // streams for minutes: a report of any length
 	Names      bool              // asks a bank for a person's name
-	Page       bool              // for people: refused with a page, not with JSON, when a page is what is accepted
-	Query      []string          // query parameters that have one value; sent twice they are refused
+	Page       bool              // for people: a caller that accepts a page gets refusals as a page, not as JSON
+	Query      []string          // query parameters that have one value; a repeated one is refused
 }
 
-// Name is how logs, spans and metrics call a route; never a path, which may hold a reference.
+// Name is the name of a route in logs, spans and metrics; never a path, which may hold a reference.
 func (r *Route) Name() string { return r.Method + " " + r.Pattern }
 
 // reads names the query parameters of a route.
@@ -58,7 +58,7 @@ func (r Route) reads(names ...string) Route {
 	return r
 }
 
-// knowing has a public route take note of a key that is sent along.
+// knowing makes a public route resolve a key that is sent along.
 func (r Route) knowing() Route {
 	r.Knows = true
 	return r
@@ -106,7 +106,7 @@ func operatedAt(method, pattern string, to Upstream) Route {
 	return Route{Method: method, Pattern: pattern, Upstream: to, Access: Operated}
 }
 
-// Table is everything that is served, in the order of gateway/openapi.yaml.
+// Table lists every route, in the order of gateway/openapi.yaml.
 func Table() []Route {
 	return []Route{
 		keyed(http.MethodPost, "/v1/payments", Payments, apikey.PaymentCreate),

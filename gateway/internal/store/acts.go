@@ -14,7 +14,7 @@ import (
 const actColumns = `SELECT id, at, actor, act, object, request_id, host(client_ip), detail FROM audit
 WHERE at >= $1 AND at < $2 AND (at, id) < ($3, $4) AND ($5 = '' OR act = $5)`
 
-// A filter by actor or object has a statement of its own, so that each uses its index.
+// A filter by actor or object has its own statement, so that each uses its index.
 const (
 	actsSQL         = actColumns + ` ORDER BY at DESC, id DESC LIMIT $6`
 	actsByActorSQL  = actColumns + ` AND actor = $7 AND ($8 = '' OR object = $8) ORDER BY at DESC, id DESC LIMIT $6`
@@ -24,7 +24,7 @@ const (
 SELECT * FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::text[], $6::jsonb[])`
 )
 
-// Acts lists what the audit holds, newest first, and whether there is more.
+// Acts lists the audit's records, newest first, and whether there are more.
 func (s *Store) Acts(ctx context.Context, f audit.Filter) (acts []audit.Record, more bool, err error) {
 	if f.To.IsZero() {
 		f.To = time.Now().AddDate(100, 0, 0)

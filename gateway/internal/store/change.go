@@ -54,7 +54,7 @@ func locked(ctx context.Context, tx pgx.Tx, id int64) (apikey.Key, error) {
 	return get(ctx, tx, id)
 }
 
-// Rotate implements apikey.Store. What ended a month ago is forgotten on the way, so that a key keeps few secrets.
+// Rotate implements apikey.Store. It also deletes secrets that ended a month ago, so that a key keeps few.
 func (s *Store) Rotate(ctx context.Context, o apikey.Rotation, secrets apikey.Secrets, by audit.Entry,
 	answer func(apikey.Key) (idempotency.Key, idempotency.Answer, error),
 ) (k apikey.Key, err error) {

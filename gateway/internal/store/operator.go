@@ -172,11 +172,11 @@ func (s *Store) Asked(ctx context.Context, object string) (*approval.Request, er
 	return &r, nil
 }
 
-// Ask keeps a request for another operator, with its audit entry and the answer to it.
+// Ask keeps a request for another operator, with its audit entry and its answer.
 func (s *Store) Ask(ctx context.Context, r approval.Request, by audit.Entry, k idempotency.Key, a idempotency.Answer) error {
 	return postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, askSQL, r.Object, r.Version, r.Action, r.Digest, r.Operator); err != nil {
-			return fmt.Errorf("keep a request: %w", err)
+			return fmt.Errorf("keep an approval request: %w", err)
 		}
 		if err := writeAudit(ctx, tx, by); err != nil {
 			return err
@@ -188,16 +188,16 @@ func (s *Store) Ask(ctx context.Context, r approval.Request, by audit.Entry, k i
 // Withdraw ends the open request about an object.
 func (s *Store) Withdraw(ctx context.Context, object string) error {
 	if _, err := s.pool.Exec(ctx, withdrawSQL, object); err != nil {
-		return fmt.Errorf("withdraw a request: %w", err)
+		return fmt.Errorf("withdraw an approval request: %w", err)
 	}
 	return nil
 }
 
-// confirm uses a request up, in the transaction of the act that it allows; a request allows one act.
+// confirm uses up a request in the transaction of the act that it allows; a request allows one act.
 func confirm(ctx context.Context, tx pgx.Tx, r approval.Request) error {
 	tag, err := tx.Exec(ctx, confirmSQL, r.Object, r.Version, r.Action, r.Digest, r.Operator, approval.Life.Seconds())
 	if err != nil {
-		return fmt.Errorf("use a request up: %w", err)
+		return fmt.Errorf("use up an approval request: %w", err)
 	}
 	if tag.RowsAffected() == 0 {
 		return approval.ErrOutdated

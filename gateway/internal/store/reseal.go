@@ -12,8 +12,8 @@ import (
 	"causeway.internal/libs/postgres"
 )
 
-// A sealed value begins with its version, the length of its key's id and the id (libs/keyring), so what another key than
-// the first has sealed is found without opening it.
+// A sealed value begins with its version, the length of its key's id and the id (libs/keyring), so a value under
+// another key than the first is found without opening it.
 const (
 	staleKeysSQL = `SELECT public_key, signing_key FROM api_key_secrets
 WHERE substring(signing_key from 3 for get_byte(signing_key, 1)) <> $1 AND public_key > $2 ORDER BY public_key LIMIT $3 FOR UPDATE`
@@ -25,8 +25,8 @@ WHERE s.public_key = u.public_key`
 // resealBatch is how many values one transaction of Reseal holds locked.
 const resealBatch = 500
 
-// Reseal gives every sealed signing key that the key named first did not seal to again, which seals it anew, a batch per
-// transaction with its row of the audit. What it has done stays done; begun again it finds the rest.
+// Reseal passes every sealed signing key that is not under the first master key to again, which seals it anew, one
+// batch per transaction with its audit row. Finished batches stay; a repeated run finds the rest.
 func (s *Store) Reseal(ctx context.Context, first string, again func(publicKey string, sealed []byte) ([]byte, error), by audit.Entry) (done int, err error) {
 	for after := ""; ; {
 		n := 0
@@ -68,7 +68,7 @@ func (s *Store) Reseal(ctx context.Context, first string, again func(publicKey s
 	}
 }
 
-// Resealed is what a rotation reports once so many values were sealed again under the key named first.
+// Resealed is the report of a rotation after so many values were sealed again under the first key.
 func (s *Store) Resealed(ctx context.Context, first string, sealed int) (idempotency.Resealed, error) {
 	return idempotency.Report(ctx, s.pool, first, sealed)
 }

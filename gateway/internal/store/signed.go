@@ -27,9 +27,9 @@ const (
 	slots      = 4
 )
 
-// Once lets a signed request in one time: it is one insert. The same again is refused, unless both carry the same
-// Idempotency-Key: then the service has the stored answer. Another key on the same signature gains nothing, because the
-// header is not signed.
+// Once admits a signed request one time, by one insert. A repeated one is refused unless both carry the same
+// Idempotency-Key, for which the service has the stored answer. Another Idempotency-Key on the same signature is
+// refused too: the header is not signed.
 func (s *Store) Once(ctx context.Context, sig *identity.Signature, once string) error {
 	slot := sig.At.UnixMilli() / slotLength.Milliseconds() % slots
 	var hash []byte
@@ -46,7 +46,7 @@ func (s *Store) Once(ctx context.Context, sig *identity.Signature, once string) 
 	}
 	var same bool
 	if err := s.pool.QueryRow(ctx, findSignedSQL, slot, sig.Sum[:], hash).Scan(&same); err != nil {
-		return errForgetful.Because(fmt.Errorf("look a signed request up: %w", err))
+		return errForgetful.Because(fmt.Errorf("look up a signed request: %w", err))
 	}
 	if !same {
 		return errReplayed

@@ -1,5 +1,5 @@
-// Package store keeps the gateway's keys and audit in PostgreSQL. It is the only package of the gateway that speaks
-// SQL; it decides nothing.
+// Package store keeps the gateway's keys and audit in PostgreSQL. It is the only package of the gateway with SQL, and
+// makes no decisions.
 package store
 
 import (
@@ -23,7 +23,7 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// Channel is where changes of keys are notified; the payload is the key's id (migration 00003).
+// Channel carries notifications of changed keys; the payload is the key's id (migration 00003).
 const Channel = "api_keys"
 
 // Store implements apikey.Store and apikey.Source on a pool.
@@ -32,7 +32,7 @@ type Store struct{ pool *pgxpool.Pool }
 // New makes a store.
 func New(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }
 
-// keyColumns is what scan reads, of api_keys k and api_key_secrets s.
+// keyColumns are the columns that scan reads, of api_keys k and api_key_secrets s.
 const keyColumns = `k.id, s.public_key, k.merchant_id, k.name, k.mode, k.permissions, k.allowed_cidrs, k.tier,
 	k.created_at, k.expires_at, k.revoked_at, k.last_used_at, s.until`
 
@@ -96,7 +96,7 @@ func (s *Store) ByPublic(ctx context.Context, publicKey string) (*apikey.Key, []
 	return &key, sealed, nil
 }
 
-// scan reads keyColumns, and what is selected after them.
+// scan reads keyColumns, and the columns that are selected after them.
 func scan(row pgx.Row, more ...any) (k apikey.Key, err error) {
 	var mode, tier string
 	var expires, revoked, used, until *time.Time
@@ -182,7 +182,7 @@ func writeAudit(ctx context.Context, tx pgx.Tx, e audit.Entry) error {
 	return nil
 }
 
-// Revoke implements apikey.Store. A key that is revoked already stays as it is and leaves no second audit entry.
+// Revoke implements apikey.Store. A key that is already revoked stays as it is and gets no second audit entry.
 func (s *Store) Revoke(ctx context.Context, id int64, by audit.Entry) (k apikey.Key, err error) {
 	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, revokeSQL, id)
