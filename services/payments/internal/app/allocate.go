@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -53,8 +54,8 @@ type Shelves interface {
 	Levels(ctx context.Context, of []Shelf, stale time.Duration) ([]StockLevel, error)
 	// Request notes that addresses are asked for and sends the command in one transaction; it does nothing when a request
 	// is open. Repeat sends an open one again.
-	Request(ctx context.Context, mode payment.Mode, family money.Family, count int, c Command) error
-	Repeat(ctx context.Context, mode payment.Mode, family money.Family, c Command) error
+	Request(ctx context.Context, mode payment.Mode, family money.Family, count int, c change.Command) error
+	Repeat(ctx context.Context, mode payment.Mode, family money.Family, c change.Command) error
 	// Fill puts addresses of an answer into the stock, once.
 	Fill(ctx context.Context, messageID string, m wire.AddressesAllocated) error
 }
@@ -136,8 +137,8 @@ func (r *Replenisher) ask(ctx context.Context, k Shelf, l StockLevel, target int
 
 // command carries the request's id in its payload; the message has an id of its own, because a repeated request must not
 // look like a duplicate message.
-func (r *Replenisher) command(k Shelf, requestID string, count int) Command {
-	return Command{
+func (r *Replenisher) command(k Shelf, requestID string, count int) change.Command {
+	return change.Command{
 		Name: wire.AllocateAddressesV1, ID: id.New(id.Message, r.now()),
 		Payload: wire.AllocateAddresses{RequestID: requestID, Mode: wire.Mode(k.Mode), Family: k.Family, Count: count},
 	}

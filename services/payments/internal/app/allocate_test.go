@@ -9,6 +9,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -29,7 +30,7 @@ func (s *shelves) Levels(_ context.Context, of []app.Shelf, _ time.Duration) (le
 	return levels, nil
 }
 
-func (s *shelves) Request(_ context.Context, _ payment.Mode, _ money.Family, count int, c app.Command) error {
+func (s *shelves) Request(_ context.Context, _ payment.Mode, _ money.Family, count int, c change.Command) error {
 	m := c.Payload.(wire.AllocateAddresses)
 	if m.Count != count || c.ID == m.RequestID {
 		panic("the message's id must differ from the request's, and the counts agree")
@@ -38,7 +39,7 @@ func (s *shelves) Request(_ context.Context, _ payment.Mode, _ money.Family, cou
 	return nil
 }
 
-func (s *shelves) Repeat(_ context.Context, _ payment.Mode, _ money.Family, c app.Command) error {
+func (s *shelves) Repeat(_ context.Context, _ payment.Mode, _ money.Family, c change.Command) error {
 	s.repeated = append(s.repeated, c.Payload.(wire.AllocateAddresses).RequestID)
 	return nil
 }

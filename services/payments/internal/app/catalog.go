@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/quote"
 	"causeway.internal/services/payments/internal/rail"
@@ -27,7 +28,7 @@ func (a *App) front() (payment.Mode, World, error) {
 			return mode, w, nil
 		}
 	}
-	return "", World{}, ErrLiveDisabled
+	return "", World{}, change.ErrLiveDisabled
 }
 
 type bankView struct {
@@ -80,7 +81,7 @@ type verifiedView struct {
 
 // Lookup is the decoded body of a look-up of an account, and who asks.
 type Lookup struct {
-	Owner     *Owner // nil without a key
+	Owner     *change.Owner // nil without a key
 	Receiver  payment.ReceiverInput
 	Currency  string
 	Reference string
@@ -112,7 +113,7 @@ func (a *App) VerifyReceiver(ctx context.Context, l Lookup, problems *fault.Prob
 	}
 	world, open := a.Worlds[mode]
 	if !open {
-		return nil, ErrLiveDisabled
+		return nil, change.ErrLiveDisabled
 	}
 	switch {
 	case asking.ID != "":
@@ -156,12 +157,12 @@ func (a *App) VerifyReceiver(ctx context.Context, l Lookup, problems *fault.Prob
 func (a *App) asking(ctx context.Context, l Lookup) (payment.Payment, error) {
 	if l.Owner != nil {
 		if !id.IsPaymentReference(l.Reference) {
-			return payment.Payment{}, ErrNotFound
+			return payment.Payment{}, change.ErrNotFound
 		}
 		v, err := a.Payments.Find(ctx, *l.Owner, l.Reference)
 		return v.Payment, err
 	}
-	v, _, _, err := a.open(ctx, l.Reference, Key{})
+	v, _, _, err := a.open(ctx, l.Reference, change.Key{})
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.NotFound {
 		return payment.Payment{}, errLookup
 	}

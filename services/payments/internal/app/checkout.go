@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/quote"
 )
@@ -43,7 +44,7 @@ type option struct {
 
 // Checkout is the body of GET /v1/checkout/:reference.
 func (a *App) Checkout(ctx context.Context, reference string) ([]byte, error) {
-	v, _, _, err := a.open(ctx, reference, Key{})
+	v, _, _, err := a.open(ctx, reference, change.Key{})
 	if err != nil {
 		return nil, err
 	}
@@ -109,26 +110,26 @@ func Scenarios() []Scenario { return []Scenario{PayFull, PayPartial, PayOver, Pa
 
 // Simulate plays the payer of a test-mode payment for whoever knows its reference, as the page for payers offers it. To a
 // live payment the route does not exist.
-func (a *App) Simulate(ctx context.Context, reference string, s Scenario, problems *fault.Problems, k Key) (Answer, error) {
+func (a *App) Simulate(ctx context.Context, reference string, s Scenario, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	v, earlier, found, err := a.open(ctx, reference, k)
 	if err != nil || found {
 		return earlier, err
 	}
 	if v.Payment.Mode != payment.Test {
-		return Answer{}, errNoSandbox
+		return change.Answer{}, errNoSandbox
 	}
 	if !slices.Contains(Scenarios(), s) {
 		problems.Add("scenario", "must be one of full, partial, over, late")
 	}
 	if err := problems.Err(); err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
 	if s == PayLate {
 		if err := a.closeWindow(ctx, v.Payment); err != nil {
-			return Answer{}, err
+			return change.Answer{}, err
 		}
 	}
-	return a.anyones(ctx, reference, k, func(v View, now time.Time) (Result, error) {
+	return a.anyones(ctx, reference, k, func(v change.View, now time.Time) (change.Result, error) {
 		amount := s.amount(v.Payment.Quote, a.owed(v))
 		return a.simulated(v, SandboxDeposit{Amount: amount, Given: true, Confirmations: -1}, now)
 	})
@@ -142,7 +143,7 @@ func (a *App) closeWindow(ctx context.Context, p payment.Payment) error {
 	case p.Status() != payment.StatusPending || p.Received.IsPositive():
 		return errNotPayable
 	}
-	_, err := a.anyones(ctx, p.Reference, Key{}, a.expired)
+	_, err := a.anyones(ctx, p.Reference, change.Key{}, a.expired)
 	return err
 }
 
@@ -152,7 +153,7 @@ var (
 )
 
 // owed is what a simulated payer sends: what is left, or the whole once nothing is.
-func (a *App) owed(v View) decimal.Decimal {
+func (a *App) owed(v change.View) decimal.Decimal {
 	if left := a.Policy.Tally(v.Payment, v.Rows).Left; left.IsPositive() {
 		return left
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -14,7 +15,7 @@ var errNameDown = fault.New(fault.Unavailable, "name_service_unavailable",
 
 // Claim names the account that a gift is paid to (docs/api-contract.md#claim). The name comes from the bank and never
 // from the client; without it nothing is claimed. Whatever runs in parallel, the first claim wins.
-func (a *App) Claim(ctx context.Context, reference string, in *payment.ReceiverInput, problems *fault.Problems, k Key) (Answer, error) {
+func (a *App) Claim(ctx context.Context, reference string, in *payment.ReceiverInput, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	v, earlier, found, err := a.open(ctx, reference, k)
 	if err != nil || found {
 		return earlier, err
@@ -25,30 +26,30 @@ func (a *App) Claim(ctx context.Context, reference string, in *payment.ReceiverI
 	}
 	receiver := payment.CheckReceiver(in, p.Mode, p.Currency, problems)
 	if err := problems.Err(); err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
 	named, err := a.named(ctx, p, receiver)
 	if err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
 	bank, err := a.Worlds[p.Mode].route(payment.Payment{Type: p.Type, Currency: p.Currency, Receiver: named})
 	if err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
-	return a.anyones(ctx, reference, k, func(v View, now time.Time) (Result, error) {
+	return a.anyones(ctx, reference, k, func(v change.View, now time.Time) (change.Result, error) {
 		r, err := a.apply(v.Payment, payment.ClaimGift{Receiver: named, Rail: bank}, now)
 		if err != nil {
-			return Result{}, err
+			return change.Result{}, err
 		}
 		if len(v.Rows) > 0 && !a.Scans.rests(v) { // nobody may be promised money that may have left the chain
-			return Result{}, errNetworkClosed
+			return change.Result{}, errNetworkClosed
 		}
 		r.Reservations = a.further(v.Payment, r.Payment)
 		body, err := a.Render.Claimed(r.Payment)
 		if err != nil {
-			return Result{}, err
+			return change.Result{}, err
 		}
-		r.Answer = &Answer{Status: statusOK, Body: body, Personal: true}
+		r.Answer = &change.Answer{Status: change.StatusOK, Body: body, Personal: true}
 		return r, nil
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payout"
 )
 
@@ -57,20 +58,20 @@ func concludedAs(s payout.State) string {
 }
 
 // AskPayout has the rail asked about a payout now.
-func (a *App) AskPayout(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k Key) (Answer, error) {
+func (a *App) AskPayout(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	d.action = actionAsk
-	return a.operate(ctx, payoutID, d, problems, k, func(v View, _ payout.Timing, now time.Time) (Result, error) {
+	return a.operate(ctx, payoutID, d, problems, k, func(v change.View, _ payout.Timing, now time.Time) (change.Result, error) {
 		next, err := payout.Ask(*v.Payout, now)
 		if err != nil {
-			return Result{}, wordOf(err, next, now)
+			return change.Result{}, wordOf(err, next, now)
 		}
-		return Result{Payment: v.Payment, Payout: &next}, nil
+		return change.Result{Payment: v.Payment, Payout: &next}, nil
 	})
 }
 
 // ConcludePayout ends a payout by an operator's word. From the first request on nothing more is sent, also where the request
 // is refused because an order is on its way or because a second operator has to confirm it.
-func (a *App) ConcludePayout(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k Key) (Answer, error) {
+func (a *App) ConcludePayout(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	d.action = actionConclude
 	switch d.Outcome {
 	case concludePaid:
@@ -83,22 +84,22 @@ func (a *App) ConcludePayout(ctx context.Context, payoutID string, d PayoutOrder
 	if d.Evidence == "" {
 		problems.Add("evidence", "is required")
 	}
-	return a.operate(ctx, payoutID, d, problems, k, func(v View, timing payout.Timing, now time.Time) (Result, error) {
+	return a.operate(ctx, payoutID, d, problems, k, func(v change.View, timing payout.Timing, now time.Time) (change.Result, error) {
 		next, outcome, err := timing.Conclude(*v.Payout, d.as, now)
 		switch {
 		case errors.Is(err, payout.ErrOnTheWire):
-			return Result{Payment: v.Payment, Payout: &next, Refused: wordOf(err, next, now)}, nil
+			return change.Result{Payment: v.Payment, Payout: &next, Refused: wordOf(err, next, now)}, nil
 		case err != nil:
-			return Result{}, wordOf(err, next, now)
+			return change.Result{}, wordOf(err, next, now)
 		case d.Sends >= 0 && d.Sends != v.Payout.Sends:
-			return Result{Payment: v.Payment, Payout: stopped(*v.Payout), Refused: errPayoutResent}, nil
+			return change.Result{Payment: v.Payment, Payout: stopped(*v.Payout), Refused: errPayoutResent}, nil
 		}
-		r := Result{Payment: v.Payment}
+		r := change.Result{Payment: v.Payment}
 		if trigger := triggerOf(outcome, next, ""); trigger != nil {
 			if r, err = a.apply(v.Payment, trigger, now); err != nil {
-				return Result{}, err
+				return change.Result{}, err
 			}
-			r.Decision = &Decision{Operator: d.Operator, Action: d.action + " " + d.Outcome, Reason: d.Reason + " (evidence: " + d.Evidence + ")"}
+			r.Decision = &change.Decision{Operator: d.Operator, Action: d.action + " " + d.Outcome, Reason: d.Reason + " (evidence: " + d.Evidence + ")"}
 		}
 		r.Payout = &next
 		return r, nil
@@ -131,39 +132,39 @@ type doubtAnswer struct {
 }
 
 // operate carries out what an operator wants of a payout, once two of them want it where it is about much money, and notes it.
-func (a *App) operate(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k Key,
-	do func(v View, timing payout.Timing, now time.Time) (Result, error),
-) (Answer, error) {
+func (a *App) operate(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k change.Key,
+	do func(v change.View, timing payout.Timing, now time.Time) (change.Result, error),
+) (change.Answer, error) {
 	if d.Reason == "" {
 		problems.Add("reason", "is required")
 	}
 	if err := problems.Err(); err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
 	if !strings.HasPrefix(payoutID, id.Payout) {
-		return Answer{}, errNoPayout
+		return change.Answer{}, errNoPayout
 	}
 	if earlier, found, err := a.replay(ctx, k); err != nil || found {
 		return earlier, err
 	}
 	paymentID, err := a.Payments.PayoutPayment(ctx, payoutID)
 	if err != nil {
-		if errors.Is(err, ErrNotFound) {
+		if errors.Is(err, change.ErrNotFound) {
 			err = errNoPayout
 		}
-		return Answer{}, err
+		return change.Answer{}, err
 	}
 	open, err := a.Approvals.Asked(ctx, paymentID)
 	if err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
-	change := func(v View, now time.Time) (Result, error) {
+	decide := func(v change.View, now time.Time) (change.Result, error) {
 		if v.Payout == nil {
-			return Result{}, errNoPayout
+			return change.Result{}, errNoPayout
 		}
 		world, ok := a.Worlds[v.Payment.Mode]
 		if !ok {
-			return Result{}, ErrLiveDisabled
+			return change.Result{}, change.ErrLiveDisabled
 		}
 		r, err := do(v, world.Timing, now)
 		if err != nil || r.Refused != nil {
@@ -171,12 +172,12 @@ func (a *App) operate(ctx context.Context, payoutID string, d PayoutOrder, probl
 		}
 		return a.noted(v, d, r, open, now)
 	}
-	return a.once(ctx, k, change, func(f Change) error { return a.Payments.UpdatePayoutOnce(ctx, paymentID, payoutID, k, f) })
+	return a.once(ctx, k, decide, func(f change.Func) error { return a.Payments.UpdatePayoutOnce(ctx, paymentID, payoutID, k, f) })
 }
 
 // noted completes what an operator's order does with its answer and its note for the audit, or keeps the order for a second
 // operator instead.
-func (a *App) noted(v View, d PayoutOrder, r Result, open *approval.Request, now time.Time) (Result, error) {
+func (a *App) noted(v change.View, d PayoutOrder, r change.Result, open *approval.Request, now time.Time) (change.Result, error) {
 	o := *v.Payout
 	answer := doubtAnswer{Success: true}
 	if above, watched := a.SecondAbove[o.Currency]; watched && o.Amount.GreaterThan(above) {
@@ -189,9 +190,9 @@ func (a *App) noted(v View, d PayoutOrder, r Result, open *approval.Request, now
 		case errors.Is(err, approval.ErrOutdated):
 			return outdated(v.Payment), nil
 		case err != nil:
-			return Result{}, err
+			return change.Result{}, err
 		case !confirmed:
-			r = Result{Payment: v.Payment, Approval: &by}
+			r = change.Result{Payment: v.Payment, Approval: &by}
 			if d.action == actionConclude { // what the evidence speaks of must not change while it is confirmed
 				r.Payout = stopped(o)
 				o = *r.Payout
@@ -200,7 +201,7 @@ func (a *App) noted(v View, d PayoutOrder, r Result, open *approval.Request, now
 			answer.Approval = &view
 			answer.Payout = doubtOf(o)
 			body, err := encode(answer)
-			r.Answer = &Answer{Status: statusOK, Body: body}
+			r.Answer = &change.Answer{Status: change.StatusOK, Body: body}
 			return r, err
 		}
 		d.Reason = open.Joined(d.Reason)
@@ -208,11 +209,11 @@ func (a *App) noted(v View, d PayoutOrder, r Result, open *approval.Request, now
 			r.Decision.Reason = open.Joined(r.Decision.Reason)
 		}
 	}
-	r.Audit = &AuditNote{Operator: d.Operator, Action: d.action, Detail: map[string]any{
+	r.Audit = &change.AuditNote{Operator: d.Operator, Action: d.action, Detail: map[string]any{
 		"payoutId": o.ID, "paymentId": v.Payment.ID, "outcome": d.Outcome, "evidence": d.Evidence, "reason": d.Reason, "sends": o.Sends,
 	}}
 	answer.Payout = doubtOf(*r.Payout)
 	body, err := encode(answer)
-	r.Answer = &Answer{Status: statusOK, Body: body}
+	r.Answer = &change.Answer{Status: change.StatusOK, Body: body}
 	return r, err
 }

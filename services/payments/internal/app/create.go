@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/quote"
@@ -55,8 +56,8 @@ type Deps struct {
 	Families    map[payment.Mode][]money.Family // whose addresses each open mode has
 	Policy      payment.Policy
 	Render      Renderer
-	Callback    func(mode payment.Mode, url string) error        // nil when the URL may be registered; the error's text is shown
-	Refusal     func(ctx context.Context, f *fault.Error) Answer // the exact reply that a fault becomes
+	Callback    func(mode payment.Mode, url string) error               // nil when the URL may be registered; the error's text is shown
+	Refusal     func(ctx context.Context, f *fault.Error) change.Answer // the exact reply that a fault becomes
 	Now         func() time.Time
 	Log         *slog.Logger
 	Screener    Screener // nil screens nobody, and Policy.Screen is then false
@@ -94,7 +95,7 @@ const tries = 5
 //
 // Whether the key has an answer already is asked by that write, and otherwise only when there is something to refuse: then
 // the earlier answer is given, whatever is wrong with the request or the world by now.
-func (a *App) Create(ctx context.Context, o Owner, c payment.Command, problems *fault.Problems, k Key) (Answer, error) {
+func (a *App) Create(ctx context.Context, o change.Owner, c payment.Command, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	answer, err := a.create(ctx, o, c, problems, k)
 	if err == nil {
 		return answer, nil
@@ -102,10 +103,10 @@ func (a *App) Create(ctx context.Context, o Owner, c payment.Command, problems *
 	if earlier, found, lookErr := a.replay(ctx, k); lookErr != nil || found {
 		return earlier, lookErr
 	}
-	return Answer{}, err
+	return change.Answer{}, err
 }
 
-func (a *App) create(ctx context.Context, o Owner, c payment.Command, problems *fault.Problems, k Key) (Answer, error) {
+func (a *App) create(ctx context.Context, o change.Owner, c payment.Command, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	if c.CallbackURL != "" {
 		if err := a.Callback(o.Mode, c.CallbackURL); err != nil {
 			problems.Add("callbackUrl", "%s", err.Error())
@@ -113,21 +114,21 @@ func (a *App) create(ctx context.Context, o Owner, c payment.Command, problems *
 	}
 	terms, err := c.Check(o.Mode, a.Policy.Fees, problems)
 	if err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
 	if err := knownBank(o.Mode, terms.Draft()); err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
 	world, ok := a.Worlds[o.Mode]
 	if !ok {
-		return Answer{}, ErrLiveDisabled
+		return change.Answer{}, change.ErrLiveDisabled
 	}
 	if err := a.Backlog.Full(ctx); err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
 	draft, err := a.draft(ctx, o, world, terms)
 	if err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
 	return a.insert(ctx, draft, k)
 }
@@ -145,16 +146,16 @@ func knownBank(mode payment.Mode, draft payment.Payment) error {
 	return p.Err()
 }
 
-func (a *App) replay(ctx context.Context, k Key) (Answer, bool, error) {
+func (a *App) replay(ctx context.Context, k change.Key) (change.Answer, bool, error) {
 	if k.Key == "" {
-		return Answer{}, false, nil
+		return change.Answer{}, false, nil
 	}
 	answer, found, err := a.Payments.Replay(ctx, k)
 	return unseal(a.Keys, k, answer), found, err
 }
 
 // draft adds to the terms what the service itself decides: names, price, owner and rail.
-func (a *App) draft(ctx context.Context, o Owner, w World, terms payment.Terms) (payment.Payment, error) {
+func (a *App) draft(ctx context.Context, o change.Owner, w World, terms payment.Terms) (payment.Payment, error) {
 	draft := terms.Draft()
 	draft.MerchantID, draft.KeyID, draft.Mode = o.MerchantID, o.KeyID, o.Mode
 	var err error
@@ -202,45 +203,45 @@ func (a *App) quote(w World, ask quote.Ask) (quote.Quote, error) {
 
 // insert gives the draft its identity and its address and writes it. An address or reference that turns out to be used
 // costs another round trip and nothing else.
-func (a *App) insert(ctx context.Context, draft payment.Payment, k Key) (Answer, error) {
+func (a *App) insert(ctx context.Context, draft payment.Payment, k change.Key) (change.Answer, error) {
 	var last error
 	for range tries {
 		now := a.Now().UTC().Truncate(time.Microsecond) // what PostgreSQL keeps of a time
 		draft.ID, draft.Reference = id.New(id.Payment, now), a.reference(draft.Type)
 		address, err := a.address(ctx, draft)
 		if err != nil {
-			return Answer{}, err
+			return change.Answer{}, err
 		}
 		draft.Address = address.Address
 		p, facts, err := a.Policy.Apply(payment.Payment{}, payment.Create{Draft: draft}, now)
 		if err != nil {
 			a.giveBack(draft, address)
-			return Answer{}, err
+			return change.Answer{}, err
 		}
 		body, err := a.Render.Created(p)
 		if err != nil {
 			a.giveBack(draft, address)
-			return Answer{}, err
+			return change.Answer{}, err
 		}
-		answer := Answer{Status: statusCreated, Body: body}
-		switch last = a.Payments.Insert(ctx, Newborn{Payment: p, WalletID: address.WalletID, Facts: facts, Key: k, Answer: answer, Reservations: a.quoted(p)}); {
+		answer := change.Answer{Status: change.StatusCreated, Body: body}
+		switch last = a.Payments.Insert(ctx, change.Newborn{Payment: p, WalletID: address.WalletID, Facts: facts, Key: k, Answer: answer, Reservations: a.quoted(p)}); {
 		case last == nil:
 			return answer, nil
-		case errors.Is(last, ErrKeyTaken):
+		case errors.Is(last, change.ErrKeyTaken):
 			a.giveBack(draft, address)
 			return a.Payments.Settled(ctx, k)
-		case errors.Is(last, ErrDailyLimit):
+		case errors.Is(last, change.ErrDailyLimit):
 			a.giveBack(draft, address)
-			return Answer{}, last
-		case errors.Is(last, ErrReferenceUsed):
+			return change.Answer{}, last
+		case errors.Is(last, change.ErrReferenceUsed):
 			a.giveBack(draft, address)
-		case errors.Is(last, ErrAddressUsed):
+		case errors.Is(last, change.ErrAddressUsed):
 			a.Log.WarnContext(ctx, "an address from stock was used already", "mode", draft.Mode)
 		default:
-			return Answer{}, last // the write may have happened: the address stays leased until that is known
+			return change.Answer{}, last // the write may have happened: the address stays leased until that is known
 		}
 	}
-	return Answer{}, last
+	return change.Answer{}, last
 }
 
 // reference draws one of a payment's type: that of a gift is a bearer secret, and is known for one by its shape.
@@ -272,9 +273,9 @@ func (a *App) giveBack(draft payment.Payment, address Address) {
 }
 
 // Show is the body of GET /v1/payments/:reference.
-func (a *App) Show(ctx context.Context, o Owner, reference string) ([]byte, error) {
+func (a *App) Show(ctx context.Context, o change.Owner, reference string) ([]byte, error) {
 	if !id.IsPaymentReference(reference) {
-		return nil, ErrNotFound
+		return nil, change.ErrNotFound
 	}
 	v, err := a.Payments.Find(ctx, o, reference)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/address"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 )
@@ -35,11 +36,8 @@ type Order struct {
 	rail string // of a retry to a receiver whom the payment's own rail does not pay
 }
 
-// Decision is what is kept of it.
-type Decision struct{ Operator, Action, Reason, TxHash string }
-
 // Resolve carries out an operator's decision on a payment that waits for one. name is the payment's id or its reference.
-func (a *App) Resolve(ctx context.Context, name string, d Order, problems *fault.Problems, k Key) (Answer, error) {
+func (a *App) Resolve(ctx context.Context, name string, d Order, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	switch d.Action {
 	case ActionAccept, ActionRetry, ActionRefunded:
 	case "":
@@ -74,37 +72,37 @@ func (a *App) Resolve(ctx context.Context, name string, d Order, problems *fault
 		receiver = payment.CheckReceiver(d.Receiver, v.Payment.Mode, v.Payment.Currency, problems)
 	}
 	if err := problems.Err(); err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
 	if receiver.Known() {
 		if receiver, err = a.named(ctx, v.Payment, receiver); err != nil {
-			return Answer{}, err
+			return change.Answer{}, err
 		}
 		if d.rail, err = a.Worlds[v.Payment.Mode].reroute(v.Payment, receiver); err != nil {
-			return Answer{}, err
+			return change.Answer{}, err
 		}
 	}
 	own := "" // the payment's refund address, if it is this system's
 	if d.Action == ActionRefunded {
 		switch ours, err := a.ours(ctx, v.Payment.Mode, v.Payment.RefundAddress); {
 		case err != nil:
-			return Answer{}, err
+			return change.Answer{}, err
 		case ours:
 			own = v.Payment.RefundAddress
 		}
 	}
 	open, err := a.Approvals.Asked(ctx, v.Payment.ID)
 	if err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
 	brought := name == v.Payment.Reference
-	return a.anyones(ctx, v.Payment.Reference, k, func(v View, now time.Time) (Result, error) {
+	return a.anyones(ctx, v.Payment.Reference, k, func(v change.View, now time.Time) (change.Result, error) {
 		r, err := a.apply(v.Payment, d.trigger(v, receiver), now)
 		if err != nil {
-			return Result{}, err
+			return change.Result{}, err
 		}
 		if own != "" && v.Payment.RefundAddress == own {
-			return Result{}, errOwnRefundAddress
+			return change.Result{}, errOwnRefundAddress
 		}
 		if a.needsSecond(v, r.Payment, d.Action) {
 			by := approval.Request{
@@ -116,7 +114,7 @@ func (a *App) Resolve(ctx context.Context, name string, d Order, problems *fault
 			case errors.Is(err, approval.ErrOutdated):
 				return outdated(v.Payment), nil
 			case err != nil:
-				return Result{}, err
+				return change.Result{}, err
 			case !confirmed:
 				return a.asked(v, brought, by, now)
 			}
@@ -125,24 +123,24 @@ func (a *App) Resolve(ctx context.Context, name string, d Order, problems *fault
 		v.Payment = r.Payment
 		body, err := encode(paymentAnswer{true, a.reviewedOf(v, brought)})
 		if err != nil {
-			return Result{}, err
+			return change.Result{}, err
 		}
-		r.Answer = &Answer{Status: statusOK, Body: body}
-		r.Decision = &Decision{Operator: d.Operator, Action: d.Action, Reason: d.Reason, TxHash: d.TxHash}
+		r.Answer = &change.Answer{Status: change.StatusOK, Body: body}
+		r.Decision = &change.Decision{Operator: d.Operator, Action: d.Action, Reason: d.Reason, TxHash: d.TxHash}
 		return r, nil
 	})
 }
 
 // reviewing is open for an operator, who names a payment by its id too: a gift's reference is not shown to operators.
-func (a *App) reviewing(ctx context.Context, name string, k Key) (v View, earlier Answer, found bool, err error) {
+func (a *App) reviewing(ctx context.Context, name string, k change.Key) (v change.View, earlier change.Answer, found bool, err error) {
 	if !id.IsPayment(name) {
 		return a.open(ctx, name, k)
 	}
-	return a.unlessDone(ctx, k, func() (View, error) { return a.Payments.FindByID(ctx, name) })
+	return a.unlessDone(ctx, k, func() (change.View, error) { return a.Payments.FindByID(ctx, name) })
 }
 
 // trigger is what the order does to the payment.
-func (d Order) trigger(v View, receiver payment.Receiver) payment.Trigger {
+func (d Order) trigger(v change.View, receiver payment.Receiver) payment.Trigger {
 	switch d.Action {
 	case ActionRetry:
 		return payment.Retry{Receiver: receiver, Rail: d.rail}
@@ -163,7 +161,7 @@ func (a *App) named(ctx context.Context, p payment.Payment, r payment.Receiver) 
 	}
 	world, ok := a.Worlds[p.Mode]
 	if !ok {
-		return r, ErrLiveDisabled
+		return r, change.ErrLiveDisabled
 	}
 	if _, ok := world.paying(p.Currency, r.BankCode); !ok {
 		return r, unreachable()

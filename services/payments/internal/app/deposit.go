@@ -10,6 +10,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/payment"
 )
@@ -28,25 +29,25 @@ func (a *App) DepositChanged(ctx context.Context, messageID string, m wire.Depos
 }
 
 // incoming reads the message. What it refuses can never become readable.
-func (a *App) incoming(messageID string, m wire.DepositChanged) (Incoming, error) {
+func (a *App) incoming(messageID string, m wire.DepositChanged) (change.Incoming, error) {
 	mode := payment.Mode(m.Mode)
 	if mode != payment.Live && mode != payment.Test {
-		return Incoming{}, fmt.Errorf("deposit %s: unknown mode %q", m.Key, m.Mode)
+		return change.Incoming{}, fmt.Errorf("deposit %s: unknown mode %q", m.Key, m.Mode)
 	}
 	n, ok := money.NetworkOf(m.Network)
 	if !ok || n.Family != m.Family {
-		return Incoming{}, fmt.Errorf("deposit %s: unknown network %q of family %q", m.Key, m.Network, m.Family)
+		return change.Incoming{}, fmt.Errorf("deposit %s: unknown network %q of family %q", m.Key, m.Network, m.Family)
 	}
 	asset, ok := n.Asset(m.Asset)
 	if !ok {
-		return Incoming{}, fmt.Errorf("deposit %s: %q is not listed on %s", m.Key, m.Asset, n.Name)
+		return change.Incoming{}, fmt.Errorf("deposit %s: %q is not listed on %s", m.Key, m.Asset, n.Name)
 	}
 	amount, err := baseUnits(asset, m.Amount)
 	if err != nil {
-		return Incoming{}, fmt.Errorf("deposit %s: %w", m.Key, err)
+		return change.Incoming{}, fmt.Errorf("deposit %s: %w", m.Key, err)
 	}
 	if m.Key == "" || m.Address == "" || m.FirstSeenAt.IsZero() || m.Number < 0 {
-		return Incoming{}, fmt.Errorf("deposit %q: key, address or time is missing, or its number is none", m.Key)
+		return change.Incoming{}, fmt.Errorf("deposit %q: key, address or time is missing, or its number is none", m.Key)
 	}
 	d := payment.Deposit{
 		Key: m.Key, Version: m.Version, Network: n.Name, Asset: asset.Symbol, Contract: m.Contract, TxHash: m.TxHash,
@@ -57,7 +58,7 @@ func (a *App) incoming(messageID string, m wire.DepositChanged) (Incoming, error
 		d.Senders = []string{}
 	}
 	d.USD = a.worth(mode, d)
-	return Incoming{MessageID: messageID, Mode: mode, Family: n.Family, Address: m.Address, BlockHash: m.BlockHash, Number: m.Number, Deposit: d}, nil
+	return change.Incoming{MessageID: messageID, Mode: mode, Family: n.Family, Address: m.Address, BlockHash: m.BlockHash, Number: m.Number, Deposit: d}, nil
 }
 
 // worth is what a transfer is worth in dollars now, zero while there is no price: two digits, towards less.
@@ -87,14 +88,14 @@ func (a *App) rateNow(p payment.Payment) decimal.Decimal {
 }
 
 // apply runs the state machine and gives what is to be written.
-func (a *App) apply(p payment.Payment, t payment.Trigger, now time.Time) (Result, error) {
+func (a *App) apply(p payment.Payment, t payment.Trigger, now time.Time) (change.Result, error) {
 	next, facts, err := a.Policy.Apply(p, t, now)
-	return Result{Payment: next, Facts: facts}, err
+	return change.Result{Payment: next, Facts: facts}, err
 }
 
 // fund applies a trigger that may convert the money. What is converted beyond the quote waits for a person where a limit or a
 // capacity has no room for it.
-func (a *App) fund(v View, t payment.Trigger, now time.Time) (Result, error) {
+func (a *App) fund(v change.View, t payment.Trigger, now time.Time) (change.Result, error) {
 	policy := a.Policy
 	policy.NoRoom = v.OverLimit
 	next, facts, err := policy.Apply(v.Payment, t, now)
@@ -102,13 +103,13 @@ func (a *App) fund(v View, t payment.Trigger, now time.Time) (Result, error) {
 		policy.NoRoom = true
 		next, facts, err = policy.Apply(v.Payment, t, now)
 	}
-	return Result{Payment: next, Facts: facts}, err
+	return change.Result{Payment: next, Facts: facts}, err
 }
 
-func (a *App) deposits(v View, now time.Time) (Result, error) {
+func (a *App) deposits(v change.View, now time.Time) (change.Result, error) {
 	r, err := a.fund(v, payment.Deposits{Rows: v.Rows, Rate: a.rateNow(v.Payment)}, now)
 	if err != nil {
-		return Result{}, err
+		return change.Result{}, err
 	}
 	return a.judged(v, r, now)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -39,10 +40,10 @@ func (a *App) ExpireDue(ctx context.Context, t Timers) error {
 
 // timer applies the trigger that the payment's own timer names. It asks again under the lock, because a deposit may have
 // come in between.
-func (a *App) timer(v View, now time.Time) (Result, error) {
+func (a *App) timer(v change.View, now time.Time) (change.Result, error) {
 	due, name := v.Payment.Timer()
 	if due.IsZero() || due.After(now) {
-		return Result{}, nil
+		return change.Result{}, nil
 	}
 	if name == payment.OnDeadline {
 		return a.apply(v.Payment, payment.DeadlineOver{}, now)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 )
@@ -31,7 +32,7 @@ const (
 type senders struct {
 	asked     bool
 	addresses []string
-	verdict   Verdict
+	verdict   change.Verdict
 	screening payment.Screening
 }
 
@@ -51,7 +52,7 @@ func (w *PayoutWorker) check(ctx context.Context, o payout.Payout) (who senders,
 
 // mayLeave looks, under the payment's lock, at what can stop a payout that is due: an operator's pause, a
 // network that is not followed, and the senders of its money. It gives the payment with what it has learnt of them.
-func (w *PayoutWorker) mayLeave(ctx context.Context, v View, who senders, now time.Time) (p payment.Payment, facts []payment.Fact, notes []Screened, may leave, err error) {
+func (w *PayoutWorker) mayLeave(ctx context.Context, v change.View, who senders, now time.Time) (p payment.Payment, facts []payment.Fact, notes []change.Screened, may leave, err error) {
 	p = v.Payment
 	if v.Paused {
 		return p, nil, nil, leaveLater, nil
@@ -70,7 +71,7 @@ func (w *PayoutWorker) mayLeave(ctx context.Context, v View, who senders, now ti
 	if !who.asked || who.screening == payment.Unscreened || !covers(who.addresses, payment.Senders(v.Rows)) {
 		return p, nil, nil, leaveLater, nil
 	}
-	notes = []Screened{{Stage: AtPayout, Verdict: who.verdict, Addresses: who.addresses}}
+	notes = []change.Screened{{Stage: change.AtPayout, Verdict: who.verdict, Addresses: who.addresses}}
 	hit := who.screening == payment.Hit && p.Screening != payment.Overruled
 	if !hit && p.Screening.Cleared() {
 		return p, nil, notes, leaveNow, nil

@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/quote"
 )
@@ -38,21 +39,8 @@ func (d Daily) On() bool {
 	return false
 }
 
-// Reservation counts a payment against one daily limit.
-type Reservation struct {
-	Kind     string
-	Subject  []byte // whose limit, keyed so that it names nobody
-	Currency money.Currency
-	Amount   decimal.Decimal
-	Most     decimal.Decimal
-}
-
-// ErrDailyLimit is what a payment gets that would exceed one.
-var ErrDailyLimit = fault.New(fault.Invalid, "daily_limit_exceeded",
-	"The daily limit of this payer, receiver or key would be exceeded. Send a smaller amount, or try again tomorrow.")
-
 // reservations are those of everybody whom a payment names, in the order in which they are locked. amount is what each counts.
-func (d Daily) reservations(keys *keyring.Ring, p payment.Payment, amount decimal.Decimal) (out []Reservation) {
+func (d Daily) reservations(keys *keyring.Ring, p payment.Payment, amount decimal.Decimal) (out []change.Reservation) {
 	if p.Mode != payment.Live || !d.On() {
 		return nil
 	}
@@ -63,25 +51,27 @@ func (d Daily) reservations(keys *keyring.Ring, p payment.Payment, amount decima
 	for _, kind := range []string{LimitKey, LimitPayer, LimitReceiver} {
 		most, limited := d[kind][p.Currency]
 		if limited && who[kind] != "" {
-			out = append(out, Reservation{kind, keys.Blind(who[kind], "limit/"+kind+"/"+p.MerchantID), p.Currency, amount, most})
+			out = append(out, change.Reservation{
+				Kind: kind, Subject: keys.Blind(who[kind], "limit/"+kind+"/"+p.MerchantID), Currency: p.Currency, Amount: amount, Most: most,
+			})
 		}
 	}
 	return out
 }
 
 // quoted are the reservations that a payment is made with: they count the quote.
-func (a *App) quoted(p payment.Payment) []Reservation {
+func (a *App) quoted(p payment.Payment) []change.Reservation {
 	return a.Daily.reservations(a.Keys, p, p.FiatAmount)
 }
 
 // further are the reservations of those whom a change has named for the first time.
-func (a *App) further(before, after payment.Payment) []Reservation {
+func (a *App) further(before, after payment.Payment) []change.Reservation {
 	return added(a.quoted(before), a.quoted(after))
 }
 
-func added(before, after []Reservation) (out []Reservation) {
+func added(before, after []change.Reservation) (out []change.Reservation) {
 	for _, r := range after {
-		if !slices.ContainsFunc(before, func(had Reservation) bool { return had.Kind == r.Kind }) {
+		if !slices.ContainsFunc(before, func(had change.Reservation) bool { return had.Kind == r.Kind }) {
 			out = append(out, r)
 		}
 	}
@@ -90,7 +80,7 @@ func added(before, after []Reservation) (out []Reservation) {
 
 // Differences are what a change makes a payment count beside its quote, because what is converted is another amount. undo says
 // that what it has counted so far counts no more.
-func (d Daily) Differences(keys *keyring.Ring, before, after payment.Payment) (undo bool, book []Reservation) {
+func (d Daily) Differences(keys *keyring.Ring, before, after payment.Payment) (undo bool, book []change.Reservation) {
 	if after.Mode != payment.Live {
 		return false, nil
 	}

@@ -9,13 +9,14 @@ import (
 
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 )
 
 // Filter chooses payments of a list, newest first. Zero values choose all.
 type Filter struct {
-	Owner    Owner // MerchantID "" is an operator's list: all merchants and modes
+	Owner    change.Owner // MerchantID "" is an operator's list: all merchants and modes
 	Statuses []payment.Status
 	Type     payment.Type
 	From, To time.Time // of creation; From included, To not
@@ -26,7 +27,7 @@ type Filter struct {
 // Lists reads lists of payments.
 type Lists interface {
 	// List gives up to f.Limit payments, each as Find would.
-	List(ctx context.Context, f Filter) ([]View, error)
+	List(ctx context.Context, f Filter) ([]change.View, error)
 }
 
 // Cursor makes the opaque cursor of a page that ends with a payment; ReadCursor reads it.
@@ -58,7 +59,7 @@ type listAnswer[T any] struct {
 
 // List is the body of GET /v1/payments: each payment as GET shows it.
 func (a *App) List(ctx context.Context, f Filter) ([]byte, error) {
-	return list(ctx, a.Lists, f, func(v View) (shown, error) { return a.Render.shownOf(v), nil })
+	return list(ctx, a.Lists, f, func(v change.View) (shown, error) { return a.Render.shownOf(v), nil })
 }
 
 // reviewed is a payment as operators see it. Its reference and its payout take the places of those that shown has.
@@ -93,7 +94,7 @@ type wouldPay struct {
 }
 
 // reviewedOf hides a gift's reference from an operator who did not bring it, because it is enough to claim the gift.
-func (a *App) reviewedOf(v View, brought bool) reviewed {
+func (a *App) reviewedOf(v change.View, brought bool) reviewed {
 	p := v.Payment
 	r := reviewed{
 		ID: p.ID, MerchantID: p.MerchantID, Mode: p.Mode, RefundAddress: p.RefundAddress, RefundTx: p.RefundTx,
@@ -123,7 +124,7 @@ func (a *App) reviewedOf(v View, brought bool) reviewed {
 }
 
 // listedOf is a payment in a list of operators, who send refunds by hand: it marks a refund address that is one of this system's.
-func (a *App) listedOf(ctx context.Context, v View) (r reviewed, err error) {
+func (a *App) listedOf(ctx context.Context, v change.View) (r reviewed, err error) {
 	r = a.reviewedOf(v, false)
 	r.RefundOurs, err = a.ours(ctx, v.Payment.Mode, v.Payment.RefundAddress)
 	return r, err
@@ -131,12 +132,12 @@ func (a *App) listedOf(ctx context.Context, v View) (r reviewed, err error) {
 
 // ListAll is the body of GET /v1/admin/payments: every merchant's, for operators.
 func (a *App) ListAll(ctx context.Context, f Filter) ([]byte, error) {
-	f.Owner = Owner{}
-	return list(ctx, a.Lists, f, func(v View) (reviewed, error) { return a.listedOf(ctx, v) })
+	f.Owner = change.Owner{}
+	return list(ctx, a.Lists, f, func(v change.View) (reviewed, error) { return a.listedOf(ctx, v) })
 }
 
 // list reads one more than a page holds, to know whether there is another.
-func list[T any](ctx context.Context, from Lists, f Filter, show func(View) (T, error)) ([]byte, error) {
+func list[T any](ctx context.Context, from Lists, f Filter, show func(change.View) (T, error)) ([]byte, error) {
 	limit := f.Limit
 	f.Limit++
 	views, err := from.List(ctx, f)

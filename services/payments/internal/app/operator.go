@@ -11,6 +11,7 @@ import (
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 )
@@ -23,7 +24,7 @@ type Approvals interface {
 
 // needsSecond reports an order that one operator may not give alone: it moves more money than is his to move, or it pays a live
 // payment to another account. before and after are the payment around the order.
-func (a *App) needsSecond(before View, after payment.Payment, action string) bool {
+func (a *App) needsSecond(before change.View, after payment.Payment, action string) bool {
 	p := before.Payment
 	above, watched := a.SecondAbove[p.Currency]
 	if !watched {
@@ -46,7 +47,7 @@ func sameAccount(a, b payment.Receiver) bool {
 }
 
 // inFiat is what the transfers that stand are worth at the payment's own rate.
-func inFiat(v View) (sum decimal.Decimal) {
+func inFiat(v change.View) (sum decimal.Decimal) {
 	q := v.Payment.Quote
 	for _, d := range v.Rows {
 		switch {
@@ -72,8 +73,8 @@ func (d Order) confirms(after payment.Payment) []string {
 }
 
 // outdated withdraws the open request about a payment that has changed since.
-func outdated(p payment.Payment) Result {
-	return Result{Payment: p, Withdrawn: true, Refused: approval.ErrOutdated}
+func outdated(p payment.Payment) change.Result {
+	return change.Result{Payment: p, Withdrawn: true, Refused: approval.ErrOutdated}
 }
 
 type approvalAnswer struct {
@@ -83,15 +84,9 @@ type approvalAnswer struct {
 }
 
 // asked notes what the first operator wants; nothing else happens to the payment.
-func (a *App) asked(v View, brought bool, r approval.Request, now time.Time) (Result, error) {
+func (a *App) asked(v change.View, brought bool, r approval.Request, now time.Time) (change.Result, error) {
 	body, err := encode(approvalAnswer{true, a.reviewedOf(v, brought), r.Waiting(now)})
-	return Result{Payment: v.Payment, Answer: &Answer{Status: statusOK, Body: body}, Approval: &r}, err
-}
-
-// AuditNote is what an operator did.
-type AuditNote struct {
-	Operator, Action string
-	Detail           map[string]any
+	return change.Result{Payment: v.Payment, Answer: &change.Answer{Status: change.StatusOK, Body: body}, Approval: &r}, err
 }
 
 // Stray is money on an address that no payment carries.
@@ -104,7 +99,7 @@ type StrayDeposit struct {
 
 // Held is a payment that waits for a person, with what was decided about its senders.
 type Held struct {
-	View      View
+	View      change.View
 	Decisions []HeldDecision
 }
 

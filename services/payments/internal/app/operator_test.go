@@ -8,6 +8,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 )
@@ -39,7 +40,7 @@ func TestNeedsSecond(t *testing.T) {
 		before.Quote.PayoutAmount = decimal.New(c.amount, 0)
 		after := before
 		after.Receiver = c.to
-		if got := watched.needsSecond(View{Payment: before}, after, c.action); got != c.want {
+		if got := watched.needsSecond(change.View{Payment: before}, after, c.action); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -48,10 +49,12 @@ func TestNeedsSecond(t *testing.T) {
 // waiting is what the database has for operators' lists.
 type waiting struct {
 	OperatorLists
-	view View
+	view change.View
 }
 
-func (w waiting) List(context.Context, Filter) ([]View, error) { return []View{w.view}, nil }
+func (w waiting) List(context.Context, Filter) ([]change.View, error) {
+	return []change.View{w.view}, nil
+}
 
 func (w waiting) Holds(context.Context, string, int) ([]Held, error) {
 	return []Held{{View: w.view}}, nil
@@ -76,7 +79,7 @@ func TestOperators_seeNoGift(t *testing.T) {
 	} {
 		p := payment.Payment{ID: "pay_1", Reference: c.reference, Type: c.kind, Metadata: []byte(`{"for":"` + gift + `"}`)}
 		paid := payout.Payout{ID: "pyo_1", Reference: payout.Reference(c.reference, 1), Answer: "no " + payout.Reference(gift, 1), Reason: "ask about " + gift}
-		from := waiting{view: View{Payment: p, Payout: &paid}}
+		from := waiting{view: change.View{Payment: p, Payout: &paid}}
 		a := &App{Deps: Deps{Lists: from, Operators: from, Render: Renderer{PublicURL: "https://x.example"}}}
 		shows := 0
 		for list, read := range map[string]func() ([]byte, error){

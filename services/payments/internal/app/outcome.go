@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 )
@@ -35,19 +36,19 @@ type outcomeView struct {
 
 // SetOutcome tells the simulated bank what becomes of a payout, before or after it was sent. name is a payout's id or the
 // reference of its payment.
-func (a *App) SetOutcome(ctx context.Context, o Owner, name, outcome string, problems *fault.Problems, k Key) (Answer, error) {
+func (a *App) SetOutcome(ctx context.Context, o change.Owner, name, outcome string, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	if o.Mode != payment.Test {
-		return Answer{}, errNoSandbox
+		return change.Answer{}, errNoSandbox
 	}
 	if !slices.Contains(Outcomes(), outcome) {
 		problems.Add("outcome", "must be one of %s", strings.Join(Outcomes(), ", "))
 	}
 	if err := problems.Err(); err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
 	bank, ok := a.Worlds[o.Mode].Rail.(Scripted)
 	if !ok {
-		return Answer{}, errNoSandbox
+		return change.Answer{}, errNoSandbox
 	}
 	if earlier, found, err := a.replay(ctx, k); err != nil || found {
 		return earlier, err
@@ -56,29 +57,29 @@ func (a *App) SetOutcome(ctx context.Context, o Owner, name, outcome string, pro
 	if strings.HasPrefix(name, id.Payout) {
 		var err error
 		if reference, err = a.Payments.FindPayout(ctx, o, name); err != nil {
-			return Answer{}, err
+			return change.Answer{}, err
 		}
 	} else if !id.IsPaymentReference(name) {
-		return Answer{}, errNoPayout
+		return change.Answer{}, errNoPayout
 	}
 	v, err := a.Payments.Find(ctx, o, reference)
 	if err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
 	view := outcomeView{Reference: payout.Reference(reference, max(v.Payment.Attempt, 1)), Outcome: outcome}
 	if v.Payout != nil {
 		view.ID, view.Reference = v.Payout.ID, v.Payout.Reference
 	}
 	if err := bank.Script(ctx, view.Reference, outcome); err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
 	if v.Payout != nil { // as the webhook of a real rail would: nobody asks by himself about a success that is seconds old
 		if err := a.Hints.Hint(ctx, v.Payout.Rail, view.Reference); err != nil {
-			return Answer{}, err
+			return change.Answer{}, err
 		}
 	}
-	return a.owned(ctx, o, reference, k, func(View, time.Time) (Result, error) {
+	return a.owned(ctx, o, reference, k, func(change.View, time.Time) (change.Result, error) {
 		body, err := encode(outcomeAnswer{true, view})
-		return Result{Answer: &Answer{Status: statusOK, Body: body}}, err
+		return change.Result{Answer: &change.Answer{Status: change.StatusOK, Body: body}}, err
 	})
 }

@@ -7,37 +7,38 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/services/payments/internal/change"
 )
 
 // owned changes an owner's payment once per Idempotency-Key and returns the answer that the change gave.
-func (a *App) owned(ctx context.Context, o Owner, reference string, k Key, f Change) (Answer, error) {
+func (a *App) owned(ctx context.Context, o change.Owner, reference string, k change.Key, f change.Func) (change.Answer, error) {
 	if !id.IsPaymentReference(reference) {
-		return Answer{}, ErrNotFound
+		return change.Answer{}, change.ErrNotFound
 	}
-	return a.once(ctx, k, f, func(f Change) error { return a.Payments.UpdateOwned(ctx, o, reference, k, f) })
+	return a.once(ctx, k, f, func(f change.Func) error { return a.Payments.UpdateOwned(ctx, o, reference, k, f) })
 }
 
 // anyones changes the payment of a reference for whoever knows it, once per Idempotency-Key.
-func (a *App) anyones(ctx context.Context, reference string, k Key, f Change) (Answer, error) {
+func (a *App) anyones(ctx context.Context, reference string, k change.Key, f change.Func) (change.Answer, error) {
 	if !id.IsPaymentReference(reference) {
-		return Answer{}, ErrNotFound
+		return change.Answer{}, change.ErrNotFound
 	}
-	return a.once(ctx, k, f, func(f Change) error { return a.Payments.UpdateAny(ctx, reference, k, f) })
+	return a.once(ctx, k, f, func(f change.Func) error { return a.Payments.UpdateAny(ctx, reference, k, f) })
 }
 
 // once runs a change through update and keeps its answer, and what the payment's state refuses, under the key.
-func (a *App) once(ctx context.Context, k Key, f Change, update func(Change) error) (Answer, error) {
+func (a *App) once(ctx context.Context, k change.Key, f change.Func, update func(change.Func) error) (change.Answer, error) {
 	if earlier, found, err := a.replay(ctx, k); err != nil || found {
 		return earlier, err
 	}
-	var answer Answer
+	var answer change.Answer
 	var refused error
-	err := update(func(v View, now time.Time) (Result, error) {
+	err := update(func(v change.View, now time.Time) (change.Result, error) {
 		r, err := f(v, now)
 		refused = r.Refused
 		if refusal, ok := stateAnswer(err); ok && k.Key != "" {
 			kept := a.Refusal(ctx, refusal)
-			r, err = Result{Answer: &kept}, nil
+			r, err = change.Result{Answer: &kept}, nil
 		}
 		if err == nil && r.Answer != nil {
 			answer = *r.Answer
@@ -45,12 +46,12 @@ func (a *App) once(ctx context.Context, k Key, f Change, update func(Change) err
 		}
 		return r, err
 	})
-	if errors.Is(err, ErrKeyTaken) {
+	if errors.Is(err, change.ErrKeyTaken) {
 		answer, err = a.Payments.Settled(ctx, k)
 		return unseal(a.Keys, k, answer), err
 	}
 	if err == nil && refused != nil {
-		return Answer{}, refused
+		return change.Answer{}, refused
 	}
 	if answer.Full != nil {
 		answer.Body = answer.Full

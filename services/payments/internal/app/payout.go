@@ -13,6 +13,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/rail"
@@ -31,7 +32,7 @@ type Payouts interface {
 	// DuePayouts takes payouts whose time has come, each for a few seconds, so that two replicas do not look at one at once.
 	DuePayouts(ctx context.Context, most int) ([]payout.Payout, error)
 	// UpdatePayout changes a payout together with its payment; the view's Payout is that row.
-	UpdatePayout(ctx context.Context, paymentID, payoutID string, f Change) error
+	UpdatePayout(ctx context.Context, paymentID, payoutID string, f change.Func) error
 	// Senders are the addresses that sent the money of a payment, and the network that it came on.
 	Senders(ctx context.Context, paymentID string) (network string, addresses []string, err error)
 }
@@ -241,9 +242,9 @@ type look struct {
 // payout is asked about instead.
 func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout, l look) (row payout.Payout, step payout.Step, err error) {
 	outcome := payout.None
-	err = w.payouts.UpdatePayout(ctx, o.PaymentID, o.ID, func(v View, now time.Time) (Result, error) {
+	err = w.payouts.UpdatePayout(ctx, o.PaymentID, o.ID, func(v change.View, now time.Time) (change.Result, error) {
 		if v.Payout == nil {
-			return Result{}, fmt.Errorf("payout %s is gone", o.ID)
+			return change.Result{}, fmt.Errorf("payout %s is gone", o.ID)
 		}
 		next, d := world.Timing.Next(*v.Payout, l.seen, now)
 		alert := d.Alert
@@ -251,16 +252,16 @@ func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout,
 		if d.Step == payout.Send && (!l.claims || unasked) {
 			next.NextAt, d.Step = now, payout.Wait
 		}
-		p, facts, notes := v.Payment, []payment.Fact(nil), []Screened(nil)
+		p, facts, notes := v.Payment, []payment.Fact(nil), []change.Screened(nil)
 		if d.Step == payout.Send {
 			var may leave
 			if p, facts, notes, may, err = w.mayLeave(ctx, v, l.who, now); err != nil {
-				return Result{}, err
+				return change.Result{}, err
 			}
 			switch may {
 			case leaveHeld: // the payment has withdrawn the row
 				row, step = *v.Payout, payout.Done
-				return Result{Payment: p, Facts: facts, Screened: notes}, nil
+				return change.Result{Payment: p, Facts: facts, Screened: notes}, nil
 			case leaveLater:
 				next.NextAt, d = now.Add(laterWait), payout.Decision{Step: payout.Wait, Alert: d.Alert}
 			case leaveNow:
@@ -268,7 +269,7 @@ func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout,
 			}
 		}
 		row, step = next, d.Step
-		r := alerted(Result{Payment: p, Payout: &next, Facts: facts, Screened: notes}, alert)
+		r := alerted(change.Result{Payment: p, Payout: &next, Facts: facts, Screened: notes}, alert)
 		trigger := triggerOf(d.Outcome, next, l.over)
 		outcome = d.Outcome
 		if trigger == nil {
@@ -276,7 +277,7 @@ func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout,
 		}
 		p, facts, err := w.app.Policy.Apply(p, trigger, now)
 		if err != nil {
-			return Result{}, fmt.Errorf("tell payment %s that payout %s is %s: %w", v.Payment.ID, o.ID, d.Outcome, err)
+			return change.Result{}, fmt.Errorf("tell payment %s that payout %s is %s: %w", v.Payment.ID, o.ID, d.Outcome, err)
 		}
 		r.Payment, r.Facts = p, append(r.Facts, facts...)
 		return r, nil
@@ -303,7 +304,7 @@ func notDue(err error) bool {
 	return ok && f.Code == payment.CodePayoutNotDue
 }
 
-func alerted(r Result, code string) Result {
+func alerted(r change.Result, code string) change.Result {
 	if code != "" {
 		r.Alerts = append(r.Alerts, payment.Alert{Code: code, Text: "payout " + r.Payout.ID + " is " + string(r.Payout.State)})
 	}
@@ -383,7 +384,7 @@ func (w *PayoutWorker) name(ctx context.Context, world World, o payout.Payout) (
 	if err != nil || !ok {
 		return true, false, err
 	}
-	return true, true, w.payouts.UpdatePayout(ctx, o.PaymentID, o.ID, func(v View, now time.Time) (Result, error) {
+	return true, true, w.payouts.UpdatePayout(ctx, o.PaymentID, o.ID, func(v change.View, now time.Time) (change.Result, error) {
 		r, err := w.app.apply(v.Payment, payment.Named{Receiver: named}, now)
 		if err == nil && v.Payout != nil && v.Payout.State == payout.Created {
 			next := *v.Payout

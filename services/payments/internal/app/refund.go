@@ -9,6 +9,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/address"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -30,30 +31,30 @@ type refundView struct {
 
 // RefundAddress notes where the payer's money goes back to, should an operator refund it. The address has to be one of the
 // payment's network, and none of this system's. The screener's verdict is kept, a refusal too.
-func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, problems *fault.Problems, k Key) (Answer, error) {
+func (a *App) RefundAddress(ctx context.Context, o change.Owner, reference, to string, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	if to == "" {
 		problems.Add("address", "is required")
 	}
 	if err := problems.Err(); err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
 	ours, err := a.ours(ctx, o.Mode, to)
 	if err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
-	var decided []Screened
+	var decided []change.Screened
 	if a.Policy.Screen {
 		verdict, screening := a.screen(ctx, o.Mode, "", []string{to})
 		if screening == payment.Unscreened {
-			return Answer{}, errScreenDown
+			return change.Answer{}, errScreenDown
 		}
-		decided = []Screened{{Stage: AtRefund, Verdict: verdict, Addresses: []string{to}}}
+		decided = []change.Screened{{Stage: change.AtRefund, Verdict: verdict, Addresses: []string{to}}}
 	}
-	return a.owned(ctx, o, reference, k, func(v View, now time.Time) (Result, error) {
+	return a.owned(ctx, o, reference, k, func(v change.View, now time.Time) (change.Result, error) {
 		p := v.Payment
 		n, ok := money.NetworkOf(p.Quote.Network)
 		if !ok {
-			return Result{}, errNoFamily
+			return change.Result{}, errNoFamily
 		}
 		var wrong fault.Problems
 		if err := address.Check(n.Family, p.Mode == payment.Live, to); err != nil {
@@ -62,21 +63,21 @@ func (a *App) RefundAddress(ctx context.Context, o Owner, reference, to string, 
 			wrong.Add("address", "belongs to this service, not to the payer")
 		} else if len(decided) > 0 && decided[0].Verdict.Hit {
 			wrong.Add("address", "cannot be used")
-			return Result{Payment: p, Screened: decided, Refused: wrong.Err()}, nil
+			return change.Result{Payment: p, Screened: decided, Refused: wrong.Err()}, nil
 		}
 		if err := wrong.Err(); err != nil {
-			return Result{}, err
+			return change.Result{}, err
 		}
 		r, err := a.apply(p, payment.SetRefundAddress{Address: to}, now)
 		if err != nil {
-			return Result{}, err
+			return change.Result{}, err
 		}
 		body, err := encode(refundAnswer{true, refundView{p.Reference, p.NetworkName, to}})
 		if err != nil {
-			return Result{}, err
+			return change.Result{}, err
 		}
 		r.Screened = decided
-		r.Answer = &Answer{Status: statusOK, Body: body}
+		r.Answer = &change.Answer{Status: change.StatusOK, Body: body}
 		return r, nil
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -45,39 +46,39 @@ type depositView struct {
 }
 
 // SimulateDeposit asks the simulated chain for a transfer to the payment's address.
-func (a *App) SimulateDeposit(ctx context.Context, o Owner, reference string, d SandboxDeposit, problems *fault.Problems, k Key) (Answer, error) {
+func (a *App) SimulateDeposit(ctx context.Context, o change.Owner, reference string, d SandboxDeposit, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	if o.Mode != payment.Test {
-		return Answer{}, errNoSandbox
+		return change.Answer{}, errNoSandbox
 	}
 	if d.Given && (!d.Amount.IsPositive() || d.Amount.GreaterThan(money.Max)) {
 		problems.Add("amount", "must be greater than 0 and at most %s", money.Max)
 	}
 	if err := problems.Err(); err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
-	return a.owned(ctx, o, reference, k, func(v View, now time.Time) (Result, error) { return a.simulated(v, d, now) })
+	return a.owned(ctx, o, reference, k, func(v change.View, now time.Time) (change.Result, error) { return a.simulated(v, d, now) })
 }
 
 // simulated is the change that sends a simulated transfer to a payment.
-func (a *App) simulated(v View, d SandboxDeposit, now time.Time) (Result, error) {
+func (a *App) simulated(v change.View, d SandboxDeposit, now time.Time) (change.Result, error) {
 	p := v.Payment
 	switch p.State() {
 	case payment.State(payment.StatusPending), payment.State(payment.StatusConfirming), payment.StateUnfunded,
 		payment.State(payment.StatusExpired), payment.State(payment.StatusCancelled):
 	default:
-		return Result{}, errNotPayable
+		return change.Result{}, errNotPayable
 	}
 	n, ok := money.NetworkOf(p.Quote.Network)
 	if !ok || p.Address == "" {
-		return Result{}, errNotPayable
+		return change.Result{}, errNotPayable
 	}
 	asset, ok := n.Asset(p.Quote.Crypto)
 	if !ok {
-		return Result{}, errNotPayable
+		return change.Result{}, errNotPayable
 	}
 	amount, err := depositAmount(a.owed(v), asset, d)
 	if err != nil {
-		return Result{}, err
+		return change.Result{}, err
 	}
 	depth := d.Confirmations
 	if depth < 0 {
@@ -86,11 +87,11 @@ func (a *App) simulated(v View, d SandboxDeposit, now time.Time) (Result, error)
 	requestID := id.New(id.Message, now)
 	body, err := encode(depositAnswer{true, depositView{p.Address, money.N(amount), p.Quote.Crypto, p.NetworkName, depth}})
 	if err != nil {
-		return Result{}, err
+		return change.Result{}, err
 	}
-	return Result{
-		Answer: &Answer{Status: statusOK, Body: body},
-		Commands: []Command{{Name: wire.SimulateDepositV1, ID: requestID, Payload: wire.SimulateDeposit{
+	return change.Result{
+		Answer: &change.Answer{Status: change.StatusOK, Body: body},
+		Commands: []change.Command{{Name: wire.SimulateDepositV1, ID: requestID, Payload: wire.SimulateDeposit{
 			RequestID: requestID, Address: p.Address, Network: n.Name, Asset: asset.Symbol, Amount: units(asset, amount), Confirmations: depth,
 		}}},
 	}, nil
@@ -118,27 +119,27 @@ func (a *App) enough(p payment.Payment, amount decimal.Decimal) int64 {
 }
 
 // ExpireNow closes the payment's window as the timer would, in test mode.
-func (a *App) ExpireNow(ctx context.Context, o Owner, reference string, k Key) (Answer, error) {
+func (a *App) ExpireNow(ctx context.Context, o change.Owner, reference string, k change.Key) (change.Answer, error) {
 	if o.Mode != payment.Test {
-		return Answer{}, errNoSandbox
+		return change.Answer{}, errNoSandbox
 	}
 	return a.owned(ctx, o, reference, k, a.expired)
 }
 
 // expired is the change that closes a payment's window now.
-func (a *App) expired(v View, now time.Time) (Result, error) {
+func (a *App) expired(v change.View, now time.Time) (change.Result, error) {
 	if due, name := v.Payment.Timer(); due.IsZero() || name != payment.OnWindow {
-		return Result{}, errNotExpiring
+		return change.Result{}, errNotExpiring
 	}
 	r, err := a.fund(v, payment.WindowOver{Rows: v.Rows, Rate: a.rateNow(v.Payment), Early: true}, now)
 	if err != nil {
-		return Result{}, err
+		return change.Result{}, err
 	}
 	v.Payment = r.Payment
 	body, err := a.Render.Shown(v)
 	if err != nil {
-		return Result{}, err
+		return change.Result{}, err
 	}
-	r.Answer = &Answer{Status: statusOK, Body: body}
+	r.Answer = &change.Answer{Status: change.StatusOK, Body: body}
 	return r, nil
 }

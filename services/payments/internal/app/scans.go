@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -164,7 +165,7 @@ func (s *Scans) quotes(mode payment.Mode, network string) error {
 
 // rests says whether the money of a payment is on a network whose scan follows, as the payment's lock saw it: what the chain
 // has taken back is not known otherwise.
-func (s *Scans) rests(v View) bool {
+func (s *Scans) rests(v change.View) bool {
 	if s == nil {
 		return true
 	}
@@ -176,7 +177,7 @@ func (s *Scans) rests(v View) bool {
 	}
 	for _, network := range networks {
 		h, known := v.Heads[network]
-		if !known || h.scan().closed(s.silence) != "" {
+		if !known || scanOf(h).closed(s.silence) != "" {
 			return false
 		}
 	}

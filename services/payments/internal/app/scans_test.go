@@ -13,6 +13,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/quote"
 )
@@ -102,19 +103,19 @@ func TestScans(t *testing.T) {
 func TestScans_rests(t *testing.T) {
 	s := NewScans(nil, time.Minute, nil, nil)
 	p := payment.Payment{Quote: quote.Quote{Network: "ethereum"}}
-	follows, halted, silent := Head{State: wire.ScanFollowing}, Head{State: wire.ScanHalted}, Head{State: wire.ScanFollowing, Quiet: 2 * time.Minute}
+	follows, halted, silent := change.Head{State: wire.ScanFollowing}, change.Head{State: wire.ScanHalted}, change.Head{State: wire.ScanFollowing, Quiet: 2 * time.Minute}
 	counted, ignored := payment.Deposit{Network: "base", Counted: decimal.NewFromInt(1)}, payment.Deposit{Network: "base"}
 	for name, x := range map[string]struct {
-		v    View
+		v    change.View
 		want bool
 	}{
-		"followed":                        {View{Payment: p, Heads: map[string]Head{"ethereum": follows}}, true},
-		"never followed":                  {View{Payment: p}, false},
-		"halted":                          {View{Payment: p, Heads: map[string]Head{"ethereum": halted}}, false},
-		"silent":                          {View{Payment: p, Heads: map[string]Head{"ethereum": silent}}, false},
-		"another network is halted":       {View{Payment: p, Heads: map[string]Head{"ethereum": follows, "base": halted}}, true},
-		"which has money that counts":     {View{Payment: p, Rows: []payment.Deposit{counted}, Heads: map[string]Head{"ethereum": follows, "base": halted}}, false},
-		"which has money that is ignored": {View{Payment: p, Rows: []payment.Deposit{ignored}, Heads: map[string]Head{"ethereum": follows, "base": halted}}, true},
+		"followed":                        {change.View{Payment: p, Heads: map[string]change.Head{"ethereum": follows}}, true},
+		"never followed":                  {change.View{Payment: p}, false},
+		"halted":                          {change.View{Payment: p, Heads: map[string]change.Head{"ethereum": halted}}, false},
+		"silent":                          {change.View{Payment: p, Heads: map[string]change.Head{"ethereum": silent}}, false},
+		"another network is halted":       {change.View{Payment: p, Heads: map[string]change.Head{"ethereum": follows, "base": halted}}, true},
+		"which has money that counts":     {change.View{Payment: p, Rows: []payment.Deposit{counted}, Heads: map[string]change.Head{"ethereum": follows, "base": halted}}, false},
+		"which has money that is ignored": {change.View{Payment: p, Rows: []payment.Deposit{ignored}, Heads: map[string]change.Head{"ethereum": follows, "base": halted}}, true},
 	} {
 		if got := s.rests(x.v); got != x.want {
 			t.Errorf("%s: %v", name, got)

@@ -11,6 +11,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -41,7 +42,7 @@ type Settlement struct {
 type Settlements interface {
 	// SettledBetween gives an owner's payments that were settled from (included) to (not), in the order of their settlement,
 	// beginning after the one of that id among those settled at from.
-	SettledBetween(ctx context.Context, o Owner, from time.Time, after string, to time.Time, most int) ([]Settlement, error)
+	SettledBetween(ctx context.Context, o change.Owner, from time.Time, after string, to time.Time, most int) ([]Settlement, error)
 }
 
 type settlementView struct {
@@ -147,7 +148,7 @@ type Report func(ctx context.Context, w io.Writer) error
 // SettlementReport is the body of GET /v1/settlements with its totals; as CSV, which has no totals so that its columns can
 // be added up, when asCSV. It is written page by page, so that neither memory nor a connection of the database is held by
 // whoever reads it slowly. The first page is read at once, so that what fails can still be told.
-func (a *App) SettlementReport(ctx context.Context, o Owner, from, to time.Time, asCSV bool) (Report, error) {
+func (a *App) SettlementReport(ctx context.Context, o change.Owner, from, to time.Time, asCSV bool) (Report, error) {
 	first, err := a.Settlements.SettledBetween(ctx, o, from, "", to, settlementsPage)
 	if err != nil {
 		return nil, err

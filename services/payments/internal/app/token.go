@@ -2,28 +2,13 @@ package app
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"time"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/keyring"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
-
-// NewToken draws a settlement token. Only its hash is kept.
-func NewToken() (token string, hash []byte) {
-	var raw [32]byte
-	_, _ = rand.Read(raw[:]) // crypto/rand.Read never fails: it crashes the program instead (Go 1.24)
-	token = "stl_" + base64.RawURLEncoding.EncodeToString(raw[:])
-	return token, tokenHash(token)
-}
-
-func tokenHash(token string) []byte {
-	sum := sha256.Sum256([]byte(token))
-	return sum[:]
-}
 
 type tokenAnswer struct {
 	Success         bool   `json:"success"`
@@ -33,31 +18,31 @@ type tokenAnswer struct {
 
 // IssueToken gives the caller of a payment that it settles itself a new one-time token; the old one is void from then on.
 // A replay shows the token for 15 minutes, for it is kept sealed and then erased.
-func (a *App) IssueToken(ctx context.Context, o Owner, reference string, k Key) (Answer, error) {
-	return a.owned(ctx, o, reference, k, func(v View, now time.Time) (Result, error) {
-		token, hash := NewToken()
+func (a *App) IssueToken(ctx context.Context, o change.Owner, reference string, k change.Key) (change.Answer, error) {
+	return a.owned(ctx, o, reference, k, func(v change.View, now time.Time) (change.Result, error) {
+		token, hash := change.NewToken()
 		expires := now.Add(a.Policy.TokenLife)
 		r, err := a.apply(v.Payment, payment.NewToken{Token: payment.Token{Hash: hash, ExpiresAt: expires}}, now)
 		if err != nil {
-			return Result{}, err
+			return change.Result{}, err
 		}
 		full, err := encode(tokenAnswer{true, token, Timestamp(expires)})
 		if err != nil {
-			return Result{}, err
+			return change.Result{}, err
 		}
 		kept, err := encode(tokenAnswer{true, "", Timestamp(expires)})
 		if err != nil {
-			return Result{}, err
+			return change.Result{}, err
 		}
-		r.Answer = &Answer{Status: statusOK, Body: kept, Full: full, Secret: a.Keys.Seal(full, secretPlace(k))}
+		r.Answer = &change.Answer{Status: change.StatusOK, Body: kept, Full: full, Secret: a.Keys.Seal(full, secretPlace(k))}
 		return r, nil
 	})
 }
 
-func secretPlace(k Key) string { return "answer/" + k.Scope + "/" + k.Key }
+func secretPlace(k change.Key) string { return "answer/" + k.Scope + "/" + k.Key }
 
 // keep is an answer as it is stored for its key.
-func keep(ring *keyring.Ring, k Key, given Answer) *Answer {
+func keep(ring *keyring.Ring, k change.Key, given change.Answer) *change.Answer {
 	if given.Personal && k.Key != "" {
 		given.Body = ring.Seal(given.Body, secretPlace(k))
 	}
@@ -65,7 +50,7 @@ func keep(ring *keyring.Ring, k Key, given Answer) *Answer {
 }
 
 // unseal gives a stored answer back as it was given, with its secret while that is kept.
-func unseal(ring *keyring.Ring, k Key, stored Answer) Answer {
+func unseal(ring *keyring.Ring, k change.Key, stored change.Answer) change.Answer {
 	if _, err := keyring.KeyID(stored.Body); err == nil { // a personal one is sealed
 		body, err := ring.Open(stored.Body, secretPlace(k))
 		if err != nil { // its master key is gone: what was done stands, and is not told again
@@ -84,34 +69,34 @@ func unseal(ring *keyring.Ring, k Key, stored Answer) Answer {
 
 // Settle takes the caller's word that it has paid the receiver, once, with the token
 // (docs/api-contract.md#payment-life).
-func (a *App) Settle(ctx context.Context, o Owner, reference, token, settlementReference string, problems *fault.Problems, k Key) (Answer, error) {
+func (a *App) Settle(ctx context.Context, o change.Owner, reference, token, settlementReference string, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	if token == "" {
 		problems.Add("settlementToken", "is required")
 	}
 	if err := problems.Err(); err != nil {
-		return Answer{}, err
+		return change.Answer{}, err
 	}
-	return a.owned(ctx, o, reference, k, a.shownAfter(payment.Settle{TokenHash: tokenHash(token), Reference: settlementReference}))
+	return a.owned(ctx, o, reference, k, a.shownAfter(payment.Settle{TokenHash: change.TokenHash(token), Reference: settlementReference}))
 }
 
 // shownAfter applies a trigger and answers with the payment as GET shows it.
-func (a *App) shownAfter(t payment.Trigger) Change {
-	return func(v View, now time.Time) (Result, error) {
+func (a *App) shownAfter(t payment.Trigger) change.Func {
+	return func(v change.View, now time.Time) (change.Result, error) {
 		r, err := a.apply(v.Payment, t, now)
 		if err != nil {
-			return Result{}, err
+			return change.Result{}, err
 		}
 		v.Payment = r.Payment
 		body, err := a.Render.Shown(v)
 		if err != nil {
-			return Result{}, err
+			return change.Result{}, err
 		}
-		r.Answer = &Answer{Status: statusOK, Body: body}
+		r.Answer = &change.Answer{Status: change.StatusOK, Body: body}
 		return r, nil
 	}
 }
 
 // Cancel withdraws a payment for which nothing has been seen.
-func (a *App) Cancel(ctx context.Context, o Owner, reference string, k Key) (Answer, error) {
+func (a *App) Cancel(ctx context.Context, o change.Owner, reference string, k change.Key) (change.Answer, error) {
 	return a.owned(ctx, o, reference, k, a.shownAfter(payment.Cancel{}))
 }

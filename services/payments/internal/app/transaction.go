@@ -8,6 +8,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -15,7 +16,7 @@ import (
 type Transactions interface {
 	// NameTransaction keeps a transaction of a payment and writes the message with it, once for each; false when the payment has
 	// as many others as it may.
-	NameTransaction(ctx context.Context, paymentID, txHash string, most int, c Command) (ok bool, err error)
+	NameTransaction(ctx context.Context, paymentID, txHash string, most int, c change.Command) (ok bool, err error)
 }
 
 // namedMost bounds how many transactions may be named for one payment: each costs wallets a few calls.
@@ -34,7 +35,7 @@ type namedAnswer struct {
 // NameTransaction takes the hash of the transaction that a payer says has paid. Wallets looks at what it did to the payment's
 // address; the answer says nothing about that.
 func (a *App) NameTransaction(ctx context.Context, reference, txHash string, problems *fault.Problems) ([]byte, error) {
-	v, _, _, err := a.open(ctx, reference, Key{})
+	v, _, _, err := a.open(ctx, reference, change.Key{})
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func (a *App) NameTransaction(ctx context.Context, reference, txHash string, pro
 		return nil, errNotNeeded
 	}
 	network, _ := money.NetworkOf(p.Quote.Network)
-	ok, err := a.Transactions.NameTransaction(ctx, p.ID, hash, namedMost, Command{
+	ok, err := a.Transactions.NameTransaction(ctx, p.ID, hash, namedMost, change.Command{
 		Name: wire.LookAtTransactionV1, ID: p.ID + ":" + hash, Payload: wire.LookAtTransaction{
 			Mode: wire.Mode(p.Mode), Network: network.Name, Address: p.Address, Asset: p.Quote.Crypto, TxHash: hash,
 		},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 )
@@ -122,7 +123,7 @@ type shown struct {
 	Sequence       int64               `json:"sequence,omitempty"`
 }
 
-func (r Renderer) shownOf(v View) shown {
+func (r Renderer) shownOf(v change.View) shown {
 	p := v.Payment
 	s := shown{
 		created: createdOf(p), ReceivedAmount: money.N(p.Received), ConfirmedAt: timestampOrNull(p.ConfirmedAt), SettledAt: timestampOrNull(p.SettledAt),
@@ -220,7 +221,9 @@ func (r Renderer) Created(p payment.Payment) ([]byte, error) {
 }
 
 // Shown is the body of the answer to a GET.
-func (r Renderer) Shown(v View) ([]byte, error) { return encode(paymentAnswer{true, r.shownOf(v)}) }
+func (r Renderer) Shown(v change.View) ([]byte, error) {
+	return encode(paymentAnswer{true, r.shownOf(v)})
+}
 
 type eventBody struct {
 	ID        string       `json:"id"`
@@ -235,7 +238,7 @@ type eventData struct {
 }
 
 // EventBody is the webhook body of an event, byte for byte as it is signed and sent (docs/api-contract.md#webhooks).
-func (r Renderer) EventBody(eventID, kind string, at time.Time, v View) ([]byte, error) {
+func (r Renderer) EventBody(eventID, kind string, at time.Time, v change.View) ([]byte, error) {
 	s := r.shownOf(v)
 	s.Sequence = v.Payment.Sequence
 	if v.Token {

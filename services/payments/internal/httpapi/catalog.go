@@ -9,6 +9,7 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -19,7 +20,7 @@ type CatalogCases interface {
 	Rates(fiat money.Currency, crypto string) ([]byte, error)
 	Networks() ([]byte, error)
 	Checkout(ctx context.Context, reference string) ([]byte, error)
-	Simulate(ctx context.Context, reference string, s app.Scenario, problems *fault.Problems, k app.Key) (app.Answer, error)
+	Simulate(ctx context.Context, reference string, s app.Scenario, problems *fault.Problems, k change.Key) (change.Answer, error)
 }
 
 func catalogRoutes(s *httpkit.Server, u CatalogCases) {

@@ -7,11 +7,12 @@ import (
 
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 )
 
 // SettlementCases are the reports for accountants.
 type SettlementCases interface {
-	SettlementReport(ctx context.Context, o app.Owner, from, to time.Time, asCSV bool) (app.Report, error)
+	SettlementReport(ctx context.Context, o change.Owner, from, to time.Time, asCSV bool) (app.Report, error)
 }
 
 func settlementRoutes(s *httpkit.Server, u SettlementCases) {

@@ -16,7 +16,7 @@ import (
 	"strconv"
 	"strings"
 
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -139,8 +139,8 @@ func New(list *List, signals Signals) *Local { return &Local{list, signals} }
 
 // Screen implements app.Screener. A live transfer that names no sender cannot be clear, but where its network need not name
 // one. A transfer of which some senders are known is judged by those.
-func (s *Local) Screen(ctx context.Context, mode payment.Mode, network string, addresses []string) (app.Verdict, error) {
-	v := app.Verdict{Lists: s.list.Version() + "; confirmed reports"}
+func (s *Local) Screen(ctx context.Context, mode payment.Mode, network string, addresses []string) (change.Verdict, error) {
+	v := change.Verdict{Lists: s.list.Version() + "; confirmed reports"}
 	for _, a := range addresses {
 		if s.list.Has(a) {
 			v.Hit, v.Reason = true, Sanctioned
@@ -158,7 +158,7 @@ func (s *Local) Screen(ctx context.Context, mode payment.Mode, network string, a
 	}
 	confirmed, err := s.signals.FraudConfirmed(ctx, mode, addresses)
 	if err != nil {
-		return app.Verdict{}, err
+		return change.Verdict{}, err
 	}
 	if confirmed {
 		v.Hit, v.Reason = true, Reported

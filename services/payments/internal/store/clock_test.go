@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/store"
 	"causeway.internal/services/payments/migrations"
 )
@@ -46,7 +47,7 @@ func TestClock_windowOfAPayment(t *testing.T) {
 	}
 	deps := w.app.Deps
 	deps.Now = clock.Now
-	a, err := app.New(deps).Create(t.Context(), owner, command(), noProblems(), app.Key{})
+	a, err := app.New(deps).Create(t.Context(), owner, command(), noProblems(), change.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}

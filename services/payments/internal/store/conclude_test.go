@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/sim"
@@ -72,13 +73,13 @@ func (l *lost) looks() {
 	}
 }
 
-func (l *lost) conclude(operator, outcome string, change ...func(*app.PayoutOrder)) (string, error) {
+func (l *lost) conclude(operator, outcome string, edits ...func(*app.PayoutOrder)) (string, error) {
 	l.t.Helper()
 	o := app.PayoutOrder{Operator: operator, Outcome: outcome, Evidence: "ticket 77", Reason: "the rail says so", Sends: -1}
-	for _, f := range change {
+	for _, f := range edits {
 		f(&o)
 	}
-	a, err := l.app.ConcludePayout(l.t.Context(), l.id, o, noProblems(), app.Key{})
+	a, err := l.app.ConcludePayout(l.t.Context(), l.id, o, noProblems(), change.Key{})
 	return string(a.Body), err
 }
 
@@ -273,8 +274,8 @@ func TestConclude_secondOperator(t *testing.T) {
 func TestAskTheRailNow(t *testing.T) {
 	t.Parallel()
 	l := newLost(t)
-	askNow := func(operator string) (app.Answer, error) {
-		return l.app.AskPayout(t.Context(), l.id, app.PayoutOrder{Operator: operator, Reason: "the customer calls"}, noProblems(), app.Key{})
+	askNow := func(operator string) (change.Answer, error) {
+		return l.app.AskPayout(t.Context(), l.id, app.PayoutOrder{Operator: operator, Reason: "the customer calls"}, noProblems(), change.Key{})
 	}
 	l.sql(`UPDATE payouts SET next_at = now() + interval '1 hour', taken_until = NULL`)
 	l.says(rail.Succeeded)
@@ -311,25 +312,25 @@ func TestConclude_refusals(t *testing.T) {
 	p := w.confirmedWith("0123456789")
 	o := w.find(p.Reference).Payout
 	good := app.PayoutOrder{Operator: "ada", Outcome: "paid", Evidence: "e", Reason: "r", Sends: -1}
-	for name, change := range map[string]func(*app.PayoutOrder){
+	for name, edit := range map[string]func(*app.PayoutOrder){
 		"no reason": func(o *app.PayoutOrder) { o.Reason = "" }, "no evidence": func(o *app.PayoutOrder) { o.Evidence = "" },
 		"no outcome": func(o *app.PayoutOrder) { o.Outcome = "" }, "no such outcome": func(o *app.PayoutOrder) { o.Outcome = "succeeded" },
 	} {
 		bad := good
-		change(&bad)
-		if _, err := w.app.ConcludePayout(t.Context(), o.ID, bad, noProblems(), app.Key{}); fault.As(err).Kind != fault.Invalid {
+		edit(&bad)
+		if _, err := w.app.ConcludePayout(t.Context(), o.ID, bad, noProblems(), change.Key{}); fault.As(err).Kind != fault.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, id := range []string{"pyo_00000000000000000000000000", p.Reference, ""} {
-		if _, err := w.app.ConcludePayout(t.Context(), id, good, noProblems(), app.Key{}); fault.As(err).Code != "payout_not_found" {
+		if _, err := w.app.ConcludePayout(t.Context(), id, good, noProblems(), change.Key{}); fault.As(err).Code != "payout_not_found" {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
-	if _, err := w.app.ConcludePayout(t.Context(), o.ID, good, noProblems(), app.Key{}); fault.As(err).Code != "payout_not_sent" {
+	if _, err := w.app.ConcludePayout(t.Context(), o.ID, good, noProblems(), change.Key{}); fault.As(err).Code != "payout_not_sent" {
 		t.Errorf("not sent: %v", err)
 	}
-	if _, err := w.app.AskPayout(t.Context(), o.ID, good, noProblems(), app.Key{}); fault.As(err).Code != "payout_not_sent" {
+	if _, err := w.app.AskPayout(t.Context(), o.ID, good, noProblems(), change.Key{}); fault.As(err).Code != "payout_not_sent" {
 		t.Errorf("not sent: %v", err)
 	}
 	if ask[bool](w, `SELECT stopped FROM payouts`) {
@@ -342,7 +343,7 @@ func TestConclude_refusals(t *testing.T) {
 func TestConclude_underAKey(t *testing.T) {
 	t.Parallel()
 	l := newLost(t)
-	k := app.Key{Scope: "s", Key: "k1", Hash: [32]byte{1}}
+	k := change.Key{Scope: "s", Key: "k1", Hash: [32]byte{1}}
 	order := app.PayoutOrder{Operator: "ada", Outcome: "paid", Evidence: "e", Reason: "r", Sends: -1}
 	if _, err := l.app.ConcludePayout(t.Context(), l.id, order, noProblems(), k); fault.As(err).Code != "payout_in_flight" {
 		t.Fatal(err)
@@ -382,7 +383,7 @@ func TestConclude_aWorkerThatWasStopped(t *testing.T) {
 			stopped = time.Minute
 			w.sql(`UPDATE payouts SET lease_until = now() - interval '1 second'`)
 			order := app.PayoutOrder{Operator: "ada", Outcome: "failed", Evidence: "e", Reason: "r", Sends: -1}
-			if _, err := w.app.ConcludePayout(t.Context(), w.find(p.Reference).Payout.ID, order, noProblems(), app.Key{}); err != nil {
+			if _, err := w.app.ConcludePayout(t.Context(), w.find(p.Reference).Payout.ID, order, noProblems(), change.Key{}); err != nil {
 				t.Error(err)
 			}
 		}

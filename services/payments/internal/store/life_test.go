@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
@@ -153,7 +154,7 @@ func TestSandbox_depositAndExpire(t *testing.T) {
 	w := newWorld(t)
 	w.fill(2)
 	p := w.made(command())
-	k := app.Key{Scope: "s", Key: "k"}
+	k := change.Key{Scope: "s", Key: "k"}
 	for range 2 { // the key makes the second a replay
 		a, err := w.app.SimulateDeposit(t.Context(), owner, p.Reference, app.SandboxDeposit{Confirmations: -1}, noProblems(), k)
 		if err != nil || a.Status != 200 || !strings.Contains(string(a.Body), `"amount":31.25,"crypto":"USDT","network":"trc20","confirmations":19`) {
@@ -163,19 +164,19 @@ func TestSandbox_depositAndExpire(t *testing.T) {
 	if n := ask[int](w, `SELECT count(*) FROM outbox WHERE name = $1`, string(wire.SimulateDepositV1)); n != 1 {
 		t.Errorf("%d commands for one key", n)
 	}
-	live := app.Owner{MerchantID: "m1", Mode: payment.Live}
-	if _, err := w.app.SimulateDeposit(t.Context(), live, p.Reference, app.SandboxDeposit{}, noProblems(), app.Key{}); err == nil {
+	live := change.Owner{MerchantID: "m1", Mode: payment.Live}
+	if _, err := w.app.SimulateDeposit(t.Context(), live, p.Reference, app.SandboxDeposit{}, noProblems(), change.Key{}); err == nil {
 		t.Error("a live key reached the sandbox")
 	}
 	gone := w.made(command())
-	if _, err := w.app.ExpireNow(t.Context(), owner, gone.Reference, app.Key{}); err != nil {
+	if _, err := w.app.ExpireNow(t.Context(), owner, gone.Reference, change.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	w.want(gone, "expired")
-	if _, err := w.app.ExpireNow(t.Context(), owner, gone.Reference, app.Key{}); err == nil {
+	if _, err := w.app.ExpireNow(t.Context(), owner, gone.Reference, change.Key{}); err == nil {
 		t.Error("expired twice")
 	}
-	again := app.Key{Scope: "s", Key: "again"} // what the state refuses is kept for the key
+	again := change.Key{Scope: "s", Key: "again"} // what the state refuses is kept for the key
 	for _, replayed := range []bool{false, true} {
 		a, err := w.app.ExpireNow(t.Context(), owner, gone.Reference, again)
 		if err != nil || a.Status != 409 || a.Replayed != replayed || string(a.Body) != "not_expirable" {
@@ -286,7 +287,7 @@ func (w *world) magic(kind payment.Type, account, tx string) (p payment.Payment,
 		r := requestCommand()
 		r.Receiver = c.Receiver
 		p = w.made(r)
-		if _, err := w.fulfil(p.Reference, app.Key{}); err != nil {
+		if _, err := w.fulfil(p.Reference, change.Key{}); err != nil {
 			w.t.Fatal(err)
 		}
 		p = w.find(p.Reference).Payment
@@ -300,7 +301,7 @@ func (w *world) magic(kind payment.Type, account, tx string) (p payment.Payment,
 	if kind != payment.Gift {
 		return p, true
 	}
-	_, err := w.claim(p.Reference, account, app.Key{})
+	_, err := w.claim(p.Reference, account, change.Key{})
 	if account == sim.AccountNameDown {
 		if fault.As(err).Kind != fault.Unavailable || w.status(p) != "confirmed" {
 			w.t.Errorf("a claim while names cannot be had: %v, %s", err, w.status(p))
@@ -342,7 +343,7 @@ func TestPayout_magicAccounts(t *testing.T) {
 	w := newWorld(t)
 	c := command()
 	c.Receiver.AccountNumber = sim.AccountNotFound
-	if _, err := w.create(c, app.Key{}); err == nil || !strings.Contains(err.Error(), "receiver.accountNumber") {
+	if _, err := w.create(c, change.Key{}); err == nil || !strings.Contains(err.Error(), "receiver.accountNumber") {
 		t.Errorf("account not found: %v", err)
 	}
 }

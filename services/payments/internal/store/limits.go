@@ -11,6 +11,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -98,7 +99,7 @@ func (s *Store) Limit(d app.Daily) {
 }
 
 // limitArgs are reservations as five arrays.
-func limitArgs(rs []app.Reservation) []any {
+func limitArgs(rs []change.Reservation) []any {
 	n := len(rs)
 	kinds, subjects, currencies, amounts, most := make([]string, n), make([][]byte, n), make([]string, n), make([]string, n), make([]string, n)
 	for i, r := range rs {
@@ -114,7 +115,7 @@ func isOverLimit(err error) bool {
 }
 
 // queueLimits counts whom a change has named and what it has converted, and follows a payment that has ended or come back.
-func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, r app.Result) {
+func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, r change.Result) {
 	if len(r.Reservations) > 0 {
 		batch.Queue(reserveLimits, append([]any{next.ID}, limitArgs(r.Reservations)...)...)
 	}
@@ -136,7 +137,7 @@ func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, r ap
 
 // mayPass reports a change that a daily limit may refuse though its payment exists: it fixes what is converted, and nobody has
 // decided on it.
-func (s *Store) mayPass(before payment.Payment, r app.Result) bool {
+func (s *Store) mayPass(before payment.Payment, r change.Result) bool {
 	after := r.Payment
 	return s.daily != nil && after.Mode == payment.Live && r.Decision == nil && after.Credit.Frozen && after.Credit.N != before.Credit.N
 }
@@ -153,7 +154,7 @@ func ended(p payment.Payment) bool {
 }
 
 // queueOverLimit asks, under the payment's lock, whether a payout would leave above a daily limit.
-func (s *Store) queueOverLimit(read *pgx.Batch, v *app.View) {
+func (s *Store) queueOverLimit(read *pgx.Batch, v *change.View) {
 	if s.daily == nil || v.Payment.Mode != payment.Live {
 		return
 	}

@@ -13,10 +13,11 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
-var living = app.Owner{MerchantID: "m1", KeyID: 7, Mode: payment.Live}
+var living = change.Owner{MerchantID: "m1", KeyID: 7, Mode: payment.Live}
 
 // limited is a world whose live mode is the simulated one, with daily limits of NGN 120 000.
 func limited(t *testing.T, kinds ...string) *world {
@@ -37,7 +38,7 @@ func limited(t *testing.T, kinds ...string) *world {
 }
 
 func (w *world) live(c payment.Command) (string, error) {
-	a, err := w.app.Create(w.t.Context(), living, c, &fault.Problems{}, app.Key{})
+	a, err := w.app.Create(w.t.Context(), living, c, &fault.Problems{}, change.Key{})
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +68,7 @@ func TestDailyLimits(t *testing.T) {
 				t.Errorf("%d payments, %s used: a refused create leaves nothing", n, w.used(kind))
 			}
 			w.made(command()) // test mode has no limits
-			if _, err := w.app.Cancel(t.Context(), living, first, app.Key{}); err != nil {
+			if _, err := w.app.Cancel(t.Context(), living, first, change.Key{}); err != nil {
 				t.Fatal(err)
 			}
 			if w.used(kind) != "50000" {
@@ -114,7 +115,7 @@ func TestDailyLimits_claimAndPayout(t *testing.T) {
 	if w.used(app.LimitReceiver) != "0" {
 		t.Error("a gift without a receiver counts")
 	}
-	if _, err := w.app.Claim(t.Context(), ref, &payment.ReceiverInput{BankCode: "058", AccountNumber: "0123456789"}, noProblems(), app.Key{}); err != nil {
+	if _, err := w.app.Claim(t.Context(), ref, &payment.ReceiverInput{BankCode: "058", AccountNumber: "0123456789"}, noProblems(), change.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	if w.used(app.LimitReceiver) != "50000" {
@@ -206,7 +207,7 @@ func TestCapacity(t *testing.T) {
 	if share, _ := told.Load("cryptoUSDT"); share != "0.8929" || len(near) != 1 || near[0] != "crypto USDT" {
 		t.Errorf("share %v, near %v", share, near)
 	}
-	if _, err := w.app.Cancel(t.Context(), living, first, app.Key{}); err != nil {
+	if _, err := w.app.Cancel(t.Context(), living, first, change.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Load(t.Context()); err != nil {

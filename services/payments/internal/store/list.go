@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/id"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 )
@@ -67,7 +68,7 @@ func pageOf(columns, ids string) string {
 var _ app.Lists = (*Store)(nil)
 
 // List implements app.Lists.
-func (s *Store) List(ctx context.Context, f app.Filter) ([]app.View, error) {
+func (s *Store) List(ctx context.Context, f app.Filter) ([]change.View, error) {
 	low, high := bounds(f)
 	switch {
 	case f.Owner.MerchantID != "":
@@ -80,13 +81,13 @@ func (s *Store) List(ctx context.Context, f app.Filter) ([]app.View, error) {
 }
 
 // list reads a page of at most so many payments, and what has come in and gone out in a second trip for those where there is any.
-func (s *Store) list(ctx context.Context, set func(column) bool, most int, sql string, args ...any) ([]app.View, error) {
+func (s *Store) list(ctx context.Context, set func(column) bool, most int, sql string, args ...any) ([]change.View, error) {
 	rows, err := s.pool.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list payments: %w", err)
 	}
 	r := s.record(set)
-	views, err := pgx.AppendRows(make([]app.View, 0, most), rows, func(row pgx.CollectableRow) (v app.View, err error) {
+	views, err := pgx.AppendRows(make([]change.View, 0, most), rows, func(row pgx.CollectableRow) (v change.View, err error) {
 		v.Payment, err = r.scan(row)
 		return v, err
 	})
@@ -144,7 +145,7 @@ func bounds(f app.Filter) (low, high string) {
 }
 
 // complete adds deposits, payouts and the heads of the chains to those of the payments that have any.
-func (s *Store) complete(ctx context.Context, views []app.View) error {
+func (s *Store) complete(ctx context.Context, views []change.View) error {
 	var ids []string
 	for _, v := range views {
 		if moved(v.Payment) {
@@ -154,7 +155,7 @@ func (s *Store) complete(ctx context.Context, views []app.View) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	deposits, last, heads := map[string][]payment.Deposit{}, map[string]*payout.Payout{}, map[payment.Mode]map[string]app.Head{}
+	deposits, last, heads := map[string][]payment.Deposit{}, map[string]*payout.Payout{}, map[payment.Mode]map[string]change.Head{}
 	batch := &pgx.Batch{}
 	batch.Queue(listRows, ids).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
@@ -177,10 +178,10 @@ func (s *Store) complete(ctx context.Context, views []app.View) error {
 	batch.Queue(listHeads).Query(func(rows pgx.Rows) error {
 		var mode payment.Mode
 		var network string
-		var h app.Head
+		var h change.Head
 		_, err := pgx.ForEachRow(rows, []any{&mode, &network, &h.Height, &h.Time}, func() error {
 			if heads[mode] == nil {
-				heads[mode] = map[string]app.Head{}
+				heads[mode] = map[string]change.Head{}
 			}
 			heads[mode][network] = h
 			return nil

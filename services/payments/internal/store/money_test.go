@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -147,7 +148,7 @@ func TestLimitsOfAClaimCountWhatWasConverted(t *testing.T) {
 		if got := w.status(p); got != "confirmed overpaid" {
 			t.Fatalf("a gift of %s USDT: %s", usdt, got)
 		}
-		_, err = w.app.Claim(t.Context(), ref, &payment.ReceiverInput{BankCode: "058", AccountNumber: "0123456789"}, noProblems(), app.Key{})
+		_, err = w.app.Claim(t.Context(), ref, &payment.ReceiverInput{BankCode: "058", AccountNumber: "0123456789"}, noProblems(), change.Key{})
 		return err
 	}
 	if err := claim("62.5"); err != nil || w.used(app.LimitReceiver) != "100000" {
@@ -279,7 +280,7 @@ func TestSecondOperator_countsWhatIsMoved(t *testing.T) {
 	deps.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(60_000, 0)}
 	w.app = app.New(deps)
 	p := w.made(command())
-	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, app.Key{}); err != nil {
+	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, change.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	w.see(p, coin{key: "t1", amount: "62.5", version: 1, depth: enough})
@@ -295,7 +296,7 @@ func TestSecondOperator_countsWhatIsMoved(t *testing.T) {
 	}
 
 	p = w.made(command())
-	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, app.Key{}); err != nil {
+	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, change.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	w.see(p, coin{key: "t2", amount: "62.5", version: 1, depth: enough})
@@ -367,7 +368,7 @@ func TestChargeThatWasTakenIsShown(t *testing.T) {
 		t.Errorf("quoted %s", shown)
 	}
 	w.see(p, coin{key: "t1", amount: "62.5", version: 1, depth: enough})
-	if _, err := w.app.ExpireNow(t.Context(), owner, p.Reference, app.Key{}); err != nil {
+	if _, err := w.app.ExpireNow(t.Context(), owner, p.Reference, change.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	w.want(p, "confirmed underpaid")

@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
 	"causeway.internal/services/payments/internal/store"
@@ -47,7 +48,7 @@ func (w *world) token() string {
 }
 
 func (w *world) settle(ref, token string) error {
-	_, err := w.app.Settle(w.t.Context(), owner, ref, token, "TRF-1", noProblems(), app.Key{})
+	_, err := w.app.Settle(w.t.Context(), owner, ref, token, "TRF-1", noProblems(), change.Key{})
 	return err
 }
 
@@ -66,7 +67,7 @@ func TestSettle_byTheCaller(t *testing.T) {
 	if err := w.settle(p.Reference, "stl_wrong"); fault.As(err).Code != "invalid_settlement_token" {
 		t.Errorf("a wrong token: %v", err)
 	}
-	key := app.Key{Scope: "token", Key: "k"}
+	key := change.Key{Scope: "token", Key: "k"}
 	a, err := w.app.IssueToken(t.Context(), owner, p.Reference, key)
 	if err != nil {
 		t.Fatal(err)
@@ -142,12 +143,12 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fill(3)
-	cancel := func(p payment.Payment, o app.Owner) error {
-		_, err := w.app.Cancel(t.Context(), o, p.Reference, app.Key{})
+	cancel := func(p payment.Payment, o change.Owner) error {
+		_, err := w.app.Cancel(t.Context(), o, p.Reference, change.Key{})
 		return err
 	}
 	p := w.made(command())
-	if err := cancel(p, app.Owner{MerchantID: "m2", Mode: payment.Test}); fault.As(err).Kind != fault.NotFound {
+	if err := cancel(p, change.Owner{MerchantID: "m2", Mode: payment.Test}); fault.As(err).Kind != fault.NotFound {
 		t.Errorf("another merchant: %v", err)
 	}
 	if err := cancel(p, owner); err != nil {
@@ -178,7 +179,7 @@ func TestResolve(t *testing.T) {
 	w.fill(3)
 	resolve := func(p payment.Payment, d app.Order) error {
 		d.Operator, d.Reason = "ada", "because"
-		_, err := w.app.Resolve(t.Context(), p.Reference, d, noProblems(), app.Key{})
+		_, err := w.app.Resolve(t.Context(), p.Reference, d, noProblems(), change.Key{})
 		return err
 	}
 	c := command()
@@ -201,7 +202,7 @@ func TestResolve(t *testing.T) {
 	}
 
 	p = w.made(command())
-	w.app.Cancel(t.Context(), owner, p.Reference, app.Key{})
+	w.app.Cancel(t.Context(), owner, p.Reference, change.Key{})
 	w.see(p, coin{key: "t2", amount: "31.25", version: 1, depth: enough})
 	w.want(p, "needs_review paid_late")
 	if err := resolve(p, app.Order{Action: "accept"}); err != nil {
@@ -210,13 +211,13 @@ func TestResolve(t *testing.T) {
 	w.work(func() bool { return w.status(p) == "settled paid_late" })
 
 	p = w.made(command())
-	w.app.Cancel(t.Context(), owner, p.Reference, app.Key{})
+	w.app.Cancel(t.Context(), owner, p.Reference, change.Key{})
 	w.see(p, coin{key: "t3", amount: "31.25", version: 1, depth: enough})
 	if err := resolve(p, app.Order{Action: "mark_refunded", TxHash: strings.Repeat("f0", 32)}); fault.As(err).Code != "no_refund_address" {
 		t.Errorf("without an address: %v", err)
 	}
 	refund := func(to string) error {
-		_, err := w.app.RefundAddress(t.Context(), owner, p.Reference, to, noProblems(), app.Key{})
+		_, err := w.app.RefundAddress(t.Context(), owner, p.Reference, to, noProblems(), change.Key{})
 		return err
 	}
 	if err := refund("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"); fault.As(err).Kind != fault.Invalid {
@@ -274,7 +275,7 @@ func TestList(t *testing.T) {
 			w.see(p, coin{key: "t", amount: "31.25", version: 1, depth: enough})
 		}
 		if i == 5 {
-			w.app.Cancel(t.Context(), owner, p.Reference, app.Key{})
+			w.app.Cancel(t.Context(), owner, p.Reference, change.Key{})
 		}
 		w.nextMillisecond()
 	}
@@ -310,7 +311,7 @@ func TestList(t *testing.T) {
 			t.Errorf("%+v lists %d, want %d", f, n, want)
 		}
 	}
-	body, err := w.app.List(t.Context(), app.Filter{Owner: app.Owner{MerchantID: "m2", Mode: payment.Test}, Limit: 10})
+	body, err := w.app.List(t.Context(), app.Filter{Owner: change.Owner{MerchantID: "m2", Mode: payment.Test}, Limit: 10})
 	if err != nil || !strings.Contains(string(body), `"payments":[]`) {
 		t.Errorf("another merchant: %s %v", body, err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"causeway.internal/libs/approval"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 )
@@ -191,7 +192,7 @@ const noteRequest = `INSERT INTO audit (operator, action, detail)
 VALUES ($1, 'resolve.requested', jsonb_build_object('paymentId', $2::text, 'action', $3::text, 'reason', $4::text))`
 
 // queueAudit notes what an operator has done about a payment. What was asked for before is thereby over.
-func queueAudit(batch *pgx.Batch, paymentID string, a app.AuditNote) error {
+func queueAudit(batch *pgx.Batch, paymentID string, a change.AuditNote) error {
 	detail, err := json.Marshal(a.Detail)
 	if err != nil {
 		return fmt.Errorf("encode a note for the audit: %w", err)

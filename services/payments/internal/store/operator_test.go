@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
@@ -28,7 +29,7 @@ func (w *world) failed() payment.Payment {
 
 func (w *world) resolve(p payment.Payment, o app.Order) (string, error) {
 	w.t.Helper()
-	a, err := w.app.Resolve(w.t.Context(), p.Reference, o, noProblems(), app.Key{})
+	a, err := w.app.Resolve(w.t.Context(), p.Reference, o, noProblems(), change.Key{})
 	return string(a.Body), err
 }
 
@@ -105,7 +106,7 @@ func TestSecondOperator_acceptsTheQuote(t *testing.T) {
 	w.fill(4)
 	w.watched(40_000)
 	p := w.made(command())
-	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, app.Key{}); err != nil {
+	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, change.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})

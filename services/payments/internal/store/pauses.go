@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/postgres"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 var errNothing = errors.New("nothing changed: `payments pauses` lists what is stopped")
 
 // queuePaused asks, under the payment's lock, whether its payout is stopped.
-func (s *Store) queuePaused(read *pgx.Batch, v *app.View) {
+func (s *Store) queuePaused(read *pgx.Batch, v *change.View) {
 	read.Queue(shareClaims)
 	rail := v.Payment.Rail
 	read.Queue(selectPaused, string(v.Payment.Currency), v.Payment.Quote.Network, rail).QueryRow(func(row pgx.Row) error { return row.Scan(&v.Paused) })

@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/sim"
@@ -327,7 +328,7 @@ func TestSandbox_enoughForTheWholePayment(t *testing.T) {
 	w.app.Policy.Depths = depths
 	w.fill(1)
 	p := w.made(command()) // worth 31 dollars
-	a, err := w.app.SimulateDeposit(t.Context(), owner, p.Reference, app.SandboxDeposit{Given: true, Amount: *number("5"), Confirmations: -1}, noProblems(), app.Key{})
+	a, err := w.app.SimulateDeposit(t.Context(), owner, p.Reference, app.SandboxDeposit{Given: true, Amount: *number("5"), Confirmations: -1}, noProblems(), change.Key{})
 	if err != nil || !strings.Contains(string(a.Body), `"confirmations":77`) {
 		t.Errorf("%s %v", a.Body, err)
 	}
@@ -339,17 +340,17 @@ func TestCreate_banksOfLiveMode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.app.Worlds[payment.Live] = w.app.Worlds[payment.Test]
-	live := app.Owner{MerchantID: "m1", Mode: payment.Live}
+	live := change.Owner{MerchantID: "m1", Mode: payment.Live}
 	for _, c := range []struct{ bank, currency string }{{"zz99", "NGN"}, {"058", "ZAR"}} {
 		ask := command()
 		ask.Receiver.BankCode, ask.FiatCurrency, ask.FiatAmount = c.bank, c.currency, number("1000")
-		_, err := w.app.Create(t.Context(), live, ask, noProblems(), app.Key{})
+		_, err := w.app.Create(t.Context(), live, ask, noProblems(), change.Key{})
 		f, ok := errors.AsType[*fault.Error](err)
 		if !ok || f.Kind != fault.Invalid || len(f.Fields) != 1 || f.Fields[0].Field != "receiver.bankCode" {
 			t.Errorf("%s in %s: %v", c.bank, c.currency, err)
 		}
 		w.fill(1)
-		if _, err := w.create(ask, app.Key{}); err != nil {
+		if _, err := w.create(ask, change.Key{}); err != nil {
 			t.Errorf("%s in %s in the sandbox: %v", c.bank, c.currency, err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/store"
 )
@@ -75,7 +76,7 @@ func TestPersonal_isNowhereInTheDatabase(t *testing.T) {
 	gift := command()
 	gift.Type, gift.Receiver = "gift", nil
 	g := w.made(gift)
-	k := app.Key{Scope: "public", Key: "claim-1", Hash: [32]byte{1}}
+	k := change.Key{Scope: "public", Key: "claim-1", Hash: [32]byte{1}}
 	first, err := w.app.Claim(t.Context(), g.Reference, &payment.ReceiverInput{BankCode: "058", AccountNumber: secretAccount}, noProblems(), k)
 	if err != nil || !strings.Contains(string(first.Body), secretAccount) {
 		t.Fatalf("the claim answers %s, %v", first.Body, err)
@@ -199,7 +200,7 @@ func TestErase_whenCancelled(t *testing.T) {
 	w := newWorld(t)
 	w.fill(64)
 	p := w.made(personal())
-	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, app.Key{}); err != nil {
+	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, change.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	keep, err := erasure.Keep(fiveYears.Laundering)

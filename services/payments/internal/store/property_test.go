@@ -16,6 +16,7 @@ import (
 
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
@@ -79,11 +80,11 @@ func (g *walker) draw(rt *rapid.T) step {
 		}
 	case "claim":
 		account := pick("account", "0123456789", sim.AccountFails, sim.AccountReturns, sim.AccountTimesOut)
-		return func() { _, _ = g.claim(ref, account, app.Key{}) }
+		return func() { _, _ = g.claim(ref, account, change.Key{}) }
 	case "fulfil":
-		return func() { _, _ = g.fulfil(ref, app.Key{}) }
+		return func() { _, _ = g.fulfil(ref, change.Key{}) }
 	case "cancel":
-		return func() { _, _ = g.app.Cancel(ctx, owner, ref, app.Key{}) }
+		return func() { _, _ = g.app.Cancel(ctx, owner, ref, change.Key{}) }
 	case "settle":
 		return g.settleOwn
 	case "accept", "retry":
@@ -91,11 +92,11 @@ func (g *walker) draw(rt *rapid.T) step {
 		if what == "retry" {
 			order = app.Order{Operator: "ada", Action: app.ActionRetry, Receiver: &payment.ReceiverInput{BankCode: "058", AccountNumber: pick("other account", "0123456789", sim.AccountFails)}}
 		}
-		return func() { _, _ = g.app.Resolve(ctx, ref, order, noProblems(), app.Key{}) }
+		return func() { _, _ = g.app.Resolve(ctx, ref, order, noProblems(), change.Key{}) }
 	case "refund":
 		return func() {
-			_, _ = g.app.RefundAddress(ctx, owner, ref, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", noProblems(), app.Key{})
-			_, _ = g.app.Resolve(ctx, ref, app.Order{Operator: "ada", Action: app.ActionRefunded, TxHash: strings.Repeat("f0", 32)}, noProblems(), app.Key{})
+			_, _ = g.app.RefundAddress(ctx, owner, ref, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", noProblems(), change.Key{})
+			_, _ = g.app.Resolve(ctx, ref, app.Order{Operator: "ada", Action: app.ActionRefunded, TxHash: strings.Repeat("f0", 32)}, noProblems(), change.Key{})
 		}
 	case "list", "down":
 		listed := pick("listed", "", dirty, dirty)
@@ -152,13 +153,13 @@ func (g *walker) hurryUp() {
 }
 
 func (g *walker) settleOwn() {
-	a, err := g.app.IssueToken(g.t.Context(), owner, g.p.Reference, app.Key{})
+	a, err := g.app.IssueToken(g.t.Context(), owner, g.p.Reference, change.Key{})
 	if err != nil {
 		return
 	}
 	var issued struct{ SettlementToken string }
 	if err := json.Unmarshal(a.Body, &issued); err == nil {
-		_, _ = g.app.Settle(g.t.Context(), owner, g.p.Reference, issued.SettlementToken, "TRF", noProblems(), app.Key{})
+		_, _ = g.app.Settle(g.t.Context(), owner, g.p.Reference, issued.SettlementToken, "TRF", noProblems(), change.Key{})
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 )
 
 // What is asked by reference alone: a reference names its own mode.
@@ -20,12 +20,12 @@ var (
 const cleanAddress = `SELECT 1 WHERE NOT EXISTS (SELECT FROM deposits WHERE mode = $1 AND family = $2 AND address = $3)`
 
 // FindAny implements app.Payments.
-func (s *Store) FindAny(ctx context.Context, reference string) (app.View, error) {
+func (s *Store) FindAny(ctx context.Context, reference string) (change.View, error) {
 	return s.find(ctx, whole, findAny, reference)
 }
 
 // FindByID implements app.Payments.
-func (s *Store) FindByID(ctx context.Context, paymentID string) (app.View, error) {
+func (s *Store) FindByID(ctx context.Context, paymentID string) (change.View, error) {
 	return s.find(ctx, whole, findByID, paymentID)
 }
 
@@ -42,7 +42,7 @@ func (s *Store) PayoutPayment(ctx context.Context, payoutID string) (paymentID s
 }
 
 // FindPayout implements app.Payments.
-func (s *Store) FindPayout(ctx context.Context, o app.Owner, payoutID string) (reference string, err error) {
+func (s *Store) FindPayout(ctx context.Context, o change.Owner, payoutID string) (reference string, err error) {
 	err = s.pool.QueryRow(ctx, selectPayoutOwner, payoutID, o.MerchantID, string(o.Mode)).Scan(&reference)
 	if err != nil {
 		return "", notFound(err, "find the payment of a payout")
@@ -71,13 +71,13 @@ func (s *Store) KeepOwn(ctx context.Context, addresses []wire.OwnedAddress) erro
 }
 
 // UpdateAny implements app.Payments.
-func (s *Store) UpdateAny(ctx context.Context, reference string, k app.Key, f app.Change) error {
+func (s *Store) UpdateAny(ctx context.Context, reference string, k change.Key, f change.Func) error {
 	err := s.changeOnce(ctx, k, f, "", lockAny, reference)
 	switch {
 	case isOverLimit(err):
-		return app.ErrDailyLimit
+		return change.ErrDailyLimit
 	case postgres.IsUnique(err, "payments_address"):
-		return app.ErrAddressUsed
+		return change.ErrAddressUsed
 	}
 	return err
 }

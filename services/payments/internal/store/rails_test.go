@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/testkit/bank"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/flutterwave"
@@ -343,7 +344,7 @@ func TestCreate_choosesTheRail(t *testing.T) {
 		t.Errorf("over %s, %+v", p.Rail, p.Receiver)
 	}
 	c.Receiver.BankCode = "XYZ"
-	_, err := w.create(c, app.Key{})
+	_, err := w.create(c, change.Key{})
 	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.Invalid || f.Fields[0].Field != "receiver.bankCode" {
 		t.Errorf("%v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/sim"
@@ -101,7 +102,7 @@ func TestRecovery_databaseSetBack(t *testing.T) {
 
 	pg.Restore(t, w.cfg.URL.Reveal(), "sim_transfers", "sim_outcomes")
 	w.reborn()
-	if _, err := w.create(command(), app.Key{}); !errors.Is(err, app.ErrNoAddress) {
+	if _, err := w.create(command(), change.Key{}); !errors.Is(err, app.ErrNoAddress) {
 		t.Errorf("a create before new addresses came: %v", err)
 	}
 	if err := app.AddressesAllocated(t.Context(), w.store, "answer", answer); err != nil { // wallets tells it again

@@ -11,6 +11,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -43,10 +44,10 @@ func TestRefundAddress_ofWallets(t *testing.T) {
 	}
 	p := w.made(command())
 	refund := func(to string) error {
-		_, err := w.app.RefundAddress(t.Context(), owner, p.Reference, to, noProblems(), app.Key{})
+		_, err := w.app.RefundAddress(t.Context(), owner, p.Reference, to, noProblems(), change.Key{})
 		return err
 	}
-	w.app.Cancel(t.Context(), owner, p.Reference, app.Key{})
+	w.app.Cancel(t.Context(), owner, p.Reference, change.Key{})
 	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
 	if err := refund(tronWallet); err != nil {
 		t.Fatalf("an address that payments has not heard of: %v", err)
@@ -135,7 +136,7 @@ func TestRefundAddress_ours(t *testing.T) {
 		evmPayers = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
 	)
 	refund := func(reference, to string) error {
-		_, err := w.app.RefundAddress(t.Context(), owner, reference, to, noProblems(), app.Key{})
+		_, err := w.app.RefundAddress(t.Context(), owner, reference, to, noProblems(), change.Key{})
 		return err
 	}
 	refused := func(reference, to string) {

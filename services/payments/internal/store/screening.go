@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -30,7 +31,7 @@ FROM deposits d LEFT JOIN LATERAL unnest(d.senders) AS s(address) ON true WHERE 
 var _ app.Screenings = (*Store)(nil)
 
 // noteVerdict keeps a decision about the senders of a snapshot.
-func (s *Store) noteVerdict(ctx context.Context, tx pgx.Tx, in app.Incoming, paymentID string) error {
+func (s *Store) noteVerdict(ctx context.Context, tx pgx.Tx, in change.Incoming, paymentID string) error {
 	d := in.Deposit
 	if d.Screening == payment.Unscreened {
 		return nil

@@ -13,6 +13,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/screen"
 )
@@ -35,13 +36,13 @@ func (s *watch) set(down bool, bad ...string) {
 	s.down, s.bad = down, bad
 }
 
-func (s *watch) Screen(_ context.Context, _ payment.Mode, _ string, addresses []string) (app.Verdict, error) {
+func (s *watch) Screen(_ context.Context, _ payment.Mode, _ string, addresses []string) (change.Verdict, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {
-		return app.Verdict{}, errors.New("the screener does not answer")
+		return change.Verdict{}, errors.New("the screener does not answer")
 	}
-	v := app.Verdict{Lists: "list 1"}
+	v := change.Verdict{Lists: "list 1"}
 	for _, a := range addresses {
 		if slices.Contains(s.bad, a) {
 			v.Hit, v.Reason = true, screen.Sanctioned
@@ -102,7 +103,7 @@ func TestScreening_aHitAtDepositWaitsForAPerson(t *testing.T) {
 	if n := ask[int](w, `SELECT count(*) FROM payouts`); n != 0 {
 		t.Errorf("%d payouts of held money", n)
 	}
-	if _, err := w.app.Resolve(t.Context(), p.Reference, app.Order{Operator: "ada", Action: app.ActionAccept, Reason: "a mistake of the list"}, noProblems(), app.Key{}); err != nil {
+	if _, err := w.app.Resolve(t.Context(), p.Reference, app.Order{Operator: "ada", Action: app.ActionAccept, Reason: "a mistake of the list"}, noProblems(), change.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	w.pay(p) // the list still names the sender: a person's word stands for this money
@@ -165,28 +166,28 @@ func TestScreening_refundAddress(t *testing.T) {
 	w, s := screened(t)
 	const bad, good = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"
 	p := w.made(command())
-	refund := func(to string, k app.Key) error {
+	refund := func(to string, k change.Key) error {
 		_, err := w.app.RefundAddress(t.Context(), owner, p.Reference, to, noProblems(), k)
 		return err
 	}
 	s.set(false, bad)
 	for range 2 { // with a key, too: a body that breaks a rule is no answer that stands for it
-		if err := refund(bad, app.Key{Scope: "refund", Key: "k"}); fault.As(err).Kind != fault.Invalid || len(fault.As(err).Fields) != 1 {
+		if err := refund(bad, change.Key{Scope: "refund", Key: "k"}); fault.As(err).Kind != fault.Invalid || len(fault.As(err).Fields) != 1 {
 			t.Fatalf("a sanctioned address: %v", err)
 		}
 	}
-	if err := refund("nonsense", app.Key{}); fault.As(err).Kind != fault.Invalid {
+	if err := refund("nonsense", change.Key{}); fault.As(err).Kind != fault.Invalid {
 		t.Errorf("no address: %v", err)
 	}
 	const setTo = `SELECT refund_address FROM payments WHERE id = $1`
 	if to := ask[string](w, setTo, p.ID); to != "" {
 		t.Errorf("a refund goes to %s", to)
 	}
-	if err := refund(good, app.Key{Scope: "refund", Key: "k"}); err != nil {
+	if err := refund(good, change.Key{Scope: "refund", Key: "k"}); err != nil {
 		t.Fatal(err)
 	}
 	s.set(true)
-	if err := refund(bad, app.Key{}); fault.As(err).Kind != fault.Unavailable {
+	if err := refund(bad, change.Key{}); fault.As(err).Kind != fault.Unavailable {
 		t.Errorf("while nobody can say: %v", err)
 	}
 	if to := ask[string](w, setTo, p.ID); to != good {
@@ -269,7 +270,7 @@ func TestPause_quotes(t *testing.T) {
 	if err := w.app.Pauses.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.create(command(), app.Key{}); err == nil || err.Error() == "" {
+	if _, err := w.create(command(), change.Key{}); err == nil || err.Error() == "" {
 		t.Error("a paused network quotes")
 	}
 	if n := ask[int](w, `SELECT count(*) FROM payments`); n != 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 )
 
 // The index payments_settled holds each merchant's settled payments in the order of their settlement, and each page goes on in it
@@ -21,7 +22,7 @@ ORDER BY p.settled_at, p.id LIMIT $6`
 var _ app.Settlements = (*Store)(nil)
 
 // SettledBetween implements app.Settlements.
-func (s *Store) SettledBetween(ctx context.Context, o app.Owner, from time.Time, after string, to time.Time, most int) ([]app.Settlement, error) {
+func (s *Store) SettledBetween(ctx context.Context, o change.Owner, from time.Time, after string, to time.Time, most int) ([]app.Settlement, error) {
 	rows, err := s.pool.Query(ctx, listSettled, o.MerchantID, string(o.Mode), from, after, to, most)
 	if err != nil {
 		return nil, fmt.Errorf("list settlements: %w", err)

@@ -12,10 +12,10 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 )
 
-func (w *world) report(o app.Owner, from, to time.Time, asCSV bool) ([]byte, error) {
+func (w *world) report(o change.Owner, from, to time.Time, asCSV bool) ([]byte, error) {
 	w.t.Helper()
 	report, err := w.app.SettlementReport(w.t.Context(), o, from, to, asCSV)
 	if err != nil {
@@ -146,7 +146,7 @@ func TestSettlements_addUp(t *testing.T) {
 	if !sums["fiatAmount"].Equal(sums["fee"].Add(sums["payoutAmount"])) {
 		t.Errorf("%s is not %s and %s", sums["fiatAmount"], sums["fee"], sums["payoutAmount"])
 	}
-	if body, err := w.report(app.Owner{MerchantID: "m2", Mode: owner.Mode}, from, to, true); err != nil || bytes.Count(body, []byte("\n")) != 1 {
+	if body, err := w.report(change.Owner{MerchantID: "m2", Mode: owner.Mode}, from, to, true); err != nil || bytes.Count(body, []byte("\n")) != 1 {
 		t.Errorf("another merchant: %s %v", body, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -117,7 +118,7 @@ func (s *Store) Levels(ctx context.Context, of []app.Shelf, stale time.Duration)
 }
 
 // Request implements app.Shelves.
-func (s *Store) Request(ctx context.Context, mode payment.Mode, family money.Family, count int, c app.Command) error {
+func (s *Store) Request(ctx context.Context, mode payment.Mode, family money.Family, count int, c change.Command) error {
 	asked, ok := c.Payload.(wire.AllocateAddresses)
 	if !ok {
 		return fmt.Errorf("a %T asks for no addresses", c.Payload)
@@ -126,7 +127,7 @@ func (s *Store) Request(ctx context.Context, mode payment.Mode, family money.Fam
 }
 
 // Repeat implements app.Shelves.
-func (s *Store) Repeat(ctx context.Context, mode payment.Mode, family money.Family, c app.Command) error {
+func (s *Store) Repeat(ctx context.Context, mode payment.Mode, family money.Family, c change.Command) error {
 	asked, ok := c.Payload.(wire.AllocateAddresses)
 	if !ok {
 		return fmt.Errorf("a %T asks for no addresses", c.Payload)
@@ -135,7 +136,7 @@ func (s *Store) Repeat(ctx context.Context, mode payment.Mode, family money.Fami
 }
 
 // command writes a message if, and only if, the statement changes a row.
-func (s *Store) command(ctx context.Context, c app.Command, sql string, args ...any) error {
+func (s *Store) command(ctx context.Context, c change.Command, sql string, args ...any) error {
 	msg, err := outbox.Encode(ctx, c.Name, c.ID, c.Payload)
 	if err != nil {
 		return err

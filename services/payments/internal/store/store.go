@@ -24,6 +24,7 @@ import (
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
@@ -50,17 +51,17 @@ func New(pool *pgxpool.Pool, render app.Renderer, keys *keyring.Ring, log *slog.
 	return &Store{pool: pool, render: render, log: log, wake: wake, alerts: alerts, moved: func(Move) {}, now: time.Now, vault: vault{keys}}
 }
 
-func keyOf(k app.Key) idempotency.Key {
+func keyOf(k change.Key) idempotency.Key {
 	return idempotency.Key{Scope: k.Scope, Key: k.Key, Hash: k.Hash}
 }
 
 // Insert implements app.Payments.
-func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
-	event, change, err := born(n.Facts)
+func (s *Store) Insert(ctx context.Context, n change.Newborn) error {
+	event, first, err := born(n.Facts)
 	if err != nil {
 		return err
 	}
-	msg, err := s.event(ctx, event, app.View{Payment: event.Payment}, "")
+	msg, err := s.event(ctx, event, change.View{Payment: event.Payment}, "")
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 	if err != nil {
 		return err
 	}
-	args := append(pick(all, newborn), nullText(n.WalletID), string(change.Trigger), string(change.To))
+	args := append(pick(all, newborn), nullText(n.WalletID), string(first.Trigger), string(first.To))
 	args = append(args, msg.Args()...)
 	sql := insertPayment
 	if n.Key.Key != "" {
@@ -85,35 +86,35 @@ func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 	var inserted string
 	switch err := s.pool.QueryRow(ctx, sql, args...).Scan(&inserted); {
 	case err == nil:
-		s.tell(about(ctx, n.Payment), Move{Mode: n.Payment.Mode, Type: n.Payment.Type, From: change.From, To: change.To})
+		s.tell(about(ctx, n.Payment), Move{Mode: n.Payment.Mode, Type: n.Payment.Type, From: first.From, To: first.To})
 		s.wake()
 		return nil
 	case errors.Is(err, pgx.ErrNoRows):
 		return s.refused(ctx, n.Key)
 	case postgres.IsUnique(err, "payments_address"):
-		return app.ErrAddressUsed
+		return change.ErrAddressUsed
 	case postgres.IsUnique(err, "payments_reference"):
-		return app.ErrReferenceUsed
+		return change.ErrReferenceUsed
 	case isOverLimit(err):
-		return app.ErrDailyLimit
+		return change.ErrDailyLimit
 	case n.Key.Key != "" && idempotency.IsTaken(err):
-		return app.ErrKeyTaken
+		return change.ErrKeyTaken
 	default:
 		return fmt.Errorf("insert payment %s: %w", n.Payment.ID, err)
 	}
 }
 
 // refused says why the statement of a create wrote nothing: its key has an answer, or its address has received money.
-func (s *Store) refused(ctx context.Context, k app.Key) error {
+func (s *Store) refused(ctx context.Context, k change.Key) error {
 	_, found, err := idempotency.Find(ctx, s.pool, keyOf(k))
 	_, otherBody := errors.AsType[*fault.Error](err)
 	switch {
 	case found, otherBody:
-		return app.ErrKeyTaken
+		return change.ErrKeyTaken
 	case err != nil:
 		return err
 	}
-	return app.ErrAddressUsed
+	return change.ErrAddressUsed
 }
 
 // born checks the facts of a create: one change and one event, which is what the insert's statement writes.
@@ -136,7 +137,7 @@ func born(facts []payment.Fact) (payment.Event, payment.Change, error) {
 }
 
 // event renders a webhook event as its outbox message.
-func (s *Store) event(ctx context.Context, e payment.Event, v app.View, token string) (outbox.Message, error) {
+func (s *Store) event(ctx context.Context, e payment.Event, v change.View, token string) (outbox.Message, error) {
 	now := s.now().UTC()
 	// After a restore of the database the same event is made again, and must not reach the merchant under another id.
 	eventID := id.Derived(id.Event, e.Payment.ID, e.Payment.CreatedAt, e.Payment.Sequence, e.Type+" "+string(e.Payment.Status()))
@@ -153,15 +154,15 @@ func (s *Store) event(ctx context.Context, e payment.Event, v app.View, token st
 }
 
 // Find implements app.Payments.
-func (s *Store) Find(ctx context.Context, o app.Owner, reference string) (app.View, error) {
+func (s *Store) Find(ctx context.Context, o change.Owner, reference string) (change.View, error) {
 	return s.find(ctx, shown, findOwned, reference, o.MerchantID, string(o.Mode))
 }
 
 // find reads a payment in one statement, and what has come in and gone out in a second trip, if there is any: most of what is
 // asked about has not been paid yet, and three statements that find nothing cost more than the one that does.
-func (s *Store) find(ctx context.Context, set func(column) bool, sql string, args ...any) (v app.View, err error) {
+func (s *Store) find(ctx context.Context, set func(column) bool, sql string, args ...any) (v change.View, err error) {
 	if v.Payment, err = s.record(set).scan(s.pool.QueryRow(ctx, sql, args...)); err != nil {
-		return app.View{}, notFound(err, "read payment")
+		return change.View{}, notFound(err, "read payment")
 	}
 	if !moved(v.Payment) {
 		return v, nil
@@ -171,7 +172,7 @@ func (s *Store) find(ctx context.Context, set func(column) bool, sql string, arg
 	batch.Queue(selectLastPayout, v.Payment.ID).Query(s.collectPayout(&v))
 	batch.Queue(selectHeads, string(v.Payment.Mode)).Query(collectHeads(&v))
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return app.View{}, fmt.Errorf("read what belongs to payment %s: %w", v.Payment.ID, err)
+		return change.View{}, fmt.Errorf("read what belongs to payment %s: %w", v.Payment.ID, err)
 	}
 	return v, nil
 }
@@ -181,19 +182,19 @@ func moved(p payment.Payment) bool { return p.Transfers > 0 || p.Attempt > 0 }
 
 func notFound(err error, doing string) error {
 	if errors.Is(err, pgx.ErrNoRows) {
-		return app.ErrNotFound
+		return change.ErrNotFound
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-func collectRows(v *app.View) func(pgx.Rows) error {
+func collectRows(v *change.View) func(pgx.Rows) error {
 	return func(rows pgx.Rows) (err error) {
 		v.Rows, err = pgx.CollectRows(rows, scanDeposit)
 		return err
 	}
 }
 
-func (s vault) collectPayout(v *app.View) func(pgx.Rows) error {
+func (s vault) collectPayout(v *change.View) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		found, err := pgx.CollectRows(rows, s.scanPayout)
 		if len(found) > 0 {
@@ -203,11 +204,11 @@ func (s vault) collectPayout(v *app.View) func(pgx.Rows) error {
 	}
 }
 
-func collectHeads(v *app.View) func(pgx.Rows) error {
+func collectHeads(v *change.View) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
-		v.Heads = map[string]app.Head{}
+		v.Heads = map[string]change.Head{}
 		var network string
-		var h app.Head
+		var h change.Head
 		var quiet int64
 		_, err := pgx.ForEachRow(rows, []any{&network, &h.Height, &h.Time, &h.State, &quiet}, func() error {
 			h.Quiet = microseconds(quiet)
@@ -219,33 +220,33 @@ func collectHeads(v *app.View) func(pgx.Rows) error {
 }
 
 // Update implements app.Payments.
-func (s *Store) Update(ctx context.Context, paymentID string, f app.Change) error {
+func (s *Store) Update(ctx context.Context, paymentID string, f change.Func) error {
 	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
 		return s.change(ctx, tx, done, f, "", lockByID, paymentID)
 	})
 }
 
 // UpdatePayout implements app.Payouts.
-func (s *Store) UpdatePayout(ctx context.Context, paymentID, payoutID string, f app.Change) error {
+func (s *Store) UpdatePayout(ctx context.Context, paymentID, payoutID string, f change.Func) error {
 	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
 		return s.change(ctx, tx, done, f, payoutID, lockByID, paymentID)
 	})
 }
 
 // UpdatePayoutOnce implements app.Payments.
-func (s *Store) UpdatePayoutOnce(ctx context.Context, paymentID, payoutID string, k app.Key, f app.Change) error {
+func (s *Store) UpdatePayoutOnce(ctx context.Context, paymentID, payoutID string, k change.Key, f change.Func) error {
 	return s.changeOnce(ctx, k, f, payoutID, lockByID, paymentID)
 }
 
 // UpdateOwned implements app.Payments.
-func (s *Store) UpdateOwned(ctx context.Context, o app.Owner, reference string, k app.Key, f app.Change) error {
+func (s *Store) UpdateOwned(ctx context.Context, o change.Owner, reference string, k change.Key, f change.Func) error {
 	return s.changeOnce(ctx, k, f, "", lockOwned, reference, o.MerchantID, string(o.Mode))
 }
 
 // changeOnce is change in a transaction of its own, which keeps the answer under the key.
-func (s *Store) changeOnce(ctx context.Context, k app.Key, f app.Change, payoutID, lock string, args ...any) error {
+func (s *Store) changeOnce(ctx context.Context, k change.Key, f change.Func, payoutID, lock string, args ...any) error {
 	err := s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
-		return s.change(ctx, tx, done, func(v app.View, now time.Time) (app.Result, error) {
+		return s.change(ctx, tx, done, func(v change.View, now time.Time) (change.Result, error) {
 			r, err := f(v, now)
 			if err != nil || r.Answer == nil || k.Key == "" {
 				return r, err
@@ -254,10 +255,10 @@ func (s *Store) changeOnce(ctx context.Context, k app.Key, f app.Change, payoutI
 		}, payoutID, lock, args...)
 	})
 	if k.Key != "" && idempotency.IsTaken(err) {
-		return app.ErrKeyTaken
+		return change.ErrKeyTaken
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == lockNotAvailable {
-		return app.ErrBusy.Because(err)
+		return change.ErrBusy.Because(err)
 	}
 	return err
 }
@@ -266,20 +267,20 @@ func (s *Store) changeOnce(ctx context.Context, k app.Key, f app.Change, payoutI
 const lockNotAvailable = "55P03"
 
 // Replay implements app.Payments.
-func (s *Store) Replay(ctx context.Context, k app.Key) (app.Answer, bool, error) {
+func (s *Store) Replay(ctx context.Context, k change.Key) (change.Answer, bool, error) {
 	a, found, err := idempotency.Find(ctx, s.pool, keyOf(k))
-	return app.Answer{Status: a.Status, Body: a.Body, Secret: a.Secret, Replayed: true}, found, err
+	return change.Answer{Status: a.Status, Body: a.Body, Secret: a.Secret, Replayed: true}, found, err
 }
 
 // Settled implements app.Payments.
-func (s *Store) Settled(ctx context.Context, k app.Key) (app.Answer, error) {
+func (s *Store) Settled(ctx context.Context, k change.Key) (change.Answer, error) {
 	a, err := idempotency.Replay(ctx, s.pool, keyOf(k))
-	return app.Answer{Status: a.Status, Body: a.Body, Secret: a.Secret, Replayed: true}, err
+	return change.Answer{Status: a.Status, Body: a.Body, Secret: a.Secret, Replayed: true}, err
 }
 
 // Receive implements app.Payments. The payment is locked before the deposit row is touched, so that everything about one
 // payment happens one after another.
-func (s *Store) Receive(ctx context.Context, in app.Incoming, f app.Change, stray app.Stray) error {
+func (s *Store) Receive(ctx context.Context, in change.Incoming, f change.Func, stray change.Stray) error {
 	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
 		if fresh, err := inbox.Fresh(ctx, tx, in.MessageID); err != nil || !fresh {
 			return err
@@ -310,7 +311,7 @@ func (s *Store) Receive(ctx context.Context, in app.Incoming, f app.Change, stra
 
 // passedOver tells an operator of a snapshot that was not taken because its key stands for another address; one that is
 // merely old is nothing to tell.
-func (s *Store) passedOver(ctx context.Context, tx pgx.Tx, done *effects, in app.Incoming) error {
+func (s *Store) passedOver(ctx context.Context, tx pgx.Tx, done *effects, in change.Incoming) error {
 	tag, err := tx.Exec(ctx, movedDeposit, string(in.Mode), in.Deposit.Key, string(in.Family), in.Address)
 	if err != nil {
 		return fmt.Errorf("compare deposit %s: %w", in.Deposit.Key, err)
@@ -322,7 +323,7 @@ func (s *Store) passedOver(ctx context.Context, tx pgx.Tx, done *effects, in app
 }
 
 // stray books money on an address without a payment and makes sure that no payment gets the address.
-func (s *Store) stray(ctx context.Context, tx pgx.Tx, done *effects, in app.Incoming, decide app.Stray) error {
+func (s *Store) stray(ctx context.Context, tx pgx.Tx, done *effects, in change.Incoming, decide change.Stray) error {
 	if _, err := tx.Exec(ctx, spoilAddress, string(in.Mode), string(in.Family), in.Address); err != nil {
 		return fmt.Errorf("take an address out of stock: %w", err)
 	}
@@ -380,7 +381,7 @@ func (s *Store) inTx(ctx context.Context, f func(tx pgx.Tx, done *effects) error
 
 // change locks a payment, shows it to f with everything that belongs to it, and writes what f decided. The payout shown
 // is the one of that id, or with "" the one of the last attempt.
-func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f app.Change, payoutID, lock string, args ...any) error {
+func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f change.Func, payoutID, lock string, args ...any) error {
 	p, err := s.record(whole).scan(tx.QueryRow(ctx, lock, args...))
 	if err != nil {
 		return notFound(err, "lock payment")
@@ -388,7 +389,7 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f app.Chan
 	ctx, span := continued(ctx, p)
 	defer span.End()
 	done.about = ctx
-	v := app.View{Payment: p}
+	v := change.View{Payment: p}
 	var now time.Time
 	read := &pgx.Batch{}
 	read.Queue(selectDepositRows, p.ID).Query(collectRows(&v))
@@ -435,7 +436,7 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f app.Chan
 }
 
 // save writes what a change decided.
-func (s *Store) save(ctx context.Context, tx pgx.Tx, done *effects, v app.View, r app.Result, now time.Time) error {
+func (s *Store) save(ctx context.Context, tx pgx.Tx, done *effects, v change.View, r change.Result, now time.Time) error {
 	done.alerts = r.Alerts
 	write := &pgx.Batch{}
 	if err := s.write(ctx, write, v, r, now.UTC(), done); err != nil {
@@ -453,7 +454,7 @@ func (s *Store) save(ctx context.Context, tx pgx.Tx, done *effects, v app.View, 
 var errStale = errors.New("the payment's row changed under its lock")
 
 // write queues everything that a result asks for, in the order of the lock rule: payment first, then accounts.
-func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.Result, now time.Time, done *effects) error {
+func (s *Store) write(ctx context.Context, batch *pgx.Batch, v change.View, r change.Result, now time.Time, done *effects) error {
 	before := v.Payout
 	if len(r.Facts) > 0 {
 		next := r.Payment
@@ -469,7 +470,7 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v app.View, r app.R
 			if err != nil {
 				return err
 			}
-			batch.Queue(cleanAddress, string(next.Mode), family, next.Address).Exec(exactlyOne(app.ErrAddressUsed))
+			batch.Queue(cleanAddress, string(next.Mode), family, next.Address).Exec(exactlyOne(change.ErrAddressUsed))
 		}
 		batch.Queue(updatePayment, append(args, nullText(r.WalletID))...).Exec(exactlyOne(errStale))
 		s.queueLimits(batch, v.Payment, next, r)
@@ -545,7 +546,7 @@ var errPayoutStands = errors.New("a payout with this reference stands and was no
 
 // writeFacts queues the consequences of a change. Events are rendered last, because each shows the payout as it is after
 // the change.
-func (s *Store) writeFacts(ctx context.Context, batch *pgx.Batch, v app.View, next payment.Payment, facts []payment.Fact, now time.Time, done *effects) error {
+func (s *Store) writeFacts(ctx context.Context, batch *pgx.Batch, v change.View, next payment.Payment, facts []payment.Fact, now time.Time, done *effects) error {
 	changes := 0
 	var events []payment.Event
 	for _, f := range facts {

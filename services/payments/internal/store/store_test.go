@@ -26,6 +26,7 @@ import (
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/quote"
 	"causeway.internal/services/payments/internal/rate"
@@ -70,9 +71,9 @@ func TestInsert_roundTrip(t *testing.T) {
 	w := newWorld(t)
 	w.fill(10)
 	var written payment.Payment
-	catch := &spy{Payments: w.store, seen: func(n app.Newborn) { written = n.Payment }}
+	catch := &spy{Payments: w.store, seen: func(n change.Newborn) { written = n.Payment }}
 	w.app.Payments = catch
-	a, err := w.create(command(), app.Key{})
+	a, err := w.create(command(), change.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,10 +92,10 @@ func TestInsert_roundTrip(t *testing.T) {
 
 type spy struct {
 	app.Payments
-	seen func(app.Newborn)
+	seen func(change.Newborn)
 }
 
-func (s *spy) Insert(ctx context.Context, n app.Newborn) error {
+func (s *spy) Insert(ctx context.Context, n change.Newborn) error {
 	s.seen(n)
 	return s.Payments.Insert(ctx, n)
 }
@@ -104,7 +105,7 @@ func TestCreate_answer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fill(1)
-	a, err := w.create(command(), app.Key{})
+	a, err := w.create(command(), change.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func TestCreate_manyAtOnceHaveAddressesOfTheirOwn(t *testing.T) {
 	var all sync.WaitGroup
 	for range creates {
 		all.Go(func() {
-			a, err := w.create(command(), app.Key{})
+			a, err := w.create(command(), change.Key{})
 			if err != nil {
 				t.Error(err)
 				return
@@ -184,7 +185,7 @@ func TestCreate_oneKeyOnePayment(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fill(64)
-	k := app.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/payments"), Key: "k1", Hash: [32]byte{1}}
+	k := change.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/payments"), Key: "k1", Hash: [32]byte{1}}
 	bodies := make(chan []byte, 16)
 	for range cap(bodies) {
 		go func() {
@@ -226,7 +227,7 @@ func TestCreate_keyIsAnsweredWhateverElseIsWrong(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fill(2)
-	k := app.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/payments"), Key: "k1", Hash: [32]byte{1}}
+	k := change.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/payments"), Key: "k1", Hash: [32]byte{1}}
 	first, err := w.create(command(), k)
 	if err != nil {
 		t.Fatal(err)
@@ -256,10 +257,10 @@ func TestCreate_keyIsAnsweredWhateverElseIsWrong(t *testing.T) {
 			}
 		}
 	}
-	if _, err := w.create(wrong, app.Key{Scope: k.Scope, Key: "k2"}); fault.As(err).Kind != fault.Invalid {
+	if _, err := w.create(wrong, change.Key{Scope: k.Scope, Key: "k2"}); fault.As(err).Kind != fault.Invalid {
 		t.Errorf("a fresh key with a wrong body: %v", err)
 	}
-	if _, err := w.create(command(), app.Key{Scope: k.Scope, Key: "k2"}); err != nil {
+	if _, err := w.create(command(), change.Key{Scope: k.Scope, Key: "k2"}); err != nil {
 		t.Errorf("the last address: %v", err)
 	}
 	if n := ask[int](w, `SELECT count(*) FROM payments`); n != 2 {
@@ -272,7 +273,7 @@ func TestCreate_keyOfAnOlderPartition(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fill(8)
-	k := app.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/payments"), Key: "k1", Hash: [32]byte{1}}
+	k := change.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/payments"), Key: "k1", Hash: [32]byte{1}}
 	first, err := w.create(command(), k)
 	if err != nil {
 		t.Fatal(err)
@@ -293,7 +294,7 @@ func TestCreate_dryStock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	start := time.Now()
-	_, err := w.create(command(), app.Key{})
+	_, err := w.create(command(), change.Key{})
 	if !errors.Is(err, app.ErrNoAddress) {
 		t.Fatalf("no stock: %v", err)
 	}
@@ -305,7 +306,7 @@ func TestCreate_dryStock(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() {
-		_, err := w.create(command(), app.Key{})
+		_, err := w.create(command(), change.Key{})
 		done <- err
 	}()
 	w.fill(1) // the waiting create finds it
@@ -346,12 +347,12 @@ func TestFind_anotherOwnerSeesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.fill(1)
 	p := w.made(command())
-	for _, o := range []app.Owner{{MerchantID: "m2", Mode: payment.Test}, {MerchantID: "m1", Mode: payment.Live}} {
-		if _, err := w.app.Show(t.Context(), o, p.Reference); !errors.Is(err, app.ErrNotFound) {
+	for _, o := range []change.Owner{{MerchantID: "m2", Mode: payment.Test}, {MerchantID: "m1", Mode: payment.Live}} {
+		if _, err := w.app.Show(t.Context(), o, p.Reference); !errors.Is(err, change.ErrNotFound) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	if _, err := w.app.Show(t.Context(), owner, "CW-nonsense"); !errors.Is(err, app.ErrNotFound) {
+	if _, err := w.app.Show(t.Context(), owner, "CW-nonsense"); !errors.Is(err, change.ErrNotFound) {
 		t.Errorf("malformed: %v", err)
 	}
 }
@@ -397,7 +398,7 @@ func TestUpdate_ofAPaymentThatIsHeld(t *testing.T) {
 	if _, err := held.Exec(t.Context(), `SELECT FROM payments WHERE id = $1 FOR UPDATE`, p.ID); err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.app.Cancel(t.Context(), owner, p.Reference, app.Key{})
+	_, err = w.app.Cancel(t.Context(), owner, p.Reference, change.Key{})
 	if f := fault.As(err); f.Code != "busy" || f.Kind != fault.Unavailable || f.RetryAfter <= 0 {
 		t.Errorf("cancelled beside another change: %v", err)
 	}

@@ -6,7 +6,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -30,7 +30,7 @@ func (t tokens) issue(p payment.Payment, facts []payment.Fact, now time.Time) (p
 	}
 	for _, f := range facts {
 		if e, ok := f.(payment.Event); ok && e.WithToken {
-			token, hash := app.NewToken()
+			token, hash := change.NewToken()
 			p.Token = payment.Token{Hash: hash, ExpiresAt: now.Add(t.life)}
 			return p, token
 		}
@@ -46,6 +46,6 @@ func (t tokens) sealed(brings bool, token, eventID string) []byte {
 	return t.ring.Seal([]byte(token), wire.TokenPlace(eventID))
 }
 
-func stored(a app.Answer) idempotency.Answer {
+func stored(a change.Answer) idempotency.Answer {
 	return idempotency.Answer{Status: a.Status, Body: a.Body, Secret: a.Secret}
 }

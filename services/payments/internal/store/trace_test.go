@@ -14,7 +14,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 )
 
 // traced is the context of a request whose trace is recorded, or is not.
@@ -32,12 +32,12 @@ func TestTrace_isKept(t *testing.T) {
 	w := newWorld(t)
 	w.fill(10)
 	recorded, id := traced(t.Context(), true)
-	a, err := w.app.Create(recorded, owner, command(), &fault.Problems{}, app.Key{})
+	a, err := w.app.Create(recorded, owner, command(), &fault.Problems{}, change.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	unrecorded, _ := traced(t.Context(), false)
-	b, err := w.app.Create(unrecorded, owner, command(), &fault.Problems{}, app.Key{})
+	b, err := w.app.Create(unrecorded, owner, command(), &fault.Problems{}, change.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}

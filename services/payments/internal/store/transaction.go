@@ -9,6 +9,7 @@ import (
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 )
 
 var _ app.Transactions = (*Store)(nil)
@@ -25,7 +26,7 @@ const (
 )
 
 // NameTransaction implements app.Transactions.
-func (s *Store) NameTransaction(ctx context.Context, paymentID, txHash string, most int, c app.Command) (ok bool, err error) {
+func (s *Store) NameTransaction(ctx context.Context, paymentID, txHash string, most int, c change.Command) (ok bool, err error) {
 	msg, err := outbox.Encode(ctx, c.Name, c.ID, c.Payload)
 	if err != nil {
 		return false, err

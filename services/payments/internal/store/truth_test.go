@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/sim"
@@ -174,7 +175,7 @@ func (g *gauntlet) decideVerdict() {
 
 // person holds the payment, or decides about it.
 func (g *gauntlet) person() {
-	err := g.store.Update(g.t.Context(), g.p.ID, func(v app.View, now time.Time) (app.Result, error) {
+	err := g.store.Update(g.t.Context(), g.p.ID, func(v change.View, now time.Time) (change.Result, error) {
 		var trigger payment.Trigger = payment.Screened{Verdict: payment.Hit, Rows: v.Rows}
 		switch {
 		case v.Payment.Payout == payment.PayoutFailed:
@@ -183,7 +184,7 @@ func (g *gauntlet) person() {
 			trigger = payment.Accept{Rows: v.Rows}
 		}
 		p, facts, err := g.app.Policy.Apply(v.Payment, trigger, now)
-		return app.Result{Payment: p, Facts: facts}, err
+		return change.Result{Payment: p, Facts: facts}, err
 	})
 	if err != nil && g.calm {
 		g.rt.Fatal(err)
@@ -206,7 +207,7 @@ func (g *gauntlet) conclude() {
 		}
 	}
 	onWire := g.sending
-	_, err := g.app.ConcludePayout(g.t.Context(), o.ID, order, noProblems(), app.Key{})
+	_, err := g.app.ConcludePayout(g.t.Context(), o.ID, order, noProblems(), change.Key{})
 	if err == nil && onWire {
 		g.rt.Fatalf("concluded as %s while an order is on the wire", order.Outcome)
 	}

@@ -24,6 +24,7 @@ import (
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/rail/sim"
@@ -32,7 +33,7 @@ import (
 	"causeway.internal/services/payments/migrations"
 )
 
-var owner = app.Owner{MerchantID: "m1", KeyID: 7, Mode: payment.Test}
+var owner = change.Owner{MerchantID: "m1", KeyID: 7, Mode: payment.Test}
 
 // world is payments without HTTP and broker: use cases over a real database, with the simulated bank.
 type world struct {
@@ -74,8 +75,8 @@ func newWorld(t testing.TB) *world {
 		Payments: w.store, Lists: w.store, Settlements: w.store, Operators: w.store, Approvals: w.store, Stock: stock, Backlog: outbox.NewBacklog(w.pool, outbox.MaxRows), Policy: payment.Defaults(), Render: render,
 		Worlds:   map[payment.Mode]app.World{payment.Test: {Rates: fixed.New(time.Now), Rail: w.bank, Timing: payout.TestTiming(), NameWait: time.Second}},
 		Callback: func(payment.Mode, string) error { return nil }, Now: time.Now, Log: tel.Log,
-		Refusal: func(_ context.Context, f *fault.Error) app.Answer {
-			return app.Answer{Status: 409, Body: []byte(f.Code)}
+		Refusal: func(_ context.Context, f *fault.Error) change.Answer {
+			return change.Answer{Status: 409, Body: []byte(f.Code)}
 		},
 	})
 	w.worker = app.NewPayoutWorker(w.app, w.store, 8, tel.Log)
@@ -113,14 +114,14 @@ func command() payment.Command {
 	}
 }
 
-func (w *world) create(c payment.Command, k app.Key) (app.Answer, error) {
+func (w *world) create(c payment.Command, k change.Key) (change.Answer, error) {
 	return w.app.Create(w.t.Context(), owner, c, &fault.Problems{}, k)
 }
 
 // made creates a payment and returns it as the store has it.
 func (w *world) made(c payment.Command) payment.Payment {
 	w.t.Helper()
-	a, err := w.create(c, app.Key{})
+	a, err := w.create(c, change.Key{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func reference(t testing.TB, body []byte) string {
 }
 
 // find reads a whole payment, and makes sure that what a GET reads of it shows the same.
-func (w *world) find(ref string) app.View {
+func (w *world) find(ref string) change.View {
 	w.t.Helper()
 	all, err := w.store.FindAny(w.t.Context(), ref)
 	if err != nil {
@@ -153,7 +154,7 @@ func (w *world) find(ref string) app.View {
 	return all
 }
 
-func (w *world) shown(v app.View) string {
+func (w *world) shown(v change.View) string {
 	w.t.Helper()
 	body, err := app.Renderer{PublicURL: "https://pay.example"}.Shown(v)
 	if err != nil {

@@ -1,4 +1,4 @@
-package app
+package change
 
 import (
 	"errors"
@@ -7,17 +7,18 @@ import (
 	"causeway.internal/libs/fault"
 )
 
-// What Payments.Insert may report besides faults; the caller tries again with another address or reference.
+// Reasons why a payment is not written; the caller tries again with another address or reference.
 var (
 	ErrAddressUsed   = errors.New("the address belongs to a payment or has received money")
 	ErrReferenceUsed = errors.New("the reference is taken")
 	ErrKeyTaken      = errors.New("a request with this idempotency key won")
 )
 
-// The faults of the use cases.
+// The faults that several use cases share.
 var (
 	ErrNotFound     = fault.New(fault.NotFound, "payment_not_found", "Payment not found")
 	ErrLiveDisabled = fault.New(fault.Unavailable, "live_disabled", "Live payments are not open yet. Use a test key.").After(time.Hour)
 	ErrBusy         = fault.New(fault.Unavailable, "busy", "The payment is being changed by another request. Try again shortly.").After(time.Second)
-	ErrNoAddress    = fault.New(fault.Unavailable, "no_address", "No deposit address is free right now. Try again shortly.").After(3 * time.Second)
+	ErrDailyLimit   = fault.New(fault.Invalid, "daily_limit_exceeded",
+		"The daily limit of this payer, receiver or key would be exceeded. Send a smaller amount, or try again tomorrow.")
 )
