@@ -21,7 +21,7 @@ func (a answer) object(t *testing.T, name string) map[string]any {
 	return o
 }
 
-// A rotated key is the same key with another secret; the old secret works until the overlap is over, and a second rotation
+// A rotated key is the same key with another secret. The old secret works until the overlap ends, and a second rotation
 // within it ends the oldest.
 func TestGateway_rotateKey(t *testing.T) {
 	t.Parallel()
@@ -74,7 +74,7 @@ func TestGateway_rotateKey(t *testing.T) {
 	w.call(t, "PATCH", path, operatorToken, `{"name":"x"}`).want(t, 409, "api_key_revoked")
 }
 
-// What an operator changes counts from the next request on, and no other field moves.
+// An operator's change takes effect on the next request, and no other field changes.
 func TestGateway_changeKey(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -133,7 +133,7 @@ func TestGateway_changeKey(t *testing.T) {
 	}
 }
 
-// A key knows itself, however it is presented.
+// A key may read itself by any form of credential.
 func TestGateway_me(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -155,8 +155,8 @@ func TestGateway_me(t *testing.T) {
 	w.call(t, "GET", "/v1/me", operatorToken, "").want(t, 401, "api_key_invalid")
 }
 
-// Acts on keys stand in the audit with their answer; requests of merchants follow. Pages come in order, and nothing in a row
-// is a secret, a reference, a name or a merchant's address.
+// The audit holds acts on keys with their answer, and then requests of merchants. Pages come in order, and no row holds
+// a secret, a reference, a name or a merchant's address.
 func TestGateway_audit(t *testing.T) {
 	t.Parallel()
 	w := start(t)

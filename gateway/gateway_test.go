@@ -52,7 +52,8 @@ type world struct {
 	client    *http.Client
 }
 
-// described finds the operations of the document, on whatever address they are served. Making it checks the whole document.
+// described finds the operations of the document, on whatever address they are served. Making it checks the whole
+// document.
 var described = sync.OnceValues(func() (routers.Router, error) {
 	doc, err := parsed()
 	if err != nil {
@@ -68,7 +69,7 @@ func start(t *testing.T) *world {
 	return startOn(t, pg.URL(t, migrations.FS))
 }
 
-// startOn is start on a database that is there already; settings replace those of the environment.
+// startOn is start on an existing database; settings replace those of the environment.
 func startOn(t *testing.T, database string, settings ...string) *world {
 	t.Helper()
 	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
@@ -143,7 +144,7 @@ type answer struct {
 	body map[string]any
 }
 
-// call sends a request; the answers of the gateway's own routes are held against the document.
+// call sends a request and checks the answers of the gateway's own routes against the document.
 func (w *world) call(t *testing.T, method, path, token, body string, headers ...string) answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, w.base+path, strings.NewReader(body))

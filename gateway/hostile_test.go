@@ -35,8 +35,8 @@ func (w *world) raw(t *testing.T) net.Conn {
 	return conn
 }
 
-// Three hundred sockets that send a header a byte at a time keep nobody from being served, and are cut off, however
-// regularly they send.
+// Three hundred sockets that send a header one byte at a time delay no other request and are cut, however regularly
+// they send.
 func TestHostile_slowLoris(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -74,7 +74,7 @@ func TestHostile_slowLoris(t *testing.T) {
 	wg.Wait()
 }
 
-// An address that holds its share of connections gets no more, and gets one again for each that it closes.
+// An address at its bound of connections gets no more, and one more for each that it closes.
 func TestHostile_connections(t *testing.T) {
 	t.Parallel()
 	w := startOn(t, pg.URL(t, migrations.FS), "CONNECTIONS_PER_ADDRESS_MAX", "20")
@@ -103,8 +103,8 @@ func TestHostile_connections(t *testing.T) {
 	})
 }
 
-// Sixteen sockets that ask for settlements and read nothing stop nobody, with sixteen slots in all: they hold those of
-// long answers, a few for a key, and are cut off.
+// Sixteen sockets that request settlements and read nothing delay no other request, with sixteen slots in all: they
+// hold slots of long answers, a few for each key, and are cut.
 func TestHostile_slowReaders(t *testing.T) {
 	t.Parallel()
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -148,7 +148,7 @@ func TestHostile_slowReaders(t *testing.T) {
 	})
 }
 
-// A flood of made-up keys is refused before it reaches the database. A key in memory goes on at the same address.
+// A flood of invented keys is refused before it reaches the database. A cached key keeps working at the same address.
 func TestHostile_unknownKeys(t *testing.T) {
 	w := start(t)
 	secret, _ := w.makeKey(t)
@@ -211,8 +211,8 @@ func (w *world) metric(t *testing.T, series string) int {
 	return 0
 }
 
-// A body that says it is large is refused before it is read, and one that does not say so once it is; either way the service
-// hears nothing of it and the gateway keeps none of it.
+// A body with too large a Content-Length is refused before it is read, and one without when it is too large. In both
+// cases the service receives nothing and the gateway keeps none of it.
 func TestHostile_oversize(t *testing.T) {
 	t.Parallel()
 	w := start(t)

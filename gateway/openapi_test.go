@@ -22,7 +22,7 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// parsed is read by every test and changed by none: under the race detector reading it takes a second.
+// parsed is read by every test and changed by none: under the race detector parsing takes a second.
 var parsed = sync.OnceValues(func() (*openapi3.T, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(openAPI)
 	if err != nil {
@@ -58,7 +58,7 @@ func TestOpenAPI_routes(t *testing.T) {
 	}
 }
 
-// Who may call a route reads the same in the document and in the table.
+// The document and the table agree on who may call a route.
 func TestOpenAPI_access(t *testing.T) {
 	doc := document(t)
 	for _, r := range route.Table() {
@@ -87,7 +87,7 @@ func TestOpenAPI_access(t *testing.T) {
 	}
 }
 
-// The query parameters of a route that have one value read the same in the document and in the table.
+// The document and the table agree on the query parameters of a route that have one value.
 func TestOpenAPI_query(t *testing.T) {
 	doc := document(t)
 	for _, r := range route.Table() {
@@ -181,7 +181,7 @@ func TestOpenAPI_whole(t *testing.T) {
 	}
 }
 
-// The table of error codes names every code of the program, and no other.
+// The table of error codes names exactly the codes of the program.
 func TestOpenAPI_codes(t *testing.T) {
 	made := regexp.MustCompile(`fault\.New\(\s*fault\.(\w+),\s*"([a-z_]+)"|(?:UnsupportedPair|OutOfRange)\s*= "([a-z_]+)"`)
 	var want []string
@@ -192,7 +192,7 @@ func TestOpenAPI_codes(t *testing.T) {
 			}
 			source, err := os.ReadFile(path)
 			for _, m := range made.FindAllSubmatch(source, -1) {
-				if string(m[1]) != "Internal" { // all of these are told as internal
+				if string(m[1]) != "Internal" { // all of these reach callers as internal
 					want = append(want, string(m[2])+string(m[3]))
 				}
 			}
@@ -309,7 +309,7 @@ func TestOpenAPI_lists(t *testing.T) {
 	}
 }
 
-// A report's schemas hold it to exactly what everybody may see, and its events are those of the list.
+// A report's schemas allow exactly its public fields, and its events are those of the list.
 func TestOpenAPI_reports(t *testing.T) {
 	doc := document(t)
 	filed := doc.Components.Schemas["ReportAnswer"].Value

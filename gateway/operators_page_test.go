@@ -9,7 +9,7 @@ import (
 	"causeway.internal/gateway/internal/route"
 )
 
-// docs/operators.md says of every route by which an operator changes something whether it takes one operator or two.
+// docs/operators.md says for every route of an operator's change whether it takes one operator or two.
 func TestOperatorsPage(t *testing.T) {
 	raw, err := os.ReadFile("../docs/operators.md")
 	if err != nil {

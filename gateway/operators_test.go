@@ -19,7 +19,7 @@ import (
 	"causeway.internal/libs/testkit/pg"
 )
 
-// typed runs a verb of operators and returns what it prints of one token.
+// typed runs a verb of operators and returns the one token that it prints.
 func (w *world) typed(t *testing.T, words ...string) (view map[string]any) {
 	t.Helper()
 	var out bytes.Buffer
@@ -32,7 +32,7 @@ func (w *world) typed(t *testing.T, words ...string) (view map[string]any) {
 	return view
 }
 
-// person has a token made by the command line.
+// person makes an operator's token on the command line.
 func (w *world) person(t *testing.T, name string) string {
 	t.Helper()
 	token, _ := w.typed(t, "create", "--name", name)["token"].(string)
@@ -54,7 +54,8 @@ func (w *world) sql(t *testing.T, statement string, args ...any) {
 	}
 }
 
-// One operator makes no live key, changes no limit of one, reads no new secret of one and makes no operator. Two do.
+// One operator alone makes no live key, changes no limit of one, reads no new secret of one and makes no operator. Two
+// can.
 func TestGateway_twoOperators(t *testing.T) {
 	w := startOn(t, pg.URL(t, migrations.FS), "SECOND_OPERATOR", "true", "LIMITS_SKIP_LOOPBACK", "true")
 	ada, ben := w.person(t, "ada.obi"), w.person(t, "ben.ade")
@@ -125,12 +126,13 @@ func TestGateway_twoOperators(t *testing.T) {
 	if !strings.Contains(string(audit.raw), `"requestedBy":"ada.obi"`) {
 		t.Errorf("audit: %s", audit.raw)
 	}
-	if n := w.metric(t, "gateway_operator_tokens_static"); n != 1 { // the world's own
+	if n := w.metric(t, "gateway_operator_tokens_static"); n != 1 { // the one in the environment
 		t.Errorf("%d tokens that never expire are counted", n)
 	}
 }
 
-// A token is one person's, ends by itself, is replaced by its person alone, and once revoked passes on no replica.
+// A token belongs to one person, expires, can be replaced by its person alone, and once revoked is refused by every
+// replica.
 func TestGateway_operatorTokens(t *testing.T) {
 	database := pg.URL(t, migrations.FS)
 	w := startOn(t, database, "LIMITS_SKIP_LOOPBACK", "true")
@@ -184,7 +186,7 @@ func TestGateway_operatorTokens(t *testing.T) {
 	}
 }
 
-// Whoever guesses tokens is refused before anything is looked up.
+// A caller that guesses tokens is refused before any look-up.
 func TestGateway_guessedTokens(t *testing.T) {
 	w := start(t)
 	guess := w.person(t, "ada.obi")

@@ -19,8 +19,8 @@ import (
 	"causeway.internal/libs/testkit/pg"
 )
 
-// cable is a TCP connection to PostgreSQL whose links can be frozen, as a stopped process or a cut cable freezes them:
-// nothing passes and nothing ends.
+// cable is a TCP connection to PostgreSQL whose links can be frozen, like those of a stopped process or a cut cable: no
+// data passes and no connection ends.
 type cable struct {
 	t      *testing.T
 	target string
@@ -105,7 +105,7 @@ func (c *cable) pump(from, to net.Conn, port string) {
 	}
 }
 
-// freeze stops the links of some ports, or every link there is and will be. A port of another cable stops nothing.
+// freeze stops the links of some ports, or every link, present and future. A port of another cable stops nothing.
 func (c *cable) freeze(ports []string, all bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,8 +153,8 @@ func (w *world) makeKey(t *testing.T) (secret, path string) {
 	return secret, "/v1/admin/keys/" + fmt.Sprint(key["id"])
 }
 
-// TestReplicas_revoke: a key that one replica has revoked passes no other a second later, whatever the other's link to the
-// database does: works, has its listener stopped for five seconds, or is cut altogether; and other keys go on.
+// TestReplicas_revoke: a second after one replica has revoked a key, no other accepts it, whether the other's link to
+// the database works, has its listener stopped for five seconds, or is cut; other keys keep working.
 func TestReplicas_revoke(t *testing.T) {
 	t.Parallel()
 	database := pg.URL(t, migrations.FS)
@@ -163,7 +163,7 @@ func TestReplicas_revoke(t *testing.T) {
 	there := startOn(t, through, "KEY_CACHE_TTL", "1h")
 	for name, tc := range map[string]struct {
 		freeze func()
-		others int // what another key is answered meanwhile
+		others int // status for another key meanwhile
 	}{
 		"all is well":           {func() {}, http.StatusOK},
 		"the listener stands":   {func() { cable.freeze(listeners(t, database), false) }, http.StatusOK},
@@ -203,8 +203,8 @@ func TestReplicas_revoke(t *testing.T) {
 	}
 }
 
-// halt stops the server's processes of every listening session (SIGSTOP) until the test ends: their connections stand, and
-// nobody answers on them.
+// halt stops the server's processes of every listening session (SIGSTOP) until the test ends: their connections stay
+// open, and nothing answers on them.
 func halt(t *testing.T, database string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), database)

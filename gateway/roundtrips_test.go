@@ -57,7 +57,7 @@ func (s *statements) note(sql string) {
 	s.sent = append(s.sent, sql)
 }
 
-// taken hands over what was sent since the last time.
+// taken returns the statements since its last call.
 func (s *statements) taken() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,8 +66,8 @@ func (s *statements) taken() []string {
 	return out
 }
 
-// TestRoundTrips_warmKey: requests of a key that is remembered ask the database nothing, however the key is presented, but
-// one insert for each signed request that is no read.
+// TestRoundTrips_warmKey: requests of a cached key send the database nothing, by any form of credential, except one
+// insert for each signed request that is no read.
 func TestRoundTrips_warmKey(t *testing.T) {
 	cfg, err := pgxpool.ParseConfig(pg.URL(t, migrations.FS))
 	if err != nil {
@@ -141,7 +141,7 @@ func TestRoundTrips_warmKey(t *testing.T) {
 	}
 }
 
-// door is the gateway's handler with all that asks for keys, before one service for every route.
+// door is the gateway's handler with everything that looks up keys, before one service for every route.
 func door(t *testing.T, service string, keys *store.Store, cache *apikey.Cache) (base string) {
 	t.Helper()
 	router, err := route.NewRouter(route.Table())

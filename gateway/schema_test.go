@@ -18,25 +18,26 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// The promise to clients: what each route answers and what each event carries, one file per answer and event in
-// testdata/schemas, one line per field. It only grows. A field that is gone, of another type, optional or null where it was
-// not, or that has lost one of its values, fails here, and `make docs` refuses to record it; what was added is recorded by
-// `make docs`. A promise that has to be broken is broken by hand: remove its line in a change that says why.
+// The promise to clients: the fields of each answer and each event, one file per answer and event in testdata/schemas,
+// one line per field. It only grows. This test fails on a field that is gone, has another type, is newly optional or
+// null, or has lost one of its values, and `make docs` refuses to record it; `make docs` records additions. A promise
+// is broken by hand: remove its line in a change that says why.
 //
-// The document stands for the program, since the end-to-end suite holds every answer and every event against it
-// (deploy/e2e/internal/contract), and TestSchemas_closed sees that it leaves no room for a field that it does not name.
+// The document represents the program, because the end-to-end suite checks every answer and every event against it
+// (deploy/e2e/internal/contract), and TestSchemas_closed checks that it allows no field that it does not name.
 const promises = "testdata/schemas"
 
-// property is one line: what a client may rely on about a field.
+// property is one line: the promise about a field.
 type property struct {
 	Types    []string `json:"types"`            // sorted; "map" is an object of any fields
-	Required bool     `json:"required"`         // there whenever the object around it is
-	Values   []string `json:"values,omitempty"` // all that it may be
+	Required bool     `json:"required"`         // present whenever the object around it is
+	Values   []string `json:"values,omitempty"` // all possible values
 	Form     string   `json:"form,omitempty"`   // pattern or format
-	With     []string `json:"with,omitempty"`   // fields that are there whenever this one is
+	With     []string `json:"with,omitempty"`   // fields that are present whenever this one is
 }
 
-// shape is an answer or event: properties by path. The root is "$", an item of a list "[]", an alternative its schema's name.
+// shape is an answer or event: properties by path. The root is "$", an item of a list "[]", an alternative its schema's
+// name.
 type shape map[string]property
 
 // describe flattens a schema.
@@ -105,7 +106,7 @@ func (l *property) take(s *openapi3.Schema) {
 	l.Form += s.Pattern + s.Format
 }
 
-// broken lists what a client that relies on the old shape would miss in the new one.
+// broken lists what a client of the old shape would miss in the new one.
 func broken(old, now shape) (problems []string) {
 	for _, path := range slices.Sorted(maps.Keys(old)) {
 		a := old[path]
@@ -134,7 +135,7 @@ func broken(old, now shape) (problems []string) {
 	return problems
 }
 
-// missing lists what of all is not in some.
+// missing lists the items of all that are not in some.
 func missing(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(some, s) })
 }
@@ -208,7 +209,7 @@ func replaced(s *openapi3.Schema, name string, by *openapi3.SchemaRef) *openapi3
 	return &openapi3.SchemaRef{Value: &one}
 }
 
-// TestSchemas: every promise of testdata/schemas is kept, and what has been added to the document stands there too.
+// TestSchemas: testdata/schemas holds exactly the promises of the document, and no kept one is broken.
 func TestSchemas(t *testing.T) {
 	now := published(document(t))
 	for name, ref := range now {
@@ -263,8 +264,7 @@ func TestSchemas_events(t *testing.T) {
 	}
 }
 
-// Every object of an answer or event says which fields it has, or that it has any: what the end-to-end suite receives beside
-// them breaks the document.
+// Every object of an answer or event lists its fields, or allows any: a field beside them fails the end-to-end suite.
 func TestSchemas_closed(t *testing.T) {
 	var walk func(path string, refs []*openapi3.SchemaRef)
 	walk = func(path string, refs []*openapi3.SchemaRef) {
@@ -294,7 +294,7 @@ func TestSchemas_closed(t *testing.T) {
 	}
 }
 
-// What breaks a client is told from what does not.
+// Mutations that break a client are found, others are not.
 func TestSchemas_mutations(t *testing.T) {
 	const whole = `
 type: object

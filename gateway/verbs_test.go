@@ -38,7 +38,7 @@ func TestGateway_adopt(t *testing.T) {
 		}
 		raw, _ := io.ReadAll(r.Body)
 		if asked = append(asked, string(raw)); len(asked) == 1 {
-			rw.WriteHeader(http.StatusGatewayTimeout) // there are many wallets
+			rw.WriteHeader(http.StatusGatewayTimeout) // the batch was cut short
 			return
 		}
 		_, _ = rw.Write([]byte(`{"success":true,"moved":3}`))
@@ -97,8 +97,8 @@ func (w *world) signed(t *testing.T, public, secret, method, path, body string, 
 		append(headers, "X-API-Key", public, "X-Timestamp", stamp, "X-Signature", hex.EncodeToString(mac.Sum(nil)))...)
 }
 
-// A master key is replaced while gateways go on: before, between and after, signed requests are let in; interrupted, the
-// command goes on where it was; and afterwards nothing needs the old key.
+// A master key is replaced while gateways run: before, during and after, signed requests are admitted. An interrupted
+// command continues where it ended, and afterwards nothing needs the old key.
 func TestGateway_rotateMaster(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -112,7 +112,7 @@ func TestGateway_rotateMaster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context()) //nolint:usetesting // the test's context is good until its end
-	// many more rows, sealed under the old key for places of their own by the ring itself
+	// many more rows, which the ring itself seals under the old key for their own places
 	ring, err := keyring.Parse(w.environ["MASTER_KEYS"])
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ VALUES (sha256($1::text::bytea), 'p', $2, $1, $3, now())`, public, made["id"], r
 		}
 		return report, err
 	}
-	// one row that does not open stops the command after what came before it, and names it
+	// a row that does not open stops the command, which names it; the rows before it stay sealed again
 	if _, err := conn.Exec(t.Context(), `UPDATE api_key_secrets SET signing_key = set_byte(signing_key, 30, get_byte(signing_key, 30) # 1) WHERE public_key = $1`,
 		fmt.Sprintf("pk_test_%036d", 700)); err != nil {
 		t.Fatal(err)

@@ -20,13 +20,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const testSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
-// api is an API with two events, which refuses whoever has not this key.
+// api is an API with two events that refuses every request without this key.
 type api struct {
 	*httptest.Server
 	mu     sync.Mutex
 	asked  []string // method, path and body
 	events []string
-	failed int // looks at the events that fail first
+	failed int // number of first reads of the events that fail
 }
 
 func serve(t *testing.T) *api {
@@ -127,7 +127,7 @@ func TestListen_json(t *testing.T) {
 	}
 }
 
-// first tells of the first line that is written.
+// first signals the first line that is written.
 type first struct {
 	bytes.Buffer
 	once sync.Once

@@ -172,7 +172,7 @@ func TestPeppers(t *testing.T) {
 	}
 }
 
-// newCache makes a cache that believes it is told of changes for as long as the test lasts.
+// newCache makes a cache for which notifications arrive as long as the test lasts.
 func newCache(t testing.TB, s apikey.Source, p *apikey.Peppers, ttl time.Duration, size int, now func() time.Time) *apikey.Cache {
 	t.Helper()
 	c := apikey.NewCache(s, free{}, p, ring(t, "k1"), ttl, size, now)
@@ -258,7 +258,7 @@ func TestCache_remembersAndForgets(t *testing.T) {
 		find("known", nil, 1)
 		find("unknown", apikey.ErrInvalid, 2)
 		find("unknown", apikey.ErrInvalid, 2)
-		time.Sleep(time.Second) // fake time: the key's time to live is over, the unknown one's is not
+		time.Sleep(time.Second) // fake time: the key's time to live has passed, the unknown one's has not
 		find("known", nil, 3)
 		find("unknown", apikey.ErrInvalid, 3)
 		time.Sleep(time.Second)
@@ -314,7 +314,7 @@ func TestCache_dropDuringLookup(t *testing.T) {
 	})
 }
 
-// gate refuses every look-up of a key that nobody has found yet, and remembers what it was told of the others.
+// gate refuses every look-up of a key that is not known yet, and records the results of the others.
 type gate struct {
 	shut  bool
 	ended []string
@@ -333,8 +333,8 @@ func (g *gate) Ended(_ netip.Addr, k *apikey.Key, err error) {
 	g.ended = append(g.ended, fmt.Sprint(k != nil, err))
 }
 
-// What was found once is looked up again past the gate, whatever made it doubtful, until it is found no more. All else
-// asks the gate first.
+// A key that was found once is looked up again without the gate, whatever invalidated it, until it is not found. Every
+// other look-up passes the gate first.
 func TestCache_gate(t *testing.T) {
 	p := peppers(t, "a")
 	now := time.Unix(1_775_000_000, 0)

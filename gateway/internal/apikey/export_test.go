@@ -1,6 +1,6 @@
 package apikey
 
-// Sizes tells tests how much a cache holds.
+// Sizes returns how much a cache holds, for tests.
 func Sizes(c *Cache) (known, unknown int) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

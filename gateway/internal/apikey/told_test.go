@@ -11,8 +11,8 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// While nobody tells of changes a key is remembered for half a second, whatever its time to live; as soon as somebody
-// does, for the whole of it; and a teller who falls silent is believed for less than a second.
+// Without notifications a key is cached for half a second, whatever its time to live; with them, for its time to live;
+// when they cease, for less than a second.
 func TestCache_blind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := peppers(t, "a")
@@ -34,7 +34,7 @@ func TestCache_blind(t *testing.T) {
 			time.Sleep(200 * time.Millisecond)
 			find(2)
 		}
-		time.Sleep(499 * time.Millisecond) // 699 ms since the teller was last heard
+		time.Sleep(499 * time.Millisecond) // 699 ms since the last notification
 		find(2)
 		time.Sleep(time.Millisecond)
 		find(3)
@@ -55,8 +55,8 @@ func TestCache_blind(t *testing.T) {
 	})
 }
 
-// A look-up that was begun before a change answers nobody who came after it, and one that took too long to be believed
-// is begun again.
+// A look-up that began before a change answers no caller that came after it, and one that took too long to be valid is
+// repeated.
 func TestCache_slowLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := peppers(t, "a")

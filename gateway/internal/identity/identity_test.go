@@ -67,7 +67,8 @@ func TestParsePrefix(t *testing.T) {
 	}
 }
 
-// A public route that knows keys names the merchant of a good one. Any other is the public's, and nobody is refused.
+// A public route that knows keys resolves the merchant of a good one. It treats the holder of a bad one as the public
+// and refuses no request.
 func TestResolve_knows(t *testing.T) {
 	now := time.UnixMilli(1775000000000)
 	public := apikey.Generate(apikey.Public, wire.Test)
@@ -113,7 +114,8 @@ func TestResolve_knows(t *testing.T) {
 	}
 }
 
-// A public route that knows keys says so when it cannot check one, instead of treating its merchant as the public.
+// A public route that knows keys answers with the fault when it cannot check one, instead of treating its merchant as
+// the public.
 func TestResolve_knowsOutage(t *testing.T) {
 	rt := &route.Route{Access: route.Open, Knows: true}
 	h := http.Header{"X-Api-Key": {signedSecret}}
@@ -128,7 +130,7 @@ func TestResolve_knowsOutage(t *testing.T) {
 	}
 }
 
-// failing finds no key, for a reason that is not the key's.
+// failing finds no key because of a fault that is not the key's.
 type failing struct{ err error }
 
 func (f failing) Find(context.Context, string, netip.Addr) (*apikey.Key, error) { return nil, f.err }
@@ -146,7 +148,7 @@ func (b bearer) FindPublic(context.Context, string, netip.Addr) (*apikey.Key, er
 	return nil, apikey.ErrInvalid
 }
 
-// A public route answers the same whatever credential comes along, and asks nobody about it.
+// A public route answers the same with any credential, and looks none up.
 func TestResolve_openLooksAtNothing(t *testing.T) {
 	r := identity.NewResolver(nil, nil, nil, time.Now) // a look-up would panic
 	h := http.Header{"Authorization": {"Bearer x", "Bearer y"}, "X-Api-Key": {apikey.Generate(apikey.Secret, "live")}}

@@ -41,7 +41,7 @@ type request struct {
 	also                                           http.Header
 }
 
-// code sends it through a resolver that stands at 2026-03-31T23:33:20Z and tells the code of the refusal.
+// code resolves the request at 2026-03-31T23:33:20Z and returns the code of the refusal.
 func (q request) code(t *testing.T, key apikey.Key, permission apikey.Permission) string {
 	t.Helper()
 	u, err := url.ParseRequestURI(q.target)
@@ -71,7 +71,7 @@ func (q request) code(t *testing.T, key apikey.Key, permission apikey.Permission
 	return ""
 }
 
-// sign is the scheme of docs/api-contract.md#signed-requests, written down once more.
+// sign is a second implementation of docs/api-contract.md#signed-requests.
 func sign(secret, text string) string {
 	sum := sha256.Sum256([]byte(secret))
 	mac := hmac.New(sha256.New, []byte(hex.EncodeToString(sum[:])))
@@ -145,7 +145,8 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// What is wrong with a key is told to its holder alone: who knows the public id learns that the signature is wrong.
+// Only the holder of a key learns what is wrong with it: a caller who knows the public id learns that the signature is
+// wrong.
 func TestSignature_stateAfterProof(t *testing.T) {
 	public := apikey.Generate(apikey.Public, wire.Test)
 	stamp := "1775000000000"

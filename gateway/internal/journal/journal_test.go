@@ -100,7 +100,7 @@ func pass(t *testing.T, j *journal.Journal, c *proxy.Call) {
 	}
 }
 
-// What a merchant or an operator changes at a service becomes a row of ids; reads, the public and the gateway's own
+// A change by a merchant or an operator at a service becomes a row of ids. Reads, public requests and the gateway's own
 // routes, which write their rows themselves, do not.
 func TestJournal_rows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -134,7 +134,8 @@ func TestJournal_rows(t *testing.T) {
 	})
 }
 
-// While the database is away rows wait; what finds no room is counted, and the rest is written when it is back.
+// While the database is unavailable rows wait; rows beyond the buffer are counted, and the rest is written when it is
+// back.
 func TestJournal_overflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &writer{err: errors.New("connection refused")}

@@ -13,7 +13,7 @@ import (
 	"causeway.internal/gateway/internal/limit"
 )
 
-// served keeps what a bounded listener accepts.
+// served keeps the connections that a bounded listener accepts.
 func served(t *testing.T, c *limit.Connections) (addr string, accepted chan net.Conn) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -82,7 +82,7 @@ func TestConnections_perAddress(t *testing.T) {
 	}
 }
 
-// Trusted proxies are everybody's address and are bounded by the sum alone.
+// Trusted proxies carry everybody's requests and are bounded by the total alone.
 func TestConnections_exempt(t *testing.T) {
 	c := limit.NewConnections(1, 4, func(a netip.Addr) bool { return a.IsLoopback() })
 	addr, accepted := served(t, c)

@@ -1,6 +1,6 @@
 package limit
 
-// Most is how many buckets of a kind are held.
+// Most bounds the buckets of a kind.
 const Most = most
 
 // Held counts the buckets of a gate.

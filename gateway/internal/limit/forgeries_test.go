@@ -29,8 +29,8 @@ func (p published) FindPublic(_ context.Context, id string, _ netip.Addr) (*apik
 	return p[id], nil
 }
 
-// Bad signatures of a key stop the next ones from their address before a body is read. They stop neither the key at other
-// addresses nor other keys at that address, and good signatures cost nothing.
+// Bad signatures of a key stop the next ones from their address before a body is read. They stop neither the key at
+// other addresses nor other keys at that address, and good signatures cost nothing.
 func TestForgeries(t *testing.T) {
 	clock := &clock{time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)}
 	one, two := apikey.Generate(apikey.Public, wire.Test), apikey.Generate(apikey.Public, wire.Live)

@@ -59,7 +59,7 @@ func TestInFlight(t *testing.T) {
 }
 
 // A service that hangs takes its share of the slots and no more: its callers wait two seconds at most, those beyond the
-// queue not at all, and the callers of other services notice nothing.
+// queue not at all, and callers of other services are not affected.
 func TestInFlight_hungUpstream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := limit.NewInFlight(64, 48, 0, 2*time.Second)
@@ -69,7 +69,7 @@ func TestInFlight_hungUpstream(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 1000 {
 			wg.Go(func() {
-				_, err := gate.Admit(t.Context(), to(route.Payments)) // never left: the service hangs
+				_, err := gate.Admit(t.Context(), to(route.Payments)) // never released: the service hangs
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
@@ -121,8 +121,8 @@ func admit(t *testing.T, g proxy.Gate, most int, call func(i int) *proxy.Call) (
 	return in, leave, nil
 }
 
-// Test traffic that never ends takes neither the slots nor the places in the queue of live traffic, at one service and at
-// all of them; live traffic may take every slot.
+// Endless test traffic takes neither the slots nor the places in the queue of live traffic, at one service and at all
+// of them; live traffic may take every slot.
 func TestInFlight_live(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := limit.NewInFlight(64, 56, 8, 2*time.Second)
@@ -165,8 +165,8 @@ func TestInFlight_live(t *testing.T) {
 	})
 }
 
-// A key has a few long answers at a time and is refused more at once; test keys leave some to live ones; whoever comes
-// when all are taken waits, and gets the first that ends.
+// A key has a few long answers at a time and is refused more at once. Test keys leave some to live ones. When all are
+// taken a caller waits, and gets the first that ends.
 func TestLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := limit.NewLong(12, 4, 4, 2*time.Second)
@@ -197,7 +197,7 @@ func TestLong(t *testing.T) {
 		synctest.Wait()
 		leave[0](200)
 		wg.Wait()
-		for range 3 { // who was refused for want of a slot is not counted
+		for range 3 { // refusals for want of a slot are not counted
 			if _, err := gate.Admit(t.Context(), of(99, wire.Live, route.Payments)); fault.As(err).Code != "overloaded" {
 				t.Error(err)
 			}
@@ -205,7 +205,8 @@ func TestLong(t *testing.T) {
 	})
 }
 
-// The gate knows callers without a key by their name or their address. All addresses of one IPv6 subscriber are one caller.
+// The gate knows callers without a key by their name or their address. All addresses of one IPv6 subscriber are one
+// caller.
 func TestLong_callers(t *testing.T) {
 	gate := limit.NewLong(100, 2, 0, time.Second)
 	at := func(operator, ip string) *proxy.Call {
@@ -265,8 +266,8 @@ gateway_slots_taken{pool="long",traffic="test"} 2
 	}
 }
 
-// Offered three times what a service can do, the gate keeps it busy to the full, nobody who is served has waited longer than
-// the bound, and the rest are refused: latency does not collapse.
+// Offered three times what a service can do, the gate keeps it fully busy; no served call has waited longer than the
+// bound, and the rest are refused: latency does not collapse.
 func TestInFlight_overload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const served, takes = 16, 20 * time.Millisecond // 800 a second

@@ -21,7 +21,7 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// source is a database of keys that counts how often it is asked.
+// source is a database of keys that counts its look-ups.
 type source struct {
 	keys map[apikey.Digest]*apikey.Key
 
@@ -51,7 +51,7 @@ func (s *source) lookups() int {
 	return n
 }
 
-// door is what resolves callers by the keys of a source.
+// door resolves callers by the keys of a source.
 type door struct {
 	*identity.Resolver
 	*source
@@ -89,7 +89,7 @@ func (d door) call(t *testing.T, key, ip string) error {
 	return err
 }
 
-// flood sends made-up keys, secrets and public ids, and counts those that are refused for their number.
+// flood sends invented keys, secrets and public ids, and counts those that are refused by the bound.
 func (d door) flood(t *testing.T, ip string, calls int) (refused int) {
 	t.Helper()
 	for i := range calls {
@@ -104,7 +104,7 @@ func (d door) flood(t *testing.T, ip string, calls int) (refused int) {
 	return refused
 }
 
-// A flood of made-up keys from one address reaches the database a hundred times, and five times a second after.
+// A flood of invented keys from one address reaches the database a hundred times, and then five times a second.
 func TestLookups_flood(t *testing.T) {
 	d := newDoor(t)
 	if refused := d.flood(t, flooder, 2000); refused != 1900 || d.lookups() != 100 {
@@ -127,8 +127,8 @@ func TestLookups_flood(t *testing.T) {
 	}
 }
 
-// Floods stop no key that is known, not even at the same address: neither while it is in memory nor when it must be
-// looked up again. A key that nobody has found yet gets in from any other address, and from that one in its turn.
+// Floods stop no known key, not even at the same address: neither while it is cached nor when it must be looked up
+// again. A key that is not known yet is admitted from any other address, and from the flooding one when its turn comes.
 func TestLookups_realKeys(t *testing.T) {
 	secret := func() string { return apikey.Generate(apikey.Secret, wire.Test) }
 	known, fresh, shared := secret(), secret(), secret()
@@ -159,7 +159,7 @@ func TestLookups_realKeys(t *testing.T) {
 	}
 }
 
-// Real keys cost their address nothing, however many it has: those of everybody behind one address get in at once.
+// Real keys cost their address nothing, however many it has: all keys behind one address are admitted at once.
 func TestLookups_manyRealKeys(t *testing.T) {
 	var real []string
 	for range 500 {
@@ -202,8 +202,9 @@ func (s *slowSource) count(n int) {
 	s.most = max(s.most, s.inside)
 }
 
-// Many addresses at once, each below its own bound, have two look-ups under way together and no more. A known key that is to
-// be looked up again waits for none of them. Who waits too long is refused, which costs his address nothing.
+// Many addresses at once, each below its own bound, have two look-ups under way together and no more. A known key that
+// must be looked up again waits for none of them. A caller that waits too long is refused, which costs its address
+// nothing.
 func TestLookups_manyAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const addresses, takes = 400, 100 * time.Millisecond
@@ -253,7 +254,7 @@ func TestLookups_manyAddresses(t *testing.T) {
 				t.Fatal(a.err)
 			}
 		}
-		if slow.most != 3 { // two of made-up keys, and that of the known one
+		if slow.most != 3 { // two of invented keys, and that of the known one
 			t.Errorf("%d look-ups at once", slow.most)
 		}
 		if waited := time.Since(begun); waited > 2*time.Second || unknown > 30 || unknown+refused != addresses {

@@ -27,7 +27,7 @@ func by(id int64, tier apikey.Tier) *proxy.Call {
 	return &proxy.Call{Route: &route.Route{Access: route.Keyed}, Caller: identity.Caller{Key: &apikey.Key{ID: id, Tier: tier}}}
 }
 
-// burst counts how many calls are let in at once, and checks the refusal after them.
+// burst counts how many calls are admitted at once, and checks the refusal after them.
 func burst(t *testing.T, l *limit.Rates, call func() *proxy.Call, status, most int) (n int) {
 	t.Helper()
 	for ; n < most; n++ {
@@ -82,8 +82,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// One caller's bucket is nobody else's: not another key's, nor another address's; the addresses of one IPv6 subscriber
-// are one caller, and so are the two spellings of an IPv4 address.
+// No two callers share a bucket: neither two keys nor two addresses. The addresses of one IPv6 subscriber are one
+// caller, and so are the two spellings of an IPv4 address.
 func TestRates_apart(t *testing.T) {
 	c := &clock{time.Unix(1e9, 0)}
 	l := limit.NewRates(false, c.now)
@@ -117,7 +117,7 @@ func TestRates_loopback(t *testing.T) {
 	}
 }
 
-// A call that waits for its answer counts once that is a 404; those let in together before it pay for it afterwards.
+// A call counts when its answer is a 404; calls that were admitted together before that are charged afterwards.
 func TestRates_guessesTogether(t *testing.T) {
 	c := &clock{time.Unix(1e9, 0)}
 	l := limit.NewRates(false, c.now)

@@ -17,7 +17,7 @@ import (
 	"causeway.internal/libs/telemetry"
 )
 
-// book is a store that knows some tokens and counts who asks.
+// book is a store with some tokens that counts look-ups.
 type book struct {
 	operator.Store
 	known map[apikey.Digest]operator.Token
@@ -34,8 +34,8 @@ func (b *book) TokenByDigest(_ context.Context, digests []apikey.Digest) (*opera
 	return &t, b.down
 }
 
-// A wrong token costs its address a try before it is looked up, is counted, and is logged without itself. A token that was good
-// a while ago needs no try, until it is good no more.
+// A wrong token costs its address a try before it is looked up, is counted, and is logged without its text. A token
+// that was valid recently needs no try, until it is not valid any more.
 func TestDoor(t *testing.T) {
 	peppers, err := apikey.ParsePeppers(base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	if err != nil {
@@ -79,7 +79,7 @@ func TestDoor(t *testing.T) {
 	if _, err := door.Operator(t.Context(), other, here); fault.As(err).Kind != fault.RateLimited || b.asked != asked {
 		t.Errorf("beyond the limit a token that nobody has seen is looked up: %v", err)
 	}
-	for range 100 { // a wrong token does not lock out who is known, and who is known lets no wrong token try again
+	for range 100 { // a wrong token locks out no known token, and a known token allows no further wrong ones
 		if name, err := door.Operator(t.Context(), good, here); name != "ada" || err != nil {
 			t.Fatalf("a known token behind the address of wrong ones: %q, %v", name, err)
 		}
@@ -102,7 +102,7 @@ func TestDoor(t *testing.T) {
 		t.Errorf("later: %q, %v", name, err)
 	}
 	b.down = errors.New("gone")
-	for range 50 { // an outage is nobody's wrong token
+	for range 50 { // an outage counts as no wrong token
 		if _, err := door.Operator(t.Context(), good, there); fault.As(err).Kind != fault.Unavailable {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ const reference = "CW-7KQ2M9XHTB4N"
 
 var noon = time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
 
-// service plays payments: answers by method and path, and what was asked.
+// service plays payments: it answers by method and path, and records requests.
 type service struct {
 	answers map[string]proxy.Reply
 	asked   []string
@@ -149,7 +149,7 @@ func TestStages_haveWords(t *testing.T) {
 	}
 }
 
-// All words are in texts.json: templates hold none, every key that is used is there, and every key that is there is used.
+// All words are in texts.json: templates hold none, and every key of the file is used and every used key exists.
 func TestTexts_whole(t *testing.T) {
 	used := map[string]bool{}
 	var source strings.Builder
@@ -177,7 +177,7 @@ func TestTexts_whole(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile(`(?:\bt|text\(|\(t) ?"([a-z0-9._-]+)"`).FindAllStringSubmatch(source.String(), -1) {
 		used[m[1]] = true
-		if _, ok := words[m[1]]; !ok && !strings.HasSuffix(m[1], ".") { // what ends with a dot goes on elsewhere
+		if _, ok := words[m[1]]; !ok && !strings.HasSuffix(m[1], ".") { // a name that ends with a dot is completed elsewhere
 			t.Errorf("no text %s", m[1])
 		}
 	}
@@ -192,7 +192,7 @@ func TestTexts_whole(t *testing.T) {
 	}
 }
 
-// A QR code is read back by a decoder that is not ours.
+// An independent decoder reads the QR code.
 func TestQR_isRead(t *testing.T) {
 	for _, content := range []string{
 		"TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH", "0x0eaA634AA05A862F0b0bb5bc2f719875A2D73c72",
@@ -374,7 +374,7 @@ func TestPay_playsInTestModeOnly(t *testing.T) {
 	}
 }
 
-// Where coin of a contract is not seen by itself, the page says so and takes the transaction's hash.
+// Where the scanner does not see a contract's coin, the page says so and takes the transaction's hash.
 func TestPay_transaction(t *testing.T) {
 	name := "POST /v1/checkout/" + reference + "/transaction"
 	s, h := pages(t, map[string]proxy.Reply{
@@ -490,7 +490,7 @@ func TestClaim_states(t *testing.T) {
 	}
 }
 
-// Who asks for a page gets errors as pages; who does not, in the one error shape.
+// A caller that accepts a page gets errors as pages; any other gets the one error shape.
 func TestErrors_speakBoth(t *testing.T) {
 	s, h := pages(t, map[string]proxy.Reply{checkout: refusedAs(404, "payment_not_found")})
 	for _, path := range []string{"/pay/" + reference, "/claim/" + reference, "/pay/nonsense", "/pay/.."} {
@@ -523,7 +523,7 @@ func TestErrors_speakBoth(t *testing.T) {
 	}
 }
 
-// What the door refuses is told to people as a page.
+// A person gets a refusal of the proxy as a page.
 func TestRefuse(t *testing.T) {
 	p, err := New(broken{}, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {

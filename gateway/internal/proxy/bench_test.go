@@ -17,7 +17,7 @@ import (
 	"causeway.internal/libs/telemetry"
 )
 
-// What the door adds to a request with a warm key, without any network: routing, key, identity, headers.
+// The cost of the proxy per request with a cached key, without any network: routing, key, identity, headers.
 func BenchmarkDoor_local(b *testing.B) {
 	p := door(b, "http://127.0.0.1:1", func(o *proxy.Options) {
 		o.Telemetry = telemetry.Discard("bench")

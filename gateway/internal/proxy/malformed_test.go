@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What is no HTTP request is answered by net/http itself, in plain text (docs/decisions/0005): the status is right, the
-// connection ends, and no service hears of it.
+// net/http itself answers malformed HTTP in plain text (docs/decisions/0005): the status is right, the connection ends,
+// and no service receives the request.
 func TestProxy_malformed(t *testing.T) {
 	w := start(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the service was called") }))
 	key := "X-API-Key: " + testSecret + "\r\n"

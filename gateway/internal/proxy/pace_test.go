@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A reader who takes a share of the pace is cut when the window is over by that share, and one who keeps it never is.
+// A reader that takes a fraction of the pace is cut when the window is used up, and one that keeps the pace never is.
 func TestPace(t *testing.T) {
 	const least, window = 1000, 10 * time.Second
 	for share, cutAfter := range map[float64]int{0.1: 11, 0.5: 20, 0.9: 100, 1: 0, 3: 0} {
@@ -24,7 +24,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// Whatever is written and however long it takes, a reader has at most the window and what the bytes at hand earn.
+// For any sizes and durations of writes, a reader has at most the window and the time that the bytes at hand earn.
 func TestPace_bounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPace(rapid.IntRange(1, 1<<20).Draw(t, "least"), time.Second)

@@ -14,7 +14,7 @@ import (
 	"causeway.internal/libs/httpkit"
 )
 
-// What the door refuses is a page for a person on a page's route, and the one error shape for everybody else.
+// A refusal of the proxy is a page for a person on a page's route, and the one error shape for everybody else.
 func TestProxy_refusesPeopleWithAPage(t *testing.T) {
 	w := start(t, http.HandlerFunc(echo), func(o *proxy.Options) {
 		o.Gates = []proxy.Gate{refusing{}}
@@ -31,7 +31,7 @@ func TestProxy_refusesPeopleWithAPage(t *testing.T) {
 	w.do(t, "GET", "/v1/public/x", "", "", "Accept", "text/html").refused(t, 429, "rate_limited")
 }
 
-// A handler of the gateway's own asks a service in the name of the caller whom it serves, and learns when there is none.
+// A handler of the gateway asks a service in the name of its caller, and gets an error when the service is away.
 func TestTarget_Ask(t *testing.T) {
 	verifier := httpkit.Verifier{Audience: string(route.Payments), Keys: [][]byte{signKey}, Now: time.Now}
 	var who httpkit.Identity

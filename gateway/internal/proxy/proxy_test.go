@@ -37,7 +37,7 @@ var (
 	otherKey = []byte("wallets identity key, 32 bytes!!")
 )
 
-// keyring of the tests: secrets and what they may do.
+// keys are secrets and their permissions.
 type keys map[string]*apikey.Key
 
 func (k keys) Find(_ context.Context, secret string, _ netip.Addr) (*apikey.Key, error) {
@@ -137,7 +137,7 @@ func door(t testing.TB, upstream string, options ...option) *proxy.Proxy {
 	return p
 }
 
-// own stands for the gateway's own endpoints.
+// own plays the gateway's own endpoints.
 func own(w http.ResponseWriter, r *http.Request) {
 	who, err := httpkit.Verifier{Audience: "gateway", Keys: [][]byte{otherKey}, Now: time.Now}.Verify(r)
 	if err != nil {
@@ -148,7 +148,7 @@ func own(w http.ResponseWriter, r *http.Request) {
 	reply(w, map[string]any{"identity": who, "body": string(body)})
 }
 
-// echo answers with what a service sees: the verified identity, the headers and the body.
+// echo answers with what the service received: the verified identity, the headers and the body.
 func echo(w http.ResponseWriter, r *http.Request) {
 	who, err := httpkit.Verifier{Audience: "payments", Keys: [][]byte{otherKey, signKey}, Now: time.Now}.Verify(r)
 	if err != nil {
@@ -287,7 +287,7 @@ func TestProxy_forwards(t *testing.T) {
 	}
 }
 
-// Whatever a caller sends, in whatever spelling, no identity but the gateway's reaches a service.
+// Whatever a caller sends, in any spelling, only the gateway's identity reaches a service.
 func TestProxy_spoofedHeaders(t *testing.T) {
 	w := start(t, http.HandlerFunc(echo))
 	forged, err := httpkit.Identity{Subject: httpkit.Operator, Method: "POST", Path: "/v1/payments", Audience: "payments", IssuedAt: time.Now().UnixMilli()}.Sign(signKey)
@@ -498,7 +498,7 @@ func TestProxy_cors(t *testing.T) {
 	}
 }
 
-// What a service answers wrongly, or not at all, comes out in the error shape and with its status.
+// A service's bad answer, or none, reaches the caller in the error shape and with its status.
 func TestProxy_badUpstream(t *testing.T) {
 	for name, tc := range map[string]struct {
 		h      http.HandlerFunc
@@ -546,7 +546,7 @@ func TestProxy_upstreamSlow(t *testing.T) {
 	w.do(t, "POST", "/v1/payments", testSecret, "{}").refused(t, 504, "upstream_timeout")
 }
 
-// A response that breaks off half-way is cut, not made to look whole.
+// A response that breaks off half-way is cut, so that it does not look whole.
 func TestProxy_upstreamBreaksHalfWay(t *testing.T) {
 	w := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -617,7 +617,7 @@ func (metering) Admit(_ context.Context, c *proxy.Call) (func(int), error) {
 	return nil, nil
 }
 
-// Answers and refusals alike tell what is left of the tightest limit.
+// Answers and refusals alike carry what is left of the tightest limit.
 func TestProxy_quota(t *testing.T) {
 	for _, gates := range [][]proxy.Gate{{metering{}}, {metering{}, refusing{}}} {
 		w := start(t, http.HandlerFunc(echo), func(o *proxy.Options) { o.Gates = gates })
@@ -637,7 +637,7 @@ func TestProxy_panic(t *testing.T) {
 	}
 }
 
-// A caller who declares more than they send does not get a service called, nor a connection kept.
+// A request with fewer bytes than it declares reaches no service and keeps no connection.
 func TestProxy_shortBody(t *testing.T) {
 	called := make(chan struct{}, 1)
 	w := start(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called <- struct{}{} }))

@@ -21,7 +21,7 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// Three hundred connections that each send all but the last byte of a large body take no more memory than there is room for.
+// Three hundred connections that each send all but the last byte of a large body take no more memory than the budget.
 // The gateway asks the others to retry, lets small bodies pass meanwhile, and frees the memory when a request ends.
 func TestProxy_bodiesInFlight(t *testing.T) {
 	const senders, size, room = 300, 250 << 10, 8 << 20
@@ -64,7 +64,7 @@ func TestProxy_bodiesInFlight(t *testing.T) {
 	for range senders {
 		count[<-answered]++
 	}
-	// The others wait for their last byte until their time is over.
+	// The others wait for their last byte until their time has passed.
 	if held := count[http.StatusBadRequest]; held == 0 || held > room/(128<<10) || count[http.StatusServiceUnavailable] != senders-held {
 		t.Errorf("answers by status: %v", count)
 	}
@@ -92,8 +92,9 @@ func memory() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// Readers of one test key who read nothing take a part of the memory for answers, and senders who stall, a part of that for
-// bodies, also under the signatures of another's key: a live key, and the public from elsewhere, are served as ever.
+// Readers of one test key that read nothing take a part of the memory for answers, and stalled senders a part of the
+// memory for bodies, also under the signatures of another key. A live key, and the public elsewhere, are served as
+// before.
 func TestProxy_roomOfOneCaller(t *testing.T) {
 	t.Parallel()
 	const size, room = 200 << 10, 4 << 20
@@ -148,7 +149,7 @@ func TestProxy_roomOfOneCaller(t *testing.T) {
 	}
 }
 
-// nobody is let in.
+// nobody admits no caller.
 type nobody struct{}
 
 func (nobody) Admit(context.Context, *proxy.Call) (func(int), error) {

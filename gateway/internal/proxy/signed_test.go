@@ -39,7 +39,7 @@ func (s *seen) Once(_ context.Context, sig *identity.Signature, once string) err
 	return nil
 }
 
-// counter is a gate that counts whom it lets in.
+// counter is a gate that counts the calls that it admits.
 type counter struct {
 	mu   sync.Mutex
 	keys []int64
@@ -65,8 +65,8 @@ func signText(secret, stamp, method, path, body string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Signed requests reach the service with the key's identity and without credentials, once; forged ones reach neither the
-// service nor the limits of the key.
+// Signed requests reach the service with the key's identity and without credentials, once; forged ones reach neither
+// the service nor the limits of the key.
 func TestProxy_signed(t *testing.T) {
 	public, secret := apikey.Generate(apikey.Public, wire.Test), apikey.Generate(apikey.Secret, wire.Test)
 	known := ring()
@@ -138,7 +138,7 @@ func TestProxy_signed(t *testing.T) {
 	}
 }
 
-// Without a memory nothing that changes anything is let in.
+// Without a memory of signatures no signed change is admitted.
 func TestProxy_signedWithoutMemory(t *testing.T) {
 	public, secret := apikey.Generate(apikey.Public, wire.Test), apikey.Generate(apikey.Secret, wire.Test)
 	key := apikey.Key{ID: 9, MerchantID: "acme", Mode: wire.Test, Permissions: []string{"*"}, Signing: apikey.SigningKey(secret)}.Compiled()

@@ -17,8 +17,8 @@ import (
 	"causeway.internal/gateway/internal/proxy"
 )
 
-// slots lets two calls in at a time and makes a third wait less long than slow callers are borne with, so that a slot
-// that one of them took shows.
+// slots admits two calls at a time and makes a third wait less long than slow callers have, so that a slot that a slow
+// caller takes shows.
 func slots(o *proxy.Options) {
 	o.Slots = limit.NewInFlight(2, 2, 0, 2*time.Second)
 	o.BodyTime, o.WriteTime = 4*time.Second, 4*time.Second
@@ -38,7 +38,7 @@ func (w *world) dial(t *testing.T) *net.TCPConn {
 	return tcp
 }
 
-// Callers who send a body slowly hold no slot, on public routes as on keyed ones, and are told so in time.
+// Callers that send a body slowly hold no slot, on public and on keyed routes, and are refused in time.
 func TestProxy_slowSenders(t *testing.T) {
 	t.Parallel()
 	w := start(t, http.HandlerFunc(echo), slots)
@@ -89,7 +89,7 @@ func TestProxy_bodyTimeEndsWithTheBody(t *testing.T) {
 	}
 }
 
-// Callers who do not read their answers hold no slot, and lose their connection.
+// Callers that do not read their answers hold no slot, and lose their connection.
 func TestProxy_slowReaders(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("x", 900<<10)
@@ -129,7 +129,7 @@ func TestProxy_slowReaders(t *testing.T) {
 	}
 }
 
-// What is longer than the gateway keeps in memory is passed on as it comes.
+// An answer that is longer than the gateway keeps in memory is streamed.
 func TestProxy_longAnswer(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", 200<<10) // 3 MiB and more
 	w := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -143,7 +143,7 @@ func TestProxy_longAnswer(t *testing.T) {
 	}
 }
 
-// endless streams reports and public objects until their reader is gone.
+// endless streams reports and public objects until their reader has gone.
 func endless(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/v1/settlements" && r.URL.Path != "/v1/public/endless" {
 		echo(w, r)
@@ -157,13 +157,13 @@ func endless(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reports has room for six long answers, three of a key, of which test keys cannot take two.
+// reports admits six long answers, three of a key, of which test keys cannot take two.
 func reports(o *proxy.Options) {
 	o.Slots, o.Long = limit.NewInFlight(16, 16, 4, 2*time.Second), limit.NewLong(6, 3, 2, 2*time.Second)
 	o.WriteTime = 3 * time.Second
 }
 
-// ask sends a request on a socket of its own, of which nothing is read by itself.
+// ask sends a request on a socket of its own, from which nothing reads.
 func (w *world) ask(t *testing.T, path, key string) *net.TCPConn {
 	t.Helper()
 	conn := w.dial(t)
@@ -184,7 +184,7 @@ func status(t *testing.T, conn net.Conn) string {
 	return string(head[len("HTTP/1.1 "):])
 }
 
-// ended waits for a connection to be ended from the other side. Nothing of what it holds is read.
+// ended waits until the other side ends a connection, without reading it.
 func ended(t *testing.T, conn net.Conn) {
 	t.Helper()
 	_ = conn.SetWriteDeadline(time.Now().Add(30 * time.Second))
@@ -198,8 +198,8 @@ func ended(t *testing.T, conn net.Conn) {
 	}
 }
 
-// Sixteen readers of a report who read nothing hold none of the slots that others need. A key has a few reports at a
-// time, test keys leave some to live ones, and all who read nothing are cut, which makes room again.
+// Sixteen readers of a report that read nothing hold none of the slots that others need. A key has a few reports at a
+// time, test keys leave some to live ones, and all that read nothing are cut, which frees their slots.
 func TestProxy_slowReadersOfReports(t *testing.T) {
 	t.Parallel()
 	w := start(t, http.HandlerFunc(endless), reports)
@@ -238,8 +238,8 @@ func TestProxy_slowReadersOfReports(t *testing.T) {
 	}
 }
 
-// A reader who is slower than the connection and keeps the pace gets all of it, however long that takes, and so does the
-// reader of a service that has little to send.
+// A reader that is slower than the connection but keeps the pace gets the whole answer, however long that takes, and so
+// does the reader of a service that sends little.
 func TestProxy_steadyReader(t *testing.T) {
 	t.Parallel()
 	const pieces, size = 12, 512 << 10
@@ -288,8 +288,8 @@ func (s *steady) Read(b []byte) (int, error) {
 	return s.Conn.Read(b[:min(len(b), 16<<10)])
 }
 
-// Where no memory is left for answers that wait, large ones go out as long ones and are bounded like these, so that their
-// readers hold no slot of the others; small ones need no room.
+// When the memory for answers is used up, large ones are streamed and bounded as long answers, so that their readers
+// hold no slot of the others; small ones need no memory of the budget.
 func TestProxy_noRoom(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("x", 200<<10)
@@ -318,8 +318,8 @@ func TestProxy_noRoom(t *testing.T) {
 	}
 }
 
-// A list that turns out to be longer than what is kept in memory leaves its slot and goes on as a long answer, or is
-// refused as a whole.
+// A list that becomes longer than the memory for answers leaves its slot and continues as a long answer, or is refused
+// as a whole.
 func TestProxy_outgrown(t *testing.T) {
 	t.Parallel()
 	w := start(t, http.HandlerFunc(endless), reports)

@@ -10,7 +10,7 @@ import (
 	"causeway.internal/gateway/internal/route"
 )
 
-// credentialOf is what lets a test call a route.
+// credentialOf is a credential for a route.
 func credentialOf(rt route.Route) string {
 	switch rt.Access {
 	case route.Keyed:
@@ -37,8 +37,8 @@ func (a answer) fields(t *testing.T) (names []string) {
 	return names
 }
 
-// A query parameter that has one value is refused when it is sent twice, on every route that has one, and the refusal
-// names it. One value passes, and so does what no route knows.
+// A repeated query parameter is refused on every route that has it with one value, and the refusal names it. One value
+// passes, and so do parameters that no route knows.
 func TestProxy_repeatedParameter(t *testing.T) {
 	w := start(t, http.HandlerFunc(echo))
 	checked := 0
@@ -75,8 +75,8 @@ func hexOf(c byte) string {
 	return string([]byte{digits[c>>4], digits[c&15]})
 }
 
-// An Idempotency-Key that names nothing, or two things, is refused on every route that changes something: who sends it
-// believes that a retry is safe.
+// An empty or repeated Idempotency-Key is refused on every route that changes something: its sender relies on a safe
+// retry.
 func TestProxy_badIdempotencyKey(t *testing.T) {
 	w := start(t, http.HandlerFunc(echo))
 	checked := 0

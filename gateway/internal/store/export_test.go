@@ -2,7 +2,7 @@ package store
 
 import "causeway.internal/libs/idempotency"
 
-// Statements are all that this package sends.
+// Statements are all statements of this package.
 var Statements = []string{
 	bySecretSQL, byPublicSQL, insertKeySQL, insertSecretSQL, insertAuditSQL, revokeSQL, getSQL, listSQL, usedSQL, prepareAuditSQL, insertSignedSQL, findSignedSQL,
 	rotateSignedSQL, lockKeySQL, updateKeySQL, forgetSecretsSQL, endOldestSQL, endCurrentSQL,

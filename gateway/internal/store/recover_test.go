@@ -8,8 +8,8 @@ import (
 	"causeway.internal/gateway/internal/apikey"
 )
 
-// A key that is made after a restore never has the id of one that was lost, and ids are passed over once, however often
-// recovery is begun.
+// A key that is made after a restore never has the id of a lost one, and ids are skipped once, however often recovery
+// runs.
 func TestRecover_idsArePassedOver(t *testing.T) {
 	t.Parallel()
 	w := start(t)

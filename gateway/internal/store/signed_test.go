@@ -19,7 +19,7 @@ func signature(at time.Time) *identity.Signature {
 	return s
 }
 
-// A signature is good once, whatever time it names, unless it comes with the Idempotency-Key that it first came with.
+// A signature is accepted once, whatever its time, unless it comes again with its first Idempotency-Key.
 func TestOnce(t *testing.T) {
 	w := start(t)
 	replayed := func(err error) bool { return err != nil && fault.As(err).Code == "signature_replayed" }
@@ -44,7 +44,7 @@ func TestOnce(t *testing.T) {
 	if n := w.count(t, `SELECT count(*) FROM signed_requests`); n != 6 {
 		t.Errorf("%d signatures after the upkeep, want all 6 that still count", n)
 	}
-	// what is half an hour away is emptied, so the table is bounded by what half an hour brings
+	// slots half an hour away are emptied, so the table holds at most half an hour of signatures
 	if _, err := w.pool.Exec(t.Context(), `INSERT INTO signed_requests (slot, id)
 SELECT (floor(extract(epoch FROM now()) / 900)::bigint + 2) % 4, decode(repeat('ab', 32), 'hex')`); err != nil {
 		t.Fatal(err)

@@ -133,7 +133,7 @@ func TestKey_life(t *testing.T) {
 	}
 }
 
-// A copy of the database alone gives no secret away and lets nobody sign.
+// A copy of the database alone reveals no secret and allows no signature.
 func TestKey_atRest(t *testing.T) {
 	w := start(t)
 	made, err := w.keys.Create(t.Context(), order(), by, apikey.Once{})
