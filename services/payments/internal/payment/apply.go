@@ -1,9 +1,12 @@
 package payment
 
 import (
+	"bytes"
+	"reflect"
 	"slices"
-	"strconv"
 	"time"
+
+	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/services/payments/internal/ledger"
@@ -33,7 +36,7 @@ func (pol Policy) Apply(p Payment, t Trigger, now time.Time) (Payment, []Fact, e
 		return p, nil, err
 	}
 	c.step()
-	if !c.moved && len(c.facts) == 0 && figures(p) == figures(c.p) {
+	if !c.moved && len(c.facts) == 0 && same(p, c.p) {
 		return p, nil, nil
 	}
 	if !c.moved {
@@ -192,23 +195,34 @@ func (c *change) voidPayout() {
 	c.p.Payout = NoPayout
 }
 
-// figures is what of a payment may change after its creation, in a form that can be compared.
-func figures(p Payment) [45]string {
-	str := func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
-	b := func(v bool) string {
-		if v {
-			return "1"
-		}
-		return ""
+// same reports whether two payments are equal. It compares every field, so a field that is added later is compared too.
+func same(a, b Payment) bool { return equal(reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem()) }
+
+func equal(a, b reflect.Value) bool {
+	switch x := a.Addr().Interface().(type) {
+	case *decimal.Decimal:
+		return x.Equal(*b.Addr().Interface().(*decimal.Decimal))
+	case *time.Time:
+		return x.Equal(*b.Addr().Interface().(*time.Time))
+	case *[]byte:
+		return bytes.Equal(*x, *b.Addr().Interface().(*[]byte))
 	}
-	n := strconv.Itoa
-	return [45]string{
-		p.ID, string(p.Funding), string(p.Timing), string(p.Claim), string(p.Payout), string(p.Hold), string(p.End), b(p.Closed),
-		b(p.Underpaid), b(p.Overpaid), b(p.WrongAsset), b(p.Reorged), string(p.Screening), p.Received.String(), n(p.Transfers), n(p.Credit.N),
-		p.Credit.Crypto.String(), p.Credit.Payout.String(), p.Credit.Fee.String(), p.Credit.FeeCrypto.String(),
-		p.Credit.FeeUSD.String(), p.Ignored.String(), p.LateRate.String(), b(p.Credit.Frozen), n(p.Attempt), n(p.Holds),
-		string(p.Token.Hash), str(p.Token.ExpiresAt), p.RefundAddress, p.RefundTx, p.SettlementRef, str(p.ExpiresAt), str(p.WaitsUntil), str(p.DeadlineAt),
-		str(p.FulfilledAt), str(p.ClaimedAt), str(p.ConfirmedAt), str(p.SettledAt), p.Receiver.AccountNumber, p.Receiver.BankCode,
-		p.Receiver.AccountName, p.Receiver.BankName, b(p.Receiver.NameVerified), p.Address, p.Rail,
+	switch a.Kind() {
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if !equal(a.Field(i), b.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Slice:
+		for i := range min(a.Len(), b.Len()) {
+			if !equal(a.Index(i), b.Index(i)) {
+				return false
+			}
+		}
+		return a.Len() == b.Len()
+	default:
+		return a.Equal(b)
 	}
 }

@@ -86,7 +86,7 @@ func (s *Store) list(ctx context.Context, set func(column) bool, most int, sql s
 	if err != nil {
 		return nil, fmt.Errorf("list payments: %w", err)
 	}
-	r := s.record(set)
+	r := s.reader(set)
 	views, err := pgx.AppendRows(make([]change.View, 0, most), rows, func(row pgx.CollectableRow) (v change.View, err error) {
 		v.Payment, err = r.scan(row)
 		return v, err

@@ -66,11 +66,11 @@ func (s *Store) Insert(ctx context.Context, n change.Newborn) error {
 		return err
 	}
 	n.Payment.Version, n.Payment.Trace = 1, telemetry.TraceParent(ctx)
-	all, err := s.values(n.Payment)
+	r, err := s.recordOf(payment.Payment{}, n.Payment)
 	if err != nil {
 		return err
 	}
-	args := append(pick(all, newborn), nullText(n.WalletID), string(first.Trigger), string(first.To))
+	args := append(r.values(newborn), nullText(n.WalletID), string(first.Trigger), string(first.To))
 	args = append(args, msg.Args()...)
 	sql := insertPayment
 	if n.Key.Key != "" {
@@ -161,7 +161,7 @@ func (s *Store) Find(ctx context.Context, o change.Owner, reference string) (cha
 // find reads a payment in one statement, and what has come in and gone out in a second trip, if there is any: most of what is
 // asked about has not been paid yet, and three statements that find nothing cost more than the one that does.
 func (s *Store) find(ctx context.Context, set func(column) bool, sql string, args ...any) (v change.View, err error) {
-	if v.Payment, err = s.record(set).scan(s.pool.QueryRow(ctx, sql, args...)); err != nil {
+	if v.Payment, err = s.reader(set).scan(s.pool.QueryRow(ctx, sql, args...)); err != nil {
 		return change.View{}, notFound(err, "read payment")
 	}
 	if !moved(v.Payment) {
@@ -285,7 +285,7 @@ func (s *Store) Receive(ctx context.Context, in change.Incoming, f change.Func, 
 		if fresh, err := inbox.Fresh(ctx, tx, in.MessageID); err != nil || !fresh {
 			return err
 		}
-		p, err := s.record(whole).scan(tx.QueryRow(ctx, lockByAddress, string(in.Mode), string(in.Family), in.Address))
+		p, err := s.reader(whole).scan(tx.QueryRow(ctx, lockByAddress, string(in.Mode), string(in.Family), in.Address))
 		stands := err == nil
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return fmt.Errorf("lock the payment of an address: %w", err)
@@ -382,7 +382,7 @@ func (s *Store) inTx(ctx context.Context, f func(tx pgx.Tx, done *effects) error
 // change locks a payment, shows it to f with everything that belongs to it, and writes what f decided. The payout shown
 // is the one of that id, or with "" the one of the last attempt.
 func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f change.Func, payoutID, lock string, args ...any) error {
-	p, err := s.record(whole).scan(tx.QueryRow(ctx, lock, args...))
+	p, err := s.reader(whole).scan(tx.QueryRow(ctx, lock, args...))
 	if err != nil {
 		return notFound(err, "lock payment")
 	}
@@ -460,17 +460,13 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v change.View, r ch
 		next := r.Payment
 		next.Version = v.Payment.Version + 1
 		next, done.token = s.tokens.issue(next, r.Facts, now)
-		all, err := s.changed(v.Payment, next)
+		row, err := s.recordOf(v.Payment, next)
 		if err != nil {
 			return err
 		}
-		args := append([]any{next.ID, v.Payment.Version}, pick(all, mutable)...)
+		args := append([]any{next.ID, v.Payment.Version}, row.values(mutable)...)
 		if r.WalletID != "" {
-			family, err := familyOf(next)
-			if err != nil {
-				return err
-			}
-			batch.Queue(cleanAddress, string(next.Mode), family, next.Address).Exec(exactlyOne(change.ErrAddressUsed))
+			batch.Queue(cleanAddress, string(next.Mode), row.family, next.Address).Exec(exactlyOne(change.ErrAddressUsed))
 		}
 		batch.Queue(updatePayment, append(args, nullText(r.WalletID))...).Exec(exactlyOne(errStale))
 		s.queueLimits(batch, v.Payment, next, r)
