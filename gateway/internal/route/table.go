@@ -102,10 +102,6 @@ func operatedBy(method, pattern string, to Upstream) Route {
 	return Route{Method: method, Pattern: pattern, Upstream: to, Access: Operated}
 }
 
-func operatedAt(method, pattern string, to Upstream) Route {
-	return Route{Method: method, Pattern: pattern, Upstream: to, Access: Operated}
-}
-
 // Table lists every route, in the order of gateway/openapi.yaml.
 func Table() []Route {
 	return []Route{
@@ -188,14 +184,14 @@ func Table() []Route {
 		operated(http.MethodDelete, "/v1/admin/operators/{id}"),
 		operated(http.MethodPost, "/v1/admin/operators/{id}/rotate"),
 		operated(http.MethodGet, "/v1/admin/audit").reads("actor", "act", "object", "from", "to", "limit", "cursor"),
-		operatedAt(http.MethodGet, "/v1/admin/payments", Payments).reads("status", "type", "from", "to", "limit", "cursor"),
-		operatedAt(http.MethodPost, "/v1/admin/payments/{reference}/resolve", Payments),
-		operatedAt(http.MethodGet, "/v1/admin/holds", Payments).reads("limit", "cursor"),
-		operatedAt(http.MethodGet, "/v1/admin/payouts", Payments).reads("limit", "cursor"),
-		operatedAt(http.MethodPost, "/v1/admin/payouts/{id}/ask", Payments),
-		operatedAt(http.MethodPost, "/v1/admin/payouts/{id}/conclude", Payments),
-		operatedAt(http.MethodGet, "/v1/admin/deposits/unattributed", Payments).reads("limit", "cursor"),
-		operatedAt(http.MethodGet, "/v1/admin/differences", Payments).reads("status", "limit", "cursor"),
+		operatedBy(http.MethodGet, "/v1/admin/payments", Payments).reads("status", "type", "from", "to", "limit", "cursor"),
+		operatedBy(http.MethodPost, "/v1/admin/payments/{reference}/resolve", Payments),
+		operatedBy(http.MethodGet, "/v1/admin/holds", Payments).reads("limit", "cursor"),
+		operatedBy(http.MethodGet, "/v1/admin/payouts", Payments).reads("limit", "cursor"),
+		operatedBy(http.MethodPost, "/v1/admin/payouts/{id}/ask", Payments),
+		operatedBy(http.MethodPost, "/v1/admin/payouts/{id}/conclude", Payments),
+		operatedBy(http.MethodGet, "/v1/admin/deposits/unattributed", Payments).reads("limit", "cursor"),
+		operatedBy(http.MethodGet, "/v1/admin/differences", Payments).reads("status", "limit", "cursor"),
 
 		page(http.MethodGet, "/pay/{reference}").reads("pair", "named"),
 		page(http.MethodPost, "/pay/{reference}/fulfill"),
