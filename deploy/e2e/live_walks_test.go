@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"strconv"
 	"testing"
 
 	"causeway.internal/deploy/e2e/internal/api"
+	"causeway.internal/libs/money"
 	"causeway.internal/libs/testkit/stack"
 )
 
@@ -28,10 +30,16 @@ var liveChains = map[string][]string{
 	"bitcoin":  {"bitcoin"},
 	"tron":     {"tron"},
 	"solana":   {"solana"},
-	"polygon":  {"evm", "--chain-id", "137", "--finality", "100000"}, // never said to be final
-	"bsc":      {"evm", "--chain-id", "56", "--decimals", "18", "--finality", "20"},
-	"base":     {"evm", "--chain-id", "8453"},
-	"arbitrum": {"evm", "--chain-id", "42161"},
+	"polygon":  {"evm", "--chain-id", chainID("polygon"), "--finality", "100000"}, // never said to be final
+	"bsc":      {"evm", "--chain-id", chainID("bsc"), "--decimals", "18", "--finality", "20"},
+	"base":     {"evm", "--chain-id", chainID("base")},
+	"arbitrum": {"evm", "--chain-id", chainID("arbitrum")},
+}
+
+// chainID is the chain id of a listed network, as the node's flag wants it.
+func chainID(network string) string {
+	n, _ := money.NetworkOf(network)
+	return strconv.FormatInt(n.ChainID, 10)
 }
 
 // liveProduct is a stack that serves live mode on networks, each on its own node.

@@ -147,3 +147,26 @@ func TestNetworks_aliasesAndAssets(t *testing.T) {
 		}
 	}
 }
+
+// Every fact of a network is there, and no chain id or contract is written twice.
+func TestNetworks_facts(t *testing.T) {
+	ids, contracts := map[int64]string{}, map[string]string{}
+	for _, n := range money.Networks() {
+		if (n.ChainID != 0) != (n.Family == money.EVM) || n.ChainID != 0 && ids[n.ChainID] != "" {
+			t.Errorf("%s has chain id %d", n.Name, n.ChainID)
+		}
+		ids[n.ChainID] = n.Name
+		if n.FinalDepth < max(n.Confirmations, 1) || n.Confirmations == 0 && !n.Finality {
+			t.Errorf("%s counts at %d confirmations or finality %v, and is final at %d", n.Name, n.Confirmations, n.Finality, n.FinalDepth)
+		}
+		for _, a := range n.Assets {
+			if a.Native != (a.Contract == "") || a.Contract != n.Contracts()[a.Symbol] || a.Contract != "" && contracts[a.Contract] != "" {
+				t.Errorf("%s on %s has contract %q", a.Symbol, n.Name, a.Contract)
+			}
+			contracts[a.Contract] = n.Name
+		}
+		if len(n.Contracts()) != len(n.Assets)-1 {
+			t.Errorf("%s has %d contracts and %d assets", n.Name, len(n.Contracts()), len(n.Assets))
+		}
+	}
+}

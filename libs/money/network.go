@@ -26,6 +26,7 @@ type Asset struct {
 	Decimals    int32  // digits of its base unit on this network
 	QuoteDigits int32  // digits of an amount that a payer is asked for
 	Native      bool   // the network's own coin; else a token
+	Contract    string // of a token on the main network; a bridged twin of the token is another asset and is not listed
 	Stable      bool   // meant to be worth one US dollar
 
 	// Worthwhile is the least amount at one address that is worth what it costs to move it on (docs/networks.md): smaller sums
@@ -38,7 +39,17 @@ type Network struct {
 	Name    string // canonical lower-case name
 	Family  Family
 	Aliases []string // other names merchants use: erc20, trc20
-	Assets  []Asset
+	ChainID int64    // EIP-155; 0 where the family has none
+
+	// A transfer counts at so many confirmations, or with Finality as soon as its block is final. Confirmations 0 means that
+	// only finality counts. These are defaults, which settings override.
+	Confirmations int64
+	Finality      bool
+	// FinalDepth is how deep a block counts as final where the node does not say so itself, or is silent for long. It is at
+	// least Confirmations.
+	FinalDepth int64
+
+	Assets []Asset
 }
 
 const (
@@ -46,8 +57,11 @@ const (
 	etherDigits  = 6
 )
 
-func stable(symbol string, decimals int32, worthwhile string) Asset {
-	return Asset{Symbol: symbol, Decimals: decimals, QuoteDigits: stableDigits, Stable: true, Worthwhile: decimal.RequireFromString(worthwhile)}
+func stable(symbol string, decimals int32, worthwhile, contract string) Asset {
+	return Asset{
+		Symbol: symbol, Decimals: decimals, QuoteDigits: stableDigits, Stable: true, Contract: contract,
+		Worthwhile: decimal.RequireFromString(worthwhile),
+	}
 }
 
 func coin(symbol string, decimals, quote int32, worthwhile string) Asset {
@@ -56,24 +70,61 @@ func coin(symbol string, decimals, quote int32, worthwhile string) Asset {
 
 // networks is the table of docs/api-contract.md#networks; decimals differ by network (BSC's pegged tokens have 18).
 var networks = []Network{
-	{Name: "bitcoin", Family: Bitcoin, Aliases: []string{"btc"}, Assets: []Asset{coin("BTC", 8, 8, "0.0003")}},
-	{Name: "ethereum", Family: EVM, Aliases: []string{"erc20", "eth"}, Assets: []Asset{
-		coin("ETH", 18, etherDigits, "0.01"), stable("USDT", 6, "20"), stable("USDC", 6, "20"),
-	}},
-	{Name: "bsc", Family: EVM, Aliases: []string{"bep20", "bnb", "binance"}, Assets: []Asset{
-		coin("BNB", 18, etherDigits, "0.01"), stable("USDT", 18, "2"), stable("USDC", 18, "2"),
-	}},
-	{Name: "polygon", Family: EVM, Aliases: []string{"matic"}, Assets: []Asset{
-		coin("POL", 18, 4, "5"), stable("USDT", 6, "2"), stable("USDC", 6, "2"),
-	}},
-	{Name: "base", Family: EVM, Assets: []Asset{coin("ETH", 18, etherDigits, "0.002"), stable("USDC", 6, "2")}},
-	{Name: "arbitrum", Family: EVM, Aliases: []string{"arb"}, Assets: []Asset{
-		coin("ETH", 18, etherDigits, "0.002"), stable("USDT", 6, "2"), stable("USDC", 6, "2"),
-	}},
-	{Name: "tron", Family: Tron, Aliases: []string{"trc20", "trx"}, Assets: []Asset{coin("TRX", 6, 4, "20"), stable("USDT", 6, "10")}},
-	{Name: "solana", Family: Solana, Aliases: []string{"sol"}, Assets: []Asset{
-		coin("SOL", 9, 6, "0.02"), stable("USDT", 6, "2"), stable("USDC", 6, "2"),
-	}},
+	{
+		Name: "bitcoin", Family: Bitcoin, Aliases: []string{"btc"}, Confirmations: 2, FinalDepth: 100,
+		Assets: []Asset{coin("BTC", 8, 8, "0.0003")},
+	},
+	{
+		Name: "ethereum", Family: EVM, Aliases: []string{"erc20", "eth"}, ChainID: 1, Confirmations: 12, FinalDepth: 128,
+		Assets: []Asset{
+			coin("ETH", 18, etherDigits, "0.01"),
+			stable("USDT", 6, "20", "0xdAC17F958D2ee523a2206206994597C13D831ec7"),
+			stable("USDC", 6, "20", "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"),
+		},
+	},
+	{
+		Name: "bsc", Family: EVM, Aliases: []string{"bep20", "bnb", "binance"}, ChainID: 56, Confirmations: 90, Finality: true, FinalDepth: 90,
+		Assets: []Asset{
+			coin("BNB", 18, etherDigits, "0.01"),
+			stable("USDT", 18, "2", "0x55d398326f99059fF775485246999027B3197955"),
+			stable("USDC", 18, "2", "0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d"),
+		},
+	},
+	{
+		Name: "polygon", Family: EVM, Aliases: []string{"matic"}, ChainID: 137, Confirmations: 128, Finality: true, FinalDepth: 128,
+		Assets: []Asset{
+			coin("POL", 18, 4, "5"),
+			stable("USDT", 6, "2", "0xc2132D05D31c914a87C6611C10748AEb04B58e8F"),
+			stable("USDC", 6, "2", "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359"),
+		},
+	},
+	{
+		Name: "base", Family: EVM, ChainID: 8453, Confirmations: 12, FinalDepth: 1_800,
+		Assets: []Asset{
+			coin("ETH", 18, etherDigits, "0.002"),
+			stable("USDC", 6, "2", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"),
+		},
+	},
+	{
+		Name: "arbitrum", Family: EVM, Aliases: []string{"arb"}, ChainID: 42161, Confirmations: 40, FinalDepth: 7_200,
+		Assets: []Asset{
+			coin("ETH", 18, etherDigits, "0.002"),
+			stable("USDT", 6, "2", "0xFd086bC7CD5C481DCC9C85ebE478A1C0b69FCbb9"),
+			stable("USDC", 6, "2", "0xaf88d065e77c8cC2239327C5EDb3A432268e5831"),
+		},
+	},
+	{
+		Name: "tron", Family: Tron, Aliases: []string{"trc20", "trx"}, Confirmations: 19, FinalDepth: 40,
+		Assets: []Asset{coin("TRX", 6, 4, "20"), stable("USDT", 6, "10", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t")},
+	},
+	{
+		Name: "solana", Family: Solana, Aliases: []string{"sol"}, Finality: true, FinalDepth: 64,
+		Assets: []Asset{
+			coin("SOL", 9, 6, "0.02"),
+			stable("USDT", 6, "2", "Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB"),
+			stable("USDC", 6, "2", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"),
+		},
+	},
 }
 
 // Networks returns a copy of the table.
@@ -117,6 +168,17 @@ func (n Network) Coin() Asset {
 		}
 	}
 	return Asset{}
+}
+
+// Contracts are the contracts of the network's tokens by symbol.
+func (n Network) Contracts() map[string]string {
+	out := map[string]string{}
+	for _, a := range n.Assets {
+		if !a.Native {
+			out[a.Symbol] = a.Contract
+		}
+	}
+	return out
 }
 
 // Pairs lists every supported "CRYPTO on network", for the message of an unsupported pair.

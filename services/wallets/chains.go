@@ -116,7 +116,7 @@ const prefetch = 8
 func scanConfig(mode wallet.Mode, n money.Network, poll, announce time.Duration) scanner.Config {
 	return scanner.Config{
 		Chain: scanner.Chain{Mode: mode, Network: n.Name}, Family: n.Family, Poll: poll, Prefetch: prefetch, Announce: announce,
-		FinalDepth: wallet.FinalDepth(n.Name), Window: wallet.Window(n.Name), Behind: patienceOf(n).behind, Stall: patienceOf(n).stall,
+		FinalDepth: n.FinalDepth, Window: wallet.Window(n), Behind: patienceOf(n).behind, Stall: patienceOf(n).stall,
 	}
 }
 

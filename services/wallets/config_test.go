@@ -78,13 +78,15 @@ func TestSettings(t *testing.T) {
 	if urls := set.Live.Base.Scan.urls(); len(urls) != 2 || urls[1] != "https://b" || len(set.Live.Ethereum.Scan.urls()) != 0 {
 		t.Errorf("%v", urls)
 	}
-	if tokens, err := contracts("base", set.Live.Base.Tokens); err != nil || tokens["USDC"] == "" || len(tokens) != 1 {
+	ethereum, _ := money.NetworkOf("ethereum")
+	base, _ := money.NetworkOf("base")
+	if tokens, err := contracts(base, set.Live.Base.Tokens); err != nil || tokens["USDC"] == "" || len(tokens) != 1 {
 		t.Errorf("%v, %v", tokens, err)
 	}
-	if tokens, err := contracts("ethereum", set.Live.Ethereum.Tokens); err != nil || len(tokens) != 2 {
+	if tokens, err := contracts(ethereum, set.Live.Ethereum.Tokens); err != nil || len(tokens) != 2 {
 		t.Errorf("%v, %v", tokens, err)
 	}
-	if _, err := contracts("base", "USDC"); err == nil {
+	if _, err := contracts(base, "USDC"); err == nil {
 		t.Error("a token without a contract was accepted")
 	}
 	if _, err := (worldSettings{BitcoinLive: "signet"}).nets(); err == nil {
@@ -92,7 +94,7 @@ func TestSettings(t *testing.T) {
 	}
 	live := set.Live.networks(address.Mainnet)
 	for _, n := range money.Networks() {
-		if live[n.Name].open == nil || lags[n.Name] == 0 || (n.Family == money.EVM) != (chainIDs[n.Name] != 0) {
+		if live[n.Name].open == nil || lags[n.Name] == 0 || (n.Family == money.EVM) != (n.ChainID != 0) {
 			t.Errorf("%s cannot be scanned in live mode", n.Name)
 		}
 	}

@@ -55,7 +55,7 @@ func (s worldSettings) counted() (out []wallet.Counted, err error) {
 		}
 		coin := n.Coin()
 		out = append(out, wallet.Counted{Mode: wallet.Live, Network: n.Name, Asset: coin.Symbol, Decimals: coin.Decimals})
-		listed, err := contracts(n.Name, set[n.Name].tokens)
+		listed, err := contracts(n, set[n.Name].tokens)
 		if err != nil {
 			return nil, err
 		}

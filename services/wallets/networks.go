@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -87,12 +88,7 @@ func (s liveSettings) untraced() map[string]bool {
 }
 
 // chainID is the id that every endpoint must have.
-func (e evmSettings) chainID(network string) int64 {
-	if e.ChainID != 0 {
-		return e.ChainID
-	}
-	return chainIDs[network]
-}
+func (e evmSettings) chainID(n money.Network) int64 { return cmp.Or(e.ChainID, n.ChainID) }
 
 // tronSettings is tron.
 type tronSettings struct {
@@ -103,7 +99,7 @@ type tronSettings struct {
 }
 
 func (s tronSettings) open(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
-	tokens, err := contracts(n.Name, s.Tokens)
+	tokens, err := contracts(n, s.Tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -121,15 +117,12 @@ type solanaSettings struct {
 }
 
 func (s solanaSettings) open(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
-	mints, err := contracts(n.Name, s.Tokens)
+	mints, err := contracts(n, s.Tokens)
 	if err != nil {
 		return nil, err
 	}
 	return solana.New(solana.Config{Network: n, Genesis: s.Genesis, Tokens: mints, RPC: endpoints}, log, metrics)
 }
-
-// chainIDs are the ids of the listed EVM networks (EIP-155).
-var chainIDs = map[string]int64{"ethereum": 1, "bsc": 56, "polygon": 137, "base": 8453, "arbitrum": 42161}
 
 // lags are the blocks by which an endpoint may trail the best one: some twenty seconds, or a block where they are slow.
 var lags = map[string]int64{"bitcoin": 1, "ethereum": 2, "bsc": 30, "polygon": 10, "base": 10, "arbitrum": 80, "tron": 7, "solana": 50}
@@ -169,11 +162,11 @@ func (s liveSettings) networks(net address.Net) map[string]live {
 }
 
 func (e evmSettings) open(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
-	tokens, err := contracts(n.Name, e.Tokens)
+	tokens, err := contracts(n, e.Tokens)
 	if err != nil {
 		return nil, err
 	}
-	return evm.New(evm.Config{Network: n, ChainID: e.chainID(n.Name), Tokens: tokens, Trace: e.Trace, RPC: endpoints}, log, metrics)
+	return evm.New(evm.Config{Network: n, ChainID: e.chainID(n), Tokens: tokens, Trace: e.Trace, RPC: endpoints}, log, metrics)
 }
 
 // driver opens the network's driver.
@@ -252,15 +245,15 @@ func (l live) hosts(n money.Network, log *slog.Logger, metrics *rpc.Metrics) ([]
 }
 
 // contracts reads the token contracts of a network, or its listed ones.
-func contracts(network, text string) (map[string]string, error) {
+func contracts(n money.Network, text string) (map[string]string, error) {
 	if strings.TrimSpace(text) == "" {
-		return wallet.Tokens(network), nil
+		return n.Contracts(), nil
 	}
 	out := map[string]string{}
 	for entry := range strings.SplitSeq(text, ",") {
 		symbol, contract, ok := strings.Cut(strings.TrimSpace(entry), ":")
 		if !ok {
-			return nil, fmt.Errorf("%s tokens: %q is not SYMBOL:contract", network, entry)
+			return nil, fmt.Errorf("%s tokens: %q is not SYMBOL:contract", n.Name, entry)
 		}
 		out[strings.ToUpper(symbol)] = contract
 	}

@@ -133,7 +133,7 @@ func (p *process) sweeps(cfg workSettings, chains *chains) (*sweeping, error) {
 		}
 		out.chains[name] = driver
 		out.configs = append(out.configs, sweeper.Config{
-			Network: name, Coin: n.Coin().Symbol, ChainID: uint64(set.chainID(name)), Treasury: treasury.String(), Terms: terms,
+			Network: name, Coin: n.Coin().Symbol, ChainID: uint64(set.chainID(n)), Treasury: treasury.String(), Terms: terms,
 			Stuck: set.Sweep.Stuck, Resend: min(set.Sweep.Stuck/3, resendMost),
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strconv"
 	"time"
 
 	"causeway.internal/libs/money"
@@ -187,16 +188,11 @@ func paymentURI(p payment.Payment) string {
 	case money.Solana:
 		return "solana:" + p.Address + "?amount=" + amount
 	case money.EVM:
-		if chain, ok := chainIDs[n.Name]; ok {
-			return "ethereum:" + p.Address + "@" + chain + "?value=" + units(asset, p.Quote.CryptoAmount)
-		}
+		return "ethereum:" + p.Address + "@" + strconv.FormatInt(n.ChainID, 10) + "?value=" + units(asset, p.Quote.CryptoAmount)
 	case money.Tron:
 	}
 	return ""
 }
-
-// chainIDs are the EIP-155 ids that EIP-681 asks for (https://eips.ethereum.org/EIPS/eip-681).
-var chainIDs = map[string]string{"ethereum": "1", "bsc": "56", "polygon": "137", "arbitrum": "42161", "base": "8453"}
 
 // encode writes JSON as it is sent: without escaping HTML and without a trailing newline.
 func encode(v any) ([]byte, error) {

@@ -79,12 +79,11 @@ type Depths map[string][]Depth
 
 // DefaultDepths is the table of docs/api-contract.md#networks, one tier each.
 func DefaultDepths() Depths {
-	at := func(n int64) []Depth { return []Depth{{Confirmations: n}} }
-	final := func(n int64) []Depth { return []Depth{{Confirmations: n, Finality: true}} }
-	return Depths{
-		"bitcoin": at(2), "ethereum": at(12), "bsc": final(90), "polygon": final(128), "base": at(12), "arbitrum": at(40),
-		"tron": at(19), "solana": final(0),
+	out := Depths{}
+	for _, n := range money.Networks() {
+		out[n.Name] = []Depth{{Confirmations: n.Confirmations, Finality: n.Finality}}
 	}
+	return out
 }
 
 // ParseDepths reads overrides of the default table, as configuration writes them: entries separated by ";", each

@@ -15,7 +15,6 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/testkit/cpu"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // private is BIP-32's private derivation. It lives in the tests only, to reach the published vectors from their seeds.
@@ -389,7 +388,7 @@ func BenchmarkDerive(b *testing.B) {
 // TestParse_listedTokens checks the checksum of every token contract that we count.
 func TestParse_listedTokens(t *testing.T) {
 	for _, n := range money.Networks() {
-		for symbol, contract := range wallet.Tokens(n.Name) {
+		for symbol, contract := range n.Contracts() {
 			if canonical, err := Canonical(n.Family, Mainnet, contract); err != nil || canonical != contract {
 				t.Errorf("%s on %s: %s is canonically %s: %v", symbol, n.Name, contract, canonical, err)
 			}

@@ -238,7 +238,7 @@ func (a *App) readSimulate(s Simulate) (wallet.Simulated, []byte, error) {
 	txHash := address.TxHash(network.Family, sha256.Sum256([]byte("simulated/"+network.Name+"/"+s.RequestID)))
 	return wallet.Simulated{
 		RequestID: s.RequestID, Network: network.Name, TxHash: txHash, To: key, Asset: asset.Symbol,
-		Contract: wallet.Tokens(network.Name)[asset.Symbol], Amount: amount, Sender: a.sender(network, txHash), Confirmations: confirmations,
+		Contract: asset.Contract, Amount: amount, Sender: a.sender(network, txHash), Confirmations: confirmations,
 	}, key, nil
 }
 

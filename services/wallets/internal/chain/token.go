@@ -40,13 +40,3 @@ func Tokens(n money.Network, contracts map[string]string) ([]Token, error) {
 	}
 	return out, nil
 }
-
-// Native is the symbol of a network's own coin.
-func Native(n money.Network) string {
-	for _, a := range n.Assets {
-		if a.Native {
-			return a.Symbol
-		}
-	}
-	return ""
-}

@@ -47,9 +47,10 @@ func newWorld(t *testing.T) *world {
 func (w *world) start(epoch int64) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	log := slog.New(slog.NewTextHandler(w.t.Output(), nil))
+	ethereum, _ := money.NetworkOf("ethereum")
 	cfg := scanner.Config{
 		Chain: lease.Chain, Family: money.EVM, Poll: simulated.PollEvery, Prefetch: 4, Announce: time.Second,
-		FinalDepth: wallet.FinalDepth("ethereum"), Window: 4096,
+		FinalDepth: ethereum.FinalDepth, Window: 4096,
 	}
 	watch := scanner.NewWatch(wallet.Test, money.EVM, w.store)
 	mined, scanned := make(chan struct{}), make(chan struct{})

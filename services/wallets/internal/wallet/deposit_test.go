@@ -124,16 +124,16 @@ func TestParseDepths(t *testing.T) {
 func TestTables_areComplete(t *testing.T) {
 	d := DefaultDepths()
 	for _, n := range money.Networks() {
-		if _, ok := finality[n.Name]; !ok {
+		if n.FinalDepth < 1 {
 			t.Errorf("%s has no final depth", n.Name)
 		}
 		if SimulatedLag(n.Name) < 1 {
 			t.Errorf("%s has no simulated lag", n.Name)
 		}
-		if Window(n.Name) < FinalDepth(n.Name) || Window(n.Name) < windowLeast {
-			t.Errorf("%s keeps %d headers", n.Name, Window(n.Name))
+		if Window(n) < n.FinalDepth || Window(n) < windowLeast {
+			t.Errorf("%s keeps %d headers", n.Name, Window(n))
 		}
-		if err := d.Within(n, FinalDepth(n.Name)); err != nil {
+		if err := d.Within(n, n.FinalDepth); err != nil {
 			t.Error(err)
 		}
 		if err := d.Within(n, d.Deepest(n.Name, n.Assets[0].Symbol)-1); err == nil {
@@ -143,12 +143,12 @@ func TestTables_areComplete(t *testing.T) {
 			if len(d.Of(n.Name, a.Symbol)) == 0 {
 				t.Errorf("%s on %s has no depths", a.Symbol, n.Name)
 			}
-			if contract := Tokens(n.Name)[a.Symbol]; (contract == "") != a.Native {
+			if contract := n.Contracts()[a.Symbol]; (contract == "") != a.Native {
 				t.Errorf("%s on %s has the contract %q", a.Symbol, n.Name, contract)
 			}
 		}
-		if len(Tokens(n.Name)) != len(n.Assets)-1 {
-			t.Errorf("%s: %d contracts for %d assets", n.Name, len(Tokens(n.Name)), len(n.Assets))
+		if len(n.Contracts()) != len(n.Assets)-1 {
+			t.Errorf("%s: %d contracts for %d assets", n.Name, len(n.Contracts()), len(n.Assets))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package wallet
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,21 +18,13 @@ type Depths struct {
 	asset   map[[2]string][]int64
 }
 
-// finality is how deep a block counts as final where the node does not say so itself, or is silent for long.
-// docs/api-contract.md#networks names 90 for bsc and 128 for polygon; the others are beyond the depth that their table
-// asks for.
-var finality = map[string]int64{
-	"bitcoin": 100, "ethereum": 128, "bsc": 90, "polygon": 128, "base": 1_800, "arbitrum": 7_200, "tron": 40, "solana": 64,
-}
-
-// DefaultDepths is the table of docs/api-contract.md#networks.
+// DefaultDepths is the table of docs/api-contract.md#networks. Where only finality counts, the depth that stands for it is told.
 func DefaultDepths() Depths {
-	return Depths{
-		network: map[string][]int64{
-			"bitcoin": {2}, "ethereum": {12}, "bsc": {90}, "polygon": {128}, "base": {12}, "arbitrum": {40}, "tron": {19}, "solana": {64},
-		},
-		asset: map[[2]string][]int64{},
+	d := Depths{network: map[string][]int64{}, asset: map[[2]string][]int64{}}
+	for _, n := range money.Networks() {
+		d.network[n.Name] = []int64{cmp.Or(n.Confirmations, n.FinalDepth)}
 	}
+	return d
 }
 
 // ParseDepths reads overrides of the default table: "ethereum=12,32;ethereum/USDT=6,12,32;bsc=90". An entry replaces the
@@ -113,16 +106,8 @@ func (d Depths) Within(n money.Network, final int64) error {
 	return nil
 }
 
-// FinalDepth is the depth from which a block of the network counts as final when the node does not tell.
-func FinalDepth(network string) int64 {
-	if n, ok := finality[network]; ok {
-		return n
-	}
-	return mostDepth
-}
-
 // windowLeast is how many headers are kept at least.
 const windowLeast = 4_096
 
 // Window is how many headers of a network are kept: a reorganisation within it is followed, a deeper one stops the scan.
-func Window(network string) int64 { return max(FinalDepth(network), windowLeast) }
+func Window(n money.Network) int64 { return max(n.FinalDepth, windowLeast) }

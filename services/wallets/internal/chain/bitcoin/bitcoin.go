@@ -52,7 +52,7 @@ var geneses = map[address.Net]string{
 // New makes the driver. Endpoints are checked before their first use.
 func New(cfg Config, log *slog.Logger, metrics *rpc.Metrics) (*Driver, error) {
 	d := &Driver{
-		genesis: geneses[cfg.Net], net: cfg.Net, symbol: chain.Native(cfg.Network), log: log.With("network", cfg.Network.Name),
+		genesis: geneses[cfg.Net], net: cfg.Net, symbol: cfg.Network.Coin().Symbol, log: log.With("network", cfg.Network.Name),
 		limit: header{bits: 0x1d00ffff}.target(),
 	}
 	if d.genesis == "" {

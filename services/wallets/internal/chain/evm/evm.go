@@ -60,7 +60,7 @@ func New(cfg Config, log *slog.Logger, metrics *rpc.Metrics) (*Driver, error) {
 	if cfg.Trace != TraceNone && cfg.Trace != TraceDebug && cfg.Trace != TraceBlock {
 		return nil, fmt.Errorf("%s: no such way to trace: %q", name, cfg.Trace)
 	}
-	d := &Driver{chainID: cfg.ChainID, trace: cfg.Trace, symbol: chain.Native(cfg.Network), tokens: map[account]token{}, log: log.With("network", name)}
+	d := &Driver{chainID: cfg.ChainID, trace: cfg.Trace, symbol: cfg.Network.Coin().Symbol, tokens: map[account]token{}, log: log.With("network", name)}
 	for _, t := range tokens {
 		d.tokens[account(t.Key)] = token{t, bloomBits(t.Key)}
 		d.filter = append(d.filter, account(t.Key).String())

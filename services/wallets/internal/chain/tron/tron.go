@@ -51,7 +51,7 @@ func New(cfg Config, log *slog.Logger, metrics *rpc.Metrics) (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	d := &Driver{genesis: cfg.Genesis, symbol: chain.Native(cfg.Network), tokens: map[account]chain.Token{}}
+	d := &Driver{genesis: cfg.Genesis, symbol: cfg.Network.Coin().Symbol, tokens: map[account]chain.Token{}}
 	if d.genesis == "" {
 		d.genesis = MainGenesis
 	}
