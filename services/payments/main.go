@@ -31,6 +31,7 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/screen"
+	"causeway.internal/services/payments/internal/stock"
 	"causeway.internal/services/payments/internal/store"
 	"causeway.internal/services/payments/migrations"
 )
@@ -226,7 +227,7 @@ func (p *process) serve(environ map[string]string) (closeStock func(context.Cont
 	if err != nil {
 		return nil, err
 	}
-	stock := app.NewStock(p.store, id.New("replica_", time.Now()), cfg.AddressBlock, p.tel.Log)
+	stock := stock.New(p.store, id.New("replica_", time.Now()), cfg.AddressBlock, p.tel.Log)
 	p.deps.Stock, p.deps.Callback, p.deps.PlainGifts = stock, cfg.callbacks(), !cfg.MarkGifts
 	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, verifier)
 	httpapi.Routes(server, app.New(p.deps))
@@ -271,7 +272,10 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 		return nil, err
 	}
 	a := app.New(p.deps)
-	messaging.Handle(link, a, p.store, p.store, p.store, p.store, p.store)
+	messaging.Handle(link, messaging.Handlers{
+		DepositChanged: a.DepositChanged, AddressesAllocated: stock.Allocated(p.store.Fill), AddressesOwned: stock.Owned(p.store.KeepOwn),
+		ScannedThrough: app.Scanned(p.store.Advance), OutgoingFinal: app.Outgoing(p.store.Post), FraudSignal: screen.Signalled(p.store.NoteFraud),
+	})
 	p.relay = outbox.NewRelay(p.cfg.Postgres, link.Publisher(), p.tel)
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: link.Ready})
 
@@ -282,13 +286,13 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	}
 	p.group.Go("payouts", payouts.Run)
 	p.group.Every("floats", floatEvery, payouts.ReadFloats)
-	p.group.Go("timers", p.timers(a, app.NewReplenisher(p.store, p.deps.Families, cfg.AddressStock, time.Now, p.stockGauge()), keep))
+	p.group.Go("timers", p.timers(a, stock.NewReplenisher(p.store, p.deps.Families, cfg.AddressStock, time.Now, p.stockGauge()), keep))
 	p.group.Go("outbox relay", p.relay.Run)
 	return func() { _ = link.Close() }, nil // the process ends
 }
 
 // timers runs the periodic work on whichever replica leads.
-func (p *process) timers(a *app.App, r *app.Replenisher, keep erasure.Retention) func(context.Context) error {
+func (p *process) timers(a *app.App, r *stock.Replenisher, keep erasure.Retention) func(context.Context) error {
 	differs, unknown, open := p.differences(), p.unknown(), p.open()
 	return func(ctx context.Context) error {
 		return postgres.Lead(ctx, p.cfg.Postgres, "payments timers", p.tel.Log, func(ctx context.Context) error {

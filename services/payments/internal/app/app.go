@@ -2,23 +2,12 @@ package app
 
 import (
 	"context"
-	"time"
 
 	"github.com/shopspring/decimal"
 
-	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/change"
 )
-
-// ErrNoAddress is what a payment gets while the stock is empty.
-var ErrNoAddress = fault.New(fault.Unavailable, "no_address", "No deposit address is free right now. Try again shortly.").After(3 * time.Second)
-
-// Address is a deposit address with the wallet that watches it.
-type Address struct {
-	WalletID string
-	Address  string
-}
 
 // Payments is the table of payments and everything that is written with them.
 type Payments interface {

@@ -18,6 +18,7 @@ import (
 	"causeway.internal/services/payments/internal/quote"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rate"
+	"causeway.internal/services/payments/internal/stock"
 )
 
 // World is what one mode runs on. Live and test share code and nothing else. A mode without a world is closed: 503
@@ -33,12 +34,6 @@ type World struct {
 	NameWait time.Duration
 }
 
-// AddressSource hands out deposit addresses; *Stock is one.
-type AddressSource interface {
-	Take(ctx context.Context, mode payment.Mode, family money.Family) (Address, error)
-	Give(mode payment.Mode, family money.Family, a Address)
-}
-
 // Backlog says whether so much waits for delivery that new work must be refused.
 type Backlog interface {
 	Full(ctx context.Context) error
@@ -50,7 +45,7 @@ type Deps struct {
 	Lists    Lists
 
 	Settlements Settlements
-	Stock       AddressSource
+	Stock       *stock.Stock
 	Backlog     Backlog
 	Worlds      map[payment.Mode]World
 	Families    map[payment.Mode][]money.Family // whose addresses each open mode has
@@ -256,15 +251,15 @@ func (a *App) reference(kind payment.Type) string {
 }
 
 // address takes one for a priced draft; a request gets none before it is fulfilled.
-func (a *App) address(ctx context.Context, draft payment.Payment) (Address, error) {
+func (a *App) address(ctx context.Context, draft payment.Payment) (stock.Address, error) {
 	if !draft.Quote.Priced() {
-		return Address{}, nil
+		return stock.Address{}, nil
 	}
 	n, _ := money.NetworkOf(draft.Quote.Network) // the terms were checked
 	return a.Stock.Take(ctx, draft.Mode, n.Family)
 }
 
-func (a *App) giveBack(draft payment.Payment, address Address) {
+func (a *App) giveBack(draft payment.Payment, address stock.Address) {
 	if address.Address == "" {
 		return
 	}

@@ -9,18 +9,15 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// Progress is the table of how far each network is scanned.
-type Progress interface {
-	Advance(ctx context.Context, m wire.ScannedThrough) error
-}
-
-// ScannedThrough notes how far a network is scanned. The message is a snapshot, so a duplicate does no harm. It may
-// overtake deposits of the blocks that it speaks of; the table counts those before it believes it.
-func ScannedThrough(ctx context.Context, p Progress, m wire.ScannedThrough) error {
-	n, ok := money.NetworkOf(m.Network)
-	if !ok || (m.Mode != wire.Live && m.Mode != wire.Test) || m.BlockTime.IsZero() || m.Deposits < 0 {
-		return fault.Permanent(fmt.Errorf("progress of network %q in mode %q cannot be read", m.Network, m.Mode))
+// Scanned hands the progress of a network's scan to advance. The message is a snapshot, so a duplicate does no harm. It may
+// overtake deposits of the blocks that it speaks of; the store counts those before it believes it.
+func Scanned(advance func(ctx context.Context, m wire.ScannedThrough) error) func(ctx context.Context, messageID string, m wire.ScannedThrough) error {
+	return func(ctx context.Context, _ string, m wire.ScannedThrough) error {
+		n, ok := money.NetworkOf(m.Network)
+		if !ok || (m.Mode != wire.Live && m.Mode != wire.Test) || m.BlockTime.IsZero() || m.Deposits < 0 {
+			return fault.Permanent(fmt.Errorf("progress of network %q in mode %q cannot be read", m.Network, m.Mode))
+		}
+		m.Network = n.Name
+		return advance(ctx, m)
 	}
-	m.Network = n.Name
-	return p.Advance(ctx, m)
 }

@@ -2,12 +2,10 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
-	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/address"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -91,29 +89,4 @@ func (a *App) ours(ctx context.Context, mode payment.Mode, text string) (bool, e
 		}
 	}
 	return false, nil
-}
-
-// OwnAddresses is payments' copy of the addresses that wallets alone knows: of standalone wallets, treasuries and gas stations.
-type OwnAddresses interface {
-	// KeepOwn adds addresses in their canonical spelling. Those that are there already stay.
-	KeepOwn(ctx context.Context, addresses []wire.OwnedAddress) error
-}
-
-// AddressesOwned takes addresses in. They are only ever added, so the order and the number of messages do not matter.
-func AddressesOwned(ctx context.Context, own OwnAddresses, m wire.AddressesOwned) error {
-	if len(m.Addresses) > wire.AddressesMax {
-		return fault.Permanent(fmt.Errorf("%d addresses in one message, of at most %d", len(m.Addresses), wire.AddressesMax))
-	}
-	kept := make([]wire.OwnedAddress, len(m.Addresses))
-	for i, a := range m.Addresses {
-		if a.Mode != wire.Live && a.Mode != wire.Test {
-			return fault.Permanent(fmt.Errorf("an address in mode %.10q", a.Mode))
-		}
-		if err := address.Check(a.Family, false, a.Address); err != nil {
-			return fault.Permanent(fmt.Errorf("%.100q %w", a.Address, err))
-		}
-		a.Address = address.Canonical(a.Family, a.Address)
-		kept[i] = a
-	}
-	return own.KeepOwn(ctx, kept)
 }

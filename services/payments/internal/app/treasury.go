@@ -14,23 +14,20 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// Treasury keeps the books of what wallets moves.
-type Treasury interface {
-	// Post writes the journal of a message, once for the message and once for the journal's key.
-	Post(ctx context.Context, messageID string, mode payment.Mode, j ledger.Journal) error
-}
-
-// OutgoingFinal books a transaction of wallets that is final: a sweep of deposit addresses, or what its funding cost. Its hash
-// names the journal, so one that an operator has booked by hand stays as it is.
-func OutgoingFinal(ctx context.Context, t Treasury, messageID string, m wire.OutgoingFinal) error {
-	j, err := outgoing(m)
-	if err != nil {
-		return fault.Permanent(fmt.Errorf("outgoing transaction %q: %w", m.TxHash, err))
+// Outgoing hands the journal of each final transaction of wallets, which is a sweep of deposit addresses or the cost of funding
+// one, to post. Its hash names the journal, so one that an operator has booked by hand stays as it is; post writes once for the
+// message and once for the journal's key.
+func Outgoing(post func(ctx context.Context, messageID string, mode payment.Mode, j ledger.Journal) error) func(ctx context.Context, messageID string, m wire.OutgoingFinal) error {
+	return func(ctx context.Context, messageID string, m wire.OutgoingFinal) error {
+		j, err := outgoing(m)
+		if err != nil {
+			return fault.Permanent(fmt.Errorf("outgoing transaction %q: %w", m.TxHash, err))
+		}
+		if j.Empty() { // it moved nothing and cost nothing
+			return nil
+		}
+		return post(ctx, messageID, payment.Mode(m.Mode), j)
 	}
-	if j.Empty() { // it moved nothing and cost nothing
-		return nil
-	}
-	return t.Post(ctx, messageID, payment.Mode(m.Mode), j)
 }
 
 // outgoing is the journal of a transaction.

@@ -1,5 +1,5 @@
-// Package messaging is payments' face to the broker: it reads messages and calls the use cases. A payload that cannot be
-// read is a permanent fault; everything else that fails waits and is tried again by the bus.
+// Package messaging subscribes payments' handlers at the broker. A payload that cannot be read is a permanent fault; the bus
+// tries everything else that fails again.
 package messaging
 
 import (
@@ -10,7 +10,6 @@ import (
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/payments/internal/app"
 )
 
 // How many messages of each queue are handled at once. Deposits of one payment meet at its row lock.
@@ -19,33 +18,28 @@ const (
 	addressesAtOnce = 2
 )
 
-// Link is the part of *bus.Link that is used here.
-type Link interface {
-	Handle(queue string, parallel int, h func(ctx context.Context, m bus.Message) error)
+// Handlers take the messages that payments reads, each with its id.
+type Handlers struct {
+	DepositChanged     func(ctx context.Context, id string, m wire.DepositChanged) error
+	AddressesAllocated func(ctx context.Context, id string, m wire.AddressesAllocated) error
+	AddressesOwned     func(ctx context.Context, id string, m wire.AddressesOwned) error
+	ScannedThrough     func(ctx context.Context, id string, m wire.ScannedThrough) error
+	OutgoingFinal      func(ctx context.Context, id string, m wire.OutgoingFinal) error
+	FraudSignal        func(ctx context.Context, id string, m wire.FraudSignal) error
 }
 
-// Handle subscribes to everything that payments reads.
-func Handle(link Link, a *app.App, shelves app.Shelves, progress app.Progress, signals app.FraudSignals, treasury app.Treasury, own app.OwnAddresses) {
-	on(link, wire.DepositChangedV1, depositsAtOnce, a.DepositChanged)
-	on(link, wire.AddressesAllocatedV1, addressesAtOnce, func(ctx context.Context, id string, m wire.AddressesAllocated) error {
-		return app.AddressesAllocated(ctx, shelves, id, m)
-	})
-	on(link, wire.ScannedThroughV1, 1, func(ctx context.Context, _ string, m wire.ScannedThrough) error {
-		return app.ScannedThrough(ctx, progress, m)
-	})
-	on(link, wire.OutgoingFinalV1, 1, func(ctx context.Context, id string, m wire.OutgoingFinal) error {
-		return app.OutgoingFinal(ctx, treasury, id, m)
-	})
-	on(link, wire.AddressesOwnedV1, 1, func(ctx context.Context, _ string, m wire.AddressesOwned) error {
-		return app.AddressesOwned(ctx, own, m)
-	})
-	on(link, wire.FraudSignalV1, 1, func(ctx context.Context, _ string, m wire.FraudSignal) error {
-		return app.FraudSignalled(ctx, signals, m)
-	})
+// Handle subscribes the handlers to everything that payments reads.
+func Handle(link *bus.Link, h Handlers) {
+	on(link, wire.DepositChangedV1, depositsAtOnce, h.DepositChanged)
+	on(link, wire.AddressesAllocatedV1, addressesAtOnce, h.AddressesAllocated)
+	on(link, wire.AddressesOwnedV1, 1, h.AddressesOwned)
+	on(link, wire.ScannedThroughV1, 1, h.ScannedThrough)
+	on(link, wire.OutgoingFinalV1, 1, h.OutgoingFinal)
+	on(link, wire.FraudSignalV1, 1, h.FraudSignal)
 }
 
-// on subscribes a use case to one message.
-func on[T any](link Link, name wire.Name, parallel int, f func(ctx context.Context, id string, m T) error) {
+// on subscribes a handler to one message.
+func on[T any](link *bus.Link, name wire.Name, parallel int, f func(ctx context.Context, id string, m T) error) {
 	link.Handle(queue(name), parallel, func(ctx context.Context, m bus.Message) error {
 		var payload T
 		if err := json.Unmarshal(m.Body, &payload); err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/postgres"
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/payment"
 )
@@ -42,9 +41,7 @@ func (s *Store) Book(ctx context.Context, operator string, j ledger.Journal) err
 	return wrap(err, "book "+j.Key)
 }
 
-var _ app.Treasury = (*Store)(nil)
-
-// Post implements app.Treasury. A journal whose key stands changes nothing.
+// Post writes the journal of a message, once for the message. A journal whose key stands changes nothing.
 func (s *Store) Post(ctx context.Context, messageID string, mode payment.Mode, j ledger.Journal) error {
 	if err := j.Check(); err != nil {
 		return err

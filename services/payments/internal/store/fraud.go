@@ -18,7 +18,7 @@ WHERE f.version < excluded.version`
 	selectFraud = `SELECT EXISTS (SELECT FROM fraud_signals WHERE mode = $1 AND address = ANY($2) AND confirmed)`
 )
 
-// NoteFraud implements app.FraudSignals.
+// NoteFraud keeps a signal unless a newer one of its mode and address is there.
 func (s *Store) NoteFraud(ctx context.Context, m wire.FraudSignal) error {
 	if _, err := s.pool.Exec(ctx, upsertFraud, string(m.Mode), m.Address, m.Merchants, m.Reports, m.Version, m.OccurredAt, m.Confirmed); err != nil {
 		return fmt.Errorf("write a fraud signal: %w", err)

@@ -8,8 +8,8 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/screen"
 )
 
 // The newest signal of an address counts, whatever order they come in, and one mode's says nothing of the other. However many
@@ -19,7 +19,7 @@ func TestFraudSignals(t *testing.T) {
 	w := newWorld(t)
 	note := func(m wire.FraudSignal) error {
 		m.OccurredAt = time.Now()
-		return app.FraudSignalled(t.Context(), w.store, m)
+		return screen.Signalled(w.store.NoteFraud)(t.Context(), "signal", m)
 	}
 	for _, m := range []wire.FraudSignal{
 		{Mode: wire.Test, Address: "0xcrowd", Merchants: 900, Reports: 900, Version: 1, Confirmed: new(false)},

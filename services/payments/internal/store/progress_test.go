@@ -29,7 +29,7 @@ func (w *world) seeNumbered(p payment.Payment, c coin, n int64) {
 func (w *world) told(at time.Time, deposits int64) {
 	w.t.Helper()
 	m := wire.ScannedThrough{Mode: wire.Test, Network: "tron", Height: 100, BlockTime: at, Deposits: deposits}
-	if err := app.ScannedThrough(w.t.Context(), w.store, m); err != nil {
+	if err := app.Scanned(w.store.Advance)(w.t.Context(), "scanned", m); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -70,7 +70,7 @@ func (g *walker) draw(rt *rapid.T) step {
 			g.exec(`UPDATE payments SET expires_at = now() - interval '2 minutes', due_at = CASE WHEN due_at IS NULL THEN NULL ELSE now() END
 				WHERE id = $1 AND expires_at > now()`, g.p.ID)
 			m := wire.ScannedThrough{Mode: wire.Test, Network: "tron", Height: 200, BlockTime: time.Now().Add(time.Hour)}
-			_ = app.ScannedThrough(ctx, g.store, m)
+			_ = app.Scanned(g.store.Advance)(ctx, "scanned", m)
 			_ = g.app.ExpireDue(ctx, g.store)
 		}
 	case "deadline":

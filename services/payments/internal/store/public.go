@@ -58,7 +58,7 @@ func (s *Store) Ours(ctx context.Context, family money.Family, address string) (
 	return ours, nil
 }
 
-// KeepOwn implements app.OwnAddresses.
+// KeepOwn adds addresses in their canonical spelling. Those that are there already stay.
 func (s *Store) KeepOwn(ctx context.Context, addresses []wire.OwnedAddress) error {
 	var modes, families, texts []string
 	for _, a := range addresses {

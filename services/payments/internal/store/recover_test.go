@@ -19,6 +19,7 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/sim"
+	"causeway.internal/services/payments/internal/stock"
 )
 
 // reborn replaces the processes of the world by new ones, in recovery.
@@ -29,7 +30,7 @@ func (w *world) reborn() {
 	}
 	log := telemetrytest.ForTest(w.t).Log
 	deps := w.app.Deps
-	stock := app.NewStock(w.store, id.New("replica_", time.Now()), 64, log)
+	stock := stock.New(w.store, id.New("replica_", time.Now()), 64, log)
 	deps.Stock = stock
 	w.app = app.New(deps)
 	w.worker = app.NewPayoutWorker(w.app, w.store, 8, log)
@@ -93,7 +94,7 @@ func TestRecovery_databaseSetBack(t *testing.T) {
 		t.Fatalf("the bank has not got three orders: %s, %s, %s", a, b, c)
 	}
 	answer := wire.AddressesAllocated{RequestID: "open", Mode: wire.Test, Family: money.Tron, Part: 1, Parts: 1, Addresses: []wire.Address{{WalletID: "wal_x", Address: "Tshown"}}}
-	if err := app.AddressesAllocated(t.Context(), w.store, "answer", answer); err != nil {
+	if err := stock.Allocated(w.store.Fill)(t.Context(), "answer", answer); err != nil {
 		t.Fatal(err)
 	}
 	lost := w.made(command()) // the payment itself will be lost
@@ -102,10 +103,10 @@ func TestRecovery_databaseSetBack(t *testing.T) {
 
 	pg.Restore(t, w.cfg.URL.Reveal(), "sim_transfers", "sim_outcomes")
 	w.reborn()
-	if _, err := w.create(command(), change.Key{}); !errors.Is(err, app.ErrNoAddress) {
+	if _, err := w.create(command(), change.Key{}); !errors.Is(err, stock.ErrNoAddress) {
 		t.Errorf("a create before new addresses came: %v", err)
 	}
-	if err := app.AddressesAllocated(t.Context(), w.store, "answer", answer); err != nil { // wallets tells it again
+	if err := stock.Allocated(w.store.Fill)(t.Context(), "answer", answer); err != nil { // wallets tells it again
 		t.Fatal(err)
 	}
 	var orders []string

@@ -13,6 +13,7 @@ import (
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/stock"
 )
 
 // told is a message of wallets.
@@ -38,7 +39,7 @@ func TestRefundAddress_ofWallets(t *testing.T) {
 	)
 	tell := func(m wire.AddressesOwned) {
 		t.Helper()
-		if err := app.AddressesOwned(t.Context(), w.store, m); err != nil {
+		if err := stock.Owned(w.store.KeepOwn)(t.Context(), "owned", m); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -114,7 +115,7 @@ func TestRefundAddress_ofWallets(t *testing.T) {
 		"no address": told(wire.Test, money.EVM, tronPayers, ""),
 		"too many":   told(wire.Test, money.Tron, slices.Repeat([]string{tronPayers}, wire.AddressesMax+1)...),
 	} {
-		if err := app.AddressesOwned(t.Context(), w.store, m); !fault.IsPermanent(err) {
+		if err := stock.Owned(w.store.KeepOwn)(t.Context(), "owned", m); !fault.IsPermanent(err) {
 			t.Errorf("%s: %v, want a permanent fault", name, err)
 		}
 	}

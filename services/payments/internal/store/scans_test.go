@@ -29,7 +29,7 @@ func (w *world) fares(m wire.ScannedThrough) {
 	if m.BlockTime.IsZero() {
 		m.BlockTime = time.Now()
 	}
-	if err := app.ScannedThrough(w.t.Context(), w.store, m); err != nil {
+	if err := app.Scanned(w.store.Advance)(w.t.Context(), "scanned", m); err != nil {
 		w.t.Fatal(err)
 	}
 }

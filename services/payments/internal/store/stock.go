@@ -14,25 +14,25 @@ import (
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/stock"
 )
 
-// Lease implements app.Leaser.
-func (s *Store) Lease(ctx context.Context, mode payment.Mode, family money.Family, n int, owner string, d time.Duration) ([]app.Address, error) {
+// Lease implements stock.Leaser.
+func (s *Store) Lease(ctx context.Context, mode payment.Mode, family money.Family, n int, owner string, d time.Duration) ([]stock.Address, error) {
 	rows, err := s.pool.Query(ctx, leaseAddresses, string(mode), string(family), n, owner, d.Seconds())
 	if err != nil {
 		return nil, fmt.Errorf("lease addresses: %w", err)
 	}
-	got, err := pgx.CollectRows(rows, pgx.RowToStructByPos[app.Address])
+	got, err := pgx.CollectRows(rows, pgx.RowToStructByPos[stock.Address])
 	if err != nil {
 		return nil, fmt.Errorf("lease addresses: %w", err)
 	}
 	return got, nil
 }
 
-// Release implements app.Leaser.
+// Release implements stock.Leaser.
 func (s *Store) Release(ctx context.Context, mode payment.Mode, family money.Family, owner string, addresses []string) error {
 	if len(addresses) == 0 {
 		return nil
@@ -91,8 +91,8 @@ func (s *Store) dropUsed(ctx context.Context) error {
 	return err
 }
 
-// Levels implements app.Shelves.
-func (s *Store) Levels(ctx context.Context, of []app.Shelf, stale time.Duration) ([]app.StockLevel, error) {
+// Levels implements stock.Shelves.
+func (s *Store) Levels(ctx context.Context, of []stock.Shelf, stale time.Duration) ([]stock.Level, error) {
 	modes, families := make([]string, len(of)), make([]string, len(of))
 	for i, k := range of {
 		modes[i], families[i] = string(k.Mode), string(k.Family)
@@ -101,9 +101,9 @@ func (s *Store) Levels(ctx context.Context, of []app.Shelf, stale time.Duration)
 	if err != nil {
 		return nil, fmt.Errorf("read the stock of addresses: %w", err)
 	}
-	levels, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l app.StockLevel, err error) {
+	levels, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l stock.Level, err error) {
 		var open *string
-		var r app.StockRequest
+		var r stock.Request
 		err = row.Scan(&l.Mode, &l.Family, &l.Free, &l.Peak, &open, &r.Count, &r.Stale)
 		if open != nil {
 			r.ID = *open
@@ -117,7 +117,7 @@ func (s *Store) Levels(ctx context.Context, of []app.Shelf, stale time.Duration)
 	return levels, nil
 }
 
-// Request implements app.Shelves.
+// Request implements stock.Shelves.
 func (s *Store) Request(ctx context.Context, mode payment.Mode, family money.Family, count int, c change.Command) error {
 	asked, ok := c.Payload.(wire.AllocateAddresses)
 	if !ok {
@@ -126,7 +126,7 @@ func (s *Store) Request(ctx context.Context, mode payment.Mode, family money.Fam
 	return s.command(ctx, c, insertRequest, string(mode), string(family), asked.RequestID, count)
 }
 
-// Repeat implements app.Shelves.
+// Repeat implements stock.Shelves.
 func (s *Store) Repeat(ctx context.Context, mode payment.Mode, family money.Family, c change.Command) error {
 	asked, ok := c.Payload.(wire.AllocateAddresses)
 	if !ok {
@@ -155,7 +155,7 @@ func (s *Store) command(ctx context.Context, c change.Command, sql string, args 
 	return nil
 }
 
-// Fill implements app.Shelves. An address that a payment carries already, or that has received money, is left out; so is
+// Fill implements stock.Shelves. An address that a payment carries already, or that has received money, is left out; so is
 // every answer to a request that is not open: after a restore its addresses may have been shown to payers of payments that
 // are lost.
 func (s *Store) Fill(ctx context.Context, messageID string, m wire.AddressesAllocated) error {

@@ -30,6 +30,7 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/quote"
 	"causeway.internal/services/payments/internal/rate"
+	"causeway.internal/services/payments/internal/stock"
 	"causeway.internal/services/payments/internal/store"
 	"causeway.internal/services/payments/migrations"
 )
@@ -295,7 +296,7 @@ func TestCreate_dryStock(t *testing.T) {
 	w := newWorld(t)
 	start := time.Now()
 	_, err := w.create(command(), change.Key{})
-	if !errors.Is(err, app.ErrNoAddress) {
+	if !errors.Is(err, stock.ErrNoAddress) {
 		t.Fatalf("no stock: %v", err)
 	}
 	if waited := time.Since(start); waited < 2*time.Second || waited > 5*time.Second {

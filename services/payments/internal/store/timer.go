@@ -53,7 +53,7 @@ func (s *Store) DuePayouts(ctx context.Context, most int) ([]payout.Payout, erro
 // lost or poisoned, and nobody on that network expires.
 const overdue = 10 * time.Minute
 
-// Advance implements app.Progress.
+// Advance notes how far a network is scanned.
 func (s *Store) Advance(ctx context.Context, m wire.ScannedThrough) error {
 	mode := string(m.Mode)
 	late := 0

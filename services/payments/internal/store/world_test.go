@@ -29,6 +29,7 @@ import (
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/rail/sim"
 	"causeway.internal/services/payments/internal/rate/fixed"
+	"causeway.internal/services/payments/internal/stock"
 	"causeway.internal/services/payments/internal/store"
 	"causeway.internal/services/payments/migrations"
 )
@@ -67,7 +68,7 @@ func newWorld(t testing.TB) *world {
 	}
 	t.Cleanup(statement.Close)
 	w.bank = sim.New(statement, time.Now)
-	stock := app.NewStock(w.store, id.New("replica_", time.Now()), 64, tel.Log)
+	stock := stock.New(w.store, id.New("replica_", time.Now()), 64, tel.Log)
 	t.Cleanup(func() { stock.Close(context.Background()) })
 	w.store.IssueTokens(ring, 24*time.Hour)
 	w.app = app.New(app.Deps{
@@ -93,7 +94,7 @@ func (w *world) fill(n int) {
 		}
 		w.sql(`INSERT INTO address_requests (mode, family, request_id, count) VALUES ('test', 'tron', $1, $2)
 			ON CONFLICT (mode, family) DO UPDATE SET request_id = excluded.request_id, parts = 0`, m.RequestID, n)
-		if err := app.AddressesAllocated(w.t.Context(), w.store, id.New(id.Message, time.Now()), m); err != nil {
+		if err := stock.Allocated(w.store.Fill)(w.t.Context(), id.New(id.Message, time.Now()), m); err != nil {
 			w.t.Fatal(err)
 		}
 		n -= len(m.Addresses)
@@ -211,7 +212,7 @@ func (w *world) see(p payment.Payment, c coin) {
 func (w *world) scanned(height int64, at time.Time) {
 	w.t.Helper()
 	m := wire.ScannedThrough{Mode: wire.Test, Network: "tron", Height: height, BlockTime: at}
-	if err := app.ScannedThrough(w.t.Context(), w.store, m); err != nil {
+	if err := app.Scanned(w.store.Advance)(w.t.Context(), "scanned", m); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-package app_test
+package stock_test
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"causeway.internal/libs/money"
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/stock"
 )
 
 // leaser has a number of addresses and remembers what came back.
@@ -24,14 +24,14 @@ type leaser struct {
 	released []string
 }
 
-func (l *leaser) Lease(_ context.Context, _ payment.Mode, family money.Family, n int, _ string, _ time.Duration) ([]app.Address, error) {
+func (l *leaser) Lease(_ context.Context, _ payment.Mode, family money.Family, n int, _ string, _ time.Duration) ([]stock.Address, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.leases++
-	var out []app.Address
+	var out []stock.Address
 	for range min(n, l.left) {
 		l.next, l.left = l.next+1, l.left-1
-		out = append(out, app.Address{WalletID: "w", Address: fmt.Sprint(family, l.next)})
+		out = append(out, stock.Address{WalletID: "w", Address: fmt.Sprint(family, l.next)})
 	}
 	return out, nil
 }
@@ -44,7 +44,7 @@ func (l *leaser) Release(_ context.Context, _ payment.Mode, _ money.Family, _ st
 func TestStock_manyTakersShareBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &leaser{left: 1000}
-		s := app.NewStock(l, "me", 64, slog.New(slog.DiscardHandler))
+		s := stock.New(l, "me", 64, slog.New(slog.DiscardHandler))
 		var mu sync.Mutex
 		seen := map[string]bool{}
 		var all sync.WaitGroup
@@ -72,9 +72,9 @@ func TestStock_manyTakersShareBlocks(t *testing.T) {
 
 func TestStock_dryWaitsThreeSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := app.NewStock(&leaser{}, "me", 64, slog.New(slog.DiscardHandler))
+		s := stock.New(&leaser{}, "me", 64, slog.New(slog.DiscardHandler))
 		start := time.Now()
-		if _, err := s.Take(t.Context(), payment.Test, money.EVM); !errors.Is(err, app.ErrNoAddress) || time.Since(start) != 3*time.Second {
+		if _, err := s.Take(t.Context(), payment.Test, money.EVM); !errors.Is(err, stock.ErrNoAddress) || time.Since(start) != 3*time.Second {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 		s.Close(t.Context())
@@ -85,7 +85,7 @@ func TestStock_dryWaitsThreeSeconds(t *testing.T) {
 func TestStock_leasesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &leaser{left: 100}
-		s := app.NewStock(l, "me", 10, slog.New(slog.DiscardHandler))
+		s := stock.New(l, "me", 10, slog.New(slog.DiscardHandler))
 		take := func() string {
 			a, err := s.Take(t.Context(), payment.Test, money.EVM)
 			if err != nil {

@@ -1,4 +1,6 @@
-package app
+// Package stock keeps deposit addresses at hand: it asks wallets for them, leases blocks of them to each process, and hands them
+// out to new payments.
+package stock
 
 import (
 	"context"
@@ -8,6 +10,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/payment"
 )
@@ -22,6 +25,15 @@ const (
 	addressWait = 3 * time.Second
 	addressPoll = 25 * time.Millisecond
 )
+
+// Address is a deposit address with the wallet that watches it.
+type Address struct {
+	WalletID string
+	Address  string
+}
+
+// ErrNoAddress is what a payment gets while the stock is empty.
+var ErrNoAddress = fault.New(fault.Unavailable, "no_address", "No deposit address is free right now. Try again shortly.").After(3 * time.Second)
 
 // Leaser is the table of free addresses.
 type Leaser interface {
@@ -52,8 +64,8 @@ type held struct {
 	until time.Time
 }
 
-// NewStock makes an empty stock. owner names this process in the leases; block is how many addresses it leases at once.
-func NewStock(leaser Leaser, owner string, block int, log *slog.Logger) *Stock {
+// New makes an empty stock. owner names this process in the leases; block is how many addresses it leases at once.
+func New(leaser Leaser, owner string, block int, log *slog.Logger) *Stock {
 	return &Stock{leaser: leaser, owner: owner, block: block, log: log, now: time.Now, shelves: map[Shelf][]held{}}
 }
 

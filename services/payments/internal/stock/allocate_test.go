@@ -1,4 +1,4 @@
-package app_test
+package stock_test
 
 import (
 	"context"
@@ -8,21 +8,21 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/stock"
 )
 
 // shelves remembers what was asked for.
 type shelves struct {
-	level    app.StockLevel
-	others   []app.StockLevel
+	level    stock.Level
+	others   []stock.Level
 	asked    []int
 	repeated []string
 }
 
-func (s *shelves) Levels(_ context.Context, of []app.Shelf, _ time.Duration) (levels []app.StockLevel, err error) {
-	for _, l := range append([]app.StockLevel{s.level}, s.others...) {
+func (s *shelves) Levels(_ context.Context, of []stock.Shelf, _ time.Duration) (levels []stock.Level, err error) {
+	for _, l := range append([]stock.Level{s.level}, s.others...) {
 		if slices.Contains(of, l.Shelf) {
 			levels = append(levels, l)
 		}
@@ -44,27 +44,25 @@ func (s *shelves) Repeat(_ context.Context, _ payment.Mode, _ money.Family, c ch
 	return nil
 }
 
-func (s *shelves) Fill(context.Context, string, wire.AddressesAllocated) error { return nil }
-
 func TestReplenisher(t *testing.T) {
 	for name, tc := range map[string]struct {
-		level    app.StockLevel
+		level    stock.Level
 		asked    int
 		repeated bool
 	}{
-		"empty":               {app.StockLevel{}, 1024, false},
-		"half":                {app.StockLevel{Free: 512}, 512, false},
-		"above half":          {app.StockLevel{Free: 513}, 0, false},
-		"busy hour":           {app.StockLevel{Free: 2000, Peak: 500}, 3000, false},
-		"very busy hour":      {app.StockLevel{Free: 0, Peak: 1_000_000}, wire.AllocateMax, false},
-		"waits for an answer": {app.StockLevel{Open: &app.StockRequest{ID: "r", Count: 5}}, 0, false},
-		"no answer comes":     {app.StockLevel{Open: &app.StockRequest{ID: "r", Count: 5, Stale: true}}, 0, true},
+		"empty":               {stock.Level{}, 1024, false},
+		"half":                {stock.Level{Free: 512}, 512, false},
+		"above half":          {stock.Level{Free: 513}, 0, false},
+		"busy hour":           {stock.Level{Free: 2000, Peak: 500}, 3000, false},
+		"very busy hour":      {stock.Level{Free: 0, Peak: 1_000_000}, wire.AllocateMax, false},
+		"waits for an answer": {stock.Level{Open: &stock.Request{ID: "r", Count: 5}}, 0, false},
+		"no answer comes":     {stock.Level{Open: &stock.Request{ID: "r", Count: 5, Stale: true}}, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &shelves{level: app.StockLevel{Shelf: app.Shelf{Mode: payment.Test, Family: money.EVM}, Free: 1024}}
+			s := &shelves{level: stock.Level{Shelf: stock.Shelf{Mode: payment.Test, Family: money.EVM}, Free: 1024}}
 			gauge, now := -1, time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 			later := func() time.Time { now = now.Add(time.Second); return now }
-			r := app.NewReplenisher(s, map[payment.Mode][]money.Family{payment.Test: {money.EVM}}, 1024, later,
+			r := stock.NewReplenisher(s, map[payment.Mode][]money.Family{payment.Test: {money.EVM}}, 1024, later,
 				func(_ payment.Mode, _ money.Family, free int) { gauge = free })
 			if name == "above half" { // not the first look
 				s.level.Free = 1023
@@ -91,9 +89,9 @@ func TestReplenisher(t *testing.T) {
 
 // A large stock is counted again only after a while that grows with it; a small one at every look.
 func TestReplenisher_countsSparingly(t *testing.T) {
-	s := &shelves{level: app.StockLevel{Shelf: app.Shelf{Mode: payment.Test, Family: money.EVM}, Free: 200_000, Peak: 20_000}}
+	s := &shelves{level: stock.Level{Shelf: stock.Shelf{Mode: payment.Test, Family: money.EVM}, Free: 200_000, Peak: 20_000}}
 	now, counted := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), 0
-	r := app.NewReplenisher(s, map[payment.Mode][]money.Family{payment.Test: {money.EVM}}, 1024, func() time.Time { return now },
+	r := stock.NewReplenisher(s, map[payment.Mode][]money.Family{payment.Test: {money.EVM}}, 1024, func() time.Time { return now },
 		func(payment.Mode, money.Family, int) { counted++ })
 	look := func(times int) int {
 		t.Helper()
@@ -119,11 +117,11 @@ func TestReplenisher_countsSparingly(t *testing.T) {
 // Plenty of one family is no reason to overlook that another is being used up.
 func TestReplenisher_seesARushOnAnother(t *testing.T) {
 	s := &shelves{
-		level:  app.StockLevel{Shelf: app.Shelf{Mode: payment.Test, Family: money.EVM}, Free: 200_000, Peak: 20_000},
-		others: []app.StockLevel{{Shelf: app.Shelf{Mode: payment.Test, Family: money.Tron}, Free: 1024}},
+		level:  stock.Level{Shelf: stock.Shelf{Mode: payment.Test, Family: money.EVM}, Free: 200_000, Peak: 20_000},
+		others: []stock.Level{{Shelf: stock.Shelf{Mode: payment.Test, Family: money.Tron}, Free: 1024}},
 	}
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	r := app.NewReplenisher(s, map[payment.Mode][]money.Family{payment.Test: {money.EVM, money.Tron}}, 1024, func() time.Time { return now },
+	r := stock.NewReplenisher(s, map[payment.Mode][]money.Family{payment.Test: {money.EVM, money.Tron}}, 1024, func() time.Time { return now },
 		func(payment.Mode, money.Family, int) {})
 	for s.others[0].Free > 0 { // a thousand payments a second
 		if err := r.Look(t.Context()); err != nil {

@@ -1,4 +1,4 @@
-package app
+package stock
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
@@ -17,8 +16,8 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// StockMost bounds the stock of one family in one world.
-const StockMost = 200_000
+// Most bounds the stock of one family in one mode.
+const Most = 200_000
 
 // askAgain is how long an unanswered request for addresses waits before it is repeated under its own id.
 const askAgain = 30 * time.Second
@@ -27,22 +26,22 @@ const askAgain = 30 * time.Second
 // creates 10 000 payments a second, which is how fast they would have to go meanwhile.
 const countPause = 100 * time.Microsecond
 
-// Shelf is the addresses of one family in one world.
+// Shelf is the addresses of one family in one mode.
 type Shelf struct {
 	Mode   payment.Mode
 	Family money.Family
 }
 
-// StockLevel is how full a shelf is.
-type StockLevel struct {
+// Level is how full a shelf is.
+type Level struct {
 	Shelf
 	Free int // not leased
 	Peak int // most leased in one minute of the last hour
-	Open *StockRequest
+	Open *Request
 }
 
-// StockRequest is a request that wallets has not answered in full.
-type StockRequest struct {
+// Request is a request that wallets has not answered in full.
+type Request struct {
 	ID    string
 	Count int
 	Stale bool // it waits longer than it should
@@ -51,13 +50,11 @@ type StockRequest struct {
 // Shelves is the table of addresses, as the replenisher sees it.
 type Shelves interface {
 	// Levels counts some shelves. A request is stale that has waited for so long.
-	Levels(ctx context.Context, of []Shelf, stale time.Duration) ([]StockLevel, error)
+	Levels(ctx context.Context, of []Shelf, stale time.Duration) ([]Level, error)
 	// Request notes that addresses are asked for and sends the command in one transaction; it does nothing when a request
 	// is open. Repeat sends an open one again.
 	Request(ctx context.Context, mode payment.Mode, family money.Family, count int, c change.Command) error
 	Repeat(ctx context.Context, mode payment.Mode, family money.Family, c change.Command) error
-	// Fill puts addresses of an answer into the stock, once.
-	Fill(ctx context.Context, messageID string, m wire.AddressesAllocated) error
 }
 
 // Replenisher keeps the stock of addresses full (docs/architecture.md#addresses). It runs on one replica at a time.
@@ -101,14 +98,14 @@ func (r *Replenisher) Look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known := map[Shelf]StockLevel{}
+	known := map[Shelf]Level{}
 	for _, l := range levels {
 		known[l.Shelf] = l
 	}
 	for _, k := range due {
 		l := known[k]
 		r.gauge(k.Mode, k.Family, l.Free)
-		target := min(max(r.least, l.Peak*10), StockMost)
+		target := min(max(r.least, l.Peak*10), Most)
 		if err := r.ask(ctx, k, l, target); err != nil {
 			return fmt.Errorf("ask for %s %s addresses: %w", k.Mode, k.Family, err)
 		}
@@ -118,7 +115,7 @@ func (r *Replenisher) Look(ctx context.Context) error {
 }
 
 // ask sends or repeats a request where the level asks for it. Each begins a trace, in which wallets answers.
-func (r *Replenisher) ask(ctx context.Context, k Shelf, l StockLevel, target int) error {
+func (r *Replenisher) ask(ctx context.Context, k Shelf, l Level, target int) error {
 	repeats := l.Open != nil && l.Open.Stale
 	asks := l.Open == nil && (l.Free <= target/2 || (l.Free < target && !r.primed[k]))
 	if !repeats && !asks {
@@ -142,17 +139,4 @@ func (r *Replenisher) command(k Shelf, requestID string, count int) change.Comma
 		Name: wire.AllocateAddressesV1, ID: id.New(id.Message, r.now()),
 		Payload: wire.AllocateAddresses{RequestID: requestID, Mode: wire.Mode(k.Mode), Family: k.Family, Count: count},
 	}
-}
-
-// AddressesAllocated puts the addresses of an answer into the stock.
-func AddressesAllocated(ctx context.Context, s Shelves, messageID string, m wire.AddressesAllocated) error {
-	if (m.Mode != wire.Live && m.Mode != wire.Test) || m.RequestID == "" || len(m.Addresses) > wire.AddressesMax {
-		return fault.Permanent(fmt.Errorf("allocation %q of mode %q with %d addresses cannot be read", m.RequestID, m.Mode, len(m.Addresses)))
-	}
-	for _, a := range m.Addresses {
-		if a.Address == "" || a.WalletID == "" {
-			return fault.Permanent(fmt.Errorf("allocation %q holds an empty address", m.RequestID))
-		}
-	}
-	return s.Fill(ctx, messageID, m)
 }

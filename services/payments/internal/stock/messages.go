@@ -1,0 +1,47 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/address"
+)
+
+// Allocated hands the addresses that wallets has allocated to fill, which puts them into the stock once for each message.
+func Allocated(fill func(ctx context.Context, messageID string, m wire.AddressesAllocated) error) func(ctx context.Context, messageID string, m wire.AddressesAllocated) error {
+	return func(ctx context.Context, messageID string, m wire.AddressesAllocated) error {
+		if (m.Mode != wire.Live && m.Mode != wire.Test) || m.RequestID == "" || len(m.Addresses) > wire.AddressesMax {
+			return fault.Permanent(fmt.Errorf("allocation %q of mode %q with %d addresses cannot be read", m.RequestID, m.Mode, len(m.Addresses)))
+		}
+		for _, a := range m.Addresses {
+			if a.Address == "" || a.WalletID == "" {
+				return fault.Permanent(fmt.Errorf("allocation %q holds an empty address", m.RequestID))
+			}
+		}
+		return fill(ctx, messageID, m)
+	}
+}
+
+// Owned hands the addresses that wallets alone knows (of standalone wallets, treasuries and gas stations) to keep, in their
+// canonical spelling. Addresses are only ever added, so the order and the number of messages do not matter.
+func Owned(keep func(ctx context.Context, addresses []wire.OwnedAddress) error) func(ctx context.Context, messageID string, m wire.AddressesOwned) error {
+	return func(ctx context.Context, _ string, m wire.AddressesOwned) error {
+		if len(m.Addresses) > wire.AddressesMax {
+			return fault.Permanent(fmt.Errorf("%d addresses in one message, of at most %d", len(m.Addresses), wire.AddressesMax))
+		}
+		kept := make([]wire.OwnedAddress, len(m.Addresses))
+		for i, a := range m.Addresses {
+			if a.Mode != wire.Live && a.Mode != wire.Test {
+				return fault.Permanent(fmt.Errorf("an address in mode %.10q", a.Mode))
+			}
+			if err := address.Check(a.Family, false, a.Address); err != nil {
+				return fault.Permanent(fmt.Errorf("%.100q %w", a.Address, err))
+			}
+			a.Address = address.Canonical(a.Family, a.Address)
+			kept[i] = a
+		}
+		return keep(ctx, kept)
+	}
+}
