@@ -1,0 +1,5 @@
+//go:build long
+
+package limit_test
+
+const flooders = 1_000_000
