@@ -81,7 +81,7 @@ func texts(t *testing.T) []string {
 			return err
 		}
 		if d.IsDir() {
-			if slices.Contains([]string{".git", ".stack", ".custody", "bin", "node_modules", "testdata", "swagger"}, d.Name()) {
+			if slices.Contains([]string{".git", ".stack", ".custody", "bin", "node_modules", "testdata"}, d.Name()) {
 				return fs.SkipDir
 			}
 			return nil

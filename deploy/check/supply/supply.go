@@ -5,7 +5,9 @@ package supply
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,10 +30,18 @@ var Shipped = []string{
 // to name its authors; MPL-2.0 would ask for the source of a changed file.
 var Allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0"}
 
-// swagger is the one part that is no Go module: the script that renders /docs, of npm.
-const swagger = "swagger-ui-dist"
+// swagger is the one part that is no Go module: the script of npm that renders /docs. The module swgui carries it.
+const (
+	swagger = "swagger-ui-dist"
+	swgui   = "github.com/swaggest/swgui"
+)
 
-var released = regexp.MustCompile(swagger + ` ([0-9.]+[0-9]) from npm`)
+// notices are those of swagger, which swgui leaves out.
+//
+//go:embed swagger-ui.txt
+var notices []byte
+
+var released = regexp.MustCompile(`PACKAGE_VERSION:"([0-9.]+)"`)
 
 // Part is something of others that is shipped.
 type Part struct {
@@ -41,8 +51,7 @@ type Part struct {
 	In            []string // names of programs
 }
 
-// Parts lists what is compiled into the shipped programs, in order of paths: modules, Go's own library, and the pages' one script
-// that is not ours.
+// Parts lists what is compiled into the shipped programs, in order of paths: modules, Go's own library, and Swagger UI.
 func Parts(ctx context.Context, root string) ([]Part, error) {
 	found := map[string]*Part{}
 	dirs := map[string]string{}
@@ -64,13 +73,13 @@ func Parts(ctx context.Context, root string) ([]Part, error) {
 		return nil, fmt.Errorf("asking go for its root: %q, %w", out, err)
 	}
 	found["std"], dirs["std"] = &Part{Path: "std", Version: strings.TrimPrefix(goroot[1], "go"), In: []string{"all"}}, goroot[0]
-	ui := filepath.Join(root, "gateway", "internal", "page", "swagger")
-	told, err := os.ReadFile(filepath.Join(ui, "README.md"))
-	version := released.FindSubmatch(told)
-	if err != nil || version == nil {
-		return nil, fmt.Errorf("the version of Swagger UI is not in its README.md: %w", err)
+	version, err := swaggerVersion(dirs[swgui])
+	if err != nil {
+		return nil, fmt.Errorf("reading the version of Swagger UI in %s: %w", swgui, err)
 	}
-	found[swagger], dirs[swagger] = &Part{Path: swagger, Version: string(version[1]), In: []string{"gateway"}}, ui
+	found[swagger], dirs[swagger] = &Part{
+		Path: swagger, Version: version, Licences: Licences(string(notices)), Texts: [][]byte{notices}, In: []string{"gateway"},
+	}, dirs[swgui]
 	var parts []Part
 	for path, part := range found {
 		if err := part.read(dirs[path]); err != nil {
@@ -80,6 +89,28 @@ func Parts(ctx context.Context, root string) ([]Part, error) {
 	}
 	slices.SortFunc(parts, func(a, b Part) int { return strings.Compare(a.Path, b.Path) })
 	return parts, nil
+}
+
+// swaggerVersion is the version that the script in the module's directory says of itself.
+func swaggerVersion(dir string) (string, error) {
+	packed, err := os.Open(filepath.Join(dir, "v5", "static", "swagger-ui-bundle.js.gz"))
+	if err != nil {
+		return "", err
+	}
+	defer packed.Close()
+	script, err := gzip.NewReader(packed)
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(script)
+	if err != nil {
+		return "", err
+	}
+	version := released.FindSubmatch(text)
+	if version == nil {
+		return "", fmt.Errorf("the script names no version as %s", released)
+	}
+	return string(version[1]), nil
 }
 
 type module struct {

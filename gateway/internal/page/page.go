@@ -11,12 +11,14 @@ package page
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"fmt"
 	"html/template"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -24,6 +26,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	swagger "github.com/swaggest/swgui/v5/static"
 
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/libs/fault"
@@ -40,9 +44,6 @@ var templates embed.FS
 
 //go:embed assets
 var assets embed.FS
-
-//go:embed swagger/*.js swagger/*.css
-var swagger embed.FS
 
 // Pages serves the pages. It is safe for concurrent use.
 type Pages struct {
@@ -84,34 +85,48 @@ func New(payments Payments, log *slog.Logger, now func() time.Time) (*Pages, err
 // load reads the assets and computes their common version.
 func (p *Pages) load() error {
 	sum := sha256.New()
-	read := func(from fs.FS, keep bool) error {
-		return fs.WalkDir(from, ".", func(name string, entry fs.DirEntry, err error) error {
+	add := func(name string, body []byte) {
+		_, _ = fmt.Fprintf(sum, "%s %d\n%s", name, len(body), body) // writing to a hash never fails
+		if kind, ok := types[path.Ext(name)]; ok {
+			p.files[path.Base(name)] = file{body, kind}
+		}
+	}
+	for _, from := range []embed.FS{assets, templates} {
+		err := fs.WalkDir(from, ".", func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
 			}
-			body, err := fs.ReadFile(from, name)
-			if err != nil {
-				return fmt.Errorf("read %s: %w", name, err)
-			}
-			_, _ = fmt.Fprintf(sum, "%s %d\n%s", name, len(body), body) // writing to a hash never fails
-			if kind, ok := types[path.Ext(name)]; ok && keep {
-				p.files[path.Base(name)] = file{body, kind}
-			}
-			return nil
+			body, err := from.ReadFile(name)
+			add(name, body)
+			return err
 		})
+		if err != nil {
+			return fmt.Errorf("read the assets: %w", err)
+		}
 	}
-	if err := read(assets, true); err != nil {
-		return err
-	}
-	if err := read(swagger, true); err != nil {
-		return err
-	}
-	if err := read(templates, false); err != nil {
-		return err
+	for _, name := range []string{"swagger-ui-bundle.js", "swagger-ui.css"} {
+		body, err := unpacked(name)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+		add(name, body)
 	}
 	_, _ = sum.Write(texts)
 	p.version = hex.EncodeToString(sum.Sum(nil))[:16]
 	return nil
+}
+
+// unpacked is a file of Swagger UI, which its module keeps compressed.
+func unpacked(name string) ([]byte, error) {
+	packed, err := swagger.FS.ReadFile(name + ".gz")
+	if err != nil {
+		return nil, err
+	}
+	body, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(body)
 }
 
 // types are the endings of the files that are served, with their media types.
