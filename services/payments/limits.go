@@ -10,6 +10,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/quote"
@@ -57,10 +58,10 @@ func (s limitSettings) minimums(mode payment.Mode) (quote.Minimums, error) {
 }
 
 // daily are the daily limits.
-func (s limitSettings) daily() (app.Daily, error) {
-	out := app.Daily{}
+func (s limitSettings) daily() (admission.Daily, error) {
+	out := admission.Daily{}
 	for name, c := range map[string]struct{ kind, text string }{
-		"DAILY_LIMIT_KEY": {app.LimitKey, s.DailyKey}, "DAILY_LIMIT_PAYER": {app.LimitPayer, s.DailyPayer}, "DAILY_LIMIT_RECEIVER": {app.LimitReceiver, s.DailyReceiver},
+		"DAILY_LIMIT_KEY": {admission.LimitKey, s.DailyKey}, "DAILY_LIMIT_PAYER": {admission.LimitPayer, s.DailyPayer}, "DAILY_LIMIT_RECEIVER": {admission.LimitReceiver, s.DailyReceiver},
 	} {
 		limits, err := amounts(c.text)
 		if err != nil {
@@ -72,7 +73,7 @@ func (s limitSettings) daily() (app.Daily, error) {
 }
 
 // capacity is the guard over what is open.
-func (s limitSettings) capacity(from app.Exposures, registry prometheus.Registerer, alert func(code string)) (*app.Capacity, error) {
+func (s limitSettings) capacity(from func(context.Context, payment.Mode) (admission.Exposure, error), registry prometheus.Registerer, alert func(code string)) (*admission.Capacity, error) {
 	fiat, err := amounts(s.CapFloat)
 	if err != nil {
 		return nil, fmt.Errorf("CAPACITY_FLOAT: %w", err)
@@ -94,7 +95,7 @@ func (s limitSettings) capacity(from app.Exposures, registry prometheus.Register
 		Name: "payments_capacity_used", Help: "Share of a cap that is open: crypto at locked rates by asset, fiat promised to receivers by currency. Alert from 0.7 on.",
 	}, []string{"kind", "of"})
 	registry.MustRegister(used)
-	return app.NewCapacity(from, crypto, fiat, func(kind, of string, share decimal.Decimal) {
+	return admission.NewCapacity(from, crypto, fiat, func(kind, of string, share decimal.Decimal) {
 		used.WithLabelValues(kind, of).Set(share.InexactFloat64())
 	}, func(string, string) { alert("capacity_near") }), nil
 }
@@ -109,7 +110,7 @@ func (p *process) limits(ctx context.Context, alert func(code string)) error {
 		return err
 	}
 	p.store.Limit(daily)
-	capacity, err := p.cfg.Limits.capacity(p.store, p.tel.Registry, alert)
+	capacity, err := p.cfg.Limits.capacity(p.store.Exposure, p.tel.Registry, alert)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ import (
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/httpapi"
 	"causeway.internal/services/payments/internal/messaging"
@@ -116,12 +117,12 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	if err != nil {
 		return fmt.Errorf("SECOND_OPERATOR_ABOVE: %w", err)
 	}
-	pauses := app.NewPauses(p.store)
+	pauses := admission.NewPauses(p.store.Pauses)
 	if err := pauses.Load(ctx); err != nil {
 		return err
 	}
 	p.group.Every("pauses", pausesEvery, pauses.Load)
-	scans := app.NewScans(p.store, cfg.ScanSilence, openGauge(tel.Registry), tel.Log)
+	scans := admission.NewScans(p.store.Scans, cfg.ScanSilence, openGauge(tel.Registry), tel.Log)
 	if err := scans.Load(ctx); err != nil {
 		return err
 	}
@@ -139,7 +140,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return err
 	}
 	p.deps = app.Deps{
-		Keys: keys, Families: families, Screener: screen.New(sanctions, p.store), Pauses: pauses, Scans: scans,
+		Keys: keys, Families: families, Screening: admission.NewScreening(screen.New(sanctions, p.store), tel.Log), Pauses: pauses, Scans: scans,
 		Operators: p.store, Approvals: p.store, SecondAbove: second,
 		Hints: p.store, Transactions: p.store, Watch: watch(tel.Registry),
 		Payments: p.store, Lists: p.store, Settlements: p.store, Worlds: p.worlds, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: clock.Now, Log: tel.Log,
@@ -274,7 +275,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	a := app.New(p.deps)
 	messaging.Handle(link, messaging.Handlers{
 		DepositChanged: a.DepositChanged, AddressesAllocated: stock.Allocated(p.store.Fill), AddressesOwned: stock.Owned(p.store.KeepOwn),
-		ScannedThrough: app.Scanned(p.store.Advance), OutgoingFinal: app.Outgoing(p.store.Post), FraudSignal: screen.Signalled(p.store.NoteFraud),
+		ScannedThrough: admission.Scanned(p.store.Advance), OutgoingFinal: app.Outgoing(p.store.Post), FraudSignal: screen.Signalled(p.store.NoteFraud),
 	})
 	p.relay = outbox.NewRelay(p.cfg.Postgres, link.Publisher(), p.tel)
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: link.Ready})

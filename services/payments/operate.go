@@ -16,6 +16,7 @@ import (
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/store"
@@ -26,10 +27,10 @@ import (
 type operation func(ctx context.Context, s *store.Store) error
 
 var operations = []command.Verb{
-	{Name: "pause quotes", Args: "[--currency NGN] [--network tron]", Run: operate(pause(app.PauseQuotes, false))},
-	{Name: "pause payouts", Args: "[--currency NGN] [--network tron] [--rail paystack]", Run: operate(pause(app.PausePayouts, false))},
-	{Name: "resume quotes", Args: "[--currency NGN] [--network tron]", Run: operate(pause(app.PauseQuotes, true))},
-	{Name: "resume payouts", Args: "[--currency NGN] [--network tron] [--rail paystack]", Run: operate(pause(app.PausePayouts, true))},
+	{Name: "pause quotes", Args: "[--currency NGN] [--network tron]", Run: operate(pause(admission.PauseQuotes, false))},
+	{Name: "pause payouts", Args: "[--currency NGN] [--network tron] [--rail paystack]", Run: operate(pause(admission.PausePayouts, false))},
+	{Name: "resume quotes", Args: "[--currency NGN] [--network tron]", Run: operate(pause(admission.PauseQuotes, true))},
+	{Name: "resume payouts", Args: "[--currency NGN] [--network tron] [--rail paystack]", Run: operate(pause(admission.PausePayouts, true))},
 	{Name: "pauses", Run: operate(pauses)},
 	{Name: "book topup", Args: "--ref ID --rail paystack --currency NGN --amount 1000", Run: operate(book("topup"))},
 	{Name: "book sale", Args: "--ref ID --network tron --crypto USDT --amount 1000", Run: operate(book("sale"))},
@@ -75,11 +76,11 @@ func operate(read func(in command.Input) (operation, error)) func(ctx context.Co
 // pause stops or resumes quotes or payouts.
 func pause(what string, resume bool) func(in command.Input) (operation, error) {
 	return func(in command.Input) (operation, error) {
-		p := app.Pause{What: what, Operator: in.Operator()}
+		p := admission.Pause{What: what, Operator: in.Operator()}
 		err := in.FlagsOnly(func(f *flag.FlagSet) {
 			f.StringVar((*string)(&p.Currency), "currency", "", "only this fiat currency")
 			f.StringVar(&p.Network, "network", "", "only this network")
-			if what == app.PausePayouts {
+			if what == admission.PausePayouts {
 				f.StringVar(&p.Rail, "rail", "", "only payouts over this rail")
 			}
 		})

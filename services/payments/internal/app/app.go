@@ -48,5 +48,3 @@ type Payments interface {
 func units(a money.Asset, amount decimal.Decimal) string {
 	return a.ToUnits(amount).Truncate(0).String()
 }
-
-func scanOf(h change.Head) Scan { return Scan{State: h.State, Quiet: h.Quiet} }

@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/quote"
@@ -302,8 +303,8 @@ type networkView struct {
 
 // openView says whether new payments are taken on a network, and if not, why.
 type openView struct {
-	Open   bool    `json:"open"`
-	Reason *Closed `json:"reason"`
+	Open   bool              `json:"open"`
+	Reason *admission.Closed `json:"reason"`
 }
 
 type assetView struct {
@@ -335,7 +336,7 @@ func (a *App) Networks() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := networksAnswer{Success: true, Pauses: a.Pauses.views()}
+	out := networksAnswer{Success: true, Pauses: pauseViews(a.Pauses.All())}
 	for _, n := range money.Networks() {
 		need := a.Policy.Depths.Required(n.Name, "", decimal.Zero)
 		v := networkView{
@@ -379,14 +380,41 @@ func (a *App) opened(mode payment.Mode, n money.Network) openView {
 	why := a.Scans.Closed(mode, n.Name)
 	switch _, world := a.Worlds[mode]; {
 	case !world:
-		why = ModeDisabled
+		why = admission.ModeDisabled
 	case !slices.Contains(a.Families[mode], n.Family):
-		why = NoAddresses
-	case a.Pauses.quotes("", n.Name) != nil:
-		why = Paused
+		why = admission.NoAddresses
+	case a.Pauses.Quotes("", n.Name) != nil:
+		why = admission.Paused
 	}
 	if why == "" {
 		return openView{Open: true}
 	}
 	return openView{Reason: &why}
+}
+
+// pauseView is a pause as GET /v1/networks shows it; null stands for all.
+type pauseView struct {
+	Paused   string          `json:"paused"`
+	Currency *money.Currency `json:"fiatCurrency"`
+	Network  *string         `json:"network"`
+	Rail     *string         `json:"rail"`
+	Since    string          `json:"since"`
+}
+
+func pauseViews(pauses []admission.Pause) []pauseView {
+	out := []pauseView{}
+	for _, x := range pauses {
+		v := pauseView{Paused: x.What, Since: Timestamp(x.At)}
+		if x.Currency != "" {
+			v.Currency = &x.Currency
+		}
+		if x.Network != "" {
+			v.Network = &x.Network
+		}
+		if x.Rail != "" {
+			v.Rail = &x.Rail
+		}
+		out = append(out, v)
+	}
+	return out
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
@@ -41,10 +42,10 @@ func (a *App) Claim(ctx context.Context, reference string, in *payment.ReceiverI
 		if err != nil {
 			return change.Result{}, err
 		}
-		if len(v.Rows) > 0 && !a.Scans.rests(v) { // nobody may be promised money that may have left the chain
-			return change.Result{}, errNetworkClosed
+		if len(v.Rows) > 0 && !a.Scans.Rests(v) { // nobody may be promised money that may have left the chain
+			return change.Result{}, admission.ErrNetworkClosed
 		}
-		r.Reservations = a.further(v.Payment, r.Payment)
+		r.Reservations = a.Daily.Further(a.Keys, v.Payment, r.Payment)
 		body, err := a.Render.Claimed(r.Payment)
 		if err != nil {
 			return change.Result{}, err

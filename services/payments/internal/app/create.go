@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
@@ -55,11 +56,11 @@ type Deps struct {
 	Refusal     func(ctx context.Context, f *fault.Error) change.Answer // the exact reply that a fault becomes
 	Now         func() time.Time
 	Log         *slog.Logger
-	Screener    Screener // nil screens nobody, and Policy.Screen is then false
-	Pauses      *Pauses
-	Scans       *Scans
-	Daily       Daily
-	Capacity    *Capacity
+	Screening   admission.Screening
+	Pauses      *admission.Pauses
+	Scans       *admission.Scans
+	Daily       admission.Daily
+	Capacity    *admission.Capacity
 	Hints       Hints
 	Watch       Watch
 	Operators   OperatorLists
@@ -175,14 +176,14 @@ func (a *App) draft(ctx context.Context, o change.Owner, w World, terms payment.
 	if err := a.payable(w, draft); err != nil {
 		return payment.Payment{}, err
 	}
-	if err := a.Scans.quotes(o.Mode, q.Network); err != nil {
+	if err := a.Scans.Quotes(o.Mode, q.Network); err != nil {
 		return payment.Payment{}, err
 	}
-	return draft, a.Capacity.take(o.Mode, q)
+	return draft, a.Capacity.Take(o.Mode, q)
 }
 
 func (a *App) quote(w World, ask quote.Ask) (quote.Quote, error) {
-	if err := a.Pauses.quotes(ask.Currency, ask.Network); err != nil {
+	if err := a.Pauses.Quotes(ask.Currency, ask.Network); err != nil {
 		return quote.Quote{}, err
 	}
 	r, err := w.Rates.Quote(ask.Currency, ask.Asset.Symbol)
@@ -219,7 +220,7 @@ func (a *App) insert(ctx context.Context, draft payment.Payment, k change.Key) (
 			return change.Answer{}, err
 		}
 		answer := change.Answer{Status: change.StatusCreated, Body: body}
-		switch last = a.Payments.Insert(ctx, change.Newborn{Payment: p, WalletID: address.WalletID, Facts: facts, Key: k, Answer: answer, Reservations: a.quoted(p)}); {
+		switch last = a.Payments.Insert(ctx, change.Newborn{Payment: p, WalletID: address.WalletID, Facts: facts, Key: k, Answer: answer, Reservations: a.Daily.Quoted(a.Keys, p)}); {
 		case last == nil:
 			return answer, nil
 		case errors.Is(last, change.ErrKeyTaken):

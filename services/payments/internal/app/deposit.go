@@ -23,7 +23,7 @@ func (a *App) DepositChanged(ctx context.Context, messageID string, m wire.Depos
 		return fault.Permanent(err)
 	}
 	if !in.Deposit.Reverted {
-		in.Verdict, in.Deposit.Screening = a.screen(ctx, in.Mode, in.Deposit.Network, in.Deposit.Senders)
+		in.Verdict, in.Deposit.Screening = a.Screening.Ask(ctx, in.Mode, in.Deposit.Network, in.Deposit.Senders)
 	}
 	return a.Payments.Receive(ctx, in, a.deposits, a.stray)
 }
@@ -99,7 +99,7 @@ func (a *App) fund(v change.View, t payment.Trigger, now time.Time) (change.Resu
 	policy := a.Policy
 	policy.NoRoom = v.OverLimit
 	next, facts, err := policy.Apply(v.Payment, t, now)
-	if err == nil && !policy.NoRoom && !a.Capacity.more(v.Payment, next) {
+	if err == nil && !policy.NoRoom && !a.Capacity.More(v.Payment, next) {
 		policy.NoRoom = true
 		next, facts, err = policy.Apply(v.Payment, t, now)
 	}

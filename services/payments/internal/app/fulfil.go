@@ -41,10 +41,10 @@ func (a *App) Fulfil(ctx context.Context, reference string, c payment.FulfilComm
 	if err != nil {
 		return change.Answer{}, err
 	}
-	if err := a.Scans.quotes(v.Payment.Mode, q.Network); err != nil {
+	if err := a.Scans.Quotes(v.Payment.Mode, q.Network); err != nil {
 		return change.Answer{}, err
 	}
-	if err := a.Capacity.take(v.Payment.Mode, q); err != nil {
+	if err := a.Capacity.Take(v.Payment.Mode, q); err != nil {
 		return change.Answer{}, err
 	}
 	fulfil := payment.Fulfil{Payer: terms.Payer, Quote: q, NetworkName: terms.NetworkName}
@@ -112,7 +112,7 @@ func (a *App) fulfil(ctx context.Context, mode payment.Mode, family money.Family
 		if err != nil {
 			return change.Result{}, err
 		}
-		r.Reservations = a.further(v.Payment, r.Payment)
+		r.Reservations = a.Daily.Further(a.Keys, v.Payment, r.Payment)
 		r.WalletID, r.Answer, used = address.WalletID, &change.Answer{Status: change.StatusOK, Body: body}, true
 		return r, nil
 	})

@@ -46,7 +46,7 @@ func (w *PayoutWorker) check(ctx context.Context, o payout.Payout) (who senders,
 	if network, who.addresses, err = w.payouts.Senders(ctx, o.PaymentID); err != nil {
 		return senders{}, err
 	}
-	who.verdict, who.screening = w.app.screen(ctx, payment.Mode(o.Mode), network, who.addresses)
+	who.verdict, who.screening = w.app.Screening.Ask(ctx, payment.Mode(o.Mode), network, who.addresses)
 	return who, nil
 }
 
@@ -57,7 +57,7 @@ func (w *PayoutWorker) mayLeave(ctx context.Context, v change.View, who senders,
 	if v.Paused {
 		return p, nil, nil, leaveLater, nil
 	}
-	if !w.app.Scans.rests(v) {
+	if !w.app.Scans.Rests(v) {
 		return p, nil, nil, leaveLater, nil
 	}
 	most := w.app.Policy.PayoutLimit(p.Currency) // it may be lower than when the payment was made or converted

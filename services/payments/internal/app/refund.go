@@ -7,6 +7,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/address"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
@@ -42,9 +43,9 @@ func (a *App) RefundAddress(ctx context.Context, o change.Owner, reference, to s
 	}
 	var decided []change.Screened
 	if a.Policy.Screen {
-		verdict, screening := a.screen(ctx, o.Mode, "", []string{to})
+		verdict, screening := a.Screening.Ask(ctx, o.Mode, "", []string{to})
 		if screening == payment.Unscreened {
-			return change.Answer{}, errScreenDown
+			return change.Answer{}, admission.ErrScreenDown
 		}
 		decided = []change.Screened{{Stage: change.AtRefund, Verdict: verdict, Addresses: []string{to}}}
 	}

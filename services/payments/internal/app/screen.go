@@ -6,33 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"causeway.internal/libs/fault"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
-
-// Screener says whether money of some addresses may be taken, and sent on. It is asked at each deposit and again before
-// each payout, never under a lock. An error means that nobody can say: then nothing moves (fail closed).
-// The network is that of the addresses: some let a transfer name no sender.
-type Screener interface {
-	Screen(ctx context.Context, mode payment.Mode, network string, addresses []string) (change.Verdict, error)
-}
-
-// alertUnscreened is told while senders cannot be screened.
-const alertUnscreened = "screening_unavailable"
-
-// screen asks, and gives the empty verdict of a payment while nobody can say.
-func (a *App) screen(ctx context.Context, mode payment.Mode, network string, addresses []string) (change.Verdict, payment.Screening) {
-	if a.Screener == nil {
-		return change.Verdict{}, payment.Unscreened
-	}
-	v, err := a.Screener.Screen(ctx, mode, network, addresses)
-	if err != nil {
-		a.Log.WarnContext(ctx, "senders not screened", "code", alertUnscreened, "err", err)
-		return change.Verdict{}, payment.Unscreened
-	}
-	return v, v.Screening()
-}
 
 // judged adds to a change what is known of the senders after it.
 func (a *App) judged(v change.View, r change.Result, now time.Time) (change.Result, error) {
@@ -77,9 +54,9 @@ func (a *App) Rescreen(ctx context.Context, s Screenings) error {
 	}
 	var failed error
 	for _, u := range waiting {
-		v, screening := a.screen(ctx, u.Mode, u.Network, u.Senders)
+		v, screening := a.Screening.Ask(ctx, u.Mode, u.Network, u.Senders)
 		if screening == payment.Unscreened {
-			return errors.Join(failed, fmt.Errorf("%s: %d transfers wait", alertUnscreened, len(waiting)))
+			return errors.Join(failed, fmt.Errorf("%s: %d transfers wait", admission.AlertUnscreened, len(waiting)))
 		}
 		err := a.Payments.Update(ctx, u.PaymentID, func(view change.View, now time.Time) (change.Result, error) {
 			for i := range view.Rows {
@@ -96,5 +73,3 @@ func (a *App) Rescreen(ctx context.Context, s Screenings) error {
 	}
 	return failed
 }
-
-var errScreenDown = fault.New(fault.Unavailable, alertUnscreened, "Addresses cannot be checked right now. Try again shortly.").After(5 * time.Second)

@@ -1,6 +1,6 @@
 // Package screen is the screening of addresses from what is known here: a list of sanctioned addresses, kept as a file with
 // its source and version, and what reports says of addresses. It asks no other service while a payment waits; a driver that
-// does would implement the same port of package app. It decides nothing about payments.
+// does would implement the same port of package admission. It decides nothing about payments.
 package screen
 
 import (
@@ -137,7 +137,7 @@ type Local struct {
 // against it: merchants resolve their own reports, so what they say alone holds nobody's money.
 func New(list *List, signals Signals) *Local { return &Local{list, signals} }
 
-// Screen implements app.Screener. A live transfer that names no sender cannot be clear, but where its network need not name
+// Screen implements admission.Screener. A live transfer that names no sender cannot be clear, but where its network need not name
 // one. A transfer of which some senders are known is judged by those.
 func (s *Local) Screen(ctx context.Context, mode payment.Mode, network string, addresses []string) (change.Verdict, error) {
 	v := change.Verdict{Lists: s.list.Version() + "; confirmed reports"}

@@ -10,7 +10,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
@@ -89,10 +89,8 @@ ON CONFLICT (day, kind, subject, currency) DO UPDATE SET used = u.used + exclude
 	insertPaymentKeyedLimited = makeInsert(true, true)
 )
 
-var _ app.Exposures = (*Store)(nil)
-
 // Limit makes the store compare payouts with the daily limits before they leave. Call it before the store is used.
-func (s *Store) Limit(d app.Daily) {
+func (s *Store) Limit(d admission.Daily) {
 	if d.On() {
 		s.daily = d
 	}
@@ -177,9 +175,9 @@ func (s *Store) forgetLimits(ctx context.Context) error {
 	return nil
 }
 
-// Exposure implements app.Exposures.
-func (s *Store) Exposure(ctx context.Context, mode payment.Mode) (app.Exposure, error) {
-	out := app.Exposure{Crypto: map[string]decimal.Decimal{}, Fiat: map[money.Currency]decimal.Decimal{}}
+// Exposure adds up what is open of a mode.
+func (s *Store) Exposure(ctx context.Context, mode payment.Mode) (admission.Exposure, error) {
+	out := admission.Exposure{Crypto: map[string]decimal.Decimal{}, Fiat: map[money.Currency]decimal.Decimal{}}
 	rows, err := s.pool.Query(ctx, exposure, string(mode), typeNames(""))
 	if err != nil {
 		return out, fmt.Errorf("add up what is open: %w", err)

@@ -12,6 +12,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -22,7 +23,7 @@ var living = change.Owner{MerchantID: "m1", KeyID: 7, Mode: payment.Live}
 // limited is a world whose live mode is the simulated one, with daily limits of NGN 120 000.
 func limited(t *testing.T, kinds ...string) *world {
 	w := newWorld(t)
-	daily := app.Daily{}
+	daily := admission.Daily{}
 	for _, kind := range kinds {
 		daily[kind] = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(120_000, 0)}
 	}
@@ -51,7 +52,7 @@ func (w *world) used(kind string) string {
 
 func TestDailyLimits(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{app.LimitKey, app.LimitPayer, app.LimitReceiver} {
+	for _, kind := range []string{admission.LimitKey, admission.LimitPayer, admission.LimitReceiver} {
 		t.Run(kind, func(t *testing.T) {
 			w := limited(t, kind)
 			first, err := w.live(command())
@@ -84,7 +85,7 @@ func TestDailyLimits(t *testing.T) {
 // Whatever runs at once, no more is reserved than the limit.
 func TestDailyLimits_atOnce(t *testing.T) {
 	t.Parallel()
-	w := limited(t, app.LimitPayer, app.LimitKey, app.LimitReceiver)
+	w := limited(t, admission.LimitPayer, admission.LimitKey, admission.LimitReceiver)
 	var taken atomic.Int32
 	var all sync.WaitGroup
 	for range 12 {
@@ -97,29 +98,29 @@ func TestDailyLimits_atOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if taken.Load() != 2 || w.used(app.LimitPayer) != "100000" || w.used(app.LimitKey) != "100000" || w.used(app.LimitReceiver) != "100000" {
-		t.Errorf("%d were taken, %s used", taken.Load(), w.used(app.LimitPayer))
+	if taken.Load() != 2 || w.used(admission.LimitPayer) != "100000" || w.used(admission.LimitKey) != "100000" || w.used(admission.LimitReceiver) != "100000" {
+		t.Errorf("%d were taken, %s used", taken.Load(), w.used(admission.LimitPayer))
 	}
 }
 
 // A claim names the receiver, and a payout of a payment whose limit was lowered meanwhile waits.
 func TestDailyLimits_claimAndPayout(t *testing.T) {
 	t.Parallel()
-	w := limited(t, app.LimitReceiver)
+	w := limited(t, admission.LimitReceiver)
 	gift := command()
 	gift.Type, gift.Receiver = "gift", nil
 	ref, err := w.live(gift)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.used(app.LimitReceiver) != "0" {
+	if w.used(admission.LimitReceiver) != "0" {
 		t.Error("a gift without a receiver counts")
 	}
 	if _, err := w.app.Claim(t.Context(), ref, &payment.ReceiverInput{BankCode: "058", AccountNumber: "0123456789"}, noProblems(), change.Key{}); err != nil {
 		t.Fatal(err)
 	}
-	if w.used(app.LimitReceiver) != "50000" {
-		t.Errorf("%s used after the claim", w.used(app.LimitReceiver))
+	if w.used(admission.LimitReceiver) != "50000" {
+		t.Errorf("%s used after the claim", w.used(admission.LimitReceiver))
 	}
 	v, err := w.store.Find(t.Context(), living, ref)
 	if err != nil {
@@ -131,7 +132,7 @@ func TestDailyLimits_claimAndPayout(t *testing.T) {
 	if err := w.app.DepositChanged(t.Context(), "live-1", m); err != nil {
 		t.Fatal(err)
 	}
-	limits := w.app.Daily[app.LimitReceiver]
+	limits := w.app.Daily[admission.LimitReceiver]
 	limits[money.NGN] = decimal.New(10_000, 0)
 	if err := w.step(); err != nil {
 		t.Fatal(err)
@@ -141,8 +142,8 @@ func TestDailyLimits_claimAndPayout(t *testing.T) {
 	}
 	limits[money.NGN] = decimal.New(120_000, 0)
 	w.pay(p)
-	if w.used(app.LimitReceiver) != "50000" {
-		t.Errorf("%s used once it is settled", w.used(app.LimitReceiver))
+	if w.used(admission.LimitReceiver) != "50000" {
+		t.Errorf("%s used once it is settled", w.used(admission.LimitReceiver))
 	}
 }
 
@@ -185,7 +186,7 @@ func TestCapacity(t *testing.T) {
 	w := limited(t)
 	var told sync.Map
 	var near []string
-	c := app.NewCapacity(w.store, map[string]decimal.Decimal{"USDT": decimal.New(70, 0)}, map[money.Currency]decimal.Decimal{money.NGN: decimal.New(1_000_000, 0)},
+	c := admission.NewCapacity(w.store.Exposure, map[string]decimal.Decimal{"USDT": decimal.New(70, 0)}, map[money.Currency]decimal.Decimal{money.NGN: decimal.New(1_000_000, 0)},
 		func(kind, of string, share decimal.Decimal) { told.Store(kind+of, share.String()) }, func(kind, of string) { near = append(near, kind+" "+of) })
 	deps := w.app.Deps
 	deps.Capacity = c

@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -50,7 +51,7 @@ func small() payment.Command {
 // A quote of NGN 1 000 under a limit of NGN 120 000 pays no more than that limit, however much comes.
 func TestLimitsCountWhatIsConverted(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{app.LimitKey, app.LimitPayer, app.LimitReceiver} {
+	for _, kind := range []string{admission.LimitKey, admission.LimitPayer, admission.LimitReceiver} {
 		t.Run(kind, func(t *testing.T) {
 			w := limited(t, kind)
 			ref, err := w.live(small())
@@ -85,7 +86,7 @@ func TestLimitsCountWhatIsConverted(t *testing.T) {
 // Less than was quoted counts as less, and what is reorged away counts as it was quoted.
 func TestLimitsGiveBackWhatIsNotConverted(t *testing.T) {
 	t.Parallel()
-	w := limited(t, app.LimitKey)
+	w := limited(t, admission.LimitKey)
 	c := command()
 	c.FiatAmount = number("100000")
 	ref, err := w.live(c)
@@ -99,19 +100,19 @@ func TestLimitsGiveBackWhatIsNotConverted(t *testing.T) {
 	if err := w.app.ExpireDue(t.Context(), w.store); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.status(p); got != "confirmed underpaid" || w.used(app.LimitKey) != "50000" {
-		t.Fatalf("half of it: %s, %s used", got, w.used(app.LimitKey))
+	if got := w.status(p); got != "confirmed underpaid" || w.used(admission.LimitKey) != "50000" {
+		t.Fatalf("half of it: %s, %s used", got, w.used(admission.LimitKey))
 	}
 	w.sent(ref, coin{key: "t1", amount: "31.25", version: 2, reverted: true})
-	if w.used(app.LimitKey) != "0" || ask[int](w, `SELECT count(*) FROM limit_differences`) != 0 {
-		t.Errorf("%s used once it is gone and expired", w.used(app.LimitKey))
+	if w.used(admission.LimitKey) != "0" || ask[int](w, `SELECT count(*) FROM limit_differences`) != 0 {
+		t.Errorf("%s used once it is gone and expired", w.used(admission.LimitKey))
 	}
 }
 
 // Two conversions at once do not both take the last of a limit.
 func TestLimitsAreTakenOnce(t *testing.T) {
 	t.Parallel()
-	w := limited(t, app.LimitKey, app.LimitPayer, app.LimitReceiver)
+	w := limited(t, admission.LimitKey, admission.LimitPayer, admission.LimitReceiver)
 	const n = 8
 	var refs [n]string
 	for i := range refs {
@@ -127,8 +128,8 @@ func TestLimitsAreTakenOnce(t *testing.T) {
 	all.Wait()
 	confirmed := ask[int](w, `SELECT count(*) FROM payments WHERE status = 'confirmed'`)
 	held := ask[int](w, `SELECT count(*) FROM payments WHERE status = 'needs_review' AND exception = 'over_limit'`)
-	if confirmed != 2 || held != n-2 || w.used(app.LimitKey) != "86000" {
-		t.Errorf("%d converted, %d held, %s used", confirmed, held, w.used(app.LimitKey))
+	if confirmed != 2 || held != n-2 || w.used(admission.LimitKey) != "86000" {
+		t.Errorf("%d converted, %d held, %s used", confirmed, held, w.used(admission.LimitKey))
 	}
 	w.balanced()
 }
@@ -136,7 +137,7 @@ func TestLimitsAreTakenOnce(t *testing.T) {
 // A claim names the receiver of money that is converted already: his limit counts that, and not the quote.
 func TestLimitsOfAClaimCountWhatWasConverted(t *testing.T) {
 	t.Parallel()
-	w := limited(t, app.LimitReceiver)
+	w := limited(t, admission.LimitReceiver)
 	gift := small()
 	gift.Type, gift.Receiver = "gift", nil
 	claim := func(usdt string) error {
@@ -151,18 +152,18 @@ func TestLimitsOfAClaimCountWhatWasConverted(t *testing.T) {
 		_, err = w.app.Claim(t.Context(), ref, &payment.ReceiverInput{BankCode: "058", AccountNumber: "0123456789"}, noProblems(), change.Key{})
 		return err
 	}
-	if err := claim("62.5"); err != nil || w.used(app.LimitReceiver) != "100000" {
-		t.Fatalf("%v, %s used", err, w.used(app.LimitReceiver))
+	if err := claim("62.5"); err != nil || w.used(admission.LimitReceiver) != "100000" {
+		t.Fatalf("%v, %s used", err, w.used(admission.LimitReceiver))
 	}
-	if err := claim("62.501"); fault.As(err).Code != "daily_limit_exceeded" || w.used(app.LimitReceiver) != "100000" {
-		t.Fatalf("200 000 of 120 000: %v, %s used", err, w.used(app.LimitReceiver))
+	if err := claim("62.501"); fault.As(err).Code != "daily_limit_exceeded" || w.used(admission.LimitReceiver) != "100000" {
+		t.Fatalf("200 000 of 120 000: %v, %s used", err, w.used(admission.LimitReceiver))
 	}
 }
 
 // What an operator lets pass uses the limit up, and leaves other payouts alone.
 func TestAnOperatorLetsALimitPass(t *testing.T) {
 	t.Parallel()
-	w := limited(t, app.LimitKey)
+	w := limited(t, admission.LimitKey)
 	other, err := w.live(small())
 	if err != nil {
 		t.Fatal(err)
@@ -178,8 +179,8 @@ func TestAnOperatorLetsALimitPass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(body, `"status":"confirmed"`) || w.used(app.LimitKey) != "481000" {
-		t.Errorf("%s, %s used", body, w.used(app.LimitKey))
+	if !strings.Contains(body, `"status":"confirmed"`) || w.used(admission.LimitKey) != "481000" {
+		t.Errorf("%s, %s used", body, w.used(admission.LimitKey))
 	}
 	if _, err := w.live(small()); fault.As(err).Code != "daily_limit_exceeded" {
 		t.Errorf("the limit is used up: %v", err)
@@ -194,7 +195,7 @@ func TestCapacityCountsWhatIsConverted(t *testing.T) {
 	t.Parallel()
 	w := limited(t)
 	deps := w.app.Deps
-	deps.Capacity = app.NewCapacity(w.store, nil, map[money.Currency]decimal.Decimal{money.NGN: decimal.New(100_000, 0)},
+	deps.Capacity = admission.NewCapacity(w.store.Exposure, nil, map[money.Currency]decimal.Decimal{money.NGN: decimal.New(100_000, 0)},
 		func(string, string, decimal.Decimal) {}, func(string, string) {})
 	w.app = app.New(deps)
 	w.worker = app.NewPayoutWorker(w.app, w.store, 8, deps.Log)
@@ -410,7 +411,7 @@ func (w *world) expired(c payment.Command) string {
 // Late money that revives a payment and converts it at once counts the quote and the difference together.
 func TestLimitsOfAPaymentRevivedAndConvertedAtOnce(t *testing.T) {
 	t.Parallel()
-	w := limited(t, app.LimitKey)
+	w := limited(t, admission.LimitKey)
 	quoted := func(fiat string) payment.Command {
 		c := command()
 		c.FiatAmount = number(fiat)
@@ -418,13 +419,13 @@ func TestLimitsOfAPaymentRevivedAndConvertedAtOnce(t *testing.T) {
 	}
 	less := w.expired(quoted("100000"))
 	p := w.sent(less, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
-	if got := w.status(p); got != "confirmed underpaid" || w.used(app.LimitKey) != "50000" {
-		t.Errorf("half of it: %s, %s used", got, w.used(app.LimitKey))
+	if got := w.status(p); got != "confirmed underpaid" || w.used(admission.LimitKey) != "50000" {
+		t.Errorf("half of it: %s, %s used", got, w.used(admission.LimitKey))
 	}
 	more := w.expired(quoted("60000"))
 	p = w.sent(more, coin{key: "t2", amount: "50", version: 1, depth: enough}) // worth 80 000, and 70 000 are left
-	if got := w.status(p); got != "needs_review over_limit" || w.used(app.LimitKey) != "110000" {
-		t.Errorf("more than is left: %s, %s used", got, w.used(app.LimitKey))
+	if got := w.status(p); got != "needs_review over_limit" || w.used(admission.LimitKey) != "110000" {
+		t.Errorf("more than is left: %s, %s used", got, w.used(admission.LimitKey))
 	}
 	w.balanced()
 }
@@ -432,7 +433,7 @@ func TestLimitsOfAPaymentRevivedAndConvertedAtOnce(t *testing.T) {
 // A version that knows no differences may have undone a conversion that counted one: the next conversion counts all the same.
 func TestLimitsBookADifferenceAnew(t *testing.T) {
 	t.Parallel()
-	w := limited(t, app.LimitKey)
+	w := limited(t, admission.LimitKey)
 	ref, err := w.live(small())
 	if err != nil {
 		t.Fatal(err)
@@ -441,7 +442,7 @@ func TestLimitsBookADifferenceAnew(t *testing.T) {
 SELECT payment_id, kind, day, subject, currency, 40000 FROM limit_reservations`)
 	w.sql(`UPDATE limit_usage SET used = used + 40000`)
 	p := w.sent(ref, coin{key: "t1", amount: "62.5", version: 1, depth: enough}) // worth 100 000
-	if got := w.status(p); got != "confirmed overpaid" || w.used(app.LimitKey) != "100000" {
-		t.Errorf("%s, %s used", got, w.used(app.LimitKey))
+	if got := w.status(p); got != "confirmed overpaid" || w.used(admission.LimitKey) != "100000" {
+		t.Errorf("%s, %s used", got, w.used(admission.LimitKey))
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/postgres"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 )
 
@@ -34,12 +34,12 @@ func (s *Store) queuePaused(read *pgx.Batch, v *change.View) {
 }
 
 // Pauses implements app.PauseList.
-func (s *Store) Pauses(ctx context.Context) ([]app.Pause, error) {
+func (s *Store) Pauses(ctx context.Context) ([]admission.Pause, error) {
 	rows, err := s.pool.Query(ctx, selectPauses)
 	if err != nil {
 		return nil, fmt.Errorf("list pauses: %w", err)
 	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p app.Pause, err error) {
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p admission.Pause, err error) {
 		err = row.Scan(&p.What, &p.Currency, &p.Network, &p.Rail, &p.Operator, &p.At)
 		return p, err
 	})
@@ -47,7 +47,7 @@ func (s *Store) Pauses(ctx context.Context) ([]app.Pause, error) {
 }
 
 // Pause stops what p names until it is resumed; resume lets it go on. The note in the audit is written with it.
-func (s *Store) Pause(ctx context.Context, p app.Pause, resume bool) error {
+func (s *Store) Pause(ctx context.Context, p admission.Pause, resume bool) error {
 	action, sql, args := p.What+".paused", insertPause, []any{p.What, p.Currency, p.Network, p.Rail, p.Operator}
 	if resume {
 		action, sql, args = p.What+".resumed", deletePause, args[:4]

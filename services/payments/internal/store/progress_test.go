@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -29,7 +29,7 @@ func (w *world) seeNumbered(p payment.Payment, c coin, n int64) {
 func (w *world) told(at time.Time, deposits int64) {
 	w.t.Helper()
 	m := wire.ScannedThrough{Mode: wire.Test, Network: "tron", Height: 100, BlockTime: at, Deposits: deposits}
-	if err := app.Scanned(w.store.Advance)(w.t.Context(), "scanned", m); err != nil {
+	if err := admission.Scanned(w.store.Advance)(w.t.Context(), "scanned", m); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -70,7 +71,7 @@ func (g *walker) draw(rt *rapid.T) step {
 			g.exec(`UPDATE payments SET expires_at = now() - interval '2 minutes', due_at = CASE WHEN due_at IS NULL THEN NULL ELSE now() END
 				WHERE id = $1 AND expires_at > now()`, g.p.ID)
 			m := wire.ScannedThrough{Mode: wire.Test, Network: "tron", Height: 200, BlockTime: time.Now().Add(time.Hour)}
-			_ = app.Scanned(g.store.Advance)(ctx, "scanned", m)
+			_ = admission.Scanned(g.store.Advance)(ctx, "scanned", m)
 			_ = g.app.ExpireDue(ctx, g.store)
 		}
 	case "deadline":
@@ -103,7 +104,7 @@ func (g *walker) draw(rt *rapid.T) step {
 		return func() { g.screener.set(what == "down", listed) }
 	case "pause":
 		resume := pick("payouts are", "paused", "resumed", "resumed") == "resumed"
-		return func() { _ = g.store.Pause(ctx, app.Pause{What: app.PausePayouts, Operator: "ada"}, resume) }
+		return func() { _ = g.store.Pause(ctx, admission.Pause{What: admission.PausePayouts, Operator: "ada"}, resume) }
 	default:
 		return func() { _ = g.app.Rescreen(ctx, g.store) }
 	}

@@ -11,6 +11,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -18,7 +19,7 @@ import (
 
 // follows makes the world look at how networks are scanned.
 func (w *world) follows() {
-	w.app.Scans = app.NewScans(w.store, time.Minute, func(payment.Mode, string, bool) {}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	w.app.Scans = admission.NewScans(w.store.Scans, time.Minute, func(payment.Mode, string, bool) {}, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	w.worker = app.NewPayoutWorker(w.app, w.store, 8, w.app.Log)
 }
 
@@ -29,13 +30,13 @@ func (w *world) fares(m wire.ScannedThrough) {
 	if m.BlockTime.IsZero() {
 		m.BlockTime = time.Now()
 	}
-	if err := app.Scanned(w.store.Advance)(w.t.Context(), "scanned", m); err != nil {
+	if err := admission.Scanned(w.store.Advance)(w.t.Context(), "scanned", m); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 // closed is why tron takes no payments.
-func (w *world) closed() app.Closed {
+func (w *world) closed() admission.Closed {
 	w.t.Helper()
 	if err := w.app.Scans.Load(w.t.Context()); err != nil {
 		w.t.Fatal(err)
@@ -43,7 +44,7 @@ func (w *world) closed() app.Closed {
 	return w.app.Scans.Closed(payment.Test, "tron")
 }
 
-func (w *world) wantClosed(when string, want app.Closed) {
+func (w *world) wantClosed(when string, want admission.Closed) {
 	w.t.Helper()
 	if got := w.closed(); got != want {
 		w.t.Errorf("%s: %q, want %q", when, got, want)
@@ -57,7 +58,7 @@ func TestScans_order(t *testing.T) {
 	w := newWorld(t)
 	w.follows()
 	told := func(ago time.Duration) time.Time { return time.Now().Add(-ago) }
-	w.wantClosed("nobody has told", app.NotFollowed)
+	w.wantClosed("nobody has told", admission.NotFollowed)
 	w.fares(wire.ScannedThrough{Height: 5})
 	w.wantClosed("an older wallets", "")
 	w.fares(wire.ScannedThrough{Height: 6, State: wire.ScanFollowing, Head: 6, HeadTime: told(0), ToldAt: told(3 * time.Second)})
@@ -65,19 +66,19 @@ func TestScans_order(t *testing.T) {
 	w.fares(wire.ScannedThrough{ // deposits 1 to 3 are still queued
 		Height: 7, BlockTime: time.Now().Add(time.Hour), State: wire.ScanHalted, Head: 9, HeadTime: told(0), ToldAt: told(time.Second), Deposits: 3,
 	})
-	w.wantClosed("halted before its deposits came", app.Halted)
+	w.wantClosed("halted before its deposits came", admission.Halted)
 	if ask[bool](w, `SELECT block_time > now() + interval '1 minute' FROM scan_progress`) {
 		t.Error("progress was believed before its deposits")
 	}
 	w.fares(wire.ScannedThrough{Height: 6, State: wire.ScanFollowing, ToldAt: told(2 * time.Second)})
-	w.wantClosed("overtaken", app.Halted)
+	w.wantClosed("overtaken", admission.Halted)
 	w.sql(`UPDATE scan_progress SET updated_at = now() - interval '31 seconds'`)
 	w.fares(wire.ScannedThrough{Height: 8, State: wire.ScanBehind, ToldAt: told(time.Hour)})
-	w.wantClosed("told by a clock that was set back", app.Behind)
+	w.wantClosed("told by a clock that was set back", admission.Behind)
 	w.fares(wire.ScannedThrough{Height: 8, State: wire.ScanFollowing, ToldAt: told(0)})
 	w.wantClosed("follows again", "")
 	w.sql(`UPDATE scan_progress SET updated_at = now() - interval '61 seconds'`)
-	w.wantClosed("silent", app.Silent)
+	w.wantClosed("silent", admission.Silent)
 	w.fares(wire.ScannedThrough{Height: 9, ToldAt: time.Time{}})
 	w.wantClosed("an older wallets again", "")
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -56,7 +57,7 @@ func screened(t *testing.T) (*world, *watch) {
 	w, s := newWorld(t), &watch{}
 	w.fill(8)
 	deps := w.app.Deps
-	deps.Screener, deps.Policy.Screen, deps.Pauses = s, true, app.NewPauses(w.store)
+	deps.Screening, deps.Policy.Screen, deps.Pauses = admission.NewScreening(s, deps.Log), true, admission.NewPauses(w.store.Pauses)
 	w.app = app.New(deps)
 	w.worker = app.NewPayoutWorker(w.app, w.store, 8, deps.Log)
 	return w, s
@@ -227,15 +228,15 @@ func TestPause_payouts(t *testing.T) {
 	w, _ := screened(t)
 	p := w.made(command())
 	w.from(p, clean, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
-	for _, other := range []app.Pause{
-		{What: app.PausePayouts, Currency: "KES"}, {What: app.PausePayouts, Network: "bsc"}, {What: app.PausePayouts, Rail: "other"}, {What: app.PauseQuotes},
+	for _, other := range []admission.Pause{
+		{What: admission.PausePayouts, Currency: "KES"}, {What: admission.PausePayouts, Network: "bsc"}, {What: admission.PausePayouts, Rail: "other"}, {What: admission.PauseQuotes},
 	} {
 		other.Operator = "cli:ada"
 		if err := w.store.Pause(t.Context(), other, false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	stop := app.Pause{What: app.PausePayouts, Currency: "NGN", Network: "tron", Rail: "sim", Operator: "cli:ada"}
+	stop := admission.Pause{What: admission.PausePayouts, Currency: "NGN", Network: "tron", Rail: "sim", Operator: "cli:ada"}
 	if err := w.store.Pause(t.Context(), stop, false); err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +264,7 @@ func TestPause_payouts(t *testing.T) {
 func TestPause_quotes(t *testing.T) {
 	t.Parallel()
 	w, _ := screened(t)
-	stop := app.Pause{What: app.PauseQuotes, Network: "tron", Operator: "cli:ada"}
+	stop := admission.Pause{What: admission.PauseQuotes, Network: "tron", Operator: "cli:ada"}
 	if err := w.store.Pause(t.Context(), stop, false); err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/ledger"
@@ -41,7 +42,7 @@ type Store struct {
 	now    func() time.Time
 	tokens tokens
 	events keyring.Optional // seals the bodies of events
-	daily  app.Daily        // nil without limits
+	daily  admission.Daily  // nil without limits
 	vault
 }
 

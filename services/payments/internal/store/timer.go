@@ -12,7 +12,7 @@ import (
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/payout"
 )
 
@@ -77,12 +77,12 @@ func (s *Store) Advance(ctx context.Context, m wire.ScannedThrough) error {
 }
 
 // Scans implements app.ScanList.
-func (s *Store) Scans(ctx context.Context) ([]app.Scan, error) {
+func (s *Store) Scans(ctx context.Context) ([]admission.Scan, error) {
 	rows, err := s.pool.Query(ctx, selectScans)
 	if err != nil {
 		return nil, fmt.Errorf("list scans: %w", err)
 	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (x app.Scan, err error) {
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (x admission.Scan, err error) {
 		var quiet int64
 		var head *time.Time
 		err = row.Scan(&x.Mode, &x.Network, &x.State, &quiet, &x.Height, &x.Head, &head, &x.Untraced)

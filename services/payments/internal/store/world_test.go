@@ -23,6 +23,7 @@ import (
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -212,7 +213,7 @@ func (w *world) see(p payment.Payment, c coin) {
 func (w *world) scanned(height int64, at time.Time) {
 	w.t.Helper()
 	m := wire.ScannedThrough{Mode: wire.Test, Network: "tron", Height: height, BlockTime: at}
-	if err := app.Scanned(w.store.Advance)(w.t.Context(), "scanned", m); err != nil {
+	if err := admission.Scanned(w.store.Advance)(w.t.Context(), "scanned", m); err != nil {
 		w.t.Fatal(err)
 	}
 }

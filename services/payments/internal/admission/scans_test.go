@@ -1,4 +1,4 @@
-package app
+package admission
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func TestScans(t *testing.T) {
 			{Mode: payment.Live, Network: "base", State: wire.ScanHalted},
 		}}
 		told := map[string]bool{}
-		s := NewScans(list, time.Minute, func(mode payment.Mode, network string, open bool) { told[string(mode)+" "+network] = open },
+		s := NewScans(list.Scans, time.Minute, func(mode payment.Mode, network string, open bool) { told[string(mode)+" "+network] = open },
 			slog.New(slog.NewTextHandler(io.Discard, nil)))
 		want := func(mode payment.Mode, network string, why Closed) {
 			t.Helper()
@@ -117,7 +117,7 @@ func TestScans_rests(t *testing.T) {
 		"which has money that counts":     {change.View{Payment: p, Rows: []payment.Deposit{counted}, Heads: map[string]change.Head{"ethereum": follows, "base": halted}}, false},
 		"which has money that is ignored": {change.View{Payment: p, Rows: []payment.Deposit{ignored}, Heads: map[string]change.Head{"ethereum": follows, "base": halted}}, true},
 	} {
-		if got := s.rests(x.v); got != x.want {
+		if got := s.Rests(x.v); got != x.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

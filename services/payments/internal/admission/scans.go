@@ -1,4 +1,4 @@
-package app
+package admission
 
 import (
 	"context"
@@ -64,15 +64,10 @@ func (s Scan) closed(silence time.Duration) Closed {
 	return CannotBeJudged
 }
 
-// ScanList reads how every scan fares.
-type ScanList interface {
-	Scans(ctx context.Context) ([]Scan, error)
-}
-
 // Scans is how the networks are scanned, in memory for those who quote: a create asks no database. Payouts and claims look
 // at the database instead, under their lock. nil takes every network for open.
 type Scans struct {
-	list    ScanList
+	list    func(context.Context) ([]Scan, error)
 	silence time.Duration
 	told    func(mode payment.Mode, network string, open bool)
 	log     *slog.Logger
@@ -86,13 +81,15 @@ type scansSeen struct {
 
 // NewScans makes an empty copy of a list; Load fills it. A network is closed once nothing has come of its scan for the
 // silence. told is given every network that was ever scanned after each Load.
-func NewScans(list ScanList, silence time.Duration, told func(mode payment.Mode, network string, open bool), log *slog.Logger) *Scans {
+func NewScans(list func(context.Context) ([]Scan, error), silence time.Duration,
+	told func(mode payment.Mode, network string, open bool), log *slog.Logger,
+) *Scans {
 	return &Scans{list: list, silence: silence, told: told, log: log}
 }
 
 // Load reads the list anew. Call it every second; while the database is away, what it knows grows old and networks close.
 func (s *Scans) Load(ctx context.Context) error {
-	found, err := s.list.Scans(ctx)
+	found, err := s.list(ctx)
 	if err != nil {
 		return err
 	}
@@ -151,21 +148,21 @@ func (s *Scans) Untraced(mode payment.Mode, network string) bool {
 	return seen != nil && seen.of[mode][network].Untraced
 }
 
-// errNetworkClosed is what a caller gets who wants to pay, or to be paid, with money on a network that is not followed.
-var errNetworkClosed = fault.New(fault.Unavailable, "network_unavailable",
+// ErrNetworkClosed is what a caller gets who wants to pay, or to be paid, with money on a network that is not followed.
+var ErrNetworkClosed = fault.New(fault.Unavailable, "network_unavailable",
 	"This network cannot be used right now, because its blocks are not followed. Try again later or choose another network.").After(30 * time.Second)
 
-// quotes refuses a network that is closed.
-func (s *Scans) quotes(mode payment.Mode, network string) error {
+// Quotes refuses a network that is closed.
+func (s *Scans) Quotes(mode payment.Mode, network string) error {
 	if s.Closed(mode, network) != "" {
-		return errNetworkClosed
+		return ErrNetworkClosed
 	}
 	return nil
 }
 
-// rests says whether the money of a payment is on a network whose scan follows, as the payment's lock saw it: what the chain
+// Rests says whether the money of a payment is on a network whose scan follows, as the payment's lock saw it: what the chain
 // has taken back is not known otherwise.
-func (s *Scans) rests(v change.View) bool {
+func (s *Scans) Rests(v change.View) bool {
 	if s == nil {
 		return true
 	}
@@ -177,7 +174,7 @@ func (s *Scans) rests(v change.View) bool {
 	}
 	for _, network := range networks {
 		h, known := v.Heads[network]
-		if !known || scanOf(h).closed(s.silence) != "" {
+		if !known || (Scan{State: h.State, Quiet: h.Quiet}).closed(s.silence) != "" {
 			return false
 		}
 	}

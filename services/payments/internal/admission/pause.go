@@ -1,4 +1,4 @@
-package app
+package admission
 
 import (
 	"context"
@@ -27,24 +27,19 @@ type Pause struct {
 	At       time.Time
 }
 
-// PauseList reads what is stopped.
-type PauseList interface {
-	Pauses(ctx context.Context) ([]Pause, error)
-}
-
 // Pauses is what is stopped, in memory for those who quote: a create asks no database. Payouts do not look here; they read
 // the table under their lock. The zero value stops nothing.
 type Pauses struct {
-	list PauseList
+	list func(context.Context) ([]Pause, error)
 	now  atomic.Pointer[[]Pause]
 }
 
 // NewPauses makes an empty copy of a list; Load fills it.
-func NewPauses(list PauseList) *Pauses { return &Pauses{list: list} }
+func NewPauses(list func(context.Context) ([]Pause, error)) *Pauses { return &Pauses{list: list} }
 
 // Load reads the list anew. Call it every second; what it knows stays while the database is away.
 func (p *Pauses) Load(ctx context.Context) error {
-	found, err := p.list.Pauses(ctx)
+	found, err := p.list(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,39 +60,12 @@ func (p *Pauses) All() []Pause {
 
 var errQuotesPaused = fault.New(fault.Unavailable, "quotes_paused", "Quotes are paused for this currency or network right now. Try again later.").After(time.Minute)
 
-// quotes refuses a pair that is stopped.
-func (p *Pauses) quotes(currency money.Currency, network string) error {
+// Quotes refuses a pair that is stopped.
+func (p *Pauses) Quotes(currency money.Currency, network string) error {
 	if slices.ContainsFunc(p.All(), func(x Pause) bool {
 		return x.What == PauseQuotes && x.Rail == "" && (x.Currency == "" || x.Currency == currency) && (x.Network == "" || x.Network == network)
 	}) {
 		return errQuotesPaused
 	}
 	return nil
-}
-
-// pauseView is a pause as GET /v1/networks shows it; null stands for all.
-type pauseView struct {
-	Paused   string          `json:"paused"`
-	Currency *money.Currency `json:"fiatCurrency"`
-	Network  *string         `json:"network"`
-	Rail     *string         `json:"rail"`
-	Since    string          `json:"since"`
-}
-
-func (p *Pauses) views() []pauseView {
-	out := []pauseView{}
-	for _, x := range p.All() {
-		v := pauseView{Paused: x.What, Since: Timestamp(x.At)}
-		if x.Currency != "" {
-			v.Currency = &x.Currency
-		}
-		if x.Network != "" {
-			v.Network = &x.Network
-		}
-		if x.Rail != "" {
-			v.Rail = &x.Rail
-		}
-		out = append(out, v)
-	}
-	return out
 }

@@ -1,4 +1,6 @@
-package app
+// Package admission decides whether money may come in or go out now: daily limits, the capacity of live mode, pauses of operators,
+// networks whose scan has stopped, and the screening of addresses.
+package admission
 
 import (
 	"context"
@@ -59,14 +61,14 @@ func (d Daily) reservations(keys *keyring.Ring, p payment.Payment, amount decima
 	return out
 }
 
-// quoted are the reservations that a payment is made with: they count the quote.
-func (a *App) quoted(p payment.Payment) []change.Reservation {
-	return a.Daily.reservations(a.Keys, p, p.FiatAmount)
+// Quoted are the reservations that a payment is made with: they count the quote.
+func (d Daily) Quoted(keys *keyring.Ring, p payment.Payment) []change.Reservation {
+	return d.reservations(keys, p, p.FiatAmount)
 }
 
-// further are the reservations of those whom a change has named for the first time.
-func (a *App) further(before, after payment.Payment) []change.Reservation {
-	return added(a.quoted(before), a.quoted(after))
+// Further are the reservations of those whom a change has named for the first time.
+func (d Daily) Further(keys *keyring.Ring, before, after payment.Payment) []change.Reservation {
+	return added(d.Quoted(keys, before), d.Quoted(keys, after))
 }
 
 func added(before, after []change.Reservation) (out []change.Reservation) {
@@ -114,11 +116,6 @@ type Exposure struct {
 	Fiat   map[money.Currency]decimal.Decimal
 }
 
-// Exposures reads it from the database.
-type Exposures interface {
-	Exposure(ctx context.Context, mode payment.Mode) (Exposure, error)
-}
-
 // capacityNear is the share of a cap at which operators are told.
 var capacityNear = decimal.New(7, -1)
 
@@ -128,7 +125,7 @@ var errCapacity = fault.New(fault.Unavailable, "capacity", "No more payments of 
 // answers from memory: what the database said a few seconds ago, and what this process has taken since. It is a guard and
 // no ledger: replicas may together exceed a cap by what they take in those seconds. The zero value bounds nothing.
 type Capacity struct {
-	from   Exposures
+	from   func(ctx context.Context, mode payment.Mode) (Exposure, error)
 	crypto map[string]decimal.Decimal
 	fiat   map[money.Currency]decimal.Decimal
 	told   func(kind, of string, share decimal.Decimal)
@@ -141,7 +138,7 @@ type Capacity struct {
 
 // NewCapacity makes a guard with caps per asset and currency. told is given each share of a cap, near each cap of which 70 %
 // has just been reached.
-func NewCapacity(from Exposures, crypto map[string]decimal.Decimal, fiat map[money.Currency]decimal.Decimal,
+func NewCapacity(from func(context.Context, payment.Mode) (Exposure, error), crypto map[string]decimal.Decimal, fiat map[money.Currency]decimal.Decimal,
 	told func(kind, of string, share decimal.Decimal), near func(kind, of string),
 ) *Capacity {
 	return &Capacity{from: from, crypto: crypto, fiat: fiat, told: told, near: near, was: map[string]bool{}, open: Exposure{map[string]decimal.Decimal{}, map[money.Currency]decimal.Decimal{}}}
@@ -155,7 +152,7 @@ func (c *Capacity) Load(ctx context.Context) error {
 	if !c.On() {
 		return nil
 	}
-	open, err := c.from.Exposure(ctx, payment.Live)
+	open, err := c.from(ctx, payment.Live)
 	if err != nil {
 		return err
 	}
@@ -190,8 +187,8 @@ func (c *Capacity) look(kind, of string, open, most decimal.Decimal) {
 	c.was[kind+of] = near
 }
 
-// take counts a quote, or refuses it.
-func (c *Capacity) take(mode payment.Mode, q quote.Quote) error {
+// Take counts a quote, or refuses it.
+func (c *Capacity) Take(mode payment.Mode, q quote.Quote) error {
 	if mode != payment.Live || !c.On() {
 		return nil
 	}
@@ -208,8 +205,8 @@ func (c *Capacity) take(mode payment.Mode, q quote.Quote) error {
 	return nil
 }
 
-// more counts what a conversion takes beyond its quote; ok is false where there is no room for it.
-func (c *Capacity) more(before, after payment.Payment) (ok bool) {
+// More counts what a conversion takes beyond its quote; ok is false where there is no room for it.
+func (c *Capacity) More(before, after payment.Payment) (ok bool) {
 	q, credit := after.Quote, after.Credit
 	beyond := quote.Quote{
 		Currency: q.Currency, Crypto: q.Crypto,
@@ -218,7 +215,7 @@ func (c *Capacity) more(before, after payment.Payment) (ok bool) {
 	if !converted(before, after) || !beyond.PayoutAmount.IsPositive() {
 		return true
 	}
-	return c.take(after.Mode, beyond) == nil
+	return c.Take(after.Mode, beyond) == nil
 }
 
 // converted reports a change that fixes what is converted.
