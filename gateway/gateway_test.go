@@ -44,8 +44,8 @@ func TestMain(m *testing.M) {
 
 const operatorToken = "op_secret"
 
-// world is a running gateway on a database of its own, before a service that echoes the identity it was handed.
-type world struct {
+// fixture is a running gateway on a database of its own, before a service that echoes the identity it was handed.
+type fixture struct {
 	base, ops string
 	environ   map[string]string
 	router    routers.Router
@@ -64,13 +64,13 @@ var described = sync.OnceValues(func() (routers.Router, error) {
 	return legacy.NewRouter(&unbound)
 })
 
-func start(t *testing.T) *world {
+func start(t *testing.T) *fixture {
 	t.Helper()
 	return startOn(t, pg.URL(t, migrations.FS))
 }
 
 // startOn is start on an existing database; settings replace those of the environment.
-func startOn(t *testing.T, database string, settings ...string) *world {
+func startOn(t *testing.T, database string, settings ...string) *fixture {
 	t.Helper()
 	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
 	verifier := httpkit.Verifier{Audience: "payments", Keys: [][]byte{[]byte(strings.Repeat("k", 32))}, Now: time.Now}
@@ -85,7 +85,7 @@ func startOn(t *testing.T, database string, settings ...string) *world {
 	}))
 	t.Cleanup(service.Close)
 	sum := sha256.Sum256([]byte(operatorToken))
-	w := &world{
+	w := &fixture{
 		base: "http://" + port.Free(t), ops: "http://" + port.Free(t),
 		client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second},
 	}
@@ -145,7 +145,7 @@ type answer struct {
 }
 
 // call sends a request and checks the answers of the gateway's own routes against the document.
-func (w *world) call(t *testing.T, method, path, token, body string, headers ...string) answer {
+func (w *fixture) call(t *testing.T, method, path, token, body string, headers ...string) answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, w.base+path, strings.NewReader(body))
 	if err != nil {
@@ -180,7 +180,7 @@ func (w *world) call(t *testing.T, method, path, token, body string, headers ...
 	return a
 }
 
-func (w *world) validate(t *testing.T, r *http.Request, a answer) {
+func (w *fixture) validate(t *testing.T, r *http.Request, a answer) {
 	t.Helper()
 	rt, params, err := w.router.FindRoute(r)
 	if err != nil {
@@ -303,7 +303,7 @@ func TestGateway_createKeyRefuses(t *testing.T) {
 	}
 }
 
-func (w *world) keys(t *testing.T, query string) []any {
+func (w *fixture) keys(t *testing.T, query string) []any {
 	t.Helper()
 	keys, ok := w.call(t, "GET", "/v1/admin/keys"+query, operatorToken, "").want(t, 200, "").body["keys"].([]any)
 	if !ok {

@@ -25,7 +25,7 @@ import (
 )
 
 // raw opens a socket to the gateway.
-func (w *world) raw(t *testing.T) net.Conn {
+func (w *fixture) raw(t *testing.T) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", w.environ["HTTP_ADDR"])
 	if err != nil {
@@ -187,7 +187,7 @@ func TestHostile_unknownKeys(t *testing.T) {
 }
 
 // metric reads one series of /metrics.
-func (w *world) metric(t *testing.T, series string) int {
+func (w *fixture) metric(t *testing.T, series string) int {
 	t.Helper()
 	res, err := w.client.Get(w.ops + "/metrics")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 )
 
 // typed runs a verb of operators and returns the one token that it prints.
-func (w *world) typed(t *testing.T, words ...string) (view map[string]any) {
+func (w *fixture) typed(t *testing.T, words ...string) (view map[string]any) {
 	t.Helper()
 	var out bytes.Buffer
 	if err := program.Run(t.Context(), command.Input{Args: append([]string{"operators"}, words...), Environ: w.environ, Out: &out}); err != nil {
@@ -33,7 +33,7 @@ func (w *world) typed(t *testing.T, words ...string) (view map[string]any) {
 }
 
 // person makes an operator's token on the command line.
-func (w *world) person(t *testing.T, name string) string {
+func (w *fixture) person(t *testing.T, name string) string {
 	t.Helper()
 	token, _ := w.typed(t, "create", "--name", name)["token"].(string)
 	if !strings.HasPrefix(token, "op_") {
@@ -42,7 +42,7 @@ func (w *world) person(t *testing.T, name string) string {
 	return token
 }
 
-func (w *world) sql(t *testing.T, statement string, args ...any) {
+func (w *fixture) sql(t *testing.T, statement string, args ...any) {
 	t.Helper()
 	db, err := pgx.Connect(t.Context(), w.environ["DATABASE_URL"])
 	if err != nil {

@@ -140,12 +140,12 @@ func listeners(t *testing.T, database string) (ports []string) {
 	return ports
 }
 
-func (w *world) told(t *testing.T) bool {
+func (w *fixture) caughtUp(t *testing.T) bool {
 	t.Helper()
 	return w.metric(t, "gateway_key_changes_told") == 1
 }
 
-func (w *world) makeKey(t *testing.T) (secret, path string) {
+func (w *fixture) makeKey(t *testing.T) (secret, path string) {
 	t.Helper()
 	key := w.call(t, "POST", "/v1/admin/keys", operatorToken,
 		`{"merchantId":"acme","name":"shop","mode":"test","permissions":["*"],"tier":"unlimited"}`).want(t, 201, "").key(t)
@@ -172,7 +172,7 @@ func TestReplicas_revoke(t *testing.T) {
 		"the listener is ended": {func() { terminate(t, database) }, http.StatusOK},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eventually(t, func() bool { return here.told(t) && there.told(t) })
+			eventually(t, func() bool { return here.caughtUp(t) && there.caughtUp(t) })
 			secret, path := here.makeKey(t)
 			other, _ := here.makeKey(t)
 			for _, s := range []string{secret, other} {
@@ -196,7 +196,7 @@ func TestReplicas_revoke(t *testing.T) {
 				<-pace.C
 			}
 			cable.thaw()
-			eventually(t, func() bool { return there.told(t) })
+			eventually(t, func() bool { return there.caughtUp(t) })
 			there.call(t, "POST", "/v1/payments", secret, "{}").want(t, 401, "api_key_revoked")
 			there.call(t, "POST", "/v1/payments", other, "{}").want(t, 200, "")
 		})

@@ -91,7 +91,7 @@ func TestRoundTrips_warmKey(t *testing.T) {
 	}
 	keys := store.New(pool)
 	cache := apikey.NewCache(keys, limit.NewLookups(false, time.Now), peppers, ring, time.Hour, 100, time.Now)
-	cache.Told(time.Now().Add(time.Hour))
+	cache.CaughtUp(time.Now().Add(time.Hour))
 	made, err := apikey.NewRegistry(keys, peppers, ring, cache, time.Now).Create(t.Context(), apikey.Order{
 		MerchantID: "acme", Name: "shop", Mode: wire.Test, Permissions: []string{"*"},
 	}, audit.Entry{Actor: "operator:ops"}, apikey.Once{})
@@ -103,7 +103,7 @@ func TestRoundTrips_warmKey(t *testing.T) {
 		_, _ = w.Write([]byte(`{"success":true}`))
 	}))
 	t.Cleanup(service.Close)
-	w := &world{base: door(t, service.URL, keys, cache), client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+	w := &fixture{base: door(t, service.URL, keys, cache), client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 
 	plain := func(method, path string) { w.call(t, method, path, made.Secret, "{}").want(t, 200, "") }
 	signed := func(method, path, body string) {

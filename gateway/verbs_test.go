@@ -87,7 +87,7 @@ func TestGateway_adopt(t *testing.T) {
 }
 
 // signed sends a request that is signed with a key's public id.
-func (w *world) signed(t *testing.T, public, secret, method, path, body string, headers ...string) answer {
+func (w *fixture) signed(t *testing.T, public, secret, method, path, body string, headers ...string) answer {
 	t.Helper()
 	stamp := strconv.FormatInt(time.Now().UnixMilli(), 10)
 	sum, key := sha256.Sum256([]byte(body)), sha256.Sum256([]byte(secret))

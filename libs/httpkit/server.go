@@ -257,7 +257,7 @@ func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	if f := fault.As(err); Status(f.Kind) >= http.StatusInternalServerError {
 		level := slog.LevelError
 		if errors.Unwrap(f) == nil {
-			level = slog.LevelInfo // refused on purpose, such as a world that is closed
+			level = slog.LevelInfo // refused on purpose, such as a closed mode
 		}
 		s.spare.Log(ctx, level, f.Code, "request failed", "route", req.Route, "code", f.Code, "err", err)
 	}

@@ -15,8 +15,8 @@ import (
 type Ear interface {
 	// Heard tells of one notification.
 	Heard(payload string)
-	// Told says that every notification committed before at has been heard.
-	Told(at time.Time)
+	// CaughtUp says that every notification committed before at has been heard.
+	CaughtUp(at time.Time)
 	// Missed says that notifications may have been lost: the connection broke, or has just been made.
 	Missed()
 }
@@ -65,7 +65,7 @@ func listen(ctx context.Context, cfg Config, channel string, e Ear) error {
 	}
 	e.Missed()
 	for {
-		e.Told(start)
+		e.CaughtUp(start)
 		if err := await(ctx, conn, proofEvery); err != nil {
 			return err
 		}

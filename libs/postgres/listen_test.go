@@ -13,12 +13,12 @@ import (
 	"causeway.internal/libs/testkit/pg"
 )
 
-// ear notes what it is told.
+// ear notes what it is caughtUp.
 type ear struct {
-	mu     sync.Mutex
-	heard  []string
-	told   time.Time
-	missed int
+	mu       sync.Mutex
+	heard    []string
+	caughtUp time.Time
+	missed   int
 }
 
 func (e *ear) Heard(payload string) {
@@ -27,10 +27,10 @@ func (e *ear) Heard(payload string) {
 	e.heard = append(e.heard, payload)
 }
 
-func (e *ear) Told(at time.Time) {
+func (e *ear) CaughtUp(at time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.told = at
+	e.caughtUp = at
 }
 
 func (e *ear) Missed() {
@@ -59,7 +59,7 @@ func (e *ear) until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// Once a time has been told, whatever was committed before it has been heard; a lost connection says that something may
+// Once a time has been caughtUp, whatever was committed before it has been heard; a lost connection says that something may
 // have been missed, and is made again.
 func TestListen(t *testing.T) {
 	cfg := pg.Config(t, migrations)
@@ -73,20 +73,20 @@ func TestListen(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	e.until(t, "the listener", func() bool { return !e.told.IsZero() && e.missed == 1 })
+	e.until(t, "the listener", func() bool { return !e.caughtUp.IsZero() && e.missed == 1 })
 	for range 3 {
 		if _, err := pool.Exec(t.Context(), `SELECT pg_notify('things', 'one')`); err != nil {
 			t.Fatal(err)
 		}
 		before := time.Now()
-		e.until(t, "a proof", func() bool { return e.told.After(before) })
+		e.until(t, "a proof", func() bool { return e.caughtUp.After(before) })
 	}
 	if _, err := pool.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE application_name = 'causeway listener' AND datname = current_database()`); err != nil {
 		t.Fatal(err)
 	}
 	lost := time.Now()
-	e.until(t, "another connection", func() bool { return e.missed >= 3 && e.told.After(lost) })
+	e.until(t, "another connection", func() bool { return e.missed >= 3 && e.caughtUp.After(lost) })
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.heard) != 3 {

@@ -6,7 +6,7 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// Mode separates the live world from the test world; every message and row carries it.
+// Mode separates live data from test data; every message and row carries it.
 type Mode string
 
 // The modes.

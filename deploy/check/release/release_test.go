@@ -34,9 +34,9 @@ import (
 // root is the project's.
 const root = "../../.."
 
-// world is a real registry that stands for every registry of the world, with the base image and others' images in it, and a copy of
+// fixture is a real registry that stands for every registry of the world, with the base image and others' images in it, and a copy of
 // the manifests.
-type world struct {
+type fixture struct {
 	release.Release
 	options []remote.Option
 	signed  []string
@@ -52,7 +52,7 @@ func (d detour) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
@@ -60,7 +60,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{options: []remote.Option{remote.WithTransport(detour{address})}, dir: t.TempDir()}
+	w := &fixture{options: []remote.Option{remote.WithTransport(detour{address})}, dir: t.TempDir()}
 	for _, part := range []string{"k8s", "deploy/otel"} {
 		if err := os.CopyFS(filepath.Join(w.dir, part), os.DirFS(filepath.Join(root, part))); err != nil {
 			t.Fatal(err)
@@ -84,7 +84,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // put writes an image for three platforms, whose user is that of the base.
-func (w *world) put(t *testing.T, reference string) {
+func (w *fixture) put(t *testing.T, reference string) {
 	t.Helper()
 	index := v1.ImageIndex(empty.Index)
 	for _, architecture := range []string{"s390x", "amd64", "arm64"} {
@@ -114,7 +114,7 @@ func parse(t *testing.T, reference string) name.Reference {
 }
 
 // rendered is the overlay as it would be applied.
-func (w *world) rendered(t *testing.T) string {
+func (w *fixture) rendered(t *testing.T) string {
 	t.Helper()
 	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), w.Overlay)
 	if err != nil {
@@ -148,28 +148,28 @@ func built(t *testing.T) []release.Built {
 func TestRelease(t *testing.T) {
 	images := built(t)
 	t.Run("published", func(t *testing.T) { published(t, images) })
-	for name, refuse := range map[string]func(w *world, images []release.Built) (reason string){
-		"an image that its registry does not have": func(w *world, _ []release.Built) string {
+	for name, refuse := range map[string]func(w *fixture, images []release.Built) (reason string){
+		"an image that its registry does not have": func(w *fixture, _ []release.Built) string {
 			edit(t, filepath.Join(w.dir, "deploy", "otel", "collector-deployment.yaml"), "collector:0", "collector:9")
 			return "opentelemetry-collector:9"
 		},
-		"an image without a tag": func(w *world, _ []release.Built) string {
+		"an image without a tag": func(w *fixture, _ []release.Built) string {
 			edit(t, filepath.Join(w.Overlay, "rabbitmq.yaml"), "rabbitmq:4.1-management", "rabbitmq")
 			return "it has no tag"
 		},
-		"an image in a field that nobody knows": func(w *world, _ []release.Built) string {
+		"an image in a field that nobody knows": func(w *fixture, _ []release.Built) string {
 			edit(t, filepath.Join(w.Overlay, "release", "fields.yaml"), "  - {kind: Cluster, path: spec/imageName}\n", "")
 			return "stay without a digest: ghcr.io/cloudnative-pg/postgresql:"
 		},
-		"a signature that fails": func(w *world, _ []release.Built) string {
+		"a signature that fails": func(w *fixture, _ []release.Built) string {
 			w.Sign = func(context.Context, string) error { return errors.New("no key") }
 			return "no key"
 		},
-		"a tag that another image has": func(w *world, _ []release.Built) string {
+		"a tag that another image has": func(w *fixture, _ []release.Built) string {
 			w.put(t, w.Registry+"/payments:"+w.Version)
 			return "a version is published once"
 		},
-		"a base for one machine": func(w *world, _ []release.Built) string {
+		"a base for one machine": func(w *fixture, _ []release.Built) string {
 			image, err := random.Image(64, 1)
 			if err != nil {
 				t.Fatal(err)
@@ -179,17 +179,17 @@ func TestRelease(t *testing.T) {
 			}
 			return "read the base"
 		},
-		"a version that is none": func(w *world, _ []release.Built) string {
+		"a version that is none": func(w *fixture, _ []release.Built) string {
 			w.Version = "latest"
 			return "v1.2.3"
 		},
-		"a version that is no name of a Job": func(w *world, _ []release.Built) string {
+		"a version that is no name of a Job": func(w *fixture, _ []release.Built) string {
 			w.Version = "v1.2.3-" + strings.Repeat("x", 30)
 			return "32 characters"
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			reason := refuse(w, images)
 			before := w.rendered(t)
 			if _, err := w.Publish(t.Context(), images); err == nil || !strings.Contains(err.Error(), reason) {
@@ -214,7 +214,7 @@ func edit(t *testing.T, path, before, after string) {
 }
 
 func published(t *testing.T, images []release.Built) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pins, err := w.Publish(t.Context(), images)
 	if err != nil {
 		t.Fatal(err)

@@ -176,7 +176,7 @@ func TestPeppers(t *testing.T) {
 func newCache(t testing.TB, s apikey.Source, p *apikey.Peppers, ttl time.Duration, size int, now func() time.Time) *apikey.Cache {
 	t.Helper()
 	c := apikey.NewCache(s, free{}, p, ring(t, "k1"), ttl, size, now)
-	c.Told(now().Add(1000 * time.Hour))
+	c.CaughtUp(now().Add(1000 * time.Hour))
 	return c
 }
 
@@ -367,7 +367,7 @@ func TestCache_gate(t *testing.T) {
 		t.Error(err)
 	}
 	if got := strings.Join(g.ended, ", "); got != "true <nil>, false <nil>, true connection refused" {
-		t.Errorf("the gate was told %s", got)
+		t.Errorf("results at the gate: %s", got)
 	}
 }
 

@@ -45,24 +45,24 @@ const unknownTTL = 2 * time.Second
 // they do. Both start before the look-up, or the proof, begins. A revoked key is refused everywhere after the longer of
 // the two.
 const (
-	blindTTL = 500 * time.Millisecond
-	toldMax  = 700 * time.Millisecond
+	blindTTL   = 500 * time.Millisecond
+	currentMax = 700 * time.Millisecond
 )
 
 // Cache finds the key of a secret in memory. It holds at most size keys and, apart from them, at most size unknown
-// ones, so that a flood of invented keys evicts no real one. Changes arrive through Drop, Heard, Told and Missed. The
-// cache keeps a key for the time to live while notifications arrive, else for half a second. A key that has been found
-// stays in the table after it has lapsed: its next look-up is not charged to the address that sends it.
+// ones, so that a flood of invented keys evicts no real one. Changes arrive through Drop, Heard, CaughtUp and Missed.
+// The cache keeps a key for the time to live while notifications arrive, else for half a second. A key that has been
+// found stays in the table after it has lapsed: its next look-up is not charged to the address that sends it.
 type Cache struct {
-	source  Source
-	lookups Lookups
-	peppers *Peppers
-	ring    *keyring.Ring
-	ttl     time.Duration
-	size    int
-	now     func() time.Time
-	flight  singleflight.Group
-	told    atomic.Pointer[time.Time]
+	source   Source
+	lookups  Lookups
+	peppers  *Peppers
+	ring     *keyring.Ring
+	ttl      time.Duration
+	size     int
+	now      func() time.Time
+	flight   singleflight.Group
+	caughtUp atomic.Pointer[time.Time]
 
 	mu         sync.RWMutex
 	known      map[Digest]entry
@@ -144,8 +144,8 @@ func (c *Cache) holds(since, now time.Time) bool {
 
 // current reports whether notifications of changes arrive.
 func (c *Cache) current(now time.Time) bool {
-	at := c.told.Load()
-	return at != nil && now.Sub(*at) < toldMax
+	at := c.caughtUp.Load()
+	return at != nil && now.Sub(*at) < currentMax
 }
 
 type found struct {
@@ -282,7 +282,7 @@ func (c *Cache) Flush() {
 }
 
 // Heard drops the key that a notification names; with any other payload it flushes. It implements
-// postgres.Ear with Told and Missed.
+// postgres.Ear with CaughtUp and Missed.
 func (c *Cache) Heard(payload string) {
 	id, err := strconv.ParseInt(payload, 10, 64)
 	if err != nil {
@@ -292,12 +292,12 @@ func (c *Cache) Heard(payload string) {
 	c.Drop(id)
 }
 
-// Told notes that every change committed before at has been dropped.
-func (c *Cache) Told(at time.Time) { c.told.Store(&at) }
+// CaughtUp notes that every change committed before at has been dropped.
+func (c *Cache) CaughtUp(at time.Time) { c.caughtUp.Store(&at) }
 
-// Missed notes that notifications may have been lost: it flushes, and keys are kept only briefly until Told.
+// Missed notes that notifications may have been lost: it flushes, and keys are kept only briefly until CaughtUp.
 func (c *Cache) Missed() {
-	c.told.Store(nil)
+	c.caughtUp.Store(nil)
 	c.Flush()
 }
 

@@ -84,7 +84,7 @@ func table() []route.Route {
 	)
 }
 
-type world struct {
+type fixture struct {
 	url      string
 	gateway  *httptest.Server
 	upstream *httptest.Server
@@ -93,11 +93,11 @@ type world struct {
 type option func(*proxy.Options)
 
 // start runs a gateway before a service that verifies identities and then calls h.
-func start(t *testing.T, h http.Handler, options ...option) *world {
+func start(t *testing.T, h http.Handler, options ...option) *fixture {
 	t.Helper()
 	upstream := httptest.NewServer(h)
 	t.Cleanup(upstream.Close)
-	w := &world{upstream: upstream}
+	w := &fixture{upstream: upstream}
 	w.gateway = httptest.NewServer(door(t, upstream.URL, options...))
 	w.url = w.gateway.URL
 	t.Cleanup(w.gateway.Close)
@@ -181,7 +181,7 @@ type answer struct {
 	body []byte
 }
 
-func (w *world) do(t *testing.T, method, path, key, body string, headers ...string) answer {
+func (w *fixture) do(t *testing.T, method, path, key, body string, headers ...string) answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, w.url+path, strings.NewReader(body))
 	if err != nil {
@@ -196,7 +196,7 @@ func (w *world) do(t *testing.T, method, path, key, body string, headers ...stri
 	return w.send(t, r)
 }
 
-func (w *world) send(t *testing.T, r *http.Request) answer {
+func (w *fixture) send(t *testing.T, r *http.Request) answer {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Do(r)
@@ -287,7 +287,7 @@ func TestProxy_forwards(t *testing.T) {
 	}
 }
 
-// Whatever a caller sends, in any spelling, only the gateway's identity reaches a service.
+// Only the gateway's identity reaches a service, whatever a caller sends and in any spelling.
 func TestProxy_spoofedHeaders(t *testing.T) {
 	w := start(t, http.HandlerFunc(echo))
 	forged, err := httpkit.Identity{Subject: httpkit.Operator, Method: "POST", Path: "/v1/payments", Audience: "payments", IssuedAt: time.Now().UnixMilli()}.Sign(signKey)

@@ -24,7 +24,7 @@ func slots(o *proxy.Options) {
 	o.BodyTime, o.WriteTime = 4*time.Second, 4*time.Second
 }
 
-func (w *world) dial(t *testing.T) *net.TCPConn {
+func (w *fixture) dial(t *testing.T) *net.TCPConn {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(w.url, "http://"))
 	if err != nil {
@@ -164,7 +164,7 @@ func reports(o *proxy.Options) {
 }
 
 // ask sends a request on a socket of its own, from which nothing reads.
-func (w *world) ask(t *testing.T, path, key string) *net.TCPConn {
+func (w *fixture) ask(t *testing.T, path, key string) *net.TCPConn {
 	t.Helper()
 	conn := w.dial(t)
 	if err := conn.SetReadBuffer(32 << 10); err != nil {

@@ -57,21 +57,21 @@ func ring(t *testing.T) *keyring.Ring {
 	return r
 }
 
-type world struct {
+type fixture struct {
 	pool  *pgxpool.Pool
 	store *store.Store
 	keys  *apikey.Registry
 	cache *apikey.Cache
 }
 
-func start(t *testing.T) world {
+func start(t *testing.T) fixture {
 	t.Helper()
 	pool := pg.New(t, migrations.FS)
 	s := store.New(pool)
 	p := peppers(t, "a")
 	cache := apikey.NewCache(s, limit.NewLookups(false, time.Now), p, ring(t), time.Hour, 100, time.Now)
-	cache.Told(time.Now().Add(time.Hour)) // nobody else changes keys here
-	return world{pool, s, apikey.NewRegistry(s, p, ring(t), cache, time.Now), cache}
+	cache.CaughtUp(time.Now().Add(time.Hour)) // nobody else changes keys here
+	return fixture{pool, s, apikey.NewRegistry(s, p, ring(t), cache, time.Now), cache}
 }
 
 func order() apikey.Order {
@@ -80,7 +80,7 @@ func order() apikey.Order {
 
 var by = audit.Entry{Actor: "operator:ops", RequestID: "req_1", ClientIP: "203.0.113.7"}
 
-func (w world) count(t *testing.T, sql string, args ...any) (n int) {
+func (w fixture) count(t *testing.T, sql string, args ...any) (n int) {
 	t.Helper()
 	if err := w.pool.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"causeway.internal/services/reports/internal/report"
 )
 
-// Owner is the merchant, the key and the world that a request may see. Every query of a merchant carries them.
+// Owner is the merchant, the key and the mode that a request may see. Every query of a merchant carries them.
 type Owner struct {
 	MerchantID string
 	KeyID      int64

@@ -9,7 +9,7 @@ import (
 	"causeway.internal/libs/id"
 )
 
-// Mode separates the live world from the test world.
+// Mode separates live data from test data.
 type Mode string
 
 // The modes.

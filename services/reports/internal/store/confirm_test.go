@@ -14,7 +14,7 @@ import (
 )
 
 // condemn has so many merchants find fraud reports against an address right.
-func (w *world) condemn(mode report.Mode, address string, merchants int) {
+func (w *fixture) condemn(mode report.Mode, address string, merchants int) {
 	w.t.Helper()
 	for i := range merchants {
 		o := app.Owner{MerchantID: fmt.Sprintf("%s-%d", address, i), KeyID: int64(i + 1), Mode: mode}
@@ -28,7 +28,7 @@ func (w *world) condemn(mode report.Mode, address string, merchants int) {
 }
 
 // suspects are the addresses of a list, read page by page.
-func (w *world) suspects(confirmed bool) (all []string) {
+func (w *fixture) suspects(confirmed bool) (all []string) {
 	w.t.Helper()
 	q := app.Suspects{Modes: report.Modes(), Confirmed: confirmed, Limit: 1}
 	for {
@@ -60,7 +60,7 @@ func (w *world) suspects(confirmed bool) (all []string) {
 // decision, and each is kept. A further merchant brings back what was withdrawn, and an answer is given once for its key.
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Merchants = 2
 	w.condemn(report.Test, "0xOne", 1)
 	w.condemn(report.Test, "0xTwo", 2)
@@ -133,7 +133,7 @@ func TestJudge(t *testing.T) {
 // of no use once a further merchant has a resolved report.
 func TestJudge_twoOperators(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Merchants = 1
 	w.condemn(report.Live, "0xOne", 1)
 	judge := func(operator string, confirmed bool) (waits string, err error) {

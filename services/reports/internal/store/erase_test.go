@@ -19,7 +19,7 @@ var years = erasure.Retention{Laundering: 5 * 365 * 24 * time.Hour, Copies: time
 // A person who asks is forgotten: no table names it, look-ups by it find nothing, and the counts against the accused stay.
 func TestErase(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.use(keyring.Optional{}, false)
 	before := w.file(acme, report.Filing{Phone: people[1], Name: people[0], Fraudster: "0xBAD"}) // in the clear, as once
 	w.use(master, true)
@@ -94,7 +94,7 @@ func TestErase(t *testing.T) {
 // A live report is kept for as long as the law wants it, and no longer.
 func TestErase_waitsForTheLaw(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	live := app.Owner{MerchantID: "acme", KeyID: 8, Mode: report.Live}
 	made := w.file(live, report.Filing{Wallet: "0xAA", Name: people[0]})
 	if err := w.move(live, made.ReportID, report.Dismissed); err != nil {
@@ -129,7 +129,7 @@ func TestErase_waitsForTheLaw(t *testing.T) {
 // A report of test mode is no record of the law; it is kept until no other service has a copy of it, and then erased by itself.
 func TestErase_waitsForCopies(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	made := w.file(acme, report.Filing{Wallet: "0xAA", Name: people[0]})
 	if err := w.move(acme, made.ReportID, report.Dismissed); err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestErase_waitsForCopies(t *testing.T) {
 // a flood; a row that tells nothing any more goes, with the address.
 func TestErase_countsOneLessOfItsKey(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	key := func(id int64) app.Owner { return app.Owner{MerchantID: "acme", KeyID: id, Mode: report.Test} }
 	filing := report.Filing{Wallet: "0xAA", Name: people[0]}
 	var erased []string

@@ -29,7 +29,7 @@ type source struct {
 	LastRefusedAt                         *string
 }
 
-func (w *world) subject(mode report.Mode, address string) subject {
+func (w *fixture) subject(mode report.Mode, address string) subject {
 	w.t.Helper()
 	body, err := w.Subjects(w.t.Context(), []report.Mode{mode}, address)
 	if err != nil {
@@ -46,7 +46,7 @@ func (w *world) subject(mode report.Mode, address string) subject {
 // a fraud report right, once for each that did, and by nothing less.
 func TestSubjects_countsAndSignal(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	other := app.Owner{MerchantID: "other", KeyID: 9, Mode: report.Test}
 	first := w.file(acme, report.Filing{Phone: "111111", Fraudster: "0xBaD"})
 	again := w.file(acme, report.Filing{Phone: "111-111", Fraudster: "0xbad"})
@@ -111,7 +111,7 @@ func TestSubjects_countsAndSignal(t *testing.T) {
 // and operators see who was refused.
 func TestFlood(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.FloodPerHour = 3
 	refused := 0
 	w.Refused = func(limit string) {

@@ -61,7 +61,7 @@ func (n node) walk(read *int, bad *[]string) {
 // open. That it does settle on one, and compiles nothing, matters as well: both cost more than the request.
 func TestLookup_readsNoMoreThanItGives(t *testing.T) {
 	t.Parallel()
-	exec := newWorld(t).session()
+	exec := newFixture(t).session()
 	exec(strings.Replace(seedMany, "$1", "40000", 1))
 	// A third of the phone's reports are sealed; what a page needs no more than it gives holds for both forms together.
 	exec(`UPDATE reports SET phone = NULL, person = 'x', phone_index = 'x01' WHERE phone = '100000' AND id % 6 = 0`)
@@ -105,7 +105,7 @@ func TestLookup_readsNoMoreThanItGives(t *testing.T) {
 // A deep offset costs the days down to it, and not all that a subject has.
 func TestLookup_aDeepOffsetReadsTheDaysBeforeIt(t *testing.T) {
 	t.Parallel()
-	exec := newWorld(t).session()
+	exec := newFixture(t).session()
 	exec(`INSERT INTO report_counts (subject, day, n)
 SELECT s, date '2020-01-01' + i, array_fill(1, ARRAY[12]) FROM unnest('{"\\x01","\\x02","\\x03"}'::bytea[]) AS s, generate_series(1, 1000) AS i`)
 	exec(`VACUUM ANALYZE report_counts`)
@@ -124,7 +124,7 @@ SELECT s, date '2020-01-01' + i, array_fill(1, ARRAY[12]) FROM unnest('{"\\x01",
 }
 
 // session is one of the service's own.
-func (w *world) session() (exec func(sql string) [][][]byte) {
+func (w *fixture) session() (exec func(sql string) [][][]byte) {
 	w.t.Helper()
 	acquired, err := w.pool.Acquire(w.t.Context())
 	if err != nil {

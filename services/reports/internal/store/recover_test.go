@@ -7,7 +7,7 @@ import "testing"
 // A database that was set back gives no record id a second time, and passes over ids once, however often it is told.
 func TestRecover_idsArePassedOver(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	next := func() (n int64) {
 		t.Helper()
 		if err := w.pool.QueryRow(t.Context(), `SELECT nextval('report_ids')`).Scan(&n); err != nil {

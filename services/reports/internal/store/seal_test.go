@@ -21,7 +21,7 @@ import (
 var people = []string{"Adaeze Obiora", "2348055512345", "CW-GQWERTYUIOPAS", "met him at the market", "Officer Bello", "called her back"}
 
 // dump is every text of people that stands anywhere in the database, also in what waits for the broker.
-func (w *world) dump() []string {
+func (w *fixture) dump() []string {
 	w.t.Helper()
 	found := pg.Search(w.t, w.pool, people...)
 	for _, what := range []string{"test\x00phone\x00", "phone:"} { // what a thief would try all phones with
@@ -32,7 +32,7 @@ func (w *world) dump() []string {
 }
 
 // accuse files and examines a report that says all that a report can say of people.
-func (w *world) accuse() (reference string, k app.Key, answered []byte) {
+func (w *fixture) accuse() (reference string, k app.Key, answered []byte) {
 	w.t.Helper()
 	k = app.Key{Scope: "acme test POST", Key: "k-1", Hash: sha256.Sum256([]byte("one"))}
 	f := report.Filing{Kind: "fraud", Name: people[0], Phone: people[1], Session: people[2], Text: people[3], Wallet: "0xAA", Fraudster: "0xBAD"}
@@ -50,7 +50,7 @@ func (w *world) accuse() (reference string, k app.Key, answered []byte) {
 // A dump of the database names nobody, and everything that is looked for is found all the same.
 func TestSealed_aDumpNamesNobody(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	reference, k, answer := w.accuse()
 	for _, line := range w.dump() {
 		t.Error(line)
@@ -86,7 +86,7 @@ func TestSealed_aDumpNamesNobody(t *testing.T) {
 // step every report is found, counted and shown, and each reporter counts once.
 func TestSealed_rolling(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	parseRing := func(text string) keyring.Optional {
 		t.Helper()
 		return must(keyring.ParseOptional(text))
@@ -153,7 +153,7 @@ func TestSealed_rolling(t *testing.T) {
 // Look-ups over reports in the clear and under two keys agree with a plain list, at shallow and deep offsets.
 func TestSealed_lookupsOverEveryForm(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	var all model
 	random := rand.New(rand.NewPCG(3, 4))
 	old := must(keyring.ParseOptional("k0:" + base64.StdEncoding.EncodeToString(make([]byte, 32))))
@@ -185,7 +185,7 @@ func TestSealed_lookupsOverEveryForm(t *testing.T) {
 // A row that names a key which is gone is an error and shows nothing; one in another row's place too.
 func TestSealed_boundToItsReport(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	mine, other := w.file(acme, report.Filing{Phone: "111111"}), w.file(acme, report.Filing{Phone: "222222"})
 	if _, err := w.pool.Exec(t.Context(), `UPDATE reports SET person = (SELECT person FROM reports WHERE id = $1) WHERE id = $2`, mine.ID, other.ID); err != nil {
 		t.Fatal(err)

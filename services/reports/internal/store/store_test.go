@@ -51,7 +51,7 @@ func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 // before every gift was marked show no reference to others at all.
 func TestRead_hidesGifts(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	const gift, other = "CW-G7KQ2M9XHTB4N", "CW-XE3DB8WQTUGW"
 	shows := func(viewer app.Owner, made seen) string {
 		t.Helper()
@@ -105,7 +105,7 @@ func TestRead_hidesGifts(t *testing.T) {
 // What is answered at creation is what is read afterwards, by id and by look-up, and what the event carries.
 func TestFile_roundTrip(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	made := w.file(acme, report.Filing{
 		Phone: "+234 801-234", Wallet: " 0xAbC ", Session: "CW-1", Fraudster: "TXfraud", Text: "<b>50 % & more</b> 🙂", Name: "Ada \"Q\" Obi",
 	})
@@ -156,7 +156,7 @@ func TestFile_roundTrip(t *testing.T) {
 // 200 at once, all on the same few phones and wallets, some of them crosswise: 200 reports with distinct ids.
 func TestFile_parallel(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	var mu sync.Mutex
 	ids, numbers := map[string]bool{}, map[int64]bool{}
 	var wg sync.WaitGroup
@@ -184,7 +184,7 @@ func TestFile_parallel(t *testing.T) {
 // A report id that is taken is replaced, and the caller sees nothing of it.
 func TestFile_referenceTaken(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	free := w.NewReference
 	draws := 0
 	w.NewReference = func() string {
@@ -209,7 +209,7 @@ func TestFile_referenceTaken(t *testing.T) {
 // Sixteen requests with one Idempotency-Key are one report and one answer; another body is refused.
 func TestFile_idempotent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	f := report.Filing{Kind: "fraud", Name: "A", Phone: "123456"}
 	k := app.Key{Scope: "acme test POST", Key: "k-1", Hash: sha256.Sum256([]byte("one"))}
 	var mu sync.Mutex
@@ -272,10 +272,10 @@ func (m model) look(a report.Asked, modes []report.Mode) (total int64, page []st
 
 // seed writes reports of a few subjects over some weeks, through the store's own insert, so that they are counted as
 // always; times and statuses are the test's.
-func (w *world) seed(n int, random *rand.Rand) model { return w.seedFrom(0, n, random) }
+func (w *fixture) seed(n int, random *rand.Rand) model { return w.seedFrom(0, n, random) }
 
 // seedFrom is seed with other ids.
-func (w *world) seedFrom(first, n int, random *rand.Rand) model {
+func (w *fixture) seedFrom(first, n int, random *rand.Rand) model {
 	w.t.Helper()
 	var all model
 	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -318,7 +318,7 @@ func (w *world) seedFrom(first, n int, random *rand.Rand) model {
 // walked row by row are among them.
 func TestLookup_agreesWithAPlainList(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	random := rand.New(rand.NewPCG(8, 8))
 	all := w.seed(3000, random)
 	w.checkCounts()
@@ -355,7 +355,7 @@ func TestLookup_agreesWithAPlainList(t *testing.T) {
 // Walking by cursor gives every report once, in the order of the list, with the total on every page.
 func TestLookup_cursorWalksTheList(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	all := w.seed(700, rand.New(rand.NewPCG(1, 2)))
 	for _, a := range []report.Asked{
 		{Phone: "100000", Limit: 17}, {Wallet: "0xaa", Phone: "100001", Limit: 40}, {Wallet: "TT", Status: "pending", Limit: 7}, {Phone: "100000", Kind: "fraud", Limit: 200},
@@ -391,10 +391,10 @@ func TestLookup_cursorWalksTheList(t *testing.T) {
 	}
 }
 
-// The world of one mode is invisible in the other, and a report is its merchant's alone to change.
+// The data of one mode is invisible in the other, and a report is its merchant's alone to change.
 func TestTenants(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	live := app.Owner{MerchantID: "acme", KeyID: 8, Mode: report.Live}
 	mine, theirs := w.file(acme, report.Filing{Phone: "123456"}), w.file(live, report.Filing{Phone: "123456"})
 	for name, o := range map[string]app.Owner{"another merchant": {MerchantID: "other", KeyID: 7, Mode: report.Test}, "the other mode": live} {
@@ -419,7 +419,7 @@ func TestTenants(t *testing.T) {
 // however many ask at once.
 func TestChange(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	made := w.file(acme, report.Filing{Phone: "123456", Wallet: "TT", Fraudster: "0xBAD"})
 	who, why := "Ann", "called back"
 	var moved sync.WaitGroup
@@ -485,7 +485,7 @@ func TestChange(t *testing.T) {
 // Creates and changes of the same subjects at once: nothing deadlocks, and every counter is right in the end.
 func TestStorm_countsStayRight(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	made := make(chan string, 1000)
 	var wg sync.WaitGroup
 	for worker := range 8 {

@@ -30,7 +30,7 @@ func TestCache_blind(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		find(2)
 		for range 20 {
-			c.Told(time.Now())
+			c.CaughtUp(time.Now())
 			time.Sleep(200 * time.Millisecond)
 			find(2)
 		}
@@ -41,7 +41,7 @@ func TestCache_blind(t *testing.T) {
 		if c.Current() {
 			t.Error("a silent teller is still believed")
 		}
-		c.Told(time.Now())
+		c.CaughtUp(time.Now())
 		c.Heard("8")
 		find(3)
 		c.Heard("7")

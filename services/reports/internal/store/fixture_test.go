@@ -29,8 +29,8 @@ import (
 	"causeway.internal/services/reports/migrations"
 )
 
-// world is the use cases on a database of their own.
-type world struct {
+// fixture is the use cases on a database of their own.
+type fixture struct {
 	*app.App
 	t     testing.TB
 	pool  *pgxpool.Pool
@@ -41,7 +41,7 @@ type world struct {
 
 var acme = app.Owner{MerchantID: "acme", KeyID: 7, Mode: report.Test}
 
-// master is the ring of a world that seals.
+// master is the ring of a fixture that seals.
 var master = must(keyring.ParseOptional("k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))))
 
 // forEvents seals the bodies of events for the dispatcher.
@@ -54,15 +54,15 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func newWorld(t testing.TB) *world {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	w := &world{t: t, pool: pg.Open(t, store.Session(pg.Config(t, migrations.FS)), migrations.FS)}
+	w := &fixture{t: t, pool: pg.Open(t, store.Session(pg.Config(t, migrations.FS)), migrations.FS)}
 	w.use(master, true)
 	return w
 }
 
-// use has the world's processes replaced by ones with another ring, which seal or do not.
-func (w *world) use(ring keyring.Optional, seals bool) {
+// use replaces the processes by ones with another ring, which seal or do not.
+func (w *fixture) use(ring keyring.Optional, seals bool) {
 	w.store = store.New(w.pool, ring, seals, func() { w.woken.Add(1) })
 	w.store.SealEvents(forEvents)
 	w.ring = ring
@@ -119,11 +119,11 @@ func parse(t testing.TB, body []byte) answered {
 	return a
 }
 
-func (w *world) try(ctx context.Context, o app.Owner, f report.Filing, k app.Key) (app.Answer, error) {
+func (w *fixture) try(ctx context.Context, o app.Owner, f report.Filing, k app.Key) (app.Answer, error) {
 	return w.File(ctx, o, f, &fault.Problems{}, nil, k)
 }
 
-func (w *world) file(o app.Owner, f report.Filing) seen {
+func (w *fixture) file(o app.Owner, f report.Filing) seen {
 	w.t.Helper()
 	if f.Kind == "" {
 		f.Kind = "fraud"
@@ -138,7 +138,7 @@ func (w *world) file(o app.Owner, f report.Filing) seen {
 	return parse(w.t, a.Body).Data.Report
 }
 
-func (w *world) look(a report.Asked) answered {
+func (w *fixture) look(a report.Asked) answered {
 	w.t.Helper()
 	if a.Limit == 0 {
 		a.Limit = 50
@@ -150,13 +150,13 @@ func (w *world) look(a report.Asked) answered {
 	return parse(w.t, body)
 }
 
-func (w *world) move(o app.Owner, reference string, to report.Status) error {
+func (w *fixture) move(o app.Owner, reference string, to report.Status) error {
 	_, err := w.Change(w.t.Context(), o, "req_1", reference, report.Change{To: to})
 	return err
 }
 
 // ask reads one value.
-func ask[T any](w *world, sql string, args ...any) T {
+func ask[T any](w *fixture, sql string, args ...any) T {
 	w.t.Helper()
 	var v T
 	if err := w.pool.QueryRow(w.t.Context(), sql, args...).Scan(&v); err != nil {
@@ -166,7 +166,7 @@ func ask[T any](w *world, sql string, args ...any) T {
 }
 
 // events lists the webhook events in the outbox.
-func (w *world) events() []wire.StatusChanged {
+func (w *fixture) events() []wire.StatusChanged {
 	w.t.Helper()
 	events := messages[wire.StatusChanged](w, wire.ReportStatusChangedV1)
 	for i, e := range events {
@@ -179,7 +179,7 @@ func (w *world) events() []wire.StatusChanged {
 	return events
 }
 
-func messages[T any](w *world, name wire.Name) []T {
+func messages[T any](w *fixture, name wire.Name) []T {
 	w.t.Helper()
 	rows, err := w.pool.Query(w.t.Context(), `SELECT body FROM outbox WHERE name = $1 ORDER BY id`, string(name))
 	if err != nil {
@@ -199,7 +199,7 @@ func messages[T any](w *world, name wire.Name) []T {
 }
 
 // checkCounts compares every counter with the rows it stands for.
-func (w *world) checkCounts() {
+func (w *fixture) checkCounts() {
 	w.t.Helper()
 	rows, err := w.pool.Query(w.t.Context(), `SELECT mode, coalesce(phone, ''), coalesce(wallet, ''), coalesce(fraudster, ''), kind, status, created_at, merchant_id, id, person, phone_index FROM reports`)
 	if err != nil {
@@ -231,7 +231,7 @@ func (w *world) checkCounts() {
 }
 
 // opened gives a report its phone, and what that is counted by.
-func (w *world) opened(r *report.Report, person, index []byte) (report.Hash, error) {
+func (w *fixture) opened(r *report.Report, person, index []byte) (report.Hash, error) {
 	if person == nil {
 		return report.Plain, nil
 	}
@@ -256,7 +256,7 @@ func add(to map[string]report.Counts, key string, r report.Report) {
 	to[key] = c
 }
 
-func (w *world) compare(what, sql string, want map[string]report.Counts) {
+func (w *fixture) compare(what, sql string, want map[string]report.Counts) {
 	w.t.Helper()
 	rows, err := w.pool.Query(w.t.Context(), sql)
 	if err != nil {
