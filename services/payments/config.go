@@ -20,9 +20,8 @@ import (
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/store"
-
-	"causeway.internal/services/payments/internal/app"
 )
 
 // nameWaitTest lets a sandbox payout go on without a name, so that the magic account of a name service that is down
@@ -93,7 +92,7 @@ func (s serveSettings) callbacks() func(mode payment.Mode, url string) error {
 }
 
 // families are those that each open mode keeps addresses of. The simulated chain has all of them.
-func (s settings) families(worlds map[payment.Mode]app.World) (map[payment.Mode][]money.Family, error) {
+func (s settings) families(worlds map[payment.Mode]provider.Set) (map[payment.Mode][]money.Family, error) {
 	wanted := map[payment.Mode][]money.Family{}
 	if _, ok := worlds[payment.Test]; ok {
 		wanted[payment.Test] = money.Families()

@@ -31,6 +31,7 @@ import (
 	"causeway.internal/services/payments/internal/messaging"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/screen"
 	"causeway.internal/services/payments/internal/stock"
 	"causeway.internal/services/payments/internal/store"
@@ -49,7 +50,7 @@ type process struct {
 	cfg    settings
 	tel    *telemetry.Telemetry
 	group  *lifecycle.Group
-	worlds map[payment.Mode]app.World
+	worlds map[payment.Mode]provider.Set
 	store  *store.Store
 	deps   app.Deps
 	relay  *outbox.Relay          // nil in a process that only serves

@@ -16,6 +16,7 @@ import (
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/flutterwave"
 	"causeway.internal/services/payments/internal/rail/paystack"
@@ -69,8 +70,8 @@ type outside struct {
 
 // worlds gives each mode its prices and its rails. Live mode stays closed without both; an incomplete one, and one that
 // would move no real money, is refused at start unless that is allowed.
-func (s settings) worlds(o outside) (map[payment.Mode]app.World, error) {
-	worlds := map[payment.Mode]app.World{}
+func (s settings) worlds(o outside) (map[payment.Mode]provider.Set, error) {
+	worlds := map[payment.Mode]provider.Set{}
 	for _, c := range []struct {
 		mode         payment.Mode
 		rates, rails string
@@ -97,7 +98,7 @@ func (s settings) worlds(o outside) (map[payment.Mode]app.World, error) {
 		if err != nil {
 			return nil, fmt.Errorf("MINIMUMS_%s: %w", suffix, err)
 		}
-		w := app.World{Rates: rates, Rail: rails[0], Others: rails[1:], Minimums: minimums, Timing: payout.LiveTiming()}
+		w := provider.Set{Rates: rates, Rail: rails[0], Others: rails[1:], Minimums: minimums, Timing: payout.LiveTiming()}
 		if simulated { // it answers at once
 			w.Timing = payout.TestTiming()
 		}
@@ -287,7 +288,7 @@ func (s railSettings) limits() (map[string]map[money.Currency]rail.CurrencyCaps,
 }
 
 // whole lists where the rails of the worlds pay whole units only.
-func whole(worlds map[payment.Mode]app.World) map[payment.RailCurrency]bool {
+func whole(worlds map[payment.Mode]provider.Set) map[payment.RailCurrency]bool {
 	out := map[payment.RailCurrency]bool{}
 	for _, w := range worlds {
 		for _, p := range append([]rail.Provider{w.Rail}, w.Others...) {
@@ -335,7 +336,7 @@ func watch(registry prometheus.Registerer) app.Watch {
 }
 
 // markets are the sources of prices that are read in the background, each once.
-func markets(worlds map[payment.Mode]app.World) []*market.Market {
+func markets(worlds map[payment.Mode]provider.Set) []*market.Market {
 	var out []*market.Market
 	for _, w := range worlds {
 		if m, ok := w.Rates.(*market.Market); ok && !slices.Contains(out, m) {

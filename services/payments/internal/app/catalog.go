@@ -15,6 +15,7 @@ import (
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/quote"
 	"causeway.internal/services/payments/internal/rail"
 )
@@ -23,13 +24,13 @@ import (
 var modes = []payment.Mode{payment.Live, payment.Test}
 
 // front is the world that routes without a mode speak of: the live one where it is open.
-func (a *App) front() (payment.Mode, World, error) {
+func (a *App) front() (payment.Mode, provider.Set, error) {
 	for _, mode := range modes {
 		if w, ok := a.Worlds[mode]; ok {
 			return mode, w, nil
 		}
 	}
-	return "", World{}, change.ErrLiveDisabled
+	return "", provider.Set{}, change.ErrLiveDisabled
 }
 
 type bankView struct {
@@ -57,7 +58,7 @@ func (a *App) Banks(currency money.Currency, name string) ([]byte, error) {
 	out := banksAnswer{Success: true, Banks: []bankView{}}
 	for _, cur := range currencies {
 		for _, b := range rail.Search(cur, name) {
-			if _, ok := world.paying(cur, b.Code); ok {
+			if _, ok := world.Paying(cur, b.Code); ok {
 				out.Banks = append(out.Banks, bankView{b.Code, b.Name, cur})
 			}
 		}
@@ -138,7 +139,7 @@ func (a *App) VerifyReceiver(ctx context.Context, l Lookup, problems *fault.Prob
 			return nil, errLookups.After(wait)
 		}
 	}
-	named, ok, err := a.names.resolve(ctx, world.namer(cur), mode, cur, r)
+	named, ok, err := a.names.resolve(ctx, world.Namer(cur), mode, cur, r)
 	switch {
 	case errors.Is(err, rail.ErrNotFound):
 		flatten(problems, accountNotFound())
@@ -359,7 +360,7 @@ func (a *App) Networks() ([]byte, error) {
 		out.Networks = append(out.Networks, v)
 	}
 	for _, cur := range money.Currencies() {
-		s := world.limits(a.Policy.Fees.Schedules[cur])
+		s := world.Limits(a.Policy.Fees.Schedules[cur])
 		out.Limits = append(out.Limits, limitView{cur, money.N(s.Min), money.N(s.Max)})
 	}
 	return encode(out)

@@ -33,7 +33,7 @@ func (a *App) Claim(ctx context.Context, reference string, in *payment.ReceiverI
 	if err != nil {
 		return change.Answer{}, err
 	}
-	bank, err := a.Worlds[p.Mode].route(payment.Payment{Type: p.Type, Currency: p.Currency, Receiver: named})
+	bank, err := a.Worlds[p.Mode].Route(payment.Payment{Type: p.Type, Currency: p.Currency, Receiver: named})
 	if err != nil {
 		return change.Answer{}, err
 	}

@@ -15,25 +15,11 @@ import (
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
-	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/quote"
 	"causeway.internal/services/payments/internal/rail"
-	"causeway.internal/services/payments/internal/rate"
 	"causeway.internal/services/payments/internal/stock"
 )
-
-// World is what one mode runs on. Live and test share code and nothing else. A mode without a world is closed: 503
-// live_disabled.
-type World struct {
-	Rates    rate.Aggregator
-	Rail     rail.Provider
-	Others   []rail.Provider // tried in this order where Rail does not pay a bank, or has failed for certain
-	Minimums quote.Minimums
-	Timing   payout.Timing
-	// NameWait is how long a payout waits for a name service that is down; zero is for ever, which is right where real
-	// money moves.
-	NameWait time.Duration
-}
 
 // Backlog says whether so much waits for delivery that new work must be refused.
 type Backlog interface {
@@ -48,7 +34,7 @@ type Deps struct {
 	Settlements Settlements
 	Stock       *stock.Stock
 	Backlog     Backlog
-	Worlds      map[payment.Mode]World
+	Worlds      map[payment.Mode]provider.Set
 	Families    map[payment.Mode][]money.Family // whose addresses each open mode has
 	Policy      payment.Policy
 	Render      Renderer
@@ -150,16 +136,34 @@ func (a *App) replay(ctx context.Context, k change.Key) (change.Answer, bool, er
 	return unseal(a.Keys, k, answer), found, err
 }
 
+// payable refuses a payout that its rail would refuse for its size.
+func (a *App) payable(w provider.Set, p payment.Payment) error {
+	found, ok := w.Named(p.Rail)
+	if !ok {
+		return nil // the caller settles
+	}
+	wide := a.Policy.Fees.Schedules[p.Currency]
+	s := provider.Narrowed(wide, found.Caps().Currencies[p.Currency])
+	if s.Min.Equal(wide.Min) && s.Max.Equal(wide.Max) {
+		return nil // no narrower than what the price was checked against
+	}
+	amount := p.FiatAmount
+	if p.Quote.Priced() {
+		amount = p.Quote.PayoutAmount
+	}
+	return s.InRange("fiatAmount", amount)
+}
+
 // draft adds to the terms what the service itself decides: names, price, owner and rail.
-func (a *App) draft(ctx context.Context, o change.Owner, w World, terms payment.Terms) (payment.Payment, error) {
+func (a *App) draft(ctx context.Context, o change.Owner, w provider.Set, terms payment.Terms) (payment.Payment, error) {
 	draft := terms.Draft()
 	draft.MerchantID, draft.KeyID, draft.Mode = o.MerchantID, o.KeyID, o.Mode
 	var err error
-	if draft.Rail, err = w.route(draft); err != nil { // a gift's payout needs one too, once somebody has claimed it
+	if draft.Rail, err = w.Route(draft); err != nil { // a gift's payout needs one too, once somebody has claimed it
 		return payment.Payment{}, err
 	}
 	if draft.Receiver.Known() {
-		named, _, err := a.names.resolve(ctx, w.namer(draft.Currency), o.Mode, draft.Currency, draft.Receiver)
+		named, _, err := a.names.resolve(ctx, w.Namer(draft.Currency), o.Mode, draft.Currency, draft.Receiver)
 		if errors.Is(err, rail.ErrNotFound) {
 			return payment.Payment{}, accountNotFound()
 		}
@@ -182,7 +186,7 @@ func (a *App) draft(ctx context.Context, o change.Owner, w World, terms payment.
 	return draft, a.Capacity.Take(o.Mode, q)
 }
 
-func (a *App) quote(w World, ask quote.Ask) (quote.Quote, error) {
+func (a *App) quote(w provider.Set, ask quote.Ask) (quote.Quote, error) {
 	if err := a.Pauses.Quotes(ask.Currency, ask.Network); err != nil {
 		return quote.Quote{}, err
 	}

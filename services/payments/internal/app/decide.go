@@ -14,6 +14,7 @@ import (
 	"causeway.internal/services/payments/internal/address"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail"
 )
 
@@ -78,7 +79,7 @@ func (a *App) Resolve(ctx context.Context, name string, d Order, problems *fault
 		if receiver, err = a.named(ctx, v.Payment, receiver); err != nil {
 			return change.Answer{}, err
 		}
-		if d.rail, err = a.Worlds[v.Payment.Mode].reroute(v.Payment, receiver); err != nil {
+		if d.rail, err = a.Worlds[v.Payment.Mode].Reroute(v.Payment, receiver); err != nil {
 			return change.Answer{}, err
 		}
 	}
@@ -163,10 +164,10 @@ func (a *App) named(ctx context.Context, p payment.Payment, r payment.Receiver) 
 	if !ok {
 		return r, change.ErrLiveDisabled
 	}
-	if _, ok := world.paying(p.Currency, r.BankCode); !ok {
-		return r, unreachable()
+	if _, ok := world.Paying(p.Currency, r.BankCode); !ok {
+		return r, provider.Unreachable()
 	}
-	named, ok, err := a.names.resolve(ctx, world.namer(p.Currency), p.Mode, p.Currency, r)
+	named, ok, err := a.names.resolve(ctx, world.Namer(p.Currency), p.Mode, p.Currency, r)
 	switch {
 	case errors.Is(err, rail.ErrNotFound):
 		return r, accountNotFound()

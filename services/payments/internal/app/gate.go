@@ -170,7 +170,7 @@ func (w *PayoutWorker) ReadFloats(ctx context.Context) error {
 		if !ok {
 			continue
 		}
-		for _, p := range world.rails() {
+		for _, p := range world.Rails() {
 			if p.Caps().Simulated {
 				continue
 			}

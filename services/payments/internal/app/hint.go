@@ -28,7 +28,7 @@ type hintAnswer struct {
 func (a *App) RailHint(ctx context.Context, name string, header map[string][]string, raw []byte) ([]byte, error) {
 	refusal := error(errNoRail)
 	for _, mode := range []payment.Mode{payment.Live, payment.Test} {
-		p, ok := a.Worlds[mode].named(name)
+		p, ok := a.Worlds[mode].Named(name)
 		if !ok {
 			continue
 		}

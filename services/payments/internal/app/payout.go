@@ -16,6 +16,7 @@ import (
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail"
 )
 
@@ -120,7 +121,7 @@ func (w *PayoutWorker) rest(ctx context.Context, tick <-chan time.Time, more cha
 
 // patience is how long the answer to an order may take.
 func (w *PayoutWorker) patience(o payout.Payout) time.Duration {
-	if p, ok := w.app.Worlds[payment.Mode(o.Mode)].named(o.Rail); ok {
+	if p, ok := w.app.Worlds[payment.Mode(o.Mode)].Named(o.Rail); ok {
 		return max(railTimeout, p.Caps().Patience)
 	}
 	return railTimeout
@@ -136,8 +137,8 @@ func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
 	if !ok {
 		return fmt.Errorf("payout %s is of mode %s, which is closed here", o.ID, o.Mode)
 	}
-	over := world.after(o.Rail, o.Currency, o.BankCode)
-	if world.Rail, ok = world.named(o.Rail); !ok { // from here on the world has this one rail
+	over := world.After(o.Rail, o.Currency, o.BankCode)
+	if world.Rail, ok = world.Named(o.Rail); !ok { // from here on the world has this one rail
 		return fmt.Errorf("payout %s wants the rail %q of mode %s, which does not run here", o.ID, o.Rail, o.Mode)
 	}
 	seen := payout.Observation{Seen: payout.Tick}
@@ -178,7 +179,7 @@ func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
 
 // act carries out what the rules ask for until they ask to wait. over is the rail that takes over a failure which the rail
 // itself confirms when it is asked (R9).
-func (w *PayoutWorker) act(ctx context.Context, world World, o payout.Payout, l look, over string) error {
+func (w *PayoutWorker) act(ctx context.Context, world provider.Set, o payout.Payout, l look, over string) error {
 	for acts := 0; ; acts++ {
 		l.claims = acts < stepActs
 		row, step, err := w.decide(ctx, world, o, l)
@@ -211,7 +212,7 @@ func (w *PayoutWorker) act(ctx context.Context, world World, o payout.Payout, l 
 
 // confirm asks the rail about a send that it says has failed, because what is called failed is paid again. A refusal that
 // the rail knows nothing of when it is asked is one; what is doubtful is not.
-func (w *PayoutWorker) confirm(ctx context.Context, world World, o payout.Payout, said payout.Observation) (seen payout.Observation, confirmed bool, err error) {
+func (w *PayoutWorker) confirm(ctx context.Context, world provider.Set, o payout.Payout, said payout.Observation) (seen payout.Observation, confirmed bool, err error) {
 	if said.Seen != payout.Refused && said.Seen != payout.Failure {
 		return said, false, nil
 	}
@@ -240,7 +241,7 @@ type look struct {
 // with a lease, before the first byte leaves. Without claims a row to be sent is left due. A payment that does not agree
 // to a second send, because its deposit is gone or a person holds it, still has to learn what became of the first: the
 // payout is asked about instead.
-func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout, l look) (row payout.Payout, step payout.Step, err error) {
+func (w *PayoutWorker) decide(ctx context.Context, world provider.Set, o payout.Payout, l look) (row payout.Payout, step payout.Step, err error) {
 	outcome := payout.None
 	err = w.payouts.UpdatePayout(ctx, o.PaymentID, o.ID, func(v change.View, now time.Time) (change.Result, error) {
 		if v.Payout == nil {
@@ -289,7 +290,7 @@ func (w *PayoutWorker) decide(ctx context.Context, world World, o payout.Payout,
 }
 
 // claim turns a step of Send into the claim, where the payment agrees to it.
-func (w *PayoutWorker) claim(world World, p payment.Payment, row payout.Payout, now time.Time) (payout.Payout, payout.Decision) {
+func (w *PayoutWorker) claim(world provider.Set, p payment.Payment, row payout.Payout, now time.Time) (payout.Payout, payout.Decision) {
 	claimed, d := world.Timing.Next(row, payout.Observation{Seen: payout.Claimed}, now)
 	_, _, err := w.app.Policy.Apply(p, payment.Sending{Attempt: claimed.Attempt}, now)
 	if notDue(err) && row.State == payout.Unknown {
@@ -329,7 +330,7 @@ func triggerOf(outcome payout.Outcome, o payout.Payout, over string) payment.Tri
 	return nil
 }
 
-func (w *PayoutWorker) send(ctx context.Context, world World, o payout.Payout) (payout.Observation, error) {
+func (w *PayoutWorker) send(ctx context.Context, world provider.Set, o payout.Payout) (payout.Observation, error) {
 	if w.crash("claimed") {
 		return payout.Observation{}, errCrashed
 	}
@@ -356,7 +357,7 @@ func (w *PayoutWorker) send(ctx context.Context, world World, o payout.Payout) (
 	return seen, nil
 }
 
-func (w *PayoutWorker) query(ctx context.Context, world World, o payout.Payout) (payout.Observation, error) {
+func (w *PayoutWorker) query(ctx context.Context, world provider.Set, o payout.Payout) (payout.Observation, error) {
 	ctx, cancel := context.WithTimeout(ctx, railTimeout)
 	defer cancel()
 	ctx, span := telemetry.Inside(ctx, "payout query", trace.WithSpanKind(trace.SpanKindClient))
@@ -375,9 +376,9 @@ func (w *PayoutWorker) query(ctx context.Context, world World, o payout.Payout) 
 // name resolves the receiver of a payout whose name service was down at create, before anything leaves
 // (docs/api-contract.md#receivers), and keeps the name with payment and payout. ready is false while the service is
 // still down: then the payout waits. A corridor without names stays without.
-func (w *PayoutWorker) name(ctx context.Context, world World, o payout.Payout) (exists, ready bool, err error) {
+func (w *PayoutWorker) name(ctx context.Context, world provider.Set, o payout.Payout) (exists, ready bool, err error) {
 	asked := payment.Receiver{BankCode: o.BankCode, AccountNumber: o.AccountNumber}
-	named, ok, err := w.app.names.resolve(ctx, w.app.Worlds[payment.Mode(o.Mode)].namer(o.Currency), payment.Mode(o.Mode), o.Currency, asked)
+	named, ok, err := w.app.names.resolve(ctx, w.app.Worlds[payment.Mode(o.Mode)].Namer(o.Currency), payment.Mode(o.Mode), o.Currency, asked)
 	if errors.Is(err, rail.ErrNotFound) {
 		return false, true, nil
 	}

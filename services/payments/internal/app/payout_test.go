@@ -10,6 +10,7 @@ import (
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/provider"
 )
 
 // queue gives payouts out, as many as are asked for, and ends the worker when all are gone.
@@ -39,7 +40,7 @@ func TestPayoutWorker_goesOnWhileMoreIsDue(t *testing.T) {
 	ctx, end := context.WithTimeout(t.Context(), 30*time.Second)
 	defer end()
 	q := &queue{left: due, end: end}
-	a := app.New(app.Deps{Worlds: map[payment.Mode]app.World{}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	a := app.New(app.Deps{Worlds: map[payment.Mode]provider.Set{}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err := app.NewPayoutWorker(a, q, slots, a.Log).Run(ctx); err != nil { // each step fails at once: no mode is open
 		t.Fatal(err)
 	}

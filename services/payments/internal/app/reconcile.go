@@ -139,7 +139,7 @@ func (a *App) statements(ctx context.Context, b Books) (found []Difference, err 
 			return found, err
 		}
 		for _, o := range rows {
-			bank, ok := a.Worlds[payment.Mode(o.Mode)].named(o.Rail)
+			bank, ok := a.Worlds[payment.Mode(o.Mode)].Named(o.Rail)
 			if last = o.ID; !ok {
 				continue
 			}
@@ -184,7 +184,7 @@ func (a *App) statement(ctx context.Context, r rail.Provider, o payout.Payout) (
 // floats compares how the balance at each real rail has moved with how the ledger's has. A simulated bank has no float.
 func (a *App) floats(ctx context.Context, b Books) (found []Difference, failed error) {
 	for mode, world := range a.Worlds {
-		for _, bank := range world.rails() {
+		for _, bank := range world.Rails() {
 			if bank.Caps().Simulated {
 				continue
 			}

@@ -21,6 +21,7 @@ import (
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/httpapi"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/flutterwave"
 	"causeway.internal/services/payments/internal/rail/paystack"
@@ -52,7 +53,7 @@ func railsServer(t testing.TB) (http.Handler, *hinted) {
 	server := httpkit.NewServer(slog.New(slog.DiscardHandler), prometheus.NewRegistry(),
 		httpkit.Verifier{Audience: "payments", Keys: [][]byte{identityKey}, Now: time.Now})
 	httpapi.Routes(server, app.New(app.Deps{
-		Worlds: map[payment.Mode]app.World{payment.Live: {Rail: ps, Others: []rail.Provider{fw, self.Rail{}}}}, Hints: hints, Now: time.Now,
+		Worlds: map[payment.Mode]provider.Set{payment.Live: {Rail: ps, Others: []rail.Provider{fw, self.Rail{}}}}, Hints: hints, Now: time.Now,
 	}))
 	return server, hints
 }

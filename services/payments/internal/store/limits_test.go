@@ -16,6 +16,7 @@ import (
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/provider"
 )
 
 var living = change.Owner{MerchantID: "m1", KeyID: 7, Mode: payment.Live}
@@ -29,7 +30,7 @@ func limited(t *testing.T, kinds ...string) *world {
 	}
 	deps := w.app.Deps
 	deps.Daily = daily
-	deps.Worlds = map[payment.Mode]app.World{payment.Test: deps.Worlds[payment.Test], payment.Live: deps.Worlds[payment.Test]}
+	deps.Worlds = map[payment.Mode]provider.Set{payment.Test: deps.Worlds[payment.Test], payment.Live: deps.Worlds[payment.Test]}
 	w.store.Limit(daily)
 	w.app = app.New(deps)
 	w.worker = app.NewPayoutWorker(w.app, w.store, 8, deps.Log)

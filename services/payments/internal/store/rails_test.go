@@ -17,6 +17,7 @@ import (
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/flutterwave"
 	"causeway.internal/services/payments/internal/rail/paystack"
@@ -42,7 +43,7 @@ func railed(t *testing.T) (*world, *bank.Server) {
 	deps := w.app.Deps
 	test := deps.Worlds[payment.Test]
 	test.Rail, test.Others = ps, []rail.Provider{fw}
-	deps.Worlds = map[payment.Mode]app.World{payment.Test: test}
+	deps.Worlds = map[payment.Mode]provider.Set{payment.Test: test}
 	deps.Hints, deps.Policy.Whole = w.store, whole
 	w.app = app.New(deps)
 	w.worker = app.NewPayoutWorker(w.app, w.store, 8, deps.Log)

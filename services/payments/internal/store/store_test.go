@@ -28,6 +28,7 @@ import (
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/quote"
 	"causeway.internal/services/payments/internal/rate"
 	"causeway.internal/services/payments/internal/stock"
@@ -236,7 +237,7 @@ func TestCreate_keyIsAnsweredWhateverElseIsWrong(t *testing.T) {
 	other := k
 	other.Hash[0]++
 	dark := w.app.Deps
-	dark.Worlds = map[payment.Mode]app.World{payment.Test: {Rates: noRates{}, Rail: w.bank}}
+	dark.Worlds = map[payment.Mode]provider.Set{payment.Test: {Rates: noRates{}, Rail: w.bank}}
 	closed := w.app.Deps
 	closed.Worlds = nil
 	wrong := command()

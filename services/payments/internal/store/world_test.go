@@ -28,6 +28,7 @@ import (
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail/sim"
 	"causeway.internal/services/payments/internal/rate/fixed"
 	"causeway.internal/services/payments/internal/stock"
@@ -75,7 +76,7 @@ func newWorld(t testing.TB) *world {
 	w.app = app.New(app.Deps{
 		Keys:     ring,
 		Payments: w.store, Lists: w.store, Settlements: w.store, Operators: w.store, Approvals: w.store, Stock: stock, Backlog: outbox.NewBacklog(w.pool, outbox.MaxRows), Policy: payment.Defaults(), Render: render,
-		Worlds:   map[payment.Mode]app.World{payment.Test: {Rates: fixed.New(time.Now), Rail: w.bank, Timing: payout.TestTiming(), NameWait: time.Second}},
+		Worlds:   map[payment.Mode]provider.Set{payment.Test: {Rates: fixed.New(time.Now), Rail: w.bank, Timing: payout.TestTiming(), NameWait: time.Second}},
 		Callback: func(payment.Mode, string) error { return nil }, Now: time.Now, Log: tel.Log,
 		Refusal: func(_ context.Context, f *fault.Error) change.Answer {
 			return change.Answer{Status: 409, Body: []byte(f.Code)}

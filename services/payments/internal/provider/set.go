@@ -1,0 +1,134 @@
+// Package provider says which prices and rails each mode runs on, and which rail pays a payment.
+package provider
+
+import (
+	"slices"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/quote"
+	"causeway.internal/services/payments/internal/rail"
+	"causeway.internal/services/payments/internal/rail/self"
+	"causeway.internal/services/payments/internal/rate"
+)
+
+// Set is the providers of one mode. Live and test share code and nothing else. A mode without a set is closed: 503
+// live_disabled.
+type Set struct {
+	Rates    rate.Aggregator
+	Rail     rail.Provider
+	Others   []rail.Provider // tried in this order where Rail does not pay a bank, or has failed for certain
+	Minimums quote.Minimums
+	Timing   payout.Timing
+	// NameWait is how long a payout waits for a name service that is down; zero is for ever, which is right where real
+	// money moves.
+	NameWait time.Duration
+}
+
+// Rails are the rails of a mode in the order in which they are tried.
+func (w Set) Rails() []rail.Provider {
+	if w.Rail == nil { // a mode that is closed
+		return nil
+	}
+	return append([]rail.Provider{w.Rail}, w.Others...)
+}
+
+// Named finds a rail by its name.
+func (w Set) Named(name string) (rail.Provider, bool) {
+	for _, p := range w.Rails() {
+		if p.Name() == name {
+			return p, true
+		}
+	}
+	return nil, false
+}
+
+// Paying is the first rail that pays a bank of a currency; bankCode "" asks for the currency alone.
+func (w Set) Paying(cur money.Currency, bankCode string) (rail.Provider, bool) {
+	for _, p := range w.Rails() {
+		if _, has := p.Caps().Currencies[cur]; has && (bankCode == "" || p.Pays(cur, bankCode)) {
+			return p, true
+		}
+	}
+	return nil, false
+}
+
+// Namer is the rail that is asked for names of a currency: the first that knows any, else the first.
+func (w Set) Namer(cur money.Currency) rail.Provider {
+	for _, p := range w.Rails() {
+		if p.Caps().Currencies[cur].Resolves {
+			return p
+		}
+	}
+	return w.Rail
+}
+
+// After is the name of the next rail that pays the bank when the named one has failed, "" when there is none.
+func (w Set) After(name string, cur money.Currency, bankCode string) string {
+	list := w.Rails()
+	i := slices.IndexFunc(list, func(p rail.Provider) bool { return p.Name() == name })
+	for _, p := range list[i+1:] {
+		if i >= 0 && p.Pays(cur, bankCode) {
+			return p.Name()
+		}
+	}
+	return ""
+}
+
+// Route chooses the rail of a new payment and refuses what no rail of the mode pays. Which one a gift takes is known once
+// somebody has claimed it.
+func (w Set) Route(p payment.Payment) (string, error) {
+	if p.CallerSettles() {
+		return self.Name, nil
+	}
+	found, ok := w.Paying(p.Currency, p.Receiver.BankCode)
+	switch {
+	case ok:
+		return found.Name(), nil
+	case p.Receiver.Known():
+		return "", Unreachable()
+	}
+	var problems fault.Problems
+	problems.Add("fiatCurrency", "%s is not paid out now", p.Currency)
+	return "", problems.Err()
+}
+
+// Reroute is the rail of another receiver: "" keeps the payment's own while that pays the bank.
+func (w Set) Reroute(p payment.Payment, to payment.Receiver) (string, error) {
+	if own, ok := w.Named(p.Rail); ok && own.Pays(p.Currency, to.BankCode) {
+		return "", nil
+	}
+	found, ok := w.Paying(p.Currency, to.BankCode)
+	if !ok {
+		return "", Unreachable()
+	}
+	return found.Name(), nil
+}
+
+func Unreachable() error {
+	var problems fault.Problems
+	problems.Add("receiver.bankCode", "is a bank that is not paid now")
+	return problems.Err()
+}
+
+// Limits are the currency's limits, narrowed by what the rails can pay.
+func (w Set) Limits(s quote.Schedule) quote.Schedule {
+	p, ok := w.Paying(s.Currency, "")
+	if !ok {
+		return s
+	}
+	return Narrowed(s, p.Caps().Currencies[s.Currency])
+}
+
+func Narrowed(s quote.Schedule, c rail.CurrencyCaps) quote.Schedule {
+	if c.Min.GreaterThan(s.Min) {
+		s.Min = c.Min
+	}
+	if c.Max.IsPositive() && c.Max.LessThan(s.Max) {
+		s.Max = c.Max
+	}
+	return s
+}
