@@ -178,7 +178,7 @@ func table(out io.Writer, rows []result) {
 	for _, r := range rows {
 		fmt.Fprintln(w, strings.Join(cells(r), "\t"))
 	}
-	w.Flush()
+	_ = w.Flush() // a terminal that has gone away is no failure of the benchmark
 	for _, r := range rows {
 		fmt.Fprintf(out, "\n%s: %s\n", r.Name, r.About)
 	}

@@ -43,7 +43,7 @@ func hooks(ctx context.Context, f *field) error {
 	if err != nil {
 		return err
 	}
-	defer receiver.Close()
+	defer receiver.Close() //nolint:errcheck // the run has ended
 	h := &hookRun{f: f, merchant: merchant, receiver: receiver}
 	if err := h.register(ctx); err != nil {
 		return err

@@ -146,7 +146,7 @@ func trouble(ctx context.Context, o options, f *field, chosen []scenario) (audit
 	if err != nil {
 		return audit.Evidence{}, 0, err
 	}
-	defer receiver.Close()
+	defer receiver.Close() //nolint:errcheck // the run has ended
 	f.receiver, f.merchant = receiver, merchant
 	evidence := audit.Evidence{Databases: f.stack.Superuser, AMQPAPI: f.stack.AMQPAPI, Vhost: f.stack.Vhost, Merchant: merchant.ID}
 	work := load.Start(ctx, load.Config{

@@ -99,7 +99,7 @@ func made(t *testing.T, all []manifest) map[string][]string {
 	return secrets
 }
 
-var command = regexp.MustCompile("(?m)^kubectl -n causeway create secret [a-z-]+ ([a-z0-9.-]+)( --from-[a-z]+=\\S+)+$")
+var command = regexp.MustCompile(`(?m)^kubectl -n causeway create secret [a-z-]+ ([a-z0-9.-]+)( --from-[a-z]+=\S+)+$`)
 
 // TestSecrets: every Secret that a pod or an operator reads is made by a manifest, or docs/deploy.md has the line that makes it.
 func TestSecrets(t *testing.T) {

@@ -219,6 +219,7 @@ func (l *launcher) do(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	//nolint:gosec // the operator of the stack types the words
 	cmd := exec.CommandContext(ctx, one.Spec.Path, l.remain...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = one.Spec.Env, os.Stdin, os.Stdout, os.Stderr
 	err = cmd.Run()

@@ -61,7 +61,7 @@ func (l *launcher) product() product.Product {
 // own takes the instance for this launcher and clears away what an earlier one left running.
 func (l *launcher) own() (release func(), err error) {
 	for _, dir := range []string{l.dir, state.LogDir(l.dir), state.NestedDir(l.dir)} {
-		if err := os.MkdirAll(dir, 0o711); err != nil {
+		if err := os.MkdirAll(dir, 0o711); err != nil { //nolint:gosec // the servers' user passes through it
 			return nil, fmt.Errorf("make the directory: %w", err)
 		}
 	}

@@ -27,7 +27,7 @@ func (l *launcher) toxic(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		defer door.Close()
+		defer door.Close() //nolint:errcheck // the program ends
 		doors[part[0]] = door
 	}
 	server := &http.Server{

@@ -167,7 +167,7 @@ func eachDead(ctx context.Context, cfg Config, service string, topology []wire.R
 	if err != nil {
 		return err
 	}
-	defer l.Close()
+	defer l.Close() //nolint:errcheck // the command ends
 	conn, err := l.open(ctx, roleInspect)
 	if err != nil {
 		return fmt.Errorf("connecting to the broker: %w", err)

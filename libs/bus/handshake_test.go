@@ -98,7 +98,7 @@ func TestHandshake_droppedWhileRunning(t *testing.T) {
 		}
 	}
 	cancel()
-	<-ended
+	<-ended //nolint:errcheck // it ends because it is cancelled
 }
 
 // TestHandshake_droppedAtTheStart: the same at the start of a process is what wrong credentials look like, which an operator must see.

@@ -60,7 +60,7 @@ func (i *inspector) ask(ctx context.Context, handlers []handler) error {
 	if err != nil {
 		return fmt.Errorf("opening a channel: %w", err)
 	}
-	defer channel.Close()
+	defer channel.Close() //nolint:errcheck // the question is answered
 	var short error
 	for _, h := range handlers {
 		queue, err := channel.QueueDeclarePassive(h.queue, true, false, false, false, nil)

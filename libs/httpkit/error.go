@@ -95,6 +95,7 @@ func WriteError(w http.ResponseWriter, requestID string, err error) {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
 	}
 	w.WriteHeader(status)
+	//nolint:gosec // it is JSON
 	_, _ = w.Write(ErrorBody(f, requestID)) // the caller may be gone; there is nobody to tell
 }
 

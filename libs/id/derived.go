@@ -11,10 +11,10 @@ import (
 // which the object was made, so ids sort like the objects, and those of one object by n (below 65 536).
 func Derived(prefix, object string, made time.Time, n int64, name string) string {
 	sum := sha256.New()
-	_, _ = sum.Write(binary.BigEndian.AppendUint64(nil, uint64(n))) // a hash never fails
+	_, _ = sum.Write(binary.BigEndian.AppendUint64(nil, uint64(n))) //nolint:gosec // any 64 bits will do; a hash never fails
 	_, _ = sum.Write([]byte(object + "\x00" + name))
 	var b [16]byte
-	binary.BigEndian.PutUint64(b[:8], uint64(made.UnixMilli())<<16|uint64(n)&0xffff)
+	binary.BigEndian.PutUint64(b[:8], uint64(made.UnixMilli())<<16|uint64(n)&0xffff) //nolint:gosec // a time after 1970
 	copy(b[8:], sum.Sum(nil))
 	return prefix + crockford.EncodeToString(b[:])
 }

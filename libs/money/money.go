@@ -123,7 +123,7 @@ func appendCanonical(to []byte, d decimal.Decimal) []byte {
 		return append(to, text...)
 	}
 	n := coefficient.Int64()
-	rest := uint64(n)
+	rest := uint64(n) //nolint:gosec // negated below when n is negative
 	if n < 0 {
 		rest = -rest
 	}
@@ -158,7 +158,7 @@ const wordDigits = 18
 func Digits(d decimal.Decimal) int32 {
 	s := Canonical(d)
 	if i := strings.IndexByte(s, '.'); i >= 0 {
-		return int32(len(s) - i - 1)
+		return int32(len(s) - i - 1) //nolint:gosec // a number has few digits
 	}
 	return 0
 }

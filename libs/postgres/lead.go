@@ -128,5 +128,5 @@ func beat(ctx context.Context, s *Session) error {
 func lockKey(name string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("causeway/" + name))
-	return int64(h.Sum64())
+	return int64(h.Sum64()) //nolint:gosec // any 64 bits will do
 }

@@ -45,7 +45,7 @@ func Migrate(ctx context.Context, cfg Config, migrations fs.FS) error {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	db := stdlib.OpenDB(*cc)
-	defer db.Close()
+	defer db.Close()      //nolint:errcheck // the migrations report their own failures
 	db.SetMaxOpenConns(1) // whose setting up changes
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
 	if err != nil {

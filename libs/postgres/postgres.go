@@ -126,6 +126,7 @@ func Tx(ctx context.Context, pool *pgxpool.Pool, f func(pgx.Tx) error) error {
 		if err == nil || try == txTries || !isRetryable(err) {
 			return err
 		}
+		//nolint:gosec // it spreads retries
 		if !sleep(ctx, time.Duration(rand.Int64N(int64(10*time.Millisecond)*int64(try)))) {
 			return err
 		}

@@ -33,7 +33,7 @@ func prove(ctx context.Context, cc *pgx.ConnConfig) error {
 	defer cancel()
 	cc = cc.Copy()
 	cc.Tracer = nil
-	p := proof{key: rand.Int64()}
+	p := proof{key: rand.Int64()} //nolint:gosec // it names a lock and is no secret
 	p.channel = "causeway_proof_" + strconv.FormatInt(p.key, 36)
 	for _, conn := range []**pgx.Conn{&p.subject, &p.witness} {
 		var err error

@@ -83,7 +83,7 @@ func startWhole(t *testing.T) *whole {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- link.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-done; _ = link.Close() })
+	t.Cleanup(func() { cancel(); <-done; _ = link.Close() }) //nolint:errcheck // it ends because it is cancelled
 	return w
 }
 

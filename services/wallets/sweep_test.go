@@ -156,7 +156,7 @@ func (c *custody) read(t *testing.T, service, queue string, f func(m bus.Message
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- link.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-done; _ = link.Close() })
+	t.Cleanup(func() { cancel(); <-done; _ = link.Close() }) //nolint:errcheck // it ends because it is cancelled
 }
 
 // told are the events of a wallet in their order.

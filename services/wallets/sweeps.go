@@ -133,6 +133,7 @@ func (p *process) sweeps(cfg workSettings, chains *chains) (*sweeping, error) {
 		}
 		out.chains[name] = driver
 		out.configs = append(out.configs, sweeper.Config{
+			//nolint:gosec // a chain id is positive
 			Network: name, Coin: n.Coin().Symbol, ChainID: uint64(set.chainID(n)), Treasury: treasury.String(), Terms: terms,
 			Stuck: set.Sweep.Stuck, Resend: min(set.Sweep.Stuck/3, resendMost),
 		})
@@ -230,6 +231,7 @@ func (s *sweeping) prove(ctx context.Context, cfg sweeper.Config) (station strin
 	var issued []string
 	for _, i := range sample {
 		if i.Mode == wallet.Live && i.Family == money.EVM {
+			//nolint:gosec // an index has 31 bits
 			indices, issued = append(indices, uint32(i.Index)), append(issued, i.Address)
 		}
 	}

@@ -154,7 +154,7 @@ func (b *blindChain) witnessed(tx string) {
 		return err == nil && confirmed == 2
 	})
 	stop()
-	<-done
+	<-done //nolint:errcheck // it ends because it is stopped
 }
 
 // What a hostile payer may name is worth nothing to him: the same again, a plain transfer that the scan saw, somebody else's

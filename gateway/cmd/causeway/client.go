@@ -43,7 +43,7 @@ func (r *refusal) Error() string {
 
 // call makes one request with the key, or with the operator's token under /v1/admin, and reads the answer into out.
 func (c *cli) call(ctx context.Context, method, path string, in, out any) (http.Header, error) {
-	secret, what := c.key, "an API key: --key or CAUSEWAY_API_KEY"
+	secret, what := c.key, "an API key: --key or CAUSEWAY_API_KEY" //nolint:gosec // the name of a setting
 	if strings.HasPrefix(path, "/v1/admin/") {
 		secret, what = c.admin, "an operator's token: --admin-token or CAUSEWAY_ADMIN_TOKEN"
 	}

@@ -298,7 +298,7 @@ func (l *listener) receive(ctx context.Context, address string) error {
 		}
 	})}
 	go func() { _ = server.Serve(listener) }() // ends with Close
-	defer server.Close()
+	defer server.Close()                       //nolint:errcheck // the program ends
 	l.say("an endpoint is at http://%s (ctrl-C ends)", listener.Addr())
 	for {
 		select {

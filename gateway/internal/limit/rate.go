@@ -204,5 +204,6 @@ func admit[K comparable](c *proxy.Call, b *buckets[K], k K, now time.Time) error
 // after sets Retry-After in whole seconds, spread a little, so that callers that were refused together do not all
 // return together.
 func after(f *fault.Error, wait time.Duration) error {
+	//nolint:gosec // it spreads retries
 	return f.After(wait.Truncate(time.Second) + time.Second + time.Duration(rand.IntN(2))*time.Second)
 }

@@ -18,6 +18,7 @@ const (
 
 	updateKeySQL = `UPDATE api_keys SET name = $2, permissions = $3, allowed_cidrs = $4, tier = $5, expires_at = $6 WHERE id = $1`
 
+	//nolint:gosec // a statement
 	forgetSecretsSQL = `DELETE FROM api_key_secrets WHERE key_id = $1 AND until < now() - interval '30 days'`
 	endOldestSQL     = `UPDATE api_key_secrets SET until = now() WHERE key_id = $1 AND until > now()`
 	endCurrentSQL    = `UPDATE api_key_secrets SET until = now() + make_interval(secs => $2) WHERE key_id = $1 AND until IS NULL`

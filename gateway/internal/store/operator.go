@@ -18,6 +18,7 @@ import (
 )
 
 const (
+	//nolint:gosec // columns
 	tokenColumns = `t.id, t.name, t.created_by, t.created_at, t.expires_at, t.revoked_at, t.last_used_at, t.expires_at <= now()`
 
 	tokenByDigestSQL = `SELECT ` + tokenColumns + ` FROM operator_tokens t WHERE t.digest = ANY($1)`
@@ -35,6 +36,7 @@ WHERE least(t.expires_at, t.revoked_at) > now() - interval '90 days' ORDER BY t.
 	// One person's tokens are made one after another, so that the count holds.
 	lockPersonSQL = `SELECT pg_advisory_xact_lock(hashtextextended('operator/' || $1, 0))`
 
+	//nolint:gosec // a statement
 	heldTokensSQL = `SELECT count(*) FROM operator_tokens WHERE name = $1 AND revoked_at IS NULL AND expires_at > now()`
 
 	insertTokenSQL = `INSERT INTO operator_tokens AS t (name, digest, pepper_id, created_by, expires_at)

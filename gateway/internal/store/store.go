@@ -45,6 +45,7 @@ const (
 	insertKeySQL = `INSERT INTO api_keys (merchant_id, name, mode, permissions, allowed_cidrs, tier, expires_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id, created_at`
 
+	//nolint:gosec // a statement
 	insertSecretSQL = `INSERT INTO api_key_secrets (digest, pepper_id, key_id, public_key, signing_key) VALUES ($1, $2, $3, $4, $5)`
 
 	insertAuditSQL = `INSERT INTO audit (actor, act, object, request_id, client_ip, detail) VALUES ($1, $2, $3, $4, $5, $6)`

@@ -53,7 +53,7 @@ func Declare(t testing.TB, amqpURL string, lines ...wire.Route) {
 	if err != nil {
 		t.Fatalf("connecting to the broker: %v", err)
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // the declarations report their own failures
 	channel, err := conn.Channel()
 	if err != nil {
 		t.Fatalf("opening a channel: %v", err)

@@ -27,6 +27,7 @@ func Section(t *testing.T, path, name, want string) {
 	if os.Getenv("UPDATE") == "" {
 		t.Fatalf("%s: section %s is not current; run UPDATE=1 go test and look at the difference", path, name)
 	}
+	//nolint:gosec // a page of the documentation
 	if err := os.WriteFile(path, []byte(head+begin+want+end+tail), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -122,7 +122,7 @@ func unprivileged(cmd *exec.Cmd, dir string, files map[string]string) error {
 	}
 	uid, uidErr := strconv.Atoi(nobody.Uid)
 	gid, gidErr := strconv.Atoi(nobody.Gid)
-	failures := []error{uidErr, gidErr, os.Chmod(dir, 0o711)}
+	failures := []error{uidErr, gidErr, os.Chmod(dir, 0o711)} //nolint:gosec // the pooler's user passes through it
 	for name := range files {
 		failures = append(failures, os.Chown(filepath.Join(dir, name), uid, gid))
 	}

@@ -233,7 +233,7 @@ func launch(ctx context.Context, within time.Duration, args ...string) ([]byte, 
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd := exec.CommandContext(ctx, binary, args...) //nolint:gosec // the test chooses the words
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 15 * time.Second

@@ -44,7 +44,7 @@ func (s *Stack) Replace(ctx context.Context, name string, settings map[string]st
 		if err != nil {
 			return nil, fmt.Errorf("opening a log: %w", err)
 		}
-		defer log.Close()
+		defer log.Close() //nolint:errcheck // the process has its own
 		own.cmd.Stderr = log
 		if err := own.cmd.Start(); err != nil {
 			return nil, fmt.Errorf("running %s: %w", name, err)
@@ -116,11 +116,11 @@ func (o *Own) End() error {
 		return fmt.Errorf("stopping %s: %w", o.name, err)
 	}
 	select {
-	case <-o.ended:
+	case <-o.ended: //nolint:errcheck // a stopped process may end with any status
 		return nil
 	case <-time.After(readyWithin):
 		_ = o.cmd.Process.Kill() // it had its time
-		<-o.ended
+		<-o.ended                //nolint:errcheck // a killed process ends with an error
 		return fmt.Errorf("%s did not stop when asked and was killed", o.name)
 	}
 }

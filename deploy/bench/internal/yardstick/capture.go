@@ -62,7 +62,7 @@ func read(path string, from int64, text string) (Statement, error) {
 	if err != nil {
 		return Statement{}, fmt.Errorf("reading the server's log: %w", err)
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // it is only read
 	if _, err := file.Seek(from, io.SeekStart); err != nil {
 		return Statement{}, fmt.Errorf("reading the server's log: %w", err)
 	}

@@ -75,7 +75,7 @@ func (s Statement) Run(ctx context.Context, database string, clients int, length
 	if err != nil {
 		return Result{}, err
 	}
-	defer os.RemoveAll(dir)
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
 	script, variables := s.Script()
 	path := filepath.Join(dir, "statement.sql")
 	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {

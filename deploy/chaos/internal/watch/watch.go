@@ -87,7 +87,7 @@ func (p *Prometheus) start(ctx context.Context, program string) error {
 	if err != nil {
 		return fmt.Errorf("opening Prometheus' log: %w", err)
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() //nolint:errcheck // the process has its own
 	p.base = "http://" + address
 	p.command = exec.Command(program, "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address="+address)
 	p.command.Dir, p.command.Stdout, p.command.Stderr = p.dir, log, log
@@ -115,10 +115,10 @@ func (p *Prometheus) start(ctx context.Context, program string) error {
 func (p *Prometheus) Stop() {
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	select {
-	case <-p.ended:
+	case <-p.ended: //nolint:errcheck // a stopped process may end with any status
 	case <-time.After(stopWithin):
 		_ = p.command.Process.Kill()
-		<-p.ended
+		<-p.ended //nolint:errcheck // a killed process ends with an error
 	}
 }
 

@@ -153,10 +153,10 @@ func (s Servers) place(pg, rabbit bool) (map[string]*process.User, error) {
 }
 
 func usable(dir string, users map[string]*process.User) bool {
-	if err := os.MkdirAll(dir, 0o711); err != nil {
+	if err := os.MkdirAll(dir, 0o711); err != nil { //nolint:gosec // the servers' user passes through it
 		return false
 	}
-	if err := os.Chmod(dir, 0o711); err != nil {
+	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // the servers' user passes through it
 		return false
 	}
 	for _, user := range users {

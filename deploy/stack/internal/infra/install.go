@@ -57,11 +57,11 @@ func (s Servers) obtain(ctx context.Context, missing func() []string, advice fun
 }
 
 func apt(ctx context.Context, log string, args ...string) error {
-	file, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	file, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644) //nolint:gosec // a log without secrets
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // the command that writes it reports its own failure
 	cmd := exec.CommandContext(ctx, "apt-get", args...)
 	cmd.Stdout, cmd.Stderr = file, file
 	// Runlevel 1 tells invoke-rc.d of the packages' scripts not to start system services: ours are private, and nothing

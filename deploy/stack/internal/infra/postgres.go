@@ -105,7 +105,7 @@ func initialise(bin, data string, user *process.User, password string) error {
 	if err := user.Write(secret, password); err != nil {
 		return err
 	}
-	defer os.Remove(secret)
+	defer os.Remove(secret) //nolint:errcheck // the directory belongs to the instance and goes with it
 	return user.Run([]string{"PATH=" + bin + ":/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"}, filepath.Join(bin, "initdb"),
 		"-D", data, "-U", "postgres", "-A", "scram-sha-256", "--pwfile", secret, "-E", "UTF8", "--locale=C", "--no-sync")
 }

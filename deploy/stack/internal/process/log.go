@@ -14,7 +14,7 @@ func Tail(path string, lines int) string {
 	if err != nil {
 		return ""
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // it is only read
 	if size, err := file.Seek(0, io.SeekEnd); err == nil {
 		_, _ = file.Seek(max(0, size-tailBytes), io.SeekStart)
 	}

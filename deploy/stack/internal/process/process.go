@@ -47,11 +47,12 @@ var errGone = errors.New("no such process")
 // Start starts a process in a session of its own, so that a terminal's ctrl-C reaches the launcher only. Its output is
 // appended to the log file.
 func Start(spec Spec) (Ref, error) {
+	//nolint:gosec // the directory is closed to others
 	log, err := os.OpenFile(spec.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return Ref{}, fmt.Errorf("open the log: %w", err)
 	}
-	defer log.Close()
+	defer log.Close() //nolint:errcheck // the process has its own
 	cmd := exec.Command(spec.Path, spec.Args...)
 	cmd.Env, cmd.Dir = spec.Env, spec.Dir
 	cmd.Stdout, cmd.Stderr = log, log

@@ -118,7 +118,7 @@ func (p Product) migrateOne(ctx context.Context, one plan, service string) error
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	defer log.Close()
+	defer log.Close() //nolint:errcheck // the command has its own
 	ctx, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
 	cmd := exec.CommandContext(ctx, filepath.Join(p.Options.Bin, service), "migrate")

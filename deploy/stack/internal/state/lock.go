@@ -43,12 +43,12 @@ func lock(path string, wait bool) (unlock func(), err error) {
 		}
 	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		file.Close()
+		_ = file.Close() // nothing was written
 		return nil, ErrBusy
 	}
 	if err != nil {
-		file.Close()
+		_ = file.Close() // nothing was written
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	return func() { file.Close() }, nil
+	return func() { _ = file.Close() }, nil
 }

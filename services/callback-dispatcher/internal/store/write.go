@@ -287,12 +287,13 @@ func (c *columns) add(r *app.Result) {
 	o := r.Outcome
 	var status *int16
 	if o.Status != 0 {
-		n := int16(o.Status)
+		n := int16(o.Status) //nolint:gosec // an HTTP status has three digits
 		status = &n
 	}
 	if o.Excerpt == nil {
 		o.Excerpt = []byte{}
 	}
+	//nolint:gosec // attempts are few
 	c.ids, c.attempts, c.numbers = append(c.ids, r.Delivery.ID), append(c.attempts, r.AttemptID), append(c.numbers, int32(r.Number))
 	c.counted, c.trips, c.states = append(c.counted, !r.Uncounted), append(c.trips, r.Trips), append(c.states, string(r.Verdict.State))
 	c.delays, c.times = append(c.delays, r.Verdict.Delay.Microseconds()), append(c.times, o.At)
@@ -308,6 +309,7 @@ func (c *columns) add(r *app.Result) {
 		gone = r.Delivery.EndpointID
 	}
 	c.triggers, c.targets, c.gone = append(c.triggers, trigger), append(c.targets, r.Delivery.Target), append(c.gone, gone)
+	//nolint:gosec // generations are few
 	c.details, c.generations = append(c.details, o.Detail), append(c.generations, int32(o.Generation))
 	d := &r.Delivery
 	c.flights, c.events, c.slots, c.merchants = append(c.flights, d.Flight), append(c.events, d.EventID), append(c.slots, d.Slot), append(c.merchants, d.MerchantID)

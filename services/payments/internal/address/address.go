@@ -172,7 +172,7 @@ func checkSegwit(hrp, text string) error {
 		if v < 0 {
 			return errShape
 		}
-		data = append(data, byte(v))
+		data = append(data, byte(v)) //nolint:gosec // a place in the alphabet of 32
 	}
 	if len(data) < checkChars+2 || data[0] > 16 {
 		return errShape

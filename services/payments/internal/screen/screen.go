@@ -48,7 +48,7 @@ func Open(path string) (*List, error) {
 	l := &List{addresses: map[string]struct{}{}}
 	sum := sha256.New()
 	if path != "" {
-		f, err := os.Open(path)
+		f, err := os.Open(path) //nolint:gosec // the operator names the file
 		if err != nil {
 			return nil, fmt.Errorf("open the list of sanctioned addresses: %w", err)
 		}

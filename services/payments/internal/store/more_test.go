@@ -202,7 +202,9 @@ func TestResolve(t *testing.T) {
 	}
 
 	p = w.made(command())
-	w.app.Cancel(t.Context(), owner, p.Reference, change.Key{})
+	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, change.Key{}); err != nil {
+		t.Fatalf("cancel payment %s: %v", p.Reference, err)
+	}
 	w.see(p, coin{key: "t2", amount: "31.25", version: 1, depth: enough})
 	w.want(p, "needs_review paid_late")
 	if err := resolve(p, app.Order{Action: "accept"}); err != nil {
@@ -211,7 +213,9 @@ func TestResolve(t *testing.T) {
 	w.work(func() bool { return w.status(p) == "settled paid_late" })
 
 	p = w.made(command())
-	w.app.Cancel(t.Context(), owner, p.Reference, change.Key{})
+	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, change.Key{}); err != nil {
+		t.Fatalf("cancel payment %s: %v", p.Reference, err)
+	}
 	w.see(p, coin{key: "t3", amount: "31.25", version: 1, depth: enough})
 	if err := resolve(p, app.Order{Action: "mark_refunded", TxHash: strings.Repeat("f0", 32)}); fault.As(err).Code != "no_refund_address" {
 		t.Errorf("without an address: %v", err)
@@ -275,7 +279,9 @@ func TestList(t *testing.T) {
 			w.see(p, coin{key: "t", amount: "31.25", version: 1, depth: enough})
 		}
 		if i == 5 {
-			w.app.Cancel(t.Context(), owner, p.Reference, change.Key{})
+			if _, err := w.app.Cancel(t.Context(), owner, p.Reference, change.Key{}); err != nil {
+				t.Fatalf("cancel payment %s: %v", p.Reference, err)
+			}
 		}
 		w.nextMillisecond()
 	}

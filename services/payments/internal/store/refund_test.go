@@ -48,7 +48,9 @@ func TestRefundAddress_ofWallets(t *testing.T) {
 		_, err := w.app.RefundAddress(t.Context(), owner, p.Reference, to, noProblems(), change.Key{})
 		return err
 	}
-	w.app.Cancel(t.Context(), owner, p.Reference, change.Key{})
+	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, change.Key{}); err != nil {
+		t.Fatalf("cancel payment %s: %v", p.Reference, err)
+	}
 	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
 	if err := refund(tronWallet); err != nil {
 		t.Fatalf("an address that payments has not heard of: %v", err)

@@ -132,6 +132,7 @@ func contended(err error) bool {
 }
 
 func pause(ctx context.Context, try int) error {
+	//nolint:gosec // it spreads retries
 	t := time.NewTimer(time.Duration(rand.Int64N(int64(10*time.Millisecond) * int64(try))))
 	defer t.Stop()
 	select {

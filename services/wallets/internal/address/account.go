@@ -54,7 +54,7 @@ func (a *Account) Derive(from uint32, count int) ([]Derived, error) {
 	d := newDeriver(a.branch)
 	for len(out) < count {
 		step := min(batch, count-len(out))
-		start := from + uint32(len(out))
+		start := from + uint32(len(out)) //nolint:gosec // the caller bounds the count
 		points, _, err := d.children(start, step)
 		if err != nil {
 			return nil, err

@@ -64,13 +64,13 @@ func regroup(in []byte, from, to uint, pad bool) ([]byte, bool) {
 		acc = acc<<from | uint32(b)
 		for bits += from; bits >= to; {
 			bits -= to
-			out = append(out, byte(acc>>bits)&(1<<to-1))
+			out = append(out, byte(acc>>bits)&(1<<to-1)) //nolint:gosec // the mask keeps five or eight bits
 		}
 		acc &= 1<<bits - 1
 	}
 	if pad {
 		if bits > 0 {
-			out = append(out, byte(acc<<(to-bits))&(1<<to-1))
+			out = append(out, byte(acc<<(to-bits))&(1<<to-1)) //nolint:gosec // the mask keeps five or eight bits
 		}
 		return out, true
 	}
@@ -123,7 +123,7 @@ func decodeSegwit(hrp, text string) (version byte, program []byte, err error) {
 		if v < 0 {
 			return 0, nil, errors.New("is not bech32: bad character")
 		}
-		data = append(data, byte(v))
+		data = append(data, byte(v)) //nolint:gosec // a place in the alphabet of 32
 	}
 	version = data[0]
 	if version > 16 || polymod(append(expandHRP(hrp), data...)) != sumFor(version) {
@@ -145,8 +145,10 @@ func parseBitcoin(net Net, text string) ([]byte, error) {
 		case version == 0 && len(program) == 20:
 			return program, nil
 		case version == 0:
+			//nolint:gosec // a program has at most 40 bytes
 			return append([]byte{0, byte(len(program))}, program...), nil
 		default:
+			//nolint:gosec // a program has at most 40 bytes
 			return append([]byte{0x50 + version, byte(len(program))}, program...), nil
 		}
 	}

@@ -152,7 +152,7 @@ func (a *App) prove(source address.Source, slot wallet.Slot, i wallet.Issued) er
 	if _, imported := source.(address.Pooled); imported {
 		return nil // ProveStock proves these
 	}
-	made, err := source.Derive(uint32(i.Index), 1)
+	made, err := source.Derive(uint32(i.Index), 1) //nolint:gosec // an index has 31 bits
 	if err != nil {
 		return fmt.Errorf("%s: deriving address %d: %w", slot.Setting(), i.Index, err)
 	}

@@ -25,10 +25,10 @@ func rlpList(out, items []byte) []byte { return append(rlpHead(out, 0xc0, len(it
 
 func rlpHead(out []byte, base byte, n int) []byte {
 	if n < 56 {
-		return append(out, base+byte(n))
+		return append(out, base+byte(n)) //nolint:gosec // n is at most 55
 	}
 	size := new(big.Int).SetInt64(int64(n)).Bytes()
-	return append(append(out, base+55+byte(len(size))), size...)
+	return append(append(out, base+55+byte(len(size))), size...) //nolint:gosec // a length has at most 8 bytes
 }
 
 var errRLP = errors.New("is not canonical RLP")

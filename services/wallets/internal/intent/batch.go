@@ -54,7 +54,7 @@ func (b Batch) Message() ([]byte, error) {
 	}
 	var m bytes.Buffer
 	field := func(f []byte) {
-		m.Write(binary.BigEndian.AppendUint32(nil, uint32(len(f))))
+		m.Write(binary.BigEndian.AppendUint32(nil, uint32(len(f)))) //nolint:gosec // a field of a bounded message
 		m.Write(f)
 	}
 	field([]byte("causeway address batch"))
@@ -62,7 +62,7 @@ func (b Batch) Message() ([]byte, error) {
 	field([]byte(b.Mode))
 	field([]byte(b.Family))
 	field(binary.BigEndian.AppendUint32(nil, b.From))
-	field(binary.BigEndian.AppendUint32(nil, uint32(len(keys))))
+	field(binary.BigEndian.AppendUint32(nil, uint32(len(keys)))) //nolint:gosec // a batch is bounded
 	for _, k := range keys {
 		field(k)
 	}

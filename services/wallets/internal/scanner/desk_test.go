@@ -143,7 +143,7 @@ func TestDesk_restartsAJob(t *testing.T) {
 		go func() { done <- d.Run(ctx) }()
 		time.Sleep(10 * renewEvery)
 		cancel()
-		<-done
+		<-done //nolint:errcheck // it ends because it is cancelled
 		if starts < 5 {
 			t.Errorf("started %d times", starts)
 		}

@@ -32,12 +32,12 @@ func (s *set) fingerprint(key []byte) uint64 {
 
 // place returns the slot that holds the fingerprint, or the free one where it belongs.
 func place(slots []uint64, f uint64) int {
-	mask := uint64(len(slots) - 1)
+	mask := uint64(len(slots) - 1) //nolint:gosec // there is a slot at least
 	i := f & mask
 	for slots[i] != 0 && slots[i] != f {
 		i = (i + 1) & mask
 	}
-	return int(i)
+	return int(i) //nolint:gosec // the mask bounds it
 }
 
 func (s *set) has(key []byte) bool { return s.slots[place(s.slots, s.fingerprint(key))] != 0 }

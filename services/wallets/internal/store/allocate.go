@@ -132,7 +132,7 @@ func (s *Store) derive(ctx context.Context, tx pgx.Tx, r wallet.Request, source 
 	if err := tx.QueryRow(ctx, countSQL, r.Mode, r.Family, r.Count).Scan(&index, &first); err != nil {
 		return 0, fmt.Errorf("taking the next indices: %w", err)
 	}
-	made, err := source.Derive(uint32(index), r.Count)
+	made, err := source.Derive(uint32(index), r.Count) //nolint:gosec // an index has 31 bits
 	if err != nil {
 		return 0, fmt.Errorf("deriving from index %d: %w", index, err)
 	}

@@ -22,6 +22,7 @@ WHERE mode = 'live' AND network = $1 AND ended_at IS NOT NULL AND began_at <= no
 
 	firstPassSQL = `INSERT INTO balance_passes (mode, network) VALUES ('live', $1) ON CONFLICT DO NOTHING`
 
+	//nolint:gosec // a statement
 	passSQL = `SELECT p.seq, p.ended_at IS NOT NULL, now() - p.began_at,
 (SELECT last_seq FROM counters WHERE mode = 'live' AND family = 'evm') FROM balance_passes p WHERE p.mode = 'live' AND p.network = $1`
 

@@ -33,6 +33,7 @@ FROM unnest($4::bigint[], $5::bytea[], $6::text[], $7::text[]) WITH ORDINALITY A
 SELECT $1, $2, $3 + o - 1, k, a FROM unnest($4::bytea[], $5::text[]) WITH ORDINALITY AS n(k, a, o)`
 
 	// Addresses of a batch that were handed out before it was imported: only a restore brings that about.
+	//nolint:gosec // a statement
 	passedSQL = `SELECT p.idx, p.key, p.address FROM address_pool p WHERE p.mode = $1 AND p.family = $2 AND p.idx >= $3 AND p.idx < $4
 AND NOT EXISTS (SELECT FROM addresses a WHERE a.mode = p.mode AND a.family = p.family AND a.account = 0 AND a.idx = p.idx) ORDER BY p.idx`
 

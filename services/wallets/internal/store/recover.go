@@ -141,7 +141,7 @@ func (s *Store) Jump(ctx context.Context, mode wallet.Mode, family money.Family,
 			return err
 		}
 		count := int(min(target-next, jumpMost))
-		made, err := source.Derive(uint32(next), count)
+		made, err := source.Derive(uint32(next), count) //nolint:gosec // an index has 31 bits
 		if err != nil {
 			return fmt.Errorf("deriving from index %d: %w", next, err)
 		}

@@ -330,7 +330,7 @@ func (s *Store) known(ctx context.Context, tx pgx.Tx, c scanner.Chain, ours []wa
 	}
 	hashes, ordinals := make([]string, len(ours)), make([]int32, len(ours))
 	for i, o := range ours {
-		hashes[i], ordinals[i] = o.TxHash, int32(o.Ordinal)
+		hashes[i], ordinals[i] = o.TxHash, int32(o.Ordinal) //nolint:gosec // a place in one transaction
 	}
 	rows, err := tx.Query(ctx, knownSQL, c.Mode, c.Network, hashes, ordinals)
 	if err != nil {

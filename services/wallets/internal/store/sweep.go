@@ -268,7 +268,7 @@ func (s Sweeps) Next(ctx context.Context, network, sender string, floor uint64, 
 	if err := s.pool.QueryRow(ctx, nextNonceSQL, network, sender).Scan(&next, &unsent, &sent); err != nil {
 		return 0, false, fmt.Errorf("reading the next number: %w", err)
 	}
-	return max(uint64(next), floor), unsent > 0 || sent >= int64(most), nil
+	return max(uint64(next), floor), unsent > 0 || sent >= int64(most), nil //nolint:gosec // a nonce is not negative
 }
 
 // Plan implements sweeper.Store.

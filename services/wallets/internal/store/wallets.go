@@ -165,7 +165,7 @@ func (s *Store) place(ctx context.Context, tx pgx.Tx, w wallet.Wallet, source ad
 	if err := tx.SendBatch(ctx, &count).Close(); err != nil {
 		return found{}, busy(fmt.Errorf("taking the next index: %w", err))
 	}
-	made, err := source.Derive(uint32(at.idx), 1)
+	made, err := source.Derive(uint32(at.idx), 1) //nolint:gosec // an index has 31 bits
 	if err != nil {
 		return found{}, fmt.Errorf("deriving index %d: %w", at.idx, err)
 	}

@@ -35,7 +35,7 @@ func (m *Market) follow(ctx context.Context, d rate.Driver) {
 			m.Log.InfoContext(ctx, "source of prices is back", "source", d.Name(), "failures", failures)
 			failures = 0
 		}
-		timer := time.NewTimer(wait + rand.N(wait/10+1))
+		timer := time.NewTimer(wait + rand.N(wait/10+1)) //nolint:gosec // it spreads requests
 		select {
 		case <-ctx.Done():
 			timer.Stop()

@@ -88,12 +88,12 @@ type cursor struct {
 }
 
 func (c *cursor) take(n uint64) []byte {
-	if c.err != nil || n > uint64(len(c.b)-c.at) {
+	if c.err != nil || n > uint64(len(c.b)-c.at) { //nolint:gosec // a length that is left is not negative
 		c.err = errCut
 		return nil
 	}
-	c.at += int(n)
-	return c.b[c.at-int(n) : c.at]
+	c.at += int(n)                 //nolint:gosec // bounded by the line above
+	return c.b[c.at-int(n) : c.at] //nolint:gosec // bounded above
 }
 
 // size reads a variable length integer in its shortest form.
@@ -125,13 +125,13 @@ func (c *cursor) size() uint64 {
 // count reads how many things follow, each of which takes at least so many bytes.
 func (c *cursor) count(least uint64) int {
 	n := c.size()
-	if c.err == nil && n > uint64(len(c.b)-c.at)/least {
+	if c.err == nil && n > uint64(len(c.b)-c.at)/least { //nolint:gosec // a length that is left is not negative
 		c.err = errCut
 	}
 	if c.err != nil {
 		return 0
 	}
-	return int(n)
+	return int(n) //nolint:gosec // bounded above
 }
 
 func (c *cursor) skip() { c.take(c.size()) }

@@ -93,5 +93,5 @@ func compact(target *big.Int) uint32 {
 		mantissa.Rsh(mantissa, 8)
 		size++
 	}
-	return uint32(size)<<24 | uint32(mantissa.Uint64())
+	return uint32(size)<<24 | uint32(mantissa.Uint64()) //nolint:gosec // a target has at most 32 bytes
 }

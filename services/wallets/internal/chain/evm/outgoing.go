@@ -178,7 +178,7 @@ func (a *answered) of(hash string) (int64, error) {
 		return 0, errors.New("the receipt of " + hash + " is of another transaction, or fields are missing")
 	}
 	height, err := a.Number.small()
-	return int64(height), err
+	return int64(height), err //nolint:gosec // a height has far fewer bits
 }
 
 // fee is what the network took.

@@ -400,8 +400,8 @@ const (
 	mintLength    = 82
 	mintDecimals  = 44
 	mintReady     = 45
-	tokenProgram  = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"
-	token22       = "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb"
+	tokenProgram  = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA" //nolint:gosec // the address of a program
+	token22       = "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb" //nolint:gosec // the address of a program
 	base64Encoded = "base64"
 )
 

@@ -38,11 +38,11 @@ func Listen(path string, peers []uint32, log *slog.Logger) (net.Listener, error)
 	if err != nil {
 		return nil, fmt.Errorf("opening the socket: %w", err)
 	}
-	if err := os.Chmod(path, 0o660); err != nil {
+	if err := os.Chmod(path, 0o660); err != nil { //nolint:gosec // wallets is of the group
 		return nil, errors.Join(err, l.Close())
 	}
 	if len(peers) == 0 {
-		peers = []uint32{uint32(os.Getuid())}
+		peers = []uint32{uint32(os.Getuid())} //nolint:gosec // a user id has 32 bits
 	}
 	return &checked{UnixListener: l, peers: peers, log: log, free: make(chan struct{}, connections)}, nil
 }
@@ -63,6 +63,7 @@ func (c *checked) Accept() (net.Conn, error) {
 		}
 		uid, err := userOf(conn)
 		if err != nil || !slices.Contains(c.peers, uid) {
+			//nolint:gosec // a user id has 32 bits
 			if err != nil || uid != uint32(os.Getuid()) { // ourselves: Health
 				c.log.Warn("a stranger knocked and was sent away", "uid", uid, "err", err)
 			}
