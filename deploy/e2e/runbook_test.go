@@ -56,11 +56,12 @@ var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prin
 				`INSERT INTO dead (message_id, name, reason, body, trace) VALUES ('x', 'payments.status_changed.v1', 'unreadable', '{}', '') RETURNING id`))
 		}
 		value[int](t, v.s, "payments", `INSERT INTO scan_waiting (mode, network, deposits, block_time, told_at)
-			VALUES ('test', 'ethereum', 1000000, now() - interval '1 hour', now() - interval '1 hour') RETURNING 1`)
+			SELECT mode, network, settled + 1000, now() - interval '1 hour', now() - interval '1 hour'
+			FROM scan_progress WHERE mode = 'test' AND network = 'ethereum' RETURNING 1`)
 		buriedUnder(t, v.s, wire.Payments, wire.Payments+"."+string(wire.DepositChangedV1), 2)
 		return set, []string{
 			"1 messages moved back", "0 of 1 messages taken in", "1 messages discarded", `"reason":"forged on the day of incident 42"`,
-			`"operator":"cli:ada.obi"`, `"reason":"the merchant has left"`, `"blocks": 1`, "expiry goes on",
+			`"operator":"cli:ada.obi"`, `"reason":"the merchant has left"`, `"blocks": 1`, "missing deposit messages skipped",
 		}
 	},
 	"deep-reorg": func(t *testing.T, v scene) (map[string]string, []string) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -112,7 +111,7 @@ func strangers(in command.Input) (operation, error) {
 	}, nil
 }
 
-// skipExpiry lets a network's payments expire again though a deposit message is gone for good.
+// skipExpiry lets a network's payments expire again though deposit messages are gone for good.
 func skipExpiry(in command.Input) (operation, error) {
 	var mode, network, reason string
 	err := in.FlagsOnly(func(f *flag.FlagSet) {
@@ -128,10 +127,11 @@ func skipExpiry(in command.Input) (operation, error) {
 		return nil, in.Usage()
 	}
 	return func(ctx context.Context, s *store.Store) error {
-		if err := s.SkipDeposits(ctx, in.Operator(), mode, n.Name, reason); err != nil {
+		skipped, err := s.SkipDeposits(ctx, in.Operator(), mode, n.Name, reason)
+		if err != nil {
 			return err
 		}
-		_, err := io.WriteString(in.Out, "expiry goes on from the scan's next progress\n")
+		_, err = fmt.Fprintf(in.Out, "%d missing deposit messages skipped; expiry goes on in a minute, once later deposits are taken in\n", skipped)
 		return err
 	}, nil
 }

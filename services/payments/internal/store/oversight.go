@@ -27,9 +27,20 @@ WHERE EXISTS (SELECT FROM history h WHERE h.payment_id = p.id AND h.at >= $1)`
 	// Gifts from before references of gifts were marked, which somebody may still claim; a mark is the 16th character.
 	unmarkedGifts = `SELECT count(*) OVER (), mode, id, status FROM payments WHERE type = 'gift' AND length(reference) < 16
 AND claim <> 'claimed' AND status NOT IN ('settled', 'expired', 'cancelled') ORDER BY id DESC LIMIT 20`
-	// The next progress is believed without counting. What waits for ten minutes has been alerted about.
-	skipDeposits = `UPDATE scan_progress s SET settled = -1 WHERE s.mode = $1 AND s.network = $2 AND s.settled >= 0
-AND EXISTS (SELECT FROM scan_waiting w WHERE w.mode = $1 AND w.network = $2 AND w.told_at < now() - interval '10 minutes')`
+	// The numbers up to the oldest progress that has waited for ten minutes, which an alert has named, count as taken in.
+	// Progress that is known now may be older than the deposits that wallets has published again, and would close the windows of
+	// their payments. So it is forgotten, and only progress that wallets publishes a minute after this, by either clock, counts.
+	skipDeposits = `WITH gap AS (
+	SELECT s.settled AS first, min(w.deposits) AS last FROM scan_progress s JOIN scan_waiting w USING (mode, network)
+	WHERE s.mode = $1 AND s.network = $2 AND s.settled >= 0 AND w.deposits > s.settled AND w.told_at < now() - interval '10 minutes'
+	GROUP BY s.settled
+), forgotten AS (
+	DELETE FROM scan_waiting w USING gap WHERE w.mode = $1 AND w.network = $2
+)
+UPDATE scan_progress s SET settled = gap.last, believed_from = greatest(now(), s.told_at + (now() - s.updated_at)) + interval '1 minute'
+FROM gap WHERE s.mode = $1 AND s.network = $2 AND s.settled = gap.first
+RETURNING gap.last - gap.first - (SELECT count(*) FROM scan_taken t
+	WHERE t.mode = $1 AND t.network = $2 AND t.number > gap.first AND t.number <= gap.last)`
 )
 
 // Count is how many rows are in a state.
@@ -147,18 +158,18 @@ func (s *Store) Expiries(ctx context.Context, each func(Expiry) error) error {
 // errNoGap is what skipping gets where no deposit is missing.
 var errNoGap = errors.New("nothing changed: no deposit of that network has been missing for ten minutes (`payments expiry` shows it)")
 
-// SkipDeposits lets payments of a network expire again though a deposit message is gone for good: the next progress of its scan
-// is believed. The note in the audit is written with it.
-func (s *Store) SkipDeposits(ctx context.Context, operator, mode, network, reason string) error {
-	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, skipDeposits, mode, network)
-		if err != nil {
+// SkipDeposits lets payments of a network expire again though deposit messages are gone for good, and returns how many of them
+// are skipped. The first progress that wallets publishes a minute later settles them. The note in the audit is written with it.
+func (s *Store) SkipDeposits(ctx context.Context, operator, mode, network, reason string) (skipped int64, err error) {
+	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		switch err := tx.QueryRow(ctx, skipDeposits, mode, network).Scan(&skipped); {
+		case errors.Is(err, pgx.ErrNoRows):
+			return errNoGap
+		case err != nil:
 			return err
 		}
-		if tag.RowsAffected() == 0 {
-			return errNoGap
-		}
-		return s.audit(ctx, tx, operator, "expiry.skipped", map[string]any{"mode": mode, "network": network, "reason": reason})
+		return s.audit(ctx, tx, operator, "expiry.skipped",
+			map[string]any{"mode": mode, "network": network, "reason": reason, "skipped": skipped})
 	})
-	return wrap(err, "let expiry go on")
+	return skipped, wrap(err, "skip missing deposits")
 }

@@ -190,3 +190,55 @@ func TestProgress_tellsOfAMissingDeposit(t *testing.T) {
 		t.Errorf("scanned through %s", got)
 	}
 }
+
+// An operator who skips deposit messages that are gone skips only those that have been missing for ten minutes. Deposits that
+// wallets published again since are waited for, also when nothing of them has come yet.
+func TestProgress_skipWaitsForDepositsPublishedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(2)
+	p, never := w.made(command()), w.made(command())
+	ended := time.Now().Add(-time.Hour)
+	w.sql(`UPDATE payments SET expires_at = $1, due_at = $1`, ended)
+	progress := func(published time.Time, deposits int64) {
+		t.Helper()
+		m := wire.ScannedThrough{
+			Mode: wire.Test, Network: "tron", Height: 100, BlockTime: time.Now(), Deposits: deposits,
+			State: wire.ScanFollowing, Head: 100, HeadTime: published, ToldAt: published,
+		}
+		if err := admission.Scanned(w.store.Advance)(t.Context(), "scanned", m); err != nil {
+			t.Fatal(err)
+		}
+		w.expire()
+	}
+	skip := func() (int64, error) { return w.store.SkipDeposits(t.Context(), "ops:ada", "test", "tron", "lost") }
+	noGap := func(err error) bool {
+		return err != nil && strings.Contains(err.Error(), "has been missing for ten minutes")
+	}
+
+	progress(time.Now(), 2) // 1 and 2 are gone
+	if n, err := skip(); !noGap(err) {
+		t.Errorf("skipping what has been missing for a moment: got %d and error %v, want that none is missing", n, err)
+	}
+	w.sql(`UPDATE scan_waiting SET told_at = now() - interval '11 minutes'`)
+	if n, err := skip(); err != nil || n != 2 { // wallets has published the deposit of p again, as 3
+		t.Errorf("skipping: got %d and error %v, want 2 and none", n, err)
+	}
+	progress(time.Now(), 2) // published before the third, and late
+	w.want(p, "pending")
+	progress(time.Now().Add(time.Hour), 3)
+	w.want(p, "pending")
+	if n, err := skip(); !noGap(err) {
+		t.Errorf("skipping what was published again: got %d and error %v, want that none is missing", n, err)
+	}
+	w.seeNumbered(p, coin{key: "t1", amount: "31.25", version: 1, at: ended.Add(-time.Second)}, 3)
+	progress(time.Now().Add(time.Hour), 3)
+	w.want(p, "confirming")
+	w.want(never, "expired")
+	if w.wasEver(p, "expired") {
+		t.Error("a payment on time was expired for a while")
+	}
+	if got := ask[string](w, `SELECT detail->>'skipped' FROM audit WHERE action = 'expiry.skipped'`); got != "2" {
+		t.Errorf("the audit says %s messages were skipped, want 2", got)
+	}
+}

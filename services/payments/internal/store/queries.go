@@ -143,7 +143,9 @@ ON CONFLICT (mode, network) DO UPDATE SET height = excluded.height, finalized = 
 (state, head, head_time, told_at) = (SELECT n.state, n.head, n.head_time, n.told_at FROM (VALUES (true, excluded.state, excluded.head, excluded.head_time, excluded.told_at),
 	(false, s.state, s.head, s.head_time, s.told_at)) AS n (fresh, state, head, head_time, told_at)
 	WHERE fresh = (excluded.told_at = 'epoch' OR excluded.told_at >= s.told_at OR s.updated_at < now() - interval '30 seconds'))`
-	noteProgress = `INSERT INTO scan_waiting AS w (mode, network, deposits, block_time) VALUES ($1, $2, $3, $4)
+	// After an operator has skipped missing deposits, progress counts only if wallets published it later (oversight.go).
+	noteProgress = `INSERT INTO scan_waiting AS w (mode, network, deposits, block_time)
+SELECT $1, $2, $3, $4 FROM scan_progress WHERE mode = $1 AND network = $2 AND believed_from <= coalesce($5::timestamptz, 'infinity')
 ON CONFLICT (mode, network, deposits) DO UPDATE SET block_time = greatest(w.block_time, excluded.block_time)`
 	// The progress is locked by upsertProgress; this runs in a statement of its own, so that it sees what was committed
 	// before the lock was free.

@@ -61,7 +61,7 @@ func (s *Store) Advance(ctx context.Context, m wire.ScannedThrough) error {
 		batch := &pgx.Batch{}
 		batch.Queue(upsertProgress, mode, m.Network, m.Height, m.Finalized, string(m.State), m.Head, nullTime(m.HeadTime), nullTime(m.ToldAt))
 		batch.Queue(noteUntraced, mode, m.Network, m.Untraced)
-		batch.Queue(noteProgress, mode, m.Network, m.Deposits, m.BlockTime)
+		batch.Queue(noteProgress, mode, m.Network, m.Deposits, m.BlockTime, nullTime(m.ToldAt))
 		batch.Queue(settleProgress, mode, m.Network)
 		batch.Queue(overdueProgress, mode, m.Network, overdue.Seconds()).QueryRow(func(row pgx.Row) error { return row.Scan(&late) })
 		return tx.SendBatch(ctx, batch).Close()
