@@ -9,11 +9,11 @@ import (
 
 var errReorged = fault.New(fault.Conflict, "deposit_reorged", "The deposit behind the payment has been reorged away")
 
-// Offer is what an operator's accept would pay: Plain without an amount, which is never more than the quoted payout, and Most
-// with that amount, which is all that the money is converted to. Neither is above the currency's maximum.
+// Offer is the payout of an operator's accept. Plain is the payout of an accept without an amount, at most the quoted
+// payout. Most is the worth of all the money, which an accept must name. Neither exceeds the currency's maximum.
 type Offer struct{ Plain, Most decimal.Decimal }
 
-// Offer says what accept would pay now; ok is false where it would be refused.
+// Offer returns the payout that accept would make now. ok is false when accept would be refused.
 func (pol Policy) Offer(p Payment, rows []Deposit) (o Offer, ok bool) {
 	c := change{pol: pol, p: p, rows: rows}
 	if p.Status() != StatusNeedsReview {
@@ -30,7 +30,7 @@ func (pol Policy) Offer(p Payment, rows []Deposit) (o Offer, ok bool) {
 	return o, true
 }
 
-// offer gives both conversions that accept can make, or says why it can make none.
+// offer returns the two conversions that accept can make, or the reason why it can make none.
 func (c *change) offer() (plain, full Credit, err error) {
 	switch {
 	case c.p.Receiver.Forgotten():
@@ -46,7 +46,7 @@ func (c *change) offer() (plain, full Credit, err error) {
 		full = c.worth(c.acceptable())
 	}
 	if !full.Payout.IsPositive() {
-		const text = "No confirmed money of the quoted asset is there to go on with"
+		const text = "The payment has no confirmed money of the quoted asset"
 		return plain, full, fault.New(fault.Conflict, "nothing_confirmed", text)
 	}
 	plain = full
@@ -64,7 +64,7 @@ func (c *change) aboveMaximum() error {
 	return fault.New(fault.Conflict, "above_maximum", "No payout may be above %s %s; refund the money", most, c.p.Currency)
 }
 
-// acceptable is the sum that accept goes on with: deep enough, whenever it came.
+// acceptable is the sum that accept converts: every transfer that is deep enough, whenever it arrived.
 func (c *change) acceptable() (sum decimal.Decimal) {
 	counts := c.counts(c.deep)
 	for _, d := range c.rows {
@@ -75,7 +75,7 @@ func (c *change) acceptable() (sum decimal.Decimal) {
 	return sum
 }
 
-// accept goes on with the money that is there. What it does not convert stays owed to the payer.
+// accept continues with the received money. Money that it does not convert stays owed to the payer.
 func (c *change) accept(t Accept) error {
 	plain, full, err := c.offer()
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *change) accept(t Accept) error {
 		return nil
 	}
 	c.sum()
-	if c.p.Credit.Frozen { // what was converted beyond the quote is the payer's again
+	if c.p.Credit.Frozen { // money that was converted beyond the quote is owed to the payer again
 		c.unfreeze()
 	}
 	c.release()

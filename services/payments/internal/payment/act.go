@@ -18,7 +18,7 @@ func (c *change) create(t Create) error {
 	case d.ID == "" || d.Reference == "" || d.MerchantID == "" || !d.Type.Valid() || !d.Currency.Valid():
 		return fault.New(fault.Internal, "draft_incomplete", "the draft of a payment lacks an id, a merchant, a type or a currency")
 	case request == d.Quote.Priced() || request == (d.Address != ""):
-		return fault.New(fault.Internal, "draft_incomplete", "a request is created without price and address, every other payment with both")
+		return fault.New(fault.Internal, "draft_incomplete", "a request needs no price and no address, and every other payment needs both")
 	}
 	c.p = Payment{
 		ID: d.ID, Reference: d.Reference, MerchantID: d.MerchantID, KeyID: d.KeyID, Mode: d.Mode, Type: d.Type, Version: d.Version,
@@ -46,7 +46,7 @@ func (c *change) fulfil(t Fulfil) error {
 	}
 	if !t.Quote.Priced() || t.Address == "" || t.Quote.Currency != c.p.Currency || !t.Quote.FiatAmount.Equal(c.p.FiatAmount) ||
 		t.Quote.ChargeFrom != quote.Crypto {
-		return fault.New(fault.Internal, "fulfilment_incomplete", "a request is fulfilled with a price of its own amount and an address")
+		return fault.New(fault.Internal, "fulfilment_incomplete", "a fulfilment needs a price of the request's amount and an address")
 	}
 	c.p.Quote, c.p.NetworkName, c.p.Address, c.p.Payer = t.Quote, t.NetworkName, t.Address, t.Payer
 	c.p.FulfilledAt, c.p.ExpiresAt = c.now, c.now.Add(c.pol.Window)
@@ -73,7 +73,7 @@ func (c *change) claim(t ClaimGift) error {
 		return refusal(c.p, OnClaim)
 	}
 	if !t.Receiver.Known() {
-		return fault.New(fault.Internal, "claim_incomplete", "a claim names an account")
+		return fault.New(fault.Internal, "claim_incomplete", "a claim needs an account")
 	}
 	c.p.Claim, c.p.Receiver, c.p.ClaimedAt, c.p.DeadlineAt = Claimed, t.Receiver, c.now, timeZero
 	if t.Rail != "" {
@@ -115,8 +115,8 @@ func (c *change) refundAddress(t SetRefundAddress) error {
 	return nil
 }
 
-// named fills in the names of the account that is to be paid; a name that comes after the payout left, or for another
-// account, changes nothing.
+// named fills in the names of the receiver's account. It ignores a name that arrives after the payout left, and a name of
+// another account.
 func (c *change) named(t Named) error {
 	if c.p.Payout.Left() || t.Receiver.AccountNumber != c.p.Receiver.AccountNumber || t.Receiver.BankCode != c.p.Receiver.BankCode {
 		return nil
@@ -154,7 +154,7 @@ func (c *change) windowOver(t WindowOver) error {
 	return nil
 }
 
-// before reports that an end of the window has not come, or that the network is not scanned past it yet.
+// before reports that the window has not ended, or that its network is not scanned past the end.
 func (c *change) before(end, scanned time.Time) bool {
 	return c.now.Before(end) || c.p.Address != "" && scanned.Before(end.Add(c.pol.ScanMargin))
 }
@@ -167,8 +167,8 @@ func (c *change) deadlineOver(DeadlineOver) error {
 	return nil
 }
 
-// screened takes the verdict in. A hit withdraws a payout that has not left and asks for a person; one that comes too
-// late is an alert.
+// screened stores the verdict. A hit withdraws a payout that has not left and holds the payment for an operator. A hit
+// after the payout left is an alert.
 func (c *change) screened(t Screened) error {
 	c.p.Screening = t.Verdict
 	if t.Verdict != Hit {
@@ -179,7 +179,7 @@ func (c *change) screened(t Screened) error {
 	}
 	switch state := c.p.State(); {
 	case c.p.Payout.Left():
-		c.alert("screening_hit_after_payout", "a sender was found on a list after the payout had left")
+		c.alert("screening_hit_after_payout", "screening hit after the payout left")
 	case state == State(StatusConfirming), state == State(StatusConfirmed), state == StateUnfunded, state == State(StatusSettling),
 		state == State(StatusPending) && c.p.Transfers > 0:
 		c.voidPayout()
@@ -188,7 +188,7 @@ func (c *change) screened(t Screened) error {
 	return nil
 }
 
-// sending is the last look before money leaves.
+// sending is the last check before money leaves.
 func (c *change) sending(t Sending) error {
 	due := c.p.Payout == PayoutHeld || c.p.Payout == PayoutUnknown
 	if !due || t.Attempt != c.p.Attempt || !c.p.Confirmed() || c.p.Hold != NotHeld || (c.pol.Screen && !c.p.Screening.Cleared()) {
@@ -203,24 +203,24 @@ func (c *change) unknown(t Unknown) error {
 		return refusal(c.p, OnPayoutUnknown)
 	}
 	if t.Attempt == c.p.Attempt && (c.p.Payout == PayoutSending || c.p.Payout == PayoutHeld) {
-		c.p.Payout = PayoutUnknown // from held: found at the rail after a restore, though we never marked it as sent
+		c.p.Payout = PayoutUnknown // held: after a restore the rail knows a payout that the row does not show as sent
 	}
 	return nil
 }
 
-// succeeded believes the rail's conclusive word even where we did not expect it: a payout found made after a restore
-// was never marked as sent, and one that was called failed and then shows as paid is an incident, but paid.
+// succeeded accepts the rail's conclusive success in unexpected states too. After a restore a payout may be paid that the
+// row does not show as sent. A payout that was reported as failed and then as paid is paid, and an incident.
 func (c *change) succeeded(t Succeeded) error {
 	switch {
 	case c.p.Attempt == 0 || t.Attempt > c.p.Attempt:
 		return refusal(c.p, OnPayoutSucceeded)
 	case t.Attempt < c.p.Attempt, c.p.End == Refunded:
-		c.alert("paid_after_decision", "the rail reports a success for an attempt that it had called failed and that was paid again or refunded")
+		c.alert("paid_after_decision", "success of a payout attempt that had failed and was then paid again or refunded")
 		return nil
 	}
 	switch c.p.Payout {
 	case PayoutFailed:
-		c.alert("paid_after_failure", "the rail reports a success for an attempt that it had called failed")
+		c.alert("paid_after_failure", "success of a payout attempt that had failed")
 		c.p.Holds++
 		c.post(c.payoutEntry().Held())
 	case PayoutHeld:
@@ -254,12 +254,12 @@ func (c *change) failed(t Failed) error {
 	return nil
 }
 
-// failOver makes the next attempt over another rail, under a reference of its own, as an operator's retry would.
+// failOver starts the next attempt over another rail, under its own reference, as an operator's retry does.
 func (c *change) failOver(rail string) {
 	if rail == "" || c.from != settling || c.p.Hold != NotHeld || c.p.Reorged {
 		return
 	}
-	c.alert("payout_failed_over", "the payout failed at "+c.p.Rail+" and goes over "+rail)
+	c.alert("payout_failed_over", "payout failed at "+c.p.Rail+" and goes over "+rail)
 	c.p.Rail, c.p.Attempt, c.p.Holds = rail, c.p.Attempt+1, 0
 	c.holdPayout()
 }
@@ -273,8 +273,8 @@ func (c *change) returned(t Returned) error {
 	}
 	switch c.p.Payout {
 	case PayoutHeld, PayoutSending, PayoutUnknown:
-		// The rail never said that it paid, so nothing is settled and no merchant hears so. The books show the money out and
-		// back: it is in the float again and owed to the receiver.
+		// The rail never reported a success, so the payment is not settled and no event says so. The ledger shows the money
+		// leave and come back: it is in the float again and owed to the receiver.
 		c.post(c.payoutEntry().Succeeded(decimal.Zero))
 	case PayoutSucceeded:
 	case NoPayout, PayoutFailed, PayoutReturned:
@@ -285,8 +285,8 @@ func (c *change) returned(t Returned) error {
 	return nil
 }
 
-// release lifts the hold: a verdict is overruled, a cancellation undone. Money in suspense is the payment's again when
-// it is frozen.
+// release lifts the hold. It overrules a verdict and undoes a cancellation. freeze moves money in suspense back to the
+// payment.
 func (c *change) release() {
 	c.p.Hold, c.p.End = NotHeld, NotEnded
 	if c.p.Screening == Hit {
@@ -300,7 +300,7 @@ func (c *change) release() {
 func (c *change) retry(t Retry) error {
 	switch {
 	case c.p.Payout != PayoutFailed && c.p.Payout != PayoutReturned:
-		return fault.New(fault.Conflict, "no_failed_payout", "No payout of this payment has failed or come back")
+		return fault.New(fault.Conflict, "no_failed_payout", "No payout of this payment has failed or been returned")
 	case c.p.Reorged:
 		return errReorged
 	case c.p.Hold != NotHeld:
@@ -353,10 +353,10 @@ func (c *change) refunded(t MarkRefunded) error {
 	return nil
 }
 
-// CodePayoutNotDue is the code of the refusal of Sending: the payment does not agree that its payout leaves now.
+// CodePayoutNotDue is the code with which a payment refuses Sending: its payout must not leave now.
 const CodePayoutNotDue = "payout_not_due"
 
-// refusal is the fault of a trigger that its state refuses.
+// refusal is the error of a trigger that the payment's state refuses.
 func refusal(p Payment, t TriggerName) error {
 	conflict := func(code, text string) error { return fault.New(fault.Conflict, code, "%s", text) }
 	invalid := func(code, text string) error { return fault.New(fault.Invalid, code, "%s", text) }
@@ -389,7 +389,7 @@ func refusal(p Payment, t TriggerName) error {
 	case OnDeposits, OnScreened:
 		return conflict("no_address", "The payment has no deposit address")
 	case OnRefundAddress:
-		return conflict("refund_address_not_needed", "A refund address is not needed any more")
+		return conflict("refund_address_not_needed", "The payment no longer needs a refund address")
 	case OnNamed, OnWindow, OnDeadline:
 	}
 	return invalid("not_possible", "This is not possible for the payment now")

@@ -13,10 +13,10 @@ import (
 	"causeway.internal/services/payments/internal/payout"
 )
 
-// Apply is the one pure transition function: it looks up the outcome of (state, trigger) in the table, runs its guards
-// and returns the changed payment with the facts to write in the same transaction. Applying a trigger that has already
-// been applied changes nothing and returns no facts. An error is a fault that refuses; the payment is then unchanged.
-// now is the database's clock.
+// Apply is the one transition function. It looks up the outcome of (state, trigger) in the table, runs its guards, and
+// returns the changed payment and the facts that are written in the same transaction. A trigger that was applied before
+// changes nothing and returns no facts. An error refuses the trigger and leaves the payment unchanged. now is the
+// database's time.
 func (pol Policy) Apply(p Payment, t Trigger, now time.Time) (Payment, []Fact, error) {
 	cell := transitions[p.State()][t.Name()]
 	if cell.Outcome == Refuse {
@@ -30,7 +30,7 @@ func (pol Policy) Apply(p Payment, t Trigger, now time.Time) (Payment, []Fact, e
 		c.status = ""
 	}
 	if needsRows(t) && len(c.rows) < p.Transfers {
-		return p, nil, fault.New(fault.Internal, "rows_missing", "%s was given fewer deposit rows than the payment has", t.Name())
+		return p, nil, fault.New(fault.Internal, "rows_missing", "%s has fewer deposit rows than the payment", t.Name())
 	}
 	if err := cell.act(c, t); err != nil {
 		return p, nil, err
@@ -45,9 +45,9 @@ func (pol Policy) Apply(p Payment, t Trigger, now time.Time) (Payment, []Fact, e
 	return c.p, c.facts, nil
 }
 
-// Timer says when the payment wants to be looked at by the timer: DeadlineAt; or the end of its window while the money that
-// is due has not come, which is WaitsUntil while some of the money is unmined. due is zero when nothing runs. A payment with an
-// address may be closed only once its network is scanned ScanMargin past due.
+// Timer returns when the timer is due and which trigger it applies. A confirmed payment has its DeadlineAt. Before the
+// due money arrives, a payment has the end of its window, or WaitsUntil while some money is unmined. due is zero without
+// a timer. A payment with an address is closed only after its network is scanned ScanMargin past due.
 func (p Payment) Timer() (due time.Time, t TriggerName) {
 	switch state := p.State(); {
 	case state == confirmed:
@@ -88,7 +88,7 @@ func rowsOf(t Trigger) []Deposit {
 
 var timeZero time.Time
 
-// change is one application under way.
+// change is the state of one call of Apply.
 type change struct {
 	pol     Policy
 	p       Payment
@@ -96,18 +96,18 @@ type change struct {
 	trigger TriggerName
 	rows    []Deposit
 	facts   []Fact
-	marks   map[string]int // where among the facts the mark of each transfer is
+	marks   map[string]int // position of each transfer's mark among the facts
 
 	from                        State  // last state written to the history
-	status                      Status // last status told by an event
-	under, over, reorged, wrong bool   // flags as last told
-	grew                        bool   // more money of an opened payment than before
-	appeared, vanished          bool   // money of any asset, dust aside
+	status                      Status // status of the last event
+	under, over, reorged, wrong bool   // flags of the last events
+	grew                        bool   // an opened payment has more money than before
+	appeared, vanished          bool   // money of any asset came or went, dust excluded
 	moved                       bool
 }
 
-// step tells what has changed since the last step: the history row, the event of a status that was entered, and the
-// events of exceptions that arose or grew. A change that runs through several statuses calls it at each.
+// step records the changes since the last step: a history row, an event for a new status, and an event for each
+// exception that arose or grew. A change that passes several statuses calls it at each one.
 func (c *change) step() {
 	if to := c.p.State(); to != c.from {
 		c.facts = append(c.facts, Change{Trigger: c.trigger, From: c.from, To: to, Exception: c.p.Exception()})
@@ -142,8 +142,7 @@ func (c *change) step() {
 
 func (c *change) event(name string, token bool) {
 	c.p.Sequence++
-	c.facts = append(c.facts, Event{Type: name, Payment: c.p, WithToken: token})
-	// Snapshots are taken by value; later steps of the same change bring their own.
+	c.facts = append(c.facts, Event{Type: name, Payment: c.p, WithToken: token}) // a copy; later steps do not change it
 }
 
 func (c *change) post(j ledger.Journal) {
@@ -154,7 +153,7 @@ func (c *change) post(j ledger.Journal) {
 
 func (c *change) alert(code, text string) { c.facts = append(c.facts, Alert{Code: code, Text: text}) }
 
-// payoutEntry is the current attempt as the ledger sees it.
+// payoutEntry is the current attempt for the ledger.
 func (c *change) payoutEntry() ledger.Payout {
 	amount := c.pol.payable(c.p.Rail, c.p.Currency, c.p.Credit.Payout)
 	return ledger.Payout{
@@ -170,7 +169,7 @@ func (c *change) conversion() ledger.Conversion {
 	}
 }
 
-// holdPayout reserves the current attempt and asks for its row.
+// holdPayout reserves the money of the current attempt and creates its row.
 func (c *change) holdPayout() {
 	if c.p.Attempt == 0 {
 		c.p.Attempt = 1

@@ -32,8 +32,8 @@ const (
 	maxCoin     = 8 // fractional digits of cryptoAmount
 )
 
-// Command is the decoded body of POST /v1/payments, before any rule was checked. A pointer is nil, and a string empty,
-// when the field was not supplied (null and "" count as not supplied).
+// Command is the decoded, unchecked body of POST /v1/payments. A pointer is nil, and a string empty, when the field was
+// not supplied (null and "" count as not supplied).
 type Command struct {
 	Type         string
 	FiatAmount   *decimal.Decimal
@@ -49,26 +49,26 @@ type Command struct {
 	CallbackURL  string
 }
 
-// PayerInput is the payer as sent.
+// PayerInput is the payer in a request.
 type PayerInput struct{ ChatID, Phone string }
 
-// ReceiverInput is the receiver as sent; names that a client sends are ignored.
+// ReceiverInput is the receiver in a request. Names that a client sends are ignored.
 type ReceiverInput struct{ BankCode, AccountNumber string }
 
-// Terms is a checked command. Ask is complete but for a request, whose price comes at fulfil.
+// Terms is a checked command. Ask is complete except for a request, which is priced at fulfil.
 type Terms struct {
 	Type        Type
 	Ask         quote.Ask
-	NetworkName string // as the caller named it, lower case
+	NetworkName string // as the caller wrote it, in lower case
 	Payer       Payer
-	Receiver    Receiver // codes only; the names come from the bank
+	Receiver    Receiver // without names, which the bank's lookup adds
 	Preferred   Preference
 	BankRef     string
 	Metadata    []byte
 	CallbackURL string
 }
 
-// Draft fills the static fields of a payment from the terms. The caller adds ids, merchant, key, mode, rail, quote,
+// Draft fills the fields of a payment that the terms contain. The caller adds ids, merchant, key, mode, rail, quote,
 // address and the receiver's names.
 func (t Terms) Draft() Payment {
 	return Payment{
@@ -77,11 +77,11 @@ func (t Terms) Draft() Payment {
 	}
 }
 
-// UnsupportedPair is the code of a crypto and network that do not go together, or that we do not know.
+// UnsupportedPair is the code of an unknown crypto or network, or of a crypto that its network does not have.
 const UnsupportedPair = "unsupported_pair"
 
-// checker collects problems. A special problem has a code of its own, which the fault carries only when nothing else is
-// wrong; otherwise it is one field among the others.
+// checker collects problems. A special problem has its own code, which the error carries when it is the only problem.
+// Otherwise it is one field among the others.
 type checker struct {
 	problems *fault.Problems
 	special  []*fault.Error
@@ -107,8 +107,7 @@ func (c *checker) err() error {
 	return c.problems.Err()
 }
 
-// required notes a missing string; it reports whether there is one.
-// required refuses what is not sent and what is nothing but blanks.
+// required reports whether a string was sent, and notes the problem if it is missing or blank.
 func (c *checker) required(field, value string) bool {
 	sent := strings.TrimSpace(value) != ""
 	if !sent {
@@ -123,9 +122,9 @@ func (c *checker) atMost(field, value string, limit int) {
 	}
 }
 
-// Check applies every conditional rule of docs/api-contract.md#create and docs/api-contract.md#validation at once.
-// problems carries what the decoder already found (wrong types) and what the caller checked itself (the address of
-// callbackUrl); the error holds them all. limits decides amount_out_of_range for fiat-first amounts.
+// Check applies every conditional rule of docs/api-contract.md#create and docs/api-contract.md#validation. problems
+// holds the problems that the decoder (wrong types) and the caller (callbackUrl) found before; the error holds them all.
+// limits decides amount_out_of_range for fiat-first amounts.
 func (c Command) Check(mode Mode, limits quote.Table, problems *fault.Problems) (Terms, error) {
 	k := &checker{problems: problems}
 	t := Terms{Type: Type(c.Type), BankRef: c.BankRef, Metadata: c.Metadata, CallbackURL: c.CallbackURL}
@@ -144,7 +143,7 @@ func (c Command) Check(mode Mode, limits quote.Table, problems *fault.Problems) 
 	return t, k.err()
 }
 
-// amounts: exactly one of the two, and never crypto for a request (docs/api-contract.md#charge-and-payout).
+// amounts requires exactly one of the two, and fiatAmount for a request (docs/api-contract.md#charge-and-payout).
 func (c Command) amounts(k *checker, t *Terms, limits quote.Table) {
 	request := t.Type == Request
 	switch {
@@ -187,7 +186,8 @@ func (c *checker) amount(field string, d decimal.Decimal, digits int32) bool {
 	return false
 }
 
-// pair: required but for a request, where either part alone is a preference (docs/api-contract.md#create).
+// pair requires crypto and network, except for a request, where each is an optional preference
+// (docs/api-contract.md#create).
 func (c Command) pair(k *checker, t *Terms) {
 	if t.Type != Request {
 		crypto, network := k.required("crypto", c.Crypto), k.required("network", c.Network)
@@ -221,8 +221,8 @@ func symbol(crypto string) string {
 	return strings.ToUpper(strings.TrimSpace(crypto))
 }
 
-// supported finds a pair, or each part alone when the other is empty; what we do not take is unsupported_pair with the
-// list of what we do.
+// supported finds a pair, or one part when the other is empty. An unknown one is unsupported_pair with the list of the
+// supported pairs.
 func (c *checker) supported(crypto, network string) (n money.Network, a money.Asset, ok bool) {
 	refuse := func(field, format string, args ...any) {
 		f := fault.New(fault.Invalid, UnsupportedPair, format, args...)
@@ -254,7 +254,7 @@ func (c *checker) supported(crypto, network string) (n money.Network, a money.As
 	return n, a, false
 }
 
-// trim bounds what of the caller's text is given back.
+// trim bounds the caller's text in an error message.
 func trim(s string) string {
 	const most = 32
 	if r := []rune(s); len(r) > most {
@@ -263,7 +263,7 @@ func trim(s string) string {
 	return s
 }
 
-// chargeFrom: required for transfer, crypto by default elsewhere, and always crypto on a request.
+// chargeFrom is required for a transfer, crypto by default elsewhere, and always crypto on a request.
 func (c Command) chargeFrom(k *checker, t *Terms) {
 	t.Ask.ChargeFrom = quote.ChargeFrom(c.ChargeFrom)
 	switch {
@@ -277,7 +277,7 @@ func (c Command) chargeFrom(k *checker, t *Terms) {
 	}
 }
 
-// people: who pays and who is paid, by type.
+// people checks payer and receiver by the type's rules.
 func (c Command) people(k *checker, t *Terms, mode Mode) {
 	switch {
 	case t.Type == Request && c.Payer != nil:
@@ -305,8 +305,8 @@ func (c *checker) payer(in PayerInput) Payer {
 	return Payer(in)
 }
 
-// Formats of receivers. Test mode takes any code and fails by magic numbers only (docs/api-contract.md#sandbox); live
-// mode knows the countries' shapes (docs/api-contract.md#receivers), and the bank table decides on the codes.
+// Formats of receivers. Test mode accepts any code and fails by magic numbers only (docs/api-contract.md#sandbox). Live
+// mode checks the countries' formats (docs/api-contract.md#receivers), and the bank table decides on the codes.
 var (
 	testBank    = regexp.MustCompile(`^[A-Za-z0-9]{2,12}$`)
 	nuban       = regexp.MustCompile(`^[0-9]{10}$`)
@@ -345,7 +345,7 @@ func (c *checker) receiver(in ReceiverInput, mode Mode, cur money.Currency) Rece
 	return Receiver{BankCode: in.BankCode, AccountNumber: in.AccountNumber}
 }
 
-// rest: the fields that are the same for every type, and bankRef.
+// rest checks the fields that are the same for every type, and bankRef.
 func (c Command) rest(k *checker, t *Terms) {
 	if c.BankRef != "" {
 		if t.Type != BankConfirmation && t.Type.Valid() {
@@ -369,7 +369,7 @@ type FulfilCommand struct {
 	Network string
 }
 
-// FulfilTerms is a checked fulfilment; the currency and the amount are the payment's.
+// FulfilTerms is a checked fulfilment. Currency and amount come from the payment.
 type FulfilTerms struct {
 	Payer       Payer
 	Network     money.Network
@@ -393,13 +393,13 @@ func (c FulfilCommand) Check(problems *fault.Problems) (FulfilTerms, error) {
 	return t, k.err()
 }
 
-// Ask is what the fulfilment of this request is to be priced as: fiat-first, the fee from crypto.
+// Ask is the pricing request of the fulfilment: fiat-first, with the fee from crypto.
 func (f FulfilTerms) Ask(p Payment) quote.Ask {
 	return quote.Ask{Currency: p.Currency, Asset: f.Asset, Network: f.Network.Name, FiatAmount: p.FiatAmount, ChargeFrom: quote.Crypto}
 }
 
-// CheckReceiver applies the rules of a receiver that needs no bank: present, and of the shape that its currency and
-// mode ask for (docs/api-contract.md#receivers). Where the currency is not known yet, only presence is checked.
+// CheckReceiver checks that a receiver is present and has the format of its currency and mode
+// (docs/api-contract.md#receivers). Without a currency it checks presence only.
 func CheckReceiver(in *ReceiverInput, mode Mode, currency money.Currency, problems *fault.Problems) Receiver {
 	k := &checker{problems: problems}
 	if in == nil {

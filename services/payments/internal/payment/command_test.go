@@ -40,7 +40,7 @@ func check(c Command, mode Mode) (Terms, error) {
 	return c.Check(mode, quote.Default(), &fault.Problems{})
 }
 
-// fields gives the broken fields of a refusal; nil when there is none.
+// fields returns the broken fields of a refusal, nil without one.
 func fields(err error) []string {
 	if err == nil {
 		return nil
@@ -308,7 +308,7 @@ func TestDepths(t *testing.T) {
 		{"bitcoin", Deposit{Depth: 2}, true},
 		{"bitcoin", Deposit{Depth: 9, Reverted: true}, false},
 		{"bitcoin", Deposit{Finalized: true, Depth: 1}, true},
-		{"ethereum", Deposit{Finalized: true, Depth: 1}, true}, // told once, by a scanner that was away for long
+		{"ethereum", Deposit{Finalized: true, Depth: 1}, true}, // reported once, by a scanner that was down for long
 		{"ethereum", Deposit{Depth: 11}, false},
 		{"ethereum", Deposit{Finalized: true, Depth: 64, Reverted: true}, false},
 		{"bsc", Deposit{Finalized: true, Depth: 1}, true},
@@ -318,7 +318,7 @@ func TestDepths(t *testing.T) {
 		{"unheard", Deposit{Depth: 1000}, false},
 	} {
 		need := DefaultDepths().Required(c.network, "X", dec("1"))
-		for height, want := range map[int64]bool{7: c.want, 0: false, -1: false} { // what no block holds is never deep
+		for height, want := range map[int64]bool{7: c.want, 0: false, -1: false} { // a transfer in no block is never deep
 			c.row.BlockHeight = height
 			if got := need.Met(c.row); got != want {
 				t.Errorf("%s %+v: %v", c.network, c.row, got)

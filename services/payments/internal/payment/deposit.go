@@ -6,8 +6,8 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Deposit is one transfer to the payment's address: the newest snapshot that wallets sent, and four marks of our own.
-// The marks change only through Mark facts; an upsert of a newer snapshot keeps them.
+// Deposit is one transfer to the payment's address: the newest snapshot that wallets sent, and four marks of payments.
+// Only Mark facts change the marks; an upsert of a newer snapshot keeps them.
 type Deposit struct {
 	Key         string // network, transaction and ordinal in it: names the transfer for ever
 	Version     int64
@@ -23,28 +23,28 @@ type Deposit struct {
 	Depth       int64 // confirmations when the snapshot was taken
 	Finalized   bool
 	Senders     []string
-	Witness     Witness         // what endpoints of other hosts say about it
+	Witness     Witness         // answer of endpoints of other hosts
 	Screening   Screening       // verdict on the senders of this transfer
 	USD         decimal.Decimal // worth of a transfer of another asset than the quoted one when it was first seen; zero when unknown
 
-	Booked       string          // ledger account that it is booked to: "", customer or suspense
-	BookedAmount decimal.Decimal // the amount that was booked, which a transfer mined again may change
-	Bookings     int             // how often it has been booked
-	Counted      decimal.Decimal // how much of it is part of the frozen credit; zero when it is not
+	Booked       string          // ledger account of the transfer: "", customer or suspense
+	BookedAmount decimal.Decimal // booked amount, which changes when the transfer is mined again with another one
+	Bookings     int             // number of bookings
+	Counted      decimal.Decimal // amount in the frozen credit; zero when it is not part of it
 }
 
-// Witness is what endpoints of other hosts say about a transfer. "" is of a wallets service that asks nobody; a contradicted
-// transfer counts as reverted.
+// Witness is the answer of endpoints of other hosts about a transfer. "" comes from a wallets service that asks no other
+// host. A contradicted transfer counts as reverted.
 type Witness string
 
-// The answers that matter: all others let a transfer count by its depth.
+// The answers that delay a payment. With any other answer a transfer counts by its depth.
 const (
 	WitnessPending Witness = "pending" // not asked yet, or no answer
-	WitnessAlone   Witness = "alone"   // one host serves the network: nobody can confirm it
+	WitnessAlone   Witness = "alone"   // one host serves the network, so no other host can confirm the transfer
 )
 
-// At is the time that decides whether the transfer is on time: the earlier of first sighting and block
-// time (docs/architecture.md#deposits).
+// At is the time by which the transfer is on time or late: the earlier of first sighting and block time
+// (docs/architecture.md#deposits).
 func (d Deposit) At() time.Time {
 	if !d.BlockTime.IsZero() && (d.FirstSeenAt.IsZero() || d.BlockTime.Before(d.FirstSeenAt)) {
 		return d.BlockTime
@@ -52,8 +52,8 @@ func (d Deposit) At() time.Time {
 	return d.FirstSeenAt
 }
 
-// Confirmations is the depth under a head of its network: head − height + 1, never less than the snapshot said, zero
-// while it is in no block.
+// Confirmations is the depth under a head of its network: head − height + 1, and at least the depth of the snapshot. It
+// is zero while no block holds the transfer.
 func (d Deposit) Confirmations(head int64) int64 {
 	if d.Reverted || d.BlockHeight <= 0 {
 		return 0
@@ -61,8 +61,8 @@ func (d Deposit) Confirmations(head int64) int64 {
 	return max(d.Depth, head-d.BlockHeight+1, 0)
 }
 
-// Shown is the transfer whose hash and confirmations stand in the payment's own fields: the first one of the quoted
-// asset that stands, else the first that stands. ok is false while nothing was seen.
+// Shown is the transfer whose hash and confirmations answers show for the payment: the first valid one of the quoted
+// asset, else the first valid one. ok is false without a valid transfer.
 func (p Payment) Shown(rows []Deposit) (shown Deposit, ok bool) {
 	better := func(a, b Deposit) bool {
 		if x, y := p.quoted(a), p.quoted(b); x != y {
@@ -81,7 +81,7 @@ func (p Payment) Shown(rows []Deposit) (shown Deposit, ok bool) {
 	return shown, ok
 }
 
-// quoted reports whether the transfer is of the asset and network that were quoted.
+// quoted reports whether the transfer has the quoted asset and network.
 func (p Payment) quoted(d Deposit) bool {
 	return d.Asset == p.Quote.Crypto && d.Network == p.Quote.Network
 }

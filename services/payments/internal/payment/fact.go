@@ -7,20 +7,20 @@ import (
 	"causeway.internal/services/payments/internal/ledger"
 )
 
-// Fact is something that follows from a change and that the store writes in the same transaction. No facts means that
-// nothing changed and nothing is to be written.
+// Fact is a consequence of a change that the store writes in the same transaction. Without facts nothing changed and the
+// store writes nothing.
 type Fact interface{ fact() }
 
-// Change is one row of the history: every Apply that changes anything gives at least one. From equals To when only a
-// facet or a figure changed.
+// Change is one row of the history. Every Apply that changes anything returns at least one. From equals To when only a
+// facet or an amount changed.
 type Change struct {
 	Trigger   TriggerName
 	From, To  State
 	Exception Exception // after the change
 }
 
-// Event is one webhook event. Payment is the snapshot that its body shows, with the event's own sequence: a payment
-// that runs through two statuses at once has two events with two snapshots.
+// Event is one webhook event. Payment is the snapshot in its body, with the event's own sequence: a payment that passes
+// two statuses at once has two events with two snapshots.
 type Event struct {
 	Type      string // payment.confirmed, payment.underpaid, …
 	Payment   Payment
@@ -30,8 +30,7 @@ type Event struct {
 // Post is one ledger journal, balanced.
 type Post struct{ Journal ledger.Journal }
 
-// HoldPayout creates the payout row of an attempt, or revives the row of the same reference that was withdrawn before
-// it left.
+// HoldPayout creates the payout row of an attempt, or revives the withdrawn and unsent row of the same reference.
 type HoldPayout struct {
 	Reference string
 	Attempt   int
@@ -41,10 +40,10 @@ type HoldPayout struct {
 	Receiver  Receiver
 }
 
-// VoidPayout withdraws a payout that has not left: its row must not be sent.
+// VoidPayout withdraws a payout that has not left. No worker may send its row.
 type VoidPayout struct{ Reference string }
 
-// Mark writes our marks on one deposit row.
+// Mark writes the marks of one deposit row.
 type Mark struct {
 	Key          string
 	Booked       string
@@ -53,7 +52,7 @@ type Mark struct {
 	Counted      decimal.Decimal
 }
 
-// Alert tells an operator. Code is stable, Text says what happened without secrets or personal data.
+// Alert is a message to operators. Code is stable. Text contains no secret and no personal data.
 type Alert struct{ Code, Text string }
 
 func (Change) fact()     {}
@@ -64,7 +63,7 @@ func (VoidPayout) fact() {}
 func (Mark) fact()       {}
 func (Alert) fact()      {}
 
-// The event types that are not "payment." plus a status.
+// The event types other than "payment." plus a status.
 const (
 	EventUnderpaid  = "payment.underpaid"
 	EventOverpaid   = "payment.overpaid"

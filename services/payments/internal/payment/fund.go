@@ -16,8 +16,8 @@ const (
 	bookedSuspense = "suspense"
 )
 
-// due is what the payer owes: the quoted amount, and more of it where late money is worth less than at the lock. floor and
-// ceiling bound what pays the quoted payout.
+// due is the amount that the payer owes: the quoted amount, or more where late money is worth less than at the locked
+// rate. floor and ceiling bound the amounts that pay the quoted payout.
 func (c *change) due() decimal.Decimal {
 	q := c.p.Quote
 	if !c.cheaper() {
@@ -31,7 +31,7 @@ func (c *change) cheaper() bool {
 	return c.p.LateRate.IsPositive() && c.p.LateRate.LessThan(c.p.Quote.Rate.Value)
 }
 
-// digits are those of the quoted asset on its chain.
+// digits is the number of decimals of the quoted asset on its network.
 func digits(q quote.Quote) int32 {
 	n, _ := money.NetworkOf(q.Network)
 	if a, ok := n.Asset(q.Crypto); ok {
@@ -45,7 +45,7 @@ func (c *change) ceiling() decimal.Decimal { return above(c.due(), c.pol.Over) }
 
 func above(amount, share decimal.Decimal) decimal.Decimal { return amount.Add(amount.Mul(share)) }
 
-// dust reports a transfer that is too small to open a payment; tally.go says when it counts all the same.
+// dust reports a transfer that is too small to open a payment. Tally says when dust counts.
 func (c *change) dust(d Deposit) bool {
 	if !c.p.quoted(d) {
 		switch {
@@ -59,8 +59,8 @@ func (c *change) dust(d Deposit) bool {
 	return d.Amount.LessThan(c.opens())
 }
 
-// opens is the least transfer of the quoted asset that opens the payment. Where the whole due is worth little more than the
-// dollar bound, a tenth of the due takes its place, else such a payment could never be paid.
+// opens is the smallest transfer of the quoted asset that opens the payment. Where the whole due is worth little more
+// than the dollar bound, a tenth of the due replaces the bound. Otherwise such a payment could never be paid.
 func (c *change) opens() decimal.Decimal {
 	due := c.p.Quote.CryptoAmount
 	least := due.Mul(c.pol.DustShare)
@@ -79,7 +79,7 @@ func stable(d Deposit) bool {
 	return ok && a.Stable
 }
 
-// onTime reports a transfer that counts by its time: inside the window, or inside the grace once late money was taken.
+// onTime reports a transfer that counts by its time: inside the window, or inside the grace after late money was taken.
 func (c *change) onTime(d Deposit) bool {
 	if d.Unmined() {
 		return !c.idle(d)
@@ -91,23 +91,23 @@ func (c *change) onTime(d Deposit) bool {
 	return !c.at(d).After(end)
 }
 
-// lost reports a transfer that was converted and no longer stands as it was.
+// lost reports a converted transfer that was reorged away, left its block, or changed its amount.
 func lost(d Deposit) bool {
 	return d.Counted.IsPositive() && (d.Reverted || d.Unmined() || d.Booked == "" || !d.Amount.Equal(d.Counted))
 }
 
-// Need is the depth that this payment asks for by its risk.
+// Need is the depth that this payment needs for its risk.
 func (pol Policy) Need(p Payment) Depth {
 	return pol.Depths.Required(p.Quote.Network, p.Quote.Crypto, p.risk())
 }
 
-// risk is the worth of the payment in dollars, or of everything that came if that is more.
+// risk is the worth of the payment in dollars, or the worth of all received money if that is more.
 func (p Payment) risk() decimal.Decimal {
 	return decimal.Max(p.Quote.TransactionUSD, p.Received.Mul(p.Quote.Rate.UnitUSD()))
 }
 
-// witnesses reports whether a second host must still confirm some of a large payment's money, and whether some of it is told by
-// one host alone, so that a person must.
+// witnesses reports whether a second host must still confirm some money of a large payment, and whether one host alone
+// reports some of it, so that an operator must decide.
 func (c *change) witnesses() (pending, alone bool) {
 	if c.p.Mode != Live || !c.pol.WitnessUSD.IsPositive() || c.p.risk().LessThanOrEqual(c.pol.WitnessUSD) {
 		return false, false
@@ -121,7 +121,7 @@ func (c *change) witnesses() (pending, alone bool) {
 	return pending, alone
 }
 
-// deep reports a transfer that is deep enough. One of another asset is judged by its own network's table.
+// deep reports a transfer that is deep enough. A transfer of another asset follows the table of its own network.
 func (c *change) deep(d Deposit) bool {
 	if !c.p.quoted(d) {
 		return c.pol.Depths.Required(d.Network, d.Asset, c.p.Quote.TransactionUSD).Met(d)
@@ -129,7 +129,7 @@ func (c *change) deep(d Deposit) bool {
 	return c.pol.Need(c.p).Met(d)
 }
 
-// deposits takes in every transfer of the payment: figures first, then the ledger, then what it means.
+// deposits processes all transfers of the payment: first the sums, then the ledger, then the state.
 func (c *change) deposits(rate decimal.Decimal) {
 	c.sum()
 	frozen := c.p.Credit.Frozen
@@ -153,7 +153,7 @@ func (c *change) deposits(rate decimal.Decimal) {
 	}
 }
 
-// sum adds up what stands, and notes whether it grew, and what of any asset came or went.
+// sum adds up the valid transfers. It notes whether the sum grew, and whether money of any asset came or went.
 func (c *change) sum() {
 	standing, wrong := 0, false
 	for _, d := range c.rows {
@@ -170,7 +170,7 @@ func (c *change) sum() {
 	c.vanished = had && !wrong || t.Received.Add(c.opens()).LessThanOrEqual(c.p.Received)
 	c.appeared = c.grew || wrong && !had
 	if c.p.Payout != PayoutSucceeded && c.p.End != Refunded {
-		c.p.WrongAsset = wrong // what comes after the end is recorded and says nothing about the payment
+		c.p.WrongAsset = wrong // transfers after the end are recorded and change no flag
 	}
 	if !t.Received.Equal(c.p.Received) {
 		c.p.Received = t.Received
@@ -180,12 +180,12 @@ func (c *change) sum() {
 	}
 	c.p.Transfers, c.p.WaitsUntil = standing, c.waits()
 	if c.grew && c.p.Screening.Cleared() && !c.p.Credit.Frozen && c.trigger != OnScreened {
-		c.p.Screening = Unscreened // a new sender needs a verdict of its own
+		c.p.Screening = Unscreened // a new sender needs its own verdict
 	}
 }
 
-// book writes each deep transfer to the ledger once, and takes back what was reorged away, waits for a block again, or was mined
-// again with another amount. Money for a running payment belongs to its payer; all other money waits in suspense.
+// book posts each deep transfer to the ledger once. It reverses a transfer that was reorged away, is unmined again, or was
+// mined again with another amount. Money for a running payment goes to its payer's account, and other money to suspense.
 func (c *change) book() {
 	running := c.p.End == NotEnded && c.p.Status() != StatusNeedsReview
 	for i := range c.rows {
@@ -193,7 +193,7 @@ func (c *change) book() {
 		if d.Booked != "" && (d.Reverted || d.Unmined() || !d.Amount.Equal(d.BookedAmount)) {
 			from := d.Booked
 			if d.Counted.IsPositive() {
-				from = bookedSuspense // it was converted: the loss is ours to chase
+				from = bookedSuspense // it was converted: operators recover the loss from suspense
 			}
 			c.post(c.entry(*d, from, d.BookedAmount).Reverted())
 			d.Booked, d.BookedAmount = "", decimal.Zero
@@ -233,12 +233,12 @@ func (c *change) mark(d Deposit) {
 	c.facts = append(c.facts, m)
 }
 
-// watchFrozen follows a payment whose money is spoken for: nothing moves, but a deposit that vanishes under a payout is
-// an alert, and further money is owed to the payer.
+// watchFrozen follows a payment whose money is converted. No status changes. A deposit that is reorged away is an alert,
+// and further money is owed to the payer.
 func (c *change) watchFrozen() {
 	gone := c.anyLost()
 	if gone && !c.p.Reorged {
-		c.alert("deposit_reorged_after_payout", "a deposit that was converted has been reorged away")
+		c.alert("deposit_reorged_after_payout", "converted deposit reorged away")
 	}
 	c.p.Reorged = gone
 	if c.p.End == NotEnded && c.p.Status() != StatusNeedsReview {
@@ -246,8 +246,8 @@ func (c *change) watchFrozen() {
 	}
 }
 
-// watchHeld follows a payment that a person holds and whose money is not spoken for: the merchant learns of a deposit that
-// vanishes, and no more of it once all of them stand again.
+// watchHeld follows a payment that waits for an operator and whose money is not converted. The payment is reorged while a
+// deposit is missing, and no longer once all deposits are valid again.
 func (c *change) watchHeld() {
 	gone := slices.ContainsFunc(c.rows, func(d Deposit) bool { return d.Reverted && !c.dust(d) })
 	switch {
@@ -281,7 +281,7 @@ func (c *change) excess() bool {
 	return counted.GreaterThan(c.ceiling())
 }
 
-// judge decides what the money means while no payout has left and nobody holds the payment.
+// judge sets the funding facets while no payout has left and the payment has no hold.
 func (c *change) judge(rate decimal.Decimal) {
 	if c.p.End == Cancelled || c.p.Receiver.Forgotten() {
 		c.judgeOver()
@@ -314,11 +314,11 @@ func (c *change) judge(rate decimal.Decimal) {
 		c.p.Overpaid = false
 		return
 	}
-	c.p.Overpaid = c.mined().GreaterThan(c.ceiling()) // late money may have been let in
+	c.p.Overpaid = c.mined().GreaterThan(c.ceiling()) // includes late money that was taken
 	c.confirm()
 }
 
-// fund notes that enough money is in sight, or that less than enough is all that will come.
+// fund notes that enough money is visible, or with short that the window ended with less.
 func (c *change) fund(short bool) {
 	c.p.Funding, c.p.Underpaid, c.p.Reorged = Seen, short, false
 	if c.p.Claim == ClaimVoid {
@@ -326,18 +326,18 @@ func (c *change) fund(short bool) {
 	}
 }
 
-// dropped notes a reorg that took the money of a payment that already showed it. A claimed gift that was never funded
-// stays unfunded: nobody has relied on its money.
+// dropped notes a reorg that removed money which the payment already showed. A claimed gift that was never funded stays
+// unfunded, because no recipient relied on its money.
 func (c *change) dropped(before Funding) {
 	if c.trigger == OnWindow || before == Seen && slices.ContainsFunc(c.rows, func(d Deposit) bool { return c.stands(d) && c.outlived(d) }) {
-		return // not mined, or mined too late, which is no loss of money
+		return // never mined, or mined too late: no money was lost
 	}
 	if (before == Seen && c.p.Claim != Claimed) || before == Confirmed {
 		c.p.Reorged = true
 	}
 }
 
-// judgeClosed decides a window that closed unpaid.
+// judgeClosed handles a window that closed unpaid.
 func (c *change) judgeClosed(before Funding, rate decimal.Decimal) {
 	c.p.Funding, c.p.Underpaid = Unfunded, false
 	c.dropped(before)
@@ -352,7 +352,7 @@ func (c *change) judgeClosed(before Funding, rate decimal.Decimal) {
 	if !ok {
 		return
 	}
-	c.step() // it expired, and then late money came
+	c.step() // records the expiry before the late money
 	c.p.Timing = Late
 	if c.at(first).After(c.p.ExpiresAt.Add(c.pol.LateGrace)) {
 		c.p.Hold = HoldLate
@@ -372,8 +372,9 @@ func (c *change) judgeClosed(before Funding, rate decimal.Decimal) {
 	}
 }
 
-// takeLate fixes the rate of late money when a block holds it: the lowest of the lock and of the current rate at each arrival. So
-// nobody can wait for a better one. A rate that has moved too far, or that nobody knows, is for a person.
+// takeLate fixes the rate of late money when a block holds it: the lowest of the locked rate and of the current rates at
+// each arrival. So a payer cannot wait for a better rate. Without a current rate, or when it moved too far, an operator
+// decides.
 func (c *change) takeLate(rate decimal.Decimal) bool {
 	lock := c.p.Quote.Rate
 	if !lock.Drift(rate, c.pol.LateDrift) {
@@ -387,7 +388,7 @@ func (c *change) takeLate(rate decimal.Decimal) bool {
 	return true
 }
 
-// firstLate finds the earliest transfer of the quoted asset that stands, is mined and came after the window.
+// firstLate finds the earliest valid, mined transfer of the quoted asset that arrived after the window.
 func (c *change) firstLate() (first Deposit, ok bool) {
 	for _, d := range c.rows {
 		late := c.stands(d) && !d.Unmined() && !c.dust(d) && c.at(d).After(c.p.ExpiresAt)
@@ -398,7 +399,8 @@ func (c *change) firstLate() (first Deposit, ok bool) {
 	return first, ok
 }
 
-// forgetLate makes a payment whose late money was reorged away simply expired again: mined again, it is judged again.
+// forgetLate makes a payment expired again after its late money was reorged away. When the money is mined again, it is
+// judged again.
 func (c *change) forgetLate() {
 	if c.p.Timing != Late {
 		return
@@ -408,7 +410,7 @@ func (c *change) forgetLate() {
 	}
 }
 
-// judgeOver leaves money to a person where nothing may be paid without one: after a cancellation, or after the receiver was erased.
+// judgeOver holds money that arrives after a cancellation or after the receiver was erased. An operator decides on it.
 func (c *change) judgeOver() {
 	for _, d := range c.rows {
 		if !d.Reverted && !d.Unmined() && !c.dust(d) {
@@ -429,7 +431,7 @@ func (c *change) confirm() {
 	if !enough || pending || (c.pol.Screen && !c.p.Screening.Cleared()) {
 		return
 	}
-	c.step() // confirming is told before confirmed
+	c.step() // the event of confirming comes before that of confirmed
 	credit := c.worth(t.Deep)
 	switch above := credit.Payout.GreaterThan(c.p.Quote.PayoutAmount); {
 	case alone:
@@ -443,8 +445,9 @@ func (c *change) confirm() {
 	}
 }
 
-// worth is what a sum of the quoted asset is converted to: the quote within its tolerance, and else by the type's policy. What
-// the types that pay the quote get beyond it stays the payer's. Late money at a lower rate never pays more than at the lock.
+// worth converts a sum of the quoted asset: to the quoted payout within the tolerance, and otherwise by the type's policy.
+// Money beyond the quote stays the payer's for types that pay the quote. Late money at a lower rate never pays more than
+// at the locked rate.
 func (c *change) worth(sum decimal.Decimal) Credit {
 	q := c.p.Quote
 	credit := Credit{Crypto: sum, Payout: q.PayoutAmount, Fee: q.Charge.Fiat}
@@ -473,7 +476,7 @@ func (c *change) worth(sum decimal.Decimal) Credit {
 	return credit
 }
 
-// freeze fixes what is converted, and marks the transfers that it rests on: those that count and are deep.
+// freeze fixes the conversion and marks its transfers: those that count and are deep.
 func (c *change) freeze(credit Credit, counts func(Deposit) bool) {
 	rate := c.p.Quote.Rate
 	if c.cheaper() {
@@ -486,7 +489,7 @@ func (c *change) freeze(credit Credit, counts func(Deposit) bool) {
 		if d.Booked == "" || !counts(*d) || !c.deep(*d) {
 			continue
 		}
-		if d.Booked == bookedSuspense { // it came while a person held the payment
+		if d.Booked == bookedSuspense { // it arrived while the payment waited for an operator
 			c.post(c.entry(*d, bookedCustomer, d.BookedAmount).Released())
 			d.Booked = bookedCustomer
 		}
@@ -499,7 +502,7 @@ func (c *change) freeze(credit Credit, counts func(Deposit) bool) {
 	c.goOn()
 }
 
-// goOn starts what a confirmed payment waits for: the payout, the claim, or the caller's word.
+// goOn starts the next step of a confirmed payment: the payout, the wait for a claim, or the wait for the caller.
 func (c *change) goOn() {
 	switch {
 	case c.p.CallerSettles():
@@ -509,7 +512,7 @@ func (c *change) goOn() {
 		c.p.Claim = ClaimOpen
 		c.p.DeadlineAt = c.now.Add(c.pol.ClaimWindow)
 	default:
-		c.step() // confirmed, or a claimed gift that is funded now; the payout itself is no status
+		c.step() // records the status first; the hold of the payout does not change it
 		c.holdPayout()
 	}
 }
@@ -522,8 +525,8 @@ func (c *change) unfreeze() {
 	c.p.ConfirmedAt, c.p.DeadlineAt, c.p.Token = timeZero, timeZero, Token{}
 }
 
-// unconvert reverses the conversion. What was converted is the payer's again; a transfer that no longer backs it meets
-// its loss in suspense.
+// unconvert reverses the conversion. The converted money is owed to the payer again. The loss of a transfer that was
+// reorged away is booked in suspense.
 func (c *change) unconvert() {
 	c.post(c.conversion().Unconverted())
 	for i := range c.rows {

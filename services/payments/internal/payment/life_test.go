@@ -281,7 +281,7 @@ func TestReorgAfterThePayoutLeft(t *testing.T) {
 func TestReorgedTransferMinedAgainWithAnotherAmount(t *testing.T) {
 	w := newWorld(t, MerchantPayment)
 	w.deposit("a", "100", deep)
-	w.deposit("a", "40", deep) // the reversal was overtaken by the new inclusion
+	w.deposit("a", "40", deep) // the new inclusion overtook the reversal
 	w.is(StatusPending, ExceptionReorged)
 	if owed := w.balances["customer:pay_1:USDT"]; !owed.Equal(dec("40")) {
 		t.Fatalf("owed to the payer: %s", owed)
@@ -387,7 +387,7 @@ func TestCancel(t *testing.T) {
 	refused(t, w.apply(Fulfil{}), fault.Conflict, "request_cancelled", "")
 }
 
-// Money that comes after the receiver was erased is never paid to the account that stands in its place: it waits for a person,
+// Money that arrives after the receiver was erased is never paid to the placeholder account. It waits for an operator,
 // who may refund it.
 func TestForgottenReceiver_isNotPaid(t *testing.T) {
 	forget := func(w *world) { w.p.Receiver.AccountNumber, w.p.Receiver.AccountName = ForgottenAccount, "" }
@@ -427,7 +427,7 @@ func TestForgottenReceiver_isNotPaid(t *testing.T) {
 	w.succeed()
 	w.is(StatusSettled, None)
 
-	w = newWorld(t, MerchantPayment, noReceiver) // its caller pays: nobody was forgotten
+	w = newWorld(t, MerchantPayment, noReceiver) // its caller pays: no receiver was erased
 	w.must(Cancel{})
 	w.deposit("a", "100", deep)
 	w.must(Accept{Rows: w.rows})
@@ -605,8 +605,8 @@ func TestPayoutFailsAndIsRetried(t *testing.T) {
 	}
 }
 
-// A rail that says that the money came back, and never said that it was paid, has not settled anything: merchants ship on
-// payment.settled. Paystack's "reversed" on a pending transfer is such a word.
+// A rail that reports returned money and reported no success before settles nothing, because merchants ship on
+// payment.settled. An example is Paystack's "reversed" on a pending transfer.
 func TestReturnedWithoutSuccessIsNeverSettled(t *testing.T) {
 	for name, before := range map[string]func(w *world){
 		"held, found at the rail after a restore": func(*world) {},
@@ -746,8 +746,8 @@ func TestRowsMayNotBeForgotten(t *testing.T) {
 	refused(t, w.apply(WindowOver{ScannedTo: w.now}), fault.Internal, "rows_missing", "")
 }
 
-// A payout that failed for certain goes over the next rail under a reference of its own, once, and nobody is told: the
-// payment was settling and is.
+// A payout that failed for certain goes over the next rail under its own reference, once. No event is sent, because the
+// payment stays settling.
 func TestFailedPayoutGoesOverAnotherRail(t *testing.T) {
 	w := newWorld(t, Transfer)
 	w.deposit("a", "100", deep)
@@ -758,7 +758,7 @@ func TestFailedPayoutGoesOverAnotherRail(t *testing.T) {
 	if w.held == nil || w.held.Reference != "cw-abcdefghjkmn-2" || w.held.Rail != "other" || !w.held.Amount.Equal(dec("159000")) || len(w.events) != said {
 		t.Fatalf("held %+v after %d events", w.held, len(w.events))
 	}
-	w.must(Failed{Attempt: 1, Over: "third"}) // an old failure moves nothing
+	w.must(Failed{Attempt: 1, Over: "third"}) // a failure of an old attempt changes nothing
 	if w.p.Rail != "other" || w.p.Attempt != 2 {
 		t.Fatalf("attempt %d over %s", w.p.Attempt, w.p.Rail)
 	}
@@ -782,7 +782,8 @@ func TestFailedPayoutOfAReorgedDepositGoesNowhere(t *testing.T) {
 	}
 }
 
-// Where a rail pays whole units the rest is booked as rounding once the payout is made, and owed again when it comes back.
+// Where a rail pays whole units, the rest is booked as rounding after the payout and is owed again when the payout is
+// returned.
 func TestWholeUnitsLeaveAResidue(t *testing.T) {
 	w := newWorld(t, Transfer, func(p *Payment) { p.Quote.PayoutAmount = dec("158999.75"); p.Quote.Charge.Fiat = dec("1000.25") })
 	w.policy.Whole = map[RailCurrency]bool{{Rail: "sim", Currency: money.NGN}: true}

@@ -82,8 +82,8 @@ func inState(t *testing.T, s State) *world {
 	return w
 }
 
-// Every cell that refuses gives a fault that may be shown and changes nothing; no trigger of any state is an internal
-// error but an incomplete draft, fulfilment or claim.
+// Every cell that refuses returns an error that callers may see, and changes nothing. Only an incomplete draft,
+// fulfilment or claim is an internal error.
 func TestEveryRefusalIsAFault(t *testing.T) {
 	triggers := []Trigger{
 		Create{},
@@ -134,8 +134,8 @@ func TestStatusesAndEventsAreNamedLikeTheInterface(t *testing.T) {
 	}
 }
 
-// machine drives one payment at random: a chain that reorgs, a payer who sends what and when he likes, a rail that
-// answers anything in any order, a merchant, a recipient and an operator who press every button.
+// machine drives one payment at random: a chain that reorgs, a payer who sends any amount at any time, a rail that
+// answers anything in any order, and a merchant, a recipient and an operator who use every operation.
 type machine struct {
 	w    *world
 	keys int
@@ -144,7 +144,7 @@ type machine struct {
 func (m *machine) step(t *rapid.T) {
 	w := m.w
 	w.t = t
-	refusable := func(tr Trigger) { _ = w.apply(tr) } // a refusal is checked by apply to change nothing
+	refusable := func(tr Trigger) { _ = w.apply(tr) } // apply checks that a refusal changes nothing
 	switch rapid.SampledFrom(actions).Draw(t, "action") {
 	case "deposit":
 		m.keys++
@@ -224,7 +224,7 @@ func (m *machine) step(t *rapid.T) {
 	}
 }
 
-// accept presses the button plainly, or with an amount: what it pays is what was offered, and never above the maximum.
+// accept accepts with or without an amount. The payout equals the offer and never exceeds the maximum.
 func (m *machine) accept(t *rapid.T) {
 	w := m.w
 	offer, ok := w.policy.Offer(w.p, w.rows)
@@ -248,7 +248,7 @@ var actions = []string{
 	"claim", "fulfil", "settle", "name", "sending", "sending", "unknown", "succeeded", "failed", "returned", "accept", "retry", "refund",
 }
 
-// attempt is mostly the current one, sometimes an older or one that never was.
+// attempt is mostly the current one, sometimes an older one or one that does not exist.
 func (m *machine) attempt(t *rapid.T) int {
 	return max(0, m.w.p.Attempt+rapid.SampledFrom([]int{0, 0, 0, 0, -1, 1}).Draw(t, "attempt"))
 }
@@ -260,7 +260,7 @@ func (m *machine) any(t *rapid.T) *Deposit {
 	return &m.w.rows[rapid.IntRange(0, len(m.w.rows)-1).Draw(t, "row")]
 }
 
-// perhaps tells at once, or leaves it to the next trigger that brings all rows.
+// perhaps applies the deposits at once, or leaves them to the next trigger with all rows.
 func (m *machine) perhaps(t *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(t, "silent") > 0 {
 		m.tell()
@@ -275,7 +275,7 @@ func (m *machine) tell() {
 	}
 }
 
-// life is one payment's life of random steps; edges notes the moves that were made.
+// life runs random steps on one payment; edges collects the moves.
 func life(edges map[string]bool) func(*rapid.T) {
 	return func(t *rapid.T) {
 		kind := rapid.SampledFrom(Types()).Draw(t, "type")

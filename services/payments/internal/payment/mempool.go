@@ -2,12 +2,12 @@ package payment
 
 import "time"
 
-// Unmined reports a transfer that only a node's mempool shows: no block holds it.
+// Unmined reports a transfer that is in a node's mempool and in no block.
 func (d Deposit) Unmined() bool { return !d.Reverted && d.BlockHeight <= 0 }
 
-// at is the time that decides whether a mined transfer is on time, or how late it is. One that a mempool showed inside the
-// window is as early as that if a block holds it by the end of the hold. Every other transfer is as late as its block. So nobody
-// keeps a lock with a transaction that pays too little to be mined.
+// at is the time by which a mined transfer is on time or late. A transfer that a mempool showed inside the window has
+// that time if a block holds it before the hold ends. Every other transfer has the time of its block. So a payer cannot
+// keep a locked rate with a transaction whose fee is too low to be mined.
 func (c *change) at(d Deposit) time.Time {
 	if d.BlockTime.IsZero() || !d.FirstSeenAt.After(c.p.ExpiresAt) && !c.outlived(d) {
 		return d.At()
@@ -24,12 +24,12 @@ func (c *change) outlived(d Deposit) bool {
 }
 
 // idle reports an unmined transfer that counts for nothing: it was first seen after the window, or the window is closed.
-// Nothing is decided on it before a block holds it.
+// It changes nothing until a block holds it.
 func (c *change) idle(d Deposit) bool {
 	return d.Unmined() && (c.p.Closed || d.FirstSeenAt.After(c.p.ExpiresAt))
 }
 
-// waits says until when the payment waits for a block to hold what counts and is unmined, and zero if nothing is.
+// waits returns until when the payment waits for a block with its unmined money, or zero without such money.
 func (c *change) waits() time.Time {
 	counts := c.counts(c.onTime)
 	for _, d := range c.rows {

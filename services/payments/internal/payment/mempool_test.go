@@ -16,7 +16,7 @@ import (
 
 const hold = 2 * time.Hour
 
-// in puts a transfer into a block of that time.
+// in puts a transfer into a block of the given time.
 func in(at time.Time, depth int64) func(*Deposit) {
 	return func(d *Deposit) { d.Reverted, d.BlockHeight, d.BlockTime, d.Depth = false, 100, at, depth }
 }
@@ -24,7 +24,7 @@ func in(at time.Time, depth int64) func(*Deposit) {
 // unmined takes a transfer out of its block.
 func unmined(d *Deposit) { d.Reverted, d.BlockHeight, d.BlockTime, d.Depth = false, 0, time.Time{}, 0 }
 
-// look is the timer: it applies what is due at now, with the network scanned to now.
+// look is the timer: it applies the trigger that is due, with the network scanned to now.
 func (w *world) look() {
 	w.t.Helper()
 	for due, name := w.p.Timer(); name == OnWindow && !w.now.Before(due.Add(time.Minute)); due, name = w.p.Timer() {
@@ -36,7 +36,7 @@ func (w *world) look() {
 	}
 }
 
-// after brings the time to so much after the window, and looks.
+// after sets the time to d after the window, and looks.
 func (w *world) after(d time.Duration) {
 	w.t.Helper()
 	w.now = w.p.ExpiresAt.Add(d)
@@ -50,8 +50,8 @@ func (w *world) dueAt(want time.Time) {
 	}
 }
 
-// A transfer that a mempool showed in time is on time if a block holds it by the end of the hold. Mined later, it is as late as
-// its block, and so is one that was first seen after the window.
+// A transfer that a mempool showed in time is on time if a block holds it before the hold ends. Mined later, it is as late
+// as its block. A transfer that was first seen after the window is as late as its block too.
 func TestMempool_time(t *testing.T) {
 	type at = time.Duration // after the window
 	for name, e := range map[string]struct {
@@ -89,12 +89,12 @@ func TestMempool_time(t *testing.T) {
 	}
 	w := newWorld(t, Transfer)
 	w.close()
-	w.deposit("a", "100", seenAt(w.now), in(w.p.ExpiresAt, 1)) // learnt late, mined in the window
+	w.deposit("a", "100", seenAt(w.now), in(w.p.ExpiresAt, 1)) // reported late, mined in the window
 	w.is(StatusConfirming, None)
 }
 
-// Money in no block keeps the window open until the hold is over, and no longer: the payment expires, and a block that holds it
-// later brings late money.
+// Unmined money keeps the window open until the hold ends. Then the payment expires, and the money is late if a block
+// holds it afterwards.
 func TestMempool_holdIsOver(t *testing.T) {
 	w := newWorld(t, Transfer)
 	end := w.p.ExpiresAt
@@ -114,7 +114,7 @@ func TestMempool_holdIsOver(t *testing.T) {
 		t.Fatalf("received %s in %d transfers", w.p.Received, w.p.Transfers)
 	}
 	w.tell()
-	w.deposit("a", "100", reverted) // dropped at last
+	w.deposit("a", "100", reverted) // dropped from the mempool
 	w.said()
 	w.deposit("a", "100", unmined)
 	w.said()
@@ -125,7 +125,7 @@ func TestMempool_holdIsOver(t *testing.T) {
 	w.payout("158920")
 }
 
-// A late arrival is judged by the rate when a block holds it, and moves nothing before.
+// A late transfer is judged by the rate at the time of its block, and changes nothing before.
 func TestMempool_lateSighting(t *testing.T) {
 	w := newWorld(t, Transfer)
 	w.close()
@@ -152,7 +152,7 @@ func TestMempool_lateSighting(t *testing.T) {
 	w.is(StatusNeedsReview, ExceptionPaidLate)
 }
 
-// The rest of a partly paid payment may wait for its block like the whole.
+// The missing part of a partly paid payment may be unmined as well.
 func TestMempool_partlyMined(t *testing.T) {
 	begin := func(kind Type) *world {
 		w := newWorld(t, kind)
@@ -179,7 +179,7 @@ func TestMempool_partlyMined(t *testing.T) {
 	w.after(hold + time.Minute)
 	w.is(StatusNeedsReview, ExceptionUnderpaid)
 
-	w = begin(Transfer) // replaced by nothing: what is left is judged as soon as the timer looks
+	w = begin(Transfer) // dropped without a replacement: the timer judges the remaining money
 	w.deposit("b", "60", reverted)
 	w.is(StatusPending, ExceptionReorged)
 	w.dueAt(w.p.ExpiresAt)
@@ -195,7 +195,7 @@ func TestMempool_partlyMined(t *testing.T) {
 	w.is(StatusExpired, None)
 }
 
-// A transaction that pays more in its place overpays nobody: only what a block holds is excess.
+// A replacement with a larger amount is no overpayment until a block holds it.
 func TestMempool_replacedByAHigherFee(t *testing.T) {
 	w := newWorld(t, Transfer)
 	w.deposit("a", "100")
@@ -211,7 +211,7 @@ func TestMempool_replacedByAHigherFee(t *testing.T) {
 	w.is(StatusConfirmed, ExceptionOverpaid)
 }
 
-// A gift that is claimed on a sighting waits without paying, and is void when the hold is over.
+// A gift that is claimed on unmined money waits unpaid, and its claim is void when the hold ends.
 func TestMempool_claimedGift(t *testing.T) {
 	w := newWorld(t, Gift)
 	w.deposit("a", "100")
@@ -230,13 +230,13 @@ func TestMempool_claimedGift(t *testing.T) {
 	}
 }
 
-// fate is how a transfer goes on after it was first seen, in minutes after the start of the payment; -1 is never.
+// fate is the later history of a transfer that was seen, in minutes after the start of the payment; -1 is never.
 type fate struct {
 	key                           string
 	seen, gone, back, mined, lost int
 }
 
-// snapshot is what wallets says of a transfer at a minute, and how many times it has changed before.
+// snapshot is the transfer as wallets reports it at a minute, and the number of its changes before.
 func (f fate) snapshot(minute int) (change func(*Deposit), version int) {
 	reached := func(m int) bool { return m >= 0 && m <= minute }
 	switch {
@@ -254,8 +254,8 @@ func (f fate) snapshot(minute int) (change func(*Deposit), version int) {
 	return nil, 0
 }
 
-// Whatever waits, is mined, replaced or dropped, and in whatever order the messages of a minute come: nothing is paid on money
-// in no block, no payment waits longer than the hold and the margin for it, and the end is the same.
+// Transfers wait, are mined, replaced or dropped, and the messages of a minute arrive in any order. Unmined money is never
+// paid out, no payment waits for it longer than the hold and the margin, and the final state is the same.
 func TestMempool_anyFate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]Type{Transfer, Gift, MerchantPayment}).Draw(t, "type")
@@ -324,7 +324,7 @@ func TestMempool_anyFate(t *testing.T) {
 			return w
 		}
 		end := func(w *world) string {
-			// Reorged, that the merchant was shown money for a moment, depends on the order.
+			// Reorged depends on the order: it says that the merchant saw money for a moment.
 			return fmt.Sprint(w.p.Status(), w.p.Has(ExceptionUnderpaid), w.p.Overpaid, w.p.Claim, w.p.Received, w.p.Credit.Payout, w.p.Credit.Crypto, w.p.Timing, w.p.Closed)
 		}
 		one := end(run(func(a, b fate) int { return cmp.Compare(a.key, b.key) }))
@@ -335,9 +335,9 @@ func TestMempool_anyFate(t *testing.T) {
 	})
 }
 
-// meet reports that two transfers change in one minute where the first message may decide. After the window a transfer that was
-// sent in time is paid in part and late money beside it is too much, or late money opens the payment for both; and before it a
-// conversion that suffices takes in no dust of the same minute.
+// meet reports that two transfers change in one minute where the order of the messages decides. After the window, either a
+// transfer that is on time is paid in part and late money is too much, or late money opens the payment for both. Before
+// the end of the window, a sufficient conversion takes no dust of the same minute.
 func meet(fates []fate, dust bool) bool {
 	changes := map[int]bool{}
 	for _, f := range fates {
@@ -358,7 +358,7 @@ func meet(fates []fate, dust bool) bool {
 	return false
 }
 
-// depth is what blocks hold.
+// depth is the amount in blocks.
 func depth(rows []Deposit) (sum decimal.Decimal) {
 	for _, d := range rows {
 		if !d.Reverted && d.BlockHeight > 0 {

@@ -18,7 +18,7 @@ func of(t *testing.T, fiat string) func(*Payment) {
 	return func(p *Payment) { p.Quote = priced(t, "ethereum", "USDT", fiat, quote.Fiat) }
 }
 
-// 3.125 USDT are due and 3.09375 came. The rest is less than dust is by itself, and pays the payment all the same.
+// 3.125 USDT are due and 3.09375 arrived. A transfer of the rest is dust by size, and pays the payment nevertheless.
 func TestDustCountsTowardsWhatWasBegun(t *testing.T) {
 	w := newWorld(t, Transfer, of(t, "5000"))
 	w.deposit("a", "3.09375", deep)
@@ -43,7 +43,7 @@ func TestDustComesFirstAndCountsOnceThePaymentIsBegun(t *testing.T) {
 	}
 }
 
-// No number of transfers that are dust opens a payment.
+// Dust transfers never open a payment, however many there are.
 func TestDustAloneOpensNothing(t *testing.T) {
 	w := newWorld(t, Transfer, of(t, "5000"))
 	for i := range 40 {
@@ -55,7 +55,7 @@ func TestDustAloneOpensNothing(t *testing.T) {
 	w.said("pending", "expired")
 }
 
-// The fee of a share of the quote is the fee of what is converted.
+// The fee of a share of the quote is the fee of the converted amount.
 func TestFeeIsThatOfTheConversion(t *testing.T) {
 	for amount, want := range map[string][2]string{"62.5": {"99500", "500"}, "31250": {"49962500", "37500"}} {
 		w := newWorld(t, Transfer, of(t, "50000000"))
@@ -68,7 +68,7 @@ func TestFeeIsThatOfTheConversion(t *testing.T) {
 	}
 }
 
-// Late money is worth no more than it is now.
+// Late money is converted at no more than the current rate.
 func TestLateMoneyPaysTheLowerRate(t *testing.T) {
 	for name, c := range map[string]struct {
 		rate, amount string
@@ -97,7 +97,7 @@ func TestLateMoneyPaysTheLowerRate(t *testing.T) {
 	}
 }
 
-// A type that pays the quote pays all of it or asks a person.
+// A type that pays the quote pays all of it or waits for an operator.
 func TestLateMoneyThatNoLongerCoversTheQuote(t *testing.T) {
 	w := newWorld(t, MerchantPayment)
 	w.close()
@@ -123,7 +123,7 @@ func TestLateMoneyThatNoLongerCoversTheQuote(t *testing.T) {
 	}
 }
 
-// More late money is judged by the rate of its own arrival.
+// A second late transfer is judged by the rate at its own arrival.
 func TestMoreLateMoneyIsJudgedByItsOwnRate(t *testing.T) {
 	w := newWorld(t, Transfer)
 	w.close()
@@ -146,7 +146,7 @@ func TestMoreLateMoneyIsJudgedByItsOwnRate(t *testing.T) {
 	}
 }
 
-// Who asks for the fee of a late payment across a step gains nothing by the lower rate.
+// A late payment whose lower rate crosses a step of the fee table pays the receiver no more than at the locked rate.
 func TestLateMoneyNeverPaysMoreThanTheLock(t *testing.T) {
 	w := newWorld(t, Transfer, of(t, "101000"))
 	w.close()
@@ -172,7 +172,7 @@ func TestWrongAssetIsToldWhenItIsSeen(t *testing.T) {
 	w.said("pending", "confirming", "wrong_asset")
 }
 
-// A deposit that vanishes while a person has the payment in hand is told at once, whatever the hold.
+// A reorg while the payment is in review sends an event at once, for every kind of hold.
 func TestDoubleSpendDuringAHoldIsTold(t *testing.T) {
 	for name, hold := range map[string]func(*world){
 		"screening, not confirmed": func(w *world) {
@@ -224,7 +224,7 @@ func TestDoubleSpendDuringAHoldIsTold(t *testing.T) {
 	}
 }
 
-// What passes a limit beyond the quote waits; the quote itself, and a share of it, need no room.
+// A payout above the quote waits when a limit has no room. The quote itself, and a share of it, need no room.
 func TestNoRoomHoldsWhatPassesTheQuote(t *testing.T) {
 	for amount, want := range map[string]Exception{"100": None, "101": None, "99.5": None, "101.01": ExceptionOverLimit, "300": ExceptionOverLimit} {
 		w := newWorld(t, Transfer)
@@ -237,7 +237,7 @@ func TestNoRoomHoldsWhatPassesTheQuote(t *testing.T) {
 			t.Errorf("%s of 100: %s, payout %+v", amount, w.p.Status(), w.held)
 		}
 	}
-	w := newWorld(t, MerchantPayment) // the excess is the payer's, and no limit counts it
+	w := newWorld(t, MerchantPayment) // the excess is owed to the payer, and no limit counts it
 	w.policy.NoRoom = true
 	w.deposit("a", "300", deep)
 	w.is(StatusConfirmed, ExceptionOverpaid)
@@ -283,7 +283,7 @@ func TestAcceptPaysWhatItShows(t *testing.T) {
 	refused(t, w.apply(Accept{Rows: w.rows, Payout: dec("63999000")}), fault.Conflict, "payout_amount_differs", "Accepting would pay 159000.00 NGN now")
 }
 
-// A hold that finds a larger sum converted already lets no more than the quote go without its amount.
+// When a held payment has converted a sum above the quote, accept pays more than the quote only if it names the amount.
 func TestAcceptOfWhatIsConverted(t *testing.T) {
 	held := func() *world {
 		w := newWorld(t, Transfer)
@@ -337,7 +337,7 @@ func TestListedDustIsLeftAside(t *testing.T) {
 	if owed := w.balances["customer:pay_1:USDT"]; !owed.Equal(dec("0.05")) {
 		t.Fatalf("owed to the payer: %s", owed)
 	}
-	w.rows[1].Screening = Unscreened // while nobody can say, dust that counts waits for its verdict
+	w.rows[1].Screening = Unscreened // counting dust without a verdict waits for one
 	if v := w.policy.Verdict(w.p, w.rows); v != Unscreened {
 		t.Fatalf("verdict %q", v)
 	}
@@ -351,7 +351,7 @@ func TestWhatIsLeftToPay(t *testing.T) {
 		{nil, "3.125", "0"},
 		{[]string{"3.09375"}, "0.03125", "0"},
 		{[]string{"3.09375", "0.03125"}, "0", "0"},
-		{[]string{"3.11"}, "0", "0"}, // within the tolerance nothing is asked for
+		{[]string{"3.11"}, "0", "0"}, // within the tolerance nothing is missing
 		{[]string{"0.05"}, "3.075", "0.05"},
 		{[]string{"1", "0.05"}, "2.075", "0"},
 		{[]string{"0.09", "0.09", "0.09", "0.09", "0.09"}, "2.675", "0.45"},
@@ -368,7 +368,7 @@ func TestWhatIsLeftToPay(t *testing.T) {
 	}
 }
 
-// Whatever has come, sending what is left pays the payment.
+// Sending the amount in Left pays the payment, whatever was received before.
 func TestSendingWhatIsLeftPays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, rapid.SampledFrom([]Type{Transfer, MerchantPayment}).Draw(t, "type"), func(p *Payment) {
@@ -392,7 +392,7 @@ func TestSendingWhatIsLeftPays(t *testing.T) {
 	})
 }
 
-// Late money in a mempool decides nothing: its rate is that of the time when a block holds it.
+// Late unmined money changes nothing: its rate is the one at the time of its block.
 func TestLateMoneyInAMempoolIsNoOption(t *testing.T) {
 	for name, c := range map[string]struct {
 		mined  time.Duration // after it was seen

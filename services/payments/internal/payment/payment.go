@@ -1,7 +1,7 @@
-// Package payment is the life of a payment (docs/api-contract.md#payment-life): what is stored, which status that
-// means, and the one total table of what may happen next. It is pure: no I/O, no clock, no randomness; every function
-// is given the time and all the rows it needs, so the same call always has the same result. It may import quote and
-// ledger, whose values it carries, and nothing else of this service.
+// Package payment is the life of a payment (docs/api-contract.md#payment-life): its stored fields, its status, and the
+// one total table of transitions. It is pure: it does no I/O and has no clock and no randomness. Every function takes
+// the time and the rows that it needs, so the same call always has the same result. It imports quote, ledger and payout
+// and nothing else of this service.
 package payment
 
 import (
@@ -39,11 +39,11 @@ func (t Type) Valid() bool {
 	return false
 }
 
-// ProRata reports whether the type pays out what was received when that differs from the quote
+// ProRata reports whether the type pays out in proportion to the received amount when that differs from the quote
 // (docs/api-contract.md#deposits).
 func (t Type) ProRata() bool { return t == Transfer || t == Gift }
 
-// Mode separates the live world from the test world.
+// Mode separates live mode from test mode.
 type Mode string
 
 // The modes.
@@ -52,13 +52,14 @@ const (
 	Test Mode = "test"
 )
 
-// Payer is who pays. ChatID is the merchant's identifier for the person.
+// Payer is the person who pays. ChatID is the merchant's identifier for the person.
 type Payer struct {
 	ChatID string `json:"chatId"`
 	Phone  string `json:"phone,omitempty"`
 }
 
-// Receiver is the bank account that is paid. The names are always ours, resolved from bank and account number.
+// Receiver is the bank account that is paid. Causeway resolves the names from bank and account number and ignores names
+// that a caller sends.
 type Receiver struct {
 	BankCode      string `json:"bankCode"` // as the caller wrote it
 	BankName      string `json:"bankName"`
@@ -70,10 +71,10 @@ type Receiver struct {
 // Known reports whether there is a receiver at all.
 func (r Receiver) Known() bool { return r.AccountNumber != "" }
 
-// ForgottenAccount is the account number of a receiver who was erased: the payment still says that there was one.
+// ForgottenAccount replaces the account number of an erased receiver. It shows that the payment had a receiver.
 const ForgottenAccount = "****"
 
-// Forgotten reports a receiver who was erased. Nobody can be paid there.
+// Forgotten reports an erased receiver. No payout can go to it.
 func (r Receiver) Forgotten() bool { return r.AccountNumber == ForgottenAccount }
 
 // Masked shows the last four characters of the account number and hides the rest.
@@ -93,11 +94,11 @@ type Preference struct {
 	Network string `json:"network,omitempty"`
 }
 
-// Funding is the facet that says how far the payer's money has come.
+// Funding is the facet of the payer's money.
 type Funding string
 
-// How far the money has come: nothing that counts; less than due; enough, in sight; enough, deep enough and frozen as
-// the sum that is converted.
+// None: no transfer counts. Short: transfers count, for less than the due. Seen: transfers for the due are visible.
+// Confirmed: they are deep enough, and the credit is frozen.
 const (
 	Unfunded  Funding = "none"
 	Short     Funding = "short"
@@ -105,10 +106,10 @@ const (
 	Confirmed Funding = "confirmed"
 )
 
-// Timing is the facet that says whether the money came inside the window.
+// Timing is the facet that says whether the money arrived inside the window.
 type Timing string
 
-// On time, or first seen after the window closed.
+// On time: the money arrived inside the window. Late: it arrived after the window closed.
 const (
 	OnTime Timing = "on_time"
 	Late   Timing = "late"
@@ -117,7 +118,8 @@ const (
 // Claim is the facet of a gift's claim.
 type Claim string
 
-// No claim applies (not a gift); open to anybody with the reference; claimed; claimed but the gift expired unfunded.
+// None: the payment is no gift. Open: anybody with the reference may claim. Claimed: a receiver is named. Void: the gift
+// ended before it was claimed, or expired unfunded after the claim.
 const (
 	NoClaim   Claim = "none"
 	ClaimOpen Claim = "open"
@@ -125,10 +127,10 @@ const (
 	ClaimVoid Claim = "void"
 )
 
-// Payout is the facet of the payout to the receiver. A caller that pays out itself jumps from none to succeeded.
+// Payout is the facet of the payout to the receiver. It moves from none to succeeded when the caller pays out itself.
 type Payout string
 
-// How far the payout has come. From sending on the money may have left.
+// The states of the payout. From sending on, the money may have left.
 const (
 	NoPayout        Payout = "none"
 	PayoutHeld      Payout = "held"
@@ -139,7 +141,7 @@ const (
 	PayoutReturned  Payout = "returned"
 )
 
-// Left reports whether the payout may have left us: nothing that happens to the deposit can call it back.
+// Left reports whether the payout may have left. No later change of the deposit can call it back.
 func (p Payout) Left() bool {
 	switch p {
 	case PayoutSending, PayoutUnknown, PayoutSucceeded, PayoutFailed, PayoutReturned:
@@ -149,7 +151,7 @@ func (p Payout) Left() bool {
 	return false
 }
 
-// Hold is the reason why a person has to decide; "" means nobody has to.
+// Hold is the reason why an operator has to decide; "" means that no decision is needed.
 type Hold string
 
 // The reasons of a hold. Each makes the status needs_review.
@@ -161,7 +163,7 @@ const (
 	HoldWrongAsset Hold = "wrong_asset"
 	HoldMaximum    Hold = "over_maximum" // the payout is above the quote and above the currency's maximum
 	HoldLimit      Hold = "over_limit"   // the payout is above the quote, and a daily limit or a capacity has no room for it
-	HoldUnverified Hold = "unverified"   // it is worth much, and one host alone tells of the money
+	HoldUnverified Hold = "unverified"   // the payment is large, and one host alone reports the money
 	HoldUnclaimed  Hold = "unclaimed"
 )
 
@@ -183,7 +185,7 @@ const (
 	Unscreened Screening = ""
 	Clear      Screening = "clear"
 	Hit        Screening = "hit"
-	Overruled  Screening = "overruled" // a hit, and an operator has accepted the money
+	Overruled  Screening = "overruled" // a hit, after which an operator accepted the money
 )
 
 // Token is the one-time settlement token of a payment that the caller settles; only its hash is kept.
@@ -192,8 +194,8 @@ type Token struct {
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// Credit is the money that counts, frozen when the payment is confirmed: how much crypto is converted, what the
-// receiver gets for it and what we keep as fee. N counts the conversions, because a reorg may undo one.
+// Credit is the conversion that is frozen when the payment is confirmed: the converted crypto, the payout to the
+// receiver, and Causeway's fee. N counts the conversions, because a reorg may undo one.
 type Credit struct {
 	N      int             `json:"n"`
 	Crypto decimal.Decimal `json:"crypto"`
@@ -201,12 +203,12 @@ type Credit struct {
 	Fee    decimal.Decimal `json:"fee"`
 	Frozen bool            `json:"frozen"`
 
-	FeeCrypto decimal.Decimal `json:"feeCrypto"` // the fee at the rate that was applied, for showing
+	FeeCrypto decimal.Decimal `json:"feeCrypto"` // the fee at the applied rate; only answers show it
 	FeeUSD    decimal.Decimal `json:"feeUsd"`
 }
 
-// Payment is one payment as a value. It is changed only by Policy.Apply; the store writes what Apply returns and keeps
-// Version, which counts the writes of the row and is none of Apply's business.
+// Payment is one payment as a value. Only Policy.Apply changes it, and the store writes the result. Version counts the
+// writes of the row; the store sets it and Apply ignores it.
 type Payment struct {
 	ID         string
 	Reference  string // bearer secret for claim and fulfil: never logged
@@ -218,10 +220,10 @@ type Payment struct {
 	Sequence   int64 // events so far: 1, 2, 3 without gaps
 
 	Currency    money.Currency
-	FiatAmount  decimal.Decimal // the priced amount; for an unfulfilled request what was asked for
+	FiatAmount  decimal.Decimal // the priced amount; before a request is fulfilled, the requested amount
 	ChargeFrom  quote.ChargeFrom
 	Quote       quote.Quote // not Priced before a request is fulfilled
-	NetworkName string      // network as the caller named it, in lower case: an alias stays an alias
+	NetworkName string      // network as the caller wrote it, in lower case; aliases are kept
 	Address     string      // deposit address, "" before fulfil
 	Payer       Payer
 	Receiver    Receiver
@@ -230,7 +232,7 @@ type Payment struct {
 	BankRef     string
 	CallbackURL string
 	Metadata    []byte // JSON object, "{}" when none was supplied
-	Trace       string // where the create stands in its trace, "" when nobody records that
+	Trace       string // trace parent of the create, "" when the create is not traced
 
 	// Facets. Status and Exception are functions of these and of nothing else.
 	Funding    Funding
@@ -239,17 +241,17 @@ type Payment struct {
 	Payout     Payout
 	Hold       Hold
 	End        End
-	Closed     bool // the payment window is over, its network is scanned past it, and no unmined transfer keeps it open
-	Underpaid  bool // goes on with less than the quote
+	Closed     bool // the window has ended, the network is scanned past its end, and no unmined transfer keeps it open
+	Underpaid  bool // continues with less than the quote
 	Overpaid   bool
 	WrongAsset bool
 	Reorged    bool
 	Screening  Screening
 
-	Received      decimal.Decimal // sum of every transfer of the quoted asset that stands; unmined, only while it may count
-	Ignored       decimal.Decimal // of it, the dust that counts for nothing
-	LateRate      decimal.Decimal // what late money is converted at, at most the locked rate; zero while none was taken
-	Transfers     int             // transfers of any asset that stand, dust included
+	Received      decimal.Decimal // sum of the valid transfers of the quoted asset; an unmined one is part only while it may count
+	Ignored       decimal.Decimal // the part of Received that is dust and counts for nothing
+	LateRate      decimal.Decimal // conversion rate of late money, at most the locked rate; zero before late money is taken
+	Transfers     int             // valid transfers of any asset, dust included
 	Credit        Credit
 	Attempt       int // number of the current payout, 0 before the first
 	Holds         int // reservations of the current attempt
@@ -260,20 +262,20 @@ type Payment struct {
 
 	CreatedAt   time.Time
 	ExpiresAt   time.Time // end of the window: payment, or fulfilment of a request
-	WaitsUntil  time.Time // when what counts and is in no block yet stops counting, and the window closes; zero while there is none
-	DeadlineAt  time.Time // when an unclaimed gift or an unsettled payment goes to review; zero while none runs
+	WaitsUntil  time.Time // when unmined money stops counting and the window closes; zero while no unmined money counts
+	DeadlineAt  time.Time // when an unclaimed gift or an unsettled payment goes to review; zero without a deadline
 	FulfilledAt time.Time
 	ClaimedAt   time.Time
 	ConfirmedAt time.Time
 	SettledAt   time.Time
 }
 
-// CallerSettles reports whether the merchant pays the receiver itself and tells us with the one-time token.
+// CallerSettles reports whether the merchant pays the receiver itself and reports that with the one-time token.
 func (p Payment) CallerSettles() bool {
 	return p.Type == BankConfirmation || (p.Type == MerchantPayment && !p.Receiver.Known())
 }
 
-// PayoutAmount is what the receiver gets: the frozen sum once the money is confirmed, else what was quoted.
+// PayoutAmount is the receiver's amount: the frozen one once the money is confirmed, and before that the quoted one.
 func (p Payment) PayoutAmount() decimal.Decimal {
 	if p.Credit.Frozen {
 		return p.Credit.Payout
@@ -281,8 +283,8 @@ func (p Payment) PayoutAmount() decimal.Decimal {
 	return p.Quote.PayoutAmount
 }
 
-// Charge is the fee that was taken, once the money is confirmed, else the quoted one. A conversion by a version that kept
-// no more than the fee in fiat shows the quote's.
+// Charge is the fee: the frozen one once the money is confirmed, and before that the quoted one. Early versions stored
+// only the fiat fee of a conversion; for those the quote's fee is returned.
 func (p Payment) Charge() quote.Charge {
 	if c := p.Credit; c.Frozen && (c.Fee.IsZero() || c.FeeCrypto.IsPositive()) {
 		return quote.Charge{Fiat: c.Fee, Crypto: c.FeeCrypto, USD: c.FeeUSD}
@@ -290,7 +292,7 @@ func (p Payment) Charge() quote.Charge {
 	return p.Quote.Charge
 }
 
-// Rate is the rate that applies: the locked one, or the lower one that late money is converted at.
+// Rate is the applied rate: the locked one, or the lower one of late money.
 func (p Payment) Rate() decimal.Decimal {
 	if p.LateRate.IsPositive() {
 		return decimal.Min(p.LateRate, p.Quote.Rate.Value)
@@ -298,5 +300,5 @@ func (p Payment) Rate() decimal.Decimal {
 	return p.Quote.Rate.Value
 }
 
-// Confirmed reports whether money stands behind the payment: deep enough, converted, and not reorged away.
+// Confirmed reports whether the payment has money: deep enough, converted, and not reorged away.
 func (p Payment) Confirmed() bool { return p.Funding == Confirmed && p.Credit.Frozen && !p.Reorged }

@@ -12,7 +12,7 @@ import (
 	"causeway.internal/services/payments/internal/quote"
 )
 
-// Policy is everything about a payment's life that is configuration: windows, tolerances, depths and limits.
+// Policy is the configuration of a payment's life: windows, tolerances, depths and limits.
 type Policy struct {
 	Window        time.Duration   // from create or fulfil to ExpiresAt
 	RequestWindow time.Duration   // for a request to be fulfilled
@@ -20,21 +20,21 @@ type Policy struct {
 	SettleWindow  time.Duration   // for the caller to settle
 	TokenLife     time.Duration   // of a settlement token
 	ScanMargin    time.Duration   // a network is scanned this far past ExpiresAt before a payment expires
-	MempoolHold   time.Duration   // money that a mempool showed in time is on time if a block holds it this long after expiry
+	MempoolHold   time.Duration   // unmined money that is on time stays on time if a block holds it this long after expiry
 	LateGrace     time.Duration   // money first seen this long after expiry may still be taken
-	LateDrift     decimal.Decimal // if the rate has moved no more than this share
+	LateDrift     decimal.Decimal // if the rate has moved by at most this share
 	Under, Over   decimal.Decimal // shares of the quote within which the quoted payout is paid
-	DustShare     decimal.Decimal // a transfer below this share of the due
-	DustUSD       decimal.Decimal // and below this worth changes no status; the larger of the two counts
+	DustShare     decimal.Decimal // a transfer below this share of the due is dust
+	DustUSD       decimal.Decimal // a transfer below this worth is dust; the larger of the two bounds applies
 	Depths        Depths
-	WitnessUSD    decimal.Decimal       // above this worth a live transfer counts only once a second host confirms it; zero is off
+	WitnessUSD    decimal.Decimal       // above this worth a second host must confirm a live transfer; zero is off
 	Fees          quote.Table           // for the limits of each currency
-	NoRoom        bool                  // a limit has no room for more than was quoted: what would pay more waits
-	Screen        bool                  // a payment is confirmed only once its senders are clear
+	NoRoom        bool                  // a limit has no room for more than the quote: a payment above it waits
+	Screen        bool                  // a payment is confirmed only when its senders are clear
 	Whole         map[RailCurrency]bool // where a rail pays whole units only
 }
 
-// PayoutLimit is the most that one payment of the currency may pay out; no decision passes it.
+// PayoutLimit is the largest payout of one payment in the currency. No operator's decision exceeds it.
 func (pol Policy) PayoutLimit(cur money.Currency) decimal.Decimal { return pol.Fees.Schedules[cur].Max }
 
 // RailCurrency is a rail in one currency.
@@ -43,8 +43,8 @@ type RailCurrency struct {
 	Currency money.Currency
 }
 
-// payable is what a rail can pay of an amount: down to whole units where it knows no others. The residue is booked as
-// rounding once the rest is paid. Less than one unit stays as it is, for the rail to refuse.
+// payable is the part of an amount that a rail can pay: whole units where the rail has no smaller ones. The residue is
+// booked as rounding once the rest is paid. An amount below one unit stays unchanged, and the rail refuses it.
 func (pol Policy) payable(rail string, cur money.Currency, amount decimal.Decimal) decimal.Decimal {
 	if whole := money.Down(amount, 0); pol.Whole[RailCurrency{rail, cur}] && whole.IsPositive() {
 		return whole
@@ -65,8 +65,8 @@ func Defaults() Policy {
 	}
 }
 
-// Depth is when a transfer is deep enough up to a worth in US dollars: at so many confirmations, or as soon as the
-// network calls its block final. Confirmations zero means that only finality counts; UpToUSD zero means no bound.
+// Depth is the required depth of a transfer up to a worth in US dollars: a number of confirmations, or the finality of
+// its block. Confirmations zero means that only finality counts. UpToUSD zero means no bound.
 type Depth struct {
 	UpToUSD       decimal.Decimal
 	Confirmations int64
@@ -86,10 +86,10 @@ func DefaultDepths() Depths {
 	return out
 }
 
-// ParseDepths reads overrides of the default table, as configuration writes them: entries separated by ";", each
-// "network=tiers" or "network/ASSET=tiers"; tiers separated by ",", each a number of confirmations, "final", or both as
-// "90|final", with "<usd:" before it when it holds only below that worth. Example:
-// "ethereum=12;ethereum/USDT=<1000:12,32;bsc=final|90". Empty text is the default table.
+// ParseDepths reads the setting that overrides the default table: entries separated by ";", each "network=tiers" or
+// "network/ASSET=tiers"; tiers separated by ",", each a number of confirmations, "final", or both as "90|final", with
+// "<usd:" before it when it holds only below that worth. Example: "ethereum=12;ethereum/USDT=<1000:12,32;bsc=final|90".
+// Empty text is the default table.
 func ParseDepths(text string) (Depths, error) {
 	table := DefaultDepths()
 	for _, entry := range strings.FieldsFunc(text, func(r rune) bool { return r == ';' }) {
@@ -97,13 +97,13 @@ func ParseDepths(text string) (Depths, error) {
 		network, asset, pair := strings.Cut(name, "/")
 		n, known := money.NetworkOf(network)
 		if !ok || !known {
-			return nil, fmt.Errorf("depths: %q names no network", entry)
+			return nil, fmt.Errorf("depths: entry %q has no known network", entry)
 		}
 		key := n.Name
 		if pair {
 			a, listed := n.Asset(asset)
 			if !listed {
-				return nil, fmt.Errorf("depths: %q is not taken on %s", asset, n.Name)
+				return nil, fmt.Errorf("depths: %s has no asset %q", n.Name, asset)
 			}
 			key += "/" + a.Symbol
 		}
@@ -123,7 +123,7 @@ func parseDepth(text string) (d Depth, err error) {
 	if worth, rest, ok := strings.Cut(text, ":"); ok {
 		usd, err := money.Parse(strings.TrimPrefix(worth, "<"))
 		if err != nil || !strings.HasPrefix(worth, "<") || !usd.IsPositive() {
-			return d, fmt.Errorf("%q is no bound in dollars", worth)
+			return d, fmt.Errorf("%q is not a bound in dollars", worth)
 		}
 		d.UpToUSD, text = usd, rest
 	}
@@ -139,8 +139,8 @@ func parseDepth(text string) (d Depth, err error) {
 	return d, nil
 }
 
-// Required finds the depth for a transfer of this worth. An unknown network needs finality, which never comes by
-// itself: money on it waits for a person instead of being taken too early.
+// Required finds the depth for a transfer of this worth. An unknown network needs finality, which no scanner reports for
+// it: its money waits for an operator instead of being taken too early.
 func (t Depths) Required(network, asset string, usd decimal.Decimal) Depth {
 	tiers, ok := t[network+"/"+asset]
 	if !ok {
@@ -154,7 +154,7 @@ func (t Depths) Required(network, asset string, usd decimal.Decimal) Depth {
 	return Depth{Finality: true}
 }
 
-// Check reports a table that could take money too early or never.
+// Check refuses a table that could take money too early or never.
 func (t Depths) Check() error {
 	for _, n := range money.Networks() {
 		if len(t[n.Name]) == 0 {
@@ -169,7 +169,7 @@ func (t Depths) Check() error {
 				return fmt.Errorf("required depths of %s: tiers are out of order", key)
 			}
 			if d.Confirmations < 0 || (d.Confirmations == 0 && !d.Finality) {
-				return fmt.Errorf("required depths of %s: a tier asks for nothing", key)
+				return fmt.Errorf("required depths of %s: a tier requires neither confirmations nor finality", key)
 			}
 			last = d.UpToUSD
 		}
@@ -177,13 +177,12 @@ func (t Depths) Check() error {
 	return nil
 }
 
-// Met reports whether the transfer is deep enough for a payment of this worth. What the network calls final is deep enough for
-// any: it is more than a number of confirmations can promise. That holds on every network of
-// docs/api-contract.md#networks: where its chain has a tag for it, finality comes after what the table asks for or is
-// what it asks for; elsewhere wallets counts a block as final only at a depth that is none of the table's smaller ones
-// (it refuses a FINAL_DEPTH below one of CONFIRMATIONS). wallets tells nothing more of a final transfer either, so that
-// a scanner that was away for longer than finality takes tells of it once, final and one block deep. A transfer in no
-// block is never deep enough, whatever else the message says of it.
+// Met reports whether the transfer is deep enough for a payment of this worth. A final block is deep enough for any
+// worth, on every network of docs/api-contract.md#networks. Where the chain tags final blocks, finality comes at or after
+// the depth of the table. Elsewhere wallets calls a block final only at the largest depth of the table (it refuses a
+// FINAL_DEPTH below one of CONFIRMATIONS). wallets sends no further message about a final transfer. So a scanner that
+// was down for longer than finality takes reports it once, as final and one block deep. A transfer in no block is never
+// deep enough, whatever else the message says.
 func (d Depth) Met(row Deposit) bool {
 	if row.Reverted || row.Unmined() {
 		return false

@@ -34,14 +34,15 @@ func render() string {
 	var b strings.Builder
 	b.WriteString(`# The life of a payment
 
-Generated from the transition table in ` + "`services/payments/internal/payment/table.go`" + `; a test fails when the two differ. Do not edit.
+This page is generated from the transition table in ` + "`services/payments/internal/payment/table.go`" + `. Do not edit it: a test
+fails when the two differ.
 
-The row of a payment stores facets (funding, timing, claim, payout, hold, end and a few flags); status and exception are
-functions of them. The table below is total: every state has an outcome for every trigger. ` + "`settling_unfunded`" + ` is the status
-` + "`settling`" + ` with exception ` + "`unfunded`" + `; ` + "`none`" + ` is a payment that does not exist yet. A trigger may run through several states at
-once: each is written to the history and told by its own event.
+The row of a payment stores facets (funding, timing, claim, payout, hold, end and a few flags). Status and exception are
+functions of them. The table below is total: every state has an outcome for every trigger. ` + "`settling_unfunded`" + ` is the
+status ` + "`settling`" + ` with exception ` + "`unfunded`" + `. ` + "`none`" + ` is a payment that does not exist yet. One trigger may pass
+several states: each is written to the history and has its own event.
 
-Exceptions, the first that applies is shown: `)
+Answers show the first exception that applies, in this order: `)
 	for i, e := range Exceptions() {
 		if i > 0 {
 			b.WriteString(", ")
@@ -74,7 +75,7 @@ Exceptions, the first that applies is shown: `)
 			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s, name, e.To, e.When)
 		}
 	})
-	b.WriteString("\n## Every state and trigger\n\nM moves (its guards may let it only record, or refuse), r records figures and facets without leaving the state, · refuses with an error and\nchanges nothing.\n\n| |")
+	b.WriteString("\n## Every state and trigger\n\nM moves to another state (its guards may let it only record, or refuse). r records amounts and facets and keeps the\nstate. · refuses with an error and changes nothing.\n\n| |")
 	for _, name := range TriggerNames() {
 		b.WriteString(" " + strings.ReplaceAll(string(name), "_", " ") + " |")
 	}

@@ -1,8 +1,8 @@
 package payment
 
-// Verdict is what is known of the senders of the transfers that stand: a hit if one of them is a hit, clear if all are clear,
-// and nothing while one of them is not decided. Dust that counts for nothing says nothing, because anybody can send it; nor does
-// an unmined transfer that may not count.
+// Verdict is the verdict on the senders of the valid transfers: a hit if one of them is a hit, clear if all are clear,
+// and unscreened while one of them has no verdict. It ignores dust that counts for nothing, because anybody can send it,
+// and unmined transfers that may not count.
 func (pol Policy) Verdict(p Payment, rows []Deposit) Screening {
 	c := change{pol: pol, p: p, rows: rows}
 	verdict, begun := Unscreened, c.begun(anyTime)
@@ -24,10 +24,10 @@ func (pol Policy) Verdict(p Payment, rows []Deposit) Screening {
 	return verdict
 }
 
-// undecided is a mark of Verdict's own.
+// undecided is used inside Verdict only.
 const undecided Screening = "undecided"
 
-// Senders are the addresses that sent what was converted.
+// Senders are the addresses that sent the converted money.
 func Senders(rows []Deposit) []string {
 	var out []string
 	for _, d := range rows {
@@ -38,10 +38,10 @@ func Senders(rows []Deposit) []string {
 	return out
 }
 
-// Cleared reports that the senders are no reason to wait: they are clear, or a person has said to go on.
+// Cleared reports that the payment need not wait for its senders: they are clear, or an operator overruled a hit.
 func (s Screening) Cleared() bool { return s == Clear || s == Overruled }
 
-// Marked gives the rows with the marks that some facts write on them.
+// Marked returns the rows with the marks of the facts.
 func Marked(rows []Deposit, facts []Fact) []Deposit {
 	out := append([]Deposit(nil), rows...)
 	at := make(map[string]int, len(out))

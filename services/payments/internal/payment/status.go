@@ -1,6 +1,6 @@
 package payment
 
-// Status is what merchants switch on (docs/api-contract.md#payment-life).
+// Status is the field that merchants act on (docs/api-contract.md#payment-life).
 type Status string
 
 // The statuses.
@@ -25,7 +25,7 @@ func Statuses() []Status {
 	}
 }
 
-// Valid reports whether s is one of the ten; lists filter by it.
+// Valid reports whether s is a status. Lists filter by it.
 func (s Status) Valid() bool {
 	for _, known := range Statuses() {
 		if s == known {
@@ -35,7 +35,7 @@ func (s Status) Valid() bool {
 	return false
 }
 
-// Status says where the payment stands. It is a pure function of the facets.
+// Status is the payment's status. It is a pure function of the facets.
 func (p Payment) Status() Status {
 	switch {
 	case p.End == Refunded:
@@ -49,7 +49,7 @@ func (p Payment) Status() Status {
 	case p.End == Cancelled:
 		return StatusCancelled
 	case p.Claim == Claimed, p.Payout == PayoutHeld && p.Attempt > 1:
-		return StatusSettling // a claim, or an operator's retry, says settling before the payout leaves
+		return StatusSettling // after a claim or an operator's retry, before the payout leaves
 	case p.Funding == Confirmed:
 		return StatusConfirmed
 	case p.Funding == Seen:
@@ -62,7 +62,7 @@ func (p Payment) Status() Status {
 	return StatusPending
 }
 
-// Exception is what was unusual about a payment; None is JSON null.
+// Exception is the irregularity of a payment; None is JSON null.
 type Exception string
 
 // The exceptions.
@@ -82,8 +82,8 @@ const (
 	ExceptionUnclaimed      Exception = "unclaimed"
 )
 
-// Exceptions lists every exception in the order of precedence of docs/api-contract.md#exceptions: the first that
-// applies is shown.
+// Exceptions lists every exception in the order of precedence of docs/api-contract.md#exceptions. Answers show the first
+// that applies.
 func Exceptions() []Exception {
 	return []Exception{
 		ExceptionScreeningHold, ExceptionPayoutReturned, ExceptionPayoutFailed, ExceptionReorged, ExceptionOverLimit, ExceptionUnverified,
@@ -101,7 +101,7 @@ func (p Payment) Exception() Exception {
 	return None
 }
 
-// Has reports whether an exception applies, shown or hidden by one that comes first.
+// Has reports whether an exception applies, also when another one takes precedence.
 func (p Payment) Has(e Exception) bool {
 	switch e {
 	case ExceptionScreeningHold:
@@ -133,11 +133,11 @@ func (p Payment) Has(e Exception) bool {
 	return false
 }
 
-// State is a row of the transition table: the status, with settling split by whether money stands behind it, and none
-// for a payment that does not exist yet.
+// State is a row of the transition table: the status, with settling split by whether the payment has money, and none for
+// a payment that does not exist yet.
 type State string
 
-// The states that are no statuses.
+// The states that differ from every status.
 const (
 	StateNone     State = "none"
 	StateUnfunded State = "settling_unfunded"

@@ -1,10 +1,10 @@
 package payment
 
-// Outcome is what the table says about one trigger in one state.
+// Outcome is the table's entry for one trigger in one state.
 type Outcome string
 
-// The outcomes. Move may lead to another state (and may, by its guards, only record or refuse); Record changes figures
-// and facets, never the state; Refuse changes nothing and is an error.
+// The outcomes. Move may lead to another state; its guards may also record or refuse. Record changes amounts and facets
+// and never the state. Refuse changes nothing and is an error.
 const (
 	Move   Outcome = "move"
 	Record Outcome = "record"
@@ -44,7 +44,7 @@ const (
 
 var transitions = build()
 
-// act adapts a typed action; the trigger's name has chosen the column, so the type is right.
+// act adapts a typed action. The trigger's name selects the column, so the type is right.
 func act[T Trigger](f func(*change, T) error) func(*change, Trigger) error {
 	return func(c *change, t Trigger) error { return f(c, t.(T)) }
 }
@@ -78,7 +78,7 @@ type (
 	recorder func(TriggerName, func(*change, Trigger) error, ...State)
 )
 
-// commands are what merchants, payers, recipients and operators ask for.
+// commands are the triggers of merchants, payers, recipients and operators.
 func commands(move mover, record recorder) {
 	move(StateNone, OnCreate, act((*change).create), to(created, "a request"), to(pending, "any other type"))
 	move(created, OnFulfil, act((*change).fulfil), to(pending, "rate locked now"))
@@ -98,31 +98,31 @@ func commands(move mover, record recorder) {
 		created, pending, confirming, confirmed, unfunded, settling, settled, expired, cancelled, review, refunded)
 
 	move(review, OnAccept, act((*change).accept),
-		to(confirmed, "confirmed money is there"), to(settling, "a claimed gift, or a second attempt"))
+		to(confirmed, "some money is confirmed"), to(settling, "a claimed gift, or a second attempt"))
 	move(review, OnRetry, act((*change).retry), to(settling, "payout failed or returned"))
 	move(review, OnRefund, act((*change).refunded), to(refunded, "refund address known"))
 }
 
-// funds are what happens to the deposit and to time.
+// funds are the triggers of deposits, timers and screening.
 func funds(move mover, record recorder) {
 	deposits, window, screened := act((*change).changed), act((*change).windowOver), act((*change).screened)
 	move(pending, OnDeposits, deposits, to(confirming, "sum ≥ due − tolerance"))
 	move(confirming, OnDeposits, deposits,
-		to(confirmed, "deep enough, screening clear"), to(pending, "reorged away"), to(expired, "reorged away, window over"),
-		to(review, "more than the quote, and above a limit; reorged to a short sum, window over"))
+		to(confirmed, "deep enough, screening clear"), to(pending, "reorged away"), to(expired, "reorged away after the window"),
+		to(review, "more than the quote, and above a limit; reorged to a short sum after the window"))
 	move(confirmed, OnDeposits, deposits,
-		to(confirming, "reorged, other transfers still cover the due"), to(pending, "reorged away"), to(expired, "reorged away, window over"),
-		to(review, "reorged to a short sum, window over"), to(settling, "reorged and covered again, a second attempt"))
+		to(confirming, "reorged, other transfers still cover the due"), to(pending, "reorged away"), to(expired, "reorged away after the window"),
+		to(review, "reorged to a short sum after the window"), to(settling, "reorged and covered again, a second attempt"))
 	move(unfunded, OnDeposits, deposits,
-		to(settling, "deep enough, screening clear"), to(review, "more than the quote, and above a limit; short of a window that is over"),
-		to(expired, "reorged away, window over: the claim is void"))
+		to(settling, "deep enough, screening clear"), to(review, "more than the quote, and above a limit; a short sum after the window"),
+		to(expired, "reorged away after the window: the claim is void"))
 	move(settling, OnDeposits, deposits,
 		to(unfunded, "a claimed gift reorged before the payout left"), to(pending, "a retry reorged before the payout left"),
-		to(expired, "the same, window over"), to(confirming, "the same, other transfers still cover the due"),
-		to(review, "the same, a short sum, window over"))
+		to(expired, "the same, after the window"), to(confirming, "the same, other transfers still cover the due"),
+		to(review, "the same, a short sum after the window"))
 	move(expired, OnDeposits, deposits,
-		to(confirming, "on time and learnt late; late within the grace, rate within the drift, at the lower rate; a short sum of a pro-rata type"),
-		to(review, "late beyond grace or drift; short and not pro-rata; wrong asset; any transfer once the receiver was erased"))
+		to(confirming, "on time and reported late; late within the grace, rate within the drift, at the lower rate; a short sum of a pro-rata type"),
+		to(review, "late beyond grace or drift; short and not pro-rata; wrong asset; any transfer after the receiver was erased"))
 	move(cancelled, OnDeposits, deposits, to(review, "any transfer"))
 	record(OnDeposits, deposits, settled, review, refunded)
 
@@ -134,7 +134,7 @@ func funds(move mover, record recorder) {
 		to(expired, "nothing received: the claim is void"), to(settling, "short sum, pro-rata, deep enough"),
 		to(review, "wrong asset"))
 	move(confirming, OnWindow, window,
-		to(expired, "the money is still in no block when its hold after expiresAt is over"),
+		to(expired, "no block holds the money when its hold after expiresAt ends"),
 		to(confirmed, "the same, and a short sum of a pro-rata type is deep enough"),
 		to(review, "the same, short and not pro-rata"))
 	record(OnWindow, window, confirmed, settling, settled, expired, cancelled, review, refunded)
@@ -152,11 +152,11 @@ func funds(move mover, record recorder) {
 	record(OnScreened, screened, settled, expired, cancelled, review, refunded)
 }
 
-// payouts are the rail's words.
+// payouts are the triggers of the rail's answers.
 func payouts(move mover, record recorder) {
 	sending, unknown := act((*change).sending), act((*change).unknown)
 	succeeded, failed, returned := act((*change).succeeded), act((*change).failed), act((*change).returned)
-	move(confirmed, OnPayoutSending, sending, to(settling, "money behind it, no hold"))
+	move(confirmed, OnPayoutSending, sending, to(settling, "confirmed money, no hold"))
 	record(OnPayoutSending, sending, settling)
 	move(confirmed, OnPayoutUnknown, unknown, to(settling, "found at the rail after a restore"))
 	record(OnPayoutUnknown, unknown, settling, settled, review, refunded)
@@ -165,10 +165,10 @@ func payouts(move mover, record recorder) {
 	move(confirmed, OnPayoutReturned, returned, to(review, "this attempt, found at the rail after a restore"))
 	move(settling, OnPayoutSucceeded, succeeded, to(settled, "this attempt"))
 	move(settling, OnPayoutFailed, failed, to(review, "this attempt, and no other rail takes over"))
-	move(settling, OnPayoutReturned, returned, to(review, "this attempt: the rail never said that it paid"))
+	move(settling, OnPayoutReturned, returned, to(review, "this attempt; the rail never reported a success"))
 	move(settled, OnPayoutReturned, returned, to(review, "this attempt"))
 	record(OnPayoutSucceeded, succeeded, settled, refunded)
 	record(OnPayoutFailed, failed, settled, review, refunded)
-	move(review, OnPayoutSucceeded, succeeded, to(settled, "the rail had called it failed: an incident"))
+	move(review, OnPayoutSucceeded, succeeded, to(settled, "the rail had reported a failure: an incident"))
 	record(OnPayoutReturned, returned, review, refunded)
 }

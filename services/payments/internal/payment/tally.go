@@ -2,20 +2,20 @@ package payment
 
 import "github.com/shopspring/decimal"
 
-// Tally is what the transfers of the quoted asset come to. It is the one answer to what has been received, what is left to
-// pay and what is ignored: the state machine, GET, the events and the page for payers all have it from here.
+// Tally sums the transfers of the quoted asset. The state machine, GET, the events and the pay page take the received,
+// missing and ignored amounts from it.
 //
-// Dust, a transfer too small to open a payment, counts once another transfer has opened it, and for nothing before. Dust of a
-// listed sender never counts: anybody can send it, so it must neither hold the payment nor be converted.
+// Dust is a transfer that is too small to open a payment. It counts only after another transfer has opened the payment.
+// Dust of a listed sender never counts: anybody can send it, so it must neither hold the payment nor be converted.
 type Tally struct {
-	Received decimal.Decimal // all that stands, mined or in time and waiting for a block
-	Ignored  decimal.Decimal // of it, the dust that counts for nothing
-	Counts   decimal.Decimal // of it, what pays the payment: in time, and no ignored dust
-	Deep     decimal.Decimal // of what counts, what is deep enough
-	Left     decimal.Decimal // what the payer still has to send
+	Received decimal.Decimal // all valid transfers: mined, or on time and unmined
+	Ignored  decimal.Decimal // part of Received: dust that counts for nothing
+	Counts   decimal.Decimal // part of Received that pays the payment: on time, and no ignored dust
+	Deep     decimal.Decimal // part of Counts that is deep enough
+	Left     decimal.Decimal // amount that the payer still has to send
 }
 
-// Tally adds up the transfers of a payment; it is given all of them.
+// Tally sums the transfers of a payment. rows are all of them.
 func (pol Policy) Tally(p Payment, rows []Deposit) Tally {
 	c := change{pol: pol, p: p, rows: rows}
 	return c.tally()
@@ -43,8 +43,8 @@ func (c *change) tally() (t Tally) {
 	return t
 }
 
-// left is what is missing from the due. Dust that waits for the payment to be opened is no longer asked for, but the next
-// transfer must open it.
+// left is the missing part of the due. Received dust reduces it, but the next transfer must still be large enough to open
+// the payment.
 func (c *change) left(t Tally) decimal.Decimal {
 	switch {
 	case t.Counts.IsPositive() && t.Counts.GreaterThanOrEqual(c.floor()):
@@ -62,7 +62,7 @@ func (c *change) left(t Tally) decimal.Decimal {
 	return decimal.Max(c.due().Sub(waiting), decimal.Min(least, c.due()))
 }
 
-// mined is what counts and is in a block.
+// mined is the sum of the counting transfers that are in a block.
 func (c *change) mined() (sum decimal.Decimal) {
 	counts := c.counts(c.onTime)
 	for _, d := range c.rows {
@@ -73,10 +73,10 @@ func (c *change) mined() (sum decimal.Decimal) {
 	return sum
 }
 
-// stands reports a transfer of what was quoted that may count.
+// stands reports a valid transfer of the quoted asset, which may count.
 func (c *change) stands(d Deposit) bool { return c.p.quoted(d) && !d.Reverted && !c.idle(d) }
 
-// begun reports that a transfer among those chosen opens the payment.
+// begun reports whether one of the chosen transfers opens the payment.
 func (c *change) begun(among func(Deposit) bool) bool {
 	for _, d := range c.rows {
 		if c.stands(d) && !c.dust(d) && among(d) {
@@ -86,12 +86,12 @@ func (c *change) begun(among func(Deposit) bool) bool {
 	return false
 }
 
-// pays reports a transfer that counts if its time and depth allow it, in a payment that is begun or not.
+// pays reports a transfer that counts if its time and depth allow it. begun says whether the payment is opened.
 func (c *change) pays(d Deposit, begun bool) bool {
 	return c.stands(d) && (!c.dust(d) || begun && d.Screening != Hit)
 }
 
-// counts chooses the transfers that pay the payment among some.
+// counts chooses the transfers that pay the payment, among the given ones.
 func (c *change) counts(among func(Deposit) bool) func(Deposit) bool {
 	begun := c.begun(among)
 	return func(d Deposit) bool { return among(d) && c.pays(d, begun) }

@@ -11,7 +11,7 @@ import (
 // TriggerName names a column of the transition table.
 type TriggerName string
 
-// The closed set of things that can happen to a payment.
+// The closed set of triggers.
 const (
 	OnCreate          TriggerName = "create"
 	OnFulfil          TriggerName = "fulfil"
@@ -43,14 +43,14 @@ func TriggerNames() []TriggerName {
 	}
 }
 
-// Trigger is something that happened. The set is closed: only the types of this file implement it.
+// Trigger is an event that a payment reacts to. Only the types of this file implement it.
 type Trigger interface{ Name() TriggerName }
 
-// Create makes a payment out of a draft: everything the merchant said, checked, and for every type but request the
-// quote and the address. Facets and times of the draft are ignored.
+// Create makes a payment from a draft: the checked input of the merchant and, except for a request, the quote and the
+// address. Facets and times of the draft are ignored.
 type Create struct{ Draft Payment }
 
-// Fulfil gives a request its price and address, at the rate of now. The fee is always charged from crypto.
+// Fulfil gives a request its price, at the current rate, and its address. The fee is always charged from crypto.
 type Fulfil struct {
 	Payer       Payer
 	Quote       quote.Quote
@@ -61,13 +61,13 @@ type Fulfil struct {
 // Cancel is the merchant's withdrawal.
 type Cancel struct{}
 
-// ClaimGift names the account that a gift is paid to. The names of the receiver are ours.
+// ClaimGift names the account that a gift is paid to. Causeway resolved the names of the receiver.
 type ClaimGift struct {
 	Receiver Receiver
 	Rail     string
 }
 
-// Settle is the caller's word that it has paid the receiver, with the one-time token's SHA-256.
+// Settle is the caller's statement that it has paid the receiver, with the SHA-256 of the one-time token.
 type Settle struct {
 	TokenHash []byte
 	Reference string
@@ -76,23 +76,22 @@ type Settle struct {
 // NewToken replaces the settlement token; the old one is void.
 type NewToken struct{ Token Token }
 
-// SetRefundAddress notes where a refund goes; the address was checked and screened before.
+// SetRefundAddress stores the address of a refund, which was checked and screened before.
 type SetRefundAddress struct{ Address string }
 
-// Named fills in the receiver's name, when the name service was down at create.
+// Named fills in the receiver's name when the bank's name lookup failed at create.
 type Named struct{ Receiver Receiver }
 
-// Deposits says that transfers changed: every deposit row of the payment, not only the new one. Rate is the current
-// fiat-per-crypto rate of the quoted pair, which alone decides on money that comes late; zero when there is none, and
-// then a person decides.
+// Deposits says that transfers changed. Rows are all deposit rows of the payment. Rate is the current fiat-per-crypto
+// rate of the quoted pair, which only late money needs. It is zero without a fresh rate; then an operator decides.
 type Deposits struct {
 	Rows []Deposit
 	Rate decimal.Decimal
 }
 
-// WindowOver says that the window is over: ExpiresAt has passed and, for a payment with an address, its network is
-// scanned to ScannedTo, which must lie ScanMargin past ExpiresAt. Early closes the window now, as the sandbox may: then
-// ExpiresAt moves to now.
+// WindowOver says that the window has ended: ExpiresAt has passed and, for a payment with an address, its network is
+// scanned to ScannedTo, which must be ScanMargin past ExpiresAt. Early closes the window now and moves ExpiresAt to now;
+// only the sandbox sets it.
 type WindowOver struct {
 	Rows      []Deposit
 	Rate      decimal.Decimal
@@ -100,52 +99,52 @@ type WindowOver struct {
 	Early     bool
 }
 
-// DeadlineOver says that DeadlineAt has passed: a gift was not claimed, a payment not settled by its caller.
+// DeadlineOver says that DeadlineAt has passed: a gift was not claimed, or the caller did not settle a payment.
 type DeadlineOver struct{}
 
-// Screened is the verdict on the senders. Clear lets a payment that is deep enough go on.
+// Screened is the verdict on the senders. Clear lets a payment whose money is deep enough continue.
 type Screened struct {
 	Verdict Screening
 	Rows    []Deposit
 }
 
-// Sending says that the payout is claimed and about to leave. It is applied before the first byte is sent, in the
-// transaction that leases the payout row; a refusal means that it must not leave.
+// Sending says that a worker has leased the payout and is about to send it. It is applied before the first byte is sent,
+// in the transaction that leases the payout row. When it is refused, the payout must not leave.
 type Sending struct{ Attempt int }
 
-// Unknown says that the payout may have left and nobody knows.
+// Unknown says that the payout may have left and the rail gave no conclusive answer.
 type Unknown struct{ Attempt int }
 
-// Succeeded is the rail's conclusive success, equal to ours in reference, amount and currency. Fee is what it charged.
+// Succeeded is the rail's conclusive success. Its reference, amount and currency equal the payout's. Fee is the rail's.
 type Succeeded struct {
 	Attempt int
 	Fee     decimal.Decimal
 }
 
-// Failed is the rail's conclusive failure, or ours before anything left. Over names the rail that tries next, "" for none:
-// only where the failure was confirmed by asking the rail (R9).
+// Failed is the rail's conclusive failure, or Causeway's own before the payout left. Over names the next rail, "" for
+// none. It is set only after a query to the rail confirmed the failure (R9).
 type Failed struct {
 	Attempt int
 	Over    string
 }
 
-// Returned says that the money came back, after a success that was told before or without one.
+// Returned says that the money came back. The rail may have reported a success before.
 type Returned struct{ Attempt int }
 
-// Accept is an operator's decision to go on with what was received. Payout is what it must pay exactly; zero pays what the
-// money is worth, and never more than the quoted payout.
+// Accept is an operator's decision to continue with the received money. Payout is the exact amount that must be paid.
+// Zero pays the worth of the money, and never more than the quoted payout.
 type Accept struct {
 	Rows   []Deposit
 	Payout decimal.Decimal
 }
 
-// Retry is an operator's decision to pay out again, if need be to another receiver or over another rail.
+// Retry is an operator's decision to pay out again, optionally to another receiver or over another rail.
 type Retry struct {
 	Receiver Receiver // zero keeps the receiver
 	Rail     string   // "" keeps the rail
 }
 
-// MarkRefunded says that the money went back to the payer in this transaction.
+// MarkRefunded says that transaction Tx returned the money to the payer.
 type MarkRefunded struct {
 	Tx   string
 	Rows []Deposit

@@ -6,10 +6,10 @@ import (
 	. "causeway.internal/services/payments/internal/payment"
 )
 
-// A live payment that is worth more than the bound is confirmed only once a second host has confirmed its money.
+// A live payment above the bound is confirmed only after a second host has confirmed its money.
 func TestWitness(t *testing.T) {
 	says := func(w Witness) func(*Deposit) { return func(d *Deposit) { d.Witness = w } }
-	begin := func(mode Mode, usd string) *world { // what is due is worth 100 dollars
+	begin := func(mode Mode, usd string) *world { // the due is worth 100 dollars
 		w := newWorld(t, Transfer, func(p *Payment) { p.Mode = mode })
 		w.policy.WitnessUSD = dec(usd)
 		return w

@@ -18,14 +18,13 @@ var start = time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)
 
 func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
 
-// fatal is what *testing.T and *rapid.T have in common here.
+// fatal is the part of *testing.T and *rapid.T that the tests use.
 type fatal interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// world is one payment with its deposit rows, its ledger and everything it has ever said, and checks after every
-// application what must hold whatever happens.
+// world is one payment with its deposit rows, its ledger and all its facts. It checks the invariants after every trigger.
 type world struct {
 	t      fatal
 	policy Policy
@@ -120,7 +119,7 @@ func (w *world) must(tr Trigger) {
 	}
 }
 
-// take writes the facts down as the store would.
+// take stores the facts as the store does.
 func (w *world) take(before Payment, tr Trigger) {
 	w.t.Helper()
 	sequence, at := before.Sequence, before.State()
@@ -164,8 +163,8 @@ func (w *world) take(before Payment, tr Trigger) {
 	}
 }
 
-// hop checks one step of a move against the table. A trigger that runs on from a state which it has just entered does
-// so by that state's own cell, or as its deposits say.
+// hop checks one step of a move against the table. A trigger that continues from a state which it has just entered uses
+// that state's own cell, or the cell of deposits.
 func (w *world) hop(f Change, by TriggerName) {
 	w.t.Helper()
 	for _, name := range []TriggerName{by, OnDeposits} {
@@ -207,7 +206,7 @@ func (w *world) book(j ledger.Journal) {
 	}
 }
 
-// invariants are the sentences that hold after every application.
+// invariants are checked after every trigger.
 func (w *world) invariants(before Payment, tr Trigger) {
 	w.t.Helper()
 	received := decimal.Zero
@@ -265,8 +264,8 @@ func (w *world) invariants(before Payment, tr Trigger) {
 	w.duplicate(tr)
 }
 
-// unmined is what holds of transfers in no block: none is in the ledger. One that was converted is noted as lost where a person
-// holds the payment or its payout has left; everywhere else the conversion is undone.
+// unmined checks transfers in no block: none is in the ledger. A converted one counts as lost while the payment is in
+// review or after its payout left. In every other state the conversion is undone.
 func (w *world) unmined(before Payment) {
 	w.t.Helper()
 	for _, d := range w.rows {
@@ -282,8 +281,8 @@ func (w *world) unmined(before Payment) {
 	}
 }
 
-// money is what holds of every conversion: nothing above the gross, nothing above the lock's worth, and nothing above the
-// quote where a limit has no room or nobody has named the amount.
+// money checks every conversion: it is not above the gross, not above the worth at the locked rate, and not above the
+// quote where a limit has no room or no operator named the amount.
 func (w *world) money(before Payment, tr Trigger) {
 	w.t.Helper()
 	c, q := w.p.Credit, w.p.Quote
@@ -306,7 +305,7 @@ func (w *world) money(before Payment, tr Trigger) {
 	}
 }
 
-// duplicate applies what tells of the outside world a second time: nothing may happen.
+// duplicate applies a trigger from outside a second time: nothing may change.
 func (w *world) duplicate(tr Trigger) {
 	w.t.Helper()
 	switch again := tr.(type) {
@@ -329,7 +328,7 @@ func (w *world) duplicate(tr Trigger) {
 	}
 	for _, f := range facts {
 		if _, ok := f.(Alert); ok {
-			return // an incident is told every time the rail repeats it
+			return // an incident is an alert each time the rail repeats it
 		}
 	}
 	if len(facts) != 0 || p.Sequence != w.p.Sequence {
@@ -337,7 +336,7 @@ func (w *world) duplicate(tr Trigger) {
 	}
 }
 
-// deposit adds or replaces a transfer and tells the payment.
+// deposit adds or replaces a transfer and applies it to the payment.
 func (w *world) deposit(key, amount string, change ...func(*Deposit)) {
 	w.t.Helper()
 	d := Deposit{Key: key, Network: "ethereum", Asset: "USDT", TxHash: "0x" + key, Amount: dec(amount), FirstSeenAt: w.now}

@@ -22,11 +22,7 @@ var ours = regexp.MustCompile(`^[a-z0-9-]{5,50}$`)
 func IsReference(text string) bool { return ours.MatchString(text) }
 
 // Reachable lists the known banks of a currency that a rail pays.
-func Reachable(p interface {
-	Pays(cur money.Currency, bankCode string) bool
-}, cur money.Currency,
-) []Bank {
-	var out []Bank
+func Reachable(p Provider, cur money.Currency) (out []Bank) {
 	for _, b := range KnownBanks(cur) {
 		if p.Pays(cur, b.Code) {
 			out = append(out, b)

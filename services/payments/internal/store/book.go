@@ -12,23 +12,23 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 )
 
-const journalStands = `SELECT EXISTS (SELECT FROM ledger_journals WHERE key = $1)`
+const journalExists = `SELECT EXISTS (SELECT FROM ledger_journals WHERE key = $1)`
 
-// errBooked is what booking the same thing twice gets.
+// errBooked refuses a second booking with the same key.
 var errBooked = errors.New("booked already: nothing changed")
 
-// Book writes a journal of live mode that an operator brings, such as a top-up of a float, and notes who did. A journal whose
-// key stands is refused, so that a line typed twice is booked once.
+// Book writes a journal of live mode for an operator, such as a top-up of a float, with an audit entry. It refuses a
+// journal whose key exists, so that a command that is typed twice books once.
 func (s *Store) Book(ctx context.Context, operator string, j ledger.Journal) error {
 	if err := j.Check(); err != nil {
 		return err
 	}
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
-		var stands bool
-		if err := tx.QueryRow(ctx, journalStands, j.Key).Scan(&stands); err != nil {
+		var exists bool
+		if err := tx.QueryRow(ctx, journalExists, j.Key).Scan(&exists); err != nil {
 			return err
 		}
-		if stands {
+		if exists {
 			return errBooked
 		}
 		batch := &pgx.Batch{}

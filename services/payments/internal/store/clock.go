@@ -9,11 +9,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// clockRounds is how often one measurement asks; the answer that took least time counts.
+// clockRounds is the number of queries of one measurement. The fastest answer counts.
 const clockRounds = 3
 
-// Clock tells the database's time without asking it each time: windows that a process writes are compared with the
-// database's clock later, so both have to come from the same one (docs/architecture.md#update). It is safe for
+// Clock is the database's clock without a query for each reading. The windows that a process writes are later compared
+// with the database's clock, so both must come from the same clock (docs/architecture.md#update). It is safe for
 // concurrent use.
 type Clock struct {
 	pool *pgxpool.Pool
@@ -21,18 +21,18 @@ type Clock struct {
 	last atomic.Pointer[reading]
 }
 
-// reading is the database's time at one moment of the process, which is kept with its monotonic part: a process clock
-// that is set does not move it.
+// reading is the database's time at one moment of the process. The moment has its monotonic part, so setting the
+// process's clock does not change the result.
 type reading struct{ here, there time.Time }
 
-// OpenClock measures the database's clock; wall is the process's own, time.Now but in tests.
+// OpenClock measures the database's clock. wall is the process's clock: time.Now, except in tests.
 func OpenClock(ctx context.Context, pool *pgxpool.Pool, wall func() time.Time) (*Clock, error) {
 	c := &Clock{pool: pool, wall: wall}
 	return c, c.Measure(ctx)
 }
 
-// Measure reads the database's clock again. Between two measurements the two drift apart by no more than crystals do; the
-// error of one is at most half the time that its answer took.
+// Measure reads the database's clock again. Between two measurements the clocks drift as hardware clocks do. The error of
+// a measurement is at most half the duration of its query.
 func (c *Clock) Measure(ctx context.Context) error {
 	var best reading
 	var least time.Duration

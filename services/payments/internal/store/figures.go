@@ -22,11 +22,12 @@ type Move struct {
 	After    time.Duration // spent in From; 0 for a create
 }
 
-// OnMove sets what is called after the commit of every change of state; set it before the store is used.
+// OnMove sets the function that the store calls after the commit of every change of state. Call it before the store is
+// used.
 func (s *Store) OnMove(f func(Move)) { s.moved = f }
 
-// tell counts and logs a change of state that is committed. about carries the payment's ids. A create is told at the level
-// debug alone: there are more of them than of all other changes, and a line costs one a fiftieth of its time.
+// tell counts and logs a committed change of state. about carries the payment's ids. A create is logged at level debug,
+// because creates outnumber all other changes and a line costs one a fiftieth of its time.
 func (s *Store) tell(about context.Context, m Move) {
 	s.moved(m)
 	level := slog.LevelInfo
@@ -36,30 +37,30 @@ func (s *Store) tell(about context.Context, m Move) {
 	s.log.Log(about, level, "payment moved", "mode", m.Mode, "type", m.Type, "from", m.From, "to", m.To, "seconds", telemetry.Seconds(m.After))
 }
 
-// about is ctx for log lines and messages about a payment.
+// about adds a payment's ids to ctx, for log lines and messages.
 func about(ctx context.Context, p payment.Payment) context.Context {
 	return telemetry.With(ctx, telemetry.PaymentID, p.ID, telemetry.MerchantID, p.MerchantID)
 }
 
-// continued is about within the trace in which the payment was created: whatever finds a payment later, a transfer, a timer,
-// an operator, the payment's whole life is one trace.
+// continued is about within the trace of the payment's create, so that later changes by transfers, timers and operators
+// belong to the same trace.
 func continued(ctx context.Context, p payment.Payment) (context.Context, trace.Span) {
 	ctx, span := telemetry.Continue(ctx, p.Trace, "payment update", trace.WithAttributes(attribute.String("payment.id", p.ID)))
 	return about(ctx, p), span
 }
 
-// Unknown says how many payouts of a mode are of unknown outcome.
+// Unknown counts the payouts of a mode whose outcome is unknown.
 type Unknown struct {
 	Mode    payment.Mode
 	Payouts int
 	Oldest  time.Duration // since the oldest of them was first sent
-	Open    int           // payouts under way, of any state
-	Waits   time.Duration // since the oldest of those was entered
-	Frozen  int           // of them, those whose rail's answer does not match ours
-	Stuck   int           // of them, other ones that a person has to conclude
+	Open    int           // open payouts of any state
+	Waits   time.Duration // since the oldest open payout was created
+	Frozen  int           // open payouts whose rail's answer does not match
+	Stuck   int           // other open payouts that an operator has to conclude
 }
 
-// Unknowns counts the payouts of unknown outcome, for every mode that has payouts under way. It reads what is under way only.
+// Unknowns counts the payouts of unknown outcome, for every mode that has open payouts. It reads open payouts only.
 func (s *Store) Unknowns(ctx context.Context) ([]Unknown, error) {
 	rows, err := s.pool.Query(ctx, selectUnknowns)
 	if err != nil {
@@ -77,15 +78,15 @@ func (s *Store) Unknowns(ctx context.Context) ([]Unknown, error) {
 // CountedMost is how many payments of one status, type and mode Open counts at most.
 const CountedMost = 20_000
 
-// Open is how many payments are in a status that they will leave.
+// Open counts the payments in a status that they will leave.
 type Open struct {
 	Status   payment.Status
 	Type     payment.Type
 	Mode     payment.Mode
-	Payments int // CountedMost stands for as many or more
+	Payments int // CountedMost means as many or more
 }
 
-// Open counts the payments that are under way, for every status, type and mode, none included.
+// Open counts the open payments for every status, type and mode, also where there are none.
 func (s *Store) Open(ctx context.Context) ([]Open, error) {
 	under := []payment.Status{
 		payment.StatusCreated, payment.StatusPending, payment.StatusConfirming, payment.StatusConfirmed, payment.StatusSettling, payment.StatusNeedsReview,
@@ -97,7 +98,7 @@ func (s *Store) Open(ctx context.Context) ([]Open, error) {
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Open])
 }
 
-// movedBy queues a history row and notes the move for after the commit.
+// movedBy queues a history row and keeps the move for metrics and logs after the commit.
 func movedBy(batch *pgx.Batch, next payment.Payment, n int, c payment.Change, done *effects) {
 	batch.Queue(insertHistory, next.ID, next.Version, n, string(c.Trigger), string(c.From), string(c.To), string(c.Exception)).QueryRow(func(row pgx.Row) error {
 		var microseconds int64

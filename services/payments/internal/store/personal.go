@@ -349,21 +349,12 @@ func (s *Store) blank(receiver []byte, paymentID string) ([]byte, error) {
 	return sealed(s.keys, left, receiverPlace(paymentID))
 }
 
-// executor is a pool or a transaction.
-type executor interface {
-	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
-}
-
-// audit notes what an operator did.
-func (s *Store) audit(ctx context.Context, on executor, operator, action string, detail any) error {
+// audit records what an operator did.
+func (s *Store) audit(ctx context.Context, db postgres.Querier, operator, action string, detail any) error {
 	text, err := json.Marshal(detail)
 	if err != nil {
-		return fmt.Errorf("encode the note of %s: %w", action, err)
+		return fmt.Errorf("encode the audit entry of %s: %w", action, err)
 	}
-	batch := &pgx.Batch{}
-	batch.Queue(noteAudit, operator, action, string(text))
-	if err := on.SendBatch(ctx, batch).Close(); err != nil {
-		return fmt.Errorf("note %s: %w", action, err)
-	}
-	return nil
+	_, err = db.Exec(ctx, noteAudit, operator, action, string(text))
+	return wrap(err, "record "+action+" in the audit")
 }

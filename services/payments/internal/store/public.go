@@ -72,7 +72,7 @@ func (s *Store) KeepOwn(ctx context.Context, addresses []wire.OwnedAddress) erro
 
 // UpdateAny implements app.Payments.
 func (s *Store) UpdateAny(ctx context.Context, reference string, k change.Key, f change.Func) error {
-	err := s.changeOnce(ctx, k, f, "", lockAny, reference)
+	err := s.changeOnce(ctx, k, f, target{lock: lockAny, args: []any{reference}})
 	switch {
 	case isOverLimit(err):
 		return change.ErrDailyLimit

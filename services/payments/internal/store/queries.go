@@ -29,10 +29,10 @@ var (
 	selectLastPayout  = "SELECT " + payoutColumns + " FROM payouts o WHERE o.payment_id = $1 ORDER BY o.attempt DESC LIMIT 1"
 )
 
-// makeInsert writes a payment with its history row and its event in one statement, so that a create is one round trip
-// and updates no row. The payment comes with a wallet and is refused when its address has received money already, which
-// can only happen to an address that somebody else learnt before it was handed out. With a key it is refused as well when
-// the key has an answer, so that nobody has to look before.
+// makeInsert returns the statement that inserts a payment with its history row and its event, so that a create is one
+// round trip and updates no row. It inserts nothing when the address has received money, which only happens when somebody
+// learnt the address before a payment had it. With a key it inserts nothing when the key has an answer, so that no read
+// has to come first.
 func makeInsert(keyed, limited bool) string {
 	var cols, vals []string
 	n := 0
@@ -86,7 +86,7 @@ func makeUpdate() string {
 		if mutable(c) {
 			n++
 			set := "$%d"
-			if c.kind&isSealed != 0 { // null keeps what is there, so that nothing is sealed again that has not changed; nothing at all clears it
+			if c.kind&isSealed != 0 { // null keeps the value, so that only changed values are sealed again; empty clears it
 				set = "CASE WHEN $%[1]d::bytea IS NULL THEN " + c.name + " ELSE nullif($%[1]d, '') END"
 			}
 			sets = append(sets, c.name+" = "+fmt.Sprintf(set, n))
@@ -96,24 +96,24 @@ func makeUpdate() string {
 }
 
 const (
-	// insertHistory answers with the microseconds since the change before, 0 within one write.
+	// insertHistory returns the microseconds since the previous change, 0 within one write.
 	insertHistory = `INSERT INTO history (payment_id, version, n, trigger, from_state, to_state, exception) VALUES ($1, $2, $3, $4, $5, $6, $7)
 RETURNING CASE WHEN n > 1 THEN 0 ELSE coalesce(1000000 * extract(epoch FROM now() - (SELECT max(at) FROM history b WHERE b.payment_id = $1 AND b.version < $2)), 0) END::bigint`
-	// selectUnknowns reads what is due some time, by its index; a payout that has its outcome and is only followed is not under way.
+	// selectUnknowns reads payouts with a next_at by its index. A payout with an outcome that is only followed is not open.
 	selectUnknowns = `SELECT mode, count(*) FILTER (WHERE state = 'unknown'),
 	coalesce(1000000 * max(extract(epoch FROM now() - coalesce(first_sent_at, sent_at))) FILTER (WHERE state = 'unknown'), 0)::bigint,
 	count(*), coalesce(1000000 * max(extract(epoch FROM now() - created_at)), 0)::bigint,
 	count(*) FILTER (WHERE frozen), count(*) FILTER (WHERE NOT frozen AND (paged OR stopped))
 FROM payouts WHERE next_at IS NOT NULL AND (frozen OR state IN ('created', 'sending', 'pending', 'unknown')) GROUP BY mode`
 
-	// countOpen reads so many entries of the index payments_lanes at most for each status, type and mode.
+	// countOpen reads at most $3 entries of the index payments_lanes for each status, type and mode.
 	countOpen = `SELECT s.status, t.type, m.mode, (SELECT count(*) FROM (
 	SELECT FROM payments p WHERE p.status = s.status AND p.type = t.type AND p.mode = m.mode ORDER BY p.merchant_id, p.id COLLATE "C" DESC LIMIT $3) AS counted)
 FROM unnest($1::text[]) AS s(status), unnest($2::text[]) AS t(type), (VALUES ('live'), ('test')) AS m(mode)`
 
 	depositColumns = `d.key, d.version, d.network, d.asset, d.contract, d.tx_hash, d.amount, d.reverted, d.block_height, d.block_time,
 	d.first_seen_at, d.depth, d.finalized, d.senders, d.witness, d.screening, d.usd, d.booked, d.booked_amount, d.bookings, d.counted`
-	// A newer snapshot replaces an older one and keeps our marks, our figure in dollars and the first sighting.
+	// A newer snapshot replaces an older one and keeps the marks, the worth in dollars and the first sighting.
 	upsertDeposit = `WITH taken AS (
 	INSERT INTO scan_taken (mode, network, number) SELECT $1, $6, $21::bigint WHERE $21 > 0 ON CONFLICT DO NOTHING
 )
@@ -126,7 +126,7 @@ ON CONFLICT (mode, key) DO UPDATE SET version = excluded.version, payment_id = c
 	witness = excluded.witness,
 	screening = CASE WHEN excluded.screening <> '' OR d.senders <> excluded.senders THEN excluded.screening ELSE d.screening END
 WHERE d.version < excluded.version AND d.family = excluded.family AND d.address = excluded.address`
-	// A key names one transfer to one address for ever. A snapshot that says otherwise would change the money of a payment
+	// A key always names one transfer to one address. A snapshot with another address would change the money of a payment
 	// whose row is not locked.
 	movedDeposit  = `SELECT FROM deposits WHERE mode = $1 AND key = $2 AND (family <> $3 OR address <> $4)`
 	selectDeposit = `SELECT ` + depositColumns + ` FROM deposits d WHERE d.mode = $1 AND d.key = $2 FOR UPDATE`
@@ -135,8 +135,8 @@ WHERE d.version < excluded.version AND d.family = excluded.family AND d.address 
 	selectHeads = `SELECT network, height, block_time, state, (extract(epoch FROM clock_timestamp() - updated_at) * 1000000)::bigint
 FROM scan_progress WHERE mode = $1`
 	selectScans = `SELECT mode, network, state, (extract(epoch FROM clock_timestamp() - updated_at) * 1000000)::bigint, height, head, head_time, untraced FROM scan_progress`
-	// Messages may overtake each other: the state is that of the one that was told last. When nothing has come for a while,
-	// any message is believed, so that a clock of wallets that was set back closes nothing for long.
+	// Messages may overtake each other: the state comes from the message with the latest told_at. After 30 seconds without a
+	// message any message is accepted, so that a clock of wallets that was set back stops quotes only briefly.
 	upsertProgress = `INSERT INTO scan_progress AS s (mode, network, height, finalized, block_time, state, head, head_time, told_at)
 VALUES ($1, $2, $3, $4, 'epoch', $5, $6, $7, coalesce($8::timestamptz, 'epoch'))
 ON CONFLICT (mode, network) DO UPDATE SET height = excluded.height, finalized = greatest(s.finalized, excluded.finalized), updated_at = now(),
@@ -147,8 +147,8 @@ ON CONFLICT (mode, network) DO UPDATE SET height = excluded.height, finalized = 
 	noteProgress = `INSERT INTO scan_waiting AS w (mode, network, deposits, block_time)
 SELECT $1, $2, $3, $4 FROM scan_progress WHERE mode = $1 AND network = $2 AND believed_from <= coalesce($5::timestamptz, 'infinity')
 ON CONFLICT (mode, network, deposits) DO UPDATE SET block_time = greatest(w.block_time, excluded.block_time)`
-	// The progress is locked by upsertProgress; this runs in a statement of its own, so that it sees what was committed
-	// before the lock was free.
+	// upsertProgress has locked the progress. This is a separate statement, so that it sees rows that were committed before
+	// the lock became free.
 	settleProgress = `WITH at AS (
 	SELECT settled FROM scan_progress WHERE mode = $1 AND network = $2
 ), run AS ( -- so many numbers follow settled without a gap
@@ -169,20 +169,20 @@ FROM last WHERE s.mode = $1 AND s.network = $2 AND last.deposits IS NOT NULL`
 	payoutColumns = `o.id, o.payment_id, o.mode, o.reference, o.attempt, o.rail, o.currency, o.amount, o.receiver, o.state, o.frozen, o.lease_until,
 	o.sends, o.sent_at, o.polls, o.misses, o.first_miss_at, o.next_at, o.paged, o.no_float, o.rail_id, o.reason, o.fee, o.created_at, o.done_at,
 	o.stopped, o.first_sent_at, o.answer, o.answer_at, o.concluded, o.concluded_at, o.contradicted`
-	// A payout that was withdrawn before it left is revived under its own reference; no other state can be.
+	// A payout that was withdrawn before it left is revived under its reference. No other state can be revived.
 	insertPayout = `INSERT INTO payouts AS o (id, payment_id, mode, reference, attempt, rail, currency, amount, receiver, state, next_at, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)
 ON CONFLICT (reference) DO UPDATE SET rail = excluded.rail, amount = excluded.amount, receiver = excluded.receiver, state = excluded.state,
 	next_at = excluded.next_at, done_at = NULL
 WHERE o.state = 'withdrawn' AND o.sends = 0`
-	// A row that is still due is in the hands of the worker that saves it.
+	// A row that is still due keeps taken_until: the worker that saves it still works on it.
 	savePayout = `UPDATE payouts SET state = $2, frozen = $3, lease_until = $4, sends = $5, sent_at = $6, polls = $7, misses = $8, first_miss_at = $9,
 	next_at = $10, paged = $11, no_float = $12, rail_id = $13, reason = $14, fee = $15, done_at = $16, receiver = coalesce($17, receiver), stopped = $18, first_sent_at = $19, answer = $20,
 	answer_at = $21, concluded = $22, concluded_at = $23, contradicted = $24,
 	taken_until = CASE WHEN $10 <= now() THEN taken_until END WHERE id = $1`
 	voidPayout = `UPDATE payouts SET state = 'withdrawn', next_at = NULL, done_at = $2 WHERE reference = $1 AND state = 'created'`
-	// Due payouts, taken for a moment so that two replicas do not look at the same row: the look itself is harmless. With each
-	// comes what spans and log lines say of its payment.
+	// Due payouts, taken for five seconds, so that two replicas do not read the same row; a second read is harmless. Each row
+	// carries the merchant and the trace of its payment, for spans and log lines.
 	duePayouts = `UPDATE payouts o SET taken_until = now() + interval '5 seconds' FROM (
 	SELECT d.id, p.merchant_id, p.trace FROM payouts d LEFT JOIN payments p ON p.id = d.payment_id
 	WHERE d.next_at <= now() AND (d.taken_until IS NULL OR d.taken_until < now())
@@ -190,8 +190,8 @@ WHERE o.state = 'withdrawn' AND o.sends = 0`
 WHERE o.id = due.id RETURNING ` + payoutColumns + `, coalesce(due.merchant_id, ''), coalesce(due.trace, '')`
 	selectPayout = `SELECT ` + payoutColumns + ` FROM payouts o WHERE o.id = $1 FOR UPDATE`
 
-	// One journal with its entries. Balances are kept for accounts of one payment only, in the order of their codes, under
-	// the payment's lock; a shared account is only noted.
+	// One journal with its entries. Only accounts of one payment have a stored balance. It is updated in the order of their
+	// codes under the payment's lock. A shared account is inserted without a balance.
 	insertJournal = `WITH j AS (
 	INSERT INTO ledger_journals (key, event, payment_id) VALUES ($1, $2, NULLIF($3, '')) ON CONFLICT (key) DO NOTHING RETURNING id
 ), e AS (
@@ -207,8 +207,8 @@ SELECT code, asset, normal, owner, sum(CASE WHEN side = normal THEN amount ELSE 
 GROUP BY code, asset, normal, owner ORDER BY code
 ON CONFLICT (code) DO UPDATE SET balance = a.balance + excluded.balance`
 
-	// Payments whose timer has run out. One with an address waits until its network is scanned past the end of its window
-	// by the margin, so that nobody expires whose transfer is in a block that we have not read.
+	// Payments with a due timer. A payment with an address waits until its network is scanned past the end of its window by
+	// the margin, so that no payment expires while its transfer is in an unread block.
 	duePayments = `SELECT p.id FROM payments p LEFT JOIN scan_progress s ON s.mode = p.mode AND s.network = p.network
 WHERE p.due_at <= now() AND (p.address IS NULL OR p.due_at = p.deadline_at OR s.block_time > p.due_at + $1 * interval '1 second')
 ORDER BY p.due_at LIMIT $2`
@@ -225,8 +225,8 @@ SELECT wallet_id, address FROM leased`
 	releaseAddresses = `UPDATE address_stock s SET lease_owner = NULL, lease_until = NULL
 WHERE s.mode = $1 AND s.family = $2 AND s.lease_owner = $3 AND s.address = ANY($4)
 	AND NOT EXISTS (SELECT FROM payments p WHERE p.mode = s.mode AND p.family = s.family AND p.address = s.address)`
-	// Leased addresses that a payment carries leave the stock, which answers with those whose payment's trace is recorded;
-	// those of a dead lease that none carries come back.
+	// Leased addresses that a payment uses leave the stock. The statement returns those whose payment has a trace.
+	// freeDeadLeases returns unused addresses of an expired lease to the stock.
 	dropUsedAddresses = `WITH used AS (
 	SELECT a.id, a.mode, a.family, a.address, p.trace FROM address_stock a
 	JOIN payments p ON p.mode = a.mode AND p.family = a.family AND p.address = a.address
@@ -243,12 +243,12 @@ WHERE EXISTS (SELECT FROM address_requests r WHERE r.mode = $1 AND r.family = $2
 	AND NOT EXISTS (SELECT FROM payments p WHERE p.mode = $1 AND p.family = $2 AND p.address = a)
 	AND NOT EXISTS (SELECT FROM deposits d WHERE d.mode = $1 AND d.family = $2 AND d.address = a)
 ON CONFLICT (mode, family, address) DO NOTHING`
-	// In both modes: live money that goes to an address of test mode is lost, or anybody's who knows its published key.
+	// It searches both modes: live money on an address of test mode is lost, or goes to anybody who knows its published key.
 	oursAddress = `SELECT EXISTS (SELECT FROM payments WHERE mode IN ('live', 'test') AND family = $1 AND address = $2)
 	OR EXISTS (SELECT FROM address_stock WHERE mode IN ('live', 'test') AND family = $1 AND address = $2)
 	OR EXISTS (SELECT FROM deposits WHERE mode IN ('live', 'test') AND family = $1 AND address = $2)
 	OR EXISTS (SELECT FROM own_addresses WHERE mode IN ('live', 'test') AND family = $1 AND address = $2)`
-	// In one order, so that two messages with the same addresses never wait for each other.
+	// One order of rows prevents deadlocks between two messages with the same addresses.
 	keepOwn = `INSERT INTO own_addresses (mode, family, address) SELECT m, f, a FROM unnest($1::text[], $2::text[], $3::text[]) AS o(m, f, a)
 ORDER BY m, f, a ON CONFLICT DO NOTHING`
 	answerRequest = `UPDATE address_requests SET parts = parts + 1 WHERE mode = $1 AND family = $2 AND request_id = $3`
@@ -311,7 +311,7 @@ func Statements() map[string]string {
 		"releaseLimits": releaseLimits, "restoreLimits": restoreLimits, "overLimit": overLimit, "exposure": exposure,
 		"forgetUsedLimits": forgetUsedLimits, "forgetReserved": forgetReserved, "forgetDiffering": forgetDiffering,
 		"bookDifference": bookDifference, "undoDifference": undoDifference,
-		"journalStands":    journalStands,
+		"journalExists":    journalExists,
 		"personalPayments": personalPayments, "personalPayouts": personalPayouts, "resealPayment": resealPayment, "resealPayout": resealPayout,
 		"walkPayments": walkPayments, "walkedTo": walkedTo, "dueErasures": dueErasures, "dropEnded": dropEnded, "dueOfErasure": dueOfErasure, "leftOfErasure": leftOfErasure,
 		"waitOn": waitOn, "waited": waited, "lockErased": lockErased, "selectEnded": selectEnded, "forgetPayer": forgetPayer, "forgetReceiver": forgetReceiver, "noteAudit": noteAudit,

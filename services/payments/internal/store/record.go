@@ -31,18 +31,18 @@ func nullText(s string) any {
 	return s
 }
 
-// vault seals who pays and who is paid, each value bound to its payment, and makes what payers are found by.
+// vault seals payers and receivers, each value bound to its payment, and makes the index by which payers are found.
 type vault struct{ keys *keyring.Ring }
 
 func payerPlace(paymentID string) string    { return "payer/" + paymentID }
 func receiverPlace(paymentID string) string { return "receiver/" + paymentID }
 
-// blindPlace parts the payers of one merchant and world from all others.
+// blindPlace separates the payers of one merchant and mode from all others.
 func blindPlace(mode payment.Mode, merchantID string) string {
 	return "payer/" + string(mode) + "/" + merchantID
 }
 
-// sealed is the value as it is kept, nil for the zero value.
+// sealed returns the stored form of a value, nil for the zero value.
 func sealed[T comparable](keys *keyring.Ring, v T, place string) ([]byte, error) {
 	var zero T
 	if v == zero {
@@ -55,7 +55,7 @@ func sealed[T comparable](keys *keyring.Ring, v T, place string) ([]byte, error)
 	return keys.Seal(plain, place), nil
 }
 
-// opened reads a kept value. One from before values were sealed is plain JSON; the verb rotate-master seals it.
+// opened reads a stored value. Values of early versions are plain JSON; the command rotate-master seals them.
 func opened[T any](keys *keyring.Ring, raw []byte, place string, into *T) (err error) {
 	if raw == nil {
 		return nil
@@ -69,10 +69,10 @@ func opened[T any](keys *keyring.Ring, raw []byte, place string, into *T) (err e
 	return json.Unmarshal(raw, into)
 }
 
-// plain reports JSON: a sealed value begins with its version, which is no brace.
+// plain reports JSON. A sealed value begins with its version, never with a brace.
 func plain(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
 
-// payerIndex is what a payer is found by, nil without one.
+// payerIndex is the index by which a payer is found, nil without a payer.
 func (s vault) payerIndex(p payment.Payment) []byte {
 	if p.Payer.ChatID == "" {
 		return nil
@@ -92,11 +92,11 @@ func familyOf(p payment.Payment) (string, error) {
 	return string(n.Family), nil
 }
 
-// number reads a decimal from what the database sends, without the detour over text that decimal.Decimal takes by itself and
-// that costs a third of reading a payment.
+// number reads a decimal from PostgreSQL's binary format. decimal.Decimal itself reads text, which costs a third of the
+// time of reading a payment.
 type number decimal.Decimal
 
-var errNoNumber = errors.New("a number that is none")
+var errNoNumber = errors.New("numeric value is null, NaN or infinite")
 
 // ScanNumeric implements pgtype.NumericScanner.
 func (n *number) ScanNumeric(v pgtype.Numeric) error {
@@ -132,7 +132,7 @@ func (s vault) scanDuePayout(row pgx.CollectableRow) (*payout.Payout, error) {
 	return s.scanPayoutWith(row, &o, &o.MerchantID, &o.Trace)
 }
 
-// scanPayoutWith reads payoutColumns into o, and what stands behind them into more.
+// scanPayoutWith reads payoutColumns into o, and the columns after them into more.
 func (s vault) scanPayoutWith(row pgx.CollectableRow, o *payout.Payout, more ...any) (*payout.Payout, error) {
 	var receiver []byte
 	err := row.Scan(append([]any{

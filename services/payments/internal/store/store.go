@@ -1,6 +1,6 @@
-// Package store keeps payments, deposits, payouts, the ledger and the stock of addresses in PostgreSQL. It writes what the
-// use cases and the pure packages decided and decides nothing itself; it puts nothing on the network. Only this package
-// of the service imports pgx.
+// Package store keeps payments, deposits, payouts, the ledger and the stock of addresses in PostgreSQL. It writes the
+// results of the use cases and of the pure packages and decides nothing itself. It calls no service but the database.
+// Only this package of the service imports pgx.
 package store
 
 import (
@@ -46,8 +46,8 @@ type Store struct {
 	vault
 }
 
-// New makes a store over a pool. keys seal what is personal. wake is called after every commit that left a message in the outbox; alerts counts what
-// an operator must be told.
+// New makes a store over a pool. keys seal personal data. The store calls wake after every commit that left a message in
+// the outbox, and alerts for every alert to operators.
 func New(pool *pgxpool.Pool, render app.Renderer, keys *keyring.Ring, log *slog.Logger, wake func(), alerts func(code string)) *Store {
 	return &Store{pool: pool, render: render, log: log, wake: wake, alerts: alerts, moved: func(Move) {}, now: time.Now, vault: vault{keys}}
 }
@@ -105,7 +105,7 @@ func (s *Store) Insert(ctx context.Context, n change.Newborn) error {
 	}
 }
 
-// refused says why the statement of a create wrote nothing: its key has an answer, or its address has received money.
+// refused returns the reason why the insert wrote nothing: the key has an answer, or the address has received money.
 func (s *Store) refused(ctx context.Context, k change.Key) error {
 	_, found, err := idempotency.Find(ctx, s.pool, keyOf(k))
 	_, otherBody := errors.AsType[*fault.Error](err)
@@ -118,7 +118,7 @@ func (s *Store) refused(ctx context.Context, k change.Key) error {
 	return change.ErrAddressUsed
 }
 
-// born checks the facts of a create: one change and one event, which is what the insert's statement writes.
+// born returns the facts of a create. The insert writes exactly one change and one event.
 func born(facts []payment.Fact) (payment.Event, payment.Change, error) {
 	var event payment.Event
 	var change payment.Change
@@ -140,7 +140,7 @@ func born(facts []payment.Fact) (payment.Event, payment.Change, error) {
 // event renders a webhook event as its outbox message.
 func (s *Store) event(ctx context.Context, e payment.Event, v change.View, token string) (outbox.Message, error) {
 	now := s.now().UTC()
-	// After a restore of the database the same event is made again, and must not reach the merchant under another id.
+	// After a restore of the database the same event may be made again. It must not reach the merchant under another id.
 	eventID := id.Derived(id.Event, e.Payment.ID, e.Payment.CreatedAt, e.Payment.Sequence, e.Type+" "+string(e.Payment.Status()))
 	v.Payment, v.Token = e.Payment, e.WithToken && token != ""
 	body, err := s.render.EventBody(eventID, e.Type, now, v)
@@ -159,8 +159,8 @@ func (s *Store) Find(ctx context.Context, o change.Owner, reference string) (cha
 	return s.find(ctx, shown, findOwned, reference, o.MerchantID, string(o.Mode))
 }
 
-// find reads a payment in one statement, and what has come in and gone out in a second trip, if there is any: most of what is
-// asked about has not been paid yet, and three statements that find nothing cost more than the one that does.
+// find reads a payment in one statement, and its deposits and payout, if it has any, in a second round trip. Most payments
+// that are read have neither yet, and three statements that find nothing cost more than the one that reads the payment.
 func (s *Store) find(ctx context.Context, set func(column) bool, sql string, args ...any) (v change.View, err error) {
 	if v.Payment, err = s.reader(set).scan(s.pool.QueryRow(ctx, sql, args...)); err != nil {
 		return change.View{}, notFound(err, "read payment")
@@ -173,12 +173,12 @@ func (s *Store) find(ctx context.Context, set func(column) bool, sql string, arg
 	batch.Queue(selectLastPayout, v.Payment.ID).Query(s.collectPayout(&v))
 	batch.Queue(selectHeads, string(v.Payment.Mode)).Query(collectHeads(&v))
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return change.View{}, fmt.Errorf("read what belongs to payment %s: %w", v.Payment.ID, err)
+		return change.View{}, fmt.Errorf("read deposits and payout of payment %s: %w", v.Payment.ID, err)
 	}
 	return v, nil
 }
 
-// moved reports whether any transfer to the payment stands, or a payout was ever held for it.
+// moved reports whether the payment has a valid transfer or ever had a payout.
 func moved(p payment.Payment) bool { return p.Transfers > 0 || p.Attempt > 0 }
 
 func notFound(err error, doing string) error {
@@ -223,29 +223,29 @@ func collectHeads(v *change.View) func(pgx.Rows) error {
 // Update implements app.Payments.
 func (s *Store) Update(ctx context.Context, paymentID string, f change.Func) error {
 	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
-		return s.change(ctx, tx, done, f, "", lockByID, paymentID)
+		return s.change(ctx, tx, done, f, byID(paymentID))
 	})
 }
 
 // UpdatePayout implements app.Payouts.
 func (s *Store) UpdatePayout(ctx context.Context, paymentID, payoutID string, f change.Func) error {
 	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
-		return s.change(ctx, tx, done, f, payoutID, lockByID, paymentID)
+		return s.change(ctx, tx, done, f, byPayout(paymentID, payoutID))
 	})
 }
 
 // UpdatePayoutOnce implements app.Payments.
 func (s *Store) UpdatePayoutOnce(ctx context.Context, paymentID, payoutID string, k change.Key, f change.Func) error {
-	return s.changeOnce(ctx, k, f, payoutID, lockByID, paymentID)
+	return s.changeOnce(ctx, k, f, byPayout(paymentID, payoutID))
 }
 
 // UpdateOwned implements app.Payments.
 func (s *Store) UpdateOwned(ctx context.Context, o change.Owner, reference string, k change.Key, f change.Func) error {
-	return s.changeOnce(ctx, k, f, "", lockOwned, reference, o.MerchantID, string(o.Mode))
+	return s.changeOnce(ctx, k, f, target{lock: lockOwned, args: []any{reference, o.MerchantID, string(o.Mode)}})
 }
 
-// changeOnce is change in a transaction of its own, which keeps the answer under the key.
-func (s *Store) changeOnce(ctx context.Context, k change.Key, f change.Func, payoutID, lock string, args ...any) error {
+// changeOnce is change in its own transaction, which stores the answer under the key.
+func (s *Store) changeOnce(ctx context.Context, k change.Key, f change.Func, at target) error {
 	err := s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
 		return s.change(ctx, tx, done, func(v change.View, now time.Time) (change.Result, error) {
 			r, err := f(v, now)
@@ -253,7 +253,7 @@ func (s *Store) changeOnce(ctx context.Context, k change.Key, f change.Func, pay
 				return r, err
 			}
 			return r, idempotency.Put(ctx, tx, keyOf(k), stored(*r.Answer))
-		}, payoutID, lock, args...)
+		}, at)
 	})
 	if k.Key != "" && idempotency.IsTaken(err) {
 		return change.ErrKeyTaken
@@ -264,7 +264,7 @@ func (s *Store) changeOnce(ctx context.Context, k change.Key, f change.Func, pay
 	return err
 }
 
-// lockNotAvailable is PostgreSQL's code for a lock that was not free within the session's lock timeout.
+// lockNotAvailable is PostgreSQL's code for a lock that did not become free within the session's lock timeout.
 const lockNotAvailable = "55P03"
 
 // Replay implements app.Payments.
@@ -279,15 +279,14 @@ func (s *Store) Settled(ctx context.Context, k change.Key) (change.Answer, error
 	return change.Answer{Status: a.Status, Body: a.Body, Secret: a.Secret, Replayed: true}, err
 }
 
-// Receive implements app.Payments. The payment is locked before the deposit row is touched, so that everything about one
-// payment happens one after another.
+// Receive implements app.Payments. It locks the payment before the deposit row, so that changes of one payment are serial.
 func (s *Store) Receive(ctx context.Context, in change.Incoming, f change.Func, stray change.Stray) error {
 	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
 		if fresh, err := inbox.Fresh(ctx, tx, in.MessageID); err != nil || !fresh {
 			return err
 		}
 		p, err := s.reader(whole).scan(tx.QueryRow(ctx, lockByAddress, string(in.Mode), string(in.Family), in.Address))
-		stands := err == nil
+		found := err == nil
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return fmt.Errorf("lock the payment of an address: %w", err)
 		}
@@ -303,30 +302,30 @@ func (s *Store) Receive(ctx context.Context, in change.Incoming, f change.Func, 
 		if tag.RowsAffected() == 0 {
 			return s.passedOver(ctx, tx, done, in)
 		}
-		if stands {
-			return s.change(ctx, tx, done, f, "", lockByID, p.ID)
+		if found {
+			return s.change(ctx, tx, done, f, byID(p.ID))
 		}
 		return s.stray(ctx, tx, done, in, stray)
 	})
 }
 
-// passedOver tells an operator of a snapshot that was not taken because its key stands for another address; one that is
-// merely old is nothing to tell.
+// passedOver raises an alert for a snapshot that was ignored because its key belongs to another address. An old snapshot
+// raises none.
 func (s *Store) passedOver(ctx context.Context, tx pgx.Tx, done *effects, in change.Incoming) error {
 	tag, err := tx.Exec(ctx, movedDeposit, string(in.Mode), in.Deposit.Key, string(in.Family), in.Address)
 	if err != nil {
 		return fmt.Errorf("compare deposit %s: %w", in.Deposit.Key, err)
 	}
 	if tag.RowsAffected() > 0 {
-		done.alerts = append(done.alerts, payment.Alert{Code: "deposit_moved", Text: "a known transfer came with another address: " + in.Deposit.Key})
+		done.alerts = append(done.alerts, payment.Alert{Code: "deposit_moved", Text: "deposit with another address than before: " + in.Deposit.Key})
 	}
 	return nil
 }
 
-// stray books money on an address without a payment and makes sure that no payment gets the address.
+// stray books money that arrived at an address without a payment, and removes the address from the stock.
 func (s *Store) stray(ctx context.Context, tx pgx.Tx, done *effects, in change.Incoming, decide change.Stray) error {
 	if _, err := tx.Exec(ctx, spoilAddress, string(in.Mode), string(in.Family), in.Address); err != nil {
-		return fmt.Errorf("take an address out of stock: %w", err)
+		return fmt.Errorf("remove an address from the stock: %w", err)
 	}
 	rows, err := tx.Query(ctx, selectDeposit, string(in.Mode), in.Deposit.Key)
 	if err != nil {
@@ -345,16 +344,16 @@ func (s *Store) stray(ctx context.Context, tx pgx.Tx, done *effects, in change.I
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("book stray deposit %s: %w", d.Key, err)
 	}
-	done.alerts = append(done.alerts, payment.Alert{Code: "stray_deposit", Text: "money on an address without a payment: " + d.Key})
+	done.alerts = append(done.alerts, payment.Alert{Code: "stray_deposit", Text: "deposit on an address without a payment: " + d.Key})
 	return nil
 }
 
-// effects is what a transaction asks for once it has committed.
+// effects are the actions that follow the commit of a transaction.
 type effects struct {
 	messages bool
 	alerts   []payment.Alert
 	about    context.Context // carries trace and ids of the payment, for log lines
-	token    string          // settlement token that the change issued
+	token    string          // settlement token of the change
 	moves    []Move
 }
 
@@ -380,10 +379,22 @@ func (s *Store) inTx(ctx context.Context, f func(tx pgx.Tx, done *effects) error
 	return nil
 }
 
-// change locks a payment, shows it to f with everything that belongs to it, and writes what f decided. The payout shown
-// is the one of that id, or with "" the one of the last attempt.
-func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f change.Func, payoutID, lock string, args ...any) error {
-	p, err := s.reader(whole).scan(tx.QueryRow(ctx, lock, args...))
+// target is a payment that is to change: the statement that locks it, and the payout that the change sees.
+type target struct {
+	lock     string
+	args     []any
+	payoutID string // "" is the payout of the last attempt
+}
+
+func byID(paymentID string) target { return target{lock: lockByID, args: []any{paymentID}} }
+
+func byPayout(paymentID, payoutID string) target {
+	return target{lock: lockByID, args: []any{paymentID}, payoutID: payoutID}
+}
+
+// change locks a payment, calls f with it and its deposits, payout and chain heads, and writes the result.
+func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f change.Func, at target) error {
+	p, err := s.reader(whole).scan(tx.QueryRow(ctx, at.lock, at.args...))
 	if err != nil {
 		return notFound(err, "lock payment")
 	}
@@ -394,19 +405,19 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f change.F
 	var now time.Time
 	read := &pgx.Batch{}
 	read.Queue(selectDepositRows, p.ID).Query(collectRows(&v))
-	if payoutID == "" {
+	if at.payoutID == "" {
 		read.Queue(selectLastPayout, p.ID).Query(s.collectPayout(&v))
 	} else {
-		read.Queue(selectPayout, payoutID).Query(s.collectPayout(&v))
+		read.Queue(selectPayout, at.payoutID).Query(s.collectPayout(&v))
 	}
 	read.Queue(selectHeads, string(p.Mode)).Query(collectHeads(&v))
-	if payoutID != "" {
+	if at.payoutID != "" {
 		s.queuePaused(read, &v)
 		s.queueOverLimit(read, &v)
 	}
 	read.Queue("SELECT clock_timestamp()").QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
 	if err := tx.SendBatch(ctx, read).Close(); err != nil {
-		return fmt.Errorf("read what belongs to payment %s: %w", p.ID, err)
+		return fmt.Errorf("read deposits and payout of payment %s: %w", p.ID, err)
 	}
 	r, err := f(v, now.UTC())
 	if err != nil {
@@ -416,7 +427,7 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f change.F
 		return s.save(ctx, tx, done, v, r, now)
 	}
 	before := *done
-	inner, err := tx.Begin(ctx) // a savepoint: what a limit refuses is undone, and the payment waits for a person instead
+	inner, err := tx.Begin(ctx) // a savepoint: when a limit refuses the change, the payment waits for an operator instead
 	if err != nil {
 		return fmt.Errorf("set a savepoint: %w", err)
 	}
@@ -436,7 +447,7 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, done *effects, f change.F
 	return s.save(ctx, tx, done, v, r, now)
 }
 
-// save writes what a change decided.
+// save writes the result of a change.
 func (s *Store) save(ctx context.Context, tx pgx.Tx, done *effects, v change.View, r change.Result, now time.Time) error {
 	done.alerts = r.Alerts
 	write := &pgx.Batch{}
@@ -454,9 +465,8 @@ func (s *Store) save(ctx context.Context, tx pgx.Tx, done *effects, v change.Vie
 
 var errStale = errors.New("the payment's row changed under its lock")
 
-// write queues everything that a result asks for, in the order of the lock rule: payment first, then accounts.
+// write queues the statements of a result, in the order of locks: first the payment, then the accounts.
 func (s *Store) write(ctx context.Context, batch *pgx.Batch, v change.View, r change.Result, now time.Time, done *effects) error {
-	before := v.Payout
 	if len(r.Facts) > 0 {
 		next := r.Payment
 		next.Version = v.Payment.Version + 1
@@ -478,16 +488,17 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v change.View, r ch
 			batch.Queue(deleteApproval, next.ID)
 			batch.Queue(noteDecision, next.ID, next.Version, r.Decision.Operator, r.Decision.Action, r.Decision.Reason, r.Decision.TxHash)
 		}
-		if r.Payout != nil {
-			v.Payout = r.Payout
+		after := v
+		if after.Payment = next; r.Payout != nil {
+			after.Payout = r.Payout
 		}
-		if err := s.writeFacts(ctx, batch, v, next, r.Facts, now, done); err != nil {
+		if err := s.writeFacts(ctx, batch, after, r.Facts, now, done); err != nil {
 			return err
 		}
 	}
 	if r.Payout != nil {
 		o := r.Payout
-		receiver, err := s.renamed(before, *o)
+		receiver, err := s.renamed(v.Payout, *o)
 		if err != nil {
 			return fmt.Errorf("encode the receiver: %w", err)
 		}
@@ -520,7 +531,7 @@ func (s *Store) write(ctx context.Context, batch *pgx.Batch, v change.View, r ch
 	return nil
 }
 
-// renamed is the receiver of a payout row whose name has become known, nil when it stays as it is.
+// renamed is the sealed receiver of a payout whose names became known, nil when they did not change.
 func (s vault) renamed(before *payout.Payout, o payout.Payout) ([]byte, error) {
 	if before == nil || (before.AccountName == o.AccountName && before.BankName == o.BankName) {
 		return nil, nil
@@ -539,11 +550,14 @@ func exactlyOne(otherwise error) func(pgconn.CommandTag) error {
 	}
 }
 
-var errPayoutStands = errors.New("a payout with this reference stands and was not withdrawn")
+var errPayoutExists = errors.New("a payout with this reference exists and was not withdrawn")
 
-// writeFacts queues the consequences of a change. Events are rendered last, because each shows the payout as it is after
-// the change.
-func (s *Store) writeFacts(ctx context.Context, batch *pgx.Batch, v change.View, next payment.Payment, facts []payment.Fact, now time.Time, done *effects) error {
+// writeFacts queues the facts of a change. v is the payment and its payout after the change. Events are rendered last,
+// because each shows the payout as the other facts leave it.
+func (s *Store) writeFacts(
+	ctx context.Context, batch *pgx.Batch, v change.View, facts []payment.Fact, now time.Time, done *effects,
+) error {
+	next := v.Payment
 	changes := 0
 	var events []payment.Event
 	for _, f := range facts {
@@ -555,7 +569,7 @@ func (s *Store) writeFacts(ctx context.Context, batch *pgx.Batch, v change.View,
 			batch.Queue(markDeposit, string(next.Mode), f.Key, f.Booked, f.BookedAmount, f.Bookings, f.Counted).Exec(exactlyOne(errStale))
 		case payment.HoldPayout:
 			o := hold(next, f, now)
-			if v.Payout != nil && v.Payout.Reference == o.Reference { // the row of that reference is revived and stays what it is
+			if v.Payout != nil && v.Payout.Reference == o.Reference { // a withdrawn row is revived and keeps its id
 				o.ID, o.CreatedAt = v.Payout.ID, v.Payout.CreatedAt
 			}
 			receiver, err := sealed(s.keys, f.Receiver, receiverPlace(next.ID))
@@ -563,10 +577,10 @@ func (s *Store) writeFacts(ctx context.Context, batch *pgx.Batch, v change.View,
 				return fmt.Errorf("encode the receiver: %w", err)
 			}
 			batch.Queue(insertPayout, o.ID, o.PaymentID, o.Mode, o.Reference, o.Attempt, o.Rail, string(o.Currency), o.Amount, receiver,
-				string(o.State), now).Exec(exactlyOne(errPayoutStands))
+				string(o.State), now).Exec(exactlyOne(errPayoutExists))
 			v.Payout = &o
 		case payment.VoidPayout:
-			batch.Queue(voidPayout, f.Reference, now).Exec(exactlyOne(errPayoutStands))
+			batch.Queue(voidPayout, f.Reference, now).Exec(exactlyOne(errPayoutExists))
 			if v.Payout != nil && v.Payout.Reference == f.Reference {
 				withdrawn := *v.Payout
 				withdrawn.State = payout.Withdrawn
@@ -597,7 +611,7 @@ func (s *Store) writeFacts(ctx context.Context, batch *pgx.Batch, v change.View,
 	return nil
 }
 
-// hold is the payout row that a HoldPayout asks for.
+// hold is the payout row of a HoldPayout.
 func hold(p payment.Payment, f payment.HoldPayout, now time.Time) payout.Payout {
 	return payout.Payout{
 		ID: id.New(id.Payout, now), PaymentID: p.ID, Reference: f.Reference, Attempt: f.Attempt, Mode: string(p.Mode), Rail: f.Rail,
@@ -606,18 +620,17 @@ func hold(p payment.Payment, f payment.HoldPayout, now time.Time) payout.Payout 
 	}
 }
 
-// queueJournal writes a journal once: a second one with its key changes nothing. The books of the test world stand beside
-// the real ones under names of their own.
+// queueJournal writes a journal once: a second one with the same key changes nothing. Accounts of test mode have a prefix.
 func queueJournal(batch *pgx.Batch, mode payment.Mode, j ledger.Journal) {
-	world := ""
+	prefix := ""
 	if mode == payment.Test {
-		world = "test:"
+		prefix = "test:"
 	}
 	n := len(j.Entries)
 	codes, assets, sides, normals, owners, amounts := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	for i, e := range j.Entries {
-		codes[i], assets[i], sides[i] = world+e.Account.Code, e.Account.Asset, string(e.Side)
+		codes[i], assets[i], sides[i] = prefix+e.Account.Code, e.Account.Asset, string(e.Side)
 		normals[i], owners[i], amounts[i] = string(e.Account.Normal), e.Account.Payment, e.Amount.String()
 	}
-	batch.Queue(insertJournal, world+j.Key, j.Event, j.Payment, codes, assets, sides, normals, owners, amounts)
+	batch.Queue(insertJournal, prefix+j.Key, j.Event, j.Payment, codes, assets, sides, normals, owners, amounts)
 }

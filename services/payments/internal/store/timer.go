@@ -49,8 +49,8 @@ func (s *Store) DuePayouts(ctx context.Context, most int) ([]payout.Payout, erro
 	return out, nil
 }
 
-// overdue is how long progress may wait for the deposits before it until an operator is told: by then one of them is
-// lost or poisoned, and nobody on that network expires.
+// overdue is how long progress may wait for the deposits before it until it is an alert. By then one of the messages is
+// lost or dead, and no payment of the network expires.
 const overdue = 10 * time.Minute
 
 // Advance notes how far a network is scanned.
@@ -67,11 +67,12 @@ func (s *Store) Advance(ctx context.Context, m wire.ScannedThrough) error {
 		return tx.SendBatch(ctx, batch).Close()
 	})
 	if err != nil {
-		return fmt.Errorf("note the progress of %s: %w", m.Network, err)
+		return fmt.Errorf("store the scan progress of %s: %w", m.Network, err)
 	}
 	if late > 0 {
 		s.alerts("scan_incomplete")
-		s.log.ErrorContext(ctx, "deposits that were told before a scan's progress do not come: no payment of the network expires", "mode", m.Mode, "network", m.Network)
+		s.log.ErrorContext(ctx, "scan progress waits for missing deposits; no payment of the network expires",
+			"mode", m.Mode, "network", m.Network)
 	}
 	return nil
 }
@@ -98,7 +99,7 @@ func (s *Store) Scans(ctx context.Context) ([]admission.Scan, error) {
 // microseconds is a time span of the database.
 func microseconds(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// Retain drops what is over its time: stored answers, discarded messages, and ids of messages. Call it every minute.
+// Retain deletes expired rows: stored answers, discarded messages, and ids of messages. Call it every minute.
 func (s *Store) Retain(ctx context.Context) error {
 	if err := idempotency.Maintain(ctx, s.pool); err != nil {
 		return err

@@ -10,20 +10,20 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// tokens issues settlement tokens. Without a ring it issues none: then the caller asks for one.
+// tokens issues settlement tokens. Without a ring it issues none, and the caller requests one.
 type tokens struct {
 	ring *keyring.Ring
 	life time.Duration
 }
 
-// IssueTokens makes the store give a one-time token to each event that brings one, sealed for the dispatcher under the
+// IssueTokens makes the store put a one-time token into each event that carries one, sealed for the dispatcher under the
 // ring that both share. Call it before the store is used.
 func (s *Store) IssueTokens(ring *keyring.Ring, life time.Duration) { s.tokens = tokens{ring, life} }
 
 // SealEvents makes the store seal the bodies of events for the dispatcher. Call it before the store is used.
 func (s *Store) SealEvents(keys keyring.Optional) { s.events = keys }
 
-// issue puts the hash of a fresh token into the payment when one of the facts is an event that brings it.
+// issue puts the hash of a new token into the payment when one of the facts is an event that carries the token.
 func (t tokens) issue(p payment.Payment, facts []payment.Fact, now time.Time) (payment.Payment, string) {
 	if t.ring == nil {
 		return p, ""
@@ -38,7 +38,7 @@ func (t tokens) issue(p payment.Payment, facts []payment.Fact, now time.Time) (p
 	return p, ""
 }
 
-// sealed is the token as it travels, nil without one.
+// sealed is the token in the message, nil without one.
 func (t tokens) sealed(brings bool, token, eventID string) []byte {
 	if !brings {
 		return nil

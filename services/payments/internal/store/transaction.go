@@ -15,7 +15,7 @@ import (
 var _ app.Transactions = (*Store)(nil)
 
 const (
-	// The payment is locked, so that it gets no more than it may have.
+	// The lock of the payment holds its number of transactions below the limit.
 	lockNaming = `SELECT 1 FROM payments WHERE id = $1 FOR UPDATE`
 
 	namedAlready = `SELECT count(*), coalesce(bool_or(tx_hash = $2), false) FROM payment_transactions WHERE payment_id = $1`
@@ -52,7 +52,7 @@ func (s *Store) NameTransaction(ctx context.Context, paymentID, txHash string, m
 		return outbox.Insert(ctx, tx, msg)
 	})
 	if err != nil {
-		return false, fmt.Errorf("note a transaction that was named: %w", err)
+		return false, fmt.Errorf("store a payer's transaction: %w", err)
 	}
 	if written {
 		s.wake()
