@@ -176,7 +176,7 @@ func buried(t *testing.T, s *stack.Stack, consumer, queue string, n int) {
 			return n == 0
 		}
 		reason, _ := d.Headers["x-dead-reason"].(string)
-		if !strings.HasPrefix(d.MessageId, "msg-forged") || reason != "the message is not authentic: it has no signature" {
+		if !strings.HasPrefix(d.MessageId, "msg-forged") || reason != "the message is not authentic: the signature is missing" {
 			t.Errorf("dead in %s: %s, %s", queue, d.MessageId, reason)
 			return true
 		}

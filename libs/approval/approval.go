@@ -1,6 +1,6 @@
-// Package approval holds the one rule by which two operators do what one may not: the first one's request is kept, and another
-// operator confirms it by sending the same within its life. The package only judges. A service keeps requests and carries out
-// what is confirmed.
+// Package approval holds the one rule of acts that take two operators: the first one's request is kept, and another
+// operator confirms it by sending the same within its life. The package only judges. A service keeps requests and
+// executes confirmed ones.
 package approval
 
 import (
@@ -14,18 +14,18 @@ import (
 // Life is how long a request waits for the second operator. Stores compare it with the database's clock.
 const Life = 24 * time.Hour
 
-// Request is what one operator asks for. An object has at most one open request; a newer one takes its place.
+// Request is an operator's request. An object has at most one open request; a newer one replaces it.
 type Request struct {
 	Object   string
 	Version  int64 // of the object as the operator saw it
 	Action   string
-	Digest   []byte // of everything that is asked for
+	Digest   []byte // of all fields of the request
 	Operator string
 	Reason   string
-	At       time.Time // when it was asked for
+	At       time.Time // time of the request
 }
 
-// The refusals of a second operator's word.
+// The refusals of a confirmation.
 var (
 	ErrSamePerson = fault.New(fault.Conflict, "second_operator_required",
 		"You have asked for this already. Another operator has to confirm it.")
@@ -33,9 +33,9 @@ var (
 		"This has changed since the other operator asked. The request is withdrawn; look again and ask anew.")
 )
 
-// Confirms reports whether by confirms the open request, which may be nil. Without an error and unconfirmed, by is a new
-// request. After ErrOutdated the open request has to be removed. A person is one person whatever the token and however the
-// name is written.
+// Confirms reports whether by confirms the open request, which may be nil. Without an error and unconfirmed, by is a
+// new request. After ErrOutdated the caller must remove the open request. A person is the same with any token and any
+// spelling of the name.
 func (by Request) Confirms(open *Request) (bool, error) {
 	if open == nil || open.Action != by.Action {
 		return false, nil
@@ -53,7 +53,7 @@ func (by Request) Confirms(open *Request) (bool, error) {
 	return same, nil
 }
 
-// Joined puts the reason of the first operator behind that of the second.
+// Joined appends the reason of the first operator to that of the second.
 func (by Request) Joined(second string) string {
 	return strings.TrimSpace(second + " (asked for by " + by.Operator + ": " + by.Reason + ")")
 }

@@ -1,11 +1,11 @@
-// Package bus carries the messages of libs/wire over RabbitMQ: consumers are Watermill's AMQP subscribers, the publisher
-// speaks amqp091 itself because it pipelines its confirms. It is the only package that knows either library, since both
-// lose, wedge or loop under their defaults; what is cured here, and how, stands beside each cure.
+// Package bus carries the messages of libs/wire over RabbitMQ. Consumers are Watermill's AMQP subscribers; the
+// publisher uses amqp091 itself because it pipelines its confirms. It is the only package that knows either library:
+// both lose messages, hang or loop under their defaults, and a comment at each workaround says why.
 //
-// The promise to handlers: a message is delivered until its handler has returned nil, a permanent fault, or has panicked
-// panicsMax times; it may be delivered more than once. A fault of the infrastructure never sends it away: the handler is
-// called again, with waits, until it succeeds or the process stops. The bus knows no database, so duplicates are the
-// handler's business (libs/inbox).
+// The promise to handlers: a message is delivered until its handler has returned nil or a permanent fault, or has
+// panicked panicsMax times; it may be delivered more than once. After a fault of the infrastructure the handler is
+// called again, with waits, until it succeeds or the process stops. The bus has no database, so handlers must detect
+// duplicates (libs/inbox).
 package bus
 
 import (
@@ -26,7 +26,7 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// Config is what an operator may set.
+// Config holds the operator's settings.
 type Config struct {
 	URL config.Secret `env:"AMQP_URL,required" doc:"RabbitMQ: amqp(s)://user:password@host:port/vhost"`
 
@@ -41,15 +41,15 @@ type Config struct {
 const (
 	// connectTimeout bounds TCP, TLS and AMQP handshake of one attempt.
 	connectTimeout = 5 * time.Second
-	// heartbeat is how often either side shows that it lives; a peer silent for two or three of them is gone.
+	// heartbeat is the interval of signs of life; a peer that is silent for two or three of them is gone.
 	heartbeat = 5 * time.Second
-	// firstTry is how long Dial waits for a broker before it goes on without. RabbitMQ answers a wrong password after three
-	// seconds: an answer that has not come by then and a bit is no refusal.
+	// firstTry is how long Dial waits for a broker before it continues without. RabbitMQ refuses a wrong password after
+	// three seconds, so a later answer is no refusal.
 	firstTry = 4500 * time.Millisecond
 )
 
-// Link is a service's tie to the broker. It connects when it is used and again after every failure; a broker that is
-// down delays work and stops nothing.
+// Link is a service's connection to the broker. It connects on first use and again after every failure. While the
+// broker is down work is delayed, and the service keeps running.
 type Link struct {
 	service string
 	url     string
@@ -69,10 +69,9 @@ type Link struct {
 	inspect  inspector
 }
 
-// Dial prepares the link of a service and tries to reach the broker once. A broker that is not there is no error, nor is one
-// whose topology has not been declared: the link connects when it can, the service starts without
-// (docs/architecture.md#roles-of-a-process). A wrong URL, refused credentials and message keys that cannot be read are
-// errors, because waiting cures none of them.
+// Dial prepares the link of a service and tries to reach the broker once. A broker that is down, or lacks its topology,
+// is no error: the link connects later, and the service starts without (docs/architecture.md#roles-of-a-process). A
+// wrong URL, refused credentials and unreadable message keys are errors, because waiting cures none of them.
 func Dial(ctx context.Context, cfg Config, service string, tel *telemetry.Telemetry) (*Link, error) {
 	return dial(ctx, cfg, service, tel, wire.Topology())
 }
@@ -102,15 +101,15 @@ func dial(ctx context.Context, cfg Config, service string, tel *telemetry.Teleme
 	ctx, cancel := context.WithTimeout(ctx, firstTry)
 	defer cancel()
 	switch err := l.lookOnce(ctx); {
-	case isFinal(err), errors.Is(err, amqp.ErrCredentials), trust.Refused(err): // a process that starts shows an operator's mistake at once
+	case isFinal(err), errors.Is(err, amqp.ErrCredentials), trust.Refused(err): // the start shows an operator's mistake at once
 		return nil, err
 	case err != nil:
-		tel.Log.Warn("the broker cannot be used yet, going on without", "err", err)
+		tel.Log.Warn("broker not usable, continuing without", "err", err)
 	}
 	return l, nil
 }
 
-// linesOf picks the lines of the topology that a service touches.
+// linesOf lists the lines of the topology that a service uses.
 func linesOf(service string, topology []wire.Route) []wire.Route {
 	var lines []wire.Route
 	for _, line := range topology {
@@ -121,7 +120,7 @@ func linesOf(service string, topology []wire.Route) []wire.Route {
 	return lines
 }
 
-// lookOnce looks for everything the service touches over a connection of its own.
+// lookOnce checks everything that the service uses over a connection of its own.
 func (l *Link) lookOnce(ctx context.Context) error {
 	conn, err := l.open(ctx, roleInspect)
 	if err != nil {
@@ -135,10 +134,10 @@ func (l *Link) lookOnce(ctx context.Context) error {
 	return look(channel, l.service, l.lines)
 }
 
-// Publisher returns the link's publisher; there is one per link.
+// Publisher returns the link's publisher; a link has one.
 func (l *Link) Publisher() *Publisher { return l.publisher }
 
-// Close closes what is open outside Run: the publisher's and the readiness check's connection.
+// Close closes the connections outside Run: those of the publisher and of the readiness check.
 func (l *Link) Close() error {
 	l.inspect.close()
 	return l.publisher.Close()
@@ -201,7 +200,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	return m
 }
 
-// inspector asks the broker about queues over a connection of its own, which never publishes and so is never blocked by
+// inspector queries the broker's queues over a connection of its own, which never publishes and so is never blocked by
 // a memory alarm.
 type inspector struct {
 	open    func(ctx context.Context, role string) (*connection, error)

@@ -171,8 +171,8 @@ func TestPublish_refusals(t *testing.T) {
 	}
 }
 
-// A message that no queue takes must never count as delivered: with the binding gone it is kept in `unrouted`, with that
-// gone too publishing is an error until an administrator has declared everything again.
+// A message that no queue takes must never count as delivered: with the binding gone it is kept in `unrouted`, with
+// that gone too publishing is an error until an administrator has declared everything again.
 func TestPublish_unroutable(t *testing.T) {
 	t.Parallel()
 	vhost := mq.New(t, lines()...)
@@ -477,7 +477,8 @@ func TestDeadDiscard_keepsFirst(t *testing.T) {
 	}
 }
 
-// Senders choose ids, so a forged message may have the id of a genuine one, and even its body: none leaves by the id alone.
+// Senders choose ids, so a forged message may have the id of a genuine one, and even its body: none leaves by the id
+// alone.
 func TestDeadDiscard_sparesAnother(t *testing.T) {
 	t.Parallel()
 	genuine, forged, unsigned := message.NewMessage("one", []byte("{}")), message.NewMessage("one", []byte("[]")), message.NewMessage("one", []byte("{}"))
@@ -564,7 +565,7 @@ func TestDial_waitsForTheTopology(t *testing.T) {
 	got := make(chan string, 1)
 	receiver.Handle(queue, 1, func(_ context.Context, m Message) error { got <- m.ID; return nil })
 	run(t, receiver)
-	if err := sender.Publisher().Publish(string(placed), messages("1")...); err == nil || !strings.Contains(err.Error(), "has not been declared yet") {
+	if err := sender.Publisher().Publish(string(placed), messages("1")...); err == nil || !strings.Contains(err.Error(), "declare its topology") {
 		t.Errorf("publish: %v", err)
 	}
 	mq.Declare(t, vhost, lines()...)

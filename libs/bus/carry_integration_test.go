@@ -27,9 +27,9 @@ import (
 // carriedBody is as long as an ordinary status message's.
 var carriedBody = []byte(`{"note":"` + strings.Repeat("x", 700) + `"}`)
 
-// BenchmarkCarry counts messages a second from one service to another through one quorum queue. outbox: rows of a table,
-// relayed, consumed sixteen at a time, each written to the inbox in a transaction of its own. raw: the same messages by the
-// AMQP library alone, five hundred in flight at either end, each confirmed and each acknowledged.
+// BenchmarkCarry counts messages a second from one service to another through one quorum queue. outbox: rows of a
+// table, relayed, consumed sixteen at a time, each written to the inbox in a transaction of its own. raw: the same
+// messages by the AMQP library alone, five hundred in flight at either end, each confirmed and each acknowledged.
 func BenchmarkCarry(b *testing.B) {
 	b.Run("outbox", func(b *testing.B) { carryOutbox(b, 16) })
 	b.Run("raw", carryRaw)
@@ -114,8 +114,8 @@ func carryOutbox(b *testing.B, parallel int) {
 	to.wait(b, spent)
 }
 
-// quiet is a link that signs and verifies as in production, and whose log nobody reads, as little as that of a service at its
-// usual level.
+// quiet is a link that signs and verifies as in production, and whose log nobody reads, as little as that of a service
+// at its usual level.
 func quiet(b *testing.B, url, service string) *Link {
 	b.Helper()
 	l := signing(b, url, service)

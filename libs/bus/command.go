@@ -14,8 +14,8 @@ import (
 // DeadSettings are those of the verbs `dead list` and `dead redrive`.
 type DeadSettings struct{ Bus Config }
 
-// DeadVerbs are `dead list` and `dead redrive` of a service. Listing prints one JSON object a line. Redriving needs ids or
-// --all, so that nobody moves everything by leaving something out.
+// DeadVerbs are `dead list` and `dead redrive` of a service. Listing prints one JSON object a line. Redriving needs ids
+// or --all, so that a forgotten argument does not move everything.
 func DeadVerbs(service string) []command.Verb {
 	limited := func(f *flag.FlagSet, limit *int) {
 		f.IntVar(limit, "limit", 100, "how many messages of each queue to look at")
@@ -70,7 +70,7 @@ func PrintDead(ctx context.Context, cfg Config, service string, limit int, out i
 	return nil
 }
 
-// Redrive moves the named messages back, or without names the first limit of each queue, and says how many.
+// Redrive moves the named messages back, or without names the first limit of each queue, and prints their number.
 func Redrive(ctx context.Context, cfg Config, service string, limit int, ids []string, out io.Writer) error {
 	if len(ids) > 0 {
 		limit = DeadMax // they may be anywhere in the queue

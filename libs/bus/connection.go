@@ -12,8 +12,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// connection is an AMQP connection with its socket. The library's calls ignore contexts and may block for as long as the
-// broker does not read (a memory alarm); closing the socket ends every one of them.
+// connection is an AMQP connection with its socket. The library's calls ignore contexts and may block for as long as
+// the broker does not read (a memory alarm); closing the socket ends every one of them.
 type connection struct {
 	*amqp.Connection
 	socket net.Conn
@@ -32,11 +32,11 @@ func (l *Link) open(ctx context.Context, role string) (*connection, error) {
 	inner, err := amqp.DialConfig(l.url, settings)
 	if err != nil {
 		if socket != nil {
-			_ = socket.Close() // it is useless by now
+			_ = socket.Close() // not usable any more
 		}
 		if deadline, _ := ctx.Deadline(); errors.Is(err, amqp.ErrCredentials) && (ctx.Err() != nil || !time.Now().Before(deadline)) {
-			// The library names every failure after the credentials were sent a refusal of them. The socket may reach its
-			// deadline just before the context does.
+			// The library reports every failure after the credentials were sent as their refusal. The socket may reach
+			// its deadline just before the context does.
 			return nil, fmt.Errorf("the broker did not finish the handshake: %w", context.DeadlineExceeded)
 		}
 		return nil, err
@@ -53,9 +53,9 @@ func (l *Link) settings(role string, dial func(network, addr string) (net.Conn, 
 	return amqp.Config{Heartbeat: heartbeat, Properties: properties, Dial: dial, Locale: "en_US", TLSClientConfig: secure}
 }
 
-// socket dials and counts the connection as standing until its socket is closed.
+// socket dials and counts the connection as open until its socket is closed.
 func (l *Link) socket(ctx context.Context, role, network, addr string) (net.Conn, error) {
-	gauge := l.metrics.connected.WithLabelValues(role) // at 0 before the first: an alert cannot see what is not there
+	gauge := l.metrics.connected.WithLabelValues(role) // starts at 0: an alert cannot see a missing series
 	dialer := net.Dialer{Timeout: connectTimeout}
 	raw, err := dialer.DialContext(ctx, network, addr)
 	if err != nil {
@@ -89,7 +89,7 @@ const (
 	roleInspect = "inspect"
 )
 
-// tracked is a socket that tells when it is closed, which the library does as soon as it notices a failure.
+// tracked is a socket that reports its closing; the library closes it as soon as it notices a failure.
 type tracked struct {
 	net.Conn
 	once sync.Once
@@ -101,20 +101,21 @@ func (t *tracked) Close() error {
 	return t.Conn.Close()
 }
 
-// end closes politely within a second, else by the socket.
+// end closes the connection by the protocol within a second, else by the socket.
 func (c *connection) end() {
 	if err := c.CloseDeadline(time.Now().Add(time.Second)); err != nil {
-		_ = c.socket.Close() // there is nobody to be polite to
+		_ = c.socket.Close() // the protocol's close failed
 	}
 }
 
 // cut closes the socket, which unblocks every call on the connection.
 func (c *connection) cut() {
-	_ = c.socket.Close() // its error would tell that it is closed already
+	_ = c.socket.Close() // an error means that it is closed already
 }
 
-// isFinal reports whether the broker itself has said something that waiting does not cure. The library's own ErrCredentials is
-// none: it also stands for a broker that hung up during the handshake, as one does that is being stopped.
+// isFinal reports whether the broker itself has returned an error that waiting does not cure. The library's own
+// ErrCredentials is not final: it also stands for a broker that closed the connection during the handshake, as a
+// stopping one does.
 func isFinal(err error) bool {
 	broker, ok := errors.AsType[*amqp.Error](err)
 	return ok && broker.Server && broker.Code == amqp.AccessRefused

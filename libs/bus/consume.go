@@ -34,17 +34,17 @@ const (
 	attemptTimeout = time.Minute
 	// drainTimeout is how long running handlers may go on after Run's context has ended.
 	drainTimeout = 20 * time.Second
-	// closeTimeout bounds the farewell to the broker.
+	// closeTimeout bounds the close of the connection.
 	closeTimeout = 5 * time.Second
-	// panicsMax is how often a message may panic its handler before it is poison.
+	// panicsMax is how often a message may panic its handler before it is moved to the dead queue.
 	panicsMax = 5
 	// The waits between the runs of a failing handler.
 	retryFirst = 50 * time.Millisecond
 	retryMax   = 5 * time.Second
 )
 
-// Message is what a handler gets. ID is the same on every delivery; Headers holds the text headers, among them the
-// trace context that ctx carries already. Returned says that an operator has put it back from a dead queue.
+// Message is a handler's argument. ID is the same on every delivery. Headers holds the text headers, among them the
+// trace context that ctx carries already. Returned is true after an operator's redrive from a dead queue.
 type Message struct {
 	ID       string
 	Name     string
@@ -70,23 +70,24 @@ type handler struct {
 }
 
 // Handle adds a handler for a queue; call it before Run. At most parallel messages of the queue are in the handler at a
-// time; with 1 they come in order. A pack counts as one message, though its messages are in the handler together. After a
-// lost connection or a crash the last few come again, in order too.
+// time; with 1 they come in order. A pack counts as one message, though its messages are in the handler together. After
+// a lost connection or a crash the last few are delivered again, in order too.
 //
 // A nil error acknowledges the message. An error marked by fault.Permanent moves it to the dead queue with the reason.
 // After any other error the handler is called again, with growing waits, until it returns one of the two or the process
-// stops; the message is not sent back meanwhile. Its context outlives Run's: what has begun may finish.
+// stops; the broker does not get the message back meanwhile. The handler's context outlives Run's, so that a started
+// run may finish.
 func (l *Link) Handle(queue string, parallel int, h func(ctx context.Context, m Message) error) {
 	l.add(handler{queue: queue, parallel: parallel, handle: h})
 }
 
-// HandleAll is Handle for a handler that takes the messages of a pack in one call, because together they cost it little
-// more than one. It answers with an error for each message, or with nil when none has any; what it failed on, or all of
-// them when it panicked or answered with another number of errors, it gets again, each alone. A message that travels alone is a
-// pack of one.
+// HandleAll is Handle for a handler that takes the messages of a pack in one call, because together they cost little
+// more than one. It returns an error for each message, or nil when none failed. It gets the failed ones again one by
+// one, or all of them when it panicked or returned another number of errors. A message that travels alone is a pack of
+// one.
 //
-// Nothing of the messages is in ctx. The trace context in the headers of a message that is recorded is that of its own
-// span here.
+// ctx carries nothing of the messages. The trace context in the headers of a recorded message is that of its own span
+// here.
 func (l *Link) HandleAll(queue string, parallel int, h func(ctx context.Context, pack []Message) []error) {
 	l.add(handler{queue: queue, parallel: parallel, all: h, handle: func(ctx context.Context, m Message) error {
 		return errors.Join(h(ctx, []Message{m.under(ctx)})...)
@@ -102,7 +103,7 @@ func (l *Link) add(h handler) {
 			for _, counter := range []*prometheus.CounterVec{
 				l.metrics.consumed, l.metrics.failed, l.metrics.dead, l.metrics.forged, l.metrics.unsigned,
 			} {
-				counter.WithLabelValues(queue) // at 0 from the start: an alert cannot see a series appear
+				counter.WithLabelValues(queue) // starts at 0: an alert cannot see a series appear
 			}
 			return
 		}
@@ -110,14 +111,14 @@ func (l *Link) add(h handler) {
 	panic(fmt.Sprintf("bus: %s does not consume %s", l.service, queue)) // a mistake in main, seen at its first start
 }
 
-// Run consumes until ctx ends. Then it takes nothing new, lets running handlers finish, gives what is unfinished back to
-// the broker and returns. It waits for a broker that is away, at the start and later; it returns an error only for what
-// waiting does not cure.
+// Run consumes until ctx ends. Then it takes no new message, lets running handlers finish, returns unfinished messages
+// to the broker and returns. It waits for an unavailable broker, at the start and later; it returns an error only for
+// faults that waiting does not cure.
 func (l *Link) Run(ctx context.Context) error {
 	defer l.started.Store(false)
 	if len(l.handlers) == 0 {
 		l.started.Store(true)
-		l.measure(ctx) // it shows whether there is a broker, also while nothing is to be sent
+		l.measure(ctx) // shows whether the broker is up, also while nothing is published
 		return nil
 	}
 	err := l.consume(ctx)
@@ -141,7 +142,7 @@ func (l *Link) consume(ctx context.Context) error {
 	err = l.subscribe(stop, subscriber, work)
 	if err == nil {
 		l.started.Store(true)
-		l.tel.Log.Info("consuming", "queues", l.queues())
+		l.tel.Log.Info("consumers started", "queues", l.queues())
 		work.wait.Go(func() { l.measure(stop) })
 		<-ctx.Done()
 		l.started.Store(false)
@@ -162,9 +163,9 @@ func (l *Link) queues() []string {
 	return names
 }
 
-// subscriber connects, waiting for the broker if it is away, or until everything that the service touches is there.
+// subscriber connects. It waits until the broker is up and has everything that the service uses.
 func (l *Link) subscriber(ctx context.Context, origins *origins) (*wamqp.Subscriber, error) {
-	return l.persist(ctx, "connecting to the broker", func() (*wamqp.Subscriber, error) {
+	return l.persist(ctx, "broker connection failed", func() (*wamqp.Subscriber, error) {
 		if err := l.lookOnce(ctx); err != nil {
 			return nil, err
 		}
@@ -192,7 +193,7 @@ func waits() *backoff.ExponentialBackOff {
 	return waits
 }
 
-// watermill is the subscriber's configuration. Reconnects are quick: a queue without consumers is an outage.
+// watermill is the subscriber's configuration. It reconnects quickly, because a queue without consumers is an outage.
 func (l *Link) watermill(origins *origins) wamqp.Config {
 	settings := l.settings(roleConsume, func(network, addr string) (net.Conn, error) {
 		return l.socket(context.Background(), roleConsume, network, addr)
@@ -211,8 +212,8 @@ func (l *Link) watermill(origins *origins) wamqp.Config {
 	}
 }
 
-// subscribe starts every handler. One Watermill subscription has one message in flight whatever the prefetch, so a queue
-// gets as many subscriptions as its handler may run in parallel.
+// subscribe starts every handler. One Watermill subscription has one message in flight whatever the prefetch, so a
+// queue gets as many subscriptions as its handler may run in parallel.
 func (l *Link) subscribe(ctx context.Context, subscriber *wamqp.Subscriber, work *work) error {
 	for _, h := range l.handlers {
 		for range h.parallel {
@@ -226,28 +227,28 @@ func (l *Link) subscribe(ctx context.Context, subscriber *wamqp.Subscriber, work
 	return nil
 }
 
-// subscribeOne waits out a connection that drops between connecting and subscribing.
+// subscribeOne retries when the connection drops between connecting and subscribing.
 func (l *Link) subscribeOne(ctx context.Context, subscriber *wamqp.Subscriber, queue string) (<-chan *message.Message, error) {
 	return backoff.Retry(ctx, func() (<-chan *message.Message, error) {
 		return subscriber.Subscribe(ctx, queue)
 	}, backoff.WithBackOff(waits()), backoff.WithMaxElapsedTime(0))
 }
 
-// closeSubscriber ends the subscriptions; messages that were not acknowledged go back to their queue.
+// closeSubscriber ends the subscriptions; unacknowledged messages return to their queue.
 func (l *Link) closeSubscriber(subscriber *wamqp.Subscriber) {
 	done := make(chan error, 1)
 	go func() { done <- subscriber.Close() }()
 	select {
 	case err := <-done:
 		if err != nil {
-			l.tel.Log.Warn("closing the consumers", "err", err)
+			l.tel.Log.Warn("consumers not closed", "err", err)
 		}
 	case <-time.After(closeTimeout):
-		l.tel.Log.Warn("closing the consumers took too long, left to the end of the process")
+		l.tel.Log.Warn("consumers not closed in time, abandoned")
 	}
 }
 
-// work is one Run: stop ends when nothing new may begin, hard when even running handlers must give up.
+// work is one Run: stop ends the taking of new messages, hard ends running handlers too.
 type work struct {
 	link    *Link
 	stop    context.Context
@@ -257,14 +258,14 @@ type work struct {
 }
 
 // consume handles the messages of one subscription. It returns when the subscription has ended, or with a message that
-// it leaves unanswered because the process stops. That one's channel is closed, so that the broker puts it and the one
-// fetched behind it back where they were, in order: by the nack that Watermill would send, the later one overtakes.
+// it leaves unanswered because the process stops. It closes that message's channel, so that the broker returns it and
+// the one fetched behind it in order; after Watermill's nack the later one would overtake.
 func (w *work) consume(h handler, messages <-chan *message.Message) {
 	for m := range messages {
 		channel := w.origins.take(m)
 		if w.stop.Err() != nil || !w.take(h, unpack(m)) {
 			if err := channel.Close(); err != nil {
-				w.link.tel.Log.Debug("closing a channel", "err", err) // the connection is gone, and so is the message
+				w.link.tel.Log.Debug("channel not closed", "err", err) // the connection is gone, and so is the message
 			}
 			return
 		}
@@ -280,7 +281,7 @@ func (w *work) take(h handler, msg Message) bool {
 	return w.finish(h, msg)
 }
 
-// finish runs the handler until the message is done with; false means that the process stops first.
+// finish runs the handler until the message is done; false means that the process stops first.
 func (w *work) finish(h handler, msg Message) bool {
 	ctx := telemetry.Extract(otel.GetTextMapPropagator().Extract(w.hard, propagation.MapCarrier(msg.Headers)), msg.Headers)
 	if err := w.link.authentic(h.queue, msg); err != nil {
@@ -306,7 +307,7 @@ func (w *work) finish(h handler, msg Message) bool {
 		}
 		w.link.metrics.failed.WithLabelValues(h.queue).Inc()
 		if attempt&(attempt-1) == 0 { // the 1st, 2nd, 4th, 8th … time: an outage must not fill the disk
-			w.link.tel.Log.WarnContext(ctx, "handler failed, trying again", "queue", h.queue, "message", msg.Name, "id", msg.ID, "attempt", attempt, "err", err)
+			w.link.tel.Log.WarnContext(ctx, "handler failed, retrying", "queue", h.queue, "message", msg.Name, "id", msg.ID, "attempt", attempt, "err", err)
 		}
 		select {
 		case <-w.stop.Done():
@@ -363,8 +364,8 @@ func unpack(m *message.Message) Message {
 	return Message{ID: m.UUID, Name: m.Metadata[nameKey], Body: m.Payload, Headers: headers, Returned: m.Metadata[returnedKey] != ""}
 }
 
-// bury publishes a message to the dead queue and returns once the broker has it; only then is the original
-// acknowledged, so a crash between the two leaves it in both and never in none.
+// bury publishes a message to the dead queue and returns once the broker has confirmed it. The original is acknowledged
+// after that, so a crash between the two leaves it in both and never in none.
 func (l *Link) bury(ctx context.Context, queue string, m Message, reason error) error {
 	headers := make(amqp.Table, len(m.Headers)+3)
 	for key, value := range m.Headers {

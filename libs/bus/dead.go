@@ -28,21 +28,21 @@ const (
 	// reasonMax bounds the reason of a dead message and headMax the piece of its body that a list shows, in bytes.
 	reasonMax = 1000
 	headMax   = 200
-	// DeadMax bounds how many dead messages of a queue one command looks at.
+	// DeadMax bounds how many dead messages of a queue one command reads.
 	DeadMax = 10_000
 )
 
-// Dead is one message of a dead queue, as a person needs it to decide.
+// Dead is one message of a dead queue with what an operator needs to decide.
 type Dead struct {
-	Queue  string    `json:"queue"` // the queue that it died in
+	Queue  string    `json:"queue"` // its queue before it was dead
 	ID     string    `json:"id"`
 	Name   string    `json:"name"`
 	Reason string    `json:"reason"`
 	Time   time.Time `json:"time"`
 	Size   int       `json:"size"` // of the body, in bytes
 	Head   string    `json:"head"` // its first bytes
-	// Digest tells messages of the same id apart: senders choose ids. It covers all that the sender wrote, and so the
-	// signature too.
+	// Digest distinguishes messages of the same id, since senders choose ids. It covers all that the sender wrote, and
+	// so the signature too.
 	Digest string `json:"digest"`
 }
 
@@ -60,9 +60,9 @@ func deadList(ctx context.Context, cfg Config, service string, topology []wire.R
 	return dead, err
 }
 
-// DeadRedrive moves dead messages of the service back to the queue they died in: those with the given ids, or all when
-// there is none. Each is acknowledged only when the broker has confirmed its copy, so a failure leaves it in both. It
-// returns how many were moved; limit bounds how many of each queue are looked at.
+// DeadRedrive moves dead messages of the service back to their queue: those with the given ids, or all when there is
+// none. Each is acknowledged only when the broker has confirmed its copy, so a failure leaves it in both. It returns
+// how many were moved; limit bounds how many of each queue are read.
 func DeadRedrive(ctx context.Context, cfg Config, service string, limit int, ids ...string) (int, error) {
 	return deadRedrive(ctx, cfg, service, wire.Topology(), limit, ids)
 }
@@ -82,17 +82,17 @@ func deadRedrive(ctx context.Context, cfg Config, service string, topology []wir
 	return moved, err
 }
 
-// Choice says which dead messages leave.
+// Choice selects dead messages.
 type Choice struct {
 	IDs    []string // none: all
 	Queue  string   // of this queue alone; "" is all of the service's
-	Digest string   // how the digest of each begins
-	Limit  int      // how many of each queue are looked at
+	Digest string   // prefix of the digest of each
+	Limit  int      // how many of each queue are read
 }
 
-// DeadDiscard takes dead messages of the service out of their queues for good. Each leaves once keep has it, so a failure
-// leaves it where it is. It returns how many are gone. An id that names messages which differ is refused, because a forged
-// message may carry the id of a genuine one: nothing leaves then.
+// DeadDiscard removes dead messages of the service from their queues for good. Each is removed once keep has stored it,
+// so a failure leaves it where it is. It returns the number removed. An id of messages that differ is refused and
+// nothing is removed, because a forged message may carry the id of a genuine one.
 func DeadDiscard(ctx context.Context, cfg Config, service string, c Choice, keep func(context.Context, Dead, []byte) error) (int, error) {
 	return deadDiscard(ctx, cfg, service, wire.Topology(), c, keep)
 }
@@ -114,7 +114,7 @@ func deadDiscard(ctx context.Context, cfg Config, service string, topology []wir
 		gone++
 		return nil
 	}
-	var named []amqp.Delivery // those that have one of the ids, until it is clear that no id names two
+	var named []amqp.Delivery // messages with one of the ids, until it is clear that no id names two
 	var described []Dead
 	err := eachDead(ctx, cfg, service, topology, c.Limit, func(_ *Link, queue string, d amqp.Delivery) error {
 		dead := describe(queue, d)
@@ -155,8 +155,8 @@ func unequivocal(dead []Dead) error {
 
 func nothing() error { return nil }
 
-// eachDead shows f every message of the service's dead queues, at most limit of each queue, over one connection, and then
-// calls end. A message that neither acknowledges returns to its queue when the connection closes.
+// eachDead calls f for every message of the service's dead queues, at most limit of each queue, over one connection,
+// and then calls end. A message that neither acknowledges returns to its queue when the connection closes.
 func eachDead(ctx context.Context, cfg Config, service string, topology []wire.Route, limit int,
 	f func(l *Link, queue string, d amqp.Delivery) error, end func() error,
 ) error {
@@ -189,12 +189,12 @@ func eachDead(ctx context.Context, cfg Config, service string, topology []wire.R
 	return end()
 }
 
-// lookInto takes each message once: those that are there at the start, so that one which dies again meanwhile does not
-// go in circles.
+// lookInto reads each message that is there at the start once, so that one that dies again meanwhile does not go in
+// circles.
 func lookInto(channel *amqp.Channel, queue string, limit int, f func(amqp.Delivery) error) error {
 	state, err := channel.QueueDeclarePassive(wire.DeadQueue(queue), true, false, false, false, nil)
 	if err != nil {
-		return fmt.Errorf("looking at %s: %w", wire.DeadQueue(queue), err)
+		return fmt.Errorf("inspecting %s: %w", wire.DeadQueue(queue), err)
 	}
 	for range min(limit, state.Messages) {
 		d, ok, err := channel.Get(wire.DeadQueue(queue), false)

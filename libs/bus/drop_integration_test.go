@@ -22,7 +22,8 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// Connections that drop under load lose nothing: a publisher that repeats what was not confirmed gets everything across.
+// Connections that drop under load lose nothing: a publisher that repeats what was not confirmed gets everything
+// across.
 func TestDroppedConnections_loseNothing(t *testing.T) {
 	t.Parallel()
 	vhost := mq.New(t, lines()...)
@@ -143,8 +144,8 @@ func TestDroppedConnection_underAHandler(t *testing.T) {
 	}
 }
 
-// A queue deleted under its consumers ends their subscriptions; they go on when an administrator has declared it again. Some brokers answer the
-// deletion by closing the connection (541), which is why it stands here.
+// A queue deleted under its consumers ends their subscriptions; they go on when an administrator has declared it again.
+// Some brokers answer the deletion by closing the connection (541), which is why it stands here.
 func TestConsume_queueDeletedUnderneath(t *testing.T) {
 	t.Parallel()
 	vhost := mq.New(t, lines()...)
@@ -199,8 +200,8 @@ func (h heard) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// TestConnected: what says that a service has no broker comes back with the broker, also where the service only sends and has
-// nothing to send.
+// TestConnected: what says that a service has no broker comes back with the broker, also where the service only sends
+// and has nothing to send.
 func TestConnected(t *testing.T) {
 	t.Parallel()
 	for _, service := range []string{orders, billing} { // the one sends only, the other receives

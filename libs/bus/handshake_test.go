@@ -12,7 +12,8 @@ import (
 	"causeway.internal/libs/telemetry/telemetrytest"
 )
 
-// halfBroker greets every connection as a broker does and then calls end, which answers the credentials never or by hanging up.
+// halfBroker greets every connection as a broker does and then calls end, which answers the credentials never or by
+// hanging up.
 func halfBroker(t *testing.T, end func(net.Conn)) (url string, greeted *atomic.Int64) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -58,8 +59,8 @@ func startFrame() []byte {
 	return append(append(frame, method...), 0xCE)
 }
 
-// TestHandshake_slowBrokerIsNoRefusal: the client library names every failure after the credentials were sent "username or
-// password not allowed". A broker under load that takes its time must not stop a service.
+// TestHandshake_slowBrokerIsNoRefusal: the client library names every failure after the credentials were sent "username
+// or password not allowed". A broker under load that takes its time must not stop a service.
 func TestHandshake_slowBrokerIsNoRefusal(t *testing.T) {
 	t.Parallel()
 	done := make(chan struct{})
@@ -74,8 +75,8 @@ func TestHandshake_slowBrokerIsNoRefusal(t *testing.T) {
 	}
 }
 
-// TestHandshake_droppedWhileRunning: a broker that hangs up on a service that runs already, as one does that is being stopped,
-// is tried again.
+// TestHandshake_droppedWhileRunning: a broker that hangs up on a service that runs already, as one does that is being
+// stopped, is tried again.
 func TestHandshake_droppedWhileRunning(t *testing.T) {
 	t.Parallel()
 	url, greeted := halfBroker(t, func(net.Conn) {})
@@ -101,7 +102,8 @@ func TestHandshake_droppedWhileRunning(t *testing.T) {
 	<-ended //nolint:errcheck // it ends because it is cancelled
 }
 
-// TestHandshake_droppedAtTheStart: the same at the start of a process is what wrong credentials look like, which an operator must see.
+// TestHandshake_droppedAtTheStart: the same at the start of a process is what wrong credentials look like, which an
+// operator must see.
 func TestHandshake_droppedAtTheStart(t *testing.T) {
 	t.Parallel()
 	url, _ := halfBroker(t, func(net.Conn) {})

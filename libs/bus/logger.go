@@ -7,8 +7,8 @@ import (
 	"github.com/ThreeDotsLabs/watermill"
 )
 
-// logger passes on what Watermill says. Its information is our debug; its errors are warnings, since every one of them
-// is tried again.
+// logger forwards Watermill's log. Its information becomes debug, and its errors become warnings, since every one of
+// them is retried.
 type logger struct{ log *slog.Logger }
 
 var _ watermill.LoggerAdapter = logger{}

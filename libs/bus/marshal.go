@@ -11,8 +11,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// The metadata keys under which a delivery's name, and that it came back from a dead queue, reach the handler's wrapper; no
-// header may look like them.
+// The metadata keys that carry a delivery's name, and its return from a dead queue, to the handler's wrapper; no header
+// may look like them.
 const (
 	nameKey     = "\x00name"
 	returnedKey = "\x00returned"
@@ -22,15 +22,15 @@ const (
 // it as text.
 const DeliveryCount = "x-delivery-count"
 
-// marshaler turns deliveries into Watermill messages. It never fails on what a delivery carries: the library answers an
-// error with nack and requeue, and its own marshaler fails on every header that is not a string, so the integer that
+// marshaler turns deliveries into Watermill messages. It never fails on the content of a delivery: the library answers
+// an error with nack and requeue, and its own marshaler fails on every header that is not a string, so the integer that
 // RabbitMQ itself adds on redelivery would loop the message for ever.
 type marshaler struct {
 	origins *origins
 	returns string // the exchange through which this service puts messages back
 }
 
-// origins remembers on which channel a message came, which Watermill's message has no place for.
+// origins maps a message to its channel, for which Watermill's message has no field.
 type origins struct{ channels sync.Map }
 
 func (o *origins) put(m *message.Message, d amqp.Delivery) { o.channels.Store(m, d.Acknowledger) }
@@ -38,11 +38,11 @@ func (o *origins) put(m *message.Message, d amqp.Delivery) { o.channels.Store(m,
 // take returns the message's channel and forgets it.
 func (o *origins) take(m *message.Message) io.Closer {
 	channel, _ := o.channels.LoadAndDelete(m)
-	return channel.(io.Closer) // put by Unmarshal, which every message comes through; the library's only acknowledger is its channel
+	return channel.(io.Closer) // Unmarshal stores it for every message; the library's only acknowledger is its channel
 }
 
-// Unmarshal fails only for the empty delivery that the library reads from a consumer whose channel is gone: its nack
-// cannot be sent, and that makes the library subscribe again.
+// Unmarshal fails only for the empty delivery that the library reads from a consumer whose channel is closed. Its nack
+// cannot be sent, and so the library subscribes again.
 func (c marshaler) Unmarshal(d amqp.Delivery) (*message.Message, error) {
 	if d.Acknowledger == nil {
 		return nil, errors.New("the consumer's channel is closed")
@@ -57,8 +57,8 @@ func (c marshaler) Unmarshal(d amqp.Delivery) (*message.Message, error) {
 	if count, ok := d.Headers[DeliveryCount]; ok {
 		m.Metadata[DeliveryCount] = fmt.Sprint(count)
 	}
-	// On its way from a producer's exchange a message has the name under which the broker has routed it there: its type is
-	// anything that its sender wrote. A message that was put back was routed by the name of its queue.
+	// A message from a producer's exchange gets the name under which the broker has routed it, because its sender may
+	// write any type. A message that was put back was routed by the name of its queue.
 	m.Metadata[nameKey] = d.RoutingKey
 	if d.Exchange == "" || d.Exchange == c.returns {
 		m.Metadata[returnedKey] = "true"

@@ -20,12 +20,12 @@ import (
 	"causeway.internal/libs/telemetry"
 )
 
-// A pack is one message of the broker that carries several of ours, on lines that allow it (wire.Route): what waited in
-// the outbox together travels together. A message costs the broker the same whatever it carries, and a burst of status
-// changes is most of what it carries.
+// A pack is one message of the broker that carries several messages of libs/wire, on lines that allow it (wire.Route):
+// messages that wait in the outbox together travel together. A broker message has the same cost for any content, and a
+// burst of status changes is most of its content.
 //
-// The body of a pack is, for each message, its id, the number of its headers, their keys and values, and its body; every
-// text is preceded by its length, and numbers are unsigned varints. Consumers know packs from messages by a header.
+// The body of a pack is, for each message, its id, the number of its headers, their keys and values, and its body;
+// every text is preceded by its length, and numbers are unsigned varints. A header marks packs.
 const (
 	packHeader  = "x-causeway-pack"
 	packVersion = "1"
@@ -33,7 +33,7 @@ const (
 	packBytes   = 64 << 10 // of a pack with more than one message
 )
 
-// pack puts messages together in their order; one that has no company stays as it is.
+// pack joins messages in their order; a single one stays as it is.
 func (p *Publisher) pack(topic string, messages []*message.Message) []amqp.Publishing {
 	var out []amqp.Publishing
 	for len(messages) > 0 {
@@ -77,7 +77,7 @@ func join(messages []*message.Message) []byte {
 
 var errPack = errors.New("the pack of messages cannot be read")
 
-// split is the opposite of join. The bodies share the memory of the pack's.
+// split is the inverse of join. The bodies share the memory of the pack's.
 func split(pack Message) (messages []Message, err error) {
 	if version := pack.Headers[packHeader]; version != packVersion {
 		return nil, fmt.Errorf("%w: version %q", errPack, version)
@@ -122,9 +122,9 @@ func split(pack Message) (messages []Message, err error) {
 	return messages, err
 }
 
-// finishPack is finish for every message of a pack, side by side unless the handler wants them in order or takes them
-// together. Each has its own retries, and its own grave; the pack is done with when all of them are. If the process stops
-// before that, all of them come again.
+// finishPack is finish for every message of a pack, in parallel unless the handler wants them in order or takes them
+// together. Each has its own retries and its own way to the dead queue; the pack is done when all of them are. If the
+// process stops before that, all of them are delivered again.
 func (w *work) finishPack(h handler, pack Message) bool {
 	messages, err := split(pack)
 	if err != nil {
@@ -190,7 +190,7 @@ func (w *work) together(h handler, messages []Message) (left []Message) {
 	return left
 }
 
-// genuine parts the messages that a handler may see from poison.
+// genuine separates the messages that a handler may see from the invalid ones.
 func (w *work) genuine(queue string, messages []Message) (good, bad []Message) {
 	good = slices.DeleteFunc(slices.Clone(messages), func(m Message) bool {
 		poison := m.ID == "" || w.link.authentic(queue, m) != nil

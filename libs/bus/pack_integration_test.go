@@ -38,7 +38,8 @@ func ids(n int) []string {
 	return all
 }
 
-// What is published together is few messages for the broker and all of them for the handler, in order where it asks for it.
+// What is published together is few messages for the broker and all of them for the handler, in order where it asks for
+// it.
 func TestPack_travelsTogether(t *testing.T) {
 	t.Parallel()
 	vhost := mq.New(t, lines()...)
@@ -154,8 +155,8 @@ func TestPack_brokenOrUnfinished(t *testing.T) {
 	eventually(t, "the broken one is dead", func() bool { return mq.Depth(t, admin, queue+".dead") == 1 })
 }
 
-// A handler of packs has each in one call; what it failed on, and all of a pack that it panicked on, it gets again one by
-// one, and poison is buried alone.
+// A handler of packs has each in one call; what it failed on, and all of a pack that it panicked on, it gets again one
+// by one, and poison is buried alone.
 func TestHandleAll(t *testing.T) {
 	t.Parallel()
 	vhost := mq.New(t, lines()...)

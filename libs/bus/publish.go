@@ -16,14 +16,14 @@ import (
 const (
 	// publishTimeout bounds one batch, connecting included.
 	publishTimeout = 15 * time.Second
-	// batchMax bounds how many publishes wait for their confirms at a time; a larger call is cut into batches.
+	// batchMax bounds how many publishes wait for their confirms at a time; a larger call is split into batches.
 	batchMax = 1000
 )
 
-// Publisher is a Watermill publisher whose nil error means that the broker has taken every message into its queue. It
-// sends a whole batch and then waits for the confirms. After any error it starts over with a fresh connection, on which it
-// looks for the topology first; the caller publishes the batch again, so a message may be there twice. It may be used by many
-// goroutines, which take turns.
+// Publisher is a Watermill publisher whose nil error means that the broker has stored every message in its queue. It
+// sends a whole batch and then waits for the confirms. After any error it opens a fresh connection and checks the
+// topology first; the caller publishes the batch again, so a message may be sent twice. Many goroutines may use it;
+// they take turns.
 type Publisher struct {
 	link *Link
 
@@ -43,7 +43,7 @@ func newPublisher(l *Link) *Publisher {
 	return &Publisher{link: l}
 }
 
-// Publish sends messages under a name of libs/wire that the service produces; any other name is an error, and so are a
+// Publish sends messages under a name of libs/wire that the service produces. Any other name is an error, and so are a
 // message without id and one that no queue takes. The first message's context may end the wait.
 func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 	line, err := p.lineOf(topic)
@@ -118,7 +118,7 @@ func (p *Publisher) send(ctx context.Context, exchange, key string, batch []amqp
 	return err
 }
 
-// connect makes sure that there is a confirming channel, and that everything the service touches is there.
+// connect ensures a confirming channel, and checks everything that the service uses.
 func (p *Publisher) connect(ctx context.Context) error {
 	if p.channel != nil && !p.channel.IsClosed() {
 		return nil
@@ -138,7 +138,7 @@ func (p *Publisher) connect(ctx context.Context) error {
 		return err
 	}
 	if err := channel.Confirm(false); err != nil {
-		return fmt.Errorf("asking for confirms: %w", err)
+		return fmt.Errorf("enabling confirms: %w", err)
 	}
 	// Every return arrives before the confirm of its message and there are at most batchMax of them, so the library's
 	// reader never blocks on this channel.
@@ -147,8 +147,8 @@ func (p *Publisher) connect(ctx context.Context) error {
 	return nil
 }
 
-// transmit writes the batch and reads the answers. The socket is cut when the time is over, because the library's writes
-// know no deadline.
+// transmit writes the batch and reads the answers. It cuts the socket when its time has passed, because the library's
+// writes know no deadline.
 func (p *Publisher) transmit(ctx context.Context, exchange, key string, batch []amqp.Publishing) error {
 	defer context.AfterFunc(ctx, p.conn.cut)()
 	confirms := make([]*amqp.DeferredConfirmation, len(batch))
@@ -173,7 +173,7 @@ func (p *Publisher) transmit(ctx context.Context, exchange, key string, batch []
 	}
 }
 
-// cause says that time ran out where that is why a call failed.
+// cause adds the timeout to an error when the time ran out.
 func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", err, context.Cause(ctx))
@@ -185,7 +185,7 @@ func cause(ctx context.Context, err error) error {
 func (p *Publisher) reset() {
 	if p.conn != nil {
 		p.conn.cut()
-		_ = p.conn.Close() // frees what the library holds; the socket is gone already
+		_ = p.conn.Close() // frees the library's memory; the socket is closed already
 	}
 	p.conn, p.channel, p.returns = nil, nil, nil
 }

@@ -11,11 +11,11 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// inspectEvery is how long an answer of the broker about its consumers is good for.
+// inspectEvery is how long the broker's answer about its consumers is valid.
 const inspectEvery = time.Second
 
 // Ready is nil while the link is connected and every queue has its consumers. The connection alone proves little: the
-// library only logs a subscription that failed to come back, so the broker is asked what it sees.
+// library only logs a subscription that failed to come back, so the broker is asked for its consumers.
 func (l *Link) Ready(ctx context.Context) error {
 	if !l.started.Load() {
 		return errors.New("consumers have not started")
@@ -29,8 +29,8 @@ func (l *Link) Ready(ctx context.Context) error {
 	return l.inspect.consumers(ctx, l.handlers)
 }
 
-// consumers asks for the number of consumers of each queue. Other replicas count too: what this cannot see, the
-// connection's own state shows.
+// consumers reads the number of consumers of each queue. It counts those of other replicas too; the connection's own
+// state shows the rest.
 func (i *inspector) consumers(ctx context.Context, handlers []handler) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -41,7 +41,7 @@ func (i *inspector) consumers(ctx context.Context, handlers []handler) error {
 	i.asked = time.Now()
 	if i.verdict != nil && i.conn != nil {
 		i.conn.cut()
-		_ = i.conn.Close() // the next question opens another
+		_ = i.conn.Close() // the next read opens another
 		i.conn = nil
 	}
 	return i.verdict
@@ -65,7 +65,7 @@ func (i *inspector) ask(ctx context.Context, handlers []handler) error {
 	for _, h := range handlers {
 		queue, err := channel.QueueDeclarePassive(h.queue, true, false, false, false, nil)
 		if err != nil {
-			return fmt.Errorf("looking at %s: %w", h.queue, err)
+			return fmt.Errorf("inspecting %s: %w", h.queue, err)
 		}
 		if queue.Consumers < h.parallel && short == nil {
 			short = fmt.Errorf("%s has %d of %d consumers", h.queue, queue.Consumers, h.parallel)
@@ -76,7 +76,8 @@ func (i *inspector) ask(ctx context.Context, handlers []handler) error {
 	return short
 }
 
-// dead measures the queues that wait for a person. One that is gone is no reason not to be ready, and ends the channel.
+// dead measures the dead queues, which an operator must empty. A missing one leaves the service ready, and ends the
+// channel.
 func (i *inspector) dead(channel *amqp.Channel, handlers []handler) {
 	measured := map[string]string{wire.Unrouted: wire.Unrouted}
 	for _, h := range handlers {
@@ -91,15 +92,16 @@ func (i *inspector) dead(channel *amqp.Channel, handlers []handler) {
 	}
 }
 
-// measureEvery is how often queues are measured, whether or not anybody asks for readiness.
+// measureEvery is the interval of queue measurements, which do not depend on readiness requests.
 const measureEvery = 10 * time.Second
 
-// measure keeps the depth of the queues known, and its connection open, until ctx ends. What goes wrong shows in the readiness, so it is told quietly.
+// measure updates the depth of the queues, and keeps its connection open, until ctx ends. Readiness shows its failures,
+// so the log line is debug.
 func (l *Link) measure(ctx context.Context) {
 	for {
 		bounded, cancel := context.WithTimeout(ctx, measureEvery)
 		if err := l.inspect.consumers(bounded, l.handlers); err != nil {
-			l.tel.Log.DebugContext(ctx, "measuring the queues", "err", err)
+			l.tel.Log.DebugContext(ctx, "queues not measured", "err", err)
 		}
 		cancel()
 		select {

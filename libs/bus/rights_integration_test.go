@@ -127,8 +127,8 @@ func nameOf(exchange string) string {
 	return exchange
 }
 
-// allowed says what a service's user needs: to publish to its own exchanges, and to read its own queues. Binding the one to the
-// other is between names of its own; it leads nothing of anybody else's anywhere.
+// allowed says what a service's user needs: to publish to its own exchanges, and to read its own queues. Binding the
+// one to the other is between names of its own; it leads nothing of anybody else's anywhere.
 func allowed(service, operation string) bool {
 	own := func(prefix string) bool {
 		name, ok := strings.CutPrefix(operation, prefix)
@@ -142,8 +142,8 @@ func allowed(service, operation string) bool {
 	return own("consume ") || own("get from ") || own("purge ")
 }
 
-// Every operation of every service's user on every name of the product's topology: what a service needs works, everything else
-// is refused by the broker. The table is printed (-v) as docs show it.
+// Every operation of every service's user on every name of the product's topology: what a service needs works,
+// everything else is refused by the broker. The table is printed (-v) as docs show it.
 func TestRights_everyOperationOfEveryUser(t *testing.T) {
 	t.Parallel()
 	vhost := mq.New(t)
@@ -174,7 +174,8 @@ func TestRights_everyOperationOfEveryUser(t *testing.T) {
 	}
 }
 
-// try reports whether the broker refuses an operation on a channel of its own. A refusal is ACCESS_REFUSED and nothing else.
+// try reports whether the broker refuses an operation on a channel of its own. A refusal is ACCESS_REFUSED and nothing
+// else.
 func try(t *testing.T, conn *amqp.Connection, o operation) (refused bool) {
 	t.Helper()
 	channel, err := conn.Channel()
@@ -256,8 +257,8 @@ func (l *Link) config(url string) Config {
 	return Config{URL: config.Secret(url), Trusted: []string{public}, Required: l.verifier.required}
 }
 
-// Forged messages never reach the handler: they lie in the dead queue with the reason, and they are counted. A captured message
-// under another id is forged too.
+// Forged messages never reach the handler: they lie in the dead queue with the reason, and they are counted. A captured
+// message under another id is forged too.
 func TestConsume_refusesForgedMessages(t *testing.T) {
 	t.Parallel()
 	vhost := mq.New(t, lines()...)
@@ -372,7 +373,8 @@ func TestConsume_unsignedAsLongAsNothingIsRequired(t *testing.T) {
 	}
 }
 
-// Of a pack the genuine messages are handled and the forged one is refused, whether or not the handler takes packs whole.
+// Of a pack the genuine messages are handled and the forged one is refused, whether or not the handler takes packs
+// whole.
 func TestPack_forgedMessageInside(t *testing.T) {
 	t.Parallel()
 	for _, whole := range []bool{true, false} {

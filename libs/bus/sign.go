@@ -17,9 +17,9 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// Every message carries its producer's Ed25519 signature over its name, id, time and body, so that the right to write to an
-// exchange is not enough to move money. A consumer holds public keys only and can forge nothing. Messages of a pack are signed
-// one by one: each may end in a dead queue by itself, and is verified again when it comes back.
+// Every message carries its producer's Ed25519 signature over its name, id, time and body, so that the right to write
+// to an exchange is not enough to move money. A consumer holds public keys only and can forge nothing. Messages of a
+// pack are signed one by one: each may be moved to a dead queue alone, and is verified again after a redrive.
 //
 // The header holds "1", the id of the key, the time in seconds and the signature, with dots between.
 const (
@@ -28,14 +28,14 @@ const (
 	signatureDomain  = "causeway message 1"
 )
 
-// signatureAge is how old a signature may be when a message first arrives: less than the fourteen days for which inboxes and
-// the dispatcher remember what they have taken in, so that no copy of a message is taken in again after that. An operator may
-// still put back a message that died before (Message.Returned).
+// signatureAge is how old a signature may be when a message first arrives: less than the fourteen days for which
+// inboxes and the dispatcher remember message ids, so that no later copy of a message takes effect again. An operator
+// may still redrive an older message (Message.Returned).
 const signatureAge = 13 * 24 * time.Hour
 
 var keyID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 
-// signer signs what a service publishes; nil signs nothing.
+// signer signs the messages that a service publishes; nil signs nothing.
 type signer struct {
 	id  string
 	key ed25519.PrivateKey
@@ -47,7 +47,7 @@ type verifier struct {
 	required bool
 }
 
-// readKeys reads the keys of a service that touches the lines.
+// readKeys reads the keys of a service for its lines.
 func readKeys(cfg Config, service string, lines []wire.Route) (*signer, *verifier, error) {
 	signs, err := readSigner(cfg.Key.Reveal())
 	if err != nil {
@@ -112,7 +112,8 @@ func (s *signer) sign(name string, messages []*message.Message) {
 	}
 }
 
-// signedBytes is what a signature is of. Every text is preceded by its length, so no two messages have the same.
+// signedBytes are the bytes that a signature covers. Every text is preceded by its length, so no two messages have the
+// same.
 func signedBytes(name, id string, at int64, body []byte) []byte {
 	out := make([]byte, 0, len(signatureDomain)+len(name)+len(id)+len(body)+32)
 	for _, text := range []string{signatureDomain, name, id} {
@@ -121,8 +122,8 @@ func signedBytes(name, id string, at int64, body []byte) []byte {
 	return append(binary.AppendVarint(out, at), body...)
 }
 
-// authentic is nil for a message that its producer has signed, and for an unsigned one as long as signatures are not required.
-// A signature that is there must be right in any case.
+// authentic is nil for a message with its producer's signature, and for an unsigned one as long as signatures are not
+// required. A present signature must be valid in any case.
 func (l *Link) authentic(queue string, m Message) error {
 	err := l.verifier.check(l.producer(queue, m.Name), m, time.Now())
 	switch {
@@ -135,7 +136,7 @@ func (l *Link) authentic(queue string, m Message) error {
 	return fault.Permanent(fmt.Errorf("the message is not authentic: %w", err))
 }
 
-// producer is the service that sends a message to a queue, "" for a name that no line brings there.
+// producer is the service that sends a message to a queue, "" for a name that no line routes there.
 func (l *Link) producer(queue, name string) string {
 	for _, line := range l.lines {
 		if line.Queue == queue && string(line.Name) == name {
@@ -145,8 +146,8 @@ func (l *Link) producer(queue, name string) string {
 	return ""
 }
 
-// errForged is about a signature that is there and proves nothing.
-var errForged = errors.New("its signature is no good")
+// errForged means a present but invalid signature.
+var errForged = errors.New("the signature is invalid")
 
 func (v *verifier) check(producer string, m Message, now time.Time) error {
 	header, ok := m.Headers[signatureHeader]
@@ -154,29 +155,29 @@ func (v *verifier) check(producer string, m Message, now time.Time) error {
 		return fmt.Errorf("no producer sends %q to this queue", m.Name)
 	}
 	if !ok {
-		return errors.New("it has no signature")
+		return errors.New("the signature is missing")
 	}
 	fields := strings.Split(header, ".")
 	if len(fields) != 4 || fields[0] != signatureVersion {
-		return fmt.Errorf("%w: it cannot be read", errForged)
+		return fmt.Errorf("%w: malformed header", errForged)
 	}
 	at, err := strconv.ParseInt(fields[2], 10, 64)
 	if err != nil {
-		return fmt.Errorf("%w: its time cannot be read", errForged)
+		return fmt.Errorf("%w: malformed time", errForged)
 	}
 	signature, err := base64.RawURLEncoding.DecodeString(fields[3])
 	if err != nil {
-		return fmt.Errorf("%w: it cannot be read", errForged)
+		return fmt.Errorf("%w: malformed header", errForged)
 	}
 	key, ok := v.keys[producer][fields[1]]
 	if !ok {
 		return fmt.Errorf("this service knows no key %q of %s", fields[1], producer)
 	}
 	if !ed25519.Verify(key, signedBytes(m.Name, m.ID, at, m.Body), signature) {
-		return fmt.Errorf("%w: it is not of %s", errForged, producer)
+		return fmt.Errorf("%w: not signed by %s", errForged, producer)
 	}
 	if age := now.Sub(time.Unix(at, 0)); age > signatureAge && !m.Returned {
-		return fmt.Errorf("%w: it is %d days old, and a message may arrive late by %d; put it back if it was never handled",
+		return fmt.Errorf("%w: %d days old, the limit is %d; redrive it if it was never handled",
 			errForged, int(age/(24*time.Hour)), int(signatureAge/(24*time.Hour)))
 	}
 	return nil

@@ -11,9 +11,9 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// look sees that everything that a service uses is there. It declares nothing: a service's user has no right to, an
-// administrator declares the topology (wire.Declare). A producer looks for its consumers' queues too, so that no message is
-// published before its queue exists.
+// look checks that everything that a service uses exists. It declares nothing: a service's user has no right to, and an
+// administrator declares the topology (wire.Declare). A producer checks its consumers' queues too, so that no message
+// is published before its queue exists.
 func look(channel *amqp.Channel, service string, lines []wire.Route) error {
 	if len(lines) == 0 {
 		return nil
@@ -29,7 +29,7 @@ func look(channel *amqp.Channel, service string, lines []wire.Route) error {
 		}
 	}
 	for _, exchange := range exchanges {
-		// Of a passive declaration the broker compares the name alone.
+		// A passive declaration compares the name alone.
 		if err := channel.ExchangeDeclarePassive(exchange, amqp.ExchangeTopic, true, false, false, false, nil); err != nil {
 			return missing("exchange "+exchange, err)
 		}
@@ -44,12 +44,12 @@ func look(channel *amqp.Channel, service string, lines []wire.Route) error {
 
 func missing(what string, err error) error {
 	if broker, ok := errors.AsType[*amqp.Error](err); ok && broker.Code == amqp.NotFound {
-		return fmt.Errorf("the broker has no %s: its topology has not been declared yet (docs/deploy.md)", what)
+		return fmt.Errorf("the broker has no %s: declare its topology (docs/deploy.md)", what)
 	}
-	return fmt.Errorf("looking for %s: %w", what, err)
+	return fmt.Errorf("checking %s: %w", what, err)
 }
 
-// builder looks for a consumer's lines whenever Watermill subscribes or reconnects.
+// builder checks a consumer's lines whenever Watermill subscribes or reconnects.
 type builder struct{ link *Link }
 
 func (b builder) BuildTopology(channel *amqp.Channel, params wamqp.BuildTopologyParams, _ wamqp.Config, _ watermill.LoggerAdapter) error {

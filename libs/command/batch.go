@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Batches reads the lines that a verb is given, and hands on at most so many at once; empty ones are left out. A line that
-// read refuses ends it. The error names the line by its number alone, because a line may name a person and errors are logged.
+// Batches reads the lines of a verb's input and passes them on in batches; it skips empty ones. A line that read
+// refuses ends it. The error names the line by its number alone, because a line may name a person and errors are
+// logged.
 func Batches[T any](from io.Reader, most int, read func(line string) (T, error), each func([]T) error) error {
 	var batch []T
 	flush := func() error {

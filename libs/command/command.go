@@ -1,5 +1,5 @@
-// Package command is the command line of every service: a table of verbs, from which what may be typed, the usage and the
-// exit code follow. It knows the verbs that all services share and nothing of the others.
+// Package command is the command line of every service: a table of verbs, which determines the arguments, the usage and
+// the exit code. It knows the verbs that all services share and no others.
 package command
 
 import (
@@ -24,7 +24,7 @@ import (
 	"causeway.internal/libs/version"
 )
 
-// ErrUsage is in what Run returns when what was typed is none of the program's.
+// ErrUsage is in the error of Run when the arguments are wrong.
 var ErrUsage = errors.New("usage")
 
 // misuse is an ErrUsage with its own text.
@@ -33,29 +33,29 @@ type misuse string
 func (m misuse) Error() string        { return string(m) }
 func (m misuse) Is(target error) bool { return target == ErrUsage }
 
-// help is what a verb may be typed with, returned to Run where it was asked for.
+// help is the usage of a verb, returned to Run when it was requested.
 type help string
 
 func (h help) Error() string { return string(h) }
 
-// Input is what a verb is called with.
+// Input is the argument of a verb.
 type Input struct {
-	Args    []string // what follows the verb
+	Args    []string // the words after the verb
 	Environ map[string]string
 	In      io.Reader
 	Out     io.Writer
-	Log     *slog.Logger // what happens meanwhile; its error is what Run returns
+	Log     *slog.Logger // progress; the error goes to Run's caller
 
-	as    string // who types, where the system does not know
+	as    string // the person who types, where the system does not know
 	verb  string // as typed, with the program
-	usage string // what may follow
+	usage string // the words that may follow
 }
 
-// Verb is one thing that a program does.
+// Verb is one action of a program.
 type Verb struct {
-	Name    string // its words, such as "keys create"; "" is what the program does without a verb
-	Args    string // what may follow, for the usage; where it is "" nothing may
-	Endless bool   // runs until it is asked to stop: then it has done what it was for, and any other verb has not
+	Name    string // its words, such as "keys create"; "" runs without a verb
+	Args    string // the words that may follow, for the usage; "" allows none
+	Endless bool   // runs until it is stopped; a stop before the end is a failure of any other verb
 	Run     func(ctx context.Context, in Input) error
 }
 
@@ -65,9 +65,9 @@ type Program struct {
 	Verbs []Verb
 }
 
-// Main runs the process: SIGINT and SIGTERM end the verb's context, a second one ends the process; an error is logged and
-// is exit code 1. It is a line of JSON as every other, unless a person at a terminal reads it. What was typed wrong is
-// answered in plain text, since a person reads that too, and is exit code 2.
+// Main runs the process: SIGINT and SIGTERM end the verb's context, a second one ends the process. An error is logged,
+// as a line of JSON unless a person at a terminal reads it, and gives exit code 1. A usage error is plain text for a
+// person and gives exit code 2.
 func (p Program) Main() {
 	lifecycle.Memory()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -88,7 +88,7 @@ func (p Program) Main() {
 	}
 }
 
-// Run does what the arguments name; the verb with the most words wins. -h after it, or alone, prints what may be typed.
+// Run runs the verb of the arguments; the verb with the most words wins. -h after it, or alone, prints the usage.
 func (p Program) Run(ctx context.Context, in Input) error {
 	if len(in.Args) > 1 && in.Args[0] == "--as" {
 		if !person.MatchString(in.Args[1]) {
@@ -122,7 +122,7 @@ func (p Program) Run(ctx context.Context, in Input) error {
 		return err
 	}
 	if chosen.Endless && ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // asked to stop while starting
+		return nil // stopped while starting
 	}
 	return err
 }
@@ -131,7 +131,7 @@ func asksHelp(rest []string) bool {
 	return len(rest) == 1 && slices.Contains([]string{"-h", "-help", "--help", "help"}, rest[0])
 }
 
-// usage lists the verbs: those that stand alone in the first line, the others in one of their own.
+// usage lists the verbs: those without arguments in the first line, the others on lines of their own.
 func (p Program) usage() error {
 	var alone, lines []string
 	for _, v := range p.Verbs {
@@ -145,13 +145,13 @@ func (p Program) usage() error {
 	return fmt.Errorf("%w: %s [%s]%s", ErrUsage, p.Name, strings.Join(alone, " | "), strings.Join(lines, ""))
 }
 
-// Usage is the refusal of what followed the verb.
+// Usage is the error of wrong words after the verb.
 func (in Input) Usage() error { return fmt.Errorf("%w: %s %s", ErrUsage, in.verb, in.usage) }
 
-// Flags reads the verb's flags and returns what stands beside them.
+// Flags reads the verb's flags and returns the other words.
 func (in Input) Flags(define func(*flag.FlagSet)) (rest []string, err error) {
 	flags := flag.NewFlagSet(in.verb, flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the error says what is wrong, once
+	flags.SetOutput(io.Discard) // the error carries the message once
 	define(flags)
 	if err := flags.Parse(in.Args); err != nil {
 		var options strings.Builder
@@ -165,7 +165,7 @@ func (in Input) Flags(define func(*flag.FlagSet)) (rest []string, err error) {
 	return flags.Args(), nil
 }
 
-// FlagsOnly is Flags for a verb that takes nothing beside them.
+// FlagsOnly is Flags for a verb that takes flags alone.
 func (in Input) FlagsOnly(define func(*flag.FlagSet)) error {
 	rest, err := in.Flags(define)
 	if err == nil && len(rest) > 0 {
@@ -174,7 +174,7 @@ func (in Input) FlagsOnly(define func(*flag.FlagSet)) error {
 	return err
 }
 
-// Roles are the verbs of a service with two roles: serve answers its API, work does the rest, without a verb it does both.
+// Roles are the verbs of a service with two roles: serve answers its API, work does the rest, and no verb does both.
 func Roles(start func(ctx context.Context, environ map[string]string, serves, works bool) error) []Verb {
 	role := func(name string, serves, works bool) Verb {
 		return Verb{Name: name, Endless: true, Run: func(ctx context.Context, in Input) error { return start(ctx, in.Environ, serves, works) }}
@@ -189,11 +189,11 @@ type MigrateSettings struct {
 	TLS      postgres.TLS
 }
 
-// waitMax is the most that MIGRATE_WAIT may be.
+// waitMax bounds MIGRATE_WAIT.
 const waitMax = 6 * time.Hour
 
-// Standard are the verbs that every service has: migrate brings its database to the schema of files, health asks the
-// process beside it whether it is ready, version names the build.
+// Standard are the verbs of every service: migrate brings its database to the schema of files, health asks the process
+// beside it whether it is ready, version names the build.
 func Standard(files fs.FS) []Verb {
 	return []Verb{
 		{Name: "migrate", Run: func(ctx context.Context, in Input) error {

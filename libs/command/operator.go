@@ -5,11 +5,11 @@ import (
 	"regexp"
 )
 
-// person is what --as takes.
+// person is the form of --as.
 var person = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
-// Operator is how an audit names the person who typed a verb. In a container every user of the system is the same, so
-// there the person says it: `--as ada.obi` before the verb.
+// Operator is the audit's name for the person who typed a verb. In a container every user of the system is the same, so
+// there the person gives it: `--as ada.obi` before the verb.
 func (in Input) Operator() string {
 	if in.as != "" {
 		return "cli:" + in.as

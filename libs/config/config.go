@@ -1,6 +1,6 @@
-// Package config reads a service's settings from its environment into one struct and says, all at once, what is missing
-// or wrong. It also renders the table of docs/config.md. It may not read anything else: the process environment is
-// handed in as a map, so that tests need no global state.
+// Package config reads a service's settings from its environment into one struct and reports all that are missing or
+// wrong at once. It also renders the table of docs/config.md. It reads nothing else: the caller passes the process
+// environment as a map, so that tests need no global state.
 package config
 
 import (
@@ -19,7 +19,7 @@ type Secret string
 // Reveal returns the value itself, for the one place that uses it.
 func (s Secret) Reveal() string { return string(s) }
 
-// String masks the value; an unset secret shows as empty, which is worth knowing.
+// String masks the value; an unset secret shows as empty, which an operator needs to see.
 func (s Secret) String() string {
 	if s == "" {
 		return ""
@@ -39,9 +39,9 @@ const secretFileMax = 64 << 10
 // Environ returns the environment of the process as a map.
 func Environ() map[string]string { return env.ToMap(os.Environ()) }
 
-// Read fills a T from the environment. Fields carry the tags of caarlos0/env (env:"NAME,required", envDefault:"…") and a
-// doc tag that says what they are for; nested structs are read too, under envPrefix if they have it. A Secret may come
-// from a file instead: <NAME>_FILE names it. The error names every variable that is missing or wrong and no value.
+// Read fills a T from the environment. Fields carry the tags of caarlos0/env (env:"NAME,required", envDefault:"…") and
+// a doc tag that says what they are for; nested structs are read too, under envPrefix if they have it. A Secret may
+// come from a file instead: <NAME>_FILE names it. The error names every variable that is missing or wrong and no value.
 func Read[T any](environ map[string]string) (T, error) {
 	var zero T
 	vars, err := fields[T]()
@@ -196,8 +196,8 @@ func isSecret(t reflect.Type) bool {
 	return t == secret || (t.Kind() == reflect.Slice && t.Elem() == secret)
 }
 
-// Describe renders the variables of a service as a section of docs/config.md. The defaults of secrets are shown too: a
-// secret with a default is no secret, and the page should give it away.
+// Describe renders the variables of a service as a section of docs/config.md. It shows the defaults of secrets too: a
+// secret with a default is not secret, and the page should reveal that.
 func Describe[T any](service string) string {
 	vars, err := fields[T]()
 	if err != nil {

@@ -22,7 +22,7 @@ type Settings struct {
 	Bus      bus.Config
 }
 
-// Order is what `dead discard` was typed with.
+// Order is the command line of `dead discard`.
 type Order struct {
 	Limit    int
 	All      bool
@@ -33,7 +33,7 @@ type Order struct {
 	Reason   string
 }
 
-// Usage is what may follow `dead discard`.
+// Usage is the text after `dead discard`.
 const Usage = "[--limit n] [--queue NAME] --reason TEXT (--all | [--digest BEGINNING] id…)"
 
 // Read reads an order. Like redriving, discarding needs ids or --all.
@@ -53,7 +53,7 @@ func Read(in command.Input, more func(*flag.FlagSet)) (o Order, err error) {
 	return o, err
 }
 
-// Broker discards messages of the service's dead queues at the broker: each leaves once it is kept.
+// Broker discards messages of the service's dead queues; each is removed once it is kept.
 func (o Order) Broker(ctx context.Context, cfg bus.Config, service string, keep func(context.Context, Note) error, out io.Writer) error {
 	limit := o.Limit
 	if len(o.IDs) > 0 {
@@ -69,7 +69,7 @@ func (o Order) Broker(ctx context.Context, cfg bus.Config, service string, keep 
 	return err
 }
 
-// Tell says how many messages are gone.
+// Tell prints how many messages were removed.
 func (o Order) Tell(out io.Writer, n int) { fmt.Fprintf(out, "%d messages discarded\n", n) }
 
 // Print writes notes, one JSON object a line.
@@ -83,7 +83,7 @@ func Print(notes []Note, out io.Writer) error {
 	return nil
 }
 
-// Verbs are `dead discard` and `dead discarded` of a service whose dead messages are all at the broker.
+// Verbs are `dead discard` and `dead discarded` of a service that has dead messages only at the broker.
 func Verbs(service string, files fs.FS) []command.Verb {
 	discard := func(ctx context.Context, in command.Input) error {
 		o, err := Read(in, func(*flag.FlagSet) {})

@@ -1,5 +1,6 @@
-// Package discard ends dead messages that nobody can or need put back. Each is kept before it leaves its queue, with who
-// discarded it and why: the message until thirty days after it died, the note for ever. The package knows one table.
+// Package discard removes dead messages that no operator can or need redrive. Each is kept before it leaves its queue,
+// with the operator and the reason: the message until thirty days after it died, the note for ever. The package knows
+// one table.
 package discard
 
 import (
@@ -32,7 +33,7 @@ const Schema = `CREATE TABLE discarded (
 CREATE INDEX discarded_bodies ON discarded (died_at) WHERE body IS NOT NULL;`
 
 const (
-	// A message whose command was cut short is discarded again; it is noted once.
+	// A message whose command was interrupted is discarded again; it is noted once.
 	keepSQL = `INSERT INTO discarded (queue, message_id, name, died_at, died_of, body, digest, operator, reason)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (queue, message_id, died_at, digest) DO NOTHING`
 	listSQL   = `SELECT queue, message_id, name, died_at, died_of, body, operator, reason, at FROM discarded ORDER BY id DESC LIMIT $1`
@@ -44,14 +45,14 @@ func Statements() map[string]string {
 	return map[string]string{"keepDiscarded": keepSQL, "listDiscarded": listSQL, "forgetDiscarded": forgetSQL}
 }
 
-// Note is a dead message with who discarded it and why.
+// Note is a discarded message with the operator and the reason.
 type Note struct {
-	Queue    string    `json:"queue"` // that it died in
+	Queue    string    `json:"queue"` // its queue before it was dead
 	ID       string    `json:"id"`
 	Name     string    `json:"name"`
 	DiedAt   time.Time `json:"diedAt"`
 	DiedOf   string    `json:"diedOf"`
-	Body     []byte    `json:"body"` // in base64, as it came; null once it is forgotten
+	Body     []byte    `json:"body"` // in base64, as it came; null once it is dropped
 	Operator string    `json:"operator"`
 	Reason   string    `json:"reason"`
 	At       time.Time `json:"at"`
@@ -61,7 +62,7 @@ type executor interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-// Keep notes a message. It may leave its queue once this is committed.
+// Keep notes a message. The caller may remove it from its queue once this is committed.
 func Keep(ctx context.Context, on executor, n Note) error {
 	digest := sha256.Sum256(n.Body)
 	text := func(s string) string { return strings.ReplaceAll(strings.ToValidUTF8(s, "?"), "\x00", "?") } // a broker takes any bytes
@@ -84,7 +85,7 @@ func List(ctx context.Context, db *pgxpool.Pool, limit int) ([]Note, error) {
 	})
 }
 
-// Forget drops the bodies that are thirty days old. Call it now and then.
+// Forget drops the bodies that are thirty days old. Call it periodically.
 func Forget(ctx context.Context, on executor) error {
 	if _, err := on.Exec(ctx, forgetSQL); err != nil {
 		return fmt.Errorf("forget discarded messages: %w", err)

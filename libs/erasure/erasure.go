@@ -1,6 +1,6 @@
-// Package erasure keeps what operators asked to be forgotten until it is: a record that the law has kept for years is erased
-// when its time is over, without anybody having to remember it. The package knows one table. What is erased, and when, is the
-// service's; the person is sealed here, and gone with the last record.
+// Package erasure keeps operators' requests to erase a person until they are done: a record that the law keeps for
+// years is erased when that time has passed, without anybody having to remember it. The package knows one table. The
+// service decides what is erased and when; the person is sealed here, and deleted with the last record.
 package erasure
 
 import (
@@ -33,8 +33,8 @@ const (
 	askSQL   = `INSERT INTO erasures (operator, person) VALUES ($1, $2) RETURNING id, asked_at`
 	openSQL  = `SELECT id, operator, person, asked_at, asked_at <= now() - $2 * interval '1 second' FROM erasures WHERE done_at IS NULL AND ($1::bigint[] IS NULL OR id = ANY($1)) ORDER BY id`
 	againSQL = `UPDATE erasures SET asked_at = now() WHERE id = $1 AND done_at IS NULL RETURNING asked_at`
-	// Meanwhile somebody else may have ended it, or an operator may have asked again. A look that began in the first minute does
-	// not end it.
+	// Another process may have ended it meanwhile, or an operator may have repeated the request. A look that began in
+	// the first minute does not end it.
 	lookedSQL = `UPDATE erasures SET looked_at = now(), erased = erased + $2, left_over = $3,
 	done_at = CASE WHEN $3::bigint = 0 AND $5 THEN now() END, person = CASE WHEN $3::bigint = 0 AND $5 THEN NULL ELSE person END
 WHERE id = $1 AND asked_at = $4 AND done_at IS NULL`
@@ -48,20 +48,20 @@ func Statements() map[string]string {
 
 const place = "erasure"
 
-// Copies is how long other services may hold something of a record after its last change: callback-dispatcher keeps an event for
-// 34 days, may send it again until then, and keeps the receiver's answer, which may repeat it, for 34 days more. Stored answers
-// and messages that could not be taken in go sooner (docs/runbooks/personal-data.md). No record is erased before, so that one
-// that is erased here is erased everywhere.
+// Copies is how long other services may hold data of a record after its last change: callback-dispatcher keeps an event
+// for 34 days, may send it again until then, and keeps the receiver's answer, which may repeat it, for 34 days more.
+// Stored answers and dead messages go sooner (docs/runbooks/personal-data.md). No record is erased before, so that a
+// record that is erased here is erased everywhere.
 const Copies = 70 * 24 * time.Hour
 
-// Commit is the longest time from the stamp of a record to its commit. An erasure that was asked for in between does not see the
-// record, so it is looked at once more when it is as old, and does not end before.
+// Commit is the longest time from the stamp of a record to its commit. An erasure requested in between does not see the
+// record, so it looks again when it is as old, and does not end before.
 const Commit = time.Minute
 
-// Retention is how long after its last change a record is kept from erasure.
+// Retention is how long a record is kept after its last change before it may be erased.
 type Retention struct {
-	Laundering time.Duration // if the law against money laundering demands it
-	Copies     time.Duration // if it does not
+	Laundering time.Duration // where the law against money laundering applies
+	Copies     time.Duration // where it does not
 }
 
 // Keep is the retention with a setting of the former.
@@ -72,24 +72,24 @@ func Keep(laundering time.Duration) (Retention, error) {
 	return Retention{Laundering: laundering, Copies: Copies}, nil
 }
 
-// Asked is an erasure that is not over: everything about Person that was there at At.
+// Asked is an open erasure: of everything about Person that existed at At.
 type Asked[P comparable] struct {
 	ID       int64
 	Operator string
 	Person   P
 	At       time.Time
-	Seen     bool // all that was stamped by At is committed (Commit)
+	Seen     bool // all records stamped by At are committed (Commit)
 }
 
-// Done is what became of a look at an erasure.
+// Done is the result of a look at an erasure.
 type Done struct {
-	Erased int64 // records that are forgotten now
-	Open   int64 // records left, because they are not over
-	Kept   int64 // records left, because the law has them kept longer
-	Copied int64 // records left, because other services may hold copies of them
+	Erased int64 // records that are erased now
+	Open   int64 // records left because they are not final
+	Kept   int64 // records left because the law keeps them longer
+	Copied int64 // records left because other services may hold copies of them
 }
 
-// Tell says what became of it to the operator who asked.
+// Tell prints the result for the operator.
 func (d Done) Tell(records string) string {
 	text := fmt.Sprintf("%d %s erased, %d not over yet, %d kept by law, %d kept until other services have dropped their copies",
 		d.Erased, records, d.Open, d.Kept, d.Copied)
@@ -99,10 +99,10 @@ func (d Done) Tell(records string) string {
 	return text
 }
 
-// Left is the number of records that are still to be erased.
+// Left is the number of records that must still be erased.
 func (d Done) Left() int64 { return d.Open + d.Kept + d.Copied }
 
-// Ask notes that a person is to be forgotten. Asked twice it is one erasure, of what was there the last time.
+// Ask requests the erasure of a person. A repeated request is one erasure, of the records at the last time.
 func Ask[P comparable](ctx context.Context, db postgres.Querier, keys *keyring.Ring, operator string, person P) (a Asked[P], err error) {
 	notes, err := read(ctx, db, nil)
 	if err != nil {
@@ -110,7 +110,7 @@ func Ask[P comparable](ctx context.Context, db postgres.Querier, keys *keyring.R
 	}
 	for _, n := range notes {
 		a, err := open[P](keys, n)
-		if err != nil || a.Person != person { // Due tells of those that cannot be opened
+		if err != nil || a.Person != person { // Due reports those that cannot be opened
 			continue
 		}
 		a.Seen = false
@@ -118,8 +118,8 @@ func Ask[P comparable](ctx context.Context, db postgres.Querier, keys *keyring.R
 		switch {
 		case err == nil:
 			return a, nil
-		case !errors.Is(err, pgx.ErrNoRows): // else it has ended meanwhile, and this is another one
-			return a, fmt.Errorf("ask for an erasure again: %w", err)
+		case !errors.Is(err, pgx.ErrNoRows): // it has ended meanwhile, and this is another one
+			return a, fmt.Errorf("repeat an erasure request: %w", err)
 		}
 	}
 	plain, err := json.Marshal(person)
@@ -133,7 +133,7 @@ func Ask[P comparable](ctx context.Context, db postgres.Querier, keys *keyring.R
 	return a, nil
 }
 
-// note is an erasure that is not over, as it is kept.
+// note is the stored form of an open erasure.
 type note struct {
 	id       int64
 	operator string
@@ -142,7 +142,7 @@ type note struct {
 	seen     bool
 }
 
-// read lists the erasures that are not over: all, or only some.
+// read lists the open erasures: all, or only some.
 func read(ctx context.Context, db postgres.Querier, only []int64) ([]note, error) {
 	rows, err := db.Query(ctx, openSQL, only, Commit.Seconds())
 	if err != nil {
@@ -166,21 +166,21 @@ func open[P comparable](keys *keyring.Ring, n note) (a Asked[P], err error) {
 	return a, json.Unmarshal(plain, &a.Person)
 }
 
-// Look erases what may be erased of one, and notes how much is left. With nothing left, and nothing to come to light, the person is
-// forgotten here too.
+// Look erases the records of one erasure that may be erased, and stores how many are left. When none is left and none
+// can appear, it deletes the person here too.
 func Look[P comparable](ctx context.Context, db postgres.Querier, a Asked[P], erase func(context.Context, Asked[P]) (Done, error)) (Done, error) {
 	done, err := erase(ctx, a)
 	if err != nil {
 		return done, err
 	}
 	if _, err := db.Exec(ctx, lookedSQL, a.ID, done.Erased, done.Left(), a.At, a.Seen); err != nil {
-		return done, fmt.Errorf("note a look at an erasure: %w", err)
+		return done, fmt.Errorf("store a look at an erasure: %w", err)
 	}
 	return done, nil
 }
 
-// Due looks at the erasures that are not over: all, or only some. One that fails, or whose person is under a key that is gone,
-// does not hold up the others.
+// Due looks at the open erasures: all, or only some. One that fails, or whose person is sealed under a missing key,
+// does not block the others.
 func Due[P comparable](ctx context.Context, db postgres.Querier, keys *keyring.Ring, only []int64, erase func(context.Context, Asked[P]) (Done, error)) error {
 	return each(ctx, db, only, func(n note) error {
 		a, err := open[P](keys, n)
@@ -192,7 +192,7 @@ func Due[P comparable](ctx context.Context, db postgres.Querier, keys *keyring.R
 	})
 }
 
-// Reseal seals what is open under the first key, and gives the number of rows that it changed.
+// Reseal seals the persons of open erasures under the first key, and returns the number of changed rows.
 func Reseal(ctx context.Context, db postgres.Querier, keys *keyring.Ring) (changed int64, err error) {
 	err = each(ctx, db, nil, func(n note) error {
 		if !keys.Stale(n.person) {
@@ -211,7 +211,7 @@ func Reseal(ctx context.Context, db postgres.Querier, keys *keyring.Ring) (chang
 	return changed, err
 }
 
-// each does f for every erasure that is not over, and joins the errors.
+// each calls f for every open erasure and joins the errors.
 func each(ctx context.Context, db postgres.Querier, only []int64, f func(note) error) error {
 	notes, err := read(ctx, db, only)
 	for _, n := range notes {

@@ -38,7 +38,8 @@ func ring(t *testing.T, ids ...string) *keyring.Ring {
 	return r
 }
 
-// One person under a key that is gone holds up nobody else: not the look at what is due, not another request, not a rotation.
+// One person under a key that is gone holds up nobody else: not the look at what is due, not another request, not a
+// rotation.
 func TestGoneKey(t *testing.T) {
 	t.Parallel()
 	pool := pg.New(t, migrations)

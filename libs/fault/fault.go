@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// Kind says what sort of refusal a fault is. The HTTP edge maps each kind to exactly one status.
+// Kind is the sort of a refusal. The HTTP edge maps each kind to exactly one status.
 type Kind int
 
 // The kinds, in the order of their HTTP status.
 const (
-	Internal         Kind = iota // 500: our defect; the message is never shown
+	Internal         Kind = iota // 500: a defect of the service; the message is never shown
 	Invalid                      // 400: the request breaks a rule, or the state refuses it and the contract says 400
-	Unauthenticated              // 401: no key, or one that does not verify
+	Unauthenticated              // 401: no key, or an invalid one
 	Forbidden                    // 403: the key lacks a permission
-	NotFound                     // 404: unknown, malformed or somebody else's
+	NotFound                     // 404: unknown, malformed or another merchant's
 	Conflict                     // 409: the state refuses it now
 	TooLarge                     // 413: body over the limit
 	UnsupportedMedia             // 415: a declared type other than JSON
 	KeyReused                    // 422: idempotency key with another body
 	RateLimited                  // 429: too many requests
-	Upstream                     // 502: something behind us answered nonsense
+	Upstream                     // 502: a dependency answered with nonsense
 	Unavailable                  // 503: try again later
-	Timeout                      // 504: something behind us did not answer in time
+	Timeout                      // 504: a dependency did not answer in time
 	MethodNotAllowed             // 405: the path exists, the method does not
 )
 
@@ -58,14 +58,14 @@ func (e *Error) Error() string {
 // Unwrap returns the cause, which is for logs and errors.Is and never for the caller.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Because returns a copy of the fault that remembers why, for the log.
+// Because returns a copy of the fault with its cause, for the log.
 func (e *Error) Because(cause error) *Error {
 	c := *e
 	c.cause = cause
 	return &c
 }
 
-// After returns a copy of the fault that tells the caller when to try again.
+// After returns a copy of the fault with a time to try again.
 func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
@@ -77,7 +77,7 @@ func New(kind Kind, code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// As finds the fault in an error chain; an error without one is Internal and shows nothing of itself.
+// As finds the fault in an error chain; an error without one becomes Internal and is not shown.
 func As(err error) *Error {
 	if f, ok := errors.AsType[*Error](err); ok {
 		return f
@@ -91,13 +91,13 @@ func Is(err error, code string) bool {
 	return ok && f.Code == code
 }
 
-// Problems collects every broken rule of one request, so that the caller learns them all at once.
+// Problems collects every broken rule of one request, so that the caller sees them all at once.
 type Problems struct {
 	fields []Field
 	text   string
 }
 
-// Add notes that a field breaks a rule. The first message for a field wins.
+// Add records a broken rule of a field. The first message for a field wins.
 func (p *Problems) Add(field, format string, args ...any) {
 	for _, f := range p.fields {
 		if f.Field == field {
@@ -107,7 +107,7 @@ func (p *Problems) Add(field, format string, args ...any) {
 	p.fields = append(p.fields, Field{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// Say fixes the top message, for the texts that docs/api-contract.md#fixed-texts gives to the letter.
+// Say sets the top message, for the fixed texts of docs/api-contract.md#fixed-texts.
 func (p *Problems) Say(text string) { p.text = text }
 
 // Err is nil without problems, else one Invalid fault with code validation_failed.
@@ -123,7 +123,7 @@ func (p *Problems) Err() error {
 }
 
 // Permanent marks an error of a message handler that no retry can cure, such as a payload that does not parse. Only
-// these go to a dead queue; everything else waits and is tried again (docs/architecture.md#inbox).
+// these move a message to a dead queue; any other error is retried (docs/architecture.md#inbox).
 func Permanent(err error) error { return permanent{err} }
 
 type permanent struct{ error }

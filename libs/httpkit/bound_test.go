@@ -110,7 +110,8 @@ func TestServer_identityOnce(t *testing.T) {
 	}
 }
 
-// Gateways of earlier releases bind method and path only. A service accepts their identities until BOUND_IDENTITIES_ONLY is set.
+// Gateways of earlier releases bind method and path only. A service accepts their identities until
+// BOUND_IDENTITIES_ONLY is set.
 func TestServer_unboundIdentity(t *testing.T) {
 	for only, want := range map[bool]int{false: http.StatusCreated, true: http.StatusUnauthorized} {
 		s := httpkit.NewServer(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), httpkit.Verifier{

@@ -10,7 +10,7 @@ import (
 	"causeway.internal/libs/fault"
 )
 
-// RequestIDHeader names a request on its way in and out.
+// RequestIDHeader carries the id of a request in both directions.
 const RequestIDHeader = "X-Request-Id"
 
 type errorBody struct {
@@ -61,7 +61,7 @@ func Status(kind fault.Kind) int {
 	return http.StatusInternalServerError
 }
 
-// retryAfterDefault is told to callers when a passing fault names no time of its own.
+// retryAfterDefault is the Retry-After of a passing fault that has none of its own.
 const retryAfterDefault = 5 * time.Second
 
 // ErrorBody is the body of an error answer (docs/api-contract.md#errors).
@@ -74,8 +74,8 @@ func ErrorBody(f *fault.Error, requestID string) []byte {
 	return out
 }
 
-// WriteError answers with a fault in the one error shape. An error that holds no fault is a 500 that says nothing of
-// itself; logging it is the caller's part.
+// WriteError answers with a fault in the one error shape. An error that holds no fault becomes a 500 without details;
+// the caller logs it.
 func WriteError(w http.ResponseWriter, requestID string, err error) {
 	f := fault.As(err)
 	status := Status(f.Kind)
@@ -96,7 +96,7 @@ func WriteError(w http.ResponseWriter, requestID string, err error) {
 	}
 	w.WriteHeader(status)
 	//nolint:gosec // it is JSON
-	_, _ = w.Write(ErrorBody(f, requestID)) // the caller may be gone; there is nobody to tell
+	_, _ = w.Write(ErrorBody(f, requestID)) // the caller may be gone
 }
 
 // ErrRouteUnknown is the 404 of a path that no route serves.

@@ -6,7 +6,7 @@ func (b *Body) Sent(name string) bool {
 	return ok
 }
 
-// Bool reads an optional true or false; ok is false when it was not supplied or is something else.
+// Bool reads an optional true or false; ok is false when it is missing or has another type.
 func (b *Body) Bool(name string) (on, ok bool) {
 	raw, ok := b.get(name)
 	if !ok {

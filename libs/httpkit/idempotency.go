@@ -12,8 +12,8 @@ const IdempotencyHeader = "Idempotency-Key"
 
 const idempotencyKeyMax = 255
 
-// CheckIdempotencyKey notes a problem unless the header is absent, or is there once with 1 to 255 printable characters. An
-// empty key is refused, not ignored: its sender relies on a retry that would act a second time.
+// CheckIdempotencyKey adds a problem unless the header is absent, or present once with 1 to 255 printable characters.
+// An empty key is refused, not ignored: its sender relies on a retry that would act a second time.
 func CheckIdempotencyKey(h http.Header, p *fault.Problems) {
 	values := h[IdempotencyHeader]
 	if len(values) == 0 {

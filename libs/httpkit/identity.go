@@ -17,11 +17,11 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// IdentityHeader carries who the gateway says is calling. The gateway strips any inbound one.
+// IdentityHeader carries the caller's identity from the gateway, which strips any inbound one.
 const IdentityHeader = "X-Causeway-Identity"
 
-// How far from now an identity may have been issued, in both directions. One that binds its whole request lives for as long
-// as an endpoint may take (handleMax): nobody waits for the answer of an older one.
+// How far from now an identity may have been issued, in both directions. One that binds its whole request lives for as
+// long as an endpoint may take (handleMax): no caller waits for the answer of an older one.
 const (
 	identityLife = handleMax
 	unboundLife  = 30 * time.Second
@@ -53,7 +53,7 @@ type Identity struct {
 	Audience    string    `json:"aud"`
 	IssuedAt    int64     `json:"iat"` // unix milliseconds
 
-	// What a copy would need to change. Gateways of earlier releases send none of the three.
+	// The fields that a copy would need to change. Gateways of earlier releases send none of the three.
 	BodyHash       []byte `json:"bod,omitempty"` // SHA-256 of the body
 	IdempotencyKey string `json:"idk,omitempty"`
 	Nonce          string `json:"non,omitempty"` // a service takes it once
@@ -89,7 +89,7 @@ func identityMAC(key, body []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// IdentitySettings say which identities a service takes.
+// IdentitySettings are the settings of a service's verifier.
 type IdentitySettings struct {
 	Keys      config.Secret `env:"IDENTITY_KEYS,required" doc:"comma separated base64 keys of 32 bytes that verify the gateway's identity header"`
 	BoundOnly bool          `env:"BOUND_IDENTITIES_ONLY" envDefault:"false" doc:"true refuses identities that bind no body and no nonce, as gateways of earlier releases sign them; turn it on once every gateway is new"`
@@ -112,7 +112,7 @@ type Verifier struct {
 	Now       func() time.Time
 }
 
-// Reasons an identity is refused; callers learn only that it was.
+// The reasons why an identity is refused; callers learn only that it was.
 var (
 	errIdentityMissing = errors.New("identity header is missing")
 	errIdentityForged  = errors.New("identity signature does not verify")
@@ -122,7 +122,7 @@ var (
 	errIdentityUsed    = errors.New("identity was used before")
 )
 
-// Verify returns the identity of a request, or the reason why it has none. It does not read the body.
+// Verify returns the identity of a request, or the reason of its refusal. It does not read the body.
 func (v Verifier) Verify(r *http.Request) (Identity, error) {
 	values := r.Header.Values(IdentityHeader)
 	if len(values) != 1 {

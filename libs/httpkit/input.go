@@ -20,8 +20,8 @@ import (
 // nestingMax bounds how deep a body may nest (docs/api-contract.md#validation).
 const nestingMax = 32
 
-// Input is what a caller sent: path values, query and body. Its readers never fail at once: each notes what is wrong,
-// so that the caller learns every broken rule in one answer.
+// Input is a caller's input: path values, query and body. Its readers do not stop at the first fault: each adds a
+// problem, so that the caller sees every broken rule in one answer.
 type Input struct {
 	request  *http.Request
 	query    url.Values
@@ -41,7 +41,7 @@ func (in *Input) Query(name string) string {
 	return in.query.Get(name)
 }
 
-// QueryGiven reports whether a query parameter is there at all, even without a value.
+// QueryGiven reports whether a query parameter is present, even without a value.
 func (in *Input) QueryGiven(name string) bool {
 	in.Query(name) // parses
 	return in.query.Has(name)
@@ -74,7 +74,8 @@ func (in *Input) QueryOneOf(name string, options ...string) string {
 // Raw returns the body as it came, for a signature over its bytes.
 func (in *Input) Raw() []byte { return in.raw }
 
-// Header returns the request's headers. The gateway passes them on for routes that ask for it, and otherwise its own only.
+// Header returns the request's headers. The gateway forwards a caller's headers on routes that need them, and otherwise
+// only its own.
 func (in *Input) Header() http.Header { return in.request.Header }
 
 // Body returns the request's JSON object; an absent body reads as an empty object.
@@ -93,7 +94,7 @@ var (
 	errTooDeep   = fault.New(fault.Invalid, "invalid_json", "The body nests deeper than %d levels.", nestingMax)
 )
 
-// parseBody checks a whole body once (validity, depth, duplicate members) before any member is looked at.
+// parseBody checks a whole body once (validity, depth, duplicate members) before any member is read.
 func parseBody(raw []byte, problems *fault.Problems) (*Body, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {
@@ -138,10 +139,11 @@ func depthWithin(raw []byte, limit int) bool {
 	return true
 }
 
-// membersHint bounds the room that an object's members get before they are read; a hostile body has many commas.
+// membersHint bounds the memory for an object's members before they are read; a hostile body has many commas.
 const membersHint = 16
 
-// split cuts a valid JSON object into its members without decoding their values, and names a duplicate if there is one.
+// split splits a valid JSON object into its members without decoding their values, and returns a duplicate if there is
+// one.
 func split(raw []byte) (members map[string]json.RawMessage, duplicate string) {
 	members = make(map[string]json.RawMessage, min(bytes.Count(raw, []byte{','})+1, membersHint))
 	i := 1
@@ -154,7 +156,7 @@ func split(raw []byte) (members map[string]json.RawMessage, duplicate string) {
 		}
 		end := valueEnd(raw, i)
 		name := text(raw[i:end])
-		i = skipSpace(raw, skipSpace(raw, end)+1) // past the colon
+		i = skipSpace(raw, skipSpace(raw, end)+1) // after the colon
 		end = valueEnd(raw, i)
 		if _, ok := members[name]; ok && duplicate == "" {
 			duplicate = name
@@ -164,13 +166,13 @@ func split(raw []byte) (members map[string]json.RawMessage, duplicate string) {
 	}
 }
 
-// text reads a JSON string, which the caller has found to be valid.
+// text reads a valid JSON string.
 func text(quoted []byte) string {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1])
 	}
 	var s string
-	_ = json.Unmarshal(quoted, &s) // valid: parseBody has looked at the whole body
+	_ = json.Unmarshal(quoted, &s) // valid: parseBody has checked the whole body
 	return s
 }
 
@@ -257,7 +259,7 @@ func (b *Body) Text(name string, limit int) string {
 	return ""
 }
 
-// RequiredText reads a string that must be there and not be empty.
+// RequiredText reads a string that must be present and not empty.
 func (b *Body) RequiredText(name string, limit int) string {
 	s := b.Text(name, limit)
 	if s == "" {
@@ -311,8 +313,8 @@ func (b *Body) Int(name string, low, high int64) (n int64, ok bool) {
 	return d.IntPart(), true
 }
 
-// Object reads an optional nested object; its problems are named with the path ("receiver.bankCode"). It returns nil
-// when the member was not supplied or is no object.
+// Object reads an optional nested object; its problems carry the path ("receiver.bankCode"). It returns nil when the
+// member is missing or is no object.
 func (b *Body) Object(name string) *Body {
 	raw, ok := b.get(name)
 	if !ok {
@@ -325,12 +327,12 @@ func (b *Body) Object(name string) *Body {
 	members, duplicate := split(raw)
 	inner := &Body{members: members, prefix: b.path(name) + ".", problems: b.problems}
 	if duplicate != "" {
-		inner.Problem(duplicate, "must not be sent twice") // which account number would be paid?
+		inner.Problem(duplicate, "must not be sent twice") // either value could be the account number that is paid
 	}
 	return inner
 }
 
-// RawObject reads an optional object as its bytes, for data that is kept and not understood (metadata). It bounds the
+// RawObject reads an optional object as its bytes, for data that is kept but not interpreted (metadata). It bounds the
 // size and refuses NUL characters, which PostgreSQL cannot store in text.
 func (b *Body) RawObject(name string, bytesMax int) json.RawMessage {
 	raw, ok := b.get(name)

@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// once remembers the nonces of identities for at least as long as their identities live. It belongs to one process: another
-// replica takes a copy once more. Only what the gateway signed is remembered, so its size follows the real traffic.
+// once remembers the nonces of identities for at least as long as their identities live. It belongs to one process:
+// another replica accepts a copy once more. It remembers only identities that the gateway signed, so its size follows
+// the real traffic.
 type once struct {
 	mu         sync.Mutex
-	turned     time.Time // when young was begun
+	turned     time.Time // when young was started
 	young, old map[string]struct{}
 }
 
-// onceTurn is the time after which the older half is forgotten: an identity from identityLife ahead lives twice that long.
+// onceTurn is the time after which the older half is dropped: an identity from identityLife ahead lives twice that
+// long.
 const onceTurn = 2 * identityLife
 
 // first reports whether a nonce is seen for the first time.

@@ -9,13 +9,12 @@ import (
 	"causeway.internal/libs/fault"
 )
 
-// errOutage is what a caller is told while something behind the service is away: waiting cures it, and the key makes trying
-// again safe.
+// errOutage is the answer while a dependency of the service is away. Waiting cures it, and the key makes a retry safe.
 var errOutage = fault.New(fault.Unavailable, "service_unavailable", "The service is not available right now. Try again with the same Idempotency-Key.")
 
-// outage turns an error that only says that the database is away into the 503 that it is; everything else stays as it is. A
-// database driver's errors are known by their SQLSTATE alone: class 08 is a broken connection, 28 a refused log-in, as while a
-// password is changed, 53 a lack of resources, and 57P01 to 57P03 a server that stops, has crashed or starts.
+// outage turns an error that means an unavailable database into a 503; every other error stays as it is. It recognises
+// a database driver's errors by SQLSTATE: class 08 is a broken connection, 28 a refused log-in, as while a password
+// changes, 53 a lack of resources, and 57P01 to 57P03 a server that stops, has crashed or starts.
 func outage(err error) error {
 	if _, told := errors.AsType[*fault.Error](err); told {
 		return err

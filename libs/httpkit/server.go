@@ -60,7 +60,7 @@ func NewServer(log *slog.Logger, registry prometheus.Registerer, verifier Verifi
 	return &Server{log: log, spare: telemetry.NewSparing(log, time.Now), verifier: verifier, seconds: seconds, mux: http.NewServeMux()}
 }
 
-// Request is what an endpoint may know of the request besides its decoded input.
+// Request holds what an endpoint may read of the request besides its decoded input.
 type Request struct {
 	Identity       Identity
 	RequestID      string
@@ -69,7 +69,7 @@ type Request struct {
 	BodyHash       [32]byte // SHA-256 of the raw body
 
 	raw    []byte          // the body
-	reader context.Context // ends when the caller hangs up, and not with the time of an endpoint
+	reader context.Context // ends when the caller disconnects, and not with the time of an endpoint
 	log    *slog.Logger
 }
 
@@ -83,17 +83,17 @@ func WithRequest(ctx context.Context, r *Request) context.Context {
 	return context.WithValue(ctx, requestKey{}, r)
 }
 
-// Reader is a request type that fills itself from the input, noting problems there.
+// Reader is a request type that fills itself from the input and adds problems there.
 type Reader[T any] interface {
 	*T
 	Read(in *Input)
 }
 
-// Answer is a reply whose exact bytes the endpoint knows already, such as a stored one.
+// Answer is a reply with exact bytes, such as a stored one.
 //
-// A Stream is written instead of Body, for as long as streamMax allows: for answers that may be larger than memory. It gets
-// a context that ends with it or with its reader. When it fails the connection is cut, so that nobody takes half an answer
-// for a whole one.
+// A Stream is written instead of Body, for at most streamMax: for answers that may be larger than memory. Its context
+// ends with it or with its reader. When it fails the connection is cut, so that no reader takes half an answer for a
+// whole one.
 type Answer struct {
 	Status int
 	Body   []byte
@@ -104,10 +104,11 @@ type Answer struct {
 // streamMax bounds a streamed answer, from its first byte to its last.
 const streamMax = 5 * time.Minute
 
-// Statuser is a result that answers with another status than 200.
+// Statuser is a result with another status than 200.
 type Statuser interface{ Status() int }
 
-// Handle serves a route ("POST /v1/payments") with a use case. Input problems are answered before it is called.
+// Handle serves a route ("POST /v1/payments") with a use case. Input problems are answered before the use case is
+// called.
 func Handle[Req any, P Reader[Req], Res any](s *Server, route string, f func(context.Context, Req) (Res, error)) {
 	call := func(ctx context.Context, request any) (any, error) {
 		req, ok := request.(Req)
@@ -122,7 +123,7 @@ func Handle[Req any, P Reader[Req], Res any](s *Server, route string, f func(con
 	s.mux.Handle(route, s.wrap(route, server))
 }
 
-// ServeHTTP routes a request; what no route takes is answered in the error shape.
+// ServeHTTP routes a request and answers an unknown route in the error shape.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ServeMux(s.mux, w, r, requestID(r))
 }
@@ -184,8 +185,8 @@ func (s *Server) wrap(route string, next http.Handler) http.Handler {
 
 var errNotGateway = fault.New(fault.Unauthenticated, "identity_invalid", "This service answers only requests from its gateway.")
 
-// authentic returns a request that the gateway signed, with its body. The body is read once the header is known to be the
-// gateway's, and the nonce is used up once everything else agrees.
+// authentic returns a request that the gateway signed, with its body. It reads the body once the header is verified,
+// and uses up the nonce once everything else agrees.
 func (s *Server) authentic(w http.ResponseWriter, r *http.Request, route string) (*Request, error) {
 	refused := func(why error) (*Request, error) {
 		s.log.WarnContext(r.Context(), "identity refused", "route", route, "reason", why.Error())
@@ -214,8 +215,8 @@ func (s *Server) authentic(w http.ResponseWriter, r *http.Request, route string)
 	}, nil
 }
 
-// startSpan continues the gateway's trace. The span is made by hand, because otelhttp records the path, and a path holds
-// a payment's reference, which is a bearer secret (docs/architecture.md#secrets).
+// startSpan continues the gateway's trace. The span is made by hand, because otelhttp records the path, and a path
+// holds a payment's reference, which is a bearer secret (docs/architecture.md#secrets).
 func startSpan(r *http.Request, route string, about []trace.SpanStartOption) (context.Context, trace.Span) {
 	ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	return otel.Tracer("causeway.internal/libs/httpkit").Start(ctx, route, about...)
@@ -243,11 +244,11 @@ func (w *watchedWriter) WriteHeader(status int) {
 
 func (w *watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// refuse writes an error answer and logs those that are ours to mend, with the ids an operator needs.
+// refuse writes an error answer and logs faults of the service, with the ids that an operator needs.
 func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	req := From(ctx)
 	if errors.Is(err, context.Canceled) && errors.Is(ctx.Err(), context.Canceled) {
-		w.WriteHeader(statusGone) // nobody is there to be answered, and nothing is wrong with us
+		w.WriteHeader(statusGone) // the caller has disconnected, and the service has no fault
 		return
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -264,7 +265,7 @@ func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	WriteError(w, req.RequestID, err)
 }
 
-// statusGone is recorded for a caller that hung up (nginx's 499); it is never seen by anybody.
+// statusGone is recorded for a caller that disconnected (nginx's 499); no caller receives it.
 const statusGone = 499
 
 // recovered turns a panic into an error, so that one defect costs one request.
@@ -298,13 +299,13 @@ func decode[Req any, P Reader[Req]](r *http.Request) (any, error) {
 	return req, nil
 }
 
-// readBody reads the body of a request, whole and bounded. A GET has none that anybody looks at.
+// readBody reads the body of a request, whole and bounded. The body of a GET is not read.
 func readBody(r *http.Request) ([]byte, error) {
 	if r.Body == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil, nil
 	}
 	var buf bytes.Buffer
-	if 0 < r.ContentLength && r.ContentLength <= BodyMax { // the gateway has read the body, and says how long it is
+	if 0 < r.ContentLength && r.ContentLength <= BodyMax { // the gateway has read the body and sets its length
 		buf.Grow(int(r.ContentLength) + bytes.MinRead)
 	}
 	if _, err := buf.ReadFrom(io.LimitReader(r.Body, BodyMax+1)); err != nil {
@@ -317,7 +318,7 @@ func readBody(r *http.Request) ([]byte, error) {
 }
 
 func isJSON(declared string) bool {
-	if declared == "application/json" { // what nearly everybody sends
+	if declared == "application/json" { // the usual value
 		return true
 	}
 	media, _, err := mime.ParseMediaType(declared)
@@ -373,7 +374,7 @@ func encode(ctx context.Context, w http.ResponseWriter, response any) error {
 	return err
 }
 
-// streamBuffer is how much of a stream is gathered before it is sent.
+// streamBuffer is how much of a stream is collected before it is sent.
 const streamBuffer = 32 << 10
 
 func stream(ctx context.Context, w http.ResponseWriter, answer Answer) error {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// First is the smallest id that New could have made at a time, so that ids of an object can be asked for by when they
-// were made.
+// First is the smallest id that New could make at a time, so that ids of an object can be selected by their time.
 func First(prefix string, at time.Time) string {
 	var b [16]byte
 	if ms := at.UnixMilli(); ms > 0 {

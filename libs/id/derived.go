@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Derived is the id of something that may be made again, after its database was set back to a backup, and must then have
-// the id that it had: the n-th thing of that name that became of an object. Its first bits are the time in milliseconds at
-// which the object was made, so ids sort like the objects, and those of one object by n (below 65 536).
+// Derived is the id of an event that may be made again after its database was restored from a backup, and must then
+// keep its id: the n-th event of that name of an object. Its first bits are the time in milliseconds at which the
+// object was made, so ids sort like the objects, and those of one object by n (below 65 536).
 func Derived(prefix, object string, made time.Time, n int64, name string) string {
 	sum := sha256.New()
 	_, _ = sum.Write(binary.BigEndian.AppendUint64(nil, uint64(n))) //nolint:gosec // any 64 bits will do; a hash never fails

@@ -1,5 +1,5 @@
 // Package id makes the identifiers of docs/api-contract.md#ids: sortable prefixed ids for objects and random references
-// that serve as bearer secrets. It reads crypto/rand and is given the time; it keeps no state.
+// that serve as bearer secrets. It reads crypto/rand, takes the time as an argument and keeps no state.
 package id
 
 import (
@@ -36,7 +36,8 @@ func New(prefix string, now time.Time) string {
 
 var paymentID = regexp.MustCompile(`^` + Payment + `[0-9abcdefghjkmnpqrstvwxyz]{26}$`)
 
-// IsPayment reports whether s has the shape of a payment's id. Anything else is answered like an unknown id, without a look-up.
+// IsPayment reports whether s has the form of a payment's id. Any other text gets the answer of an unknown id, without
+// a look-up.
 func IsPayment(s string) bool { return paymentID.MatchString(s) }
 
 // Alphabet of references: no character that is mistaken for another when read aloud.
@@ -45,7 +46,7 @@ const Alphabet = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 // ReportReference returns RPT- and six characters of Alphabet; the caller retries on collision.
 func ReportReference() string { return "RPT-" + random(6) }
 
-// random draws n characters without modulo bias: bytes beyond the last full multiple of the alphabet are drawn again.
+// random draws n characters without modulo bias: it draws bytes beyond the last full multiple of the alphabet again.
 func random(n int) string {
 	const full = 256 - 256%len(Alphabet)
 	out := make([]byte, 0, n)

@@ -9,7 +9,8 @@ import (
 	"causeway.internal/libs/id"
 )
 
-// Each of the twelve random characters is drawn from the whole alphabet, but that no other payment's code begins with G.
+// Each of the twelve random characters is drawn from the whole alphabet, but that no other payment's code begins with
+// G.
 func TestReferences_areRandomAndToldApart(t *testing.T) {
 	const draws = 20_000
 	for name, kind := range map[string]struct {
@@ -54,7 +55,8 @@ func TestReferences_areRandomAndToldApart(t *testing.T) {
 	}
 }
 
-// However a gift's reference is spelled and whatever stands around it, it is found and covered; no other text is touched.
+// However a gift's reference is spelled and whatever stands around it, it is found and covered; no other text is
+// touched.
 func TestHideGifts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		code := rapid.StringOfN(rapid.RuneFrom([]rune(id.Alphabet)), 12, 12, -1)

@@ -1,6 +1,6 @@
-// Package idempotency keeps the answers of requests that carried an Idempotency-Key, so that the same request again is
-// answered and not done again (docs/api-contract.md#idempotency). The row is written in the transaction of the business
-// write. The package knows one table; what is answered, and when, is the caller's.
+// Package idempotency keeps the answers of requests with an Idempotency-Key, so that a repeated request gets the stored
+// answer and has no second effect (docs/api-contract.md#idempotency). The row is written in the transaction of the
+// business write. The package knows one table; the caller decides what is answered, and when.
 package idempotency
 
 import (
@@ -20,11 +20,10 @@ import (
 )
 
 // Schema is the table that every service with keyed requests creates in a migration, word for word. Answers are kept at
-// least 72 hours in a ring of daily partitions, of which the oldest is truncated as a whole before its day comes round
-// again (docs/decisions/0002). Uniqueness over all partitions: a caller looks in all of them first, by Find or in the
-// writing statement itself by UnknownAt, and in the first ten
-// minutes of a day, longer than any request may last, it writes to the past day's partition as well, so that two callers
-// on the two sides of midnight still meet in one unique index.
+// least 72 hours in a ring of daily partitions; the oldest is truncated as a whole before its day comes again
+// (docs/decisions/0002). Uniqueness over all partitions: a caller looks in all of them first, by Find or in the writing
+// statement itself by UnknownAt. In the first ten minutes of a day, longer than any request may last, it writes to the
+// past day's partition as well, so that two callers on the two sides of midnight still meet in one unique index.
 const Schema = `CREATE TABLE idempotency (
     slot         smallint    NOT NULL,
     id           bytea       NOT NULL,
@@ -64,16 +63,16 @@ $$;
 // InsertSQL writes an answer; its arguments are those of Args.
 var InsertSQL = InsertAt(1)
 
-// InsertAt is InsertSQL with its arguments numbered from $n, to stand inside a larger statement.
+// InsertAt is InsertSQL with its arguments numbered from $n, for use inside a larger statement.
 func InsertAt(n int) string {
 	return fmt.Sprintf(`INSERT INTO idempotency (slot, id, hash, status, body, secret, secret_until)
 SELECT slot, $%d::bytea, $%d::bytea, $%d::smallint, $%d::bytea, $%d::bytea, CASE WHEN $%d::bytea IS NOT NULL THEN now() + interval '15 minutes' END
 FROM idempotency_slots() AS slot`, n, n+1, n+2, n+3, n+4, n+4)
 }
 
-// UnknownAt is a condition that holds unless a partition knows the key whose id is $n, which is the first argument of
-// InsertAt. A statement that writes under it, with InsertAt, needs no Find before: it writes nothing when the key has an
-// answer, and another request that runs at the same time is met in the unique index.
+// UnknownAt is a condition that holds unless a partition has the key whose id is $n, which is the first argument of
+// InsertAt. A statement that writes under it, with InsertAt, needs no Find before: it writes nothing when the key has
+// an answer, and conflicts in the unique index with another request that runs at the same time.
 func UnknownAt(n int) string {
 	return fmt.Sprintf(`NOT EXISTS (SELECT FROM idempotency WHERE id = $%d::bytea)`, n)
 }
@@ -85,12 +84,12 @@ const (
 	EraseSQL  = `UPDATE idempotency SET secret = NULL, secret_until = NULL WHERE secret_until <= now()`
 )
 
-// StaleSQL counts the secrets that another key than $1 has sealed. A sealed value begins with its version, the length of its
-// key's id and the id (libs/keyring).
+// StaleSQL counts the secrets that are not sealed under key $1. A sealed value begins with its version, the length of
+// its key's id and the id (libs/keyring).
 const StaleSQL = `SELECT count(*), max(secret_until) FROM idempotency
 WHERE secret_until > now() AND substring(secret from 3 for get_byte(secret, 1)) <> $1`
 
-// ReplayedHeader marks an answer that was given before.
+// ReplayedHeader marks a stored answer.
 const ReplayedHeader = "Idempotent-Replayed"
 
 // Key names one request of one caller. A zero Key.Key means that the caller sent none.
@@ -100,13 +99,13 @@ type Key struct {
 	Hash  [32]byte // SHA-256 of the raw body
 }
 
-// Scope joins the parts that a key is unique within: merchant, mode and route, or route and reference.
+// Scope joins the parts within which a key is unique: merchant, mode and route, or route and reference.
 func Scope(parts ...string) string { return strings.Join(parts, "\x1f") }
 
 // Sent reports whether the caller sent a key at all.
 func (k Key) Sent() bool { return k.Key != "" }
 
-// id is what the row is found by: it has one length, and it hides what callers put into their keys.
+// id is the row's key: it has one length, and it hides the content of callers' keys.
 func (k Key) id() []byte {
 	h := sha256.New()
 	var n [8]byte
@@ -117,8 +116,8 @@ func (k Key) id() []byte {
 	return h.Sum(nil)
 }
 
-// Answer is a stored reply. Secret, when there is one, is the sealed form of a body that holds a secret: it is erased
-// after 15 minutes, and from then on Body is the answer.
+// Answer is a stored reply. Secret, if present, is the sealed form of a body that holds a secret. It is erased after 15
+// minutes; from then on Body is the answer.
 type Answer struct {
 	Status int
 	Body   []byte
@@ -140,7 +139,7 @@ var (
 )
 
 // Find returns the stored answer of a key. The same key with another body is a 422 fault. Without a key it finds
-// nothing and asks nobody.
+// nothing and sends no query.
 func Find(ctx context.Context, q postgres.Querier, k Key) (a Answer, found bool, err error) {
 	if !k.Sent() {
 		return Answer{}, false, nil
@@ -160,7 +159,7 @@ func Find(ctx context.Context, q postgres.Querier, k Key) (a Answer, found bool,
 }
 
 // Put stores the answer in the caller's transaction, and does nothing without a key. When another request with the key
-// has won, IsTaken(err) is true; the caller rolls back and asks Replay.
+// has won, IsTaken(err) is true; the caller rolls back and calls Replay.
 func Put(ctx context.Context, q postgres.Querier, k Key, a Answer) error {
 	if !k.Sent() {
 		return nil
@@ -194,7 +193,7 @@ func Replay(ctx context.Context, q postgres.Querier, k Key) (Answer, error) {
 	return a, nil
 }
 
-// Resealed is what a rotation of the master key reports.
+// Resealed is the report of a rotation of the master key.
 type Resealed struct {
 	Master   string     `json:"master"` // the key that seals
 	Sealed   int        `json:"sealed"`
@@ -202,8 +201,8 @@ type Resealed struct {
 	ErasedAt *time.Time `json:"answersErasedAt"` // the last of them
 }
 
-// Report adds to what was sealed again the stored answers that another key than the first one has sealed. They last a quarter
-// of an hour and are not sealed again.
+// Report adds the number of stored answers that are not sealed under the first key. They last a quarter of an hour and
+// are not sealed again.
 func Report(ctx context.Context, q postgres.Querier, first string, sealed int) (Resealed, error) {
 	r := Resealed{Master: first, Sealed: sealed}
 	if err := q.QueryRow(ctx, StaleSQL, []byte(first)).Scan(&r.Answers, &r.ErasedAt); err != nil {
@@ -216,8 +215,8 @@ func Report(ctx context.Context, q postgres.Querier, first string, sealed int) (
 	return r, nil
 }
 
-// Maintain erases secrets that are over their 15 minutes and empties the partition that tomorrow will use; call it
-// every minute. It gives up after the session's lock timeout rather than hold up requests.
+// Maintain erases secrets older than 15 minutes and empties the partition that tomorrow will use; call it every minute.
+// It gives up after the session's lock timeout so that it does not delay requests.
 func Maintain(ctx context.Context, q postgres.Querier) error {
 	if _, err := q.Exec(ctx, EraseSQL); err != nil {
 		return fmt.Errorf("erase stored secrets: %w", err)

@@ -13,10 +13,10 @@ import (
 )
 
 // Schema is the table that every consuming service creates in a migration, word for word. Ids are kept 14 to 21 days in
-// a ring of weekly partitions, of which the oldest is truncated as a whole before its week comes round again
-// (docs/decisions/0002). Uniqueness over all partitions: a writer looks in all of them, and in the first ten minutes of
-// a week, longer than any transaction may last, it writes to the past week's partition as well, so that two writers on
-// the two sides of the turn still meet in one unique index.
+// a ring of weekly partitions; the oldest is truncated as a whole before its week comes again (docs/decisions/0002).
+// Uniqueness over all partitions: a writer looks in all of them, and in the first ten minutes of a week, longer than
+// any transaction may last, it writes to the past week's partition as well, so that two writers on the two sides of the
+// turn still meet in one unique index.
 const Schema = `CREATE TABLE inbox (
     slot       smallint NOT NULL,
     message_id text     NOT NULL,
@@ -46,20 +46,20 @@ END
 $$;
 -- +goose StatementEnd`
 
-// FreshSQL inserts an id and tells whether it is new in every slot that must hold it.
+// FreshSQL inserts an id and returns whether it is new in every slot that must hold it.
 const FreshSQL = `WITH s AS (SELECT slot FROM inbox_slots() AS slot),
 i AS (INSERT INTO inbox (slot, message_id) SELECT slot, $1 FROM s
 	WHERE NOT EXISTS (SELECT FROM inbox WHERE message_id = $1) ON CONFLICT DO NOTHING RETURNING 1)
 SELECT (SELECT count(*) FROM i) = (SELECT count(*) FROM s)`
 
-// RotateSQL empties the partition that the next week will use. It is run by a role that may not truncate: the function
-// belongs to the schema's owner and can only ever empty ids older than 14 days.
+// RotateSQL empties the partition that the next week will use. The application role may not truncate: the function
+// belongs to the schema's owner and can only empty ids older than 14 days.
 const RotateSQL = `SELECT inbox_rotate()`
 
 var errNoID = errors.New("message without an id")
 
-// Fresh records the id in tx and reports whether this is its first time. On false the handler must do nothing and
-// acknowledge. Two deliveries at once meet in the unique index: the second waits for the first to commit or roll back.
+// Fresh records the id in tx and reports whether it is new. On false the handler must do nothing and acknowledge. Two
+// deliveries at once meet in the unique index: the second waits for the first to commit or roll back.
 func Fresh(ctx context.Context, tx pgx.Tx, messageID string) (bool, error) {
 	if messageID == "" {
 		return false, errNoID
@@ -72,7 +72,7 @@ func Fresh(ctx context.Context, tx pgx.Tx, messageID string) (bool, error) {
 }
 
 // Rotate empties the partition that the next week will use; call it every hour. It does nothing when there is nothing
-// to empty, and it gives up after the session's lock timeout rather than hold up handlers.
+// to empty, and it gives up after the session's lock timeout so that it does not delay handlers.
 func Rotate(ctx context.Context, q postgres.Querier) error {
 	if _, err := q.Exec(ctx, RotateSQL); err != nil {
 		return fmt.Errorf("rotate the inbox: %w", err)

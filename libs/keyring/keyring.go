@@ -22,10 +22,10 @@ const (
 	maxKeys  = 16
 )
 
-// ErrUnknownKey says that a value was sealed under a master key that this ring does not hold.
+// ErrUnknownKey means that a value is sealed under a master key that this ring does not hold.
 var ErrUnknownKey = errors.New("the value is sealed under an unknown master key")
 
-// ErrOpen says that a sealed value is damaged, was moved from another place, or that a key's bytes are wrong.
+// ErrOpen means that a sealed value is damaged or was copied from another place, or that a key's bytes are wrong.
 var ErrOpen = errors.New("the sealed value does not open")
 
 // Ring is an immutable set of master keys. The first one seals, all of them open. It is safe for concurrent use.
@@ -95,9 +95,9 @@ func validID(id string) bool {
 // First returns the id of the key that seals.
 func (r *Ring) First() string { return r.first }
 
-// Seal encrypts plain under the first key. The place, such as "webhook-secret/m_1/live", is authenticated with it: a
-// sealed value copied to another row does not open there. Under one key at most 2^32 values may be sealed (random
-// 96-bit nonces, NIST SP 800-38D §8.3), which is far beyond what secrets at rest need.
+// Seal encrypts plain under the first key. It authenticates the place, such as "webhook-secret/m_1/live": a sealed
+// value that is copied to another row does not open there. Under one key at most 2^32 values may be sealed (random
+// 96-bit nonces, NIST SP 800-38D §8.3), far more than secrets at rest need.
 func (r *Ring) Seal(plain []byte, place string) []byte {
 	head := append([]byte{version, byte(len(r.first))}, r.first...) //nolint:gosec // a name has at most 32 bytes
 	out := make([]byte, len(head), len(head)+len(plain)+overhead)
@@ -122,12 +122,12 @@ func (r *Ring) Open(sealed []byte, place string) ([]byte, error) {
 	return plain, nil
 }
 
-// Blind returns what a sealed value is found by: an HMAC-SHA-256 of it at its place, under a key of its own that comes from
-// the first master key. Who lacks the master key learns nothing from it but which values of one place are equal.
+// Blind returns the blind index of a value: an HMAC-SHA-256 of it at its place, under a separate key that derives from
+// the first master key. Without the master key an index reveals only which values of one place are equal.
 func (r *Ring) Blind(plain, place string) []byte { return blind(r.blinds[0], plain, place) }
 
-// Blinds returns the blind indexes of a value under every master key, the first one's first, so that what was written
-// before a rotation is still found.
+// Blinds returns the blind indexes of a value under every master key, the first one's first, so that rows from before a
+// rotation are still found.
 func (r *Ring) Blinds(plain, place string) [][]byte {
 	out := make([][]byte, len(r.blinds))
 	for i, key := range r.blinds {
@@ -145,13 +145,13 @@ func mac(key []byte, text string) []byte {
 	return h.Sum(nil)
 }
 
-// Stale reports whether a value should be sealed again because another key than the first sealed it.
+// Stale reports whether a value is not sealed under the first key and should be sealed again.
 func (r *Ring) Stale(sealed []byte) bool {
 	id, err := KeyID(sealed)
 	return err != nil || id != r.first
 }
 
-// KeyID returns the id of the key that sealed a value; it is readable so that a rotation can find what is left.
+// KeyID returns the id of the key that sealed a value, in the clear so that a rotation finds what is left.
 func KeyID(sealed []byte) (string, error) {
 	_, id, err := header(sealed)
 	return id, err

@@ -1,10 +1,10 @@
 package keyring
 
-// Optional is a ring that may be missing. Without one it seals nothing; with or without, it opens what is in the clear, as
-// long as that is JSON, with which no sealed value begins.
+// Optional is a ring that may be missing. Without one it seals nothing. In both cases it opens plain values that are
+// JSON; no sealed value begins like JSON.
 type Optional struct{ ring *Ring }
 
-// ParseOptional is Parse, or no ring at all for an empty text.
+// ParseOptional is Parse; an empty text gives no ring.
 func ParseOptional(text string) (Optional, error) {
 	if text == "" {
 		return Optional{}, nil
@@ -13,10 +13,10 @@ func ParseOptional(text string) (Optional, error) {
 	return Optional{r}, err
 }
 
-// Ring is the ring itself, nil without one.
+// Ring is the ring, nil without one.
 func (o Optional) Ring() *Ring { return o.ring }
 
-// Seal is Ring.Seal, or plain as it is.
+// Seal is Ring.Seal, or returns plain unchanged.
 func (o Optional) Seal(plain []byte, place string) []byte {
 	if o.ring == nil {
 		return plain
@@ -24,7 +24,7 @@ func (o Optional) Seal(plain []byte, place string) []byte {
 	return o.ring.Seal(plain, place)
 }
 
-// Open is Ring.Open for what is sealed, and gives back as it is what is not.
+// Open is Ring.Open for sealed values and returns others unchanged.
 func (o Optional) Open(value []byte, place string) ([]byte, error) {
 	if _, err := KeyID(value); err != nil {
 		return value, nil

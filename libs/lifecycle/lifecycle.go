@@ -1,6 +1,6 @@
-// Package lifecycle runs the servers and loops of one process and stops them in order: readiness turns red, HTTP servers
+// Package lifecycle runs the servers and loops of one process and stops them in order: readiness fails, HTTP servers
 // finish their requests, loops end one after another in the order they were added, the operations port closes last. It
-// knows nothing of what it runs.
+// knows nothing of their work.
 package lifecycle
 
 import (
@@ -32,7 +32,7 @@ const (
 // ErrStopping is what Ready returns once shutdown has begun.
 var ErrStopping = errors.New("shutting down")
 
-// Group is a set of servers and loops that live and die together. Add everything before Run. It is a Prometheus
+// Group is a set of servers and loops that start and stop together. Add everything before Run. It is a Prometheus
 // collector of the runs, the failures and the last success of its periodic work.
 type Group struct {
 	log   *slog.Logger
@@ -61,7 +61,7 @@ type loop struct {
 	done chan struct{}
 }
 
-// New makes an empty group. All stopping together may take drain; what has not ended by then is abandoned.
+// New makes an empty group. The whole stop may take drain; anything that has not ended by then is abandoned.
 func New(log *slog.Logger, drain time.Duration) *Group {
 	return &Group{
 		log: log, drain: drain, stopping: make(chan struct{}),
@@ -78,8 +78,8 @@ func New(log *slog.Logger, drain time.Duration) *Group {
 	}
 }
 
-// Child makes an empty group that counts its periodic work with g's, for work that runs only while something holds, such as
-// a lead.
+// Child makes an empty group that counts its periodic work with g's, for work that runs only under a condition, such as
+// leadership.
 func (g *Group) Child(drain time.Duration) *Group {
 	child := New(g.log, drain)
 	child.failed, child.ran, child.well = g.failed, g.ran, g.well
@@ -100,9 +100,9 @@ func (g *Group) Collect(ch chan<- prometheus.Metric) {
 	g.well.Collect(ch)
 }
 
-// HTTP adds a server. The listener is opened now, so that a taken port is an error before anything has started; requests
-// are answered once the group runs. The server named Ops closes last. Each of around is put around the listener, to bound
-// what it accepts.
+// HTTP adds a server. It opens the listener now, so that a taken port is an error before anything has started; requests
+// are answered once the group runs. The server named Ops closes last. Each of around wraps the listener, to bound the
+// connections that it accepts.
 func (g *Group) HTTP(name, addr string, h http.Handler, around ...func(net.Listener) net.Listener) error {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
 	if err != nil {
@@ -124,7 +124,7 @@ func (g *Group) HTTP(name, addr string, h http.Handler, around ...func(net.Liste
 	return nil
 }
 
-// Addr returns the address that a server listens on, which tells the port when 0 was asked for.
+// Addr returns the address of a server, which has the port when 0 was asked for.
 func (g *Group) Addr(name string) string {
 	for _, s := range g.servers {
 		if s.name == name {
@@ -134,7 +134,7 @@ func (g *Group) Addr(name string) string {
 	return ""
 }
 
-// Go adds a loop. It must run until its context ends; returning earlier, or panicking, stops the whole group with an
+// Go adds a loop. It must run until its context ends. If it returns earlier or panics, the whole group stops with an
 // error, because a process with a dead loop looks alive and does half its work.
 func (g *Group) Go(name string, f func(context.Context) error) {
 	g.loops = append(g.loops, &loop{name: name, run: f, done: make(chan struct{})})
@@ -188,7 +188,7 @@ func (g *Group) Ready() error {
 	}
 }
 
-// Run starts everything, waits until ctx ends or something fails, and stops in order. It returns nil after an asked-for
+// Run starts everything, waits until ctx ends or something fails, and stops in order. It returns nil after a requested
 // stop in which everything ended in time.
 func (g *Group) Run(ctx context.Context) error {
 	failures := make(chan error, len(g.servers)+len(g.loops))
@@ -204,7 +204,7 @@ func (g *Group) Run(ctx context.Context) error {
 	var cause error
 	select {
 	case <-ctx.Done():
-		g.log.Info("stopping", "reason", "asked to")
+		g.log.Info("stopping", "reason", "requested")
 	case cause = <-failures:
 		g.log.Error("stopping", "reason", cause)
 	}
@@ -223,7 +223,7 @@ func (g *Group) loop(ctx context.Context, l *loop, failures chan<- error) {
 	err := guarded(ctx, l.run)
 	if ctx.Err() != nil {
 		if err != nil && !errors.Is(err, context.Canceled) {
-			g.log.Warn("loop ended with an error during shutdown", "loop", l.name, "err", err)
+			g.log.Warn("loop failed during shutdown", "loop", l.name, "err", err)
 		}
 		return
 	}
@@ -251,7 +251,7 @@ func (g *Group) stop(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// shutdown ends the chosen servers at the same time; one that does not finish its requests in time is cut.
+// shutdown ends the chosen servers in parallel; it cuts one that does not finish its requests in time.
 func (g *Group) shutdown(ctx context.Context, chosen func(name string) bool) error {
 	var (
 		mu       sync.Mutex
@@ -267,7 +267,7 @@ func (g *Group) shutdown(ctx context.Context, chosen func(name string) bool) err
 			if err == nil {
 				return
 			}
-			_ = s.http.Close() // its requests have had their time
+			_ = s.http.Close() // the time for its requests has passed
 			mu.Lock()
 			defer mu.Unlock()
 			problems = append(problems, fmt.Errorf("%s did not finish its requests: %w", s.name, err))

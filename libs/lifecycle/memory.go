@@ -7,11 +7,11 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// What the garbage collector is told unless GOGC or GOMEMLIMIT say otherwise. A request makes garbage and keeps nothing:
+// The settings of the garbage collector unless GOGC or GOMEMLIMIT are set. A request makes garbage and keeps nothing:
 // between collections a small heap may grow to a few times its size, which took a tenth of a create's time at Go's own
-// setting and takes a fiftieth at this one. The limit is soft: towards it the heap is collected as often as it has to be. It is
-// a part of what the container may use, since a heap that grows past that is killed; the rest is for what is no heap. Where
-// nothing limits the process it is memoryLimit.
+// setting and takes a fiftieth at this one. The limit is soft: near it the heap is collected as often as necessary. It
+// is a part of the container's memory, since a process that exceeds that is killed; the rest is for memory outside the
+// heap. Where nothing limits the process it is memoryLimit.
 const (
 	gcPercent   = 800
 	memoryLimit = 1 << 30 // bytes
@@ -24,14 +24,15 @@ func Memory() {
 	limitMemory(memlimit.FromCgroup)
 }
 
-// limitMemory sets the limit by what the container may use, unless GOMEMLIMIT is set.
+// limitMemory sets the limit from the container's memory, unless GOMEMLIMIT is set.
 func limitMemory(container memlimit.Provider) {
 	limit := memlimit.ApplyFallback(memlimit.ApplyRatio(container, memoryShare), memlimit.Limit(memoryLimit))
-	_, _ = memlimit.Set(memlimit.WithProvider(limit), memlimit.WithRatio(1)) // the fallback knows no error
+	_, _ = memlimit.Set(memlimit.WithProvider(limit), memlimit.WithRatio(1)) // the fallback never fails
 }
 
-// Garbage sets by how much of what is kept, in percent, the heap may grow between collections, unless GOGC says otherwise. It
-// is for a process that keeps much: to such a one new pages, which the system has to clear first, cost more than collections.
+// Garbage sets by how much of the live heap, in percent, the heap may grow between collections, unless GOGC is set. It
+// is for a process that keeps much: for such a process new pages, which the system must clear first, cost more than
+// collections.
 func Garbage(percent int) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)

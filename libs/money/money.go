@@ -52,7 +52,7 @@ func (n *Number) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ErrNotNumber is returned by Parse for anything that is not a JSON number.
+// ErrNotNumber is returned by Parse for any text that is not a JSON number.
 var ErrNotNumber = errors.New("must be a number")
 
 // Parse reads the text of a JSON number (RFC 8259 §6) exactly. Exponents are allowed within ±30, so that a few bytes
@@ -111,8 +111,8 @@ func isJSONNumber(s string) bool {
 // Canonical writes a decimal without exponent and without trailing zeros: "12.5", "0".
 func Canonical(d decimal.Decimal) string { return string(appendCanonical(nil, d)) }
 
-// appendCanonical writes what a machine word holds, as it does nearly every amount, digit by digit from behind. decimal.String
-// takes three times as long, and is asked for the rest.
+// appendCanonical writes a value that fits a machine word, as nearly every amount does, digit by digit from the end.
+// decimal.String takes three times as long and writes the rest.
 func appendCanonical(to []byte, d decimal.Decimal) []byte {
 	coefficient, place := d.Coefficient(), d.Exponent()
 	if !coefficient.IsInt64() || place > 0 || place < -wordDigits {
@@ -151,7 +151,7 @@ func appendCanonical(to []byte, d decimal.Decimal) []byte {
 	return append(to, text[begins:]...)
 }
 
-// wordDigits is how many digits every machine word has room for.
+// wordDigits is the number of digits that always fit a machine word.
 const wordDigits = 18
 
 // Digits is the number of significant fractional digits of d.
@@ -163,10 +163,10 @@ func Digits(d decimal.Decimal) int32 {
 	return 0
 }
 
-// Up rounds towards more, to the given digits: what a payer owes.
+// Up rounds towards more, to the given digits: the amount that a payer owes.
 func Up(d decimal.Decimal, digits int32) decimal.Decimal { return d.RoundCeil(digits) }
 
-// Down rounds towards less, to the given digits: what a receiver is paid.
+// Down rounds towards less, to the given digits: the amount that a receiver gets.
 func Down(d decimal.Decimal, digits int32) decimal.Decimal { return d.RoundFloor(digits) }
 
 // HalfUp rounds half away from zero, for figures that are shown and never paid.

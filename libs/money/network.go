@@ -24,29 +24,29 @@ func Families() []Family { return []Family{Bitcoin, EVM, Tron, Solana} }
 type Asset struct {
 	Symbol      string // upper case: USDT
 	Decimals    int32  // digits of its base unit on this network
-	QuoteDigits int32  // digits of an amount that a payer is asked for
+	QuoteDigits int32  // digits of an amount that a payer must send
 	Native      bool   // the network's own coin; else a token
 	Contract    string // of a token on the main network; a bridged twin of the token is another asset and is not listed
 	Stable      bool   // meant to be worth one US dollar
 
-	// Worthwhile is the least amount at one address that is worth what it costs to move it on (docs/networks.md): smaller sums
-	// are not swept, and smaller payments not taken where real money moves.
+	// Worthwhile is the least amount at one address that is worth the cost of moving it (docs/networks.md): smaller
+	// sums are not swept, and smaller live payments are refused.
 	Worthwhile decimal.Decimal
 }
 
-// Network is a blockchain we take deposits on.
+// Network is a blockchain that takes deposits.
 type Network struct {
 	Name    string // canonical lower-case name
 	Family  Family
 	Aliases []string // other names merchants use: erc20, trc20
 	ChainID int64    // EIP-155; 0 where the family has none
 
-	// A transfer counts at so many confirmations, or with Finality as soon as its block is final. Confirmations 0 means that
-	// only finality counts. These are defaults, which settings override.
+	// A transfer counts at so many confirmations, or with Finality as soon as its block is final. Confirmations 0 means
+	// that only finality counts. These are defaults, which settings override.
 	Confirmations int64
 	Finality      bool
-	// FinalDepth is how deep a block counts as final where the node does not say so itself, or is silent for long. It is at
-	// least Confirmations.
+	// FinalDepth is how deep a block counts as final where the node does not say so itself, or is silent for long. It
+	// is at least Confirmations.
 	FinalDepth int64
 
 	Assets []Asset
@@ -160,7 +160,7 @@ func (n Network) Asset(symbol string) (Asset, bool) {
 	return Asset{}, false
 }
 
-// Coin is the network's own coin, in which it is paid.
+// Coin is the network's own coin, which pays its fees.
 func (n Network) Coin() Asset {
 	for _, a := range n.Assets {
 		if a.Native {

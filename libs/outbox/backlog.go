@@ -15,13 +15,13 @@ const MaxRows = 500_000
 // checkEvery bounds how often a busy service asks the database for its backlog.
 const checkEvery = time.Second
 
-// The span of ids is an upper bound that two index probes give; only when it is over the limit are rows counted.
+// The span of ids is an upper bound that two index probes give; rows are counted only when it is above the limit.
 const (
 	spanSQL  = `SELECT coalesce(max(id) - min(id) + 1, 0) FROM outbox`
 	countSQL = `SELECT count(*) FROM (SELECT FROM outbox LIMIT $1) AS waiting`
 )
 
-// Backlog tells whether so many messages wait that new work must be refused. It is safe for concurrent use.
+// Backlog reports whether so many messages wait that new work must be refused. It is safe for concurrent use.
 type Backlog struct {
 	q     postgres.Querier
 	limit int64
@@ -34,8 +34,8 @@ type Backlog struct {
 // NewBacklog makes a check over the outbox behind q with the given limit of rows.
 func NewBacklog(q postgres.Querier, limit int64) *Backlog { return &Backlog{q: q, limit: limit} }
 
-// Full returns a 503 fault while the outbox is at its limit. It asks the database at most once a second, one caller at
-// a time; the others use the last answer.
+// Full returns a 503 fault while the outbox is at its limit. It queries the database at most once a second, one caller
+// at a time; the others use the last answer.
 func (b *Backlog) Full(ctx context.Context) error {
 	if b.mu.TryLock() {
 		if time.Since(b.checked) >= checkEvery {
@@ -45,13 +45,13 @@ func (b *Backlog) Full(ctx context.Context) error {
 		b.mu.Unlock()
 		return refusal(full)
 	}
-	return nil // somebody is asking right now; a handful of requests past the limit do no harm
+	return nil // another caller is querying; a handful of requests beyond the limit do no harm
 }
 
 func (b *Backlog) check(ctx context.Context) {
 	var n int64
 	if err := b.q.QueryRow(ctx, spanSQL).Scan(&n); err != nil {
-		return // the write that follows will tell the caller that the database is away
+		return // the caller's own write will fail with the outage
 	}
 	if n >= b.limit {
 		if err := b.q.QueryRow(ctx, countSQL, b.limit).Scan(&n); err != nil {

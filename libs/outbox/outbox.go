@@ -18,8 +18,8 @@ import (
 )
 
 // Schema is the table that every service with an outbox creates in a migration, word for word; a test of the service
-// asserts it with testkit. The sequence must not be cached per session, because an object's messages leave in the
-// order of their ids, which its row lock serialises. Rows live for milliseconds, so the table is vacuumed by count.
+// asserts it with testkit. The sequence must not be cached per session, because an object's messages leave in the order
+// of their ids, which its row lock serialises. Rows live for milliseconds, so the table is vacuumed by count.
 const Schema = `CREATE TABLE outbox (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name       text        NOT NULL,
@@ -30,10 +30,10 @@ const Schema = `CREATE TABLE outbox (
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1,
     autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000, autovacuum_vacuum_cost_delay = 0);`
 
-// InsertSQL writes one message; its four arguments are those of Message.Args. It may stand inside a larger statement.
+// InsertSQL writes one message; its four arguments are those of Message.Args. It may be part of a larger statement.
 const InsertSQL = `INSERT INTO outbox (name, message_id, headers, body) VALUES ($1, $2, $3, $4)`
 
-// Message is one message on its way out. ID is the message's own id, which consumers deduplicate by.
+// Message is an outgoing message. ID is the message's own id, by which consumers detect duplicates.
 type Message struct {
 	Name    wire.Name
 	ID      string
@@ -41,8 +41,8 @@ type Message struct {
 	Headers map[string]string
 }
 
-// Encode makes a message of a wire payload and remembers the trace of ctx, so that the consumer's span joins the
-// request that wrote the row and not the relay that moved it, and the ids that its log lines carry.
+// Encode makes a message of a wire payload. It stores the trace of ctx, so that the consumer's span joins the request
+// that wrote the row instead of the relay that moved it, and the ids of ctx's log lines.
 func Encode(ctx context.Context, name wire.Name, id string, payload any) (Message, error) {
 	body, err := json.Marshal(payload)
 	if err != nil {
@@ -57,7 +57,7 @@ func Encode(ctx context.Context, name wire.Name, id string, payload any) (Messag
 // Args are the arguments of InsertSQL, in its order.
 func (m Message) Args() []any { return []any{string(m.Name), m.ID, m.headers(), m.Body} }
 
-// headers are kept as the text of a JSON object: nothing in the database ever looks inside.
+// headers are kept as the text of a JSON object, because the database never reads them.
 func (m Message) headers() string {
 	if len(m.Headers) == 0 {
 		return "{}"

@@ -62,7 +62,7 @@ func NewRelay(cfg postgres.Config, pub message.Publisher, tel *telemetry.Telemet
 	return r
 }
 
-// Wake says that a row was committed just now by this process. It never blocks.
+// Wake signals that this process has just committed a row. It never blocks.
 func (r *Relay) Wake() {
 	select {
 	case r.wake <- struct{}{}:
@@ -75,10 +75,10 @@ func (r *Relay) Run(ctx context.Context) error {
 	return postgres.LeadSession(ctx, r.cfg, "outbox relay", r.log, r.lead)
 }
 
-// lead moves batches while this process leads. Reading and deleting go through the leader's own session, so a process
-// that was paused and replaced can delete nothing.
+// lead moves batches while this process leads. It reads and deletes through the leader's own session, so a process that
+// was paused and replaced can delete nothing.
 func (r *Relay) lead(ctx context.Context, s *postgres.Session) error {
-	defer func() { // the next leader measures, and this process must not go on telling what it saw last
+	defer func() { // the next leader measures, and this process must not keep reporting its last values
 		r.rows.Set(0)
 		r.age.Set(0)
 	}()
@@ -148,7 +148,7 @@ func (r *Relay) move(ctx context.Context, s *postgres.Session) (int, error) {
 	return n, failed
 }
 
-// publish sends messages of one name. Each whose trace is recorded gets a span of its own, from which its consumer goes on.
+// publish sends messages of one name. Each recorded one gets a span of its own, which its consumer continues.
 func (r *Relay) publish(ctx context.Context, name string, msgs []*message.Message) error {
 	var spans []trace.Span
 	for _, m := range msgs {
