@@ -20,8 +20,8 @@ import (
 
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/migrations"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
-	"causeway.internal/libs/wire"
 )
 
 // raw opens a socket to the gateway.
@@ -157,7 +157,7 @@ func TestHostile_unknownKeys(t *testing.T) {
 	const calls = 2000
 	keys := make(chan string, calls)
 	for range calls {
-		keys <- apikey.Generate(apikey.Secret, wire.Test)
+		keys <- apikey.Generate(apikey.Secret, tenant.Test)
 	}
 	close(keys)
 	var refused atomic.Int64

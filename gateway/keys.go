@@ -20,7 +20,7 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 // createKey makes a key from the command line and prints it, with its secret, as JSON.
@@ -88,7 +88,7 @@ func readOrder(in command.Input) (apikey.Order, error) {
 	if err != nil {
 		return apikey.Order{}, err
 	}
-	order.Mode, order.Tier, order.Permissions = wire.Mode(mode), apikey.Tier(tier), fields(permissions)
+	order.Mode, order.Tier, order.Permissions = tenant.Mode(mode), apikey.Tier(tier), fields(permissions)
 	for _, text := range fields(cidrs) {
 		p, err := identity.ParsePrefix(text)
 		if err != nil {

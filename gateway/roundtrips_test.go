@@ -26,8 +26,8 @@ import (
 	"causeway.internal/gateway/migrations"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
-	"causeway.internal/libs/wire"
 )
 
 // statements notes every statement that a pool sends, and every batch.
@@ -93,7 +93,7 @@ func TestRoundTrips_warmKey(t *testing.T) {
 	cache := apikey.NewCache(keys, limit.NewLookups(false, time.Now), peppers, ring, time.Hour, 100, time.Now)
 	cache.CaughtUp(time.Now().Add(time.Hour))
 	made, err := apikey.NewRegistry(keys, peppers, ring, cache, time.Now).Create(t.Context(), apikey.Order{
-		MerchantID: "acme", Name: "shop", Mode: wire.Test, Permissions: []string{"*"},
+		MerchantID: "acme", Name: "shop", Mode: tenant.Test, Permissions: []string{"*"},
 	}, audit.Entry{Actor: "operator:ops"}, apikey.Once{})
 	if err != nil {
 		t.Fatal(err)

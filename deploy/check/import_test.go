@@ -38,12 +38,12 @@ var importRules = []importRule{
 	{
 		name: "pure", why: "a pure package does no I/O", never: noIO,
 		in: inside + pure + `|services/wallets/cmd/signer/internal/policy`,
-		only: `github.com/shopspring/decimal|libs/(fault|id|money)|services/payments/internal/(payment|quote|ledger|payout)|` +
+		only: `github.com/shopspring/decimal|libs/(fault|id|money|tenant)|services/payments/internal/(payment|quote|ledger|payout)|` +
 			`services/wallets/internal/(wallet|address|evmtx|intent)`,
 	},
 	{
 		name: "address", why: "derivation does no I/O", never: noIO, in: inside + keys,
-		only: `libs/(fault|id|money)|services/wallets/internal/address|github.com/(btcsuite/btcd|decred/dcrd|mr-tron/base58)|` +
+		only: `libs/(fault|id|money|tenant)|services/wallets/internal/address|github.com/(btcsuite/btcd|decred/dcrd|mr-tron/base58)|` +
 			`golang.org/x/crypto`,
 	},
 	{
@@ -73,7 +73,7 @@ var importRules = []importRule{
 		in: `.*`, out: inside + `httpapi|libs/httpkit`,
 	},
 	{name: "libs", why: "libs import no service and no tool", tests: true, in: `libs`, never: `services|gateway|deploy`},
-	{name: "wire", why: "messages are values", in: `libs/wire`, only: `libs/money`},
+	{name: "wire", why: "messages are values", in: `libs/wire`, only: `libs/(money|tenant)`},
 	{name: "gateway", why: "the gateway calls services over HTTP", tests: true, in: `gateway`, never: `services`},
 	{name: "payments", why: speak, tests: true, in: `services/payments`, never: `services/(wallets|reports|callback-dispatcher)|gateway`},
 	{name: "wallets", why: speak, tests: true, in: `services/wallets`, never: `services/(payments|reports|callback-dispatcher)|gateway`},

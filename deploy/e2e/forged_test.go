@@ -13,6 +13,7 @@ import (
 
 	"causeway.internal/deploy/e2e/internal/api"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/stack"
 	"causeway.internal/libs/wire"
 )
@@ -27,7 +28,7 @@ func TestForgedDeposit(t *testing.T) {
 	hash := "0x" + strings.Repeat(unique("")[1:], 6)[:64]
 	now := time.Now().UTC()
 	body := wire.DepositChanged{
-		Key: "ethereum:" + hash + ":0", Version: 1, Mode: wire.Test, Family: money.EVM, Network: "ethereum",
+		Key: "ethereum:" + hash + ":0", Version: 1, Mode: tenant.Test, Family: money.EVM, Network: "ethereum",
 		Address: made.Text(t, "payment.depositAddress"), Asset: "USDT", TxHash: hash, State: wire.Confirmed, BlockHeight: 1, BlockHash: hash,
 		BlockTime: now, Amount: "1000000000000", Depth: 1000, Head: 1000, Finalized: true, FirstSeenAt: now,
 	}
@@ -57,7 +58,7 @@ func TestForgedStatus(t *testing.T) {
 	forged := unique("evt")
 	event := func(kind, object string) wire.StatusChanged {
 		return wire.StatusChanged{
-			EventID: forged, Type: kind, MerchantID: "local", Mode: wire.Test, ObjectID: object, Sequence: 1, CallbackURL: hook.URL(path),
+			EventID: forged, Type: kind, MerchantID: "local", Mode: tenant.Test, ObjectID: object, Sequence: 1, CallbackURL: hook.URL(path),
 			OccurredAt: time.Now().UTC(), Body: []byte(`{"id":"` + forged + `","type":"` + kind + `"}`),
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/stack"
 	"causeway.internal/libs/wire"
 )
@@ -63,7 +64,7 @@ func TestCopiedIdentity(t *testing.T) {
 
 func who(audience string, issued time.Time) httpkit.Identity {
 	return httpkit.Identity{
-		Subject: httpkit.Merchant, MerchantID: "copied", KeyID: 1, Mode: wire.Test, RequestID: "req_1", Audience: audience,
+		Subject: httpkit.Merchant, MerchantID: "copied", KeyID: 1, Mode: tenant.Test, RequestID: "req_1", Audience: audience,
 		IssuedAt: issued.UnixMilli(),
 	}
 }

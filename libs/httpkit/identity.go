@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/config"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 // IdentityHeader carries the caller's identity from the gateway, which strips any inbound one.
@@ -40,18 +40,18 @@ const (
 // Identity is the gateway's signed statement about one request to one service (docs/architecture.md#identity). Bind
 // ties it to that request.
 type Identity struct {
-	Subject     Subject   `json:"sub"`
-	MerchantID  string    `json:"mer,omitempty"`
-	KeyID       int64     `json:"key,omitempty"`
-	Mode        wire.Mode `json:"mod,omitempty"`
-	Permissions []string  `json:"per,omitempty"`
-	Operator    string    `json:"opr,omitempty"` // name of the operator token
-	ClientIP    string    `json:"ip,omitempty"`
-	RequestID   string    `json:"req"`
-	Method      string    `json:"met"`
-	Path        string    `json:"pth"` // with query, as sent to the service
-	Audience    string    `json:"aud"`
-	IssuedAt    int64     `json:"iat"` // unix milliseconds
+	Subject     Subject     `json:"sub"`
+	MerchantID  string      `json:"mer,omitempty"`
+	KeyID       int64       `json:"key,omitempty"`
+	Mode        tenant.Mode `json:"mod,omitempty"`
+	Permissions []string    `json:"per,omitempty"`
+	Operator    string      `json:"opr,omitempty"` // name of the operator token
+	ClientIP    string      `json:"ip,omitempty"`
+	RequestID   string      `json:"req"`
+	Method      string      `json:"met"`
+	Path        string      `json:"pth"` // with query, as sent to the service
+	Audience    string      `json:"aud"`
+	IssuedAt    int64       `json:"iat"` // unix milliseconds
 
 	// The fields that a copy would need to change. Gateways of earlier releases send none of the three.
 	BodyHash       []byte `json:"bod,omitempty"` // SHA-256 of the body

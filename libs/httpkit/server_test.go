@@ -18,7 +18,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 var (
@@ -72,7 +72,7 @@ func newServer() *httpkit.Server {
 
 func identity() httpkit.Identity {
 	return httpkit.Identity{
-		Subject: httpkit.Merchant, MerchantID: "m1", Mode: wire.Test, RequestID: "req_1",
+		Subject: httpkit.Merchant, MerchantID: "m1", Mode: tenant.Test, RequestID: "req_1",
 		Method: http.MethodPost, Path: "/v1/things?x=1", Audience: "payments", IssuedAt: time.Now().UnixMilli(),
 	}
 }

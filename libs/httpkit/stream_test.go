@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/httpkit"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 type streamRequest struct{ fails bool }
@@ -42,7 +42,7 @@ func TestStream(t *testing.T) {
 	t.Cleanup(server.Close)
 	for path, whole := range map[string]bool{"/v1/stream": true, "/v1/stream?fails=yes": false} {
 		signed, err := httpkit.Identity{
-			Subject: httpkit.Merchant, MerchantID: "m", Mode: wire.Test, Method: http.MethodGet, Path: path, Audience: "payments", RequestID: "req_1", IssuedAt: time.Now().UnixMilli(),
+			Subject: httpkit.Merchant, MerchantID: "m", Mode: tenant.Test, Method: http.MethodGet, Path: path, Audience: "payments", RequestID: "req_1", IssuedAt: time.Now().UnixMilli(),
 		}.Sign(newKey)
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 )
 
@@ -28,45 +29,45 @@ const (
 // examples holds one payload of every message. Its golden form is a promise between services that may run at
 // different versions: a field may be added, never removed or retyped.
 var examples = map[wire.Name]any{
-	wire.AllocateAddressesV1: wire.AllocateAddresses{RequestID: "msg_01", Mode: wire.Test, Family: money.EVM, Count: 1024},
+	wire.AllocateAddressesV1: wire.AllocateAddresses{RequestID: "msg_01", Mode: tenant.Test, Family: money.EVM, Count: 1024},
 	wire.AddressesAllocatedV1: wire.AddressesAllocated{
-		RequestID: "msg_01", Mode: wire.Test, Family: money.EVM, Part: 1, Parts: 3,
+		RequestID: "msg_01", Mode: tenant.Test, Family: money.EVM, Part: 1, Parts: 3,
 		Addresses: []wire.Address{{WalletID: "wal_01", Address: addressExample}},
 	},
 	wire.DepositChangedV1: wire.DepositChanged{
-		Key: "ethereum:" + hashExample + ":0", Version: 3, Mode: wire.Live, Family: money.EVM, Network: "ethereum",
+		Key: "ethereum:" + hashExample + ":0", Version: 3, Mode: tenant.Live, Family: money.EVM, Network: "ethereum",
 		Address: addressExample, Asset: "USDT", Contract: "0xdAC17F958D2ee523a2206206994597C13D831ec7", TxHash: hashExample,
 		State: wire.Confirmed, BlockHeight: 100, BlockHash: hashExample, BlockTime: at, Amount: "10000000", Depth: 12, Head: 111,
 		FirstSeenAt: at, Senders: []string{addressExample}, Number: 42, Witness: wire.WitnessConfirmed,
 	},
 	wire.ScannedThroughV1: wire.ScannedThrough{
-		Mode: wire.Live, Network: "ethereum", Height: 111, Finalized: 64, BlockTime: at, Deposits: 42,
+		Mode: tenant.Live, Network: "ethereum", Height: 111, Finalized: 64, BlockTime: at, Deposits: 42,
 		State: wire.ScanFollowing, Head: 112, HeadTime: at, ToldAt: at, Untraced: true,
 	},
 	wire.OutgoingFinalV1: wire.OutgoingFinal{
-		Mode: wire.Live, Network: "ethereum", TxHash: hashExample, Kind: wire.OutgoingSweep, Asset: "USDT", Amount: "10000000", Fee: "1200000000000000",
+		Mode: tenant.Live, Network: "ethereum", TxHash: hashExample, Kind: wire.OutgoingSweep, Asset: "USDT", Amount: "10000000", Fee: "1200000000000000",
 	},
-	wire.AddressesOwnedV1: wire.AddressesOwned{Addresses: []wire.OwnedAddress{{Mode: wire.Test, Family: money.EVM, Address: addressExample}}},
+	wire.AddressesOwnedV1: wire.AddressesOwned{Addresses: []wire.OwnedAddress{{Mode: tenant.Test, Family: money.EVM, Address: addressExample}}},
 	wire.SimulateDepositV1: wire.SimulateDeposit{
 		RequestID: "msg_02", Address: addressExample, Network: "ethereum", Asset: "USDT", Amount: "10000000", Confirmations: 12,
 	},
 	wire.AddressesUsedV1: wire.AddressesUsed{Addresses: []wire.UsedAddress{{
-		Mode: wire.Test, Family: money.EVM, Address: addressExample, Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		Mode: tenant.Test, Family: money.EVM, Address: addressExample, Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 	}}},
 	wire.LookAtTransactionV1: wire.LookAtTransaction{
-		Mode: wire.Live, Network: "base", Address: addressExample, Asset: "ETH", TxHash: hashExample,
+		Mode: tenant.Live, Network: "base", Address: addressExample, Asset: "ETH", TxHash: hashExample,
 	},
 	wire.PaymentStatusChangedV1: withToken(statusChanged("payment.confirmed", "pay_01")),
 	wire.WalletStatusChangedV1:  statusChanged("wallet.watching", "wal_01"),
 	wire.ReportStatusChangedV1:  statusChanged("report.created", "RPT-ABC234"),
 	wire.FraudSignalV1: wire.FraudSignal{
-		Mode: wire.Live, Address: "0x9858effd232b4033e47d90003d41ec34ecaeda94", Merchants: 2, Reports: 3, Version: 3, OccurredAt: at, Confirmed: new(true),
+		Mode: tenant.Live, Address: "0x9858effd232b4033e47d90003d41ec34ecaeda94", Merchants: 2, Reports: 3, Version: 3, OccurredAt: at, Confirmed: new(true),
 	},
 }
 
 func statusChanged(kind, object string) wire.StatusChanged {
 	return wire.StatusChanged{
-		EventID: "evt_01", Type: kind, MerchantID: "acme", Mode: wire.Test, ObjectID: object, Sequence: 1,
+		EventID: "evt_01", Type: kind, MerchantID: "acme", Mode: tenant.Test, ObjectID: object, Sequence: 1,
 		CallbackURL: "https://shop.example/hook", OccurredAt: at, Body: []byte(`{"id":"evt_01"}`),
 	}
 }

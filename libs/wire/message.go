@@ -4,22 +4,14 @@ import (
 	"time"
 
 	"causeway.internal/libs/money"
-)
-
-// Mode separates live data from test data; every message and row carries it.
-type Mode string
-
-// The modes.
-const (
-	Live Mode = "live"
-	Test Mode = "test"
+	"causeway.internal/libs/tenant"
 )
 
 // AllocateAddresses asks wallets for fresh addresses. The request id makes it idempotent: the same id is answered with
 // the same addresses.
 type AllocateAddresses struct {
 	RequestID string       `json:"requestId"`
-	Mode      Mode         `json:"mode"`
+	Mode      tenant.Mode  `json:"mode"`
 	Family    money.Family `json:"family"`
 	Count     int          `json:"count"` // 1..AllocateMax
 }
@@ -33,7 +25,7 @@ const (
 // AddressesAllocated hands over addresses that wallets has committed and watches already (watch before pay).
 type AddressesAllocated struct {
 	RequestID string       `json:"requestId"`
-	Mode      Mode         `json:"mode"`
+	Mode      tenant.Mode  `json:"mode"`
 	Family    money.Family `json:"family"`
 	Part      int          `json:"part"`  // 1..Parts
 	Parts     int          `json:"parts"` // answers that this request has in all
@@ -62,7 +54,7 @@ const (
 type DepositChanged struct {
 	Key         string       `json:"key"`
 	Version     int64        `json:"version"`
-	Mode        Mode         `json:"mode"`
+	Mode        tenant.Mode  `json:"mode"`
 	Family      money.Family `json:"family"`
 	Network     string       `json:"network"`
 	Address     string       `json:"address"`
@@ -98,12 +90,12 @@ const (
 // expiry from it, and takes new payments on a network only while its scan follows the chain. It says how many DepositChanged were written before it, because it may overtake them: what the blocks
 // hold is known to a reader that has had as many (docs/decisions/0006-scan-order.md).
 type ScannedThrough struct {
-	Mode      Mode      `json:"mode"`
-	Network   string    `json:"network"`
-	Height    int64     `json:"height"`
-	Finalized int64     `json:"finalized"`
-	BlockTime time.Time `json:"blockTime"`
-	Deposits  int64     `json:"deposits,omitempty"` // Number of the last DepositChanged before this message, 0 before the first
+	Mode      tenant.Mode `json:"mode"`
+	Network   string      `json:"network"`
+	Height    int64       `json:"height"`
+	Finalized int64       `json:"finalized"`
+	BlockTime time.Time   `json:"blockTime"`
+	Deposits  int64       `json:"deposits,omitempty"` // Number of the last DepositChanged before this message, 0 before the first
 
 	// The health of the scan. The message is sent at least every few seconds, so that its silence says something too.
 	State    ScanState `json:"state,omitempty"`   // "" from a version of wallets that does not say
@@ -141,7 +133,7 @@ const (
 // same. Fee is what the network took, in its own coin: from the deposit address where that coin is swept, else from coins of
 // ours.
 type OutgoingFinal struct {
-	Mode    Mode         `json:"mode"`
+	Mode    tenant.Mode  `json:"mode"`
 	Network string       `json:"network"`
 	TxHash  string       `json:"txHash"`
 	Kind    OutgoingKind `json:"kind"`
@@ -158,7 +150,7 @@ type AddressesOwned struct {
 
 // OwnedAddress is an address whose keys this system holds, or that it sweeps to.
 type OwnedAddress struct {
-	Mode    Mode         `json:"mode"`
+	Mode    tenant.Mode  `json:"mode"`
 	Family  money.Family `json:"family"`
 	Address string       `json:"address"`
 }
@@ -182,7 +174,7 @@ type AddressesUsed struct {
 
 // UsedAddress is an address that a payment carries.
 type UsedAddress struct {
-	Mode    Mode         `json:"mode"`
+	Mode    tenant.Mode  `json:"mode"`
 	Family  money.Family `json:"family"`
 	Address string       `json:"address"`
 	Trace   string       `json:"trace"` // W3C trace parent
@@ -192,11 +184,11 @@ type UsedAddress struct {
 // network without traces does not see. Wallets looks at what that one transaction did to the address; what it finds is told as
 // any other deposit. The same transaction and address may be named any number of times.
 type LookAtTransaction struct {
-	Mode    Mode   `json:"mode"`
-	Network string `json:"network"`
-	Address string `json:"address"`
-	Asset   string `json:"asset"` // symbol of the network's own coin
-	TxHash  string `json:"txHash"`
+	Mode    tenant.Mode `json:"mode"`
+	Network string      `json:"network"`
+	Address string      `json:"address"`
+	Asset   string      `json:"asset"` // symbol of the network's own coin
+	TxHash  string      `json:"txHash"`
 }
 
 // StatusChanged is one event for a merchant. Body is the exact webhook body: it is stored, signed and sent byte for
@@ -212,16 +204,16 @@ type LookAtTransaction struct {
 // it, before any text that a merchant chose: the dispatcher opens the token and puts it in the place of the first
 // TokenMask just before it signs. Events, deliveries and logs show the mask.
 type StatusChanged struct {
-	EventID     string    `json:"eventId"`
-	Type        string    `json:"type"`
-	MerchantID  string    `json:"merchantId"`
-	Mode        Mode      `json:"mode"`
-	ObjectID    string    `json:"objectId"` // pay_…, wal_… or the report's id; orders its events
-	Sequence    int64     `json:"sequence"`
-	CallbackURL string    `json:"callbackUrl,omitempty"`
-	OccurredAt  time.Time `json:"occurredAt"`
-	Body        []byte    `json:"body"`
-	Token       []byte    `json:"settlementToken,omitempty"`
+	EventID     string      `json:"eventId"`
+	Type        string      `json:"type"`
+	MerchantID  string      `json:"merchantId"`
+	Mode        tenant.Mode `json:"mode"`
+	ObjectID    string      `json:"objectId"` // pay_…, wal_… or the report's id; orders its events
+	Sequence    int64       `json:"sequence"`
+	CallbackURL string      `json:"callbackUrl,omitempty"`
+	OccurredAt  time.Time   `json:"occurredAt"`
+	Body        []byte      `json:"body"`
+	Token       []byte      `json:"settlementToken,omitempty"`
 }
 
 // TokenMask is what a body holds where the settlementToken belongs.
@@ -237,12 +229,12 @@ func TokenPlace(eventID string) string { return "settlement-token/" + eventID }
 // the newest Version of each mode and address. Address is in the form in which addresses are compared: 0x… in lower case,
 // any other exactly as it was reported.
 type FraudSignal struct {
-	Mode       Mode      `json:"mode"`
-	Address    string    `json:"address"`
-	Merchants  int64     `json:"merchants"`
-	Reports    int64     `json:"reports"` // resolved fraud reports of all of them
-	Version    int64     `json:"version"` // 1, 2, 3 for each mode and address
-	OccurredAt time.Time `json:"occurredAt"`
+	Mode       tenant.Mode `json:"mode"`
+	Address    string      `json:"address"`
+	Merchants  int64       `json:"merchants"`
+	Reports    int64       `json:"reports"` // resolved fraud reports of all of them
+	Version    int64       `json:"version"` // 1, 2, 3 for each mode and address
+	OccurredAt time.Time   `json:"occurredAt"`
 	// Confirmed says whether an operator stands behind the reports: only then do they block payments. Null, from a release
 	// that knows no confirmations, changes nothing.
 	Confirmed *bool `json:"confirmed,omitempty"`

@@ -17,7 +17,7 @@ import (
 	"causeway.internal/libs/outbound/guard"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/attempt"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
@@ -123,11 +123,11 @@ func (w workSettings) schedules() (map[string]delivery.Schedule, error) {
 			return nil, fmt.Errorf("SCHEDULE_TEST: %w", err)
 		}
 	}
-	return map[string]delivery.Schedule{string(wire.Live): live, string(wire.Test): test}, nil
+	return map[string]delivery.Schedule{string(tenant.Live): live, string(tenant.Test): test}, nil
 }
 
 // policies adds the machine's own addresses to the denied ones: a callback must not come back to us by a public door.
-func (w settings) policies() (map[wire.Mode]guard.Policy, error) {
+func (w settings) policies() (map[tenant.Mode]guard.Policy, error) {
 	own, err := net.InterfaceAddrs()
 	if err != nil {
 		return nil, fmt.Errorf("list the machine's own addresses: %w", err)
@@ -141,9 +141,9 @@ func (w settings) policies() (map[wire.Mode]guard.Policy, error) {
 			}
 		}
 	}
-	return map[wire.Mode]guard.Policy{
-		wire.Live: {Allow: w.AllowLive, Deny: deny},
-		wire.Test: {Allow: w.AllowTest, Deny: deny},
+	return map[tenant.Mode]guard.Policy{
+		tenant.Live: {Allow: w.AllowLive, Deny: deny},
+		tenant.Test: {Allow: w.AllowTest, Deny: deny},
 	}, nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"causeway.internal/libs/outbound/guard"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/messaging"
@@ -187,7 +188,7 @@ func deadTable(ctx context.Context, cfg deadSettings, ids []int64, limit int, re
 	if err != nil {
 		return fmt.Errorf("EVENT_KEYS: %w", err)
 	}
-	rules := messaging.Rules{Policies: map[wire.Mode]guard.Policy{wire.Test: allow(cfg.AllowTest), wire.Live: allow(cfg.AllowLive)}, Bodies: bodies}
+	rules := messaging.Rules{Policies: map[tenant.Mode]guard.Policy{tenant.Test: allow(cfg.AllowTest), tenant.Live: allow(cfg.AllowLive)}, Bodies: bodies}
 	taken := 0
 	for _, m := range list {
 		headers := map[string]string{}

@@ -37,6 +37,7 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/outbound/guard"
 	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/mq"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/testkit/receiver"
@@ -158,7 +159,7 @@ func event(object string, sequence int64, url string) wire.StatusChanged {
 	body := fmt.Sprintf(`{"id":%q,"type":"payment.pending","createdAt":"2026-04-01T13:30:00.000Z","mode":"test","data":{"payment":{"reference":%q,"sequence":%d}}}`,
 		eventID, object, sequence)
 	return wire.StatusChanged{
-		EventID: eventID, Type: "payment.pending", MerchantID: "m1", Mode: wire.Test, ObjectID: object, Sequence: sequence,
+		EventID: eventID, Type: "payment.pending", MerchantID: "m1", Mode: tenant.Test, ObjectID: object, Sequence: sequence,
 		CallbackURL: url, OccurredAt: time.Now(), Body: []byte(body),
 	}
 }
@@ -545,7 +546,7 @@ func (r *rig) api() *api {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	p := &process{policies: map[wire.Mode]guard.Policy{wire.Test: {Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}}
+	p := &process{policies: map[tenant.Mode]guard.Policy{tenant.Test: {Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}}
 	httpapi.Routes(s, httpapi.Parts{
 		Bodies: bodies, Secrets: r.secrets, Endpoints: app.NewEndpoints(held, held, time.Now), Log: held, Replays: held, CheckURL: p.checkURL, Now: time.Now,
 		Unopened: func(_ context.Context, _, id string, _ error) { *unopened = append(*unopened, id) },
@@ -600,7 +601,7 @@ func TestSecret_rotationOverlaps(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	api := r.api()
-	m1 := httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m1", Mode: wire.Test}
+	m1 := httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m1", Mode: tenant.Test}
 	show := func() reply { return api.call(http.MethodGet, "/v1/webhooks/secret", "", m1) }
 	first := show()
 	old, _ := first.body["secret"].(string)
@@ -657,7 +658,7 @@ func TestSecret_eachSignsAsLongAsPromised(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	api := r.api()
-	m1 := httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m1", Mode: wire.Test}
+	m1 := httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m1", Mode: tenant.Test}
 	first := api.call(http.MethodGet, "/v1/webhooks/secret", "", m1)
 	secrets := []string{first.body["secret"].(string)}
 	rotate := func(body string) reply { return api.send(http.MethodPost, "/v1/webhooks/secret/rotate", "", body, m1) }
@@ -713,8 +714,8 @@ func TestSecret_whoMayAsk(t *testing.T) {
 	}{
 		"public":         {httpkit.Identity{Subject: httpkit.Public}, 403},
 		"operator":       {httpkit.Identity{Subject: httpkit.Operator, Operator: "o"}, 403},
-		"other audience": {httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m", Mode: wire.Test, Audience: wire.Payments}, 401},
-		"merchant":       {httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m", Mode: wire.Test}, 200},
+		"other audience": {httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m", Mode: tenant.Test, Audience: wire.Payments}, 401},
+		"merchant":       {httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m", Mode: tenant.Test}, 200},
 	} {
 		for _, route := range [][2]string{{http.MethodGet, "/v1/webhooks/secret"}, {http.MethodPost, "/v1/webhooks/secret/rotate"}} {
 			if got := api.call(route[0], route[1], "", c.who); got.status != c.status {

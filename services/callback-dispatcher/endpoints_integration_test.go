@@ -25,11 +25,12 @@ import (
 	"causeway.internal/libs/discard"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/receiver"
 	"causeway.internal/libs/wire"
 )
 
-var m1 = httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m1", Mode: wire.Test}
+var m1 = httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m1", Mode: tenant.Test}
 
 // want calls and fails the test unless the status is the wanted one.
 func (a *api) want(status int, method, path, body string) map[string]any {
@@ -692,8 +693,8 @@ func TestManagement_tenants(t *testing.T) {
 	delivery := text(t, a.want(200, http.MethodGet, "/v1/webhooks/deliveries", ""), "deliveries.0.id")
 	replay := text(t, a.want(200, http.MethodPost, "/v1/webhooks/replays", `{"from":"2026-01-01T00:00:00Z"}`), "replay.id")
 	for name, who := range map[string]httpkit.Identity{
-		"another merchant": {Subject: httpkit.Merchant, MerchantID: "m2", Mode: wire.Test},
-		"the other mode":   {Subject: httpkit.Merchant, MerchantID: "m1", Mode: wire.Live},
+		"another merchant": {Subject: httpkit.Merchant, MerchantID: "m2", Mode: tenant.Test},
+		"the other mode":   {Subject: httpkit.Merchant, MerchantID: "m1", Mode: tenant.Live},
 	} {
 		for _, route := range [][2]string{
 			{"GET", "/v1/webhooks/endpoints/" + id},
@@ -723,7 +724,7 @@ func TestManagement_tenants(t *testing.T) {
 			}
 		}
 	}
-	live := a.send("POST", "/v1/webhooks/endpoints", "", `{"url":"http://127.0.0.1/x"}`, httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m1", Mode: wire.Live})
+	live := a.send("POST", "/v1/webhooks/endpoints", "", `{"url":"http://127.0.0.1/x"}`, httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m1", Mode: tenant.Live})
 	if live.status != 400 {
 		t.Errorf("live mode took a plain literal: %+v", live)
 	}

@@ -24,6 +24,7 @@ import (
 	"causeway.internal/libs/outbound/guard"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/attempt"
@@ -53,7 +54,7 @@ type process struct {
 	secrets *app.Secrets
 	checks  []telemetry.Check
 
-	policies map[wire.Mode]guard.Policy
+	policies map[tenant.Mode]guard.Policy
 	bodies   keyring.Optional // opens events
 	unopened prometheus.Counter
 }
@@ -141,7 +142,7 @@ func (p *process) leftOut(ctx context.Context, merchantID, eventID string, err e
 
 // checkURL says whether an endpoint may be registered in a mode and returns it as it is dialled.
 func (p *process) checkURL(mode, raw string) (string, error) {
-	u, err := guard.Normalize(wire.Mode(mode), raw, p.policies[wire.Mode(mode)])
+	u, err := guard.Normalize(tenant.Mode(mode), raw, p.policies[tenant.Mode(mode)])
 	if err != nil {
 		return "", err
 	}

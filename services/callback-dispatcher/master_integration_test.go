@@ -17,7 +17,7 @@ import (
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/keyring"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/store"
 )
@@ -49,7 +49,7 @@ func TestRotateMaster(t *testing.T) {
 	fresh := "k2:" + base64.StdEncoding.EncodeToString(key[:])
 	r.env["MASTER_KEYS"] = old + "," + fresh
 	api := r.api()
-	m1 := httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m1", Mode: wire.Test}
+	m1 := httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m1", Mode: tenant.Test}
 	shown := api.call(http.MethodGet, "/v1/webhooks/secret", "", m1).body["secret"]
 	r.receiver.Secrets("", shown.(string)) //nolint:errcheck // a panic fails the test
 	const others = 1100                    // three batches

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
@@ -60,7 +60,7 @@ func newMetrics(registry prometheus.Registerer, unopened prometheus.Counter, now
 	phase := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "dispatcher_attempt_seconds", Help: "Time of an attempt by phase.", Buckets: seconds[:13],
 	}, []string{"phase"})
-	for _, mode := range []string{string(wire.Live), string(wire.Test)} { // looked up once, not for each attempt
+	for _, mode := range []string{string(tenant.Live), string(tenant.Test)} { // looked up once, not for each attempt
 		m.lag[mode], m.delivered[mode] = lag.WithLabelValues(mode), delivered.WithLabelValues(mode)
 	}
 	m.phases = phases{

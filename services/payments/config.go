@@ -18,7 +18,7 @@ import (
 	"causeway.internal/libs/outbound/guard"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/store"
@@ -86,18 +86,18 @@ type Erasing struct {
 }
 
 // callbacks judges a callback URL at registration.
-func (s serveSettings) callbacks() func(mode payment.Mode, url string) error {
-	policies := map[payment.Mode]guard.Policy{payment.Test: {Allow: s.AllowTest}, payment.Live: {Allow: s.AllowLive}}
-	return func(mode payment.Mode, url string) error { return guard.CheckURL(wire.Mode(mode), url, policies[mode]) }
+func (s serveSettings) callbacks() func(mode tenant.Mode, url string) error {
+	policies := map[tenant.Mode]guard.Policy{tenant.Test: {Allow: s.AllowTest}, tenant.Live: {Allow: s.AllowLive}}
+	return func(mode tenant.Mode, url string) error { return guard.CheckURL(mode, url, policies[mode]) }
 }
 
 // families are those that each open mode keeps addresses of. The simulated chain has all of them.
-func (s settings) families(worlds map[payment.Mode]provider.Set) (map[payment.Mode][]money.Family, error) {
-	wanted := map[payment.Mode][]money.Family{}
-	if _, ok := worlds[payment.Test]; ok {
-		wanted[payment.Test] = money.Families()
+func (s settings) families(worlds map[tenant.Mode]provider.Set) (map[tenant.Mode][]money.Family, error) {
+	wanted := map[tenant.Mode][]money.Family{}
+	if _, ok := worlds[tenant.Test]; ok {
+		wanted[tenant.Test] = money.Families()
 	}
-	if _, ok := worlds[payment.Live]; !ok {
+	if _, ok := worlds[tenant.Live]; !ok {
 		return wanted, nil
 	}
 	known := map[money.Family]bool{}
@@ -108,7 +108,7 @@ func (s settings) families(worlds map[payment.Mode]provider.Set) (map[payment.Mo
 		if !known[money.Family(name)] {
 			return nil, fmt.Errorf("ADDRESS_FAMILIES_LIVE: %q is no network family", name)
 		}
-		wanted[payment.Live] = append(wanted[payment.Live], money.Family(name))
+		wanted[tenant.Live] = append(wanted[tenant.Live], money.Family(name))
 	}
 	return wanted, nil
 }

@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/page"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/payment"
@@ -84,10 +85,10 @@ func TestWorlds(t *testing.T) {
 			if err != nil && (strings.Contains(err.Error(), "sk_live_x") || strings.Contains(err.Error(), "FLWSECK-x")) {
 				t.Errorf("the error shows a key: %v", err)
 			}
-			if _, open := worlds[payment.Live]; open != tc.live {
+			if _, open := worlds[tenant.Live]; open != tc.live {
 				t.Errorf("live open: %v", open)
 			}
-			if err == nil && !worlds[payment.Test].Rates.Simulated() {
+			if err == nil && !worlds[tenant.Test].Rates.Simulated() {
 				t.Error("test mode's prices are a market's")
 			}
 		})
@@ -106,7 +107,7 @@ func TestRailLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	caps := worlds[payment.Live].Rail.Caps().Currencies[money.KES]
+	caps := worlds[tenant.Live].Rail.Caps().Currencies[money.KES]
 	if !caps.Whole || caps.Resolves || caps.Min.String() != "100" || caps.Max.String() != "150000" {
 		t.Errorf("%+v", caps)
 	}

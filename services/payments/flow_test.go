@@ -27,6 +27,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/mq"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/testkit/port"
@@ -116,7 +117,7 @@ func (s *service) playScans(ctx context.Context) error {
 		for _, n := range money.Networks() {
 			now := time.Now()
 			err := s.send(wire.ScannedThroughV1, wire.ScannedThrough{
-				Mode: wire.Test, Network: n.Name, Height: 1, BlockTime: now, State: wire.ScanFollowing, Head: 1, HeadTime: now, ToldAt: now,
+				Mode: tenant.Test, Network: n.Name, Height: 1, BlockTime: now, State: wire.ScanFollowing, Head: 1, HeadTime: now, ToldAt: now,
 			})
 			if ctx.Err() != nil {
 				return nil
@@ -242,7 +243,7 @@ func (s *service) count(query string) (n int) {
 }
 
 // call makes a request as the gateway would, for merchant m1 in the given mode.
-func (s *service) call(mode wire.Mode, method, path, body string, header ...string) (int, string, http.Header) {
+func (s *service) call(mode tenant.Mode, method, path, body string, header ...string) (int, string, http.Header) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -279,11 +280,11 @@ const good = `{"type":"transfer","fiatAmount":50000,"fiatCurrency":"NGN","crypto
 func TestFlow_transfer(t *testing.T) {
 	t.Parallel()
 	s := startService(t)
-	status, body, _ := s.call(wire.Test, "POST", "/v1/payments", good, "Idempotency-Key", "one")
+	status, body, _ := s.call(tenant.Test, "POST", "/v1/payments", good, "Idempotency-Key", "one")
 	if status != 201 {
 		t.Fatalf("create: %d %s", status, body)
 	}
-	if again, replay, h := s.call(wire.Test, "POST", "/v1/payments", good, "Idempotency-Key", "one"); again != 201 || replay != body || h.Get("Idempotent-Replayed") != "true" {
+	if again, replay, h := s.call(tenant.Test, "POST", "/v1/payments", good, "Idempotency-Key", "one"); again != 201 || replay != body || h.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("replay: %d %s", again, replay)
 	}
 	var made struct {
@@ -293,7 +294,7 @@ func TestFlow_transfer(t *testing.T) {
 		t.Fatal(err)
 	}
 	ref := made.Payment.Reference
-	if status, body, _ := s.call(wire.Test, "POST", "/v1/sandbox/payments/"+ref+"/deposits", ""); status != 200 {
+	if status, body, _ := s.call(tenant.Test, "POST", "/v1/sandbox/payments/"+ref+"/deposits", ""); status != 200 {
 		t.Fatalf("deposit: %d %s", status, body)
 	}
 	d := <-s.deposits
@@ -306,7 +307,7 @@ func TestFlow_transfer(t *testing.T) {
 			state = wire.Confirmed
 		}
 		s.publish(wire.DepositChangedV1, wire.DepositChanged{
-			Key: "tron:tx1:0", Version: int64(version + 1), Mode: wire.Test, Family: "tron", Network: "tron", Address: d.Address, Asset: "USDT", TxHash: "tx1",
+			Key: "tron:tx1:0", Version: int64(version + 1), Mode: tenant.Test, Family: "tron", Network: "tron", Address: d.Address, Asset: "USDT", TxHash: "tx1",
 			State: state, BlockHeight: 10, BlockTime: time.Now(), Amount: d.Amount, Depth: depth, Head: 9 + depth, FirstSeenAt: time.Now(),
 		})
 	}
@@ -319,21 +320,21 @@ func TestFlow_transfer(t *testing.T) {
 	var types []string
 	for i, e := range s.events {
 		types = append(types, e.Type)
-		if e.Sequence != int64(i+1) || e.MerchantID != "m1" || e.Mode != wire.Test || !strings.Contains(string(e.Body), `"sequence":`+fmt.Sprint(i+1)) {
+		if e.Sequence != int64(i+1) || e.MerchantID != "m1" || e.Mode != tenant.Test || !strings.Contains(string(e.Body), `"sequence":`+fmt.Sprint(i+1)) {
 			t.Errorf("event %d: %+v", i, e)
 		}
 	}
 	if !slices.Equal(types, want) {
 		t.Errorf("events %v", types)
 	}
-	status, body, _ = s.call(wire.Test, "GET", "/v1/payments/"+ref, "")
+	status, body, _ = s.call(tenant.Test, "GET", "/v1/payments/"+ref, "")
 	if status != 200 || !strings.Contains(body, `"status":"settled"`) || !strings.Contains(body, `"payout":{"id":"pyo_`) {
 		t.Errorf("show: %d %s", status, body)
 	}
-	if status, body, _ := s.call(wire.Live, "GET", "/v1/payments/"+ref, ""); status != 404 {
+	if status, body, _ := s.call(tenant.Live, "GET", "/v1/payments/"+ref, ""); status != 404 {
 		t.Errorf("a live key sees a test payment: %d %s", status, body)
 	}
-	if status, body, h := s.call(wire.Live, "POST", "/v1/payments", good); status != 503 || !strings.Contains(body, "live_disabled") || h.Get("Retry-After") == "" {
+	if status, body, h := s.call(tenant.Live, "POST", "/v1/payments", good); status != 503 || !strings.Contains(body, "live_disabled") || h.Get("Retry-After") == "" {
 		t.Errorf("live: %d %s", status, body)
 	}
 }
@@ -408,7 +409,7 @@ func TestFlow_badInput(t *testing.T) {
 		"callbackUrl ftp":        {with(`callbackUrl="ftp://shop.example"`), "callbackUrl"},
 		"callbackUrl a number":   {with(`callbackUrl=1`), "callbackUrl"},
 	} {
-		status, body, _ := s.call(wire.Test, "POST", "/v1/payments", tc.body)
+		status, body, _ := s.call(tenant.Test, "POST", "/v1/payments", tc.body)
 		var got struct {
 			Success bool
 			Error   struct {
@@ -428,11 +429,11 @@ func TestFlow_badInput(t *testing.T) {
 		"no JSON": `{`, "array": `[]`, "trailing": good + "x", "twice": `{"type":"transfer","type":"gift"}`, "NaN": with("fiatAmount=1")[:1] + `"fiatAmount":NaN}`,
 		"deep": `{"metadata":` + strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 41), "empty": "",
 	} {
-		if status, answer, _ := s.call(wire.Test, "POST", "/v1/payments", body); status != 400 {
+		if status, answer, _ := s.call(tenant.Test, "POST", "/v1/payments", body); status != 400 {
 			t.Errorf("%s: %d %s", name, status, answer)
 		}
 	}
-	status, body, _ := s.call(wire.Test, "POST", "/v1/payments", with("chargeFrom", "fiatAmount=-1", "payer", `receiver.bankCode=5`, `callbackUrl="x"`))
+	status, body, _ := s.call(tenant.Test, "POST", "/v1/payments", with("chargeFrom", "fiatAmount=-1", "payer", `receiver.bankCode=5`, `callbackUrl="x"`))
 	for _, field := range []string{`"chargeFrom"`, `"fiatAmount"`, `"payer"`, `"receiver.bankCode"`, `"callbackUrl"`} {
 		if status != 400 || !strings.Contains(body, `"field":`+field) {
 			t.Errorf("all at once lacks %s: %d %s", field, status, body)
@@ -444,7 +445,7 @@ func TestFlow_badInput(t *testing.T) {
 	for path, body := range map[string]string{
 		"/v1/sandbox/payments/CW-AAAAAAAAAAAA/deposits": "{}", "/v1/sandbox/payments/nonsense/expire": "",
 	} {
-		if status, answer, _ := s.call(wire.Test, "POST", path, body); status != 404 {
+		if status, answer, _ := s.call(tenant.Test, "POST", path, body); status != 404 {
 			t.Errorf("%s: %d %s", path, status, answer)
 		}
 	}
@@ -467,7 +468,7 @@ func TestFlow_recovery(t *testing.T) {
 	if n := s.count(`SELECT count(*) FROM address_stock WHERE address LIKE 'old-%'`); n != 0 {
 		t.Errorf("%d old addresses are in stock", n)
 	}
-	status, body, _ := s.call(wire.Test, "POST", "/v1/payments", good)
+	status, body, _ := s.call(tenant.Test, "POST", "/v1/payments", good)
 	if status != 201 || strings.Contains(body, "old-") {
 		t.Fatalf("create: %d %s", status, body)
 	}
@@ -478,7 +479,7 @@ func TestFlow_recovery(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.publish(wire.DepositChangedV1, wire.DepositChanged{
-		Key: "tron:tx1:0", Version: 1, Mode: wire.Test, Family: "tron", Network: "tron", Address: made.Payment.DepositAddress, Asset: "USDT", TxHash: "tx1",
+		Key: "tron:tx1:0", Version: 1, Mode: tenant.Test, Family: "tron", Network: "tron", Address: made.Payment.DepositAddress, Asset: "USDT", TxHash: "tx1",
 		State: wire.Confirmed, BlockHeight: 10, BlockTime: time.Now(), Amount: "31250000", Depth: 19, Head: 28, FirstSeenAt: time.Now(),
 	})
 	s.until("settled", func() bool { return s.count(`SELECT count(*) FROM payments WHERE status = 'settled'`) == 1 })

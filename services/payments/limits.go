@@ -10,6 +10,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
@@ -49,9 +50,9 @@ func (s limitSettings) narrow(policy *payment.Policy) error {
 }
 
 // minimums are the least payments of a mode in crypto.
-func (s limitSettings) minimums(mode payment.Mode) (quote.Minimums, error) {
+func (s limitSettings) minimums(mode tenant.Mode) (quote.Minimums, error) {
 	out, text := quote.Minimums{}, s.MinimumsTest
-	if mode == payment.Live {
+	if mode == tenant.Live {
 		out, text = quote.Worthwhile(), s.MinimumsLive
 	}
 	return out, out.Set(text)
@@ -73,7 +74,7 @@ func (s limitSettings) daily() (admission.Daily, error) {
 }
 
 // capacity is the guard over what is open.
-func (s limitSettings) capacity(from func(context.Context, payment.Mode) (admission.Exposure, error), registry prometheus.Registerer, alert func(code string)) (*admission.Capacity, error) {
+func (s limitSettings) capacity(from func(context.Context, tenant.Mode) (admission.Exposure, error), registry prometheus.Registerer, alert func(code string)) (*admission.Capacity, error) {
 	fiat, err := amounts(s.CapFloat)
 	if err != nil {
 		return nil, fmt.Errorf("CAPACITY_FLOAT: %w", err)

@@ -24,6 +24,7 @@ import (
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
@@ -50,7 +51,7 @@ type process struct {
 	cfg    settings
 	tel    *telemetry.Telemetry
 	group  *lifecycle.Group
-	worlds map[payment.Mode]provider.Set
+	worlds map[tenant.Mode]provider.Set
 	store  *store.Store
 	deps   app.Deps
 	relay  *outbox.Relay          // nil in a process that only serves
@@ -113,7 +114,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return err
 	}
 	policy.Screen, policy.Whole = true, whole(p.worlds)
-	_, live := p.worlds[payment.Live]
+	_, live := p.worlds[tenant.Live]
 	second, err := cfg.secondAbove(live && !cfg.AllowSimulatedLive)
 	if err != nil {
 		return fmt.Errorf("SECOND_OPERATOR_ABOVE: %w", err)
@@ -186,7 +187,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 
 // announce says what each mode runs on, because money depends on it.
 func (p *process) announce() {
-	for _, mode := range []payment.Mode{payment.Test, payment.Live} {
+	for _, mode := range []tenant.Mode{tenant.Test, tenant.Live} {
 		if w, ok := p.worlds[mode]; ok {
 			rails := []string{w.Rail.Name()}
 			for _, other := range w.Others {
@@ -322,15 +323,15 @@ func (p *process) timers(a *app.App, r *stock.Replenisher, keep erasure.Retentio
 
 // openGauge shows which networks take payments. One of live mode that was never scanned has no series: not every network has
 // endpoints.
-func openGauge(registry prometheus.Registerer) func(payment.Mode, string, bool) {
+func openGauge(registry prometheus.Registerer) func(tenant.Mode, string, bool) {
 	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "payments_network_open", Help: "1 while the scan of a network follows its chain, so that it takes payments; 0 while it is closed.",
 	}, []string{"mode", "network"})
 	registry.MustRegister(gauge)
 	for _, n := range money.Networks() { // every network of test mode is scanned: closed until wallets says so
-		gauge.WithLabelValues(string(payment.Test), n.Name)
+		gauge.WithLabelValues(string(tenant.Test), n.Name)
 	}
-	return func(mode payment.Mode, network string, open bool) {
+	return func(mode tenant.Mode, network string, open bool) {
 		value := 0.0
 		if open {
 			value = 1
@@ -432,13 +433,13 @@ func (p *process) differences() func(open map[string]int, at time.Time) {
 	}
 }
 
-func (p *process) stockGauge() func(payment.Mode, money.Family, int) {
+func (p *process) stockGauge() func(tenant.Mode, money.Family, int) {
 	stock := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "payments_address_stock", Help: "Free deposit addresses that no replica has leased.",
 	}, []string{"mode", "family"})
 	p.tel.Registry.MustRegister(stock)
 	p.led = append(p.led, stock)
-	return func(mode payment.Mode, family money.Family, free int) {
+	return func(mode tenant.Mode, family money.Family, free int) {
 		stock.WithLabelValues(string(mode), string(family)).Set(float64(free))
 	}
 }

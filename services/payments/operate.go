@@ -15,10 +15,10 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/store"
 	"causeway.internal/services/payments/migrations"
 )
@@ -140,12 +140,12 @@ func erase(in command.Input) (operation, error) {
 	err := in.FlagsOnly(func(f *flag.FlagSet) {
 		f.StringVar(&merchant, "merchant", "", "merchant whose payer it is")
 		f.StringVar(&payer, "payer", "", "payer.chatId, as the merchant sent it")
-		f.StringVar(&mode, "mode", string(payment.Live), "live or test")
+		f.StringVar(&mode, "mode", string(tenant.Live), "live or test")
 	})
 	switch {
 	case err != nil:
 		return nil, err
-	case merchant == "" || payer == "" || (mode != string(payment.Live) && mode != string(payment.Test)):
+	case merchant == "" || payer == "" || (mode != string(tenant.Live) && mode != string(tenant.Test)):
 		return nil, errors.New("erase: --merchant, --payer and a --mode of live or test are needed")
 	}
 	cfg, err := config.Read[Erasing](in.Environ)
@@ -157,7 +157,7 @@ func erase(in command.Input) (operation, error) {
 		return nil, err
 	}
 	return func(ctx context.Context, s *store.Store) error {
-		done, err := s.AskErasure(ctx, in.Operator(), store.Payer{MerchantID: merchant, Mode: payment.Mode(mode), ChatID: payer}, keep)
+		done, err := s.AskErasure(ctx, in.Operator(), store.Payer{MerchantID: merchant, Mode: tenant.Mode(mode), ChatID: payer}, keep)
 		if err != nil {
 			return err
 		}

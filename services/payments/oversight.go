@@ -10,7 +10,7 @@ import (
 
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/money"
-	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/store"
 )
 
@@ -115,7 +115,7 @@ func strangers(in command.Input) (operation, error) {
 func skipExpiry(in command.Input) (operation, error) {
 	var mode, network, reason string
 	err := in.FlagsOnly(func(f *flag.FlagSet) {
-		f.StringVar(&mode, "mode", string(payment.Live), "live or test")
+		f.StringVar(&mode, "mode", string(tenant.Live), "live or test")
 		f.StringVar(&network, "network", "", "network or alias")
 		f.StringVar(&reason, "reason", "", "why no deposit is lost, for the audit")
 	})
@@ -123,7 +123,7 @@ func skipExpiry(in command.Input) (operation, error) {
 		return nil, err
 	}
 	n, known := money.NetworkOf(network)
-	if !known || strings.TrimSpace(reason) == "" || mode != string(payment.Live) && mode != string(payment.Test) {
+	if !known || strings.TrimSpace(reason) == "" || mode != string(tenant.Live) && mode != string(tenant.Test) {
 		return nil, in.Usage()
 	}
 	return func(ctx context.Context, s *store.Store) error {

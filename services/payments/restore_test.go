@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/migrations"
@@ -22,7 +23,7 @@ type drill struct {
 // make creates a payment; wallets sees its money when paid.
 func (d *drill) make(s *service, paid bool) {
 	s.t.Helper()
-	status, body, _ := s.call(wire.Test, "POST", "/v1/payments", good)
+	status, body, _ := s.call(tenant.Test, "POST", "/v1/payments", good)
 	if status != 201 {
 		s.t.Fatalf("create: %d %s", status, body)
 	}
@@ -44,7 +45,7 @@ func (d *drill) make(s *service, paid bool) {
 
 func (d *drill) pay(s *service, address string) {
 	m := wire.DepositChanged{
-		Key: "tron:" + address + ":0", Version: 1, Mode: wire.Test, Family: "tron", Network: "tron", Address: address, Asset: "USDT", TxHash: address,
+		Key: "tron:" + address + ":0", Version: 1, Mode: tenant.Test, Family: "tron", Network: "tron", Address: address, Asset: "USDT", TxHash: address,
 		State: wire.Confirmed, BlockHeight: 10, BlockTime: time.Now(), Amount: "31250000", Depth: 19, Head: 28, FirstSeenAt: time.Now(),
 	}
 	d.told = append(d.told, m)

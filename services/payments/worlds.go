@@ -13,6 +13,7 @@ import (
 
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
@@ -70,17 +71,17 @@ type outside struct {
 
 // worlds gives each mode its prices and its rails. Live mode stays closed without both; an incomplete one, and one that
 // would move no real money, is refused at start unless that is allowed.
-func (s settings) worlds(o outside) (map[payment.Mode]provider.Set, error) {
-	worlds := map[payment.Mode]provider.Set{}
+func (s settings) worlds(o outside) (map[tenant.Mode]provider.Set, error) {
+	worlds := map[tenant.Mode]provider.Set{}
 	for _, c := range []struct {
-		mode         payment.Mode
+		mode         tenant.Mode
 		rates, rails string
-	}{{payment.Test, s.RatesTest, s.RailTest}, {payment.Live, s.RatesLive, s.RailLive}} {
+	}{{tenant.Test, s.RatesTest, s.RailTest}, {tenant.Live, s.RatesLive, s.RailLive}} {
 		if c.rates == "" && c.rails == "" {
 			continue
 		}
 		suffix := strings.ToUpper(string(c.mode))
-		rates, err := s.Rates.open(c.rates, o, worlds[payment.Test].Rates)
+		rates, err := s.Rates.open(c.rates, o, worlds[tenant.Test].Rates)
 		if err != nil {
 			return nil, fmt.Errorf("RATES_%s: %w", suffix, err)
 		}
@@ -89,7 +90,7 @@ func (s settings) worlds(o outside) (map[payment.Mode]provider.Set, error) {
 			return nil, fmt.Errorf("RAIL_%s: %w", suffix, err)
 		}
 		simulated := slices.ContainsFunc(rails, func(p rail.Provider) bool { return p.Caps().Simulated })
-		if c.mode == payment.Live && !s.AllowSimulatedLive {
+		if c.mode == tenant.Live && !s.AllowSimulatedLive {
 			if err := s.refuseUnreal(rates, rails); err != nil {
 				return nil, err
 			}
@@ -102,7 +103,7 @@ func (s settings) worlds(o outside) (map[payment.Mode]provider.Set, error) {
 		if simulated { // it answers at once
 			w.Timing = payout.TestTiming()
 		}
-		if c.mode == payment.Test {
+		if c.mode == tenant.Test {
 			w.NameWait = nameWaitTest
 		}
 		worlds[c.mode] = w
@@ -288,7 +289,7 @@ func (s railSettings) limits() (map[string]map[money.Currency]rail.CurrencyCaps,
 }
 
 // whole lists where the rails of the worlds pay whole units only.
-func whole(worlds map[payment.Mode]provider.Set) map[payment.RailCurrency]bool {
+func whole(worlds map[tenant.Mode]provider.Set) map[payment.RailCurrency]bool {
 	out := map[payment.RailCurrency]bool{}
 	for _, w := range worlds {
 		for _, p := range append([]rail.Provider{w.Rail}, w.Others...) {
@@ -336,7 +337,7 @@ func watch(registry prometheus.Registerer) app.Watch {
 }
 
 // markets are the sources of prices that are read in the background, each once.
-func markets(worlds map[payment.Mode]provider.Set) []*market.Market {
+func markets(worlds map[tenant.Mode]provider.Set) []*market.Market {
 	var out []*market.Market
 	for _, w := range worlds {
 		if m, ok := w.Rates.(*market.Market); ok && !slices.Contains(out, m) {

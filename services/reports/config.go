@@ -12,7 +12,7 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
-	"causeway.internal/services/reports/internal/report"
+	"causeway.internal/libs/tenant"
 )
 
 // settings are what every role needs.
@@ -64,15 +64,15 @@ type serveSettings struct {
 }
 
 // modes reads REPORTS_PUBLIC_MODES.
-func (s serveSettings) modes() ([]report.Mode, error) {
-	var modes []report.Mode
-	for _, m := range report.Modes() {
+func (s serveSettings) modes() ([]tenant.Mode, error) {
+	var modes []tenant.Mode
+	for _, m := range tenant.Modes() {
 		if slices.Contains(s.PublicModes, string(m)) {
 			modes = append(modes, m)
 		}
 	}
 	for _, word := range s.PublicModes {
-		if !slices.Contains(report.Modes(), report.Mode(word)) {
+		if !slices.Contains(tenant.Modes(), tenant.Mode(word)) {
 			return nil, fmt.Errorf("REPORTS_PUBLIC_MODES: %q is no mode; known: live, test", word)
 		}
 	}

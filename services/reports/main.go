@@ -22,11 +22,11 @@ import (
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/reports/internal/app"
 	"causeway.internal/services/reports/internal/httpapi"
 	"causeway.internal/services/reports/internal/limit"
-	"causeway.internal/services/reports/internal/report"
 	"causeway.internal/services/reports/internal/store"
 	"causeway.internal/services/reports/migrations"
 )
@@ -156,7 +156,7 @@ func (p *process) suspects() func(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, mode := range report.Modes() {
+		for _, mode := range tenant.Modes() {
 			waiting.WithLabelValues(string(mode)).Set(float64(found[mode]))
 		}
 		return nil

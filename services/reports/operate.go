@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/reports/internal/report"
 	"causeway.internal/services/reports/internal/store"
@@ -56,12 +57,12 @@ func erase(ctx context.Context, in command.Input) error {
 		f.StringVar(&phone, "phone", "", "phone of the reporter")
 		f.StringVar(&wallet, "wallet", "", "wallet address of the reporter")
 		f.StringVar(&id, "report", "", "one report alone")
-		f.StringVar(&mode, "mode", string(report.Live), "live or test")
+		f.StringVar(&mode, "mode", string(tenant.Live), "live or test")
 	})
 	if err != nil {
 		return err
 	}
-	who := store.Person{Mode: report.Mode(mode)}
+	who := store.Person{Mode: tenant.Mode(mode)}
 	known := false
 	switch {
 	case phone != "" && wallet+id == "":
@@ -71,7 +72,7 @@ func erase(ctx context.Context, in command.Input) error {
 	case id != "" && phone+wallet == "":
 		who.Reference, known = report.Reference(id)
 	}
-	if !known || !slices.Contains(report.Modes(), who.Mode) {
+	if !known || !slices.Contains(tenant.Modes(), who.Mode) {
 		return errors.New("erase: one of --phone, --wallet and --report is needed, and a --mode of live or test")
 	}
 	cfg, err := config.Read[operateSettings](in.Environ)

@@ -27,6 +27,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/mq"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/testkit/port"
@@ -154,7 +155,7 @@ func (s *service) call(i httpkit.Identity, method, path, body string, header ...
 }
 
 var (
-	acme   = httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "acme", KeyID: 7, Mode: wire.Test, Permissions: []string{"report:create", "report:manage"}}
+	acme   = httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "acme", KeyID: 7, Mode: tenant.Test, Permissions: []string{"report:create", "report:manage"}}
 	public = httpkit.Identity{Subject: httpkit.Public, ClientIP: "203.0.113.7"}
 	ann    = httpkit.Identity{Subject: httpkit.Operator, Operator: "ann"}
 )
@@ -223,7 +224,7 @@ func TestFlow_eventsAndSignal(t *testing.T) {
 			}
 		}
 		e := next(s, s.events)
-		if e.Type != kind || e.Sequence != int64(i+1) || e.ObjectID != id || e.MerchantID != "acme" || e.Mode != wire.Test || e.CallbackURL != "" {
+		if e.Type != kind || e.Sequence != int64(i+1) || e.ObjectID != id || e.MerchantID != "acme" || e.Mode != tenant.Test || e.CallbackURL != "" {
 			t.Errorf("event %d: %+v", i+1, e)
 		}
 		_, shown, _ := s.call(public, "GET", "/v1/reports/"+id, "")
@@ -234,14 +235,14 @@ func TestFlow_eventsAndSignal(t *testing.T) {
 		}
 	}
 	signal := next(s, s.signals)
-	if signal.Address != "0xbad" || signal.Merchants != 1 || signal.Reports != 1 || signal.Version < 1 || signal.Mode != wire.Test {
+	if signal.Address != "0xbad" || signal.Merchants != 1 || signal.Reports != 1 || signal.Version < 1 || signal.Mode != tenant.Test {
 		t.Errorf("%+v", signal)
 	}
 	if status, body, _ := s.call(ann, "GET", "/v1/admin/reports/subjects?walletAddress=0xBAD&mode=test", ""); status != 200 ||
 		!strings.Contains(body, `"counts":{"total":1,"pending":0,"processing":0,"resolved":1,"dismissed":0},"distinctReporters":1,"distinctMerchants":1,"resolvedFraudMerchants":1`) {
 		t.Errorf("%d %s", status, body)
 	}
-	if status, body, _ := s.call(httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "other", KeyID: 8, Mode: wire.Test}, "PATCH", "/v1/reports/"+id, `{"status":"dismissed"}`); status != 404 {
+	if status, body, _ := s.call(httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "other", KeyID: 8, Mode: tenant.Test}, "PATCH", "/v1/reports/"+id, `{"status":"dismissed"}`); status != 404 {
 		t.Errorf("another merchant: %d %s", status, body)
 	}
 	for _, path := range []string{"/v1/reports/lookup?walletAddress=%00", "/v1/reports/lookup?walletAddress=%ff%fe", "/v1/reports/lookup?phoneNumber=123456&offset=9223372036854775807", "/v1/reports/lookup?walletAddress=" + strings.Repeat("%F0%9F%99%82", 128)} {

@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/rpc"
@@ -43,7 +44,7 @@ func newChains(
 	cfg workSettings, world worldSettings, shut closed, book *store.Store, tel *telemetry.Telemetry, metrics *scanner.Metrics,
 ) (*chains, error) {
 	out := &chains{simulated: map[string]*simulated.Chain{}, scans: map[scanner.Chain]scan{}}
-	watches := map[wallet.Mode]map[money.Family]*scanner.Watch{wallet.Test: {}, wallet.Live: {}}
+	watches := map[tenant.Mode]map[money.Family]*scanner.Watch{tenant.Test: {}, tenant.Live: {}}
 	for mode, byFamily := range watches {
 		for _, family := range money.Families() {
 			byFamily[family] = scanner.NewWatch(mode, family, book)
@@ -58,9 +59,9 @@ func newChains(
 	for _, n := range money.Networks() {
 		sim := simulated.New(n, book, tel.Log)
 		out.simulated[n.Name] = sim
-		test := scanConfig(wallet.Test, n, simulated.PollEvery, cfg.AnnounceTest)
+		test := scanConfig(tenant.Test, n, simulated.PollEvery, cfg.AnnounceTest)
 		if shut[test.Chain] == nil {
-			out.add(test, sim, alone(sim.Mine), watches[wallet.Test][n.Family], book, tel, metrics)
+			out.add(test, sim, alone(sim.Mine), watches[tenant.Test][n.Family], book, tel, metrics)
 		} else {
 			out.jobs = append(out.jobs, scanner.Mismatched(test.Chain, test.Announce, book, tel.Log))
 		}
@@ -90,7 +91,7 @@ func newChains(
 		}
 		hearing := scanner.Hearing{Chain: conf.Chain, Hosts: hosts, Store: book, Log: tel.Log, Metrics: metrics}
 		beside := alone(hearing.Run)
-		watch := watches[wallet.Live][n.Family]
+		watch := watches[tenant.Live][n.Family]
 		if pooled, ok := driver.(chain.Mempool); ok && set.mempool.Poll > 0 {
 			waits := scanner.NewMempool(set.mempool, conf.Chain, pooled, book, watch, tel.Log, metrics)
 			beside = func(ctx context.Context, epoch int64) error {
@@ -113,7 +114,7 @@ func alone(f func(context.Context) error) func(context.Context, int64) error {
 // prefetch is how many blocks of a simulated chain are read at the same time.
 const prefetch = 8
 
-func scanConfig(mode wallet.Mode, n money.Network, poll, announce time.Duration) scanner.Config {
+func scanConfig(mode tenant.Mode, n money.Network, poll, announce time.Duration) scanner.Config {
 	return scanner.Config{
 		Chain: scanner.Chain{Mode: mode, Network: n.Name}, Family: n.Family, Poll: poll, Prefetch: prefetch, Announce: announce,
 		FinalDepth: n.FinalDepth, Window: wallet.Window(n), Behind: patienceOf(n).behind, Stall: patienceOf(n).stall,

@@ -11,6 +11,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -64,12 +65,12 @@ type workSettings struct {
 }
 
 // nets says how bitcoin addresses of each mode are written.
-func (s worldSettings) nets() (map[wallet.Mode]address.Net, error) {
+func (s worldSettings) nets() (map[tenant.Mode]address.Net, error) {
 	live := address.Net(s.BitcoinLive)
 	if live != address.Mainnet && live != address.Testnet && live != address.Regtest {
 		return nil, fmt.Errorf("BITCOIN_NETWORK_LIVE: %q is none of mainnet, testnet, regtest", s.BitcoinLive)
 	}
-	return map[wallet.Mode]address.Net{wallet.Live: live, wallet.Test: address.Testnet}, nil
+	return map[tenant.Mode]address.Net{tenant.Live: live, tenant.Test: address.Testnet}, nil
 }
 
 // keys reads the configured keys and refuses what would mix the two worlds.
@@ -77,12 +78,12 @@ func (s worldSettings) keys() (app.Keys, error) {
 	out := app.Keys{}
 	var problems []error
 	for slot, text := range map[wallet.Slot]config.Secret{
-		{Mode: wallet.Test, Family: money.Bitcoin}: s.XpubTestBitcoin,
-		{Mode: wallet.Test, Family: money.EVM}:     s.XpubTestEVM,
-		{Mode: wallet.Test, Family: money.Tron}:    s.XpubTestTron,
-		{Mode: wallet.Live, Family: money.Bitcoin}: s.XpubLiveBitcoin,
-		{Mode: wallet.Live, Family: money.EVM}:     s.XpubLiveEVM,
-		{Mode: wallet.Live, Family: money.Tron}:    s.XpubLiveTron,
+		{Mode: tenant.Test, Family: money.Bitcoin}: s.XpubTestBitcoin,
+		{Mode: tenant.Test, Family: money.EVM}:     s.XpubTestEVM,
+		{Mode: tenant.Test, Family: money.Tron}:    s.XpubTestTron,
+		{Mode: tenant.Live, Family: money.Bitcoin}: s.XpubLiveBitcoin,
+		{Mode: tenant.Live, Family: money.EVM}:     s.XpubLiveEVM,
+		{Mode: tenant.Live, Family: money.Tron}:    s.XpubLiveTron,
 	} {
 		if text == "" {
 			continue
@@ -98,8 +99,8 @@ func (s worldSettings) keys() (app.Keys, error) {
 }
 
 // sources opens the chains of addresses of the keys, and the stock of imported addresses if a batch key is pinned.
-func (s worldSettings) sources(keys app.Keys, nets map[wallet.Mode]address.Net) (app.Sources, error) {
-	out := app.Sources{wallet.Live: {}, wallet.Test: {money.Solana: address.NewSandbox()}}
+func (s worldSettings) sources(keys app.Keys, nets map[tenant.Mode]address.Net) (app.Sources, error) {
+	out := app.Sources{tenant.Live: {}, tenant.Test: {money.Solana: address.NewSandbox()}}
 	var problems []error
 	for slot, key := range keys {
 		account, err := address.NewAccount(slot.Family, nets[slot.Mode], key)
@@ -110,12 +111,12 @@ func (s worldSettings) sources(keys app.Keys, nets map[wallet.Mode]address.Net) 
 		out[slot.Mode][slot.Family] = account
 	}
 	if s.BatchKey != "" {
-		out[wallet.Live][money.Solana] = address.Pooled{}
+		out[tenant.Live][money.Solana] = address.Pooled{}
 	}
 	return out, errors.Join(problems...)
 }
 
 // scanned says whether a network of a mode is scanned: every simulated one is, and a live one with endpoints.
-func (s worldSettings) scanned(mode wallet.Mode, network string) bool {
-	return mode == wallet.Test || len(s.Live.networks("")[network].urls()) > 0
+func (s worldSettings) scanned(mode tenant.Mode, network string) bool {
+	return mode == tenant.Test || len(s.Live.networks("")[network].urls()) > 0
 }

@@ -7,10 +7,10 @@ import (
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/page"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // Published keys: BIP-84's account, and those of the local stack.
@@ -33,7 +33,7 @@ func TestConfigPage(t *testing.T) {
 
 // Start-up refuses keys that would mix the worlds, however they are written, and keys that have no business here.
 func TestSources(t *testing.T) {
-	nets := map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet.Live: address.Mainnet}
+	nets := map[tenant.Mode]address.Net{tenant.Test: address.Testnet, tenant.Live: address.Mainnet}
 	for name, c := range map[string]struct {
 		set  worldSettings
 		want string // in the error; "" for none
@@ -58,10 +58,10 @@ func TestSources(t *testing.T) {
 			if err != nil && (strings.Contains(err.Error(), "xpub") || strings.Contains(err.Error(), "xprv")) {
 				t.Errorf("the error shows a key: %v", err)
 			}
-			if err == nil && sources[wallet.Test][money.Solana] == nil {
+			if err == nil && sources[tenant.Test][money.Solana] == nil {
 				t.Error("test mode has no solana pool")
 			}
-			if sources[wallet.Live][money.Solana] != nil {
+			if sources[tenant.Live][money.Solana] != nil {
 				t.Error("live mode has the sandbox pool of solana")
 			}
 		})

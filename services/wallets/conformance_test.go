@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/scanner"
 )
@@ -80,7 +81,7 @@ func TestConformance_foundAndConfirmed(t *testing.T) {
 			if asset == "" {
 				want, amount = s.coin, s.coins
 			}
-			if d.Asset != want || d.Contract != contract || d.Amount != amount || d.Address != l.addresses[i] || d.Mode != wire.Live || d.Network != s.network || d.Depth != 1 {
+			if d.Asset != want || d.Contract != contract || d.Amount != amount || d.Address != l.addresses[i] || d.Mode != tenant.Live || d.Network != s.network || d.Depth != 1 {
 				t.Errorf("%s: %+v", want, d)
 			}
 			i++

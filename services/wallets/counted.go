@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -48,13 +49,13 @@ func (s worldSettings) counted() (out []wallet.Counted, err error) {
 	set := s.Live.networks("")
 	for _, n := range money.Networks() {
 		for _, a := range n.Assets {
-			out = append(out, wallet.Counted{Mode: wallet.Test, Network: n.Name, Asset: a.Symbol, Decimals: a.Decimals})
+			out = append(out, wallet.Counted{Mode: tenant.Test, Network: n.Name, Asset: a.Symbol, Decimals: a.Decimals})
 		}
-		if !s.scanned(wallet.Live, n.Name) {
+		if !s.scanned(tenant.Live, n.Name) {
 			continue
 		}
 		coin := n.Coin()
-		out = append(out, wallet.Counted{Mode: wallet.Live, Network: n.Name, Asset: coin.Symbol, Decimals: coin.Decimals})
+		out = append(out, wallet.Counted{Mode: tenant.Live, Network: n.Name, Asset: coin.Symbol, Decimals: coin.Decimals})
 		listed, err := contracts(n, set[n.Name].tokens)
 		if err != nil {
 			return nil, err
@@ -65,7 +66,7 @@ func (s worldSettings) counted() (out []wallet.Counted, err error) {
 		}
 		for _, t := range tokens {
 			asset, _ := n.Asset(t.Symbol)
-			out = append(out, wallet.Counted{Mode: wallet.Live, Network: n.Name, Asset: t.Symbol, Contract: t.Contract, Decimals: asset.Decimals})
+			out = append(out, wallet.Counted{Mode: tenant.Live, Network: n.Name, Asset: t.Symbol, Contract: t.Contract, Decimals: asset.Decimals})
 		}
 	}
 	return out, nil

@@ -17,6 +17,7 @@ import (
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/intent"
@@ -108,7 +109,7 @@ func (p *process) keep(ctx context.Context, ring *keyring.Ring, given app.Keys) 
 }
 
 // imported is where addresses come in batches.
-var imported = wallet.Slot{Mode: wallet.Live, Family: money.Solana}
+var imported = wallet.Slot{Mode: tenant.Live, Family: money.Solana}
 
 const poolEvery = 10 * time.Second
 

@@ -23,6 +23,7 @@ import (
 
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/address"
@@ -57,7 +58,7 @@ type liveChain struct {
 	mempool   scanner.MempoolConfig // watched where Poll is set
 }
 
-var chainNets = map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet.Live: address.Regtest}
+var chainNets = map[tenant.Mode]address.Net{tenant.Test: address.Testnet, tenant.Live: address.Regtest}
 
 func newBook(pool *pgxpool.Pool, strayed chan<- wallet.Deposit) *store.Store {
 	return store.New(pool, messaging.Out{Now: time.Now}, store.Settings{
@@ -113,7 +114,7 @@ func (l *liveChain) issue(family money.Family) {
 			}
 			key = list[0].Key
 		}
-		text, err := address.Encode(family, chainNets[wallet.Live], key)
+		text, err := address.Encode(family, chainNets[tenant.Live], key)
 		if err != nil {
 			l.t.Fatal(err)
 		}
@@ -164,7 +165,7 @@ func (l *liveChain) start() {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.t.Context()))
 	done := make(chan struct{})
 	l.epoch++
-	watch, epoch := scanner.NewWatch(wallet.Live, l.cfg.Family, l.book), l.epoch
+	watch, epoch := scanner.NewWatch(tenant.Live, l.cfg.Family, l.book), l.epoch
 	s := scanner.New(l.cfg, l.driver, l.book, watch, l.log, l.metrics, time.Now)
 	var beside sync.WaitGroup
 	if l.mempool.Poll > 0 {
@@ -351,7 +352,7 @@ func (c crashSettings) run() error {
 		if err := pool.QueryRow(ctx, `SELECT hash FROM cursors WHERE mode = 'live'`).Scan(&hash); err == nil && hash == head.Hash {
 			os.Exit(0) // everything is scanned and this process never came to its step
 		}
-	}}, watched, scanner.NewWatch(wallet.Live, cfg.Family, watched), log, scanner.NewMetrics(prometheus.NewRegistry()), time.Now)
+	}}, watched, scanner.NewWatch(tenant.Live, cfg.Family, watched), log, scanner.NewMetrics(prometheus.NewRegistry()), time.Now)
 	return s.Run(ctx, c.Epoch)
 }
 
@@ -440,6 +441,6 @@ func (s doomedStore) Rewind(ctx context.Context, lease scanner.Lease, from scann
 	return s.write("Rewind", func() error { return s.Store.Rewind(ctx, lease, from, ancestor) })
 }
 
-func (s doomedStore) AddressesAfter(ctx context.Context, mode wallet.Mode, family money.Family, seq int64, f func(seq int64, key []byte)) error {
+func (s doomedStore) AddressesAfter(ctx context.Context, mode tenant.Mode, family money.Family, seq int64, f func(seq int64, key []byte)) error {
 	return s.write("AddressesAfter", func() error { return s.Store.AddressesAfter(ctx, mode, family, seq, f) })
 }

@@ -24,6 +24,7 @@ import (
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
@@ -52,7 +53,7 @@ type process struct {
 	group   *lifecycle.Group
 	book    *store.Store
 	backlog *outbox.Backlog
-	nets    map[wallet.Mode]address.Net
+	nets    map[tenant.Mode]address.Net
 	depths  wallet.Depths
 	sources app.Sources
 	wrong   app.Mismatches
@@ -133,7 +134,7 @@ func start(ctx context.Context, environ map[string]string, serve, work bool) err
 }
 
 // open says whether a network of a mode is scanned by processes with these settings.
-func (p *process) open(mode wallet.Mode, network string) bool {
+func (p *process) open(mode tenant.Mode, network string) bool {
 	return p.cfg.World.scanned(mode, network) && p.closed[scanner.Chain{Mode: mode, Network: network}] == nil
 }
 

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/scanner"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // newMempool is bitcoin on btcd with its mempool watched.
@@ -165,7 +165,7 @@ func TestMempool_store(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.one(tx, "reverted", isReverted)
-	if waits, err := l.book.Waits(t.Context(), scanner.Chain{Mode: wallet.Live, Network: "bitcoin"}); err != nil || len(waits) > 0 {
+	if waits, err := l.book.Waits(t.Context(), scanner.Chain{Mode: tenant.Live, Network: "bitcoin"}); err != nil || len(waits) > 0 {
 		t.Errorf("%v, %v", waits, err)
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/scanner"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // strangersOf fills the database with a million addresses that nobody pays.
@@ -37,7 +37,7 @@ func BenchmarkMillion(b *testing.B) {
 		b.Fatal(err)
 	}
 	began := time.Now()
-	watch := scanner.NewWatch(wallet.Live, money.EVM, l.book)
+	watch := scanner.NewWatch(tenant.Live, money.EVM, l.book)
 	if err := watch.Refresh(b.Context()); err != nil || watch.Len() < 1_000_000 {
 		b.Fatal(err, watch.Len())
 	}

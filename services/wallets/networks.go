@@ -11,6 +11,7 @@ import (
 
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/bitcoin"
@@ -19,7 +20,6 @@ import (
 	"causeway.internal/services/wallets/internal/chain/solana"
 	"causeway.internal/services/wallets/internal/chain/tron"
 	"causeway.internal/services/wallets/internal/scanner"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // liveSettings are the networks of live mode. Each is scanned when it has RPC URLs.
@@ -192,7 +192,7 @@ func (l live) scan(n money.Network, announce time.Duration) scanner.Config {
 	default:
 		poll = time.Second
 	}
-	conf := scanConfig(wallet.Live, n, poll, announce)
+	conf := scanConfig(tenant.Live, n, poll, announce)
 	conf.Prefetch, conf.Grace, conf.Start = min(max(l.Prefetch, 1), 32), l.Grace, l.Start
 	if l.FinalDepth > 0 {
 		conf.FinalDepth = l.FinalDepth

@@ -16,6 +16,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/store"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -108,14 +109,14 @@ func rescanBlocks(ctx context.Context, in command.Input) error {
 	var from, to int64
 	err := in.FlagsOnly(func(f *flag.FlagSet) {
 		f.StringVar(&network, "network", "", "network or alias")
-		f.StringVar(&mode, "mode", string(wallet.Live), "live or test")
+		f.StringVar(&mode, "mode", string(tenant.Live), "live or test")
 		f.Int64Var(&from, "from", -1, "first block")
 		f.Int64Var(&to, "to", -1, "last block")
 	})
 	if err != nil {
 		return err
 	}
-	if network == "" || from < 0 || to < from || !wallet.Mode(mode).Valid() {
+	if network == "" || from < 0 || to < from || !tenant.Mode(mode).Valid() {
 		return in.Usage()
 	}
 	n, ok := money.NetworkOf(network)
@@ -123,7 +124,7 @@ func rescanBlocks(ctx context.Context, in command.Input) error {
 		return fmt.Errorf("no such network %q; there are %s", network, money.Pairs())
 	}
 	return operate(ctx, in, func(p *process) error {
-		return rescan(ctx, p, scanner.Chain{Mode: wallet.Mode(mode), Network: n.Name}, from, to, in.Out)
+		return rescan(ctx, p, scanner.Chain{Mode: tenant.Mode(mode), Network: n.Name}, from, to, in.Out)
 	})
 }
 
@@ -175,14 +176,14 @@ func rewindScan(ctx context.Context, in command.Input) error {
 	var to int64
 	err := in.FlagsOnly(func(f *flag.FlagSet) {
 		f.StringVar(&network, "network", "", "network or alias")
-		f.StringVar(&mode, "mode", string(wallet.Live), "live or test")
+		f.StringVar(&mode, "mode", string(tenant.Live), "live or test")
 		f.Int64Var(&to, "to", -1, "height at which the scan goes on; without it, the fork")
 		f.StringVar(&reason, "reason", "", "why, for the audit")
 	})
 	if err != nil {
 		return err
 	}
-	if network == "" || strings.TrimSpace(reason) == "" || !wallet.Mode(mode).Valid() {
+	if network == "" || strings.TrimSpace(reason) == "" || !tenant.Mode(mode).Valid() {
 		return in.Usage()
 	}
 	n, ok := money.NetworkOf(network)
@@ -190,7 +191,7 @@ func rewindScan(ctx context.Context, in command.Input) error {
 		return fmt.Errorf("no such network %q; there are %s", network, money.Pairs())
 	}
 	return operate(ctx, in, func(p *process) error {
-		c := scanner.Chain{Mode: wallet.Mode(mode), Network: n.Name}
+		c := scanner.Chain{Mode: tenant.Mode(mode), Network: n.Name}
 		return rewind(ctx, p, c, to, scanner.Note{Operator: in.Operator(), Reason: reason}, in.Out)
 	})
 }
@@ -252,13 +253,13 @@ func showTransaction(ctx context.Context, in command.Input) error {
 func importKey(ctx context.Context, in command.Input) error {
 	var mode, family string
 	err := in.FlagsOnly(func(f *flag.FlagSet) {
-		f.StringVar(&mode, "mode", string(wallet.Live), "live or test")
+		f.StringVar(&mode, "mode", string(tenant.Live), "live or test")
 		f.StringVar(&family, "family", "", "bitcoin, evm or tron")
 	})
 	if err != nil {
 		return err
 	}
-	slot := wallet.Slot{Mode: wallet.Mode(mode), Family: money.Family(family)}
+	slot := wallet.Slot{Mode: tenant.Mode(mode), Family: money.Family(family)}
 	if !slot.Mode.Valid() {
 		return in.Usage()
 	}

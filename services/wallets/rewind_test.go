@@ -22,9 +22,9 @@ import (
 
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/scanner"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // rewound is what the verb prints.
@@ -74,7 +74,7 @@ func (c crashSettings) environ() map[string]string {
 func (l *liveChain) work() {
 	l.t.Helper()
 	job := scanner.Job{Chain: l.cfg.Chain, Run: func(ctx context.Context, epoch int64) error {
-		watch := scanner.NewWatch(wallet.Live, l.cfg.Family, l.book)
+		watch := scanner.NewWatch(tenant.Live, l.cfg.Family, l.book)
 		return scanner.New(l.cfg, l.driver, l.book, watch, l.log, l.metrics, time.Now).Run(ctx, epoch)
 	}}
 	if _, err := l.pool.Exec(l.t.Context(), `UPDATE cursors SET epoch = 0`); err != nil { // leases count from one
@@ -192,7 +192,7 @@ func TestService_rewind(t *testing.T) {
 	w := startWhole(t)
 	_, _, ops := w.replica()
 	for _, family := range money.Families() {
-		w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: string(family), Mode: wire.Test, Family: family, Count: 20})
+		w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: string(family), Mode: tenant.Test, Family: family, Count: 20})
 	}
 	w.until("stocked", func() bool { return len(w.addresses) == len(money.Families()) })
 	pool, err := pgxpool.New(t.Context(), w.environ["DATABASE_URL"])

@@ -27,6 +27,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/mq"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/testkit/port"
@@ -185,7 +186,7 @@ func TestService(t *testing.T) {
 
 	began := time.Now()
 	for _, family := range money.Families() {
-		w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "stock " + string(family), Mode: wire.Test, Family: family, Count: 1024})
+		w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "stock " + string(family), Mode: tenant.Test, Family: family, Count: 1024})
 	}
 	w.until("stocked", func() bool {
 		for _, family := range money.Families() {
@@ -278,7 +279,7 @@ func TestService_mismatchedSettings(t *testing.T) {
 	stop, _, _ := w.replica()
 	ask := func(name string, families ...money.Family) {
 		for _, f := range families {
-			w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: name + string(f), Mode: wire.Test, Family: f, Count: 3})
+			w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: name + string(f), Mode: tenant.Test, Family: f, Count: 3})
 		}
 	}
 	states := func(want map[string]wire.ScanState) func() bool {
@@ -395,7 +396,7 @@ func TestService_mismatchedRecovery(t *testing.T) {
 	t.Parallel()
 	w := startWhole(t)
 	stop, _, _ := w.replica()
-	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "r", Mode: wire.Test, Family: money.EVM, Count: 3})
+	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "r", Mode: tenant.Test, Family: money.EVM, Count: 3})
 	w.until("stocked", func() bool { return len(w.addresses[money.EVM]) == 3 })
 	stop()
 	environ := maps.Clone(w.environ)
@@ -410,7 +411,7 @@ func TestService_keptKeys(t *testing.T) {
 	t.Parallel()
 	w := startWhole(t)
 	stop, _, _ := w.replica()
-	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "r", Mode: wire.Test, Family: money.EVM, Count: 3})
+	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "r", Mode: tenant.Test, Family: money.EVM, Count: 3})
 	w.until("stocked", func() bool { return len(w.addresses[money.EVM]) == 3 })
 	stop()
 	const other = otherXpub
@@ -429,9 +430,9 @@ func TestService_keptKeys(t *testing.T) {
 		t.Error(err)
 	}
 	w.replica()
-	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "again", Mode: wire.Test, Family: money.EVM, Count: 3})
+	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "again", Mode: tenant.Test, Family: money.EVM, Count: 3})
 	w.until("stocked again", func() bool { return len(w.addresses[money.EVM]) == 6 })
-	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "live", Mode: wire.Live, Family: money.EVM, Count: 1})
+	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "live", Mode: tenant.Live, Family: money.EVM, Count: 1})
 	w.until("live addresses of the imported key", func() bool { return len(w.addresses[money.EVM]) == 7 })
 }
 
@@ -446,7 +447,7 @@ func TestService_rotateMaster(t *testing.T) {
 	allocate := func() {
 		t.Helper()
 		stocked += 3
-		w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: fmt.Sprint("r", stocked), Mode: wire.Test, Family: money.EVM, Count: 3})
+		w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: fmt.Sprint("r", stocked), Mode: tenant.Test, Family: money.EVM, Count: 3})
 		w.until("stocked", func() bool { return len(w.addresses[money.EVM]) == stocked })
 	}
 	allocate()
@@ -490,7 +491,7 @@ func TestService_importAddresses(t *testing.T) {
 	signer := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{5}, ed25519.SeedSize))
 	w.environ["ADDRESS_BATCH_KEY"] = base64.StdEncoding.EncodeToString(signer.Public().(ed25519.PublicKey))
 	_, _, ops := w.replica()
-	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "r", Mode: wire.Live, Family: money.Solana, Count: 3})
+	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "r", Mode: tenant.Live, Family: money.Solana, Count: 3})
 	made, err := address.NewSandbox().Derive(100, 8) // stand in for the signer's
 	if err != nil {
 		t.Fatal(err)
@@ -548,7 +549,7 @@ func TestService_operator(t *testing.T) {
 	t.Parallel()
 	w := startWhole(t)
 	w.replica()
-	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "r", Mode: wire.Test, Family: money.EVM, Count: 1})
+	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "r", Mode: tenant.Test, Family: money.EVM, Count: 1})
 	w.until("stocked", func() bool { return len(w.addresses[money.EVM]) == 1 })
 	w.publish(wire.SimulateDepositV1, wire.SimulateDeposit{RequestID: "d", Address: w.addresses[money.EVM][0], Network: "base", Asset: "ETH", Amount: "7"})
 	var seen wire.DepositChanged
@@ -625,7 +626,7 @@ func TestService_split(t *testing.T) {
 	call := func(method, path, body string) map[string]any {
 		t.Helper()
 		header, err := httpkit.Identity{
-			Subject: httpkit.Merchant, MerchantID: "acme", KeyID: 7, Mode: wire.Test, RequestID: "req_1", Method: method, Path: path,
+			Subject: httpkit.Merchant, MerchantID: "acme", KeyID: 7, Mode: tenant.Test, RequestID: "req_1", Method: method, Path: path,
 			Audience: wire.Wallets, IssuedAt: time.Now().UnixMilli(),
 		}.Sign(identity)
 		if err != nil {

@@ -32,6 +32,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/mq"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/testkit/port"
@@ -245,7 +246,7 @@ func newCustody(t *testing.T, change func(policy string, environ map[string]stri
 	}
 	t.Cleanup(pool.Close)
 	c := &custody{node: subjectOf(t, "evm").start(t), dir: dir, bin: bin, pool: pool, doors: &doors{}}
-	nets := map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet.Live: address.Mainnet}
+	nets := map[tenant.Mode]address.Net{tenant.Test: address.Testnet, tenant.Live: address.Mainnet}
 	c.book = store.New(pool, messaging.Out{Now: time.Now}, store.Settings{Nets: nets, Depths: wallet.DefaultDepths(), Now: time.Now})
 	c.environ = map[string]string{
 		"DATABASE_URL": database, "AMQP_URL": mq.New(t), "LOG_LEVEL": "info", "HTTP_ADDR": port.Free(t), "OPS_ADDR": port.Free(t),
@@ -440,11 +441,11 @@ func (c *custody) source(t *testing.T) address.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources, err := worldSettings{}.sources(keys, map[wallet.Mode]address.Net{wallet.Live: address.Mainnet})
+	sources, err := worldSettings{}.sources(keys, map[tenant.Mode]address.Net{tenant.Live: address.Mainnet})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sources[wallet.Live][money.EVM]
+	return sources[tenant.Live][money.EVM]
 }
 
 // wallet makes a standalone wallet as the API does.
@@ -452,7 +453,7 @@ func (c *custody) wallet(t *testing.T, crypto string) wallet.Wallet {
 	t.Helper()
 	now := time.Now()
 	made := wallet.Wallet{
-		ID: id.New(id.Wallet, now), Mode: wallet.Live, MerchantID: "acme", KeyID: 7, Family: money.EVM, Network: "ethereum", NetworkName: "ethereum",
+		ID: id.New(id.Wallet, now), Mode: tenant.Live, MerchantID: "acme", KeyID: 7, Family: money.EVM, Network: "ethereum", NetworkName: "ethereum",
 		Crypto: crypto, Metadata: []byte("{}"), CreatedAt: now, ExpiresAt: now.Add(time.Hour),
 	}.Born()
 	_, err := c.book.CreateWallet(t.Context(), made, c.source(t), app.Key{}, func(w wallet.Wallet) (app.Answer, error) {
@@ -826,7 +827,7 @@ func TestSweep_coin(t *testing.T) {
 // handed is an address that the payments service was given.
 func (c *custody) handed(t *testing.T) (at string) {
 	t.Helper()
-	r := wallet.Request{ID: "stock", Mode: wallet.Live, Family: money.EVM, Count: 1}
+	r := wallet.Request{ID: "stock", Mode: tenant.Live, Family: money.EVM, Count: 1}
 	if err := c.book.Allocate(t.Context(), "", r, c.source(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -873,7 +874,7 @@ func (c *custody) tellsPayments(t *testing.T) {
 				FROM outgoing_tx o WHERE o.tx_hash = $1 AND o.state = 'final'`, o.TxHash).Scan(&outgoing, &want.Kind, &want.Amount, &want.Fee); err != nil {
 				t.Fatal(err)
 			}
-			want.Mode, want.Network, want.TxHash, want.Asset = wire.Live, "ethereum", o.TxHash, "USDT"
+			want.Mode, want.Network, want.TxHash, want.Asset = tenant.Live, "ethereum", o.TxHash, "USDT"
 			if o != want || id != "live:"+outgoing {
 				t.Errorf("%s: %+v, want %+v", id, o, want)
 			}

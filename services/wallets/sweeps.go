@@ -16,6 +16,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/evmtx"
@@ -23,7 +24,6 @@ import (
 	"causeway.internal/services/wallets/internal/signer"
 	"causeway.internal/services/wallets/internal/sweep"
 	"causeway.internal/services/wallets/internal/sweeper"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // sweepSettings say when money leaves the deposit addresses of one EVM network. The signer has its own limits.
@@ -91,7 +91,7 @@ func (s sweepSettings) terms(n money.Network) (sweep.Terms, error) {
 func (s liveSettings) treasuries() (all []wire.OwnedAddress) {
 	for _, set := range s.evm() {
 		if treasury, err := evmtx.ParseAccount(set.Sweep.Treasury); err == nil {
-			all = append(all, wire.OwnedAddress{Mode: wire.Live, Family: money.EVM, Address: treasury.String()})
+			all = append(all, wire.OwnedAddress{Mode: tenant.Live, Family: money.EVM, Address: treasury.String()})
 		}
 	}
 	return all
@@ -112,11 +112,11 @@ type sweeping struct {
 func (p *process) sweeps(cfg workSettings, chains *chains) (*sweeping, error) {
 	out := &sweeping{p: p, every: cfg.SweepEvery, client: signer.New(cfg.SignerSocket), chains: map[string]sweeper.Chain{}}
 	for name, set := range p.cfg.World.Live.evm() {
-		if set.Sweep.Treasury == "" || p.closed[scanner.Chain{Mode: wallet.Live, Network: name}] != nil {
+		if set.Sweep.Treasury == "" || p.closed[scanner.Chain{Mode: tenant.Live, Network: name}] != nil {
 			continue
 		}
 		n, _ := money.NetworkOf(name)
-		scan, scanned := chains.scans[scanner.Chain{Mode: wallet.Live, Network: name}]
+		scan, scanned := chains.scans[scanner.Chain{Mode: tenant.Live, Network: name}]
 		driver, sweepable := scan.driver.(sweeper.Chain)
 		treasury, err := evmtx.ParseAccount(set.Sweep.Treasury)
 		switch {
@@ -219,8 +219,8 @@ func (s *sweeping) prove(ctx context.Context, cfg sweeper.Config) (station strin
 	if err != nil || pinned.String() != cfg.Treasury {
 		return "", fmt.Errorf("the signer has another treasury pinned for %s, or none", cfg.Network)
 	}
-	source, ok := s.p.sources[wallet.Live][money.EVM].(*address.Account)
-	if !ok || told.Mode != string(wallet.Live) || told.Account != source.Account() {
+	source, ok := s.p.sources[tenant.Live][money.EVM].(*address.Account)
+	if !ok || told.Mode != string(tenant.Live) || told.Account != source.Account() {
 		return "", errors.New("the signer serves another mode or account than the live EVM key")
 	}
 	sample, err := s.p.book.Sample(ctx, signerSample)
@@ -230,7 +230,7 @@ func (s *sweeping) prove(ctx context.Context, cfg sweeper.Config) (station strin
 	var indices []uint32
 	var issued []string
 	for _, i := range sample {
-		if i.Mode == wallet.Live && i.Family == money.EVM {
+		if i.Mode == tenant.Live && i.Family == money.EVM {
 			//nolint:gosec // an index has 31 bits
 			indices, issued = append(indices, uint32(i.Index)), append(issued, i.Address)
 		}

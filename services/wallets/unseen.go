@@ -14,10 +14,10 @@ import (
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/unseen"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // hintsEvery is how often transactions that were named are looked at.
@@ -57,7 +57,7 @@ func (p *process) unseen(cfg workSettings, chains *chains) func(context.Context)
 	p.tel.Registry.MustRegister(u.unexplained, u.unclear, u.compared, looked)
 	networks := map[string]unseen.Chain{}
 	for name, set := range p.cfg.World.Live.evm() {
-		driver, ok := chains.scans[scanner.Chain{Mode: wallet.Live, Network: name}].driver.(unseen.Chain)
+		driver, ok := chains.scans[scanner.Chain{Mode: tenant.Live, Network: name}].driver.(unseen.Chain)
 		if !ok {
 			continue
 		}
@@ -176,7 +176,7 @@ func lookAt(ctx context.Context, in command.Input) error {
 		return in.Usage()
 	}
 	return operate(ctx, in, func(p *process) error {
-		l := app.LookAt{Mode: wallet.Live, Network: n.Name, Address: address, Asset: n.Coin().Symbol, TxHash: tx}
+		l := app.LookAt{Mode: tenant.Live, Network: n.Name, Address: address, Asset: n.Coin().Symbol, TxHash: tx}
 		if err := p.cases().LookAtTransaction(ctx, l, true); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/scanner"
@@ -56,7 +57,7 @@ func (b *blindChain) byContract(payments ...string) string {
 // name takes the message that payments sends when a payer names a transaction.
 func (b *blindChain) name(address, tx string) error {
 	b.t.Helper()
-	return b.cases.LookAtTransaction(b.t.Context(), app.LookAt{Mode: wallet.Live, Network: "ethereum", Address: address, Asset: "ETH", TxHash: tx}, false)
+	return b.cases.LookAtTransaction(b.t.Context(), app.LookAt{Mode: tenant.Live, Network: "ethereum", Address: address, Asset: "ETH", TxHash: tx}, false)
 }
 
 // look waits until a hint has come to a state.
@@ -193,11 +194,11 @@ func TestUnseen_abuse(t *testing.T) {
 		t.Errorf("%s became %s", before, after)
 	}
 	for _, l := range []app.LookAt{
-		{Mode: wallet.Live, Network: "ethereum", Address: b.strangers[0], Asset: "ETH", TxHash: plain},
-		{Mode: wallet.Test, Network: "ethereum", Address: mine, Asset: "ETH", TxHash: plain},
-		{Mode: wallet.Live, Network: "ethereum", Address: mine, Asset: "USDT", TxHash: plain},
-		{Mode: wallet.Live, Network: "tron", Address: mine, Asset: "TRX", TxHash: plain},
-		{Mode: wallet.Live, Network: "ethereum", Address: "nobody", Asset: "ETH", TxHash: plain},
+		{Mode: tenant.Live, Network: "ethereum", Address: b.strangers[0], Asset: "ETH", TxHash: plain},
+		{Mode: tenant.Test, Network: "ethereum", Address: mine, Asset: "ETH", TxHash: plain},
+		{Mode: tenant.Live, Network: "ethereum", Address: mine, Asset: "USDT", TxHash: plain},
+		{Mode: tenant.Live, Network: "tron", Address: mine, Asset: "TRX", TxHash: plain},
+		{Mode: tenant.Live, Network: "ethereum", Address: "nobody", Asset: "ETH", TxHash: plain},
 	} {
 		if err := b.cases.LookAtTransaction(t.Context(), l, false); !fault.IsPermanent(err) {
 			t.Errorf("%+v: %v", l, err)

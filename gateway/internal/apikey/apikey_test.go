@@ -20,7 +20,7 @@ import (
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/keyring"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestParse_roundTrip(t *testing.T) {
 	seen := map[string]bool{}
 	for range 500 {
-		for _, mode := range []wire.Mode{wire.Live, wire.Test} {
+		for _, mode := range tenant.Modes() {
 			for _, kind := range []apikey.Kind{apikey.Secret, apikey.Public} {
 				text := apikey.Generate(kind, mode)
 				gotKind, gotMode, ok := apikey.Parse(text)
@@ -44,7 +44,7 @@ func TestParse_roundTrip(t *testing.T) {
 // One wrong character anywhere is refused without a look-up, and so are swapped neighbours.
 func TestParse_typo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		key := []byte(apikey.Generate(apikey.Secret, wire.Test))
+		key := []byte(apikey.Generate(apikey.Secret, tenant.Test))
 		at := rapid.IntRange(0, len(key)-1).Draw(t, "at")
 		other := rapid.ByteRange(0x20, 0x7e).Draw(t, "other")
 		if other == key[at] {
@@ -55,7 +55,7 @@ func TestParse_typo(t *testing.T) {
 			t.Fatalf("%s is taken with a typo at %d", key, at)
 		}
 	})
-	key := []byte(apikey.Generate(apikey.Secret, wire.Test))
+	key := []byte(apikey.Generate(apikey.Secret, tenant.Test))
 	for i := range len(key) - 1 {
 		if key[i] == key[i+1] {
 			continue
@@ -421,7 +421,7 @@ func TestCache_bounded(t *testing.T) {
 
 func BenchmarkCache_warm(b *testing.B) {
 	p := peppers(b, "ab")
-	secret := apikey.Generate(apikey.Secret, wire.Test)
+	secret := apikey.Generate(apikey.Secret, tenant.Test)
 	c := newCache(b, &source{keys: map[apikey.Digest]*apikey.Key{p.Digest(secret): {ID: 1}}}, p, time.Hour, 10, time.Now)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -7,7 +7,7 @@ import (
 	"hash/crc32"
 	"strings"
 
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 // Kind names the half of a key pair.
@@ -33,7 +33,7 @@ const (
 const tokenPrefix = "op_"
 
 // Generate makes a new key text from crypto/rand.
-func Generate(kind Kind, mode wire.Mode) string {
+func Generate(kind Kind, mode tenant.Mode) string {
 	return generate(string(kind) + "k_" + string(mode) + "_")
 }
 
@@ -65,12 +65,12 @@ func generate(prefix string) string {
 }
 
 // Parse reads a key text; ok is false when the form or the checksum is wrong.
-func Parse(text string) (kind Kind, mode wire.Mode, ok bool) {
+func Parse(text string) (kind Kind, mode tenant.Mode, ok bool) {
 	if len(text) != keyLen || text[1:3] != "k_" || text[prefixLen-1] != '_' {
 		return 0, "", false
 	}
-	kind, mode = Kind(text[0]), wire.Mode(text[3:prefixLen-1])
-	if (kind != Secret && kind != Public) || (mode != wire.Live && mode != wire.Test) {
+	kind, mode = Kind(text[0]), tenant.Mode(text[3:prefixLen-1])
+	if (kind != Secret && kind != Public) || (mode != tenant.Live && mode != tenant.Test) {
 		return 0, "", false
 	}
 	return kind, mode, intact(text, prefixLen)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 // Tier names the rate limits of a key (docs/api-contract.md#limits).
@@ -41,7 +41,7 @@ type Key struct {
 	PublicKey    string
 	MerchantID   string
 	Name         string
-	Mode         wire.Mode
+	Mode         tenant.Mode
 	Permissions  []string
 	AllowedCIDRs []netip.Prefix // empty: any address
 	Tier         Tier

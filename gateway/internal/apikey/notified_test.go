@@ -8,7 +8,7 @@ import (
 
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/libs/fault"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 // Without notifications a key is cached for half a second, whatever its time to live; with them, for its time to live;
@@ -91,7 +91,7 @@ func TestCache_slowLookup(t *testing.T) {
 
 func TestCache_public(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		public, secret := apikey.Generate(apikey.Public, wire.Test), apikey.Generate(apikey.Secret, wire.Test)
+		public, secret := apikey.Generate(apikey.Public, tenant.Test), apikey.Generate(apikey.Secret, tenant.Test)
 		old := ring(t, "old")
 		s := &source{
 			public: map[string]*apikey.Key{public: {ID: 7}}, sealed: old.Seal(apikey.SigningKey(secret), apikey.SigningPlace(public)),

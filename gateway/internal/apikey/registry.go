@@ -12,14 +12,14 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 // Order is an operator's order to make a key.
 type Order struct {
 	MerchantID   string
 	Name         string
-	Mode         wire.Mode
+	Mode         tenant.Mode
 	Permissions  []string
 	Tier         Tier
 	AllowedCIDRs []netip.Prefix
@@ -43,7 +43,7 @@ type Issued struct {
 // Filter narrows a list of keys. The page holds ids below Before; 0 starts at the newest.
 type Filter struct {
 	MerchantID string
-	Mode       wire.Mode
+	Mode       tenant.Mode
 	Before     int64
 	Limit      int
 }
@@ -176,7 +176,7 @@ func (o *Order) Check(p *fault.Problems, now time.Time) {
 	case utf8.RuneCountInString(o.Name) > nameMax || !plain(o.Name):
 		p.Add("name", "must have at most %d characters, without control characters or spaces at its ends", nameMax)
 	}
-	if o.Mode != wire.Live && o.Mode != wire.Test {
+	if o.Mode != tenant.Live && o.Mode != tenant.Test {
 		p.Add("mode", "must be one of live, test")
 	}
 	checkPermissions(p, o.Permissions)

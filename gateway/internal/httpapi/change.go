@@ -13,7 +13,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 // changeRequest is the body of PATCH /v1/admin/keys/{id}. A missing field stays as it is; expiresAt "never" and an
@@ -79,7 +79,7 @@ func (a *API) change(ctx context.Context, r changeRequest) (httpkit.Answer, erro
 // secondedOf is seconded for an act on an existing key; an act on a test key takes one operator.
 func (a *API) secondedOf(ctx context.Context, by *audit.Entry, id int64, action string, order any, once idempotency.Key) (*httpkit.Answer, error) {
 	k, err := a.Keys.Get(ctx, id)
-	if err != nil || k.Mode != wire.Live {
+	if err != nil || k.Mode != tenant.Live {
 		return nil, err
 	}
 	object := "key:" + strconv.FormatInt(id, 10)
@@ -129,13 +129,13 @@ func (*noRequest) Read(*httpkit.Input) {}
 // meAnswer is the part of a key that its holder may read.
 type meAnswer struct {
 	Key struct {
-		ID           int64     `json:"id"`
-		PublicKey    string    `json:"publicKey"`
-		Name         string    `json:"name"`
-		Mode         wire.Mode `json:"mode"`
-		CreatedAt    *string   `json:"createdAt"`
-		ExpiresAt    *string   `json:"expiresAt"`
-		AllowedCIDRs []string  `json:"allowedCidrs"`
+		ID           int64       `json:"id"`
+		PublicKey    string      `json:"publicKey"`
+		Name         string      `json:"name"`
+		Mode         tenant.Mode `json:"mode"`
+		CreatedAt    *string     `json:"createdAt"`
+		ExpiresAt    *string     `json:"expiresAt"`
+		AllowedCIDRs []string    `json:"allowedCidrs"`
 	} `json:"key"`
 	Merchant struct {
 		ID string `json:"id"`

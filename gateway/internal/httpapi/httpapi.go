@@ -19,7 +19,7 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 // Registry is the part of the key registry that the endpoints use.
@@ -74,16 +74,16 @@ func (a *API) Register(s *httpkit.Server) {
 
 // KeyView is a key as operators see it. Only the answer to its creation has Secret.
 type KeyView struct {
-	ID          int64     `json:"id"`
-	PublicKey   string    `json:"publicKey"`
-	Secret      string    `json:"secret,omitempty"`
-	MerchantID  string    `json:"merchantId"`
-	Name        string    `json:"name"`
-	Mode        wire.Mode `json:"mode"`
-	Permissions []string  `json:"permissions"`
-	Tier        string    `json:"tier"`
-	CreatedAt   *string   `json:"createdAt"`
-	ExpiresAt   *string   `json:"expiresAt"`
+	ID          int64       `json:"id"`
+	PublicKey   string      `json:"publicKey"`
+	Secret      string      `json:"secret,omitempty"`
+	MerchantID  string      `json:"merchantId"`
+	Name        string      `json:"name"`
+	Mode        tenant.Mode `json:"mode"`
+	Permissions []string    `json:"permissions"`
+	Tier        string      `json:"tier"`
+	CreatedAt   *string     `json:"createdAt"`
+	ExpiresAt   *string     `json:"expiresAt"`
 	*KeyMoreView
 }
 
@@ -135,7 +135,7 @@ func (c *createRequest) Read(in *httpkit.Input) {
 	b := in.Body()
 	c.order = apikey.Order{
 		MerchantID: b.RequiredText("merchantId", 50), Name: b.RequiredText("name", 100),
-		Mode: wire.Mode(b.RequiredText("mode", 10)), Permissions: b.Texts("permissions", 32, 50), Tier: apikey.Tier(b.Text("tier", 20)),
+		Mode: tenant.Mode(b.RequiredText("mode", 10)), Permissions: b.Texts("permissions", 32, 50), Tier: apikey.Tier(b.Text("tier", 20)),
 	}
 	c.order.AllowedCIDRs = networks(b)
 	if text := b.Text("expiresAt", 40); text != "" {
@@ -170,7 +170,7 @@ type keyAnswer struct {
 
 func (a *API) create(ctx context.Context, r createRequest) (httpkit.Answer, error) {
 	second := func(by *audit.Entry, once idempotency.Key) (*httpkit.Answer, error) {
-		if r.order.Mode != wire.Live {
+		if r.order.Mode != tenant.Live {
 			return nil, nil
 		}
 		return a.seconded(ctx, by, approval.Request{Action: makeKey}, r.order, once)
@@ -250,7 +250,7 @@ type listRequest struct{ filter apikey.Filter }
 // Read implements httpkit.Reader.
 func (l *listRequest) Read(in *httpkit.Input) {
 	l.filter = apikey.Filter{
-		MerchantID: in.Query("merchantId"), Mode: wire.Mode(in.QueryOneOf("mode", "live", "test")), Limit: in.QueryInt("limit", 50, 1, 100),
+		MerchantID: in.Query("merchantId"), Mode: tenant.Mode(in.QueryOneOf("mode", "live", "test")), Limit: in.QueryInt("limit", 50, 1, 100),
 	}
 	if text := in.Query("cursor"); text != "" {
 		before, err := readCursor(text)

@@ -14,7 +14,7 @@ import (
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 // Keys finds the key of a secret, or of a public id, for the address that sent it.
@@ -145,7 +145,7 @@ func (r *Resolver) allowed(rt *route.Route, key *apikey.Key, ip netip.Addr) erro
 	if err := key.Usable(r.now(), ip); err != nil {
 		return err
 	}
-	if rt.TestOnly && key.Mode != wire.Test {
+	if rt.TestOnly && key.Mode != tenant.Test {
 		return httpkit.ErrRouteUnknown
 	}
 	if rt.Permission != "" && !key.Grants.Allows(rt.Permission) {

@@ -16,7 +16,7 @@ import (
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 func TestParseOperators(t *testing.T) {
@@ -71,8 +71,8 @@ func TestParsePrefix(t *testing.T) {
 // and refuses no request.
 func TestResolve_knows(t *testing.T) {
 	now := time.UnixMilli(1775000000000)
-	public := apikey.Generate(apikey.Public, wire.Test)
-	key := apikey.Key{ID: 7, MerchantID: "acme", PublicKey: public, Mode: wire.Test, Signing: apikey.SigningKey(signedSecret)}.Compiled()
+	public := apikey.Generate(apikey.Public, tenant.Test)
+	key := apikey.Key{ID: 7, MerchantID: "acme", PublicKey: public, Mode: tenant.Test, Signing: apikey.SigningKey(signedSecret)}.Compiled()
 	revoked := key
 	revoked.RevokedAt = now.Add(-time.Hour)
 	ip := netip.MustParseAddr("203.0.113.7")

@@ -17,7 +17,7 @@ import (
 	"causeway.internal/gateway/internal/identity"
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/fault"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 const signedSecret = "sk_test_0000000000000000000000000000002OMZgq"
@@ -85,8 +85,8 @@ func hashed(body string) string {
 }
 
 func TestSignature(t *testing.T) {
-	public := apikey.Generate(apikey.Public, wire.Test)
-	key := apikey.Key{PublicKey: public, Mode: wire.Test, Permissions: []string{"*"}, Signing: apikey.SigningKey(signedSecret)}.Compiled()
+	public := apikey.Generate(apikey.Public, tenant.Test)
+	key := apikey.Key{PublicKey: public, Mode: tenant.Test, Permissions: []string{"*"}, Signing: apikey.SigningKey(signedSecret)}.Compiled()
 	good := request{
 		// the signature comes from Node's crypto, not from this repository
 		public, "1775000000000", "POST", "/v1/payments", `{"a":1}`,
@@ -127,8 +127,8 @@ func TestSignature(t *testing.T) {
 		"another path":              {with(func(q *request) { q.target = "/v1/wallets" }), "signature_invalid"},
 		"another time":              {with(func(q *request) { q.stamp = "1775000000001" }), "signature_invalid"},
 		"the same time, other text": {with(func(q *request) { q.stamp = "01775000000000" }), "signature_invalid"},
-		"another key":               {with(func(q *request) { q.public = apikey.Generate(apikey.Public, wire.Test) }), "api_key_invalid"},
-		"a live id":                 {with(func(q *request) { q.public = apikey.Generate(apikey.Public, wire.Live) }), "api_key_invalid"},
+		"another key":               {with(func(q *request) { q.public = apikey.Generate(apikey.Public, tenant.Test) }), "api_key_invalid"},
+		"a live id":                 {with(func(q *request) { q.public = apikey.Generate(apikey.Public, tenant.Live) }), "api_key_invalid"},
 		"two signatures":            {with(func(q *request) { q.also = http.Header{"X-Signature": {q.signature, q.signature}} }), "signature_invalid"},
 		"no signature":              {with(func(q *request) { q.also = http.Header{"X-Signature": nil} }), "signature_missing"},
 		"no timestamp":              {with(func(q *request) { q.also = http.Header{"X-Timestamp": nil} }), "signature_missing"},
@@ -148,7 +148,7 @@ func TestSignature(t *testing.T) {
 // Only the holder of a key learns what is wrong with it: a caller who knows the public id learns that the signature is
 // wrong.
 func TestSignature_stateAfterProof(t *testing.T) {
-	public := apikey.Generate(apikey.Public, wire.Test)
+	public := apikey.Generate(apikey.Public, tenant.Test)
 	stamp := "1775000000000"
 	good := request{public, stamp, "POST", "/v1/payments", "", sign(signedSecret, stamp+"|POST|/v1/payments|"+hashed("")), nil}
 	forged := good
@@ -160,7 +160,7 @@ func TestSignature_stateAfterProof(t *testing.T) {
 		"ip_not_allowed":     {AllowedCIDRs: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}},
 		"permission_missing": {Permissions: []string{"report:*"}},
 	} {
-		key.PublicKey, key.Mode, key.Signing = public, wire.Test, apikey.SigningKey(signedSecret)
+		key.PublicKey, key.Mode, key.Signing = public, tenant.Test, apikey.SigningKey(signedSecret)
 		if got := good.code(t, key.Compiled(), apikey.PaymentCreate); got != want {
 			t.Errorf("%s: the holder is told %q", want, got)
 		}

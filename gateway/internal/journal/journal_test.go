@@ -20,7 +20,7 @@ import (
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/telemetry/telemetrytest"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -85,7 +85,7 @@ var post = &route.Route{Method: "POST", Pattern: "/v1/payments/{reference}/cance
 
 func call(rt *route.Route) *proxy.Call {
 	return &proxy.Call{RequestID: "req_1", Route: rt, Caller: identity.Caller{
-		Key: &apikey.Key{ID: 7, MerchantID: "acme", Mode: wire.Test},
+		Key: &apikey.Key{ID: 7, MerchantID: "acme", Mode: tenant.Test},
 	}}
 }
 

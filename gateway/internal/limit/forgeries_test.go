@@ -15,7 +15,7 @@ import (
 	"causeway.internal/gateway/internal/limit"
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/fault"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 // published knows keys by their public ids.
@@ -33,14 +33,14 @@ func (p published) FindPublic(_ context.Context, id string, _ netip.Addr) (*apik
 // other addresses nor other keys at that address, and good signatures cost nothing.
 func TestForgeries(t *testing.T) {
 	clock := &clock{time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)}
-	one, two := apikey.Generate(apikey.Public, wire.Test), apikey.Generate(apikey.Public, wire.Live)
+	one, two := apikey.Generate(apikey.Public, tenant.Test), apikey.Generate(apikey.Public, tenant.Live)
 	forgeries := limit.NewForgeries(false, clock.now)
 	for range 500 {
 		if err := forgeries.Allow(1, netip.MustParseAddr(flooder)); err != nil {
 			t.Fatalf("good signatures are bounded: %v", err)
 		}
 	}
-	r := identity.NewResolver(published{one: {ID: 1, Mode: wire.Test}, two: {ID: 2, Mode: wire.Live}}, nil, forgeries, clock.now)
+	r := identity.NewResolver(published{one: {ID: 1, Mode: tenant.Test}, two: {ID: 2, Mode: tenant.Live}}, nil, forgeries, clock.now)
 	u, err := url.ParseRequestURI("/v1/payments")
 	if err != nil {
 		t.Fatal(err)

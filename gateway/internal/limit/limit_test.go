@@ -19,7 +19,7 @@ import (
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/fault"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 func to(upstream route.Upstream) *proxy.Call {
@@ -103,7 +103,7 @@ func TestInFlight_hungUpstream(t *testing.T) {
 }
 
 // of makes a call of a key in a mode.
-func of(id int64, mode wire.Mode, upstream route.Upstream) *proxy.Call {
+func of(id int64, mode tenant.Mode, upstream route.Upstream) *proxy.Call {
 	return &proxy.Call{Route: &route.Route{Upstream: upstream}, Caller: identity.Caller{Key: &apikey.Key{ID: id, Mode: mode}}}
 }
 
@@ -126,12 +126,12 @@ func admit(t *testing.T, g proxy.Gate, most int, call func(i int) *proxy.Call) (
 func TestInFlight_live(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := limit.NewInFlight(64, 56, 8, 2*time.Second)
-		toOne := func(i int) *proxy.Call { return of(int64(i), wire.Test, route.Payments) }
+		toOne := func(i int) *proxy.Call { return of(int64(i), tenant.Test, route.Payments) }
 		ours, _, err := admit(t, gate, 1000, toOne)
 		if ours != 48 || fault.As(err).Code != "overloaded" {
 			t.Errorf("%d test calls at one service, want 48: %v", ours, err)
 		}
-		if others, _, _ := admit(t, gate, 1000, func(i int) *proxy.Call { return of(int64(i), wire.Test, route.Wallets) }); others != 8 {
+		if others, _, _ := admit(t, gate, 1000, func(i int) *proxy.Call { return of(int64(i), tenant.Test, route.Wallets) }); others != 8 {
 			t.Errorf("%d test calls more at another, want 8", others)
 		}
 		var wg sync.WaitGroup
@@ -140,12 +140,12 @@ func TestInFlight_live(t *testing.T) {
 		}
 		synctest.Wait()
 		start := time.Now()
-		lives, leave, err := admit(t, gate, 8, func(i int) *proxy.Call { return of(int64(i), wire.Live, route.Payments) })
+		lives, leave, err := admit(t, gate, 8, func(i int) *proxy.Call { return of(int64(i), tenant.Live, route.Payments) })
 		if lives != 8 || time.Since(start) != 0 {
 			t.Errorf("%d live calls beside test traffic after %s: %v", lives, time.Since(start), err)
 		}
 		wg.Go(func() { // a live call waits, and gets the slot that is left
-			if done, err := gate.Admit(t.Context(), of(1, wire.Live, route.Payments)); err != nil {
+			if done, err := gate.Admit(t.Context(), of(1, tenant.Live, route.Payments)); err != nil {
 				t.Error(err)
 			} else {
 				done(200)
@@ -155,7 +155,7 @@ func TestInFlight_live(t *testing.T) {
 		leave[0](200)
 		wg.Wait()
 		alone := limit.NewInFlight(64, 56, 8, time.Second)
-		if n, _, _ := admit(t, alone, 1000, func(i int) *proxy.Call { return of(int64(i), wire.Live, route.Payments) }); n != 56 {
+		if n, _, _ := admit(t, alone, 1000, func(i int) *proxy.Call { return of(int64(i), tenant.Live, route.Payments) }); n != 56 {
 			t.Errorf("%d live calls at one service, want 56", n)
 		}
 		tiny := limit.NewInFlight(2, 2, 64, time.Second)
@@ -171,7 +171,7 @@ func TestLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := limit.NewLong(12, 4, 4, 2*time.Second)
 		start := time.Now()
-		mine := func(int) *proxy.Call { return of(1, wire.Test, route.Payments) }
+		mine := func(int) *proxy.Call { return of(1, tenant.Test, route.Payments) }
 		n, leave, err := admit(t, gate, 100, mine)
 		if f := fault.As(err); n != 4 || f.Code != "rate_limited" || f.RetryAfter == 0 || time.Since(start) != 0 {
 			t.Errorf("%d of one key, want 4: %v", n, err)
@@ -180,17 +180,17 @@ func TestLong(t *testing.T) {
 		if _, err := gate.Admit(t.Context(), mine(0)); err != nil {
 			t.Errorf("another of that key after one has ended: %v", err)
 		}
-		if n, _, err := admit(t, gate, 100, func(i int) *proxy.Call { return of(int64(10+i), wire.Test, route.Payments) }); n != 4 ||
+		if n, _, err := admit(t, gate, 100, func(i int) *proxy.Call { return of(int64(10+i), tenant.Test, route.Payments) }); n != 4 ||
 			fault.As(err).Code != "overloaded" || time.Since(start) != 2*time.Second {
 			t.Errorf("%d more of other test keys, want 4: %v after %s", n, err, time.Since(start))
 		}
-		n, leave, _ = admit(t, gate, 4, func(int) *proxy.Call { return of(50, wire.Live, route.Payments) })
+		n, leave, _ = admit(t, gate, 4, func(int) *proxy.Call { return of(50, tenant.Live, route.Payments) })
 		if n != 4 {
 			t.Errorf("%d of a live key, want 4", n)
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := gate.Admit(t.Context(), of(51, wire.Live, route.Payments)); err != nil {
+			if _, err := gate.Admit(t.Context(), of(51, tenant.Live, route.Payments)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -198,7 +198,7 @@ func TestLong(t *testing.T) {
 		leave[0](200)
 		wg.Wait()
 		for range 3 { // refusals for want of a slot are not counted
-			if _, err := gate.Admit(t.Context(), of(99, wire.Live, route.Payments)); fault.As(err).Code != "overloaded" {
+			if _, err := gate.Admit(t.Context(), of(99, tenant.Live, route.Payments)); fault.As(err).Code != "overloaded" {
 				t.Error(err)
 			}
 		}
@@ -239,9 +239,9 @@ func TestLong_callers(t *testing.T) {
 func TestPools_metrics(t *testing.T) {
 	gate := limit.NewLong(8, 2, 2, time.Second)
 	for range 3 {
-		_, _ = gate.Admit(t.Context(), of(1, wire.Test, route.Payments))
+		_, _ = gate.Admit(t.Context(), of(1, tenant.Test, route.Payments))
 	}
-	_, _ = gate.Admit(t.Context(), of(2, wire.Live, route.Payments))
+	_, _ = gate.Admit(t.Context(), of(2, tenant.Live, route.Payments))
 	want := `
 # HELP gateway_slots Slots of a pool that live, or test, traffic may take.
 # TYPE gateway_slots gauge

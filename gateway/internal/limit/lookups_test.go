@@ -18,7 +18,7 @@ import (
 	"causeway.internal/gateway/internal/limit"
 	"causeway.internal/gateway/internal/route"
 	"causeway.internal/libs/fault"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 // source is a database of keys that counts its look-ups.
@@ -71,7 +71,7 @@ func newDoor(t *testing.T, real ...string) door {
 	}
 	s := &source{keys: map[apikey.Digest]*apikey.Key{}}
 	for i, secret := range real {
-		s.keys[peppers.Digest(secret)] = &apikey.Key{ID: int64(i + 1), Mode: wire.Test}
+		s.keys[peppers.Digest(secret)] = &apikey.Key{ID: int64(i + 1), Mode: tenant.Test}
 	}
 	c := &clock{at: time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)}
 	cache := apikey.NewCache(s, limit.NewLookups(false, c.now), peppers, nil, time.Minute, 20_000, c.now)
@@ -93,7 +93,7 @@ func (d door) call(t *testing.T, key, ip string) error {
 func (d door) flood(t *testing.T, ip string, calls int) (refused int) {
 	t.Helper()
 	for i := range calls {
-		err := d.call(t, apikey.Generate([]apikey.Kind{apikey.Secret, apikey.Public}[i%2], wire.Test), ip)
+		err := d.call(t, apikey.Generate([]apikey.Kind{apikey.Secret, apikey.Public}[i%2], tenant.Test), ip)
 		switch f := fault.As(err); {
 		case f.Kind == fault.RateLimited && f.RetryAfter >= time.Second:
 			refused++
@@ -130,7 +130,7 @@ func TestLookups_flood(t *testing.T) {
 // Floods stop no known key, not even at the same address: neither while it is cached nor when it must be looked up
 // again. A key that is not known yet is admitted from any other address, and from the flooding one when its turn comes.
 func TestLookups_realKeys(t *testing.T) {
-	secret := func() string { return apikey.Generate(apikey.Secret, wire.Test) }
+	secret := func() string { return apikey.Generate(apikey.Secret, tenant.Test) }
 	known, fresh, shared := secret(), secret(), secret()
 	d := newDoor(t, known, fresh, shared)
 	if err := d.call(t, known, flooder); err != nil {
@@ -163,7 +163,7 @@ func TestLookups_realKeys(t *testing.T) {
 func TestLookups_manyRealKeys(t *testing.T) {
 	var real []string
 	for range 500 {
-		real = append(real, apikey.Generate(apikey.Secret, wire.Test))
+		real = append(real, apikey.Generate(apikey.Secret, tenant.Test))
 	}
 	d := newDoor(t, real...)
 	for _, key := range real {
@@ -208,7 +208,7 @@ func (s *slowSource) count(n int) {
 func TestLookups_manyAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const addresses, takes = 400, 100 * time.Millisecond
-		known := apikey.Generate(apikey.Secret, wire.Test)
+		known := apikey.Generate(apikey.Secret, tenant.Test)
 		d := newDoor(t, known)
 		slow := &slowSource{source: d.source, takes: takes}
 		peppers, err := apikey.ParsePeppers(base64.StdEncoding.EncodeToString([]byte(strings.Repeat("p", 32))))
@@ -231,7 +231,7 @@ func TestLookups_manyAddresses(t *testing.T) {
 		for i := range addresses { // of one IPv6 /48, which are as many subscribers
 			prefix[6], prefix[7] = byte(i>>8), byte(i)
 			go func(from netip.Addr) {
-				_, err := cache.Find(t.Context(), apikey.Generate(apikey.Secret, wire.Test), from)
+				_, err := cache.Find(t.Context(), apikey.Generate(apikey.Secret, tenant.Test), from)
 				answers <- answer{from, err}
 			}(netip.AddrFrom16(prefix))
 		}

@@ -9,7 +9,7 @@ import (
 
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/libs/fault"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 // room holds a bounded number of calls at a time.
@@ -109,7 +109,7 @@ const (
 )
 
 func trafficOf(c *proxy.Call) string {
-	if k := c.Caller.Key; k != nil && k.Mode == wire.Test {
+	if k := c.Caller.Key; k != nil && k.Mode == tenant.Test {
 		return test
 	}
 	return live

@@ -27,7 +27,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/telemetry/telemetrytest"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -52,26 +52,26 @@ func (k keys) FindPublic(ctx context.Context, publicKey string, from netip.Addr)
 }
 
 var (
-	testSecret  = apikey.Generate(apikey.Secret, wire.Test)
-	liveSecret  = apikey.Generate(apikey.Secret, wire.Live)
-	readSecret  = apikey.Generate(apikey.Secret, wire.Test)
-	goneSecret  = apikey.Generate(apikey.Secret, wire.Test)
-	fencedKey   = apikey.Generate(apikey.Secret, wire.Test)
-	strangeKey  = apikey.Generate(apikey.Secret, wire.Test)
+	testSecret  = apikey.Generate(apikey.Secret, tenant.Test)
+	liveSecret  = apikey.Generate(apikey.Secret, tenant.Live)
+	readSecret  = apikey.Generate(apikey.Secret, tenant.Test)
+	goneSecret  = apikey.Generate(apikey.Secret, tenant.Test)
+	fencedKey   = apikey.Generate(apikey.Secret, tenant.Test)
+	strangeKey  = apikey.Generate(apikey.Secret, tenant.Test)
 	operatorKey = "op_token"
 )
 
 func ring() keys {
-	make := func(id int64, mode wire.Mode, grants ...string) *apikey.Key {
+	make := func(id int64, mode tenant.Mode, grants ...string) *apikey.Key {
 		k := apikey.Key{ID: id, MerchantID: "acme", Mode: mode, Permissions: grants}.Compiled()
 		return &k
 	}
-	gone := make(4, wire.Test, "*")
+	gone := make(4, tenant.Test, "*")
 	gone.RevokedAt = time.Unix(1, 0)
-	fenced := make(5, wire.Test, "*")
+	fenced := make(5, tenant.Test, "*")
 	fenced.AllowedCIDRs = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
 	return keys{
-		testSecret: make(1, wire.Test, "*"), liveSecret: make(2, wire.Live, "*"), readSecret: make(3, wire.Test, "payment:read"),
+		testSecret: make(1, tenant.Test, "*"), liveSecret: make(2, tenant.Live, "*"), readSecret: make(3, tenant.Test, "payment:read"),
 		goneSecret: gone, fencedKey: fenced,
 	}
 }
@@ -271,7 +271,7 @@ func TestProxy_forwards(t *testing.T) {
 		t.Errorf("the service saw %q %q of length %d", e.URI, e.Body, e.Length)
 	}
 	id := e.Identity
-	if id.Subject != httpkit.Merchant || id.MerchantID != "acme" || id.KeyID != 1 || id.Mode != wire.Test || id.RequestID != "mine-1" ||
+	if id.Subject != httpkit.Merchant || id.MerchantID != "acme" || id.KeyID != 1 || id.Mode != tenant.Test || id.RequestID != "mine-1" ||
 		len(id.Permissions) != 7 || id.ClientIP != "127.0.0.1" || id.Operator != "" {
 		t.Errorf("identity %+v", id)
 	}
@@ -342,7 +342,7 @@ func TestProxy_refuses(t *testing.T) {
 		"basic":               {"POST", "/v1/payments", "", "{}", 401, "api_key_missing", []string{"Authorization", "Basic YTpi"}},
 		"mistyped key":        {"POST", "/v1/payments", testSecret + "x", "{}", 401, "api_key_invalid", nil},
 		"unknown key":         {"POST", "/v1/payments", strangeKey, "{}", 401, "api_key_invalid", nil},
-		"public key":          {"POST", "/v1/payments", apikey.Generate(apikey.Public, wire.Test), "{}", 401, "signature_missing", nil},
+		"public key":          {"POST", "/v1/payments", apikey.Generate(apikey.Public, tenant.Test), "{}", 401, "signature_missing", nil},
 		"revoked key":         {"POST", "/v1/payments", goneSecret, "{}", 401, "api_key_revoked", nil},
 		"two keys":            {"POST", "/v1/payments", testSecret, "{}", 401, "api_key_ambiguous", []string{"X-Api-Key", liveSecret}},
 		"two headers":         {"POST", "/v1/payments", testSecret, "{}", 401, "api_key_ambiguous", []string{"Authorization", "Bearer " + testSecret}},

@@ -8,7 +8,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 // heldAllMax bounds all bodies together, and equally all answers. It fits a pod of half a gigabyte, including memory
@@ -46,7 +46,7 @@ type share struct {
 // share begins with nothing. Its party is that of the call now; for an unproved signature, the address.
 func (r *room) share(c *Call) share {
 	k := c.Caller.Key
-	return share{room: r, by: c.Party(), test: k != nil && k.Mode == wire.Test}
+	return share{room: r, by: c.Party(), test: k != nil && k.Mode == tenant.Test}
 }
 
 // grow takes n more bytes, or none when fewer are left.

@@ -18,7 +18,7 @@ import (
 	"causeway.internal/gateway/internal/proxy"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 // Three hundred connections that each send all but the last byte of a large body take no more memory than the budget.
@@ -99,9 +99,9 @@ func TestProxy_roomOfOneCaller(t *testing.T) {
 	t.Parallel()
 	const size, room = 200 << 10, 4 << 20
 	big := strings.Repeat("x", size)
-	public, secret := apikey.Generate(apikey.Public, wire.Live), apikey.Generate(apikey.Secret, wire.Live)
+	public, secret := apikey.Generate(apikey.Public, tenant.Live), apikey.Generate(apikey.Secret, tenant.Live)
 	known := ring()
-	key := apikey.Key{ID: 9, MerchantID: "acme", Mode: wire.Live, Permissions: []string{"*"}, Signing: apikey.SigningKey(secret)}.Compiled()
+	key := apikey.Key{ID: 9, MerchantID: "acme", Mode: tenant.Live, Permissions: []string{"*"}, Signing: apikey.SigningKey(secret)}.Compiled()
 	known[public] = &key
 	w := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {

@@ -20,7 +20,7 @@ import (
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/postgres"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 // Channel carries notifications of changed keys; the payload is the key's id (migration 00003).
@@ -108,7 +108,7 @@ func scan(row pgx.Row, more ...any) (k apikey.Key, err error) {
 	if err != nil {
 		return apikey.Key{}, err
 	}
-	k.Mode, k.Tier = wire.Mode(mode), apikey.Tier(tier)
+	k.Mode, k.Tier = tenant.Mode(mode), apikey.Tier(tier)
 	k.ExpiresAt, k.RevokedAt, k.LastUsedAt, k.SecretUntil = value(expires), value(revoked), value(used), value(until)
 	return k.Compiled(), nil
 }

@@ -24,8 +24,8 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
-	"causeway.internal/libs/wire"
 )
 
 func TestMigrations_closeFunctions(t *testing.T) {
@@ -75,7 +75,7 @@ func start(t *testing.T) fixture {
 }
 
 func order() apikey.Order {
-	return apikey.Order{MerchantID: "acme", Name: "shop", Mode: wire.Test, Permissions: []string{"payment:*", "report:create"}}
+	return apikey.Order{MerchantID: "acme", Name: "shop", Mode: tenant.Test, Permissions: []string{"payment:*", "report:create"}}
 }
 
 var by = audit.Entry{Actor: "operator:ops", RequestID: "req_1", ClientIP: "203.0.113.7"}
@@ -101,7 +101,7 @@ func TestKey_life(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found.ID != made.Key.ID || found.ID < 1 || found.MerchantID != "acme" || found.Mode != wire.Test || found.Tier != apikey.Standard ||
+	if found.ID != made.Key.ID || found.ID < 1 || found.MerchantID != "acme" || found.Mode != tenant.Test || found.Tier != apikey.Standard ||
 		!found.ExpiresAt.Equal(o.ExpiresAt) || !slices.Equal(found.AllowedCIDRs, o.AllowedCIDRs) || found.PublicKey != made.Key.PublicKey ||
 		!found.Grants.Allows(apikey.PaymentRead) || found.Grants.Allows(apikey.WalletRead) || !found.RevokedAt.IsZero() {
 		t.Errorf("found %+v", found)
@@ -175,7 +175,7 @@ func TestKey_peppers(t *testing.T) {
 	if err := find("ba"); err != nil {
 		t.Errorf("under the old pepper as the second: %v", err)
 	}
-	if _, err := w.cache.Find(t.Context(), apikey.Generate(apikey.Secret, wire.Test), netip.Addr{}); !errors.Is(err, apikey.ErrInvalid) {
+	if _, err := w.cache.Find(t.Context(), apikey.Generate(apikey.Secret, tenant.Test), netip.Addr{}); !errors.Is(err, apikey.ErrInvalid) {
 		t.Errorf("an unknown key: %v", err)
 	}
 }
@@ -186,7 +186,7 @@ func TestRegistry_list(t *testing.T) {
 	for i := range 5 {
 		o := order()
 		if i%2 == 1 {
-			o.MerchantID, o.Mode = "other", wire.Live
+			o.MerchantID, o.Mode = "other", tenant.Live
 		}
 		made, err := w.keys.Create(t.Context(), o, by, apikey.Once{})
 		if err != nil {
@@ -209,7 +209,7 @@ func TestRegistry_list(t *testing.T) {
 	list(apikey.Filter{Limit: 2, Before: ids[3]}, []int64{ids[2], ids[1]}, true)
 	list(apikey.Filter{Limit: 2, Before: ids[1]}, []int64{ids[0]}, false)
 	list(apikey.Filter{Limit: 2, MerchantID: "other"}, []int64{ids[3], ids[1]}, false)
-	list(apikey.Filter{Limit: 9, Mode: wire.Test}, []int64{ids[4], ids[2], ids[0]}, false)
+	list(apikey.Filter{Limit: 9, Mode: tenant.Test}, []int64{ids[4], ids[2], ids[0]}, false)
 	list(apikey.Filter{Limit: 9, MerchantID: "nobody"}, nil, false)
 	if _, err := w.keys.Get(t.Context(), 1<<40); fault.As(err).Kind != fault.NotFound {
 		t.Errorf("an unknown id: %v", err)

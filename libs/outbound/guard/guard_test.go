@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 // forbidden reads the spellings of testdata/forbidden.txt.
@@ -34,10 +34,10 @@ func TestForbiddenSpellings(t *testing.T) {
 	parsed := 0
 	for _, host := range forbidden(t) {
 		for _, raw := range []string{"https://" + host + "/hook", "https://" + host + ":8443/hook"} {
-			if err := CheckURL(wire.Live, raw, Policy{}); !refused(err) {
+			if err := CheckURL(tenant.Live, raw, Policy{}); !refused(err) {
 				t.Errorf("live accepted %s: %v", raw, err)
 			}
-			if err := CheckURL(wire.Test, raw, Policy{}); err != nil {
+			if err := CheckURL(tenant.Test, raw, Policy{}); err != nil {
 				t.Errorf("test refused %s for its address: %v", raw, err)
 			}
 		}
@@ -194,7 +194,7 @@ func TestCheckURL_live(t *testing.T) {
 		{"http://example.com/", lab, "https"},
 		{"http://localhost/", Policy{}, "https"},
 	} {
-		err := CheckURL(wire.Live, c.raw, c.p)
+		err := CheckURL(tenant.Live, c.raw, c.p)
 		if c.want == "" && err != nil {
 			t.Errorf("%q: %v", c.raw, err)
 		}
@@ -209,12 +209,12 @@ func TestCheckURL_testModeTakesAnyHTTPURL(t *testing.T) {
 		"http://localhost:3000/hook", "http://127.0.0.1:1/", "http://10.0.0.1/", "https://169.254.169.254/latest", "http://my_host:8080/",
 		"http://user:pw@example.com/", "http://[::1]:65535/", "http://[fe80::1%25eth0]:80/", "http://host.docker.internal:9/", "http://exam!ple/",
 	} {
-		if err := CheckURL(wire.Test, raw, Policy{}); err != nil {
+		if err := CheckURL(tenant.Test, raw, Policy{}); err != nil {
 			t.Errorf("%s: %v", raw, err)
 		}
 	}
 	for _, raw := range []string{"", "ftp://x/", "x", "http://", "http://x:70000/", "http://x y/", "mailto:a@b.c", "http://" + strings.Repeat("a", MaxURL)} {
-		if err := CheckURL(wire.Test, raw, Policy{}); !refused(err) {
+		if err := CheckURL(tenant.Test, raw, Policy{}); !refused(err) {
 			t.Errorf("%q: %v", raw, err)
 		}
 	}
@@ -231,7 +231,7 @@ func TestNormalize(t *testing.T) {
 		"http://[::1]:8080/":                  "http://[::1]:8080/",
 		"https://example.com:8443/a%2Fb":      "https://example.com:8443/a%2Fb",
 	} {
-		u, err := Normalize(wire.Test, raw, Policy{})
+		u, err := Normalize(tenant.Test, raw, Policy{})
 		if err != nil || u.String() != want {
 			t.Errorf("%s: got %v, %v; want %s", raw, u, err, want)
 		}
@@ -246,7 +246,7 @@ func FuzzNormalize(f *testing.F) {
 	}
 	f.Add("https://bücher.example:8443/a?b#c")
 	f.Fuzz(func(t *testing.T, raw string) {
-		u, err := Normalize(wire.Live, raw, Policy{})
+		u, err := Normalize(tenant.Live, raw, Policy{})
 		if err != nil {
 			if !refused(err) {
 				t.Fatalf("%q: an error that is no refusal: %v", raw, err)
@@ -259,7 +259,7 @@ func FuzzNormalize(f *testing.F) {
 		if _, err := netip.ParseAddr(u.Hostname()); err == nil || net.ParseIP(u.Hostname()) != nil {
 			t.Fatalf("%q became the literal %v", raw, u)
 		}
-		again, err := Normalize(wire.Live, u.String(), Policy{})
+		again, err := Normalize(tenant.Live, u.String(), Policy{})
 		if err == nil && again.String() != u.String() {
 			t.Fatalf("%q: %v then %v", raw, u, again)
 		}

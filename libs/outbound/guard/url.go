@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/net/idna"
 
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 )
 
 // MaxURL bounds a callback URL, in characters.
@@ -26,14 +26,14 @@ func (r Refused) Error() string { return string(r) }
 // and its text goes behind the field's name. Test mode accepts every http or https URL and port and never refuses one
 // for its address. Live mode asks for https, no userinfo and no IP literal in any spelling; a literal inside the
 // policy's allow-list (and localhost, where loopback is allowed) is accepted there, with http too.
-func CheckURL(mode wire.Mode, raw string, p Policy) error {
+func CheckURL(mode tenant.Mode, raw string, p Policy) error {
 	_, err := Normalize(mode, raw, p)
 	return err
 }
 
 // Normalize checks like CheckURL and returns the URL as it is dialled: scheme and host in lower case, the host in
 // ASCII (IDNA 2008 look-up rules) without a trailing dot, no fragment, no default port.
-func Normalize(mode wire.Mode, raw string, p Policy) (*url.URL, error) {
+func Normalize(mode tenant.Mode, raw string, p Policy) (*url.URL, error) {
 	if utf8.RuneCountInString(raw) > MaxURL {
 		return nil, Refused("must be at most 2048 characters long")
 	}
@@ -55,7 +55,7 @@ func Normalize(mode wire.Mode, raw string, p Policy) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	if mode != wire.Test {
+	if mode != tenant.Test {
 		if err := checkLive(u, host, p); err != nil {
 			return nil, err
 		}
@@ -109,7 +109,7 @@ func literal(host string) bool {
 
 // hostOf returns the host in lower-case ASCII without a trailing dot. Test mode keeps a name that IDNA refuses, such
 // as one with an underscore, as it was sent.
-func hostOf(name string, mode wire.Mode) (string, error) {
+func hostOf(name string, mode tenant.Mode) (string, error) {
 	if strings.Contains(name, ":") { // url.Parse lets a colon through inside brackets only
 		return strings.ToLower(name), nil
 	}
@@ -119,13 +119,13 @@ func hostOf(name string, mode wire.Mode) (string, error) {
 		switch {
 		case err == nil && mapped != "":
 			ascii = mapped
-		case mode != wire.Test:
+		case mode != tenant.Test:
 			return "", Refused("must name a valid host")
 		}
 	}
 	// Only ASCII dots are left by now; idna mapped the wide and ideographic ones.
 	ascii = strings.TrimSuffix(ascii, ".")
-	if mode != wire.Test && !validName(ascii) {
+	if mode != tenant.Test && !validName(ascii) {
 		return "", Refused("must name a valid host")
 	}
 	if ascii == "" {

@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/outbound/guard"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
@@ -34,7 +35,7 @@ const (
 
 // Rules are what messages are read by.
 type Rules struct {
-	Policies map[wire.Mode]guard.Policy // of callback URLs
+	Policies map[tenant.Mode]guard.Policy // of callback URLs
 	Bodies   Opener
 }
 
@@ -118,7 +119,7 @@ func read(m bus.Message, rules Rules) (app.Event, error) {
 		return e, fmt.Errorf("open the body: %w", err)
 	case !delivery.ValidID(p.EventID):
 		return e, errors.New("the event id is not 1 to 64 visible ASCII characters without a dot")
-	case p.Mode != wire.Live && p.Mode != wire.Test:
+	case p.Mode != tenant.Live && p.Mode != tenant.Test:
 		return e, fmt.Errorf("mode %q", p.Mode)
 	case !wire.IsEventType(p.Type):
 		return e, fmt.Errorf("event type %q is unknown", p.Type)

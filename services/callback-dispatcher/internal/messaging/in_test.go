@@ -17,6 +17,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/outbound/guard"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/callback-dispatcher/internal/app"
 )
@@ -78,7 +79,7 @@ func TestStatusChanged_sealed(t *testing.T) {
 
 func good() wire.StatusChanged {
 	return wire.StatusChanged{
-		EventID: "evt_1", Type: "payment.settled", MerchantID: "m", Mode: wire.Live, ObjectID: "pay_1", Sequence: 3,
+		EventID: "evt_1", Type: "payment.settled", MerchantID: "m", Mode: tenant.Live, ObjectID: "pay_1", Sequence: 3,
 		CallbackURL: "HTTPS://Example.COM.:443/hook", OccurredAt: time.Now(), Body: []byte(`{"id":"evt_1"}`),
 	}
 }
@@ -97,7 +98,7 @@ func handleWith(t *testing.T, i *intake, g *graves, body any, headers map[string
 			t.Fatal(err)
 		}
 	}
-	policies := map[wire.Mode]guard.Policy{wire.Test: {Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}
+	policies := map[tenant.Mode]guard.Policy{tenant.Test: {Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}
 	return errors.Join(StatusChanged(i, g, Rules{policies, eventKeys})(t.Context(), []bus.Message{
 		{ID: "evt_1", Name: string(wire.PaymentStatusChangedV1), Body: raw, Headers: headers},
 	})...)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 )
 
@@ -17,7 +18,7 @@ func quick(raw []byte) (p wire.StatusChanged, ok bool) {
 	p.EventID = h.cut(`{"eventId":"`, `"`)
 	p.Type = h.cut(`,"type":"`, `"`)
 	p.MerchantID = h.cut(`,"merchantId":"`, `"`)
-	p.Mode = wire.Mode(h.cut(`,"mode":"`, `"`))
+	p.Mode = tenant.Mode(h.cut(`,"mode":"`, `"`))
 	p.ObjectID = h.cut(`,"objectId":"`, `"`)
 	sequence := h.cut(`,"sequence":`, `,`)
 	if strings.HasPrefix(h.rest, `"callbackUrl"`) {

@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/quote"
@@ -43,7 +44,7 @@ func (d Daily) On() bool {
 
 // reservations are those of everybody whom a payment names, in the order in which they are locked. amount is what each counts.
 func (d Daily) reservations(keys *keyring.Ring, p payment.Payment, amount decimal.Decimal) (out []change.Reservation) {
-	if p.Mode != payment.Live || !d.On() {
+	if p.Mode != tenant.Live || !d.On() {
 		return nil
 	}
 	who := map[string]string{LimitKey: strconv.FormatInt(p.KeyID, 10), LimitPayer: p.Payer.ChatID}
@@ -83,7 +84,7 @@ func added(before, after []change.Reservation) (out []change.Reservation) {
 // Differences are what a change makes a payment count beside its quote, because what is converted is another amount. undo says
 // that what it has counted so far counts no more.
 func (d Daily) Differences(keys *keyring.Ring, before, after payment.Payment) (undo bool, book []change.Reservation) {
-	if after.Mode != payment.Live {
+	if after.Mode != tenant.Live {
 		return false, nil
 	}
 	was, is := beside(before), beside(after)
@@ -125,7 +126,7 @@ var errCapacity = fault.New(fault.Unavailable, "capacity", "No more payments of 
 // answers from memory: what the database said a few seconds ago, and what this process has taken since. It is a guard and
 // no ledger: replicas may together exceed a cap by what they take in those seconds. The zero value bounds nothing.
 type Capacity struct {
-	from   func(ctx context.Context, mode payment.Mode) (Exposure, error)
+	from   func(ctx context.Context, mode tenant.Mode) (Exposure, error)
 	crypto map[string]decimal.Decimal
 	fiat   map[money.Currency]decimal.Decimal
 	told   func(kind, of string, share decimal.Decimal)
@@ -138,7 +139,7 @@ type Capacity struct {
 
 // NewCapacity makes a guard with caps per asset and currency. told is given each share of a cap, near each cap of which 70 %
 // has just been reached.
-func NewCapacity(from func(context.Context, payment.Mode) (Exposure, error), crypto map[string]decimal.Decimal, fiat map[money.Currency]decimal.Decimal,
+func NewCapacity(from func(context.Context, tenant.Mode) (Exposure, error), crypto map[string]decimal.Decimal, fiat map[money.Currency]decimal.Decimal,
 	told func(kind, of string, share decimal.Decimal), near func(kind, of string),
 ) *Capacity {
 	return &Capacity{from: from, crypto: crypto, fiat: fiat, told: told, near: near, was: map[string]bool{}, open: Exposure{map[string]decimal.Decimal{}, map[money.Currency]decimal.Decimal{}}}
@@ -152,7 +153,7 @@ func (c *Capacity) Load(ctx context.Context) error {
 	if !c.On() {
 		return nil
 	}
-	open, err := c.from(ctx, payment.Live)
+	open, err := c.from(ctx, tenant.Live)
 	if err != nil {
 		return err
 	}
@@ -188,8 +189,8 @@ func (c *Capacity) look(kind, of string, open, most decimal.Decimal) {
 }
 
 // Take counts a quote, or refuses it.
-func (c *Capacity) Take(mode payment.Mode, q quote.Quote) error {
-	if mode != payment.Live || !c.On() {
+func (c *Capacity) Take(mode tenant.Mode, q quote.Quote) error {
+	if mode != tenant.Live || !c.On() {
 		return nil
 	}
 	c.mu.Lock()

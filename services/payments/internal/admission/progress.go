@@ -6,6 +6,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 )
 
@@ -14,7 +15,7 @@ import (
 func Scanned(advance func(ctx context.Context, m wire.ScannedThrough) error) func(ctx context.Context, messageID string, m wire.ScannedThrough) error {
 	return func(ctx context.Context, _ string, m wire.ScannedThrough) error {
 		n, ok := money.NetworkOf(m.Network)
-		if !ok || (m.Mode != wire.Live && m.Mode != wire.Test) || m.BlockTime.IsZero() || m.Deposits < 0 {
+		if !ok || (m.Mode != tenant.Live && m.Mode != tenant.Test) || m.BlockTime.IsZero() || m.Deposits < 0 {
 			return fault.Permanent(fmt.Errorf("progress of network %q in mode %q cannot be read", m.Network, m.Mode))
 		}
 		m.Network = n.Name

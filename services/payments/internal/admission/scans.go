@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
-	"causeway.internal/services/payments/internal/payment"
 )
 
 // Closed is why no new payments are taken on a network of a mode; "" while it is open. The codes are part of the API.
@@ -32,7 +32,7 @@ const (
 
 // Scan is how the scan of a network was when wallets last told of it.
 type Scan struct {
-	Mode     payment.Mode
+	Mode     tenant.Mode
 	Network  string
 	State    wire.ScanState
 	Quiet    time.Duration // since then, by the database's clock
@@ -69,20 +69,20 @@ func (s Scan) closed(silence time.Duration) Closed {
 type Scans struct {
 	list    func(context.Context) ([]Scan, error)
 	silence time.Duration
-	told    func(mode payment.Mode, network string, open bool)
+	told    func(mode tenant.Mode, network string, open bool)
 	log     *slog.Logger
 	now     atomic.Pointer[scansSeen]
 }
 
 type scansSeen struct {
 	at time.Time
-	of map[payment.Mode]map[string]Scan
+	of map[tenant.Mode]map[string]Scan
 }
 
 // NewScans makes an empty copy of a list; Load fills it. A network is closed once nothing has come of its scan for the
 // silence. told is given every network that was ever scanned after each Load.
 func NewScans(list func(context.Context) ([]Scan, error), silence time.Duration,
-	told func(mode payment.Mode, network string, open bool), log *slog.Logger,
+	told func(mode tenant.Mode, network string, open bool), log *slog.Logger,
 ) *Scans {
 	return &Scans{list: list, silence: silence, told: told, log: log}
 }
@@ -93,7 +93,7 @@ func (s *Scans) Load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	seen := &scansSeen{at: time.Now(), of: map[payment.Mode]map[string]Scan{}}
+	seen := &scansSeen{at: time.Now(), of: map[tenant.Mode]map[string]Scan{}}
 	for _, x := range found {
 		if seen.of[x.Mode] == nil {
 			seen.of[x.Mode] = map[string]Scan{}
@@ -123,7 +123,7 @@ func (s *Scans) Load(ctx context.Context) error {
 }
 
 // Closed says why a network of a mode is closed.
-func (s *Scans) Closed(mode payment.Mode, network string) Closed {
+func (s *Scans) Closed(mode tenant.Mode, network string) Closed {
 	if s == nil {
 		return ""
 	}
@@ -140,7 +140,7 @@ func (s *Scans) Closed(mode payment.Mode, network string) Closed {
 }
 
 // Untraced reports whether coin that contracts send on a network is not seen by itself.
-func (s *Scans) Untraced(mode payment.Mode, network string) bool {
+func (s *Scans) Untraced(mode tenant.Mode, network string) bool {
 	if s == nil {
 		return false
 	}
@@ -153,7 +153,7 @@ var ErrNetworkClosed = fault.New(fault.Unavailable, "network_unavailable",
 	"This network cannot be used right now, because its blocks are not followed. Try again later or choose another network.").After(30 * time.Second)
 
 // Quotes refuses a network that is closed.
-func (s *Scans) Quotes(mode payment.Mode, network string) error {
+func (s *Scans) Quotes(mode tenant.Mode, network string) error {
 	if s.Closed(mode, network) != "" {
 		return ErrNetworkClosed
 	}

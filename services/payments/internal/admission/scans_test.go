@@ -12,6 +12,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -56,19 +57,19 @@ func (l *scanList) Scans(context.Context) ([]Scan, error) { return l.scans, l.er
 func TestScans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := &scanList{scans: []Scan{
-			{Mode: payment.Live, Network: "tron", State: wire.ScanFollowing, Quiet: 5 * time.Second},
-			{Mode: payment.Live, Network: "base", State: wire.ScanHalted},
+			{Mode: tenant.Live, Network: "tron", State: wire.ScanFollowing, Quiet: 5 * time.Second},
+			{Mode: tenant.Live, Network: "base", State: wire.ScanHalted},
 		}}
 		told := map[string]bool{}
-		s := NewScans(list.Scans, time.Minute, func(mode payment.Mode, network string, open bool) { told[string(mode)+" "+network] = open },
+		s := NewScans(list.Scans, time.Minute, func(mode tenant.Mode, network string, open bool) { told[string(mode)+" "+network] = open },
 			slog.New(slog.NewTextHandler(io.Discard, nil)))
-		want := func(mode payment.Mode, network string, why Closed) {
+		want := func(mode tenant.Mode, network string, why Closed) {
 			t.Helper()
 			if got := s.Closed(mode, network); got != why {
 				t.Errorf("%s %s: %q, want %q", mode, network, got, why)
 			}
 		}
-		want(payment.Live, "tron", NotFollowed)
+		want(tenant.Live, "tron", NotFollowed)
 		load := func() {
 			t.Helper()
 			if err := s.Load(t.Context()); err != nil {
@@ -76,9 +77,9 @@ func TestScans(t *testing.T) {
 			}
 		}
 		load()
-		want(payment.Live, "tron", "")
-		want(payment.Test, "tron", NotFollowed)
-		want(payment.Live, "base", Halted)
+		want(tenant.Live, "tron", "")
+		want(tenant.Test, "tron", NotFollowed)
+		want(tenant.Live, "base", Halted)
 		if !maps.Equal(told, map[string]bool{"live tron": true, "live base": false}) {
 			t.Errorf("told %v", told)
 		}
@@ -87,14 +88,14 @@ func TestScans(t *testing.T) {
 			t.Error("a failure was swallowed")
 		}
 		time.Sleep(55 * time.Second)
-		want(payment.Live, "tron", "")
+		want(tenant.Live, "tron", "")
 		time.Sleep(time.Second)
-		want(payment.Live, "tron", Silent)
+		want(tenant.Live, "tron", Silent)
 		list.err = nil
 		load()
-		want(payment.Live, "tron", "")
+		want(tenant.Live, "tron", "")
 	})
-	if (*Scans)(nil).Closed(payment.Live, "tron") != "" {
+	if (*Scans)(nil).Closed(tenant.Live, "tron") != "" {
 		t.Error("without a list a network is closed")
 	}
 }

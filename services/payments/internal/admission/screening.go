@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
@@ -14,7 +15,7 @@ import (
 // each payout, never under a lock. An error means that nobody can say: then nothing moves (fail closed).
 // The network is that of the addresses: some let a transfer name no sender.
 type Screener interface {
-	Screen(ctx context.Context, mode payment.Mode, network string, addresses []string) (change.Verdict, error)
+	Screen(ctx context.Context, mode tenant.Mode, network string, addresses []string) (change.Verdict, error)
 }
 
 // AlertUnscreened names the log lines and the fault of senders that cannot be screened.
@@ -30,7 +31,7 @@ type Screening struct {
 func NewScreening(screener Screener, log *slog.Logger) Screening { return Screening{screener, log} }
 
 // Ask asks the screener, and gives the empty verdict of a payment while nobody can say.
-func (s Screening) Ask(ctx context.Context, mode payment.Mode, network string, addresses []string) (change.Verdict, payment.Screening) {
+func (s Screening) Ask(ctx context.Context, mode tenant.Mode, network string, addresses []string) (change.Verdict, payment.Screening) {
 	if s.screener == nil {
 		return change.Verdict{}, payment.Unscreened
 	}

@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -21,10 +22,10 @@ import (
 )
 
 // modes are the modes, the one that counts first.
-var modes = []payment.Mode{payment.Live, payment.Test}
+var modes = tenant.Modes()
 
 // front is the world that routes without a mode speak of: the live one where it is open.
-func (a *App) front() (payment.Mode, provider.Set, error) {
+func (a *App) front() (tenant.Mode, provider.Set, error) {
 	for _, mode := range modes {
 		if w, ok := a.Worlds[mode]; ok {
 			return mode, w, nil
@@ -101,7 +102,7 @@ var (
 // without a key there must be one, and every reason against it has the same refusal.
 func (a *App) VerifyReceiver(ctx context.Context, l Lookup, problems *fault.Problems) ([]byte, error) {
 	in, currency := l.Receiver, l.Currency
-	mode, cur := payment.Mode(""), money.Currency(currency)
+	mode, cur := tenant.Mode(""), money.Currency(currency)
 	if l.Owner != nil {
 		mode = l.Owner.Mode
 	}
@@ -293,13 +294,13 @@ func Symbol(crypto string) (string, bool) {
 }
 
 type networkView struct {
-	Network       string                    `json:"network"`
-	Family        string                    `json:"family"`
-	Aliases       []string                  `json:"aliases"`
-	Confirmations *int64                    `json:"confirmations"`
-	Finality      bool                      `json:"finality"`
-	Modes         map[payment.Mode]openView `json:"modes"`
-	Cryptos       []assetView               `json:"cryptos"`
+	Network       string                   `json:"network"`
+	Family        string                   `json:"family"`
+	Aliases       []string                 `json:"aliases"`
+	Confirmations *int64                   `json:"confirmations"`
+	Finality      bool                     `json:"finality"`
+	Modes         map[tenant.Mode]openView `json:"modes"`
+	Cryptos       []assetView              `json:"cryptos"`
 }
 
 // openView says whether new payments are taken on a network, and if not, why.
@@ -309,11 +310,11 @@ type openView struct {
 }
 
 type assetView struct {
-	Crypto   string                         `json:"crypto"`
-	Decimals int32                          `json:"decimals"`
-	Minimum  *money.Number                  `json:"minimum"`
-	Minimums map[payment.Mode]*money.Number `json:"minimums"`
-	Seen     bool                           `json:"seesContractTransfers"`
+	Crypto   string                        `json:"crypto"`
+	Decimals int32                         `json:"decimals"`
+	Minimum  *money.Number                 `json:"minimum"`
+	Minimums map[tenant.Mode]*money.Number `json:"minimums"`
+	Seen     bool                          `json:"seesContractTransfers"`
 }
 
 type limitView struct {
@@ -342,7 +343,7 @@ func (a *App) Networks() ([]byte, error) {
 		need := a.Policy.Depths.Required(n.Name, "", decimal.Zero)
 		v := networkView{
 			Network: n.Name, Family: string(n.Family), Aliases: append([]string{}, n.Aliases...), Finality: need.Finality,
-			Modes: map[payment.Mode]openView{},
+			Modes: map[tenant.Mode]openView{},
 		}
 		for _, mode := range modes {
 			v.Modes[mode] = a.opened(mode, n)
@@ -351,7 +352,7 @@ func (a *App) Networks() ([]byte, error) {
 			v.Confirmations = &need.Confirmations
 		}
 		for _, asset := range n.Assets {
-			minimums := map[payment.Mode]*money.Number{}
+			minimums := map[tenant.Mode]*money.Number{}
 			for _, mode := range modes {
 				minimums[mode] = a.minimum(mode, n, asset)
 			}
@@ -367,7 +368,7 @@ func (a *App) Networks() ([]byte, error) {
 }
 
 // minimum is the least payment of a pair in a mode; nil where there is none.
-func (a *App) minimum(mode payment.Mode, n money.Network, asset money.Asset) *money.Number {
+func (a *App) minimum(mode tenant.Mode, n money.Network, asset money.Asset) *money.Number {
 	least := a.Worlds[mode].Minimums[quote.Pair{Network: n.Name, Crypto: asset.Symbol}]
 	if !least.IsPositive() {
 		return nil
@@ -377,7 +378,7 @@ func (a *App) minimum(mode payment.Mode, n money.Network, asset money.Asset) *mo
 }
 
 // opened says whether new payments of a mode are taken on a network.
-func (a *App) opened(mode payment.Mode, n money.Network) openView {
+func (a *App) opened(mode tenant.Mode, n money.Network) openView {
 	why := a.Scans.Closed(mode, n.Name)
 	switch _, world := a.Worlds[mode]; {
 	case !world:

@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/quote"
@@ -31,7 +32,7 @@ type checkout struct {
 	PaymentURI     string              `json:"paymentUri,omitempty"`
 	Claimed        *bool               `json:"claimed,omitempty"`
 	TakesHash      bool                `json:"takesTransactionHash"`
-	Mode           payment.Mode        `json:"mode"`
+	Mode           tenant.Mode         `json:"mode"`
 }
 
 // option is what a request would cost now in one crypto on one network.
@@ -115,7 +116,7 @@ func (a *App) Simulate(ctx context.Context, reference string, s Scenario, proble
 	if err != nil || found {
 		return earlier, err
 	}
-	if v.Payment.Mode != payment.Test {
+	if v.Payment.Mode != tenant.Test {
 		return change.Answer{}, errNoSandbox
 	}
 	if !slices.Contains(Scenarios(), s) {

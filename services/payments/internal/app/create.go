@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -34,11 +35,11 @@ type Deps struct {
 	Settlements Settlements
 	Stock       *stock.Stock
 	Backlog     Backlog
-	Worlds      map[payment.Mode]provider.Set
-	Families    map[payment.Mode][]money.Family // whose addresses each open mode has
+	Worlds      map[tenant.Mode]provider.Set
+	Families    map[tenant.Mode][]money.Family // whose addresses each open mode has
 	Policy      payment.Policy
 	Render      Renderer
-	Callback    func(mode payment.Mode, url string) error               // nil when the URL may be registered; the error's text is shown
+	Callback    func(mode tenant.Mode, url string) error                // nil when the URL may be registered; the error's text is shown
 	Refusal     func(ctx context.Context, f *fault.Error) change.Answer // the exact reply that a fault becomes
 	Now         func() time.Time
 	Log         *slog.Logger
@@ -117,8 +118,8 @@ func (a *App) create(ctx context.Context, o change.Owner, c payment.Command, pro
 
 // knownBank refuses, in live mode only, a bank that nobody knows or that is another country's
 // (docs/api-contract.md#receivers).
-func knownBank(mode payment.Mode, draft payment.Payment) error {
-	if mode != payment.Live || !draft.Receiver.Known() {
+func knownBank(mode tenant.Mode, draft payment.Payment) error {
+	if mode != tenant.Live || !draft.Receiver.Known() {
 		return nil
 	}
 	var p fault.Problems

@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/ledger"
@@ -30,8 +31,8 @@ func (a *App) DepositChanged(ctx context.Context, messageID string, m wire.Depos
 
 // incoming reads the message. What it refuses can never become readable.
 func (a *App) incoming(messageID string, m wire.DepositChanged) (change.Incoming, error) {
-	mode := payment.Mode(m.Mode)
-	if mode != payment.Live && mode != payment.Test {
+	mode := m.Mode
+	if mode != tenant.Live && mode != tenant.Test {
 		return change.Incoming{}, fmt.Errorf("deposit %s: unknown mode %q", m.Key, m.Mode)
 	}
 	n, ok := money.NetworkOf(m.Network)
@@ -62,7 +63,7 @@ func (a *App) incoming(messageID string, m wire.DepositChanged) (change.Incoming
 }
 
 // worth is what a transfer is worth in dollars now, zero while there is no price: two digits, towards less.
-func (a *App) worth(mode payment.Mode, d payment.Deposit) decimal.Decimal {
+func (a *App) worth(mode tenant.Mode, d payment.Deposit) decimal.Decimal {
 	w, ok := a.Worlds[mode]
 	if !ok {
 		return decimal.Zero

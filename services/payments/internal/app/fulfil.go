@@ -8,6 +8,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
@@ -95,7 +96,7 @@ func (a *App) refusal(empty payment.Trigger) change.Func {
 }
 
 // fulfil tries with one address from stock, which goes back unless it was used or may have been.
-func (a *App) fulfil(ctx context.Context, mode payment.Mode, family money.Family, reference string, t payment.Fulfil, k change.Key) (change.Answer, error) {
+func (a *App) fulfil(ctx context.Context, mode tenant.Mode, family money.Family, reference string, t payment.Fulfil, k change.Key) (change.Answer, error) {
 	address, err := a.Stock.Take(ctx, mode, family)
 	if err != nil {
 		return change.Answer{}, err

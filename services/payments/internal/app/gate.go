@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"causeway.internal/libs/money"
-	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/rail"
 )
@@ -165,7 +165,7 @@ func (g *gate) report(p rail.Provider, cur money.Currency, seen payout.Seen) {
 // A rail that does not answer keeps nobody from seeing the others.
 func (w *PayoutWorker) ReadFloats(ctx context.Context) error {
 	var failures []error
-	for _, mode := range []payment.Mode{payment.Live, payment.Test} {
+	for _, mode := range tenant.Modes() {
 		world, ok := w.app.Worlds[mode]
 		if !ok {
 			continue

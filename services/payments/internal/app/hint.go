@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"causeway.internal/libs/fault"
-	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/rail"
 )
 
@@ -27,7 +27,7 @@ type hintAnswer struct {
 // webhook says of it is not believed (R6), so that a forged, repeated or late one does nothing.
 func (a *App) RailHint(ctx context.Context, name string, header map[string][]string, raw []byte) ([]byte, error) {
 	refusal := error(errNoRail)
-	for _, mode := range []payment.Mode{payment.Live, payment.Test} {
+	for _, mode := range tenant.Modes() {
 		p, ok := a.Worlds[mode].Named(name)
 		if !ok {
 			continue

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
@@ -46,7 +47,7 @@ func (w *PayoutWorker) check(ctx context.Context, o payout.Payout) (who senders,
 	if network, who.addresses, err = w.payouts.Senders(ctx, o.PaymentID); err != nil {
 		return senders{}, err
 	}
-	who.verdict, who.screening = w.app.Screening.Ask(ctx, payment.Mode(o.Mode), network, who.addresses)
+	who.verdict, who.screening = w.app.Screening.Ask(ctx, tenant.Mode(o.Mode), network, who.addresses)
 	return who, nil
 }
 

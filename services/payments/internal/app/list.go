@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
@@ -64,14 +65,14 @@ func (a *App) List(ctx context.Context, f Filter) ([]byte, error) {
 
 // reviewed is a payment as operators see it. Its reference and its payout take the places of those that shown has.
 type reviewed struct {
-	ID            string       `json:"id"`
-	MerchantID    string       `json:"merchantId"`
-	Mode          payment.Mode `json:"mode"`
-	RefundAddress string       `json:"refundAddress,omitempty"`
-	RefundOurs    bool         `json:"refundAddressInternal,omitempty"`
-	RefundTx      string       `json:"refundTxHash,omitempty"`
-	WouldPay      *wouldPay    `json:"wouldPay,omitempty"`
-	Reference     *string      `json:"reference"`
+	ID            string      `json:"id"`
+	MerchantID    string      `json:"merchantId"`
+	Mode          tenant.Mode `json:"mode"`
+	RefundAddress string      `json:"refundAddress,omitempty"`
+	RefundOurs    bool        `json:"refundAddressInternal,omitempty"`
+	RefundTx      string      `json:"refundTxHash,omitempty"`
+	WouldPay      *wouldPay   `json:"wouldPay,omitempty"`
+	Reference     *string     `json:"reference"`
 	shown
 	Payout *reviewedPayout `json:"payout,omitempty"`
 }

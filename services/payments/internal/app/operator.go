@@ -11,6 +11,7 @@ import (
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
@@ -35,7 +36,7 @@ func (a *App) needsSecond(before change.View, after payment.Payment, action stri
 	case ActionRefunded:
 		moved = decimal.Max(p.FiatAmount, p.PayoutAmount(), inFiat(before))
 	case ActionRetry:
-		if p.Mode == payment.Live && !sameAccount(p.Receiver, after.Receiver) {
+		if p.Mode == tenant.Live && !sameAccount(p.Receiver, after.Receiver) {
 			return true
 		}
 	}
@@ -92,7 +93,7 @@ func (a *App) asked(v change.View, brought bool, r approval.Request, now time.Ti
 // Stray is money on an address that no payment carries.
 type StrayDeposit struct {
 	Deposit payment.Deposit
-	Mode    payment.Mode
+	Mode    tenant.Mode
 	Address string
 	Created time.Time
 }
@@ -144,7 +145,7 @@ func ReadOperatorCursor(text string) (key string, ok bool) {
 
 type strayView struct {
 	Key         string       `json:"key"`
-	Mode        payment.Mode `json:"mode"`
+	Mode        tenant.Mode  `json:"mode"`
 	Network     string       `json:"network"`
 	Crypto      string       `json:"crypto"`
 	Address     string       `json:"address"`
@@ -181,23 +182,23 @@ func (a *App) Strays(ctx context.Context, before string, limit int) ([]byte, err
 
 type doubtView struct {
 	reviewedPayout
-	PaymentID    string       `json:"paymentId"`
-	Mode         payment.Mode `json:"mode"`
-	Rail         string       `json:"rail"`
-	Frozen       bool         `json:"frozen"`
-	Stopped      bool         `json:"stopped"`
-	GivenUp      bool         `json:"givenUp"`
-	Sends        int          `json:"sends"`
-	Misses       int          `json:"misses"`
-	FirstSentAt  *string      `json:"firstSentAt"`
-	SentAt       *string      `json:"sentAt"`
-	NextAt       *string      `json:"nextAt"`
-	Answer       string       `json:"lastAnswer"`
-	AnswerAt     *string      `json:"lastAnswerAt"`
-	Concluded    string       `json:"concluded"`
-	ConcludedAt  *string      `json:"concludedAt"`
-	Contradicted bool         `json:"contradicted"`
-	Reason       string       `json:"reason"`
+	PaymentID    string      `json:"paymentId"`
+	Mode         tenant.Mode `json:"mode"`
+	Rail         string      `json:"rail"`
+	Frozen       bool        `json:"frozen"`
+	Stopped      bool        `json:"stopped"`
+	GivenUp      bool        `json:"givenUp"`
+	Sends        int         `json:"sends"`
+	Misses       int         `json:"misses"`
+	FirstSentAt  *string     `json:"firstSentAt"`
+	SentAt       *string     `json:"sentAt"`
+	NextAt       *string     `json:"nextAt"`
+	Answer       string      `json:"lastAnswer"`
+	AnswerAt     *string     `json:"lastAnswerAt"`
+	Concluded    string      `json:"concluded"`
+	ConcludedAt  *string     `json:"concludedAt"`
+	Contradicted bool        `json:"contradicted"`
+	Reason       string      `json:"reason"`
 }
 
 func doubtOf(o payout.Payout) doubtView {
@@ -211,7 +212,7 @@ func doubtOf(o payout.Payout) doubtView {
 	}
 	return doubtView{
 		paid,
-		o.PaymentID, payment.Mode(o.Mode), o.Rail, o.Frozen, o.Stopped, o.Paged, o.Sends, o.Misses,
+		o.PaymentID, tenant.Mode(o.Mode), o.Rail, o.Frozen, o.Stopped, o.Paged, o.Sends, o.Misses,
 		timestampOrNull(first), timestampOrNull(o.SentAt), timestampOrNull(o.NextAt), id.HideGifts(o.Answer), timestampOrNull(o.AnswerAt),
 		concludedAs(o.Concluded), timestampOrNull(o.ConcludedAt), o.Contradicted, id.HideGifts(o.Reason),
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
@@ -20,21 +21,21 @@ func TestNeedsSecond(t *testing.T) {
 	renamed, other := first, first
 	renamed.AccountName, other.AccountNumber = "ADA OBI", "1111111111"
 	for name, c := range map[string]struct {
-		mode     payment.Mode
+		mode     tenant.Mode
 		currency money.Currency
 		amount   int64
 		action   string
 		to       payment.Receiver
 		want     bool
 	}{
-		"an accept of the quote, small":      {payment.Live, money.NGN, 1000, ActionAccept, first, false},
-		"an accept of the quote, large":      {payment.Live, money.NGN, 1001, ActionAccept, first, true},
-		"a retry to the same account, small": {payment.Live, money.NGN, 1000, ActionRetry, renamed, false},
-		"a retry to the same account, large": {payment.Live, money.NGN, 1001, ActionRetry, renamed, true},
-		"a retry to another account, small":  {payment.Live, money.NGN, 1, ActionRetry, other, true},
-		"another account of a test payment":  {payment.Test, money.NGN, 1, ActionRetry, other, false},
-		"a refund, large":                    {payment.Live, money.NGN, 1001, ActionRefunded, first, true},
-		"a currency that is not watched":     {payment.Live, money.GHS, 1001, ActionRetry, other, false},
+		"an accept of the quote, small":      {tenant.Live, money.NGN, 1000, ActionAccept, first, false},
+		"an accept of the quote, large":      {tenant.Live, money.NGN, 1001, ActionAccept, first, true},
+		"a retry to the same account, small": {tenant.Live, money.NGN, 1000, ActionRetry, renamed, false},
+		"a retry to the same account, large": {tenant.Live, money.NGN, 1001, ActionRetry, renamed, true},
+		"a retry to another account, small":  {tenant.Live, money.NGN, 1, ActionRetry, other, true},
+		"another account of a test payment":  {tenant.Test, money.NGN, 1, ActionRetry, other, false},
+		"a refund, large":                    {tenant.Live, money.NGN, 1001, ActionRefunded, first, true},
+		"a currency that is not watched":     {tenant.Live, money.GHS, 1001, ActionRetry, other, false},
 	} {
 		before := payment.Payment{Mode: c.mode, Currency: c.currency, Receiver: first, FiatAmount: decimal.New(c.amount, 0)}
 		before.Quote.PayoutAmount = decimal.New(c.amount, 0)

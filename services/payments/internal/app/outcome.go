@@ -8,8 +8,8 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
-	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 )
 
@@ -37,7 +37,7 @@ type outcomeView struct {
 // SetOutcome tells the simulated bank what becomes of a payout, before or after it was sent. name is a payout's id or the
 // reference of its payment.
 func (a *App) SetOutcome(ctx context.Context, o change.Owner, name, outcome string, problems *fault.Problems, k change.Key) (change.Answer, error) {
-	if o.Mode != payment.Test {
+	if o.Mode != tenant.Test {
 		return change.Answer{}, errNoSandbox
 	}
 	if !slices.Contains(Outcomes(), outcome) {

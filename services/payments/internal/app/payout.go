@@ -13,6 +13,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
@@ -121,7 +122,7 @@ func (w *PayoutWorker) rest(ctx context.Context, tick <-chan time.Time, more cha
 
 // patience is how long the answer to an order may take.
 func (w *PayoutWorker) patience(o payout.Payout) time.Duration {
-	if p, ok := w.app.Worlds[payment.Mode(o.Mode)].Named(o.Rail); ok {
+	if p, ok := w.app.Worlds[tenant.Mode(o.Mode)].Named(o.Rail); ok {
 		return max(railTimeout, p.Caps().Patience)
 	}
 	return railTimeout
@@ -133,7 +134,7 @@ var errCrashed = errors.New("crashed")
 // Step looks at one payout, does what its state asks for, and writes what came of it. Dying anywhere in it is safe: a
 // row in sending whose lease is over is asked about and never sent.
 func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
-	world, ok := w.app.Worlds[payment.Mode(o.Mode)]
+	world, ok := w.app.Worlds[tenant.Mode(o.Mode)]
 	if !ok {
 		return fmt.Errorf("payout %s is of mode %s, which is closed here", o.ID, o.Mode)
 	}
@@ -378,7 +379,7 @@ func (w *PayoutWorker) query(ctx context.Context, world provider.Set, o payout.P
 // still down: then the payout waits. A corridor without names stays without.
 func (w *PayoutWorker) name(ctx context.Context, world provider.Set, o payout.Payout) (exists, ready bool, err error) {
 	asked := payment.Receiver{BankCode: o.BankCode, AccountNumber: o.AccountNumber}
-	named, ok, err := w.app.names.resolve(ctx, w.app.Worlds[payment.Mode(o.Mode)].Namer(o.Currency), payment.Mode(o.Mode), o.Currency, asked)
+	named, ok, err := w.app.names.resolve(ctx, w.app.Worlds[tenant.Mode(o.Mode)].Namer(o.Currency), tenant.Mode(o.Mode), o.Currency, asked)
 	if errors.Is(err, rail.ErrNotFound) {
 		return false, true, nil
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
-	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/rail"
 )
@@ -76,7 +76,7 @@ type Books interface {
 	Conclusive(ctx context.Context, since time.Time, after string, most int) ([]payout.Payout, error)
 	// Float notes what a rail says of our float and gives by how much it moved otherwise than the ledger since the last time;
 	// zero the first time.
-	Float(ctx context.Context, mode payment.Mode, rail string, currency money.Currency, balance decimal.Decimal) (expected, found decimal.Decimal, err error)
+	Float(ctx context.Context, mode tenant.Mode, rail string, currency money.Currency, balance decimal.Decimal) (expected, found decimal.Decimal, err error)
 	// EndDay keeps the differences, and marks those of the compared kinds that are over.
 	EndDay(ctx context.Context, found []Difference, kinds []string) error
 	// State is how many differences of each kind are open, and when the books were last compared.
@@ -139,7 +139,7 @@ func (a *App) statements(ctx context.Context, b Books) (found []Difference, err 
 			return found, err
 		}
 		for _, o := range rows {
-			bank, ok := a.Worlds[payment.Mode(o.Mode)].Named(o.Rail)
+			bank, ok := a.Worlds[tenant.Mode(o.Mode)].Named(o.Rail)
 			if last = o.ID; !ok {
 				continue
 			}
@@ -201,7 +201,7 @@ func (a *App) floats(ctx context.Context, b Books) (found []Difference, failed e
 }
 
 // float compares one balance; a rail that keeps none for us has no float.
-func (a *App) float(ctx context.Context, b Books, mode payment.Mode, bank rail.Provider, currency money.Currency) (*Difference, error) {
+func (a *App) float(ctx context.Context, b Books, mode tenant.Mode, bank rail.Provider, currency money.Currency) (*Difference, error) {
 	ctx, cancel := context.WithTimeout(ctx, railTimeout)
 	defer cancel()
 	balance, err := bank.Balance(ctx, currency)

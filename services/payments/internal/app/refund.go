@@ -6,6 +6,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/address"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
@@ -56,7 +57,7 @@ func (a *App) RefundAddress(ctx context.Context, o change.Owner, reference, to s
 			return change.Result{}, errNoFamily
 		}
 		var wrong fault.Problems
-		if err := address.Check(n.Family, p.Mode == payment.Live, to); err != nil {
+		if err := address.Check(n.Family, p.Mode == tenant.Live, to); err != nil {
 			wrong.Add("address", "%s", err.Error())
 		} else if ours {
 			wrong.Add("address", "belongs to this service, not to the payer")
@@ -83,9 +84,9 @@ func (a *App) RefundAddress(ctx context.Context, o change.Owner, reference, to s
 
 // ours says whether an address is one of this system's in either mode, so that what is sent there does not reach a payer. The
 // texts of two families never look alike, so at most one look-up is made.
-func (a *App) ours(ctx context.Context, mode payment.Mode, text string) (bool, error) {
+func (a *App) ours(ctx context.Context, mode tenant.Mode, text string) (bool, error) {
 	for _, family := range money.Families() {
-		if address.Check(family, mode == payment.Live, text) == nil {
+		if address.Check(family, mode == tenant.Live, text) == nil {
 			return a.Payments.Ours(ctx, family, address.Canonical(family, text))
 		}
 	}

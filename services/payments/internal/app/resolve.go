@@ -10,6 +10,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 )
@@ -31,7 +32,7 @@ type names struct {
 }
 
 type account struct {
-	mode         payment.Mode
+	mode         tenant.Mode
 	currency     money.Currency
 	bank, number string
 }
@@ -45,7 +46,7 @@ func newNames(now func() time.Time) *names { return &names{now: now, kept: map[a
 
 // resolve completes a receiver with the bank's names. rail.ErrNotFound comes through; when the name service is down the
 // receiver stays without a name and ok is false.
-func (n *names) resolve(ctx context.Context, p rail.Provider, mode payment.Mode, currency money.Currency, r payment.Receiver) (named payment.Receiver, ok bool, err error) {
+func (n *names) resolve(ctx context.Context, p rail.Provider, mode tenant.Mode, currency money.Currency, r payment.Receiver) (named payment.Receiver, ok bool, err error) {
 	key := account{mode, currency, r.BankCode, r.AccountNumber}
 	found, hit := n.get(key)
 	if !hit {

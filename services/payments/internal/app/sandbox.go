@@ -9,6 +9,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -47,7 +48,7 @@ type depositView struct {
 
 // SimulateDeposit asks the simulated chain for a transfer to the payment's address.
 func (a *App) SimulateDeposit(ctx context.Context, o change.Owner, reference string, d SandboxDeposit, problems *fault.Problems, k change.Key) (change.Answer, error) {
-	if o.Mode != payment.Test {
+	if o.Mode != tenant.Test {
 		return change.Answer{}, errNoSandbox
 	}
 	if d.Given && (!d.Amount.IsPositive() || d.Amount.GreaterThan(money.Max)) {
@@ -120,7 +121,7 @@ func (a *App) enough(p payment.Payment, amount decimal.Decimal) int64 {
 
 // ExpireNow closes the payment's window as the timer would, in test mode.
 func (a *App) ExpireNow(ctx context.Context, o change.Owner, reference string, k change.Key) (change.Answer, error) {
-	if o.Mode != payment.Test {
+	if o.Mode != tenant.Test {
 		return change.Answer{}, errNoSandbox
 	}
 	return a.owned(ctx, o, reference, k, a.expired)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -32,7 +33,7 @@ func (a *App) judged(v change.View, r change.Result, now time.Time) (change.Resu
 // Unscreened is a transfer whose senders nobody could say anything about.
 type Unscreened struct {
 	PaymentID string
-	Mode      payment.Mode
+	Mode      tenant.Mode
 	Network   string
 	Deposit   string
 	Senders   []string

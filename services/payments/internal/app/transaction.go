@@ -7,6 +7,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -53,7 +54,7 @@ func (a *App) NameTransaction(ctx context.Context, reference, txHash string, pro
 	network, _ := money.NetworkOf(p.Quote.Network)
 	ok, err := a.Transactions.NameTransaction(ctx, p.ID, hash, namedMost, change.Command{
 		Name: wire.LookAtTransactionV1, ID: p.ID + ":" + hash, Payload: wire.LookAtTransaction{
-			Mode: wire.Mode(p.Mode), Network: network.Name, Address: p.Address, Asset: p.Quote.Crypto, TxHash: hash,
+			Mode: p.Mode, Network: network.Name, Address: p.Address, Asset: p.Quote.Crypto, TxHash: hash,
 		},
 	})
 	switch {
@@ -73,7 +74,7 @@ func (a *App) unseen(p payment.Payment) bool {
 }
 
 // seesContracts reports whether a crypto is seen on a network whoever sends it.
-func (a *App) seesContracts(mode payment.Mode, n money.Network, crypto string) bool {
+func (a *App) seesContracts(mode tenant.Mode, n money.Network, crypto string) bool {
 	return n.Family != money.EVM || n.Coin().Symbol != crypto || !a.Scans.Untraced(mode, n.Name)
 }
 

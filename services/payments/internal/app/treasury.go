@@ -9,15 +9,15 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/ledger"
-	"causeway.internal/services/payments/internal/payment"
 )
 
 // Outgoing hands the journal of each final transaction of wallets, which is a sweep of deposit addresses or the cost of funding
 // one, to post. Its hash names the journal, so one that an operator has booked by hand stays as it is; post writes once for the
 // message and once for the journal's key.
-func Outgoing(post func(ctx context.Context, messageID string, mode payment.Mode, j ledger.Journal) error) func(ctx context.Context, messageID string, m wire.OutgoingFinal) error {
+func Outgoing(post func(ctx context.Context, messageID string, mode tenant.Mode, j ledger.Journal) error) func(ctx context.Context, messageID string, m wire.OutgoingFinal) error {
 	return func(ctx context.Context, messageID string, m wire.OutgoingFinal) error {
 		j, err := outgoing(m)
 		if err != nil {
@@ -26,7 +26,7 @@ func Outgoing(post func(ctx context.Context, messageID string, mode payment.Mode
 		if j.Empty() { // it moved nothing and cost nothing
 			return nil
 		}
-		return post(ctx, messageID, payment.Mode(m.Mode), j)
+		return post(ctx, messageID, m.Mode, j)
 	}
 }
 
@@ -35,7 +35,7 @@ func outgoing(m wire.OutgoingFinal) (ledger.Journal, error) {
 	n, known := money.NetworkOf(m.Network)
 	asset, listed := n.Asset(m.Asset)
 	switch {
-	case m.Mode != wire.Live && m.Mode != wire.Test:
+	case m.Mode != tenant.Live && m.Mode != tenant.Test:
 		return ledger.Journal{}, fmt.Errorf("unknown mode %q", m.Mode)
 	case !known || !listed:
 		return ledger.Journal{}, fmt.Errorf("%q is not listed on %q", m.Asset, m.Network)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
@@ -222,11 +223,11 @@ func (r Renderer) Shown(v change.View) ([]byte, error) {
 }
 
 type eventBody struct {
-	ID        string       `json:"id"`
-	Type      string       `json:"type"`
-	CreatedAt string       `json:"createdAt"`
-	Mode      payment.Mode `json:"mode"`
-	Data      eventData    `json:"data"`
+	ID        string      `json:"id"`
+	Type      string      `json:"type"`
+	CreatedAt string      `json:"createdAt"`
+	Mode      tenant.Mode `json:"mode"`
+	Data      eventData   `json:"data"`
 }
 
 type eventData struct {

@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/payment"
@@ -19,7 +20,7 @@ import (
 type Owner struct {
 	MerchantID string
 	KeyID      int64
-	Mode       payment.Mode
+	Mode       tenant.Mode
 }
 
 // Key names a request that carried an Idempotency-Key; Key "" means that it carried none.
@@ -99,7 +100,7 @@ type Func func(v View, now time.Time) (Result, error)
 // Incoming is a snapshot of a deposit as wallets reported it.
 type Incoming struct {
 	MessageID string
-	Mode      payment.Mode
+	Mode      tenant.Mode
 	Family    money.Family
 	Address   string
 	BlockHash string

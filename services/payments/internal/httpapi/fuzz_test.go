@@ -13,6 +13,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/httpapi"
@@ -50,9 +51,9 @@ func FuzzCreate(f *testing.F) {
 	httpapi.Routes(s, checked{})
 	f.Fuzz(func(t *testing.T, body []byte, live bool) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/payments", bytes.NewReader(body))
-		mode := wire.Test
+		mode := tenant.Test
 		if live {
-			mode = wire.Live
+			mode = tenant.Live
 		}
 		signed, err := httpkit.Identity{
 			Subject: httpkit.Merchant, MerchantID: "m", KeyID: 1, Mode: mode, RequestID: "req_1", Method: http.MethodPost, Path: "/v1/payments", Audience: wire.Payments, IssuedAt: time.Now().UnixMilli(),

@@ -11,6 +11,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -83,8 +84,8 @@ var errNoMerchant = fault.New(fault.Unauthenticated, "key_required", "This route
 func caller(ctx context.Context, object ...string) (change.Owner, change.Key, error) {
 	r := httpkit.From(ctx)
 	i := r.Identity
-	mode := payment.Mode(i.Mode)
-	if i.Subject != httpkit.Merchant || i.MerchantID == "" || (mode != payment.Live && mode != payment.Test) {
+	mode := i.Mode
+	if i.Subject != httpkit.Merchant || i.MerchantID == "" || (mode != tenant.Live && mode != tenant.Test) {
 		return change.Owner{}, change.Key{}, errNoMerchant
 	}
 	scope := idempotency.Scope(append([]string{i.MerchantID, string(i.Mode), r.Route}, object...)...)

@@ -17,10 +17,10 @@ import (
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/bank"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/httpapi"
-	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/flutterwave"
@@ -53,7 +53,7 @@ func railsServer(t testing.TB) (http.Handler, *hinted) {
 	server := httpkit.NewServer(slog.New(slog.DiscardHandler), prometheus.NewRegistry(),
 		httpkit.Verifier{Audience: "payments", Keys: [][]byte{identityKey}, Now: time.Now})
 	httpapi.Routes(server, app.New(app.Deps{
-		Worlds: map[payment.Mode]provider.Set{payment.Live: {Rail: ps, Others: []rail.Provider{fw, self.Rail{}}}}, Hints: hints, Now: time.Now,
+		Worlds: map[tenant.Mode]provider.Set{tenant.Live: {Rail: ps, Others: []rail.Provider{fw, self.Rail{}}}}, Hints: hints, Now: time.Now,
 	}))
 	return server, hints
 }

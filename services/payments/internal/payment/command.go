@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/quote"
 )
 
@@ -125,7 +126,7 @@ func (c *checker) atMost(field, value string, limit int) {
 // Check applies every conditional rule of docs/api-contract.md#create and docs/api-contract.md#validation. problems
 // holds the problems that the decoder (wrong types) and the caller (callbackUrl) found before; the error holds them all.
 // limits decides amount_out_of_range for fiat-first amounts.
-func (c Command) Check(mode Mode, limits quote.Table, problems *fault.Problems) (Terms, error) {
+func (c Command) Check(mode tenant.Mode, limits quote.Table, problems *fault.Problems) (Terms, error) {
 	k := &checker{problems: problems}
 	t := Terms{Type: Type(c.Type), BankRef: c.BankRef, Metadata: c.Metadata, CallbackURL: c.CallbackURL}
 	if k.required("type", c.Type) && !t.Type.Valid() {
@@ -278,7 +279,7 @@ func (c Command) chargeFrom(k *checker, t *Terms) {
 }
 
 // people checks payer and receiver by the type's rules.
-func (c Command) people(k *checker, t *Terms, mode Mode) {
+func (c Command) people(k *checker, t *Terms, mode tenant.Mode) {
 	switch {
 	case t.Type == Request && c.Payer != nil:
 		k.add("payer", "is not allowed for a request")
@@ -317,26 +318,26 @@ var (
 		money.KES: regexp.MustCompile(`^[0-9A-Za-z]{5,16}$`),
 		money.ZAR: regexp.MustCompile(`^[0-9]{7,11}$`),
 	}
-	accountShape = map[Mode]map[money.Currency]string{
-		Test: {money.NGN: "must be 10 digits", "": "must be 5 to 20 letters or digits"},
-		Live: {
+	accountShape = map[tenant.Mode]map[money.Currency]string{
+		tenant.Test: {money.NGN: "must be 10 digits", "": "must be 5 to 20 letters or digits"},
+		tenant.Live: {
 			money.NGN: "must be 10 digits", money.GHS: "must be 8 to 20 digits", money.KES: "must be 5 to 16 letters or digits",
 			money.ZAR: "must be 7 to 11 digits",
 		},
 	}
 )
 
-func (c *checker) receiver(in ReceiverInput, mode Mode, cur money.Currency) Receiver {
+func (c *checker) receiver(in ReceiverInput, mode tenant.Mode, cur money.Currency) Receiver {
 	if c.required("receiver.bankCode", in.BankCode) && !testBank.MatchString(in.BankCode) {
 		c.add("receiver.bankCode", "must be 2 to 12 letters or digits")
 	}
 	if c.required("receiver.accountNumber", in.AccountNumber) && cur.Valid() {
-		shape, text := testAccount, accountShape[Test][""]
+		shape, text := testAccount, accountShape[tenant.Test][""]
 		switch {
 		case cur == money.NGN:
-			shape, text = nuban, accountShape[Test][money.NGN]
-		case mode == Live:
-			shape, text = liveAccount[cur], accountShape[Live][cur]
+			shape, text = nuban, accountShape[tenant.Test][money.NGN]
+		case mode == tenant.Live:
+			shape, text = liveAccount[cur], accountShape[tenant.Live][cur]
 		}
 		if !shape.MatchString(in.AccountNumber) {
 			c.add("receiver.accountNumber", "%s", text)
@@ -400,7 +401,7 @@ func (f FulfilTerms) Ask(p Payment) quote.Ask {
 
 // CheckReceiver checks that a receiver is present and has the format of its currency and mode
 // (docs/api-contract.md#receivers). Without a currency it checks presence only.
-func CheckReceiver(in *ReceiverInput, mode Mode, currency money.Currency, problems *fault.Problems) Receiver {
+func CheckReceiver(in *ReceiverInput, mode tenant.Mode, currency money.Currency, problems *fault.Problems) Receiver {
 	k := &checker{problems: problems}
 	if in == nil {
 		in = &ReceiverInput{}

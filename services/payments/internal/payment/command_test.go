@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	. "causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/quote"
 )
@@ -36,7 +37,7 @@ func command(kind Type) Command {
 	return c
 }
 
-func check(c Command, mode Mode) (Terms, error) {
+func check(c Command, mode tenant.Mode) (Terms, error) {
 	return c.Check(mode, quote.Default(), &fault.Problems{})
 }
 
@@ -55,7 +56,7 @@ func fields(err error) []string {
 
 func TestEachTypeIsAcceptedAtItsLeast(t *testing.T) {
 	for _, kind := range Types() {
-		terms, err := check(command(kind), Test)
+		terms, err := check(command(kind), tenant.Test)
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue
@@ -155,7 +156,7 @@ func TestCreateRules(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cmd := command(c.kind)
 			c.edit(&cmd)
-			_, err := check(cmd, Test)
+			_, err := check(cmd, tenant.Test)
 			if got := fields(err); !slices.Equal(got, c.want) {
 				t.Errorf("fields %v, want %v (%v)", got, c.want, err)
 			}
@@ -173,7 +174,7 @@ func TestAllProblemsComeAtOnce(t *testing.T) {
 	}
 	problems := &fault.Problems{}
 	problems.Add("callbackUrl", "must be https")
-	_, err := c.Check(Test, quote.Default(), problems)
+	_, err := c.Check(tenant.Test, quote.Default(), problems)
 	want := []string{"bankRef", "callbackUrl", "chargeFrom", "crypto", "fiatAmount", "payer.chatId", "receiver.accountNumber", "receiver.bankCode"}
 	if got := fields(err); !slices.Equal(got, want) || fault.As(err).Code != "validation_failed" {
 		t.Errorf("%v", err)
@@ -187,7 +188,7 @@ func TestSpecialCodesStandAlone(t *testing.T) {
 	} {
 		c := command(Transfer)
 		edit(&c)
-		_, err := check(c, Test)
+		_, err := check(c, tenant.Test)
 		f := fault.As(err)
 		if f.Code != code || len(f.Fields) != 1 || f.Kind != fault.Invalid {
 			t.Errorf("%s: %v", code, err)
@@ -204,7 +205,7 @@ func TestSpecialCodesStandAlone(t *testing.T) {
 		for _, value := range bounds {
 			c := command(Gift)
 			c.FiatCurrency, c.FiatAmount = string(cur), amount(value)
-			if _, err := check(c, Test); !fault.Is(err, quote.OutOfRange) {
+			if _, err := check(c, tenant.Test); !fault.Is(err, quote.OutOfRange) {
 				t.Errorf("%s %s: %v", value, cur, err)
 			}
 		}
@@ -214,13 +215,13 @@ func TestSpecialCodesStandAlone(t *testing.T) {
 func TestWhatTheTermsKeep(t *testing.T) {
 	c := command(Transfer)
 	c.Crypto, c.Network = "matic", "Matic"
-	terms, err := check(c, Test)
+	terms, err := check(c, tenant.Test)
 	if err != nil || terms.Ask.Asset.Symbol != "POL" || terms.Ask.Network != "polygon" || terms.NetworkName != "matic" {
 		t.Errorf("%+v %v", terms, err)
 	}
 	c = command(Request)
 	c.Crypto, c.Network, c.ChargeFrom = "usdt", "TRC20", "fiat"
-	terms, err = check(c, Test)
+	terms, err = check(c, tenant.Test)
 	if err != nil || terms.Preferred != (Preference{"USDT", "trc20"}) || terms.Ask.ChargeFrom != quote.Crypto || terms.Ask.Network != "" {
 		t.Errorf("%+v %v", terms, err)
 	}
@@ -247,7 +248,7 @@ func TestLiveAccounts(t *testing.T) {
 	} {
 		cmd := command(Transfer)
 		cmd.FiatCurrency, cmd.FiatAmount, cmd.Receiver.AccountNumber = c.cur, amount("100"), c.number
-		if _, err := check(cmd, Live); (err == nil) != c.ok {
+		if _, err := check(cmd, tenant.Live); (err == nil) != c.ok {
 			t.Errorf("%s %s: %v", c.cur, c.number, err)
 		}
 	}
@@ -278,11 +279,11 @@ func TestFulfilRules(t *testing.T) {
 
 func TestClaimReceiver(t *testing.T) {
 	p := &fault.Problems{}
-	if CheckReceiver(nil, Test, money.NGN, p); !slices.Equal(fields(p.Err()), []string{"receiver.accountNumber", "receiver.bankCode"}) {
+	if CheckReceiver(nil, tenant.Test, money.NGN, p); !slices.Equal(fields(p.Err()), []string{"receiver.accountNumber", "receiver.bankCode"}) {
 		t.Errorf("%v", p.Err())
 	}
 	p = &fault.Problems{}
-	if r := CheckReceiver(&ReceiverInput{"058", "0123456789"}, Test, money.NGN, p); p.Err() != nil || !r.Known() {
+	if r := CheckReceiver(&ReceiverInput{"058", "0123456789"}, tenant.Test, money.NGN, p); p.Err() != nil || !r.Known() {
 		t.Errorf("%+v %v", r, p.Err())
 	}
 }
@@ -416,7 +417,7 @@ func FuzzCheck(f *testing.F) {
 		if bank == "" {
 			c.Receiver = nil
 		}
-		terms, err := check(c, Test)
+		terms, err := check(c, tenant.Test)
 		if err != nil {
 			if f := fault.As(err); f.Kind != fault.Invalid || f.Message == "" || len(f.Fields) == 0 {
 				t.Fatalf("%v is no validation error", err)

@@ -6,6 +6,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/quote"
 )
@@ -109,7 +110,7 @@ func (p Payment) risk() decimal.Decimal {
 // witnesses reports whether a second host must still confirm some money of a large payment, and whether one host alone
 // reports some of it, so that an operator must decide.
 func (c *change) witnesses() (pending, alone bool) {
-	if c.p.Mode != Live || !c.pol.WitnessUSD.IsPositive() || c.p.risk().LessThanOrEqual(c.pol.WitnessUSD) {
+	if c.p.Mode != tenant.Live || !c.pol.WitnessUSD.IsPositive() || c.p.risk().LessThanOrEqual(c.pol.WitnessUSD) {
 		return false, false
 	}
 	counts := c.counts(c.onTime)

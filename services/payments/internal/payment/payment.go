@@ -10,6 +10,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/quote"
 )
 
@@ -42,15 +43,6 @@ func (t Type) Valid() bool {
 // ProRata reports whether the type pays out in proportion to the received amount when that differs from the quote
 // (docs/api-contract.md#deposits).
 func (t Type) ProRata() bool { return t == Transfer || t == Gift }
-
-// Mode separates live mode from test mode.
-type Mode string
-
-// The modes.
-const (
-	Live Mode = "live"
-	Test Mode = "test"
-)
 
 // Payer is the person who pays. ChatID is the merchant's identifier for the person.
 type Payer struct {
@@ -214,7 +206,7 @@ type Payment struct {
 	Reference  string // bearer secret for claim and fulfil: never logged
 	MerchantID string
 	KeyID      int64
-	Mode       Mode
+	Mode       tenant.Mode
 	Type       Type
 	Version    int64
 	Sequence   int64 // events so far: 1, 2, 3 without gaps

@@ -3,32 +3,33 @@ package payment_test
 import (
 	"testing"
 
+	"causeway.internal/libs/tenant"
 	. "causeway.internal/services/payments/internal/payment"
 )
 
 // A live payment above the bound is confirmed only after a second host has confirmed its money.
 func TestWitness(t *testing.T) {
 	says := func(w Witness) func(*Deposit) { return func(d *Deposit) { d.Witness = w } }
-	begin := func(mode Mode, usd string) *world { // the due is worth 100 dollars
+	begin := func(mode tenant.Mode, usd string) *world { // the due is worth 100 dollars
 		w := newWorld(t, Transfer, func(p *Payment) { p.Mode = mode })
 		w.policy.WitnessUSD = dec(usd)
 		return w
 	}
 	for name, c := range map[string]struct {
-		mode    Mode
+		mode    tenant.Mode
 		bound   string
 		witness Witness
 		status  Status
 		want    Exception
 	}{
-		"confirmed":                    {Live, "50", "confirmed", StatusConfirmed, None},
-		"nobody answered yet":          {Live, "50", WitnessPending, StatusConfirming, None},
-		"one host alone":               {Live, "50", WitnessAlone, StatusNeedsReview, ExceptionUnverified},
-		"of a wallets that asks none":  {Live, "50", "", StatusConfirmed, None},
-		"pending, at the bound":        {Live, "100", WitnessPending, StatusConfirmed, None},
-		"alone, at the bound":          {Live, "100", WitnessAlone, StatusConfirmed, None},
-		"alone, in test mode":          {Test, "50", WitnessAlone, StatusConfirmed, None},
-		"pending, and the rule is off": {Live, "0", WitnessPending, StatusConfirmed, None},
+		"confirmed":                    {tenant.Live, "50", "confirmed", StatusConfirmed, None},
+		"nobody answered yet":          {tenant.Live, "50", WitnessPending, StatusConfirming, None},
+		"one host alone":               {tenant.Live, "50", WitnessAlone, StatusNeedsReview, ExceptionUnverified},
+		"of a wallets that asks none":  {tenant.Live, "50", "", StatusConfirmed, None},
+		"pending, at the bound":        {tenant.Live, "100", WitnessPending, StatusConfirmed, None},
+		"alone, at the bound":          {tenant.Live, "100", WitnessAlone, StatusConfirmed, None},
+		"alone, in test mode":          {tenant.Test, "50", WitnessAlone, StatusConfirmed, None},
+		"pending, and the rule is off": {tenant.Live, "0", WitnessPending, StatusConfirmed, None},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := begin(c.mode, c.bound)
@@ -37,14 +38,14 @@ func TestWitness(t *testing.T) {
 		})
 	}
 	t.Run("confirmed later", func(t *testing.T) {
-		w := begin(Live, "50")
+		w := begin(tenant.Live, "50")
 		w.deposit("a", "100", deep, says(WitnessPending))
 		w.is(StatusConfirming, None)
 		w.deposit("a", "100", deep, says("confirmed"))
 		w.is(StatusConfirmed, None)
 	})
 	t.Run("small deposits that make a large payment", func(t *testing.T) {
-		w := begin(Live, "99")
+		w := begin(tenant.Live, "99")
 		for _, key := range []string{"a", "b", "c", "d"} {
 			w.deposit(key, "25", deep, says("confirmed"))
 			if key == "b" {
@@ -56,12 +57,12 @@ func TestWitness(t *testing.T) {
 		w.is(StatusNeedsReview, ExceptionUnverified)
 	})
 	t.Run("a small quote that is overpaid is large", func(t *testing.T) {
-		w := begin(Live, "150")
+		w := begin(tenant.Live, "150")
 		w.deposit("a", "200", deep, says(WitnessPending))
 		w.is(StatusConfirming, ExceptionOverpaid)
 	})
 	t.Run("a person accepts it", func(t *testing.T) {
-		w := begin(Live, "50")
+		w := begin(tenant.Live, "50")
 		w.deposit("a", "100", deep, says(WitnessAlone))
 		w.is(StatusNeedsReview, ExceptionUnverified)
 		w.must(Accept{Rows: w.rows})

@@ -9,6 +9,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/ledger"
 	. "causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/quote"
@@ -70,7 +71,7 @@ func newWorld(t fatal, kind Type, change ...func(*Payment)) *world {
 		t: t, policy: Defaults(), now: start, rate: dec("1600"), journals: map[string]bool{}, balances: map[string]decimal.Decimal{}, edges: map[string]bool{},
 	}
 	d := Payment{
-		ID: "pay_1", Reference: "CW-ABCDEFGHJKMN", MerchantID: "m1", Mode: Test, Type: kind, Currency: money.NGN, FiatAmount: dec("160000"),
+		ID: "pay_1", Reference: "CW-ABCDEFGHJKMN", MerchantID: "m1", Mode: tenant.Test, Type: kind, Currency: money.NGN, FiatAmount: dec("160000"),
 		ChargeFrom: quote.Fiat, Rail: "sim", Metadata: []byte("{}"),
 	}
 	if kind != Request {

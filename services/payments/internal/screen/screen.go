@@ -16,8 +16,8 @@ import (
 	"strconv"
 	"strings"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
-	"causeway.internal/services/payments/internal/payment"
 )
 
 //go:embed list/*.txt
@@ -124,7 +124,7 @@ func (l *List) Addresses() []string {
 
 // Signals is what reports says of addresses.
 type Signals interface {
-	FraudConfirmed(ctx context.Context, mode payment.Mode, addresses []string) (bool, error)
+	FraudConfirmed(ctx context.Context, mode tenant.Mode, addresses []string) (bool, error)
 }
 
 // Local screens by a list and by the signals of reports. It is safe for concurrent use.
@@ -139,7 +139,7 @@ func New(list *List, signals Signals) *Local { return &Local{list, signals} }
 
 // Screen implements admission.Screener. A live transfer that names no sender cannot be clear, but where its network need not name
 // one. A transfer of which some senders are known is judged by those.
-func (s *Local) Screen(ctx context.Context, mode payment.Mode, network string, addresses []string) (change.Verdict, error) {
+func (s *Local) Screen(ctx context.Context, mode tenant.Mode, network string, addresses []string) (change.Verdict, error) {
 	v := change.Verdict{Lists: s.list.Version() + "; confirmed reports"}
 	for _, a := range addresses {
 		if s.list.Has(a) {
@@ -151,7 +151,7 @@ func (s *Local) Screen(ctx context.Context, mode payment.Mode, network string, a
 		switch {
 		case nameless[network]:
 			v.Reason = SenderNotKnown
-		case mode == payment.Live:
+		case mode == tenant.Live:
 			v.Hit, v.Reason = true, SenderUnknown
 		}
 		return v, nil

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/address"
-	"causeway.internal/services/payments/internal/payment"
 )
 
 // Every address of the list is one: its checksum, where it has one, is a proof that nobody mistyped it.
@@ -89,7 +89,7 @@ type signals struct {
 	err       error
 }
 
-func (s signals) FraudConfirmed(context.Context, payment.Mode, []string) (bool, error) {
+func (s signals) FraudConfirmed(context.Context, tenant.Mode, []string) (bool, error) {
 	return s.confirmed, s.err
 }
 
@@ -101,22 +101,22 @@ func TestScreen(t *testing.T) {
 	const listed = "0x098B716B8Aaf21512996dC57EB0615e2383E2f96"
 	for name, c := range map[string]struct {
 		signals signals
-		mode    payment.Mode
+		mode    tenant.Mode
 		network string
 		senders []string
 		reason  string
 		fails   bool
 	}{
-		"clear":                   {signals{}, payment.Live, "ethereum", []string{"0x1"}, "", false},
-		"listed":                  {signals{}, payment.Live, "ethereum", []string{"0x1", listed}, Sanctioned, false},
-		"listed, test mode":       {signals{}, payment.Test, "ethereum", []string{listed}, Sanctioned, false},
-		"reported":                {signals{true, nil}, payment.Live, "ethereum", []string{"0x1"}, Reported, false},
-		"reports are away":        {signals{false, errors.New("down")}, payment.Live, "ethereum", []string{"0x1"}, "", true},
-		"nobody named":            {signals{}, payment.Live, "ethereum", nil, SenderUnknown, false},
-		"nobody named on bitcoin": {signals{}, payment.Live, "bitcoin", nil, SenderNotKnown, false},
-		"nobody named on solana":  {signals{}, payment.Live, "solana", nil, SenderUnknown, false},
-		"some named on bitcoin, one of them listed": {signals{}, payment.Live, "bitcoin", []string{"bc1qq", "123WBUDmSJv4GctdVEz6Qq6z8nXSKrJ4KX"}, Sanctioned, false},
-		"nobody named, test":                        {signals{}, payment.Test, "ethereum", nil, "", false},
+		"clear":                   {signals{}, tenant.Live, "ethereum", []string{"0x1"}, "", false},
+		"listed":                  {signals{}, tenant.Live, "ethereum", []string{"0x1", listed}, Sanctioned, false},
+		"listed, test mode":       {signals{}, tenant.Test, "ethereum", []string{listed}, Sanctioned, false},
+		"reported":                {signals{true, nil}, tenant.Live, "ethereum", []string{"0x1"}, Reported, false},
+		"reports are away":        {signals{false, errors.New("down")}, tenant.Live, "ethereum", []string{"0x1"}, "", true},
+		"nobody named":            {signals{}, tenant.Live, "ethereum", nil, SenderUnknown, false},
+		"nobody named on bitcoin": {signals{}, tenant.Live, "bitcoin", nil, SenderNotKnown, false},
+		"nobody named on solana":  {signals{}, tenant.Live, "solana", nil, SenderUnknown, false},
+		"some named on bitcoin, one of them listed": {signals{}, tenant.Live, "bitcoin", []string{"bc1qq", "123WBUDmSJv4GctdVEz6Qq6z8nXSKrJ4KX"}, Sanctioned, false},
+		"nobody named, test":                        {signals{}, tenant.Test, "ethereum", nil, "", false},
 	} {
 		v, err := New(l, c.signals).Screen(t.Context(), c.mode, c.network, c.senders)
 		if (err != nil) != c.fails || v.Reason != c.reason || v.Hit != (c.reason != "" && c.reason != SenderNotKnown) || (err == nil && !strings.HasPrefix(v.Lists, l.Version())) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 )
 
@@ -12,7 +13,7 @@ import (
 // with a version, so duplicates and late ones do no harm.
 func Signalled(note func(ctx context.Context, m wire.FraudSignal) error) func(ctx context.Context, messageID string, m wire.FraudSignal) error {
 	return func(ctx context.Context, _ string, m wire.FraudSignal) error {
-		if (m.Mode != wire.Live && m.Mode != wire.Test) || m.Address == "" || m.Version < 1 || m.Merchants < 0 {
+		if (m.Mode != tenant.Live && m.Mode != tenant.Test) || m.Address == "" || m.Version < 1 || m.Merchants < 0 {
 			return fault.Permanent(fmt.Errorf("fraud signal in mode %q, version %d cannot be read", m.Mode, m.Version))
 		}
 		return note(ctx, m)

@@ -11,9 +11,9 @@ import (
 
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
-	"causeway.internal/services/payments/internal/payment"
 )
 
 // Most bounds the stock of one family in one mode.
@@ -28,7 +28,7 @@ const countPause = 100 * time.Microsecond
 
 // Shelf is the addresses of one family in one mode.
 type Shelf struct {
-	Mode   payment.Mode
+	Mode   tenant.Mode
 	Family money.Family
 }
 
@@ -53,8 +53,8 @@ type Shelves interface {
 	Levels(ctx context.Context, of []Shelf, stale time.Duration) ([]Level, error)
 	// Request notes that addresses are asked for and sends the command in one transaction; it does nothing when a request
 	// is open. Repeat sends an open one again.
-	Request(ctx context.Context, mode payment.Mode, family money.Family, count int, c change.Command) error
-	Repeat(ctx context.Context, mode payment.Mode, family money.Family, c change.Command) error
+	Request(ctx context.Context, mode tenant.Mode, family money.Family, count int, c change.Command) error
+	Repeat(ctx context.Context, mode tenant.Mode, family money.Family, c change.Command) error
 }
 
 // Replenisher keeps the stock of addresses full (docs/architecture.md#addresses). It runs on one replica at a time.
@@ -63,14 +63,14 @@ type Replenisher struct {
 	wanted  []Shelf
 	least   int
 	now     func() time.Time
-	gauge   func(mode payment.Mode, family money.Family, free int)
+	gauge   func(mode tenant.Mode, family money.Family, free int)
 	primed  map[Shelf]bool
 	next    map[Shelf]time.Time // not before this is it counted
 }
 
 // NewReplenisher makes a replenisher for the given families of each open mode. least is the target while little is
 // created; gauge is told each level.
-func NewReplenisher(s Shelves, wanted map[payment.Mode][]money.Family, least int, now func() time.Time, gauge func(payment.Mode, money.Family, int)) *Replenisher {
+func NewReplenisher(s Shelves, wanted map[tenant.Mode][]money.Family, least int, now func() time.Time, gauge func(tenant.Mode, money.Family, int)) *Replenisher {
 	r := &Replenisher{shelves: s, least: least, now: now, gauge: gauge, primed: map[Shelf]bool{}, next: map[Shelf]time.Time{}}
 	for mode, families := range wanted {
 		for _, f := range families {
@@ -137,6 +137,6 @@ func (r *Replenisher) ask(ctx context.Context, k Shelf, l Level, target int) err
 func (r *Replenisher) command(k Shelf, requestID string, count int) change.Command {
 	return change.Command{
 		Name: wire.AllocateAddressesV1, ID: id.New(id.Message, r.now()),
-		Payload: wire.AllocateAddresses{RequestID: requestID, Mode: wire.Mode(k.Mode), Family: k.Family, Count: count},
+		Payload: wire.AllocateAddresses{RequestID: requestID, Mode: k.Mode, Family: k.Family, Count: count},
 	}
 }

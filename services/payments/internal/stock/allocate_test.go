@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
-	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/stock"
 )
 
@@ -30,7 +30,7 @@ func (s *shelves) Levels(_ context.Context, of []stock.Shelf, _ time.Duration) (
 	return levels, nil
 }
 
-func (s *shelves) Request(_ context.Context, _ payment.Mode, _ money.Family, count int, c change.Command) error {
+func (s *shelves) Request(_ context.Context, _ tenant.Mode, _ money.Family, count int, c change.Command) error {
 	m := c.Payload.(wire.AllocateAddresses)
 	if m.Count != count || c.ID == m.RequestID {
 		panic("the message's id must differ from the request's, and the counts agree")
@@ -39,7 +39,7 @@ func (s *shelves) Request(_ context.Context, _ payment.Mode, _ money.Family, cou
 	return nil
 }
 
-func (s *shelves) Repeat(_ context.Context, _ payment.Mode, _ money.Family, c change.Command) error {
+func (s *shelves) Repeat(_ context.Context, _ tenant.Mode, _ money.Family, c change.Command) error {
 	s.repeated = append(s.repeated, c.Payload.(wire.AllocateAddresses).RequestID)
 	return nil
 }
@@ -59,11 +59,11 @@ func TestReplenisher(t *testing.T) {
 		"no answer comes":     {stock.Level{Open: &stock.Request{ID: "r", Count: 5, Stale: true}}, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &shelves{level: stock.Level{Shelf: stock.Shelf{Mode: payment.Test, Family: money.EVM}, Free: 1024}}
+			s := &shelves{level: stock.Level{Shelf: stock.Shelf{Mode: tenant.Test, Family: money.EVM}, Free: 1024}}
 			gauge, now := -1, time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 			later := func() time.Time { now = now.Add(time.Second); return now }
-			r := stock.NewReplenisher(s, map[payment.Mode][]money.Family{payment.Test: {money.EVM}}, 1024, later,
-				func(_ payment.Mode, _ money.Family, free int) { gauge = free })
+			r := stock.NewReplenisher(s, map[tenant.Mode][]money.Family{tenant.Test: {money.EVM}}, 1024, later,
+				func(_ tenant.Mode, _ money.Family, free int) { gauge = free })
 			if name == "above half" { // not the first look
 				s.level.Free = 1023
 				if err := r.Look(t.Context()); err != nil || len(s.asked) != 1 {
@@ -71,7 +71,7 @@ func TestReplenisher(t *testing.T) {
 				}
 				s.asked = nil
 			}
-			tc.level.Mode, tc.level.Family = payment.Test, money.EVM
+			tc.level.Mode, tc.level.Family = tenant.Test, money.EVM
 			s.level = tc.level
 			if err := r.Look(t.Context()); err != nil {
 				t.Fatal(err)
@@ -89,10 +89,10 @@ func TestReplenisher(t *testing.T) {
 
 // A large stock is counted again only after a while that grows with it; a small one at every look.
 func TestReplenisher_countsSparingly(t *testing.T) {
-	s := &shelves{level: stock.Level{Shelf: stock.Shelf{Mode: payment.Test, Family: money.EVM}, Free: 200_000, Peak: 20_000}}
+	s := &shelves{level: stock.Level{Shelf: stock.Shelf{Mode: tenant.Test, Family: money.EVM}, Free: 200_000, Peak: 20_000}}
 	now, counted := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), 0
-	r := stock.NewReplenisher(s, map[payment.Mode][]money.Family{payment.Test: {money.EVM}}, 1024, func() time.Time { return now },
-		func(payment.Mode, money.Family, int) { counted++ })
+	r := stock.NewReplenisher(s, map[tenant.Mode][]money.Family{tenant.Test: {money.EVM}}, 1024, func() time.Time { return now },
+		func(tenant.Mode, money.Family, int) { counted++ })
 	look := func(times int) int {
 		t.Helper()
 		before := counted
@@ -117,12 +117,12 @@ func TestReplenisher_countsSparingly(t *testing.T) {
 // Plenty of one family is no reason to overlook that another is being used up.
 func TestReplenisher_seesARushOnAnother(t *testing.T) {
 	s := &shelves{
-		level:  stock.Level{Shelf: stock.Shelf{Mode: payment.Test, Family: money.EVM}, Free: 200_000, Peak: 20_000},
-		others: []stock.Level{{Shelf: stock.Shelf{Mode: payment.Test, Family: money.Tron}, Free: 1024}},
+		level:  stock.Level{Shelf: stock.Shelf{Mode: tenant.Test, Family: money.EVM}, Free: 200_000, Peak: 20_000},
+		others: []stock.Level{{Shelf: stock.Shelf{Mode: tenant.Test, Family: money.Tron}, Free: 1024}},
 	}
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	r := stock.NewReplenisher(s, map[payment.Mode][]money.Family{payment.Test: {money.EVM, money.Tron}}, 1024, func() time.Time { return now },
-		func(payment.Mode, money.Family, int) {})
+	r := stock.NewReplenisher(s, map[tenant.Mode][]money.Family{tenant.Test: {money.EVM, money.Tron}}, 1024, func() time.Time { return now },
+		func(tenant.Mode, money.Family, int) {})
 	for s.others[0].Free > 0 { // a thousand payments a second
 		if err := r.Look(t.Context()); err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/address"
 )
@@ -12,7 +13,7 @@ import (
 // Allocated hands the addresses that wallets has allocated to fill, which puts them into the stock once for each message.
 func Allocated(fill func(ctx context.Context, messageID string, m wire.AddressesAllocated) error) func(ctx context.Context, messageID string, m wire.AddressesAllocated) error {
 	return func(ctx context.Context, messageID string, m wire.AddressesAllocated) error {
-		if (m.Mode != wire.Live && m.Mode != wire.Test) || m.RequestID == "" || len(m.Addresses) > wire.AddressesMax {
+		if (m.Mode != tenant.Live && m.Mode != tenant.Test) || m.RequestID == "" || len(m.Addresses) > wire.AddressesMax {
 			return fault.Permanent(fmt.Errorf("allocation %q of mode %q with %d addresses cannot be read", m.RequestID, m.Mode, len(m.Addresses)))
 		}
 		for _, a := range m.Addresses {
@@ -33,7 +34,7 @@ func Owned(keep func(ctx context.Context, addresses []wire.OwnedAddress) error) 
 		}
 		kept := make([]wire.OwnedAddress, len(m.Addresses))
 		for i, a := range m.Addresses {
-			if a.Mode != wire.Live && a.Mode != wire.Test {
+			if a.Mode != tenant.Live && a.Mode != tenant.Test {
 				return fault.Permanent(fmt.Errorf("an address in mode %.10q", a.Mode))
 			}
 			if err := address.Check(a.Family, false, a.Address); err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
-	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/libs/tenant"
 )
 
 // Bounds of a replica's addresses in memory. A block is handed out only until leaseMargin before its lease ends, counted
@@ -38,9 +38,9 @@ var ErrNoAddress = fault.New(fault.Unavailable, "no_address", "No deposit addres
 // Leaser is the table of free addresses.
 type Leaser interface {
 	// Lease gives up to n addresses to owner for d; fewer when the stock is short.
-	Lease(ctx context.Context, mode payment.Mode, family money.Family, n int, owner string, d time.Duration) ([]Address, error)
+	Lease(ctx context.Context, mode tenant.Mode, family money.Family, n int, owner string, d time.Duration) ([]Address, error)
 	// Release gives back what owner has not used.
-	Release(ctx context.Context, mode payment.Mode, family money.Family, owner string, addresses []string) error
+	Release(ctx context.Context, mode tenant.Mode, family money.Family, owner string, addresses []string) error
 }
 
 // Stock hands out deposit addresses from blocks that this replica has leased: a create asks nobody. It is safe for
@@ -71,7 +71,7 @@ func New(leaser Leaser, owner string, block int, log *slog.Logger) *Stock {
 
 // Take returns an address that nobody else has. When the stock is dry it waits up to three seconds and then gives
 // ErrNoAddress.
-func (s *Stock) Take(ctx context.Context, mode payment.Mode, family money.Family) (Address, error) {
+func (s *Stock) Take(ctx context.Context, mode tenant.Mode, family money.Family) (Address, error) {
 	k := Shelf{mode, family}
 	if a, ok := s.pop(k); ok {
 		return a, nil
@@ -96,7 +96,7 @@ func (s *Stock) Take(ctx context.Context, mode payment.Mode, family money.Family
 }
 
 // Give puts an address back that was taken and certainly not used.
-func (s *Stock) Give(mode payment.Mode, family money.Family, a Address) {
+func (s *Stock) Give(mode tenant.Mode, family money.Family, a Address) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := Shelf{mode, family}

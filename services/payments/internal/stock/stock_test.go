@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/money"
-	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/stock"
 )
 
@@ -24,7 +24,7 @@ type leaser struct {
 	released []string
 }
 
-func (l *leaser) Lease(_ context.Context, _ payment.Mode, family money.Family, n int, _ string, _ time.Duration) ([]stock.Address, error) {
+func (l *leaser) Lease(_ context.Context, _ tenant.Mode, family money.Family, n int, _ string, _ time.Duration) ([]stock.Address, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.leases++
@@ -36,7 +36,7 @@ func (l *leaser) Lease(_ context.Context, _ payment.Mode, family money.Family, n
 	return out, nil
 }
 
-func (l *leaser) Release(_ context.Context, _ payment.Mode, _ money.Family, _ string, addresses []string) error {
+func (l *leaser) Release(_ context.Context, _ tenant.Mode, _ money.Family, _ string, addresses []string) error {
 	l.released = append(l.released, addresses...)
 	return nil
 }
@@ -50,7 +50,7 @@ func TestStock_manyTakersShareBlocks(t *testing.T) {
 		var all sync.WaitGroup
 		for range 300 {
 			all.Go(func() {
-				a, err := s.Take(t.Context(), payment.Test, money.EVM)
+				a, err := s.Take(t.Context(), tenant.Test, money.EVM)
 				if err != nil {
 					t.Error(err)
 				}
@@ -74,7 +74,7 @@ func TestStock_dryWaitsThreeSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stock.New(&leaser{}, "me", 64, slog.New(slog.DiscardHandler))
 		start := time.Now()
-		if _, err := s.Take(t.Context(), payment.Test, money.EVM); !errors.Is(err, stock.ErrNoAddress) || time.Since(start) != 3*time.Second {
+		if _, err := s.Take(t.Context(), tenant.Test, money.EVM); !errors.Is(err, stock.ErrNoAddress) || time.Since(start) != 3*time.Second {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 		s.Close(t.Context())
@@ -87,7 +87,7 @@ func TestStock_leasesEnd(t *testing.T) {
 		l := &leaser{left: 100}
 		s := stock.New(l, "me", 10, slog.New(slog.DiscardHandler))
 		take := func() string {
-			a, err := s.Take(t.Context(), payment.Test, money.EVM)
+			a, err := s.Take(t.Context(), tenant.Test, money.EVM)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,8 +8,8 @@ import (
 
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/ledger"
-	"causeway.internal/services/payments/internal/payment"
 )
 
 const journalExists = `SELECT EXISTS (SELECT FROM ledger_journals WHERE key = $1)`
@@ -32,7 +32,7 @@ func (s *Store) Book(ctx context.Context, operator string, j ledger.Journal) err
 			return errBooked
 		}
 		batch := &pgx.Batch{}
-		queueJournal(batch, payment.Live, j)
+		queueJournal(batch, tenant.Live, j)
 		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func (s *Store) Book(ctx context.Context, operator string, j ledger.Journal) err
 }
 
 // Post writes the journal of a message, once for the message. A journal whose key stands changes nothing.
-func (s *Store) Post(ctx context.Context, messageID string, mode payment.Mode, j ledger.Journal) error {
+func (s *Store) Post(ctx context.Context, messageID string, mode tenant.Mode, j ledger.Journal) error {
 	if err := j.Check(); err != nil {
 		return err
 	}

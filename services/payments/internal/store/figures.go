@@ -11,12 +11,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/payment"
 )
 
 // Move is a committed change of a payment's state, for metrics.
 type Move struct {
-	Mode     payment.Mode
+	Mode     tenant.Mode
 	Type     payment.Type
 	From, To payment.State // From is "none" for a create
 	After    time.Duration // spent in From; 0 for a create
@@ -51,7 +52,7 @@ func continued(ctx context.Context, p payment.Payment) (context.Context, trace.S
 
 // Unknown counts the payouts of a mode whose outcome is unknown.
 type Unknown struct {
-	Mode    payment.Mode
+	Mode    tenant.Mode
 	Payouts int
 	Oldest  time.Duration // since the oldest of them was first sent
 	Open    int           // open payouts of any state
@@ -70,7 +71,7 @@ func (s *Store) Unknowns(ctx context.Context) ([]Unknown, error) {
 		var mode string
 		var oldest, waits int64
 		err = row.Scan(&mode, &u.Payouts, &oldest, &u.Open, &waits, &u.Frozen, &u.Stuck)
-		u.Mode, u.Oldest, u.Waits = payment.Mode(mode), time.Duration(oldest)*time.Microsecond, time.Duration(waits)*time.Microsecond
+		u.Mode, u.Oldest, u.Waits = tenant.Mode(mode), time.Duration(oldest)*time.Microsecond, time.Duration(waits)*time.Microsecond
 		return u, err
 	})
 }
@@ -82,7 +83,7 @@ const CountedMost = 20_000
 type Open struct {
 	Status   payment.Status
 	Type     payment.Type
-	Mode     payment.Mode
+	Mode     tenant.Mode
 	Payments int // CountedMost means as many or more
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -23,7 +24,7 @@ func TestFigures(t *testing.T) {
 	}
 	for _, o := range all {
 		want := 0
-		if o.Mode == payment.Test && o.Type == payment.Transfer && (o.Status == payment.StatusPending || o.Status == payment.StatusConfirming) {
+		if o.Mode == tenant.Test && o.Type == payment.Transfer && (o.Status == payment.StatusPending || o.Status == payment.StatusConfirming) {
 			want = 1
 		}
 		if o.Payments != want {

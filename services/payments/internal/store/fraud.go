@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/payments/internal/payment"
 )
 
 const (
@@ -27,7 +27,7 @@ func (s *Store) NoteFraud(ctx context.Context, m wire.FraudSignal) error {
 }
 
 // FraudConfirmed implements app.FraudSignals.
-func (s *Store) FraudConfirmed(ctx context.Context, mode payment.Mode, addresses []string) (confirmed bool, err error) {
+func (s *Store) FraudConfirmed(ctx context.Context, mode tenant.Mode, addresses []string) (confirmed bool, err error) {
 	keys := make([]string, len(addresses))
 	for i, a := range addresses {
 		// The form in which wire.FraudSignal names addresses.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
@@ -164,7 +165,7 @@ func TestSandbox_depositAndExpire(t *testing.T) {
 	if n := ask[int](w, `SELECT count(*) FROM outbox WHERE name = $1`, string(wire.SimulateDepositV1)); n != 1 {
 		t.Errorf("%d commands for one key", n)
 	}
-	live := change.Owner{MerchantID: "m1", Mode: payment.Live}
+	live := change.Owner{MerchantID: "m1", Mode: tenant.Live}
 	if _, err := w.app.SimulateDeposit(t.Context(), live, p.Reference, app.SandboxDeposit{}, noProblems(), change.Key{}); err == nil {
 		t.Error("a live key reached the sandbox")
 	}

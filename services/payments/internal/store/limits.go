@@ -10,6 +10,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -118,7 +119,7 @@ func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, r ch
 		batch.Queue(reserveLimits, append([]any{next.ID}, limitArgs(r.Reservations)...)...)
 	}
 	// A payment that comes back counts its quote first: the limit has to have room for that and the difference together.
-	if s.daily != nil && next.Mode == payment.Live && ended(before) && !ended(next) {
+	if s.daily != nil && next.Mode == tenant.Live && ended(before) && !ended(next) {
 		batch.Queue(restoreLimits, next.ID)
 	}
 	undo, book := s.daily.Differences(s.keys, before, next)
@@ -128,7 +129,7 @@ func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, r ch
 	if len(book) > 0 {
 		batch.Queue(bookDifference, append(append([]any{next.ID}, limitArgs(book)...), r.Decision != nil)...)
 	}
-	if s.daily != nil && next.Mode == payment.Live && ended(next) && !ended(before) {
+	if s.daily != nil && next.Mode == tenant.Live && ended(next) && !ended(before) {
 		batch.Queue(releaseLimits, next.ID)
 	}
 }
@@ -137,7 +138,7 @@ func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, r ch
 // decided on it.
 func (s *Store) mayPass(before payment.Payment, r change.Result) bool {
 	after := r.Payment
-	return s.daily != nil && after.Mode == payment.Live && r.Decision == nil && after.Credit.Frozen && after.Credit.N != before.Credit.N
+	return s.daily != nil && after.Mode == tenant.Live && r.Decision == nil && after.Credit.Frozen && after.Credit.N != before.Credit.N
 }
 
 // ended reports a payment that pays nobody.
@@ -153,7 +154,7 @@ func ended(p payment.Payment) bool {
 
 // queueOverLimit asks, under the payment's lock, whether a payout would leave above a daily limit.
 func (s *Store) queueOverLimit(read *pgx.Batch, v *change.View) {
-	if s.daily == nil || v.Payment.Mode != payment.Live {
+	if s.daily == nil || v.Payment.Mode != tenant.Live {
 		return
 	}
 	var kinds, currencies, most []string
@@ -176,7 +177,7 @@ func (s *Store) forgetLimits(ctx context.Context) error {
 }
 
 // Exposure adds up what is open of a mode.
-func (s *Store) Exposure(ctx context.Context, mode payment.Mode) (admission.Exposure, error) {
+func (s *Store) Exposure(ctx context.Context, mode tenant.Mode) (admission.Exposure, error) {
 	out := admission.Exposure{Crypto: map[string]decimal.Decimal{}, Fiat: map[money.Currency]decimal.Decimal{}}
 	rows, err := s.pool.Query(ctx, exposure, string(mode), typeNames(""))
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
@@ -19,7 +20,7 @@ import (
 	"causeway.internal/services/payments/internal/provider"
 )
 
-var living = change.Owner{MerchantID: "m1", KeyID: 7, Mode: payment.Live}
+var living = change.Owner{MerchantID: "m1", KeyID: 7, Mode: tenant.Live}
 
 // limited is a world whose live mode is the simulated one, with daily limits of NGN 120 000.
 func limited(t *testing.T, kinds ...string) *world {
@@ -30,7 +31,7 @@ func limited(t *testing.T, kinds ...string) *world {
 	}
 	deps := w.app.Deps
 	deps.Daily = daily
-	deps.Worlds = map[payment.Mode]provider.Set{payment.Test: deps.Worlds[payment.Test], payment.Live: deps.Worlds[payment.Test]}
+	deps.Worlds = map[tenant.Mode]provider.Set{tenant.Test: deps.Worlds[tenant.Test], tenant.Live: deps.Worlds[tenant.Test]}
 	w.store.Limit(daily)
 	w.app = app.New(deps)
 	w.worker = app.NewPayoutWorker(w.app, w.store, 8, deps.Log)

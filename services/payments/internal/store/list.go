@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -155,7 +156,7 @@ func (s *Store) complete(ctx context.Context, views []change.View) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	deposits, last, heads := map[string][]payment.Deposit{}, map[string]*payout.Payout{}, map[payment.Mode]map[string]change.Head{}
+	deposits, last, heads := map[string][]payment.Deposit{}, map[string]*payout.Payout{}, map[tenant.Mode]map[string]change.Head{}
 	batch := &pgx.Batch{}
 	batch.Queue(listRows, ids).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
@@ -176,7 +177,7 @@ func (s *Store) complete(ctx context.Context, views []change.View) error {
 		return err
 	})
 	batch.Queue(listHeads).Query(func(rows pgx.Rows) error {
-		var mode payment.Mode
+		var mode tenant.Mode
 		var network string
 		var h change.Head
 		_, err := pgx.ForEachRow(rows, []any{&mode, &network, &h.Height, &h.Time}, func() error {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
@@ -148,7 +149,7 @@ func TestCancel(t *testing.T) {
 		return err
 	}
 	p := w.made(command())
-	if err := cancel(p, change.Owner{MerchantID: "m2", Mode: payment.Test}); fault.As(err).Kind != fault.NotFound {
+	if err := cancel(p, change.Owner{MerchantID: "m2", Mode: tenant.Test}); fault.As(err).Kind != fault.NotFound {
 		t.Errorf("another merchant: %v", err)
 	}
 	if err := cancel(p, owner); err != nil {
@@ -317,7 +318,7 @@ func TestList(t *testing.T) {
 			t.Errorf("%+v lists %d, want %d", f, n, want)
 		}
 	}
-	body, err := w.app.List(t.Context(), app.Filter{Owner: change.Owner{MerchantID: "m2", Mode: payment.Test}, Limit: 10})
+	body, err := w.app.List(t.Context(), app.Filter{Owner: change.Owner{MerchantID: "m2", Mode: tenant.Test}, Limit: 10})
 	if err != nil || !strings.Contains(string(body), `"payments":[]`) {
 		t.Errorf("another merchant: %s %v", body, err)
 	}

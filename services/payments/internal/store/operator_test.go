@@ -13,6 +13,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -310,7 +311,7 @@ func TestReconcile_float(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	at := func(balance int64) (string, string) {
-		expected, found, err := w.store.Float(t.Context(), payment.Live, "paystack", money.NGN, decimal.New(balance, 0))
+		expected, found, err := w.store.Float(t.Context(), tenant.Live, "paystack", money.NGN, decimal.New(balance, 0))
 		if err != nil {
 			t.Fatal(err)
 		}

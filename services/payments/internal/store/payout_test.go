@@ -11,6 +11,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
@@ -51,9 +52,9 @@ func (r rigged) Query(ctx context.Context, cur money.Currency, ref string) (rail
 // rig puts a rigged bank in the place of the world's.
 func (w *world) rig(r rigged) {
 	r.Provider = w.bank
-	test := w.app.Worlds[payment.Test]
+	test := w.app.Worlds[tenant.Test]
 	test.Rail = r
-	w.app.Worlds[payment.Test] = test
+	w.app.Worlds[tenant.Test] = test
 }
 
 // step looks at the one due payout.
@@ -339,8 +340,8 @@ func TestSandbox_enoughForTheWholePayment(t *testing.T) {
 func TestCreate_banksOfLiveMode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.app.Worlds[payment.Live] = w.app.Worlds[payment.Test]
-	live := change.Owner{MerchantID: "m1", Mode: payment.Live}
+	w.app.Worlds[tenant.Live] = w.app.Worlds[tenant.Test]
+	live := change.Owner{MerchantID: "m1", Mode: tenant.Live}
 	for _, c := range []struct{ bank, currency string }{{"zz99", "NGN"}, {"058", "ZAR"}} {
 		ask := command()
 		ask.Receiver.BankCode, ask.FiatCurrency, ask.FiatAmount = c.bank, c.currency, number("1000")

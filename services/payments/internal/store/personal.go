@@ -12,6 +12,7 @@ import (
 
 	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -171,9 +172,9 @@ func (s vault) stale(raw []byte) bool { return raw != nil && s.keys.Stale(raw) }
 
 // Payer names a merchant's payer whom an operator asked to forget.
 type Payer struct {
-	MerchantID string       `json:"merchantId"`
-	Mode       payment.Mode `json:"mode"`
-	ChatID     string       `json:"chatId"`
+	MerchantID string      `json:"merchantId"`
+	Mode       tenant.Mode `json:"mode"`
+	ChatID     string      `json:"chatId"`
 }
 
 // Why a payment waits for its erasure.

@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -136,7 +137,7 @@ func TestReseal_survivesARotation(t *testing.T) {
 }
 
 var (
-	secretPayer = store.Payer{MerchantID: owner.MerchantID, Mode: payment.Test, ChatID: secretChat}
+	secretPayer = store.Payer{MerchantID: owner.MerchantID, Mode: tenant.Test, ChatID: secretChat}
 	fiveYears   = erasure.Retention{Laundering: 5 * 365 * 24 * time.Hour, Copies: time.Microsecond}
 )
 
@@ -153,7 +154,7 @@ func TestErase_whenItsTimeHasCome(t *testing.T) {
 	w.sql(`UPDATE payments SET status = 'expired', expires_at = now() - interval '25 hours' WHERE id = $1`, unpaid.ID)
 	w.sql(`UPDATE payments SET mode = 'live', payer_index = $1`, w.liveIndex())
 	payer := secretPayer
-	payer.Mode = payment.Live
+	payer.Mode = tenant.Live
 	for range 2 { // asked twice it is one erasure
 		done, err := w.store.AskErasure(t.Context(), "cli:ada", payer, fiveYears)
 		if err != nil || done.Open != 1 || done.Kept != 1 {
@@ -267,7 +268,7 @@ func TestErase_keepsTheBooks(t *testing.T) {
 		}
 	}
 	live := secretPayer
-	live.Mode = payment.Live
+	live.Mode = tenant.Live
 	if done, err := w.store.AskErasure(t.Context(), "cli:ada", live, erasure.Retention{}); err != nil || done != (erasure.Done{}) {
 		t.Errorf("the other world: %+v, %v", done, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/payment"
@@ -28,7 +29,7 @@ func (w *world) seeNumbered(p payment.Payment, c coin, n int64) {
 // told says that tron is scanned through a time, after so many deposits.
 func (w *world) told(at time.Time, deposits int64) {
 	w.t.Helper()
-	m := wire.ScannedThrough{Mode: wire.Test, Network: "tron", Height: 100, BlockTime: at, Deposits: deposits}
+	m := wire.ScannedThrough{Mode: tenant.Test, Network: "tron", Height: 100, BlockTime: at, Deposits: deposits}
 	if err := admission.Scanned(w.store.Advance)(w.t.Context(), "scanned", m); err != nil {
 		w.t.Fatal(err)
 	}
@@ -203,7 +204,7 @@ func TestProgress_skipWaitsForDepositsPublishedAgain(t *testing.T) {
 	progress := func(published time.Time, deposits int64) {
 		t.Helper()
 		m := wire.ScannedThrough{
-			Mode: wire.Test, Network: "tron", Height: 100, BlockTime: time.Now(), Deposits: deposits,
+			Mode: tenant.Test, Network: "tron", Height: 100, BlockTime: time.Now(), Deposits: deposits,
 			State: wire.ScanFollowing, Head: 100, HeadTime: published, ToldAt: published,
 		}
 		if err := admission.Scanned(w.store.Advance)(t.Context(), "scanned", m); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
@@ -70,7 +71,7 @@ func (g *walker) draw(rt *rapid.T) step {
 		return func() {
 			g.exec(`UPDATE payments SET expires_at = now() - interval '2 minutes', due_at = CASE WHEN due_at IS NULL THEN NULL ELSE now() END
 				WHERE id = $1 AND expires_at > now()`, g.p.ID)
-			m := wire.ScannedThrough{Mode: wire.Test, Network: "tron", Height: 200, BlockTime: time.Now().Add(time.Hour)}
+			m := wire.ScannedThrough{Mode: tenant.Test, Network: "tron", Height: 200, BlockTime: time.Now().Add(time.Hour)}
 			_ = admission.Scanned(g.store.Advance)(ctx, "scanned", m)
 			_ = g.app.ExpireDue(ctx, g.store)
 		}

@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/bank"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
@@ -41,9 +42,9 @@ func railed(t *testing.T) (*world, *bank.Server) {
 	}
 	whole[payment.RailCurrency{Rail: paystack.Name, Currency: money.KES}] = true
 	deps := w.app.Deps
-	test := deps.Worlds[payment.Test]
+	test := deps.Worlds[tenant.Test]
 	test.Rail, test.Others = ps, []rail.Provider{fw}
-	deps.Worlds = map[payment.Mode]provider.Set{payment.Test: test}
+	deps.Worlds = map[tenant.Mode]provider.Set{tenant.Test: test}
 	deps.Hints, deps.Policy.Whole = w.store, whole
 	w.app = app.New(deps)
 	w.worker = app.NewPayoutWorker(w.app, w.store, 8, deps.Log)
@@ -341,9 +342,9 @@ func TestCreate_choosesTheRail(t *testing.T) {
 	t.Parallel()
 	w, _ := railed(t)
 	w.fill(2)
-	test := w.app.Worlds[payment.Test]
+	test := w.app.Worlds[tenant.Test]
 	test.Rail, test.Others = test.Others[0], []rail.Provider{test.Rail}
-	w.app.Worlds[payment.Test] = test
+	w.app.Worlds[tenant.Test] = test
 	c := command()
 	c.FiatCurrency, c.FiatAmount, c.Receiver = "ZAR", number("500"), &payment.ReceiverInput{BankCode: "FNB", AccountNumber: "62001234567"}
 	if p := w.made(c); p.Rail != paystack.Name || p.Receiver.NameVerified {

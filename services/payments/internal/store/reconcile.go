@@ -11,8 +11,8 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 )
 
@@ -132,9 +132,9 @@ func (s *Store) Conclusive(ctx context.Context, since time.Time, after string, m
 }
 
 // Float implements app.Books.
-func (s *Store) Float(ctx context.Context, mode payment.Mode, rail string, currency money.Currency, balance decimal.Decimal) (expected, found decimal.Decimal, err error) {
+func (s *Store) Float(ctx context.Context, mode tenant.Mode, rail string, currency money.Currency, balance decimal.Decimal) (expected, found decimal.Decimal, err error) {
 	account := "fiat:float:" + rail + ":" + string(currency)
-	if mode == payment.Test {
+	if mode == tenant.Test {
 		account = "test:" + account
 	}
 	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {

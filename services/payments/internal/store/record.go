@@ -12,6 +12,7 @@ import (
 
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 )
@@ -38,7 +39,7 @@ func payerPlace(paymentID string) string    { return "payer/" + paymentID }
 func receiverPlace(paymentID string) string { return "receiver/" + paymentID }
 
 // blindPlace separates the payers of one merchant and mode from all others.
-func blindPlace(mode payment.Mode, merchantID string) string {
+func blindPlace(mode tenant.Mode, merchantID string) string {
 	return "payer/" + string(mode) + "/" + merchantID
 }
 

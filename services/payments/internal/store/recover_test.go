@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
@@ -93,7 +94,7 @@ func TestRecovery_databaseSetBack(t *testing.T) {
 	if a, b, c := w.row(sent), w.row(later), w.row(unknown); ask[int](w, `SELECT count(*) FROM sim_transfers`) != 3 {
 		t.Fatalf("the bank has not got three orders: %s, %s, %s", a, b, c)
 	}
-	answer := wire.AddressesAllocated{RequestID: "open", Mode: wire.Test, Family: money.Tron, Part: 1, Parts: 1, Addresses: []wire.Address{{WalletID: "wal_x", Address: "Tshown"}}}
+	answer := wire.AddressesAllocated{RequestID: "open", Mode: tenant.Test, Family: money.Tron, Part: 1, Parts: 1, Addresses: []wire.Address{{WalletID: "wal_x", Address: "Tshown"}}}
 	if err := stock.Allocated(w.store.Fill)(t.Context(), "answer", answer); err != nil {
 		t.Fatal(err)
 	}

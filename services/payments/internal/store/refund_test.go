@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
@@ -17,7 +18,7 @@ import (
 )
 
 // told is a message of wallets.
-func told(mode wire.Mode, family money.Family, addresses ...string) (m wire.AddressesOwned) {
+func told(mode tenant.Mode, family money.Family, addresses ...string) (m wire.AddressesOwned) {
 	for _, a := range addresses {
 		m.Addresses = append(m.Addresses, wire.OwnedAddress{Mode: mode, Family: family, Address: a})
 	}
@@ -56,12 +57,12 @@ func TestRefundAddress_ofWallets(t *testing.T) {
 		t.Fatalf("an address that payments has not heard of: %v", err)
 	}
 	for range 2 {
-		tell(told(wire.Test, money.Tron, tronWallet, tronWallet))
+		tell(told(tenant.Test, money.Tron, tronWallet, tronWallet))
 	}
-	tell(told(wire.Live, money.EVM, strings.ToLower(treasury))) // either mode is refused
-	tell(told(wire.Test, money.Bitcoin, strings.ToUpper(segwit)))
-	tell(told(wire.Test, money.Solana, solWallet))
-	tell(told(wire.Live, money.Tron, tronWallet))
+	tell(told(tenant.Live, money.EVM, strings.ToLower(treasury))) // either mode is refused
+	tell(told(tenant.Test, money.Bitcoin, strings.ToUpper(segwit)))
+	tell(told(tenant.Test, money.Solana, solWallet))
+	tell(told(tenant.Live, money.Tron, tronWallet))
 
 	marked := func() error {
 		_, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRefunded, TxHash: strings.Repeat("f0", 32)})
@@ -113,9 +114,9 @@ func TestRefundAddress_ofWallets(t *testing.T) {
 	w.want(p, "refunded paid_late")
 	for name, m := range map[string]wire.AddressesOwned{
 		"no mode":    told("", money.Tron, tronWallet),
-		"no family":  told(wire.Test, "", tronWallet),
-		"no address": told(wire.Test, money.EVM, tronPayers, ""),
-		"too many":   told(wire.Test, money.Tron, slices.Repeat([]string{tronPayers}, wire.AddressesMax+1)...),
+		"no family":  told(tenant.Test, "", tronWallet),
+		"no address": told(tenant.Test, money.EVM, tronPayers, ""),
+		"too many":   told(tenant.Test, money.Tron, slices.Repeat([]string{tronPayers}, wire.AddressesMax+1)...),
 	} {
 		if err := stock.Owned(w.store.KeepOwn)(t.Context(), "owned", m); !fault.IsPermanent(err) {
 			t.Errorf("%s: %v, want a permanent fault", name, err)

@@ -10,23 +10,23 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
-	"causeway.internal/services/payments/internal/payment"
 )
 
 // follows makes the world look at how networks are scanned.
 func (w *world) follows() {
-	w.app.Scans = admission.NewScans(w.store.Scans, time.Minute, func(payment.Mode, string, bool) {}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	w.app.Scans = admission.NewScans(w.store.Scans, time.Minute, func(tenant.Mode, string, bool) {}, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	w.worker = app.NewPayoutWorker(w.app, w.store, 8, w.app.Log)
 }
 
 // fares delivers what wallets tells of tron's scan.
 func (w *world) fares(m wire.ScannedThrough) {
 	w.t.Helper()
-	m.Mode, m.Network = wire.Test, "tron"
+	m.Mode, m.Network = tenant.Test, "tron"
 	if m.BlockTime.IsZero() {
 		m.BlockTime = time.Now()
 	}
@@ -41,7 +41,7 @@ func (w *world) closed() admission.Closed {
 	if err := w.app.Scans.Load(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
-	return w.app.Scans.Closed(payment.Test, "tron")
+	return w.app.Scans.Closed(tenant.Test, "tron")
 }
 
 func (w *world) wantClosed(when string, want admission.Closed) {

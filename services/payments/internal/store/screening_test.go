@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
@@ -37,7 +38,7 @@ func (s *watch) set(down bool, bad ...string) {
 	s.down, s.bad = down, bad
 }
 
-func (s *watch) Screen(_ context.Context, _ payment.Mode, _ string, addresses []string) (change.Verdict, error) {
+func (s *watch) Screen(_ context.Context, _ tenant.Mode, _ string, addresses []string) (change.Verdict, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {

@@ -13,14 +13,14 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
-	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/stock"
 )
 
 // Lease implements stock.Leaser.
-func (s *Store) Lease(ctx context.Context, mode payment.Mode, family money.Family, n int, owner string, d time.Duration) ([]stock.Address, error) {
+func (s *Store) Lease(ctx context.Context, mode tenant.Mode, family money.Family, n int, owner string, d time.Duration) ([]stock.Address, error) {
 	rows, err := s.pool.Query(ctx, leaseAddresses, string(mode), string(family), n, owner, d.Seconds())
 	if err != nil {
 		return nil, fmt.Errorf("lease addresses: %w", err)
@@ -33,7 +33,7 @@ func (s *Store) Lease(ctx context.Context, mode payment.Mode, family money.Famil
 }
 
 // Release implements stock.Leaser.
-func (s *Store) Release(ctx context.Context, mode payment.Mode, family money.Family, owner string, addresses []string) error {
+func (s *Store) Release(ctx context.Context, mode tenant.Mode, family money.Family, owner string, addresses []string) error {
 	if len(addresses) == 0 {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (s *Store) Levels(ctx context.Context, of []stock.Shelf, stale time.Duratio
 }
 
 // Request implements stock.Shelves.
-func (s *Store) Request(ctx context.Context, mode payment.Mode, family money.Family, count int, c change.Command) error {
+func (s *Store) Request(ctx context.Context, mode tenant.Mode, family money.Family, count int, c change.Command) error {
 	asked, ok := c.Payload.(wire.AllocateAddresses)
 	if !ok {
 		return fmt.Errorf("a %T asks for no addresses", c.Payload)
@@ -127,7 +127,7 @@ func (s *Store) Request(ctx context.Context, mode payment.Mode, family money.Fam
 }
 
 // Repeat implements stock.Shelves.
-func (s *Store) Repeat(ctx context.Context, mode payment.Mode, family money.Family, c change.Command) error {
+func (s *Store) Repeat(ctx context.Context, mode tenant.Mode, family money.Family, c change.Command) error {
 	asked, ok := c.Payload.(wire.AllocateAddresses)
 	if !ok {
 		return fmt.Errorf("a %T asks for no addresses", c.Payload)

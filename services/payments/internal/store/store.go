@@ -22,6 +22,7 @@ import (
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
@@ -148,7 +149,7 @@ func (s *Store) event(ctx context.Context, e payment.Event, v change.View, token
 		return outbox.Message{}, err
 	}
 	return outbox.Encode(ctx, wire.PaymentStatusChangedV1, eventID, wire.StatusChanged{
-		EventID: eventID, Type: e.Type, MerchantID: e.Payment.MerchantID, Mode: wire.Mode(e.Payment.Mode), ObjectID: e.Payment.ID,
+		EventID: eventID, Type: e.Type, MerchantID: e.Payment.MerchantID, Mode: e.Payment.Mode, ObjectID: e.Payment.ID,
 		Sequence: e.Payment.Sequence, CallbackURL: e.Payment.CallbackURL, OccurredAt: now, Body: s.events.Seal(body, wire.BodyPlace(eventID)),
 		Token: s.tokens.sealed(v.Token, token, eventID),
 	})
@@ -621,9 +622,9 @@ func hold(p payment.Payment, f payment.HoldPayout, now time.Time) payout.Payout 
 }
 
 // queueJournal writes a journal once: a second one with the same key changes nothing. Accounts of test mode have a prefix.
-func queueJournal(batch *pgx.Batch, mode payment.Mode, j ledger.Journal) {
+func queueJournal(batch *pgx.Batch, mode tenant.Mode, j ledger.Journal) {
 	prefix := ""
-	if mode == payment.Test {
+	if mode == tenant.Test {
 		prefix = "test:"
 	}
 	n := len(j.Entries)

@@ -24,6 +24,7 @@ import (
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
@@ -237,7 +238,7 @@ func TestCreate_keyIsAnsweredWhateverElseIsWrong(t *testing.T) {
 	other := k
 	other.Hash[0]++
 	dark := w.app.Deps
-	dark.Worlds = map[payment.Mode]provider.Set{payment.Test: {Rates: noRates{}, Rail: w.bank}}
+	dark.Worlds = map[tenant.Mode]provider.Set{tenant.Test: {Rates: noRates{}, Rail: w.bank}}
 	closed := w.app.Deps
 	closed.Worlds = nil
 	wrong := command()
@@ -349,7 +350,7 @@ func TestFind_anotherOwnerSeesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.fill(1)
 	p := w.made(command())
-	for _, o := range []change.Owner{{MerchantID: "m2", Mode: payment.Test}, {MerchantID: "m1", Mode: payment.Live}} {
+	for _, o := range []change.Owner{{MerchantID: "m2", Mode: tenant.Test}, {MerchantID: "m1", Mode: tenant.Live}} {
 		if _, err := w.app.Show(t.Context(), o, p.Reference); !errors.Is(err, change.ErrNotFound) {
 			t.Errorf("%+v: %v", o, err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
 )
@@ -66,7 +67,7 @@ func TestTrace_isKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := ask[int](w, `SELECT count(*) FROM outbox WHERE name = $1`, string(wire.AddressesUsedV1)); n != 1 ||
-		!slices.Equal(told.Addresses, []wire.UsedAddress{{Mode: wire.Test, Family: "tron", Address: with.Address, Trace: with.Trace}}) {
+		!slices.Equal(told.Addresses, []wire.UsedAddress{{Mode: tenant.Test, Family: "tron", Address: with.Address, Trace: with.Trace}}) {
 		t.Errorf("%d messages: %+v", n, told)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
@@ -23,7 +24,7 @@ func (w *world) accounts() []string {
 }
 
 func outgoing(tx string, kind wire.OutgoingKind, asset, amount, fee string) wire.OutgoingFinal {
-	return wire.OutgoingFinal{Mode: wire.Test, Network: "ethereum", TxHash: tx, Kind: kind, Asset: asset, Amount: amount, Fee: fee}
+	return wire.OutgoingFinal{Mode: tenant.Test, Network: "ethereum", TxHash: tx, Kind: kind, Asset: asset, Amount: amount, Fee: fee}
 }
 
 // What wallets moves is booked once, in whatever order and however often it is told, also under another message's id, and

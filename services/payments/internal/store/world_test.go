@@ -21,6 +21,7 @@ import (
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry/telemetrytest"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
@@ -36,7 +37,7 @@ import (
 	"causeway.internal/services/payments/migrations"
 )
 
-var owner = change.Owner{MerchantID: "m1", KeyID: 7, Mode: payment.Test}
+var owner = change.Owner{MerchantID: "m1", KeyID: 7, Mode: tenant.Test}
 
 // world is payments without HTTP and broker: use cases over a real database, with the simulated bank.
 type world struct {
@@ -76,8 +77,8 @@ func newWorld(t testing.TB) *world {
 	w.app = app.New(app.Deps{
 		Keys:     ring,
 		Payments: w.store, Lists: w.store, Settlements: w.store, Operators: w.store, Approvals: w.store, Stock: stock, Backlog: outbox.NewBacklog(w.pool, outbox.MaxRows), Policy: payment.Defaults(), Render: render,
-		Worlds:   map[payment.Mode]provider.Set{payment.Test: {Rates: fixed.New(time.Now), Rail: w.bank, Timing: payout.TestTiming(), NameWait: time.Second}},
-		Callback: func(payment.Mode, string) error { return nil }, Now: time.Now, Log: tel.Log,
+		Worlds:   map[tenant.Mode]provider.Set{tenant.Test: {Rates: fixed.New(time.Now), Rail: w.bank, Timing: payout.TestTiming(), NameWait: time.Second}},
+		Callback: func(tenant.Mode, string) error { return nil }, Now: time.Now, Log: tel.Log,
 		Refusal: func(_ context.Context, f *fault.Error) change.Answer {
 			return change.Answer{Status: 409, Body: []byte(f.Code)}
 		},
@@ -90,7 +91,7 @@ func newWorld(t testing.TB) *world {
 func (w *world) fill(n int) {
 	w.t.Helper()
 	for n > 0 {
-		m := wire.AddressesAllocated{RequestID: id.New("req_", time.Now()), Mode: wire.Test, Family: money.Tron, Part: 1, Parts: 1}
+		m := wire.AddressesAllocated{RequestID: id.New("req_", time.Now()), Mode: tenant.Test, Family: money.Tron, Part: 1, Parts: 1}
 		for range min(n, wire.AddressesMax) {
 			m.Addresses = append(m.Addresses, wire.Address{WalletID: id.New(id.Wallet, time.Now()), Address: id.New("T", time.Now())})
 		}
@@ -192,7 +193,7 @@ func (w *world) message(p payment.Payment, c coin) wire.DepositChanged {
 		c.at = time.Now()
 	}
 	m := wire.DepositChanged{
-		Key: "tron:" + c.key + ":0", Version: c.version, Mode: wire.Test, Family: money.Tron, Network: "tron", Address: p.Address, Asset: "USDT",
+		Key: "tron:" + c.key + ":0", Version: c.version, Mode: tenant.Test, Family: money.Tron, Network: "tron", Address: p.Address, Asset: "USDT",
 		TxHash: c.key, State: state, BlockHeight: 100, BlockHash: "h", BlockTime: c.at, Amount: a.ToUnits(decimal.RequireFromString(c.amount)).String(),
 		Depth: c.depth, Head: 99 + c.depth, FirstSeenAt: c.at,
 	}
@@ -213,7 +214,7 @@ func (w *world) see(p payment.Payment, c coin) {
 // scanned tells that tron is scanned through a time.
 func (w *world) scanned(height int64, at time.Time) {
 	w.t.Helper()
-	m := wire.ScannedThrough{Mode: wire.Test, Network: "tron", Height: height, BlockTime: at}
+	m := wire.ScannedThrough{Mode: tenant.Test, Network: "tron", Height: height, BlockTime: at}
 	if err := admission.Scanned(w.store.Advance)(w.t.Context(), "scanned", m); err != nil {
 		w.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/reports/internal/report"
 )
 
@@ -17,7 +18,7 @@ import (
 type Owner struct {
 	MerchantID string
 	KeyID      int64
-	Mode       report.Mode
+	Mode       tenant.Mode
 }
 
 // Key names a request that carried an Idempotency-Key; Key "" means that it carried none.
@@ -107,8 +108,8 @@ type Page struct {
 
 // Reading is where reports are read. Only rows of the given modes exist for it.
 type Reading interface {
-	Lookup(ctx context.Context, modes []report.Mode, l report.Lookup) (Page, error)
-	Find(ctx context.Context, modes []report.Mode, reference string) (report.Report, error)
+	Lookup(ctx context.Context, modes []tenant.Mode, l report.Lookup) (Page, error)
+	Find(ctx context.Context, modes []tenant.Mode, reference string) (report.Report, error)
 }
 
 // Decision is what becomes of a report: the row, and the event that tells of it.
@@ -126,7 +127,7 @@ type Changing interface {
 
 // Accused is what is known of an address in one mode. A mode without any report on it has zero everywhere.
 type Accused struct {
-	Mode      report.Mode
+	Mode      tenant.Mode
 	Against   report.Counts // reports that name it as the fraudster's
 	Reporters int64         // distinct ones among those
 	Merchants int64         // distinct ones whose keys filed those
@@ -149,7 +150,7 @@ type Judged struct {
 
 // Judgement is an operator's decision about an accused address: whether payments shall block it.
 type Judgement struct {
-	Mode      report.Mode
+	Mode      tenant.Mode
 	Address   string // as report.AddressKey has it
 	Confirmed bool
 	Operator  string
@@ -167,7 +168,7 @@ type Ruling struct {
 // Suspects asks for a page of accused addresses: those that are confirmed, or those that wait for a decision because more
 // merchants have a resolved fraud report against them than at the last one, and at least Merchants.
 type Suspects struct {
-	Modes     []report.Mode
+	Modes     []tenant.Mode
 	Confirmed bool
 	Merchants int64
 	Limit     int
@@ -177,13 +178,13 @@ type Suspects struct {
 // SuspectsAfter is where a page of suspects begins.
 type SuspectsAfter struct {
 	Merchants int64
-	Mode      report.Mode
+	Mode      tenant.Mode
 	Address   string
 }
 
 // SourceView is one key's filings on one address as operators see them.
 type SourceView struct {
-	Mode       report.Mode
+	Mode       tenant.Mode
 	Source     Source
 	KeyID      int64
 	MerchantID string
@@ -199,7 +200,7 @@ type SourceView struct {
 type FloodsAfter struct {
 	At time.Time
 	Source
-	Mode  report.Mode
+	Mode  tenant.Mode
 	KeyID int64
 }
 
@@ -212,9 +213,9 @@ type Oversight interface {
 	// resolved fraud report names the address. rule gets the open request, nil without one, and may do nothing that waits.
 	Judge(ctx context.Context, j Judgement, k Key, rule func(Accused, *approval.Request) (Ruling, error),
 		answer func(Accused, *approval.Request) (Answer, error)) (Answer, error)
-	Accused(ctx context.Context, modes []report.Mode, address string) ([]Accused, error)
+	Accused(ctx context.Context, modes []tenant.Mode, address string) ([]Accused, error)
 	// Floods lists the sources that were refused, the last refused first; one more than limit when there are more.
-	Floods(ctx context.Context, modes []report.Mode, limit int, after *FloodsAfter) ([]SourceView, error)
+	Floods(ctx context.Context, modes []tenant.Mode, limit int, after *FloodsAfter) ([]SourceView, error)
 }
 
 // Backlog says whether so much waits for delivery that new work must be refused.
@@ -241,7 +242,7 @@ type Deps struct {
 	Changing     Changing
 	Oversight    Oversight
 	Backlog      Backlog
-	PublicModes  []report.Mode // what public look-ups may see
+	PublicModes  []tenant.Mode // what public look-ups may see
 	MarkedSince  time.Time     // a report filed before may name a gift without the mark
 	Lookups      Budget        // by subject
 	Guesses      Budget        // by address of the caller

@@ -5,11 +5,12 @@ import (
 	"errors"
 
 	"causeway.internal/libs/approval"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/reports/internal/report"
 )
 
 // Subjects is the body of GET /v1/admin/reports/subjects: what is known of an address in each of the modes.
-func (a *App) Subjects(ctx context.Context, modes []report.Mode, address string) ([]byte, error) {
+func (a *App) Subjects(ctx context.Context, modes []tenant.Mode, address string) ([]byte, error) {
 	key := report.AddressKey(report.Trim(address))
 	known, err := a.Oversight.Accused(ctx, modes, key)
 	if err != nil {
@@ -72,7 +73,7 @@ const Withdraw = "withdraw"
 // further merchant with a resolved report changes that, one more report of the same merchant does not, or a merchant could
 // keep the address blocked by filing.
 func (j Judgement) rule(now Accused, open *approval.Request) (Ruling, error) {
-	if j.Mode != report.Live || j.Confirmed || !now.Confirmed {
+	if j.Mode != tenant.Live || j.Confirmed || !now.Confirmed {
 		return Ruling{Judgement: j}, nil
 	}
 	want := approval.Request{Object: j.Address, Version: now.Convicted, Action: Withdraw, Operator: j.Operator, Reason: j.Reason}
@@ -90,7 +91,7 @@ func (j Judgement) rule(now Accused, open *approval.Request) (Ruling, error) {
 }
 
 // Floods is the body of GET /v1/admin/reports/floods: the keys that were refused for filing too much on one address.
-func (a *App) Floods(ctx context.Context, modes []report.Mode, limit int, after *FloodsAfter) ([]byte, error) {
+func (a *App) Floods(ctx context.Context, modes []tenant.Mode, limit int, after *FloodsAfter) ([]byte, error) {
 	sources, err := a.Oversight.Floods(ctx, modes, limit+1, after)
 	if err != nil {
 		return nil, err

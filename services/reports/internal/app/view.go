@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/approval"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/reports/internal/report"
 )
 
@@ -133,7 +134,7 @@ type eventView struct {
 	ID        string      `json:"id"`
 	Type      string      `json:"type"`
 	CreatedAt string      `json:"createdAt"`
-	Mode      report.Mode `json:"mode"`
+	Mode      tenant.Mode `json:"mode"`
 	Data      reportData  `json:"data"`
 }
 
@@ -158,7 +159,7 @@ func countsOf(c report.Counts) countsView {
 }
 
 type sourceView struct {
-	Mode       report.Mode `json:"mode"`
+	Mode       tenant.Mode `json:"mode"`
 	Address    string      `json:"walletAddress"`
 	Role       Role        `json:"role"`
 	KeyID      int64       `json:"apiKeyId"`
@@ -184,7 +185,7 @@ func sourcesView(all []SourceView) []sourceView {
 
 type suspectView struct {
 	Address   string      `json:"walletAddress"`
-	Mode      report.Mode `json:"mode"`
+	Mode      tenant.Mode `json:"mode"`
 	Counts    countsView  `json:"counts"`
 	Reporters int64       `json:"distinctReporters"`
 	Merchants int64       `json:"distinctMerchants"`
@@ -271,7 +272,7 @@ func ParseSuspectsAfter(text string) (*SuspectsAfter, bool) {
 		return nil, false
 	}
 	merchants, err := strconv.ParseInt(parts[0], 10, 32)
-	s := SuspectsAfter{merchants, report.Mode(parts[1]), parts[2]}
+	s := SuspectsAfter{merchants, tenant.Mode(parts[1]), parts[2]}
 	return &s, err == nil && report.Storable(parts[1]+parts[2])
 }
 
@@ -319,7 +320,7 @@ func ParseFloodsAfter(text string) (*FloodsAfter, bool) {
 	if _, err := fmt.Sscan(parts[0]+" "+parts[3], &at, &f.KeyID); err != nil || at < 0 || at > floodsLast {
 		return nil, false
 	}
-	f.At, f.Mode, f.Role, f.Address = time.UnixMicro(at).UTC(), report.Mode(parts[1]), Role(parts[2]), parts[4]
+	f.At, f.Mode, f.Role, f.Address = time.UnixMicro(at).UTC(), tenant.Mode(parts[1]), Role(parts[2]), parts[4]
 	return &f, report.Storable(parts[1] + parts[2] + parts[4])
 }
 

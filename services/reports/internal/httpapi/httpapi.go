@@ -11,6 +11,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/reports/internal/app"
 	"causeway.internal/services/reports/internal/report"
 )
@@ -21,10 +22,10 @@ type UseCases interface {
 	Lookup(ctx context.Context, viewer app.Owner, asked report.Asked) ([]byte, error)
 	Show(ctx context.Context, viewer app.Owner, clientIP, reference string) ([]byte, error)
 	Change(ctx context.Context, o app.Owner, requestID, reference string, c report.Change) ([]byte, error)
-	Subjects(ctx context.Context, modes []report.Mode, address string) ([]byte, error)
+	Subjects(ctx context.Context, modes []tenant.Mode, address string) ([]byte, error)
 	Suspects(ctx context.Context, q app.Suspects) ([]byte, error)
 	Judge(ctx context.Context, j app.Judgement, k app.Key) (app.Answer, error)
-	Floods(ctx context.Context, modes []report.Mode, limit int, after *app.FloodsAfter) ([]byte, error)
+	Floods(ctx context.Context, modes []tenant.Mode, limit int, after *app.FloodsAfter) ([]byte, error)
 }
 
 // Routes adds every route of the service.
@@ -99,8 +100,8 @@ var (
 // owner is the merchant whom the gateway names.
 func owner(ctx context.Context) (app.Owner, error) {
 	i := httpkit.From(ctx).Identity
-	mode := report.Mode(i.Mode)
-	if i.Subject != httpkit.Merchant || i.MerchantID == "" || (mode != report.Live && mode != report.Test) {
+	mode := i.Mode
+	if i.Subject != httpkit.Merchant || i.MerchantID == "" || (mode != tenant.Live && mode != tenant.Test) {
 		return app.Owner{}, errNoMerchant
 	}
 	return app.Owner{MerchantID: i.MerchantID, KeyID: i.KeyID, Mode: mode}, nil
@@ -223,15 +224,15 @@ func (r *changeRequest) Read(in *httpkit.Input) {
 }
 
 // modesOf reads which modes an operator asks about; none is both.
-func modesOf(in *httpkit.Input) []report.Mode {
-	if mode := in.QueryOneOf("mode", words(report.Modes())...); mode != "" {
-		return []report.Mode{report.Mode(mode)}
+func modesOf(in *httpkit.Input) []tenant.Mode {
+	if mode := in.QueryOneOf("mode", words(tenant.Modes())...); mode != "" {
+		return []tenant.Mode{tenant.Mode(mode)}
 	}
-	return report.Modes()
+	return tenant.Modes()
 }
 
 type subjectsRequest struct {
-	modes   []report.Mode
+	modes   []tenant.Mode
 	address string
 }
 
@@ -248,7 +249,7 @@ func (r *subjectsRequest) Read(in *httpkit.Input) {
 }
 
 type floodsRequest struct {
-	modes []report.Mode
+	modes []tenant.Mode
 	limit int
 	after *app.FloodsAfter
 }
@@ -299,10 +300,10 @@ func (r *judgeRequest) Read(in *httpkit.Input) {
 	b := in.Body()
 	mode, action := b.RequiredText("mode", asSent), b.RequiredText("action", asSent)
 	r.judgement = app.Judgement{
-		Mode: report.Mode(mode), Address: b.RequiredText("walletAddress", report.AddressMax), Confirmed: action == confirm,
+		Mode: tenant.Mode(mode), Address: b.RequiredText("walletAddress", report.AddressMax), Confirmed: action == confirm,
 		Reason: b.RequiredText("reason", reasonMax),
 	}
-	if mode != "" && !slices.Contains(report.Modes(), report.Mode(mode)) {
+	if mode != "" && !slices.Contains(tenant.Modes(), tenant.Mode(mode)) {
 		b.Problem("mode", "must be live or test")
 	}
 	if action != "" && action != confirm && action != app.Withdraw {

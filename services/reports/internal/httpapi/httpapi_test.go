@@ -21,6 +21,7 @@ import (
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/reports/internal/app"
 	"causeway.internal/services/reports/internal/httpapi"
@@ -67,14 +68,14 @@ func (s *strict) Replay(context.Context, app.Key) (app.Answer, bool, error) {
 }
 func (s *strict) Settled(context.Context, app.Key) (app.Answer, error) { return app.Answer{}, nil }
 func (s *strict) Full(context.Context) error                           { return nil }
-func (s *strict) Lookup(_ context.Context, _ []report.Mode, l report.Lookup) (app.Page, error) {
+func (s *strict) Lookup(_ context.Context, _ []tenant.Mode, l report.Lookup) (app.Page, error) {
 	if l.Offset < 0 || l.Limit < 1 || l.Limit > 200 || l.After != nil && (l.After.ID < 0 || l.After.At.Year() > 9999) {
 		return app.Page{}, errUnstorable
 	}
 	return app.Page{}, storable(l)
 }
 
-func (s *strict) Find(context.Context, []report.Mode, string) (report.Report, error) {
+func (s *strict) Find(context.Context, []tenant.Mode, string) (report.Report, error) {
 	if s.found != nil {
 		return *s.found, nil
 	}
@@ -89,7 +90,7 @@ func (s *strict) Change(_ context.Context, o app.Owner, _, reference string, dec
 	return storable(d.Report)
 }
 
-func (s *strict) Accused(_ context.Context, _ []report.Mode, address string) ([]app.Accused, error) {
+func (s *strict) Accused(_ context.Context, _ []tenant.Mode, address string) ([]app.Accused, error) {
 	return nil, storable(struct{ A string }{address})
 }
 
@@ -115,7 +116,7 @@ func (s *strict) Judge(
 	return answer(k, r.Waits)
 }
 
-func (s *strict) Floods(_ context.Context, _ []report.Mode, _ int, after *app.FloodsAfter) ([]app.SourceView, error) {
+func (s *strict) Floods(_ context.Context, _ []tenant.Mode, _ int, after *app.FloodsAfter) ([]app.SourceView, error) {
 	if after != nil {
 		return nil, errors.Join(storable(after.Source), storable(struct{ M string }{string(after.Mode)}))
 	}
@@ -133,7 +134,7 @@ func newService(s *strict) service {
 	server := httpkit.NewServer(slog.New(slog.DiscardHandler), prometheus.NewRegistry(),
 		httpkit.Verifier{Audience: wire.Reports, Keys: [][]byte{identityKey}, Now: time.Now})
 	a := app.New(app.Deps{
-		Filing: s, Reading: s, Changing: s, Oversight: s, Backlog: s, PublicModes: report.Modes(), NewReference: id.ReportReference,
+		Filing: s, Reading: s, Changing: s, Oversight: s, Backlog: s, PublicModes: tenant.Modes(), NewReference: id.ReportReference,
 		Lookups: limit.New(0, 0, 0, time.Now), Guesses: limit.New(0, 0, 0, time.Now), Refused: func(string) {}, Log: slog.New(slog.DiscardHandler),
 	})
 	httpapi.Routes(server, a)
@@ -143,7 +144,7 @@ func newService(s *strict) service {
 type caller func(*httpkit.Identity)
 
 func merchant(i *httpkit.Identity) {
-	i.Subject, i.MerchantID, i.KeyID, i.Mode = httpkit.Merchant, "acme", 7, wire.Test
+	i.Subject, i.MerchantID, i.KeyID, i.Mode = httpkit.Merchant, "acme", 7, tenant.Test
 }
 func operator(i *httpkit.Identity) { i.Subject, i.Operator = httpkit.Operator, "ann" }
 func public(i *httpkit.Identity)   { i.Subject = httpkit.Public }
@@ -191,14 +192,14 @@ func fields(answer map[string]any) string {
 // Only the merchant that the gateway names is shown a gift's reference; an operator is nobody's merchant.
 func TestShow_toWhom(t *testing.T) {
 	const gift = "CW-G7KQ2M9XHTB4N"
-	s := newService(&strict{found: &report.Report{MerchantID: "acme", Mode: report.Test, Session: gift, Reference: "RPT-ABCDEF"}})
+	s := newService(&strict{found: &report.Report{MerchantID: "acme", Mode: tenant.Test, Session: gift, Reference: "RPT-ABCDEF"}})
 	for name, tc := range map[string]struct {
 		who  caller
 		want any
 	}{
 		"its merchant": {merchant, gift}, "the public": {public, nil}, "an operator": {operator, nil},
 		"another merchant": {func(i *httpkit.Identity) { merchant(i); i.MerchantID = "other" }, nil},
-		"the other mode":   {func(i *httpkit.Identity) { merchant(i); i.Mode = wire.Live }, nil},
+		"the other mode":   {func(i *httpkit.Identity) { merchant(i); i.Mode = tenant.Live }, nil},
 	} {
 		status, _, answer := s.call(t, tc.who, http.MethodGet, "/v1/reports/RPT-ABCDEF", "")
 		data, _ := answer["data"].(map[string]any)
@@ -296,7 +297,7 @@ func TestAccepted(t *testing.T) {
 			t.Errorf("%s: %d %v, want %d", name, status, answer, tc.status)
 		}
 	}
-	if last.MerchantID != "acme" || last.KeyID != 7 || last.Mode != report.Test || last.Status != report.Pending || last.Confirmer != "" {
+	if last.MerchantID != "acme" || last.KeyID != 7 || last.Mode != tenant.Test || last.Status != report.Pending || last.Confirmer != "" {
 		t.Errorf("%+v", last)
 	}
 }

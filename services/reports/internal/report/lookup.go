@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
 )
 
 // NeitherAsked is the text of docs/api-contract.md#fixed-texts for a look-up without phone and wallet.
@@ -139,7 +140,7 @@ const (
 	byBoth   = "both"
 )
 
-func subject(hash Hash, mode Mode, what string, values ...string) Subject {
+func subject(hash Hash, mode tenant.Mode, what string, values ...string) Subject {
 	return Subject(hash(string(mode) + "\x00" + what + "\x00" + strings.Join(values, "\x00"))[:16])
 }
 
@@ -162,7 +163,7 @@ type Weighted struct {
 
 // Weighted are the subjects whose counts add up to the look-up's total in these modes: phone plus wallet minus both. A phone
 // is counted under any of the hashes.
-func (l Lookup) Weighted(modes []Mode, hashes ...Hash) []Weighted {
+func (l Lookup) Weighted(modes []tenant.Mode, hashes ...Hash) []Weighted {
 	var all []Weighted
 	for _, mode := range modes {
 		all = append(all, weigh(mode, l.Phone, l.Wallet, hashes...)...)
@@ -170,7 +171,7 @@ func (l Lookup) Weighted(modes []Mode, hashes ...Hash) []Weighted {
 	return all
 }
 
-func weigh(mode Mode, phone, wallet string, hashes ...Hash) []Weighted {
+func weigh(mode tenant.Mode, phone, wallet string, hashes ...Hash) []Weighted {
 	var all []Weighted
 	if wallet != "" {
 		all = append(all, Weighted{subject(Plain, mode, byWallet, wallet), 1})

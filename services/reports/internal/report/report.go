@@ -7,19 +7,8 @@ import (
 	"time"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/tenant"
 )
-
-// Mode separates live data from test data.
-type Mode string
-
-// The modes.
-const (
-	Live Mode = "live"
-	Test Mode = "test"
-)
-
-// Modes lists both, in the order in which answers show them.
-func Modes() []Mode { return []Mode{Live, Test} }
 
 // Kind is a report's complaint type (docs/api-contract.md#reports).
 type Kind string
@@ -40,7 +29,7 @@ type Report struct {
 	Reference  string // RPT- and six characters, upper-case
 	KeyID      int64  // id of the API key that filed it
 	MerchantID string // owner of that key
-	Mode       Mode
+	Mode       tenant.Mode
 	Session    string // related payment reference, as given
 	Earlier    bool   // filed before a gift's reference could be told from another's
 	Kind       Kind

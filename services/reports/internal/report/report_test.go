@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/reports/internal/report"
 )
 
@@ -211,11 +212,11 @@ func TestLookup_filters(t *testing.T) {
 // Phone plus wallet minus both: a report that has both is counted once.
 func TestSubjects_addUp(t *testing.T) {
 	of := func(phone, wallet string) report.Report {
-		return report.Report{Mode: report.Test, Phone: phone, Wallet: wallet, Kind: report.Fraud, Status: report.Pending}
+		return report.Report{Mode: tenant.Test, Phone: phone, Wallet: wallet, Kind: report.Fraud, Status: report.Pending}
 	}
 	kept := map[report.Subject]int{}
 	all := []report.Report{of("111111", "0xAA"), of("111111", ""), of("", "0xaa"), of("222222", "0xaA"), of("111111", "TT"), of("222222", "")}
-	all = append(all, report.Report{Mode: report.Live, Phone: "111111"})
+	all = append(all, report.Report{Mode: tenant.Live, Phone: "111111"})
 	for _, r := range all {
 		subjects := r.Subjects(report.Plain)
 		if !slices.IsSortedFunc(subjects, func(a, b report.Subject) int { return slices.Compare(a[:], b[:]) }) {
@@ -227,15 +228,15 @@ func TestSubjects_addUp(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		phone, wallet string
-		modes         []report.Mode
+		modes         []tenant.Mode
 		want          int
 	}{
-		{"111111", "", []report.Mode{report.Test}, 3},
-		{"111111", "", report.Modes(), 4},
-		{"", "0xAA", []report.Mode{report.Test}, 3},
-		{"111111", "0xAA", []report.Mode{report.Test}, 5},
-		{"222222", "0xaa", []report.Mode{report.Test}, 4},
-		{"333333", "", report.Modes(), 0},
+		{"111111", "", []tenant.Mode{tenant.Test}, 3},
+		{"111111", "", tenant.Modes(), 4},
+		{"", "0xAA", []tenant.Mode{tenant.Test}, 3},
+		{"111111", "0xAA", []tenant.Mode{tenant.Test}, 5},
+		{"222222", "0xaa", []tenant.Mode{tenant.Test}, 4},
+		{"333333", "", tenant.Modes(), 0},
 	} {
 		total := 0
 		for _, w := range (report.Asked{Phone: tc.phone, Wallet: tc.wallet}).Clean().Weighted(tc.modes, report.Plain) {

@@ -8,13 +8,14 @@ import (
 	"slices"
 	"testing"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/reports/internal/app"
 	"causeway.internal/services/reports/internal/report"
 )
 
 // condemn has so many merchants find fraud reports against an address right.
-func (w *fixture) condemn(mode report.Mode, address string, merchants int) {
+func (w *fixture) condemn(mode tenant.Mode, address string, merchants int) {
 	w.t.Helper()
 	for i := range merchants {
 		o := app.Owner{MerchantID: fmt.Sprintf("%s-%d", address, i), KeyID: int64(i + 1), Mode: mode}
@@ -30,7 +31,7 @@ func (w *fixture) condemn(mode report.Mode, address string, merchants int) {
 // suspects are the addresses of a list, read page by page.
 func (w *fixture) suspects(confirmed bool) (all []string) {
 	w.t.Helper()
-	q := app.Suspects{Modes: report.Modes(), Confirmed: confirmed, Limit: 1}
+	q := app.Suspects{Modes: tenant.Modes(), Confirmed: confirmed, Limit: 1}
 	for {
 		body, err := w.Suspects(w.t.Context(), q)
 		if err != nil {
@@ -62,9 +63,9 @@ func TestJudge(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.Merchants = 2
-	w.condemn(report.Test, "0xOne", 1)
-	w.condemn(report.Test, "0xTwo", 2)
-	w.condemn(report.Test, "TxThree", 3)
+	w.condemn(tenant.Test, "0xOne", 1)
+	w.condemn(tenant.Test, "0xTwo", 2)
+	w.condemn(tenant.Test, "TxThree", 3)
 	lists := func(waiting, confirmed []string) {
 		t.Helper()
 		if got := w.suspects(false); !slices.Equal(got, waiting) {
@@ -73,14 +74,14 @@ func TestJudge(t *testing.T) {
 		if got := w.suspects(true); !slices.Equal(got, confirmed) {
 			t.Errorf("%v are confirmed, want %v", got, confirmed)
 		}
-		if n, err := w.store.Waiting(t.Context(), w.Merchants); err != nil || n[report.Test] != int64(len(waiting)) || n[report.Live] != 0 {
+		if n, err := w.store.Waiting(t.Context(), w.Merchants); err != nil || n[tenant.Test] != int64(len(waiting)) || n[tenant.Live] != 0 {
 			t.Errorf("%v %v are counted, want %d", n, err, len(waiting))
 		}
 	}
 	judge := func(address string, confirmed bool, k app.Key) app.Answer {
 		t.Helper()
 		a, err := w.Judge(t.Context(), app.Judgement{
-			Mode: report.Test, Address: address, Confirmed: confirmed, Operator: "ann", Reason: "why", RequestID: "req_1",
+			Mode: tenant.Test, Address: address, Confirmed: confirmed, Operator: "ann", Reason: "why", RequestID: "req_1",
 		}, k)
 		if err != nil {
 			t.Fatal(err)
@@ -105,7 +106,7 @@ func TestJudge(t *testing.T) {
 	if again := judge(" 0XTWO ", true, k); !again.Replayed || string(again.Body) != string(first.Body) {
 		t.Errorf("the same key is answered %+v", again)
 	}
-	w.condemn(report.Test, "0xTwo", 3) // one more
+	w.condemn(tenant.Test, "0xTwo", 3) // one more
 	if s := last(); s.Confirmed == nil || !*s.Confirmed || s.Merchants != 3 {
 		t.Errorf("a further merchant takes the confirmation away: %+v", s)
 	}
@@ -115,13 +116,13 @@ func TestJudge(t *testing.T) {
 	if s := last(); s.Confirmed == nil || *s.Confirmed {
 		t.Errorf("payments is told %+v", s)
 	}
-	w.condemn(report.Test, "TxThree", 4)
+	w.condemn(tenant.Test, "TxThree", 4)
 	lists([]string{"TxThree"}, nil)
 	if n := ask[int](w, `SELECT count(*) FROM accused_decisions WHERE operator = 'ann' AND reason = 'why' AND request_id = 'req_1'`); n != 3 {
 		t.Errorf("%d decisions are kept, want 3", n)
 	}
 	for _, address := range []string{"nobody", "0xtwo "} {
-		_, err := w.Judge(t.Context(), app.Judgement{Mode: report.Live, Address: address, Confirmed: true, Operator: "ann", Reason: "why"}, app.Key{})
+		_, err := w.Judge(t.Context(), app.Judgement{Mode: tenant.Live, Address: address, Confirmed: true, Operator: "ann", Reason: "why"}, app.Key{})
 		if !isCode(err, "not_accused") {
 			t.Errorf("%q in the other mode: %v", address, err)
 		}
@@ -135,11 +136,11 @@ func TestJudge_twoOperators(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.Merchants = 1
-	w.condemn(report.Live, "0xOne", 1)
+	w.condemn(tenant.Live, "0xOne", 1)
 	judge := func(operator string, confirmed bool) (waits string, err error) {
 		t.Helper()
 		a, err := w.Judge(t.Context(), app.Judgement{
-			Mode: report.Live, Address: "0xOne", Confirmed: confirmed, Operator: operator, Reason: operator + " looked", RequestID: "req_1",
+			Mode: tenant.Live, Address: "0xOne", Confirmed: confirmed, Operator: operator, Reason: operator + " looked", RequestID: "req_1",
 		}, app.Key{})
 		if err != nil {
 			return "", err
@@ -168,9 +169,9 @@ func TestJudge_twoOperators(t *testing.T) {
 	want("ann", false, "", "", false) // the reports do not suffice
 	want("ann", true, "", "", true)
 	want("ann", false, "withdraw", "", true)
-	w.condemn(report.Live, "0xOne", 1) // the same merchant again
+	w.condemn(tenant.Live, "0xOne", 1) // the same merchant again
 	want("Ann", false, "", "second_operator_required", true)
-	w.condemn(report.Live, "0xOne", 2)
+	w.condemn(tenant.Live, "0xOne", 2)
 	want("bob", false, "", "approval_outdated", true)
 	want("bob", false, "withdraw", "", true)
 	if n := ask[int](w, `SELECT count(*) FROM accused_decisions`); n != 2 {

@@ -9,12 +9,12 @@ import (
 
 	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/postgres"
-	"causeway.internal/services/reports/internal/report"
+	"causeway.internal/libs/tenant"
 )
 
 // Person is somebody whom an operator asked to forget: the reporter with a phone or a wallet, or the one of a single report.
 type Person struct {
-	Mode      report.Mode `json:"mode"`
+	Mode      tenant.Mode `json:"mode"`
 	Phone     string      `json:"phone,omitempty"`  // digits
 	Wallet    string      `json:"wallet,omitempty"` // as report.AddressKey has it
 	Reference string      `json:"reference,omitempty"`
@@ -75,7 +75,7 @@ func (s *Store) erase(ctx context.Context, id int64, keep erasure.Retention, don
 		if err != nil {
 			return err
 		}
-		lawful, wait := was.Mode == report.Live, keep.Copies
+		lawful, wait := was.Mode == tenant.Live, keep.Copies
 		if lawful {
 			wait = keep.Laundering
 		}

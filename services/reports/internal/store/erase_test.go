@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/reports/internal/app"
 	"causeway.internal/services/reports/internal/report"
 	"causeway.internal/services/reports/internal/store"
@@ -33,7 +34,7 @@ func TestErase(t *testing.T) {
 			}
 		}
 	}
-	who := store.Person{Mode: report.Test, Phone: people[1]}
+	who := store.Person{Mode: tenant.Test, Phone: people[1]}
 	for _, want := range []erasure.Done{{Erased: 2, Open: 1}, {Open: 1}} {
 		if done, err := w.store.AskErasure(t.Context(), "cli:ada", who, years); err != nil || done != want {
 			t.Fatalf("%+v, want %+v: %v", done, want, err)
@@ -61,7 +62,7 @@ func TestErase(t *testing.T) {
 	if got := w.look(report.Asked{Wallet: "0xaa"}).Data; got.Total != 1 || got.Reports[0].ReportID != other.ReportID {
 		t.Errorf("somebody else's: %+v", got)
 	}
-	if s := w.subject(report.Test, "0xbad"); s.Counts.Total != 4 || s.DistinctReporters != 2 || s.ResolvedFraudMerchants != 1 {
+	if s := w.subject(tenant.Test, "0xbad"); s.Counts.Total != 4 || s.DistinctReporters != 2 || s.ResolvedFraudMerchants != 1 {
 		t.Errorf("the accused: %+v", s)
 	}
 	w.checkCounts()
@@ -95,12 +96,12 @@ func TestErase(t *testing.T) {
 func TestErase_waitsForTheLaw(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	live := app.Owner{MerchantID: "acme", KeyID: 8, Mode: report.Live}
+	live := app.Owner{MerchantID: "acme", KeyID: 8, Mode: tenant.Live}
 	made := w.file(live, report.Filing{Wallet: "0xAA", Name: people[0]})
 	if err := w.move(live, made.ReportID, report.Dismissed); err != nil {
 		t.Fatal(err)
 	}
-	who := store.Person{Mode: report.Live, Wallet: "0xaa"}
+	who := store.Person{Mode: tenant.Live, Wallet: "0xaa"}
 	if done, err := w.store.AskErasure(t.Context(), "cli:ada", who, years); err != nil || done != (erasure.Done{Kept: 1}) {
 		t.Fatalf("%+v %v", done, err)
 	}
@@ -138,7 +139,7 @@ func TestErase_waitsForCopies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	who := store.Person{Mode: report.Test, Wallet: "0xaa"}
+	who := store.Person{Mode: tenant.Test, Wallet: "0xaa"}
 	if done, err := w.store.AskErasure(t.Context(), "cli:ada", who, keep); err != nil || done != (erasure.Done{Copied: 1}) {
 		t.Fatalf("%+v %v", done, err)
 	}
@@ -155,7 +156,7 @@ func TestErase_waitsForCopies(t *testing.T) {
 func TestErase_countsOneLessOfItsKey(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	key := func(id int64) app.Owner { return app.Owner{MerchantID: "acme", KeyID: id, Mode: report.Test} }
+	key := func(id int64) app.Owner { return app.Owner{MerchantID: "acme", KeyID: id, Mode: tenant.Test} }
 	filing := report.Filing{Wallet: "0xAA", Name: people[0]}
 	var erased []string
 	for _, by := range []int64{8, 8, 9, 10} {
@@ -177,7 +178,7 @@ func TestErase_countsOneLessOfItsKey(t *testing.T) {
 		"9: 1 filed, 0 refused; 10: 1 filed, 2 refused",
 		"9: 1 filed, 0 refused; 10: 0 filed, 2 refused",
 	} {
-		who := store.Person{Mode: report.Test, Reference: erased[n]}
+		who := store.Person{Mode: tenant.Test, Reference: erased[n]}
 		if done, err := w.store.AskErasure(t.Context(), "cli:ada", who, years); err != nil || done.Erased != 1 {
 			t.Fatalf("report %d: %+v, %v", n+1, done, err)
 		}

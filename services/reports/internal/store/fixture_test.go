@@ -20,6 +20,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/reports/internal/app"
@@ -39,7 +40,7 @@ type fixture struct {
 	woken atomic.Int64
 }
 
-var acme = app.Owner{MerchantID: "acme", KeyID: 7, Mode: report.Test}
+var acme = app.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Test}
 
 // master is the ring of a fixture that seals.
 var master = must(keyring.ParseOptional("k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))))
@@ -67,7 +68,7 @@ func (w *fixture) use(ring keyring.Optional, seals bool) {
 	w.store.SealEvents(forEvents)
 	w.ring = ring
 	w.App = app.New(app.Deps{
-		Filing: w.store, Reading: w.store, Changing: w.store, Oversight: w.store, Backlog: never{}, PublicModes: report.Modes(),
+		Filing: w.store, Reading: w.store, Changing: w.store, Oversight: w.store, Backlog: never{}, PublicModes: tenant.Modes(),
 		Lookups: limit.New(0, 0, 0, time.Now), Guesses: limit.New(0, 0, 0, time.Now), NewReference: id.ReportReference,
 		Refused: func(string) {}, Log: slog.New(slog.DiscardHandler),
 	})

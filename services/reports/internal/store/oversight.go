@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/reports/internal/app"
 	"causeway.internal/services/reports/internal/report"
@@ -22,7 +23,7 @@ import (
 const sourcesShown = 50
 
 // Accused implements app.Oversight: one round trip for all modes.
-func (s *Store) Accused(ctx context.Context, modes []report.Mode, address string) ([]app.Accused, error) {
+func (s *Store) Accused(ctx context.Context, modes []tenant.Mode, address string) ([]app.Accused, error) {
 	known := make([]app.Accused, len(modes))
 	batch := &pgx.Batch{}
 	for i, mode := range modes {
@@ -43,7 +44,7 @@ func queueAccused(batch *pgx.Batch, k *app.Accused, address string) {
 		}
 		return err
 	})
-	own := report.Lookup{Wallet: address}.Weighted([]report.Mode{k.Mode})[0].Subject
+	own := report.Lookup{Wallet: address}.Weighted([]tenant.Mode{k.Mode})[0].Subject
 	batch.Queue(selectCounts, own[:]).Query(func(rows pgx.Rows) error {
 		var n []int32
 		_, err := pgx.ForEachRow(rows, []any{&n}, func() error {
@@ -93,13 +94,13 @@ func (s *Store) Suspects(ctx context.Context, q app.Suspects) ([]app.Accused, er
 }
 
 // Waiting counts, by mode, the addresses that wait for an operator's decision.
-func (s *Store) Waiting(ctx context.Context, merchants int64) (map[report.Mode]int64, error) {
+func (s *Store) Waiting(ctx context.Context, merchants int64) (map[tenant.Mode]int64, error) {
 	rows, err := s.pool.Query(ctx, countWaiting, merchants)
 	if err != nil {
 		return nil, fmt.Errorf("count accused addresses: %w", err)
 	}
-	waiting := map[report.Mode]int64{}
-	var mode report.Mode
+	waiting := map[tenant.Mode]int64{}
+	var mode tenant.Mode
 	var n int64
 	if _, err := pgx.ForEachRow(rows, []any{&mode, &n}, func() error { waiting[mode] = n; return nil }); err != nil {
 		return nil, fmt.Errorf("count accused addresses: %w", err)
@@ -198,7 +199,7 @@ func accusedIn(ctx context.Context, tx pgx.Tx, j app.Judgement) (app.Accused, er
 
 // decideAddress writes a decision and tells payments. What was asked for before ends.
 func decideAddress(ctx context.Context, tx pgx.Tx, j app.Judgement, now time.Time) error {
-	signal := wire.FraudSignal{Mode: wire.Mode(j.Mode), Address: j.Address, OccurredAt: now}
+	signal := wire.FraudSignal{Mode: j.Mode, Address: j.Address, OccurredAt: now}
 	err := tx.QueryRow(ctx, judgeAccused, string(j.Mode), j.Address, j.Confirmed).
 		Scan(&signal.Merchants, &signal.Reports, &signal.Version, &signal.Confirmed)
 	if err != nil {
@@ -214,7 +215,7 @@ func decideAddress(ctx context.Context, tx pgx.Tx, j app.Judgement, now time.Tim
 }
 
 // Floods implements app.Oversight.
-func (s *Store) Floods(ctx context.Context, modes []report.Mode, limit int, after *app.FloodsAfter) ([]app.SourceView, error) {
+func (s *Store) Floods(ctx context.Context, modes []tenant.Mode, limit int, after *app.FloodsAfter) ([]app.SourceView, error) {
 	if after == nil {
 		after = &app.FloodsAfter{At: newest().At}
 	}

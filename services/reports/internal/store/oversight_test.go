@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/reports/internal/app"
 	"causeway.internal/services/reports/internal/report"
@@ -29,9 +30,9 @@ type source struct {
 	LastRefusedAt                         *string
 }
 
-func (w *fixture) subject(mode report.Mode, address string) subject {
+func (w *fixture) subject(mode tenant.Mode, address string) subject {
 	w.t.Helper()
-	body, err := w.Subjects(w.t.Context(), []report.Mode{mode}, address)
+	body, err := w.Subjects(w.t.Context(), []tenant.Mode{mode}, address)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -47,15 +48,15 @@ func (w *fixture) subject(mode report.Mode, address string) subject {
 func TestSubjects_countsAndSignal(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	other := app.Owner{MerchantID: "other", KeyID: 9, Mode: report.Test}
+	other := app.Owner{MerchantID: "other", KeyID: 9, Mode: tenant.Test}
 	first := w.file(acme, report.Filing{Phone: "111111", Fraudster: "0xBaD"})
 	again := w.file(acme, report.Filing{Phone: "111-111", Fraudster: "0xbad"})
 	lost := w.file(acme, report.Filing{Phone: "222222", Fraudster: "0xBAD", Kind: "stolen_funds"})
 	third := w.file(other, report.Filing{Wallet: "0xBAD", Fraudster: " 0xbad "})
-	w.file(app.Owner{MerchantID: "acme", KeyID: 1, Mode: report.Live}, report.Filing{Phone: "333333", Fraudster: "0xbad"})
+	w.file(app.Owner{MerchantID: "acme", KeyID: 1, Mode: tenant.Live}, report.Filing{Phone: "333333", Fraudster: "0xbad"})
 	w.file(acme, report.Filing{Phone: "444444", Fraudster: "0xgood"})
 
-	s := w.subject(report.Test, "0XBAD")
+	s := w.subject(tenant.Test, "0XBAD")
 	if s.Counts.Total != 4 || s.Counts.Pending != 4 || s.DistinctReporters != 3 || s.DistinctMerchants != 2 || s.ResolvedFraudMerchants != 0 ||
 		s.FiledFrom.Total != 1 || s.WalletAddress != "0xbad" || s.FirstReportedAt == nil {
 		t.Errorf("%+v", s)
@@ -63,10 +64,10 @@ func TestSubjects_countsAndSignal(t *testing.T) {
 	if got := joined(s.Sources, func(s source) string { return fmt.Sprintf("%s/%d/%s:%d", s.MerchantID, s.APIKeyID, s.Role, s.Reports) }); got != "acme/7/fraudster:3 other/9/fraudster:1 other/9/reporter:1" {
 		t.Errorf("sources %s", got)
 	}
-	if live := w.subject(report.Live, "0xbad"); live.Counts.Total != 1 || live.DistinctReporters != 1 {
+	if live := w.subject(tenant.Live, "0xbad"); live.Counts.Total != 1 || live.DistinctReporters != 1 {
 		t.Errorf("%+v", live)
 	}
-	if none := w.subject(report.Test, "nobody"); none.Counts.Total != 0 || none.FirstReportedAt != nil || len(none.Sources) != 0 {
+	if none := w.subject(tenant.Test, "nobody"); none.Counts.Total != 0 || none.FirstReportedAt != nil || len(none.Sources) != 0 {
 		t.Errorf("%+v", none)
 	}
 	signals := func() []wire.FraudSignal { return messages[wire.FraudSignal](w, wire.FraudSignalV1) }
@@ -97,11 +98,11 @@ func TestSubjects_countsAndSignal(t *testing.T) {
 			t.Errorf("version %d after %d", one.Version, last)
 		}
 		last = one.Version
-		if one.Mode != wire.Test || one.Address != "0xbad" || one.OccurredAt.IsZero() {
+		if one.Mode != tenant.Test || one.Address != "0xbad" || one.OccurredAt.IsZero() {
 			t.Errorf("%+v", one)
 		}
 	}
-	if s = w.subject(report.Test, "0xbad"); s.Counts.Resolved != 4 || s.ResolvedFraudMerchants != 2 {
+	if s = w.subject(tenant.Test, "0xbad"); s.Counts.Resolved != 4 || s.ResolvedFraudMerchants != 2 {
 		t.Errorf("%+v", s)
 	}
 	w.checkCounts()
@@ -135,8 +136,8 @@ func TestFlood(t *testing.T) {
 		owner  app.Owner
 		filing report.Filing
 	}{
-		"another key":     {app.Owner{MerchantID: "acme", KeyID: 8, Mode: report.Test}, fraud},
-		"the other mode":  {app.Owner{MerchantID: "acme", KeyID: 7, Mode: report.Live}, fraud},
+		"another key":     {app.Owner{MerchantID: "acme", KeyID: 8, Mode: tenant.Test}, fraud},
+		"the other mode":  {app.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Live}, fraud},
 		"another address": {acme, report.Filing{Kind: "fraud", Name: "N", Phone: "111111", Fraudster: "0xBAD2"}},
 		"no address":      {acme, report.Filing{Kind: "fraud", Name: "N", Phone: "111111"}},
 	} {
@@ -153,13 +154,13 @@ func TestFlood(t *testing.T) {
 	if refused != 3 {
 		t.Errorf("%d refusals counted, want 3", refused)
 	}
-	if s := w.subject(report.Test, "0xbad"); len(s.Sources) != 2 || s.Sources[0].Refused != 2 || s.Sources[0].Reports != 3 || s.Sources[0].ReportsThisHour != 3 {
+	if s := w.subject(tenant.Test, "0xbad"); len(s.Sources) != 2 || s.Sources[0].Refused != 2 || s.Sources[0].Reports != 3 || s.Sources[0].ReportsThisHour != 3 {
 		t.Errorf("%+v", s.Sources)
 	}
 	var pages []string
 	var after *app.FloodsAfter
 	for {
-		body, err := w.Floods(t.Context(), report.Modes(), 1, after)
+		body, err := w.Floods(t.Context(), tenant.Modes(), 1, after)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +194,7 @@ func TestFlood(t *testing.T) {
 	if _, err := w.try(t.Context(), acme, fraud, app.Key{}); err != nil {
 		t.Errorf("in the next hour: %v", err)
 	}
-	if s := w.subject(report.Test, "0xbad"); s.Sources[0].ReportsThisHour != 1 || s.Sources[0].Reports != 4 {
+	if s := w.subject(tenant.Test, "0xbad"); s.Sources[0].ReportsThisHour != 1 || s.Sources[0].Reports != 4 {
 		t.Errorf("%+v", s.Sources)
 	}
 	w.checkCounts()

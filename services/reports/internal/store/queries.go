@@ -8,6 +8,7 @@ import (
 	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/reports/internal/report"
 )
 
@@ -162,7 +163,7 @@ func init() {
 func shapes() []shape {
 	var all []shape
 	flags := []bool{false, true}
-	for modes := 1; modes <= len(report.Modes()); modes++ {
+	for modes := 1; modes <= len(tenant.Modes()); modes++ {
 		for _, by := range []shape{{phone: true}, {wallet: true}, {phone: true, wallet: true}} {
 			for _, status := range flags {
 				for _, kind := range flags {
@@ -176,7 +177,7 @@ func shapes() []shape {
 
 // shapeOf is the shape of a look-up with the arguments that its statement takes after the first five. A phone is looked for
 // as it is and, for each mode, under its indexes.
-func (s *Store) shapeOf(modes []report.Mode, l report.Lookup) (shape, []any) {
+func (s *Store) shapeOf(modes []tenant.Mode, l report.Lookup) (shape, []any) {
 	of := shape{len(modes), l.Phone != "", l.Wallet != "", len(l.Statuses) == 1, len(l.Kinds) == 1}
 	var args []any
 	for _, mode := range modes {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/services/reports/internal/app"
 	"causeway.internal/services/reports/internal/report"
@@ -117,7 +118,7 @@ func TestSealed_rolling(t *testing.T) {
 		if got := w.look(report.Asked{Phone: people[1], Wallet: "0xaa", Kind: "fraud"}).Data; got.Total != int64(2*filed) || len(got.Reports) != 2*filed || got.Reports[0].Name != people[0] {
 			t.Errorf("%s: by both %d of %d, want %d", name, len(got.Reports), got.Total, 2*filed)
 		}
-		if s := w.subject(report.Test, "0xbad"); s.DistinctReporters != 1 || s.DistinctMerchants != 1 || s.Counts.Total != int64(filed) {
+		if s := w.subject(tenant.Test, "0xbad"); s.DistinctReporters != 1 || s.DistinctMerchants != 1 || s.Counts.Total != int64(filed) {
 			t.Errorf("%s: %+v", name, s)
 		}
 		w.checkCounts()

@@ -21,6 +21,7 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/reports/internal/app"
 	"causeway.internal/services/reports/internal/report"
@@ -203,7 +204,7 @@ func (s *Store) reporters(r report.Report) (all [][]byte) {
 // message renders an event as its outbox message.
 func (s *Store) message(ctx context.Context, e app.Event) (outbox.Message, error) {
 	return outbox.Encode(ctx, wire.ReportStatusChangedV1, e.ID, wire.StatusChanged{
-		EventID: e.ID, Type: e.Type, MerchantID: e.Report.MerchantID, Mode: wire.Mode(e.Report.Mode), ObjectID: e.Report.Reference,
+		EventID: e.ID, Type: e.Type, MerchantID: e.Report.MerchantID, Mode: e.Report.Mode, ObjectID: e.Report.Reference,
 		Sequence: e.Report.Sequence, OccurredAt: e.OccurredAt.UTC(), Body: s.events.Seal(e.Body, wire.BodyPlace(e.ID)),
 	})
 }
@@ -217,7 +218,7 @@ func (s *Store) Refuse(ctx context.Context, o app.Owner, source app.Source, wind
 }
 
 // Find implements app.Reading.
-func (s *Store) Find(ctx context.Context, modes []report.Mode, reference string) (report.Report, error) {
+func (s *Store) Find(ctx context.Context, modes []tenant.Mode, reference string) (report.Report, error) {
 	r, err := s.scan(s.pool.QueryRow(ctx, selectByReference, reference, words(modes)))
 	return r.Report, notFound(err, "read a report")
 }
@@ -237,7 +238,7 @@ func notFound(err error, doing string) error {
 const shallow = 1000
 
 // Lookup implements app.Reading.
-func (s *Store) Lookup(ctx context.Context, modes []report.Mode, l report.Lookup) (app.Page, error) {
+func (s *Store) Lookup(ctx context.Context, modes []tenant.Mode, l report.Lookup) (app.Page, error) {
 	if len(modes) == 0 {
 		return app.Page{}, nil
 	}
@@ -264,7 +265,7 @@ func newest() report.Position {
 }
 
 // deep finds the page at a deep offset in two trips: the day, then the rows.
-func (s *Store) deep(ctx context.Context, modes []report.Mode, l report.Lookup) (app.Page, error) {
+func (s *Store) deep(ctx context.Context, modes []tenant.Mode, l report.Lookup) (app.Page, error) {
 	var p app.Page
 	var day time.Time
 	var newer int64
@@ -290,7 +291,7 @@ func (s *Store) deep(ctx context.Context, modes []report.Mode, l report.Lookup) 
 	return p, nil
 }
 
-func (s *Store) weighted(modes []report.Mode, l report.Lookup) (subjects [][]byte, weights []int) {
+func (s *Store) weighted(modes []tenant.Mode, l report.Lookup) (subjects [][]byte, weights []int) {
 	for _, w := range l.Weighted(modes, s.hashes()...) {
 		subjects, weights = append(subjects, w.Subject[:]), append(weights, w.Weight)
 	}
@@ -302,13 +303,13 @@ func mask(l report.Lookup) []int32 {
 	return wanted[:]
 }
 
-func (s *Store) queueTotal(batch *pgx.Batch, modes []report.Mode, l report.Lookup, into *int64) {
+func (s *Store) queueTotal(batch *pgx.Batch, modes []tenant.Mode, l report.Lookup, into *int64) {
 	subjects, weights := s.weighted(modes, l)
 	batch.Queue(totalOf, subjects, weights, mask(l)).QueryRow(func(row pgx.Row) error { return row.Scan(into) })
 }
 
 // queuePage reads one row more than asked for, which tells whether there is more.
-func (s *Store) queuePage(batch *pgx.Batch, modes []report.Mode, l report.Lookup, after report.Position, skip int, p *app.Page) {
+func (s *Store) queuePage(batch *pgx.Batch, modes []tenant.Mode, l report.Lookup, after report.Position, skip int, p *app.Page) {
 	of, by := s.shapeOf(modes, l)
 	args := append([]any{after.At, after.ID, skip + l.Limit + 1, skip, l.Limit + 1}, by...)
 	batch.Queue(pages[of], args...).Query(func(rows pgx.Rows) error {
@@ -395,7 +396,7 @@ func (s *Store) rewrite(ctx context.Context, tx pgx.Tx, o app.Owner, requestID s
 
 // convict counts a resolved fraud report against its address and tells payments how many merchants have one.
 func convict(ctx context.Context, tx pgx.Tx, e app.Event, r report.Report) error {
-	signal := wire.FraudSignal{Mode: wire.Mode(r.Mode), Address: report.AddressKey(r.Fraudster), OccurredAt: r.UpdatedAt}
+	signal := wire.FraudSignal{Mode: r.Mode, Address: report.AddressKey(r.Fraudster), OccurredAt: r.UpdatedAt}
 	row := tx.QueryRow(ctx, convictAccused, string(r.Mode), signal.Address, mark(r.MerchantID))
 	if err := row.Scan(&signal.Merchants, &signal.Reports, &signal.Version, &signal.Confirmed); err != nil {
 		return fmt.Errorf("count against an address: %w", err)

@@ -20,6 +20,7 @@ import (
 	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/reports/internal/app"
@@ -81,10 +82,10 @@ func TestRead_hidesGifts(t *testing.T) {
 		mine   bool
 	}{
 		"nobody":                      {app.Owner{}, false},
-		"another merchant":            {app.Owner{MerchantID: "other", KeyID: 9, Mode: report.Test}, false},
-		"the other mode":              {app.Owner{MerchantID: "acme", KeyID: 7, Mode: report.Live}, false},
+		"another merchant":            {app.Owner{MerchantID: "other", KeyID: 9, Mode: tenant.Test}, false},
+		"the other mode":              {app.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Live}, false},
 		"the merchant's own key":      {acme, true},
-		"another key of the merchant": {app.Owner{MerchantID: "acme", KeyID: 8, Mode: report.Test}, true},
+		"another key of the merchant": {app.Owner{MerchantID: "acme", KeyID: 8, Mode: tenant.Test}, true},
 	} {
 		want := map[bool][4]string{
 			true:  {gift + " " + gift, other + " " + other, other + " " + other, other + " " + other},
@@ -147,7 +148,7 @@ func TestFile_roundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e.Type != "report.created" || e.EventID != shown.ID || shown.Type != e.Type || e.Sequence != 1 || e.ObjectID != made.ReportID || e.MerchantID != "acme" ||
-		e.Mode != wire.Test || shown.Mode != "test" || shown.Data.Report.Sequence != 1 || shown.Data.Report.Name != made.Name {
+		e.Mode != tenant.Test || shown.Mode != "test" || shown.Data.Report.Sequence != 1 || shown.Data.Report.Name != made.Name {
 		t.Errorf("%+v %s", e, e.Body)
 	}
 	w.checkCounts()
@@ -250,7 +251,7 @@ func TestFile_idempotent(t *testing.T) {
 // model is what look-ups are held to: the same question asked of a plain list.
 type model []report.Report
 
-func (m model) look(a report.Asked, modes []report.Mode) (total int64, page []string) {
+func (m model) look(a report.Asked, modes []tenant.Mode) (total int64, page []string) {
 	l := a.Clean()
 	var hits []report.Report
 	for _, r := range m {
@@ -281,7 +282,7 @@ func (w *fixture) seedFrom(first, n int, random *rand.Rand) model {
 	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	for i := first; i < first+n; i++ {
 		r := report.Report{
-			ID: int64(i + 1), Reference: fmt.Sprintf("RPT-%06d", i), KeyID: 7, MerchantID: "acme", Mode: report.Modes()[random.IntN(2)],
+			ID: int64(i + 1), Reference: fmt.Sprintf("RPT-%06d", i), KeyID: 7, MerchantID: "acme", Mode: tenant.Modes()[random.IntN(2)],
 			Kind: report.Kinds()[random.IntN(3)], Name: "N", Status: report.Statuses()[random.IntN(4)], Version: 1, Sequence: 1,
 			CreatedAt: start.Add(time.Duration(random.IntN(20*24*60)) * time.Minute),
 		}
@@ -325,7 +326,7 @@ func TestLookup_agreesWithAPlainList(t *testing.T) {
 	pick := func(words ...string) string { return words[random.IntN(len(words))] }
 	deep := 0
 	for range 400 {
-		w.PublicModes = [][]report.Mode{{report.Live}, {report.Test}, report.Modes()}[random.IntN(3)]
+		w.PublicModes = [][]tenant.Mode{{tenant.Live}, {tenant.Test}, tenant.Modes()}[random.IntN(3)]
 		a := report.Asked{
 			Phone: pick("100000", "100001", "1000-00", "100000", "", "nobody"), Wallet: pick("", "0xaa", "0XAA", "TT", "tt", ""),
 			Status: pick("", "", "all", "pending", "resolved"), Kind: pick("", "", "fraud", "stolen_funds"),
@@ -362,7 +363,7 @@ func TestLookup_cursorWalksTheList(t *testing.T) {
 	} {
 		whole := a
 		whole.Limit = 10_000
-		total, want := all.look(whole, report.Modes())
+		total, want := all.look(whole, tenant.Modes())
 		var got []string
 		a.ByCursor = true
 		for pages := 0; pages < 200; pages++ {
@@ -395,14 +396,14 @@ func TestLookup_cursorWalksTheList(t *testing.T) {
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	live := app.Owner{MerchantID: "acme", KeyID: 8, Mode: report.Live}
+	live := app.Owner{MerchantID: "acme", KeyID: 8, Mode: tenant.Live}
 	mine, theirs := w.file(acme, report.Filing{Phone: "123456"}), w.file(live, report.Filing{Phone: "123456"})
-	for name, o := range map[string]app.Owner{"another merchant": {MerchantID: "other", KeyID: 7, Mode: report.Test}, "the other mode": live} {
+	for name, o := range map[string]app.Owner{"another merchant": {MerchantID: "other", KeyID: 7, Mode: tenant.Test}, "the other mode": live} {
 		if err := w.move(o, mine.ReportID, report.Processing); !isCode(err, "report_not_found") {
 			t.Errorf("%s changes it: %v", name, err)
 		}
 	}
-	w.PublicModes = []report.Mode{report.Live}
+	w.PublicModes = []tenant.Mode{tenant.Live}
 	if _, err := w.Show(t.Context(), app.Owner{}, "", mine.ReportID); !isCode(err, "report_not_found") {
 		t.Errorf("a test report is public where only live ones are: %v", err)
 	}
@@ -497,7 +498,7 @@ func TestStorm_countsStayRight(t *testing.T) {
 					Wallet: fmt.Sprint("W", random.IntN(3)), Fraudster: fmt.Sprint("W", random.IntN(3)),
 				}
 				o := acme
-				o.KeyID, o.Mode = int64(1+random.IntN(3)), report.Modes()[random.IntN(2)]
+				o.KeyID, o.Mode = int64(1+random.IntN(3)), tenant.Modes()[random.IntN(2)]
 				a, err := w.try(t.Context(), o, f, app.Key{})
 				if err != nil {
 					t.Error(err)
@@ -506,7 +507,7 @@ func TestStorm_countsStayRight(t *testing.T) {
 				made <- string(o.Mode) + parse(t, a.Body).Data.Report.ReportID
 				for range 2 {
 					one := <-made
-					o.Mode = report.Mode(one[:4])
+					o.Mode = tenant.Mode(one[:4])
 					err := w.move(o, one[4:], report.Statuses()[random.IntN(4)])
 					if err != nil && !isCode(err, "transition_refused") {
 						t.Error(err)

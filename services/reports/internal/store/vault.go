@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/reports/internal/app"
 	"causeway.internal/services/reports/internal/report"
 )
@@ -83,7 +84,7 @@ func (v vault) open(r row) (row, error) {
 }
 
 // indexes are what a phone may be found by, under the first key first.
-func (v vault) indexes(mode report.Mode, phone string) [][]byte {
+func (v vault) indexes(mode tenant.Mode, phone string) [][]byte {
 	if v.keys.Ring() == nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -21,7 +22,7 @@ import (
 type Owner struct {
 	MerchantID string
 	KeyID      int64
-	Mode       wallet.Mode
+	Mode       tenant.Mode
 }
 
 // Key names a request that carried an Idempotency-Key; Key "" means that it carried none.
@@ -99,7 +100,7 @@ type APISettings struct {
 	Backlog Backlog
 	Sources Sources
 	// Scanned says whether a network of a mode is scanned, so that a wallet on it would see its money.
-	Scanned func(mode wallet.Mode, network string) bool
+	Scanned func(mode tenant.Mode, network string) bool
 	Now     func() time.Time
 }
 
@@ -273,7 +274,7 @@ type SandboxDeposit struct {
 
 // Deposit sends money to a wallet of test mode on its simulated chain, whatever its status.
 func (a *API) Deposit(ctx context.Context, o Owner, walletID string, d SandboxDeposit, problems *fault.Problems, k Key) (Answer, error) {
-	if o.Mode != wallet.Test {
+	if o.Mode != tenant.Test {
 		return Answer{}, errNoSandbox
 	}
 	if earlier, found, err := a.replay(ctx, k); err != nil || found {

@@ -14,6 +14,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -31,11 +32,11 @@ type Book interface {
 // Simulator keeps the deposits of the simulated chains.
 type Simulator interface {
 	Simulate(ctx context.Context, messageID string, d wallet.Simulated) error
-	Owner(ctx context.Context, family money.Family, test, live string) ([]wallet.Mode, error)
+	Owner(ctx context.Context, family money.Family, test, live string) ([]tenant.Mode, error)
 }
 
 // Sources are the chains of addresses that are configured, by mode and family. A missing one means that requests wait.
-type Sources map[wallet.Mode]map[money.Family]address.Source
+type Sources map[tenant.Mode]map[money.Family]address.Source
 
 // App is the use cases.
 type App struct {
@@ -43,7 +44,7 @@ type App struct {
 	simulator Simulator
 	hints     Hints
 	sources   Sources
-	nets      map[wallet.Mode]address.Net
+	nets      map[tenant.Mode]address.Net
 	depths    wallet.Depths
 	taken     func(network string)
 	log       *slog.Logger
@@ -54,7 +55,7 @@ type App struct {
 // Settings are what the use cases need beside their stores.
 type Settings struct {
 	Sources Sources
-	Nets    map[wallet.Mode]address.Net
+	Nets    map[tenant.Mode]address.Net
 	Depths  wallet.Depths
 	Taken   func(network string) // told after a simulated deposit was stored
 	Most    int                  // addresses in one request
@@ -188,7 +189,7 @@ func (a *App) Simulate(ctx context.Context, messageID string, s Simulate) error 
 	}
 	network, _ := money.NetworkOf(s.Network)
 	var texts [2]string
-	for i, mode := range []wallet.Mode{wallet.Test, wallet.Live} {
+	for i, mode := range []tenant.Mode{tenant.Test, tenant.Live} {
 		if texts[i], err = address.Encode(network.Family, a.nets[mode], key); err != nil {
 			return fault.Permanent(fmt.Errorf("simulated deposit %.40q: %w", s.RequestID, err))
 		}
@@ -197,7 +198,7 @@ func (a *App) Simulate(ctx context.Context, messageID string, s Simulate) error 
 	if err != nil {
 		return fmt.Errorf("looking the address up: %w", err)
 	}
-	if len(modes) != 1 || modes[0] != wallet.Test {
+	if len(modes) != 1 || modes[0] != tenant.Test {
 		return fault.Permanent(fmt.Errorf("simulated deposit %.40q: the address is not one of test mode", s.RequestID))
 	}
 	if err := a.simulator.Simulate(ctx, messageID, d); err != nil {
@@ -227,7 +228,7 @@ func (a *App) readSimulate(s Simulate) (wallet.Simulated, []byte, error) {
 	if s.Confirmations < 0 || s.Confirmations > confirmationsMost {
 		return wallet.Simulated{}, nil, fmt.Errorf("confirmations must be 0 to %d", confirmationsMost)
 	}
-	key, err := address.Parse(network.Family, a.nets[wallet.Test], s.Address)
+	key, err := address.Parse(network.Family, a.nets[tenant.Test], s.Address)
 	if err != nil {
 		return wallet.Simulated{}, nil, fmt.Errorf("the address %w", err)
 	}
@@ -249,7 +250,7 @@ func (a *App) sender(network money.Network, txHash string) string {
 	if network.Family == money.Solana {
 		n = len(sum)
 	}
-	text, err := address.Encode(network.Family, a.nets[wallet.Test], sum[:n])
+	text, err := address.Encode(network.Family, a.nets[tenant.Test], sum[:n])
 	if err != nil {
 		return "unknown"
 	}

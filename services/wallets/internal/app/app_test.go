@@ -10,6 +10,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -22,7 +23,7 @@ type shelf struct {
 	waiting   []wallet.Request
 	issued    []wallet.Issued
 	simulated []wallet.Simulated
-	owner     map[string]wallet.Mode
+	owner     map[string]tenant.Mode
 	used      []wire.UsedAddress
 	err       error
 }
@@ -46,12 +47,12 @@ func (s *shelf) Simulate(_ context.Context, _ string, d wallet.Simulated) error 
 	return s.err
 }
 
-func (s *shelf) Owner(_ context.Context, _ money.Family, test, live string) (out []wallet.Mode, err error) {
-	if s.owner[test] == wallet.Test {
-		out = append(out, wallet.Test)
+func (s *shelf) Owner(_ context.Context, _ money.Family, test, live string) (out []tenant.Mode, err error) {
+	if s.owner[test] == tenant.Test {
+		out = append(out, tenant.Test)
 	}
-	if s.owner[live] == wallet.Live {
-		out = append(out, wallet.Live)
+	if s.owner[live] == tenant.Live {
+		out = append(out, tenant.Live)
 	}
 	return out, s.err
 }
@@ -63,8 +64,8 @@ const (
 
 func newApp(s *shelf, taken *[]string) *App {
 	return New(s, s, Settings{
-		Sources: Sources{wallet.Test: {money.Solana: address.NewSandbox()}, wallet.Live: {}},
-		Nets:    map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet.Live: address.Mainnet},
+		Sources: Sources{tenant.Test: {money.Solana: address.NewSandbox()}, tenant.Live: {}},
+		Nets:    map[tenant.Mode]address.Net{tenant.Test: address.Testnet, tenant.Live: address.Mainnet},
 		Depths:  wallet.DefaultDepths(), Most: 100, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Taken: func(n string) { *taken = append(*taken, n) },
 	})
@@ -88,7 +89,7 @@ func TestNoteTraces(t *testing.T) {
 }
 
 func TestAllocate(t *testing.T) {
-	good := wallet.Request{ID: "r", Mode: wallet.Test, Family: money.Solana, Count: 100}
+	good := wallet.Request{ID: "r", Mode: tenant.Test, Family: money.Solana, Count: 100}
 	for name, c := range map[string]struct {
 		change func(*wallet.Request)
 		ok     bool
@@ -113,7 +114,7 @@ func TestAllocate(t *testing.T) {
 	}
 	t.Run("without a key", func(t *testing.T) {
 		s, r := &shelf{}, good
-		r.Mode = wallet.Live
+		r.Mode = tenant.Live
 		if err := newApp(s, new([]string)).Allocate(t.Context(), "m", r); err != nil || s.sources[0] != nil {
 			t.Errorf("%v, %v: a request without a key is kept, not refused", err, s.sources)
 		}
@@ -131,7 +132,7 @@ func TestAllocate(t *testing.T) {
 }
 
 func TestGrantWaiting(t *testing.T) {
-	s := &shelf{waiting: []wallet.Request{{ID: "a", Mode: wallet.Live, Family: money.Solana, Count: 1}, {ID: "b", Mode: wallet.Test, Family: money.Solana, Count: 1}}}
+	s := &shelf{waiting: []wallet.Request{{ID: "a", Mode: tenant.Live, Family: money.Solana, Count: 1}, {ID: "b", Mode: tenant.Test, Family: money.Solana, Count: 1}}}
 	if err := newApp(s, new([]string)).GrantWaiting(t.Context()); err != nil || len(s.granted) != 1 || s.granted[0].ID != "b" {
 		t.Errorf("%v, %v", s.granted, err)
 	}
@@ -142,15 +143,15 @@ func TestProveKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := wallet.Issued{Mode: wallet.Test, Family: money.Solana, Index: 7, Address: made[0].Address}
+	good := wallet.Issued{Mode: tenant.Test, Family: money.Solana, Index: 7, Address: made[0].Address}
 	for name, c := range map[string]struct {
 		issued wallet.Issued
 		ok     bool
 	}{
 		"ours":            {good, true},
-		"another address": {wallet.Issued{Mode: wallet.Test, Family: money.Solana, Index: 8, Address: good.Address}, false},
-		"another account": {wallet.Issued{Mode: wallet.Test, Family: money.Solana, Account: 1, Index: 7, Address: good.Address}, false},
-		"no key any more": {wallet.Issued{Mode: wallet.Live, Family: money.EVM, Index: 7, Address: ours}, true},
+		"another address": {wallet.Issued{Mode: tenant.Test, Family: money.Solana, Index: 8, Address: good.Address}, false},
+		"another account": {wallet.Issued{Mode: tenant.Test, Family: money.Solana, Account: 1, Index: 7, Address: good.Address}, false},
+		"no key any more": {wallet.Issued{Mode: tenant.Live, Family: money.EVM, Index: 7, Address: ours}, true},
 	} {
 		wrong, err := newApp(&shelf{issued: []wallet.Issued{c.issued}}, new([]string)).ProveKeys(t.Context())
 		if why := wrong[wallet.Slot{Mode: c.issued.Mode, Family: c.issued.Family}]; err != nil || (why == nil) != c.ok {
@@ -160,7 +161,7 @@ func TestProveKeys(t *testing.T) {
 }
 
 func TestSimulate(t *testing.T) {
-	owner := map[string]wallet.Mode{ours: wallet.Test, liveOne: wallet.Live}
+	owner := map[string]tenant.Mode{ours: tenant.Test, liveOne: tenant.Live}
 	good := Simulate{RequestID: "r1", Address: ours, Network: "ethereum", Asset: "USDT", Amount: "1500000"}
 	for name, c := range map[string]struct {
 		change func(*Simulate)

@@ -8,20 +8,20 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/address"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // Hints keeps the transactions that are named as payments of contracts.
 type Hints interface {
 	// AddHint notes a transaction for an address, once, unless the address has too many already; again opens one that was
 	// closed. known says whether the address is one that was handed out.
-	AddHint(ctx context.Context, mode wallet.Mode, network, address, txHash string, again bool) (known, added bool, err error)
+	AddHint(ctx context.Context, mode tenant.Mode, network, address, txHash string, again bool) (known, added bool, err error)
 }
 
 // LookAt is a transaction that somebody says has paid an address.
 type LookAt struct {
-	Mode    wallet.Mode
+	Mode    tenant.Mode
 	Network string
 	Address string
 	Asset   string
@@ -33,7 +33,7 @@ type LookAt struct {
 func (a *App) LookAtTransaction(ctx context.Context, l LookAt, again bool) error {
 	network, ok := money.NetworkOf(l.Network)
 	txHash := strings.ToLower(l.TxHash)
-	if l.Mode != wallet.Live || !ok || network.Family != money.EVM || network.Coin().Symbol != l.Asset || !isHash(txHash) {
+	if l.Mode != tenant.Live || !ok || network.Family != money.EVM || network.Coin().Symbol != l.Asset || !isHash(txHash) {
 		return fault.Permanent(fmt.Errorf("transaction %.70q for %.20q on %.20q in mode %.10q: want the coin of a live EVM network and a hash",
 			l.TxHash, l.Asset, l.Network, l.Mode))
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -138,7 +139,7 @@ type Pool interface {
 // Import verifies a batch of the signer and adds it to the stock. Only live mode takes batches: test mode makes its own
 // addresses.
 func Import(ctx context.Context, pool Pool, pinned ed25519.PublicKey, b intent.Batch) (fresh bool, err error) {
-	if b.Mode != string(wallet.Live) {
+	if b.Mode != string(tenant.Live) {
 		return false, errors.New("only live mode takes address batches")
 	}
 	if err := b.Verify(pinned); err != nil {
@@ -153,7 +154,7 @@ func Import(ctx context.Context, pool Pool, pinned ed25519.PublicKey, b intent.B
 		return false, err
 	}
 	return pool.ImportBatch(ctx, wallet.Batch{
-		Slot: wallet.Slot{Mode: wallet.Live, Family: b.Family}, From: int64(b.From), Addresses: b.Addresses, Keys: keys,
+		Slot: wallet.Slot{Mode: tenant.Live, Family: b.Family}, From: int64(b.From), Addresses: b.Addresses, Keys: keys,
 		PublicKey: pinned, Signature: signature,
 	})
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/address"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // Recovery keeps what has to be done after a restore of the database.
@@ -14,7 +14,7 @@ type Recovery interface {
 	// Recover notes the restore once.
 	Recover(ctx context.Context, margin int64) error
 	// Jump makes and watches some of the addresses that nobody may be given again; more says that it is to be called again.
-	Jump(ctx context.Context, mode wallet.Mode, family money.Family, source address.Source) (more bool, err error)
+	Jump(ctx context.Context, mode tenant.Mode, family money.Family, source address.Source) (more bool, err error)
 	EndRecovery(ctx context.Context) error
 }
 
@@ -28,7 +28,7 @@ func (a *App) Recover(ctx context.Context, r Recovery) error {
 	if err := r.Recover(ctx, a.margin); err != nil {
 		return err
 	}
-	for _, mode := range []wallet.Mode{wallet.Live, wallet.Test} {
+	for _, mode := range tenant.Modes() {
 		for _, family := range money.Families() {
 			for more := true; more; {
 				var err error

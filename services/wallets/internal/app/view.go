@@ -13,6 +13,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -236,7 +237,7 @@ func EventBody(eventID, kind string, at time.Time, w wallet.Wallet) ([]byte, err
 		ID        string      `json:"id"`
 		Type      string      `json:"type"`
 		CreatedAt string      `json:"createdAt"`
-		Mode      wallet.Mode `json:"mode"`
+		Mode      tenant.Mode `json:"mode"`
 		Data      data        `json:"data"`
 	}{eventID, kind, timestamp(at), w.Mode, data{v}})
 }

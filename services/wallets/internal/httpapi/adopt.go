@@ -5,8 +5,8 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/app"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // Reassigner gives wallets of one key to another.
@@ -41,7 +41,7 @@ type adoptAnswer struct {
 func (a *adoptRequest) Read(in *httpkit.Input) {
 	const most = 1<<53 - 1
 	b := in.Body()
-	a.from = app.Owner{MerchantID: b.RequiredText("merchantId", wordMax), Mode: wallet.Mode(b.RequiredText("mode", wordMax))}
+	a.from = app.Owner{MerchantID: b.RequiredText("merchantId", wordMax), Mode: tenant.Mode(b.RequiredText("mode", wordMax))}
 	for name, into := range map[string]*int64{"fromKeyId": &a.from.KeyID, "toKeyId": &a.to} {
 		n, ok := b.Int(name, 1, most)
 		if *into = n; !ok {

@@ -72,7 +72,7 @@ var errNoKey = fault.New(fault.Unauthenticated, "key_required", "This route need
 func caller(ctx context.Context, object ...string) (app.Owner, app.Key, error) {
 	r := httpkit.From(ctx)
 	i := r.Identity
-	mode := wallet.Mode(i.Mode)
+	mode := i.Mode
 	if i.Subject != httpkit.Merchant || i.MerchantID == "" || i.KeyID == 0 || !mode.Valid() {
 		return app.Owner{}, app.Key{}, errNoKey
 	}

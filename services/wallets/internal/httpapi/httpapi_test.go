@@ -18,7 +18,7 @@ import (
 
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/money"
-	"causeway.internal/libs/wire"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/httpapi"
@@ -110,18 +110,18 @@ type server struct {
 func newServer() server {
 	s := &shelf{answers: map[string]app.Answer{}}
 	s.list = []wallet.Wallet{{
-		ID: walletID, Mode: wallet.Test, MerchantID: "acme", KeyID: 7, Network: "ethereum", NetworkName: "erc20", Crypto: "USDT", Status: wallet.StatusConfirmed,
+		ID: walletID, Mode: tenant.Test, MerchantID: "acme", KeyID: 7, Network: "ethereum", NetworkName: "erc20", Crypto: "USDT", Status: wallet.StatusConfirmed,
 		Address: "0x9858EfFD232B4033E47d90003D41EC34EcaEda94", Amount: big.NewInt(12_500_000), Deposits: 1, Newest: 10, Head: 12, CreatedAt: now,
 		ExpiresAt: now.Add(time.Hour), Metadata: []byte(`{"a":1}`),
 	}}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	cases := app.New(nil, nil, app.Settings{
-		Nets: map[wallet.Mode]address.Net{wallet.Test: address.Testnet}, Depths: wallet.DefaultDepths(), Taken: func(string) {}, Log: log,
+		Nets: map[tenant.Mode]address.Net{tenant.Test: address.Testnet}, Depths: wallet.DefaultDepths(), Taken: func(string) {}, Log: log,
 	})
 	source := address.Source(address.NewSandbox())
 	api := app.NewAPI(cases, app.APISettings{
-		Wallets: s, Backlog: s, Sources: app.Sources{wallet.Test: {money.Solana: source, money.EVM: source}, wallet.Live: {money.EVM: source}},
-		Scanned: func(m wallet.Mode, n string) bool { return m == wallet.Test || n == "base" }, Now: func() time.Time { return now },
+		Wallets: s, Backlog: s, Sources: app.Sources{tenant.Test: {money.Solana: source, money.EVM: source}, tenant.Live: {money.EVM: source}},
+		Scanned: func(m tenant.Mode, n string) bool { return m == tenant.Test || n == "base" }, Now: func() time.Time { return now },
 	})
 	verifier := httpkit.Verifier{Audience: "wallets", Keys: [][]byte{key}, Now: time.Now}
 	return server{s, httpapi.New(httpkit.NewServer(log, prometheus.NewRegistry(), verifier), api)}
@@ -138,7 +138,7 @@ type sent struct {
 func (s server) send(t *testing.T, method, path, body string, change ...func(*sent)) sent {
 	t.Helper()
 	call := sent{id: httpkit.Identity{
-		Subject: httpkit.Merchant, MerchantID: "acme", KeyID: 7, Mode: wire.Test, RequestID: "req_1", Method: method, Path: path, Audience: "wallets",
+		Subject: httpkit.Merchant, MerchantID: "acme", KeyID: 7, Mode: tenant.Test, RequestID: "req_1", Method: method, Path: path, Audience: "wallets",
 		IssuedAt: time.Now().UnixMilli(),
 	}}
 	for _, f := range change {
@@ -159,12 +159,12 @@ func (s server) send(t *testing.T, method, path, body string, change ...func(*se
 	return call
 }
 
-func live(c *sent)      { c.id.Mode = wire.Live }
+func live(c *sent)      { c.id.Mode = tenant.Live }
 func stranger(c *sent)  { c.id.KeyID = 8 }
 func nobody(c *sent)    { c.id.Subject = httpkit.Public }
 func withKey(c *sent)   { c.once = "k" }
 func otherKey(c *sent)  { c.once, c.id.KeyID = "k", 8 }
-func otherMode(c *sent) { c.once, c.id.Mode = "k", wire.Live }
+func otherMode(c *sent) { c.once, c.id.Mode = "k", tenant.Live }
 
 func TestCreate(t *testing.T) {
 	s := newServer()
@@ -175,7 +175,7 @@ func TestCreate(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	d := s.drafts[0]
-	if d.MerchantID != "acme" || d.KeyID != 7 || d.Network != "ethereum" || d.Mode != wallet.Test || d.Sequence != 1 {
+	if d.MerchantID != "acme" || d.KeyID != 7 || d.Network != "ethereum" || d.Mode != tenant.Test || d.Sequence != 1 {
 		t.Errorf("%+v", d)
 	}
 	got = s.send(t, "POST", "/v1/wallets", `{"network":"polygon","crypto":"matic","expiresInMinutes":null,"metadata":null}`)

@@ -40,7 +40,7 @@ func Consume(link Consumer, cases Cases) {
 		if err := decode(m, &p); err != nil {
 			return err
 		}
-		return cases.Allocate(ctx, m.ID, wallet.Request{ID: p.RequestID, Mode: wallet.Mode(p.Mode), Family: p.Family, Count: p.Count})
+		return cases.Allocate(ctx, m.ID, wallet.Request{ID: p.RequestID, Mode: p.Mode, Family: p.Family, Count: p.Count})
 	})
 	link.Handle(queue(wire.SimulateDepositV1), simulateParallel, func(ctx context.Context, m bus.Message) error {
 		var p wire.SimulateDeposit
@@ -57,7 +57,7 @@ func Consume(link Consumer, cases Cases) {
 		if err := decode(m, &p); err != nil {
 			return err
 		}
-		return cases.LookAtTransaction(ctx, app.LookAt{Mode: wallet.Mode(p.Mode), Network: p.Network, Address: p.Address, Asset: p.Asset, TxHash: p.TxHash}, false)
+		return cases.LookAtTransaction(ctx, app.LookAt{Mode: p.Mode, Network: p.Network, Address: p.Address, Asset: p.Asset, TxHash: p.TxHash}, false)
 	})
 }
 

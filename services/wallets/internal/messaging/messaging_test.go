@@ -11,6 +11,7 @@ import (
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -52,9 +53,9 @@ func TestConsume(t *testing.T) {
 		t.Fatalf("%d handlers", len(r.handlers))
 	}
 	for queue, body := range map[string]any{
-		"wallets.wallets.allocate_addresses.v1":   wire.AllocateAddresses{RequestID: "r", Mode: wire.Test, Family: money.EVM, Count: 5},
+		"wallets.wallets.allocate_addresses.v1":   wire.AllocateAddresses{RequestID: "r", Mode: tenant.Test, Family: money.EVM, Count: 5},
 		"wallets.payments.simulate_deposit.v1":    wire.SimulateDeposit{RequestID: "s", Address: "a", Network: "n", Asset: "X", Amount: "7", Confirmations: 3},
-		"wallets.payments.look_at_transaction.v1": wire.LookAtTransaction{Mode: wire.Live, Network: "base", Address: "a", Asset: "ETH", TxHash: "0x"},
+		"wallets.payments.look_at_transaction.v1": wire.LookAtTransaction{Mode: tenant.Live, Network: "base", Address: "a", Asset: "ETH", TxHash: "0x"},
 		"wallets.payments.addresses_used.v1":      wire.AddressesUsed{Addresses: []wire.UsedAddress{{Address: "a", Trace: "t"}}},
 	} {
 		h := r.handlers[queue]
@@ -80,7 +81,7 @@ func TestConsume(t *testing.T) {
 }
 
 func TestOut_addressesAllocated(t *testing.T) {
-	a := wallet.Allocation{Request: wallet.Request{ID: "r", Mode: wallet.Test, Family: money.EVM, Count: 1001}}
+	a := wallet.Allocation{Request: wallet.Request{ID: "r", Mode: tenant.Test, Family: money.EVM, Count: 1001}}
 	for i := range 1001 {
 		a.Addresses = append(a.Addresses, wallet.Address{WalletID: fmt.Sprint("w", i), Address: fmt.Sprint("a", i)})
 	}
@@ -116,7 +117,7 @@ func TestOut_depositChanged(t *testing.T) {
 			ID: wallet.ID{TxHash: "0xaa", Ordinal: 3}, Address: "0xus", Asset: "USDT", Contract: "0xc", Amount: big.NewInt(25_000_000),
 			Senders: []string{"0xp"}, BlockHeight: 10, BlockHash: "0xb", BlockTime: at,
 		},
-		Mode: wallet.Live, Family: money.EVM, Network: "ethereum", Version: 4, State: wallet.Confirmed, Depth: 12, Head: 21, FirstSeenAt: at,
+		Mode: tenant.Live, Family: money.EVM, Network: "ethereum", Version: 4, State: wallet.Confirmed, Depth: 12, Head: 21, FirstSeenAt: at,
 	}
 	m, err := Out{}.DepositChanged(t.Context(), d, 7)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/sweep"
@@ -35,7 +36,7 @@ func (Out) DepositChanged(ctx context.Context, d wallet.Deposit, number int64) (
 		trace.WithAttributes(attribute.String("chain", d.Network), attribute.Int64("deposit.depth", d.Depth)))
 	defer span.End()
 	return outbox.Encode(ctx, wire.DepositChangedV1, fmt.Sprintf("%s:%s:%d", d.Mode, d.Key(), d.Version), wire.DepositChanged{
-		Key: d.Key(), Version: d.Version, Mode: wire.Mode(d.Mode), Family: d.Family, Network: d.Network, Address: d.Address, Asset: d.Asset,
+		Key: d.Key(), Version: d.Version, Mode: d.Mode, Family: d.Family, Network: d.Network, Address: d.Address, Asset: d.Asset,
 		Contract: d.Contract, TxHash: d.TxHash, State: wire.DepositState(d.State), BlockHeight: d.BlockHeight, BlockHash: d.BlockHash,
 		BlockTime: d.BlockTime.UTC(), Amount: d.Amount.String(), Depth: d.Depth, Head: d.Head, Finalized: d.Finalized,
 		FirstSeenAt: d.FirstSeenAt.UTC(), Senders: d.Senders, Number: number, Witness: wire.Witness(d.Witness),
@@ -46,9 +47,9 @@ func (Out) DepositChanged(ctx context.Context, d wallet.Deposit, number int64) (
 // fares.
 func (o Out) ScannedThrough(ctx context.Context, p wallet.Progress) (outbox.Message, error) {
 	m := wire.ScannedThrough{
-		Mode: wire.Mode(p.Mode), Network: p.Network, Height: p.Height, Finalized: p.Finalized, BlockTime: p.BlockTime.UTC(), Deposits: p.Deposits,
+		Mode: p.Mode, Network: p.Network, Height: p.Height, Finalized: p.Finalized, BlockTime: p.BlockTime.UTC(), Deposits: p.Deposits,
 		State: wire.ScanState(p.State), Head: p.Head, ToldAt: p.ToldAt.UTC(),
-		Untraced: p.Mode == wallet.Live && o.Untraced[p.Network],
+		Untraced: p.Mode == tenant.Live && o.Untraced[p.Network],
 	}
 	if !p.HeadTime.IsZero() {
 		m.HeadTime = p.HeadTime.UTC()
@@ -60,7 +61,7 @@ func (o Out) ScannedThrough(ctx context.Context, p wallet.Progress) (outbox.Mess
 // id.
 func (Out) OutgoingFinal(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, amount *big.Int) (outbox.Message, error) {
 	return outbox.Encode(ctx, wire.OutgoingFinalV1, fmt.Sprintf("%s:%s", o.Sweep.Mode, o.ID), wire.OutgoingFinal{
-		Mode: wire.Mode(o.Sweep.Mode), Network: o.Sweep.Network, TxHash: r.TxHash, Kind: wire.OutgoingKind(o.Kind), Asset: o.Sweep.Asset,
+		Mode: o.Sweep.Mode, Network: o.Sweep.Network, TxHash: r.TxHash, Kind: wire.OutgoingKind(o.Kind), Asset: o.Sweep.Asset,
 		Amount: amount.String(), Fee: r.Fee.String(),
 	})
 }
@@ -72,7 +73,7 @@ func (Out) AddressesAllocated(ctx context.Context, a wallet.Allocation) ([]outbo
 	for part := range parts {
 		some := a.Addresses[part*wire.AddressesMax : min((part+1)*wire.AddressesMax, len(a.Addresses))]
 		payload := wire.AddressesAllocated{
-			RequestID: a.ID, Mode: wire.Mode(a.Mode), Family: a.Family, Part: part + 1, Parts: parts, Addresses: make([]wire.Address, len(some)),
+			RequestID: a.ID, Mode: a.Mode, Family: a.Family, Part: part + 1, Parts: parts, Addresses: make([]wire.Address, len(some)),
 		}
 		for i, each := range some {
 			payload.Addresses[i] = wire.Address{WalletID: each.WalletID, Address: each.Address}
@@ -105,7 +106,7 @@ func (o Out) WalletChanged(ctx context.Context, w wallet.Wallet) (outbox.Message
 		return outbox.Message{}, err
 	}
 	return outbox.Encode(ctx, wire.WalletStatusChangedV1, eventID, wire.StatusChanged{
-		EventID: eventID, Type: kind, MerchantID: w.MerchantID, Mode: wire.Mode(w.Mode), ObjectID: w.ID, Sequence: w.Sequence, OccurredAt: now,
+		EventID: eventID, Type: kind, MerchantID: w.MerchantID, Mode: w.Mode, ObjectID: w.ID, Sequence: w.Sequence, OccurredAt: now,
 		Body: o.Events.Seal(body, wire.BodyPlace(eventID)),
 	})
 }

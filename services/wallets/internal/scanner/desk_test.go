@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
-	"causeway.internal/services/wallets/internal/wallet"
+	"causeway.internal/libs/tenant"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -65,7 +65,7 @@ func TestDesk(t *testing.T) {
 		running := map[string]int64{} // by owner
 		desk := func(owner string) (stop func()) {
 			ctx, cancel := context.WithCancel(context.Background())
-			job := Job{Chain: Chain{wallet.Test, "tron"}, Run: func(ctx context.Context, epoch int64) error {
+			job := Job{Chain: Chain{tenant.Test, "tron"}, Run: func(ctx context.Context, epoch int64) error {
 				mu.Lock()
 				running[owner] = epoch
 				mu.Unlock()
@@ -129,7 +129,7 @@ func TestDesk_restartsAJob(t *testing.T) {
 		l := &table{owner: map[string]string{}, epoch: map[string]int64{}, until: map[string]time.Time{}}
 		var mu sync.Mutex
 		starts := 0
-		job := Job{Chain: Chain{wallet.Test, "tron"}, Run: func(context.Context, int64) error {
+		job := Job{Chain: Chain{tenant.Test, "tron"}, Run: func(context.Context, int64) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if starts++; starts == 2 {

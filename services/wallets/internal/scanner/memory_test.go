@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -162,7 +163,7 @@ func newMemory(addresses ...[]byte) *memory {
 	return &memory{headers: map[int64]chain.Header{}, deposits: map[wallet.ID]wallet.Deposit{}, addresses: addresses, depths: []int64{3}}
 }
 
-func (m *memory) AddressesAfter(_ context.Context, _ wallet.Mode, _ money.Family, seq int64, f func(int64, []byte)) error {
+func (m *memory) AddressesAfter(_ context.Context, _ tenant.Mode, _ money.Family, seq int64, f func(int64, []byte)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := seq; i < int64(len(m.addresses)); i++ {

@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/chain"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // pond is a node's mempool and the store beside it.
@@ -81,7 +81,7 @@ func (p *pond) Mempool(_ context.Context, _ Lease, look Look, _ time.Duration) e
 // issued are addresses that were handed out.
 type issued []string
 
-func (i issued) AddressesAfter(_ context.Context, _ wallet.Mode, _ money.Family, seq int64, f func(int64, []byte)) error {
+func (i issued) AddressesAfter(_ context.Context, _ tenant.Mode, _ money.Family, seq int64, f func(int64, []byte)) error {
 	for n := seq; n < int64(len(i)); n++ {
 		f(n+1, []byte(i[n]))
 	}
@@ -100,8 +100,8 @@ func (p *pond) put(key string, numbers ...int) {
 
 func newPond(reads int) (*pond, *Mempool) {
 	p := &pond{txs: map[chain.TxID]puddle{}}
-	watch := NewWatch(wallet.Live, money.Bitcoin, issued{"ours"})
-	m := NewMempool(MempoolConfig{Poll: time.Second, Reads: reads}, Chain{wallet.Live, "bitcoin"}, p, p, watch, slog.New(slog.DiscardHandler), NewMetrics(prometheus.NewRegistry()))
+	watch := NewWatch(tenant.Live, money.Bitcoin, issued{"ours"})
+	m := NewMempool(MempoolConfig{Poll: time.Second, Reads: reads}, Chain{tenant.Live, "bitcoin"}, p, p, watch, slog.New(slog.DiscardHandler), NewMetrics(prometheus.NewRegistry()))
 	return p, m
 }
 

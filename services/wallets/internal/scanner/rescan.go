@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/chain"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // Second is what a second look at scanned blocks needs of the store. It never moves the cursor.
@@ -118,7 +118,7 @@ func AfterRestore(ctx context.Context, r Rescan, driver chain.Driver, store Seco
 	since := r.Stood.Add(-AgainFrom)
 	var out Looked
 	var err error
-	if r.Mode == wallet.Test {
+	if r.Mode == tenant.Test {
 		var from chain.Header
 		var found bool
 		if from, found, err = store.KeptNear(ctx, r.Chain, since); err == nil && found {

@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/chain"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // past is what a store still knows of a scan: the newest headers, and of older blocks those with deposits.
@@ -45,7 +45,7 @@ func scanned(n *node, kept int64, deposits ...int64) past {
 	return p
 }
 
-var rewound = Chain{Mode: wallet.Live, Network: "ethereum"}
+var rewound = Chain{Mode: tenant.Live, Network: "ethereum"}
 
 func TestPlanRewind(t *testing.T) {
 	ours := newNode()

@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // Chain names one blockchain of one world.
 type Chain struct {
-	Mode    wallet.Mode
+	Mode    tenant.Mode
 	Network string
 }
 

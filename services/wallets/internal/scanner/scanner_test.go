@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -39,7 +40,7 @@ const (
 
 func testConfig() Config {
 	return Config{
-		Chain: Chain{Mode: wallet.Live, Network: "ethereum"}, Family: money.EVM, Poll: testPoll, Prefetch: 4,
+		Chain: Chain{Mode: tenant.Live, Network: "ethereum"}, Family: money.EVM, Poll: testPoll, Prefetch: 4,
 		Announce: 5 * time.Second, Grace: testGrace, FinalDepth: 1000, Window: 4096, Start: 1,
 		Behind: 3 * time.Minute, Stall: 30 * time.Minute,
 	}

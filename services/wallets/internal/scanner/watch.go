@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"causeway.internal/libs/money"
-	"causeway.internal/services/wallets/internal/wallet"
+	"causeway.internal/libs/tenant"
 )
 
 // set holds 64-bit salted fingerprints of address keys in an open table: 8 bytes a slot, no pointers, so a million
@@ -67,13 +67,13 @@ func (s *set) grow() {
 // Allocations reads the addresses of a mode and family in the order in which they were committed.
 type Allocations interface {
 	// AddressesAfter calls f for every address with a larger seq, ascending.
-	AddressesAfter(ctx context.Context, mode wallet.Mode, family money.Family, seq int64, f func(seq int64, key []byte)) error
+	AddressesAfter(ctx context.Context, mode tenant.Mode, family money.Family, seq int64, f func(seq int64, key []byte)) error
 }
 
 // Watch is the set of all addresses of one mode and family. One Watch serves every network of the family, so a deposit on
 // the wrong network of a family is seen too.
 type Watch struct {
-	mode   wallet.Mode
+	mode   tenant.Mode
 	family money.Family
 	from   Allocations
 
@@ -84,7 +84,7 @@ type Watch struct {
 }
 
 // NewWatch makes an empty set; the first Refresh loads it.
-func NewWatch(mode wallet.Mode, family money.Family, from Allocations) *Watch {
+func NewWatch(mode tenant.Mode, family money.Family, from Allocations) *Watch {
 	return &Watch{mode: mode, family: family, from: from, set: newSet()}
 }
 

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/cpu"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // The set has every member that was added, however it grew, and no stranger.
@@ -42,13 +42,13 @@ func TestSet(t *testing.T) {
 
 type failing struct{ err error }
 
-func (f failing) AddressesAfter(context.Context, wallet.Mode, money.Family, int64, func(int64, []byte)) error {
+func (f failing) AddressesAfter(context.Context, tenant.Mode, money.Family, int64, func(int64, []byte)) error {
 	return f.err
 }
 
 func TestWatch_refreshFails(t *testing.T) {
 	broken := errors.New("database away")
-	w := NewWatch(wallet.Test, money.EVM, failing{broken})
+	w := NewWatch(tenant.Test, money.EVM, failing{broken})
 	if err := w.Refresh(t.Context()); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}
@@ -57,7 +57,7 @@ func TestWatch_refreshFails(t *testing.T) {
 // Several networks refresh one Watch while others match.
 func TestWatch_concurrent(t *testing.T) {
 	m := newMemory()
-	w := NewWatch(wallet.Test, money.EVM, m)
+	w := NewWatch(tenant.Test, money.EVM, m)
 	var wg sync.WaitGroup
 	for worker := range 4 {
 		wg.Go(func() {
@@ -88,7 +88,7 @@ func numbered(n int) []byte {
 // million are a million allocations as a store would read them, without keeping them.
 type million struct{}
 
-func (million) AddressesAfter(_ context.Context, _ wallet.Mode, _ money.Family, seq int64, f func(int64, []byte)) error {
+func (million) AddressesAfter(_ context.Context, _ tenant.Mode, _ money.Family, seq int64, f func(int64, []byte)) error {
 	key := make([]byte, 20)
 	for i := seq; i < 1_000_000; i++ {
 		binary.BigEndian.PutUint64(key, uint64(i)*0x9e3779b97f4a7c15)
@@ -105,7 +105,7 @@ func BenchmarkWatchMillion(b *testing.B) {
 	var w *Watch
 	began := cpu.Spent()
 	for b.Loop() {
-		w = NewWatch(wallet.Live, money.EVM, million{})
+		w = NewWatch(tenant.Live, money.EVM, million{})
 		if err := w.Refresh(b.Context()); err != nil || w.Len() != 1_000_000 {
 			b.Fatal(err, w.Len())
 		}
@@ -123,7 +123,7 @@ func BenchmarkWatchMillion(b *testing.B) {
 
 // BenchmarkWatchMiss is a look-up of a stranger among a million.
 func BenchmarkWatchMiss(b *testing.B) {
-	w := NewWatch(wallet.Live, money.EVM, million{})
+	w := NewWatch(tenant.Live, money.EVM, million{})
 	if err := w.Refresh(b.Context()); err != nil {
 		b.Fatal(err)
 	}

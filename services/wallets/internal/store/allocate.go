@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -160,7 +161,7 @@ func (s *Store) Waiting(ctx context.Context) ([]wallet.Request, error) {
 const afterPage = 50_000
 
 // AddressesAfter calls f for every committed address with a larger seq, ascending. The key is valid until f returns.
-func (s *Store) AddressesAfter(ctx context.Context, mode wallet.Mode, family money.Family, seq int64, f func(seq int64, key []byte)) error {
+func (s *Store) AddressesAfter(ctx context.Context, mode tenant.Mode, family money.Family, seq int64, f func(seq int64, key []byte)) error {
 	for {
 		rows, err := s.pool.Query(ctx, afterSQL, mode, family, seq, afterPage)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/scanner"
@@ -70,7 +71,7 @@ ORDER BY changed_at LIMIT 1000`
 const hintsOfAddress = 20
 
 // AddHint implements app.Hints.
-func (s *Store) AddHint(ctx context.Context, mode wallet.Mode, network, address, txHash string, again bool) (known, added bool, err error) {
+func (s *Store) AddHint(ctx context.Context, mode tenant.Mode, network, address, txHash string, again bool) (known, added bool, err error) {
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		var index int64
 		err := tx.QueryRow(ctx, hintedAddressSQL, mode, money.EVM, address).Scan(&index)

@@ -20,6 +20,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/address"
@@ -29,7 +30,7 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-var liveSolana = wallet.Slot{Mode: wallet.Live, Family: money.Solana}
+var liveSolana = wallet.Slot{Mode: tenant.Live, Family: money.Solana}
 
 // signer is the key that signs batches in these tests.
 var signer = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
@@ -108,7 +109,7 @@ func TestPool_empty(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
 	importBatch(t, s, batch(t, 0, 3))
-	r := wallet.Request{ID: "r", Mode: wallet.Live, Family: money.Solana, Count: 4}
+	r := wallet.Request{ID: "r", Mode: tenant.Live, Family: money.Solana, Count: 4}
 	if err := s.Allocate(t.Context(), "m", r, address.Pooled{}); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func TestPool_empty(t *testing.T) {
 	}
 	for i := range 4 {
 		d := draft(fmt.Sprint("wal_", i), time.Now())
-		d.Mode, d.Family, d.Network, d.Crypto = wallet.Live, money.Solana, "solana", "SOL"
+		d.Mode, d.Family, d.Network, d.Crypto = tenant.Live, money.Solana, "solana", "SOL"
 		if _, err := s.CreateWallet(t.Context(), d, address.Pooled{}, app.Key{}, text); (i < 3) != (err == nil) || (i == 3 && !fault.Is(err, "no_address")) {
 			t.Errorf("wallet %d: %v", i, err)
 		}
@@ -139,13 +140,13 @@ func TestPool_empty(t *testing.T) {
 // handed out since its backup, restored, and 64 allocators again. No address is given to two of them.
 func TestNeverTwice(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []wallet.Mode{wallet.Live, wallet.Test} {
+	for _, mode := range tenant.Modes() {
 		for _, family := range money.Families() {
 			t.Run(string(mode)+" "+string(family), func(t *testing.T) {
 				t.Parallel()
 				s, pool := open(t)
 				src := source(t, family)
-				if mode == wallet.Live && family == money.Solana {
+				if mode == tenant.Live && family == money.Solana {
 					importBatch(t, s, batch(t, 0, 4_000))
 					src = address.Pooled{}
 				}
@@ -226,7 +227,7 @@ func TestLoadKeys(t *testing.T) {
 	}
 	a := parse("zpub6rFR7y4Q2AijBEqTUquhVz398htDFrtymD9xYYfG1m4wAcvPhXNfE3EfH1r1ADqtfSdVCToUG868RvUUkgDKf31mGDtKsAYz2oz2AGutZYs")
 	b := parse("xpub6DCoCpSuQZB2jawqnGMEPS63ePKWkwWPH4TU45Q7LPXWuNd8TMtVxRrgjtEshuqpK3mdhaWHPFsBngh5GFZaM6si3yZdUsT8ddYM3PwnATt")
-	evm, test := wallet.Slot{Mode: wallet.Live, Family: money.EVM}, wallet.Slot{Mode: wallet.Test, Family: money.EVM}
+	evm, test := wallet.Slot{Mode: tenant.Live, Family: money.EVM}, wallet.Slot{Mode: tenant.Test, Family: money.EVM}
 	one := "k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))
 	two := "k2:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{2}, 32))
 	var wg sync.WaitGroup
@@ -271,7 +272,7 @@ func TestProveStock(t *testing.T) {
 	s, pool := open(t)
 	a := app.New(s, s, app.Settings{Nets: nets, Most: 10, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	importBatch(t, s, batch(t, 0, 20))
-	if err := s.Allocate(t.Context(), "", wallet.Request{ID: "r", Mode: wallet.Live, Family: money.Solana, Count: 5}, address.Pooled{}); err != nil {
+	if err := s.Allocate(t.Context(), "", wallet.Request{ID: "r", Mode: tenant.Live, Family: money.Solana, Count: 5}, address.Pooled{}); err != nil {
 		t.Fatal(err)
 	}
 	prove := func(key []byte) error {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/app"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // Only the wallets of that key, merchant and mode move, and moving them again moves none.
@@ -30,7 +30,7 @@ func TestReassign(t *testing.T) {
 		return n
 	}
 	for _, wrong := range []app.Owner{
-		{MerchantID: "acme", KeyID: 7, Mode: wallet.Live}, {MerchantID: "emca", KeyID: 7, Mode: wallet.Test}, {MerchantID: "acme", KeyID: 9, Mode: wallet.Test},
+		{MerchantID: "acme", KeyID: 7, Mode: tenant.Live}, {MerchantID: "emca", KeyID: 7, Mode: tenant.Test}, {MerchantID: "acme", KeyID: 9, Mode: tenant.Test},
 	} {
 		if n, err := s.Reassign(t.Context(), wrong, 8); n != 0 || err != nil {
 			t.Errorf("%+v: %d moved, %v", wrong, n, err)

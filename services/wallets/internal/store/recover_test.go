@@ -16,13 +16,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/messaging"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/store"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // A replica that recovers waits for another that recovers, for longer than any other statement may run.
@@ -54,7 +54,7 @@ func TestRecover_outwaitsTheStatementTimeout(t *testing.T) {
 	}
 	jumped := make(chan error, 1)
 	go func() {
-		_, err := s.Jump(ctx, wallet.Test, money.EVM, source(t, money.EVM))
+		_, err := s.Jump(ctx, tenant.Test, money.EVM, source(t, money.EVM))
 		jumped <- err
 	}()
 	waits := `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
@@ -94,7 +94,7 @@ func TestRecover(t *testing.T) {
 	before := drain[wire.DepositChanged](t, pool, wire.DepositChangedV1)[0]
 
 	a := app.New(s, s, app.Settings{
-		Sources: app.Sources{wallet.Test: {money.EVM: source(t, money.EVM)}, wallet.Live: {}}, Nets: nets, Most: 10, Margin: 6_000,
+		Sources: app.Sources{tenant.Test: {money.EVM: source(t, money.EVM)}, tenant.Live: {}}, Nets: nets, Most: 10, Margin: 6_000,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	var wg sync.WaitGroup
@@ -212,7 +212,7 @@ func TestAgain(t *testing.T) {
 	drain[wire.DepositChanged](t, pool, wire.DepositChangedV1)
 	node := nodeOf{2: known, 4: missed}
 	look := func(from, to int64) (scanner.Looked, error) {
-		return scanner.Again(ctx, lease.Chain, node, s, scanner.NewWatch(wallet.Test, money.EVM, s), 2, from, to, slog.Default())
+		return scanner.Again(ctx, lease.Chain, node, s, scanner.NewWatch(tenant.Test, money.EVM, s), 2, from, to, slog.Default())
 	}
 	out, err := look(1, 5)
 	if err != nil || out != (scanner.Looked{Blocks: 5, Found: 1, Told: 2}) {

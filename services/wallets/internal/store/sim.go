@@ -10,6 +10,7 @@ import (
 
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/simulated"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -193,10 +194,10 @@ func (s *Store) Simulate(ctx context.Context, messageID string, d wallet.Simulat
 }
 
 // Owner returns the modes in which an address was handed out, given as each mode writes it.
-func (s *Store) Owner(ctx context.Context, family money.Family, test, live string) ([]wallet.Mode, error) {
+func (s *Store) Owner(ctx context.Context, family money.Family, test, live string) ([]tenant.Mode, error) {
 	rows, err := s.pool.Query(ctx, ownerSQL, family, test, live)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[wallet.Mode])
+	return pgx.CollectRows(rows, pgx.RowTo[tenant.Mode])
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/chain/simulated"
 	"causeway.internal/services/wallets/internal/scanner"
@@ -52,7 +53,7 @@ func (w *world) start(epoch int64) {
 		Chain: lease.Chain, Family: money.EVM, Poll: simulated.PollEvery, Prefetch: 4, Announce: time.Second,
 		FinalDepth: ethereum.FinalDepth, Window: 4096,
 	}
-	watch := scanner.NewWatch(wallet.Test, money.EVM, w.store)
+	watch := scanner.NewWatch(tenant.Test, money.EVM, w.store)
 	mined, scanned := make(chan struct{}), make(chan struct{})
 	go func() { defer close(mined); _ = w.chain.Mine(ctx) }()
 	go func() {
@@ -170,7 +171,7 @@ func TestOwner(t *testing.T) {
 	if err := pool.QueryRow(t.Context(), `SELECT address FROM addresses`).Scan(&text); err != nil {
 		t.Fatal(err)
 	}
-	if modes, err := s.Owner(t.Context(), money.EVM, text, text); err != nil || len(modes) != 1 || modes[0] != wallet.Test {
+	if modes, err := s.Owner(t.Context(), money.EVM, text, text); err != nil || len(modes) != 1 || modes[0] != tenant.Test {
 		t.Errorf("%v, %v", modes, err)
 	}
 	if modes, err := s.Owner(t.Context(), money.EVM, "0xnobody", "0xnobody"); err != nil || len(modes) != 0 {

@@ -16,6 +16,7 @@ import (
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/sweep"
@@ -34,7 +35,7 @@ type Messages interface {
 
 // Settings are what the store needs beside its pool.
 type Settings struct {
-	Nets   map[wallet.Mode]address.Net // how bitcoin addresses of each mode are written
+	Nets   map[tenant.Mode]address.Net // how bitcoin addresses of each mode are written
 	Depths wallet.Depths
 	Now    func() time.Time
 	Wake   func() // called after a commit that wrote messages

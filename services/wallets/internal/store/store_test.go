@@ -23,6 +23,7 @@ import (
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/address"
@@ -36,7 +37,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var nets = map[wallet.Mode]address.Net{wallet.Test: address.Testnet, wallet.Live: address.Mainnet}
+var nets = map[tenant.Mode]address.Net{tenant.Test: address.Testnet, tenant.Live: address.Mainnet}
 
 func settings() store.Settings {
 	return store.Settings{Nets: nets, Depths: wallet.DefaultDepths(), Now: time.Now}
@@ -104,7 +105,7 @@ func TestAllocate(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
 	ctx := t.Context()
-	r := wallet.Request{ID: "r1", Mode: wallet.Test, Family: money.EVM, Count: 1024}
+	r := wallet.Request{ID: "r1", Mode: tenant.Test, Family: money.EVM, Count: 1024}
 	if err := s.Allocate(ctx, "m1", r, source(t, money.EVM)); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func TestAllocate(t *testing.T) {
 		}
 	})
 	t.Run("without a key the request waits", func(t *testing.T) {
-		wait := wallet.Request{ID: "r2", Mode: wallet.Live, Family: money.Tron, Count: 3}
+		wait := wallet.Request{ID: "r2", Mode: tenant.Live, Family: money.Tron, Count: 3}
 		if err := s.Allocate(ctx, "m4", wait, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +187,7 @@ func TestAllocate_parallel(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 64 {
 		wg.Go(func() {
-			r := wallet.Request{ID: fmt.Sprint("r", i/2), Mode: wallet.Test, Family: money.EVM, Count: 20}
+			r := wallet.Request{ID: fmt.Sprint("r", i/2), Mode: tenant.Test, Family: money.EVM, Count: 20}
 			if err := s.Allocate(t.Context(), fmt.Sprint("m", i), r, src); err != nil {
 				t.Error(err)
 			}
@@ -197,7 +198,7 @@ func TestAllocate_parallel(t *testing.T) {
 	// A reader that goes on from the last seq it saw, while they write, misses nothing.
 	last, seen := int64(0), map[string]bool{}
 	read := func() {
-		if err := s.AddressesAfter(t.Context(), wallet.Test, money.EVM, last, func(seq int64, key []byte) {
+		if err := s.AddressesAfter(t.Context(), tenant.Test, money.EVM, last, func(seq int64, key []byte) {
 			if seq != last+1 {
 				t.Errorf("seq %d after %d", seq, last)
 			}
@@ -236,7 +237,7 @@ func TestAllocate_parallel(t *testing.T) {
 	}
 }
 
-var lease = scanner.Lease{Chain: scanner.Chain{Mode: wallet.Test, Network: "ethereum"}, Epoch: 1}
+var lease = scanner.Lease{Chain: scanner.Chain{Mode: tenant.Test, Network: "ethereum"}, Epoch: 1}
 
 func header(height int64, hash, parent string) chain.Header {
 	return chain.Header{Height: height, Hash: hash, Parent: parent, Time: time.Date(2026, 4, 1, 12, 0, int(height), 0, time.UTC)}
@@ -245,7 +246,7 @@ func header(height int64, hash, parent string) chain.Header {
 // fund allocates one address and returns its key.
 func fund(t testing.TB, s *store.Store, pool *pgxpool.Pool) []byte {
 	t.Helper()
-	if err := s.Allocate(t.Context(), "", wallet.Request{ID: "fund", Mode: wallet.Test, Family: money.EVM, Count: 1}, source(t, money.EVM)); err != nil {
+	if err := s.Allocate(t.Context(), "", wallet.Request{ID: "fund", Mode: tenant.Test, Family: money.EVM, Count: 1}, source(t, money.EVM)); err != nil {
 		t.Fatal(err)
 	}
 	var key []byte
@@ -288,7 +289,7 @@ func TestAdvance(t *testing.T) {
 	at = scanner.Cursor{Header: one}
 	got := drain[wire.DepositChanged](t, pool, wire.DepositChangedV1)
 	if len(got) != 2 || got[0].State != wire.Seen || got[0].Key != "ethereum:0xaa:1" || got[0].Amount != "5" || got[0].Version != 1 || got[0].Depth != 1 ||
-		got[0].Senders[0] != "0xpayer" || got[1].Amount != huge.String() || !got[0].BlockTime.Equal(one.Time) || got[0].Mode != wire.Test {
+		got[0].Senders[0] != "0xpayer" || got[1].Amount != huge.String() || !got[0].BlockTime.Equal(one.Time) || got[0].Mode != tenant.Test {
 		t.Fatalf("%+v", got)
 	}
 	if through := drain[wire.ScannedThrough](t, pool, wire.ScannedThroughV1); len(through) != 1 || through[0].Height != 1 || !through[0].BlockTime.Equal(one.Time) ||

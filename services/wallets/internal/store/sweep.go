@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/sweep"
@@ -142,7 +143,7 @@ func (s Sweeps) Final(ctx context.Context, network string) (height int64, err er
 func (s Sweeps) Canonical(ctx context.Context, network string, height int64, hash string) (bool, error) {
 	var kept, parent string
 	var at time.Time
-	err := s.pool.QueryRow(ctx, headerSQL, wallet.Live, network, height).Scan(&height, &kept, &parent, &at)
+	err := s.pool.QueryRow(ctx, headerSQL, tenant.Live, network, height).Scan(&height, &kept, &parent, &at)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return true, nil // headers are kept far beyond finality
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/chain"
@@ -26,13 +27,13 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-var liveLease = scanner.Lease{Chain: scanner.Chain{Mode: wallet.Live, Network: "ethereum"}, Epoch: 1}
+var liveLease = scanner.Lease{Chain: scanner.Chain{Mode: tenant.Live, Network: "ethereum"}, Epoch: 1}
 
 // paid is a live wallet with so many final deposits of five units of USDT, and one that is not final.
 func paid(t *testing.T, s *store.Store, pool *pgxpool.Pool, deposits int) string {
 	t.Helper()
 	d := draft("wal_live", time.Now())
-	d.Mode, d.Network = wallet.Live, "ethereum"
+	d.Mode, d.Network = tenant.Live, "ethereum"
 	if _, err := s.CreateWallet(t.Context(), d, source(t, money.EVM), app.Key{}, text); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestSweeps_parallel(t *testing.T) {
 		t.Errorf("%d journals of %d entries, %v", journals, entries, err)
 	}
 	// The young deposit counts for the wallet and is not swept, so the wallet is not either.
-	if w, err := base.FindWallet(ctx, app.Owner{MerchantID: "acme", KeyID: 7, Mode: wallet.Live}, "wal_live"); err != nil || w.Status != wallet.StatusDetected {
+	if w, err := base.FindWallet(ctx, app.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Live}, "wal_live"); err != nil || w.Status != wallet.StatusDetected {
 		t.Errorf("%s, %v", w.Status, err)
 	}
 	if left, err := s.Underway(ctx, "ethereum", 10); err != nil || len(left) != 0 {
@@ -155,7 +156,7 @@ func TestSweeps_parallel(t *testing.T) {
 			!strings.HasPrefix(ids[0], "live:out_") {
 			t.Errorf("%q, %v", ids, err)
 		}
-		want := wire.OutgoingFinal{Mode: wire.Live, Network: "ethereum", TxHash: "0xhash", Kind: wire.OutgoingSweep, Asset: "USDT", Amount: "15", Fee: "7"}
+		want := wire.OutgoingFinal{Mode: tenant.Live, Network: "ethereum", TxHash: "0xhash", Kind: wire.OutgoingSweep, Asset: "USDT", Amount: "15", Fee: "7"}
 		if told := drain[wire.OutgoingFinal](t, pool, wire.OutgoingFinalV1); len(told) != 1 || told[0] != want {
 			t.Errorf("%+v", told)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 )
 
@@ -107,7 +108,7 @@ func (s *Store) untold(ctx context.Context, tx pgx.Tx) (owned []wire.OwnedAddres
 			return nil, false, err
 		}
 		for _, a := range addresses {
-			owned = append(owned, wire.OwnedAddress{Mode: wire.Mode(p.Mode), Family: money.Family(p.Family), Address: a})
+			owned = append(owned, wire.OwnedAddress{Mode: tenant.Mode(p.Mode), Family: money.Family(p.Family), Address: a})
 		}
 		if _, err := tx.Exec(ctx, toldToSQL, p.Mode, p.Family, p.Seq); err != nil {
 			return nil, false, err

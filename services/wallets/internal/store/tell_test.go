@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/store"
@@ -74,7 +75,7 @@ func TestTellOwned(t *testing.T) {
 	}
 
 	create("wal_a")
-	stock := wallet.Request{ID: "r1", Mode: wallet.Test, Family: money.EVM, Count: 6000} // more than a page
+	stock := wallet.Request{ID: "r1", Mode: tenant.Test, Family: money.EVM, Count: 6000} // more than a page
 	if err := s.Allocate(ctx, "m1", stock, source(t, money.EVM)); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestTellOwned(t *testing.T) {
 	check("nothing new")
 	create("wal_c")
 	for range 2 {
-		if err := s.KeepAccounts(ctx, []wire.OwnedAddress{{Mode: wire.Live, Family: money.EVM, Address: treasury}}); err != nil {
+		if err := s.KeepAccounts(ctx, []wire.OwnedAddress{{Mode: tenant.Live, Family: money.EVM, Address: treasury}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Sweeps().House(ctx, money.EVM, station); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/chain"
@@ -24,13 +25,13 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-var owner = app.Owner{MerchantID: "acme", KeyID: 7, Mode: wallet.Test}
+var owner = app.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Test}
 
 // draft is a USDT wallet on ethereum as the API makes them.
 func draft(id string, now time.Time) wallet.Wallet {
 	now = now.UTC().Truncate(time.Millisecond)
 	return wallet.Wallet{
-		ID: id, Mode: wallet.Test, MerchantID: owner.MerchantID, KeyID: owner.KeyID, Family: money.EVM, Network: "ethereum", NetworkName: "erc20",
+		ID: id, Mode: tenant.Test, MerchantID: owner.MerchantID, KeyID: owner.KeyID, Family: money.EVM, Network: "ethereum", NetworkName: "erc20",
 		Crypto: "USDT", Metadata: []byte(`{"order":"A-17"}`), CreatedAt: now, ExpiresAt: now.Add(time.Hour),
 	}.Born()
 }
@@ -94,7 +95,7 @@ func TestWallet_life(t *testing.T) {
 	makeWallet(t, s, draft("wal_a", time.Now()), app.Key{})
 	same(t, "created", events(t, pool), "[1 watching 0]")
 	var key []byte
-	if err := s.AddressesAfter(ctx, wallet.Test, money.EVM, 0, func(_ int64, k []byte) { key = append([]byte(nil), k...) }); err != nil || len(key) != 20 {
+	if err := s.AddressesAfter(ctx, tenant.Test, money.EVM, 0, func(_ int64, k []byte) { key = append([]byte(nil), k...) }); err != nil || len(key) != 20 {
 		t.Fatal(key, err)
 	}
 	at := begin(t, s)
@@ -257,8 +258,8 @@ func TestWallet_strangers(t *testing.T) {
 		makeWallet(t, s, draft(fmt.Sprint("wal_", i), time.UnixMilli(int64(1_700_000_000_000+i/2))), app.Key{})
 	}
 	for name, o := range map[string]app.Owner{
-		"another key": {MerchantID: "acme", KeyID: 8, Mode: wallet.Test}, "another merchant": {MerchantID: "other", KeyID: 7, Mode: wallet.Test},
-		"live": {MerchantID: "acme", KeyID: 7, Mode: wallet.Live},
+		"another key": {MerchantID: "acme", KeyID: 8, Mode: tenant.Test}, "another merchant": {MerchantID: "other", KeyID: 7, Mode: tenant.Test},
+		"live": {MerchantID: "acme", KeyID: 7, Mode: tenant.Live},
 	} {
 		if _, err := s.FindWallet(ctx, o, "wal_1"); !errors.Is(err, app.ErrWalletNotFound) {
 			t.Errorf("%s: %v", name, err)

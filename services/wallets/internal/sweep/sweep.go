@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/intent"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // Sweep is one asset at one deposit address on its way to the treasury.
 type Sweep struct {
 	ID       string
-	Mode     wallet.Mode
+	Mode     tenant.Mode
 	Network  string
 	Family   money.Family
 	Account  uint32

@@ -12,13 +12,13 @@ import (
 	"math/big"
 	"time"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/chain"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // Hint is a transaction that may have paid an address.
 type Hint struct {
-	Mode    wallet.Mode
+	Mode    tenant.Mode
 	Network string
 	Address string
 	Key     []byte

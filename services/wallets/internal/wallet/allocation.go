@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 )
 
 // ErrOtherRequest says that a request id was used before for something else.
@@ -12,7 +13,7 @@ var ErrOtherRequest = errors.New("the request id was used before for another mod
 // Request asks for fresh addresses. Its id makes it idempotent: the same id is answered with the same addresses.
 type Request struct {
 	ID     string
-	Mode   Mode
+	Mode   tenant.Mode
 	Family money.Family
 	Count  int
 }
@@ -31,7 +32,7 @@ type Address struct {
 
 // Issued is an address that was handed out, with the place it was derived from.
 type Issued struct {
-	Mode    Mode
+	Mode    tenant.Mode
 	Family  money.Family
 	Account int64
 	Index   int64

@@ -1,11 +1,14 @@
 package wallet
 
-import "fmt"
+import (
+	"causeway.internal/libs/tenant"
+	"fmt"
+)
 
 // Counted is an asset whose amounts are stored, with the contract they are read from (” for none) and the decimals of its
 // base unit.
 type Counted struct {
-	Mode     Mode
+	Mode     tenant.Mode
 	Network  string
 	Asset    string
 	Contract string

@@ -8,19 +8,8 @@ import (
 	"time"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 )
-
-// Mode separates the live world from the test world.
-type Mode string
-
-// The modes.
-const (
-	Live Mode = "live"
-	Test Mode = "test"
-)
-
-// Valid reports whether m is one of the two.
-func (m Mode) Valid() bool { return m == Live || m == Test }
 
 // State is how far a deposit has come.
 type State string
@@ -58,7 +47,7 @@ type Sighting struct {
 // rest of the product is told.
 type Deposit struct {
 	Sighting
-	Mode        Mode
+	Mode        tenant.Mode
 	Family      money.Family
 	Network     string
 	Version     int64
@@ -81,13 +70,13 @@ func (d Deposit) Key() string { return d.Network + ":" + d.TxHash + ":" + strcon
 type Tip struct{ Height, Finalized int64 }
 
 // See makes the deposit of a transfer's first sighting.
-func See(mode Mode, family money.Family, network string, s Sighting, tip Tip, depths []int64, now time.Time) Deposit {
+func See(mode tenant.Mode, family money.Family, network string, s Sighting, tip Tip, depths []int64, now time.Time) Deposit {
 	d := Deposit{Sighting: s, Mode: mode, Family: family, Network: network, FirstSeenAt: now, Witness: asked(mode)}
 	return d.judged(tip, depths)
 }
 
 // Wait makes the deposit of a transfer that is in no block yet. The sighting names no block.
-func Wait(mode Mode, family money.Family, network string, s Sighting, head int64, now time.Time) Deposit {
+func Wait(mode tenant.Mode, family money.Family, network string, s Sighting, head int64, now time.Time) Deposit {
 	return Deposit{Sighting: s, Mode: mode, Family: family, Network: network, Version: 1, State: Seen, Head: head, FirstSeenAt: now, Witness: asked(mode)}
 }
 

@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 )
 
 // Slot is where one chain of addresses belongs: a mode and a family.
 type Slot struct {
-	Mode   Mode
+	Mode   tenant.Mode
 	Family money.Family
 }
 

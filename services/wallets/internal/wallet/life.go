@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 )
 
 // Status is what a merchant sees of a standalone wallet (docs/api-contract.md#wallets).
@@ -66,7 +67,7 @@ func Next(from Status, on Trigger) Status { return life[from][on] }
 // Wallet is a standalone deposit wallet.
 type Wallet struct {
 	ID          string
-	Mode        Mode
+	Mode        tenant.Mode
 	MerchantID  string
 	KeyID       int64
 	Family      money.Family

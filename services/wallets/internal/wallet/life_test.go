@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"causeway.internal/libs/tenant"
 	"pgregory.net/rapid"
 )
 
@@ -39,13 +40,13 @@ func TestLife_isTotal(t *testing.T) {
 }
 
 func fresh() Wallet {
-	return Wallet{ID: "w", Mode: Test, Network: "ethereum", Crypto: "USDT"}.Born()
+	return Wallet{ID: "w", Mode: tenant.Test, Network: "ethereum", Crypto: "USDT"}.Born()
 }
 
 func transfer(tx string, units, height int64) Deposit {
 	return Deposit{
 		Sighting: Sighting{ID: ID{TxHash: tx}, WalletID: "w", Asset: "USDT", Amount: big.NewInt(units), BlockHeight: height},
-		Mode:     Test, Network: "ethereum", State: Seen, DueHeight: height + 11, Version: 1,
+		Mode:     tenant.Test, Network: "ethereum", State: Seen, DueHeight: height + 11, Version: 1,
 	}
 }
 
@@ -66,7 +67,7 @@ func TestTake(t *testing.T) {
 	other.Asset, elsewhere.Network = "USDC", "base"
 	tiered := one
 	tiered.State = Confirmed // at the first depth of two
-	waits := Wait(Test, "evm", "ethereum", one.Sighting, 20, one.FirstSeenAt)
+	waits := Wait(tenant.Test, "evm", "ethereum", one.Sighting, 20, one.FirstSeenAt)
 	waits.BlockHeight = 0
 	for name, steps := range map[string][]struct {
 		all  []Deposit

@@ -1,6 +1,9 @@
 package wallet
 
-import "time"
+import (
+	"causeway.internal/libs/tenant"
+	"time"
+)
 
 // ScanState is how the scan of a network fares.
 type ScanState string
@@ -17,7 +20,7 @@ const (
 
 // Progress is how far a network is scanned and how its scan fares.
 type Progress struct {
-	Mode      Mode
+	Mode      tenant.Mode
 	Network   string
 	Height    int64
 	Finalized int64

@@ -1,5 +1,7 @@
 package wallet
 
+import "causeway.internal/libs/tenant"
+
 // Witness is what endpoints of other hosts say about a deposit, in the block that it is in.
 type Witness string
 
@@ -12,8 +14,8 @@ const (
 )
 
 // asked is the answer before anybody was asked.
-func asked(mode Mode) Witness {
-	if mode == Test {
+func asked(mode tenant.Mode) Witness {
+	if mode == tenant.Test {
 		return WitnessConfirmed
 	}
 	return WitnessPending

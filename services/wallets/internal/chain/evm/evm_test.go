@@ -14,11 +14,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/cpu"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/rpc"
 	"causeway.internal/services/wallets/internal/scanner"
-	"causeway.internal/services/wallets/internal/wallet"
 )
 
 func match(t *testing.T, d *Driver, height int64) ([]chain.Transfer, error) {
@@ -437,7 +437,7 @@ func BenchmarkBlock(b *testing.B) {
 	answer := func(result string) []byte { return []byte(`{"jsonrpc":"2.0","id":1,"result":` + result + `}`) }
 	block, events := answer(blockJSON(5, 105, 104, bloomJSON(), txs...)), answer("["+strings.Join(logs, ",")+"]")
 	b.SetBytes(int64(len(block) + len(events)))
-	watch := scanner.NewWatch(wallet.Live, money.EVM, million{})
+	watch := scanner.NewWatch(tenant.Live, money.EVM, million{})
 	if err := watch.Refresh(b.Context()); err != nil {
 		b.Fatal(err)
 	}
@@ -488,7 +488,7 @@ func (d *Driver) benchmark(block, events []byte, watched chain.Watched) (found i
 // million are a million allocations.
 type million struct{}
 
-func (million) AddressesAfter(_ context.Context, _ wallet.Mode, _ money.Family, seq int64, f func(int64, []byte)) error {
+func (million) AddressesAfter(_ context.Context, _ tenant.Mode, _ money.Family, seq int64, f func(int64, []byte)) error {
 	key := make([]byte, 20)
 	for i := seq; i < 1_000_000; i++ {
 		binary.BigEndian.PutUint64(key, uint64(i)*0x9e3779b97f4a7c15)

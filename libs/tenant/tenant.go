@@ -1,0 +1,18 @@
+// Package tenant names whose a row, a message or a request is: a merchant's, in one mode.
+package tenant
+
+// Mode separates live money from test money. Every row and every message carries it, and no row of one is visible to the
+// other.
+type Mode string
+
+// The modes.
+const (
+	Live Mode = "live"
+	Test Mode = "test"
+)
+
+// Modes lists both, in the order in which answers show them.
+func Modes() []Mode { return []Mode{Live, Test} }
+
+// Valid reports whether m is one of the two.
+func (m Mode) Valid() bool { return m == Live || m == Test }
