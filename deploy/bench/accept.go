@@ -103,8 +103,8 @@ func (a *accept) inDatabase(ctx context.Context, database, statement string, arg
 	return nil
 }
 
-// learn captures the create's statement, once for all rows. The role's log setting counts for new connections only, so the process is
-// started again before, and after, to run the rounds without logging.
+// learn captures the create's statement, once for all rows. The role's log setting counts for new connections only, so
+// the process is started again before, and after, to run the rounds without logging.
 func (a *accept) learn(ctx context.Context, serverLog string) error {
 	if a.statement = a.bench.statement; a.statement.SQL != "" {
 		return nil
@@ -213,8 +213,8 @@ func (a *accept) close(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// empty removes the payments while nobody works with them, and more. The tables refuse to be emptied, so the superuser passes
-// their triggers by.
+// empty removes the payments while nobody works with them, and more. The tables refuse to be emptied, so the superuser
+// passes their triggers by.
 func (a *accept) empty(ctx context.Context, more ...string) error {
 	return a.bench.within(ctx, a.bench.stack.Databases["payments"], func(ctx context.Context, conn *pgx.Conn) error {
 		return execute(ctx, conn, append([]string{`SET session_replication_role = replica`, `TRUNCATE payments, history, outbox, idempotency`}, more...)...)

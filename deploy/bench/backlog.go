@@ -35,8 +35,9 @@ func backlog(ctx context.Context, b *bench) (measure, error) {
 	}, nil
 }
 
-// pile makes the table hold the rows and nothing else. Everything before has been delivered. A backlog grows over hours, so what it
-// takes to write it at once is not to be counted: the pages are written out, and a small burst comes first, on either side.
+// pile makes the table hold the rows and nothing else. Everything before has been delivered. A backlog grows over
+// hours, so what it takes to write it at once is not to be counted: the pages are written out, and a small burst comes
+// first, on either side.
 func (d *deliver) pile(ctx context.Context, rows int) error {
 	if err := d.until(ctx, takenWithin, func() (bool, error) {
 		left, err := d.number(ctx, d.own, `SELECT count(*) FROM delivery WHERE target <> 'bench-backlog'`)

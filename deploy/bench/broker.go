@@ -40,7 +40,8 @@ func newBroker(url string) (*broker, error) {
 
 func (b *broker) close() error { return b.conn.Close() }
 
-// publish returns once the broker has confirmed every message; single ones travel as a relay sends them that finds no more.
+// publish returns once the broker has confirmed every message; single ones travel as a relay sends them that finds no
+// more.
 func (b *broker) publish(ctx context.Context, ids []string, bodies [][]byte) error {
 	var confirms []*amqp.DeferredConfirmation
 	for len(ids) > 0 {

@@ -13,8 +13,8 @@ import (
 	"causeway.internal/deploy/bench/internal/stack"
 )
 
-// clone makes a copy of a service's database beside it, unless one of that name is there from an earlier row, and fills it.
-// A database in use cannot be copied: stop what uses it before.
+// clone makes a copy of a service's database beside it, unless one of that name is there from an earlier row, and fills
+// it. A database in use cannot be copied: stop what uses it before.
 func (b *bench) clone(ctx context.Context, service, suffix string, fill func(ctx context.Context, conn *pgx.Conn) error) (address string, err error) {
 	admin, err := pgx.Connect(ctx, b.stack.Superuser)
 	if err != nil {

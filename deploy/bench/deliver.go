@@ -35,8 +35,8 @@ const (
 	recordedWithin = time.Minute
 )
 
-// deliver measures callback-dispatcher: events are published to the broker, as payments' relay does it, and must arrive,
-// signed, at the sink.
+// deliver measures callback-dispatcher: events are published to the broker, as payments' relay does it, and must
+// arrive, signed, at the sink.
 type deliver struct {
 	bench  *bench
 	sink   *sink
@@ -260,8 +260,8 @@ func postSigned(ctx context.Context, client *http.Client, to, id string, body, k
 	return err
 }
 
-// isolation is a row of paced events to 100 endpoints of which some hang for 10 s. Its sides are one over the p99 of the
-// healthy ones, with and without the hung ones, from intake to answer by the dispatcher's own log.
+// isolation is a row of paced events to 100 endpoints of which some hang for 10 s. Its sides are one over the p99 of
+// the healthy ones, with and without the hung ones, from intake to answer by the dispatcher's own log.
 func isolation(hung int) func(context.Context, *bench) (measure, error) {
 	return func(ctx context.Context, b *bench) (measure, error) {
 		const endpoints = 100

@@ -106,7 +106,8 @@ func reference(body []byte) string {
 	return string(body[at+len(mark) : at+len(mark)+length])
 }
 
-// next is the next request of a client: a deposit to a payment that wants one, or another payment as soon as there is room.
+// next is the next request of a client: a deposit to a payment that wants one, or another payment as soon as there is
+// room.
 func (f *flow) next(ctx context.Context) drive.Request {
 	select {
 	case ref := <-f.due: // they go first: each makes room
@@ -152,8 +153,8 @@ func (f *flow) read() (reading, error) {
 	return reading{time.Now(), f.in.Load(), f.out.Load(), cpu}, err
 }
 
-// measure runs the flow until it is steady, counts for the given time, and lets everything arrive. The rate is that of the
-// slower end.
+// measure runs the flow until it is steady, counts for the given time, and lets everything arrive. The rate is that of
+// the slower end.
 func (f *flow) measure(ctx context.Context, length time.Duration) (side, error) {
 	if err := f.analyze(ctx); err != nil {
 		return side{}, err
@@ -269,8 +270,8 @@ func (f *flow) drain(ctx context.Context) error {
 	return nil
 }
 
-// analyze gives the planner the statistics that autovacuum gives it a minute later. The databases of a benchmark were empty a
-// moment ago, and a plan for an empty table reads all of it.
+// analyze gives the planner the statistics that autovacuum gives it a minute later. The databases of a benchmark were
+// empty a moment ago, and a plan for an empty table reads all of it.
 func (f *flow) analyze(ctx context.Context) error {
 	for _, service := range []string{"payments", "wallets", "callback-dispatcher"} {
 		if err := f.bench.within(ctx, f.bench.stack.Databases[service], func(ctx context.Context, conn *pgx.Conn) error {

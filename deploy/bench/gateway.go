@@ -24,9 +24,9 @@ import (
 // allowance is the processor time that the gateway may use for a request beyond a plain reverse proxy, in seconds.
 const allowance = 0.30e-3
 
-// door measures what a warm request costs the gateway: reads of one payment by its key, against the same bytes through a
-// reverse proxy of the standard library that asks nothing. Both sides are counted in requests per second of the proxy's
-// own processor time, and the yardstick is given the allowance on top, so that 1 is the bound itself.
+// door measures what a warm request costs the gateway: reads of one payment by its key, against the same bytes through
+// a reverse proxy of the standard library that asks nothing. Both sides are counted in requests per second of the
+// proxy's own processor time, and the yardstick is given the allowance on top, so that 1 is the bound itself.
 type door struct {
 	bench    *bench
 	path     string
@@ -46,7 +46,8 @@ func gatewayCPU(ctx context.Context, b *bench) (measure, error) {
 	return m, nil
 }
 
-// prepare makes a payment, keeps the answer that its reads get, and starts the plain proxy before a server that gives it.
+// prepare makes a payment, keeps the answer that its reads get, and starts the plain proxy before a server that gives
+// it.
 func (d *door) prepare(ctx context.Context) error {
 	made, err := d.call(ctx, http.MethodPost, "/v1/payments", transfer(""))
 	if err != nil {

@@ -71,8 +71,8 @@ func (d *deliver) intake(ctx context.Context, length time.Duration) (side, error
 	return out, d.superuser(ctx, `DELETE FROM delivery WHERE merchant_id = $1`, merchant) // nobody will have them
 }
 
-// taken waits until all are in the table and reads there how fast they came: what was written before the last commit began,
-// since the first began.
+// taken waits until all are in the table and reads there how fast they came: what was written before the last commit
+// began, since the first began.
 func (d *deliver) taken(ctx context.Context, merchant string, events int, before map[string]float64) (side, error) {
 	if err := d.until(ctx, takenWithin, func() (bool, error) {
 		n, err := d.number(ctx, d.own, `SELECT count(*) FROM delivery WHERE merchant_id = $1 AND mode = 'test'`, merchant)

@@ -29,8 +29,8 @@ var (
 	byType     = []string{"&type=transfer", "&type=gift", "&type=request", "&type=bank_confirmation"}
 )
 
-// lists measures pages of GET /v1/payments over one merchant's payments, one database at a time behind the same gateway.
-// Every second page is the first, the others begin anywhere. All are full.
+// lists measures pages of GET /v1/payments over one merchant's payments, one database at a time behind the same
+// gateway. Every second page is the first, the others begin anywhere. All are full.
 type lists struct {
 	bench    *bench
 	kind     []string
@@ -116,9 +116,9 @@ func (l *lists) template(ctx context.Context) (ref string, err error) {
 	return ref, nil
 }
 
-// copied says what differs between the copies. Ids sort by number, as those of payments by time. Of ten thousand there are
-// 7 900 settled, 1 800 expired, 200 pending and 100 to be reviewed, and of each status as many of every type, save that one
-// in a hundred is a bank_confirmation. Who pays and who is paid stand unsealed, as before that was introduced.
+// copied says what differs between the copies. Ids sort by number, as those of payments by time. Of ten thousand there
+// are 7 900 settled, 1 800 expired, 200 pending and 100 to be reviewed, and of each status as many of every type, save
+// that one in a hundred is a bank_confirmation. Who pays and who is paid stand unsealed, as before that was introduced.
 var copied = map[string]string{
 	"id":          `'pay_' || lpad(n::text, 26, '0')`,
 	"reference":   `'CW-' || lpad(n::text, 12, 'A')`,

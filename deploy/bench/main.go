@@ -91,7 +91,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	return b.all(ctx, o, out)
 }
 
-// all measures the rows that were asked for, one after the other. One that cannot be measured says why and stops no other.
+// all measures the rows that were asked for, one after the other. One that cannot be measured says why and stops no
+// other.
 func (b *bench) all(ctx context.Context, o order, out io.Writer) error {
 	rep := report{At: time.Now().UTC(), Machine: machine()}
 	measured := map[string]result{}

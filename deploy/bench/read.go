@@ -22,8 +22,8 @@ import (
 	"causeway.internal/deploy/bench/internal/stack"
 )
 
-// read measures GET of one payment, or of a page, through the gateway, against a bare handler over the same database in a
-// process of its own: net/http, pgx and one indexed SELECT, which asks nobody who is calling.
+// read measures GET of one payment, or of a page, through the gateway, against a bare handler over the same database in
+// a process of its own: net/http, pgx and one indexed SELECT, which asks nobody who is calling.
 type read struct {
 	bench    *bench
 	page     bool

@@ -71,7 +71,8 @@ func phoneOf(p int) string { return fmt.Sprint(2_348_000_000_000 + p) }
 
 func walletOf(p int) string { return fmt.Sprintf("T%x", md5.Sum([]byte(fmt.Sprint(p)))) } //nolint:gosec // a name
 
-// firstPage asks in turn by phone, by wallet, with one filter, and by both with both filters; every answer is a full page.
+// firstPage asks in turn by phone, by wallet, with one filter, and by both with both filters; every answer is a full
+// page.
 func firstPage(n int) string {
 	p := (n / 4) % reportPhones
 	switch n % 4 {
@@ -173,8 +174,8 @@ FROM (SELECT k, p, CASE WHEN k / 12 % 2 = 0 THEN 'T' || md5(p::text) END AS w,
 	timestamptz '2020-01-01 00:00:00Z' + (k / :daily) * interval '1 day' + (k % :daily) * interval '5 minutes' AS at
 	FROM generate_series(0, :daily * :days - 1) AS k, generate_series(0, :phones - 1) AS p) AS x`
 
-// countRows writes what the service would have counted: of a day's reports every cell has a twelfth, of those with a wallet
-// half of that.
+// countRows writes what the service would have counted: of a day's reports every cell has a twelfth, of those with a
+// wallet half of that.
 const countRows = `INSERT INTO report_counts (subject, day, n)
 SELECT substr(sha256('test'::bytea || '\x00'::bytea || what::bytea || '\x00'::bytea || value), 1, 16), d.day, array_fill((share * d.days)::int, ARRAY[12])
 FROM generate_series(0, :phones - 1) AS p,

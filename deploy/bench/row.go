@@ -13,8 +13,8 @@ import (
 	"causeway.internal/deploy/bench/internal/yardstick"
 )
 
-// row is one line of the table: something of ours against a yardstick that runs on the same machine in the same minutes.
-// Another one is a file with a prepare function and a line in rows.
+// row is one line of the table: something of ours against a yardstick that runs on the same machine in the same
+// minutes. Another one is a file with a prepare function and a line in rows.
 type row struct {
 	name    string
 	about   string

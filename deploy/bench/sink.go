@@ -28,8 +28,8 @@ const (
 	arriveWithin = 2 * time.Minute
 )
 
-// sink is a process with a number of endpoints, each a receiver of the testkit with a listener of its own, some of which
-// hang. Both sides of a row post to the same one, so it costs both the same.
+// sink is a process with a number of endpoints, each a receiver of the testkit with a listener of its own, some of
+// which hang. Both sides of a row post to the same one, so it costs both the same.
 type sink struct {
 	own     *stack.Own
 	control string

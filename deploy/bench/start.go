@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// started is a row of how often a process could start one time after the other: from its first instruction until it says that
-// it is ready. The yardstick is the bare handler until it has answered from the database. A side has the memory, too.
+// started is a row of how often a process could start one time after the other: from its first instruction until it
+// says that it is ready. The yardstick is the bare handler until it has answered from the database. A side has the
+// memory, too.
 func started(process string) func(context.Context, *bench) (measure, error) {
 	return func(ctx context.Context, b *bench) (measure, error) {
 		m := measure{

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// figure is one figure of a Go benchmark of a service, against a bar that is written down: the yardstick is a number here
-// and not a program. Benchmarks count in their own units; of turns them into a rate, of which more is better.
+// figure is one figure of a Go benchmark of a service, against a bar that is written down: the yardstick is a number
+// here and not a program. Benchmarks count in their own units; of turns them into a rate, of which more is better.
 type figure struct {
 	dir, pattern, name, unit string  // the package, what to run in it, and the line and unit of its output
 	times                    string  // -benchtime
@@ -58,8 +58,8 @@ func derive(family string) figure {
 	return figure{wallets + "/internal/address", "Derive/" + family + "$", "BenchmarkDerive/" + family, "cpu-ms/op", "20480x", 20_000, perSecond}
 }
 
-// against makes a figure a row. The benchmark runs once for each round; rows that read different figures off one benchmark
-// share its runs.
+// against makes a figure a row. The benchmark runs once for each round; rows that read different figures off one
+// benchmark share its runs.
 func against(f figure) func(context.Context, *bench) (measure, error) {
 	return func(ctx context.Context, b *bench) (measure, error) {
 		root, err := workspace(ctx)
@@ -78,7 +78,8 @@ func against(f figure) func(context.Context, *bench) (measure, error) {
 	}
 }
 
-// versus makes two figures of one benchmark a row: ours is that of f, the yardstick that of another line with the same unit.
+// versus makes two figures of one benchmark a row: ours is that of f, the yardstick that of another line with the same
+// unit.
 func versus(f figure, other string) func(context.Context, *bench) (measure, error) {
 	ours, yardstick := f, f
 	yardstick.name = other

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// whole measures the creating of payments with everything on, against the statement of the accept rows run by pgbench. The
-// yardstick works on a copy of the database, because what it writes into the outbox would be relayed.
+// whole measures the creating of payments with everything on, against the statement of the accept rows run by pgbench.
+// The yardstick works on a copy of the database, because what it writes into the outbox would be relayed.
 type whole struct {
 	accept
 
@@ -78,8 +78,8 @@ func (w *whole) prepare(ctx context.Context) (err error) {
 	return w.stockUp(ctx)
 }
 
-// stockUp puts payments where an hour at this pace would have left it: the peak of the hour wants the largest stock, which is
-// refilled at half. From here on wallets allocates as many addresses as are used.
+// stockUp puts payments where an hour at this pace would have left it: the peak of the hour wants the largest stock,
+// which is refilled at half. From here on wallets allocates as many addresses as are used.
 func (w *whole) stockUp(ctx context.Context) error {
 	const half, peak = 100_000, 20_000 // the largest stock's, and one that wants it
 	return w.bench.within(ctx, w.bench.stack.Databases["payments"], func(ctx context.Context, conn *pgx.Conn) error {
@@ -112,7 +112,8 @@ func (w *whole) yardstick(ctx context.Context, length time.Duration) (side, erro
 	return w.pgbench(ctx, w.database, length)
 }
 
-// close removes payments that nobody has paid, which would expire in half an hour and be told of in vain. Settled ones stay.
+// close removes payments that nobody has paid, which would expire in half an hour and be told of in vain. Settled ones
+// stay.
 func (w *whole) close(ctx context.Context) error {
 	var failures []error
 	if w.flow.due == nil {

@@ -27,8 +27,8 @@ type lookout struct {
 	node    int    // its process
 }
 
-// Times of the scenario alerts. The real rules judge the quiet part. Faster rules judge the breaks: watch.Faster divides
-// their waits by the factor, so that a wait of a quarter of an hour takes a minute.
+// Times of the scenario alerts. The real rules judge the quiet part. Faster rules judge the breaks: watch.Faster
+// divides their waits by the factor, so that a wait of a quarter of an hour takes a minute.
 const (
 	factor      = 15
 	askEvery    = time.Second

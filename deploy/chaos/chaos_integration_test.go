@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestMix is `make chaos` in small: kills at the steps of a payment and the whole mix, against two replicas of everything, and
-// a clean audit. The servers die too, so the instance has its own.
+// TestMix is `make chaos` in small: kills at the steps of a payment and the whole mix, against two replicas of
+// everything, and a clean audit. The servers die too, so the instance has its own.
 func TestMix(t *testing.T) {
 	launch(t, []string{"--split", "--replicas", "2", "--toxic"}, "--scenario", mixScenarios, "--duration", mixFor.String(), "--rate", "4")
 }
@@ -35,13 +35,14 @@ func TestMix(t *testing.T) {
 // TestRestore is the restore drill in small: the databases that money depends on are set back by some seconds
 // under load, and the auditor finds nothing paid twice, no address given twice and no deposit lost.
 func TestRestore(t *testing.T) {
-	// Payments that was set back asks for a whole new stock, 2 560 addresses a family, of which wallets may know nothing when it
-	// is set back in its turn: the margin is more.
+	// Payments that was set back asks for a whole new stock, 2 560 addresses a family, of which wallets may know
+	// nothing when it is set back in its turn: the margin is more.
 	launch(t, nil, "--scenario", "restore", "--databases", "payments,wallets", "--margin", "5000", "--duration", restoreFor.String(), "--rate", "6")
 }
 
 // TestUpgrade is `make upgrade` in small: from the binaries of the last release to these, under load. Where the
-// repository has no history, both are these: what is left is that databases are migrated and processes replaced under load.
+// repository has no history, both are these: what is left is that databases are migrated and processes replaced under
+// load.
 func TestUpgrade(t *testing.T) {
 	newer := os.Getenv("CAUSEWAY_BIN")
 	older := t.TempDir()
@@ -55,8 +56,8 @@ func TestUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The last release neither signs its messages, nor binds its identities, nor does with the rights that this one has on the
-	// broker, nor knows marked gifts or sealed events.
+	// The last release neither signs its messages, nor binds its identities, nor does with the rights that this one has
+	// on the broker, nor knows marked gifts or sealed events.
 	instance := []string{
 		"--replicas", "2", "--bin", older, "--earlier-rights", "--env", "SIGNED_MESSAGES_ONLY=false", "--env", "BOUND_IDENTITIES_ONLY=false",
 		"--env", "SEAL_PERSONAL=false", "--env", "MARK_GIFTS=false", "--env", "GIFTS_MARKED_SINCE=9999-12-31T00:00:00Z",

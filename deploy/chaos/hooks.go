@@ -19,7 +19,8 @@ import (
 // Of the scenario hooks.
 const (
 	sender = "callback-dispatcher"
-	// batch is how many results one commit of the dispatcher holds at most: what a kill may repeat beside what is in flight.
+	// batch is how many results one commit of the dispatcher holds at most: what a kill may repeat beside what is in
+	// flight.
 	batch      = 200
 	firstAfter = 3 * time.Second // from a restart to the first delivery
 	hookEvery  = 100 * time.Millisecond
@@ -31,9 +32,9 @@ const (
 // hookSettings shorten the waits between attempts, so that what was treated badly comes again within the run.
 var hookSettings = []string{"SCHEDULE_TEST=1s,1s,2s,2s,5s,5s,5s,10s,10s,10s,30s,30s", "BREAKER_WAIT=2s"}
 
-// hooks kills every replica of callback-dispatcher at random moments while it delivers to endpoints that hang, drip, never
-// end, reset, redirect and refuse. In the end each event was accepted by each of its targets, and no more of them twice
-// than were in flight at a kill, and one batch.
+// hooks kills every replica of callback-dispatcher at random moments while it delivers to endpoints that hang, drip,
+// never end, reset, redirect and refuse. In the end each event was accepted by each of its targets, and no more of them
+// twice than were in flight at a kill, and one batch.
 func hooks(ctx context.Context, f *field) error {
 	merchant, err := load.NewMerchant(ctx, f.stack.BaseURL, f.stack.AdminToken, fmt.Sprintf("hooks-%x", time.Now().UnixNano()))
 	if err != nil {

@@ -56,7 +56,8 @@ const (
 	outageShare = 6
 )
 
-// outage stops PostgreSQL under load. Nothing may give up: no process ends, and the auditor finds every dead queue empty.
+// outage stops PostgreSQL under load. Nothing may give up: no process ends, and the auditor finds every dead queue
+// empty.
 func outage(ctx context.Context, f *field) error {
 	if err := f.stack.Stop(context.WithoutCancel(ctx), "postgres"); err != nil {
 		return err

@@ -31,9 +31,10 @@ const (
 	gone              // the old secrets are taken away
 )
 
-// rotate replaces every secret of every service under load, as docs/runbooks/rotation.md says: three rolls, each process stopped
-// politely and started again, and every master key's values sealed again before the last one. Nothing may end by itself, no old
-// secret may be of use afterwards, and the auditor finds every payment settled once and every event delivered.
+// rotate replaces every secret of every service under load, as docs/runbooks/rotation.md says: three rolls, each
+// process stopped politely and started again, and every master key's values sealed again before the last one. Nothing
+// may end by itself, no old secret may be of use afterwards, and the auditor finds every payment settled once and every
+// event delivered.
 func rotate(ctx context.Context, f *field) error {
 	ctx = context.WithoutCancel(ctx) // a rotation that has begun ends
 	r, err := f.newSecrets(ctx)

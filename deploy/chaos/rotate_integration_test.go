@@ -4,7 +4,8 @@ package main
 
 import "testing"
 
-// TestRotate replaces every secret of every service under load: no old one is of use afterwards, and every payment settles.
+// TestRotate replaces every secret of every service under load: no old one is of use afterwards, and every payment
+// settles.
 func TestRotate(t *testing.T) {
 	launch(t, []string{"--split", "--replicas", "2"}, "--scenario", "rotate", "--duration", "1m", "--rate", "2")
 }

@@ -24,9 +24,9 @@ type scenario struct {
 	run   func(ctx context.Context, f *field) error // makes trouble until ctx ends; what it leaves down is started again
 }
 
-// scenarios in the order in which `--scenario all` runs them. Those that set a database back, or run binaries of the last release,
-// have plain payments: what a merchant did in the lost time (a cancel, a closed window) is to be done again by hand, and
-// binaries before a change of rules pay by their own.
+// scenarios in the order in which `--scenario all` runs them. Those that set a database back, or run binaries of the
+// last release, have plain payments: what a merchant did in the lost time (a cancel, a closed window) is to be done
+// again by hand, and binaries before a change of rules pay by their own.
 var scenarios = []scenario{
 	{name: "kills", about: "kill -9 of every process, restart and kill of RabbitMQ and PostgreSQL, in a random order", run: forever(everyProcess, rabbit, postgres)},
 	{name: "steps", about: "a role killed at each named step of a payment, before and after the step is committed", run: forever(step)},
@@ -162,8 +162,8 @@ func databases(names string) (map[string]bool, error) {
 	return chosen, nil
 }
 
-// choose finds scenarios by names with commas between; "all" is each of them but the alerts, which need a Prometheus, the mix,
-// and the upgrade, which needs other binaries.
+// choose finds scenarios by names with commas between; "all" is each of them but the alerts, which need a Prometheus,
+// the mix, and the upgrade, which needs other binaries.
 func choose(names string) ([]scenario, error) {
 	if names == "all" {
 		return scenarios[:len(scenarios)-3], nil

@@ -11,7 +11,8 @@ import (
 // inFlight is the step that the merchant's receiver sees and no database.
 const inFlight = "callback in flight"
 
-// steps of a transfer, from the first to the last. The last one is a request that the receiver has and has not answered.
+// steps of a transfer, from the first to the last. The last one is a request that the receiver has and has not
+// answered.
 var steps = []latch.Step{
 	{Name: "created", Database: "payments", Event: "AFTER INSERT ON history", When: "NEW.to_state = 'pending'"},
 	{Name: "deposit sent", Database: "wallets", Event: "AFTER INSERT ON sim_transfers"},
@@ -72,8 +73,8 @@ func table() []cell {
 
 const reachWithin = 10 * time.Second
 
-// step plays the next cell of the table: every replica of the role dies at the moment when the step is held, or has just
-// been let through.
+// step plays the next cell of the table: every replica of the role dies at the moment when the step is held, or has
+// just been let through.
 func step(ctx context.Context, f *field) error {
 	if f.cells < 0 {
 		if err := latch.Install(ctx, f.stack.Superuser, steps[:len(steps)-1]); err != nil {

@@ -16,9 +16,9 @@ const (
 
 // upgrade takes the product from the binaries that it runs to newer ones, under load, as docs/deploy.md says: first the
 // databases, under the old binaries; then one replica of everything, and both versions share databases and queues while
-// processes of either are killed; then back to the old binaries, on the new schema; then everything to the new ones, and the broker's users lose the rights that
-// only old ones need. Nothing
-// may end by itself, and the auditor finds every payment settled once and every event delivered.
+// processes of either are killed; then back to the old binaries, on the new schema; then everything to the new ones,
+// and the broker's users lose the rights that only old ones need. Nothing may end by itself, and the auditor finds
+// every payment settled once and every event delivered.
 func upgrade(ctx context.Context, f *field) error {
 	services := f.stack.Services()
 	if f.newer == "" || len(services) == 0 {
@@ -66,7 +66,8 @@ func upgrade(ctx context.Context, f *field) error {
 	return f.allOf(services, f.newer)
 }
 
-// move stops processes politely, one at a time in a random order, and starts each with the program of another directory.
+// move stops processes politely, one at a time in a random order, and starts each with the program of another
+// directory.
 func (f *field) move(ctx context.Context, names []string, bin, word string) error {
 	began := time.Now()
 	for _, i := range f.random.Perm(len(names)) {

@@ -28,8 +28,8 @@ type thing struct {
 	at     moment
 }
 
-// witness makes things of one kind around a restore. At the end those of the lost time must be gone, all others there, and
-// nothing may have been given twice.
+// witness makes things of one kind around a restore. At the end those of the lost time must be gone, all others there,
+// and nothing may have been given twice.
 type witness struct {
 	what string
 	each int

@@ -87,7 +87,8 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// TestComposeReceiver: test-mode callbacks may reach one private address, that of this machine on a network where no server is.
+// TestComposeReceiver: test-mode callbacks may reach one private address, that of this machine on a network where no
+// server is.
 func TestComposeReceiver(t *testing.T) {
 	project := compose(t, "*")
 	subnet := netip.MustParsePrefix(project.Networks["receivers"].Ipam.Config[0].Subnet)
@@ -109,8 +110,8 @@ func TestComposeReceiver(t *testing.T) {
 	}
 }
 
-// TestProxies: in production the gateway trusts the ingress controller's addresses alone, which an operator fills in. The value
-// that the overlay ships is no address, so a gateway does not start with it (TestRun_namesWhatIsWrong).
+// TestProxies: in production the gateway trusts the ingress controller's addresses alone, which an operator fills in.
+// The value that the overlay ships is no address, so a gateway does not start with it (TestRun_namesWhatIsWrong).
 func TestProxies(t *testing.T) {
 	for _, c := range of[corev1.ConfigMap](build(t, "prod")) {
 		for part := range strings.SplitSeq(c.Data["TRUSTED_PROXIES"], ",") {
@@ -130,8 +131,8 @@ func TestProxies(t *testing.T) {
 // credential is an account in a URL.
 var credential = regexp.MustCompile(`(postgres|amqp)://([\w-]+):(\w+)@`)
 
-// TestLocalPasswords: in compose and dev every role and every user has a password of its own, which is no name, and which the servers
-// know it by.
+// TestLocalPasswords: in compose and dev every role and every user has a password of its own, which is no name, and
+// which the servers know it by.
 func TestLocalPasswords(t *testing.T) {
 	local := map[string]map[string]string{"compose": {}, "dev": {}} // variables by place and name
 	for _, service := range compose(t, "*").Services {
@@ -222,8 +223,8 @@ type definitions struct {
 	Permissions []struct{ User, Vhost, Configure, Write, Read string }
 }
 
-// TestBrokerUsers: the users of compose and dev have the rights of production's: each declares nothing, writes to its own
-// exchanges alone and reads its own queues alone.
+// TestBrokerUsers: the users of compose and dev have the rights of production's: each declares nothing, writes to its
+// own exchanges alone and reads its own queues alone.
 func TestBrokerUsers(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(root, "deploy", "rabbitmq", "definitions.json"))
 	if err != nil {

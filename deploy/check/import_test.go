@@ -13,8 +13,9 @@ import (
 	"testing"
 )
 
-// importRule is a direction of imports that the compiler does not hold. Its fields are regular expressions of directories
-// and of import paths; each matches with everything beneath. Paths of this repository have no causeway.internal/.
+// importRule is a direction of imports that the compiler does not hold. Its fields are regular expressions of
+// directories and of import paths; each matches with everything beneath. Paths of this repository have no
+// causeway.internal/.
 type importRule struct {
 	name  string
 	in    string // directories that obey

@@ -51,8 +51,8 @@ func entrances(t *testing.T, all []manifest, path string) (names []string) {
 	return names
 }
 
-// TestIngress: production takes every path of the API from outside but those of operators, and these only with the component,
-// which names the networks that it serves.
+// TestIngress: production takes every path of the API from outside but those of operators, and these only with the
+// component, which names the networks that it serves.
 func TestIngress(t *testing.T) {
 	prod, err := filepath.Abs(filepath.Join(root, "k8s"))
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 // lockPatience is how long libs/postgres tries to get the locks of a migration.
 const lockPatience = 10 * time.Minute
 
-// TestJobs: a migration's deadline leaves time for all that it may wait for and an hour of work, it goes away when it has ended,
-// and its name is one that its pods can have.
+// TestJobs: a migration's deadline leaves time for all that it may wait for and an hour of work, it goes away when it
+// has ended, and its name is one that its pods can have.
 func TestJobs(t *testing.T) {
 	for _, overlay := range overlays {
 		all := build(t, overlay)
@@ -91,8 +91,8 @@ func changed(t *testing.T, path string, edit func(text string) string) []manifes
 	return render(t, filepath.Join(dir, "k8s", "overlays", "prod"))
 }
 
-// TestJobs_nextTag: Kubernetes refuses to change a Job, so the migrations of the next tag are new ones, and new settings under the
-// same tag leave them as they are. Both apply with plain kubectl.
+// TestJobs_nextTag: Kubernetes refuses to change a Job, so the migrations of the next tag are new ones, and new
+// settings under the same tag leave them as they are. Both apply with plain kubectl.
 func TestJobs_nextTag(t *testing.T) {
 	now := map[string]manifest{}
 	for _, m := range build(t, "prod") {
@@ -126,7 +126,8 @@ func TestJobs_nextTag(t *testing.T) {
 	}
 }
 
-// TestJobs_version: the migrations' names have the tag of the images in them, so that nobody raises one without the other.
+// TestJobs_version: the migrations' names have the tag of the images in them, so that nobody raises one without the
+// other.
 func TestJobs_version(t *testing.T) {
 	for _, j := range of[batchv1.Job](build(t, "prod")) {
 		name, _, _ := strings.Cut(j.Spec.Template.Spec.Containers[0].Image, "@")

@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// released lists the migrations that a release holds, with their sums: those stay as they are for ever. UPDATE=1 writes it anew
-// when a release is made.
+// released lists the migrations that a release holds, with their sums: those stay as they are for ever. UPDATE=1 writes
+// it anew when a release is made.
 var released = filepath.Join(root, "deploy", "upgrade", "migrations.sum")
 
-// TestMigrations: what was released is unchanged, and whatever came since can run under the binaries of that release, which go
-// on meanwhile: it only adds (docs/deploy.md).
+// TestMigrations: what was released is unchanged, and whatever came since can run under the binaries of that release,
+// which go on meanwhile: it only adds (docs/deploy.md).
 func TestMigrations(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "*", "migrations", "*.sql"))
 	more, err2 := filepath.Glob(filepath.Join(root, "services", "*", "migrations", "*.sql"))
@@ -77,7 +77,8 @@ var (
 	filled = regexp.MustCompile(`\b(default|generated)\b`)
 )
 
-// destructive lists the statements of a migration, up, that a binary which knows the schema before it would stumble over.
+// destructive lists the statements of a migration, up, that a binary which knows the schema before it would stumble
+// over.
 func destructive(source string) (found []string) {
 	source, _, _ = strings.Cut(source, "-- +goose Down")
 	for {
@@ -108,8 +109,8 @@ var (
 	reads = regexp.MustCompile(`\b(select|update|delete)\b`)
 )
 
-// locking lists the tables of earlier migrations that a migration, up, locks with a foreign key and reads rows after: one
-// transaction, so that the binaries of the last release cannot write to them until the rows are read.
+// locking lists the tables of earlier migrations that a migration, up, locks with a foreign key and reads rows after:
+// one transaction, so that the binaries of the last release cannot write to them until the rows are read.
 func locking(source string) (tables []string) {
 	source, _, _ = strings.Cut(source, "-- +goose Down")
 	text := strings.ToLower(strings.Join(strings.Fields(remark.ReplaceAllString(source, "")), " "))

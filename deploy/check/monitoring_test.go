@@ -249,7 +249,8 @@ var (
 	outer = regexp.MustCompile(`\b(?:cnpg|barman|kubelet|kube|certmanager)_[a-z_]+|\bobjective:[a-z]+:[a-z_0-9]+`)
 )
 
-// named are the outer metrics that rules record or read; promtool tests those with the names that their operators document.
+// named are the outer metrics that rules record or read; promtool tests those with the names that their operators
+// document.
 func named(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -261,7 +262,8 @@ func named(t *testing.T) []string {
 }
 
 // TestDashboards: they load, have names of their own, and every panel asks something that there is. The metrics of the
-// product are held against the live one by TestLiveRails in deploy/e2e, those of the broker by TestAlerts in deploy/chaos.
+// product are held against the live one by TestLiveRails in deploy/e2e, those of the broker by TestAlerts in
+// deploy/chaos.
 func TestDashboards(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "deploy", "grafana", "dashboards", "*.json"))
 	if err != nil || len(files) < 5 {

@@ -119,9 +119,9 @@ func TestIngress_logsNoPath(t *testing.T) {
 }
 
 // TestNetwork takes every pair of ends and every port in use, and allows exactly the edges of the design: the ingress
-// controller calls the gateway, the gateway calls the services, workers use the broker, everybody its database, names, the
-// trace collector and Prometheus; the dispatcher, the scanners and those who speak with providers reach out, and nobody
-// reaches a special network. The signer has no edge at all.
+// controller calls the gateway, the gateway calls the services, workers use the broker, everybody its database, names,
+// the trace collector and Prometheus; the dispatcher, the scanners and those who speak with providers reach out, and
+// nobody reaches a special network. The signer has no edge at all.
 func TestNetwork(t *testing.T) {
 	all := build(t, "prod")
 	policies := of[networkingv1.NetworkPolicy](all)

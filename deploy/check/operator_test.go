@@ -7,12 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// TestOperatorEdges: the pods that operators make carry their operators' labels. CloudNativePG's Jobs reach the API server, the
-// primary and the object store, and the ingress reaches the pods that answer ACME. They reach nothing else, and nobody else
-// reaches them, but Prometheus their metrics.
+// TestOperatorEdges: the pods that operators make carry their operators' labels. CloudNativePG's Jobs reach the API
+// server, the primary and the object store, and the ingress reaches the pods that answer ACME. They reach nothing else,
+// and nobody else reaches them, but Prometheus their metrics.
 func TestOperatorEdges(t *testing.T) {
 	policies := of[networkingv1.NetworkPolicy](build(t, "prod"))
-	// Labels as the operators write them: CloudNativePG's pkg/utils/labels_annotations.go, cert-manager's pkg/issuer/acme/http/pod.go.
+	// Labels as the operators write them: CloudNativePG's pkg/utils/labels_annotations.go, cert-manager's
+	// pkg/issuer/acme/http/pod.go.
 	job := func(role string) peer {
 		return peer{name: role + " job", pod: labels.Set{"cnpg.io/cluster": "postgres", "cnpg.io/jobRole": role}}
 	}

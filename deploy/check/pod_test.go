@@ -123,8 +123,8 @@ func budgeted(all []manifest, of1 map[string]string) bool {
 	})
 }
 
-// TestSpread: pods are spread among those of their own role. No key is in both the selector and matchLabelKeys: the server takes
-// such a Deployment and refuses each of its pods.
+// TestSpread: pods are spread among those of their own role. No key is in both the selector and matchLabelKeys: the
+// server takes such a Deployment and refuses each of its pods.
 func TestSpread(t *testing.T) {
 	checked := 0
 	for _, overlay := range overlays {

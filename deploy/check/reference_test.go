@@ -23,8 +23,8 @@ var (
 	unslug   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// A reference from a comment, a message or a page leads to a page and a section of this repository. The pages of docs/ are the
-// authority for what the code promises, so a reference that leads nowhere is a rule that nobody can look up.
+// A reference from a comment, a message or a page leads to a page and a section of this repository. The pages of docs/
+// are the authority for what the code promises, so a reference that leads nowhere is a rule that nobody can look up.
 func TestReferences(t *testing.T) {
 	files := texts(t)
 	for _, name := range files {
@@ -63,8 +63,8 @@ func TestReferences_broken(t *testing.T) {
 	}
 }
 
-// texts lists the files that people write: not what git ignores, and not the migrations of a release, whose recorded sums
-// forbid to change even a comment (deploy/upgrade/migrations.sum).
+// texts lists the files that people write: not what git ignores, and not the migrations of a release, whose recorded
+// sums forbid to change even a comment (deploy/upgrade/migrations.sum).
 func texts(t *testing.T) []string {
 	sums, err := os.ReadFile(released)
 	if err != nil {

@@ -15,9 +15,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// kubectl stands for the program of this name: it writes down each call, renders BUILT, shows EARLIER as the pods of an earlier
-// release and ENDING as those that have not ended yet, has one Deployment behind each selector, shows the file seen as that which
-// operators saw, and keeps Jobs as files. The call with the number STOP fails, as if the script had been stopped there.
+// kubectl stands for the program of this name: it writes down each call, renders BUILT, shows EARLIER as the pods of an
+// earlier release and ENDING as those that have not ended yet, has one Deployment behind each selector, shows the file
+// seen as that which operators saw, and keeps Jobs as files. The call with the number STOP fails, as if the script had
+// been stopped there.
 const kubectl = `#!/bin/sh
 echo "$*" >>"$DIR/calls"
 if [ "$STOP" != 0 ] && [ "$(wc -l <"$DIR/calls")" = "$STOP" ]; then
@@ -52,8 +53,8 @@ apply*component=migrate)
 esac
 `
 
-// passing stands for sleep: while the script waits, operators see the last change. While it waits for Jobs, they come to their
-// ends: those with BAD in their names fail.
+// passing stands for sleep: while the script waits, operators see the last change. While it waits for Jobs, they come
+// to their ends: those with BAD in their names fail.
 const passing = `#!/bin/sh
 last=$(tail -n 1 "$DIR/calls")
 echo "sleep $*" >>"$DIR/calls"
@@ -162,7 +163,8 @@ var steps = []string{
 }
 
 // TestRollout_order: the script replaces one group after the other and waits until the last old pod of each has ended.
-// callback-dispatcher knows a new event before anybody sends it, and the gateway says who calls before payments asks for it.
+// callback-dispatcher knows a new event before anybody sends it, and the gateway says who calls before payments asks
+// for it.
 func TestRollout_order(t *testing.T) {
 	for _, overlay := range append(slices.Clone(overlays), upgrade) {
 		s := stage{overlay: overlay, ending: "pod/old "}
@@ -177,8 +179,8 @@ func TestRollout_order(t *testing.T) {
 	}
 }
 
-// TestRollout_waits: migrations begin when Secrets and certificates are there, and when PostgreSQL, its databases, the broker and
-// its topology are ready. Where the overlay has none of an operator's objects, nobody waits for them.
+// TestRollout_waits: migrations begin when Secrets and certificates are there, and when PostgreSQL, its databases, the
+// broker and its topology are ready. Where the overlay has none of an operator's objects, nobody waits for them.
 func TestRollout_waits(t *testing.T) {
 	s := stage{overlay: "prod", ending: "pod/old "}
 	calls, out, err := s.rollout(t, 0)
@@ -217,8 +219,8 @@ func TestRollout_stale(t *testing.T) {
 	}
 }
 
-// TestRollout_secrets: Deployments restart when External Secrets has read every Secret again, and the script ends when the last old
-// pod has ended. Without Deployments it has Secrets read and restarts nothing.
+// TestRollout_secrets: Deployments restart when External Secrets has read every Secret again, and the script ends when
+// the last old pod has ended. Without Deployments it has Secrets read and restarts nothing.
 func TestRollout_secrets(t *testing.T) {
 	for _, roles := range [][]string{nil, {"gateway", "payments-serve"}} {
 		s := stage{overlay: "prod", ending: "pod/old ", args: append([]string{"secrets"}, roles...)}
@@ -256,8 +258,8 @@ func TestRollout_secrets(t *testing.T) {
 	}
 }
 
-// TestRollout_failedJob: a migration that fails ends the script as soon as that is known, with the Job's last words, and no pod is
-// replaced. Called again after the cure, the script makes that Job anew and goes on.
+// TestRollout_failedJob: a migration that fails ends the script as soon as that is known, with the Job's last words,
+// and no pod is replaced. Called again after the cure, the script makes that Job anew and goes on.
 func TestRollout_failedJob(t *testing.T) {
 	s := stage{overlay: "prod", ending: "pod/old ", bad: "payments"}
 	calls, out, err := s.rollout(t, 0)
@@ -284,8 +286,8 @@ func TestRollout_failedJob(t *testing.T) {
 	ordered(t, "after the cure", calls, append([]string{"delete job payments-migrate-"}, steps[1:]...)...)
 }
 
-// TestRollout_earlierJobs: a failed migration of an earlier version goes, since this version's takes its place and JobFailed would
-// page until its time is over. No other Job of that version goes.
+// TestRollout_earlierJobs: a failed migration of an earlier version goes, since this version's takes its place and
+// JobFailed would page until its time is over. No other Job of that version goes.
 func TestRollout_earlierJobs(t *testing.T) {
 	s := stage{overlay: "prod", ending: "pod/old "}
 	s.prepare(t)
@@ -308,8 +310,8 @@ func TestRollout_earlierJobs(t *testing.T) {
 	}
 }
 
-// TestRollout_repeats: stopped before any of its steps and called again, the script does all that is left, in the same order, and
-// breaks off no migration that runs.
+// TestRollout_repeats: stopped before any of its steps and called again, the script does all that is left, in the same
+// order, and breaks off no migration that runs.
 func TestRollout_repeats(t *testing.T) {
 	whole := stage{overlay: "prod", ending: "pod/old "}
 	calls, out, err := whole.rollout(t, 0)
@@ -341,7 +343,8 @@ func TestRollout_repeats(t *testing.T) {
 	}
 }
 
-// TestRollout_refuses: production's switches go on after the last pod that cannot bear them, and nothing is touched before.
+// TestRollout_refuses: production's switches go on after the last pod that cannot bear them, and nothing is touched
+// before.
 func TestRollout_refuses(t *testing.T) {
 	s := stage{overlay: "prod", earlier: "pod/gateway-old"}
 	calls, out, err := s.rollout(t, 0)

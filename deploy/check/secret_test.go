@@ -53,8 +53,8 @@ func read(part any, f func(name, key string)) {
 	}
 }
 
-// made lists the Secrets that the manifests, and the operators that read them, make: by name, the keys, or nil where an operator
-// decides about them.
+// made lists the Secrets that the manifests, and the operators that read them, make: by name, the keys, or nil where an
+// operator decides about them.
 func made(t *testing.T, all []manifest) map[string][]string {
 	t.Helper()
 	secrets := map[string][]string{}
@@ -101,7 +101,8 @@ func made(t *testing.T, all []manifest) map[string][]string {
 
 var command = regexp.MustCompile(`(?m)^kubectl -n causeway create secret [a-z-]+ ([a-z0-9.-]+)( --from-[a-z]+=\S+)+$`)
 
-// TestSecrets: every Secret that a pod or an operator reads is made by a manifest, or docs/deploy.md has the line that makes it.
+// TestSecrets: every Secret that a pod or an operator reads is made by a manifest, or docs/deploy.md has the line that
+// makes it.
 func TestSecrets(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs", "deploy.md"))
 	if err != nil {
@@ -135,8 +136,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestServerSecrets: a password that an operator gives a role or a user is in a Secret of the form that the operator reads, under
-// the name of that role or user.
+// TestServerSecrets: a password that an operator gives a role or a user is in a Secret of the form that the operator
+// reads, under the name of that role or user.
 func TestServerSecrets(t *testing.T) {
 	users := map[string]string{} // Secret to user
 	all := build(t, "prod")

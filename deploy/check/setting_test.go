@@ -66,8 +66,8 @@ var roleless = map[string][]string{
 	"migrate": nil,
 }
 
-// TestSettings: every variable that is set exists, every required one is set for the roles that need it, and no role is given
-// a secret that is not its business.
+// TestSettings: every variable that is set exists, every required one is set for the roles that need it, and no role is
+// given a secret that is not its business.
 func TestSettings(t *testing.T) {
 	tables := documented(t)
 	for _, overlay := range overlays {
@@ -115,7 +115,8 @@ const (
 	spared = 50 // for operators, migrations, the cluster's own
 )
 
-// TestConnections: with every autoscaler at its most, the pools of all replicas together stay below what PostgreSQL grants.
+// TestConnections: with every autoscaler at its most, the pools of all replicas together stay below what PostgreSQL
+// grants.
 func TestConnections(t *testing.T) {
 	all := build(t, "prod")
 	most := map[string]int{}

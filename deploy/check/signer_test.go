@@ -39,9 +39,9 @@ func mounts(pod corev1.PodSpec) map[string]corev1.Volume {
 	return found
 }
 
-// TestSigner: one process of a user and an account of its own, which reads its seed from files and has nothing of the services'
-// but a directory for its socket; the workers that share it stand on its machine and can write to the socket, and no other pod
-// has a treasury, the socket or the seed. That it has no network is TestNetwork's.
+// TestSigner: one process of a user and an account of its own, which reads its seed from files and has nothing of the
+// services' but a directory for its socket; the workers that share it stand on its machine and can write to the socket,
+// and no other pod has a treasury, the socket or the seed. That it has no network is TestNetwork's.
 func TestSigner(t *testing.T) {
 	signer, sweep := deployment(t, "signer"), deployment(t, "wallets-sweep")
 	pod, other := signer.Spec.Template.Spec, sweep.Spec.Template.Spec
@@ -105,7 +105,8 @@ func TestSigner(t *testing.T) {
 	}
 }
 
-// TestCompose_signer: off unless asked for, without a network, and its socket is all that it shares, with wallets alone.
+// TestCompose_signer: off unless asked for, without a network, and its socket is all that it shares, with wallets
+// alone.
 func TestCompose_signer(t *testing.T) {
 	if _, on := compose(t).Services["signer"]; on {
 		t.Error("test mode needs no signer")

@@ -69,8 +69,8 @@ func TestLicences_recognised(t *testing.T) {
 	}
 }
 
-// billed: the bill of materials of a program names everything that it is made of, with versions, sums and licences, all of it in
-// docs/licences.md, and follows from the program alone.
+// billed: the bill of materials of a program names everything that it is made of, with versions, sums and licences, all
+// of it in docs/licences.md, and follows from the program alone.
 func billed(t *testing.T, program string, parts []supply.Part) {
 	t.Helper()
 	raw, err := supply.Bill(program, "v1.2.3", parts)

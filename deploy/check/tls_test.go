@@ -13,8 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestTLS: in production every process demands TLS of its database and, if it uses the broker, of the broker, with the authority
-// of a Secret; the servers have certificates of that authority with the names by which they are called, and no plain port.
+// TestTLS: in production every process demands TLS of its database and, if it uses the broker, of the broker, with the
+// authority of a Secret; the servers have certificates of that authority with the names by which they are called, and
+// no plain port.
 func TestTLS(t *testing.T) {
 	all := build(t, "prod")
 	settings := map[string]map[string]string{}

@@ -16,7 +16,8 @@ var (
 	taken  = regexp.MustCompile(`\bintake\((\w+), (\w+)\)`)
 )
 
-// topology reads the table from the source of libs/wire, which this module cannot import: it stands outside the workspace.
+// topology reads the table from the source of libs/wire, which this module cannot import: it stands outside the
+// workspace.
 func topology(t *testing.T) []route {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(root, "libs", "wire", "wire.go"))

@@ -42,8 +42,8 @@ func enforced(t *testing.T) map[string][]string {
 	return found
 }
 
-// TestUpgrade_switches: beside pods of an earlier release nothing that they do is refused, and nothing is written that they cannot
-// read. The value in a container wins over those of its ConfigMaps and Secrets.
+// TestUpgrade_switches: beside pods of an earlier release nothing that they do is refused, and nothing is written that
+// they cannot read. The value in a container wins over those of its ConfigMaps and Secrets.
 func TestUpgrade_switches(t *testing.T) {
 	off := enforced(t)
 	for service, least := range map[string]int{"callback-dispatcher": 2, "payments": 3, "reports": 3, "wallets": 2} {
@@ -81,7 +81,8 @@ func TestUpgrade_switches(t *testing.T) {
 	}
 }
 
-// TestUpgrade_servers: beside pods of an earlier release the servers answer in plain text too, and broker users may declare.
+// TestUpgrade_servers: beside pods of an earlier release the servers answer in plain text too, and broker users may
+// declare.
 func TestUpgrade_servers(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join(root, "libs", "wire", "broker.go"))
 	if err != nil {
@@ -119,7 +120,8 @@ func TestUpgrade_servers(t *testing.T) {
 	}
 }
 
-// TestUpgrade_onlySwitches: the settings and keys are those of production, so that what the last step turns on is known to run.
+// TestUpgrade_onlySwitches: the settings and keys are those of production, so that what the last step turns on is known
+// to run.
 func TestUpgrade_onlySwitches(t *testing.T) {
 	data := func(overlay string) (all []string) {
 		for _, c := range of[corev1.ConfigMap](build(t, overlay)) {

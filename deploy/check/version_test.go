@@ -10,8 +10,8 @@ import (
 	"causeway.internal/deploy/check/operator"
 )
 
-// TestOperatorVersions: each object of an operator belongs to one that k8s/operators.yaml names, docs/deploy.md says the
-// same, and deploy/cluster builds the Kubernetes that it names.
+// TestOperatorVersions: each object of an operator belongs to one that k8s/operators.yaml names, docs/deploy.md says
+// the same, and deploy/cluster builds the Kubernetes that it names.
 func TestOperatorVersions(t *testing.T) {
 	all, err := operator.Read(root)
 	if err != nil {
@@ -49,8 +49,8 @@ func TestOperatorVersions(t *testing.T) {
 	}
 }
 
-// TestPostgresFields: the overlay uses what CloudNativePG keeps. Backups and WAL go through the plugin, a commit is confirmed by
-// two machines or waits, and a standby takes over only with every confirmed commit.
+// TestPostgresFields: the overlay uses what CloudNativePG keeps. Backups and WAL go through the plugin, a commit is
+// confirmed by two machines or waits, and a standby takes over only with every confirmed commit.
 func TestPostgresFields(t *testing.T) {
 	stores, all := map[string]manifest{}, build(t, "prod")
 	for _, m := range all {

@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// unplain lists the pages, files and packages whose words break the rules; gateway/... means every package below gateway. It
-// shrinks: a line whose pages or packages keep the rules fails the test, and UPDATE=1 removes such lines.
+// unplain lists the pages, files and packages whose words break the rules; gateway/... means every package below
+// gateway. It shrinks: a line whose pages or packages keep the rules fails the test, and UPDATE=1 removes such lines.
 const unplain = "unplain.txt"
 
 const lineLimit = 120
@@ -31,7 +31,8 @@ var (
 	address = regexp.MustCompile(`https?://|\]\(`)
 )
 
-// A page, a comment, an alert and a description of the API follow docs/CONTRIBUTING.md#words as far as a machine can judge.
+// A page, a comment, an alert and a description of the API follow docs/CONTRIBUTING.md#words as far as a machine can
+// judge.
 func TestWords(t *testing.T) {
 	raw, err := os.ReadFile(unplain)
 	if err != nil {

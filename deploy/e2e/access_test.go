@@ -73,7 +73,8 @@ func TestPermissions(t *testing.T) {
 	get(t, key(t, s, c, "test", merchant, "payment:*"), ref)
 }
 
-// TestStrangers: another merchant's and the other mode's objects do not exist, just like unknown and malformed references.
+// TestStrangers: another merchant's and the other mode's objects do not exist, just like unknown and malformed
+// references.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

@@ -80,8 +80,8 @@ func TestVerifyFor(t *testing.T) {
 	}
 }
 
-// TestVerifyNeedsReason: without a key nobody learns an account's name but the payer or recipient of an open payment, and
-// nothing tells why another reference is refused.
+// TestVerifyNeedsReason: without a key nobody learns an account's name but the payer or recipient of an open payment,
+// and nothing tells why another reference is refused.
 func TestVerifyNeedsReason(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

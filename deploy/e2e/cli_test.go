@@ -39,8 +39,8 @@ func output(t testing.TB, cmd *exec.Cmd) string {
 	return string(out)
 }
 
-// TestTool: from a key to a settled payment with the command alone, while listen forwards every webhook to a program, signed
-// as the real delivery is.
+// TestTool: from a key to a settled payment with the command alone, while listen forwards every webhook to a program,
+// signed as the real delivery is.
 func TestTool(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

@@ -55,8 +55,8 @@ func conclude(t testing.TB, operator *api.Client, payout string, body api.Object
 	return answer
 }
 
-// TestOperatorConcludesPayout: a payout that its bank never answers is listed, asked about, and concluded on evidence; each act
-// is in the audit, and what the bank says later is heard.
+// TestOperatorConcludesPayout: a payout that its bank never answers is listed, asked about, and concluded on evidence;
+// each act is in the audit, and what the bank says later is heard.
 func TestOperatorConcludesPayout(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)
@@ -108,7 +108,8 @@ func TestOperatorConcludesPayout(t *testing.T) {
 	paidOnce(t, s, ref)
 }
 
-// TestSecondOperatorConcludesPayout: above the amount one operator asks and another confirms, and nothing is sent meanwhile.
+// TestSecondOperatorConcludesPayout: above the amount one operator asks and another confirms, and nothing is sent
+// meanwhile.
 func TestSecondOperatorConcludesPayout(t *testing.T) {
 	t.Parallel()
 	s := stack.New(t, stack.Options{Env: map[string]map[string]string{"payments": {"SECOND_OPERATOR_ABOVE": "NGN=1000"}}})

@@ -10,8 +10,9 @@ import (
 	"causeway.internal/libs/testkit/stack"
 )
 
-// TestConfirmation: three merchants who resolve their own reports against a sender put it on the operators' list and hold
-// nobody's payment. An operator's confirmation does, until it is withdrawn, and every decision is kept with its operator.
+// TestConfirmation: three merchants who resolve their own reports against a sender put it on the operators' list and
+// hold nobody's payment. An operator's confirmation does, until it is withdrawn, and every decision is kept with its
+// operator.
 func TestConfirmation(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

@@ -48,7 +48,8 @@ func TestShortThenToppedUp(t *testing.T) {
 	clean(t, hook)
 }
 
-// TestDustCompletesAPayment: 3.125 USDT are due and 3.09375 came; the page asks for 0.03125, which alone would be dust, and takes it.
+// TestDustCompletesAPayment: 3.125 USDT are due and 3.09375 came; the page asks for 0.03125, which alone would be dust,
+// and takes it.
 func TestDustCompletesAPayment(t *testing.T) {
 	t.Parallel()
 	_, c := shared(t)
@@ -109,7 +110,8 @@ func TestWithinTolerance(t *testing.T) {
 	}
 }
 
-// shared out: g is the part of the quote's payout and fee that came, down to the minor unit; the rest of it after its fee is paid.
+// shared out: g is the part of the quote's payout and fee that came, down to the minor unit; the rest of it after its
+// fee is paid.
 func shareOf(t testing.TB, made *api.Answer, gross int64, received, fee *big.Rat) *big.Rat {
 	t.Helper()
 	g := new(big.Rat).Mul(big.NewRat(gross, 1), received)

@@ -18,8 +18,8 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// TestForgedDeposit: with the broker password of any service, the producer's and the consumer's own among them, a forged deposit
-// moves nothing: the broker refuses it, or payments does.
+// TestForgedDeposit: with the broker password of any service, the producer's and the consumer's own among them, a
+// forged deposit moves nothing: the broker refuses it, or payments does.
 func TestForgedDeposit(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

@@ -125,7 +125,8 @@ func TestSixteenFulfil(t *testing.T) {
 	}
 }
 
-// TestFulfilOnceByKey: one Idempotency-Key on one reference is one answer; the same key on another reference is another.
+// TestFulfilOnceByKey: one Idempotency-Key on one reference is one answer; the same key on another reference is
+// another.
 func TestFulfilOnceByKey(t *testing.T) {
 	t.Parallel()
 	_, c := shared(t)

@@ -40,9 +40,9 @@ func TestReferences_tellGifts(t *testing.T) {
 	}
 }
 
-// TestGift_secret: a whole life of a gift, with reports about it, and nobody who did not bring its reference is shown it:
-// by no answer of a route that takes none, also to an operator, no event of another merchant, no title, link or referrer of a
-// page, no line of a log, no metric and no span.
+// TestGift_secret: a whole life of a gift, with reports about it, and nobody who did not bring its reference is shown
+// it: by no answer of a route that takes none, also to an operator, no event of another merchant, no title, link or
+// referrer of a page, no line of a log, no metric and no span.
 func TestGift_secret(t *testing.T) {
 	t.Parallel()
 	collector := otlp.Start(t)
@@ -161,8 +161,8 @@ func TestGift_secret(t *testing.T) {
 	})
 }
 
-// operatorClaims lets an operator accept a late gift by its id, of which he is shown no reference, and somebody claim it for an
-// account that fails.
+// operatorClaims lets an operator accept a late gift by its id, of which he is shown no reference, and somebody claim
+// it for an account that fails.
 func operatorClaims(t *testing.T, operator, mine *api.Client, ref, id string, holds func([]byte) bool) {
 	t.Helper()
 	accept := api.Object{"action": "accept", "reason": "the giver calls"}
@@ -212,7 +212,8 @@ var (
 	linked = regexp.MustCompile(`(?:href|src|action|content|data-[a-z]+)="([^"]*)"`)
 )
 
-// pages reads the pages of a reference, which lead to no other site, name it in no title, and send it on in no referrer.
+// pages reads the pages of a reference, which lead to no other site, name it in no title, and send it on in no
+// referrer.
 func pages(t *testing.T, s *stack.Stack, ref string, paths ...string) {
 	t.Helper()
 	for _, path := range paths {

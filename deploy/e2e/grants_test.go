@@ -61,9 +61,9 @@ func manifest(t *testing.T, path string) []declared {
 	return all
 }
 
-// asCloudNativePG makes roles and databases as the operator makes them from the manifests of production, and nothing else: it
-// grants nothing. The server has the manifest's encoding and locale. The operator also makes a database named app, which
-// nobody uses, because the manifest names no other. It returns the superuser's URL.
+// asCloudNativePG makes roles and databases as the operator makes them from the manifests of production, and nothing
+// else: it grants nothing. The server has the manifest's encoding and locale. The operator also makes a database named
+// app, which nobody uses, because the manifest names no other. It returns the superuser's URL.
 func asCloudNativePG(t *testing.T) string {
 	t.Helper()
 	server := os.Getenv("CAUSEWAY_TEST_POSTGRES_URL")
@@ -110,8 +110,8 @@ func asCloudNativePG(t *testing.T) string {
 	return server
 }
 
-// TestGrants: on databases that CloudNativePG made, `migrate` as the owner, as the Jobs of the manifests run it, gives the
-// application what it needs. Then the whole product runs as the application roles, and pays.
+// TestGrants: on databases that CloudNativePG made, `migrate` as the owner, as the Jobs of the manifests run it, gives
+// the application what it needs. Then the whole product runs as the application roles, and pays.
 func TestGrants(t *testing.T) {
 	t.Parallel()
 	server := asCloudNativePG(t)

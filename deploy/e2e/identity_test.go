@@ -17,8 +17,8 @@ import (
 // knock is a request to a service past the gateway, with the identity of another one.
 type knock struct{ method, path, body string }
 
-// TestCopiedIdentity: an identity that was copied opens no service for another request, a second time, or later. The table is
-// printed (-v).
+// TestCopiedIdentity: an identity that was copied opens no service for another request, a second time, or later. The
+// table is printed (-v).
 func TestCopiedIdentity(t *testing.T) {
 	t.Parallel()
 	s, _ := shared(t)

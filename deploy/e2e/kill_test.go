@@ -10,15 +10,15 @@ import (
 	"causeway.internal/libs/testkit/stack"
 )
 
-// killCase ends one service with SIGKILL when a payment reaches a moment: before its deposit is sent, or when a callback of
-// that type arrives.
+// killCase ends one service with SIGKILL when a payment reaches a moment: before its deposit is sent, or when a
+// callback of that type arrives.
 type killCase struct {
 	service string
 	at      string // "deposit", or the type of a callback
 }
 
-// TestKill: one kill -9 of each service in the middle of a walk on a stack of its own: the payment still settles, the bank
-// pays once, and every callback arrives. One stack serves all cases, one after the other, since each kills it.
+// TestKill: one kill -9 of each service in the middle of a walk on a stack of its own: the payment still settles, the
+// bank pays once, and every callback arrives. One stack serves all cases, one after the other, since each kills it.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	s := stack.New(t, stack.Options{})

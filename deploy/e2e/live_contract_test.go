@@ -12,8 +12,8 @@ import (
 	"causeway.internal/deploy/e2e/internal/api"
 )
 
-// TestLiveContract: coin that a contract sends is not seen without traces, and the product says so; the transaction that the
-// payer names settles the payment, once, and gives nothing to anybody else who names it.
+// TestLiveContract: coin that a contract sends is not seen without traces, and the product says so; the transaction
+// that the payer names settles the payment, once, and gives nothing to anybody else who names it.
 func TestLiveContract(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
@@ -95,7 +95,8 @@ func TestLiveContract(t *testing.T) {
 	}
 }
 
-// payAll has a contract pay several addresses, pairs of address and amount, in one transaction, which waits for a block.
+// payAll has a contract pay several addresses, pairs of address and amount, in one transaction, which waits for a
+// block.
 func (n *node) payAll(t testing.TB, pairs ...string) string {
 	t.Helper()
 	var payments []map[string]string

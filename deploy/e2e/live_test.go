@@ -97,8 +97,8 @@ func unitsOf(t testing.TB, amount *big.Rat, decimals int64) string {
 	return whole.Num().String()
 }
 
-// TestLiveWalk: a merchant creates a transfer, a payer sends real ERC-20 USDT on a real EVM chain, the deposit confirms, the
-// bank payout is made, the payment is settled, and every signed callback is received and verified.
+// TestLiveWalk: a merchant creates a transfer, a payer sends real ERC-20 USDT on a real EVM chain, the deposit
+// confirms, the bank payout is made, the payment is settled, and every signed callback is received and verified.
 func TestLiveWalk(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
@@ -153,8 +153,8 @@ func liveWalk(t *testing.T, n *node, s *stack.Stack, c *api.Client, secret strin
 	paidOnce(t, s, ref)
 }
 
-// liveReorg: the transfer's block is abandoned before it is deep enough; the payment falls back, and settles once when the
-// same transfer is mined again at another height and log index.
+// liveReorg: the transfer's block is abandoned before it is deep enough; the payment falls back, and settles once when
+// the same transfer is mined again at another height and log index.
 func liveReorg(t *testing.T, n *node, s *stack.Stack, c *api.Client, secret string, rearrange func()) {
 	hook, path := hooks(t, secret)
 	made := create(t, c, transfer(api.Object{"callbackUrl": hook.URL(path), "network": "erc20"}))
@@ -178,7 +178,8 @@ func liveReorg(t *testing.T, n *node, s *stack.Stack, c *api.Client, secret stri
 	paidOnce(t, s, ref)
 }
 
-// liveOutage: blocks that were mined while the node could not be asked are scanned when it answers again; none is skipped.
+// liveOutage: blocks that were mined while the node could not be asked are scanned when it answers again; none is
+// skipped.
 func liveOutage(t *testing.T, n *node, s *stack.Stack, c *api.Client, secret string) {
 	hook, path := hooks(t, secret)
 	made := create(t, c, transfer(api.Object{"callbackUrl": hook.URL(path), "network": "ethereum", "crypto": "USDC"}))
@@ -209,8 +210,8 @@ func liveFake(t *testing.T, n *node, c *api.Client) {
 	}
 }
 
-// TestLiveIsClosed: without real rates, rail and chain, live mode answers 503 after it has checked the request, and writes
-// nothing; a live key does not see the sandbox.
+// TestLiveIsClosed: without real rates, rail and chain, live mode answers 503 after it has checked the request, and
+// writes nothing; a live key does not see the sandbox.
 func TestLiveIsClosed(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

@@ -10,8 +10,8 @@ import (
 	"causeway.internal/libs/testkit/stack"
 )
 
-// trouble is a product with live mode on a chain of its own, which the subtests use one after the other: they fork the chain
-// and kill services.
+// trouble is a product with live mode on a chain of its own, which the subtests use one after the other: they fork the
+// chain and kill services.
 type trouble struct {
 	n      *node
 	s      *stack.Stack
@@ -19,8 +19,8 @@ type trouble struct {
 	secret string
 }
 
-// TestLiveTrouble: reorganisations and downtime on a real EVM node as the merchant sees them. What the scanner itself does in
-// each case is proved in services/wallets (TestConformance); here it is the money.
+// TestLiveTrouble: reorganisations and downtime on a real EVM node as the merchant sees them. What the scanner itself
+// does in each case is proved in services/wallets (TestConformance); here it is the money.
 func TestLiveTrouble(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
@@ -45,8 +45,8 @@ func (w *trouble) paid(t *testing.T, body api.Object) (made *api.Answer, hash st
 	return made, w.n.pay(t, "USDT", made.Text(t, "payment.depositAddress"), units(t, made.Number(t, "payment.cryptoAmount")))
 }
 
-// sentStays: the deposit leaves the chain after the payout was made. Nothing can be taken back: the payment stays settled,
-// says so, and is not paid again when the deposit returns.
+// sentStays: the deposit leaves the chain after the payout was made. Nothing can be taken back: the payment stays
+// settled, says so, and is not paid again when the deposit returns.
 func (w *trouble) sentStays(t *testing.T) {
 	hook, path := hooks(t, w.secret)
 	made, hash := w.paid(t, transfer(api.Object{"callbackUrl": hook.URL(path), "network": "ethereum"}))
@@ -69,8 +69,8 @@ func (w *trouble) sentStays(t *testing.T) {
 	paidOnce(t, w.s, ref)
 }
 
-// unsentStays: the deposit of a gift that nobody has claimed leaves the chain after it was confirmed. A claim then moves no
-// money before the deposit is there again, and deep again.
+// unsentStays: the deposit of a gift that nobody has claimed leaves the chain after it was confirmed. A claim then
+// moves no money before the deposit is there again, and deep again.
 func (w *trouble) unsentStays(t *testing.T) {
 	made, hash := w.paid(t, gift(api.Object{"network": "ethereum"}))
 	ref := made.Text(t, "payment.reference")
@@ -143,8 +143,8 @@ func (w *trouble) stopped(t *testing.T, service string) {
 	paidOnce(t, w.s, ref)
 }
 
-// lateMessage: the window of a payment closes while nobody scans. It does not expire, and its deposit, which was mined in
-// time, is on time; one that got none expires when its network is scanned a minute past its window.
+// lateMessage: the window of a payment closes while nobody scans. It does not expire, and its deposit, which was mined
+// in time, is on time; one that got none expires when its network is scanned a minute past its window.
 func (w *trouble) lateMessage(t *testing.T) {
 	hook, path := hooks(t, w.secret)
 	made := create(t, w.c, transfer(api.Object{"callbackUrl": hook.URL(path), "network": "ethereum"}))

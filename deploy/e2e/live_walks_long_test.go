@@ -16,7 +16,8 @@ import (
 )
 
 // TestLiveWalks_evm: EVM networks besides ethereum, as TestLiveWalks walks bitcoin and tron. A deposit on bsc is deep
-// enough as soon as its block is final; on polygon it waits for its depth, because the node never says that a block is final.
+// enough as soon as its block is final; on polygon it waits for its depth, because the node never says that a block is
+// final.
 func TestLiveWalks_evm(t *testing.T) {
 	t.Parallel()
 	newLiveProduct(t, nil, "bsc", "polygon", "base", "arbitrum").walks(t, []liveAsset{

@@ -89,9 +89,9 @@ func (p *liveProduct) walks(t *testing.T, assets []liveAsset) {
 	}
 }
 
-// walk: a merchant creates a transfer, a payer pays on the real chain, the deposit gets as deep as its network demands and no
-// less, its senders are found and cleared, the bank pays once, and each signed callback is received and verified. No operator
-// acts.
+// walk: a merchant creates a transfer, a payer pays on the real chain, the deposit gets as deep as its network demands
+// and no less, its senders are found and cleared, the bank pays once, and each signed callback is received and
+// verified. No operator acts.
 func (p *liveProduct) walk(t *testing.T, asset liveAsset) {
 	n := p.nodes[asset.network]
 	hook, path := hooks(t, p.secret)
@@ -174,8 +174,8 @@ func (p *liveProduct) screened(t *testing.T, ref string) {
 	}
 }
 
-// replaced: the payer replaces the transaction before a block holds it. The payment is pending again, and settles on the
-// money that comes then, once.
+// replaced: the payer replaces the transaction before a block holds it. The payment is pending again, and settles on
+// the money that comes then, once.
 func (p *liveProduct) replaced(t *testing.T) {
 	n := p.nodes["bitcoin"]
 	hook, path := hooks(t, p.secret)

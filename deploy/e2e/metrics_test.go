@@ -45,8 +45,8 @@ func watched(t *testing.T) []string {
 	return names
 }
 
-// elsewhere are the metrics of what this stack does not do: import addresses of a signer, sweep, and compare live balances. The
-// tests of wallets have them.
+// elsewhere are the metrics of what this stack does not do: import addresses of a signer, sweep, and compare live
+// balances. The tests of wallets have them.
 var elsewhere = []string{
 	"wallets_address_pool", "wallets_address_pool_low", "wallets_sweep_errors_total", "wallets_sweeps",
 	"wallets_unexplained_balances", "wallets_unclear_hints", "wallets_balances_compared_timestamp_seconds",

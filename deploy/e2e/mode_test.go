@@ -48,8 +48,8 @@ func strangeBanks() map[string]api.Object {
 	}
 }
 
-// TestBanks: every bank code of the right form is accepted with every currency in test mode and has a name; only live mode
-// refuses, before it is found closed.
+// TestBanks: every bank code of the right form is accepted with every currency in test mode and has a name; only live
+// mode refuses, before it is found closed.
 func TestBanks(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

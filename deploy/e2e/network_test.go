@@ -54,8 +54,8 @@ func offered(t testing.TB, c *api.Client, ref string) map[string]bool {
 	return networks
 }
 
-// closedTo checks that a network cannot be sold: create and fulfil are 503 once the request is right, and the pay page does not
-// offer it.
+// closedTo checks that a network cannot be sold: create and fulfil are 503 once the request is right, and the pay page
+// does not offer it.
 func closedTo(t *testing.T, c *api.Client, network, ref string) {
 	t.Helper()
 	refuse := func(client *api.Client, path string, body api.Object) {
@@ -84,9 +84,9 @@ func closedTo(t *testing.T, c *api.Client, network, ref string) {
 	}
 }
 
-// TestNetworkCloses: in live mode a network is sold only while wallets follows it. One without an endpoint never is; one whose
-// node is away, whose scanner is dead, or whose scan is halted closes, and opens again by itself; what would be paid out with
-// its money waits.
+// TestNetworkCloses: in live mode a network is sold only while wallets follows it. One without an endpoint never is;
+// one whose node is away, whose scanner is dead, or whose scan is halted closes, and opens again by itself; what would
+// be paid out with its money waits.
 func TestNetworkCloses(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
@@ -147,8 +147,8 @@ func unclaimed(t *testing.T, c *api.Client, ref string) {
 	}
 }
 
-// TestMinimums: live mode takes no payment that is not worth collecting, names the minimum in both currencies, and offers only
-// pairs whose minimum a request meets; test mode takes any.
+// TestMinimums: live mode takes no payment that is not worth collecting, names the minimum in both currencies, and
+// offers only pairs whose minimum a request meets; test mode takes any.
 func TestMinimums(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)

@@ -84,8 +84,8 @@ func inReview(t testing.TB, operator *api.Client, ref string) bool {
 	return false
 }
 
-// TestOverLimitAndAccept: a small quote is paid far beyond the currency's maximum. It waits, an operator sees what accepting pays,
-// and it pays that and no more.
+// TestOverLimitAndAccept: a small quote is paid far beyond the currency's maximum. It waits, an operator sees what
+// accepting pays, and it pays that and no more.
 func TestOverLimitAndAccept(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)
@@ -114,8 +114,9 @@ func TestOverLimitAndAccept(t *testing.T) {
 	clean(t, hook)
 }
 
-// TestTwoOperators: with the settings of production one operator redirects no money, accepts no payment above the amount, makes no
-// live key, changes no limit of one and frees no accused address. Two do, and only with the same words.
+// TestTwoOperators: with the settings of production one operator redirects no money, accepts no payment above the
+// amount, makes no live key, changes no limit of one and frees no accused address. Two do, and only with the same
+// words.
 func TestTwoOperators(t *testing.T) {
 	t.Parallel()
 	s := stack.New(t, stack.Options{Env: map[string]map[string]string{

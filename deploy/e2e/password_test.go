@@ -16,8 +16,9 @@ import (
 	"causeway.internal/libs/testkit/stack"
 )
 
-// TestPassword: while the password of a database role is another than its service knows, callers hear 503 and when to try again, and
-// never 500. The gateway stays ready without its database and serves what needs none. All goes on by itself with the right password.
+// TestPassword: while the password of a database role is another than its service knows, callers hear 503 and when to
+// try again, and never 500. The gateway stays ready without its database and serves what needs none. All goes on by
+// itself with the right password.
 func TestPassword(t *testing.T) {
 	t.Parallel()
 	s := stack.New(t, stack.Options{})
@@ -47,7 +48,8 @@ func TestPassword(t *testing.T) {
 	})
 }
 
-// changePassword gives the role of a database's URL another password and ends its sessions. restore gives the role its old password back.
+// changePassword gives the role of a database's URL another password and ends its sessions. restore gives the role its
+// old password back.
 func changePassword(t *testing.T, database string) (restore func()) {
 	t.Helper()
 	admin, err := pgx.Connect(t.Context(), os.Getenv("CAUSEWAY_TEST_POSTGRES_URL"))

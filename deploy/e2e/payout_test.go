@@ -36,7 +36,8 @@ func TestPayoutFails(t *testing.T) {
 	events("payment.settling", "payment.needs_review")
 }
 
-// TestPayoutReturned: money that comes back needs a person. Payments may learn of the success before, or of the return alone.
+// TestPayoutReturned: money that comes back needs a person. Payments may learn of the success before, or of the return
+// alone.
 func TestPayoutReturned(t *testing.T) {
 	t.Parallel()
 	_, c, ref, events := magic(t, "0000000004")
@@ -71,7 +72,8 @@ func TestPayoutFoundByQuery(t *testing.T) {
 	paidOnce(t, s, ref)
 }
 
-// TestPayoutNeverMade: the query finds conclusively that nothing was made, so it is sent again under the same reference.
+// TestPayoutNeverMade: the query finds conclusively that nothing was made, so it is sent again under the same
+// reference.
 func TestPayoutNeverMade(t *testing.T) {
 	t.Parallel()
 	s, c, ref, events := magic(t, "0000000006")

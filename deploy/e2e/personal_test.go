@@ -48,9 +48,10 @@ func leaks(logs []byte, texts []string) (lines []string) {
 	return lines
 }
 
-// TestPersonal: after whole lives of payments, claims, look-ups, refusals, reports and operators' decisions, no line of any log,
-// written at the level debug, no span, and no row of any database holds an account number, a phone, a payer's id or a reporter's name,
-// and outside payments no row holds a reference. In the end the person is erased, and the answers stay good.
+// TestPersonal: after whole lives of payments, claims, look-ups, refusals, reports and operators' decisions, no line of
+// any log, written at the level debug, no span, and no row of any database holds an account number, a phone, a payer's
+// id or a reporter's name, and outside payments no row holds a reference. In the end the person is erased, and the
+// answers stay good.
 func TestPersonal(t *testing.T) {
 	t.Parallel()
 	const phone, otherPhone, account, other, chat, otherChat = "2347061119287", "233201117733", "4400993317", "0000000003", "chat-Kq77163", "chat-Zz90412"
@@ -137,8 +138,8 @@ func TestPersonal(t *testing.T) {
 	api.Eventually(t, settle, "every payout to be asked about for the last time", func() bool {
 		return count(t, s, "payments", `SELECT count(*) FROM payouts WHERE next_at IS NOT NULL`) == 0
 	})
-	// The person asks to be forgotten. All is noted and nothing erased while the dispatcher may hold copies; once it holds none the
-	// person is erased, and then no service has them.
+	// The person asks to be forgotten. All is noted and nothing erased while the dispatcher may hold copies; once it
+	// holds none the person is erased, and then no service has them.
 	unpaid := create(t, c, transfer(api.Object{"payer": person, "receiver": receiver})).Text(t, "payment.reference")
 	c.Call(t, http.MethodPost, "/v1/payments/"+unpaid+"/cancel", nil).Want(t, http.StatusOK)
 	id, merchant := reported.Text(t, "data.report.reportId"), reported.Text(t, "data.report.merchantId")
@@ -207,7 +208,8 @@ func TestPersonal(t *testing.T) {
 	}
 }
 
-// seventyDaysOn makes everything of the product erasure.Copies older, and has each service throw away what it does not keep that long.
+// seventyDaysOn makes everything of the product erasure.Copies older, and has each service throw away what it does not
+// keep that long.
 func seventyDaysOn(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	older := fmt.Sprintf(" - interval '%d seconds'", int(erasure.Copies.Seconds()))

@@ -15,8 +15,8 @@ import (
 	"causeway.internal/libs/testkit/stack"
 )
 
-// TestPooler: no service starts behind a PgBouncer that lends its sessions away, and each says why. Behind one in session mode
-// all start, a payment settles, and the next one does after its leaders were killed.
+// TestPooler: no service starts behind a PgBouncer that lends its sessions away, and each says why. Behind one in
+// session mode all start, a payment settles, and the next one does after its leaders were killed.
 func TestPooler(t *testing.T) {
 	t.Parallel()
 	s := stack.New(t, stack.Options{})

@@ -16,8 +16,8 @@ import (
 	"causeway.internal/libs/testkit/venue"
 )
 
-// realStack is a stack whose live mode has everything: a chain, prices from servers that answer as the exchanges document,
-// and rails that answer as Paystack and Flutterwave do. It is called simulated because none of it has TLS.
+// realStack is a stack whose live mode has everything: a chain, prices from servers that answer as the exchanges
+// document, and rails that answer as Paystack and Flutterwave do. It is called simulated because none of it has TLS.
 func realStack(t testing.TB, n *node, v *venue.Server, b *bank.Server) *stack.Stack {
 	t.Helper()
 	payments := map[string]string{
@@ -145,7 +145,8 @@ func (w *liveRails) timeout(t *testing.T) {
 	}
 }
 
-// webhook: after two polls the next is a minute away; a webhook has the payout asked about at once. A forged one does not.
+// webhook: after two polls the next is a minute away; a webhook has the payout asked about at once. A forged one does
+// not.
 func (w *liveRails) webhook(t *testing.T) {
 	w.b.Decide(bank.Paystack, bank.Pending)
 	defer w.b.Decide(bank.Paystack, bank.Success)

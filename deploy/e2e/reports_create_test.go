@@ -152,7 +152,8 @@ func TestReports_createRefused(t *testing.T) {
 	}
 }
 
-// TestReports_createParallel: 200 at once on one phone and one wallet are 200 reports with distinct ids, all of them found.
+// TestReports_createParallel: 200 at once on one phone and one wallet are 200 reports with distinct ids, all of them
+// found.
 func TestReports_createParallel(t *testing.T) {
 	t.Parallel()
 	_, c := shared(t)

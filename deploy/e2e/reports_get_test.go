@@ -50,7 +50,8 @@ func TestReports_getRefused(t *testing.T) {
 	}
 }
 
-// TestReports_publicModes: what the public may see is configured; guesses of ids are counted where nothing spares the caller.
+// TestReports_publicModes: what the public may see is configured; guesses of ids are counted where nothing spares the
+// caller.
 func TestReports_publicModes(t *testing.T) {
 	t.Parallel()
 	s := stack.New(t, stack.Options{Env: map[string]map[string]string{"reports": {

@@ -162,8 +162,8 @@ func TestReports_lookupRefused(t *testing.T) {
 	}
 }
 
-// TestReports_lookupLimit: 50 look-ups of one subject at once, whatever the spelling; then 429 with Retry-After. Another
-// subject is not concerned.
+// TestReports_lookupLimit: 50 look-ups of one subject at once, whatever the spelling; then 429 with Retry-After.
+// Another subject is not concerned.
 func TestReports_lookupLimit(t *testing.T) {
 	t.Parallel()
 	_, c := shared(t)

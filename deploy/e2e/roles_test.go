@@ -15,8 +15,8 @@ import (
 	"causeway.internal/libs/testkit/stack"
 )
 
-// TestRoles: each role reaches its own database and nothing else, and does there what it needs and nothing else. The table is
-// printed (-v).
+// TestRoles: each role reaches its own database and nothing else, and does there what it needs and nothing else. The
+// table is printed (-v).
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	s := stack.Shared(t)

@@ -33,7 +33,8 @@ type scene struct {
 	home     string // where the shell begins
 }
 
-// scenes set up what each runbook begins with. They give the variables that its reader sets, and what the commands then print.
+// scenes set up what each runbook begins with. They give the variables that its reader sets, and what the commands then
+// print.
 var scenes = map[string]func(t *testing.T, v scene) (set map[string]string, prints []string){
 	"callback-dispatcher-restore": func(t *testing.T, v scene) (map[string]string, []string) {
 		lost := v.payment(t, create(t, v.merchant, transfer(nil)).Text(t, "payment.reference"))
@@ -194,8 +195,8 @@ func buriedUnder(t *testing.T, s *stack.Stack, consumer, queue string, n int) {
 const pageMost = 2 * time.Minute
 
 // TestRunbooks types every command of every runbook as it stands there, in a shell that has the words of commands.md.
-// Programs named kubectl and docker find the pod or the container among the stack's processes. One scene follows the other:
-// pauses and restarts are felt by all of them.
+// Programs named kubectl and docker find the pod or the container among the stack's processes. One scene follows the
+// other: pauses and restarts are felt by all of them.
 func TestRunbooks(t *testing.T) {
 	t.Parallel()
 	pages, err := runbook.Read("../../docs/runbooks")
@@ -249,8 +250,8 @@ func TestRunbooks(t *testing.T) {
 	}
 }
 
-// inShell runs a script in a shell. printed is the standard output alone: the shell repeats the script on standard error, and
-// an expected text there would only show that the page has it.
+// inShell runs a script in a shell. printed is the standard output alone: the shell repeats the script on standard
+// error, and an expected text there would only show that the page has it.
 func inShell(ctx context.Context, script string, set map[string]string) (printed, told string, err error) {
 	file := filepath.Join(set["HOME"], "typed")
 	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
@@ -293,8 +294,8 @@ func words(t *testing.T, pages []runbook.Page) string {
 	return strings.Join(all, "\n")
 }
 
-// runners makes a directory with programs named kubectl and docker, which run a command of a service with the settings that
-// its process in the stack has. They know what the runbooks type, and refuse the rest.
+// runners makes a directory with programs named kubectl and docker, which run a command of a service with the settings
+// that its process in the stack has. They know what the runbooks type, and refuse the rest.
 func runners(t *testing.T) (directory string) {
 	t.Helper()
 	directory = t.TempDir()

@@ -9,8 +9,8 @@ import (
 	"causeway.internal/deploy/e2e/internal/api"
 )
 
-// TestWebhookSecret: one secret per merchant and mode, made when it is first asked for; only its owner with the permission
-// sees it, and after a rotation callbacks verify under the old and the new one.
+// TestWebhookSecret: one secret per merchant and mode, made when it is first asked for; only its owner with the
+// permission sees it, and after a rotation callbacks verify under the old and the new one.
 func TestWebhookSecret(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

@@ -20,7 +20,8 @@ import (
 	"causeway.internal/libs/testkit/stack"
 )
 
-// Times within which the product must have done something, also on a machine that is overloaded: only a failure is that slow.
+// Times within which the product must have done something, also on a machine that is overloaded: only a failure is that
+// slow.
 const (
 	soon   = time.Minute     // one step of a payment
 	settle = 2 * time.Minute // a whole walk
@@ -157,8 +158,8 @@ func awaitPayment(t testing.TB, c *api.Client, reference, what string, holds fun
 	return last
 }
 
-// events are the verified callbacks on a path, each once, in order of sequence: order of arrival is not promised, and an
-// event whose answer came too late is sent again (docs/api-contract.md#webhooks).
+// events are the verified callbacks on a path, each once, in order of sequence: order of arrival is not promised, and
+// an event whose answer came too late is sent again (docs/api-contract.md#webhooks).
 func events(r *receiver.Receiver, path string) []receiver.Delivery {
 	all := r.Accepted(path)
 	sort.SliceStable(all, func(i, j int) bool { return all[i].Sequence < all[j].Sequence })
@@ -197,8 +198,9 @@ func awaitCallbacks(t testing.TB, r *receiver.Receiver, path string, types ...st
 	})
 }
 
-// clean waits for what is still missing between callbacks that came, and fails the test when anything was lost, sent under
-// two ids or not verified. Order and no repetition are owed only while nothing is slow; the dispatcher's own tests prove them.
+// clean waits for what is still missing between callbacks that came, and fails the test when anything was lost, sent
+// under two ids or not verified. Order and no repetition are owed only while nothing is slow; the dispatcher's own
+// tests prove them.
 func clean(t testing.TB, r *receiver.Receiver) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), settle)

@@ -23,8 +23,9 @@ import (
 // plain is a setting of production that is changed, and what the service then says as it ends.
 type plain struct{ setting, value, says string }
 
-// TestTLS: with the settings of production every service reaches PostgreSQL and RabbitMQ in TLS, and a payment settles. It ends, and
-// says why, where a URL is plain, the server's certificate is from another authority, or the server has another name.
+// TestTLS: with the settings of production every service reaches PostgreSQL and RabbitMQ in TLS, and a payment settles.
+// It ends, and says why, where a URL is plain, the server's certificate is from another authority, or the server has
+// another name.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	s := stack.New(t, stack.Options{Private: true})

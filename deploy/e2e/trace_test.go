@@ -55,8 +55,8 @@ var kept = hops{
 	"callback-dispatcher: consume wallets.status_changed.v1", "callback-dispatcher: webhook attempt wallet.deposit_detected",
 }
 
-// TestTrace: one trace leads from the request that creates a payment through outbox, broker, wallets and payout to the attempt
-// that tells the merchant that it is settled, though a payer's transfer, timers and workers come in between.
+// TestTrace: one trace leads from the request that creates a payment through outbox, broker, wallets and payout to the
+// attempt that tells the merchant that it is settled, though a payer's transfer, timers and workers come in between.
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	collector := otlp.Start(t)
@@ -112,8 +112,8 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// tellsOfIt: every line of every log is one JSON object, and those about a payment carry its trace, its merchant and, where
-// a request causes them, that request.
+// tellsOfIt: every line of every log is one JSON object, and those about a payment carry its trace, its merchant and,
+// where a request causes them, that request.
 func tellsOfIt(t testing.TB, s *stack.Stack, trace, request string) {
 	t.Helper()
 	told, merchants := map[string]int{}, map[string]bool{}

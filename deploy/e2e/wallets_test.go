@@ -314,8 +314,8 @@ func TestWallet_create(t *testing.T) {
 	live.Call(t, http.MethodPost, "/v1/wallets", api.Object{"network": "nowhere", "crypto": "USDT"}, bad).Want(t, http.StatusBadRequest)
 }
 
-// TestWallet_parallel: sixty-four wallets at once have sixty-four addresses, and money sent the moment an address is known
-// is found.
+// TestWallet_parallel: sixty-four wallets at once have sixty-four addresses, and money sent the moment an address is
+// known is found.
 func TestWallet_parallel(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

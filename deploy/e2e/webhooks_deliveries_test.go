@@ -11,8 +11,8 @@ import (
 	"causeway.internal/libs/testkit/receiver"
 )
 
-// TestWebhooks_deliveries: attempts are shown with what came of them, a delivery can be sent again by hand, and a range of
-// them counted and replayed.
+// TestWebhooks_deliveries: attempts are shown with what came of them, a delivery can be sent again by hand, and a range
+// of them counted and replayed.
 func TestWebhooks_deliveries(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

@@ -22,8 +22,8 @@ func endpoint(t testing.TB, c *api.Client, r *receiver.Receiver, path string, ty
 	return id
 }
 
-// TestWebhooks_endpoints: an event goes to the callbackUrl and to every registered endpoint of merchant and mode that asked
-// for its type, each signed with its own secret.
+// TestWebhooks_endpoints: an event goes to the callbackUrl and to every registered endpoint of merchant and mode that
+// asked for its type, each signed with its own secret.
 func TestWebhooks_endpoints(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

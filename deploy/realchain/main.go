@@ -1,10 +1,11 @@
 // Command realchain runs real chain software on loopback for tests: `realchain evm` is go-ethereum's simulated backend,
-// `realchain bitcoin` is btcd on regtest, `realchain solana` is Surfpool's VM, `realchain tron` an imitation, since TRON's software cannot be had; each behind a plain port for clients and with a second port that mines, transfers,
+// `realchain bitcoin` is btcd on regtest, `realchain solana` is Surfpool's VM, `realchain tron` an imitation, since
+// TRON's software cannot be had; each behind a plain port for clients and with a second port that mines, transfers,
 // reorganises and breaks it on request.
 //
-// It prints one JSON line when it is ready and stops on SIGINT, SIGTERM or, with --until-stdin-ends, when its parent goes
-// away. It is a module of its own outside go.work, so that no chain's software ever raises a service's dependencies; it may
-// not be imported by anything and holds test money only.
+// It prints one JSON line when it is ready and stops on SIGINT, SIGTERM or, with --until-stdin-ends, when its parent
+// goes away. It is a module of its own outside go.work, so that no chain's software ever raises a service's
+// dependencies; it may not be imported by anything and holds test money only.
 package main
 
 import (

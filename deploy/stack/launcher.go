@@ -193,8 +193,8 @@ func (l *launcher) down(ctx context.Context) error {
 	return err
 }
 
-// downOrphans stops the instances of `test`, `bench` and `chaos` below this one whose launchers were killed. One that is
-// still at work is left alone.
+// downOrphans stops the instances of `test`, `bench` and `chaos` below this one whose launchers were killed. One that
+// is still at work is left alone.
 func (l *launcher) downOrphans() error {
 	files, err := filepath.Glob(filepath.Join(l.dir, "*", "state.json"))
 	if err != nil {
@@ -284,8 +284,8 @@ func lentOf(st *state.State) *state.State {
 	return &lent
 }
 
-// stopProcesses stops nested instances, then services, then the broker, then the database, then whatever else carries the
-// instance's mark.
+// stopProcesses stops nested instances, then services, then the broker, then the database, then whatever else carries
+// the instance's mark.
 func (l *launcher) stopProcesses(st *state.State) error {
 	failures := []error{l.stopNested()}
 	var services, last []state.Process

@@ -1,6 +1,7 @@
-// Command stack runs the whole product on one machine: PostgreSQL and RabbitMQ (lent by the environment, private copies of
-// the installed programs, or installed first), the five services, and a merchant to use them with. The Makefile's run, up,
-// down, test, bench and chaos are its verbs. It imports nothing of the product: like any user, it sees HTTP only.
+// Command stack runs the whole product on one machine: PostgreSQL and RabbitMQ (lent by the environment, private copies
+// of the installed programs, or installed first), the five services, and a merchant to use them with. The Makefile's
+// run, up, down, test, bench and chaos are its verbs. It imports nothing of the product: like any user, it sees HTTP
+// only.
 package main
 
 import (

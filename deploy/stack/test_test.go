@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The long extent runs every tier of the usual one, with the tag long beside integration, more time for each, and the race
-// detector, which demands a pass of its own for what drops connections.
+// The long extent runs every tier of the usual one, with the tag long beside integration, more time for each, and the
+// race detector, which demands a pass of its own for what drops connections.
 func TestTiers_longIsTheUsualAndMore(t *testing.T) {
 	t.Parallel()
 	served := []string{"causeway.internal/libs/bus"}

@@ -11,8 +11,8 @@ import (
 	"causeway.internal/deploy/stack/internal/toxic"
 )
 
-// toxic forwards NAME=LISTEN=TARGET addresses until it is stopped, steered by HTTP on the first word. `up --toxic` starts
-// it as a process of the instance.
+// toxic forwards NAME=LISTEN=TARGET addresses until it is stopped, steered by HTTP on the first word. `up --toxic`
+// starts it as a process of the instance.
 func (l *launcher) toxic(ctx context.Context) error {
 	if len(l.words) < 2 {
 		return errors.New("usage: stack toxic CONTROL NAME=LISTEN=TARGET …")

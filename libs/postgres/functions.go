@@ -1,8 +1,9 @@
 package postgres
 
-// CloseFunctions takes every function of a schema's owner from PUBLIC, which PostgreSQL lets execute each new one, also those
-// that run with the owner's rights. Roles that read and write rows keep them. Every service runs it in a migration, word for
-// word; a test of the service asserts it with testkit. Functions that later migrations make are covered.
+// CloseFunctions takes every function of a schema's owner from PUBLIC, which PostgreSQL lets execute each new one, also
+// those that run with the owner's rights. Roles that read and write rows keep them. Every service runs it in a
+// migration, word for word; a test of the service asserts it with testkit. Functions that later migrations make are
+// covered.
 const CloseFunctions = `-- +goose StatementBegin
 DO $$
 DECLARE

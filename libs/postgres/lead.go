@@ -44,10 +44,10 @@ func Lead(ctx context.Context, cfg Config, name string, log *slog.Logger, f func
 	return LeadSession(ctx, cfg, name, log, func(ctx context.Context, _ *Session) error { return f(ctx) })
 }
 
-// LeadSession elects one leader per database and name with a session advisory lock on a connection of its own, which Open has
-// proved to be a session of its own. The context given to f ends when the session is lost; another process
-// then leads within seconds. f may write through the session to be sure that a former leader writes nothing. It
-// returns nil when ctx ends.
+// LeadSession elects one leader per database and name with a session advisory lock on a connection of its own, which
+// Open has proved to be a session of its own. The context given to f ends when the session is lost; another process
+// then leads within seconds. f may write through the session to be sure that a former leader writes nothing. It returns
+// nil when ctx ends.
 func LeadSession(ctx context.Context, cfg Config, name string, log *slog.Logger, f func(ctx context.Context, s *Session) error) error {
 	for ctx.Err() == nil {
 		err := lead(ctx, cfg, name, log, f)

@@ -21,8 +21,8 @@ type Ear interface {
 	Missed()
 }
 
-// Timing of a listener. Each proof of life is a round trip on the listening connection itself: PostgreSQL sends what was
-// committed before a query ahead of its answer, so an answer proves that nothing older is outstanding.
+// Timing of a listener. Each proof of life is a round trip on the listening connection itself: PostgreSQL sends what
+// was committed before a query ahead of its answer, so an answer proves that nothing older is outstanding.
 const (
 	proofEvery   = 200 * time.Millisecond
 	proofTimeout = 600 * time.Millisecond
@@ -30,8 +30,8 @@ const (
 	listenAgain  = 200 * time.Millisecond
 )
 
-// Listen tells the ear what is notified on a channel, on a connection of its own, until ctx ends; then it returns nil. It
-// connects again whenever the connection is lost or has not answered for most of a second.
+// Listen tells the ear what is notified on a channel, on a connection of its own, until ctx ends; then it returns nil.
+// It connects again whenever the connection is lost or has not answered for most of a second.
 func Listen(ctx context.Context, cfg Config, channel string, log *slog.Logger, e Ear) error {
 	for ctx.Err() == nil {
 		err := listen(ctx, cfg, channel, e)

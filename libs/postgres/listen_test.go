@@ -59,8 +59,8 @@ func (e *ear) until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// Once a time has been caughtUp, whatever was committed before it has been heard; a lost connection says that something may
-// have been missed, and is made again.
+// Once a time has been caughtUp, whatever was committed before it has been heard; a lost connection says that something
+// may have been missed, and is made again.
 func TestListen(t *testing.T) {
 	cfg := pg.Config(t, migrations)
 	pool := pg.Open(t, cfg, migrations)

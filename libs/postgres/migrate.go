@@ -22,11 +22,11 @@ import (
 // ErrPending is returned by Open when the schema is older than the program.
 var ErrPending = errors.New("the schema is older than this program: run `migrate` first")
 
-// A migration runs beside programs that use what it changes. It waits for a lock no longer than lockWait, because whoever comes
-// after it waits behind it, and gives up after lockTimeout. When it got none, or met somebody else on the same locks in another
-// order, it is tried again for lockPatience, at growing pauses. Not so one that is no transaction: that is how an index is built,
-// or dropped, beside writers. It holds up nobody while it waits for those who began before it, a backup it may be, and would
-// begin anew each time.
+// A migration runs beside programs that use what it changes. It waits for a lock no longer than lockWait, because
+// whoever comes after it waits behind it, and gives up after lockTimeout. When it got none, or met somebody else on the
+// same locks in another order, it is tried again for lockPatience, at growing pauses. Not so one that is no
+// transaction: that is how an index is built, or dropped, beside writers. It holds up nobody while it waits for those
+// who began before it, a backup it may be, and would begin anew each time.
 const (
 	lockWait     = time.Second
 	lockPatience = 10 * time.Minute

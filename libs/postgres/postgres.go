@@ -31,8 +31,8 @@ type Config struct {
 	session map[string]string
 }
 
-// With returns a configuration whose pooled sessions have a setting of PostgreSQL (plan_cache_mode, jit) that a service's
-// statements need.
+// With returns a configuration whose pooled sessions have a setting of PostgreSQL (plan_cache_mode, jit) that a
+// service's statements need.
 func (c Config) With(setting, value string) Config {
 	session := maps.Clone(c.session)
 	if session == nil {
@@ -52,9 +52,9 @@ const (
 	openTimeout      = 60 * time.Second
 )
 
-// Open connects a pool. It refuses to run where connections are not sessions of their own (ErrPooled), and on a schema with
-// pending migrations, which only `<service> migrate` applies. It retries an unreachable database for up to a minute, so that
-// services and their database may start together.
+// Open connects a pool. It refuses to run where connections are not sessions of their own (ErrPooled), and on a schema
+// with pending migrations, which only `<service> migrate` applies. It retries an unreachable database for up to a
+// minute, so that services and their database may start together.
 func Open(ctx context.Context, cfg Config, migrations fs.FS, tel *telemetry.Telemetry) (*pgxpool.Pool, error) {
 	pc, err := cfg.Parse()
 	if err != nil {
@@ -138,8 +138,8 @@ func isRetryable(err error) bool {
 	return ok && (pg.Code == "40001" || pg.Code == "40P01")
 }
 
-// IsSerialization reports whether a statement failed because of what others committed since it began, so that it is to be
-// run again.
+// IsSerialization reports whether a statement failed because of what others committed since it began, so that it is to
+// be run again.
 func IsSerialization(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pg.Code == "40001"

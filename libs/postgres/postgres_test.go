@@ -114,8 +114,8 @@ func TestMigrate_besideOthers(t *testing.T) {
 	}
 }
 
-// An index that is built beside the writers waits for everybody who began before it, such as a backup. It holds up nobody
-// meanwhile, so it does not give up as others must: it would begin anew each time and be done never.
+// An index that is built beside the writers waits for everybody who began before it, such as a backup. It holds up
+// nobody meanwhile, so it does not give up as others must: it would begin anew each time and be done never.
 func TestMigrate_indexWaitsForSnapshots(t *testing.T) {
 	t.Parallel()
 	cfg := pg.Config(t, migrations)

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ErrPooled is returned by Open and Migrate when a pooler lends the sessions of PostgreSQL to several connections. Leaders
-// would lose their locks to others, or keep them when they are dead.
+// ErrPooled is returned by Open and Migrate when a pooler lends the sessions of PostgreSQL to several connections.
+// Leaders would lose their locks to others, or keep them when they are dead.
 var ErrPooled = errors.New("the database's URL leads through a pooler that does not give each connection a session of its own: " +
 	"name PostgreSQL itself, or put the pooler in session mode with its reset query")
 
@@ -23,11 +23,11 @@ const (
 	proveEvery   = 20 * time.Millisecond
 )
 
-// prove fails with ErrPooled unless connections have what leaders, listeners and statements rely on: one session for all
-// statements, with its settings; session locks that last as long as the connection and no longer; notifications that arrive
-// while it is idle. An idle connection holds no session of a pooler in transaction mode, so it cannot hear one, whatever
-// session it is lent next: the proof needs no luck. Its lock and channel are random, so that replicas which start at once
-// do not meet.
+// prove fails with ErrPooled unless connections have what leaders, listeners and statements rely on: one session for
+// all statements, with its settings; session locks that last as long as the connection and no longer; notifications
+// that arrive while it is idle. An idle connection holds no session of a pooler in transaction mode, so it cannot hear
+// one, whatever session it is lent next: the proof needs no luck. Its lock and channel are random, so that replicas
+// which start at once do not meet.
 func prove(ctx context.Context, cc *pgx.ConnConfig) error {
 	ctx, cancel := context.WithTimeout(ctx, proveTimeout)
 	defer cancel()
@@ -50,8 +50,8 @@ func prove(ctx context.Context, cc *pgx.ConnConfig) error {
 	return nil
 }
 
-// proof holds the two connections of a proof. Statements are sent in the simple protocol, which no pooler refuses for want of
-// a prepared statement.
+// proof holds the two connections of a proof. Statements are sent in the simple protocol, which no pooler refuses for
+// want of a prepared statement.
 type proof struct {
 	subject, witness *pgx.Conn
 	key              int64

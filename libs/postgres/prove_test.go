@@ -15,8 +15,8 @@ import (
 	"causeway.internal/libs/testkit/pg"
 )
 
-// ignored lets PgBouncer drop the settings that a connection is opened with, as its manual advises for clients that send some
-// which it does not know.
+// ignored lets PgBouncer drop the settings that a connection is opened with, as its manual advises for clients that
+// send some which it does not know.
 const ignored = "ignore_startup_parameters = statement_timeout, lock_timeout, idle_in_transaction_session_timeout, jit, " +
 	"idle_session_timeout, tcp_keepalives_idle, tcp_keepalives_interval, tcp_keepalives_count, tcp_user_timeout, plan_cache_mode"
 
@@ -55,8 +55,8 @@ func TestOpen_refusesPoolers(t *testing.T) {
 	}
 }
 
-// In session mode everything holds: settings, migrations, many processes that start at once, and leadership, which goes on as soon
-// as the leader's connection ends.
+// In session mode everything holds: settings, migrations, many processes that start at once, and leadership, which goes
+// on as soon as the leader's connection ends.
 func TestOpen_poolerInSessionMode(t *testing.T) {
 	t.Parallel()
 	direct := pg.Config(t, migrations)

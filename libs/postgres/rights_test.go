@@ -16,7 +16,8 @@ import (
 	"causeway.internal/libs/testkit/pg"
 )
 
-// A database that was migrated while its application had no rights gets them at the next migration, for what was there before too.
+// A database that was migrated while its application had no rights gets them at the next migration, for what was there
+// before too.
 func TestMigrate_oldTables(t *testing.T) {
 	t.Parallel()
 	server := pg.URL(t, migrations)

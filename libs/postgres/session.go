@@ -15,12 +15,12 @@ import (
 // settled names, in a connection's custom data, the settings of its session as PostgreSQL writes them.
 const settled = "causeway settings"
 
-// startup are the settings that a connection is opened with. All others are set once it is open: a pooler refuses or drops
-// what it does not know when a connection is opened.
+// startup are the settings that a connection is opened with. All others are set once it is open: a pooler refuses or
+// drops what it does not know when a connection is opened.
 var startup = []string{"application_name", "client_encoding", "options"}
 
-// bound gives a connection the limits and names that every session has. URL's own settings win over them, and more wins over
-// both.
+// bound gives a connection the limits and names that every session has. URL's own settings win over them, and more wins
+// over both.
 func bound(c *pgx.ConnConfig, more map[string]string) {
 	c.ConnectTimeout = connectTimeout
 	all := map[string]string{

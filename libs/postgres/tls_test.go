@@ -8,7 +8,8 @@ import (
 	"causeway.internal/libs/postgres"
 )
 
-// Where TLS is required, a URL that may end in plain text, in an unverified server or in one of another name is refused.
+// Where TLS is required, a URL that may end in plain text, in an unverified server or in one of another name is
+// refused.
 func TestParse_requiresTLS(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]bool{

@@ -90,9 +90,9 @@ func TraceParent(ctx context.Context) string {
 	return carrier[TraceHeader]
 }
 
-// Continue starts a span in the trace that a row has kept. What goes on in ctx already may be another trace, such as that
-// of an operator's request or of a chain's scan: then each of the two points at the other. Where nothing was kept, or it
-// cannot be read, ctx stays as it is and the span is none.
+// Continue starts a span in the trace that a row has kept. What goes on in ctx already may be another trace, such as
+// that of an operator's request or of a chain's scan: then each of the two points at the other. Where nothing was kept,
+// or it cannot be read, ctx stays as it is and the span is none.
 func Continue(ctx context.Context, kept, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
 	return start(ctx, SpanContext(kept), name, options)
 }

@@ -10,8 +10,8 @@ import (
 
 const probeTimeout = 4 * time.Second
 
-// Probe asks the process that serves /readyz at an OPS_ADDR on this machine whether it is ready; empty means the default
-// :9090. It is the `health` verb of every binary, for images that hold nothing else that could ask.
+// Probe asks the process that serves /readyz at an OPS_ADDR on this machine whether it is ready; empty means the
+// default :9090. It is the `health` verb of every binary, for images that hold nothing else that could ask.
 func Probe(ctx context.Context, opsAddr string) error {
 	if opsAddr == "" {
 		opsAddr = ":9090"

@@ -31,7 +31,8 @@ func NewSparing(log *slog.Logger, now func() time.Time) *Sparing {
 	return &Sparing{log: log, now: now, kinds: map[string]*spared{}}
 }
 
-// Log writes a line, or counts it as left out. Kinds are of a closed set, such as the codes of faults: each is remembered.
+// Log writes a line, or counts it as left out. Kinds are of a closed set, such as the codes of faults: each is
+// remembered.
 func (s *Sparing) Log(ctx context.Context, level slog.Level, kind, message string, args ...any) {
 	left, write := s.take(kind)
 	if !write {

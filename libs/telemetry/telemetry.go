@@ -59,7 +59,8 @@ func Start(ctx context.Context, service string, cfg Config) (*Telemetry, error) 
 	return assemble(service, log, provider), nil
 }
 
-// Discard is telemetry without an audience, for commands that run for a moment and for benchmarks. It touches no global.
+// Discard is telemetry without an audience, for commands that run for a moment and for benchmarks. It touches no
+// global.
 func Discard(service string) *Telemetry {
 	return To(io.Discard, service)
 }

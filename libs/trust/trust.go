@@ -1,4 +1,5 @@
-// Package trust reads the authorities that a service's servers are certified by. PostgreSQL and the broker are reached with it.
+// Package trust reads the authorities that a service's servers are certified by. PostgreSQL and the broker are reached
+// with it.
 package trust
 
 import (

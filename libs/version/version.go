@@ -1,5 +1,5 @@
-// Package version says what a program was built from. The linker stamps it (Makefile, deploy/docker/Dockerfile); a build
-// without a stamp falls back on what the Go toolchain knows. It imports nothing of ours.
+// Package version says what a program was built from. The linker stamps it (Makefile, deploy/docker/Dockerfile); a
+// build without a stamp falls back on what the Go toolchain knows. It imports nothing of ours.
 package version
 
 import (

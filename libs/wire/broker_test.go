@@ -74,8 +74,8 @@ func TestDeclare_isWhole(t *testing.T) {
 	}
 }
 
-// The definitions that docker-compose.yml and the dev overlay load at the broker's start. Users are kept as they are in the
-// file; everything else comes from the table.
+// The definitions that docker-compose.yml and the dev overlay load at the broker's start. Users are kept as they are in
+// the file; everything else comes from the table.
 func TestDefinitions_areCurrent(t *testing.T) {
 	path := filepath.Join("..", "..", "deploy", "rabbitmq", "definitions.json")
 	raw, err := os.ReadFile(path)

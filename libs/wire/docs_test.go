@@ -117,8 +117,8 @@ func TestMessages_golden(t *testing.T) {
 	}
 }
 
-// lost lists what a reader of the recorded message would miss in the present one: fields, and the type of their values. It
-// holds for -update, too: a promise is broken by hand or not at all.
+// lost lists what a reader of the recorded message would miss in the present one: fields, and the type of their values.
+// It holds for -update, too: a promise is broken by hand or not at all.
 func lost(t *testing.T, recorded, present []byte) []string {
 	t.Helper()
 	var old, now any

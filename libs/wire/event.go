@@ -59,8 +59,8 @@ var senders = []sender{
 	{ReportStatusChangedV1, "report.", "RPT-"},
 }
 
-// MayTell reports whether a status message may bring an event about an object: a service speaks of its own objects only, so
-// that the keys of one are no use for a merchant's trust in another.
+// MayTell reports whether a status message may bring an event about an object: a service speaks of its own objects
+// only, so that the keys of one are no use for a merchant's trust in another.
 func (n Name) MayTell(event, object string) bool {
 	for _, s := range senders {
 		if s.message != n && strings.HasPrefix(object, s.object) || s.message == n && !strings.HasPrefix(event, s.event) {

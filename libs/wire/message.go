@@ -87,8 +87,9 @@ const (
 )
 
 // ScannedThrough says that every block of a network up to Height has been scanned; payments derives confirmations and
-// expiry from it, and takes new payments on a network only while its scan follows the chain. It says how many DepositChanged were written before it, because it may overtake them: what the blocks
-// hold is known to a reader that has had as many (docs/decisions/0006-scan-order.md).
+// expiry from it, and takes new payments on a network only while its scan follows the chain. It says how many
+// DepositChanged were written before it, because it may overtake them: what the blocks hold is known to a reader that
+// has had as many (docs/decisions/0006-scan-order.md).
 type ScannedThrough struct {
 	Mode      tenant.Mode `json:"mode"`
 	Network   string      `json:"network"`
@@ -128,10 +129,10 @@ const (
 	OutgoingFund  OutgoingKind = "fund"  // brings coins of ours to a deposit address, to pay for its sweep
 )
 
-// OutgoingFinal is a transaction of ours about an address whose books payments keeps, in a block that is final: nothing undoes
-// it. Amount is what it brought to the treasury: "0" for a funding, and for one that moved nothing and was paid for all the
-// same. Fee is what the network took, in its own coin: from the deposit address where that coin is swept, else from coins of
-// ours.
+// OutgoingFinal is a transaction of ours about an address whose books payments keeps, in a block that is final: nothing
+// undoes it. Amount is what it brought to the treasury: "0" for a funding, and for one that moved nothing and was paid
+// for all the same. Fee is what the network took, in its own coin: from the deposit address where that coin is swept,
+// else from coins of ours.
 type OutgoingFinal struct {
 	Mode    tenant.Mode  `json:"mode"`
 	Network string       `json:"network"`
@@ -142,8 +143,9 @@ type OutgoingFinal struct {
 	Fee     string       `json:"fee"`    // base units of the network's own coin, decimal digits
 }
 
-// AddressesOwned names addresses of this system that payments does not hand out itself: those of standalone wallets, treasuries
-// and gas stations. Payments refuses them as refund addresses. An address that was named stays; it may be named again.
+// AddressesOwned names addresses of this system that payments does not hand out itself: those of standalone wallets,
+// treasuries and gas stations. Payments refuses them as refund addresses. An address that was named stays; it may be
+// named again.
 type AddressesOwned struct {
 	Addresses []OwnedAddress `json:"addresses"` // 1..AddressesMax
 }
@@ -165,9 +167,9 @@ type SimulateDeposit struct {
 	Confirmations int64  `json:"confirmations"`
 }
 
-// AddressesUsed says in whose story each address plays: the trace of the request that gave it to a payment. Wallets goes on
-// in that trace when money arrives there. Only addresses whose payment's trace is recorded are told, and nothing depends on
-// it but traces.
+// AddressesUsed says in whose story each address plays: the trace of the request that gave it to a payment. Wallets
+// goes on in that trace when money arrives there. Only addresses whose payment's trace is recorded are told, and
+// nothing depends on it but traces.
 type AddressesUsed struct {
 	Addresses []UsedAddress `json:"addresses"` // 1..AddressesMax
 }
@@ -180,9 +182,9 @@ type UsedAddress struct {
 	Trace   string       `json:"trace"` // W3C trace parent
 }
 
-// LookAtTransaction names a transaction that may have paid an address with coin that a contract sent, which the scan of an EVM
-// network without traces does not see. Wallets looks at what that one transaction did to the address; what it finds is told as
-// any other deposit. The same transaction and address may be named any number of times.
+// LookAtTransaction names a transaction that may have paid an address with coin that a contract sent, which the scan of
+// an EVM network without traces does not see. Wallets looks at what that one transaction did to the address; what it
+// finds is told as any other deposit. The same transaction and address may be named any number of times.
 type LookAtTransaction struct {
 	Mode    tenant.Mode `json:"mode"`
 	Network string      `json:"network"`
@@ -195,8 +197,9 @@ type LookAtTransaction struct {
 // byte. Sequence counts the events of the object: 1, 2, 3 without gaps.
 //
 // Where the producer has EVENT_KEYS, Body is sealed under libs/keyring with the first of them, at the place
-// BodyPlace(EventID), so that no outbox, broker, table or dead queue names a person or holds a reference: the dispatcher keeps it
-// as it came and opens it to show or send it. JSON is a body in the clear, and a sealed one is no JSON.
+// BodyPlace(EventID), so that no outbox, broker, table or dead queue names a person or holds a reference: the
+// dispatcher keeps it as it came and opens it to show or send it. JSON is a body in the clear, and a sealed one is no
+// JSON.
 //
 // Token is the settlementToken of docs/api-contract.md#webhooks under libs/keyring, so that no outbox, broker, table or
 // dead queue holds it in the clear: sealed by payments with the first key of SETTLEMENT_TOKEN_KEYS, which payments and
@@ -226,8 +229,8 @@ func BodyPlace(eventID string) string { return "event-body/" + eventID }
 func TokenPlace(eventID string) string { return "settlement-token/" + eventID }
 
 // FraudSignal says how many distinct merchants have a resolved fraud report against an address, in all; payments keeps
-// the newest Version of each mode and address. Address is in the form in which addresses are compared: 0x… in lower case,
-// any other exactly as it was reported.
+// the newest Version of each mode and address. Address is in the form in which addresses are compared: 0x… in lower
+// case, any other exactly as it was reported.
 type FraudSignal struct {
 	Mode       tenant.Mode `json:"mode"`
 	Address    string      `json:"address"`

@@ -57,8 +57,8 @@ func intake(name Name, from string) Route {
 	return Route{Name: name, Exchange: from, Consumer: Dispatcher, Queue: IntakeQueue, Packed: true}
 }
 
-// Topology is the whole table. An administrator declares it (Declare); a service that touches a line waits until its queue
-// is there, so that the first message cannot be published before.
+// Topology is the whole table. An administrator declares it (Declare); a service that touches a line waits until its
+// queue is there, so that the first message cannot be published before.
 func Topology() []Route {
 	return []Route{
 		route(AllocateAddressesV1, Payments, Wallets),

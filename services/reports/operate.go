@@ -117,8 +117,8 @@ func rotateMaster(ctx context.Context, in command.Input) error {
 // lostAtOnce bounds one look for lost reports.
 const lostAtOnce = 1000
 
-// lost reads events about reports, as callback-dispatcher prints them, and prints the reports that are gone or older here. A
-// report whose events are far apart may be printed twice.
+// lost reads events about reports, as callback-dispatcher prints them, and prints the reports that are gone or older
+// here. A report whose events are far apart may be printed twice.
 func lost(ctx context.Context, in command.Input) error {
 	if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
 		return err

@@ -189,8 +189,8 @@ func TestReports_runsAndAnswersInTheErrorShape(t *testing.T) {
 	}
 }
 
-// A report is filed, replayed, moved and told of: the webhook body is the report as GET shows it, with its sequence, and a
-// resolved fraud report tells payments.
+// A report is filed, replayed, moved and told of: the webhook body is the report as GET shows it, with its sequence,
+// and a resolved fraud report tells payments.
 func TestFlow_eventsAndSignal(t *testing.T) {
 	s := begin(t, nil)
 	const filing = `{"complaintType":"fraud","name":"Ada Obi","phoneNumber":"+234 801 234 5678","fraudsterWalletAddress":"0xBAD"}`
@@ -252,8 +252,8 @@ func TestFlow_eventsAndSignal(t *testing.T) {
 	}
 }
 
-// Nothing that says who reports whom is in any log line or span, at the most talkative level, whether requests succeed, are
-// refused, limited or broken.
+// Nothing that says who reports whom is in any log line or span, at the most talkative level, whether requests succeed,
+// are refused, limited or broken.
 func TestFlow_personalDataStaysOut(t *testing.T) {
 	var mu sync.Mutex
 	var spans bytes.Buffer

@@ -1,6 +1,6 @@
-// Package recipe takes the steps of a Dockerfile without a Docker engine: a directory for each stage, the same files copied,
-// the same commands run. It knows the instructions that deploy/docker/Dockerfile uses and refuses any other. What it cannot
-// show is what a base image brings along.
+// Package recipe takes the steps of a Dockerfile without a Docker engine: a directory for each stage, the same files
+// copied, the same commands run. It knows the instructions that deploy/docker/Dockerfile uses and refuses any other.
+// What it cannot show is what a base image brings along.
 package recipe
 
 import (
@@ -187,7 +187,8 @@ var (
 	absolute = regexp.MustCompile(`(^|[ =])(/[^ ]*)`)
 )
 
-// run gives a command to the shell in the stage's working directory. Absolute paths are the stage's, or those of its caches.
+// run gives a command to the shell in the stage's working directory. Absolute paths are the stage's, or those of its
+// caches.
 func (b *builder) run(ctx context.Context, words []string) error {
 	for len(words) > 0 && strings.HasPrefix(words[0], "--") {
 		m := mount.FindStringSubmatch(words[0])

@@ -1,5 +1,6 @@
-// Package release builds the images of a version for every platform, pushes them, has them signed, and pins the digest of every
-// image in the production overlay, ours and others'. It needs no Docker engine: package recipe takes the Dockerfile's steps.
+// Package release builds the images of a version for every platform, pushes them, has them signed, and pins the digest
+// of every image in the production overlay, ours and others'. It needs no Docker engine: package recipe takes the
+// Dockerfile's steps.
 package release
 
 import (
@@ -58,8 +59,8 @@ type Pin struct{ Name, NewName, Tag, Digest string }
 // Reference names the image for pulling.
 func (p Pin) Reference() string { return p.NewName + "@" + p.Digest }
 
-// Publish pushes and signs the images that were built, and writes into the overlay what runs. It may be repeated: what is there
-// already stays. On an error the overlay is as it was.
+// Publish pushes and signs the images that were built, and writes into the overlay what runs. It may be repeated: what
+// is there already stays. On an error the overlay is as it was.
 func (r Release) Publish(ctx context.Context, images []Built) (pins []Pin, err error) {
 	if err := r.Check(); err != nil {
 		return nil, err

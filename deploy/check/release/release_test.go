@@ -34,8 +34,8 @@ import (
 // root is the project's.
 const root = "../../.."
 
-// fixture is a real registry that stands for every registry of the world, with the base image and others' images in it, and a copy of
-// the manifests.
+// fixture is a real registry that stands for every registry of the world, with the base image and others' images in it,
+// and a copy of the manifests.
 type fixture struct {
 	release.Release
 	options []remote.Option
@@ -142,9 +142,9 @@ func built(t *testing.T) []release.Built {
 	return all
 }
 
-// TestRelease: each image is there for both machines, signed by its digest, and pinned in the overlay, as every other's is. A
-// release is published once: repeated it changes nothing, and what would be another image, or stay without a digest, is refused
-// and leaves the overlay as it was.
+// TestRelease: each image is there for both machines, signed by its digest, and pinned in the overlay, as every other's
+// is. A release is published once: repeated it changes nothing, and what would be another image, or stay without a
+// digest, is refused and leaves the overlay as it was.
 func TestRelease(t *testing.T) {
 	images := built(t)
 	t.Run("published", func(t *testing.T) { published(t, images) })

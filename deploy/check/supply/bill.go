@@ -58,8 +58,8 @@ type dependency struct {
 	On  []string `json:"dependsOn"`
 }
 
-// Bill is the bill of materials of a binary of a version, in CycloneDX 1.6: what its build information says, with the licences of
-// parts. It follows from the binary alone, so that the same binary has the same bill.
+// Bill is the bill of materials of a binary of a version, in CycloneDX 1.6: what its build information says, with the
+// licences of parts. It follows from the binary alone, so that the same binary has the same bill.
 func Bill(path, version string, parts []Part) ([]byte, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {

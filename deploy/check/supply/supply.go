@@ -1,6 +1,6 @@
-// Package supply says what the shipped programs are made of: the modules that are compiled into them, with their licences
-// (docs/licences.md), and a bill of materials per binary (CycloneDX). It reads the module cache and the binaries themselves and
-// asks nobody.
+// Package supply says what the shipped programs are made of: the modules that are compiled into them, with their
+// licences (docs/licences.md), and a bill of materials per binary (CycloneDX). It reads the module cache and the
+// binaries themselves and asks nobody.
 package supply
 
 import (
@@ -26,8 +26,8 @@ var Shipped = []string{
 	"services/wallets/cmd/signer", "deploy/stack",
 }
 
-// Allowed are the licences that shipped code may have. All of them permit what we do with it, which is to use it unchanged and
-// to name its authors; MPL-2.0 would ask for the source of a changed file.
+// Allowed are the licences that shipped code may have. All of them permit what we do with it, which is to use it
+// unchanged and to name its authors; MPL-2.0 would ask for the source of a changed file.
 var Allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0"}
 
 // swagger is the one part that is no Go module: the script of npm that renders /docs. The module swgui carries it.

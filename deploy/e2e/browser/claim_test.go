@@ -10,8 +10,8 @@ import (
 	"causeway.internal/deploy/e2e/internal/api"
 )
 
-// TestClaim: a gift is paid, its link handed on, and claimed: the bank found by a word, the name shown and confirmed, the
-// payout watched to its end.
+// TestClaim: a gift is paid, its link handed on, and claimed: the bank found by a word, the name shown and confirmed,
+// the payout watched to its end.
 func TestClaim(t *testing.T) {
 	both(t, func(_ *testing.T, b *tab) {
 		ref := b.gift(nil)

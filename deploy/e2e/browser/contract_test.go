@@ -59,8 +59,8 @@ func liveKey(t *testing.T) (*stack.Stack, string) {
 	return s, made.Text(t, "key.secret")
 }
 
-// TestPayTransaction: where a network does not show what contracts send, the page says so for its coin, takes the hash of the
-// transaction, thanks for it, and says when it is none; it does not for a token.
+// TestPayTransaction: where a network does not show what contracts send, the page says so for its coin, takes the hash
+// of the transaction, thanks for it, and says when it is none; it does not for a token.
 func TestPayTransaction(t *testing.T) {
 	t.Parallel()
 	s, key := liveKey(t)

@@ -254,8 +254,8 @@ func (b *tab) click(selector string) {
 	b.do(chromedp.ScrollIntoView(chromedp.CSS(selector)), chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 }
 
-// submit presses a button that loads the next page, and waits for that. A page that renews itself may take the button away
-// before it is pressed; the new one is pressed then, as a person would.
+// submit presses a button that loads the next page, and waits for that. A page that renews itself may take the button
+// away before it is pressed; the new one is pressed then, as a person would.
 func (b *tab) submit(selector string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, within)

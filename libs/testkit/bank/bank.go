@@ -1,6 +1,7 @@
-// Package bank is an HTTP server that answers as Paystack and Flutterwave v3 document their answers, with one set of books
-// for each: transfers by reference, recipients, balances, lists of banks, and webhooks with their signatures. A test sets
-// what becomes of the next order, and reads how often each reference was paid. It shares no code with what calls it.
+// Package bank is an HTTP server that answers as Paystack and Flutterwave v3 document their answers, with one set of
+// books for each: transfers by reference, recipients, balances, lists of banks, and webhooks with their signatures. A
+// test sets what becomes of the next order, and reads how often each reference was paid. It shares no code with what
+// calls it.
 package bank
 
 import (

@@ -1,6 +1,7 @@
-// Package mq gives an integration test a RabbitMQ virtual host of its own, with the topology declared as an administrator
-// declares it, the users of the services with their rights, and a grip on queues and connections. It needs a running broker, named by CAUSEWAY_TEST_AMQP_URL and CAUSEWAY_TEST_AMQP_API (its management plugin). Only tests
-// import it.
+// Package mq gives an integration test a RabbitMQ virtual host of its own, with the topology declared as an
+// administrator declares it, the users of the services with their rights, and a grip on queues and connections. It
+// needs a running broker, named by CAUSEWAY_TEST_AMQP_URL and CAUSEWAY_TEST_AMQP_API (its management plugin). Only
+// tests import it.
 package mq
 
 import (
@@ -25,8 +26,8 @@ import (
 // callTimeout bounds one call of the management API.
 const callTimeout = 20 * time.Second
 
-// New creates a virtual host with the given lines, or without any with the product's, and returns an administrator's AMQP URL.
-// Both end with the test.
+// New creates a virtual host with the given lines, or without any with the product's, and returns an administrator's
+// AMQP URL. Both end with the test.
 func New(t testing.TB, lines ...wire.Route) string {
 	t.Helper()
 	base, err := url.Parse(env(t, "CAUSEWAY_TEST_AMQP_URL"))
@@ -76,8 +77,8 @@ func Declare(t testing.TB, amqpURL string, lines ...wire.Route) {
 	}
 }
 
-// As makes a user of a service, with the rights that it has in production, and returns its AMQP URL. The user ends with the
-// test.
+// As makes a user of a service, with the rights that it has in production, and returns its AMQP URL. The user ends with
+// the test.
 func As(t testing.TB, amqpURL, service string) string {
 	t.Helper()
 	user, password := service+"-"+strings.ToLower(rand.Text()[:12]), rand.Text()

@@ -158,8 +158,8 @@ func Lineage(spans []Span, of Span) (line []Span) {
 	return line
 }
 
-// Tree draws one trace: a line a span, indented below its parent, in the order of their start. keep says which spans are
-// shown; the children of one that is not stand in its place.
+// Tree draws one trace: a line a span, indented below its parent, in the order of their start. keep says which spans
+// are shown; the children of one that is not stand in its place.
 func Tree(spans []Span, trace string, keep func(Span) bool) string {
 	children := map[string][]Span{}
 	known := map[string]bool{}

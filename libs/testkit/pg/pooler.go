@@ -25,8 +25,9 @@ import (
 // poolerVariable names the PgBouncer that tests may use.
 const poolerVariable = "CAUSEWAY_PGBOUNCER"
 
-// Pooler starts a PgBouncer before the server of the URLs, in session, transaction or statement mode, and returns what leads a
-// URL through it. It knows the accounts of these URLs. Settings are further lines of its configuration. It ends with the test.
+// Pooler starts a PgBouncer before the server of the URLs, in session, transaction or statement mode, and returns what
+// leads a URL through it. It knows the accounts of these URLs. Settings are further lines of its configuration. It ends
+// with the test.
 func Pooler(t testing.TB, mode string, urls []string, settings ...string) (through func(string) string) {
 	t.Helper()
 	binary, err := findPooler()

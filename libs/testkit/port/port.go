@@ -1,9 +1,10 @@
-// Package port finds loopback ports for servers that a test, or a stack, starts by address and may kill and start again.
+// Package port finds loopback ports for servers that a test, or a stack, starts by address and may kill and start
+// again.
 //
 // A port that the system chose is no good for that: between its choice and its use, and while the server is down, the
-// system may give it to any other listener or connection of the machine. These ports lie below the range that the system
-// chooses from, and no other process is given the same: each holds blocks of them by listening on a block's first. A block in
-// which a server still runs is left alone too, since the process that took it may have ended.
+// system may give it to any other listener or connection of the machine. These ports lie below the range that the
+// system chooses from, and no other process is given the same: each holds blocks of them by listening on a block's
+// first. A block in which a server still runs is left alone too, since the process that took it may have ended.
 package port
 
 import (
@@ -57,8 +58,8 @@ func Take(count int) ([]int, error) {
 	return ports, nil
 }
 
-// Hold keeps the block of a port that another process took and that must not be given away when that process has ended, nor
-// while the port's server is down. It stays this process's as long as it runs.
+// Hold keeps the block of a port that another process took and that must not be given away when that process has ended,
+// nor while the port's server is down. It stays this process's as long as it runs.
 func Hold(port int) error {
 	if port < lowest || port >= lowest+blocks*size {
 		return fmt.Errorf("port %d is in no block", port)

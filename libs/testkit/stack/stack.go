@@ -1,9 +1,9 @@
-// Package stack gives tests a running product: the shared one that `stack test` started and described in the environment,
-// or a private second set of service processes, on the same PostgreSQL and RabbitMQ, that a test may configure, kill and
-// start again. It drives the launcher (deploy/stack) as a program.
+// Package stack gives tests a running product: the shared one that `stack test` started and described in the
+// environment, or a private second set of service processes, on the same PostgreSQL and RabbitMQ, that a test may
+// configure, kill and start again. It drives the launcher (deploy/stack) as a program.
 //
-// Environment: BASE_URL, API_KEY, ADMIN_TOKEN and WEBHOOK_SECRET of the shared stack, CAUSEWAY_STACK_DIR where it lives,
-// and CAUSEWAY_STACK, the launcher's binary.
+// Environment: BASE_URL, API_KEY, ADMIN_TOKEN and WEBHOOK_SECRET of the shared stack, CAUSEWAY_STACK_DIR where it
+// lives, and CAUSEWAY_STACK, the launcher's binary.
 package stack
 
 import (
@@ -32,9 +32,9 @@ const (
 	changeWithin     = 2 * time.Minute
 )
 
-// room bounds the private stacks of one test binary. A stack is five services and their databases: a dozen of them at once
-// exhaust the server's connections, and starve each other of the processor until deadlines pass that have nothing to do with
-// the tests. Nobody may take a second stack while holding one.
+// room bounds the private stacks of one test binary. A stack is five services and their databases: a dozen of them at
+// once exhaust the server's connections, and starve each other of the processor until deadlines pass that have nothing
+// to do with the tests. Nobody may take a second stack while holding one.
 var room = make(chan struct{}, 3)
 
 // Stack is a running product.
@@ -84,8 +84,8 @@ func Shared(t testing.TB) *Stack {
 	return s
 }
 
-// New starts a private stack and takes it down when the test ends. It waits while too many others run, and returns once the
-// gateway answers and payments has addresses in stock.
+// New starts a private stack and takes it down when the test ends. It waits while too many others run, and returns once
+// the gateway answers and payments has addresses in stock.
 func New(t testing.TB, o Options) *Stack {
 	t.Helper()
 	room <- struct{}{}

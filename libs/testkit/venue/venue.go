@@ -1,6 +1,6 @@
-// Package venue is an HTTP server that answers as the sources of prices document their answers: Binance, Coinbase, Kraken,
-// Quidax, Luno, Paycrest and open.er-api. A test sets prices, and faults of single sources: slow, wrong, zero, huge,
-// truncated and missing answers. It shares no code with what reads it.
+// Package venue is an HTTP server that answers as the sources of prices document their answers: Binance, Coinbase,
+// Kraken, Quidax, Luno, Paycrest and open.er-api. A test sets prices, and faults of single sources: slow, wrong, zero,
+// huge, truncated and missing answers. It shares no code with what reads it.
 package venue
 
 import (
@@ -98,7 +98,8 @@ func Start(t testing.TB) *Server {
 // Base is the address of one source.
 func (s *Server) Base(source string) string { return s.URL + "/" + source }
 
-// Price sets what every source says of a pair, such as "BTC/USD"; with a source before it, "kraken BTC/USD", what that one says.
+// Price sets what every source says of a pair, such as "BTC/USD"; with a source before it, "kraken BTC/USD", what that
+// one says.
 func (s *Server) Price(name, price string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

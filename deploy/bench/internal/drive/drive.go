@@ -1,6 +1,6 @@
-// Package drive sends the same kind of HTTP request from a number of clients for a while and measures what comes back. Its
-// clients share two cores with what they measure, so each is a bare keep-alive connection: one write a request, one read
-// an answer in the usual case, and nothing parsed but what tells a good answer from a bad one.
+// Package drive sends the same kind of HTTP request from a number of clients for a while and measures what comes back.
+// Its clients share two cores with what they measure, so each is a bare keep-alive connection: one write a request, one
+// read an answer in the usual case, and nothing parsed but what tells a good answer from a bad one.
 package drive
 
 import (
@@ -36,9 +36,10 @@ type Request struct {
 	Took   func(body []byte) // told a good answer, which it may not keep; may be nil
 }
 
-// Run lets clients send requests to the host of base, such as http://127.0.0.1:8080, each the next as soon as the last is
-// answered, for the given time, and at least one. next makes a request, and may take its time, which counts as nobody's; n is
-// unique over all clients of the run. The zero request ends its client. An answer other than 2xx is a failure.
+// Run lets clients send requests to the host of base, such as http://127.0.0.1:8080, each the next as soon as the last
+// is answered, for the given time, and at least one. next makes a request, and may take its time, which counts as
+// nobody's; n is unique over all clients of the run. The zero request ends its client. An answer other than 2xx is a
+// failure.
 func Run(ctx context.Context, base string, clients int, length time.Duration, next func(n int) Request) Result {
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()

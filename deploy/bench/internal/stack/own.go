@@ -22,8 +22,8 @@ type Own struct {
 	ended chan error
 }
 
-// Replace runs the program of a stopped process in its place, at the same address, with settings of the benchmark's own.
-// It returns once the program is ready. End it, and start the launcher's again, when it is done with.
+// Replace runs the program of a stopped process in its place, at the same address, with settings of the benchmark's
+// own. It returns once the program is ready. End it, and start the launcher's again, when it is done with.
 func (s *Stack) Replace(ctx context.Context, name string, settings map[string]string) (*Own, error) {
 	st, err := s.state()
 	if err != nil {

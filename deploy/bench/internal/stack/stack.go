@@ -228,8 +228,8 @@ func Database(server, of string) (string, error) {
 	return to.String(), nil
 }
 
-// Memory returns the megabytes (10^6 bytes) of main memory that each part occupies now. A server with children is counted
-// with them, and what they share once.
+// Memory returns the megabytes (10^6 bytes) of main memory that each part occupies now. A server with children is
+// counted with them, and what they share once.
 func (s *Stack) Memory() (map[string]float64, error) {
 	all, err := s.Processes()
 	if err != nil {
@@ -275,7 +275,8 @@ func occupied(times map[int]usage, pid int) float64 {
 	return sum
 }
 
-// rollup reads a line of proc_pid_smaps(5)'s sum, in kilobytes there and megabytes here; 0 of a process that has just ended.
+// rollup reads a line of proc_pid_smaps(5)'s sum, in kilobytes there and megabytes here; 0 of a process that has just
+// ended.
 func rollup(pid int, name string) float64 {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "smaps_rollup"))
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package audit judges a chaos run from the outside: it reads the services' databases, the simulated bank's own table, the
-// broker's queues and the merchant's receiver, and compares them with what the merchant asked for. It shares no code with
-// the services or libs, so that no mistake of theirs is repeated here.
+// Package audit judges a chaos run from the outside: it reads the services' databases, the simulated bank's own table,
+// the broker's queues and the merchant's receiver, and compares them with what the merchant asked for. It shares no
+// code with the services or libs, so that no mistake of theirs is repeated here.
 package audit
 
 import (
@@ -255,7 +255,8 @@ func (f *dossier) judge() Verdict {
 	return v
 }
 
-// judgeEvents: every sequence number from 1 on, each under one id, each accepted, everything that must be told among them.
+// judgeEvents: every sequence number from 1 on, each under one id, each accepted, everything that must be told among
+// them.
 func (f *dossier) judgeEvents(row paymentRow, told []string, v *Verdict, fault func(string, ...any)) {
 	ids, accepted, types := map[int64]string{}, map[int64]bool{}, map[string]bool{}
 	for _, d := range f.deliveries {

@@ -15,7 +15,8 @@ type Restore struct {
 	Back    time.Time // after the database was there again
 }
 
-// onItsWay is how long before a backup an event may have happened that had not come to the dispatcher's database by then.
+// onItsWay is how long before a backup an event may have happened that had not come to the dispatcher's database by
+// then.
 const onItsWay = 10 * time.Second
 
 // lostAt says whether what a service did at a time may be lost.
@@ -37,8 +38,8 @@ func (e Evidence) restored(service string) bool {
 	return false
 }
 
-// judgeLost judges a payment that a restore took away: what payers and banks did for it stays true, once, and its money is
-// in suspense.
+// judgeLost judges a payment that a restore took away: what payers and banks did for it stays true, once, and its money
+// is in suspense.
 func (f *dossier) judgeLost() Verdict {
 	v := Verdict{Key: f.asked.Key, Reference: f.asked.Reference, Status: "restored away", Attempts: len(f.deliveries)}
 	fault := func(format string, args ...any) { v.Faults = append(v.Faults, fmt.Sprintf(format, args...)) }
@@ -96,7 +97,8 @@ func lostEvents(ctx context.Context, e Evidence, payments *pgx.Conn) (map[string
 	return found, nil
 }
 
-// strayTransfers are transfers at the rail of no payout: a restore may have taken the payout's payment away, and nothing else.
+// strayTransfers are transfers at the rail of no payout: a restore may have taken the payout's payment away, and
+// nothing else.
 func strayTransfers(ctx context.Context, payments *pgx.Conn, files []*dossier) ([]string, error) {
 	rows, err := payments.Query(ctx, `SELECT t.ref FROM sim_transfers t LEFT JOIN payouts o ON o.reference = t.ref WHERE o.id IS NULL`)
 	if err != nil {

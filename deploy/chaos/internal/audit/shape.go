@@ -195,8 +195,8 @@ func (a amount) bounds(row paymentRow) (least, most *big.Rat) {
 // cent is the smallest unit of NGN: amounts are rounded down to it once for the gross and once for the fee.
 var cent = big.NewRat(1, 100)
 
-// share is the payout of a transfer with the fee from fiat whose payer sent another amount: the same share of the priced
-// amount, less the fee that the table has for that share.
+// share is the payout of a transfer with the fee from fiat whose payer sent another amount: the same share of the
+// priced amount, less the fee that the table has for that share.
 func share(row paymentRow) *big.Rat {
 	if due := rat(row.CryptoAmount); due.Sign() > 0 {
 		gross := new(big.Rat).Mul(rat(row.FiatAmount), rat(row.Received))
@@ -248,8 +248,8 @@ func text(r *big.Rat) string {
 	return strings.TrimSuffix(strings.TrimRight(r.FloatString(18), "0"), ".")
 }
 
-// judgeListed: the list of events has each of the payment's events once, under the id that was delivered, without a gap, and
-// the last one has the status that the payment ended with.
+// judgeListed: the list of events has each of the payment's events once, under the id that was delivered, without a
+// gap, and the last one has the status that the payment ended with.
 func (f *dossier) judgeListed(row paymentRow, fault func(string, ...any)) {
 	listed, delivered := map[int64]load.Listed{}, map[int64]string{}
 	for _, d := range f.deliveries {

@@ -1,5 +1,5 @@
-// Package duty watches who leads: the session that holds each of the product's leaderships, read from the databases' locks
-// and leases. It tells a takeover and how long it took.
+// Package duty watches who leads: the session that holds each of the product's leaderships, read from the databases'
+// locks and leases. It tells a takeover and how long it took.
 package duty
 
 import (
@@ -132,8 +132,9 @@ func (w *Watch) Settled(ctx context.Context) (Holders, error) {
 	}
 }
 
-// Takeovers watches after a leader was taken out at began: how long each duty that lost its holder had to wait for another.
-// It looks for at least the time least, then until all are taken, at most until limit; what nobody took is in orphans.
+// Takeovers watches after a leader was taken out at began: how long each duty that lost its holder had to wait for
+// another. It looks for at least the time least, then until all are taken, at most until limit; what nobody took is in
+// orphans.
 func (w *Watch) Takeovers(ctx context.Context, before Holders, began time.Time, least, limit time.Duration) (took map[string]time.Duration, orphans []string, err error) {
 	took = map[string]time.Duration{}
 	for {

@@ -1,6 +1,6 @@
-// Package latch stops the product at a named step of a payment, from the outside: a trigger in the instance's own database
-// waits for an advisory lock which chaos takes when a step is armed. Nothing of it exists in the product, and while no step
-// is armed a trigger costs next to nothing.
+// Package latch stops the product at a named step of a payment, from the outside: a trigger in the instance's own
+// database waits for an advisory lock which chaos takes when a step is armed. Nothing of it exists in the product, and
+// while no step is armed a trigger costs next to nothing.
 package latch
 
 import (

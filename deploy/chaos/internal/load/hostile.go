@@ -42,8 +42,8 @@ type fault struct {
 	answer func(h *Hostile, w http.ResponseWriter, r *http.Request)
 }
 
-// Gone is the endpoint that asks for no more (410) every now and then. It is for a registered endpoint, which can be enabled
-// again; Gone is its place among the URLs.
+// Gone is the endpoint that asks for no more (410) every now and then. It is for a registered endpoint, which can be
+// enabled again; Gone is its place among the URLs.
 const Gone = 0
 
 // faults, one endpoint each; attempts that hang are few, because a slow endpoint gets one attempt at a time.

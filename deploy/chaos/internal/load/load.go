@@ -1,6 +1,6 @@
-// Package load is the merchant and the payer of a chaos run: it creates sandbox payments of every shape through the gateway,
-// pays them with sandbox deposits, repeats every request under its idempotency key until it is answered, and receives the
-// callbacks. It records what it did and judges nothing.
+// Package load is the merchant and the payer of a chaos run: it creates sandbox payments of every shape through the
+// gateway, pays them with sandbox deposits, repeats every request under its idempotency key until it is answered, and
+// receives the callbacks. It records what it did and judges nothing.
 package load
 
 import (

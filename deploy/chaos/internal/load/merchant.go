@@ -50,8 +50,8 @@ func call(ctx context.Context, method, address, token string, body, answer any) 
 	return err
 }
 
-// Ask sends one request with a bearer token, if there is one, and returns the status of the answer; one of success is read
-// into answer unless that is nil.
+// Ask sends one request with a bearer token, if there is one, and returns the status of the answer; one of success is
+// read into answer unless that is nil.
 func Ask(ctx context.Context, method, address, token string, body, answer any) (status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -24,7 +24,8 @@ type Delivery struct {
 	Problem   string // why it cannot be trusted, "" when it can
 }
 
-// Receiver is the merchant's end of the callbacks. It refuses some first attempts, so that retries are part of every run.
+// Receiver is the merchant's end of the callbacks. It refuses some first attempts, so that retries are part of every
+// run.
 type Receiver struct {
 	URL    string
 	secret string

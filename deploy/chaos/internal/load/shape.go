@@ -183,8 +183,8 @@ func (l *Load) order(ctx context.Context, p *Payment, outcome string) error {
 	return l.persist(ctx, "/v1/sandbox/payouts/"+p.Reference+"/outcome", outcome+"-"+p.Key, body, &struct{}{})
 }
 
-// claim lets two people claim the gift at once, each for an account of its own. One may be refused, and both may when the answer
-// to the one who had it was lost.
+// claim lets two people claim the gift at once, each for an account of its own. One may be refused, and both may when
+// the answer to the one who had it was lost.
 func (l *Load) claim(ctx context.Context, p *Payment) error {
 	var both sync.WaitGroup
 	faults := make([]error, len(Claimers))
@@ -236,7 +236,8 @@ func (l *Load) await(ctx context.Context, p *Payment, shown func(view) bool) err
 	}
 }
 
-// digits are what every token of Pairs takes behind the point; bitcoin takes more, and is the one of which so little is due.
+// digits are what every token of Pairs takes behind the point; bitcoin takes more, and is the one of which so little is
+// due.
 const (
 	digits     = 6
 	digitsMost = 8

@@ -102,8 +102,8 @@ func (s *Stack) Settings(name string) (map[string]string, error) {
 	return settings, err
 }
 
-// Operate runs a verb of an operator with the program and the settings of a process, and those NAME=value besides, and returns
-// what it prints.
+// Operate runs a verb of an operator with the program and the settings of a process, and those NAME=value besides, and
+// returns what it prints.
 func (s *Stack) Operate(ctx context.Context, name string, settings []string, words ...string) (string, error) {
 	process, err := s.find(name)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package stack is chaos' grip on a running instance: what runs in it, and how to kill and start each part. It reads the
-// launcher's state file and calls the launcher's verbs, and knows nothing of what the parts do.
+// Package stack is chaos' grip on a running instance: what runs in it, and how to kill and start each part. It reads
+// the launcher's state file and calls the launcher's verbs, and knows nothing of what the parts do.
 package stack
 
 import (
@@ -145,8 +145,8 @@ func (p launchedProcess) alive() bool {
 	return startOf(stat) == strconv.FormatUint(p.Ref.Started, 10)
 }
 
-// startOf reads the start time from a line of /proc/PID/stat, "" if the process is a zombie. The name in brackets may hold
-// anything, so reading starts behind it.
+// startOf reads the start time from a line of /proc/PID/stat, "" if the process is a zombie. The name in brackets may
+// hold anything, so reading starts behind it.
 func startOf(stat []byte) string {
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 20 || fields[0] == "Z" {
@@ -155,8 +155,8 @@ func startOf(stat []byte) string {
 	return fields[19]
 }
 
-// Shots finds the processes of the names and returns a function that ends all of them at once (SIGKILL), with nothing left
-// to look up when the moment has come.
+// Shots finds the processes of the names and returns a function that ends all of them at once (SIGKILL), with nothing
+// left to look up when the moment has come.
 func (s *Stack) Shots(names ...string) (shoot func() error, err error) {
 	state, err := s.read()
 	if err != nil {
@@ -245,7 +245,8 @@ func (s *Stack) Services() []string {
 	})
 }
 
-// Metrics is where a process of the product tells its metrics, and which service and role it is: all, if it has no role.
+// Metrics is where a process of the product tells its metrics, and which service and role it is: all, if it has no
+// role.
 type Metrics struct{ URL, Service, Role string }
 
 // Metrics lists them.
@@ -304,9 +305,9 @@ func (s *Stack) Alarm(ctx context.Context, on bool) error {
 	return s.callWith(ctx, []string{"rabbitctl"}, words...)
 }
 
-// starts is how often a process is started that ends before it is ready: one that finds its server gone in the middle of its
-// start gives up, and whoever runs it starts it again, as an orchestrator does. So long, too, is one waited for that has more
-// to do than to start.
+// starts is how often a process is started that ends before it is ready: one that finds its server gone in the middle
+// of its start gives up, and whoever runs it starts it again, as an orchestrator does. So long, too, is one waited for
+// that has more to do than to start.
 const starts = 5
 
 // Start starts a process again, this once with the settings NAME=value beside its own, or lets a paused one go on, and
@@ -331,8 +332,8 @@ func (s *Stack) Move(ctx context.Context, name, bin string) error {
 	return s.call(ctx, "start", name, "--bin", bin)
 }
 
-// Migrate brings the databases to the schemas of the programs in a directory, under whatever runs, and leaves broker users the
-// rights that programs before them need.
+// Migrate brings the databases to the schemas of the programs in a directory, under whatever runs, and leaves broker
+// users the rights that programs before them need.
 func (s *Stack) Migrate(ctx context.Context, bin string) error {
 	return s.call(ctx, "migrate", "--bin", bin, "--earlier-rights")
 }

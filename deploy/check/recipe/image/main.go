@@ -1,6 +1,6 @@
-// Command image takes the steps of deploy/docker/Dockerfile without a Docker engine and leaves what the image adds to its base
-// in a directory: image MODULE PACKAGE DIRECTORY, started in the project's directory with VERSION and REVISION in the environment
-// (deploy/docker/image does).
+// Command image takes the steps of deploy/docker/Dockerfile without a Docker engine and leaves what the image adds to
+// its base in a directory: image MODULE PACKAGE DIRECTORY, started in the project's directory with VERSION and REVISION
+// in the environment (deploy/docker/image does).
 package main
 
 import (

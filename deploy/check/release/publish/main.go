@@ -1,5 +1,5 @@
-// Command publish builds, pushes, signs and pins the images of a version, and writes notes with the digests and the line that
-// verifies each signature. `make release` calls it in the project's directory.
+// Command publish builds, pushes, signs and pins the images of a version, and writes notes with the digests and the
+// line that verifies each signature. `make release` calls it in the project's directory.
 package main
 
 import (

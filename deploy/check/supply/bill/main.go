@@ -1,5 +1,6 @@
-// Command bill writes the bill of materials of each shipped program, and all licence texts, to a directory: bill ROOT BINARIES
-// DIRECTORY VERSION, where ROOT is the project's directory, BINARIES the one with the built programs and VERSION theirs (make sbom).
+// Command bill writes the bill of materials of each shipped program, and all licence texts, to a directory: bill ROOT
+// BINARIES DIRECTORY VERSION, where ROOT is the project's directory, BINARIES the one with the built programs and
+// VERSION theirs (make sbom).
 package main
 
 import (

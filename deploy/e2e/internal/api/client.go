@@ -1,5 +1,5 @@
-// Package api is the merchant's side of the end-to-end tests: a client of the gateway that reads answers digit by digit and
-// waits for conditions. It imports nothing of the product, so that it shares no mistake with what it checks.
+// Package api is the merchant's side of the end-to-end tests: a client of the gateway that reads answers digit by digit
+// and waits for conditions. It imports nothing of the product, so that it shares no mistake with what it checks.
 package api
 
 import (
@@ -60,8 +60,8 @@ type Answer struct {
 	root   any
 }
 
-// Call sends a request and fails the test when no answer comes or the answer breaks the contract. body is nil, a string or
-// []byte sent as they are, or a value to encode.
+// Call sends a request and fails the test when no answer comes or the answer breaks the contract. body is nil, a string
+// or []byte sent as they are, or a value to encode.
 func (c *Client) Call(t testing.TB, method, path string, body any, options ...Option) *Answer {
 	t.Helper()
 	answer, err := c.Try(t.Context(), method, path, body, options...)

@@ -1,6 +1,6 @@
-// Package contract holds every HTTP exchange of a test against the published OpenAPI document and against the rules that
-// docs/api-contract.md#errors sets for all answers: the shape of errors and the request id. It knows nothing of what a
-// test is about.
+// Package contract holds every HTTP exchange of a test against the published OpenAPI document and against the rules
+// that docs/api-contract.md#errors sets for all answers: the shape of errors and the request id. It knows nothing of
+// what a test is about.
 package contract
 
 import (
@@ -123,7 +123,8 @@ type Violation struct {
 func (v *Violation) Error() string { return v.Exchange + ": " + v.Problem.Error() }
 func (v *Violation) Unwrap() error { return v.Problem }
 
-// Transport checks every exchange made through next and fails the request with a *Violation when it breaks the contract.
+// Transport checks every exchange made through next and fails the request with a *Violation when it breaks the
+// contract.
 func (c *Contract) Transport(next http.RoundTripper) http.RoundTripper {
 	return &transport{contract: c, next: next}
 }
@@ -151,7 +152,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response.Body = body(received)
 	r.Body = body(sent)
-	// A check computes for milliseconds. Hundreds at once would starve what keeps time: connections and the webhook receiver.
+	// A check computes for milliseconds. Hundreds at once would starve what keeps time: connections and the webhook
+	// receiver.
 	t.contract.turns <- struct{}{}
 	problem := t.contract.check(r, response, received)
 	<-t.contract.turns

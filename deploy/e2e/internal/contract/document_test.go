@@ -28,8 +28,8 @@ const (
 		"data":{"payment":{"sequence":1,` + payment + `}}}`
 )
 
-// TestDocument: against the published document, what an answer or event holds beside what is described is found, also where
-// a schema is put together of others.
+// TestDocument: against the published document, what an answer or event holds beside what is described is found, also
+// where a schema is put together of others.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	c := published(t)

@@ -1,5 +1,5 @@
-// Package runbook reads the command lines of docs/runbooks, so that tests can hold them against the product. It knows the
-// form of a page and nothing of the product.
+// Package runbook reads the command lines of docs/runbooks, so that tests can hold them against the product. It knows
+// the form of a page and nothing of the product.
 package runbook
 
 import (

@@ -106,7 +106,8 @@ var flags = map[string][]string{
 
 var object = regexp.MustCompile(`\b(deployment|deploy|scaledobject|hpa|job|externalsecret|cluster|configmap|secret)/([a-z][a-z0-9-]*)`)
 
-// checkCluster says what is wrong with a command for a cluster: an unknown verb or flag, or an object that no manifest has.
+// checkCluster says what is wrong with a command for a cluster: an unknown verb or flag, or an object that no manifest
+// has.
 func checkCluster(line string, known map[string]bool) string {
 	line = strings.ReplaceAll(line, "$SERVICE", "payments") // as a reader would set it
 	words := strings.Fields(line)

@@ -74,9 +74,9 @@ func (b *backend) start(conf *ethconfig.Config) error {
 // Client speaks to the node.
 func (b *backend) Client() *ethclient.Client { return b.client }
 
-// Commit seals a block. The beacon calls every 32nd block final, and go-ethereum moves final blocks to its freezer once a
-// minute, from which no fork takes them back: block 32 would still be answered after a fork to 31. Here nothing is final
-// but by [finality].
+// Commit seals a block. The beacon calls every 32nd block final, and go-ethereum moves final blocks to its freezer once
+// a minute, from which no fork takes them back: block 32 would still be answered after a fork to 31. Here nothing is
+// final but by [finality].
 func (b *backend) Commit() common.Hash {
 	defer b.service.BlockChain().SetFinalized(nil)
 	return b.beacon.Commit()

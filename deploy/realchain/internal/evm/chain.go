@@ -1,8 +1,9 @@
-// Package evm is a real EVM node for tests: go-ethereum's simulated backend with three tokens deployed, a front door for
-// JSON-RPC that can be broken on purpose, and the operations that produce every reorganisation a scanner must survive.
+// Package evm is a real EVM node for tests: go-ethereum's simulated backend with three tokens deployed, a front door
+// for JSON-RPC that can be broken on purpose, and the operations that produce every reorganisation a scanner must
+// survive.
 //
-// Nothing here is a model of a chain: blocks, logs, receipts, the transaction pool and forks are go-ethereum's own. Block
-// times are whole seconds and grow by at least one second a block, so fast mining runs ahead of the wall clock.
+// Nothing here is a model of a chain: blocks, logs, receipts, the transaction pool and forks are go-ethereum's own.
+// Block times are whole seconds and grow by at least one second a block, so fast mining runs ahead of the wall clock.
 package evm
 
 import (
@@ -105,8 +106,8 @@ func (c *chain) close() error {
 	return c.backend.Close()
 }
 
-// startBackend finds a free port for the node's own HTTP server. The port is closed between the search and the start, so a
-// lost race is tried again.
+// startBackend finds a free port for the node's own HTTP server. The port is closed between the search and the start,
+// so a lost race is tried again.
 func startBackend(alloc types.GenesisAlloc, chainID int64) (node *backend, port int, err error) {
 	for range 5 {
 		if port, err = freePort(); err != nil {
@@ -179,8 +180,8 @@ func (c *chain) mine(ctx context.Context, blocks int) (block, error) {
 	return c.head(ctx)
 }
 
-// send hands a signed transaction to the pool. The pool follows a new head in the background, so right after a block it may
-// refuse with a stale nonce or balance; such refusals are tried again for a while.
+// send hands a signed transaction to the pool. The pool follows a new head in the background, so right after a block it
+// may refuse with a stale nonce or balance; such refusals are tried again for a while.
 func (c *chain) send(ctx context.Context, tx *types.Transaction) error {
 	ctx, cancel := context.WithTimeout(ctx, sendPatience)
 	defer cancel()

@@ -10,9 +10,9 @@ import (
 	"causeway.internal/deploy/realchain/internal/node"
 )
 
-// finality gives the tags finalized and safe a meaning like that of a live chain: finalized trails the head by a number of
-// blocks and never moves back, safe trails by half of that. The simulated backend's own tags jump in steps of 32 blocks, and
-// its safe is the head, so requests that name the tags are rewritten to heights before they reach it.
+// finality gives the tags finalized and safe a meaning like that of a live chain: finalized trails the head by a number
+// of blocks and never moves back, safe trails by half of that. The simulated backend's own tags jump in steps of 32
+// blocks, and its safe is the head, so requests that name the tags are rewritten to heights before they reach it.
 type finality struct {
 	head func(context.Context) (block, error)
 

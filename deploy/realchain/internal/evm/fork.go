@@ -79,8 +79,8 @@ func (c *chain) transactionsAbove(ctx context.Context, height int64) ([]*types.T
 	return all, nil
 }
 
-// refill puts transactions into the emptied pool. One whose predecessor by nonce is gone cannot be mined any more; it is
-// kept for include instead.
+// refill puts transactions into the emptied pool. One whose predecessor by nonce is gone cannot be mined any more; it
+// is kept for include instead.
 func (c *chain) refill(ctx context.Context, txs []*types.Transaction) error {
 	next := map[common.Address]uint64{}
 	for _, tx := range txs {
@@ -124,8 +124,8 @@ func (c *chain) drop(ctx context.Context, hashes []string) ([]string, error) {
 	return dropped, c.refill(ctx, kept)
 }
 
-// include sends a dropped or orphaned transaction again, byte for byte. ahead other token transfers with a higher tip come
-// before it in the same block, so that its logs stand at another index of the block.
+// include sends a dropped or orphaned transaction again, byte for byte. ahead other token transfers with a higher tip
+// come before it in the same block, so that its logs stand at another index of the block.
 func (c *chain) include(ctx context.Context, hash string, ahead int) error {
 	tx, known := c.orphans[common.HexToHash(hash)]
 	if !known {
@@ -147,8 +147,8 @@ func (c *chain) include(ctx context.Context, hash string, ahead int) error {
 	return nil
 }
 
-// replace signs another transaction with the sender and nonce of a dropped, orphaned or waiting one, which therefore can
-// never be mined again once this one is.
+// replace signs another transaction with the sender and nonce of a dropped, orphaned or waiting one, which therefore
+// can never be mined again once this one is.
 func (c *chain) replace(ctx context.Context, hash, token string, payments []node.Payment) (*types.Transaction, error) {
 	old, err := c.find(ctx, hash)
 	if err != nil {

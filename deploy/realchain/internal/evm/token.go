@@ -41,8 +41,8 @@ const (
 // wholeDigits: each account holds 10^12 whole tokens.
 const wholeDigits = 12
 
-// deployTokens deploys the three tokens from account 0 in one block. The addresses depend on nothing but the account and
-// its nonce, so they are the same on every run.
+// deployTokens deploys the three tokens from account 0 in one block. The addresses depend on nothing but the account
+// and its nonce, so they are the same on every run.
 func (c *chain) deployTokens(ctx context.Context, decimals int64) error {
 	code, err := tokenCode()
 	if err != nil {
@@ -114,8 +114,8 @@ func parse(p node.Payment) (common.Address, *big.Int, error) {
 	return common.HexToAddress(p.To), amount, nil
 }
 
-// transferData is the target, value and call data that move payments in one transaction: a plain transfer for one payment,
-// a contract call that emits several logs (or makes several internal transfers) for more.
+// transferData is the target, value and call data that move payments in one transaction: a plain transfer for one
+// payment, a contract call that emits several logs (or makes several internal transfers) for more.
 func (c *chain) transferData(token string, payments []node.Payment) (to common.Address, value *big.Int, data []byte, err error) {
 	if len(payments) == 0 || len(payments) > 100 {
 		return to, nil, nil, node.Refusal("1..100 payments in one transaction")

@@ -62,8 +62,8 @@ func (r TransferRequest) All() []Payment {
 	return []Payment{r.Payment}
 }
 
-// Handle decodes, runs the operation alone while the front door waits, and encodes. Every POST takes and answers JSON; a
-// refused request is 400 with {"error": …}.
+// Handle decodes, runs the operation alone while the front door waits, and encodes. Every POST takes and answers JSON;
+// a refused request is 400 with {"error": …}.
 func Handle[T any](mux *http.ServeMux, alone func(func()), route string, f func(context.Context, T) (any, error)) {
 	mux.HandleFunc(route, func(w http.ResponseWriter, r *http.Request) {
 		var body T

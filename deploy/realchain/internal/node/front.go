@@ -1,5 +1,5 @@
-// Package node is what the nodes of every chain have in common: a front door for clients that can be broken on purpose, and a
-// control API that pays, mines and rearranges the chain.
+// Package node is what the nodes of every chain have in common: a front door for clients that can be broken on purpose,
+// and a control API that pays, mines and rearranges the chain.
 package node
 
 import (

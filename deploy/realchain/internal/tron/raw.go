@@ -91,8 +91,9 @@ func message(b []byte, f func(number protowire.Number, bytes []byte, value uint6
 	return nil
 }
 
-// decode reads raw data and refuses whatever a node, or a careful wallet, would not write: unknown fields, another number of
-// contracts than one, a type that contradicts its parameter, addresses that are none, another order or zero values.
+// decode reads raw data and refuses whatever a node, or a careful wallet, would not write: unknown fields, another
+// number of contracts than one, a type that contradicts its parameter, addresses that are none, another order or zero
+// values.
 func decode(b []byte) (rawData, error) {
 	var r rawData
 	var contracts [][]byte

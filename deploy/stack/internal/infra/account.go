@@ -27,9 +27,9 @@ type Tenant struct {
 	Broker  bool
 }
 
-// Accounts makes the broker's topology and, for each service, a database with two roles and a broker user, all named after the
-// instance's prefix. What exists is kept. Passwords are the instance's secrets. With earlier, broker users have the rights that
-// binaries need which declare their queues themselves.
+// Accounts makes the broker's topology and, for each service, a database with two roles and a broker user, all named
+// after the instance's prefix. What exists is kept. Passwords are the instance's secrets. With earlier, broker users
+// have the rights that binaries need which declare their queues themselves.
 func (s Servers) Accounts(ctx context.Context, tenants []Tenant, earlier bool) ([]Account, error) {
 	st, err := state.Load(s.Dir)
 	if err != nil {
@@ -118,8 +118,8 @@ func with(server, user, password, path string) string {
 	return address.String()
 }
 
-// closeServer shuts the databases that PostgreSQL makes by itself, which everybody may enter else. It is done to private servers
-// only: a lent one belongs to somebody else.
+// closeServer shuts the databases that PostgreSQL makes by itself, which everybody may enter else. It is done to
+// private servers only: a lent one belongs to somebody else.
 func closeServer(ctx context.Context, server string) error {
 	conn, err := pgx.Connect(ctx, server)
 	if err != nil {

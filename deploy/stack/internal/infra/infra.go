@@ -1,6 +1,6 @@
-// Package infra provides an instance's PostgreSQL and RabbitMQ: lent by the environment, or private ones started from the
-// installed programs, which are installed first where that is possible. It also makes and drops the accounts inside them.
-// It knows the services by name only.
+// Package infra provides an instance's PostgreSQL and RabbitMQ: lent by the environment, or private ones started from
+// the installed programs, which are installed first where that is possible. It also makes and drops the accounts inside
+// them. It knows the services by name only.
 package infra
 
 import (
@@ -114,9 +114,9 @@ func (s Servers) lent() (pg, rabbit server, err error) {
 	return pg, rabbit, err
 }
 
-// place decides where private servers keep their files and under which accounts they run. Both refuse to run as root, or
-// should not, so a directory that their accounts cannot reach, such as a clone in root's home, is replaced by one in the
-// system's temporary directory.
+// place decides where private servers keep their files and under which accounts they run. Both refuse to run as root,
+// or should not, so a directory that their accounts cannot reach, such as a clone in root's home, is replaced by one in
+// the system's temporary directory.
 func (s Servers) place(pg, rabbit bool) (map[string]*process.User, error) {
 	users := map[string]*process.User{}
 	var err error

@@ -17,8 +17,8 @@ import (
 	"causeway.internal/libs/testkit/port"
 )
 
-// findRabbit returns the server script, "" if there is none. Debian's wrapper in /usr/sbin is passed over: it insists on
-// the system's account and directories.
+// findRabbit returns the server script, "" if there is none. Debian's wrapper in /usr/sbin is passed over: it insists
+// on the system's account and directories.
 func findRabbit() string {
 	patterns := []string{
 		"/usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin/rabbitmq-server",
@@ -48,8 +48,8 @@ func findEpmd() string {
 
 func overview(api string) string { return strings.TrimRight(api, "/") + "/api/overview" }
 
-// rabbit starts a private broker with its management and its metrics. Its port mapper, ports, cookie and home are its own, so that
-// it neither meets nor disturbs another broker on the machine.
+// rabbit starts a private broker with its management and its metrics. Its port mapper, ports, cookie and home are its
+// own, so that it neither meets nor disturbs another broker on the machine.
 func (s Servers) rabbit(ctx context.Context, user *process.User, password string, ca *authority) error {
 	data, err := s.dataDir()
 	if err != nil {
@@ -157,8 +157,8 @@ log.file = false
 `, amqp, amqps, management, metrics, node, password)
 }
 
-// rabbitEnv names every file the broker would otherwise look for in the system's directories. RABBITMQ_ALLOW_INPUT makes
-// the script replace itself by the virtual machine, so that the process we know is the broker itself.
+// rabbitEnv names every file the broker would otherwise look for in the system's directories. RABBITMQ_ALLOW_INPUT
+// makes the script replace itself by the virtual machine, so that the process we know is the broker itself.
 func rabbitEnv(node string, dist int) []string {
 	return []string{
 		"RABBITMQ_ALLOW_INPUT=1",

@@ -1,6 +1,6 @@
 // Package process starts, recognises and stops the processes of a stack. A process is known by its id together with its
-// start time, so that a recycled id is never mistaken for one of ours and nothing that we did not start is ever signalled.
-// It knows nothing of what the processes do.
+// start time, so that a recycled id is never mistaken for one of ours and nothing that we did not start is ever
+// signalled. It knows nothing of what the processes do.
 package process
 
 import (

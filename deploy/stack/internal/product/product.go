@@ -62,7 +62,8 @@ func (p Product) Up(ctx context.Context) error {
 	return p.settle(ctx, one.keys)
 }
 
-// Migrate brings the databases of an instance that is up to the schemas of the binaries in Options.Bin, under whatever runs.
+// Migrate brings the databases of an instance that is up to the schemas of the binaries in Options.Bin, under whatever
+// runs.
 func (p Product) Migrate(ctx context.Context) error {
 	one, err := p.plan(ctx)
 	if err != nil {

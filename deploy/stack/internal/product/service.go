@@ -30,8 +30,8 @@ const (
 	gateway    = "gateway"
 )
 
-// signer is the program that holds keys which guard money. It is no tenant: it has no database and opens no connection. It
-// runs only where its policy is configured, signer:SIGNER_POLICY, since the chains of test mode need none.
+// signer is the program that holds keys which guard money. It is no tenant: it has no database and opens no connection.
+// It runs only where its policy is configured, signer:SIGNER_POLICY, since the chains of test mode need none.
 const signer = "signer"
 
 // Tenants are the services.

@@ -27,8 +27,9 @@ const (
 // families are the groups of networks that share addresses.
 func families() []string { return []string{"bitcoin", "evm", "tron", "solana"} }
 
-// stock waits until payments holds enough test addresses of every family, and each of its processes has heard from wallets
-// that the networks of test mode are scanned. The stock may be reported by any of payments' processes; all are asked.
+// stock waits until payments holds enough test addresses of every family, and each of its processes has heard from
+// wallets that the networks of test mode are scanned. The stock may be reported by any of payments' processes; all are
+// asked.
 func (p Product) stock(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, stockLimit)
 	defer stop()

@@ -15,8 +15,8 @@ func (p Product) Variables() []string {
 	}
 }
 
-// EnvFile renders variables for a shell to source. Values are quoted only where a shell needs it, so that other tools can
-// read the file too.
+// EnvFile renders variables for a shell to source. Values are quoted only where a shell needs it, so that other tools
+// can read the file too.
 func EnvFile(variables []string) string {
 	var out strings.Builder
 	for _, variable := range variables {

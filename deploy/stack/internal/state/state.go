@@ -1,6 +1,6 @@
 // Package state keeps what an instance of the stack consists of in its directory: processes, ports, accounts and keys.
-// Everything is readable by its owner alone, because it holds secrets. Two locks guard it: the owner's lock, held by the
-// launcher that brings an instance up or down or stays with it, and a short one around each change of the file.
+// Everything is readable by its owner alone, because it holds secrets. Two locks guard it: the owner's lock, held by
+// the launcher that brings an instance up or down or stays with it, and a short one around each change of the file.
 package state
 
 import (

@@ -1,5 +1,5 @@
-// Package tier runs `go test` and reads its machine-readable output: package lines as they come, the output of what fails
-// and of nothing else, and counts, so that a skipped test cannot pass unseen.
+// Package tier runs `go test` and reads its machine-readable output: package lines as they come, the output of what
+// fails and of nothing else, and counts, so that a skipped test cannot pass unseen.
 package tier
 
 import (
@@ -86,8 +86,8 @@ func Run(ctx context.Context, t Tier, out io.Writer) (Result, error) {
 	return r.result, errors.Join(readErr, err)
 }
 
-// Command makes a command in a process group of its own which is interrupted, and then killed, as a whole: `go test` and
-// `go run` have children that would outlive them.
+// Command makes a command in a process group of its own which is interrupted, and then killed, as a whole: `go test`
+// and `go run` have children that would outlive them.
 func Command(ctx context.Context, dir string, environ []string, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, environ

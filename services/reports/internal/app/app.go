@@ -1,6 +1,6 @@
-// Package app holds the use cases of reports: file, look up, show, change, and what operators see. It decides who may do
-// what in which order and leaves the rules of a report to the pure package, every row to the store behind its interfaces
-// and every byte of HTTP to its callers. It may import no driver, no SQL and no transport.
+// Package app holds the use cases of reports: file, look up, show, change, and what operators see. It decides who may
+// do what in which order and leaves the rules of a report to the pure package, every row to the store behind its
+// interfaces and every byte of HTTP to its callers. It may import no driver, no SQL and no transport.
 package app
 
 import (
@@ -165,8 +165,8 @@ type Ruling struct {
 	Outdated  bool              // what was asked for before ends without a decision
 }
 
-// Suspects asks for a page of accused addresses: those that are confirmed, or those that wait for a decision because more
-// merchants have a resolved fraud report against them than at the last one, and at least Merchants.
+// Suspects asks for a page of accused addresses: those that are confirmed, or those that wait for a decision because
+// more merchants have a resolved fraud report against them than at the last one, and at least Merchants.
 type Suspects struct {
 	Modes     []tenant.Mode
 	Confirmed bool
@@ -208,9 +208,10 @@ type FloodsAfter struct {
 type Oversight interface {
 	// Suspects lists addresses, those that most merchants accuse first; one more than the limit when there are more.
 	Suspects(ctx context.Context, q Suspects) ([]Accused, error)
-	// Judge locks an address, asks rule what becomes of a judgement, and writes the decision, with the signal that tells payments
-	// of it, or the request that waits; once for a key, with its answer. A decision ends the open request. A conflict where no
-	// resolved fraud report names the address. rule gets the open request, nil without one, and may do nothing that waits.
+	// Judge locks an address, asks rule what becomes of a judgement, and writes the decision, with the signal that
+	// tells payments of it, or the request that waits; once for a key, with its answer. A decision ends the open
+	// request. A conflict where no resolved fraud report names the address. rule gets the open request, nil without
+	// one, and may do nothing that waits.
 	Judge(ctx context.Context, j Judgement, k Key, rule func(Accused, *approval.Request) (Ruling, error),
 		answer func(Accused, *approval.Request) (Answer, error)) (Answer, error)
 	Accused(ctx context.Context, modes []tenant.Mode, address string) ([]Accused, error)

@@ -17,8 +17,8 @@ const tries = 8
 // floodWindow is the time that FloodPerHour counts in.
 const floodWindow = time.Hour
 
-// File makes a report out of what was sent. problems carries what the decoder found wrong already, and unread the fields
-// that were sent but could not be read, so that the caller learns everything at once.
+// File makes a report out of what was sent. problems carries what the decoder found wrong already, and unread the
+// fields that were sent but could not be read, so that the caller learns everything at once.
 func (a *App) File(ctx context.Context, o Owner, f report.Filing, problems *fault.Problems, unread []string, k Key) (Answer, error) {
 	draft := f.Check(problems, unread...)
 	if err := problems.Err(); err != nil {
@@ -62,8 +62,8 @@ func sourcesOf(r report.Report) []Source {
 	return all
 }
 
-// flood refuses a key that files too much on one address. What is on its way at the same moment is not counted yet, so the
-// limit is exceeded by at most that.
+// flood refuses a key that files too much on one address. What is on its way at the same moment is not counted yet, so
+// the limit is exceeded by at most that.
 func (a *App) flood(ctx context.Context, o Owner, sources []Source, open Opening) error {
 	for i, s := range sources {
 		if a.FloodPerHour <= 0 || open.Filed[i] < a.FloodPerHour {
@@ -80,7 +80,8 @@ func (a *App) flood(ctx context.Context, o Owner, sources []Source, open Opening
 	return nil
 }
 
-// insert gives the draft its reference and writes it. A reference that is taken costs another round trip and nothing else.
+// insert gives the draft its reference and writes it. A reference that is taken costs another round trip and nothing
+// else.
 func (a *App) insert(ctx context.Context, draft report.Report, sources []Source, open Opening, k Key) (Answer, error) {
 	var last error
 	for range tries {

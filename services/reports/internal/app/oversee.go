@@ -33,8 +33,8 @@ func (a *App) Suspects(ctx context.Context, q Suspects) ([]byte, error) {
 	return suspected(limit, found)
 }
 
-// Judge writes an operator's decision about an address, unless another operator has to confirm it first. The same decision again
-// is a decision too, and tells payments again.
+// Judge writes an operator's decision about an address, unless another operator has to confirm it first. The same
+// decision again is a decision too, and tells payments again.
 func (a *App) Judge(ctx context.Context, j Judgement, k Key) (Answer, error) {
 	j.Address = report.AddressKey(report.Trim(j.Address))
 	if k.Key != "" {
@@ -68,10 +68,10 @@ func (a *App) Judge(ctx context.Context, j Judgement, k Key) (Answer, error) {
 // Withdraw is the action that ends a confirmation, which two operators do together.
 const Withdraw = "withdraw"
 
-// rule says what becomes of a judgement. To block an address takes one operator, because a thief's money does not wait for a
-// second one. To free the money of one that is blocked takes two, in live mode. A request is about what its operator saw: a
-// further merchant with a resolved report changes that, one more report of the same merchant does not, or a merchant could
-// keep the address blocked by filing.
+// rule says what becomes of a judgement. To block an address takes one operator, because a thief's money does not wait
+// for a second one. To free the money of one that is blocked takes two, in live mode. A request is about what its
+// operator saw: a further merchant with a resolved report changes that, one more report of the same merchant does not,
+// or a merchant could keep the address blocked by filing.
 func (j Judgement) rule(now Accused, open *approval.Request) (Ruling, error) {
 	if j.Mode != tenant.Live || j.Confirmed || !now.Confirmed {
 		return Ruling{Judgement: j}, nil

@@ -1,5 +1,5 @@
-// Package httpapi is reports' HTTP face: it decodes requests, calls the use cases and passes their bytes on. It knows no
-// rule of a report and no row.
+// Package httpapi is reports' HTTP face: it decodes requests, calls the use cases and passes their bytes on. It knows
+// no rule of a report and no row.
 package httpapi
 
 import (

@@ -29,8 +29,8 @@ import (
 	"causeway.internal/services/reports/internal/report"
 )
 
-// strict stands for the database: it holds nothing, and fails where PostgreSQL would refuse a value, so that a decoder that
-// lets one through answers 500.
+// strict stands for the database: it holds nothing, and fails where PostgreSQL would refuse a value, so that a decoder
+// that lets one through answers 500.
 type strict struct {
 	last  *report.Report
 	found *report.Report // what every id finds; nil is nothing
@@ -302,7 +302,8 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-// Only what is not found counts, by address, and an IPv6 subscriber is one caller; loopback is spared where that is asked for.
+// Only what is not found counts, by address, and an IPv6 subscriber is one caller; loopback is spared where that is
+// asked for.
 func TestGuesses(t *testing.T) {
 	for _, spare := range []bool{false, true} {
 		s := newService(&strict{})

@@ -30,15 +30,15 @@ type set struct {
 	ways [ways]entry
 }
 
-// entry is a bucket as its theoretical arrival time (the generic cell rate algorithm): the moment at which it will be full
-// again. A bucket that is full is no different from none.
+// entry is a bucket as its theoretical arrival time (the generic cell rate algorithm): the moment at which it will be
+// full again. A bucket that is full is no different from none.
 type entry struct {
 	key  uint64
 	full int64 // unix nanoseconds
 }
 
-// New makes a table of buckets that hold burst tokens and get rate of them back every per. A rate or burst of zero or less
-// makes a table that refuses nothing.
+// New makes a table of buckets that hold burst tokens and get rate of them back every per. A rate or burst of zero or
+// less makes a table that refuses nothing.
 func New(rate int, per time.Duration, burst int, now func() time.Time) *Table {
 	t := &Table{now: now, seed: maphash.MakeSeed()}
 	if rate > 0 && burst > 0 {

@@ -16,8 +16,8 @@ import (
 // NeitherAsked is the text of docs/api-contract.md#fixed-texts for a look-up without phone and wallet.
 const NeitherAsked = "At least one of phoneNumber or walletAddress is required"
 
-// Position is a place in a list that runs from the newest report to the oldest, by time and then by id. A report is behind
-// the position when it is older.
+// Position is a place in a list that runs from the newest report to the oldest, by time and then by id. A report is
+// behind the position when it is older.
 type Position struct {
 	At time.Time
 	ID int64
@@ -122,12 +122,12 @@ func (l Lookup) Wanted() Counts {
 // was sent.
 type Subject [16]byte
 
-// Hash turns a text that holds a phone into at least 16 bytes. Plain is one; a keyed one cannot be tried out with all phones
-// by somebody who holds the counters alone.
+// Hash turns a text that holds a phone into at least 16 bytes. Plain is one; a keyed one cannot be tried out with all
+// phones by somebody who holds the counters alone.
 type Hash func(text string) []byte
 
-// Plain is SHA-256. It is enough for addresses, which are public, and it is what phones were counted by before they were
-// sealed.
+// Plain is SHA-256. It is enough for addresses, which are public, and it is what phones were counted by before they
+// were sealed.
 func Plain(text string) []byte {
 	sum := sha256.Sum256([]byte(text))
 	return sum[:]
@@ -144,8 +144,8 @@ func subject(hash Hash, mode tenant.Mode, what string, values ...string) Subject
 	return Subject(hash(string(mode) + "\x00" + what + "\x00" + strings.Join(values, "\x00"))[:16])
 }
 
-// Subjects are what a report is counted by: its phone, its wallet, and with both the pair of them, which is what a look-up
-// by both must not count twice. hash hides the phone. They are in the order in which rows are locked.
+// Subjects are what a report is counted by: its phone, its wallet, and with both the pair of them, which is what a
+// look-up by both must not count twice. hash hides the phone. They are in the order in which rows are locked.
 func (r Report) Subjects(hash Hash) []Subject {
 	var all []Subject
 	for _, w := range weigh(r.Mode, r.Phone, AddressKey(r.Wallet), hash) {
@@ -161,8 +161,8 @@ type Weighted struct {
 	Weight  int
 }
 
-// Weighted are the subjects whose counts add up to the look-up's total in these modes: phone plus wallet minus both. A phone
-// is counted under any of the hashes.
+// Weighted are the subjects whose counts add up to the look-up's total in these modes: phone plus wallet minus both. A
+// phone is counted under any of the hashes.
 func (l Lookup) Weighted(modes []tenant.Mode, hashes ...Hash) []Weighted {
 	var all []Weighted
 	for _, mode := range modes {

@@ -1,5 +1,5 @@
-// Package report holds the rules of fraud and complaint reports: what a report is, how its texts are cleaned and compared,
-// which statuses follow which, and what a look-up asks for. It is pure: no I/O, no clock, no randomness.
+// Package report holds the rules of fraud and complaint reports: what a report is, how its texts are cleaned and
+// compared, which statuses follow which, and what a look-up asks for. It is pure: no I/O, no clock, no randomness.
 package report
 
 import (
@@ -47,9 +47,9 @@ type Report struct {
 	UpdatedAt  time.Time
 }
 
-// Public is the report for everybody but the merchant who filed it. Who knows a gift's reference is paid the gift, so such
-// a session reference is left out, and the code is covered in every text. A report from before markedSince may name a gift
-// without the mark, so every reference is treated as one.
+// Public is the report for everybody but the merchant who filed it. Who knows a gift's reference is paid the gift, so
+// such a session reference is left out, and the code is covered in every text. A report from before markedSince may
+// name a gift without the mark, so every reference is treated as one.
 func (r Report) Public(markedSince time.Time) Report {
 	hide := id.HideGifts
 	if r.Earlier || r.CreatedAt.Before(markedSince) {
@@ -64,8 +64,8 @@ func (r Report) Public(markedSince time.Time) Report {
 	return r
 }
 
-// Reporter is what tells one reporter from another: the phone, or without one the wallet. One who is forgotten is known by
-// the report alone.
+// Reporter is what tells one reporter from another: the phone, or without one the wallet. One who is forgotten is known
+// by the report alone.
 func (r Report) Reporter() string {
 	switch {
 	case r.Phone != "":
@@ -76,8 +76,8 @@ func (r Report) Reporter() string {
 	return "report:" + strconv.FormatInt(r.ID, 10)
 }
 
-// Convicts reports whether the report counts towards the fraud signal of its alleged fraudster's address: a fraud report
-// that was examined and found right.
+// Convicts reports whether the report counts towards the fraud signal of its alleged fraudster's address: a fraud
+// report that was examined and found right.
 func (r Report) Convicts() bool {
 	return r.Fraudster != "" && r.Kind == Fraud && r.Status == Resolved
 }

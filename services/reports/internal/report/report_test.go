@@ -327,8 +327,8 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// Who did not file a report learns no gift's reference from it, however it is spelled and wherever it stands, and everything
-// else as it was sent.
+// Who did not file a report learns no gift's reference from it, however it is spelled and wherever it stands, and
+// everything else as it was sent.
 func TestPublic(t *testing.T) {
 	const gift, other = "CW-G7KQ2M9XHTB4N", "CW-XE3DB8WQTUGW"
 	for _, spelled := range []string{gift, strings.ToLower(gift), "https://pay.example/claim/" + gift, strings.ToLower(gift) + "-1"} {

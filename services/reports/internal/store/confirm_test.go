@@ -57,8 +57,9 @@ func (w *fixture) suspects(confirmed bool) (all []string) {
 	}
 }
 
-// Addresses that enough merchants accuse wait, those of most merchants first, until an operator decides; payments is told of each
-// decision, and each is kept. A further merchant brings back what was withdrawn, and an answer is given once for its key.
+// Addresses that enough merchants accuse wait, those of most merchants first, until an operator decides; payments is
+// told of each decision, and each is kept. A further merchant brings back what was withdrawn, and an answer is given
+// once for its key.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -130,8 +131,8 @@ func TestJudge(t *testing.T) {
 	w.checkCounts()
 }
 
-// One operator confirms a live address, and two end that: the first one's word changes nothing, is kept for the second one, and is
-// of no use once a further merchant has a resolved report.
+// One operator confirms a live address, and two end that: the first one's word changes nothing, is kept for the second
+// one, and is of no use once a further merchant has a resolved report.
 func TestJudge_twoOperators(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -12,7 +12,8 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-// Person is somebody whom an operator asked to forget: the reporter with a phone or a wallet, or the one of a single report.
+// Person is somebody whom an operator asked to forget: the reporter with a phone or a wallet, or the one of a single
+// report.
 type Person struct {
 	Mode      tenant.Mode `json:"mode"`
 	Phone     string      `json:"phone,omitempty"`  // digits
@@ -20,8 +21,8 @@ type Person struct {
 	Reference string      `json:"reference,omitempty"`
 }
 
-// AskErasure notes that a person is to be forgotten, and forgets what may be forgotten at once. What is left is erased by
-// EraseDue.
+// AskErasure notes that a person is to be forgotten, and forgets what may be forgotten at once. What is left is erased
+// by EraseDue.
 func (s *Store) AskErasure(ctx context.Context, operator string, who Person, keep erasure.Retention) (erasure.Done, error) {
 	asked, err := erasure.Ask(ctx, s.pool, s.keys.Ring(), operator, who)
 	if err != nil {
@@ -38,8 +39,8 @@ func (s *Store) EraseDue(ctx context.Context, keep erasure.Retention) error {
 	return erasure.Due(ctx, s.pool, s.keys.Ring(), nil, s.eraser(keep))
 }
 
-// eraser forgets the reporter in each of its reports that was there when it was asked for and is examined. The accused address,
-// the history and the counts against the address stay. Each report is a transaction of its own.
+// eraser forgets the reporter in each of its reports that was there when it was asked for and is examined. The accused
+// address, the history and the counts against the address stay. Each report is a transaction of its own.
 func (s *Store) eraser(keep erasure.Retention) func(context.Context, erasure.Asked[Person]) (erasure.Done, error) {
 	s = s.sealing()
 	return func(ctx context.Context, asked erasure.Asked[Person]) (done erasure.Done, err error) {

@@ -17,7 +17,8 @@ import (
 // years is the law's time; no other service holds copies.
 var years = erasure.Retention{Laundering: 5 * 365 * 24 * time.Hour, Copies: time.Microsecond}
 
-// A person who asks is forgotten: no table names it, look-ups by it find nothing, and the counts against the accused stay.
+// A person who asks is forgotten: no table names it, look-ups by it find nothing, and the counts against the accused
+// stay.
 func TestErase(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -127,7 +128,8 @@ func TestErase_waitsForTheLaw(t *testing.T) {
 	}
 }
 
-// A report of test mode is no record of the law; it is kept until no other service has a copy of it, and then erased by itself.
+// A report of test mode is no record of the law; it is kept until no other service has a copy of it, and then erased by
+// itself.
 func TestErase_waitsForCopies(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -151,8 +153,8 @@ func TestErase_waitsForCopies(t *testing.T) {
 	}
 }
 
-// An erased report is one less of its own key on the reporter's address. Other keys' rows stay, and so does a row that tells of
-// a flood; a row that tells nothing any more goes, with the address.
+// An erased report is one less of its own key on the reporter's address. Other keys' rows stay, and so does a row that
+// tells of a flood; a row that tells nothing any more goes, with the address.
 func TestErase_countsOneLessOfItsKey(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -43,8 +43,8 @@ func (w *fixture) subject(mode tenant.Mode, address string) subject {
 	return a.Data.Subjects[0]
 }
 
-// Operators see how often, by whom and with what outcome an address is accused; payments is told how many merchants found
-// a fraud report right, once for each that did, and by nothing less.
+// Operators see how often, by whom and with what outcome an address is accused; payments is told how many merchants
+// found a fraud report right, once for each that did, and by nothing less.
 func TestSubjects_countsAndSignal(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -108,8 +108,8 @@ func TestSubjects_countsAndSignal(t *testing.T) {
 	w.checkCounts()
 }
 
-// One key may file so many reports on one address an hour; the rest is refused, another key and another address are not,
-// and operators see who was refused.
+// One key may file so many reports on one address an hour; the rest is refused, another key and another address are
+// not, and operators see who was refused.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

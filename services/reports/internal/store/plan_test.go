@@ -56,9 +56,10 @@ func (n node) walk(read *int, bad *[]string) {
 	}
 }
 
-// With any number of rows behind a subject, a page reads no more of them than it needs, by the plan that PostgreSQL settles
-// on for all arguments: never a sequential scan, and at most the page once for each run of an index that the filters leave
-// open. That it does settle on one, and compiles nothing, matters as well: both cost more than the request.
+// With any number of rows behind a subject, a page reads no more of them than it needs, by the plan that PostgreSQL
+// settles on for all arguments: never a sequential scan, and at most the page once for each run of an index that the
+// filters leave open. That it does settle on one, and compiles nothing, matters as well: both cost more than the
+// request.
 func TestLookup_readsNoMoreThanItGives(t *testing.T) {
 	t.Parallel()
 	exec := newFixture(t).session()

@@ -53,7 +53,8 @@ UPDATE accused SET reporters = reporters + (SELECT count(*) FROM fresh WHERE wha
 	merchants = merchants + (SELECT count(*) FROM fresh WHERE what = 'merchant')
 WHERE mode = $1 AND address = $2 AND EXISTS (SELECT FROM fresh)`
 	moveAccused = `UPDATE accused SET n = counts_plus(n, $3::int[]) WHERE mode = $1 AND address = $2`
-	// A version is a time at least, so that a signal wins over those that were sent before the database was set back to a backup.
+	// A version is a time at least, so that a signal wins over those that were sent before the database was set back to
+	// a backup.
 	convictAccused = `WITH fresh AS (
 	INSERT INTO accused_marks (mode, address, what, mark) VALUES ($1, $2, 'convictor', $3) ON CONFLICT DO NOTHING RETURNING what
 )
@@ -89,8 +90,8 @@ WHERE mode = $1 AND address = $2 AND role = 'reporter' AND key_id = $3 AND repor
 	moveMark   = `WITH gone AS (DELETE FROM accused_marks WHERE mode = $1 AND address = $2 AND what = 'reporter' AND mark = $3 RETURNING mode)
 INSERT INTO accused_marks (mode, address, what, mark) SELECT $1, $2, 'reporter', $4::bytea FROM gone ON CONFLICT DO NOTHING`
 
-	// Counts of several subjects, each with its sign, over the wanted cells: $3 has one in each of those. OFFSET 0 has each
-	// subject's rows read by the index, however many rows the planner believes the table to have for one.
+	// Counts of several subjects, each with its sign, over the wanted cells: $3 has one in each of those. OFFSET 0 has
+	// each subject's rows read by the index, however many rows the planner believes the table to have for one.
 	totalOf = `SELECT coalesce(sum(s.weight * counts_of(c.n, $3::int[])), 0)::bigint FROM unnest($1::bytea[], $2::int[]) AS s(subject, weight)
 CROSS JOIN LATERAL (SELECT n FROM report_counts WHERE subject = s.subject AND day = '-infinity' OFFSET 0) AS c`
 	selectCounts = `SELECT n FROM report_counts WHERE subject = $1 AND day = '-infinity'`
@@ -128,10 +129,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 ORDER BY refused_at DESC, mode, address, role, key_id LIMIT $7`
 )
 
-// dayOf makes the statement of a deep offset for so many subjects: the day in which the report at offset $4 was filed, and how
-// many wanted ones are newer than that day. The days of the subjects are merged from the newest on, as far as that day and no
-// further. $5 is null and limits nothing; before a limit that it does not know the planner walks the index instead of sorting
-// all days.
+// dayOf makes the statement of a deep offset for so many subjects: the day in which the report at offset $4 was filed,
+// and how many wanted ones are newer than that day. The days of the subjects are merged from the newest on, as far as
+// that day and no further. $5 is null and limits nothing; before a limit that it does not know the planner walks the
+// index instead of sorting all days.
 func dayOf(subjects int) string {
 	var days []string
 	for i := range subjects {
@@ -175,8 +176,8 @@ func shapes() []shape {
 	return all
 }
 
-// shapeOf is the shape of a look-up with the arguments that its statement takes after the first five. A phone is looked for
-// as it is and, for each mode, under its indexes.
+// shapeOf is the shape of a look-up with the arguments that its statement takes after the first five. A phone is looked
+// for as it is and, for each mode, under its indexes.
 func (s *Store) shapeOf(modes []tenant.Mode, l report.Lookup) (shape, []any) {
 	of := shape{len(modes), l.Phone != "", l.Wallet != "", len(l.Statuses) == 1, len(l.Kinds) == 1}
 	var args []any
@@ -205,9 +206,9 @@ func (s *Store) shapeOf(modes []tenant.Mode, l report.Lookup) (shape, []any) {
 // pageOf makes the statement of a page. Arguments: $1 and $2 the position behind which to begin, $3 rows to walk from
 // there, $4 rows to skip, $5 rows to give; then those of shapeOf.
 //
-// Every combination of mode and, with filters, of status and type is a run of one index in the order of the list. At most
-// $3 entries of each run are read, and only the rows that are given are fetched: OFFSET 0 keeps the planner from joining
-// them any other way.
+// Every combination of mode and, with filters, of status and type is a run of one index in the order of the list. At
+// most $3 entries of each run are read, and only the rows that are given are fetched: OFFSET 0 keeps the planner from
+// joining them any other way.
 func pageOf(s shape) string {
 	n := 5
 	next := func(kind string) string { n++; return fmt.Sprintf("$%d::%s", n, kind) }

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// recoveryMargin is how many ids are passed over after a restore: more reports than can have been filed since the backup.
+// recoveryMargin is how many ids are passed over after a restore: more reports than can have been filed since the
+// backup.
 const recoveryMargin = 100_000
 
 // skipIDs draws ids until the next one is past all that may have been shown. It draws none where that has been done.

@@ -14,8 +14,9 @@ import (
 // resealBatch is how many rows one look of Reseal reads.
 const resealBatch = 500
 
-// Reseal seals every report under the first master key that is under another, or in the clear, and gives the number of rows
-// that it changed. Each report is a transaction of its own. It may run while the service does, and again after it was stopped.
+// Reseal seals every report under the first master key that is under another, or in the clear, and gives the number of
+// rows that it changed. Each report is a transaction of its own. It may run while the service does, and again after it
+// was stopped.
 func (s *Store) Reseal(ctx context.Context) (changed int64, err error) {
 	s = s.sealing()
 	for last := int64(0); ; {

@@ -83,8 +83,8 @@ func TestSealed_aDumpNamesNobody(t *testing.T) {
 	w.checkCounts()
 }
 
-// The way from the clear to sealed, and from one key to the next, with processes of before and after side by side: at every
-// step every report is found, counted and shown, and each reporter counts once.
+// The way from the clear to sealed, and from one key to the next, with processes of before and after side by side: at
+// every step every report is found, counted and shown, and each reporter counts once.
 func TestSealed_rolling(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

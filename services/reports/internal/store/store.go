@@ -1,9 +1,9 @@
-// Package store keeps reports, their counts and what is known of accused addresses in PostgreSQL. It writes what the use
-// cases and the pure package decided and decides nothing itself; it puts nothing on the network. Only this package of the
-// service imports pgx.
+// Package store keeps reports, their counts and what is known of accused addresses in PostgreSQL. It writes what the
+// use cases and the pure package decided and decides nothing itself; it puts nothing on the network. Only this package
+// of the service imports pgx.
 //
-// Rows are locked in one order everywhere, so that no two transactions ever wait for each other: idempotency key, report,
-// sources, counts by subject and day, accused address, marks.
+// Rows are locked in one order everywhere, so that no two transactions ever wait for each other: idempotency key,
+// report, sources, counts by subject and day, accused address, marks.
 package store
 
 import (
@@ -38,10 +38,10 @@ type Store struct {
 // SealEvents makes the store seal the bodies of events for the dispatcher. Call it before the store is used.
 func (s *Store) SealEvents(keys keyring.Optional) { s.events = keys }
 
-// Session gives the sessions of the pool what the statements here need. One plan for all arguments is always the right one
-// for them: they read an index from a place for a number of rows. Left to itself PostgreSQL plans most look-ups anew, because
-// it cannot know how few rows that is, and on a large table compiles them to machine code: 0.2 ms and 70 ms for what takes
-// 0.1 ms to run.
+// Session gives the sessions of the pool what the statements here need. One plan for all arguments is always the right
+// one for them: they read an index from a place for a number of rows. Left to itself PostgreSQL plans most look-ups
+// anew, because it cannot know how few rows that is, and on a large table compiles them to machine code: 0.2 ms and 70
+// ms for what takes 0.1 ms to run.
 func Session(cfg postgres.Config) postgres.Config {
 	return cfg.With("plan_cache_mode", "force_generic_plan").With("jit", "off")
 }
@@ -233,8 +233,8 @@ func notFound(err error, doing string) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// shallow is the offset up to which a page is found by counting rows from the newest. Beyond it the day in which the page
-// begins is found by the counts of days, so that no offset costs more than the rows of one day.
+// shallow is the offset up to which a page is found by counting rows from the newest. Beyond it the day in which the
+// page begins is found by the counts of days, so that no offset costs more than the rows of one day.
 const shallow = 1000
 
 // Lookup implements app.Reading.

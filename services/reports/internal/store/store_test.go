@@ -48,8 +48,8 @@ func TestMigrations_holdTheLibrariesTables(t *testing.T) {
 	pg.Holds(t, migrations.FS, erasure.Schema)
 }
 
-// A gift's reference is shown to the merchant whose key filed the report, in that key's mode, and to nobody else. Reports from
-// before every gift was marked show no reference to others at all.
+// A gift's reference is shown to the merchant whose key filed the report, in that key's mode, and to nobody else.
+// Reports from before every gift was marked show no reference to others at all.
 func TestRead_hidesGifts(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -315,8 +315,8 @@ func (w *fixture) seedFrom(first, n int, random *rand.Rand) model {
 	return all
 }
 
-// Every kind of look-up, at every sort of offset, agrees with a plain list: rows, order and total. Offsets beyond what is
-// walked row by row are among them.
+// Every kind of look-up, at every sort of offset, agrees with a plain list: rows, order and total. Offsets beyond what
+// is walked row by row are among them.
 func TestLookup_agreesWithAPlainList(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -416,8 +416,8 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// A change writes row, history, event and counts, hides what is internal from the public and from events, and happens once
-// however many ask at once.
+// A change writes row, history, event and counts, hides what is internal from the public and from events, and happens
+// once however many ask at once.
 func TestChange(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -17,7 +17,8 @@ type vault struct {
 	seals bool // seals what is written; what is sealed is read either way
 }
 
-// person is what a report says of people. The reporter's and the accused wallet are not in it: a chain shows them to everybody.
+// person is what a report says of people. The reporter's and the accused wallet are not in it: a chain shows them to
+// everybody.
 type person struct {
 	Session   string `json:"session,omitempty"`
 	Name      string `json:"name,omitempty"`
@@ -55,7 +56,8 @@ func (v vault) keep(r report.Report) (row, error) {
 	return kept, nil
 }
 
-// rekeep is how a report that was kept before is kept after a change: sealed if it was, and found and counted as before.
+// rekeep is how a report that was kept before is kept after a change: sealed if it was, and found and counted as
+// before.
 func (v vault) rekeep(was row, r report.Report) (row, error) {
 	if was.person == nil {
 		return row{Report: r}, nil
