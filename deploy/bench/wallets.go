@@ -55,7 +55,7 @@ func carry() figure {
 }
 
 func derive(family string) figure {
-	return figure{wallets + "/internal/address", "Derive/" + family + "$", "BenchmarkDerive/" + family, "cpu-ms/op", "20480x", 20_000, perSecond}
+	return figure{wallets + "/internal/derivation", "Derive/" + family + "$", "BenchmarkDerive/" + family, "cpu-ms/op", "20480x", 20_000, perSecond}
 }
 
 // against makes a figure a row. The benchmark runs once for each round; rows that read different figures off one

@@ -31,7 +31,7 @@ const (
 	within = `(services/[^/]+|gateway)/internal/`
 	noIO   = `net/http|os|log|database/sql`
 	pure   = `(payment|quote|ledger|payout|wallet|report|delivery|intent|sweep)`
-	keys   = `(address|evmtx)`
+	keys   = `(derivation|evmtx)`
 	remote = `(rate|rail|chain|attempt|remote|signer)` // what speaks to another system
 )
 
@@ -39,12 +39,12 @@ var importRules = []importRule{
 	{
 		name: "pure", why: "a pure package does no I/O", never: noIO,
 		in: inside + pure + `|services/wallets/cmd/signer/internal/policy`,
-		only: `github.com/shopspring/decimal|libs/(fault|id|money|tenant)|services/payments/internal/(payment|quote|ledger|payout)|` +
-			`services/wallets/internal/(wallet|address|evmtx|intent)`,
+		only: `github.com/shopspring/decimal|libs/(address|fault|id|money|tenant)|services/payments/internal/(payment|quote|ledger|payout)|` +
+			`services/wallets/internal/(wallet|derivation|evmtx|intent)`,
 	},
 	{
-		name: "address", why: "derivation does no I/O", never: noIO, in: inside + keys,
-		only: `libs/(fault|id|money|tenant)|services/wallets/internal/address|github.com/(btcsuite/btcd|decred/dcrd|mr-tron/base58)|` +
+		name: "address", why: "addresses and their derivation do no I/O", never: noIO, in: inside + keys + `|libs/address`,
+		only: `libs/(address|fault|id|money|tenant)|github.com/(btcsuite/btcd|decred/dcrd|mr-tron/base58)|` +
 			`golang.org/x/crypto`,
 	},
 	{
@@ -188,7 +188,8 @@ func TestImports_broken(t *testing.T) {
 		{dir: "services/callback-dispatcher/internal/delivery", imported: "net/http", want: "pure"},
 		{dir: "services/reports/internal/report", imported: "net/http", want: "pure"},
 		{dir: "services/wallets/cmd/signer/internal/policy", imported: "os", want: "pure"},
-		{dir: "services/wallets/internal/address", imported: "net/http", want: "address"},
+		{dir: "libs/address", imported: "net/http", want: "address"},
+		{dir: "services/wallets/internal/derivation", imported: "net/http", want: "address"},
 		{dir: "services/wallets/internal/evmtx", imported: own + "libs/wire", want: "address"},
 		{dir: "services/payments/internal/app", imported: "github.com/jackc/pgx/v5", want: "app database"},
 		{dir: "services/payments/internal/app", imported: own + "libs/bus", want: "app"},

@@ -7,10 +7,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/rpc"
 	"causeway.internal/services/wallets/internal/chain/simulated"

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/httpkit"
@@ -12,8 +13,8 @@ import (
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -88,7 +89,7 @@ func (s worldSettings) keys() (app.Keys, error) {
 		if text == "" {
 			continue
 		}
-		key, err := address.ParseExtended(text.Reveal())
+		key, err := derivation.ParseExtended(text.Reveal())
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s %w", slot.Setting(), err))
 			continue
@@ -100,10 +101,10 @@ func (s worldSettings) keys() (app.Keys, error) {
 
 // sources opens the chains of addresses of the keys, and the stock of imported addresses if a batch key is pinned.
 func (s worldSettings) sources(keys app.Keys, nets map[tenant.Mode]address.Net) (app.Sources, error) {
-	out := app.Sources{tenant.Live: {}, tenant.Test: {money.Solana: address.NewSandbox()}}
+	out := app.Sources{tenant.Live: {}, tenant.Test: {money.Solana: derivation.NewSandbox()}}
 	var problems []error
 	for slot, key := range keys {
-		account, err := address.NewAccount(slot.Family, nets[slot.Mode], key)
+		account, err := derivation.NewAccount(slot.Family, nets[slot.Mode], key)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("the %s key %w", slot, err))
 			continue
@@ -111,7 +112,7 @@ func (s worldSettings) sources(keys app.Keys, nets map[tenant.Mode]address.Net) 
 		out[slot.Mode][slot.Family] = account
 	}
 	if s.BatchKey != "" {
-		out[tenant.Live][money.Solana] = address.Pooled{}
+		out[tenant.Live][money.Solana] = derivation.Pooled{}
 	}
 	return out, errors.Join(problems...)
 }

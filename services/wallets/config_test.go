@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/page"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
 )
 

@@ -20,8 +20,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 

@@ -18,8 +18,8 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -91,7 +91,7 @@ func (p *process) keep(ctx context.Context, ring *keyring.Ring, given app.Keys) 
 		return nil, err
 	}
 	right := maps.Clone(given)
-	maps.DeleteFunc(right, func(slot wallet.Slot, _ address.Extended) bool { return wrong[slot] != nil })
+	maps.DeleteFunc(right, func(slot wallet.Slot, _ derivation.Extended) bool { return wrong[slot] != nil })
 	keys, others, err := app.LoadKeys(ctx, p.book, ring, right)
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (p *process) importKey(ctx context.Context, slot wallet.Slot, in io.Reader,
 	if err != nil {
 		return err
 	}
-	key, err := address.ParseExtended(string(bytes.TrimSpace(text)))
+	key, err := derivation.ParseExtended(string(bytes.TrimSpace(text)))
 	if err != nil {
 		return fmt.Errorf("the %s key %w", slot, err)
 	}

@@ -21,15 +21,16 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/rpc"
 	"causeway.internal/services/wallets/internal/chain/simulated"
+	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/messaging"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/store"
@@ -108,7 +109,7 @@ func (l *liveChain) issue(family money.Family) {
 		sum := address.Keccak256([]byte(fmt.Sprint(family, i)))
 		key := sum[:20]
 		if family == money.Solana {
-			list, err := address.NewSandbox().Derive(uint32(i), 1)
+			list, err := derivation.NewSandbox().Derive(uint32(i), 1)
 			if err != nil {
 				l.t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/command"
 	"causeway.internal/libs/config"
@@ -26,7 +27,6 @@ import (
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/httpapi"
 	"causeway.internal/services/wallets/internal/messaging"

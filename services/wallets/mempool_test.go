@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/scanner"
 )

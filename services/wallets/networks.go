@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/bitcoin"
 	"causeway.internal/services/wallets/internal/chain/evm"

@@ -32,7 +32,7 @@ import (
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/testkit/port"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/migrations"
 )
@@ -492,7 +492,7 @@ func TestService_importAddresses(t *testing.T) {
 	w.environ["ADDRESS_BATCH_KEY"] = base64.StdEncoding.EncodeToString(signer.Public().(ed25519.PublicKey))
 	_, _, ops := w.replica()
 	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "r", Mode: tenant.Live, Family: money.Solana, Count: 3})
-	made, err := address.NewSandbox().Derive(100, 8) // stand in for the signer's
+	made, err := derivation.NewSandbox().Derive(100, 8) // stand in for the signer's
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -510,7 +510,7 @@ func TestService_importAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	other, err := address.NewSandbox().Derive(1, 1)
+	other, err := derivation.NewSandbox().Derive(1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

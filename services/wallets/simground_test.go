@@ -11,8 +11,8 @@ import (
 	"math/big"
 	"testing"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/store"
 	"causeway.internal/services/wallets/internal/wallet"
 )

@@ -27,6 +27,7 @@ import (
 	"filippo.io/age"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/id"
@@ -37,8 +38,8 @@ import (
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/testkit/port"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/messaging"
 	"causeway.internal/services/wallets/internal/signer"
@@ -435,7 +436,7 @@ func (c *custody) await(t *testing.T, what string, holds func() bool) {
 }
 
 // source is where live EVM addresses come from.
-func (c *custody) source(t *testing.T) address.Source {
+func (c *custody) source(t *testing.T) derivation.Source {
 	t.Helper()
 	keys, err := worldSettings{XpubLiveEVM: xpubEVM}.keys()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/signer"
@@ -219,7 +219,7 @@ func (s *sweeping) prove(ctx context.Context, cfg sweeper.Config) (station strin
 	if err != nil || pinned.String() != cfg.Treasury {
 		return "", fmt.Errorf("the signer has another treasury pinned for %s, or none", cfg.Network)
 	}
-	source, ok := s.p.sources[tenant.Live][money.EVM].(*address.Account)
+	source, ok := s.p.sources[tenant.Live][money.EVM].(*derivation.Account)
 	if !ok || told.Mode != string(tenant.Live) || told.Account != source.Account() {
 		return "", errors.New("the signer serves another mode or account than the live EVM key")
 	}

@@ -7,11 +7,11 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
-	"causeway.internal/services/payments/internal/address"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/provider"
@@ -64,8 +64,8 @@ func (a *App) Resolve(ctx context.Context, name string, d Order, problems *fault
 		return earlier, err
 	}
 	if n, ok := money.NetworkOf(v.Payment.Quote.Network); ok && d.Action == ActionRefunded && d.TxHash != "" {
-		if err := address.CheckTransaction(n.Family, d.TxHash); err != nil {
-			problems.Add("txHash", "%s", err.Error())
+		if !address.IsTransaction(n.Family, d.TxHash) {
+			problems.Add("txHash", "is no transaction of the payment's network")
 		}
 	}
 	var receiver payment.Receiver

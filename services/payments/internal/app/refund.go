@@ -2,12 +2,13 @@ package app
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/payments/internal/address"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -57,7 +58,9 @@ func (a *App) RefundAddress(ctx context.Context, o change.Owner, reference, to s
 			return change.Result{}, errNoFamily
 		}
 		var wrong fault.Problems
-		if err := address.Check(n.Family, p.Mode == tenant.Live, to); err != nil {
+		if err := address.Check(n.Family, p.Mode == tenant.Live, to); errors.Is(err, address.ErrShape) {
+			wrong.Add("address", "is no address of the payment's network")
+		} else if err != nil {
 			wrong.Add("address", "%s", err.Error())
 		} else if ours {
 			wrong.Add("address", "belongs to this service, not to the payer")

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/payments/internal/address"
 )
 
 // Every address of the list is one: its checksum, where it has one, is a proof that nobody mistyped it.

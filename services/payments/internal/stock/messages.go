@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/payments/internal/address"
 )
 
 // Allocated hands the addresses that wallets has allocated to fill, which puts them into the stock once for each message.

@@ -13,7 +13,7 @@ import (
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -57,7 +57,7 @@ var (
 type Wallets interface {
 	// CreateWallet gives the draft an address and an id and commits it with its first event and the answer, so that the
 	// address is watched before anybody learns it. ErrKeyTaken means that a request with the same key won.
-	CreateWallet(ctx context.Context, draft wallet.Wallet, source address.Source, k Key, answer func(wallet.Wallet) (Answer, error)) (Answer, error)
+	CreateWallet(ctx context.Context, draft wallet.Wallet, source derivation.Source, k Key, answer func(wallet.Wallet) (Answer, error)) (Answer, error)
 	// FindWallet is a wallet of the owner.
 	FindWallet(ctx context.Context, o Owner, id string) (wallet.Wallet, error)
 	ListWallets(ctx context.Context, o Owner, q ListQuery) ([]wallet.Wallet, error)

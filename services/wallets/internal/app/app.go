@@ -12,18 +12,19 @@ import (
 	"log/slog"
 	"math/big"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // Book keeps addresses and requests for them.
 type Book interface {
 	// Allocate grants a request once. With a nil source the request waits.
-	Allocate(ctx context.Context, messageID string, r wallet.Request, source address.Source) error
+	Allocate(ctx context.Context, messageID string, r wallet.Request, source derivation.Source) error
 	Waiting(ctx context.Context) ([]wallet.Request, error)
 	Sample(ctx context.Context, n int) ([]wallet.Issued, error)
 	NoteTraces(ctx context.Context, used []wire.UsedAddress) error
@@ -36,7 +37,7 @@ type Simulator interface {
 }
 
 // Sources are the chains of addresses that are configured, by mode and family. A missing one means that requests wait.
-type Sources map[tenant.Mode]map[money.Family]address.Source
+type Sources map[tenant.Mode]map[money.Family]derivation.Source
 
 // App is the use cases.
 type App struct {
@@ -143,14 +144,14 @@ func (a *App) ProveKeys(ctx context.Context) (Mismatches, error) {
 }
 
 // prove reports what is wrong with a source that did not make an issued address.
-func (a *App) prove(source address.Source, slot wallet.Slot, i wallet.Issued) error {
+func (a *App) prove(source derivation.Source, slot wallet.Slot, i wallet.Issued) error {
 	if _, err := address.Parse(i.Family, a.nets[i.Mode], i.Address); err != nil && i.Family == money.Bitcoin {
 		return fmt.Errorf("%s is %s, but issued address %d belongs to another network", netSetting, a.nets[i.Mode], i.Index)
 	}
 	if int64(source.Account()) != i.Account {
 		return fmt.Errorf("%s is of account %d, but issued addresses are of account %d", slot.Setting(), source.Account(), i.Account)
 	}
-	if _, imported := source.(address.Pooled); imported {
+	if _, imported := source.(derivation.Pooled); imported {
 		return nil // ProveStock proves these
 	}
 	made, err := source.Derive(uint32(i.Index), 1) //nolint:gosec // an index has 31 bits

@@ -8,18 +8,19 @@ import (
 	"strings"
 	"testing"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // shelf is Book and Simulator in memory.
 type shelf struct {
 	granted   []wallet.Request
-	sources   []address.Source
+	sources   []derivation.Source
 	waiting   []wallet.Request
 	issued    []wallet.Issued
 	simulated []wallet.Simulated
@@ -28,7 +29,7 @@ type shelf struct {
 	err       error
 }
 
-func (s *shelf) Allocate(_ context.Context, _ string, r wallet.Request, source address.Source) error {
+func (s *shelf) Allocate(_ context.Context, _ string, r wallet.Request, source derivation.Source) error {
 	s.granted, s.sources = append(s.granted, r), append(s.sources, source)
 	return s.err
 }
@@ -64,7 +65,7 @@ const (
 
 func newApp(s *shelf, taken *[]string) *App {
 	return New(s, s, Settings{
-		Sources: Sources{tenant.Test: {money.Solana: address.NewSandbox()}, tenant.Live: {}},
+		Sources: Sources{tenant.Test: {money.Solana: derivation.NewSandbox()}, tenant.Live: {}},
 		Nets:    map[tenant.Mode]address.Net{tenant.Test: address.Testnet, tenant.Live: address.Mainnet},
 		Depths:  wallet.DefaultDepths(), Most: 100, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Taken: func(n string) { *taken = append(*taken, n) },
@@ -139,7 +140,7 @@ func TestGrantWaiting(t *testing.T) {
 }
 
 func TestProveKeys(t *testing.T) {
-	made, err := address.NewSandbox().Derive(7, 1)
+	made, err := derivation.NewSandbox().Derive(7, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

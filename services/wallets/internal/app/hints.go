@@ -2,14 +2,13 @@ package app
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"strings"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/wallets/internal/address"
 )
 
 // Hints keeps the transactions that are named as payments of contracts.
@@ -33,7 +32,7 @@ type LookAt struct {
 func (a *App) LookAtTransaction(ctx context.Context, l LookAt, again bool) error {
 	network, ok := money.NetworkOf(l.Network)
 	txHash := strings.ToLower(l.TxHash)
-	if l.Mode != tenant.Live || !ok || network.Family != money.EVM || network.Coin().Symbol != l.Asset || !isHash(txHash) {
+	if l.Mode != tenant.Live || !ok || network.Family != money.EVM || network.Coin().Symbol != l.Asset || !address.IsTransaction(money.EVM, txHash) {
 		return fault.Permanent(fmt.Errorf("transaction %.70q for %.20q on %.20q in mode %.10q: want the coin of a live EVM network and a hash",
 			l.TxHash, l.Asset, l.Network, l.Mode))
 	}
@@ -55,11 +54,4 @@ func (a *App) LookAtTransaction(ctx context.Context, l LookAt, again bool) error
 		a.log.WarnContext(ctx, "a transaction was named again, or too many for one address; nothing is noted", "network", network.Name, "tx", txHash)
 	}
 	return nil
-}
-
-// isHash reports whether a text is 32 bytes as EVM networks write them, in lower case.
-func isHash(text string) bool {
-	digits, ok := strings.CutPrefix(text, "0x")
-	b, err := hex.DecodeString(digits)
-	return ok && err == nil && len(b) == 32
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -34,7 +34,7 @@ type Sealer interface {
 }
 
 // Keys are extended public keys by their slot.
-type Keys map[wallet.Slot]address.Extended
+type Keys map[wallet.Slot]derivation.Extended
 
 // Distinct refuses keys that would mix the two worlds, or two families: every slot needs its own.
 func (k Keys) Distinct() error {
@@ -113,7 +113,7 @@ func resealKeys(ctx context.Context, book KeyBook, ring Sealer) (kept Keys, chan
 		if err != nil {
 			return nil, changed, fmt.Errorf("opening the %s key: %w", k.Slot, err)
 		}
-		if kept[k.Slot], err = address.ParseExtended(string(text)); err != nil {
+		if kept[k.Slot], err = derivation.ParseExtended(string(text)); err != nil {
 			return nil, changed, fmt.Errorf("the kept %s key %w", k.Slot, err)
 		}
 		if !ring.Stale(k.Sealed) {

@@ -6,7 +6,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/derivation"
 )
 
 // Recovery keeps what has to be done after a restore of the database.
@@ -14,7 +14,7 @@ type Recovery interface {
 	// Recover notes the restore once.
 	Recover(ctx context.Context, margin int64) error
 	// Jump makes and watches some of the addresses that nobody may be given again; more says that it is to be called again.
-	Jump(ctx context.Context, mode tenant.Mode, family money.Family, source address.Source) (more bool, err error)
+	Jump(ctx context.Context, mode tenant.Mode, family money.Family, source derivation.Source) (more bool, err error)
 	EndRecovery(ctx context.Context) error
 }
 

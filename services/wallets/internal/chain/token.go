@@ -3,8 +3,8 @@ package chain
 import (
 	"fmt"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
-	"causeway.internal/services/wallets/internal/address"
 )
 
 // Token is a listed token contract. Nothing else that calls itself a token counts.

@@ -16,11 +16,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/httpapi"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -40,7 +41,7 @@ type shelf struct {
 	err       error
 }
 
-func (s *shelf) CreateWallet(_ context.Context, d wallet.Wallet, src address.Source, k app.Key, answer func(wallet.Wallet) (app.Answer, error)) (app.Answer, error) {
+func (s *shelf) CreateWallet(_ context.Context, d wallet.Wallet, src derivation.Source, k app.Key, answer func(wallet.Wallet) (app.Answer, error)) (app.Answer, error) {
 	if s.err != nil {
 		return app.Answer{}, s.err
 	}
@@ -118,7 +119,7 @@ func newServer() server {
 	cases := app.New(nil, nil, app.Settings{
 		Nets: map[tenant.Mode]address.Net{tenant.Test: address.Testnet}, Depths: wallet.DefaultDepths(), Taken: func(string) {}, Log: log,
 	})
-	source := address.Source(address.NewSandbox())
+	source := derivation.Source(derivation.NewSandbox())
 	api := app.NewAPI(cases, app.APISettings{
 		Wallets: s, Backlog: s, Sources: app.Sources{tenant.Test: {money.Solana: source, money.EVM: source}, tenant.Live: {money.EVM: source}},
 		Scanned: func(m tenant.Mode, n string) bool { return m == tenant.Test || n == "base" }, Now: func() time.Time { return now },

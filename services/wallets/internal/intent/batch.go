@@ -8,8 +8,9 @@ import (
 	"errors"
 	"fmt"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
-	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/derivation"
 )
 
 // Batch is a run of addresses that the signer made in advance, for families whose addresses cannot be derived from a
@@ -74,7 +75,7 @@ func (b Batch) Verify(pinned ed25519.PublicKey) error {
 	if b.Version != batchVersion || b.Family != money.Solana || (b.Mode != "live" && b.Mode != "test") {
 		return errors.New("the batch is not of version 1, or not of solana, or of no mode")
 	}
-	if len(b.Addresses) == 0 || len(b.Addresses) > BatchMost || uint64(b.From)+uint64(len(b.Addresses)) > address.MaxIndex {
+	if len(b.Addresses) == 0 || len(b.Addresses) > BatchMost || uint64(b.From)+uint64(len(b.Addresses)) > derivation.MaxIndex {
 		return fmt.Errorf("a batch holds 1 to %d addresses below index 2^31", BatchMost)
 	}
 	key, err := base64.StdEncoding.DecodeString(b.PublicKey)

@@ -13,7 +13,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -50,7 +50,7 @@ WHERE c.last_seq > 0`
 // Allocate grants a request: it makes the addresses, commits them and writes the answer, all in one transaction. A
 // message that was handled before does nothing; a new message with a known request id is answered with the same
 // addresses. Without a source the request is kept and granted later (see Waiting).
-func (s *Store) Allocate(ctx context.Context, messageID string, r wallet.Request, source address.Source) error {
+func (s *Store) Allocate(ctx context.Context, messageID string, r wallet.Request, source derivation.Source) error {
 	wrote := false
 	err := s.tx(ctx, func(tx pgx.Tx) error {
 		wrote = false
@@ -101,10 +101,10 @@ func (s *Store) Allocate(ctx context.Context, messageID string, r wallet.Request
 }
 
 // grant returns the addresses of a request: those it was given before, or new ones.
-func (s *Store) grant(ctx context.Context, tx pgx.Tx, r wallet.Request, first int64, source address.Source) (wallet.Allocation, error) {
+func (s *Store) grant(ctx context.Context, tx pgx.Tx, r wallet.Request, first int64, source derivation.Source) (wallet.Allocation, error) {
 	if first == 0 {
 		var err error
-		if _, imported := source.(address.Pooled); imported {
+		if _, imported := source.(derivation.Pooled); imported {
 			first, _, err = s.take(ctx, tx, wallet.Slot{Mode: r.Mode, Family: r.Family}, s.newIDs(r.Count))
 		} else {
 			first, err = s.derive(ctx, tx, r, source)
@@ -128,7 +128,7 @@ func (s *Store) grant(ctx context.Context, tx pgx.Tx, r wallet.Request, first in
 }
 
 // derive takes the next indices under the counter's row lock and stores their addresses.
-func (s *Store) derive(ctx context.Context, tx pgx.Tx, r wallet.Request, source address.Source) (int64, error) {
+func (s *Store) derive(ctx context.Context, tx pgx.Tx, r wallet.Request, source derivation.Source) (int64, error) {
 	var index, first int64
 	if err := tx.QueryRow(ctx, countSQL, r.Mode, r.Family, r.Count).Scan(&index, &first); err != nil {
 		return 0, fmt.Errorf("taking the next indices: %w", err)

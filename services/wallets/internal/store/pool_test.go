@@ -23,8 +23,8 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/store"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -40,7 +40,7 @@ func pinned() ed25519.PublicKey { return signer.Public().(ed25519.PublicKey) }
 // batch signs addresses of the sandbox, which stand in for the signer's.
 func batch(t testing.TB, from uint32, count int) intent.Batch {
 	t.Helper()
-	made, err := address.NewSandbox().Derive(from, count)
+	made, err := derivation.NewSandbox().Derive(from, count)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestPool_empty(t *testing.T) {
 	s, pool := open(t)
 	importBatch(t, s, batch(t, 0, 3))
 	r := wallet.Request{ID: "r", Mode: tenant.Live, Family: money.Solana, Count: 4}
-	if err := s.Allocate(t.Context(), "m", r, address.Pooled{}); err != nil {
+	if err := s.Allocate(t.Context(), "m", r, derivation.Pooled{}); err != nil {
 		t.Fatal(err)
 	}
 	if waiting, err := s.Waiting(t.Context()); err != nil || len(waiting) != 1 {
@@ -119,12 +119,12 @@ func TestPool_empty(t *testing.T) {
 	for i := range 4 {
 		d := draft(fmt.Sprint("wal_", i), time.Now())
 		d.Mode, d.Family, d.Network, d.Crypto = tenant.Live, money.Solana, "solana", "SOL"
-		if _, err := s.CreateWallet(t.Context(), d, address.Pooled{}, app.Key{}, text); (i < 3) != (err == nil) || (i == 3 && !fault.Is(err, "no_address")) {
+		if _, err := s.CreateWallet(t.Context(), d, derivation.Pooled{}, app.Key{}, text); (i < 3) != (err == nil) || (i == 3 && !fault.Is(err, "no_address")) {
 			t.Errorf("wallet %d: %v", i, err)
 		}
 	}
 	importBatch(t, s, batch(t, 10, 10)) // a gap in the numbers is no harm
-	if err := s.Allocate(t.Context(), "", r, address.Pooled{}); err != nil {
+	if err := s.Allocate(t.Context(), "", r, derivation.Pooled{}); err != nil {
 		t.Fatal(err)
 	}
 	if waiting, err := s.Waiting(t.Context()); err != nil || len(waiting) != 0 {
@@ -148,7 +148,7 @@ func TestNeverTwice(t *testing.T) {
 				src := source(t, family)
 				if mode == tenant.Live && family == money.Solana {
 					importBatch(t, s, batch(t, 0, 4_000))
-					src = address.Pooled{}
+					src = derivation.Pooled{}
 				}
 				slot := wallet.Slot{Mode: mode, Family: family}
 				seen := map[string]string{}
@@ -181,7 +181,7 @@ func TestNeverTwice(t *testing.T) {
 }
 
 // crowd allocates from 64 sides at once and notes who was given what.
-func crowd(t *testing.T, s *store.Store, pool *pgxpool.Pool, slot wallet.Slot, src address.Source, name string, seen map[string]string) {
+func crowd(t *testing.T, s *store.Store, pool *pgxpool.Pool, slot wallet.Slot, src derivation.Source, name string, seen map[string]string) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for i := range 64 {
@@ -218,8 +218,8 @@ func TestLoadKeys(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
 	ctx := t.Context()
-	parse := func(text string) address.Extended {
-		k, err := address.ParseExtended(text)
+	parse := func(text string) derivation.Extended {
+		k, err := derivation.ParseExtended(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +272,7 @@ func TestProveStock(t *testing.T) {
 	s, pool := open(t)
 	a := app.New(s, s, app.Settings{Nets: nets, Most: 10, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	importBatch(t, s, batch(t, 0, 20))
-	if err := s.Allocate(t.Context(), "", wallet.Request{ID: "r", Mode: tenant.Live, Family: money.Solana, Count: 5}, address.Pooled{}); err != nil {
+	if err := s.Allocate(t.Context(), "", wallet.Request{ID: "r", Mode: tenant.Live, Family: money.Solana, Count: 5}, derivation.Pooled{}); err != nil {
 		t.Fatal(err)
 	}
 	prove := func(key []byte) error {

@@ -12,9 +12,9 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -120,7 +120,7 @@ const jumpMost = 2_500
 
 // Jump implements app.Recovery: it makes and watches the next addresses below the target, which nobody will be given
 // again, and reports whether more are to be made. Without a source only the counter moves: nothing can have been issued.
-func (s *Store) Jump(ctx context.Context, mode tenant.Mode, family money.Family, source address.Source) (more bool, err error) {
+func (s *Store) Jump(ctx context.Context, mode tenant.Mode, family money.Family, source derivation.Source) (more bool, err error) {
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		var target, next, seq int64
 		if _, err := tx.Exec(ctx, jumpPatientSQL); err != nil {
@@ -137,7 +137,7 @@ func (s *Store) Jump(ctx context.Context, mode tenant.Mode, family money.Family,
 			_, err := tx.Exec(ctx, jumpSQL, mode, family, target, seq)
 			return err
 		}
-		if _, imported := source.(address.Pooled); imported {
+		if _, imported := source.(derivation.Pooled); imported {
 			more, err = s.jumpStock(ctx, tx, wallet.Slot{Mode: mode, Family: family}, next, target, seq)
 			return err
 		}

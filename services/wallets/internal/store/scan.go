@@ -9,9 +9,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/wallet"

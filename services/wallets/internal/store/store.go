@@ -13,12 +13,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/inbox"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/sweep"
 	"causeway.internal/services/wallets/internal/wallet"
 )

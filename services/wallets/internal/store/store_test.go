@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/discard"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/inbox"
@@ -26,8 +27,8 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/messaging"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/store"
@@ -50,16 +51,16 @@ func open(t testing.TB) (*store.Store, *pgxpool.Pool) {
 }
 
 // source opens the account of a published test key.
-func source(t testing.TB, family money.Family) address.Source {
+func source(t testing.TB, family money.Family) derivation.Source {
 	t.Helper()
 	if family == money.Solana {
-		return address.NewSandbox()
+		return derivation.NewSandbox()
 	}
-	key, err := address.ParseExtended("zpub6rFR7y4Q2AijBEqTUquhVz398htDFrtymD9xYYfG1m4wAcvPhXNfE3EfH1r1ADqtfSdVCToUG868RvUUkgDKf31mGDtKsAYz2oz2AGutZYs")
+	key, err := derivation.ParseExtended("zpub6rFR7y4Q2AijBEqTUquhVz398htDFrtymD9xYYfG1m4wAcvPhXNfE3EfH1r1ADqtfSdVCToUG868RvUUkgDKf31mGDtKsAYz2oz2AGutZYs")
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := address.NewAccount(family, address.Testnet, key)
+	a, err := derivation.NewAccount(family, address.Testnet, key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/telemetry"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -96,7 +96,7 @@ var errNoStock = fault.New(fault.Unavailable, "no_address", "No address is left 
 
 // CreateWallet implements app.Wallets. The counter's row is the only thing that creates of one family wait for; it is
 // taken as late as possible and everything that needs its number is written in one round trip.
-func (s *Store) CreateWallet(ctx context.Context, draft wallet.Wallet, source address.Source, k app.Key,
+func (s *Store) CreateWallet(ctx context.Context, draft wallet.Wallet, source derivation.Source, k app.Key,
 	answer func(wallet.Wallet) (app.Answer, error),
 ) (app.Answer, error) {
 	var out app.Answer
@@ -144,8 +144,8 @@ type found struct {
 }
 
 // place takes the next address of the wallet's family.
-func (s *Store) place(ctx context.Context, tx pgx.Tx, w wallet.Wallet, source address.Source) (found, error) {
-	if _, imported := source.(address.Pooled); imported {
+func (s *Store) place(ctx context.Context, tx pgx.Tx, w wallet.Wallet, source derivation.Source) (found, error) {
+	if _, imported := source.(derivation.Pooled); imported {
 		if _, err := tx.Exec(ctx, patientWalletSQL); err != nil {
 			return found{}, err
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/libs/address"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/chain/rpctest"
 )

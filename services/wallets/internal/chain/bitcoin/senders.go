@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strconv"
 
-	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/libs/address"
 	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math/big"
 
-	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/libs/address"
 	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 

@@ -1,6 +1,6 @@
 package evm
 
-import "causeway.internal/services/wallets/internal/address"
+import "causeway.internal/libs/address"
 
 // bloomBits are the three bits that a value sets in a block's log filter (Ethereum yellow paper, §4.3.1).
 func bloomBits(value []byte) (bits [3]uint) {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/money"
-	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/evmtx"
 	"causeway.internal/services/wallets/internal/intent"
 )
@@ -94,10 +94,10 @@ func Parse(text []byte) (Policy, error) {
 	if p.Mode != "live" && p.Mode != "test" {
 		problems = append(problems, errors.New("mode must be live or test"))
 	}
-	if p.Account == p.GasAccount || p.Account >= address.MaxIndex || p.GasAccount >= address.MaxIndex {
+	if p.Account == p.GasAccount || p.Account >= derivation.MaxIndex || p.GasAccount >= derivation.MaxIndex {
 		problems = append(problems, errors.New("account and gasAccount must be two numbers below 2^31"))
 	}
-	if p.IndexBelow == 0 || p.IndexBelow > address.MaxIndex {
+	if p.IndexBelow == 0 || p.IndexBelow > derivation.MaxIndex {
 		problems = append(problems, errors.New("indexBelow must be 1 to 2^31"))
 	}
 	for name, n := range p.Networks {

@@ -3,14 +3,13 @@ package vault
 import (
 	"crypto/ed25519"
 	"crypto/hmac"
-	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/binary"
 	"errors"
 
 	"github.com/decred/dcrd/dcrec/secp256k1/v4"
-	"github.com/mr-tron/base58"
-	"golang.org/x/crypto/ripemd160" //nolint:gosec,staticcheck // Bitcoin's hash160 is defined with it
+
+	"causeway.internal/libs/address"
 )
 
 const hardened = 1 << 31
@@ -68,8 +67,8 @@ func (n node) child(number uint32) (node, error) {
 		return node{}, errNoKey
 	}
 	copy(c.chain[:], sum[32:])
-	id := hash160(public)
-	copy(c.parent[:], id)
+	id := address.Hash160(public)
+	copy(c.parent[:], id[:])
 	return c, nil
 }
 
@@ -79,16 +78,7 @@ func (n node) xpub() string {
 	b = append(append(b, n.depth), n.parent[:]...)
 	b = binary.BigEndian.AppendUint32(b, n.number)
 	b = append(append(b, n.chain[:]...), n.public()...)
-	first := sha256.Sum256(b)
-	second := sha256.Sum256(first[:])
-	return base58.Encode(append(b, second[:4]...))
-}
-
-func hash160(b []byte) []byte {
-	sum := sha256.Sum256(b)
-	h := ripemd160.New() //nolint:gosec // see the import
-	_, _ = h.Write(sum[:])
-	return h.Sum(nil)
+	return address.EncodeCheck(b)
 }
 
 // edNode is a private node of SLIP-0010 on ed25519, where every step is hardened.

@@ -20,8 +20,8 @@ import (
 	"github.com/decred/dcrd/dcrec/secp256k1/v4/ecdsa"
 	"github.com/tyler-smith/go-bip39"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
-	"causeway.internal/services/wallets/internal/address"
 	"causeway.internal/services/wallets/internal/evmtx"
 )
 

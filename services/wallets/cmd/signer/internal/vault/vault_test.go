@@ -8,8 +8,9 @@ import (
 
 	"filippo.io/age"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
-	"causeway.internal/services/wallets/internal/address"
+	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/evmtx"
 )
 
@@ -66,11 +67,11 @@ func TestVault_agreesWithWallets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := address.ParseExtended(text)
+	key, err := derivation.ParseExtended(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	account, err := address.NewAccount(money.EVM, address.Mainnet, key)
+	account, err := derivation.NewAccount(money.EVM, address.Mainnet, key)
 	if err != nil || account.Account() != 7 {
 		t.Fatal(account, err)
 	}

@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
-	"causeway.internal/services/payments/internal/address"
 )
 
 // A word is told that it is no address; only an address with a changed character is told of its checksum.
 func TestCheck_words(t *testing.T) {
 	for _, family := range []money.Family{money.EVM, money.Tron, money.Solana, money.Bitcoin} {
 		for _, word := range []string{"hello", "myAddress", "bc1hello", "Treasury", "abcdefghijkmnopqrstuvwxyzabcdefgh", "TTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTT"} {
-			if err := address.Check(family, true, word); err == nil || err.Error() != "is no address of the payment's network" {
+			if err := address.Check(family, true, word); err == nil || err.Error() != "is no address of its network" {
 				t.Errorf("%s %s: %v", family, word, err)
 			}
 		}

@@ -1,8 +1,7 @@
-package address
+package derivation
 
 import (
 	"crypto/hmac"
-	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/binary"
 	"errors"
@@ -10,7 +9,8 @@ import (
 	"hash"
 
 	"github.com/decred/dcrd/dcrec/secp256k1/v4"
-	"golang.org/x/crypto/ripemd160" //nolint:gosec,staticcheck // Bitcoin's hash160 is defined with it
+
+	"causeway.internal/libs/address"
 )
 
 // Extended is a BIP-32 extended public key: it derives the plain children of its node and nothing else.
@@ -44,7 +44,7 @@ var ErrPrivate = errors.New("is an extended private key; this service must never
 
 // ParseExtended reads an extended public key (xpub, tpub, ypub, upub, zpub or vpub) and checks it in full.
 func ParseExtended(text string) (Extended, error) {
-	b, err := decodeBase58Check(text)
+	b, err := address.DecodeCheck(text)
 	if err != nil {
 		return Extended{}, err
 	}
@@ -89,7 +89,7 @@ func (k Extended) String() string {
 	b = binary.BigEndian.AppendUint32(b, k.child)
 	b = append(b, k.chain[:]...)
 	b = append(b, k.serial[:]...)
-	return encodeBase58(append(b, checksum(b)...))
+	return address.EncodeCheck(b)
 }
 
 // Child derives one plain child (CKDpub of BIP-32).
@@ -100,7 +100,7 @@ func (k Extended) Child(index uint32) (Extended, error) {
 	}
 	c := Extended{point: points[0], chain: chains[0], depth: k.depth + 1, child: index}
 	compress(&c.point, &c.serial)
-	id := hash160(k.serial[:])
+	id := address.Hash160(k.serial[:])
 	copy(c.parent[:], id[:])
 	return c, nil
 }
@@ -182,14 +182,4 @@ func compress(p *secp256k1.JacobianPoint, out *[33]byte) {
 		out[0] = 3
 	}
 	p.X.PutBytesUnchecked(out[1:])
-}
-
-// hash160 is RIPEMD-160 of SHA-256, by which bitcoin knows a key.
-func hash160(b []byte) [20]byte {
-	sum := sha256.Sum256(b)
-	h := ripemd160.New() //nolint:gosec // see the import
-	_, _ = h.Write(sum[:])
-	var out [20]byte
-	h.Sum(out[:0])
-	return out
 }

@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
-	"causeway.internal/services/payments/internal/address"
 )
 
 // A hash of one chain is none of another.
-func TestCheckTransaction(t *testing.T) {
+func TestIsTransaction(t *testing.T) {
 	hexed := strings.Repeat("0a", 32)
 	signature := "5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW"
 	for text, families := range map[string][]money.Family{
@@ -21,8 +21,8 @@ func TestCheckTransaction(t *testing.T) {
 			for _, f := range families {
 				want = want || f == family
 			}
-			if err := address.CheckTransaction(family, text); (err == nil) != want {
-				t.Errorf("%s: %q: %v", family, text, err)
+			if got := address.IsTransaction(family, text); got != want {
+				t.Errorf("%s: %q: %v", family, text, got)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package address
+package derivation
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/decred/dcrd/dcrec/secp256k1/v4"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/money"
 )
 
@@ -13,7 +14,7 @@ import (
 // no change branch here: nothing that is online ever spends.
 type Account struct {
 	family money.Family
-	net    Net
+	net    address.Net
 	number uint32
 	branch Extended
 }
@@ -23,7 +24,7 @@ var _ Source = (*Account)(nil)
 // NewAccount opens an account-level extended public key, that is m/84'/0'/a' for bitcoin, m/44'/60'/a' for the EVM
 // family and m/44'/195'/a' for tron. A key of another depth is refused: it would derive addresses that no wallet
 // software finds again.
-func NewAccount(family money.Family, net Net, key Extended) (*Account, error) {
+func NewAccount(family money.Family, net address.Net, key Extended) (*Account, error) {
 	switch family {
 	case money.Bitcoin, money.EVM, money.Tron:
 	default:
@@ -61,7 +62,7 @@ func (a *Account) Derive(from uint32, count int) ([]Derived, error) {
 		}
 		for i := range points {
 			key := a.key(&points[i])
-			text, err := Encode(a.family, a.net, key)
+			text, err := address.Encode(a.family, a.net, key)
 			if err != nil {
 				return nil, err
 			}
@@ -77,12 +78,12 @@ func (a *Account) key(p *secp256k1.JacobianPoint) []byte {
 	if a.family == money.Bitcoin {
 		var serial [33]byte
 		compress(p, &serial)
-		id := hash160(serial[:])
+		id := address.Hash160(serial[:])
 		return id[:]
 	}
 	var raw [64]byte
 	p.X.PutBytesUnchecked(raw[:32])
 	p.Y.PutBytesUnchecked(raw[32:])
-	sum := Keccak256(raw[:])
+	sum := address.Keccak256(raw[:])
 	return sum[12:]
 }

@@ -1,4 +1,4 @@
-package address
+package derivation
 
 import (
 	"encoding/hex"

@@ -2,22 +2,8 @@ package address
 
 import (
 	"encoding/hex"
-	"errors"
 	"strings"
-
-	"golang.org/x/crypto/sha3"
 )
-
-// Keccak256 is the hash of Ethereum and Tron (the SHA-3 candidate, not the standard).
-func Keccak256(data ...[]byte) [32]byte {
-	h := sha3.NewLegacyKeccak256()
-	for _, d := range data {
-		_, _ = h.Write(d)
-	}
-	var out [32]byte
-	h.Sum(out[:0])
-	return out
-}
 
 // encodeEVM writes 20 bytes with the mixed-case checksum of EIP-55.
 func encodeEVM(key []byte) string {
@@ -36,20 +22,16 @@ func encodeEVM(key []byte) string {
 	return string(out)
 }
 
-var errEVM = errors.New("is not an EVM address: 0x and 40 hexadecimal digits")
-
+// parseEVM reads 0x and 40 hexadecimal digits.
 func parseEVM(text string) ([]byte, error) {
 	digits, ok := strings.CutPrefix(text, "0x")
-	if !ok || len(digits) != 40 {
-		return nil, errEVM
-	}
 	key, err := hex.DecodeString(digits)
-	if err != nil {
-		return nil, errEVM
+	if !ok || err != nil || len(key) != 20 {
+		return nil, ErrShape
 	}
 	mixed := strings.ToLower(digits) != digits && strings.ToUpper(digits) != digits
 	if mixed && encodeEVM(key) != text {
-		return nil, errors.New("fails the EIP-55 checksum: a letter was changed")
+		return nil, ErrChecksum
 	}
 	return key, nil
 }

@@ -1,4 +1,4 @@
-package address
+package derivation
 
 // SLIP-0010 for ed25519: every step is hardened, so a public key alone derives nothing. It is used for one thing only: the
 // sandbox pool of solana addresses, whose seed is printed in BIP-39's own test vectors and therefore guards nothing. Live
@@ -11,6 +11,9 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+
+	"causeway.internal/libs/address"
+	"causeway.internal/libs/money"
 )
 
 // edNode is a private key with its chain code.
@@ -73,7 +76,11 @@ func (s Sandbox) Derive(from uint32, count int) ([]Derived, error) {
 	for i := range out {
 		index := from + uint32(i)
 		key := s.coin.child(index).child(0).public()
-		out[i] = Derived{Index: index, Key: key, Address: encodeBase58(key)}
+		text, err := address.Encode(money.Solana, address.Mainnet, key)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = Derived{Index: index, Key: key, Address: text}
 	}
 	return out, nil
 }
