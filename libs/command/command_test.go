@@ -140,7 +140,7 @@ func TestStandard(t *testing.T) {
 	var log strings.Builder
 	environ := map[string]string{"DATABASE_OWNER_URL": "postgres://u@127.0.0.1:1/x?sslmode=disable", "MIGRATE_WAIT": "1s"}
 	in := command.Input{Args: []string{"migrate"}, Environ: environ, Log: slog.New(slog.NewTextHandler(&log, nil))}
-	if err := p.Run(t.Context(), in); err == nil || !strings.Contains(log.String(), "wait for the database") {
+	if err := p.Run(t.Context(), in); err == nil || !strings.Contains(log.String(), "database not reachable, waiting") {
 		t.Errorf("migrate did not wait for its database: %v, %s", err, &log)
 	}
 	for _, wait := range []string{"0s", "7h"} {

@@ -18,9 +18,9 @@ import (
 // awaitPause is the longest pause between two tries to reach a database.
 const awaitPause = 15 * time.Second
 
-// Await returns once the database gives a session, for which it waits at most patience, at growing pauses. A database
-// that does not answer may still be made. One that answers and refuses has no such role, database or right, or another
-// password: that is an error at once, since waiting does not cure it.
+// Await returns once the database gives a session. It waits at most patience, with growing pauses: a database that does
+// not answer may still be created. A database that refuses has no such role, database or right, or another password.
+// That is an error at once, since waiting does not cure it.
 func Await(ctx context.Context, cfg Config, patience time.Duration, log *slog.Logger) error {
 	pc, err := cfg.Parse()
 	if err != nil {
@@ -40,7 +40,7 @@ func Await(ctx context.Context, cfg Config, patience time.Duration, log *slog.Lo
 		}
 		return struct{}{}, err
 	}, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(patience), backoff.WithNotify(func(err error, next time.Duration) {
-		log.Warn("wait for the database", "err", err, "waited", time.Since(began).Round(time.Second).String(),
+		log.Warn("database not reachable, waiting", "err", err, "waited", time.Since(began).Round(time.Second).String(),
 			"at_most", patience.String(), "next_try_in", next.Round(time.Millisecond).String())
 	}))
 	if err != nil {
@@ -49,8 +49,8 @@ func Await(ctx context.Context, cfg Config, patience time.Duration, log *slog.Lo
 	return nil
 }
 
-// refused reports that a server answered and will give the same answer again: not that it starts or stops (57P0x), has
-// no connection left or no memory (53xxx), or lost its own connection (08xxx).
+// refused reports that a server answered and will give the same answer again: it is not starting or stopping (57P0x),
+// out of connections or memory (53xxx), and has not lost the connection (08xxx).
 func refused(err error) bool {
 	if trust.Refused(err) {
 		return true

@@ -51,7 +51,7 @@ func TestAwait_laterThanMigrate(t *testing.T) {
 	}()
 	select {
 	case line := <-said:
-		for _, want := range []string{"wait for the database", "connection refused", "at_most=1h0m0s"} {
+		for _, want := range []string{"database not reachable, waiting", "connection refused", "at_most=1h0m0s"} {
 			if !strings.Contains(line, want) {
 				t.Errorf("%q is not in the line %s", want, line)
 			}

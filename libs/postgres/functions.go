@@ -1,9 +1,8 @@
 package postgres
 
-// CloseFunctions takes every function of a schema's owner from PUBLIC, which PostgreSQL lets execute each new one, also
+// CloseFunctions revokes every function of a schema's owner from PUBLIC, to which PostgreSQL grants each new one, also
 // those that run with the owner's rights. Roles that read and write rows keep them. Every service runs it in a
-// migration, word for word; a test of the service asserts it with testkit. Functions that later migrations make are
-// covered.
+// migration, word for word; a test of the service asserts it with testkit. It covers functions of later migrations.
 const CloseFunctions = `-- +goose StatementBegin
 DO $$
 DECLARE

@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Timing of leadership. A leader that shows no sign of life for idleLimit loses its session, whether it was killed,
-// paused or cut off, and with the session the lock; a follower asks every followEvery.
+// Timing of leadership. A leader that is silent for idleLimit, because it was killed, paused or cut off, loses its
+// session and with it the lock; a follower tries every followEvery.
 const (
 	followEvery = 500 * time.Millisecond
 	beatEvery   = time.Second
@@ -21,14 +21,14 @@ const (
 	idleLimit   = "6s"
 )
 
-// Session is a leader's own connection, which holds the lock. Work done through it cannot outlive the leadership: once
-// the session is gone, so is the connection.
+// Session is a leader's own connection, which holds the lock. Work through it cannot outlive the leadership: it fails
+// once the session is gone.
 type Session struct {
 	mu   sync.Mutex
 	conn *pgx.Conn
 }
 
-// Do lends the connection to f, one caller at a time. f must be short: no heartbeat is sent meanwhile.
+// Do passes the connection to f, one caller at a time. f must be short: no heartbeat is sent meanwhile.
 func (s *Session) Do(ctx context.Context, f func(*pgx.Conn) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,10 +44,9 @@ func Lead(ctx context.Context, cfg Config, name string, log *slog.Logger, f func
 	return LeadSession(ctx, cfg, name, log, func(ctx context.Context, _ *Session) error { return f(ctx) })
 }
 
-// LeadSession elects one leader per database and name with a session advisory lock on a connection of its own, which
-// Open has proved to be a session of its own. The context given to f ends when the session is lost; another process
-// then leads within seconds. f may write through the session to be sure that a former leader writes nothing. It returns
-// nil when ctx ends.
+// LeadSession elects one leader per database and name with a session advisory lock on a connection of its own; Open has
+// proved that it has its own session. The context of f ends when the session is lost; another process then leads within
+// seconds. When f writes through the session, a former leader cannot write. LeadSession returns nil when ctx ends.
 func LeadSession(ctx context.Context, cfg Config, name string, log *slog.Logger, f func(ctx context.Context, s *Session) error) error {
 	for ctx.Err() == nil {
 		err := lead(ctx, cfg, name, log, f)
@@ -66,11 +65,11 @@ func lead(ctx context.Context, cfg Config, name string, log *slog.Logger, f func
 	if err != nil {
 		return err
 	}
-	defer hangUp(ctx, conn) // closing the connection is what releases the lock
+	defer hangUp(ctx, conn) // closing the connection releases the lock
 	for {
 		var won bool
 		if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, lockKey(name)).Scan(&won); err != nil {
-			return fmt.Errorf("ask for the lock %q: %w", name, err)
+			return fmt.Errorf("take the lock %q: %w", name, err)
 		}
 		if won {
 			break

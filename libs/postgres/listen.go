@@ -11,13 +11,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Ear is what Listen speaks to. Its methods are called one at a time and must not block.
+// Ear receives the notifications of Listen. Its methods are called one at a time and must not block.
 type Ear interface {
-	// Heard tells of one notification.
+	// Heard passes one notification.
 	Heard(payload string)
 	// CaughtUp says that every notification committed before at has been heard.
 	CaughtUp(at time.Time)
-	// Missed says that notifications may have been lost: the connection broke, or has just been made.
+	// Missed says that notifications may have been lost: the connection broke, or is new.
 	Missed()
 }
 
@@ -30,14 +30,14 @@ const (
 	listenAgain  = 200 * time.Millisecond
 )
 
-// Listen tells the ear what is notified on a channel, on a connection of its own, until ctx ends; then it returns nil.
-// It connects again whenever the connection is lost or has not answered for most of a second.
+// Listen passes the notifications of a channel to the ear, over a connection of its own, until ctx ends; then it
+// returns nil. It reconnects when the connection is lost or has not answered for most of a second.
 func Listen(ctx context.Context, cfg Config, channel string, log *slog.Logger, e Ear) error {
 	for ctx.Err() == nil {
 		err := listen(ctx, cfg, channel, e)
 		e.Missed()
 		if ctx.Err() == nil {
-			log.Warn("not listening for a moment", "channel", channel, "err", err)
+			log.Warn("listener disconnected", "channel", channel, "err", err)
 		}
 		if !sleep(ctx, listenAgain) {
 			break
@@ -71,7 +71,7 @@ func listen(ctx context.Context, cfg Config, channel string, e Ear) error {
 		}
 		start = time.Now()
 		if err := within(ctx, conn.Ping); err != nil {
-			return fmt.Errorf("prove that the listener lives: %w", err)
+			return fmt.Errorf("ping the listener: %w", err)
 		}
 	}
 }
@@ -92,12 +92,12 @@ func dialListener(ctx context.Context, cfg Config, e Ear) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// await lets notifications come in for a while.
+// await receives notifications for a while.
 func await(ctx context.Context, conn *pgx.Conn, length time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
 	for {
-		_, err := conn.WaitForNotification(ctx) // the ear hears it through OnNotification
+		_, err := conn.WaitForNotification(ctx) // OnNotification passes it to the ear
 		switch {
 		case err == nil:
 		case errors.Is(ctx.Err(), context.DeadlineExceeded) && !conn.IsClosed():

@@ -22,18 +22,18 @@ import (
 // ErrPending is returned by Open when the schema is older than the program.
 var ErrPending = errors.New("the schema is older than this program: run `migrate` first")
 
-// A migration runs beside programs that use what it changes. It waits for a lock no longer than lockWait, because
-// whoever comes after it waits behind it, and gives up after lockTimeout. When it got none, or met somebody else on the
-// same locks in another order, it is tried again for lockPatience, at growing pauses. Not so one that is no
-// transaction: that is how an index is built, or dropped, beside writers. It holds up nobody while it waits for those
-// who began before it, a backup it may be, and would begin anew each time.
+// A migration runs beside programs that use the tables it changes. It waits for a lock no longer than lockWait, because
+// later statements queue behind it, and gives up after lockTimeout. When it did not get a lock, or deadlocked with
+// another session, it is retried for lockPatience with growing pauses. A migration without a transaction is not
+// retried: it builds or drops an index beside writers. It blocks nobody while it waits for older transactions, such as
+// a backup, and a retry would start from the beginning.
 const (
 	lockWait     = time.Second
 	lockPatience = 10 * time.Minute
 )
 
-// Migrate gives the application role its rights and applies every pending migration of the directory, NNNNN_name.sql in
-// goose's format. Locks let many replicas call it at once. The URL is the owner's, not the application role's.
+// Migrate grants the application role its rights and applies every pending migration of the directory, NNNNN_name.sql
+// in goose's format. Locks allow many replicas to call it at once. The URL is the owner's, not the application role's.
 func Migrate(ctx context.Context, cfg Config, migrations fs.FS) error {
 	pc, err := cfg.Parse()
 	if err != nil {
@@ -46,7 +46,7 @@ func Migrate(ctx context.Context, cfg Config, migrations fs.FS) error {
 	}
 	db := stdlib.OpenDB(*cc)
 	defer db.Close()      //nolint:errcheck // the migrations report their own failures
-	db.SetMaxOpenConns(1) // whose setting up changes
+	db.SetMaxOpenConns(1) // its session's settings change
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
 	if err != nil {
 		return fmt.Errorf("make the migration lock: %w", err)
@@ -71,7 +71,7 @@ func Migrate(ctx context.Context, cfg Config, migrations fs.FS) error {
 	return nil
 }
 
-// up goes on where the last one was broken off: a migration is a transaction, or can be begun anew.
+// up continues where the last run was interrupted: a migration is a transaction, or can be repeated.
 func up(ctx context.Context, db *sql.DB, p *goose.Provider, migrations fs.FS) error {
 	through := func(version int64, wait time.Duration) error {
 		if _, err := db.ExecContext(ctx, fmt.Sprintf("SET lock_timeout = %d", wait.Milliseconds())); err != nil {
@@ -107,8 +107,8 @@ func contended(err error) bool {
 	return ok && (pg.Code == "55P03" || pg.Code == "40P01")
 }
 
-// Pending returns ErrPending, wrapped with the version that is missing, unless every migration has been applied. It
-// only reads, so the application role may call it.
+// Pending returns ErrPending, wrapped with the missing version, unless every migration has been applied. It only reads,
+// so the application role may call it.
 func Pending(ctx context.Context, q Querier, migrations fs.FS) error {
 	want, err := versions(migrations)
 	if err != nil {
@@ -135,7 +135,7 @@ func Pending(ctx context.Context, q Querier, migrations fs.FS) error {
 }
 
 func pending(err error) error {
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "42P01" { // no version table at all
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "42P01" { // no version table
 		return fmt.Errorf("%w (nothing applied yet)", ErrPending)
 	}
 	return fmt.Errorf("read the schema's version: %w", err)

@@ -22,7 +22,7 @@ import (
 	"causeway.internal/libs/trust"
 )
 
-// Config says which database a service owns and how many connections one process may hold.
+// Config names the database of a service and bounds the connections of one process.
 type Config struct {
 	URL      config.Secret `env:"DATABASE_URL,required" doc:"PostgreSQL URL of the service's own database, in its application role"`
 	MaxConns int32         `env:"DATABASE_MAX_CONNS" envDefault:"16" doc:"Most pooled connections of one process. The sum over all replicas stays below the server's max_connections"`
@@ -43,18 +43,18 @@ func (c Config) With(setting, value string) Config {
 	return c
 }
 
-// Bounds of every session. A statement that runs longer than these is a defect, and it must not hold locks for ever.
+// Bounds of every session. A statement that runs longer is a defect, and it must not hold locks for ever.
 const (
 	statementTimeout = "15s"
-	lockTimeout      = "2s" // a second request waits so long for the first (docs/api-contract.md#idempotency)
+	lockTimeout      = "2s" // how long a second request waits for the first (docs/api-contract.md#idempotency)
 	idleInTxTimeout  = "30s"
 	connectTimeout   = 5 * time.Second
 	openTimeout      = 60 * time.Second
 )
 
-// Open connects a pool. It refuses to run where connections are not sessions of their own (ErrPooled), and on a schema
-// with pending migrations, which only `<service> migrate` applies. It retries an unreachable database for up to a
-// minute, so that services and their database may start together.
+// Open connects a pool. It refuses connections without sessions of their own (ErrPooled), and a schema with pending
+// migrations, which only `<service> migrate` applies. It retries an unreachable database for up to a minute, so that
+// services and their database may start together.
 func Open(ctx context.Context, cfg Config, migrations fs.FS, tel *telemetry.Telemetry) (*pgxpool.Pool, error) {
 	pc, err := cfg.Parse()
 	if err != nil {
@@ -101,7 +101,7 @@ func ready(ctx context.Context, pool *pgxpool.Pool, migrations fs.FS, tel *telem
 		if err == nil || errors.Is(err, ErrPooled) || errors.Is(err, ErrPending) || trust.Refused(err) {
 			return err
 		}
-		tel.Log.Warn("database not reachable yet", "err", err)
+		tel.Log.Warn("database not reachable, retrying", "err", err)
 		if !sleep(ctx, wait) {
 			return fmt.Errorf("reach the database: %w", err)
 		}
@@ -118,8 +118,8 @@ type Querier interface {
 // txTries bounds how often Tx starts over after a deadlock or a serialization failure.
 const txTries = 5
 
-// Tx runs f in one transaction and commits it unless f fails. After a deadlock or a serialization failure the whole of
-// f runs again, at most five times, so f must have no effect outside the transaction.
+// Tx runs f in one transaction and commits it unless f fails. After a deadlock or a serialization failure it runs the
+// whole of f again, at most five times, so f must have no effect outside the transaction.
 func Tx(ctx context.Context, pool *pgxpool.Pool, f func(pgx.Tx) error) error {
 	for try := 1; ; try++ {
 		err := pgx.BeginFunc(ctx, pool, f)
@@ -138,8 +138,7 @@ func isRetryable(err error) bool {
 	return ok && (pg.Code == "40001" || pg.Code == "40P01")
 }
 
-// IsSerialization reports whether a statement failed because of what others committed since it began, so that it is to
-// be run again.
+// IsSerialization reports whether a statement failed because of commits since it began and should be repeated.
 func IsSerialization(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pg.Code == "40001"

@@ -11,23 +11,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ErrPooled is returned by Open and Migrate when a pooler lends the sessions of PostgreSQL to several connections.
-// Leaders would lose their locks to others, or keep them when they are dead.
+// ErrPooled is returned by Open and Migrate when a pooler shares PostgreSQL's sessions among connections. Leaders would
+// lose their locks to others, or keep them after they died.
 var ErrPooled = errors.New("the database's URL leads through a pooler that does not give each connection a session of its own: " +
 	"name PostgreSQL itself, or put the pooler in session mode with its reset query")
 
-// Bounds of the proof. In a sound session each wait takes a millisecond or two.
+// Bounds of the proof. With a session of its own each wait takes a millisecond or two.
 const (
 	proveTimeout = 45 * time.Second
-	proveWait    = 10 * time.Second // a false alarm would stop a sound service on a slow machine
+	proveWait    = 10 * time.Second // a false alarm would stop a healthy service on a slow machine
 	proveEvery   = 20 * time.Millisecond
 )
 
-// prove fails with ErrPooled unless connections have what leaders, listeners and statements rely on: one session for
-// all statements, with its settings; session locks that last as long as the connection and no longer; notifications
-// that arrive while it is idle. An idle connection holds no session of a pooler in transaction mode, so it cannot hear
-// one, whatever session it is lent next: the proof needs no luck. Its lock and channel are random, so that replicas
-// which start at once do not meet.
+// prove fails with ErrPooled unless connections have what leaders, listeners and statements need: one session for all
+// statements, with its settings; session locks that last exactly as long as the connection; notifications that arrive
+// while it is idle. An idle connection holds no session of a pooler in transaction mode, so it receives no
+// notification, whichever session it gets next: the proof is deterministic. Its lock and channel are random, so that
+// replicas that start at once do not meet.
 func prove(ctx context.Context, cc *pgx.ConnConfig) error {
 	ctx, cancel := context.WithTimeout(ctx, proveTimeout)
 	defer cancel()
@@ -50,8 +50,7 @@ func prove(ctx context.Context, cc *pgx.ConnConfig) error {
 	return nil
 }
 
-// proof holds the two connections of a proof. Statements are sent in the simple protocol, which no pooler refuses for
-// want of a prepared statement.
+// proof holds the two connections of a proof. Statements use the simple protocol, which every pooler accepts.
 type proof struct {
 	subject, witness *pgx.Conn
 	key              int64
@@ -59,10 +58,10 @@ type proof struct {
 	pid              int32 // of the subject's session
 }
 
-// pooled names the fault.
+// pooled adds the failed check to ErrPooled.
 func pooled(fault string) error { return fmt.Errorf("%w (%s)", ErrPooled, fault) }
 
-// take gives the subject a lock and a channel.
+// take takes a lock and listens on a channel in the subject's session.
 func (p *proof) take(ctx context.Context) error {
 	var won bool
 	err := p.subject.QueryRow(ctx, `SELECT pg_backend_pid(), pg_try_advisory_lock($1)`, pgx.QueryExecModeSimpleProtocol, p.key).
@@ -79,7 +78,7 @@ func (p *proof) take(ctx context.Context) error {
 	return nil
 }
 
-// hear proves that the subject, idle, is told what the witness notifies.
+// hear proves that the idle subject receives the witness's notification.
 func (p *proof) hear(ctx context.Context) error {
 	if _, err := p.witness.Exec(ctx, `SELECT pg_notify($1, '')`, pgx.QueryExecModeSimpleProtocol, p.channel); err != nil {
 		return fmt.Errorf("notify: %w", err)
@@ -87,7 +86,7 @@ func (p *proof) hear(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, proveWait)
 	defer cancel()
 	_, err := p.subject.WaitForNotification(waiting)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // else the whole proof ran out of time, and is tried again
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // else the whole proof ran out of time, and is retried
 		return pooled("a notification does not reach the connection that listens")
 	}
 	if err != nil {
@@ -96,7 +95,7 @@ func (p *proof) hear(ctx context.Context) error {
 	return nil
 }
 
-// compare proves, while the witness is in a transaction, that the subject has the session and the settings that it had.
+// compare proves, while the witness is in a transaction, that the subject still has its session and its settings.
 func (p *proof) compare(ctx context.Context) error {
 	tx, err := p.witness.Begin(ctx)
 	if err != nil {
@@ -112,7 +111,7 @@ func (p *proof) compare(ctx context.Context) error {
 	}
 	var pid int32
 	if err := p.subject.QueryRow(ctx, `SELECT pg_backend_pid()`, pgx.QueryExecModeSimpleProtocol).Scan(&pid); err != nil {
-		return fmt.Errorf("ask for the session: %w", err)
+		return fmt.Errorf("read the session: %w", err)
 	}
 	if pid != p.pid {
 		return pooled("two statements of one connection run in two sessions")
@@ -122,7 +121,7 @@ func (p *proof) compare(ctx context.Context) error {
 		var has string
 		err := p.subject.QueryRow(ctx, `SELECT current_setting($1)`, pgx.QueryExecModeSimpleProtocol, name).Scan(&has)
 		if err != nil {
-			return fmt.Errorf("ask for a setting: %w", err)
+			return fmt.Errorf("read a setting: %w", err)
 		}
 		if has != want {
 			return pooled("the setting " + name + " is lost between two statements")
@@ -154,7 +153,7 @@ func (p *proof) holder(ctx context.Context) (pid int32, err error) {
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 		AND classid::bigint = $1 AND objid::bigint = $2`, pgx.QueryExecModeSimpleProtocol, p.key>>32, p.key&0xffffffff).Scan(&pid)
 	if err != nil {
-		return 0, fmt.Errorf("ask who holds the lock: %w", err)
+		return 0, fmt.Errorf("find the lock's holder: %w", err)
 	}
 	return pid, nil
 }
@@ -162,5 +161,5 @@ func (p *proof) holder(ctx context.Context) (pid int32, err error) {
 func hangUp(ctx context.Context, conn *pgx.Conn) {
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatTimeout)
 	defer cancel()
-	_ = conn.Close(closing) // it is given up either way
+	_ = conn.Close(closing) // its error changes nothing
 }

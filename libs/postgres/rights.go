@@ -1,12 +1,13 @@
 package postgres
 
-// rights are what an owner gives before it migrates: nobody but the application enters the database, and the
-// application reads and writes the rows of every table, those of later migrations too. It can neither create nor alter
-// nor truncate. The owner of a database may say all this, so whoever makes databases has to grant nothing. The two
-// roles are named alike: payments_owner and payments_app. An owner with another name has no application beside it.
+// rights are the grants that an owner makes before it migrates: only the application may enter the database, and it
+// reads and writes the rows of every table, those of later migrations too. It can neither create nor alter nor
+// truncate. The owner of a database may grant all this, so the administrator who creates databases grants nothing. The
+// two roles have matching names: payments_owner and payments_app. An owner with another name has no application beside
+// it.
 //
-// The loop is for what earlier migrations made. It leaves alone what has its rights, because two sessions that change
-// the same row of the catalogue fail.
+// The loop handles the tables of earlier migrations. It skips those that have the rights, because two sessions that
+// change the same row of the catalogue fail.
 const rights = `
 DO $$
 DECLARE

@@ -12,21 +12,21 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// settled names, in a connection's custom data, the settings of its session as PostgreSQL writes them.
+// settled is the key, in a connection's custom data, of its session's settings as PostgreSQL writes them.
 const settled = "causeway settings"
 
-// startup are the settings that a connection is opened with. All others are set once it is open: a pooler refuses or
-// drops what it does not know when a connection is opened.
+// startup are the settings of the start-up packet. All others are set afterwards: a pooler refuses or drops start-up
+// settings that it does not know.
 var startup = []string{"application_name", "client_encoding", "options"}
 
-// bound gives a connection the limits and names that every session has. URL's own settings win over them, and more wins
-// over both.
+// bound gives a connection the limits and names of every session. The URL's own settings override them, and more
+// overrides both.
 func bound(c *pgx.ConnConfig, more map[string]string) {
 	c.ConnectTimeout = connectTimeout
 	all := map[string]string{
 		"lock_timeout":                        lockTimeout,
 		"idle_in_transaction_session_timeout": idleInTxTimeout,
-		"jit":                                 "off", // it takes longer to compile than any statement here to run
+		"jit":                                 "off", // compiling takes longer than any statement here
 		"timezone":                            "UTC",
 		"application_name":                    "causeway",
 	}
@@ -42,7 +42,7 @@ func bound(c *pgx.ConnConfig, more map[string]string) {
 	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error { return settle(ctx, conn, all) }
 }
 
-// settle sets a session's settings in one round trip and keeps what PostgreSQL made of them.
+// settle sets a session's settings in one round trip and stores PostgreSQL's form of them.
 func settle(ctx context.Context, conn *pgconn.PgConn, settings map[string]string) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()

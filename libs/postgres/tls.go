@@ -12,7 +12,7 @@ import (
 	"causeway.internal/libs/trust"
 )
 
-// TLS says whom connections trust.
+// TLS names the authorities that connections trust.
 type TLS struct {
 	CA       config.Secret `env:"DATABASE_CA" doc:"certificates of the authorities that PostgreSQL's certificate may come from, in PEM; empty: the system's"`
 	Required bool          `env:"DATABASE_TLS_REQUIRED" envDefault:"false" doc:"true refuses a database URL without sslmode=verify-full, which verifies the server's certificate and name; true in production"`
@@ -27,7 +27,7 @@ func (c Config) Parse() (*pgxpool.Config, error) {
 	return pc, c.TLS.guard(pc.ConnConfig)
 }
 
-// guard gives every server of a URL the authorities, and refuses one that is not verified if that is required.
+// guard gives every server of a URL the authorities. It refuses an unverified one if verification is required.
 func (s TLS) guard(cc *pgx.ConnConfig) error {
 	authorities, err := trust.Authorities(s.CA.Reveal())
 	if err != nil {
@@ -39,7 +39,7 @@ func (s TLS) guard(cc *pgx.ConnConfig) error {
 	}
 	for _, way := range ways {
 		if s.Required && (way == nil || way.InsecureSkipVerify || way.ServerName == "") {
-			return errors.New("DATABASE_TLS_REQUIRED is true and the database's URL does not say sslmode=verify-full")
+			return errors.New("DATABASE_TLS_REQUIRED is true and the database's URL lacks sslmode=verify-full")
 		}
 		if way != nil && authorities != nil {
 			way.RootCAs = authorities

@@ -11,22 +11,22 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// Names of the ids that log lines carry. A payment is named by its id, pay_…, and never by its reference, which is a
-// bearer secret.
+// Names of the ids in log lines. A payment appears by its id, pay_…, and never by its reference, which is a bearer
+// secret.
 const (
 	RequestID  = "request_id"
 	MerchantID = "merchant_id"
 	PaymentID  = "payment_id"
 )
 
-// carried are the ids that cross the broker: a consumer's lines carry them without reading the message. The list is
-// short because every message pays for it.
+// carried are the ids that cross the broker: a consumer's lines have them without reading the message. The list is
+// short because every message carries it.
 var carried = []string{RequestID, MerchantID, PaymentID}
 
 type idsKey struct{}
 
-// With returns a context whose log lines carry ids beside the trace: names and values in turn, as slog has them. Empty
-// values are left out, and a name that is there already gets the new value.
+// With returns a context whose log lines carry ids beside the trace: names and values in turn, as in slog. Empty values
+// are omitted, and a name that is present gets the new value.
 func With(ctx context.Context, ids ...string) context.Context {
 	before := idsOf(ctx)
 	all := make([]slog.Attr, 0, len(before)+len(ids)/2)
@@ -79,8 +79,8 @@ const idMax = 128
 // TraceHeader is the one header of W3C trace context that is kept: 55 characters.
 const TraceHeader = "traceparent"
 
-// TraceParent is the span in ctx as text that Continue understands, to be kept in a row for as long as the row's story
-// goes on. It is empty for a trace that nobody records: such a row is not worth a byte.
+// TraceParent is the text of the span in ctx for Continue, to be stored in a row for as long as the row lives. It is
+// empty for a trace that is not recorded, so that such rows need no space.
 func TraceParent(ctx context.Context) string {
 	if !trace.SpanContextFromContext(ctx).IsSampled() {
 		return ""
@@ -90,14 +90,14 @@ func TraceParent(ctx context.Context) string {
 	return carrier[TraceHeader]
 }
 
-// Continue starts a span in the trace that a row has kept. What goes on in ctx already may be another trace, such as
-// that of an operator's request or of a chain's scan: then each of the two points at the other. Where nothing was kept,
-// or it cannot be read, ctx stays as it is and the span is none.
+// Continue starts a span in the trace that a row has stored. ctx may be in another trace, such as that of an operator's
+// request or of a chain's scan: then each of the two links to the other. Without a readable stored trace, ctx stays as
+// it is and the span is none.
 func Continue(ctx context.Context, kept, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
 	return start(ctx, SpanContext(kept), name, options)
 }
 
-// Inside starts a span below the one in ctx. Where that is not recorded, ctx stays as it is and the span is none.
+// Inside starts a span below the one in ctx. If that is not recorded, ctx stays as it is and the span is none.
 func Inside(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
 	return start(ctx, trace.SpanContextFromContext(ctx), name, options)
 }
@@ -108,7 +108,7 @@ func start(ctx context.Context, origin trace.SpanContext, name string, options [
 	}
 	cause := trace.SpanFromContext(ctx)
 	switch at := cause.SpanContext(); {
-	case at.TraceID() == origin.TraceID(): // the story goes on where it stands
+	case at.TraceID() == origin.TraceID(): // the trace continues
 	case at.IsValid():
 		ctx, options = trace.ContextWithRemoteSpanContext(ctx, origin), append(options, trace.WithLinks(trace.Link{SpanContext: at}))
 	default:
@@ -121,7 +121,7 @@ func start(ctx context.Context, origin trace.SpanContext, name string, options [
 	return ctx, span
 }
 
-// At returns a context whose log lines stand in a kept trace, where there is one.
+// At returns a context whose log lines are in a stored trace, if there is one.
 func At(ctx context.Context, kept string) context.Context {
 	if origin := SpanContext(kept); origin.IsValid() {
 		return trace.ContextWithRemoteSpanContext(ctx, origin)
@@ -129,7 +129,7 @@ func At(ctx context.Context, kept string) context.Context {
 	return ctx
 }
 
-// SpanContext reads what TraceParent has made; what is no trace parent is no span.
+// SpanContext parses the text of TraceParent; any other text is no span.
 func SpanContext(kept string) trace.SpanContext {
 	if kept == "" {
 		return trace.SpanContext{}

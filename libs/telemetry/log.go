@@ -23,8 +23,8 @@ func newLogger(w io.Writer, service, level string) (*slog.Logger, error) {
 	return slog.New(withTrace{handler}).With("service", service), nil
 }
 
-// asWritten writes times as the API writes them, UTC with milliseconds, and covers the references of gifts. No line
-// should hold one; what others say in their errors is not in our hands.
+// asWritten writes times as the API writes them, UTC with milliseconds, and masks the references of gifts. No line
+// should hold one, but the errors of other libraries may.
 func asWritten(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && a.Key == slog.TimeKey {
 		return slog.String(slog.TimeKey, a.Value.Time().UTC().Format("2006-01-02T15:04:05.000Z"))
@@ -38,8 +38,8 @@ func asWritten(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// withTrace adds to every record the ids of the span in the context and those that With has put there. A line that
-// names one of them itself keeps its own.
+// withTrace adds the ids of the span in the context and those of With to every record. A line that has one of them
+// itself keeps its own.
 type withTrace struct{ slog.Handler }
 
 func (h withTrace) Handle(ctx context.Context, record slog.Record) error {
@@ -67,6 +67,6 @@ func (h withTrace) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (h withTrace) WithGroup(name string) slog.Handler { return withTrace{h.Handler.WithGroup(name)} }
 
-// Seconds is a duration for a line: whole microseconds, as short as they can be written. time.Duration.Seconds adds two
-// floats, which shows in the sixteenth digit and looks like an account number.
+// Seconds is a duration for a log line: whole microseconds in the shortest form. time.Duration.Seconds adds two floats,
+// which shows in the sixteenth digit and looks like an account number.
 func Seconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e6 }

@@ -24,8 +24,8 @@ type Check struct {
 const readyBound = 2 * time.Second
 
 // Ops serves GET /healthz, which answers while the process runs, GET /readyz, which answers 200 only while every check
-// passes and otherwise names those that fail, GET /metrics, and GET /debug/pprof/, where `go tool pprof` reads what the
-// process spends its time and memory on. It belongs on a port that the public cannot reach.
+// passes and otherwise names the failing ones, GET /metrics, and GET /debug/pprof/ for `go tool pprof`. It belongs on a
+// port that the public cannot reach.
 func (t *Telemetry) Ops(checks ...Check) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -72,7 +72,7 @@ func examine(ctx context.Context, checks []Check) (results map[string]string, re
 
 var errSlow = errors.New("no answer in time")
 
-// bounded gives up on a check that ignores its context, so that a probe always gets its answer.
+// bounded gives up on a check that ignores its context, so that a probe always gets an answer.
 func bounded(ctx context.Context, ready func(context.Context) error) error {
 	answer := make(chan error, 1)
 	go func() { answer <- ready(ctx) }()
@@ -88,5 +88,5 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the prober has gone away; there is nobody left to tell
+	_ = json.NewEncoder(w).Encode(body) // the prober may be gone
 }

@@ -10,8 +10,8 @@ import (
 
 const probeTimeout = 4 * time.Second
 
-// Probe asks the process that serves /readyz at an OPS_ADDR on this machine whether it is ready; empty means the
-// default :9090. It is the `health` verb of every binary, for images that hold nothing else that could ask.
+// Probe calls /readyz at an OPS_ADDR on this machine; empty means the default :9090. It is the `health` verb of every
+// binary, for images without any other client.
 func Probe(ctx context.Context, opsAddr string) error {
 	if opsAddr == "" {
 		opsAddr = ":9090"
@@ -27,11 +27,11 @@ func Probe(ctx context.Context, opsAddr string) error {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz", nil)
 	if err != nil {
-		return fmt.Errorf("ask for readiness: %w", err)
+		return fmt.Errorf("read readiness: %w", err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("ask for readiness: %w", err)
+		return fmt.Errorf("read readiness: %w", err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {

@@ -10,8 +10,8 @@ import (
 // linesPerSecond is how many lines of one kind Sparing lets through in a second.
 const linesPerSecond = 10
 
-// Sparing is a logger for lines that a whole outage's worth of requests may write. It lets ten of a kind through in a
-// second, and the first of a later second says how many were left out. What counts them all is a metric, not the log.
+// Sparing is a logger for lines that every request of an outage may write. It passes ten of a kind in a second, and the
+// first line of a later second has the number that was dropped. A metric counts all of them, not the log.
 type Sparing struct {
 	log *slog.Logger
 	now func() time.Time
@@ -31,7 +31,7 @@ func NewSparing(log *slog.Logger, now func() time.Time) *Sparing {
 	return &Sparing{log: log, now: now, kinds: map[string]*spared{}}
 }
 
-// Log writes a line, or counts it as left out. Kinds are of a closed set, such as the codes of faults: each is
+// Log writes a line, or counts it as dropped. Kinds must be a closed set, such as the codes of faults, because each is
 // remembered.
 func (s *Sparing) Log(ctx context.Context, level slog.Level, kind, message string, args ...any) {
 	left, write := s.take(kind)

@@ -25,14 +25,14 @@ import (
 	"causeway.internal/libs/version"
 )
 
-// Config is what an operator may set.
+// Config holds the operator's settings.
 type Config struct {
 	LogLevel     string  `env:"LOG_LEVEL" envDefault:"info" doc:"least level that is logged: debug, info, warn or error"`
 	OTLPEndpoint string  `env:"OTEL_EXPORTER_OTLP_ENDPOINT" doc:"base URL of an OTLP/HTTP collector for traces; empty means traces are not exported"`
 	TraceRatio   float64 `env:"OTEL_TRACES_SAMPLER_ARG" envDefault:"1" doc:"share of traces that are exported, 0 to 1; a caller's decision is followed"`
 }
 
-// Telemetry is what a process needs to be observed.
+// Telemetry is a process's logger, metrics and tracer.
 type Telemetry struct {
 	Service  string
 	Log      *slog.Logger
@@ -43,7 +43,7 @@ type Telemetry struct {
 }
 
 // Start builds the telemetry of a service and installs the global tracer provider and propagator. Logs go to standard
-// error as JSON. Without an endpoint trace ids exist, for the logs, and nothing is recorded or exported.
+// error as JSON. Without an endpoint trace ids exist for the logs alone; no span is recorded or exported.
 func Start(ctx context.Context, service string, cfg Config) (*Telemetry, error) {
 	log, err := newLogger(os.Stderr, service, cfg.LogLevel)
 	if err != nil {
@@ -55,12 +55,11 @@ func Start(ctx context.Context, service string, cfg Config) (*Telemetry, error) 
 	}
 	otel.SetTracerProvider(provider)
 	otel.SetTextMapPropagator(Propagator())
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("exporting traces", "err", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces not exported", "err", err) }))
 	return assemble(service, log, provider), nil
 }
 
-// Discard is telemetry without an audience, for commands that run for a moment and for benchmarks. It touches no
-// global.
+// Discard is telemetry without output, for short commands and for benchmarks. It changes no global.
 func Discard(service string) *Telemetry {
 	return To(io.Discard, service)
 }
@@ -115,15 +114,15 @@ func newProvider(ctx context.Context, service string, cfg Config) (*sdktrace.Tra
 	), nil
 }
 
-// flushTimeout bounds Flush: a collector that is away must not hold up a process that ends.
+// flushTimeout bounds Flush: an unavailable collector must not delay the end of a process.
 const flushTimeout = 3 * time.Second
 
-// Flush sends what is buffered and stops the tracer, at the end of a process, when its context is over.
+// Flush sends the buffered spans and stops the tracer at the end of a process, when its context has ended.
 func (t *Telemetry) Flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
 	if err := t.provider.Shutdown(ctx); err != nil {
-		t.Log.Warn("flushing traces", "err", err)
+		t.Log.Warn("traces not flushed", "err", err)
 	}
 }
 

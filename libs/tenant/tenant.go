@@ -1,8 +1,8 @@
 // Package tenant names whose a row, a message or a request is: a merchant's, in one mode.
 package tenant
 
-// Mode separates live money from test money. Every row and every message carries it, and no row of one is visible to the
-// other.
+// Mode separates live money from test money. Every row and every message carries it, and no row of one is visible to
+// the other.
 type Mode string
 
 // The modes.

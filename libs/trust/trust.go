@@ -1,5 +1,4 @@
-// Package trust reads the authorities that a service's servers are certified by. PostgreSQL and the broker are reached
-// with it.
+// Package trust reads the authorities that certify a service's servers: PostgreSQL and the broker.
 package trust
 
 import (
@@ -20,7 +19,7 @@ func Authorities(pem string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// Refused reports that a server's certificate was not accepted, which waiting does not cure.
+// Refused reports an error about a server's certificate, which waiting does not cure.
 func Refused(err error) bool {
 	_, is := errors.AsType[*tls.CertificateVerificationError](err)
 	return is

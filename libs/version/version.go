@@ -1,5 +1,5 @@
-// Package version says what a program was built from. The linker stamps it (Makefile, deploy/docker/Dockerfile); a
-// build without a stamp falls back on what the Go toolchain knows. It imports nothing of ours.
+// Package version names the build of a program. The linker stamps it (Makefile, deploy/docker/Dockerfile); a build
+// without a stamp uses the Go toolchain's information. It imports no other package of the project.
 package version
 
 import (
@@ -10,9 +10,9 @@ import (
 // Stamped with -ldflags "-X causeway.internal/libs/version.number=… -X causeway.internal/libs/version.revision=…".
 var number, revision string
 
-// Build is what a program was built from.
+// Build identifies the sources of a program.
 type Build struct {
-	Version  string // a tag, a tag with what came after it, or "(devel)"
+	Version  string // a tag, a tag with further commits, or "(devel)"
 	Revision string // commit, or "unknown"
 	Go       string // of the toolchain
 }
@@ -20,7 +20,7 @@ type Build struct {
 // String is one line for a person.
 func (b Build) String() string { return b.Version + " (" + b.Revision + ", " + b.Go + ")" }
 
-// Read tells what this program was built from.
+// Read returns the build of this program.
 func Read() Build {
 	b := Build{Version: number, Revision: revision, Go: "unknown"}
 	if info, ok := debug.ReadBuildInfo(); ok {

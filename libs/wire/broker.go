@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Returns is the exchange through which a service puts messages into its own queues: poison into a dead queue, and back
-// from there. The service alone may write to it.
+// Returns is the exchange through which a service moves messages into its own queues: to a dead queue, and back. The
+// service alone may write to it.
 func Returns(service string) string { return service + ".returns" }
 
-// Exchange, Queue and Binding are what an administrator declares before a service connects. Their JSON is that of
-// RabbitMQ's definitions, which want every field.
+// Exchange, Queue and Binding are declared by an administrator before a service connects. Their JSON is that of
+// RabbitMQ's definitions, which require every field.
 type Exchange struct {
 	Name       string         `json:"name"`
 	Type       string         `json:"type"`
@@ -46,15 +46,15 @@ type Declarations struct {
 
 const (
 	// deliveryLimit counts returns of a message, and so the crashes of its consumers; retries inside a handler do not
-	// use it up. Past it the broker itself moves the message to the dead queue.
+	// count. Beyond it the broker itself moves the message to the dead queue.
 	deliveryLimit = 100
-	// noLimit is for queues that people look into by get and return: RabbitMQ 4 gives every quorum queue a limit of 20
-	// unless it has one, and 3.x has no word for none.
+	// noLimit is for queues that operators inspect by get and return: RabbitMQ 4 gives every quorum queue a limit of 20
+	// unless it has one, and 3.x has no value for none.
 	noLimit = 1_000_000_000
 )
 
-// Declare lists everything that the lines of a topology need. A queue's arguments never change: a queue that needs
-// others gets a new name (".v2").
+// Declare lists everything that the lines of a topology need. A queue's arguments never change: other arguments need a
+// queue with a new name (".v2").
 func Declare(lines []Route) Declarations {
 	d := Declarations{
 		Exchanges: []Exchange{{Name: Unrouted, Type: "fanout", Durable: true, Arguments: map[string]any{}}},
@@ -84,7 +84,7 @@ func bind(exchange, queue, key string) Binding {
 	return Binding{Exchange: exchange, Queue: queue, Kind: "queue", Key: key, Arguments: map[string]any{}}
 }
 
-// work is a queue that a service consumes. Messages that the broker gives up on are moved at least once, which needs
+// work is a queue that a service consumes. Messages beyond the delivery limit are moved at least once, which needs
 // reject-publish.
 func work(name string) Queue {
 	return Queue{Name: name, Durable: true, Arguments: map[string]any{
@@ -109,16 +109,16 @@ type Rights struct {
 	Read      string `json:"read"`
 }
 
-// RightsOf are those of a service's user. It declares and binds nothing, writes to its own exchanges and reads its own
-// queues. A binding needs the right to write to the queue, so no user can lead another exchange into a queue of its
-// own; the default exchange (amq.default), which reaches every queue by its name, is not among the names either.
+// RightsOf are the rights of a service's user. It declares and binds nothing, writes to its own exchanges and reads its
+// own queues. A binding needs the right to write to the queue, so no user can lead another exchange into a queue of its
+// own. The default exchange (amq.default), which reaches every queue by its name, is not among the names either.
 func RightsOf(service string) Rights {
 	own := regexp.QuoteMeta(service)
 	return Rights{Configure: "^$", Write: "^" + own + `(\.returns)?$`, Read: "^" + own + `\..+$`}
 }
 
-// EarlierRights are those that a service's user had when services declared their queues themselves. Binaries of that
-// time need them for as long as they run beside newer ones (docs/deploy.md).
+// EarlierRights are the rights that a service's user had when services declared their queues themselves. Binaries of
+// that time need them for as long as they run beside newer ones (docs/deploy.md).
 func EarlierRights() Rights {
 	all := `^(unrouted|amq\.default|(payments|wallets|reports|callback-dispatcher)(\..*)?)$`
 	return Rights{Configure: all, Write: all, Read: all}

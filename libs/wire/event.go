@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// EventType is a kind of webhook event (docs/api-contract.md#webhooks) with what it means to a merchant.
+// EventType is a kind of webhook event (docs/api-contract.md#webhooks) with its meaning for a merchant.
 type EventType struct {
 	Type string
 	When string
 }
 
-// EventTypes is the one list of webhook event types. A service may send no other, and an endpoint may filter on no
+// EventTypes is the one list of webhook event types. A service may send no other, and an endpoint may filter by no
 // other.
 func EventTypes() []EventType { return slices.Clone(eventTypes) }
 
@@ -47,7 +47,7 @@ func IsEventType(name string) bool {
 	return slices.ContainsFunc(eventTypes, func(e EventType) bool { return e.Type == name })
 }
 
-// sender is a service that tells merchants about its objects: its events and the ids of its objects begin alike.
+// sender is a service that sends events about its objects: its events and the ids of its objects have the same prefix.
 type sender struct {
 	message       Name
 	event, object string
@@ -59,8 +59,8 @@ var senders = []sender{
 	{ReportStatusChangedV1, "report.", "RPT-"},
 }
 
-// MayTell reports whether a status message may bring an event about an object: a service speaks of its own objects
-// only, so that the keys of one are no use for a merchant's trust in another.
+// MayTell reports whether a status message may bring an event about an object. A service may only send events about its
+// own objects, so that one service's keys cannot forge the events of another.
 func (n Name) MayTell(event, object string) bool {
 	for _, s := range senders {
 		if s.message != n && strings.HasPrefix(object, s.object) || s.message == n && !strings.HasPrefix(event, s.event) {

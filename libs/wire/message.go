@@ -7,8 +7,8 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-// AllocateAddresses asks wallets for fresh addresses. The request id makes it idempotent: the same id is answered with
-// the same addresses.
+// AllocateAddresses asks wallets for fresh addresses. The request id makes it idempotent: the same id gets the same
+// addresses.
 type AllocateAddresses struct {
 	RequestID string       `json:"requestId"`
 	Mode      tenant.Mode  `json:"mode"`
@@ -22,13 +22,13 @@ const (
 	AddressesMax = 500
 )
 
-// AddressesAllocated hands over addresses that wallets has committed and watches already (watch before pay).
+// AddressesAllocated passes addresses that wallets has committed and watches already (watch before pay).
 type AddressesAllocated struct {
 	RequestID string       `json:"requestId"`
 	Mode      tenant.Mode  `json:"mode"`
 	Family    money.Family `json:"family"`
 	Part      int          `json:"part"`  // 1..Parts
-	Parts     int          `json:"parts"` // answers that this request has in all
+	Parts     int          `json:"parts"` // number of answers to this request
 	Addresses []Address    `json:"addresses"`
 }
 
@@ -38,7 +38,7 @@ type Address struct {
 	Address  string `json:"address"`
 }
 
-// DepositState is how far a transfer has come.
+// DepositState is the progress of a transfer.
 type DepositState string
 
 // The states of a deposit.
@@ -48,7 +48,7 @@ const (
 	Reverted  DepositState = "reverted"  // dropped, replaced or reorged away
 )
 
-// DepositChanged is a full snapshot of one transfer to one of our addresses. Key names it for ever: network,
+// DepositChanged is a full snapshot of one transfer to one deposit address. Key identifies it for ever: network,
 // transaction and the ordinal of the transfer inside the transaction, which survives a re-inclusion. A snapshot with a
 // larger Version replaces an older one; an equal or smaller one is stale.
 type DepositChanged struct {
@@ -62,7 +62,7 @@ type DepositChanged struct {
 	Contract    string       `json:"contract,omitempty"` // token contract, "" for the native coin
 	TxHash      string       `json:"txHash"`
 	State       DepositState `json:"state"`
-	BlockHeight int64        `json:"blockHeight"` // 0 while no block holds it: a node's mempool does
+	BlockHeight int64        `json:"blockHeight"` // 0 while it is only in a node's mempool
 	BlockHash   string       `json:"blockHash"`
 	BlockTime   time.Time    `json:"blockTime"` // zero while no block holds it
 	Amount      string       `json:"amount"`    // base units, decimal digits
@@ -75,7 +75,7 @@ type DepositChanged struct {
 	Witness     Witness      `json:"witness,omitempty"` // what endpoints of other hosts say; "" of a wallets that asks nobody
 }
 
-// Witness is what endpoints of other hosts say about a deposit in its block.
+// Witness is the answer of other hosts' endpoints about a deposit in its block.
 type Witness string
 
 // The answers.
@@ -86,10 +86,10 @@ const (
 	WitnessAlone        Witness = "alone"        // one host serves the network
 )
 
-// ScannedThrough says that every block of a network up to Height has been scanned; payments derives confirmations and
-// expiry from it, and takes new payments on a network only while its scan follows the chain. It says how many
-// DepositChanged were written before it, because it may overtake them: what the blocks hold is known to a reader that
-// has had as many (docs/decisions/0006-scan-order.md).
+// ScannedThrough says that every block of a network up to Height has been scanned. Payments derives confirmations and
+// expiry from it, and takes new payments on a network only while its scan follows the chain. Deposits is the number of
+// DepositChanged before it, because it may overtake them: a reader that has that many knows the content of the blocks
+// (docs/decisions/0006-scan-order.md).
 type ScannedThrough struct {
 	Mode      tenant.Mode `json:"mode"`
 	Network   string      `json:"network"`
@@ -98,54 +98,52 @@ type ScannedThrough struct {
 	BlockTime time.Time   `json:"blockTime"`
 	Deposits  int64       `json:"deposits,omitempty"` // Number of the last DepositChanged before this message, 0 before the first
 
-	// The health of the scan. The message is sent at least every few seconds, so that its silence says something too.
+	// The health of the scan. The message is sent at least every few seconds, so that its absence is a sign too.
 	State    ScanState `json:"state,omitempty"`   // "" from a version of wallets that does not say
-	Head     int64     `json:"head,omitempty"`    // newest block that the node has told
+	Head     int64     `json:"head,omitempty"`    // newest block that the node reported
 	HeadTime time.Time `json:"headTime,omitzero"` // time of that block
-	ToldAt   time.Time `json:"toldAt,omitzero"`   // by the clock of wallets' database: of two messages the later one counts
+	ToldAt   time.Time `json:"toldAt,omitzero"`   // by the clock of wallets' database: the later of two messages counts
 
-	Untraced bool `json:"untraced,omitempty"` // coin that contracts send on this network is not seen by itself
+	Untraced bool `json:"untraced,omitempty"` // the scan does not see coin that contracts send on this network
 }
 
-// ScanState is how the scan of a network fares. Payments takes no new payments on a network whose scan does not follow.
+// ScanState is the health of a network's scan. Payments takes no new payments on a network whose scan does not follow.
 type ScanState string
 
 // The states of a scan.
 const (
 	ScanFollowing   ScanState = "following"
 	ScanBehind      ScanState = "behind"      // trails the head by more than the configured time
-	ScanStalled     ScanState = "stalled"     // the head is older than the chain ever pauses
-	ScanUnreachable ScanState = "unreachable" // no endpoint tells the head
+	ScanStalled     ScanState = "stalled"     // the head is older than the chain's longest pause
+	ScanUnreachable ScanState = "unreachable" // no endpoint reports the head
 	ScanHalted      ScanState = "halted"      // a reorganisation too deep to follow: an operator decides
-	ScanMismatched  ScanState = "mismatched"  // a setting of the network is not that of the addresses that were issued
+	ScanMismatched  ScanState = "mismatched"  // a setting of the network contradicts that of the issued addresses
 )
 
-// OutgoingKind is what a transaction that leaves us is for.
+// OutgoingKind is the purpose of an outgoing transaction.
 type OutgoingKind string
 
 // The kinds of outgoing transactions.
 const (
 	OutgoingSweep OutgoingKind = "sweep" // moves money of a deposit address to the treasury
-	OutgoingFund  OutgoingKind = "fund"  // brings coins of ours to a deposit address, to pay for its sweep
+	OutgoingFund  OutgoingKind = "fund"  // brings coin to a deposit address, to pay for its sweep
 )
 
-// OutgoingFinal is a transaction of ours about an address whose books payments keeps, in a block that is final: nothing
-// undoes it. Amount is what it brought to the treasury: "0" for a funding, and for one that moved nothing and was paid
-// for all the same. Fee is what the network took, in its own coin: from the deposit address where that coin is swept,
-// else from coins of ours.
+// OutgoingFinal is an outgoing transaction for a deposit address of a payment, in a final block, which nothing undoes.
+// Amount is what it brought to the treasury: "0" for a funding, and for one that moved nothing but was paid for. Fee is
+// the network's fee, in its own coin: from the deposit address where that coin is swept, else from a station's coin.
 type OutgoingFinal struct {
 	Mode    tenant.Mode  `json:"mode"`
 	Network string       `json:"network"`
 	TxHash  string       `json:"txHash"`
 	Kind    OutgoingKind `json:"kind"`
-	Asset   string       `json:"asset"`  // symbol of what is swept
+	Asset   string       `json:"asset"`  // symbol of the swept asset
 	Amount  string       `json:"amount"` // base units of the asset, decimal digits
 	Fee     string       `json:"fee"`    // base units of the network's own coin, decimal digits
 }
 
-// AddressesOwned names addresses of this system that payments does not hand out itself: those of standalone wallets,
-// treasuries and gas stations. Payments refuses them as refund addresses. An address that was named stays; it may be
-// named again.
+// AddressesOwned names addresses of this system that payments does not issue itself: those of standalone wallets,
+// treasuries and gas stations. Payments refuses them as refund addresses. A named address stays; it may be named again.
 type AddressesOwned struct {
 	Addresses []OwnedAddress `json:"addresses"` // 1..AddressesMax
 }
@@ -167,14 +165,13 @@ type SimulateDeposit struct {
 	Confirmations int64  `json:"confirmations"`
 }
 
-// AddressesUsed says in whose story each address plays: the trace of the request that gave it to a payment. Wallets
-// goes on in that trace when money arrives there. Only addresses whose payment's trace is recorded are told, and
-// nothing depends on it but traces.
+// AddressesUsed names the trace of each address: that of the request that gave it to a payment. Wallets continues that
+// trace when money arrives there. It lists only addresses with a recorded trace, and nothing but traces depends on it.
 type AddressesUsed struct {
 	Addresses []UsedAddress `json:"addresses"` // 1..AddressesMax
 }
 
-// UsedAddress is an address that a payment carries.
+// UsedAddress is an address of a payment.
 type UsedAddress struct {
 	Mode    tenant.Mode  `json:"mode"`
 	Family  money.Family `json:"family"`
@@ -183,8 +180,8 @@ type UsedAddress struct {
 }
 
 // LookAtTransaction names a transaction that may have paid an address with coin that a contract sent, which the scan of
-// an EVM network without traces does not see. Wallets looks at what that one transaction did to the address; what it
-// finds is told as any other deposit. The same transaction and address may be named any number of times.
+// an EVM network without traces does not see. Wallets inspects the effect of that one transaction on the address and
+// reports it like any other deposit. The same transaction and address may be named any number of times.
 type LookAtTransaction struct {
 	Mode    tenant.Mode `json:"mode"`
 	Network string      `json:"network"`
@@ -198,13 +195,12 @@ type LookAtTransaction struct {
 //
 // Where the producer has EVENT_KEYS, Body is sealed under libs/keyring with the first of them, at the place
 // BodyPlace(EventID), so that no outbox, broker, table or dead queue names a person or holds a reference: the
-// dispatcher keeps it as it came and opens it to show or send it. JSON is a body in the clear, and a sealed one is no
-// JSON.
+// dispatcher stores it sealed and opens it to show or send it. JSON is a body in the clear; a sealed one is no JSON.
 //
 // Token is the settlementToken of docs/api-contract.md#webhooks under libs/keyring, so that no outbox, broker, table or
-// dead queue holds it in the clear: sealed by payments with the first key of SETTLEMENT_TOKEN_KEYS, which payments and
-// callback-dispatcher share and nobody else has, at the place TokenPlace(EventID). Body then holds TokenMask instead of
-// it, before any text that a merchant chose: the dispatcher opens the token and puts it in the place of the first
+// dead queue holds it in the clear. Payments seals it at the place TokenPlace(EventID) with the first key of
+// SETTLEMENT_TOKEN_KEYS, which payments and callback-dispatcher share and no other service has. Body then holds
+// TokenMask instead, before any text that a merchant chose: the dispatcher opens the token and replaces the first
 // TokenMask just before it signs. Events, deliveries and logs show the mask.
 type StatusChanged struct {
 	EventID     string      `json:"eventId"`
@@ -219,18 +215,18 @@ type StatusChanged struct {
 	Token       []byte      `json:"settlementToken,omitempty"`
 }
 
-// TokenMask is what a body holds where the settlementToken belongs.
+// TokenMask replaces the settlementToken in a body.
 const TokenMask = `"settlementToken":"***"`
 
-// BodyPlace is where the sealed body of an event opens; it opens nowhere else.
+// BodyPlace binds the sealed body of an event to it.
 func BodyPlace(eventID string) string { return "event-body/" + eventID }
 
-// TokenPlace is where the sealed token of an event opens; it opens nowhere else.
+// TokenPlace binds the sealed token of an event to it.
 func TokenPlace(eventID string) string { return "settlement-token/" + eventID }
 
 // FraudSignal says how many distinct merchants have a resolved fraud report against an address, in all; payments keeps
-// the newest Version of each mode and address. Address is in the form in which addresses are compared: 0x… in lower
-// case, any other exactly as it was reported.
+// the newest Version of each mode and address. Address is in the form of comparison: 0x… in lower case, any other
+// exactly as reported.
 type FraudSignal struct {
 	Mode       tenant.Mode `json:"mode"`
 	Address    string      `json:"address"`
@@ -238,7 +234,7 @@ type FraudSignal struct {
 	Reports    int64       `json:"reports"` // resolved fraud reports of all of them
 	Version    int64       `json:"version"` // 1, 2, 3 for each mode and address
 	OccurredAt time.Time   `json:"occurredAt"`
-	// Confirmed says whether an operator stands behind the reports: only then do they block payments. Null, from a release
-	// that knows no confirmations, changes nothing.
+	// Confirmed says whether an operator has confirmed the reports: only then do they block payments. Null, from a
+	// release without confirmations, changes nothing.
 	Confirmed *bool `json:"confirmed,omitempty"`
 }

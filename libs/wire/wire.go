@@ -1,6 +1,5 @@
 // Package wire holds the shape of every message that crosses RabbitMQ and the one table of exchanges and queues
-// (docs/architecture.md#messages). Both sides of a message import it; it imports nothing but libs/money and does
-// nothing but describe.
+// (docs/architecture.md#messages). Both sides of a message import it; it imports only libs/money and has no behaviour.
 package wire
 
 // Name is a message's routing key: <owner>.<message>.v<version>.
@@ -31,10 +30,10 @@ const (
 	Dispatcher = "callback-dispatcher"
 )
 
-// Unrouted is the alternate exchange, and the queue behind it, that catches what no binding takes.
+// Unrouted is the alternate exchange, and the queue behind it, for messages that no binding takes.
 const Unrouted = "unrouted"
 
-// Route is one line of the topology: who publishes a message and the queue of the one service that reads it.
+// Route is one line of the topology: the producer of a message and the queue of the one service that reads it.
 type Route struct {
 	Name     Name
 	Exchange string // topic exchange of the producer
@@ -43,7 +42,7 @@ type Route struct {
 	Packed   bool // messages that wait together may travel together (libs/bus)
 }
 
-// DeadQueue is where a queue's poison goes.
+// DeadQueue is the queue for the dead messages of a queue.
 func DeadQueue(queue string) string { return queue + ".dead" }
 
 // IntakeQueue is the dispatcher's one queue for all three status messages.
@@ -57,8 +56,8 @@ func intake(name Name, from string) Route {
 	return Route{Name: name, Exchange: from, Consumer: Dispatcher, Queue: IntakeQueue, Packed: true}
 }
 
-// Topology is the whole table. An administrator declares it (Declare); a service that touches a line waits until its
-// queue is there, so that the first message cannot be published before.
+// Topology is the whole table. An administrator declares it (Declare); a service that uses a line waits until its queue
+// exists, so that no message is published before.
 func Topology() []Route {
 	return []Route{
 		route(AllocateAddressesV1, Payments, Wallets),

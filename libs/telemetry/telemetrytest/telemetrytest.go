@@ -17,7 +17,7 @@ func ForTest(t testing.TB) *telemetry.Telemetry {
 	return telemetry.To(out, "test")
 }
 
-// output drops what is logged after the test has ended, which package testing would punish with a panic.
+// output drops lines after the end of the test, for which package testing would panic.
 type output struct {
 	mu sync.Mutex
 	w  io.Writer

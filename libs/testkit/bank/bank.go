@@ -1,7 +1,6 @@
-// Package bank is an HTTP server that answers as Paystack and Flutterwave v3 document their answers, with one set of
-// books for each: transfers by reference, recipients, balances, lists of banks, and webhooks with their signatures. A
-// test sets what becomes of the next order, and reads how often each reference was paid. It shares no code with what
-// calls it.
+// Package bank is an HTTP server with the documented answers of Paystack and Flutterwave v3 and one set of books for
+// each: transfers by reference, recipients, balances, lists of banks, and webhooks with their signatures. A test sets
+// the outcome of the next order, and reads how often each reference was paid. It shares no code with its callers.
 package bank
 
 import (
@@ -26,17 +25,17 @@ const (
 	Flutterwave = "flutterwave"
 )
 
-// The credentials that are taken.
+// The accepted credentials.
 const (
 	PaystackKey     = "sk_test_of_the_fake_paystack"
 	FlutterwaveKey  = "FLWSECK_TEST-of-the-fake"
 	FlutterwaveHash = "hash-of-the-fake"
 )
 
-// Fault is what becomes of the next order at a rail, or of every request to it.
+// Fault is the outcome of the next order at a rail, or of every request to it.
 type Fault string
 
-// The faults. Those that end in "made" make the transfer all the same.
+// The faults. Those that end in "made" make the transfer nevertheless.
 const (
 	Fine        Fault = ""
 	Hang        Fault = "hang"         // never answers; nothing is made
@@ -51,7 +50,7 @@ const (
 	NoFunds     Fault = "no funds"     //
 	Refused     Fault = "refused"      // a definite no
 	Duplicate   Fault = "duplicate"    // the reference is used already, says the rail
-	OtherAmount Fault = "other amount" // makes it, and tells of another amount
+	OtherAmount Fault = "other amount" // makes it, and answers with another amount
 	NoRecipient Fault = "no recipient" // fails before the transfer: Paystack's recipient, Flutterwave's list of banks
 )
 
@@ -120,16 +119,16 @@ func Start(t testing.TB) *Server {
 // Base is the address of a rail.
 func (s *Server) Base(rail string) string { return s.URL + "/" + rail }
 
-// Next sets what becomes of the next order at a rail.
+// Next sets the outcome of the next order at a rail.
 func (s *Server) Next(rail string, f Fault) { s.with(func() { s.faults[rail] = f }) }
 
 // Down makes every request to a rail fail with a 503, or ends that.
 func (s *Server) Down(rail string, down bool) { s.with(func() { s.down[rail] = down }) }
 
-// Decide sets what becomes of transfers that are made from now on.
+// Decide sets the outcome of future transfers.
 func (s *Server) Decide(rail, outcome string) { s.with(func() { s.decides[rail] = outcome }) }
 
-// Conclude sets the outcome of a transfer that stands in the books.
+// Conclude sets the outcome of a transfer in the books.
 func (s *Server) Conclude(rail, reference, outcome string) {
 	s.with(func() {
 		if t := s.books[rail][reference]; t != nil {
@@ -138,7 +137,7 @@ func (s *Server) Conclude(rail, reference, outcome string) {
 	})
 }
 
-// Balance sets our float at a rail, in major units; it is large unless set.
+// Balance sets the float at a rail, in major units; it is large unless set.
 func (s *Server) Balance(rail, currency, amount string) {
 	s.with(func() { s.balances[rail+" "+currency] = amount })
 }
@@ -166,7 +165,7 @@ func (s *Server) Orders(rail, reference string) int {
 	return s.orders[rail+" "+reference]
 }
 
-// Queries is how often any transfer was asked for.
+// Queries is the number of queries for any transfer.
 func (s *Server) Queries() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +194,7 @@ func (s *Server) All(rail string) []Transfer {
 	return out
 }
 
-// Webhook is the body and header by which a rail tells the outcome of a transfer that stands in its books.
+// Webhook is a rail's webhook, body and header, about a transfer in its books.
 func (s *Server) Webhook(rail, reference string) (http.Header, []byte) {
 	t, _ := s.Find(rail, reference)
 	if rail == Paystack {
@@ -251,7 +250,7 @@ func answer(w http.ResponseWriter, status int, body string) {
 	_, _ = io.WriteString(w, body)
 }
 
-// take gives the fault of the next order and forgets it. A recipient that fails fails once, before the order.
+// take returns the fault of the next order and clears it. A failing recipient fails once, before the order.
 func (s *Server) take(rail string, only func(Fault) bool) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,12 +262,12 @@ func (s *Server) take(rail string, only func(Fault) bool) Fault {
 	return f
 }
 
-// makes reports whether the transfer is made in spite of the fault.
+// makes reports whether the transfer is made despite the fault.
 func (f Fault) makes() bool {
 	return f == Fine || f == HangMade || f == BrokenMade || f == PageMade || f == Cut || f == OtherAmount
 }
 
-// order enters a transfer into the books: fresh is false where the reference is used already.
+// order enters a transfer into the books: fresh is false when the reference is used already.
 func (s *Server) order(rail string, t Transfer, f Fault) (_ Transfer, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -285,7 +284,7 @@ func (s *Server) order(rail string, t Transfer, f Fault) (_ Transfer, fresh bool
 	return t, true
 }
 
-// spoil answers an order by its fault; done is false where there is none that concerns the answer as a whole.
+// spoil answers an order by its fault; done is false when no fault concerns the whole answer.
 func (s *Server) spoil(w http.ResponseWriter, r *http.Request, f Fault, body string) (done bool) {
 	switch f {
 	case Hang, HangMade:
@@ -447,7 +446,7 @@ func (s *Server) paystackTransfer(t Transfer) string {
 		minor(t.Amount), t.Currency, t.Outcome, t.ID, t.ID, t.Reference, fee)
 }
 
-// subunits is our float at Paystack.
+// subunits is the float at Paystack.
 func (s *Server) subunits(currency string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -588,7 +587,7 @@ func (s *Server) flutterwaveTransfer(t Transfer) string {
 		t.ID, t.Account, t.Bank, t.Name, t.Currency, t.Currency, t.Amount, status, t.Reference, message)
 }
 
-// Reference makes a reference of the shape that payouts have.
+// Reference makes a reference in the form of a payout's.
 func Reference() string {
 	raw := make([]byte, 6)
 	_, _ = rand.Read(raw)

@@ -1,4 +1,4 @@
-// Package cpu lets a benchmark count processor time, which a busy machine stretches less than the time on the wall.
+// Package cpu lets a benchmark count processor time, which a busy machine stretches less than wall time.
 package cpu
 
 import (
@@ -16,7 +16,7 @@ func Spent() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// Report tells what one operation cost since before, in milliseconds.
+// Report reports the cost of one operation since before, in milliseconds.
 func Report(b *testing.B, before time.Duration) {
 	b.Helper()
 	spent := Spent() - before

@@ -1,7 +1,6 @@
-// Package mq gives an integration test a RabbitMQ virtual host of its own, with the topology declared as an
-// administrator declares it, the users of the services with their rights, and a grip on queues and connections. It
-// needs a running broker, named by CAUSEWAY_TEST_AMQP_URL and CAUSEWAY_TEST_AMQP_API (its management plugin). Only
-// tests import it.
+// Package mq gives an integration test a RabbitMQ virtual host of its own, with the topology that an administrator
+// declares, the users of the services with their rights, and access to queues and connections. It needs a running
+// broker, named by CAUSEWAY_TEST_AMQP_URL and CAUSEWAY_TEST_AMQP_API (its management plugin). Only tests import it.
 package mq
 
 import (
@@ -47,7 +46,7 @@ func New(t testing.TB, lines ...wire.Route) string {
 	return base.String()
 }
 
-// Declare makes what the lines need, and what of it is gone, as an administrator.
+// Declare makes what the lines need, and restores missing parts, as an administrator.
 func Declare(t testing.TB, amqpURL string, lines ...wire.Route) {
 	t.Helper()
 	conn, err := amqp.Dial(amqpURL)
@@ -118,7 +117,7 @@ func Open(t testing.TB, amqpURL string) *amqp.Channel {
 	return channel
 }
 
-// Depth returns how many messages of a queue are ready for delivery; those in a consumer's hands do not count.
+// Depth returns how many messages of a queue are ready for delivery, without those that a consumer holds.
 func Depth(t testing.TB, channel *amqp.Channel, queue string) int {
 	t.Helper()
 	state, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
@@ -129,7 +128,7 @@ func Depth(t testing.TB, channel *amqp.Channel, queue string) int {
 }
 
 // KillConnections makes the broker close every connection of the virtual host, as an operator or a failing node would,
-// and returns how many there were.
+// and returns their number.
 func KillConnections(t testing.TB, amqpURL string) int {
 	t.Helper()
 	var connections []struct {
@@ -145,7 +144,7 @@ func KillConnections(t testing.TB, amqpURL string) int {
 	return len(connections)
 }
 
-// call talks to the management API. A 404 is fine: what is to be gone is gone.
+// call calls the management API. A 404 is no failure: an object to delete may be gone.
 func call(t testing.TB, method, path string, body any) []byte {
 	t.Helper()
 	var payload bytes.Buffer

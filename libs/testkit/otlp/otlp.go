@@ -30,7 +30,7 @@ type Span struct {
 	Start, End        time.Time
 	Attributes        map[string]string // values as text
 	Events            []string          // names and attributes as text
-	Links             []string          // traces that it points at
+	Links             []string          // traces that it links to
 	Failed            bool
 }
 
@@ -126,7 +126,7 @@ func (c *Collector) Spans() []Span {
 	return slices.Clone(c.spans)
 }
 
-// Await returns the spans once done is satisfied with them; the test fails when that takes longer than within.
+// Await returns the spans once done accepts them; the test fails when that takes longer than within.
 func (c *Collector) Await(t testing.TB, within time.Duration, what string, done func([]Span) bool) []Span {
 	t.Helper()
 	deadline := time.After(within)
@@ -158,8 +158,8 @@ func Lineage(spans []Span, of Span) (line []Span) {
 	return line
 }
 
-// Tree draws one trace: a line a span, indented below its parent, in the order of their start. keep says which spans
-// are shown; the children of one that is not stand in its place.
+// Tree draws one trace: a line a span, indented below its parent, in the order of their start. keep selects the spans;
+// the children of a hidden one take its place.
 func Tree(spans []Span, trace string, keep func(Span) bool) string {
 	children := map[string][]Span{}
 	known := map[string]bool{}

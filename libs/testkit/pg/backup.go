@@ -30,8 +30,8 @@ func Backup(t testing.TB, url string) {
 	within(t, url, backupSQL)
 }
 
-// Restore sets every table back to its state at Backup, but those in keep, which stand for somebody else's. Nobody may
-// be connected who remembers what came between.
+// Restore sets every table back to its state at Backup, except those in keep, which are another system's. No connected
+// process may remember the time between.
 func Restore(t testing.TB, url string, keep ...string) {
 	t.Helper()
 	statements := make([]string, 0, len(keep)+1)

@@ -95,8 +95,8 @@ func drop(t testing.TB, server, name string) {
 	}
 }
 
-// template makes sure that a migrated database of these migrations exists. Test binaries of many packages ask at once,
-// so the making is under a lock and the name appears only when it is complete.
+// template ensures a migrated database of these migrations. Test binaries of many packages call it at once, so it
+// creates under a lock and the name appears only when the template is complete.
 func template(ctx context.Context, admin *pgx.Conn, server string, migrations fs.FS) (string, error) {
 	sum, err := hash(migrations)
 	if err != nil {
@@ -121,7 +121,7 @@ func template(ctx context.Context, admin *pgx.Conn, server string, migrations fs
 		return "", fmt.Errorf("create the template: %w", err)
 	}
 	if err := postgres.Migrate(ctx, postgres.Config{URL: config.Secret(withDatabase(server, draft))}, migrations); err != nil {
-		_, _ = admin.Exec(ctx, `DROP DATABASE `+draft+` WITH (FORCE)`) // the migration's error is the one to tell
+		_, _ = admin.Exec(ctx, `DROP DATABASE `+draft+` WITH (FORCE)`) // the migration's error is returned
 		return "", err
 	}
 	if _, err := admin.Exec(ctx, `ALTER DATABASE `+draft+` RENAME TO `+name); err != nil {

@@ -25,9 +25,9 @@ import (
 // poolerVariable names the PgBouncer that tests may use.
 const poolerVariable = "CAUSEWAY_PGBOUNCER"
 
-// Pooler starts a PgBouncer before the server of the URLs, in session, transaction or statement mode, and returns what
-// leads a URL through it. It knows the accounts of these URLs. Settings are further lines of its configuration. It ends
-// with the test.
+// Pooler starts a PgBouncer before the server of the URLs, in session, transaction or statement mode, and returns a
+// function that leads a URL through it. It knows the accounts of these URLs. Settings are further lines of its
+// configuration. It ends with the test.
 func Pooler(t testing.TB, mode string, urls []string, settings ...string) (through func(string) string) {
 	t.Helper()
 	binary, err := findPooler()
@@ -112,7 +112,7 @@ func accountsOf(urls []string) (server *url.URL, lines string, err error) {
 	return server, lines, nil
 }
 
-// unprivileged lets a command run as somebody else where the test is root, which PgBouncer refuses to be.
+// unprivileged runs a command as another user when the test is root, which PgBouncer refuses.
 func unprivileged(cmd *exec.Cmd, dir string, files map[string]string) error {
 	if os.Geteuid() != 0 {
 		return nil

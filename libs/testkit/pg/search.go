@@ -14,8 +14,8 @@ import (
 	"causeway.internal/libs/postgres"
 )
 
-// Search looks through every row of every table for texts, as a thief of a dump would: as they are, in bytes, and in
-// base64 inside of either. It gives a line for each text and table in which it stands.
+// Search searches every row of every table for texts, as a thief of a dump would: plain, in bytes, and in base64 inside
+// of either. It returns a line for each text and table that holds it.
 func Search(t testing.TB, db postgres.Querier, texts ...string) (found []string) {
 	t.Helper()
 	rows, err := db.Query(t.Context(), `SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -49,8 +49,7 @@ func like(text string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text) + "%"
 }
 
-// base64Of is what base64 makes of a text in the middle of others, at each of the three places where it can begin in a
-// group.
+// base64Of are the three base64 forms of a text within others, one for each offset in a group.
 func base64Of(text string) (forms []string) {
 	for before := range 3 {
 		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + text))

@@ -1,10 +1,10 @@
 // Package port finds loopback ports for servers that a test, or a stack, starts by address and may kill and start
 // again.
 //
-// A port that the system chose is no good for that: between its choice and its use, and while the server is down, the
+// A port that the system chose does not suffice: between its choice and its use, and while the server is down, the
 // system may give it to any other listener or connection of the machine. These ports lie below the range that the
-// system chooses from, and no other process is given the same: each holds blocks of them by listening on a block's
-// first. A block in which a server still runs is left alone too, since the process that took it may have ended.
+// system chooses from, and each belongs to one process: a process holds blocks of ports by listening on a block's
+// first. A block in which a server still runs is skipped too, since the process that took it may have ended.
 package port
 
 import (
@@ -30,7 +30,7 @@ var mine struct {
 	next, end int            // of the newest block
 }
 
-// Free returns the address of a port that nobody listens on, another one at each call.
+// Free returns the address of a port without a listener, another one at each call.
 func Free(t testing.TB) string {
 	t.Helper()
 	ports, err := Take(1)
@@ -40,7 +40,7 @@ func Free(t testing.TB) string {
 	return local(ports[0])
 }
 
-// Take returns ports that nobody listens on, others at each call. They stay this process's as long as it runs.
+// Take returns ports without listeners, others at each call. They belong to this process as long as it runs.
 func Take(count int) ([]int, error) {
 	mine.Lock()
 	defer mine.Unlock()
@@ -58,8 +58,8 @@ func Take(count int) ([]int, error) {
 	return ports, nil
 }
 
-// Hold keeps the block of a port that another process took and that must not be given away when that process has ended,
-// nor while the port's server is down. It stays this process's as long as it runs.
+// Hold keeps the block of a port that another process took, so that it stays reserved when that process has ended and
+// while the port's server is down. It belongs to this process as long as it runs.
 func Hold(port int) error {
 	if port < lowest || port >= lowest+blocks*size {
 		return fmt.Errorf("port %d is in no block", port)
@@ -78,7 +78,7 @@ func Hold(port int) error {
 	return nil
 }
 
-// claim takes a block that no process holds, and in which nobody listens.
+// claim takes a block that no process holds and in which nothing listens.
 func claim() bool {
 	for i, from := 0, rand.IntN(blocks); i < blocks; i++ {
 		first := lowest + (from+i)%blocks*size
@@ -94,7 +94,7 @@ func claim() bool {
 	return false
 }
 
-// quiet says whether nobody listens in the rest of a block.
+// quiet reports whether nothing listens in the rest of a block.
 func quiet(first int) bool {
 	for port := first + 1; port < first+size; port++ {
 		l, err := net.Listen("tcp4", local(port))

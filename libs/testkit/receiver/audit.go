@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// Audit is the verdict over everything that arrived. At-least-once delivery allows Repeated; the other lists must be
-// empty, Reordered where the sender had no reason to give up the order.
+// Audit is the verdict on all deliveries. At-least-once delivery allows Repeated; the other lists must be empty,
+// Reordered where the sender had no reason to give up the order.
 type Audit struct {
 	Arrivals  int      // requests, failed ones included
 	Accepted  int      // different (path, event) that were verified and answered with a 2xx
@@ -102,8 +102,8 @@ func (j *judge) take(a *Audit, d Delivery) {
 	}
 }
 
-// gaps finds holes below the largest accepted sequence of each object. An endpoint that filters by type has holes of
-// right; audit such a path by its expected ids.
+// gaps finds holes below the largest accepted sequence of each object. An endpoint that filters by type rightly has
+// holes; audit such a path by its expected ids.
 func (j *judge) gaps(a *Audit) {
 	for s, have := range j.seen {
 		var top int64

@@ -1,6 +1,6 @@
 // Package receiver is a merchant's webhook endpoint for tests, benchmarks and chaos runs: it verifies Standard Webhooks
-// signatures on its own, records every delivery, misbehaves on request, and audits what arrived for lost, doubled and
-// reordered events. It imports the standard library alone, so that it shares no mistake with what it checks.
+// signatures by its own code, records every delivery, misbehaves on request, and audits deliveries for lost, doubled
+// and reordered events. It imports the standard library alone, so that it shares no mistake with the code under test.
 package receiver
 
 import (
@@ -38,7 +38,7 @@ type Delivery struct {
 	Body     []byte // nil under DropBodies
 	Header   http.Header
 	Attempt  int   // 1 for the first arrival of this id on this path
-	Status   int   // what was answered; 0 when nothing readable was, or not yet
+	Status   int   // of the answer; 0 when nothing readable was sent, or not yet
 	Problem  error // why the signature or the body did not verify
 }
 
@@ -115,15 +115,15 @@ func (r *Receiver) Close() {
 // URL returns the address of an endpoint, such as URL("/hooks/a").
 func (r *Receiver) URL(path string) string { return "http://" + r.listen.Addr().String() + path }
 
-// Secrets sets the whsec_ secrets, any of which verifies, for one path, or with path "" for all that have none of
-// their own. Without any secret signatures are not checked.
+// Secrets sets the whsec_ secrets, any of which verifies, for one path, or with path "" for all paths that have none of
+// their own. Without any secret it checks no signatures.
 func (r *Receiver) Secrets(path string, secrets ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.secrets[path] = secrets
 }
 
-// Check adds what every body must pass beside its signature, as a schema; what it says becomes the delivery's Problem.
+// Check adds a check of every body beside its signature, such as a schema; its error becomes the delivery's Problem.
 func (r *Receiver) Check(check func(body []byte) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,7 +155,7 @@ func (r *Receiver) Accepted(path string) []Delivery {
 	return out
 }
 
-// Wait blocks until the condition holds for what has arrived, checked on every change, or ctx ends.
+// Wait blocks until the condition holds for the deliveries so far, checked on every change, or ctx ends.
 func (r *Receiver) Wait(ctx context.Context, holds func([]Delivery) bool) error {
 	for {
 		r.mu.Lock()
@@ -172,7 +172,7 @@ func (r *Receiver) Wait(ctx context.Context, holds func([]Delivery) bool) error 
 	}
 }
 
-// Await is Wait for a test: it fails the test after the deadline and says what was waited for.
+// Await is Wait for a test: after the deadline it fails the test and names the condition.
 func (r *Receiver) Await(t testing.TB, within time.Duration, what string, holds func([]Delivery) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -203,7 +203,7 @@ func (r *Receiver) AwaitAccepted(t testing.TB, within time.Duration, path string
 func (r *Receiver) serve(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
 	if err != nil {
-		return // the sender went away in the middle: nothing was delivered
+		return // the sender disconnected: nothing was delivered
 	}
 	index, arrival, fault := r.record(req, body)
 	seen := &statusWriter{ResponseWriter: w}
@@ -238,7 +238,7 @@ func (r *Receiver) signal() {
 	r.changed = make(chan struct{})
 }
 
-// read takes the envelope apart: {"id","type","mode","data":{"<kind>":{"sequence",…}}}.
+// read parses the envelope: {"id","type","mode","data":{"<kind>":{"sequence",…}}}.
 func (d *Delivery) read(body []byte) error {
 	var envelope struct {
 		ID   string `json:"id"`

@@ -1,9 +1,9 @@
 // Package stack gives tests a running product: the shared one that `stack test` started and described in the
 // environment, or a private second set of service processes, on the same PostgreSQL and RabbitMQ, that a test may
-// configure, kill and start again. It drives the launcher (deploy/stack) as a program.
+// configure, kill and start again. It runs the launcher (deploy/stack) as a program.
 //
-// Environment: BASE_URL, API_KEY, ADMIN_TOKEN and WEBHOOK_SECRET of the shared stack, CAUSEWAY_STACK_DIR where it
-// lives, and CAUSEWAY_STACK, the launcher's binary.
+// Environment: BASE_URL, API_KEY, ADMIN_TOKEN and WEBHOOK_SECRET of the shared stack, its directory CAUSEWAY_STACK_DIR,
+// and CAUSEWAY_STACK, the launcher's binary.
 package stack
 
 import (
@@ -34,7 +34,7 @@ const (
 
 // room bounds the private stacks of one test binary. A stack is five services and their databases: a dozen of them at
 // once exhaust the server's connections, and starve each other of the processor until deadlines pass that have nothing
-// to do with the tests. Nobody may take a second stack while holding one.
+// to do with the tests. No test may take a second stack while it holds one.
 var room = make(chan struct{}, 3)
 
 // Stack is a running product.
@@ -63,14 +63,14 @@ type Door struct {
 // Options of a private stack.
 type Options struct {
 	// Env adds variables to a service's environment, by service name (payments, wallets, gateway, reports,
-	// callback-dispatcher); they win over what the launcher sets.
+	// callback-dispatcher); they override those of the launcher.
 	Env map[string]map[string]string
 
 	// Private starts servers of the stack's own, which also answer in TLS.
 	Private bool
 }
 
-// Shared is the stack that `stack test` started. The test fails when it runs without one.
+// Shared is the stack that `stack test` started. The test fails without one.
 func Shared(t testing.TB) *Stack {
 	t.Helper()
 	s := &Stack{
@@ -131,7 +131,7 @@ func (s *Stack) holdPorts(t testing.TB) {
 	}
 }
 
-// Dir is where the stack lives, which the launcher's verbs are given as --dir.
+// Dir is the stack's directory, the launcher's --dir.
 func (s *Stack) Dir() string { return s.dir }
 
 // Kill ends a service's process with SIGKILL and leaves it down until Start.
@@ -140,13 +140,13 @@ func (s *Stack) Kill(t testing.TB, service string) {
 	s.change(t, "kill", service, "-9", "--dir", s.dir)
 }
 
-// Start starts a killed service again, as it was, and returns when it is ready.
+// Start starts a killed service again, unchanged, and returns when it is ready.
 func (s *Stack) Start(t testing.TB, service string) {
 	t.Helper()
 	s.change(t, "start", service, "--dir", s.dir)
 }
 
-// StartWith starts a killed service again with other settings, this once, and returns why it does not run.
+// StartWith starts a killed service once with other settings, and returns why it does not run.
 func (s *Stack) StartWith(t testing.TB, service string, env map[string]string) error {
 	t.Helper()
 	args := []string{"start", service, "--dir", s.dir}
@@ -180,7 +180,7 @@ func (s *Stack) Metrics(t testing.TB) []byte {
 	return all
 }
 
-// Ready is the status that a process's readiness answers with.
+// Ready is the status of a process's readiness.
 func (s *Stack) Ready(t testing.TB, name string) int {
 	t.Helper()
 	response, err := http.Get(s.processes(t)[name].Ready)

@@ -1,6 +1,6 @@
-// Package venue is an HTTP server that answers as the sources of prices document their answers: Binance, Coinbase,
-// Kraken, Quidax, Luno, Paycrest and open.er-api. A test sets prices, and faults of single sources: slow, wrong, zero,
-// huge, truncated and missing answers. It shares no code with what reads it.
+// Package venue is an HTTP server with the documented answers of the sources of prices: Binance, Coinbase, Kraken,
+// Quidax, Luno, Paycrest and open.er-api. A test sets prices, and faults of single sources: slow, wrong, zero, huge,
+// truncated and missing answers. It shares no code with its callers.
 package venue
 
 import (
@@ -32,10 +32,10 @@ func Sources() []string {
 	return []string{Binance, Coinbase, CoinbaseFX, Kraken, Quidax, Luno, Paycrest, ERAPI}
 }
 
-// Fault is what is wrong with a source.
+// Fault is a fault of a source.
 type Fault string
 
-// The faults. Those from Zero on replace every price in an answer that is otherwise right.
+// The faults. Those from Zero on replace every price in an otherwise correct answer.
 const (
 	Fine      Fault = ""
 	Slow      Fault = "slow"      // never answers
@@ -71,7 +71,7 @@ type Server struct {
 	URL string
 
 	mu     sync.Mutex
-	prices map[string]string // "kraken BTC/USD": what that source says; else "BTC/USD": what all say
+	prices map[string]string // "kraken BTC/USD": the price of that source; else "BTC/USD": the price of all
 	faults map[string]Fault
 	reads  map[string]int
 	lag    map[string]time.Duration
@@ -98,8 +98,7 @@ func Start(t testing.TB) *Server {
 // Base is the address of one source.
 func (s *Server) Base(source string) string { return s.URL + "/" + source }
 
-// Price sets what every source says of a pair, such as "BTC/USD"; with a source before it, "kraken BTC/USD", what that
-// one says.
+// Price sets the price of a pair such as "BTC/USD" at every source; "kraken BTC/USD" sets that of one source.
 func (s *Server) Price(name, price string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,14 +112,14 @@ func (s *Server) Break(source string, f Fault) {
 	s.faults[source] = f
 }
 
-// Lag makes the times that a source tells older than they are.
+// Lag makes the times in a source's answers older than they are.
 func (s *Server) Lag(source string, by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lag[source] = by
 }
 
-// Reads is how often a source was asked.
+// Reads is how often a source was read.
 func (s *Server) Reads(source string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +176,7 @@ type quoter struct {
 	n      int
 }
 
-// price is what the source says of a pair: a number of plain digits, or what its fault makes of it.
+// price is the source's price of a pair: a number of plain digits, or its fault's replacement.
 func (q quoter) price(pair string) string {
 	switch q.fault {
 	case Zero, Negative, NaN, Infinity, Huge, Large, Words, Null:
