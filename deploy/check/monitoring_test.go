@@ -75,11 +75,14 @@ func TestPromtool(t *testing.T) {
 		calls = append(calls, []string{"test", "rules", filepath.Join("tests", filepath.Base(test))})
 	}
 	for _, args := range calls {
-		cmd := exec.Command(tool, args...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
+		t.Run(args[len(args)-1], func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command(tool, args...)
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("promtool %s: %v, want success\n%s", strings.Join(args, " "), err, out)
+			}
+		})
 	}
 }
 

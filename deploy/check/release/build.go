@@ -122,7 +122,8 @@ func (b Built) add(image v1.Image, part recipe.Image, about map[string]string) (
 	if media == types.OCIManifestSchema1 {
 		kind = types.OCILayer
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }, tarball.WithMediaType(kind))
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
+	layer, err := tarball.LayerFromOpener(open, tarball.WithMediaType(kind), tarball.WithCompressedCaching)
 	if err != nil {
 		return nil, err
 	}

@@ -147,29 +147,33 @@ func built(t *testing.T) []release.Built {
 // digest, is refused and leaves the overlay as it was.
 func TestRelease(t *testing.T) {
 	images := built(t)
-	t.Run("published", func(t *testing.T) { published(t, images) })
-	for name, refuse := range map[string]func(w *fixture, images []release.Built) (reason string){
-		"an image that its registry does not have": func(w *fixture, _ []release.Built) string {
+	t.Run("published", func(t *testing.T) {
+		t.Parallel()
+		published(t, images)
+	})
+	small := smaller(t, images)
+	for name, refuse := range map[string]func(t *testing.T, w *fixture) (reason string){
+		"an image that its registry does not have": func(t *testing.T, w *fixture) string {
 			edit(t, filepath.Join(w.dir, "deploy", "otel", "collector-deployment.yaml"), "collector:0", "collector:9")
 			return "opentelemetry-collector:9"
 		},
-		"an image without a tag": func(w *fixture, _ []release.Built) string {
+		"an image without a tag": func(t *testing.T, w *fixture) string {
 			edit(t, filepath.Join(w.Overlay, "rabbitmq.yaml"), "rabbitmq:4.1-management", "rabbitmq")
 			return "it has no tag"
 		},
-		"an image in a field that nobody knows": func(w *fixture, _ []release.Built) string {
+		"an image in a field that nobody knows": func(t *testing.T, w *fixture) string {
 			edit(t, filepath.Join(w.Overlay, "release", "fields.yaml"), "  - {kind: Cluster, path: spec/imageName}\n", "")
 			return "stay without a digest: ghcr.io/cloudnative-pg/postgresql:"
 		},
-		"a signature that fails": func(w *fixture, _ []release.Built) string {
+		"a signature that fails": func(_ *testing.T, w *fixture) string {
 			w.Sign = func(context.Context, string) error { return errors.New("no key") }
 			return "no key"
 		},
-		"a tag that another image has": func(w *fixture, _ []release.Built) string {
+		"a tag that another image has": func(t *testing.T, w *fixture) string {
 			w.put(t, w.Registry+"/payments:"+w.Version)
 			return "a version is published once"
 		},
-		"a base for one machine": func(w *fixture, _ []release.Built) string {
+		"a base for one machine": func(t *testing.T, w *fixture) string {
 			image, err := random.Image(64, 1)
 			if err != nil {
 				t.Fatal(err)
@@ -179,27 +183,46 @@ func TestRelease(t *testing.T) {
 			}
 			return "read the base"
 		},
-		"a version that is none": func(w *fixture, _ []release.Built) string {
+		"a version that is none": func(_ *testing.T, w *fixture) string {
 			w.Version = "latest"
 			return "v1.2.3"
 		},
-		"a version that is no name of a Job": func(w *fixture, _ []release.Built) string {
+		"a version that is no name of a Job": func(_ *testing.T, w *fixture) string {
 			w.Version = "v1.2.3-" + strings.Repeat("x", 30)
 			return "32 characters"
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newFixture(t)
-			reason := refuse(w, images)
+			reason := refuse(t, w)
 			before := w.rendered(t)
-			if _, err := w.Publish(t.Context(), images); err == nil || !strings.Contains(err.Error(), reason) {
-				t.Errorf("it is published, or not for %q: %v", reason, err)
+			if _, err := w.Publish(t.Context(), small); err == nil || !strings.Contains(err.Error(), reason) {
+				t.Errorf("publish: error %v, want one that says %q", err, reason)
 			}
 			if w.rendered(t) != before {
-				t.Error("the overlay was changed")
+				t.Error("a refused release changed the overlay")
 			}
 		})
 	}
+}
+
+// smaller has the images with a program of a few bytes: a refused release pushes what nobody runs.
+func smaller(t *testing.T, images []release.Built) []release.Built {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "app"), []byte("program"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var all []release.Built
+	for _, image := range images {
+		image.Parts = slices.Clone(image.Parts)
+		for i := range image.Parts {
+			image.Parts[i].Root = dir
+		}
+		all = append(all, image)
+	}
+	return all
 }
 
 func edit(t *testing.T, path, before, after string) {
