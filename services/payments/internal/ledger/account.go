@@ -1,6 +1,6 @@
-// Package ledger turns what happens to a payment into double-entry journals (docs/architecture.md#ledger). It is pure:
-// it builds journals that balance per asset and names the key under which each may be written once; storing them, and
-// refusing a second one with the same key, is the store's work.
+// Package ledger turns the events of a payment into double-entry journals (docs/architecture.md#ledger). It is pure: it
+// builds journals that balance per asset, each with a key. The store writes them and ignores a second journal with the
+// same key.
 package ledger
 
 import (
@@ -18,8 +18,8 @@ const (
 	Credit Side = "credit"
 )
 
-// Account is one account of the chart. Accounts of one payment have their balance materialised under the payment's
-// lock; shared accounts have entries only and are rolled up by a job, so that no hot row serialises settlement.
+// Account is one account of the chart. An account of one payment has a stored balance, which changes under the payment's
+// lock. A shared account has entries only, so that no hot row serialises settlement; reconciliation sums its entries.
 type Account struct {
 	Code    string // unique, the kind first: customer:pay_…:USDT
 	Asset   string // symbol of the crypto or code of the currency it is kept in
@@ -37,27 +37,27 @@ func shared(normal Side, asset string, parts ...string) Account {
 	return Account{Code: strings.Join(parts, ":"), Asset: asset, Normal: normal}
 }
 
-// CryptoDeposit is what sits on deposit addresses of a network.
+// CryptoDeposit is crypto on deposit addresses of a network.
 func CryptoDeposit(network, asset string) Account {
 	return shared(Debit, asset, "crypto", "deposit", network, asset)
 }
 
-// CryptoHot is what the treasury holds after sweeping, and what refunds are paid from.
+// CryptoHot is crypto in the treasury after sweeping. Refunds are paid from it.
 func CryptoHot(network, asset string) Account {
 	return shared(Debit, asset, "crypto", "hot", network, asset)
 }
 
-// FiatFloat is our balance at a rail.
+// FiatFloat is Causeway's balance at a rail.
 func FiatFloat(rail string, cur money.Currency) Account {
 	return shared(Debit, string(cur), "fiat", "float", rail, string(cur))
 }
 
-// PayoutClearing holds payouts that are under way at a rail; what stays in it is the open risk.
+// PayoutClearing holds payouts that a rail has not concluded. Its balance is the open risk.
 func PayoutClearing(rail string, cur money.Currency) Account {
 	return shared(Credit, string(cur), "clearing", "payout", rail, string(cur))
 }
 
-// Customer is crypto of the payer that has not been converted: money still to be used, or owed back.
+// Customer is crypto of the payer that is not converted: it will be converted, or is owed back.
 func Customer(payment, asset string) Account {
 	return Account{Code: "customer:" + payment + ":" + asset, Asset: asset, Normal: Credit, Payment: payment}
 }
@@ -75,7 +75,7 @@ func Merchant(merchant string, cur money.Currency) Account {
 // Suspense is crypto that arrived and belongs to no running payment.
 func Suspense(asset string) Account { return shared(Credit, asset, "suspense", asset) }
 
-// Position is our trading position in an asset or a currency; both sides of a conversion meet in a pair of them.
+// Position is Causeway's trading position in an asset or a currency. A conversion posts to one of each.
 func Position(asset string) Account { return shared(Credit, asset, "fx", asset) }
 
 // Fees is fee income.
@@ -84,15 +84,15 @@ func Fees(cur money.Currency) Account { return shared(Credit, string(cur), "fees
 // Spread is the realised trading result.
 func Spread(cur money.Currency) Account { return shared(Credit, string(cur), "spread", string(cur)) }
 
-// ProviderFees is what rails charge us.
+// ProviderFees is the fees of rails.
 func ProviderFees(cur money.Currency) Account {
 	return shared(Debit, string(cur), "provider_fees", string(cur))
 }
 
-// Rounding is what is owed and cannot be paid: parts of a unit where a rail pays whole ones.
+// Rounding is owed money that cannot be paid: parts of a unit where a rail pays whole units.
 func Rounding(cur money.Currency) Account {
 	return shared(Credit, string(cur), "rounding", string(cur))
 }
 
-// Gas is what networks charge us.
+// Gas is the fees of networks.
 func Gas(asset string) Account { return shared(Debit, asset, "gas", asset) }

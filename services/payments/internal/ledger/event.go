@@ -8,8 +8,8 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// The events of docs/architecture.md#ledger. Each is written under a key that names it for ever; where an event may
-// repeat for the same object, as a deposit that is reorged away and mined again, the key carries a count.
+// The events of docs/architecture.md#ledger. Each is written under a unique key. Where an event may repeat for the same
+// object, such as a deposit that is reorged away and mined again, the key contains a count.
 const (
 	EventDeposit       = "deposit_confirmed"
 	EventDepositGone   = "deposit_reverted"
@@ -32,8 +32,8 @@ const (
 
 func count(prefix, key string, n int) string { return prefix + ":" + key + "#" + strconv.Itoa(n) }
 
-// Deposit is one transfer that became deep enough. N counts how often this transfer was booked: 1, then 2 after it was
-// reorged away and mined again.
+// Deposit is one transfer that became deep enough. N counts its bookings: 1, then 2 after it was reorged away and mined
+// again.
 type Deposit struct {
 	Payment string
 	Key     string // network, transaction and ordinal
@@ -44,26 +44,27 @@ type Deposit struct {
 	To      Account // Customer of the payment, or Suspense
 }
 
-// Confirmed books the transfer: our deposit address holds it, and we owe it.
+// Confirmed books the transfer: the deposit address holds it, and Causeway owes it.
 func (d Deposit) Confirmed() Journal {
 	j := Journal{Key: count("dep", d.Key, d.N), Event: EventDeposit, Payment: d.Payment}
 	j.move(CryptoDeposit(d.Network, d.Asset), d.To, d.Amount)
 	return j
 }
 
-// Reverted takes the booking back after a reorg.
+// Reverted reverses the booking after a reorg.
 func (d Deposit) Reverted() Journal {
 	return d.Confirmed().reversed(count("undep", d.Key, d.N), EventDepositGone)
 }
 
-// Released moves a transfer out of suspense into the payment, when an operator accepts it.
+// Released moves a transfer from suspense to the payment when an operator accepts it.
 func (d Deposit) Released() Journal {
 	j := Journal{Key: count("rel", d.Key, d.N), Event: EventReleased, Payment: d.Payment}
 	j.move(Suspense(d.Asset), Customer(d.Payment, d.Asset), d.Amount)
 	return j
 }
 
-// Conversion is the exchange of a payer's crypto into fiat at the locked rate: Payout to the receiver and Fee to us.
+// Conversion is the exchange of a payer's crypto into fiat at the locked rate: Payout for the receiver and Fee for
+// Causeway.
 type Conversion struct {
 	Payment     string
 	N           int // 1, then 2 after a reorg undid the first
@@ -87,7 +88,7 @@ func (c Conversion) Unconverted() Journal {
 	return c.Converted().reversed(count("unconv", c.Payment, c.N), EventUnconverted)
 }
 
-// Payout is money on its way to a receiver over a rail. N counts how often this reference was reserved.
+// Payout is money for a receiver over a rail. N counts the reservations of this reference.
 type Payout struct {
 	Payment   string
 	Reference string // of the payout: names the attempt
@@ -95,7 +96,7 @@ type Payout struct {
 	Rail      string
 	Currency  money.Currency
 	Amount    decimal.Decimal
-	Residue   decimal.Decimal // owed to the receiver beside it, and too small for the rail
+	Residue   decimal.Decimal // also owed to the receiver, and too small for the rail
 }
 
 func (p Payout) payable() Account  { return Payable(p.Payment, p.Currency) }
@@ -108,12 +109,12 @@ func (p Payout) Held() Journal {
 	return j
 }
 
-// Voided gives the reservation back: the payout failed for good, or was withdrawn before it left.
+// Voided reverses the reservation: the payout failed for good, or was withdrawn before it left.
 func (p Payout) Voided() Journal {
 	return p.Held().reversed(count("void", p.Reference, p.N), EventPayoutVoided)
 }
 
-// Succeeded books the payout out of our float, with what the rail charged for it.
+// Succeeded books the payout and the rail's fee against the float.
 func (p Payout) Succeeded(fee decimal.Decimal) Journal {
 	j := Journal{Key: "done:" + p.Reference, Event: EventPayoutDone, Payment: p.Payment}
 	j.move(p.clearing(), FiatFloat(p.Rail, p.Currency), p.Amount)
@@ -130,14 +131,14 @@ func (p Payout) Returned() Journal {
 	return j
 }
 
-// SettledByCaller turns what is payable to the receiver into what we owe the merchant, who has paid the receiver.
+// SettledByCaller moves the debt to the receiver into a debt to the merchant, who has paid the receiver.
 func SettledByCaller(payment, merchant string, cur money.Currency, amount decimal.Decimal) Journal {
 	j := Journal{Key: "self:" + payment, Event: EventSettledByUser, Payment: payment}
 	j.move(Payable(payment, cur), Merchant(merchant, cur), amount)
 	return j
 }
 
-// Refund is crypto that goes back to the payer.
+// Refund is crypto that is returned to the payer.
 type Refund struct {
 	Payment string
 	N       int
@@ -161,8 +162,8 @@ func (r Refund) Sent() Journal {
 	return j
 }
 
-// Swept books a sweep from deposit addresses to the treasury: amount is what left them, gas what the network took, in its own
-// coin. Where that coin is what is swept, what left is what arrived and the gas.
+// Swept books a sweep from deposit addresses to the treasury. amount is the sum that left them, and gas the network's fee
+// in its own coin. When that coin itself is swept, amount includes the gas.
 func Swept(tx, network, asset string, amount decimal.Decimal, coin string, gas decimal.Decimal) Journal {
 	j := Journal{Key: "sweep:" + tx, Event: EventSwept}
 	j.move(CryptoHot(network, asset), CryptoDeposit(network, asset), amount)
@@ -170,37 +171,36 @@ func Swept(tx, network, asset string, amount decimal.Decimal, coin string, gas d
 	return j
 }
 
-// GasSpent books what the network took for a transaction that moved nothing between accounts: one that brings coins of ours
-// to where they pay for a sweep, or a refund that was sent by hand.
+// GasSpent books the network's fee of a transaction that moved nothing between accounts: one that funds the gas of a
+// sweep, or a refund that was sent by hand.
 func GasSpent(tx, network, coin string, gas decimal.Decimal) Journal {
 	j := Journal{Key: "gas:" + tx, Event: EventGasSpent}
 	j.move(Gas(coin), CryptoHot(network, coin), gas)
 	return j
 }
 
-// DeskSold books crypto that the desk sold: the position shrinks with the treasury.
+// DeskSold books crypto that a trader sold: position and treasury decrease.
 func DeskSold(key, network, asset string, amount decimal.Decimal) Journal {
 	j := Journal{Key: "sold:" + key, Event: EventDeskSold}
 	j.move(Position(asset), CryptoHot(network, asset), amount)
 	return j
 }
 
-// FloatToppedUp books fiat that the desk brought to a rail.
+// FloatToppedUp books fiat that a trader transferred to a rail.
 func FloatToppedUp(key, rail string, cur money.Currency, amount decimal.Decimal) Journal {
 	j := Journal{Key: "float:" + key, Event: EventFloatToppedUp}
 	j.move(FiatFloat(rail, cur), Position(string(cur)), amount)
 	return j
 }
 
-// Absorbed moves a transfer that was converted and then lost for good out of the payment: what its payer would be owed
-// meets the loss in suspense.
+// Absorbed moves a transfer that was converted and then lost for good out of the payment, so that the loss is in suspense.
 func (d Deposit) Absorbed() Journal {
 	j := Journal{Key: count("abs", d.Key, d.N), Event: EventAbsorbed, Payment: d.Payment}
 	j.move(Customer(d.Payment, d.Asset), Suspense(d.Asset), d.Amount)
 	return j
 }
 
-// SpreadClosed moves what the desk has earned out of the trading position in a currency; a loss is below zero.
+// SpreadClosed moves the trading profit in a currency out of the position. A loss is negative.
 func SpreadClosed(key string, cur money.Currency, amount decimal.Decimal) Journal {
 	j := Journal{Key: "spread:" + key, Event: EventSpreadClosed}
 	j.move(Position(string(cur)), Spread(cur), amount)

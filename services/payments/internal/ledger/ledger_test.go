@@ -12,7 +12,7 @@ import (
 
 func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
 
-// every event of docs/architecture.md#ledger with its postings, Dr → Cr.
+// Every event of docs/architecture.md#ledger has its postings, Dr → Cr.
 func TestPostings(t *testing.T) {
 	d := Deposit{Payment: "p", Key: "ethereum/0x1/0", N: 1, Network: "ethereum", Asset: "USDT", Amount: dec("100"), To: Customer("p", "USDT")}
 	c := Conversion{Payment: "p", N: 1, Asset: "USDT", Crypto: dec("100"), Currency: money.NGN, Payout: dec("159000"), Fee: dec("1000")}

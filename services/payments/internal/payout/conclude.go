@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Why an operator's word about a payout is refused.
+// The reasons why an operator's decision about a payout is refused.
 var (
 	ErrOnTheWire = errors.New("an order of the payout may be on the wire")
 	ErrEnded     = errors.New("the payout has its outcome")
 	ErrNotSent   = errors.New("the payout has not left")
 )
 
-// Ask makes a payout due that has left, so that its rail is asked about it now.
+// Ask makes a sent payout due, so that a worker queries its rail now.
 func Ask(p Payout, now time.Time) (Payout, error) {
 	switch {
 	case p.Unsent():
@@ -26,9 +26,9 @@ func Ask(p Payout, now time.Time) (Payout, error) {
 	return p, nil
 }
 
-// Conclude ends an attempt by an operator's word: as is succeeded or failed. Whoever calls it holds the locks of payment and
-// payout, so no worker can claim the row meanwhile. With ErrOnTheWire the row comes back stopped and has to be written:
-// nothing is sent any more, and what was sent last has arrived, or never will, once its lease is over.
+// Conclude ends an attempt by an operator's decision: as is succeeded or failed. The caller holds the locks of payment and
+// payout, so no worker can claim the row meanwhile. With ErrOnTheWire the returned row is stopped and must be written: no
+// further order is sent, and the last one has arrived, or never will, when its lease ends.
 func (t Timing) Conclude(p Payout, as State, now time.Time) (Payout, Outcome, error) {
 	switch {
 	case p.Unsent():
@@ -42,7 +42,7 @@ func (t Timing) Conclude(p Payout, as State, now time.Time) (Payout, Outcome, er
 	}
 	outcome := None
 	switch {
-	case p.State == as: // a frozen one, which is only freed
+	case p.State == as: // a frozen payout keeps its outcome and is released
 	case as == Succeeded:
 		outcome, p.Reason = IsPaid, ""
 	case as == Failed:
@@ -54,7 +54,7 @@ func (t Timing) Conclude(p Payout, as State, now time.Time) (Payout, Outcome, er
 	return p, outcome, nil
 }
 
-// concludable reports whether a person may decide the outcome. A success is never taken back: what was paid was paid.
+// concludable reports whether an operator may decide the outcome. No operator can take back a success.
 func (p Payout) concludable(as State) bool {
 	switch p.State {
 	case Sending, Pending, Unknown:
@@ -68,7 +68,7 @@ func (p Payout) concludable(as State) bool {
 	return false
 }
 
-// watch plans the next look at a payout that an operator concluded: hourly for a day, and daily until its time is over.
+// watch plans the next query of a payout that an operator concluded: hourly for a day, then daily until Watch ends.
 func (t Timing) watch(p Payout, now time.Time) (Payout, Decision) {
 	age := now.Sub(p.ConcludedAt)
 	if age >= t.Watch {
@@ -83,8 +83,8 @@ func (t Timing) watch(p Payout, now time.Time) (Payout, Decision) {
 	return p, Decision{Step: Wait}
 }
 
-// contradictedBy reports an answer that says otherwise than the operator who concluded the payout. A reference that the
-// rail does not know is no answer (R5).
+// contradictedBy reports an answer that contradicts the operator who concluded the payout. An unknown reference
+// contradicts nothing (R5).
 func (p Payout) contradictedBy(o Observation) bool {
 	switch o.Seen {
 	case Accepted, Success, GaveBack:
@@ -96,7 +96,7 @@ func (p Payout) contradictedBy(o Observation) bool {
 	return false
 }
 
-// said is an answer in words, with the figures that it carried and whether they are ours.
+// said describes an answer for operators, with its amount and a note when its reference differs.
 func (p Payout) said(o Observation) string {
 	text := string(o.Seen)
 	if !o.Amount.IsZero() || o.Currency != "" {

@@ -11,7 +11,7 @@ import (
 
 var five = decimal.NewFromInt(5)
 
-// unknown is a payout whose first answer was lost.
+// unknown returns a payout whose first answer was lost.
 func unknown(t *testing.T, timing Timing) Payout {
 	t.Helper()
 	p, _ := timing.Next(fresh(), Observation{Seen: Claimed}, start)
@@ -103,7 +103,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// A concluded attempt is asked about for 90 days. An answer that says otherwise is told once, and what was paid is paid.
+// A concluded attempt is queried for 90 days. A contradicting answer is one alert, and a reported success is recorded.
 func TestConcludedIsWatched(t *testing.T) {
 	timing := LiveTiming()
 	for _, c := range []struct {
@@ -159,7 +159,7 @@ func TestConcludedIsWatched(t *testing.T) {
 	}
 }
 
-// Other figures that a person has looked at freeze a payout no second time.
+// An amount that an operator has checked does not freeze a payout again.
 func TestConcludedIsNotFrozenAgain(t *testing.T) {
 	timing := LiveTiming()
 	p := unknown(t, timing)
@@ -176,8 +176,8 @@ func TestConcludedIsNotFrozenAgain(t *testing.T) {
 	}
 }
 
-// Whatever workers, answers, operators and time do: no order leaves after a person has stopped or concluded a payout, none
-// leaves without the rail's word that it does not know the reference, and none after the time that counts from the first.
+// For any interleaving of workers, answers, operators and time: no order leaves after an operator has stopped or concluded
+// a payout, none leaves again unless the rail does not know the reference, and none after the time of R6.
 func TestAnyInterleavingWithOperators(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		timing := LiveTiming()

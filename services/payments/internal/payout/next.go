@@ -4,21 +4,21 @@ import "time"
 
 // The alerts of Next, for the operator.
 const (
-	AlertMismatch     = "payout_answer_mismatch" // reference, amount or currency differ from ours: frozen (R7)
-	AlertStuck        = "payout_inconclusive"    // no conclusive answer within the time of R6, or after as many sends as may be
-	AlertContradicted = "payout_contradicted"    // the rail says otherwise than the operator who concluded it
-	AlertVanished     = "payout_vanished"        // the rail had accepted it and does not know it any more
-	AlertNoFloat      = "rail_float_short"       // our balance at the rail is too low
+	AlertMismatch     = "payout_answer_mismatch" // reference, amount or currency differ from the order's: frozen (R7)
+	AlertStuck        = "payout_inconclusive"    // no conclusive answer within the time of R6, or after the most sends
+	AlertContradicted = "payout_contradicted"    // the rail contradicts the operator who concluded it
+	AlertVanished     = "payout_vanished"        // the rail had accepted it and no longer knows it
+	AlertNoFloat      = "rail_float_short"       // the balance at the rail is too low
 	AlertLateSuccess  = "payout_paid_after_failure"
 	AlertLateFailure  = "payout_failed_after_success"
 	AlertPaidUnheld   = "withdrawn_payout_paid"
 	AlertLeaseExpired = "payout_lease_expired"
-	AlertFound        = "payout_found_at_rail" // made before a restore; a person compares the account, which the rail does not tell
+	AlertFound        = "payout_found_at_rail" // made before a restore; an operator compares the account, which the rail does not return
 )
 
-// Next is the pure decision: the row after the observation, what to do now, and what the payment has to be told. The
-// caller holds the locks of payment and payout, writes the row, applies the outcome to the payment, commits, and only
-// then does the step. Only the step that answers Claimed may put an order on the wire.
+// Next decides on an observation: it returns the row after it, the next step, and the outcome for the payment. The caller
+// holds the locks of payment and payout, writes the row, applies the outcome to the payment, commits, and only then
+// carries out the step. Only the step that follows Claimed may send an order.
 func (t Timing) Next(p Payout, o Observation, now time.Time) (Payout, Decision) {
 	switch {
 	case p.State == Returned:
@@ -39,12 +39,12 @@ func (t Timing) Next(p Payout, o Observation, now time.Time) (Payout, Decision) 
 		return p, Decision{Step: Wait, Alert: o.Alert}
 	}
 	if o.Sends != 0 && max(o.Sends, 0) != p.Sends && o.doubtful() {
-		return p, Decision{Step: Wait} // it speaks of a send that is not the last
+		return p, Decision{Step: Wait} // the answer is about a send before the last one
 	}
 	p.Answer, p.AnswerAt = p.said(o), now
 	next, d := t.answered(p, o, now)
 	if p.contradictedBy(o) {
-		d.Alert = "" // told once, not each day for 90 days
+		d.Alert = "" // one alert, not one each day for 90 days
 		if !p.Contradicted {
 			next.Contradicted, d.Alert = true, AlertContradicted
 		}
@@ -52,12 +52,12 @@ func (t Timing) Next(p Payout, o Observation, now time.Time) (Payout, Decision) 
 	return next, d
 }
 
-// answered decides whether an answer of the rail may move the payout at all.
+// answered decides whether an answer of the rail may change the payout.
 func (t Timing) answered(p Payout, o Observation, now time.Time) (Payout, Decision) {
 	switch {
-	case p.Frozen: // asked about for the person who concludes it, and moved by nobody else
+	case p.Frozen: // queried for the operator who concludes it; no answer changes its state
 		return t.later(p, now), Decision{Step: Wait}
-	case !p.agrees(o) && p.Concluded != "": // a person has looked at it
+	case !p.agrees(o) && p.Concluded != "": // an operator has checked it
 		return t.follow(p, now)
 	case !p.agrees(o):
 		p.Frozen = true
@@ -68,7 +68,7 @@ func (t Timing) answered(p Payout, o Observation, now time.Time) (Payout, Decisi
 	return t.heard(p, o, now)
 }
 
-// heard acts on an answer of the rail.
+// heard applies an answer of the rail.
 func (t Timing) heard(p Payout, o Observation, now time.Time) (Payout, Decision) {
 	switch o.Seen {
 	case Success:
@@ -88,8 +88,8 @@ func (t Timing) heard(p Payout, o Observation, now time.Time) (Payout, Decision)
 	return t.unsure(p, now)
 }
 
-// agrees checks that the answer speaks of this payout (R7). An answer with figures must carry ours; one without, such as
-// a timeout, says nothing and agrees.
+// agrees checks that the answer is about this payout (R7). An answer with reference, amount or currency must equal the
+// payout's. An answer without them, such as a timeout, agrees.
 func (p Payout) agrees(o Observation) bool {
 	switch o.Seen {
 	case Accepted, Success, GaveBack:
@@ -101,17 +101,17 @@ func (p Payout) agrees(o Observation) bool {
 	return true
 }
 
-// doubtful reports what says something about one send only.
+// doubtful reports an answer that says something about one send only.
 func (o Observation) doubtful() bool {
 	return o.Seen == NoSuchRef || o.Seen == Unsure || o.Seen == Refused || o.Seen == NoFunds || o.Seen == NotSent
 }
 
-// Unsent reports a payout that has not left and may.
+// Unsent reports a payout that has not left and may leave.
 func (p Payout) Unsent() bool { return p.State == Created && !p.Frozen }
 
-// Resendable reports whether the same reference may go on the wire again: the rail has said often enough over long enough
-// that it does not know it (R5), or it refused the only send for lack of balance (R4). Once a person has been called, and
-// after as many sends as may be, nothing is sent by itself.
+// Resendable reports whether the same reference may be sent again. Either the rail answered often enough, over long
+// enough, that it does not know it (R5), or the only send was refused for lack of balance (R4) or failed before the wire.
+// After the time of R6, and after the most sends, no worker sends again.
 func (t Timing) Resendable(p Payout, now time.Time) bool {
 	if p.State != Unknown || p.Frozen || p.Stopped || p.Sends >= t.Sends || t.overdue(p, now) {
 		return false
@@ -124,7 +124,7 @@ func (t Timing) missing(p Payout, now time.Time) bool {
 	return p.Misses >= t.Misses && !now.Before(p.SentAt.Add(t.MissWindow))
 }
 
-// overdue reports that the time of R6 is over. It counts from the first send, whatever later ones do.
+// overdue reports that the time of R6 has passed. It counts from the first send.
 func (t Timing) overdue(p Payout, now time.Time) bool {
 	first := p.FirstSentAt
 	if first.IsZero() {
@@ -152,7 +152,7 @@ func (t Timing) look(p Payout, hint bool, now time.Time) (Payout, Decision) {
 			p.NextAt = p.LeaseUntil
 			return p, Decision{Step: Wait}
 		}
-		p.State, p.NextAt = Unknown, now // whoever held the lease may have sent: ask, never send
+		p.State, p.NextAt = Unknown, now // the worker that held the lease may have sent: query, never send
 		return p, Decision{Step: Query, Outcome: IsUnknown, Alert: AlertLeaseExpired}
 	case Pending, Unknown:
 		if !due && !hint {
@@ -205,8 +205,8 @@ func (t Timing) later(p Payout, now time.Time) Payout {
 	return p
 }
 
-// follow plans the next look at a payout that has its outcome: a rail may return a success days later, or say otherwise
-// than the operator who concluded it.
+// follow plans the next query of a payout with an outcome: a rail may return a success days later, or contradict the
+// operator who concluded it.
 func (t Timing) follow(p Payout, now time.Time) (Payout, Decision) {
 	p.NextAt = time.Time{}
 	if p.Concluded != "" {
@@ -235,7 +235,7 @@ func (t Timing) accepted(p Payout, o Observation, now time.Time) (Payout, Decisi
 func (t Timing) unsure(p Payout, now time.Time) (Payout, Decision) {
 	d := Decision{Step: Wait}
 	switch p.State {
-	case Created: // asked before the first send, and no answer: ask again before sending
+	case Created: // no answer to the query before the first send: query again before sending
 		p.NextAt = now.Add(t.Polls[0])
 		return p, d
 	case Sending:
@@ -249,9 +249,9 @@ func (t Timing) missed(p Payout, o Observation, now time.Time) (Payout, Decision
 	switch p.State {
 	case Created:
 		p.NextAt = time.Time{}
-		return p, Decision{Step: Send} // asked before the first send: there is nothing at the rail
+		return p, Decision{Step: Send} // the query before the first send found nothing at the rail
 	case Sending:
-		return p, Decision{Step: Wait} // somebody is on the wire
+		return p, Decision{Step: Wait} // another worker is sending
 	case Pending:
 		d := Decision{Step: Wait}
 		if !p.Paged {
@@ -265,18 +265,18 @@ func (t Timing) missed(p Payout, o Observation, now time.Time) (Payout, Decision
 	}
 	p = t.later(p, now)
 	if p.Misses >= t.Misses {
-		// Enough misses: look again as soon as the window allows the second send, not an hour later.
+		// Enough misses: query again as soon as the window allows the second send, not an hour later.
 		if at := p.SentAt.Add(t.MissWindow); at.After(now) && at.Before(p.NextAt) {
 			p.NextAt = at
 		} else if !at.After(now) && p.Misses == t.Misses {
-			p.NextAt = now // only once: a payment that refuses the second send must not be asked about without a pause
+			p.NextAt = now // only once: a payment that refuses the second send must not be queried without a pause
 		}
 	}
 	return p, Decision{Step: Wait}
 }
 
-// refused handles a definite no to a send. Only the first send proves that nothing was made; after a second one the
-// earlier may have been, so the answer proves nothing.
+// refused handles a definite refusal of a send. It proves that no transfer was made only for the first send: after a
+// second one the earlier order may have been accepted.
 func (t Timing) refused(p Payout, o Observation, now time.Time) (Payout, Decision) {
 	if p.Sends != 1 || (p.State != Sending && p.State != Unknown) {
 		return t.unsure(p, now)
@@ -286,7 +286,7 @@ func (t Timing) refused(p Payout, o Observation, now time.Time) (Payout, Decisio
 		if o.Seen == NoFunds {
 			d.Alert = AlertNoFloat
 		} else {
-			p.Sends-- // it was none, and the next one is the first again
+			p.Sends-- // nothing was sent, so the next send is the first
 		}
 		if p.State == Sending {
 			d.Outcome = IsUnknown

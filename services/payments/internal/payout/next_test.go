@@ -19,7 +19,7 @@ func fresh() Payout {
 	}
 }
 
-// answer is an observation whose figures are the payout's own.
+// answer is an observation with the payout's own reference, amount and currency.
 func answer(p Payout, s Seen) Observation {
 	return Observation{Seen: s, Ref: p.Reference, Amount: p.Amount, Currency: p.Currency, RailID: "r1", Reason: "why"}
 }
@@ -224,9 +224,9 @@ func TestAskedBeforeTheFirstSend(t *testing.T) {
 	}
 }
 
-// The worst rail there is: it makes a transfer for every order that reaches it, duplicates too, loses orders and answers,
-// and answers late. Whatever workers, crashes and time do, it is sent one order at a time and never a second one after the
-// first arrived.
+// This rail makes a transfer for every order that reaches it, duplicates too, loses orders and answers, and answers late.
+// For any interleaving of workers, crashes and time, it gets one order at a time, and no second one after the first
+// arrived.
 func TestAnyInterleavingPaysAtMostOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		timing := LiveTiming()
@@ -246,9 +246,9 @@ func TestAnyInterleavingPaysAtMostOnce(t *testing.T) {
 			}
 			return d
 		}
-		var wire []Observation // answers on their way, in any order
+		var wire []Observation // answers in transit, in any order
 		t.Repeat(map[string]func(*rapid.T){
-			"work": func(t *rapid.T) { // any worker looks at the row
+			"work": func(t *rapid.T) { // any worker reads the row
 				switch d := see(Observation{Seen: Tick}); d.Step {
 				case Query:
 					o := Observation{Seen: NoSuchRef}
@@ -316,8 +316,8 @@ func TestAnswersFromBeforeTheLastSendAreNoMisses(t *testing.T) {
 	}
 }
 
-// What did not get as far as the wire was not sent: the same reference goes again without asking, as often as it takes,
-// and the first send that leaves is the first.
+// An order that failed before the wire was not sent. The same reference is sent again without a query, any number of
+// times, and the first order that leaves counts as the first send.
 func TestR4NotSentGoesAgain(t *testing.T) {
 	p := walk(t, LiveTiming(), []line{
 		{0, Claimed, Sending, Send, IsSending, ""},
@@ -332,7 +332,7 @@ func TestR4NotSentGoesAgain(t *testing.T) {
 	if p.Sends != 1 || p.Reference != fresh().Reference {
 		t.Errorf("%+v", p)
 	}
-	walk(t, LiveTiming(), []line{ // an order that may have been made is not made new by one that was not sent
+	walk(t, LiveTiming(), []line{ // an unsent order does not make an earlier, possibly accepted one unsent
 		{0, Claimed, Sending, Send, IsSending, ""},
 		{0, Unsure, Unknown, Wait, IsUnknown, ""},
 		{min, NoSuchRef, Unknown, Wait, None, ""},
@@ -344,7 +344,7 @@ func TestR4NotSentGoesAgain(t *testing.T) {
 	})
 }
 
-// A closed breaker and a short float hold a payout back that has not left, or may leave again, and nothing else.
+// An open breaker or a low float delays only a payout that has not left or may leave again.
 func TestR10NotNow(t *testing.T) {
 	walk(t, LiveTiming(), []line{
 		{0, NotNow, Created, Wait, None, ""},

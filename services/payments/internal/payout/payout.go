@@ -1,6 +1,6 @@
-// Package payout decides what to do with one payout: send, query, wait or call a person, by the rules R1 to R10 of
-// docs/rails.md#the-rules. It is pure: the worker shows it a row, what the rail said and the time, and carries out the
-// step it names. Its one promise is that money never leaves twice for one reference.
+// Package payout decides the next step of one payout: send, query, wait or alert an operator, by the rules R1 to R10 of
+// docs/rails.md#the-rules. It is pure: the worker passes a row, the rail's answer and the time, and carries out the step
+// that Next returns. It guarantees that money never leaves twice for one reference.
 package payout
 
 import (
@@ -13,11 +13,12 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// State is how far a payout has come.
+// State is the state of a payout.
 type State string
 
-// The states. Only succeeded, failed and returned are conclusive; unknown means that we sent or may have sent and do
-// not know. Withdrawn is a payout that never left because its deposit was reorged away; it may become created again.
+// The states. Only succeeded, failed and returned are conclusive. Unknown means that the order was or may have been sent
+// and that its outcome is not known. Withdrawn is a payout that never left because its deposit was reorged away; it may
+// become created again.
 const (
 	Created   State = "created"
 	Sending   State = "sending"
@@ -34,11 +35,11 @@ func States() []State {
 	return []State{Created, Sending, Pending, Unknown, Succeeded, Failed, Returned, Withdrawn}
 }
 
-// Conclusive reports whether the rail has said its last word on the attempt, except that a success may be returned.
+// Conclusive reports whether the outcome of the attempt is final, except that a success may be returned.
 func (s State) Conclusive() bool { return s == Succeeded || s == Failed || s == Returned }
 
-// Reference is the rail's name for an attempt: the payment's reference in lower case, "-" and the attempt, so that even
-// a row rebuilt after a restore carries the same one (R2).
+// Reference is the name of an attempt at the rail: the payment's reference in lower case, "-" and the attempt. So a row
+// that is rebuilt after a restore has the same one (R2).
 func Reference(payment string, attempt int) string {
 	return strings.ToLower(payment) + "-" + strconv.Itoa(attempt)
 }
@@ -59,47 +60,47 @@ type Payout struct {
 	AccountName   string
 
 	State       State
-	Frozen      bool      // the rail's answer does not match ours: nothing moves before a person has concluded it (R7)
-	Stopped     bool      // an operator is about to conclude it: nothing is sent any more
-	LeaseUntil  time.Time // of sending: while it lives somebody is on the wire
-	Sends       int       // how often the order was put on the wire
-	FirstSentAt time.Time // the first of them, also one that was not put on the wire; zero in rows that are older than the column
-	SentAt      time.Time // the last of them
+	Frozen      bool      // the rail's answer does not match the order: the state is fixed until an operator concludes it (R7)
+	Stopped     bool      // an operator is about to conclude it: no further send
+	LeaseUntil  time.Time // in state sending: until then a worker may be sending the order
+	Sends       int       // number of sends
+	FirstSentAt time.Time // time of the first send, also of one that failed before the wire; zero in rows older than the column
+	SentAt      time.Time // time of the last send
 	Polls       int       // queries since the last send
-	NoFloat     bool      // the only send got nowhere, for lack of our balance or before the wire: the same reference may go again
-	Misses      int       // of them, answers that the reference does not exist
+	NoFloat     bool      // the only send failed before the wire or for lack of balance: the same reference may be sent again
+	Misses      int       // queries since the last send after which the rail did not know the reference
 	FirstMissAt time.Time
-	NextAt      time.Time // when to look again; zero: never
-	Paged       bool      // a person has been called
-	Answer      string    // the rail's last answer, for people
+	NextAt      time.Time // next look at the row; zero: never
+	Paged       bool      // operators have been alerted
+	Answer      string    // the rail's last answer, for operators
 	AnswerAt    time.Time
-	RailID      string // the rail's own name for the transfer
-	Reason      string // why it failed, as the rail said it
+	RailID      string // the rail's own id of the transfer
+	Reason      string // the rail's reason of a failure
 	Fee         decimal.Decimal
 	CreatedAt   time.Time
 	DoneAt      time.Time
 
-	Concluded    State // succeeded or failed by an operator's word; empty: by the rail's, or not yet
+	Concluded    State // succeeded or failed, set by an operator; empty when the rail set the outcome, or before it
 	ConcludedAt  time.Time
-	Contradicted bool // the rail has since said otherwise
+	Contradicted bool // the rail has contradicted the operator
 
-	// Of its payment, where a payout is due: for what is told about it, and for no decision.
+	// Fields of the payment, for logs and traces. Only due payouts have them, and no decision uses them.
 	MerchantID string
 	Trace      string
 }
 
-// Timing is when to ask again.
+// Timing is the schedule of sends and queries.
 type Timing struct {
-	Lease      time.Duration   // how long one send may be on the wire
+	Lease      time.Duration   // longest time of one send
 	Polls      []time.Duration // gaps between queries of an inconclusive payout
 	Hourly     time.Duration   // gap after the list is used up
-	GiveUp     time.Duration   // since the first send: then a person is called, nothing is sent by itself, and polling goes on
-	Sends      int             // so many sends of one reference; a next one that the rules allow calls a person instead
-	Misses     int             // so many "no such reference"
-	MissWindow time.Duration   // over at least this long since the last send allow a second send of the same reference (R5)
-	Hold       time.Duration   // how long a payout waits that may not be sent now
+	GiveUp     time.Duration   // this long after the first send, operators are alerted, sends stop, and queries continue
+	Sends      int             // most sends of one reference; a further one that the rules allow is an alert instead
+	Misses     int             // this many answers "no such reference",
+	MissWindow time.Duration   // at least this long after the last send, allow another send of the same reference (R5)
+	Hold       time.Duration   // delay of a payout that may not be sent now
 	After      []time.Duration // gaps between queries after a success, because a rail may return it later
-	Watch      time.Duration   // so long a payout is asked about that an operator concluded
+	Watch      time.Duration   // how long a payout is queried that an operator concluded
 }
 
 const (
@@ -108,7 +109,7 @@ const (
 	watch     = 90 * day
 )
 
-// LiveTiming is R5 and R6.
+// LiveTiming is the schedule of R5 and R6.
 func LiveTiming() Timing {
 	const hour = time.Hour
 	return Timing{
@@ -118,7 +119,7 @@ func LiveTiming() Timing {
 	}
 }
 
-// TestTiming is the same compressed for the sandbox, where every answer comes within two seconds.
+// TestTiming is a faster schedule for the sandbox, where every answer comes within two seconds.
 func TestTiming() Timing {
 	const ms = time.Millisecond
 	return Timing{
@@ -128,34 +129,34 @@ func TestTiming() Timing {
 	}
 }
 
-// Seen is what the worker learnt.
+// Seen is the kind of an observation.
 type Seen string
 
-// The observations. Tick is only time passing, which is how a row is first looked at; Claimed is the worker's own word
-// that it has leased the row and is about to send; the others are answers of the rail, and Hint is a rail's webhook or
-// an operator asking to look now.
+// The observations. Tick says that time passed; a worker begins with it. Hint is a rail's webhook or an operator's
+// request to query now. Claimed says that the worker has leased the row and is about to send. NotNow and Withdraw come
+// from the worker too, and the others are answers of the rail.
 const (
 	Tick      Seen = "tick"
 	Hint      Seen = "hint"
 	Claimed   Seen = "claimed"
-	Accepted  Seen = "accepted"  // the rail has it and has not decided
+	Accepted  Seen = "accepted"  // the rail has the order and has not decided
 	Success   Seen = "success"   // conclusive
 	Failure   Seen = "failure"   // conclusive: nothing was paid and nothing will be
 	GaveBack  Seen = "gave_back" // conclusive: paid and returned
-	NoSuchRef Seen = "no_such"   // the rail does not know the reference, which is no proof by itself (R5)
+	NoSuchRef Seen = "no_such"   // the rail does not know the reference; one such answer proves nothing (R5)
 	Unsure    Seen = "unsure"    // timeout, reset, 5xx, 408, 409, 425, 429, unreadable, duplicate reference (R3)
 	Refused   Seen = "refused"   // a definite refusal of a send with no transfer made (R4)
-	NoFunds   Seen = "no_funds"  // our float at the rail is short: the same reference waits (R4)
-	NotSent   Seen = "not_sent"  // a send that did not get as far as the wire
-	NotNow    Seen = "not_now"   // before a send: the rail's breaker is open or our float is short; nothing was sent
+	NoFunds   Seen = "no_funds"  // the float at the rail is too low: the same reference waits (R4)
+	NotSent   Seen = "not_sent"  // the send failed before the wire
+	NotNow    Seen = "not_now"   // before a send: the rail's breaker is open or the float is too low; nothing was sent
 	Withdraw  Seen = "withdraw"  // the deposit was reorged away before the payout left
 )
 
-// BeforeFirst is Observation.Sends of an answer that was asked for before the first send.
+// BeforeFirst is Observation.Sends of an answer to a query before the first send.
 const BeforeFirst = -1
 
-// Observation is one thing the worker learnt, with the rail's figures where there were any. Sends is the row's own count
-// when the worker sent or asked: an inconclusive answer from before the last send says nothing about that send.
+// Observation is one fact that the worker learnt, with the amount and currency that the rail gave. Sends is the row's
+// count when the worker sent or queried: an inconclusive answer from before the last send says nothing about that send.
 type Observation struct {
 	Seen     Seen
 	Sends    int
@@ -165,25 +166,25 @@ type Observation struct {
 	RailID   string
 	Reason   string
 	Fee      decimal.Decimal
-	Alert    string // of NotNow: what an operator is to be told
+	Alert    string // with NotNow: the alert for operators
 }
 
-// Step is what the worker has to do now.
+// Step is the worker's next action.
 type Step string
 
-// The steps. Send means: claim the row (the payment's row is locked, Sending applied, state sending with a lease
-// committed) and only then put the order on the wire under its reference.
+// The steps. Send means: claim the row (lock the payment's row, apply Sending, commit state sending with a lease), and
+// only then send the order under its reference.
 const (
 	Wait  Step = "wait" // until NextAt
 	Send  Step = "send"
 	Query Step = "query"
-	Done  Step = "done" // nothing will happen any more by itself
+	Done  Step = "done" // no further step without an operator or a webhook
 )
 
-// Outcome is what an observation means for the payment; the worker applies the trigger of the same name.
+// Outcome is the effect of an observation on the payment. The worker applies the trigger of the same name.
 type Outcome string
 
-// The outcomes. None: nothing to tell the payment.
+// The outcomes. None changes nothing.
 const (
 	None       Outcome = ""
 	IsSending  Outcome = "sending"
@@ -197,5 +198,5 @@ const (
 type Decision struct {
 	Step    Step
 	Outcome Outcome
-	Alert   string // stable code of what an operator must be told, "" for nothing
+	Alert   string // stable code of an alert to operators, "" for none
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The rail lost the first answer, and refuses every later order for good: each refusal says nothing of the first order, so
-// nobody may call it failed. In thirty days it was once sent 4 320 times, and no person was called.
+// The rail lost the first answer and refuses every later order. No refusal proves anything about the first order, so the
+// payout is not failed. An earlier version sent such an order 4 320 times in thirty days without an alert.
 func TestStuckPayoutCallsAPersonAndIsNotSentForEver(t *testing.T) {
 	for name, timing := range map[string]Timing{"live": LiveTiming(), "test": TestTiming()} {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestStuckPayoutCallsAPersonAndIsNotSentForEver(t *testing.T) {
 	}
 }
 
-// Give-up counts from the first send. A second one does not put it off.
+// GiveUp counts from the first send. A second send does not extend it.
 func TestGiveUpCountsFromTheFirstSend(t *testing.T) {
 	p := walk(t, LiveTiming(), []line{
 		{0, Claimed, Sending, Send, IsSending, ""},
@@ -79,7 +79,7 @@ func TestGiveUpCountsFromTheFirstSend(t *testing.T) {
 	}
 }
 
-// A row from before the column counts from the send that it knows.
+// A row older than the column counts from its last send.
 func TestRowWithoutAFirstSend(t *testing.T) {
 	timing := LiveTiming()
 	p := fresh()
@@ -94,7 +94,7 @@ func TestRowWithoutAFirstSend(t *testing.T) {
 	}
 }
 
-// A frozen payout is asked about as long as nobody has concluded it: the answer is kept, and moves nothing.
+// A frozen payout is queried until an operator concludes it. The answer is stored and changes no state.
 func TestFrozenIsAskedAboutAndNeverMovesByItself(t *testing.T) {
 	timing := LiveTiming()
 	for _, state := range []Seen{Claimed, Tick} { // frozen after a send, and before the first
