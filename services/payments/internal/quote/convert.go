@@ -6,22 +6,22 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// Convert splits a sum of crypto that differs from the quote into payout and fee. due is what the whole
-// quote takes, in the same unit: the quoted amount of crypto, or where the rate that applies is lower than the quoted one, its
-// worth at the quoted rate, and the sum its worth at the lower one. With
+// Convert splits a sum of crypto that differs from the quote into payout and fee. due is the quoted amount, in the same
+// unit as sum: both are amounts of crypto, or, at a rate below the quoted one, due is worth at the quoted rate and sum
+// is worth at the lower one. With
 //
 //	G  = payout + fee of the quote, in fiat
 //	g  = G × sum ÷ due, rounded down to the minor unit
 //	f  = the fee of g by this table: charged from fiat, the fee of a payment of g; charged from crypto, the fee of the
-//	     payment whose amount and fee make g (as a quote of so much crypto is priced); rounded up, at most g
+//	     payment whose amount and fee add up to g (like a crypto-first quote); rounded up, at most g
 //	p  = g − f
 //
-// the payout is p, and the fee is g − payout. Two bounds keep a step between two fees from paying more for less: a sum of at
-// most due pays at most the quoted payout, and a larger sum pays at least that. Hence
+// the payout is p, and the fee is g − payout. Two bounds prevent that a step between two fees pays more for a smaller sum:
+// a sum of at most due pays at most the quoted payout, and a larger sum pays at least that. Hence
 //
 //   - payout + fee = g exactly, and neither is negative; the fee is never more than g;
 //   - at sum = due the result is the quote;
-//   - g and f never fall when the sum grows; where the fee steps up the payout falls, by no more than the step, and never
+//   - g and f never fall when the sum grows; where the fee steps up, the payout falls by at most the step, and never
 //     across the quoted payout.
 func (t Table) Convert(q Quote, sum, due decimal.Decimal) (payout, fee decimal.Decimal) {
 	gross := Share(q.PayoutAmount.Add(q.Charge.Fiat), sum, due)
@@ -35,7 +35,7 @@ func (t Table) Convert(q Quote, sum, due decimal.Decimal) (payout, fee decimal.D
 	return payout, gross.Sub(payout)
 }
 
-// feeOf is the fee within a gross amount that is to cover it.
+// feeOf is the fee that is part of a gross amount.
 func (s Schedule) feeOf(gross decimal.Decimal, from ChargeFrom) decimal.Decimal {
 	if from == Crypto && gross.IsPositive() && gross.LessThanOrEqual(money.Max) {
 		_, fee := s.net(gross)

@@ -9,7 +9,7 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// The fee is that of what is converted, by hand.
+// The fee is the fee of the converted amount; the numbers are worked out by hand.
 func TestConvertExamples(t *testing.T) {
 	a := asset(t, "tron", "USDT")
 	for name, c := range map[string]struct {
@@ -40,7 +40,7 @@ func TestConvertExamples(t *testing.T) {
 	}
 }
 
-// The sentences of Convert, for any quote and any two sums.
+// The properties in the comment of Convert hold for any quote and any two sums.
 func TestConvertKeepsItsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPricing(t)
@@ -89,7 +89,7 @@ func TestConvertKeepsItsBounds(t *testing.T) {
 	})
 }
 
-// A released fee table never changes: what it has priced is converted by it years later.
+// A released fee table never changes, because payments that it priced are converted by it years later.
 func TestReleasedTablesStay(t *testing.T) {
 	table, ok := Of("2026-01")
 	if !ok {

@@ -23,7 +23,7 @@ type Schedule struct {
 	Min, Max decimal.Decimal // bounds of fiatAmount, both allowed
 }
 
-// Table is a versioned set of schedules. The version is stored with each payment, so a change never rewrites the past.
+// Table is a versioned set of schedules. Each payment stores the version, so a new table changes no priced payment.
 type Table struct {
 	Version   string
 	Schedules map[money.Currency]Schedule
@@ -53,14 +53,14 @@ func Default() Table {
 	}}
 }
 
-// Of finds a fee table by its version among all that have ever priced a payment. A payment is converted by the table that
-// priced it, so a released table stays here and never changes.
+// Of finds a fee table by its version among all released ones. A payment is converted by the table that priced it, so a
+// released table is never changed or removed.
 func Of(version string) (Table, bool) {
 	t := Default()
 	return t, t.Version == version
 }
 
-// Check reports a table that could not price: missing schedules, bounds out of order, negative fees.
+// Check refuses a table with missing schedules, bounds out of order, or negative fees.
 func (t Table) Check() error {
 	for _, c := range money.Currencies() {
 		s, ok := t.Schedules[c]
@@ -85,8 +85,8 @@ func (t Table) Check() error {
 	return nil
 }
 
-// Fee is what a payment of this fiat amount costs: its tier's fee, at most a tenth of the amount, rounded up to the
-// minor unit.
+// Fee is the fee of a payment of this fiat amount: its tier's fee, at most a tenth of the amount, rounded up to the minor
+// unit.
 func (s Schedule) Fee(fiat decimal.Decimal) decimal.Decimal {
 	for _, t := range s.Tiers {
 		if t.UpTo.IsZero() || fiat.LessThanOrEqual(t.UpTo) {
@@ -101,9 +101,9 @@ func (t Tier) fee(fiat decimal.Decimal) decimal.Decimal {
 	return money.Up(decimal.Min(fee, fiat.Mul(feeCap)), money.FiatDigits)
 }
 
-// net splits a gross amount into fiatAmount and fee when the fee comes on top (crypto-first, chargeFrom crypto):
-// fiatAmount + fee = gross with the fee that fiatAmount costs. If two fees fit the smaller one is taken; if none fits,
-// because the gross falls into the step between two fees, the lower one.
+// net splits a gross amount into fiatAmount and fee when the fee is added on top (crypto-first, chargeFrom crypto):
+// fiatAmount + fee = gross, with the fee of fiatAmount. If two fees fit, the smaller one is taken. If none fits, because
+// the gross is in the step between two fees, the lower one is taken.
 func (s Schedule) net(gross decimal.Decimal) (fiat, fee decimal.Decimal) {
 	unit := decimal.New(1, -money.FiatDigits)
 	var near decimal.Decimal // the largest amount that, with its own fee, does not exceed the gross
@@ -121,7 +121,7 @@ func (s Schedule) net(gross decimal.Decimal) (fiat, fee decimal.Decimal) {
 			continue
 		}
 		if fee := s.Tiers[i].fee(best); best.Add(fee).Equal(gross) {
-			return best, fee // from the top down, so the first fit is the larger amount: the smaller fee
+			return best, fee // tiers run from the top down, so the first fit has the larger amount and the smaller fee
 		}
 		if best.GreaterThan(near) {
 			near = best

@@ -13,10 +13,10 @@ import (
 // Pair is a crypto on a network, under their canonical names.
 type Pair struct{ Network, Crypto string }
 
-// Minimums are the least payments in crypto by pair. A pair that is not named has none.
+// Minimums are the smallest payments in crypto by pair. A pair without an entry has no minimum.
 type Minimums map[Pair]decimal.Decimal
 
-// Worthwhile are the amounts that are worth what it costs to collect them (docs/networks.md).
+// Worthwhile are the amounts that are worth more than the cost of collecting them (docs/networks.md).
 func Worthwhile() Minimums {
 	out := Minimums{}
 	for _, n := range money.Networks() {
@@ -27,7 +27,7 @@ func Worthwhile() Minimums {
 	return out
 }
 
-// Set replaces some minimums by those of a text such as "ethereum/USDT=20,bitcoin/BTC=0.0003"; 0 takes one away.
+// Set overrides minimums by a text such as "ethereum/USDT=20,bitcoin/BTC=0.0003"; 0 removes one.
 func (m Minimums) Set(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part == "" {
@@ -39,15 +39,15 @@ func (m Minimums) Set(text string) error {
 		a, listed := n.Asset(crypto)
 		least, err := money.Parse(figure)
 		if !known || !listed || err != nil || least.IsNegative() || money.Digits(least) > a.Decimals {
-			return fmt.Errorf("%q is no minimum of a pair, such as ethereum/USDT=20", part)
+			return fmt.Errorf("%q is not a minimum of a pair, such as ethereum/USDT=20", part)
 		}
 		m[Pair{n.Name, a.Symbol}] = least
 	}
 	return nil
 }
 
-// Check refuses a quote below the minimum of its pair. The fault names the minimum in crypto and in the currency of the ask,
-// rounded up, so that an ask of the fiat that it names is taken at the same rate; and the field that led to it.
+// Check refuses a quote below the minimum of its pair. The error names the field, and the minimum in crypto and in the
+// currency of the ask, rounded up, so that an ask of that fiat amount is accepted at the same rate.
 func (m Minimums) Check(ask Ask, q Quote) error {
 	least := m[Pair{q.Network, q.Crypto}]
 	if q.CryptoAmount.GreaterThanOrEqual(least) {

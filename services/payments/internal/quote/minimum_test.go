@@ -12,7 +12,7 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// Every pair has an amount that is worth collecting, in digits that a payer can be asked for.
+// Every pair has a minimum, with no more digits than a quote has.
 func TestWorthwhile_namesEveryPair(t *testing.T) {
 	all := Worthwhile()
 	for _, n := range money.Networks() {
@@ -45,7 +45,8 @@ func TestMinimums_Set(t *testing.T) {
 
 var named = regexp.MustCompile(`at least (\S+) \S+ on \S+, which is (\S+) NGN now`)
 
-// A quote below the minimum is refused with both amounts, and each of them is then enough, whoever bears the fee.
+// A quote below the minimum is refused with both amounts. A quote of either amount is then accepted, for both values of
+// chargeFrom.
 func TestMinimums_Check(t *testing.T) {
 	ethereum, _ := money.NetworkOf("ethereum")
 	rapid.Check(t, func(t *rapid.T) {

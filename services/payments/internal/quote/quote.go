@@ -10,16 +10,16 @@ import (
 // ChargeFrom says who bears the fee (docs/api-contract.md#create).
 type ChargeFrom string
 
-// Fiat takes the fee from the payout; Crypto adds it to what the payer owes.
+// Fiat takes the fee from the payout. Crypto adds it to the amount that the payer owes.
 const (
 	Fiat   ChargeFrom = "fiat"
 	Crypto ChargeFrom = "crypto"
 )
 
-// Valid reports whether c is one of the two.
+// Valid reports whether c is Fiat or Crypto.
 func (c ChargeFrom) Valid() bool { return c == Fiat || c == Crypto }
 
-// Ask is what is to be priced. Exactly one of the two amounts is positive: FiatAmount prices fiat-first, CryptoAmount
+// Ask is a request for a price. Exactly one of the two amounts is positive: FiatAmount prices fiat-first, CryptoAmount
 // crypto-first.
 type Ask struct {
 	Currency     money.Currency
@@ -30,33 +30,34 @@ type Ask struct {
 	ChargeFrom   ChargeFrom
 }
 
-// Charge is the fee in three units (docs/api-contract.md#charge-and-payout). Fiat is the fee; the others only show it.
+// Charge is the fee in three units (docs/api-contract.md#charge-and-payout). Fiat is the fee; the other two are for
+// display.
 type Charge struct {
 	Fiat   decimal.Decimal `json:"fiat"`
 	Crypto decimal.Decimal `json:"crypto"`
 	USD    decimal.Decimal `json:"usd"`
 }
 
-// Quote is a locked price. It never changes once a payment carries it.
+// Quote is a locked price. It never changes after a payment has it.
 type Quote struct {
 	Currency       money.Currency  `json:"currency"`
 	Crypto         string          `json:"crypto"`  // symbol, upper case
 	Network        string          `json:"network"` // canonical name
 	ChargeFrom     ChargeFrom      `json:"chargeFrom"`
 	FiatAmount     decimal.Decimal `json:"fiatAmount"`   // the priced amount
-	CryptoAmount   decimal.Decimal `json:"cryptoAmount"` // what the payer owes
-	PayoutAmount   decimal.Decimal `json:"payoutAmount"` // what the receiver gets
+	CryptoAmount   decimal.Decimal `json:"cryptoAmount"` // amount that the payer owes
+	PayoutAmount   decimal.Decimal `json:"payoutAmount"` // amount that the receiver gets
 	Charge         Charge          `json:"charge"`
 	TransactionUSD decimal.Decimal `json:"transactionUsd"`
 	Rate           Rate            `json:"rate"`
-	FeeTable       string          `json:"feeTable"` // version of the fee table that was applied
+	FeeTable       string          `json:"feeTable"` // version of the applied fee table
 }
 
-// Priced reports whether there is a price at all; an unfulfilled request has none.
+// Priced reports whether the quote has a price. An unfulfilled request has none.
 func (q Quote) Priced() bool { return q.CryptoAmount.IsPositive() }
 
-// Make prices an ask by a rate, with every rounding side of docs/api-contract.md#money. A fiat amount outside the
-// limits of its currency is 400 amount_out_of_range.
+// Make prices an ask at a rate, with the rounding sides of docs/api-contract.md#money. A fiat amount outside the limits
+// of its currency is 400 amount_out_of_range.
 func (t Table) Make(ask Ask, rate Rate) (Quote, error) {
 	s := t.Schedules[ask.Currency]
 	q := Quote{
@@ -99,7 +100,7 @@ func (t Table) Make(ask Ask, rate Rate) (Quote, error) {
 // OutOfRange is the code of an amount outside the limits of its currency.
 const OutOfRange = "amount_out_of_range"
 
-// InRange refuses an amount outside the limits; the fault names both and the field of the request that led to it.
+// InRange refuses an amount outside the limits. The error names both limits and the field of the request.
 func (s Schedule) InRange(field string, fiat decimal.Decimal) error {
 	if fiat.GreaterThanOrEqual(s.Min) && fiat.LessThanOrEqual(s.Max) {
 		return nil

@@ -204,7 +204,7 @@ func feeRules(t *rapid.T, q Quote) {
 	}
 }
 
-// Crypto-first: the amount is returned as asked, and nothing is paid that was not received.
+// Crypto-first: the quote has the asked amount, and the payout is never worth more than it.
 func TestCryptoFirstIdentities(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPricing(t)
@@ -253,7 +253,7 @@ func cryptoNet(t *rapid.T, s Schedule, gross decimal.Decimal, q Quote) {
 	if f := gross.Sub(own); s.Fee(f).Equal(own) {
 		t.Fatalf("fee %s fits gross %s, but %s was taken", own, gross, q.Charge.Fiat)
 	}
-	// None fits: what is taken is the fee of some amount just below.
+	// None fits: the fee is that of an amount just below.
 	for f, n := q.FiatAmount, 0; n < 2000; f, n = f.Sub(dec("0.01")), n+1 {
 		if s.Fee(f).Equal(q.Charge.Fiat) {
 			return
@@ -274,7 +274,7 @@ func (s Schedule) edgeBelow(fiat decimal.Decimal) decimal.Decimal {
 	return edge
 }
 
-// Small tables with steps up and down, where every amount can be tried: the answer is the best that exists.
+// For small tables with steps up and down, every amount is tried: net returns the best one.
 func TestNetAgainstEveryAmount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Schedule{Currency: money.NGN, Min: dec("1"), Max: dec("1000")}

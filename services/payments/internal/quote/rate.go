@@ -1,5 +1,5 @@
 // Package quote prices a payment: fees, both directions of the price and their rounding (docs/api-contract.md#money).
-// It is pure: it is given a rate and a fee table and knows neither where they come from nor what time it is.
+// It is pure: callers pass the rate and the fee table.
 package quote
 
 import (
@@ -15,22 +15,22 @@ type Source struct {
 	Name  string          `json:"name"`
 	Value decimal.Decimal `json:"value"`
 	At    time.Time       `json:"at"`
-	Why   string          `json:"why,omitempty"` // why it was left out of the price
+	Why   string          `json:"why,omitempty"` // reason of its exclusion
 }
 
-// Rate is an aggregated price with its provenance. It is stored with the payment that was priced by it, so that an
-// auditor can tell years later where a number came from.
+// Rate is an aggregated price with its provenance. It is stored with each payment that it priced, so that an auditor can
+// trace a price years later.
 type Rate struct {
 	Fiat      money.Currency  `json:"fiat"`
 	Crypto    string          `json:"crypto"`    // symbol, upper case
-	Value     decimal.Decimal `json:"value"`     // fiat per one unit of the crypto, spread included: the rate that is shown and used
+	Value     decimal.Decimal `json:"value"`     // fiat per unit of the crypto, spread included: the applied rate
 	Mid       decimal.Decimal `json:"mid"`       // before the spread
 	SpreadBPS int64           `json:"spreadBps"` // basis points taken off the mid
-	USD       decimal.Decimal `json:"usd"`       // locked fiat-per-USD leg, the divisor of every usd figure
+	USD       decimal.Decimal `json:"usd"`       // locked fiat per USD, the divisor of every amount in USD
 	Sources   []Source        `json:"sources"`
-	Excluded  []Source        `json:"excluded,omitempty"` // sources that were read and left out as outliers or stale
-	Degraded  bool            `json:"degraded,omitempty"` // fewer sources than wanted
-	At        time.Time       `json:"at"`                 // age of the oldest source that was used
+	Excluded  []Source        `json:"excluded,omitempty"` // sources that are outliers or stale
+	Degraded  bool            `json:"degraded,omitempty"` // fewer sources than configured
+	At        time.Time       `json:"at"`                 // time of the oldest used source
 }
 
 // UnitUSD is the worth of one unit of the crypto in US dollars at this rate, 8 digits.
@@ -41,10 +41,10 @@ func (r Rate) UnitUSD() decimal.Decimal {
 	return money.DivDown(r.Value, r.USD, 8)
 }
 
-// USDOf is the dollar figure of a fiat amount: two digits, half up, for showing.
+// USDOf is a fiat amount in US dollars, for display: two digits, rounded half up.
 func (r Rate) USDOf(fiat decimal.Decimal) decimal.Decimal { return divHalfUp(fiat, r.USD, usdDigits) }
 
-// Charge shows a fee in its three units at this rate.
+// Charge converts a fee to its three units at this rate.
 func (r Rate) Charge(fee decimal.Decimal) Charge {
 	return Charge{Fiat: fee, Crypto: divHalfUp(fee, r.Value, chargeCoinDigits), USD: r.USDOf(fee)}
 }

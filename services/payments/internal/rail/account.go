@@ -6,8 +6,8 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// CheckDigit is what the check digit of an account number says. It is advice and never refuses a payment: wallets number
-// their accounts by phones, and even the rails' own sample accounts fail it.
+// CheckDigit is the verdict of an account number's check digit. It never refuses a payment: accounts of mobile wallets are
+// phone numbers, and even the rails' own sample accounts fail the check.
 type CheckDigit string
 
 // The verdicts.
@@ -17,8 +17,9 @@ const (
 	DigitUnknown CheckDigit = "unknown" // no check digit in this country, or a bank without a number for it
 )
 
-// NUBAN checks the tenth digit of a Nigerian account number (CBN, NUBAN standard, revised 2020): the bank's number, as
-// 000 and three digits or as 9 and five, and the nine digits of the account are weighed 3 7 3 in turn.
+// NUBAN checks the tenth digit of a Nigerian account number (CBN, NUBAN standard, revised 2020). The digits of the bank's
+// number, written as 000 and three digits or as 9 and five, and the nine digits of the account have the weights 3 7 3 in
+// turn.
 func NUBAN(cur money.Currency, bankCode, account string) CheckDigit {
 	e, ok := Find(cur, bankCode)
 	if cur != money.NGN || !ok || len(account) != 10 || !digits(account) || !digits(e.cbn) {
@@ -45,8 +46,8 @@ func NUBAN(cur money.Currency, bankCode, account string) CheckDigit {
 
 func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// Phone reads the number of a mobile wallet in any of its usual spellings and gives it in the two that rails want: local
-// (0241234567) and international without a plus (233241234567).
+// Phone reads the number of a mobile wallet in any common format and returns the two formats that rails require: local
+// (0241234567), and international without a plus (233241234567).
 func Phone(cur money.Currency, number string) (local, international string, ok bool) {
 	prefix := map[money.Currency]string{money.GHS: "233", money.KES: "254"}[cur]
 	n := strings.TrimPrefix(number, "+")

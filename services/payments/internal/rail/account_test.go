@@ -6,7 +6,7 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// The worked examples of the standard, and samples that fail it although the rails pay them.
+// The standard's worked examples match, and samples that the rails pay fail.
 func TestNUBAN(t *testing.T) {
 	for _, c := range []struct {
 		cur        money.Currency

@@ -7,31 +7,31 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// Entry is one bank or mobile wallet of the table: one institution, whatever code it is called by.
+// Entry is one institution of the table, a bank or a mobile wallet, with all its codes.
 type Entry struct {
 	Name     string
 	Currency money.Currency
-	Codes    []string // every code that a caller may use; the first one is shown in lists
+	Codes    []string // every code that a caller may use; lists show the first
 	Wallet   bool     // mobile money: the account is a phone number
 	cbn      string   // the bank's number in the check digit of its accounts (Nigeria), "" where it has none
 	own      map[string]string
 }
 
-// Known reports whether a code, in a rail's own list of banks, is one of this institution's.
+// Known reports whether a code of a rail's own list of banks belongs to this institution.
 func (e Entry) Known(code string) bool {
 	return slices.ContainsFunc(e.Codes, func(c string) bool { return strings.EqualFold(c, code) })
 }
 
-// Own is the code of a mobile wallet at a rail, by the rail's name; banks are found in the rail's list instead.
+// Own is the code of a mobile wallet at a rail, by the rail's name. Banks are found in the rail's list instead.
 func (e Entry) Own(rail string) (string, bool) {
 	code, ok := e.own[rail]
 	return code, ok
 }
 
-// banks is the table of the codes that callers use, by currency: Nigeria's CBN and NIP codes and the card processors' codes
-// of the wallets, Ghana's sort codes, Kenya's CBK codes, South Africa's universal branch codes, and mobile money. It was
-// put together from NIBSS' list and the lists of the two rails (docs/rails.md); a rail's own code for a bank is whichever
-// of these its own list has.
+// banks is the table of the codes that callers use, by currency: Nigeria's CBN and NIP codes and the card processors'
+// codes of the wallets, Ghana's sort codes, Kenya's CBK codes, South Africa's universal branch codes, and mobile money.
+// Its sources are NIBSS' list and the lists of the two rails (docs/rails.md). A rail's own list contains one of a bank's
+// codes.
 var banks = build()
 
 func build() map[money.Currency][]Entry {

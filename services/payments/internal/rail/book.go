@@ -11,18 +11,18 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// bookKeep is how long a rail's list of banks is believed; after that the last good one serves until a new one comes.
+// bookKeep is the age at which a rail's list of banks is read again. The old list is used until that succeeds.
 const bookKeep = 24 * time.Hour
 
-// Listed is a bank as a rail's own list has it.
+// Listed is a bank in a rail's own list.
 type Listed struct {
 	ID   string // the rail's internal number, "" where it has none
 	Code string
-	Kind string // what the rail calls accounts there
+	Kind string // the rail's type of accounts at this bank
 }
 
-// Book finds a bank's code in a rail's own list, which is read once a day: one bank has several codes, and which of them a
-// rail understands is the rail's to say. It is safe for concurrent use.
+// Book finds a bank's code in a rail's own list, which is read once a day. A bank has several codes, and each rail accepts
+// only the one in its list. It is safe for concurrent use.
 type Book struct {
 	Fetch func(ctx context.Context, cur money.Currency) ([]Listed, error)
 	Now   func() time.Time
@@ -37,7 +37,7 @@ type kept struct {
 	at    time.Time
 }
 
-// Find is the entry's line in the rail's list; ErrUnsupported when the list has none.
+// Find returns the entry's line in the rail's list, or ErrUnsupported.
 func (b *Book) Find(ctx context.Context, e Entry) (Listed, error) {
 	list, err := b.list(ctx, e.Currency)
 	if err != nil {

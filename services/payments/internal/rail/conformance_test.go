@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// subject is one rail under the suite with the bank behind it. A new rail is one line in subjects.
+// subject is one rail of the suite with its test bank. A new rail is one line in subjects.
 type subject struct {
 	rail.Provider
 	bank *bank.Server // nil for rails without a network
@@ -113,7 +113,7 @@ func TestRail_namesItselfAndItsBanks(t *testing.T) {
 	}
 }
 
-// Where a corridor tells no names there is none, and none is made up.
+// Where a rail resolves no names, the account has none.
 func TestRail_names(t *testing.T) {
 	for name, r := range subjects(t) {
 		for _, cur := range money.Currencies() {
@@ -143,7 +143,7 @@ func TestRail_names(t *testing.T) {
 	}
 }
 
-// An order arrives to the last digit, under its reference, at the right kind of account; the answers agree with it.
+// An order arrives with its exact amount and reference at the right type of account, and the answers agree with it.
 func TestRail_paysWhatWasOrdered(t *testing.T) {
 	where := map[string]string{
 		"paystack NGN": "nuban 058 0123456789 ADA OBI", "paystack GHS": "ghipss 280100 1234567890123 KOFI MENSAH",
@@ -178,7 +178,7 @@ func TestRail_paysWhatWasOrdered(t *testing.T) {
 	}
 }
 
-// TestR2_aReferenceIsPaidOnce: whoever sends it again, however often.
+// TestR2_aReferenceIsPaidOnce sends one reference several times.
 func TestR2_aReferenceIsPaidOnce(t *testing.T) {
 	for name, r := range subjects(t) {
 		if len(r.pays) == 0 {
@@ -206,8 +206,8 @@ func TestR2_aReferenceIsPaidOnce(t *testing.T) {
 	}
 }
 
-// TestR3_doubtIsUnknown and R4: what each answer of a rail means. Whatever may have been made is asked about, and a query
-// then finds it if and only if it was.
+// TestR3_doubtIsUnknown checks the meaning of each answer of a rail (R3 and R4). After a doubtful answer, a query finds
+// the transfer if and only if it was made.
 func TestR3_doubtIsUnknownAndR4_onlyADefiniteNoIsOne(t *testing.T) {
 	for name := range real(t) {
 		for _, fault := range bank.Faults() {
@@ -253,7 +253,7 @@ func TestR3_doubtIsUnknownAndR4_onlyADefiniteNoIsOne(t *testing.T) {
 	}
 }
 
-// TestR5_noSuchReference is told from not being answered.
+// TestR5_noSuchReference checks that an unknown reference differs from a missing answer.
 func TestR5_noSuchReference(t *testing.T) {
 	for name, r := range subjects(t) {
 		_, err := r.Query(t.Context(), money.NGN, bank.Reference())
@@ -300,8 +300,8 @@ func TestRail_outcomes(t *testing.T) {
 	}
 }
 
-// TestR6_webhooksAreVerifiedOnRawBytes: one changed byte, another key, or no header is a forgery; what verifies names a
-// reference and nothing else.
+// TestR6_webhooksAreVerifiedOnRawBytes checks that one changed byte, another key, or a missing header is a forgery, and
+// that a genuine webhook yields a reference.
 func TestR6_webhooksAreVerifiedOnRawBytes(t *testing.T) {
 	for name, r := range subjects(t) {
 		if r.bank == nil {
@@ -346,7 +346,7 @@ func TestR6_webhooksAreVerifiedOnRawBytes(t *testing.T) {
 	}
 }
 
-// TestR10_theFloatIsKnown before a send.
+// TestR10_theFloatIsKnown reads the float before a send.
 func TestR10_theFloatIsKnown(t *testing.T) {
 	for name, r := range real(t) {
 		r.bank.Balance(name, "NGN", "1234.5")
@@ -361,7 +361,7 @@ func TestR10_theFloatIsKnown(t *testing.T) {
 	}
 }
 
-// A bank that the rail's own list does not have, or a number that is no phone, is refused before the wire.
+// A bank that is not in the rail's own list, or a wallet's number that is not a phone number, is refused before the wire.
 func TestRail_whatIsNotReachedIsNotSent(t *testing.T) {
 	for name, r := range real(t) {
 		for _, o := range []rail.Order{
@@ -377,7 +377,7 @@ func TestRail_whatIsNotReachedIsNotSent(t *testing.T) {
 	}
 }
 
-// The list of banks outlives an outage of the rail, and the recipient's record is made once.
+// The list of banks survives an outage of the rail, and the recipient's record is created once.
 func TestRail_remembersItsBanks(t *testing.T) {
 	for name, r := range real(t) {
 		r.bank.Down(name, true)
@@ -388,14 +388,14 @@ func TestRail_remembersItsBanks(t *testing.T) {
 		if seen := rail.Sent(r.Send(t.Context(), order(money.NGN, "1"))); seen.Seen != payout.Accepted {
 			t.Errorf("%s is back: %s", name, seen.Seen)
 		}
-		r.bank.Next(name, bank.NoRecipient) // would fail if it were asked for again
+		r.bank.Next(name, bank.NoRecipient) // a second creation of the record would fail
 		if seen := rail.Sent(r.Send(t.Context(), order(money.NGN, "1"))); seen.Seen != payout.Accepted {
 			t.Errorf("%s asks again for what it knows: %s", name, seen.Seen)
 		}
 	}
 }
 
-// FuzzWebhook: no input panics, and none without the right signature verifies.
+// FuzzWebhook checks that no input panics and that none without the right signature verifies.
 func FuzzWebhook(f *testing.F) {
 	f.Add("", []byte(`{}`))
 	f.Add("zz", []byte(`{"event":"transfer.success","data":{"reference":"cw-abcdefghjkmn-1"}}`))

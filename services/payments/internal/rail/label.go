@@ -6,8 +6,8 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// Label is the name that a rail is given where it demands one: the resolved one, or words that are plainly no name. No
-// name of a person is ever made up.
+// Label is the receiver's name in an order to a rail that requires one: the resolved name, or a text that is clearly not
+// a name. Causeway never invents a person's name.
 func Label(o Order) string {
 	if o.AccountName != "" {
 		return o.AccountName
@@ -16,10 +16,10 @@ func Label(o Order) string {
 	return "Account ending " + o.AccountNumber[max(0, len(o.AccountNumber)-shown):]
 }
 
-var ours = regexp.MustCompile(`^[a-z0-9-]{5,50}$`)
+var reference = regexp.MustCompile(`^[a-z0-9-]{5,50}$`)
 
-// IsReference reports whether a text can be a reference of ours; anything else in a webhook names no payout.
-func IsReference(text string) bool { return ours.MatchString(text) }
+// IsReference reports whether a text in a webhook has the format of a payout's reference.
+func IsReference(text string) bool { return reference.MatchString(text) }
 
 // Reachable lists the known banks of a currency that a rail pays.
 func Reachable(p Provider, cur money.Currency) (out []Bank) {

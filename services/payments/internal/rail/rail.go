@@ -1,6 +1,5 @@
-// Package rail is the outside of the payout business: banks, name resolution and transfers at a provider. Drivers
-// implement Provider; nothing here knows payments, and nothing here decides what an answer means: that is package
-// payout.
+// Package rail is the interface to payout providers: banks, name resolution and transfers. Drivers implement Provider.
+// This package knows nothing of payments; package payout decides what an answer means.
 package rail
 
 import (
@@ -16,8 +15,8 @@ import (
 	"causeway.internal/services/payments/internal/payout"
 )
 
-// The errors that mean something. Every other error of Resolve means unavailable, and every other error of Send or Query
-// means that we do not know.
+// The errors with a meaning. Every other error of Resolve means unavailable, and every other error of Send or Query means
+// that the outcome is unknown.
 var (
 	ErrNotFound    = errors.New("no such account")
 	ErrUnsupported = errors.New("not supported by the rail")
@@ -34,16 +33,16 @@ var (
 // Caps says what a rail can do.
 type Caps struct {
 	Currencies map[money.Currency]CurrencyCaps
-	Simulated  bool // no real money moves: serves live mode only where that is explicitly allowed
+	Simulated  bool // no real money moves; the rail serves live mode only where a setting allows it
 	RefMin     int  // length of a reference
 	RefMax     int
-	Patience   time.Duration // how long the answer to an order may take; zero is the worker's own
+	Patience   time.Duration // longest wait for the answer to an order; zero is the worker's default
 }
 
 // CurrencyCaps is what a rail can do in one currency.
 type CurrencyCaps struct {
-	Resolves bool            // gives the name behind an account number
-	Min, Max decimal.Decimal // of one transfer; zero is no bound
+	Resolves bool            // returns the name of an account's owner
+	Min, Max decimal.Decimal // bounds of one transfer; zero is no bound
 	Whole    bool            // whole units only
 }
 
@@ -54,7 +53,7 @@ type Bank struct {
 	Currency money.Currency
 }
 
-// Account is a resolved account. Verified is false where the corridor cannot resolve names; then Name is "".
+// Account is a resolved account. Verified is false, and Name "", where the rail cannot resolve names in the currency.
 type Account struct {
 	BankName string
 	Number   string
@@ -62,7 +61,7 @@ type Account struct {
 	Verified bool
 }
 
-// Order is one transfer to be made. Ref is ours, fixed before the first byte leaves.
+// Order is one transfer to be made. Ref is Causeway's reference, fixed before the first byte leaves.
 type Order struct {
 	Ref           string
 	Amount        decimal.Decimal
@@ -71,13 +70,13 @@ type Order struct {
 	AccountNumber string
 	AccountName   string
 	Narration     string
-	Resend        bool // the same reference was on the wire before and the rail said three times that it has no such transfer
+	Resend        bool // the same reference was sent before, and the rail answered three times that it does not know it
 }
 
-// State is the rail's word on a transfer.
+// State is a transfer's state at the rail.
 type State string
 
-// The states. ActionRequired waits for a person at the provider (OTP, approval) and is not conclusive.
+// The states. ActionRequired waits for an action at the provider (OTP, approval) and is not conclusive.
 const (
 	Pending        State = "pending"
 	ActionRequired State = "action_required"
@@ -86,7 +85,7 @@ const (
 	Returned       State = "returned"
 )
 
-// Status is what the rail says about one reference.
+// Status is the rail's answer about one reference.
 type Status struct {
 	Ref      string
 	State    State
@@ -98,7 +97,7 @@ type Status struct {
 	At       time.Time
 }
 
-// Event is a verified webhook of a rail: a hint to query this reference, and nothing more.
+// Event is a verified webhook of a rail. It is only a hint to query this reference.
 type Event struct {
 	Ref string
 	Raw State
@@ -108,25 +107,25 @@ type Event struct {
 type Provider interface {
 	Name() string
 	Caps() Caps
-	// Pays reports whether an account at a bank of the currency can be paid over this rail. It asks nobody.
+	// Pays reports whether this rail can pay an account at a bank of the currency. It makes no call.
 	Pays(cur money.Currency, bankCode string) bool
 	// Banks lists the banks of a currency.
 	Banks(ctx context.Context, cur money.Currency) ([]Bank, error)
-	// Resolve gives the name behind an account: ErrNotFound, ErrUnsupported, else unavailable.
+	// Resolve returns the name of an account's owner, ErrNotFound or ErrUnsupported. Any other error means unavailable.
 	Resolve(ctx context.Context, cur money.Currency, bankCode, account string) (Account, error)
-	// Send puts one order on the wire, once. ErrNotSent says for sure that it did not get that far.
+	// Send sends one order, once. ErrNotSent means for certain that no byte of it reached the wire.
 	Send(ctx context.Context, o Order) (Status, error)
-	// Query asks for a reference; ErrNoSuchRef is distinct from a transport error.
+	// Query reads the status of a reference. ErrNoSuchRef is distinct from a transport error.
 	Query(ctx context.Context, cur money.Currency, ref string) (Status, error)
-	// Balance is our float in a currency.
+	// Balance is Causeway's float in a currency.
 	Balance(ctx context.Context, cur money.Currency) (decimal.Decimal, error)
-	// ParseWebhook verifies the signature on the raw bytes, in constant time: ErrForged. One that verifies and is about no
-	// transfer of ours is ErrNoHint; a rail without webhooks gives ErrUnsupported.
+	// ParseWebhook verifies the signature of the raw bytes in constant time. A wrong one is ErrForged, a genuine webhook
+	// about no Causeway transfer is ErrNoHint, and a rail without webhooks returns ErrUnsupported.
 	ParseWebhook(h http.Header, raw []byte) (Event, error)
 }
 
-// Sent translates the result of Send for package payout. Only a definite refusal is one; everything that leaves a doubt,
-// a duplicate reference included, means that we do not know (R3, R4).
+// Sent translates the result of Send for package payout. Only a definite refusal is Refused. Every doubtful answer, also
+// a duplicate reference, means that the outcome is unknown (R3, R4).
 func Sent(s Status, err error) payout.Observation {
 	switch {
 	case err == nil:
@@ -169,10 +168,10 @@ func said(s Status) payout.Observation {
 	return o
 }
 
-// reasonMost bounds what is kept of a rail's own words.
+// reasonMost bounds the stored length of a rail's reason.
 const reasonMost = 200
 
-// reason is the rail's own words as a database can keep them.
+// reason is the rail's reason, in a form that a database can store.
 func reason(s Status, otherwise string) string {
 	text := strings.ReplaceAll(s.Reason, "\x00", "")
 	if text = strings.ToValidUTF8(text[:min(len(text), reasonMost)], ""); text == "" {

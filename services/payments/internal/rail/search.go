@@ -7,7 +7,7 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// short are names by which people call institutions whose own name does not hold them.
+// short are common names of institutions that their full names do not contain.
 var short = map[string]string{
 	"Guaranty Trust Bank": "gtb gtbank gtco", "United Bank for Africa": "uba", "First City Monument Bank": "fcmb", "First Bank of Nigeria": "fbn",
 	"Standard Chartered Bank Nigeria": "stanchart scb", "Standard Chartered Bank Kenya": "stanchart scb", "Stanbic IBTC Bank": "ibtc",
@@ -18,9 +18,9 @@ var short = map[string]string{
 	"TymeBank": "tyme",
 }
 
-// Search finds institutions of a currency by what a person types: every word of it must lie in the name, in a name that
-// people use for it, or be one slip of the hand away from a word of either; case, punctuation and order do not matter. A
-// code finds its institution. Nothing finds everything.
+// Search finds institutions of a currency by a typed text. Every word of the text must be part of the name or of a common
+// name, or one typing error away from a word of either. Case, punctuation and order do not matter. A code finds its
+// institution, and an empty text finds all.
 func Search(cur money.Currency, text string) []Bank {
 	byCode, coded := Find(cur, strings.TrimSpace(text))
 	wanted := words(text)
@@ -33,16 +33,16 @@ func Search(cur money.Currency, text string) []Bank {
 	return found
 }
 
-// words are the letters and digits of a text in lower case, cut where anything else stands.
+// words splits a text into words of letters and digits, in lower case.
 func words(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// slipFrom is the length from which a word may have a slip in it: short ones would all become each other.
+// slipFrom is the length from which a word may contain a typing error. Shorter words would match each other.
 const slipFrom = 5
 
-// holds reports whether every wanted word lies in the names, which are read as one word too, so that "firstbank" finds
-// "First Bank".
+// holds reports whether the names contain every wanted word. It also reads the names as one word, so that "firstbank"
+// finds "First Bank".
 func holds(names, wanted []string) bool {
 	run := strings.Join(names, "")
 	for _, w := range wanted {
@@ -60,7 +60,7 @@ func holds(names, wanted []string) bool {
 	return true
 }
 
-// oneSlip reports whether one letter more, less or other, or two neighbours in turned order, make a of b.
+// oneSlip reports whether a and b differ by one added, missing or changed letter, or by two swapped neighbours.
 func oneSlip(a, b string) bool {
 	x, y := []rune(a), []rune(b)
 	if len(x) > len(y) {

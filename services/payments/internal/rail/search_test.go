@@ -12,7 +12,7 @@ func TestSearch(t *testing.T) {
 	for _, c := range []struct {
 		cur  money.Currency
 		text string
-		want string // among the first, "" for nothing at all
+		want string // one of the first results, "" for no result
 	}{
 		{money.NGN, "guaranty", "Guaranty Trust Bank"},
 		{money.NGN, "Garanty Trust", "Guaranty Trust Bank"},

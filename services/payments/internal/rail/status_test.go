@@ -13,7 +13,7 @@ import (
 	"causeway.internal/services/payments/internal/rail/sim"
 )
 
-// Where the words of the rails are documented.
+// The pages that document the rails' statuses.
 const (
 	paystackStatuses = "https://paystack.com/docs/transfers/how-transfers-work/, table of statuses with their conclusiveness"
 	paystackNowhere  = "no document: seen at bulk transfers; inconclusive, and it says that Paystack has the order"
@@ -21,7 +21,7 @@ const (
 	flutterwaveV4    = "https://developer.flutterwave.com/reference/transfers_post.md: version 4 alone, which is not spoken here"
 )
 
-// words are all that a rail's documents say of a transfer, and what each means to us.
+// words are all documented statuses of the rails, with their meaning for Causeway.
 var words = []struct {
 	rail, word string
 	seen       payout.Seen
@@ -35,7 +35,7 @@ var words = []struct {
 	{paystack.Name, "abandoned", payout.Failure, paystackStatuses},
 	{paystack.Name, "blocked", payout.Failure, paystackStatuses},
 	{paystack.Name, "rejected", payout.Failure, paystackStatuses},
-	{paystack.Name, "reversed", payout.GaveBack, paystackStatuses}, // "the transfer amount is returned", also of one that was pending
+	{paystack.Name, "reversed", payout.GaveBack, paystackStatuses}, // "the transfer amount is returned", also for a pending transfer
 	{paystack.Name, "processing", payout.Accepted, paystackNowhere},
 	{paystack.Name, "queued", payout.Accepted, paystackNowhere},
 	{flutterwave.Name, "NEW", payout.Accepted, flutterwaveV3},
@@ -47,8 +47,8 @@ var words = []struct {
 	{flutterwave.Name, "REVERSED", payout.Unsure, flutterwaveV4},
 }
 
-// TestEveryWordOfARail: each documented status means what its document says, one word alone is a success, and a word that a
-// rail does not document, another rail's among them, is never understood.
+// TestEveryWordOfARail checks that each documented status has its documented meaning, that exactly one status is a
+// success, and that an undocumented status, also one of another rail, is unknown.
 func TestEveryWordOfARail(t *testing.T) {
 	foreign := []string{"", "SUCCESS", "Success", "successful", "completed", "COMPLETED", "paid", "settled", "0", "null", "success ", "a word of next year"}
 	for _, w := range words {
@@ -82,7 +82,7 @@ func TestEveryWordOfARail(t *testing.T) {
 			t.Errorf("%s has %d words for a success", name, successes)
 		}
 		for _, word := range foreign {
-			// The bank's own outcomes are names of the test kit, which it turns into Flutterwave's words.
+			// The outcomes are names of the test kit, whose bank translates them to Flutterwave's statuses.
 			kit := name == flutterwave.Name && (word == bank.Pending || word == bank.OTP || word == bank.Success || word == bank.Failed)
 			if seen := means(word); !own[word] && !kit && seen != payout.Unsure {
 				t.Errorf("%s says %q, which it does not document: %s", name, word, seen)
@@ -91,9 +91,8 @@ func TestEveryWordOfARail(t *testing.T) {
 	}
 }
 
-// TestEveryState: only a success is one, whatever a driver makes of its rail's words. The simulated bank speaks in these
-// states itself (docs/api-contract.md#sandbox), and the caller's own rail in none: it refuses orders and knows no
-// reference.
+// TestEveryState checks that only the state Succeeded is a success. The simulated bank uses these states itself
+// (docs/api-contract.md#sandbox). The caller's own rail uses none: it refuses orders and knows no reference.
 func TestEveryState(t *testing.T) {
 	for state, want := range map[rail.State]payout.Seen{
 		rail.Pending: payout.Accepted, rail.ActionRequired: payout.Accepted, rail.Succeeded: payout.Success, rail.Failed: payout.Failure,

@@ -20,12 +20,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// drivers is every driver with the pairs that it must find in the documented answers. A new driver is one line here.
+// drivers lists every driver with the pairs that it must find in the documented answers. A new driver is one line here.
 var drivers = []struct {
 	source string
 	make   func(base string) (rate.Driver, error)
 	pairs  map[string]string // pair: bid
-	timed  bool              // the source tells its own time
+	timed  bool              // the source has its own time
 	offer  bool              // one side only
 }{
 	{venue.Binance, binance.New, map[string]string{
@@ -79,7 +79,7 @@ func TestDriver_readsTheDocumentedAnswer(t *testing.T) {
 	}
 }
 
-// Whatever a source answers, no driver makes a price of it that is none, none hangs, and none panics.
+// For any answer of a source, no driver returns an invalid price, hangs or panics.
 func TestDriver_makesNoPriceOfAFault(t *testing.T) {
 	t.Parallel()
 	for _, c := range drivers {
@@ -112,7 +112,7 @@ func TestDriver_makesNoPriceOfAFault(t *testing.T) {
 	}
 }
 
-// One broken row costs no other.
+// One broken row does not lose the others.
 func TestDriver_oneBrokenRow(t *testing.T) {
 	t.Parallel()
 	server := venue.Start(t)

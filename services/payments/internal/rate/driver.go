@@ -15,24 +15,24 @@ import (
 	"causeway.internal/services/payments/internal/remote"
 )
 
-// Tick is what a source says that one unit of Base is worth in Quote.
+// Tick is a source's price of one unit of Base in Quote.
 type Tick struct {
 	Base, Quote string          // "BTC" in "USD", "USDT" in "NGN", "USD" in "KES"
-	Bid         decimal.Decimal // what a buyer pays: we receive crypto and sell it
-	Ask         decimal.Decimal // what a seller wants; equal to Bid where the source gives one number, zero where it gives only what it pays
-	At          time.Time       // the source's own time; zero: it gives none, and the time of reading stands for it
-	Mark        string          // moves while the market lives although its price may not; "" is not judged
+	Bid         decimal.Decimal // price that buyers pay; Causeway sells the received crypto at it
+	Ask         decimal.Decimal // price that sellers ask; equal to Bid where the source has one price, zero where it has bids only
+	At          time.Time       // the source's own time; zero where it has none, and then the time of reading counts
+	Mark        string          // changes while the market trades, even at the same price; "" is not checked
 }
 
-// Terms are how a source is to be read and believed.
+// Terms are the schedule and the trust of a source.
 type Terms struct {
 	Every     time.Duration // between two reads
-	Fresh     time.Duration // the age after which a tick counts no more
-	Reference bool          // official or reference rates at which nobody trades
+	Fresh     time.Duration // age at which a tick expires
+	Reference bool          // official or reference rates, which are not tradable
 }
 
-// Driver reads one outside source. Fetch makes as many calls as it needs within ctx; ticks that it could read are good
-// even beside an error. It never guesses: a row that it cannot read gives no tick.
+// Driver reads one outside source. Fetch makes its calls within ctx. Its ticks are valid even when it also returns an
+// error. It never guesses: an unreadable row yields no tick.
 type Driver interface {
 	Name() string
 	Terms() Terms
@@ -45,7 +45,7 @@ const (
 	bodyMost    = 1 << 20
 )
 
-// Client is how drivers call: bounded in time and bytes, without redirects.
+// Client makes the HTTP client of a driver: bounded in time and bytes, without redirects.
 func Client(base string) (*remote.Client, error) {
 	return remote.New(remote.Options{Base: base, Timeout: CallTimeout, Most: bodyMost})
 }
@@ -66,11 +66,11 @@ func Get(ctx context.Context, c *remote.Client, path string, query url.Values, v
 	return nil
 }
 
-// Number is a price in an answer: a JSON number, or a string that holds one. Anything else, NaN and exponents beyond ±30
-// included, reads as zero, which is no price.
+// Number is a price in an answer: a JSON number, or a string with one. Anything else, also NaN and an exponent beyond
+// ±30, becomes zero, which Check refuses.
 type Number struct{ decimal.Decimal }
 
-// UnmarshalJSON reads digit by digit and never fails, so that one broken row costs no other.
+// UnmarshalJSON reads digit by digit and never fails, so that one broken row does not lose the others.
 func (n *Number) UnmarshalJSON(b []byte) error {
 	n.Decimal = decimal.Zero
 	var s string
@@ -87,15 +87,15 @@ func (n *Number) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// The span of a price that can be one: a bitcoin in naira has nine digits, a tenth of a cent is the least coin.
+// The bounds of a valid price. A bitcoin in naira has nine digits; the cheapest coin costs a tenth of a cent.
 var (
 	least = decimal.New(1, -6)
 	most  = decimal.New(1, 11)
-	// widest is the spread between bid and ask beyond which a book is no market.
+	// widest is the largest spread between bid and ask of a usable order book.
 	widest = decimal.New(3, -2)
 )
 
-// Check says why a tick is no price: zero, negative, out of any bounds, crossed, or too wide a book.
+// Check refuses a tick whose price is zero, negative or out of bounds, or whose order book is crossed or too wide.
 func (t Tick) Check() error {
 	switch {
 	case t.Base == "" || t.Quote == "" || t.Base == t.Quote:

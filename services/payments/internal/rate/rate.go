@@ -1,5 +1,5 @@
-// Package rate is the source of prices for quotes. An aggregator answers from memory and never from the network, so
-// that a create costs no call to anybody; drivers fill the memory.
+// Package rate is the source of prices for quotes. An aggregator answers from memory, which drivers fill, so that a create
+// makes no call to a price source.
 package rate
 
 import (
@@ -11,13 +11,13 @@ import (
 	"causeway.internal/services/payments/internal/quote"
 )
 
-// Aggregator gives the one current price of a pair. The same number serves quotes and GET /v1/rates.
+// Aggregator returns the current price of a pair. Quotes and GET /v1/rates use the same one.
 type Aggregator interface {
-	// Name says where the prices come from, for start-up logs and GET /v1/rates.
+	// Name is the origin of the prices, for start-up logs and GET /v1/rates.
 	Name() string
-	// Simulated reports prices that are no market's: they serve live mode only where that is explicitly allowed.
+	// Simulated reports prices that come from no market. They serve live mode only where a setting allows it.
 	Simulated() bool
-	// Quote returns the current rate of the pair, or the 503 of Unavailable when there is none fresh enough.
+	// Quote returns the current rate of the pair, or the 503 of Unavailable without a fresh one.
 	Quote(fiat money.Currency, asset string) (quote.Rate, error)
 	// Ready is nil while every pair has a fresh price.
 	Ready() error
@@ -25,12 +25,12 @@ type Aggregator interface {
 
 const retryAfter = 30 * time.Second
 
-// Unavailable is 503 rate_unavailable with Retry-After: a price is refused, never guessed (docs/api-contract.md#rates).
+// Unavailable is 503 rate_unavailable with Retry-After. Causeway never guesses a price (docs/api-contract.md#rates).
 func Unavailable(fiat money.Currency, asset string) error {
 	return fault.New(fault.Unavailable, "rate_unavailable", "No fresh %s/%s rate; try again shortly", asset, fiat).After(retryAfter)
 }
 
-// Symbols lists every crypto that is priced, once.
+// Symbols lists every crypto that has a price, once.
 func Symbols() []string {
 	var out []string
 	for _, n := range money.Networks() {
@@ -43,7 +43,7 @@ func Symbols() []string {
 	return out
 }
 
-// Stable reports whether a crypto is meant to be worth a dollar.
+// Stable reports whether a crypto is a dollar stablecoin.
 func Stable(symbol string) bool {
 	for _, n := range money.Networks() {
 		for _, a := range n.Assets {

@@ -1,6 +1,6 @@
-// Package remote is the HTTP client of the drivers that read prices and send payouts: one exchange at a time, bounded in
-// time and bytes, never redirected. Its errors name neither URL nor header, which may hold references and keys. It does
-// not retry: what an error means is the driver's business, because for a payout it may mean that money has left.
+// Package remote is the HTTP client of the drivers that read prices and send payouts. Each exchange is bounded in time and
+// bytes and follows no redirect. Its errors contain no URL and no header, which may hold references and keys. It does not
+// retry, because an error of a payout may mean that the money has left; the driver decides.
 package remote
 
 import (
@@ -68,7 +68,7 @@ func New(o Options) (*Client, error) {
 // Close drops idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Answer is a whole answer, whatever its status.
+// Answer is a complete answer of any status.
 type Answer struct {
 	Status int
 	Body   []byte
@@ -103,7 +103,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (Answ
 		req.Header[name] = values
 	}
 	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", "Causeway/1") // some of them refuse a client without a name
+	req.Header.Set("User-Agent", "Causeway/1") // some servers refuse a client without a name
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -122,7 +122,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (Answ
 	return Answer{Status: res.StatusCode, Body: raw}, nil
 }
 
-// bare takes the URL out of an error.
+// bare removes the URL from an error.
 func bare(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err

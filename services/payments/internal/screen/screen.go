@@ -1,6 +1,6 @@
-// Package screen is the screening of addresses from what is known here: a list of sanctioned addresses, kept as a file with
-// its source and version, and what reports says of addresses. It asks no other service while a payment waits; a driver that
-// does would implement the same port of package admission. It decides nothing about payments.
+// Package screen screens addresses against local data: a list of sanctioned addresses, which is a file with its source and
+// version, and the fraud signals of the reports service. It calls no other service while a payment waits. It decides
+// nothing about payments.
 package screen
 
 import (
@@ -33,8 +33,8 @@ const (
 // SenderNotKnown is the reason kept with a clear verdict on a transfer whose network need not name its senders.
 const SenderNotKnown = "sender_not_known"
 
-// nameless are the networks whose transfers need not name a sender: a bitcoin node without an index of transactions cannot
-// say where an input comes from. Everywhere else the transfer itself names its sender, and one that does not is odd.
+// nameless are the networks whose transfers need not name a sender: a bitcoin node without an index of transactions does
+// not know the sender of an input. On every other network the transfer names its sender.
 var nameless = map[string]bool{"bitcoin": true}
 
 // List is a set of addresses. It is immutable.
@@ -43,7 +43,7 @@ type List struct {
 	addresses map[string]struct{}
 }
 
-// Open reads the list of a file, or with "" the one that came with this program.
+// Open reads the list from a file, or with "" the list that is built into the program.
 func Open(path string) (*List, error) {
 	l := &List{addresses: map[string]struct{}{}}
 	sum := sha256.New()
@@ -79,7 +79,7 @@ func Open(path string) (*List, error) {
 	return l, nil
 }
 
-// read takes one address a line; # begins a remark.
+// read reads one address per line; # begins a comment.
 func (l *List) read(r io.Reader) error {
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
@@ -88,14 +88,14 @@ func (l *List) read(r io.Reader) error {
 			continue
 		}
 		if strings.ContainsAny(text, " \t") {
-			return fmt.Errorf("the list of sanctioned addresses: %q is no address", text)
+			return fmt.Errorf("read the list of sanctioned addresses: %q is not an address", text)
 		}
 		l.addresses[canonical(text)] = struct{}{}
 	}
 	return lines.Err()
 }
 
-// canonical is the form in which addresses are compared: hex and bech32 ones are the same in any case, others are not.
+// canonical is the form in which addresses are compared. Hex and bech32 addresses ignore case, others do not.
 func canonical(address string) string {
 	lower := strings.ToLower(address)
 	if strings.HasPrefix(lower, "0x") || strings.HasPrefix(lower, "bc1") {
@@ -107,7 +107,7 @@ func canonical(address string) string {
 // Version names the list by its source, size and content.
 func (l *List) Version() string { return l.version }
 
-// Has reports an address of the list.
+// Has reports whether the list contains an address.
 func (l *List) Has(address string) bool {
 	_, found := l.addresses[canonical(address)]
 	return found
@@ -122,23 +122,23 @@ func (l *List) Addresses() []string {
 	return out
 }
 
-// Signals is what reports says of addresses.
+// Signals are the fraud signals of the reports service.
 type Signals interface {
 	FraudConfirmed(ctx context.Context, mode tenant.Mode, addresses []string) (bool, error)
 }
 
-// Local screens by a list and by the signals of reports. It is safe for concurrent use.
+// Local screens against a list and the fraud signals. It is safe for concurrent use.
 type Local struct {
 	list    *List
 	signals Signals
 }
 
 // New makes a screener. An address is a hit when it is on the list, or when an operator has confirmed the fraud reports
-// against it: merchants resolve their own reports, so what they say alone holds nobody's money.
+// against it. Merchants resolve their own reports, so reports alone hold no money.
 func New(list *List, signals Signals) *Local { return &Local{list, signals} }
 
-// Screen implements admission.Screener. A live transfer that names no sender cannot be clear, but where its network need not name
-// one. A transfer of which some senders are known is judged by those.
+// Screen implements admission.Screener. A live transfer without a known sender is a hit, unless its network need not name
+// one. When some senders of a transfer are known, they decide.
 func (s *Local) Screen(ctx context.Context, mode tenant.Mode, network string, addresses []string) (change.Verdict, error) {
 	v := change.Verdict{Lists: s.list.Version() + "; confirmed reports"}
 	for _, a := range addresses {

@@ -13,7 +13,7 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-// Every address of the list is one: its checksum, where it has one, is a proof that nobody mistyped it.
+// Every entry of the list is an address with a valid checksum, where its format has one.
 func TestList_everyAddressIsOne(t *testing.T) {
 	l, err := Open("")
 	if err != nil {
