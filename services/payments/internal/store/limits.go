@@ -19,7 +19,7 @@ import (
 const (
 	// today is the day of a limit.
 	today = `(now() AT TIME ZONE 'UTC')::date`
-	// asked are the reservations of one statement, in five arrays; it is completed with the place of the first.
+	// asked are the reservations of one statement, in five arrays. The format arguments are the numbers of the parameters.
 	asked = `unnest($%[1]d::text[], $%[2]d::bytea[], $%[3]d::text[], $%[4]d::text[], $%[5]d::text[]) AS r(kind, subject, currency, amount, most)`
 	// countUsage and noteReservation take a payment's id from p.
 	countUsage = `INSERT INTO limit_usage AS u (day, kind, subject, currency, used, most)
@@ -29,14 +29,14 @@ const (
 	SELECT p.id, r.kind, ` + today + `, r.subject, r.currency, r.amount::numeric FROM p, ` + asked + `
 	ON CONFLICT (payment_id, kind) DO NOTHING`
 
-	// A payment that has ended counts no more.
+	// A payment that has ended no longer counts.
 	releaseLimits = `WITH r AS (
 	UPDATE limit_reservations SET released = true WHERE payment_id = $1 AND NOT released RETURNING *
 )
 UPDATE limit_usage u SET used = u.used - r.amount FROM r
 WHERE u.day = r.day AND u.kind = r.kind AND u.subject = r.subject AND u.currency = r.currency`
-	// One that late money has revived counts again, whatever the limit says: its money is here. Before its payout leaves,
-	// overLimit holds it.
+	// A payment that late money has revived counts again, even above the limit, because its money has arrived. overLimit
+	// holds it before its payout leaves.
 	restoreLimits = `WITH r AS (
 	UPDATE limit_reservations SET released = false WHERE payment_id = $1 AND released RETURNING *
 )
@@ -52,12 +52,12 @@ WHERE u.day = r.day AND u.kind = r.kind AND u.subject = r.subject AND u.currency
 	forgetReserved   = `DELETE FROM limit_reservations WHERE day < current_date - 3`
 	forgetDiffering  = `DELETE FROM limit_differences WHERE day < current_date - 3`
 
-	// A conversion that is undone gives back what it counted beside the quote.
+	// An undone conversion gives back the difference that it counted beside the quote.
 	undoDifference = `WITH d AS (DELETE FROM limit_differences WHERE payment_id = $1 RETURNING *)
 UPDATE limit_usage u SET used = u.used - d.amount, waived = u.waived - CASE WHEN d.waived THEN d.amount ELSE 0 END, most = greatest(u.most, u.used - d.amount)
 FROM d WHERE u.day = d.day AND u.kind = d.kind AND u.subject = d.subject AND u.currency = d.currency`
 
-	// What is open is every merchant's lanes of the open statuses, as in listOwned; nothing else is read.
+	// Open payments are every merchant's lanes of the open statuses, as in listOwned. No other rows are read.
 	exposure = `SELECT o.crypto, o.fiat_currency, coalesce(sum(o.crypto_amount) FILTER (WHERE s.status IN ('pending', 'confirming')), 0), sum(o.promised)
 FROM unnest('{pending,confirming,confirmed,settling}'::text[]) AS s(status) CROSS JOIN unnest($2::text[]) AS t(type) CROSS JOIN LATERAL (
 	SELECT p.crypto, p.fiat_currency, p.crypto_amount, CASE WHEN p.credit_frozen THEN p.credit_payout ELSE p.payout_amount END AS promised FROM payments p
@@ -69,8 +69,8 @@ WHERE o.crypto <> '' GROUP BY o.crypto, o.fiat_currency`
 var (
 	reserveLimits = "WITH p AS (SELECT $1::text AS id), n AS (" + fmt.Sprintf(noteReservation, 2, 3, 4, 5, 6) + ")\n" + fmt.Sprintf(countUsage, 2, 3, 4, 5, 6)
 
-	// More than the quote counts on the day of the conversion, and is refused where the limit has no room for it, unless an
-	// operator has decided on it. Less than the quote is given back on the day on which that counts.
+	// An amount above the quote counts on the day of the conversion. It is refused where the limit has no room, unless an
+	// operator decided on it. An amount below the quote is given back on the day of the reservation.
 	bookDifference = fmt.Sprintf(`WITH a AS (
 	SELECT r.kind, r.subject, r.currency, r.amount::numeric AS amount, r.most::numeric AS most, $7 AND r.amount::numeric > 0 AS waived,
 		CASE WHEN r.amount::numeric > 0 THEN `+today+` ELSE q.day END AS day
@@ -113,12 +113,13 @@ func isOverLimit(err error) bool {
 	return ok && e.ConstraintName == "limit_usage_within"
 }
 
-// queueLimits counts whom a change has named and what it has converted, and follows a payment that has ended or come back.
+// queueLimits counts the people that a change names and the amount that it converts. It releases the reservations of a
+// payment that ends, and restores those of a payment that is revived.
 func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, r change.Result) {
 	if len(r.Reservations) > 0 {
 		batch.Queue(reserveLimits, append([]any{next.ID}, limitArgs(r.Reservations)...)...)
 	}
-	// A payment that comes back counts its quote first: the limit has to have room for that and the difference together.
+	// A revived payment counts its quote first: the limit must have room for the quote and the difference together.
 	if s.daily != nil && next.Mode == tenant.Live && ended(before) && !ended(next) {
 		batch.Queue(restoreLimits, next.ID)
 	}
@@ -134,14 +135,14 @@ func (s *Store) queueLimits(batch *pgx.Batch, before, next payment.Payment, r ch
 	}
 }
 
-// mayPass reports a change that a daily limit may refuse though its payment exists: it fixes what is converted, and nobody has
-// decided on it.
+// mayPass reports a change of an existing payment that a daily limit may refuse: it freezes a conversion without an
+// operator's decision.
 func (s *Store) mayPass(before payment.Payment, r change.Result) bool {
 	after := r.Payment
 	return s.daily != nil && after.Mode == tenant.Live && r.Decision == nil && after.Credit.Frozen && after.Credit.N != before.Credit.N
 }
 
-// ended reports a payment that pays nobody.
+// ended reports a payment without a payout.
 func ended(p payment.Payment) bool {
 	switch p.Status() {
 	case payment.StatusExpired, payment.StatusCancelled, payment.StatusRefunded:
@@ -152,7 +153,7 @@ func ended(p payment.Payment) bool {
 	return false
 }
 
-// queueOverLimit asks, under the payment's lock, whether a payout would leave above a daily limit.
+// queueOverLimit reads, under the payment's lock, whether a payout would exceed a daily limit.
 func (s *Store) queueOverLimit(read *pgx.Batch, v *change.View) {
 	if s.daily == nil || v.Payment.Mode != tenant.Live {
 		return
@@ -166,7 +167,7 @@ func (s *Store) queueOverLimit(read *pgx.Batch, v *change.View) {
 	read.Queue(overLimit, v.Payment.ID, kinds, currencies, most).QueryRow(func(row pgx.Row) error { return row.Scan(&v.OverLimit) })
 }
 
-// forgetLimits drops what was counted on days that are over.
+// forgetLimits deletes the counts of past days.
 func (s *Store) forgetLimits(ctx context.Context) error {
 	for _, sql := range []string{forgetUsedLimits, forgetReserved, forgetDiffering} {
 		if _, err := s.pool.Exec(ctx, sql); err != nil {
@@ -181,7 +182,7 @@ func (s *Store) Exposure(ctx context.Context, mode tenant.Mode) (admission.Expos
 	out := admission.Exposure{Crypto: map[string]decimal.Decimal{}, Fiat: map[money.Currency]decimal.Decimal{}}
 	rows, err := s.pool.Query(ctx, exposure, string(mode), typeNames(""))
 	if err != nil {
-		return out, fmt.Errorf("add up what is open: %w", err)
+		return out, fmt.Errorf("sum the open payments: %w", err)
 	}
 	var asset string
 	var currency money.Currency
@@ -190,5 +191,5 @@ func (s *Store) Exposure(ctx context.Context, mode tenant.Mode) (admission.Expos
 		out.Crypto[asset], out.Fiat[currency] = out.Crypto[asset].Add(crypto), out.Fiat[currency].Add(fiat)
 		return nil
 	})
-	return out, wrap(err, "add up what is open")
+	return out, wrap(err, "sum the open payments")
 }

@@ -15,18 +15,17 @@ import (
 	"causeway.internal/services/payments/internal/payout"
 )
 
-// Lists are read from the index payments_lanes (migration 00025). A lane is the payments of one status, type, mode and merchant,
-// newest first. The collation is that index's and not the primary key's, which the planner would otherwise walk in search of a
-// few payments.
+// Lists are read from the index payments_lanes (migration 00025). A lane is the payments of one status, type, mode and
+// merchant, newest first. The statements use the collation of that index. With the collation of the primary key, the
+// planner would walk the primary key in search of a few payments.
 const (
 	ownedLanes = `SELECT found.id FROM unnest($3::text[]) AS s(status) CROSS JOIN unnest($4::text[]) AS t(type) CROSS JOIN LATERAL (
 	SELECT p.id FROM payments p
 	WHERE p.status = s.status AND p.type = t.type AND p.mode = $2 AND p.merchant_id = $1 AND p.id COLLATE "C" >= $5 AND p.id COLLATE "C" < $6
 	ORDER BY p.id COLLATE "C" DESC LIMIT $7) AS found
 ORDER BY found.id COLLATE "C" DESC LIMIT $7`
-	// Some payments of all merchants, for operators: it skips from lane to lane, keeps those whose newest payments are the newest,
-	// and merges these. So it costs what there are lanes and what a page holds, and not what there are payments. It is completed
-	// with a condition.
+	// Some payments of all merchants, for operators. It skips from lane to lane, keeps the lanes with the newest payments,
+	// and merges them. So its cost grows with the lanes and the page, not with the payments. %[1]s is a condition.
 	someLanes = `WITH RECURSIVE lane AS (
 	SELECT s.status, t.type, f.mode, f.merchant_id FROM unnest($1::text[]) AS s(status) CROSS JOIN unnest($2::text[]) AS t(type) CROSS JOIN LATERAL (
 		SELECT p.mode, p.merchant_id FROM payments p WHERE p.status = s.status AND p.type = t.type ORDER BY p.mode, p.merchant_id LIMIT 1) AS f
@@ -60,8 +59,8 @@ var (
 	listHolds = pageOf(reviewedColumns, fmt.Sprintf(someLanes, " AND p.hold <> ''"))
 )
 
-// pageOf reads the payments whose ids a statement finds, by their primary key. As an array they are few to the planner,
-// whatever it thinks of the statement, and it keeps one plan for all arguments.
+// pageOf reads the payments whose ids a statement finds, by their primary key. The planner assumes that an array is small,
+// and so keeps one plan for all arguments.
 func pageOf(columns, ids string) string {
 	return "SELECT " + columns + " FROM payments p WHERE p.id = ANY(ARRAY(\n" + ids + "\n)) ORDER BY p.id DESC"
 }
@@ -81,7 +80,7 @@ func (s *Store) List(ctx context.Context, f app.Filter) ([]change.View, error) {
 	}
 }
 
-// list reads a page of at most so many payments, and what has come in and gone out in a second trip for those where there is any.
+// list reads a page of at most most payments, and their deposits and payouts in a second round trip, if they have any.
 func (s *Store) list(ctx context.Context, set func(column) bool, most int, sql string, args ...any) ([]change.View, error) {
 	rows, err := s.pool.Query(ctx, sql, args...)
 	if err != nil {
@@ -95,10 +94,10 @@ func (s *Store) list(ctx context.Context, set func(column) bool, most int, sql s
 	if err != nil {
 		return nil, fmt.Errorf("list payments: %w", err)
 	}
-	return views, wrap(s.complete(ctx, views), "read what belongs to listed payments")
+	return views, wrap(s.complete(ctx, views), "read deposits and payouts of listed payments")
 }
 
-// statusNames are the statuses of a filter: all of them unless it names some.
+// statusNames are the statuses of a filter, or all of them when it has none.
 func statusNames(some []payment.Status) []string {
 	if len(some) == 0 {
 		some = payment.Statuses()
@@ -110,7 +109,7 @@ func statusNames(some []payment.Status) []string {
 	return names
 }
 
-// typeNames are the types of a filter: all of them unless it names one.
+// typeNames are the types of a filter, or all of them when it has none.
 func typeNames(one payment.Type) []string {
 	if one != "" {
 		return []string{string(one)}
@@ -129,7 +128,7 @@ func wrap(err error, doing string) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// bounds turns times and cursor into bounds of the id, which begins with the time: low included, high not.
+// bounds turns times and cursor into bounds of the id, which begins with the time. low is included, high is not.
 func bounds(f app.Filter) (low, high string) {
 	const lastID = id.Payment + "zzzzzzzzzzzzzzzzzzzzzzzzzzz" // after every id, in any collation
 	low, high = id.Payment, lastID
@@ -145,7 +144,7 @@ func bounds(f app.Filter) (low, high string) {
 	return low, high
 }
 
-// complete adds deposits, payouts and the heads of the chains to those of the payments that have any.
+// complete adds deposits, payout and chain heads to the payments that have any.
 func (s *Store) complete(ctx context.Context, views []change.View) error {
 	var ids []string
 	for _, v := range views {
@@ -199,7 +198,7 @@ func (s *Store) complete(ctx context.Context, views []change.View) error {
 	return nil
 }
 
-// after is a row whose first column goes elsewhere.
+// after is a row whose first column has its own target.
 type after struct {
 	pgx.CollectableRow
 	first *string

@@ -33,18 +33,18 @@ WHERE d.payment_id IS NULL AND (d.created_at, d.key) < ($1, $2) ORDER BY d.creat
 	listDoubts = `SELECT ` + payoutColumns + ` FROM payouts o
 WHERE (o.state = 'unknown' OR o.frozen OR o.contradicted OR (o.paged OR o.stopped) AND o.state IN ('sending', 'pending')) AND o.id < $1
 ORDER BY o.id DESC LIMIT $2`
-	// The newest of each payment, in their order.
+	// The newest verdicts of each payment, in their order.
 	heldVerdicts = `SELECT s.payment_id, s.stage, s.verdict, s.reason, s.lists, s.at FROM unnest($1::text[]) AS p(id) CROSS JOIN LATERAL (
 	SELECT * FROM screenings s WHERE s.payment_id = p.id ORDER BY s.id DESC LIMIT 50) AS s ORDER BY s.id`
 
 	listDifferences = `SELECT id, kind, object, asset, owner, expected, found, first_at, last_at, resolved_at FROM differences
 WHERE id < $1 ORDER BY id DESC LIMIT $2`
-	// Few are open: they are read from their index, however many are over.
+	// Open differences are few and are read from their index, however many were resolved.
 	listOpenDifferences = `WITH open AS MATERIALIZED (SELECT * FROM differences WHERE resolved_at IS NULL AND id < $1)
 SELECT id, kind, object, asset, owner, expected, found, first_at, last_at, resolved_at FROM open ORDER BY id DESC LIMIT $2`
 )
 
-// lastKey is after every id of any list.
+// lastKey sorts after every id of any list.
 const lastKey = "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"
 
 var (
@@ -58,7 +58,7 @@ func (s *Store) Asked(ctx context.Context, paymentID string) (*approval.Request,
 	err := s.pool.QueryRow(ctx, selectApproval, paymentID, approval.Life.Seconds()).
 		Scan(&r.Object, &r.Version, &r.Action, &r.Digest, &r.Operator, &r.Reason, &r.At)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil //nolint:nilnil // the interface says so: no request and no fault
+		return nil, nil //nolint:nilnil // the interface says so: no request and no error
 	}
 	return &r, wrap(err, "read an approval")
 }
@@ -87,7 +87,7 @@ func (s *Store) Strays(ctx context.Context, before string, most int) ([]app.Stra
 	return out, wrap(rows.Err(), "list strays")
 }
 
-// behind is a row whose first columns go elsewhere.
+// behind is a row whose first columns have their own targets.
 type behind struct {
 	pgx.CollectableRow
 	first []any
@@ -182,7 +182,7 @@ func (s *Store) Differences(ctx context.Context, all bool, before string, most i
 	return found, wrap(err, "list differences")
 }
 
-// queueApproval keeps what the first of two operators asked for, and notes it.
+// queueApproval stores the first operator's request for a second operator's approval, with an audit entry.
 func queueApproval(batch *pgx.Batch, p payment.Payment, a approval.Request) {
 	batch.Queue(insertApproval, p.ID, a.Version, a.Action, a.Digest, a.Operator, a.Reason)
 	batch.Queue(noteRequest, a.Operator, p.ID, a.Action, a.Reason)
@@ -191,7 +191,7 @@ func queueApproval(batch *pgx.Batch, p payment.Payment, a approval.Request) {
 const noteRequest = `INSERT INTO audit (operator, action, detail)
 VALUES ($1, 'resolve.requested', jsonb_build_object('paymentId', $2::text, 'action', $3::text, 'reason', $4::text))`
 
-// queueAudit notes what an operator has done about a payment. What was asked for before is thereby over.
+// queueAudit records an operator's action on a payment, and deletes an open request for approval.
 func queueAudit(batch *pgx.Batch, paymentID string, a change.AuditNote) error {
 	detail, err := json.Marshal(a.Detail)
 	if err != nil {

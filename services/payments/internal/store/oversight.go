@@ -12,7 +12,7 @@ import (
 	"causeway.internal/libs/postgres"
 )
 
-// What an operator looks at after a restore, or in a drill. These read whole tables, which no request does.
+// Statements for operators after a restore or in a drill. They read whole tables, which no request does.
 const (
 	patient        = `SET LOCAL statement_timeout = '30min'`
 	payoutStates   = `SELECT mode, state, count(*) FROM payouts GROUP BY mode, state ORDER BY mode, state`
@@ -24,7 +24,7 @@ WHERE EXISTS (SELECT FROM history h WHERE h.payment_id = p.id AND h.at >= $1)`
 	confirmedAddresses = `SELECT mode, address FROM fraud_signals WHERE confirmed ORDER BY mode, address`
 	selectExpiry       = `SELECT s.mode, s.network, s.height, s.block_time, (SELECT min(w.told_at) FROM scan_waiting w
 	WHERE w.mode = s.mode AND w.network = s.network AND s.settled >= 0) FROM scan_progress s ORDER BY s.mode, s.network`
-	// Gifts from before references of gifts were marked, which somebody may still claim; a mark is the 16th character.
+	// Claimable gifts that are older than the mark in references of gifts. The mark is the 16th character.
 	unmarkedGifts = `SELECT count(*) OVER (), mode, id, status FROM payments WHERE type = 'gift' AND length(reference) < 16
 AND claim <> 'claimed' AND status NOT IN ('settled', 'expired', 'cancelled') ORDER BY id DESC LIMIT 20`
 	// The numbers up to the oldest progress that has waited for ten minutes, which an alert has named, count as taken in.
@@ -43,7 +43,7 @@ RETURNING gap.last - gap.first - (SELECT count(*) FROM scan_taken t
 	WHERE t.mode = $1 AND t.network = $2 AND t.number > gap.first AND t.number <= gap.last)`
 )
 
-// Count is how many rows are in a state.
+// Count is the number of rows in a state.
 type Count struct {
 	Mode  string `json:"mode"`
 	State string `json:"state"`
@@ -56,7 +56,7 @@ type AssetSum struct {
 	Sum   decimal.Decimal `json:"sum"`
 }
 
-// Sequence is how far a merchant was told of a payment.
+// Sequence is the number of the last event of a payment.
 type Sequence struct {
 	ObjectID   string `json:"objectId"`
 	MerchantID string `json:"merchantId"`
@@ -64,26 +64,26 @@ type Sequence struct {
 	Sequence   int64  `json:"sequence"`
 }
 
-// UnmarkedGift is a gift that can still be claimed by a reference that has no mark. The reference is not shown.
+// UnmarkedGift is a claimable gift whose reference has no mark. The reference is not shown.
 type UnmarkedGift struct {
 	Mode   string `json:"mode"`
 	ID     string `json:"id"`
 	Status string `json:"status"`
 }
 
-// Address is one of a mode.
+// Address is an address of a mode.
 type Address struct {
 	Mode    string `json:"mode"`
 	Address string `json:"address"`
 }
 
-// Expiry is how far payments of a network may expire.
+// Expiry is the time until which payments of a network may expire.
 type Expiry struct {
 	Mode    string     `json:"mode"`
 	Network string     `json:"network"`
 	Height  int64      `json:"height"`
 	Until   time.Time  `json:"expiresUntil"`
-	Waits   *time.Time `json:"waitsSince"` // for deposits that were told before a progress; null where none is missing
+	Waits   *time.Time `json:"waitsSince"` // since when progress waits for deposits; null where none is missing
 }
 
 // PayoutStates counts payouts by state.
@@ -98,32 +98,32 @@ func (s *Store) PaymentStates(ctx context.Context, each func(Count) error) error
 	return s.whole(ctx, paymentStates, []any{&c.Mode, &c.State, &c.Count}, func() error { return each(c) })
 }
 
-// AssetSums adds up the ledger: each sum is zero.
+// AssetSums sums the ledger entries of each asset. Each sum must be zero.
 func (s *Store) AssetSums(ctx context.Context, each func(AssetSum) error) error {
 	var a AssetSum
 	return s.whole(ctx, assetSums, []any{&a.Asset, &a.Sum}, func() error { return each(a) })
 }
 
-// ChangedSince gives the payments that have changed, with how far their merchants were told.
+// ChangedSince returns the changed payments with the number of their last event.
 func (s *Store) ChangedSince(ctx context.Context, from time.Time, each func(Sequence) error) error {
 	var q Sequence
 	return s.whole(ctx, changedSince, []any{&q.ObjectID, &q.MerchantID, &q.Mode, &q.Sequence}, func() error { return each(q) }, from)
 }
 
-// UnmarkedGifts gives the newest of the gifts that can still be claimed by a reference without a mark, and counts them all.
+// UnmarkedGifts returns the newest claimable gifts whose reference has no mark, and counts all of them.
 func (s *Store) UnmarkedGifts(ctx context.Context, each func(UnmarkedGift) error) (n int64, err error) {
 	var g UnmarkedGift
 	err = s.whole(ctx, unmarkedGifts, []any{&n, &g.Mode, &g.ID, &g.Status}, func() error { return each(g) })
 	return n, err
 }
 
-// ConfirmedAddresses gives the accused addresses that payments holds money of, since an operator has confirmed them.
+// ConfirmedAddresses returns the reported addresses that an operator has confirmed. payments holds money from them.
 func (s *Store) ConfirmedAddresses(ctx context.Context, each func(Address) error) error {
 	var a Address
 	return s.whole(ctx, confirmedAddresses, []any{&a.Mode, &a.Address}, func() error { return each(a) })
 }
 
-// whole runs a query that reads a whole table, and gives it row by row.
+// whole runs a query that reads a whole table, and calls each for every row.
 func (s *Store) whole(ctx context.Context, sql string, into []any, each func() error, args ...any) error {
 	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, patient); err != nil {
@@ -139,7 +139,7 @@ func (s *Store) whole(ctx context.Context, sql string, into []any, each func() e
 	return wrap(err, "read for an operator")
 }
 
-// StrangePayouts gives the references that no payout has.
+// StrangePayouts returns the references that no payout has.
 func (s *Store) StrangePayouts(ctx context.Context, references []string) ([]string, error) {
 	rows, err := s.pool.Query(ctx, strangePayouts, references)
 	if err != nil {
@@ -149,17 +149,17 @@ func (s *Store) StrangePayouts(ctx context.Context, references []string) ([]stri
 	return found, wrap(err, "look for payouts")
 }
 
-// Expiries tells of each network how far its payments may expire.
+// Expiries returns for each network the time until which its payments may expire.
 func (s *Store) Expiries(ctx context.Context, each func(Expiry) error) error {
 	var e Expiry
 	return s.whole(ctx, selectExpiry, []any{&e.Mode, &e.Network, &e.Height, &e.Until, &e.Waits}, func() error { return each(e) })
 }
 
-// errNoGap is what skipping gets where no deposit is missing.
+// errNoGap refuses SkipDeposits where no deposit is missing.
 var errNoGap = errors.New("nothing changed: no deposit of that network has been missing for ten minutes (`payments expiry` shows it)")
 
-// SkipDeposits lets payments of a network expire again though deposit messages are gone for good, and returns how many of them
-// are skipped. The first progress that wallets publishes a minute later settles them. The note in the audit is written with it.
+// SkipDeposits lets payments of a network expire again although deposit messages are lost, and returns the number of skipped
+// messages. The first progress that wallets publishes a minute later settles them. It writes an audit entry.
 func (s *Store) SkipDeposits(ctx context.Context, operator, mode, network, reason string) (skipped int64, err error) {
 	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		switch err := tx.QueryRow(ctx, skipDeposits, mode, network).Scan(&skipped); {

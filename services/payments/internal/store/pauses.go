@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// Whoever is about to claim a payout shares this lock until its claim is committed, and a change of the pauses waits for
-	// all of them: once `payments pause payouts` has returned, no claim is made that has not seen the pause.
+	// A worker shares this lock from the read of the pauses until its claim of a payout is committed. A change of the pauses
+	// waits for all workers. So every claim after `payments pause payouts` has returned sees the pause.
 	shareClaims   = `SELECT pg_advisory_xact_lock_shared(hashtext('payments pauses'))`
 	excludeClaims = `SELECT pg_advisory_xact_lock(hashtext('payments pauses'))`
 	selectPaused  = `SELECT EXISTS (SELECT FROM pauses WHERE what = 'payouts' AND currency IN ('', $1) AND network IN ('', $2) AND rail IN ('', $3))`
@@ -23,10 +23,10 @@ const (
 	deletePause   = `DELETE FROM pauses WHERE what = $1 AND currency = $2 AND network = $3 AND rail = $4`
 )
 
-// errNothing is what pausing twice, or resuming what runs, gets.
-var errNothing = errors.New("nothing changed: `payments pauses` lists what is stopped")
+// errNothing refuses a second pause and a resume without a pause.
+var errNothing = errors.New("nothing changed: `payments pauses` lists the pauses")
 
-// queuePaused asks, under the payment's lock, whether its payout is stopped.
+// queuePaused reads, under the payment's lock, whether its payout is paused.
 func (s *Store) queuePaused(read *pgx.Batch, v *change.View) {
 	read.Queue(shareClaims)
 	rail := v.Payment.Rail
@@ -46,7 +46,7 @@ func (s *Store) Pauses(ctx context.Context) ([]admission.Pause, error) {
 	return found, wrap(err, "list pauses")
 }
 
-// Pause stops what p names until it is resumed; resume lets it go on. The note in the audit is written with it.
+// Pause begins the pause p, or ends it with resume. It writes an audit entry.
 func (s *Store) Pause(ctx context.Context, p admission.Pause, resume bool) error {
 	action, sql, args := p.What+".paused", insertPause, []any{p.What, p.Currency, p.Network, p.Rail, p.Operator}
 	if resume {

@@ -19,14 +19,15 @@ import (
 const (
 	personalPayments = `SELECT id, merchant_id, mode, payer, receiver FROM payments WHERE id > $1 ORDER BY id LIMIT $2`
 	personalPayouts  = `SELECT id, payment_id, receiver FROM payouts WHERE id > $1 ORDER BY id LIMIT $2`
-	// What has changed meanwhile was sealed anew by whoever changed it.
+	// A row that changed meanwhile was sealed again by that change.
 	resealPayment = `UPDATE payments SET payer = $4, payer_index = $5, receiver = $6
 WHERE id = $1 AND payer IS NOT DISTINCT FROM $2 AND receiver IS NOT DISTINCT FROM $3`
 	resealPayout = `UPDATE payouts SET receiver = $3 WHERE id = $1 AND receiver = $2`
 
-	// One batch of a walk over the lanes of a merchant, as in listOwned, in the order of ids: a payment that changes its lane
-	// meanwhile keeps its place. What it finds and how far it came are one write. walk_of names the walk: there are two, since a
-	// payment may be committed a little after its time. It is asked_at at once, and a minute (erasure.Commit) later for the second.
+	// One batch of a walk over the lanes of a merchant, as in listOwned, in the order of ids, so that a payment that changes
+	// its lane keeps its place. One statement writes the found payments and the position. walk_of names the walk. There are
+	// two walks, because a payment may be committed a little after its time: the first is asked_at, the second a minute
+	// (erasure.Commit) later.
 	walkPayments = `WITH looked AS MATERIALIZED (
 	SELECT found.id, found.theirs FROM unnest($4::text[]) AS s(status) CROSS JOIN unnest($5::text[]) AS t(type) CROSS JOIN LATERAL (
 		SELECT p.id COLLATE "C" AS id, coalesce(p.payer_index = ANY($3), false) AND p.created_at <= $6 AS theirs FROM payments p
@@ -40,14 +41,14 @@ UPDATE erasures SET walk_of = $10, walk_after = (SELECT CASE WHEN count(*) = $8 
 WHERE id = $9 AND asked_at = $6 AND done_at IS NULL RETURNING walk_after`
 	walkedTo = `SELECT coalesce(walk_of = $2, false), walk_after FROM erasures WHERE id = $1`
 
-	// due are the waits of payments w that are over: $1 and $2 are how long they take.
+	// due selects payments whose wait w has ended: $1 and $2 are the waits and their durations.
 	due = `p.wait = w.wait AND p.since <= now() - w.micros * interval '1 microsecond'`
-	// The erasures of which something is due: a payment, a walk, or nothing but the note that all is done.
+	// The erasures with a due payment, an unfinished walk, or no payment left, which only need to be marked as done.
 	dueErasures = `SELECT DISTINCT p.erasure_id FROM unnest($1::text[], $2::bigint[]) AS w(wait, micros) JOIN erasure_payments p ON ` + due + `
 JOIN erasures e ON e.id = p.erasure_id AND e.done_at IS NULL
 UNION SELECT id FROM erasures e WHERE done_at IS NULL AND (walk_of IS DISTINCT FROM asked_at + $3 * interval '1 second'
 	OR walk_after IS NOT NULL OR NOT EXISTS (SELECT FROM erasure_payments p WHERE p.erasure_id = e.id))`
-	// An earlier release ends an erasure and leaves its payments noted.
+	// An earlier release ends an erasure and leaves the rows of its payments.
 	dropEnded = `DELETE FROM erasure_payments p USING unnest($1::text[], $2::bigint[]) AS w(wait, micros), erasures e
 WHERE ` + due + ` AND e.id = p.erasure_id AND e.done_at IS NOT NULL`
 	dueOfErasure = `SELECT p.payment_id FROM unnest($1::text[], $2::bigint[]) AS w(wait, micros) JOIN erasure_payments p ON ` + due + `
@@ -55,9 +56,9 @@ WHERE p.erasure_id = $3 ORDER BY p.payment_id`
 	leftOfErasure = `SELECT count(*) FILTER (WHERE wait = 'open'), count(*) FILTER (WHERE wait = 'law'), count(*) FILTER (WHERE wait = 'copies')
 FROM erasure_payments WHERE erasure_id = $1`
 
-	// A payment is over when no money of it can move any more without a person. The times of late money, for which the payer of one
-	// that expired or was cancelled may still be needed, are shorter than those for which other services hold copies.
-	// It is read after it was locked, in a statement that sees all that moved it.
+	// A payment has ended when its money can only move by an operator's decision. Late money may still need the payer of an
+	// expired or cancelled payment, but for a shorter time than other services hold copies. The payment is read after the
+	// lock, in a separate statement that sees all earlier changes.
 	lockErased  = `SELECT FROM payments WHERE id = $1 FOR UPDATE`
 	selectEnded = `WITH found AS (
 	SELECT p.receiver, p.payer_index, coalesce((SELECT max(h.at) FROM history h WHERE h.payment_id = p.id), p.created_at) AS moved,
@@ -78,11 +79,11 @@ FROM found`
 	noteAudit      = `INSERT INTO audit (operator, action, detail) VALUES ($1, $2, $3)`
 )
 
-// resealBatch is how many rows one look of Reseal reads.
+// resealBatch is the number of rows that Reseal reads at once.
 const resealBatch = 500
 
-// Reseal seals everything personal under the first master key that is under another, or under none, and gives the number
-// of rows that it changed. It may run while the service does, and again after it was stopped.
+// Reseal seals all personal data under the first master key, and returns the number of changed rows. It may run beside the
+// service, and again after it was stopped.
 func (s *Store) Reseal(ctx context.Context) (changed int64, err error) {
 	payments, err := s.walk(ctx, personalPayments, s.resealPayment)
 	if err != nil {
@@ -96,7 +97,7 @@ func (s *Store) Reseal(ctx context.Context) (changed int64, err error) {
 	return payments + payouts + erasures, err
 }
 
-// walk shows every row of a table to reseal, which gives the row's id and, when it is to be changed, the statement for it.
+// walk calls reseal for every row of a table. reseal returns the row's id and queues a statement if the row changes.
 func (s *Store) walk(ctx context.Context, query string, reseal func(row pgx.CollectableRow, into *pgx.Batch) (id string, err error)) (changed int64, err error) {
 	for last := ""; ; {
 		rows, err := s.pool.Query(ctx, query, last, resealBatch)
@@ -167,32 +168,32 @@ func (s *Store) resealPayout(row pgx.CollectableRow, into *pgx.Batch) (id string
 	return id, nil
 }
 
-// stale reports a value that is there and not sealed under the first key.
+// stale reports a stored value that is not sealed under the first key.
 func (s vault) stale(raw []byte) bool { return raw != nil && s.keys.Stale(raw) }
 
-// Payer names a merchant's payer whom an operator asked to forget.
+// Payer names a merchant's payer whom an operator erases.
 type Payer struct {
 	MerchantID string      `json:"merchantId"`
 	Mode       tenant.Mode `json:"mode"`
 	ChatID     string      `json:"chatId"`
 }
 
-// Why a payment waits for its erasure.
+// The reasons why a payment waits for its erasure.
 const (
 	waitOpen   = "open"
 	waitLaw    = "law"
 	waitCopies = "copies"
 
-	forgottenPayer = "forgotten" // it does not wait at all
+	forgottenPayer = "forgotten" // already erased
 )
 
 const (
-	lookAgain   = time.Hour // at a payment that is not over
+	lookAgain   = time.Hour // between two reads of an open payment
 	erasureWalk = 50        // payments of a batch, which reads as many of each lane
 )
 
-// AskErasure notes that a payer is to be forgotten, notes their payments, and forgets what may be forgotten at once. What is left
-// is erased by EraseDue. The note in the audit names the payer by its index only.
+// AskErasure records the erasure of a payer and the payer's payments, and erases those that may be erased at once.
+// EraseDue erases the rest. The audit entry names the payer by its index only.
 func (s *Store) AskErasure(ctx context.Context, operator string, payer Payer, r erasure.Retention) (erasure.Done, error) {
 	asked, err := erasure.Ask(ctx, s.pool, s.keys, operator, payer)
 	if err != nil {
@@ -209,12 +210,11 @@ func (s *Store) AskErasure(ctx context.Context, operator string, payer Payer, r 
 	})
 }
 
-// EraseDue forgets what operators asked to be forgotten and what may be by now. Call it now and then: it reads what is due and
-// nothing else.
+// EraseDue erases the payers of payments that are due by now. Call it regularly: it reads due rows only.
 func (s *Store) EraseDue(ctx context.Context, r erasure.Retention) error {
 	waits, micros := waitsOf(r)
 	if _, err := s.pool.Exec(ctx, dropEnded, waits, micros); err != nil {
-		return fmt.Errorf("drop what ended erasures left: %w", err)
+		return fmt.Errorf("delete rows of ended erasures: %w", err)
 	}
 	rows, err := s.pool.Query(ctx, dueErasures, waits, micros, erasure.Commit.Seconds())
 	if err != nil {
@@ -230,14 +230,14 @@ func (s *Store) EraseDue(ctx context.Context, r erasure.Retention) error {
 	return erasure.Due(ctx, s.pool, s.keys, ids, s.eraser(r))
 }
 
-// waitsOf are the waits of payments, and how long each takes.
+// waitsOf returns the waits of payments and their durations.
 func waitsOf(r erasure.Retention) (waits []string, micros []int64) {
 	return []string{waitOpen, waitLaw, waitCopies}, []int64{lookAgain.Microseconds(), r.Laundering.Microseconds(), r.Copies.Microseconds()}
 }
 
-// eraser forgets a payer: who it is, which account was paid, and what the merchant noted, in every payment that named them when
-// it was asked for and that is over. Amounts, history and ledger stay, and the bank's code. Each payment is a transaction of
-// its own, and one that fails does not hold up the others.
+// eraser erases a payer: identity, receiver's account and the merchant's metadata, in every ended payment that named the
+// payer at the time of the request. Amounts, history, ledger and the bank's code stay. Each payment is erased in its own
+// transaction, and a failed one does not delay the others.
 func (s *Store) eraser(r erasure.Retention) func(context.Context, erasure.Asked[Payer]) (erasure.Done, error) {
 	return func(ctx context.Context, asked erasure.Asked[Payer]) (done erasure.Done, err error) {
 		if err := s.walkErasure(ctx, asked); err != nil {
@@ -246,11 +246,11 @@ func (s *Store) eraser(r erasure.Retention) func(context.Context, erasure.Asked[
 		waits, micros := waitsOf(r)
 		rows, err := s.pool.Query(ctx, dueOfErasure, waits, micros, asked.ID)
 		if err != nil {
-			return done, fmt.Errorf("find what is due: %w", err)
+			return done, fmt.Errorf("find due payments of an erasure: %w", err)
 		}
 		ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
-			return done, fmt.Errorf("find what is due: %w", err)
+			return done, fmt.Errorf("find due payments of an erasure: %w", err)
 		}
 		for _, id := range ids {
 			erased, failed := s.erase(ctx, asked, id, r)
@@ -265,13 +265,13 @@ func (s *Store) eraser(r erasure.Retention) func(context.Context, erasure.Asked[
 			return done, err
 		}
 		if err := s.pool.QueryRow(ctx, leftOfErasure, asked.ID).Scan(&done.Open, &done.Kept, &done.Copied); err != nil {
-			return done, fmt.Errorf("count what is left: %w", err)
+			return done, fmt.Errorf("count payments of an erasure: %w", err)
 		}
 		return done, nil
 	}
 }
 
-// walkErasure notes the payments of the payer, twice for each time that it is asked, and goes on where a walk was stopped.
+// walkErasure records the payments of the payer, in two walks for each request. It continues an interrupted walk.
 func (s *Store) walkErasure(ctx context.Context, asked erasure.Asked[Payer]) error {
 	walk := asked.At
 	if asked.Seen {
@@ -290,7 +290,7 @@ func (s *Store) walkErasure(ctx context.Context, asked erasure.Asked[Payer]) err
 	for after != nil {
 		err := s.pool.QueryRow(ctx, walkPayments, who.MerchantID, string(who.Mode), indexes, statusNames(nil), typeNames(""), asked.At,
 			*after, erasureWalk, asked.ID, walk).Scan(&after)
-		if errors.Is(err, pgx.ErrNoRows) { // asked again meanwhile, or ended: whoever did so walks
+		if errors.Is(err, pgx.ErrNoRows) { // requested again meanwhile, or ended; that call walks
 			return nil
 		}
 		if err != nil {
@@ -300,7 +300,7 @@ func (s *Store) walkErasure(ctx context.Context, asked erasure.Asked[Payer]) err
 	return nil
 }
 
-// erase forgets the payer of one payment, or notes what it waits for.
+// erase erases the payer of one payment, or records the reason of its wait.
 func (s *Store) erase(ctx context.Context, asked erasure.Asked[Payer], paymentID string, r erasure.Retention) (erased bool, err error) {
 	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		var receiver []byte
@@ -340,7 +340,7 @@ func (s *Store) erase(ctx context.Context, asked erasure.Asked[Payer], paymentID
 	return erased && err == nil, err
 }
 
-// blank leaves of a receiver its bank, and that there was an account.
+// blank keeps the bank of a receiver and replaces the account by a placeholder.
 func (s *Store) blank(receiver []byte, paymentID string) ([]byte, error) {
 	var r payment.Receiver
 	if err := opened(s.keys, receiver, receiverPlace(paymentID), &r); err != nil || !r.Known() {

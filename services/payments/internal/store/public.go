@@ -10,13 +10,13 @@ import (
 	"causeway.internal/services/payments/internal/change"
 )
 
-// What is asked by reference alone: a reference names its own mode.
+// Statements by reference alone: a reference implies its mode.
 var (
 	findAny = selectWhole + " WHERE p.reference = $1"
 	lockAny = findAny + " FOR UPDATE"
 )
 
-// cleanAddress gives one row unless the address has received money already.
+// cleanAddress returns one row unless the address has received money.
 const cleanAddress = `SELECT 1 WHERE NOT EXISTS (SELECT FROM deposits WHERE mode = $1 AND family = $2 AND address = $3)`
 
 // FindAny implements app.Payments.
@@ -53,7 +53,7 @@ func (s *Store) FindPayout(ctx context.Context, o change.Owner, payoutID string)
 // Ours implements app.Payments.
 func (s *Store) Ours(ctx context.Context, family money.Family, address string) (ours bool, err error) {
 	if err := s.pool.QueryRow(ctx, oursAddress, string(family), address).Scan(&ours); err != nil {
-		return false, fmt.Errorf("look for an address among ours: %w", err)
+		return false, fmt.Errorf("look for an own address: %w", err)
 	}
 	return ours, nil
 }
@@ -65,7 +65,7 @@ func (s *Store) KeepOwn(ctx context.Context, addresses []wire.OwnedAddress) erro
 		modes, families, texts = append(modes, string(a.Mode)), append(families, string(a.Family)), append(texts, a.Address)
 	}
 	if _, err := s.pool.Exec(ctx, keepOwn, modes, families, texts); err != nil {
-		return fmt.Errorf("keep addresses of wallets: %w", err)
+		return fmt.Errorf("store addresses of wallets: %w", err)
 	}
 	return nil
 }

@@ -21,11 +21,11 @@ const (
 ON CONFLICT (day) DO UPDATE SET started_at = now() WHERE r.finished_at IS NULL AND r.started_at < now() - interval '1 hour'`
 	endDay = `UPDATE reconciliations SET finished_at = now(), found = $1 WHERE day = (SELECT max(day) FROM reconciliations)`
 
-	// Whole books are added up: a million payments take longer than any other statement may, and less than after which a
-	// reconciliation counts as dead.
+	// A reconciliation sums all ledger entries. For a million payments that takes longer than the timeout of other
+	// statements, and less than the hour after which a reconciliation counts as dead.
 	patience = `SET LOCAL statement_timeout = '50min'`
 
-	// The books of the test world stand under names of their own, so each comparison holds for both.
+	// Accounts of test mode have a prefix, so each comparison covers both modes.
 	compareTrial = `SELECT 'ledger', asset, 0::numeric, sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) AS total
 FROM ledger_entries GROUP BY asset HAVING sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) <> 0`
 	compareBalances = `SELECT a.code, a.asset, e.total, a.balance FROM ledger_accounts a JOIN (
@@ -79,7 +79,7 @@ ON CONFLICT (kind, object, asset) WHERE resolved_at IS NULL DO UPDATE SET expect
 
 var _ app.Books = (*Store)(nil)
 
-// BeginDay implements app.Books. A reconciliation that died is taken up again after an hour.
+// BeginDay implements app.Books. A reconciliation that died starts again after an hour.
 func (s *Store) BeginDay(ctx context.Context) (bool, error) {
 	tag, err := s.pool.Exec(ctx, beginDay)
 	return err == nil && tag.RowsAffected() == 1, wrap(err, "begin a reconciliation")
@@ -146,14 +146,14 @@ func (s *Store) Float(ctx context.Context, mode tenant.Mode, rail string, curren
 			return err
 		}
 		switch err := tx.QueryRow(ctx, floatMark, string(mode), rail, string(currency)).Scan(&provider, &ledger); {
-		case errors.Is(err, pgx.ErrNoRows): // the first time there is nothing to compare with
+		case errors.Is(err, pgx.ErrNoRows): // the first reading has nothing to compare with
 			provider, ledger = balance, books
 		case err != nil:
 			return err
 		}
 		expected, found = provider.Add(books.Sub(ledger)), balance
 		if !expected.Equal(found) {
-			return nil // the old mark stays, so that the difference stays until it is booked
+			return nil // keep the old mark, so that the difference remains until it is booked
 		}
 		_, err := tx.Exec(ctx, setFloat, string(mode), rail, string(currency), balance, books)
 		return err

@@ -9,23 +9,23 @@ import (
 	"causeway.internal/libs/postgres"
 )
 
-// What a restored database must forget, because the world has gone on without it. Every statement may run again.
+// Statements that remove state of a restored database that is out of date. Each may run again.
 const (
-	// Addresses in stock may have been shown to payers of payments that are lost, and so may those of open requests.
+	// Payers of lost payments may have seen addresses of the stock and of open requests.
 	discardStock = `WITH gone AS (DELETE FROM address_stock RETURNING mode, family, address)
 INSERT INTO own_addresses (mode, family, address) SELECT mode, family, address FROM gone ON CONFLICT DO NOTHING`
 	discardRequests = `DELETE FROM address_requests`
-	// A row may have been sent again after the backup: what it knows of earlier queries is no ground for another send.
+	// A payout may have been sent again after the backup, so its earlier queries justify no further send.
 	doubtPayouts = `UPDATE payouts SET misses = 0, first_miss_at = NULL, no_float = false, sent_at = now(), next_at = now(), taken_until = NULL
 WHERE state = 'unknown' AND NOT frozen`
-	// Deposits that were taken in after the backup do not come again under their numbers.
+	// Deposits that were processed after the backup do not arrive again under their numbers.
 	forgetTaken    = `DELETE FROM scan_taken`
 	forgetWaiting  = `DELETE FROM scan_waiting`
 	forgetProgress = `UPDATE scan_progress SET settled = -1`
 )
 
 // Recover prepares a database that was restored from a backup (docs/architecture.md#recovery). Every process calls it
-// before it hands out an address or sends a payout, and may call it again.
+// before it assigns an address or sends a payout, and may call it again.
 func (s *Store) Recover(ctx context.Context) error {
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		batch := &pgx.Batch{}

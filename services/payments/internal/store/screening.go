@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// The same word on the same address of a refund is no new decision: whoever asks a thousand times leaves one row.
+	// The same verdict on the same refund address is no new decision, so that repeated requests leave one row.
 	insertScreening = `INSERT INTO screenings (mode, payment_id, deposit, stage, verdict, reason, lists, addresses)
 SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text[]
 WHERE $4 <> 'refund' OR NOT EXISTS (SELECT FROM screenings s
 	WHERE s.payment_id = $2 AND s.stage = $4 AND s.verdict = $5 AND s.reason = $6 AND s.lists = $7 AND s.addresses = $8)`
-	// A snapshot that says of its senders what the last one did is no decision.
+	// A snapshot with the same senders and the same verdict as before is no new decision.
 	noteVerdict = `INSERT INTO screenings (mode, payment_id, deposit, stage, verdict, reason, lists, addresses)
 SELECT $1::text, $2::text, $3::text, 'deposit', $4::text, $5::text, $6::text, $7::text[]
 WHERE NOT EXISTS (SELECT FROM deposits d WHERE d.mode = $1 AND d.key = $3 AND d.screening = $4 AND d.senders = $7)`
@@ -30,14 +30,14 @@ FROM deposits d LEFT JOIN LATERAL unnest(d.senders) AS s(address) ON true WHERE 
 
 var _ app.Screenings = (*Store)(nil)
 
-// noteVerdict keeps a decision about the senders of a snapshot.
+// noteVerdict stores a decision about the senders of a snapshot.
 func (s *Store) noteVerdict(ctx context.Context, tx pgx.Tx, in change.Incoming, paymentID string) error {
 	d := in.Deposit
 	if d.Screening == payment.Unscreened {
 		return nil
 	}
 	_, err := tx.Exec(ctx, noteVerdict, string(in.Mode), nullText(paymentID), d.Key, string(d.Screening), in.Verdict.Reason, in.Verdict.Lists, d.Senders)
-	return wrap(err, "note a verdict")
+	return wrap(err, "store a verdict")
 }
 
 // Unscreened implements app.Screenings.

@@ -13,14 +13,14 @@ import (
 	"causeway.internal/services/payments/internal/rail/sim"
 )
 
-// SimStatement is the simulated bank's memory. It has a pool of its own and shares no transaction and no row with
-// payments: it stands for another house.
+// SimStatement is the simulated bank's memory. It has its own pool and shares no transaction and no row with payments,
+// because it represents another company.
 type SimStatement struct{ pool *pgxpool.Pool }
 
 // simConns is enough for a bank that answers in a millisecond.
 const simConns = 4
 
-// OpenSimStatement opens the statement with connections of its own. It connects when it is first used.
+// OpenSimStatement opens the statement with its own connections. It connects at its first use.
 func OpenSimStatement(ctx context.Context, cfg postgres.Config) (*SimStatement, error) {
 	pc, err := cfg.Parse()
 	if err != nil {
@@ -39,9 +39,9 @@ func (s *SimStatement) Close() { s.pool.Close() }
 
 var _ sim.Statement = (*SimStatement)(nil)
 
-// Record implements sim.Statement. One round trip is one transaction; each statement in it sees what was committed before the
-// lock was had.
-func (s *SimStatement) Record(ctx context.Context, t sim.Transfer) (stands sim.Transfer, fresh bool, err error) {
+// Record implements sim.Statement. One round trip is one transaction. Each statement in it sees the rows that were
+// committed before it had the lock.
+func (s *SimStatement) Record(ctx context.Context, t sim.Transfer) (recorded sim.Transfer, fresh bool, err error) {
 	var b pgx.Batch
 	b.Queue(simLock, t.Ref)
 	b.Queue(
@@ -52,13 +52,13 @@ func (s *SimStatement) Record(ctx context.Context, t sim.Transfer) (stands sim.T
 	})
 	b.Queue(simLookup, t.Ref).QueryRow(func(row pgx.Row) error {
 		var err error
-		stands, err = scanSim(row)
+		recorded, err = scanSim(row)
 		return err
 	})
 	if err := s.pool.SendBatch(ctx, &b).Close(); err != nil {
 		return sim.Transfer{}, false, fmt.Errorf("record a simulated transfer: %w", err)
 	}
-	return stands, fresh, nil
+	return recorded, fresh, nil
 }
 
 // Lookup implements sim.Statement.

@@ -46,7 +46,7 @@ func (s *Store) Release(ctx context.Context, mode tenant.Mode, family money.Fami
 // usedBatch bounds one clean-up of used addresses.
 const usedBatch = 5_000
 
-// CleanStock drops addresses that payments carry from the stock, brings those of dead leases back, and forgets old usage.
+// CleanStock removes addresses of payments from the stock, returns those of expired leases, and deletes old usage counts.
 func (s *Store) CleanStock(ctx context.Context) error {
 	if err := s.dropUsed(ctx); err != nil {
 		return fmt.Errorf("drop used addresses: %w", err)
@@ -60,10 +60,10 @@ func (s *Store) CleanStock(ctx context.Context) error {
 	return nil
 }
 
-// dropUsed takes used addresses out of the stock and tells wallets whose trace each belongs to. This is where it is told, and
-// not the create, which would pay for it: a payer needs longer than the two seconds that this may take.
+// dropUsed removes used addresses from the stock and sends wallets the trace of each one's payment. The create does not
+// send it, to stay fast: a payer needs longer than the two seconds until this runs.
 func (s *Store) dropUsed(ctx context.Context) error {
-	told := false
+	sent := false
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, dropUsedAddresses, usedBatch)
 		if err != nil {
@@ -73,7 +73,7 @@ func (s *Store) dropUsed(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		told = len(used) > 0
+		sent = len(used) > 0
 		for some := range slices.Chunk(used, wire.AddressesMax) {
 			msg, err := outbox.Encode(ctx, wire.AddressesUsedV1, id.New(id.Message, s.now()), wire.AddressesUsed{Addresses: some})
 			if err != nil {
@@ -85,7 +85,7 @@ func (s *Store) dropUsed(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err == nil && told {
+	if err == nil && sent {
 		s.wake()
 	}
 	return err
@@ -135,7 +135,7 @@ func (s *Store) Repeat(ctx context.Context, mode tenant.Mode, family money.Famil
 	return s.command(ctx, c, touchRequest, string(mode), string(family), asked.RequestID)
 }
 
-// command writes a message if, and only if, the statement changes a row.
+// command sends a message if and only if the statement changes a row.
 func (s *Store) command(ctx context.Context, c change.Command, sql string, args ...any) error {
 	msg, err := outbox.Encode(ctx, c.Name, c.ID, c.Payload)
 	if err != nil {
@@ -155,9 +155,8 @@ func (s *Store) command(ctx context.Context, c change.Command, sql string, args 
 	return nil
 }
 
-// Fill implements stock.Shelves. An address that a payment carries already, or that has received money, is left out; so is
-// every answer to a request that is not open: after a restore its addresses may have been shown to payers of payments that
-// are lost.
+// Fill implements stock.Shelves. It skips an address of a payment, an address that has received money, and every answer to a request that is not open:
+// after a restore, payers of lost payments may have seen its addresses.
 func (s *Store) Fill(ctx context.Context, messageID string, m wire.AddressesAllocated) error {
 	addresses, wallets := make([]string, 0, len(m.Addresses)), make([]string, 0, len(m.Addresses))
 	for _, a := range m.Addresses {
