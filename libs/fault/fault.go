@@ -44,6 +44,7 @@ type Error struct {
 	Message    string
 	Fields     []Field
 	RetryAfter time.Duration
+	closed     bool
 	cause      error
 }
 
@@ -71,6 +72,17 @@ func (e *Error) After(d time.Duration) *Error {
 	c.RetryAfter = d
 	return &c
 }
+
+// Closed returns a copy of the fault that says: somebody has closed what the call needs, or an alert of its own reports
+// it. Such a refusal is no error of the system (docs/objectives.md).
+func (e *Error) Closed() *Error {
+	c := *e
+	c.closed = true
+	return &c
+}
+
+// IsClosed reports whether Closed marked the fault.
+func (e *Error) IsClosed() bool { return e.closed }
 
 // New makes a fault of the given kind.
 func New(kind Kind, code, format string, args ...any) *Error {

@@ -74,6 +74,10 @@ func ErrorBody(f *fault.Error, requestID string) []byte {
 	return out
 }
 
+// ClosedHeader marks the answer of a service that refuses because somebody has closed what the call needs. The gateway
+// counts such answers apart from errors, and passes no header with this prefix on.
+const ClosedHeader = "X-Causeway-Closed"
+
 // WriteError answers with a fault in the one error shape. An error that holds no fault becomes a 500 without details;
 // the caller logs it.
 func WriteError(w http.ResponseWriter, requestID string, err error) {
@@ -84,6 +88,9 @@ func WriteError(w http.ResponseWriter, requestID string, err error) {
 	h.Set("Content-Type", "application/json; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
+	if f.IsClosed() {
+		h.Set(ClosedHeader, "true")
+	}
 	if status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="causeway"`)
 	}

@@ -18,14 +18,17 @@ type metrics struct {
 	cut      prometheus.Counter
 }
 
+// classClosed is the place of the refusals that are no errors of the system.
+const classClosed = 6
+
 type routeMetrics struct {
 	seconds prometheus.Observer
-	classes [6]prometheus.Counter // by first digit of the status; 0 is the rest
+	classes [7]prometheus.Counter // by first digit of the status; 0 is the rest, 6 a refusal because something is closed
 }
 
 func newMetrics(registry prometheus.Registerer, router *route.Router) (*metrics, error) {
 	calls := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "gateway_requests_total", Help: "Requests answered, by route pattern and status class.",
+		Name: "gateway_requests_total", Help: "Requests answered, by route pattern and class: the status class, or closed.",
 	}, []string{"route", "class"})
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "gateway_request_seconds", Help: "Time to answer a request, by route pattern.",
@@ -47,7 +50,7 @@ func newMetrics(registry prometheus.Registerer, router *route.Router) (*metrics,
 	}
 	one := func(name string) *routeMetrics {
 		r := &routeMetrics{seconds: seconds.WithLabelValues(name)}
-		for i, class := range []string{"other", "1xx", "2xx", "3xx", "4xx", "5xx"} {
+		for i, class := range []string{"other", "1xx", "2xx", "3xx", "4xx", "5xx", "closed"} {
 			r.classes[i] = calls.WithLabelValues(name, class)
 		}
 		return r
@@ -62,13 +65,16 @@ func newMetrics(registry prometheus.Registerer, router *route.Router) (*metrics,
 	return m, nil
 }
 
-func (m *metrics) observe(rt *route.Route, status int, took time.Duration) {
-	r := m.calls[rt]
+func (m *metrics) observe(c *Call, status int, took time.Duration) {
+	r := m.calls[c.Route]
 	if r == nil {
 		r = m.none
 	}
 	class := status / 100
-	if class >= len(r.classes) {
+	switch {
+	case c.closed:
+		class = classClosed
+	case class >= classClosed:
 		class = 0
 	}
 	r.classes[class].Inc()

@@ -73,7 +73,7 @@ func TestTarget_Ask(t *testing.T) {
 	}
 	w.upstream.Close()
 	w.do(t, "GET", "/pay/CW-ABCDEFGHJKMN?of=it", "", "").refused(t, 503, "upstream_unavailable")
-	if _, err := ask.Ask(t.Context(), "GET", "/", nil); err == nil || !strings.Contains(err.Error(), "no call") {
-		t.Errorf("a question of nobody: %v", err)
+	if _, err := ask.Ask(t.Context(), "GET", "/", nil); err == nil || !strings.Contains(err.Error(), "outside of a call") {
+		t.Errorf("asking outside of a call: got error %v, want one that says so", err)
 	}
 }

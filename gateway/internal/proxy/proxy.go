@@ -38,6 +38,7 @@ type Call struct {
 	Quota     Quota // set by gates
 
 	proved bool   // the caller's signature
+	closed bool   // the service refused because somebody has closed what the call needs
 	body   []byte // as it is sent to the service
 	done   []func(status int)
 	room   share         // the memory that the body takes
@@ -402,7 +403,7 @@ func (p *Proxy) finish(ctx context.Context, out *answer, c *Call, start time.Tim
 	for _, done := range c.done {
 		done(status)
 	}
-	p.metrics.observe(c.Route, status, p.Now().Sub(start))
+	p.metrics.observe(c, status, p.Now().Sub(start))
 	if c.Caller.Operator != "" {
 		p.log.InfoContext(c.lines(ctx), "operator request", "route", routeName(c.Route), "status", status, "operator", c.Caller.Operator)
 	} else if p.log.Enabled(ctx, slog.LevelDebug) {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +20,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/identity"
@@ -522,6 +525,54 @@ func TestProxy_badUpstream(t *testing.T) {
 			w.do(t, "GET", "/v1/payments/CW-SECRETREF", testSecret, "").refused(t, tc.status, tc.code)
 		})
 	}
+}
+
+// A service that refuses because somebody has closed what the call needs is not counted as an error of the system: the
+// share of errors is what alerts and the objective of creates watch. The mark does not reach the caller.
+func TestProxy_closedIsNoError(t *testing.T) {
+	shut := fault.New(fault.Unavailable, "live_disabled", "Live payments are not open yet.").Closed()
+	down := fault.New(fault.Unavailable, "service_unavailable", "The database is away.")
+	for _, tc := range []struct {
+		f     *fault.Error
+		class string
+	}{{shut, "closed"}, {down, "5xx"}} {
+		telemetry := telemetrytest.ForTest(t)
+		w := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			httpkit.WriteError(w, r.Header.Get("X-Request-Id"), tc.f)
+		}), func(o *proxy.Options) { o.Telemetry = telemetry })
+		a := w.do(t, "GET", "/v1/payments/CW-SECRETREF", testSecret, "")
+		a.refused(t, http.StatusServiceUnavailable, tc.f.Code)
+		if marks := a.Header.Values(httpkit.ClosedHeader); len(marks) > 0 {
+			t.Errorf("%s: the caller got %s %v, want none", tc.f.Code, httpkit.ClosedHeader, marks)
+		}
+		got := counted(t, telemetry.Registry)
+		if want := map[string]float64{tc.class: 1}; !maps.Equal(got, want) {
+			t.Errorf("%s: counted %v, want %v", tc.f.Code, got, want)
+		}
+	}
+}
+
+// counted is how many requests were counted in each class that has any.
+func counted(t *testing.T, registry prometheus.Gatherer) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() != "gateway_requests_total" {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			for _, label := range m.GetLabel() {
+				if n := m.GetCounter().GetValue(); label.GetName() == "class" && n > 0 {
+					out[label.GetValue()] += n
+				}
+			}
+		}
+	}
+	return out
 }
 
 func TestProxy_upstreamDown(t *testing.T) {

@@ -236,6 +236,9 @@ func (t *Target) inspect(res *http.Response) error {
 			return fmt.Errorf("status %d: %w", res.StatusCode, errOwn)
 		}
 	}
+	if c, ok := res.Request.Context().Value(callKey{}).(*Call); ok {
+		c.closed = res.StatusCode == http.StatusServiceUnavailable && res.Header.Get(httpkit.ClosedHeader) != ""
+	}
 	for name := range res.Header {
 		if strings.HasPrefix(name, "X-Causeway-") || strings.HasPrefix(name, "Access-Control-") {
 			delete(res.Header, name)

@@ -120,7 +120,7 @@ type Exposure struct {
 // capacityNear is the share of a cap at which operators are told.
 var capacityNear = decimal.New(7, -1)
 
-var errCapacity = fault.New(fault.Unavailable, "capacity", "No more payments of this kind can be taken right now. Try again later.").After(time.Minute)
+var errCapacity = fault.New(fault.Unavailable, "capacity", "No more payments of this kind can be taken right now. Try again later.").After(time.Minute).Closed()
 
 // Capacity bounds what live mode may have open: crypto per asset at locked rates, fiat per currency from our float. It
 // answers from memory: what the database said a few seconds ago, and what this process has taken since. It is a guard and

@@ -58,7 +58,7 @@ func (p *Pauses) All() []Pause {
 	return nil
 }
 
-var errQuotesPaused = fault.New(fault.Unavailable, "quotes_paused", "Quotes are paused for this currency or network right now. Try again later.").After(time.Minute)
+var errQuotesPaused = fault.New(fault.Unavailable, "quotes_paused", "Quotes are paused for this currency or network right now. Try again later.").After(time.Minute).Closed()
 
 // Quotes refuses a pair that is stopped.
 func (p *Pauses) Quotes(currency money.Currency, network string) error {

@@ -150,7 +150,7 @@ func (s *Scans) Untraced(mode tenant.Mode, network string) bool {
 
 // ErrNetworkClosed is what a caller gets who wants to pay, or to be paid, with money on a network that is not followed.
 var ErrNetworkClosed = fault.New(fault.Unavailable, "network_unavailable",
-	"This network cannot be used right now, because its blocks are not followed. Try again later or choose another network.").After(30 * time.Second)
+	"This network cannot be used right now, because its blocks are not followed. Try again later or choose another network.").After(30 * time.Second).Closed()
 
 // Quotes refuses a network that is closed.
 func (s *Scans) Quotes(mode tenant.Mode, network string) error {

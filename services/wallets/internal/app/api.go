@@ -183,7 +183,7 @@ func (a *API) Create(ctx context.Context, o Owner, c NewWallet, problems *fault.
 	source := a.Sources[o.Mode][network.Family]
 	if source == nil || !a.Scanned(o.Mode, network.Name) {
 		return Answer{}, fault.New(fault.Unavailable, string(o.Mode)+"_disabled",
-			"Wallets on %s are not open in %s mode yet.", network.Name, o.Mode).After(time.Hour)
+			"Wallets on %s are not open in %s mode yet.", network.Name, o.Mode).After(time.Hour).Closed()
 	}
 	if err := a.Backlog.Full(ctx); err != nil {
 		return Answer{}, err
