@@ -143,10 +143,8 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	}
 	p.deps = app.Deps{
 		Keys: keys, Families: families, Screening: admission.NewScreening(screen.New(sanctions, p.store), tel.Log), Pauses: pauses, Scans: scans,
-		Operators: p.store, Approvals: p.store, SecondAbove: second,
-		Hints: p.store, Transactions: p.store, Watch: watch(tel.Registry),
-		Payments: p.store, Lists: p.store, Settlements: p.store, Worlds: p.worlds, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: clock.Now, Log: tel.Log,
-		Backlog: outbox.NewBacklog(db, outbox.MaxRows),
+		Store: p.store, SecondAbove: second, Watch: watch(tel.Registry), Worlds: p.worlds, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: clock.Now, Log: tel.Log,
+		Full: outbox.NewBacklog(db, outbox.MaxRows).Full,
 	}
 	if err := p.limits(ctx, func(code string) { alerts.WithLabelValues(code).Inc() }); err != nil {
 		return err
@@ -283,10 +281,9 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: link.Ready})
 
 	p.group.Go("consumers", link.Run)
-	payouts := app.NewPayoutWorker(a, p.store, cfg.PayoutSlots, p.tel.Log)
-	if p.cfg.Recovery {
-		payouts.AskFirst()
-	}
+	worker := a.Worker(p.store, cfg.PayoutSlots)
+	worker.AskFirst = p.cfg.Recovery
+	payouts := app.NewPayoutWorker(worker)
 	p.group.Go("payouts", payouts.Run)
 	p.group.Every("floats", floatEvery, payouts.ReadFloats)
 	p.group.Go("timers", p.timers(a, stock.NewReplenisher(p.store, p.deps.Families, cfg.AddressStock, time.Now, p.stockGauge()), keep))
@@ -307,11 +304,11 @@ func (p *process) timers(a *app.App, r *stock.Replenisher, keep erasure.Retentio
 			leading := p.group.Child(closeTimeout)
 			leading.Every("address stock", stockEvery, r.Look)
 			if !p.cfg.Recovery { // deposits of the lost time are still to be told again
-				leading.Every("expiry", expireEvery, func(ctx context.Context) error { return a.ExpireDue(ctx, p.store) })
+				leading.Every("expiry", expireEvery, a.ExpireDue)
 			}
 			leading.Every("used addresses", cleanEvery, p.store.CleanStock)
-			leading.Every("reconciliation", reconcileEvery, func(ctx context.Context) error { return a.Reconcile(ctx, p.store, differs) })
-			leading.Every("screening", screenEvery, func(ctx context.Context) error { return a.Rescreen(ctx, p.store) })
+			leading.Every("reconciliation", reconcileEvery, func(ctx context.Context) error { return a.Reconcile(ctx, differs) })
+			leading.Every("screening", screenEvery, a.Rescreen)
 			leading.Every("retention", retainEvery, p.store.Retain)
 			leading.Every("erasures", eraseEvery, func(ctx context.Context) error { return p.store.EraseDue(ctx, keep) })
 			leading.Every("unknown payouts", unknownEvery, unknown)

@@ -1,47 +1,111 @@
+// Package app puts the use cases together.
 package app
 
 import (
 	"context"
+	"log/slog"
+	"time"
 
 	"github.com/shopspring/decimal"
 
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/provider"
+	"causeway.internal/services/payments/internal/stock"
 )
 
-// Payments is the table of payments and everything that is written with them.
-type Payments interface {
-	// Insert writes a new payment with its history, event and stored answer in one round trip. ErrAddressUsed and
-	// ErrReferenceUsed ask for another try with another one; ErrKeyTaken means that a request with the same key won.
-	Insert(ctx context.Context, n change.Newborn) error
-	// Find is the payment of an owner by its reference, without a lock and without what no answer shows of it, such as the payer.
-	Find(ctx context.Context, o change.Owner, reference string) (change.View, error)
-	// Update changes the payment of that id.
-	Update(ctx context.Context, id string, f change.Func) error
-	// UpdateOwned changes the payment of an owner by its reference and stores the answer under the key.
-	UpdateOwned(ctx context.Context, o change.Owner, reference string, k change.Key, f change.Func) error
-	// FindAny is the whole payment, and UpdateAny is UpdateOwned, for whoever knows the reference, which names its own mode.
-	// UpdateAny gives ErrAddressUsed where Insert would.
-	FindAny(ctx context.Context, reference string) (change.View, error)
-	UpdateAny(ctx context.Context, reference string, k change.Key, f change.Func) error
-	// FindByID is FindAny by the payment's id, for operators.
-	FindByID(ctx context.Context, paymentID string) (change.View, error)
-	// FindPayout is the reference of the owner's payment that a payout belongs to.
-	FindPayout(ctx context.Context, o change.Owner, payoutID string) (reference string, err error)
-	// PayoutPayment is the id of the payment that a payout belongs to.
-	PayoutPayment(ctx context.Context, payoutID string) (paymentID string, err error)
-	// Ours says whether an address in its canonical spelling is a payment's deposit address, waits in the stock for a
-	// payment, has received money, or was named by wallets.
-	Ours(ctx context.Context, family money.Family, address string) (bool, error)
-	// UpdatePayoutOnce changes a payout together with its payment and stores the answer under the key.
-	UpdatePayoutOnce(ctx context.Context, paymentID, payoutID string, k change.Key, f change.Func) error
-	// Receive stores a deposit snapshot, if it is newer and its message is new, and changes the payment that carries its
-	// address; without such a payment the address leaves the stock and stray decides.
-	Receive(ctx context.Context, in change.Incoming, f change.Func, stray change.Stray) error
-	// Replay is the stored answer of a key.
-	Replay(ctx context.Context, k change.Key) (change.Answer, bool, error)
-	// Settled is the stored answer of a key that another request holds; a 409 while that one is still running.
-	Settled(ctx context.Context, k change.Key) (change.Answer, error)
+// Store is everything that the use cases keep.
+type Store interface {
+	AccessStore
+	ViewStore
+	IntakeStore
+	DepositStore
+	BookStore
+	SandboxStore
+	OperatorStore
+	NameTransaction(ctx context.Context, paymentID, txHash string, most int, c change.Command) (ok bool, err error)
+}
+
+// Deps is what the use cases need.
+type Deps struct {
+	Store       Store
+	Stock       *stock.Stock
+	Full        func(ctx context.Context) error
+	Worlds      map[tenant.Mode]provider.Set
+	Families    map[tenant.Mode][]money.Family
+	Policy      payment.Policy
+	Render      Renderer
+	Callback    func(mode tenant.Mode, url string) error
+	Refusal     func(ctx context.Context, f *fault.Error) change.Answer
+	Now         func() time.Time
+	Log         *slog.Logger
+	Screening   admission.Screening
+	Pauses      *admission.Pauses
+	Scans       *admission.Scans
+	Daily       admission.Daily
+	Capacity    *admission.Capacity
+	Watch       Watch
+	SecondAbove map[money.Currency]decimal.Decimal
+	Keys        *keyring.Ring
+	PlainGifts  bool
+}
+
+type cases struct {
+	*Views
+	*Receivers
+	*Pricing
+	*Intake
+	*Checkouts
+	*Merchants
+	*Deposits
+	*Sandbox
+	*Operators
+	*Books
+	*Hints
+}
+
+// App is the use cases.
+type App struct {
+	Deps
+	cases
+}
+
+// New makes the use cases.
+func New(d Deps) *App {
+	access := &Access{Store: d.Store, Keys: d.Keys, Refusal: d.Refusal}
+	receivers := NewReceivers(ReceiverOptions{Providers: d.Worlds, Access: access, Find: d.Store.Find, Policy: d.Policy, Now: d.Now})
+	pricing := &Pricing{Providers: d.Worlds, Families: d.Families, Policy: d.Policy, Pauses: d.Pauses, Scans: d.Scans, Now: d.Now}
+	deposits := &Deposits{Store: d.Store, Providers: d.Worlds, Policy: d.Policy, Capacity: d.Capacity, Screening: d.Screening}
+	return &App{d, cases{
+		Views: &Views{d.Store, d.Render}, Receivers: receivers, Pricing: pricing, Deposits: deposits,
+		Intake: &Intake{
+			Store: d.Store, Access: access, Providers: d.Worlds, Pricing: pricing, Receivers: receivers, Stock: d.Stock, Full: d.Full,
+			Policy: d.Policy, Daily: d.Daily, Capacity: d.Capacity, Render: d.Render, Callback: d.Callback, Keys: d.Keys,
+			PlainGifts: d.PlainGifts, Now: d.Now, Log: d.Log,
+		},
+		Checkouts: &Checkouts{Access: access, Pricing: pricing, Policy: d.Policy, Render: d.Render, Keep: d.Store.NameTransaction},
+		Merchants: &Merchants{Access: access, Policy: d.Policy, Render: d.Render, Keys: d.Keys, Screening: d.Screening},
+		Sandbox:   &Sandbox{Store: d.Store, Access: access, Providers: d.Worlds, Deposits: deposits, Policy: d.Policy, Render: d.Render},
+		Operators: &Operators{
+			Store: d.Store, Access: access, Providers: d.Worlds, Receivers: receivers, Policy: d.Policy, Render: d.Render, Keys: d.Keys,
+			SecondAbove: d.SecondAbove, Now: d.Now,
+		},
+		Books: &Books{Store: d.Store, Providers: d.Worlds, Now: d.Now, Log: d.Log},
+		Hints: &Hints{Providers: d.Worlds, Hint: d.Store.Hint, Watch: d.Watch},
+	}}
+}
+
+// Worker is what a worker of payouts needs of the use cases.
+func (a *App) Worker(s Payouts, slots int) WorkerOptions {
+	return WorkerOptions{
+		Store: s, Providers: a.Worlds, Receivers: a.Receivers, Policy: a.Deps.Policy, Scans: a.Deps.Scans, Screening: a.Deps.Screening, Slots: slots,
+		Watch: a.Deps.Watch, Now: a.Deps.Now, Log: a.Deps.Log,
+	}
 }
 
 // units is an amount in base units of an asset, as wire messages carry it.

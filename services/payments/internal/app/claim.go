@@ -10,39 +10,35 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// errNameDown is what a claim, or a look-up, gets while nobody can say whose account it is.
-var errNameDown = fault.New(fault.Unavailable, "name_service_unavailable",
-	"The account's name cannot be looked up right now. Try again shortly.").After(5 * time.Second)
-
 // Claim names the account that a gift is paid to (docs/api-contract.md#claim). The name comes from the bank and never
 // from the client; without it nothing is claimed. Whatever runs in parallel, the first claim wins.
-func (a *App) Claim(ctx context.Context, reference string, in *payment.ReceiverInput, problems *fault.Problems, k change.Key) (change.Answer, error) {
-	v, earlier, found, err := a.open(ctx, reference, k)
+func (a *Intake) Claim(ctx context.Context, reference string, in *payment.ReceiverInput, problems *fault.Problems, k change.Key) (change.Answer, error) {
+	v, earlier, found, err := a.Access.Open(ctx, reference, k)
 	if err != nil || found {
 		return earlier, err
 	}
 	p := v.Payment
-	if a.refuses(p, payment.ClaimGift{}) {
-		return a.anyones(ctx, reference, k, a.refusal(payment.ClaimGift{}))
+	if change.Refuses(a.Policy, p, payment.ClaimGift{}, a.Now()) {
+		return a.Access.Anyones(ctx, reference, k, a.refusal(payment.ClaimGift{}))
 	}
 	receiver := payment.CheckReceiver(in, p.Mode, p.Currency, problems)
 	if err := problems.Err(); err != nil {
 		return change.Answer{}, err
 	}
-	named, err := a.named(ctx, p, receiver)
+	named, err := a.Receivers.Named(ctx, p, receiver)
 	if err != nil {
 		return change.Answer{}, err
 	}
-	bank, err := a.Worlds[p.Mode].Route(payment.Payment{Type: p.Type, Currency: p.Currency, Receiver: named})
+	bank, err := a.Providers[p.Mode].Route(payment.Payment{Type: p.Type, Currency: p.Currency, Receiver: named})
 	if err != nil {
 		return change.Answer{}, err
 	}
-	return a.anyones(ctx, reference, k, func(v change.View, now time.Time) (change.Result, error) {
-		r, err := a.apply(v.Payment, payment.ClaimGift{Receiver: named, Rail: bank}, now)
+	return a.Access.Anyones(ctx, reference, k, func(v change.View, now time.Time) (change.Result, error) {
+		r, err := change.Applied(a.Policy.Apply(v.Payment, payment.ClaimGift{Receiver: named, Rail: bank}, now))
 		if err != nil {
 			return change.Result{}, err
 		}
-		if len(v.Rows) > 0 && !a.Scans.Rests(v) { // nobody may be promised money that may have left the chain
+		if len(v.Rows) > 0 && !a.Pricing.Scans.Rests(v) { // nobody may be promised money that may have left the chain
 			return change.Result{}, admission.ErrNetworkClosed
 		}
 		r.Reservations = a.Daily.Further(a.Keys, v.Payment, r.Payment)

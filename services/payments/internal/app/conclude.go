@@ -58,7 +58,7 @@ func concludedAs(s payout.State) string {
 }
 
 // AskPayout has the rail asked about a payout now.
-func (a *App) AskPayout(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Operators) AskPayout(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	d.action = actionAsk
 	return a.operate(ctx, payoutID, d, problems, k, func(v change.View, _ payout.Timing, now time.Time) (change.Result, error) {
 		next, err := payout.Ask(*v.Payout, now)
@@ -71,7 +71,7 @@ func (a *App) AskPayout(ctx context.Context, payoutID string, d PayoutOrder, pro
 
 // ConcludePayout ends a payout by an operator's word. From the first request on nothing more is sent, also where the request
 // is refused because an order is on its way or because a second operator has to confirm it.
-func (a *App) ConcludePayout(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Operators) ConcludePayout(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	d.action = actionConclude
 	switch d.Outcome {
 	case concludePaid:
@@ -96,7 +96,7 @@ func (a *App) ConcludePayout(ctx context.Context, payoutID string, d PayoutOrder
 		}
 		r := change.Result{Payment: v.Payment}
 		if trigger := triggerOf(outcome, next, ""); trigger != nil {
-			if r, err = a.apply(v.Payment, trigger, now); err != nil {
+			if r, err = change.Applied(a.Policy.Apply(v.Payment, trigger, now)); err != nil {
 				return change.Result{}, err
 			}
 			r.Decision = &change.Decision{Operator: d.Operator, Action: d.action + " " + d.Outcome, Reason: d.Reason + " (evidence: " + d.Evidence + ")"}
@@ -132,7 +132,7 @@ type doubtAnswer struct {
 }
 
 // operate carries out what an operator wants of a payout, once two of them want it where it is about much money, and notes it.
-func (a *App) operate(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k change.Key,
+func (a *Operators) operate(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k change.Key,
 	do func(v change.View, timing payout.Timing, now time.Time) (change.Result, error),
 ) (change.Answer, error) {
 	if d.Reason == "" {
@@ -142,27 +142,27 @@ func (a *App) operate(ctx context.Context, payoutID string, d PayoutOrder, probl
 		return change.Answer{}, err
 	}
 	if !strings.HasPrefix(payoutID, id.Payout) {
-		return change.Answer{}, errNoPayout
+		return change.Answer{}, change.ErrNoPayout
 	}
-	if earlier, found, err := a.replay(ctx, k); err != nil || found {
+	if earlier, found, err := a.Access.Replay(ctx, k); err != nil || found {
 		return earlier, err
 	}
-	paymentID, err := a.Payments.PayoutPayment(ctx, payoutID)
+	paymentID, err := a.Store.PayoutPayment(ctx, payoutID)
 	if err != nil {
 		if errors.Is(err, change.ErrNotFound) {
-			err = errNoPayout
+			err = change.ErrNoPayout
 		}
 		return change.Answer{}, err
 	}
-	open, err := a.Approvals.Asked(ctx, paymentID)
+	open, err := a.Store.Asked(ctx, paymentID)
 	if err != nil {
 		return change.Answer{}, err
 	}
 	decide := func(v change.View, now time.Time) (change.Result, error) {
 		if v.Payout == nil {
-			return change.Result{}, errNoPayout
+			return change.Result{}, change.ErrNoPayout
 		}
-		world, ok := a.Worlds[v.Payment.Mode]
+		world, ok := a.Providers[v.Payment.Mode]
 		if !ok {
 			return change.Result{}, change.ErrLiveDisabled
 		}
@@ -172,12 +172,12 @@ func (a *App) operate(ctx context.Context, payoutID string, d PayoutOrder, probl
 		}
 		return a.noted(v, d, r, open, now)
 	}
-	return a.once(ctx, k, decide, func(f change.Func) error { return a.Payments.UpdatePayoutOnce(ctx, paymentID, payoutID, k, f) })
+	return a.Access.Once(ctx, k, decide, func(f change.Func) error { return a.Store.UpdatePayoutOnce(ctx, paymentID, payoutID, k, f) })
 }
 
 // noted completes what an operator's order does with its answer and its note for the audit, or keeps the order for a second
 // operator instead.
-func (a *App) noted(v change.View, d PayoutOrder, r change.Result, open *approval.Request, now time.Time) (change.Result, error) {
+func (a *Operators) noted(v change.View, d PayoutOrder, r change.Result, open *approval.Request, now time.Time) (change.Result, error) {
 	o := *v.Payout
 	answer := doubtAnswer{Success: true}
 	if above, watched := a.SecondAbove[o.Currency]; watched && o.Amount.GreaterThan(above) {

@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/keyring"
@@ -17,58 +15,36 @@ import (
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/provider"
-	"causeway.internal/services/payments/internal/quote"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/stock"
 )
 
-// Backlog says whether so much waits for delivery that new work must be refused.
-type Backlog interface {
-	Full(ctx context.Context) error
+// IntakeStore is the table of payments, to which Intake adds.
+type IntakeStore interface {
+	// Insert writes a new payment with its history, event and stored answer in one round trip. ErrAddressUsed and
+	// ErrReferenceUsed ask for another try with another one; ErrKeyTaken means that a request with the same key won.
+	Insert(ctx context.Context, n change.Newborn) error
 }
 
-// Deps is what the use cases need.
-type Deps struct {
-	Payments Payments
-	Lists    Lists
-
-	Settlements Settlements
-	Stock       *stock.Stock
-	Backlog     Backlog
-	Worlds      map[tenant.Mode]provider.Set
-	Families    map[tenant.Mode][]money.Family // whose addresses each open mode has
-	Policy      payment.Policy
-	Render      Renderer
-	Callback    func(mode tenant.Mode, url string) error                // nil when the URL may be registered; the error's text is shown
-	Refusal     func(ctx context.Context, f *fault.Error) change.Answer // the exact reply that a fault becomes
-	Now         func() time.Time
-	Log         *slog.Logger
-	Screening   admission.Screening
-	Pauses      *admission.Pauses
-	Scans       *admission.Scans
-	Daily       admission.Daily
-	Capacity    *admission.Capacity
-	Hints       Hints
-	Watch       Watch
-	Operators   OperatorLists
-	Approvals   Approvals
-	SecondAbove map[money.Currency]decimal.Decimal // what moves more money than this needs a second operator
-	Keys        *keyring.Ring                      // seals answers that hold a secret while they may be repeated
-
-	Transactions Transactions
-
+// Intake takes new payments: it creates them, gives requests their price and address, and names the receivers of gifts.
+type Intake struct {
+	Store      IntakeStore
+	Access     *Access
+	Providers  map[tenant.Mode]provider.Set
+	Pricing    *Pricing
+	Receivers  *Receivers
+	Stock      *stock.Stock
+	Full       func(ctx context.Context) error // an error while so much waits for delivery that new work must be refused
+	Policy     payment.Policy
+	Daily      admission.Daily
+	Capacity   *admission.Capacity
+	Render     Renderer
+	Callback   func(mode tenant.Mode, url string) error // nil when the URL may be registered; the error's text is shown
+	Keys       *keyring.Ring
 	PlainGifts bool // gifts are not marked, because a release may be asked for them that knows no marked reference
+	Now        func() time.Time
+	Log        *slog.Logger
 }
-
-// App is the use cases. It is safe for concurrent use.
-type App struct {
-	Deps
-	names   *names
-	lookups *lookups
-}
-
-// New makes the use cases.
-func New(d Deps) *App { return &App{Deps: d, names: newNames(d.Now), lookups: newLookups(d.Now)} }
 
 // tries bounds how often a create takes another address or reference.
 const tries = 5
@@ -78,18 +54,18 @@ const tries = 5
 //
 // Whether the key has an answer already is asked by that write, and otherwise only when there is something to refuse: then
 // the earlier answer is given, whatever is wrong with the request or the world by now.
-func (a *App) Create(ctx context.Context, o change.Owner, c payment.Command, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Intake) Create(ctx context.Context, o change.Owner, c payment.Command, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	answer, err := a.create(ctx, o, c, problems, k)
 	if err == nil {
 		return answer, nil
 	}
-	if earlier, found, lookErr := a.replay(ctx, k); lookErr != nil || found {
+	if earlier, found, lookErr := a.Access.Replay(ctx, k); lookErr != nil || found {
 		return earlier, lookErr
 	}
 	return change.Answer{}, err
 }
 
-func (a *App) create(ctx context.Context, o change.Owner, c payment.Command, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Intake) create(ctx context.Context, o change.Owner, c payment.Command, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	if c.CallbackURL != "" {
 		if err := a.Callback(o.Mode, c.CallbackURL); err != nil {
 			problems.Add("callbackUrl", "%s", err.Error())
@@ -102,11 +78,11 @@ func (a *App) create(ctx context.Context, o change.Owner, c payment.Command, pro
 	if err := knownBank(o.Mode, terms.Draft()); err != nil {
 		return change.Answer{}, err
 	}
-	world, ok := a.Worlds[o.Mode]
+	world, ok := a.Providers[o.Mode]
 	if !ok {
 		return change.Answer{}, change.ErrLiveDisabled
 	}
-	if err := a.Backlog.Full(ctx); err != nil {
+	if err := a.Full(ctx); err != nil {
 		return change.Answer{}, err
 	}
 	draft, err := a.draft(ctx, o, world, terms)
@@ -116,29 +92,8 @@ func (a *App) create(ctx context.Context, o change.Owner, c payment.Command, pro
 	return a.insert(ctx, draft, k)
 }
 
-// knownBank refuses, in live mode only, a bank that nobody knows or that is another country's
-// (docs/api-contract.md#receivers).
-func knownBank(mode tenant.Mode, draft payment.Payment) error {
-	if mode != tenant.Live || !draft.Receiver.Known() {
-		return nil
-	}
-	var p fault.Problems
-	if _, ok := rail.BankName(draft.Currency, draft.Receiver.BankCode); !ok {
-		p.Add("receiver.bankCode", "is no bank of %s", draft.Currency)
-	}
-	return p.Err()
-}
-
-func (a *App) replay(ctx context.Context, k change.Key) (change.Answer, bool, error) {
-	if k.Key == "" {
-		return change.Answer{}, false, nil
-	}
-	answer, found, err := a.Payments.Replay(ctx, k)
-	return unseal(a.Keys, k, answer), found, err
-}
-
 // payable refuses a payout that its rail would refuse for its size.
-func (a *App) payable(w provider.Set, p payment.Payment) error {
+func (a *Intake) payable(w provider.Set, p payment.Payment) error {
 	found, ok := w.Named(p.Rail)
 	if !ok {
 		return nil // the caller settles
@@ -156,7 +111,7 @@ func (a *App) payable(w provider.Set, p payment.Payment) error {
 }
 
 // draft adds to the terms what the service itself decides: names, price, owner and rail.
-func (a *App) draft(ctx context.Context, o change.Owner, w provider.Set, terms payment.Terms) (payment.Payment, error) {
+func (a *Intake) draft(ctx context.Context, o change.Owner, w provider.Set, terms payment.Terms) (payment.Payment, error) {
 	draft := terms.Draft()
 	draft.MerchantID, draft.KeyID, draft.Mode = o.MerchantID, o.KeyID, o.Mode
 	var err error
@@ -164,7 +119,7 @@ func (a *App) draft(ctx context.Context, o change.Owner, w provider.Set, terms p
 		return payment.Payment{}, err
 	}
 	if draft.Receiver.Known() {
-		named, _, err := a.names.resolve(ctx, w.Namer(draft.Currency), o.Mode, draft.Currency, draft.Receiver)
+		named, _, err := a.Receivers.Complete(ctx, o.Mode, draft.Currency, draft.Receiver)
 		if errors.Is(err, rail.ErrNotFound) {
 			return payment.Payment{}, accountNotFound()
 		}
@@ -173,7 +128,7 @@ func (a *App) draft(ctx context.Context, o change.Owner, w provider.Set, terms p
 	if draft.Type == payment.Request {
 		return draft, a.payable(w, draft)
 	}
-	q, err := a.quote(w, terms.Ask)
+	q, err := a.Pricing.Quote(w, terms.Ask)
 	if err != nil {
 		return payment.Payment{}, err
 	}
@@ -181,30 +136,15 @@ func (a *App) draft(ctx context.Context, o change.Owner, w provider.Set, terms p
 	if err := a.payable(w, draft); err != nil {
 		return payment.Payment{}, err
 	}
-	if err := a.Scans.Quotes(o.Mode, q.Network); err != nil {
+	if err := a.Pricing.Scans.Quotes(o.Mode, q.Network); err != nil {
 		return payment.Payment{}, err
 	}
 	return draft, a.Capacity.Take(o.Mode, q)
 }
 
-func (a *App) quote(w provider.Set, ask quote.Ask) (quote.Quote, error) {
-	if err := a.Pauses.Quotes(ask.Currency, ask.Network); err != nil {
-		return quote.Quote{}, err
-	}
-	r, err := w.Rates.Quote(ask.Currency, ask.Asset.Symbol)
-	if err != nil {
-		return quote.Quote{}, err
-	}
-	q, err := a.Policy.Fees.Make(ask, r)
-	if err != nil {
-		return quote.Quote{}, err
-	}
-	return q, w.Minimums.Check(ask, q)
-}
-
 // insert gives the draft its identity and its address and writes it. An address or reference that turns out to be used
 // costs another round trip and nothing else.
-func (a *App) insert(ctx context.Context, draft payment.Payment, k change.Key) (change.Answer, error) {
+func (a *Intake) insert(ctx context.Context, draft payment.Payment, k change.Key) (change.Answer, error) {
 	var last error
 	for range tries {
 		now := a.Now().UTC().Truncate(time.Microsecond) // what PostgreSQL keeps of a time
@@ -225,12 +165,12 @@ func (a *App) insert(ctx context.Context, draft payment.Payment, k change.Key) (
 			return change.Answer{}, err
 		}
 		answer := change.Answer{Status: change.StatusCreated, Body: body}
-		switch last = a.Payments.Insert(ctx, change.Newborn{Payment: p, WalletID: address.WalletID, Facts: facts, Key: k, Answer: answer, Reservations: a.Daily.Quoted(a.Keys, p)}); {
+		switch last = a.Store.Insert(ctx, change.Newborn{Payment: p, WalletID: address.WalletID, Facts: facts, Key: k, Answer: answer, Reservations: a.Daily.Quoted(a.Keys, p)}); {
 		case last == nil:
 			return answer, nil
 		case errors.Is(last, change.ErrKeyTaken):
 			a.giveBack(draft, address)
-			return a.Payments.Settled(ctx, k)
+			return a.Access.Store.Settled(ctx, k)
 		case errors.Is(last, change.ErrDailyLimit):
 			a.giveBack(draft, address)
 			return change.Answer{}, last
@@ -246,7 +186,7 @@ func (a *App) insert(ctx context.Context, draft payment.Payment, k change.Key) (
 }
 
 // reference draws one of a payment's type: that of a gift is a bearer secret, and is known for one by its shape.
-func (a *App) reference(kind payment.Type) string {
+func (a *Intake) reference(kind payment.Type) string {
 	switch {
 	case kind != payment.Gift:
 		return id.PaymentReference()
@@ -257,7 +197,7 @@ func (a *App) reference(kind payment.Type) string {
 }
 
 // address takes one for a priced draft; a request gets none before it is fulfilled.
-func (a *App) address(ctx context.Context, draft payment.Payment) (stock.Address, error) {
+func (a *Intake) address(ctx context.Context, draft payment.Payment) (stock.Address, error) {
 	if !draft.Quote.Priced() {
 		return stock.Address{}, nil
 	}
@@ -265,22 +205,10 @@ func (a *App) address(ctx context.Context, draft payment.Payment) (stock.Address
 	return a.Stock.Take(ctx, draft.Mode, n.Family)
 }
 
-func (a *App) giveBack(draft payment.Payment, address stock.Address) {
+func (a *Intake) giveBack(draft payment.Payment, address stock.Address) {
 	if address.Address == "" {
 		return
 	}
 	n, _ := money.NetworkOf(draft.Quote.Network)
 	a.Stock.Give(draft.Mode, n.Family, address)
-}
-
-// Show is the body of GET /v1/payments/:reference.
-func (a *App) Show(ctx context.Context, o change.Owner, reference string) ([]byte, error) {
-	if !id.IsPaymentReference(reference) {
-		return nil, change.ErrNotFound
-	}
-	v, err := a.Payments.Find(ctx, o, reference)
-	if err != nil {
-		return nil, err
-	}
-	return a.Render.Shown(v)
 }

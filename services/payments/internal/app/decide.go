@@ -14,8 +14,6 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
-	"causeway.internal/services/payments/internal/provider"
-	"causeway.internal/services/payments/internal/rail"
 )
 
 // The actions of an operator on a payment that waits for a decision (docs/operators.md#one-operator-or-two).
@@ -38,7 +36,7 @@ type Order struct {
 }
 
 // Resolve carries out an operator's decision on a payment that waits for one. name is the payment's id or its reference.
-func (a *App) Resolve(ctx context.Context, name string, d Order, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	switch d.Action {
 	case ActionAccept, ActionRetry, ActionRefunded:
 	case "":
@@ -76,29 +74,29 @@ func (a *App) Resolve(ctx context.Context, name string, d Order, problems *fault
 		return change.Answer{}, err
 	}
 	if receiver.Known() {
-		if receiver, err = a.named(ctx, v.Payment, receiver); err != nil {
+		if receiver, err = a.Receivers.Named(ctx, v.Payment, receiver); err != nil {
 			return change.Answer{}, err
 		}
-		if d.rail, err = a.Worlds[v.Payment.Mode].Reroute(v.Payment, receiver); err != nil {
+		if d.rail, err = a.Providers[v.Payment.Mode].Reroute(v.Payment, receiver); err != nil {
 			return change.Answer{}, err
 		}
 	}
 	own := "" // the payment's refund address, if it is this system's
 	if d.Action == ActionRefunded {
-		switch ours, err := a.ours(ctx, v.Payment.Mode, v.Payment.RefundAddress); {
+		switch ours, err := a.Access.Ours(ctx, v.Payment.Mode, v.Payment.RefundAddress); {
 		case err != nil:
 			return change.Answer{}, err
 		case ours:
 			own = v.Payment.RefundAddress
 		}
 	}
-	open, err := a.Approvals.Asked(ctx, v.Payment.ID)
+	open, err := a.Store.Asked(ctx, v.Payment.ID)
 	if err != nil {
 		return change.Answer{}, err
 	}
 	brought := name == v.Payment.Reference
-	return a.anyones(ctx, v.Payment.Reference, k, func(v change.View, now time.Time) (change.Result, error) {
-		r, err := a.apply(v.Payment, d.trigger(v, receiver), now)
+	return a.Access.Anyones(ctx, v.Payment.Reference, k, func(v change.View, now time.Time) (change.Result, error) {
+		r, err := change.Applied(a.Policy.Apply(v.Payment, d.trigger(v, receiver), now))
 		if err != nil {
 			return change.Result{}, err
 		}
@@ -133,11 +131,11 @@ func (a *App) Resolve(ctx context.Context, name string, d Order, problems *fault
 }
 
 // reviewing is open for an operator, who names a payment by its id too: a gift's reference is not shown to operators.
-func (a *App) reviewing(ctx context.Context, name string, k change.Key) (v change.View, earlier change.Answer, found bool, err error) {
+func (a *Operators) reviewing(ctx context.Context, name string, k change.Key) (v change.View, earlier change.Answer, found bool, err error) {
 	if !id.IsPayment(name) {
-		return a.open(ctx, name, k)
+		return a.Access.Open(ctx, name, k)
 	}
-	return a.unlessDone(ctx, k, func() (change.View, error) { return a.Payments.FindByID(ctx, name) })
+	return a.Access.UnlessDone(ctx, k, func() (change.View, error) { return a.Store.FindByID(ctx, name) })
 }
 
 // trigger is what the order does to the payment.
@@ -153,28 +151,4 @@ func (d Order) trigger(v change.View, receiver payment.Receiver) payment.Trigger
 		accept.Payout = *d.Payout
 	}
 	return accept
-}
-
-// named completes a receiver that somebody has just given, or refuses it.
-func (a *App) named(ctx context.Context, p payment.Payment, r payment.Receiver) (payment.Receiver, error) {
-	if err := knownBank(p.Mode, payment.Payment{Currency: p.Currency, Receiver: r}); err != nil {
-		return r, err
-	}
-	world, ok := a.Worlds[p.Mode]
-	if !ok {
-		return r, change.ErrLiveDisabled
-	}
-	if _, ok := world.Paying(p.Currency, r.BankCode); !ok {
-		return r, provider.Unreachable()
-	}
-	named, ok, err := a.names.resolve(ctx, world.Namer(p.Currency), p.Mode, p.Currency, r)
-	switch {
-	case errors.Is(err, rail.ErrNotFound):
-		return r, accountNotFound()
-	case err != nil:
-		return r, err
-	case !ok:
-		return r, errNameDown
-	}
-	return named, nil
 }

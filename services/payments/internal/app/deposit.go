@@ -11,14 +11,39 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/provider"
 )
+
+// DepositStore is the tables of payments and of transfers to them.
+type DepositStore interface {
+	// Update changes the payment of that id.
+	Update(ctx context.Context, id string, f change.Func) error
+	// Receive stores a deposit snapshot, if it is newer and its message is new, and changes the payment that carries its
+	// address; without such a payment the address leaves the stock and stray decides.
+	Receive(ctx context.Context, in change.Incoming, f change.Func, stray change.Stray) error
+	// Due lists payments that are due by the database's clock; one with an address only once its network is scanned past
+	// the end of its window by the margin.
+	Due(ctx context.Context, margin time.Duration, most int) ([]string, error)
+	// Unscreened finds transfers whose senders nobody could say anything about.
+	Unscreened(ctx context.Context, most int) ([]Unscreened, error)
+}
+
+// Deposits works payments out from the transfers to their addresses, and closes their windows.
+type Deposits struct {
+	Store     DepositStore
+	Providers map[tenant.Mode]provider.Set
+	Policy    payment.Policy
+	Capacity  *admission.Capacity
+	Screening admission.Screening
+}
 
 // DepositChanged takes a snapshot of a transfer: the payment that carries the address is worked out anew from all its
 // transfers. A snapshot that is older than the one that stands, or a message that came before, changes nothing.
-func (a *App) DepositChanged(ctx context.Context, messageID string, m wire.DepositChanged) error {
+func (a *Deposits) DepositChanged(ctx context.Context, messageID string, m wire.DepositChanged) error {
 	in, err := a.incoming(messageID, m)
 	if err != nil {
 		return fault.Permanent(err)
@@ -26,11 +51,11 @@ func (a *App) DepositChanged(ctx context.Context, messageID string, m wire.Depos
 	if !in.Deposit.Reverted {
 		in.Verdict, in.Deposit.Screening = a.Screening.Ask(ctx, in.Mode, in.Deposit.Network, in.Deposit.Senders)
 	}
-	return a.Payments.Receive(ctx, in, a.deposits, a.stray)
+	return a.Store.Receive(ctx, in, a.deposits, a.stray)
 }
 
 // incoming reads the message. What it refuses can never become readable.
-func (a *App) incoming(messageID string, m wire.DepositChanged) (change.Incoming, error) {
+func (a *Deposits) incoming(messageID string, m wire.DepositChanged) (change.Incoming, error) {
 	mode := m.Mode
 	if mode != tenant.Live && mode != tenant.Test {
 		return change.Incoming{}, fmt.Errorf("deposit %s: unknown mode %q", m.Key, m.Mode)
@@ -63,8 +88,8 @@ func (a *App) incoming(messageID string, m wire.DepositChanged) (change.Incoming
 }
 
 // worth is what a transfer is worth in dollars now, zero while there is no price: two digits, towards less.
-func (a *App) worth(mode tenant.Mode, d payment.Deposit) decimal.Decimal {
-	w, ok := a.Worlds[mode]
+func (a *Deposits) worth(mode tenant.Mode, d payment.Deposit) decimal.Decimal {
+	w, ok := a.Providers[mode]
 	if !ok {
 		return decimal.Zero
 	}
@@ -76,8 +101,8 @@ func (a *App) worth(mode tenant.Mode, d payment.Deposit) decimal.Decimal {
 }
 
 // rateNow is the current rate of a payment's pair, zero when there is none.
-func (a *App) rateNow(p payment.Payment) decimal.Decimal {
-	w, ok := a.Worlds[p.Mode]
+func (a *Deposits) rateNow(p payment.Payment) decimal.Decimal {
+	w, ok := a.Providers[p.Mode]
 	if !ok || !p.Quote.Priced() {
 		return decimal.Zero
 	}
@@ -88,15 +113,9 @@ func (a *App) rateNow(p payment.Payment) decimal.Decimal {
 	return r.Value
 }
 
-// apply runs the state machine and gives what is to be written.
-func (a *App) apply(p payment.Payment, t payment.Trigger, now time.Time) (change.Result, error) {
-	next, facts, err := a.Policy.Apply(p, t, now)
-	return change.Result{Payment: next, Facts: facts}, err
-}
-
 // fund applies a trigger that may convert the money. What is converted beyond the quote waits for a person where a limit or a
 // capacity has no room for it.
-func (a *App) fund(v change.View, t payment.Trigger, now time.Time) (change.Result, error) {
+func (a *Deposits) fund(v change.View, t payment.Trigger, now time.Time) (change.Result, error) {
 	policy := a.Policy
 	policy.NoRoom = v.OverLimit
 	next, facts, err := policy.Apply(v.Payment, t, now)
@@ -107,7 +126,7 @@ func (a *App) fund(v change.View, t payment.Trigger, now time.Time) (change.Resu
 	return change.Result{Payment: next, Facts: facts}, err
 }
 
-func (a *App) deposits(v change.View, now time.Time) (change.Result, error) {
+func (a *Deposits) deposits(v change.View, now time.Time) (change.Result, error) {
 	r, err := a.fund(v, payment.Deposits{Rows: v.Rows, Rate: a.rateNow(v.Payment)}, now)
 	if err != nil {
 		return change.Result{}, err
@@ -122,7 +141,7 @@ const (
 
 // stray books money that belongs to no payment once it is deep enough, and takes the booking back when it is reorged, or
 // when the transfer was mined again with another amount: then the new one is booked.
-func (a *App) stray(d payment.Deposit) (journals []ledger.Journal, mark payment.Mark) {
+func (a *Deposits) stray(d payment.Deposit) (journals []ledger.Journal, mark payment.Mark) {
 	mark = payment.Mark{Key: d.Key, Booked: d.Booked, BookedAmount: d.BookedAmount, Bookings: d.Bookings, Counted: d.Counted}
 	booking := ledger.Deposit{Key: d.Key, N: d.Bookings, Network: d.Network, Asset: d.Asset, Amount: d.Amount, To: ledger.Suspense(d.Asset)}
 	if d.Booked != unbooked && (d.Reverted || !d.Amount.Equal(d.BookedAmount)) {

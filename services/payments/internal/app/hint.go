@@ -6,12 +6,15 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail"
 )
 
-// Hints makes a payout be asked about now. It moves nothing.
-type Hints interface {
-	Hint(ctx context.Context, rail, reference string) error
+// Hints takes the webhooks of rails.
+type Hints struct {
+	Providers map[tenant.Mode]provider.Set
+	Hint      func(ctx context.Context, rail, reference string) error // makes a payout be asked about now; it moves nothing
+	Watch     Watch
 }
 
 var (
@@ -25,10 +28,10 @@ type hintAnswer struct {
 
 // RailHint takes a rail's webhook: once its signature holds, the payout that it names is asked about at the rail. What the
 // webhook says of it is not believed (R6), so that a forged, repeated or late one does nothing.
-func (a *App) RailHint(ctx context.Context, name string, header map[string][]string, raw []byte) ([]byte, error) {
+func (a *Hints) RailHint(ctx context.Context, name string, header map[string][]string, raw []byte) ([]byte, error) {
 	refusal := error(errNoRail)
 	for _, mode := range tenant.Modes() {
-		p, ok := a.Worlds[mode].Named(name)
+		p, ok := a.Providers[mode].Named(name)
 		if !ok {
 			continue
 		}
@@ -43,7 +46,7 @@ func (a *App) RailHint(ctx context.Context, name string, header map[string][]str
 			refusal = errForged // of this world; the other has keys of its own
 			continue
 		}
-		if err := a.Hints.Hint(ctx, name, event.Ref); err != nil {
+		if err := a.Hint(ctx, name, event.Ref); err != nil {
 			return nil, err
 		}
 		a.hinted(name, "ok")
@@ -55,7 +58,7 @@ func (a *App) RailHint(ctx context.Context, name string, header map[string][]str
 	return nil, refusal
 }
 
-func (a *App) hinted(name, outcome string) {
+func (a *Hints) hinted(name, outcome string) {
 	if a.Watch.Hint != nil {
 		a.Watch.Hint(name, outcome)
 	}

@@ -39,15 +39,15 @@ type senders struct {
 
 // check screens the senders of a payout that has not left, before its row is locked.
 func (w *PayoutWorker) check(ctx context.Context, o payout.Payout) (who senders, err error) {
-	if !w.app.Policy.Screen || o.State != payout.Created {
+	if !w.Policy.Screen || o.State != payout.Created {
 		return senders{}, nil
 	}
 	who.asked = true
 	var network string
-	if network, who.addresses, err = w.payouts.Senders(ctx, o.PaymentID); err != nil {
+	if network, who.addresses, err = w.Store.Senders(ctx, o.PaymentID); err != nil {
 		return senders{}, err
 	}
-	who.verdict, who.screening = w.app.Screening.Ask(ctx, tenant.Mode(o.Mode), network, who.addresses)
+	who.verdict, who.screening = w.Screening.Ask(ctx, tenant.Mode(o.Mode), network, who.addresses)
 	return who, nil
 }
 
@@ -58,15 +58,15 @@ func (w *PayoutWorker) mayLeave(ctx context.Context, v change.View, who senders,
 	if v.Paused {
 		return p, nil, nil, leaveLater, nil
 	}
-	if !w.app.Scans.Rests(v) {
+	if !w.Scans.Rests(v) {
 		return p, nil, nil, leaveLater, nil
 	}
-	most := w.app.Policy.PayoutLimit(p.Currency) // it may be lower than when the payment was made or converted
+	most := w.Policy.PayoutLimit(p.Currency) // it may be lower than when the payment was made or converted
 	if v.OverLimit || decimal.Max(p.FiatAmount, p.PayoutAmount()).GreaterThan(most) {
-		w.log.WarnContext(ctx, "payout waits for a limit", "code", alertLimit)
+		w.Log.WarnContext(ctx, "payout waits for a limit", "code", alertLimit)
 		return p, nil, nil, leaveLater, nil
 	}
-	if !w.app.Policy.Screen || v.Payout.State != payout.Created {
+	if !w.Policy.Screen || v.Payout.State != payout.Created {
 		return p, nil, nil, leaveNow, nil
 	}
 	if !who.asked || who.screening == payment.Unscreened || !covers(who.addresses, payment.Senders(v.Rows)) {
@@ -81,7 +81,7 @@ func (w *PayoutWorker) mayLeave(ctx context.Context, v change.View, who senders,
 	if hit {
 		verdict, may = payment.Hit, leaveHeld
 	}
-	p, facts, err = w.app.Policy.Apply(p, payment.Screened{Verdict: verdict, Rows: v.Rows}, now)
+	p, facts, err = w.Policy.Apply(p, payment.Screened{Verdict: verdict, Rows: v.Rows}, now)
 	return p, facts, notes, may, err
 }
 

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/base64"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,22 +11,31 @@ import (
 
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/provider"
 )
 
-// Approvals reads what one operator has asked for and a second one has to confirm.
-type Approvals interface {
-	// Asked is the open request about a payment, nil without one.
-	Asked(ctx context.Context, paymentID string) (*approval.Request, error)
+// Operators decides payments and payouts that wait for a person, and lists them.
+type Operators struct {
+	Store       OperatorStore
+	Access      *Access
+	Providers   map[tenant.Mode]provider.Set
+	Receivers   *Receivers
+	Policy      payment.Policy
+	Render      Renderer
+	Keys        *keyring.Ring
+	SecondAbove map[money.Currency]decimal.Decimal // an order that moves more than this needs a second operator
+	Now         func() time.Time
 }
 
 // needsSecond reports an order that one operator may not give alone: it moves more money than is his to move, or it pays a live
 // payment to another account. before and after are the payment around the order.
-func (a *App) needsSecond(before change.View, after payment.Payment, action string) bool {
+func (a *Operators) needsSecond(before change.View, after payment.Payment, action string) bool {
 	p := before.Payment
 	above, watched := a.SecondAbove[p.Currency]
 	if !watched {
@@ -64,7 +74,7 @@ func inFiat(v change.View) (sum decimal.Decimal) {
 
 // digest names an order on a payment by everything that a second operator confirms. An account number may be in it, so it is
 // keyed.
-func (a *App) digest(paymentID string, order ...string) []byte {
+func (a *Operators) digest(paymentID string, order ...string) []byte {
 	return a.Keys.Blind(strings.Join(order, "\x00"), "approval/"+paymentID)
 }
 
@@ -85,7 +95,7 @@ type approvalAnswer struct {
 }
 
 // asked notes what the first operator wants; nothing else happens to the payment.
-func (a *App) asked(v change.View, brought bool, r approval.Request, now time.Time) (change.Result, error) {
+func (a *Operators) asked(v change.View, brought bool, r approval.Request, now time.Time) (change.Result, error) {
 	body, err := encode(approvalAnswer{true, a.reviewedOf(v, brought), r.Waiting(now)})
 	return change.Result{Payment: v.Payment, Answer: &change.Answer{Status: change.StatusOK, Body: body}, Approval: &r}, err
 }
@@ -113,9 +123,20 @@ type HeldDecision struct {
 	At      string `json:"at"`
 }
 
-// OperatorLists reads what waits for operators, newest first. before is the key of the last row of the page before, or
-// empty; most is how many rows a page may have.
-type OperatorLists interface {
+// OperatorStore is what operators read and change. Its lists show what waits for them, newest first: before is the key of the
+// last row of the page before, or empty; most is how many rows a page may have.
+type OperatorStore interface {
+	// List gives up to f.Limit payments of all merchants.
+	List(ctx context.Context, f Filter) ([]change.View, error)
+	// FindByID is the whole payment of that id.
+	FindByID(ctx context.Context, paymentID string) (change.View, error)
+	// Asked is the open request about a payment, nil without one.
+	Asked(ctx context.Context, paymentID string) (*approval.Request, error)
+	// PayoutPayment is the id of the payment that a payout belongs to.
+	PayoutPayment(ctx context.Context, payoutID string) (paymentID string, err error)
+	// UpdatePayoutOnce changes a payout together with its payment and stores the answer under the key.
+	UpdatePayoutOnce(ctx context.Context, paymentID, payoutID string, k change.Key, f change.Func) error
+
 	Strays(ctx context.Context, before string, most int) ([]StrayDeposit, error)
 	Doubts(ctx context.Context, before string, most int) ([]payout.Payout, error)
 	Holds(ctx context.Context, before string, most int) ([]Held, error)
@@ -162,8 +183,8 @@ func StrayKey(d StrayDeposit) string {
 }
 
 // Strays is the body of GET /v1/admin/deposits/unattributed.
-func (a *App) Strays(ctx context.Context, before string, limit int) ([]byte, error) {
-	rows, err := a.Operators.Strays(ctx, before, limit+1)
+func (a *Operators) Strays(ctx context.Context, before string, limit int) ([]byte, error) {
+	rows, err := a.Store.Strays(ctx, before, limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -220,8 +241,8 @@ func doubtOf(o payout.Payout) doubtView {
 
 // Doubts is the body of GET /v1/admin/payouts: payouts of which nobody knows whether they were made, whose answer does not
 // match what was sent, or whose rail contradicts the operator who concluded them.
-func (a *App) Doubts(ctx context.Context, before string, limit int) ([]byte, error) {
-	rows, err := a.Operators.Doubts(ctx, before, limit+1)
+func (a *Operators) Doubts(ctx context.Context, before string, limit int) ([]byte, error) {
+	rows, err := a.Store.Doubts(ctx, before, limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -244,8 +265,8 @@ type heldView struct {
 }
 
 // Holds is the body of GET /v1/admin/holds: payments that a person has to decide on before their money moves.
-func (a *App) Holds(ctx context.Context, before string, limit int) ([]byte, error) {
-	rows, err := a.Operators.Holds(ctx, before, limit+1)
+func (a *Operators) Holds(ctx context.Context, before string, limit int) ([]byte, error) {
+	rows, err := a.Store.Holds(ctx, before, limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -262,5 +283,41 @@ func (a *App) Holds(ctx context.Context, before string, limit int) ([]byte, erro
 		Success    bool       `json:"success"`
 		Payments   []heldView `json:"payments"`
 		Pagination pagination `json:"pagination"`
+	}{true, out, p})
+}
+
+type differenceView struct {
+	ID         string       `json:"id"`
+	Kind       string       `json:"kind"`
+	Object     string       `json:"object"`
+	Asset      string       `json:"asset"`
+	Owner      string       `json:"owner"`
+	Expected   money.Number `json:"expected"`
+	Found      money.Number `json:"found"`
+	FirstAt    string       `json:"firstFoundAt"`
+	LastAt     string       `json:"lastFoundAt"`
+	ResolvedAt *string      `json:"resolvedAt"`
+	AgeDays    int64        `json:"ageDays"`
+}
+
+// Differences is the body of GET /v1/admin/differences.
+func (a *Operators) Differences(ctx context.Context, all bool, before string, limit int) ([]byte, error) {
+	rows, err := a.Store.Differences(ctx, all, before, limit+1)
+	if err != nil {
+		return nil, err
+	}
+	rows, p := page(rows, limit, func(d Difference) string { return strconv.FormatInt(d.ID, 10) })
+	out := make([]differenceView, 0, len(rows))
+	for _, d := range rows {
+		const day = 24 * time.Hour
+		out = append(out, differenceView{
+			strconv.FormatInt(d.ID, 10), d.Kind, d.Object, d.Asset, d.Owner, money.N(d.Expected), money.N(d.Found), Timestamp(d.FirstAt), Timestamp(d.LastAt),
+			timestampOrNull(d.ResolvedAt), int64(a.Now().Sub(d.FirstAt) / day),
+		})
+	}
+	return encode(struct {
+		Success     bool             `json:"success"`
+		Differences []differenceView `json:"differences"`
+		Pagination  pagination       `json:"pagination"`
 	}{true, out, p})
 }

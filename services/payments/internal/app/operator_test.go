@@ -16,7 +16,7 @@ import (
 
 // Every order counts what it moves, and a live payment goes to another account by two operators however small it is.
 func TestNeedsSecond(t *testing.T) {
-	watched := &App{Deps: Deps{SecondAbove: map[money.Currency]decimal.Decimal{money.NGN: decimal.New(1000, 0)}}}
+	watched := &Operators{SecondAbove: map[money.Currency]decimal.Decimal{money.NGN: decimal.New(1000, 0)}}
 	first := payment.Receiver{BankCode: "058", AccountNumber: "0123456789", AccountName: "ADA"}
 	renamed, other := first, first
 	renamed.AccountName, other.AccountNumber = "ADA OBI", "1111111111"
@@ -49,7 +49,7 @@ func TestNeedsSecond(t *testing.T) {
 
 // waiting is what the database has for operators' lists.
 type waiting struct {
-	OperatorLists
+	OperatorStore
 	view change.View
 }
 
@@ -81,7 +81,7 @@ func TestOperators_seeNoGift(t *testing.T) {
 		p := payment.Payment{ID: "pay_1", Reference: c.reference, Type: c.kind, Metadata: []byte(`{"for":"` + gift + `"}`)}
 		paid := payout.Payout{ID: "pyo_1", Reference: payout.Reference(c.reference, 1), Answer: "no " + payout.Reference(gift, 1), Reason: "ask about " + gift}
 		from := waiting{view: change.View{Payment: p, Payout: &paid}}
-		a := &App{Deps: Deps{Lists: from, Operators: from, Render: Renderer{PublicURL: "https://x.example"}}}
+		a := &Operators{Store: from, Access: &Access{}, Render: Renderer{PublicURL: "https://x.example"}}
 		shows := 0
 		for list, read := range map[string]func() ([]byte, error){
 			"payments": func() ([]byte, error) { return a.ListAll(t.Context(), Filter{Limit: 1}) },

@@ -21,8 +21,6 @@ type Scripted interface {
 // Outcomes are what a payout of the sandbox may be told to do.
 func Outcomes() []string { return []string{"succeed", "fail", "return", "timeout"} }
 
-var errNoPayout = fault.New(fault.NotFound, "payout_not_found", "Payout not found")
-
 type outcomeAnswer struct {
 	Success bool        `json:"success"`
 	Payout  outcomeView `json:"payout"`
@@ -36,7 +34,7 @@ type outcomeView struct {
 
 // SetOutcome tells the simulated bank what becomes of a payout, before or after it was sent. name is a payout's id or the
 // reference of its payment.
-func (a *App) SetOutcome(ctx context.Context, o change.Owner, name, outcome string, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Sandbox) SetOutcome(ctx context.Context, o change.Owner, name, outcome string, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	if o.Mode != tenant.Test {
 		return change.Answer{}, errNoSandbox
 	}
@@ -46,23 +44,23 @@ func (a *App) SetOutcome(ctx context.Context, o change.Owner, name, outcome stri
 	if err := problems.Err(); err != nil {
 		return change.Answer{}, err
 	}
-	bank, ok := a.Worlds[o.Mode].Rail.(Scripted)
+	bank, ok := a.Providers[o.Mode].Rail.(Scripted)
 	if !ok {
 		return change.Answer{}, errNoSandbox
 	}
-	if earlier, found, err := a.replay(ctx, k); err != nil || found {
+	if earlier, found, err := a.Access.Replay(ctx, k); err != nil || found {
 		return earlier, err
 	}
 	reference := name
 	if strings.HasPrefix(name, id.Payout) {
 		var err error
-		if reference, err = a.Payments.FindPayout(ctx, o, name); err != nil {
+		if reference, err = a.Store.FindPayout(ctx, o, name); err != nil {
 			return change.Answer{}, err
 		}
 	} else if !id.IsPaymentReference(name) {
-		return change.Answer{}, errNoPayout
+		return change.Answer{}, change.ErrNoPayout
 	}
-	v, err := a.Payments.Find(ctx, o, reference)
+	v, err := a.Store.Find(ctx, o, reference)
 	if err != nil {
 		return change.Answer{}, err
 	}
@@ -74,11 +72,11 @@ func (a *App) SetOutcome(ctx context.Context, o change.Owner, name, outcome stri
 		return change.Answer{}, err
 	}
 	if v.Payout != nil { // as the webhook of a real rail would: nobody asks by himself about a success that is seconds old
-		if err := a.Hints.Hint(ctx, v.Payout.Rail, view.Reference); err != nil {
+		if err := a.Store.Hint(ctx, v.Payout.Rail, view.Reference); err != nil {
 			return change.Answer{}, err
 		}
 	}
-	return a.owned(ctx, o, reference, k, func(change.View, time.Time) (change.Result, error) {
+	return a.Access.Owned(ctx, o, reference, k, func(change.View, time.Time) (change.Result, error) {
 		body, err := encode(outcomeAnswer{true, view})
 		return change.Result{Answer: &change.Answer{Status: change.StatusOK, Body: body}}, err
 	})

@@ -14,6 +14,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
@@ -42,39 +43,51 @@ type Payouts interface {
 // PayoutWorker sends payouts and asks what became of them, by the rules of package payout. Any number of replicas may run
 // one: what keeps a payout from leaving twice is the row, not the worker.
 type PayoutWorker struct {
-	app     *App
-	payouts Payouts
-	log     *slog.Logger
-	slots   int
-	gate    *gate
-	asks    bool // about every payout, before it is sent for the first time
-
-	// crash, in tests, stops the worker dead at a named step.
-	crash func(step string) bool
+	WorkerOptions
+	gate *gate
 }
 
-// NewPayoutWorker makes a worker that has at most slots payouts in hand.
-func NewPayoutWorker(a *App, p Payouts, slots int, log *slog.Logger) *PayoutWorker {
-	return &PayoutWorker{app: a, payouts: p, slots: slots, gate: newGate(a.Now, a.Watch), log: log, crash: func(string) bool { return false }}
+// WorkerOptions is what a worker uses.
+type WorkerOptions struct {
+	Store     Payouts
+	Providers map[tenant.Mode]provider.Set
+	Receivers *Receivers
+	Policy    payment.Policy
+	Scans     *admission.Scans
+	Screening admission.Screening
+	Slots     int // most payouts in hand
+	// AskFirst makes the worker ask the rail about every payout before its first send, because after a restore a row may be
+	// older than what was done: it may have been sent, and even a row that is made anew has the reference of one that is lost.
+	// What the rail knows is believed and never sent.
+	AskFirst bool
+	// Crash makes the worker stop dead at the steps that it chooses, as a killed process does: "claimed" before the order
+	// leaves, "sent" after it and before that is written, "queried" likewise. Only tests set it.
+	Crash func(step string) bool
+	Watch Watch
+	Now   func() time.Time
+	Log   *slog.Logger
 }
 
-// AskFirst makes the worker ask the rail about every payout before its first send, because after a restore a row may be
-// older than what was done: it may have been sent, and even a row that is made anew has the reference of one that is lost.
-// What the rail knows is believed and never sent.
-func (w *PayoutWorker) AskFirst() { w.asks = true }
+// NewPayoutWorker makes a worker.
+func NewPayoutWorker(o WorkerOptions) *PayoutWorker {
+	if o.Crash == nil {
+		o.Crash = func(string) bool { return false }
+	}
+	return &PayoutWorker{WorkerOptions: o, gate: newGate(o.Now, o.Watch)}
+}
 
 // Run works until ctx ends. What is on the wire then is finished first.
 func (w *PayoutWorker) Run(ctx context.Context) error {
 	var busy sync.WaitGroup
 	defer busy.Wait()
-	slots := make(chan struct{}, w.slots)
+	slots := make(chan struct{}, w.Slots)
 	tick := time.NewTicker(payoutPoll)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		room := min(payoutBatch, w.slots-len(slots))
-		due, err := w.payouts.DuePayouts(ctx, room)
+		room := min(payoutBatch, w.Slots-len(slots))
+		due, err := w.Store.DuePayouts(ctx, room)
 		if err != nil && ctx.Err() == nil {
-			w.log.WarnContext(ctx, "due payouts not read", "err", err)
+			w.Log.WarnContext(ctx, "due payouts not read", "err", err)
 		}
 		for _, o := range due {
 			slots <- struct{}{}
@@ -87,7 +100,7 @@ func (w *PayoutWorker) Run(ctx context.Context) error {
 					attribute.String("payout.id", o.ID), attribute.String("payout.rail", o.Rail), attribute.String("payout.state", string(o.State))))
 				defer span.End()
 				if err := w.Step(finish, o); err != nil {
-					w.log.WarnContext(finish, "payout not moved", "err", err)
+					w.Log.WarnContext(finish, "payout not moved", "err", err)
 				}
 			})
 		}
@@ -108,7 +121,7 @@ func (w *PayoutWorker) rest(ctx context.Context, tick <-chan time.Time, more cha
 			<-more
 		}
 	}()
-	for held < (w.slots+1)/2 {
+	for held < (w.Slots+1)/2 {
 		select {
 		case <-ctx.Done():
 			return
@@ -122,7 +135,7 @@ func (w *PayoutWorker) rest(ctx context.Context, tick <-chan time.Time, more cha
 
 // patience is how long the answer to an order may take.
 func (w *PayoutWorker) patience(o payout.Payout) time.Duration {
-	if p, ok := w.app.Worlds[tenant.Mode(o.Mode)].Named(o.Rail); ok {
+	if p, ok := w.Providers[tenant.Mode(o.Mode)].Named(o.Rail); ok {
 		return max(railTimeout, p.Caps().Patience)
 	}
 	return railTimeout
@@ -134,7 +147,7 @@ var errCrashed = errors.New("crashed")
 // Step looks at one payout, does what its state asks for, and writes what came of it. Dying anywhere in it is safe: a
 // row in sending whose lease is over is asked about and never sent.
 func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
-	world, ok := w.app.Worlds[tenant.Mode(o.Mode)]
+	world, ok := w.Providers[tenant.Mode(o.Mode)]
 	if !ok {
 		return fmt.Errorf("payout %s is of mode %s, which is closed here", o.ID, o.Mode)
 	}
@@ -143,7 +156,7 @@ func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
 		return fmt.Errorf("payout %s wants the rail %q of mode %s, which does not run here", o.ID, o.Rail, o.Mode)
 	}
 	seen := payout.Observation{Seen: payout.Tick}
-	if w.asks && o.Unsent() {
+	if w.AskFirst && o.Unsent() {
 		answer, err := w.query(ctx, world, o)
 		if err != nil {
 			return err
@@ -158,14 +171,14 @@ func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
 		if err != nil {
 			return err
 		}
-		if patient := world.NameWait == 0 || w.app.Now().Before(o.CreatedAt.Add(world.NameWait)); !ready && patient {
+		if patient := world.NameWait == 0 || w.Now().Before(o.CreatedAt.Add(world.NameWait)); !ready && patient {
 			return nil // the row comes round again in a few seconds
 		}
 		if !exists { // nothing has left and nothing will
 			seen = payout.Observation{Seen: payout.Failure, Ref: o.Reference, Reason: "the bank knows no such account"}
 		}
 	}
-	if seen.Seen == payout.Tick && (o.Unsent() || world.Timing.Resendable(o, w.app.Now())) {
+	if seen.Seen == payout.Tick && (o.Unsent() || world.Timing.Resendable(o, w.Now())) {
 		if held, ok := w.gate.pass(ctx, world.Rail, o); !ok {
 			_, _, err := w.decide(ctx, world, o, look{seen: held})
 			return err
@@ -244,13 +257,13 @@ type look struct {
 // payout is asked about instead.
 func (w *PayoutWorker) decide(ctx context.Context, world provider.Set, o payout.Payout, l look) (row payout.Payout, step payout.Step, err error) {
 	outcome := payout.None
-	err = w.payouts.UpdatePayout(ctx, o.PaymentID, o.ID, func(v change.View, now time.Time) (change.Result, error) {
+	err = w.Store.UpdatePayout(ctx, o.PaymentID, o.ID, func(v change.View, now time.Time) (change.Result, error) {
 		if v.Payout == nil {
 			return change.Result{}, fmt.Errorf("payout %s is gone", o.ID)
 		}
 		next, d := world.Timing.Next(*v.Payout, l.seen, now)
 		alert := d.Alert
-		unasked := w.asks && v.Payout.Unsent() && l.seen.Seen != payout.NoSuchRef
+		unasked := w.AskFirst && v.Payout.Unsent() && l.seen.Seen != payout.NoSuchRef
 		if d.Step == payout.Send && (!l.claims || unasked) {
 			next.NextAt, d.Step = now, payout.Wait
 		}
@@ -277,15 +290,15 @@ func (w *PayoutWorker) decide(ctx context.Context, world provider.Set, o payout.
 		if trigger == nil {
 			return r, nil
 		}
-		p, facts, err := w.app.Policy.Apply(p, trigger, now)
+		p, facts, err := w.Policy.Apply(p, trigger, now)
 		if err != nil {
 			return change.Result{}, fmt.Errorf("tell payment %s that payout %s is %s: %w", v.Payment.ID, o.ID, d.Outcome, err)
 		}
 		r.Payment, r.Facts = p, append(r.Facts, facts...)
 		return r, nil
 	})
-	if err == nil && outcome != payout.None && w.app.Watch.Outcome != nil {
-		w.app.Watch.Outcome(o.Rail, o.Currency, string(outcome))
+	if err == nil && outcome != payout.None && w.Watch.Outcome != nil {
+		w.Watch.Outcome(o.Rail, o.Currency, string(outcome))
 	}
 	return row, step, err
 }
@@ -293,7 +306,7 @@ func (w *PayoutWorker) decide(ctx context.Context, world provider.Set, o payout.
 // claim turns a step of Send into the claim, where the payment agrees to it.
 func (w *PayoutWorker) claim(world provider.Set, p payment.Payment, row payout.Payout, now time.Time) (payout.Payout, payout.Decision) {
 	claimed, d := world.Timing.Next(row, payout.Observation{Seen: payout.Claimed}, now)
-	_, _, err := w.app.Policy.Apply(p, payment.Sending{Attempt: claimed.Attempt}, now)
+	_, _, err := w.Policy.Apply(p, payment.Sending{Attempt: claimed.Attempt}, now)
 	if notDue(err) && row.State == payout.Unknown {
 		return world.Timing.Next(row, payout.Observation{Seen: payout.Hint}, now)
 	}
@@ -332,12 +345,12 @@ func triggerOf(outcome payout.Outcome, o payout.Payout, over string) payment.Tri
 }
 
 func (w *PayoutWorker) send(ctx context.Context, world provider.Set, o payout.Payout) (payout.Observation, error) {
-	if w.crash("claimed") {
+	if w.Crash("claimed") {
 		return payout.Observation{}, errCrashed
 	}
 	// A call never outlives its lease: once that is over, an operator may conclude the payout. A process that was stopped after
 	// its claim sends nothing.
-	left := min(w.patience(o), o.LeaseUntil.Sub(w.app.Now()))
+	left := min(w.patience(o), o.LeaseUntil.Sub(w.Now()))
 	if left <= 0 {
 		return payout.Observation{Seen: payout.Unsure, Sends: o.Sends}, nil
 	}
@@ -349,7 +362,7 @@ func (w *PayoutWorker) send(ctx context.Context, world provider.Set, o payout.Pa
 		Ref: o.Reference, Amount: o.Amount, Currency: o.Currency, BankCode: o.BankCode,
 		AccountNumber: o.AccountNumber, AccountName: o.AccountName, Narration: "Causeway " + o.Reference, Resend: o.Sends > 1,
 	})
-	if w.crash("sent") {
+	if w.Crash("sent") {
 		return payout.Observation{}, errCrashed
 	}
 	seen := rail.Sent(status, err)
@@ -364,7 +377,7 @@ func (w *PayoutWorker) query(ctx context.Context, world provider.Set, o payout.P
 	ctx, span := telemetry.Inside(ctx, "payout query", trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()
 	status, err := world.Rail.Query(ctx, o.Currency, o.Reference)
-	if w.crash("queried") {
+	if w.Crash("queried") {
 		return payout.Observation{}, errCrashed
 	}
 	seen := rail.Queried(status, err)
@@ -379,15 +392,15 @@ func (w *PayoutWorker) query(ctx context.Context, world provider.Set, o payout.P
 // still down: then the payout waits. A corridor without names stays without.
 func (w *PayoutWorker) name(ctx context.Context, world provider.Set, o payout.Payout) (exists, ready bool, err error) {
 	asked := payment.Receiver{BankCode: o.BankCode, AccountNumber: o.AccountNumber}
-	named, ok, err := w.app.names.resolve(ctx, w.app.Worlds[tenant.Mode(o.Mode)].Namer(o.Currency), tenant.Mode(o.Mode), o.Currency, asked)
+	named, ok, err := w.Receivers.Complete(ctx, tenant.Mode(o.Mode), o.Currency, asked)
 	if errors.Is(err, rail.ErrNotFound) {
 		return false, true, nil
 	}
 	if err != nil || !ok {
 		return true, false, err
 	}
-	return true, true, w.payouts.UpdatePayout(ctx, o.PaymentID, o.ID, func(v change.View, now time.Time) (change.Result, error) {
-		r, err := w.app.apply(v.Payment, payment.Named{Receiver: named}, now)
+	return true, true, w.Store.UpdatePayout(ctx, o.PaymentID, o.ID, func(v change.View, now time.Time) (change.Result, error) {
+		r, err := change.Applied(w.Policy.Apply(v.Payment, payment.Named{Receiver: named}, now))
 		if err == nil && v.Payout != nil && v.Payout.State == payout.Created {
 			next := *v.Payout
 			next.AccountName, next.BankName = named.AccountName, named.BankName
@@ -396,7 +409,3 @@ func (w *PayoutWorker) name(ctx context.Context, world provider.Set, o payout.Pa
 		return r, err
 	})
 }
-
-// CrashAt makes the worker stop dead at the steps that crash chooses, as a killed process does: "claimed" before the
-// order leaves, "sent" after it and before that is written, "queried" likewise. It is for tests.
-func (w *PayoutWorker) CrashAt(crash func(step string) bool) { w.crash = crash }

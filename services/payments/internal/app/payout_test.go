@@ -7,10 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payout"
-	"causeway.internal/services/payments/internal/provider"
 )
 
 // queue gives payouts out, as many as are asked for, and ends the worker when all are gone.
@@ -40,8 +38,8 @@ func TestPayoutWorker_goesOnWhileMoreIsDue(t *testing.T) {
 	ctx, end := context.WithTimeout(t.Context(), 30*time.Second)
 	defer end()
 	q := &queue{left: due, end: end}
-	a := app.New(app.Deps{Worlds: map[tenant.Mode]provider.Set{}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	if err := app.NewPayoutWorker(a, q, slots, a.Log).Run(ctx); err != nil { // each step fails at once: no mode is open
+	worker := app.NewPayoutWorker(app.WorkerOptions{Store: q, Slots: slots, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	if err := worker.Run(ctx); err != nil { // each step fails at once: no mode is open
 		t.Fatal(err)
 	}
 	if q.left != 0 || q.most > slots {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"log/slog"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail"
 )
 
@@ -66,8 +67,8 @@ func DiffKinds() []string {
 	return append(booksKinds(), DiffStatement, DiffFloat)
 }
 
-// Books is the database as reconciliation sees it.
-type Books interface {
+// BookStore is the ledger, and what reconciliation compares with it.
+type BookStore interface {
 	// BeginDay takes today's reconciliation; false when it has been taken already.
 	BeginDay(ctx context.Context) (bool, error)
 	// Compare gives what differs inside the database, as one moment saw it.
@@ -83,6 +84,14 @@ type Books interface {
 	State(ctx context.Context) (open map[string]int, at time.Time, err error)
 }
 
+// Books compares the ledger with the database and the rails.
+type Books struct {
+	Store     BookStore
+	Providers map[tenant.Mode]provider.Set
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
 // Bounds of one reconciliation with the rails.
 const (
 	statementBack  = 26 * time.Hour // a day, and what was decided while the last one ran
@@ -93,35 +102,35 @@ const (
 // Reconcile compares, once a day, the ledger with itself, with the deposits, with the payouts, and these with what the
 // rails say. A rail that does not answer keeps its old differences. Each call, whether the day has been compared already or
 // not, tells how many of each kind are open and when that was, so that a process that starts knows it too.
-func (a *App) Reconcile(ctx context.Context, b Books, told func(open map[string]int, at time.Time)) error {
-	fresh, err := b.BeginDay(ctx)
+func (a *Books) Reconcile(ctx context.Context, told func(open map[string]int, at time.Time)) error {
+	fresh, err := a.Store.BeginDay(ctx)
 	if err == nil && fresh {
-		err = a.compare(ctx, b)
+		err = a.compare(ctx)
 	}
-	open, at, stateErr := b.State(ctx)
+	open, at, stateErr := a.Store.State(ctx)
 	if stateErr == nil {
 		told(open, at)
 	}
 	return errors.Join(err, stateErr)
 }
 
-func (a *App) compare(ctx context.Context, b Books) error {
-	found, err := b.Compare(ctx)
+func (a *Books) compare(ctx context.Context) error {
+	found, err := a.Store.Compare(ctx)
 	if err != nil {
 		return err
 	}
 	kinds := booksKinds()
-	statements, silent := a.statements(ctx, b)
+	statements, silent := a.statements(ctx)
 	found = append(found, statements...)
 	if silent == nil {
 		kinds = append(kinds, DiffStatement)
 	}
-	floats, quiet := a.floats(ctx, b)
+	floats, quiet := a.floats(ctx)
 	found = append(found, floats...)
 	if quiet == nil {
 		kinds = append(kinds, DiffFloat)
 	}
-	if err := b.EndDay(ctx, found, kinds); err != nil {
+	if err := a.Store.EndDay(ctx, found, kinds); err != nil {
 		return err
 	}
 	if len(found) > 0 {
@@ -131,15 +140,15 @@ func (a *App) compare(ctx context.Context, b Books) error {
 }
 
 // statements asks each rail again about the payouts that were decided of late.
-func (a *App) statements(ctx context.Context, b Books) (found []Difference, err error) {
+func (a *Books) statements(ctx context.Context) (found []Difference, err error) {
 	since, last := a.Now().Add(-statementBack), ""
 	for range statementsMost / statementPage {
-		rows, err := b.Conclusive(ctx, since, last, statementPage)
+		rows, err := a.Store.Conclusive(ctx, since, last, statementPage)
 		if err != nil {
 			return found, err
 		}
 		for _, o := range rows {
-			bank, ok := a.Worlds[tenant.Mode(o.Mode)].Named(o.Rail)
+			bank, ok := a.Providers[tenant.Mode(o.Mode)].Named(o.Rail)
 			if last = o.ID; !ok {
 				continue
 			}
@@ -159,7 +168,7 @@ func (a *App) statements(ctx context.Context, b Books) (found []Difference, err 
 }
 
 // statement compares one payout with the rail's word. No answer is no difference, and an error.
-func (a *App) statement(ctx context.Context, r rail.Provider, o payout.Payout) (*Difference, error) {
+func (a *Books) statement(ctx context.Context, r rail.Provider, o payout.Payout) (*Difference, error) {
 	ctx, cancel := context.WithTimeout(ctx, railTimeout)
 	defer cancel()
 	status, err := r.Query(ctx, o.Currency, o.Reference)
@@ -182,14 +191,14 @@ func (a *App) statement(ctx context.Context, r rail.Provider, o payout.Payout) (
 }
 
 // floats compares how the balance at each real rail has moved with how the ledger's has. A simulated bank has no float.
-func (a *App) floats(ctx context.Context, b Books) (found []Difference, failed error) {
-	for mode, world := range a.Worlds {
+func (a *Books) floats(ctx context.Context) (found []Difference, failed error) {
+	for mode, world := range a.Providers {
 		for _, bank := range world.Rails() {
 			if bank.Caps().Simulated {
 				continue
 			}
 			for currency := range bank.Caps().Currencies {
-				d, err := a.float(ctx, b, mode, bank, currency)
+				d, err := a.float(ctx, mode, bank, currency)
 				failed = errors.Join(failed, err)
 				if d != nil {
 					found = append(found, *d)
@@ -201,7 +210,7 @@ func (a *App) floats(ctx context.Context, b Books) (found []Difference, failed e
 }
 
 // float compares one balance; a rail that keeps none for us has no float.
-func (a *App) float(ctx context.Context, b Books, mode tenant.Mode, bank rail.Provider, currency money.Currency) (*Difference, error) {
+func (a *Books) float(ctx context.Context, mode tenant.Mode, bank rail.Provider, currency money.Currency) (*Difference, error) {
 	ctx, cancel := context.WithTimeout(ctx, railTimeout)
 	defer cancel()
 	balance, err := bank.Balance(ctx, currency)
@@ -211,45 +220,9 @@ func (a *App) float(ctx context.Context, b Books, mode tenant.Mode, bank rail.Pr
 	if err != nil {
 		return nil, fmt.Errorf("ask %s for its balance of %s: %w", bank.Name(), currency, err)
 	}
-	expected, got, err := b.Float(ctx, mode, bank.Name(), currency, balance)
+	expected, got, err := a.Store.Float(ctx, mode, bank.Name(), currency, balance)
 	if err != nil || expected.Equal(got) {
 		return nil, err
 	}
 	return &Difference{Kind: DiffFloat, Object: string(mode) + " " + bank.Name(), Asset: string(currency), Expected: expected, Found: got}, nil
-}
-
-type differenceView struct {
-	ID         string       `json:"id"`
-	Kind       string       `json:"kind"`
-	Object     string       `json:"object"`
-	Asset      string       `json:"asset"`
-	Owner      string       `json:"owner"`
-	Expected   money.Number `json:"expected"`
-	Found      money.Number `json:"found"`
-	FirstAt    string       `json:"firstFoundAt"`
-	LastAt     string       `json:"lastFoundAt"`
-	ResolvedAt *string      `json:"resolvedAt"`
-	AgeDays    int64        `json:"ageDays"`
-}
-
-// Differences is the body of GET /v1/admin/differences.
-func (a *App) Differences(ctx context.Context, all bool, before string, limit int) ([]byte, error) {
-	rows, err := a.Operators.Differences(ctx, all, before, limit+1)
-	if err != nil {
-		return nil, err
-	}
-	rows, p := page(rows, limit, func(d Difference) string { return strconv.FormatInt(d.ID, 10) })
-	out := make([]differenceView, 0, len(rows))
-	for _, d := range rows {
-		const day = 24 * time.Hour
-		out = append(out, differenceView{
-			strconv.FormatInt(d.ID, 10), d.Kind, d.Object, d.Asset, d.Owner, money.N(d.Expected), money.N(d.Found), Timestamp(d.FirstAt), Timestamp(d.LastAt),
-			timestampOrNull(d.ResolvedAt), int64(a.Now().Sub(d.FirstAt) / day),
-		})
-	}
-	return encode(struct {
-		Success     bool             `json:"success"`
-		Differences []differenceView `json:"differences"`
-		Pagination  pagination       `json:"pagination"`
-	}{true, out, p})
 }

@@ -32,14 +32,14 @@ type refundView struct {
 
 // RefundAddress notes where the payer's money goes back to, should an operator refund it. The address has to be one of the
 // payment's network, and none of this system's. The screener's verdict is kept, a refusal too.
-func (a *App) RefundAddress(ctx context.Context, o change.Owner, reference, to string, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Merchants) RefundAddress(ctx context.Context, o change.Owner, reference, to string, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	if to == "" {
 		problems.Add("address", "is required")
 	}
 	if err := problems.Err(); err != nil {
 		return change.Answer{}, err
 	}
-	ours, err := a.ours(ctx, o.Mode, to)
+	ours, err := a.Access.Ours(ctx, o.Mode, to)
 	if err != nil {
 		return change.Answer{}, err
 	}
@@ -51,7 +51,7 @@ func (a *App) RefundAddress(ctx context.Context, o change.Owner, reference, to s
 		}
 		decided = []change.Screened{{Stage: change.AtRefund, Verdict: verdict, Addresses: []string{to}}}
 	}
-	return a.owned(ctx, o, reference, k, func(v change.View, now time.Time) (change.Result, error) {
+	return a.Access.Owned(ctx, o, reference, k, func(v change.View, now time.Time) (change.Result, error) {
 		p := v.Payment
 		n, ok := money.NetworkOf(p.Quote.Network)
 		if !ok {
@@ -71,7 +71,7 @@ func (a *App) RefundAddress(ctx context.Context, o change.Owner, reference, to s
 		if err := wrong.Err(); err != nil {
 			return change.Result{}, err
 		}
-		r, err := a.apply(p, payment.SetRefundAddress{Address: to}, now)
+		r, err := change.Applied(a.Policy.Apply(p, payment.SetRefundAddress{Address: to}, now))
 		if err != nil {
 			return change.Result{}, err
 		}
@@ -83,15 +83,4 @@ func (a *App) RefundAddress(ctx context.Context, o change.Owner, reference, to s
 		r.Answer = &change.Answer{Status: change.StatusOK, Body: body}
 		return r, nil
 	})
-}
-
-// ours says whether an address is one of this system's in either mode, so that what is sent there does not reach a payer. The
-// texts of two families never look alike, so at most one look-up is made.
-func (a *App) ours(ctx context.Context, mode tenant.Mode, text string) (bool, error) {
-	for _, family := range money.Families() {
-		if address.Check(family, mode == tenant.Live, text) == nil {
-			return a.Payments.Ours(ctx, family, address.Canonical(family, text))
-		}
-	}
-	return false, nil
 }

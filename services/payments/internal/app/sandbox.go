@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/provider"
 )
 
 // The sandbox of docs/api-contract.md#sandbox: test mode only; to a live key its routes do not exist.
@@ -21,6 +22,25 @@ var (
 	errNotPayable  = fault.New(fault.Conflict, "not_payable", "This payment takes no deposit in its present state.")
 	errNotExpiring = fault.New(fault.Conflict, "not_expirable", "This payment has no open window.")
 )
+
+// SandboxStore finds payments and payouts of an owner.
+type SandboxStore interface {
+	Find(ctx context.Context, o change.Owner, reference string) (change.View, error)
+	// FindPayout is the reference of the owner's payment that a payout belongs to.
+	FindPayout(ctx context.Context, o change.Owner, payoutID string) (reference string, err error)
+	// Hint makes a payout be asked about now.
+	Hint(ctx context.Context, rail, reference string) error
+}
+
+// Sandbox plays payers and banks in test mode.
+type Sandbox struct {
+	Store     SandboxStore
+	Access    *Access
+	Providers map[tenant.Mode]provider.Set
+	Deposits  *Deposits
+	Policy    payment.Policy
+	Render    Renderer
+}
 
 // finalityDepth is how deep the simulated chain buries a transfer on a network where only finality counts.
 const finalityDepth = 64
@@ -47,7 +67,7 @@ type depositView struct {
 }
 
 // SimulateDeposit asks the simulated chain for a transfer to the payment's address.
-func (a *App) SimulateDeposit(ctx context.Context, o change.Owner, reference string, d SandboxDeposit, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Sandbox) SimulateDeposit(ctx context.Context, o change.Owner, reference string, d SandboxDeposit, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	if o.Mode != tenant.Test {
 		return change.Answer{}, errNoSandbox
 	}
@@ -57,11 +77,11 @@ func (a *App) SimulateDeposit(ctx context.Context, o change.Owner, reference str
 	if err := problems.Err(); err != nil {
 		return change.Answer{}, err
 	}
-	return a.owned(ctx, o, reference, k, func(v change.View, now time.Time) (change.Result, error) { return a.simulated(v, d, now) })
+	return a.Access.Owned(ctx, o, reference, k, func(v change.View, now time.Time) (change.Result, error) { return a.simulated(v, d, now) })
 }
 
 // simulated is the change that sends a simulated transfer to a payment.
-func (a *App) simulated(v change.View, d SandboxDeposit, now time.Time) (change.Result, error) {
+func (a *Sandbox) simulated(v change.View, d SandboxDeposit, now time.Time) (change.Result, error) {
 	p := v.Payment
 	switch p.State() {
 	case payment.State(payment.StatusPending), payment.State(payment.StatusConfirming), payment.StateUnfunded,
@@ -111,7 +131,7 @@ func depositAmount(owed decimal.Decimal, asset money.Asset, d SandboxDeposit) (d
 }
 
 // enough is the depth that confirms a transfer of this amount on top of what has come.
-func (a *App) enough(p payment.Payment, amount decimal.Decimal) int64 {
+func (a *Sandbox) enough(p payment.Payment, amount decimal.Decimal) int64 {
 	p.Received = p.Received.Add(amount)
 	if need := a.Policy.Need(p); need.Confirmations > 0 {
 		return need.Confirmations
@@ -120,19 +140,19 @@ func (a *App) enough(p payment.Payment, amount decimal.Decimal) int64 {
 }
 
 // ExpireNow closes the payment's window as the timer would, in test mode.
-func (a *App) ExpireNow(ctx context.Context, o change.Owner, reference string, k change.Key) (change.Answer, error) {
+func (a *Sandbox) ExpireNow(ctx context.Context, o change.Owner, reference string, k change.Key) (change.Answer, error) {
 	if o.Mode != tenant.Test {
 		return change.Answer{}, errNoSandbox
 	}
-	return a.owned(ctx, o, reference, k, a.expired)
+	return a.Access.Owned(ctx, o, reference, k, a.expired)
 }
 
 // expired is the change that closes a payment's window now.
-func (a *App) expired(v change.View, now time.Time) (change.Result, error) {
+func (a *Sandbox) expired(v change.View, now time.Time) (change.Result, error) {
 	if due, name := v.Payment.Timer(); due.IsZero() || name != payment.OnWindow {
 		return change.Result{}, errNotExpiring
 	}
-	r, err := a.fund(v, payment.WindowOver{Rows: v.Rows, Rate: a.rateNow(v.Payment), Early: true}, now)
+	r, err := a.Deposits.CloseWindow(v, true, now)
 	if err != nil {
 		return change.Result{}, err
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // judged adds to a change what is known of the senders after it.
-func (a *App) judged(v change.View, r change.Result, now time.Time) (change.Result, error) {
+func (a *Deposits) judged(v change.View, r change.Result, now time.Time) (change.Result, error) {
 	p := r.Payment
 	v.Payment, v.Rows = p, payment.Marked(v.Rows, r.Facts)
 	verdict := a.Policy.Verdict(p, v.Rows)
@@ -39,17 +39,12 @@ type Unscreened struct {
 	Senders   []string
 }
 
-// Screenings finds them.
-type Screenings interface {
-	Unscreened(ctx context.Context, most int) ([]Unscreened, error)
-}
-
 // rescreenBatch bounds one look of Rescreen.
 const rescreenBatch = 100
 
 // Rescreen asks again about senders whom nobody could say anything about when their money came.
-func (a *App) Rescreen(ctx context.Context, s Screenings) error {
-	waiting, err := s.Unscreened(ctx, rescreenBatch)
+func (a *Deposits) Rescreen(ctx context.Context) error {
+	waiting, err := a.Store.Unscreened(ctx, rescreenBatch)
 	if err != nil {
 		return err
 	}
@@ -59,7 +54,7 @@ func (a *App) Rescreen(ctx context.Context, s Screenings) error {
 		if screening == payment.Unscreened {
 			return errors.Join(failed, fmt.Errorf("%s: %d transfers wait", admission.AlertUnscreened, len(waiting)))
 		}
-		err := a.Payments.Update(ctx, u.PaymentID, func(view change.View, now time.Time) (change.Result, error) {
+		err := a.Store.Update(ctx, u.PaymentID, func(view change.View, now time.Time) (change.Result, error) {
 			for i := range view.Rows {
 				if view.Rows[i].Key == u.Deposit {
 					view.Rows[i].Screening = screening

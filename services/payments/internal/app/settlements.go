@@ -38,13 +38,6 @@ type Settlement struct {
 	SettledAt time.Time
 }
 
-// Settlements reads settled payments.
-type Settlements interface {
-	// SettledBetween gives an owner's payments that were settled from (included) to (not), in the order of their settlement,
-	// beginning after the one of that id among those settled at from.
-	SettledBetween(ctx context.Context, o change.Owner, from time.Time, after string, to time.Time, most int) ([]Settlement, error)
-}
-
 type settlementView struct {
 	Reference       string         `json:"reference"`
 	Type            payment.Type   `json:"type"`
@@ -148,8 +141,8 @@ type Report func(ctx context.Context, w io.Writer) error
 // SettlementReport is the body of GET /v1/settlements with its totals; as CSV, which has no totals so that its columns can
 // be added up, when asCSV. It is written page by page, so that neither memory nor a connection of the database is held by
 // whoever reads it slowly. The first page is read at once, so that what fails can still be told.
-func (a *App) SettlementReport(ctx context.Context, o change.Owner, from, to time.Time, asCSV bool) (Report, error) {
-	first, err := a.Settlements.SettledBetween(ctx, o, from, "", to, settlementsPage)
+func (a *Views) SettlementReport(ctx context.Context, o change.Owner, from, to time.Time, asCSV bool) (Report, error) {
+	first, err := a.Store.SettledBetween(ctx, o, from, "", to, settlementsPage)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +158,7 @@ func (a *App) SettlementReport(ctx context.Context, o change.Owner, from, to tim
 				return nil
 			}
 			last := rows[len(rows)-1]
-			if rows, err = a.Settlements.SettledBetween(ctx, o, last.SettledAt, last.ID, to, settlementsPage); err != nil {
+			if rows, err = a.Store.SettledBetween(ctx, o, last.SettledAt, last.ID, to, settlementsPage); err != nil {
 				return err
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
-	"causeway.internal/libs/keyring"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
@@ -18,11 +17,11 @@ type tokenAnswer struct {
 
 // IssueToken gives the caller of a payment that it settles itself a new one-time token; the old one is void from then on.
 // A replay shows the token for 15 minutes, for it is kept sealed and then erased.
-func (a *App) IssueToken(ctx context.Context, o change.Owner, reference string, k change.Key) (change.Answer, error) {
-	return a.owned(ctx, o, reference, k, func(v change.View, now time.Time) (change.Result, error) {
+func (a *Merchants) IssueToken(ctx context.Context, o change.Owner, reference string, k change.Key) (change.Answer, error) {
+	return a.Access.Owned(ctx, o, reference, k, func(v change.View, now time.Time) (change.Result, error) {
 		token, hash := change.NewToken()
 		expires := now.Add(a.Policy.TokenLife)
-		r, err := a.apply(v.Payment, payment.NewToken{Token: payment.Token{Hash: hash, ExpiresAt: expires}}, now)
+		r, err := change.Applied(a.Policy.Apply(v.Payment, payment.NewToken{Token: payment.Token{Hash: hash, ExpiresAt: expires}}, now))
 		if err != nil {
 			return change.Result{}, err
 		}
@@ -39,50 +38,22 @@ func (a *App) IssueToken(ctx context.Context, o change.Owner, reference string, 
 	})
 }
 
-func secretPlace(k change.Key) string { return "answer/" + k.Scope + "/" + k.Key }
-
-// keep is an answer as it is stored for its key.
-func keep(ring *keyring.Ring, k change.Key, given change.Answer) *change.Answer {
-	if given.Personal && k.Key != "" {
-		given.Body = ring.Seal(given.Body, secretPlace(k))
-	}
-	return &given
-}
-
-// unseal gives a stored answer back as it was given, with its secret while that is kept.
-func unseal(ring *keyring.Ring, k change.Key, stored change.Answer) change.Answer {
-	if _, err := keyring.KeyID(stored.Body); err == nil { // a personal one is sealed
-		body, err := ring.Open(stored.Body, secretPlace(k))
-		if err != nil { // its master key is gone: what was done stands, and is not told again
-			body = []byte(`{"success":true}`)
-		}
-		stored.Body = body
-	}
-	if len(stored.Secret) == 0 {
-		return stored
-	}
-	if full, err := ring.Open(stored.Secret, secretPlace(k)); err == nil {
-		stored.Body = full
-	}
-	return stored
-}
-
 // Settle takes the caller's word that it has paid the receiver, once, with the token
 // (docs/api-contract.md#payment-life).
-func (a *App) Settle(ctx context.Context, o change.Owner, reference, token, settlementReference string, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Merchants) Settle(ctx context.Context, o change.Owner, reference, token, settlementReference string, problems *fault.Problems, k change.Key) (change.Answer, error) {
 	if token == "" {
 		problems.Add("settlementToken", "is required")
 	}
 	if err := problems.Err(); err != nil {
 		return change.Answer{}, err
 	}
-	return a.owned(ctx, o, reference, k, a.shownAfter(payment.Settle{TokenHash: change.TokenHash(token), Reference: settlementReference}))
+	return a.Access.Owned(ctx, o, reference, k, a.shownAfter(payment.Settle{TokenHash: change.TokenHash(token), Reference: settlementReference}))
 }
 
 // shownAfter applies a trigger and answers with the payment as GET shows it.
-func (a *App) shownAfter(t payment.Trigger) change.Func {
+func (a *Merchants) shownAfter(t payment.Trigger) change.Func {
 	return func(v change.View, now time.Time) (change.Result, error) {
-		r, err := a.apply(v.Payment, t, now)
+		r, err := change.Applied(a.Policy.Apply(v.Payment, t, now))
 		if err != nil {
 			return change.Result{}, err
 		}
@@ -97,6 +68,6 @@ func (a *App) shownAfter(t payment.Trigger) change.Func {
 }
 
 // Cancel withdraws a payment for which nothing has been seen.
-func (a *App) Cancel(ctx context.Context, o change.Owner, reference string, k change.Key) (change.Answer, error) {
-	return a.owned(ctx, o, reference, k, a.shownAfter(payment.Cancel{}))
+func (a *Merchants) Cancel(ctx context.Context, o change.Owner, reference string, k change.Key) (change.Answer, error) {
+	return a.Access.Owned(ctx, o, reference, k, a.shownAfter(payment.Cancel{}))
 }

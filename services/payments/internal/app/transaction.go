@@ -7,18 +7,10 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
-	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
-
-// Transactions keeps the transactions that payers name.
-type Transactions interface {
-	// NameTransaction keeps a transaction of a payment and writes the message with it, once for each; false when the payment has
-	// as many others as it may.
-	NameTransaction(ctx context.Context, paymentID, txHash string, most int, c change.Command) (ok bool, err error)
-}
 
 // namedMost bounds how many transactions may be named for one payment: each costs wallets a few calls.
 const namedMost = 5
@@ -35,8 +27,8 @@ type namedAnswer struct {
 
 // NameTransaction takes the hash of the transaction that a payer says has paid. Wallets looks at what it did to the payment's
 // address; the answer says nothing about that.
-func (a *App) NameTransaction(ctx context.Context, reference, txHash string, problems *fault.Problems) ([]byte, error) {
-	v, _, _, err := a.open(ctx, reference, change.Key{})
+func (a *Checkouts) NameTransaction(ctx context.Context, reference, txHash string, problems *fault.Problems) ([]byte, error) {
+	v, _, _, err := a.Access.Open(ctx, reference, change.Key{})
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +44,7 @@ func (a *App) NameTransaction(ctx context.Context, reference, txHash string, pro
 		return nil, errNotNeeded
 	}
 	network, _ := money.NetworkOf(p.Quote.Network)
-	ok, err := a.Transactions.NameTransaction(ctx, p.ID, hash, namedMost, change.Command{
+	ok, err := a.Keep(ctx, p.ID, hash, namedMost, change.Command{
 		Name: wire.LookAtTransactionV1, ID: p.ID + ":" + hash, Payload: wire.LookAtTransaction{
 			Mode: p.Mode, Network: network.Name, Address: p.Address, Asset: p.Quote.Crypto, TxHash: hash,
 		},
@@ -68,18 +60,13 @@ func (a *App) NameTransaction(ctx context.Context, reference, txHash string, pro
 
 // unseen reports whether a contract may pay a payment without being seen: its crypto is the coin of an EVM network that is not
 // traced.
-func (a *App) unseen(p payment.Payment) bool {
+func (a *Checkouts) unseen(p payment.Payment) bool {
 	network, ok := money.NetworkOf(p.Quote.Network)
-	return ok && p.Address != "" && !a.seesContracts(p.Mode, network, p.Quote.Crypto)
-}
-
-// seesContracts reports whether a crypto is seen on a network whoever sends it.
-func (a *App) seesContracts(mode tenant.Mode, n money.Network, crypto string) bool {
-	return n.Family != money.EVM || n.Coin().Symbol != crypto || !a.Scans.Untraced(mode, n.Name)
+	return ok && p.Address != "" && !a.Pricing.SeesContracts(p.Mode, network, p.Quote.Crypto)
 }
 
 // takesHash reports whether naming a transaction may help a payment.
-func (a *App) takesHash(p payment.Payment) bool {
+func (a *Checkouts) takesHash(p payment.Payment) bool {
 	switch p.Status() {
 	case payment.StatusPending, payment.StatusExpired, payment.StatusCancelled, payment.StatusNeedsReview:
 		return a.unseen(p)

@@ -3,11 +3,13 @@
 package change
 
 import (
+	"errors"
 	"time"
 
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/approval"
+	"causeway.internal/libs/fault"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
@@ -174,4 +176,12 @@ type AuditNote struct {
 // Applied is the result of a trigger that the state machine took.
 func Applied(p payment.Payment, facts []payment.Fact, err error) (Result, error) {
 	return Result{Payment: p, Facts: facts}, err
+}
+
+// Refuses reports whether the payment's state refuses a trigger, which is shown empty: one that the state would take is
+// then found incomplete, which is no refusal.
+func Refuses(policy payment.Policy, p payment.Payment, empty payment.Trigger, now time.Time) bool {
+	_, _, err := policy.Apply(p, empty, now)
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Kind != fault.Internal
 }

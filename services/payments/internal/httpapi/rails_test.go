@@ -38,6 +38,16 @@ func (h *hinted) Hint(_ context.Context, rail, reference string) error {
 	return nil
 }
 
+// hinting has the use case of webhooks alone.
+type hinting struct {
+	httpapi.UseCases
+	hints *app.Hints
+}
+
+func (h hinting) RailHint(ctx context.Context, name string, header map[string][]string, raw []byte) ([]byte, error) {
+	return h.hints.RailHint(ctx, name, header, raw)
+}
+
 // railsServer serves the routes of payments over the two rails, neither of which is ever called.
 func railsServer(t testing.TB) (http.Handler, *hinted) {
 	t.Helper()
@@ -52,9 +62,9 @@ func railsServer(t testing.TB) (http.Handler, *hinted) {
 	hints := &hinted{}
 	server := httpkit.NewServer(slog.New(slog.DiscardHandler), prometheus.NewRegistry(),
 		httpkit.Verifier{Audience: "payments", Keys: [][]byte{identityKey}, Now: time.Now})
-	httpapi.Routes(server, app.New(app.Deps{
-		Worlds: map[tenant.Mode]provider.Set{tenant.Live: {Rail: ps, Others: []rail.Provider{fw, self.Rail{}}}}, Hints: hints, Now: time.Now,
-	}))
+	httpapi.Routes(server, hinting{hints: &app.Hints{
+		Providers: map[tenant.Mode]provider.Set{tenant.Live: {Rail: ps, Others: []rail.Provider{fw, self.Rail{}}}}, Hint: hints.Hint,
+	}})
 	return server, hints
 }
 

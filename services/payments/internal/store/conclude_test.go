@@ -233,10 +233,10 @@ func TestConclude_evidenceOfAnEarlierSend(t *testing.T) {
 func TestConclude_secondOperator(t *testing.T) {
 	t.Parallel()
 	l := newLost(t)
-	deps := l.app.Deps
-	deps.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(40_000, 0)}
-	l.app = app.New(deps)
-	l.worker = app.NewPayoutWorker(l.app, l.store, 8, deps.Log)
+	l.with(func(d *app.Deps) {
+		d.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(40_000, 0)}
+	})
+	l.worker = l.newWorker(false)
 	l.landed()
 	body, err := l.conclude("ada", "failed")
 	if err != nil || !strings.Contains(body, `"approval":{"status":"waiting_for_second_operator","action":"conclude_payout","requestedBy":"ada","expiresAt":"`) || !strings.Contains(body, `"stopped":true`) {
@@ -293,9 +293,7 @@ func TestAskTheRailNow(t *testing.T) {
 	if l.orders != 1 {
 		t.Errorf("sent %d times", l.orders)
 	}
-	deps := l.app.Deps
-	deps.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.Zero}
-	l.app = app.New(deps)
+	l.with(func(d *app.Deps) { d.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.Zero} })
 	for range 2 { // each time two operators, and no leave that stays
 		if a, err = askNow("ada"); err != nil || !strings.Contains(string(a.Body), `"action":"ask_rail"`) {
 			t.Fatalf("%s %v", a.Body, err)
@@ -365,10 +363,8 @@ func TestConclude_aWorkerThatWasStopped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var stopped time.Duration
-	deps := w.app.Deps
-	deps.Now = func() time.Time { return time.Now().Add(stopped) }
-	w.app = app.New(deps)
-	w.worker = app.NewPayoutWorker(w.app, w.store, 8, deps.Log)
+	w.with(func(d *app.Deps) { d.Now = func() time.Time { return time.Now().Add(stopped) } })
+	w.worker = w.newWorker(false)
 	p := w.confirmedWith("0123456789")
 	orders := 0
 	w.rig(rigged{
@@ -378,7 +374,7 @@ func TestConclude_aWorkerThatWasStopped(t *testing.T) {
 		},
 		query: func(string) (rail.Status, error) { return rail.Status{}, rail.ErrNoSuchRef },
 	})
-	w.worker.CrashAt(func(step string) bool {
+	w.crashAt(func(step string) bool {
 		if step == "claimed" {
 			stopped = time.Minute
 			w.sql(`UPDATE payouts SET lease_until = now() - interval '1 second'`)

@@ -3,11 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
-
-	"causeway.internal/services/payments/internal/app"
 )
-
-var _ app.Hints = (*Store)(nil)
 
 // hintPayout makes a sent payout due, so that a worker queries the rail at once. A webhook shows that the rail knows the
 // payout, so the misses of earlier queries are cleared and cause no second send. A payout that is due within a second

@@ -126,7 +126,7 @@ func TestLife_expiryWaitsForTheScanner(t *testing.T) {
 	w.sql(`UPDATE payments SET expires_at = $1, due_at = $1 WHERE id = ANY($2)`, ended, []string{p.ID, other.ID})
 	look := func() {
 		t.Helper()
-		if err := w.app.ExpireDue(t.Context(), w.store); err != nil {
+		if err := w.app.ExpireDue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -197,7 +197,7 @@ func TestPayout_crashAtEachStep(t *testing.T) {
 			p := w.made(command())
 			w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
 			crashes := 0
-			w.worker.CrashAt(func(step string) bool {
+			w.crashAt(func(step string) bool {
 				if step == at && crashes == 0 {
 					crashes++
 					return true
@@ -232,7 +232,7 @@ func TestPayout_deadLeaseIsAskedAbout(t *testing.T) {
 	w.fill(1)
 	p := w.made(command())
 	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
-	w.worker.CrashAt(func(step string) bool { return step == "sent" })
+	w.crashAt(func(step string) bool { return step == "sent" })
 	due, err := w.store.DuePayouts(t.Context(), 1)
 	if err != nil || len(due) != 1 {
 		t.Fatalf("%d due, %v", len(due), err)
@@ -244,7 +244,7 @@ func TestPayout_deadLeaseIsAskedAbout(t *testing.T) {
 		t.Fatalf("state %s", got)
 	}
 	w.want(p, "settling")
-	w.worker.CrashAt(func(string) bool { return false })
+	w.crashAt(func(string) bool { return false })
 	w.work(func() bool {
 		w.hurry()
 		return w.status(p) == "settled"

@@ -34,7 +34,7 @@ func limited(t *testing.T, kinds ...string) *world {
 	deps.Worlds = map[tenant.Mode]provider.Set{tenant.Test: deps.Worlds[tenant.Test], tenant.Live: deps.Worlds[tenant.Test]}
 	w.store.Limit(daily)
 	w.app = app.New(deps)
-	w.worker = app.NewPayoutWorker(w.app, w.store, 8, deps.Log)
+	w.worker = w.newWorker(false)
 	w.fill(40)
 	w.sql(`UPDATE address_stock SET mode = 'live' WHERE id % 2 = 0`)
 	return w
@@ -190,9 +190,7 @@ func TestCapacity(t *testing.T) {
 	var near []string
 	c := admission.NewCapacity(w.store.Exposure, map[string]decimal.Decimal{"USDT": decimal.New(70, 0)}, map[money.Currency]decimal.Decimal{money.NGN: decimal.New(1_000_000, 0)},
 		func(kind, of string, share decimal.Decimal) { told.Store(kind+of, share.String()) }, func(kind, of string) { near = append(near, kind+" "+of) })
-	deps := w.app.Deps
-	deps.Capacity = c
-	w.app = app.New(deps)
+	w.with(func(d *app.Deps) { d.Capacity = c })
 	first, err := w.live(command())
 	if err != nil {
 		t.Fatal(err)

@@ -65,8 +65,6 @@ func pageOf(columns, ids string) string {
 	return "SELECT " + columns + " FROM payments p WHERE p.id = ANY(ARRAY(\n" + ids + "\n)) ORDER BY p.id DESC"
 }
 
-var _ app.Lists = (*Store)(nil)
-
 // List implements app.Lists.
 func (s *Store) List(ctx context.Context, f app.Filter) ([]change.View, error) {
 	low, high := bounds(f)

@@ -97,7 +97,7 @@ func TestLimitsGiveBackWhatIsNotConverted(t *testing.T) {
 	w.sql(`UPDATE payments SET expires_at = now() - interval '1 hour', due_at = now() - interval '1 hour' WHERE id = $1`, p.ID)
 	w.sql(`UPDATE deposits SET first_seen_at = now() - interval '2 hours', block_time = now() - interval '2 hours' WHERE payment_id = $1`, p.ID)
 	w.sql(`INSERT INTO scan_progress (mode, network, height, finalized, block_time) VALUES ('live', 'tron', 100, 100, now())`)
-	if err := w.app.ExpireDue(t.Context(), w.store); err != nil {
+	if err := w.app.ExpireDue(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.status(p); got != "confirmed underpaid" || w.used(admission.LimitKey) != "50000" {
@@ -198,7 +198,7 @@ func TestCapacityCountsWhatIsConverted(t *testing.T) {
 	deps.Capacity = admission.NewCapacity(w.store.Exposure, nil, map[money.Currency]decimal.Decimal{money.NGN: decimal.New(100_000, 0)},
 		func(string, string, decimal.Decimal) {}, func(string, string) {})
 	w.app = app.New(deps)
-	w.worker = app.NewPayoutWorker(w.app, w.store, 8, deps.Log)
+	w.worker = w.newWorker(false)
 	ref, err := w.live(small())
 	if err != nil {
 		t.Fatal(err)
@@ -277,9 +277,9 @@ func TestSecondOperator_countsWhatIsMoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fill(4)
-	deps := w.app.Deps
-	deps.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(60_000, 0)}
-	w.app = app.New(deps)
+	w.with(func(d *app.Deps) {
+		d.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(60_000, 0)}
+	})
 	p := w.made(command())
 	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, change.Key{}); err != nil {
 		t.Fatal(err)
@@ -399,7 +399,7 @@ func (w *world) expired(c payment.Command) string {
 	}
 	w.sql(`UPDATE payments SET expires_at = now() - interval '1 hour', due_at = now() - interval '1 hour' WHERE id = $1`, v.Payment.ID)
 	w.sql(`INSERT INTO scan_progress (mode, network, height, finalized, block_time) VALUES ('live', 'tron', 100, 100, now()) ON CONFLICT DO NOTHING`)
-	if err := w.app.ExpireDue(w.t.Context(), w.store); err != nil {
+	if err := w.app.ExpireDue(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
 	if got := w.status(v.Payment); strings.Fields(got)[0] != "expired" {

@@ -132,7 +132,7 @@ func TestDeadlines(t *testing.T) {
 			t.Errorf("%s has %d days, want %d", c.Type, days, want)
 		}
 		w.sql(`UPDATE payments SET deadline_at = now() - interval '1 second', due_at = now() - interval '1 second' WHERE id = $1`, p.ID)
-		if err := w.app.ExpireDue(t.Context(), w.store); err != nil {
+		if err := w.app.ExpireDue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		w.want(p, "needs_review unclaimed")

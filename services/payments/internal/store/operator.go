@@ -47,11 +47,6 @@ SELECT id, kind, object, asset, owner, expected, found, first_at, last_at, resol
 // lastKey sorts after every id of any list.
 const lastKey = "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"
 
-var (
-	_ app.OperatorLists = (*Store)(nil)
-	_ app.Approvals     = (*Store)(nil)
-)
-
 // Asked implements app.Approvals.
 func (s *Store) Asked(ctx context.Context, paymentID string) (*approval.Request, error) {
 	var r approval.Request

@@ -37,9 +37,9 @@ func (w *world) resolve(p payment.Payment, o app.Order) (string, error) {
 func TestSecondOperator(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	deps := w.app.Deps
-	deps.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(40_000, 0)}
-	w.app = app.New(deps)
+	w.with(func(d *app.Deps) {
+		d.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(40_000, 0)}
+	})
 	p := w.failed()
 	retry := func(operator, account string) app.Order {
 		return app.Order{Operator: operator, Action: app.ActionRetry, Receiver: &payment.ReceiverInput{BankCode: "058", AccountNumber: account}, Reason: "closed"}
@@ -71,9 +71,9 @@ func TestSecondOperator(t *testing.T) {
 
 // watched is the world in which amounts above some naira need two operators.
 func (w *world) watched(above int64) {
-	deps := w.app.Deps
-	deps.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(above, 0)}
-	w.app = app.New(deps)
+	w.with(func(d *app.Deps) {
+		d.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(above, 0)}
+	})
 }
 
 // A request holds for the payment as its operator saw it.
@@ -235,7 +235,7 @@ func TestOperatorLists(t *testing.T) {
 func (w *world) reconcile() (open map[string]int) {
 	w.t.Helper()
 	w.sql(`DELETE FROM reconciliations`)
-	if err := w.app.Reconcile(w.t.Context(), w.store, func(found map[string]int, at time.Time) {
+	if err := w.app.Reconcile(w.t.Context(), func(found map[string]int, at time.Time) {
 		if open = found; time.Since(at) > time.Minute {
 			w.t.Errorf("compared at %s", at)
 		}
@@ -294,7 +294,7 @@ func TestReconcile(t *testing.T) {
 	}
 	// once a day and no more, and a process that starts later knows what was found
 	began := ask[time.Time](w, `SELECT finished_at FROM reconciliations`)
-	if err := w.app.Reconcile(t.Context(), w.store, func(found map[string]int, at time.Time) {
+	if err := w.app.Reconcile(t.Context(), func(found map[string]int, at time.Time) {
 		if found[app.DiffTrial] != 1 || !at.Equal(began) {
 			t.Errorf("told %v of %s", found, at)
 		}

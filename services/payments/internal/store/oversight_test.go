@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
@@ -29,7 +30,7 @@ func TestUnmarkedGifts_thatCanBeClaimed(t *testing.T) {
 	}
 	w.fill(8)
 	w.made(giftCommand()) // a marked one
-	w.app.PlainGifts = true
+	w.with(func(d *app.Deps) { d.PlainGifts = true })
 	w.made(command())
 	if ids, n := unmarked(); n != 0 || len(ids) != 0 {
 		t.Errorf("no gift without a mark: %d, %q", n, ids)

@@ -326,7 +326,7 @@ func TestSandbox_enoughForTheWholePayment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.app.Policy.Depths = depths
+	w.with(func(d *app.Deps) { d.Policy.Depths = depths })
 	w.fill(1)
 	p := w.made(command()) // worth 31 dollars
 	a, err := w.app.SimulateDeposit(t.Context(), owner, p.Reference, app.SandboxDeposit{Given: true, Amount: *number("5"), Confirmations: -1}, noProblems(), change.Key{})

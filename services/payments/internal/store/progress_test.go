@@ -37,7 +37,7 @@ func (w *world) told(at time.Time, deposits int64) {
 
 func (w *world) expire() {
 	w.t.Helper()
-	if err := w.app.ExpireDue(w.t.Context(), w.store); err != nil {
+	if err := w.app.ExpireDue(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -73,12 +73,12 @@ func (g *walker) draw(rt *rapid.T) step {
 				WHERE id = $1 AND expires_at > now()`, g.p.ID)
 			m := wire.ScannedThrough{Mode: tenant.Test, Network: "tron", Height: 200, BlockTime: time.Now().Add(time.Hour)}
 			_ = admission.Scanned(g.store.Advance)(ctx, "scanned", m)
-			_ = g.app.ExpireDue(ctx, g.store)
+			_ = g.app.ExpireDue(ctx)
 		}
 	case "deadline":
 		return func() {
 			g.exec(`UPDATE payments SET deadline_at = now() - interval '1 second', due_at = now() WHERE id = $1 AND deadline_at IS NOT NULL AND status = 'confirmed'`, g.p.ID)
-			_ = g.app.ExpireDue(ctx, g.store)
+			_ = g.app.ExpireDue(ctx)
 		}
 	case "claim":
 		account := pick("account", "0123456789", sim.AccountFails, sim.AccountReturns, sim.AccountTimesOut)
@@ -107,7 +107,7 @@ func (g *walker) draw(rt *rapid.T) step {
 		resume := pick("payouts are", "paused", "resumed", "resumed") == "resumed"
 		return func() { _ = g.store.Pause(ctx, admission.Pause{What: admission.PausePayouts, Operator: "ada"}, resume) }
 	default:
-		return func() { _ = g.app.Rescreen(ctx, g.store) }
+		return func() { _ = g.app.Rescreen(ctx) }
 	}
 }
 
@@ -140,8 +140,8 @@ func (g *walker) coin(key, amount string, depth int64, gone bool, sender string)
 // worked has a worker look at every payout that is due, and perhaps die of it.
 func (g *walker) worked(dies string) {
 	g.hurryUp()
-	worker := app.NewPayoutWorker(g.app, g.store, 1, g.app.Log)
-	worker.CrashAt(func(at string) bool { return at == dies })
+	g.crashAt(func(at string) bool { return at == dies })
+	worker := g.newWorker(false)
 	due, err := g.store.DuePayouts(g.t.Context(), 4)
 	g.fault(err)
 	for _, o := range due {

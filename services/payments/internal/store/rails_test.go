@@ -45,9 +45,9 @@ func railed(t *testing.T) (*world, *bank.Server) {
 	test := deps.Worlds[tenant.Test]
 	test.Rail, test.Others = ps, []rail.Provider{fw}
 	deps.Worlds = map[tenant.Mode]provider.Set{tenant.Test: test}
-	deps.Hints, deps.Policy.Whole = w.store, whole
+	deps.Policy.Whole = whole
 	w.app = app.New(deps)
-	w.worker = app.NewPayoutWorker(w.app, w.store, 8, deps.Log)
+	w.worker = w.newWorker(false)
 	return w, b
 }
 
@@ -285,7 +285,7 @@ func TestR10_floatAndBreaker(t *testing.T) {
 		t.Errorf("%d alerts about one float", w.alerts.Load())
 	}
 	b.Balance(bank.Paystack, "NGN", "1000000")
-	w.worker = app.NewPayoutWorker(w.app, w.store, 8, w.app.Log) // another replica, which has not read the balance yet
+	w.worker = w.newWorker(false) // another replica, which has not read the balance yet
 	w.until(p, "settled")
 	if b.Made(bank.Paystack, ref(p, "1")) != 1 {
 		t.Error("not paid under its reference")
@@ -293,7 +293,7 @@ func TestR10_floatAndBreaker(t *testing.T) {
 
 	w.sql(`UPDATE payouts SET next_at = NULL`) // the first one is not looked after any more
 	b.Down(bank.Paystack, true)
-	w.worker = app.NewPayoutWorker(w.app, w.store, 8, w.app.Log)
+	w.worker = w.newWorker(false)
 	p = w.paid("t2")
 	for range 8 {
 		if err := w.step(); err != nil {
@@ -379,12 +379,12 @@ func TestRails_payAtMostOnce(t *testing.T) {
 			b.Decide(bank.Paystack, []string{bank.Failed, bank.Success}[n])
 			b.Decide(bank.Flutterwave, bank.Success)
 		}
-		w.worker = app.NewPayoutWorker(w.app, w.store, 8, w.app.Log) // one whose breaker is closed
+		w.worker = w.newWorker(false) // one whose breaker is closed
 		p := w.paid(fmt.Sprint("many", n))
 		var script []string
 		for range 30 {
 			crash := rand.IntN(4) == 0
-			w.worker.CrashAt(func(string) bool { return crash })
+			w.crashAt(func(string) bool { return crash })
 			due, err := w.store.DuePayouts(t.Context(), 4)
 			if err != nil {
 				t.Fatal(err)
@@ -405,7 +405,7 @@ func TestRails_payAtMostOnce(t *testing.T) {
 				}
 			}
 		}
-		w.worker.CrashAt(func(string) bool { return false })
+		w.crashAt(func(string) bool { return false })
 		paid := 0
 		for _, name := range []string{bank.Paystack, bank.Flutterwave} {
 			for _, line := range b.All(name) {

@@ -77,8 +77,6 @@ ON CONFLICT (kind, object, asset) WHERE resolved_at IS NULL DO UPDATE SET expect
 	openDifferences    = `SELECT kind, count(*) FROM differences WHERE resolved_at IS NULL GROUP BY kind`
 )
 
-var _ app.Books = (*Store)(nil)
-
 // BeginDay implements app.Books. A reconciliation that died starts again after an hour.
 func (s *Store) BeginDay(ctx context.Context) (bool, error) {
 	tag, err := s.pool.Exec(ctx, beginDay)

@@ -34,8 +34,7 @@ func (w *world) reborn() {
 	stock := stock.New(w.store, id.New("replica_", time.Now()), 64, log)
 	deps.Stock = stock
 	w.app = app.New(deps)
-	w.worker = app.NewPayoutWorker(w.app, w.store, 8, log)
-	w.worker.AskFirst()
+	w.worker = w.newWorker(true)
 }
 
 // row is the last payout's state and count of sends.
@@ -86,7 +85,7 @@ func TestRecovery_databaseSetBack(t *testing.T) {
 	pg.Backup(t, w.cfg.URL.Reveal())
 
 	// The minute that is lost.
-	w.worker = app.NewPayoutWorker(w.app, w.store, 8, telemetrytest.ForTest(t).Log)
+	w.worker = w.newWorker(false)
 	w.stepOnly(sent)
 	w.see(later, full("later")) // its payout row will be lost
 	w.stepOnly(later)

@@ -19,8 +19,9 @@ import (
 
 // follows makes the world look at how networks are scanned.
 func (w *world) follows() {
-	w.app.Scans = admission.NewScans(w.store.Scans, time.Minute, func(tenant.Mode, string, bool) {}, slog.New(slog.NewTextHandler(io.Discard, nil)))
-	w.worker = app.NewPayoutWorker(w.app, w.store, 8, w.app.Log)
+	scans := admission.NewScans(w.store.Scans, time.Minute, func(tenant.Mode, string, bool) {}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	w.with(func(d *app.Deps) { d.Scans = scans })
+	w.worker = w.newWorker(false)
 }
 
 // fares delivers what wallets tells of tron's scan.

@@ -28,8 +28,6 @@ WHERE screening = '' AND payment_id IS NOT NULL AND NOT reverted ORDER BY create
 FROM deposits d LEFT JOIN LATERAL unnest(d.senders) AS s(address) ON true WHERE d.payment_id = $1 AND d.counted > 0`
 )
 
-var _ app.Screenings = (*Store)(nil)
-
 // noteVerdict stores a decision about the senders of a snapshot.
 func (s *Store) noteVerdict(ctx context.Context, tx pgx.Tx, in change.Incoming, paymentID string) error {
 	d := in.Deposit

@@ -60,7 +60,7 @@ func screened(t *testing.T) (*world, *watch) {
 	deps := w.app.Deps
 	deps.Screening, deps.Policy.Screen, deps.Pauses = admission.NewScreening(s, deps.Log), true, admission.NewPauses(w.store.Pauses)
 	w.app = app.New(deps)
-	w.worker = app.NewPayoutWorker(w.app, w.store, 8, deps.Log)
+	w.worker = w.newWorker(false)
 	return w, s
 }
 
@@ -141,12 +141,12 @@ func TestScreening_failsClosed(t *testing.T) {
 	p := w.made(command())
 	w.from(p, clean, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
 	w.want(p, "confirming")
-	if err := w.app.Rescreen(t.Context(), w.store); err == nil {
+	if err := w.app.Rescreen(t.Context()); err == nil {
 		t.Error("nobody was told that transfers wait")
 	}
 	w.want(p, "confirming")
 	s.set(false)
-	if err := w.app.Rescreen(t.Context(), w.store); err != nil {
+	if err := w.app.Rescreen(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.want(p, "confirmed")

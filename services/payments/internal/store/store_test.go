@@ -74,8 +74,8 @@ func TestInsert_roundTrip(t *testing.T) {
 	w := newWorld(t)
 	w.fill(10)
 	var written payment.Payment
-	catch := &spy{Payments: w.store, seen: func(n change.Newborn) { written = n.Payment }}
-	w.app.Payments = catch
+	catch := &spy{Store: w.store, seen: func(n change.Newborn) { written = n.Payment }}
+	w.app.Intake.Store = catch
 	a, err := w.create(command(), change.Key{})
 	if err != nil {
 		t.Fatal(err)
@@ -94,13 +94,13 @@ func TestInsert_roundTrip(t *testing.T) {
 }
 
 type spy struct {
-	app.Payments
+	*store.Store
 	seen func(change.Newborn)
 }
 
 func (s *spy) Insert(ctx context.Context, n change.Newborn) error {
 	s.seen(n)
-	return s.Payments.Insert(ctx, n)
+	return s.Store.Insert(ctx, n)
 }
 
 // The answer has exactly the fields of docs/api-contract.md#answers for a transfer.

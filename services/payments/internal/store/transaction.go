@@ -8,11 +8,8 @@ import (
 
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 )
-
-var _ app.Transactions = (*Store)(nil)
 
 const (
 	// The lock of the payment holds its number of transactions below the limit.

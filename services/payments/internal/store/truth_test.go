@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"causeway.internal/libs/fault"
-	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -137,11 +136,8 @@ func (g *gauntlet) work1() {
 	if !g.calm {
 		at = g.pick("the worker dies when it has", "not", "not", "claimed", "sent", "queried")
 	}
-	worker := app.NewPayoutWorker(g.app, g.store, 1, telemetrytest.ForTest(g.t).Log)
-	worker.CrashAt(func(step string) bool { return step == at })
-	if g.yes("the worker is in recovery") {
-		worker.AskFirst()
-	}
+	g.crashAt(func(step string) bool { return step == at })
+	worker := g.newWorker(g.yes("the worker is in recovery"))
 	due, err := g.store.DuePayouts(g.t.Context(), 4)
 	if err != nil {
 		g.rt.Fatal(err)

@@ -47,6 +47,7 @@ type world struct {
 	store  *store.Store
 	app    *app.App
 	worker *app.PayoutWorker
+	crash  func(step string) bool // where the worker dies
 	bank   *sim.Rail
 	ring   *keyring.Ring
 	alerts atomic.Int32
@@ -75,17 +76,34 @@ func newWorld(t testing.TB) *world {
 	t.Cleanup(func() { stock.Close(context.Background()) })
 	w.store.IssueTokens(ring, 24*time.Hour)
 	w.app = app.New(app.Deps{
-		Keys:     ring,
-		Payments: w.store, Lists: w.store, Settlements: w.store, Operators: w.store, Approvals: w.store, Stock: stock, Backlog: outbox.NewBacklog(w.pool, outbox.MaxRows), Policy: payment.Defaults(), Render: render,
+		Keys:  ring,
+		Store: w.store, Stock: stock, Full: outbox.NewBacklog(w.pool, outbox.MaxRows).Full, Policy: payment.Defaults(), Render: render,
 		Worlds:   map[tenant.Mode]provider.Set{tenant.Test: {Rates: fixed.New(time.Now), Rail: w.bank, Timing: payout.TestTiming(), NameWait: time.Second}},
 		Callback: func(tenant.Mode, string) error { return nil }, Now: time.Now, Log: tel.Log,
 		Refusal: func(_ context.Context, f *fault.Error) change.Answer {
 			return change.Answer{Status: 409, Body: []byte(f.Code)}
 		},
 	})
-	w.worker = app.NewPayoutWorker(w.app, w.store, 8, tel.Log)
+	w.worker = w.newWorker(false)
 	return w
 }
+
+// with makes the use cases anew, with some of what they need changed.
+func (w *world) with(edit func(d *app.Deps)) {
+	deps := w.app.Deps
+	edit(&deps)
+	w.app = app.New(deps)
+}
+
+// newWorker makes a worker of payouts, as another replica would have one.
+func (w *world) newWorker(asksFirst bool) *app.PayoutWorker {
+	o := w.app.Worker(w.store, 8)
+	o.AskFirst, o.Crash = asksFirst, func(step string) bool { return w.crash != nil && w.crash(step) }
+	return app.NewPayoutWorker(o)
+}
+
+// crashAt makes the worker stop dead at the steps that die chooses.
+func (w *world) crashAt(die func(step string) bool) { w.crash = die }
 
 // fill puts fresh tron addresses into the stock, as wallets would.
 func (w *world) fill(n int) {

@@ -1,0 +1,87 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
+)
+
+// reviewed is a payment as operators see it. Its reference and its payout take the places of those that shown has.
+type reviewed struct {
+	ID            string      `json:"id"`
+	MerchantID    string      `json:"merchantId"`
+	Mode          tenant.Mode `json:"mode"`
+	RefundAddress string      `json:"refundAddress,omitempty"`
+	RefundOurs    bool        `json:"refundAddressInternal,omitempty"`
+	RefundTx      string      `json:"refundTxHash,omitempty"`
+	WouldPay      *wouldPay   `json:"wouldPay,omitempty"`
+	Reference     *string     `json:"reference"`
+	shown
+	Payout *reviewedPayout `json:"payout,omitempty"`
+}
+
+// reviewedPayout is a payout as operators see it. Its reference is null where it is made of a gift's that they may not see.
+type reviewedPayout struct {
+	payoutView
+	Reference *string `json:"reference"`
+}
+
+func reviewedPayoutOf(o payout.Payout) reviewedPayout {
+	return reviewedPayout{payoutViewOf(o), &o.Reference}
+}
+
+// wouldPay is what an accept pays now: amount without a payoutAmount, upTo with that payoutAmount where it may be more.
+type wouldPay struct {
+	Amount   money.Number   `json:"amount"`
+	Currency money.Currency `json:"currency"`
+	UpTo     *money.Number  `json:"upTo,omitempty"`
+}
+
+// reviewedOf hides a gift's reference from an operator who did not bring it, because it is enough to claim the gift.
+func (a *Operators) reviewedOf(v change.View, brought bool) reviewed {
+	p := v.Payment
+	r := reviewed{
+		ID: p.ID, MerchantID: p.MerchantID, Mode: p.Mode, RefundAddress: p.RefundAddress, RefundTx: p.RefundTx,
+		Reference: &p.Reference, shown: a.Render.shownOf(v),
+	}
+	r.Metadata = json.RawMessage(id.HideGifts(string(r.Metadata)))
+	if v.Payout != nil {
+		paid := reviewedPayoutOf(*v.Payout)
+		r.Payout = &paid
+	}
+	if p.Type == payment.Gift && !brought {
+		r.Reference, r.CheckoutURL = nil, ""
+		if r.Payout != nil {
+			r.Payout.Reference = nil
+		}
+	}
+	offer, ok := a.Policy.Offer(p, v.Rows)
+	if !ok {
+		return r
+	}
+	r.WouldPay = &wouldPay{Amount: money.N(offer.Plain), Currency: p.Currency}
+	if offer.Most.GreaterThan(offer.Plain) {
+		most := money.N(offer.Most)
+		r.WouldPay.UpTo = &most
+	}
+	return r
+}
+
+// listedOf is a payment in a list of operators, who send refunds by hand: it marks a refund address that is one of this system's.
+func (a *Operators) listedOf(ctx context.Context, v change.View) (r reviewed, err error) {
+	r = a.reviewedOf(v, false)
+	r.RefundOurs, err = a.Access.Ours(ctx, v.Payment.Mode, v.Payment.RefundAddress)
+	return r, err
+}
+
+// ListAll is the body of GET /v1/admin/payments: every merchant's, for operators.
+func (a *Operators) ListAll(ctx context.Context, f Filter) ([]byte, error) {
+	f.Owner = change.Owner{}
+	return Page(ctx, a.Store.List, f, func(v change.View) (reviewed, error) { return a.listedOf(ctx, v) })
+}
