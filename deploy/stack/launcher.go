@@ -50,7 +50,7 @@ func newLauncher(verb string, a arguments, environ []string, out, errs io.Writer
 }
 
 func (l *launcher) servers() infra.Servers {
-	return infra.Servers{Dir: l.dir, Console: l.con, Environ: l.vars}
+	return infra.Servers{Dir: l.dir, Console: l.con, Environ: l.vars, Volatile: l.verb == "test"}
 }
 
 func (l *launcher) product() product.Product {

@@ -61,7 +61,8 @@ func (l *launcher) test(ctx context.Context) error {
 		l.con.Print("%s", result.Line())
 		return err
 	}
-	pure := []string{"-race", "-tags", how.pure, "-timeout", how.timeout, "work"}
+	// Tests that wait for time share the processors with tests that compute. The linter vets every file.
+	pure := []string{"-race", "-vet", "off", "-tags", how.pure, "-p", "4", "-timeout", how.timeout, "work"}
 	err = one(tier.Tier{Name: "pure", Budget: 2 * time.Minute, Args: pure, Dir: root, Environ: append(l.environ, how.environ...)})
 	if err == nil {
 		err = l.onStack(ctx, root, how, one)
@@ -147,16 +148,18 @@ func (e extent) raced() []string {
 // tiers are the calls of go test on the running stack. The race detector finds races inside the broker's client library
 // when connections are dropped, so the files that drop them carry `!race` and run in a pass of their own beside it.
 func tiers(how extent, served []string) []tier.Tier {
-	common := []string{"-count", "1", "-tags", how.served, "-p", "2", "-timeout", how.timeout}
+	common := []string{"-vet", "off", "-count", "1", "-tags", how.served, "-p", "2", "-timeout", how.timeout}
 	with := func(flags []string, packages ...string) []string {
 		return append(append(append([]string{}, flags...), common...), packages...)
 	}
-	all := []tier.Tier{{Name: "store and messages", Budget: 5 * time.Minute, Args: with(how.raced(), served...)}}
+	// Most of these tests wait, for servers and for time, so more of a package run at a time than there are processors.
+	parallel := append(how.raced(), "-parallel", "6")
+	all := []tier.Tier{{Name: "store and messages", Budget: 3 * time.Minute, Args: with(parallel, served...)}}
 	if how.race != "" {
 		all = append(all, tier.Tier{Name: "dropped connections", Args: with(nil, "./libs/bus/...")})
 	}
 	return append(all,
-		tier.Tier{Name: "end to end", Budget: 6 * time.Minute, Args: with(append(how.raced(), "-v", "-parallel", "20"), "./deploy/e2e/...")},
+		tier.Tier{Name: "end to end", Budget: 4 * time.Minute, Args: with(append(how.raced(), "-v", "-parallel", "20"), "./deploy/e2e/...")},
 		tier.Tier{Name: "chaos", Budget: 3 * time.Minute, Args: with(nil, "./deploy/chaos/...")},
 	)
 }

@@ -40,6 +40,9 @@ type Servers struct {
 	Dir     string
 	Console *console.Console
 	Environ map[string]string
+
+	// Volatile is for tests: PostgreSQL flushes nothing to the disk. Its data survive its own crash, not the machine's.
+	Volatile bool
 }
 
 // Up makes both servers usable and records them in the state. PostgreSQL and RabbitMQ start at the same time.

@@ -77,6 +77,9 @@ func (s Servers) postgres(ctx context.Context, user *process.User, password stri
 			},
 			Env: s.env("LC_ALL=C", "TZ=UTC"),
 		}}
+		if s.Volatile {
+			p.Spec.Args = append(p.Spec.Args, "-c", "fsync=off", "-c", "full_page_writes=off")
+		}
 		if p.Ref, err = process.Start(p.Spec); err != nil {
 			return err
 		}
