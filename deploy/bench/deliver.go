@@ -54,7 +54,11 @@ func newDeliver(ctx context.Context, b *bench, endpoints, hung int) (d *deliver,
 	if d.sink, err = newSink(b, endpoints, hung); err != nil {
 		return nil, err
 	}
-	if d.broker, err = newBroker(url); err != nil {
+	key, err := b.stack.Setting("payments-work", "MESSAGE_KEY")
+	if err == nil {
+		d.broker, err = newBroker(url, key)
+	}
+	if err != nil {
 		return nil, errors.Join(err, d.close(ctx))
 	}
 	if d.own, err = pgx.Connect(ctx, b.stack.Databases["callback-dispatcher"]); err != nil {
@@ -100,15 +104,20 @@ func hookBody(eventID string) []byte {
 		eventID, eventID, strings.Repeat("x", 390))
 }
 
-// batch is a number of encoded events.
+// batch is a number of encoded and signed events.
 type batch struct {
-	ids    []string
-	bodies [][]byte
+	ids, signatures []string
+	bodies          [][]byte
+}
+
+// part is the events from one number to before another.
+func (b batch) part(from, to int) batch {
+	return batch{b.ids[from:to], b.signatures[from:to], b.bodies[from:to]}
 }
 
 // encode makes so many events, spread over the endpoints, for a merchant of this run.
 func (d *deliver) encode(merchant string, from, events int) (made batch, err error) {
-	made = batch{make([]string, events), make([][]byte, events)}
+	made = batch{make([]string, events), make([]string, events), make([][]byte, events)}
 	for n := range events {
 		id := "evt_" + name()
 		raw, err := json.Marshal(event{
@@ -118,7 +127,7 @@ func (d *deliver) encode(merchant string, from, events int) (made batch, err err
 		if err != nil {
 			return made, fmt.Errorf("encoding an event: %w", err)
 		}
-		made.ids[n], made.bodies[n] = id, raw
+		made.ids[n], made.signatures[n], made.bodies[n] = id, d.broker.sign(id, raw), raw
 	}
 	return made, nil
 }
@@ -126,8 +135,7 @@ func (d *deliver) encode(merchant string, from, events int) (made batch, err err
 // send publishes events, as many at a time as the relay does.
 func (d *deliver) send(ctx context.Context, events batch) error {
 	for from := 0; from < len(events.ids); from += relayBatch {
-		to := min(from+relayBatch, len(events.ids))
-		if err := d.broker.publish(ctx, events.ids[from:to], events.bodies[from:to]); err != nil {
+		if err := d.broker.publish(ctx, events.part(from, min(from+relayBatch, len(events.ids)))); err != nil {
 			return err
 		}
 	}
