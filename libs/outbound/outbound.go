@@ -4,13 +4,18 @@
 package outbound
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"causeway.internal/libs/outbound/guard"
@@ -22,9 +27,8 @@ const (
 	connect     = 3 * time.Second  // name look-up and TCP
 	handshake   = 5 * time.Second
 	idle        = 60 * time.Second
-	idleMax     = 4096 // connections
-	headerBytes = 32 << 10
-	headerLines = 256
+	idleMax     = 4096     // connections
+	headerBytes = 16 << 10 // heads of 1xx responses included; it bounds their lines too, each of which costs the parser 200 bytes
 	bodyBytes   = 64 << 10 // read before the connection is given up instead of kept
 	excerptOK   = 512
 	excerptFail = 4 << 10
@@ -43,15 +47,9 @@ type Config struct {
 }
 
 // Client posts to endpoints. It is safe for concurrent use; one client serves one mode, since the policy is the mode's.
-//
-// HTTP/1.1 is spoken by the attempt itself, on a connection that it has to itself meanwhile: its limits are deadlines of the
-// socket, and nothing runs beside it. What speaks HTTP/2 goes through net/http's transport.
 type Client struct {
-	total  time.Duration
-	dialer net.Dialer
-	tls    *tls.Config
-	pool   pool
-	http2  *http.Transport
+	total     time.Duration
+	transport *http.Transport
 }
 
 // New makes a client.
@@ -65,39 +63,28 @@ func New(cfg Config) *Client {
 	if cfg.Resolver == nil {
 		cfg.Resolver = &net.Resolver{PreferGo: true} // libc resolvers read 0x7f.1 and bare decimals as addresses
 	}
-	c := &Client{
-		total: cfg.Total,
-		dialer: net.Dialer{
-			Timeout:        min(connect, cfg.Total),
-			KeepAlive:      30 * time.Second,
-			Resolver:       cfg.Resolver,
-			ControlContext: guard.Control(cfg.Policy), // no proxy: one would move the guard to the wrong hop
-		},
-		tls: &tls.Config{
-			MinVersion:         tls.VersionTLS12,
-			RootCAs:            cfg.RootCAs,
-			ClientSessionCache: tls.NewLRUClientSessionCache(1024),
-			NextProtos:         []string{"h2", "http/1.1"},
-		},
-		pool: pool{perHost: cfg.PerHost, idle: map[string][]*conn{}, http2: map[string]bool{}},
+	dialer := &net.Dialer{
+		Timeout:        min(connect, cfg.Total),
+		KeepAlive:      30 * time.Second,
+		Resolver:       cfg.Resolver,
+		ControlContext: guard.Control(cfg.Policy),
 	}
-	c.http2 = &http.Transport{
-		DialTLSContext:         c.dialHTTP2,
+	return &Client{total: cfg.Total, transport: &http.Transport{
+		Proxy:                  nil, // a proxy would move the guard to the wrong hop
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: cfg.RootCAs, ClientSessionCache: tls.NewLRUClientSessionCache(1024)},
+		TLSHandshakeTimeout:    min(handshake, cfg.Total),
 		IdleConnTimeout:        idle,
 		MaxIdleConns:           idleMax,
 		MaxIdleConnsPerHost:    cfg.PerHost,
 		MaxResponseHeaderBytes: headerBytes,
-		DisableCompression:     true, // what is not asked for need not be inflated: no zip bombs
+		DisableCompression:     true, // a body that is not inflated is no zip bomb
 		ForceAttemptHTTP2:      true,
-	}
-	return c
+	}}
 }
 
-// Close drops idle connections, and every other one when its attempt ends; those that speak HTTP/2 once they were idle.
-func (c *Client) Close() {
-	c.pool.close()
-	c.http2.CloseIdleConnections()
-}
+// Close drops idle connections, and every other one when its attempt ends.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
 // Timing splits the latency of one attempt. Phases that a reused connection skips are zero. Wait runs from the written
 // request to the first byte of the response.
@@ -116,18 +103,19 @@ type Result struct {
 	Err     error
 }
 
-var keptHeaders = []string{"Content-Type", "Retry-After", "Date", "Server", "Location"}
-
 // Post sends body to a URL with the given headers, once. Success is the status line of a 2xx answer inside the total time,
 // whatever becomes of the body behind it: the receiver has said that it has the event. When ctx ends first, the class is
 // Canceled and nothing is known.
 func (c *Client) Post(ctx context.Context, to string, header http.Header, body []byte) Result {
+	if ended(ctx) {
+		return Result{Class: Canceled, Err: context.Canceled}
+	}
 	watch := &stopwatch{began: time.Now()}
 	res := c.post(ctx, watch, to, header, body)
 	res.Timing, res.Remote = watch.read()
 	if res.Err != nil {
 		res.Class = classify(res.Err, watch)
-		if over(ctx) {
+		if ended(ctx) {
 			res.Class = Canceled
 		}
 		return res
@@ -136,47 +124,63 @@ func (c *Client) Post(ctx context.Context, to string, header http.Header, body [
 	return res
 }
 
-// over reports whether a context has ended. A dial knows its deadline and may end by it before the context says so.
-func over(ctx context.Context) bool {
+// ended reports whether a context has ended. A dial knows its deadline and may end by it before the context says so.
+func ended(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }
 
-func (c *Client) post(ctx context.Context, watch *stopwatch, to string, header http.Header, body []byte) Result {
-	r, err := newRequest(to, header, body)
+// framing are the headers that a caller may not set: they say where a request goes and ends.
+var framing = []string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Trailer"}
+
+func (c *Client) post(ctx context.Context, watch *stopwatch, to string, header http.Header, body []byte) (res Result) {
+	ctx, cancel := context.WithDeadline(ctx, watch.began.Add(c.total))
+	defer cancel()
+	req, err := newRequest(watch.attach(ctx), to, header, body)
 	if err != nil {
 		return Result{Err: &unusable{err}}
 	}
-	r.until = watch.began.Add(c.total)
-	if c.pool.speaksHTTP2(r.origin) {
-		return c.postHTTP2(ctx, watch, r, nil)
+	resp, err := c.transport.RoundTrip(req) // below http.Client, so nothing can follow a redirect
+	if err != nil {
+		return Result{Err: err}
 	}
-	link := c.pool.take(r.origin)
-	if link == nil {
-		bounded, cancel := context.WithDeadline(ctx, r.until)
-		socket, secure, err := c.dial(bounded, watch, r.address, r.secure)
-		cancel()
-		switch {
-		case err != nil:
-			return Result{Err: err}
-		case secure != nil && secure.ConnectionState().NegotiatedProtocol == "h2":
-			c.pool.learnHTTP2(r.origin)
-			return c.postHTTP2(ctx, watch, r, &handed{conn: secure})
-		}
-		link = newConn(socket, secure)
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusSwitchingProtocols { // reads of such a body know no deadline
+		_ = resp.Body.Close()
+		resp.Body = http.NoBody
 	}
-	watch.got(link.remote)
-	res, reusable := link.exchange(ctx, watch, r)
-	if reusable {
-		c.pool.put(r.origin, link)
-	} else {
-		link.abort()
-	}
+	res.read(resp)
 	return res
 }
 
-// read takes what is kept of a response: little of its head, and an excerpt of its body. It says whether the body has ended.
-func (res *Result) read(resp *http.Response) (ended bool) {
+func newRequest(ctx context.Context, to string, header http.Header, body []byte) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if req.URL.Hostname() == "" {
+		return nil, errors.New("the URL names no host") // a dial takes none for this machine
+	}
+	req.URL.RawQuery = strings.ReplaceAll(req.URL.RawQuery, " ", "%20")
+	for name, values := range header {
+		if slices.ContainsFunc(framing, func(own string) bool { return strings.EqualFold(own, name) }) {
+			return nil, fmt.Errorf("the header %q may not be set", name)
+		}
+		req.Header[name] = values
+	}
+	if user := req.URL.User; user != nil && header.Get("Authorization") == "" {
+		password, _ := user.Password()
+		req.SetBasicAuth(user.Username(), password)
+	}
+	// Not sent: it lets the transport repeat the request when the server had closed a kept connection. Receivers know repeats by
+	// the event's id.
+	req.Header["Idempotency-Key"] = nil
+	return req, nil
+}
+
+// read takes what is kept of a response: little of its head, and an excerpt of its body. A body that is read to its end leaves
+// the connection to the next attempt.
+func (res *Result) read(resp *http.Response) {
 	res.Status, res.Header = resp.StatusCode, kept(resp.Header)
 	resp.Header = nil // it may be large, and the body slow
 	size := excerptFail
@@ -189,23 +193,15 @@ func (res *Result) read(resp *http.Response) (ended bool) {
 	excerpt := make([]byte, size)
 	n, err := fill(resp.Body, excerpt)
 	res.Excerpt = excerpt[:n:n]
-	if err == nil && resp.Body != http.NoBody {
-		var more int64
-		if more, err = io.Copy(io.Discard, io.LimitReader(resp.Body, int64(bodyBytes-size))); more < int64(bodyBytes-size) && err == nil {
-			err = io.EOF
-		}
+	if err == nil {
+		_, err = io.CopyN(io.Discard, resp.Body, int64(bodyBytes-size))
 	}
-	switch {
-	case err == nil:
-		return resp.Body == http.NoBody
-	case err == io.EOF: //nolint:errorlint // a body that ended well says io.EOF itself; a wrapped one broke off
-		return true
-	}
-	if resp.StatusCode/100 != 2 {
+	if err != nil && err != io.EOF && resp.StatusCode/100 != 2 { //nolint:errorlint // a body that broke off wraps it
 		res.Err = &truncated{err}
 	}
-	return false
 }
+
+var keptHeaders = []string{"Content-Type", "Retry-After", "Date", "Server", "Location"}
 
 func kept(h http.Header) http.Header {
 	out := make(http.Header, len(keptHeaders))

@@ -315,7 +315,7 @@ func TestPost_canceledByCaller(t *testing.T) {
 // overdue is a context whose deadline has passed a moment before it says so.
 type overdue struct{ context.Context }
 
-func (overdue) Deadline() (time.Time, bool) { return past, true }
+func (overdue) Deadline() (time.Time, bool) { return time.Unix(1, 0), true }
 
 func TestPost_canceledByDeadlineOfCaller(t *testing.T) {
 	s := serve(t, func(http.ResponseWriter, *http.Request) {})

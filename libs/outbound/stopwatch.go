@@ -2,6 +2,8 @@ package outbound
 
 import (
 	"context"
+	"crypto/tls"
+	"net"
 	"net/http/httptrace"
 	"net/netip"
 	"sync"
@@ -18,25 +20,28 @@ type stopwatch struct {
 	gotConn, firstByte            bool
 }
 
-// attach returns a context whose request is timed by the transport's hooks. A dial finds the stopwatch by the context.
+// attach returns a context whose request is timed by the transport's hooks.
 func (w *stopwatch) attach(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(context.WithValue(ctx, stopwatchKey{}, w), &httptrace.ClientTrace{
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		DNSStart:             func(httptrace.DNSStartInfo) { w.start(&w.dns) },
+		DNSDone:              func(httptrace.DNSDoneInfo) { w.stop(&w.dns, &w.timing.DNS) },
+		ConnectStart:         func(string, string) { w.start(&w.dial) },
+		ConnectDone:          w.dialled,
+		TLSHandshakeStart:    func() { w.start(&w.shake) },
+		TLSHandshakeDone:     w.shaken,
 		GotConn:              func(info httptrace.GotConnInfo) { w.got(remoteOf(info.Conn)) },
 		WroteRequest:         func(httptrace.WroteRequestInfo) { w.start(&w.sent) },
 		GotFirstResponseByte: w.answer,
 	})
 }
 
-type stopwatchKey struct{}
-
-// dialling returns a context whose dial is timed.
-func (w *stopwatch) dialling(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		DNSStart:     func(httptrace.DNSStartInfo) { w.start(&w.dns) },
-		DNSDone:      func(httptrace.DNSDoneInfo) { w.stop(&w.dns, &w.timing.DNS) },
-		ConnectStart: func(string, string) { w.start(&w.dial) },
-		ConnectDone:  w.dialled,
-	})
+func remoteOf(c net.Conn) netip.AddrPort {
+	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	at := tcp.AddrPort()
+	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
 }
 
 func (w *stopwatch) start(at *time.Time) {
@@ -57,6 +62,12 @@ func (w *stopwatch) stop(began *time.Time, took *time.Duration) {
 func (w *stopwatch) dialled(_, _ string, err error) {
 	if err == nil {
 		w.stop(&w.dial, &w.timing.Connect)
+	}
+}
+
+func (w *stopwatch) shaken(_ tls.ConnectionState, err error) {
+	if err == nil {
+		w.stop(&w.shake, &w.timing.TLS)
 	}
 }
 

@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/x509"
 	"fmt"
@@ -9,7 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -61,7 +62,7 @@ func (f *far) closeIdle(n int) {
 		case <-f.closed:
 			n--
 		case <-again.C:
-			f.client.http2.CloseIdleConnections()
+			f.client.transport.CloseIdleConnections()
 		}
 	}
 }
@@ -130,13 +131,13 @@ func TestPost_keepsConnections(t *testing.T) {
 	}
 }
 
-// TestPost_answersToNobody sends one response too many after each. It must not be taken for that of the next request, which
-// another merchant's delivery may be.
+// TestPost_answersToNobody sends one response too many after each. The client hangs up, so that it is not taken for the response
+// to the next request, which another merchant's delivery may be.
 func TestPost_answersToNobody(t *testing.T) {
 	const one = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 	for name, late := range map[string]bool{"with the response": false, "after it": true} {
 		t.Run(name, func(t *testing.T) {
-			sent := make(chan struct{}, 2)
+			hungUp := make(chan struct{}, 2)
 			url := wild(t, func(c net.Conn) {
 				readHead(c)
 				if late {
@@ -145,20 +146,22 @@ func TestPost_answersToNobody(t *testing.T) {
 				} else {
 					_, _ = io.WriteString(c, one+strings.Replace(one, "200", "500", 1))
 				}
-				sent <- struct{}{}
+				_, _ = io.Copy(io.Discard, c) // until the client hangs up
+				hungUp <- struct{}{}
 			})
 			c := client(t, Config{})
 			for range 2 {
 				if res := c.Post(t.Context(), url, nil, nil); res.Class != OK {
 					t.Errorf("got %s: %v", res.Class, res.Err)
 				}
-				<-sent
+				<-hungUp
 			}
 		})
 	}
 }
 
-// TestPost_answeredUnread posts more than a server reads before it answers and closes. What it said counts, not that it closed.
+// TestPost_answeredUnread posts a body of ordinary length to a server that answers and closes before it has read it. Its answer
+// counts, not that it closed.
 func TestPost_answeredUnread(t *testing.T) {
 	url := wild(t, func(c net.Conn) {
 		_, _ = c.Read(make([]byte, 1))
@@ -166,7 +169,7 @@ func TestPost_answeredUnread(t *testing.T) {
 	})
 	c := client(t, Config{})
 	for range 3 {
-		if res := c.Post(t.Context(), url, nil, make([]byte, 8<<20)); res.Class != Gone {
+		if res := c.Post(t.Context(), url, nil, make([]byte, 2<<10)); res.Class != Gone {
 			t.Errorf("got %s: %v", res.Class, res.Err)
 		}
 	}
@@ -236,21 +239,17 @@ func TestPost_http2AllAtOnce(t *testing.T) {
 	f.closeIdle(int(f.opened.Load()))
 }
 
-// TestPost_http2NoMore meets a server that spoke HTTP/2 and speaks HTTP/1.1 since.
+// TestPost_http2NoMore meets a server that spoke HTTP/2 and now speaks HTTP/1.1.
 func TestPost_http2NoMore(t *testing.T) {
 	f := newFar(t, true, true, time.Minute, func(http.ResponseWriter, *http.Request) {})
 	f.post(t, OK)
-	origin := f.URL
-	if !f.client.pool.speaksHTTP2(origin) {
-		t.Error("that it speaks HTTP/2 was not kept in mind")
-	}
 	f.closeIdle(1)
 	f.TLS.NextProtos = []string{"http/1.1"}
 	for range 3 {
 		f.post(t, OK)
 	}
-	if f.client.pool.speaksHTTP2(origin) {
-		t.Error("that it speaks HTTP/2 is still believed")
+	if f.opened.Load() != 2 {
+		t.Errorf("%d connections, want one of each protocol", f.opened.Load())
 	}
 }
 
@@ -277,107 +276,81 @@ func TestPost_http2SwitchesProtocols(t *testing.T) {
 	}
 }
 
-// TestRequest_wire shows what an endpoint receives, byte for byte, and what is never sent.
-func TestRequest_wire(t *testing.T) {
+// TestPost_wire shows what an endpoint receives, byte for byte, and what is never sent.
+func TestPost_wire(t *testing.T) {
+	const host = "\r\nHost: ADDR\r\nUser-Agent: a\r\nContent-Length: 2\r\n"
+	with := func(name, value string) http.Header { return http.Header{"User-Agent": {"a"}, name: {value}} }
 	for _, tc := range []struct {
-		url    string
+		url    string // ADDR is the server, PORT its port
 		header http.Header
 		wire   string // "" where it is refused
-		dials  string
 	}{
-		{"http://a.test", http.Header{"webhook-id": {"e"}}, "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 2\r\nwebhook-id: e\r\n\r\n{}", "a.test:80"},
-		{"https://a.test/b c?d=e f#g", nil, "POST /b%20c?d=e%20f HTTP/1.1\r\nHost: a.test\r\nContent-Length: 2\r\n\r\n{}", "a.test:443"},
-		{"http://[::1]:8080/", nil, "POST / HTTP/1.1\r\nHost: [::1]:8080\r\nContent-Length: 2\r\n\r\n{}", "[::1]:8080"},
-		{"http://[::1]/", nil, "POST / HTTP/1.1\r\nHost: [::1]\r\nContent-Length: 2\r\n\r\n{}", "[::1]:80"},
-		{"http://a.test:/", nil, "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 2\r\n\r\n{}", "a.test:80"},
-		{"http://bücher.test/", nil, "POST / HTTP/1.1\r\nHost: xn--bcher-kva.test\r\nContent-Length: 2\r\n\r\n{}", "xn--bcher-kva.test:80"},
+		{"http://ADDR", with("webhook-id", "e"), "POST / HTTP/1.1" + host + "webhook-id: e\r\n\r\n{}"},
+		{"http://ADDR/b c?d=e f#g", with("x", "y"), "POST /b%20c?d=e%20f HTTP/1.1" + host + "x: y\r\n\r\n{}"},
 		{
-			"http://u:p@a.test/", nil, "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 2\r\nAuthorization: Basic dTpw\r\n\r\n{}", "a.test:80",
+			"http://bücher.test:PORT/", with("x", "y"),
+			"POST / HTTP/1.1" + strings.Replace(host, "ADDR", "xn--bcher-kva.test:PORT", 1) + "x: y\r\n\r\n{}",
 		},
-		{
-			"http://u:p@a.test/",
-			http.Header{"Authorization": {"own"}},
-			"POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 2\r\nAuthorization: own\r\n\r\n{}", "a.test:80",
-		},
-		{"http://a.test/", http.Header{"x": {"y\r\nz: w"}}, "", ""},
-		{"http://a.test/", http.Header{"x\r\ny": {"z"}}, "", ""},
-		{"http://a.test/", http.Header{"content-length": {"0"}}, "", ""},
-		{"http://a.test/", http.Header{"Host": {"b.test"}}, "", ""},
-		{"http://a.test/\r\nx: y", nil, "", ""},
-		{"http://a.test\r\nx: y/", nil, "", ""},
-		{"http:///x", nil, "", ""},
-		{"http://:80/x", nil, "", ""},
-		{"unix:///x", nil, "", ""},
-		{"", nil, "", ""},
+		{"http://u:p@ADDR/", with("x", "y"), "POST / HTTP/1.1" + host + "Authorization: Basic dTpw\r\nx: y\r\n\r\n{}"},
+		{"http://u:p@ADDR/", with("Authorization", "own"), "POST / HTTP/1.1" + host + "Authorization: own\r\n\r\n{}"},
+		{"http://ADDR/", http.Header{"x": {"y\r\nz: w"}}, ""},
+		{"http://ADDR/", http.Header{"x\r\ny": {"z"}}, ""},
+		{"http://ADDR/", http.Header{"content-length": {"0"}}, ""},
+		{"http://ADDR/", http.Header{"Host": {"b.test"}}, ""},
+		{"http://ADDR/\r\nx: y", nil, ""},
+		{"http://ADDR\r\nx: y/", nil, ""},
+		{"http:///x", nil, ""},
+		{"http://:PORT/x", nil, ""},
+		{"unix:///x", nil, ""},
+		{"", nil, ""},
 	} {
-		r, err := newRequest(tc.url, tc.header, []byte("{}"))
+		got := make(chan string, 1)
+		addr := strings.TrimPrefix(wild(t, func(c net.Conn) {
+			var raw bytes.Buffer
+			if r, err := http.ReadRequest(bufio.NewReader(io.TeeReader(c, &raw))); err == nil {
+				_, _ = io.Copy(io.Discard, r.Body)
+			}
+			got <- raw.String()
+			_, _ = io.WriteString(c, "HTTP/1.1 204 No Content\r\n\r\n")
+		}), "http://")
+		_, port, _ := net.SplitHostPort(addr)
+		at := strings.NewReplacer("ADDR", addr, "PORT", port)
+		here := func(int) netip.Addr { return netip.MustParseAddr("127.0.0.1") }
+		res := client(t, Config{Resolver: resolver(t, here)}).Post(t.Context(), at.Replace(tc.url), tc.header, []byte("{}"))
 		if tc.wire == "" {
-			if err == nil {
-				t.Errorf("%q %v is not refused", tc.url, tc.header)
+			if res.Class != Internal || len(got) > 0 {
+				t.Errorf("post to %q with %v: %s (%v) and %d requests, want %s and none", tc.url, tc.header, res.Class, res.Err, len(got), Internal)
 			}
 			continue
 		}
-		if err != nil {
-			t.Errorf("%q: %v", tc.url, err)
+		if res.Class != OK {
+			t.Errorf("post to %q: %s (%v)", tc.url, res.Class, res.Err)
 			continue
 		}
-		raw := string(r.append(nil))
-		if raw != tc.wire || r.address != tc.dials {
-			t.Errorf("%q dials %s and sends %q", tc.url, r.address, raw)
-		}
-		if _, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw))); err != nil {
-			t.Errorf("%q: %v", tc.url, err)
+		if raw := <-got; raw != at.Replace(tc.wire) {
+			t.Errorf("post to %q sent %q, want %q", tc.url, raw, at.Replace(tc.wire))
 		}
 	}
 }
 
-// TestPool keeps no more than it may, the youngest, and none for longer.
-func TestPool(t *testing.T) {
-	f := newFar(t, false, false, time.Minute, func(http.ResponseWriter, *http.Request) {})
-	link := func() *conn {
-		socket, _, err := f.client.dial(t.Context(), &stopwatch{}, f.Listener.Addr().String(), false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return newConn(socket, nil)
+// TestPost_keepsNoMoreThanItMay leaves no more connections to a host open than Config says.
+func TestPost_keepsNoMoreThanItMay(t *testing.T) {
+	const most, atOnce = 2, 5
+	var here sync.WaitGroup
+	here.Add(atOnce)
+	f := newFar(t, false, false, time.Minute, func(http.ResponseWriter, *http.Request) { here.Done(); here.Wait() })
+	f.client = client(t, Config{PerHost: most})
+	var all sync.WaitGroup
+	for range atOnce {
+		all.Go(func() { f.post(t, OK) })
 	}
-	p := &pool{perHost: 2, idle: map[string][]*conn{}, http2: map[string]bool{}}
-	a, b, c := link(), link(), link()
-	for _, each := range []*conn{a, b, c} {
-		p.put("x", each)
+	all.Wait()
+	for range atOnce - most {
+		<-f.closed
 	}
-	if c.quiet() {
-		t.Error("the third is still open")
-	}
-	if p.take("y") != nil || p.take("x") != b || p.take("x") != a || p.take("x") != nil || p.count != 0 {
-		t.Error("not the two that were put in, the last one first")
-	}
-	c = link()
-	p.put("x", c)
-	c.idle = c.idle.Add(-idle)
-	if p.take("x") != nil || c.quiet() {
-		t.Error("got one that was idle for too long")
-	}
-	p.put("x", a)
-	p.put("y", b)
-	a.idle = a.idle.Add(-idle)
-	if old := p.expired(time.Now().Add(-idle)); !slices.Equal(old, []*conn{a}) || p.count != 1 || p.sweep == nil {
-		t.Errorf("%d of 2 expired, %d left", len(old), p.count)
-	}
-	p.count = idleMax
-	p.put("z", a)
-	if b.quiet() || p.count != idleMax {
-		t.Error("the pool grew over its limit")
-	}
-	p.count = 1
-	p.close()
-	if a.quiet() || p.count != 0 {
-		t.Error("closing left a connection open")
-	}
-	b = link()
-	p.put("x", b)
-	if b.quiet() {
-		t.Error("a closed pool took a connection")
+	f.client.Close()
+	for range most {
+		<-f.closed
 	}
 }
 
