@@ -68,8 +68,8 @@ type deadSettings struct {
 	AllowLive []netip.Prefix `env:"CALLBACK_ALLOW_LIVE" doc:"as for the roles"`
 }
 
-// laneQueue and heldPerSlot bound the deliveries in memory: enough to keep every slot busy, little enough that a backlog
-// stays in the table.
+// laneQueue and heldPerSlot bound the deliveries in memory: enough to keep every slot busy, little enough that a
+// backlog stays in the table.
 const (
 	laneQueue   = 64
 	heldPerSlot = 8

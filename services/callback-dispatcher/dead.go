@@ -29,8 +29,8 @@ import (
 	"causeway.internal/services/callback-dispatcher/migrations"
 )
 
-// deadList shows messages that could not be taken in, kept in the database with their reason. With --broker it is about the
-// broker's dead queue, where only those end that crashed a process again and again.
+// deadList shows messages that could not be taken in, kept in the database with their reason. With --broker it is
+// about the broker's dead queue, where only those end that crashed a process again and again.
 func deadList(ctx context.Context, in command.Input) error {
 	limit, broker := 0, false
 	if err := in.FlagsOnly(func(f *flag.FlagSet) { deadFlags(f, &limit, &broker) }); err != nil {

@@ -83,7 +83,7 @@ func events(ctx context.Context, in command.Input) error {
 // missingAtOnce bounds one look for missing events.
 const missingAtOnce = 1000
 
-// missing reads how far merchants were told, as payments prints it, and prints what falls short here.
+// missing reads the last sequence of each object, as payments prints it, and prints the objects that fall short here.
 func missing(ctx context.Context, in command.Input) error {
 	if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
 		return err

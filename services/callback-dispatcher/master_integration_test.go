@@ -38,8 +38,9 @@ func (r *rig) rotateMasterUnder(ctx context.Context, keys string) (report struct
 	return report, json.Unmarshal(out.Bytes(), &report)
 }
 
-// The master key is replaced while a dispatcher signs: deliveries go on with the secrets that merchants have, in more than one
-// batch, and once nothing is left the old key is of no use. A value that does not open stops the rotation and is named.
+// The master key is replaced while a dispatcher signs: deliveries go on with the secrets that merchants have, in more
+// than one batch, and once nothing is left the old key is of no use. A value that does not open stops the rotation
+// and is named.
 func TestRotateMaster(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

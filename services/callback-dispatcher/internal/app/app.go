@@ -1,6 +1,6 @@
-// Package app holds the dispatcher's use cases: taking events in, sending what is due in bounded lanes, recording what
-// came of it, and keeping signing secrets. It knows the rules of package delivery and its own small interfaces; it never
-// sees SQL, HTTP or the broker.
+// Package app holds the dispatcher's use cases: taking events in, sending what is due in bounded lanes, recording
+// what came of it, and keeping signing secrets. It knows the rules of package delivery and its own small interfaces;
+// it never sees SQL, HTTP or the broker.
 package app
 
 import (
@@ -52,17 +52,15 @@ type Result struct {
 	Number    int
 	Outcome   delivery.Outcome
 	Verdict   delivery.Verdict
-	// Uncounted says that no attempt was made, for a reason of ours: nothing is logged, the delivery is due again after
-	// the verdict's delay.
+	// Uncounted says that no attempt was made, for a reason of this process: nothing is logged, the delivery is due
+	// again after the verdict's delay.
 	Uncounted bool
 	// Trips says that too many of the target's attempts failed of late: its breaker opens.
 	Trips bool
-	// Again says that recording it has failed before, and may have been committed all the same.
-	Again bool
 }
 
 // Inbound writes arrivals: all in one commit, each event once. The answer has one list per arrival, one place per
-// delivery; the deliveries themselves are told where they lie and when they were accepted.
+// delivery; each delivery that was written learns when it was accepted.
 type Inbound interface {
 	Accept(ctx context.Context, arrivals []Arrival) ([][]Placed, error)
 	// Poison reports whether an error of Accept is caused by the data itself, so that no retry cures it.
@@ -80,7 +78,8 @@ type Queue interface {
 	Well(ctx context.Context, targets []string) ([]string, error)
 }
 
-// Place is one among the deliveries that wait, which stand in the order in which they will be due. The zero Place is before all.
+// Place is one among the deliveries that wait, which stand in the order in which they will be due. The zero Place is
+// before all.
 type Place struct {
 	DueAt time.Time
 	ID    string
@@ -97,10 +96,8 @@ type Look struct {
 type Leases interface {
 	// Old lists the deliveries that have been leased to this process for longer than any statement may take.
 	Old(ctx context.Context) (ids []string, err error)
-	// Release makes leased deliveries due again, with no attempt counted. flights are those that any of them belong to.
-	Release(ctx context.Context, ids []string, flights []int64) error
-	// Land enters into the table what has been under way without an entry for longer than a moment.
-	Land(ctx context.Context) error
+	// Release makes leased deliveries due again, with no attempt counted.
+	Release(ctx context.Context, ids []string) error
 }
 
 // Breaker says after how many failures in a row a target gets single probes only, of how many attempts within a minute
@@ -112,8 +109,8 @@ type Breaker struct {
 	Wait     time.Duration
 }
 
-// ProbeWaitMax is where the wait between probes stops growing; the function dispatcher_claim has it too. Deliveries that are
-// overdue leave within a minute of their target's return, so it is less than that.
+// ProbeWaitMax is where the wait between probes stops growing; the function dispatcher_claim has it too. Deliveries
+// that are overdue leave within a minute of their target's return, so it is less than that.
 const ProbeWaitMax = 45 * time.Second
 
 // Target is a target whose breaker is open, or one that is well again.
@@ -141,7 +138,8 @@ type Sender interface {
 }
 
 // Membership says who holds the leases of this process. Join returns once it may lease; Keep runs until ctx ends and
-// calls lost whenever others have taken its leases over, and share with how many processes there are; Leave gives all of them back.
+// calls lost whenever others have taken its leases over, and share with how many processes there are; Leave gives all
+// of them back.
 type Membership interface {
 	Join(ctx context.Context) error
 	Keep(ctx context.Context, lost func(), share func(processes int)) error

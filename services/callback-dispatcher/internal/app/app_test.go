@@ -146,14 +146,14 @@ func TestLanes_neverSendAfterTheLeaseMayHaveEnded(t *testing.T) {
 	})
 }
 
-// registry has no endpoints, or those it is told.
+// registry has no endpoints, or the given ones.
 type registry map[Owner][]Endpoint
 
 func (r registry) Registered(_ context.Context, owners []Owner) (map[Owner][]Endpoint, error) {
 	return r, nil
 }
 
-// inbound is a store that refuses and fails as told.
+// inbound is a store that refuses and fails on demand.
 type inbound struct {
 	mu      sync.Mutex
 	batches []int
@@ -325,7 +325,7 @@ func (q *queue) Claim(_ context.Context, full []string, limit, _ int) (out []del
 	return out, nil
 }
 
-func (q *queue) Release(_ context.Context, ids []string, _ []int64) error {
+func (q *queue) Release(_ context.Context, ids []string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.released = append(q.released, ids...)
@@ -336,14 +336,6 @@ func (q *queue) Release(_ context.Context, ids []string, _ []int64) error {
 		q.stock = append(q.stock, job(target, n))
 	}
 	return nil
-}
-
-func (q *queue) Land(ctx context.Context) error {
-	if !q.away {
-		return nil
-	}
-	<-ctx.Done()
-	return ctx.Err()
 }
 
 func (q *queue) Old(context.Context) ([]string, error) {
@@ -364,7 +356,13 @@ func (q *queue) Unblock(_ context.Context, behind Place) (look Look, err error) 
 	return look, nil
 }
 
-func (*queue) Well(_ context.Context, targets []string) ([]string, error) { return targets, nil }
+func (q *queue) Well(ctx context.Context, targets []string) ([]string, error) {
+	if !q.away {
+		return targets, nil
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
 
 type sender func(delivery.Delivery) (delivery.Outcome, error)
 
@@ -427,8 +425,8 @@ func TestEngine_sendsEverythingAndStopsInOrder(t *testing.T) {
 	})
 }
 
-// A delivery whose event does not open waits longer the longer it has waited, and is counted each time: its key may be away
-// for days. One that cannot be attempted for another reason is tried again soon.
+// A delivery whose event does not open waits longer the longer it has waited, and is counted each time: its key may
+// be away for days. One that cannot be attempted for another reason is tried again soon.
 func TestAttempt_ofWhatDoesNotOpenWaitsLongerEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, seen := &ledger{}, &silent{}
@@ -469,7 +467,8 @@ func TestAttempt_ofWhatDoesNotOpenWaitsLongerEachTime(t *testing.T) {
 	})
 }
 
-// Where a look does not reach the end of those that wait, the next one begins there, and after the end at the front again.
+// Where a look does not reach the end of those that wait, the next one begins there, and after the end at the front
+// again.
 func TestSweep_goesOnWhereTheLastLookEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := Place{DueAt: time.Now(), ID: "dlv_1"}, Place{DueAt: time.Now(), ID: "dlv_2"}
@@ -506,6 +505,7 @@ func TestEngine_watchesLanesWhileTheDatabaseIsAway(t *testing.T) {
 			Members: &members{}, Intake: NewIntake(&inbound{}, registry{}, d.Lanes(), &silent{}, time.Now, d.Waiting), Dispatcher: d, Recorder: recorder,
 			Log: quiet, Finish: time.Minute,
 		}
+		d.Lanes().Park("b") // Tend asks the database about it
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- e.Run(ctx) }()
@@ -520,7 +520,7 @@ func TestEngine_watchesLanesWhileTheDatabaseIsAway(t *testing.T) {
 	})
 }
 
-// What is queued, under way or being written is nobody's stray.
+// A delivery that is queued, under way or being written is no stray.
 func TestStrike_knowsEveryDeliveryHere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ids := map[string]bool{"x-0": true, "x-1": true, "x-2": true, "x-3": true, "y-1": true, "y-2": true, "lost": true}

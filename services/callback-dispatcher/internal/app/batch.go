@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The bounds of a group commit: 200 rows, or one pack of events more, or 3 ms. While much is recorded a batch of results
-// waits longer: nobody waits for it, and ten rows cost a third of what two hundred do.
+// The bounds of a group commit: 200 rows, or one pack of events more, or 3 ms. While much is recorded a batch of
+// results waits longer: nobody waits for it, and ten rows cost a third of what two hundred do.
 const (
 	batchMax  = 200
 	batchWait = 3 * time.Millisecond

@@ -25,7 +25,6 @@ func (instant) Accept(_ context.Context, arrivals []Arrival) ([][]Placed, error)
 			if leased {
 				out[n][m] = Leased
 			}
-			a.Deliveries[m].Flight = 1
 		}
 	}
 	return out, nil
@@ -36,8 +35,9 @@ func (s instant) Record(_ context.Context, results []Result, _ Breaker) ([]Targe
 	return nil, nil
 }
 
-// BenchmarkDelivery is what a delivery costs here, from the intake to the ledger, in packs as they come from the broker, with a
-// database and endpoints that take no time. Only the processor's time counts: batches wait for company.
+// BenchmarkDelivery is what a delivery costs here, from the intake to the ledger, in packs as they come from the
+// broker, with a database and endpoints that take no time. Only the processor's time counts: batches wait for
+// company.
 func BenchmarkDelivery(b *testing.B) {
 	for _, targets := range []int{1, 100} {
 		b.Run(fmt.Sprintf("targets=%d", targets), func(b *testing.B) { deliveries(b, targets) })

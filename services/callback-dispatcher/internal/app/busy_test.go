@@ -14,8 +14,8 @@ import (
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
-// quick makes lanes whose attempts take so long, those to "other…" a millisecond, and a target among them that has shown that
-// it takes many at a time.
+// quick makes lanes whose attempts take so long, those to "other…" a millisecond, and a target among them that has
+// shown that it takes many at a time.
 func quick(t *testing.T, took time.Duration) *Lanes {
 	t.Helper()
 	l := NewLanes(Limits{PerTarget: 8, PerHost: 999, Process: 999, Suspect: 9, LaneQueue: 64, Held: 9999}, func(_ context.Context, d delivery.Delivery) delivery.Symptom {
@@ -100,7 +100,7 @@ func TestEase_waitsOnce(t *testing.T) {
 	})
 }
 
-// What others are sent is no reason to wait for a slow target again: it is not this process that takes its time.
+// Deliveries to others are no reason to wait for a slow target again: it is not this process that takes its time.
 func TestEase_othersAreNoReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var others sync.WaitGroup
@@ -187,7 +187,7 @@ func TestRecorder_batchesGrowWithWhatComes(t *testing.T) {
 	})
 }
 
-// stuck is a ledger that is away until it is told.
+// stuck is a ledger that is away until it is released.
 type stuck struct {
 	back    chan struct{}
 	written atomic.Int64

@@ -21,7 +21,7 @@ const (
 	claimEvery     = 200 * time.Millisecond
 	unblockEvery   = 50 * time.Millisecond // while deliveries of this process are known to wait
 	unblockIdle    = time.Second
-	postpone       = 5 * time.Second // when an attempt could not be made for a reason of ours
+	postpone       = 5 * time.Second // when this process could not make an attempt
 	postponeMost   = 5 * time.Minute
 	reconcileEvery = 5 * time.Second
 	watchEvery     = 500 * time.Millisecond
@@ -95,8 +95,8 @@ func (d *Dispatcher) attempt(ctx context.Context, job delivery.Delivery) deliver
 	return delivery.Unknown
 }
 
-// keyWait is how long a delivery of some age waits for the key of its event: as long as it has waited, within bounds. A key
-// may be away for days, and each wait is a write.
+// keyWait is how long a delivery of some age waits for the key of its event: as long as it has waited, within bounds.
+// A key may be away for days, and each wait is a write.
 func keyWait(age time.Duration) time.Duration { return min(max(age, postpone), postponeMost) }
 
 // tell writes a line about an attempt. Of one that went well it is not even put together unless somebody reads it.
@@ -123,18 +123,14 @@ func about(ctx context.Context, job delivery.Delivery) context.Context {
 		"delivery_id", job.ID, "event_id", job.EventID)
 }
 
-// targets parks the lanes of targets whose breaker has opened and frees those of targets that are well again. What was
-// leased and has not begun goes back to the table, to wait for the probe.
+// targets parks the lanes of targets whose breaker has opened and frees those of targets that are well again. Leased
+// deliveries that have not begun go back to the table, to wait for the probe.
 func (d *Dispatcher) targets(all []Target) {
 	var back []string
-	var flights []int64
 	for _, t := range all {
 		if t.Open {
 			for _, job := range d.lanes.Park(t.Name) {
 				back = append(back, job.ID)
-				if job.Flight != 0 && !slices.Contains(flights, job.Flight) {
-					flights = append(flights, job.Flight)
-				}
 			}
 		} else {
 			d.lanes.Unpark(t.Name)
@@ -146,13 +142,13 @@ func (d *Dispatcher) targets(all []Target) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
-	if err := d.leases.Release(ctx, back, flights); err != nil {
+	if err := d.leases.Release(ctx, back); err != nil {
 		d.log.Warn("giving back what waited for a failing target", "err", err) // Reconcile gives it back
 	}
 }
 
-// Watch looks after the lanes until ctx ends. It asks nobody, so that a database that is slow keeps no hung target among the
-// quick ones.
+// Watch looks after the lanes until ctx ends. It asks nobody, so that a database that is slow keeps no hung target
+// among the quick ones.
 func (d *Dispatcher) Watch(ctx context.Context) error {
 	for d.sleep(ctx, nil, watchEvery) {
 		d.lanes.Watch()
@@ -160,14 +156,10 @@ func (d *Dispatcher) Watch(ctx context.Context) error {
 	return nil
 }
 
-// Tend does what the lanes need of the table, until ctx ends: what takes its time is entered there, and targets whose breaker
-// was closed are freed.
+// Tend frees targets whose breaker was closed, until ctx ends.
 func (d *Dispatcher) Tend(ctx context.Context) error {
 	for d.sleep(ctx, nil, watchEvery) {
 		bounded, cancel := context.WithTimeout(ctx, recordTimeout)
-		if err := d.leases.Land(bounded); err != nil && ctx.Err() == nil {
-			d.log.WarnContext(ctx, "entering deliveries that take their time", "err", err)
-		}
 		d.unpark(bounded)
 		cancel()
 	}
@@ -226,16 +218,17 @@ func (d *Dispatcher) claimOnce(ctx context.Context) (more bool, err error) {
 		}
 	}
 	if len(surplus) > 0 {
-		if err := d.leases.Release(context.WithoutCancel(ctx), surplus, nil); err != nil {
+		if err := d.leases.Release(context.WithoutCancel(ctx), surplus); err != nil {
 			return false, fmt.Errorf("give %d deliveries back: %w", len(surplus), err)
 		}
 	}
 	return len(jobs) > len(surplus) && ctx.Err() == nil, nil
 }
 
-// Sweep frees waiting deliveries whose predecessor has been attempted, until ctx ends. It looks at once when a waiting
-// delivery was committed, because the predecessor's result may have been committed just before, then closely. Where one look
-// does not reach the end the next goes on, so that many that wait for a target that hangs hide no other's.
+// Sweep frees waiting deliveries whose predecessor has been attempted, until ctx ends. It looks at once when a
+// waiting delivery was committed, because the predecessor's result may have been committed just before, then closely.
+// Where one look does not reach the end the next goes on, so that many that wait for a target that hangs hide no
+// other's.
 func (d *Dispatcher) Sweep(ctx context.Context) error {
 	var place Place
 	for {
@@ -285,7 +278,7 @@ func (d *Dispatcher) reconcile(ctx context.Context) error {
 		return nil
 	}
 	d.log.WarnContext(ctx, "giving back leases that nothing here works on", "deliveries", len(strays))
-	if err := d.leases.Release(ctx, strays, nil); err != nil {
+	if err := d.leases.Release(ctx, strays); err != nil {
 		return fmt.Errorf("give %d leases back: %w", len(strays), err)
 	}
 	kick(d.claim)

@@ -37,8 +37,9 @@ func (e *Endpoint) Matches(kind string) bool {
 	return len(e.Types) == 0 || slices.Contains(e.Types, kind)
 }
 
-// EndpointTTL is how long the list of a merchant's endpoints is used from memory. A change is answered only after this
-// time, so whoever has the answer sees every later event go where the change says, whichever replica takes it in.
+// EndpointTTL is how long the list of a merchant's endpoints is used from memory. A change is answered only after
+// this time, so a merchant that has the answer sees every later event go where the change says, whichever replica
+// takes it in.
 const EndpointTTL = time.Second
 
 const cachedLists = 20_000
@@ -97,7 +98,7 @@ func (d *directory) of(ctx context.Context, owners map[Owner][]Endpoint) error {
 // EndpointsMax bounds the endpoints of a merchant in each mode.
 const EndpointsMax = 100
 
-// EndpointStore keeps endpoints. Whatever it is asked for, it looks among the owner's alone.
+// EndpointStore keeps endpoints. Every method looks among the owner's endpoints alone.
 type EndpointStore interface {
 	Endpoints(ctx context.Context, o Owner, after string, limit int) ([]Endpoint, error)
 	Endpoint(ctx context.Context, o Owner, id string) (Endpoint, error)
@@ -172,7 +173,7 @@ const (
 )
 
 // Test sends a test event to an endpoint the way every event goes, and waits a little for the first attempt. render
-// makes the answer of the delivery as it stands then; the answer stored for the request's key shows it as it began.
+// makes the answer of the delivery as it is then; the answer stored for the request's key shows it as it began.
 func (u *Endpoints) Test(ctx context.Context, o Owner, endpoint string, k Key, render func(DeliveryView) ([]byte, error)) (a Answer, replayed bool, err error) {
 	delivery := ""
 	a, replayed, err = u.store.Test(ctx, o, endpoint, k, func(e Endpoint, sequence int64) (Arrival, []byte, error) {

@@ -10,8 +10,8 @@ import (
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
-// Health says when a merchant is warned of a failing endpoint and when the endpoint is disabled: after so long without a
-// success, and so many failures over a span of so long, because one bad night of few events is no reason.
+// Health says when a merchant is warned of a failing endpoint and when the endpoint is disabled: after so long
+// without a success, and so many failures over a span of so long, because one bad night of few events is no reason.
 type Health struct {
 	Warn     []time.Duration
 	Disable  time.Duration
@@ -24,7 +24,7 @@ var StandardHealth = Health{
 	Warn: []time.Duration{time.Hour, 24 * time.Hour, 4 * 24 * time.Hour}, Disable: 5 * 24 * time.Hour, Failures: 20, Span: 12 * time.Hour,
 }
 
-// Ailing is an endpoint that fails, or that was disabled and its merchant not yet told.
+// Ailing is an endpoint that fails, or that was disabled and whose merchant has no event about that yet.
 type Ailing struct {
 	Endpoint Endpoint
 	Sequence int64         // events about it so far
@@ -117,14 +117,15 @@ type Ward interface {
 	Ailing(ctx context.Context, failing time.Duration, judge func(a Ailing, others []Endpoint) (Remedy, error)) error
 }
 
-// Remedy is what is written for an ailing endpoint; without an arrival nothing is told.
+// Remedy is what is written for an ailing endpoint; without an arrival the merchant gets no event.
 type Remedy struct {
 	Warned  int
 	Disable bool
 	Event   *Arrival
 }
 
-// Look warns merchants of failing endpoints and disables those that have failed for too long. Call it every few seconds.
+// Look warns merchants of failing endpoints and disables those that have failed for too long. Call it every few
+// seconds.
 func (h Health) Look(ctx context.Context, w Ward, now func() time.Time) error {
 	return w.Ailing(ctx, min(h.Warn[0], h.Disable), func(a Ailing, others []Endpoint) (r Remedy, err error) {
 		var disable bool

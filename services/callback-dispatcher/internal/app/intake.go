@@ -21,7 +21,7 @@ type Intake struct {
 	observer Observer
 	now      func() time.Time
 	queue    chan *pending
-	waiting  func() // told when a committed delivery waits for its predecessor
+	waiting  func() // called when a committed delivery waits for its predecessor
 }
 
 type pending struct {
@@ -57,7 +57,7 @@ func same(err error, n int) []error { return slices.Repeat([]error{err}, n) }
 // intakeWriters is how many batches are committed at a time: one waits for the disk while the next is prepared.
 const intakeWriters = 2
 
-// Run commits until ctx ends. What is still queued then is not stored and its callers are told by their own contexts.
+// Run commits until ctx ends. Events that are still queued then are not stored; the contexts of their callers end.
 func (i *Intake) Run(ctx context.Context) error {
 	var writers sync.WaitGroup
 	turn := make(chan struct{}, 1) // who has it collects, so that batches are no halves
@@ -79,8 +79,8 @@ func (i *Intake) Run(ctx context.Context) error {
 	return nil
 }
 
-// collect reads the next batch: it blocks for the first events, then takes what arrives within batchWait, until there are
-// batchMax. It returns nil when ctx has ended.
+// collect reads the next batch: it blocks for the first events, then takes what arrives within batchWait, until there
+// are batchMax. It returns nil when ctx has ended.
 func (i *Intake) collect(ctx context.Context) []*pending {
 	var batch []*pending
 	size := 0
@@ -104,7 +104,7 @@ func (i *Intake) collect(ctx context.Context) []*pending {
 	return batch
 }
 
-// commit stores a batch and tells everybody what came of theirs.
+// commit stores a batch and answers each caller about its events.
 func (i *Intake) commit(ctx context.Context, batch []*pending) {
 	events := make([]Event, 0, batchMax)
 	for _, p := range batch {
@@ -199,8 +199,8 @@ func (i *Intake) giveBack(a Arrival) {
 	}
 }
 
-// arrival is arrivalOf with room taken in the lanes. What is for a disabled endpoint goes to the table, where its lane
-// holds it.
+// arrival is arrivalOf with room taken in the lanes. A delivery to a disabled endpoint goes to the table, where its
+// lane holds it.
 func (i *Intake) arrival(e Event, endpoints []Endpoint) Arrival {
 	a := arrivalOf(e, endpoints, i.now())
 	for n := range a.Deliveries {
@@ -209,8 +209,8 @@ func (i *Intake) arrival(e Event, endpoints []Endpoint) Arrival {
 	return a
 }
 
-// arrivalOf says which targets an event goes to: its callbackUrl, and every registered endpoint that matches. Leased says
-// which of them take deliveries now.
+// arrivalOf says which targets an event goes to: its callbackUrl, and every registered endpoint that matches. Leased
+// says which of them take deliveries now.
 func arrivalOf(e Event, endpoints []Endpoint, now time.Time) Arrival {
 	a := Arrival{Event: e}
 	base := delivery.Delivery{

@@ -22,13 +22,13 @@ type Limits struct {
 }
 
 // Lanes run attempts: one bounded queue per target, served in turn, so that a slow target holds up its own lane and
-// nothing else. What a lane has no room for stays in the table. Targets that have become slow share a pool of their own,
-// where each gets one slot, so that hung ones never take the slots of healthy ones, whatever their number; replays share
-// a fifth of the slots.
+// nothing else. A delivery for which a lane has no room stays in the table. Targets that have become slow share a
+// pool of their own, where each gets one slot, so that hung ones never take the slots of healthy ones, whatever their
+// number; replays share a fifth of the slots.
 type Lanes struct {
 	limits Limits
 	run    func(ctx context.Context, d delivery.Delivery) delivery.Symptom
-	room   func() // told when a full lane, or the full process, has room again
+	room   func() // called when a full lane, or the full process, has room again
 	now    func() time.Time
 
 	mu       sync.Mutex
@@ -108,13 +108,13 @@ type entry struct {
 // patience is how long a delivery may stay in a lane unsent: shorter than the lease, which others may take over then.
 const patience = 4 * time.Minute
 
-// idleMost is how many workers wait for an attempt when there is none: a goroutine that has grown its stack once is cheaper
-// than a new one.
+// idleMost is how many workers wait for an attempt when there is none: a goroutine that has grown its stack once is
+// cheaper than a new one.
 const idleMost = 256
 
-// waitingPerSlot is how many deliveries may wait in memory per attempt that a healthy target takes at a time, easeMost how
-// long the intake waits for such targets at a time, and easeEnds how many attempts to them must end in that time for it to wait
-// again.
+// waitingPerSlot is how many deliveries may wait in memory per attempt that a healthy target takes at a time,
+// easeMost how long the intake waits for such targets at a time, and easeEnds how many attempts to them must end in
+// that time for it to wait again.
 const (
 	waitingPerSlot = 32
 	easeMost       = 100 * time.Millisecond
@@ -228,10 +228,11 @@ func (l *Lanes) press(ln *lane) {
 	ln.crowded = crowded
 }
 
-// Ease lets targets that take what comes as fast as it is sent catch up, so that their events stay in the broker for a
-// moment instead of going round by the table. It returns when no such lane is more than half full, and after easeMost at the
-// latest. If few attempts to them have ended by then, it is the targets and not this process that take their time: they are not
-// waited for again until they have caught up. So a merchant who is slow costs the others one short wait.
+// Ease lets targets that take what comes as fast as it is sent catch up, so that their events stay in the broker for
+// a moment instead of going round by the table. It returns when no such lane is more than half full, and after
+// easeMost at the latest. If few attempts to them have ended by then, it is the targets and not this process that
+// take their time: they are not waited for again until they have caught up. So a merchant who is slow costs the
+// others one short wait.
 func (l *Lanes) Ease(ctx context.Context) {
 	l.mu.Lock()
 	calm, crowd, ended := l.calm, l.crowd, l.ended
@@ -257,7 +258,8 @@ func (l *Lanes) Ease(ctx context.Context) {
 	}
 }
 
-// Full lists the targets that have no place for what a claim brings, and Room how many deliveries there is place for in all.
+// Full lists the targets that have no place for what a claim brings, and Room how many deliveries there is place for
+// in all.
 func (l *Lanes) Full() (full []string, room int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -451,7 +453,7 @@ func hostName(raw string) string {
 	return u.Host
 }
 
-// hostOf returns the host that a name stands for, with one lane more.
+// hostOf returns the host of a name, with one lane more.
 func (l *Lanes) hostOf(name string) *host {
 	if f, ok := l.found[name]; ok {
 		name = f.address
@@ -539,7 +541,7 @@ func (l *Lanes) begin(ln *lane, now time.Time) {
 	next := ln.queue[0]
 	ln.queue[0] = nil
 	ln.queue = ln.queue[1:]
-	if now.Sub(next.since) > patience { // its lease is about to end: whoever takes it over sends it
+	if now.Sub(next.since) > patience { // its lease is about to end: the process that takes it over sends it
 		l.held--
 		l.enqueue(ln)
 		return
@@ -601,8 +603,8 @@ func (l *Lanes) resume(h *host) {
 	h.waiting = nil
 }
 
-// finish notes the end of an attempt and returns the next one for this worker, at once if its end lets another begin. There
-// is none when enough others wait, and after Stop.
+// finish notes the end of an attempt and returns the next one for this worker, at once if its end lets another begin.
+// There is none when enough others wait, and after Stop.
 func (l *Lanes) finish(one *entry, s delivery.Symptom) (next *entry) {
 	l.mu.Lock()
 	now, ln := l.now(), one.lane

@@ -27,10 +27,10 @@ type Recorder struct {
 	breaker   Breaker
 	jitter    func(n int64) int64
 	log       *slog.Logger
-	first     func()         // told after first attempts were recorded
-	targets   func([]Target) // told of breakers that are open or were closed
+	first     func()         // called after first attempts were recorded
+	targets   func([]Target) // called with breakers that are open or were closed
 
-	turn chan time.Duration // holds how long the next batch waits; whoever takes it collects
+	turn chan time.Duration // holds how long the next batch waits; the writer that takes it collects
 
 	mu      sync.Mutex
 	tally   tally
@@ -145,8 +145,8 @@ func (r *Recorder) write(ctx context.Context) {
 	}
 }
 
-// batch collects for one writer at a time, while the other writes, so that their batches are no halves. It returns nil when
-// Close was called and nothing is left.
+// batch collects for one writer at a time, while the other writes, so that their batches are no halves. It returns
+// nil when Close was called and nothing is left.
 func (r *Recorder) batch() []Result {
 	wait := <-r.turn
 	select {
@@ -203,9 +203,6 @@ func (r *Recorder) persist(ctx context.Context, batch []Result) {
 			break
 		}
 		r.log.WarnContext(ctx, "recording attempts", "attempts", len(batch), "err", err)
-		for i := range batch {
-			batch[i].Again = true
-		}
 		if !pause(ctx, wait) {
 			return
 		}

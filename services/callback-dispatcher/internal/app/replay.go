@@ -22,7 +22,7 @@ const (
 	ReplayFinished = "finished"
 )
 
-// Replay sends deliveries of a range of time again that are over: those to one endpoint, or to callbackUrls.
+// Replay sends deliveries of a range of time again that have ended: those to one endpoint, or to callbackUrls.
 type Replay struct {
 	ID, MerchantID, Mode string
 	EndpointID           string // "" for the deliveries to callbackUrls

@@ -10,8 +10,8 @@ import (
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
-// SecretTTL is how long a signing secret is used from memory. A rotation is answered only after this time, so whoever
-// has the answer sees every later attempt signed with both secrets, whichever replica makes it.
+// SecretTTL is how long a signing secret is used from memory. A rotation is answered only after this time, so a
+// merchant that has the answer sees every later attempt signed with both secrets, whichever replica makes it.
 const SecretTTL = time.Second
 
 // Overlap is how long a secret goes on signing after the one that replaces it was made.
@@ -57,8 +57,8 @@ type Vault interface {
 	// Create stores the first secret, unless there is one.
 	Create(ctx context.Context, o Owner, sealed []byte) error
 	// Rotate stores the next secret and lets the one before it expire after the overlap, together with the answer to the
-	// request. revoke lets all earlier ones expire now instead; without it there may be SecretsMost with the next one. It returns
-	// the earlier answer instead when the request was answered before.
+	// request. revoke lets all earlier ones expire now instead; without it there may be SecretsMost with the next one.
+	// It returns the earlier answer instead when the request was answered before.
 	Rotate(ctx context.Context, o Owner, next SealedSecret, revoke bool, k Key, a Answer) (earlier *Answer, err error)
 }
 
@@ -82,7 +82,7 @@ type Sealer interface {
 	Open(sealed []byte, place string) ([]byte, error)
 }
 
-// Secrets hands out signing secrets and makes the first one for whoever asks first.
+// Secrets hands out signing secrets and makes the first one when it is first asked for.
 type Secrets struct {
 	vault  Vault
 	sealer Sealer
@@ -174,8 +174,9 @@ func (s *Secrets) entry(o Owner) *cached {
 // Rendering turns a secret into the body of an answer, with and without the secret itself.
 type Rendering func(s Secret) (full, public []byte, err error)
 
-// Rotate makes the next secret. The one before it signs too for 24 hours, and older ones for what is left of theirs, unless
-// revoke ends them all. It returns the body of the answer; replayed says that the request was answered before.
+// Rotate makes the next secret. The one before it signs too for 24 hours, and older ones until their own 24 hours
+// end, unless revoke ends them all. It returns the body of the answer; replayed says that the request was answered
+// before.
 func (s *Secrets) Rotate(ctx context.Context, o Owner, revoke bool, k Key, render Rendering) (body []byte, replayed bool, err error) {
 	if _, err := s.Get(ctx, o); err != nil { // there is always one to overlap with
 		return nil, false, err

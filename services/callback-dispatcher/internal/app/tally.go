@@ -3,8 +3,8 @@ package app
 import "time"
 
 // tally counts the attempts at each target over the last minute, to tell a target that fails half the time from one
-// that fails in a row. It lives in memory alone: a process that begins anew has forgotten a minute, no more. Each process
-// judges by its own attempts.
+// that fails in a row. It lives in memory alone: a process that begins anew has forgotten a minute, no more. Each
+// process judges by its own attempts.
 type tally struct {
 	sample  int // fewer attempts tell nothing
 	now     func() time.Time
@@ -23,8 +23,8 @@ const (
 	span  = 10 * time.Second
 )
 
-// count notes an attempt. It reports whether half of the attempts at the target within the last minute, of a sample that
-// says something, have failed; then it begins anew, because the target is judged by its probes from now on.
+// count notes an attempt. It reports whether half of the attempts at the target within the last minute, of a sample
+// that says something, have failed; then it begins anew, because the target is judged by its probes from now on.
 func (t *tally) count(target string, failed bool) bool {
 	at := t.now().UnixNano() / int64(span)
 	t.forget(at)

@@ -83,7 +83,7 @@ func (s *Sender) Send(ctx context.Context, d delivery.Delivery) (delivery.Outcom
 		return delivery.Outcome{}, err
 	}
 	at := s.now()
-	// The trace context stays inside: a merchant learns nothing of ours but what is documented.
+	// The trace context stays inside: a merchant learns only what is documented.
 	res := client.Post(ctx, d.URL, header(keys, d, at), d.Body)
 	if res.Class == outbound.Canceled {
 		return delivery.Outcome{}, app.ErrStopped
@@ -97,8 +97,8 @@ func (s *Sender) Send(ctx context.Context, d delivery.Delivery) (delivery.Outcom
 	return s.outcome(d, res, at, generation), nil
 }
 
-// body is what is signed and sent: the stored bytes, opened, with the settlement token in the place of the first mask. No text
-// that a merchant chose stands before that place.
+// body is what is signed and sent: the stored bytes, opened, with the settlement token in the place of the first
+// mask. No text that a merchant chose comes before that place.
 func (s *Sender) body(d delivery.Delivery) ([]byte, error) {
 	plain, err := s.bodies.Open(d.Body, wire.BodyPlace(d.EventID))
 	if err != nil {
@@ -157,8 +157,8 @@ func (s *Sender) outcome(d delivery.Delivery, res outbound.Result, at time.Time,
 	return o
 }
 
-// told are the headers of an answer that are kept, with their names in its text.
-var told = [...]struct{ header, name string }{
+// shown are the headers of an answer that are kept, with their names in its text.
+var shown = [...]struct{ header, name string }{
 	{"Content-Type", `"content-type":`},
 	{"Date", `"date":`},
 	{"Location", `"location":`},
@@ -169,7 +169,7 @@ var told = [...]struct{ header, name string }{
 // text renders the kept headers as JSON; their values are an endpoint's and may hold any byte.
 func text(h http.Header) string {
 	out := append(make([]byte, 0, 128), '{')
-	for _, t := range told {
+	for _, t := range shown {
 		value := clean(h.Get(t.header), 1024)
 		if value == "" {
 			continue
@@ -213,8 +213,8 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// span continues the trace that the event came from for its first attempt. A later one, which may be days away, starts a
-// trace of its own that points back. Where nobody recorded the event's, there is no span.
+// span continues the trace that the event came from for its first attempt. A later one, which may be days away,
+// starts a trace of its own that points back. Where nobody recorded the event's, there is no span.
 func (s *Sender) span(ctx context.Context, d delivery.Delivery) (context.Context, trace.Span) {
 	origin := telemetry.SpanContext(d.Trace)
 	if !origin.IsSampled() {

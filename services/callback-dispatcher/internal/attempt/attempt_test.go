@@ -54,7 +54,7 @@ func TestBody_holdsTheSettlementToken(t *testing.T) {
 	}
 }
 
-// Whatever an endpoint answers must fit into text columns.
+// Any answer of an endpoint must fit into text columns.
 func TestOutcome_isAlwaysText(t *testing.T) {
 	s := New(nil, nil, keyring.Optional{}, nil, nil, time.Now)
 	o := s.outcome(delivery.Delivery{}, outbound.Result{

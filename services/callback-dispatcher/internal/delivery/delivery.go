@@ -1,6 +1,7 @@
-// Package delivery holds the rules of bringing one event to one target: when the next attempt is due, when it is over,
-// how a request is signed and what a secret looks like (docs/api-contract.md#webhooks, Standard Webhooks 1.0). It is
-// pure: no clock, no network, no database, no randomness but what it is given, save for the making of secrets.
+// Package delivery holds the rules of bringing one event to one target: when the next attempt is due, when none
+// follows, how a request is signed and what a secret looks like (docs/api-contract.md#webhooks, Standard Webhooks
+// 1.0). It is pure: no clock, no network, no database, no randomness but what it is given, save for the making of
+// secrets.
 package delivery
 
 import (
@@ -29,8 +30,6 @@ type Delivery struct {
 	Trace      string
 	Body       []byte
 	Token      []byte // sealed settlementToken, nil for nearly every event
-	Slot       int16  // where the event lies
-	Flight     int64  // the commit that took it in without a row of its own; 0 when it has one
 }
 
 // The triggers of an attempt.
@@ -91,8 +90,8 @@ type Verdict struct {
 }
 
 // Judge decides what follows from an outcome of an attempt at d. jitter returns a number in [0, n). A 410 from a
-// registered endpoint disables it, and the delivery stays; a 410 from a callbackUrl, which nobody can enable again, ends
-// the delivery. A refused address ends it too, since no retry changes that.
+// registered endpoint disables it, and the delivery stays; a 410 from a callbackUrl, which nobody can enable again,
+// ends the delivery. A refused address ends it too, since no retry changes that.
 func (s Schedule) Judge(d Delivery, o Outcome, jitter func(n int64) int64) Verdict {
 	gone := o.Class == classGone && d.EndpointID != ""
 	switch {

@@ -59,7 +59,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Whatever happens, a delivery is attempted at most 13 times, waits stay within 20 % of the schedule or what the
+// A delivery is attempted at most 13 times, waits stay within 20 % of the schedule or what the
 // endpoint asked for, and only a success, a 410 or a refused address ends it earlier.
 func TestJudge_property(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

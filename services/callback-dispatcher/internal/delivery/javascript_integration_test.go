@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestSign_officialJavaScriptLibraryAccepts has the library that most merchants verify with judge ten thousand webhooks,
-// each signed under both secrets of a rotation.
+// TestSign_officialJavaScriptLibraryAccepts has the library that most merchants verify with judge ten thousand
+// webhooks, each signed under both secrets of a rotation.
 func TestSign_officialJavaScriptLibraryAccepts(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("testdata/javascript")); err != nil {

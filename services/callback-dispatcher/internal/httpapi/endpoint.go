@@ -22,7 +22,7 @@ const (
 // one is the input of requests about one object; a body is ignored.
 type one struct{ id string }
 
-// Read implements httpkit.Reader. What has not the shape of an id is answered like an unknown one.
+// Read implements httpkit.Reader. A text without the shape of an id is answered like an unknown id.
 func (o *one) Read(in *httpkit.Input) { o.id = pathID(in) }
 
 var idShape = regexp.MustCompile(`^[a-z]{3}_[0-9a-z]{26}$`)
@@ -52,7 +52,7 @@ type endpointInput struct {
 	enabled          bool
 }
 
-// Read implements httpkit.Reader. What a URL must be depends on the key's mode, so it is checked later.
+// Read implements httpkit.Reader. The rules for a URL depend on the key's mode, so it is checked later.
 func (e *endpointInput) Read(in *httpkit.Input) {
 	b := in.Body()
 	e.url = b.RequiredText("url", urlMost)

@@ -255,9 +255,9 @@ type eventsAnswer struct {
 	Pagination pagination        `json:"pagination"`
 }
 
-// listEvents answers the webhook bodies as they were stored. There is always a cursor once there was an event, so that a
-// reader that has caught up comes back to where it stopped. An event that does not open is left out: it must not hide those
-// behind it.
+// listEvents answers the webhook bodies as they were stored. There is always a cursor once there was an event, so
+// that a reader that has caught up comes back to where it stopped. An event that does not open is left out: it must
+// not hide those behind it.
 func (a *api) listEvents(ctx context.Context, p eventPage) (out eventsAnswer, err error) {
 	o, err := owner(httpkit.From(ctx))
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package httpapi serves the dispatcher's HTTP API: signing secrets, registered endpoints, deliveries, replays and events
-// (docs/api-contract.md#webhooks). The gateway has checked the permission webhook:manage; this package checks whose
-// request it is.
+// Package httpapi serves the dispatcher's HTTP API: signing secrets, registered endpoints, deliveries, replays and
+// events (docs/api-contract.md#webhooks). The gateway has checked the permission webhook:manage; this package checks
+// whose request it is.
 package httpapi
 
 import (
@@ -36,7 +36,7 @@ type Opener interface {
 }
 
 // Parts are what the routes are served with. CheckURL says whether a URL may be registered in a mode and returns it as
-// it is dialled; its error is a phrase that stands behind the field's name. Unopened is called for each event that is left
+// it is dialled; its error is a phrase that follows the field's name. Unopened is called for each event that is left
 // out of a list because it does not open.
 type Parts struct {
 	Secrets   Secrets

@@ -21,8 +21,8 @@ import (
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
-// Parallel is how many messages of the broker are in the intake at a time, each with one event or a pack of them; they share
-// its commits.
+// Parallel is how many messages of the broker are in the intake at a time, each with one event or a pack of them;
+// they share its commits.
 const Parallel = 64
 
 const (
@@ -49,8 +49,9 @@ type Accepter interface {
 	Accept(ctx context.Context, events []app.Event) []error
 }
 
-// StatusChanged handles the three status messages that share the intake queue. What can never be taken in is kept with
-// its reason, and acknowledged: the broker's dead queue gets only what crashes a process again and again.
+// StatusChanged handles the three status messages that share the intake queue. A message that can
+// never be taken in is kept with its reason, and acknowledged: the broker's dead queue gets only messages that crash a
+// process again and again.
 func StatusChanged(intake Accepter, graves app.Graveyard, rules Rules) func(context.Context, []bus.Message) []error {
 	return func(ctx context.Context, pack []bus.Message) []error {
 		errs := Take(ctx, intake, pack, rules)
@@ -69,8 +70,8 @@ func bury(ctx context.Context, graves app.Graveyard, m bus.Message, reason error
 	})
 }
 
-// Take reads messages and takes their events in. It answers as Accept does; a permanent fault says that a message can never
-// be taken in as things are.
+// Take reads messages and takes their events in. It answers as Accept does; a permanent fault says that a message can
+// never be taken in as things are.
 func Take(ctx context.Context, intake Accepter, pack []bus.Message, rules Rules) (errs []error) {
 	events, places := make([]app.Event, 0, len(pack)), make([]int, 0, len(pack))
 	fail := func(n int, err error) {
@@ -102,12 +103,9 @@ func clean(s string, most int) string {
 }
 
 func read(m bus.Message, rules Rules) (app.Event, error) {
-	p, ok := quick(m.Body)
-	if !ok {
-		p = wire.StatusChanged{}
-		if err := json.Unmarshal(m.Body, &p); err != nil {
-			return app.Event{}, err
-		}
+	var p wire.StatusChanged
+	if err := json.Unmarshal(m.Body, &p); err != nil {
+		return app.Event{}, err
 	}
 	e := app.Event{
 		ID: p.EventID, Type: p.Type, MerchantID: p.MerchantID, Mode: string(p.Mode), ObjectID: p.ObjectID, Sequence: p.Sequence,

@@ -14,8 +14,8 @@ import (
 	"causeway.internal/services/callback-dispatcher/migrations"
 )
 
-// BenchmarkBacklog is the way of one delivery through the table (taken in, claimed, recorded), beside nothing and beside a
-// million rows of another merchant's target that is full here, or whose endpoint is disabled.
+// BenchmarkBacklog is the way of one delivery through the table (taken in, claimed, recorded), beside nothing and
+// beside a million rows of another merchant's target that is full here, or whose endpoint is disabled.
 func BenchmarkBacklog(b *testing.B) {
 	for _, rows := range []int{0, 1_000_000} {
 		for _, held := range []bool{false, true} {

@@ -11,9 +11,9 @@ import (
 	"causeway.internal/services/callback-dispatcher/migrations"
 )
 
-// Payments and reports erase nothing until this service has dropped its copies (erasure.Copies): an event after the days of its
-// ring; the receiver's answer to its last attempt, which may be made until then, after as many more; a message that could not be
-// taken in after a month, however often it is tried again.
+// Payments and reports erase nothing until this service has dropped its copies (erasure.Copies): an event after the
+// days of its ring; the receiver's answer to its last attempt, which may be made until then, after as many more; a
+// message that could not be taken in after a month, however often it is tried again.
 func TestCopies_areGoneBeforeAnErasure(t *testing.T) {
 	t.Parallel()
 	pool := pg.New(t, migrations.FS)

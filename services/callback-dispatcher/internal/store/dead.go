@@ -63,7 +63,8 @@ func (s *Store) Raised(ctx context.Context, id int64, reason string) (err error)
 	return nil
 }
 
-// Discard ends dead messages: those with the ids, or without ids the oldest. Each is kept, with who discarded it and why.
+// Discard ends dead messages: those with the ids, or without ids the oldest. Each is kept, with who discarded it and
+// why.
 func (s *Store) Discard(ctx context.Context, ids []int64, limit int, operator, reason string) (gone int, err error) {
 	if ids == nil {
 		ids = []int64{}

@@ -221,7 +221,7 @@ func (s *Store) Test(ctx context.Context, o app.Owner, id string, k app.Key,
 		if err != nil {
 			return nil, err
 		}
-		if _, err := s.accept(ctx, tx, []app.Arrival{arrival}, delivery.Manual, false); err != nil {
+		if _, err := s.accept(ctx, tx, []app.Arrival{arrival}, delivery.Manual); err != nil {
 			return nil, err
 		}
 		if _, err := tx.Exec(ctx, unwaitSQL, arrival.Deliveries[0].ID); err != nil {

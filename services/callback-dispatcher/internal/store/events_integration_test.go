@@ -20,8 +20,9 @@ import (
 	"causeway.internal/services/callback-dispatcher/migrations"
 )
 
-// shiftSQL lets transaction ids appear shifted, so that a test meets any number on a server that has long passed it: in the
-// column, and in the functions of eventsSQL, which the search path of the test's connections finds before PostgreSQL's.
+// shiftSQL lets transaction ids appear shifted, so that a test meets any number on a server that has long passed it:
+// in the column, and in the functions of eventsSQL, which the search path of the test's connections finds before
+// PostgreSQL's.
 const shiftSQL = `CREATE SCHEMA shifted;
 CREATE FUNCTION shifted.id(x xid8) RETURNS xid8 LANGUAGE sql IMMUTABLE AS $$ SELECT (x::text::bigint + %[1]d)::text::xid8 $$;
 CREATE FUNCTION shifted.pg_snapshot_xmax(s pg_snapshot) RETURNS xid8 LANGUAGE sql STABLE AS $$
@@ -75,7 +76,7 @@ func (w *walk) page(t *testing.T, s *Store) bool {
 	return len(list) == w.limit
 }
 
-// Whatever the size of a page, a walk lists every event once, while transactions commit in another order than they began,
+// A walk with pages of any size lists every event once, while transactions commit in another order than they began,
 // also where their ids get one digit more.
 func TestEvents_aWalkOfAnyPageSizeMissesNothing(t *testing.T) {
 	t.Parallel()
@@ -106,8 +107,8 @@ func TestEvents_aWalkOfAnyPageSizeMissesNothing(t *testing.T) {
 	}
 }
 
-// writeAcross writes events, in up to eight transactions at a time that end in any order, until transaction ids have passed
-// last. It returns the ids of the events that were committed.
+// writeAcross writes events, in up to eight transactions at a time that end in any order, until transaction ids have
+// passed last. It returns the ids of the events that were committed.
 func writeAcross(t *testing.T, db *pgxpool.Pool, last int64, meanwhile func(*rand.Rand)) []string {
 	t.Helper()
 	type open struct {
@@ -156,8 +157,8 @@ func insertEvent(ctx context.Context, tx pgx.Tx, id string) pgx.Row {
 		SELECT abs(hashtext($1)) % 36, $1, 'm1', 'test', 'payment.pending', $1, 1, now(), '', '{}' RETURNING tx::text::bigint`, id)
 }
 
-// awaitAll goes on with a walk until it has listed n events and no more are left. Transactions of other tests on the same server
-// may hold the last ones back for a moment.
+// awaitAll goes on with a walk until it has listed n events and no more are left. Transactions of other tests on the
+// same server may hold the last ones back for a moment.
 func awaitAll(t *testing.T, s *Store, w *walk, n int, deadline time.Time) {
 	t.Helper()
 	for w.page(t, s) || len(w.seen) < n && time.Now().Before(deadline) {
@@ -184,8 +185,8 @@ func (p plan) offences() (list []string) {
 	return list
 }
 
-// A page of a long history costs what the page holds, with the plan made for its values and with the one made for any, and when
-// the statistics know nothing of the newest events.
+// A page of a long history costs what the page holds, with the plan made for its values and with the one made for
+// any, and when the statistics know nothing of the newest events.
 func TestEvents_aPageSortsNoHistory(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)

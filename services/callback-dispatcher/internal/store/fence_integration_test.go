@@ -67,8 +67,15 @@ func failing(t *testing.T, db *pgxpool.Pool) {
 	do(t, db, `INSERT INTO lane (target, due_at, failures) VALUES ('t1', 'infinity', 3)`)
 }
 
-// A process that others give up while it writes what came of a flight: they see what it has written.
-func TestFence_recordBeforeLanding(t *testing.T) {
+// takeOver makes another process take over what the dead held.
+func takeOver(t *testing.T, db *pgxpool.Pool) func() error {
+	t.Helper()
+	m := NewMember(New(db, "b", 12), telemetrytest.ForTest(t).Log)
+	return func() error { return m.takeOver(t.Context()) }
+}
+
+// A process that others give up while it records: they see what it has written.
+func TestFence_recordBeforeTakeOver(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
 	a := member(t, db, "a")
@@ -80,15 +87,15 @@ func TestFence_recordBeforeLanding(t *testing.T) {
 		_, err := a.Record(t.Context(), []app.Result{result(well, 1, "ok", delivery.Delivered, 0), result(fails, 1, "reset", delivery.Due, time.Hour)}, breaker)
 		return err
 	})
-	buried := blocked(t, db, 2, func() error { _, err := db.Exec(t.Context(), burySQL, []string{"a"}); return err })
+	taken := blocked(t, db, 2, takeOver(t, db))
 	undo()
-	ends(t, recorded, buried)
-	wants(t, db, map[string]int{"delivery": 1, "delivery WHERE attempts = 1 AND id = 'dlv_fails_1'": 1, "delivery_done": 1, "flight": 0})
+	ends(t, recorded, taken)
+	wants(t, db, map[string]int{"delivery": 1, "delivery WHERE attempts = 1 AND id = 'dlv_fails_1'": 1, "delivery_done": 1, "instance": 0})
 }
 
-// The other way round: what the process writes finds the rows that the others have made. A success counts, a failure is theirs
-// to find again.
-func TestFence_recordAfterLanding(t *testing.T) {
+// The other way round: what the process records finds its leases gone. A success counts, a failure is for the others
+// to find.
+func TestFence_recordAfterTakeOver(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
 	a := member(t, db, "a")
@@ -96,74 +103,55 @@ func TestFence_recordAfterLanding(t *testing.T) {
 	accept(t, a, well, fails)
 	failing(t, db)
 	undo := locked(t, db, `SELECT FROM lane FOR UPDATE`)
-	buried := blocked(t, db, 1, func() error { _, err := db.Exec(t.Context(), burySQL, []string{"a"}); return err })
+	taken := blocked(t, db, 1, takeOver(t, db))
 	recorded := blocked(t, db, 2, func() error {
 		_, err := a.Record(t.Context(), []app.Result{result(well, 1, "ok", delivery.Delivered, 0), result(fails, 1, "reset", delivery.Due, time.Hour)}, breaker)
 		return err
 	})
 	undo()
-	ends(t, buried, recorded)
-	wants(t, db, map[string]int{"delivery": 1, "delivery WHERE attempts = 0 AND id = 'dlv_fails_1'": 1, "delivery_done": 1, "flight": 0})
+	ends(t, taken, recorded)
+	wants(t, db, map[string]int{"delivery": 1, "delivery WHERE attempts = 0 AND id = 'dlv_fails_1'": 1, "delivery_done": 1, "instance": 0})
 }
 
-// A flight lands while one of its deliveries, which has a row since its first attempt failed, is delivered at the second.
+// A flight of an earlier version lands while one of its deliveries, which has a row since its first attempt failed, is
+// delivered at the second.
 func TestFence_landingBesideARetry(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
 	a := member(t, db, "a")
-	retried, open := arrival(1, "retried", 1, true), arrival(1, "open", 1, true)
-	accept(t, a, retried, open)
-	record(t, a, result(retried, 1, "reset", delivery.Due, 0))
+	retried := arrival(1, "retried", 1, true)
+	fly(t, db, "old", retried, arrival(1, "open", 1, true))
+	do(t, db, `INSERT INTO delivery (id, event_id, event_slot, merchant_id, mode, target, url, type, object_id, sequence, state, attempts, next_at)
+		SELECT 'dlv_retried_1', id, slot, merchant_id, mode, 't1', 'http://x/', type, object_id, sequence, 'due', 1, now()
+		FROM event WHERE id = 'evt_retried_1'`)
+	do(t, db, `INSERT INTO lane (target, due_at) VALUES ('t1', now())`)
 	if got := claim(t, a); !slices.Equal(got, []string{"dlv_retried_1"}) {
 		t.Fatalf("claimed %v", got)
 	}
 	undo := locked(t, db, `INSERT INTO delivery_done (slot, id, event_id, merchant_id, mode, target, url, type, object_id, sequence, state, attempts,
 		last_class, created_at) SELECT event_slot, id, event_id, merchant_id, mode, target, url, type, object_id, sequence, 'delivered', 2, 'ok', now()
 		FROM delivery`)
-	second := result(retried, 2, "ok", delivery.Delivered, 0)
-	second.Delivery.Flight = 0
-	recorded := blocked(t, db, 1, func() error { _, err := a.Record(t.Context(), []app.Result{second}, breaker); return err })
-	do(t, db, landSQL, []int64{open.Deliveries[0].Flight}, "a")
+	recorded := blocked(t, db, 1, func() error {
+		_, err := a.Record(t.Context(), []app.Result{result(retried, 2, "ok", delivery.Delivered, 0)}, breaker)
+		return err
+	})
+	do(t, db, landOldSQL, []string{"old"})
 	undo()
 	ends(t, recorded)
-	wants(t, db, map[string]int{"delivery": 1, "delivery WHERE id = 'dlv_open_1'": 1, "delivery_done": 1})
+	wants(t, db, map[string]int{"delivery": 1, "delivery WHERE id = 'dlv_open_1'": 1, "delivery_done": 1, "flight": 0})
 }
 
-// A commit whose answer was lost is repeated when its flight has landed: the log has each attempt once.
-func TestFence_repeatedAfterLanding(t *testing.T) {
-	t.Parallel()
-	db := pg.New(t, migrations.FS)
-	a := member(t, db, "a")
-	well, fails, open := arrival(1, "well", 1, true), arrival(1, "fails", 1, true), arrival(1, "open", 1, true)
-	accept(t, a, well, fails, open)
-	results := []app.Result{result(well, 1, "ok", delivery.Delivered, 0), result(fails, 1, "reset", delivery.Due, time.Hour)}
-	record(t, a, results...)
-	do(t, db, landSQL, []int64{well.Deliveries[0].Flight}, "a")
-	for i := range results {
-		results[i].Again = true
-	}
-	late := result(open, 1, "ok", delivery.Delivered, 0) // this one was not committed
-	late.Again = true
-	record(t, a, append(results, late)...)
-	for id, made := range map[string]int{"dlv_well_1": 1, "dlv_fails_1": 1, "dlv_open_1": 1} {
-		if got := viewOf(t, a, id); len(got.Attempts) != made || got.Made != made {
-			t.Errorf("%s has %d attempts: %+v", id, got.Made, got.Attempts)
-		}
-	}
-	wants(t, db, map[string]int{"delivery": 1, "delivery_done": 2})
-}
-
-// The same where the delivery was brought back in between: it is over or it is not.
+// A commit whose answer was lost is repeated after the delivery was brought back: it ends, and the log has its
+// attempt once.
 func TestFence_repeatedAfterBringingBack(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
 	a := member(t, db, "a")
 	well := arrival(1, "well", 1, true)
-	accept(t, a, well, arrival(1, "open", 1, true))
+	accept(t, a, well)
 	r := result(well, 1, "ok", delivery.Delivered, 0)
 	record(t, a, r)
 	do(t, db, retrySQL, "m1", "test", "dlv_well_1")
-	r.Again = true
 	record(t, a, r)
 	if got := viewOf(t, a, "dlv_well_1"); len(got.Attempts) != 1 || got.Status != "delivered" {
 		t.Errorf("got %+v", got)
@@ -171,7 +159,8 @@ func TestFence_repeatedAfterBringingBack(t *testing.T) {
 	wants(t, db, map[string]int{"delivery": 0, "delivery_done": 1})
 }
 
-// Whoever takes a process over while it records takes rows before lanes, as the record does, so that neither waits for the other.
+// A process that takes another one over while that records takes rows before lanes, as the record does, so that
+// neither waits for the other.
 func TestFence_takingOverBesideARecord(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
@@ -179,16 +168,14 @@ func TestFence_takingOverBesideARecord(t *testing.T) {
 	one, two, flies := arrival(1, "one", 1, true), arrival(1, "two", 1, true), arrival(1, "flies", 1, true)
 	two.Deliveries[0].Target, flies.Deliveries[0].Target = "t2", "t2"
 	accept(t, a, one, two)
-	held(t, db, "a", "dlv_one_1", "dlv_two_1")
-	accept(t, a, flies)
+	fly(t, db, "a", flies)
 	do(t, db, `INSERT INTO lane (target, due_at) VALUES ('t1', 'infinity'), ('t2', 'infinity')`)
 	undo := locked(t, db, `SELECT FROM lane WHERE target = 't1' FOR UPDATE`)
 	recorded := blocked(t, db, 1, func() error {
 		_, err := a.Record(t.Context(), []app.Result{result(one, 1, "reset", delivery.Due, 0), result(two, 1, "reset", delivery.Due, 0)}, breaker)
 		return err
 	})
-	m := NewMember(New(db, "b", 12), telemetrytest.ForTest(t).Log)
-	taken := blocked(t, db, 2, func() error { return m.takeOver(t.Context()) })
+	taken := blocked(t, db, 2, takeOver(t, db))
 	undo()
 	ends(t, recorded, taken)
 	wants(t, db, map[string]int{"instance": 0, "flight": 0, "delivery WHERE state = 'due'": 3, "delivery WHERE attempts = 1": 2})
@@ -219,21 +206,4 @@ func TestFence_recordsSideBySide(t *testing.T) {
 	undo()
 	ends(t, one, two)
 	wants(t, db, map[string]int{"delivery WHERE attempts = 1": 2, "delivery_done": 2})
-}
-
-// A URL that no fan can hold goes by the table, so that it outlives the process.
-func TestFence_oddURL(t *testing.T) {
-	t.Parallel()
-	db := pg.New(t, migrations.FS)
-	a := member(t, db, "a")
-	odd, plain := arrival(1, "odd", 1, true), arrival(1, "plain", 1, true)
-	odd.Deliveries[0].URL = "http://x/\ty\n"
-	if got := accept(t, a, odd, plain); !slices.Equal(got, []app.Placed{app.Queued, app.Leased}) {
-		t.Fatalf("placed %v", got)
-	}
-	wants(t, db, map[string]int{"delivery WHERE state = 'due' AND url = E'http://x/\\ty\\n'": 1, "flight": 1})
-	do(t, db, burySQL, []string{"a"})
-	if got := claim(t, member(t, db, "b")); !slices.Equal(got, []string{"dlv_odd_1", "dlv_plain_1"}) {
-		t.Errorf("claimed %v", got)
-	}
 }

@@ -17,7 +17,7 @@ import (
 	"causeway.internal/services/callback-dispatcher/migrations"
 )
 
-// member makes the store of a process that is on the list, so that what it sends at once flies.
+// member makes the store of a process that is on the list.
 func member(t *testing.T, db *pgxpool.Pool, instance string) *Store {
 	t.Helper()
 	s := New(db, instance, int64(instance[0]))
@@ -32,11 +32,28 @@ func do(t *testing.T, db *pgxpool.Pool, sql string, args ...any) {
 	}
 }
 
-// held makes a flight's deliveries rows that are leased to a process, as they are after a second.
-func held(t *testing.T, db *pgxpool.Pool, instance string, ids ...string) {
+// fly accepts an event as a process of an earlier version does: its delivery has no row, only a line in the event's fan
+// and its commit's flight (00005_flight.sql).
+func fly(t *testing.T, db *pgxpool.Pool, instance string, arrivals ...app.Arrival) {
 	t.Helper()
-	do(t, db, `SELECT dispatcher_land(ARRAY(SELECT f.id FROM flight f, unnest(f.events) AS e(id) JOIN event USING (id)
-		WHERE split_part(fan, chr(9), 2) = ANY($2)), $1)`, instance, ids)
+	for _, a := range arrivals {
+		e, d := a.Event, a.Deliveries[0]
+		do(t, db, `WITH e AS (
+			INSERT INTO event (slot, id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, fan)
+			VALUES (dispatcher_slot(now()), $2, $3, $4, $5, $6, $7, now(), '', $8, concat_ws(chr(9), $9::text, $10::text, '', $11::text)) RETURNING id, slot
+		) INSERT INTO flight (owner, events, slots) SELECT $1, array_agg(id), array_agg(slot) FROM e`,
+			instance, e.ID, e.MerchantID, e.Mode, e.Type, e.ObjectID, e.Sequence, e.Body, d.Target, d.ID, d.URL)
+	}
+}
+
+// flown records that a delivery of a flight succeeded, as that version does.
+func flown(t *testing.T, db *pgxpool.Pool, a app.Arrival) {
+	t.Helper()
+	do(t, db, `INSERT INTO delivery_done (slot, id, event_id, merchant_id, mode, target, url, type, object_id, sequence, state, attempts,
+			last_class, last_status, created_at, first_attempt_at, trigger, remote, dns_us, connect_us, tls_us, wait_us, total_us, headers, excerpt,
+			detail, generation)
+		SELECT slot, $2, id, merchant_id, mode, 't1', 'http://x/', type, object_id, sequence, 'delivered', 1, 'ok', 200, received_at, now(),
+			'auto', '127.0.0.1:80', 0, 0, 0, 1000, 2000, '{}', 'a', '', 1 FROM event WHERE id = $1`, a.Event.ID, a.Deliveries[0].ID)
 }
 
 func wants(t *testing.T, db *pgxpool.Pool, want map[string]int) {
@@ -58,7 +75,8 @@ func viewOf(t *testing.T, s *Store, id string) app.DeliveryView {
 	return list[0]
 }
 
-func TestFlight_whatComesOfIt(t *testing.T) {
+// Each outcome leaves its rows; a commit whose answer was lost is repeated and changes nothing.
+func TestRecord_leaves(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
 	s := member(t, db, "a")
@@ -69,68 +87,36 @@ func TestFlight_whatComesOfIt(t *testing.T) {
 	if got := accept(t, s, well, fails); !slices.Equal(got, []app.Placed{app.Duplicate, app.Duplicate}) {
 		t.Fatalf("again: %v", got)
 	}
-	wants(t, db, map[string]int{"delivery": 0, "flight": 1, "event": 5})
+	wants(t, db, map[string]int{"delivery WHERE state = 'leased' AND lease_owner = 'a'": 5, "event": 5, "lane": 0})
 	postponed := result(ours, 1, "", delivery.Due, time.Hour)
 	postponed.Uncounted = true
-	for n := range 2 { // a commit whose answer was lost, so that nothing was noted of it, is repeated
-		for range 4 * n {
-			s.flights.begun(well.Deliveries[0].Flight, time.Now())
-		}
+	for range 2 {
 		record(t, s, result(well, 1, "ok", delivery.Delivered, 0), result(fails, 1, "http_5xx", delivery.Due, time.Hour), postponed,
 			result(gone, 1, "gone", delivery.Exhausted, 0))
+		wants(t, db, map[string]int{
+			"delivery_done WHERE state = 'delivered' AND attempts = 1 AND id = 'dlv_well_1'":                                         1,
+			"delivery_done WHERE state = 'exhausted' AND last_class = 'gone' AND id = 'dlv_gone_1'":                                  1,
+			"delivery WHERE state = 'due' AND attempts = 1 AND last_class = 'http_5xx' AND next_at > now() + interval '59 minutes'":  1,
+			"delivery WHERE state = 'due' AND attempts = 0 AND first_attempt_at IS NULL AND next_at > now() + interval '59 minutes'": 1,
+			"delivery WHERE state = 'leased' AND lease_owner = 'a' AND id = 'dlv_late_1'":                                            1,
+			"attempt": 3, "attempt WHERE delivery_id = 'dlv_fails_1'": 1, "lane WHERE target = 't1' AND due_at < 'infinity'": 1, "delivery_done": 2,
+		})
 	}
-	wants(t, db, map[string]int{
-		"delivery_done WHERE state = 'delivered' AND attempts = 1 AND remote IS NOT NULL AND id = 'dlv_well_1'":                  1,
-		"delivery_done WHERE state = 'exhausted' AND last_class = 'gone' AND id = 'dlv_gone_1'":                                  1,
-		"delivery WHERE state = 'due' AND attempts = 1 AND last_class = 'http_5xx' AND next_at > now() + interval '59 minutes'":  1,
-		"delivery WHERE state = 'due' AND attempts = 0 AND first_attempt_at IS NULL AND next_at > now() + interval '59 minutes'": 1,
-		"attempt": 1, "attempt WHERE delivery_id = 'dlv_fails_1'": 1, "lane WHERE target = 't1' AND due_at < 'infinity'": 1, "delivery_done": 2,
-	})
-	if err := s.Land(t.Context()); err != nil { // too early
-		t.Fatal(err)
-	}
-	wants(t, db, map[string]int{"flight": 1})
-	if err := s.land(t.Context(), s.flights.known()); err != nil {
-		t.Fatal(err)
-	}
-	wants(t, db, map[string]int{"flight": 0, "delivery": 3, "delivery WHERE state = 'leased' AND lease_owner = 'a' AND id = 'dlv_late_1'": 1})
-	record(t, s, result(late, 1, "reset", delivery.Due, time.Hour)) // it has a row now
-	wants(t, db, map[string]int{"delivery WHERE state = 'due' AND attempts = 1 AND id = 'dlv_late_1'": 1, "attempt": 2})
+	record(t, s, result(late, 1, "reset", delivery.Due, time.Hour))
+	wants(t, db, map[string]int{"delivery WHERE state = 'due' AND attempts = 1 AND id = 'dlv_late_1'": 1, "attempt": 4})
 }
 
-func TestFlight_whenItLands(t *testing.T) {
-	t.Parallel()
-	f := flights{aloft: map[int64]*flight{}}
-	began := time.Now()
-	for id, left := range map[int64]int{1: 1, 2: landFew + 1, 3: 1} {
-		for range left {
-			f.begun(id, began)
-		}
-	}
-	f.recorded([]app.Result{{Delivery: delivery.Delivery{Flight: 3}}})
-	for _, step := range []struct {
-		after          time.Duration
-		landing, ended []int64
-	}{{landAfter, nil, []int64{3}}, {landAfter + 1, []int64{1}, nil}, {landAtLast + 1, []int64{1, 2}, nil}} {
-		landing, ended := f.due(began.Add(step.after))
-		slices.Sort(landing)
-		if !slices.Equal(landing, step.landing) || !slices.Equal(ended, step.ended) {
-			t.Errorf("after %v: %v land and %v have ended, want %v and %v", step.after, landing, ended, step.landing, step.ended)
-		}
-	}
-}
-
-// What the merchant sees is the same with and without a row, and after the delivery was brought back.
-func TestFlight_theAttemptIsInTheLog(t *testing.T) {
+// The merchant sees the attempt, also after the delivery was brought back.
+func TestRecord_theAttemptIsInTheLog(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
 	s := member(t, db, "a")
-	flown := arrival(1, "flown", 1, true)
-	accept(t, s, flown)
-	r := result(flown, 1, "ok", delivery.Delivered, 0)
+	one := arrival(1, "one", 1, true)
+	accept(t, s, one)
+	r := result(one, 1, "ok", delivery.Delivered, 0)
 	r.Outcome.Wait, r.Outcome.Total, r.Outcome.Remote = time.Millisecond, 2*time.Millisecond, "127.0.0.1:80"
 	record(t, s, r)
-	before := viewOf(t, s, "dlv_flown_1")
+	before := viewOf(t, s, "dlv_one_1")
 	if len(before.Attempts) != 1 || before.Made != 1 || before.Attempts[0].Total != 2*time.Millisecond || before.Attempts[0].Trigger != delivery.Auto ||
 		before.Attempts[0].Status != 200 || string(before.Attempts[0].Excerpt) != "a\x00\xff" || !before.Attempts[0].At.Equal(r.Outcome.At.Truncate(time.Microsecond)) {
 		t.Fatalf("got %+v", before)
@@ -138,55 +124,88 @@ func TestFlight_theAttemptIsInTheLog(t *testing.T) {
 	if count(t, db, "delivery_done d JOIN event e ON e.id = d.event_id AND e.slot = d.slot AND e.received_at = d.created_at") != 1 {
 		t.Error("the delivery was not made when its event was received")
 	}
-	do(t, db, retrySQL, "m1", "test", "dlv_flown_1")
-	if got := viewOf(t, s, "dlv_flown_1"); fmt.Sprint(got.Attempts) != fmt.Sprint(before.Attempts) || got.Status != "retrying" {
+	broughtBack(t, db, s, one, before)
+}
+
+// The same for a delivery that an earlier version made, whose attempt lies in its row.
+func TestFlight_theAttemptIsInTheLog(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	s := member(t, db, "a")
+	one := arrival(1, "one", 1, true)
+	fly(t, db, "old", one)
+	flown(t, db, one)
+	before := viewOf(t, s, "dlv_one_1")
+	if len(before.Attempts) != 1 || before.Made != 1 || before.Attempts[0].Total != 2*time.Millisecond || before.Attempts[0].Trigger != delivery.Auto ||
+		before.Attempts[0].Status != 200 || string(before.Attempts[0].Excerpt) != "a" {
+		t.Fatalf("got %+v", before)
+	}
+	broughtBack(t, db, s, one, before)
+}
+
+// broughtBack retries a delivery that has ended by hand, and delivers it again.
+func broughtBack(t *testing.T, db *pgxpool.Pool, s *Store, a app.Arrival, before app.DeliveryView) {
+	t.Helper()
+	do(t, db, retrySQL, "m1", "test", a.Deliveries[0].ID)
+	if got := viewOf(t, s, before.ID); fmt.Sprint(got.Attempts) != fmt.Sprint(before.Attempts) || got.Status != "retrying" {
 		t.Errorf("brought back: %+v, want the attempts %+v", got, before.Attempts)
 	}
-	if got := claim(t, s); !slices.Equal(got, []string{"dlv_flown_1"}) {
+	if got := claim(t, s); !slices.Equal(got, []string{before.ID}) {
 		t.Fatalf("claimed %v", got)
 	}
-	again := result(flown, 2, "ok", delivery.Delivered, 0)
-	again.Delivery.Flight = 0
-	record(t, s, again)
-	if got := viewOf(t, s, "dlv_flown_1"); len(got.Attempts) != 2 || got.Made != 2 || got.Status != "delivered" {
+	record(t, s, result(a, 2, "ok", delivery.Delivered, 0))
+	if got := viewOf(t, s, before.ID); len(got.Attempts) != 2 || got.Made != 2 || got.Status != "delivered" {
 		t.Errorf("after the second: %+v", got)
 	}
 }
 
-// The order holds between processes: one sees that the event before is under way at another.
-func TestFlight_order(t *testing.T) {
+// The order holds between processes: one sees that the event before is under way at another, of this version or an
+// earlier one.
+func TestAccept_orderBetweenProcesses(t *testing.T) {
 	t.Parallel()
-	db := pg.New(t, migrations.FS)
-	a, b := member(t, db, "a"), member(t, db, "b")
-	first, second, third := arrival(1, "p", 1, true), arrival(2, "p", 2, true), arrival(3, "p", 3, true)
-	elsewhere := arrival(2, "q", 2, true) // its predecessor went to another target alone
-	other := arrival(1, "q", 1, true)
-	other.Deliveries[0].Target = "t9"
-	accept(t, a, first, other)
-	if got := accept(t, b, second, elsewhere); !slices.Equal(got, []app.Placed{app.Waiting, app.Leased}) {
-		t.Fatalf("got %v", got)
-	}
-	if look := unblock(t, b, app.Place{}); look != (app.Look{Waits: true}) {
-		t.Fatalf("%+v", look)
-	}
-	record(t, a, result(first, 1, "ok", delivery.Delivered, 0))
-	if look := unblock(t, b, app.Place{}); look != (app.Look{Freed: 1, Waits: true}) {
-		t.Fatalf("%+v", look)
-	}
-	if look := unblock(t, b, app.Place{}); look != (app.Look{}) {
-		t.Fatalf("%+v when none waits", look)
-	}
-	if got := claim(t, b); !slices.Equal(got, []string{"dlv_p_2"}) {
-		t.Fatalf("claimed %v", got)
-	}
-	record(t, b, result(second, 1, "http_5xx", delivery.Due, time.Hour))
-	if got := accept(t, a, third); !slices.Equal(got, []app.Placed{app.Leased}) {
-		t.Fatalf("after a failed first attempt: %v", got)
+	for name, begin := range map[string]func(*testing.T, *pgxpool.Pool, *Store, ...app.Arrival){
+		"of this version":       func(t *testing.T, _ *pgxpool.Pool, s *Store, all ...app.Arrival) { accept(t, s, all...) },
+		"of an earlier version": func(t *testing.T, db *pgxpool.Pool, s *Store, all ...app.Arrival) { fly(t, db, s.instance, all...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := pg.New(t, migrations.FS)
+			a, b := member(t, db, "a"), member(t, db, "b")
+			first, second, third := arrival(1, "p", 1, true), arrival(2, "p", 2, true), arrival(3, "p", 3, true)
+			elsewhere := arrival(2, "q", 2, true) // its predecessor went to another target alone
+			other := arrival(1, "q", 1, true)
+			other.Deliveries[0].Target = "t9"
+			begin(t, db, a, first, other)
+			if got := accept(t, b, second, elsewhere); !slices.Equal(got, []app.Placed{app.Waiting, app.Leased}) {
+				t.Fatalf("got %v", got)
+			}
+			if look := unblock(t, b, app.Place{}); look != (app.Look{Waits: true}) {
+				t.Fatalf("%+v", look)
+			}
+			if name == "of this version" {
+				record(t, a, result(first, 1, "ok", delivery.Delivered, 0))
+			} else {
+				flown(t, db, first)
+			}
+			if look := unblock(t, b, app.Place{}); look != (app.Look{Freed: 1, Waits: true}) {
+				t.Fatalf("%+v", look)
+			}
+			if look := unblock(t, b, app.Place{}); look != (app.Look{}) {
+				t.Fatalf("%+v when none waits", look)
+			}
+			if got := claim(t, b); !slices.Equal(got, []string{"dlv_p_2"}) {
+				t.Fatalf("claimed %v", got)
+			}
+			record(t, b, result(second, 1, "http_5xx", delivery.Due, time.Hour))
+			if got := accept(t, a, third); !slices.Equal(got, []app.Placed{app.Leased}) {
+				t.Fatalf("after a failed first attempt: %v", got)
+			}
+		})
 	}
 }
 
-// A process that died, was given up, or lost the answer to a commit leaves nothing behind that is not sent by somebody.
-func TestFlight_isLandedByWhoeverIsLeft(t *testing.T) {
+// A process that died, left or was given up leaves nothing behind that is not sent by another.
+func TestMember_leavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
 	a, b := member(t, db, "a"), member(t, db, "b")
@@ -194,7 +213,8 @@ func TestFlight_isLandedByWhoeverIsLeft(t *testing.T) {
 	accept(t, a, done, open, failed)
 	record(t, a, result(done, 1, "ok", delivery.Delivered, 0), result(failed, 1, "reset", delivery.Due, time.Hour))
 	do(t, db, burySQL, []string{"a"})
-	wants(t, db, map[string]int{"flight": 0, "delivery": 2, "delivery WHERE state = 'due' AND attempts = 0 AND next_at <= now()": 1, "delivery_done": 1})
+	do(t, db, orphansSQL)
+	wants(t, db, map[string]int{"delivery": 2, "delivery WHERE state = 'due' AND attempts = 0 AND next_at <= now()": 1, "delivery_done": 1})
 	if got := claim(t, b); !slices.Equal(got, []string{"dlv_open_1"}) {
 		t.Fatalf("claimed %v", got)
 	}
@@ -203,33 +223,56 @@ func TestFlight_isLandedByWhoeverIsLeft(t *testing.T) {
 	wants(t, db, map[string]int{"delivery WHERE state = 'leased' AND lease_owner = 'b'": 1})
 	record(t, a, result(open, 1, "ok", delivery.Delivered, 0))
 	wants(t, db, map[string]int{"delivery": 1, "delivery_done": 2})
-	// Off the list it begins no flight.
-	accept(t, a, arrival(2, "row", 1, true))
-	wants(t, db, map[string]int{"flight": 0, "delivery WHERE lease_owner = 'a'": 1})
 
-	stray := arrival(3, "stray", 1, true)
-	accept(t, b, stray)
-	b.flights.forget(b.flights.known())
-	if _, err := b.Old(t.Context()); err != nil || count(t, db, "flight") != 1 {
-		t.Fatalf("a young flight was landed, %v", err)
-	}
-	do(t, db, `UPDATE flight SET taken_at = taken_at - interval '20 seconds'`)
-	if _, err := b.Old(t.Context()); err != nil {
+	accept(t, b, arrival(4, "back", 1, true))
+	if err := b.Release(t.Context(), []string{"dlv_back_4"}); err != nil { // the breaker opened
 		t.Fatal(err)
 	}
-	wants(t, db, map[string]int{"flight": 0, "delivery WHERE id = 'dlv_stray_3' AND state = 'due'": 1})
-
-	back := arrival(4, "back", 1, true)
-	accept(t, b, back)
-	if err := b.Release(t.Context(), []string{"dlv_back_4"}, []int64{back.Deliveries[0].Flight}); err != nil { // the breaker opened
-		t.Fatal(err)
-	}
-	wants(t, db, map[string]int{"flight": 0, "delivery WHERE id = 'dlv_back_4' AND state = 'due'": 1})
+	wants(t, db, map[string]int{"delivery WHERE id = 'dlv_back_4' AND state = 'due'": 1})
 	accept(t, b, arrival(5, "leave", 1, true))
 	do(t, db, leaveSQL, "b")
-	do(t, db, `INSERT INTO flight (owner, events, slots) SELECT 'nobody', '{evt_lost_6}', array[slot] FROM event LIMIT 1`)
-	do(t, db, lostSQL)
-	wants(t, db, map[string]int{"flight": 0, "delivery WHERE id = 'dlv_leave_5' AND state = 'due'": 1})
+	wants(t, db, map[string]int{"delivery WHERE id = 'dlv_leave_5' AND state = 'due'": 1})
+}
+
+// Deliveries that a dead process of an earlier version attempted without rows are made.
+func TestFlight_ofADeadProcessIsDelivered(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	do(t, db, `INSERT INTO instance (id, lock_key, flies) VALUES ('old', 7, true)`)
+	done, open := arrival(1, "done", 1, true), arrival(1, "open", 1, true)
+	fly(t, db, "old", done, open)
+	flown(t, db, done)
+	s := member(t, db, "new")
+	if err := NewMember(s, telemetrytest.ForTest(t).Log).takeOver(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, db, map[string]int{"flight": 0, "instance": 1, "delivery": 1})
+	if got := claim(t, s); !slices.Equal(got, []string{"dlv_open_1"}) {
+		t.Fatalf("claimed %v", got)
+	}
+	record(t, s, result(open, 1, "ok", delivery.Delivered, 0))
+	wants(t, db, map[string]int{"delivery": 0, "delivery_done WHERE state = 'delivered'": 2})
+}
+
+// The same for one that leaves, or that an old process takes off the list: the trigger instance_gone makes the rows.
+func TestFlight_ofALeavingProcessIsDelivered(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	do(t, db, `INSERT INTO instance (id, lock_key, flies) VALUES ('old', 7, true)`)
+	s := member(t, db, "new")
+	fly(t, db, "old", arrival(1, "open", 1, true))
+	do(t, db, burySQL, []string{"old"})
+	if got := claim(t, s); !slices.Equal(got, []string{"dlv_open_1"}) {
+		t.Fatalf("claimed %v", got)
+	}
+}
+
+// Beside this process those of an earlier version begin no flights, whose rows it would not see.
+func TestFlight_noneBeginsBesideThisVersion(t *testing.T) {
+	t.Parallel()
+	db := pg.New(t, migrations.FS)
+	member(t, db, "a")
+	wants(t, db, map[string]int{"instance WHERE NOT flies": 1}) // what that version asks
 }
 
 // However much a dead process had under way, each part of it is a short transaction.
@@ -237,33 +280,21 @@ func TestMember_takesOverAPartAtATime(t *testing.T) {
 	t.Parallel()
 	db := pg.New(t, migrations.FS)
 	old := member(t, db, "old")
-	for n := range landAtATime + 5 {
-		accept(t, old, arrival(n, fmt.Sprintf("o%d", n), 1, true))
+	var all []app.Arrival
+	for n := range takeOverMost + 5 {
+		all = append(all, arrival(n, fmt.Sprintf("o%d", n), 1, true))
+	}
+	accept(t, old, all...)
+	for n := range 25 {
+		fly(t, db, "old", arrival(n, fmt.Sprintf("f%d", n), 1, true))
 	}
 	m := NewMember(New(db, "new", 12), telemetrytest.ForTest(t).Log)
 	if more, err := m.takeOverSome(t.Context()); err != nil || !more {
 		t.Fatalf("more %v, %v", more, err)
 	}
-	wants(t, db, map[string]int{"delivery WHERE state = 'due'": landAtATime, "instance": 1, "flight": 5})
+	wants(t, db, map[string]int{"delivery WHERE state = 'due'": takeOverMost, "instance": 1, "flight": 5})
 	if err := m.takeOver(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, db, map[string]int{"delivery WHERE state = 'due'": landAtATime + 5, "instance": 0, "flight": 0})
-}
-
-// Beside a process that knows of no flights nobody begins any.
-func TestFlight_notBesideAnOldVersion(t *testing.T) {
-	t.Parallel()
-	db := pg.New(t, migrations.FS)
-	s := member(t, db, "a")
-	do(t, db, `INSERT INTO instance (id, lock_key) VALUES ('old', 7)`)
-	if got := accept(t, s, arrival(1, "p", 1, true)); !slices.Equal(got, []app.Placed{app.Leased}) {
-		t.Fatalf("got %v", got)
-	}
-	wants(t, db, map[string]int{"flight": 0, "delivery WHERE state = 'leased' AND lease_owner = 'a'": 1})
-	do(t, db, burySQL, []string{"old"})
-	if got := accept(t, s, arrival(2, "p", 2, true), arrival(2, "q", 1, true)); !slices.Equal(got, []app.Placed{app.Waiting, app.Leased}) {
-		t.Fatalf("got %v", got)
-	}
-	wants(t, db, map[string]int{"flight": 1, "delivery": 2})
+	wants(t, db, map[string]int{"delivery WHERE state = 'due'": takeOverMost + 30, "instance": 0, "flight": 0})
 }

@@ -66,7 +66,7 @@ func (s *Store) treat(ctx context.Context, failing time.Duration, after string, 
 		if _, err := tx.Exec(ctx, warnedSQL, a.Endpoint.ID, remedy.Warned, remedy.Disable); err != nil {
 			return fmt.Errorf("note a warning: %w", err)
 		}
-		_, err = s.accept(ctx, tx, []app.Arrival{*remedy.Event}, delivery.Auto, false)
+		_, err = s.accept(ctx, tx, []app.Arrival{*remedy.Event}, delivery.Auto)
 		return err
 	})
 	return found, err

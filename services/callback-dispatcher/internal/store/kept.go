@@ -63,7 +63,7 @@ func (s *Store) Kept(ctx context.Context, f KeptFilter, each func(e KeptEvent, b
 	return nil
 }
 
-// Owed is how far a merchant was told of an object, by the service that tells.
+// Owed is the last sequence of an object that its service has announced.
 type Owed struct {
 	ObjectID   string `json:"objectId"`
 	MerchantID string `json:"merchantId"`

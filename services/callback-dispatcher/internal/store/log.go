@@ -20,8 +20,8 @@ FROM attempt WHERE delivery_id = ANY($1::text[]) ORDER BY delivery_id, at`
 
 	// eventsSQL lists events in the order in which they became visible: those of transactions that still run, or that
 	// began after such a one, are left for the next page. Transaction ids are the whole server's: a transaction that is
-	// known to run in another database writes no event and holds nothing back. The order names the table's column: a bare tx
-	// is the text that is selected, and in text 10000 comes before 9999.
+	// known to run in another database writes no event and holds nothing back. The order names the table's column: a
+	// bare tx is the text that is selected, and in text 10000 comes before 9999.
 	eventsSQL = `SELECT e.id, e.tx::text, e.body FROM event e
 WHERE e.merchant_id = $1 AND e.mode = $2 AND (e.tx, e.id) > ($3::text::xid8, $4)
 	AND (e.tx >= pg_snapshot_xmax(pg_current_snapshot()) OR e.tx < coalesce((
@@ -33,19 +33,20 @@ WHERE e.merchant_id = $1 AND e.mode = $2 AND (e.tx, e.id) > ($3::text::xid8, $4)
 	AND ($5 = '' OR e.type = $5) AND ($6::timestamptz IS NULL OR e.occurred_at >= $6)
 ORDER BY e.tx, e.id LIMIT $7`
 
-	// inOrderSQL keeps the planner to the index that has the order of eventsSQL. Where its statistics lag behind, it expects few
-	// events behind a cursor, and would read and sort all of them for one page. eventsSQL has nothing that only a sort can do: one
-	// that is forced counts as so dear that the statement would be compiled first.
+	// inOrderSQL keeps the planner to the index that has the order of eventsSQL. Where its statistics lag behind, it
+	// expects few events behind a cursor, and would read and sort all of them for one page. eventsSQL has nothing that
+	// only a sort can do: one that is forced counts as so dear that the statement would be compiled first.
 	inOrderSQL = `SET LOCAL enable_sort = off`
 
-	// whereSQL says where a delivery is: 'due', 'leased' or over ('delivered', 'exhausted'), and whether its endpoint takes any.
+	// whereSQL says where a delivery is: 'due', 'leased' or over ('delivered', 'exhausted'), and whether its endpoint
+	// takes any.
 	whereSQL = `SELECT x.state, x.target, coalesce(p.enabled AND p.deleted_at IS NULL, true) FROM (
 	SELECT state, target, endpoint_id FROM delivery WHERE id = $3 AND merchant_id = $1 AND mode = $2
 	UNION ALL SELECT state, target, endpoint_id FROM delivery_done WHERE id = $3 AND merchant_id = $1 AND mode = $2
 ) x LEFT JOIN endpoint p ON p.id = x.endpoint_id LIMIT 1`
 )
 
-// retrySQL makes a delivery due now that waits for a retry, or that is over; its schedule begins anew. bringBack is
+// retrySQL makes a delivery due now that waits for a retry, or that has ended; its schedule begins anew. bringBack is
 // shared with replays.
 var (
 	retrySQL = `WITH u AS (
@@ -68,9 +69,9 @@ func bringBack(from, trigger, replayID string) string {
 	FROM ` + from + ` ON CONFLICT DO NOTHING RETURNING target, next_at`
 }
 
-// deliveriesSQL lists deliveries, the newest first, from the hot table and from those that are over. Every set of filters
-// has a text, and so a plan, of its own: one that had to do for any filter could use the index of none. Behind an
-// open breaker a delivery leaves at the next probe at the earliest.
+// deliveriesSQL lists deliveries, the newest first, from the hot table and from those that have ended. Every set of
+// filters has a text, and so a plan, of its own: one that had to do for any filter could use the index of none.
+// Behind an open breaker a delivery leaves at the next probe at the earliest.
 func deliveriesSQL(o app.Owner, f app.DeliveryFilter, limit int) (sql string, args []any) {
 	const status = `CASE WHEN p.enabled = false THEN 'held' WHEN d.attempts > 0 THEN 'retrying' ELSE 'pending' END`
 	args = []any{o.MerchantID, o.Mode, limit}
@@ -135,7 +136,8 @@ func (s *Store) Deliveries(ctx context.Context, o app.Owner, f app.DeliveryFilte
 	return list, s.attempts(ctx, list)
 }
 
-// first is the attempt that lies in the row of a delivery which was over with it. Without a trigger there is none.
+// first is the attempt that lies in the row of a delivery that ended with it, as an earlier version wrote them.
+// Without a trigger there is none.
 type first struct {
 	trigger, class                 *string
 	at                             *time.Time

@@ -18,7 +18,7 @@ const (
 	beatEvery     = time.Second
 	takeOverEvery = 500 * time.Millisecond
 	takeOverFor   = time.Second
-	landAtATime   = 20 // flights, of some two hundred deliveries each
+	takeOverMost  = 1000 // deliveries in one transaction
 	orphansEvery  = 10 * time.Second
 	memberTimeout = 3 * time.Second
 )
@@ -118,9 +118,7 @@ func (m *Member) Keep(ctx context.Context, lost func(), share func(processes int
 		}
 		err := m.takeOver(ctx)
 		if err == nil && now.Sub(swept) >= orphansEvery {
-			if _, err = m.db.Exec(ctx, orphansSQL); err == nil {
-				_, err = m.db.Exec(ctx, lostSQL)
-			}
+			_, err = m.db.Exec(ctx, orphansSQL)
 			swept = now
 		}
 		if err != nil && ctx.Err() == nil {
@@ -147,8 +145,8 @@ func (m *Member) beat(ctx context.Context, lost func()) {
 	}
 }
 
-// takeOver makes what dead processes held due again, a part at a time: beats must not wait for it. What is left is for the
-// next time.
+// takeOver makes what dead processes held due again, a part at a time: beats must not wait for it. The next call goes
+// on with the rest.
 func (m *Member) takeOver(ctx context.Context) error {
 	for began := time.Now(); time.Since(began) < takeOverFor; {
 		if more, err := m.takeOverSome(ctx); err != nil || !more {
@@ -172,14 +170,14 @@ func (m *Member) takeOverSome(ctx context.Context) (more bool, err error) {
 			return err
 		}
 		var flights, taken int
-		if err := tx.QueryRow(ctx, landSomeSQL, dead, landAtATime).Scan(&flights, nil); err != nil {
-			return fmt.Errorf("land what dead processes had under way: %w", err)
+		if err := tx.QueryRow(ctx, landOldSQL, dead).Scan(&flights, nil); err != nil {
+			return fmt.Errorf("land the flights of dead processes: %w", err)
 		}
-		if err := tx.QueryRow(ctx, takeOverSQL, dead).Scan(&taken); err != nil {
+		if err := tx.QueryRow(ctx, takeOverSQL, dead, takeOverMost).Scan(&taken); err != nil {
 			return fmt.Errorf("take leases over: %w", err)
 		}
 		m.log.WarnContext(ctx, "took over the leases of dead processes", "processes", dead, "deliveries", taken)
-		if more = flights == landAtATime; more {
+		if more = flights > 0 || taken == takeOverMost; more {
 			return nil
 		}
 		if _, err = tx.Exec(ctx, burySQL, dead); err != nil {
@@ -192,11 +190,6 @@ func (m *Member) takeOverSome(ctx context.Context) (more bool, err error) {
 
 // Leave gives every lease back and ends the membership; call it after Keep has returned.
 func (m *Member) Leave(ctx context.Context) error {
-	for flights := landAtATime; flights == landAtATime; {
-		if err := m.db.QueryRow(ctx, landSomeSQL, []string{m.instance}, landAtATime).Scan(&flights, nil); err != nil {
-			return fmt.Errorf("land what is under way: %w", err)
-		}
-	}
 	if _, err := m.db.Exec(ctx, leaveSQL, m.instance); err != nil {
 		return fmt.Errorf("leave the dispatchers: %w", err)
 	}

@@ -21,9 +21,9 @@ type sealedSecret struct {
 	sealed     []byte
 }
 
-// Reseal gives every signing secret that the key named first did not seal to again, which seals it anew, a batch per transaction.
-// What it has done stays done; begun again it finds the rest. It may run while the service does: it changes a value only as it was
-// read, and adds and removes none.
+// Reseal gives every signing secret that the key named first did not seal to again, which seals it anew, a batch per
+// transaction. A second run finds the secrets that the first one did not reach. It may run while the service does: it
+// changes a value only as it was read, and adds and removes none.
 func (s *Store) Reseal(ctx context.Context, first string, again func(o app.Owner, sealed []byte) ([]byte, error)) (idempotency.Resealed, error) {
 	done, last := 0, sealedSecret{}
 	for {

@@ -22,19 +22,19 @@ type Store struct {
 	db       *pgxpool.Pool
 	instance string
 	lockKey  int64
-	flights  flights
 }
 
-// Session gives the sessions of the pool what the statements here need. Each has one plan that is right for all arguments.
-// Left to itself PostgreSQL plans the largest anew every time, which took longer than recording fifty attempts; and it takes a
-// table that was empty when it was vacuumed, as flight often is, to be cheapest read as a whole.
+// Session gives the sessions of the pool what the statements here need. Each has one plan that is right for all
+// arguments. Left to itself PostgreSQL plans the largest anew every time, which took longer than recording fifty
+// attempts; and it takes a table that was empty when it was vacuumed, as delivery often is, to be cheapest read as a
+// whole.
 func Session(cfg postgres.Config) postgres.Config {
 	return cfg.With("plan_cache_mode", "force_generic_plan").With("enable_seqscan", "off")
 }
 
 // New makes a store for one process, named by an id that no other process has or had.
 func New(db *pgxpool.Pool, instance string, lockKey int64) *Store {
-	return &Store{db: db, instance: instance, lockKey: lockKey, flights: flights{aloft: map[int64]*flight{}}}
+	return &Store{db: db, instance: instance, lockKey: lockKey}
 }
 
 // Poison reports whether PostgreSQL refuses the data itself: data exceptions and constraint violations.
@@ -86,7 +86,7 @@ func (s *Store) Claim(ctx context.Context, full []string, limit, perTarget int) 
 		err = s.fill(ctx, jobs, ids, slots)
 	}
 	if err != nil { // the leases are given back, as nobody else knows of them
-		return nil, errors.Join(err, s.Release(context.WithoutCancel(ctx), leased, nil))
+		return nil, errors.Join(err, s.Release(context.WithoutCancel(ctx), leased))
 	}
 	return jobs, nil
 }
@@ -97,9 +97,10 @@ func (s *Store) claimed(ctx context.Context, leased []string) (jobs []delivery.D
 		return nil, nil, nil, fmt.Errorf("read leased deliveries: %w", err)
 	}
 	jobs, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (d delivery.Delivery, err error) {
-		err = row.Scan(&d.ID, &d.EventID, &d.Slot, &d.MerchantID, &d.Mode, &d.EndpointID, &d.Target, &d.URL, &d.Type, &d.ObjectID,
+		var slot int16
+		err = row.Scan(&d.ID, &d.EventID, &slot, &d.MerchantID, &d.Mode, &d.EndpointID, &d.Target, &d.URL, &d.Type, &d.ObjectID,
 			&d.Sequence, &d.Attempts, &d.Base, &d.Trigger, &d.DueAt, &d.AcceptedAt)
-		ids, slots = append(ids, d.EventID), append(slots, d.Slot)
+		ids, slots = append(ids, d.EventID), append(slots, slot)
 		return d, err
 	})
 	if err != nil {
@@ -137,9 +138,6 @@ func (s *Store) fill(ctx context.Context, jobs []delivery.Delivery, ids []string
 
 // Old implements app.Leases.
 func (s *Store) Old(ctx context.Context) ([]string, error) {
-	if _, err := s.db.Exec(ctx, straysSQL, s.instance, s.flights.known()); err != nil {
-		return nil, fmt.Errorf("land what nothing here knows of: %w", err)
-	}
 	rows, err := s.db.Query(ctx, oldSQL, s.instance)
 	if err != nil {
 		return nil, fmt.Errorf("list leases: %w", err)
@@ -148,10 +146,7 @@ func (s *Store) Old(ctx context.Context) ([]string, error) {
 }
 
 // Release implements app.Leases.
-func (s *Store) Release(ctx context.Context, ids []string, flights []int64) error {
-	if err := s.land(ctx, flights); err != nil {
-		return err
-	}
+func (s *Store) Release(ctx context.Context, ids []string) error {
 	if _, err := s.db.Exec(ctx, releaseSQL, s.instance, ids); err != nil {
 		return fmt.Errorf("release leases: %w", err)
 	}

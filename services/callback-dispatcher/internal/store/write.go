@@ -1,8 +1,8 @@
 package store
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,308 +15,267 @@ import (
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
-// Accept implements app.Inbound: one statement, one commit.
-func (s *Store) Accept(ctx context.Context, arrivals []app.Arrival) ([][]app.Placed, error) {
-	return s.accept(ctx, s.db, arrivals, delivery.Auto, true)
+// eventColumns are the events of a commit.
+var eventColumns = []column[app.Event]{
+	col("id", "text", func(e *app.Event) string { return e.ID }),
+	col("merchant_id", "text", func(e *app.Event) string { return e.MerchantID }),
+	col("mode", "text", func(e *app.Event) string { return e.Mode }),
+	col("type", "text", func(e *app.Event) string { return e.Type }),
+	col("object_id", "text", func(e *app.Event) string { return e.ObjectID }),
+	col("sequence", "bigint", func(e *app.Event) int64 { return e.Sequence }),
+	col("occurred_at", "timestamptz", func(e *app.Event) time.Time { return e.OccurredAt }),
+	col("trace", "text", func(e *app.Event) string { return e.Trace }),
+	col("body", "bytea", func(e *app.Event) []byte { return e.Body }),
+	col("token", "bytea", func(e *app.Event) []byte { return e.Token }),
 }
 
-// accept writes arrivals. Those that are to be sent at once may fly where nothing else is in the transaction.
-func (s *Store) accept(ctx context.Context, q postgres.Querier, arrivals []app.Arrival, trigger string, fly bool) ([][]app.Placed, error) {
-	order := make([]int, len(arrivals))
-	for i := range order {
-		order[i] = i
-	}
-	// Two processes that meet the same events lock them in the same order.
-	slices.SortFunc(order, func(a, b int) int { return strings.Compare(arrivals[a].Event.ID, arrivals[b].Event.ID) })
+// target is where one event goes. leased says that this process has room to send it at once.
+type target struct {
+	*delivery.Delivery
+	leased bool
+}
 
-	c := arrived{fly: fly, fresh: fly}
-	c.grow(len(arrivals))
-	for n, i := range order {
-		if n == 0 || arrivals[i].Event.ID != arrivals[order[n-1]].Event.ID { // or it is here twice
-			c.add(&arrivals[i])
-		}
-	}
-	var written map[string]place
-	var err error
-	if c.fresh {
-		written, err = s.acceptNew(ctx, q, &c)
-	}
-	if !c.fresh || errors.Is(err, pgx.ErrNoRows) || postgres.IsUnique(err, "") {
-		written, err = s.acceptAny(ctx, q, &c, trigger)
-	}
+var targetColumns = []column[target]{
+	col("id", "text", func(t *target) string { return t.ID }),
+	col("event_id", "text", func(t *target) string { return t.EventID }),
+	col("endpoint_id", "text", func(t *target) string { return t.EndpointID }),
+	col("target", "text", func(t *target) string { return t.Target }),
+	col("url", "text", func(t *target) string { return t.URL }),
+	col("leased", "boolean", func(t *target) bool { return t.leased }),
+}
+
+// acceptSQL writes events, and the deliveries of those that are new. $1 is the owner of the leases, $2 why the
+// deliveries are made. w is materialized, or else the plan would hold it, and all partitions of event, once for each
+// of its uses.
+var acceptSQL = `WITH e AS (
+	INSERT INTO event (slot, id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token)
+	SELECT dispatcher_slot(occurred_at), id, merchant_id, mode, type, object_id, sequence, occurred_at, trace, body, token
+	FROM (` + given(eventColumns, 3) + `) t
+	ON CONFLICT (id, slot) DO NOTHING
+	RETURNING id, slot, merchant_id, mode, type, object_id, sequence
+), x AS (
+	SELECT t.id, t.endpoint_id, t.target, t.url, t.leased, e.id AS event_id, e.slot AS event_slot,
+		e.merchant_id, e.mode, e.type, e.object_id, e.sequence
+	FROM (` + given(targetColumns, 3+len(eventColumns)) + `) t JOIN e ON e.id = t.event_id
+), w AS MATERIALIZED (
+	SELECT y.*, CASE WHEN y.leased AND NOT y.waits THEN $1::text END AS owner
+	FROM (SELECT x.*, x.sequence > 1 AND NOT ` + attempted + ` AS waits FROM x OFFSET 0) y
+), d AS (
+	INSERT INTO delivery (id, event_id, event_slot, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence,
+		state, waits, next_at, lease_owner, lease_until, trigger)
+	SELECT id, event_id, event_slot, merchant_id, mode, nullif(endpoint_id, ''), target, url, type, object_id, sequence,
+		CASE WHEN owner IS NULL THEN 'due' ELSE 'leased' END, waits,
+		CASE WHEN waits THEN now() + interval '5 seconds' ELSE now() END,
+		owner, CASE WHEN owner IS NOT NULL THEN now() + interval '5 minutes' END, $2::text
+	FROM w
+	ON CONFLICT (event_id, target) DO NOTHING
+	RETURNING id, state, waits, target, next_at
+), l AS (
+	` + touch("d WHERE state = 'due'") + `
+)
+SELECT id, state, waits, now() FROM d`
+
+// Accept implements app.Inbound: one statement, one commit.
+func (s *Store) Accept(ctx context.Context, arrivals []app.Arrival) ([][]app.Placed, error) {
+	return s.accept(ctx, s.db, arrivals, delivery.Auto)
+}
+
+func (s *Store) accept(ctx context.Context, q postgres.Querier, arrivals []app.Arrival, trigger string) (
+	placed [][]app.Placed, err error,
+) {
+	events, targets := rowsOf(arrivals)
+	args := arrays(arrays([]any{s.instance, trigger}, eventColumns, events), targetColumns, targets)
+	rows, err := q.Query(ctx, acceptSQL, args...)
 	if err != nil {
 		return nil, fmt.Errorf("insert events: %w", err)
 	}
-	return s.placed(arrivals, written), nil
-}
-
-// acceptNew writes events of which none is known and every delivery flies. An error of no rows says that none may.
-func (s *Store) acceptNew(ctx context.Context, q postgres.Querier, c *arrived) (map[string]place, error) {
-	p := place{placed: app.Leased}
-	var events []string
-	var slots []int16
-	err := q.QueryRow(ctx, acceptNewSQL, c.ids, c.merchants, c.modes, c.types, c.objects, c.sequences, c.times, c.traces, c.bodies, c.tokens, c.fans,
-		s.instance).Scan(&p.flight, &events, &slots, &p.at)
-	if err != nil {
-		return nil, err
+	type place struct {
+		app.Placed
+		at time.Time
 	}
-	lies := make(map[string]int16, len(events))
-	for n, id := range events {
-		lies[id] = slots[n]
-	}
-	written := make(map[string]place, len(c.deliveries))
-	for n, id := range c.deliveries {
-		p.slot = lies[c.events[n]]
-		written[id] = p
-	}
-	return written, nil
-}
-
-func (s *Store) acceptAny(ctx context.Context, q postgres.Querier, c *arrived, trigger string) (map[string]place, error) {
-	rows, err := q.Query(ctx, acceptSQL, c.ids, c.merchants, c.modes, c.types, c.objects, c.sequences, c.times, c.traces, c.bodies, c.tokens, c.fans,
-		s.instance, c.deliveries, c.events, c.endpoints, c.targets, c.urls, c.leased, trigger, c.fly)
-	if err != nil {
-		return nil, err
-	}
-	written := make(map[string]place, len(c.deliveries))
+	written := make(map[string]place, len(targets))
 	var id, state string
 	var waits bool
-	var p place
-	_, err = pgx.ForEachRow(rows, []any{&id, &state, &waits, &p.slot, &p.flight, &p.at}, func() error {
+	var at time.Time
+	if _, err = pgx.ForEachRow(rows, []any{&id, &state, &waits, &at}, func() error {
 		switch {
 		case waits:
-			p.placed = app.Waiting
+			written[id] = place{app.Waiting, at}
 		case state == "leased":
-			p.placed = app.Leased
+			written[id] = place{app.Leased, at}
 		default:
-			p.placed = app.Queued
+			written[id] = place{app.Queued, at}
 		}
-		written[id] = p
 		return nil
-	})
-	return written, err
-}
-
-// place is where a commit left a delivery.
-type place struct {
-	placed app.Placed
-	slot   int16
-	flight int64
-	at     time.Time
-}
-
-// placed tells each delivery where it is; those that are not among what was written are duplicates.
-func (s *Store) placed(arrivals []app.Arrival, written map[string]place) [][]app.Placed {
-	now := time.Now()
-	placed := make([][]app.Placed, len(arrivals))
+	}); err != nil {
+		return nil, fmt.Errorf("insert events: %w", err)
+	}
+	placed = make([][]app.Placed, len(arrivals))
 	for i, a := range arrivals {
 		placed[i] = make([]app.Placed, len(a.Deliveries))
 		for j := range a.Deliveries {
-			d := &a.Deliveries[j]
-			p, ok := written[d.ID]
-			if !ok {
-				continue
-			}
-			placed[i][j] = p.placed
-			d.Slot, d.Flight, d.AcceptedAt = p.slot, p.flight, p.at
-			if p.flight != 0 {
-				s.flights.begun(p.flight, now)
+			if p, ok := written[a.Deliveries[j].ID]; ok { // the others are duplicates
+				placed[i][j], a.Deliveries[j].AcceptedAt = p.Placed, p.at
 			}
 		}
 	}
-	return placed
+	return placed, nil
 }
 
-// arrived are arrivals turned on their side, as unnest takes them.
-type arrived struct {
-	ids, merchants, modes, types, objects, traces, fans []string
-	sequences                                           []int64
-	times                                               []time.Time
-	bodies, tokens                                      [][]byte
-
-	deliveries, events, endpoints, targets, urls []string
-	leased                                       []bool
-
-	fly   bool // what is sent at once may
-	fresh bool // and all is, and nothing comes before it
-}
-
-func (c *arrived) grow(n int) {
-	for _, column := range []*[]string{
-		&c.ids, &c.merchants, &c.modes, &c.types, &c.objects, &c.traces, &c.fans, &c.deliveries, &c.events, &c.endpoints, &c.targets, &c.urls,
-	} {
-		*column = make([]string, 0, n)
+// rowsOf are the events of arrivals, each once, and where they go. They are in the order of their ids, so that two
+// processes that meet the same events lock them in the same order.
+func rowsOf(arrivals []app.Arrival) (events []app.Event, targets []target) {
+	sorted := slices.Clone(arrivals)
+	slices.SortStableFunc(sorted, func(a, b app.Arrival) int { return strings.Compare(a.Event.ID, b.Event.ID) })
+	sorted = slices.CompactFunc(sorted, func(a, b app.Arrival) bool { return a.Event.ID == b.Event.ID })
+	for _, a := range sorted {
+		events = append(events, a.Event)
+		for j := range a.Deliveries {
+			targets = append(targets, target{&a.Deliveries[j], a.Leased[j]})
+		}
 	}
-	c.sequences, c.times, c.leased = make([]int64, 0, n), make([]time.Time, 0, n), make([]bool, 0, n)
-	c.bodies, c.tokens = make([][]byte, 0, n), make([][]byte, 0, n)
+	return events, targets
 }
 
-func (c *arrived) add(a *app.Arrival) {
-	e, fan := &a.Event, ""
-	if c.fly {
-		fan = fanOf(a)
-	}
-	c.ids, c.merchants, c.modes, c.types = append(c.ids, e.ID), append(c.merchants, e.MerchantID), append(c.modes, e.Mode), append(c.types, e.Type)
-	c.objects, c.sequences, c.times = append(c.objects, e.ObjectID), append(c.sequences, e.Sequence), append(c.times, e.OccurredAt)
-	c.traces, c.bodies, c.tokens, c.fans = append(c.traces, e.Trace), append(c.bodies, e.Body), append(c.tokens, e.Token), append(c.fans, fan)
-	c.fresh = c.fresh && e.Sequence == 1 && len(a.Deliveries) > 0
-	for j := range a.Deliveries {
-		d := &a.Deliveries[j]
-		leased := a.Leased[j] && (!c.fly || plain(d.URL))
-		c.fresh = c.fresh && leased
-		c.deliveries, c.events, c.endpoints = append(c.deliveries, d.ID), append(c.events, e.ID), append(c.endpoints, d.EndpointID)
-		c.targets, c.urls, c.leased = append(c.targets, d.Target), append(c.urls, d.URL), append(c.leased, leased)
-	}
+// resultColumns are the attempts of a commit.
+var resultColumns = []column[app.Result]{
+	col("id", "text", func(r *app.Result) string { return r.Delivery.ID }),
+	col("target", "text", func(r *app.Result) string { return r.Delivery.Target }),
+	col("trigger", "text", func(r *app.Result) string { return cmp.Or(r.Delivery.Trigger, delivery.Auto) }),
+	col("attempt_id", "uuid", func(r *app.Result) [16]byte { return r.AttemptID }),
+	col("number", "integer", func(r *app.Result) int32 {
+		return int32(r.Number) //nolint:gosec // attempts are few
+	}),
+	col("counted", "boolean", func(r *app.Result) bool { return !r.Uncounted }),
+	col("trips", "boolean", func(r *app.Result) bool { return r.Trips }),
+	col("state", "text", func(r *app.Result) string { return string(r.Verdict.State) }),
+	col("delay_us", "bigint", func(r *app.Result) int64 { return r.Verdict.Delay.Microseconds() }),
+	col("gone", "boolean", func(r *app.Result) bool { return r.Verdict.Disable }),
+	col("at", "timestamptz", func(r *app.Result) time.Time { return r.Outcome.At }),
+	col("class", "text", func(r *app.Result) string { return r.Outcome.Class }),
+	col("status", "smallint", func(r *app.Result) *int16 { return status(r.Outcome.Status) }),
+	col("remote", "text", func(r *app.Result) string { return r.Outcome.Remote }),
+	col("dns_us", "bigint", func(r *app.Result) int64 { return r.Outcome.DNS.Microseconds() }),
+	col("connect_us", "bigint", func(r *app.Result) int64 { return r.Outcome.Connect.Microseconds() }),
+	col("tls_us", "bigint", func(r *app.Result) int64 { return r.Outcome.TLS.Microseconds() }),
+	col("wait_us", "bigint", func(r *app.Result) int64 { return r.Outcome.Wait.Microseconds() }),
+	col("total_us", "bigint", func(r *app.Result) int64 { return r.Outcome.Total.Microseconds() }),
+	col("headers", "text", func(r *app.Result) string { return r.Outcome.Headers }),
+	col("excerpt", "bytea", func(r *app.Result) []byte { return append([]byte{}, r.Outcome.Excerpt...) }),
+	col("detail", "text", func(r *app.Result) string { return r.Outcome.Detail }),
+	col("generation", "integer", func(r *app.Result) int32 {
+		return int32(r.Outcome.Generation) //nolint:gosec // generations are few
+	}),
 }
 
-// wellFew is how many results are worth a statement, and a commit, of their own.
-const wellFew = 50
+// status is NULL without a response.
+func status(code int) *int16 {
+	if code == 0 {
+		return nil
+	}
+	n := int16(code) //nolint:gosec // an HTTP status has three digits
+	return &n
+}
 
-// Record implements app.Ledger: one commit, or one for the targets that are well and one for the others. When the second of
-// two fails, all is recorded again.
-func (s *Store) Record(ctx context.Context, results []app.Result, b app.Breaker) (targets []app.Target, err error) {
-	sorted := slices.Clone(results)
+// recordSQL logs attempts (a) and moves their deliveries on: back to due (u), or from delivery (o) to delivery_done
+// (z). A success ends a delivery even when another process holds its lease by now; any other outcome counts only for
+// the holder, $1, that made exactly this attempt. An endpoint that answered 410 is disabled (g), and its lane held.
+//
+// It keeps the health of the targets in their lanes (h, s, l): failures in a row, and from $2 of them on, or where a
+// result trips it, the breaker, which lets the first probe through after $3 microseconds. A success closes it once a
+// probe was let through (its wait has grown then): a success that was under way when it opened proves nothing. The
+// lanes are written in one go and in order, or else two records would wait for each other. The answer names the
+// targets whose breaker is open, and those that are well again.
+//
+// The empty texts keep a plan from starting at all leases of the process (delivery_leased), where dead rows pile up,
+// instead of the ids.
+var recordSQL = `WITH r AS MATERIALIZED (` + given(resultColumns, 4) + `),
+a AS (
+	INSERT INTO attempt (slot, delivery_id, id, number, trigger, at, class, status, remote, dns_us, connect_us, tls_us,
+		wait_us, total_us, headers, excerpt, detail, generation)
+	SELECT dispatcher_slot(at), id, attempt_id, number, trigger, at, class, status, remote, dns_us, connect_us, tls_us,
+		wait_us, total_us, headers, excerpt, detail, generation
+	FROM r WHERE counted
+	ON CONFLICT (delivery_id, id, slot) DO NOTHING
+), u AS (
+	UPDATE delivery d SET state = 'due', waits = false, lease_owner = NULL, lease_until = NULL,
+		next_at = now() + r.delay_us * interval '1 microsecond',
+		attempts = CASE WHEN r.counted THEN r.number ELSE d.attempts END,
+		trigger = CASE WHEN r.counted AND d.trigger = 'manual' THEN 'auto' ELSE d.trigger END,
+		last_class = CASE WHEN r.counted THEN r.class ELSE d.last_class END,
+		last_status = CASE WHEN r.counted THEN r.status ELSE d.last_status END,
+		first_attempt_at = CASE WHEN r.counted THEN coalesce(d.first_attempt_at, r.at) ELSE d.first_attempt_at END
+	FROM r WHERE d.id = r.id AND r.state = 'due' AND d.state || '' = 'leased' AND d.lease_owner || '' = $1
+		AND d.attempts = r.number - 1
+	RETURNING d.target, d.next_at
+), o AS (
+	DELETE FROM delivery d USING r
+	WHERE d.id = r.id
+		AND (r.state = 'delivered' OR r.state = 'exhausted' AND d.lease_owner = $1 AND d.attempts = r.number - 1)
+	RETURNING d.id, d.event_id, d.event_slot, d.merchant_id, d.mode, d.endpoint_id, d.target, d.url, d.type, d.object_id,
+		d.sequence, d.created_at, coalesce(d.first_attempt_at, r.at) AS first_attempt_at, r.state, r.number, r.class, r.status
+), z AS (
+	INSERT INTO delivery_done (slot, id, event_id, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence,
+		state, attempts, last_class, last_status, created_at, first_attempt_at)
+	SELECT event_slot, id, event_id, merchant_id, mode, endpoint_id, target, url, type, object_id, sequence, state, number,
+		class, status, created_at, first_attempt_at
+	FROM o
+	ON CONFLICT (id, slot) DO NOTHING
+), g AS (
+	UPDATE endpoint p SET enabled = false, disabled_reason = 'gone', disabled_at = now(), updated_at = now(),
+		announced = false
+	FROM (SELECT DISTINCT target FROM r WHERE gone) q WHERE p.id = q.target AND p.enabled RETURNING p.id
+), h AS (
+	SELECT target, bool_or(state = 'delivered') AS well, bool_or(trips) AS trips,
+		count(*) FILTER (WHERE counted AND state <> 'delivered') AS failed
+	FROM r GROUP BY target
+), s AS (
+	SELECT h.target, h.well, h.failed, h.trips, min(u.next_at) AS due_at, bool_or(g.id IS NOT NULL) AS gone,
+		CASE WHEN h.well AND h.failed = 0 AND min(u.next_at) IS NULL THEN coalesce((
+			SELECT lane.failures <> 0 OR lane.probe_at IS NOT NULL FROM lane WHERE lane.target = h.target), false)
+			ELSE false END AS cured
+	FROM h LEFT JOIN u ON u.target = h.target LEFT JOIN g ON g.id = h.target
+	GROUP BY h.target, h.well, h.failed, h.trips
+), l AS (
+	INSERT INTO lane (target, due_at, failures, failing_since, failed_at, probe_at, probe_wait, held)
+	SELECT target, coalesce(due_at, 'infinity'), CASE WHEN well THEN -1 ELSE failed END,
+		CASE WHEN NOT well AND failed > 0 THEN now() END, CASE WHEN failed > 0 THEN now() END,
+		CASE WHEN trips AND NOT cured OR NOT well AND failed >= $2::bigint
+			THEN now() + $3::bigint * interval '1 microsecond' END,
+		$3::bigint * interval '1 microsecond', gone
+	FROM s WHERE due_at IS NOT NULL OR failed > 0 OR cured ORDER BY target
+	ON CONFLICT (target) DO UPDATE SET
+		due_at = least(lane.due_at, excluded.due_at), used_at = now(), held = lane.held OR excluded.held,
+		failures = CASE WHEN excluded.failures < 0 THEN 0 ELSE greatest(lane.failures, 0) + excluded.failures END,
+		failing_since = CASE WHEN excluded.failures >= 0 THEN coalesce(lane.failing_since, excluded.failing_since) END,
+		failed_at = coalesce(excluded.failed_at, lane.failed_at),
+		warned = CASE WHEN excluded.failures < 0 THEN 0 ELSE lane.warned END,
+		probe_at = CASE
+			WHEN excluded.failures < 0 AND lane.probe_at IS NOT NULL AND lane.probe_wait <> excluded.probe_wait THEN NULL
+			WHEN lane.probe_at IS NOT NULL THEN lane.probe_at
+			WHEN excluded.probe_at IS NOT NULL THEN excluded.probe_at
+			WHEN excluded.failures > 0 AND greatest(lane.failures, 0) + excluded.failures >= $2::bigint
+				THEN now() + excluded.probe_wait END,
+		probe_wait = CASE WHEN lane.probe_at IS NULL THEN excluded.probe_wait ELSE lane.probe_wait END
+	RETURNING target, probe_at
+)
+SELECT l.target, l.probe_at IS NOT NULL FROM l JOIN s ON s.target = l.target WHERE l.probe_at IS NOT NULL OR s.cured`
+
+// Record implements app.Ledger: one statement, one commit.
+func (s *Store) Record(ctx context.Context, results []app.Result, b app.Breaker) ([]app.Target, error) {
+	sorted := slices.Clone(results) // who locks several deliveries does so in the order of their ids
 	slices.SortFunc(sorted, func(a, b app.Result) int { return strings.Compare(a.Delivery.ID, b.Delivery.ID) })
-	well, rest := apart(sorted)
-	if len(well) > 0 {
-		done, err := s.recordWell(ctx, well)
-		if err != nil {
-			return nil, fmt.Errorf("record %d successes: %w", len(well), err)
-		}
-		if !done {
-			rest = sorted
-		}
-	}
-	if len(rest) > 0 {
-		c := columnsOf(rest)
-		for again := true; again; again = postgres.IsSerialization(err) { // where a flight has landed under it, it looks again
-			targets, err = s.record(ctx, c, b)
-		}
-	}
+	args := arrays([]any{s.instance, b.Failures, b.Wait.Microseconds()}, resultColumns, sorted)
+	rows, err := s.db.Query(ctx, recordSQL, args...)
 	if err != nil {
-		return nil, fmt.Errorf("record %d attempts: %w", len(rest), err)
+		return nil, fmt.Errorf("record %d attempts: %w", len(results), err)
 	}
-	s.flights.recorded(results)
-	return targets, nil
-}
-
-// apart takes the results of targets of which all went well at the first attempt, without a row, from the others. What there
-// is of a target stays together: it is counted together.
-func apart(results []app.Result) (well, rest []app.Result) {
-	others := map[string]bool{}
-	for i := range results {
-		r := &results[i]
-		if r.Delivery.Flight == 0 || r.Number != 1 || r.Uncounted || r.Trips || r.Again || r.Verdict.State != delivery.Delivered ||
-			r.Delivery.Trigger != "" && r.Delivery.Trigger != delivery.Auto {
-			others[r.Delivery.Target] = true
-		}
-	}
-	if len(others) == 0 {
-		return results, nil
-	}
-	for i := range results {
-		if others[results[i].Delivery.Target] {
-			rest = append(rest, results[i])
-		} else {
-			well = append(well, results[i])
-		}
-	}
-	if len(well) < wellFew {
-		return nil, results
-	}
-	return well, rest
-}
-
-// recordWell reports whether it has written what apart found to be well. It has not where the database knows better.
-func (s *Store) recordWell(ctx context.Context, results []app.Result) (bool, error) {
-	c := columnsOf(results)
-	tag, err := s.db.Exec(ctx, recordWellSQL, s.instance, c.aloft, c.ids, c.times, c.classes, c.statuses, c.remotes, c.dns, c.connect, c.tls, c.wait,
-		c.total, c.headers, c.excerpts, c.details, c.generations, c.targets, c.events, c.slots, c.merchants, c.modes, c.endpoints, c.urls, c.types,
-		c.objects, c.sequences, c.accepted)
-	if postgres.IsSerialization(err) || postgres.IsUnique(err, "") {
-		return false, nil
-	}
-	return tag.RowsAffected() > 0, err
-}
-
-func (s *Store) record(ctx context.Context, c *columns, b app.Breaker) ([]app.Target, error) {
-	rows, err := s.db.Query(ctx, recordSQL, s.instance, c.aloft, c.ids, c.attempts, c.numbers, c.counted, c.states, c.delays, c.times, c.classes,
-		c.statuses, c.remotes, c.dns, c.connect, c.tls, c.wait, c.total, c.headers, c.excerpts, c.details, c.generations,
-		c.triggers, c.targets, b.Failures, b.Wait.Microseconds(), c.gone, c.trips, c.flights, c.events, c.slots, c.merchants, c.modes,
-		c.endpoints, c.urls, c.types, c.objects, c.sequences, c.accepted, c.again)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (t app.Target, err error) {
+	targets, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t app.Target, err error) {
 		err = row.Scan(&t.Name, &t.Open)
 		return t, err
 	})
-}
-
-// columns are results turned on their side, as unnest takes them.
-type columns struct {
-	ids, states, classes, remotes, headers, details []string
-	triggers, targets, gone                         []string
-	attempts                                        [][16]byte
-	numbers, generations                            []int32
-	counted, trips                                  []bool
-	delays, dns, connect, tls, wait, total          []int64
-	times                                           []time.Time
-	statuses                                        []*int16
-	excerpts                                        [][]byte
-
-	// What a delivery without a row has in memory alone.
-	events, merchants, modes, endpoints, urls, types, objects []string
-	flights, sequences                                        []int64
-	slots                                                     []int16
-	accepted                                                  []time.Time
-	aloft                                                     []int64 // the flights, each once
-	again                                                     []bool
-}
-
-func columnsOf(results []app.Result) *columns {
-	c := &columns{}
-	for i := range results {
-		c.add(&results[i])
+	if err != nil {
+		return nil, fmt.Errorf("record %d attempts: %w", len(results), err)
 	}
-	slices.Sort(c.aloft) // whoever holds several takes them in this order
-	return c
-}
-
-func (c *columns) add(r *app.Result) {
-	o := r.Outcome
-	var status *int16
-	if o.Status != 0 {
-		n := int16(o.Status) //nolint:gosec // an HTTP status has three digits
-		status = &n
-	}
-	if o.Excerpt == nil {
-		o.Excerpt = []byte{}
-	}
-	//nolint:gosec // attempts are few
-	c.ids, c.attempts, c.numbers = append(c.ids, r.Delivery.ID), append(c.attempts, r.AttemptID), append(c.numbers, int32(r.Number))
-	c.counted, c.trips, c.states = append(c.counted, !r.Uncounted), append(c.trips, r.Trips), append(c.states, string(r.Verdict.State))
-	c.delays, c.times = append(c.delays, r.Verdict.Delay.Microseconds()), append(c.times, o.At)
-	c.classes, c.statuses, c.remotes = append(c.classes, o.Class), append(c.statuses, status), append(c.remotes, o.Remote)
-	c.dns, c.connect, c.tls = append(c.dns, o.DNS.Microseconds()), append(c.connect, o.Connect.Microseconds()), append(c.tls, o.TLS.Microseconds())
-	c.wait, c.total = append(c.wait, o.Wait.Microseconds()), append(c.total, o.Total.Microseconds())
-	c.headers, c.excerpts = append(c.headers, o.Headers), append(c.excerpts, o.Excerpt)
-	trigger, gone := r.Delivery.Trigger, ""
-	if trigger == "" {
-		trigger = delivery.Auto
-	}
-	if r.Verdict.Disable {
-		gone = r.Delivery.EndpointID
-	}
-	c.triggers, c.targets, c.gone = append(c.triggers, trigger), append(c.targets, r.Delivery.Target), append(c.gone, gone)
-	//nolint:gosec // generations are few
-	c.details, c.generations = append(c.details, o.Detail), append(c.generations, int32(o.Generation))
-	d := &r.Delivery
-	c.flights, c.events, c.slots, c.merchants = append(c.flights, d.Flight), append(c.events, d.EventID), append(c.slots, d.Slot), append(c.merchants, d.MerchantID)
-	c.modes, c.endpoints, c.urls, c.types = append(c.modes, d.Mode), append(c.endpoints, d.EndpointID), append(c.urls, d.URL), append(c.types, d.Type)
-	c.objects, c.sequences, c.accepted = append(c.objects, d.ObjectID), append(c.sequences, d.Sequence), append(c.accepted, d.AcceptedAt)
-	c.again = append(c.again, r.Again)
-	if d.Flight != 0 && !slices.Contains(c.aloft, d.Flight) {
-		c.aloft = append(c.aloft, d.Flight)
-	}
+	return targets, nil
 }
