@@ -23,9 +23,9 @@ import (
 // drainWithin bounds the wait for what is on its way when a round ends.
 const drainWithin = 2 * time.Minute
 
-// flow makes payments with everything on and takes their callbacks. It counts what goes in, payments created, and what
-// comes out, callbacks of the last event of a payment, and lets only so many be on their way: whoever is asked for more
-// than the whole product carries waits, so nothing piles up anywhere, and in and out go at one rate.
+// flow makes payments with everything on and receives their callbacks. It counts its input, payments created, and its
+// output, callbacks of a payment's last event. It bounds the payments on their way: a caller beyond the bound waits, so
+// nothing piles up anywhere, and in and out go at one rate.
 type flow struct {
 	bench   *bench
 	clients int

@@ -156,7 +156,7 @@ func seedPayments(ctx context.Context, conn *pgx.Conn, template string, payments
 	}
 	insert := fmt.Sprintf(`INSERT INTO payments (%s) SELECT %s FROM payments t, generate_series(1, %d) AS n WHERE t.reference = '%s'`,
 		strings.Join(columns, ", "), strings.Join(values, ", "), payments, template)
-	// What the earlier rows have left must not be in the smallest list either.
+	// Rows of earlier runs must not be in the smallest list either.
 	if err := execute(ctx, conn, `SET session_replication_role = replica`, `CREATE TEMP TABLE kept AS SELECT * FROM payments WHERE reference = '`+template+`'`,
 		`TRUNCATE payments, history, outbox, idempotency`, `INSERT INTO payments SELECT * FROM kept`); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// What the page has between these marks is written by --page; all else on it is for people to write.
+// --page writes the text between these marks; people write the rest of the page.
 const (
 	pageBegins = "<!-- figures: go run ./deploy/bench --page docs/performance.md -->\n"
 	pageEnds   = "<!-- end of figures -->\n"

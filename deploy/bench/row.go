@@ -13,12 +13,12 @@ import (
 	"causeway.internal/deploy/bench/internal/yardstick"
 )
 
-// row is one line of the table: something of ours against a yardstick that runs on the same machine in the same
-// minutes. Another one is a file with a prepare function and a line in rows.
+// row is one line of the table: a measured part of the product against a yardstick on the same machine in the same
+// minutes. A new row is a file with a prepare function and a line in rows.
 type row struct {
 	name    string
 	about   string
-	target  float64 // the least ratio of ours to the yardstick; 0 if none is demanded
+	target  float64 // the least ratio of the product to the yardstick; 0 if none is required
 	prepare func(ctx context.Context, b *bench) (measure, error)
 }
 

@@ -112,8 +112,7 @@ func (w *whole) yardstick(ctx context.Context, length time.Duration) (side, erro
 	return w.pgbench(ctx, w.database, length)
 }
 
-// close removes payments that nobody has paid, which would expire in half an hour and be told of in vain. Settled ones
-// stay.
+// close removes unpaid payments, which would expire in half an hour and send useless events. Settled ones stay.
 func (w *whole) close(ctx context.Context) error {
 	var failures []error
 	if w.flow.due == nil {

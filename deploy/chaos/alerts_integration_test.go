@@ -26,10 +26,9 @@ const (
 // is fifteen times as fast (watch.Faster says what that changes), because an alert that waits for a quarter of an
 // hour cannot be waited for.
 //
-// What the rules say of an own chain needs live mode, so ethereum is live here, on a node of its own that makes a
-// block a second. It has two names, so that two hosts serve it. Not seen here are the alerts of servers that the
-// stack does not have (CloudNativePG, kube-state-metrics, cert-manager) and the burn rates of objectives: promtool
-// tests each of them.
+// The rules about Causeway's own chains apply to live mode, so ethereum is live here, on a node that makes a block a
+// second. It has two names, so that two hosts serve it. The alerts of servers that the stack lacks (CloudNativePG,
+// kube-state-metrics, cert-manager) and the burn rates of objectives are not covered here: promtool tests each of them.
 func TestAlerts(t *testing.T) {
 	found, err := exec.CommandContext(t.Context(), "../check/program", "prometheus", "prometheus").Output()
 	if err != nil {

@@ -33,8 +33,8 @@ const (
 	aftermath     = 2 * time.Second
 )
 
-// frozenLeader freezes a leader until others have its duties and resumes it: it must notice that it leads no more. What
-// it might write late is looked for here in the scanners' positions, and by the auditor in everything else.
+// frozenLeader freezes a leader until others have its duties and resumes it: it must notice that it has lost the lead.
+// This test looks for late writes in the scanners' positions; the auditor looks everywhere else.
 func frozenLeader(ctx context.Context, f *field) error {
 	f.network.Lock()
 	defer f.network.Unlock()

@@ -130,8 +130,8 @@ func (f *field) recovered(ctx context.Context, d drill, names []string, from map
 // recoveryLimit bounds what a recovery waits for.
 const recoveryLimit = 90 * time.Second
 
-// paymentsBack has wallets tell again what it has told since the backup, and waits until it is known of every payout of
-// the backup what became of it.
+// paymentsBack makes wallets repeat its messages since the backup, and waits until the outcome of every payout of the
+// backup is known.
 func paymentsBack(ctx context.Context, f *field, from map[string]int64) error {
 	began := time.Now()
 	now, err := f.scanned(ctx)

@@ -45,11 +45,11 @@ func TestDockerfile(t *testing.T) {
 	}
 }
 
-// TestImages takes the Dockerfile's steps for every image that compose builds, in a directory that holds the files
-// which they copy and no other. What comes out is one program on top of the base, which brings the certificates, the
-// time zones and the user 65532: static, stripped, and without a path of the machine that built it. Its bill of
-// materials is whole. The smallest is built twice, in two directories, and is the same (`make reproducible` does that
-// for all, without a common cache).
+// TestImages takes the Dockerfile's steps for every image that compose builds, in a directory with only the files that
+// they copy. The result is one program on top of the base, which brings the certificates, the time zones and the user
+// 65532: static, stripped, and without a path of the machine that built it. Its bill of materials is whole. The
+// smallest is built twice, in two directories, and is the same (`make reproducible` does that for all, without a common
+// cache).
 func TestImages(t *testing.T) {
 	caches, err := recipe.Caches(t.Context())
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// kubectl stands for the program of this name: it writes down each call, renders BUILT, shows EARLIER as the pods of an
+// kubectl is a fake of the program of this name: it records each call, renders BUILT, shows EARLIER as the pods of an
 // earlier release and ENDING as those that have not ended yet, has one Deployment behind each selector, shows the file
-// seen as that which operators saw, and keeps Jobs as files. The call with the number STOP fails, as if the script had
-// been stopped there.
+// seen as the one that operators saw, and keeps Jobs as files. The call with the number STOP fails, as if the script
+// had been stopped there.
 const kubectl = `#!/bin/sh
 echo "$*" >>"$DIR/calls"
 if [ "$STOP" != 0 ] && [ "$(wc -l <"$DIR/calls")" = "$STOP" ]; then
@@ -54,8 +54,8 @@ apply*component=migrate)
 esac
 `
 
-// passing stands for sleep: while the script waits, operators see the last change. While it waits for Jobs, they come
-// to their ends: those with BAD in their names fail.
+// passing is a fake of sleep: while the script waits, operators see the last change. While it waits for Jobs, they end:
+// those with BAD in their names fail.
 const passing = `#!/bin/sh
 last=$(tail -n 1 "$DIR/calls")
 echo "sleep $*" >>"$DIR/calls"
@@ -287,8 +287,8 @@ func TestRollout_failedJob(t *testing.T) {
 	ordered(t, "after the cure", calls, append([]string{"delete job payments-migrate-"}, steps[1:]...)...)
 }
 
-// TestRollout_earlierJobs: a failed migration of an earlier version goes, since this version's takes its place and
-// JobFailed would page until its time is over. No other Job of that version goes.
+// TestRollout_earlierJobs: the script removes a failed migration of an earlier version, since this version's takes its
+// place and JobFailed would page until its TTL. It keeps every other Job of that version.
 func TestRollout_earlierJobs(t *testing.T) {
 	s := stage{overlay: "prod", ending: "pod/old "}
 	s.prepare(t)

@@ -36,7 +36,7 @@ func TestLicences(t *testing.T) {
 	}
 }
 
-// Licences are told by their own sentences, and what is none of the known ones may not be shipped.
+// Licences are recognised by their own sentences, and software under an unknown one may not be shipped.
 func TestLicences_recognised(t *testing.T) {
 	mit := "Permission is hereby granted, free of charge, to any person\nobtaining a copy of this software"
 	bsd := "Redistribution and use in source and binary forms, with or without\n\tmodification, are permitted provided that"

@@ -16,7 +16,7 @@ var (
 	taken  = regexp.MustCompile(`\bintake\((\w+), (\w+)\)`)
 )
 
-// topology reads the table from the source of libs/wire, which this module cannot import: it stands outside the
+// topology reads the table from the source of libs/wire, which this module cannot import because it is outside the
 // workspace.
 func topology(t *testing.T) []route {
 	t.Helper()

@@ -102,7 +102,7 @@ func TestStrangers(t *testing.T) {
 		})
 	}
 	if got := get(t, c, ref).Text(t, "payment.status"); got != "pending" {
-		t.Errorf("strangers moved the payment to %s", got)
+		t.Errorf("other callers moved the payment to %s", got)
 	}
 }
 

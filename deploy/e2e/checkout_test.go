@@ -41,8 +41,8 @@ func TestCheckoutOptions(t *testing.T) {
 	}
 }
 
-// TestSimulate: whoever knows the reference of a test payment plays its payer, in each way once; a live payment has no
-// such route, and neither has one that takes no money.
+// TestSimulate: a holder of a test payment's reference plays its payer, in each way once. A live payment has no such
+// route, and neither has one that takes no money.
 func TestSimulate(t *testing.T) {
 	t.Parallel()
 	_, c := shared(t)

@@ -95,7 +95,8 @@ func TestOperatorConcludesPayout(t *testing.T) {
 	awaitStatus(t, c, ref, "settled")
 	paidOnce(t, s, ref)
 
-	// Concluded as failed, and then the bank says that it paid: that is believed, and told.
+	// The payout is concluded as failed, and then the bank reports it paid: payments believes the bank and sends the
+	// event.
 	ref, payout = silent(t, c)
 	conclude(t, operator, payout, api.Object{"outcome": "failed", "evidence": "ticket 78", "reason": "by telephone"})
 	awaitStatus(t, c, ref, "needs_review")

@@ -196,7 +196,7 @@ func TestPaidLate(t *testing.T) {
 	clean(t, hook)
 }
 
-// TestConfirmingComesFirst: a deposit is told as soon as it is seen, before it is as deep as its network asks for.
+// TestConfirmingComesFirst: a deposit is an event as soon as it is seen, before it has its network's confirmations.
 func TestConfirmingComesFirst(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

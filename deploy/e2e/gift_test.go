@@ -90,11 +90,11 @@ func TestGift_secret(t *testing.T) {
 	nobody.Call(t, http.MethodPost, claimPath(ref), account("0000000002")).Want(t, http.StatusServiceUnavailable)
 
 	operator := nobody.With(s.AdminToken)
-	strangers := map[string]*api.Client{"nobody": nobody, "another merchant": other, "the other mode": live, "an operator": operator}
+	others := map[string]*api.Client{"nobody": nobody, "another merchant": other, "the other mode": live, "an operator": operator}
 	reading := append(readable(t), reportPath, lookup, lookup+"&cursor=", "/v1/reports/lookup?walletAddress="+url.QueryEscape(ref), "/v1/admin/payments?status=all")
 	search := func(when string) {
 		t.Helper()
-		for name, who := range strangers {
+		for name, who := range others {
 			for _, path := range reading {
 				a, err := who.Try(t.Context(), http.MethodGet, path, nil, bad)
 				if err != nil {

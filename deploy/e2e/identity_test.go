@@ -14,8 +14,8 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// knock is a request to a service past the gateway, with the identity of another one.
-type knock struct{ method, path, body string }
+// directCall is a request to a service past the gateway, with the identity of another one.
+type directCall struct{ method, path, body string }
 
 // TestCopiedIdentity: an identity that was copied opens no service for another request, a second time, or later. The
 // table is printed (-v).
@@ -29,7 +29,7 @@ func TestCopiedIdentity(t *testing.T) {
 		wire.Dispatcher: {"/v1/webhooks/endpoints", "/v1/webhooks/replays", http.MethodPost, http.MethodGet},
 	} {
 		door := s.Doors[service]
-		own := knock{at.method, at.path, `{"a":1}`}
+		own := directCall{at.method, at.path, `{"a":1}`}
 		bound := func(issued time.Time) string {
 			return signed(t, door, who(service, issued).Bind(own.request(t, door, ""), []byte(own.body)))
 		}
@@ -38,14 +38,14 @@ func TestCopiedIdentity(t *testing.T) {
 		unbound.Method, unbound.Path = own.method, own.path
 		for _, c := range []struct {
 			what, header string
-			as           knock
+			as           directCall
 			refused      bool
 		}{
-			{"another method", copied, knock{at.otherMethod, at.path, ""}, true},
-			{"another path", copied, knock{at.method, at.otherPath, own.body}, true},
-			{"another query", copied, knock{at.method, at.path + "?a=1", own.body}, true},
-			{"another body", copied, knock{at.method, at.path, `{"a":2}`}, true},
-			{"no body", copied, knock{at.method, at.path, ""}, true},
+			{"another method", copied, directCall{at.otherMethod, at.path, ""}, true},
+			{"another path", copied, directCall{at.method, at.otherPath, own.body}, true},
+			{"another query", copied, directCall{at.method, at.path + "?a=1", own.body}, true},
+			{"another body", copied, directCall{at.method, at.path, `{"a":2}`}, true},
+			{"no body", copied, directCall{at.method, at.path, ""}, true},
 			{"older than 10 s", bound(now.Add(-11 * time.Second)), own, true},
 			{"more than 10 s ahead", bound(now.Add(15 * time.Second)), own, true},
 			{"of another service", signed(t, door, who("gateway", now).Bind(own.request(t, door, ""), []byte(own.body))), own, true},
@@ -78,7 +78,7 @@ func signed(t *testing.T, at stack.Door, i httpkit.Identity) string {
 	return header
 }
 
-func (k knock) request(t *testing.T, at stack.Door, header string) *http.Request {
+func (k directCall) request(t *testing.T, at stack.Door, header string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), k.method, at.URL+k.path, strings.NewReader(k.body))
 	if err != nil {
@@ -88,7 +88,7 @@ func (k knock) request(t *testing.T, at stack.Door, header string) *http.Request
 	return r
 }
 
-func (k knock) send(t *testing.T, at stack.Door, header string) int {
+func (k directCall) send(t *testing.T, at stack.Door, header string) int {
 	t.Helper()
 	res, err := http.DefaultClient.Do(k.request(t, at, header))
 	if err != nil {

@@ -65,8 +65,8 @@ func TestPaymentList(t *testing.T) {
 	for _, query := range []string{"status=paid", "type=loan", "limit=0", "limit=101", "limit=x", "cursor=x", "from=yesterday"} {
 		mine.Call(t, http.MethodGet, "/v1/payments?"+query, nil, bad).Want(t, http.StatusBadRequest)
 	}
-	stranger := key(t, s, c, "test", unique("list"), "payment:read")
-	if a := stranger.Call(t, http.MethodGet, "/v1/payments", nil).Want(t, http.StatusOK); a.Len(t, "payments") != 0 {
+	other := key(t, s, c, "test", unique("list"), "payment:read")
+	if a := other.Call(t, http.MethodGet, "/v1/payments", nil).Want(t, http.StatusOK); a.Len(t, "payments") != 0 {
 		t.Error("another merchant sees them")
 	}
 	key(t, s, c, "test", unique("list"), "payment:create").Call(t, http.MethodGet, "/v1/payments", nil).Want(t, http.StatusForbidden)

@@ -19,8 +19,8 @@ type trouble struct {
 	secret string
 }
 
-// TestLiveTrouble: reorganisations and downtime on a real EVM node as the merchant sees them. What the scanner itself
-// does in each case is proved in services/wallets (TestConformance); here it is the money.
+// TestLiveTrouble: reorganisations and downtime on a real EVM node as the merchant sees them. TestConformance in
+// services/wallets proves the scanner; this test proves the money.
 func TestLiveTrouble(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)

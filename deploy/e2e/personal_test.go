@@ -126,7 +126,7 @@ func TestPersonal(t *testing.T) {
 			texts = append(texts, paid, given, asked, failing)
 		}
 		for _, line := range pg.Search(t, db, texts...) {
-			if !strings.HasSuffix(line, " of sim_transfers") { // test mode's bank stands for another house
+			if !strings.HasSuffix(line, " of sim_transfers") { // test mode's bank plays another provider
 				t.Errorf("a dump of the database of %s: %s", service, line)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"causeway.internal/deploy/e2e/internal/api"
 )
 
-// TestReports_subjects: what operators see of an address, in each mode for itself, and what payments is told of it.
+// TestReports_subjects: the operators' view of an address, separately for each mode, and the signal to payments.
 func TestReports_subjects(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

@@ -125,7 +125,7 @@ func TestReports_lookup(t *testing.T) {
 	if !slices.Equal(walked, byPhone) {
 		t.Errorf("by cursor %v, want %v", walked, byPhone)
 	}
-	// Whose key comes along does not matter, nor whether it is one.
+	// The credential makes no difference, valid or not.
 	for _, credential := range []string{c.Key, "sk_test_nonsense", "nonsense"} {
 		if a := c.With(credential).Call(t, http.MethodGet, "/v1/reports/lookup?phoneNumber="+phone, nil, api.Header("Origin", "https://shop.example")).Want(t, http.StatusOK); a.Header.Get("Access-Control-Allow-Origin") != "*" {
 			t.Errorf("no CORS on a public route: %v", a.Header)

@@ -108,11 +108,11 @@ func within(t *testing.T, s *stack.Stack, service string) {
 		}
 	}
 	t.Logf("| %s application | in its own database | %v | %v |", service, allowed, refused)
-	strangers(t, conn, service)
+	foreignRoles(t, conn, service)
 }
 
-// strangers: no role but a database's own executes its functions, not those with the owner's rights and not the others.
-func strangers(t *testing.T, conn *pgx.Conn, service string) {
+// foreignRoles checks that only a database's own roles execute its functions, with or without the owner's rights.
+func foreignRoles(t *testing.T, conn *pgx.Conn, service string) {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), `SELECT r.rolname || ': ' || p.oid::regprocedure FROM pg_proc p, pg_roles r
 		WHERE p.pronamespace = 'public'::regnamespace AND NOT r.rolsuper AND r.rolname NOT LIKE 'pg\_%' AND r.oid <> p.proowner

@@ -194,9 +194,9 @@ func buriedUnder(t *testing.T, s *stack.Stack, consumer, queue string, n int) {
 // pageMost bounds the commands of one page.
 const pageMost = 2 * time.Minute
 
-// TestRunbooks types every command of every runbook as it stands there, in a shell that has the words of commands.md.
-// Programs named kubectl and docker find the pod or the container among the stack's processes. One scene follows the
-// other: pauses and restarts are felt by all of them.
+// TestRunbooks types every command of every runbook as written, in a shell with the words of commands.md. Programs
+// named kubectl and docker find the pod or the container among the stack's processes. One scene follows the other:
+// pauses and restarts affect all of them.
 func TestRunbooks(t *testing.T) {
 	t.Parallel()
 	pages, err := runbook.Read("../../docs/runbooks")

@@ -42,7 +42,8 @@ func TestDepositStates(t *testing.T) {
 	refuse(t, c, "/v1/sandbox/payments/"+ref+"/deposits", api.Object{}, http.StatusConflict, "")
 }
 
-// TestPayoutOutcome: a payout does as it is told, by its payment's reference before it is sent and by its id after.
+// TestPayoutOutcome: a payout takes the requested outcome, by its payment's reference before it is sent and by its id
+// after.
 func TestPayoutOutcome(t *testing.T) {
 	t.Parallel()
 	_, c := shared(t)

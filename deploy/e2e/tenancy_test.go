@@ -80,7 +80,7 @@ type victim struct {
 	client  *api.Client
 	keyID   string
 	name    string
-	secrets []string          // what no stranger may ever see
+	secrets []string          // texts that no other merchant may see
 	ids     map[string]string // by the beginning of the patterns that take it
 	watched []string          // what must read the same afterwards
 }

@@ -33,9 +33,9 @@ func TestTLS(t *testing.T) {
 	for service := range s.Databases {
 		s.Kill(t, service)
 	}
-	stranger := strangersCertificate(t)
+	foreign := foreignAuthority(t)
 	for service := range s.Databases {
-		for name, test := range refused(t, s, service, stranger) {
+		for name, test := range refused(t, s, service, foreign) {
 			env := production(t, s, service)
 			env[test.setting] = test.value
 			before := strings.Count(string(s.Logs(t)), test.says)
@@ -70,18 +70,18 @@ func production(t *testing.T, s *stack.Stack, service string) map[string]string 
 }
 
 // refused are changes of a service's settings that must not work.
-func refused(t *testing.T, s *stack.Stack, service, stranger string) map[string]plain {
+func refused(t *testing.T, s *stack.Stack, service, foreign string) map[string]plain {
 	t.Helper()
 	const unknown, misnamed = "certificate signed by unknown authority", "certificate is not valid for any names, but wanted to match localhost"
 	cases := map[string]plain{
 		"a plain database":           {"DATABASE_URL", s.Databases[service], "DATABASE_TLS_REQUIRED is true"},
-		"a stranger's database":      {"DATABASE_CA_FILE", stranger, unknown},
+		"a foreign database":         {"DATABASE_CA_FILE", foreign, unknown},
 		"a database of another name": {"DATABASE_URL", renamed(t, verified(t, s.Databases[service])), misnamed},
 	}
 	if s.Brokers[service] != "" {
 		maps.Copy(cases, map[string]plain{
 			"a plain broker":           {"AMQP_URL", s.Brokers[service], "AMQP_TLS_REQUIRED is true"},
-			"a stranger's broker":      {"AMQP_CA_FILE", stranger, unknown},
+			"a foreign broker":         {"AMQP_CA_FILE", foreign, unknown},
 			"a broker of another name": {"AMQP_URL", renamed(t, secured(t, s, service)), misnamed},
 		})
 	}
@@ -120,8 +120,8 @@ func change(t *testing.T, address string, how func(*url.URL)) string {
 	return u.String()
 }
 
-// strangersCertificate is the file of an authority that certified nobody here.
-func strangersCertificate(t *testing.T) string {
+// foreignAuthority is the file of an authority that certified nobody here.
+func foreignAuthority(t *testing.T) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -132,7 +132,7 @@ func strangersCertificate(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "stranger.pem")
+	path := filepath.Join(t.TempDir(), "foreign.pem")
 	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}

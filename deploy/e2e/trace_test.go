@@ -16,7 +16,7 @@ import (
 	"causeway.internal/libs/testkit/stack"
 )
 
-// hops are spans that must stand one below the other in a trace, whatever stands between them.
+// hops are spans that must be below each other in a trace, whatever is between them.
 type hops []string
 
 // life is what the trace of a transfer holds, from the request that creates it to the attempt that tells of its end.

@@ -178,7 +178,7 @@ func TestWallet_list(t *testing.T) {
 	}
 }
 
-// TestWallet_scope: wallets belong to the key that made them; another key of the same merchant is a stranger.
+// TestWallet_scope: wallets belong to the key that made them; another key of the same merchant cannot see them.
 func TestWallet_scope(t *testing.T) {
 	t.Parallel()
 	s, c := shared(t)

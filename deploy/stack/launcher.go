@@ -272,7 +272,7 @@ func (l *launcher) takeDown() error {
 	return err
 }
 
-// lentOf leaves only the servers that are not ours: those of ours are stopped already, with all they hold.
+// lentOf keeps only the lent servers: the stack's own are stopped already, with all their data.
 func lentOf(st *state.State) *state.State {
 	lent := *st
 	if st.Postgres.Private {

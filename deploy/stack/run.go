@@ -13,7 +13,7 @@ import (
 	"causeway.internal/deploy/stack/internal/walk"
 )
 
-// run brings everything up, shows one payment from creation to settled, and stays until it is told to stop.
+// run starts everything, shows one payment from creation to settled, and stays until it is stopped.
 func (l *launcher) run(ctx context.Context) error {
 	release, err := l.own()
 	if err != nil {
@@ -79,7 +79,7 @@ const (
 	restartWindow = time.Minute
 )
 
-// watch starts again what dies without having been told to, and gives up on what dies too often.
+// watch restarts a process that ended without a stop, and gives up on one that ends too often.
 func (l *launcher) watch(ctx context.Context) error {
 	restarts := map[string][]time.Time{}
 	for {

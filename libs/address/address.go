@@ -1,6 +1,6 @@
-// Package address writes and reads the addresses of every family of networks, and the hashes that the families name blocks
-// and transactions by. It derives nothing. Base58 and bech32 are read and written by libraries; this package adds the rules
-// of each kind of address: versions, lengths, networks and the checksum of EIP-55.
+// Package address writes and reads the addresses of every family of networks, and the hashes that the families name
+// blocks and transactions by. It derives nothing. Base58 and bech32 are read and written by libraries; this package
+// adds the rules of each kind of address: versions, lengths, networks and the checksum of EIP-55.
 //
 // It is pure: no I/O, no clock, no randomness.
 package address
@@ -36,8 +36,8 @@ var (
 	errZero     = errors.New("is the zero address")
 )
 
-// Encode writes a chain key as the canonical address of its family: 20 bytes, or 32 on solana. On bitcoin the key is that of a
-// P2WPKH output.
+// Encode writes a chain key as the canonical address of its family: 20 bytes, or 32 on solana. On bitcoin the key is
+// that of a P2WPKH output.
 func Encode(family money.Family, net Net, key []byte) (string, error) {
 	want := 20
 	if family == money.Solana {
@@ -59,10 +59,10 @@ func Encode(family money.Family, net Net, key []byte) (string, error) {
 	return "", fmt.Errorf("unknown family %q", family)
 }
 
-// Parse checks an address in full, checksum and network included, and returns its key. It accepts every kind of address that
-// can receive money, not only the kind that Encode writes. An EVM address without upper or without lower case letters carries
-// no checksum and passes; a mixed one must satisfy EIP-55. The key of a bitcoin address is its output script, unless the
-// address is P2WPKH: then it is the 20 bytes that Encode takes.
+// Parse checks an address in full, checksum and network included, and returns its key. It accepts every kind of address
+// that can receive money, not only the kind that Encode writes. An EVM address without upper or without lower case
+// letters carries no checksum and passes; a mixed one must satisfy EIP-55. The key of a bitcoin address is its output
+// script, unless the address is P2WPKH: then it is the 20 bytes that Encode takes.
 func Parse(family money.Family, net Net, text string) ([]byte, error) {
 	key, nets, err := parse(family, text)
 	if err != nil {
@@ -97,8 +97,8 @@ func parse(family money.Family, text string) (key []byte, nets []Net, err error)
 	return key, every, err
 }
 
-// Check reports why money must not be sent to an address of the family: Parse's faults, and the zero address of EVM networks.
-// mainnet refuses addresses of test networks; without it, those of any net pass.
+// Check reports why money must not be sent to an address of the family: Parse's faults, and the zero address of EVM
+// networks. mainnet refuses addresses of test networks; without it, those of any net pass.
 func Check(family money.Family, mainnet bool, text string) error {
 	key, nets, err := parse(family, text)
 	switch {
@@ -112,8 +112,8 @@ func Check(family money.Family, mainnet bool, text string) error {
 	return nil
 }
 
-// Canonical is the one spelling of an address that Parse or Check accepts, which is how addresses are stored and compared: the
-// checksum of EIP-55 on EVM networks, and lower case for bech32. Base58 has one spelling alone.
+// Canonical is the one spelling of an address that Parse or Check accepts, which is how addresses are stored and
+// compared: the checksum of EIP-55 on EVM networks, and lower case for bech32. Base58 has one spelling alone.
 func Canonical(family money.Family, text string) string {
 	switch family {
 	case money.EVM:

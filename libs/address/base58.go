@@ -38,7 +38,8 @@ func DecodeCheck(text string) ([]byte, error) {
 	return body, nil
 }
 
-// parseHash reads an address that is a version, one of versions, and a hash. Only a text of that form fails by its checksum.
+// parseHash reads an address that is a version, one of versions, and a hash. Only a text of that form fails by its
+// checksum.
 func parseHash(text string, versions ...byte) (version byte, hash []byte, err error) {
 	body, err := DecodeCheck(text)
 	if len(body) != 1+hashLength || !slices.Contains(versions, body[0]) {

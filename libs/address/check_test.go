@@ -8,7 +8,7 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// A word is told that it is no address; only an address with a changed character is told of its checksum.
+// A word is refused as no address; only an address with a changed character is refused for its checksum.
 func TestCheck_words(t *testing.T) {
 	for _, family := range []money.Family{money.EVM, money.Tron, money.Solana, money.Bitcoin} {
 		for _, word := range []string{"hello", "myAddress", "bc1hello", "Treasury", "abcdefghijkmnopqrstuvwxyzabcdefgh", "TTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTT"} {

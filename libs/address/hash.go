@@ -45,8 +45,8 @@ func BlockHash(family money.Family, b [32]byte) string {
 	}
 }
 
-// TxHash writes 32 bytes as the family's explorers write a transaction. On solana, where that is a signature of 64 bytes, it
-// writes them twice.
+// TxHash writes 32 bytes as the family's explorers write a transaction. On solana, where that is a signature of 64
+// bytes, it writes them twice.
 func TxHash(family money.Family, b [32]byte) string {
 	if family == money.Solana {
 		return base58.Encode(append(b[:], b[:]...))
@@ -54,8 +54,8 @@ func TxHash(family money.Family, b [32]byte) string {
 	return BlockHash(family, b)
 }
 
-// IsTransaction reports whether a text can be the hash of a transaction on a network of the family: 32 bytes in hexadecimal
-// digits, after 0x on EVM networks; on solana a signature of 64 bytes in base58.
+// IsTransaction reports whether a text can be the hash of a transaction on a network of the family: 32 bytes in
+// hexadecimal digits, after 0x on EVM networks; on solana a signature of 64 bytes in base58.
 func IsTransaction(family money.Family, text string) bool {
 	const hashLength, signatureLength, signatureMost = 32, 64, 88
 	if family == money.Solana {

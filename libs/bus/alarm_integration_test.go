@@ -46,8 +46,8 @@ func ownBroker(t *testing.T) (amqpURL string, ctl func(words ...string)) {
 	}
 }
 
-// Under a real memory alarm the broker reads nothing from who publishes. Publishing ends at its deadline and works
-// again when the alarm is over; consuming goes on meanwhile, and what was confirmed is there.
+// During a real memory alarm the broker reads nothing from publishers. Publishing ends at its deadline and works again
+// after the alarm; consuming continues meanwhile, and confirmed messages are kept.
 func TestPublish_memoryAlarm(t *testing.T) {
 	t.Parallel()
 	amqpURL, ctl := ownBroker(t)

@@ -27,7 +27,7 @@ func lines() []wire.Route {
 	return []wire.Route{{Name: placed, Exchange: orders, Consumer: billing, Queue: queue}}
 }
 
-// nobody stands in for a channel.
+// nobody is a fake of a channel.
 type nobody struct{}
 
 func (nobody) Ack(uint64, bool) error        { return nil }

@@ -114,7 +114,7 @@ func (c *connection) cut() {
 }
 
 // isFinal reports whether the broker itself has returned an error that waiting does not cure. The library's own
-// ErrCredentials is not final: it also stands for a broker that closed the connection during the handshake, as a
+// ErrCredentials is not final: it also means a broker that closed the connection during the handshake, as a
 // stopping one does.
 func isFinal(err error) bool {
 	broker, ok := errors.AsType[*amqp.Error](err)

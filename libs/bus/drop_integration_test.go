@@ -144,8 +144,8 @@ func TestDroppedConnection_underAHandler(t *testing.T) {
 	}
 }
 
-// A queue deleted under its consumers ends their subscriptions; they go on when an administrator has declared it again.
-// Some brokers answer the deletion by closing the connection (541), which is why it stands here.
+// A queue deleted under its consumers ends their subscriptions; they continue when an administrator has declared it
+// again. Some brokers answer the deletion by closing the connection (541), so it has a test here.
 func TestConsume_queueDeletedUnderneath(t *testing.T) {
 	t.Parallel()
 	vhost := mq.New(t, lines()...)

@@ -38,8 +38,8 @@ func ids(n int) []string {
 	return all
 }
 
-// What is published together is few messages for the broker and all of them for the handler, in order where it asks for
-// it.
+// Messages that are published together are few for the broker and all of them for the handler, in order where it asks
+// for that.
 func TestPack_travelsTogether(t *testing.T) {
 	t.Parallel()
 	vhost := mq.New(t, lines()...)

@@ -23,7 +23,7 @@ func packOf(p *Publisher, messages ...*message.Message) []Message {
 	return out
 }
 
-// Whatever is packed comes out again, each message once and in order.
+// Unpacking returns every packed message once and in order.
 func TestPack_losesNothing(t *testing.T) {
 	p := newPublisher(&Link{service: "orders"})
 	rapid.Check(t, func(t *rapid.T) {

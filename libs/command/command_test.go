@@ -110,8 +110,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// A service that is asked to stop has not failed; a migration, or an operator's act, that was broken off has: whoever
-// waits for it must not go on as if it were done.
+// A service that is stopped has not failed; an interrupted migration or operator's act has: its caller must not
+// continue as if it were done.
 func TestRun_brokenOff(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()

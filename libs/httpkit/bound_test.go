@@ -127,7 +127,7 @@ func TestServer_unboundIdentity(t *testing.T) {
 	}
 }
 
-// What a create of 1 kB pays for its identity: signed at the gateway, verified in the whole way through a service.
+// The cost of the identity of a 1 kB create: signed at the gateway, verified on the whole way through a service.
 func BenchmarkIdentity(b *testing.B) {
 	body := `{"name":"bob","more":"` + strings.Repeat("x", 1000) + `"}`
 	path := "/v1/things?x=1"

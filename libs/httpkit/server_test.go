@@ -138,7 +138,7 @@ func TestServer_answers(t *testing.T) {
 	}
 }
 
-// A caller that hangs up is no defect of ours: nothing is logged as an error and no 500 is counted.
+// A caller that disconnects is no defect of the service: nothing is logged as an error and no 500 is counted.
 func TestServer_callerGone(t *testing.T) {
 	var logged strings.Builder
 	s := httpkit.NewServer(slog.New(slog.NewTextHandler(&logged, nil)), prometheus.NewRegistry(),

@@ -102,7 +102,7 @@ func TestPut_oneWinner(t *testing.T) {
 	}
 }
 
-// While the first caller's transaction is open the second waits, at most the lock timeout, and is told so.
+// While the first caller's transaction is open the second waits, at most the lock timeout, and gets that error.
 func TestPut_firstStillRunning(t *testing.T) {
 	t.Parallel()
 	pool := pg.New(t, migrations)

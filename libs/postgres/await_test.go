@@ -114,7 +114,7 @@ func TestAwait_tooLong(t *testing.T) {
 	}
 }
 
-// What the server answers is said at once: another password, no such role or database, no right to connect.
+// A server's refusal is an error at once: another password, no such role or database, no right to connect.
 func TestAwait_refused(t *testing.T) {
 	t.Parallel()
 	server := pg.URL(t, migrations)

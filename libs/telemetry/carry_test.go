@@ -34,7 +34,7 @@ func TestWith_linesCarryIDs(t *testing.T) {
 
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	for n, want := range []map[string]any{
-		{"request_id": "req_1", "merchant_id": "zebra", "payment_id": "pay_2"}, // what the line says itself stands, once
+		{"request_id": "req_1", "merchant_id": "zebra", "payment_id": "pay_2"}, // the line's own id wins, once
 		{"request_id": "req_1", "merchant_id": "acme", "payment_id": nil},
 	} {
 		var line map[string]any
@@ -105,7 +105,7 @@ func TestContinue(t *testing.T) {
 	}
 }
 
-// What nobody records leaves nothing behind, and what cannot be read is no trace.
+// An unrecorded trace leaves nothing behind, and an unreadable one is no trace.
 func TestContinue_withoutATrace(t *testing.T) {
 	_, kept := recording(t)
 	if row := telemetry.TraceParent(t.Context()); row != "" {

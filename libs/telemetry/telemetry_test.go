@@ -154,7 +154,7 @@ func TestStart_exportsOnlyWithAnEndpoint(t *testing.T) {
 	quiet.Flush(t.Context())
 }
 
-// Whatever somebody writes into a line, and whatever an error says, no gift's reference is in it.
+// No gift's reference is in a line, whatever its caller or an error writes.
 func TestLog_coversGifts(t *testing.T) {
 	var out bytes.Buffer
 	const gift = "CW-G7KQ2M9XHTB4N"

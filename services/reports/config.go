@@ -27,7 +27,7 @@ type settings struct {
 	Recovery  bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: record ids that may have been shown are passed over (docs/runbooks/reports-restore.md)"`
 }
 
-// Sealing is what people are sealed with.
+// Sealing holds the settings that seal people's data.
 type Sealing struct {
 	MasterKeys config.Secret `env:"MASTER_KEYS" doc:"comma separated id:base64(32 bytes); the first seals who files reports, all open it"`
 	Seal       bool          `env:"SEAL_PERSONAL" envDefault:"false" doc:"true seals the people of new reports, which needs MASTER_KEYS; turn it on once every process is of a release that knows it (docs/deploy.md)"`
@@ -45,7 +45,7 @@ func (s Sealing) keys() (keyring.Optional, error) {
 	return keys, nil
 }
 
-// Erasing is what keeps reports from erasure.
+// Erasing holds the settings that keep reports from erasure.
 type Erasing struct {
 	Laundering time.Duration `env:"AML_RETENTION" envDefault:"43824h" doc:"how long the law against money laundering has a live report kept after its last change: five years by default, 1680h at least, for which other services hold copies. Erasure of a younger one waits, and happens when its time has come (docs/runbooks/personal-data.md)"`
 }

@@ -1,5 +1,5 @@
 // Command reports takes fraud and complaint reports and answers look-ups (docs/api-contract.md#reports). `serve`
-// answers the HTTP API, `work` publishes the events; without a verb it does both. This package only wires.
+// answers the HTTP API, `work` publishes the events; no verb does both. This package only wires.
 package main
 
 import (
@@ -35,7 +35,7 @@ var program = command.Program{Name: wire.Reports, Verbs: slices.Concat(command.R
 
 func main() { program.Main() }
 
-// process is what the roles share while they are put together.
+// process holds the parts that the roles share.
 type process struct {
 	cfg    settings
 	tel    *telemetry.Telemetry
@@ -46,7 +46,7 @@ type process struct {
 	checks []telemetry.Check
 }
 
-// wake tells the relay of this process, if it has one, that a message waits.
+// wake signals the relay of this process, if it has one, that a message waits.
 func (p *process) wake() {
 	if p.relay != nil {
 		p.relay.Wake()
@@ -81,7 +81,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	p.store = store.New(db, keys, cfg.Seal, p.wake)
 	p.store.SealEvents(events)
 	if cfg.Recovery {
-		tel.Log.Warn("recovery is on: record ids that may have been shown are passed over")
+		tel.Log.Warn("recovery on: skipping record ids that may have been shown")
 		if err := p.store.Recover(ctx); err != nil {
 			return err
 		}

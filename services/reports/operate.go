@@ -27,7 +27,7 @@ type operateSettings struct {
 	Postgres postgres.Config
 }
 
-// operations are an operator's verbs. They may run while the service does.
+// operations are the operators' verbs. They may run beside the service.
 var operations = []command.Verb{
 	{Name: "erase", Args: "--phone NUMBER | --wallet ADDRESS | --report RPT-ID [--mode live|test]", Run: erase},
 	{Name: "lost", Args: "< EVENTS", Run: lost},
@@ -50,7 +50,7 @@ func open(ctx context.Context, cfg operateSettings) (s *store.Store, closeDB fun
 	return store.New(db, keys, cfg.Seal, func() {}), db.Close, nil
 }
 
-// erase forgets a person who filed reports.
+// erase erases a person who filed reports.
 func erase(ctx context.Context, in command.Input) error {
 	var phone, wallet, id, mode string
 	err := in.FlagsOnly(func(f *flag.FlagSet) {
@@ -73,7 +73,7 @@ func erase(ctx context.Context, in command.Input) error {
 		who.Reference, known = report.Reference(id)
 	}
 	if !known || !slices.Contains(tenant.Modes(), who.Mode) {
-		return errors.New("erase: one of --phone, --wallet and --report is needed, and a --mode of live or test")
+		return errors.New("erase: want one of --phone, --wallet and --report, and --mode live or test")
 	}
 	cfg, err := config.Read[operateSettings](in.Environ)
 	if err != nil {
@@ -117,8 +117,8 @@ func rotateMaster(ctx context.Context, in command.Input) error {
 // lostAtOnce bounds one look for lost reports.
 const lostAtOnce = 1000
 
-// lost reads events about reports, as callback-dispatcher prints them, and prints the reports that are gone or older
-// here. A report whose events are far apart may be printed twice.
+// lost reads events about reports in the form that callback-dispatcher prints, and prints the reports that are missing
+// or older here. A report whose events are far apart may be printed twice.
 func lost(ctx context.Context, in command.Input) error {
 	if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
 		return err
@@ -133,7 +133,7 @@ func lost(ctx context.Context, in command.Input) error {
 	}
 	defer closeDB()
 	out := json.NewEncoder(in.Out)
-	return command.Batches(in.In, lostAtOnce, toldOf, func(events []told) error {
+	return command.Batches(in.In, lostAtOnce, newestOf, func(events []newest) error {
 		var references []string
 		var sequences []int64
 		for _, e := range events {
@@ -149,16 +149,16 @@ func lost(ctx context.Context, in command.Input) error {
 	})
 }
 
-// told is how far an event told of a report.
-type told struct {
+// newest is the newest event of a report.
+type newest struct {
 	ObjectID string
 	Sequence int64
 }
 
-// toldOf reads a line of `callback-dispatcher events`.
-func toldOf(line string) (e told, err error) {
+// newestOf parses a line of `callback-dispatcher events`.
+func newestOf(line string) (e newest, err error) {
 	if err := json.Unmarshal([]byte(line), &e); err != nil || e.ObjectID == "" {
-		return e, errors.New("is none of `callback-dispatcher events`")
+		return e, errors.New("is not a line of `callback-dispatcher events`")
 	}
 	return e, nil
 }

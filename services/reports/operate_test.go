@@ -8,7 +8,7 @@ import (
 // An error of a verb is logged, and an event names people.
 func TestLost_logsNoLine(t *testing.T) {
 	for _, line := range []string{`{"body":{"phone":"+2348031234567"}}`, `+2348031234567`, `{"ObjectID":"+2348031234567`} {
-		if _, err := toldOf(line); err == nil || strings.Contains(err.Error(), "+2348") {
+		if _, err := newestOf(line); err == nil || strings.Contains(err.Error(), "+2348") {
 			t.Errorf("%s: %v", line, err)
 		}
 	}

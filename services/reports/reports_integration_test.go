@@ -189,8 +189,8 @@ func TestReports_runsAndAnswersInTheErrorShape(t *testing.T) {
 	}
 }
 
-// A report is filed, replayed, moved and told of: the webhook body is the report as GET shows it, with its sequence,
-// and a resolved fraud report tells payments.
+// A report is filed, replayed and moved, and each change is an event: the webhook body is the report as GET shows it,
+// with its sequence. A resolved fraud report sends payments a signal.
 func TestFlow_eventsAndSignal(t *testing.T) {
 	s := begin(t, nil)
 	const filing = `{"complaintType":"fraud","name":"Ada Obi","phoneNumber":"+234 801 234 5678","fraudsterWalletAddress":"0xBAD"}`
@@ -311,7 +311,7 @@ func TestFlow_personalDataStaysOut(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if !bytes.Contains(lines, []byte("floods one address")) || !bytes.Contains(spans.Bytes(), []byte("GET /v1/reports/lookup")) {
+	if !bytes.Contains(lines, []byte("report flood refused")) || !bytes.Contains(spans.Bytes(), []byte("GET /v1/reports/lookup")) {
 		t.Errorf("the logs (%d bytes) or the spans (%d bytes) were not caught", len(lines), spans.Len())
 	}
 	for _, secret := range []string{

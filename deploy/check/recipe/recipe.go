@@ -1,6 +1,6 @@
 // Package recipe takes the steps of a Dockerfile without a Docker engine: a directory for each stage, the same files
-// copied, the same commands run. It knows the instructions that deploy/docker/Dockerfile uses and refuses any other.
-// What it cannot show is what a base image brings along.
+// copied, the same commands run. It knows the instructions that deploy/docker/Dockerfile uses and refuses any other. It
+// cannot show the content of a base image.
 package recipe
 
 import (

@@ -34,8 +34,8 @@ import (
 // root is the project's.
 const root = "../../.."
 
-// fixture is a real registry that stands for every registry of the world, with the base image and others' images in it,
-// and a copy of the manifests.
+// fixture is a real registry in the place of all public ones, with the base image and third-party images in it, and a
+// copy of the manifests.
 type fixture struct {
 	release.Release
 	options []remote.Option
@@ -127,7 +127,7 @@ func (w *fixture) rendered(t *testing.T) string {
 	return string(text)
 }
 
-// built takes the Dockerfile's steps for the smallest program, which stands in for all: TestImages builds each of them.
+// built takes the Dockerfile's steps for the smallest program, as an example for all: TestImages builds each of them.
 func built(t *testing.T) []release.Built {
 	t.Helper()
 	at := slices.IndexFunc(release.Images, func(i release.Image) bool { return i.Name == "signer" })

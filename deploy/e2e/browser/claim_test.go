@@ -41,7 +41,7 @@ func TestClaim(t *testing.T) {
 	})
 }
 
-// TestClaimEarly: who claims before the sender has paid is told so, and paid when the money comes.
+// TestClaimEarly: a claimant before the sender has paid sees that, and is paid when the money arrives.
 func TestClaimEarly(t *testing.T) {
 	both(t, func(_ *testing.T, b *tab) {
 		ref := b.gift(api.Object{"fiatCurrency": "GHS", "fiatAmount": 500.5})

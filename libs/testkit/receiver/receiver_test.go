@@ -155,7 +155,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// What a check says of a body stands in the delivery, signed or not.
+// The error of a check is in the delivery, signed or not.
 func TestReceiver_check(t *testing.T) {
 	r := Start(t)
 	bad := errors.New("not as described")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// fakeLauncher stands for the launcher: it records its arguments and prints the answer for its verb.
+// fakeLauncher is a fake of the launcher: it records its arguments and prints the answer for its verb.
 const fakeLauncher = `#!/bin/sh
 echo "$@" >> "$CALLS"
 case "$1" in

@@ -16,7 +16,7 @@ import (
 // Bounds of one request.
 const (
 	answerWait = 30 * time.Second
-	textMax    = 300     // bytes of a failure that are told
+	textMax    = 300     // bytes of a failure that are shown
 	lengthMax  = 1 << 20 // bytes of an answer
 )
 

@@ -33,7 +33,7 @@ type Request struct {
 	Path   string // with the query
 	Header string // lines that each end in CRLF
 	Body   string
-	Took   func(body []byte) // told a good answer, which it may not keep; may be nil
+	Took   func(body []byte) // gets a good answer, which it may not keep; may be nil
 }
 
 // Run lets clients send requests to the host of base, such as http://127.0.0.1:8080, each the next as soon as the last

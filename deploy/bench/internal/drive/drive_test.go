@@ -48,7 +48,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Whatever is no 2xx, whole and of known length, is a failure and told.
+// An answer other than a whole 2xx of known length is a failure and is reported.
 func TestRun_failures(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

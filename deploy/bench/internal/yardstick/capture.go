@@ -1,6 +1,6 @@
-// Package yardstick runs a statement of a service by pgbench, on the same PostgreSQL and with the same arguments, with
-// nothing of ours around it. The statement is taken from the server's log while the service executes it, so that the
-// yardstick is always what the product really does.
+// Package yardstick runs a statement of a service by pgbench, on the same PostgreSQL and with the same arguments, but
+// without the service. It takes the statement from the server's log while the service executes it, so that the
+// yardstick always equals the product's statement.
 package yardstick
 
 import (

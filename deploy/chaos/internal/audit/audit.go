@@ -1,6 +1,6 @@
 // Package audit judges a chaos run from the outside: it reads the services' databases, the simulated bank's own table,
-// the broker's queues and the merchant's receiver, and compares them with what the merchant asked for. It shares no
-// code with the services or libs, so that no mistake of theirs is repeated here.
+// the broker's queues and the merchant's receiver, and compares them with the merchant's requests. It shares no code
+// with the services or libs, so that it repeats none of their mistakes.
 package audit
 
 import (
@@ -255,8 +255,8 @@ func (f *dossier) judge() Verdict {
 	return v
 }
 
-// judgeEvents: every sequence number from 1 on, each under one id, each accepted, everything that must be told among
-// them.
+// judgeEvents checks that every sequence number from 1 on exists under one id and was accepted, with every required
+// event among them.
 func (f *dossier) judgeEvents(row paymentRow, told []string, v *Verdict, fault func(string, ...any)) {
 	ids, accepted, types := map[int64]string{}, map[int64]bool{}, map[string]bool{}
 	for _, d := range f.deliveries {

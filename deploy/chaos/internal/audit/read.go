@@ -118,7 +118,7 @@ func list[T any](ctx context.Context, db *pgx.Conn, what, query string, args ...
 	return all, nil
 }
 
-// laws must each select nothing: what they select is a fault, told by its text.
+// laws must each select nothing: a selected row is a fault with the text of its law.
 var laws = []struct{ service, what, query string }{
 	{"payments", "address given to two payments", `SELECT mode || ' ' || address FROM payments WHERE address IS NOT NULL GROUP BY mode, family, address HAVING count(*) > 1`},
 	{"payments", "payment with two successful payouts", `SELECT payment_id FROM payouts WHERE state = 'succeeded' GROUP BY payment_id HAVING count(*) > 1`},

@@ -150,7 +150,7 @@ func (f *dossier) accounts() []string {
 	case len(f.asked.Claimed) > 0:
 		return f.asked.Claimed
 	}
-	return load.Claimers // the answer to whoever had it was lost
+	return load.Claimers // the answer to an earlier claimant was lost
 }
 
 // judgeLedger: the accounts of the payment are empty but for what is still owed.

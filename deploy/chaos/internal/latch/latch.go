@@ -58,7 +58,7 @@ func install(ctx context.Context, database string, number int, step Step) error 
 	return err
 }
 
-// Latch is an armed step: whoever reaches it waits until Release.
+// Latch is an armed step: a process that reaches it waits until Release.
 type Latch struct {
 	db     *pgx.Conn
 	number int
@@ -78,7 +78,7 @@ func Arm(ctx context.Context, database string, number int) (*Latch, error) {
 	return l, nil
 }
 
-// Await waits until somebody stands at the step.
+// Await waits until a process waits at the step.
 func (l *Latch) Await(ctx context.Context, within time.Duration) error {
 	for deadline := time.Now().Add(within); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(poll) {
 		var waiting bool

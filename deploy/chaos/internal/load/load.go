@@ -130,14 +130,14 @@ func (l *Load) run(ctx context.Context) {
 		l.payments = append(l.payments, p)
 		l.mu.Unlock()
 		wait.Go(func() {
-			// What has begun is finished after Stop too: an unpaid payment would prove nothing.
+			// A started payment is finished after Stop too: an unpaid one would prove nothing.
 			l.pay(context.WithoutCancel(ctx), p, pair.Crypto, pair.Network, fiat)
 			<-slots
 		})
 	}
 }
 
-// What is asked for is fiatLeast and up to fiatMore besides, in NGN.
+// The amount of a payment is fiatLeast and up to fiatMore besides, in NGN.
 const (
 	fiatLeast = 5_000
 	fiatMore  = 500_000

@@ -95,7 +95,7 @@ func TestLoad_doesNotRepeatARefusal(t *testing.T) {
 	}
 }
 
-// What a payer sends in two parts is what is due, to the last digit, and no part is finer than its asset.
+// The two parts of a payment add up to the due, to the last digit, and no part is finer than its asset.
 func TestShare_addsUp(t *testing.T) {
 	for _, due := range []string{"3.125", "0.00003334", "312.5001", "31.2503"} {
 		for _, hundredths := range []int64{1, 50, 60, 99} {

@@ -30,8 +30,8 @@ func (s *Stack) Backup(ctx context.Context, service string) (Image, error) {
 	return image, s.tool(ctx, "pg_dump", "--format=custom", "--file="+image.file, s.Superuser[service])
 }
 
-// Restore drops the service's database and makes it anew from the image. The tables in keep stand for another house's
-// memory and are carried over as they are now. Whoever is connected is thrown out.
+// Restore drops the service's database and creates it again from the image. The tables in keep belong to another
+// provider and keep their present rows. Every connection is closed.
 func (s *Stack) Restore(ctx context.Context, image Image, keep ...string) error {
 	kept := image.file + ".kept"
 	if len(keep) > 0 {

@@ -296,7 +296,7 @@ func (s *Stack) Stop(ctx context.Context, name string) error { return s.call(ctx
 // Pause freezes a process (SIGSTOP); Start lets it go on.
 func (s *Stack) Pause(ctx context.Context, name string) error { return s.call(ctx, "pause", name) }
 
-// Alarm raises the broker's memory alarm, which blocks whoever publishes, or ends it.
+// Alarm raises the broker's memory alarm, which blocks publishers, or clears it.
 func (s *Stack) Alarm(ctx context.Context, on bool) error {
 	words := []string{"set_vm_memory_high_watermark", "0.6"}
 	if on {
@@ -305,9 +305,9 @@ func (s *Stack) Alarm(ctx context.Context, on bool) error {
 	return s.callWith(ctx, []string{"rabbitctl"}, words...)
 }
 
-// starts is how often a process is started that ends before it is ready: one that finds its server gone in the middle
-// of its start gives up, and whoever runs it starts it again, as an orchestrator does. So long, too, is one waited for
-// that has more to do than to start.
+// starts is how often a process is started that ends before it is ready. A process that loses its server while it
+// starts gives up, and its supervisor starts it again, as an orchestrator does. A process with more work at its start
+// is awaited as long.
 const starts = 5
 
 // Start starts a process again, this once with the settings NAME=value beside its own, or lets a paused one go on, and

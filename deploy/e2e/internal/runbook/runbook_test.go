@@ -23,7 +23,7 @@ func pages(t *testing.T) []Page {
 // clusterMost bounds the blocks that no test runs.
 const clusterMost = 12
 
-// TestPages: every command of a runbook stands in a block that is run, or that says why only a cluster can.
+// TestPages: every command of a runbook is in a block that is run, or that says why only a cluster can.
 func TestPages(t *testing.T) {
 	run, cluster := 0, 0
 	for _, p := range pages(t) {

@@ -1,6 +1,6 @@
 // Package bitcoin is a real bitcoin node for tests: btcd on regtest, in a process of its own, behind the usual two
-// ports. Blocks are put together here and handed to the node, which checks them by the rules of the network: so a test
-// decides what stands in a block and where, and the node decides whether that is a chain.
+// ports. The package builds blocks and passes them to the node, which checks them by the rules of the network: a test
+// decides the content and the order of blocks, and the node decides whether they are a chain.
 //
 // All money is locked by the script OP_TRUE inside P2WSH, so that no key is needed and real witnesses are on the chain.
 package bitcoin

@@ -43,8 +43,8 @@ type Binary struct {
 	TxIndex bool // keep an index of transactions
 }
 
-// startBtcd runs the binary on regtest in a directory of its own, without peers. It can only be told which port to
-// take, not to choose one, so another listener may come first; then it is started again.
+// startBtcd runs the binary on regtest in a directory of its own, without peers. It takes a given port and cannot
+// choose one, so another listener may come first; then it is started again.
 func startBtcd(ctx context.Context, binary Binary) (n *btcd, err error) {
 	for range starts {
 		if n, err = tryBtcd(ctx, binary); !errors.Is(err, errEnded) {

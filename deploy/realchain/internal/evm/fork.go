@@ -13,7 +13,7 @@ import (
 	"causeway.internal/deploy/realchain/internal/node"
 )
 
-// forkResult says where the chain stands and which transactions the abandoned blocks held, oldest first.
+// forkResult is the chain's new head and the transactions of the abandoned blocks, oldest first.
 type forkResult struct {
 	Head     block    `json:"head"`
 	Orphaned []string `json:"orphaned"`

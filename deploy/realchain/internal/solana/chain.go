@@ -1,7 +1,7 @@
 // Package solana is a real Solana VM for tests: Surfpool runs every transaction, with the real system, token and
-// associated token programs, and says what came of it. Blocks are put together here from those transactions, because
-// Surfpool's own do not name each other as parents: so a test decides what stands in which slot, skips slots, and
-// forks. A fork takes blocks off the chain that clients see; the accounts inside the VM stay as they are.
+// associated token programs, and reports its result. The package builds blocks from those transactions, because
+// Surfpool's own do not name each other as parents: a test decides the content of each slot, skips slots, and forks. A
+// fork takes blocks off the chain that clients see; the accounts inside the VM stay as they are.
 package solana
 
 import (

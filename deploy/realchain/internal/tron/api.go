@@ -28,7 +28,7 @@ func (i *inner) close() error {
 	return i.server.Close()
 }
 
-// object is a JSON object. What a node does not know it answers with {} or [], never with an error.
+// object is a JSON object. For an unknown object a node answers {} or [], never an error.
 type object map[string]any
 
 func (c *chain) serve() (*inner, error) {

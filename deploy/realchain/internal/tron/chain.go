@@ -1,6 +1,6 @@
-// Package tron imitates a TRON node for tests, because no node's software can be had: a chain in memory that answers
-// the documented HTTP API, takes signed transactions only, checks their raw_data to the last byte, and can fork. What
-// it proves is our understanding of that API and no more.
+// Package tron imitates a TRON node for tests, because no node's software is available: a chain in memory that answers
+// the documented HTTP API, takes signed transactions only, checks their raw_data to the last byte, and can fork. It
+// proves the authors' reading of that API and no more.
 package tron
 
 import (

@@ -28,8 +28,8 @@ type Tenant struct {
 }
 
 // Accounts makes the broker's topology and, for each service, a database with two roles and a broker user, all named
-// after the instance's prefix. What exists is kept. Passwords are the instance's secrets. With earlier, broker users
-// have the rights that binaries need which declare their queues themselves.
+// with the instance's prefix. It keeps existing ones. Passwords are the instance's secrets. With earlier, broker users
+// have the rights of binaries that declare their queues themselves.
 func (s Servers) Accounts(ctx context.Context, tenants []Tenant, earlier bool) ([]Account, error) {
 	st, err := state.Load(s.Dir)
 	if err != nil {

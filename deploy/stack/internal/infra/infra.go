@@ -218,8 +218,8 @@ func ready(ctx context.Context, target string, ref *process.Ref, log string) err
 // SocketScheme begins the target of a process that is ready when its unix socket takes connections.
 const SocketScheme = "unix:"
 
-// knock opens a connection to a unix socket and closes it.
-func knock(ctx context.Context, path string) error {
+// tryConnect opens a connection to a unix socket and closes it.
+func tryConnect(ctx context.Context, path string) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 	if err != nil {
 		return fmt.Errorf("ask whether it is ready: %w", err)
@@ -234,7 +234,7 @@ func probe(ctx context.Context, target string) error {
 		return pingPostgres(ctx, target)
 	}
 	if path, is := strings.CutPrefix(target, SocketScheme); is {
-		return knock(ctx, path)
+		return tryConnect(ctx, path)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
@@ -265,7 +265,7 @@ type Failure struct {
 	Log string
 }
 
-// Error names the failure; the log is for whoever prints it.
+// Error names the failure; the log is for the caller that prints it.
 func (f *Failure) Error() string { return f.Err.Error() }
 
 // Unwrap returns the cause.

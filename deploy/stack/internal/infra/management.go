@@ -24,7 +24,7 @@ func (m management) makeHost(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("read the management API's address: %w", err)
 	}
-	// Whoever makes a virtual host has no rights in it, and tests look at queues as the superuser.
+	// The creator of a virtual host has no rights in it, and tests inspect queues as the superuser.
 	if err := m.grant(ctx, name, address.User.Username(), wire.Rights{Configure: ".*", Write: ".*", Read: ".*"}); err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
-// Package process starts, recognises and stops the processes of a stack. A process is known by its id together with its
-// start time, so that a recycled id is never mistaken for one of ours and nothing that we did not start is ever
-// signalled. It knows nothing of what the processes do.
+// Package process starts, recognises and stops the processes of a stack. It identifies a process by its id together
+// with its start time, so that it never takes a recycled id for a process of the stack and never signals a foreign one.
+// It knows nothing of the processes' work.
 package process
 
 import (
@@ -68,7 +68,7 @@ func Start(spec Spec) (Ref, error) {
 	return ref, err
 }
 
-// Identify reads which process an id stands for now.
+// Identify returns the process that has an id now.
 func Identify(pid int) (Ref, error) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {

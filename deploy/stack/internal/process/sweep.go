@@ -10,8 +10,8 @@ import (
 // Mark is the variable that every process of an instance carries in its environment.
 func Mark(dir string) string { return "CAUSEWAY_INSTANCE=" + dir }
 
-// Marked finds every live process that carries the instance's mark, whoever recorded it. It catches what a launcher
-// started but had no time to write down before it was killed.
+// Marked finds every live process with the instance's mark, recorded or not: also those that a launcher started but
+// could not record before it was killed.
 func Marked(dir string) []Ref {
 	mark := []byte(Mark(dir))
 	entries, err := filepath.Glob("/proc/[0-9]*/environ")

@@ -83,7 +83,7 @@ func TestProcesses_roles(t *testing.T) {
 	}
 }
 
-// The signer runs once, and only where its policy is configured; wallets is told where it listens.
+// The signer runs once, and only where its policy is configured; wallets has its address.
 func TestProcesses_signer(t *testing.T) {
 	one := examplePlan(Options{Bin: "/b", Split: true, Env: map[string]string{"signer:SIGNER_POLICY": "/etc/policy.json"}})
 	all, err := one.processes()

@@ -48,8 +48,8 @@ func Tenants() []infra.Tenant {
 // loopback is what test-mode callbacks may reach besides public addresses.
 const loopback = "127.0.0.0/8,::1/128"
 
-// Account-level extended public keys of the mnemonic "abandon abandon … about", which the whole world knows: made for
-// simulated money only. Paths m/84'/0'/0', m/44'/60'/0', m/44'/195'/0'.
+// Account-level extended public keys of the public mnemonic "abandon abandon … about", for simulated money only. Paths
+// m/84'/0'/0', m/44'/60'/0', m/44'/195'/0'.
 const (
 	testBitcoin = "xpub6CatWdiZiodmUeTDp8LT5or8nmbKNcuyvz7WyksVFkKB4RHwCD3XyuvPEbvqAQY3rAPshWcMLoP2fMFMKHPJ4ZeZXYVUhLv1VMrjPC7PW6V"
 	testEVM     = "xpub6DCoCpSuQZB2jawqnGMEPS63ePKWkwWPH4TU45Q7LPXWuNd8TMtVxRrgjtEshuqpK3mdhaWHPFsBngh5GFZaM6si3yZdUsT8ddYM3PwnATt"

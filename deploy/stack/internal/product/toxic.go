@@ -14,7 +14,7 @@ import (
 	"causeway.internal/libs/testkit/port"
 )
 
-// Toxic is the name of the process that stands between the services and their servers; its doors are called after them.
+// Toxic is the name of the process between the services and their servers; its doors are named after them.
 const Toxic = "toxic"
 
 // poison starts the proxy and leads the services' settings through it.

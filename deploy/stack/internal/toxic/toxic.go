@@ -1,5 +1,5 @@
-// Package toxic forwards TCP connections and spoils them on request: latency, silence, resets. It stands between the
-// services and their servers in chaos runs, and knows nothing of what it carries.
+// Package toxic forwards TCP connections and disturbs them on request: latency, silence, resets. In chaos runs it is
+// between the services and their servers. It does not interpret the bytes.
 package toxic
 
 import (

@@ -1,6 +1,6 @@
-// Package app holds the use cases of reports: file, look up, show, change, and what operators see. It decides who may
-// do what in which order and leaves the rules of a report to the pure package, every row to the store behind its
-// interfaces and every byte of HTTP to its callers. It may import no driver, no SQL and no transport.
+// Package app holds the use cases of reports: file, look up, show, change, and the operators' views. It decides who may
+// do what in which order. The pure package holds the rules of a report, the store the rows and the callers HTTP. It may
+// import no driver, no SQL and no transport.
 package app
 
 import (
@@ -21,7 +21,7 @@ type Owner struct {
 	Mode       tenant.Mode
 }
 
-// Key names a request that carried an Idempotency-Key; Key "" means that it carried none.
+// Key names a request with an Idempotency-Key; Key "" means that it had none.
 type Key struct {
 	Scope, Key string
 	Hash       [32]byte
@@ -49,7 +49,7 @@ type Event struct {
 	Body       []byte
 }
 
-// Role is what an address is to a report.
+// Role is the role of an address in a report.
 type Role string
 
 // The roles of an address.
@@ -58,13 +58,14 @@ const (
 	Reporter  Role = "reporter"
 )
 
-// Source is one key's filings on one address: what floods are counted by. Address is as report.AddressKey has it.
+// Source is one key's filings on one address: the unit by which floods are counted. Address is in the form of
+// report.AddressKey.
 type Source struct {
 	Role    Role
 	Address string
 }
 
-// Opening is what the store knows before a report is filed.
+// Opening is what the store reads before a report is filed.
 type Opening struct {
 	ID      int64
 	Now     time.Time // by the database's clock, in whole milliseconds
@@ -73,7 +74,7 @@ type Opening struct {
 	Earlier *Answer   // stored under the request's key
 }
 
-// Newborn is a report to be inserted with everything that belongs to it.
+// Newborn is a report to be inserted, with the rows that belong to it.
 type Newborn struct {
 	Report  report.Report
 	Sources []Source
@@ -83,15 +84,15 @@ type Newborn struct {
 	Answer  Answer
 }
 
-// Filing is where reports are filed.
+// Filing stores new reports.
 type Filing interface {
-	// Open draws an id and the time, counts what the key has filed on each source in this hour, and looks for the answer
-	// of an earlier request with the key: one round trip.
+	// Open draws an id and the time, counts the key's filings on each source in this hour, and looks for the answer of
+	// an earlier request with the key: one round trip.
 	Open(ctx context.Context, o Owner, sources []Source, k Key) (Opening, error)
 	// Insert writes a report in one transaction and one round trip. ErrReferenceUsed asks for another try with another
 	// reference; ErrKeyTaken means that a request with the same key won.
 	Insert(ctx context.Context, n Newborn) error
-	// Refuse notes that a key was refused on a source.
+	// Refuse records that a key was refused on a source.
 	Refuse(ctx context.Context, o Owner, s Source, window, now time.Time) error
 	// Replay is the stored answer of a key.
 	Replay(ctx context.Context, k Key) (Answer, bool, error)
@@ -106,26 +107,26 @@ type Page struct {
 	More    bool
 }
 
-// Reading is where reports are read. Only rows of the given modes exist for it.
+// Reading reads reports. It sees only rows of the given modes.
 type Reading interface {
 	Lookup(ctx context.Context, modes []tenant.Mode, l report.Lookup) (Page, error)
 	Find(ctx context.Context, modes []tenant.Mode, reference string) (report.Report, error)
 }
 
-// Decision is what becomes of a report: the row, and the event that tells of it.
+// Decision is the result of a change: the row, and its event.
 type Decision struct {
 	Report report.Report
 	Event  Event
 }
 
-// Changing is where reports are changed.
+// Changing changes reports.
 type Changing interface {
-	// Change locks a report of an owner, asks decide what becomes of it, and writes that with its history, counts, event
-	// and signal. decide may run more than once and may do nothing that waits; now is the database's clock.
+	// Change locks a report of an owner, calls decide for the change, and writes it with its history, counts, event and
+	// signal. decide may run more than once and may not wait; now is the database's clock.
 	Change(ctx context.Context, o Owner, requestID, reference string, decide func(r report.Report, now time.Time) (Decision, error)) error
 }
 
-// Accused is what is known of an address in one mode. A mode without any report on it has zero everywhere.
+// Accused holds the figures of an address in one mode. A mode without any report on it has zero everywhere.
 type Accused struct {
 	Mode      tenant.Mode
 	Against   report.Counts // reports that name it as the fraudster's
@@ -137,18 +138,18 @@ type Accused struct {
 	FiledFrom report.Counts // reports that name it as the reporter's own
 	Sources   []SourceView  // the keys that filed most, fifty at most
 	Address   string        // as report.AddressKey has it
-	Confirmed bool          // an operator stands behind the reports: payments blocks the address
+	Confirmed bool          // an operator has confirmed the reports: payments blocks the address
 	Judged    *Judged       // the last decision; nil before any
-	Version   int64         // of what payments was told last; it grows with each conviction and each decision
+	Version   int64         // of the last signal to payments; it grows with each conviction and each decision
 }
 
-// Judged is what an operator decided about an address, and when.
+// Judged is an operator's decision about an address, with its time.
 type Judged struct {
 	Operator, Reason string
 	At               time.Time
 }
 
-// Judgement is an operator's decision about an accused address: whether payments shall block it.
+// Judgement is an operator's decision about an accused address: whether payments must block it.
 type Judgement struct {
 	Mode      tenant.Mode
 	Address   string // as report.AddressKey has it
@@ -158,15 +159,15 @@ type Judgement struct {
 	RequestID string
 }
 
-// Ruling is what becomes of a judgement: the decision, unless it waits for another operator.
+// Ruling is the result of a judgement: the decision, unless it waits for another operator.
 type Ruling struct {
 	Judgement Judgement
 	Waits     *approval.Request // kept in place of the decision
-	Outdated  bool              // what was asked for before ends without a decision
+	Outdated  bool              // the earlier request ends without a decision
 }
 
-// Suspects asks for a page of accused addresses: those that are confirmed, or those that wait for a decision because
-// more merchants have a resolved fraud report against them than at the last one, and at least Merchants.
+// Suspects asks for a page of accused addresses: confirmed ones, or those that wait for a decision. An address waits
+// when more merchants have a resolved fraud report against it than at the last decision, and at least Merchants.
 type Suspects struct {
 	Modes     []tenant.Mode
 	Confirmed bool
@@ -204,14 +205,13 @@ type FloodsAfter struct {
 	KeyID int64
 }
 
-// Oversight is what operators read and decide.
+// Oversight reads what operators see and writes what they decide.
 type Oversight interface {
-	// Suspects lists addresses, those that most merchants accuse first; one more than the limit when there are more.
+	// Suspects lists addresses, the most accused first; one more than the limit when there are more.
 	Suspects(ctx context.Context, q Suspects) ([]Accused, error)
-	// Judge locks an address, asks rule what becomes of a judgement, and writes the decision, with the signal that
-	// tells payments of it, or the request that waits; once for a key, with its answer. A decision ends the open
-	// request. A conflict where no resolved fraud report names the address. rule gets the open request, nil without
-	// one, and may do nothing that waits.
+	// Judge locks an address, calls rule, and writes the decision, with the signal to payments, or the request that
+	// waits; once for a key, with its answer. A decision ends the open request. It is a conflict when no resolved fraud
+	// report names the address. rule gets the open request, nil without one, and may not wait.
 	Judge(ctx context.Context, j Judgement, k Key, rule func(Accused, *approval.Request) (Ruling, error),
 		answer func(Accused, *approval.Request) (Answer, error)) (Answer, error)
 	Accused(ctx context.Context, modes []tenant.Mode, address string) ([]Accused, error)
@@ -219,24 +219,24 @@ type Oversight interface {
 	Floods(ctx context.Context, modes []tenant.Mode, limit int, after *FloodsAfter) ([]SourceView, error)
 }
 
-// Backlog says whether so much waits for delivery that new work must be refused.
+// Backlog reports whether so many messages wait that new work must be refused.
 type Backlog interface {
 	Full(ctx context.Context) error
 }
 
 // Budget is a table of small budgets by key.
 type Budget interface {
-	// Take spends one token of every key or of none; else wait says when there is one.
+	// Take spends one token of every key or none; otherwise wait is the time until there is one.
 	Take(keys ...string) (wait time.Duration, ok bool)
-	// Has is Take without spending; Spend takes what Has has shown.
+	// Has is Take without spending; Spend takes the tokens that Has has seen.
 	Has(keys ...string) (wait time.Duration, ok bool)
 	Spend(key string)
 }
 
-// Refusals counts what was refused, by reason: lookup, guess or flood.
+// Refusals counts refusals by reason: lookup, guess or flood.
 type Refusals func(reason string)
 
-// Deps is what the use cases need.
+// Deps are the dependencies of the use cases.
 type Deps struct {
 	Filing       Filing
 	Reading      Reading
@@ -261,7 +261,7 @@ type App struct{ Deps }
 // New makes the use cases.
 func New(d Deps) *App { return &App{Deps: d} }
 
-// What can go wrong, in the words of docs/api-contract.md#fixed-texts where it has any.
+// The refusals, in the words of docs/api-contract.md#fixed-texts where it has any.
 var (
 	ErrNotFound      = fault.New(fault.NotFound, "report_not_found", "Report not found")
 	ErrBadReference  = fault.New(fault.Invalid, "invalid_report_id", "Invalid report ID format")

@@ -7,8 +7,8 @@ import (
 	"causeway.internal/services/reports/internal/report"
 )
 
-// Change moves a report of the caller's own merchant and mode, and returns the body of the answer, which shows the
-// internal fields too.
+// Change moves a report of the caller's own merchant and mode, and returns the body of the answer, with the internal
+// fields.
 func (a *App) Change(ctx context.Context, o Owner, requestID, raw string, c report.Change) ([]byte, error) {
 	reference, ok := report.Reference(raw)
 	if !ok {

@@ -17,15 +17,15 @@ const tries = 8
 // floodWindow is the time that FloodPerHour counts in.
 const floodWindow = time.Hour
 
-// File makes a report out of what was sent. problems carries what the decoder found wrong already, and unread the
-// fields that were sent but could not be read, so that the caller learns everything at once.
+// File makes a report out of a filing. problems are those that the decoder found, and unread the fields that were sent
+// but unreadable, so that the caller sees everything at once.
 func (a *App) File(ctx context.Context, o Owner, f report.Filing, problems *fault.Problems, unread []string, k Key) (Answer, error) {
 	draft := f.Check(problems, unread...)
 	if err := problems.Err(); err != nil {
 		if k.Key == "" {
 			return Answer{}, err
 		}
-		// The key may stand for an earlier request, which then had another body.
+		// The key may belong to an earlier request, which then had another body.
 		if earlier, found, findErr := a.Filing.Replay(ctx, k); findErr != nil || found {
 			return earlier, findErr
 		}
@@ -50,7 +50,7 @@ func (a *App) File(ctx context.Context, o Owner, f report.Filing, problems *faul
 	return a.insert(ctx, draft, sources, open, k)
 }
 
-// sourcesOf lists the addresses whose filings are counted by key, in the order in which rows are locked.
+// sourcesOf lists the addresses of a filing that are counted by key, in the order of row locks.
 func sourcesOf(r report.Report) []Source {
 	var all []Source
 	if r.Fraudster != "" {
@@ -62,15 +62,15 @@ func sourcesOf(r report.Report) []Source {
 	return all
 }
 
-// flood refuses a key that files too much on one address. What is on its way at the same moment is not counted yet, so
-// the limit is exceeded by at most that.
+// flood refuses a key that files too much on one address. Concurrent filings are not counted yet, so the limit may be
+// exceeded by their number.
 func (a *App) flood(ctx context.Context, o Owner, sources []Source, open Opening) error {
 	for i, s := range sources {
 		if a.FloodPerHour <= 0 || open.Filed[i] < a.FloodPerHour {
 			continue
 		}
 		a.Refused("flood")
-		a.Log.WarnContext(ctx, "a key floods one address with reports", "merchant_id", o.MerchantID, "key_id", o.KeyID, "mode", o.Mode, "role", s.Role)
+		a.Log.WarnContext(ctx, "report flood refused", "merchant_id", o.MerchantID, "key_id", o.KeyID, "mode", o.Mode, "role", s.Role)
 		if err := a.Filing.Refuse(ctx, o, s, open.Window, open.Now); err != nil {
 			return err
 		}
@@ -80,8 +80,7 @@ func (a *App) flood(ctx context.Context, o Owner, sources []Source, open Opening
 	return nil
 }
 
-// insert gives the draft its reference and writes it. A reference that is taken costs another round trip and nothing
-// else.
+// insert gives the draft its reference and writes it. A taken reference costs another round trip and nothing else.
 func (a *App) insert(ctx context.Context, draft report.Report, sources []Source, open Opening, k Key) (Answer, error) {
 	var last error
 	for range tries {

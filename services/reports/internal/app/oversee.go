@@ -9,7 +9,7 @@ import (
 	"causeway.internal/services/reports/internal/report"
 )
 
-// Subjects is the body of GET /v1/admin/reports/subjects: what is known of an address in each of the modes.
+// Subjects is the body of GET /v1/admin/reports/subjects: the figures of an address in each of the modes.
 func (a *App) Subjects(ctx context.Context, modes []tenant.Mode, address string) ([]byte, error) {
 	key := report.AddressKey(report.Trim(address))
 	known, err := a.Oversight.Accused(ctx, modes, key)
@@ -33,8 +33,8 @@ func (a *App) Suspects(ctx context.Context, q Suspects) ([]byte, error) {
 	return suspected(limit, found)
 }
 
-// Judge writes an operator's decision about an address, unless another operator has to confirm it first. The same
-// decision again is a decision too, and tells payments again.
+// Judge writes an operator's decision about an address, unless another operator has to confirm it first. A repeated
+// decision is a decision too, and sends payments its signal again.
 func (a *App) Judge(ctx context.Context, j Judgement, k Key) (Answer, error) {
 	j.Address = report.AddressKey(report.Trim(j.Address))
 	if k.Key != "" {
@@ -65,13 +65,13 @@ func (a *App) Judge(ctx context.Context, j Judgement, k Key) (Answer, error) {
 	return answer, err
 }
 
-// Withdraw is the action that ends a confirmation, which two operators do together.
+// Withdraw is the action that ends a confirmation; it takes two operators.
 const Withdraw = "withdraw"
 
-// rule says what becomes of a judgement. To block an address takes one operator, because a thief's money does not wait
-// for a second one. To free the money of one that is blocked takes two, in live mode. A request is about what its
-// operator saw: a further merchant with a resolved report changes that, one more report of the same merchant does not,
-// or a merchant could keep the address blocked by filing.
+// rule decides the result of a judgement. Blocking an address takes one operator, because a thief's money does not wait
+// for a second one. Unblocking one in live mode takes two. A request is about the version that its operator saw. A
+// further merchant with a resolved report changes the version; one more report of the same merchant does not, because a
+// merchant could then keep the address blocked by filing.
 func (j Judgement) rule(now Accused, open *approval.Request) (Ruling, error) {
 	if j.Mode != tenant.Live || j.Confirmed || !now.Confirmed {
 		return Ruling{Judgement: j}, nil

@@ -10,7 +10,8 @@ import (
 	"causeway.internal/services/reports/internal/report"
 )
 
-// Lookup is the body of GET /v1/reports/lookup. The viewer decides what is shown of a report and not which are found.
+// Lookup is the body of GET /v1/reports/lookup. The viewer determines the fields that are shown, not the reports that
+// are found.
 func (a *App) Lookup(ctx context.Context, viewer Owner, asked report.Asked) ([]byte, error) {
 	l := asked.Clean()
 	if l.Empty() {
@@ -27,7 +28,7 @@ func (a *App) Lookup(ctx context.Context, viewer Owner, asked report.Asked) ([]b
 	return a.listed(viewer, l, page)
 }
 
-// subjects are what a look-up asks about. Clean spelling matters here: another spelling is the same subject.
+// subjects are the subjects of a look-up. They are cleaned, because another spelling is the same subject.
 func subjects(l report.Lookup) []string {
 	var all []string
 	if l.Phone != "" {
@@ -43,7 +44,7 @@ func tooMany(wait time.Duration) error {
 	return fault.New(fault.RateLimited, "rate_limited", "Too many requests. Try again in a moment.").After(wait)
 }
 
-// Show is the body of GET /v1/reports/:reportId. Guesses that find nothing are counted by the caller's address.
+// Show is the body of GET /v1/reports/:reportId. Guesses that find nothing count against the caller's address.
 func (a *App) Show(ctx context.Context, viewer Owner, clientIP, raw string) ([]byte, error) {
 	reference, ok := report.Reference(raw)
 	if !ok {
@@ -66,10 +67,10 @@ func (a *App) Show(ctx context.Context, viewer Owner, clientIP, raw string) ([]b
 	return success(reportData{a.shown(viewer, r)})
 }
 
-// ipv6Net is the part of an IPv6 address that one subscriber has for himself.
+// ipv6Net is the length of an IPv6 subscriber's prefix.
 const ipv6Net = 64
 
-// guesser is what a caller's guesses are counted under.
+// guesser is the key under which a caller's guesses are counted.
 func (a *App) guesser(clientIP string) (key string, counted bool) {
 	ip, err := netip.ParseAddr(clientIP)
 	if err != nil {

@@ -32,7 +32,7 @@ func textOrNull(s string) *string {
 	return &s
 }
 
-// reportView is a report as docs/api-contract.md#reports has it: unsupplied texts are null.
+// reportView is a report in the form of docs/api-contract.md#reports: unsupplied texts are null.
 type reportView struct {
 	ID         int64         `json:"id"`
 	Reference  string        `json:"reportId"`
@@ -71,7 +71,7 @@ type answer[T any] struct {
 	Data    T    `json:"data"`
 }
 
-// encode writes JSON as it is sent: without escaping HTML and without a trailing newline.
+// encode writes JSON without HTML escapes and without a trailing newline.
 func encode(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -86,7 +86,7 @@ func success[T any](data T) ([]byte, error) { return encode(answer[T]{true, data
 
 func filed(r report.Report) ([]byte, error) { return success(reportData{viewOf(r)}) }
 
-// shown is a report as this caller of a public route may see it; the zero Owner is the public.
+// shown is a report as the caller of a public route may see it; the zero Owner is the public.
 func (a *App) shown(viewer Owner, r report.Report) reportView {
 	if r.MerchantID != viewer.MerchantID || r.Mode != viewer.Mode {
 		r = r.Public(a.MarkedSince)
@@ -94,7 +94,7 @@ func (a *App) shown(viewer Owner, r report.Report) reportView {
 	return viewOf(r)
 }
 
-// managed shows a report to a key of its merchant with report:manage: the internal fields too.
+// managed shows a report with its internal fields to a key of its merchant with report:manage.
 func managed(r report.Report) ([]byte, error) {
 	v := viewOf(r)
 	v.Confirmer, v.Notes = textOrNull(r.Confirmer), textOrNull(r.Notes)
@@ -109,7 +109,7 @@ type listData struct {
 	*keyset
 }
 
-// keyset is added to a list that was asked for by cursor, and only then.
+// keyset is part of a list that was requested by cursor.
 type keyset struct {
 	NextCursor *string `json:"nextCursor"`
 	HasMore    bool    `json:"hasMore"`
@@ -138,8 +138,8 @@ type eventView struct {
 	Data      reportData  `json:"data"`
 }
 
-// eventBody is the webhook body of an event, byte for byte as it is signed and sent (docs/api-contract.md#webhooks):
-// the report as GET shows it, plus its sequence.
+// eventBody is the exact webhook body of an event, which is signed and sent (docs/api-contract.md#webhooks): the report
+// as GET shows it, plus its sequence.
 func eventBody(e Event) ([]byte, error) {
 	v := viewOf(e.Report)
 	v.Sequence = e.Report.Sequence
@@ -256,12 +256,12 @@ func suspected(limit int, found []Accused) ([]byte, error) {
 	return encode(out)
 }
 
-// Cursor writes where the next page begins.
+// Cursor writes the start of the next page.
 func (s SuspectsAfter) Cursor() string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s %s", s.Merchants, s.Mode, s.Address))
 }
 
-// ParseSuspectsAfter reads what Cursor has written.
+// ParseSuspectsAfter parses the text of Cursor.
 func ParseSuspectsAfter(text string) (*SuspectsAfter, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
@@ -299,13 +299,13 @@ func flooded(limit int, sources []SourceView) ([]byte, error) {
 	return encode(out)
 }
 
-// Cursor writes where the next page begins.
+// Cursor writes the start of the next page.
 func (f FloodsAfter) Cursor() string {
 	text := fmt.Sprintf("%d %s %s %d %s", f.At.UnixMicro(), f.Mode, f.Role, f.KeyID, f.Address)
 	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
-// ParseFloodsAfter reads what Cursor has written.
+// ParseFloodsAfter parses the text of Cursor.
 func ParseFloodsAfter(text string) (*FloodsAfter, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {

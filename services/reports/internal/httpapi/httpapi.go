@@ -1,5 +1,5 @@
-// Package httpapi is reports' HTTP face: it decodes requests, calls the use cases and passes their bytes on. It knows
-// no rule of a report and no row.
+// Package httpapi is the HTTP API of reports: it decodes requests, calls the use cases and returns their bytes. It
+// knows no rule of a report and no row.
 package httpapi
 
 import (
@@ -79,7 +79,7 @@ func Routes(s *httpkit.Server, u UseCases) {
 	})
 }
 
-// stored is an answer that may have been kept for the request's key.
+// stored is an answer that may be stored for the request's key.
 func stored(a app.Answer, err error) (httpkit.Answer, error) {
 	out := httpkit.Answer{Status: a.Status, Body: a.Body}
 	if a.Replayed {
@@ -97,7 +97,7 @@ var (
 	errNoOperator = fault.New(fault.Unauthenticated, "operator_required", "This route needs an operator's token.")
 )
 
-// owner is the merchant whom the gateway names.
+// owner is the merchant of the gateway's identity.
 func owner(ctx context.Context) (app.Owner, error) {
 	i := httpkit.From(ctx).Identity
 	mode := i.Mode
@@ -107,7 +107,7 @@ func owner(ctx context.Context) (app.Owner, error) {
 	return app.Owner{MerchantID: i.MerchantID, KeyID: i.KeyID, Mode: mode}, nil
 }
 
-// viewer is the merchant whose key came along with a public request, or nobody.
+// viewer is the merchant of a public request's key, or nobody.
 func viewer(ctx context.Context) app.Owner {
 	o, err := owner(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func operator(ctx context.Context) error {
 	return nil
 }
 
-// asSent is how many characters of a text are looked at before it is cleaned; its own limit holds for what is left.
+// asSent bounds a text before it is cleaned; its own limit applies to the cleaned text.
 const asSent = httpkit.BodyMax
 
 type fileRequest struct {
@@ -138,8 +138,8 @@ type fileRequest struct {
 	unread   []string
 }
 
-// Read decodes the body of POST /v1/reports (docs/api-contract.md#reports). The rules are the pure package's; only what
-// cannot be read at all is found here, and handed on so that the caller learns everything at once.
+// Read decodes the body of POST /v1/reports (docs/api-contract.md#reports). The pure package holds the rules; Read
+// finds unreadable fields and passes them on, so that the caller sees everything at once.
 func (r *fileRequest) Read(in *httpkit.Input) {
 	b := in.Body()
 	text := func(name string) string {
@@ -205,7 +205,7 @@ type changeRequest struct {
 func (r *changeRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reportId")
 	if _, ok := report.Reference(r.reference); !ok {
-		return // answered before anything in the body matters
+		return // answered before the body is read
 	}
 	b := in.Body()
 	status := b.RequiredText("status", asSent)
@@ -223,7 +223,7 @@ func (r *changeRequest) Read(in *httpkit.Input) {
 	r.change.Notes = optional("adminNotes", report.NotesMax)
 }
 
-// modesOf reads which modes an operator asks about; none is both.
+// modesOf reads the modes of an operator's request; none means both.
 func modesOf(in *httpkit.Input) []tenant.Mode {
 	if mode := in.QueryOneOf("mode", words(tenant.Modes())...); mode != "" {
 		return []tenant.Mode{tenant.Mode(mode)}

@@ -29,8 +29,8 @@ import (
 	"causeway.internal/services/reports/internal/report"
 )
 
-// strict stands for the database: it holds nothing, and fails where PostgreSQL would refuse a value, so that a decoder
-// that lets one through answers 500.
+// strict is a fake of the database: it holds nothing, and fails where PostgreSQL would refuse a value, so that a
+// decoder that passes one answers 500.
 type strict struct {
 	last  *report.Report
 	found *report.Report // what every id finds; nil is nothing
@@ -270,7 +270,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What is odd and allowed.
+// Odd requests that are allowed.
 func TestAccepted(t *testing.T) {
 	var last report.Report
 	s := newService(&strict{last: &last})

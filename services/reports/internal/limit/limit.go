@@ -1,6 +1,6 @@
-// Package limit counts what callers do against small budgets, in memory that never grows (docs/api-contract.md#limits).
-// A table belongs to one process: with several replicas each counts for itself. It keeps hashes, never what was hashed,
-// and it answers no request itself.
+// Package limit counts callers' actions against small budgets, in memory that never grows
+// (docs/api-contract.md#limits). A table belongs to one process: with several replicas each counts for itself. It keeps
+// hashes instead of keys, and answers no request itself.
 package limit
 
 import (
@@ -15,8 +15,8 @@ const (
 	ways = 8
 )
 
-// Table is a token bucket per key. Where more keys are active at once than fit, the one with the least used budget is
-// forgotten. It is safe for concurrent use.
+// Table is a token bucket per key. When more keys are active at once than fit, it evicts the one with the least used
+// budget. It is safe for concurrent use.
 type Table struct {
 	each  time.Duration // one token comes back in this time
 	depth time.Duration // a full bucket, in time
@@ -31,7 +31,7 @@ type set struct {
 }
 
 // entry is a bucket as its theoretical arrival time (the generic cell rate algorithm): the moment at which it will be
-// full again. A bucket that is full is no different from none.
+// full again. A full bucket equals none.
 type entry struct {
 	key  uint64
 	full int64 // unix nanoseconds
@@ -49,7 +49,7 @@ func New(rate int, per time.Duration, burst int, now func() time.Time) *Table {
 	return t
 }
 
-// Take spends one token of every key, or none at all when a key has none left; then wait says when it has.
+// Take spends one token of every key, or none at all when a key has none left; then wait is the time until it has.
 func (t *Table) Take(keys ...string) (wait time.Duration, ok bool) {
 	if wait, ok = t.Has(keys...); !ok {
 		return wait, false

@@ -96,7 +96,7 @@ func TestTable_off(t *testing.T) {
 	}
 }
 
-// Three hundred thousand keys use the memory of one, and the one that is over its budget is remembered among them.
+// Three hundred thousand keys use the memory of one, and the key beyond its budget is remembered among them.
 func TestTable_boundedMemory(t *testing.T) {
 	c := started()
 	table := limit.New(5, time.Second, 50, c.now)

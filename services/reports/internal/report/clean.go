@@ -19,8 +19,8 @@ const (
 	NotesMax     = 5000
 )
 
-// Phone cleans a phone number: spaces, -, ., brackets and a leading + are dropped. What is left must be 6 to 20 digits,
-// else ok is false.
+// Phone cleans a phone number: it drops spaces, -, ., brackets and a leading +. The rest must be 6 to 20 digits, else
+// ok is false.
 func Phone(raw string) (digits string, ok bool) {
 	var b strings.Builder
 	plus := false
@@ -41,7 +41,7 @@ func Phone(raw string) (digits string, ok bool) {
 	return b.String(), b.Len() >= PhoneMin
 }
 
-// Trim cleans every other text that identifies something: addresses and session references.
+// Trim cleans the other identifying texts: addresses and session references.
 func Trim(raw string) string { return strings.TrimSpace(raw) }
 
 // AddressKey is the form in which addresses are compared: 0x… without case, others exactly.
@@ -52,12 +52,12 @@ func AddressKey(address string) string {
 	return address
 }
 
-// Storable reports whether a text can be the value of a row at all; what cannot matches nothing.
+// Storable reports whether a row can hold a text; any other text matches nothing.
 func Storable(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 var reference = regexp.MustCompile(`^RPT-[A-Za-z0-9]{6}$`)
 
-// Reference reads a report id as it stands in a path. The six characters are compared without case.
+// Reference parses a report id from a path. The six characters are compared without case.
 func Reference(raw string) (string, bool) {
 	if !reference.MatchString(raw) {
 		return "", false

@@ -33,9 +33,9 @@ const (
 	fieldText      = "description"
 )
 
-// Check cleans a filing into a pending report and notes every broken rule. The report is good only when problems has
-// none. What the service decides itself (ids, owner, times) is not in it yet. unread names fields that were sent and
-// could not be read at all, so that they count as supplied.
+// Check cleans a filing into a pending report and adds a problem for every broken rule. The report is valid only
+// without problems. It lacks the service's own fields (ids, owner, times). unread names fields that were sent but
+// unreadable, so that they count as supplied.
 func (f Filing) Check(problems *fault.Problems, unread ...string) Report {
 	r := Report{
 		Kind: Kind(f.Kind), Name: f.Name, Session: Trim(f.Session), Wallet: Trim(f.Wallet), Fraudster: Trim(f.Fraudster),

@@ -16,8 +16,8 @@ import (
 // NeitherAsked is the text of docs/api-contract.md#fixed-texts for a look-up without phone and wallet.
 const NeitherAsked = "At least one of phoneNumber or walletAddress is required"
 
-// Position is a place in a list that runs from the newest report to the oldest, by time and then by id. A report is
-// behind the position when it is older.
+// Position is a place in a list from the newest report to the oldest, by time and then by id. A report is behind the
+// position when it is older.
 type Position struct {
 	At time.Time
 	ID int64
@@ -32,7 +32,7 @@ func (p Position) Cursor() string {
 // lastMilli is the end of the year 9999, beyond which no row has a time.
 const lastMilli = 253402300799999
 
-// ParseCursor reads what Cursor has written.
+// ParseCursor parses the text of Cursor.
 func ParseCursor(text string) (Position, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
@@ -72,7 +72,7 @@ type Lookup struct {
 	After    *Position
 }
 
-// Check notes what a look-up lacks.
+// Check adds a problem for each missing part of a look-up.
 func (a Asked) Check(problems *fault.Problems) {
 	if a.Phone == "" && a.Wallet == "" {
 		problems.Say(NeitherAsked)
@@ -84,7 +84,7 @@ func (a Asked) Check(problems *fault.Problems) {
 	}
 }
 
-// Clean cleans a look-up as a filing is cleaned, but never refuses: what cannot be in any report finds nothing.
+// Clean cleans a look-up like a filing, but never refuses: a text that no report can hold finds nothing.
 func (a Asked) Clean() Lookup {
 	l := Lookup{
 		Statuses: Statuses(), Kinds: Kinds(), Limit: a.Limit, Offset: a.Offset, ByCursor: a.ByCursor, After: a.After,
@@ -107,7 +107,7 @@ func (a Asked) Clean() Lookup {
 // Empty reports whether the look-up can match nothing.
 func (l Lookup) Empty() bool { return l.Phone == "" && l.Wallet == "" }
 
-// Wanted has one in every cell that the filters let through.
+// Wanted is one in every cell that passes the filters.
 func (l Lookup) Wanted() Counts {
 	var c Counts
 	for _, s := range l.Statuses {
@@ -118,22 +118,20 @@ func (l Lookup) Wanted() Counts {
 	return c
 }
 
-// Subject names something that reports are counted by, without saying what: 16 bytes of a hash, of one length whatever
-// was sent.
+// Subject is a hash by which reports are counted: 16 bytes for any input, so that it does not reveal the subject.
 type Subject [16]byte
 
-// Hash turns a text that holds a phone into at least 16 bytes. Plain is one; a keyed one cannot be tried out with all
-// phones by somebody who holds the counters alone.
+// Hash turns a text with a phone into at least 16 bytes. Plain is one; a holder of the counters alone cannot try all
+// phones against a keyed one.
 type Hash func(text string) []byte
 
-// Plain is SHA-256. It is enough for addresses, which are public, and it is what phones were counted by before they
-// were sealed.
+// Plain is SHA-256. It suffices for addresses, which are public; phones were counted by it before they were sealed.
 func Plain(text string) []byte {
 	sum := sha256.Sum256([]byte(text))
 	return sum[:]
 }
 
-// What subjects are made of.
+// The kinds of subjects.
 const (
 	byPhone  = "phone"
 	byWallet = "wallet"
@@ -144,8 +142,8 @@ func subject(hash Hash, mode tenant.Mode, what string, values ...string) Subject
 	return Subject(hash(string(mode) + "\x00" + what + "\x00" + strings.Join(values, "\x00"))[:16])
 }
 
-// Subjects are what a report is counted by: its phone, its wallet, and with both the pair of them, which is what a
-// look-up by both must not count twice. hash hides the phone. They are in the order in which rows are locked.
+// Subjects are the subjects that a report counts towards: its phone, its wallet, and with both their pair, which a
+// look-up by both must not count twice. hash hides the phone. They are in the order of row locks.
 func (r Report) Subjects(hash Hash) []Subject {
 	var all []Subject
 	for _, w := range weigh(r.Mode, r.Phone, AddressKey(r.Wallet), hash) {

@@ -1,5 +1,5 @@
-// Package report holds the rules of fraud and complaint reports: what a report is, how its texts are cleaned and
-// compared, which statuses follow which, and what a look-up asks for. It is pure: no I/O, no clock, no randomness.
+// Package report holds the rules of fraud and complaint reports: their fields, how texts are cleaned and compared,
+// which statuses follow which, and the terms of a look-up. It is pure: no I/O, no clock, no randomness.
 package report
 
 import (
@@ -23,7 +23,7 @@ const (
 // Kinds lists the complaint types in the order of gateway/openapi.yaml.
 func Kinds() []Kind { return []Kind{TrackTransaction, StolenFunds, Fraud} }
 
-// Report is one report. Empty optional texts were not supplied and are answered as null.
+// Report is one report. Empty optional texts were not supplied and are shown as null.
 type Report struct {
 	ID         int64  // numeric record id
 	Reference  string // RPT- and six characters, upper-case
@@ -31,7 +31,7 @@ type Report struct {
 	MerchantID string // owner of that key
 	Mode       tenant.Mode
 	Session    string // related payment reference, as given
-	Earlier    bool   // filed before a gift's reference could be told from another's
+	Earlier    bool   // filed before gifts' references were marked
 	Kind       Kind
 	Name       string
 	Phone      string // digits
@@ -47,9 +47,9 @@ type Report struct {
 	UpdatedAt  time.Time
 }
 
-// Public is the report for everybody but the merchant who filed it. Who knows a gift's reference is paid the gift, so
-// such a session reference is left out, and the code is covered in every text. A report from before markedSince may
-// name a gift without the mark, so every reference is treated as one.
+// Public is the report for everybody but the merchant who filed it. A gift's reference is enough to claim the gift, so
+// such a session reference is omitted, and the code is masked in every text. A report from before markedSince may name
+// a gift without the mark, so every reference in it is treated as one.
 func (r Report) Public(markedSince time.Time) Report {
 	hide := id.HideGifts
 	if r.Earlier || r.CreatedAt.Before(markedSince) {
@@ -64,8 +64,8 @@ func (r Report) Public(markedSince time.Time) Report {
 	return r
 }
 
-// Reporter is what tells one reporter from another: the phone, or without one the wallet. One who is forgotten is known
-// by the report alone.
+// Reporter identifies the reporter: by the phone, or without one by the wallet. An erased reporter is identified by the
+// report alone.
 func (r Report) Reporter() string {
 	switch {
 	case r.Phone != "":
@@ -76,8 +76,8 @@ func (r Report) Reporter() string {
 	return "report:" + strconv.FormatInt(r.ID, 10)
 }
 
-// Convicts reports whether the report counts towards the fraud signal of its alleged fraudster's address: a fraud
-// report that was examined and found right.
+// Convicts reports whether the report counts towards the fraud signal of its alleged fraudster's address: it is a
+// resolved fraud report.
 func (r Report) Convicts() bool {
 	return r.Fraudster != "" && r.Kind == Fraud && r.Status == Resolved
 }

@@ -277,7 +277,7 @@ func TestConvicts(t *testing.T) {
 	}
 }
 
-// Whatever is sent is either refused or a report within the limits of its columns.
+// Any input is either refused or a report within the limits of its columns.
 func FuzzFiling(f *testing.F) {
 	f.Add("fraud", "Ada", "+234 801", "0xAB", "CW-1", "TX", "text")
 	f.Add("", "", "", "", "", "", "")
@@ -327,8 +327,8 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// Who did not file a report learns no gift's reference from it, however it is spelled and wherever it stands, and
-// everything else as it was sent.
+// A viewer who did not file a report sees no gift's reference in it, in any spelling and at any place, and everything
+// else unchanged.
 func TestPublic(t *testing.T) {
 	const gift, other = "CW-G7KQ2M9XHTB4N", "CW-XE3DB8WQTUGW"
 	for _, spelled := range []string{gift, strings.ToLower(gift), "https://pay.example/claim/" + gift, strings.ToLower(gift) + "-1"} {

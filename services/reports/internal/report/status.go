@@ -7,7 +7,7 @@ import (
 	"causeway.internal/libs/fault"
 )
 
-// Status is where a report stands (docs/api-contract.md#reports).
+// Status is the status of a report (docs/api-contract.md#reports).
 type Status string
 
 // The statuses.
@@ -24,7 +24,7 @@ func Statuses() []Status { return []Status{Pending, Processing, Resolved, Dismis
 // IsStatus reports whether a word is one of Statuses.
 func IsStatus(word string) bool { return slices.Contains(Statuses(), Status(word)) }
 
-// next is the whole table of docs/api-contract.md#reports: where a report may go from each status.
+// next is the table of docs/api-contract.md#reports: the statuses that may follow each status.
 var next = map[Status][]Status{
 	Pending:    {Processing, Dismissed},
 	Processing: {Resolved, Dismissed},
@@ -35,10 +35,10 @@ var next = map[Status][]Status{
 // CanBecome reports whether the table has the move.
 func (s Status) CanBecome(to Status) bool { return slices.Contains(next[s], to) }
 
-// Final reports whether nothing follows on a status: the report has been examined.
+// Final reports whether no status follows: the report has been examined.
 func (s Status) Final() bool { return len(next[s]) == 0 }
 
-// Change is what a merchant asks of its report. Nil texts stay as they are.
+// Change is a merchant's change to its report. Nil texts stay as they are.
 type Change struct {
 	To        Status
 	Confirmer *string

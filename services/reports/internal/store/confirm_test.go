@@ -57,8 +57,8 @@ func (w *fixture) suspects(confirmed bool) (all []string) {
 	}
 }
 
-// Addresses that enough merchants accuse wait, those of most merchants first, until an operator decides; payments is
-// told of each decision, and each is kept. A further merchant brings back what was withdrawn, and an answer is given
+// Addresses that enough merchants accuse wait, those of most merchants first, until an operator decides. Payments
+// receives each decision, and each is kept. A further merchant reopens a withdrawn confirmation, and an answer is given
 // once for its key.
 func TestJudge(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-// Person is somebody whom an operator asked to forget: the reporter with a phone or a wallet, or the one of a single
+// Person is a person whom an operator asked to erase: the reporter with a phone or a wallet, or the one of a single
 // report.
 type Person struct {
 	Mode      tenant.Mode `json:"mode"`
@@ -21,8 +21,8 @@ type Person struct {
 	Reference string      `json:"reference,omitempty"`
 }
 
-// AskErasure notes that a person is to be forgotten, and forgets what may be forgotten at once. What is left is erased
-// by EraseDue.
+// AskErasure stores a request to erase a person, and erases at once the reports that may be erased. EraseDue erases the
+// rest.
 func (s *Store) AskErasure(ctx context.Context, operator string, who Person, keep erasure.Retention) (erasure.Done, error) {
 	asked, err := erasure.Ask(ctx, s.pool, s.keys.Ring(), operator, who)
 	if err != nil {
@@ -31,16 +31,16 @@ func (s *Store) AskErasure(ctx context.Context, operator string, who Person, kee
 	return erasure.Look(ctx, s.pool, asked, s.eraser(keep))
 }
 
-// EraseDue forgets whom operators asked to forget and what may be forgotten by now. Call it now and then.
+// EraseDue erases the reports of open requests that may be erased by now. Call it periodically.
 func (s *Store) EraseDue(ctx context.Context, keep erasure.Retention) error {
-	if s.keys.Ring() == nil { // nobody could be asked for
+	if s.keys.Ring() == nil { // no request can exist
 		return nil
 	}
 	return erasure.Due(ctx, s.pool, s.keys.Ring(), nil, s.eraser(keep))
 }
 
-// eraser forgets the reporter in each of its reports that was there when it was asked for and is examined. The accused
-// address, the history and the counts against the address stay. Each report is a transaction of its own.
+// eraser erases the reporter in each of its final reports that existed at the time of the request. The accused address,
+// the history and the counts against the address stay. Each report is a transaction of its own.
 func (s *Store) eraser(keep erasure.Retention) func(context.Context, erasure.Asked[Person]) (erasure.Done, error) {
 	s = s.sealing()
 	return func(ctx context.Context, asked erasure.Asked[Person]) (done erasure.Done, err error) {
@@ -57,7 +57,7 @@ func (s *Store) eraser(keep erasure.Retention) func(context.Context, erasure.Ask
 		if err != nil {
 			return done, fmt.Errorf("find a person's reports: %w", err)
 		}
-		for _, id := range ids { // one that fails does not hold up the others
+		for _, id := range ids { // one that fails does not block the others
 			if failed := s.erase(ctx, id, keep, &done); failed != nil {
 				err = errors.Join(err, fmt.Errorf("erase the person of report %d: %w", id, failed))
 			}
@@ -66,7 +66,7 @@ func (s *Store) eraser(keep erasure.Retention) func(context.Context, erasure.Ask
 	}
 }
 
-// forgotten stands for the name of an erased reporter: a report always has one.
+// forgotten replaces the name of an erased reporter: a report always has one.
 const forgotten = "****"
 
 func (s *Store) erase(ctx context.Context, id int64, keep erasure.Retention, done *erasure.Done) error {
@@ -89,7 +89,7 @@ func (s *Store) erase(ctx context.Context, id int64, keep erasure.Retention, don
 		switch {
 		case !was.Status.Final():
 			counted = &done.Open
-		case r == was.Report: // forgotten already
+		case r == was.Report: // erased already
 			counted = nil
 		case young && lawful:
 			counted = &done.Kept

@@ -199,7 +199,7 @@ func messages[T any](w *fixture, name wire.Name) []T {
 	return found
 }
 
-// checkCounts compares every counter with the rows it stands for.
+// checkCounts compares every counter with the rows that it counts.
 func (w *fixture) checkCounts() {
 	w.t.Helper()
 	rows, err := w.pool.Query(w.t.Context(), `SELECT mode, coalesce(phone, ''), coalesce(wallet, ''), coalesce(fraudster, ''), kind, status, created_at, merchant_id, id, person, phone_index FROM reports`)

@@ -19,7 +19,7 @@ import (
 	"causeway.internal/services/reports/internal/report"
 )
 
-// sourcesShown bounds how many keys an operator is shown for one address.
+// sourcesShown bounds the keys that an operator sees for one address.
 const sourcesShown = 50
 
 // Accused implements app.Oversight: one round trip for all modes.
@@ -31,7 +31,7 @@ func (s *Store) Accused(ctx context.Context, modes []tenant.Mode, address string
 		queueAccused(batch, &known[i], address)
 	}
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, fmt.Errorf("read what is known of an address: %w", err)
+		return nil, fmt.Errorf("read an address's reports: %w", err)
 	}
 	return known, nil
 }
@@ -135,7 +135,7 @@ func (s *Store) Judge(
 		if w := r.Waits; w != nil {
 			w.At = now
 			if _, err := tx.Exec(ctx, putAsked, string(j.Mode), j.Address, w.Version, w.Action, w.Operator, w.Reason, w.At); err != nil {
-				return fmt.Errorf("keep a request: %w", err)
+				return fmt.Errorf("keep an approval request: %w", err)
 			}
 		} else if err := decideAddress(ctx, tx, r.Judgement, now); err != nil {
 			return err
@@ -180,7 +180,7 @@ func openAddress(ctx context.Context, tx pgx.Tx, j app.Judgement) (app.Accused, 
 	case errors.Is(err, pgx.ErrNoRows):
 		return k, nil, nil
 	case err != nil:
-		return app.Accused{}, nil, fmt.Errorf("read a request: %w", err)
+		return app.Accused{}, nil, fmt.Errorf("read an approval request: %w", err)
 	}
 	return k, &open, nil
 }
@@ -197,7 +197,7 @@ func accusedIn(ctx context.Context, tx pgx.Tx, j app.Judgement) (app.Accused, er
 	return k, nil
 }
 
-// decideAddress writes a decision and tells payments. What was asked for before ends.
+// decideAddress writes a decision and sends the signal to payments. It ends an open request.
 func decideAddress(ctx context.Context, tx pgx.Tx, j app.Judgement, now time.Time) error {
 	signal := wire.FraudSignal{Mode: j.Mode, Address: j.Address, OccurredAt: now}
 	err := tx.QueryRow(ctx, judgeAccused, string(j.Mode), j.Address, j.Confirmed).
@@ -206,10 +206,10 @@ func decideAddress(ctx context.Context, tx pgx.Tx, j app.Judgement, now time.Tim
 		return fmt.Errorf("judge an accused address: %w", err)
 	}
 	if _, err := tx.Exec(ctx, dropAsked, string(j.Mode), j.Address); err != nil {
-		return fmt.Errorf("end a request: %w", err)
+		return fmt.Errorf("end an approval request: %w", err)
 	}
 	if _, err := tx.Exec(ctx, insertDecision, string(j.Mode), j.Address, j.Confirmed, signal.Merchants, j.Operator, j.Reason, j.RequestID, now); err != nil {
-		return fmt.Errorf("note a decision: %w", err)
+		return fmt.Errorf("record a decision: %w", err)
 	}
 	return tell(ctx, tx, id.New(id.Event, now), signal)
 }

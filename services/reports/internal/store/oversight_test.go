@@ -43,8 +43,8 @@ func (w *fixture) subject(mode tenant.Mode, address string) subject {
 	return a.Data.Subjects[0]
 }
 
-// Operators see how often, by whom and with what outcome an address is accused; payments is told how many merchants
-// found a fraud report right, once for each that did, and by nothing less.
+// Operators see how often, by whom and with what outcome an address is accused. Payments receives the number of
+// merchants with a resolved fraud report, once for each, and counts no other report.
 func TestSubjects_countsAndSignal(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

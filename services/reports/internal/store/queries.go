@@ -16,8 +16,8 @@ const (
 	columns = `r.id, r.reference, r.mode, r.merchant_id, r.key_id, r.session, r.kind, r.name, r.phone, r.wallet, r.fraudster,
 	r.description, r.status, r.confirmer, r.notes, r.version, r.sequence, r.created_at, r.updated_at, r.person, r.phone_index, r.earlier`
 
-	// Times of reports have whole milliseconds, as answers show them, so that the order of a list is the order of what is
-	// shown. They come from one clock, whichever replica files.
+	// Times of reports have whole milliseconds, as in answers, so that the order of a list is that of the shown times.
+	// They come from one clock, whichever replica files.
 	clock         = `SELECT date_trunc('milliseconds', clock_timestamp())`
 	openReport    = `SELECT nextval('report_ids'), date_trunc('milliseconds', clock_timestamp()), date_trunc('hour', clock_timestamp())`
 	filedThisHour = `SELECT coalesce((SELECT window_n FROM sources
@@ -34,7 +34,7 @@ ON CONFLICT (mode, address, role, key_id) DO UPDATE SET reports = s.reports + 1,
 VALUES ($1, $2, $3, $4, $5, 1, $7, $6, $7, $7)
 ON CONFLICT (mode, address, role, key_id) DO UPDATE SET refused = s.refused + 1, refused_at = greatest(s.refused_at, excluded.refused_at)`
 
-	// Rows are taken in the order of the subjects, of each the sum for ever before the day.
+	// Rows are taken in the order of the subjects; of each, the total comes before the day.
 	addCounts = `INSERT INTO report_counts AS c (subject, day, n)
 SELECT s.subject, d.day, $3::int[] FROM unnest($1::bytea[]) WITH ORDINALITY AS s(subject, i),
 	(VALUES (1, '-infinity'::date), (2, ($2::timestamptz AT TIME ZONE 'UTC')::date)) AS d(i, day) ORDER BY s.i, d.i
@@ -53,8 +53,8 @@ UPDATE accused SET reporters = reporters + (SELECT count(*) FROM fresh WHERE wha
 	merchants = merchants + (SELECT count(*) FROM fresh WHERE what = 'merchant')
 WHERE mode = $1 AND address = $2 AND EXISTS (SELECT FROM fresh)`
 	moveAccused = `UPDATE accused SET n = counts_plus(n, $3::int[]) WHERE mode = $1 AND address = $2`
-	// A version is a time at least, so that a signal wins over those that were sent before the database was set back to
-	// a backup.
+	// A version is at least a time, so that a signal wins over those that were sent before the database was restored
+	// from a backup.
 	convictAccused = `WITH fresh AS (
 	INSERT INTO accused_marks (mode, address, what, mark) VALUES ($1, $2, 'convictor', $3) ON CONFLICT DO NOTHING RETURNING what
 )
@@ -69,29 +69,29 @@ WHERE id = $1 AND version = $2`
 	insertHistory = `INSERT INTO report_history (report_id, version, from_status, to_status, merchant_id, key_id, request_id, at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 
-	// The reports in the order of their ids, and what changes of one when it is sealed.
+	// The reports in the order of their ids, with the columns that sealing changes.
 	ownReports = `SELECT ` + columns + ` FROM reports r WHERE r.id > $1 ORDER BY r.id LIMIT $2`
 	lockReport = `SELECT ` + columns + ` FROM reports r WHERE r.id = $1 FOR UPDATE`
 	sealReport = `UPDATE reports SET session = NULL, name = '', phone = NULL, description = NULL, confirmer = NULL, notes = NULL,
 	person = $2, phone_index = $3, wallet = $4, wallet_key = $5 WHERE id = $1`
-	// The reports of a person, by one of three ways, that were there at a time.
+	// The reports of a person, by one of three ways, that existed at a time.
 	reportsOf = `SELECT id FROM reports WHERE mode = $1 AND phone = $2 AND created_at <= $6
 UNION SELECT id FROM reports WHERE mode = $1 AND phone_index = ANY($3) AND created_at <= $6
 UNION SELECT id FROM reports WHERE mode = $1 AND wallet_key = $4 AND created_at <= $6
 UNION SELECT id FROM reports WHERE mode = $1 AND reference = $5 AND created_at <= $6 ORDER BY id`
 	changedWithin = `SELECT $1::timestamptz > now() - $2 * interval '1 second'`
-	// One report less of a key on an address; the row goes with the last one, unless it tells of a flood.
+	// One report less of a key on an address. The last one deletes the row, unless the row records a flood.
 	uncountSource = `UPDATE sources SET reports = greatest(reports - 1, 0)
 WHERE mode = $1 AND address = $2 AND role = 'reporter' AND key_id = $3`
 	forgetSource = `DELETE FROM sources
 WHERE mode = $1 AND address = $2 AND role = 'reporter' AND key_id = $3 AND reports = 0 AND refused = 0`
-	// A subject that counts nothing any more would still tell that it was counted.
+	// A subject with zero counts would still reveal that it was counted.
 	dropCounts = `DELETE FROM report_counts WHERE subject = ANY($1) AND n = array_fill(0, ARRAY[12])`
 	moveMark   = `WITH gone AS (DELETE FROM accused_marks WHERE mode = $1 AND address = $2 AND what = 'reporter' AND mark = $3 RETURNING mode)
 INSERT INTO accused_marks (mode, address, what, mark) SELECT $1, $2, 'reporter', $4::bytea FROM gone ON CONFLICT DO NOTHING`
 
-	// Counts of several subjects, each with its sign, over the wanted cells: $3 has one in each of those. OFFSET 0 has
-	// each subject's rows read by the index, however many rows the planner believes the table to have for one.
+	// Counts of several subjects, each with its sign, over the wanted cells: $3 is one in each of those. OFFSET 0 makes
+	// the planner read each subject's rows by the index, whatever number of rows it estimates.
 	totalOf = `SELECT coalesce(sum(s.weight * counts_of(c.n, $3::int[])), 0)::bigint FROM unnest($1::bytea[], $2::int[]) AS s(subject, weight)
 CROSS JOIN LATERAL (SELECT n FROM report_counts WHERE subject = s.subject AND day = '-infinity' OFFSET 0) AS c`
 	selectCounts = `SELECT n FROM report_counts WHERE subject = $1 AND day = '-infinity'`
@@ -107,7 +107,7 @@ ORDER BY a.convicted_by DESC, a.mode, a.address LIMIT $6`
 	selectWaiting   = `SELECT ` + accusedColumns + ` WHERE NOT a.confirmed AND a.convicted_by > a.reviewed` + suspectsAfter
 	selectConfirmed = `SELECT ` + accusedColumns + ` WHERE a.confirmed` + suspectsAfter
 	countWaiting    = `SELECT mode, count(*) FROM accused WHERE NOT confirmed AND convicted_by > reviewed AND convicted_by >= $1 GROUP BY mode`
-	// A version is a time at least, as in convictAccused.
+	// A version is at least a time, as in convictAccused.
 	judgeAccused = `UPDATE accused SET confirmed = $3, reviewed = convicted_by,
 	signal_version = greatest(signal_version + 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
 WHERE mode = $1 AND address = $2 AND convicted_by > 0 RETURNING convicted_by, convictions, signal_version, confirmed`
@@ -129,10 +129,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 ORDER BY refused_at DESC, mode, address, role, key_id LIMIT $7`
 )
 
-// dayOf makes the statement of a deep offset for so many subjects: the day in which the report at offset $4 was filed,
-// and how many wanted ones are newer than that day. The days of the subjects are merged from the newest on, as far as
-// that day and no further. $5 is null and limits nothing; before a limit that it does not know the planner walks the
-// index instead of sorting all days.
+// dayOf makes the statement of a deep offset for a number of subjects: the day in which the report at offset $4 was
+// filed, and how many wanted ones are newer than that day. It merges the days of the subjects from the newest on, up to
+// that day. $5 is null and limits nothing: with an unknown limit the planner walks the index instead of sorting all
+// days.
 func dayOf(subjects int) string {
 	var days []string
 	for i := range subjects {
@@ -146,7 +146,7 @@ FROM (SELECT day, sum(matched) OVER (ORDER BY day DESC) AS running FROM (
 ) AS counted) AS days WHERE running > $4 ORDER BY day DESC LIMIT 1`
 }
 
-// shape is what a look-up asks by; each has a statement of its own, so that each has the plan that suits it.
+// shape is the form of a look-up; each shape has its own statement, and so its own plan.
 type shape struct {
 	modes         int // how many
 	phone, wallet bool
@@ -176,8 +176,8 @@ func shapes() []shape {
 	return all
 }
 
-// shapeOf is the shape of a look-up with the arguments that its statement takes after the first five. A phone is looked
-// for as it is and, for each mode, under its indexes.
+// shapeOf is the shape of a look-up with the statement's arguments after the first five. A phone is searched in the
+// clear and, for each mode, under its indexes.
 func (s *Store) shapeOf(modes []tenant.Mode, l report.Lookup) (shape, []any) {
 	of := shape{len(modes), l.Phone != "", l.Wallet != "", len(l.Statuses) == 1, len(l.Kinds) == 1}
 	var args []any
@@ -261,7 +261,7 @@ SELECT %s FROM page p CROSS JOIN LATERAL (SELECT * FROM reports WHERE id = p.id 
 func quoted[T ~string](all []T) []string {
 	out := make([]string, len(all))
 	for i, one := range all {
-		out[i] = "'" + string(one) + "'" // words of ours, without quotes in them
+		out[i] = "'" + string(one) + "'" // words of this program, without quotes in them
 	}
 	return out
 }

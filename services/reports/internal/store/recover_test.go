@@ -4,7 +4,7 @@ package store_test
 
 import "testing"
 
-// A database that was set back gives no record id a second time, and passes over ids once, however often it is told.
+// A restored database gives no record id a second time, and skips ids once, however often recovery runs.
 func TestRecover_idsArePassedOver(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -11,12 +11,12 @@ import (
 	"causeway.internal/services/reports/internal/report"
 )
 
-// resealBatch is how many rows one look of Reseal reads.
+// resealBatch is how many rows one read of Reseal returns.
 const resealBatch = 500
 
-// Reseal seals every report under the first master key that is under another, or in the clear, and gives the number of
-// rows that it changed. Each report is a transaction of its own. It may run while the service does, and again after it
-// was stopped.
+// Reseal seals every report under the first master key that is under another, or in the clear, and returns the number
+// of changed rows. Each report is a transaction of its own. It may run beside the service, and again after an
+// interruption.
 func (s *Store) Reseal(ctx context.Context) (changed int64, err error) {
 	s = s.sealing()
 	for last := int64(0); ; {
@@ -45,12 +45,12 @@ func (s *Store) Reseal(ctx context.Context) (changed int64, err error) {
 	return changed + erasures, err
 }
 
-// sealing is the store that seals what it writes, whatever the service does.
+// sealing is the store with sealing on, whatever the service's setting.
 func (s *Store) sealing() *Store {
 	return &Store{pool: s.pool, vault: vault{keys: s.keys, seals: true}}
 }
 
-// reseal seals one report, and moves what it is counted by.
+// reseal seals one report, and moves its counts.
 func (s *Store) reseal(ctx context.Context, id int64) error {
 	return postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		was, err := s.scan(tx.QueryRow(ctx, lockReport, id))
@@ -61,7 +61,7 @@ func (s *Store) reseal(ctx context.Context, id int64) error {
 	})
 }
 
-// replace keeps a report anew, sealed, and moves what it is counted by, in the order of locks.
+// replace stores a report again, sealed, and moves its counts, in the order of locks.
 func (s *Store) replace(ctx context.Context, tx pgx.Tx, was row, r report.Report) error {
 	is, err := s.keep(r)
 	if err != nil {

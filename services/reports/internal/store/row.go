@@ -26,20 +26,20 @@ func words[T ~string](all []T) []string {
 
 const markBytes = 16
 
-// mark names a merchant that is counted once.
+// mark identifies a merchant that is counted once.
 func mark(merchant string) []byte {
 	sum := sha256.Sum256([]byte(merchant))
 	return sum[:markBytes]
 }
 
-// row is a report with the form in which it is kept.
+// row is a report with its stored form.
 type row struct {
 	report.Report
 	person []byte // sealed; nil of a row in the clear
-	index  []byte // what the phone of a sealed row is found by
+	index  []byte // blind index of a sealed row's phone
 }
 
-// clear is the report as its own columns show it.
+// clear is the report from the columns of its row.
 func (r row) clear() report.Report {
 	if r.person == nil {
 		return r.Report

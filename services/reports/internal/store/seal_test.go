@@ -21,7 +21,7 @@ import (
 // people is what a report says of a person.
 var people = []string{"Adaeze Obiora", "2348055512345", "CW-GQWERTYUIOPAS", "met him at the market", "Officer Bello", "called her back"}
 
-// dump is every text of people that stands anywhere in the database, also in what waits for the broker.
+// dump is every text about people in the database, also in messages that wait for the broker.
 func (w *fixture) dump() []string {
 	w.t.Helper()
 	found := pg.Search(w.t, w.pool, people...)

@@ -1,9 +1,9 @@
-// Package store keeps reports, their counts and what is known of accused addresses in PostgreSQL. It writes what the
-// use cases and the pure package decided and decides nothing itself; it puts nothing on the network. Only this package
-// of the service imports pgx.
+// Package store keeps reports, their counts and the figures of accused addresses in PostgreSQL. It writes the decisions
+// of the use cases and the pure package and makes none itself; it sends nothing over the network. Only this package of
+// the service imports pgx.
 //
-// Rows are locked in one order everywhere, so that no two transactions ever wait for each other: idempotency key,
-// report, sources, counts by subject and day, accused address, marks.
+// Every transaction locks rows in one order, so that no two wait for each other: idempotency key, report, sources,
+// counts by subject and day, accused address, marks.
 package store
 
 import (
@@ -38,16 +38,16 @@ type Store struct {
 // SealEvents makes the store seal the bodies of events for the dispatcher. Call it before the store is used.
 func (s *Store) SealEvents(keys keyring.Optional) { s.events = keys }
 
-// Session gives the sessions of the pool what the statements here need. One plan for all arguments is always the right
-// one for them: they read an index from a place for a number of rows. Left to itself PostgreSQL plans most look-ups
-// anew, because it cannot know how few rows that is, and on a large table compiles them to machine code: 0.2 ms and 70
-// ms for what takes 0.1 ms to run.
+// Session gives the pool's sessions the settings that the statements need. One plan for all arguments is always right
+// for them: they read an index from a position for a number of rows. By default PostgreSQL plans most look-ups again,
+// because it cannot estimate how few rows that is, and on a large table compiles them to machine code: 0.2 ms and 70 ms
+// for a look-up of 0.1 ms.
 func Session(cfg postgres.Config) postgres.Config {
 	return cfg.With("plan_cache_mode", "force_generic_plan").With("jit", "off")
 }
 
-// New makes a store over a pool. keys open what is sealed, and seal what is written where seals says so. wake
-// is called after every commit that left a message in the outbox.
+// New makes a store over a pool. keys open sealed values, and seal new ones if seals says so. wake is called after
+// every commit that left a message in the outbox.
 func New(pool *pgxpool.Pool, keys keyring.Optional, seals bool, wake func()) *Store {
 	return &Store{vault: vault{keys, seals}, pool: pool, wake: wake}
 }
@@ -98,13 +98,13 @@ func (s *Store) Open(ctx context.Context, o app.Owner, sources []app.Source, k a
 	return open, nil
 }
 
-// lockTries bounds how often a write starts over after it was a deadlock's victim or waited too long for a counter.
+// lockTries bounds how often a write starts over after a deadlock or a lock timeout on a counter.
 const lockTries = 5
 
 // Insert implements app.Filing. The batch is one implicit transaction: all of it or nothing.
 func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 	for try := 1; ; try++ {
-		batch, err := s.birth(ctx, n) // anew for each try: a sent batch remembers its connection
+		batch, err := s.birth(ctx, n) // made again for each try: a sent batch remembers its connection
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 	}
 }
 
-// contended reports whether a write failed only because of others at the same moment.
+// contended reports whether a write failed only because of concurrent transactions.
 func contended(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (pg.Code == "40P01" || pg.Code == "40001" || pg.Code == "55P03")
@@ -144,7 +144,7 @@ func pause(ctx context.Context, try int) error {
 	}
 }
 
-// birth queues everything that is written with a new report, in the order of locks.
+// birth queues every statement of a new report, in the order of locks.
 func (s *Store) birth(ctx context.Context, n app.Newborn) (*pgx.Batch, error) {
 	r := n.Report
 	kept, err := s.keep(r)
@@ -178,7 +178,7 @@ func (s *Store) birth(ctx context.Context, n app.Newborn) (*pgx.Batch, error) {
 	return batch, nil
 }
 
-// queueCounts adds to the counts of every subject of a report, for ever and for the day of its filing.
+// queueCounts adds to the counts of every subject of a report: the total and the day of its filing.
 func queueCounts(batch *pgx.Batch, r report.Report, hash report.Hash, change report.Counts) {
 	batch.Queue(addCounts, subjects(r, hash), r.CreatedAt, change[:])
 }
@@ -190,10 +190,10 @@ func subjects(r report.Report, hash report.Hash) (all [][]byte) {
 	return all
 }
 
-// reporter names a reporter that is counted once, without saying who.
+// reporter is the hash under which a reporter is counted once.
 func reporter(r report.Report, hash report.Hash) []byte { return hash(r.Reporter())[:markBytes] }
 
-// reporters are all names that a reporter may be counted under.
+// reporters are all hashes under which a reporter may be counted.
 func (s *Store) reporters(r report.Report) (all [][]byte) {
 	for _, hash := range s.hashes() {
 		all = append(all, reporter(r, hash))
@@ -212,7 +212,7 @@ func (s *Store) message(ctx context.Context, e app.Event) (outbox.Message, error
 // Refuse implements app.Filing.
 func (s *Store) Refuse(ctx context.Context, o app.Owner, source app.Source, window, now time.Time) error {
 	if _, err := s.pool.Exec(ctx, refuseSource, string(o.Mode), source.Address, string(source.Role), o.KeyID, o.MerchantID, window, now); err != nil {
-		return fmt.Errorf("note a refused report: %w", err)
+		return fmt.Errorf("record a refused report: %w", err)
 	}
 	return nil
 }
@@ -233,8 +233,8 @@ func notFound(err error, doing string) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// shallow is the offset up to which a page is found by counting rows from the newest. Beyond it the day in which the
-// page begins is found by the counts of days, so that no offset costs more than the rows of one day.
+// shallow is the offset up to which a page is found by counting rows from the newest. Beyond it the counts of days find
+// the day in which the page begins, so that no offset costs more than the rows of one day.
 const shallow = 1000
 
 // Lookup implements app.Reading.
@@ -254,7 +254,7 @@ func (s *Store) Lookup(ctx context.Context, modes []tenant.Mode, l report.Lookup
 	s.queueTotal(batch, modes, l, &p.Total)
 	s.queuePage(batch, modes, l, at, l.Offset, &p)
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return app.Page{}, fmt.Errorf("look reports up: %w", err)
+		return app.Page{}, fmt.Errorf("look up reports: %w", err)
 	}
 	return p, nil
 }
@@ -286,7 +286,7 @@ func (s *Store) deep(ctx context.Context, modes []tenant.Mode, l report.Lookup) 
 	batch = &pgx.Batch{}
 	s.queuePage(batch, modes, l, report.Position{At: day.AddDate(0, 0, 1)}, l.Offset-int(newer), &p)
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return app.Page{}, fmt.Errorf("look reports up: %w", err)
+		return app.Page{}, fmt.Errorf("look up reports: %w", err)
 	}
 	return p, nil
 }
@@ -308,7 +308,7 @@ func (s *Store) queueTotal(batch *pgx.Batch, modes []tenant.Mode, l report.Looku
 	batch.Queue(totalOf, subjects, weights, mask(l)).QueryRow(func(row pgx.Row) error { return row.Scan(into) })
 }
 
-// queuePage reads one row more than asked for, which tells whether there is more.
+// queuePage reads one row more than the page, which shows whether there are more.
 func (s *Store) queuePage(batch *pgx.Batch, modes []tenant.Mode, l report.Lookup, after report.Position, skip int, p *app.Page) {
 	of, by := s.shapeOf(modes, l)
 	args := append([]any{after.At, after.ID, skip + l.Limit + 1, skip, l.Limit + 1}, by...)
@@ -354,7 +354,7 @@ func (s *Store) Change(ctx context.Context, o app.Owner, requestID, reference st
 	return nil
 }
 
-// rewrite writes a change with everything that follows from it, in the order of locks.
+// rewrite writes a change and its consequences, in the order of locks.
 func (s *Store) rewrite(ctx context.Context, tx pgx.Tx, o app.Owner, requestID string, old row, d app.Decision) error {
 	r := d.Report
 	kept, err := s.rekeep(old, r)
@@ -394,7 +394,7 @@ func (s *Store) rewrite(ctx context.Context, tx pgx.Tx, o app.Owner, requestID s
 	return nil
 }
 
-// convict counts a resolved fraud report against its address and tells payments how many merchants have one.
+// convict counts a resolved fraud report against its address and sends payments the number of merchants with one.
 func convict(ctx context.Context, tx pgx.Tx, e app.Event, r report.Report) error {
 	signal := wire.FraudSignal{Mode: r.Mode, Address: report.AddressKey(r.Fraudster), OccurredAt: r.UpdatedAt}
 	row := tx.QueryRow(ctx, convictAccused, string(r.Mode), signal.Address, mark(r.MerchantID))
@@ -404,7 +404,7 @@ func convict(ctx context.Context, tx pgx.Tx, e app.Event, r report.Report) error
 	return tell(ctx, tx, e.ID, signal)
 }
 
-// tell leaves a signal for payments.
+// tell writes a signal for payments.
 func tell(ctx context.Context, tx pgx.Tx, eventID string, signal wire.FraudSignal) error {
 	msg, err := outbox.Encode(ctx, wire.FraudSignalV1, "sig_"+eventID, signal)
 	if err != nil {

@@ -103,7 +103,7 @@ func TestRead_hidesGifts(t *testing.T) {
 	}
 }
 
-// What is answered at creation is what is read afterwards, by id and by look-up, and what the event carries.
+// The answer at creation equals later reads, by id and by look-up, and the event.
 func TestFile_roundTrip(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -11,14 +11,14 @@ import (
 	"causeway.internal/services/reports/internal/report"
 )
 
-// vault seals who files reports, each value bound to its report, and makes what phones are found and counted by.
+// vault seals the reporters, each value bound to its report, and makes the indexes and hashes of phones.
 type vault struct {
 	keys  keyring.Optional
-	seals bool // seals what is written; what is sealed is read either way
+	seals bool // seals new values; sealed ones are read either way
 }
 
-// person is what a report says of people. The reporter's and the accused wallet are not in it: a chain shows them to
-// everybody.
+// person holds a report's data about people. The reporter's and the accused wallet are not in it, because chains show
+// them to everybody.
 type person struct {
 	Session   string `json:"session,omitempty"`
 	Name      string `json:"name,omitempty"`
@@ -32,7 +32,7 @@ func personOf(r report.Report) person {
 	return person{r.Session, r.Name, r.Phone, r.Text, r.Confirmer, r.Notes}
 }
 
-// of is the report with what the person says.
+// of is the report with the person's data.
 func (p person) of(r report.Report) report.Report {
 	r.Session, r.Name, r.Phone, r.Text, r.Confirmer, r.Notes = p.Session, p.Name, p.Phone, p.Text, p.Confirmer, p.Notes
 	return r
@@ -40,7 +40,7 @@ func (p person) of(r report.Report) report.Report {
 
 func personPlace(id int64) string { return fmt.Sprint("report/", id) }
 
-// keep is how a report is kept from now on.
+// keep is the stored form of a new report.
 func (v vault) keep(r report.Report) (row, error) {
 	if !v.seals {
 		return row{Report: r}, nil
@@ -56,8 +56,7 @@ func (v vault) keep(r report.Report) (row, error) {
 	return kept, nil
 }
 
-// rekeep is how a report that was kept before is kept after a change: sealed if it was, and found and counted as
-// before.
+// rekeep is the stored form of a report after a change: sealed if it was, and with its former index and hash.
 func (v vault) rekeep(was row, r report.Report) (row, error) {
 	if was.person == nil {
 		return row{Report: r}, nil
@@ -68,7 +67,7 @@ func (v vault) rekeep(was row, r report.Report) (row, error) {
 	return kept, err
 }
 
-// open reads what is sealed of a row.
+// open opens the sealed values of a row.
 func (v vault) open(r row) (row, error) {
 	if r.person == nil {
 		return r, nil
@@ -85,7 +84,7 @@ func (v vault) open(r row) (row, error) {
 	return r, nil
 }
 
-// indexes are what a phone may be found by, under the first key first.
+// indexes are the blind indexes of a phone, the first key's first.
 func (v vault) indexes(mode tenant.Mode, phone string) [][]byte {
 	if v.keys.Ring() == nil {
 		return nil
@@ -93,7 +92,7 @@ func (v vault) indexes(mode tenant.Mode, phone string) [][]byte {
 	return v.keys.Ring().Blinds(phone, "phone/"+string(mode))
 }
 
-// hashes are what phones may be counted by: in the clear, and under each key, the first one's first.
+// hashes are the hashes under which phones may be counted: the plain one, and that of each key, the first one's first.
 func (v vault) hashes() []report.Hash {
 	all := []report.Hash{report.Plain}
 	if v.keys.Ring() == nil {
@@ -105,7 +104,7 @@ func (v vault) hashes() []report.Hash {
 	return all
 }
 
-// hash is what the phone of a row is counted by.
+// hash is the hash under which the phone of a row is counted.
 func (v vault) hash(r row) (report.Hash, error) {
 	if r.index == nil {
 		return report.Plain, nil
@@ -115,17 +114,17 @@ func (v vault) hash(r row) (report.Hash, error) {
 			return v.hashes()[1+i], nil
 		}
 	}
-	return nil, fmt.Errorf("report %d is counted under a key that is gone: %w", r.ID, keyring.ErrUnknownKey)
+	return nil, fmt.Errorf("report %d is counted under a missing key: %w", r.ID, keyring.ErrUnknownKey)
 }
 
-// stale reports a row that the first key has not sealed.
+// stale reports a row that is not sealed under the first key.
 func (v vault) stale(r row) bool {
 	return r.person == nil || v.keys.Ring().Stale(r.person) || r.Phone != "" && !bytes.Equal(r.index, v.indexes(r.Mode, r.Phone)[0])
 }
 
 func answerPlace(k app.Key) string { return "answer/" + k.Scope + "/" + k.Key }
 
-// keepAnswer is an answer's body as it is stored for its key: it shows a person.
+// keepAnswer is the stored form of an answer's body, which names a person.
 func (v vault) keepAnswer(k app.Key, body []byte) []byte {
 	if !v.seals {
 		return body
@@ -133,7 +132,7 @@ func (v vault) keepAnswer(k app.Key, body []byte) []byte {
 	return v.keys.Seal(body, answerPlace(k))
 }
 
-// openAnswer gives a stored body back.
+// openAnswer opens a stored body.
 func (v vault) openAnswer(k app.Key, body []byte) ([]byte, error) {
 	plain, err := v.keys.Open(body, answerPlace(k))
 	if err != nil {
