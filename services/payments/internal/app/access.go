@@ -5,12 +5,12 @@ import (
 	"errors"
 	"time"
 
+	"causeway.internal/libs/address"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/payments/internal/address"
 	"causeway.internal/services/payments/internal/change"
 )
 
