@@ -56,7 +56,7 @@ func TestSimulate(t *testing.T) {
 			want = ""
 		}
 		if settled := awaitStatus(t, c, ref, "settled"); exception(settled) != want {
-			t.Errorf("%s: %s", scenario, settled.Body)
+			t.Errorf("simulate %s: the settled payment has exception %q, want %q: %s", scenario, exception(settled), want, settled.Body)
 		}
 		simulate(t, c, ref, "full").Want(t, http.StatusConflict)
 	}
@@ -76,7 +76,7 @@ func TestVerifyFor(t *testing.T) {
 	body := api.Object{"bankCode": "XYZ9", "accountNumber": "ab12345", "reference": ref}
 	a := c.With("").Call(t, http.MethodPost, "/v1/payments/verify-receiver", body).Want(t, http.StatusOK)
 	if a.Text(t, "receiver.fiatCurrency") != "GHS" {
-		t.Errorf("%s", a.Body)
+		t.Errorf("verify the receiver of a payment in GHS: got %s, want fiatCurrency GHS", a.Body)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestVerifyNeedsReason(t *testing.T) {
 	} {
 		a := refuse(t, nobody, path, body, http.StatusUnauthorized, "")
 		if a.Text(t, "error.code") != "reference_required" || (said != "" && a.Text(t, "message") != said) {
-			t.Errorf("%s: %s", what, a.Body)
+			t.Errorf("verify a receiver with %s: got %s, want code reference_required and message %q", what, a.Body, said)
 		}
 		said = a.Text(t, "message")
 	}
@@ -114,7 +114,7 @@ func TestVerifyNeedsReason(t *testing.T) {
 		ref := create(t, c, body).Text(t, "payment.reference")
 		a := nobody.Call(t, http.MethodPost, path, look(ref)).Want(t, http.StatusOK)
 		if a.Text(t, "receiver.accountName") == "" {
-			t.Errorf("%s", a.Body)
+			t.Errorf("verify a receiver by the reference of a payment: got %s, want an account name", a.Body)
 		}
 		key(t, s, c, "test", unique("other"), "payment:create").Call(t, http.MethodPost, path, look(ref), bad).Want(t, http.StatusNotFound)
 		c.Call(t, http.MethodPost, path, look(ref)).Want(t, http.StatusOK)

@@ -215,7 +215,7 @@ func TestAmountLimits(t *testing.T) {
 			a := c.Call(t, http.MethodPost, "/v1/payments", transfer(api.Object{"fiatCurrency": currency, "fiatAmount": amount}), bad).Want(t, http.StatusBadRequest)
 			digits := strings.NewReplacer(",", "", " ", "", "_", "").Replace(a.Text(t, "message"))
 			if a.Text(t, "error.code") != "amount_out_of_range" || !strings.Contains(digits, fmt.Sprint(limit)) || !strings.Contains(digits, "1") {
-				t.Errorf("%s %s: %s", amount, currency, a.Body)
+				t.Errorf("create a payment of %s %s: got %s, want amount_out_of_range that names 1 and %d", amount, currency, a.Body, limit)
 			}
 		}
 		create(t, c, transfer(api.Object{"fiatCurrency": currency, "fiatAmount": limit}))
@@ -230,7 +230,7 @@ func TestUnsupportedPair(t *testing.T) {
 	for _, pair := range [][2]string{{"DOGE", "erc20"}, {"BTC", "tron"}, {"USDT", "base"}} {
 		a := c.Call(t, http.MethodPost, "/v1/payments", transfer(api.Object{"crypto": pair[0], "network": pair[1]}), bad).Want(t, http.StatusBadRequest)
 		if a.Text(t, "error.code") != "unsupported_pair" || !strings.Contains(a.Text(t, "message"), "USDT") {
-			t.Errorf("%v: %s", pair, a.Body)
+			t.Errorf("create a payment in %v: got %s, want unsupported_pair that names the pairs", pair, a.Body)
 		}
 	}
 }

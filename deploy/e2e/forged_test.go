@@ -102,7 +102,7 @@ func TestGiftStaysUnread(t *testing.T) {
 		} {
 			channel := forger{t, s, user}.channel()
 			if err := try(channel); !accessRefused(err) {
-				t.Errorf("%s %s: %v", user, name, err)
+				t.Errorf("user %s %s: got %v, want access refused", user, name, err)
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func (f forger) channel() *amqp.Channel {
 	f.t.Helper()
 	conn, err := amqp.Dial(f.s.Brokers[f.user])
 	if err != nil {
-		f.t.Fatalf("%s: %v", f.user, err)
+		f.t.Fatalf("connect to the broker as %s: %v", f.user, err)
 	}
 	f.t.Cleanup(func() { _ = conn.Close() })
 	channel, err := conn.Channel()

@@ -75,7 +75,7 @@ func asCloudNativePG(t *testing.T) string {
 	run := func(sql string) {
 		t.Helper()
 		if _, err := admin.Exec(context.WithoutCancel(t.Context()), sql); err != nil {
-			t.Fatalf("%s: %v", sql, err)
+			t.Fatalf("run %s: %v", sql, err)
 		}
 	}
 	for _, one := range manifest(t, "../../k8s/overlays/prod/postgres.yaml") {

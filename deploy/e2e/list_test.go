@@ -91,7 +91,7 @@ func TestCatalog(t *testing.T) {
 		"/v1/banks?currency=NGN&name=zeniht": "Zenith Bank", "/v1/banks?currency=ZAR&name=fnb": "First National Bank",
 	} {
 		if a := read(path); a.Len(t, "banks") != 1 || a.Text(t, "banks.0.name") != want {
-			t.Errorf("%s: %s", path, a.Body)
+			t.Errorf("get %s: got %s, want the one bank %s", path, a.Body, want)
 		}
 	}
 	nobody.Call(t, http.MethodGet, "/v1/banks?currency=USD", nil, bad).Want(t, http.StatusBadRequest)
@@ -116,7 +116,7 @@ func TestCatalog(t *testing.T) {
 	}
 	for number, want := range map[string]string{"0000014579": "match", "0000014570": "mismatch"} { // advice: neither is refused
 		if a := c.Call(t, http.MethodPost, verify, api.Object{"bankCode": "011", "accountNumber": number}).Want(t, http.StatusOK); a.Text(t, "receiver.checkDigit") != want {
-			t.Errorf("%s: %s", number, a.Body)
+			t.Errorf("verify account %s: got %s, want checkDigit %s", number, a.Body, want)
 		}
 	}
 	missing := refuse(t, c, verify, api.Object{"bankCode": "058", "accountNumber": "0000000001"}, http.StatusBadRequest, "")

@@ -92,7 +92,7 @@ func runProgram(t *testing.T, name string, settings []string, in []byte, args ..
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s %s: %v: %s", name, args[0], err, stderr.Bytes())
+		t.Fatalf("run %s %s: %v: %s", name, args[0], err, stderr.Bytes())
 	}
 	return string(out)
 }

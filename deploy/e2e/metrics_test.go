@@ -26,7 +26,7 @@ func watched(t *testing.T) []string {
 	for _, pattern := range []string{"../prometheus/rules/*.yml", "../grafana/dashboards/*.json"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %v", pattern, err)
+			t.Fatalf("list %s: got no file, %v", pattern, err)
 		}
 		for _, path := range files {
 			text, err := os.ReadFile(path)

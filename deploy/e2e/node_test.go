@@ -102,7 +102,7 @@ func read(t testing.TB, path string, response *http.Response, err error, into an
 		err = json.Unmarshal(answer, into)
 	}
 	if err != nil {
-		t.Fatalf("%s: %v", path, err)
+		t.Fatalf("call %s of the node: %v", path, err)
 	}
 }
 

@@ -228,7 +228,7 @@ func seventyDaysOn(t *testing.T, s *stack.Stack) {
 		}
 		defer db.Close(t.Context())
 		if _, err := db.Exec(t.Context(), sql); err != nil {
-			t.Fatalf("%s: %v", service, err)
+			t.Fatalf("change the database of %s: %v", service, err)
 		}
 	}
 }

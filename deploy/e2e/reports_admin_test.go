@@ -38,7 +38,7 @@ func TestReports_subjects(t *testing.T) {
 	}
 	a := operator.Call(t, http.MethodGet, "/v1/admin/reports/subjects?mode=test&walletAddress="+strings.ToUpper(wallet[:2])+wallet[2:], nil).Want(t, http.StatusOK)
 	if a.Len(t, "data.subjects") != 1 || a.Text(t, "data.subjects.0.walletAddress") != strings.ToLower(wallet) {
-		t.Errorf("%s", a.Body)
+		t.Errorf("list the subjects with wallet %s: got %s, want that one", wallet, a.Body)
 	}
 	for path, want := range map[string]string{
 		"counts.total": "4", "counts.pending": "1", "counts.processing": "1", "counts.resolved": "1", "counts.dismissed": "1",
@@ -53,7 +53,7 @@ func TestReports_subjects(t *testing.T) {
 	})
 	both := operator.Call(t, http.MethodGet, "/v1/admin/reports/subjects?walletAddress="+wallet, nil).Want(t, http.StatusOK)
 	if both.Text(t, "data.subjects.0.mode") != "live" || both.Number(t, "data.subjects.0.counts.total").RatString() != "1" || both.Number(t, "data.subjects.1.counts.total").RatString() != "4" {
-		t.Errorf("%s", both.Body)
+		t.Errorf("list the subjects of both modes: got %s, want 1 live report and 4 of test mode", both.Body)
 	}
 	operator.Call(t, http.MethodGet, "/v1/admin/reports/subjects", nil, bad).Want(t, http.StatusBadRequest)
 	operator.Call(t, http.MethodGet, "/v1/admin/reports/floods?limit=1", nil).Want(t, http.StatusOK)

@@ -84,7 +84,7 @@ func TestReports_create(t *testing.T) {
 			t.Errorf("createdAt %q, updatedAt %q", at, updated)
 		}
 		if n := a.Number(t, "data.report.id"); !n.IsInt() || n.Sign() <= 0 || !a.Null("data.report.confirmer") || !a.Null("data.report.adminNotes") {
-			t.Errorf("%s", a.Body)
+			t.Errorf("create a report: got %s, want a positive id, no confirmer and no notes", a.Body)
 		}
 	}
 	bare := file(t, mine, api.Object{"sessionReference": "", "description": nil, "walletAddress": ""})
@@ -165,7 +165,7 @@ func TestReports_createParallel(t *testing.T) {
 		wait.Go(func() {
 			a, err := c.Try(t.Context(), http.MethodPost, "/v1/reports", filing(api.Object{"phoneNumber": phone, "walletAddress": wallet, "fraudsterWalletAddress": wallet}))
 			if err != nil || a.Status != http.StatusCreated {
-				t.Errorf("%v %+v", err, a)
+				t.Errorf("create a report beside 199 others: got %+v, %v, want 201", a, err)
 				return
 			}
 			mu.Lock()

@@ -65,7 +65,7 @@ func TestReports_publicModes(t *testing.T) {
 	c.Call(t, http.MethodGet, "/v1/reports/"+hidden, nil).Want(t, http.StatusNotFound)
 	c.Call(t, http.MethodGet, "/v1/reports/"+shown, nil).Want(t, http.StatusOK)
 	if a := look(t, c, "phoneNumber="+phone); a.Number(t, "data.total").RatString() != "1" || a.Text(t, "data.reports.0.reportId") != shown {
-		t.Errorf("%s", a.Body)
+		t.Errorf("look up %s: got %s, want report %s alone", phone, a.Body, shown)
 	}
 	c.Call(t, http.MethodPatch, "/v1/reports/"+hidden, api.Object{"status": "dismissed"}).Want(t, http.StatusOK)
 
@@ -88,11 +88,11 @@ func TestReports_publicModes(t *testing.T) {
 	}
 	a := c.Call(t, http.MethodPost, "/v1/reports", filing(api.Object{"fraudsterWalletAddress": strings.ToUpper(wallet[:3]) + wallet[3:]})).Want(t, http.StatusTooManyRequests)
 	if a.Text(t, "error.code") != "too_many_reports" || a.Header.Get("Retry-After") == "" {
-		t.Errorf("%s %v", a.Body, a.Header)
+		t.Errorf("create one report too many of a wallet: got %s, %v, want too_many_reports and Retry-After", a.Body, a.Header)
 	}
 	file(t, live, api.Object{"fraudsterWalletAddress": wallet})
 	floods := c.With(s.AdminToken).Call(t, http.MethodGet, "/v1/admin/reports/floods?mode=test", nil).Want(t, http.StatusOK)
 	if floods.Text(t, "floods.0.walletAddress") != strings.ToLower(wallet) || floods.Number(t, "floods.0.refused").RatString() != "1" {
-		t.Errorf("%s", floods.Body)
+		t.Errorf("list floods: got %s, want 1 refused report of %s", floods.Body, wallet)
 	}
 }

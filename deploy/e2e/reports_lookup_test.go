@@ -106,7 +106,7 @@ func TestReports_lookup(t *testing.T) {
 		"&limit=1": byPhone[:1], "&limit=2": byPhone[:2], "&limit=200": byPhone, "&limit=2&offset=1": byPhone[1:], "&offset=3": {}, "&offset=1000000000": {},
 	} {
 		if a := look(t, c, "phoneNumber="+phone+query); !slices.Equal(listed(t, a), want) || a.Number(t, "data.total").RatString() != "3" {
-			t.Errorf("%s: %s", query, a.Body)
+			t.Errorf("look up with %s: got %s, want %v of 3 reports", query, a.Body, want)
 		}
 	}
 	var walked []string

@@ -35,7 +35,7 @@ func TestReports_update(t *testing.T) {
 	sameSet(t, "the changed report", first.Keys(t, "data.report"), reportFields...)
 	if first.Text(t, "data.report.status") != "processing" || first.Text(t, "data.report.confirmer") != "Bola A." || !first.Null("data.report.adminNotes") ||
 		first.Text(t, "data.report.updatedAt") < first.Text(t, "data.report.createdAt") || first.Text(t, "data.report.createdAt") != made.Text(t, "data.report.createdAt") {
-		t.Errorf("%s", first.Body)
+		t.Errorf("change a report: got %s, want status processing, confirmer Bola A. and a later updatedAt", first.Body)
 	}
 	for name, test := range map[string]struct {
 		client *api.Client
@@ -47,19 +47,19 @@ func TestReports_update(t *testing.T) {
 		"nobody":           {c.With(""), http.StatusUnauthorized},
 	} {
 		if a := change(test.client, api.Object{"status": "dismissed"}, test.status); test.status == http.StatusForbidden && !strings.Contains(a.Text(t, "message"), "report:manage") {
-			t.Errorf("%s: %s", name, a.Body)
+			t.Errorf("change a report with %s: got %s, want a message that names report:manage", name, a.Body)
 		}
 	}
 	for _, body := range []api.Object{{}, {"status": "closed"}, {"status": "resolved", "adminNotes": strings.Repeat("x", 5001)}, {"status": 1}} {
 		mine.Call(t, http.MethodPatch, "/v1/reports/"+id, body, bad).Want(t, http.StatusBadRequest)
 	}
 	if a := mine.Call(t, http.MethodPatch, "/v1/reports/RPT-1", api.Object{"status": "dismissed"}, bad).Want(t, http.StatusBadRequest); a.Text(t, "message") != "Invalid report ID format" {
-		t.Errorf("%s", a.Body)
+		t.Errorf("change report RPT-1: got %s, want \"Invalid report ID format\"", a.Body)
 	}
 	mine.Call(t, http.MethodPatch, "/v1/reports/RPT-000000", api.Object{"status": "dismissed"}).Want(t, http.StatusNotFound)
 	last := change(key(t, s, c, "test", merchant, "report:manage"), api.Object{"status": "resolved", "adminNotes": "money is back"}, http.StatusOK)
 	if last.Text(t, "data.report.confirmer") != "Bola A." || last.Text(t, "data.report.adminNotes") != "money is back" {
-		t.Errorf("%s", last.Body)
+		t.Errorf("resolve a report: got %s, want confirmer Bola A. and the notes", last.Body)
 	}
 	for _, to := range []string{"pending", "processing", "resolved", "dismissed"} {
 		change(mine, api.Object{"status": to}, http.StatusConflict)

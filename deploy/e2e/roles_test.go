@@ -101,7 +101,7 @@ func within(t *testing.T, s *stack.Stack, service string) {
 		case denied(err):
 			refused = append(refused, try.what)
 		default:
-			t.Errorf("%s, %s: %v", service, try.what, err)
+			t.Errorf("the role of %s tries: %s: got %v, want success or permission denied", service, try.what, err)
 		}
 		if (err == nil) != try.may {
 			t.Errorf("%s may %s: %v", service, try.what, err)

@@ -108,7 +108,7 @@ func receive(t testing.TB) *receiver.Receiver {
 		for _, d := range r.Deliveries() {
 			var e *contract.EventError
 			if errors.As(d.Problem, &e) {
-				t.Errorf("%s %s: %v", d.Path, d.Type, e)
+				t.Errorf("the webhook %s to %s breaks openapi.yaml: %v", d.Type, d.Path, e)
 			}
 		}
 	})

@@ -273,7 +273,7 @@ func (v *victim) inTheOpen(t testing.TB, c *api.Client, o operation) {
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode >= http.StatusInternalServerError {
-		t.Errorf("%s: %d %s: %v", o.pattern, answer.StatusCode, body, err)
+		t.Errorf("call %s: got %d %s, %v, want an answer below 500", o.pattern, answer.StatusCode, body, err)
 	}
 	for _, secret := range v.secrets[:2] {
 		if strings.Contains(string(body), secret) {
@@ -314,7 +314,7 @@ func TestTenancy_walk(t *testing.T) {
 			probes++
 			a, err := client.Try(contract.WithBadRequest(context.WithoutCancel(t.Context())), o.method, path, body, who.header...)
 			if err != nil {
-				t.Errorf("%s: %s %s: %v", who.name, o.method, o.pattern, err)
+				t.Errorf("call as %s: %s %s: %v", who.name, o.method, o.pattern, err)
 				continue
 			}
 			if want := who.status(o, object); !slices.Contains(want, a.Status) {

@@ -240,7 +240,7 @@ func checkSettled(t *testing.T, a, made *api.Answer) {
 	}
 	for _, name := range []string{"confirmedAt", "settledAt"} {
 		if got := a.Text(t, "payment."+name); !instant.MatchString(got) {
-			t.Errorf("%s %q", name, got)
+			t.Errorf("get a settled payment: %s is %q, want an instant", name, got)
 		}
 	}
 	if !a.Null("payment.exception") {

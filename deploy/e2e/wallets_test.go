@@ -173,7 +173,7 @@ func TestWallet_list(t *testing.T) {
 	} {
 		a := mine.Call(t, http.MethodGet, "/v1/wallets"+query, nil, bad).Want(t, http.StatusBadRequest)
 		if !slices.Equal(a.FieldErrors(), []string{field}) {
-			t.Errorf("%s: %s", query, a.Body)
+			t.Errorf("list wallets%s: got %s, want an error of field %s", query, a.Body, field)
 		}
 	}
 }
@@ -290,7 +290,7 @@ func TestWallet_create(t *testing.T) {
 		wg.Go(func() {
 			again, err := mine.Try(t.Context(), http.MethodPost, "/v1/wallets", body, once)
 			if err != nil || again.Status != http.StatusCreated || string(again.Body) != string(made.Body) || again.Header.Get("Idempotent-Replayed") != "true" {
-				t.Errorf("%v, %+v", err, again)
+				t.Errorf("create the same wallet with the same key: got %+v, %v, want the first answer, replayed", again, err)
 			}
 		})
 	}
@@ -302,14 +302,14 @@ func TestWallet_create(t *testing.T) {
 	for _, metadata := range []any{nil, api.Object{}} {
 		made := makeWallet(t, mine, api.Object{"network": "sol", "crypto": "USDC", "metadata": metadata, "expiresInMinutes": nil})
 		if len(made.Keys(t, "wallet.metadata")) != 0 {
-			t.Errorf("%s", made.Body)
+			t.Errorf("create a wallet with metadata %v: got %s, want empty metadata", metadata, made.Body)
 		}
 	}
 	// Live mode has no chain to watch here.
 	live := key(t, s, c, "live", unique("create"), "wallet:*")
 	refused := live.Call(t, http.MethodPost, "/v1/wallets", api.Object{"network": "ethereum", "crypto": "USDT"}).Want(t, http.StatusServiceUnavailable)
 	if refused.Header.Get("Retry-After") == "" || refused.Text(t, "error.code") != "live_disabled" {
-		t.Errorf("%s", refused.Body)
+		t.Errorf("create a live wallet: got %s, want live_disabled and Retry-After", refused.Body)
 	}
 	live.Call(t, http.MethodPost, "/v1/wallets", api.Object{"network": "nowhere", "crypto": "USDT"}, bad).Want(t, http.StatusBadRequest)
 }
@@ -327,12 +327,12 @@ func TestWallet_parallel(t *testing.T) {
 		wg.Go(func() {
 			a, err := mine.Try(t.Context(), http.MethodPost, "/v1/wallets", api.Object{"network": "bsc", "crypto": "BNB"})
 			if err != nil || a.Status != http.StatusCreated {
-				t.Errorf("%v, %+v", err, a)
+				t.Errorf("create a wallet beside 63 others: got %+v, %v, want 201", a, err)
 				return
 			}
 			id := a.Text(t, "wallet.id")
 			if paid, err := mine.Try(t.Context(), http.MethodPost, "/v1/sandbox/wallets/"+id+"/deposits", api.Object{"amount": "0.000000000000000001"}); err != nil || paid.Status != 200 {
-				t.Errorf("%v, %+v", err, paid)
+				t.Errorf("pay wallet %s: got %+v, %v, want 200", id, paid, err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -348,6 +348,6 @@ func TestWallet_parallel(t *testing.T) {
 		return mine.Call(t, http.MethodGet, "/v1/wallets?status=confirmed&limit=100", nil).Len(t, "wallets") == len(ids)
 	})
 	if held := mine.Call(t, http.MethodGet, "/v1/balances", nil); held.Text(t, "balances.0.available") != "0.000000000000000064" {
-		t.Errorf("%s", held.Body)
+		t.Errorf("get the balances: got %s, want 64 smallest units", held.Body)
 	}
 }

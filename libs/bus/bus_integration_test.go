@@ -486,7 +486,7 @@ func TestDeadDiscard_sparesAnother(t *testing.T) {
 	cfg, dead := buried(t, genuine, forged, unsigned)
 	list, err := deadList(t.Context(), cfg, billing, lines(), DeadMax)
 	if err != nil || len(list) != 3 || list[0].Digest == list[1].Digest || list[0].Digest == list[2].Digest {
-		t.Fatalf("%+v, %v", list, err)
+		t.Fatalf("list the dead messages: got %+v, %v, want 3 of different digests", list, err)
 	}
 	var kept []string
 	keep := func(_ context.Context, d Dead, body []byte) error {
@@ -502,14 +502,14 @@ func TestDeadDiscard_sparesAnother(t *testing.T) {
 	} {
 		eventually(t, "three messages are dead", dead(3))
 		if n, err := deadDiscard(t.Context(), cfg, billing, lines(), c, keep); n != 0 || (err == nil) != (c.Digest == "x") {
-			t.Errorf("%+v: %d, %v", c, n, err)
+			t.Errorf("discard %+v: got %d, %v, want none", c, n, err)
 		}
 	}
 	for i, d := range list[1:] {
 		eventually(t, "those that were spared are back", dead(3-i))
 		c := Choice{IDs: []string{"one"}, Queue: queue, Digest: d.Digest[:12], Limit: DeadMax}
 		if n, err := deadDiscard(t.Context(), cfg, billing, lines(), c, keep); n != 1 || err != nil {
-			t.Errorf("%+v: %d, %v", c, n, err)
+			t.Errorf("discard %+v: got %d, %v, want 1", c, n, err)
 		}
 	}
 	eventually(t, "the genuine one is left", dead(1))

@@ -43,7 +43,7 @@ func TestDial_requiresTLS(t *testing.T) {
 	} {
 		_, err := dial(t.Context(), cfg, orders, telemetrytest.ForTest(t), lines())
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: %v", want, err)
+			t.Errorf("dial: got %v, want an error that names %s and no password", err, want)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestUnmarshal_namesByRoutingKey(t *testing.T) {
 		c.delivery.Acknowledger = nobody{}
 		m, err := marshaler{&origins{}, wire.Returns(billing)}.Unmarshal(c.delivery)
 		if got := unpack(m); err != nil || got.Name != c.name || got.Returned != c.returned {
-			t.Errorf("%s %s: %+v, %v", c.delivery.Exchange, c.delivery.Type, got, err)
+			t.Errorf("read a delivery of %s %s: got %+v, %v, want "+c.name, c.delivery.Exchange, c.delivery.Type, got, err)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func TestDial_neverShowsThePassword(t *testing.T) {
 	for _, raw := range []string{"http://u:hunter2@h/", "amqp://u:hunter2@h:port/", "\x00hunter2"} {
 		_, err := Dial(t.Context(), Config{URL: config.Secret(raw)}, wire.Payments, telemetrytest.ForTest(t))
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%v", err)
+			t.Errorf("dial a bad URL: got %v, want an error without the password", err)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func TestPack_aloneIsNoPack(t *testing.T) {
 	for _, body := range []string{"{}", strings.Repeat("x", 2*packBytes)} {
 		got := packOf(p, message.NewMessage("1", []byte(body)))
 		if len(got) != 1 || got[0].ID != "1" || string(got[0].Body) != body || len(got[0].Headers) != 0 {
-			t.Errorf("%.80v", got)
+			t.Errorf("pack one message of %d bytes: got %.80v, want it alone and unchanged", len(body), got)
 		}
 	}
 }

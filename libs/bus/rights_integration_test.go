@@ -188,7 +188,7 @@ func try(t *testing.T, conn *amqp.Connection, o operation) (refused bool) {
 		return true
 	}
 	if err != nil {
-		t.Errorf("%s: %v", o.name, err)
+		t.Errorf("try %s: got %v, want success or access refused", o.name, err)
 	}
 	return false
 }
@@ -289,7 +289,7 @@ func TestConsume_refusesForgedMessages(t *testing.T) {
 	}
 	for _, d := range dead {
 		if !strings.HasPrefix(d.Reason, "the message is not authentic: ") {
-			t.Errorf("%s: %s", d.ID, d.Reason)
+			t.Errorf("dead message %s has the reason %q, want that it is not authentic", d.ID, d.Reason)
 		}
 	}
 	if n := testutil.ToFloat64(consumer.metrics.forged.WithLabelValues(queue)); n != 4 {

@@ -82,7 +82,7 @@ func TestAuthentic(t *testing.T) {
 	} {
 		l := keyed(t, c.required, firstPublic, secondPublic, othersPublic)
 		if err := l.authentic(queue, c.message); (err == nil) != c.fine || err != nil && !fault.IsPermanent(err) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("verify a message (%s): got %v, want accepted %t", name, err, c.fine)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func TestReadKeys_refusals(t *testing.T) {
 		"required, knows nobody":  {Config{Required: true}, billing, "no key of orders"},
 	} {
 		if _, _, err := readKeys(c.cfg, c.service, lines()); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "c2VjcmV0") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("read keys (%s): got %v, want an error that names %s", name, err, c.want)
 		}
 	}
 }

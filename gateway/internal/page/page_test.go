@@ -204,7 +204,7 @@ func TestQR_isRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(svg), `aria-label="a &#34;label&#34; &amp; more"`) {
-			t.Errorf("%s", svg)
+			t.Errorf("draw a code: got %s, want an escaped label", svg)
 		}
 		bitmap, err := gozxing.NewBinaryBitmapFromImage(draw(t, string(svg)))
 		if err != nil {
@@ -259,7 +259,7 @@ func TestPay_shows(t *testing.T) {
 		}
 	}
 	if w.Code != 200 || w.Header().Get("Content-Security-Policy") != policy || w.Header().Get("Cache-Control") != "no-store" {
-		t.Errorf("%d %v", w.Code, w.Header())
+		t.Errorf("show a payment: got %d %v, want 200, the policy and no-store", w.Code, w.Header())
 	}
 	for _, never := range []string{"<style", "style=", "onclick", "javascript:", "http://", "https://", "play", "NaN", "&lt;nil"} {
 		if strings.Contains(page, never) {
@@ -273,7 +273,7 @@ func TestPay_shows(t *testing.T) {
 	s.answers[checkout] = checkoutOf(map[string]any{"status": "confirming", "txHash": "<script>", "confirmations": 3})
 	changed := get(h, "/pay/"+reference, "If-None-Match", w.Header().Get("ETag"))
 	if changed.Code != 200 || !strings.Contains(changed.Body.String(), "3 of 19") || strings.Contains(changed.Body.String(), "<script>") {
-		t.Errorf("%d %s", changed.Code, changed.Body)
+		t.Errorf("show a payment that changed: got %d %s, want 200, 3 of 19 and an escaped hash", changed.Code, changed.Body)
 	}
 }
 
@@ -322,7 +322,7 @@ func TestPay_choose(t *testing.T) {
 	}
 	w := post(h, "/pay/"+reference+"/fulfill", url.Values{"pair": {"USDT/tron"}})
 	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/pay/"+reference {
-		t.Errorf("%d %v", w.Code, w.Header())
+		t.Errorf("choose a pair: got %d %v, want 303 to the page", w.Code, w.Header())
 	}
 	if want := fulfil + ` {"crypto":"USDT","network":"tron","payer":{"chatId":"checkout-page"}}`; !slices.Contains(s.asked, want) {
 		t.Errorf("asked %q", s.asked)
@@ -338,7 +338,7 @@ func TestPay_choose(t *testing.T) {
 		}
 		s.answers[fulfil] = want
 		if w := post(h, "/pay/"+reference+"/fulfill", values); w.Code != want.Status || !strings.Contains(w.Body.String(), reply) {
-			t.Errorf("%d %s", w.Code, w.Body)
+			t.Errorf("choose a pair: got %d %s, want %d and %q", w.Code, w.Body, want.Status, reply)
 		}
 	}
 	s.answers[fulfil] = refusedAs(409, "request_expired")
@@ -361,16 +361,16 @@ func TestPay_playsInTestModeOnly(t *testing.T) {
 	}
 	if w := post(h, "/pay/"+reference+"/simulate", url.Values{"scenario": {"over"}}); w.Code != http.StatusSeeOther ||
 		!slices.Contains(s.asked, simulate+` {"scenario":"over"}`) {
-		t.Errorf("%d %q", w.Code, s.asked)
+		t.Errorf("simulate: got %d and calls %q, want 303 and the scenario over", w.Code, s.asked)
 	}
 	s.answers[simulate] = refusedAs(409, "not_payable")
 	if w := post(h, "/pay/"+reference+"/simulate", nil); w.Code != http.StatusConflict ||
 		!strings.Contains(w.Body.String(), "does not take that now") {
-		t.Errorf("%d", w.Code)
+		t.Errorf("simulate what is not payable: got %d, want 409 and the reason", w.Code)
 	}
 	s.answers[simulate] = refusedAs(404, "route_not_found")
 	if w := post(h, "/pay/"+reference+"/simulate", nil); w.Code != http.StatusNotFound {
-		t.Errorf("%d", w.Code)
+		t.Errorf("simulate in live mode: got %d, want 404", w.Code)
 	}
 }
 
@@ -388,7 +388,7 @@ func TestPay_transaction(t *testing.T) {
 	}
 	w := post(h, "/pay/"+reference+"/transaction", url.Values{"tx": {" 0xab "}})
 	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/pay/"+reference+"?named" || !slices.Contains(s.asked, name+` {"txHash":"0xab"}`) {
-		t.Errorf("%d %s %q", w.Code, w.Header().Get("Location"), s.asked)
+		t.Errorf("name a transaction: got %d to %s and calls %q, want 303 to ?named and the hash", w.Code, w.Header().Get("Location"), s.asked)
 	}
 	if page := get(h, w.Header().Get("Location")).Body.String(); !strings.Contains(page, "Thank you. We look at it") {
 		t.Error("the payer is not thanked")
@@ -399,7 +399,7 @@ func TestPay_transaction(t *testing.T) {
 	} {
 		s.answers[name] = refusedAs(status, c.code)
 		if w := post(h, "/pay/"+reference+"/transaction", nil); w.Code != status || !strings.Contains(w.Body.String(), c.says) {
-			t.Errorf("%d %s", w.Code, w.Body)
+			t.Errorf("name a transaction: got %d %s, want %d and %q", w.Code, w.Body, status, c.says)
 		}
 	}
 	s.answers[checkout] = checkoutOf(nil)
@@ -432,20 +432,20 @@ func TestClaim_flow(t *testing.T) {
 	})
 	if w := get(h, "/claim/"+reference+"?bank=zen"); w.Code != 200 ||
 		!slices.Contains(s.asked, "GET /v1/banks?currency=NGN&name=zen ") || !strings.Contains(w.Body.String(), `value="057"`) {
-		t.Errorf("%d %q", w.Code, s.asked)
+		t.Errorf("look for a bank: got %d and calls %q, want 200 and bank 057", w.Code, s.asked)
 	}
 	form := url.Values{"bank": {"057"}, "account": {" 0123456789 "}}
 	w := post(h, "/claim/"+reference, form)
 	if page := w.Body.String(); w.Code != 200 || !strings.Contains(page, "AMA &lt;BALOGUN&gt;") ||
 		!strings.Contains(page, "Yes, pay NGN 25,000.50 to this account") {
-		t.Errorf("%d %s", w.Code, page)
+		t.Errorf("check an account: got %d %s, want 200 and the escaped name", w.Code, page)
 	}
 	if !slices.Contains(s.asked, verify+` {"accountNumber":"0123456789","bankCode":"057","reference":"`+reference+`"}`) {
 		t.Errorf("asked %q", s.asked)
 	}
 	if w := post(h, "/claim/"+reference+"/confirm", form); w.Code != http.StatusSeeOther ||
 		!slices.Contains(s.asked, confirm+` {"receiver":{"accountNumber":"0123456789","bankCode":"057"}}`) {
-		t.Errorf("%d %q", w.Code, s.asked)
+		t.Errorf("claim: got %d and calls %q, want 303 and the receiver", w.Code, s.asked)
 	}
 	s.answers[verify] = proxy.Reply{
 		Status: 200,
@@ -457,18 +457,18 @@ func TestClaim_flow(t *testing.T) {
 	s.answers[verify] = refusedAs(503, "name_service_unavailable")
 	if w := post(h, "/claim/"+reference, form); w.Code != 503 || !strings.Contains(w.Body.String(), "Nothing has happened yet") ||
 		!strings.Contains(w.Body.String(), `value="0123456789"`) {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("check an account without a name service: got %d %s, want 503 and the typed number", w.Code, w.Body)
 	}
 	s.answers[verify] = proxy.Reply{
 		Status: 400,
 		Body:   []byte(`{"message":"x","error":{"code":"validation_failed","fields":[{"field":"accountNumber","message":"was not found"}]}}`),
 	}
 	if w := post(h, "/claim/"+reference, form); w.Code != 400 || !strings.Contains(w.Body.String(), "does not know this account number") {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("check an unknown account: got %d %s, want 400 and the reason", w.Code, w.Body)
 	}
 	if w := post(h, "/claim/"+reference, nil); w.Code != 400 || !strings.Contains(w.Body.String(), "Choose your bank.") ||
 		!strings.Contains(w.Body.String(), "Type your account number.") {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("check an empty form: got %d %s, want 400 and both reasons", w.Code, w.Body)
 	}
 }
 
@@ -495,26 +495,26 @@ func TestErrors_speakBoth(t *testing.T) {
 	s, h := pages(t, map[string]proxy.Reply{checkout: refusedAs(404, "payment_not_found")})
 	for _, path := range []string{"/pay/" + reference, "/claim/" + reference, "/pay/nonsense", "/pay/.."} {
 		if w := get(h, path); path != "/pay/.." && (w.Code != 404 || !strings.Contains(w.Body.String(), "leads nowhere")) {
-			t.Errorf("%s: %d", path, w.Code)
+			t.Errorf("show %s: got %d, want 404 that leads nowhere", path, w.Code)
 		}
 	}
 	if w := get(h, "/pay/"+reference, "Accept", "*/*"); w.Code != 404 ||
 		!strings.Contains(w.Body.String(), `"code":"payment_not_found"`) {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("show an unknown payment to a program: got %d %s, want 404 payment_not_found", w.Code, w.Body)
 	}
 	s.answers[checkout] = refusedAs(503, "service_unavailable")
 	if w := get(h, "/pay/"+reference); w.Code != 503 || w.Header().Get("Retry-After") != "7" ||
 		!strings.Contains(w.Body.String(), `content="7"`) {
-		t.Errorf("%d %v", w.Code, w.Header())
+		t.Errorf("show a payment of a busy service: got %d %v, want 503 after 7 seconds", w.Code, w.Header())
 	}
 	delete(s.answers, checkout)
 	if w := get(h, "/pay/"+reference, "Accept", "application/json"); w.Code != 503 ||
 		!strings.Contains(w.Body.String(), "upstream_unavailable") {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("show a payment of a lost service: got %d %s, want 503 upstream_unavailable", w.Code, w.Body)
 	}
 	s.answers[checkout] = proxy.Reply{Status: 500, Body: []byte("<html>")}
 	if w := get(h, "/pay/"+reference, "Accept", "*/*"); w.Code != 503 || strings.Contains(w.Body.String(), "<html>") {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("show a payment of a broken service: got %d %s, want 503 without its text", w.Code, w.Body)
 	}
 	for _, asked := range s.asked {
 		if strings.Contains(asked, "nonsense") {
@@ -534,7 +534,7 @@ func TestRefuse(t *testing.T) {
 	w := httptest.NewRecorder()
 	p.Refuse(w, r, fault.New(fault.RateLimited, "rate_limited", "Slow down.").After(2500*time.Millisecond))
 	if w.Code != 429 || w.Header().Get("Retry-After") != "3" || !strings.Contains(w.Body.String(), "Just a moment") {
-		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+		t.Errorf("refuse a call: got %d %v %s, want 429 after 3 seconds, as a page", w.Code, w.Header(), w.Body)
 	}
 }
 
@@ -542,25 +542,25 @@ func TestAssets(t *testing.T) {
 	_, h := pages(t, nil)
 	docs := get(h, "/docs")
 	if docs.Code != 200 || docs.Header().Get("Content-Security-Policy") != docsPolicy || strings.Contains(docs.Body.String(), "http") {
-		t.Errorf("%d %v", docs.Code, docs.Header())
+		t.Errorf("show /docs: got %d %v, want 200, its policy and no other host", docs.Code, docs.Header())
 	}
 	named := regexp.MustCompile(`"(/assets/[^"]+)"`).FindAllStringSubmatch(docs.Body.String(), -1)
 	if len(named) < 4 {
-		t.Errorf("%v", named)
+		t.Errorf("show /docs: it names the assets %v, want at least 4", named)
 	}
 	for _, m := range named {
 		if w := get(h, m[1]); w.Code != 200 || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") ||
 			w.Header().Get("Content-Type") == "" {
-			t.Errorf("%s: %d %v", m[1], w.Code, w.Header())
+			t.Errorf("get %s: got %d %v, want 200, immutable, with a type", m[1], w.Code, w.Header())
 		}
 		path, _, _ := strings.Cut(m[1], "?")
 		if w := get(h, path+"?v=old"); w.Code != 200 || w.Header().Get("Cache-Control") != "no-cache" {
-			t.Errorf("%s: %d %v", path, w.Code, w.Header())
+			t.Errorf("get %s of an old version: got %d %v, want 200 and no-cache", path, w.Code, w.Header())
 		}
 	}
 	for _, path := range []string{"/assets/page.go", "/assets/texts.json", "/assets/pay.html"} {
 		if w := get(h, path); w.Code != 404 {
-			t.Errorf("%s: %d", path, w.Code)
+			t.Errorf("get %s: got %d, want 404", path, w.Code)
 		}
 	}
 }
@@ -593,6 +593,6 @@ func TestErrors_unexpected(t *testing.T) {
 	mux := http.NewServeMux()
 	p.Routes(mux)
 	if w := get(mux, "/pay/"+reference, "Accept", "*/*"); w.Code < 500 || strings.Contains(w.Body.String(), "lost") {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("show a payment after a lost connection: got %d %s, want 5xx without the cause", w.Code, w.Body)
 	}
 }
