@@ -103,9 +103,9 @@ type Result struct {
 	Err     error
 }
 
-// Post sends body to a URL with the given headers, once. Success is the status line of a 2xx answer inside the total time,
-// whatever becomes of the body behind it: the receiver has said that it has the event. When ctx ends first, the class is
-// Canceled and nothing is known.
+// Post sends body to a URL with the given headers, once. Success is the status line of a 2xx answer inside the total
+// time, whatever becomes of the body behind it: the receiver has said that it has the event. When ctx ends first, the
+// class is Canceled and nothing is known.
 func (c *Client) Post(ctx context.Context, to string, header http.Header, body []byte) Result {
 	if ended(ctx) {
 		return Result{Class: Canceled, Err: context.Canceled}
@@ -172,14 +172,14 @@ func newRequest(ctx context.Context, to string, header http.Header, body []byte)
 		password, _ := user.Password()
 		req.SetBasicAuth(user.Username(), password)
 	}
-	// Not sent: it lets the transport repeat the request when the server had closed a kept connection. Receivers know repeats by
-	// the event's id.
+	// Not sent: it lets the transport repeat the request when the server had closed a kept connection. Receivers know
+	// repeats by the event's id.
 	req.Header["Idempotency-Key"] = nil
 	return req, nil
 }
 
-// read takes what is kept of a response: little of its head, and an excerpt of its body. A body that is read to its end leaves
-// the connection to the next attempt.
+// read takes what is kept of a response: little of its head, and an excerpt of its body. A body that is read to its end
+// leaves the connection to the next attempt.
 func (res *Result) read(resp *http.Response) {
 	res.Status, res.Header = resp.StatusCode, kept(resp.Header)
 	resp.Header = nil // it may be large, and the body slow

@@ -52,8 +52,8 @@ func newFar(t *testing.T, secure, http2 bool, idle time.Duration, h http.Handler
 	return f
 }
 
-// closeIdle closes connections that speak HTTP/2, until n of any kind are closed. The transport takes one for busy for a moment
-// after its last answer.
+// closeIdle closes connections that speak HTTP/2, until n of any kind are closed. The transport takes one for busy for
+// a moment after its last answer.
 func (f *far) closeIdle(n int) {
 	again := time.NewTicker(time.Millisecond)
 	defer again.Stop()
@@ -76,8 +76,8 @@ func (f *far) post(t *testing.T, want Class) Result {
 	return res
 }
 
-// TestPost_afterServerClosed posts where the server has closed the kept connection meanwhile. That is noticed before the
-// request is written, so nothing fails and nothing is sent twice.
+// TestPost_afterServerClosed posts where the server has closed the kept connection meanwhile. That is noticed before
+// the request is written, so nothing fails and nothing is sent twice.
 func TestPost_afterServerClosed(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		t.Run(fmt.Sprintf("tls=%v", secure), func(t *testing.T) {
@@ -94,7 +94,8 @@ func TestPost_afterServerClosed(t *testing.T) {
 	}
 }
 
-// TestPost_keepsConnections posts with every length of body that leaves the connection as it was, and those that do not.
+// TestPost_keepsConnections posts with every length of body that leaves the connection as it was, and those that do
+// not.
 func TestPost_keepsConnections(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer func(w http.ResponseWriter)
@@ -131,8 +132,8 @@ func TestPost_keepsConnections(t *testing.T) {
 	}
 }
 
-// TestPost_answersToNobody sends one response too many after each. The client hangs up, so that it is not taken for the response
-// to the next request, which another merchant's delivery may be.
+// TestPost_answersToNobody sends one response too many after each. The client hangs up, so that it is not taken for the
+// response to the next request, which another merchant's delivery may be.
 func TestPost_answersToNobody(t *testing.T) {
 	const one = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 	for name, late := range map[string]bool{"with the response": false, "after it": true} {
@@ -160,8 +161,8 @@ func TestPost_answersToNobody(t *testing.T) {
 	}
 }
 
-// TestPost_answeredUnread posts a body of ordinary length to a server that answers and closes before it has read it. Its answer
-// counts, not that it closed.
+// TestPost_answeredUnread posts a body of ordinary length to a server that answers and closes before it has read it.
+// Its answer counts, not that it closed.
 func TestPost_answeredUnread(t *testing.T) {
 	url := wild(t, func(c net.Conn) {
 		_, _ = c.Read(make([]byte, 1))
@@ -175,7 +176,7 @@ func TestPost_answeredUnread(t *testing.T) {
 	}
 }
 
-// TestPost_canceledThenAgain ends attempts of which some are over just then: no deadline of one reaches the next.
+// TestPost_canceledThenAgain cancels attempts, some of which end just then: no deadline of one reaches the next.
 func TestPost_canceledThenAgain(t *testing.T) {
 	f := newFar(t, false, false, time.Minute, func(http.ResponseWriter, *http.Request) {})
 	for n := range 300 {
@@ -226,8 +227,8 @@ func TestPost_http2(t *testing.T) {
 	}
 }
 
-// TestPost_http2AllAtOnce has many attempts find out together that a server speaks HTTP/2. Every connection that none of them
-// needs is closed.
+// TestPost_http2AllAtOnce has many attempts find out together that a server speaks HTTP/2. Every connection that none
+// of them needs is closed.
 func TestPost_http2AllAtOnce(t *testing.T) {
 	f := newFar(t, true, true, time.Minute, func(http.ResponseWriter, *http.Request) {})
 	var all sync.WaitGroup

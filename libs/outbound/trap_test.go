@@ -88,9 +88,9 @@ func meant(host string) netip.Addr {
 	return addr.WithZone("")
 }
 
-// TestTraps takes every spelling of an address that nobody may reach by every way there is: written into the URL, as the
-// answer of a name server, as its answer to the second look-up, as the target of a redirect, and through the proxy that
-// the environment names. No listener on any address of this machine may accept a connection.
+// TestTraps takes every spelling of an address that nobody may reach by every way there is: written into the URL, as
+// the answer of a name server, as its answer to the second look-up, as the target of a redirect, and through the proxy
+// that the environment names. No listener on any address of this machine may accept a connection.
 func TestTraps(t *testing.T) {
 	policy := guard.Policy{Allow: []netip.Prefix{netip.PrefixFrom(friendly, friendly.BitLen())}}
 	ways := map[string]func(t *testing.T, tr *trap, host string) Class{

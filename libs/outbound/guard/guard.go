@@ -21,7 +21,7 @@ type Policy struct {
 }
 
 // Blocked is the refusal to connect to an address. It is terminal: no retry changes it. The text is for the operator;
-// merchants are told only that the address is not allowed.
+// merchants see only that the address is not allowed.
 type Blocked struct {
 	Address string
 	Why     string
