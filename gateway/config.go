@@ -40,21 +40,21 @@ type settings struct {
 	ReportsKeys    config.Secret `env:"REPORTS_IDENTITY_KEYS,required" doc:"the same for reports"`
 	DispatcherKeys config.Secret `env:"DISPATCHER_IDENTITY_KEYS,required" doc:"the same for callback-dispatcher"`
 
-	CacheTTL     time.Duration `env:"KEY_CACHE_TTL" envDefault:"1m" doc:"how long a key is remembered while this process is told of changes; half a second while it is not"`
-	CacheSize    int           `env:"KEY_CACHE_SIZE" envDefault:"20000" doc:"most keys that are remembered"`
-	SkipLoopback bool          `env:"LIMITS_SKIP_LOOPBACK" envDefault:"false" doc:"limits per address do not count callers on this machine itself; for make run, make up and compose"`
+	CacheTTL     time.Duration `env:"KEY_CACHE_TTL" envDefault:"1m" doc:"time for which a key is cached while this process is notified of changes; half a second while it is not"`
+	CacheSize    int           `env:"KEY_CACHE_SIZE" envDefault:"20000" doc:"most keys in the cache"`
+	SkipLoopback bool          `env:"LIMITS_SKIP_LOOPBACK" envDefault:"false" doc:"limits per address ignore callers on this machine itself; for make run, make up and compose"`
 	InFlightMax  int           `env:"IN_FLIGHT_MAX" envDefault:"512" doc:"requests served at a time; more wait up to 2 s, then 503"`
-	InFlightPart int           `env:"IN_FLIGHT_UPSTREAM_MAX" envDefault:"448" doc:"of them, how many one service may hold, so that one that hangs leaves room for the others"`
-	InFlightLive int           `env:"IN_FLIGHT_LIVE_MIN" envDefault:"64" doc:"of both, how many test keys cannot take, so that test traffic leaves room for live traffic; half at most"`
+	InFlightPart int           `env:"IN_FLIGHT_UPSTREAM_MAX" envDefault:"448" doc:"share of them that one service may hold, so that a service that hangs leaves room for the others"`
+	InFlightLive int           `env:"IN_FLIGHT_LIVE_MIN" envDefault:"64" doc:"share of both that only live traffic may take; half at most"`
 	LongMax      int           `env:"LONG_ANSWERS_MAX" envDefault:"32" doc:"reports, answers over 1 MiB, and those without room in HELD_BYTES_MAX, that go out at a time, apart from the requests of IN_FLIGHT_MAX; more wait up to 2 s, then 503"`
-	LongPerKey   int           `env:"LONG_ANSWERS_PER_KEY_MAX" envDefault:"4" doc:"of them, how many one key may have; more are 429 at once"`
-	LongLive     int           `env:"LONG_ANSWERS_LIVE_MIN" envDefault:"8" doc:"of them, how many test keys cannot take; half at most"`
-	LongPace     int           `env:"LONG_ANSWERS_BYTES_PER_SECOND" envDefault:"16384" doc:"what the reader of such an answer must take; who falls 10 s behind is cut off"`
-	HeldMax      int           `env:"HELD_BYTES_MAX" envDefault:"67108864" doc:"memory in bytes that request bodies over 4 KiB may take together until they are answered, and as much again answers over 4 KiB that wait for their readers; one key or address may have an eighth of each, all test keys together a half; a body without room is 503 overloaded, an answer goes out as a long one; 2097160 at least, so that the eighth holds the largest body"`
+	LongPerKey   int           `env:"LONG_ANSWERS_PER_KEY_MAX" envDefault:"4" doc:"share of them that one key may have; more are 429 at once"`
+	LongLive     int           `env:"LONG_ANSWERS_LIVE_MIN" envDefault:"8" doc:"share of them that only live keys may take; half at most"`
+	LongPace     int           `env:"LONG_ANSWERS_BYTES_PER_SECOND" envDefault:"16384" doc:"bytes a second that the reader of such an answer must take; a reader 10 s behind is cut off"`
+	HeldMax      int           `env:"HELD_BYTES_MAX" envDefault:"67108864" doc:"bytes of memory for all request bodies over 4 KiB, and as many again for answers over 4 KiB that wait for their readers. One key or address may have an eighth of each, all test keys together a half. A body that does not fit is 503 overloaded; an answer that does not fit goes out as a long one. At least 2097160, so that an eighth holds the largest body"`
 	ConnsPerIP   int           `env:"CONNECTIONS_PER_ADDRESS_MAX" envDefault:"512" doc:"connections that one address (one IPv6 /64) may hold open; those of TRUSTED_PROXIES are not counted"`
 	ConnsMax     int           `env:"CONNECTIONS_MAX" envDefault:"20000" doc:"connections in all; below the limit of open files"`
 	Drain        time.Duration `env:"DRAIN" envDefault:"20s" doc:"time to finish requests at shutdown"`
-	Recovery     bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: ids of keys that may have been given are passed over (docs/runbooks/gateway-restore.md)"`
+	Recovery     bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: skips ids of keys that may have been given (docs/runbooks/gateway-restore.md)"`
 }
 
 // keySettings are the settings that `gateway keys` and `gateway serve` need to make and read keys.

@@ -185,7 +185,7 @@ func Roles(start func(ctx context.Context, environ map[string]string, serves, wo
 // MigrateSettings are those of the verb migrate.
 type MigrateSettings struct {
 	OwnerURL config.Secret `env:"DATABASE_OWNER_URL,required" doc:"PostgreSQL URL of the database in the role that owns the schema; used by migrate alone"`
-	Wait     time.Duration `env:"MIGRATE_WAIT" envDefault:"30m" doc:"How long migrate waits for a database that does not answer, at most 6h. One that refuses, by a wrong password or for want of a right, ends it at once"`
+	Wait     time.Duration `env:"MIGRATE_WAIT" envDefault:"30m" doc:"How long migrate waits for a database that does not answer, at most 6h. migrate ends at once if the database refuses it, by a wrong password or a missing right"`
 	TLS      postgres.TLS
 }
 

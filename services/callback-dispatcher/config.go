@@ -30,10 +30,10 @@ type settings struct {
 	AllowTest  []netip.Prefix `env:"CALLBACK_ALLOW_TEST" doc:"comma separated CIDRs that test-mode callbacks may reach besides public addresses"`
 	AllowLive  []netip.Prefix `env:"CALLBACK_ALLOW_LIVE" doc:"comma separated CIDRs that live callbacks may reach, and endpoints name, besides public addresses; for test networks only"`
 	Deny       []netip.Prefix `env:"CALLBACK_DENY" doc:"comma separated CIDRs that no callback may reach, such as cluster networks; the machine's own addresses are always denied"`
-	EventKeys  config.Secret  `env:"EVENT_KEYS" doc:"comma separated id:base64(32 bytes) of payments, wallets and reports, which seal the bodies of events with the first of their own; they are kept sealed and opened to be sent or shown. The first seals the excerpts of endpoints' answers"`
+	EventKeys  config.Secret  `env:"EVENT_KEYS" doc:"comma separated id:base64(32 bytes) of payments, wallets and reports, which seal the bodies of events with the first of their own; the dispatcher stores them sealed and opens them to send or show them. The first seals the excerpts of endpoints' answers"`
 	MasterKeys config.Secret  `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals signing secrets, all open them"`
 	OpsAddr    string         `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`
-	Drain      time.Duration  `env:"DRAIN" envDefault:"25s" doc:"how long a stop may take; attempts under way get 16 s of it"`
+	Drain      time.Duration  `env:"DRAIN" envDefault:"25s" doc:"longest time of a stop; running attempts get 16 s of it"`
 }
 
 // serveSettings are those of the role serve.
@@ -52,9 +52,9 @@ type workSettings struct {
 	PerProcess   int             `env:"CALLBACKS_PER_PROCESS" envDefault:"1024" doc:"attempts under way in all, per process; replays get at most a fifth"`
 	PerSuspects  int             `env:"CALLBACKS_TO_SLOW" envDefault:"256" doc:"attempts under way to slow targets, per process, one each; apart from the others"`
 	BreakerAfter int             `env:"BREAKER_AFTER" envDefault:"10" doc:"failures in a row after which a target gets single probes only"`
-	BreakerOf    int             `env:"BREAKER_SAMPLE" envDefault:"20" doc:"attempts at a target within 60 s, by one process, from which on it gets single probes only, too, when half of them failed"`
+	BreakerOf    int             `env:"BREAKER_SAMPLE" envDefault:"20" doc:"attempts at a target within 60 s, by one process, from which on the target gets single probes only if half of them failed"`
 	BreakerWait  time.Duration   `env:"BREAKER_WAIT" envDefault:"30s" doc:"time to the first probe; each next one waits twice as long, at most 45s"`
-	WarnAfter    []time.Duration `env:"ENDPOINT_WARN_AFTER" envDefault:"1h,24h,96h" doc:"comma separated times without a success after which a merchant is warned of a failing endpoint"`
+	WarnAfter    []time.Duration `env:"ENDPOINT_WARN_AFTER" envDefault:"1h,24h,96h" doc:"comma separated times without a success after which the merchant gets a warning about a failing endpoint"`
 	DisableAfter time.Duration   `env:"ENDPOINT_DISABLE_AFTER" envDefault:"120h" doc:"time without a success after which an endpoint is disabled, given 20 failures that span a tenth of it"`
 	TokenKeys    config.Secret   `env:"SETTLEMENT_TOKEN_KEYS" doc:"comma separated id:base64(32 bytes) that open settlement tokens; payments seals with the same"`
 }

@@ -35,24 +35,24 @@ type settings struct {
 	Rates              rateSettings
 	Rails              railSettings
 	OpsAddr            string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`
-	Drain              time.Duration `env:"DRAIN" envDefault:"25s" doc:"how long a stop may take; an order that is cut off on the wire is asked about, never sent again"`
+	Drain              time.Duration `env:"DRAIN" envDefault:"25s" doc:"longest time of a stop; payments asks about an order that was cut off on the wire, and never sends it again"`
 	PublicURL          string        `env:"PUBLIC_URL" doc:"base URL under which payers reach the pages, without a trailing slash; empty leaves checkoutUrl out"`
-	RatesTest          string        `env:"RATES_TEST" envDefault:"fixed" doc:"where test mode's prices come from: fixed, a table that is no market and says so, or market"`
-	RatesLive          string        `env:"RATES_LIVE" doc:"where live mode's prices come from: market (docs/rates.md); empty keeps live mode closed"`
+	RatesTest          string        `env:"RATES_TEST" envDefault:"fixed" doc:"source of test mode's prices: fixed, a fixed table, or market"`
+	RatesLive          string        `env:"RATES_LIVE" doc:"source of live mode's prices: market (docs/rates.md); empty keeps live mode closed"`
 	RailTest           string        `env:"RAIL_TEST" envDefault:"sim" doc:"rail of test mode's payouts: sim"`
 	RailLive           string        `env:"RAIL_LIVE" doc:"comma separated rails of live mode's payouts in the order in which they are tried: paystack, flutterwave, self (docs/rails.md); empty keeps live mode closed"`
 	Confirmations      string        `env:"CONFIRMATIONS" doc:"depths that confirm a transfer, over the defaults of docs/api-contract.md#networks: ethereum=12;ethereum/USDT=<1000:12,32;bsc=final|90, where <usd: bounds a tier"`
-	MempoolHold        time.Duration `env:"MEMPOOL_HOLD" envDefault:"2h" doc:"how long after expiresAt a transaction that a mempool showed in time may wait for its block: the payment stays open for it, and mined later it is late money"`
-	WitnessUSD         string        `env:"WITNESS_USD_LIVE" envDefault:"1000" doc:"worth in US dollars above which a live payment is confirmed only once a second RPC host has confirmed its deposits; where one host serves the network it waits for a person (docs/networks.md); 0: never"`
-	SanctionsFile      string        `env:"SANCTIONS_FILE" doc:"file of sanctioned addresses, one a line, # begins a remark; empty takes the list that came with the program (docs/runbooks/payments-operations.md)"`
-	SecondOperator     string        `env:"SECOND_OPERATOR_ABOVE" envDefault:"NGN=1000000,GHS=10000,KES=90000,ZAR=12000" doc:"amounts above which an operator's accept, retry, refund, or word about a payout needs a second operator; a currency that is not named keeps its default; with them a retry of a live payment to another account needs two at any amount; off: one operator always suffices, refused where live mode moves real money (docs/operators.md)"`
+	MempoolHold        time.Duration `env:"MEMPOOL_HOLD" envDefault:"2h" doc:"time after expiresAt for which a payment stays open for a transaction that a mempool showed in time; mined later, it is late money"`
+	WitnessUSD         string        `env:"WITNESS_USD_LIVE" envDefault:"1000" doc:"worth in US dollars above which a live payment is confirmed only once a second RPC host has confirmed its deposits; where one host serves the network, a person decides (docs/networks.md); 0: never"`
+	SanctionsFile      string        `env:"SANCTIONS_FILE" doc:"file of sanctioned addresses, one a line, # begins a remark; empty uses the list in the program (docs/runbooks/payments-operations.md)"`
+	SecondOperator     string        `env:"SECOND_OPERATOR_ABOVE" envDefault:"NGN=1000000,GHS=10000,KES=90000,ZAR=12000" doc:"amounts above which an operator's accept, retry, refund, ask or conclude needs a second operator; a currency that is not named keeps its default; a retry of a live payment to another account then needs two at any amount; off: one operator always suffices, refused where live mode moves real money (docs/operators.md)"`
 	Limits             limitSettings
-	MasterKeys         config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals what is kept sealed, all open"`
-	TokenKeys          config.Secret `env:"SETTLEMENT_TOKEN_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher alone; the first seals settlement tokens inside payment.confirmed. Empty: that event brings no token and the caller asks for one"`
-	EventKeys          config.Secret `env:"EVENT_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher, which has them first; the first seals the bodies of events on their way to it. Empty: they are in the clear"`
+	MasterKeys         config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals stored values, all open them"`
+	TokenKeys          config.Secret `env:"SETTLEMENT_TOKEN_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher alone; the first seals settlement tokens inside payment.confirmed. Empty: that event has no token and the caller asks for one"`
+	EventKeys          config.Secret `env:"EVENT_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher, which gets a new key first; the first seals the bodies of events on their way to it. Empty: bodies are in the clear"`
 	FamiliesLive       []string      `env:"ADDRESS_FAMILIES_LIVE" envDefault:"bitcoin,evm,tron" doc:"network families that live mode keeps addresses of and offers to payers"`
-	ScanSilence        time.Duration `env:"SCAN_SILENCE" envDefault:"60s" doc:"how long wallets may say nothing of a network until it closes: no new payments on it, and payouts of its deposits wait"`
-	Recovery           bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: old addresses are discarded, every payout is asked about before it is sent, nobody expires (docs/runbooks/payments-restore.md)"`
+	ScanSilence        time.Duration `env:"SCAN_SILENCE" envDefault:"60s" doc:"silence of wallets about a network after which it closes: no new payments on it, and payouts of its deposits wait"`
+	Recovery           bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: payments discards old addresses, asks about every payout before it sends one, and lets no payment expire (docs/runbooks/payments-restore.md)"`
 	AllowSimulatedLive bool          `env:"ALLOW_SIMULATED_LIVE" envDefault:"false" doc:"lets simulated prices and rails serve live mode; for test networks only"`
 }
 
@@ -62,8 +62,8 @@ type serveSettings struct {
 	Identity     httpkit.IdentitySettings
 	AllowTest    []netip.Prefix `env:"CALLBACK_ALLOW_TEST" doc:"comma separated CIDRs that test-mode callbacks may reach besides public addresses"`
 	AllowLive    []netip.Prefix `env:"CALLBACK_ALLOW_LIVE" doc:"comma separated CIDRs that live callbacks may reach besides public addresses; for test networks only"`
-	MarkGifts    bool           `env:"MARK_GIFTS" envDefault:"true" doc:"a gift's reference begins with CW-G, so that every service knows it for a bearer secret; false while a gateway or a payments of an earlier release runs, which answers 404 to it (docs/deploy.md)"`
-	AddressBlock int            `env:"ADDRESS_BLOCK" envDefault:"256" doc:"how many deposit addresses a process leases at once"`
+	MarkGifts    bool           `env:"MARK_GIFTS" envDefault:"true" doc:"true starts a gift's reference with CW-G, so that every service recognises the bearer secret; false while a gateway or a payments of an earlier release runs, which answers 404 to it (docs/deploy.md)"`
+	AddressBlock int            `env:"ADDRESS_BLOCK" envDefault:"256" doc:"number of deposit addresses that a process leases at once"`
 }
 
 // workSettings are those of the role work.
@@ -71,18 +71,18 @@ type workSettings struct {
 	Erasing
 	Bus          bus.Config
 	AddressStock int `env:"ADDRESS_STOCK" envDefault:"1024" doc:"least target of the stock of free deposit addresses per mode and network family"`
-	PayoutSlots  int `env:"PAYOUT_SLOTS" envDefault:"16" doc:"payouts that one process has in hand at once"`
+	PayoutSlots  int `env:"PAYOUT_SLOTS" envDefault:"16" doc:"payouts that one process works on at once"`
 }
 
 // operateSettings are those of the operators' verbs.
 type operateSettings struct {
 	Postgres   postgres.Config
-	MasterKeys config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals what is kept sealed, all open"`
+	MasterKeys config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals stored values, all open them"`
 }
 
 // Erasing is what keeps payments from erasure.
 type Erasing struct {
-	Laundering time.Duration `env:"AML_RETENTION" envDefault:"43824h" doc:"how long the law against money laundering has the records of a live payment kept after its last move: five years by default, 1680h at least, for which other services hold copies. Erasure of a younger one waits, and happens when its time has come (docs/runbooks/personal-data.md)"`
+	Laundering time.Duration `env:"AML_RETENTION" envDefault:"43824h" doc:"time for which the law against money laundering requires the records of a live payment after its last move: five years by default; at least 1680h, for which other services hold copies. The erasure of a younger record waits for that time (docs/runbooks/personal-data.md)"`
 }
 
 // callbacks judges a callback URL at registration.

@@ -20,9 +20,9 @@ import (
 // limitSettings bound money. The daily ones and the caps bind live mode only.
 type limitSettings struct {
 	Transaction   string `env:"TRANSACTION_LIMITS" doc:"narrower bounds of one payment by currency: NGN=100-5000000,KES=10-250000; a currency that is not named keeps those of docs/api-contract.md#fees"`
-	MinimumsLive  string `env:"MINIMUMS_LIVE" doc:"least payments of live mode in crypto, over what is worth collecting (docs/networks.md): ethereum/USDT=20,bitcoin/BTC=0.0003; 0 takes one away"`
-	MinimumsTest  string `env:"MINIMUMS_TEST" doc:"the same of test mode, which has none of its own"`
-	DailyKey      string `env:"DAILY_LIMIT_KEY" doc:"most that one API key may have reserved and settled on a day in UTC, live mode only: NGN=100000000; a currency that is not named is not limited"`
+	MinimumsLive  string `env:"MINIMUMS_LIVE" doc:"least payments of live mode in crypto, instead of the amounts that are worth collecting (docs/networks.md): ethereum/USDT=20,bitcoin/BTC=0.0003; 0 takes one away"`
+	MinimumsTest  string `env:"MINIMUMS_TEST" doc:"the same for test mode, which has none by default"`
+	DailyKey      string `env:"DAILY_LIMIT_KEY" doc:"most fiat that one API key may have reserved and settled on a day in UTC, live mode only: NGN=100000000; a currency that is not named is not limited"`
 	DailyPayer    string `env:"DAILY_LIMIT_PAYER" doc:"the same for one payer of a merchant"`
 	DailyReceiver string `env:"DAILY_LIMIT_RECEIVER" doc:"the same for one receiving account of a merchant"`
 	CapCrypto     string `env:"CAPACITY_CRYPTO" doc:"most crypto per asset that may be open at locked rates in live mode: USDT=500000,BTC=5; beyond it creates are 503 capacity"`

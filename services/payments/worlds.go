@@ -59,7 +59,7 @@ type railSettings struct {
 	FlutterwaveURL  string        `env:"FLUTTERWAVE_URL" envDefault:"https://api.flutterwave.com/v3" doc:"address of Flutterwave v3"`
 	FlutterwaveKey  config.Secret `env:"FLUTTERWAVE_KEY" doc:"secret key of Flutterwave"`
 	FlutterwaveHash config.Secret `env:"FLUTTERWAVE_HASH" doc:"secret hash that Flutterwave's webhooks carry"`
-	Limits          string        `env:"RAIL_LIMITS" envDefault:"paystack/NGN=100..;paystack/GHS=1..;paystack/KES=100..150000;paystack/ZAR=10..;flutterwave/NGN=100..;flutterwave/GHS=1..;flutterwave/KES=100..150000" doc:"least and most of one payout by rail and currency; what the contract with the rail says"`
+	Limits          string        `env:"RAIL_LIMITS" envDefault:"paystack/NGN=100..;paystack/GHS=1..;paystack/KES=100..150000;paystack/ZAR=10..;flutterwave/NGN=100..;flutterwave/GHS=1..;flutterwave/KES=100..150000" doc:"least and most of one payout by rail and currency, as in your contract with the rail"`
 }
 
 // outside is what the worlds need besides the settings.

@@ -23,25 +23,25 @@ type common struct {
 	Telemetry  telemetry.Config
 	Postgres   postgres.Config
 	OpsAddr    string        `env:"OPS_ADDR" envDefault:":9090" doc:"address of /healthz, /readyz, /metrics and /debug/pprof; keep it private"`
-	Drain      time.Duration `env:"DRAIN" envDefault:"10s" doc:"how long stopping may take"`
+	Drain      time.Duration `env:"DRAIN" envDefault:"10s" doc:"longest time of a stop"`
 	MasterKeys config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals the extended public keys in the database, all open"`
-	EventKeys  config.Secret `env:"EVENT_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher, which has them first; the first seals the bodies of events on their way to it. Empty: they are in the clear"`
-	Recovery   bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: every next index is moved past what may have been issued, and the 24 hours before the backup are scanned again (docs/runbooks/wallets-restore.md)"`
-	Margin     int64         `env:"RECOVERY_MARGIN" envDefault:"100000" doc:"how many addresses of each family a recovery passes over and watches: more than can have been made since the backup"`
+	EventKeys  config.Secret `env:"EVENT_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher, which gets a new key first; the first seals the bodies of events on their way to it. Empty: bodies are in the clear"`
+	Recovery   bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: wallets moves every next index past all that may have been issued, and scans the 24 hours before the backup again (docs/runbooks/wallets-restore.md)"`
+	Margin     int64         `env:"RECOVERY_MARGIN" envDefault:"100000" doc:"number of addresses of each family that a recovery skips and scans: more than can have been made since the backup"`
 	World      worldSettings
 }
 
 // worldSettings say where addresses come from and what is scanned: the API refuses what no scanner would see.
 type worldSettings struct {
-	XpubTestBitcoin config.Secret `env:"XPUB_TEST_BITCOIN" doc:"account-level extended public key of test mode, m/84'/…/a'; never equal to the live one. The first start keeps each key sealed in the database; after that it may be left out here, and another one closes its networks"`
+	XpubTestBitcoin config.Secret `env:"XPUB_TEST_BITCOIN" doc:"account-level extended public key of test mode, m/84'/…/a'; never equal to the live one. The first start stores each key sealed in the database. After that it may be left out here; a different key closes its networks"`
 	XpubTestEVM     config.Secret `env:"XPUB_TEST_EVM" doc:"the same for the EVM family, m/44'/60'/a'"`
 	XpubTestTron    config.Secret `env:"XPUB_TEST_TRON" doc:"the same for tron, m/44'/195'/a'"`
 	XpubLiveBitcoin config.Secret `env:"XPUB_LIVE_BITCOIN" doc:"account-level extended public key of live mode; while it is empty, requests for live bitcoin addresses wait"`
 	XpubLiveEVM     config.Secret `env:"XPUB_LIVE_EVM" doc:"the same for the EVM family"`
 	XpubLiveTron    config.Secret `env:"XPUB_LIVE_TRON" doc:"the same for tron"`
 	BatchKey        string        `env:"ADDRESS_BATCH_KEY" doc:"base64 of the ed25519 key that signs the signer's address batches (signer xpubs prints it); while it is empty, requests for live solana addresses wait"`
-	PoolLow         int64         `env:"ADDRESS_POOL_LOW" envDefault:"5000" doc:"imported addresses below which the metric wallets_address_pool is an alert"`
-	BitcoinLive     string        `env:"BITCOIN_NETWORK_LIVE" envDefault:"mainnet" doc:"how live bitcoin addresses are written: mainnet, testnet or regtest"`
+	PoolLow         int64         `env:"ADDRESS_POOL_LOW" envDefault:"5000" doc:"number of imported addresses below which wallets_address_pool raises the alert AddressPoolLow"`
+	BitcoinLive     string        `env:"BITCOIN_NETWORK_LIVE" envDefault:"mainnet" doc:"network of live bitcoin addresses: mainnet, testnet or regtest"`
 
 	Confirmations string `env:"CONFIRMATIONS" doc:"depths at which wallets publishes a deposit again, over the defaults of docs/api-contract.md#networks: ethereum=12,32;ethereum/USDT=6,12"`
 
@@ -61,7 +61,7 @@ type workSettings struct {
 	AnnounceTest  time.Duration `env:"SCANNED_EVERY_TEST" envDefault:"1s" doc:"time between two wallets.scanned_through of a simulated network; payments closes a network that is silent for its SCAN_SILENCE"`
 	SignerSocket  string        `env:"SIGNER_SOCKET" doc:"path of the signer's unix socket; needed when a network has a treasury"`
 	SweepEvery    time.Duration `env:"SWEEP_EVERY" envDefault:"5s" doc:"pause between two rounds of sweeping on a network"`
-	BalancesEvery time.Duration `env:"BALANCES_EVERY" envDefault:"24h" doc:"in which time the native balances of all addresses are compared with the books once, on EVM networks without TRACE; one call for each address and network"`
+	BalancesEvery time.Duration `env:"BALANCES_EVERY" envDefault:"24h" doc:"time in which wallets compares the native balances of all addresses with the books once, on EVM networks without TRACE; one call for each address and network"`
 	AnnounceLive  time.Duration `env:"SCANNED_EVERY_LIVE" envDefault:"5s" doc:"the same for a live network"`
 }
 

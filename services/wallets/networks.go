@@ -38,24 +38,24 @@ type liveSettings struct {
 type scanSettings struct {
 	URLs       config.Secret `env:"RPC_URLS" doc:"comma separated RPC endpoints, best first; empty: the network is not scanned"`
 	Start      int64         `env:"START" doc:"first block to scan on a database that never scanned the network; empty: a little below the head"`
-	Poll       time.Duration `env:"POLL" doc:"how often the head is asked for; empty: 5s on bitcoin, 1s elsewhere"`
+	Poll       time.Duration `env:"POLL" doc:"pause between two queries of the head; empty: 5s on bitcoin, 1s elsewhere"`
 	Prefetch   int           `env:"PREFETCH" envDefault:"6" doc:"blocks fetched at the same time, 1 to 32"`
 	Timeout    time.Duration `env:"RPC_TIMEOUT" envDefault:"10s" doc:"time limit of one call"`
 	AtOnce     int           `env:"RPC_AT_ONCE" envDefault:"16" doc:"calls in flight at one endpoint; more wait"`
 	PerSecond  int           `env:"RPC_PER_SECOND" doc:"calls begun in a second at one endpoint; empty: no limit"`
-	Lag        int64         `env:"RPC_LAG" doc:"blocks by which an endpoint may trail the best one before it is left; empty: the default of the network"`
-	Grace      time.Duration `env:"ROLLBACK_GRACE" envDefault:"10s" doc:"how long a node may stand behind what was scanned before that counts as a rollback"`
-	Behind     time.Duration `env:"BEHIND" doc:"how long the scan may trail the head until payments takes no new payments on the network; empty: 30m on bitcoin, 3m elsewhere"`
+	Lag        int64         `env:"RPC_LAG" doc:"blocks by which an endpoint may trail the best one before wallets leaves it; empty: the default of the network"`
+	Grace      time.Duration `env:"ROLLBACK_GRACE" envDefault:"10s" doc:"time for which a node may be behind the scan before that counts as a rollback"`
+	Behind     time.Duration `env:"BEHIND" doc:"time for which the scan may trail the head until payments takes no new payments on the network; empty: 30m on bitcoin, 3m elsewhere"`
 	Stall      time.Duration `env:"STALL" doc:"age of the newest block from which the chain counts as stalled, and payments takes no new payments on it; empty: 3h on bitcoin, 30m elsewhere"`
-	FinalDepth int64         `env:"FINAL_DEPTH" doc:"depth that counts as final where the node does not tell; empty: the default of the network"`
+	FinalDepth int64         `env:"FINAL_DEPTH" doc:"depth that counts as final where the node does not report finality; empty: the default of the network"`
 }
 
 // bitcoinSettings is bitcoin.
 type bitcoinSettings struct {
 	Scan  scanSettings
-	Poll  time.Duration `env:"MEMPOOL_POLL" envDefault:"10s" doc:"how often the node's mempool is listed; 0: it is not watched, and a payment is seen in blocks only"`
+	Poll  time.Duration `env:"MEMPOOL_POLL" envDefault:"10s" doc:"pause between two lists of the node's mempool; 0: wallets does not read it, and sees a payment in blocks only"`
 	Reads int           `env:"MEMPOOL_READS" envDefault:"1000" doc:"transactions read in one look at the mempool; the newest come first, more wait"`
-	Grace time.Duration `env:"MEMPOOL_GRACE" envDefault:"10m" doc:"how long a transaction may be missing from the mempool before its deposit is taken back"`
+	Grace time.Duration `env:"MEMPOOL_GRACE" envDefault:"10m" doc:"time for which a transaction may be missing from the mempool before its deposit is reverted"`
 }
 
 // evmSettings is one EVM network.
@@ -63,7 +63,7 @@ type evmSettings struct {
 	Scan    scanSettings
 	ChainID int64  `env:"CHAIN_ID" doc:"chain id that every endpoint must have; empty: the network's own"`
 	Tokens  string `env:"TOKENS" doc:"token contracts as USDT:0x…,USDC:0x…; empty: the listed ones"`
-	Trace   string `env:"TRACE" doc:"how coin that contracts send is seen: debug (debug_traceBlockByHash) or trace (trace_block), which every endpoint must serve; empty: it is not seen"`
+	Trace   string `env:"TRACE" doc:"call that shows coin sent by contracts: debug (debug_traceBlockByHash) or trace (trace_block), which every endpoint must serve; empty: wallets does not see such coin"`
 	Sweep   sweepSettings
 }
 

@@ -28,11 +28,11 @@ import (
 
 // sweepSettings say when money leaves the deposit addresses of one EVM network. The signer has its own limits.
 type sweepSettings struct {
-	Treasury string        `env:"SWEEP_TREASURY" doc:"address that deposits are swept to, the same that the signer has pinned; empty: the network is not swept"`
+	Treasury string        `env:"SWEEP_TREASURY" doc:"address that receives sweeps, the same that the signer has pinned; empty: the network is not swept"`
 	Least    string        `env:"SWEEP_LEAST" doc:"smallest sums worth a sweep, as USDT:20,ETH:0.01; empty: the defaults of docs/custody.md"`
-	MaxFee   int64         `env:"SWEEP_MAX_FEE_WEI" doc:"most per gas; while the network asks for more, sweeps wait. Empty: the default of docs/custody.md"`
-	Reserve  int64         `env:"SWEEP_RESERVE_WEI" doc:"coins kept back for what a rollup takes for its data; empty: the default of docs/custody.md"`
-	Stuck    time.Duration `env:"SWEEP_STUCK" envDefault:"3m" doc:"a transaction that is in no block for so long is signed again with a higher fee"`
+	MaxFee   int64         `env:"SWEEP_MAX_FEE_WEI" doc:"most wei per gas; while the network asks for more, sweeps wait. Empty: the default of docs/custody.md"`
+	Reserve  int64         `env:"SWEEP_RESERVE_WEI" doc:"coins kept back for a rollup's data fee; empty: the default of docs/custody.md"`
+	Stuck    time.Duration `env:"SWEEP_STUCK" envDefault:"3m" doc:"time without a block after which a transaction is signed again with a higher fee"`
 }
 
 // sweepDefaults are the limits of a network that are not configured: the cap per gas and the reserve in wei. The smallest

@@ -39,7 +39,7 @@ type settings struct {
 	Passphrase config.Secret `env:"SIGNER_PASSPHRASE" doc:"passphrase that opens the seed, when it was sealed with one"`
 	Policy     string        `env:"SIGNER_POLICY" doc:"path of the policy: networks, treasuries, tokens, limits (docs/custody.md)"`
 	Socket     string        `env:"SIGNER_SOCKET" doc:"path of the unix socket to open; only the policy's peers may use it"`
-	Log        string        `env:"SIGNER_LOG" doc:"path of the log, in which every line is bound to the one before; it must outlive the process"`
+	Log        string        `env:"SIGNER_LOG" doc:"path of the log, in which every line contains the hash of the line before; it must outlive the process"`
 	KillSwitch string        `env:"SIGNER_KILL_SWITCH" doc:"path of a file that, while it exists, makes the signer refuse everything"`
 	LockMemory bool          `env:"SIGNER_LOCK_MEMORY" envDefault:"false" doc:"keep the process out of swap (mlockall); needs an unlimited memlock limit"`
 }
