@@ -1,8 +1,9 @@
 package wallet
 
 import (
-	"causeway.internal/libs/tenant"
 	"fmt"
+
+	"causeway.internal/libs/tenant"
 )
 
 // Counted is an asset whose amounts are stored, with the contract they are read from (” for none) and the decimals of its

@@ -1,8 +1,9 @@
 package wallet
 
 import (
-	"causeway.internal/libs/tenant"
 	"time"
+
+	"causeway.internal/libs/tenant"
 )
 
 // ScanState is how the scan of a network fares.
