@@ -18,8 +18,9 @@ const (
 	Credit Side = "credit"
 )
 
-// Account is one account of the chart. An account of one payment has a stored balance, which changes under the payment's
-// lock. A shared account has entries only, so that no hot row serialises settlement; reconciliation sums its entries.
+// Account is one account of the chart. An account of one payment has a stored balance, which changes under the
+// payment's lock. A shared account has entries only, so that no hot row serialises settlement; reconciliation sums its
+// entries.
 type Account struct {
 	Code    string // unique, the kind first: customer:pay_…:USDT
 	Asset   string // symbol of the crypto or code of the currency it is kept in

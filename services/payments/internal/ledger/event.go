@@ -162,8 +162,8 @@ func (r Refund) Sent() Journal {
 	return j
 }
 
-// Swept books a sweep from deposit addresses to the treasury. amount is the sum that left them, and gas the network's fee
-// in its own coin. When that coin itself is swept, amount includes the gas.
+// Swept books a sweep from deposit addresses to the treasury. amount is the sum that left them, and gas the network's
+// fee in its own coin. When that coin itself is swept, amount includes the gas.
 func Swept(tx, network, asset string, amount decimal.Decimal, coin string, gas decimal.Decimal) Journal {
 	j := Journal{Key: "sweep:" + tx, Event: EventSwept}
 	j.move(CryptoHot(network, asset), CryptoDeposit(network, asset), amount)
@@ -193,7 +193,8 @@ func FloatToppedUp(key, rail string, cur money.Currency, amount decimal.Decimal)
 	return j
 }
 
-// Absorbed moves a transfer that was converted and then lost for good out of the payment, so that the loss is in suspense.
+// Absorbed moves a transfer that was converted and then lost for good out of the payment, so that the loss is in
+// suspense.
 func (d Deposit) Absorbed() Journal {
 	j := Journal{Key: count("abs", d.Key, d.N), Event: EventAbsorbed, Payment: d.Payment}
 	j.move(Customer(d.Payment, d.Asset), Suspense(d.Asset), d.Amount)

@@ -13,8 +13,8 @@ type Entry struct {
 	Amount  decimal.Decimal
 }
 
-// Journal is one immutable event of the ledger. Key is unique: writing the same journal twice changes nothing. A reversing
-// journal corrects a mistake.
+// Journal is one immutable event of the ledger. Key is unique: writing the same journal twice changes nothing. A
+// reversing journal corrects a mistake.
 type Journal struct {
 	Key     string
 	Event   string
@@ -22,8 +22,8 @@ type Journal struct {
 	Entries []Entry
 }
 
-// Check refuses a journal without entries, with an amount that is not positive, or with debits and credits that differ in
-// an asset.
+// Check refuses a journal without entries, with an amount that is not positive, or with debits and credits that differ
+// in an asset.
 func (j Journal) Check() error {
 	if j.Key == "" || len(j.Entries) < 2 {
 		return fmt.Errorf("journal %q (%s) is empty", j.Key, j.Event)

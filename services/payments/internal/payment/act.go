@@ -115,8 +115,8 @@ func (c *change) refundAddress(t SetRefundAddress) error {
 	return nil
 }
 
-// named fills in the names of the receiver's account. It ignores a name that arrives after the payout left, and a name of
-// another account.
+// named fills in the names of the receiver's account. It ignores a name that arrives after the payout left, and a name
+// of another account.
 func (c *change) named(t Named) error {
 	if c.p.Payout.Left() || t.Receiver.AccountNumber != c.p.Receiver.AccountNumber || t.Receiver.BankCode != c.p.Receiver.BankCode {
 		return nil
@@ -208,8 +208,8 @@ func (c *change) unknown(t Unknown) error {
 	return nil
 }
 
-// succeeded accepts the rail's conclusive success in unexpected states too. After a restore a payout may be paid that the
-// row does not show as sent. A payout that was reported as failed and then as paid is paid, and an incident.
+// succeeded accepts the rail's conclusive success in unexpected states too. After a restore a payout may be paid that
+// the row does not show as sent. A payout that was reported as failed and then as paid is paid, and an incident.
 func (c *change) succeeded(t Succeeded) error {
 	switch {
 	case c.p.Attempt == 0 || t.Attempt > c.p.Attempt:

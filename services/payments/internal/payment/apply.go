@@ -46,8 +46,8 @@ func (pol Policy) Apply(p Payment, t Trigger, now time.Time) (Payment, []Fact, e
 }
 
 // Timer returns when the timer is due and which trigger it applies. A confirmed payment has its DeadlineAt. Before the
-// due money arrives, a payment has the end of its window, or WaitsUntil while some money is unmined. due is zero without
-// a timer. A payment with an address is closed only after its network is scanned ScanMargin past due.
+// due money arrives, a payment has the end of its window, or WaitsUntil while some money is unmined. due is zero
+// without a timer. A payment with an address is closed only after its network is scanned ScanMargin past due.
 func (p Payment) Timer() (due time.Time, t TriggerName) {
 	switch state := p.State(); {
 	case state == confirmed:

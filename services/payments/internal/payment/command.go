@@ -124,8 +124,8 @@ func (c *checker) atMost(field, value string, limit int) {
 }
 
 // Check applies every conditional rule of docs/api-contract.md#create and docs/api-contract.md#validation. problems
-// holds the problems that the decoder (wrong types) and the caller (callbackUrl) found before; the error holds them all.
-// limits decides amount_out_of_range for fiat-first amounts.
+// holds the problems that the decoder (wrong types) and the caller (callbackUrl) found before; the error holds them
+// all. limits decides amount_out_of_range for fiat-first amounts.
 func (c Command) Check(mode tenant.Mode, limits quote.Table, problems *fault.Problems) (Terms, error) {
 	k := &checker{problems: problems}
 	t := Terms{Type: Type(c.Type), BankRef: c.BankRef, Metadata: c.Metadata, CallbackURL: c.CallbackURL}

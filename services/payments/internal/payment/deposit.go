@@ -33,8 +33,8 @@ type Deposit struct {
 	Counted      decimal.Decimal // amount in the frozen credit; zero when it is not part of it
 }
 
-// Witness is the answer of endpoints of other hosts about a transfer. "" comes from a wallets service that asks no other
-// host. A contradicted transfer counts as reverted.
+// Witness is the answer of endpoints of other hosts about a transfer. "" comes from a wallets service that asks no
+// other host. A contradicted transfer counts as reverted.
 type Witness string
 
 // The answers that delay a payment. With any other answer a transfer counts by its depth.

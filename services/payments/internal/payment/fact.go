@@ -7,8 +7,8 @@ import (
 	"causeway.internal/services/payments/internal/ledger"
 )
 
-// Fact is a consequence of a change that the store writes in the same transaction. Without facts nothing changed and the
-// store writes nothing.
+// Fact is a consequence of a change that the store writes in the same transaction. Without facts nothing changed and
+// the store writes nothing.
 type Fact interface{ fact() }
 
 // Change is one row of the history. Every Apply that changes anything returns at least one. From equals To when only a

@@ -185,8 +185,9 @@ func (c *change) sum() {
 	}
 }
 
-// book posts each deep transfer to the ledger once. It reverses a transfer that was reorged away, is unmined again, or was
-// mined again with another amount. Money for a running payment goes to its payer's account, and other money to suspense.
+// book posts each deep transfer to the ledger once. It reverses a transfer that was reorged away, is unmined again, or
+// was mined again with another amount. Money for a running payment goes to its payer's account, and other money to
+// suspense.
 func (c *change) book() {
 	running := c.p.End == NotEnded && c.p.Status() != StatusNeedsReview
 	for i := range c.rows {
@@ -234,8 +235,8 @@ func (c *change) mark(d Deposit) {
 	c.facts = append(c.facts, m)
 }
 
-// watchFrozen follows a payment whose money is converted. No status changes. A deposit that is reorged away is an alert,
-// and further money is owed to the payer.
+// watchFrozen follows a payment whose money is converted. No status changes. A deposit that is reorged away is an
+// alert, and further money is owed to the payer.
 func (c *change) watchFrozen() {
 	gone := c.anyLost()
 	if gone && !c.p.Reorged {
@@ -247,8 +248,8 @@ func (c *change) watchFrozen() {
 	}
 }
 
-// watchHeld follows a payment that waits for an operator and whose money is not converted. The payment is reorged while a
-// deposit is missing, and no longer once all deposits are valid again.
+// watchHeld follows a payment that waits for an operator and whose money is not converted. The payment is reorged while
+// a deposit is missing, and no longer once all deposits are valid again.
 func (c *change) watchHeld() {
 	gone := slices.ContainsFunc(c.rows, func(d Deposit) bool { return d.Reverted && !c.dust(d) })
 	switch {
@@ -373,9 +374,9 @@ func (c *change) judgeClosed(before Funding, rate decimal.Decimal) {
 	}
 }
 
-// takeLate fixes the rate of late money when a block holds it: the lowest of the locked rate and of the current rates at
-// each arrival. So a payer cannot wait for a better rate. Without a current rate, or when it moved too far, an operator
-// decides.
+// takeLate fixes the rate of late money when a block holds it: the lowest of the locked rate and of the current rates
+// at each arrival. So a payer cannot wait for a better rate. Without a current rate, or when it moved too far, an
+// operator decides.
 func (c *change) takeLate(rate decimal.Decimal) bool {
 	lock := c.p.Quote.Rate
 	if !lock.Drift(rate, c.pol.LateDrift) {
@@ -446,9 +447,9 @@ func (c *change) confirm() {
 	}
 }
 
-// worth converts a sum of the quoted asset: to the quoted payout within the tolerance, and otherwise by the type's policy.
-// Money beyond the quote stays the payer's for types that pay the quote. Late money at a lower rate never pays more than
-// at the locked rate.
+// worth converts a sum of the quoted asset: to the quoted payout within the tolerance, and otherwise by the type's
+// policy. Money beyond the quote stays the payer's for types that pay the quote. Late money at a lower rate never pays
+// more than at the locked rate.
 func (c *change) worth(sum decimal.Decimal) Credit {
 	q := c.p.Quote
 	credit := Credit{Crypto: sum, Payout: q.PayoutAmount, Fee: q.Charge.Fiat}

@@ -23,8 +23,8 @@ func (c *change) outlived(d Deposit) bool {
 	return !d.FirstSeenAt.After(c.p.ExpiresAt) && d.BlockTime.After(c.holdEnds())
 }
 
-// idle reports an unmined transfer that counts for nothing: it was first seen after the window, or the window is closed.
-// It changes nothing until a block holds it.
+// idle reports an unmined transfer that counts for nothing: it was first seen after the window, or the window is
+// closed. It changes nothing until a block holds it.
 func (c *change) idle(d Deposit) bool {
 	return d.Unmined() && (c.p.Closed || d.FirstSeenAt.After(c.p.ExpiresAt))
 }

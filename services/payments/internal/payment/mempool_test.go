@@ -50,8 +50,8 @@ func (w *world) dueAt(want time.Time) {
 	}
 }
 
-// A transfer that a mempool showed in time is on time if a block holds it before the hold ends. Mined later, it is as late
-// as its block. A transfer that was first seen after the window is as late as its block too.
+// A transfer that a mempool showed in time is on time if a block holds it before the hold ends. Mined later, it is as
+// late as its block. A transfer that was first seen after the window is as late as its block too.
 func TestMempool_time(t *testing.T) {
 	type at = time.Duration // after the window
 	for name, e := range map[string]struct {
@@ -254,8 +254,8 @@ func (f fate) snapshot(minute int) (change func(*Deposit), version int) {
 	return nil, 0
 }
 
-// Transfers wait, are mined, replaced or dropped, and the messages of a minute arrive in any order. Unmined money is never
-// paid out, no payment waits for it longer than the hold and the margin, and the final state is the same.
+// Transfers wait, are mined, replaced or dropped, and the messages of a minute arrive in any order. Unmined money is
+// never paid out, no payment waits for it longer than the hold and the margin, and the final state is the same.
 func TestMempool_anyFate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]Type{Transfer, Gift, MerchantPayment}).Draw(t, "type")
@@ -335,9 +335,9 @@ func TestMempool_anyFate(t *testing.T) {
 	})
 }
 
-// meet reports that two transfers change in one minute where the order of the messages decides. After the window, either a
-// transfer that is on time is paid in part and late money is too much, or late money opens the payment for both. Before
-// the end of the window, a sufficient conversion takes no dust of the same minute.
+// meet reports that two transfers change in one minute where the order of the messages decides. After the window,
+// either a transfer that is on time is paid in part and late money is too much, or late money opens the payment for
+// both. Before the end of the window, a sufficient conversion takes no dust of the same minute.
 func meet(fates []fate, dust bool) bool {
 	changes := map[int]bool{}
 	for _, f := range fates {

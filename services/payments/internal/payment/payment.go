@@ -110,8 +110,8 @@ const (
 // Claim is the facet of a gift's claim.
 type Claim string
 
-// None: the payment is no gift. Open: anybody with the reference may claim. Claimed: a receiver is named. Void: the gift
-// ended before it was claimed, or expired unfunded after the claim.
+// None: the payment is no gift. Open: anybody with the reference may claim. Claimed: a receiver is named. Void: the
+// gift ended before it was claimed, or expired unfunded after the claim.
 const (
 	NoClaim   Claim = "none"
 	ClaimOpen Claim = "open"

@@ -139,8 +139,8 @@ func parseDepth(text string) (d Depth, err error) {
 	return d, nil
 }
 
-// Required finds the depth for a transfer of this worth. An unknown network needs finality, which no scanner reports for
-// it: its money waits for an operator instead of being taken too early.
+// Required finds the depth for a transfer of this worth. An unknown network needs finality, which no scanner reports
+// for it: its money waits for an operator instead of being taken too early.
 func (t Depths) Required(network, asset string, usd decimal.Decimal) Depth {
 	tiers, ok := t[network+"/"+asset]
 	if !ok {
@@ -178,11 +178,11 @@ func (t Depths) Check() error {
 }
 
 // Met reports whether the transfer is deep enough for a payment of this worth. A final block is deep enough for any
-// worth, on every network of docs/api-contract.md#networks. Where the chain tags final blocks, finality comes at or after
-// the depth of the table. Elsewhere wallets calls a block final only at the largest depth of the table (it refuses a
-// FINAL_DEPTH below one of CONFIRMATIONS). wallets sends no further message about a final transfer. So a scanner that
-// was down for longer than finality takes reports it once, as final and one block deep. A transfer in no block is never
-// deep enough, whatever else the message says.
+// worth, on every network of docs/api-contract.md#networks. Where the chain tags final blocks, finality comes at or
+// after the depth of the table. Elsewhere wallets calls a block final only at the largest depth of the table (it
+// refuses a FINAL_DEPTH below one of CONFIRMATIONS). wallets sends no further message about a final transfer. So a
+// scanner that was down for longer than finality takes reports it once, as final and one block deep. A transfer in no
+// block is never deep enough, whatever else the message says.
 func (d Depth) Met(row Deposit) bool {
 	if row.Reverted || row.Unmined() {
 		return false

@@ -1,8 +1,8 @@
 package payment
 
 // Verdict is the verdict on the senders of the valid transfers: a hit if one of them is a hit, clear if all are clear,
-// and unscreened while one of them has no verdict. It ignores dust that counts for nothing, because anybody can send it,
-// and unmined transfers that may not count.
+// and unscreened while one of them has no verdict. It ignores dust that counts for nothing, because anybody can send
+// it, and unmined transfers that may not count.
 func (pol Policy) Verdict(p Payment, rows []Deposit) Screening {
 	c := change{pol: pol, p: p, rows: rows}
 	verdict, begun := Unscreened, c.begun(anyTime)

@@ -82,8 +82,8 @@ const (
 	ExceptionUnclaimed      Exception = "unclaimed"
 )
 
-// Exceptions lists every exception in the order of precedence of docs/api-contract.md#exceptions. Answers show the first
-// that applies.
+// Exceptions lists every exception in the order of precedence of docs/api-contract.md#exceptions. Answers show the
+// first that applies.
 func Exceptions() []Exception {
 	return []Exception{
 		ExceptionScreeningHold, ExceptionPayoutReturned, ExceptionPayoutFailed, ExceptionReorged, ExceptionOverLimit, ExceptionUnverified,
@@ -133,8 +133,8 @@ func (p Payment) Has(e Exception) bool {
 	return false
 }
 
-// State is a row of the transition table: the status, with settling split by whether the payment has money, and none for
-// a payment that does not exist yet.
+// State is a row of the transition table: the status, with settling split by whether the payment has money, and none
+// for a payment that does not exist yet.
 type State string
 
 // The states that differ from every status.

@@ -43,8 +43,8 @@ func (c *change) tally() (t Tally) {
 	return t
 }
 
-// left is the missing part of the due. Received dust reduces it, but the next transfer must still be large enough to open
-// the payment.
+// left is the missing part of the due. Received dust reduces it, but the next transfer must still be large enough to
+// open the payment.
 func (c *change) left(t Tally) decimal.Decimal {
 	switch {
 	case t.Counts.IsPositive() && t.Counts.GreaterThanOrEqual(c.floor()):

@@ -90,8 +90,8 @@ type Deposits struct {
 }
 
 // WindowOver says that the window has ended: ExpiresAt has passed and, for a payment with an address, its network is
-// scanned to ScannedTo, which must be ScanMargin past ExpiresAt. Early closes the window now and moves ExpiresAt to now;
-// only the sandbox sets it.
+// scanned to ScannedTo, which must be ScanMargin past ExpiresAt. Early closes the window now and moves ExpiresAt to
+// now; only the sandbox sets it.
 type WindowOver struct {
 	Rows      []Deposit
 	Rate      decimal.Decimal
@@ -108,8 +108,8 @@ type Screened struct {
 	Rows    []Deposit
 }
 
-// Sending says that a worker has leased the payout and is about to send it. It is applied before the first byte is sent,
-// in the transaction that leases the payout row. When it is refused, the payout must not leave.
+// Sending says that a worker has leased the payout and is about to send it. It is applied before the first byte is
+// sent, in the transaction that leases the payout row. When it is refused, the payout must not leave.
 type Sending struct{ Attempt int }
 
 // Unknown says that the payout may have left and the rail gave no conclusive answer.

@@ -25,7 +25,8 @@ type fatal interface {
 	Fatalf(format string, args ...any)
 }
 
-// world is one payment with its deposit rows, its ledger and all its facts. It checks the invariants after every trigger.
+// world is one payment with its deposit rows, its ledger and all its facts. It checks the invariants after every
+// trigger.
 type world struct {
 	t      fatal
 	policy Policy

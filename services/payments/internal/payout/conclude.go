@@ -26,9 +26,9 @@ func Ask(p Payout, now time.Time) (Payout, error) {
 	return p, nil
 }
 
-// Conclude ends an attempt by an operator's decision: as is succeeded or failed. The caller holds the locks of payment and
-// payout, so no worker can claim the row meanwhile. With ErrOnTheWire the returned row is stopped and must be written: no
-// further order is sent, and the last one has arrived, or never will, when its lease ends.
+// Conclude ends an attempt by an operator's decision: as is succeeded or failed. The caller holds the locks of payment
+// and payout, so no worker can claim the row meanwhile. With ErrOnTheWire the returned row is stopped and must be
+// written: no further order is sent, and the last one has arrived, or never will, when its lease ends.
 func (t Timing) Conclude(p Payout, as State, now time.Time) (Payout, Outcome, error) {
 	switch {
 	case p.Unsent():

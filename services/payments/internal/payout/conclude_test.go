@@ -176,8 +176,8 @@ func TestConcludedIsNotFrozenAgain(t *testing.T) {
 	}
 }
 
-// For any interleaving of workers, answers, operators and time: no order leaves after an operator has stopped or concluded
-// a payout, none leaves again unless the rail does not know the reference, and none after the time of R6.
+// For any interleaving of workers, answers, operators and time: no order leaves after an operator has stopped or
+// concluded a payout, none leaves again unless the rail does not know the reference, and none after the time of R6.
 func TestAnyInterleavingWithOperators(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		timing := LiveTiming()

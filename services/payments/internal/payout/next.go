@@ -16,9 +16,9 @@ const (
 	AlertFound        = "payout_found_at_rail" // made before a restore; an operator compares the account, which the rail does not return
 )
 
-// Next decides on an observation: it returns the row after it, the next step, and the outcome for the payment. The caller
-// holds the locks of payment and payout, writes the row, applies the outcome to the payment, commits, and only then
-// carries out the step. Only the step that follows Claimed may send an order.
+// Next decides on an observation: it returns the row after it, the next step, and the outcome for the payment. The
+// caller holds the locks of payment and payout, writes the row, applies the outcome to the payment, commits, and only
+// then carries out the step. Only the step that follows Claimed may send an order.
 func (t Timing) Next(p Payout, o Observation, now time.Time) (Payout, Decision) {
 	switch {
 	case p.State == Returned:
@@ -110,8 +110,8 @@ func (o Observation) doubtful() bool {
 func (p Payout) Unsent() bool { return p.State == Created && !p.Frozen }
 
 // Resendable reports whether the same reference may be sent again. Either the rail answered often enough, over long
-// enough, that it does not know it (R5), or the only send was refused for lack of balance (R4) or failed before the wire.
-// After the time of R6, and after the most sends, no worker sends again.
+// enough, that it does not know it (R5), or the only send was refused for lack of balance (R4) or failed before the
+// wire. After the time of R6, and after the most sends, no worker sends again.
 func (t Timing) Resendable(p Payout, now time.Time) bool {
 	if p.State != Unknown || p.Frozen || p.Stopped || p.Sends >= t.Sends || t.overdue(p, now) {
 		return false

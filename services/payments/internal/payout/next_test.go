@@ -224,9 +224,9 @@ func TestAskedBeforeTheFirstSend(t *testing.T) {
 	}
 }
 
-// This rail makes a transfer for every order that reaches it, duplicates too, loses orders and answers, and answers late.
-// For any interleaving of workers, crashes and time, it gets one order at a time, and no second one after the first
-// arrived.
+// This rail makes a transfer for every order that reaches it, duplicates too, loses orders and answers, and answers
+// late. For any interleaving of workers, crashes and time, it gets one order at a time, and no second one after the
+// first arrived.
 func TestAnyInterleavingPaysAtMostOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		timing := LiveTiming()

@@ -1,6 +1,6 @@
 // Package payout decides the next step of one payout: send, query, wait or alert an operator, by the rules R1 to R10 of
-// docs/rails.md#the-rules. It is pure: the worker passes a row, the rail's answer and the time, and carries out the step
-// that Next returns. It guarantees that money never leaves twice for one reference.
+// docs/rails.md#the-rules. It is pure: the worker passes a row, the rail's answer and the time, and carries out the
+// step that Next returns. It guarantees that money never leaves twice for one reference.
 package payout
 
 import (
@@ -16,9 +16,9 @@ import (
 // State is the state of a payout.
 type State string
 
-// The states. Only succeeded, failed and returned are conclusive. Unknown means that the order was or may have been sent
-// and that its outcome is not known. Withdrawn is a payout that never left because its deposit was reorged away; it may
-// become created again.
+// The states. Only succeeded, failed and returned are conclusive. Unknown means that the order was or may have been
+// sent and that its outcome is not known. Withdrawn is a payout that never left because its deposit was reorged away;
+// it may become created again.
 const (
 	Created   State = "created"
 	Sending   State = "sending"

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The rail lost the first answer and refuses every later order. No refusal proves anything about the first order, so the
-// payout is not failed. An earlier version sent such an order 4 320 times in thirty days without an alert.
+// The rail lost the first answer and refuses every later order. No refusal proves anything about the first order, so
+// the payout is not failed. An earlier version sent such an order 4 320 times in thirty days without an alert.
 func TestStuckPayoutCallsAPersonAndIsNotSentForEver(t *testing.T) {
 	for name, timing := range map[string]Timing{"live": LiveTiming(), "test": TestTiming()} {
 		t.Run(name, func(t *testing.T) {

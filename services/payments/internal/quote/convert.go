@@ -16,8 +16,8 @@ import (
 //	     payment whose amount and fee add up to g (like a crypto-first quote); rounded up, at most g
 //	p  = g − f
 //
-// the payout is p, and the fee is g − payout. Two bounds prevent that a step between two fees pays more for a smaller sum:
-// a sum of at most due pays at most the quoted payout, and a larger sum pays at least that. Hence
+// the payout is p, and the fee is g − payout. Two bounds prevent that a step between two fees pays more for a smaller
+// sum: a sum of at most due pays at most the quoted payout, and a larger sum pays at least that. Hence
 //
 //   - payout + fee = g exactly, and neither is negative; the fee is never more than g;
 //   - at sum = due the result is the quote;

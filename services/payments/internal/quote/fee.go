@@ -85,8 +85,8 @@ func (t Table) Check() error {
 	return nil
 }
 
-// Fee is the fee of a payment of this fiat amount: its tier's fee, at most a tenth of the amount, rounded up to the minor
-// unit.
+// Fee is the fee of a payment of this fiat amount: its tier's fee, at most a tenth of the amount, rounded up to the
+// minor unit.
 func (s Schedule) Fee(fiat decimal.Decimal) decimal.Decimal {
 	for _, t := range s.Tiers {
 		if t.UpTo.IsZero() || fiat.LessThanOrEqual(t.UpTo) {
@@ -102,8 +102,8 @@ func (t Tier) fee(fiat decimal.Decimal) decimal.Decimal {
 }
 
 // net splits a gross amount into fiatAmount and fee when the fee is added on top (crypto-first, chargeFrom crypto):
-// fiatAmount + fee = gross, with the fee of fiatAmount. If two fees fit, the smaller one is taken. If none fits, because
-// the gross is in the step between two fees, the lower one is taken.
+// fiatAmount + fee = gross, with the fee of fiatAmount. If two fees fit, the smaller one is taken. If none fits,
+// because the gross is in the step between two fees, the lower one is taken.
 func (s Schedule) net(gross decimal.Decimal) (fiat, fee decimal.Decimal) {
 	unit := decimal.New(1, -money.FiatDigits)
 	var near decimal.Decimal // the largest amount that, with its own fee, does not exceed the gross

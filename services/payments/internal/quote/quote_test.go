@@ -184,7 +184,8 @@ func TestFiatFirstIdentities(t *testing.T) {
 	})
 }
 
-// isCeil checks c = ceil(owed/rate) at the given digits without dividing: c·rate ≥ owed and one unit less is not enough.
+// isCeil checks c = ceil(owed/rate) at the given digits without dividing: c·rate ≥ owed and one unit less is not
+// enough.
 func isCeil(t *rapid.T, c, owed, rate decimal.Decimal, digits int32) {
 	if money.Digits(c) > digits || c.Mul(rate).LessThan(owed) {
 		t.Fatalf("%s at %s does not pay %s", c, rate, owed)
@@ -237,8 +238,8 @@ func TestCryptoFirstIdentities(t *testing.T) {
 	})
 }
 
-// cryptoNet checks the fee of crypto-first from crypto: it is the fee of fiatAmount; if two fit the smaller, if none the
-// lower one of the step that the gross falls into.
+// cryptoNet checks the fee of crypto-first from crypto: it is the fee of fiatAmount; if two fit the smaller, if none
+// the lower one of the step that the gross falls into.
 func cryptoNet(t *rapid.T, s Schedule, gross decimal.Decimal, q Quote) {
 	if !q.FiatAmount.Equal(q.PayoutAmount) {
 		t.Fatalf("fiatAmount %s, payout %s", q.FiatAmount, q.PayoutAmount)

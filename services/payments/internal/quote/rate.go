@@ -18,8 +18,8 @@ type Source struct {
 	Why   string          `json:"why,omitempty"` // reason of its exclusion
 }
 
-// Rate is an aggregated price with its provenance. It is stored with each payment that it priced, so that an auditor can
-// trace a price years later.
+// Rate is an aggregated price with its provenance. It is stored with each payment that it priced, so that an auditor
+// can trace a price years later.
 type Rate struct {
 	Fiat      money.Currency  `json:"fiat"`
 	Crypto    string          `json:"crypto"`    // symbol, upper case

@@ -6,8 +6,8 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// CheckDigit is the verdict of an account number's check digit. It never refuses a payment: accounts of mobile wallets are
-// phone numbers, and even the rails' own sample accounts fail the check.
+// CheckDigit is the verdict of an account number's check digit. It never refuses a payment: accounts of mobile wallets
+// are phone numbers, and even the rails' own sample accounts fail the check.
 type CheckDigit string
 
 // The verdicts.
@@ -17,9 +17,9 @@ const (
 	DigitUnknown CheckDigit = "unknown" // no check digit in this country, or a bank without a number for it
 )
 
-// NUBAN checks the tenth digit of a Nigerian account number (CBN, NUBAN standard, revised 2020). The digits of the bank's
-// number, written as 000 and three digits or as 9 and five, and the nine digits of the account have the weights 3 7 3 in
-// turn.
+// NUBAN checks the tenth digit of a Nigerian account number (CBN, NUBAN standard, revised 2020). The digits of the
+// bank's number, written as 000 and three digits or as 9 and five, and the nine digits of the account have the weights
+// 3 7 3 in turn.
 func NUBAN(cur money.Currency, bankCode, account string) CheckDigit {
 	e, ok := Find(cur, bankCode)
 	if cur != money.NGN || !ok || len(account) != 10 || !digits(account) || !digits(e.cbn) {

@@ -30,8 +30,8 @@ func (e Entry) Own(rail string) (string, bool) {
 
 // banks is the table of the codes that callers use, by currency: Nigeria's CBN and NIP codes and the card processors'
 // codes of the wallets, Ghana's sort codes, Kenya's CBK codes, South Africa's universal branch codes, and mobile money.
-// Its sources are NIBSS' list and the lists of the two rails (docs/rails.md). A rail's own list contains one of a bank's
-// codes.
+// Its sources are NIBSS' list and the lists of the two rails (docs/rails.md). A rail's own list contains one of a
+// bank's codes.
 var banks = build()
 
 func build() map[money.Currency][]Entry {

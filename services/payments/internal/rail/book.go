@@ -21,8 +21,8 @@ type Listed struct {
 	Kind string // the rail's type of accounts at this bank
 }
 
-// Book finds a bank's code in a rail's own list, which is read once a day. A bank has several codes, and each rail accepts
-// only the one in its list. It is safe for concurrent use.
+// Book finds a bank's code in a rail's own list, which is read once a day. A bank has several codes, and each rail
+// accepts only the one in its list. It is safe for concurrent use.
 type Book struct {
 	Fetch func(ctx context.Context, cur money.Currency) ([]Listed, error)
 	Now   func() time.Time

@@ -361,7 +361,8 @@ func TestR10_theFloatIsKnown(t *testing.T) {
 	}
 }
 
-// A bank that is not in the rail's own list, or a wallet's number that is not a phone number, is refused before the wire.
+// A bank that is not in the rail's own list, or a wallet's number that is not a phone number, is refused before the
+// wire.
 func TestRail_whatIsNotReachedIsNotSent(t *testing.T) {
 	for name, r := range real(t) {
 		for _, o := range []rail.Order{

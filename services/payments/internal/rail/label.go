@@ -6,8 +6,8 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// Label is the receiver's name in an order to a rail that requires one: the resolved name, or a text that is clearly not
-// a name. Causeway never invents a person's name.
+// Label is the receiver's name in an order to a rail that requires one: the resolved name, or a text that is clearly
+// not a name. Causeway never invents a person's name.
 func Label(o Order) string {
 	if o.AccountName != "" {
 		return o.AccountName

@@ -15,8 +15,8 @@ import (
 	"causeway.internal/services/payments/internal/payout"
 )
 
-// The errors with a meaning. Every other error of Resolve means unavailable, and every other error of Send or Query means
-// that the outcome is unknown.
+// The errors with a meaning. Every other error of Resolve means unavailable, and every other error of Send or Query
+// means that the outcome is unknown.
 var (
 	ErrNotFound    = errors.New("no such account")
 	ErrUnsupported = errors.New("not supported by the rail")
@@ -124,8 +124,8 @@ type Provider interface {
 	ParseWebhook(h http.Header, raw []byte) (Event, error)
 }
 
-// Sent translates the result of Send for package payout. Only a definite refusal is Refused. Every doubtful answer, also
-// a duplicate reference, means that the outcome is unknown (R3, R4).
+// Sent translates the result of Send for package payout. Only a definite refusal is Refused. Every doubtful answer,
+// also a duplicate reference, means that the outcome is unknown (R3, R4).
 func Sent(s Status, err error) payout.Observation {
 	switch {
 	case err == nil:

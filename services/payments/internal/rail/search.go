@@ -18,9 +18,9 @@ var short = map[string]string{
 	"TymeBank": "tyme",
 }
 
-// Search finds institutions of a currency by a typed text. Every word of the text must be part of the name or of a common
-// name, or one typing error away from a word of either. Case, punctuation and order do not matter. A code finds its
-// institution, and an empty text finds all.
+// Search finds institutions of a currency by a typed text. Every word of the text must be part of the name or of a
+// common name, or one typing error away from a word of either. Case, punctuation and order do not matter. A code finds
+// its institution, and an empty text finds all.
 func Search(cur money.Currency, text string) []Bank {
 	byCode, coded := Find(cur, strings.TrimSpace(text))
 	wanted := words(text)

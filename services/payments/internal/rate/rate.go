@@ -1,5 +1,5 @@
-// Package rate is the source of prices for quotes. An aggregator answers from memory, which drivers fill, so that a create
-// makes no call to a price source.
+// Package rate is the source of prices for quotes. An aggregator answers from memory, which drivers fill, so that a
+// create makes no call to a price source.
 package rate
 
 import (

@@ -1,6 +1,6 @@
-// Package remote is the HTTP client of the drivers that read prices and send payouts. Each exchange is bounded in time and
-// bytes and follows no redirect. Its errors contain no URL and no header, which may hold references and keys. It does not
-// retry, because an error of a payout may mean that the money has left; the driver decides.
+// Package remote is the HTTP client of the drivers that read prices and send payouts. Each exchange is bounded in time
+// and bytes and follows no redirect. Its errors contain no URL and no header, which may hold references and keys. It
+// does not retry, because an error of a payout may mean that the money has left; the driver decides.
 package remote
 
 import (

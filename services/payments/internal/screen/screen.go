@@ -1,6 +1,6 @@
-// Package screen screens addresses against local data: a list of sanctioned addresses, which is a file with its source and
-// version, and the fraud signals of the reports service. It calls no other service while a payment waits. It decides
-// nothing about payments.
+// Package screen screens addresses against local data: a list of sanctioned addresses, which is a file with its source
+// and version, and the fraud signals of the reports service. It calls no other service while a payment waits. It
+// decides nothing about payments.
 package screen
 
 import (
@@ -33,8 +33,8 @@ const (
 // SenderNotKnown is the reason kept with a clear verdict on a transfer whose network need not name its senders.
 const SenderNotKnown = "sender_not_known"
 
-// nameless are the networks whose transfers need not name a sender: a bitcoin node without an index of transactions does
-// not know the sender of an input. On every other network the transfer names its sender.
+// nameless are the networks whose transfers need not name a sender: a bitcoin node without an index of transactions
+// does not know the sender of an input. On every other network the transfer names its sender.
 var nameless = map[string]bool{"bitcoin": true}
 
 // List is a set of addresses. It is immutable.
@@ -137,8 +137,8 @@ type Local struct {
 // against it. Merchants resolve their own reports, so reports alone hold no money.
 func New(list *List, signals Signals) *Local { return &Local{list, signals} }
 
-// Screen implements admission.Screener. A live transfer without a known sender is a hit, unless its network need not name
-// one. When some senders of a transfer are known, they decide.
+// Screen implements admission.Screener. A live transfer without a known sender is a hit, unless its network need not
+// name one. When some senders of a transfer are known, they decide.
 func (s *Local) Screen(ctx context.Context, mode tenant.Mode, network string, addresses []string) (change.Verdict, error) {
 	v := change.Verdict{Lists: s.list.Version() + "; confirmed reports"}
 	for _, a := range addresses {

@@ -31,8 +31,8 @@ func OpenClock(ctx context.Context, pool *pgxpool.Pool, wall func() time.Time) (
 	return c, c.Measure(ctx)
 }
 
-// Measure reads the database's clock again. Between two measurements the clocks drift as hardware clocks do. The error of
-// a measurement is at most half the duration of its query.
+// Measure reads the database's clock again. Between two measurements the clocks drift as hardware clocks do. The error
+// of a measurement is at most half the duration of its query.
 func (c *Clock) Measure(ctx context.Context) error {
 	var best reading
 	var least time.Duration

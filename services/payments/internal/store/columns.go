@@ -142,14 +142,15 @@ type record struct {
 	price, payer, payerIndex, receiver []byte
 }
 
-// price is what a payment keeps of its quote beside the amounts: the provenance of the rate and the version of the fees.
+// price is what a payment keeps of its quote beside the amounts: the provenance of the rate and the version of the
+// fees.
 type price struct {
 	Rate     quote.Rate `json:"rate"`
 	FeeTable string     `json:"feeTable"`
 }
 
-// recordOf returns the row of a payment that was before. Payer and receiver are null where they did not change and empty
-// where they were removed, as makeUpdate expects.
+// recordOf returns the row of a payment that was before. Payer and receiver are null where they did not change and
+// empty where they were removed, as makeUpdate expects.
 func (s vault) recordOf(before, p payment.Payment) (r *record, err error) {
 	r = &record{Payment: p, status: string(p.Status()), exception: string(p.Exception())}
 	r.due, _ = p.Timer()

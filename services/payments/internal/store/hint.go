@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// hintPayout makes a sent payout due, so that a worker queries the rail at once. A webhook shows that the rail knows the
-// payout, so the misses of earlier queries are cleared and cause no second send. A payout that is due within a second
-// stays unchanged.
+// hintPayout makes a sent payout due, so that a worker queries the rail at once. A webhook shows that the rail knows
+// the payout, so the misses of earlier queries are cleared and cause no second send. A payout that is due within a
+// second stays unchanged.
 const hintPayout = `UPDATE payouts SET next_at = clock_timestamp(), misses = 0
 WHERE reference = $1 AND rail = $2 AND state IN ('pending', 'unknown', 'succeeded', 'failed')
 AND (next_at IS NULL OR next_at > clock_timestamp() + interval '1 second')`

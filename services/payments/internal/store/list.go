@@ -59,8 +59,8 @@ var (
 	listHolds = pageOf(reviewedColumns, fmt.Sprintf(someLanes, " AND p.hold <> ''"))
 )
 
-// pageOf reads the payments whose ids a statement finds, by their primary key. The planner assumes that an array is small,
-// and so keeps one plan for all arguments.
+// pageOf reads the payments whose ids a statement finds, by their primary key. The planner assumes that an array is
+// small, and so keeps one plan for all arguments.
 func pageOf(columns, ids string) string {
 	return "SELECT " + columns + " FROM payments p WHERE p.id = ANY(ARRAY(\n" + ids + "\n)) ORDER BY p.id DESC"
 }

@@ -27,9 +27,10 @@ WHERE EXISTS (SELECT FROM history h WHERE h.payment_id = p.id AND h.at >= $1)`
 	// Claimable gifts that are older than the mark in references of gifts. The mark is the 16th character.
 	unmarkedGifts = `SELECT count(*) OVER (), mode, id, status FROM payments WHERE type = 'gift' AND length(reference) < 16
 AND claim <> 'claimed' AND status NOT IN ('settled', 'expired', 'cancelled') ORDER BY id DESC LIMIT 20`
-	// The numbers up to the oldest progress that has waited for ten minutes, which an alert has named, count as taken in.
-	// Progress that is known now may be older than the deposits that wallets has published again, and would close the windows of
-	// their payments. So it is forgotten, and only progress that wallets publishes a minute after this, by either clock, counts.
+	// The numbers up to the oldest progress that has waited for ten minutes, which an alert has named, count as taken
+	// in. Progress that is known now may be older than the deposits that wallets has published again, and would close
+	// the windows of their payments. So it is forgotten, and only progress that wallets publishes a minute after this,
+	// by either clock, counts.
 	skipDeposits = `WITH gap AS (
 	SELECT s.settled AS first, min(w.deposits) AS last FROM scan_progress s JOIN scan_waiting w USING (mode, network)
 	WHERE s.mode = $1 AND s.network = $2 AND s.settled >= 0 AND w.deposits > s.settled AND w.told_at < now() - interval '10 minutes'
@@ -158,8 +159,8 @@ func (s *Store) Expiries(ctx context.Context, each func(Expiry) error) error {
 // errNoGap refuses SkipDeposits where no deposit is missing.
 var errNoGap = errors.New("nothing changed: no deposit of that network has been missing for ten minutes (`payments expiry` shows it)")
 
-// SkipDeposits lets payments of a network expire again although deposit messages are lost, and returns the number of skipped
-// messages. The first progress that wallets publishes a minute later settles them. It writes an audit entry.
+// SkipDeposits lets payments of a network expire again although deposit messages are lost, and returns the number of
+// skipped messages. The first progress that wallets publishes a minute later settles them. It writes an audit entry.
 func (s *Store) SkipDeposits(ctx context.Context, operator, mode, network, reason string) (skipped int64, err error) {
 	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		switch err := tx.QueryRow(ctx, skipDeposits, mode, network).Scan(&skipped); {

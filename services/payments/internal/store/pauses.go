@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// A worker shares this lock from the read of the pauses until its claim of a payout is committed. A change of the pauses
-	// waits for all workers. So every claim after `payments pause payouts` has returned sees the pause.
+	// A worker shares this lock from the read of the pauses until its claim of a payout is committed. A change of the
+	// pauses waits for all workers. So every claim after `payments pause payouts` has returned sees the pause.
 	shareClaims   = `SELECT pg_advisory_xact_lock_shared(hashtext('payments pauses'))`
 	excludeClaims = `SELECT pg_advisory_xact_lock(hashtext('payments pauses'))`
 	selectPaused  = `SELECT EXISTS (SELECT FROM pauses WHERE what = 'payouts' AND currency IN ('', $1) AND network IN ('', $2) AND rail IN ('', $3))`

@@ -24,10 +24,10 @@ const (
 WHERE id = $1 AND payer IS NOT DISTINCT FROM $2 AND receiver IS NOT DISTINCT FROM $3`
 	resealPayout = `UPDATE payouts SET receiver = $3 WHERE id = $1 AND receiver = $2`
 
-	// One batch of a walk over the lanes of a merchant, as in listOwned, in the order of ids, so that a payment that changes
-	// its lane keeps its place. One statement writes the found payments and the position. walk_of names the walk. There are
-	// two walks, because a payment may be committed a little after its time: the first is asked_at, the second a minute
-	// (erasure.Commit) later.
+	// One batch of a walk over the lanes of a merchant, as in listOwned, in the order of ids, so that a payment that
+	// changes its lane keeps its place. One statement writes the found payments and the position. walk_of names the
+	// walk. There are two walks, because a payment may be committed a little after its time: the first is asked_at, the
+	// second a minute (erasure.Commit) later.
 	walkPayments = `WITH looked AS MATERIALIZED (
 	SELECT found.id, found.theirs FROM unnest($4::text[]) AS s(status) CROSS JOIN unnest($5::text[]) AS t(type) CROSS JOIN LATERAL (
 		SELECT p.id COLLATE "C" AS id, coalesce(p.payer_index = ANY($3), false) AND p.created_at <= $6 AS theirs FROM payments p
@@ -56,9 +56,9 @@ WHERE p.erasure_id = $3 ORDER BY p.payment_id`
 	leftOfErasure = `SELECT count(*) FILTER (WHERE wait = 'open'), count(*) FILTER (WHERE wait = 'law'), count(*) FILTER (WHERE wait = 'copies')
 FROM erasure_payments WHERE erasure_id = $1`
 
-	// A payment has ended when its money can only move by an operator's decision. Late money may still need the payer of an
-	// expired or cancelled payment, but for a shorter time than other services hold copies. The payment is read after the
-	// lock, in a separate statement that sees all earlier changes.
+	// A payment has ended when its money can only move by an operator's decision. Late money may still need the payer
+	// of an expired or cancelled payment, but for a shorter time than other services hold copies. The payment is read
+	// after the lock, in a separate statement that sees all earlier changes.
 	lockErased  = `SELECT FROM payments WHERE id = $1 FOR UPDATE`
 	selectEnded = `WITH found AS (
 	SELECT p.receiver, p.payer_index, coalesce((SELECT max(h.at) FROM history h WHERE h.payment_id = p.id), p.created_at) AS moved,
@@ -82,8 +82,8 @@ FROM found`
 // resealBatch is the number of rows that Reseal reads at once.
 const resealBatch = 500
 
-// Reseal seals all personal data under the first master key, and returns the number of changed rows. It may run beside the
-// service, and again after it was stopped.
+// Reseal seals all personal data under the first master key, and returns the number of changed rows. It may run beside
+// the service, and again after it was stopped.
 func (s *Store) Reseal(ctx context.Context) (changed int64, err error) {
 	payments, err := s.walk(ctx, personalPayments, s.resealPayment)
 	if err != nil {
@@ -235,9 +235,9 @@ func waitsOf(r erasure.Retention) (waits []string, micros []int64) {
 	return []string{waitOpen, waitLaw, waitCopies}, []int64{lookAgain.Microseconds(), r.Laundering.Microseconds(), r.Copies.Microseconds()}
 }
 
-// eraser erases a payer: identity, receiver's account and the merchant's metadata, in every ended payment that named the
-// payer at the time of the request. Amounts, history, ledger and the bank's code stay. Each payment is erased in its own
-// transaction, and a failed one does not delay the others.
+// eraser erases a payer: identity, receiver's account and the merchant's metadata, in every ended payment that named
+// the payer at the time of the request. Amounts, history, ledger and the bank's code stay. Each payment is erased in
+// its own transaction, and a failed one does not delay the others.
 func (s *Store) eraser(r erasure.Retention) func(context.Context, erasure.Asked[Payer]) (erasure.Done, error) {
 	return func(ctx context.Context, asked erasure.Asked[Payer]) (done erasure.Done, err error) {
 		if err := s.walkErasure(ctx, asked); err != nil {

@@ -30,9 +30,9 @@ var (
 )
 
 // makeInsert returns the statement that inserts a payment with its history row and its event, so that a create is one
-// round trip and updates no row. It inserts nothing when the address has received money, which only happens when somebody
-// learnt the address before a payment had it. With a key it inserts nothing when the key has an answer, so that no read
-// has to come first.
+// round trip and updates no row. It inserts nothing when the address has received money, which only happens when
+// somebody learnt the address before a payment had it. With a key it inserts nothing when the key has an answer, so
+// that no read has to come first.
 func makeInsert(keyed, limited bool) string {
 	var cols, vals []string
 	n := 0
@@ -99,7 +99,8 @@ const (
 	// insertHistory returns the microseconds since the previous change, 0 within one write.
 	insertHistory = `INSERT INTO history (payment_id, version, n, trigger, from_state, to_state, exception) VALUES ($1, $2, $3, $4, $5, $6, $7)
 RETURNING CASE WHEN n > 1 THEN 0 ELSE coalesce(1000000 * extract(epoch FROM now() - (SELECT max(at) FROM history b WHERE b.payment_id = $1 AND b.version < $2)), 0) END::bigint`
-	// selectUnknowns reads payouts with a next_at by its index. A payout with an outcome that is only followed is not open.
+	// selectUnknowns reads payouts with a next_at by its index. A payout with an outcome that is only followed is not
+	// open.
 	selectUnknowns = `SELECT mode, count(*) FILTER (WHERE state = 'unknown'),
 	coalesce(1000000 * max(extract(epoch FROM now() - coalesce(first_sent_at, sent_at))) FILTER (WHERE state = 'unknown'), 0)::bigint,
 	count(*), coalesce(1000000 * max(extract(epoch FROM now() - created_at)), 0)::bigint,
@@ -135,8 +136,9 @@ WHERE d.version < excluded.version AND d.family = excluded.family AND d.address 
 	selectHeads = `SELECT network, height, block_time, state, (extract(epoch FROM clock_timestamp() - updated_at) * 1000000)::bigint
 FROM scan_progress WHERE mode = $1`
 	selectScans = `SELECT mode, network, state, (extract(epoch FROM clock_timestamp() - updated_at) * 1000000)::bigint, height, head, head_time, untraced FROM scan_progress`
-	// Messages may overtake each other: the state comes from the message with the latest told_at. After 30 seconds without a
-	// message any message is accepted, so that a clock of wallets that was set back stops quotes only briefly.
+	// Messages may overtake each other: the state comes from the message with the latest told_at. After 30 seconds
+	// without a message any message is accepted, so that a clock of wallets that was set back stops quotes only
+	// briefly.
 	upsertProgress = `INSERT INTO scan_progress AS s (mode, network, height, finalized, block_time, state, head, head_time, told_at)
 VALUES ($1, $2, $3, $4, 'epoch', $5, $6, $7, coalesce($8::timestamptz, 'epoch'))
 ON CONFLICT (mode, network) DO UPDATE SET height = excluded.height, finalized = greatest(s.finalized, excluded.finalized), updated_at = now(),
@@ -147,8 +149,8 @@ ON CONFLICT (mode, network) DO UPDATE SET height = excluded.height, finalized = 
 	noteProgress = `INSERT INTO scan_waiting AS w (mode, network, deposits, block_time)
 SELECT $1, $2, $3, $4 FROM scan_progress WHERE mode = $1 AND network = $2 AND believed_from <= coalesce($5::timestamptz, 'infinity')
 ON CONFLICT (mode, network, deposits) DO UPDATE SET block_time = greatest(w.block_time, excluded.block_time)`
-	// upsertProgress has locked the progress. This is a separate statement, so that it sees rows that were committed before
-	// the lock became free.
+	// upsertProgress has locked the progress. This is a separate statement, so that it sees rows that were committed
+	// before the lock became free.
 	settleProgress = `WITH at AS (
 	SELECT settled FROM scan_progress WHERE mode = $1 AND network = $2
 ), run AS ( -- so many numbers follow settled without a gap
@@ -181,8 +183,8 @@ WHERE o.state = 'withdrawn' AND o.sends = 0`
 	answer_at = $21, concluded = $22, concluded_at = $23, contradicted = $24,
 	taken_until = CASE WHEN $10 <= now() THEN taken_until END WHERE id = $1`
 	voidPayout = `UPDATE payouts SET state = 'withdrawn', next_at = NULL, done_at = $2 WHERE reference = $1 AND state = 'created'`
-	// Due payouts, taken for five seconds, so that two replicas do not read the same row; a second read is harmless. Each row
-	// carries the merchant and the trace of its payment, for spans and log lines.
+	// Due payouts, taken for five seconds, so that two replicas do not read the same row; a second read is harmless.
+	// Each row carries the merchant and the trace of its payment, for spans and log lines.
 	duePayouts = `UPDATE payouts o SET taken_until = now() + interval '5 seconds' FROM (
 	SELECT d.id, p.merchant_id, p.trace FROM payouts d LEFT JOIN payments p ON p.id = d.payment_id
 	WHERE d.next_at <= now() AND (d.taken_until IS NULL OR d.taken_until < now())
@@ -190,8 +192,8 @@ WHERE o.state = 'withdrawn' AND o.sends = 0`
 WHERE o.id = due.id RETURNING ` + payoutColumns + `, coalesce(due.merchant_id, ''), coalesce(due.trace, '')`
 	selectPayout = `SELECT ` + payoutColumns + ` FROM payouts o WHERE o.id = $1 FOR UPDATE`
 
-	// One journal with its entries. Only accounts of one payment have a stored balance. It is updated in the order of their
-	// codes under the payment's lock. A shared account is inserted without a balance.
+	// One journal with its entries. Only accounts of one payment have a stored balance. It is updated in the order of
+	// their codes under the payment's lock. A shared account is inserted without a balance.
 	insertJournal = `WITH j AS (
 	INSERT INTO ledger_journals (key, event, payment_id) VALUES ($1, $2, NULLIF($3, '')) ON CONFLICT (key) DO NOTHING RETURNING id
 ), e AS (
@@ -207,8 +209,8 @@ SELECT code, asset, normal, owner, sum(CASE WHEN side = normal THEN amount ELSE 
 GROUP BY code, asset, normal, owner ORDER BY code
 ON CONFLICT (code) DO UPDATE SET balance = a.balance + excluded.balance`
 
-	// Payments with a due timer. A payment with an address waits until its network is scanned past the end of its window by
-	// the margin, so that no payment expires while its transfer is in an unread block.
+	// Payments with a due timer. A payment with an address waits until its network is scanned past the end of its
+	// window by the margin, so that no payment expires while its transfer is in an unread block.
 	duePayments = `SELECT p.id FROM payments p LEFT JOIN scan_progress s ON s.mode = p.mode AND s.network = p.network
 WHERE p.due_at <= now() AND (p.address IS NULL OR p.due_at = p.deadline_at OR s.block_time > p.due_at + $1 * interval '1 second')
 ORDER BY p.due_at LIMIT $2`
@@ -243,7 +245,8 @@ WHERE EXISTS (SELECT FROM address_requests r WHERE r.mode = $1 AND r.family = $2
 	AND NOT EXISTS (SELECT FROM payments p WHERE p.mode = $1 AND p.family = $2 AND p.address = a)
 	AND NOT EXISTS (SELECT FROM deposits d WHERE d.mode = $1 AND d.family = $2 AND d.address = a)
 ON CONFLICT (mode, family, address) DO NOTHING`
-	// It searches both modes: live money on an address of test mode is lost, or goes to anybody who knows its published key.
+	// It searches both modes: live money on an address of test mode is lost, or goes to anybody who knows its published
+	// key.
 	oursAddress = `SELECT EXISTS (SELECT FROM payments WHERE mode IN ('live', 'test') AND family = $1 AND address = $2)
 	OR EXISTS (SELECT FROM address_stock WHERE mode IN ('live', 'test') AND family = $1 AND address = $2)
 	OR EXISTS (SELECT FROM deposits WHERE mode IN ('live', 'test') AND family = $1 AND address = $2)

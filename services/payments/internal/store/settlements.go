@@ -11,8 +11,8 @@ import (
 	"causeway.internal/services/payments/internal/change"
 )
 
-// The index payments_settled holds each merchant's settled payments in the order of settlement. Each page continues where
-// the last one ended.
+// The index payments_settled holds each merchant's settled payments in the order of settlement. Each page continues
+// where the last one ended.
 const listSettled = `SELECT p.id, p.reference, p.type, p.fiat_currency, p.fiat_amount, p.credit_fee, p.credit_payout, p.crypto, p.network, p.credit_crypto,
 	p.received, CASE WHEN p.late_rate > 0 THEN least(p.rate, p.late_rate) ELSE p.rate END, coalesce(nullif(p.settlement_ref, ''), CASE WHEN p.attempt > 0 THEN lower(p.reference) || '-' || p.attempt ELSE '' END),
 	p.attempt = 0, p.created_at, p.settled_at

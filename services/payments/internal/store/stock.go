@@ -46,7 +46,8 @@ func (s *Store) Release(ctx context.Context, mode tenant.Mode, family money.Fami
 // usedBatch bounds one clean-up of used addresses.
 const usedBatch = 5_000
 
-// CleanStock removes addresses of payments from the stock, returns those of expired leases, and deletes old usage counts.
+// CleanStock removes addresses of payments from the stock, returns those of expired leases, and deletes old usage
+// counts.
 func (s *Store) CleanStock(ctx context.Context) error {
 	if err := s.dropUsed(ctx); err != nil {
 		return fmt.Errorf("drop used addresses: %w", err)
@@ -155,8 +156,8 @@ func (s *Store) command(ctx context.Context, c change.Command, sql string, args 
 	return nil
 }
 
-// Fill implements stock.Shelves. It skips an address of a payment, an address that has received money, and every answer to a request that is not open:
-// after a restore, payers of lost payments may have seen its addresses.
+// Fill implements stock.Shelves. It skips an address of a payment, an address that has received money, and every answer
+// to a request that is not open: after a restore, payers of lost payments may have seen its addresses.
 func (s *Store) Fill(ctx context.Context, messageID string, m wire.AddressesAllocated) error {
 	addresses, wallets := make([]string, 0, len(m.Addresses)), make([]string, 0, len(m.Addresses))
 	for _, a := range m.Addresses {

@@ -47,8 +47,8 @@ type Store struct {
 	vault
 }
 
-// New makes a store over a pool. keys seal personal data. The store calls wake after every commit that left a message in
-// the outbox, and alerts for every alert to operators.
+// New makes a store over a pool. keys seal personal data. The store calls wake after every commit that left a message
+// in the outbox, and alerts for every alert to operators.
 func New(pool *pgxpool.Pool, render app.Renderer, keys *keyring.Ring, log *slog.Logger, wake func(), alerts func(code string)) *Store {
 	return &Store{pool: pool, render: render, log: log, wake: wake, alerts: alerts, moved: func(Move) {}, now: time.Now, vault: vault{keys}}
 }
@@ -160,8 +160,9 @@ func (s *Store) Find(ctx context.Context, o change.Owner, reference string) (cha
 	return s.find(ctx, shown, findOwned, reference, o.MerchantID, string(o.Mode))
 }
 
-// find reads a payment in one statement, and its deposits and payout, if it has any, in a second round trip. Most payments
-// that are read have neither yet, and three statements that find nothing cost more than the one that reads the payment.
+// find reads a payment in one statement, and its deposits and payout, if it has any, in a second round trip. Most
+// payments that are read have neither yet, and three statements that find nothing cost more than the one that reads the
+// payment.
 func (s *Store) find(ctx context.Context, set func(column) bool, sql string, args ...any) (v change.View, err error) {
 	if v.Payment, err = s.reader(set).scan(s.pool.QueryRow(ctx, sql, args...)); err != nil {
 		return change.View{}, notFound(err, "read payment")
@@ -280,7 +281,8 @@ func (s *Store) Settled(ctx context.Context, k change.Key) (change.Answer, error
 	return change.Answer{Status: a.Status, Body: a.Body, Secret: a.Secret, Replayed: true}, err
 }
 
-// Receive implements app.Payments. It locks the payment before the deposit row, so that changes of one payment are serial.
+// Receive implements app.Payments. It locks the payment before the deposit row, so that changes of one payment are
+// serial.
 func (s *Store) Receive(ctx context.Context, in change.Incoming, f change.Func, stray change.Stray) error {
 	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
 		if fresh, err := inbox.Fresh(ctx, tx, in.MessageID); err != nil || !fresh {
@@ -310,8 +312,8 @@ func (s *Store) Receive(ctx context.Context, in change.Incoming, f change.Func, 
 	})
 }
 
-// passedOver raises an alert for a snapshot that was ignored because its key belongs to another address. An old snapshot
-// raises none.
+// passedOver raises an alert for a snapshot that was ignored because its key belongs to another address. An old
+// snapshot raises none.
 func (s *Store) passedOver(ctx context.Context, tx pgx.Tx, done *effects, in change.Incoming) error {
 	tag, err := tx.Exec(ctx, movedDeposit, string(in.Mode), in.Deposit.Key, string(in.Family), in.Address)
 	if err != nil {
@@ -621,7 +623,8 @@ func hold(p payment.Payment, f payment.HoldPayout, now time.Time) payout.Payout 
 	}
 }
 
-// queueJournal writes a journal once: a second one with the same key changes nothing. Accounts of test mode have a prefix.
+// queueJournal writes a journal once: a second one with the same key changes nothing. Accounts of test mode have a
+// prefix.
 func queueJournal(batch *pgx.Batch, mode tenant.Mode, j ledger.Journal) {
 	prefix := ""
 	if mode == tenant.Test {

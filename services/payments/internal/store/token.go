@@ -16,8 +16,8 @@ type tokens struct {
 	life time.Duration
 }
 
-// IssueTokens makes the store put a one-time token into each event that carries one, sealed for the dispatcher under the
-// ring that both share. Call it before the store is used.
+// IssueTokens makes the store put a one-time token into each event that carries one, sealed for the dispatcher under
+// the ring that both share. Call it before the store is used.
 func (s *Store) IssueTokens(ring *keyring.Ring, life time.Duration) { s.tokens = tokens{ring, life} }
 
 // SealEvents makes the store seal the bodies of events for the dispatcher. Call it before the store is used.

@@ -1,7 +1,7 @@
-// Package flutterwave pays out over Flutterwave v3: banks in Nigeria and Ghana, mobile money in Ghana and Kenya, from one
-// account. Banks in Kenya want the payer's identity papers and banks in South Africa the receiver's name, e-mail, phone and
-// address; we have neither and make nothing up, so they are not paid here. Amounts are in major units. What each answer
-// means stands in docs/rails.md.
+// Package flutterwave pays out over Flutterwave v3: banks in Nigeria and Ghana, mobile money in Ghana and Kenya, from
+// one account. Banks in Kenya want the payer's identity papers and banks in South Africa the receiver's name, e-mail,
+// phone and address; we have neither and make nothing up, so they are not paid here. Amounts are in major units. What
+// each answer means stands in docs/rails.md.
 package flutterwave
 
 import (
@@ -241,8 +241,8 @@ type transfer struct {
 	Complete  string         `json:"complete_message"`
 }
 
-// states are Flutterwave's, in ours. Anything else is not understood: its version 3 documents no word for money that came
-// back.
+// states are Flutterwave's, in ours. Anything else is not understood: its version 3 documents no word for money that
+// came back.
 var states = map[string]rail.State{
 	"NEW": rail.Pending, "PENDING": rail.Pending, "SUCCESSFUL": rail.Succeeded, "FAILED": rail.Failed,
 }
@@ -348,8 +348,8 @@ func (r *Rail) Balance(ctx context.Context, cur money.Currency) (decimal.Decimal
 	return data.Available.Decimal, nil
 }
 
-// ParseWebhook compares verif-hash with the secret hash. The body itself is not signed, which is one more reason why it is
-// only a hint.
+// ParseWebhook compares verif-hash with the secret hash. The body itself is not signed, which is one more reason why it
+// is only a hint.
 func (r *Rail) ParseWebhook(h http.Header, raw []byte) (rail.Event, error) {
 	given := sha256.Sum256([]byte(h.Get("verif-hash")))
 	if subtle.ConstantTimeCompare(given[:], r.hash[:]) != 1 {

@@ -1,6 +1,6 @@
-// Package paystack pays out over Paystack: banks in Nigeria, Ghana, Kenya and South Africa, mobile money in Ghana and Kenya.
-// A Paystack business has one country, so each currency has a secret key of its own. Amounts are whole subunits. What each
-// answer means stands in docs/rails.md.
+// Package paystack pays out over Paystack: banks in Nigeria, Ghana, Kenya and South Africa, mobile money in Ghana and
+// Kenya. A Paystack business has one country, so each currency has a secret key of its own. Amounts are whole subunits.
+// What each answer means stands in docs/rails.md.
 package paystack
 
 import (
@@ -273,8 +273,8 @@ type transfer struct {
 	Gateway   string         `json:"gateway_response"`
 }
 
-// states are Paystack's, in ours. Anything else is not understood. "reversed" may come without a "success" before it: the
-// amount was returned to us, and nobody was paid.
+// states are Paystack's, in ours. Anything else is not understood. "reversed" may come without a "success" before it:
+// the amount was returned to us, and nobody was paid.
 var states = map[string]rail.State{
 	"pending": rail.Pending, "processing": rail.Pending, "queued": rail.Pending, "received": rail.ActionRequired, "otp": rail.ActionRequired,
 	"success": rail.Succeeded, "failed": rail.Failed, "abandoned": rail.Failed, "blocked": rail.Failed, "rejected": rail.Failed,
@@ -329,8 +329,8 @@ func refused(err error) (rail.Status, error) {
 	return rail.Status{}, err
 }
 
-// judged says what the answer to an order means (R3, R4). A code of HTTP decides nothing alone: a reference that is used
-// already comes with several.
+// judged says what the answer to an order means (R3, R4). A code of HTTP decides nothing alone: a reference that is
+// used already comes with several.
 func judged(a remote.Answer) (rail.Status, error) {
 	e, err := open(a)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package self is the rail of a caller that pays the receivers itself and tells so with a one-time token: bank_confirmation,
-// and merchant payments without a receiver. It moves no money and asks nobody; a payment that would need it to is refused
-// at create.
+// Package self is the rail of a caller that pays the receivers itself and tells so with a one-time token:
+// bank_confirmation, and merchant payments without a receiver. It moves no money and asks nobody; a payment that would
+// need it to is refused at create.
 package self
 
 import (

@@ -40,14 +40,15 @@ type Transfer struct {
 // Statement is the simulated bank's own memory, in its own table: it outlives every crash of payments, and an auditor
 // counts payouts in it. An implementation may not join anything of payments to it.
 type Statement interface {
-	// Record writes the transfer, with the outcome that was ordered for its reference if there is one, unless one with this
-	// reference stands there; it returns what stands there and whether it was written now. One reference is one transfer,
-	// whatever runs in parallel.
+	// Record writes the transfer, with the outcome that was ordered for its reference if there is one, unless one with
+	// this reference stands there; it returns what stands there and whether it was written now. One reference is one
+	// transfer, whatever runs in parallel.
 	Record(ctx context.Context, t Transfer) (stands Transfer, fresh bool, err error)
 	// Lookup finds a transfer.
 	Lookup(ctx context.Context, ref string) (t Transfer, ok bool, err error)
-	// Order runs change on the transfer with this reference, or keeps the outcome for one that is still to come. Nothing else
-	// is recorded or ordered for the reference meanwhile. An error of change is returned as it is and changes nothing.
+	// Order runs change on the transfer with this reference, or keeps the outcome for one that is still to come.
+	// Nothing else is recorded or ordered for the reference meanwhile. An error of change is returned as it is and
+	// changes nothing.
 	Order(ctx context.Context, ref string, o Outcome, change func(*Transfer) error) error
 	// Ordered gives the outcome that Order keeps for a reference; "" when there is none.
 	Ordered(ctx context.Context, ref string) (Outcome, error)

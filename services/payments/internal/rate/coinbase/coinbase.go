@@ -1,5 +1,5 @@
-// Package coinbase reads two things at Coinbase: coin prices in dollars at its exchange (GET /products/BTC-USD/ticker), and
-// its reference rates of the dollar in our currencies (GET /v2/exchange-rates?currency=USD). Neither needs a key.
+// Package coinbase reads two things at Coinbase: coin prices in dollars at its exchange (GET /products/BTC-USD/ticker),
+// and its reference rates of the dollar in our currencies (GET /v2/exchange-rates?currency=USD). Neither needs a key.
 package coinbase
 
 import (

@@ -1,5 +1,5 @@
-// Package kraken reads coin prices in dollars at Kraken: GET /0/public/Ticker, which needs no key. An error stands in the
-// answer with status 200; pairs are renamed in it (XBTUSD comes as XXBTZUSD). The answer has no time of its own.
+// Package kraken reads coin prices in dollars at Kraken: GET /0/public/Ticker, which needs no key. An error stands in
+// the answer with status 200; pairs are renamed in it (XBTUSD comes as XXBTZUSD). The answer has no time of its own.
 package kraken
 
 import (

@@ -1,6 +1,6 @@
-// Package market prices every pair from outside sources (docs/rates.md). Its drivers are read in the background; a quote is
-// answered from memory, and refused when too few fresh sources agree. A price has two legs with guards of their own: the
-// dollars of the coin, and the units of the currency for a dollar.
+// Package market prices every pair from outside sources (docs/rates.md). Its drivers are read in the background; a
+// quote is answered from memory, and refused when too few fresh sources agree. A price has two legs with guards of
+// their own: the dollars of the coin, and the units of the currency for a dollar.
 package market
 
 import (
@@ -227,8 +227,8 @@ func (m *Market) guarded(name string, l leg, now time.Time) leg {
 	return g.pass(m.Rules, l, now)
 }
 
-// coins prices every coin in dollars. USDT comes first, from those who trade it against the dollar, because others price
-// coins in USDT.
+// coins prices every coin in dollars. USDT comes first, from those who trade it against the dollar, because others
+// price coins in USDT.
 func (m *Market) coins(all []namedTick, now time.Time) map[string]leg {
 	tether := m.Rules.coin(append(m.coinVotes("USDT", all, decimal.Zero), m.implied(all)...), true)
 	dollars := tether.value
@@ -258,8 +258,9 @@ func (m *Market) coinVotes(symbol string, all []namedTick, tether decimal.Decima
 	return votes
 }
 
-// implied are what sources that trade bitcoin in USDT say of the USDT: the least that others pay for a bitcoin in dollars,
-// over what it costs there. So one exchange that trades USDT against the dollar may fail without all prices going.
+// implied are what sources that trade bitcoin in USDT say of the USDT: the least that others pay for a bitcoin in
+// dollars, over what it costs there. So one exchange that trades USDT against the dollar may fail without all prices
+// going.
 func (m *Market) implied(all []namedTick) []vote {
 	least := decimal.Zero
 	for _, t := range all {

@@ -346,7 +346,8 @@ func (s *scripted) Fetch(ctx context.Context) ([]rate.Tick, error) {
 	return s.ticks, nil
 }
 
-// Run survives a source that panics and one that hangs, reads the others, asks nobody for a quote, and ends with its context.
+// Run survives a source that panics and one that hangs, reads the others, asks nobody for a quote, and ends with its
+// context.
 func TestMarket_run(t *testing.T) {
 	t.Parallel()
 	server := venue.Start(t)

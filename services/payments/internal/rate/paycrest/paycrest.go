@@ -1,5 +1,5 @@
-// Package paycrest reads what Paycrest's providers pay for a USDT: GET /v1/rates/usdt/{amount}/{currency}, which needs no
-// key. It is an offer to buy, so there is no other side; it may stand still for long, and it has no time of its own.
+// Package paycrest reads what Paycrest's providers pay for a USDT: GET /v1/rates/usdt/{amount}/{currency}, which needs
+// no key. It is an offer to buy, so there is no other side; it may stand still for long, and it has no time of its own.
 package paycrest
 
 import (
