@@ -435,8 +435,8 @@ type paper struct {
 func (p *paper) Record(_ context.Context, t sim.Transfer) (sim.Transfer, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if stands, ok := p.lines[t.Ref]; ok {
-		return stands, false, nil
+	if recorded, ok := p.lines[t.Ref]; ok {
+		return recorded, false, nil
 	}
 	p.lines[t.Ref] = t
 	return t, true, nil

@@ -1,7 +1,7 @@
 // Package flutterwave pays out over Flutterwave v3: banks in Nigeria and Ghana, mobile money in Ghana and Kenya, from
-// one account. Banks in Kenya want the payer's identity papers and banks in South Africa the receiver's name, e-mail,
-// phone and address; we have neither and make nothing up, so they are not paid here. Amounts are in major units. What
-// each answer means stands in docs/rails.md.
+// one account. It pays no banks in Kenya, which require the payer's identity papers, and none in South Africa, which
+// require the receiver's name, e-mail, phone and address: Causeway has neither. Amounts are in major units.
+// docs/rails.md says what each answer means.
 package flutterwave
 
 import (
@@ -45,7 +45,7 @@ var countries = map[money.Currency]string{money.NGN: "NG", money.GHS: "GH", mone
 type Options struct {
 	Base   string
 	Key    config.Secret
-	Hash   config.Secret // the "secret hash" of the dashboard: what webhooks carry
+	Hash   config.Secret // the "secret hash" of the dashboard, which each webhook contains
 	Limits map[money.Currency]rail.CurrencyCaps
 	Now    func() time.Time
 }
@@ -93,7 +93,7 @@ func (*Rail) Name() string { return Name }
 // Caps are NGN, GHS and KES.
 func (r *Rail) Caps() rail.Caps { return r.caps }
 
-// Pays reports whether the bank is known and needs nothing that we do not have.
+// Pays reports whether the bank is known and requires no data that Causeway lacks.
 func (*Rail) Pays(cur money.Currency, bankCode string) bool {
 	e, known := rail.Find(cur, bankCode)
 	return known && countries[cur] != "" && (e.Wallet || cur != money.KES)
@@ -104,7 +104,7 @@ func (r *Rail) Banks(_ context.Context, cur money.Currency) ([]rail.Bank, error)
 	return rail.Reachable(r, cur), nil
 }
 
-// envelope is what every answer is wrapped in.
+// envelope wraps every answer.
 type envelope struct {
 	Status  string          `json:"status"`
 	Message string          `json:"message"`
@@ -113,8 +113,8 @@ type envelope struct {
 
 var errUnreadable = errors.New("unreadable answer")
 
-// read opens an answer. ok is false for one that Flutterwave itself calls an error; an answer that is none of its own,
-// such as a proxy's page, is an error.
+// read opens an answer. ok is false for an error of Flutterwave. An answer that does not come from Flutterwave, such as
+// a proxy's page, is an error.
 func read(a remote.Answer, data any) (e envelope, ok bool, err error) {
 	if json.Unmarshal(a.Body, &e) != nil || (e.Status != "success" && e.Status != "error") {
 		return e, false, fmt.Errorf("%w: status %d", errUnreadable, a.Status)
@@ -148,7 +148,7 @@ func (r *Rail) list(ctx context.Context, cur money.Currency) ([]rail.Listed, err
 	return out, nil
 }
 
-// branch is the first branch of a Ghanaian bank, which Flutterwave wants although the account number says it all.
+// branch is the first branch of a Ghanaian bank. Flutterwave requires a branch, although the account number suffices.
 func (r *Rail) branch(ctx context.Context, bankID string) (string, error) {
 	r.mu.Lock()
 	code := r.branches[bankID]
@@ -172,7 +172,7 @@ func (r *Rail) branch(ctx context.Context, bankID string) (string, error) {
 	return rows[0].Code, nil
 }
 
-// place is where an order goes.
+// place is the destination of an order.
 type place struct{ bank, account, branch string }
 
 func (r *Rail) place(ctx context.Context, cur money.Currency, bankCode, account string) (place, error) {
@@ -199,7 +199,8 @@ func (r *Rail) place(ctx context.Context, cur money.Currency, bankCode, account 
 	return p, err
 }
 
-// Resolve gives the name behind an account in Nigeria; about Ghana the documents disagree, and Kenya tells none.
+// Resolve returns the name of an account in Nigeria. For Ghana the documents contradict each other, and Kenya has no
+// names.
 func (r *Rail) Resolve(ctx context.Context, cur money.Currency, bankCode, account string) (rail.Account, error) {
 	name, _ := rail.BankName(cur, bankCode)
 	found := rail.Account{BankName: name, Number: account}
@@ -230,7 +231,7 @@ func (r *Rail) Resolve(ctx context.Context, cur money.Currency, bankCode, accoun
 	return found, fmt.Errorf("%w: status %d", rail.ErrUnavailable, a.Status)
 }
 
-// transfer is what Flutterwave says of one transfer.
+// transfer is Flutterwave's answer about one transfer.
 type transfer struct {
 	ID        json.Number    `json:"id"`
 	Reference string         `json:"reference"`
@@ -241,8 +242,7 @@ type transfer struct {
 	Complete  string         `json:"complete_message"`
 }
 
-// states are Flutterwave's, in ours. Anything else is not understood: its version 3 documents no word for money that
-// came back.
+// states maps Flutterwave's statuses. Any other status is unreadable: version 3 documents no status for returned money.
 var states = map[string]rail.State{
 	"NEW": rail.Pending, "PENDING": rail.Pending, "SUCCESSFUL": rail.Succeeded, "FAILED": rail.Failed,
 }
@@ -257,7 +257,7 @@ func (t transfer) status() (rail.Status, error) {
 	}, nil
 }
 
-// Send makes the transfer. What has to be known before is asked before the wire.
+// Send makes the transfer. It looks up the destination before it sends the order.
 func (r *Rail) Send(ctx context.Context, o rail.Order) (rail.Status, error) {
 	p, err := r.place(ctx, o.Currency, o.BankCode, o.AccountNumber)
 	switch {
@@ -280,7 +280,7 @@ func (r *Rail) Send(ctx context.Context, o rail.Order) (rail.Status, error) {
 	return judged(a)
 }
 
-// judged says what the answer to an order means (R3, R4).
+// judged translates the answer to an order (R3, R4).
 func judged(a remote.Answer) (rail.Status, error) {
 	var t transfer
 	e, ok, err := read(a, &t)
@@ -304,8 +304,8 @@ func judged(a remote.Answer) (rail.Status, error) {
 	return rail.Status{Reason: e.Message}, rail.ErrRefused
 }
 
-// Query asks for a reference. Only an empty list says that there is no such transfer: rows of other references say that
-// the filter was not applied, and then nothing is known.
+// Query reads the status of a reference. Only an empty list means that the rail has no such transfer. Rows of other
+// references mean that the filter was ignored, and prove nothing.
 func (r *Rail) Query(ctx context.Context, _ money.Currency, ref string) (rail.Status, error) {
 	a, err := r.client.Get(ctx, "/transfers", url.Values{"reference": {ref}})
 	if err != nil {
@@ -328,12 +328,12 @@ func (r *Rail) Query(ctx context.Context, _ money.Currency, ref string) (rail.St
 		}
 	}
 	if len(found) != 1 {
-		return rail.Status{}, fmt.Errorf("%w: %d of %d transfers carry the reference", errUnreadable, len(found), len(rows))
+		return rail.Status{}, fmt.Errorf("%w: %d of %d transfers have the reference", errUnreadable, len(found), len(rows))
 	}
 	return found[0].status()
 }
 
-// Balance is our float in a currency.
+// Balance is Causeway's float in a currency.
 func (r *Rail) Balance(ctx context.Context, cur money.Currency) (decimal.Decimal, error) {
 	a, err := r.client.Get(ctx, "/balances/"+string(cur), nil)
 	if err != nil {
@@ -348,8 +348,7 @@ func (r *Rail) Balance(ctx context.Context, cur money.Currency) (decimal.Decimal
 	return data.Available.Decimal, nil
 }
 
-// ParseWebhook compares verif-hash with the secret hash. The body itself is not signed, which is one more reason why it
-// is only a hint.
+// ParseWebhook compares verif-hash with the secret hash. The body is not signed, so it is only a hint.
 func (r *Rail) ParseWebhook(h http.Header, raw []byte) (rail.Event, error) {
 	given := sha256.Sum256([]byte(h.Get("verif-hash")))
 	if subtle.ConstantTimeCompare(given[:], r.hash[:]) != 1 {

@@ -1,6 +1,6 @@
 // Package paystack pays out over Paystack: banks in Nigeria, Ghana, Kenya and South Africa, mobile money in Ghana and
-// Kenya. A Paystack business has one country, so each currency has a secret key of its own. Amounts are whole subunits.
-// What each answer means stands in docs/rails.md.
+// Kenya. A Paystack business has one country, so each currency has its own secret key. Amounts are whole subunits.
+// docs/rails.md says what each answer means.
 package paystack
 
 import (
@@ -115,7 +115,7 @@ func (r *Rail) Banks(_ context.Context, cur money.Currency) ([]rail.Bank, error)
 	return rail.Reachable(r, cur), nil
 }
 
-// envelope is what every answer is wrapped in.
+// envelope wraps every answer.
 type envelope struct {
 	Status  bool            `json:"status"`
 	Message string          `json:"message"`
@@ -169,7 +169,7 @@ func (r *Rail) list(ctx context.Context, cur money.Currency) ([]rail.Listed, err
 	return out, nil
 }
 
-// place is where an order goes: kind of account, bank code and number as Paystack wants them.
+// place is the destination of an order: Paystack's type of account, bank code and number.
 func (r *Rail) place(ctx context.Context, cur money.Currency, bankCode, account string) (recipientKey, error) {
 	e, ok := rail.Find(cur, bankCode)
 	if !ok || r.clients[cur] == nil {
@@ -187,7 +187,7 @@ func (r *Rail) place(ctx context.Context, cur money.Currency, bankCode, account 
 	return recipientKey{cur, l.Kind, l.Code, account}, err
 }
 
-// Resolve gives the name behind an account in Nigeria and Ghana; Kenya and South Africa tell none.
+// Resolve returns the name of an account in Nigeria and Ghana. Kenya and South Africa have no names.
 func (r *Rail) Resolve(ctx context.Context, cur money.Currency, bankCode, account string) (rail.Account, error) {
 	name, _ := rail.BankName(cur, bankCode)
 	found := rail.Account{BankName: name, Number: account}
@@ -218,7 +218,7 @@ func (r *Rail) Resolve(ctx context.Context, cur money.Currency, bankCode, accoun
 	return found, fmt.Errorf("%w: status %d", rail.ErrUnavailable, a.Status)
 }
 
-// recipient makes, or finds again, Paystack's record of an account. Until it is there nothing has been sent.
+// recipient creates or finds Paystack's record of an account. No order is sent without one.
 func (r *Rail) recipient(ctx context.Context, p recipientKey, name string) (string, error) {
 	r.mu.Lock()
 	code := r.recipients[p]
@@ -247,13 +247,13 @@ func (r *Rail) recipient(ctx context.Context, p recipientKey, name string) (stri
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.recipients) >= recipientsMost {
-		clear(r.recipients) // the same account gives the same record again
+		clear(r.recipients) // Paystack returns the same record again for the same account
 	}
 	r.recipients[p] = data.Code
 	return data.Code, nil
 }
 
-// refusal is a definite no with Paystack's words.
+// refusal is a definite refusal with Paystack's reason.
 type refusal struct {
 	kind   error
 	reason string
@@ -262,7 +262,7 @@ type refusal struct {
 func (e refusal) Error() string { return e.kind.Error() }
 func (e refusal) Unwrap() error { return e.kind }
 
-// transfer is what Paystack says of one transfer.
+// transfer is Paystack's answer about one transfer.
 type transfer struct {
 	Reference string         `json:"reference"`
 	Code      string         `json:"transfer_code"`
@@ -273,8 +273,8 @@ type transfer struct {
 	Gateway   string         `json:"gateway_response"`
 }
 
-// states are Paystack's, in ours. Anything else is not understood. "reversed" may come without a "success" before it:
-// the amount was returned to us, and nobody was paid.
+// states maps Paystack's statuses. Any other status is unreadable. "reversed" may come without a "success" before it:
+// the amount was returned, and no receiver was paid.
 var states = map[string]rail.State{
 	"pending": rail.Pending, "processing": rail.Pending, "queued": rail.Pending, "received": rail.ActionRequired, "otp": rail.ActionRequired,
 	"success": rail.Succeeded, "failed": rail.Failed, "abandoned": rail.Failed, "blocked": rail.Failed, "rejected": rail.Failed,
@@ -295,7 +295,8 @@ func (t transfer) status() (rail.Status, error) {
 	return s, nil
 }
 
-// Send makes the recipient and then the transfer. From the transfer's first byte on, only a definite refusal is one.
+// Send creates the recipient and then the transfer. After the first byte of the transfer, only a definite refusal
+// counts as refused.
 func (r *Rail) Send(ctx context.Context, o rail.Order) (rail.Status, error) {
 	p, err := r.place(ctx, o.Currency, o.BankCode, o.AccountNumber)
 	switch {
@@ -329,8 +330,8 @@ func refused(err error) (rail.Status, error) {
 	return rail.Status{}, err
 }
 
-// judged says what the answer to an order means (R3, R4). A code of HTTP decides nothing alone: a reference that is
-// used already comes with several.
+// judged translates the answer to an order (R3, R4). The HTTP status alone decides nothing: several statuses answer a
+// duplicate reference.
 func judged(a remote.Answer) (rail.Status, error) {
 	e, err := open(a)
 	if err != nil {
@@ -357,11 +358,11 @@ func judged(a remote.Answer) (rail.Status, error) {
 	return rail.Status{Reason: e.Message}, rail.ErrRefused
 }
 
-// Query asks for a reference.
+// Query reads the status of a reference.
 func (r *Rail) Query(ctx context.Context, cur money.Currency, ref string) (rail.Status, error) {
 	client := r.clients[cur]
 	if client == nil {
-		return rail.Status{}, rail.ErrUnavailable // the key may come back
+		return rail.Status{}, rail.ErrUnavailable // the key may be configured again
 	}
 	a, err := client.Get(ctx, "/transfer/verify/"+url.PathEscape(ref), nil)
 	if err != nil {
@@ -380,7 +381,7 @@ func (r *Rail) Query(ctx context.Context, cur money.Currency, ref string) (rail.
 	return rail.Status{}, fmt.Errorf("%w: status %d", rail.ErrUnavailable, a.Status)
 }
 
-// Balance is our float in a currency.
+// Balance is Causeway's float in a currency.
 func (r *Rail) Balance(ctx context.Context, cur money.Currency) (decimal.Decimal, error) {
 	client := r.clients[cur]
 	if client == nil {
@@ -413,7 +414,7 @@ func (r *Rail) ParseWebhook(h http.Header, raw []byte) (rail.Event, error) {
 		return rail.Event{}, rail.ErrForged
 	}
 	signed := false
-	for _, key := range r.keys { // every key, so that the time says nothing
+	for _, key := range r.keys { // every key, so that the duration reveals nothing
 		mac := hmac.New(sha512.New, key)
 		mac.Write(raw)
 		signed = hmac.Equal(mac.Sum(nil), given) || signed

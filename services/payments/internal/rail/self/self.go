@@ -1,6 +1,6 @@
-// Package self is the rail of a caller that pays the receivers itself and tells so with a one-time token:
-// bank_confirmation, and merchant payments without a receiver. It moves no money and asks nobody; a payment that would
-// need it to is refused at create.
+// Package self is the rail of a caller that pays the receivers itself and reports that with a one-time token:
+// bank_confirmation, and merchant payments without a receiver. It moves no money and makes no call. A create refuses a
+// payment that needs either.
 package self
 
 import (
@@ -16,7 +16,7 @@ import (
 // Name is the rail's name in configuration and payment rows.
 const Name = "self"
 
-// Rail pays nobody.
+// Rail makes no payouts.
 type Rail struct{}
 
 var _ rail.Provider = Rail{}
@@ -24,7 +24,7 @@ var _ rail.Provider = Rail{}
 // Name is "self".
 func (Rail) Name() string { return Name }
 
-// Caps are none.
+// Caps is empty.
 func (Rail) Caps() rail.Caps { return rail.Caps{} }
 
 // Pays is always false.
@@ -49,12 +49,12 @@ func (Rail) Query(context.Context, money.Currency, string) (rail.Status, error) 
 	return rail.Status{}, rail.ErrNoSuchRef
 }
 
-// Balance is not ours to know.
+// Balance is unsupported: the float is the caller's.
 func (Rail) Balance(context.Context, money.Currency) (decimal.Decimal, error) {
 	return decimal.Zero, rail.ErrUnsupported
 }
 
-// ParseWebhook refuses: nobody sends one.
+// ParseWebhook is unsupported: this rail has no webhooks.
 func (Rail) ParseWebhook(http.Header, []byte) (rail.Event, error) {
 	return rail.Event{}, rail.ErrUnsupported
 }

@@ -1,6 +1,6 @@
 // Package sim is a simulated bank: a rail that moves no money and fails on demand by the magic account numbers of
-// docs/api-contract.md#sandbox. It behaves as an outside party: it knows references and accounts, never payments, and
-// keeps its statement where it survives a crash of its customer.
+// docs/api-contract.md#sandbox. It behaves like an outside party: it knows references and accounts, never payments, and
+// its statement survives a crash of payments.
 package sim
 
 import (
@@ -26,10 +26,10 @@ const (
 	AccountFails       = "0000000003"
 	AccountReturns     = "0000000004"
 	AccountTimesOut    = "0000000005" // the transfer is made, the answer is lost, a query finds it
-	AccountNeverArrive = "0000000006" // the order is lost on its way: never made, until the same reference is sent again
+	AccountNeverArrive = "0000000006" // the order is lost in transit: not made until the same reference is sent again
 )
 
-// How long the simulated bank takes. Every answer to the merchant stands within two seconds.
+// The delays of the simulated bank. Every outcome is final within two seconds.
 const (
 	settleAfter = 250 * time.Millisecond
 	returnAfter = time.Second // after the success
@@ -38,7 +38,7 @@ const (
 // Name is the rail's name in configuration, ledger accounts and payout rows.
 const Name = "sim"
 
-// ErrTimeout is what the caller of a bank that does not answer sees.
+// ErrTimeout is the error of a call that the bank does not answer.
 var ErrTimeout = errors.New("the simulated bank did not answer in time")
 
 // Rail is the simulated bank. It is safe for concurrent use if its statement is.
@@ -57,7 +57,7 @@ func New(statement Statement, now func() time.Time) *Rail {
 // Name is "sim".
 func (*Rail) Name() string { return Name }
 
-// Caps allows everything in all four currencies, and says that it is simulated.
+// Caps allows everything in all four currencies, and marks the rail as simulated.
 func (*Rail) Caps() rail.Caps { return caps }
 
 var caps = func() rail.Caps {
@@ -72,12 +72,12 @@ var caps = func() rail.Caps {
 // Pays is always true.
 func (*Rail) Pays(money.Currency, string) bool { return true }
 
-// Banks lists the known banks; Resolve takes any code besides.
+// Banks lists the known banks. Resolve accepts other codes too.
 func (*Rail) Banks(_ context.Context, cur money.Currency) ([]rail.Bank, error) {
 	return rail.KnownBanks(cur), nil
 }
 
-// Resolve gives every account a name, the same one every time, but for the two magic numbers.
+// Resolve returns a name for every account, always the same one, except for the two magic numbers.
 func (*Rail) Resolve(_ context.Context, cur money.Currency, bankCode, account string) (rail.Account, error) {
 	switch account {
 	case AccountNotFound:
@@ -101,7 +101,7 @@ var (
 	family = []string{"Okafor", "Mensah", "Mwangi", "Dlamini", "Adeyemi", "Owusu", "Kiptoo", "Nkosi", "Balogun", "Asante", "Wafula", "Mokoena", "Eze", "Boateng", "Njoroge", "Khumalo"}
 )
 
-// holder invents the holder of an account from bank and number alone.
+// holder makes the name of an account's holder from bank and number.
 func holder(bankCode, account string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(strings.ToUpper(bankCode) + "/" + account)) // a hash never fails to write
@@ -110,11 +110,11 @@ func holder(bankCode, account string) string {
 	return strings.ToUpper(given[n%g] + " " + family[n/g%f])
 }
 
-// Send takes one order. A reference that stands on the statement is a duplicate, whatever it asks for.
+// Send accepts one order. A reference that is on the statement is a duplicate, whatever the order contains.
 func (r *Rail) Send(ctx context.Context, o rail.Order) (rail.Status, error) {
 	ordered, err := r.statement.Ordered(ctx, o.Ref)
 	if err != nil {
-		return rail.Status{}, fmt.Errorf("reading the simulated bank's orders: %w", err)
+		return rail.Status{}, fmt.Errorf("read the simulated bank's orders: %w", err)
 	}
 	if ordered == "" && o.AccountNumber == AccountNeverArrive && !o.Resend {
 		return rail.Status{}, ErrTimeout
@@ -124,19 +124,19 @@ func (r *Rail) Send(ctx context.Context, o rail.Order) (rail.Status, error) {
 		Ref: o.Ref, Currency: o.Currency, Amount: o.Amount, BankCode: o.BankCode, AccountNumber: o.AccountNumber,
 		AccountName: o.AccountName, Outcome: outcome(o.AccountNumber), At: now, DoneAt: now.Add(settleAfter),
 	}
-	stands, fresh, err := r.statement.Record(ctx, t)
+	recorded, fresh, err := r.statement.Record(ctx, t)
 	switch {
 	case err != nil:
-		return rail.Status{}, fmt.Errorf("writing the simulated bank's statement: %w", err)
+		return rail.Status{}, fmt.Errorf("write the simulated bank's statement: %w", err)
 	case !fresh:
 		return rail.Status{}, rail.ErrDuplicate
-	case stands.Outcome == Timeout, ordered == "" && o.AccountNumber == AccountTimesOut:
+	case recorded.Outcome == Timeout, ordered == "" && o.AccountNumber == AccountTimesOut:
 		return rail.Status{}, ErrTimeout
 	}
-	return status(stands, now), nil
+	return status(recorded, now), nil
 }
 
-// outcome is what the account's number says, where nothing was ordered for the reference.
+// outcome is the outcome of the account's number, used when none was ordered for the reference.
 func outcome(account string) Outcome {
 	switch account {
 	case AccountFails:
@@ -147,12 +147,12 @@ func outcome(account string) Outcome {
 	return Succeed
 }
 
-// Query looks a reference up on the statement.
+// Query looks up a reference on the statement.
 func (r *Rail) Query(ctx context.Context, _ money.Currency, ref string) (rail.Status, error) {
 	t, ok, err := r.statement.Lookup(ctx, ref)
 	switch {
 	case err != nil:
-		return rail.Status{}, fmt.Errorf("reading the simulated bank's statement: %w", err)
+		return rail.Status{}, fmt.Errorf("read the simulated bank's statement: %w", err)
 	case !ok:
 		return rail.Status{}, rail.ErrNoSuchRef
 	case t.Outcome == Timeout:
@@ -182,15 +182,15 @@ func status(t Transfer, now time.Time) rail.Status {
 	return s
 }
 
-// SetOutcome orders what will come of a payout, before or after it was sent: POST /v1/sandbox/payouts/:id/outcome. A
-// transfer whose outcome is known is history: only a success may still be returned; anything else is a 409.
+// SetOutcome orders the outcome of a payout, before or after it was sent: POST /v1/sandbox/payouts/:id/outcome. For a
+// transfer whose outcome is known, it can only return a success; anything else is a 409.
 func (r *Rail) SetOutcome(ctx context.Context, ref string, o Outcome) error {
 	if !o.Valid() {
 		return fault.New(fault.Invalid, "validation_failed", "outcome: must be one of succeed, fail, return, timeout")
 	}
 	err := r.statement.Order(ctx, ref, o, func(t *Transfer) error { return reorder(t, o, r.now()) })
 	if err != nil {
-		return fmt.Errorf("ordering an outcome at the simulated bank: %w", err)
+		return fmt.Errorf("order an outcome at the simulated bank: %w", err)
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func reorder(t *Transfer, o Outcome, now time.Time) error {
 	return nil
 }
 
-// Balance never runs dry.
+// Balance is always sufficient.
 func (*Rail) Balance(context.Context, money.Currency) (decimal.Decimal, error) {
 	return money.Max, nil
 }

@@ -25,8 +25,8 @@ type paper struct {
 func (p *paper) Record(_ context.Context, t Transfer) (Transfer, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if stands, ok := p.lines[t.Ref]; ok {
-		return stands, false, nil
+	if recorded, ok := p.lines[t.Ref]; ok {
+		return recorded, false, nil
 	}
 	if o := p.ordered[t.Ref]; o != "" {
 		t.Outcome = o
@@ -63,7 +63,7 @@ func (p *paper) Ordered(_ context.Context, ref string) (Outcome, error) {
 	return p.ordered[ref], nil
 }
 
-// customer is a payout worker in miniature: one row, the rules of package payout, and a clock that is turned by hand.
+// customer is a small payout worker: one row, the rules of package payout, and a clock that the test sets.
 type customer struct {
 	t     *testing.T
 	rail  *Rail
@@ -116,8 +116,7 @@ func (c *customer) work(d time.Duration) {
 	}
 }
 
-// Every magic account number of docs/api-contract.md#sandbox, seen through the payout rules: the answer stands within
-// two seconds.
+// Every magic account number of docs/api-contract.md#sandbox has its outcome within two seconds, by the payout rules.
 func TestMagicAccounts(t *testing.T) {
 	for account, c := range map[string]struct {
 		want  payout.State

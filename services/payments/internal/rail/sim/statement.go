@@ -9,10 +9,10 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// Outcome is what the simulated bank does with a transfer.
+// Outcome is the outcome of a transfer at the simulated bank.
 type Outcome string
 
-// The outcomes. Timeout: the transfer is taken, but neither the send nor any query is answered until the outcome is
+// The outcomes. With Timeout the bank makes the transfer and answers neither the send nor a query until the outcome is
 // changed.
 const (
 	Succeed Outcome = "succeed"
@@ -32,24 +32,22 @@ type Transfer struct {
 	BankCode      string
 	AccountNumber string
 	AccountName   string
-	Outcome       Outcome   // what will come of it
-	At            time.Time // when it was taken
-	DoneAt        time.Time // from then on a query gives the outcome
+	Outcome       Outcome
+	At            time.Time // when the bank accepted it
+	DoneAt        time.Time // from then on a query returns the outcome
 }
 
-// Statement is the simulated bank's own memory, in its own table: it outlives every crash of payments, and an auditor
-// counts payouts in it. An implementation may not join anything of payments to it.
+// Statement is the simulated bank's own memory, in its own table. It survives every crash of payments, and an auditor
+// counts payouts in it. An implementation may not join it with tables of payments.
 type Statement interface {
-	// Record writes the transfer, with the outcome that was ordered for its reference if there is one, unless one with
-	// this reference stands there; it returns what stands there and whether it was written now. One reference is one
-	// transfer, whatever runs in parallel.
-	Record(ctx context.Context, t Transfer) (stands Transfer, fresh bool, err error)
+	// Record writes the transfer, with the outcome that was ordered for its reference, unless the reference is recorded
+	// already. It returns the recorded transfer and whether this call wrote it. Parallel calls record one transfer.
+	Record(ctx context.Context, t Transfer) (recorded Transfer, fresh bool, err error)
 	// Lookup finds a transfer.
 	Lookup(ctx context.Context, ref string) (t Transfer, ok bool, err error)
-	// Order runs change on the transfer with this reference, or keeps the outcome for one that is still to come.
-	// Nothing else is recorded or ordered for the reference meanwhile. An error of change is returned as it is and
-	// changes nothing.
+	// Order runs change on the transfer with this reference, or keeps the outcome for a later transfer. It excludes
+	// parallel records and orders of the reference. An error of change is returned unchanged, and nothing is written.
 	Order(ctx context.Context, ref string, o Outcome, change func(*Transfer) error) error
-	// Ordered gives the outcome that Order keeps for a reference; "" when there is none.
+	// Ordered returns the outcome that Order keeps for a reference, "" without one.
 	Ordered(ctx context.Context, ref string) (Outcome, error)
 }

@@ -1,5 +1,5 @@
 // Package binance reads coin prices in USDT at Binance: GET /api/v3/ticker/bookTicker, which needs no key. Binance
-// trades none of our currencies. The answer has no time of its own.
+// trades no fiat currency of Causeway. The answer contains no time.
 package binance
 
 import (

@@ -1,5 +1,6 @@
 // Package coinbase reads two things at Coinbase: coin prices in dollars at its exchange (GET /products/BTC-USD/ticker),
-// and its reference rates of the dollar in our currencies (GET /v2/exchange-rates?currency=USD). Neither needs a key.
+// and its reference rates of the dollar in Causeway's currencies (GET /v2/exchange-rates?currency=USD). Neither needs a
+// key.
 package coinbase
 
 import (
@@ -39,7 +40,7 @@ func (*exchange) Name() string { return "coinbase" }
 
 func (*exchange) Terms() rate.Terms { return rate.Terms{Every: 10 * time.Second, Fresh: time.Minute} }
 
-// Fetch asks for each product on its own, because that is how they are served.
+// Fetch makes one call for each product, as the API requires.
 func (d *exchange) Fetch(ctx context.Context) ([]rate.Tick, error) {
 	ticks, errs := make([]rate.Tick, len(products)), make([]error, len(products))
 	var busy sync.WaitGroup

@@ -1,5 +1,5 @@
 // Package erapi reads daily reference rates of the dollar: GET /v6/latest/USD of open.er-api.com, which needs no key.
-// Nobody trades at them.
+// They are not tradable.
 package erapi
 
 import (

@@ -1,5 +1,5 @@
-// Package fixed is a table of prices that never move: the default of test mode, where an example must give the same
-// numbers every day. It is no market, and its source name says so.
+// Package fixed is a table of constant prices: the default of test mode, where examples must have the same numbers
+// every day. The source name shows that no market made them.
 package fixed
 
 import (
@@ -29,13 +29,13 @@ type Table struct{ now func() time.Time }
 
 var _ rate.Aggregator = Table{}
 
-// New returns the table; a quote's price is as old as the quote.
+// New returns the table. The price of a quote has the quote's time.
 func New(now func() time.Time) Table { return Table{now: now} }
 
-// Name says that the prices are made up.
+// Name shows that the prices are constants.
 func (Table) Name() string { return Source }
 
-// Simulated is true: these prices are no market's.
+// Simulated is true, because no market made the prices.
 func (Table) Simulated() bool { return true }
 
 // Ready is always nil.

@@ -1,5 +1,5 @@
-// Package kraken reads coin prices in dollars at Kraken: GET /0/public/Ticker, which needs no key. An error stands in
-// the answer with status 200; pairs are renamed in it (XBTUSD comes as XXBTZUSD). The answer has no time of its own.
+// Package kraken reads coin prices in dollars at Kraken: GET /0/public/Ticker, which needs no key. An error
+// is an answer with status 200. The answer renames pairs (XBTUSD becomes XXBTZUSD) and contains no time.
 package kraken
 
 import (
@@ -17,7 +17,7 @@ import (
 // Base is Kraken's address.
 const Base = "https://api.kraken.com"
 
-// names are the coins by the names under which pairs come back.
+// names are the coins by the names of pairs in the answer.
 var names = map[string]string{
 	"XXBTZUSD": "BTC", "XBTUSD": "BTC", "XETHZUSD": "ETH", "ETHUSD": "ETH", "SOLUSD": "SOL", "POLUSD": "POL", "TRXUSD": "TRX", "BNBUSD": "BNB",
 	"USDTZUSD": "USDT", "USDTUSD": "USDT", "USDCUSD": "USDC",
@@ -61,7 +61,7 @@ func (d *driver) Fetch(ctx context.Context) ([]rate.Tick, error) {
 		if !known || json.Unmarshal(raw, &row) != nil || len(row.Ask) == 0 || len(row.Bid) == 0 || row.Ask[0].IsZero() {
 			continue
 		}
-		// The row holds volumes and counts, which move while the market lives.
+		// The row contains volumes and counts, which change while the market trades.
 		ticks = append(ticks, rate.Tick{Base: base, Quote: "USD", Bid: row.Bid[0].Decimal, Ask: row.Ask[0].Decimal, Mark: string(raw)})
 	}
 	return ticks, nil

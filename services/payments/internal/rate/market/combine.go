@@ -11,22 +11,22 @@ import (
 	"causeway.internal/services/payments/internal/quote"
 )
 
-// Rules bound what the market believes (reference figures: docs/rates.md). Shares are of the price.
+// Rules are the bounds of valid prices (docs/rates.md has the reasons). Shares are of the price.
 type Rules struct {
 	CoinTolerance decimal.Decimal                    // between sources of a coin in dollars
 	FiatTolerance map[money.Currency]decimal.Decimal // between sources of the dollar in a currency
 	Band          map[money.Currency]decimal.Decimal // around the reference rate, outside which a currency's price is refused
-	Official      map[money.Currency]bool            // reference rates vote: they are what the dollar costs there
-	HalfSpread    decimal.Decimal                    // taken off a source that gives one number for both sides
-	Jump          decimal.Decimal                    // a move within JumpWithin that has to be confirmed
+	Official      map[money.Currency]bool            // reference rates vote, because the dollar trades at them
+	HalfSpread    decimal.Decimal                    // subtracted from a source with one price for both sides
+	Jump          decimal.Decimal                    // a move within JumpWithin that needs confirmation
 	JumpWithin    time.Duration
 	Confirm       int // further looks with new data that confirm a jump
 	PegLow        decimal.Decimal
 	PegHigh       decimal.Decimal
-	Still         time.Duration // a source whose mark has not moved for so long has died
+	Still         time.Duration // a source is dead when its mark has not changed for this long
 }
 
-// Defaults are the rules that we run by.
+// Defaults are the rules in production.
 func Defaults() Rules {
 	share := func(permille int64) decimal.Decimal { return decimal.New(permille, -3) }
 	return Rules{
@@ -39,37 +39,37 @@ func Defaults() Rules {
 	}
 }
 
-// vote is one source's word on a leg.
+// vote is one source's price of a leg.
 type vote struct {
 	source    quote.Source
 	reference bool
-	read      time.Time // when it was read: a jump is confirmed by new data only
+	read      time.Time // time of the read, because only new data confirms a jump
 }
 
-// leg is a combined price: the dollars of a coin, or the units of a currency for a dollar.
+// leg is a combined price: dollars per coin, or units of a currency per dollar.
 type leg struct {
-	value    decimal.Decimal // zero: there is none
-	why      error           // of a zero
+	value    decimal.Decimal // zero without a price
+	why      error           // reason of a zero
 	used     []vote
 	excluded []quote.Source
 	degraded bool
 }
 
-// Reasons for having no price.
+// The reasons of a missing price.
 var (
 	errQuorum   = errors.New("too few fresh sources")
 	errDisagree = errors.New("the sources disagree")
-	errBand     = errors.New("the price lies outside the band around the reference rate")
+	errBand     = errors.New("the price is outside the band around the reference rate")
 	errPeg      = errors.New("the coin has left its peg")
 	errJump     = errors.New("the price has jumped and is not confirmed yet")
 )
 
-// wide is how many tolerances apart the kept votes may lie from their median: where the spread of the votes is itself
-// large, the deviation by which outliers are told is too.
+// wide is the largest distance of a kept vote from the median, in tolerances. It is needed because widely spread votes
+// have a large deviation, by which no vote is an outlier.
 const wide = 3
 
-// combine finds the price in the votes: with three or more the outliers are dropped and the median taken, with two that
-// agree the lower one, with fewer, or two that do not agree, there is none.
+// combine makes a price from the votes. Of three or more it drops the outliers and takes the median. Of two that agree
+// it takes the lower one. With fewer votes, or two that disagree, there is no price.
 func combine(votes []vote, tolerance decimal.Decimal) leg {
 	sort.SliceStable(votes, func(i, j int) bool { return votes[i].source.Value.LessThan(votes[j].source.Value) })
 	l := leg{used: votes}
@@ -95,7 +95,7 @@ func combine(votes []vote, tolerance decimal.Decimal) leg {
 	return l
 }
 
-// withoutOutliers drops |x − median| > max(3·MAD, tolerance), where the first is not believed beyond three tolerances.
+// withoutOutliers drops |x − median| > max(3·MAD, tolerance), where 3·MAD counts as at most three tolerances.
 func withoutOutliers(votes []vote, tolerance decimal.Decimal) leg {
 	m := median(votes)
 	gaps := make([]vote, len(votes))
@@ -118,10 +118,10 @@ func withoutOutliers(votes []vote, tolerance decimal.Decimal) leg {
 	return l
 }
 
-// digits is the precision of a leg; every rounding of a leg is towards less, which is towards us.
+// digits is the precision of a leg. Every leg is rounded down, in Causeway's favour.
 const digits = 12
 
-// median of sorted votes; between the two in the middle, the middle towards less.
+// median of sorted votes. Of two middle votes it is the mean, rounded down.
 func median(sorted []vote) decimal.Decimal {
 	n := len(sorted)
 	if n%2 == 1 {
@@ -130,7 +130,7 @@ func median(sorted []vote) decimal.Decimal {
 	return money.Down(sorted[n/2-1].source.Value.Add(sorted[n/2].source.Value).Mul(decimal.New(5, -1)), digits)
 }
 
-// coin prices a coin in dollars: two sources at least, and a stable one near its peg.
+// coin prices a coin in dollars. It needs two sources, and a stablecoin must be near its peg.
 func (r Rules) coin(votes []vote, stable bool) leg {
 	l := combine(votes, r.CoinTolerance)
 	if l.why == nil && stable && (l.value.LessThan(r.PegLow) || l.value.GreaterThan(r.PegHigh)) {
@@ -139,8 +139,8 @@ func (r Rules) coin(votes []vote, stable bool) leg {
 	return l
 }
 
-// fiat prices the dollar in a currency. Reference rates vote where nobody doubts them; elsewhere they only bound the
-// price, and confirm a single market within that bound, which is then a degraded price.
+// fiat prices the dollar in a currency. Reference rates vote where they are official. Elsewhere they only bound the
+// price, and confirm a single market within the bound, whose price is then degraded.
 func (r Rules) fiat(cur money.Currency, votes []vote) leg {
 	var voting, references []vote
 	for _, v := range votes {
@@ -152,7 +152,7 @@ func (r Rules) fiat(cur money.Currency, votes []vote) leg {
 		}
 	}
 	l := combine(voting, r.FiatTolerance[cur])
-	if len(voting) == 1 && !r.Official[cur] && len(references) > 0 { // a market of one, and somebody else who knows the country
+	if len(voting) == 1 && !r.Official[cur] && len(references) > 0 { // one market and a reference rate
 		l = leg{value: voting[0].source.Value, used: voting, degraded: true}
 	}
 	if l.why != nil {
@@ -181,16 +181,16 @@ func (r Rules) fiat(cur money.Currency, votes []vote) leg {
 	return l
 }
 
-// guard remembers what a leg was and holds back a jump until new data has confirmed it.
+// guard remembers the last value of a leg and withholds a jump until new data has confirmed it.
 type guard struct {
 	value     decimal.Decimal // last accepted
 	at        time.Time
 	candidate decimal.Decimal
 	seen      int
-	read      time.Time // newest data that the candidate was seen in
+	read      time.Time // time of the newest data with the candidate
 }
 
-// pass lets a leg through, or takes its price away while it jumps.
+// pass returns the leg, without its price during an unconfirmed jump.
 func (g *guard) pass(r Rules, l leg, now time.Time) leg {
 	if l.why != nil {
 		return l
@@ -216,7 +216,7 @@ func (g *guard) pass(r Rules, l leg, now time.Time) leg {
 		*g = guard{value: l.value, at: now}
 		return l
 	}
-	g.at = now // while it jumps, what it jumped from does not get old
+	g.at = now // during a jump the previous value does not expire
 	l.value, l.why = decimal.Zero, errJump
 	return l
 }

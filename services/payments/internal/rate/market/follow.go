@@ -11,13 +11,13 @@ import (
 	"causeway.internal/services/payments/internal/rate"
 )
 
-// readTimeout bounds one read of a source, which may be a few calls side by side.
+// readTimeout bounds one read of a source, which may make several parallel calls.
 const readTimeout = 2 * rate.CallTimeout
 
-// retryMost is how soon a slow source is asked again after a failure.
+// retryMost is the longest delay before a failed source is read again.
 const retryMost = time.Minute
 
-// follow reads one source for ever. Replicas that start together drift apart by the jitter.
+// follow reads one source until ctx ends. The jitter spreads the reads of replicas that start together.
 func (m *Market) follow(ctx context.Context, d rate.Driver) {
 	failures := 0
 	for {
@@ -28,11 +28,11 @@ func (m *Market) follow(ctx context.Context, d rate.Driver) {
 		wait := d.Terms().Every
 		if err != nil {
 			if failures++; failures == 1 {
-				m.Log.WarnContext(ctx, "source of prices not read in full", "source", d.Name(), "err", err)
+				m.Log.WarnContext(ctx, "price source not read completely", "source", d.Name(), "err", err)
 			}
 			wait = min(wait, retryMost)
 		} else if failures > 0 {
-			m.Log.InfoContext(ctx, "source of prices is back", "source", d.Name(), "failures", failures)
+			m.Log.InfoContext(ctx, "price source recovered", "source", d.Name(), "failures", failures)
 			failures = 0
 		}
 		timer := time.NewTimer(wait + rand.N(wait/10+1)) //nolint:gosec // it spreads requests
@@ -45,7 +45,7 @@ func (m *Market) follow(ctx context.Context, d rate.Driver) {
 	}
 }
 
-// read asks a source once. A driver that panics has failed.
+// read reads a source once. A panic of the driver is a failure.
 func (m *Market) read(ctx context.Context, d rate.Driver) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

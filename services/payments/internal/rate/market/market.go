@@ -1,6 +1,6 @@
-// Package market prices every pair from outside sources (docs/rates.md). Its drivers are read in the background; a
-// quote is answered from memory, and refused when too few fresh sources agree. A price has two legs with guards of
-// their own: the dollars of the coin, and the units of the currency for a dollar.
+// Package market prices every pair from outside sources (docs/rates.md). It reads its drivers in the background and
+// answers a quote from memory. It refuses a quote when too few fresh sources agree. A price has two legs, each with its
+// own guard: dollars per coin, and units of the currency per dollar.
 package market
 
 import (
@@ -33,7 +33,7 @@ type Options struct {
 	Metrics prometheus.Registerer // nil for none
 }
 
-// Market is the aggregator. Run must run for it to know a price. It is safe for concurrent use.
+// Market is the aggregator. It has prices only while Run runs. It is safe for concurrent use.
 type Market struct {
 	Options
 	name string
@@ -51,7 +51,7 @@ var _ rate.Aggregator = (*Market)(nil)
 
 type tickKey struct{ source, base, quote string }
 
-// tick is the newest word of a source on a pair.
+// tick is the newest price of a pair from a source.
 type tick struct {
 	rate.Tick
 	terms rate.Terms
@@ -59,10 +59,10 @@ type tick struct {
 	moved time.Time // when its mark last changed
 }
 
-// table is what quotes are made from. It is never changed, only replaced.
+// table holds the prices of quotes. It is never changed, only replaced.
 type table struct {
 	rates map[pair]entry
-	until time.Time // the table itself is not believed longer: whoever makes it may have stopped
+	until time.Time // the table expires then, because the loop that makes it may have stopped
 }
 
 type pair struct {
@@ -75,7 +75,7 @@ type entry struct {
 	why  error
 }
 
-// Times of the table.
+// The lifetimes of the table.
 const (
 	lookEvery = time.Second
 	tableLife = 10 * time.Second
@@ -108,10 +108,10 @@ func New(o Options) *Market {
 // Name lists the sources.
 func (m *Market) Name() string { return m.name }
 
-// Simulated is false: somebody trades at these prices.
+// Simulated is false, because markets made the prices.
 func (*Market) Simulated() bool { return false }
 
-// Ready names the pairs that have no price, if there are any.
+// Ready returns an error that names the pairs without a price.
 func (m *Market) Ready() error {
 	var missing []error
 	for _, cur := range money.Currencies() {
@@ -145,7 +145,7 @@ func (m *Market) look(fiat money.Currency, asset string) (quote.Rate, error) {
 	return e.rate, e.why
 }
 
-// take stores what a source said. Ticks that are no prices are left out and reported.
+// take stores the ticks of a source. It skips and reports invalid ones.
 func (m *Market) take(d rate.Driver, ticks []rate.Tick, now time.Time) error {
 	var bad []error
 	m.mu.Lock()
@@ -165,7 +165,7 @@ func (m *Market) take(d rate.Driver, ticks []rate.Tick, now time.Time) error {
 	return errors.Join(bad...)
 }
 
-// at is when a tick's price was true.
+// at is the time of a tick's price.
 func (t tick) at() time.Time {
 	if t.At.IsZero() {
 		return t.read
@@ -173,16 +173,16 @@ func (t tick) at() time.Time {
 	return t.At
 }
 
-// early is how far a source's clock may run before ours.
+// early is how far a source's clock may be ahead.
 const early = time.Minute
 
-// fresh reports whether a tick still counts.
+// fresh reports whether a tick has not expired.
 func (t tick) fresh(r Rules, now time.Time) bool {
 	age := now.Sub(t.at())
 	return age <= t.terms.Fresh && age >= -early && (t.Mark == "" || now.Sub(t.moved) <= r.Still)
 }
 
-// Look makes a new table out of what is known. Run calls it every second.
+// Look makes a new table from the stored ticks. Run calls it every second.
 func (m *Market) Look() {
 	now := m.Now()
 	m.mu.Lock()
@@ -217,7 +217,7 @@ type namedTick struct {
 	tick
 }
 
-// guarded runs a leg through the guard of its name.
+// guarded passes a leg through the guard of its name.
 func (m *Market) guarded(name string, l leg, now time.Time) leg {
 	g := m.guards[name]
 	if g == nil {
@@ -227,8 +227,8 @@ func (m *Market) guarded(name string, l leg, now time.Time) leg {
 	return g.pass(m.Rules, l, now)
 }
 
-// coins prices every coin in dollars. USDT comes first, from those who trade it against the dollar, because others
-// price coins in USDT.
+// coins prices every coin in dollars. It prices USDT first, from sources that trade it against the dollar, because
+// other sources price coins in USDT.
 func (m *Market) coins(all []namedTick, now time.Time) map[string]leg {
 	tether := m.Rules.coin(append(m.coinVotes("USDT", all, decimal.Zero), m.implied(all)...), true)
 	dollars := tether.value
@@ -241,7 +241,7 @@ func (m *Market) coins(all []namedTick, now time.Time) map[string]leg {
 	return out
 }
 
-// coinVotes are the sources' words on a coin in dollars; tether is what a USDT is worth, zero when that is not known.
+// coinVotes are the sources' prices of a coin in dollars. tether is the price of USDT, zero when it is unknown.
 func (m *Market) coinVotes(symbol string, all []namedTick, tether decimal.Decimal) []vote {
 	var votes []vote
 	for _, t := range all {
@@ -258,9 +258,9 @@ func (m *Market) coinVotes(symbol string, all []namedTick, tether decimal.Decima
 	return votes
 }
 
-// implied are what sources that trade bitcoin in USDT say of the USDT: the least that others pay for a bitcoin in
-// dollars, over what it costs there. So one exchange that trades USDT against the dollar may fail without all prices
-// going.
+// implied are prices of USDT from sources that trade bitcoin in USDT: the lowest price of a bitcoin in dollars
+// elsewhere, divided by its price there. So prices survive the failure of one exchange that trades USDT against the
+// dollar.
 func (m *Market) implied(all []namedTick) []vote {
 	least := decimal.Zero
 	for _, t := range all {
@@ -277,10 +277,11 @@ func (m *Market) implied(all []namedTick) []vote {
 	return votes
 }
 
-// preferred is the order in which the markets of one source stand for the dollar in a currency: one source, one vote.
+// preferred is the order of preference among the markets of one source for the dollar in a currency. A source has one
+// vote.
 var preferred = []string{"USD", "USDT", "USDC", "BTC"}
 
-// fiatVotes are the sources' words on the dollar in a currency.
+// fiatVotes are the sources' prices of the dollar in a currency.
 func (m *Market) fiatVotes(cur money.Currency, all []namedTick, coins map[string]leg) []vote {
 	best := map[string]namedTick{}
 	for _, t := range all {
@@ -307,7 +308,7 @@ func (m *Market) fiatVotes(cur money.Currency, all []namedTick, coins map[string
 	return votes
 }
 
-// side is what we would get at a source: its bid, or half a spread less than its one number.
+// side is the price at which Causeway could sell at a source: its bid, or its one price less half a spread.
 func (m *Market) side(t namedTick) decimal.Decimal {
 	if t.Bid.Equal(t.Ask) {
 		return money.Down(t.Bid.Mul(decimal.NewFromInt(1).Sub(m.Rules.HalfSpread)), digits)
@@ -322,10 +323,10 @@ func (m *Market) vote(t namedTick, value decimal.Decimal) vote {
 	}
 }
 
-// rateDigits is the precision of a rate, which is rounded towards less.
+// rateDigits is the precision of a rate, which is rounded down.
 const rateDigits = 8
 
-// price puts the legs together and takes the spread off.
+// price combines the legs and subtracts the spread.
 func (m *Market) price(cur money.Currency, symbol string, f, p leg, now time.Time) entry {
 	if err := errors.Join(f.why, p.why); err != nil {
 		return entry{why: err}
@@ -363,7 +364,7 @@ func (m *Market) observe(t *table, now time.Time) {
 	}
 }
 
-// Run reads every source at its pace until ctx ends. A source that hangs or fails holds up no other.
+// Run reads every source at its own interval until ctx ends. A source that hangs or fails delays no other.
 func (m *Market) Run(ctx context.Context) error {
 	var busy sync.WaitGroup
 	defer busy.Wait()

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
 
-// rig is a market over the documented sources with a clock that is turned by hand.
+// rig is a market over the documented sources with a clock that the test sets.
 type rig struct {
 	t      *testing.T
 	server *venue.Server
@@ -108,7 +108,7 @@ func (r *rig) want(pair string, reason error) {
 	}
 }
 
-// Every currency reaches its quorum from these sources, for every coin, and the figures are those of the legs.
+// Every currency reaches its quorum from these sources, for every coin, and prices follow from the legs.
 func TestMarket_everyPairHasAPrice(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -178,7 +178,7 @@ func TestMarket_withoutQuorumThereIsNoPrice(t *testing.T) {
 	r.server.Break(venue.Kraken, venue.Status500)
 	r.poll()
 	r.want("BTC/NGN", nil)       // Binance and Coinbase
-	r.want("USDT/NGN", nil)      // Coinbase, and what bitcoin costs in USDT and in dollars
+	r.want("USDT/NGN", nil)      // Coinbase, and the price of bitcoin in USDT and in dollars
 	r.want("TRX/NGN", errQuorum) // Binance alone
 	r.server.Break(venue.Coinbase, venue.Slow)
 	r.pass(2 * time.Minute)
@@ -208,7 +208,7 @@ func TestMarket_oneMarketWithinTheBandIsDegraded(t *testing.T) {
 	alone.poll().want("USDT/NGN", errQuorum)
 }
 
-// Where only reference rates are left the price is degraded; they vote nowhere in the naira.
+// With reference rates only, the price is degraded. For the naira they do not vote.
 func TestMarket_referenceRates(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -238,7 +238,7 @@ func TestMarket_outliersAndDisagreement(t *testing.T) {
 	}
 	r = newRig(t)
 	r.server.Price("quidax USDT/NGN", "1500")
-	r.poll().want("USDT/NGN", errDisagree) // two apart: no guess which is right
+	r.poll().want("USDT/NGN", errDisagree) // two that disagree make no price
 	r = newRig(t)
 	r.server.Price("coinbase BTC/USD", "80000")
 	r.server.Price("kraken BTC/USD", "110000")
@@ -269,22 +269,22 @@ func TestMarket_peg(t *testing.T) {
 func TestMarket_freshness(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.server.Lag(venue.Quidax, 4*time.Minute) // a source that tells old times is stale at once
+	r.server.Lag(venue.Quidax, 4*time.Minute) // a source with old times is stale at once
 	r.server.Break(venue.Paycrest, venue.Refusal)
 	r.poll().want("USDT/NGN", errQuorum)
 
 	r = newRig(t).poll()
 	r.want("USDT/NGN", nil)
-	r.pass(11*time.Second).want("USDT/NGN", errQuorum) // nobody looked: the table itself is too old
+	r.pass(11*time.Second).want("USDT/NGN", errQuorum) // no look: the table has expired
 	r.Look()
 	r.want("USDT/NGN", nil)
 	r.pass(time.Minute).Look()
-	r.want("USDT/NGN", errQuorum) // coins are good for a minute
+	r.want("USDT/NGN", errQuorum) // coin prices expire after a minute
 	r.want("BTC/ZAR", errQuorum)
 	r.poll().want("BTC/ZAR", nil)
 }
 
-// A source whose book does not move at all for ten minutes has died, however often it answers.
+// A source whose book does not change for ten minutes is dead, even if it answers.
 func TestMarket_aBookThatStandsStillIsDead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -315,10 +315,10 @@ func TestMarket_jumpIsConfirmedByTwoFurtherReads(t *testing.T) {
 	r.want("ETH/NGN", nil)
 	r.Look()
 	r.Look()
-	r.want("BTC/NGN", errJump) // looking again at the same data confirms nothing
+	r.want("BTC/NGN", errJump) // another look at the same data confirms nothing
 	r.pass(5*time.Second).poll().want("BTC/NGN", errJump)
 	r.pass(5*time.Second).poll().want("BTC/NGN", nil)
-	r.server.Price("BTC/USD", "93750") // a spike that goes away again
+	r.server.Price("BTC/USD", "93750") // a short spike
 	r.server.Price("BTC/USDT", "93741")
 	r.pass(5*time.Second).poll().want("BTC/NGN", errJump)
 	r.server.Price("BTC/USD", "104000")
@@ -326,7 +326,7 @@ func TestMarket_jumpIsConfirmedByTwoFurtherReads(t *testing.T) {
 	r.pass(5*time.Second).poll().want("BTC/NGN", nil)
 }
 
-// scripted is a source out of the test's hand.
+// scripted is a source whose answers the test sets.
 type scripted struct {
 	name  string
 	ticks []rate.Tick
@@ -346,7 +346,7 @@ func (s *scripted) Fetch(ctx context.Context) ([]rate.Tick, error) {
 	return s.ticks, nil
 }
 
-// Run survives a source that panics and one that hangs, reads the others, asks nobody for a quote, and ends with its
+// Run survives a source that panics and one that hangs, and reads the others. A quote makes no call. Run ends with its
 // context.
 func TestMarket_run(t *testing.T) {
 	t.Parallel()
@@ -413,7 +413,8 @@ func TestParseSpreads(t *testing.T) {
 	}
 }
 
-// No single liar among four or more sources moves the price beyond what the honest ones say, and two never average.
+// One wrong source among four or more does not move the price beyond those of the others. Two sources are never
+// averaged.
 func TestCombine_oneLiar(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		base := decimal.NewFromInt(rapid.Int64Range(1, 1_000_000).Draw(t, "price"))

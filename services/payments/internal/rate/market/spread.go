@@ -13,14 +13,14 @@ import (
 // wholeBPS is one, in basis points.
 const wholeBPS = 10_000
 
-// spreadMost is the largest spread that is taken for meant.
+// spreadMost is the largest accepted spread.
 const spreadMost = 2_000
 
-// Spreads are what is taken off the price, in basis points.
+// Spreads are subtracted from the price, in basis points.
 type Spreads struct {
-	Stable   int64 // of coins that are meant to be worth a dollar
-	Coin     int64 // of all others
-	Degraded int64 // more, when a price has fewer sources than it should
+	Stable   int64 // of dollar stablecoins
+	Coin     int64 // of all other coins
+	Degraded int64 // added when a price has fewer sources than configured
 	Pairs    map[string]int64
 }
 

@@ -1,5 +1,5 @@
-// Package paycrest reads what Paycrest's providers pay for a USDT: GET /v1/rates/usdt/{amount}/{currency}, which needs
-// no key. It is an offer to buy, so there is no other side; it may stand still for long, and it has no time of its own.
+// Package paycrest reads the price that Paycrest's providers pay for USDT: GET /v1/rates/usdt/{amount}/{currency},
+// which needs no key. It is an offer to buy, without an ask. It may stay the same for long, and it contains no time.
 package paycrest
 
 import (
@@ -18,7 +18,7 @@ import (
 // Base is Paycrest's address.
 const Base = "https://api.paycrest.io"
 
-// amount is what the offer is asked for, in USDT: the size of an ordinary payment.
+// amount is the amount of the requested offer, in USDT: the size of an ordinary payment.
 const amount = "100"
 
 type driver struct{ client *remote.Client }
@@ -41,7 +41,7 @@ func (*driver) Terms() rate.Terms {
 // paid are the currencies that Paycrest's providers pay out.
 var paid = []money.Currency{money.NGN, money.GHS, money.KES}
 
-// Fetch asks for each currency on its own. One without an offer is an error beside the others.
+// Fetch makes one call for each currency. A currency without an offer is an error and does not affect the others.
 func (d *driver) Fetch(ctx context.Context) ([]rate.Tick, error) {
 	all := paid
 	ticks, errs := make([]rate.Tick, len(all)), make([]error, len(all))

@@ -1,5 +1,5 @@
 // Package quidax reads the price of USDT in naira at Quidax: GET /api/v1/markets/tickers/usdtngn, which needs no key.
-// buy is what a buyer pays, sell what a seller wants.
+// buy is the price that buyers pay, and sell the price that sellers ask.
 package quidax
 
 import (
