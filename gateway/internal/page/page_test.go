@@ -451,7 +451,7 @@ func TestClaim_flow(t *testing.T) {
 		Status: 200,
 		Body:   []byte(`{"receiver":{"accountName":"","accountNumber":"0123456789","bankName":"Zenith Bank"}}`),
 	}
-	if page := post(h, "/claim/"+reference, form).Body.String(); !strings.Contains(page, "does not tell us names") {
+	if page := post(h, "/claim/"+reference, form).Body.String(); !strings.Contains(page, "shows us no names") {
 		t.Error("an account without a name is shown as one with")
 	}
 	s.answers[verify] = refusedAs(503, "name_service_unavailable")
