@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/derivation"
+	"causeway.internal/services/wallets/internal/network"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -45,7 +46,7 @@ type worldSettings struct {
 
 	Confirmations string `env:"CONFIRMATIONS" doc:"depths at which wallets publishes a deposit again, over the defaults of docs/api-contract.md#networks: ethereum=12,32;ethereum/USDT=6,12"`
 
-	Live liveSettings
+	Live network.Settings
 }
 
 // serveSettings is what the HTTP API reads besides.
@@ -115,9 +116,4 @@ func (s worldSettings) sources(keys app.Keys, nets map[tenant.Mode]address.Net) 
 		out[tenant.Live][money.Solana] = derivation.Pooled{}
 	}
 	return out, errors.Join(problems...)
-}
-
-// scanned says whether a network of a mode is scanned: every simulated one is, and a live one with endpoints.
-func (s worldSettings) scanned(mode tenant.Mode, network string) bool {
-	return mode == tenant.Test || len(s.Live.networks("")[network].urls()) > 0
 }

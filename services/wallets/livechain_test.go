@@ -32,6 +32,7 @@ import (
 	"causeway.internal/services/wallets/internal/chain/simulated"
 	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/messaging"
+	"causeway.internal/services/wallets/internal/network"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/store"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -141,25 +142,25 @@ type crashSettings struct {
 }
 
 // live is the network as the service reads it from its environment.
-func (c crashSettings) live() (live, money.Network) {
-	network, _ := money.NetworkOf(c.Network)
-	scan := scanSettings{URLs: config.Secret(c.URLs), Timeout: 5 * time.Second, Poll: 25 * time.Millisecond, Prefetch: 6, Grace: 500 * time.Millisecond, Start: c.Start}
-	set := evmSettings{Scan: scan, ChainID: c.ChainID, Tokens: c.Tokens, Trace: c.Trace}
-	all := liveSettings{Bitcoin: bitcoinSettings{Scan: scan}, Ethereum: set, Polygon: set, Tron: tronSettings{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}, Solana: solanaSettings{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}}
-	return all.networks(c.Net)[c.Network], network
+func (c crashSettings) live() (network.Live, money.Network) {
+	listed, _ := money.NetworkOf(c.Network)
+	scan := network.Scan{URLs: config.Secret(c.URLs), Timeout: 5 * time.Second, Poll: 25 * time.Millisecond, Prefetch: 6, Grace: 500 * time.Millisecond, Start: c.Start}
+	set := network.EVM{Scan: scan, ChainID: c.ChainID, Tokens: c.Tokens, Trace: c.Trace}
+	all := network.Settings{Bitcoin: network.Bitcoin{Scan: scan}, Ethereum: set, Polygon: set, Tron: network.Tron{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}, Solana: network.Solana{Scan: scan, Genesis: c.Genesis, Tokens: c.Tokens}}
+	return all.Networks(c.Net)[c.Network], listed
 }
 
 // open makes driver and scan settings, as the service does from its environment.
 func (c crashSettings) open(log *slog.Logger, endpoints *rpc.Metrics, book *store.Store) (chain.Driver, scanner.Config) {
-	live, network := c.live()
+	live, listed := c.live()
 	if c.Simulated {
-		return simulated.New(network, book, log), live.scan(network, time.Second)
+		return simulated.New(listed, book, log), live.Config(listed, time.Second)
 	}
-	driver, err := live.driver(network, log, endpoints)
+	driver, err := live.Driver(listed, log, endpoints)
 	if err != nil {
 		panic(err)
 	}
-	return driver, live.scan(network, time.Second)
+	return driver, live.Config(listed, time.Second)
 }
 
 func (l *liveChain) start() {

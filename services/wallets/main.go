@@ -22,6 +22,7 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/lifecycle"
+	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
@@ -30,8 +31,12 @@ import (
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/httpapi"
 	"causeway.internal/services/wallets/internal/messaging"
+	"causeway.internal/services/wallets/internal/network"
 	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/signer"
 	"causeway.internal/services/wallets/internal/store"
+	"causeway.internal/services/wallets/internal/sweeper"
+	"causeway.internal/services/wallets/internal/unseen"
 	"causeway.internal/services/wallets/internal/wallet"
 	"causeway.internal/services/wallets/migrations"
 )
@@ -57,7 +62,7 @@ type process struct {
 	depths  wallet.Depths
 	sources app.Sources
 	wrong   app.Mismatches
-	closed  closed
+	closed  network.Closed
 	pinned  ed25519.PublicKey // of address batches; nil for none
 	relay   *outbox.Relay     // nil in a process that only serves
 	taken   func(network string)
@@ -70,7 +75,7 @@ func (p *process) out() (messaging.Out, error) {
 	if err != nil {
 		return messaging.Out{}, fmt.Errorf("EVENT_KEYS: %w", err)
 	}
-	return messaging.Out{Now: time.Now, Untraced: p.cfg.World.Live.untraced(), Events: events}, nil
+	return messaging.Out{Now: time.Now, Untraced: p.cfg.World.Live.Untraced(), Events: events}, nil
 }
 
 // start runs the roles until ctx ends.
@@ -89,7 +94,7 @@ func start(ctx context.Context, environ map[string]string, serve, work bool) err
 		return err
 	}
 	defer db.Close()
-	p := &process{cfg: cfg, environ: environ, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain), taken: func(string) {}, closed: closed{}}
+	p := &process{cfg: cfg, environ: environ, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain), taken: func(string) {}, closed: network.Closed{}}
 	tel.Registry.MustRegister(p.group)
 	if err := p.cfg.World.read(p); err != nil {
 		return err
@@ -135,7 +140,7 @@ func start(ctx context.Context, environ map[string]string, serve, work bool) err
 
 // open says whether a network of a mode is scanned by processes with these settings.
 func (p *process) open(mode tenant.Mode, network string) bool {
-	return p.cfg.World.scanned(mode, network) && p.closed[scanner.Chain{Mode: mode, Network: network}] == nil
+	return p.cfg.World.Live.Scanned(mode, network) && p.closed[scanner.Chain{Mode: mode, Network: network}] == nil
 }
 
 // read fills in what the settings of the world mean.
@@ -235,30 +240,35 @@ func (p *process) work(ctx context.Context) (end func(), err error) {
 	end = func() { _ = link.Close() }
 	p.relay = outbox.NewRelay(p.cfg.Postgres, link.Publisher(), p.tel)
 	metrics := scanner.NewMetrics(p.tel.Registry)
-	chains, err := newChains(cfg, p.cfg.World, p.closed, p.book, p.tel, metrics)
+	chains, err := p.chains(cfg, p.closed, metrics)
 	if err != nil {
 		end()
 		return nil, err
 	}
-	p.taken = chains.taken
+	p.taken = chains.Taken
 	cases := p.cases()
 	messaging.Consume(link, cases)
 	p.group.Go("consumers", link.Run)
 	p.group.Every("waiting allocations", grantEvery, cases.GrantWaiting)
 	p.group.Every("wallet windows", closeEvery, p.closeWindows)
 	p.group.Every("addresses for payments", tellEvery, p.tellOwned)
-	sweeps, err := p.sweeps(cfg, chains)
+	swept, err := chains.Sweeps(cfg.SignerSocket != "")
 	if err == nil {
-		err = p.book.KeepAccounts(ctx, p.cfg.World.Live.treasuries())
+		err = p.book.KeepAccounts(ctx, p.cfg.World.Live.Treasuries())
 	}
 	if err != nil {
 		end()
 		return nil, err
 	}
-	if len(sweeps.configs) > 0 && !p.cfg.Recovery { // after a restore nothing leaves before the chains were looked at again
-		p.group.Go("sweeps", sweeps.run)
+	if len(swept) > 0 && !p.cfg.Recovery { // after a restore nothing leaves before the chains were scanned again
+		p.group.Go("sweeps", sweeper.NewFleet(sweeper.Options{
+			Networks: swept, Every: cfg.SweepEvery, Postgres: p.cfg.Postgres, Telemetry: p.tel, Store: p.book.Sweeps(),
+			Signer: signer.New(cfg.SignerSocket), Source: p.sources[tenant.Live][money.EVM], Sample: p.book.Sample,
+		}).Run)
 	}
-	p.group.Go("unseen coin", p.unseen(cfg, chains))
+	p.group.Go("unseen coin", unseen.NewWatch(unseen.Options{
+		Networks: chains.Unseen(), Every: cfg.BalancesEvery, Postgres: p.cfg.Postgres, Telemetry: p.tel, Store: p.book,
+	}).Run)
 	if p.pinned != nil {
 		p.group.Every("address stock", poolEvery, p.watchStock())
 	}
@@ -270,11 +280,19 @@ func (p *process) work(ctx context.Context) (end func(), err error) {
 	}
 	owner := rand.Text()
 	p.group.Go("scanners", func(ctx context.Context) error {
-		desk := scanner.NewDesk(p.book, owner, chains.jobs, p.tel.Log, metrics)
+		desk := scanner.NewDesk(p.book, owner, chains.Jobs, p.tel.Log, metrics)
 		return p.book.Alive(ctx, p.cfg.Postgres, owner, p.tel.Log, desk.Run)
 	})
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: link.Ready}, telemetry.Check{Name: "scans", Ready: metrics.Ready})
 	return end, nil
+}
+
+// chains puts the scans together.
+func (p *process) chains(cfg workSettings, closed network.Closed, metrics *scanner.Metrics) (*network.Chains, error) {
+	return network.Open(network.Options{
+		Networks: p.cfg.World.Live, Bitcoin: p.nets[tenant.Live], Depths: p.depths, AnnounceTest: cfg.AnnounceTest,
+		AnnounceLive: cfg.AnnounceLive, Closed: closed, Book: p.book, Telemetry: p.tel, Metrics: metrics,
+	})
 }
 
 // tellOwned sends payments addresses until it has all.

@@ -17,6 +17,7 @@ import (
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/wallets/internal/network"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/store"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -205,7 +206,7 @@ func rewind(ctx context.Context, p *process, c scanner.Chain, to int64, note sca
 		return err
 	}
 	for try := 1; ; try++ {
-		plan, err := scanner.PlanRewind(ctx, c, scan.driver, p.book, to)
+		plan, err := scanner.PlanRewind(ctx, c, scan.Driver, p.book, to)
 		switch {
 		case errors.Is(err, scanner.ErrOnChain):
 			return writeJSON(out, map[string]any{"mode": c.Mode, "network": c.Network, "from": plan.From.Height, "fork": plan.From.Height, "reverted": 0})
@@ -227,14 +228,14 @@ func rewind(ctx context.Context, p *process, c scanner.Chain, to int64, note sca
 }
 
 // scanOf is what a chain is read with by an operator's verb.
-func (p *process) scanOf(c scanner.Chain) (scan, error) {
-	chains, err := newChains(workSettings{}, p.cfg.World, nil, p.book, p.tel, scanner.NewMetrics(p.tel.Registry))
+func (p *process) scanOf(c scanner.Chain) (network.Reader, error) {
+	chains, err := p.chains(workSettings{}, nil, scanner.NewMetrics(p.tel.Registry))
 	if err != nil {
-		return scan{}, err
+		return network.Reader{}, err
 	}
-	found, ok := chains.scans[c]
+	found, ok := chains.Reader(c)
 	if !ok {
-		return scan{}, fmt.Errorf("%s has no endpoints: set the network's RPC_URLS", c)
+		return network.Reader{}, fmt.Errorf("%s has no endpoints: set the network's RPC_URLS", c)
 	}
 	return found, nil
 }
@@ -271,7 +272,7 @@ func rescan(ctx context.Context, p *process, c scanner.Chain, from, to int64, ou
 	if err != nil {
 		return err
 	}
-	looked, err := scanner.Again(ctx, c, scan.driver, p.book, scan.watch, scan.prefetch, from, to, p.tel.Log)
+	looked, err := scanner.Again(ctx, c, scan.Driver, p.book, scan.Watch, scan.Prefetch, from, to, p.tel.Log)
 	if err != nil {
 		return err
 	}
@@ -339,7 +340,7 @@ func writeJSON(out io.Writer, v any) error {
 const secondLookEvery = 10 * time.Second
 
 // secondLook scans again what lies 24 hours before a restore, once per chain, on whichever replica leads.
-func (p *process) secondLook(chains *chains) func(context.Context) error {
+func (p *process) secondLook(chains *network.Chains) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return postgres.Lead(ctx, p.cfg.Postgres, "wallets second look", p.tel.Log, func(ctx context.Context) error {
 			tick := time.NewTicker(secondLookEvery)
@@ -358,19 +359,19 @@ func (p *process) secondLook(chains *chains) func(context.Context) error {
 	}
 }
 
-func (p *process) lookAgain(ctx context.Context, chains *chains) error {
+func (p *process) lookAgain(ctx context.Context, chains *network.Chains) error {
 	pending, err := p.book.PendingRescans(ctx)
 	if err != nil {
 		return err
 	}
 	var problems []error
 	for _, r := range pending {
-		scan, ok := chains.scans[r.Chain]
+		scan, ok := chains.Reader(r.Chain)
 		if !ok {
 			problems = append(problems, fmt.Errorf("%s has no endpoints any more", r.Chain))
 			continue
 		}
-		looked, err := scanner.AfterRestore(ctx, r, scan.driver, p.book, scan.watch, scan.prefetch, p.tel.Log)
+		looked, err := scanner.AfterRestore(ctx, r, scan.Driver, p.book, scan.Watch, scan.Prefetch, p.tel.Log)
 		if err != nil {
 			problems = append(problems, err)
 			continue

@@ -18,7 +18,7 @@ import (
 func (l *liveChain) hear() *prometheus.Registry {
 	l.t.Helper()
 	live, network := l.settings.live()
-	hosts, err := live.hosts(network, l.log, l.endpoints)
+	hosts, err := live.Hosts(network, l.log, l.endpoints)
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/services/wallets/internal/intent"
+	"causeway.internal/services/wallets/internal/signer"
 	"causeway.internal/services/wallets/internal/sweep"
 )
 
@@ -81,14 +82,10 @@ type Chain interface {
 	Receipt(ctx context.Context, hash string) (sweep.Receipt, bool, error)
 }
 
-// Signer signs intents.
-type Signer interface {
-	Sign(ctx context.Context, r intent.Request) (intent.Signed, error)
-}
-
 // Config is one network.
 type Config struct {
 	Network  string
+	Chain    Chain
 	Coin     string // symbol of its own coin
 	ChainID  uint64
 	Treasury string
@@ -103,14 +100,14 @@ type Sweeper struct {
 	cfg    Config
 	store  Store
 	chain  Chain
-	signer Signer
+	signer *signer.Client
 	log    *slog.Logger
 	newID  func() string
 }
 
 // New makes the sweeper of a network. newID makes ids of outgoing transactions.
-func New(cfg Config, store Store, chain Chain, signer Signer, log *slog.Logger, newID func() string) *Sweeper {
-	return &Sweeper{cfg: cfg, store: store, chain: chain, signer: signer, log: log.With("network", cfg.Network), newID: newID}
+func New(cfg Config, store Store, signer *signer.Client, log *slog.Logger, newID func() string) *Sweeper {
+	return &Sweeper{cfg: cfg, store: store, chain: cfg.Chain, signer: signer, log: log.With("network", cfg.Network), newID: newID}
 }
 
 // Bounds of one round.

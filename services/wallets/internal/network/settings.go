@@ -1,4 +1,6 @@
-package main
+// Package network reads the settings of live networks, opens their drivers and puts the scans of a process together: every
+// network simulated in test mode, and in live mode those with endpoints.
+package network
 
 import (
 	"cmp"
@@ -20,22 +22,23 @@ import (
 	"causeway.internal/services/wallets/internal/chain/solana"
 	"causeway.internal/services/wallets/internal/chain/tron"
 	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/sweeper"
 )
 
-// liveSettings are the networks of live mode. Each is scanned when it has RPC URLs.
-type liveSettings struct {
-	Bitcoin  bitcoinSettings `envPrefix:"BITCOIN_"`
-	Ethereum evmSettings     `envPrefix:"EVM_ETHEREUM_"`
-	BSC      evmSettings     `envPrefix:"EVM_BSC_"`
-	Polygon  evmSettings     `envPrefix:"EVM_POLYGON_"`
-	Base     evmSettings     `envPrefix:"EVM_BASE_"`
-	Arbitrum evmSettings     `envPrefix:"EVM_ARBITRUM_"`
-	Tron     tronSettings    `envPrefix:"TRON_"`
-	Solana   solanaSettings  `envPrefix:"SOLANA_"`
+// Settings are the networks of live mode. Each is scanned when it has RPC URLs.
+type Settings struct {
+	Bitcoin  Bitcoin `envPrefix:"BITCOIN_"`
+	Ethereum EVM     `envPrefix:"EVM_ETHEREUM_"`
+	BSC      EVM     `envPrefix:"EVM_BSC_"`
+	Polygon  EVM     `envPrefix:"EVM_POLYGON_"`
+	Base     EVM     `envPrefix:"EVM_BASE_"`
+	Arbitrum EVM     `envPrefix:"EVM_ARBITRUM_"`
+	Tron     Tron    `envPrefix:"TRON_"`
+	Solana   Solana  `envPrefix:"SOLANA_"`
 }
 
-// scanSettings say how one network is read.
-type scanSettings struct {
+// Scan say how one network is read.
+type Scan struct {
 	URLs       config.Secret `env:"RPC_URLS" doc:"comma separated RPC endpoints, best first; empty: the network is not scanned"`
 	Start      int64         `env:"START" doc:"first block to scan on a database that never scanned the network; empty: a little below the head"`
 	Poll       time.Duration `env:"POLL" doc:"pause between two queries of the head; empty: 5s on bitcoin, 1s elsewhere"`
@@ -50,55 +53,55 @@ type scanSettings struct {
 	FinalDepth int64         `env:"FINAL_DEPTH" doc:"depth that counts as final where the node does not report finality; empty: the default of the network"`
 }
 
-// bitcoinSettings is bitcoin.
-type bitcoinSettings struct {
-	Scan  scanSettings
+// Bitcoin is bitcoin.
+type Bitcoin struct {
+	Scan  Scan
 	Poll  time.Duration `env:"MEMPOOL_POLL" envDefault:"10s" doc:"pause between two lists of the node's mempool; 0: wallets does not read it, and sees a payment in blocks only"`
 	Reads int           `env:"MEMPOOL_READS" envDefault:"1000" doc:"transactions read in one look at the mempool; the newest come first, more wait"`
 	Grace time.Duration `env:"MEMPOOL_GRACE" envDefault:"10m" doc:"time for which a transaction may be missing from the mempool before its deposit is reverted"`
 }
 
-// evmSettings is one EVM network.
-type evmSettings struct {
-	Scan    scanSettings
+// EVM is one EVM network.
+type EVM struct {
+	Scan    Scan
 	ChainID int64  `env:"CHAIN_ID" doc:"chain id that every endpoint must have; empty: the network's own"`
 	Tokens  string `env:"TOKENS" doc:"token contracts as USDT:0x…,USDC:0x…; empty: the listed ones"`
 	Trace   string `env:"TRACE" doc:"call that shows coin sent by contracts: debug (debug_traceBlockByHash) or trace (trace_block), which every endpoint must serve; empty: wallets does not see such coin"`
-	Sweep   sweepSettings
+	Sweep   sweeper.Settings
 }
 
-func (s bitcoinSettings) mempool() scanner.MempoolConfig {
+func (s Bitcoin) mempool() scanner.MempoolConfig {
 	return scanner.MempoolConfig{Poll: s.Poll, Reads: max(s.Reads, 1), Grace: s.Grace}
 }
 
-// evm are the EVM networks by name.
-func (s liveSettings) evm() map[string]evmSettings {
-	return map[string]evmSettings{"ethereum": s.Ethereum, "bsc": s.BSC, "polygon": s.Polygon, "base": s.Base, "arbitrum": s.Arbitrum}
+// EVM are the EVM networks by name.
+func (s Settings) EVM() map[string]EVM {
+	return map[string]EVM{"ethereum": s.Ethereum, "bsc": s.BSC, "polygon": s.Polygon, "base": s.Base, "arbitrum": s.Arbitrum}
 }
 
-// untraced are the scanned EVM networks on which coin that contracts send is not seen by itself.
-func (s liveSettings) untraced() map[string]bool {
+// Untraced are the scanned EVM networks on which coin that contracts send is not seen by itself.
+func (s Settings) Untraced() map[string]bool {
 	out := map[string]bool{}
-	for name, set := range s.evm() {
-		if set.Trace == evm.TraceNone && len(set.Scan.urls()) > 0 {
+	for name, set := range s.EVM() {
+		if set.Trace == evm.TraceNone && len(set.Scan.Endpoints()) > 0 {
 			out[name] = true
 		}
 	}
 	return out
 }
 
-// chainID is the id that every endpoint must have.
-func (e evmSettings) chainID(n money.Network) int64 { return cmp.Or(e.ChainID, n.ChainID) }
+// ID is the id that every endpoint must have.
+func (e EVM) ID(n money.Network) int64 { return cmp.Or(e.ChainID, n.ChainID) }
 
-// tronSettings is tron.
-type tronSettings struct {
-	Scan    scanSettings
+// Tron is tron.
+type Tron struct {
+	Scan    Scan
 	Genesis string        `env:"GENESIS" doc:"id of block 0 that every endpoint must have; empty: the main network's"`
 	Tokens  string        `env:"TOKENS" doc:"token contracts as USDT:T…; empty: the listed ones"`
 	Key     config.Secret `env:"API_KEY" doc:"sent to every endpoint as TRON-PRO-API-KEY"`
 }
 
-func (s tronSettings) open(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
+func (s Tron) open(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
 	tokens, err := contracts(n, s.Tokens)
 	if err != nil {
 		return nil, err
@@ -109,14 +112,14 @@ func (s tronSettings) open(n money.Network, endpoints rpc.Config, log *slog.Logg
 	return tron.New(tron.Config{Network: n, Genesis: s.Genesis, Tokens: tokens, RPC: endpoints}, log, metrics)
 }
 
-// solanaSettings is solana.
-type solanaSettings struct {
-	Scan    scanSettings
+// Solana is solana.
+type Solana struct {
+	Scan    Scan
 	Genesis string `env:"GENESIS" doc:"genesis hash that every endpoint must have; empty: mainnet-beta's"`
 	Tokens  string `env:"TOKENS" doc:"mints as USDT:Es9…,USDC:EPj…; empty: the listed ones"`
 }
 
-func (s solanaSettings) open(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
+func (s Solana) open(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
 	mints, err := contracts(n, s.Tokens)
 	if err != nil {
 		return nil, err
@@ -138,52 +141,52 @@ func patienceOf(n money.Network) patience {
 	return patience{3 * time.Minute, 30 * time.Minute}
 }
 
-// live is one network of live mode: how it is read, and what opens its driver.
-type live struct {
-	scanSettings
+// Live is one network of live mode: how it is read, and what opens its driver.
+type Live struct {
+	Scan
 	open    func(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error)
 	tokens  string                // the setting of its contracts
-	mempool scanner.MempoolConfig // where it is watched
+	Mempool scanner.MempoolConfig // where it is watched
 }
 
-// networks lists every network of docs/api-contract.md#networks by name.
-func (s liveSettings) networks(net address.Net) map[string]live {
-	out := map[string]live{
-		"bitcoin": {scanSettings: s.Bitcoin.Scan, mempool: s.Bitcoin.mempool(), open: func(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
+// Networks lists every network of docs/api-contract.md#networks by name.
+func (s Settings) Networks(net address.Net) map[string]Live {
+	out := map[string]Live{
+		"bitcoin": {Scan: s.Bitcoin.Scan, Mempool: s.Bitcoin.mempool(), open: func(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
 			return bitcoin.New(bitcoin.Config{Network: n, Net: net, RPC: endpoints}, log, metrics)
 		}},
 	}
-	out["tron"] = live{scanSettings: s.Tron.Scan, open: s.Tron.open, tokens: s.Tron.Tokens}
-	out["solana"] = live{scanSettings: s.Solana.Scan, open: s.Solana.open, tokens: s.Solana.Tokens}
-	for name, set := range s.evm() {
-		out[name] = live{scanSettings: set.Scan, open: set.open, tokens: set.Tokens}
+	out["tron"] = Live{Scan: s.Tron.Scan, open: s.Tron.open, tokens: s.Tron.Tokens}
+	out["solana"] = Live{Scan: s.Solana.Scan, open: s.Solana.open, tokens: s.Solana.Tokens}
+	for name, set := range s.EVM() {
+		out[name] = Live{Scan: set.Scan, open: set.open, tokens: set.Tokens}
 	}
 	return out
 }
 
-func (e evmSettings) open(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
+func (e EVM) open(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
 	tokens, err := contracts(n, e.Tokens)
 	if err != nil {
 		return nil, err
 	}
-	return evm.New(evm.Config{Network: n, ChainID: e.chainID(n), Tokens: tokens, Trace: e.Trace, RPC: endpoints}, log, metrics)
+	return evm.New(evm.Config{Network: n, ChainID: e.ID(n), Tokens: tokens, Trace: e.Trace, RPC: endpoints}, log, metrics)
 }
 
-// driver opens the network's driver.
-func (l live) driver(n money.Network, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
+// Driver opens the network's driver.
+func (l Live) Driver(n money.Network, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error) {
 	lag := l.Lag
 	if lag == 0 {
 		lag = lags[n.Name]
 	}
-	d, err := l.open(n, rpc.Config{URLs: l.urls(), Timeout: l.Timeout, AtOnce: l.AtOnce, PerSecond: l.PerSecond, Lag: lag}, log, metrics)
+	d, err := l.open(n, rpc.Config{URLs: l.Endpoints(), Timeout: l.Timeout, AtOnce: l.AtOnce, PerSecond: l.PerSecond, Lag: lag}, log, metrics)
 	if err != nil {
 		return nil, fmt.Errorf("live network %w", err)
 	}
 	return d, nil
 }
 
-// scan is how the network's scanner runs.
-func (l live) scan(n money.Network, announce time.Duration) scanner.Config {
+// Config is how the network's scanner runs.
+func (l Live) Config(n money.Network, announce time.Duration) scanner.Config {
 	poll := l.Poll
 	switch {
 	case poll > 0:
@@ -206,8 +209,8 @@ func (l live) scan(n money.Network, announce time.Duration) scanner.Config {
 	return conf
 }
 
-// urls are the endpoints of a network, best first.
-func (s scanSettings) urls() (out []string) {
+// Endpoints are the endpoints of a network, best first.
+func (s Scan) Endpoints() (out []string) {
 	for each := range strings.SplitSeq(s.URLs.Reveal(), ",") {
 		if each = strings.TrimSpace(each); each != "" {
 			out = append(out, each)
@@ -216,12 +219,12 @@ func (s scanSettings) urls() (out []string) {
 	return out
 }
 
-// hosts opens a driver for each host among the endpoints, which asks that host alone. Providers are told apart by the names of
+// Hosts opens a driver for each host among the endpoints, which asks that host alone. Providers are told apart by the names of
 // their hosts.
-func (l live) hosts(n money.Network, log *slog.Logger, metrics *rpc.Metrics) ([]scanner.Host, error) {
+func (l Live) Hosts(n money.Network, log *slog.Logger, metrics *rpc.Metrics) ([]scanner.Host, error) {
 	byName := map[string][]string{}
 	var names []string
-	for _, text := range l.urls() {
+	for _, text := range l.Endpoints() {
 		u, err := url.Parse(text)
 		if err != nil {
 			return nil, errors.New("an RPC URL is no URL") // it is not shown: it may hold a key
@@ -235,7 +238,7 @@ func (l live) hosts(n money.Network, log *slog.Logger, metrics *rpc.Metrics) ([]
 	for i, name := range names {
 		alone := l
 		alone.URLs = config.Secret(strings.Join(byName[name], ","))
-		driver, err := alone.driver(n, log, metrics)
+		driver, err := alone.Driver(n, log, metrics)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,55 @@
+package network
+
+import (
+	"fmt"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/evmtx"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Scanned says whether a network of a mode is scanned: every simulated one is, and a live one with endpoints.
+func (s Settings) Scanned(mode tenant.Mode, network string) bool {
+	return mode == tenant.Test || len(s.Networks("")[network].Endpoints()) > 0
+}
+
+// Treasuries are the addresses that the settings name to sweep to. One that cannot be read is left to sweeps, which refuses it.
+func (s Settings) Treasuries() (all []wire.OwnedAddress) {
+	for _, set := range s.EVM() {
+		if treasury, err := evmtx.ParseAccount(set.Sweep.Treasury); err == nil {
+			all = append(all, wire.OwnedAddress{Mode: tenant.Live, Family: money.EVM, Address: treasury.String()})
+		}
+	}
+	return all
+}
+
+// Assets are the assets of every scanned network. On simulated networks no token has a contract.
+func (s Settings) Assets() (out []wallet.Counted, err error) {
+	set := s.Networks("")
+	for _, n := range money.Networks() {
+		for _, a := range n.Assets {
+			out = append(out, wallet.Counted{Mode: tenant.Test, Network: n.Name, Asset: a.Symbol, Decimals: a.Decimals})
+		}
+		if !s.Scanned(tenant.Live, n.Name) {
+			continue
+		}
+		coin := n.Coin()
+		out = append(out, wallet.Counted{Mode: tenant.Live, Network: n.Name, Asset: coin.Symbol, Decimals: coin.Decimals})
+		listed, err := contracts(n, set[n.Name].tokens)
+		if err != nil {
+			return nil, err
+		}
+		tokens, err := chain.Tokens(n, listed)
+		if err != nil {
+			return nil, fmt.Errorf("%s tokens: %w", n.Name, err)
+		}
+		for _, t := range tokens {
+			asset, _ := n.Asset(t.Symbol)
+			out = append(out, wallet.Counted{Mode: tenant.Live, Network: n.Name, Asset: t.Symbol, Contract: t.Contract, Decimals: asset.Decimals})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,172 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"causeway.internal/libs/address"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/wallets/internal/chain"
+	"causeway.internal/services/wallets/internal/chain/rpc"
+	"causeway.internal/services/wallets/internal/chain/simulated"
+	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/store"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Closed are the networks that this process does not scan, each with the reason.
+type Closed map[scanner.Chain]error
+
+// Options are what the scans of a process are put together from.
+type Options struct {
+	Networks     Settings
+	Bitcoin      address.Net // how live bitcoin addresses are written
+	Depths       wallet.Depths
+	AnnounceTest time.Duration // between two wallets.scanned_through of a simulated network
+	AnnounceLive time.Duration
+	Closed       Closed
+	Book         *store.Store
+	Telemetry    *telemetry.Telemetry
+	Metrics      *scanner.Metrics
+}
+
+// Chains are the scans of this process: every network simulated in test mode, and in live mode those with endpoints.
+type Chains struct {
+	Options
+	Jobs []scanner.Job
+
+	simulated map[string]*simulated.Chain
+	readers   map[scanner.Chain]Reader
+	watches   map[tenant.Mode]map[money.Family]*scanner.Watch
+	endpoints *rpc.Metrics
+}
+
+// Reader is what a chain is read with.
+type Reader struct {
+	Driver   chain.Driver
+	Watch    *scanner.Watch
+	Prefetch int
+}
+
+// Taken makes a simulated chain aware that a deposit waits for its next block.
+func (c *Chains) Taken(network string) {
+	if s := c.simulated[network]; s != nil {
+		s.Taken()
+	}
+}
+
+// Reader is what a chain is read with; ok is false for one without endpoints.
+func (c *Chains) Reader(of scanner.Chain) (r Reader, ok bool) {
+	r, ok = c.readers[of]
+	return r, ok
+}
+
+// Open puts the scans together.
+func Open(o Options) (*Chains, error) {
+	c := &Chains{
+		Options: o, simulated: map[string]*simulated.Chain{}, readers: map[scanner.Chain]Reader{},
+		watches: map[tenant.Mode]map[money.Family]*scanner.Watch{tenant.Test: {}, tenant.Live: {}}, endpoints: rpc.NewMetrics(o.Telemetry.Registry),
+	}
+	for mode, byFamily := range c.watches {
+		for _, family := range money.Families() {
+			byFamily[family] = scanner.NewWatch(mode, family, o.Book)
+		}
+	}
+	live := o.Networks.Networks(o.Bitcoin)
+	for _, n := range money.Networks() {
+		c.openSimulated(n)
+		if err := c.openLive(n, live[n.Name]); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *Chains) openSimulated(n money.Network) {
+	sim := simulated.New(n, c.Book, c.Telemetry.Log)
+	c.simulated[n.Name] = sim
+	cfg := scanConfig(tenant.Test, n, simulated.PollEvery, c.AnnounceTest)
+	if !c.refused(cfg) {
+		c.add(cfg, sim, alone(sim.Mine))
+	}
+}
+
+func (c *Chains) openLive(n money.Network, set Live) error {
+	if len(set.Endpoints()) == 0 {
+		return nil
+	}
+	driver, err := set.Driver(n, c.Telemetry.Log, c.endpoints)
+	if err != nil {
+		return err
+	}
+	cfg := set.Config(n, c.AnnounceLive)
+	if c.refused(cfg) {
+		return nil
+	}
+	if err := c.Depths.Within(n, cfg.FinalDepth); err != nil {
+		return fmt.Errorf("FINAL_DEPTH: %w", err)
+	}
+	hosts, err := set.Hosts(n, c.Telemetry.Log, c.endpoints)
+	if err != nil {
+		return err
+	}
+	if len(hosts) < 2 {
+		c.Telemetry.Log.Warn("one host serves the network: nothing confirms what it says, and large deposits wait for a person", "network", n.Name)
+	}
+	hearing := scanner.Hearing{Chain: cfg.Chain, Hosts: hosts, Store: c.Book, Log: c.Telemetry.Log, Metrics: c.Metrics}
+	beside := alone(hearing.Run)
+	if pooled, ok := driver.(chain.Mempool); ok && set.Mempool.Poll > 0 {
+		waits := scanner.NewMempool(set.Mempool, cfg.Chain, pooled, c.Book, c.watches[tenant.Live][n.Family], c.Telemetry.Log, c.Metrics)
+		beside = func(ctx context.Context, epoch int64) error {
+			g, ctx := errgroup.WithContext(ctx)
+			g.Go(func() error { return hearing.Run(ctx) })
+			g.Go(func() error { return waits.Run(ctx, epoch) })
+			return g.Wait()
+		}
+	}
+	c.add(cfg, driver, beside)
+	return nil
+}
+
+// refused makes a job that only tells payments, if the network is closed.
+func (c *Chains) refused(cfg scanner.Config) bool {
+	if c.Closed[cfg.Chain] == nil {
+		return false
+	}
+	c.Jobs = append(c.Jobs, scanner.Mismatched(cfg.Chain, cfg.Announce, c.Book, c.Telemetry.Log))
+	return true
+}
+
+// alone is work that writes nothing under the lease.
+func alone(f func(context.Context) error) func(context.Context, int64) error {
+	return func(ctx context.Context, _ int64) error { return f(ctx) }
+}
+
+// prefetch is how many blocks of a simulated chain are read at the same time.
+const prefetch = 8
+
+func scanConfig(mode tenant.Mode, n money.Network, poll, announce time.Duration) scanner.Config {
+	return scanner.Config{
+		Chain: scanner.Chain{Mode: mode, Network: n.Name}, Family: n.Family, Poll: poll, Prefetch: prefetch, Announce: announce,
+		FinalDepth: n.FinalDepth, Window: wallet.Window(n), Behind: patienceOf(n).behind, Stall: patienceOf(n).stall,
+	}
+}
+
+// add makes the job of one chain: its scanner, and beside it the work that keeps the chain itself going.
+func (c *Chains) add(cfg scanner.Config, driver chain.Driver, beside func(context.Context, int64) error) {
+	watch := c.watches[cfg.Chain.Mode][cfg.Family]
+	c.readers[cfg.Chain] = Reader{driver, watch, cfg.Prefetch}
+	c.Jobs = append(c.Jobs, scanner.Job{Chain: cfg.Chain, Run: func(ctx context.Context, epoch int64) error {
+		g, ctx := errgroup.WithContext(ctx)
+		g.Go(func() error { return beside(ctx, epoch) })
+		g.Go(func() error {
+			return scanner.New(cfg, driver, c.Book, watch, c.Telemetry.Log, c.Metrics, time.Now).Run(ctx, epoch)
+		})
+		return g.Wait()
+	}})
+}

@@ -1,0 +1,77 @@
+package network
+
+import (
+	"fmt"
+	"math/big"
+	"time"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/wallets/internal/evmtx"
+	"causeway.internal/services/wallets/internal/scanner"
+	"causeway.internal/services/wallets/internal/sweeper"
+	"causeway.internal/services/wallets/internal/unseen"
+)
+
+// resendMost is how long at most a transaction waits until its bytes are given to a node again.
+const resendMost = 30 * time.Second
+
+// Sweeps are the live EVM networks that have a treasury. Each needs a signer and endpoints.
+func (c *Chains) Sweeps(signer bool) (all []sweeper.Config, err error) {
+	for name, set := range c.Networks.EVM() {
+		chain := scanner.Chain{Mode: tenant.Live, Network: name}
+		if set.Sweep.Treasury == "" || c.Closed[chain] != nil {
+			continue
+		}
+		n, _ := money.NetworkOf(name)
+		reader, scanned := c.readers[chain]
+		driver, sweepable := reader.Driver.(sweeper.Chain)
+		treasury, err := evmtx.ParseAccount(set.Sweep.Treasury)
+		switch {
+		case !signer:
+			return nil, fmt.Errorf("%s has a treasury, but SIGNER_SOCKET is empty", name)
+		case !scanned || !sweepable:
+			return nil, fmt.Errorf("%s has a treasury, but no RPC URLs", name)
+		case err != nil:
+			return nil, fmt.Errorf("treasury of %s: %w", name, err)
+		}
+		terms, err := set.Sweep.Terms(n)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, sweeper.Config{
+			//nolint:gosec // a chain id is positive
+			Network: name, Chain: driver, Coin: n.Coin().Symbol, ChainID: uint64(set.ID(n)), Treasury: treasury.String(), Terms: terms,
+			Stuck: set.Sweep.Stuck, Resend: min(set.Sweep.Stuck/3, resendMost),
+		})
+	}
+	return all, nil
+}
+
+// worthFraction of the smallest sum that is worth a sweep is what an unexplained balance has to be over by to be listed.
+const worthFraction = 10
+
+// Unseen are the live EVM networks on which coin may arrive that the scans do not see. Those that are traced are only asked
+// about transactions that payers name.
+func (c *Chains) Unseen() map[string]unseen.Network {
+	out := map[string]unseen.Network{}
+	untraced := c.Networks.Untraced()
+	for name, set := range c.Networks.EVM() {
+		driver, ok := c.readers[scanner.Chain{Mode: tenant.Live, Network: name}].Driver.(unseen.Chain)
+		if !ok {
+			continue
+		}
+		out[name] = unseen.Network{Chain: driver, Untraced: untraced[name], Worth: set.worthLooking(name)}
+	}
+	return out
+}
+
+// worthLooking is what a balance has to be over by for somebody to look at it.
+func (e EVM) worthLooking(network string) *big.Int {
+	n, _ := money.NetworkOf(network)
+	terms, err := e.Sweep.Terms(n)
+	if err != nil {
+		return new(big.Int) // the sweeps have refused these settings before
+	}
+	return new(big.Int).Div(terms.Least[n.Coin().Symbol], big.NewInt(worthFraction))
+}

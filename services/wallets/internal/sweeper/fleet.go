@@ -1,0 +1,157 @@
+package sweeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/wallets/internal/derivation"
+	"causeway.internal/services/wallets/internal/evmtx"
+	"causeway.internal/services/wallets/internal/signer"
+	"causeway.internal/services/wallets/internal/wallet"
+)
+
+// Options are what the sweepers of a process share.
+type Options struct {
+	Networks  []Config
+	Every     time.Duration // between two rounds on a network
+	Postgres  postgres.Config
+	Telemetry *telemetry.Telemetry
+	Store     Store
+	Signer    *signer.Client
+	Source    derivation.Source // of live EVM addresses
+	// Sample gives addresses that were issued.
+	Sample func(ctx context.Context, most int) ([]wallet.Issued, error)
+}
+
+// Fleet is the sweepers of every network that is swept. They run on the replica that leads.
+type Fleet struct {
+	Options
+	errors *prometheus.CounterVec
+	open   *prometheus.GaugeVec
+}
+
+// NewFleet puts the sweepers together.
+func NewFleet(o Options) *Fleet { return &Fleet{Options: o} }
+
+// Run sweeps on whichever replica leads.
+func (f *Fleet) Run(ctx context.Context) error {
+	f.errors = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "wallets_sweep_errors_total", Help: "Rounds of sweeping in which something failed.",
+	}, []string{"network"})
+	f.open = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "wallets_sweeps", Help: "Sweeps by state: open, or blocked until an operator looks (wallets sweeps).",
+	}, []string{"network", "state"})
+	f.Telemetry.Registry.MustRegister(f.errors, f.open)
+	return postgres.Lead(ctx, f.Postgres, "wallets sweeps", f.Telemetry.Log, func(ctx context.Context) error {
+		defer f.open.Reset() // the next leader counts
+		g, ctx := errgroup.WithContext(ctx)
+		for _, cfg := range f.Networks {
+			g.Go(func() error { return f.sweep(ctx, cfg) })
+		}
+		return g.Wait()
+	})
+}
+
+// sweep sweeps one network until ctx ends. It starts once the signer has proved itself.
+func (f *Fleet) sweep(ctx context.Context, cfg Config) error {
+	log := f.Telemetry.Log.With("network", cfg.Network)
+	var one *Sweeper
+	told := "" // the last trouble, which is not repeated every round
+	tick := time.NewTicker(f.Every)
+	defer tick.Stop()
+	for {
+		if one == nil {
+			station, err := f.prove(ctx, cfg)
+			if err == nil {
+				cfg.Station = station
+				newID := func() string { return id.New("out_", time.Now()) }
+				one = New(cfg, f.Store, f.Signer, f.Telemetry.Log, newID)
+				log.InfoContext(ctx, "sweeping begins", "treasury", cfg.Treasury, "gas_station", station)
+			} else if ctx.Err() == nil {
+				f.errors.WithLabelValues(cfg.Network).Inc()
+				if err.Error() != told {
+					log.ErrorContext(ctx, "not sweeping", "err", err)
+				}
+				told = err.Error()
+			}
+		}
+		if one != nil {
+			if err := one.Round(ctx); err != nil && ctx.Err() == nil {
+				f.errors.WithLabelValues(cfg.Network).Inc()
+				log.WarnContext(ctx, "a round of sweeping was not finished, the next goes on", "err", err)
+			}
+			f.measure(ctx, cfg.Network)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (f *Fleet) measure(ctx context.Context, network string) {
+	counts, err := f.Store.Counts(ctx)
+	if err != nil {
+		return
+	}
+	for _, state := range []string{"open", "blocked"} {
+		f.open.WithLabelValues(network, state).Set(float64(counts[[2]string{network, state}]))
+	}
+}
+
+// prove checks that the signer serves this mode, has pinned the same treasury and has the keys of a sample of the issued
+// addresses. It returns the gas station, whose transfers are no deposits from then on.
+func (f *Fleet) prove(ctx context.Context, cfg Config) (station string, err error) {
+	told, err := f.Signer.Stations(ctx)
+	if err != nil {
+		return "", err
+	}
+	pinned, err := evmtx.ParseAccount(told.Treasuries[cfg.Network])
+	if err != nil || pinned.String() != cfg.Treasury {
+		return "", fmt.Errorf("the signer has another treasury pinned for %s, or none", cfg.Network)
+	}
+	source, ok := f.Source.(*derivation.Account)
+	if !ok || told.Mode != string(tenant.Live) || told.Account != source.Account() {
+		return "", errors.New("the signer serves another mode or account than the live EVM key")
+	}
+	sample, err := f.Sample(ctx, signerSample)
+	if err != nil {
+		return "", err
+	}
+	var indices []uint32
+	var issued []string
+	for _, i := range sample {
+		if i.Mode == tenant.Live && i.Family == money.EVM {
+			//nolint:gosec // an index has 31 bits
+			indices, issued = append(indices, uint32(i.Index)), append(issued, i.Address)
+		}
+	}
+	has, err := f.Signer.Addresses(ctx, money.EVM, indices)
+	if err != nil {
+		return "", err
+	}
+	for i := range issued {
+		if has[i] != issued[i] {
+			return "", fmt.Errorf("the signer has no key of issued address %d: it holds another seed", indices[i])
+		}
+	}
+	account, err := evmtx.ParseAccount(told.EVM)
+	if err != nil {
+		return "", err
+	}
+	return account.String(), f.Store.House(ctx, money.EVM, account.String())
+}
+
+// signerSample is how many random issued addresses the signer has to prove, beside the first and the newest.
+const signerSample = 32

@@ -1,0 +1,71 @@
+package sweeper
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/internal/sweep"
+)
+
+// Settings say when money leaves the deposit addresses of one EVM network. The signer has its own limits.
+type Settings struct {
+	Treasury string        `env:"SWEEP_TREASURY" doc:"address that receives sweeps, the same that the signer has pinned; empty: the network is not swept"`
+	Least    string        `env:"SWEEP_LEAST" doc:"smallest sums worth a sweep, as USDT:20,ETH:0.01; empty: the defaults of docs/custody.md"`
+	MaxFee   int64         `env:"SWEEP_MAX_FEE_WEI" doc:"most wei per gas; while the network asks for more, sweeps wait. Empty: the default of docs/custody.md"`
+	Reserve  int64         `env:"SWEEP_RESERVE_WEI" doc:"coins kept back for a rollup's data fee; empty: the default of docs/custody.md"`
+	Stuck    time.Duration `env:"SWEEP_STUCK" envDefault:"3m" doc:"time without a block after which a transaction is signed again with a higher fee"`
+}
+
+// defaults are the limits of a network that are not configured: the cap per gas and the reserve in wei. The smallest
+// sums are money.Asset's.
+var defaults = map[string]struct{ maxFee, reserve int64 }{
+	"ethereum": {60_000_000_000, 0},
+	"bsc":      {5_000_000_000, 0},
+	"polygon":  {500_000_000_000, 0},
+	"base":     {1_000_000_000, 20_000_000_000_000},
+	"arbitrum": {2_000_000_000, 0},
+}
+
+// worth is how many times its fee a sweep of the network's own coin must bring.
+const worth = 20
+
+// Terms are the limits of a network.
+func (s Settings) Terms(n money.Network) (sweep.Terms, error) {
+	base := defaults[n.Name]
+	t := sweep.Terms{MaxFee: big.NewInt(base.maxFee), Reserve: big.NewInt(base.reserve), Least: map[string]*big.Int{}, Share: worth}
+	if s.MaxFee > 0 {
+		t.MaxFee.SetInt64(s.MaxFee)
+	}
+	if s.Reserve > 0 {
+		t.Reserve.SetInt64(s.Reserve)
+	}
+	sums := map[string]string{}
+	for _, a := range n.Assets {
+		sums[a.Symbol] = a.Worthwhile.String()
+	}
+	for entry := range strings.SplitSeq(s.Least, ",") {
+		if entry = strings.TrimSpace(entry); entry == "" {
+			continue
+		}
+		symbol, sum, ok := strings.Cut(entry, ":")
+		asset, listed := n.Asset(symbol)
+		if !ok || !listed {
+			return t, fmt.Errorf("%s: smallest sums: %q is not SYMBOL:amount of a listed asset", n.Name, entry)
+		}
+		sums[asset.Symbol] = sum
+	}
+	for symbol, text := range sums {
+		asset, _ := n.Asset(symbol)
+		sum, err := decimal.NewFromString(text)
+		if err != nil || !sum.IsPositive() || money.Digits(sum) > asset.Decimals {
+			return t, fmt.Errorf("%s: smallest sums: %q is not an amount of %s", n.Name, text, symbol)
+		}
+		t.Least[symbol] = asset.ToUnits(sum).BigInt()
+	}
+	return t, nil
+}
