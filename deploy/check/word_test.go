@@ -136,7 +136,7 @@ func proseOf(t *testing.T, name string) ([]prose, bool) {
 // pageProse leaves out fenced blocks and headings. A row of a table is a paragraph for each cell.
 func pageProse(text string) []prose {
 	var out []prose
-	fence, start := false, true
+	fence, figures, start := false, false, true
 	for i, line := range strings.Split(text, "\n") {
 		trimmed := strings.TrimSpace(line)
 		if strings.HasPrefix(trimmed, "```") {
@@ -144,7 +144,9 @@ func pageProse(text string) []prose {
 			start = true
 			continue
 		}
-		if fence {
+		// A benchmark writes its figures and their captions.
+		figures = strings.HasPrefix(line, "<!-- figures") || figures && !strings.HasPrefix(line, "<!-- end")
+		if fence || figures {
 			continue
 		}
 		switch {
