@@ -60,7 +60,7 @@ func events(ctx context.Context, in command.Input) error {
 	}
 	defer closeStore()
 	if !bare {
-		log.InfoContext(ctx, "an operator reads events", "operator", in.Operator(), "event_id", f.ID, "from", f.From, "to", f.To, "type", f.Type)
+		log.InfoContext(ctx, "events read by operator", "operator", in.Operator(), "event_id", f.ID, "from", f.From, "to", f.To, "type", f.Type)
 	}
 	lines, unopened := json.NewEncoder(in.Out), 0
 	err = s.Kept(ctx, f, func(e store.KeptEvent, body []byte) error {

@@ -136,7 +136,7 @@ func (p *process) serve(environ map[string]string) error {
 // leftOut tells operators of an event that is missing in a merchant's list.
 func (p *process) leftOut(ctx context.Context, merchantID, eventID string, err error) {
 	p.unopened.Inc()
-	p.tel.Log.ErrorContext(telemetry.With(ctx, telemetry.MerchantID, merchantID), "an event that does not open is left out of a list",
+	p.tel.Log.ErrorContext(telemetry.With(ctx, telemetry.MerchantID, merchantID), "unreadable event omitted from list",
 		"event_id", eventID, "err", err)
 }
 

@@ -39,7 +39,7 @@ func rotateMaster(ctx context.Context, in command.Input) error {
 		return err
 	}
 	defer closeStore()
-	log.InfoContext(ctx, "an operator has signing secrets sealed again", "operator", in.Operator(), "master", ring.First())
+	log.InfoContext(ctx, "signing secrets sealed again by operator", "operator", in.Operator(), "master", ring.First())
 	report, err := s.Reseal(ctx, ring.First(), func(o app.Owner, sealed []byte) ([]byte, error) {
 		plain, err := ring.Open(sealed, o.Place())
 		if err != nil {

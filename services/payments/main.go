@@ -109,7 +109,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	if err != nil {
 		return err
 	}
-	tel.Log.Info("senders are screened", "list", sanctions.Version())
+	tel.Log.Info("sender screening enabled", "list", sanctions.Version())
 	if err := cfg.Limits.narrow(&policy); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		return err
 	}
 	if cfg.Recovery {
-		tel.Log.Warn("recovery is on: addresses in stock are discarded, payouts are asked about before they are sent, nobody expires")
+		tel.Log.Warn("recovery on: stock discarded, payouts queried before sending, expiry paused")
 		if err := p.store.Recover(ctx); err != nil {
 			return err
 		}
@@ -191,10 +191,10 @@ func (p *process) announce() {
 			for _, other := range w.Others {
 				rails = append(rails, other.Name())
 			}
-			p.tel.Log.Info("mode is open", "mode", mode, "rates", w.Rates.Name(), "rails", rails,
+			p.tel.Log.Info("mode open", "mode", mode, "rates", w.Rates.Name(), "rails", rails,
 				"simulated", w.Rates.Simulated() || w.Rail.Caps().Simulated)
 		} else {
-			p.tel.Log.Info("mode is closed", "mode", mode)
+			p.tel.Log.Info("mode closed", "mode", mode)
 		}
 	}
 }

@@ -27,10 +27,10 @@ func (p *process) proveAssets(ctx context.Context) error {
 		c := byKey[wallet.Counted{Mode: b.Mode, Network: b.Network, Asset: b.Asset}]
 		if err := b.Recount(c.Decimals); err != nil {
 			p.closed[scanner.Chain{Mode: b.Mode, Network: b.Network}] = err
-			p.tel.Log.ErrorContext(ctx, "network closed: its decimals are not those of the stored amounts", "mode", b.Mode,
+			p.tel.Log.ErrorContext(ctx, "network closed: decimals differ from those of stored amounts", "mode", b.Mode,
 				"network", b.Network, "asset", b.Asset, "stored", b.Decimals, "now", c.Decimals)
 		} else if b.Contract != c.Contract {
-			p.tel.Log.WarnContext(ctx, "the contract of an asset changed", "mode", b.Mode, "network", b.Network, "asset", b.Asset,
+			p.tel.Log.WarnContext(ctx, "contract of asset changed", "mode", b.Mode, "network", b.Network, "asset", b.Asset,
 				"from", b.Contract, "to", c.Contract)
 		}
 	}

@@ -63,7 +63,7 @@ func (p *process) closeWrong(ctx context.Context) error {
 				p.closed[scanner.Chain{Mode: slot.Mode, Network: n.Name}] = why
 			}
 		}
-		p.tel.Log.ErrorContext(ctx, "networks closed: a setting is not that of the issued addresses", "mode", slot.Mode, "family", slot.Family, "err", why)
+		p.tel.Log.ErrorContext(ctx, "networks closed: setting differs from issued addresses", "mode", slot.Mode, "family", slot.Family, "err", why)
 	}
 	if err := p.proveAssets(ctx); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (p *process) watchStock() func(context.Context) error {
 		}
 		level.Set(float64(left))
 		if was := low; left < p.cfg.World.PoolLow && !was {
-			p.tel.Log.WarnContext(ctx, "imported addresses run out: make a batch with the signer and import it",
+			p.tel.Log.WarnContext(ctx, "imported addresses running out",
 				"left", left, "mark", p.cfg.World.PoolLow)
 		}
 		low = left < p.cfg.World.PoolLow
@@ -175,7 +175,7 @@ func (p *process) rotateMaster(ctx context.Context, in command.Input) error {
 	if err != nil {
 		return fmt.Errorf("MASTER_KEYS: %w", err)
 	}
-	p.tel.Log.InfoContext(ctx, "an operator has extended public keys sealed again", "operator", in.Operator(), "master", ring.First())
+	p.tel.Log.InfoContext(ctx, "extended public keys sealed again by operator", "operator", in.Operator(), "master", ring.First())
 	sealed, err := app.ResealKeys(ctx, p.book, ring)
 	if err != nil {
 		return err

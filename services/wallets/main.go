@@ -168,7 +168,7 @@ func (p *process) strayed() func(context.Context, wallet.Wallet, wallet.Deposit)
 	return func(ctx context.Context, w wallet.Wallet, d wallet.Deposit) {
 		count.WithLabelValues(string(d.Mode), d.Network, d.Asset).Inc()
 		ctx = telemetry.With(telemetry.At(ctx, w.Trace), telemetry.MerchantID, w.MerchantID, "wallet_id", w.ID)
-		p.tel.Log.WarnContext(ctx, "deposit on a wallet that was made for something else", "deposit", d.Key(), "asset", d.Asset,
+		p.tel.Log.WarnContext(ctx, "deposit of unexpected asset on wallet", "deposit", d.Key(), "asset", d.Asset,
 			"network", d.Network, "wallet_crypto", w.Crypto, "wallet_network", w.Network)
 	}
 }

@@ -60,7 +60,7 @@ var operations = []command.Verb{
 			if err := p.book.TellAll(ctx); err != nil {
 				return err
 			}
-			p.tel.Log.InfoContext(ctx, "sending payments every address again", "operator", in.Operator())
+			p.tel.Log.InfoContext(ctx, "owned addresses republished by operator", "operator", in.Operator())
 			_, err := fmt.Fprintln(in.Out, "The running service sends payments every address again.")
 			return err
 		})
@@ -347,7 +347,7 @@ func (p *process) secondLook(chains *network.Chains) func(context.Context) error
 			defer tick.Stop()
 			for {
 				if err := p.lookAgain(ctx, chains); err != nil && ctx.Err() == nil {
-					p.tel.Log.WarnContext(ctx, "second look not finished, it is tried again", "err", err)
+					p.tel.Log.WarnContext(ctx, "second look not finished, retrying", "err", err)
 				}
 				select {
 				case <-ctx.Done():
@@ -391,7 +391,7 @@ func (p *process) recover(ctx context.Context) error {
 		return err
 	}
 	for _, r := range pending {
-		p.tel.Log.WarnContext(ctx, "recovery is ended before its second look at a chain was done", "chain", r.Chain.String())
+		p.tel.Log.WarnContext(ctx, "recovery ended before second look", "chain", r.Chain.String())
 	}
 	return p.book.EndRecovery(ctx)
 }

@@ -174,7 +174,7 @@ func (d *Dispatcher) unpark(ctx context.Context) {
 	}
 	well, err := d.queue.Well(ctx, parked)
 	if err != nil && ctx.Err() == nil {
-		d.log.WarnContext(ctx, "looking after open breakers", "err", err)
+		d.log.WarnContext(ctx, "open breakers not maintained", "err", err)
 	}
 	for _, target := range well {
 		d.lanes.Unpark(target)
@@ -186,7 +186,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	for {
 		more, err := d.claimOnce(ctx)
 		if err != nil && ctx.Err() == nil {
-			d.log.WarnContext(ctx, "claiming due deliveries", "err", err)
+			d.log.WarnContext(ctx, "due deliveries not claimed", "err", err)
 			more = false
 		}
 		if more {
@@ -234,7 +234,7 @@ func (d *Dispatcher) Sweep(ctx context.Context) error {
 	for {
 		look, err := d.queue.Unblock(ctx, place)
 		if err != nil && ctx.Err() == nil {
-			d.log.WarnContext(ctx, "freeing waiting deliveries", "err", err)
+			d.log.WarnContext(ctx, "waiting deliveries not freed", "err", err)
 		}
 		if look.Freed > 0 {
 			kick(d.claim)
@@ -255,7 +255,7 @@ func (d *Dispatcher) Sweep(ctx context.Context) error {
 func (d *Dispatcher) Reconcile(ctx context.Context) error {
 	for d.sleep(ctx, nil, reconcileEvery) {
 		if err := d.reconcile(ctx); err != nil && ctx.Err() == nil {
-			d.log.WarnContext(ctx, "reconciling leases", "err", err)
+			d.log.WarnContext(ctx, "leases not reconciled", "err", err)
 		}
 	}
 	return nil
@@ -277,7 +277,7 @@ func (d *Dispatcher) reconcile(ctx context.Context) error {
 	if len(strays) == 0 {
 		return nil
 	}
-	d.log.WarnContext(ctx, "giving back leases that nothing here works on", "deliveries", len(strays))
+	d.log.WarnContext(ctx, "returning stray leases", "deliveries", len(strays))
 	if err := d.leases.Release(ctx, strays); err != nil {
 		return fmt.Errorf("give %d leases back: %w", len(strays), err)
 	}

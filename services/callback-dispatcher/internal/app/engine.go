@@ -76,6 +76,6 @@ func (e *Engine) Run(ctx context.Context) error {
 
 // lost drops what is leased but not begun: others have it now.
 func (e *Engine) lost() {
-	e.Log.Warn("leases were taken over by another process")
+	e.Log.Warn("leases taken over by another process")
 	e.Dispatcher.Lanes().Forget()
 }

@@ -202,7 +202,7 @@ func (r *Recorder) persist(ctx context.Context, batch []Result) {
 			r.targets(targets)
 			break
 		}
-		r.log.WarnContext(ctx, "recording attempts", "attempts", len(batch), "err", err)
+		r.log.WarnContext(ctx, "attempts not recorded", "attempts", len(batch), "err", err)
 		if !pause(ctx, wait) {
 			return
 		}

@@ -67,7 +67,7 @@ func Feed(ctx context.Context, f Feeder, limits Limits, log *slog.Logger) error 
 		for last := ""; ; {
 			next, _, err := f.Feed(ctx, last, min(perReplay, inAll), inAll)
 			if err != nil && ctx.Err() == nil {
-				log.WarnContext(ctx, "feeding replays", "err", err)
+				log.WarnContext(ctx, "replays not fed", "err", err)
 			}
 			if err != nil || next == "" {
 				break

@@ -54,7 +54,7 @@ func (m *Member) Join(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		m.log.WarnContext(ctx, "joining the dispatchers", "err", err)
+		m.log.WarnContext(ctx, "membership not joined", "err", err)
 		if !pause(ctx, takeOverEvery) {
 			return err
 		}
@@ -122,7 +122,7 @@ func (m *Member) Keep(ctx context.Context, lost func(), share func(processes int
 			swept = now
 		}
 		if err != nil && ctx.Err() == nil {
-			m.log.WarnContext(ctx, "looking after leases", "err", err)
+			m.log.WarnContext(ctx, "leases not maintained", "err", err)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (m *Member) beat(ctx context.Context, lost func()) {
 	}
 	buried, err := m.hold(ctx)
 	if err != nil && ctx.Err() == nil {
-		m.log.WarnContext(ctx, "renewing the membership", "err", err)
+		m.log.WarnContext(ctx, "membership not renewed", "err", err)
 	}
 	if buried {
 		lost()
@@ -176,7 +176,7 @@ func (m *Member) takeOverSome(ctx context.Context) (more bool, err error) {
 		if err := tx.QueryRow(ctx, takeOverSQL, dead, takeOverMost).Scan(&taken); err != nil {
 			return fmt.Errorf("take leases over: %w", err)
 		}
-		m.log.WarnContext(ctx, "took over the leases of dead processes", "processes", dead, "deliveries", taken)
+		m.log.WarnContext(ctx, "leases of dead processes taken over", "processes", dead, "deliveries", taken)
 		if more = flights > 0 || taken == takeOverMost; more {
 			return nil
 		}

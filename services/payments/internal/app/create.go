@@ -177,7 +177,7 @@ func (a *Intake) insert(ctx context.Context, draft payment.Payment, k change.Key
 		case errors.Is(last, change.ErrReferenceUsed):
 			a.giveBack(draft, address)
 		case errors.Is(last, change.ErrAddressUsed):
-			a.Log.WarnContext(ctx, "an address from stock was used already", "mode", draft.Mode)
+			a.Log.WarnContext(ctx, "stock address already used", "mode", draft.Mode)
 		default:
 			return change.Answer{}, last // the write may have happened: the address stays leased until that is known
 		}

@@ -54,7 +54,7 @@ func (a *Intake) Fulfil(ctx context.Context, reference string, c payment.FulfilC
 		if !errors.Is(err, change.ErrAddressUsed) {
 			break
 		}
-		a.Log.WarnContext(ctx, "an address from stock was used already", "mode", v.Payment.Mode)
+		a.Log.WarnContext(ctx, "stock address already used", "mode", v.Payment.Mode)
 	}
 	return answer, err
 }

@@ -134,7 +134,7 @@ func (a *Books) compare(ctx context.Context) error {
 		return err
 	}
 	if len(found) > 0 {
-		a.Log.ErrorContext(ctx, "the books differ from what stands outside", "code", "reconciliation", "differences", len(found))
+		a.Log.ErrorContext(ctx, "books differ from external balances", "code", "reconciliation", "differences", len(found))
 	}
 	return errors.Join(silent, quiet)
 }

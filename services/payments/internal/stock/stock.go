@@ -171,7 +171,7 @@ func (s *Stock) Close(ctx context.Context) {
 			unused = append(unused, h.Address.Address)
 		}
 		if err := s.leaser.Release(ctx, k.Mode, k.Family, s.owner, unused); err != nil {
-			s.log.Warn("unused addresses stay leased until the lease ends", "mode", k.Mode, "family", k.Family, "err", err)
+			s.log.Warn("unused addresses not returned, leased until expiry", "mode", k.Mode, "family", k.Family, "err", err)
 		}
 		delete(s.shelves, k)
 	}

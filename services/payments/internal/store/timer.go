@@ -71,7 +71,7 @@ func (s *Store) Advance(ctx context.Context, m wire.ScannedThrough) error {
 	}
 	if late > 0 {
 		s.alerts("scan_incomplete")
-		s.log.ErrorContext(ctx, "scan progress waits for missing deposits; no payment of the network expires",
+		s.log.ErrorContext(ctx, "scan progress waits for missing deposits, expiry paused",
 			"mode", m.Mode, "network", m.Network)
 	}
 	return nil

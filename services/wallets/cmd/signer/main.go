@@ -128,7 +128,7 @@ func serve(ctx context.Context, cfg settings) error {
 		return err
 	}
 	server := door.Serve(l, desk, log)
-	log.Info("signer serves", "socket", cfg.Socket, "mode", rules.Mode, "networks", len(rules.Networks))
+	log.Info("signer listening", "socket", cfg.Socket, "mode", rules.Mode, "networks", len(rules.Networks))
 	<-ctx.Done()
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()

@@ -83,7 +83,7 @@ func (a *App) Allocate(ctx context.Context, messageID string, r wallet.Request) 
 	}
 	source := a.sources[r.Mode][r.Family]
 	if source == nil {
-		a.log.WarnContext(ctx, "no key is configured for these addresses; the request waits", "mode", r.Mode, "family", r.Family, "count", r.Count)
+		a.log.WarnContext(ctx, "address request waits: no key configured", "mode", r.Mode, "family", r.Family, "count", r.Count)
 	}
 	err := a.book.Allocate(ctx, messageID, r, source)
 	if errors.Is(err, wallet.ErrOtherRequest) {

@@ -51,7 +51,7 @@ func (a *App) LookAtTransaction(ctx context.Context, l LookAt, again bool) error
 	case !known:
 		return fault.Permanent(fmt.Errorf("transaction %s: %.50q is no address of %s mode", txHash, l.Address, l.Mode))
 	case !added:
-		a.log.WarnContext(ctx, "a transaction was named again, or too many for one address; nothing is noted", "network", network.Name, "tx", txHash)
+		a.log.WarnContext(ctx, "named transaction ignored: repeated or too many for the address", "network", network.Name, "tx", txHash)
 	}
 	return nil
 }

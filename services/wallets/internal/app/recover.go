@@ -36,7 +36,7 @@ func (a *App) Recover(ctx context.Context, r Recovery) error {
 					return fmt.Errorf("recovering: %w", err)
 				}
 			}
-			a.log.InfoContext(ctx, "next index is past what may have been issued", "mode", mode, "family", family)
+			a.log.InfoContext(ctx, "next address index past issued ones", "mode", mode, "family", family)
 		}
 	}
 	return nil

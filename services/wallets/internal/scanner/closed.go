@@ -16,7 +16,7 @@ func Mismatched(c Chain, every time.Duration, store Store, log *slog.Logger) Job
 		lease := Lease{Chain: c, Epoch: epoch}
 		for ctx.Err() == nil {
 			if err := tellMismatch(ctx, lease, store); err != nil && ctx.Err() == nil {
-				log.WarnContext(ctx, "that the network is closed was not told", "chain", c.String(), "err", err)
+				log.WarnContext(ctx, "closed network not announced", "chain", c.String(), "err", err)
 			}
 			pause(ctx, every, nil)
 		}

@@ -88,7 +88,7 @@ func (d *Desk) Run(ctx context.Context) error {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
 	if err := d.leases.Release(last, d.owner); err != nil {
-		d.log.WarnContext(ctx, "leases not given up; they run out by themselves", "err", err)
+		d.log.WarnContext(ctx, "leases not released, left to expire", "err", err)
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func Again(ctx context.Context, c Chain, driver chain.Driver, store Second, watc
 		}
 		if time.Since(logged) > slowEvery {
 			logged = time.Now()
-			log.InfoContext(ctx, "scanning again", "chain", c.String(), "height", at, "to", to, "found", out.Found)
+			log.InfoContext(ctx, "rescan in progress", "chain", c.String(), "height", at, "to", to, "found", out.Found)
 		}
 	}
 	told, err := store.Retell(ctx, c, from, to)

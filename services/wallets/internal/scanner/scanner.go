@@ -169,7 +169,7 @@ func (s *Scanner) Run(ctx context.Context, epoch int64) error {
 		if s.adopted { // payments must know that the scan does not follow
 			// After a commit of unknown outcome the cursor is not where it is believed to be: the next try reads it again.
 			if err := s.announce(ctx, lease); err != nil && ctx.Err() == nil {
-				s.log.WarnContext(ctx, "how the scan fares was not told", "err", err)
+				s.log.WarnContext(ctx, "scan health not announced", "err", err)
 			}
 		}
 		if !pause(ctx, wait, nil) {
@@ -245,7 +245,7 @@ func (s *Scanner) adopt(ctx context.Context, lease Lease) error {
 		if err := s.store.Begin(ctx, lease, at); err != nil {
 			return fmt.Errorf("making the first cursor: %w", err)
 		}
-		s.log.InfoContext(ctx, "scanning from here on", "height", at.Height, "hash", at.Hash)
+		s.log.InfoContext(ctx, "scan started", "height", at.Height, "hash", at.Hash)
 	}
 	s.cursor, s.adopted = at, true
 	return nil
@@ -299,7 +299,7 @@ func (s *Scanner) mayBeLag(ctx context.Context, head chain.Head) error {
 	}
 	if s.behindSince.IsZero() {
 		s.behindSince = s.now()
-		s.log.WarnContext(ctx, "node is behind", "head", head.Height, "scanned", s.cursor.Height)
+		s.log.WarnContext(ctx, "node behind", "head", head.Height, "scanned", s.cursor.Height)
 	}
 	if s.now().Sub(s.behindSince) < s.cfg.Grace {
 		return errBehind

@@ -64,7 +64,7 @@ func (h Hearing) Run(ctx context.Context) error {
 			}
 		}
 		if err := h.round(ctx, answers); err != nil && ctx.Err() == nil {
-			h.Log.WarnContext(ctx, "deposits not witnessed; they are asked about again", "chain", h.Chain.String(), "err", err)
+			h.Log.WarnContext(ctx, "deposits not witnessed, retrying", "chain", h.Chain.String(), "err", err)
 		}
 	}
 	return nil
@@ -85,7 +85,7 @@ func (h Hearing) round(ctx context.Context, answers []wallet.Witness) error {
 			continue
 		}
 		if answer == wallet.WitnessContradicted && d.Witness != answer {
-			h.Log.ErrorContext(ctx, "hosts contradict each other about a deposit", "chain", h.Chain.String(), "deposit", d.Deposit.Key(), "err", err)
+			h.Log.ErrorContext(ctx, "RPC hosts contradict each other on deposit", "chain", h.Chain.String(), "deposit", d.Deposit.Key(), "err", err)
 		}
 		if err := h.Store.Testify(ctx, h.Chain, d.Deposit, answer); err != nil {
 			return err

@@ -167,7 +167,7 @@ func (s *Sweeper) follow(ctx context.Context, o sweep.Outgoing, final int64) err
 		}
 	}
 	if o.State == sweep.Mined { // its block has left the chain
-		s.log.WarnContext(ctx, "a transaction of ours has left the chain again", "id", o.ID, "tx", o.TxHash)
+		s.log.WarnContext(ctx, "own transaction reorganised away", "id", o.ID, "tx", o.TxHash)
 		return s.store.Unmined(ctx, o)
 	}
 	newest := o.Newest()
@@ -193,7 +193,7 @@ func (s *Sweeper) included(ctx context.Context, o sweep.Outgoing, r sweep.Receip
 	}
 	amount, ok := o.Arrived(r)
 	if !ok {
-		s.log.ErrorContext(ctx, "a transaction of ours is final and has not done what it was for", "id", o.ID, "kind", o.Kind, "tx", r.TxHash)
+		s.log.ErrorContext(ctx, "own transaction final without effect", "id", o.ID, "kind", o.Kind, "tx", r.TxHash)
 	}
 	return s.store.Finish(ctx, o, r, ok, amount)
 }
@@ -217,7 +217,7 @@ func (s *Sweeper) sign(ctx context.Context, o sweep.Outgoing) error {
 
 // refused handles the signer's no. A transaction of which nothing was ever signed is forgotten, and its number is free.
 func (s *Sweeper) refused(ctx context.Context, o sweep.Outgoing, no *intent.Refusal) error {
-	s.log.WarnContext(ctx, "the signer refuses", "id", o.ID, "code", no.Code, "why", no.Message)
+	s.log.WarnContext(ctx, "signer refused intent", "id", o.ID, "code", no.Code, "why", no.Message)
 	if len(o.Attempts) > 1 { // an earlier form is out: it stays as it is, and goes to the nodes again
 		return s.store.Withdraw(ctx, o)
 	}
@@ -238,7 +238,7 @@ func (s *Sweeper) send(ctx context.Context, o sweep.Outgoing) error {
 		return err
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "a node does not take a transaction", "id", o.ID, "tx", o.Newest().TxHash, "err", err)
+		s.log.WarnContext(ctx, "transaction refused by node", "id", o.ID, "tx", o.Newest().TxHash, "err", err)
 	}
 	return s.store.Sent(ctx, o)
 }
@@ -273,7 +273,7 @@ func (s *Sweeper) replaced(ctx context.Context, o sweep.Outgoing) error {
 			return err
 		}
 	}
-	s.log.ErrorContext(ctx, "somebody else has used a number of ours", "id", o.ID, "sender", o.Sender, "nonce", o.Nonce)
+	s.log.ErrorContext(ctx, "nonce used by foreign transaction", "id", o.ID, "sender", o.Sender, "nonce", o.Nonce)
 	return s.store.Replaced(ctx, o)
 }
 
@@ -307,7 +307,7 @@ func (s *Sweeper) raise(ctx context.Context, o sweep.Outgoing) (bool, error) {
 	}
 	next := sweep.Attempt{Number: o.Newest().Number + 1, Request: priced(r, price)}
 	next.Request.ID = sweep.RequestID(o.ID, next.Number)
-	s.log.WarnContext(ctx, "a transaction is stuck and gets a higher fee", "id", o.ID, "attempt", next.Number, "max_fee", price.MaxFee)
+	s.log.WarnContext(ctx, "transaction stuck, fee raised", "id", o.ID, "attempt", next.Number, "max_fee", price.MaxFee)
 	return true, s.store.Again(ctx, o, next)
 }
 
@@ -359,7 +359,7 @@ func (s *Sweeper) plan(ctx context.Context, w sweep.Sweep) error {
 	case errors.Is(err, errBusy):
 		return s.store.Wait(ctx, w, waitShort, err.Error())
 	case errors.Is(err, sweep.ErrReverts):
-		s.log.ErrorContext(ctx, "a sweep is blocked: its transfer would fail", "sweep", w.ID, "address", w.Address, "asset", w.Asset, "err", err)
+		s.log.ErrorContext(ctx, "sweep blocked: transfer would fail", "sweep", w.ID, "address", w.Address, "asset", w.Asset, "err", err)
 		return s.store.Block(ctx, w, err.Error())
 	}
 	return err
@@ -441,7 +441,7 @@ func (s *Sweeper) planFund(ctx context.Context, w sweep.Sweep, missing *big.Int,
 		return err
 	}
 	if has.Cmp(new(big.Int).Add(missing, price.Most())) < 0 {
-		s.log.ErrorContext(ctx, "the gas station is empty: send coins to it", "address", s.cfg.Station, "has", has, "wanted", missing)
+		s.log.ErrorContext(ctx, "gas station empty", "address", s.cfg.Station, "has", has, "wanted", missing)
 		return errShort
 	}
 	return s.planned(ctx, w, intent.Fund, s.cfg.Station, s.cfg.Coin, "", w.Address, missing, price)

@@ -168,7 +168,7 @@ func (c *Comparer) compare(ctx context.Context, height int64, of []Account) erro
 		switch {
 		case one.Expected == nil:
 		case one.Differs(c.least):
-			c.log.WarnContext(ctx, "a balance is not explained", "address", one.Address, "wallet_id", one.WalletID, "balance", one.Balance, "expected", one.Expected, "height", height)
+			c.log.WarnContext(ctx, "balance unexplained", "address", one.Address, "wallet_id", one.WalletID, "balance", one.Balance, "expected", one.Expected, "height", height)
 			differing = append(differing, one)
 		default:
 			same = append(same, one)

@@ -144,12 +144,12 @@ func (l *Looker) look(ctx context.Context, h Hint) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err == nil:
-		l.log.InfoContext(ctx, "looked at a transaction that was named", "network", h.Network, "tx", h.TxHash, "state", v.State, "reason", v.Reason)
+		l.log.InfoContext(ctx, "named transaction inspected", "network", h.Network, "tx", h.TxHash, "state", v.State, "reason", v.Reason)
 		l.counted(h.Network, v.State)
 		return nil
 	case h.Waited < waitAll:
 		if !errors.Is(err, ErrLater) && !errors.Is(err, chain.ErrNoTransaction) {
-			l.log.WarnContext(ctx, "a transaction that was named cannot be looked at yet", "network", h.Network, "tx", h.TxHash, "err", err)
+			l.log.WarnContext(ctx, "named transaction not inspected yet", "network", h.Network, "tx", h.TxHash, "err", err)
 		}
 		return l.store.DeferHint(ctx, h, min(waitFirst<<min(h.Tries, 10), waitMost), err.Error())
 	}

@@ -240,7 +240,7 @@ func (m *matchable) Match(ctx context.Context, watched chain.Watched) ([]chain.T
 			continue
 		}
 		if i == 0 {
-			m.driver.log.WarnContext(ctx, "a miner's reward on an address of ours is not credited", "tx", tx.id.String(), "height", m.height)
+			m.driver.log.WarnContext(ctx, "coinbase output not credited", "tx", tx.id.String(), "height", m.height)
 			continue
 		}
 		senders, err := m.driver.senders(ctx, tx, m.block.hash.String())

@@ -241,7 +241,7 @@ func (d *Driver) events(ctx context.Context, e *rpc.Endpoint, b *block) ([]event
 	}
 	if len(all) > len(events) {
 		d.pool.Count(e, "empty")
-		d.log.WarnContext(ctx, "endpoint left logs out; its receipts have them", "endpoint", e.Name, "height", b.number, "logs", len(all)-len(events))
+		d.log.WarnContext(ctx, "RPC endpoint omitted logs that its receipts have", "endpoint", e.Name, "height", b.number, "logs", len(all)-len(events))
 	}
 	return all, nil
 }
@@ -287,7 +287,7 @@ func (d *Driver) missed(ctx context.Context, e *rpc.Endpoint, b *block, missing 
 		return fmt.Errorf("endpoint %s does not have block %d as %s", e.Name, b.number, b.hash)
 	}
 	d.pool.Count(e, "contradicted")
-	d.log.WarnContext(ctx, "endpoints contradict each other about the logs of a block", "endpoint", e.Name, "height", b.number, "tx", missing[0].tx.String())
+	d.log.WarnContext(ctx, "RPC endpoints contradict each other on logs", "endpoint", e.Name, "height", b.number, "tx", missing[0].tx.String())
 	return fmt.Errorf("%w: endpoints contradict each other about log %d of block %d", rpc.ErrMoved, missing[0].index, b.number)
 }
 

@@ -104,7 +104,7 @@ func (p *Pool) Read(ctx context.Context, f func(e *Endpoint) error) error {
 		case err == nil, errors.Is(err, chain.ErrNoBlock):
 			p.ok(e)
 			if at != start && p.current.CompareAndSwap(start, at) {
-				p.log.WarnContext(ctx, "changed to another RPC endpoint", "endpoint", e.Name)
+				p.log.WarnContext(ctx, "RPC endpoint changed", "endpoint", e.Name)
 			}
 			return err
 		case ctx.Err() != nil:
@@ -207,7 +207,7 @@ func (p *Pool) Judge(ctx context.Context, height int64) {
 	}
 	if best != at && p.current.CompareAndSwap(at, best) {
 		p.Count(p.endpoints[at], "lagging")
-		p.log.WarnContext(ctx, "RPC endpoint trails another, changed to that", "endpoint", p.endpoints[at].Name, "head", height,
+		p.log.WarnContext(ctx, "RPC endpoint changed: it trails another", "endpoint", p.endpoints[at].Name, "head", height,
 			"other", p.endpoints[best].Name, "other_head", heights[best])
 	}
 }

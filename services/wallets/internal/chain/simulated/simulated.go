@@ -93,7 +93,7 @@ func (c *Chain) Mine(ctx context.Context) error {
 			err = c.mine(ctx, state)
 		}
 		if err != nil && ctx.Err() == nil {
-			c.log.WarnContext(ctx, "no block made", "err", err)
+			c.log.WarnContext(ctx, "block not made", "err", err)
 			c.wait(ctx, retryAfter)
 		}
 	}

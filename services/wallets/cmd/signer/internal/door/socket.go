@@ -65,7 +65,7 @@ func (c *checked) Accept() (net.Conn, error) {
 		if err != nil || !slices.Contains(c.peers, uid) {
 			//nolint:gosec // a user id has 32 bits
 			if err != nil || uid != uint32(os.Getuid()) { // ourselves: Health
-				c.log.Warn("a stranger knocked and was sent away", "uid", uid, "err", err)
+				c.log.Warn("unauthorized peer refused", "uid", uid, "err", err)
 			}
 			_ = conn.Close()
 			continue
