@@ -116,7 +116,7 @@ func (c *Chains) openLive(n money.Network, set Live) error {
 		return err
 	}
 	if len(hosts) < 2 {
-		c.Telemetry.Log.Warn("one host serves the network: nothing confirms what it says, and large deposits wait for a person", "network", n.Name)
+		c.Telemetry.Log.Warn("single RPC host: large deposits wait for an operator", "network", n.Name)
 	}
 	hearing := scanner.Hearing{Chain: cfg.Chain, Hosts: hosts, Store: c.Book, Log: c.Telemetry.Log, Metrics: c.Metrics}
 	beside := alone(hearing.Run)

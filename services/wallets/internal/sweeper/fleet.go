@@ -76,7 +76,7 @@ func (f *Fleet) sweep(ctx context.Context, cfg Config) error {
 				cfg.Station = station
 				newID := func() string { return id.New("out_", time.Now()) }
 				one = New(cfg, f.Store, f.Signer, f.Telemetry.Log, newID)
-				log.InfoContext(ctx, "sweeping begins", "treasury", cfg.Treasury, "gas_station", station)
+				log.InfoContext(ctx, "sweeping started", "treasury", cfg.Treasury, "gas_station", station)
 			} else if ctx.Err() == nil {
 				f.errors.WithLabelValues(cfg.Network).Inc()
 				if err.Error() != told {
@@ -88,7 +88,7 @@ func (f *Fleet) sweep(ctx context.Context, cfg Config) error {
 		if one != nil {
 			if err := one.Round(ctx); err != nil && ctx.Err() == nil {
 				f.errors.WithLabelValues(cfg.Network).Inc()
-				log.WarnContext(ctx, "a round of sweeping was not finished, the next goes on", "err", err)
+				log.WarnContext(ctx, "sweep round not finished", "err", err)
 			}
 			f.measure(ctx, cfg.Network)
 		}
