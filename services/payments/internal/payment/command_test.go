@@ -374,7 +374,7 @@ func TestParseDepths(t *testing.T) {
 }
 
 func TestShownTransferAndConfirmations(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	if _, ok := w.p.Shown(nil); ok {
 		t.Error("nothing was seen")
 	}

@@ -276,7 +276,7 @@ func (c *change) excess() bool {
 		switch {
 		case d.Counted.IsPositive():
 			counted = counted.Add(d.Counted)
-		case c.stands(d) && !d.Unmined() && !c.dust(d):
+		case c.valid(d) && !d.Unmined() && !c.dust(d):
 			return true
 		}
 	}
@@ -331,7 +331,7 @@ func (c *change) fund(short bool) {
 // dropped notes a reorg that removed money which the payment already showed. A claimed gift that was never funded stays
 // unfunded, because no recipient relied on its money.
 func (c *change) dropped(before Funding) {
-	if c.trigger == OnWindow || before == Seen && slices.ContainsFunc(c.rows, func(d Deposit) bool { return c.stands(d) && c.outlived(d) }) {
+	if c.trigger == OnWindow || before == Seen && slices.ContainsFunc(c.rows, func(d Deposit) bool { return c.valid(d) && c.outlived(d) }) {
 		return // never mined, or mined too late: no money was lost
 	}
 	if (before == Seen && c.p.Claim != Claimed) || before == Confirmed {
@@ -393,7 +393,7 @@ func (c *change) takeLate(rate decimal.Decimal) bool {
 // firstLate finds the earliest valid, mined transfer of the quoted asset that arrived after the window.
 func (c *change) firstLate() (first Deposit, ok bool) {
 	for _, d := range c.rows {
-		late := c.stands(d) && !d.Unmined() && !c.dust(d) && c.at(d).After(c.p.ExpiresAt)
+		late := c.valid(d) && !d.Unmined() && !c.dust(d) && c.at(d).After(c.p.ExpiresAt)
 		if late && (!ok || c.at(d).Before(c.at(first))) {
 			first, ok = d, true
 		}

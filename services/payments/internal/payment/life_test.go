@@ -13,7 +13,7 @@ import (
 // Each test is one move of docs/state-machine.md#moves, or one sentence of docs/api-contract.md#deposits.
 
 func TestTransferIsPaidConfirmedSettled(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.is(StatusPending, None)
 	w.said("pending")
 	if want := start.Add(30 * time.Minute); !w.p.ExpiresAt.Equal(want) {
@@ -41,14 +41,14 @@ func TestTransferIsPaidConfirmedSettled(t *testing.T) {
 }
 
 func TestTransferSeenDeepEnoughAtOncePassesThroughConfirming(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "100", deep)
 	w.is(StatusConfirmed, None)
 	w.said("pending", "confirming", "confirmed")
 }
 
 func TestRequestIsCreatedFulfilledPaid(t *testing.T) {
-	w := newWorld(t, Request)
+	w := newFixture(t, Request)
 	w.is(StatusCreated, None)
 	if want := start.Add(7 * 24 * time.Hour); !w.p.ExpiresAt.Equal(want) {
 		t.Fatalf("expiresAt %s, want %s", w.p.ExpiresAt, want)
@@ -68,7 +68,7 @@ func TestRequestIsCreatedFulfilledPaid(t *testing.T) {
 }
 
 func TestRequestFulfilledTooLateIsRefusedEvenBeforeTheTimerRan(t *testing.T) {
-	w := newWorld(t, Request)
+	w := newFixture(t, Request)
 	w.now = w.p.ExpiresAt.Add(time.Second)
 	f := Fulfil{Quote: priced(t, "ethereum", "USDT", "160000", quote.Crypto), Address: "0xabc"}
 	refused(t, w.apply(f), fault.Conflict, "request_expired", "")
@@ -78,7 +78,7 @@ func TestRequestFulfilledTooLateIsRefusedEvenBeforeTheTimerRan(t *testing.T) {
 }
 
 func TestFulfilOfAnotherTypeIsRefused(t *testing.T) {
-	refused(t, newWorld(t, Transfer).apply(Fulfil{}), fault.Invalid, "not_a_request", TextNotRequest)
+	refused(t, newFixture(t, Transfer).apply(Fulfil{}), fault.Invalid, "not_a_request", TextNotRequest)
 }
 
 func refused(t *testing.T, err error, kind fault.Kind, code, text string) {
@@ -90,7 +90,7 @@ func refused(t *testing.T, err error, kind fault.Kind, code, text string) {
 }
 
 func TestShortStaysPendingUntilToppedUp(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.said("pending")
 	w.deposit("a", "60", deep)
 	w.is(StatusPending, ExceptionUnderpaid)
@@ -110,7 +110,7 @@ func TestShortStaysPendingUntilToppedUp(t *testing.T) {
 
 func TestToleranceOfTheQuote(t *testing.T) {
 	for amount, want := range map[string]Exception{"99.5": None, "101": None, "99.4999": ExceptionUnderpaid, "101.0001": ExceptionOverpaid} {
-		w := newWorld(t, MerchantPayment)
+		w := newFixture(t, MerchantPayment)
 		w.deposit("a", amount, deep)
 		if w.p.Exception() != want {
 			t.Errorf("%s of 100: exception %q, want %q", amount, w.p.Exception(), want)
@@ -123,7 +123,7 @@ func TestToleranceOfTheQuote(t *testing.T) {
 
 func TestWindowOverWithAShortSum(t *testing.T) {
 	for _, kind := range []Type{Transfer, Gift} {
-		w := newWorld(t, kind)
+		w := newFixture(t, kind)
 		w.deposit("a", "60", shallow)
 		w.close()
 		w.is(StatusConfirming, ExceptionUnderpaid)
@@ -133,13 +133,13 @@ func TestWindowOverWithAShortSum(t *testing.T) {
 			t.Fatalf("%s pays %s for 60 %% of 160000 less 500", kind, got)
 		}
 	}
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "60", deep)
 	w.close()
 	w.is(StatusConfirmed, ExceptionUnderpaid)
 	w.said("pending", "underpaid", "confirming", "confirmed")
 	for _, kind := range []Type{MerchantPayment, BankConfirmation} {
-		w := newWorld(t, kind)
+		w := newFixture(t, kind)
 		w.deposit("a", "60", deep)
 		w.close()
 		w.is(StatusNeedsReview, ExceptionUnderpaid)
@@ -151,7 +151,7 @@ func TestWindowOverWithAShortSum(t *testing.T) {
 }
 
 func TestOverpaid(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "150", shallow)
 	w.is(StatusConfirming, ExceptionOverpaid)
 	w.said("pending", "confirming", "overpaid")
@@ -159,7 +159,7 @@ func TestOverpaid(t *testing.T) {
 	w.is(StatusConfirmed, ExceptionOverpaid)
 	w.payout("239000")
 
-	w = newWorld(t, MerchantPayment)
+	w = newFixture(t, MerchantPayment)
 	w.deposit("a", "150", deep)
 	w.is(StatusConfirmed, ExceptionOverpaid)
 	w.payout("159000")
@@ -169,7 +169,7 @@ func TestOverpaid(t *testing.T) {
 }
 
 func TestOverpaidAboveTheMaximumNeedsReview(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "40000", deep)
 	w.is(StatusNeedsReview, ExceptionOverLimit)
 	w.said("pending", "confirming", "overpaid", "needs_review")
@@ -182,7 +182,7 @@ func TestOverpaidAboveTheMaximumNeedsReview(t *testing.T) {
 }
 
 func TestConfirmedSumCountsAndLaterMoneyIsExcess(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "100", shallow)
 	w.deposit("b", "50", shallow)
 	w.is(StatusConfirming, ExceptionOverpaid)
@@ -204,7 +204,7 @@ func TestConfirmedSumCountsAndLaterMoneyIsExcess(t *testing.T) {
 }
 
 func TestDustIsListedAndChangesNothing(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.said("pending")
 	w.deposit("a", "0.0999", deep)
 	w.is(StatusPending, None)
@@ -219,7 +219,7 @@ func TestDustIsListedAndChangesNothing(t *testing.T) {
 }
 
 func TestSmallestPaymentCanBePaid(t *testing.T) {
-	w := newWorld(t, Transfer, func(p *Payment) {
+	w := newFixture(t, Transfer, func(p *Payment) {
 		p.Quote = priced(t, "ethereum", "USDT", "1", quote.Fiat)
 	})
 	w.deposit("a", "0.0007", deep)
@@ -228,7 +228,7 @@ func TestSmallestPaymentCanBePaid(t *testing.T) {
 }
 
 func TestReorgBeforeThePayoutLeft(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "100", deep)
 	w.said("pending", "confirming", "confirmed")
 	w.deposit("a", "100", reverted)
@@ -247,7 +247,7 @@ func TestReorgBeforeThePayoutLeft(t *testing.T) {
 		t.Fatalf("a payout that never left has a new reference: %s", w.held.Reference)
 	}
 
-	w = newWorld(t, Transfer)
+	w = newFixture(t, Transfer)
 	w.deposit("a", "100", shallow)
 	w.now = w.p.ExpiresAt.Add(5 * time.Minute)
 	w.must(WindowOver{Rows: w.rows, Rate: w.rate, ScannedTo: w.now})
@@ -258,7 +258,7 @@ func TestReorgBeforeThePayoutLeft(t *testing.T) {
 }
 
 func TestReorgAfterThePayoutLeft(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "100", deep)
 	w.send()
 	w.deposit("a", "100", reverted)
@@ -279,7 +279,7 @@ func TestReorgAfterThePayoutLeft(t *testing.T) {
 }
 
 func TestReorgedTransferMinedAgainWithAnotherAmount(t *testing.T) {
-	w := newWorld(t, MerchantPayment)
+	w := newFixture(t, MerchantPayment)
 	w.deposit("a", "100", deep)
 	w.deposit("a", "40", deep) // the new inclusion overtook the reversal
 	w.is(StatusPending, ExceptionReorged)
@@ -289,14 +289,14 @@ func TestReorgedTransferMinedAgainWithAnotherAmount(t *testing.T) {
 }
 
 func TestExpiry(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.now = w.p.ExpiresAt.Add(time.Hour)
 	refused(t, w.apply(WindowOver{ScannedTo: w.p.ExpiresAt.Add(59 * time.Second)}), fault.Conflict, "window_open", "")
 	w.must(WindowOver{ScannedTo: w.p.ExpiresAt.Add(time.Minute)})
 	w.is(StatusExpired, None)
 	w.said("pending", "expired")
 
-	w = newWorld(t, Transfer)
+	w = newFixture(t, Transfer)
 	w.now = start.Add(time.Minute)
 	refused(t, w.apply(WindowOver{ScannedTo: w.p.ExpiresAt.Add(time.Hour)}), fault.Conflict, "window_open", "")
 	w.must(WindowOver{Early: true})
@@ -307,14 +307,14 @@ func TestExpiry(t *testing.T) {
 }
 
 func TestOnTimeTransferLearntLate(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	end := w.p.ExpiresAt
 	w.close()
 	w.deposit("a", "100", seenAt(w.now), func(d *Deposit) { d.BlockTime, d.BlockHeight, d.Depth = end, 5, 3 })
 	w.is(StatusConfirming, None)
 	w.said("pending", "expired", "confirming")
 
-	w = newWorld(t, Transfer)
+	w = newFixture(t, Transfer)
 	w.close()
 	w.deposit("a", "100", seenAt(end), func(d *Deposit) { d.BlockTime, d.BlockHeight, d.Depth = end.Add(time.Minute), 5, 12 })
 	w.is(StatusConfirmed, None)
@@ -335,7 +335,7 @@ func TestLateTransfer(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, Transfer)
+			w := newFixture(t, Transfer)
 			w.close()
 			w.now, w.rate = w.p.ExpiresAt.Add(c.after), dec(c.rate)
 			w.deposit("a", "100", shallow)
@@ -360,7 +360,7 @@ func TestLateTransfer(t *testing.T) {
 }
 
 func TestLateMoneyBeforeTheWindowIsKnownToBeOver(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.now = w.p.ExpiresAt.Add(30 * time.Second)
 	w.deposit("a", "100", shallow)
 	w.is(StatusPending, None)
@@ -370,18 +370,18 @@ func TestLateMoneyBeforeTheWindowIsKnownToBeOver(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.must(Cancel{})
 	w.is(StatusCancelled, None)
 	w.deposit("a", "100", shallow)
 	w.is(StatusNeedsReview, ExceptionPaidLate)
 	w.said("pending", "cancelled", "needs_review")
 
-	w = newWorld(t, Transfer)
+	w = newFixture(t, Transfer)
 	w.deposit("a", "1")
 	refused(t, w.apply(Cancel{}), fault.Conflict, "cancel_too_late", "")
 
-	w = newWorld(t, Request)
+	w = newFixture(t, Request)
 	w.must(Cancel{})
 	w.is(StatusCancelled, None)
 	refused(t, w.apply(Fulfil{}), fault.Conflict, "request_cancelled", "")
@@ -390,14 +390,14 @@ func TestCancel(t *testing.T) {
 // Money that arrives after the receiver was erased is never paid to the placeholder account. It waits for an operator,
 // who may refund it.
 func TestForgottenReceiver_isNotPaid(t *testing.T) {
-	forget := func(w *world) { w.p.Receiver.AccountNumber, w.p.Receiver.AccountName = ForgottenAccount, "" }
-	for name, end := range map[string]func(*world){
-		"cancelled":             func(w *world) { w.must(Cancel{}) },
-		"expired":               func(w *world) { w.close(); w.now = w.p.ExpiresAt.Add(time.Hour) },
-		"expired, learnt later": func(w *world) { w.close(); w.now = w.p.ExpiresAt.Add(48 * time.Hour) },
+	forget := func(w *fixture) { w.p.Receiver.AccountNumber, w.p.Receiver.AccountName = ForgottenAccount, "" }
+	for name, end := range map[string]func(*fixture){
+		"cancelled":             func(w *fixture) { w.must(Cancel{}) },
+		"expired":               func(w *fixture) { w.close(); w.now = w.p.ExpiresAt.Add(time.Hour) },
+		"expired, learnt later": func(w *fixture) { w.close(); w.now = w.p.ExpiresAt.Add(48 * time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, Transfer)
+			w := newFixture(t, Transfer)
 			mined := in(w.now.Add(time.Minute), 1)
 			end(w)
 			forget(w)
@@ -415,7 +415,7 @@ func TestForgottenReceiver_isNotPaid(t *testing.T) {
 		})
 	}
 
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "100", deep)
 	w.send()
 	w.succeed()
@@ -427,7 +427,7 @@ func TestForgottenReceiver_isNotPaid(t *testing.T) {
 	w.succeed()
 	w.is(StatusSettled, None)
 
-	w = newWorld(t, MerchantPayment, noReceiver) // its caller pays: no receiver was erased
+	w = newFixture(t, MerchantPayment, noReceiver) // its caller pays: no receiver was erased
 	w.must(Cancel{})
 	w.deposit("a", "100", deep)
 	w.must(Accept{Rows: w.rows})
@@ -435,14 +435,14 @@ func TestForgottenReceiver_isNotPaid(t *testing.T) {
 }
 
 func TestWrongAsset(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "100", other("polygon", "USDT"))
 	w.is(StatusPending, ExceptionWrongAsset)
 	w.close()
 	w.is(StatusNeedsReview, ExceptionWrongAsset)
 	refused(t, w.apply(Accept{Rows: w.rows}), fault.Conflict, "nothing_confirmed", "")
 
-	w = newWorld(t, Transfer)
+	w = newFixture(t, Transfer)
 	w.deposit("a", "100", other("ethereum", "USDC"))
 	w.deposit("b", "100", deep)
 	w.is(StatusConfirmed, ExceptionWrongAsset)
@@ -450,7 +450,7 @@ func TestWrongAsset(t *testing.T) {
 }
 
 func TestWrongAssetAfterSettlementIsOnlyRecorded(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "100", deep)
 	w.send()
 	w.succeed()
@@ -462,7 +462,7 @@ func TestWrongAssetAfterSettlementIsOnlyRecorded(t *testing.T) {
 }
 
 func TestGiftClaimedWhenFunded(t *testing.T) {
-	w := newWorld(t, Gift)
+	w := newFixture(t, Gift)
 	w.deposit("a", "100", deep)
 	w.is(StatusConfirmed, None)
 	if w.held != nil {
@@ -481,7 +481,7 @@ func TestGiftClaimedWhenFunded(t *testing.T) {
 }
 
 func TestGiftClaimedBeforeFunding(t *testing.T) {
-	w := newWorld(t, Gift)
+	w := newFixture(t, Gift)
 	w.must(ClaimGift{Receiver: account})
 	w.is(StatusSettling, ExceptionUnfunded)
 	w.deposit("a", "100", shallow)
@@ -493,7 +493,7 @@ func TestGiftClaimedBeforeFunding(t *testing.T) {
 	w.payout("159000")
 	w.said("pending", "settling")
 
-	w = newWorld(t, Gift)
+	w = newFixture(t, Gift)
 	w.must(ClaimGift{Receiver: account})
 	w.close()
 	w.is(StatusExpired, None)
@@ -508,7 +508,7 @@ func TestGiftClaimedBeforeFunding(t *testing.T) {
 		t.Fatalf("the payout goes to %s", w.held.Receiver.AccountNumber)
 	}
 
-	w = newWorld(t, Gift)
+	w = newFixture(t, Gift)
 	w.must(ClaimGift{Receiver: account})
 	w.deposit("a", "50", deep)
 	w.close()
@@ -517,7 +517,7 @@ func TestGiftClaimedBeforeFunding(t *testing.T) {
 }
 
 func TestFundedGiftReorgedBeforeThePayoutLeft(t *testing.T) {
-	w := newWorld(t, Gift)
+	w := newFixture(t, Gift)
 	w.deposit("a", "100", deep)
 	w.must(ClaimGift{Receiver: account})
 	w.deposit("a", "100", reverted)
@@ -531,11 +531,11 @@ func TestFundedGiftReorgedBeforeThePayoutLeft(t *testing.T) {
 }
 
 func TestClaimOfAnotherTypeIsRefused(t *testing.T) {
-	refused(t, newWorld(t, Transfer).apply(ClaimGift{Receiver: account}), fault.Invalid, "not_a_gift", TextNotGift)
+	refused(t, newFixture(t, Transfer).apply(ClaimGift{Receiver: account}), fault.Invalid, "not_a_gift", TextNotGift)
 }
 
 func TestGiftUnclaimed(t *testing.T) {
-	w := newWorld(t, Gift)
+	w := newFixture(t, Gift)
 	w.deposit("a", "100", deep)
 	due, name := w.p.Timer()
 	if want := start.Add(30 * 24 * time.Hour); !due.Equal(want) || name != OnDeadline {
@@ -553,7 +553,7 @@ func TestGiftUnclaimed(t *testing.T) {
 }
 
 func TestCallerSettles(t *testing.T) {
-	w := newWorld(t, MerchantPayment, noReceiver)
+	w := newFixture(t, MerchantPayment, noReceiver)
 	w.deposit("a", "100", deep)
 	w.is(StatusConfirmed, None)
 	if w.held != nil || !w.events[len(w.events)-1].WithToken {
@@ -569,18 +569,18 @@ func TestCallerSettles(t *testing.T) {
 	w.is(StatusSettled, None)
 	refused(t, w.apply(Settle{TokenHash: hash}), fault.Conflict, "already_settled", "")
 
-	w = newWorld(t, BankConfirmation)
+	w = newFixture(t, BankConfirmation)
 	w.deposit("a", "100", deep)
 	w.now = w.p.DeadlineAt
 	w.must(DeadlineOver{})
 	w.is(StatusNeedsReview, ExceptionUnclaimed)
 	refused(t, w.apply(Settle{TokenHash: hash}), fault.Conflict, "not_confirmed", "")
 
-	refused(t, newWorld(t, Transfer).apply(Settle{}), fault.Conflict, "not_settled_by_caller", "")
+	refused(t, newFixture(t, Transfer).apply(Settle{}), fault.Conflict, "not_settled_by_caller", "")
 }
 
 func TestPayoutFailsAndIsRetried(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "100", deep)
 	w.send()
 	w.must(Unknown{Attempt: 1})
@@ -608,16 +608,16 @@ func TestPayoutFailsAndIsRetried(t *testing.T) {
 // A rail that reports returned money and reported no success before settles nothing, because merchants ship on
 // payment.settled. An example is Paystack's "reversed" on a pending transfer.
 func TestReturnedWithoutSuccessIsNeverSettled(t *testing.T) {
-	for name, before := range map[string]func(w *world){
-		"held, found at the rail after a restore": func(*world) {},
-		"sending": func(w *world) { w.send() },
-		"unknown": func(w *world) {
+	for name, before := range map[string]func(w *fixture){
+		"held, found at the rail after a restore": func(*fixture) {},
+		"sending": func(w *fixture) { w.send() },
+		"unknown": func(w *fixture) {
 			w.send()
 			w.must(Unknown{Attempt: 1})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, Transfer)
+			w := newFixture(t, Transfer)
 			w.deposit("a", "100", deep)
 			before(w)
 			w.must(Returned{Attempt: 1})
@@ -644,7 +644,7 @@ func TestReturnedWithoutSuccessIsNeverSettled(t *testing.T) {
 }
 
 func TestPayoutReturnedAndRefunded(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "100", deep)
 	w.send()
 	w.succeed()
@@ -668,7 +668,7 @@ func TestPayoutReturnedAndRefunded(t *testing.T) {
 }
 
 func TestSuccessAfterFailureIsAnIncidentAndPaid(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "100", deep)
 	w.send()
 	w.must(Failed{Attempt: 1})
@@ -680,7 +680,7 @@ func TestSuccessAfterFailureIsAnIncidentAndPaid(t *testing.T) {
 }
 
 func TestPayoutFoundAfterARestore(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "100", deep)
 	w.succeed()
 	w.is(StatusSettled, None)
@@ -688,7 +688,7 @@ func TestPayoutFoundAfterARestore(t *testing.T) {
 }
 
 func TestOneSenderAtATime(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "100", deep)
 	w.send()
 	refused(t, w.apply(Sending{Attempt: 1}), fault.Conflict, "payout_not_due", "")
@@ -700,7 +700,7 @@ func TestOneSenderAtATime(t *testing.T) {
 }
 
 func TestScreening(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.policy.Screen = true
 	w.deposit("a", "100", deep)
 	w.is(StatusConfirming, None)
@@ -715,7 +715,7 @@ func TestScreening(t *testing.T) {
 	w.is(StatusConfirmed, None)
 	w.send()
 
-	w = newWorld(t, Transfer)
+	w = newFixture(t, Transfer)
 	w.policy.Screen = true
 	w.deposit("a", "50")
 	w.must(Screened{Verdict: Clear, Rows: w.rows})
@@ -730,7 +730,7 @@ func TestDepthByWorth(t *testing.T) {
 	if err := p.Depths.Check(); err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.policy = p
 	w.deposit("a", "1100", deep) // far more than the quote: worth more, so deeper
 	w.is(StatusConfirming, ExceptionOverpaid)
@@ -739,7 +739,7 @@ func TestDepthByWorth(t *testing.T) {
 }
 
 func TestRowsMayNotBeForgotten(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "60")
 	refused(t, w.apply(Deposits{}), fault.Internal, "rows_missing", "")
 	w.now = w.p.ExpiresAt.Add(time.Hour)
@@ -749,7 +749,7 @@ func TestRowsMayNotBeForgotten(t *testing.T) {
 // A payout that failed for certain goes over the next rail under its own reference, once. No event is sent, because the
 // payment stays settling.
 func TestFailedPayoutGoesOverAnotherRail(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "100", deep)
 	w.send()
 	said := len(w.events)
@@ -772,7 +772,7 @@ func TestFailedPayoutGoesOverAnotherRail(t *testing.T) {
 }
 
 func TestFailedPayoutOfAReorgedDepositGoesNowhere(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "100", deep)
 	w.send()
 	w.deposit("a", "100", reverted)
@@ -785,7 +785,7 @@ func TestFailedPayoutOfAReorgedDepositGoesNowhere(t *testing.T) {
 // Where a rail pays whole units, the rest is booked as rounding after the payout and is owed again when the payout is
 // returned.
 func TestWholeUnitsLeaveAResidue(t *testing.T) {
-	w := newWorld(t, Transfer, func(p *Payment) { p.Quote.PayoutAmount = dec("158999.75"); p.Quote.Charge.Fiat = dec("1000.25") })
+	w := newFixture(t, Transfer, func(p *Payment) { p.Quote.PayoutAmount = dec("158999.75"); p.Quote.Charge.Fiat = dec("1000.25") })
 	w.policy.Whole = map[RailCurrency]bool{{Rail: "sim", Currency: money.NGN}: true}
 	w.deposit("a", "100", deep)
 	w.payout("158999")

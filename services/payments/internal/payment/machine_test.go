@@ -41,20 +41,20 @@ func TestTableIsTotal(t *testing.T) {
 }
 
 // one payment in each state, by the shortest way there.
-func inState(t *testing.T, s State) *world {
-	w := newWorld(t, Transfer)
+func inState(t *testing.T, s State) *fixture {
+	w := newFixture(t, Transfer)
 	switch s {
 	case StateNone:
 		w.p = Payment{}
 	case State(StatusCreated):
-		w = newWorld(t, Request)
+		w = newFixture(t, Request)
 	case State(StatusPending):
 	case State(StatusConfirming):
 		w.deposit("a", "100", shallow)
 	case State(StatusConfirmed):
 		w.deposit("a", "100", deep)
 	case StateUnfunded:
-		w = newWorld(t, Gift)
+		w = newFixture(t, Gift)
 		w.must(ClaimGift{Receiver: account})
 	case State(StatusSettling):
 		w.deposit("a", "100", deep)
@@ -137,7 +137,7 @@ func TestStatusesAndEventsAreNamedLikeTheInterface(t *testing.T) {
 // machine drives one payment at random: a chain that reorgs, a payer who sends any amount at any time, a rail that
 // answers anything in any order, and a merchant, a recipient and an operator who use every operation.
 type machine struct {
-	w    *world
+	w    *fixture
 	keys int
 }
 
@@ -283,7 +283,7 @@ func life(edges map[string]bool) func(*rapid.T) {
 		if kind == MerchantPayment && rapid.Bool().Draw(t, "caller settles") {
 			change = append(change, noReceiver)
 		}
-		m := &machine{w: newWorld(t, kind, change...)}
+		m := &machine{w: newFixture(t, kind, change...)}
 		m.w.policy.NoRoom = rapid.SampledFrom([]bool{false, false, true}).Draw(t, "no room")
 		m.w.policy.Screen = rapid.SampledFrom([]bool{false, false, true}).Draw(t, "screening")
 		t.Repeat(map[string]func(*rapid.T){"": func(*rapid.T) {}, "step": m.step})

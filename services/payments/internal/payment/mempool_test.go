@@ -25,7 +25,7 @@ func in(at time.Time, depth int64) func(*Deposit) {
 func unmined(d *Deposit) { d.Reverted, d.BlockHeight, d.BlockTime, d.Depth = false, 0, time.Time{}, 0 }
 
 // look is the timer: it applies the trigger that is due, with the network scanned to now.
-func (w *world) look() {
+func (w *fixture) look() {
 	w.t.Helper()
 	for due, name := w.p.Timer(); name == OnWindow && !w.now.Before(due.Add(time.Minute)); due, name = w.p.Timer() {
 		before := due
@@ -37,13 +37,13 @@ func (w *world) look() {
 }
 
 // after sets the time to d after the window, and looks.
-func (w *world) after(d time.Duration) {
+func (w *fixture) after(d time.Duration) {
 	w.t.Helper()
 	w.now = w.p.ExpiresAt.Add(d)
 	w.look()
 }
 
-func (w *world) dueAt(want time.Time) {
+func (w *fixture) dueAt(want time.Time) {
 	w.t.Helper()
 	if due, name := w.p.Timer(); !due.Equal(want) || !want.IsZero() && name != OnWindow {
 		w.t.Fatalf("timer %q at %s, want %s", name, due, want)
@@ -68,7 +68,7 @@ func TestMempool_time(t *testing.T) {
 		"seen within a day, mined more than a day on": {time.Minute, 25 * time.Hour, StatusNeedsReview, ExceptionPaidLate},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, Transfer)
+			w := newFixture(t, Transfer)
 			w.now = w.p.ExpiresAt.Add(e.seen)
 			w.deposit("a", "100")
 			if e.seen > 0 {
@@ -87,7 +87,7 @@ func TestMempool_time(t *testing.T) {
 			}
 		})
 	}
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.close()
 	w.deposit("a", "100", seenAt(w.now), in(w.p.ExpiresAt, 1)) // reported late, mined in the window
 	w.is(StatusConfirming, None)
@@ -96,7 +96,7 @@ func TestMempool_time(t *testing.T) {
 // Unmined money keeps the window open until the hold ends. Then the payment expires, and the money is late if a block
 // holds it afterwards.
 func TestMempool_holdIsOver(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	end := w.p.ExpiresAt
 	w.dueAt(end)
 	w.deposit("a", "100")
@@ -127,7 +127,7 @@ func TestMempool_holdIsOver(t *testing.T) {
 
 // A late transfer is judged by the rate at the time of its block, and changes nothing before.
 func TestMempool_lateSighting(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.close()
 	w.said("pending", "expired")
 	w.rate = dec("1000") // too far from the lock
@@ -143,7 +143,7 @@ func TestMempool_lateSighting(t *testing.T) {
 	w.is(StatusConfirmed, ExceptionUnderpaid)
 	w.payout("157400")
 
-	w = newWorld(t, Transfer)
+	w = newFixture(t, Transfer)
 	w.must(Cancel{})
 	w.said("pending", "cancelled")
 	w.deposit("a", "100")
@@ -154,8 +154,8 @@ func TestMempool_lateSighting(t *testing.T) {
 
 // The missing part of a partly paid payment may be unmined as well.
 func TestMempool_partlyMined(t *testing.T) {
-	begin := func(kind Type) *world {
-		w := newWorld(t, kind)
+	begin := func(kind Type) *fixture {
+		w := newFixture(t, kind)
 		w.deposit("a", "40", in(w.now, 12))
 		w.deposit("b", "60")
 		w.is(StatusConfirming, None)
@@ -186,7 +186,7 @@ func TestMempool_partlyMined(t *testing.T) {
 	w.look()
 	w.is(StatusConfirmed, ExceptionUnderpaid)
 
-	w = newWorld(t, Transfer)
+	w = newFixture(t, Transfer)
 	w.deposit("a", "60")
 	w.is(StatusPending, ExceptionUnderpaid)
 	w.after(hold)
@@ -197,7 +197,7 @@ func TestMempool_partlyMined(t *testing.T) {
 
 // A replacement with a larger amount is no overpayment until a block holds it.
 func TestMempool_replacedByAHigherFee(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "100")
 	w.deposit("b", "100")
 	w.is(StatusConfirming, None)
@@ -213,7 +213,7 @@ func TestMempool_replacedByAHigherFee(t *testing.T) {
 
 // A gift that is claimed on unmined money waits unpaid, and its claim is void when the hold ends.
 func TestMempool_claimedGift(t *testing.T) {
-	w := newWorld(t, Gift)
+	w := newFixture(t, Gift)
 	w.deposit("a", "100")
 	w.must(ClaimGift{Receiver: account})
 	w.is(StatusSettling, ExceptionUnfunded)
@@ -286,8 +286,8 @@ func TestMempool_anyFate(t *testing.T) {
 		}
 		slices.Sort(minutes)
 		minutes = slices.Compact(minutes)
-		run := func(order func(a, b fate) int) *world {
-			w := newWorld(t, kind)
+		run := func(order func(a, b fate) int) *fixture {
+			w := newFixture(t, kind)
 			w.policy.Screen = screen
 			told := map[string]int{}
 			for _, m := range minutes {
@@ -323,7 +323,7 @@ func TestMempool_anyFate(t *testing.T) {
 			}
 			return w
 		}
-		end := func(w *world) string {
+		end := func(w *fixture) string {
 			// Reorged depends on the order: it says that the merchant saw money for a moment.
 			return fmt.Sprint(w.p.Status(), w.p.Has(ExceptionUnderpaid), w.p.Overpaid, w.p.Claim, w.p.Received, w.p.Credit.Payout, w.p.Credit.Crypto, w.p.Timing, w.p.Closed)
 		}

@@ -20,7 +20,7 @@ func of(t *testing.T, fiat string) func(*Payment) {
 
 // 3.125 USDT are due and 3.09375 arrived. A transfer of the rest is dust by size, and pays the payment nevertheless.
 func TestDustCountsTowardsWhatWasBegun(t *testing.T) {
-	w := newWorld(t, Transfer, of(t, "5000"))
+	w := newFixture(t, Transfer, of(t, "5000"))
 	w.deposit("a", "3.09375", deep)
 	w.is(StatusPending, ExceptionUnderpaid)
 	w.deposit("b", "0.03125", deep)
@@ -30,7 +30,7 @@ func TestDustCountsTowardsWhatWasBegun(t *testing.T) {
 }
 
 func TestDustComesFirstAndCountsOnceThePaymentIsBegun(t *testing.T) {
-	w := newWorld(t, Transfer, of(t, "5000"))
+	w := newFixture(t, Transfer, of(t, "5000"))
 	w.deposit("a", "0.03125", deep)
 	w.is(StatusPending, None)
 	w.deposit("b", "3.09375", deep)
@@ -45,7 +45,7 @@ func TestDustComesFirstAndCountsOnceThePaymentIsBegun(t *testing.T) {
 
 // Dust transfers never open a payment, however many there are.
 func TestDustAloneOpensNothing(t *testing.T) {
-	w := newWorld(t, Transfer, of(t, "5000"))
+	w := newFixture(t, Transfer, of(t, "5000"))
 	for i := range 40 {
 		w.deposit(string(rune('A'+i)), "0.09", deep)
 	}
@@ -58,7 +58,7 @@ func TestDustAloneOpensNothing(t *testing.T) {
 // The fee of a share of the quote is the fee of the converted amount.
 func TestFeeIsThatOfTheConversion(t *testing.T) {
 	for amount, want := range map[string][2]string{"62.5": {"99500", "500"}, "31250": {"49962500", "37500"}} {
-		w := newWorld(t, Transfer, of(t, "50000000"))
+		w := newFixture(t, Transfer, of(t, "50000000"))
 		w.deposit("a", amount, deep)
 		w.close()
 		w.payout(want[0])
@@ -83,7 +83,7 @@ func TestLateMoneyPaysTheLowerRate(t *testing.T) {
 		"fallen further than late money bears": {"1583.9", "100", StatusNeedsReview, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, Transfer)
+			w := newFixture(t, Transfer)
 			w.close()
 			w.now, w.rate = w.p.ExpiresAt.Add(time.Hour), dec(c.rate)
 			w.deposit("a", c.amount, deep)
@@ -99,20 +99,20 @@ func TestLateMoneyPaysTheLowerRate(t *testing.T) {
 
 // A type that pays the quote pays all of it or waits for an operator.
 func TestLateMoneyThatNoLongerCoversTheQuote(t *testing.T) {
-	w := newWorld(t, MerchantPayment)
+	w := newFixture(t, MerchantPayment)
 	w.close()
 	w.rate = dec("1590") // 99.375 % of the lock
 	w.deposit("a", "100", deep)
 	w.is(StatusNeedsReview, ExceptionUnderpaid)
 
-	w = newWorld(t, MerchantPayment)
+	w = newFixture(t, MerchantPayment)
 	w.close()
 	w.rate = dec("1593") // 99.5625 %: within the tolerance
 	w.deposit("a", "100", deep)
 	w.is(StatusConfirmed, ExceptionPaidLate)
 	w.payout("159000")
 
-	w = newWorld(t, MerchantPayment)
+	w = newFixture(t, MerchantPayment)
 	w.close()
 	w.rate = dec("1584")
 	w.deposit("a", "110", deep)
@@ -125,7 +125,7 @@ func TestLateMoneyThatNoLongerCoversTheQuote(t *testing.T) {
 
 // A second late transfer is judged by the rate at its own arrival.
 func TestMoreLateMoneyIsJudgedByItsOwnRate(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.close()
 	w.deposit("a", "50", shallow)
 	w.rate = dec("1584")
@@ -135,7 +135,7 @@ func TestMoreLateMoneyIsJudgedByItsOwnRate(t *testing.T) {
 	w.is(StatusConfirmed, ExceptionUnderpaid)
 	w.payout("157400")
 
-	w = newWorld(t, Transfer)
+	w = newFixture(t, Transfer)
 	w.close()
 	w.deposit("a", "50", shallow)
 	w.rate = dec("1500")
@@ -148,7 +148,7 @@ func TestMoreLateMoneyIsJudgedByItsOwnRate(t *testing.T) {
 
 // A late payment whose lower rate crosses a step of the fee table pays the receiver no more than at the locked rate.
 func TestLateMoneyNeverPaysMoreThanTheLock(t *testing.T) {
-	w := newWorld(t, Transfer, of(t, "101000"))
+	w := newFixture(t, Transfer, of(t, "101000"))
 	w.close()
 	w.rate = dec("1584")
 	w.deposit("a", "63.125", deep)
@@ -157,7 +157,7 @@ func TestLateMoneyNeverPaysMoreThanTheLock(t *testing.T) {
 }
 
 func TestWrongAssetIsToldWhenItIsSeen(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "100", other("polygon", "USDT"))
 	w.is(StatusPending, ExceptionWrongAsset)
 	w.said("pending", "wrong_asset")
@@ -166,7 +166,7 @@ func TestWrongAssetIsToldWhenItIsSeen(t *testing.T) {
 	w.close()
 	w.said("needs_review")
 
-	w = newWorld(t, Transfer)
+	w = newFixture(t, Transfer)
 	w.deposit("a", "100", shallow)
 	w.deposit("b", "7", other("ethereum", "USDC"))
 	w.said("pending", "confirming", "wrong_asset")
@@ -174,37 +174,37 @@ func TestWrongAssetIsToldWhenItIsSeen(t *testing.T) {
 
 // A reorg while the payment is in review sends an event at once, for every kind of hold.
 func TestDoubleSpendDuringAHoldIsTold(t *testing.T) {
-	for name, hold := range map[string]func(*world){
-		"screening, not confirmed": func(w *world) {
+	for name, hold := range map[string]func(*fixture){
+		"screening, not confirmed": func(w *fixture) {
 			w.deposit("a", "100", shallow)
 			w.must(Screened{Verdict: Hit, Rows: w.rows})
 		},
-		"screening, confirmed": func(w *world) {
+		"screening, confirmed": func(w *fixture) {
 			w.deposit("a", "100", deep)
 			w.must(Screened{Verdict: Hit, Rows: w.rows})
 		},
-		"late": func(w *world) {
+		"late": func(w *fixture) {
 			w.close()
 			w.rate = dec("1000")
 			w.deposit("a", "100", deep)
 		},
-		"cancelled": func(w *world) {
+		"cancelled": func(w *fixture) {
 			w.must(Cancel{})
 			w.deposit("a", "100", shallow)
 		},
-		"wrong asset": func(w *world) {
+		"wrong asset": func(w *fixture) {
 			w.deposit("a", "100", other("polygon", "USDT"), func(d *Deposit) { d.USD = dec("100") })
 			w.close()
 		},
-		"above the maximum": func(w *world) { w.deposit("a", "40000", deep) },
-		"payout failed": func(w *world) {
+		"above the maximum": func(w *fixture) { w.deposit("a", "40000", deep) },
+		"payout failed": func(w *fixture) {
 			w.deposit("a", "100", deep)
 			w.send()
 			w.must(Failed{Attempt: 1})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, Transfer)
+			w := newFixture(t, Transfer)
 			hold(w)
 			if w.p.Status() != StatusNeedsReview {
 				t.Fatalf("payment is %s", w.p.Status())
@@ -227,7 +227,7 @@ func TestDoubleSpendDuringAHoldIsTold(t *testing.T) {
 // A payout above the quote waits when a limit has no room. The quote itself, and a share of it, need no room.
 func TestNoRoomHoldsWhatPassesTheQuote(t *testing.T) {
 	for amount, want := range map[string]Exception{"100": None, "101": None, "99.5": None, "101.01": ExceptionOverLimit, "300": ExceptionOverLimit} {
-		w := newWorld(t, Transfer)
+		w := newFixture(t, Transfer)
 		w.policy.NoRoom = true
 		w.deposit("a", amount, deep)
 		if w.p.Exception() != want {
@@ -237,7 +237,7 @@ func TestNoRoomHoldsWhatPassesTheQuote(t *testing.T) {
 			t.Errorf("%s of 100: %s, payout %+v", amount, w.p.Status(), w.held)
 		}
 	}
-	w := newWorld(t, MerchantPayment) // the excess is owed to the payer, and no limit counts it
+	w := newFixture(t, MerchantPayment) // the excess is owed to the payer, and no limit counts it
 	w.policy.NoRoom = true
 	w.deposit("a", "300", deep)
 	w.is(StatusConfirmed, ExceptionOverpaid)
@@ -245,8 +245,8 @@ func TestNoRoomHoldsWhatPassesTheQuote(t *testing.T) {
 }
 
 func TestAcceptPaysWhatItShows(t *testing.T) {
-	over := func() *world {
-		w := newWorld(t, Transfer)
+	over := func() *fixture {
+		w := newFixture(t, Transfer)
 		w.policy.NoRoom = true
 		w.deposit("a", "300", deep)
 		w.is(StatusNeedsReview, ExceptionOverLimit)
@@ -274,7 +274,7 @@ func TestAcceptPaysWhatItShows(t *testing.T) {
 	w.must(Accept{Rows: w.rows, Payout: dec("159000")})
 	w.payout("159000")
 
-	w = newWorld(t, Transfer)
+	w = newFixture(t, Transfer)
 	w.deposit("a", "40000", deep)
 	o, _ := w.policy.Offer(w.p, w.rows)
 	if !o.Plain.Equal(dec("159000")) || !o.Most.Equal(o.Plain) {
@@ -285,8 +285,8 @@ func TestAcceptPaysWhatItShows(t *testing.T) {
 
 // When a held payment has converted a sum above the quote, accept pays more than the quote only if it names the amount.
 func TestAcceptOfWhatIsConverted(t *testing.T) {
-	held := func() *world {
-		w := newWorld(t, Transfer)
+	held := func() *fixture {
+		w := newFixture(t, Transfer)
 		w.deposit("a", "150", deep)
 		w.payout("239000")
 		w.must(Screened{Verdict: Hit, Rows: w.rows})
@@ -308,7 +308,7 @@ func TestAcceptOfWhatIsConverted(t *testing.T) {
 }
 
 func TestRetryPaysNoMoreThanTheMaximum(t *testing.T) {
-	w := newWorld(t, Transfer)
+	w := newFixture(t, Transfer)
 	w.deposit("a", "100", deep)
 	w.send()
 	w.must(Failed{Attempt: 1})
@@ -320,7 +320,7 @@ func TestRetryPaysNoMoreThanTheMaximum(t *testing.T) {
 
 // Dust of a listed sender neither holds the payment nor is converted.
 func TestListedDustIsLeftAside(t *testing.T) {
-	w := newWorld(t, Transfer, of(t, "5000"))
+	w := newFixture(t, Transfer, of(t, "5000"))
 	w.policy.Screen = true
 	clear := func(d *Deposit) { deep(d); d.Screening = Clear }
 	w.deposit("a", "3.125", clear)
@@ -357,7 +357,7 @@ func TestWhatIsLeftToPay(t *testing.T) {
 		{[]string{"0.09", "0.09", "0.09", "0.09", "0.09"}, "2.675", "0.45"},
 		{[]string{"4"}, "0", "0"},
 	} {
-		w := newWorld(t, Transfer, of(t, "5000"))
+		w := newFixture(t, Transfer, of(t, "5000"))
 		for i, amount := range c.came {
 			w.deposit(string(rune('a'+i)), amount)
 		}
@@ -371,7 +371,7 @@ func TestWhatIsLeftToPay(t *testing.T) {
 // Sending the amount in Left pays the payment, whatever was received before.
 func TestSendingWhatIsLeftPays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t, rapid.SampledFrom([]Type{Transfer, MerchantPayment}).Draw(t, "type"), func(p *Payment) {
+		w := newFixture(t, rapid.SampledFrom([]Type{Transfer, MerchantPayment}).Draw(t, "type"), func(p *Payment) {
 			p.Quote = priced(t, "ethereum", "USDT", rapid.SampledFrom([]string{"1", "300", "5000", "160000"}).Draw(t, "fiat"), quote.Fiat)
 		})
 		for i := range rapid.IntRange(0, 6).Draw(t, "transfers") {
@@ -409,7 +409,7 @@ func TestLateMoneyInAMempoolIsNoOption(t *testing.T) {
 	} {
 		for _, steps := range [][]func(*Deposit){{deep}, {shallow, deep}} {
 			t.Run(name, func(t *testing.T) {
-				w := newWorld(t, Transfer)
+				w := newFixture(t, Transfer)
 				w.close()
 				w.now = w.p.ExpiresAt.Add(time.Hour)
 				w.deposit("a", "100")

@@ -24,7 +24,7 @@ func (pol Policy) Tally(p Payment, rows []Deposit) Tally {
 func (c *change) tally() (t Tally) {
 	begun, counts := c.begun(anyTime), c.counts(c.onTime)
 	for _, d := range c.rows {
-		if !c.stands(d) {
+		if !c.valid(d) {
 			continue
 		}
 		t.Received = t.Received.Add(d.Amount)
@@ -54,7 +54,7 @@ func (c *change) left(t Tally) decimal.Decimal {
 	}
 	waiting := decimal.Zero
 	for _, d := range c.rows {
-		if c.stands(d) && c.pays(d, true) && c.dust(d) && c.onTime(d) {
+		if c.valid(d) && c.pays(d, true) && c.dust(d) && c.onTime(d) {
 			waiting = waiting.Add(d.Amount)
 		}
 	}
@@ -73,13 +73,13 @@ func (c *change) mined() (sum decimal.Decimal) {
 	return sum
 }
 
-// stands reports a valid transfer of the quoted asset, which may count.
-func (c *change) stands(d Deposit) bool { return c.p.quoted(d) && !d.Reverted && !c.idle(d) }
+// valid reports a valid transfer of the quoted asset, which may count.
+func (c *change) valid(d Deposit) bool { return c.p.quoted(d) && !d.Reverted && !c.idle(d) }
 
 // begun reports whether one of the chosen transfers opens the payment.
 func (c *change) begun(among func(Deposit) bool) bool {
 	for _, d := range c.rows {
-		if c.stands(d) && !c.dust(d) && among(d) {
+		if c.valid(d) && !c.dust(d) && among(d) {
 			return true
 		}
 	}
@@ -88,7 +88,7 @@ func (c *change) begun(among func(Deposit) bool) bool {
 
 // pays reports a transfer that counts if its time and depth allow it. begun says whether the payment is opened.
 func (c *change) pays(d Deposit, begun bool) bool {
-	return c.stands(d) && (!c.dust(d) || begun && d.Screening != Hit)
+	return c.valid(d) && (!c.dust(d) || begun && d.Screening != Hit)
 }
 
 // counts chooses the transfers that pay the payment, among the given ones.

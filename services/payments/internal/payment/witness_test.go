@@ -10,8 +10,8 @@ import (
 // A live payment above the bound is confirmed only after a second host has confirmed its money.
 func TestWitness(t *testing.T) {
 	says := func(w Witness) func(*Deposit) { return func(d *Deposit) { d.Witness = w } }
-	begin := func(mode tenant.Mode, usd string) *world { // the due is worth 100 dollars
-		w := newWorld(t, Transfer, func(p *Payment) { p.Mode = mode })
+	begin := func(mode tenant.Mode, usd string) *fixture { // the due is worth 100 dollars
+		w := newFixture(t, Transfer, func(p *Payment) { p.Mode = mode })
 		w.policy.WitnessUSD = dec(usd)
 		return w
 	}

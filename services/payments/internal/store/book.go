@@ -41,7 +41,7 @@ func (s *Store) Book(ctx context.Context, operator string, j ledger.Journal) err
 	return wrap(err, "book "+j.Key)
 }
 
-// Post writes the journal of a message, once for the message. A journal whose key stands changes nothing.
+// Post writes the journal of a message, once for the message. A journal whose key exists changes nothing.
 func (s *Store) Post(ctx context.Context, messageID string, mode tenant.Mode, j ledger.Journal) error {
 	if err := j.Check(); err != nil {
 		return err

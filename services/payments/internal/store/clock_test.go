@@ -13,7 +13,7 @@ import (
 	"causeway.internal/services/payments/migrations"
 )
 
-// A process whose clock is an hour behind tells the database's time all the same.
+// A process whose clock is an hour behind returns the database's time.
 func TestClock_isTheDatabases(t *testing.T) {
 	t.Parallel()
 	pool := pg.New(t, migrations.FS)
@@ -36,10 +36,10 @@ func TestClock_isTheDatabases(t *testing.T) {
 	}
 }
 
-// A payment made by a process with a wrong clock has the window that the database's clock gives it.
+// A payment of a process with a wrong clock has its window by the database's clock.
 func TestClock_windowOfAPayment(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(1)
 	clock, err := store.OpenClock(t.Context(), w.pool, func() time.Time { return time.Now().Add(-time.Hour) })
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 	"causeway.internal/services/payments/internal/rail/sim"
 )
 
-// lost is a payment whose order was lost on its way, at a bank that answers no query until answers is set.
+// lost is a payment whose order was lost in transit, at a bank that answers no query until answers is set.
 type lost struct {
-	*world
+	*fixture
 	p       payment.Payment
 	id      string // of the payout
 	answers func() (rail.Status, error)
@@ -32,7 +32,7 @@ type lost struct {
 
 func newLost(t *testing.T) *lost {
 	t.Helper()
-	l := &lost{world: newWorld(t)}
+	l := &lost{fixture: newFixture(t)}
 	l.p = l.confirmedWith("0123456789")
 	l.answers = func() (rail.Status, error) { return rail.Status{}, sim.ErrTimeout }
 	l.rig(rigged{
@@ -46,12 +46,12 @@ func newLost(t *testing.T) *lost {
 		t.Fatal(err)
 	}
 	l.want(l.p, "settling")
-	l.id = ask[string](l.world, `SELECT id FROM payouts`)
-	l.alerts = l.world.alerts.Load()
+	l.id = ask[string](l.fixture, `SELECT id FROM payouts`)
+	l.alerts = l.fixture.alerts.Load()
 	return l
 }
 
-// says makes the bank know the order in a state, with an amount if it is another one.
+// says sets the bank's state of the order, and its amount if it differs.
 func (l *lost) says(state rail.State, amount ...string) {
 	o := l.find(l.p.Reference).Payout
 	s := rail.Status{Ref: o.Reference, State: state, Amount: o.Amount, Currency: o.Currency, RailID: "r1"}
@@ -61,10 +61,10 @@ func (l *lost) says(state rail.State, amount ...string) {
 	l.answers = func() (rail.Status, error) { return s, nil }
 }
 
-// landed lets the lease of the last send run out, and nothing else.
+// landed ends the lease of the last send.
 func (l *lost) landed() { l.sql(`UPDATE payouts SET lease_until = now() - interval '1 second'`) }
 
-// looks has the worker look at the payout now.
+// looks makes the worker process the payout now.
 func (l *lost) looks() {
 	l.t.Helper()
 	l.sql(`UPDATE payouts SET taken_until = NULL, next_at = now() - interval '1 second' WHERE next_at IS NOT NULL`)
@@ -102,7 +102,7 @@ func TestConclude_asFailedAfterTheSendInFlight(t *testing.T) {
 		l.hurry()
 		l.looks()
 	}
-	if l.orders != 1 || !ask[bool](l.world, `SELECT stopped FROM payouts`) {
+	if l.orders != 1 || !ask[bool](l.fixture, `SELECT stopped FROM payouts`) {
 		t.Fatalf("sent %d times though an operator had asked to conclude it", l.orders)
 	}
 	body, err := l.conclude("ada", "failed", func(o *app.PayoutOrder) { o.Sends = 1 })
@@ -111,10 +111,10 @@ func TestConclude_asFailedAfterTheSendInFlight(t *testing.T) {
 	}
 	l.want(l.p, "needs_review payout_failed")
 	l.balanced()
-	if got := ask[string](l.world, `SELECT operator || ' ' || (detail->>'outcome') || ' ' || (detail->>'evidence') || ' ' || (detail->>'reason') FROM audit WHERE action = 'conclude_payout'`); got != "ada failed ticket 77 the rail says so" {
+	if got := ask[string](l.fixture, `SELECT operator || ' ' || (detail->>'outcome') || ' ' || (detail->>'evidence') || ' ' || (detail->>'reason') FROM audit WHERE action = 'conclude_payout'`); got != "ada failed ticket 77 the rail says so" {
 		t.Errorf("audit %q", got)
 	}
-	if got := ask[string](l.world, `SELECT operator || ' ' || action FROM decisions`); got != "ada conclude_payout failed" {
+	if got := ask[string](l.fixture, `SELECT operator || ' ' || action FROM decisions`); got != "ada conclude_payout failed" {
 		t.Errorf("decided by %q", got)
 	}
 	_, err = l.conclude("ada", "failed")
@@ -124,18 +124,18 @@ func TestConclude_asFailedAfterTheSendInFlight(t *testing.T) {
 
 	// The rail agrees as long as it does not know the order, and contradicts once it has paid it.
 	l.looks()
-	if l.world.alerts.Load() != l.alerts {
+	if l.fixture.alerts.Load() != l.alerts {
 		t.Error("a miss is told as a contradiction")
 	}
 	l.says(rail.Succeeded)
 	l.looks()
-	if ask[string](l.world, `SELECT state || ' ' || contradicted FROM payouts`) != "succeeded true" || l.world.alerts.Load() == l.alerts {
-		t.Errorf("a contradiction: %s, %d alerts", l.dump(), l.world.alerts.Load())
+	if ask[string](l.fixture, `SELECT state || ' ' || contradicted FROM payouts`) != "succeeded true" || l.fixture.alerts.Load() == l.alerts {
+		t.Errorf("a contradiction: %s, %d alerts", l.dump(), l.fixture.alerts.Load())
 	}
 	l.want(l.p, "settled")
-	told := l.world.alerts.Load()
+	told := l.fixture.alerts.Load()
 	l.looks()
-	if l.world.alerts.Load() != told {
+	if l.fixture.alerts.Load() != told {
 		t.Error("told again at every look")
 	}
 	l.balanced()
@@ -158,12 +158,12 @@ func TestConclude_asPaid(t *testing.T) {
 	l.balanced()
 	l.says(rail.Succeeded)
 	l.looks()
-	if settled() != 1 || l.world.alerts.Load() != l.alerts {
+	if settled() != 1 || l.fixture.alerts.Load() != l.alerts {
 		t.Errorf("events %q", l.events(l.p))
 	}
 	l.says(rail.Failed)
 	l.looks()
-	if !ask[bool](l.world, `SELECT contradicted FROM payouts`) || l.world.alerts.Load() != l.alerts+1 {
+	if !ask[bool](l.fixture, `SELECT contradicted FROM payouts`) || l.fixture.alerts.Load() != l.alerts+1 {
 		t.Errorf("a contradiction: %s", l.dump())
 	}
 	l.want(l.p, "settled")
@@ -172,7 +172,7 @@ func TestConclude_asPaid(t *testing.T) {
 	}
 }
 
-// A payout whose answer disagrees is counted, asked about, never moved by the rail alone, and concluded by a person.
+// A payout whose answer differs is counted and queried. The rail cannot change it; an operator concludes it.
 func TestConclude_aFrozenPayout(t *testing.T) {
 	t.Parallel()
 	l := newLost(t)
@@ -201,7 +201,7 @@ func TestConclude_aFrozenPayout(t *testing.T) {
 	l.balanced()
 }
 
-// Evidence of before the last send says nothing about it.
+// Evidence from before the last send says nothing about that send.
 func TestConclude_evidenceOfAnEarlierSend(t *testing.T) {
 	t.Parallel()
 	l := newLost(t)
@@ -259,13 +259,13 @@ func TestConclude_secondOperator(t *testing.T) {
 		t.Fatalf("another confirms it: %s, %v", body, err)
 	}
 	l.want(l.p, "needs_review payout_failed")
-	if got := ask[string](l.world, `SELECT detail->>'reason' FROM audit WHERE action = 'conclude_payout'`); got != "the rail says so (asked for by bob: the rail says so)" {
+	if got := ask[string](l.fixture, `SELECT detail->>'reason' FROM audit WHERE action = 'conclude_payout'`); got != "the rail says so (asked for by bob: the rail says so)" {
 		t.Errorf("audit %q", got)
 	}
-	if n := ask[int](l.world, `SELECT count(*) FROM audit WHERE action = 'resolve.requested' AND detail->>'action' = 'conclude_payout'`); n != 2 {
+	if n := ask[int](l.fixture, `SELECT count(*) FROM audit WHERE action = 'resolve.requested' AND detail->>'action' = 'conclude_payout'`); n != 2 {
 		t.Errorf("%d requests in the audit", n)
 	}
-	if n := ask[int](l.world, `SELECT count(*) FROM approvals`); n != 0 {
+	if n := ask[int](l.fixture, `SELECT count(*) FROM approvals`); n != 0 {
 		t.Error("what was confirmed may be confirmed again")
 	}
 	l.balanced()
@@ -287,14 +287,14 @@ func TestAskTheRailNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.want(l.p, "settled")
-	if got := ask[string](l.world, `SELECT operator || ' ' || (detail->>'reason') FROM audit WHERE action = 'ask_rail'`); got != "ada the customer calls" {
+	if got := ask[string](l.fixture, `SELECT operator || ' ' || (detail->>'reason') FROM audit WHERE action = 'ask_rail'`); got != "ada the customer calls" {
 		t.Errorf("audit %q", got)
 	}
 	if l.orders != 1 {
 		t.Errorf("sent %d times", l.orders)
 	}
 	l.with(func(d *app.Deps) { d.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.Zero} })
-	for range 2 { // each time two operators, and no leave that stays
+	for range 2 { // each time two operators, because no approval is kept
 		if a, err = askNow("ada"); err != nil || !strings.Contains(string(a.Body), `"action":"ask_rail"`) {
 			t.Fatalf("%s %v", a.Body, err)
 		}
@@ -306,7 +306,7 @@ func TestAskTheRailNow(t *testing.T) {
 
 func TestConclude_refusals(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.confirmedWith("0123456789")
 	o := w.find(p.Reference).Payout
 	good := app.PayoutOrder{Operator: "ada", Outcome: "paid", Evidence: "e", Reason: "r", Sends: -1}
@@ -337,7 +337,7 @@ func TestConclude_refusals(t *testing.T) {
 	w.pay(p)
 }
 
-// The same request under one key concludes once, and its answer is given again.
+// The same request under one key concludes once, and its answer is replayed.
 func TestConclude_underAKey(t *testing.T) {
 	t.Parallel()
 	l := newLost(t)
@@ -346,22 +346,22 @@ func TestConclude_underAKey(t *testing.T) {
 	if _, err := l.app.ConcludePayout(t.Context(), l.id, order, noProblems(), k); fault.As(err).Code != "payout_in_flight" {
 		t.Fatal(err)
 	}
-	l.landed() // what was refused for a while is not kept under the key
+	l.landed() // a temporary refusal is not stored under the key
 	first, err := l.app.ConcludePayout(t.Context(), l.id, order, noProblems(), k)
 	again, repeated := l.app.ConcludePayout(t.Context(), l.id, order, noProblems(), k)
 	if errors.Join(err, repeated) != nil || string(first.Body) != string(again.Body) || !again.Replayed {
 		t.Fatalf("%s, %v; again %s, %v", first.Body, err, again.Body, repeated)
 	}
-	if n := ask[int](l.world, `SELECT count(*) FROM audit`); n != 1 {
+	if n := ask[int](l.fixture, `SELECT count(*) FROM audit`); n != 1 {
 		t.Errorf("%d notes", n)
 	}
 }
 
-// A process that was stopped between its claim and its order, as a machine may be, sends nothing once the lease is over: an
-// operator may have concluded the payout meanwhile.
+// A process that was stopped between its claim and its order sends nothing after the lease ends, because an operator
+// may have concluded the payout meanwhile.
 func TestConclude_aWorkerThatWasStopped(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	var stopped time.Duration
 	w.with(func(d *app.Deps) { d.Now = func() time.Time { return time.Now().Add(stopped) } })
 	w.worker = w.newWorker(false)
@@ -394,13 +394,13 @@ func TestConclude_aWorkerThatWasStopped(t *testing.T) {
 	w.balanced()
 }
 
-// What is given up is counted for a person, and a payout that is only followed after its success is not under way.
+// A payout past the time of R6 is counted as stuck. A payout that is only followed after its success is not open.
 func TestFiguresOfStuckPayouts(t *testing.T) {
 	t.Parallel()
 	l := newLost(t)
 	l.sql(`UPDATE payouts SET first_sent_at = now() - interval '73 hours', created_at = now() - interval '73 hours'`)
 	l.looks()
-	if l.world.alerts.Load() != l.alerts+1 {
+	if l.fixture.alerts.Load() != l.alerts+1 {
 		t.Error("nobody was called")
 	}
 	all, err := l.store.Unknowns(t.Context())
@@ -412,7 +412,7 @@ func TestFiguresOfStuckPayouts(t *testing.T) {
 	if all, err = l.store.Unknowns(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("%+v %v", all, err)
 	}
-	if !ask[bool](l.world, `SELECT next_at IS NOT NULL FROM payouts`) {
+	if !ask[bool](l.fixture, `SELECT next_at IS NOT NULL FROM payouts`) {
 		t.Error("a success is followed no more")
 	}
 }

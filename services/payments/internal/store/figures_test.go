@@ -10,10 +10,10 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// What operators watch: how many payments are where, and how long payouts have been under way.
+// The store counts payments by status, and the open payouts with their age.
 func TestFigures(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(10)
 	w.made(command())
 	paid := w.made(command())

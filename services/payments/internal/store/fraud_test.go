@@ -12,11 +12,11 @@ import (
 	"causeway.internal/services/payments/internal/screen"
 )
 
-// The newest signal of an address counts, whatever order they come in, and one mode's says nothing of the other. However many
-// merchants say it, only what an operator has confirmed blocks anybody.
+// The newest signal of an address counts, in any order of arrival, for its mode only. However many merchants report an
+// address, only an operator's confirmation blocks it.
 func TestFraudSignals(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	note := func(m wire.FraudSignal) error {
 		m.OccurredAt = time.Now()
 		return screen.Signalled(w.store.NoteFraud)(t.Context(), "signal", m)

@@ -22,12 +22,12 @@ import (
 
 const enough = 19 // confirmations on tron
 
-func (w *world) status(p payment.Payment) string {
+func (w *fixture) status(p payment.Payment) string {
 	w.t.Helper()
 	return ask[string](w, `SELECT status || CASE exception WHEN '' THEN '' ELSE ' ' || exception END FROM payments WHERE id = $1`, p.ID)
 }
 
-func (w *world) want(p payment.Payment, status string) {
+func (w *fixture) want(p payment.Payment, status string) {
 	w.t.Helper()
 	if got := w.status(p); got != status {
 		w.t.Fatalf("status %q, want %q", got, status)
@@ -37,7 +37,7 @@ func (w *world) want(p payment.Payment, status string) {
 // The whole life of a transfer, with a settled payout and a ledger that balances.
 func TestLife_transferIsPaidAndSettled(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(1)
 	p := w.made(command())
 	w.see(p, coin{key: "t1", amount: "31.25", version: 1})
@@ -77,10 +77,10 @@ func TestLife_transferIsPaidAndSettled(t *testing.T) {
 	}
 }
 
-// Duplicates, old snapshots and repeated messages change nothing; several transfers add up; a reorg takes back.
+// Duplicates, old snapshots and repeated messages change nothing. Several transfers add up. A reorg reverses them.
 func TestLife_depositsRepeatedReorderedReverted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(1)
 	p := w.made(command())
 	first := w.message(p, coin{key: "t1", amount: "20", version: 2})
@@ -115,11 +115,11 @@ func TestLife_depositsRepeatedReorderedReverted(t *testing.T) {
 	}
 }
 
-// A payment expires only once its network is scanned a minute past the end of its window; on-time money that is learnt
-// later is on time all the same.
+// A payment expires only after its network is scanned a minute past the end of its window. Money that was sent in time
+// and is reported later is on time.
 func TestLife_expiryWaitsForTheScanner(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(2)
 	p, other := w.made(command()), w.made(command())
 	ended := time.Now().Add(-3 * time.Minute)
@@ -131,7 +131,7 @@ func TestLife_expiryWaitsForTheScanner(t *testing.T) {
 		}
 	}
 	look()
-	w.want(p, "pending") // nothing is known of the scanner
+	w.want(p, "pending") // the scanner has reported no progress
 	w.scanned(100, ended.Add(30*time.Second))
 	look()
 	w.want(p, "pending") // scanned, but not by the margin
@@ -152,7 +152,7 @@ func TestLife_expiryWaitsForTheScanner(t *testing.T) {
 
 func TestSandbox_depositAndExpire(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(2)
 	p := w.made(command())
 	k := change.Key{Scope: "s", Key: "k"}
@@ -177,7 +177,7 @@ func TestSandbox_depositAndExpire(t *testing.T) {
 	if _, err := w.app.ExpireNow(t.Context(), owner, gone.Reference, change.Key{}); err == nil {
 		t.Error("expired twice")
 	}
-	again := change.Key{Scope: "s", Key: "again"} // what the state refuses is kept for the key
+	again := change.Key{Scope: "s", Key: "again"} // a refusal by the state is stored under the key
 	for _, replayed := range []bool{false, true} {
 		a, err := w.app.ExpireNow(t.Context(), owner, gone.Reference, again)
 		if err != nil || a.Status != 409 || a.Replayed != replayed || string(a.Body) != "not_expirable" {
@@ -186,13 +186,13 @@ func TestSandbox_depositAndExpire(t *testing.T) {
 	}
 }
 
-// The worker dies at each step of a payout. Another look finds the row; the bank is paid once.
+// The worker dies at each step of a payout. The next worker continues, and the bank makes one transfer.
 func TestPayout_crashAtEachStep(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"claimed", "sent", "queried"} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			w.fill(1)
 			p := w.made(command())
 			w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
@@ -219,16 +219,16 @@ func TestPayout_crashAtEachStep(t *testing.T) {
 	}
 }
 
-// hurry lets leases and waits of payouts end now.
-func (w *world) hurry() {
+// hurry ends leases and waits of payouts now.
+func (w *fixture) hurry() {
 	w.sql(`UPDATE payouts SET taken_until = NULL, next_at = now() - interval '1 second', lease_until = CASE WHEN lease_until IS NULL THEN NULL ELSE now() - interval '1 second' END,
 		sent_at = sent_at - interval '1 hour', first_miss_at = first_miss_at - interval '1 hour' WHERE next_at IS NOT NULL`)
 }
 
-// A row found in sending with a dead lease is asked about and never sent.
+// A row in state sending with an expired lease is queried and never sent.
 func TestPayout_deadLeaseIsAskedAbout(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(1)
 	p := w.made(command())
 	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
@@ -254,10 +254,10 @@ func TestPayout_deadLeaseIsAskedAbout(t *testing.T) {
 	}
 }
 
-// The deposit goes away after the payout was held and before it left: it does not leave.
+// A deposit that is reorged away before its held payout leaves withdraws the payout.
 func TestPayout_revertedBeforeItLeft(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(1)
 	p := w.made(command())
 	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
@@ -278,8 +278,8 @@ func TestPayout_revertedBeforeItLeft(t *testing.T) {
 	w.balanced()
 }
 
-// magic pays a payment of a type whose receiver has a magic account. A gift is not claimed while names cannot be had.
-func (w *world) magic(kind payment.Type, account, tx string) (p payment.Payment, ok bool) {
+// magic pays a payment of a type whose receiver has a magic account. A gift is not claimed while names are unavailable.
+func (w *fixture) magic(kind payment.Type, account, tx string) (p payment.Payment, ok bool) {
 	w.t.Helper()
 	c := command()
 	c.Receiver.AccountNumber = account
@@ -324,7 +324,7 @@ func TestPayout_magicAccounts(t *testing.T) {
 	} {
 		t.Run(account, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			var all []payment.Payment
 			for i, kind := range []payment.Type{payment.Transfer, payment.Request, payment.MerchantPayment, payment.Gift} {
 				w.fill(1)
@@ -341,7 +341,7 @@ func TestPayout_magicAccounts(t *testing.T) {
 			w.balanced()
 		})
 	}
-	w := newWorld(t)
+	w := newFixture(t)
 	c := command()
 	c.Receiver.AccountNumber = sim.AccountNotFound
 	if _, err := w.create(c, change.Key{}); err == nil || !strings.Contains(err.Error(), "receiver.accountNumber") {
@@ -349,10 +349,10 @@ func TestPayout_magicAccounts(t *testing.T) {
 	}
 }
 
-// Two workers, many payments: every one is paid once.
+// Two workers pay each of many payments once.
 func TestPayout_twoWorkers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	const payments = 20
 	w.fill(payments)
 	for i := range payments {

@@ -22,9 +22,9 @@ import (
 
 var living = change.Owner{MerchantID: "m1", KeyID: 7, Mode: tenant.Live}
 
-// limited is a world whose live mode is the simulated one, with daily limits of NGN 120 000.
-func limited(t *testing.T, kinds ...string) *world {
-	w := newWorld(t)
+// limited is a fixture whose live mode uses the simulated rail, with daily limits of NGN 120 000.
+func limited(t *testing.T, kinds ...string) *fixture {
+	w := newFixture(t)
 	daily := admission.Daily{}
 	for _, kind := range kinds {
 		daily[kind] = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(120_000, 0)}
@@ -40,7 +40,7 @@ func limited(t *testing.T, kinds ...string) *world {
 	return w
 }
 
-func (w *world) live(c payment.Command) (string, error) {
+func (w *fixture) live(c payment.Command) (string, error) {
 	a, err := w.app.Create(w.t.Context(), living, c, &fault.Problems{}, change.Key{})
 	if err != nil {
 		return "", err
@@ -48,7 +48,7 @@ func (w *world) live(c payment.Command) (string, error) {
 	return reference(w.t, a.Body), nil
 }
 
-func (w *world) used(kind string) string {
+func (w *fixture) used(kind string) string {
 	return ask[string](w, `SELECT coalesce(sum(used), 0)::text FROM limit_usage WHERE kind = $1`, kind)
 }
 
@@ -84,7 +84,7 @@ func TestDailyLimits(t *testing.T) {
 	}
 }
 
-// Whatever runs at once, no more is reserved than the limit.
+// Parallel creates reserve no more than the limit.
 func TestDailyLimits_atOnce(t *testing.T) {
 	t.Parallel()
 	w := limited(t, admission.LimitPayer, admission.LimitKey, admission.LimitReceiver)
@@ -149,7 +149,7 @@ func TestDailyLimits_claimAndPayout(t *testing.T) {
 	}
 }
 
-// A payout above the quote waits where the maximum was lowered below it after it was converted.
+// A payout above the quote waits when the maximum is lowered below it after the conversion.
 func TestMaximum_loweredAfterTheConversion(t *testing.T) {
 	t.Parallel()
 	w := limited(t)

@@ -20,8 +20,8 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// sent is a live payment, to which a coin has come.
-func (w *world) sent(ref string, c coin) payment.Payment {
+// sent returns a live payment that has received a coin.
+func (w *fixture) sent(ref string, c coin) payment.Payment {
 	w.t.Helper()
 	v, err := w.store.Find(w.t.Context(), living, ref)
 	if err != nil {
@@ -35,8 +35,8 @@ func (w *world) sent(ref string, c coin) payment.Payment {
 	return v.Payment
 }
 
-// settles pays a payment out, whatever was unusual about it.
-func (w *world) settles(p payment.Payment) {
+// settles pays a payment out, with any exception.
+func (w *fixture) settles(p payment.Payment) {
 	w.t.Helper()
 	w.work(func() bool { return strings.HasPrefix(w.status(p), "settled") })
 }
@@ -48,7 +48,7 @@ func small() payment.Command {
 	return c
 }
 
-// A quote of NGN 1 000 under a limit of NGN 120 000 pays no more than that limit, however much comes.
+// A quote of NGN 1 000 under a limit of NGN 120 000 pays no more than that limit, for any received amount.
 func TestLimitsCountWhatIsConverted(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{admission.LimitKey, admission.LimitPayer, admission.LimitReceiver} {
@@ -83,7 +83,7 @@ func TestLimitsCountWhatIsConverted(t *testing.T) {
 	}
 }
 
-// Less than was quoted counts as less, and what is reorged away counts as it was quoted.
+// A conversion below the quote counts with its own amount. After a reorg the quote counts again.
 func TestLimitsGiveBackWhatIsNotConverted(t *testing.T) {
 	t.Parallel()
 	w := limited(t, admission.LimitKey)
@@ -109,7 +109,7 @@ func TestLimitsGiveBackWhatIsNotConverted(t *testing.T) {
 	}
 }
 
-// Two conversions at once do not both take the last of a limit.
+// Two parallel conversions do not both take the rest of a limit.
 func TestLimitsAreTakenOnce(t *testing.T) {
 	t.Parallel()
 	w := limited(t, admission.LimitKey, admission.LimitPayer, admission.LimitReceiver)
@@ -134,7 +134,7 @@ func TestLimitsAreTakenOnce(t *testing.T) {
 	w.balanced()
 }
 
-// A claim names the receiver of money that is converted already: his limit counts that, and not the quote.
+// A claim names the receiver of converted money. The receiver's limit counts the converted amount, not the quote.
 func TestLimitsOfAClaimCountWhatWasConverted(t *testing.T) {
 	t.Parallel()
 	w := limited(t, admission.LimitReceiver)
@@ -160,7 +160,7 @@ func TestLimitsOfAClaimCountWhatWasConverted(t *testing.T) {
 	}
 }
 
-// What an operator lets pass uses the limit up, and leaves other payouts alone.
+// A payout that an operator accepts above the limit uses up the limit and does not hold other payouts.
 func TestAnOperatorLetsALimitPass(t *testing.T) {
 	t.Parallel()
 	w := limited(t, admission.LimitKey)
@@ -190,7 +190,7 @@ func TestAnOperatorLetsALimitPass(t *testing.T) {
 	w.balanced()
 }
 
-// What is converted beyond a capacity waits.
+// A conversion beyond a capacity waits.
 func TestCapacityCountsWhatIsConverted(t *testing.T) {
 	t.Parallel()
 	w := limited(t)
@@ -220,10 +220,10 @@ func TestCapacityCountsWhatIsConverted(t *testing.T) {
 	}
 }
 
-// An operator is shown what accept pays, and it pays that: NGN 5 000 are due and 50 million USDT have come.
+// The list shows an operator the payout of accept, and accept pays it: NGN 5 000 are due and 50 million USDT arrived.
 func TestAcceptPaysWhatTheListShows(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(4)
 	c := command()
 	c.FiatAmount = number("5000")
@@ -272,10 +272,11 @@ func TestAcceptPaysWhatTheListShows(t *testing.T) {
 	w.balanced()
 }
 
-// More than the quote, above the amount that one operator may move, takes two. So does a refund of more than was quoted.
+// A payout above the quote and above the amount that one operator may move needs two operators. So does a refund above
+// the quote.
 func TestSecondOperator_countsWhatIsMoved(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(4)
 	w.with(func(d *app.Deps) {
 		d.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(60_000, 0)}
@@ -311,10 +312,10 @@ func TestSecondOperator_countsWhatIsMoved(t *testing.T) {
 	}
 }
 
-// 3.125 USDT are due, 3.09375 came, and the page asks for the rest. Sending that pays.
+// 3.125 USDT are due and 3.09375 arrived. The page asks for the rest, and sending it pays the payment.
 func TestThePageAsksForTheRestAndTakesIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(4)
 	c := command()
 	c.FiatAmount = number("5000")
@@ -357,10 +358,10 @@ func TestThePageAsksForTheRestAndTakesIt(t *testing.T) {
 	w.balanced()
 }
 
-// GET and the events show the charge that was taken.
+// GET and the events show the frozen charge.
 func TestChargeThatWasTakenIsShown(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(4)
 	c := command()
 	c.FiatAmount = number("50000000")
@@ -386,8 +387,8 @@ func TestChargeThatWasTakenIsShown(t *testing.T) {
 	}
 }
 
-// expired is a live payment whose window is over and whose limits are given back.
-func (w *world) expired(c payment.Command) string {
+// expired returns a live payment whose window has ended and whose reservations are released.
+func (w *fixture) expired(c payment.Command) string {
 	w.t.Helper()
 	ref, err := w.live(c)
 	if err != nil {
@@ -430,7 +431,8 @@ func TestLimitsOfAPaymentRevivedAndConvertedAtOnce(t *testing.T) {
 	w.balanced()
 }
 
-// A version that knows no differences may have undone a conversion that counted one: the next conversion counts all the same.
+// An earlier version, which knows no differences, may have undone a conversion that counted one. The next conversion
+// counts its difference nevertheless.
 func TestLimitsBookADifferenceAnew(t *testing.T) {
 	t.Parallel()
 	w := limited(t, admission.LimitKey)

@@ -28,7 +28,7 @@ func ownSettledCommand() payment.Command {
 }
 
 // token is the settlement token of the last event, opened as the dispatcher opens it.
-func (w *world) token() string {
+func (w *fixture) token() string {
 	w.t.Helper()
 	body := ask[[]byte](w, `SELECT body FROM outbox WHERE name = $1 ORDER BY id DESC LIMIT 1`, string(wire.PaymentStatusChangedV1))
 	var m wire.StatusChanged
@@ -48,15 +48,15 @@ func (w *world) token() string {
 	return string(token)
 }
 
-func (w *world) settle(ref, token string) error {
+func (w *fixture) settle(ref, token string) error {
 	_, err := w.app.Settle(w.t.Context(), owner, ref, token, "TRF-1", noProblems(), change.Key{})
 	return err
 }
 
-// The caller pays out itself: the token of payment.confirmed settles, once, and a new one voids the old.
+// The caller pays out itself. The token of payment.confirmed settles once, and a new token voids the old one.
 func TestSettle_byTheCaller(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(3)
 	p := w.made(ownSettledCommand())
 	if err := w.settle(p.Reference, "stl_x"); fault.As(err).Kind != fault.Conflict {
@@ -118,10 +118,10 @@ func TestSettle_byTheCaller(t *testing.T) {
 	}
 }
 
-// What waits too long goes to a person: a gift nobody claims, a payment its caller does not settle.
+// A gift that nobody claims and a payment that its caller does not settle go to review.
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(2)
 	for i, c := range []payment.Command{giftCommand(), ownSettledCommand()} {
 		p := w.made(c)
@@ -139,10 +139,10 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// A merchant cancels while nothing is seen; money that comes later is for a person.
+// A merchant cancels a payment without transfers. Money that arrives later goes to review.
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(3)
 	cancel := func(p payment.Payment, o change.Owner) error {
 		_, err := w.app.Cancel(t.Context(), o, p.Reference, change.Key{})
@@ -173,10 +173,10 @@ func TestCancel(t *testing.T) {
 	w.want(p, "cancelled")
 }
 
-// An operator decides: pays out to another account, accepts what came, or says that the money went back.
+// An operator pays out to another account, accepts the received money, or marks a refund.
 func TestResolve(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(3)
 	resolve := func(p payment.Payment, d app.Order) error {
 		d.Operator, d.Reason = "ada", "because"
@@ -250,7 +250,7 @@ type listed struct {
 	}
 }
 
-func (w *world) list(f app.Filter) (l listed) {
+func (w *fixture) list(f app.Filter) (l listed) {
 	w.t.Helper()
 	f.Owner = owner
 	body, err := w.app.List(w.t.Context(), f)
@@ -266,7 +266,7 @@ func (w *world) list(f app.Filter) (l listed) {
 // Pages of a list join without gap or repetition; filters choose; other merchants see nothing of it.
 func TestList(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(10)
 	var made []string
 	for i := range 10 {
@@ -331,7 +331,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-func (w *world) statement(name string) string {
+func (w *fixture) statement(name string) string {
 	w.t.Helper()
 	sql, ok := store.Statements()[name]
 	if !ok {
@@ -341,7 +341,7 @@ func (w *world) statement(name string) string {
 }
 
 // nextMillisecond waits for the clock to move on: two ids of one millisecond have no order.
-func (w *world) nextMillisecond() {
+func (w *fixture) nextMillisecond() {
 	for now := time.Now().UnixMilli(); time.Now().UnixMilli() == now; {
 		runtime.Gosched()
 	}

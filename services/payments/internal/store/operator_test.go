@@ -21,14 +21,14 @@ import (
 )
 
 // failed is a payment whose payout has failed.
-func (w *world) failed() payment.Payment {
+func (w *fixture) failed() payment.Payment {
 	w.t.Helper()
 	p := w.confirmedWith(sim.AccountFails)
 	w.work(func() bool { w.hurry(); return w.status(p) == "needs_review payout_failed" })
 	return p
 }
 
-func (w *world) resolve(p payment.Payment, o app.Order) (string, error) {
+func (w *fixture) resolve(p payment.Payment, o app.Order) (string, error) {
 	w.t.Helper()
 	a, err := w.app.Resolve(w.t.Context(), p.Reference, o, noProblems(), change.Key{})
 	return string(a.Body), err
@@ -36,7 +36,7 @@ func (w *world) resolve(p payment.Payment, o app.Order) (string, error) {
 
 func TestSecondOperator(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.with(func(d *app.Deps) {
 		d.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(40_000, 0)}
 	})
@@ -69,17 +69,17 @@ func TestSecondOperator(t *testing.T) {
 	w.pay(p)
 }
 
-// watched is the world in which amounts above some naira need two operators.
-func (w *world) watched(above int64) {
+// watched is the fixture in which amounts above some naira need two operators.
+func (w *fixture) watched(above int64) {
 	w.with(func(d *app.Deps) {
 		d.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(above, 0)}
 	})
 }
 
-// A request holds for the payment as its operator saw it.
+// A request is valid for the version of the payment that its operator saw.
 func TestSecondOperator_aChangedPaymentIsAskedAboutAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.watched(0)
 	p := w.failed()
 	if _, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRetry}); err != nil {
@@ -100,10 +100,10 @@ func TestSecondOperator_aChangedPaymentIsAskedAboutAgain(t *testing.T) {
 	}
 }
 
-// An accept of the quoted amount moves that amount, and is no less an operator's act than one of more.
+// An accept of the quoted amount needs two operators like an accept of a larger one.
 func TestSecondOperator_acceptsTheQuote(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(4)
 	w.watched(40_000)
 	p := w.made(command())
@@ -134,7 +134,7 @@ func TestSecondOperator_acceptsTheQuote(t *testing.T) {
 
 func TestSecondOperator_aRequestExpires(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.watched(0)
 	p := w.failed()
 	if _, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRetry}); err != nil {
@@ -199,7 +199,7 @@ func pages(t *testing.T, name string, read func(before string) ([]byte, error)) 
 
 func TestOperatorLists(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(16)
 	for _, key := range []string{"s1", "s2", "s3"} {
 		stray := payment.Payment{Address: "TNobody" + key}
@@ -232,7 +232,7 @@ func TestOperatorLists(t *testing.T) {
 	}
 }
 
-func (w *world) reconcile() (open map[string]int) {
+func (w *fixture) reconcile() (open map[string]int) {
 	w.t.Helper()
 	w.sql(`DELETE FROM reconciliations`)
 	if err := w.app.Reconcile(w.t.Context(), func(found map[string]int, at time.Time) {
@@ -247,7 +247,7 @@ func (w *world) reconcile() (open map[string]int) {
 
 func TestReconcile(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	paid := w.confirmedWith("0123456789")
 	w.pay(paid)
 	w.fill(4)
@@ -259,7 +259,7 @@ func TestReconcile(t *testing.T) {
 			t.Errorf("%d differences of kind %s in sound books: %s", n, kind, ask[string](w, `SELECT json_agg(d)::text FROM differences d`))
 		}
 	}
-	// each kind of damage is found, keeps its age while it lasts, and is over when it is mended
+	// Each kind of damage is found, keeps its age while it lasts, and is resolved when it is repaired.
 	damage := []struct{ kind, harm, mend string }{
 		{app.DiffBalance, `UPDATE ledger_accounts SET balance = balance + 1 WHERE payment_id = '` + paid.ID + `'`, `UPDATE ledger_accounts SET balance = balance - 1 WHERE payment_id = '` + paid.ID + `'`},
 		{app.DiffDeposit, `UPDATE deposits SET bookings = bookings + 1 WHERE tx_hash = 't9'`, `UPDATE deposits SET bookings = bookings - 1 WHERE tx_hash = 't9'`},
@@ -292,7 +292,7 @@ func TestReconcile(t *testing.T) {
 	if open := w.reconcile(); open[app.DiffTrial] != 1 {
 		t.Errorf("an unbalanced ledger: %v", open)
 	}
-	// once a day and no more, and a process that starts later knows what was found
+	// A reconciliation runs once a day, and a process that starts later reads its result.
 	began := ask[time.Time](w, `SELECT finished_at FROM reconciliations`)
 	if err := w.app.Reconcile(t.Context(), func(found map[string]int, at time.Time) {
 		if found[app.DiffTrial] != 1 || !at.Equal(began) {
@@ -306,10 +306,10 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// A float is judged by how it moves, for what was there before the first comparison is not in the books.
+// A float is compared by its changes, because the balance before the first comparison is not in the ledger.
 func TestReconcile_float(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	at := func(balance int64) (string, string) {
 		expected, found, err := w.store.Float(t.Context(), tenant.Live, "paystack", money.NGN, decimal.New(balance, 0))
 		if err != nil {

@@ -13,10 +13,10 @@ import (
 	"causeway.internal/services/payments/internal/store"
 )
 
-// Only gifts that somebody may still claim keep an upgrade waiting.
+// Only claimable gifts delay an upgrade.
 func TestUnmarkedGifts_thatCanBeClaimed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	unmarked := func() (ids []string, n int64) {
 		t.Helper()
 		n, err := w.store.UnmarkedGifts(t.Context(), func(g store.UnmarkedGift) error {

@@ -20,7 +20,7 @@ import (
 	"causeway.internal/services/payments/internal/rail/sim"
 )
 
-// rigged is the simulated bank with some of its counters taken over by the test.
+// rigged is the simulated bank, some of whose answers the test sets.
 type rigged struct {
 	rail.Provider
 	resolve func() (rail.Account, error)
@@ -49,16 +49,16 @@ func (r rigged) Query(ctx context.Context, cur money.Currency, ref string) (rail
 	return r.query(ref)
 }
 
-// rig puts a rigged bank in the place of the world's.
-func (w *world) rig(r rigged) {
+// rig replaces the fixture's bank by a rigged one.
+func (w *fixture) rig(r rigged) {
 	r.Provider = w.bank
 	test := w.app.Worlds[tenant.Test]
 	test.Rail = r
 	w.app.Worlds[tenant.Test] = test
 }
 
-// step looks at the one due payout.
-func (w *world) step() error {
+// step processes the one due payout.
+func (w *fixture) step() error {
 	w.t.Helper()
 	due, err := w.store.DuePayouts(w.t.Context(), 2)
 	if err != nil || len(due) != 1 {
@@ -67,8 +67,8 @@ func (w *world) step() error {
 	return w.worker.Step(w.t.Context(), due[0])
 }
 
-// confirmedWith is a payment to an account whose money is there.
-func (w *world) confirmedWith(account string) payment.Payment {
+// confirmedWith returns a confirmed payment to an account.
+func (w *fixture) confirmedWith(account string) payment.Payment {
 	w.t.Helper()
 	w.fill(1)
 	c := command()
@@ -79,11 +79,11 @@ func (w *world) confirmedWith(account string) payment.Payment {
 	return p
 }
 
-// A payout that was sent and not found, and whose deposit is reorged away before it may be sent again, is not sent, and
-// is asked about until the bank says what became of it.
+// A sent payout is not found, and its deposit is reorged away before it may be sent again. It is not sent again, and is
+// queried until the bank knows its outcome.
 func TestPayout_unknownWithoutDepositIsStillAskedAbout(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.confirmedWith(sim.AccountNeverArrive)
 	asked := 0
 	w.rig(rigged{query: func(ref string) (rail.Status, error) {
@@ -121,10 +121,10 @@ func TestPayout_unknownWithoutDepositIsStillAskedAbout(t *testing.T) {
 	w.balanced()
 }
 
-// A payout that is refused a second send is asked about at growing intervals, not without a pause.
+// A payout whose second send is refused is queried at growing intervals.
 func TestPayout_askedAboutWithPauses(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.confirmedWith(sim.AccountNeverArrive)
 	for ask[int](w, `SELECT misses FROM payouts`) < 3 {
 		if err := w.step(); err != nil {
@@ -144,7 +144,7 @@ func TestPayout_askedAboutWithPauses(t *testing.T) {
 // A payout that is revived keeps its id in every event.
 func TestPayout_revivedKeepsItsID(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.confirmedWith("0123456789")
 	w.see(p, coin{key: "t1", amount: "31.25", version: 2, reverted: true})
 	w.see(p, coin{key: "t1", amount: "31.25", version: 3, depth: enough})
@@ -180,10 +180,10 @@ func TestPayout_revivedKeepsItsID(t *testing.T) {
 	}
 }
 
-// An account that turns out not to exist is not paid (docs/api-contract.md#receivers).
+// An account that does not exist is not paid (docs/api-contract.md#receivers).
 func TestPayout_noSuchAccountIsNotPaid(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.rig(rigged{resolve: func() (rail.Account, error) { return rail.Account{}, rail.ErrUnavailable }})
 	p := w.confirmedWith("0123456789")
 	w.rig(rigged{
@@ -200,10 +200,10 @@ func TestPayout_noSuchAccountIsNotPaid(t *testing.T) {
 	w.balanced()
 }
 
-// A name that is learnt before the payout is kept with it, so that every send of the order carries it.
+// A name that becomes known before the payout is stored with it, so that every send contains it.
 func TestPayout_nameIsOnEverySend(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.rig(rigged{resolve: func() (rail.Account, error) { return rail.Account{}, rail.ErrUnavailable }})
 	p := w.confirmedWith(sim.AccountNeverArrive)
 	var names []string
@@ -228,13 +228,13 @@ func TestPayout_nameIsOnEverySend(t *testing.T) {
 	}
 }
 
-// An answer to a query that was asked before another worker sent again says nothing about that send.
+// An answer to a query from before another worker's second send says nothing about that send.
 func TestPayout_answerFromBeforeTheLastSendIsNoMiss(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]error{"no such reference": rail.ErrNoSuchRef, "no answer": sim.ErrTimeout} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			w.confirmedWith(sim.AccountNeverArrive)
 			if err := w.step(); err != nil {
 				t.Fatal(err)
@@ -254,10 +254,10 @@ func TestPayout_answerFromBeforeTheLastSendIsNoMiss(t *testing.T) {
 	}
 }
 
-// A gift has its rail from the start: its payout is made once somebody has claimed it.
+// A gift has its rail from the create on, and is paid out after its claim.
 func TestGift_hasARail(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(1)
 	c := command()
 	c.Type, c.Receiver = "gift", nil
@@ -266,10 +266,10 @@ func TestGift_hasARail(t *testing.T) {
 	}
 }
 
-// A snapshot of a known transfer with another address takes nothing from the payment that has it.
+// A snapshot of a known transfer with another address does not change the transfer's payment.
 func TestDeposit_ofAnotherAddressIsRefused(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(2)
 	p, other := w.made(command()), w.made(command())
 	w.see(p, coin{key: "t1", amount: "31.25", version: 1})
@@ -291,10 +291,10 @@ func TestDeposit_ofAnotherAddressIsRefused(t *testing.T) {
 	}
 }
 
-// Money on an address without a payment that is mined again with another amount is booked as it is now.
+// Money on an address without a payment is booked again when it is mined again with another amount.
 func TestDeposit_strayIsBookedAnew(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	nobody := payment.Payment{Address: "Tnobody"}
 	booked := func() string {
 		return ask[string](w, `SELECT coalesce(sum(CASE side WHEN 'credit' THEN amount ELSE -amount END), 0)::text FROM ledger_entries WHERE account LIKE '%suspense%'`)
@@ -318,10 +318,10 @@ func TestDeposit_strayIsBookedAnew(t *testing.T) {
 	w.balanced()
 }
 
-// The sandbox's "enough" confirmations are enough for the payment as a whole, not only for the simulated transfer.
+// The sandbox's "enough" confirmations suffice for the whole payment, not only for the simulated transfer.
 func TestSandbox_enoughForTheWholePayment(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	depths, err := payment.ParseDepths("tron=<20:19,77")
 	if err != nil {
 		t.Fatal(err)
@@ -335,11 +335,11 @@ func TestSandbox_enoughForTheWholePayment(t *testing.T) {
 	}
 }
 
-// Live mode refuses a bank that nobody knows and one of another country; the sandbox takes both
+// Live mode refuses an unknown bank and one of another country. The sandbox accepts both
 // (docs/api-contract.md#receivers).
 func TestCreate_banksOfLiveMode(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.app.Worlds[tenant.Live] = w.app.Worlds[tenant.Test]
 	live := change.Owner{MerchantID: "m1", Mode: tenant.Live}
 	for _, c := range []struct{ bank, currency string }{{"zz99", "NGN"}, {"058", "ZAR"}} {

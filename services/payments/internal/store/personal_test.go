@@ -26,7 +26,7 @@ const (
 	secretAccount = "9876501234"
 )
 
-// personal is a transfer of a person whose data no test of others uses.
+// personal is a transfer of a person whose data no other test uses.
 func personal() payment.Command {
 	c := command()
 	c.Payer = &payment.PayerInput{ChatID: secretChat, Phone: secretPhone}
@@ -34,8 +34,8 @@ func personal() payment.Command {
 	return c
 }
 
-// everything is the text of every row of every table but the simulated bank's own memory.
-func (w *world) everything() string {
+// everything is the text of every row of every table, except the simulated bank's memory.
+func (w *fixture) everything() string {
 	w.t.Helper()
 	rows, err := w.pool.Query(w.t.Context(), `SELECT table_name::text FROM information_schema.tables
 		WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name NOT LIKE 'sim\_%'`)
@@ -69,7 +69,7 @@ func hexOf(text string) string {
 
 func TestPersonal_isNowhereInTheDatabase(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(64)
 	p := w.made(personal())
 	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
@@ -97,10 +97,11 @@ func TestPersonal_isNowhereInTheDatabase(t *testing.T) {
 	}
 }
 
-// A new master key reads what the old one sealed, seals it again while payments go on, and then the old one may go.
+// With a new master key, the old one still opens its values. Reseal seals them again while payments run, and then the
+// old key can be removed.
 func TestReseal_survivesARotation(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(64)
 	p := w.made(personal())
 	w.sql(`UPDATE payments SET payer = convert_to('{"chatId":"from before"}', 'UTF8') WHERE id = $1`, p.ID) // as rows were before sealing
@@ -141,11 +142,11 @@ var (
 	fiveYears   = erasure.Retention{Laundering: 5 * 365 * 24 * time.Hour, Copies: time.Microsecond}
 )
 
-// What is not over, or what the law has kept, is erased when its time has come, without anybody asking again; what came after
-// the question is not.
+// Open payments and those that the law keeps are erased when they are due, without another request. Payments after the
+// request are not erased.
 func TestErase_whenItsTimeHasCome(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(64)
 	paid, open, unpaid := w.made(personal()), w.made(personal()), w.made(personal())
 	w.see(paid, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
@@ -194,11 +195,12 @@ func TestErase_whenItsTimeHasCome(t *testing.T) {
 	}
 }
 
-// Other services hold copies of a payment for a while after its last change, and the payer of a cancelled one may have sent the
-// money before: it is erased when both times are over. Money that comes later is refunded: the account that it was for is gone.
+// Other services hold copies of a payment for a while after its last change, and the payer of a cancelled one may have
+// sent money before. The payer is erased after both times. Later money is refunded, because the receiver's account is
+// erased.
 func TestErase_whenCancelled(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(64)
 	p := w.made(personal())
 	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, change.Key{}); err != nil {
@@ -224,15 +226,15 @@ func TestErase_whenCancelled(t *testing.T) {
 	}
 }
 
-// ripe makes every erasure so old that all that was stamped before it is committed.
-func (w *world) ripe() {
+// ripe makes every erasure old enough that all payments from before it are committed.
+func (w *fixture) ripe() {
 	w.t.Helper()
 	w.sql(`UPDATE erasures SET asked_at = asked_at - $1 * interval '1 second', walk_of = walk_of - $1 * interval '1 second'`,
 		erasure.Commit.Seconds())
 }
 
-// liveIndex is what the secret payer is found by in live mode.
-func (w *world) liveIndex() []byte {
+// liveIndex is the index of the secret payer in live mode.
+func (w *fixture) liveIndex() []byte {
 	ring, err := keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	if err != nil {
 		w.t.Fatal(err)
@@ -242,7 +244,7 @@ func (w *world) liveIndex() []byte {
 
 func TestErase_keepsTheBooks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(64)
 	p := w.made(personal())
 	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
@@ -278,8 +280,8 @@ func TestErase_keepsTheBooks(t *testing.T) {
 	}
 }
 
-// theirs makes ended payments of a payer, as many as asked for, whose last move is so long ago. Ids begin with the name.
-func (w *world) theirs(name string, n int, payer store.Payer, ago time.Duration) {
+// theirs makes n ended payments of a payer, whose last change is the given time ago. Ids begin with the name.
+func (w *fixture) theirs(name string, n int, payer store.Payer, ago time.Duration) {
 	w.t.Helper()
 	ring, err := keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	if err != nil {
@@ -293,11 +295,11 @@ func (w *world) theirs(name string, n int, payer store.Payer, ago time.Duration)
 		name, payer.MerchantID, string(payer.Mode), ring.Blind(payer.ChatID, "payer/"+string(payer.Mode)+"/"+payer.MerchantID), ago.Seconds(), n)
 }
 
-// The periodic look reads what is due: with nothing due it never comes to the table of payments, however many a merchant has, and
-// a request with a thousand payments that wait does not hide another one's that need not.
+// EraseDue reads due payments only. Without one it does not read the table of payments, however many a merchant has. A
+// request with a thousand waiting payments does not delay the due payments of another request.
 func TestErase_readsWhatIsDue(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	keep, err := erasure.Keep(fiveYears.Laundering)
 	if err != nil {
 		t.Fatal(err)
@@ -330,10 +332,10 @@ func TestErase_readsWhatIsDue(t *testing.T) {
 	}
 }
 
-// A walk that was stopped between two batches, or before the first, goes on from there.
+// A walk that was stopped between two batches, or before the first, continues from there.
 func TestErase_goesOnWithItsWalk(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	keep, err := erasure.Keep(fiveYears.Laundering)
 	if err != nil {
 		t.Fatal(err)
@@ -364,11 +366,11 @@ func TestErase_goesOnWithItsWalk(t *testing.T) {
 	}
 }
 
-// A payment that is committed just after an erasure looked for it, and was stamped before, is erased too: the erasure looks once more
-// and does not end before.
+// A payment with an earlier time that is committed just after the first walk of an erasure is erased too: the erasure
+// ends only after a second walk.
 func TestErase_committedLate(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	now := erasure.Retention{Laundering: time.Microsecond, Copies: time.Microsecond}
 	w.theirs("pay_a", 1, secretPayer, time.Hour)
 	if done, err := w.store.AskErasure(t.Context(), "cli:ada", secretPayer, now); err != nil || done != (erasure.Done{Erased: 1}) {
@@ -390,10 +392,11 @@ func TestErase_committedLate(t *testing.T) {
 	look("0 left, true")
 }
 
-// An earlier release ends erasures and leaves the notes of their payments. They do not bring the erasure back, and are dropped.
+// An earlier release ends erasures and leaves the rows of their payments. These rows do not restart the erasure and are
+// deleted.
 func TestErase_endedByAnEarlierRelease(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	keep, err := erasure.Keep(fiveYears.Laundering)
 	if err != nil {
 		t.Fatal(err)

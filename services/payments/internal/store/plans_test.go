@@ -12,7 +12,7 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// plan is what EXPLAIN says of a step.
+// plan is a step in the output of EXPLAIN.
 type plan struct {
 	Node    string      `json:"Node Type"`
 	On      string      `json:"Relation Name"`
@@ -31,7 +31,7 @@ func (p plan) each(f func(plan)) {
 	}
 }
 
-func (w *world) explain(name string, args ...any) plan {
+func (w *fixture) explain(name string, args ...any) plan {
 	w.t.Helper()
 	var raw []byte
 	if err := w.pool.QueryRow(w.t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+w.statement(name), args...).Scan(&raw); err != nil {
@@ -45,7 +45,7 @@ func (w *world) explain(name string, args ...any) plan {
 }
 
 // whole is a number of EXPLAIN, "" where it says nothing.
-func (w *world) whole(n json.Number) int {
+func (w *fixture) whole(n json.Number) int {
 	w.t.Helper()
 	if n == "" {
 		return 0
@@ -58,9 +58,9 @@ func (w *world) whole(n json.Number) int {
 	return i
 }
 
-// stock makes a hundred thousand payments of twenty-one merchants: nine of ten are one's, few are of the type bank_confirmation
-// or wait for a decision, and those are the oldest.
-func (w *world) stock() {
+// stock makes a hundred thousand payments of twenty-one merchants. One merchant has nine tenths of them. Few have the
+// type bank_confirmation or are in review, and those are the oldest.
+func (w *fixture) stock() {
 	w.t.Helper()
 	w.sql(`INSERT INTO payments (id, reference, merchant_id, key_id, mode, type, version, sequence, status, hold, fiat_currency, fiat_amount, charge_from, metadata,
 			created_at, expires_at, settled_at)
@@ -75,11 +75,11 @@ func (w *world) stock() {
 	w.sql(`ANALYZE payments, differences`)
 }
 
-// A page costs the same over a hundred thousand payments as over a few, whatever it is filtered by: no whole table is read,
-// and nothing that the page does not show.
+// A page costs the same over a hundred thousand payments as over a few, for any filter: it reads no whole table and no
+// payments of other pages.
 func TestPlans_aPageReadsAPage(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.stock()
 	var every, types, rare []string
 	for _, s := range payment.Statuses() {
@@ -138,10 +138,10 @@ func TestPlans_aPageReadsAPage(t *testing.T) {
 	}
 }
 
-// The operators' lists, the worker's and the timers' look-ups stay cheap however many payouts and deposits there are.
+// The queries of operators' lists, workers and timers stay cheap for any number of payouts and deposits.
 func TestPlans_readNoWholeTableOfMoney(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.sql(`INSERT INTO deposits (mode, key, version, payment_id, family, network, address, asset, contract, tx_hash, amount, reverted, block_height, block_hash,
 			first_seen_at, depth, finalized, senders, screening)
 		SELECT 'test', 'k' || n, 1, 'pay_' || n, 'tron', 'tron', 'T' || n, 'USDT', '', 'h', 1, false, 1, '', now(), 1, true, '{}', 'clear' FROM generate_series(1, 20000) n`)

@@ -17,7 +17,7 @@ import (
 )
 
 // seeNumbered delivers a snapshot as wallets' n-th message of the chain.
-func (w *world) seeNumbered(p payment.Payment, c coin, n int64) {
+func (w *fixture) seeNumbered(p payment.Payment, c coin, n int64) {
 	w.t.Helper()
 	m := w.message(p, c)
 	m.Number = n
@@ -26,8 +26,8 @@ func (w *world) seeNumbered(p payment.Payment, c coin, n int64) {
 	}
 }
 
-// told says that tron is scanned through a time, after so many deposits.
-func (w *world) told(at time.Time, deposits int64) {
+// progressed reports that tron is scanned through a time, after a number of deposits.
+func (w *fixture) progressed(at time.Time, deposits int64) {
 	w.t.Helper()
 	m := wire.ScannedThrough{Mode: tenant.Test, Network: "tron", Height: 100, BlockTime: at, Deposits: deposits}
 	if err := admission.Scanned(w.store.Advance)(w.t.Context(), "scanned", m); err != nil {
@@ -35,7 +35,7 @@ func (w *world) told(at time.Time, deposits int64) {
 	}
 }
 
-func (w *world) expire() {
+func (w *fixture) expire() {
 	w.t.Helper()
 	if err := w.app.ExpireDue(w.t.Context()); err != nil {
 		w.t.Fatal(err)
@@ -43,15 +43,15 @@ func (w *world) expire() {
 }
 
 // wasEver reports whether the payment ever was in a state.
-func (w *world) wasEver(p payment.Payment, state string) bool {
+func (w *fixture) wasEver(p payment.Payment, state string) bool {
 	return ask[int](w, `SELECT count(*) FROM history WHERE payment_id = $1 AND to_state = $2`, p.ID, state) > 0
 }
 
-// The progress of a scan that overtakes the deposits of the scanned blocks closes no window: an on-time payment does not
-// read expired, and a short transfer whose top-up is still on its way is not settled for what it is.
+// Scan progress that overtakes the deposits of the scanned blocks closes no window. An on-time payment does not expire,
+// and a short transfer is not paid out while its top-up is still in the queue.
 func TestProgress_waitsForTheDepositsBeforeIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(3)
 	p, short, never := w.made(command()), w.made(command()), w.made(command())
 	ended := time.Now().Add(-3 * time.Minute)
@@ -60,7 +60,7 @@ func TestProgress_waitsForTheDepositsBeforeIt(t *testing.T) {
 	w.sql(`UPDATE payments SET expires_at = $1, due_at = $1`, ended)
 	onTime := ended.Add(-time.Second)
 
-	w.told(ended.Add(2*time.Minute), 3) // 2 and 3 are still queued
+	w.progressed(ended.Add(2*time.Minute), 3) // 2 and 3 are still queued
 	w.expire()
 	w.want(p, "pending")
 	w.want(short, "pending underpaid")
@@ -69,12 +69,12 @@ func TestProgress_waitsForTheDepositsBeforeIt(t *testing.T) {
 	for range 2 { // the broker brings the first again
 		w.seeNumbered(short, first, 1)
 	}
-	w.told(ended.Add(2*time.Minute), 3) // a repeated message
+	w.progressed(ended.Add(2*time.Minute), 3) // a repeated message
 	w.expire()
 	w.want(p, "pending")
 	w.want(never, "pending")
 	w.seeNumbered(p, coin{key: "t1", amount: "31.25", version: 1, at: onTime}, 2)
-	w.told(ended.Add(3*time.Minute), 3)
+	w.progressed(ended.Add(3*time.Minute), 3)
 	w.expire()
 	w.want(p, "confirming")
 	w.want(short, "confirming")
@@ -87,10 +87,10 @@ func TestProgress_waitsForTheDepositsBeforeIt(t *testing.T) {
 	}
 }
 
-// Money in no block holds the window open until the hold is over and the network is scanned past that.
+// Unmined money keeps the window open until the hold ends and the network is scanned past that time.
 func TestProgress_mempoolHold(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(2)
 	p, mined := w.made(command()), w.made(command())
 	ended := time.Now().Add(-3 * time.Hour)
@@ -114,24 +114,24 @@ func TestProgress_mempoolHold(t *testing.T) {
 	}
 }
 
-// Progress without numbers, as an older wallets sends it, is believed at once.
+// Progress without numbers, from an older wallets, is accepted at once.
 func TestProgress_withoutNumbers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(1)
 	p := w.made(command())
 	ended := time.Now().Add(-3 * time.Minute)
 	w.sql(`UPDATE payments SET expires_at = $1, due_at = $1`, ended)
-	w.told(ended.Add(2*time.Minute), 0)
+	w.progressed(ended.Add(2*time.Minute), 0)
 	w.expire()
 	w.want(p, "expired")
 }
 
-// Many consumers take deposits in any order and more than once while progress overtakes them and the timer runs: nobody
-// who paid on time expires, and everybody else does in the end.
+// Many consumers process deposits in any order and more than once while progress overtakes them and the timer runs. No
+// payment that was paid on time expires, and every other one does.
 func TestProgress_manyConsumers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	const payments = 24
 	w.fill(2 * payments)
 	ended := time.Now().Add(-3 * time.Minute)
@@ -157,13 +157,13 @@ func TestProgress_manyConsumers(t *testing.T) {
 	for n, i := range order {
 		queue <- i
 		if n%4 == 0 {
-			w.told(ended.Add(2*time.Minute), payments)
+			w.progressed(ended.Add(2*time.Minute), payments)
 			w.expire()
 		}
 	}
 	close(queue)
 	consumers.Wait()
-	w.told(ended.Add(2*time.Minute), payments)
+	w.progressed(ended.Add(2*time.Minute), payments)
 	w.expire()
 	for i := range payments {
 		w.want(paid[i], "confirming")
@@ -174,16 +174,16 @@ func TestProgress_manyConsumers(t *testing.T) {
 	}
 }
 
-// A deposit that never comes keeps everybody of its network from expiring, and an operator is told.
+// A missing deposit stops all expiry of its network and raises an alert.
 func TestProgress_tellsOfAMissingDeposit(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.told(time.Now(), 1)
+	w := newFixture(t)
+	w.progressed(time.Now(), 1)
 	if w.alerts.Load() != 0 {
 		t.Error("told at once")
 	}
 	w.sql(`UPDATE scan_waiting SET told_at = now() - interval '11 minutes'`)
-	w.told(time.Now(), 1)
+	w.progressed(time.Now(), 1)
 	if w.alerts.Load() != 1 {
 		t.Errorf("%d alerts", w.alerts.Load())
 	}
@@ -192,11 +192,11 @@ func TestProgress_tellsOfAMissingDeposit(t *testing.T) {
 	}
 }
 
-// An operator who skips deposit messages that are gone skips only those that have been missing for ten minutes. Deposits that
-// wallets published again since are waited for, also when nothing of them has come yet.
+// An operator skips only deposit messages that have been missing for ten minutes. Progress still waits for deposits
+// that wallets published again since, also before the first of them arrives.
 func TestProgress_skipWaitsForDepositsPublishedAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(2)
 	p, never := w.made(command()), w.made(command())
 	ended := time.Now().Add(-time.Hour)

@@ -23,10 +23,10 @@ import (
 	"causeway.internal/services/payments/internal/rail/sim"
 )
 
-// walker is one payment of any type that lives through anything that can happen to it, over the real database: every action
-// is a use case, most of them refused, some of them at once with another.
+// walker is one payment of any type under random actions, over the real database. Every action is a use case; most are
+// refused, and some run in parallel with another.
 type walker struct {
-	*world
+	*fixture
 	screener *watch
 	p        payment.Payment
 	n        int
@@ -117,7 +117,7 @@ func (g *walker) exec(text string, args ...any) {
 	g.fault(err)
 }
 
-// coin tells of a transfer of the chain, which keeps its amount.
+// coin delivers a transfer of the chain, which keeps its amount.
 func (g *walker) coin(key, amount string, depth int64, gone bool, sender string) {
 	g.mu.Lock()
 	name := fmt.Sprint("w", g.n, key)
@@ -137,7 +137,7 @@ func (g *walker) coin(key, amount string, depth int64, gone bool, sender string)
 	g.fault(g.app.DepositChanged(g.t.Context(), fmt.Sprint("walk-", g.msgs.Add(1)), m))
 }
 
-// worked has a worker look at every payout that is due, and perhaps die of it.
+// worked makes a worker process every due payout, and perhaps crash.
 func (g *walker) worked(dies string) {
 	g.hurryUp()
 	g.crashAt(func(at string) bool { return at == dies })
@@ -165,22 +165,22 @@ func (g *walker) settleOwn() {
 	}
 }
 
-// check is everything that holds after every action.
+// check tests the invariants after every action.
 func (g *walker) check(rt *rapid.T) {
 	id := g.p.ID
-	if n := ask[int](g.world, `SELECT count(*) FROM payouts WHERE payment_id = $1 AND state = 'succeeded'`, id); n > 1 {
+	if n := ask[int](g.fixture, `SELECT count(*) FROM payouts WHERE payment_id = $1 AND state = 'succeeded'`, id); n > 1 {
 		rt.Fatalf("%d payouts succeeded", n)
 	}
-	if n := ask[int](g.world, `SELECT count(*) FROM sim_transfers t JOIN payouts o ON o.reference = t.ref WHERE o.payment_id = $1 AND t.outcome NOT IN ('fail', 'return')`, id); n > 1 {
+	if n := ask[int](g.fixture, `SELECT count(*) FROM sim_transfers t JOIN payouts o ON o.reference = t.ref WHERE o.payment_id = $1 AND t.outcome NOT IN ('fail', 'return')`, id); n > 1 {
 		rt.Fatalf("the bank paid %d times", n)
 	}
 	// settled, or on its way: money was deep enough and converted, and cannot have been anything but
-	if bad := ask[int](g.world, `SELECT count(*) FROM payments p WHERE p.id = $1 AND (p.status = 'settled' OR p.payout IN ('sending', 'unknown', 'succeeded')) AND NOT (
+	if bad := ask[int](g.fixture, `SELECT count(*) FROM payments p WHERE p.id = $1 AND (p.status = 'settled' OR p.payout IN ('sending', 'unknown', 'succeeded')) AND NOT (
 		p.credit_frozen AND p.confirmed_at IS NOT NULL AND EXISTS (SELECT FROM ledger_journals j WHERE j.key = 'test:conv:' || p.id || '#' || p.credit_n)
 		AND (p.reorged OR EXISTS (SELECT FROM deposits d WHERE d.payment_id = p.id AND d.counted > 0)))`, id); bad > 0 {
 		rt.Fatalf("settled without confirmed money: %s", g.dump())
 	}
-	if bad := ask[int](g.world, `SELECT count(*) FROM payments p WHERE p.id = $1 AND (p.status = 'settled') <> (
+	if bad := ask[int](g.fixture, `SELECT count(*) FROM payments p WHERE p.id = $1 AND (p.status = 'settled') <> (
 		EXISTS (SELECT FROM ledger_journals j WHERE j.payment_id = p.id AND j.event IN ('payout_succeeded', 'settled_by_caller'))
 		AND NOT EXISTS (SELECT FROM payouts o WHERE o.payment_id = p.id AND o.state = 'returned' AND o.attempt = p.attempt)
 		AND p.payout = 'succeeded' AND p.ended <> 'refunded')`, id); bad > 0 {
@@ -196,10 +196,10 @@ func (g *walker) check(rt *rapid.T) {
 		}
 		sequences = append(sequences, n)
 	}
-	if told := ask[int64](g.world, `SELECT sequence FROM payments WHERE id = $1`, id); told != int64(len(sequences)) {
+	if told := ask[int64](g.fixture, `SELECT sequence FROM payments WHERE id = $1`, id); told != int64(len(sequences)) {
 		rt.Fatalf("%d events, the payment counts %d", len(sequences), told)
 	}
-	if n := ask[int](g.world, `SELECT count(*) FROM (SELECT e.asset FROM ledger_entries e JOIN ledger_journals j ON j.id = e.journal_id WHERE j.payment_id = $1
+	if n := ask[int](g.fixture, `SELECT count(*) FROM (SELECT e.asset FROM ledger_entries e JOIN ledger_journals j ON j.id = e.journal_id WHERE j.payment_id = $1
 		GROUP BY e.asset HAVING sum(CASE e.side WHEN 'debit' THEN e.amount ELSE -e.amount END) <> 0) AS x`, id); n > 0 {
 		rt.Fatalf("%d assets do not balance", n)
 	}
@@ -210,7 +210,7 @@ func (g *walker) check(rt *rapid.T) {
 	}
 }
 
-// checkHistory holds every change that was written against the table, and each to the one before it.
+// checkHistory compares every written change with the table and with the change before it.
 func (g *walker) checkHistory(rt *rapid.T) {
 	rows, err := g.pool.Query(g.t.Context(), `SELECT version, n, trigger, from_state, to_state FROM history WHERE payment_id = $1 ORDER BY version, n`, g.p.ID)
 	if err != nil {
@@ -248,9 +248,9 @@ func allowed(from payment.State, trigger payment.TriggerName, to payment.State) 
 	return cell.Outcome != payment.Refuse && (from == to || slices.ContainsFunc(cell.Edges, func(e payment.Edge) bool { return e.To == to }))
 }
 
-// The whole life of every type, over the real store, in any order and two things at once: at most one payout succeeds, the
-// ledger balances, nothing is settled without confirmed money, every change is in the table, and the events count without a
-// gap.
+// For the life of every type over the real store, with actions in any order and two in parallel: at most one payout
+// succeeds, the ledger balances, nothing is settled without confirmed money, every change is in the table, and the
+// events have no gap.
 func TestLife_anyInterleavingOverTheStore(t *testing.T) {
 	t.Parallel()
 	w, screener := screened(t)
@@ -272,7 +272,7 @@ func TestLife_anyInterleavingOverTheStore(t *testing.T) {
 		if c.Receiver != nil {
 			c.Receiver.AccountNumber = rapid.SampledFrom([]string{"0123456789", "0123456789", sim.AccountFails, sim.AccountReturns, sim.AccountTimesOut, sim.AccountNeverArrive}).Draw(rt, "account")
 		}
-		g := &walker{world: w, screener: screener, p: w.made(c), n: runs, versions: map[string]int64{}, amounts: map[string]string{}}
+		g := &walker{fixture: w, screener: screener, p: w.made(c), n: runs, versions: map[string]int64{}, amounts: map[string]string{}}
 		rt.Repeat(map[string]func(*rapid.T){
 			"one": func(rt *rapid.T) { g.draw(rt)() },
 			"two at once": func(rt *rapid.T) {

@@ -32,15 +32,15 @@ func fulfilCommand() payment.FulfilCommand {
 	return payment.FulfilCommand{Payer: &payment.PayerInput{ChatID: "payer"}, Crypto: "usdt", Network: "TRC20"}
 }
 
-func (w *world) fulfil(ref string, k change.Key) (change.Answer, error) {
+func (w *fixture) fulfil(ref string, k change.Key) (change.Answer, error) {
 	return w.app.Fulfil(w.t.Context(), ref, fulfilCommand(), noProblems(), k)
 }
 
-func (w *world) claim(ref, account string, k change.Key) (change.Answer, error) {
+func (w *fixture) claim(ref, account string, k change.Key) (change.Answer, error) {
 	return w.app.Claim(w.t.Context(), ref, &payment.ReceiverInput{BankCode: "058", AccountNumber: account}, noProblems(), k)
 }
 
-// counted adds up what parallel calls said: "ok" or the text of the refusal.
+// counted counts the results of parallel calls: "ok" or the text of the refusal.
 type counted struct {
 	sync.Mutex
 	said map[string]int
@@ -59,10 +59,11 @@ func (c *counted) add(err error) {
 	}
 }
 
-// Sixteen fulfil one request at once: one wins, its address stays, and no address of a loser is lost.
+// Of sixteen parallel fulfilments of one request, one succeeds. Its address stays, and the other addresses return to
+// the stock.
 func TestFulfil_sixteenAtOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(64)
 	p := w.made(requestCommand())
 	if p.Address != "" || p.Status() != payment.StatusCreated {
@@ -109,10 +110,10 @@ func TestFulfil_sixteenAtOnce(t *testing.T) {
 	}
 }
 
-// What a fulfilment is refused with, in the words of the interface; and that a refusal by state is kept for its key.
+// A fulfilment is refused with the texts of the interface, and a refusal by state is stored under its key.
 func TestFulfil_refusals(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(8)
 	refused := func(ref, want string, kind fault.Kind) {
 		t.Helper()
@@ -153,10 +154,10 @@ func TestFulfil_refusals(t *testing.T) {
 	}
 }
 
-// Sixteen claim one funded gift for sixteen accounts: one wins, one payout is made, to the winner.
+// Of sixteen parallel claims of one funded gift for sixteen accounts, one succeeds, and one payout goes to its account.
 func TestClaim_sixteenAtOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(1)
 	p := w.made(giftCommand())
 	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
@@ -193,10 +194,10 @@ func TestClaim_sixteenAtOnce(t *testing.T) {
 	w.balanced()
 }
 
-// A gift may be claimed before it is funded; the payout leaves when the money is there.
+// A gift may be claimed before it is funded. Its payout leaves when the money is confirmed.
 func TestClaim_beforeFunding(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(1)
 	p := w.made(giftCommand())
 	if _, err := w.claim(p.Reference, "0123456789", change.Key{}); err != nil {
@@ -216,7 +217,7 @@ func TestClaim_beforeFunding(t *testing.T) {
 
 func TestClaim_refusals(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(8)
 	refused := func(ref, account, want string, kind fault.Kind) {
 		t.Helper()

@@ -24,9 +24,9 @@ import (
 	"causeway.internal/services/payments/internal/rail/paystack"
 )
 
-// railed is a world whose payouts go over Paystack, then over Flutterwave, at a bank that answers as both document.
-func railed(t *testing.T) (*world, *bank.Server) {
-	w, b := newWorld(t), bank.Start(t)
+// railed is a fixture whose payouts go over Paystack, then over Flutterwave, at a bank that answers as both document.
+func railed(t *testing.T) (*fixture, *bank.Server) {
+	w, b := newFixture(t), bank.Start(t)
 	keys := map[money.Currency]config.Secret{}
 	whole := map[payment.RailCurrency]bool{}
 	for _, cur := range money.Currencies() {
@@ -57,7 +57,7 @@ func ref(p payment.Payment, attempt string) string {
 }
 
 // paid is a payment whose money came in a transfer of that name.
-func (w *world) paid(transfer string) payment.Payment {
+func (w *fixture) paid(transfer string) payment.Payment {
 	w.t.Helper()
 	w.fill(1)
 	p := w.made(command())
@@ -66,7 +66,7 @@ func (w *world) paid(transfer string) payment.Payment {
 	return p
 }
 
-func (w *world) until(p payment.Payment, status string) {
+func (w *fixture) until(p payment.Payment, status string) {
 	w.t.Helper()
 	w.work(func() bool { w.hurry(); return w.status(p) == status })
 }
@@ -114,8 +114,8 @@ func TestR2R3R5_unknownIsAskedAboutAndSentAgainUnderItsName(t *testing.T) {
 	w.balanced()
 }
 
-// TestR3_lostAnswersAreFound: whatever the rail's gateway answers in place of the rail, the transfer that was made is found
-// and not made again.
+// TestR3_lostAnswersAreFound: whatever the rail's gateway answers in place of the rail, the transfer that was made is
+// found and not made again.
 func TestR3_lostAnswersAreFound(t *testing.T) {
 	t.Parallel()
 	w, b := railed(t)
@@ -130,7 +130,8 @@ func TestR3_lostAnswersAreFound(t *testing.T) {
 	w.balanced()
 }
 
-// TestR4R9_aDefiniteNoGoesOverTheNextRail under a reference of its own, once the rail that is asked knows nothing of it.
+// TestR4R9_aDefiniteNoGoesOverTheNextRail checks that a refused payout goes over the next rail under its own reference,
+// after a query to the first rail found nothing.
 func TestR4R9_aDefiniteNoGoesOverTheNextRail(t *testing.T) {
 	t.Parallel()
 	w, b := railed(t)
@@ -146,7 +147,8 @@ func TestR4R9_aDefiniteNoGoesOverTheNextRail(t *testing.T) {
 	w.balanced()
 }
 
-// TestR9_failedForCertain: a failure that a query tells goes over the next rail; when that fails too, a person decides.
+// TestR9_failedForCertain checks that a payout whose query reports a failure goes over the next rail, and that an
+// operator decides when that fails too.
 func TestR9_failedForCertain(t *testing.T) {
 	t.Parallel()
 	w, b := railed(t)
@@ -160,8 +162,8 @@ func TestR9_failedForCertain(t *testing.T) {
 	w.balanced()
 }
 
-// TestR6_hintsOnlyAsk: a verified webhook has the payout asked about at once; a forged one does nothing; neither is
-// believed.
+// TestR6_hintsOnlyAsk checks that a verified webhook causes a query at once, that a forged one does nothing, and that
+// neither sets an outcome.
 func TestR6_hintsOnlyAsk(t *testing.T) {
 	t.Parallel()
 	w, b := railed(t)
@@ -186,7 +188,7 @@ func TestR6_hintsOnlyAsk(t *testing.T) {
 	if _, err := w.app.RailHint(t.Context(), bank.Paystack, header, body); err != nil || !due() {
 		t.Fatalf("%v, due %v", err, due())
 	}
-	// The signed webhook of a success that the rail itself does not confirm moves nothing.
+	// A signed webhook of a success that the rail's query does not confirm changes nothing.
 	b.Conclude(bank.Paystack, ref(p, "1"), bank.Success)
 	header, body = b.Webhook(bank.Paystack, ref(p, "1"))
 	b.Conclude(bank.Paystack, ref(p, "1"), bank.Pending)
@@ -212,7 +214,8 @@ func TestR6_hintsOnlyAsk(t *testing.T) {
 	w.balanced()
 }
 
-// TestR7_anotherAmountFreezes: a success that speaks of another amount settles nothing, ever, before a person has looked.
+// TestR7_anotherAmountFreezes checks that a success with another amount settles nothing before an operator concludes
+// it.
 func TestR7_anotherAmountFreezes(t *testing.T) {
 	t.Parallel()
 	w, b := railed(t)
@@ -232,7 +235,7 @@ func TestR7_anotherAmountFreezes(t *testing.T) {
 	}
 }
 
-// TestR8_lateWords: a failure told after the success changes nothing; money sent back later does.
+// TestR8_lateWords checks that a failure after the success changes nothing, and that a later return does.
 func TestR8_lateWords(t *testing.T) {
 	t.Parallel()
 	w, b := railed(t)
@@ -264,8 +267,8 @@ func TestR8_lateWords(t *testing.T) {
 	w.balanced()
 }
 
-// TestR10_floatAndBreaker: nothing is sent that the float does not cover, nor while the rail gives no clear answers; what
-// waited leaves when it may, under its first reference.
+// TestR10_floatAndBreaker checks that no payout is sent that the float does not cover, and none while the breaker is
+// open. A delayed payout leaves later, under its first reference.
 func TestR10_floatAndBreaker(t *testing.T) {
 	t.Parallel()
 	w, b := railed(t)
@@ -312,8 +315,8 @@ func TestR10_floatAndBreaker(t *testing.T) {
 	w.balanced()
 }
 
-// Whole shillings: the receiver is sent what the rail can pay, and the rest is booked as rounding; without names nobody is
-// named.
+// The receiver gets whole shillings, because the rail pays no smaller units, and the rest is booked as rounding. A rail
+// without names gets a label instead.
 func TestPayout_wholeShillingsWithoutAName(t *testing.T) {
 	t.Parallel()
 	w, b := railed(t)
@@ -337,7 +340,8 @@ func TestPayout_wholeShillingsWithoutAName(t *testing.T) {
 	w.balanced()
 }
 
-// A bank that only the second rail pays goes there at once, and one that no rail pays is refused at create.
+// A payment to a bank that only the second rail pays goes over that rail at once. A bank that no rail pays is refused
+// at create.
 func TestCreate_choosesTheRail(t *testing.T) {
 	t.Parallel()
 	w, _ := railed(t)
@@ -357,8 +361,8 @@ func TestCreate_choosesTheRail(t *testing.T) {
 	}
 }
 
-// TestRails_payAtMostOnce: whatever the two rails answer, and wherever workers die, at most one transfer for a payment
-// succeeds, and exactly one for a payment that is settled.
+// TestRails_payAtMostOnce checks that, for any answers of the two rails and any crash of a worker, at most one transfer
+// of a payment succeeds, and exactly one of a settled payment.
 func TestRails_payAtMostOnce(t *testing.T) {
 	t.Parallel()
 	w, b := railed(t)

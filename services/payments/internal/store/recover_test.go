@@ -23,8 +23,8 @@ import (
 	"causeway.internal/services/payments/internal/stock"
 )
 
-// reborn replaces the processes of the world by new ones, in recovery.
-func (w *world) reborn() {
+// reborn replaces the processes of the fixture by new ones, in recovery.
+func (w *fixture) reborn() {
 	w.t.Helper()
 	if err := w.store.Recover(w.t.Context()); err != nil {
 		w.t.Fatal(err)
@@ -38,13 +38,13 @@ func (w *world) reborn() {
 }
 
 // row is the last payout's state and count of sends.
-func (w *world) row(p payment.Payment) string {
+func (w *fixture) row(p payment.Payment) string {
 	w.t.Helper()
 	return ask[string](w, `SELECT coalesce((SELECT state || ' ' || sends FROM payouts WHERE payment_id = $1 ORDER BY attempt DESC LIMIT 1), 'none')`, p.ID)
 }
 
 // pay works one payment's payout until it has settled.
-func (w *world) pay(p payment.Payment) {
+func (w *fixture) pay(p payment.Payment) {
 	w.t.Helper()
 	w.work(func() bool {
 		w.hurry()
@@ -53,7 +53,7 @@ func (w *world) pay(p payment.Payment) {
 }
 
 // stepOnly has the worker look at one payment's payout and at no other.
-func (w *world) stepOnly(p payment.Payment) {
+func (w *fixture) stepOnly(p payment.Payment) {
 	w.t.Helper()
 	w.sql(`UPDATE payouts SET taken_until = NULL, next_at = now() + CASE WHEN payment_id = $1 THEN interval '-1 second' ELSE interval '1 hour' END
 		WHERE next_at IS NOT NULL`, p.ID)
@@ -62,11 +62,11 @@ func (w *world) stepOnly(p payment.Payment) {
 	}
 }
 
-// The database is set back by a minute while bank, payers and wallets have gone on: nothing is paid twice, no address is
-// shown twice, no deposit is lost.
+// The database loses a minute, and bank, payers and wallets do not. Nothing is paid twice, no address is shown twice,
+// and no deposit is lost.
 func TestRecovery_databaseSetBack(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(8)
 	full := w.coinOf
 	sent, unknown, waiting, later := w.made(command()), w.neverArriving(), w.made(command()), w.made(command())
@@ -139,12 +139,12 @@ func TestRecovery_databaseSetBack(t *testing.T) {
 }
 
 // coinOf is a transfer that pays the usual command and is deep enough.
-func (w *world) coinOf(key string) coin {
+func (w *fixture) coinOf(key string) coin {
 	return coin{key: key, amount: "31.25", version: 1, depth: enough}
 }
 
 // neverArriving is a payment whose first order gets lost on its way to the bank.
-func (w *world) neverArriving() payment.Payment {
+func (w *fixture) neverArriving() payment.Payment {
 	w.t.Helper()
 	c := command()
 	c.Receiver.AccountNumber = sim.AccountNeverArrive
@@ -154,7 +154,7 @@ func (w *world) neverArriving() payment.Payment {
 // While the rail does not answer, a worker in recovery sends nothing, and the row waits.
 func TestRecovery_nothingIsSentUnasked(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.confirmedWith("0123456789")
 	w.reborn()
 	asked := 0
@@ -174,10 +174,10 @@ func TestRecovery_nothingIsSentUnasked(t *testing.T) {
 	w.want(p, "confirmed")
 }
 
-// A payout that the bank knows with another amount is frozen, not sent and not believed.
+// A payout that the bank knows with another amount is frozen and neither sent nor settled.
 func TestRecovery_otherAmountAtTheBank(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.confirmedWith("0123456789")
 	w.reborn()
 	w.rig(rigged{
@@ -196,17 +196,17 @@ func TestRecovery_otherAmountAtTheBank(t *testing.T) {
 	w.want(p, "confirmed")
 }
 
-// Numbers of deposits that were taken in during the lost time do not come again: the next progress is believed.
+// Numbers of deposits that were processed in the lost time do not arrive again, so the next progress is accepted.
 func TestRecovery_progressGoesOn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.told(time.Now(), 5)
+	w := newFixture(t)
+	w.progressed(time.Now(), 5)
 	w.reborn()
-	w.told(time.Now(), 9)
+	w.progressed(time.Now(), 9)
 	if got := ask[int](w, `SELECT settled::int FROM scan_progress`); got != 9 {
 		t.Errorf("settled %d", got)
 	}
-	w.told(time.Now(), 10)
+	w.progressed(time.Now(), 10)
 	if got := ask[int](w, `SELECT settled::int FROM scan_progress`); got != 9 {
 		t.Errorf("settled %d without the tenth deposit", got)
 	}

@@ -17,19 +17,19 @@ import (
 	"causeway.internal/services/payments/internal/stock"
 )
 
-// told is a message of wallets.
-func told(mode tenant.Mode, family money.Family, addresses ...string) (m wire.AddressesOwned) {
+// owned returns a message of wallets about its own addresses.
+func owned(mode tenant.Mode, family money.Family, addresses ...string) (m wire.AddressesOwned) {
 	for _, a := range addresses {
 		m.Addresses = append(m.Addresses, wire.OwnedAddress{Mode: mode, Family: family, Address: a})
 	}
 	return m
 }
 
-// An address that wallets has named is refused in every spelling, in its mode alone, however often and in whatever order the
-// messages come. Money that went to one is no refund: a payment whose refund address was named later cannot be marked.
+// An address of wallets is refused in every spelling, for any number and order of its messages. Money that went to it
+// is no refund: a payment whose refund address became known later cannot be marked.
 func TestRefundAddress_ofWallets(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(20)
 	const (
 		tronWallet = "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"
@@ -57,12 +57,12 @@ func TestRefundAddress_ofWallets(t *testing.T) {
 		t.Fatalf("an address that payments has not heard of: %v", err)
 	}
 	for range 2 {
-		tell(told(tenant.Test, money.Tron, tronWallet, tronWallet))
+		tell(owned(tenant.Test, money.Tron, tronWallet, tronWallet))
 	}
-	tell(told(tenant.Live, money.EVM, strings.ToLower(treasury))) // either mode is refused
-	tell(told(tenant.Test, money.Bitcoin, strings.ToUpper(segwit)))
-	tell(told(tenant.Test, money.Solana, solWallet))
-	tell(told(tenant.Live, money.Tron, tronWallet))
+	tell(owned(tenant.Live, money.EVM, strings.ToLower(treasury))) // either mode is refused
+	tell(owned(tenant.Test, money.Bitcoin, strings.ToUpper(segwit)))
+	tell(owned(tenant.Test, money.Solana, solWallet))
+	tell(owned(tenant.Live, money.Tron, tronWallet))
 
 	marked := func() error {
 		_, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRefunded, TxHash: strings.Repeat("f0", 32)})
@@ -113,10 +113,10 @@ func TestRefundAddress_ofWallets(t *testing.T) {
 	}
 	w.want(p, "refunded paid_late")
 	for name, m := range map[string]wire.AddressesOwned{
-		"no mode":    told("", money.Tron, tronWallet),
-		"no family":  told(tenant.Test, "", tronWallet),
-		"no address": told(tenant.Test, money.EVM, tronPayers, ""),
-		"too many":   told(tenant.Test, money.Tron, slices.Repeat([]string{tronPayers}, wire.AddressesMax+1)...),
+		"no mode":    owned("", money.Tron, tronWallet),
+		"no family":  owned(tenant.Test, "", tronWallet),
+		"no address": owned(tenant.Test, money.EVM, tronPayers, ""),
+		"too many":   owned(tenant.Test, money.Tron, slices.Repeat([]string{tronPayers}, wire.AddressesMax+1)...),
 	} {
 		if err := stock.Owned(w.store.KeepOwn)(t.Context(), "owned", m); !fault.IsPermanent(err) {
 			t.Errorf("%s: %v, want a permanent fault", name, err)
@@ -124,11 +124,11 @@ func TestRefundAddress_ofWallets(t *testing.T) {
 	}
 }
 
-// Money that goes back to a deposit address comes in again as somebody's payment. However it is spelled, no address that
-// payments knows is taken, of either mode: the keys of test addresses are known to others.
+// A refund to a deposit address would arrive as another payment. payments refuses every address that it knows, in every
+// spelling and of both modes, because the keys of test addresses are public.
 func TestRefundAddress_ours(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(20)
 	const (
 		ofPayment = "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"

@@ -17,15 +17,15 @@ import (
 	"causeway.internal/services/payments/internal/change"
 )
 
-// follows makes the world look at how networks are scanned.
-func (w *world) follows() {
+// follows makes the fixture read the scan states of networks.
+func (w *fixture) follows() {
 	scans := admission.NewScans(w.store.Scans, time.Minute, func(tenant.Mode, string, bool) {}, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	w.with(func(d *app.Deps) { d.Scans = scans })
 	w.worker = w.newWorker(false)
 }
 
-// fares delivers what wallets tells of tron's scan.
-func (w *world) fares(m wire.ScannedThrough) {
+// fares delivers a message of wallets about tron's scan.
+func (w *fixture) fares(m wire.ScannedThrough) {
 	w.t.Helper()
 	m.Mode, m.Network = tenant.Test, "tron"
 	if m.BlockTime.IsZero() {
@@ -36,8 +36,8 @@ func (w *world) fares(m wire.ScannedThrough) {
 	}
 }
 
-// closed is why tron takes no payments.
-func (w *world) closed() admission.Closed {
+// closed is the reason why tron accepts no payments.
+func (w *fixture) closed() admission.Closed {
 	w.t.Helper()
 	if err := w.app.Scans.Load(w.t.Context()); err != nil {
 		w.t.Fatal(err)
@@ -45,18 +45,18 @@ func (w *world) closed() admission.Closed {
 	return w.app.Scans.Closed(tenant.Test, "tron")
 }
 
-func (w *world) wantClosed(when string, want admission.Closed) {
+func (w *fixture) wantClosed(when string, want admission.Closed) {
 	w.t.Helper()
 	if got := w.closed(); got != want {
 		w.t.Errorf("%s: %q, want %q", when, got, want)
 	}
 }
 
-// The state is that of the message that was told last, whatever the order in which they come; a state waits for no deposit;
-// an old message is believed again when nothing else has come for a while; silence closes.
+// The state is that of the newest message, in any order of arrival, and it waits for no deposit. After a pause an old
+// message is accepted again. Silence closes the network.
 func TestScans_order(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.follows()
 	told := func(ago time.Duration) time.Time { return time.Now().Add(-ago) }
 	w.wantClosed("nobody has told", admission.NotFollowed)
@@ -84,11 +84,11 @@ func TestScans_order(t *testing.T) {
 	w.wantClosed("an older wallets again", "")
 }
 
-// A create and a fulfilment on a closed network are 503 after everything that is wrong with them; a request without a pair is
-// taken, and the pay page does not offer the network.
+// A valid create or fulfilment on a closed network is 503, and an invalid one is refused first. A request without a
+// pair is accepted, and the pay page does not offer the network.
 func TestScans_quotes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.follows()
 	w.fill(2)
 	refused := func(err error, code string) {
@@ -124,11 +124,11 @@ func TestScans_quotes(t *testing.T) {
 	}
 }
 
-// While the network of its money is closed, a confirmed gift stays unclaimed and a payout does not leave; both go on by
-// themselves when its scan follows again. A gift without money may be claimed.
+// While the network of its money is closed, a confirmed gift cannot be claimed and a payout does not leave. Both
+// continue when the scan is current again. A gift without money may be claimed.
 func TestScans_payouts(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.follows()
 	w.fill(3)
 	now := func(state wire.ScanState) {

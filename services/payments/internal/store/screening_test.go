@@ -25,7 +25,7 @@ const (
 	dirty = "TDirtySender1111111111111111111111"
 )
 
-// watch is a screener that a test commands.
+// watch is a screener whose verdicts the test sets.
 type watch struct {
 	mu   sync.Mutex
 	bad  []string
@@ -53,9 +53,9 @@ func (s *watch) Screen(_ context.Context, _ tenant.Mode, _ string, addresses []s
 	return v, nil
 }
 
-// screened is a world that screens, with its screener.
-func screened(t *testing.T) (*world, *watch) {
-	w, s := newWorld(t), &watch{}
+// screened is a fixture that screens, with its screener.
+func screened(t *testing.T) (*fixture, *watch) {
+	w, s := newFixture(t), &watch{}
 	w.fill(8)
 	deps := w.app.Deps
 	deps.Screening, deps.Policy.Screen, deps.Pauses = admission.NewScreening(s, deps.Log), true, admission.NewPauses(w.store.Pauses)
@@ -65,7 +65,7 @@ func screened(t *testing.T) (*world, *watch) {
 }
 
 // from delivers a snapshot of a transfer that names its sender.
-func (w *world) from(p payment.Payment, sender string, c coin) {
+func (w *fixture) from(p payment.Payment, sender string, c coin) {
 	w.t.Helper()
 	m := w.message(p, c)
 	m.Senders = []string{sender}
@@ -74,7 +74,7 @@ func (w *world) from(p payment.Payment, sender string, c coin) {
 	}
 }
 
-func (w *world) decisions(p payment.Payment) []string {
+func (w *fixture) decisions(p payment.Payment) []string {
 	return ask[[]string](w, `SELECT coalesce(array_agg(stage || ' ' || verdict || ' ' || reason || ' ' || lists ORDER BY id), '{}') FROM screenings WHERE payment_id = $1`, p.ID)
 }
 
@@ -108,11 +108,11 @@ func TestScreening_aHitAtDepositWaitsForAPerson(t *testing.T) {
 	if _, err := w.app.Resolve(t.Context(), p.Reference, app.Order{Operator: "ada", Action: app.ActionAccept, Reason: "a mistake of the list"}, noProblems(), change.Key{}); err != nil {
 		t.Fatal(err)
 	}
-	w.pay(p) // the list still names the sender: a person's word stands for this money
+	w.pay(p) // the list still has the sender, and the operator's decision overrules it for this money
 	w.balanced()
 }
 
-// Between the deposit and the payout the list has grown.
+// A sender is listed between the deposit and the payout.
 func TestScreening_aHitBeforeThePayoutHoldsIt(t *testing.T) {
 	t.Parallel()
 	w, s := screened(t)
@@ -133,7 +133,7 @@ func TestScreening_aHitBeforeThePayoutHoldsIt(t *testing.T) {
 	w.balanced()
 }
 
-// Nobody can say: nothing moves, neither to confirmed nor out, until somebody can.
+// Without a verdict no payment is confirmed and no payout leaves.
 func TestScreening_failsClosed(t *testing.T) {
 	t.Parallel()
 	w, s := screened(t)
@@ -162,7 +162,7 @@ func TestScreening_failsClosed(t *testing.T) {
 	w.pay(p)
 }
 
-// Where a refund goes is decided on, too. A refusal is kept although the request fails, and nobody can say means no.
+// Refund addresses are screened too. A refusal is stored although the request fails, and a missing verdict refuses.
 func TestScreening_refundAddress(t *testing.T) {
 	t.Parallel()
 	w, s := screened(t)
@@ -173,7 +173,7 @@ func TestScreening_refundAddress(t *testing.T) {
 		return err
 	}
 	s.set(false, bad)
-	for range 2 { // with a key, too: a body that breaks a rule is no answer that stands for it
+	for range 2 { // with a key, too: a refusal by validation is not stored under it
 		if err := refund(bad, change.Key{Scope: "refund", Key: "k"}); fault.As(err).Kind != fault.Invalid || len(fault.As(err).Fields) != 1 {
 			t.Fatalf("a sanctioned address: %v", err)
 		}
@@ -202,7 +202,7 @@ func TestScreening_refundAddress(t *testing.T) {
 	if got := ask[[]string](w, `SELECT addresses FROM screenings WHERE payment_id = $1 AND verdict = 'hit' LIMIT 1`, p.ID); !slices.Equal(got, []string{bad}) {
 		t.Errorf("the refused address is kept as %q", got)
 	}
-	// Once a person has to decide on the payment, they are shown what was decided before.
+	// The list shows the earlier verdicts to the operator who decides on the payment.
 	s.set(false, dirty)
 	w.from(p, dirty, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
 	w.want(p, "needs_review screening_hold")
@@ -212,7 +212,7 @@ func TestScreening_refundAddress(t *testing.T) {
 	}
 }
 
-// Anybody can send dust from anywhere to anybody: it holds nothing.
+// Dust of a listed sender holds nothing, because anybody can send it.
 func TestScreening_dustFromAListHoldsNothing(t *testing.T) {
 	t.Parallel()
 	w, s := screened(t)
@@ -223,7 +223,7 @@ func TestScreening_dustFromAListHoldsNothing(t *testing.T) {
 	w.pay(p)
 }
 
-// A pause stops every payout that has not been claimed, from the moment the verb has returned; other rails go on.
+// After the command has returned, a pause stops every unclaimed payout. Other rails continue.
 func TestPause_payouts(t *testing.T) {
 	t.Parallel()
 	w, _ := screened(t)

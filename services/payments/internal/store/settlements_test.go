@@ -15,7 +15,7 @@ import (
 	"causeway.internal/services/payments/internal/change"
 )
 
-func (w *world) report(o change.Owner, from, to time.Time, asCSV bool) ([]byte, error) {
+func (w *fixture) report(o change.Owner, from, to time.Time, asCSV bool) ([]byte, error) {
 	w.t.Helper()
 	report, err := w.app.SettlementReport(w.t.Context(), o, from, to, asCSV)
 	if err != nil {
@@ -26,11 +26,10 @@ func (w *world) report(o change.Owner, from, to time.Time, asCSV bool) ([]byte, 
 	return out.Bytes(), err
 }
 
-// Ten pages of payments, and every figure of the CSV adds up to the totals and to what
-// the database says.
+// Over ten pages of payments, every column of the CSV adds up to the totals and to the database's sums.
 func TestSettlements_many(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(1)
 	p := w.made(command())
 	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
@@ -83,7 +82,7 @@ func TestSettlements_many(t *testing.T) {
 // The report has one row per settled payment, and its CSV, read back and added up, gives the totals of the JSON.
 func TestSettlements_addUp(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(5)
 	for i := range 3 {
 		c := command()

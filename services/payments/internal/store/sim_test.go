@@ -38,15 +38,15 @@ func simOrder(ref string) rail.Order {
 	return rail.Order{Ref: ref, Amount: decimal.NewFromInt(159000), Currency: money.NGN, BankCode: "058", AccountNumber: "0123456789"}
 }
 
-// ticking is a clock that each look moves on by more than the bank needs for a transfer.
+// ticking is a clock that each reading advances by more than the bank needs for a transfer.
 func ticking() func() time.Time {
 	var looks atomic.Int64
 	start := time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)
 	return func() time.Time { return start.Add(time.Duration(looks.Add(1)) * time.Minute) }
 }
 
-// TestSimOutcome_orderedWhileSent: an outcome that is ordered at the moment in which the bank takes the transfer is never
-// missed.
+// TestSimOutcome_orderedWhileSent checks that the bank applies an outcome that is ordered while it accepts the
+// transfer.
 func TestSimOutcome_orderedWhileSent(t *testing.T) {
 	t.Parallel()
 	const transfers = 200
@@ -78,7 +78,7 @@ func TestSimOutcome_orderedWhileSent(t *testing.T) {
 	all.Wait()
 }
 
-// TestSimOutcome_toldOnce: of opposite orders at one moment one counts, and what the bank has said of a transfer stays.
+// TestSimOutcome_toldOnce checks that one of two parallel, opposite orders counts, and that a reported outcome stays.
 func TestSimOutcome_toldOnce(t *testing.T) {
 	t.Parallel()
 	const transfers, orders = 40, 6

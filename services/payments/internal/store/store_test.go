@@ -60,7 +60,7 @@ func TestMigrations_closeFunctions(t *testing.T) {
 
 func TestMigrations_fewIndexesOnPayments(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	if n := ask[int](w, `SELECT count(*) FROM pg_indexes WHERE tablename = 'payments'`); n > 6 {
 		t.Errorf("%d indexes on payments; every create pays for each", n)
 	}
@@ -68,10 +68,10 @@ func TestMigrations_fewIndexesOnPayments(t *testing.T) {
 
 var equalDecimals = cmp.Comparer(func(a, b decimal.Decimal) bool { return a.Equal(b) })
 
-// What is read back is what was decided, in every field.
+// Every field that is read equals the written one.
 func TestInsert_roundTrip(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(10)
 	var written payment.Payment
 	catch := &spy{Store: w.store, seen: func(n change.Newborn) { written = n.Payment }}
@@ -106,7 +106,7 @@ func (s *spy) Insert(ctx context.Context, n change.Newborn) error {
 // The answer has exactly the fields of docs/api-contract.md#answers for a transfer.
 func TestCreate_answer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(1)
 	a, err := w.create(command(), change.Key{})
 	if err != nil {
@@ -143,7 +143,7 @@ func TestCreate_answer(t *testing.T) {
 
 func TestCreate_manyAtOnceHaveAddressesOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(400)
 	const creates = 300
 	addresses := make(chan string, creates)
@@ -186,7 +186,7 @@ func TestCreate_manyAtOnceHaveAddressesOfTheirOwn(t *testing.T) {
 
 func TestCreate_oneKeyOnePayment(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(64)
 	k := change.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/payments"), Key: "k1", Hash: [32]byte{1}}
 	bodies := make(chan []byte, 16)
@@ -217,18 +217,18 @@ func TestCreate_oneKeyOnePayment(t *testing.T) {
 	}
 }
 
-// noRates is a world without a fresh quorum.
+// noRates is an aggregator without a fresh quorum.
 type noRates struct{ rate.Aggregator }
 
 func (noRates) Quote(fiat money.Currency, asset string) (quote.Rate, error) {
 	return quote.Rate{}, rate.Unavailable(fiat, asset)
 }
 
-// A key that has an answer gets it, whatever is wrong with the request or the world by now, and another body under it is
-// told so first of all; what was taken for a create that is refused is given back.
+// A key that has an answer replays it before any other check, and another body under the key is refused first. A
+// refused create returns its reserved address.
 func TestCreate_keyIsAnsweredWhateverElseIsWrong(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(2)
 	k := change.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/payments"), Key: "k1", Hash: [32]byte{1}}
 	first, err := w.create(command(), k)
@@ -247,7 +247,7 @@ func TestCreate_keyIsAnsweredWhateverElseIsWrong(t *testing.T) {
 		deps    app.Deps
 		command payment.Command
 	}{
-		"nothing is wrong": {w.app.Deps, command()}, "the body": {w.app.Deps, wrong}, "no rate": {dark, command()}, "no world": {closed, command()},
+		"nothing is wrong": {w.app.Deps, command()}, "the body": {w.app.Deps, wrong}, "no rate": {dark, command()}, "no mode": {closed, command()},
 	} {
 		again := app.New(test.deps)
 		for range 3 { // more often than there are addresses
@@ -271,10 +271,10 @@ func TestCreate_keyIsAnsweredWhateverElseIsWrong(t *testing.T) {
 	}
 }
 
-// A key of two days ago lies in another partition than the one that is written now.
+// A key of two days ago is in another partition than a key of today.
 func TestCreate_keyOfAnOlderPartition(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(8)
 	k := change.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/payments"), Key: "k1", Hash: [32]byte{1}}
 	first, err := w.create(command(), k)
@@ -295,7 +295,7 @@ func TestCreate_keyOfAnOlderPartition(t *testing.T) {
 
 func TestCreate_dryStock(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	start := time.Now()
 	_, err := w.create(command(), change.Key{})
 	if !errors.Is(err, stock.ErrNoAddress) {
@@ -318,10 +318,10 @@ func TestCreate_dryStock(t *testing.T) {
 	}
 }
 
-// An address that received money before it was handed out belongs to nobody.
+// An address that received money before a payment had it is given to no payment.
 func TestCreate_passesOverASpoiltAddress(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(3)
 	first := w.made(command()) // leases all three
 	stranger := first
@@ -347,7 +347,7 @@ func TestCreate_passesOverASpoiltAddress(t *testing.T) {
 
 func TestFind_anotherOwnerSeesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(1)
 	p := w.made(command())
 	for _, o := range []change.Owner{{MerchantID: "m2", Mode: tenant.Test}, {MerchantID: "m1", Mode: tenant.Live}} {
@@ -362,7 +362,7 @@ func TestFind_anotherOwnerSeesNothing(t *testing.T) {
 
 func TestLedger_refusesWhatDoesNotBalance(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	for name, text := range map[string]string{
 		"unbalanced": `WITH j AS (INSERT INTO ledger_journals (key, event) VALUES ('a', 'e') RETURNING id)
 			INSERT INTO ledger_entries SELECT id, n, 'x', 'NGN', s, a FROM j, (VALUES (1, 'debit', 2), (2, 'credit', 1)) v(n, s, a)`,
@@ -387,10 +387,10 @@ func TestLedger_refusesWhatDoesNotBalance(t *testing.T) {
 	}
 }
 
-// A request that meets a payment which another change holds is told to come again, and changes nothing.
+// A request on a payment that another change has locked is refused as busy and changes nothing.
 func TestUpdate_ofAPaymentThatIsHeld(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(4)
 	p := w.made(command())
 	held, err := w.pool.Begin(t.Context())

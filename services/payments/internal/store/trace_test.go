@@ -18,19 +18,19 @@ import (
 	"causeway.internal/services/payments/internal/change"
 )
 
-// traced is the context of a request whose trace is recorded, or is not.
+// traced is the context of a request with a sampled or unsampled trace.
 func traced(ctx context.Context, sampled bool) (context.Context, trace.TraceID) {
 	id := trace.TraceID{1, 2, 3}
 	at := trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: trace.SpanID{4}})
 	return trace.ContextWithSpanContext(ctx, at.WithTraceFlags(trace.TraceFlags(0).WithSampled(sampled))), id
 }
 
-// A payment's row keeps the trace of its create, what happens later goes on in it, and wallets is told whose its address is.
-// A create whose trace nobody records leaves nothing.
+// A payment's row stores the trace of its create, later changes continue it, and wallets gets it with the address. An
+// unsampled create stores no trace.
 func TestTrace_isKept(t *testing.T) {
 	t.Parallel()
 	telemetry.Discard("payments") // sets the propagator
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(10)
 	recorded, id := traced(t.Context(), true)
 	a, err := w.app.Create(recorded, owner, command(), &fault.Problems{}, change.Key{})

@@ -16,8 +16,8 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// accounts are the balances of the treasury's side of the books, debits less credits.
-func (w *world) accounts() []string {
+// accounts are the balances of the treasury's accounts, debits less credits.
+func (w *fixture) accounts() []string {
 	return ask[[]string](w, `SELECT array_agg(code || ' ' || total ORDER BY code) FROM (
 		SELECT replace(account, 'test:', '') AS code, trim_scale(sum(CASE side WHEN 'debit' THEN amount ELSE -amount END)) AS total FROM ledger_entries
 		WHERE account LIKE 'test:crypto:%' OR account LIKE 'test:gas:%' GROUP BY 1) AS a`)
@@ -27,11 +27,11 @@ func outgoing(tx string, kind wire.OutgoingKind, asset, amount, fee string) wire
 	return wire.OutgoingFinal{Mode: tenant.Test, Network: "ethereum", TxHash: tx, Kind: kind, Asset: asset, Amount: amount, Fee: fee}
 }
 
-// What wallets moves is booked once, in whatever order and however often it is told, also under another message's id, and
-// also when it is told before its deposit.
+// A transaction of wallets is booked once, for any order and number of its messages, also under another message's id,
+// and also before its deposit.
 func TestTreasury_booksWhatWalletsMoves(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	told := []wire.OutgoingFinal{
 		outgoing("0x1", wire.OutgoingFund, "USDT", "0", "2000000000000000"),                   // 0.002 ETH to pay for the next
 		outgoing("0x2", wire.OutgoingSweep, "USDT", "25000000", "1000000000000000"),           // 25 USDT
@@ -88,7 +88,7 @@ func TestTreasury_booksWhatWalletsMoves(t *testing.T) {
 	w.balanced()
 }
 
-// What no retry cures goes to the dead queue.
+// A message that no retry can process goes to the dead queue.
 func TestTreasury_refusesNonsense(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(m *wire.OutgoingFinal){

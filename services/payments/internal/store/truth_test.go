@@ -18,11 +18,11 @@ import (
 	"causeway.internal/services/payments/internal/rail/sim"
 )
 
-// gauntlet is one payment between a bad bank, dying workers, a chain that changes its mind and people who hold and retry.
-// The bank makes a transfer for every order that reaches it, even for a reference that it has. An order reaches it while
-// it is being sent or never.
+// gauntlet is one payment with a faulty bank, dying workers, a chain with reorgs, and operators who hold and retry. The
+// bank makes a transfer for every order that reaches it, even for a reference that it has. An order arrives while it is
+// being sent, or never.
 type gauntlet struct {
-	*world
+	*fixture
 	rt      *rapid.T // of the action that runs
 	p       payment.Payment
 	n       int // of the run
@@ -47,7 +47,7 @@ func (g *gauntlet) pick(what string, of ...string) string {
 	return rapid.SampledFrom(of).Draw(g.rt, what)
 }
 
-// truth is what a query finds now.
+// truth is the result of a query now.
 func (g *gauntlet) truth(ref string) (rail.Status, error) {
 	if g.made[ref] == 0 {
 		return rail.Status{}, rail.ErrNoSuchRef
@@ -57,7 +57,7 @@ func (g *gauntlet) truth(ref string) (rail.Status, error) {
 }
 
 func (g *gauntlet) send(o rail.Order) (rail.Status, error) {
-	if state := ask[string](g.world, `SELECT state FROM payouts WHERE reference = $1`, o.Ref); state != "sending" {
+	if state := ask[string](g.fixture, `SELECT state FROM payouts WHERE reference = $1`, o.Ref); state != "sending" {
 		g.rt.Fatalf("an order leaves while its row says %s", state)
 	}
 	if g.over[o.Ref] {
@@ -107,7 +107,7 @@ func (g *gauntlet) query(ref string) (rail.Status, error) {
 	return status, err
 }
 
-// meanwhile lets something else happen while the bank is busy with a call.
+// meanwhile runs another action during a call of the bank.
 func (g *gauntlet) meanwhile() {
 	if g.calm || g.depth >= 2 || !g.yes("something happens meanwhile") {
 		return
@@ -130,7 +130,7 @@ func (g *gauntlet) meanwhile() {
 	}
 }
 
-// work1 has a worker look at every due payout, and perhaps die of it.
+// work1 makes a worker process every due payout, and perhaps crash.
 func (g *gauntlet) work1() {
 	at := ""
 	if !g.calm {
@@ -160,7 +160,7 @@ func (g *gauntlet) hint() {
 	g.sql(`UPDATE payouts SET next_at = now(), taken_until = NULL WHERE next_at IS NOT NULL AND payment_id = $1`, g.p.ID)
 }
 
-// decideVerdict has the bank decide about what it has.
+// decideVerdict makes the bank decide a pending transfer.
 func (g *gauntlet) decideVerdict() {
 	for ref := range g.made {
 		if g.verdict[ref] == rail.Pending { // of one at most
@@ -169,7 +169,7 @@ func (g *gauntlet) decideVerdict() {
 	}
 }
 
-// person holds the payment, or decides about it.
+// person is an operator who holds the payment or decides on it.
 func (g *gauntlet) person() {
 	err := g.store.Update(g.t.Context(), g.p.ID, func(v change.View, now time.Time) (change.Result, error) {
 		var trigger payment.Trigger = payment.Screened{Verdict: payment.Hit, Rows: v.Rows}
@@ -187,7 +187,7 @@ func (g *gauntlet) person() {
 	}
 }
 
-// conclude has a person say what became of the payout, as the bank's own books have it, which is all that a person can know.
+// conclude makes an operator conclude the payout by the bank's books, the operator's only source.
 func (g *gauntlet) conclude() {
 	o := g.find(g.p.Reference).Payout
 	if o == nil {
@@ -220,12 +220,12 @@ func (g *gauntlet) conclude() {
 	}
 }
 
-// stuck reports a payout of which nothing more happens by itself.
+// stuck reports a payout that only an operator can continue.
 func (g *gauntlet) stuck() bool {
-	return ask[bool](g.world, `SELECT EXISTS (SELECT FROM payouts WHERE payment_id = $1 AND state IN ('sending', 'pending', 'unknown') AND (frozen OR paged OR stopped))`, g.p.ID)
+	return ask[bool](g.fixture, `SELECT EXISTS (SELECT FROM payouts WHERE payment_id = $1 AND state IN ('sending', 'pending', 'unknown') AND (frozen OR paged OR stopped))`, g.p.ID)
 }
 
-// check is the promise: one success per payment, whatever happens.
+// check tests the guarantee: at most one success per payment.
 func (g *gauntlet) check() {
 	paid := 0
 	for ref, n := range g.made {
@@ -241,7 +241,7 @@ func (g *gauntlet) check() {
 	}
 }
 
-// finish lets everything end well: the payment settles with exactly one success.
+// finish ends all faults: the payment settles with exactly one success.
 func (g *gauntlet) finish() {
 	g.calm = true
 	g.chain()
@@ -251,7 +251,7 @@ func (g *gauntlet) finish() {
 				g.verdict[ref] = rail.Succeeded
 			}
 		}
-		switch status := ask[string](g.world, `SELECT status FROM payments WHERE id = $1`, g.p.ID); status {
+		switch status := ask[string](g.fixture, `SELECT status FROM payments WHERE id = $1`, g.p.ID); status {
 		case "settled":
 			if len(g.made) == 0 {
 				g.rt.Fatal("settled without a transfer")
@@ -289,12 +289,12 @@ func fewer(t *testing.T) {
 	}
 }
 
-// Any interleaving of send, lost and late answers, poll, webhook, reorg, hold, retry, an operator's conclusion and crash pays
-// a payment once at most, and once exactly when it is over; a row found in sending is asked about and never sent, and no
-// order leaves once an operator has begun to conclude its payout.
+// For any interleaving of send, lost and late answers, poll, webhook, reorg, hold, retry, an operator's conclusion and
+// crash, a payment is paid at most once, and exactly once when it has settled. A row in state sending is queried and
+// never sent, and no order leaves after an operator began to conclude its payout.
 func TestPayout_truthOverAnyInterleaving(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	fewer(t)
 	runs := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -302,7 +302,7 @@ func TestPayout_truthOverAnyInterleaving(t *testing.T) {
 		w.sql(`UPDATE payouts SET next_at = NULL`) // of earlier runs
 		w.fill(1)
 		g := &gauntlet{
-			world: w, rt: rt, p: w.made(command()), n: runs, made: map[string]int{}, verdict: map[string]rail.State{},
+			fixture: w, rt: rt, p: w.made(command()), n: runs, made: map[string]int{}, verdict: map[string]rail.State{},
 			orders: map[string]int{}, misses: map[string]int{}, noFunds: map[string]bool{}, over: map[string]bool{},
 		}
 		w.rig(rigged{

@@ -9,10 +9,11 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// A transfer that another host contradicts never counts, also when it was converted already; confirmed after all, it counts.
+// A transfer that another host contradicts never counts, also after its conversion. If the host confirms it later, it
+// counts.
 func TestDeposit_contradicted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(1)
 	p := w.made(command())
 	see := func(version, depth int64, answer wire.Witness) {

@@ -39,8 +39,8 @@ import (
 
 var owner = change.Owner{MerchantID: "m1", KeyID: 7, Mode: tenant.Test}
 
-// world is payments without HTTP and broker: use cases over a real database, with the simulated bank.
-type world struct {
+// fixture is payments without HTTP and broker: use cases over a real database, with the simulated bank.
+type fixture struct {
 	t      testing.TB
 	cfg    postgres.Config
 	pool   *pgxpool.Pool
@@ -54,10 +54,10 @@ type world struct {
 	msgs   atomic.Int64
 }
 
-func newWorld(t testing.TB) *world {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	cfg := pg.Config(t, migrations.FS)
-	w := &world{t: t, cfg: cfg, pool: pg.Open(t, cfg, migrations.FS)}
+	w := &fixture{t: t, cfg: cfg, pool: pg.Open(t, cfg, migrations.FS)}
 	tel := telemetrytest.ForTest(t)
 	render := app.Renderer{PublicURL: "https://pay.example"}
 	ring, err := keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
@@ -88,25 +88,25 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// with makes the use cases anew, with some of what they need changed.
-func (w *world) with(edit func(d *app.Deps)) {
+// with makes the use cases again with changed dependencies.
+func (w *fixture) with(edit func(d *app.Deps)) {
 	deps := w.app.Deps
 	edit(&deps)
 	w.app = app.New(deps)
 }
 
 // newWorker makes a worker of payouts, as another replica would have one.
-func (w *world) newWorker(asksFirst bool) *app.PayoutWorker {
+func (w *fixture) newWorker(asksFirst bool) *app.PayoutWorker {
 	o := w.app.Worker(w.store, 8)
 	o.AskFirst, o.Crash = asksFirst, func(step string) bool { return w.crash != nil && w.crash(step) }
 	return app.NewPayoutWorker(o)
 }
 
-// crashAt makes the worker stop dead at the steps that die chooses.
-func (w *world) crashAt(die func(step string) bool) { w.crash = die }
+// crashAt makes the worker crash at the steps that die chooses.
+func (w *fixture) crashAt(die func(step string) bool) { w.crash = die }
 
-// fill puts fresh tron addresses into the stock, as wallets would.
-func (w *world) fill(n int) {
+// fill puts fresh tron addresses into the stock, as wallets does.
+func (w *fixture) fill(n int) {
 	w.t.Helper()
 	for n > 0 {
 		m := wire.AddressesAllocated{RequestID: id.New("req_", time.Now()), Mode: tenant.Test, Family: money.Tron, Part: 1, Parts: 1}
@@ -136,12 +136,12 @@ func command() payment.Command {
 	}
 }
 
-func (w *world) create(c payment.Command, k change.Key) (change.Answer, error) {
+func (w *fixture) create(c payment.Command, k change.Key) (change.Answer, error) {
 	return w.app.Create(w.t.Context(), owner, c, &fault.Problems{}, k)
 }
 
-// made creates a payment and returns it as the store has it.
-func (w *world) made(c payment.Command) payment.Payment {
+// made creates a payment and returns it as stored.
+func (w *fixture) made(c payment.Command) payment.Payment {
 	w.t.Helper()
 	a, err := w.create(c, change.Key{})
 	if err != nil {
@@ -159,8 +159,8 @@ func reference(t testing.TB, body []byte) string {
 	return got.Payment.Reference
 }
 
-// find reads a whole payment, and makes sure that what a GET reads of it shows the same.
-func (w *world) find(ref string) change.View {
+// find reads a whole payment, and checks that a GET, which reads fewer columns, shows the same.
+func (w *fixture) find(ref string) change.View {
 	w.t.Helper()
 	all, err := w.store.FindAny(w.t.Context(), ref)
 	if err != nil {
@@ -176,7 +176,7 @@ func (w *world) find(ref string) change.View {
 	return all
 }
 
-func (w *world) shown(v change.View) string {
+func (w *fixture) shown(v change.View) string {
 	w.t.Helper()
 	body, err := app.Renderer{PublicURL: "https://pay.example"}.Shown(v)
 	if err != nil {
@@ -196,7 +196,7 @@ type coin struct {
 	at       time.Time
 }
 
-func (w *world) message(p payment.Payment, c coin) wire.DepositChanged {
+func (w *fixture) message(p payment.Payment, c coin) wire.DepositChanged {
 	w.t.Helper()
 	n, _ := money.NetworkOf("tron")
 	a, _ := n.Asset("USDT")
@@ -221,16 +221,16 @@ func (w *world) message(p payment.Payment, c coin) wire.DepositChanged {
 	return m
 }
 
-// see delivers a snapshot, each time as a message of its own.
-func (w *world) see(p payment.Payment, c coin) {
+// see delivers a snapshot in a new message.
+func (w *fixture) see(p payment.Payment, c coin) {
 	w.t.Helper()
 	if err := w.app.DepositChanged(w.t.Context(), fmt.Sprintf("msg-%d", w.msgs.Add(1)), w.message(p, c)); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// scanned tells that tron is scanned through a time.
-func (w *world) scanned(height int64, at time.Time) {
+// scanned reports that tron is scanned through a time.
+func (w *fixture) scanned(height int64, at time.Time) {
 	w.t.Helper()
 	m := wire.ScannedThrough{Mode: tenant.Test, Network: "tron", Height: height, BlockTime: at}
 	if err := admission.Scanned(w.store.Advance)(w.t.Context(), "scanned", m); err != nil {
@@ -239,7 +239,7 @@ func (w *world) scanned(height int64, at time.Time) {
 }
 
 // sql runs a statement of the test.
-func (w *world) sql(text string, args ...any) {
+func (w *fixture) sql(text string, args ...any) {
 	w.t.Helper()
 	if _, err := w.pool.Exec(w.t.Context(), text, args...); err != nil {
 		w.t.Fatal(err)
@@ -247,7 +247,7 @@ func (w *world) sql(text string, args ...any) {
 }
 
 // ask scans one value.
-func ask[T any](w *world, text string, args ...any) (v T) {
+func ask[T any](w *fixture, text string, args ...any) (v T) {
 	w.t.Helper()
 	if err := w.pool.QueryRow(w.t.Context(), text, args...).Scan(&v); err != nil {
 		w.t.Fatalf("%s: %v", text, err)
@@ -255,8 +255,8 @@ func ask[T any](w *world, text string, args ...any) (v T) {
 	return v
 }
 
-// work runs due payouts until none is due any more or until holds; it does not wait for times, it brings them near.
-func (w *world) work(until func() bool) {
+// work processes due payouts until the condition holds, for at most a minute.
+func (w *fixture) work(until func() bool) {
 	w.t.Helper()
 	limit := time.Now().Add(time.Minute)
 	for !until() {
@@ -275,12 +275,12 @@ func (w *world) work(until func() bool) {
 	}
 }
 
-func (w *world) dump() string {
+func (w *fixture) dump() string {
 	return ask[string](w, `SELECT coalesce(json_agg(p)::text, '') || coalesce((SELECT json_agg(o)::text FROM (SELECT state, next_at, lease_until, sends, polls, misses, taken_until FROM payouts LIMIT 3) o), '') FROM (SELECT status, exception, funding, payout FROM payments LIMIT 3) p`)
 }
 
 // events are the types and sequences of the outbox for a payment, in order.
-func (w *world) events(p payment.Payment) (out []string) {
+func (w *fixture) events(p payment.Payment) (out []string) {
 	w.t.Helper()
 	rows, err := w.pool.Query(w.t.Context(), `SELECT body FROM outbox WHERE name = $1 ORDER BY id`, string(wire.PaymentStatusChangedV1))
 	if err != nil {
@@ -304,7 +304,7 @@ func (w *world) events(p payment.Payment) (out []string) {
 }
 
 // balanced fails the test unless debits and credits agree per asset, and every kept balance is that of its entries.
-func (w *world) balanced() {
+func (w *fixture) balanced() {
 	w.t.Helper()
 	if n := ask[int](w, `SELECT count(*) FROM (SELECT asset FROM ledger_entries GROUP BY asset HAVING sum(CASE side WHEN 'debit' THEN amount ELSE -amount END) <> 0) x`); n > 0 {
 		w.t.Errorf("%d assets do not balance", n)

@@ -25,9 +25,9 @@ type fatal interface {
 	Fatalf(format string, args ...any)
 }
 
-// world is one payment with its deposit rows, its ledger and all its facts. It checks the invariants after every
+// fixture is one payment with its deposit rows, its ledger and all its facts. It checks the invariants after every
 // trigger.
-type world struct {
+type fixture struct {
 	t      fatal
 	policy Policy
 	p      Payment
@@ -65,10 +65,10 @@ func priced(t fatal, network, symbol, fiat string, from quote.ChargeFrom) quote.
 
 var account = Receiver{BankCode: "058", BankName: "Guaranty Trust Bank", AccountNumber: "0123456789", AccountName: "ADAEZE OKAFOR", NameVerified: true}
 
-// newWorld creates a payment of 160 000 NGN: with the fee of 1 000 from fiat the payer owes exactly 100 USDT.
-func newWorld(t fatal, kind Type, change ...func(*Payment)) *world {
+// newFixture creates a payment of 160 000 NGN: with the fee of 1 000 from fiat the payer owes exactly 100 USDT.
+func newFixture(t fatal, kind Type, change ...func(*Payment)) *fixture {
 	t.Helper()
-	w := &world{
+	w := &fixture{
 		t: t, policy: Defaults(), now: start, rate: dec("1600"), journals: map[string]bool{}, balances: map[string]decimal.Decimal{}, edges: map[string]bool{},
 	}
 	d := Payment{
@@ -91,7 +91,7 @@ func newWorld(t fatal, kind Type, change ...func(*Payment)) *world {
 func noReceiver(p *Payment) { p.Receiver = Receiver{} }
 
 // apply runs one trigger and checks the invariants.
-func (w *world) apply(tr Trigger) error {
+func (w *fixture) apply(tr Trigger) error {
 	w.t.Helper()
 	before := w.p
 	cell := Transitions()[before.State()][tr.Name()]
@@ -114,7 +114,7 @@ func (w *world) apply(tr Trigger) error {
 	return nil
 }
 
-func (w *world) must(tr Trigger) {
+func (w *fixture) must(tr Trigger) {
 	w.t.Helper()
 	if err := w.apply(tr); err != nil {
 		w.t.Fatalf("%s in %s: %v", tr.Name(), w.p.State(), err)
@@ -122,7 +122,7 @@ func (w *world) must(tr Trigger) {
 }
 
 // take stores the facts as the store does.
-func (w *world) take(before Payment, tr Trigger) {
+func (w *fixture) take(before Payment, tr Trigger) {
 	w.t.Helper()
 	sequence, at := before.Sequence, before.State()
 	for _, f := range w.last {
@@ -167,7 +167,7 @@ func (w *world) take(before Payment, tr Trigger) {
 
 // hop checks one step of a move against the table. A trigger that continues from a state which it has just entered uses
 // that state's own cell, or the cell of deposits.
-func (w *world) hop(f Change, by TriggerName) {
+func (w *fixture) hop(f Change, by TriggerName) {
 	w.t.Helper()
 	for _, name := range []TriggerName{by, OnDeposits} {
 		for _, e := range Transitions()[f.From][name].Edges {
@@ -184,7 +184,7 @@ func edgeName(from State, tr TriggerName, to State) string {
 	return fmt.Sprintf("%s --%s--> %s", from, tr, to)
 }
 
-func (w *world) book(j ledger.Journal) {
+func (w *fixture) book(j ledger.Journal) {
 	w.t.Helper()
 	if err := j.Check(); err != nil {
 		w.t.Fatalf("%v", err)
@@ -209,7 +209,7 @@ func (w *world) book(j ledger.Journal) {
 }
 
 // invariants are checked after every trigger.
-func (w *world) invariants(before Payment, tr Trigger) {
+func (w *fixture) invariants(before Payment, tr Trigger) {
 	w.t.Helper()
 	received := decimal.Zero
 	for _, d := range w.rows {
@@ -268,7 +268,7 @@ func (w *world) invariants(before Payment, tr Trigger) {
 
 // unmined checks transfers in no block: none is in the ledger. A converted one counts as lost while the payment is in
 // review or after its payout left. In every other state the conversion is undone.
-func (w *world) unmined(before Payment) {
+func (w *fixture) unmined(before Payment) {
 	w.t.Helper()
 	for _, d := range w.rows {
 		if d.BlockHeight > 0 || d.Reverted {
@@ -285,7 +285,7 @@ func (w *world) unmined(before Payment) {
 
 // money checks every conversion: it is not above the gross, not above the worth at the locked rate, and not above the
 // quote where a limit has no room or no operator named the amount.
-func (w *world) money(before Payment, tr Trigger) {
+func (w *fixture) money(before Payment, tr Trigger) {
 	w.t.Helper()
 	c, q := w.p.Credit, w.p.Quote
 	if !c.Frozen || before.Credit.Frozen && before.Credit.N == c.N {
@@ -308,7 +308,7 @@ func (w *world) money(before Payment, tr Trigger) {
 }
 
 // duplicate applies a trigger from outside a second time: nothing may change.
-func (w *world) duplicate(tr Trigger) {
+func (w *fixture) duplicate(tr Trigger) {
 	w.t.Helper()
 	switch again := tr.(type) {
 	case Deposits:
@@ -339,7 +339,7 @@ func (w *world) duplicate(tr Trigger) {
 }
 
 // deposit adds or replaces a transfer and applies it to the payment.
-func (w *world) deposit(key, amount string, change ...func(*Deposit)) {
+func (w *fixture) deposit(key, amount string, change ...func(*Deposit)) {
 	w.t.Helper()
 	d := Deposit{Key: key, Network: "ethereum", Asset: "USDT", TxHash: "0x" + key, Amount: dec(amount), FirstSeenAt: w.now}
 	i := slices.IndexFunc(w.rows, func(d Deposit) bool { return d.Key == key })
@@ -358,7 +358,7 @@ func (w *world) deposit(key, amount string, change ...func(*Deposit)) {
 	w.tell()
 }
 
-func (w *world) tell() {
+func (w *fixture) tell() {
 	w.t.Helper()
 	w.must(Deposits{Rows: w.rows, Rate: w.rate})
 }
@@ -375,14 +375,14 @@ func other(network, asset string) func(*Deposit) {
 }
 
 // close ends the window as the timer does once the network is scanned past it.
-func (w *world) close() {
+func (w *fixture) close() {
 	w.t.Helper()
 	w.now = w.p.ExpiresAt.Add(2 * time.Minute)
 	w.must(WindowOver{Rows: w.rows, Rate: w.rate, ScannedTo: w.p.ExpiresAt.Add(time.Minute)})
 }
 
 // is checks status and exception.
-func (w *world) is(s Status, e Exception) {
+func (w *fixture) is(s Status, e Exception) {
 	w.t.Helper()
 	if w.p.Status() != s || w.p.Exception() != e {
 		w.t.Fatalf("payment is %s %q, want %s %q", w.p.Status(), w.p.Exception(), s, e)
@@ -390,7 +390,7 @@ func (w *world) is(s Status, e Exception) {
 }
 
 // said checks the events since the last look.
-func (w *world) said(want ...string) {
+func (w *fixture) said(want ...string) {
 	w.t.Helper()
 	var got []string
 	for _, e := range w.events {
@@ -402,12 +402,12 @@ func (w *world) said(want ...string) {
 	}
 }
 
-func (w *world) payout(want string) {
+func (w *fixture) payout(want string) {
 	w.t.Helper()
 	if w.held == nil || !w.held.Amount.Equal(dec(want)) {
 		w.t.Fatalf("payout %+v, want %s", w.held, want)
 	}
 }
 
-func (w *world) send()    { w.t.Helper(); w.must(Sending{Attempt: w.p.Attempt}) }
-func (w *world) succeed() { w.t.Helper(); w.must(Succeeded{Attempt: w.p.Attempt}) }
+func (w *fixture) send()    { w.t.Helper(); w.must(Sending{Attempt: w.p.Attempt}) }
+func (w *fixture) succeed() { w.t.Helper(); w.must(Succeeded{Attempt: w.p.Attempt}) }
