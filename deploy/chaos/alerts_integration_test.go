@@ -29,6 +29,8 @@ const (
 // The rules about Causeway's own chains apply to live mode, so ethereum is live here, on a node that makes a block a
 // second. It has two names, so that two hosts serve it. The alerts of servers that the stack lacks (CloudNativePG,
 // kube-state-metrics, cert-manager) and the burn rates of objectives are not covered here: promtool tests each of them.
+//
+// This test runs alone, because no alert may fire while nothing is broken.
 func TestAlerts(t *testing.T) {
 	found, err := exec.CommandContext(t.Context(), "../check/program", "prometheus", "prometheus").Output()
 	if err != nil {

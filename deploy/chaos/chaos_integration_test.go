@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 // TestMix is `make chaos` in small: kills at the steps of a payment and the whole mix, against two replicas of
 // everything, and a clean audit. The servers die too, so the instance has its own.
 func TestMix(t *testing.T) {
+	t.Parallel()
 	launch(t, []string{"--split", "--replicas", "2", "--toxic"}, "--scenario", mixScenarios, "--duration", mixFor.String(), "--rate", "4")
 }
 
@@ -44,6 +45,7 @@ func TestRestore(t *testing.T) {
 // repository has no history, both are these: what is left is that databases are migrated and processes replaced under
 // load.
 func TestUpgrade(t *testing.T) {
+	t.Parallel()
 	newer := os.Getenv("CAUSEWAY_BIN")
 	older := t.TempDir()
 	build := exec.CommandContext(t.Context(), filepath.Join("..", "upgrade", "build"), older)

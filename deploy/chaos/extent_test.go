@@ -4,7 +4,8 @@ package main
 
 import "time"
 
-// These last three minutes together, with the starts, the last payments and the audits.
+// These last three minutes together, with the starts, the last payments and the audits. Those that measure nothing by
+// the clock run two at a time.
 const (
 	mixScenarios = "steps,mix"
 	mixFor       = 50 * time.Second
