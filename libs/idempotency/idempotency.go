@@ -116,12 +116,18 @@ func (k Key) id() []byte {
 	return h.Sum(nil)
 }
 
-// Answer is a stored reply. Secret, if present, is the sealed form of a body that holds a secret. It is erased after 15
-// minutes; from then on Body is the answer.
+// Answer is the exact reply to a request, as it is kept for the request's key.
+//
+// A reply that holds a secret has three forms: the first caller gets Full; Secret, its sealed form, answers the same
+// request for 15 minutes and is erased then; Body, without the secret, is the answer from then on. A Personal body names
+// a person's account, and the store seals it.
 type Answer struct {
-	Status int
-	Body   []byte
-	Secret []byte
+	Status   int
+	Body     []byte
+	Full     []byte
+	Secret   []byte
+	Personal bool
+	Replayed bool // it was given before
 }
 
 // Args are the arguments of InsertSQL, in its order.
@@ -132,6 +138,9 @@ func Args(k Key, a Answer) []any {
 	}
 	return []any{k.id(), k.Hash[:], a.Status, body, a.Secret}
 }
+
+// ErrTaken means that another request with the same key has won; Replay has its answer.
+var ErrTaken = errors.New("a request with this idempotency key won")
 
 var (
 	errReused     = fault.New(fault.KeyReused, "idempotency_key_reused", "This Idempotency-Key was used before with another body.")
@@ -155,6 +164,7 @@ func Find(ctx context.Context, q postgres.Querier, k Key) (a Answer, found bool,
 	if [32]byte(hash) != k.Hash {
 		return Answer{}, false, errReused
 	}
+	a.Replayed = true
 	return a, true, nil
 }
 

@@ -16,3 +16,11 @@ func Modes() []Mode { return []Mode{Live, Test} }
 
 // Valid reports whether m is one of the two.
 func (m Mode) Valid() bool { return m == Live || m == Test }
+
+// Owner is the merchant and the mode that a request may see; every query carries both. KeyID is the API key that the
+// request came with: wallets belong to it, and payments and reports keep it.
+type Owner struct {
+	MerchantID string
+	KeyID      int64
+	Mode       Mode
+}

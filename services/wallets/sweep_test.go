@@ -31,6 +31,7 @@ import (
 	"causeway.internal/libs/bus"
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/tenant"
@@ -38,7 +39,6 @@ import (
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/testkit/port"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/messaging"
@@ -457,9 +457,9 @@ func (c *custody) wallet(t *testing.T, crypto string) wallet.Wallet {
 		ID: id.New(id.Wallet, now), Mode: tenant.Live, MerchantID: "acme", KeyID: 7, Family: money.EVM, Network: "ethereum", NetworkName: "ethereum",
 		Crypto: crypto, Metadata: []byte("{}"), CreatedAt: now, ExpiresAt: now.Add(time.Hour),
 	}.Born()
-	_, err := c.book.CreateWallet(t.Context(), made, c.source(t), app.Key{}, func(w wallet.Wallet) (app.Answer, error) {
+	_, err := c.book.CreateWallet(t.Context(), made, c.source(t), idempotency.Key{}, func(w wallet.Wallet) (idempotency.Answer, error) {
 		made = w
-		return app.Answer{Status: 201}, nil
+		return idempotency.Answer{Status: 201}, nil
 	})
 	if err != nil {
 		t.Fatal(err)

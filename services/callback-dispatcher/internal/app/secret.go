@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/services/callback-dispatcher/internal/delivery"
 )
 
@@ -62,19 +63,11 @@ type Vault interface {
 	Rotate(ctx context.Context, o Owner, next SealedSecret, revoke bool, k Key, a Answer) (earlier *Answer, err error)
 }
 
-// Key names a request that may be repeated; the zero Key does not.
-type Key struct {
-	Scope string
-	Key   string
-	Hash  [32]byte
-}
-
-// Answer is a reply to a keyed request. Secret, sealed, is the body while it may be shown again; then Body is.
-type Answer struct {
-	Status int
-	Body   []byte
-	Secret []byte
-}
+// A keyed request and its answer.
+type (
+	Key    = idempotency.Key
+	Answer = idempotency.Answer
+)
 
 // Sealer seals secrets at rest.
 type Sealer interface {

@@ -8,6 +8,7 @@ import (
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
@@ -19,52 +20,52 @@ type AccessStore interface {
 	// FindAny is the whole payment of a reference, which names its own mode.
 	FindAny(ctx context.Context, reference string) (change.View, error)
 	// UpdateOwned changes the payment of an owner by its reference and stores the answer under the key.
-	UpdateOwned(ctx context.Context, o change.Owner, reference string, k change.Key, f change.Func) error
+	UpdateOwned(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key, f change.Func) error
 	// UpdateAny is UpdateOwned for anybody who knows the reference. It gives ErrAddressUsed where Insert would.
-	UpdateAny(ctx context.Context, reference string, k change.Key, f change.Func) error
+	UpdateAny(ctx context.Context, reference string, k idempotency.Key, f change.Func) error
 	// Ours says whether an address in its canonical spelling is a payment's deposit address, waits in the stock for a
 	// payment, has received money, or was named by wallets.
 	Ours(ctx context.Context, family money.Family, address string) (bool, error)
 	// Replay is the stored answer of a key.
-	Replay(ctx context.Context, k change.Key) (change.Answer, bool, error)
+	Replay(ctx context.Context, k idempotency.Key) (idempotency.Answer, bool, error)
 	// Settled is the stored answer of a key that another request holds; a 409 while that one is still running.
-	Settled(ctx context.Context, k change.Key) (change.Answer, error)
+	Settled(ctx context.Context, k idempotency.Key) (idempotency.Answer, error)
 }
 
 // Access finds and changes payments for those who may: their owner, and anybody who knows the reference.
 type Access struct {
 	Store   AccessStore
-	Keys    *keyring.Ring                                           // seals answers that hold a secret while they may be repeated
-	Refusal func(ctx context.Context, f *fault.Error) change.Answer // the exact reply that a fault becomes
+	Keys    *keyring.Ring                                                // seals answers that hold a secret while they may be repeated
+	Refusal func(ctx context.Context, f *fault.Error) idempotency.Answer // the exact reply that a fault becomes
 }
 
 // Owned changes an owner's payment once per Idempotency-Key and returns the answer that the change gave.
-func (a *Access) Owned(ctx context.Context, o change.Owner, reference string, k change.Key, f change.Func) (change.Answer, error) {
+func (a *Access) Owned(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key, f change.Func) (idempotency.Answer, error) {
 	if !id.IsPaymentReference(reference) {
-		return change.Answer{}, change.ErrNotFound
+		return idempotency.Answer{}, change.ErrNotFound
 	}
 	return a.Once(ctx, k, f, func(f change.Func) error { return a.Store.UpdateOwned(ctx, o, reference, k, f) })
 }
 
 // Anyones changes the payment of a reference for anybody who knows it, once per Idempotency-Key.
-func (a *Access) Anyones(ctx context.Context, reference string, k change.Key, f change.Func) (change.Answer, error) {
+func (a *Access) Anyones(ctx context.Context, reference string, k idempotency.Key, f change.Func) (idempotency.Answer, error) {
 	if !id.IsPaymentReference(reference) {
-		return change.Answer{}, change.ErrNotFound
+		return idempotency.Answer{}, change.ErrNotFound
 	}
 	return a.Once(ctx, k, f, func(f change.Func) error { return a.Store.UpdateAny(ctx, reference, k, f) })
 }
 
 // Once runs a change through update and keeps its answer, and what the payment's state refuses, under the key.
-func (a *Access) Once(ctx context.Context, k change.Key, f change.Func, update func(change.Func) error) (change.Answer, error) {
+func (a *Access) Once(ctx context.Context, k idempotency.Key, f change.Func, update func(change.Func) error) (idempotency.Answer, error) {
 	if earlier, found, err := a.Replay(ctx, k); err != nil || found {
 		return earlier, err
 	}
-	var answer change.Answer
+	var answer idempotency.Answer
 	var refused error
 	err := update(func(v change.View, now time.Time) (change.Result, error) {
 		r, err := f(v, now)
 		refused = r.Refused
-		if refusal, ok := stateAnswer(err); ok && k.Key != "" {
+		if refusal, ok := stateAnswer(err); ok && k.Sent() {
 			kept := a.Refusal(ctx, refusal)
 			r, err = change.Result{Answer: &kept}, nil
 		}
@@ -74,12 +75,12 @@ func (a *Access) Once(ctx context.Context, k change.Key, f change.Func, update f
 		}
 		return r, err
 	})
-	if errors.Is(err, change.ErrKeyTaken) {
+	if errors.Is(err, idempotency.ErrTaken) {
 		answer, err = a.Store.Settled(ctx, k)
 		return unseal(a.Keys, k, answer), err
 	}
 	if err == nil && refused != nil {
-		return change.Answer{}, refused
+		return idempotency.Answer{}, refused
 	}
 	if answer.Full != nil {
 		answer.Body = answer.Full
@@ -95,29 +96,29 @@ func stateAnswer(err error) (*fault.Error, bool) {
 }
 
 // Replay is the answer that was given to the same request before.
-func (a *Access) Replay(ctx context.Context, k change.Key) (change.Answer, bool, error) {
-	if k.Key == "" {
-		return change.Answer{}, false, nil
+func (a *Access) Replay(ctx context.Context, k idempotency.Key) (idempotency.Answer, bool, error) {
+	if !k.Sent() {
+		return idempotency.Answer{}, false, nil
 	}
 	answer, found, err := a.Store.Replay(ctx, k)
 	return unseal(a.Keys, k, answer), found, err
 }
 
 // Open finds the payment of a reference that anybody may use, or the answer that was given to the same request before.
-func (a *Access) Open(ctx context.Context, reference string, k change.Key) (v change.View, earlier change.Answer, found bool, err error) {
+func (a *Access) Open(ctx context.Context, reference string, k idempotency.Key) (v change.View, earlier idempotency.Answer, found bool, err error) {
 	if !id.IsPaymentReference(reference) {
-		return change.View{}, change.Answer{}, false, change.ErrNotFound
+		return change.View{}, idempotency.Answer{}, false, change.ErrNotFound
 	}
 	return a.UnlessDone(ctx, k, func() (change.View, error) { return a.Store.FindAny(ctx, reference) })
 }
 
 // UnlessDone finds a payment, or the answer that its request was given before.
-func (a *Access) UnlessDone(ctx context.Context, k change.Key, find func() (change.View, error)) (v change.View, earlier change.Answer, found bool, err error) {
+func (a *Access) UnlessDone(ctx context.Context, k idempotency.Key, find func() (change.View, error)) (v change.View, earlier idempotency.Answer, found bool, err error) {
 	if earlier, found, err = a.Replay(ctx, k); err != nil || found {
 		return change.View{}, earlier, found, err
 	}
 	v, err = find()
-	return v, change.Answer{}, false, err
+	return v, idempotency.Answer{}, false, err
 }
 
 // Ours says whether an address is one of this system's in either mode, so that what is sent there does not reach a payer. The
@@ -132,18 +133,18 @@ func (a *Access) Ours(ctx context.Context, mode tenant.Mode, text string) (bool,
 }
 
 // SecretPlace binds a sealed answer to its key.
-func secretPlace(k change.Key) string { return "answer/" + k.Scope + "/" + k.Key }
+func secretPlace(k idempotency.Key) string { return "answer/" + k.Scope + "/" + k.Key }
 
 // keep is an answer as it is stored for its key.
-func keep(ring *keyring.Ring, k change.Key, given change.Answer) *change.Answer {
-	if given.Personal && k.Key != "" {
+func keep(ring *keyring.Ring, k idempotency.Key, given idempotency.Answer) *idempotency.Answer {
+	if given.Personal && k.Sent() {
 		given.Body = ring.Seal(given.Body, secretPlace(k))
 	}
 	return &given
 }
 
 // unseal gives a stored answer back as it was given, with its secret while that is kept.
-func unseal(ring *keyring.Ring, k change.Key, stored change.Answer) change.Answer {
+func unseal(ring *keyring.Ring, k idempotency.Key, stored idempotency.Answer) idempotency.Answer {
 	if _, err := keyring.KeyID(stored.Body); err == nil { // a personal one is sealed
 		body, err := ring.Open(stored.Body, secretPlace(k))
 		if err != nil { // its master key is gone: what was done stands, and is not told again

@@ -9,6 +9,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
@@ -41,7 +42,7 @@ type Deps struct {
 	Policy      payment.Policy
 	Render      Renderer
 	Callback    func(mode tenant.Mode, url string) error
-	Refusal     func(ctx context.Context, f *fault.Error) change.Answer
+	Refusal     func(ctx context.Context, f *fault.Error) idempotency.Answer
 	Now         func() time.Time
 	Log         *slog.Logger
 	Screening   admission.Screening

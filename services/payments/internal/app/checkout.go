@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
@@ -42,7 +43,7 @@ type checkout struct {
 
 // Checkout is the body of GET /v1/checkout/:reference.
 func (a *Checkouts) Checkout(ctx context.Context, reference string) ([]byte, error) {
-	v, _, _, err := a.Access.Open(ctx, reference, change.Key{})
+	v, _, _, err := a.Access.Open(ctx, reference, idempotency.Key{})
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -12,7 +13,7 @@ import (
 
 // Claim names the account that a gift is paid to (docs/api-contract.md#claim). The name comes from the bank and never
 // from the client; without it nothing is claimed. Whatever runs in parallel, the first claim wins.
-func (a *Intake) Claim(ctx context.Context, reference string, in *payment.ReceiverInput, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Intake) Claim(ctx context.Context, reference string, in *payment.ReceiverInput, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	v, earlier, found, err := a.Access.Open(ctx, reference, k)
 	if err != nil || found {
 		return earlier, err
@@ -23,15 +24,15 @@ func (a *Intake) Claim(ctx context.Context, reference string, in *payment.Receiv
 	}
 	receiver := payment.CheckReceiver(in, p.Mode, p.Currency, problems)
 	if err := problems.Err(); err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	named, err := a.Receivers.Named(ctx, p, receiver)
 	if err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	bank, err := a.Providers[p.Mode].Route(payment.Payment{Type: p.Type, Currency: p.Currency, Receiver: named})
 	if err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	return a.Access.Anyones(ctx, reference, k, func(v change.View, now time.Time) (change.Result, error) {
 		r, err := change.Applied(a.Policy.Apply(v.Payment, payment.ClaimGift{Receiver: named, Rail: bank}, now))
@@ -46,7 +47,7 @@ func (a *Intake) Claim(ctx context.Context, reference string, in *payment.Receiv
 		if err != nil {
 			return change.Result{}, err
 		}
-		r.Answer = &change.Answer{Status: change.StatusOK, Body: body, Personal: true}
+		r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: body, Personal: true}
 		return r, nil
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payout"
 )
@@ -58,7 +59,7 @@ func concludedAs(s payout.State) string {
 }
 
 // AskPayout has the rail asked about a payout now.
-func (a *Operators) AskPayout(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Operators) AskPayout(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	d.action = actionAsk
 	return a.operate(ctx, payoutID, d, problems, k, func(v change.View, _ payout.Timing, now time.Time) (change.Result, error) {
 		next, err := payout.Ask(*v.Payout, now)
@@ -71,7 +72,7 @@ func (a *Operators) AskPayout(ctx context.Context, payoutID string, d PayoutOrde
 
 // ConcludePayout ends a payout by an operator's word. From the first request on nothing more is sent, also where the request
 // is refused because an order is on its way or because a second operator has to confirm it.
-func (a *Operators) ConcludePayout(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Operators) ConcludePayout(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	d.action = actionConclude
 	switch d.Outcome {
 	case concludePaid:
@@ -132,17 +133,17 @@ type doubtAnswer struct {
 }
 
 // operate carries out what an operator wants of a payout, once two of them want it where it is about much money, and notes it.
-func (a *Operators) operate(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k change.Key,
+func (a *Operators) operate(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k idempotency.Key,
 	do func(v change.View, timing payout.Timing, now time.Time) (change.Result, error),
-) (change.Answer, error) {
+) (idempotency.Answer, error) {
 	if d.Reason == "" {
 		problems.Add("reason", "is required")
 	}
 	if err := problems.Err(); err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	if !strings.HasPrefix(payoutID, id.Payout) {
-		return change.Answer{}, change.ErrNoPayout
+		return idempotency.Answer{}, change.ErrNoPayout
 	}
 	if earlier, found, err := a.Access.Replay(ctx, k); err != nil || found {
 		return earlier, err
@@ -152,11 +153,11 @@ func (a *Operators) operate(ctx context.Context, payoutID string, d PayoutOrder,
 		if errors.Is(err, change.ErrNotFound) {
 			err = change.ErrNoPayout
 		}
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	open, err := a.Store.Asked(ctx, paymentID)
 	if err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	decide := func(v change.View, now time.Time) (change.Result, error) {
 		if v.Payout == nil {
@@ -201,7 +202,7 @@ func (a *Operators) noted(v change.View, d PayoutOrder, r change.Result, open *a
 			answer.Approval = &view
 			answer.Payout = doubtOf(o)
 			body, err := encode(answer)
-			r.Answer = &change.Answer{Status: change.StatusOK, Body: body}
+			r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: body}
 			return r, err
 		}
 		d.Reason = open.Joined(d.Reason)
@@ -214,6 +215,6 @@ func (a *Operators) noted(v change.View, d PayoutOrder, r change.Result, open *a
 	}}
 	answer.Payout = doubtOf(*r.Payout)
 	body, err := encode(answer)
-	r.Answer = &change.Answer{Status: change.StatusOK, Body: body}
+	r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: body}
 	return r, err
 }

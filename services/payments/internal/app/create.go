@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
@@ -22,7 +23,8 @@ import (
 // IntakeStore is the table of payments, to which Intake adds.
 type IntakeStore interface {
 	// Insert writes a new payment with its history, event and stored answer in one round trip. ErrAddressUsed and
-	// ErrReferenceUsed ask for another try with another one; ErrKeyTaken means that a request with the same key won.
+	// ErrReferenceUsed ask for another try with another one; idempotency.ErrTaken means that a request with the same key
+	// won.
 	Insert(ctx context.Context, n change.Newborn) error
 }
 
@@ -54,7 +56,7 @@ const tries = 5
 //
 // Whether the key has an answer already is asked by that write, and otherwise only when there is something to refuse: then
 // the earlier answer is given, whatever is wrong with the request or the world by now.
-func (a *Intake) Create(ctx context.Context, o change.Owner, c payment.Command, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Intake) Create(ctx context.Context, o tenant.Owner, c payment.Command, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	answer, err := a.create(ctx, o, c, problems, k)
 	if err == nil {
 		return answer, nil
@@ -62,10 +64,10 @@ func (a *Intake) Create(ctx context.Context, o change.Owner, c payment.Command, 
 	if earlier, found, lookErr := a.Access.Replay(ctx, k); lookErr != nil || found {
 		return earlier, lookErr
 	}
-	return change.Answer{}, err
+	return idempotency.Answer{}, err
 }
 
-func (a *Intake) create(ctx context.Context, o change.Owner, c payment.Command, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Intake) create(ctx context.Context, o tenant.Owner, c payment.Command, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	if c.CallbackURL != "" {
 		if err := a.Callback(o.Mode, c.CallbackURL); err != nil {
 			problems.Add("callbackUrl", "%s", err.Error())
@@ -73,21 +75,21 @@ func (a *Intake) create(ctx context.Context, o change.Owner, c payment.Command, 
 	}
 	terms, err := c.Check(o.Mode, a.Policy.Fees, problems)
 	if err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	if err := knownBank(o.Mode, terms.Draft()); err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	world, ok := a.Providers[o.Mode]
 	if !ok {
-		return change.Answer{}, change.ErrLiveDisabled
+		return idempotency.Answer{}, change.ErrLiveDisabled
 	}
 	if err := a.Full(ctx); err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	draft, err := a.draft(ctx, o, world, terms)
 	if err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	return a.insert(ctx, draft, k)
 }
@@ -111,7 +113,7 @@ func (a *Intake) payable(w provider.Set, p payment.Payment) error {
 }
 
 // draft adds to the terms what the service itself decides: names, price, owner and rail.
-func (a *Intake) draft(ctx context.Context, o change.Owner, w provider.Set, terms payment.Terms) (payment.Payment, error) {
+func (a *Intake) draft(ctx context.Context, o tenant.Owner, w provider.Set, terms payment.Terms) (payment.Payment, error) {
 	draft := terms.Draft()
 	draft.MerchantID, draft.KeyID, draft.Mode = o.MerchantID, o.KeyID, o.Mode
 	var err error
@@ -144,45 +146,45 @@ func (a *Intake) draft(ctx context.Context, o change.Owner, w provider.Set, term
 
 // insert gives the draft its identity and its address and writes it. An address or reference that turns out to be used
 // costs another round trip and nothing else.
-func (a *Intake) insert(ctx context.Context, draft payment.Payment, k change.Key) (change.Answer, error) {
+func (a *Intake) insert(ctx context.Context, draft payment.Payment, k idempotency.Key) (idempotency.Answer, error) {
 	var last error
 	for range tries {
 		now := a.Now().UTC().Truncate(time.Microsecond) // what PostgreSQL keeps of a time
 		draft.ID, draft.Reference = id.New(id.Payment, now), a.reference(draft.Type)
 		address, err := a.address(ctx, draft)
 		if err != nil {
-			return change.Answer{}, err
+			return idempotency.Answer{}, err
 		}
 		draft.Address = address.Address
 		p, facts, err := a.Policy.Apply(payment.Payment{}, payment.Create{Draft: draft}, now)
 		if err != nil {
 			a.giveBack(draft, address)
-			return change.Answer{}, err
+			return idempotency.Answer{}, err
 		}
 		body, err := a.Render.Created(p)
 		if err != nil {
 			a.giveBack(draft, address)
-			return change.Answer{}, err
+			return idempotency.Answer{}, err
 		}
-		answer := change.Answer{Status: change.StatusCreated, Body: body}
+		answer := idempotency.Answer{Status: change.StatusCreated, Body: body}
 		switch last = a.Store.Insert(ctx, change.Newborn{Payment: p, WalletID: address.WalletID, Facts: facts, Key: k, Answer: answer, Reservations: a.Daily.Quoted(a.Keys, p)}); {
 		case last == nil:
 			return answer, nil
-		case errors.Is(last, change.ErrKeyTaken):
+		case errors.Is(last, idempotency.ErrTaken):
 			a.giveBack(draft, address)
 			return a.Access.Store.Settled(ctx, k)
 		case errors.Is(last, change.ErrDailyLimit):
 			a.giveBack(draft, address)
-			return change.Answer{}, last
+			return idempotency.Answer{}, last
 		case errors.Is(last, change.ErrReferenceUsed):
 			a.giveBack(draft, address)
 		case errors.Is(last, change.ErrAddressUsed):
 			a.Log.WarnContext(ctx, "stock address already used", "mode", draft.Mode)
 		default:
-			return change.Answer{}, last // the write may have happened: the address stays leased until that is known
+			return idempotency.Answer{}, last // the write may have happened: the address stays leased until that is known
 		}
 	}
-	return change.Answer{}, last
+	return idempotency.Answer{}, last
 }
 
 // reference draws one of a payment's type: that of a gift is a bearer secret, and is known for one by its shape.

@@ -11,6 +11,7 @@ import (
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -36,7 +37,7 @@ type Order struct {
 }
 
 // Resolve carries out an operator's decision on a payment that waits for one. name is the payment's id or its reference.
-func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	switch d.Action {
 	case ActionAccept, ActionRetry, ActionRefunded:
 	case "":
@@ -71,28 +72,28 @@ func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems 
 		receiver = payment.CheckReceiver(d.Receiver, v.Payment.Mode, v.Payment.Currency, problems)
 	}
 	if err := problems.Err(); err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	if receiver.Known() {
 		if receiver, err = a.Receivers.Named(ctx, v.Payment, receiver); err != nil {
-			return change.Answer{}, err
+			return idempotency.Answer{}, err
 		}
 		if d.rail, err = a.Providers[v.Payment.Mode].Reroute(v.Payment, receiver); err != nil {
-			return change.Answer{}, err
+			return idempotency.Answer{}, err
 		}
 	}
 	own := "" // the payment's refund address, if it is this system's
 	if d.Action == ActionRefunded {
 		switch ours, err := a.Access.Ours(ctx, v.Payment.Mode, v.Payment.RefundAddress); {
 		case err != nil:
-			return change.Answer{}, err
+			return idempotency.Answer{}, err
 		case ours:
 			own = v.Payment.RefundAddress
 		}
 	}
 	open, err := a.Store.Asked(ctx, v.Payment.ID)
 	if err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	brought := name == v.Payment.Reference
 	return a.Access.Anyones(ctx, v.Payment.Reference, k, func(v change.View, now time.Time) (change.Result, error) {
@@ -124,14 +125,14 @@ func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems 
 		if err != nil {
 			return change.Result{}, err
 		}
-		r.Answer = &change.Answer{Status: change.StatusOK, Body: body}
+		r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: body}
 		r.Decision = &change.Decision{Operator: d.Operator, Action: d.Action, Reason: d.Reason, TxHash: d.TxHash}
 		return r, nil
 	})
 }
 
 // reviewing is open for an operator, who names a payment by its id too: a gift's reference is not shown to operators.
-func (a *Operators) reviewing(ctx context.Context, name string, k change.Key) (v change.View, earlier change.Answer, found bool, err error) {
+func (a *Operators) reviewing(ctx context.Context, name string, k idempotency.Key) (v change.View, earlier idempotency.Answer, found bool, err error) {
 	if !id.IsPayment(name) {
 		return a.Access.Open(ctx, name, k)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
@@ -18,7 +19,7 @@ var errChanged = fault.New(fault.Conflict, "payment_changed", "The payment has j
 // Fulfil gives a request its price and address at the rate of now (docs/api-contract.md#fulfil). Anybody who knows the
 // reference may: whatever runs in parallel, the first one wins and its address stays. A payment that cannot be
 // fulfilled any more says so whatever else is wrong with the request.
-func (a *Intake) Fulfil(ctx context.Context, reference string, c payment.FulfilCommand, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Intake) Fulfil(ctx context.Context, reference string, c payment.FulfilCommand, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	v, earlier, found, err := a.Access.Open(ctx, reference, k)
 	if err != nil || found {
 		return earlier, err
@@ -28,27 +29,27 @@ func (a *Intake) Fulfil(ctx context.Context, reference string, c payment.FulfilC
 	}
 	terms, err := c.Check(problems)
 	if err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	world, ok := a.Providers[v.Payment.Mode]
 	if !ok {
-		return change.Answer{}, change.ErrLiveDisabled
+		return idempotency.Answer{}, change.ErrLiveDisabled
 	}
 	if err := a.Full(ctx); err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	q, err := a.Pricing.Quote(world, terms.Ask(v.Payment))
 	if err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	if err := a.Pricing.Scans.Quotes(v.Payment.Mode, q.Network); err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	if err := a.Capacity.Take(v.Payment.Mode, q); err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	fulfil := payment.Fulfil{Payer: terms.Payer, Quote: q, NetworkName: terms.NetworkName}
-	var answer change.Answer
+	var answer idempotency.Answer
 	for range tries {
 		answer, err = a.fulfil(ctx, v.Payment.Mode, terms.Network.Family, reference, fulfil, k)
 		if !errors.Is(err, change.ErrAddressUsed) {
@@ -70,10 +71,10 @@ func (a *Intake) refusal(empty payment.Trigger) change.Func {
 }
 
 // fulfil tries with one address from stock, which goes back unless it was used or may have been.
-func (a *Intake) fulfil(ctx context.Context, mode tenant.Mode, family money.Family, reference string, t payment.Fulfil, k change.Key) (change.Answer, error) {
+func (a *Intake) fulfil(ctx context.Context, mode tenant.Mode, family money.Family, reference string, t payment.Fulfil, k idempotency.Key) (idempotency.Answer, error) {
 	address, err := a.Stock.Take(ctx, mode, family)
 	if err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	t.Address = address.Address
 	used := false
@@ -88,7 +89,7 @@ func (a *Intake) fulfil(ctx context.Context, mode tenant.Mode, family money.Fami
 			return change.Result{}, err
 		}
 		r.Reservations = a.Daily.Further(a.Keys, v.Payment, r.Payment)
-		r.WalletID, r.Answer, used = address.WalletID, &change.Answer{Status: change.StatusOK, Body: body}, true
+		r.WalletID, r.Answer, used = address.WalletID, &idempotency.Answer{Status: change.StatusOK, Body: body}, true
 		return r, nil
 	})
 	_, refused := errors.AsType[*fault.Error](err)

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
 // Filter chooses payments of a list, newest first. Zero values choose all.
 type Filter struct {
-	Owner    change.Owner // MerchantID "" is an operator's list: all merchants and modes
+	Owner    tenant.Owner // MerchantID "" is an operator's list: all merchants and modes
 	Statuses []payment.Status
 	Type     payment.Type
 	From, To time.Time // of creation; From included, To not
@@ -24,12 +25,12 @@ type Filter struct {
 // ViewStore reads payments as their owner sees them.
 type ViewStore interface {
 	// Find is the payment of an owner by its reference, without a lock and without what no answer shows of it, such as the payer.
-	Find(ctx context.Context, o change.Owner, reference string) (change.View, error)
+	Find(ctx context.Context, o tenant.Owner, reference string) (change.View, error)
 	// List gives up to f.Limit payments, each as Find would.
 	List(ctx context.Context, f Filter) ([]change.View, error)
 	// SettledBetween gives an owner's payments that were settled from (included) to (not), in the order of their settlement,
 	// beginning after the one of that id among those settled at from.
-	SettledBetween(ctx context.Context, o change.Owner, from time.Time, after string, to time.Time, most int) ([]Settlement, error)
+	SettledBetween(ctx context.Context, o tenant.Owner, from time.Time, after string, to time.Time, most int) ([]Settlement, error)
 }
 
 // Views shows merchants their payments.
@@ -94,7 +95,7 @@ func Page[T any](ctx context.Context, list func(context.Context, Filter) ([]chan
 }
 
 // Show is the body of GET /v1/payments/:reference.
-func (a *Views) Show(ctx context.Context, o change.Owner, reference string) ([]byte, error) {
+func (a *Views) Show(ctx context.Context, o tenant.Owner, reference string) ([]byte, error) {
 	if !id.IsPaymentReference(reference) {
 		return nil, change.ErrNotFound
 	}

@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
@@ -65,7 +66,7 @@ type verifiedView struct {
 
 // Lookup is the decoded body of a look-up of an account, and who asks.
 type Lookup struct {
-	Owner     *change.Owner // nil without a key
+	Owner     *tenant.Owner // nil without a key
 	Receiver  payment.ReceiverInput
 	Currency  string
 	Reference string
@@ -146,7 +147,7 @@ func (a *Receivers) asking(ctx context.Context, l Lookup) (payment.Payment, erro
 		v, err := a.Find(ctx, *l.Owner, l.Reference)
 		return v.Payment, err
 	}
-	v, _, _, err := a.Access.Open(ctx, l.Reference, change.Key{})
+	v, _, _, err := a.Access.Open(ctx, l.Reference, idempotency.Key{})
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.NotFound {
 		return payment.Payment{}, errLookup
 	}

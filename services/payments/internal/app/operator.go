@@ -11,6 +11,7 @@ import (
 
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
@@ -97,7 +98,7 @@ type approvalAnswer struct {
 // asked notes what the first operator wants; nothing else happens to the payment.
 func (a *Operators) asked(v change.View, brought bool, r approval.Request, now time.Time) (change.Result, error) {
 	body, err := encode(approvalAnswer{true, a.reviewedOf(v, brought), r.Waiting(now)})
-	return change.Result{Payment: v.Payment, Answer: &change.Answer{Status: change.StatusOK, Body: body}, Approval: &r}, err
+	return change.Result{Payment: v.Payment, Answer: &idempotency.Answer{Status: change.StatusOK, Body: body}, Approval: &r}, err
 }
 
 // Stray is money on an address that no payment carries.
@@ -135,7 +136,7 @@ type OperatorStore interface {
 	// PayoutPayment is the id of the payment that a payout belongs to.
 	PayoutPayment(ctx context.Context, payoutID string) (paymentID string, err error)
 	// UpdatePayoutOnce changes a payout together with its payment and stores the answer under the key.
-	UpdatePayoutOnce(ctx context.Context, paymentID, payoutID string, k change.Key, f change.Func) error
+	UpdatePayoutOnce(ctx context.Context, paymentID, payoutID string, k idempotency.Key, f change.Func) error
 
 	Strays(ctx context.Context, before string, most int) ([]StrayDeposit, error)
 	Doubts(ctx context.Context, before string, most int) ([]payout.Payout, error)

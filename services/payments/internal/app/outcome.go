@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payout"
@@ -34,19 +35,19 @@ type outcomeView struct {
 
 // SetOutcome tells the simulated bank what becomes of a payout, before or after it was sent. name is a payout's id or the
 // reference of its payment.
-func (a *Sandbox) SetOutcome(ctx context.Context, o change.Owner, name, outcome string, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Sandbox) SetOutcome(ctx context.Context, o tenant.Owner, name, outcome string, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	if o.Mode != tenant.Test {
-		return change.Answer{}, errNoSandbox
+		return idempotency.Answer{}, errNoSandbox
 	}
 	if !slices.Contains(Outcomes(), outcome) {
 		problems.Add("outcome", "must be one of %s", strings.Join(Outcomes(), ", "))
 	}
 	if err := problems.Err(); err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	bank, ok := a.Providers[o.Mode].Rail.(Scripted)
 	if !ok {
-		return change.Answer{}, errNoSandbox
+		return idempotency.Answer{}, errNoSandbox
 	}
 	if earlier, found, err := a.Access.Replay(ctx, k); err != nil || found {
 		return earlier, err
@@ -55,29 +56,29 @@ func (a *Sandbox) SetOutcome(ctx context.Context, o change.Owner, name, outcome 
 	if strings.HasPrefix(name, id.Payout) {
 		var err error
 		if reference, err = a.Store.FindPayout(ctx, o, name); err != nil {
-			return change.Answer{}, err
+			return idempotency.Answer{}, err
 		}
 	} else if !id.IsPaymentReference(name) {
-		return change.Answer{}, change.ErrNoPayout
+		return idempotency.Answer{}, change.ErrNoPayout
 	}
 	v, err := a.Store.Find(ctx, o, reference)
 	if err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	view := outcomeView{Reference: payout.Reference(reference, max(v.Payment.Attempt, 1)), Outcome: outcome}
 	if v.Payout != nil {
 		view.ID, view.Reference = v.Payout.ID, v.Payout.Reference
 	}
 	if err := bank.Script(ctx, view.Reference, outcome); err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	if v.Payout != nil { // as the webhook of a real rail would: nobody asks by himself about a success that is seconds old
 		if err := a.Store.Hint(ctx, v.Payout.Rail, view.Reference); err != nil {
-			return change.Answer{}, err
+			return idempotency.Answer{}, err
 		}
 	}
 	return a.Access.Owned(ctx, o, reference, k, func(change.View, time.Time) (change.Result, error) {
 		body, err := encode(outcomeAnswer{true, view})
-		return change.Result{Answer: &change.Answer{Status: change.StatusOK, Body: body}}, err
+		return change.Result{Answer: &idempotency.Answer{Status: change.StatusOK, Body: body}}, err
 	})
 }

@@ -25,7 +25,7 @@ type Receivers struct {
 type ReceiverOptions struct {
 	Providers map[tenant.Mode]provider.Set
 	Access    *Access
-	Find      func(ctx context.Context, o change.Owner, reference string) (change.View, error) // of an owner
+	Find      func(ctx context.Context, o tenant.Owner, reference string) (change.View, error) // of an owner
 	Policy    payment.Policy
 	Now       func() time.Time
 }

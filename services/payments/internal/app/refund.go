@@ -7,6 +7,7 @@ import (
 
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/admission"
@@ -32,22 +33,22 @@ type refundView struct {
 
 // RefundAddress notes where the payer's money goes back to, should an operator refund it. The address has to be one of the
 // payment's network, and none of this system's. The screener's verdict is kept, a refusal too.
-func (a *Merchants) RefundAddress(ctx context.Context, o change.Owner, reference, to string, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Merchants) RefundAddress(ctx context.Context, o tenant.Owner, reference, to string, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	if to == "" {
 		problems.Add("address", "is required")
 	}
 	if err := problems.Err(); err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	ours, err := a.Access.Ours(ctx, o.Mode, to)
 	if err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	var decided []change.Screened
 	if a.Policy.Screen {
 		verdict, screening := a.Screening.Ask(ctx, o.Mode, "", []string{to})
 		if screening == payment.Unscreened {
-			return change.Answer{}, admission.ErrScreenDown
+			return idempotency.Answer{}, admission.ErrScreenDown
 		}
 		decided = []change.Screened{{Stage: change.AtRefund, Verdict: verdict, Addresses: []string{to}}}
 	}
@@ -80,7 +81,7 @@ func (a *Merchants) RefundAddress(ctx context.Context, o change.Owner, reference
 			return change.Result{}, err
 		}
 		r.Screened = decided
-		r.Answer = &change.Answer{Status: change.StatusOK, Body: body}
+		r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: body}
 		return r, nil
 	})
 }

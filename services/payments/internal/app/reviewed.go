@@ -82,6 +82,6 @@ func (a *Operators) listedOf(ctx context.Context, v change.View) (r reviewed, er
 
 // ListAll is the body of GET /v1/admin/payments: every merchant's, for operators.
 func (a *Operators) ListAll(ctx context.Context, f Filter) ([]byte, error) {
-	f.Owner = change.Owner{}
+	f.Owner = tenant.Owner{}
 	return Page(ctx, a.Store.List, f, func(v change.View) (reviewed, error) { return a.listedOf(ctx, v) })
 }

@@ -8,6 +8,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
@@ -25,9 +26,9 @@ var (
 
 // SandboxStore finds payments and payouts of an owner.
 type SandboxStore interface {
-	Find(ctx context.Context, o change.Owner, reference string) (change.View, error)
+	Find(ctx context.Context, o tenant.Owner, reference string) (change.View, error)
 	// FindPayout is the reference of the owner's payment that a payout belongs to.
-	FindPayout(ctx context.Context, o change.Owner, payoutID string) (reference string, err error)
+	FindPayout(ctx context.Context, o tenant.Owner, payoutID string) (reference string, err error)
 	// Hint makes a payout be asked about now.
 	Hint(ctx context.Context, rail, reference string) error
 }
@@ -67,15 +68,15 @@ type depositView struct {
 }
 
 // SimulateDeposit asks the simulated chain for a transfer to the payment's address.
-func (a *Sandbox) SimulateDeposit(ctx context.Context, o change.Owner, reference string, d SandboxDeposit, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Sandbox) SimulateDeposit(ctx context.Context, o tenant.Owner, reference string, d SandboxDeposit, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	if o.Mode != tenant.Test {
-		return change.Answer{}, errNoSandbox
+		return idempotency.Answer{}, errNoSandbox
 	}
 	if d.Given && (!d.Amount.IsPositive() || d.Amount.GreaterThan(money.Max)) {
 		problems.Add("amount", "must be greater than 0 and at most %s", money.Max)
 	}
 	if err := problems.Err(); err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	return a.Access.Owned(ctx, o, reference, k, func(v change.View, now time.Time) (change.Result, error) { return a.simulated(v, d, now) })
 }
@@ -111,7 +112,7 @@ func (a *Sandbox) simulated(v change.View, d SandboxDeposit, now time.Time) (cha
 		return change.Result{}, err
 	}
 	return change.Result{
-		Answer: &change.Answer{Status: change.StatusOK, Body: body},
+		Answer: &idempotency.Answer{Status: change.StatusOK, Body: body},
 		Commands: []change.Command{{Name: wire.SimulateDepositV1, ID: requestID, Payload: wire.SimulateDeposit{
 			RequestID: requestID, Address: p.Address, Network: n.Name, Asset: asset.Symbol, Amount: units(asset, amount), Confirmations: depth,
 		}}},
@@ -140,9 +141,9 @@ func (a *Sandbox) enough(p payment.Payment, amount decimal.Decimal) int64 {
 }
 
 // ExpireNow closes the payment's window as the timer would, in test mode.
-func (a *Sandbox) ExpireNow(ctx context.Context, o change.Owner, reference string, k change.Key) (change.Answer, error) {
+func (a *Sandbox) ExpireNow(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error) {
 	if o.Mode != tenant.Test {
-		return change.Answer{}, errNoSandbox
+		return idempotency.Answer{}, errNoSandbox
 	}
 	return a.Access.Owned(ctx, o, reference, k, a.expired)
 }
@@ -161,6 +162,6 @@ func (a *Sandbox) expired(v change.View, now time.Time) (change.Result, error) {
 	if err != nil {
 		return change.Result{}, err
 	}
-	r.Answer = &change.Answer{Status: change.StatusOK, Body: body}
+	r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: body}
 	return r, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
@@ -31,23 +32,23 @@ func Scenarios() []Scenario { return []Scenario{PayFull, PayPartial, PayOver, Pa
 
 // Simulate plays the payer of a test-mode payment for whoever knows its reference, as the page for payers offers it. To a
 // live payment the route does not exist.
-func (a *Sandbox) Simulate(ctx context.Context, reference string, s Scenario, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Sandbox) Simulate(ctx context.Context, reference string, s Scenario, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	v, earlier, found, err := a.Access.Open(ctx, reference, k)
 	if err != nil || found {
 		return earlier, err
 	}
 	if v.Payment.Mode != tenant.Test {
-		return change.Answer{}, errNoSandbox
+		return idempotency.Answer{}, errNoSandbox
 	}
 	if !slices.Contains(Scenarios(), s) {
 		problems.Add("scenario", "must be one of full, partial, over, late")
 	}
 	if err := problems.Err(); err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	if s == PayLate {
 		if err := a.closeWindow(ctx, v.Payment); err != nil {
-			return change.Answer{}, err
+			return idempotency.Answer{}, err
 		}
 	}
 	return a.Access.Anyones(ctx, reference, k, func(v change.View, now time.Time) (change.Result, error) {
@@ -64,7 +65,7 @@ func (a *Sandbox) closeWindow(ctx context.Context, p payment.Payment) error {
 	case p.Status() != payment.StatusPending || p.Received.IsPositive():
 		return errNotPayable
 	}
-	_, err := a.Access.Anyones(ctx, p.Reference, change.Key{}, a.expired)
+	_, err := a.Access.Anyones(ctx, p.Reference, idempotency.Key{}, a.expired)
 	return err
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/money"
-	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -141,7 +141,7 @@ type Report func(ctx context.Context, w io.Writer) error
 // SettlementReport is the body of GET /v1/settlements with its totals; as CSV, which has no totals so that its columns can
 // be added up, when asCSV. It is written page by page, so that neither memory nor a connection of the database is held by
 // whoever reads it slowly. The first page is read at once, so that what fails can still be told.
-func (a *Views) SettlementReport(ctx context.Context, o change.Owner, from, to time.Time, asCSV bool) (Report, error) {
+func (a *Views) SettlementReport(ctx context.Context, o tenant.Owner, from, to time.Time, asCSV bool) (Report, error) {
 	first, err := a.Store.SettledBetween(ctx, o, from, "", to, settlementsPage)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
@@ -17,7 +19,7 @@ type tokenAnswer struct {
 
 // IssueToken gives the caller of a payment that it settles itself a new one-time token; the old one is void from then on.
 // A replay shows the token for 15 minutes, for it is kept sealed and then erased.
-func (a *Merchants) IssueToken(ctx context.Context, o change.Owner, reference string, k change.Key) (change.Answer, error) {
+func (a *Merchants) IssueToken(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error) {
 	return a.Access.Owned(ctx, o, reference, k, func(v change.View, now time.Time) (change.Result, error) {
 		token, hash := change.NewToken()
 		expires := now.Add(a.Policy.TokenLife)
@@ -33,19 +35,19 @@ func (a *Merchants) IssueToken(ctx context.Context, o change.Owner, reference st
 		if err != nil {
 			return change.Result{}, err
 		}
-		r.Answer = &change.Answer{Status: change.StatusOK, Body: kept, Full: full, Secret: a.Keys.Seal(full, secretPlace(k))}
+		r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: kept, Full: full, Secret: a.Keys.Seal(full, secretPlace(k))}
 		return r, nil
 	})
 }
 
 // Settle takes the caller's word that it has paid the receiver, once, with the token
 // (docs/api-contract.md#payment-life).
-func (a *Merchants) Settle(ctx context.Context, o change.Owner, reference, token, settlementReference string, problems *fault.Problems, k change.Key) (change.Answer, error) {
+func (a *Merchants) Settle(ctx context.Context, o tenant.Owner, reference, token, settlementReference string, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	if token == "" {
 		problems.Add("settlementToken", "is required")
 	}
 	if err := problems.Err(); err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	return a.Access.Owned(ctx, o, reference, k, a.shownAfter(payment.Settle{TokenHash: change.TokenHash(token), Reference: settlementReference}))
 }
@@ -62,12 +64,12 @@ func (a *Merchants) shownAfter(t payment.Trigger) change.Func {
 		if err != nil {
 			return change.Result{}, err
 		}
-		r.Answer = &change.Answer{Status: change.StatusOK, Body: body}
+		r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: body}
 		return r, nil
 	}
 }
 
 // Cancel withdraws a payment for which nothing has been seen.
-func (a *Merchants) Cancel(ctx context.Context, o change.Owner, reference string, k change.Key) (change.Answer, error) {
+func (a *Merchants) Cancel(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error) {
 	return a.Access.Owned(ctx, o, reference, k, a.shownAfter(payment.Cancel{}))
 }

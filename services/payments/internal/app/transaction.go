@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
@@ -28,7 +29,7 @@ type namedAnswer struct {
 // NameTransaction takes the hash of the transaction that a payer says has paid. Wallets looks at what it did to the payment's
 // address; the answer says nothing about that.
 func (a *Checkouts) NameTransaction(ctx context.Context, reference, txHash string, problems *fault.Problems) ([]byte, error) {
-	v, _, _, err := a.Access.Open(ctx, reference, change.Key{})
+	v, _, _, err := a.Access.Open(ctx, reference, idempotency.Key{})
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
@@ -18,37 +19,11 @@ import (
 	"causeway.internal/services/payments/internal/payout"
 )
 
-// Owner is the merchant and the world that a request may see. Every query carries both.
-type Owner struct {
-	MerchantID string
-	KeyID      int64
-	Mode       tenant.Mode
-}
-
-// Key names a request that carried an Idempotency-Key; Key "" means that it carried none.
-type Key struct {
-	Scope, Key string
-	Hash       [32]byte
-}
-
 // The statuses of stored answers, which are HTTP's.
 const (
 	StatusOK      = 200
 	StatusCreated = 201
 )
-
-// Answer is the exact reply to a request, as it is stored for its Idempotency-Key.
-//
-// Where it is Personal, it names a person's account and is kept sealed. Where it holds a secret, Body goes without, Full is what the first caller gets and Secret its sealed form, which is
-// kept for 15 minutes.
-type Answer struct {
-	Status   int
-	Body     []byte
-	Full     []byte
-	Secret   []byte
-	Personal bool
-	Replayed bool
-}
 
 // Command is a message to another service, written with the change that needs it.
 type Command struct {
@@ -91,8 +66,8 @@ type Result struct {
 	Verdicts     map[string]payment.Screening // of single deposits
 	Commands     []Command
 	Alerts       []payment.Alert
-	Answer       *Answer // stored under the request's key
-	Refused      error   // what the caller is told instead of an answer, though the change is kept
+	Answer       *idempotency.Answer // stored under the request's key
+	Refused      error               // what the caller is told instead of an answer, though the change is kept
 }
 
 // Func decides what becomes of a payment. It runs while the payment's row is locked, may run more than once, and may
@@ -121,8 +96,8 @@ type Newborn struct {
 	WalletID     string
 	Facts        []payment.Fact
 	Reservations []Reservation // against daily limits
-	Key          Key
-	Answer       Answer
+	Key          idempotency.Key
+	Answer       idempotency.Answer
 }
 
 // Reservation counts a payment against one daily limit.

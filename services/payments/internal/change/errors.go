@@ -11,7 +11,6 @@ import (
 var (
 	ErrAddressUsed   = errors.New("the address belongs to a payment or has received money")
 	ErrReferenceUsed = errors.New("the reference is taken")
-	ErrKeyTaken      = errors.New("a request with this idempotency key won")
 )
 
 // The faults that several use cases share.

@@ -7,9 +7,9 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -20,7 +20,7 @@ type CatalogCases interface {
 	Rates(fiat money.Currency, crypto string) ([]byte, error)
 	Networks() ([]byte, error)
 	Checkout(ctx context.Context, reference string) ([]byte, error)
-	Simulate(ctx context.Context, reference string, s app.Scenario, problems *fault.Problems, k change.Key) (change.Answer, error)
+	Simulate(ctx context.Context, reference string, s app.Scenario, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
 }
 
 func catalogRoutes(s *httpkit.Server, u CatalogCases) {

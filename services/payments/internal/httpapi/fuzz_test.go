@@ -13,9 +13,9 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/httpapi"
 	"causeway.internal/services/payments/internal/payment"
 )
@@ -23,15 +23,15 @@ import (
 // checked answers a create as the use case would before it needs a price, an address or a database.
 type checked struct{ httpapi.UseCases }
 
-func (checked) Create(_ context.Context, o change.Owner, c payment.Command, problems *fault.Problems, _ change.Key) (change.Answer, error) {
+func (checked) Create(_ context.Context, o tenant.Owner, c payment.Command, problems *fault.Problems, _ idempotency.Key) (idempotency.Answer, error) {
 	terms, err := c.Check(o.Mode, payment.Defaults().Fees, problems)
 	if err != nil {
-		return change.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	if draft := terms.Draft(); !draft.Type.Valid() || !draft.Currency.Valid() || draft.Metadata == nil {
-		return change.Answer{}, fault.New(fault.Internal, "unchecked", "a draft that breaks a rule was let through")
+		return idempotency.Answer{}, fault.New(fault.Internal, "unchecked", "a draft that breaks a rule was let through")
 	}
-	return change.Answer{Status: http.StatusCreated, Body: []byte(`{"success":true}`)}, nil
+	return idempotency.Answer{Status: http.StatusCreated, Body: []byte(`{"success":true}`)}, nil
 }
 
 // FuzzCreate: no body of a create makes a 500, or is taken and then breaks a rule.

@@ -13,7 +13,6 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -26,10 +25,10 @@ type UseCases interface {
 	SettlementCases
 	RailCases
 	OperatorCases
-	Create(ctx context.Context, o change.Owner, c payment.Command, problems *fault.Problems, k change.Key) (change.Answer, error)
-	Show(ctx context.Context, o change.Owner, reference string) ([]byte, error)
-	SimulateDeposit(ctx context.Context, o change.Owner, reference string, d app.SandboxDeposit, problems *fault.Problems, k change.Key) (change.Answer, error)
-	ExpireNow(ctx context.Context, o change.Owner, reference string, k change.Key) (change.Answer, error)
+	Create(ctx context.Context, o tenant.Owner, c payment.Command, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
+	Show(ctx context.Context, o tenant.Owner, reference string) ([]byte, error)
+	SimulateDeposit(ctx context.Context, o tenant.Owner, reference string, d app.SandboxDeposit, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
+	ExpireNow(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error)
 }
 
 // Routes adds every route of the service.
@@ -73,26 +72,26 @@ func Routes(s *httpkit.Server, u UseCases) {
 }
 
 // Refusal is the exact reply that a fault becomes within a request; a stored one is given again byte for byte.
-func Refusal(ctx context.Context, f *fault.Error) change.Answer {
-	return change.Answer{Status: httpkit.Status(f.Kind), Body: httpkit.ErrorBody(f, httpkit.From(ctx).RequestID)}
+func Refusal(ctx context.Context, f *fault.Error) idempotency.Answer {
+	return idempotency.Answer{Status: httpkit.Status(f.Kind), Body: httpkit.ErrorBody(f, httpkit.From(ctx).RequestID)}
 }
 
 var errNoMerchant = fault.New(fault.Unauthenticated, "key_required", "This route needs an API key.")
 
 // caller is the merchant whom the gateway names, and the request's idempotency key within merchant, mode, route and the
 // object that the route names.
-func caller(ctx context.Context, object ...string) (change.Owner, change.Key, error) {
+func caller(ctx context.Context, object ...string) (tenant.Owner, idempotency.Key, error) {
 	r := httpkit.From(ctx)
 	i := r.Identity
 	mode := i.Mode
 	if i.Subject != httpkit.Merchant || i.MerchantID == "" || (mode != tenant.Live && mode != tenant.Test) {
-		return change.Owner{}, change.Key{}, errNoMerchant
+		return tenant.Owner{}, idempotency.Key{}, errNoMerchant
 	}
 	scope := idempotency.Scope(append([]string{i.MerchantID, string(i.Mode), r.Route}, object...)...)
-	return change.Owner{MerchantID: i.MerchantID, KeyID: i.KeyID, Mode: mode}, change.Key{Scope: scope, Key: r.IdempotencyKey, Hash: r.BodyHash}, nil
+	return tenant.Owner{MerchantID: i.MerchantID, KeyID: i.KeyID, Mode: mode}, idempotency.Key{Scope: scope, Key: r.IdempotencyKey, Hash: r.BodyHash}, nil
 }
 
-func answer(a change.Answer, err error) (httpkit.Answer, error) {
+func answer(a idempotency.Answer, err error) (httpkit.Answer, error) {
 	out := httpkit.Answer{Status: a.Status, Body: a.Body}
 	if a.Replayed {
 		out.Header = http.Header{idempotency.ReplayedHeader: {"true"}}

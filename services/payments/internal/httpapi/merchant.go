@@ -5,16 +5,17 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
-	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
 )
 
 // MerchantCases are what a merchant does with its payment besides creating and reading it.
 type MerchantCases interface {
-	Cancel(ctx context.Context, o change.Owner, reference string, k change.Key) (change.Answer, error)
-	IssueToken(ctx context.Context, o change.Owner, reference string, k change.Key) (change.Answer, error)
-	Settle(ctx context.Context, o change.Owner, reference, token, settlementReference string, problems *fault.Problems, k change.Key) (change.Answer, error)
-	RefundAddress(ctx context.Context, o change.Owner, reference, to string, problems *fault.Problems, k change.Key) (change.Answer, error)
-	SetOutcome(ctx context.Context, o change.Owner, name, outcome string, problems *fault.Problems, k change.Key) (change.Answer, error)
+	Cancel(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error)
+	IssueToken(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error)
+	Settle(ctx context.Context, o tenant.Owner, reference, token, settlementReference string, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
+	RefundAddress(ctx context.Context, o tenant.Owner, reference, to string, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
+	SetOutcome(ctx context.Context, o tenant.Owner, name, outcome string, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
 }
 
 func merchantRoutes(s *httpkit.Server, u UseCases) {
@@ -51,7 +52,7 @@ func merchantRoutes(s *httpkit.Server, u UseCases) {
 }
 
 // onReference serves a POST without fields on one payment.
-func onReference(f func(context.Context, change.Owner, string, change.Key) (change.Answer, error)) func(context.Context, referenceRequest) (httpkit.Answer, error) {
+func onReference(f func(context.Context, tenant.Owner, string, idempotency.Key) (idempotency.Answer, error)) func(context.Context, referenceRequest) (httpkit.Answer, error) {
 	return func(ctx context.Context, r referenceRequest) (httpkit.Answer, error) {
 		o, k, err := caller(ctx, r.reference)
 		if err != nil {

@@ -9,7 +9,6 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -17,7 +16,7 @@ import (
 type ListCases interface {
 	List(ctx context.Context, f app.Filter) ([]byte, error)
 	ListAll(ctx context.Context, f app.Filter) ([]byte, error)
-	Resolve(ctx context.Context, name string, d app.Order, problems *fault.Problems, k change.Key) (change.Answer, error)
+	Resolve(ctx context.Context, name string, d app.Order, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
 }
 
 func listRoutes(s *httpkit.Server, u ListCases) {
@@ -48,9 +47,9 @@ func listRoutes(s *httpkit.Server, u ListCases) {
 }
 
 // operatorKey is the request's idempotency key within operator, route and the object that the route names.
-func operatorKey(ctx context.Context, name, object string) change.Key {
+func operatorKey(ctx context.Context, name, object string) idempotency.Key {
 	r := httpkit.From(ctx)
-	return change.Key{Scope: idempotency.Scope("operator", name, r.Route, object), Key: r.IdempotencyKey, Hash: r.BodyHash}
+	return idempotency.Key{Scope: idempotency.Scope("operator", name, r.Route, object), Key: r.IdempotencyKey, Hash: r.BodyHash}
 }
 
 var errNoOperator = fault.New(fault.Forbidden, "operator_required", "This route needs an operator's token.")

@@ -7,8 +7,8 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 )
 
 // OperatorCases are the lists of what waits for operators, and what they do about payouts.
@@ -17,8 +17,8 @@ type OperatorCases interface {
 	Doubts(ctx context.Context, before string, limit int) ([]byte, error)
 	Holds(ctx context.Context, before string, limit int) ([]byte, error)
 	Differences(ctx context.Context, all bool, before string, limit int) ([]byte, error)
-	AskPayout(ctx context.Context, payoutID string, d app.PayoutOrder, problems *fault.Problems, k change.Key) (change.Answer, error)
-	ConcludePayout(ctx context.Context, payoutID string, d app.PayoutOrder, problems *fault.Problems, k change.Key) (change.Answer, error)
+	AskPayout(ctx context.Context, payoutID string, d app.PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
+	ConcludePayout(ctx context.Context, payoutID string, d app.PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
 }
 
 func operatorRoutes(s *httpkit.Server, u OperatorCases) {
@@ -43,7 +43,7 @@ func operatorRoutes(s *httpkit.Server, u OperatorCases) {
 	list("GET /v1/admin/differences", func(ctx context.Context, r operatorListRequest) ([]byte, error) {
 		return u.Differences(ctx, r.all, r.before, r.limit)
 	})
-	order := func(route string, f func(ctx context.Context, payoutID string, d app.PayoutOrder, problems *fault.Problems, k change.Key) (change.Answer, error)) {
+	order := func(route string, f func(ctx context.Context, payoutID string, d app.PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)) {
 		httpkit.Handle(s, route, func(ctx context.Context, r payoutOrderRequest) (httpkit.Answer, error) {
 			name, err := operator(ctx)
 			if err != nil {

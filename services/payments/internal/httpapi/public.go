@@ -6,15 +6,14 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
 // PublicCases are the use cases of the routes that need no key: whoever knows a reference may use it.
 type PublicCases interface {
-	Fulfil(ctx context.Context, reference string, c payment.FulfilCommand, problems *fault.Problems, k change.Key) (change.Answer, error)
+	Fulfil(ctx context.Context, reference string, c payment.FulfilCommand, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
 	NameTransaction(ctx context.Context, reference, txHash string, problems *fault.Problems) ([]byte, error)
-	Claim(ctx context.Context, reference string, r *payment.ReceiverInput, problems *fault.Problems, k change.Key) (change.Answer, error)
+	Claim(ctx context.Context, reference string, r *payment.ReceiverInput, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
 }
 
 func publicRoutes(s *httpkit.Server, u PublicCases) {
@@ -43,9 +42,9 @@ func (r *transactionRequest) Read(in *httpkit.Input) {
 }
 
 // anyKey is the idempotency key of a public request, within route and reference (docs/api-contract.md#idempotency).
-func anyKey(ctx context.Context, reference string) change.Key {
+func anyKey(ctx context.Context, reference string) idempotency.Key {
 	r := httpkit.From(ctx)
-	return change.Key{Scope: idempotency.Scope("public", r.Route, reference), Key: r.IdempotencyKey, Hash: r.BodyHash}
+	return idempotency.Key{Scope: idempotency.Scope("public", r.Route, reference), Key: r.IdempotencyKey, Hash: r.BodyHash}
 }
 
 type fulfilRequest struct {

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/store"
 	"causeway.internal/services/payments/migrations"
 )
@@ -47,7 +47,7 @@ func TestClock_windowOfAPayment(t *testing.T) {
 	}
 	deps := w.app.Deps
 	deps.Now = clock.Now
-	a, err := app.New(deps).Create(t.Context(), owner, command(), noProblems(), change.Key{})
+	a, err := app.New(deps).Create(t.Context(), owner, command(), noProblems(), idempotency.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/sim"
@@ -79,7 +79,7 @@ func (l *lost) conclude(operator, outcome string, edits ...func(*app.PayoutOrder
 	for _, f := range edits {
 		f(&o)
 	}
-	a, err := l.app.ConcludePayout(l.t.Context(), l.id, o, noProblems(), change.Key{})
+	a, err := l.app.ConcludePayout(l.t.Context(), l.id, o, noProblems(), idempotency.Key{})
 	return string(a.Body), err
 }
 
@@ -274,8 +274,8 @@ func TestConclude_secondOperator(t *testing.T) {
 func TestAskTheRailNow(t *testing.T) {
 	t.Parallel()
 	l := newLost(t)
-	askNow := func(operator string) (change.Answer, error) {
-		return l.app.AskPayout(t.Context(), l.id, app.PayoutOrder{Operator: operator, Reason: "the customer calls"}, noProblems(), change.Key{})
+	askNow := func(operator string) (idempotency.Answer, error) {
+		return l.app.AskPayout(t.Context(), l.id, app.PayoutOrder{Operator: operator, Reason: "the customer calls"}, noProblems(), idempotency.Key{})
 	}
 	l.sql(`UPDATE payouts SET next_at = now() + interval '1 hour', taken_until = NULL`)
 	l.says(rail.Succeeded)
@@ -316,19 +316,19 @@ func TestConclude_refusals(t *testing.T) {
 	} {
 		bad := good
 		edit(&bad)
-		if _, err := w.app.ConcludePayout(t.Context(), o.ID, bad, noProblems(), change.Key{}); fault.As(err).Kind != fault.Invalid {
+		if _, err := w.app.ConcludePayout(t.Context(), o.ID, bad, noProblems(), idempotency.Key{}); fault.As(err).Kind != fault.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, id := range []string{"pyo_00000000000000000000000000", p.Reference, ""} {
-		if _, err := w.app.ConcludePayout(t.Context(), id, good, noProblems(), change.Key{}); fault.As(err).Code != "payout_not_found" {
+		if _, err := w.app.ConcludePayout(t.Context(), id, good, noProblems(), idempotency.Key{}); fault.As(err).Code != "payout_not_found" {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
-	if _, err := w.app.ConcludePayout(t.Context(), o.ID, good, noProblems(), change.Key{}); fault.As(err).Code != "payout_not_sent" {
+	if _, err := w.app.ConcludePayout(t.Context(), o.ID, good, noProblems(), idempotency.Key{}); fault.As(err).Code != "payout_not_sent" {
 		t.Errorf("not sent: %v", err)
 	}
-	if _, err := w.app.AskPayout(t.Context(), o.ID, good, noProblems(), change.Key{}); fault.As(err).Code != "payout_not_sent" {
+	if _, err := w.app.AskPayout(t.Context(), o.ID, good, noProblems(), idempotency.Key{}); fault.As(err).Code != "payout_not_sent" {
 		t.Errorf("not sent: %v", err)
 	}
 	if ask[bool](w, `SELECT stopped FROM payouts`) {
@@ -341,7 +341,7 @@ func TestConclude_refusals(t *testing.T) {
 func TestConclude_underAKey(t *testing.T) {
 	t.Parallel()
 	l := newLost(t)
-	k := change.Key{Scope: "s", Key: "k1", Hash: [32]byte{1}}
+	k := idempotency.Key{Scope: "s", Key: "k1", Hash: [32]byte{1}}
 	order := app.PayoutOrder{Operator: "ada", Outcome: "paid", Evidence: "e", Reason: "r", Sends: -1}
 	if _, err := l.app.ConcludePayout(t.Context(), l.id, order, noProblems(), k); fault.As(err).Code != "payout_in_flight" {
 		t.Fatal(err)
@@ -379,7 +379,7 @@ func TestConclude_aWorkerThatWasStopped(t *testing.T) {
 			stopped = time.Minute
 			w.sql(`UPDATE payouts SET lease_until = now() - interval '1 second'`)
 			order := app.PayoutOrder{Operator: "ada", Outcome: "failed", Evidence: "e", Reason: "r", Sends: -1}
-			if _, err := w.app.ConcludePayout(t.Context(), w.find(p.Reference).Payout.ID, order, noProblems(), change.Key{}); err != nil {
+			if _, err := w.app.ConcludePayout(t.Context(), w.find(p.Reference).Payout.ID, order, noProblems(), idempotency.Key{}); err != nil {
 				t.Error(err)
 			}
 		}

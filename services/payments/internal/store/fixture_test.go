@@ -16,6 +16,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/outbox"
@@ -37,7 +38,7 @@ import (
 	"causeway.internal/services/payments/migrations"
 )
 
-var owner = change.Owner{MerchantID: "m1", KeyID: 7, Mode: tenant.Test}
+var owner = tenant.Owner{MerchantID: "m1", KeyID: 7, Mode: tenant.Test}
 
 // fixture is payments without HTTP and broker: use cases over a real database, with the simulated bank.
 type fixture struct {
@@ -80,8 +81,8 @@ func newFixture(t testing.TB) *fixture {
 		Store: w.store, Stock: stock, Full: outbox.NewBacklog(w.pool, outbox.MaxRows).Full, Policy: payment.Defaults(), Render: render,
 		Worlds:   map[tenant.Mode]provider.Set{tenant.Test: {Rates: fixed.New(time.Now), Rail: w.bank, Timing: payout.TestTiming(), NameWait: time.Second}},
 		Callback: func(tenant.Mode, string) error { return nil }, Now: time.Now, Log: tel.Log,
-		Refusal: func(_ context.Context, f *fault.Error) change.Answer {
-			return change.Answer{Status: 409, Body: []byte(f.Code)}
+		Refusal: func(_ context.Context, f *fault.Error) idempotency.Answer {
+			return idempotency.Answer{Status: 409, Body: []byte(f.Code)}
 		},
 	})
 	w.worker = w.newWorker(false)
@@ -136,14 +137,14 @@ func command() payment.Command {
 	}
 }
 
-func (w *fixture) create(c payment.Command, k change.Key) (change.Answer, error) {
+func (w *fixture) create(c payment.Command, k idempotency.Key) (idempotency.Answer, error) {
 	return w.app.Create(w.t.Context(), owner, c, &fault.Problems{}, k)
 }
 
 // made creates a payment and returns it as stored.
 func (w *fixture) made(c payment.Command) payment.Payment {
 	w.t.Helper()
-	a, err := w.create(c, change.Key{})
+	a, err := w.create(c, idempotency.Key{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
@@ -155,7 +155,7 @@ func TestSandbox_depositAndExpire(t *testing.T) {
 	w := newFixture(t)
 	w.fill(2)
 	p := w.made(command())
-	k := change.Key{Scope: "s", Key: "k"}
+	k := idempotency.Key{Scope: "s", Key: "k"}
 	for range 2 { // the key makes the second a replay
 		a, err := w.app.SimulateDeposit(t.Context(), owner, p.Reference, app.SandboxDeposit{Confirmations: -1}, noProblems(), k)
 		if err != nil || a.Status != 200 || !strings.Contains(string(a.Body), `"amount":31.25,"crypto":"USDT","network":"trc20","confirmations":19`) {
@@ -165,19 +165,19 @@ func TestSandbox_depositAndExpire(t *testing.T) {
 	if n := ask[int](w, `SELECT count(*) FROM outbox WHERE name = $1`, string(wire.SimulateDepositV1)); n != 1 {
 		t.Errorf("%d commands for one key", n)
 	}
-	live := change.Owner{MerchantID: "m1", Mode: tenant.Live}
-	if _, err := w.app.SimulateDeposit(t.Context(), live, p.Reference, app.SandboxDeposit{}, noProblems(), change.Key{}); err == nil {
+	live := tenant.Owner{MerchantID: "m1", Mode: tenant.Live}
+	if _, err := w.app.SimulateDeposit(t.Context(), live, p.Reference, app.SandboxDeposit{}, noProblems(), idempotency.Key{}); err == nil {
 		t.Error("a live key reached the sandbox")
 	}
 	gone := w.made(command())
-	if _, err := w.app.ExpireNow(t.Context(), owner, gone.Reference, change.Key{}); err != nil {
+	if _, err := w.app.ExpireNow(t.Context(), owner, gone.Reference, idempotency.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	w.want(gone, "expired")
-	if _, err := w.app.ExpireNow(t.Context(), owner, gone.Reference, change.Key{}); err == nil {
+	if _, err := w.app.ExpireNow(t.Context(), owner, gone.Reference, idempotency.Key{}); err == nil {
 		t.Error("expired twice")
 	}
-	again := change.Key{Scope: "s", Key: "again"} // a refusal by the state is stored under the key
+	again := idempotency.Key{Scope: "s", Key: "again"} // a refusal by the state is stored under the key
 	for _, replayed := range []bool{false, true} {
 		a, err := w.app.ExpireNow(t.Context(), owner, gone.Reference, again)
 		if err != nil || a.Status != 409 || a.Replayed != replayed || string(a.Body) != "not_expirable" {
@@ -288,7 +288,7 @@ func (w *fixture) magic(kind payment.Type, account, tx string) (p payment.Paymen
 		r := requestCommand()
 		r.Receiver = c.Receiver
 		p = w.made(r)
-		if _, err := w.fulfil(p.Reference, change.Key{}); err != nil {
+		if _, err := w.fulfil(p.Reference, idempotency.Key{}); err != nil {
 			w.t.Fatal(err)
 		}
 		p = w.find(p.Reference).Payment
@@ -302,7 +302,7 @@ func (w *fixture) magic(kind payment.Type, account, tx string) (p payment.Paymen
 	if kind != payment.Gift {
 		return p, true
 	}
-	_, err := w.claim(p.Reference, account, change.Key{})
+	_, err := w.claim(p.Reference, account, idempotency.Key{})
 	if account == sim.AccountNameDown {
 		if fault.As(err).Kind != fault.Unavailable || w.status(p) != "confirmed" {
 			w.t.Errorf("a claim while names cannot be had: %v, %s", err, w.status(p))
@@ -344,7 +344,7 @@ func TestPayout_magicAccounts(t *testing.T) {
 	w := newFixture(t)
 	c := command()
 	c.Receiver.AccountNumber = sim.AccountNotFound
-	if _, err := w.create(c, change.Key{}); err == nil || !strings.Contains(err.Error(), "receiver.accountNumber") {
+	if _, err := w.create(c, idempotency.Key{}); err == nil || !strings.Contains(err.Error(), "receiver.accountNumber") {
 		t.Errorf("account not found: %v", err)
 	}
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/provider"
 )
 
-var living = change.Owner{MerchantID: "m1", KeyID: 7, Mode: tenant.Live}
+var living = tenant.Owner{MerchantID: "m1", KeyID: 7, Mode: tenant.Live}
 
 // limited is a fixture whose live mode uses the simulated rail, with daily limits of NGN 120 000.
 func limited(t *testing.T, kinds ...string) *fixture {
@@ -41,7 +41,7 @@ func limited(t *testing.T, kinds ...string) *fixture {
 }
 
 func (w *fixture) live(c payment.Command) (string, error) {
-	a, err := w.app.Create(w.t.Context(), living, c, &fault.Problems{}, change.Key{})
+	a, err := w.app.Create(w.t.Context(), living, c, &fault.Problems{}, idempotency.Key{})
 	if err != nil {
 		return "", err
 	}
@@ -71,7 +71,7 @@ func TestDailyLimits(t *testing.T) {
 				t.Errorf("%d payments, %s used: a refused create leaves nothing", n, w.used(kind))
 			}
 			w.made(command()) // test mode has no limits
-			if _, err := w.app.Cancel(t.Context(), living, first, change.Key{}); err != nil {
+			if _, err := w.app.Cancel(t.Context(), living, first, idempotency.Key{}); err != nil {
 				t.Fatal(err)
 			}
 			if w.used(kind) != "50000" {
@@ -118,7 +118,7 @@ func TestDailyLimits_claimAndPayout(t *testing.T) {
 	if w.used(admission.LimitReceiver) != "0" {
 		t.Error("a gift without a receiver counts")
 	}
-	if _, err := w.app.Claim(t.Context(), ref, &payment.ReceiverInput{BankCode: "058", AccountNumber: "0123456789"}, noProblems(), change.Key{}); err != nil {
+	if _, err := w.app.Claim(t.Context(), ref, &payment.ReceiverInput{BankCode: "058", AccountNumber: "0123456789"}, noProblems(), idempotency.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	if w.used(admission.LimitReceiver) != "50000" {
@@ -208,7 +208,7 @@ func TestCapacity(t *testing.T) {
 	if share, _ := told.Load("cryptoUSDT"); share != "0.8929" || len(near) != 1 || near[0] != "crypto USDT" {
 		t.Errorf("share %v, near %v", share, near)
 	}
-	if _, err := w.app.Cancel(t.Context(), living, first, change.Key{}); err != nil {
+	if _, err := w.app.Cancel(t.Context(), living, first, idempotency.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Load(t.Context()); err != nil {

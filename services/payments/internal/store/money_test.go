@@ -12,11 +12,11 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -149,7 +149,7 @@ func TestLimitsOfAClaimCountWhatWasConverted(t *testing.T) {
 		if got := w.status(p); got != "confirmed overpaid" {
 			t.Fatalf("a gift of %s USDT: %s", usdt, got)
 		}
-		_, err = w.app.Claim(t.Context(), ref, &payment.ReceiverInput{BankCode: "058", AccountNumber: "0123456789"}, noProblems(), change.Key{})
+		_, err = w.app.Claim(t.Context(), ref, &payment.ReceiverInput{BankCode: "058", AccountNumber: "0123456789"}, noProblems(), idempotency.Key{})
 		return err
 	}
 	if err := claim("62.5"); err != nil || w.used(admission.LimitReceiver) != "100000" {
@@ -282,7 +282,7 @@ func TestSecondOperator_countsWhatIsMoved(t *testing.T) {
 		d.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(60_000, 0)}
 	})
 	p := w.made(command())
-	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, change.Key{}); err != nil {
+	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, idempotency.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	w.see(p, coin{key: "t1", amount: "62.5", version: 1, depth: enough})
@@ -298,7 +298,7 @@ func TestSecondOperator_countsWhatIsMoved(t *testing.T) {
 	}
 
 	p = w.made(command())
-	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, change.Key{}); err != nil {
+	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, idempotency.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	w.see(p, coin{key: "t2", amount: "62.5", version: 1, depth: enough})
@@ -370,7 +370,7 @@ func TestChargeThatWasTakenIsShown(t *testing.T) {
 		t.Errorf("quoted %s", shown)
 	}
 	w.see(p, coin{key: "t1", amount: "62.5", version: 1, depth: enough})
-	if _, err := w.app.ExpireNow(t.Context(), owner, p.Reference, change.Key{}); err != nil {
+	if _, err := w.app.ExpireNow(t.Context(), owner, p.Reference, idempotency.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	w.want(p, "confirmed underpaid")

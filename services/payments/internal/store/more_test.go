@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
 	"causeway.internal/services/payments/internal/store"
@@ -49,7 +49,7 @@ func (w *fixture) token() string {
 }
 
 func (w *fixture) settle(ref, token string) error {
-	_, err := w.app.Settle(w.t.Context(), owner, ref, token, "TRF-1", noProblems(), change.Key{})
+	_, err := w.app.Settle(w.t.Context(), owner, ref, token, "TRF-1", noProblems(), idempotency.Key{})
 	return err
 }
 
@@ -68,7 +68,7 @@ func TestSettle_byTheCaller(t *testing.T) {
 	if err := w.settle(p.Reference, "stl_wrong"); fault.As(err).Code != "invalid_settlement_token" {
 		t.Errorf("a wrong token: %v", err)
 	}
-	key := change.Key{Scope: "token", Key: "k"}
+	key := idempotency.Key{Scope: "token", Key: "k"}
 	a, err := w.app.IssueToken(t.Context(), owner, p.Reference, key)
 	if err != nil {
 		t.Fatal(err)
@@ -144,12 +144,12 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.fill(3)
-	cancel := func(p payment.Payment, o change.Owner) error {
-		_, err := w.app.Cancel(t.Context(), o, p.Reference, change.Key{})
+	cancel := func(p payment.Payment, o tenant.Owner) error {
+		_, err := w.app.Cancel(t.Context(), o, p.Reference, idempotency.Key{})
 		return err
 	}
 	p := w.made(command())
-	if err := cancel(p, change.Owner{MerchantID: "m2", Mode: tenant.Test}); fault.As(err).Kind != fault.NotFound {
+	if err := cancel(p, tenant.Owner{MerchantID: "m2", Mode: tenant.Test}); fault.As(err).Kind != fault.NotFound {
 		t.Errorf("another merchant: %v", err)
 	}
 	if err := cancel(p, owner); err != nil {
@@ -180,7 +180,7 @@ func TestResolve(t *testing.T) {
 	w.fill(3)
 	resolve := func(p payment.Payment, d app.Order) error {
 		d.Operator, d.Reason = "ada", "because"
-		_, err := w.app.Resolve(t.Context(), p.Reference, d, noProblems(), change.Key{})
+		_, err := w.app.Resolve(t.Context(), p.Reference, d, noProblems(), idempotency.Key{})
 		return err
 	}
 	c := command()
@@ -203,7 +203,7 @@ func TestResolve(t *testing.T) {
 	}
 
 	p = w.made(command())
-	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, change.Key{}); err != nil {
+	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, idempotency.Key{}); err != nil {
 		t.Fatalf("cancel payment %s: %v", p.Reference, err)
 	}
 	w.see(p, coin{key: "t2", amount: "31.25", version: 1, depth: enough})
@@ -214,7 +214,7 @@ func TestResolve(t *testing.T) {
 	w.work(func() bool { return w.status(p) == "settled paid_late" })
 
 	p = w.made(command())
-	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, change.Key{}); err != nil {
+	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, idempotency.Key{}); err != nil {
 		t.Fatalf("cancel payment %s: %v", p.Reference, err)
 	}
 	w.see(p, coin{key: "t3", amount: "31.25", version: 1, depth: enough})
@@ -222,7 +222,7 @@ func TestResolve(t *testing.T) {
 		t.Errorf("without an address: %v", err)
 	}
 	refund := func(to string) error {
-		_, err := w.app.RefundAddress(t.Context(), owner, p.Reference, to, noProblems(), change.Key{})
+		_, err := w.app.RefundAddress(t.Context(), owner, p.Reference, to, noProblems(), idempotency.Key{})
 		return err
 	}
 	if err := refund("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"); fault.As(err).Kind != fault.Invalid {
@@ -280,7 +280,7 @@ func TestList(t *testing.T) {
 			w.see(p, coin{key: "t", amount: "31.25", version: 1, depth: enough})
 		}
 		if i == 5 {
-			if _, err := w.app.Cancel(t.Context(), owner, p.Reference, change.Key{}); err != nil {
+			if _, err := w.app.Cancel(t.Context(), owner, p.Reference, idempotency.Key{}); err != nil {
 				t.Fatalf("cancel payment %s: %v", p.Reference, err)
 			}
 		}
@@ -318,7 +318,7 @@ func TestList(t *testing.T) {
 			t.Errorf("%+v lists %d, want %d", f, n, want)
 		}
 	}
-	body, err := w.app.List(t.Context(), app.Filter{Owner: change.Owner{MerchantID: "m2", Mode: tenant.Test}, Limit: 10})
+	body, err := w.app.List(t.Context(), app.Filter{Owner: tenant.Owner{MerchantID: "m2", Mode: tenant.Test}, Limit: 10})
 	if err != nil || !strings.Contains(string(body), `"payments":[]`) {
 		t.Errorf("another merchant: %s %v", body, err)
 	}

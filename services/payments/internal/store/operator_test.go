@@ -12,10 +12,10 @@ import (
 	"github.com/shopspring/decimal"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
@@ -30,7 +30,7 @@ func (w *fixture) failed() payment.Payment {
 
 func (w *fixture) resolve(p payment.Payment, o app.Order) (string, error) {
 	w.t.Helper()
-	a, err := w.app.Resolve(w.t.Context(), p.Reference, o, noProblems(), change.Key{})
+	a, err := w.app.Resolve(w.t.Context(), p.Reference, o, noProblems(), idempotency.Key{})
 	return string(a.Body), err
 }
 
@@ -107,7 +107,7 @@ func TestSecondOperator_acceptsTheQuote(t *testing.T) {
 	w.fill(4)
 	w.watched(40_000)
 	p := w.made(command())
-	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, change.Key{}); err != nil {
+	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, idempotency.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
 	"causeway.internal/services/payments/internal/store"
@@ -43,7 +43,7 @@ func TestUnmarkedGifts_thatCanBeClaimed(t *testing.T) {
 	}
 	w.magic(payment.Gift, sim.AccountFails, "t1") // a claimed one
 	ended := w.made(giftCommand())
-	if _, err := w.app.Cancel(t.Context(), owner, ended.Reference, change.Key{}); err != nil {
+	if _, err := w.app.Cancel(t.Context(), owner, ended.Reference, idempotency.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	if ids, n := unmarked(); n != 2 || !slices.Equal(ids, []string{held.ID, fresh.ID}) {

@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/sim"
@@ -329,7 +329,7 @@ func TestSandbox_enoughForTheWholePayment(t *testing.T) {
 	w.with(func(d *app.Deps) { d.Policy.Depths = depths })
 	w.fill(1)
 	p := w.made(command()) // worth 31 dollars
-	a, err := w.app.SimulateDeposit(t.Context(), owner, p.Reference, app.SandboxDeposit{Given: true, Amount: *number("5"), Confirmations: -1}, noProblems(), change.Key{})
+	a, err := w.app.SimulateDeposit(t.Context(), owner, p.Reference, app.SandboxDeposit{Given: true, Amount: *number("5"), Confirmations: -1}, noProblems(), idempotency.Key{})
 	if err != nil || !strings.Contains(string(a.Body), `"confirmations":77`) {
 		t.Errorf("%s %v", a.Body, err)
 	}
@@ -341,17 +341,17 @@ func TestCreate_banksOfLiveMode(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.app.Worlds[tenant.Live] = w.app.Worlds[tenant.Test]
-	live := change.Owner{MerchantID: "m1", Mode: tenant.Live}
+	live := tenant.Owner{MerchantID: "m1", Mode: tenant.Live}
 	for _, c := range []struct{ bank, currency string }{{"zz99", "NGN"}, {"058", "ZAR"}} {
 		ask := command()
 		ask.Receiver.BankCode, ask.FiatCurrency, ask.FiatAmount = c.bank, c.currency, number("1000")
-		_, err := w.app.Create(t.Context(), live, ask, noProblems(), change.Key{})
+		_, err := w.app.Create(t.Context(), live, ask, noProblems(), idempotency.Key{})
 		f, ok := errors.AsType[*fault.Error](err)
 		if !ok || f.Kind != fault.Invalid || len(f.Fields) != 1 || f.Fields[0].Field != "receiver.bankCode" {
 			t.Errorf("%s in %s: %v", c.bank, c.currency, err)
 		}
 		w.fill(1)
-		if _, err := w.create(ask, change.Key{}); err != nil {
+		if _, err := w.create(ask, idempotency.Key{}); err != nil {
 			t.Errorf("%s in %s in the sandbox: %v", c.bank, c.currency, err)
 		}
 	}

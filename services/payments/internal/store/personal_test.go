@@ -11,11 +11,11 @@ import (
 
 	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/store"
 )
@@ -77,7 +77,7 @@ func TestPersonal_isNowhereInTheDatabase(t *testing.T) {
 	gift := command()
 	gift.Type, gift.Receiver = "gift", nil
 	g := w.made(gift)
-	k := change.Key{Scope: "public", Key: "claim-1", Hash: [32]byte{1}}
+	k := idempotency.Key{Scope: "public", Key: "claim-1", Hash: [32]byte{1}}
 	first, err := w.app.Claim(t.Context(), g.Reference, &payment.ReceiverInput{BankCode: "058", AccountNumber: secretAccount}, noProblems(), k)
 	if err != nil || !strings.Contains(string(first.Body), secretAccount) {
 		t.Fatalf("the claim answers %s, %v", first.Body, err)
@@ -203,7 +203,7 @@ func TestErase_whenCancelled(t *testing.T) {
 	w := newFixture(t)
 	w.fill(64)
 	p := w.made(personal())
-	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, change.Key{}); err != nil {
+	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, idempotency.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	keep, err := erasure.Keep(fiveYears.Laundering)

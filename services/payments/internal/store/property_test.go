@@ -14,11 +14,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
@@ -82,11 +82,11 @@ func (g *walker) draw(rt *rapid.T) step {
 		}
 	case "claim":
 		account := pick("account", "0123456789", sim.AccountFails, sim.AccountReturns, sim.AccountTimesOut)
-		return func() { _, _ = g.claim(ref, account, change.Key{}) }
+		return func() { _, _ = g.claim(ref, account, idempotency.Key{}) }
 	case "fulfil":
-		return func() { _, _ = g.fulfil(ref, change.Key{}) }
+		return func() { _, _ = g.fulfil(ref, idempotency.Key{}) }
 	case "cancel":
-		return func() { _, _ = g.app.Cancel(ctx, owner, ref, change.Key{}) }
+		return func() { _, _ = g.app.Cancel(ctx, owner, ref, idempotency.Key{}) }
 	case "settle":
 		return g.settleOwn
 	case "accept", "retry":
@@ -94,11 +94,11 @@ func (g *walker) draw(rt *rapid.T) step {
 		if what == "retry" {
 			order = app.Order{Operator: "ada", Action: app.ActionRetry, Receiver: &payment.ReceiverInput{BankCode: "058", AccountNumber: pick("other account", "0123456789", sim.AccountFails)}}
 		}
-		return func() { _, _ = g.app.Resolve(ctx, ref, order, noProblems(), change.Key{}) }
+		return func() { _, _ = g.app.Resolve(ctx, ref, order, noProblems(), idempotency.Key{}) }
 	case "refund":
 		return func() {
-			_, _ = g.app.RefundAddress(ctx, owner, ref, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", noProblems(), change.Key{})
-			_, _ = g.app.Resolve(ctx, ref, app.Order{Operator: "ada", Action: app.ActionRefunded, TxHash: strings.Repeat("f0", 32)}, noProblems(), change.Key{})
+			_, _ = g.app.RefundAddress(ctx, owner, ref, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", noProblems(), idempotency.Key{})
+			_, _ = g.app.Resolve(ctx, ref, app.Order{Operator: "ada", Action: app.ActionRefunded, TxHash: strings.Repeat("f0", 32)}, noProblems(), idempotency.Key{})
 		}
 	case "list", "down":
 		listed := pick("listed", "", dirty, dirty)
@@ -155,13 +155,13 @@ func (g *walker) hurryUp() {
 }
 
 func (g *walker) settleOwn() {
-	a, err := g.app.IssueToken(g.t.Context(), owner, g.p.Reference, change.Key{})
+	a, err := g.app.IssueToken(g.t.Context(), owner, g.p.Reference, idempotency.Key{})
 	if err != nil {
 		return
 	}
 	var issued struct{ SettlementToken string }
 	if err := json.Unmarshal(a.Body, &issued); err == nil {
-		_, _ = g.app.Settle(g.t.Context(), owner, g.p.Reference, issued.SettlementToken, "TRF", noProblems(), change.Key{})
+		_, _ = g.app.Settle(g.t.Context(), owner, g.p.Reference, issued.SettlementToken, "TRF", noProblems(), idempotency.Key{})
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
 )
@@ -42,7 +44,7 @@ func (s *Store) PayoutPayment(ctx context.Context, payoutID string) (paymentID s
 }
 
 // FindPayout implements app.Payments.
-func (s *Store) FindPayout(ctx context.Context, o change.Owner, payoutID string) (reference string, err error) {
+func (s *Store) FindPayout(ctx context.Context, o tenant.Owner, payoutID string) (reference string, err error) {
 	err = s.pool.QueryRow(ctx, selectPayoutOwner, payoutID, o.MerchantID, string(o.Mode)).Scan(&reference)
 	if err != nil {
 		return "", notFound(err, "find the payment of a payout")
@@ -71,7 +73,7 @@ func (s *Store) KeepOwn(ctx context.Context, addresses []wire.OwnedAddress) erro
 }
 
 // UpdateAny implements app.Payments.
-func (s *Store) UpdateAny(ctx context.Context, reference string, k change.Key, f change.Func) error {
+func (s *Store) UpdateAny(ctx context.Context, reference string, k idempotency.Key, f change.Func) error {
 	err := s.changeOnce(ctx, k, f, target{lock: lockAny, args: []any{reference}})
 	switch {
 	case isOverLimit(err):

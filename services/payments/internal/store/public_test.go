@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"causeway.internal/libs/fault"
-	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
@@ -32,11 +32,11 @@ func fulfilCommand() payment.FulfilCommand {
 	return payment.FulfilCommand{Payer: &payment.PayerInput{ChatID: "payer"}, Crypto: "usdt", Network: "TRC20"}
 }
 
-func (w *fixture) fulfil(ref string, k change.Key) (change.Answer, error) {
+func (w *fixture) fulfil(ref string, k idempotency.Key) (idempotency.Answer, error) {
 	return w.app.Fulfil(w.t.Context(), ref, fulfilCommand(), noProblems(), k)
 }
 
-func (w *fixture) claim(ref, account string, k change.Key) (change.Answer, error) {
+func (w *fixture) claim(ref, account string, k idempotency.Key) (idempotency.Answer, error) {
 	return w.app.Claim(w.t.Context(), ref, &payment.ReceiverInput{BankCode: "058", AccountNumber: account}, noProblems(), k)
 }
 
@@ -70,11 +70,11 @@ func TestFulfil_sixteenAtOnce(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 	said := counted{said: map[string]int{}}
-	var won change.Answer
+	var won idempotency.Answer
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
-			a, err := w.fulfil(p.Reference, change.Key{})
+			a, err := w.fulfil(p.Reference, idempotency.Key{})
 			said.add(err)
 			if err == nil {
 				said.Lock()
@@ -117,7 +117,7 @@ func TestFulfil_refusals(t *testing.T) {
 	w.fill(8)
 	refused := func(ref, want string, kind fault.Kind) {
 		t.Helper()
-		_, err := w.app.Fulfil(t.Context(), ref, payment.FulfilCommand{}, noProblems(), change.Key{}) // an empty body changes nothing of it
+		_, err := w.app.Fulfil(t.Context(), ref, payment.FulfilCommand{}, noProblems(), idempotency.Key{}) // an empty body changes nothing of it
 		if f := fault.As(err); f.Message != want || f.Kind != kind {
 			t.Errorf("%s: %v, want %q", ref, err, want)
 		}
@@ -135,19 +135,19 @@ func TestFulfil_refusals(t *testing.T) {
 	refused(p.Reference, "Request has been cancelled", fault.Conflict)
 
 	p = w.made(requestCommand())
-	_, err := w.app.Fulfil(t.Context(), p.Reference, payment.FulfilCommand{}, noProblems(), change.Key{})
+	_, err := w.app.Fulfil(t.Context(), p.Reference, payment.FulfilCommand{}, noProblems(), idempotency.Key{})
 	if f := fault.As(err); len(f.Fields) != 3 {
 		t.Errorf("an empty body: %v", err)
 	}
-	first, err := w.fulfil(p.Reference, change.Key{Scope: "a", Key: "k"})
+	first, err := w.fulfil(p.Reference, idempotency.Key{Scope: "a", Key: "k"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := w.fulfil(p.Reference, change.Key{Scope: "a", Key: "k"}); err != nil || !again.Replayed || string(again.Body) != string(first.Body) {
+	if again, err := w.fulfil(p.Reference, idempotency.Key{Scope: "a", Key: "k"}); err != nil || !again.Replayed || string(again.Body) != string(first.Body) {
 		t.Errorf("replay: %s %v", again.Body, err)
 	}
 	for _, replayed := range []bool{false, true} {
-		a, err := w.fulfil(p.Reference, change.Key{Scope: "b", Key: "k"})
+		a, err := w.fulfil(p.Reference, idempotency.Key{Scope: "b", Key: "k"})
 		if err != nil || string(a.Body) != "request_already_fulfilled" || a.Replayed != replayed {
 			t.Errorf("kept refusal: %+v %v", a, err)
 		}
@@ -168,7 +168,7 @@ func TestClaim_sixteenAtOnce(t *testing.T) {
 	for i := range 16 {
 		all.Go(func() {
 			account := fmt.Sprintf("01234567%02d", i)
-			a, err := w.claim(p.Reference, account, change.Key{})
+			a, err := w.claim(p.Reference, account, idempotency.Key{})
 			said.add(err)
 			if err == nil {
 				said.Lock()
@@ -200,7 +200,7 @@ func TestClaim_beforeFunding(t *testing.T) {
 	w := newFixture(t)
 	w.fill(1)
 	p := w.made(giftCommand())
-	if _, err := w.claim(p.Reference, "0123456789", change.Key{}); err != nil {
+	if _, err := w.claim(p.Reference, "0123456789", idempotency.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	w.want(p, "settling unfunded")
@@ -221,7 +221,7 @@ func TestClaim_refusals(t *testing.T) {
 	w.fill(8)
 	refused := func(ref, account, want string, kind fault.Kind) {
 		t.Helper()
-		_, err := w.claim(ref, account, change.Key{})
+		_, err := w.claim(ref, account, idempotency.Key{})
 		if f := fault.As(err); !strings.Contains(f.Message, want) || f.Kind != kind {
 			t.Errorf("%s: %v, want %q", account, err, want)
 		}
@@ -235,7 +235,7 @@ func TestClaim_refusals(t *testing.T) {
 	refused(p.Reference, sim.AccountNotFound, "receiver.accountNumber", fault.Invalid)
 	refused(p.Reference, sim.AccountNameDown, "name", fault.Unavailable)
 	w.want(p, "pending")
-	if _, err := w.claim(p.Reference, good, change.Key{}); err != nil {
+	if _, err := w.claim(p.Reference, good, idempotency.Key{}); err != nil {
 		t.Fatalf("the gift is no longer free: %v", err)
 	}
 	refused(p.Reference, good, "Gift has already been claimed", fault.Invalid)

@@ -12,11 +12,11 @@ import (
 
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/bank"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail"
@@ -355,7 +355,7 @@ func TestCreate_choosesTheRail(t *testing.T) {
 		t.Errorf("over %s, %+v", p.Rail, p.Receiver)
 	}
 	c.Receiver.BankCode = "XYZ"
-	_, err := w.create(c, change.Key{})
+	_, err := w.create(c, idempotency.Key{})
 	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.Invalid || f.Fields[0].Field != "receiver.bankCode" {
 		t.Errorf("%v", err)
 	}

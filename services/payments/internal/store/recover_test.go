@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/sim"
@@ -103,7 +103,7 @@ func TestRecovery_databaseSetBack(t *testing.T) {
 
 	pg.Restore(t, w.cfg.URL.Reveal(), "sim_transfers", "sim_outcomes")
 	w.reborn()
-	if _, err := w.create(command(), change.Key{}); !errors.Is(err, stock.ErrNoAddress) {
+	if _, err := w.create(command(), idempotency.Key{}); !errors.Is(err, stock.ErrNoAddress) {
 		t.Errorf("a create before new addresses came: %v", err)
 	}
 	if err := stock.Allocated(w.store.Fill)(t.Context(), "answer", answer); err != nil { // wallets tells it again

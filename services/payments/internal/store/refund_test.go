@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/stock"
 )
@@ -46,10 +46,10 @@ func TestRefundAddress_ofWallets(t *testing.T) {
 	}
 	p := w.made(command())
 	refund := func(to string) error {
-		_, err := w.app.RefundAddress(t.Context(), owner, p.Reference, to, noProblems(), change.Key{})
+		_, err := w.app.RefundAddress(t.Context(), owner, p.Reference, to, noProblems(), idempotency.Key{})
 		return err
 	}
-	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, change.Key{}); err != nil {
+	if _, err := w.app.Cancel(t.Context(), owner, p.Reference, idempotency.Key{}); err != nil {
 		t.Fatalf("cancel payment %s: %v", p.Reference, err)
 	}
 	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
@@ -140,7 +140,7 @@ func TestRefundAddress_ours(t *testing.T) {
 		evmPayers = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
 	)
 	refund := func(reference, to string) error {
-		_, err := w.app.RefundAddress(t.Context(), owner, reference, to, noProblems(), change.Key{})
+		_, err := w.app.RefundAddress(t.Context(), owner, reference, to, noProblems(), idempotency.Key{})
 		return err
 	}
 	refused := func(reference, to string) {

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 )
 
 // follows makes the fixture read the scan states of networks.
@@ -100,26 +100,26 @@ func TestScans_quotes(t *testing.T) {
 		}
 	}
 	_ = w.closed()
-	_, err := w.create(command(), change.Key{})
+	_, err := w.create(command(), idempotency.Key{})
 	refused(err, "network_unavailable")
 	bad := command()
 	bad.FiatAmount = number("0.5")
-	_, err = w.create(bad, change.Key{})
+	_, err = w.create(bad, idempotency.Key{})
 	refused(err, "amount_out_of_range")
 	bad = command()
 	bad.Payer = nil
-	_, err = w.create(bad, change.Key{})
+	_, err = w.create(bad, idempotency.Key{})
 	refused(err, "validation_failed")
 	if n := ask[int](w, `SELECT count(*) FROM payments`); n != 0 {
 		t.Errorf("%d payments were written", n)
 	}
 
 	open := w.made(requestCommand())
-	_, err = w.fulfil(open.Reference, change.Key{})
+	_, err = w.fulfil(open.Reference, idempotency.Key{})
 	refused(err, "network_unavailable")
 	w.fares(wire.ScannedThrough{Height: 9, State: wire.ScanFollowing, ToldAt: time.Now()})
 	w.wantClosed("follows", "")
-	if _, err := w.fulfil(open.Reference, change.Key{}); err != nil {
+	if _, err := w.fulfil(open.Reference, idempotency.Key{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -142,13 +142,13 @@ func TestScans_payouts(t *testing.T) {
 	p := w.confirmedWith("0123456789")
 
 	now(wire.ScanHalted)
-	k := change.Key{Scope: "s", Key: "claim"}
+	k := idempotency.Key{Scope: "s", Key: "claim"}
 	_, err := w.claim(g.Reference, "0123456789", k)
 	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != "network_unavailable" || f.RetryAfter <= 0 {
 		t.Errorf("claimed: %v", err)
 	}
 	w.want(g, "confirmed")
-	if _, err := w.claim(empty.Reference, "0123456789", change.Key{}); err != nil {
+	if _, err := w.claim(empty.Reference, "0123456789", idempotency.Key{}); err != nil {
 		t.Errorf("a gift without money: %v", err)
 	}
 	sent := func() int { return ask[int](w, `SELECT count(*) FROM sim_transfers`) }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
@@ -105,7 +106,7 @@ func TestScreening_aHitAtDepositWaitsForAPerson(t *testing.T) {
 	if n := ask[int](w, `SELECT count(*) FROM payouts`); n != 0 {
 		t.Errorf("%d payouts of held money", n)
 	}
-	if _, err := w.app.Resolve(t.Context(), p.Reference, app.Order{Operator: "ada", Action: app.ActionAccept, Reason: "a mistake of the list"}, noProblems(), change.Key{}); err != nil {
+	if _, err := w.app.Resolve(t.Context(), p.Reference, app.Order{Operator: "ada", Action: app.ActionAccept, Reason: "a mistake of the list"}, noProblems(), idempotency.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	w.pay(p) // the list still has the sender, and the operator's decision overrules it for this money
@@ -168,28 +169,28 @@ func TestScreening_refundAddress(t *testing.T) {
 	w, s := screened(t)
 	const bad, good = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"
 	p := w.made(command())
-	refund := func(to string, k change.Key) error {
+	refund := func(to string, k idempotency.Key) error {
 		_, err := w.app.RefundAddress(t.Context(), owner, p.Reference, to, noProblems(), k)
 		return err
 	}
 	s.set(false, bad)
 	for range 2 { // with a key, too: a refusal by validation is not stored under it
-		if err := refund(bad, change.Key{Scope: "refund", Key: "k"}); fault.As(err).Kind != fault.Invalid || len(fault.As(err).Fields) != 1 {
+		if err := refund(bad, idempotency.Key{Scope: "refund", Key: "k"}); fault.As(err).Kind != fault.Invalid || len(fault.As(err).Fields) != 1 {
 			t.Fatalf("a sanctioned address: %v", err)
 		}
 	}
-	if err := refund("nonsense", change.Key{}); fault.As(err).Kind != fault.Invalid {
+	if err := refund("nonsense", idempotency.Key{}); fault.As(err).Kind != fault.Invalid {
 		t.Errorf("no address: %v", err)
 	}
 	const setTo = `SELECT refund_address FROM payments WHERE id = $1`
 	if to := ask[string](w, setTo, p.ID); to != "" {
 		t.Errorf("a refund goes to %s", to)
 	}
-	if err := refund(good, change.Key{Scope: "refund", Key: "k"}); err != nil {
+	if err := refund(good, idempotency.Key{Scope: "refund", Key: "k"}); err != nil {
 		t.Fatal(err)
 	}
 	s.set(true)
-	if err := refund(bad, change.Key{}); fault.As(err).Kind != fault.Unavailable {
+	if err := refund(bad, idempotency.Key{}); fault.As(err).Kind != fault.Unavailable {
 		t.Errorf("while nobody can say: %v", err)
 	}
 	if to := ask[string](w, setTo, p.ID); to != good {
@@ -272,7 +273,7 @@ func TestPause_quotes(t *testing.T) {
 	if err := w.app.Pauses.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.create(command(), change.Key{}); err == nil || err.Error() == "" {
+	if _, err := w.create(command(), idempotency.Key{}); err == nil || err.Error() == "" {
 		t.Error("a paused network quotes")
 	}
 	if n := ask[int](w, `SELECT count(*) FROM payments`); n != 0 {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/app"
-	"causeway.internal/services/payments/internal/change"
 )
 
 // The index payments_settled holds each merchant's settled payments in the order of settlement. Each page continues
@@ -20,7 +20,7 @@ FROM payments p WHERE p.merchant_id = $1 AND p.mode = $2 AND p.status = 'settled
 ORDER BY p.settled_at, p.id LIMIT $6`
 
 // SettledBetween implements app.Settlements.
-func (s *Store) SettledBetween(ctx context.Context, o change.Owner, from time.Time, after string, to time.Time, most int) ([]app.Settlement, error) {
+func (s *Store) SettledBetween(ctx context.Context, o tenant.Owner, from time.Time, after string, to time.Time, most int) ([]app.Settlement, error) {
 	rows, err := s.pool.Query(ctx, listSettled, o.MerchantID, string(o.Mode), from, after, to, most)
 	if err != nil {
 		return nil, fmt.Errorf("list settlements: %w", err)

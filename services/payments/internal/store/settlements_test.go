@@ -12,10 +12,10 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/libs/tenant"
 )
 
-func (w *fixture) report(o change.Owner, from, to time.Time, asCSV bool) ([]byte, error) {
+func (w *fixture) report(o tenant.Owner, from, to time.Time, asCSV bool) ([]byte, error) {
 	w.t.Helper()
 	report, err := w.app.SettlementReport(w.t.Context(), o, from, to, asCSV)
 	if err != nil {
@@ -145,7 +145,7 @@ func TestSettlements_addUp(t *testing.T) {
 	if !sums["fiatAmount"].Equal(sums["fee"].Add(sums["payoutAmount"])) {
 		t.Errorf("%s is not %s and %s", sums["fiatAmount"], sums["fee"], sums["payoutAmount"])
 	}
-	if body, err := w.report(change.Owner{MerchantID: "m2", Mode: owner.Mode}, from, to, true); err != nil || bytes.Count(body, []byte("\n")) != 1 {
+	if body, err := w.report(tenant.Owner{MerchantID: "m2", Mode: owner.Mode}, from, to, true); err != nil || bytes.Count(body, []byte("\n")) != 1 {
 		t.Errorf("another merchant: %s %v", body, err)
 	}
 }

@@ -53,10 +53,6 @@ func New(pool *pgxpool.Pool, render app.Renderer, keys *keyring.Ring, log *slog.
 	return &Store{pool: pool, render: render, log: log, wake: wake, alerts: alerts, moved: func(Move) {}, now: time.Now, vault: vault{keys}}
 }
 
-func keyOf(k change.Key) idempotency.Key {
-	return idempotency.Key{Scope: k.Scope, Key: k.Key, Hash: k.Hash}
-}
-
 // Insert implements app.Payments.
 func (s *Store) Insert(ctx context.Context, n change.Newborn) error {
 	event, first, err := born(n.Facts)
@@ -75,12 +71,12 @@ func (s *Store) Insert(ctx context.Context, n change.Newborn) error {
 	args := append(r.values(newborn), nullText(n.WalletID), string(first.Trigger), string(first.To))
 	args = append(args, msg.Args()...)
 	sql := insertPayment
-	if n.Key.Key != "" {
+	if n.Key.Sent() {
 		sql = insertPaymentKeyed
-		args = append(args, idempotency.Args(keyOf(n.Key), idempotency.Answer{Status: n.Answer.Status, Body: n.Answer.Body})...)
+		args = append(args, idempotency.Args(n.Key, n.Answer)...)
 	}
 	if len(n.Reservations) > 0 {
-		if sql = insertPaymentLimited; n.Key.Key != "" {
+		if sql = insertPaymentLimited; n.Key.Sent() {
 			sql = insertPaymentKeyedLimited
 		}
 		args = append(args, limitArgs(n.Reservations)...)
@@ -99,20 +95,20 @@ func (s *Store) Insert(ctx context.Context, n change.Newborn) error {
 		return change.ErrReferenceUsed
 	case isOverLimit(err):
 		return change.ErrDailyLimit
-	case n.Key.Key != "" && idempotency.IsTaken(err):
-		return change.ErrKeyTaken
+	case n.Key.Sent() && idempotency.IsTaken(err):
+		return idempotency.ErrTaken
 	default:
 		return fmt.Errorf("insert payment %s: %w", n.Payment.ID, err)
 	}
 }
 
 // refused returns the reason why the insert wrote nothing: the key has an answer, or the address has received money.
-func (s *Store) refused(ctx context.Context, k change.Key) error {
-	_, found, err := idempotency.Find(ctx, s.pool, keyOf(k))
+func (s *Store) refused(ctx context.Context, k idempotency.Key) error {
+	_, found, err := idempotency.Find(ctx, s.pool, k)
 	_, otherBody := errors.AsType[*fault.Error](err)
 	switch {
 	case found, otherBody:
-		return change.ErrKeyTaken
+		return idempotency.ErrTaken
 	case err != nil:
 		return err
 	}
@@ -156,7 +152,7 @@ func (s *Store) event(ctx context.Context, e payment.Event, v change.View, token
 }
 
 // Find implements app.Payments.
-func (s *Store) Find(ctx context.Context, o change.Owner, reference string) (change.View, error) {
+func (s *Store) Find(ctx context.Context, o tenant.Owner, reference string) (change.View, error) {
 	return s.find(ctx, shown, findOwned, reference, o.MerchantID, string(o.Mode))
 }
 
@@ -237,28 +233,28 @@ func (s *Store) UpdatePayout(ctx context.Context, paymentID, payoutID string, f 
 }
 
 // UpdatePayoutOnce implements app.Payments.
-func (s *Store) UpdatePayoutOnce(ctx context.Context, paymentID, payoutID string, k change.Key, f change.Func) error {
+func (s *Store) UpdatePayoutOnce(ctx context.Context, paymentID, payoutID string, k idempotency.Key, f change.Func) error {
 	return s.changeOnce(ctx, k, f, byPayout(paymentID, payoutID))
 }
 
 // UpdateOwned implements app.Payments.
-func (s *Store) UpdateOwned(ctx context.Context, o change.Owner, reference string, k change.Key, f change.Func) error {
+func (s *Store) UpdateOwned(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key, f change.Func) error {
 	return s.changeOnce(ctx, k, f, target{lock: lockOwned, args: []any{reference, o.MerchantID, string(o.Mode)}})
 }
 
 // changeOnce is change in its own transaction, which stores the answer under the key.
-func (s *Store) changeOnce(ctx context.Context, k change.Key, f change.Func, at target) error {
+func (s *Store) changeOnce(ctx context.Context, k idempotency.Key, f change.Func, at target) error {
 	err := s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
 		return s.change(ctx, tx, done, func(v change.View, now time.Time) (change.Result, error) {
 			r, err := f(v, now)
-			if err != nil || r.Answer == nil || k.Key == "" {
+			if err != nil || r.Answer == nil || !k.Sent() {
 				return r, err
 			}
-			return r, idempotency.Put(ctx, tx, keyOf(k), stored(*r.Answer))
+			return r, idempotency.Put(ctx, tx, k, *r.Answer)
 		}, at)
 	})
-	if k.Key != "" && idempotency.IsTaken(err) {
-		return change.ErrKeyTaken
+	if k.Sent() && idempotency.IsTaken(err) {
+		return idempotency.ErrTaken
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == lockNotAvailable {
 		return change.ErrBusy.Because(err)
@@ -270,15 +266,13 @@ func (s *Store) changeOnce(ctx context.Context, k change.Key, f change.Func, at 
 const lockNotAvailable = "55P03"
 
 // Replay implements app.Payments.
-func (s *Store) Replay(ctx context.Context, k change.Key) (change.Answer, bool, error) {
-	a, found, err := idempotency.Find(ctx, s.pool, keyOf(k))
-	return change.Answer{Status: a.Status, Body: a.Body, Secret: a.Secret, Replayed: true}, found, err
+func (s *Store) Replay(ctx context.Context, k idempotency.Key) (idempotency.Answer, bool, error) {
+	return idempotency.Find(ctx, s.pool, k)
 }
 
 // Settled implements app.Payments.
-func (s *Store) Settled(ctx context.Context, k change.Key) (change.Answer, error) {
-	a, err := idempotency.Replay(ctx, s.pool, keyOf(k))
-	return change.Answer{Status: a.Status, Body: a.Body, Secret: a.Secret, Replayed: true}, err
+func (s *Store) Settled(ctx context.Context, k idempotency.Key) (idempotency.Answer, error) {
+	return idempotency.Replay(ctx, s.pool, k)
 }
 
 // Receive implements app.Payments. It locks the payment before the deposit row, so that changes of one payment are

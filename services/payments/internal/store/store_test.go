@@ -76,7 +76,7 @@ func TestInsert_roundTrip(t *testing.T) {
 	var written payment.Payment
 	catch := &spy{Store: w.store, seen: func(n change.Newborn) { written = n.Payment }}
 	w.app.Intake.Store = catch
-	a, err := w.create(command(), change.Key{})
+	a, err := w.create(command(), idempotency.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestCreate_answer(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.fill(1)
-	a, err := w.create(command(), change.Key{})
+	a, err := w.create(command(), idempotency.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestCreate_manyAtOnceHaveAddressesOfTheirOwn(t *testing.T) {
 	var all sync.WaitGroup
 	for range creates {
 		all.Go(func() {
-			a, err := w.create(command(), change.Key{})
+			a, err := w.create(command(), idempotency.Key{})
 			if err != nil {
 				t.Error(err)
 				return
@@ -188,7 +188,7 @@ func TestCreate_oneKeyOnePayment(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.fill(64)
-	k := change.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/payments"), Key: "k1", Hash: [32]byte{1}}
+	k := idempotency.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/payments"), Key: "k1", Hash: [32]byte{1}}
 	bodies := make(chan []byte, 16)
 	for range cap(bodies) {
 		go func() {
@@ -230,7 +230,7 @@ func TestCreate_keyIsAnsweredWhateverElseIsWrong(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.fill(2)
-	k := change.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/payments"), Key: "k1", Hash: [32]byte{1}}
+	k := idempotency.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/payments"), Key: "k1", Hash: [32]byte{1}}
 	first, err := w.create(command(), k)
 	if err != nil {
 		t.Fatal(err)
@@ -260,10 +260,10 @@ func TestCreate_keyIsAnsweredWhateverElseIsWrong(t *testing.T) {
 			}
 		}
 	}
-	if _, err := w.create(wrong, change.Key{Scope: k.Scope, Key: "k2"}); fault.As(err).Kind != fault.Invalid {
+	if _, err := w.create(wrong, idempotency.Key{Scope: k.Scope, Key: "k2"}); fault.As(err).Kind != fault.Invalid {
 		t.Errorf("a fresh key with a wrong body: %v", err)
 	}
-	if _, err := w.create(command(), change.Key{Scope: k.Scope, Key: "k2"}); err != nil {
+	if _, err := w.create(command(), idempotency.Key{Scope: k.Scope, Key: "k2"}); err != nil {
 		t.Errorf("the last address: %v", err)
 	}
 	if n := ask[int](w, `SELECT count(*) FROM payments`); n != 2 {
@@ -276,7 +276,7 @@ func TestCreate_keyOfAnOlderPartition(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.fill(8)
-	k := change.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/payments"), Key: "k1", Hash: [32]byte{1}}
+	k := idempotency.Key{Scope: idempotency.Scope("m1", "test", "POST /v1/payments"), Key: "k1", Hash: [32]byte{1}}
 	first, err := w.create(command(), k)
 	if err != nil {
 		t.Fatal(err)
@@ -297,7 +297,7 @@ func TestCreate_dryStock(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	start := time.Now()
-	_, err := w.create(command(), change.Key{})
+	_, err := w.create(command(), idempotency.Key{})
 	if !errors.Is(err, stock.ErrNoAddress) {
 		t.Fatalf("no stock: %v", err)
 	}
@@ -309,7 +309,7 @@ func TestCreate_dryStock(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() {
-		_, err := w.create(command(), change.Key{})
+		_, err := w.create(command(), idempotency.Key{})
 		done <- err
 	}()
 	w.fill(1) // the waiting create finds it
@@ -350,7 +350,7 @@ func TestFind_anotherOwnerSeesNothing(t *testing.T) {
 	w := newFixture(t)
 	w.fill(1)
 	p := w.made(command())
-	for _, o := range []change.Owner{{MerchantID: "m2", Mode: tenant.Test}, {MerchantID: "m1", Mode: tenant.Live}} {
+	for _, o := range []tenant.Owner{{MerchantID: "m2", Mode: tenant.Test}, {MerchantID: "m1", Mode: tenant.Live}} {
 		if _, err := w.app.Show(t.Context(), o, p.Reference); !errors.Is(err, change.ErrNotFound) {
 			t.Errorf("%+v: %v", o, err)
 		}
@@ -401,7 +401,7 @@ func TestUpdate_ofAPaymentThatIsHeld(t *testing.T) {
 	if _, err := held.Exec(t.Context(), `SELECT FROM payments WHERE id = $1 FOR UPDATE`, p.ID); err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.app.Cancel(t.Context(), owner, p.Reference, change.Key{})
+	_, err = w.app.Cancel(t.Context(), owner, p.Reference, idempotency.Key{})
 	if f := fault.As(err); f.Code != "busy" || f.Kind != fault.Unavailable || f.RetryAfter <= 0 {
 		t.Errorf("cancelled beside another change: %v", err)
 	}

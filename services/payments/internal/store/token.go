@@ -3,7 +3,6 @@ package store
 import (
 	"time"
 
-	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/change"
@@ -44,8 +43,4 @@ func (t tokens) sealed(brings bool, token, eventID string) []byte {
 		return nil
 	}
 	return t.ring.Seal([]byte(token), wire.TokenPlace(eventID))
-}
-
-func stored(a change.Answer) idempotency.Answer {
-	return idempotency.Answer{Status: a.Status, Body: a.Body, Secret: a.Secret}
 }

@@ -12,10 +12,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/payments/internal/change"
 )
 
 // traced is the context of a request with a sampled or unsampled trace.
@@ -33,12 +33,12 @@ func TestTrace_isKept(t *testing.T) {
 	w := newFixture(t)
 	w.fill(10)
 	recorded, id := traced(t.Context(), true)
-	a, err := w.app.Create(recorded, owner, command(), &fault.Problems{}, change.Key{})
+	a, err := w.app.Create(recorded, owner, command(), &fault.Problems{}, idempotency.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	unrecorded, _ := traced(t.Context(), false)
-	b, err := w.app.Create(unrecorded, owner, command(), &fault.Problems{}, change.Key{})
+	b, err := w.app.Create(unrecorded, owner, command(), &fault.Problems{}, idempotency.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
@@ -203,7 +204,7 @@ func (g *gauntlet) conclude() {
 		}
 	}
 	onWire := g.sending
-	_, err := g.app.ConcludePayout(g.t.Context(), o.ID, order, noProblems(), change.Key{})
+	_, err := g.app.ConcludePayout(g.t.Context(), o.ID, order, noProblems(), idempotency.Key{})
 	if err == nil && onWire {
 		g.rt.Fatalf("concluded as %s while an order is on the wire", order.Outcome)
 	}

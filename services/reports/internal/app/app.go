@@ -10,35 +10,16 @@ import (
 
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/reports/internal/report"
 )
-
-// Owner is the merchant, the key and the mode that a request may see. Every query of a merchant carries them.
-type Owner struct {
-	MerchantID string
-	KeyID      int64
-	Mode       tenant.Mode
-}
-
-// Key names a request with an Idempotency-Key; Key "" means that it had none.
-type Key struct {
-	Scope, Key string
-	Hash       [32]byte
-}
 
 // The statuses of stored answers, which are HTTP's.
 const (
 	statusOK      = 200
 	statusCreated = 201
 )
-
-// Answer is the exact reply to a request, as it is stored for its Idempotency-Key.
-type Answer struct {
-	Status   int
-	Body     []byte
-	Replayed bool
-}
 
 // Event is a webhook event with the exact body that will be signed and sent.
 type Event struct {
@@ -68,10 +49,10 @@ type Source struct {
 // Opening is what the store reads before a report is filed.
 type Opening struct {
 	ID      int64
-	Now     time.Time // by the database's clock, in whole milliseconds
-	Filed   []int64   // by each source in the current hour
-	Window  time.Time // start of that hour
-	Earlier *Answer   // stored under the request's key
+	Now     time.Time           // by the database's clock, in whole milliseconds
+	Filed   []int64             // by each source in the current hour
+	Window  time.Time           // start of that hour
+	Earlier *idempotency.Answer // stored under the request's key
 }
 
 // Newborn is a report to be inserted, with the rows that belong to it.
@@ -80,24 +61,24 @@ type Newborn struct {
 	Sources []Source
 	Window  time.Time
 	Event   Event
-	Key     Key
-	Answer  Answer
+	Key     idempotency.Key
+	Answer  idempotency.Answer
 }
 
 // Filing stores new reports.
 type Filing interface {
 	// Open draws an id and the time, counts the key's filings on each source in this hour, and looks for the answer of
 	// an earlier request with the key: one round trip.
-	Open(ctx context.Context, o Owner, sources []Source, k Key) (Opening, error)
+	Open(ctx context.Context, o tenant.Owner, sources []Source, k idempotency.Key) (Opening, error)
 	// Insert writes a report in one transaction and one round trip. ErrReferenceUsed asks for another try with another
-	// reference; ErrKeyTaken means that a request with the same key won.
+	// reference; idempotency.ErrTaken means that a request with the same key won.
 	Insert(ctx context.Context, n Newborn) error
 	// Refuse records that a key was refused on a source.
-	Refuse(ctx context.Context, o Owner, s Source, window, now time.Time) error
+	Refuse(ctx context.Context, o tenant.Owner, s Source, window, now time.Time) error
 	// Replay is the stored answer of a key.
-	Replay(ctx context.Context, k Key) (Answer, bool, error)
+	Replay(ctx context.Context, k idempotency.Key) (idempotency.Answer, bool, error)
 	// Settled is the stored answer of a key that another request holds; a 409 while that one is still running.
-	Settled(ctx context.Context, k Key) (Answer, error)
+	Settled(ctx context.Context, k idempotency.Key) (idempotency.Answer, error)
 }
 
 // Page is one page of a look-up.
@@ -123,7 +104,7 @@ type Decision struct {
 type Changing interface {
 	// Change locks a report of an owner, calls decide for the change, and writes it with its history, counts, event and
 	// signal. decide may run more than once and may not wait; now is the database's clock.
-	Change(ctx context.Context, o Owner, requestID, reference string, decide func(r report.Report, now time.Time) (Decision, error)) error
+	Change(ctx context.Context, o tenant.Owner, requestID, reference string, decide func(r report.Report, now time.Time) (Decision, error)) error
 }
 
 // Accused holds the figures of an address in one mode. A mode without any report on it has zero everywhere.
@@ -212,8 +193,8 @@ type Oversight interface {
 	// Judge locks an address, calls rule, and writes the decision, with the signal to payments, or the request that
 	// waits; once for a key, with its answer. A decision ends the open request. It is a conflict when no resolved fraud
 	// report names the address. rule gets the open request, nil without one, and may not wait.
-	Judge(ctx context.Context, j Judgement, k Key, rule func(Accused, *approval.Request) (Ruling, error),
-		answer func(Accused, *approval.Request) (Answer, error)) (Answer, error)
+	Judge(ctx context.Context, j Judgement, k idempotency.Key, rule func(Accused, *approval.Request) (Ruling, error),
+		answer func(Accused, *approval.Request) (idempotency.Answer, error)) (idempotency.Answer, error)
 	Accused(ctx context.Context, modes []tenant.Mode, address string) ([]Accused, error)
 	// Floods lists the sources that were refused, the last refused first; one more than limit when there are more.
 	Floods(ctx context.Context, modes []tenant.Mode, limit int, after *FloodsAfter) ([]SourceView, error)
@@ -267,5 +248,4 @@ var (
 	ErrBadReference  = fault.New(fault.Invalid, "invalid_report_id", "Invalid report ID format")
 	ErrReferenceUsed = fault.New(fault.Unavailable, "busy", "No report id could be made. Try again shortly.")
 	ErrNotAccused    = fault.New(fault.Conflict, "not_accused", "No resolved fraud report names this address.")
-	ErrKeyTaken      = fault.New(fault.Conflict, "idempotency_in_progress", "A request with this Idempotency-Key is still running.")
 )

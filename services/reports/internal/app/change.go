@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/reports/internal/report"
 )
 
 // Change moves a report of the caller's own merchant and mode, and returns the body of the answer, with the internal
 // fields.
-func (a *App) Change(ctx context.Context, o Owner, requestID, raw string, c report.Change) ([]byte, error) {
+func (a *App) Change(ctx context.Context, o tenant.Owner, requestID, raw string, c report.Change) ([]byte, error) {
 	reference, ok := report.Reference(raw)
 	if !ok {
 		return nil, ErrBadReference

@@ -7,6 +7,8 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/reports/internal/report"
 )
 
@@ -19,32 +21,32 @@ const floodWindow = time.Hour
 
 // File makes a report out of a filing. problems are those that the decoder found, and unread the fields that were sent
 // but unreadable, so that the caller sees everything at once.
-func (a *App) File(ctx context.Context, o Owner, f report.Filing, problems *fault.Problems, unread []string, k Key) (Answer, error) {
+func (a *App) File(ctx context.Context, o tenant.Owner, f report.Filing, problems *fault.Problems, unread []string, k idempotency.Key) (idempotency.Answer, error) {
 	draft := f.Check(problems, unread...)
 	if err := problems.Err(); err != nil {
-		if k.Key == "" {
-			return Answer{}, err
+		if !k.Sent() {
+			return idempotency.Answer{}, err
 		}
 		// The key may belong to an earlier request, which then had another body.
 		if earlier, found, findErr := a.Filing.Replay(ctx, k); findErr != nil || found {
 			return earlier, findErr
 		}
-		return Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	if err := a.Backlog.Full(ctx); err != nil {
-		return Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	draft.MerchantID, draft.KeyID, draft.Mode = o.MerchantID, o.KeyID, o.Mode
 	sources := sourcesOf(draft)
 	open, err := a.Filing.Open(ctx, o, sources, k)
 	if err != nil {
-		return Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	if open.Earlier != nil {
 		return *open.Earlier, nil
 	}
 	if err := a.flood(ctx, o, sources, open); err != nil {
-		return Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	draft.ID, draft.CreatedAt, draft.UpdatedAt = open.ID, open.Now, open.Now
 	return a.insert(ctx, draft, sources, open, k)
@@ -64,7 +66,7 @@ func sourcesOf(r report.Report) []Source {
 
 // flood refuses a key that files too much on one address. Concurrent filings are not counted yet, so the limit may be
 // exceeded by their number.
-func (a *App) flood(ctx context.Context, o Owner, sources []Source, open Opening) error {
+func (a *App) flood(ctx context.Context, o tenant.Owner, sources []Source, open Opening) error {
 	for i, s := range sources {
 		if a.FloodPerHour <= 0 || open.Filed[i] < a.FloodPerHour {
 			continue
@@ -81,30 +83,30 @@ func (a *App) flood(ctx context.Context, o Owner, sources []Source, open Opening
 }
 
 // insert gives the draft its reference and writes it. A taken reference costs another round trip and nothing else.
-func (a *App) insert(ctx context.Context, draft report.Report, sources []Source, open Opening, k Key) (Answer, error) {
+func (a *App) insert(ctx context.Context, draft report.Report, sources []Source, open Opening, k idempotency.Key) (idempotency.Answer, error) {
 	var last error
 	for range tries {
 		draft.Reference = a.NewReference()
 		body, err := filed(draft)
 		if err != nil {
-			return Answer{}, err
+			return idempotency.Answer{}, err
 		}
 		event, err := eventOf("report.created", draft, open.Now)
 		if err != nil {
-			return Answer{}, err
+			return idempotency.Answer{}, err
 		}
-		answer := Answer{Status: statusCreated, Body: body}
+		answer := idempotency.Answer{Status: statusCreated, Body: body}
 		last = a.Filing.Insert(ctx, Newborn{Report: draft, Sources: sources, Window: open.Window, Event: event, Key: k, Answer: answer})
 		switch {
 		case last == nil:
 			return answer, nil
-		case errors.Is(last, ErrKeyTaken):
+		case errors.Is(last, idempotency.ErrTaken):
 			return a.Filing.Settled(ctx, k)
 		case !errors.Is(last, ErrReferenceUsed):
-			return Answer{}, last
+			return idempotency.Answer{}, last
 		}
 	}
-	return Answer{}, last
+	return idempotency.Answer{}, last
 }
 
 func eventOf(kind string, r report.Report, at time.Time) (Event, error) {

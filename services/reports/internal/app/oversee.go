@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"causeway.internal/libs/approval"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/reports/internal/report"
 )
@@ -35,24 +36,24 @@ func (a *App) Suspects(ctx context.Context, q Suspects) ([]byte, error) {
 
 // Judge writes an operator's decision about an address, unless another operator has to confirm it first. A repeated
 // decision is a decision too, and sends payments its signal again.
-func (a *App) Judge(ctx context.Context, j Judgement, k Key) (Answer, error) {
+func (a *App) Judge(ctx context.Context, j Judgement, k idempotency.Key) (idempotency.Answer, error) {
 	j.Address = report.AddressKey(report.Trim(j.Address))
-	if k.Key != "" {
+	if k.Sent() {
 		if earlier, found, err := a.Filing.Replay(ctx, k); err != nil || found {
 			return earlier, err
 		}
 	}
 	var waits bool
-	answer, err := a.Oversight.Judge(ctx, j, k, j.rule, func(now Accused, asked *approval.Request) (Answer, error) {
+	answer, err := a.Oversight.Judge(ctx, j, k, j.rule, func(now Accused, asked *approval.Request) (idempotency.Answer, error) {
 		data := judgedData{Subject: suspectOf(now)}
 		if waits = asked != nil; waits {
 			view := asked.Waiting(asked.At)
 			data.Approval = &view
 		}
 		body, err := success(data)
-		return Answer{Status: statusOK, Body: body}, err
+		return idempotency.Answer{Status: statusOK, Body: body}, err
 	})
-	if errors.Is(err, ErrKeyTaken) {
+	if errors.Is(err, idempotency.ErrTaken) {
 		return a.Filing.Settled(ctx, k)
 	}
 	if err == nil {

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/reports/internal/report"
 )
 
 // Lookup is the body of GET /v1/reports/lookup. The viewer determines the fields that are shown, not the reports that
 // are found.
-func (a *App) Lookup(ctx context.Context, viewer Owner, asked report.Asked) ([]byte, error) {
+func (a *App) Lookup(ctx context.Context, viewer tenant.Owner, asked report.Asked) ([]byte, error) {
 	l := asked.Clean()
 	if l.Empty() {
 		return a.listed(viewer, l, Page{})
@@ -45,7 +46,7 @@ func tooMany(wait time.Duration) error {
 }
 
 // Show is the body of GET /v1/reports/:reportId. Guesses that find nothing count against the caller's address.
-func (a *App) Show(ctx context.Context, viewer Owner, clientIP, raw string) ([]byte, error) {
+func (a *App) Show(ctx context.Context, viewer tenant.Owner, clientIP, raw string) ([]byte, error) {
 	reference, ok := report.Reference(raw)
 	if !ok {
 		return nil, ErrBadReference

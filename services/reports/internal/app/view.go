@@ -87,7 +87,7 @@ func success[T any](data T) ([]byte, error) { return encode(answer[T]{true, data
 func filed(r report.Report) ([]byte, error) { return success(reportData{viewOf(r)}) }
 
 // shown is a report as the caller of a public route may see it; the zero Owner is the public.
-func (a *App) shown(viewer Owner, r report.Report) reportView {
+func (a *App) shown(viewer tenant.Owner, r report.Report) reportView {
 	if r.MerchantID != viewer.MerchantID || r.Mode != viewer.Mode {
 		r = r.Public(a.MarkedSince)
 	}
@@ -115,7 +115,7 @@ type keyset struct {
 	HasMore    bool    `json:"hasMore"`
 }
 
-func (a *App) listed(viewer Owner, l report.Lookup, p Page) ([]byte, error) {
+func (a *App) listed(viewer tenant.Owner, l report.Lookup, p Page) ([]byte, error) {
 	data := listData{Reports: make([]reportView, 0, len(p.Reports)), Total: p.Total, Limit: l.Limit, Offset: l.Offset}
 	for _, r := range p.Reports {
 		data.Reports = append(data.Reports, a.shown(viewer, r))

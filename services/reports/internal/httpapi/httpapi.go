@@ -18,13 +18,13 @@ import (
 
 // UseCases is what the routes call; *app.App has them.
 type UseCases interface {
-	File(ctx context.Context, o app.Owner, f report.Filing, problems *fault.Problems, unread []string, k app.Key) (app.Answer, error)
-	Lookup(ctx context.Context, viewer app.Owner, asked report.Asked) ([]byte, error)
-	Show(ctx context.Context, viewer app.Owner, clientIP, reference string) ([]byte, error)
-	Change(ctx context.Context, o app.Owner, requestID, reference string, c report.Change) ([]byte, error)
+	File(ctx context.Context, o tenant.Owner, f report.Filing, problems *fault.Problems, unread []string, k idempotency.Key) (idempotency.Answer, error)
+	Lookup(ctx context.Context, viewer tenant.Owner, asked report.Asked) ([]byte, error)
+	Show(ctx context.Context, viewer tenant.Owner, clientIP, reference string) ([]byte, error)
+	Change(ctx context.Context, o tenant.Owner, requestID, reference string, c report.Change) ([]byte, error)
 	Subjects(ctx context.Context, modes []tenant.Mode, address string) ([]byte, error)
 	Suspects(ctx context.Context, q app.Suspects) ([]byte, error)
-	Judge(ctx context.Context, j app.Judgement, k app.Key) (app.Answer, error)
+	Judge(ctx context.Context, j app.Judgement, k idempotency.Key) (idempotency.Answer, error)
 	Floods(ctx context.Context, modes []tenant.Mode, limit int, after *app.FloodsAfter) ([]byte, error)
 }
 
@@ -69,7 +69,7 @@ func Routes(s *httpkit.Server, u UseCases) {
 		in := httpkit.From(ctx)
 		r.judgement.Operator, r.judgement.RequestID = in.Identity.Operator, in.RequestID
 		scope := idempotency.Scope("operator", in.Identity.Operator, in.Route)
-		return stored(u.Judge(ctx, r.judgement, app.Key{Scope: scope, Key: in.IdempotencyKey, Hash: in.BodyHash}))
+		return stored(u.Judge(ctx, r.judgement, idempotency.Key{Scope: scope, Key: in.IdempotencyKey, Hash: in.BodyHash}))
 	})
 	httpkit.Handle(s, "GET /v1/admin/reports/floods", func(ctx context.Context, r floodsRequest) (httpkit.Answer, error) {
 		if err := operator(ctx); err != nil {
@@ -80,7 +80,7 @@ func Routes(s *httpkit.Server, u UseCases) {
 }
 
 // stored is an answer that may be stored for the request's key.
-func stored(a app.Answer, err error) (httpkit.Answer, error) {
+func stored(a idempotency.Answer, err error) (httpkit.Answer, error) {
 	out := httpkit.Answer{Status: a.Status, Body: a.Body}
 	if a.Replayed {
 		out.Header = http.Header{idempotency.ReplayedHeader: {"true"}}
@@ -98,28 +98,28 @@ var (
 )
 
 // owner is the merchant of the gateway's identity.
-func owner(ctx context.Context) (app.Owner, error) {
+func owner(ctx context.Context) (tenant.Owner, error) {
 	i := httpkit.From(ctx).Identity
 	mode := i.Mode
 	if i.Subject != httpkit.Merchant || i.MerchantID == "" || (mode != tenant.Live && mode != tenant.Test) {
-		return app.Owner{}, errNoMerchant
+		return tenant.Owner{}, errNoMerchant
 	}
-	return app.Owner{MerchantID: i.MerchantID, KeyID: i.KeyID, Mode: mode}, nil
+	return tenant.Owner{MerchantID: i.MerchantID, KeyID: i.KeyID, Mode: mode}, nil
 }
 
 // viewer is the merchant of a public request's key, or nobody.
-func viewer(ctx context.Context) app.Owner {
+func viewer(ctx context.Context) tenant.Owner {
 	o, err := owner(ctx)
 	if err != nil {
-		return app.Owner{}
+		return tenant.Owner{}
 	}
 	return o
 }
 
 // key is the request's idempotency key within merchant, mode and route.
-func key(ctx context.Context, o app.Owner) app.Key {
+func key(ctx context.Context, o tenant.Owner) idempotency.Key {
 	r := httpkit.From(ctx)
-	return app.Key{Scope: idempotency.Scope(o.MerchantID, string(o.Mode), r.Route), Key: r.IdempotencyKey, Hash: r.BodyHash}
+	return idempotency.Key{Scope: idempotency.Scope(o.MerchantID, string(o.Mode), r.Route), Key: r.IdempotencyKey, Hash: r.BodyHash}
 }
 
 func operator(ctx context.Context) error {

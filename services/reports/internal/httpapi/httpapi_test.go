@@ -21,6 +21,7 @@ import (
 	"causeway.internal/libs/approval"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/reports/internal/app"
@@ -48,7 +49,7 @@ func storable(v any) error {
 	return nil
 }
 
-func (s *strict) Open(context.Context, app.Owner, []app.Source, app.Key) (app.Opening, error) {
+func (s *strict) Open(context.Context, tenant.Owner, []app.Source, idempotency.Key) (app.Opening, error) {
 	return app.Opening{ID: 1, Now: time.Unix(1, 0), Filed: make([]int64, 2)}, nil
 }
 
@@ -59,15 +60,17 @@ func (s *strict) Insert(_ context.Context, n app.Newborn) error {
 	return storable(n.Report)
 }
 
-func (s *strict) Refuse(context.Context, app.Owner, app.Source, time.Time, time.Time) error {
+func (s *strict) Refuse(context.Context, tenant.Owner, app.Source, time.Time, time.Time) error {
 	return nil
 }
 
-func (s *strict) Replay(context.Context, app.Key) (app.Answer, bool, error) {
-	return app.Answer{}, false, nil
+func (s *strict) Replay(context.Context, idempotency.Key) (idempotency.Answer, bool, error) {
+	return idempotency.Answer{}, false, nil
 }
-func (s *strict) Settled(context.Context, app.Key) (app.Answer, error) { return app.Answer{}, nil }
-func (s *strict) Full(context.Context) error                           { return nil }
+func (s *strict) Settled(context.Context, idempotency.Key) (idempotency.Answer, error) {
+	return idempotency.Answer{}, nil
+}
+func (s *strict) Full(context.Context) error { return nil }
 func (s *strict) Lookup(_ context.Context, _ []tenant.Mode, l report.Lookup) (app.Page, error) {
 	if l.Offset < 0 || l.Limit < 1 || l.Limit > 200 || l.After != nil && (l.After.ID < 0 || l.After.At.Year() > 9999) {
 		return app.Page{}, errUnstorable
@@ -82,7 +85,7 @@ func (s *strict) Find(context.Context, []tenant.Mode, string) (report.Report, er
 	return report.Report{}, app.ErrNotFound
 }
 
-func (s *strict) Change(_ context.Context, o app.Owner, _, reference string, decide func(report.Report, time.Time) (app.Decision, error)) error {
+func (s *strict) Change(_ context.Context, o tenant.Owner, _, reference string, decide func(report.Report, time.Time) (app.Decision, error)) error {
 	d, err := decide(report.Report{Reference: reference, MerchantID: o.MerchantID, Mode: o.Mode, Status: report.Pending}, time.Unix(2, 0))
 	if err != nil {
 		return err
@@ -102,16 +105,16 @@ func (s *strict) Suspects(_ context.Context, q app.Suspects) ([]app.Accused, err
 }
 
 func (s *strict) Judge(
-	_ context.Context, j app.Judgement, _ app.Key, rule func(app.Accused, *approval.Request) (app.Ruling, error),
-	answer func(app.Accused, *approval.Request) (app.Answer, error),
-) (app.Answer, error) {
+	_ context.Context, j app.Judgement, _ idempotency.Key, rule func(app.Accused, *approval.Request) (app.Ruling, error),
+	answer func(app.Accused, *approval.Request) (idempotency.Answer, error),
+) (idempotency.Answer, error) {
 	if err := storable(struct{ A, R string }{j.Address, j.Reason}); err != nil {
-		return app.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	k := app.Accused{Mode: j.Mode, Address: j.Address, Confirmed: j.Confirmed}
 	r, err := rule(k, nil)
 	if err != nil {
-		return app.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	return answer(k, r.Waits)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/reports/internal/app"
@@ -18,7 +19,7 @@ import (
 func (w *fixture) condemn(mode tenant.Mode, address string, merchants int) {
 	w.t.Helper()
 	for i := range merchants {
-		o := app.Owner{MerchantID: fmt.Sprintf("%s-%d", address, i), KeyID: int64(i + 1), Mode: mode}
+		o := tenant.Owner{MerchantID: fmt.Sprintf("%s-%d", address, i), KeyID: int64(i + 1), Mode: mode}
 		made := w.file(o, report.Filing{Phone: "111111", Fraudster: address})
 		for _, to := range []report.Status{report.Processing, report.Resolved} {
 			if err := w.move(o, made.ReportID, to); err != nil {
@@ -79,7 +80,7 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%v %v are counted, want %d", n, err, len(waiting))
 		}
 	}
-	judge := func(address string, confirmed bool, k app.Key) app.Answer {
+	judge := func(address string, confirmed bool, k idempotency.Key) idempotency.Answer {
 		t.Helper()
 		a, err := w.Judge(t.Context(), app.Judgement{
 			Mode: tenant.Test, Address: address, Confirmed: confirmed, Operator: "ann", Reason: "why", RequestID: "req_1",
@@ -98,7 +99,7 @@ func TestJudge(t *testing.T) {
 		t.Errorf("merchants alone confirm: %+v", s)
 	}
 	before := last().Version
-	k := app.Key{Scope: "operator/ann", Key: "k1"}
+	k := idempotency.Key{Scope: "operator/ann", Key: "k1"}
 	first := judge(" 0XTWO ", true, k)
 	lists([]string{"TxThree"}, []string{"0xtwo"})
 	if s := last(); s.Address != "0xtwo" || s.Confirmed == nil || !*s.Confirmed || s.Merchants != 2 || s.Version <= before {
@@ -111,8 +112,8 @@ func TestJudge(t *testing.T) {
 	if s := last(); s.Confirmed == nil || !*s.Confirmed || s.Merchants != 3 {
 		t.Errorf("a further merchant takes the confirmation away: %+v", s)
 	}
-	judge("0xtwo", false, app.Key{})
-	judge("TxThree", false, app.Key{})
+	judge("0xtwo", false, idempotency.Key{})
+	judge("TxThree", false, idempotency.Key{})
 	lists(nil, nil)
 	if s := last(); s.Confirmed == nil || *s.Confirmed {
 		t.Errorf("payments is told %+v", s)
@@ -123,7 +124,7 @@ func TestJudge(t *testing.T) {
 		t.Errorf("%d decisions are kept, want 3", n)
 	}
 	for _, address := range []string{"nobody", "0xtwo "} {
-		_, err := w.Judge(t.Context(), app.Judgement{Mode: tenant.Live, Address: address, Confirmed: true, Operator: "ann", Reason: "why"}, app.Key{})
+		_, err := w.Judge(t.Context(), app.Judgement{Mode: tenant.Live, Address: address, Confirmed: true, Operator: "ann", Reason: "why"}, idempotency.Key{})
 		if !isCode(err, "not_accused") {
 			t.Errorf("%q in the other mode: %v", address, err)
 		}
@@ -142,7 +143,7 @@ func TestJudge_twoOperators(t *testing.T) {
 		t.Helper()
 		a, err := w.Judge(t.Context(), app.Judgement{
 			Mode: tenant.Live, Address: "0xOne", Confirmed: confirmed, Operator: operator, Reason: operator + " looked", RequestID: "req_1",
-		}, app.Key{})
+		}, idempotency.Key{})
 		if err != nil {
 			return "", err
 		}

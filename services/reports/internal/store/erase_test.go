@@ -9,7 +9,6 @@ import (
 	"causeway.internal/libs/erasure"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/reports/internal/app"
 	"causeway.internal/services/reports/internal/report"
 	"causeway.internal/services/reports/internal/store"
 )
@@ -50,7 +49,7 @@ func TestErase(t *testing.T) {
 	if err := w.store.EraseDue(t.Context(), years); err != nil { // nobody asks again
 		t.Fatal(err)
 	}
-	body, err := w.Show(t.Context(), app.Owner{}, "", reference)
+	body, err := w.Show(t.Context(), tenant.Owner{}, "", reference)
 	if r := parse(t, body).Data.Report; err != nil || r.Name != "****" || r.PhoneNumber != nil || r.WalletAddress != nil || r.SessionReference != nil ||
 		r.Description != nil || text(r.FraudsterWalletAddress) != "0xBAD" || r.Status != "resolved" {
 		t.Errorf("%s %v", body, err)
@@ -97,7 +96,7 @@ func TestErase(t *testing.T) {
 func TestErase_waitsForTheLaw(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	live := app.Owner{MerchantID: "acme", KeyID: 8, Mode: tenant.Live}
+	live := tenant.Owner{MerchantID: "acme", KeyID: 8, Mode: tenant.Live}
 	made := w.file(live, report.Filing{Wallet: "0xAA", Name: people[0]})
 	if err := w.move(live, made.ReportID, report.Dismissed); err != nil {
 		t.Fatal(err)
@@ -158,7 +157,7 @@ func TestErase_waitsForCopies(t *testing.T) {
 func TestErase_countsOneLessOfItsKey(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	key := func(id int64) app.Owner { return app.Owner{MerchantID: "acme", KeyID: id, Mode: tenant.Test} }
+	key := func(id int64) tenant.Owner { return tenant.Owner{MerchantID: "acme", KeyID: id, Mode: tenant.Test} }
 	filing := report.Filing{Wallet: "0xAA", Name: people[0]}
 	var erased []string
 	for _, by := range []int64{8, 8, 9, 10} {

@@ -19,6 +19,7 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
@@ -40,7 +41,7 @@ type fixture struct {
 	woken atomic.Int64
 }
 
-var acme = app.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Test}
+var acme = tenant.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Test}
 
 // master is the ring of a fixture that seals.
 var master = must(keyring.ParseOptional("k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))))
@@ -120,11 +121,11 @@ func parse(t testing.TB, body []byte) answered {
 	return a
 }
 
-func (w *fixture) try(ctx context.Context, o app.Owner, f report.Filing, k app.Key) (app.Answer, error) {
+func (w *fixture) try(ctx context.Context, o tenant.Owner, f report.Filing, k idempotency.Key) (idempotency.Answer, error) {
 	return w.File(ctx, o, f, &fault.Problems{}, nil, k)
 }
 
-func (w *fixture) file(o app.Owner, f report.Filing) seen {
+func (w *fixture) file(o tenant.Owner, f report.Filing) seen {
 	w.t.Helper()
 	if f.Kind == "" {
 		f.Kind = "fraud"
@@ -132,7 +133,7 @@ func (w *fixture) file(o app.Owner, f report.Filing) seen {
 	if f.Name == "" {
 		f.Name = "Ada Obi"
 	}
-	a, err := w.try(w.t.Context(), o, f, app.Key{})
+	a, err := w.try(w.t.Context(), o, f, idempotency.Key{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -144,14 +145,14 @@ func (w *fixture) look(a report.Asked) answered {
 	if a.Limit == 0 {
 		a.Limit = 50
 	}
-	body, err := w.Lookup(w.t.Context(), app.Owner{}, a)
+	body, err := w.Lookup(w.t.Context(), tenant.Owner{}, a)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return parse(w.t, body)
 }
 
-func (w *fixture) move(o app.Owner, reference string, to report.Status) error {
+func (w *fixture) move(o tenant.Owner, reference string, to report.Status) error {
 	_, err := w.Change(w.t.Context(), o, "req_1", reference, report.Change{To: to})
 	return err
 }

@@ -110,9 +110,9 @@ func (s *Store) Waiting(ctx context.Context, merchants int64) (map[tenant.Mode]i
 
 // Judge implements app.Oversight.
 func (s *Store) Judge(
-	ctx context.Context, j app.Judgement, k app.Key,
-	rule func(app.Accused, *approval.Request) (app.Ruling, error), answer func(app.Accused, *approval.Request) (app.Answer, error),
-) (given app.Answer, err error) {
+	ctx context.Context, j app.Judgement, k idempotency.Key,
+	rule func(app.Accused, *approval.Request) (app.Ruling, error), answer func(app.Accused, *approval.Request) (idempotency.Answer, error),
+) (given idempotency.Answer, err error) {
 	var outdated bool
 	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		var now time.Time
@@ -147,15 +147,15 @@ func (s *Store) Judge(
 		if given, err = answer(after, r.Waits); err != nil {
 			return err
 		}
-		return idempotency.Put(ctx, tx, keyOf(k), idempotency.Answer{Status: given.Status, Body: s.keepAnswer(k, given.Body)})
+		return idempotency.Put(ctx, tx, k, idempotency.Answer{Status: given.Status, Body: s.keepAnswer(k, given.Body)})
 	})
 	switch {
 	case err == nil && outdated:
-		return app.Answer{}, approval.ErrOutdated
+		return idempotency.Answer{}, approval.ErrOutdated
 	case err == nil:
 		s.wake()
-	case k.Key != "" && idempotency.IsTaken(err):
-		return app.Answer{}, app.ErrKeyTaken
+	case k.Sent() && idempotency.IsTaken(err):
+		return idempotency.Answer{}, idempotency.ErrTaken
 	}
 	return given, err
 }

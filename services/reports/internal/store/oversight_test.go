@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/reports/internal/app"
@@ -48,12 +49,12 @@ func (w *fixture) subject(mode tenant.Mode, address string) subject {
 func TestSubjects_countsAndSignal(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	other := app.Owner{MerchantID: "other", KeyID: 9, Mode: tenant.Test}
+	other := tenant.Owner{MerchantID: "other", KeyID: 9, Mode: tenant.Test}
 	first := w.file(acme, report.Filing{Phone: "111111", Fraudster: "0xBaD"})
 	again := w.file(acme, report.Filing{Phone: "111-111", Fraudster: "0xbad"})
 	lost := w.file(acme, report.Filing{Phone: "222222", Fraudster: "0xBAD", Kind: "stolen_funds"})
 	third := w.file(other, report.Filing{Wallet: "0xBAD", Fraudster: " 0xbad "})
-	w.file(app.Owner{MerchantID: "acme", KeyID: 1, Mode: tenant.Live}, report.Filing{Phone: "333333", Fraudster: "0xbad"})
+	w.file(tenant.Owner{MerchantID: "acme", KeyID: 1, Mode: tenant.Live}, report.Filing{Phone: "333333", Fraudster: "0xbad"})
 	w.file(acme, report.Filing{Phone: "444444", Fraudster: "0xgood"})
 
 	s := w.subject(tenant.Test, "0XBAD")
@@ -72,7 +73,7 @@ func TestSubjects_countsAndSignal(t *testing.T) {
 	}
 	signals := func() []wire.FraudSignal { return messages[wire.FraudSignal](w, wire.FraudSignalV1) }
 	for _, step := range []struct {
-		owner app.Owner
+		owner tenant.Owner
 		id    string
 		to    []report.Status
 		want  string // merchants/reports of every signal so far
@@ -122,7 +123,7 @@ func TestFlood(t *testing.T) {
 	}
 	fraud := report.Filing{Kind: "fraud", Name: "N", Phone: "111111", Fraudster: "0xBAD"}
 	for i := range 5 {
-		_, err := w.try(t.Context(), acme, fraud, app.Key{})
+		_, err := w.try(t.Context(), acme, fraud, idempotency.Key{})
 		if (err != nil) != (i >= 3) {
 			t.Fatalf("report %d: %v", i+1, err)
 		}
@@ -133,22 +134,22 @@ func TestFlood(t *testing.T) {
 		}
 	}
 	for name, one := range map[string]struct {
-		owner  app.Owner
+		owner  tenant.Owner
 		filing report.Filing
 	}{
-		"another key":     {app.Owner{MerchantID: "acme", KeyID: 8, Mode: tenant.Test}, fraud},
-		"the other mode":  {app.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Live}, fraud},
+		"another key":     {tenant.Owner{MerchantID: "acme", KeyID: 8, Mode: tenant.Test}, fraud},
+		"the other mode":  {tenant.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Live}, fraud},
 		"another address": {acme, report.Filing{Kind: "fraud", Name: "N", Phone: "111111", Fraudster: "0xBAD2"}},
 		"no address":      {acme, report.Filing{Kind: "fraud", Name: "N", Phone: "111111"}},
 	} {
-		if _, err := w.try(t.Context(), one.owner, one.filing, app.Key{}); err != nil {
+		if _, err := w.try(t.Context(), one.owner, one.filing, idempotency.Key{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for range 3 {
 		w.file(acme, report.Filing{Wallet: "Twallet"})
 	}
-	if _, err := w.try(t.Context(), acme, report.Filing{Kind: "fraud", Name: "N", Wallet: "Twallet"}, app.Key{}); !isCode(err, "too_many_reports") {
+	if _, err := w.try(t.Context(), acme, report.Filing{Kind: "fraud", Name: "N", Wallet: "Twallet"}, idempotency.Key{}); !isCode(err, "too_many_reports") {
 		t.Errorf("a reporter's wallet is not counted: %v", err)
 	}
 	if refused != 3 {
@@ -191,7 +192,7 @@ func TestFlood(t *testing.T) {
 	if _, err := w.pool.Exec(t.Context(), `UPDATE sources SET window_at = window_at - interval '1 hour'`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.try(t.Context(), acme, fraud, app.Key{}); err != nil {
+	if _, err := w.try(t.Context(), acme, fraud, idempotency.Key{}); err != nil {
 		t.Errorf("in the next hour: %v", err)
 	}
 	if s := w.subject(tenant.Test, "0xbad"); s.Sources[0].ReportsThisHour != 1 || s.Sources[0].Reports != 4 {

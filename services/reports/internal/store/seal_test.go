@@ -11,10 +11,10 @@ import (
 	"slices"
 	"testing"
 
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/pg"
-	"causeway.internal/services/reports/internal/app"
 	"causeway.internal/services/reports/internal/report"
 )
 
@@ -33,9 +33,9 @@ func (w *fixture) dump() []string {
 }
 
 // accuse files and examines a report that says all that a report can say of people.
-func (w *fixture) accuse() (reference string, k app.Key, answered []byte) {
+func (w *fixture) accuse() (reference string, k idempotency.Key, answered []byte) {
 	w.t.Helper()
-	k = app.Key{Scope: "acme test POST", Key: "k-1", Hash: sha256.Sum256([]byte("one"))}
+	k = idempotency.Key{Scope: "acme test POST", Key: "k-1", Hash: sha256.Sum256([]byte("one"))}
 	f := report.Filing{Kind: "fraud", Name: people[0], Phone: people[1], Session: people[2], Text: people[3], Wallet: "0xAA", Fraudster: "0xBAD"}
 	a, err := w.try(w.t.Context(), acme, f, k)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestSealed_aDumpNamesNobody(t *testing.T) {
 	if err := w.move(acme, reference, report.Resolved); err != nil {
 		t.Fatal(err)
 	}
-	body, err := w.Show(t.Context(), app.Owner{}, "", reference)
+	body, err := w.Show(t.Context(), tenant.Owner{}, "", reference)
 	if r := parse(t, body).Data.Report; err != nil || r.Status != "resolved" || r.Name != people[0] || text(r.SessionReference) != people[2] {
 		t.Errorf("%s %v", body, err)
 	}
@@ -191,11 +191,11 @@ func TestSealed_boundToItsReport(t *testing.T) {
 	if _, err := w.pool.Exec(t.Context(), `UPDATE reports SET person = (SELECT person FROM reports WHERE id = $1) WHERE id = $2`, mine.ID, other.ID); err != nil {
 		t.Fatal(err)
 	}
-	if body, err := w.Show(t.Context(), app.Owner{}, "", other.ReportID); err == nil {
+	if body, err := w.Show(t.Context(), tenant.Owner{}, "", other.ReportID); err == nil {
 		t.Errorf("another report's person is shown: %s", body)
 	}
 	w.use(keyring.Optional{}, false)
-	if body, err := w.Show(t.Context(), app.Owner{}, "", mine.ReportID); err == nil {
+	if body, err := w.Show(t.Context(), tenant.Owner{}, "", mine.ReportID); err == nil {
 		t.Errorf("opened without a key: %s", body)
 	}
 }

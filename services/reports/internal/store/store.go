@@ -52,33 +52,29 @@ func New(pool *pgxpool.Pool, keys keyring.Optional, seals bool, wake func()) *St
 	return &Store{vault: vault{keys, seals}, pool: pool, wake: wake}
 }
 
-func keyOf(k app.Key) idempotency.Key {
-	return idempotency.Key{Scope: k.Scope, Key: k.Key, Hash: k.Hash}
-}
-
 // Replay implements app.Filing.
-func (s *Store) Replay(ctx context.Context, k app.Key) (app.Answer, bool, error) {
-	a, found, err := idempotency.Find(ctx, s.pool, keyOf(k))
+func (s *Store) Replay(ctx context.Context, k idempotency.Key) (idempotency.Answer, bool, error) {
+	a, found, err := idempotency.Find(ctx, s.pool, k)
 	if err != nil || !found {
-		return app.Answer{}, false, err
+		return idempotency.Answer{}, false, err
 	}
-	body, err := s.openAnswer(k, a.Body)
-	return app.Answer{Status: a.Status, Body: body, Replayed: true}, true, err
+	a.Body, err = s.openAnswer(k, a.Body)
+	return a, true, err
 }
 
 // Settled implements app.Filing.
-func (s *Store) Settled(ctx context.Context, k app.Key) (app.Answer, error) {
-	a, err := idempotency.Replay(ctx, s.pool, keyOf(k))
+func (s *Store) Settled(ctx context.Context, k idempotency.Key) (idempotency.Answer, error) {
+	a, err := idempotency.Replay(ctx, s.pool, k)
 	if err != nil {
-		return app.Answer{}, err
+		return idempotency.Answer{}, err
 	}
-	body, err := s.openAnswer(k, a.Body)
-	return app.Answer{Status: a.Status, Body: body, Replayed: true}, err
+	a.Body, err = s.openAnswer(k, a.Body)
+	return a, err
 }
 
 // Open implements app.Filing.
-func (s *Store) Open(ctx context.Context, o app.Owner, sources []app.Source, k app.Key) (app.Opening, error) {
-	if k.Key != "" {
+func (s *Store) Open(ctx context.Context, o tenant.Owner, sources []app.Source, k idempotency.Key) (app.Opening, error) {
+	if k.Sent() {
 		if earlier, found, err := s.Replay(ctx, k); err != nil || found {
 			return app.Opening{Earlier: &earlier}, err
 		}
@@ -115,8 +111,8 @@ func (s *Store) Insert(ctx context.Context, n app.Newborn) error {
 			return nil
 		case postgres.IsUnique(err, "reports_reference"):
 			return app.ErrReferenceUsed
-		case n.Key.Key != "" && idempotency.IsTaken(err):
-			return app.ErrKeyTaken
+		case n.Key.Sent() && idempotency.IsTaken(err):
+			return idempotency.ErrTaken
 		case try == lockTries || !contended(err):
 			return fmt.Errorf("insert report %d: %w", n.Report.ID, err)
 		}
@@ -160,8 +156,8 @@ func (s *Store) birth(ctx context.Context, n app.Newborn) (*pgx.Batch, error) {
 		return nil, err
 	}
 	batch := &pgx.Batch{}
-	if n.Key.Key != "" {
-		batch.Queue(idempotency.InsertSQL, idempotency.Args(keyOf(n.Key), idempotency.Answer{Status: n.Answer.Status, Body: s.keepAnswer(n.Key, n.Answer.Body)})...)
+	if n.Key.Sent() {
+		batch.Queue(idempotency.InsertSQL, idempotency.Args(n.Key, idempotency.Answer{Status: n.Answer.Status, Body: s.keepAnswer(n.Key, n.Answer.Body)})...)
 	}
 	batch.Queue(insertReport, kept.values()...)
 	batch.Queue(outbox.InsertSQL, msg.Args()...)
@@ -210,7 +206,7 @@ func (s *Store) message(ctx context.Context, e app.Event) (outbox.Message, error
 }
 
 // Refuse implements app.Filing.
-func (s *Store) Refuse(ctx context.Context, o app.Owner, source app.Source, window, now time.Time) error {
+func (s *Store) Refuse(ctx context.Context, o tenant.Owner, source app.Source, window, now time.Time) error {
 	if _, err := s.pool.Exec(ctx, refuseSource, string(o.Mode), source.Address, string(source.Role), o.KeyID, o.MerchantID, window, now); err != nil {
 		return fmt.Errorf("record a refused report: %w", err)
 	}
@@ -328,7 +324,7 @@ func (s *Store) queuePage(batch *pgx.Batch, modes []tenant.Mode, l report.Lookup
 var errStale = errors.New("the report's row changed under its lock")
 
 // Change implements app.Changing.
-func (s *Store) Change(ctx context.Context, o app.Owner, requestID, reference string, decide func(report.Report, time.Time) (app.Decision, error)) error {
+func (s *Store) Change(ctx context.Context, o tenant.Owner, requestID, reference string, decide func(report.Report, time.Time) (app.Decision, error)) error {
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		var now time.Time
 		var old row
@@ -355,7 +351,7 @@ func (s *Store) Change(ctx context.Context, o app.Owner, requestID, reference st
 }
 
 // rewrite writes a change and its consequences, in the order of locks.
-func (s *Store) rewrite(ctx context.Context, tx pgx.Tx, o app.Owner, requestID string, old row, d app.Decision) error {
+func (s *Store) rewrite(ctx context.Context, tx pgx.Tx, o tenant.Owner, requestID string, old row, d app.Decision) error {
 	r := d.Report
 	kept, err := s.rekeep(old, r)
 	if err != nil {

@@ -54,7 +54,7 @@ func TestRead_hidesGifts(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	const gift, other = "CW-G7KQ2M9XHTB4N", "CW-XE3DB8WQTUGW"
-	shows := func(viewer app.Owner, made seen) string {
+	shows := func(viewer tenant.Owner, made seen) string {
 		t.Helper()
 		one, err := w.Show(t.Context(), viewer, "203.0.113.7", made.ReportID)
 		if err != nil {
@@ -78,14 +78,14 @@ func TestRead_hidesGifts(t *testing.T) {
 	}
 	marked := must(time.Parse(time.RFC3339, plain.CreatedAt))
 	for name, tc := range map[string]struct {
-		viewer app.Owner
+		viewer tenant.Owner
 		mine   bool
 	}{
-		"nobody":                      {app.Owner{}, false},
-		"another merchant":            {app.Owner{MerchantID: "other", KeyID: 9, Mode: tenant.Test}, false},
-		"the other mode":              {app.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Live}, false},
+		"nobody":                      {tenant.Owner{}, false},
+		"another merchant":            {tenant.Owner{MerchantID: "other", KeyID: 9, Mode: tenant.Test}, false},
+		"the other mode":              {tenant.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Live}, false},
 		"the merchant's own key":      {acme, true},
-		"another key of the merchant": {app.Owner{MerchantID: "acme", KeyID: 8, Mode: tenant.Test}, true},
+		"another key of the merchant": {tenant.Owner{MerchantID: "acme", KeyID: 8, Mode: tenant.Test}, true},
 	} {
 		want := map[bool][4]string{
 			true:  {gift + " " + gift, other + " " + other, other + " " + other, other + " " + other},
@@ -110,11 +110,11 @@ func TestFile_roundTrip(t *testing.T) {
 	made := w.file(acme, report.Filing{
 		Phone: "+234 801-234", Wallet: " 0xAbC ", Session: "CW-1", Fraudster: "TXfraud", Text: "<b>50 % & more</b> 🙂", Name: "Ada \"Q\" Obi",
 	})
-	body, err := w.Show(t.Context(), app.Owner{}, "203.0.113.7", strings.ToLower(made.ReportID[4:])) // not even with the prefix left out
+	body, err := w.Show(t.Context(), tenant.Owner{}, "203.0.113.7", strings.ToLower(made.ReportID[4:])) // not even with the prefix left out
 	if !isCode(err, "invalid_report_id") {
 		t.Fatalf("%s %v", body, err)
 	}
-	body, err = w.Show(t.Context(), app.Owner{}, "203.0.113.7", "RPT-"+strings.ToLower(made.ReportID[4:]))
+	body, err = w.Show(t.Context(), tenant.Owner{}, "203.0.113.7", "RPT-"+strings.ToLower(made.ReportID[4:]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestFile_parallel(t *testing.T) {
 	for i := range 200 {
 		wg.Go(func() {
 			f := report.Filing{Kind: "fraud", Name: "A", Phone: fmt.Sprint(100000 + i%3), Wallet: fmt.Sprint("W", (i+1)%3), Fraudster: fmt.Sprint("W", i%3)}
-			a, err := w.try(t.Context(), acme, f, app.Key{})
+			a, err := w.try(t.Context(), acme, f, idempotency.Key{})
 			if err != nil {
 				t.Error(err)
 				return
@@ -194,14 +194,14 @@ func TestFile_referenceTaken(t *testing.T) {
 		}
 		return free()
 	}
-	k := app.Key{Scope: "s", Key: "k", Hash: sha256.Sum256([]byte("x"))}
+	k := idempotency.Key{Scope: "s", Key: "k", Hash: sha256.Sum256([]byte("x"))}
 	first := w.file(acme, report.Filing{Phone: "123456"})
 	a, err := w.try(t.Context(), acme, report.Filing{Kind: "fraud", Name: "A", Phone: "123456"}, k)
 	if err != nil || parse(t, a.Body).Data.Report.ReportID == first.ReportID || draws != 5 {
 		t.Errorf("%s %v after %d draws", a.Body, err, draws)
 	}
 	w.NewReference = func() string { return "RPT-AAAAAA" }
-	if _, err := w.try(t.Context(), acme, report.Filing{Kind: "fraud", Name: "A", Phone: "123456"}, app.Key{}); !errors.Is(err, app.ErrReferenceUsed) {
+	if _, err := w.try(t.Context(), acme, report.Filing{Kind: "fraud", Name: "A", Phone: "123456"}, idempotency.Key{}); !errors.Is(err, app.ErrReferenceUsed) {
 		t.Errorf("without any free id: %v", err)
 	}
 	w.checkCounts()
@@ -212,7 +212,7 @@ func TestFile_idempotent(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	f := report.Filing{Kind: "fraud", Name: "A", Phone: "123456"}
-	k := app.Key{Scope: "acme test POST", Key: "k-1", Hash: sha256.Sum256([]byte("one"))}
+	k := idempotency.Key{Scope: "acme test POST", Key: "k-1", Hash: sha256.Sum256([]byte("one"))}
 	var mu sync.Mutex
 	bodies, fresh := map[string]int{}, 0
 	var wg sync.WaitGroup
@@ -242,7 +242,7 @@ func TestFile_idempotent(t *testing.T) {
 			t.Errorf("the key again with another body (%s): %v", name, err)
 		}
 	}
-	if _, err := w.try(t.Context(), acme, report.Filing{}, app.Key{Scope: k.Scope, Key: "k-2"}); !isCode(err, "validation_failed") {
+	if _, err := w.try(t.Context(), acme, report.Filing{}, idempotency.Key{Scope: k.Scope, Key: "k-2"}); !isCode(err, "validation_failed") {
 		t.Errorf("%v", err)
 	}
 	w.checkCounts()
@@ -396,15 +396,15 @@ func TestLookup_cursorWalksTheList(t *testing.T) {
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	live := app.Owner{MerchantID: "acme", KeyID: 8, Mode: tenant.Live}
+	live := tenant.Owner{MerchantID: "acme", KeyID: 8, Mode: tenant.Live}
 	mine, theirs := w.file(acme, report.Filing{Phone: "123456"}), w.file(live, report.Filing{Phone: "123456"})
-	for name, o := range map[string]app.Owner{"another merchant": {MerchantID: "other", KeyID: 7, Mode: tenant.Test}, "the other mode": live} {
+	for name, o := range map[string]tenant.Owner{"another merchant": {MerchantID: "other", KeyID: 7, Mode: tenant.Test}, "the other mode": live} {
 		if err := w.move(o, mine.ReportID, report.Processing); !isCode(err, "report_not_found") {
 			t.Errorf("%s changes it: %v", name, err)
 		}
 	}
 	w.PublicModes = []tenant.Mode{tenant.Live}
-	if _, err := w.Show(t.Context(), app.Owner{}, "", mine.ReportID); !isCode(err, "report_not_found") {
+	if _, err := w.Show(t.Context(), tenant.Owner{}, "", mine.ReportID); !isCode(err, "report_not_found") {
 		t.Errorf("a test report is public where only live ones are: %v", err)
 	}
 	if got := w.look(report.Asked{Phone: "123456"}).Data; got.Total != 1 || len(got.Reports) != 1 || got.Reports[0].ReportID != theirs.ReportID {
@@ -458,7 +458,7 @@ func TestChange(t *testing.T) {
 	if err := w.move(acme, "RPT-222222", report.Processing); !isCode(err, "report_not_found") {
 		t.Errorf("unknown: %v", err)
 	}
-	body, err := w.Show(t.Context(), app.Owner{}, "", made.ReportID)
+	body, err := w.Show(t.Context(), tenant.Owner{}, "", made.ReportID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -499,7 +499,7 @@ func TestStorm_countsStayRight(t *testing.T) {
 				}
 				o := acme
 				o.KeyID, o.Mode = int64(1+random.IntN(3)), tenant.Modes()[random.IntN(2)]
-				a, err := w.try(t.Context(), o, f, app.Key{})
+				a, err := w.try(t.Context(), o, f, idempotency.Key{})
 				if err != nil {
 					t.Error(err)
 					return

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/reports/internal/app"
 	"causeway.internal/services/reports/internal/report"
 )
 
@@ -122,10 +122,10 @@ func (v vault) stale(r row) bool {
 	return r.person == nil || v.keys.Ring().Stale(r.person) || r.Phone != "" && !bytes.Equal(r.index, v.indexes(r.Mode, r.Phone)[0])
 }
 
-func answerPlace(k app.Key) string { return "answer/" + k.Scope + "/" + k.Key }
+func answerPlace(k idempotency.Key) string { return "answer/" + k.Scope + "/" + k.Key }
 
 // keepAnswer is the stored form of an answer's body, which names a person.
-func (v vault) keepAnswer(k app.Key, body []byte) []byte {
+func (v vault) keepAnswer(k idempotency.Key, body []byte) []byte {
 	if !v.seals {
 		return body
 	}
@@ -133,7 +133,7 @@ func (v vault) keepAnswer(k app.Key, body []byte) []byte {
 }
 
 // openAnswer opens a stored body.
-func (v vault) openAnswer(k app.Key, body []byte) ([]byte, error) {
+func (v vault) openAnswer(k idempotency.Key, body []byte) ([]byte, error) {
 	plain, err := v.keys.Open(body, answerPlace(k))
 	if err != nil {
 		return nil, fmt.Errorf("open a stored answer: %w", err)

@@ -11,41 +11,18 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// Owner is the key that a request came with. Wallets belong to the key that made them: another key of the same merchant
-// is a stranger (docs/api-contract.md#wallets).
-type Owner struct {
-	MerchantID string
-	KeyID      int64
-	Mode       tenant.Mode
-}
-
-// Key names a request that carried an Idempotency-Key; Key "" means that it carried none.
-type Key struct {
-	Scope, Key string
-	Hash       [32]byte
-}
-
-// Answer is the exact reply to a request, as it is stored for its Idempotency-Key.
-type Answer struct {
-	Status   int
-	Body     []byte
-	Replayed bool
-}
-
 // The statuses of stored answers, which are HTTP's.
 const (
 	statusOK      = 200
 	statusCreated = 201
 )
-
-// ErrKeyTaken means that another request with the same Idempotency-Key won.
-var ErrKeyTaken = errors.New("a request with this idempotency key won")
 
 // The faults of the API.
 var (
@@ -56,16 +33,16 @@ var (
 // Wallets keeps standalone wallets and what is written with them.
 type Wallets interface {
 	// CreateWallet gives the draft an address and an id and commits it with its first event and the answer, so that the
-	// address is watched before anybody learns it. ErrKeyTaken means that a request with the same key won.
-	CreateWallet(ctx context.Context, draft wallet.Wallet, source derivation.Source, k Key, answer func(wallet.Wallet) (Answer, error)) (Answer, error)
+	// address is watched before anybody learns it. idempotency.ErrTaken means that a request with the same key won.
+	CreateWallet(ctx context.Context, draft wallet.Wallet, source derivation.Source, k idempotency.Key, answer func(wallet.Wallet) (idempotency.Answer, error)) (idempotency.Answer, error)
 	// FindWallet is a wallet of the owner.
-	FindWallet(ctx context.Context, o Owner, id string) (wallet.Wallet, error)
-	ListWallets(ctx context.Context, o Owner, q ListQuery) ([]wallet.Wallet, error)
+	FindWallet(ctx context.Context, o tenant.Owner, id string) (wallet.Wallet, error)
+	ListWallets(ctx context.Context, o tenant.Owner, q ListQuery) ([]wallet.Wallet, error)
 	ListDeposits(ctx context.Context, w wallet.Wallet, q DepositQuery) ([]wallet.Deposit, map[string]int64, error)
-	SimulateOwned(ctx context.Context, d wallet.Simulated, k Key, a Answer) error
-	Balances(ctx context.Context, o Owner) ([]wallet.Balance, error)
-	Replay(ctx context.Context, k Key) (Answer, bool, error)
-	Settled(ctx context.Context, k Key) (Answer, error)
+	SimulateOwned(ctx context.Context, d wallet.Simulated, k idempotency.Key, a idempotency.Answer) error
+	Balances(ctx context.Context, o tenant.Owner) ([]wallet.Balance, error)
+	Replay(ctx context.Context, k idempotency.Key) (idempotency.Answer, bool, error)
+	Settled(ctx context.Context, k idempotency.Key) (idempotency.Answer, error)
 }
 
 // ListQuery is a page of an owner's wallets, newest first. After is the last one of the page before, or zero.
@@ -172,21 +149,21 @@ func quoted(s string) string {
 }
 
 // Create makes a standalone wallet.
-func (a *API) Create(ctx context.Context, o Owner, c NewWallet, problems *fault.Problems, k Key) (Answer, error) {
+func (a *API) Create(ctx context.Context, o tenant.Owner, c NewWallet, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	if earlier, found, err := a.replay(ctx, k); err != nil || found {
 		return earlier, err
 	}
 	network, asset, window, err := c.check(problems)
 	if err != nil {
-		return Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	source := a.Sources[o.Mode][network.Family]
 	if source == nil || !a.Scanned(o.Mode, network.Name) {
-		return Answer{}, fault.New(fault.Unavailable, string(o.Mode)+"_disabled",
+		return idempotency.Answer{}, fault.New(fault.Unavailable, string(o.Mode)+"_disabled",
 			"Wallets on %s are not open in %s mode yet.", network.Name, o.Mode).After(time.Hour).Closed()
 	}
 	if err := a.Backlog.Full(ctx); err != nil {
-		return Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	now := a.Now().UTC().Truncate(time.Millisecond)
 	draft := wallet.Wallet{
@@ -197,19 +174,19 @@ func (a *API) Create(ctx context.Context, o Owner, c NewWallet, problems *fault.
 	if len(draft.Metadata) == 0 {
 		draft.Metadata = []byte(`{}`)
 	}
-	answer, err := a.Wallets.CreateWallet(ctx, draft.Born(), source, k, func(w wallet.Wallet) (Answer, error) {
+	answer, err := a.Wallets.CreateWallet(ctx, draft.Born(), source, k, func(w wallet.Wallet) (idempotency.Answer, error) {
 		body, err := created(w)
-		return Answer{Status: statusCreated, Body: body}, err
+		return idempotency.Answer{Status: statusCreated, Body: body}, err
 	})
-	if errors.Is(err, ErrKeyTaken) {
+	if errors.Is(err, idempotency.ErrTaken) {
 		return a.Wallets.Settled(ctx, k)
 	}
 	return answer, err
 }
 
-func (a *API) replay(ctx context.Context, k Key) (Answer, bool, error) {
-	if k.Key == "" {
-		return Answer{}, false, nil
+func (a *API) replay(ctx context.Context, k idempotency.Key) (idempotency.Answer, bool, error) {
+	if !k.Sent() {
+		return idempotency.Answer{}, false, nil
 	}
 	return a.Wallets.Replay(ctx, k)
 }
@@ -217,7 +194,7 @@ func (a *API) replay(ctx context.Context, k Key) (Answer, bool, error) {
 var walletShape = regexp.MustCompile(`^` + id.Wallet + `[0-9a-z]{26}$`)
 
 // find is a wallet of the owner. A malformed id is answered like an unknown one, without a look-up.
-func (a *API) find(ctx context.Context, o Owner, walletID string) (wallet.Wallet, error) {
+func (a *API) find(ctx context.Context, o tenant.Owner, walletID string) (wallet.Wallet, error) {
 	if !walletShape.MatchString(walletID) {
 		return wallet.Wallet{}, ErrWalletNotFound
 	}
@@ -225,7 +202,7 @@ func (a *API) find(ctx context.Context, o Owner, walletID string) (wallet.Wallet
 }
 
 // Show is the body of GET /v1/wallets/:id.
-func (a *API) Show(ctx context.Context, o Owner, walletID string) ([]byte, error) {
+func (a *API) Show(ctx context.Context, o tenant.Owner, walletID string) ([]byte, error) {
 	w, err := a.find(ctx, o, walletID)
 	if err != nil {
 		return nil, err
@@ -234,7 +211,7 @@ func (a *API) Show(ctx context.Context, o Owner, walletID string) ([]byte, error
 }
 
 // List is the body of GET /v1/wallets.
-func (a *API) List(ctx context.Context, o Owner, q ListQuery) ([]byte, error) {
+func (a *API) List(ctx context.Context, o tenant.Owner, q ListQuery) ([]byte, error) {
 	list, err := a.Wallets.ListWallets(ctx, o, q)
 	if err != nil {
 		return nil, err
@@ -244,7 +221,7 @@ func (a *API) List(ctx context.Context, o Owner, q ListQuery) ([]byte, error) {
 
 // Deposits is the body of GET /v1/wallets/:id/deposits: every transfer to the wallet's address, also those of another
 // crypto or on another network of the family, which count for nothing but are held for the merchant.
-func (a *API) Deposits(ctx context.Context, o Owner, walletID string, q DepositQuery) ([]byte, error) {
+func (a *API) Deposits(ctx context.Context, o tenant.Owner, walletID string, q DepositQuery) ([]byte, error) {
 	w, err := a.find(ctx, o, walletID)
 	if err != nil {
 		return nil, err
@@ -257,7 +234,7 @@ func (a *API) Deposits(ctx context.Context, o Owner, walletID string, q DepositQ
 }
 
 // Balances is the body of GET /v1/balances.
-func (a *API) Balances(ctx context.Context, o Owner) ([]byte, error) {
+func (a *API) Balances(ctx context.Context, o tenant.Owner) ([]byte, error) {
 	list, err := a.Wallets.Balances(ctx, o)
 	if err != nil {
 		return nil, err
@@ -273,21 +250,21 @@ type SandboxDeposit struct {
 }
 
 // Deposit sends money to a wallet of test mode on its simulated chain, whatever its status.
-func (a *API) Deposit(ctx context.Context, o Owner, walletID string, d SandboxDeposit, problems *fault.Problems, k Key) (Answer, error) {
+func (a *API) Deposit(ctx context.Context, o tenant.Owner, walletID string, d SandboxDeposit, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	if o.Mode != tenant.Test {
-		return Answer{}, errNoSandbox
+		return idempotency.Answer{}, errNoSandbox
 	}
 	if earlier, found, err := a.replay(ctx, k); err != nil || found {
 		return earlier, err
 	}
 	w, err := a.find(ctx, o, walletID)
 	if err != nil {
-		return Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	asset := assetOf(w.Network, w.Crypto)
 	d.check(asset, problems)
 	if err := problems.Err(); err != nil {
-		return Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	confirmations := int64(0) // enough
 	if d.Confirmations >= 0 {
@@ -298,17 +275,17 @@ func (a *API) Deposit(ctx context.Context, o Owner, walletID string, d SandboxDe
 		Amount: asset.ToUnits(d.Amount).Truncate(0).String(), Confirmations: confirmations,
 	})
 	if err != nil {
-		return Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	body, err := simulated(w, sim)
 	if err != nil {
-		return Answer{}, err
+		return idempotency.Answer{}, err
 	}
-	answer := Answer{Status: statusOK, Body: body}
-	if err := a.Wallets.SimulateOwned(ctx, sim, k, answer); errors.Is(err, ErrKeyTaken) {
+	answer := idempotency.Answer{Status: statusOK, Body: body}
+	if err := a.Wallets.SimulateOwned(ctx, sim, k, answer); errors.Is(err, idempotency.ErrTaken) {
 		return a.Wallets.Settled(ctx, k)
 	} else if err != nil {
-		return Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	a.app.taken(w.Network)
 	return answer, nil

@@ -6,12 +6,11 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/wallets/internal/app"
 )
 
 // Reassigner gives wallets of one key to another.
 type Reassigner interface {
-	Reassign(ctx context.Context, from app.Owner, to int64) (int64, error)
+	Reassign(ctx context.Context, from tenant.Owner, to int64) (int64, error)
 }
 
 // Adopt adds the route behind `gateway keys adopt`. It is for operators and in no public table; the gateway's command, which
@@ -29,7 +28,7 @@ func Adopt(s *httpkit.Server, r Reassigner) {
 var errNoOperator = fault.New(fault.Unauthenticated, "operator_required", "This route needs an operator's token.")
 
 type adoptRequest struct {
-	from app.Owner
+	from tenant.Owner
 	to   int64
 }
 
@@ -41,7 +40,7 @@ type adoptAnswer struct {
 func (a *adoptRequest) Read(in *httpkit.Input) {
 	const most = 1<<53 - 1
 	b := in.Body()
-	a.from = app.Owner{MerchantID: b.RequiredText("merchantId", wordMax), Mode: tenant.Mode(b.RequiredText("mode", wordMax))}
+	a.from = tenant.Owner{MerchantID: b.RequiredText("merchantId", wordMax), Mode: tenant.Mode(b.RequiredText("mode", wordMax))}
 	for name, into := range map[string]*int64{"fromKeyId": &a.from.KeyID, "toKeyId": &a.to} {
 		n, ok := b.Int(name, 1, most)
 		if *into = n; !ok {

@@ -12,16 +12,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"causeway.internal/libs/httpkit"
-	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/httpapi"
 )
 
 type reassigner struct {
-	from app.Owner
+	from tenant.Owner
 	to   int64
 }
 
-func (r *reassigner) Reassign(_ context.Context, from app.Owner, to int64) (int64, error) {
+func (r *reassigner) Reassign(_ context.Context, from tenant.Owner, to int64) (int64, error) {
 	r.from, r.to = from, to
 	return 3, nil
 }
@@ -57,7 +57,7 @@ func TestAdopt(t *testing.T) {
 		}
 	}
 	if code, body := ask(httpkit.Operator, good); code != http.StatusOK || !strings.Contains(body, `"moved":3`) ||
-		r.to != 8 || r.from != (app.Owner{MerchantID: "acme", KeyID: 7, Mode: "test"}) {
+		r.to != 8 || r.from != (tenant.Owner{MerchantID: "acme", KeyID: 7, Mode: "test"}) {
 		t.Errorf("%d %s %+v", code, body, r)
 	}
 }

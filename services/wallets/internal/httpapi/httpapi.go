@@ -11,18 +11,19 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
 // UseCases is what the routes call; *app.API has them.
 type UseCases interface {
-	Create(ctx context.Context, o app.Owner, c app.NewWallet, problems *fault.Problems, k app.Key) (app.Answer, error)
-	Show(ctx context.Context, o app.Owner, id string) ([]byte, error)
-	List(ctx context.Context, o app.Owner, q app.ListQuery) ([]byte, error)
-	Deposits(ctx context.Context, o app.Owner, id string, q app.DepositQuery) ([]byte, error)
-	Deposit(ctx context.Context, o app.Owner, id string, d app.SandboxDeposit, problems *fault.Problems, k app.Key) (app.Answer, error)
-	Balances(ctx context.Context, o app.Owner) ([]byte, error)
+	Create(ctx context.Context, o tenant.Owner, c app.NewWallet, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
+	Show(ctx context.Context, o tenant.Owner, id string) ([]byte, error)
+	List(ctx context.Context, o tenant.Owner, q app.ListQuery) ([]byte, error)
+	Deposits(ctx context.Context, o tenant.Owner, id string, q app.DepositQuery) ([]byte, error)
+	Deposit(ctx context.Context, o tenant.Owner, id string, d app.SandboxDeposit, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
+	Balances(ctx context.Context, o tenant.Owner) ([]byte, error)
 }
 
 // New adds every route of the service and returns the handler of the API port.
@@ -35,13 +36,13 @@ func New(s *httpkit.Server, u UseCases) http.Handler {
 		return answer(u.Create(ctx, o, r.wallet, &r.problems, k))
 	})
 	httpkit.Handle(s, "GET /v1/wallets", func(ctx context.Context, r listRequest) (httpkit.Answer, error) {
-		return read(ctx, func(o app.Owner) ([]byte, error) { return u.List(ctx, o, r.query) })
+		return read(ctx, func(o tenant.Owner) ([]byte, error) { return u.List(ctx, o, r.query) })
 	})
 	httpkit.Handle(s, "GET /v1/wallets/{id}", func(ctx context.Context, r idRequest) (httpkit.Answer, error) {
-		return read(ctx, func(o app.Owner) ([]byte, error) { return u.Show(ctx, o, r.id) })
+		return read(ctx, func(o tenant.Owner) ([]byte, error) { return u.Show(ctx, o, r.id) })
 	})
 	httpkit.Handle(s, "GET /v1/wallets/{id}/deposits", func(ctx context.Context, r depositsRequest) (httpkit.Answer, error) {
-		return read(ctx, func(o app.Owner) ([]byte, error) { return u.Deposits(ctx, o, r.id, r.query) })
+		return read(ctx, func(o tenant.Owner) ([]byte, error) { return u.Deposits(ctx, o, r.id, r.query) })
 	})
 	httpkit.Handle(s, "POST /v1/sandbox/wallets/{id}/deposits", func(ctx context.Context, r sandboxRequest) (httpkit.Answer, error) {
 		o, k, err := caller(ctx, r.id)
@@ -51,12 +52,12 @@ func New(s *httpkit.Server, u UseCases) http.Handler {
 		return answer(u.Deposit(ctx, o, r.id, r.deposit, &r.problems, k))
 	})
 	httpkit.Handle(s, "GET /v1/balances", func(ctx context.Context, _ noRequest) (httpkit.Answer, error) {
-		return read(ctx, func(o app.Owner) ([]byte, error) { return u.Balances(ctx, o) })
+		return read(ctx, func(o tenant.Owner) ([]byte, error) { return u.Balances(ctx, o) })
 	})
 	return s
 }
 
-func read(ctx context.Context, f func(app.Owner) ([]byte, error)) (httpkit.Answer, error) {
+func read(ctx context.Context, f func(tenant.Owner) ([]byte, error)) (httpkit.Answer, error) {
 	o, _, err := caller(ctx)
 	if err != nil {
 		return httpkit.Answer{}, err
@@ -69,19 +70,19 @@ var errNoKey = fault.New(fault.Unauthenticated, "key_required", "This route need
 
 // caller is the key that the gateway names, and the request's idempotency key. Wallets are scoped to the calling key, so a
 // stored answer is too: another key of the merchant must not be shown what it may not read.
-func caller(ctx context.Context, object ...string) (app.Owner, app.Key, error) {
+func caller(ctx context.Context, object ...string) (tenant.Owner, idempotency.Key, error) {
 	r := httpkit.From(ctx)
 	i := r.Identity
 	mode := i.Mode
 	if i.Subject != httpkit.Merchant || i.MerchantID == "" || i.KeyID == 0 || !mode.Valid() {
-		return app.Owner{}, app.Key{}, errNoKey
+		return tenant.Owner{}, idempotency.Key{}, errNoKey
 	}
 	parts := append([]string{i.MerchantID, string(i.Mode), strconv.FormatInt(i.KeyID, 10), r.Route}, object...)
-	return app.Owner{MerchantID: i.MerchantID, KeyID: i.KeyID, Mode: mode},
-		app.Key{Scope: idempotency.Scope(parts...), Key: r.IdempotencyKey, Hash: r.BodyHash}, nil
+	return tenant.Owner{MerchantID: i.MerchantID, KeyID: i.KeyID, Mode: mode},
+		idempotency.Key{Scope: idempotency.Scope(parts...), Key: r.IdempotencyKey, Hash: r.BodyHash}, nil
 }
 
-func answer(a app.Answer, err error) (httpkit.Answer, error) {
+func answer(a idempotency.Answer, err error) (httpkit.Answer, error) {
 	out := httpkit.Answer{Status: a.Status, Body: a.Body}
 	if a.Replayed {
 		out.Header = http.Header{idempotency.ReplayedHeader: {"true"}}

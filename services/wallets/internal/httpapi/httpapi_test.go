@@ -18,6 +18,7 @@ import (
 
 	"causeway.internal/libs/address"
 	"causeway.internal/libs/httpkit"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/app"
@@ -36,29 +37,29 @@ type shelf struct {
 	drafts    []wallet.Wallet
 	query     app.ListQuery
 	simulated []wallet.Simulated
-	answers   map[string]app.Answer
+	answers   map[string]idempotency.Answer
 	list      []wallet.Wallet
 	err       error
 }
 
-func (s *shelf) CreateWallet(_ context.Context, d wallet.Wallet, src derivation.Source, k app.Key, answer func(wallet.Wallet) (app.Answer, error)) (app.Answer, error) {
+func (s *shelf) CreateWallet(_ context.Context, d wallet.Wallet, src derivation.Source, k idempotency.Key, answer func(wallet.Wallet) (idempotency.Answer, error)) (idempotency.Answer, error) {
 	if s.err != nil {
-		return app.Answer{}, s.err
+		return idempotency.Answer{}, s.err
 	}
 	made, err := src.Derive(0, 1)
 	if err != nil {
-		return app.Answer{}, err
+		return idempotency.Answer{}, err
 	}
 	d.Address = made[0].Address
 	s.drafts = append(s.drafts, d)
 	a, err := answer(d)
-	if k.Key != "" {
+	if k.Sent() {
 		s.answers[k.Scope+k.Key] = a
 	}
 	return a, err
 }
 
-func (s *shelf) FindWallet(_ context.Context, o app.Owner, id string) (wallet.Wallet, error) {
+func (s *shelf) FindWallet(_ context.Context, o tenant.Owner, id string) (wallet.Wallet, error) {
 	for _, w := range s.list {
 		if w.ID == id && w.KeyID == o.KeyID && w.MerchantID == o.MerchantID && w.Mode == o.Mode {
 			return w, nil
@@ -67,7 +68,7 @@ func (s *shelf) FindWallet(_ context.Context, o app.Owner, id string) (wallet.Wa
 	return wallet.Wallet{}, app.ErrWalletNotFound
 }
 
-func (s *shelf) ListWallets(_ context.Context, _ app.Owner, q app.ListQuery) ([]wallet.Wallet, error) {
+func (s *shelf) ListWallets(_ context.Context, _ tenant.Owner, q app.ListQuery) ([]wallet.Wallet, error) {
 	s.query = q
 	return s.list, s.err
 }
@@ -80,23 +81,23 @@ func (s *shelf) ListDeposits(context.Context, wallet.Wallet, app.DepositQuery) (
 	return []wallet.Deposit{d, other}, map[string]int64{"ethereum": 12, "base": 12}, s.err
 }
 
-func (s *shelf) SimulateOwned(_ context.Context, d wallet.Simulated, _ app.Key, _ app.Answer) error {
+func (s *shelf) SimulateOwned(_ context.Context, d wallet.Simulated, _ idempotency.Key, _ idempotency.Answer) error {
 	s.simulated = append(s.simulated, d)
 	return s.err
 }
 
-func (s *shelf) Balances(context.Context, app.Owner) ([]wallet.Balance, error) {
+func (s *shelf) Balances(context.Context, tenant.Owner) ([]wallet.Balance, error) {
 	return []wallet.Balance{{Network: "bsc", Asset: "USDT", Available: big.NewInt(5), Pending: new(big.Int)}}, s.err
 }
 
-func (s *shelf) Replay(_ context.Context, k app.Key) (app.Answer, bool, error) {
+func (s *shelf) Replay(_ context.Context, k idempotency.Key) (idempotency.Answer, bool, error) {
 	a, ok := s.answers[k.Scope+k.Key]
 	a.Replayed = true
 	return a, ok, nil
 }
 
-func (s *shelf) Settled(_ context.Context, k app.Key) (app.Answer, error) {
-	return app.Answer{Status: 201, Body: []byte(`{"won":"` + k.Key + `"}`), Replayed: true}, nil
+func (s *shelf) Settled(_ context.Context, k idempotency.Key) (idempotency.Answer, error) {
+	return idempotency.Answer{Status: 201, Body: []byte(`{"won":"` + k.Key + `"}`), Replayed: true}, nil
 }
 
 func (s *shelf) Full(context.Context) error { return nil }
@@ -109,7 +110,7 @@ type server struct {
 }
 
 func newServer() server {
-	s := &shelf{answers: map[string]app.Answer{}}
+	s := &shelf{answers: map[string]idempotency.Answer{}}
 	s.list = []wallet.Wallet{{
 		ID: walletID, Mode: tenant.Test, MerchantID: "acme", KeyID: 7, Network: "ethereum", NetworkName: "erc20", Crypto: "USDT", Status: wallet.StatusConfirmed,
 		Address: "0x9858EfFD232B4033E47d90003D41EC34EcaEda94", Amount: big.NewInt(12_500_000), Deposits: 1, Newest: 10, Head: 12, CreatedAt: now,
@@ -223,7 +224,7 @@ func TestCreate_once(t *testing.T) {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
-	s.err = app.ErrKeyTaken
+	s.err = idempotency.ErrTaken
 	if got := s.send(t, "POST", "/v1/wallets", body, func(c *sent) { c.once = "race" }); got.body != `{"won":"race"}` || got.header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("%+v", got)
 	}

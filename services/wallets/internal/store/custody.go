@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
@@ -59,7 +59,7 @@ func (s *Store) book(ctx context.Context, tx pgx.Tx, w wallet.Wallet, d wallet.D
 }
 
 // Balances implements app.Wallets.
-func (s *Store) Balances(ctx context.Context, o app.Owner) ([]wallet.Balance, error) {
+func (s *Store) Balances(ctx context.Context, o tenant.Owner) ([]wallet.Balance, error) {
 	rows, err := s.pool.Query(ctx, balancesSQL, o.Mode, o.MerchantID)
 	if err != nil {
 		return nil, fmt.Errorf("reading balances: %w", err)

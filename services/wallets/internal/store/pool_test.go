@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
@@ -119,7 +120,7 @@ func TestPool_empty(t *testing.T) {
 	for i := range 4 {
 		d := draft(fmt.Sprint("wal_", i), time.Now())
 		d.Mode, d.Family, d.Network, d.Crypto = tenant.Live, money.Solana, "solana", "SOL"
-		if _, err := s.CreateWallet(t.Context(), d, derivation.Pooled{}, app.Key{}, text); (i < 3) != (err == nil) || (i == 3 && !fault.Is(err, "no_address")) {
+		if _, err := s.CreateWallet(t.Context(), d, derivation.Pooled{}, idempotency.Key{}, text); (i < 3) != (err == nil) || (i == 3 && !fault.Is(err, "no_address")) {
 			t.Errorf("wallet %d: %v", i, err)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"causeway.internal/services/wallets/internal/app"
+	"causeway.internal/libs/tenant"
 )
 
 // reassignSQL moves a thousand wallets, in the order in which the scan locks them.
@@ -13,7 +13,7 @@ const reassignSQL = `UPDATE wallets SET key_id = $4 WHERE id IN (
 
 // Reassign gives all wallets of one key to another key of the same merchant and mode, a thousand at a time, and returns how
 // many there were. Interrupted, it is simply done again.
-func (s *Store) Reassign(ctx context.Context, from app.Owner, to int64) (moved int64, err error) {
+func (s *Store) Reassign(ctx context.Context, from tenant.Owner, to int64) (moved int64, err error) {
 	for {
 		tag, err := s.pool.Exec(ctx, reassignSQL, from.KeyID, from.Mode, from.MerchantID, to)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/app"
 )
@@ -17,11 +18,11 @@ func TestReassign(t *testing.T) {
 	s, pool := open(t)
 	now := time.Now()
 	for i := range 3 {
-		makeWallet(t, s, draft(id.New(id.Wallet, now.Add(time.Duration(i))), now), app.Key{})
+		makeWallet(t, s, draft(id.New(id.Wallet, now.Add(time.Duration(i))), now), idempotency.Key{})
 	}
 	other := draft(id.New(id.Wallet, now), now)
 	other.KeyID = 8
-	makeWallet(t, s, other, app.Key{})
+	makeWallet(t, s, other, idempotency.Key{})
 	of := func(key int64) (n int) {
 		t.Helper()
 		if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM wallets WHERE key_id = $1`, key).Scan(&n); err != nil {
@@ -29,7 +30,7 @@ func TestReassign(t *testing.T) {
 		}
 		return n
 	}
-	for _, wrong := range []app.Owner{
+	for _, wrong := range []tenant.Owner{
 		{MerchantID: "acme", KeyID: 7, Mode: tenant.Live}, {MerchantID: "emca", KeyID: 7, Mode: tenant.Test}, {MerchantID: "acme", KeyID: 9, Mode: tenant.Test},
 	} {
 		if n, err := s.Reassign(t.Context(), wrong, 8); n != 0 || err != nil {

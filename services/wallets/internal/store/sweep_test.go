@@ -14,10 +14,10 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/chain"
 	"causeway.internal/services/wallets/internal/intent"
 	"causeway.internal/services/wallets/internal/scanner"
@@ -34,7 +34,7 @@ func paid(t *testing.T, s *store.Store, pool *pgxpool.Pool, deposits int) string
 	t.Helper()
 	d := draft("wal_live", time.Now())
 	d.Mode, d.Network = tenant.Live, "ethereum"
-	if _, err := s.CreateWallet(t.Context(), d, source(t, money.EVM), app.Key{}, text); err != nil {
+	if _, err := s.CreateWallet(t.Context(), d, source(t, money.EVM), idempotency.Key{}, text); err != nil {
 		t.Fatal(err)
 	}
 	var key []byte
@@ -134,7 +134,7 @@ func TestSweeps_parallel(t *testing.T) {
 		t.Errorf("%d journals of %d entries, %v", journals, entries, err)
 	}
 	// The young deposit counts for the wallet and is not swept, so the wallet is not either.
-	if w, err := base.FindWallet(ctx, app.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Live}, "wal_live"); err != nil || w.Status != wallet.StatusDetected {
+	if w, err := base.FindWallet(ctx, tenant.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Live}, "wal_live"); err != nil || w.Status != wallet.StatusDetected {
 		t.Errorf("%s, %v", w.Status, err)
 	}
 	if left, err := s.Underway(ctx, "ethereum", 10); err != nil || len(left) != 0 {

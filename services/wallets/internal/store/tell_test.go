@@ -12,10 +12,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/store"
 	"causeway.internal/services/wallets/internal/wallet"
 )
@@ -38,7 +38,7 @@ func TestTellOwned(t *testing.T) {
 	var want []string
 	create := func(id string) {
 		t.Helper()
-		made := makeWallet(t, s, draft(id, time.Now()), app.Key{})
+		made := makeWallet(t, s, draft(id, time.Now()), idempotency.Key{})
 		_, address, _ := strings.Cut(string(made.Body), " ")
 		want = append(want, "test evm "+address)
 	}

@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/outbox"
 	"causeway.internal/libs/telemetry"
+	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/app"
 	"causeway.internal/services/wallets/internal/derivation"
 	"causeway.internal/services/wallets/internal/wallet"
@@ -84,10 +85,6 @@ func integer(text string) (*big.Int, error) {
 	return n, nil
 }
 
-func keyOf(k app.Key) idempotency.Key {
-	return idempotency.Key{Scope: k.Scope, Key: k.Key, Hash: k.Hash}
-}
-
 // errBusy says that a large allocation holds the counter for longer than a request may wait.
 var errBusy = fault.New(fault.Unavailable, "busy", "No address could be made just now. Try again shortly.").After(3 * time.Second)
 
@@ -96,10 +93,10 @@ var errNoStock = fault.New(fault.Unavailable, "no_address", "No address is left 
 
 // CreateWallet implements app.Wallets. The counter's row is the only thing that creates of one family wait for; it is
 // taken as late as possible and everything that needs its number is written in one round trip.
-func (s *Store) CreateWallet(ctx context.Context, draft wallet.Wallet, source derivation.Source, k app.Key,
-	answer func(wallet.Wallet) (app.Answer, error),
-) (app.Answer, error) {
-	var out app.Answer
+func (s *Store) CreateWallet(ctx context.Context, draft wallet.Wallet, source derivation.Source, k idempotency.Key,
+	answer func(wallet.Wallet) (idempotency.Answer, error),
+) (idempotency.Answer, error) {
+	var out idempotency.Answer
 	err := s.tx(ctx, func(tx pgx.Tx) error {
 		w := draft
 		place, err := s.place(ctx, tx, w, source)
@@ -122,8 +119,8 @@ func (s *Store) CreateWallet(ctx context.Context, draft wallet.Wallet, source de
 			w.Status, w.Sequence, w.CreatedAt, w.ExpiresAt, w.Trace)
 		write.Queue(historySQL, w.ID, w.Sequence, w.Status, w.Amount.String())
 		write.Queue(outbox.InsertSQL, event.Args()...)
-		if k.Key != "" {
-			write.Queue(idempotency.InsertSQL, idempotency.Args(keyOf(k), idempotency.Answer{Status: out.Status, Body: out.Body})...)
+		if k.Sent() {
+			write.Queue(idempotency.InsertSQL, idempotency.Args(k, out)...)
 		}
 		return tx.SendBatch(ctx, &write).Close()
 	})
@@ -131,10 +128,10 @@ func (s *Store) CreateWallet(ctx context.Context, draft wallet.Wallet, source de
 	case err == nil:
 		s.wake()
 		return out, nil
-	case k.Key != "" && idempotency.IsTaken(err) && !fault.Is(err, errBusy.Code):
-		return app.Answer{}, app.ErrKeyTaken
+	case k.Sent() && idempotency.IsTaken(err) && !fault.Is(err, errBusy.Code):
+		return idempotency.Answer{}, idempotency.ErrTaken
 	}
-	return app.Answer{}, fmt.Errorf("making a wallet: %w", err)
+	return idempotency.Answer{}, fmt.Errorf("making a wallet: %w", err)
 }
 
 // found is the address of a new wallet; seq is 0 when it is stored already.
@@ -182,15 +179,13 @@ func busy(err error) error {
 }
 
 // Replay implements app.Wallets.
-func (s *Store) Replay(ctx context.Context, k app.Key) (app.Answer, bool, error) {
-	a, found, err := idempotency.Find(ctx, s.pool, keyOf(k))
-	return app.Answer{Status: a.Status, Body: a.Body, Replayed: true}, found, err
+func (s *Store) Replay(ctx context.Context, k idempotency.Key) (idempotency.Answer, bool, error) {
+	return idempotency.Find(ctx, s.pool, k)
 }
 
 // Settled implements app.Wallets.
-func (s *Store) Settled(ctx context.Context, k app.Key) (app.Answer, error) {
-	a, err := idempotency.Replay(ctx, s.pool, keyOf(k))
-	return app.Answer{Status: a.Status, Body: a.Body, Replayed: true}, err
+func (s *Store) Settled(ctx context.Context, k idempotency.Key) (idempotency.Answer, error) {
+	return idempotency.Replay(ctx, s.pool, k)
 }
 
 // Retain drops stored answers and discarded messages that are over their time; call it every minute.
@@ -202,7 +197,7 @@ func (s *Store) Retain(ctx context.Context) error {
 }
 
 // FindWallet implements app.Wallets.
-func (s *Store) FindWallet(ctx context.Context, o app.Owner, walletID string) (wallet.Wallet, error) {
+func (s *Store) FindWallet(ctx context.Context, o tenant.Owner, walletID string) (wallet.Wallet, error) {
 	rows, err := s.pool.Query(ctx, findWalletSQL, walletID, o.Mode, o.MerchantID, o.KeyID)
 	if err != nil {
 		return wallet.Wallet{}, fmt.Errorf("reading a wallet: %w", err)
@@ -215,7 +210,7 @@ func (s *Store) FindWallet(ctx context.Context, o app.Owner, walletID string) (w
 }
 
 // ListWallets implements app.Wallets.
-func (s *Store) ListWallets(ctx context.Context, o app.Owner, q app.ListQuery) ([]wallet.Wallet, error) {
+func (s *Store) ListWallets(ctx context.Context, o tenant.Owner, q app.ListQuery) ([]wallet.Wallet, error) {
 	limit := q.Limit
 	if q.Cursor {
 		limit++
@@ -266,16 +261,16 @@ func (s *Store) ListDeposits(ctx context.Context, w wallet.Wallet, q app.Deposit
 }
 
 // SimulateOwned implements app.Wallets.
-func (s *Store) SimulateOwned(ctx context.Context, d wallet.Simulated, k app.Key, a app.Answer) error {
+func (s *Store) SimulateOwned(ctx context.Context, d wallet.Simulated, k idempotency.Key, a idempotency.Answer) error {
 	err := s.tx(ctx, func(tx pgx.Tx) error {
-		if err := idempotency.Put(ctx, tx, keyOf(k), idempotency.Answer{Status: a.Status, Body: a.Body}); err != nil {
+		if err := idempotency.Put(ctx, tx, k, a); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, simDepositSQL, d.RequestID, d.Network, d.TxHash, d.To, d.Asset, d.Contract, d.Amount.String(), d.Sender, d.Confirmations)
 		return err
 	})
-	if k.Key != "" && idempotency.IsTaken(err) {
-		return app.ErrKeyTaken
+	if k.Sent() && idempotency.IsTaken(err) {
+		return idempotency.ErrTaken
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
@@ -25,7 +26,7 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-var owner = app.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Test}
+var owner = tenant.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Test}
 
 // draft is a USDT wallet on ethereum as the API makes them.
 func draft(id string, now time.Time) wallet.Wallet {
@@ -36,11 +37,11 @@ func draft(id string, now time.Time) wallet.Wallet {
 	}.Born()
 }
 
-func text(w wallet.Wallet) (app.Answer, error) {
-	return app.Answer{Status: 201, Body: []byte(w.ID + " " + w.Address)}, nil
+func text(w wallet.Wallet) (idempotency.Answer, error) {
+	return idempotency.Answer{Status: 201, Body: []byte(w.ID + " " + w.Address)}, nil
 }
 
-func makeWallet(t testing.TB, s *store.Store, w wallet.Wallet, k app.Key) app.Answer {
+func makeWallet(t testing.TB, s *store.Store, w wallet.Wallet, k idempotency.Key) idempotency.Answer {
 	t.Helper()
 	a, err := s.CreateWallet(t.Context(), w, source(t, money.EVM), k, text)
 	if err != nil {
@@ -92,7 +93,7 @@ func TestWallet_life(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
 	ctx := t.Context()
-	makeWallet(t, s, draft("wal_a", time.Now()), app.Key{})
+	makeWallet(t, s, draft("wal_a", time.Now()), idempotency.Key{})
 	same(t, "created", events(t, pool), "[1 watching 0]")
 	var key []byte
 	if err := s.AddressesAfter(ctx, tenant.Test, money.EVM, 0, func(_ int64, k []byte) { key = append([]byte(nil), k...) }); err != nil || len(key) != 20 {
@@ -178,7 +179,7 @@ func TestWallet_expiry(t *testing.T) {
 	s, pool := open(t)
 	ctx := t.Context()
 	w := draft("wal_a", time.Date(2026, 4, 1, 11, 0, 0, 0, time.UTC)) // over at 12:00, when block 0 is made
-	makeWallet(t, s, w, app.Key{})
+	makeWallet(t, s, w, idempotency.Key{})
 	events(t, pool)
 	at := begin(t, s)
 	step := func(height int64, transfers ...chain.Transfer) {
@@ -219,9 +220,9 @@ func TestCreateWallet_parallel(t *testing.T) {
 	answers, wg := make([]string, 64), sync.WaitGroup{}
 	for i := range answers {
 		wg.Go(func() {
-			k := app.Key{Scope: "s", Key: fmt.Sprint("k", i/2), Hash: [32]byte{byte(i / 2)}}
+			k := idempotency.Key{Scope: "s", Key: fmt.Sprint("k", i/2), Hash: [32]byte{byte(i / 2)}}
 			a, err := s.CreateWallet(t.Context(), draft(fmt.Sprint("wal_", i), time.Now()), src, k, text)
-			if errors.Is(err, app.ErrKeyTaken) {
+			if errors.Is(err, idempotency.ErrTaken) {
 				a, err = s.Settled(t.Context(), k)
 			}
 			if err != nil {
@@ -240,9 +241,9 @@ func TestCreateWallet_parallel(t *testing.T) {
 	if got := events(t, pool); len(distinct) != 32 || len(got) != 32 {
 		t.Errorf("%d answers, %d events", len(distinct), len(got))
 	}
-	_, err := s.CreateWallet(t.Context(), draft("wal_x", time.Now()), src, app.Key{Scope: "s", Key: "k1", Hash: [32]byte{9}}, text)
-	if errors.Is(err, app.ErrKeyTaken) {
-		_, err = s.Settled(t.Context(), app.Key{Scope: "s", Key: "k1", Hash: [32]byte{9}})
+	_, err := s.CreateWallet(t.Context(), draft("wal_x", time.Now()), src, idempotency.Key{Scope: "s", Key: "k1", Hash: [32]byte{9}}, text)
+	if errors.Is(err, idempotency.ErrTaken) {
+		_, err = s.Settled(t.Context(), idempotency.Key{Scope: "s", Key: "k1", Hash: [32]byte{9}})
 	}
 	if !fault.Is(err, "idempotency_key_reused") {
 		t.Errorf("%v", err)
@@ -255,9 +256,9 @@ func TestWallet_strangers(t *testing.T) {
 	s, _ := open(t)
 	ctx := t.Context()
 	for i := range 5 {
-		makeWallet(t, s, draft(fmt.Sprint("wal_", i), time.UnixMilli(int64(1_700_000_000_000+i/2))), app.Key{})
+		makeWallet(t, s, draft(fmt.Sprint("wal_", i), time.UnixMilli(int64(1_700_000_000_000+i/2))), idempotency.Key{})
 	}
-	for name, o := range map[string]app.Owner{
+	for name, o := range map[string]tenant.Owner{
 		"another key": {MerchantID: "acme", KeyID: 8, Mode: tenant.Test}, "another merchant": {MerchantID: "other", KeyID: 7, Mode: tenant.Test},
 		"live": {MerchantID: "acme", KeyID: 7, Mode: tenant.Live},
 	} {
@@ -299,7 +300,7 @@ func TestCreateWallet_busy(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), `SELECT FROM counters FOR UPDATE`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.CreateWallet(t.Context(), draft("wal_a", time.Now()), source(t, money.EVM), app.Key{Key: "k"}, text); !fault.Is(err, "busy") {
+	if _, err := s.CreateWallet(t.Context(), draft("wal_a", time.Now()), source(t, money.EVM), idempotency.Key{Key: "k"}, text); !fault.Is(err, "busy") {
 		t.Errorf("%v", err)
 	}
 }
