@@ -6,7 +6,7 @@
 help: ## list the targets
 	@grep -hE '^[a-z0-9/%<>]+:.*## ' Makefile | awk -F ':.*## ' '{sub("%", "<service>", $$1); printf "  make %-16s %s\n", $$1, $$2}'
 
-# What binaries and /metrics say of where they come from.
+# Version and commit in binaries and /metrics.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 STAMP = -X causeway.internal/libs/version.number=$(VERSION) -X causeway.internal/libs/version.revision=$(REVISION)

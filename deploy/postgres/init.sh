@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes a database and two roles for each service, in docker-compose.yml and the dev overlay: the owner migrates, the
-# application reads and writes rows and can neither create nor alter nor truncate. A role reaches its own database alone. PostgreSQL's image runs it once, on an
-# empty data directory. The same rights as deploy/stack gives (internal/infra/account.go).
+# application reads and writes rows and can neither create nor alter nor truncate. A role reaches its own database
+# alone. PostgreSQL's image runs it once, on an empty data directory. The same rights as deploy/stack gives
+# (internal/infra/account.go).
 set -eu
 # Each role has a password of its own, in the variable of its name: PAYMENTS_APP_PASSWORD.
 password() {

@@ -174,9 +174,10 @@ func TestMessages_lost(t *testing.T) {
 func TestEventsPage_isCurrent(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Events and messages\n\nGenerated from `libs/wire` by `go test ./libs/wire -update`; do not edit.\n\n## Webhook events\n\n" +
-		"What a merchant receives (Standard Webhooks 1.0). The body is\n" +
-		"`{\"id\":\"evt_…\",\"type\":\"…\",\"createdAt\":\"…\",\"mode\":\"live|test\",\"data\":{…}}`; `data.payment`, `data.wallet`, `data.report` or `data.endpoint` is the\n" +
-		"object as its GET shows it, plus `sequence`, which counts the events of that object: 1, 2, 3 without gaps.\n\n| type | when |\n|---|---|\n")
+		"A merchant receives webhooks by Standard Webhooks 1.0. The body is\n" +
+		"`{\"id\":\"evt_…\",\"type\":\"…\",\"createdAt\":\"…\",\"mode\":\"live|test\",\"data\":{…}}`. `data.payment`, `data.wallet`,\n" +
+		"`data.report` or `data.endpoint` is the object as its GET shows it, plus `sequence`, which counts the events of that\n" +
+		"object: 1, 2, 3 without gaps.\n\n| type | when |\n|---|---|\n")
 	for _, e := range wire.EventTypes() {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", e.Type, e.When)
 	}

@@ -34,7 +34,7 @@ var eventTypes = []EventType{
 	{"wallet.deposit_detected", "a transfer to the wallet was seen"},
 	{"wallet.confirmed", "every transfer to the wallet seen so far is final"},
 	{"wallet.swept", "the wallet's balance was moved to the treasury"},
-	{"wallet.expired", "the wallet's time is over; late money is still recorded and reported"},
+	{"wallet.expired", "the wallet's window has passed; late money is still recorded and reported"},
 	{"report.created", "a fraud report was filed"},
 	{"report.updated", "a report's status changed"},
 	{"webhook.endpoint_failing", "an endpoint has failed for 1 hour, 24 hours or 4 days; sent to the merchant's other endpoints"},

@@ -34,17 +34,22 @@ func render() string {
 	var b strings.Builder
 	b.WriteString(`# The life of a payment
 
-This page is generated from the transition table in ` + "`services/payments/internal/payment/table.go`" + `. Do not edit it: a test
-fails when the two differ.
+This page is generated from the transition table in ` + "`services/payments/internal/payment/table.go`" + `. Do not edit
+it: a test fails when the two differ.
 
 The row of a payment stores facets (funding, timing, claim, payout, hold, end and a few flags). Status and exception are
 functions of them. The table below is total: every state has an outcome for every trigger. ` + "`settling_unfunded`" + ` is the
 status ` + "`settling`" + ` with exception ` + "`unfunded`" + `. ` + "`none`" + ` is a payment that does not exist yet. One trigger may pass
 several states: each is written to the history and has its own event.
 
-Answers show the first exception that applies, in this order: `)
+Answers show the first exception that applies, in this order:
+`)
 	for i, e := range Exceptions() {
-		if i > 0 {
+		switch {
+		case i == 0:
+		case i%6 == 0:
+			b.WriteString(",\n")
+		default:
 			b.WriteString(", ")
 		}
 		b.WriteString("`" + string(e) + "`")
