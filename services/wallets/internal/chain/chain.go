@@ -26,8 +26,8 @@ type Head struct {
 	Finalized int64
 }
 
-// Transfer is one movement of a listed asset to an address. Ordinal is its place inside the transaction, which stays the
-// same when the transaction moves to another block.
+// Transfer is one movement of a listed asset to an address. Ordinal is its place inside the transaction, which stays
+// the same when the transaction moves to another block.
 type Transfer struct {
 	TxHash   string
 	Ordinal  int
@@ -38,7 +38,7 @@ type Transfer struct {
 	Senders  []string
 }
 
-// Watched tells whether an address key is one of ours. It may err on the side of yes, never of no.
+// Watched reports whether an address key is watched. It may err on the side of yes, never of no.
 type Watched interface {
 	Has(key []byte) bool
 }
@@ -61,7 +61,7 @@ type Driver interface {
 	Fetch(ctx context.Context, height int64) (Block, error)
 }
 
-// Mempool is a driver that can say which transactions wait for a block. What it says is one node's word: nothing is
+// Mempool is a driver that lists the transactions that wait for a block. The list is one node's claim: nothing is
 // credited by it.
 type Mempool interface {
 	Driver

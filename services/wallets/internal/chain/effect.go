@@ -6,8 +6,8 @@ import (
 	"math/big"
 )
 
-// Effect is what a block did to the native coin of one address, as far as it may be the work of one transaction of it that
-// is no plain transfer to the address.
+// Effect is what a block did to the native coin of one address, as far as it may be the work of one transaction of it
+// that is no plain transfer to the address.
 type Effect struct {
 	Header
 	Failed  bool     // the transaction failed: it moved nothing
@@ -23,8 +23,8 @@ type Looker interface {
 	Effect(ctx context.Context, tx string, key []byte) (Effect, error)
 }
 
-// FirstHinted is where the ordinals of such effects begin: the address's index is added. What contracts sent as traces tell it
-// is numbered far below, so neither can be taken for the other.
+// FirstHinted is where the ordinals of such effects begin: the address's index is added. What contracts sent as traces
+// tell it is numbered far below, so neither can be taken for the other.
 const FirstHinted = 1_000_000_000
 
 var (

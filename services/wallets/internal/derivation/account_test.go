@@ -223,7 +223,8 @@ func TestParseExtended_refuses(t *testing.T) {
 	}
 }
 
-// TestAccount_batchEqualsSingle guards the shared inversion: any window of a batch equals the same addresses one by one.
+// TestAccount_batchEqualsSingle guards the shared inversion: any window of a batch equals the same addresses one by
+// one.
 func TestAccount_batchEqualsSingle(t *testing.T) {
 	a := account(t, money.EVM, address.Mainnet, junk, 44, 60)
 	rapid.Check(t, func(r *rapid.T) {

@@ -2,8 +2,8 @@ package derivation
 
 import "errors"
 
-// Pooled stands for addresses that nobody can derive here: the signer made them in advance, and the store hands out what
-// was imported (solana in live mode).
+// Pooled is the derivation of addresses that this process cannot derive: the signer made them in advance, and the store
+// issues imported ones (solana in live mode).
 type Pooled struct{}
 
 var _ Source = Pooled{}

@@ -1,8 +1,9 @@
 package derivation
 
-// SLIP-0010 for ed25519: every step is hardened, so a public key alone derives nothing. It is used for one thing only: the
-// sandbox pool of solana addresses, whose seed is printed in BIP-39's own test vectors and therefore guards nothing. Live
-// solana addresses are made by the signer and imported; nothing here may ever be given a seed that guards money.
+// SLIP-0010 for ed25519: every step is hardened, so a public key alone derives nothing. It is used for one thing only:
+// the sandbox pool of solana addresses, whose seed is printed in BIP-39's own test vectors and therefore guards
+// nothing. Live solana addresses are made by the signer and imported; nothing here may ever be given a seed that guards
+// money.
 
 import (
 	"crypto/ed25519"
@@ -45,7 +46,7 @@ func (n edNode) public() []byte {
 	return ed25519.NewKeyFromSeed(n.key[:]).Public().(ed25519.PublicKey)
 }
 
-// sandboxSeed is the BIP-39 seed of "abandon … about" (published; the whole world can sign for it).
+// sandboxSeed is the BIP-39 seed of "abandon … about" (published; anybody can sign for it).
 const sandboxSeed = "5eb00bbddcf069084889a8ab9155568165f5c453ccb85e70811aaed6f6da5fc1" +
 	"9a5ac40b389cd370d086206dec8aa6c43daea6690f20ad3d8d48b2d2ce9e38e4"
 

@@ -1,8 +1,8 @@
-// Package derivation makes deposit addresses from account-level extended public keys, so the service that imports it needs no
-// private key.
+// Package derivation makes deposit addresses from account-level extended public keys, so the service that imports it
+// needs no private key.
 //
-// It is pure: no I/O, no clock, no randomness. It takes no private key; the one it holds is published and worthless, for the
-// solana sandbox (slip10.go).
+// It is pure: no I/O, no clock, no randomness. It takes no private key; the one it holds is published and worthless,
+// for the solana sandbox (slip10.go).
 package derivation
 
 // Derived is one address of a chain of addresses.

@@ -1,6 +1,6 @@
-// Package evmtx writes and reads the one kind of EVM transaction that we send: EIP-1559 (type 2) without an access list,
-// which moves the native coin or calls transfer of an ERC-20 token. The signer builds the bytes with it, and wallets takes
-// them apart again before it stores and broadcasts them. It is pure and knows no private key.
+// Package evmtx writes and reads the one kind of EVM transaction that we send: EIP-1559 (type 2) without an access
+// list, which moves the native coin or calls transfer of an ERC-20 token. The signer builds the bytes with it, and
+// wallets takes them apart again before it stores and broadcasts them. It is pure and knows no private key.
 package evmtx
 
 import (

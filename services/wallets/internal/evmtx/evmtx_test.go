@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What go-ethereum v1.17.10 signs for the key sha256("causeway evmtx vector").
+// Signatures of go-ethereum v1.17.10 for the key sha256("causeway evmtx vector").
 const signer = "0xA71E6878972046Bc3b9c46244B008f1f9b90B283"
 
 var (

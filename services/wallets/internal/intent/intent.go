@@ -2,7 +2,8 @@
 // signer can judge. An intent names whose money moves, where to and on which conditions; the signer builds the bytes
 // itself, so that it never signs what it does not understand. The package is pure and holds no key.
 //
-// The terms of each family of networks stand beside each other (EVM now); a family that is added gets a member of its own.
+// The terms of each family of networks stand beside each other (EVM now); a family that is added gets a member of its
+// own.
 package intent
 
 import (
@@ -27,8 +28,8 @@ const (
 	Fund Kind = "fund"
 )
 
-// Request asks for one signature. Its id makes it idempotent: the same id with the same content gives the same bytes, with
-// other content it is refused.
+// Request asks for one signature. Its id makes it idempotent: the same id with the same content gives the same bytes,
+// with other content it is refused.
 type Request struct {
 	ID      string `json:"id"`
 	Kind    Kind   `json:"kind"`
@@ -151,8 +152,8 @@ func (r Request) Transaction() (evmtx.Transaction, error) {
 	return tx, nil
 }
 
-// Check compares what the signer gave with what was asked for: the bytes must be the request's transaction, signed by the
-// address that was expected, under the hash that was named. It returns the bytes.
+// Check compares what the signer gave with what was asked for: the bytes must be the request's transaction, signed by
+// the address that was expected, under the hash that was named. It returns the bytes.
 func (s Signed) Check(r Request, from string) ([]byte, error) {
 	raw, err := s.Bytes()
 	if err != nil {

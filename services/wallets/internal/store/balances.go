@@ -31,9 +31,9 @@ WHERE mode = 'live' AND network = $1 AND ended_at IS NOT NULL AND began_at <= no
 	listedSQL = `SELECT 0::bigint, address, wallet_id FROM unexplained_balances WHERE mode = 'live' AND network = $1
 AND compared_at <= now() - $2::interval ORDER BY compared_at LIMIT $3`
 
-	// What the books say of the native coin: what was credited, and what the gas station brought; less what left and what the
-	// network took for that. A transaction that is under way may be in that block or not, and one that somebody else sent with
-	// our number is no transaction of ours.
+	// The books' balance of the native coin: credits and the gas station's fundings, less outgoing amounts and their
+	// fees. A transaction under way may be in that block or not, and a foreign transaction with the same nonce is not
+	// in the books.
 	expectedSQL = `SELECT a.address, (
 	coalesce((SELECT sum(d.amount) FROM deposits d WHERE d.wallet_id = a.wallet_id AND d.mode = 'live' AND d.network = $1
 		AND d.contract = '' AND d.state <> 'reverted' AND d.height <= $2), 0)
@@ -51,7 +51,7 @@ ON CONFLICT (mode, network, address) DO UPDATE SET balance = excluded.balance, e
 
 	forgetBalancesSQL = `DELETE FROM unexplained_balances WHERE mode = 'live' AND network = $1 AND address = ANY($2)`
 
-	// What was unclear is clear once the address has what the books say.
+	// An unclear hint is cleared once the address has its balance in the books.
 	clearHintsSQL = `UPDATE hints SET state = 'nothing', reason = 'the balance of the address is explained', changed_at = now()
 WHERE mode = 'live' AND network = $1 AND address = ANY($2) AND state = 'unclear'`
 

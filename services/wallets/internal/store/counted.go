@@ -9,8 +9,8 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// The first values stay, but for the contract while the decimals are the same. The last part reads the rows as they were
-// before the statement, for the contracts of before.
+// The first values stay, but for the contract while the decimals are the same. The last part reads the rows as they
+// were before the statement, for the contracts of before.
 const countAssetsSQL = `WITH kept AS (
 	INSERT INTO counted_assets AS c (mode, network, asset, contract, decimals)
 	SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::integer[]) ORDER BY 1, 2, 3
@@ -21,8 +21,8 @@ const countAssetsSQL = `WITH kept AS (
 SELECT kept.mode, kept.network, kept.asset, coalesce(c.contract, kept.contract), kept.decimals
 FROM kept LEFT JOIN counted_assets c USING (mode, network, asset)`
 
-// CountAssets records assets that are new and contracts that changed, and returns what was recorded of each asset before; of a
-// new one what is recorded now. Decimals, once recorded, never change.
+// CountAssets records assets that are new and contracts that changed, and returns what was recorded of each asset
+// before; of a new one what is recorded now. Decimals, once recorded, never change.
 func (s *Store) CountAssets(ctx context.Context, now []wallet.Counted) ([]wallet.Counted, error) {
 	var modes, networks, assets, contracts []string
 	var decimals []int32

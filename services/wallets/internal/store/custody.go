@@ -19,8 +19,8 @@ FROM custody_journals j JOIN custody_entries e ON e.journal = j.key AND e.accoun
 	entrySQL = `INSERT INTO custody_entries (journal, line, mode, merchant_id, account, network, asset, debit, credit)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text::numeric, $9::text::numeric)`
 
-	// What is booked, and what is seen but not deep enough (the index deposits_pending), also of another crypto or on another
-	// network than the wallet was made for.
+	// Booked deposits, and those that are seen but not deep enough (the index deposits_pending), also of another crypto
+	// or on another network than the wallet's.
 	balancesSQL = `SELECT network, asset, sum(available)::text, sum(pending)::text FROM (
 	SELECT e.network, e.asset, e.credit - e.debit AS available, 0::numeric AS pending FROM custody_entries e
 	WHERE e.mode = $1 AND e.merchant_id = $2 AND e.account = 'merchant'
@@ -31,8 +31,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text::numeric, $9::text::numeric)`
 ) AS held GROUP BY network, asset ORDER BY asset, network`
 )
 
-// book writes the journal that a deposit of a wallet needs, if any. The wallet's row is locked, so journals of one deposit
-// follow one another.
+// book writes the journal that a deposit of a wallet needs, if any. The wallet's row is locked, so journals of one
+// deposit follow one another.
 func (s *Store) book(ctx context.Context, tx pgx.Tx, w wallet.Wallet, d wallet.Deposit) error {
 	var text string
 	var journals int64

@@ -55,7 +55,7 @@ WHERE mode = $1 AND network = $2 AND address = $3 AND tx_hash = $4 AND state = '
 	endHintSQL = `UPDATE hints SET state = $5, reason = left($6, 500), amount = $7::text::numeric, due_at = now(), changed_at = now()
 WHERE mode = $1 AND network = $2 AND address = $3 AND tx_hash = $4 AND state = 'waiting'`
 
-	// What of a block is on record for an address as sent by contracts, but for the hint's own deposit.
+	// The amount that a block has on record for an address as sent by contracts, without the hint's own deposit.
 	sentInBlockSQL = `SELECT coalesce(sum(amount), 0)::text FROM deposits WHERE mode = $1 AND network = $2 AND height = $3 AND block_hash = $4
 AND address = $5 AND contract = '' AND state <> 'reverted' AND ordinal >= 1000000 AND NOT (tx_hash = $6 AND ordinal = $7)`
 
@@ -132,8 +132,8 @@ func (s *Store) EndHint(ctx context.Context, h unseen.Hint, v unseen.Verdict) er
 	return err
 }
 
-// TakeHint implements unseen.Hints. The cursor's row is locked: the scan rests, so what is on record for the block is all that
-// the scan will ever find there.
+// TakeHint implements unseen.Hints. The cursor's row is locked: the scan rests, so what is on record for the block is
+// all that the scan will ever find there.
 func (s *Store) TakeHint(ctx context.Context, h unseen.Hint, e chain.Effect) (v unseen.Verdict, err error) {
 	woken := false
 	c := scanner.Chain{Mode: h.Mode, Network: h.Network}
@@ -205,8 +205,8 @@ func (s *Store) creditHint(ctx context.Context, tx pgx.Tx, c scanner.Chain, h un
 // firstTraced is where the ordinals of what contracts sent as traces tell it begin.
 const firstTraced = 1_000_000
 
-// merged takes what traces tell of a transaction that was credited to the same address by a hint before as one further sighting
-// of that deposit: the same coin is never two deposits.
+// merged takes what traces tell of a transaction that was credited to the same address by a hint before as one further
+// sighting of that deposit: the same coin is never two deposits.
 func merged(ctx context.Context, tx pgx.Tx, c scanner.Chain, ours []wallet.Sighting) ([]wallet.Sighting, error) {
 	var hashes []string
 	for _, o := range ours {

@@ -23,8 +23,8 @@ const (
 	// ownCursorSQL locks the cursor, by which every writer of a chain waits for the others, and tells whose it is.
 	ownCursorSQL = `SELECT epoch, height FROM cursors WHERE mode = $1 AND network = $2 FOR UPDATE`
 
-	// What a block holds waits no longer. A block that leaves the chain does not bring its transactions back here: the
-	// mempool must show them again.
+	// A transaction in a block leaves the mempool table. A block that leaves the chain does not bring its transactions
+	// back here: the mempool must show them again.
 	minedSQL = `DELETE FROM mempool m USING deposits d WHERE m.mode = $1 AND m.network = $2 AND d.mode = m.mode AND d.network = m.network
 AND d.tx_hash = m.tx_hash AND d.ordinal = m.ordinal AND NOT (d.state = 'reverted' AND d.height = 0)`
 
@@ -95,7 +95,7 @@ func (s *Store) Mempool(ctx context.Context, l scanner.Lease, look scanner.Look,
 	return err
 }
 
-// wait makes deposits of what was found. What a block holds already is not touched.
+// wait makes deposits of the transactions that were found. It skips those in a block.
 func (s *Store) wait(ctx context.Context, tx pgx.Tx, c scanner.Chain, look scanner.Look, head int64) (changed []wallet.Deposit, err error) {
 	if len(look.Found) == 0 {
 		return nil, nil

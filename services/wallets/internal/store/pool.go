@@ -111,8 +111,8 @@ const importPage = 10_000
 // ErrOtherBatch says that another batch with the same beginning was imported before.
 var ErrOtherBatch = errors.New("another batch that begins at the same index was imported before")
 
-// ImportBatch implements app.Pool. The same batch again does nothing; a batch that overlaps another, or holds an address
-// that was handed out under another index, is refused whole.
+// ImportBatch implements app.Pool. The same batch again does nothing; a batch that overlaps another, or holds an
+// address that was handed out under another index, is refused whole.
 func (s *Store) ImportBatch(ctx context.Context, b wallet.Batch) (fresh bool, err error) {
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, jumpPatientSQL); err != nil {

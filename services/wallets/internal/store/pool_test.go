@@ -137,8 +137,8 @@ func TestPool_empty(t *testing.T) {
 	}
 }
 
-// TestNeverTwice is the promise of every mode and family: 64 allocators at once, then the database is lost with what was
-// handed out since its backup, restored, and 64 allocators again. No address is given to two of them.
+// TestNeverTwice is the promise of every mode and family: 64 allocators at once, then the database is lost with what
+// was handed out since its backup, restored, and 64 allocators again. No address is given to two of them.
 func TestNeverTwice(t *testing.T) {
 	t.Parallel()
 	for _, mode := range tenant.Modes() {
@@ -213,8 +213,8 @@ func ring(t *testing.T, text string) *keyring.Ring {
 	return r
 }
 
-// The first start keeps the keys, sealed; later starts need no configuration, refuse another key, and seal again under a
-// new master key.
+// The first start keeps the keys, sealed; later starts need no configuration, refuse another key, and seal again under
+// a new master key.
 func TestLoadKeys(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
@@ -267,7 +267,7 @@ func TestLoadKeys(t *testing.T) {
 	}
 }
 
-// What was handed out must stand in the stock, signed by the pinned key.
+// Every issued address must be in the stock, signed by the pinned key.
 func TestProveStock(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)

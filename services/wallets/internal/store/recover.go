@@ -97,7 +97,7 @@ func (s *Store) EndRecovery(ctx context.Context) error {
 	return s.LoadVersions(ctx)
 }
 
-// LoadVersions reads above which version deposits are told. Call it before anything is scanned.
+// LoadVersions reads the version above which deposits are published. Call it before anything is scanned.
 func (s *Store) LoadVersions(ctx context.Context) error {
 	var base int64
 	if err := s.pool.QueryRow(ctx, versionBaseSQL).Scan(&base); err != nil {
@@ -107,7 +107,7 @@ func (s *Store) LoadVersions(ctx context.Context) error {
 	return nil
 }
 
-// raise lifts versions above everything that was told before the last restore.
+// raise lifts versions above every version that was published before the last restore.
 func (s *Store) raise(list []wallet.Deposit) {
 	base := s.base.Load()
 	for i := range list {
@@ -119,7 +119,8 @@ func (s *Store) raise(list []wallet.Deposit) {
 const jumpMost = 2_500
 
 // Jump implements app.Recovery: it makes and watches the next addresses below the target, which nobody will be given
-// again, and reports whether more are to be made. Without a source only the counter moves: nothing can have been issued.
+// again, and reports whether more are to be made. Without a source only the counter moves: nothing can have been
+// issued.
 func (s *Store) Jump(ctx context.Context, mode tenant.Mode, family money.Family, source derivation.Source) (more bool, err error) {
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		var target, next, seq int64
@@ -164,7 +165,8 @@ func (s *Store) Jump(ctx context.Context, mode tenant.Mode, family money.Family,
 	return more, nil
 }
 
-// jumpStock is Jump where addresses are imported: what of the stock lies below the target is watched and never handed out.
+// jumpStock is Jump where addresses are imported: what of the stock lies below the target is watched and never handed
+// out.
 func (s *Store) jumpStock(ctx context.Context, tx pgx.Tx, slot wallet.Slot, next, target, seq int64) (more bool, err error) {
 	rows, err := tx.Query(ctx, stockSQL, slot.Mode, slot.Family, next, target, jumpMost)
 	if err != nil {
@@ -235,7 +237,7 @@ func (s *Store) Again(ctx context.Context, c scanner.Chain, at chain.Header, tra
 // againMost bounds one transaction of Retell.
 const againMost = 200
 
-// Retell implements scanner.Second. What left for the treasury is told after the deposits.
+// Retell implements scanner.Second. It publishes outgoing transactions after the deposits.
 func (s *Store) Retell(ctx context.Context, c scanner.Chain, from, to int64) (told int, err error) {
 	after := wallet.Deposit{Sighting: wallet.Sighting{BlockHeight: -1}}
 	for {

@@ -77,8 +77,8 @@ AND now() - query_start > interval '600 ms')`
 	}
 }
 
-// After a restore nothing that may have been issued is issued again, however many processes recover at once, all of it is
-// watched, and what is told wins over what was told before.
+// After a restore no address that may have been issued is issued again, however many processes recover at once; all of
+// them are watched, and new messages win over those from before.
 func TestRecover(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)

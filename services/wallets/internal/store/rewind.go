@@ -59,8 +59,8 @@ func (s *Store) Known(ctx context.Context, c scanner.Chain, height int64) (h cha
 	return h, err == nil, err
 }
 
-// TakeBack implements scanner.Past. A scanner that runs meanwhile believes in the former position and can write nothing from
-// there; it finds the new one when it takes the cursor over again.
+// TakeBack implements scanner.Past. A scanner that runs meanwhile believes in the former position and can write nothing
+// from there; it finds the new one when it takes the cursor over again.
 func (s *Store) TakeBack(ctx context.Context, c scanner.Chain, plan scanner.Plan, note scanner.Note) (out scanner.TakenBack, err error) {
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		out = scanner.TakenBack{}

@@ -137,7 +137,7 @@ func addHeaders(ctx context.Context, tx pgx.Tx, c scanner.Chain, hs []chain.Head
 	return err
 }
 
-// move sets the cursor if it stands at from under the lease's epoch.
+// move sets the cursor if it is at from under the lease's epoch.
 func move(ctx context.Context, tx pgx.Tx, l scanner.Lease, from scanner.Cursor, to chain.Header, finalized int64) error {
 	tag, err := tx.Exec(ctx, moveSQL, l.Mode, l.Network, l.Epoch, from.Height, from.Hash, to.Height, to.Hash, to.Time, finalized)
 	if err != nil {
@@ -221,8 +221,8 @@ func (s *Store) settle(ctx context.Context, tx pgx.Tx, c scanner.Chain, step sca
 	return changed, s.putDeposits(ctx, tx, changed)
 }
 
-// see turns the transfers of the step's last block into deposits. A transfer to an address that is not ours after all is
-// dropped here: the set in memory may say yes too often.
+// see turns the transfers of the step's last block into deposits. A transfer to an address that is not ours after all
+// is dropped here: the set in memory may say yes too often.
 func (s *Store) see(ctx context.Context, tx pgx.Tx, c scanner.Chain, step scanner.Step, tip wallet.Tip) ([]wallet.Deposit, error) {
 	if len(step.Transfers) == 0 {
 		return nil, nil

@@ -137,7 +137,7 @@ func TestSimulated_forks(t *testing.T) {
 	w.until("c", "reverted", reverted)
 }
 
-// Whatever dies and wherever, each deposit is told once for each of its versions.
+// After crashes at any place, each deposit is published once for each of its versions.
 func TestSimulated_survivesRestarts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

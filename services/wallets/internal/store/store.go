@@ -39,11 +39,11 @@ type Settings struct {
 	Depths wallet.Depths
 	Now    func() time.Time
 	Wake   func() // called after a commit that wrote messages
-	// Strayed is told a new deposit on a standalone wallet that is not what the wallet was made for; it may be told twice.
+	// Strayed receives a new deposit on a standalone wallet that is not of the wallet's asset, perhaps twice.
 	Strayed func(ctx context.Context, w wallet.Wallet, d wallet.Deposit)
-	// Changed is told every new version of a deposit; it may be told twice.
+	// Changed receives every new version of a deposit, perhaps twice.
 	Changed func(ctx context.Context, d wallet.Deposit)
-	// Found is told every deposit that was not known before; it may be told twice.
+	// Found receives every new deposit, perhaps twice.
 	Found func(d wallet.Deposit)
 }
 
@@ -52,7 +52,7 @@ type Store struct {
 	pool     *pgxpool.Pool
 	messages Messages
 	set      Settings
-	base     atomic.Int64 // above it every version is told, see recover.go
+	base     atomic.Int64 // versions above it are published, see recover.go
 }
 
 // New makes a store over an open pool.

@@ -36,7 +36,7 @@ const (
 	houseSQL = `WITH kept AS (INSERT INTO own_accounts (mode, family, address) VALUES ('live', $1, $2) ON CONFLICT DO NOTHING)
 INSERT INTO house_addresses (mode, family, address) VALUES ('live', $1, $2) ON CONFLICT DO NOTHING`
 
-	// What is final and in no sweep, where none is under way, with enough of it to be worth one.
+	// Final deposits in no sweep, where no sweep is under way, with a sum that is worth one.
 	dueSweepsSQL = `SELECT d.address, d.asset, sum(d.amount)::text FROM deposits d
 JOIN unnest($2::text[], $3::text[]) AS worth(asset, amount) ON worth.asset = d.asset
 WHERE d.mode = 'live' AND d.network = $1 AND d.sweep IS NULL AND d.finalized AND d.state = 'confirmed' AND d.due_height = 0
@@ -122,7 +122,7 @@ coalesce(o.kind, ''), coalesce(o.state, ''), coalesce(o.attempt, 0), coalesce((S
 FROM sweeps s LEFT JOIN LATERAL (SELECT * FROM outgoing_tx o WHERE o.sweep = s.id ORDER BY o.created_at DESC LIMIT 1) o ON true
 WHERE s.state IN ('open', 'blocked') ORDER BY s.created_at LIMIT 1000`
 
-	// What is final of a range of blocks, about addresses that no wallet of ours has.
+	// The final transactions of a range of blocks about addresses that no wallet here owns.
 	finalAgainSQL = `SELECT o.id, o.kind, o.tx_hash, o.height, o.fee::text, CASE WHEN o.kind = 'sweep' THEN o.amount ELSE 0 END::text, s.mode, s.network, s.asset
 FROM outgoing_tx o JOIN sweeps s ON s.id = o.sweep
 WHERE o.mode = $1 AND o.network = $2 AND o.state IN ('final', 'failed') AND o.height BETWEEN $3 AND $4 AND (o.height, o.id) > ($5, $6)
@@ -385,7 +385,8 @@ func (s Sweeps) Again(ctx context.Context, o sweep.Outgoing, next sweep.Attempt)
 	})
 }
 
-// Withdraw implements sweeper.Store. The form before it counts as signed just now, so that it is not raised again at once.
+// Withdraw implements sweeper.Store. The form before it counts as signed just now, so that it is not raised again at
+// once.
 func (s Sweeps) Withdraw(ctx context.Context, o sweep.Outgoing) error {
 	n := o.Newest().Number
 	return s.step(ctx, o, sweep.Broadcast, n-1, func(tx pgx.Tx) error {
@@ -506,7 +507,8 @@ func (s Sweeps) Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, o
 	return err
 }
 
-// tell has payments book the end of a transaction about an address of theirs. What it says is what came to the treasury.
+// tell makes payments book the end of a transaction about one of its addresses, with the amount that reached the
+// treasury.
 func (s Sweeps) tell(ctx context.Context, tx pgx.Tx, o sweep.Outgoing, r sweep.Receipt, ok bool, amount *big.Int) error {
 	if !ok || o.Kind != intent.Sweep {
 		amount = new(big.Int)
@@ -519,7 +521,7 @@ func (s Sweeps) tell(ctx context.Context, tx pgx.Tx, o sweep.Outgoing, r sweep.R
 	return err
 }
 
-// tellAgain tells payments every transaction of a range of blocks again that is final, under the ids that it was told under.
+// tellAgain publishes every final transaction of a range of blocks again, under the same ids.
 func (s Sweeps) tellAgain(ctx context.Context, c scanner.Chain, from, to int64) error {
 	after := sweep.Outgoing{Height: -1}
 	for {
@@ -617,8 +619,8 @@ func bookSweep(ctx context.Context, tx pgx.Tx, o sweep.Outgoing, owned []wallet.
 // ErrSweepBusy says that a transaction of a sweep may still land.
 var ErrSweepBusy = errors.New("a transaction of this sweep is under way: it cannot be released")
 
-// ReleaseSweep ends a sweep that is blocked, so that its deposits may enter another; for an operator who has removed the
-// cause.
+// ReleaseSweep ends a sweep that is blocked, so that its deposits may enter another; for an operator who has removed
+// the cause.
 func (s Sweeps) ReleaseSweep(ctx context.Context, sweepID string) error {
 	return s.tx(ctx, func(tx pgx.Tx) error {
 		var busy int64

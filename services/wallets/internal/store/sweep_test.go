@@ -64,7 +64,7 @@ func paid(t *testing.T, s *store.Store, pool *pgxpool.Pool, deposits int) string
 	return at
 }
 
-// Whoever opens, plans and moves at the same time: one sweep, one transaction, one step.
+// Parallel processes open, plan and move: one sweep, one transaction, one step.
 func TestSweeps_parallel(t *testing.T) {
 	t.Parallel()
 	base, pool := open(t)

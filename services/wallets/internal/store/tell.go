@@ -48,8 +48,8 @@ func (s *Store) KeepAccounts(ctx context.Context, accounts []wire.OwnedAddress) 
 	return nil
 }
 
-// TellOwned sends payments addresses that it has not been sent yet; more says that some may be left. Several processes may call
-// it at the same time.
+// TellOwned sends payments addresses that it has not been sent yet; more says that some may be left. Several processes
+// may call it at the same time.
 func (s *Store) TellOwned(ctx context.Context) (more bool, err error) {
 	wrote := false
 	err = s.tx(ctx, func(tx pgx.Tx) error {

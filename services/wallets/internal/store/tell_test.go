@@ -29,8 +29,9 @@ func tellAll(ctx context.Context, s *store.Store) error {
 	}
 }
 
-// Payments is sent every address of a standalone wallet, treasury and gas station once, whichever process sends it, and none that
-// it hands out itself: wallets from before, wallets between its own addresses, and new ones. After TellAll all are sent again.
+// Payments is sent every address of a standalone wallet, treasury and gas station once, whichever process sends it, and
+// none that it hands out itself: wallets from before, wallets between its own addresses, and new ones. After TellAll
+// all are sent again.
 func TestTellOwned(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// Strangers' addresses are left out; one that is told again keeps what it has.
+	// Foreign addresses are omitted; a repeated one keeps its trace.
 	noteTracesSQL = `INSERT INTO address_traces (mode, family, address, trace)
 SELECT a.mode, a.family, a.address, u.trace FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS u(mode, family, address, trace)
 JOIN addresses a ON a.mode = u.mode AND a.family = u.family AND a.address = u.address

@@ -15,7 +15,7 @@ import (
 	"causeway.internal/services/wallets/internal/scanner"
 )
 
-// What is found on an address goes on in the trace of the payment that carries it, for as long as the deposit is told.
+// A deposit continues the trace of its address's payment, for as long as it is published.
 func TestNoteTraces(t *testing.T) {
 	t.Parallel()
 	telemetry.Discard("wallets") // sets the propagator

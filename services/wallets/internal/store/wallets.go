@@ -60,7 +60,7 @@ ORDER BY d.first_seen_at DESC, d.network || ':' || d.tx_hash || ':' || lpad(d.or
 
 	updateWalletSQL = `UPDATE wallets SET status = $2, amount = $3::text::numeric, deposits = $4, newest_height = $5, sequence = $6 WHERE id = $1`
 
-	// A window is over when the network is scanned past it by a margin, so that nothing that came in time is missed.
+	// A window ends when the network is scanned past it by a margin, so that no deposit in time is missed.
 	overSQL = `SELECT ` + walletColumns + ` FROM wallets w JOIN cursors c ON c.mode = w.mode AND c.network = w.network
 WHERE w.status = 'watching' AND w.expires_at <= now() AND c.block_time >= w.expires_at + $1::interval
 ORDER BY w.expires_at LIMIT $2 FOR UPDATE OF w SKIP LOCKED`
@@ -188,7 +188,7 @@ func (s *Store) Settled(ctx context.Context, k idempotency.Key) (idempotency.Ans
 	return idempotency.Replay(ctx, s.pool, k)
 }
 
-// Retain drops stored answers and discarded messages that are over their time; call it every minute.
+// Retain drops expired stored answers and discarded messages; call it every minute.
 func (s *Store) Retain(ctx context.Context) error {
 	if err := discard.Forget(ctx, s.pool); err != nil {
 		return err
@@ -278,8 +278,8 @@ func (s *Store) SimulateOwned(ctx context.Context, d wallet.Simulated, k idempot
 // overMargin is how far past a window its network must be scanned.
 const overMargin = time.Minute
 
-// CloseWindows expires the wallets whose time is over with nothing received, at most so many at a time, and reports how
-// many those were. Any number of replicas may call it.
+// CloseWindows expires the wallets whose window has ended with nothing received, at most so many at a time, and returns
+// their number. Any number of replicas may call it.
 func (s *Store) CloseWindows(ctx context.Context, most int) (closed int, err error) {
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, overSQL, overMargin, most)
@@ -323,8 +323,8 @@ func (s *Store) putWallet(ctx context.Context, tx pgx.Tx, w wallet.Wallet, enter
 	return nil
 }
 
-// apply brings the standalone wallets of changed deposits up to date, books what they hold, and returns the deposits that
-// belong to no such wallet: those are the payments service's. The deposits must be written already.
+// apply brings the standalone wallets of changed deposits up to date, books what they hold, and returns the deposits
+// that belong to no such wallet: those are the payments service's. The deposits must be written already.
 func (s *Store) apply(ctx context.Context, tx pgx.Tx, changed []wallet.Deposit, head int64) (rest []wallet.Deposit, wrote bool, err error) {
 	if len(changed) == 0 {
 		return nil, false, nil

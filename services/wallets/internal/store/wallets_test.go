@@ -87,8 +87,8 @@ func same(t testing.TB, what string, got any, want string) {
 	}
 }
 
-// The life of a wallet on a chain: its address is in the scanner's reach before the answer, its money is told to the
-// merchant and booked, and the payments service hears nothing of it.
+// The life of a wallet on a chain: its address is watched before the answer, its money is reported to the merchant and
+// booked, and payments receives nothing about it.
 func TestWallet_life(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
@@ -212,7 +212,8 @@ func TestWallet_expiry(t *testing.T) {
 	same(t, "late", events(t, pool), "[3 deposit_detected 0.000005 4 confirmed 0.000005]")
 }
 
-// 64 creates at once, each key sent twice: one wallet for each key, every address once, both callers told the same.
+// 64 creates at once, each key sent twice: one wallet for each key, every address once, the same answer to both
+// callers.
 func TestCreateWallet_parallel(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)

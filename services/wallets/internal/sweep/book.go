@@ -9,14 +9,14 @@ import (
 // Account is a side of the ledger that sweeps move.
 type Account string
 
-// The accounts. Custody and payments are credited when money leaves a deposit address: the first for standalone wallets,
-// the second where the payments service keeps the books.
+// The accounts. Custody and payments are credited when money leaves a deposit address: the first for standalone
+// wallets, the second where the payments service keeps the books.
 const (
 	Custody    Account = "custody"
 	Payments   Account = "payments"
 	Treasury   Account = "treasury"
-	GasStation Account = "gas_station" // coins of ours at the gas station
-	GasFloat   Account = "gas_float"   // coins of ours on deposit addresses, to pay for sweeps
+	GasStation Account = "gas_station" // the product's own coins at the gas station
+	GasFloat   Account = "gas_float"   // the product's own coins on deposit addresses, to pay for sweeps
 	Fees       Account = "fees"        // what the network took
 )
 
@@ -37,8 +37,8 @@ type Entry struct {
 	Debit, Credit *big.Int
 }
 
-// Book is the journal of a transaction that has come to its end: amount is what arrived, fee what it cost in the coin.
-// from is where the money of the deposit address stands in the books.
+// Book is the journal of a transaction that has ended: amount is what arrived, fee its cost in the coin. from is the
+// account of the deposit address's money.
 func Book(o Outgoing, ok bool, amount, fee *big.Int, coin string, from Account) (Event, []Entry) {
 	zero := new(big.Int)
 	debit := func(a Account, asset string, n *big.Int) Entry { return Entry{a, asset, n, zero} }

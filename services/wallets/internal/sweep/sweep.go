@@ -1,5 +1,5 @@
-// Package sweep is how money leaves deposit addresses for the treasury: the life of a transaction that leaves us, what a
-// next one may cost and when it is worth it, and what its end means in the books. It is pure: no I/O, no clock.
+// Package sweep is how money leaves deposit addresses for the treasury: the life of a transaction that leaves us, what
+// a next one may cost and when it is worth it, and what its end means in the books. It is pure: no I/O, no clock.
 package sweep
 
 import (
@@ -46,8 +46,8 @@ const (
 	Replaced  State = "replaced"  // a transaction that is not ours used up its number
 )
 
-// moves are the steps that exist. A mined transaction goes back to broadcast when its block leaves the chain, a broadcast
-// one to planned when it is to be signed again with a higher fee, and back when the signer refuses that.
+// moves are the steps that exist. A mined transaction goes back to broadcast when its block leaves the chain, a
+// broadcast one to planned when it is to be signed again with a higher fee, and back when the signer refuses that.
 var moves = map[State][]State{
 	Planned:   {Signed, Broadcast, Mined, Replaced},
 	Signed:    {Broadcast, Mined, Replaced},
@@ -146,7 +146,7 @@ var (
 	ErrSmall = errors.New("not worth its fee at the moment")
 )
 
-// What a chain says about transactions.
+// A chain's answers about transactions.
 var (
 	ErrReverts = errors.New("the transfer would fail")
 	ErrRefused = errors.New("the node refuses the transaction")
@@ -246,8 +246,8 @@ type Move struct {
 	Amount             *big.Int
 }
 
-// Arrived reports whether a mined transaction did what it was for. A token's transfer counts by its log alone: some tokens
-// answer false instead of failing.
+// Arrived reports whether a mined transaction did what it was for. A token's transfer counts by its log alone: some
+// tokens answer false instead of failing.
 func (o Outgoing) Arrived(r Receipt) (amount *big.Int, ok bool) {
 	a, known := o.By(r.TxHash)
 	if !known {

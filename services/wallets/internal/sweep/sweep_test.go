@@ -14,7 +14,7 @@ func wei(n int64) *big.Int { return big.NewInt(n) }
 
 var terms = Terms{MaxFee: wei(1_000), Reserve: wei(0), Share: 20}
 
-// What is over stays over, everything else can end, and only a mined transaction becomes final.
+// Ended states stay ended, every other state can end, and only a mined transaction becomes final.
 func TestMay(t *testing.T) {
 	for _, from := range States() {
 		ends := false

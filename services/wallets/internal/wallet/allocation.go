@@ -24,7 +24,7 @@ type Allocation struct {
 	Addresses []Address
 }
 
-// Address is one address of ours with the wallet that owns it.
+// Address is one issued address with the wallet that owns it.
 type Address struct {
 	WalletID string
 	Address  string

@@ -6,8 +6,8 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-// Counted is an asset whose amounts are stored, with the contract they are read from (” for none) and the decimals of its
-// base unit.
+// Counted is an asset whose amounts are stored, with the contract they are read from (” for none) and the decimals of
+// its base unit.
 type Counted struct {
 	Mode     tenant.Mode
 	Network  string

@@ -5,8 +5,9 @@ import (
 	"strconv"
 )
 
-// The custody ledger: what we hold for merchants on standalone wallets. Each journal has two entries: the account custody
-// (an asset of ours: coins at addresses that only we can spend from) against the account merchant (what we owe for them).
+// The custody ledger: what we hold for merchants on standalone wallets. Each journal has two entries: the account
+// custody (an asset of ours: coins at addresses that only we can spend from) against the account merchant (what we owe
+// for them).
 
 // CustodyEvent says why a journal was written.
 type CustodyEvent string
@@ -41,8 +42,8 @@ type CustodyJournal struct {
 }
 
 // Book compares what is booked for a deposit with what should be, and returns the journal that makes up the difference.
-// A deposit is booked once it is deep enough, and booked back should it ever leave the chain after that. journals is how
-// many journals the deposit has already.
+// A deposit is booked once it is deep enough, and booked back should it ever leave the chain after that. journals is
+// how many journals the deposit has already.
 func Book(d Deposit, booked *big.Int, journals int64) (CustodyJournal, bool) {
 	want := new(big.Int)
 	switch {

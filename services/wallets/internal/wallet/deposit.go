@@ -1,5 +1,5 @@
-// Package wallet holds what the service knows about money that arrives: a deposit, how it deepens, is reverted and comes
-// back, and at which depths the rest of the product is told. It is pure: no I/O, no clock, no randomness.
+// Package wallet holds the rules of incoming money: a deposit, how it deepens, is reverted and comes back, and at which
+// depths it is published. It is pure: no I/O, no clock, no randomness.
 package wallet
 
 import (
@@ -43,8 +43,8 @@ type Sighting struct {
 	Trace       string // of the payment that carries the address, "" when nobody records it or it is not known
 }
 
-// Deposit is the present state of one transfer to one of our addresses. Version grows by one with every change that the
-// rest of the product is told.
+// Deposit is the present state of one transfer to one deposit address. Version grows by one with every published
+// change.
 type Deposit struct {
 	Sighting
 	Mode        tenant.Mode
@@ -66,7 +66,7 @@ func (d Deposit) Waits() bool { return d.State == Seen && d.BlockHeight == 0 }
 // Key is the name under which other services know the deposit.
 func (d Deposit) Key() string { return d.Network + ":" + d.TxHash + ":" + strconv.Itoa(d.Ordinal) }
 
-// Tip is where a chain stands when deposits are judged: the newest scanned block and the newest that is final.
+// Tip is a chain's position when deposits are judged: the newest scanned block and the newest final one.
 type Tip struct{ Height, Finalized int64 }
 
 // See makes the deposit of a transfer's first sighting.
@@ -80,7 +80,8 @@ func Wait(mode tenant.Mode, family money.Family, network string, s Sighting, hea
 	return Deposit{Sighting: s, Mode: mode, Family: family, Network: network, Version: 1, State: Seen, Head: head, FirstSeenAt: now, Witness: asked(mode)}
 }
 
-// WaitAgain takes in that the mempool holds a known deposit. Only one that was reverted changes by it: a block says more.
+// WaitAgain takes in that the mempool holds a known deposit. Only one that was reverted changes by it: a block says
+// more.
 func (d Deposit) WaitAgain(s Sighting, head int64) (Deposit, bool) {
 	if d.State != Reverted {
 		return d, false
@@ -94,8 +95,8 @@ func (d Deposit) WaitAgain(s Sighting, head int64) (Deposit, bool) {
 	return d, true
 }
 
-// SeeAgain takes in a further sighting of a known deposit. The same block seen again changes nothing; another block is a
-// re-inclusion: a new version that keeps the key and the time of the first sighting.
+// SeeAgain takes in a further sighting of a known deposit. The same block seen again changes nothing; another block is
+// a re-inclusion: a new version that keeps the key and the time of the first sighting.
 func (d Deposit) SeeAgain(s Sighting, tip Tip, depths []int64) (Deposit, bool) {
 	if d.State != Reverted && d.BlockHash == s.BlockHash {
 		return d, false
@@ -107,7 +108,7 @@ func (d Deposit) SeeAgain(s Sighting, tip Tip, depths []int64) (Deposit, bool) {
 	return d.judged(tip, depths), true
 }
 
-// Deepen takes in the progress of the chain. It reports whether anything is to be told: the depth has reached a next
+// Deepen takes in the progress of the chain. It reports whether to publish the deposit: the depth has reached a next
 // entry of the table, or the block has become final.
 func (d Deposit) Deepen(tip Tip, depths []int64) (Deposit, bool) {
 	if d.State == Reverted || d.Finalized || d.Waits() {

@@ -62,8 +62,8 @@ func TestDeposit_life(t *testing.T) {
 	}
 }
 
-// However a chain grows, every depth of the table is told, versions count 1, 2, 3, and the due height is never passed in
-// silence.
+// For any growth of a chain, the deposit is published at every depth of the table, versions count 1, 2, 3, and the due
+// height never passes without a message.
 func TestDeposit_everyDepthIsTold(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		depths := []int64{rapid.Int64Range(1, 5).Draw(r, "first")}

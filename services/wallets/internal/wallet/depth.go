@@ -10,15 +10,15 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// Depths is the table of confirmations by network and asset: the ascending depths at which a deposit is told again.
-// Which of them is enough for which sum in US dollars is the payments service's decision; this service only has to tell
-// at each of them.
+// Depths is the table of confirmations by network and asset: the ascending depths at which a deposit is published
+// again. Payments decides which of them is enough for which sum in US dollars.
 type Depths struct {
 	network map[string][]int64
 	asset   map[[2]string][]int64
 }
 
-// DefaultDepths is the table of docs/api-contract.md#networks. Where only finality counts, the depth that stands for it is told.
+// DefaultDepths is the table of docs/api-contract.md#networks. Where only finality counts, it has the depth in its
+// place.
 func DefaultDepths() Depths {
 	d := Depths{network: map[string][]int64{}, asset: map[[2]string][]int64{}}
 	for _, n := range money.Networks() {
@@ -27,8 +27,8 @@ func DefaultDepths() Depths {
 	return d
 }
 
-// ParseDepths reads overrides of the default table: "ethereum=12,32;ethereum/USDT=6,12,32;bsc=90". An entry replaces the
-// whole list of its network, or of one asset on it.
+// ParseDepths reads overrides of the default table: "ethereum=12,32;ethereum/USDT=6,12,32;bsc=90". An entry replaces
+// the whole list of its network, or of one asset on it.
 func ParseDepths(text string) (Depths, error) {
 	d := DefaultDepths()
 	for entry := range strings.SplitSeq(text, ";") {
@@ -95,8 +95,8 @@ func (d Depths) Deepest(network, asset string) int64 {
 	return list[len(list)-1]
 }
 
-// Within checks that no depth of a network lies beyond the one that counts as final: final is enough for any sum, so it must
-// not come before what the table asks for.
+// Within checks that no depth of a network lies beyond the one that counts as final: final is enough for any sum, so it
+// must not come before what the table asks for.
 func (d Depths) Within(n money.Network, final int64) error {
 	for _, a := range n.Assets {
 		if most := d.Deepest(n.Name, a.Symbol); most > final {
@@ -109,5 +109,6 @@ func (d Depths) Within(n money.Network, final int64) error {
 // windowLeast is how many headers are kept at least.
 const windowLeast = 4_096
 
-// Window is how many headers of a network are kept: a reorganisation within it is followed, a deeper one stops the scan.
+// Window is how many headers of a network are kept: a reorganisation within it is followed, a deeper one stops the
+// scan.
 func Window(n money.Network) int64 { return max(n.FinalDepth, windowLeast) }

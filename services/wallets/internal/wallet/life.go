@@ -40,9 +40,9 @@ const (
 // Triggers lists every trigger.
 func Triggers() []Trigger { return []Trigger{OnMoney, OnDeep, OnGone, OnWindow, OnSwept} }
 
-// life is docs/api-contract.md#wallets as a total table. A status that stays is recorded and told to nobody. Money on a
-// wallet whose time is over, or which was swept, brings it back, so late money is always reported; what a
-// reorganisation takes away brings it back to watching, and the timer decides again.
+// life is docs/api-contract.md#wallets as a total table. An unchanged status is recorded without an event. Money on a
+// wallet whose window has ended, or which was swept, brings it back, so late money is always reported. A reorganisation
+// that removes money brings it back to watching, and the timer decides again.
 var life = map[Status]map[Trigger]Status{
 	StatusWatching: {
 		OnMoney: StatusDetected, OnDeep: StatusWatching, OnGone: StatusWatching, OnWindow: StatusExpired, OnSwept: StatusWatching,
@@ -109,7 +109,7 @@ func (w Wallet) Counts(d Deposit) bool {
 // Deep reports whether a deposit has reached the deepest entry of its table, or is final.
 func (d Deposit) Deep() bool { return d.State == Confirmed && d.DueHeight == 0 }
 
-// Take recomputes the wallet from all deposits to its address, as the chain stands at head. It returns the wallet and a
+// Take recomputes the wallet from all deposits to its address, for the chain's head. It returns the wallet and a
 // snapshot for every status it entered on the way, in order.
 func (w Wallet) Take(all []Deposit, head int64) (Wallet, []Wallet) {
 	amount, count, newest, deep := new(big.Int), int64(0), int64(0), true

@@ -120,8 +120,8 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// Whatever happens in whatever order: sequences have no gap, the amount is the sum of what is on the chain, taking the same
-// again changes nothing, and the ledger holds what is deep.
+// For any events in any order: sequences have no gap, the amount is the sum on the chain, repeating an event changes
+// nothing, and the ledger holds the deep deposits.
 func TestTake_anyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, sequence := fresh(), int64(1)

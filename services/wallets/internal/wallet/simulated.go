@@ -15,16 +15,16 @@ type Simulated struct {
 	Confirmations int64 // depth to reach at the fast pace
 }
 
-// lags say how far the final block of a simulated chain stands below its head: short versions of the real delays.
+// lags say how far the final block of a simulated chain is below its head: short versions of the real delays.
 var lags = map[string]int64{
 	"bitcoin": 6, "ethereum": 24, "bsc": 3, "polygon": 5, "base": 24, "arbitrum": 60, "tron": 24, "solana": 12,
 }
 
-// SimulatedLag is how far the final block of a simulated chain stands below its head.
+// SimulatedLag is how far the final block of a simulated chain is below its head.
 func SimulatedLag(network string) int64 { return lags[network] }
 
-// Enough is the number of confirmations after which a simulated deposit counts: its deepest table entry, or the depth at
-// which its block is final, whichever comes first.
+// Enough is the number of confirmations after which a simulated deposit counts: its deepest table entry, or the depth
+// at which its block is final, whichever comes first.
 func (d Depths) Enough(network, asset string) int64 {
 	return min(d.Deepest(network, asset), lags[network]+1)
 }

@@ -1,6 +1,6 @@
-// Package bitcoin reads the bitcoin chain from a node's JSON-RPC (Bitcoin Core, Knots or btcd). It asks for raw blocks and
-// parses them itself: the header's work and the merkle root prove that a block is whole and of the chain, so a provider can
-// withhold one but not invent a deposit.
+// Package bitcoin reads the bitcoin chain from a node's JSON-RPC (Bitcoin Core, Knots or btcd). It asks for raw blocks
+// and parses them itself: the header's work and the merkle root prove that a block is whole and of the chain, so a
+// provider can withhold one but not invent a deposit.
 package bitcoin
 
 import (

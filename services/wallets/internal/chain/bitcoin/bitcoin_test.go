@@ -66,7 +66,8 @@ func blockOf(parent digest, txs ...[2][]byte) []byte {
 
 func pair(serial, stripped []byte) [2][]byte { return [2][]byte{serial, stripped} }
 
-// sample pays 5 to us as a miner, and then 7 and 9 to us and 8 to a stranger in one transaction with a witness.
+// sample pays 5 to a watched address as a miner, and then 7 and 9 to watched addresses and 8 to a foreign one in one
+// transaction with a witness.
 func sample() []byte {
 	return blockOf(digest{1}, pair(txOf(0, true, 5, ours)), pair(txOf(1, false, 1, other)), pair(txOf(2, true, 7, ours, other, ours)))
 }
@@ -138,7 +139,7 @@ func TestParse_genesis(t *testing.T) {
 	}
 }
 
-// Whatever an endpoint says that is not a whole and true answer is an error, and not "no such block".
+// An endpoint's answer that is not whole and true is an error, and not "no such block".
 func TestFetch_hostileAnswers(t *testing.T) {
 	raw := sample()
 	changed := func(f func(b []byte) []byte) []byte { return f(append([]byte{}, raw...)) }

@@ -91,8 +91,8 @@ func (u unmined) Match(ctx context.Context, watched chain.Watched) ([]chain.Tran
 // spentMost bounds the outputs that are asked about.
 const spentMost = 50
 
-// Spent implements chain.Mempool. Bitcoin Core counts what its mempool spends, btcd only what its chain does. Where no endpoint
-// serves the question nothing counts as spent: the grace alone decides about what is missing.
+// Spent implements chain.Mempool. Bitcoin Core counts what its mempool spends, btcd only what its chain does. Where no
+// endpoint serves the question nothing counts as spent: the grace alone decides about what is missing.
 func (d *Driver) Spent(ctx context.Context, outputs []string) (spent bool, err error) {
 	for _, text := range outputs[:min(len(outputs), spentMost)] {
 		id, number, _ := strings.Cut(text, ":")

@@ -59,7 +59,8 @@ func TestMempool(t *testing.T) {
 	}
 }
 
-// A mempool that cannot be true is an error, and so is a node that does not show it; neither stops the reading of blocks.
+// A mempool that cannot be true is an error, and so is a node that does not show it; neither stops the reading of
+// blocks.
 func TestMempool_hostileAnswers(t *testing.T) {
 	paid := spend(digest{1})
 	for _, answer := range []string{`null`, `{}`, `[1]`, `["ab"]`, `["` + strings.Repeat("z", 64) + `"]`, `["`, `error:{"code":-32601,"message":"Method not found"}`} {

@@ -174,8 +174,8 @@ func (h header) target() *big.Int {
 	}
 }
 
-// parseBlock reads a serialized block. The merkle root binds every transaction to the header, and the header's work binds
-// the header to the chain: what is read wrongly, left out or made up does not pass.
+// parseBlock reads a serialized block. The merkle root binds every transaction to the header, and the header's work
+// binds the header to the chain: what is read wrongly, left out or made up does not pass.
 func parseBlock(b []byte, limit *big.Int) (*block, error) {
 	c := &cursor{b: b}
 	head := c.take(headerLength)
@@ -212,7 +212,7 @@ func parseBlock(b []byte, limit *big.Int) (*block, error) {
 	return out, nil
 }
 
-// parseTx reads a transaction that stands alone. It is the one with that id, or an error.
+// parseTx reads a single transaction. It is the one with that id, or an error.
 func parseTx(b []byte, id digest) (transaction, error) {
 	c := &cursor{b: b}
 	tx := c.transaction(sha256.New())

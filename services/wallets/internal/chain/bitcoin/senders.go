@@ -13,16 +13,18 @@ import (
 	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
-// parentsMost bounds the transactions that are asked for to learn who sent one. A payer with more inputs is judged by those.
+// parentsMost bounds the transactions that are asked for to learn who sent one. A payer with more inputs is judged by
+// those.
 const parentsMost = 50
 
 // errRefused says that no endpoint gives a transaction: none has an index of them, or serves the method.
 var errRefused = errors.New("the transaction is not to be had")
 
-// senders are the addresses that a transaction's inputs come from. Each previous transaction is asked for and proved by its
-// id. A node without an index of transactions refuses that; then the block is asked for with its previous outputs, which
-// Bitcoin Core writes there and nothing proves. Where neither is served the senders are not known, and the result is empty.
-// A transaction in no block has "" for a block. An error means that no endpoint answered: then nothing is known yet.
+// senders are the addresses that a transaction's inputs come from. Each previous transaction is asked for and proved by
+// its id. A node without an index of transactions refuses that; then the block is asked for with its previous outputs,
+// which Bitcoin Core writes there and nothing proves. Where neither is served the senders are not known, and the result
+// is empty. A transaction in no block has "" for a block. An error means that no endpoint answered: then nothing is
+// known yet.
 func (d *Driver) senders(ctx context.Context, tx transaction, block string) ([]string, error) {
 	scripts, err := d.byParents(ctx, tx)
 	if errors.Is(err, errRefused) && block != "" {
@@ -43,8 +45,8 @@ func (d *Driver) senders(ctx context.Context, tx transaction, block string) ([]s
 	return out, nil
 }
 
-// byParents asks for the transactions whose outputs are spent. It returns errRefused, and what it has learnt, when one is
-// not to be had: the others will not be either.
+// byParents asks for the transactions whose outputs are spent. It returns errRefused, and what it has learnt, when one
+// is not to be had: the others will not be either.
 func (d *Driver) byParents(ctx context.Context, tx transaction) (scripts [][]byte, err error) {
 	known := map[digest]transaction{}
 	for _, from := range tx.inputs {
@@ -84,8 +86,8 @@ func (d *Driver) tx(ctx context.Context, id digest) (tx transaction, err error) 
 	return tx, err
 }
 
-// ask is Read for what an endpoint may refuse without being at fault: then another one is asked, and if that refuses too
-// the error is errRefused.
+// ask is Read for what an endpoint may refuse without being at fault: then another one is asked, and if that refuses
+// too the error is errRefused.
 func (d *Driver) ask(ctx context.Context, f func(e *rpc.Endpoint) error) error {
 	var refused error
 	err := d.pool.Read(ctx, func(e *rpc.Endpoint) error {
@@ -114,8 +116,8 @@ type spending struct {
 	}
 }
 
-// byBlock finds the scripts of a transaction's previous outputs in its block. A node that answers in another form does not
-// have them.
+// byBlock finds the scripts of a transaction's previous outputs in its block. A node that answers in another form does
+// not have them.
 func (d *Driver) byBlock(ctx context.Context, tx transaction, block string) (scripts [][]byte, err error) {
 	answer, err := d.spending(ctx, block)
 	if err != nil {

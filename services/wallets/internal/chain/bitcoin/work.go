@@ -18,9 +18,9 @@ const (
 	noWork    = 0x207fffff // of every block of a regtest chain
 )
 
-// work checks that a block asks for the work that the chain below it demands: a header that asks for less is cheap to forge.
-// The block below is named by its hash, which the scanner holds against the last block it took. The easy blocks that a testnet
-// allows follow no rule that is worth checking.
+// work checks that a block asks for the work that the chain below it demands: a header that asks for less is cheap to
+// forge. The block below is named by its hash, which the scanner holds against the last block it took. The easy blocks
+// that a testnet allows follow no rule that is worth checking.
 func (d *Driver) work(ctx context.Context, e *rpc.Endpoint, height int64, h header) error {
 	if height == 0 || d.net == address.Testnet {
 		return nil

@@ -118,7 +118,7 @@ func (r reader) number() (int64, error) {
 	return int64(n), nil
 }
 
-// amount reads a quantity of up to 256 bits; nil stands for zero.
+// amount reads a quantity of up to 256 bits; nil means zero.
 func (r reader) amount() (*big.Int, error) {
 	text, err := r.Text()
 	if err != nil {

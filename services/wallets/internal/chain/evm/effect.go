@@ -44,10 +44,11 @@ type actedBlock struct {
 	} `json:"withdrawals"`
 }
 
-// Effect looks at what one transaction did to the native coin of an address, without traces: the balance after its block,
-// less the balance before it, less what the block's other transactions explain. That the transaction did it is believed only
-// if it names the address in its call data and no other transaction of the block does. With several endpoints two of them
-// must say the same. A node's refusal is an answer here and no fault: a payer may name a transaction that no node knows.
+// Effect looks at what one transaction did to the native coin of an address, without traces: the balance after its
+// block, less the balance before it, less what the block's other transactions explain. That the transaction did it is
+// believed only if it names the address in its call data and no other transaction of the block does. With several
+// endpoints two of them must say the same. A node's refusal is an answer here and no fault: a payer may name a
+// transaction that no node knows.
 func (d *Driver) Effect(ctx context.Context, tx string, key []byte) (chain.Effect, error) {
 	var of account
 	if copy(of[:], key) != len(of) || len(key) != len(of) {
@@ -159,8 +160,8 @@ func actsOf(ctx context.Context, e *rpc.Endpoint, at chain.Header) (actedBlock, 
 	return *b, nil
 }
 
-// explain takes what the block's plain transfers to the address and the address's own payments did off the amount, and says
-// whether what is left over can be told to be the work of one transaction.
+// explain takes what the block's plain transfers to the address and the address's own payments did off the amount, and
+// says whether what is left over can be told to be the work of one transaction.
 func (b actedBlock) explain(ctx context.Context, e *rpc.Endpoint, out *chain.Effect, tx string, of account) error {
 	found := false
 	var near []acted // to the address, from it, or naming it
@@ -256,8 +257,8 @@ func names(input string, of account) bool {
 	return strings.Contains(strings.ToLower(input), hex.EncodeToString(of[:]))
 }
 
-// Balance is what an address has of the native coin after a block; ErrNoState when no endpoint keeps that. A node's refusal is
-// no fault of the endpoint: it may keep less than is asked for.
+// Balance is what an address has of the native coin after a block; ErrNoState when no endpoint keeps that. A node's
+// refusal is no fault of the endpoint: it may keep less than is asked for.
 func (d *Driver) Balance(ctx context.Context, of string, height int64) (*big.Int, error) {
 	n, no, err := judged[quantity](ctx, d, "eth_getBalance", of, at(height))
 	if err == nil && no != nil {

@@ -24,8 +24,8 @@ func paidReceipt(id, status int) string {
 	return fmt.Sprintf(`{"transactionHash":%q,"blockNumber":"0x5","blockHash":%q,"status":"0x%x","gasUsed":"0xa","effectiveGasPrice":"0x3","logs":[]}`, h32(id), h32(105), status)
 }
 
-// contractPays is a node whose block 5 holds transactions, and in which our address has so much before and after; below zero it
-// keeps no balances.
+// contractPays is a node whose block 5 holds transactions, and in which our address has so much before and after; below
+// zero it keeps no balances.
 func contractPays(t *testing.T, before, after int64, failed []int, txs ...string) *fake {
 	t.Helper()
 	f := newFake(t)

@@ -1,7 +1,8 @@
 // Package evm reads EVM chains over JSON-RPC: native transfers from the block itself, ERC-20 transfers from the logs of
-// the listed tokens, bound to the block's hash, and the receipt of every hit. It decodes the few fields it needs itself,
-// so transaction types that no client library knows (Base, Arbitrum) are no obstacle. It believes no answer that is
-// missing, malformed, of another block or suspiciously empty: such an answer is an error, and the scanner does not move.
+// the listed tokens, bound to the block's hash, and the receipt of every hit. It decodes the few fields it needs
+// itself, so transaction types that no client library knows (Base, Arbitrum) are no obstacle. It believes no answer
+// that is missing, malformed, of another block or suspiciously empty: such an answer is an error, and the scanner does
+// not move.
 package evm
 
 import (
@@ -205,9 +206,9 @@ func (d *Driver) Fetch(ctx context.Context, height int64) (fetched chain.Block, 
 }
 
 // events returns the listed tokens' transfers in a block, asked for by the block's hash: a node that has reorganised
-// meanwhile answers an error and not another block's logs. The answer is not believed alone, because a node may leave out some
-// logs or all: another endpoint must say the same. Where there is no other that can tell, the receipts of all transactions must,
-// if the header's bloom filter says that there may be logs.
+// meanwhile answers an error and not another block's logs. The answer is not believed alone, because a node may leave
+// out some logs or all: another endpoint must say the same. Where there is no other that can tell, the receipts of all
+// transactions must, if the header's bloom filter says that there may be logs.
 func (d *Driver) events(ctx context.Context, e *rpc.Endpoint, b *block) ([]event, error) {
 	if len(d.filter) == 0 {
 		return nil, nil
@@ -265,9 +266,9 @@ func without(events, other []event) (out []event) {
 	return out
 }
 
-// missed judges an endpoint that answered without logs that another tells. If the receipt has the first of them, the endpoint
-// left logs out; if the endpoint lacks the block, it cannot tell. Else the two contradict each other and nobody knows who is
-// right: the scan waits until they agree.
+// missed judges an endpoint that answered without logs that another tells. If the receipt has the first of them, the
+// endpoint left logs out; if the endpoint lacks the block, it cannot tell. Else the two contradict each other and
+// nobody knows who is right: the scan waits until they agree.
 func (d *Driver) missed(ctx context.Context, e *rpc.Endpoint, b *block, missing []event) error {
 	if len(missing) == 0 {
 		return nil
@@ -322,7 +323,8 @@ func (d *Driver) listed(events []event) []event {
 	return out
 }
 
-// eventsOfReceipts reads the logs of a block from its receipts: all at once, or one by one where the node cannot do that.
+// eventsOfReceipts reads the logs of a block from its receipts: all at once, or one by one where the node cannot do
+// that.
 func (d *Driver) eventsOfReceipts(ctx context.Context, e *rpc.Endpoint, b *block) ([]event, error) {
 	receipts, err := blockReceipts(ctx, e, b)
 	if rpc.Refused(err) {

@@ -35,7 +35,7 @@ func TestMatch(t *testing.T) {
 	f.set("eth_getBlockByNumber 0x5", blockJSON(5, 105, 104, bloomJSON(),
 		txJSON(1, ourHex, "0xde0b6b3a7640000", "0x2"), // ours
 		txJSON(2, ourHex, "0x5", "0x0"),               // ours, but it fails
-		txJSON(3, other, "0x5", "0x0"),                // a stranger's
+		txJSON(3, other, "0x5", "0x0"),                // a foreign one
 		txJSON(4, "null", "0x5", "0x2"),               // creates a contract
 		txJSON(5, ourHex, "0x0", "0x2"),               // carries nothing
 		txJSON(6, ourHex, "0x7", "0x7e"),              // a deposit from L1 on Base: a type that libraries refuse
@@ -297,7 +297,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// A node that leaves out some of a block's logs and not all is found as well, by its own receipts or by another endpoint.
+// A node that leaves out some of a block's logs and not all is found as well, by its own receipts or by another
+// endpoint.
 func TestFetch_partialLogs(t *testing.T) {
 	ours, theirs := logJSON(usdt, ourHex, 11, 7, 105, 0), logJSON(usdt, other, 12, 8, 105, 1)
 	node := func(logs ...string) *fake {
@@ -424,8 +425,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// BenchmarkBlock decodes a block of 2 000 transactions with the 1 000 logs of tokens in it and looks every receiver up among
-// a million watched addresses: the processor time of one block without the network's.
+// BenchmarkBlock decodes a block of 2 000 transactions with the 1 000 logs of tokens in it and looks every receiver up
+// among a million watched addresses: the processor time of one block without the network's.
 func BenchmarkBlock(b *testing.B) {
 	txs, logs := make([]string, 2000), make([]string, 1000)
 	for i := range txs {

@@ -15,8 +15,8 @@ import (
 	"causeway.internal/services/wallets/internal/sweep"
 )
 
-// What a sweep asks an EVM chain. Answers to these are small, so they are read with encoding/json; what must not be
-// believed blindly (balances, nonces) decides nothing that the signer and the chain itself do not decide again.
+// The chain queries of a sweep. Their answers are small, so they are read with encoding/json. The signer and the chain
+// check again what must not be trusted (balances, nonces).
 
 // ask makes one call on an endpoint that works and decodes its result.
 func ask[T any](ctx context.Context, d *Driver, method string, params ...any) (out T, err error) {
@@ -143,8 +143,8 @@ func (d *Driver) Gas(ctx context.Context, from, to, contract string, amount *big
 	return gas + gas/4, err
 }
 
-// Send gives signed bytes to a node. That a node knows them already is success; any other refusal is the error, and
-// whether the bytes landed all the same is told by Receipt.
+// Send gives signed bytes to a node. It succeeds if the node knows them already; any other refusal is the error, and
+// Receipt shows whether the bytes landed nevertheless.
 func (d *Driver) Send(ctx context.Context, raw []byte) error {
 	_, no, err := judged[string](ctx, d, "eth_sendRawTransaction", "0x"+hex.EncodeToString(raw))
 	if err != nil || no == nil {

@@ -9,7 +9,7 @@ import (
 	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
-// Ways to see the coin that contracts send, which stands in no transaction and no log. They cost the node much more than
+// Ways to see the coin that contracts send, which is in no transaction and no log. They cost the node much more than
 // the rest, and few providers offer them.
 const (
 	TraceNone  = ""
@@ -25,8 +25,8 @@ type internal struct {
 	value    *big.Int
 }
 
-// firstInternal is where the ordinals of internal transfers begin: 0 is the transaction's own value, and its logs count from 1.
-// The place of a call among all calls of its transaction is its number.
+// firstInternal is where the ordinals of internal transfers begin: 0 is the transaction's own value, and its logs count
+// from 1. The place of a call among all calls of its transaction is its number.
 const firstInternal = 1_000_000
 
 // internals asks what contracts sent in a block.
@@ -161,7 +161,7 @@ func decodeCalls(result []byte, b *block) (out []internal, err error) {
 	return out, err
 }
 
-// collect walks the calls below the first one, whose value is the transaction's own. What failed undoes all below it.
+// collect walks the calls below the first one, whose value is the transaction's own. A failed call undoes all below it.
 func collect(out []internal, tx hash, f frame, count *int, first bool) []internal {
 	ordinal := firstInternal + *count
 	*count++

@@ -111,8 +111,8 @@ func tracing(t *testing.T, way, url string) *Driver {
 	return d
 }
 
-// Transaction types that go-ethereum does not decode: deposits from L1 on Base, and every type of Arbitrum's. They are in
-// blocks like any other, with fields that others have not and without some that others have.
+// Transaction types that go-ethereum does not decode: deposits from L1 on Base, and every type of Arbitrum's. They are
+// in blocks like any other, with fields that others have not and without some that others have.
 func TestFetch_typesOfOtherChains(t *testing.T) {
 	for network, kinds := range map[string][]string{"base": {"0x7e"}, "arbitrum": {"0x64", "0x65", "0x66", "0x68", "0x69", "0x6a", "0x78"}} {
 		for i, kind := range kinds {

@@ -30,7 +30,7 @@ type Endpoint struct {
 	url    string
 	client *http.Client
 	header map[string]string
-	slots  chan struct{} // calls in flight; whoever finds none waits
+	slots  chan struct{} // calls in flight; further ones wait
 	pace   *pace
 
 	mu       sync.Mutex
@@ -165,8 +165,8 @@ func (e *Endpoint) exchange(ctx context.Context, path string, content any) ([]by
 	return readAll(res)
 }
 
-// readAll reads the body. A node may answer its errors with a status of its own; what is not 200 and no JSON object is the
-// failure of something between.
+// readAll reads the body. A node may answer its errors with a status of its own; what is not 200 and no JSON object is
+// the failure of something between.
 func readAll(res *http.Response) ([]byte, error) {
 	size := int64(smallAnswer)
 	if res.ContentLength > 0 {

@@ -85,8 +85,8 @@ func New(cfg Config, log *slog.Logger, metrics *Metrics) (*Pool, error) {
 // ErrMoved says that the chain changed between two calls: nobody's fault, and gone at the next try.
 var ErrMoved = errors.New("the chain moved while it was read")
 
-// Read runs f on an endpoint that works: the one that served last, and after a failure the others in turn. It stays with
-// the one that answered, so that the chain is not read from two nodes alternately.
+// Read runs f on an endpoint that works: the one that served last, and after a failure the others in turn. It stays
+// with the one that answered, so that the chain is not read from two nodes alternately.
 func (p *Pool) Read(ctx context.Context, f func(e *Endpoint) error) error {
 	start := p.current.Load()
 	problems := []error{}
@@ -169,8 +169,8 @@ func (p *Pool) Other(ctx context.Context, than *Endpoint) *Endpoint {
 	return nil
 }
 
-// Judge compares the endpoint in use with the others, now and then, and leaves it when its head trails theirs: a node that
-// stands still answers everything and is wrong. height is its head.
+// Judge compares the endpoint in use with the others, now and then, and leaves it when its head trails theirs: a node
+// that stands still answers everything and is wrong. height is its head.
 func (p *Pool) Judge(ctx context.Context, height int64) {
 	at := p.current.Load()
 	p.metrics.heads.WithLabelValues(p.cfg.Network, p.endpoints[at].Name).Set(float64(height))

@@ -21,7 +21,7 @@ import (
 	"causeway.internal/services/wallets/internal/chain"
 )
 
-// node answers every call with its height, or as it is told.
+// node answers every call with its height, or with the test's answer.
 type node struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -152,7 +152,7 @@ func TestRead_failOver(t *testing.T) {
 	}
 }
 
-// What is no answer at all is counted apart from an endpoint that is down.
+// A malformed answer is counted apart from an unavailable endpoint.
 func TestRead_garbage(t *testing.T) {
 	for name, body := range map[string]string{
 		"HTML page":     "<!DOCTYPE html><html>Just a moment…</html>",
@@ -187,7 +187,8 @@ func TestRead_garbage(t *testing.T) {
 	}
 }
 
-// An endpoint that answers and stands still is left for one that moves, but not for one that is merely a little ahead.
+// The pool leaves an endpoint that answers but does not advance for one that does, but not for one that is merely a
+// little ahead.
 func TestJudge(t *testing.T) {
 	for other, left := range map[int64]bool{100: false, 105: false, 106: true, 1 << 40: true} {
 		a, b := newNode(t, 100), newNode(t, other)

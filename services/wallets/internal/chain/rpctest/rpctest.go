@@ -1,4 +1,4 @@
-// Package rpctest is a node for tests of drivers: it says whatever it is told to say.
+// Package rpctest is a node for tests of drivers: it gives the answers that a test sets.
 package rpctest
 
 import (
@@ -17,8 +17,8 @@ import (
 	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
-// Node answers from a table: by "method", "method parameter", "method parameter parameter" or "/path" with a raw result, or
-// for a path a raw body.
+// Node answers from a table: by "method", "method parameter", "method parameter parameter" or "/path" with a raw
+// result, or for a path a raw body.
 type Node struct {
 	*httptest.Server
 	mu      sync.Mutex

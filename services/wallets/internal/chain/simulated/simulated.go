@@ -44,8 +44,8 @@ type Ledger interface {
 	SimMine(ctx context.Context, network, hash string) (State, error)
 	SimHeader(ctx context.Context, network string, height int64) (chain.Header, bool, error)
 	SimTransfers(ctx context.Context, network string, height int64) ([]chain.Transfer, error)
-	// SimFork replaces every block above a height by one more than they were, with hashes from the function. Their deposits
-	// are in the last block of the branch, or dropped.
+	// SimFork replaces every block above a height by one more than they were, with hashes from the function. Their
+	// deposits are in the last block of the branch, or dropped.
 	SimFork(ctx context.Context, network string, above int64, drop bool, hash func() string) error
 }
 

@@ -288,8 +288,8 @@ func readAmount(r *rpc.Reader) (amount *big.Int, err error) {
 	return amount, err
 }
 
-// gains compares what every account held before and after. That takes in whatever programs did on the way; logs are never
-// read, since nodes cut them.
+// gains compares what every account held before and after. That takes in whatever programs did on the way; logs are
+// never read, since nodes cut them.
 func (m *movement) gains(b *block) error {
 	keys := slices.Concat(m.keys, m.writable, m.readonly)
 	if len(m.pre) != len(keys) || len(m.post) != len(keys) {

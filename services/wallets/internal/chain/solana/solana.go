@@ -1,9 +1,9 @@
-// Package solana reads the solana chain by its blocks, slot after slot. What an owner gained is the difference of balances
-// before and after a transaction: of lamports for SOL, and of all token accounts of the owner for a listed mint, so it does
-// not matter which token account was paid nor which program did it.
+// Package solana reads the solana chain by its blocks, slot after slot. What an owner gained is the difference of
+// balances before and after a transaction: of lamports for SOL, and of all token accounts of the owner for a listed
+// mint, so it does not matter which token account was paid nor which program did it.
 //
-// A slot may have no block. Such a slot is an empty block here, with the hash of the block before it; that it was skipped is
-// believed only when the next block names a parent below it, since a node that lacks a block says the same.
+// A slot may have no block. Such a slot is an empty block here, with the hash of the block before it; that it was
+// skipped is believed only when the next block names a parent below it, since a node that lacks a block says the same.
 package solana
 
 import (
@@ -242,8 +242,8 @@ type matchable struct {
 // Header implements chain.Block.
 func (m *matchable) Header() chain.Header { return m.block.at(m.slot) }
 
-// Match implements chain.Block. A transfer's ordinal is the place of the account that holds the money in its transaction:
-// the owner's own for SOL, the token account for a token, so the two never meet.
+// Match implements chain.Block. A transfer's ordinal is the place of the account that holds the money in its
+// transaction: the owner's own for SOL, the token account for a token, so the two never meet.
 func (m *matchable) Match(_ context.Context, watched chain.Watched) ([]chain.Transfer, error) {
 	var out []chain.Transfer
 	for _, g := range m.block.gains {

@@ -154,7 +154,7 @@ func TestSkippedSlots(t *testing.T) {
 	}
 }
 
-// Whatever an endpoint says that is not a whole and true answer is an error.
+// An endpoint's answer that is not whole and true is an error.
 func TestFetch_hostileAnswers(t *testing.T) {
 	one := tx("null", "100,1,2,2", "50,46,2,2", "", held(3, ours, usdt, "45"))
 	good := blockJSON(9, 6, one)

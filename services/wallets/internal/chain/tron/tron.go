@@ -1,6 +1,7 @@
-// Package tron reads the TRON chain over the HTTP API of its nodes: a block together with what became of its transactions.
-// TRX is found in plain transfers and in what contracts send on, tokens in the logs of the listed contracts. Backends of one
-// address differ and say {} or [] for what they do not have; such an answer is never taken for "nothing there".
+// Package tron reads the TRON chain over the HTTP API of its nodes: a block together with what became of its
+// transactions. TRX is found in plain transfers and in what contracts send on, tokens in the logs of the listed
+// contracts. Backends of one address differ and say {} or [] for what they do not have; such an answer is never taken
+// for "nothing there".
 package tron
 
 import (
@@ -114,8 +115,8 @@ func height(ctx context.Context, e *rpc.Endpoint) (int64, error) {
 	return b.number, nil
 }
 
-// numbered asks for the block of a height. {} means that there is none only if the endpoint's own head is lower; otherwise
-// it is a gap in what this backend has, and an error.
+// numbered asks for the block of a height. {} means that there is none only if the endpoint's own head is lower;
+// otherwise it is a gap in what this backend has, and an error.
 func numbered(ctx context.Context, e *rpc.Endpoint, at int64, detail bool) (*block, error) {
 	answer, err := e.Post(ctx, "/wallet/getblock", map[string]any{"id_or_num": strconv.FormatInt(at, 10), "detail": detail})
 	if err != nil {
@@ -239,8 +240,8 @@ type matchable struct {
 // Header implements chain.Block.
 func (m *matchable) Header() chain.Header { return m.block.header() }
 
-// firstInternal is where the ordinals of what contracts send begin: 0 is the transaction's own transfer, and its logs count
-// from 1.
+// firstInternal is where the ordinals of what contracts send begin: 0 is the transaction's own transfer, and its logs
+// count from 1.
 const firstInternal = 1_000_000
 
 // Match implements chain.Block.

@@ -28,7 +28,8 @@ func idOf(height int64, fork byte) string {
 	return fmt.Sprintf("%016x%s", height, strings.Repeat(fmt.Sprintf("%02x", fork), 24))
 }
 
-// transfer is a plain transfer of TRX; its signed bytes are no more than the two addresses, which is all that is looked at.
+// transfer is a plain transfer of TRX; its signed bytes are no more than the two addresses, which is all that is looked
+// at.
 func transfer(mark, to, amount, result string) (text, id string) {
 	raw := mark + "41" + payer + "41" + to
 	b, err := hex.DecodeString(raw)
@@ -160,7 +161,7 @@ func TestFetch_emptyObject(t *testing.T) {
 	}
 }
 
-// Whatever an endpoint says that is not a whole and true answer is an error.
+// An endpoint's answer that is not whole and true is an error.
 func TestFetch_hostileAnswers(t *testing.T) {
 	tx, id := transfer("01", ours, "7", "SUCCESS")
 	good := blockJSON(9, tx)

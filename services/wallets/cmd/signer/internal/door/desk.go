@@ -1,5 +1,5 @@
-// Package door is what the signer's clients reach: the desk, which judges a request, signs it and logs it in that order,
-// and the unix socket before it. Nothing else of the process can be reached from outside.
+// Package door is what the signer's clients reach: the desk, which judges a request, signs it and logs it in that
+// order, and the unix socket before it. Nothing else of the process can be reached from outside.
 package door
 
 import (

@@ -108,8 +108,8 @@ func userOf(conn *net.UnixConn) (uid uint32, err error) {
 	return uid, errors.Join(err, inner)
 }
 
-// Health reports an error unless a signer on the socket at path takes connections. Our own user may ask, be it a peer or not:
-// a peer is answered, anybody else is hung up on, and either takes a signer that is alive.
+// Health reports an error unless a signer on the socket at path takes connections. Our own user may ask, be it a peer
+// or not: a peer is answered, anybody else is hung up on, and either takes a signer that is alive.
 func Health(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience/2)
 	defer cancel()

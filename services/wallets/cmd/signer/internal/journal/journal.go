@@ -1,7 +1,7 @@
-// Package journal is the signer's log: one JSON line for everything it signed or refused, each bound to the one before by
-// its hash, so that a line that is changed, removed or put between shows. A line is on the disk before the signature
-// leaves the process; what is not in the log was never given to anybody. It keeps the ids of what was signed, so that an
-// answer can be given again after a crash, and nothing is signed twice under one id with another content.
+// Package journal is the signer's log: one JSON line for everything it signed or refused, each bound to the one before
+// by its hash, so that a line that is changed, removed or put between shows. A line is on the disk before the signature
+// leaves the process; what is not in the log was never given to anybody. It keeps the ids of what was signed, so that
+// an answer can be given again after a crash, and nothing is signed twice under one id with another content.
 package journal
 
 import (
@@ -53,8 +53,8 @@ type Journal struct {
 // ErrBroken says that a line does not follow from the one before it.
 var ErrBroken = errors.New("the chain of hashes is broken: a line was changed, removed or added")
 
-// Open verifies the whole log, calls f for every line and makes it ready for more. A last line without its end was being
-// written when the machine stopped: nobody got an answer for it, and it is cut off.
+// Open verifies the whole log, calls f for every line and makes it ready for more. A last line without its end was
+// being written when the machine stopped: nobody got an answer for it, and it is cut off.
 func Open(path string, f func(Entry)) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator names the file
 	if err != nil {

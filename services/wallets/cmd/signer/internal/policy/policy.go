@@ -1,6 +1,6 @@
 // Package policy decides what the signer signs. Everything that is not named in the operator's policy file is refused:
-// networks, treasuries, token contracts, chain ids, fees, ranges of addresses, and how much and how often an hour. It is
-// pure: the time, the addresses and what was signed before are handed in.
+// networks, treasuries, token contracts, chain ids, fees, ranges of addresses, and how much and how often an hour. It
+// is pure: the time, the addresses and what was signed before are handed in.
 package policy
 
 import (
@@ -141,7 +141,8 @@ type Keys interface {
 	Account(account, index uint32) (evmtx.Account, error)
 }
 
-// Spend is one signed transaction as the limits see it. A replacement of the same nonce takes the place of the one before.
+// Spend is one signed transaction as the limits see it. A replacement of the same nonce takes the place of the one
+// before.
 type Spend struct {
 	Network, Slot string // slot: sender and nonce, of which only one transaction can ever land
 	Kind          intent.Kind

@@ -153,8 +153,8 @@ func (v *Vault) Account(account, index uint32) (a evmtx.Account, err error) {
 	return a, nil
 }
 
-// SignEVM signs a transaction with the key at a place. The nonce of the signature is RFC 6979's, so the same transaction
-// always gives the same bytes.
+// SignEVM signs a transaction with the key at a place. The nonce of the signature is RFC 6979's, so the same
+// transaction always gives the same bytes.
 func (v *Vault) SignEVM(account, index uint32, tx evmtx.Transaction) ([]byte, error) {
 	key, err := v.key(money.EVM, account, index)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"causeway.internal/services/wallets/internal/evmtx"
 )
 
-// about is the seed of BIP-39's test vectors; the whole world knows it.
+// about is the seed of BIP-39's test vectors; it is public.
 const about = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about"
 
 func open(t *testing.T, words string) *Vault {
@@ -60,7 +60,7 @@ func TestVault_vectors(t *testing.T) {
 	}
 }
 
-// What the signer derives from the seed is what wallets derives from the extended public key.
+// The signer derives the same addresses from the seed as wallets does from the extended public key.
 func TestVault_agreesWithWallets(t *testing.T) {
 	v := open(t, about)
 	text, err := v.Extended(money.EVM, 7)
