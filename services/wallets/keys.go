@@ -65,7 +65,7 @@ func (p *process) closeWrong(ctx context.Context) error {
 		}
 		p.tel.Log.ErrorContext(ctx, "networks closed: setting differs from issued addresses", "mode", slot.Mode, "family", slot.Family, "err", why)
 	}
-	if err := p.proveAssets(ctx); err != nil {
+	if err := p.closed.ProveAssets(ctx, p.cfg.World.Live, p.book, p.tel.Log); err != nil {
 		return err
 	}
 	if p.cfg.Recovery && len(p.closed) > 0 {

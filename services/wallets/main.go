@@ -78,30 +78,31 @@ func (p *process) out() (messaging.Out, error) {
 	return messaging.Out{Now: time.Now, Untraced: p.cfg.World.Live.Untraced(), Events: events}, nil
 }
 
-// start runs the roles until ctx ends.
-func start(ctx context.Context, environ map[string]string, serve, work bool) error {
+// open reads the settings and opens what every role and every verb works with. end closes it.
+func open(ctx context.Context, environ map[string]string) (p *process, end func(), err error) {
 	cfg, err := config.Read[common](environ)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	tel, err := telemetry.Start(ctx, service, cfg.Telemetry)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer tel.Flush(ctx)
-	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, tel)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	p := &process{cfg: cfg, environ: environ, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain), taken: func(string) {}, closed: network.Closed{}}
-	tel.Registry.MustRegister(p.group)
-	if err := p.cfg.World.read(p); err != nil {
-		return err
+	p = &process{
+		cfg: cfg, environ: environ, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain), taken: func(string) {}, closed: network.Closed{},
 	}
 	out, err := p.out()
+	if err == nil {
+		err = p.cfg.World.read(p)
+	}
 	if err != nil {
-		return err
+		tel.Flush(ctx)
+		return nil, nil, err
+	}
+	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, tel)
+	if err != nil {
+		tel.Flush(ctx)
+		return nil, nil, err
 	}
 	p.book = store.New(db, out, store.Settings{
 		Nets: p.nets, Depths: p.depths, Now: time.Now, Wake: p.wake, Strayed: p.strayed(), Changed: p.changed, Found: p.found(),
@@ -111,6 +112,17 @@ func start(ctx context.Context, environ map[string]string, serve, work bool) err
 		{Name: "running", Ready: func(context.Context) error { return p.group.Ready() }},
 		{Name: "database", Ready: db.Ping},
 	}
+	return p, func() { db.Close(); tel.Flush(ctx) }, nil
+}
+
+// start runs the roles until ctx ends.
+func start(ctx context.Context, environ map[string]string, serve, work bool) error {
+	p, end, err := open(ctx, environ)
+	if err != nil {
+		return err
+	}
+	defer end()
+	p.tel.Registry.MustRegister(p.group)
 	if err := p.openKeys(ctx); err != nil {
 		return err
 	}
@@ -118,11 +130,11 @@ func start(ctx context.Context, environ map[string]string, serve, work bool) err
 		return err
 	}
 	if work {
-		end, err := p.work(ctx)
+		stop, err := p.work(ctx)
 		if err != nil {
 			return err
 		}
-		defer end()
+		defer stop()
 	}
 	if serve {
 		if err := p.serve(); err != nil {
@@ -132,14 +144,14 @@ func start(ctx context.Context, environ map[string]string, serve, work bool) err
 	if work {
 		p.group.Go("outbox relay", p.relay.Run)
 	}
-	if err := p.group.HTTP(lifecycle.Ops, cfg.OpsAddr, tel.Ops(p.checks...)); err != nil {
+	if err := p.group.HTTP(lifecycle.Ops, p.cfg.OpsAddr, p.tel.Ops(p.checks...)); err != nil {
 		return err
 	}
 	return p.group.Run(ctx)
 }
 
-// open says whether a network of a mode is scanned by processes with these settings.
-func (p *process) open(mode tenant.Mode, network string) bool {
+// scanned says whether a network of a mode is scanned by processes with these settings.
+func (p *process) scanned(mode tenant.Mode, network string) bool {
 	return p.cfg.World.Live.Scanned(mode, network) && p.closed[scanner.Chain{Mode: mode, Network: network}] == nil
 }
 
@@ -207,7 +219,7 @@ func (p *process) serve() error {
 		return err
 	}
 	api := app.NewAPI(p.cases(), app.APISettings{
-		Wallets: p.book, Backlog: p.backlog, Sources: p.sources, Scanned: p.open, Now: time.Now,
+		Wallets: p.book, Backlog: p.backlog, Sources: p.sources, Scanned: p.scanned, Now: time.Now,
 	})
 	server := httpkit.NewServer(p.tel.Log, p.tel.Registry, verifier)
 	httpapi.Adopt(server, p.book)
@@ -276,7 +288,7 @@ func (p *process) work(ctx context.Context) (end func(), err error) {
 	p.group.Every("trace rotation", rotateEvery, p.book.RotateTraces)
 	p.group.Every("retention", retainEvery, p.book.Retain)
 	if p.cfg.Recovery {
-		p.group.Go("second look", p.secondLook(chains))
+		p.group.Go("second look", func(ctx context.Context) error { return chains.SecondLook(ctx, p.cfg.Postgres) })
 	}
 	owner := rand.Text()
 	p.group.Go("scanners", func(ctx context.Context) error {

@@ -11,17 +11,12 @@ import (
 	"time"
 
 	"causeway.internal/libs/command"
-	"causeway.internal/libs/config"
-	"causeway.internal/libs/lifecycle"
 	"causeway.internal/libs/money"
-	"causeway.internal/libs/postgres"
-	"causeway.internal/libs/telemetry"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/wallets/internal/network"
 	"causeway.internal/services/wallets/internal/scanner"
 	"causeway.internal/services/wallets/internal/store"
 	"causeway.internal/services/wallets/internal/wallet"
-	"causeway.internal/services/wallets/migrations"
 )
 
 // operations are the verbs of operators. Each works on the database alone; messages that it writes are sent by the running
@@ -76,29 +71,11 @@ var operations = []command.Verb{
 
 // operate puts together what an operator's verb works with.
 func operate(ctx context.Context, in command.Input, do func(*process) error) error {
-	cfg, err := config.Read[common](in.Environ)
+	p, end, err := open(ctx, in.Environ)
 	if err != nil {
 		return err
 	}
-	tel, err := telemetry.Start(ctx, service, cfg.Telemetry)
-	if err != nil {
-		return err
-	}
-	defer tel.Flush(ctx)
-	db, err := postgres.Open(ctx, cfg.Postgres, migrations.FS, tel)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	p := &process{cfg: cfg, environ: in.Environ, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain), taken: func(string) {}}
-	if err := cfg.World.read(p); err != nil {
-		return err
-	}
-	out, err := p.out()
-	if err != nil {
-		return err
-	}
-	p.book = store.New(db, out, store.Settings{Nets: p.nets, Depths: p.depths, Now: time.Now, Strayed: p.strayed(), Changed: p.changed})
+	defer end()
 	if err := p.book.LoadVersions(ctx); err != nil {
 		return err
 	}
@@ -334,51 +311,6 @@ func writeJSON(out io.Writer, v any) error {
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
-}
-
-// secondLookEvery is how often a failed second look is tried again.
-const secondLookEvery = 10 * time.Second
-
-// secondLook scans again what lies 24 hours before a restore, once per chain, on whichever replica leads.
-func (p *process) secondLook(chains *network.Chains) func(context.Context) error {
-	return func(ctx context.Context) error {
-		return postgres.Lead(ctx, p.cfg.Postgres, "wallets second look", p.tel.Log, func(ctx context.Context) error {
-			tick := time.NewTicker(secondLookEvery)
-			defer tick.Stop()
-			for {
-				if err := p.lookAgain(ctx, chains); err != nil && ctx.Err() == nil {
-					p.tel.Log.WarnContext(ctx, "second look not finished, retrying", "err", err)
-				}
-				select {
-				case <-ctx.Done():
-					return nil
-				case <-tick.C:
-				}
-			}
-		})
-	}
-}
-
-func (p *process) lookAgain(ctx context.Context, chains *network.Chains) error {
-	pending, err := p.book.PendingRescans(ctx)
-	if err != nil {
-		return err
-	}
-	var problems []error
-	for _, r := range pending {
-		scan, ok := chains.Reader(r.Chain)
-		if !ok {
-			problems = append(problems, fmt.Errorf("%s has no endpoints any more", r.Chain))
-			continue
-		}
-		looked, err := scanner.AfterRestore(ctx, r, scan.Driver, p.book, scan.Watch, scan.Prefetch, p.tel.Log)
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		p.tel.Log.InfoContext(ctx, "second look after a restore", "chain", r.Chain.String(), "blocks", looked.Blocks, "found", looked.Found, "told", looked.Told)
-	}
-	return errors.Join(problems...)
 }
 
 // recover does what RECOVERY asks for before anything is issued, or notes that the service runs normally again.
