@@ -35,7 +35,7 @@ type Config struct {
 
 	Key      config.Secret `env:"MESSAGE_KEY" doc:"id:base64(32 bytes), the Ed25519 private key that signs every message this service publishes; empty publishes unsigned (docs/runbooks/keys.md)"`
 	Trusted  []string      `env:"MESSAGE_PUBLIC_KEYS" doc:"comma separated producer/id:base64(32 bytes), the public keys of the services whose messages this one reads; two of one producer while its key is replaced"`
-	Required bool          `env:"SIGNED_MESSAGES_ONLY" envDefault:"false" doc:"true refuses messages that carry no signature of a known key; set it once every producer signs"`
+	Required bool          `env:"SIGNED_MESSAGES_ONLY" envDefault:"false" doc:"true refuses messages that carry no signature of a known key; turn it on once every producer signs"`
 }
 
 const (

@@ -92,7 +92,7 @@ func identityMAC(key, body []byte) []byte {
 // IdentitySettings are the settings of a service's verifier.
 type IdentitySettings struct {
 	Keys      config.Secret `env:"IDENTITY_KEYS,required" doc:"comma separated base64 keys of 32 bytes that verify the gateway's identity header"`
-	BoundOnly bool          `env:"BOUND_IDENTITIES_ONLY" envDefault:"false" doc:"true refuses identities that bind no body and no nonce, as gateways of earlier releases sign them; set it once every gateway is new"`
+	BoundOnly bool          `env:"BOUND_IDENTITIES_ONLY" envDefault:"false" doc:"true refuses identities that bind no body and no nonce, as gateways of earlier releases sign them; turn it on once every gateway is new"`
 }
 
 // Verifier makes the verifier of a service.

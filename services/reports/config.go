@@ -30,7 +30,7 @@ type settings struct {
 // Sealing holds the settings that seal people's data.
 type Sealing struct {
 	MasterKeys config.Secret `env:"MASTER_KEYS" doc:"comma separated id:base64(32 bytes); the first seals personal data of reports, all open it"`
-	Seal       bool          `env:"SEAL_PERSONAL" envDefault:"false" doc:"true seals personal data of new reports, which needs MASTER_KEYS; set it once every process is of a release that supports it (docs/deploy.md)"`
+	Seal       bool          `env:"SEAL_PERSONAL" envDefault:"false" doc:"true seals personal data of new reports, which needs MASTER_KEYS; turn it on once every process is of a release that supports it (docs/deploy.md)"`
 }
 
 // keys reads the master keys.
