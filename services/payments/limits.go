@@ -12,8 +12,8 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/admission"
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/pricing"
 	"causeway.internal/services/payments/internal/quote"
 )
 
@@ -85,7 +85,7 @@ func (s limitSettings) capacity(from func(context.Context, tenant.Mode) (admissi
 			continue
 		}
 		name, figure, _ := strings.Cut(part, "=")
-		symbol, known := app.Symbol(name)
+		symbol, known := pricing.Symbol(name)
 		most, err := money.Parse(figure)
 		if !known || err != nil || !most.IsPositive() {
 			return nil, fmt.Errorf("CAPACITY_CRYPTO: %q is no amount of an asset, such as USDT=500000", part)

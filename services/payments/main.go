@@ -28,6 +28,7 @@ import (
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/httpapi"
 	"causeway.internal/services/payments/internal/messaging"
 	"causeway.internal/services/payments/internal/payment"
@@ -36,6 +37,7 @@ import (
 	"causeway.internal/services/payments/internal/screen"
 	"causeway.internal/services/payments/internal/stock"
 	"causeway.internal/services/payments/internal/store"
+	"causeway.internal/services/payments/internal/views"
 	"causeway.internal/services/payments/migrations"
 )
 
@@ -93,7 +95,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	for _, code := range []string{"stray_deposit", payout.AlertContradicted} { // at 0 from the start: an alert cannot see a series appear
 		alerts.WithLabelValues(code)
 	}
-	render := app.Renderer{PublicURL: cfg.PublicURL}
+	render := views.Renderer{PublicURL: cfg.PublicURL}
 	clock, err := store.OpenClock(ctx, db, time.Now)
 	if err != nil {
 		return err
@@ -275,7 +277,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	a := app.New(p.deps)
 	messaging.Handle(link, messaging.Handlers{
 		DepositChanged: a.DepositChanged, AddressesAllocated: stock.Allocated(p.store.Fill), AddressesOwned: stock.Owned(p.store.KeepOwn),
-		ScannedThrough: admission.Scanned(p.store.Advance), OutgoingFinal: app.Outgoing(p.store.Post), FraudSignal: screen.Signalled(p.store.NoteFraud),
+		ScannedThrough: admission.Scanned(p.store.Advance), OutgoingFinal: books.Outgoing(p.store.Post), FraudSignal: screen.Signalled(p.store.NoteFraud),
 	})
 	p.relay = outbox.NewRelay(p.cfg.Postgres, link.Publisher(), p.tel)
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: link.Ready})
@@ -423,7 +425,7 @@ func (p *process) differences() func(open map[string]int, at time.Time) {
 	p.tel.Registry.MustRegister(open, at)
 	p.led = append(p.led, open)
 	return func(found map[string]int, compared time.Time) {
-		for _, kind := range app.DiffKinds() {
+		for _, kind := range books.DiffKinds() {
 			open.WithLabelValues(kind).Set(float64(found[kind]))
 		}
 		at.Set(float64(compared.Unix()))

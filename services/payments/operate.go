@@ -18,8 +18,8 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/store"
+	"causeway.internal/services/payments/internal/views"
 	"causeway.internal/services/payments/migrations"
 )
 
@@ -39,7 +39,7 @@ var operations = []command.Verb{
 	{Name: "book sweep", Args: "--ref ID --network tron --crypto USDT --amount 1000 [--gas 27.6]", Run: operate(book("sweep"))},
 	{Name: "payouts", Run: operate(lines((*store.Store).PayoutStates))},
 	{Name: "payouts strangers", Args: "< REFERENCES", Run: operate(strangers)},
-	{Name: "books", Run: operate(books)},
+	{Name: "books", Run: operate(balances)},
 	{Name: "sequences", Args: "--from TIME", Run: operate(sequences)},
 	{Name: "unmarked-gifts", Run: operate(unmarkedGifts)},
 	{Name: "accused", Run: operate(lines((*store.Store).ConfirmedAddresses))},
@@ -69,7 +69,7 @@ func operate(read func(in command.Input) (operation, error)) func(ctx context.Co
 			return err
 		}
 		defer db.Close()
-		return do(ctx, store.New(db, app.Renderer{}, keys, slog.New(slog.DiscardHandler), func() {}, func(string) {}))
+		return do(ctx, store.New(db, views.Renderer{}, keys, slog.New(slog.DiscardHandler), func() {}, func(string) {}))
 	}
 }
 
@@ -128,7 +128,7 @@ func listPauses(ctx context.Context, s *store.Store, out io.Writer) error {
 	}
 	for _, p := range found {
 		if _, err := fmt.Fprintf(out, "%s paused: currency %s, network %s, rail %s, since %s by %s\n",
-			p.What, all(string(p.Currency)), all(p.Network), all(p.Rail), app.Timestamp(p.At), p.Operator); err != nil {
+			p.What, all(string(p.Currency)), all(p.Network), all(p.Rail), views.Timestamp(p.At), p.Operator); err != nil {
 			return err
 		}
 	}

@@ -26,8 +26,8 @@ func lines[T any](each func(*store.Store, context.Context, func(T) error) error)
 	}
 }
 
-// books adds up the ledger and counts the payments. It fails where the ledger does not balance.
-func books(in command.Input) (operation, error) {
+// balances adds up the ledger and counts the payments. It fails where the ledger does not balance.
+func balances(in command.Input) (operation, error) {
 	if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
 		return nil, err
 	}

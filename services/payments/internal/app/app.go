@@ -13,21 +13,31 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/access"
 	"causeway.internal/services/payments/internal/admission"
+	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/checkouts"
+	"causeway.internal/services/payments/internal/deposits"
+	"causeway.internal/services/payments/internal/intake"
+	"causeway.internal/services/payments/internal/merchants"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/pricing"
 	"causeway.internal/services/payments/internal/provider"
+	"causeway.internal/services/payments/internal/receivers"
+	"causeway.internal/services/payments/internal/sandbox"
 	"causeway.internal/services/payments/internal/stock"
+	"causeway.internal/services/payments/internal/views"
 )
 
 // Store is everything that the use cases keep.
 type Store interface {
-	AccessStore
-	ViewStore
-	IntakeStore
-	DepositStore
-	BookStore
-	SandboxStore
+	access.Store
+	views.Store
+	intake.Store
+	deposits.Store
+	books.Store
+	sandbox.Store
 	OperatorStore
 	NameTransaction(ctx context.Context, paymentID, txHash string, most int, c change.Command) (ok bool, err error)
 }
@@ -40,7 +50,7 @@ type Deps struct {
 	Worlds      map[tenant.Mode]provider.Set
 	Families    map[tenant.Mode][]money.Family
 	Policy      payment.Policy
-	Render      Renderer
+	Render      views.Renderer
 	Callback    func(mode tenant.Mode, url string) error
 	Refusal     func(ctx context.Context, f *fault.Error) idempotency.Answer
 	Now         func() time.Time
@@ -57,16 +67,16 @@ type Deps struct {
 }
 
 type cases struct {
-	*Views
-	*Receivers
-	*Pricing
-	*Intake
-	*Checkouts
-	*Merchants
-	*Deposits
-	*Sandbox
+	*views.Reader
+	*receivers.Receivers
+	*pricing.Pricing
+	*intake.Intake
+	*checkouts.Checkouts
+	*merchants.Merchants
+	*deposits.Deposits
+	*sandbox.Sandbox
 	*Operators
-	*Books
+	*books.Books
 	*Hints
 }
 
@@ -78,25 +88,25 @@ type App struct {
 
 // New makes the use cases.
 func New(d Deps) *App {
-	access := &Access{Store: d.Store, Keys: d.Keys, Refusal: d.Refusal}
-	receivers := NewReceivers(ReceiverOptions{Providers: d.Worlds, Access: access, Find: d.Store.Find, Policy: d.Policy, Now: d.Now})
-	pricing := &Pricing{Providers: d.Worlds, Families: d.Families, Policy: d.Policy, Pauses: d.Pauses, Scans: d.Scans, Now: d.Now}
-	deposits := &Deposits{Store: d.Store, Providers: d.Worlds, Policy: d.Policy, Capacity: d.Capacity, Screening: d.Screening}
+	access := &access.Payments{Store: d.Store, Keys: d.Keys, Refusal: d.Refusal}
+	receivers := receivers.New(receivers.Options{Providers: d.Worlds, Access: access, Find: d.Store.Find, Policy: d.Policy, Now: d.Now})
+	pricing := &pricing.Pricing{Providers: d.Worlds, Families: d.Families, Policy: d.Policy, Pauses: d.Pauses, Scans: d.Scans, Now: d.Now}
+	deposits := &deposits.Deposits{Store: d.Store, Providers: d.Worlds, Policy: d.Policy, Capacity: d.Capacity, Screening: d.Screening}
 	return &App{d, cases{
-		Views: &Views{d.Store, d.Render}, Receivers: receivers, Pricing: pricing, Deposits: deposits,
-		Intake: &Intake{
+		Reader: &views.Reader{Store: d.Store, Render: d.Render}, Receivers: receivers, Pricing: pricing, Deposits: deposits,
+		Intake: &intake.Intake{
 			Store: d.Store, Access: access, Providers: d.Worlds, Pricing: pricing, Receivers: receivers, Stock: d.Stock, Full: d.Full,
 			Policy: d.Policy, Daily: d.Daily, Capacity: d.Capacity, Render: d.Render, Callback: d.Callback, Keys: d.Keys,
 			PlainGifts: d.PlainGifts, Now: d.Now, Log: d.Log,
 		},
-		Checkouts: &Checkouts{Access: access, Pricing: pricing, Policy: d.Policy, Render: d.Render, Keep: d.Store.NameTransaction},
-		Merchants: &Merchants{Access: access, Policy: d.Policy, Render: d.Render, Keys: d.Keys, Screening: d.Screening},
-		Sandbox:   &Sandbox{Store: d.Store, Access: access, Providers: d.Worlds, Deposits: deposits, Policy: d.Policy, Render: d.Render},
+		Checkouts: &checkouts.Checkouts{Access: access, Pricing: pricing, Policy: d.Policy, Render: d.Render, Keep: d.Store.NameTransaction},
+		Merchants: &merchants.Merchants{Access: access, Policy: d.Policy, Render: d.Render, Keys: d.Keys, Screening: d.Screening},
+		Sandbox:   &sandbox.Sandbox{Store: d.Store, Access: access, Providers: d.Worlds, Deposits: deposits, Policy: d.Policy, Render: d.Render},
 		Operators: &Operators{
 			Store: d.Store, Access: access, Providers: d.Worlds, Receivers: receivers, Policy: d.Policy, Render: d.Render, Keys: d.Keys,
 			SecondAbove: d.SecondAbove, Now: d.Now,
 		},
-		Books: &Books{Store: d.Store, Providers: d.Worlds, Now: d.Now, Log: d.Log},
+		Books: &books.Books{Store: d.Store, Providers: d.Worlds, Now: d.Now, Log: d.Log},
 		Hints: &Hints{Providers: d.Worlds, Hint: d.Store.Hint, Watch: d.Watch},
 	}}
 }
@@ -107,9 +117,4 @@ func (a *App) Worker(s Payouts, slots int) WorkerOptions {
 		Store: s, Providers: a.Worlds, Receivers: a.Receivers, Policy: a.Deps.Policy, Scans: a.Deps.Scans, Screening: a.Deps.Screening, Slots: slots,
 		Watch: a.Deps.Watch, Now: a.Deps.Now, Log: a.Deps.Log,
 	}
-}
-
-// units is an amount in base units of an asset, as wire messages carry it.
-func units(a money.Asset, amount decimal.Decimal) string {
-	return a.ToUnits(amount).Truncate(0).String()
 }

@@ -13,6 +13,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/views"
 )
 
 // The actions of an operator on a payout, as audit and approvals name them.
@@ -201,7 +202,7 @@ func (a *Operators) noted(v change.View, d PayoutOrder, r change.Result, open *a
 			view := by.Waiting(now)
 			answer.Approval = &view
 			answer.Payout = doubtOf(o)
-			body, err := encode(answer)
+			body, err := views.Encode(answer)
 			r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: body}
 			return r, err
 		}
@@ -214,7 +215,7 @@ func (a *Operators) noted(v change.View, d PayoutOrder, r change.Result, open *a
 		"payoutId": o.ID, "paymentId": v.Payment.ID, "outcome": d.Outcome, "evidence": d.Evidence, "reason": d.Reason, "sends": o.Sends,
 	}}
 	answer.Payout = doubtOf(*r.Payout)
-	body, err := encode(answer)
+	body, err := views.Encode(answer)
 	r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: body}
 	return r, err
 }

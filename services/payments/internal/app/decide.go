@@ -14,7 +14,9 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/merchants"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/views"
 )
 
 // The actions of an operator on a payment that waits for a decision (docs/operators.md#one-operator-or-two).
@@ -96,13 +98,13 @@ func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems 
 		return idempotency.Answer{}, err
 	}
 	brought := name == v.Payment.Reference
-	return a.Access.Anyones(ctx, v.Payment.Reference, k, func(v change.View, now time.Time) (change.Result, error) {
+	return a.Access.Anyone(ctx, v.Payment.Reference, k, func(v change.View, now time.Time) (change.Result, error) {
 		r, err := change.Applied(a.Policy.Apply(v.Payment, d.trigger(v, receiver), now))
 		if err != nil {
 			return change.Result{}, err
 		}
 		if own != "" && v.Payment.RefundAddress == own {
-			return change.Result{}, errOwnRefundAddress
+			return change.Result{}, merchants.ErrOwnRefundAddress
 		}
 		if a.needsSecond(v, r.Payment, d.Action) {
 			by := approval.Request{
@@ -121,7 +123,7 @@ func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems 
 			d.Reason = open.Joined(d.Reason)
 		}
 		v.Payment = r.Payment
-		body, err := encode(paymentAnswer{true, a.reviewedOf(v, brought)})
+		body, err := views.Encode(views.PaymentAnswer{Success: true, Payment: a.reviewedOf(v, brought)})
 		if err != nil {
 			return change.Result{}, err
 		}

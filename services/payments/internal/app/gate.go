@@ -12,6 +12,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail"
 )
 
@@ -113,7 +114,7 @@ func (g *gate) balance(ctx context.Context, p rail.Provider, k lane) error {
 		return nil
 	}
 	_, err, _ := g.calls.Do(k.rail+" "+string(k.cur), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), railTimeout/2)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), provider.CallTimeout/2)
 		defer cancel()
 		left, err := p.Balance(ctx, k.cur)
 		if err != nil {

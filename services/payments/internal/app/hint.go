@@ -8,6 +8,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail"
+	"causeway.internal/services/payments/internal/views"
 )
 
 // Hints takes the webhooks of rails.
@@ -41,7 +42,7 @@ func (a *Hints) RailHint(ctx context.Context, name string, header map[string][]s
 			continue
 		case errors.Is(err, rail.ErrNoHint):
 			a.hinted(name, "other")
-			return encode(hintAnswer{true})
+			return views.Encode(hintAnswer{true})
 		case err != nil:
 			refusal = errForged // of this world; the other has keys of its own
 			continue
@@ -50,7 +51,7 @@ func (a *Hints) RailHint(ctx context.Context, name string, header map[string][]s
 			return nil, err
 		}
 		a.hinted(name, "ok")
-		return encode(hintAnswer{true})
+		return views.Encode(hintAnswer{true})
 	}
 	if errors.Is(refusal, errForged) {
 		a.hinted(name, "forged")

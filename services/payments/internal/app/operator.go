@@ -1,3 +1,4 @@
+// Package operators decides payments and payouts that wait for a person, and lists them.
 package app
 
 import (
@@ -15,20 +16,24 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/access"
+	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/provider"
+	"causeway.internal/services/payments/internal/receivers"
+	"causeway.internal/services/payments/internal/views"
 )
 
 // Operators decides payments and payouts that wait for a person, and lists them.
 type Operators struct {
 	Store       OperatorStore
-	Access      *Access
+	Access      *access.Payments
 	Providers   map[tenant.Mode]provider.Set
-	Receivers   *Receivers
+	Receivers   *receivers.Receivers
 	Policy      payment.Policy
-	Render      Renderer
+	Render      views.Renderer
 	Keys        *keyring.Ring
 	SecondAbove map[money.Currency]decimal.Decimal // an order that moves more than this needs a second operator
 	Now         func() time.Time
@@ -97,7 +102,7 @@ type approvalAnswer struct {
 
 // asked notes what the first operator wants; nothing else happens to the payment.
 func (a *Operators) asked(v change.View, brought bool, r approval.Request, now time.Time) (change.Result, error) {
-	body, err := encode(approvalAnswer{true, a.reviewedOf(v, brought), r.Waiting(now)})
+	body, err := views.Encode(approvalAnswer{true, a.reviewedOf(v, brought), r.Waiting(now)})
 	return change.Result{Payment: v.Payment, Answer: &idempotency.Answer{Status: change.StatusOK, Body: body}, Approval: &r}, err
 }
 
@@ -128,7 +133,7 @@ type HeldDecision struct {
 // last row of the page before, or empty; most is how many rows a page may have.
 type OperatorStore interface {
 	// List gives up to f.Limit payments of all merchants.
-	List(ctx context.Context, f Filter) ([]change.View, error)
+	List(ctx context.Context, f views.Filter) ([]change.View, error)
 	// FindByID is the whole payment of that id.
 	FindByID(ctx context.Context, paymentID string) (change.View, error)
 	// Asked is the open request about a payment, nil without one.
@@ -141,12 +146,12 @@ type OperatorStore interface {
 	Strays(ctx context.Context, before string, most int) ([]StrayDeposit, error)
 	Doubts(ctx context.Context, before string, most int) ([]payout.Payout, error)
 	Holds(ctx context.Context, before string, most int) ([]Held, error)
-	Differences(ctx context.Context, all bool, before string, most int) ([]Difference, error)
+	Differences(ctx context.Context, all bool, before string, most int) ([]books.Difference, error)
 }
 
 // page cuts a list that was read with one row more than a page holds, and names the row at which the next one begins.
-func page[T any](rows []T, limit int, key func(T) string) ([]T, pagination) {
-	p := pagination{Limit: limit}
+func page[T any](rows []T, limit int, key func(T) string) ([]T, views.Pagination) {
+	p := views.Pagination{Limit: limit}
 	if len(rows) > limit {
 		rows = rows[:limit]
 		next := base64.RawURLEncoding.EncodeToString([]byte("o" + key(rows[limit-1])))
@@ -193,12 +198,12 @@ func (a *Operators) Strays(ctx context.Context, before string, limit int) ([]byt
 	out := make([]strayView, 0, len(rows))
 	for _, s := range rows {
 		d := s.Deposit
-		out = append(out, strayView{d.Key, s.Mode, d.Network, d.Asset, s.Address, d.TxHash, money.N(d.Amount), d.Booked != "", d.Reverted, Timestamp(d.FirstSeenAt)})
+		out = append(out, strayView{d.Key, s.Mode, d.Network, d.Asset, s.Address, d.TxHash, money.N(d.Amount), d.Booked != "", d.Reverted, views.Timestamp(d.FirstSeenAt)})
 	}
-	return encode(struct {
-		Success    bool        `json:"success"`
-		Deposits   []strayView `json:"deposits"`
-		Pagination pagination  `json:"pagination"`
+	return views.Encode(struct {
+		Success    bool             `json:"success"`
+		Deposits   []strayView      `json:"deposits"`
+		Pagination views.Pagination `json:"pagination"`
 	}{true, out, p})
 }
 
@@ -235,8 +240,8 @@ func doubtOf(o payout.Payout) doubtView {
 	return doubtView{
 		paid,
 		o.PaymentID, tenant.Mode(o.Mode), o.Rail, o.Frozen, o.Stopped, o.Paged, o.Sends, o.Misses,
-		timestampOrNull(first), timestampOrNull(o.SentAt), timestampOrNull(o.NextAt), id.HideGifts(o.Answer), timestampOrNull(o.AnswerAt),
-		concludedAs(o.Concluded), timestampOrNull(o.ConcludedAt), o.Contradicted, id.HideGifts(o.Reason),
+		views.TimestampOrNull(first), views.TimestampOrNull(o.SentAt), views.TimestampOrNull(o.NextAt), id.HideGifts(o.Answer), views.TimestampOrNull(o.AnswerAt),
+		concludedAs(o.Concluded), views.TimestampOrNull(o.ConcludedAt), o.Contradicted, id.HideGifts(o.Reason),
 	}
 }
 
@@ -252,10 +257,10 @@ func (a *Operators) Doubts(ctx context.Context, before string, limit int) ([]byt
 	for _, o := range rows {
 		out = append(out, doubtOf(o))
 	}
-	return encode(struct {
-		Success    bool        `json:"success"`
-		Payouts    []doubtView `json:"payouts"`
-		Pagination pagination  `json:"pagination"`
+	return views.Encode(struct {
+		Success    bool             `json:"success"`
+		Payouts    []doubtView      `json:"payouts"`
+		Pagination views.Pagination `json:"pagination"`
 	}{true, out, p})
 }
 
@@ -280,10 +285,10 @@ func (a *Operators) Holds(ctx context.Context, before string, limit int) ([]byte
 		}
 		out = append(out, heldView{h.View.Payment.Hold, h.Decisions, listed})
 	}
-	return encode(struct {
-		Success    bool       `json:"success"`
-		Payments   []heldView `json:"payments"`
-		Pagination pagination `json:"pagination"`
+	return views.Encode(struct {
+		Success    bool             `json:"success"`
+		Payments   []heldView       `json:"payments"`
+		Pagination views.Pagination `json:"pagination"`
 	}{true, out, p})
 }
 
@@ -307,18 +312,18 @@ func (a *Operators) Differences(ctx context.Context, all bool, before string, li
 	if err != nil {
 		return nil, err
 	}
-	rows, p := page(rows, limit, func(d Difference) string { return strconv.FormatInt(d.ID, 10) })
+	rows, p := page(rows, limit, func(d books.Difference) string { return strconv.FormatInt(d.ID, 10) })
 	out := make([]differenceView, 0, len(rows))
 	for _, d := range rows {
 		const day = 24 * time.Hour
 		out = append(out, differenceView{
-			strconv.FormatInt(d.ID, 10), d.Kind, d.Object, d.Asset, d.Owner, money.N(d.Expected), money.N(d.Found), Timestamp(d.FirstAt), Timestamp(d.LastAt),
-			timestampOrNull(d.ResolvedAt), int64(a.Now().Sub(d.FirstAt) / day),
+			strconv.FormatInt(d.ID, 10), d.Kind, d.Object, d.Asset, d.Owner, money.N(d.Expected), money.N(d.Found), views.Timestamp(d.FirstAt), views.Timestamp(d.LastAt),
+			views.TimestampOrNull(d.ResolvedAt), int64(a.Now().Sub(d.FirstAt) / day),
 		})
 	}
-	return encode(struct {
+	return views.Encode(struct {
 		Success     bool             `json:"success"`
 		Differences []differenceView `json:"differences"`
-		Pagination  pagination       `json:"pagination"`
+		Pagination  views.Pagination `json:"pagination"`
 	}{true, out, p})
 }

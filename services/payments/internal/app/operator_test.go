@@ -9,9 +9,11 @@ import (
 
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/access"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/views"
 )
 
 // Every order counts what it moves, and a live payment goes to another account by two operators however small it is.
@@ -53,7 +55,7 @@ type waiting struct {
 	view change.View
 }
 
-func (w waiting) List(context.Context, Filter) ([]change.View, error) {
+func (w waiting) List(context.Context, views.Filter) ([]change.View, error) {
 	return []change.View{w.view}, nil
 }
 
@@ -81,10 +83,10 @@ func TestOperators_seeNoGift(t *testing.T) {
 		p := payment.Payment{ID: "pay_1", Reference: c.reference, Type: c.kind, Metadata: []byte(`{"for":"` + gift + `"}`)}
 		paid := payout.Payout{ID: "pyo_1", Reference: payout.Reference(c.reference, 1), Answer: "no " + payout.Reference(gift, 1), Reason: "ask about " + gift}
 		from := waiting{view: change.View{Payment: p, Payout: &paid}}
-		a := &Operators{Store: from, Access: &Access{}, Render: Renderer{PublicURL: "https://x.example"}}
+		a := &Operators{Store: from, Access: &access.Payments{}, Render: views.Renderer{PublicURL: "https://x.example"}}
 		shows := 0
 		for list, read := range map[string]func() ([]byte, error){
-			"payments": func() ([]byte, error) { return a.ListAll(t.Context(), Filter{Limit: 1}) },
+			"payments": func() ([]byte, error) { return a.ListAll(t.Context(), views.Filter{Limit: 1}) },
 			"holds":    func() ([]byte, error) { return a.Holds(t.Context(), "", 1) },
 			"payouts":  func() ([]byte, error) { return a.Doubts(t.Context(), "", 1) },
 		} {

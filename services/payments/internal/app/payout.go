@@ -1,3 +1,4 @@
+// Package payouts sends payouts and asks rails what became of them.
 package app
 
 import (
@@ -20,14 +21,14 @@ import (
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail"
+	"causeway.internal/services/payments/internal/receivers"
 )
 
 // Bounds of the payout worker.
 const (
 	payoutBatch = 64
 	payoutPoll  = 100 * time.Millisecond
-	railTimeout = 8 * time.Second // of a call; an order may take longer (rail.Caps), and always less than a lease of a real rail
-	stepActs    = 2               // most calls of the rail in one step: a query that shows that there is nothing, and the send
+	stepActs    = 2 // most calls of the rail in one step: a query that shows that there is nothing, and the send
 )
 
 // Payouts is the table of payouts. The payment's row is locked before a payout's is touched.
@@ -51,7 +52,7 @@ type PayoutWorker struct {
 type WorkerOptions struct {
 	Store     Payouts
 	Providers map[tenant.Mode]provider.Set
-	Receivers *Receivers
+	Receivers *receivers.Receivers
 	Policy    payment.Policy
 	Scans     *admission.Scans
 	Screening admission.Screening
@@ -93,7 +94,7 @@ func (w *PayoutWorker) Run(ctx context.Context) error {
 			slots <- struct{}{}
 			busy.Go(func() {
 				defer func() { <-slots }()
-				finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.patience(o)+2*railTimeout)
+				finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.patience(o)+2*provider.CallTimeout)
 				defer cancel()
 				finish = telemetry.With(finish, telemetry.PaymentID, o.PaymentID, telemetry.MerchantID, o.MerchantID, "payout_id", o.ID)
 				finish, span := telemetry.Continue(finish, o.Trace, "payout", trace.WithAttributes(attribute.String("payment.id", o.PaymentID),
@@ -136,9 +137,9 @@ func (w *PayoutWorker) rest(ctx context.Context, tick <-chan time.Time, more cha
 // patience is how long the answer to an order may take.
 func (w *PayoutWorker) patience(o payout.Payout) time.Duration {
 	if p, ok := w.Providers[tenant.Mode(o.Mode)].Named(o.Rail); ok {
-		return max(railTimeout, p.Caps().Patience)
+		return max(provider.CallTimeout, p.Caps().Patience)
 	}
-	return railTimeout
+	return provider.CallTimeout
 }
 
 // errCrashed is what Step returns where a test made the worker die.
@@ -372,7 +373,7 @@ func (w *PayoutWorker) send(ctx context.Context, world provider.Set, o payout.Pa
 }
 
 func (w *PayoutWorker) query(ctx context.Context, world provider.Set, o payout.Payout) (payout.Observation, error) {
-	ctx, cancel := context.WithTimeout(ctx, railTimeout)
+	ctx, cancel := context.WithTimeout(ctx, provider.CallTimeout)
 	defer cancel()
 	ctx, span := telemetry.Inside(ctx, "payout query", trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()

@@ -10,6 +10,7 @@ import (
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/views"
 )
 
 // reviewed is a payment as operators see it. Its reference and its payout take the places of those that shown has.
@@ -22,18 +23,18 @@ type reviewed struct {
 	RefundTx      string      `json:"refundTxHash,omitempty"`
 	WouldPay      *wouldPay   `json:"wouldPay,omitempty"`
 	Reference     *string     `json:"reference"`
-	shown
+	views.Shown
 	Payout *reviewedPayout `json:"payout,omitempty"`
 }
 
 // reviewedPayout is a payout as operators see it. Its reference is null where it is made of a gift's that they may not see.
 type reviewedPayout struct {
-	payoutView
+	views.PayoutView
 	Reference *string `json:"reference"`
 }
 
 func reviewedPayoutOf(o payout.Payout) reviewedPayout {
-	return reviewedPayout{payoutViewOf(o), &o.Reference}
+	return reviewedPayout{views.PayoutViewOf(o), &o.Reference}
 }
 
 // wouldPay is what an accept pays now: amount without a payoutAmount, upTo with that payoutAmount where it may be more.
@@ -48,7 +49,7 @@ func (a *Operators) reviewedOf(v change.View, brought bool) reviewed {
 	p := v.Payment
 	r := reviewed{
 		ID: p.ID, MerchantID: p.MerchantID, Mode: p.Mode, RefundAddress: p.RefundAddress, RefundTx: p.RefundTx,
-		Reference: &p.Reference, shown: a.Render.shownOf(v),
+		Reference: &p.Reference, Shown: a.Render.ShownOf(v),
 	}
 	r.Metadata = json.RawMessage(id.HideGifts(string(r.Metadata)))
 	if v.Payout != nil {
@@ -81,7 +82,7 @@ func (a *Operators) listedOf(ctx context.Context, v change.View) (r reviewed, er
 }
 
 // ListAll is the body of GET /v1/admin/payments: every merchant's, for operators.
-func (a *Operators) ListAll(ctx context.Context, f Filter) ([]byte, error) {
+func (a *Operators) ListAll(ctx context.Context, f views.Filter) ([]byte, error) {
 	f.Owner = tenant.Owner{}
-	return Page(ctx, a.Store.List, f, func(v change.View) (reviewed, error) { return a.listedOf(ctx, v) })
+	return views.Page(ctx, a.Store.List, f, func(v change.View) (reviewed, error) { return a.listedOf(ctx, v) })
 }

@@ -4,6 +4,7 @@ package change
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -159,4 +160,13 @@ func Refuses(policy payment.Policy, p payment.Payment, empty payment.Trigger, no
 	_, _, err := policy.Apply(p, empty, now)
 	f, ok := errors.AsType[*fault.Error](err)
 	return ok && f.Kind != fault.Internal
+}
+
+// BaseUnits reads an amount in base units.
+func BaseUnits(asset money.Asset, text string) (decimal.Decimal, error) {
+	n, err := money.Parse(text)
+	if err != nil || !n.IsInteger() || n.IsNegative() {
+		return decimal.Decimal{}, fmt.Errorf("%q is no amount of %s in base units", text, asset.Symbol)
+	}
+	return asset.FromUnits(n), nil
 }

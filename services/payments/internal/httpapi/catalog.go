@@ -9,18 +9,20 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/pricing"
+	"causeway.internal/services/payments/internal/receivers"
+	"causeway.internal/services/payments/internal/sandbox"
 )
 
 // CatalogCases are what anybody may ask.
 type CatalogCases interface {
 	Banks(currency money.Currency, name string) ([]byte, error)
-	VerifyReceiver(ctx context.Context, l app.Lookup, problems *fault.Problems) ([]byte, error)
+	VerifyReceiver(ctx context.Context, l receivers.Lookup, problems *fault.Problems) ([]byte, error)
 	Rates(fiat money.Currency, crypto string) ([]byte, error)
 	Networks() ([]byte, error)
 	Checkout(ctx context.Context, reference string) ([]byte, error)
-	Simulate(ctx context.Context, reference string, s app.Scenario, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
+	Simulate(ctx context.Context, reference string, s sandbox.Scenario, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
 }
 
 func catalogRoutes(s *httpkit.Server, u CatalogCases) {
@@ -81,14 +83,14 @@ func (r *banksRequest) Read(in *httpkit.Input) {
 }
 
 type verifyRequest struct {
-	lookup   app.Lookup
+	lookup   receivers.Lookup
 	problems fault.Problems
 }
 
 // Read decodes the body of a look-up of an account.
 func (r *verifyRequest) Read(in *httpkit.Input) {
 	b := in.Body()
-	r.lookup = app.Lookup{
+	r.lookup = receivers.Lookup{
 		Receiver: payment.ReceiverInput{BankCode: b.Text("bankCode", wordMax), AccountNumber: b.Text("accountNumber", accountMax)},
 		Currency: b.Text("fiatCurrency", wordMax), Reference: b.Text("reference", wordMax),
 	}
@@ -104,7 +106,7 @@ type ratesRequest struct {
 func (r *ratesRequest) Read(in *httpkit.Input) {
 	r.fiat = fiat(in, "fiat")
 	if text := in.Query("crypto"); text != "" {
-		symbol, known := app.Symbol(text)
+		symbol, known := pricing.Symbol(text)
 		if !known {
 			in.Problems.Add("crypto", "is not supported. Supported: %s", money.Pairs())
 		}
@@ -114,13 +116,13 @@ func (r *ratesRequest) Read(in *httpkit.Input) {
 
 type scenarioRequest struct {
 	reference string
-	scenario  app.Scenario
+	scenario  sandbox.Scenario
 	problems  fault.Problems
 }
 
 // Read decodes the body of a simulated payer.
 func (r *scenarioRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
-	r.scenario = app.Scenario(in.Body().Text("scenario", wordMax))
+	r.scenario = sandbox.Scenario(in.Body().Text("scenario", wordMax))
 	r.problems = deferred(in)
 }

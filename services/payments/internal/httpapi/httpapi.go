@@ -12,8 +12,8 @@ import (
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/sandbox"
 )
 
 // UseCases is what the routes call; *app.App has them.
@@ -27,7 +27,7 @@ type UseCases interface {
 	OperatorCases
 	Create(ctx context.Context, o tenant.Owner, c payment.Command, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
 	Show(ctx context.Context, o tenant.Owner, reference string) ([]byte, error)
-	SimulateDeposit(ctx context.Context, o tenant.Owner, reference string, d app.SandboxDeposit, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
+	SimulateDeposit(ctx context.Context, o tenant.Owner, reference string, d sandbox.SandboxDeposit, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
 	ExpireNow(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error)
 }
 
@@ -157,7 +157,7 @@ func (r *referenceRequest) Read(in *httpkit.Input) { r.reference = in.Path("refe
 
 type depositRequest struct {
 	reference string
-	deposit   app.SandboxDeposit
+	deposit   sandbox.SandboxDeposit
 	problems  fault.Problems
 }
 

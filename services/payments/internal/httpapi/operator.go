@@ -10,12 +10,13 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/views"
 )
 
 // ListCases are the lists, of merchants and of operators, and what operators decide.
 type ListCases interface {
-	List(ctx context.Context, f app.Filter) ([]byte, error)
-	ListAll(ctx context.Context, f app.Filter) ([]byte, error)
+	List(ctx context.Context, f views.Filter) ([]byte, error)
+	ListAll(ctx context.Context, f views.Filter) ([]byte, error)
 	Resolve(ctx context.Context, name string, d app.Order, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
 }
 
@@ -86,11 +87,11 @@ func types() []string {
 	return names
 }
 
-type listRequest struct{ filter app.Filter }
+type listRequest struct{ filter views.Filter }
 
 // Read takes the filters and the cursor out of the query (docs/api-contract.md#pagination).
 func (r *listRequest) Read(in *httpkit.Input) {
-	r.filter = app.Filter{
+	r.filter = views.Filter{
 		Type: payment.Type(in.QueryOneOf("type", types()...)), Limit: in.QueryInt("limit", pageDefault, 1, pageMax),
 		From: instant(in, "from"), To: instant(in, "to"),
 	}
@@ -98,7 +99,7 @@ func (r *listRequest) Read(in *httpkit.Input) {
 		r.filter.Statuses = []payment.Status{payment.Status(s)}
 	}
 	if text := in.Query("cursor"); text != "" {
-		before, ok := app.ReadCursor(text)
+		before, ok := views.ReadCursor(text)
 		if !ok {
 			in.Problems.Add("cursor", "must be the nextCursor of an earlier answer")
 		}

@@ -7,12 +7,12 @@ import (
 
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/views"
 )
 
 // SettlementCases are the reports for accountants.
 type SettlementCases interface {
-	SettlementReport(ctx context.Context, o tenant.Owner, from, to time.Time, asCSV bool) (app.Report, error)
+	SettlementReport(ctx context.Context, o tenant.Owner, from, to time.Time, asCSV bool) (views.Report, error)
 }
 
 func settlementRoutes(s *httpkit.Server, u SettlementCases) {

@@ -15,6 +15,10 @@ import (
 	"causeway.internal/services/payments/internal/rate"
 )
 
+// CallTimeout is how long one call of a rail may take. An order may take longer (rail.Caps), and always less than the lease of a
+// real rail.
+const CallTimeout = 8 * time.Second
+
 // Set is the providers of one mode. Live and test share code and nothing else. A mode without a set is closed: 503
 // live_disabled.
 type Set struct {

@@ -35,6 +35,7 @@ import (
 	"causeway.internal/services/payments/internal/rate/fixed"
 	"causeway.internal/services/payments/internal/stock"
 	"causeway.internal/services/payments/internal/store"
+	"causeway.internal/services/payments/internal/views"
 	"causeway.internal/services/payments/migrations"
 )
 
@@ -60,7 +61,7 @@ func newFixture(t testing.TB) *fixture {
 	cfg := pg.Config(t, migrations.FS)
 	w := &fixture{t: t, cfg: cfg, pool: pg.Open(t, cfg, migrations.FS)}
 	tel := telemetrytest.ForTest(t)
-	render := app.Renderer{PublicURL: "https://pay.example"}
+	render := views.Renderer{PublicURL: "https://pay.example"}
 	ring, err := keyring.Parse("k1:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +180,7 @@ func (w *fixture) find(ref string) change.View {
 
 func (w *fixture) shown(v change.View) string {
 	w.t.Helper()
-	body, err := app.Renderer{PublicURL: "https://pay.example"}.Shown(v)
+	body, err := views.Renderer{PublicURL: "https://pay.example"}.Shown(v)
 	if err != nil {
 		w.t.Fatal(err)
 	}

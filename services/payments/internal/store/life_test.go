@@ -15,9 +15,9 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
+	"causeway.internal/services/payments/internal/sandbox"
 )
 
 const enough = 19 // confirmations on tron
@@ -157,7 +157,7 @@ func TestSandbox_depositAndExpire(t *testing.T) {
 	p := w.made(command())
 	k := idempotency.Key{Scope: "s", Key: "k"}
 	for range 2 { // the key makes the second a replay
-		a, err := w.app.SimulateDeposit(t.Context(), owner, p.Reference, app.SandboxDeposit{Confirmations: -1}, noProblems(), k)
+		a, err := w.app.SimulateDeposit(t.Context(), owner, p.Reference, sandbox.SandboxDeposit{Confirmations: -1}, noProblems(), k)
 		if err != nil || a.Status != 200 || !strings.Contains(string(a.Body), `"amount":31.25,"crypto":"USDT","network":"trc20","confirmations":19`) {
 			t.Fatalf("%d %s %v", a.Status, a.Body, err)
 		}
@@ -166,7 +166,7 @@ func TestSandbox_depositAndExpire(t *testing.T) {
 		t.Errorf("%d commands for one key", n)
 	}
 	live := tenant.Owner{MerchantID: "m1", Mode: tenant.Live}
-	if _, err := w.app.SimulateDeposit(t.Context(), live, p.Reference, app.SandboxDeposit{}, noProblems(), idempotency.Key{}); err == nil {
+	if _, err := w.app.SimulateDeposit(t.Context(), live, p.Reference, sandbox.SandboxDeposit{}, noProblems(), idempotency.Key{}); err == nil {
 		t.Error("a live key reached the sandbox")
 	}
 	gone := w.made(command())

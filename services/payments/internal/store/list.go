@@ -9,10 +9,10 @@ import (
 
 	"causeway.internal/libs/id"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/views"
 )
 
 // Lists are read from the index payments_lanes (migration 00025). A lane is the payments of one status, type, mode and
@@ -66,7 +66,7 @@ func pageOf(columns, ids string) string {
 }
 
 // List implements app.Lists.
-func (s *Store) List(ctx context.Context, f app.Filter) ([]change.View, error) {
+func (s *Store) List(ctx context.Context, f views.Filter) ([]change.View, error) {
 	low, high := bounds(f)
 	switch {
 	case f.Owner.MerchantID != "":
@@ -127,7 +127,7 @@ func wrap(err error, doing string) error {
 }
 
 // bounds turns times and cursor into bounds of the id, which begins with the time. low is included, high is not.
-func bounds(f app.Filter) (low, high string) {
+func bounds(f views.Filter) (low, high string) {
 	const lastID = id.Payment + "zzzzzzzzzzzzzzzzzzzzzzzzzzz" // after every id, in any collation
 	low, high = id.Payment, lastID
 	if !f.From.IsZero() {

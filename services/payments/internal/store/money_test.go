@@ -18,6 +18,7 @@ import (
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/views"
 )
 
 // sent returns a live payment that has received a coin.
@@ -241,7 +242,7 @@ func TestAcceptPaysWhatTheListShows(t *testing.T) {
 		if err := json.Unmarshal(body, &list); err != nil || len(list.Payments) != 1 {
 			t.Fatalf("%s, %v", body, err)
 		}
-		every, err := w.app.ListAll(t.Context(), app.Filter{Statuses: []payment.Status{payment.StatusNeedsReview}, Limit: 10})
+		every, err := w.app.ListAll(t.Context(), views.Filter{Statuses: []payment.Status{payment.StatusNeedsReview}, Limit: 10})
 		if err != nil || !strings.Contains(string(every), `"wouldPay":`+string(list.Payments[0].WouldPay)) {
 			t.Errorf("the list of payments shows something else: %s, %v", every, err)
 		}

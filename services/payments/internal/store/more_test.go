@@ -19,6 +19,7 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
 	"causeway.internal/services/payments/internal/store"
+	"causeway.internal/services/payments/internal/views"
 )
 
 func ownSettledCommand() payment.Command {
@@ -250,7 +251,7 @@ type listed struct {
 	}
 }
 
-func (w *fixture) list(f app.Filter) (l listed) {
+func (w *fixture) list(f views.Filter) (l listed) {
 	w.t.Helper()
 	f.Owner = owner
 	body, err := w.app.List(w.t.Context(), f)
@@ -288,7 +289,7 @@ func TestList(t *testing.T) {
 	}
 	slices.Reverse(made)
 	var got []string
-	f := app.Filter{Limit: 3}
+	f := views.Filter{Limit: 3}
 	for {
 		page := w.list(f)
 		for _, p := range page.Payments {
@@ -297,7 +298,7 @@ func TestList(t *testing.T) {
 		if !page.Pagination.HasMore {
 			break
 		}
-		before, ok := app.ReadCursor(*page.Pagination.NextCursor)
+		before, ok := views.ReadCursor(*page.Pagination.NextCursor)
 		if !ok || len(page.Payments) != 3 {
 			t.Fatalf("%+v", page)
 		}
@@ -306,7 +307,7 @@ func TestList(t *testing.T) {
 	if !slices.Equal(got, made) {
 		t.Errorf("listed %v, made %v", got, made)
 	}
-	for want, f := range map[int]app.Filter{
+	for want, f := range map[int]views.Filter{
 		4:  {Type: payment.Gift},
 		1:  {Statuses: []payment.Status{payment.StatusCancelled}},
 		8:  {Statuses: []payment.Status{payment.StatusPending}},
@@ -318,15 +319,15 @@ func TestList(t *testing.T) {
 			t.Errorf("%+v lists %d, want %d", f, n, want)
 		}
 	}
-	body, err := w.app.List(t.Context(), app.Filter{Owner: tenant.Owner{MerchantID: "m2", Mode: tenant.Test}, Limit: 10})
+	body, err := w.app.List(t.Context(), views.Filter{Owner: tenant.Owner{MerchantID: "m2", Mode: tenant.Test}, Limit: 10})
 	if err != nil || !strings.Contains(string(body), `"payments":[]`) {
 		t.Errorf("another merchant: %s %v", body, err)
 	}
-	body, err = w.app.ListAll(t.Context(), app.Filter{Statuses: []payment.Status{payment.StatusCancelled}, Limit: 10})
+	body, err = w.app.ListAll(t.Context(), views.Filter{Statuses: []payment.Status{payment.StatusCancelled}, Limit: 10})
 	if err != nil || !strings.Contains(string(body), `"merchantId":"m1","mode":"test"`) || strings.Contains(string(body), `"rate":0,`) {
 		t.Errorf("operators: %s %v", body, err)
 	}
-	if _, ok := app.ReadCursor("nonsense"); ok {
+	if _, ok := views.ReadCursor("nonsense"); ok {
 		t.Error("nonsense is read as a cursor")
 	}
 }

@@ -14,9 +14,11 @@ import (
 
 	"causeway.internal/libs/approval"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/views"
 )
 
 const (
@@ -116,12 +118,12 @@ func (s *Store) Doubts(ctx context.Context, before string, most int) ([]payout.P
 
 // Holds implements app.OperatorLists.
 func (s *Store) Holds(ctx context.Context, before string, most int) ([]app.Held, error) {
-	views, err := s.list(ctx, reviewed, most, listHolds, []string{string(payment.StatusNeedsReview)}, typeNames(""), "", orLast(before), most)
-	if err != nil || len(views) == 0 {
+	held, err := s.list(ctx, reviewed, most, listHolds, []string{string(payment.StatusNeedsReview)}, typeNames(""), "", orLast(before), most)
+	if err != nil || len(held) == 0 {
 		return nil, err
 	}
-	ids := make([]string, len(views))
-	for i, v := range views {
+	ids := make([]string, len(held))
+	for i, v := range held {
 		ids[i] = v.Payment.ID
 	}
 	rows, err := s.pool.Query(ctx, heldVerdicts, ids)
@@ -133,14 +135,14 @@ func (s *Store) Holds(ctx context.Context, before string, most int) ([]app.Held,
 	var d app.HeldDecision
 	var at time.Time
 	if _, err := pgx.ForEachRow(rows, []any{&of, &d.Stage, &d.Verdict, &d.Reason, &d.Lists, &at}, func() error {
-		d.At = app.Timestamp(at)
+		d.At = views.Timestamp(at)
 		verdicts[of] = append(verdicts[of], d)
 		return nil
 	}); err != nil {
 		return nil, fmt.Errorf("list verdicts: %w", err)
 	}
-	out := make([]app.Held, 0, len(views))
-	for _, v := range views {
+	out := make([]app.Held, 0, len(held))
+	for _, v := range held {
 		h := app.Held{View: v, Decisions: verdicts[v.Payment.ID]}
 		if h.Decisions == nil {
 			h.Decisions = []app.HeldDecision{}
@@ -151,7 +153,7 @@ func (s *Store) Holds(ctx context.Context, before string, most int) ([]app.Held,
 }
 
 // Differences implements app.OperatorLists.
-func (s *Store) Differences(ctx context.Context, all bool, before string, most int) ([]app.Difference, error) {
+func (s *Store) Differences(ctx context.Context, all bool, before string, most int) ([]books.Difference, error) {
 	last := int64(math.MaxInt64)
 	if before != "" {
 		if n, err := strconv.ParseInt(before, 10, 64); err == nil {
@@ -166,7 +168,7 @@ func (s *Store) Differences(ctx context.Context, all bool, before string, most i
 	if err != nil {
 		return nil, fmt.Errorf("list differences: %w", err)
 	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d app.Difference, err error) {
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d books.Difference, err error) {
 		var resolved *time.Time
 		err = row.Scan(&d.ID, &d.Kind, &d.Object, &d.Asset, &d.Owner, &d.Expected, &d.Found, &d.FirstAt, &d.LastAt, &resolved)
 		if resolved != nil {

@@ -16,6 +16,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
@@ -261,12 +262,12 @@ func TestReconcile(t *testing.T) {
 	}
 	// Each kind of damage is found, keeps its age while it lasts, and is resolved when it is repaired.
 	damage := []struct{ kind, harm, mend string }{
-		{app.DiffBalance, `UPDATE ledger_accounts SET balance = balance + 1 WHERE payment_id = '` + paid.ID + `'`, `UPDATE ledger_accounts SET balance = balance - 1 WHERE payment_id = '` + paid.ID + `'`},
-		{app.DiffDeposit, `UPDATE deposits SET bookings = bookings + 1 WHERE tx_hash = 't9'`, `UPDATE deposits SET bookings = bookings - 1 WHERE tx_hash = 't9'`},
-		{app.DiffDeposits, `UPDATE deposits SET booked_amount = booked_amount + 2 WHERE tx_hash = 't9'`, `UPDATE deposits SET booked_amount = booked_amount - 2 WHERE tx_hash = 't9'`},
-		{app.DiffPayout, `UPDATE payouts SET state = 'failed' WHERE payment_id = '` + paid.ID + `'`, `UPDATE payouts SET state = 'succeeded' WHERE payment_id = '` + paid.ID + `'`},
-		{app.DiffClearing, `UPDATE payouts SET state = 'withdrawn' WHERE payment_id = '` + waits.ID + `'`, `UPDATE payouts SET state = 'created' WHERE payment_id = '` + waits.ID + `'`},
-		{app.DiffStatement, `UPDATE sim_transfers SET amount = amount + 1`, `UPDATE sim_transfers SET amount = amount - 1`},
+		{books.DiffBalance, `UPDATE ledger_accounts SET balance = balance + 1 WHERE payment_id = '` + paid.ID + `'`, `UPDATE ledger_accounts SET balance = balance - 1 WHERE payment_id = '` + paid.ID + `'`},
+		{books.DiffDeposit, `UPDATE deposits SET bookings = bookings + 1 WHERE tx_hash = 't9'`, `UPDATE deposits SET bookings = bookings - 1 WHERE tx_hash = 't9'`},
+		{books.DiffDeposits, `UPDATE deposits SET booked_amount = booked_amount + 2 WHERE tx_hash = 't9'`, `UPDATE deposits SET booked_amount = booked_amount - 2 WHERE tx_hash = 't9'`},
+		{books.DiffPayout, `UPDATE payouts SET state = 'failed' WHERE payment_id = '` + paid.ID + `'`, `UPDATE payouts SET state = 'succeeded' WHERE payment_id = '` + paid.ID + `'`},
+		{books.DiffClearing, `UPDATE payouts SET state = 'withdrawn' WHERE payment_id = '` + waits.ID + `'`, `UPDATE payouts SET state = 'created' WHERE payment_id = '` + waits.ID + `'`},
+		{books.DiffStatement, `UPDATE sim_transfers SET amount = amount + 1`, `UPDATE sim_transfers SET amount = amount - 1`},
 	}
 	for _, d := range damage {
 		w.sql(d.harm)
@@ -289,13 +290,13 @@ func TestReconcile(t *testing.T) {
 	// the trigger that keeps every journal balanced does not stop an owner of the schema
 	w.sql(`ALTER TABLE ledger_entries DISABLE TRIGGER USER`)
 	w.sql(`UPDATE ledger_entries SET amount = amount + 1 WHERE (journal_id, line) = (SELECT journal_id, line FROM ledger_entries LIMIT 1)`)
-	if open := w.reconcile(); open[app.DiffTrial] != 1 {
+	if open := w.reconcile(); open[books.DiffTrial] != 1 {
 		t.Errorf("an unbalanced ledger: %v", open)
 	}
 	// A reconciliation runs once a day, and a process that starts later reads its result.
 	began := ask[time.Time](w, `SELECT finished_at FROM reconciliations`)
 	if err := w.app.Reconcile(t.Context(), func(found map[string]int, at time.Time) {
-		if found[app.DiffTrial] != 1 || !at.Equal(began) {
+		if found[books.DiffTrial] != 1 || !at.Equal(began) {
 			t.Errorf("told %v of %s", found, at)
 		}
 	}); err != nil {

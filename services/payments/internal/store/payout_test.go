@@ -18,6 +18,7 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/sim"
+	"causeway.internal/services/payments/internal/sandbox"
 )
 
 // rigged is the simulated bank, some of whose answers the test sets.
@@ -329,7 +330,7 @@ func TestSandbox_enoughForTheWholePayment(t *testing.T) {
 	w.with(func(d *app.Deps) { d.Policy.Depths = depths })
 	w.fill(1)
 	p := w.made(command()) // worth 31 dollars
-	a, err := w.app.SimulateDeposit(t.Context(), owner, p.Reference, app.SandboxDeposit{Given: true, Amount: *number("5"), Confirmations: -1}, noProblems(), idempotency.Key{})
+	a, err := w.app.SimulateDeposit(t.Context(), owner, p.Reference, sandbox.SandboxDeposit{Given: true, Amount: *number("5"), Confirmations: -1}, noProblems(), idempotency.Key{})
 	if err != nil || !strings.Contains(string(a.Body), `"confirmations":77`) {
 		t.Errorf("%s %v", a.Body, err)
 	}

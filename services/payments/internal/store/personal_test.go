@@ -18,6 +18,7 @@ import (
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/store"
+	"causeway.internal/services/payments/internal/views"
 )
 
 const (
@@ -113,7 +114,7 @@ func TestReseal_survivesARotation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return store.New(w.pool, app.Renderer{}, ring, telemetrytest.ForTest(t).Log, func() {}, func(string) {})
+		return store.New(w.pool, views.Renderer{}, ring, telemetrytest.ForTest(t).Log, func() {}, func(string) {})
 	}
 	both := open("k2:" + one + ",k1:" + zero)
 	if v, err := both.FindAny(t.Context(), q.Reference); err != nil || v.Payment.Payer.ChatID != secretChat {

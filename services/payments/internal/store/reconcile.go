@@ -12,7 +12,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/postgres"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/payout"
 )
 
@@ -84,25 +84,25 @@ func (s *Store) BeginDay(ctx context.Context) (bool, error) {
 }
 
 // Compare implements app.Books.
-func (s *Store) Compare(ctx context.Context) (found []app.Difference, err error) {
+func (s *Store) Compare(ctx context.Context) (found []books.Difference, err error) {
 	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, patience); err != nil {
 			return err
 		}
 		for _, c := range []struct{ kind, sql string }{
-			{app.DiffTrial, compareTrial},
-			{app.DiffBalance, compareBalances},
-			{app.DiffDeposit, compareDeposit},
-			{app.DiffDeposits, compareDeposits},
-			{app.DiffSwept, compareSwept},
-			{app.DiffPayout, comparePayout},
-			{app.DiffClearing, compareClearing},
+			{books.DiffTrial, compareTrial},
+			{books.DiffBalance, compareBalances},
+			{books.DiffDeposit, compareDeposit},
+			{books.DiffDeposits, compareDeposits},
+			{books.DiffSwept, compareSwept},
+			{books.DiffPayout, comparePayout},
+			{books.DiffClearing, compareClearing},
 		} {
 			rows, err := tx.Query(ctx, c.sql)
 			if err != nil {
 				return fmt.Errorf("compare %s: %w", c.kind, err)
 			}
-			d := app.Difference{Kind: c.kind}
+			d := books.Difference{Kind: c.kind}
 			if _, err := pgx.ForEachRow(rows, []any{&d.Object, &d.Asset, &d.Expected, &d.Found}, func() error {
 				found = append(found, d)
 				return nil
@@ -160,7 +160,7 @@ func (s *Store) Float(ctx context.Context, mode tenant.Mode, rail string, curren
 }
 
 // EndDay implements app.Books.
-func (s *Store) EndDay(ctx context.Context, found []app.Difference, kinds []string) error {
+func (s *Store) EndDay(ctx context.Context, found []books.Difference, kinds []string) error {
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		var now time.Time
 		if err := tx.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&now); err != nil {
@@ -168,7 +168,7 @@ func (s *Store) EndDay(ctx context.Context, found []app.Difference, kinds []stri
 		}
 		batch := &pgx.Batch{}
 		for _, d := range found {
-			batch.Queue(upsertDifference, d.Kind, d.Object, d.Asset, app.DiffOwner(d.Kind), d.Expected, d.Found)
+			batch.Queue(upsertDifference, d.Kind, d.Object, d.Asset, books.DiffOwner(d.Kind), d.Expected, d.Found)
 		}
 		batch.Queue(resolveDifferences, kinds, now)
 		batch.Queue(endDay, len(found))

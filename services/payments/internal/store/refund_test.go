@@ -15,6 +15,7 @@ import (
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/stock"
+	"causeway.internal/services/payments/internal/views"
 )
 
 // owned returns a message of wallets about its own addresses.
@@ -74,7 +75,7 @@ func TestRefundAddress_ofWallets(t *testing.T) {
 	w.want(p, "needs_review paid_late")
 	marks := func() int {
 		t.Helper()
-		all, err := w.app.ListAll(t.Context(), app.Filter{Statuses: []payment.Status{payment.StatusNeedsReview}, Limit: 10})
+		all, err := w.app.ListAll(t.Context(), views.Filter{Statuses: []payment.Status{payment.StatusNeedsReview}, Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}

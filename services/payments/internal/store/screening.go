@@ -6,8 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/deposits"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -39,12 +39,12 @@ func (s *Store) noteVerdict(ctx context.Context, tx pgx.Tx, in change.Incoming, 
 }
 
 // Unscreened implements app.Screenings.
-func (s *Store) Unscreened(ctx context.Context, most int) ([]app.Unscreened, error) {
+func (s *Store) Unscreened(ctx context.Context, most int) ([]deposits.Unscreened, error) {
 	rows, err := s.pool.Query(ctx, unscreened, most)
 	if err != nil {
 		return nil, fmt.Errorf("find unscreened deposits: %w", err)
 	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (u app.Unscreened, err error) {
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (u deposits.Unscreened, err error) {
 		err = row.Scan(&u.PaymentID, &u.Mode, &u.Network, &u.Deposit, &u.Senders)
 		return u, err
 	})

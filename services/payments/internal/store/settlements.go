@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/views"
 )
 
 // The index payments_settled holds each merchant's settled payments in the order of settlement. Each page continues
@@ -20,12 +20,12 @@ FROM payments p WHERE p.merchant_id = $1 AND p.mode = $2 AND p.status = 'settled
 ORDER BY p.settled_at, p.id LIMIT $6`
 
 // SettledBetween implements app.Settlements.
-func (s *Store) SettledBetween(ctx context.Context, o tenant.Owner, from time.Time, after string, to time.Time, most int) ([]app.Settlement, error) {
+func (s *Store) SettledBetween(ctx context.Context, o tenant.Owner, from time.Time, after string, to time.Time, most int) ([]views.Settlement, error) {
 	rows, err := s.pool.Query(ctx, listSettled, o.MerchantID, string(o.Mode), from, after, to, most)
 	if err != nil {
 		return nil, fmt.Errorf("list settlements: %w", err)
 	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (v app.Settlement, err error) {
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (v views.Settlement, err error) {
 		err = row.Scan(&v.ID, &v.Reference, &v.Type, &v.Currency, &v.Fiat, &v.Fee, &v.Payout, &v.Crypto, &v.Network, &v.Converted, &v.Received, &v.Rate,
 			&v.PayoutRef, &v.ByCaller, &v.CreatedAt, &v.SettledAt)
 		return v, err

@@ -25,17 +25,17 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/ledger"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/views"
 )
 
 // Store is the payments database. It is safe for concurrent use.
 type Store struct {
 	pool   *pgxpool.Pool
-	render app.Renderer
+	render views.Renderer
 	log    *slog.Logger
 	wake   func()
 	alerts func(code string)
@@ -47,9 +47,9 @@ type Store struct {
 	vault
 }
 
-// New makes a store over a pool. keys seal personal data. The store calls wake after every commit that left a message
-// in the outbox, and alerts for every alert to operators.
-func New(pool *pgxpool.Pool, render app.Renderer, keys *keyring.Ring, log *slog.Logger, wake func(), alerts func(code string)) *Store {
+// New makes a store over a pool. keys seal personal data. The store calls wake after every commit that left a message in
+// the outbox, and alerts for every alert to operators.
+func New(pool *pgxpool.Pool, render views.Renderer, keys *keyring.Ring, log *slog.Logger, wake func(), alerts func(code string)) *Store {
 	return &Store{pool: pool, render: render, log: log, wake: wake, alerts: alerts, moved: func(Move) {}, now: time.Now, vault: vault{keys}}
 }
 

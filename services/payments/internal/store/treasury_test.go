@@ -12,7 +12,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/payment"
 )
 
@@ -43,7 +43,7 @@ func TestTreasury_booksWhatWalletsMoves(t *testing.T) {
 	var deliveries []func() error
 	for _, m := range told {
 		for _, id := range []string{"live:" + m.TxHash, "live:" + m.TxHash, "restored:" + m.TxHash} {
-			deliveries = append(deliveries, func() error { return app.Outgoing(w.store.Post)(t.Context(), id, m) })
+			deliveries = append(deliveries, func() error { return books.Outgoing(w.store.Post)(t.Context(), id, m) })
 		}
 	}
 	for key, units := range map[string]string{"ethereum:0xa:0": "30000000", "ethereum:0xb:0": "1010000000000000000"} {
@@ -79,10 +79,10 @@ func TestTreasury_booksWhatWalletsMoves(t *testing.T) {
 			t.Errorf("%d differences of kind %s: %s", n, kind, ask[string](w, `SELECT json_agg(d)::text FROM differences d`))
 		}
 	}
-	if err := app.Outgoing(w.store.Post)(t.Context(), "m7", outgoing("0x7", wire.OutgoingSweep, "USDT", "5000001", "0")); err != nil {
+	if err := books.Outgoing(w.store.Post)(t.Context(), "m7", outgoing("0x7", wire.OutgoingSweep, "USDT", "5000001", "0")); err != nil {
 		t.Fatal(err)
 	}
-	if open := w.reconcile(); open[app.DiffSwept] != 1 {
+	if open := w.reconcile(); open[books.DiffSwept] != 1 {
 		t.Errorf("more was swept than came in: %v", open)
 	}
 	w.balanced()
@@ -103,7 +103,7 @@ func TestTreasury_refusesNonsense(t *testing.T) {
 	} {
 		m := outgoing("0x1", wire.OutgoingSweep, "USDT", "1", "1")
 		change(&m)
-		if err := app.Outgoing(nil)(t.Context(), "m", m); !fault.IsPermanent(err) {
+		if err := books.Outgoing(nil)(t.Context(), "m", m); !fault.IsPermanent(err) {
 			t.Errorf("without %s: %v", name, err)
 		}
 	}

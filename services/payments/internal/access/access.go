@@ -1,0 +1,164 @@
+// Package access finds and changes a payment for those who may, its owner and anybody who knows its reference, once for each
+// idempotency key.
+package access
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"causeway.internal/libs/address"
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/keyring"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/change"
+)
+
+// AccessStore is the table of payments with the answers that are kept under keys.
+type Store interface {
+	// FindAny is the whole payment of a reference, which names its own mode.
+	FindAny(ctx context.Context, reference string) (change.View, error)
+	// UpdateOwned changes the payment of an owner by its reference and stores the answer under the key.
+	UpdateOwned(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key, f change.Func) error
+	// UpdateAny is UpdateOwned for anybody who knows the reference. It gives ErrAddressUsed where Insert would.
+	UpdateAny(ctx context.Context, reference string, k idempotency.Key, f change.Func) error
+	// Ours says whether an address in its canonical spelling is a payment's deposit address, waits in the stock for a
+	// payment, has received money, or was named by wallets.
+	Ours(ctx context.Context, family money.Family, address string) (bool, error)
+	// Replay is the stored answer of a key.
+	Replay(ctx context.Context, k idempotency.Key) (idempotency.Answer, bool, error)
+	// Settled is the stored answer of a key that another request holds; a 409 while that one is still running.
+	Settled(ctx context.Context, k idempotency.Key) (idempotency.Answer, error)
+}
+
+// Access finds and changes payments for those who may: their owner, and anybody who knows the reference.
+type Payments struct {
+	Store   Store
+	Keys    *keyring.Ring                                                // seals answers that hold a secret while they may be repeated
+	Refusal func(ctx context.Context, f *fault.Error) idempotency.Answer // the exact reply that a fault becomes
+}
+
+// Owned changes an owner's payment once per Idempotency-Key and returns the answer that the change gave.
+func (a *Payments) Owned(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key, f change.Func) (idempotency.Answer, error) {
+	if !id.IsPaymentReference(reference) {
+		return idempotency.Answer{}, change.ErrNotFound
+	}
+	return a.Once(ctx, k, f, func(f change.Func) error { return a.Store.UpdateOwned(ctx, o, reference, k, f) })
+}
+
+// Anyone changes the payment of a reference for anybody who knows it, once per Idempotency-Key.
+func (a *Payments) Anyone(ctx context.Context, reference string, k idempotency.Key, f change.Func) (idempotency.Answer, error) {
+	if !id.IsPaymentReference(reference) {
+		return idempotency.Answer{}, change.ErrNotFound
+	}
+	return a.Once(ctx, k, f, func(f change.Func) error { return a.Store.UpdateAny(ctx, reference, k, f) })
+}
+
+// Once runs a change through update and keeps its answer, and what the payment's state refuses, under the key.
+func (a *Payments) Once(ctx context.Context, k idempotency.Key, f change.Func, update func(change.Func) error) (idempotency.Answer, error) {
+	if earlier, found, err := a.Replay(ctx, k); err != nil || found {
+		return earlier, err
+	}
+	var answer idempotency.Answer
+	var refused error
+	err := update(func(v change.View, now time.Time) (change.Result, error) {
+		r, err := f(v, now)
+		refused = r.Refused
+		if refusal, ok := stateAnswer(err); ok && k.Sent() {
+			kept := a.Refusal(ctx, refusal)
+			r, err = change.Result{Answer: &kept}, nil
+		}
+		if err == nil && r.Answer != nil {
+			answer = *r.Answer
+			r.Answer = keep(a.Keys, k, answer)
+		}
+		return r, err
+	})
+	if errors.Is(err, idempotency.ErrTaken) {
+		answer, err = a.Store.Settled(ctx, k)
+		return unseal(a.Keys, k, answer), err
+	}
+	if err == nil && refused != nil {
+		return idempotency.Answer{}, refused
+	}
+	if answer.Full != nil {
+		answer.Body = answer.Full
+	}
+	return answer, err
+}
+
+// stateAnswer picks the refusals that are kept for a request's key: those that the payment's state gave, not those of a
+// body that breaks a rule (docs/api-contract.md#idempotency).
+func stateAnswer(err error) (*fault.Error, bool) {
+	f, ok := errors.AsType[*fault.Error](err)
+	return f, ok && len(f.Fields) == 0 && (f.Kind == fault.Invalid || f.Kind == fault.Conflict)
+}
+
+// Replay is the answer that was given to the same request before.
+func (a *Payments) Replay(ctx context.Context, k idempotency.Key) (idempotency.Answer, bool, error) {
+	if !k.Sent() {
+		return idempotency.Answer{}, false, nil
+	}
+	answer, found, err := a.Store.Replay(ctx, k)
+	return unseal(a.Keys, k, answer), found, err
+}
+
+// Open finds the payment of a reference that anybody may use, or the answer that was given to the same request before.
+func (a *Payments) Open(ctx context.Context, reference string, k idempotency.Key) (v change.View, earlier idempotency.Answer, found bool, err error) {
+	if !id.IsPaymentReference(reference) {
+		return change.View{}, idempotency.Answer{}, false, change.ErrNotFound
+	}
+	return a.UnlessDone(ctx, k, func() (change.View, error) { return a.Store.FindAny(ctx, reference) })
+}
+
+// UnlessDone finds a payment, or the answer that its request was given before.
+func (a *Payments) UnlessDone(ctx context.Context, k idempotency.Key, find func() (change.View, error)) (v change.View, earlier idempotency.Answer, found bool, err error) {
+	if earlier, found, err = a.Replay(ctx, k); err != nil || found {
+		return change.View{}, earlier, found, err
+	}
+	v, err = find()
+	return v, idempotency.Answer{}, false, err
+}
+
+// Ours says whether an address is one of this system's in either mode, so that what is sent there does not reach a payer. The
+// texts of two families never look alike, so at most one look-up is made.
+func (a *Payments) Ours(ctx context.Context, mode tenant.Mode, text string) (bool, error) {
+	for _, family := range money.Families() {
+		if address.Check(family, mode == tenant.Live, text) == nil {
+			return a.Store.Ours(ctx, family, address.Canonical(family, text))
+		}
+	}
+	return false, nil
+}
+
+// SecretPlace binds a sealed answer to its key.
+func SecretPlace(k idempotency.Key) string { return "answer/" + k.Scope + "/" + k.Key }
+
+// keep is an answer as it is stored for its key.
+func keep(ring *keyring.Ring, k idempotency.Key, given idempotency.Answer) *idempotency.Answer {
+	if given.Personal && k.Sent() {
+		given.Body = ring.Seal(given.Body, SecretPlace(k))
+	}
+	return &given
+}
+
+// unseal gives a stored answer back as it was given, with its secret while that is kept.
+func unseal(ring *keyring.Ring, k idempotency.Key, stored idempotency.Answer) idempotency.Answer {
+	if _, err := keyring.KeyID(stored.Body); err == nil { // a personal one is sealed
+		body, err := ring.Open(stored.Body, SecretPlace(k))
+		if err != nil { // its master key is gone: what was done stands, and is not told again
+			body = []byte(`{"success":true}`)
+		}
+		stored.Body = body
+	}
+	if len(stored.Secret) == 0 {
+		return stored
+	}
+	if full, err := ring.Open(stored.Secret, SecretPlace(k)); err == nil {
+		stored.Body = full
+	}
+	return stored
+}

@@ -1,0 +1,229 @@
+// Package books books transactions of wallets, and compares the ledger with the database and the rails.
+package books
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/provider"
+	"causeway.internal/services/payments/internal/rail"
+)
+
+// Difference is what does not agree between the books and what stands outside of them.
+type Difference struct {
+	ID         int64
+	Kind       string
+	Object     string // what differs: an asset, an account, a deposit, a payout, a float
+	Asset      string
+	Owner      string // who has to look
+	Expected   decimal.Decimal
+	Found      decimal.Decimal
+	FirstAt    time.Time
+	LastAt     time.Time
+	ResolvedAt time.Time
+}
+
+// The kinds of differences with who has to look at them.
+const (
+	DiffTrial     = "trial_balance"     // debits and credits of an asset differ
+	DiffBalance   = "account_balance"   // a kept balance is not that of its entries
+	DiffDeposit   = "deposit_unbooked"  // a deposit says that it is booked, and no journal does
+	DiffDeposits  = "deposit_total"     // the booked deposits of an asset are not what the ledger holds
+	DiffSwept     = "deposit_overdrawn" // more has left the deposit addresses of an asset than was booked to them
+	DiffPayout    = "payout_unbooked"   // a payout was made, and no journal says so, or the other way round
+	DiffClearing  = "clearing"          // what is on its way to receivers is not what the ledger says
+	DiffStatement = "rail_statement"    // the rail says otherwise about a payout
+	DiffFloat     = "rail_float"        // the rail's balance moved otherwise than the ledger's
+	ownerBooks    = "engineering"
+	ownerTreasury = "treasury"
+	ownerPayouts  = "payout operations"
+)
+
+// DiffOwner is who looks at a kind of difference.
+func DiffOwner(kind string) string {
+	switch kind {
+	case DiffStatement, DiffPayout, DiffClearing:
+		return ownerPayouts
+	case DiffFloat, DiffDeposits, DiffDeposit, DiffSwept:
+		return ownerTreasury
+	}
+	return ownerBooks
+}
+
+// booksKinds are the kinds that the database alone tells.
+func booksKinds() []string {
+	return []string{DiffTrial, DiffBalance, DiffDeposit, DiffDeposits, DiffSwept, DiffPayout, DiffClearing}
+}
+
+// DiffKinds lists the kinds.
+func DiffKinds() []string {
+	return append(booksKinds(), DiffStatement, DiffFloat)
+}
+
+// BookStore is the ledger, and what reconciliation compares with it.
+type Store interface {
+	// BeginDay takes today's reconciliation; false when it has been taken already.
+	BeginDay(ctx context.Context) (bool, error)
+	// Compare gives what differs inside the database, as one moment saw it.
+	Compare(ctx context.Context) ([]Difference, error)
+	// Conclusive lists payouts that were decided since a time, after an id.
+	Conclusive(ctx context.Context, since time.Time, after string, most int) ([]payout.Payout, error)
+	// Float notes what a rail says of our float and gives by how much it moved otherwise than the ledger since the last time;
+	// zero the first time.
+	Float(ctx context.Context, mode tenant.Mode, rail string, currency money.Currency, balance decimal.Decimal) (expected, found decimal.Decimal, err error)
+	// EndDay keeps the differences, and marks those of the compared kinds that are over.
+	EndDay(ctx context.Context, found []Difference, kinds []string) error
+	// State is how many differences of each kind are open, and when the books were last compared.
+	State(ctx context.Context) (open map[string]int, at time.Time, err error)
+}
+
+// Books compares the ledger with the database and the rails.
+type Books struct {
+	Store     Store
+	Providers map[tenant.Mode]provider.Set
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
+// Bounds of one reconciliation with the rails.
+const (
+	statementBack  = 26 * time.Hour // a day, and what was decided while the last one ran
+	statementPage  = 200
+	statementsMost = 20_000
+)
+
+// Reconcile compares, once a day, the ledger with itself, with the deposits, with the payouts, and these with what the
+// rails say. A rail that does not answer keeps its old differences. Each call, whether the day has been compared already or
+// not, tells how many of each kind are open and when that was, so that a process that starts knows it too.
+func (a *Books) Reconcile(ctx context.Context, told func(open map[string]int, at time.Time)) error {
+	fresh, err := a.Store.BeginDay(ctx)
+	if err == nil && fresh {
+		err = a.compare(ctx)
+	}
+	open, at, stateErr := a.Store.State(ctx)
+	if stateErr == nil {
+		told(open, at)
+	}
+	return errors.Join(err, stateErr)
+}
+
+func (a *Books) compare(ctx context.Context) error {
+	found, err := a.Store.Compare(ctx)
+	if err != nil {
+		return err
+	}
+	kinds := booksKinds()
+	statements, silent := a.statements(ctx)
+	found = append(found, statements...)
+	if silent == nil {
+		kinds = append(kinds, DiffStatement)
+	}
+	floats, quiet := a.floats(ctx)
+	found = append(found, floats...)
+	if quiet == nil {
+		kinds = append(kinds, DiffFloat)
+	}
+	if err := a.Store.EndDay(ctx, found, kinds); err != nil {
+		return err
+	}
+	if len(found) > 0 {
+		a.Log.ErrorContext(ctx, "books differ from external balances", "code", "reconciliation", "differences", len(found))
+	}
+	return errors.Join(silent, quiet)
+}
+
+// statements asks each rail again about the payouts that were decided of late.
+func (a *Books) statements(ctx context.Context) (found []Difference, err error) {
+	since, last := a.Now().Add(-statementBack), ""
+	for range statementsMost / statementPage {
+		rows, err := a.Store.Conclusive(ctx, since, last, statementPage)
+		if err != nil {
+			return found, err
+		}
+		for _, o := range rows {
+			bank, ok := a.Providers[tenant.Mode(o.Mode)].Named(o.Rail)
+			if last = o.ID; !ok {
+				continue
+			}
+			d, err := a.statement(ctx, bank, o)
+			if err != nil {
+				return found, err
+			}
+			if d != nil {
+				found = append(found, *d)
+			}
+		}
+		if len(rows) < statementPage {
+			break
+		}
+	}
+	return found, nil
+}
+
+// statement compares one payout with the rail's word. No answer is no difference, and an error.
+func (a *Books) statement(ctx context.Context, r rail.Provider, o payout.Payout) (*Difference, error) {
+	ctx, cancel := context.WithTimeout(ctx, provider.CallTimeout)
+	defer cancel()
+	status, err := r.Query(ctx, o.Currency, o.Reference)
+	paid := decimal.Zero
+	switch {
+	case errors.Is(err, rail.ErrNoSuchRef):
+	case err != nil:
+		return nil, fmt.Errorf("ask %s about payout %s: %w", r.Name(), o.ID, err)
+	case status.State == rail.Succeeded:
+		paid = status.Amount
+	}
+	expected := decimal.Zero
+	if o.State == payout.Succeeded {
+		expected = o.Amount
+	}
+	if paid.Equal(expected) {
+		return nil, nil
+	}
+	return &Difference{Kind: DiffStatement, Object: o.ID, Asset: string(o.Currency), Expected: expected, Found: paid}, nil
+}
+
+// floats compares how the balance at each real rail has moved with how the ledger's has. A simulated bank has no float.
+func (a *Books) floats(ctx context.Context) (found []Difference, failed error) {
+	for mode, world := range a.Providers {
+		for _, bank := range world.Rails() {
+			if bank.Caps().Simulated {
+				continue
+			}
+			for currency := range bank.Caps().Currencies {
+				d, err := a.float(ctx, mode, bank, currency)
+				failed = errors.Join(failed, err)
+				if d != nil {
+					found = append(found, *d)
+				}
+			}
+		}
+	}
+	return found, failed
+}
+
+// float compares one balance; a rail that keeps none for us has no float.
+func (a *Books) float(ctx context.Context, mode tenant.Mode, bank rail.Provider, currency money.Currency) (*Difference, error) {
+	ctx, cancel := context.WithTimeout(ctx, provider.CallTimeout)
+	defer cancel()
+	balance, err := bank.Balance(ctx, currency)
+	if errors.Is(err, rail.ErrUnsupported) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask %s for its balance of %s: %w", bank.Name(), currency, err)
+	}
+	expected, got, err := a.Store.Float(ctx, mode, bank.Name(), currency, balance)
+	if err != nil || expected.Equal(got) {
+		return nil, err
+	}
+	return &Difference{Kind: DiffFloat, Object: string(mode) + " " + bank.Name(), Asset: string(currency), Expected: expected, Found: got}, nil
+}

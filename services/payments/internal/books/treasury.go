@@ -1,0 +1,63 @@
+package books
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/ledger"
+)
+
+// Outgoing hands the journal of each final transaction of wallets, which is a sweep of deposit addresses or the cost of funding
+// one, to post. Its hash names the journal, so one that an operator has booked by hand stays as it is; post writes once for the
+// message and once for the journal's key.
+func Outgoing(post func(ctx context.Context, messageID string, mode tenant.Mode, j ledger.Journal) error) func(ctx context.Context, messageID string, m wire.OutgoingFinal) error {
+	return func(ctx context.Context, messageID string, m wire.OutgoingFinal) error {
+		j, err := outgoing(m)
+		if err != nil {
+			return fault.Permanent(fmt.Errorf("outgoing transaction %q: %w", m.TxHash, err))
+		}
+		if j.Empty() { // it moved nothing and cost nothing
+			return nil
+		}
+		return post(ctx, messageID, m.Mode, j)
+	}
+}
+
+// outgoing is the journal of a transaction.
+func outgoing(m wire.OutgoingFinal) (ledger.Journal, error) {
+	n, known := money.NetworkOf(m.Network)
+	asset, listed := n.Asset(m.Asset)
+	switch {
+	case m.Mode != tenant.Live && m.Mode != tenant.Test:
+		return ledger.Journal{}, fmt.Errorf("unknown mode %q", m.Mode)
+	case !known || !listed:
+		return ledger.Journal{}, fmt.Errorf("%q is not listed on %q", m.Asset, m.Network)
+	case m.TxHash == "":
+		return ledger.Journal{}, errors.New("it has no hash")
+	}
+	coin := n.Coin()
+	amount, err := change.BaseUnits(asset, m.Amount)
+	if err != nil {
+		return ledger.Journal{}, err
+	}
+	fee, err := change.BaseUnits(coin, m.Fee)
+	if err != nil {
+		return ledger.Journal{}, err
+	}
+	switch m.Kind {
+	case wire.OutgoingFund:
+		return ledger.GasSpent(m.TxHash, n.Name, coin.Symbol, fee), nil
+	case wire.OutgoingSweep:
+		if asset.Native { // it paid its fee itself
+			amount = amount.Add(fee)
+		}
+		return ledger.Swept(m.TxHash, n.Name, asset.Symbol, amount, coin.Symbol, fee), nil
+	}
+	return ledger.Journal{}, fmt.Errorf("unknown kind %q", m.Kind)
+}

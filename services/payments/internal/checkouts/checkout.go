@@ -1,0 +1,76 @@
+// Package checkouts shows payments to their payers, and takes the transactions that they name.
+package checkouts
+
+import (
+	"context"
+
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/access"
+	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/pricing"
+	"causeway.internal/services/payments/internal/views"
+)
+
+// Checkouts shows payments to their payers, and takes transactions that they name.
+type Checkouts struct {
+	Access  *access.Payments
+	Pricing *pricing.Pricing
+	Policy  payment.Policy
+	Render  views.Renderer
+	// Keep keeps a transaction of a payment and writes the message with it, once for each; false when the payment
+	// has as many others as it may.
+	Keep func(ctx context.Context, paymentID, txHash string, most int, c change.Command) (ok bool, err error)
+}
+
+// checkout is what a payer, or who claims a gift, needs and nothing else: no payer, no metadata, no merchant, no account.
+type checkout struct {
+	views.Created
+	Exception      *payment.Exception  `json:"exception"`
+	TxHash         string              `json:"txHash"`
+	Confirmations  int64               `json:"confirmations"`
+	Required       *int64              `json:"requiredConfirmations,omitempty"`
+	ReceivedAmount money.Number        `json:"receivedAmount"`
+	IgnoredAmount  *money.Number       `json:"ignoredAmount,omitempty"`
+	Remaining      *money.Number       `json:"remainingAmount,omitempty"`
+	PayoutAmount   *money.Number       `json:"payoutAmount,omitempty"`
+	SettledAt      *string             `json:"settledAt"`
+	Preferred      *payment.Preference `json:"preferred,omitempty"`
+	Options        []pricing.Option    `json:"options,omitempty"`
+	PaymentURI     string              `json:"paymentUri,omitempty"`
+	Claimed        *bool               `json:"claimed,omitempty"`
+	TakesHash      bool                `json:"takesTransactionHash"`
+	Mode           tenant.Mode         `json:"mode"`
+}
+
+// Checkout is the body of GET /v1/checkout/:reference.
+func (a *Checkouts) Checkout(ctx context.Context, reference string) ([]byte, error) {
+	v, _, _, err := a.Access.Open(ctx, reference, idempotency.Key{})
+	if err != nil {
+		return nil, err
+	}
+	p := v.Payment
+	s := a.Render.ShownOf(v)
+	c := checkout{
+		Created: s.Created, Exception: s.Exception, TxHash: s.TxHash, Confirmations: s.Confirmations, ReceivedAmount: s.ReceivedAmount,
+		IgnoredAmount: s.IgnoredAmount,
+		PayoutAmount:  s.PayoutAmount, SettledAt: s.SettledAt, Preferred: s.Preferred, PaymentURI: s.PaymentURI, Mode: p.Mode, TakesHash: a.takesHash(p),
+	}
+	if p.Quote.Priced() {
+		remaining := money.N(a.Policy.Tally(p, v.Rows).Left)
+		c.Remaining = &remaining
+		if need := a.Policy.Depths.Required(p.Quote.Network, p.Quote.Crypto, p.Quote.TransactionUSD); need.Confirmations > 0 {
+			c.Required = &need.Confirmations
+		}
+	}
+	if p.Status() == payment.StatusCreated {
+		c.Options = a.Pricing.Options(p)
+	}
+	if p.Type == payment.Gift {
+		claimed := p.Claim == payment.Claimed
+		c.Claimed = &claimed
+	}
+	return views.Encode(views.PaymentAnswer{Success: true, Payment: c})
+}

@@ -1,0 +1,160 @@
+// Package deposits works payments out from the transfers to their addresses, and closes their windows.
+package deposits
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/admission"
+	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/ledger"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/provider"
+)
+
+// DepositStore is the tables of payments and of transfers to them.
+type Store interface {
+	// Update changes the payment of that id.
+	Update(ctx context.Context, id string, f change.Func) error
+	// Receive stores a deposit snapshot, if it is newer and its message is new, and changes the payment that carries its
+	// address; without such a payment the address leaves the stock and stray decides.
+	Receive(ctx context.Context, in change.Incoming, f change.Func, stray change.Stray) error
+	// Due lists payments that are due by the database's clock; one with an address only once its network is scanned past
+	// the end of its window by the margin.
+	Due(ctx context.Context, margin time.Duration, most int) ([]string, error)
+	// Unscreened finds transfers whose senders nobody could say anything about.
+	Unscreened(ctx context.Context, most int) ([]Unscreened, error)
+}
+
+// Deposits works payments out from the transfers to their addresses, and closes their windows.
+type Deposits struct {
+	Store     Store
+	Providers map[tenant.Mode]provider.Set
+	Policy    payment.Policy
+	Capacity  *admission.Capacity
+	Screening admission.Screening
+}
+
+// DepositChanged takes a snapshot of a transfer: the payment that carries the address is worked out anew from all its
+// transfers. A snapshot that is older than the one that stands, or a message that came before, changes nothing.
+func (a *Deposits) DepositChanged(ctx context.Context, messageID string, m wire.DepositChanged) error {
+	in, err := a.incoming(messageID, m)
+	if err != nil {
+		return fault.Permanent(err)
+	}
+	if !in.Deposit.Reverted {
+		in.Verdict, in.Deposit.Screening = a.Screening.Ask(ctx, in.Mode, in.Deposit.Network, in.Deposit.Senders)
+	}
+	return a.Store.Receive(ctx, in, a.deposits, a.stray)
+}
+
+// incoming reads the message. What it refuses can never become readable.
+func (a *Deposits) incoming(messageID string, m wire.DepositChanged) (change.Incoming, error) {
+	mode := m.Mode
+	if mode != tenant.Live && mode != tenant.Test {
+		return change.Incoming{}, fmt.Errorf("deposit %s: unknown mode %q", m.Key, m.Mode)
+	}
+	n, ok := money.NetworkOf(m.Network)
+	if !ok || n.Family != m.Family {
+		return change.Incoming{}, fmt.Errorf("deposit %s: unknown network %q of family %q", m.Key, m.Network, m.Family)
+	}
+	asset, ok := n.Asset(m.Asset)
+	if !ok {
+		return change.Incoming{}, fmt.Errorf("deposit %s: %q is not listed on %s", m.Key, m.Asset, n.Name)
+	}
+	amount, err := change.BaseUnits(asset, m.Amount)
+	if err != nil {
+		return change.Incoming{}, fmt.Errorf("deposit %s: %w", m.Key, err)
+	}
+	if m.Key == "" || m.Address == "" || m.FirstSeenAt.IsZero() || m.Number < 0 {
+		return change.Incoming{}, fmt.Errorf("deposit %q: key, address or time is missing, or its number is none", m.Key)
+	}
+	d := payment.Deposit{
+		Key: m.Key, Version: m.Version, Network: n.Name, Asset: asset.Symbol, Contract: m.Contract, TxHash: m.TxHash,
+		Amount: amount, Reverted: m.State == wire.Reverted || m.Witness == wire.WitnessContradicted, BlockHeight: m.BlockHeight, BlockTime: m.BlockTime,
+		FirstSeenAt: m.FirstSeenAt, Depth: m.Depth, Finalized: m.Finalized, Senders: m.Senders, Witness: payment.Witness(m.Witness),
+	}
+	if d.Senders == nil {
+		d.Senders = []string{}
+	}
+	d.USD = a.worth(mode, d)
+	return change.Incoming{MessageID: messageID, Mode: mode, Family: n.Family, Address: m.Address, BlockHash: m.BlockHash, Number: m.Number, Deposit: d}, nil
+}
+
+// worth is what a transfer is worth in dollars now, zero while there is no price: two digits, towards less.
+func (a *Deposits) worth(mode tenant.Mode, d payment.Deposit) decimal.Decimal {
+	w, ok := a.Providers[mode]
+	if !ok {
+		return decimal.Zero
+	}
+	r, err := w.Rates.Quote(money.NGN, d.Asset)
+	if err != nil {
+		return decimal.Zero
+	}
+	return money.Down(d.Amount.Mul(r.UnitUSD()), money.FiatDigits)
+}
+
+// rateNow is the current rate of a payment's pair, zero when there is none.
+func (a *Deposits) rateNow(p payment.Payment) decimal.Decimal {
+	w, ok := a.Providers[p.Mode]
+	if !ok || !p.Quote.Priced() {
+		return decimal.Zero
+	}
+	r, err := w.Rates.Quote(p.Currency, p.Quote.Crypto)
+	if err != nil {
+		return decimal.Zero
+	}
+	return r.Value
+}
+
+// fund applies a trigger that may convert the money. What is converted beyond the quote waits for a person where a limit or a
+// capacity has no room for it.
+func (a *Deposits) fund(v change.View, t payment.Trigger, now time.Time) (change.Result, error) {
+	policy := a.Policy
+	policy.NoRoom = v.OverLimit
+	next, facts, err := policy.Apply(v.Payment, t, now)
+	if err == nil && !policy.NoRoom && !a.Capacity.More(v.Payment, next) {
+		policy.NoRoom = true
+		next, facts, err = policy.Apply(v.Payment, t, now)
+	}
+	return change.Result{Payment: next, Facts: facts}, err
+}
+
+func (a *Deposits) deposits(v change.View, now time.Time) (change.Result, error) {
+	r, err := a.fund(v, payment.Deposits{Rows: v.Rows, Rate: a.rateNow(v.Payment)}, now)
+	if err != nil {
+		return change.Result{}, err
+	}
+	return a.judged(v, r, now)
+}
+
+const (
+	unbooked = ""
+	suspense = "suspense"
+)
+
+// stray books money that belongs to no payment once it is deep enough, and takes the booking back when it is reorged, or
+// when the transfer was mined again with another amount: then the new one is booked.
+func (a *Deposits) stray(d payment.Deposit) (journals []ledger.Journal, mark payment.Mark) {
+	mark = payment.Mark{Key: d.Key, Booked: d.Booked, BookedAmount: d.BookedAmount, Bookings: d.Bookings, Counted: d.Counted}
+	booking := ledger.Deposit{Key: d.Key, N: d.Bookings, Network: d.Network, Asset: d.Asset, Amount: d.Amount, To: ledger.Suspense(d.Asset)}
+	if d.Booked != unbooked && (d.Reverted || !d.Amount.Equal(d.BookedAmount)) {
+		old := booking
+		old.Amount = d.BookedAmount
+		journals = append(journals, old.Reverted())
+		mark.Booked, mark.BookedAmount = unbooked, decimal.Zero
+	}
+	if mark.Booked == unbooked && d.Amount.IsPositive() && a.Policy.Depths.Required(d.Network, d.Asset, d.USD).Met(d) {
+		booking.N++
+		mark.Booked, mark.BookedAmount, mark.Bookings = suspense, d.Amount, booking.N
+		journals = append(journals, booking.Confirmed())
+	}
+	return journals, mark
+}

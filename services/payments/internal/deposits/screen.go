@@ -1,0 +1,71 @@
+package deposits
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/admission"
+	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// judged adds to a change what is known of the senders after it.
+func (a *Deposits) judged(v change.View, r change.Result, now time.Time) (change.Result, error) {
+	p := r.Payment
+	v.Payment, v.Rows = p, payment.Marked(v.Rows, r.Facts)
+	verdict := a.Policy.Verdict(p, v.Rows)
+	first := verdict == payment.Clear && p.Screening == payment.Unscreened
+	hit := verdict == payment.Hit && p.Screening != payment.Hit && p.Screening != payment.Overruled
+	if !a.Policy.Screen || (!first && !hit) {
+		return r, nil
+	}
+	next, err := a.fund(v, payment.Screened{Verdict: verdict, Rows: v.Rows}, now)
+	if err != nil {
+		return change.Result{}, err
+	}
+	r.Payment, r.Facts = next.Payment, append(r.Facts, next.Facts...)
+	return r, nil
+}
+
+// Unscreened is a transfer whose senders nobody could say anything about.
+type Unscreened struct {
+	PaymentID string
+	Mode      tenant.Mode
+	Network   string
+	Deposit   string
+	Senders   []string
+}
+
+// rescreenBatch bounds one look of Rescreen.
+const rescreenBatch = 100
+
+// Rescreen asks again about senders whom nobody could say anything about when their money came.
+func (a *Deposits) Rescreen(ctx context.Context) error {
+	waiting, err := a.Store.Unscreened(ctx, rescreenBatch)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, u := range waiting {
+		v, screening := a.Screening.Ask(ctx, u.Mode, u.Network, u.Senders)
+		if screening == payment.Unscreened {
+			return errors.Join(failed, fmt.Errorf("%s: %d transfers wait", admission.AlertUnscreened, len(waiting)))
+		}
+		err := a.Store.Update(ctx, u.PaymentID, func(view change.View, now time.Time) (change.Result, error) {
+			for i := range view.Rows {
+				if view.Rows[i].Key == u.Deposit {
+					view.Rows[i].Screening = screening
+				}
+			}
+			r, err := a.deposits(view, now)
+			r.Verdicts = map[string]payment.Screening{u.Deposit: screening}
+			r.Screened = append(r.Screened, change.Screened{Stage: change.AtDeposit, Deposit: u.Deposit, Verdict: v, Addresses: u.Senders})
+			return r, err
+		})
+		failed = errors.Join(failed, err)
+	}
+	return failed
+}

@@ -1,0 +1,77 @@
+package merchants
+
+import (
+	"context"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/access"
+	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/views"
+)
+
+type tokenAnswer struct {
+	Success         bool   `json:"success"`
+	SettlementToken string `json:"settlementToken,omitempty"`
+	ExpiresAt       string `json:"expiresAt"`
+}
+
+// IssueToken gives the caller of a payment that it settles itself a new one-time token; the old one is void from then on.
+// A replay shows the token for 15 minutes, for it is kept sealed and then erased.
+func (a *Merchants) IssueToken(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error) {
+	return a.Access.Owned(ctx, o, reference, k, func(v change.View, now time.Time) (change.Result, error) {
+		token, hash := change.NewToken()
+		expires := now.Add(a.Policy.TokenLife)
+		r, err := change.Applied(a.Policy.Apply(v.Payment, payment.NewToken{Token: payment.Token{Hash: hash, ExpiresAt: expires}}, now))
+		if err != nil {
+			return change.Result{}, err
+		}
+		full, err := views.Encode(tokenAnswer{true, token, views.Timestamp(expires)})
+		if err != nil {
+			return change.Result{}, err
+		}
+		kept, err := views.Encode(tokenAnswer{true, "", views.Timestamp(expires)})
+		if err != nil {
+			return change.Result{}, err
+		}
+		r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: kept, Full: full, Secret: a.Keys.Seal(full, access.SecretPlace(k))}
+		return r, nil
+	})
+}
+
+// Settle takes the caller's word that it has paid the receiver, once, with the token
+// (docs/api-contract.md#payment-life).
+func (a *Merchants) Settle(ctx context.Context, o tenant.Owner, reference, token, settlementReference string, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
+	if token == "" {
+		problems.Add("settlementToken", "is required")
+	}
+	if err := problems.Err(); err != nil {
+		return idempotency.Answer{}, err
+	}
+	return a.Access.Owned(ctx, o, reference, k, a.shownAfter(payment.Settle{TokenHash: change.TokenHash(token), Reference: settlementReference}))
+}
+
+// shownAfter applies a trigger and answers with the payment as GET shows it.
+func (a *Merchants) shownAfter(t payment.Trigger) change.Func {
+	return func(v change.View, now time.Time) (change.Result, error) {
+		r, err := change.Applied(a.Policy.Apply(v.Payment, t, now))
+		if err != nil {
+			return change.Result{}, err
+		}
+		v.Payment = r.Payment
+		body, err := a.Render.Shown(v)
+		if err != nil {
+			return change.Result{}, err
+		}
+		r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: body}
+		return r, nil
+	}
+}
+
+// Cancel withdraws a payment for which nothing has been seen.
+func (a *Merchants) Cancel(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error) {
+	return a.Access.Owned(ctx, o, reference, k, a.shownAfter(payment.Cancel{}))
+}

@@ -1,0 +1,75 @@
+// Package pricing prices payments, and shows what is taken where at which price.
+package pricing
+
+import (
+	"slices"
+	"time"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/admission"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/provider"
+	"causeway.internal/services/payments/internal/quote"
+)
+
+// Pricing prices payments, and shows what is taken where at which price.
+type Pricing struct {
+	Providers map[tenant.Mode]provider.Set
+	Families  map[tenant.Mode][]money.Family // whose addresses each open mode has
+	Policy    payment.Policy
+	Pauses    *admission.Pauses
+	Scans     *admission.Scans
+	Now       func() time.Time
+}
+
+// Quote prices what is asked for, unless an operator has paused it.
+func (a *Pricing) Quote(w provider.Set, ask quote.Ask) (quote.Quote, error) {
+	if err := a.Pauses.Quotes(ask.Currency, ask.Network); err != nil {
+		return quote.Quote{}, err
+	}
+	r, err := w.Rates.Quote(ask.Currency, ask.Asset.Symbol)
+	if err != nil {
+		return quote.Quote{}, err
+	}
+	q, err := a.Policy.Fees.Make(ask, r)
+	if err != nil {
+		return quote.Quote{}, err
+	}
+	return q, w.Minimums.Check(ask, q)
+}
+
+// Option is what a request would cost now in one crypto on one network.
+type Option struct {
+	Crypto       string       `json:"crypto"`
+	Network      string       `json:"network"`
+	CryptoAmount money.Number `json:"cryptoAmount"`
+	Rate         money.Number `json:"rate"`
+}
+
+// Options prices a request in everything that its mode takes. Left out are closed networks, and pairs
+// that have no fresh price or whose minimum the request does not meet.
+func (a *Pricing) Options(p payment.Payment) []Option {
+	world, ok := a.Providers[p.Mode]
+	if !ok {
+		return nil
+	}
+	var out []Option
+	for _, n := range money.Networks() {
+		if !slices.Contains(a.Families[p.Mode], n.Family) || a.Scans.Closed(p.Mode, n.Name) != "" {
+			continue
+		}
+		for _, asset := range n.Assets {
+			terms := payment.FulfilTerms{Network: n, Asset: asset}
+			if q, err := a.Quote(world, terms.Ask(p)); err == nil {
+				out = append(out, Option{asset.Symbol, n.Name, money.N(q.CryptoAmount), money.N(q.Rate.Value)})
+			}
+		}
+	}
+	return out
+}
+
+// SeesContracts reports whether a crypto is seen on a network whoever sends it.
+func (a *Pricing) SeesContracts(mode tenant.Mode, n money.Network, crypto string) bool {
+	return n.Family != money.EVM || n.Coin().Symbol != crypto || !a.Scans.Untraced(mode, n.Name)
+}

@@ -1,0 +1,191 @@
+package receivers
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/provider"
+	"causeway.internal/services/payments/internal/rail"
+	"causeway.internal/services/payments/internal/views"
+)
+
+type bankView struct {
+	Code     string         `json:"code"`
+	Name     string         `json:"name"`
+	Currency money.Currency `json:"currency"`
+}
+
+type banksAnswer struct {
+	Success bool       `json:"success"`
+	Banks   []bankView `json:"banks"`
+}
+
+// Banks is the body of GET /v1/banks: the banks of a currency, or of all, that can be paid and that a person may mean by
+// name (rail.Search).
+func (a *Receivers) Banks(currency money.Currency, name string) ([]byte, error) {
+	_, world, err := provider.Front(a.Providers)
+	if err != nil {
+		return nil, err
+	}
+	currencies := money.Currencies()
+	if currency != "" {
+		currencies = []money.Currency{currency}
+	}
+	out := banksAnswer{Success: true, Banks: []bankView{}}
+	for _, cur := range currencies {
+		for _, b := range rail.Search(cur, name) {
+			if _, ok := world.Paying(cur, b.Code); ok {
+				out.Banks = append(out.Banks, bankView{b.Code, b.Name, cur})
+			}
+		}
+	}
+	return views.Encode(out)
+}
+
+type verifiedAnswer struct {
+	Success  bool         `json:"success"`
+	Receiver verifiedView `json:"receiver"`
+}
+
+type verifiedView struct {
+	AccountName   string          `json:"accountName"`
+	AccountNumber string          `json:"accountNumber"`
+	BankCode      string          `json:"bankCode"`
+	BankName      string          `json:"bankName"`
+	FiatCurrency  money.Currency  `json:"fiatCurrency"`
+	NameVerified  bool            `json:"nameVerified"`
+	CheckDigit    rail.CheckDigit `json:"checkDigit"` // advice: see rail.NUBAN
+}
+
+// Lookup is the decoded body of a look-up of an account, and who asks.
+type Lookup struct {
+	Owner     *tenant.Owner // nil without a key
+	Receiver  payment.ReceiverInput
+	Currency  string
+	Reference string
+}
+
+// Refusals of a look-up.
+var (
+	errLookup = fault.New(fault.Unauthenticated, "reference_required",
+		"Send an API key with the permission payment:create, or in `reference` the reference of an open payment.")
+	errLookups = fault.New(fault.RateLimited, "rate_limited", "Too many accounts were looked up for this payment. Try again later.")
+)
+
+// VerifyReceiver is the body of POST /v1/payments/verify-receiver: whose account it is, as a claim would find. Without a
+// currency the bank's code decides, and NGN where it says nothing. A payment's reference names mode and currency instead;
+// without a key there must be one, and every reason against it has the same refusal.
+func (a *Receivers) VerifyReceiver(ctx context.Context, l Lookup, problems *fault.Problems) ([]byte, error) {
+	in, currency := l.Receiver, l.Currency
+	mode, cur := tenant.Mode(""), money.Currency(currency)
+	if l.Owner != nil {
+		mode = l.Owner.Mode
+	}
+	var asking payment.Payment
+	if l.Owner == nil || l.Reference != "" {
+		var err error
+		if asking, err = a.asking(ctx, l); err != nil {
+			return nil, err
+		}
+		mode, cur = asking.Mode, asking.Currency
+	}
+	_, open := a.Providers[mode]
+	if !open {
+		return nil, change.ErrLiveDisabled
+	}
+	switch {
+	case asking.ID != "":
+	case currency == "":
+		cur = currencyOf(in.BankCode)
+	case !cur.Valid():
+		problems.Add("fiatCurrency", "must be one of NGN, GHS, KES, ZAR")
+	}
+	var nested fault.Problems
+	r := payment.CheckReceiver(&in, mode, cur, &nested)
+	flatten(problems, nested.Err())
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	if err := KnownBank(mode, payment.Payment{Currency: cur, Receiver: r}); err != nil {
+		flatten(problems, err)
+		return nil, problems.Err()
+	}
+	if l.Owner == nil {
+		if wait := a.lookups.take(asking.ID); wait > 0 {
+			return nil, errLookups.After(wait)
+		}
+	}
+	named, ok, err := a.Complete(ctx, mode, cur, r)
+	switch {
+	case errors.Is(err, rail.ErrNotFound):
+		flatten(problems, AccountNotFound())
+		return nil, problems.Err()
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, errNameDown
+	}
+	return views.Encode(verifiedAnswer{true, verifiedView{
+		named.AccountName, named.AccountNumber, named.BankCode, named.BankName, cur, named.NameVerified,
+		rail.NUBAN(cur, named.BankCode, named.AccountNumber),
+	}})
+}
+
+// asking is the payment for which an account is looked up: the merchant's own, or without a key an open one.
+func (a *Receivers) asking(ctx context.Context, l Lookup) (payment.Payment, error) {
+	if l.Owner != nil {
+		if !id.IsPaymentReference(l.Reference) {
+			return payment.Payment{}, change.ErrNotFound
+		}
+		v, err := a.Find(ctx, *l.Owner, l.Reference)
+		return v.Payment, err
+	}
+	v, _, _, err := a.Access.Open(ctx, l.Reference, idempotency.Key{})
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.NotFound {
+		return payment.Payment{}, errLookup
+	}
+	if err == nil && !a.awaitsPerson(v.Payment) {
+		err = errLookup
+	}
+	return v.Payment, err
+}
+
+// awaitsPerson reports whether a payer or a recipient has still something to do about a payment.
+func (a *Receivers) awaitsPerson(p payment.Payment) bool {
+	if p.Type == payment.Gift {
+		return !change.Refuses(a.Policy, p, payment.ClaimGift{}, a.Now())
+	}
+	return slices.Contains([]payment.Status{payment.StatusCreated, payment.StatusPending, payment.StatusConfirming}, p.Status())
+}
+
+// flatten takes problems of a receiver over for a body whose fields stand at its top.
+func flatten(into *fault.Problems, err error) {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		for _, field := range f.Fields {
+			into.Add(strings.TrimPrefix(field.Field, "receiver."), "%s", field.Message)
+		}
+	}
+}
+
+// currencyOf is the one currency whose banks know the code, NGN when none or several do.
+func currencyOf(code string) money.Currency {
+	var found []money.Currency
+	for _, cur := range money.Currencies() {
+		if _, ok := rail.BankName(cur, code); ok {
+			found = append(found, cur)
+		}
+	}
+	if len(found) == 1 {
+		return found[0]
+	}
+	return money.NGN
+}

@@ -1,0 +1,85 @@
+// Package receivers knows whose account a receiver is, and which banks can be paid.
+package receivers
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/access"
+	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/provider"
+	"causeway.internal/services/payments/internal/rail"
+)
+
+// Receivers knows whose account a receiver is, and which banks can be paid.
+type Receivers struct {
+	Options
+	names   *names
+	lookups *lookups
+}
+
+// ReceiverOptions is what Receivers uses.
+type Options struct {
+	Providers map[tenant.Mode]provider.Set
+	Access    *access.Payments
+	Find      func(ctx context.Context, o tenant.Owner, reference string) (change.View, error) // of an owner
+	Policy    payment.Policy
+	Now       func() time.Time
+}
+
+// NewReceivers makes Receivers that remember no name yet.
+func New(o Options) *Receivers {
+	return &Receivers{Options: o, names: newNames(o.Now), lookups: newLookups(o.Now)}
+}
+
+// Complete completes a receiver with the bank's names. rail.ErrNotFound comes through; while the name service is down the
+// receiver stays without a name and ok is false.
+func (a *Receivers) Complete(ctx context.Context, mode tenant.Mode, currency money.Currency, r payment.Receiver) (named payment.Receiver, ok bool, err error) {
+	return a.names.resolve(ctx, a.Providers[mode].Namer(currency), mode, currency, r)
+}
+
+// Named completes a receiver that somebody has just given, or refuses it.
+func (a *Receivers) Named(ctx context.Context, p payment.Payment, r payment.Receiver) (payment.Receiver, error) {
+	if err := KnownBank(p.Mode, payment.Payment{Currency: p.Currency, Receiver: r}); err != nil {
+		return r, err
+	}
+	world, ok := a.Providers[p.Mode]
+	if !ok {
+		return r, change.ErrLiveDisabled
+	}
+	if _, ok := world.Paying(p.Currency, r.BankCode); !ok {
+		return r, provider.Unreachable()
+	}
+	named, ok, err := a.Complete(ctx, p.Mode, p.Currency, r)
+	switch {
+	case errors.Is(err, rail.ErrNotFound):
+		return r, AccountNotFound()
+	case err != nil:
+		return r, err
+	case !ok:
+		return r, errNameDown
+	}
+	return named, nil
+}
+
+// KnownBank refuses, in live mode only, a bank that nobody knows or that is another country's
+// (docs/api-contract.md#receivers).
+func KnownBank(mode tenant.Mode, draft payment.Payment) error {
+	if mode != tenant.Live || !draft.Receiver.Known() {
+		return nil
+	}
+	var p fault.Problems
+	if _, ok := rail.BankName(draft.Currency, draft.Receiver.BankCode); !ok {
+		p.Add("receiver.bankCode", "is no bank of %s", draft.Currency)
+	}
+	return p.Err()
+}
+
+// errNameDown is what a claim, or a look-up, gets while nobody can say whose account it is.
+var errNameDown = fault.New(fault.Unavailable, "name_service_unavailable",
+	"The account's name cannot be looked up right now. Try again shortly.").After(5 * time.Second)

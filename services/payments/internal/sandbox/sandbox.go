@@ -1,0 +1,171 @@
+// Package sandbox plays payers and banks in test mode.
+package sandbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"causeway.internal/libs/fault"
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/idempotency"
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/libs/wire"
+	"causeway.internal/services/payments/internal/access"
+	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/deposits"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/provider"
+	"causeway.internal/services/payments/internal/views"
+)
+
+// The sandbox of docs/api-contract.md#sandbox: test mode only; to a live key its routes do not exist.
+var (
+	errNoSandbox   = fault.New(fault.NotFound, "route_not_found", "No such route.")
+	errNotPayable  = fault.New(fault.Conflict, "not_payable", "This payment takes no deposit in its present state.")
+	errNotExpiring = fault.New(fault.Conflict, "not_expirable", "This payment has no open window.")
+)
+
+// SandboxStore finds payments and payouts of an owner.
+type Store interface {
+	Find(ctx context.Context, o tenant.Owner, reference string) (change.View, error)
+	// FindPayout is the reference of the owner's payment that a payout belongs to.
+	FindPayout(ctx context.Context, o tenant.Owner, payoutID string) (reference string, err error)
+	// Hint makes a payout be asked about now.
+	Hint(ctx context.Context, rail, reference string) error
+}
+
+// Sandbox plays payers and banks in test mode.
+type Sandbox struct {
+	Store     Store
+	Access    *access.Payments
+	Providers map[tenant.Mode]provider.Set
+	Deposits  *deposits.Deposits
+	Policy    payment.Policy
+	Render    views.Renderer
+}
+
+// finalityDepth is how deep the simulated chain buries a transfer on a network where only finality counts.
+const finalityDepth = 64
+
+// SandboxDeposit is the body of POST /v1/sandbox/payments/:reference/deposits. Amount zero means what is still owed,
+// Confirmations negative means enough.
+type SandboxDeposit struct {
+	Amount        decimal.Decimal
+	Given         bool
+	Confirmations int64
+}
+
+type depositAnswer struct {
+	Success bool        `json:"success"`
+	Deposit depositView `json:"deposit"`
+}
+
+type depositView struct {
+	DepositAddress string       `json:"depositAddress"`
+	Amount         money.Number `json:"amount"`
+	Crypto         string       `json:"crypto"`
+	Network        string       `json:"network"`
+	Confirmations  int64        `json:"confirmations"`
+}
+
+// SimulateDeposit asks the simulated chain for a transfer to the payment's address.
+func (a *Sandbox) SimulateDeposit(ctx context.Context, o tenant.Owner, reference string, d SandboxDeposit, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
+	if o.Mode != tenant.Test {
+		return idempotency.Answer{}, errNoSandbox
+	}
+	if d.Given && (!d.Amount.IsPositive() || d.Amount.GreaterThan(money.Max)) {
+		problems.Add("amount", "must be greater than 0 and at most %s", money.Max)
+	}
+	if err := problems.Err(); err != nil {
+		return idempotency.Answer{}, err
+	}
+	return a.Access.Owned(ctx, o, reference, k, func(v change.View, now time.Time) (change.Result, error) { return a.simulated(v, d, now) })
+}
+
+// simulated is the change that sends a simulated transfer to a payment.
+func (a *Sandbox) simulated(v change.View, d SandboxDeposit, now time.Time) (change.Result, error) {
+	p := v.Payment
+	switch p.State() {
+	case payment.State(payment.StatusPending), payment.State(payment.StatusConfirming), payment.StateUnfunded,
+		payment.State(payment.StatusExpired), payment.State(payment.StatusCancelled):
+	default:
+		return change.Result{}, errNotPayable
+	}
+	n, ok := money.NetworkOf(p.Quote.Network)
+	if !ok || p.Address == "" {
+		return change.Result{}, errNotPayable
+	}
+	asset, ok := n.Asset(p.Quote.Crypto)
+	if !ok {
+		return change.Result{}, errNotPayable
+	}
+	amount, err := depositAmount(a.owed(v), asset, d)
+	if err != nil {
+		return change.Result{}, err
+	}
+	depth := d.Confirmations
+	if depth < 0 {
+		depth = a.enough(p, amount)
+	}
+	requestID := id.New(id.Message, now)
+	body, err := views.Encode(depositAnswer{true, depositView{p.Address, money.N(amount), p.Quote.Crypto, p.NetworkName, depth}})
+	if err != nil {
+		return change.Result{}, err
+	}
+	return change.Result{
+		Answer: &idempotency.Answer{Status: change.StatusOK, Body: body},
+		Commands: []change.Command{{Name: wire.SimulateDepositV1, ID: requestID, Payload: wire.SimulateDeposit{
+			RequestID: requestID, Address: p.Address, Network: n.Name, Asset: asset.Symbol, Amount: asset.ToUnits(amount).Truncate(0).String(), Confirmations: depth,
+		}}},
+	}, nil
+}
+
+func depositAmount(owed decimal.Decimal, asset money.Asset, d SandboxDeposit) (decimal.Decimal, error) {
+	var problems fault.Problems
+	amount := d.Amount
+	switch {
+	case !d.Given:
+		amount = owed
+	case money.Digits(amount) > asset.Decimals:
+		problems.Add("amount", "must have at most %d fractional digits", asset.Decimals)
+	}
+	return amount, problems.Err()
+}
+
+// enough is the depth that confirms a transfer of this amount on top of what has come.
+func (a *Sandbox) enough(p payment.Payment, amount decimal.Decimal) int64 {
+	p.Received = p.Received.Add(amount)
+	if need := a.Policy.Need(p); need.Confirmations > 0 {
+		return need.Confirmations
+	}
+	return finalityDepth
+}
+
+// ExpireNow closes the payment's window as the timer would, in test mode.
+func (a *Sandbox) ExpireNow(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error) {
+	if o.Mode != tenant.Test {
+		return idempotency.Answer{}, errNoSandbox
+	}
+	return a.Access.Owned(ctx, o, reference, k, a.expired)
+}
+
+// expired is the change that closes a payment's window now.
+func (a *Sandbox) expired(v change.View, now time.Time) (change.Result, error) {
+	if due, name := v.Payment.Timer(); due.IsZero() || name != payment.OnWindow {
+		return change.Result{}, errNotExpiring
+	}
+	r, err := a.Deposits.CloseWindow(v, true, now)
+	if err != nil {
+		return change.Result{}, err
+	}
+	v.Payment = r.Payment
+	body, err := a.Render.Shown(v)
+	if err != nil {
+		return change.Result{}, err
+	}
+	r.Answer = &idempotency.Answer{Status: change.StatusOK, Body: body}
+	return r, nil
+}

@@ -1,0 +1,107 @@
+package views
+
+import (
+	"context"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"causeway.internal/libs/id"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/payment"
+)
+
+// Filter chooses payments of a list, newest first. Zero values choose all.
+type Filter struct {
+	Owner    tenant.Owner // MerchantID "" is an operator's list: all merchants and modes
+	Statuses []payment.Status
+	Type     payment.Type
+	From, To time.Time // of creation; From included, To not
+	Before   string    // id of the last payment of the page before
+	Limit    int
+}
+
+// ViewStore reads payments as their owner sees them.
+type Store interface {
+	// Find is the payment of an owner by its reference, without a lock and without what no answer shows of it, such as the payer.
+	Find(ctx context.Context, o tenant.Owner, reference string) (change.View, error)
+	// List gives up to f.Limit payments, each as Find would.
+	List(ctx context.Context, f Filter) ([]change.View, error)
+	// SettledBetween gives an owner's payments that were settled from (included) to (not), in the order of their settlement,
+	// beginning after the one of that id among those settled at from.
+	SettledBetween(ctx context.Context, o tenant.Owner, from time.Time, after string, to time.Time, most int) ([]Settlement, error)
+}
+
+// Views shows merchants their payments.
+type Reader struct {
+	Store  Store
+	Render Renderer
+}
+
+// Cursor makes the opaque cursor of a page that ends with a payment; ReadCursor reads it.
+func Cursor(paymentID string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte("p" + strings.TrimPrefix(paymentID, id.Payment)))
+}
+
+// ReadCursor is the id that a cursor holds; ok is false for anything that Cursor did not make.
+func ReadCursor(text string) (paymentID string, ok bool) {
+	const idLength = 26
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(raw) != 1+idLength || raw[0] != 'p' || strings.Trim(string(raw[1:]), "0123456789abcdefghijklmnopqrstuvwxyz") != "" {
+		return "", false
+	}
+	return id.Payment + string(raw[1:]), true
+}
+
+type Pagination struct {
+	Limit      int     `json:"limit"`
+	NextCursor *string `json:"nextCursor"`
+	HasMore    bool    `json:"hasMore"`
+}
+
+type listAnswer[T any] struct {
+	Success    bool       `json:"success"`
+	Payments   []T        `json:"payments"`
+	Pagination Pagination `json:"pagination"`
+}
+
+// List is the body of GET /v1/payments: each payment as GET shows it.
+func (a *Reader) List(ctx context.Context, f Filter) ([]byte, error) {
+	return Page(ctx, a.Store.List, f, func(v change.View) (Shown, error) { return a.Render.ShownOf(v), nil })
+}
+
+// Page lists payments and reads one more than a page holds, to know whether there is another.
+func Page[T any](ctx context.Context, list func(context.Context, Filter) ([]change.View, error), f Filter, show func(change.View) (T, error)) ([]byte, error) {
+	limit := f.Limit
+	f.Limit++
+	views, err := list(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	page := Pagination{Limit: limit}
+	if len(views) > limit {
+		views = views[:limit]
+		next := Cursor(views[limit-1].Payment.ID)
+		page.HasMore, page.NextCursor = true, &next
+	}
+	out := make([]T, len(views))
+	for i, v := range views {
+		if out[i], err = show(v); err != nil {
+			return nil, err
+		}
+	}
+	return Encode(listAnswer[T]{true, out, page})
+}
+
+// Show is the body of GET /v1/payments/:reference.
+func (a *Reader) Show(ctx context.Context, o tenant.Owner, reference string) ([]byte, error) {
+	if !id.IsPaymentReference(reference) {
+		return nil, change.ErrNotFound
+	}
+	v, err := a.Store.Find(ctx, o, reference)
+	if err != nil {
+		return nil, err
+	}
+	return a.Render.Shown(v)
+}

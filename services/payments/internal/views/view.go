@@ -1,0 +1,246 @@
+// Package views shows payments to merchants, in answers, events, lists and reports.
+package views
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/libs/tenant"
+	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payout"
+)
+
+// Renderer turns payments into the JSON that merchants see. GET and the webhook body are made by the same code, so that
+// an event shows exactly what a GET shows.
+type Renderer struct {
+	PublicURL string // base URL of the pages, without a trailing slash
+}
+
+// Timestamp is how every time is written: ISO 8601, UTC, milliseconds (docs/api-contract.md#times).
+func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+func TimestampOrNull(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := Timestamp(t)
+	return &s
+}
+
+type charge struct {
+	Fiat   money.Number `json:"fiat"`
+	Crypto money.Number `json:"crypto"`
+	USD    money.Number `json:"usd"`
+}
+
+// Created is the payment in the answer to a create, exactly the fields of docs/api-contract.md#answers. The pointers
+// are absent on an unfulfilled request, id on everything else.
+type Created struct {
+	ID             string        `json:"id,omitempty"`
+	Reference      string        `json:"reference"`
+	Type           payment.Type  `json:"type,omitempty"`
+	Status         string        `json:"status"`
+	DepositAddress string        `json:"depositAddress,omitempty"`
+	CryptoAmount   *money.Number `json:"cryptoAmount,omitempty"`
+	Crypto         string        `json:"crypto,omitempty"`
+	Network        string        `json:"network,omitempty"`
+	FiatAmount     money.Number  `json:"fiatAmount"`
+	FiatCurrency   string        `json:"fiatCurrency"`
+	TransactionUSD *money.Number `json:"transactionUsd,omitempty"`
+	Rate           *money.Number `json:"rate,omitempty"`
+	Charge         *charge       `json:"charge,omitempty"`
+	ExpiresAt      string        `json:"expiresAt,omitempty"`
+}
+
+func createdOf(p payment.Payment) Created {
+	c := Created{
+		Reference: p.Reference, Type: p.Type, Status: string(p.Status()),
+		FiatAmount: money.N(p.FiatAmount), FiatCurrency: string(p.Currency),
+	}
+	q := p.Quote
+	if !q.Priced() {
+		c.ID = p.ID
+		return c
+	}
+	due, usd, rate := money.N(q.CryptoAmount), money.N(q.TransactionUSD), money.N(q.Rate.Value)
+	c.DepositAddress, c.Crypto, c.Network = p.Address, q.Crypto, p.NetworkName
+	c.CryptoAmount, c.TransactionUSD, c.Rate = &due, &usd, &rate
+	c.Charge = &charge{money.N(q.Charge.Fiat), money.N(q.Charge.Crypto), money.N(q.Charge.USD)}
+	c.ExpiresAt = Timestamp(p.ExpiresAt)
+	return c
+}
+
+type receiver struct {
+	AccountName   string `json:"accountName"`
+	AccountNumber string `json:"accountNumber"`
+	BankName      string `json:"bankName"`
+	NameVerified  bool   `json:"nameVerified"`
+}
+
+type transfer struct {
+	TxHash        string       `json:"txHash"`
+	Amount        money.Number `json:"amount"`
+	Confirmations int64        `json:"confirmations"`
+	FirstSeenAt   string       `json:"firstSeenAt"`
+}
+
+type PayoutView struct {
+	ID        string       `json:"id"`
+	Status    string       `json:"status"`
+	Amount    money.Number `json:"amount"`
+	Currency  string       `json:"currency"`
+	Reference string       `json:"reference"`
+}
+
+func PayoutViewOf(o payout.Payout) PayoutView {
+	return PayoutView{o.ID, string(o.State), money.N(o.Amount), string(o.Currency), o.Reference}
+}
+
+// Shown is the payment as GET and events show it (docs/api-contract.md#reading-a-payment).
+type Shown struct {
+	Created
+	// Token stands before every text that a merchant chose, where the dispatcher looks for it (wire.TokenMask).
+	Token          string              `json:"settlementToken,omitempty"`
+	TxHash         string              `json:"txHash"`
+	Confirmations  int64               `json:"confirmations"`
+	ReceivedAmount money.Number        `json:"receivedAmount"`
+	IgnoredAmount  *money.Number       `json:"ignoredAmount,omitempty"`
+	ConfirmedAt    *string             `json:"confirmedAt"`
+	SettledAt      *string             `json:"settledAt"`
+	PayoutAmount   *money.Number       `json:"payoutAmount,omitempty"`
+	Exception      *payment.Exception  `json:"exception"`
+	CreatedAt      string              `json:"createdAt"`
+	Metadata       json.RawMessage     `json:"metadata"`
+	Transfers      []transfer          `json:"transfers"`
+	Receiver       *receiver           `json:"receiver,omitempty"`
+	Payout         *PayoutView         `json:"payout,omitempty"`
+	Preferred      *payment.Preference `json:"preferred,omitempty"`
+	CheckoutURL    string              `json:"checkoutUrl,omitempty"`
+	PaymentURI     string              `json:"paymentUri,omitempty"`
+	Sequence       int64               `json:"sequence,omitempty"`
+}
+
+func (r Renderer) ShownOf(v change.View) Shown {
+	p := v.Payment
+	s := Shown{
+		Created: createdOf(p), ReceivedAmount: money.N(p.Received), ConfirmedAt: TimestampOrNull(p.ConfirmedAt), SettledAt: TimestampOrNull(p.SettledAt),
+		CreatedAt: Timestamp(p.CreatedAt), Metadata: json.RawMessage(p.Metadata), Transfers: []transfer{},
+	}
+	s.ID, s.ExpiresAt = "", Timestamp(p.ExpiresAt)
+	if p.Ignored.IsPositive() {
+		ignored := money.N(p.Ignored)
+		s.IgnoredAmount = &ignored
+	}
+	if e := p.Exception(); e != payment.None {
+		s.Exception = &e
+	}
+	if q := p.Quote; q.Priced() {
+		amount := money.N(p.PayoutAmount())
+		s.PayoutAmount, s.PaymentURI = &amount, paymentURI(p)
+		rate, taken := money.N(p.Rate()), p.Charge()
+		s.Rate, s.Charge = &rate, &charge{money.N(taken.Fiat), money.N(taken.Crypto), money.N(taken.USD)}
+	}
+	if first, ok := p.Shown(v.Rows); ok {
+		s.TxHash, s.Confirmations = first.TxHash, first.Confirmations(v.Heads[first.Network].Height)
+	}
+	for _, d := range v.Rows {
+		if !d.Reverted {
+			s.Transfers = append(s.Transfers, transfer{d.TxHash, money.N(d.Amount), d.Confirmations(v.Heads[d.Network].Height), Timestamp(d.FirstSeenAt)})
+		}
+	}
+	if p.Receiver.Known() {
+		m := p.Receiver.Masked()
+		s.Receiver = &receiver{m.AccountName, m.AccountNumber, m.BankName, m.NameVerified}
+	}
+	if o := v.Payout; o != nil {
+		paid := PayoutViewOf(*o)
+		s.Payout = &paid
+	}
+	if p.Type == payment.Request && p.Preferred != (payment.Preference{}) {
+		preferred := p.Preferred // a copy, or every payment would be one
+		s.Preferred = &preferred
+	}
+	if r.PublicURL != "" {
+		s.CheckoutURL = r.PublicURL + "/pay/" + p.Reference
+	}
+	return s
+}
+
+// paymentURI is what a wallet app opens: BIP-21 for bitcoin, EIP-681 for a network's own coin, Solana Pay for SOL. A
+// token's URI would name its contract, which only wallets knows; the address and the amount stand beside it.
+func paymentURI(p payment.Payment) string {
+	n, ok := money.NetworkOf(p.Quote.Network)
+	if !ok || p.Address == "" {
+		return ""
+	}
+	asset, ok := n.Asset(p.Quote.Crypto)
+	if !ok || !asset.Native {
+		return ""
+	}
+	amount := url.QueryEscape(money.Canonical(p.Quote.CryptoAmount))
+	switch n.Family {
+	case money.Bitcoin:
+		return "bitcoin:" + p.Address + "?amount=" + amount
+	case money.Solana:
+		return "solana:" + p.Address + "?amount=" + amount
+	case money.EVM:
+		return "ethereum:" + p.Address + "@" + strconv.FormatInt(n.ChainID, 10) + "?value=" + asset.ToUnits(p.Quote.CryptoAmount).Truncate(0).String()
+	case money.Tron:
+	}
+	return ""
+}
+
+// Encode writes JSON as it is sent: without escaping HTML and without a trailing newline.
+func Encode(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	buf.Grow(1024)
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	return bytes.TrimRight(buf.Bytes(), "\n"), nil
+}
+
+type PaymentAnswer struct {
+	Success bool `json:"success"`
+	Payment any  `json:"payment"`
+}
+
+// Created is the body of the answer to a create.
+func (r Renderer) Created(p payment.Payment) ([]byte, error) {
+	return Encode(PaymentAnswer{true, createdOf(p)})
+}
+
+// Shown is the body of the answer to a GET.
+func (r Renderer) Shown(v change.View) ([]byte, error) {
+	return Encode(PaymentAnswer{true, r.ShownOf(v)})
+}
+
+type eventBody struct {
+	ID        string      `json:"id"`
+	Type      string      `json:"type"`
+	CreatedAt string      `json:"createdAt"`
+	Mode      tenant.Mode `json:"mode"`
+	Data      eventData   `json:"data"`
+}
+
+type eventData struct {
+	Payment Shown `json:"payment"`
+}
+
+// EventBody is the webhook body of an event, byte for byte as it is signed and sent (docs/api-contract.md#webhooks).
+func (r Renderer) EventBody(eventID, kind string, at time.Time, v change.View) ([]byte, error) {
+	s := r.ShownOf(v)
+	s.Sequence = v.Payment.Sequence
+	if v.Token {
+		s.Token = "***"
+	}
+	return Encode(eventBody{eventID, kind, Timestamp(at), v.Payment.Mode, eventData{s}})
+}
