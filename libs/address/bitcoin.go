@@ -86,7 +86,7 @@ func parseSegwit(prefix, text string) ([]byte, error) {
 	case version > 0:
 		version += versionOne - 1
 	}
-	return append([]byte{version, byte(len(program))}, program...), nil
+	return append([]byte{version, byte(len(program))}, program...), nil //nolint:gosec // a program has at most 40 bytes
 }
 
 func encodeSegwit(net Net, version byte, program []byte) (string, error) {
