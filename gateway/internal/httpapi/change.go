@@ -10,7 +10,6 @@ import (
 	"causeway.internal/gateway/internal/apikey"
 	"causeway.internal/gateway/internal/audit"
 	"causeway.internal/libs/approval"
-	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
@@ -148,13 +147,11 @@ type meAnswer struct {
 	} `json:"limits"`
 }
 
-var errNoKey = fault.New(fault.Unauthenticated, "key_required", "This route needs an API key.")
-
 // me answers from memory with the key that authenticated the call.
 func (a *API) me(ctx context.Context, _ noRequest) (out meAnswer, err error) {
 	k := a.Caller(ctx)
 	if k == nil {
-		return out, errNoKey
+		return out, httpkit.ErrNoMerchant
 	}
 	v := whole(*k)
 	out.Key.ID, out.Key.PublicKey, out.Key.Name, out.Key.Mode = v.ID, v.PublicKey, v.Name, v.Mode

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/services/callback-dispatcher/internal/app"
@@ -96,11 +95,8 @@ type previousView struct {
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func owner(r *httpkit.Request) (app.Owner, error) {
-	id := r.Identity
-	if id.Subject != httpkit.Merchant || id.MerchantID == "" || id.Mode == "" {
-		return app.Owner{}, fault.New(fault.Forbidden, "merchant_required", "Only a merchant's key may manage webhooks.")
-	}
-	return app.Owner{MerchantID: id.MerchantID, Mode: string(id.Mode)}, nil
+	o, err := r.Identity.Owner()
+	return app.Owner{MerchantID: o.MerchantID, Mode: string(o.Mode)}, err
 }
 
 func (a *api) show(ctx context.Context, _ nothing) (secretView, error) {

@@ -76,19 +76,16 @@ func Refusal(ctx context.Context, f *fault.Error) idempotency.Answer {
 	return idempotency.Answer{Status: httpkit.Status(f.Kind), Body: httpkit.ErrorBody(f, httpkit.From(ctx).RequestID)}
 }
 
-var errNoMerchant = fault.New(fault.Unauthenticated, "key_required", "This route needs an API key.")
-
 // caller is the merchant whom the gateway names, and the request's idempotency key within merchant, mode, route and the
 // object that the route names.
 func caller(ctx context.Context, object ...string) (tenant.Owner, idempotency.Key, error) {
 	r := httpkit.From(ctx)
-	i := r.Identity
-	mode := i.Mode
-	if i.Subject != httpkit.Merchant || i.MerchantID == "" || (mode != tenant.Live && mode != tenant.Test) {
-		return tenant.Owner{}, idempotency.Key{}, errNoMerchant
+	o, err := r.Identity.Owner()
+	if err != nil {
+		return tenant.Owner{}, idempotency.Key{}, err
 	}
-	scope := idempotency.Scope(append([]string{i.MerchantID, string(i.Mode), r.Route}, object...)...)
-	return tenant.Owner{MerchantID: i.MerchantID, KeyID: i.KeyID, Mode: mode}, idempotency.Key{Scope: scope, Key: r.IdempotencyKey, Hash: r.BodyHash}, nil
+	scope := idempotency.Scope(append([]string{o.MerchantID, string(o.Mode), r.Route}, object...)...)
+	return o, idempotency.Key{Scope: scope, Key: r.IdempotencyKey, Hash: r.BodyHash}, nil
 }
 
 func answer(a idempotency.Answer, err error) (httpkit.Answer, error) {

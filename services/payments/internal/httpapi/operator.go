@@ -53,15 +53,9 @@ func operatorKey(ctx context.Context, name, object string) idempotency.Key {
 	return idempotency.Key{Scope: idempotency.Scope("operator", name, r.Route, object), Key: r.IdempotencyKey, Hash: r.BodyHash}
 }
 
-var errNoOperator = fault.New(fault.Forbidden, "operator_required", "This route needs an operator's token.")
-
 // operator is the name of the operator whom the gateway names.
 func operator(ctx context.Context) (string, error) {
-	i := httpkit.From(ctx).Identity
-	if i.Subject != httpkit.Operator || i.Operator == "" {
-		return "", errNoOperator
-	}
-	return i.Operator, nil
+	return httpkit.From(ctx).Identity.OperatorName()
 }
 
 const (

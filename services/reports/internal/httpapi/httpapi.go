@@ -92,19 +92,9 @@ func ok(body []byte, err error) (httpkit.Answer, error) {
 	return httpkit.Answer{Status: http.StatusOK, Body: body}, err
 }
 
-var (
-	errNoMerchant = fault.New(fault.Unauthenticated, "key_required", "This route needs an API key.")
-	errNoOperator = fault.New(fault.Unauthenticated, "operator_required", "This route needs an operator's token.")
-)
-
 // owner is the merchant of the gateway's identity.
 func owner(ctx context.Context) (tenant.Owner, error) {
-	i := httpkit.From(ctx).Identity
-	mode := i.Mode
-	if i.Subject != httpkit.Merchant || i.MerchantID == "" || (mode != tenant.Live && mode != tenant.Test) {
-		return tenant.Owner{}, errNoMerchant
-	}
-	return tenant.Owner{MerchantID: i.MerchantID, KeyID: i.KeyID, Mode: mode}, nil
+	return httpkit.From(ctx).Identity.Owner()
 }
 
 // viewer is the merchant of a public request's key, or nobody.
@@ -123,10 +113,8 @@ func key(ctx context.Context, o tenant.Owner) idempotency.Key {
 }
 
 func operator(ctx context.Context) error {
-	if httpkit.From(ctx).Identity.Subject != httpkit.Operator {
-		return errNoOperator
-	}
-	return nil
+	_, err := httpkit.From(ctx).Identity.OperatorName()
+	return err
 }
 
 // asSent bounds a text before it is cleaned; its own limit applies to the cleaned text.

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 
-	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/tenant"
 )
@@ -18,14 +17,12 @@ type Reassigner interface {
 func Adopt(s *httpkit.Server, r Reassigner) {
 	httpkit.Handle(s, "POST /v1/admin/wallets/adopt", func(ctx context.Context, a adoptRequest) (adoptAnswer, error) {
 		if httpkit.From(ctx).Identity.Subject != httpkit.Operator {
-			return adoptAnswer{}, errNoOperator
+			return adoptAnswer{}, httpkit.ErrNoOperator
 		}
 		moved, err := r.Reassign(ctx, a.from, a.to)
 		return adoptAnswer{moved}, err
 	})
 }
-
-var errNoOperator = fault.New(fault.Unauthenticated, "operator_required", "This route needs an operator's token.")
 
 type adoptRequest struct {
 	from tenant.Owner

@@ -66,20 +66,19 @@ func read(ctx context.Context, f func(tenant.Owner) ([]byte, error)) (httpkit.An
 	return httpkit.Answer{Status: http.StatusOK, Body: body}, err
 }
 
-var errNoKey = fault.New(fault.Unauthenticated, "key_required", "This route needs an API key.")
-
 // caller is the key that the gateway names, and the request's idempotency key. Wallets are scoped to the calling key, so a
 // stored answer is too: another key of the merchant must not be shown what it may not read.
 func caller(ctx context.Context, object ...string) (tenant.Owner, idempotency.Key, error) {
 	r := httpkit.From(ctx)
-	i := r.Identity
-	mode := i.Mode
-	if i.Subject != httpkit.Merchant || i.MerchantID == "" || i.KeyID == 0 || !mode.Valid() {
-		return tenant.Owner{}, idempotency.Key{}, errNoKey
+	o, err := r.Identity.Owner()
+	if err == nil && o.KeyID == 0 {
+		err = httpkit.ErrNoMerchant
 	}
-	parts := append([]string{i.MerchantID, string(i.Mode), strconv.FormatInt(i.KeyID, 10), r.Route}, object...)
-	return tenant.Owner{MerchantID: i.MerchantID, KeyID: i.KeyID, Mode: mode},
-		idempotency.Key{Scope: idempotency.Scope(parts...), Key: r.IdempotencyKey, Hash: r.BodyHash}, nil
+	if err != nil {
+		return tenant.Owner{}, idempotency.Key{}, err
+	}
+	parts := append([]string{o.MerchantID, string(o.Mode), strconv.FormatInt(o.KeyID, 10), r.Route}, object...)
+	return o, idempotency.Key{Scope: idempotency.Scope(parts...), Key: r.IdempotencyKey, Hash: r.BodyHash}, nil
 }
 
 func answer(a idempotency.Answer, err error) (httpkit.Answer, error) {
