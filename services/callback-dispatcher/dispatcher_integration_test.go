@@ -708,8 +708,8 @@ func TestSecret_whoMayAsk(t *testing.T) {
 		who    httpkit.Identity
 		status int
 	}{
-		"public":         {httpkit.Identity{Subject: httpkit.Public}, 403},
-		"operator":       {httpkit.Identity{Subject: httpkit.Operator, Operator: "o"}, 403},
+		"public":         {httpkit.Identity{Subject: httpkit.Public}, 401},
+		"operator":       {httpkit.Identity{Subject: httpkit.Operator, Operator: "o"}, 401},
 		"other audience": {httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m", Mode: tenant.Test, Audience: wire.Payments}, 401},
 		"merchant":       {httpkit.Identity{Subject: httpkit.Merchant, MerchantID: "m", Mode: tenant.Test}, 200},
 	} {
