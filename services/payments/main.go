@@ -33,6 +33,7 @@ import (
 	"causeway.internal/services/payments/internal/messaging"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/payouts"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/screen"
 	"causeway.internal/services/payments/internal/stock"
@@ -285,7 +286,7 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	p.group.Go("consumers", link.Run)
 	worker := a.Worker(p.store, cfg.PayoutSlots)
 	worker.AskFirst = p.cfg.Recovery
-	payouts := app.NewPayoutWorker(worker)
+	payouts := payouts.New(worker)
 	p.group.Go("payouts", payouts.Run)
 	p.group.Every("floats", floatEvery, payouts.ReadFloats)
 	p.group.Go("timers", p.timers(a, stock.NewReplenisher(p.store, p.deps.Families, cfg.AddressStock, time.Now, p.stockGauge()), keep))

@@ -14,9 +14,9 @@ import (
 	"causeway.internal/libs/config"
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/payouts"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/flutterwave"
@@ -304,7 +304,7 @@ func whole(worlds map[tenant.Mode]provider.Set) map[payment.RailCurrency]bool {
 }
 
 // watch makes the metrics of the rails.
-func watch(registry prometheus.Registerer) app.Watch {
+func watch(registry prometheus.Registerer) payouts.Watch {
 	outcomes := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "payments_payouts_total", Help: "What became of payouts, by rail, currency and outcome.",
 	}, []string{"rail", "currency", "outcome"})
@@ -318,7 +318,7 @@ func watch(registry prometheus.Registerer) app.Watch {
 		Name: "payments_rail_hints_total", Help: "Webhooks of rails, by rail and outcome: ok, other (about no transfer of ours), forged.",
 	}, []string{"rail", "outcome"})
 	registry.MustRegister(outcomes, breakers, floats, hints)
-	return app.Watch{
+	return payouts.Watch{
 		Outcome: func(rail string, cur money.Currency, outcome string) {
 			outcomes.WithLabelValues(rail, string(cur), outcome).Inc()
 		},

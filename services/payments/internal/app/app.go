@@ -22,6 +22,7 @@ import (
 	"causeway.internal/services/payments/internal/intake"
 	"causeway.internal/services/payments/internal/merchants"
 	"causeway.internal/services/payments/internal/payment"
+	"causeway.internal/services/payments/internal/payouts"
 	"causeway.internal/services/payments/internal/pricing"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/receivers"
@@ -60,7 +61,7 @@ type Deps struct {
 	Scans       *admission.Scans
 	Daily       admission.Daily
 	Capacity    *admission.Capacity
-	Watch       Watch
+	Watch       payouts.Watch
 	SecondAbove map[money.Currency]decimal.Decimal
 	Keys        *keyring.Ring
 	PlainGifts  bool
@@ -77,7 +78,7 @@ type cases struct {
 	*sandbox.Sandbox
 	*Operators
 	*books.Books
-	*Hints
+	*payouts.Hints
 }
 
 // App is the use cases.
@@ -107,13 +108,13 @@ func New(d Deps) *App {
 			SecondAbove: d.SecondAbove, Now: d.Now,
 		},
 		Books: &books.Books{Store: d.Store, Providers: d.Worlds, Now: d.Now, Log: d.Log},
-		Hints: &Hints{Providers: d.Worlds, Hint: d.Store.Hint, Watch: d.Watch},
+		Hints: &payouts.Hints{Providers: d.Worlds, Hint: d.Store.Hint, Watch: d.Watch},
 	}}
 }
 
 // Worker is what a worker of payouts needs of the use cases.
-func (a *App) Worker(s Payouts, slots int) WorkerOptions {
-	return WorkerOptions{
+func (a *App) Worker(s payouts.Store, slots int) payouts.Options {
+	return payouts.Options{
 		Store: s, Providers: a.Worlds, Receivers: a.Receivers, Policy: a.Deps.Policy, Scans: a.Deps.Scans, Screening: a.Deps.Screening, Slots: slots,
 		Watch: a.Deps.Watch, Now: a.Deps.Now, Log: a.Deps.Log,
 	}

@@ -19,8 +19,8 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/testkit/bank"
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/httpapi"
+	"causeway.internal/services/payments/internal/payouts"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/flutterwave"
@@ -41,7 +41,7 @@ func (h *hinted) Hint(_ context.Context, rail, reference string) error {
 // hinting has the use case of webhooks alone.
 type hinting struct {
 	httpapi.UseCases
-	hints *app.Hints
+	hints *payouts.Hints
 }
 
 func (h hinting) RailHint(ctx context.Context, name string, header map[string][]string, raw []byte) ([]byte, error) {
@@ -62,7 +62,7 @@ func railsServer(t testing.TB) (http.Handler, *hinted) {
 	hints := &hinted{}
 	server := httpkit.NewServer(slog.New(slog.DiscardHandler), prometheus.NewRegistry(),
 		httpkit.Verifier{Audience: "payments", Keys: [][]byte{identityKey}, Now: time.Now})
-	httpapi.Routes(server, hinting{hints: &app.Hints{
+	httpapi.Routes(server, hinting{hints: &payouts.Hints{
 		Providers: map[tenant.Mode]provider.Set{tenant.Live: {Rail: ps, Others: []rail.Provider{fw, self.Rail{}}}}, Hint: hints.Hint,
 	}})
 	return server, hints

@@ -30,6 +30,7 @@ import (
 	"causeway.internal/services/payments/internal/change"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/payouts"
 	"causeway.internal/services/payments/internal/provider"
 	"causeway.internal/services/payments/internal/rail/sim"
 	"causeway.internal/services/payments/internal/rate/fixed"
@@ -48,7 +49,7 @@ type fixture struct {
 	pool   *pgxpool.Pool
 	store  *store.Store
 	app    *app.App
-	worker *app.PayoutWorker
+	worker *payouts.Worker
 	crash  func(step string) bool // where the worker dies
 	bank   *sim.Rail
 	ring   *keyring.Ring
@@ -98,10 +99,10 @@ func (w *fixture) with(edit func(d *app.Deps)) {
 }
 
 // newWorker makes a worker of payouts, as another replica would have one.
-func (w *fixture) newWorker(asksFirst bool) *app.PayoutWorker {
+func (w *fixture) newWorker(asksFirst bool) *payouts.Worker {
 	o := w.app.Worker(w.store, 8)
 	o.AskFirst, o.Crash = asksFirst, func(step string) bool { return w.crash != nil && w.crash(step) }
-	return app.NewPayoutWorker(o)
+	return payouts.New(o)
 }
 
 // crashAt makes the worker crash at the steps that die chooses.

@@ -1,4 +1,4 @@
-package app
+package payouts
 
 import (
 	"context"
@@ -164,7 +164,7 @@ func (g *gate) report(p rail.Provider, cur money.Currency, seen payout.Seen) {
 
 // ReadFloats reads our balance at every rail of an open mode, so that it is seen before it is needed. Call it now and then.
 // A rail that does not answer keeps nobody from seeing the others.
-func (w *PayoutWorker) ReadFloats(ctx context.Context) error {
+func (w *Worker) ReadFloats(ctx context.Context) error {
 	var failures []error
 	for _, mode := range []tenant.Mode{tenant.Live, tenant.Test} {
 		world, ok := w.Providers[mode]

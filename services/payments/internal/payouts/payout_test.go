@@ -1,4 +1,4 @@
-package app_test
+package payouts_test
 
 import (
 	"context"
@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/payout"
+	"causeway.internal/services/payments/internal/payouts"
 )
 
 // queue gives payouts out, as many as are asked for, and ends the worker when all are gone.
 type queue struct {
-	app.Payouts
+	payouts.Store
 	mu   sync.Mutex
 	left int
 	most int
@@ -38,7 +38,7 @@ func TestPayoutWorker_goesOnWhileMoreIsDue(t *testing.T) {
 	ctx, end := context.WithTimeout(t.Context(), 30*time.Second)
 	defer end()
 	q := &queue{left: due, end: end}
-	worker := app.NewPayoutWorker(app.WorkerOptions{Store: q, Slots: slots, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	worker := payouts.New(payouts.Options{Store: q, Slots: slots, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err := worker.Run(ctx); err != nil { // each step fails at once: no mode is open
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package app
+package payouts
 
 import (
 	"context"
@@ -38,7 +38,7 @@ type senders struct {
 }
 
 // check screens the senders of a payout that has not left, before its row is locked.
-func (w *PayoutWorker) check(ctx context.Context, o payout.Payout) (who senders, err error) {
+func (w *Worker) check(ctx context.Context, o payout.Payout) (who senders, err error) {
 	if !w.Policy.Screen || o.State != payout.Created {
 		return senders{}, nil
 	}
@@ -53,7 +53,7 @@ func (w *PayoutWorker) check(ctx context.Context, o payout.Payout) (who senders,
 
 // mayLeave looks, under the payment's lock, at what can stop a payout that is due: an operator's pause, a
 // network that is not followed, and the senders of its money. It gives the payment with what it has learnt of them.
-func (w *PayoutWorker) mayLeave(ctx context.Context, v change.View, who senders, now time.Time) (p payment.Payment, facts []payment.Fact, notes []change.Screened, may leave, err error) {
+func (w *Worker) mayLeave(ctx context.Context, v change.View, who senders, now time.Time) (p payment.Payment, facts []payment.Fact, notes []change.Screened, may leave, err error) {
 	p = v.Payment
 	if v.Paused {
 		return p, nil, nil, leaveLater, nil

@@ -1,5 +1,5 @@
 // Package payouts sends payouts and asks rails what became of them.
-package app
+package payouts
 
 import (
 	"context"
@@ -32,7 +32,7 @@ const (
 )
 
 // Payouts is the table of payouts. The payment's row is locked before a payout's is touched.
-type Payouts interface {
+type Store interface {
 	// DuePayouts takes payouts whose time has come, each for a few seconds, so that two replicas do not look at one at once.
 	DuePayouts(ctx context.Context, most int) ([]payout.Payout, error)
 	// UpdatePayout changes a payout together with its payment; the view's Payout is that row.
@@ -43,14 +43,14 @@ type Payouts interface {
 
 // PayoutWorker sends payouts and asks what became of them, by the rules of package payout. Any number of replicas may run
 // one: what keeps a payout from leaving twice is the row, not the worker.
-type PayoutWorker struct {
-	WorkerOptions
+type Worker struct {
+	Options
 	gate *gate
 }
 
 // WorkerOptions is what a worker uses.
-type WorkerOptions struct {
-	Store     Payouts
+type Options struct {
+	Store     Store
 	Providers map[tenant.Mode]provider.Set
 	Receivers *receivers.Receivers
 	Policy    payment.Policy
@@ -70,15 +70,15 @@ type WorkerOptions struct {
 }
 
 // NewPayoutWorker makes a worker.
-func NewPayoutWorker(o WorkerOptions) *PayoutWorker {
+func New(o Options) *Worker {
 	if o.Crash == nil {
 		o.Crash = func(string) bool { return false }
 	}
-	return &PayoutWorker{WorkerOptions: o, gate: newGate(o.Now, o.Watch)}
+	return &Worker{Options: o, gate: newGate(o.Now, o.Watch)}
 }
 
 // Run works until ctx ends. What is on the wire then is finished first.
-func (w *PayoutWorker) Run(ctx context.Context) error {
+func (w *Worker) Run(ctx context.Context) error {
 	var busy sync.WaitGroup
 	defer busy.Wait()
 	slots := make(chan struct{}, w.Slots)
@@ -115,7 +115,7 @@ func (w *PayoutWorker) Run(ctx context.Context) error {
 }
 
 // rest waits for the next tick, and no longer than until half of the slots are free where there may be more to do.
-func (w *PayoutWorker) rest(ctx context.Context, tick <-chan time.Time, more chan struct{}) {
+func (w *Worker) rest(ctx context.Context, tick <-chan time.Time, more chan struct{}) {
 	held := 0
 	defer func() {
 		for range held {
@@ -135,7 +135,7 @@ func (w *PayoutWorker) rest(ctx context.Context, tick <-chan time.Time, more cha
 }
 
 // patience is how long the answer to an order may take.
-func (w *PayoutWorker) patience(o payout.Payout) time.Duration {
+func (w *Worker) patience(o payout.Payout) time.Duration {
 	if p, ok := w.Providers[tenant.Mode(o.Mode)].Named(o.Rail); ok {
 		return max(provider.CallTimeout, p.Caps().Patience)
 	}
@@ -147,7 +147,7 @@ var errCrashed = errors.New("crashed")
 
 // Step looks at one payout, does what its state asks for, and writes what came of it. Dying anywhere in it is safe: a
 // row in sending whose lease is over is asked about and never sent.
-func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
+func (w *Worker) Step(ctx context.Context, o payout.Payout) error {
 	world, ok := w.Providers[tenant.Mode(o.Mode)]
 	if !ok {
 		return fmt.Errorf("payout %s is of mode %s, which is closed here", o.ID, o.Mode)
@@ -194,7 +194,7 @@ func (w *PayoutWorker) Step(ctx context.Context, o payout.Payout) error {
 
 // act carries out what the rules ask for until they ask to wait. over is the rail that takes over a failure which the rail
 // itself confirms when it is asked (R9).
-func (w *PayoutWorker) act(ctx context.Context, world provider.Set, o payout.Payout, l look, over string) error {
+func (w *Worker) act(ctx context.Context, world provider.Set, o payout.Payout, l look, over string) error {
 	for acts := 0; ; acts++ {
 		l.claims = acts < stepActs
 		row, step, err := w.decide(ctx, world, o, l)
@@ -227,7 +227,7 @@ func (w *PayoutWorker) act(ctx context.Context, world provider.Set, o payout.Pay
 
 // confirm asks the rail about a send that it says has failed, because what is called failed is paid again. A refusal that
 // the rail knows nothing of when it is asked is one; what is doubtful is not.
-func (w *PayoutWorker) confirm(ctx context.Context, world provider.Set, o payout.Payout, said payout.Observation) (seen payout.Observation, confirmed bool, err error) {
+func (w *Worker) confirm(ctx context.Context, world provider.Set, o payout.Payout, said payout.Observation) (seen payout.Observation, confirmed bool, err error) {
 	if said.Seen != payout.Refused && said.Seen != payout.Failure {
 		return said, false, nil
 	}
@@ -256,7 +256,7 @@ type look struct {
 // with a lease, before the first byte leaves. Without claims a row to be sent is left due. A payment that does not agree
 // to a second send, because its deposit is gone or a person holds it, still has to learn what became of the first: the
 // payout is asked about instead.
-func (w *PayoutWorker) decide(ctx context.Context, world provider.Set, o payout.Payout, l look) (row payout.Payout, step payout.Step, err error) {
+func (w *Worker) decide(ctx context.Context, world provider.Set, o payout.Payout, l look) (row payout.Payout, step payout.Step, err error) {
 	outcome := payout.None
 	err = w.Store.UpdatePayout(ctx, o.PaymentID, o.ID, func(v change.View, now time.Time) (change.Result, error) {
 		if v.Payout == nil {
@@ -286,7 +286,7 @@ func (w *PayoutWorker) decide(ctx context.Context, world provider.Set, o payout.
 		}
 		row, step = next, d.Step
 		r := alerted(change.Result{Payment: p, Payout: &next, Facts: facts, Screened: notes}, alert)
-		trigger := triggerOf(d.Outcome, next, l.over)
+		trigger := TriggerOf(d.Outcome, next, l.over)
 		outcome = d.Outcome
 		if trigger == nil {
 			return r, nil
@@ -305,7 +305,7 @@ func (w *PayoutWorker) decide(ctx context.Context, world provider.Set, o payout.
 }
 
 // claim turns a step of Send into the claim, where the payment agrees to it.
-func (w *PayoutWorker) claim(world provider.Set, p payment.Payment, row payout.Payout, now time.Time) (payout.Payout, payout.Decision) {
+func (w *Worker) claim(world provider.Set, p payment.Payment, row payout.Payout, now time.Time) (payout.Payout, payout.Decision) {
 	claimed, d := world.Timing.Next(row, payout.Observation{Seen: payout.Claimed}, now)
 	_, _, err := w.Policy.Apply(p, payment.Sending{Attempt: claimed.Attempt}, now)
 	if notDue(err) && row.State == payout.Unknown {
@@ -327,8 +327,8 @@ func alerted(r change.Result, code string) change.Result {
 	return r
 }
 
-// triggerOf is what a payment is told about its payout.
-func triggerOf(outcome payout.Outcome, o payout.Payout, over string) payment.Trigger {
+// TriggerOf is what a payment is told about its payout.
+func TriggerOf(outcome payout.Outcome, o payout.Payout, over string) payment.Trigger {
 	switch outcome {
 	case payout.IsSending:
 		return payment.Sending{Attempt: o.Attempt}
@@ -345,7 +345,7 @@ func triggerOf(outcome payout.Outcome, o payout.Payout, over string) payment.Tri
 	return nil
 }
 
-func (w *PayoutWorker) send(ctx context.Context, world provider.Set, o payout.Payout) (payout.Observation, error) {
+func (w *Worker) send(ctx context.Context, world provider.Set, o payout.Payout) (payout.Observation, error) {
 	if w.Crash("claimed") {
 		return payout.Observation{}, errCrashed
 	}
@@ -372,7 +372,7 @@ func (w *PayoutWorker) send(ctx context.Context, world provider.Set, o payout.Pa
 	return seen, nil
 }
 
-func (w *PayoutWorker) query(ctx context.Context, world provider.Set, o payout.Payout) (payout.Observation, error) {
+func (w *Worker) query(ctx context.Context, world provider.Set, o payout.Payout) (payout.Observation, error) {
 	ctx, cancel := context.WithTimeout(ctx, provider.CallTimeout)
 	defer cancel()
 	ctx, span := telemetry.Inside(ctx, "payout query", trace.WithSpanKind(trace.SpanKindClient))
@@ -391,7 +391,7 @@ func (w *PayoutWorker) query(ctx context.Context, world provider.Set, o payout.P
 // name resolves the receiver of a payout whose name service was down at create, before anything leaves
 // (docs/api-contract.md#receivers), and keeps the name with payment and payout. ready is false while the service is
 // still down: then the payout waits. A corridor without names stays without.
-func (w *PayoutWorker) name(ctx context.Context, world provider.Set, o payout.Payout) (exists, ready bool, err error) {
+func (w *Worker) name(ctx context.Context, world provider.Set, o payout.Payout) (exists, ready bool, err error) {
 	asked := payment.Receiver{BankCode: o.BankCode, AccountNumber: o.AccountNumber}
 	named, ok, err := w.Receivers.Complete(ctx, tenant.Mode(o.Mode), o.Currency, asked)
 	if errors.Is(err, rail.ErrNotFound) {
