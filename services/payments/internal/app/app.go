@@ -21,6 +21,7 @@ import (
 	"causeway.internal/services/payments/internal/deposits"
 	"causeway.internal/services/payments/internal/intake"
 	"causeway.internal/services/payments/internal/merchants"
+	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payouts"
 	"causeway.internal/services/payments/internal/pricing"
@@ -39,7 +40,7 @@ type Store interface {
 	deposits.Store
 	books.Store
 	sandbox.Store
-	OperatorStore
+	operators.Store
 	NameTransaction(ctx context.Context, paymentID, txHash string, most int, c change.Command) (ok bool, err error)
 }
 
@@ -76,7 +77,7 @@ type cases struct {
 	*merchants.Merchants
 	*deposits.Deposits
 	*sandbox.Sandbox
-	*Operators
+	*operators.Operators
 	*books.Books
 	*payouts.Hints
 }
@@ -103,7 +104,7 @@ func New(d Deps) *App {
 		Checkouts: &checkouts.Checkouts{Access: access, Pricing: pricing, Policy: d.Policy, Render: d.Render, Keep: d.Store.NameTransaction},
 		Merchants: &merchants.Merchants{Access: access, Policy: d.Policy, Render: d.Render, Keys: d.Keys, Screening: d.Screening},
 		Sandbox:   &sandbox.Sandbox{Store: d.Store, Access: access, Providers: d.Worlds, Deposits: deposits, Policy: d.Policy, Render: d.Render},
-		Operators: &Operators{
+		Operators: &operators.Operators{
 			Store: d.Store, Access: access, Providers: d.Worlds, Receivers: receivers, Policy: d.Policy, Render: d.Render, Keys: d.Keys,
 			SecondAbove: d.SecondAbove, Now: d.Now,
 		},

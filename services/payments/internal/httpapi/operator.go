@@ -8,7 +8,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/views"
 )
@@ -17,7 +17,7 @@ import (
 type ListCases interface {
 	List(ctx context.Context, f views.Filter) ([]byte, error)
 	ListAll(ctx context.Context, f views.Filter) ([]byte, error)
-	Resolve(ctx context.Context, name string, d app.Order, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
+	Resolve(ctx context.Context, name string, d operators.Order, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
 }
 
 func listRoutes(s *httpkit.Server, u ListCases) {
@@ -128,7 +128,7 @@ func (r *adminListRequest) Read(in *httpkit.Input) {
 
 type resolveRequest struct {
 	payment  string // its id or its reference
-	order    app.Order
+	order    operators.Order
 	problems fault.Problems
 }
 
@@ -136,6 +136,6 @@ type resolveRequest struct {
 func (r *resolveRequest) Read(in *httpkit.Input) {
 	r.payment = in.Path("reference")
 	b := in.Body()
-	r.order = app.Order{Action: b.Text("action", wordMax), TxHash: b.Text("txHash", txHashMax), Reason: b.Text("reason", reasonMax), Receiver: receiverOf(b), Payout: number(b, "payoutAmount")}
+	r.order = operators.Order{Action: b.Text("action", wordMax), TxHash: b.Text("txHash", txHashMax), Reason: b.Text("reason", reasonMax), Receiver: receiverOf(b), Payout: number(b, "payoutAmount")}
 	r.problems = deferred(in)
 }

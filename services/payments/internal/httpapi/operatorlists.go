@@ -8,7 +8,7 @@ import (
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/httpkit"
 	"causeway.internal/libs/idempotency"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/operators"
 )
 
 // OperatorCases are the lists of what waits for operators, and what they do about payouts.
@@ -17,8 +17,8 @@ type OperatorCases interface {
 	Doubts(ctx context.Context, before string, limit int) ([]byte, error)
 	Holds(ctx context.Context, before string, limit int) ([]byte, error)
 	Differences(ctx context.Context, all bool, before string, limit int) ([]byte, error)
-	AskPayout(ctx context.Context, payoutID string, d app.PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
-	ConcludePayout(ctx context.Context, payoutID string, d app.PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
+	AskPayout(ctx context.Context, payoutID string, d operators.PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
+	ConcludePayout(ctx context.Context, payoutID string, d operators.PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
 }
 
 func operatorRoutes(s *httpkit.Server, u OperatorCases) {
@@ -43,7 +43,7 @@ func operatorRoutes(s *httpkit.Server, u OperatorCases) {
 	list("GET /v1/admin/differences", func(ctx context.Context, r operatorListRequest) ([]byte, error) {
 		return u.Differences(ctx, r.all, r.before, r.limit)
 	})
-	order := func(route string, f func(ctx context.Context, payoutID string, d app.PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)) {
+	order := func(route string, f func(ctx context.Context, payoutID string, d operators.PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)) {
 		httpkit.Handle(s, route, func(ctx context.Context, r payoutOrderRequest) (httpkit.Answer, error) {
 			name, err := operator(ctx)
 			if err != nil {
@@ -61,7 +61,7 @@ const evidenceMax = 500
 
 type payoutOrderRequest struct {
 	payoutID string
-	order    app.PayoutOrder
+	order    operators.PayoutOrder
 	problems fault.Problems
 }
 
@@ -69,7 +69,7 @@ type payoutOrderRequest struct {
 func (r *payoutOrderRequest) Read(in *httpkit.Input) {
 	r.payoutID = in.Path("id")
 	b := in.Body()
-	r.order = app.PayoutOrder{
+	r.order = operators.PayoutOrder{
 		Outcome: b.Text("outcome", wordMax), Evidence: b.Text("evidence", evidenceMax), Reason: b.Text("reason", reasonMax), Sends: -1,
 	}
 	if n, ok := b.Int("sends", 0, math.MaxInt32); ok {
@@ -89,7 +89,7 @@ func (r *operatorListRequest) Read(in *httpkit.Input) {
 	r.limit = in.QueryInt("limit", pageDefault, 1, pageMax)
 	r.all = in.QueryOneOf("status", "open", "all") == "all"
 	if text := in.Query("cursor"); text != "" {
-		before, ok := app.ReadOperatorCursor(text)
+		before, ok := operators.ReadOperatorCursor(text)
 		if !ok {
 			in.Problems.Add("cursor", "must be the nextCursor of an earlier answer")
 		}

@@ -15,6 +15,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/money"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/sim"
@@ -73,9 +74,9 @@ func (l *lost) looks() {
 	}
 }
 
-func (l *lost) conclude(operator, outcome string, edits ...func(*app.PayoutOrder)) (string, error) {
+func (l *lost) conclude(operator, outcome string, edits ...func(*operators.PayoutOrder)) (string, error) {
 	l.t.Helper()
-	o := app.PayoutOrder{Operator: operator, Outcome: outcome, Evidence: "ticket 77", Reason: "the rail says so", Sends: -1}
+	o := operators.PayoutOrder{Operator: operator, Outcome: outcome, Evidence: "ticket 77", Reason: "the rail says so", Sends: -1}
 	for _, f := range edits {
 		f(&o)
 	}
@@ -105,7 +106,7 @@ func TestConclude_asFailedAfterTheSendInFlight(t *testing.T) {
 	if l.orders != 1 || !ask[bool](l.fixture, `SELECT stopped FROM payouts`) {
 		t.Fatalf("sent %d times though an operator had asked to conclude it", l.orders)
 	}
-	body, err := l.conclude("ada", "failed", func(o *app.PayoutOrder) { o.Sends = 1 })
+	body, err := l.conclude("ada", "failed", func(o *operators.PayoutOrder) { o.Sends = 1 })
 	if err != nil || !strings.Contains(body, `"concluded":"failed"`) || !strings.Contains(body, `"lastAnswer":"no_such"`) {
 		t.Fatalf("%s %v", body, err)
 	}
@@ -214,7 +215,7 @@ func TestConclude_evidenceOfAnEarlierSend(t *testing.T) {
 		t.Fatalf("sent %d times", l.orders)
 	}
 	l.landed()
-	_, err := l.conclude("ada", "failed", func(o *app.PayoutOrder) { o.Sends = 1 })
+	_, err := l.conclude("ada", "failed", func(o *operators.PayoutOrder) { o.Sends = 1 })
 	l.refused(err, "payout_sent_again")
 	orders := l.orders
 	for range 6 {
@@ -224,7 +225,7 @@ func TestConclude_evidenceOfAnEarlierSend(t *testing.T) {
 	if l.want(l.p, "settling"); l.orders != orders {
 		t.Error("sent again while the evidence is taken")
 	}
-	if _, err := l.conclude("ada", "failed", func(o *app.PayoutOrder) { o.Sends = orders }); err != nil {
+	if _, err := l.conclude("ada", "failed", func(o *operators.PayoutOrder) { o.Sends = orders }); err != nil {
 		t.Fatal(err)
 	}
 	l.want(l.p, "needs_review payout_failed")
@@ -252,10 +253,10 @@ func TestConclude_secondOperator(t *testing.T) {
 	}
 	_, err = l.conclude("ada", "failed")
 	l.refused(err, "second_operator_required")
-	if body, err = l.conclude("bob", "failed", func(o *app.PayoutOrder) { o.Evidence = "another ticket" }); err != nil || !strings.Contains(body, `"requestedBy":"bob"`) {
+	if body, err = l.conclude("bob", "failed", func(o *operators.PayoutOrder) { o.Evidence = "another ticket" }); err != nil || !strings.Contains(body, `"requestedBy":"bob"`) {
 		t.Fatalf("the second has other evidence: %s, %v", body, err)
 	}
-	if body, err = l.conclude("ada", "failed", func(o *app.PayoutOrder) { o.Evidence = "another ticket" }); err != nil || strings.Contains(body, "approval") {
+	if body, err = l.conclude("ada", "failed", func(o *operators.PayoutOrder) { o.Evidence = "another ticket" }); err != nil || strings.Contains(body, "approval") {
 		t.Fatalf("another confirms it: %s, %v", body, err)
 	}
 	l.want(l.p, "needs_review payout_failed")
@@ -275,7 +276,7 @@ func TestAskTheRailNow(t *testing.T) {
 	t.Parallel()
 	l := newLost(t)
 	askNow := func(operator string) (idempotency.Answer, error) {
-		return l.app.AskPayout(t.Context(), l.id, app.PayoutOrder{Operator: operator, Reason: "the customer calls"}, noProblems(), idempotency.Key{})
+		return l.app.AskPayout(t.Context(), l.id, operators.PayoutOrder{Operator: operator, Reason: "the customer calls"}, noProblems(), idempotency.Key{})
 	}
 	l.sql(`UPDATE payouts SET next_at = now() + interval '1 hour', taken_until = NULL`)
 	l.says(rail.Succeeded)
@@ -309,10 +310,10 @@ func TestConclude_refusals(t *testing.T) {
 	w := newFixture(t)
 	p := w.confirmedWith("0123456789")
 	o := w.find(p.Reference).Payout
-	good := app.PayoutOrder{Operator: "ada", Outcome: "paid", Evidence: "e", Reason: "r", Sends: -1}
-	for name, edit := range map[string]func(*app.PayoutOrder){
-		"no reason": func(o *app.PayoutOrder) { o.Reason = "" }, "no evidence": func(o *app.PayoutOrder) { o.Evidence = "" },
-		"no outcome": func(o *app.PayoutOrder) { o.Outcome = "" }, "no such outcome": func(o *app.PayoutOrder) { o.Outcome = "succeeded" },
+	good := operators.PayoutOrder{Operator: "ada", Outcome: "paid", Evidence: "e", Reason: "r", Sends: -1}
+	for name, edit := range map[string]func(*operators.PayoutOrder){
+		"no reason": func(o *operators.PayoutOrder) { o.Reason = "" }, "no evidence": func(o *operators.PayoutOrder) { o.Evidence = "" },
+		"no outcome": func(o *operators.PayoutOrder) { o.Outcome = "" }, "no such outcome": func(o *operators.PayoutOrder) { o.Outcome = "succeeded" },
 	} {
 		bad := good
 		edit(&bad)
@@ -342,7 +343,7 @@ func TestConclude_underAKey(t *testing.T) {
 	t.Parallel()
 	l := newLost(t)
 	k := idempotency.Key{Scope: "s", Key: "k1", Hash: [32]byte{1}}
-	order := app.PayoutOrder{Operator: "ada", Outcome: "paid", Evidence: "e", Reason: "r", Sends: -1}
+	order := operators.PayoutOrder{Operator: "ada", Outcome: "paid", Evidence: "e", Reason: "r", Sends: -1}
 	if _, err := l.app.ConcludePayout(t.Context(), l.id, order, noProblems(), k); fault.As(err).Code != "payout_in_flight" {
 		t.Fatal(err)
 	}
@@ -378,7 +379,7 @@ func TestConclude_aWorkerThatWasStopped(t *testing.T) {
 		if step == "claimed" {
 			stopped = time.Minute
 			w.sql(`UPDATE payouts SET lease_until = now() - interval '1 second'`)
-			order := app.PayoutOrder{Operator: "ada", Outcome: "failed", Evidence: "e", Reason: "r", Sends: -1}
+			order := operators.PayoutOrder{Operator: "ada", Outcome: "failed", Evidence: "e", Reason: "r", Sends: -1}
 			if _, err := w.app.ConcludePayout(t.Context(), w.find(p.Reference).Payout.ID, order, noProblems(), idempotency.Key{}); err != nil {
 				t.Error(err)
 			}

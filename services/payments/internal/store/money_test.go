@@ -17,6 +17,7 @@ import (
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/views"
 )
@@ -176,7 +177,7 @@ func TestAnOperatorLetsALimitPass(t *testing.T) {
 	}
 	p := w.sent(ref, coin{key: "t1", amount: "300", version: 1, depth: enough})
 	amount := decimal.New(479_000, 0)
-	body, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionAccept, Payout: &amount})
+	body, err := w.resolve(p, operators.Order{Operator: "ada", Action: operators.ActionAccept, Payout: &amount})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +209,7 @@ func TestCapacityCountsWhatIsConverted(t *testing.T) {
 	if got := w.status(p); got != "needs_review over_limit" {
 		t.Fatalf("NGN 160 000 of 100 000: %s", got)
 	}
-	if _, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionAccept}); err != nil {
+	if _, err := w.resolve(p, operators.Order{Operator: "ada", Action: operators.ActionAccept}); err != nil {
 		t.Fatal(err)
 	}
 	w.settles(p)
@@ -252,15 +253,15 @@ func TestAcceptPaysWhatTheListShows(t *testing.T) {
 		t.Errorf("shown %s", got)
 	}
 	for _, amount := range []string{"72000000000", "4499.99", "4500.01"} {
-		_, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionAccept, Payout: number(amount)})
+		_, err := w.resolve(p, operators.Order{Operator: "ada", Action: operators.ActionAccept, Payout: number(amount)})
 		if f := fault.As(err); f.Code != "payout_amount_differs" || f.Message != "Accepting would pay 4500.00 NGN now" {
 			t.Errorf("%s: %v", amount, err)
 		}
 	}
-	if _, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRetry, Payout: number("4500")}); fault.As(err).Kind != fault.Invalid {
+	if _, err := w.resolve(p, operators.Order{Operator: "ada", Action: operators.ActionRetry, Payout: number("4500")}); fault.As(err).Kind != fault.Invalid {
 		t.Errorf("an amount with a retry: %v", err)
 	}
-	if _, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionAccept}); err != nil {
+	if _, err := w.resolve(p, operators.Order{Operator: "ada", Action: operators.ActionAccept}); err != nil {
 		t.Fatal(err)
 	}
 	w.settles(p)
@@ -288,7 +289,7 @@ func TestSecondOperator_countsWhatIsMoved(t *testing.T) {
 	}
 	w.see(p, coin{key: "t1", amount: "62.5", version: 1, depth: enough})
 	w.want(p, "needs_review paid_late")
-	all := app.Order{Operator: "ada", Action: app.ActionAccept, Payout: number("99500")}
+	all := operators.Order{Operator: "ada", Action: operators.ActionAccept, Payout: number("99500")}
 	body, err := w.resolve(p, all)
 	if err != nil || !strings.Contains(body, `"action":"accept","requestedBy":"ada"`) || !strings.Contains(body, `"upTo":99500`) {
 		t.Fatalf("%s, %v", body, err)
@@ -304,11 +305,11 @@ func TestSecondOperator_countsWhatIsMoved(t *testing.T) {
 	}
 	w.see(p, coin{key: "t2", amount: "62.5", version: 1, depth: enough})
 	w.sql(`UPDATE payments SET refund_address = 'T1' WHERE id = $1`, p.ID)
-	body, err = w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRefunded, TxHash: strings.Repeat("f0", 32)})
+	body, err = w.resolve(p, operators.Order{Operator: "ada", Action: operators.ActionRefunded, TxHash: strings.Repeat("f0", 32)})
 	if err != nil || !strings.Contains(body, `"action":"mark_refunded","requestedBy":"ada"`) {
 		t.Fatalf("a refund of twice the quote: %s, %v", body, err)
 	}
-	if body, err = w.resolve(p, app.Order{Operator: "ada", Action: app.ActionAccept}); err != nil || strings.Contains(body, "approval") {
+	if body, err = w.resolve(p, operators.Order{Operator: "ada", Action: operators.ActionAccept}); err != nil || strings.Contains(body, "approval") {
 		t.Fatalf("the quoted payout takes one: %s, %v", body, err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"causeway.internal/libs/idempotency"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
 	"causeway.internal/services/payments/internal/store"
@@ -179,7 +179,7 @@ func TestResolve(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.fill(3)
-	resolve := func(p payment.Payment, d app.Order) error {
+	resolve := func(p payment.Payment, d operators.Order) error {
 		d.Operator, d.Reason = "ada", "because"
 		_, err := w.app.Resolve(t.Context(), p.Reference, d, noProblems(), idempotency.Key{})
 		return err
@@ -187,15 +187,15 @@ func TestResolve(t *testing.T) {
 	c := command()
 	c.Receiver.AccountNumber = sim.AccountFails
 	p := w.made(c)
-	if err := resolve(p, app.Order{Action: "accept"}); fault.As(err).Code != "not_in_review" {
+	if err := resolve(p, operators.Order{Action: "accept"}); fault.As(err).Code != "not_in_review" {
 		t.Errorf("not in review: %v", err)
 	}
 	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
 	w.work(func() bool { return w.status(p) == "needs_review payout_failed" })
-	if err := resolve(p, app.Order{Action: "retry_payout", Receiver: &payment.ReceiverInput{BankCode: "044", AccountNumber: "12"}}); fault.As(err).Kind != fault.Invalid {
+	if err := resolve(p, operators.Order{Action: "retry_payout", Receiver: &payment.ReceiverInput{BankCode: "044", AccountNumber: "12"}}); fault.As(err).Kind != fault.Invalid {
 		t.Errorf("a receiver that is none: %v", err)
 	}
-	if err := resolve(p, app.Order{Action: "retry_payout", Receiver: &payment.ReceiverInput{BankCode: "044", AccountNumber: "1111111111"}}); err != nil {
+	if err := resolve(p, operators.Order{Action: "retry_payout", Receiver: &payment.ReceiverInput{BankCode: "044", AccountNumber: "1111111111"}}); err != nil {
 		t.Fatal(err)
 	}
 	w.work(func() bool { return w.status(p) == "settled" })
@@ -209,7 +209,7 @@ func TestResolve(t *testing.T) {
 	}
 	w.see(p, coin{key: "t2", amount: "31.25", version: 1, depth: enough})
 	w.want(p, "needs_review paid_late")
-	if err := resolve(p, app.Order{Action: "accept"}); err != nil {
+	if err := resolve(p, operators.Order{Action: "accept"}); err != nil {
 		t.Fatal(err)
 	}
 	w.work(func() bool { return w.status(p) == "settled paid_late" })
@@ -219,7 +219,7 @@ func TestResolve(t *testing.T) {
 		t.Fatalf("cancel payment %s: %v", p.Reference, err)
 	}
 	w.see(p, coin{key: "t3", amount: "31.25", version: 1, depth: enough})
-	if err := resolve(p, app.Order{Action: "mark_refunded", TxHash: strings.Repeat("f0", 32)}); fault.As(err).Code != "no_refund_address" {
+	if err := resolve(p, operators.Order{Action: "mark_refunded", TxHash: strings.Repeat("f0", 32)}); fault.As(err).Code != "no_refund_address" {
 		t.Errorf("without an address: %v", err)
 	}
 	refund := func(to string) error {
@@ -232,7 +232,7 @@ func TestResolve(t *testing.T) {
 	if err := refund("TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"); err != nil {
 		t.Fatal(err)
 	}
-	if err := resolve(p, app.Order{Action: "mark_refunded", TxHash: strings.Repeat("f0", 32)}); err != nil {
+	if err := resolve(p, operators.Order{Action: "mark_refunded", TxHash: strings.Repeat("f0", 32)}); err != nil {
 		t.Fatal(err)
 	}
 	w.want(p, "refunded paid_late")

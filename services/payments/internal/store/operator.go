@@ -13,9 +13,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"causeway.internal/libs/approval"
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/books"
 	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/payout"
 	"causeway.internal/services/payments/internal/views"
@@ -61,7 +61,7 @@ func (s *Store) Asked(ctx context.Context, paymentID string) (*approval.Request,
 }
 
 // Strays implements app.OperatorLists.
-func (s *Store) Strays(ctx context.Context, before string, most int) ([]app.StrayDeposit, error) {
+func (s *Store) Strays(ctx context.Context, before string, most int) ([]operators.StrayDeposit, error) {
 	at, key := time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC), ""
 	if text, rest, ok := strings.Cut(before, " "); ok {
 		if parsed, err := time.Parse(time.RFC3339Nano, text); err == nil {
@@ -73,9 +73,9 @@ func (s *Store) Strays(ctx context.Context, before string, most int) ([]app.Stra
 		return nil, fmt.Errorf("list strays: %w", err)
 	}
 	defer rows.Close()
-	var out []app.StrayDeposit
+	var out []operators.StrayDeposit
 	for rows.Next() {
-		var d app.StrayDeposit
+		var d operators.StrayDeposit
 		if d.Deposit, err = scanDeposit(behind{rows, []any{&d.Mode, &d.Address, &d.Created}}); err != nil {
 			return nil, fmt.Errorf("list strays: %w", err)
 		}
@@ -117,7 +117,7 @@ func (s *Store) Doubts(ctx context.Context, before string, most int) ([]payout.P
 }
 
 // Holds implements app.OperatorLists.
-func (s *Store) Holds(ctx context.Context, before string, most int) ([]app.Held, error) {
+func (s *Store) Holds(ctx context.Context, before string, most int) ([]operators.Held, error) {
 	held, err := s.list(ctx, reviewed, most, listHolds, []string{string(payment.StatusNeedsReview)}, typeNames(""), "", orLast(before), most)
 	if err != nil || len(held) == 0 {
 		return nil, err
@@ -130,9 +130,9 @@ func (s *Store) Holds(ctx context.Context, before string, most int) ([]app.Held,
 	if err != nil {
 		return nil, fmt.Errorf("list verdicts: %w", err)
 	}
-	verdicts := map[string][]app.HeldDecision{}
+	verdicts := map[string][]operators.HeldDecision{}
 	var of string
-	var d app.HeldDecision
+	var d operators.HeldDecision
 	var at time.Time
 	if _, err := pgx.ForEachRow(rows, []any{&of, &d.Stage, &d.Verdict, &d.Reason, &d.Lists, &at}, func() error {
 		d.At = views.Timestamp(at)
@@ -141,11 +141,11 @@ func (s *Store) Holds(ctx context.Context, before string, most int) ([]app.Held,
 	}); err != nil {
 		return nil, fmt.Errorf("list verdicts: %w", err)
 	}
-	out := make([]app.Held, 0, len(held))
+	out := make([]operators.Held, 0, len(held))
 	for _, v := range held {
-		h := app.Held{View: v, Decisions: verdicts[v.Payment.ID]}
+		h := operators.Held{View: v, Decisions: verdicts[v.Payment.ID]}
 		if h.Decisions == nil {
-			h.Decisions = []app.HeldDecision{}
+			h.Decisions = []operators.HeldDecision{}
 		}
 		out = append(out, h)
 	}

@@ -17,6 +17,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/books"
+	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
@@ -29,7 +30,7 @@ func (w *fixture) failed() payment.Payment {
 	return p
 }
 
-func (w *fixture) resolve(p payment.Payment, o app.Order) (string, error) {
+func (w *fixture) resolve(p payment.Payment, o operators.Order) (string, error) {
 	w.t.Helper()
 	a, err := w.app.Resolve(w.t.Context(), p.Reference, o, noProblems(), idempotency.Key{})
 	return string(a.Body), err
@@ -42,8 +43,8 @@ func TestSecondOperator(t *testing.T) {
 		d.SecondAbove = map[money.Currency]decimal.Decimal{money.NGN: decimal.New(40_000, 0)}
 	})
 	p := w.failed()
-	retry := func(operator, account string) app.Order {
-		return app.Order{Operator: operator, Action: app.ActionRetry, Receiver: &payment.ReceiverInput{BankCode: "058", AccountNumber: account}, Reason: "closed"}
+	retry := func(operator, account string) operators.Order {
+		return operators.Order{Operator: operator, Action: operators.ActionRetry, Receiver: &payment.ReceiverInput{BankCode: "058", AccountNumber: account}, Reason: "closed"}
 	}
 	body, err := w.resolve(p, retry("ada", "1111111111"))
 	if err != nil || !strings.Contains(body, `"approval":{"status":"waiting_for_second_operator","action":"retry_payout","requestedBy":"ada","expiresAt":"`) {
@@ -83,20 +84,20 @@ func TestSecondOperator_aChangedPaymentIsAskedAboutAgain(t *testing.T) {
 	w := newFixture(t)
 	w.watched(0)
 	p := w.failed()
-	if _, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRetry}); err != nil {
+	if _, err := w.resolve(p, operators.Order{Operator: "ada", Action: operators.ActionRetry}); err != nil {
 		t.Fatal(err)
 	}
 	w.see(p, coin{key: "t2", amount: "5", version: 1, depth: enough})
-	if _, err := w.resolve(p, app.Order{Operator: "bob", Action: app.ActionRetry}); fault.As(err).Code != "approval_outdated" {
+	if _, err := w.resolve(p, operators.Order{Operator: "bob", Action: operators.ActionRetry}); fault.As(err).Code != "approval_outdated" {
 		t.Errorf("the payment has changed: %v", err)
 	}
 	w.want(p, "needs_review payout_failed")
-	if body, err := w.resolve(p, app.Order{Operator: "bob", Action: app.ActionRetry}); err != nil || !strings.Contains(body, `"requestedBy":"bob"`) {
+	if body, err := w.resolve(p, operators.Order{Operator: "bob", Action: operators.ActionRetry}); err != nil || !strings.Contains(body, `"requestedBy":"bob"`) {
 		t.Errorf("asked anew: %s, %v", body, err)
 	}
 	w.want(p, "needs_review payout_failed")
 	w.app.SecondAbove[money.NGN] = decimal.New(1, 9)
-	if body, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRetry}); err != nil || strings.Contains(body, "approval") {
+	if body, err := w.resolve(p, operators.Order{Operator: "ada", Action: operators.ActionRetry}); err != nil || strings.Contains(body, "approval") {
 		t.Errorf("below the amount: %s, %v", body, err)
 	}
 }
@@ -113,17 +114,17 @@ func TestSecondOperator_acceptsTheQuote(t *testing.T) {
 	}
 	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
 	w.want(p, "needs_review paid_late")
-	body, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionAccept})
+	body, err := w.resolve(p, operators.Order{Operator: "ada", Action: operators.ActionAccept})
 	if err != nil || !strings.Contains(body, `"action":"accept","requestedBy":"ada"`) {
 		t.Fatalf("one operator accepted it: %s, %v", body, err)
 	}
 	w.want(p, "needs_review paid_late")
 	for _, same := range []string{"ada", "Ada"} {
-		if _, err := w.resolve(p, app.Order{Operator: same, Action: app.ActionAccept}); fault.As(err).Code != "second_operator_required" {
+		if _, err := w.resolve(p, operators.Order{Operator: same, Action: operators.ActionAccept}); fault.As(err).Code != "second_operator_required" {
 			t.Errorf("%s again: %v", same, err)
 		}
 	}
-	if body, err := w.resolve(p, app.Order{Operator: "bob", Action: app.ActionAccept}); err != nil || strings.Contains(body, "approval") {
+	if body, err := w.resolve(p, operators.Order{Operator: "bob", Action: operators.ActionAccept}); err != nil || strings.Contains(body, "approval") {
 		t.Fatalf("two operators: %s, %v", body, err)
 	}
 	w.settles(p)
@@ -138,16 +139,16 @@ func TestSecondOperator_aRequestExpires(t *testing.T) {
 	w := newFixture(t)
 	w.watched(0)
 	p := w.failed()
-	if _, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRetry}); err != nil {
+	if _, err := w.resolve(p, operators.Order{Operator: "ada", Action: operators.ActionRetry}); err != nil {
 		t.Fatal(err)
 	}
 	w.sql(`UPDATE approvals SET at = now() - interval '24 hours 1 second'`)
-	if body, err := w.resolve(p, app.Order{Operator: "bob", Action: app.ActionRetry}); err != nil || !strings.Contains(body, `"requestedBy":"bob"`) {
+	if body, err := w.resolve(p, operators.Order{Operator: "bob", Action: operators.ActionRetry}); err != nil || !strings.Contains(body, `"requestedBy":"bob"`) {
 		t.Fatalf("confirmed a day later: %s, %v", body, err)
 	}
 	w.want(p, "needs_review payout_failed")
 	w.sql(`UPDATE approvals SET at = now() - interval '23 hours 59 minutes'`)
-	if body, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRetry}); err != nil || strings.Contains(body, "approval") {
+	if body, err := w.resolve(p, operators.Order{Operator: "ada", Action: operators.ActionRetry}); err != nil || strings.Contains(body, "approval") {
 		t.Fatalf("confirmed in time: %s, %v", body, err)
 	}
 }
@@ -190,7 +191,7 @@ func pages(t *testing.T, name string, read func(before string) ([]byte, error)) 
 			return keys
 		}
 		var ok bool
-		if before, ok = app.ReadOperatorCursor(*p.NextCursor); !ok {
+		if before, ok = operators.ReadOperatorCursor(*p.NextCursor); !ok {
 			t.Fatalf("the cursor %s", *p.NextCursor)
 		}
 	}

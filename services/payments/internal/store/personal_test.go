@@ -15,7 +15,7 @@ import (
 	"causeway.internal/libs/keyring"
 	"causeway.internal/libs/telemetry/telemetrytest"
 	"causeway.internal/libs/tenant"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/store"
 	"causeway.internal/services/payments/internal/views"
@@ -219,7 +219,7 @@ func TestErase_whenCancelled(t *testing.T) {
 	}
 	w.see(p, coin{key: "t1", amount: "31.25", version: 1, depth: enough})
 	w.want(p, "needs_review paid_late")
-	if _, err := w.resolve(p, app.Order{Action: app.ActionAccept}); fault.As(err).Code != "receiver_forgotten" {
+	if _, err := w.resolve(p, operators.Order{Action: operators.ActionAccept}); fault.As(err).Code != "receiver_forgotten" {
 		t.Errorf("accept: %v", err)
 	}
 	if n := ask[int](w, `SELECT count(*) FROM payouts`); n != 0 {

@@ -18,7 +18,7 @@ import (
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
 	"causeway.internal/services/payments/internal/admission"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail/sim"
 )
@@ -90,15 +90,15 @@ func (g *walker) draw(rt *rapid.T) step {
 	case "settle":
 		return g.settleOwn
 	case "accept", "retry":
-		order := app.Order{Operator: "ada", Action: app.ActionAccept, Reason: "walk"}
+		order := operators.Order{Operator: "ada", Action: operators.ActionAccept, Reason: "walk"}
 		if what == "retry" {
-			order = app.Order{Operator: "ada", Action: app.ActionRetry, Receiver: &payment.ReceiverInput{BankCode: "058", AccountNumber: pick("other account", "0123456789", sim.AccountFails)}}
+			order = operators.Order{Operator: "ada", Action: operators.ActionRetry, Receiver: &payment.ReceiverInput{BankCode: "058", AccountNumber: pick("other account", "0123456789", sim.AccountFails)}}
 		}
 		return func() { _, _ = g.app.Resolve(ctx, ref, order, noProblems(), idempotency.Key{}) }
 	case "refund":
 		return func() {
 			_, _ = g.app.RefundAddress(ctx, owner, ref, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", noProblems(), idempotency.Key{})
-			_, _ = g.app.Resolve(ctx, ref, app.Order{Operator: "ada", Action: app.ActionRefunded, TxHash: strings.Repeat("f0", 32)}, noProblems(), idempotency.Key{})
+			_, _ = g.app.Resolve(ctx, ref, operators.Order{Operator: "ada", Action: operators.ActionRefunded, TxHash: strings.Repeat("f0", 32)}, noProblems(), idempotency.Key{})
 		}
 	case "list", "down":
 		listed := pick("listed", "", dirty, dirty)

@@ -12,7 +12,7 @@ import (
 	"causeway.internal/libs/money"
 	"causeway.internal/libs/tenant"
 	"causeway.internal/libs/wire"
-	"causeway.internal/services/payments/internal/app"
+	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/stock"
 	"causeway.internal/services/payments/internal/views"
@@ -66,7 +66,7 @@ func TestRefundAddress_ofWallets(t *testing.T) {
 	tell(owned(tenant.Live, money.Tron, tronWallet))
 
 	marked := func() error {
-		_, err := w.resolve(p, app.Order{Operator: "ada", Action: app.ActionRefunded, TxHash: strings.Repeat("f0", 32)})
+		_, err := w.resolve(p, operators.Order{Operator: "ada", Action: operators.ActionRefunded, TxHash: strings.Repeat("f0", 32)})
 		return err
 	}
 	if err := marked(); fault.As(err).Code != "refund_address_internal" {

@@ -17,6 +17,7 @@ import (
 	"causeway.internal/services/payments/internal/admission"
 	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/screen"
 )
@@ -106,7 +107,7 @@ func TestScreening_aHitAtDepositWaitsForAPerson(t *testing.T) {
 	if n := ask[int](w, `SELECT count(*) FROM payouts`); n != 0 {
 		t.Errorf("%d payouts of held money", n)
 	}
-	if _, err := w.app.Resolve(t.Context(), p.Reference, app.Order{Operator: "ada", Action: app.ActionAccept, Reason: "a mistake of the list"}, noProblems(), idempotency.Key{}); err != nil {
+	if _, err := w.app.Resolve(t.Context(), p.Reference, operators.Order{Operator: "ada", Action: operators.ActionAccept, Reason: "a mistake of the list"}, noProblems(), idempotency.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	w.pay(p) // the list still has the sender, and the operator's decision overrules it for this money

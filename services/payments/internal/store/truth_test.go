@@ -12,8 +12,8 @@ import (
 
 	"causeway.internal/libs/fault"
 	"causeway.internal/libs/idempotency"
-	"causeway.internal/services/payments/internal/app"
 	"causeway.internal/services/payments/internal/change"
+	"causeway.internal/services/payments/internal/operators"
 	"causeway.internal/services/payments/internal/payment"
 	"causeway.internal/services/payments/internal/rail"
 	"causeway.internal/services/payments/internal/rail/sim"
@@ -194,7 +194,7 @@ func (g *gauntlet) conclude() {
 	if o == nil {
 		return
 	}
-	order := app.PayoutOrder{Operator: "ada", Outcome: "failed", Evidence: "the bank's books", Reason: "stuck", Sends: -1}
+	order := operators.PayoutOrder{Operator: "ada", Outcome: "failed", Evidence: "the bank's books", Reason: "stuck", Sends: -1}
 	if g.made[o.Reference] > 0 {
 		switch g.verdict[o.Reference] {
 		case rail.Succeeded:

@@ -1,4 +1,4 @@
-package app
+package operators
 
 import (
 	"context"
@@ -51,7 +51,7 @@ func TestNeedsSecond(t *testing.T) {
 
 // waiting is what the database has for operators' lists.
 type waiting struct {
-	OperatorStore
+	Store
 	view change.View
 }
 

@@ -1,5 +1,5 @@
 // Package operators decides payments and payouts that wait for a person, and lists them.
-package app
+package operators
 
 import (
 	"context"
@@ -28,7 +28,7 @@ import (
 
 // Operators decides payments and payouts that wait for a person, and lists them.
 type Operators struct {
-	Store       OperatorStore
+	Store       Store
 	Access      *access.Payments
 	Providers   map[tenant.Mode]provider.Set
 	Receivers   *receivers.Receivers
@@ -131,7 +131,7 @@ type HeldDecision struct {
 
 // OperatorStore is what operators read and change. Its lists show what waits for them, newest first: before is the key of the
 // last row of the page before, or empty; most is how many rows a page may have.
-type OperatorStore interface {
+type Store interface {
 	// List gives up to f.Limit payments of all merchants.
 	List(ctx context.Context, f views.Filter) ([]change.View, error)
 	// FindByID is the whole payment of that id.
