@@ -52,6 +52,7 @@ func (t *Target) Ask(ctx context.Context, method, path string, body []byte) (Rep
 	if len(said) > heldMax || res.StatusCode == http.StatusUnauthorized {
 		return Reply{}, t.silent(ctx, c, errOwn)
 	}
+	c.closed = isClosed(res)
 	return Reply{Status: res.StatusCode, Body: said, RetryAfter: res.Header.Get("Retry-After")}, nil
 }
 

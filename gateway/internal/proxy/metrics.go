@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -72,7 +73,7 @@ func (m *metrics) observe(c *Call, status int, took time.Duration) {
 	}
 	class := status / 100
 	switch {
-	case c.closed:
+	case c.closed && status == http.StatusServiceUnavailable:
 		class = classClosed
 	case class >= classClosed:
 		class = 0

@@ -533,21 +533,39 @@ func TestProxy_closedIsNoError(t *testing.T) {
 	shut := fault.New(fault.Unavailable, "live_disabled", "Live payments are not open yet.").Closed()
 	down := fault.New(fault.Unavailable, "service_unavailable", "The database is away.")
 	for _, tc := range []struct {
-		f     *fault.Error
-		class string
-	}{{shut, "closed"}, {down, "5xx"}} {
+		name, path string
+		f          *fault.Error
+		page       int // the status of the page that has asked the service
+		class      string
+	}{
+		{"closed", "/v1/payments/CW-SECRETREF", shut, 0, "closed"},
+		{"down", "/v1/payments/CW-SECRETREF", down, 0, "5xx"},
+		{"a page about something closed", "/pay/CW-ABCDEFGHJKMN", shut, http.StatusServiceUnavailable, "closed"},
+		{"a page that helps itself", "/pay/CW-ABCDEFGHJKMN", shut, http.StatusOK, "2xx"},
+		{"a page about something down", "/pay/CW-ABCDEFGHJKMN", down, http.StatusServiceUnavailable, "5xx"},
+	} {
 		telemetry := telemetrytest.ForTest(t)
 		w := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			httpkit.WriteError(w, r.Header.Get("X-Request-Id"), tc.f)
-		}), func(o *proxy.Options) { o.Telemetry = telemetry })
-		a := w.do(t, "GET", "/v1/payments/CW-SECRETREF", testSecret, "")
-		a.refused(t, http.StatusServiceUnavailable, tc.f.Code)
-		if marks := a.Header.Values(httpkit.ClosedHeader); len(marks) > 0 {
-			t.Errorf("%s: the caller got %s %v, want none", tc.f.Code, httpkit.ClosedHeader, marks)
+		}), func(o *proxy.Options) {
+			o.Telemetry = telemetry
+			service := o.Targets[route.Payments]
+			o.Targets[route.Self] = proxy.Local(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if _, err := service.Ask(r.Context(), http.MethodGet, "/v1/checkout/x", nil); err != nil {
+					t.Errorf("%s: asking the service: %v", tc.name, err)
+				}
+				w.WriteHeader(tc.page)
+			}), otherKey)
+		})
+		a := w.do(t, "GET", tc.path, testSecret, "")
+		if tc.page == 0 {
+			a.refused(t, http.StatusServiceUnavailable, tc.f.Code)
 		}
-		got := counted(t, telemetry.Registry)
-		if want := map[string]float64{tc.class: 1}; !maps.Equal(got, want) {
-			t.Errorf("%s: counted %v, want %v", tc.f.Code, got, want)
+		if marks := a.Header.Values(httpkit.ClosedHeader); len(marks) > 0 {
+			t.Errorf("%s: the caller got %s %v, want none", tc.name, httpkit.ClosedHeader, marks)
+		}
+		if got, want := counted(t, telemetry.Registry), map[string]float64{tc.class: 1}; !maps.Equal(got, want) {
+			t.Errorf("%s: counted %v, want %v", tc.name, got, want)
 		}
 	}
 }

@@ -237,7 +237,7 @@ func (t *Target) inspect(res *http.Response) error {
 		}
 	}
 	if c, ok := res.Request.Context().Value(callKey{}).(*Call); ok {
-		c.closed = res.StatusCode == http.StatusServiceUnavailable && res.Header.Get(httpkit.ClosedHeader) != ""
+		c.closed = isClosed(res)
 	}
 	for name := range res.Header {
 		if strings.HasPrefix(name, "X-Causeway-") || strings.HasPrefix(name, "Access-Control-") {
@@ -247,6 +247,11 @@ func (t *Target) inspect(res *http.Response) error {
 	res.Header.Del("Server")
 	res.Header.Del(httpkit.RequestIDHeader) // answer.stamp sets it
 	return nil
+}
+
+// isClosed reports whether the service refused because somebody has closed what the call needs.
+func isClosed(res *http.Response) bool {
+	return res.StatusCode == http.StatusServiceUnavailable && res.Header.Get(httpkit.ClosedHeader) != ""
 }
 
 // failed answers a call whose service did not.

@@ -31,6 +31,7 @@ AND claim <> 'claimed' AND status NOT IN ('settled', 'expired', 'cancelled') ORD
 	// in. Progress that is known now may be older than the deposits that wallets has published again, and would close
 	// the windows of their payments. So it is forgotten, and only progress that wallets publishes a minute after this,
 	// by either clock, counts.
+	lockProgress = `SELECT FROM scan_progress WHERE mode = $1 AND network = $2 FOR UPDATE`
 	skipDeposits = `WITH gap AS (
 	SELECT s.settled AS first, min(w.deposits) AS last FROM scan_progress s JOIN scan_waiting w USING (mode, network)
 	WHERE s.mode = $1 AND s.network = $2 AND s.settled >= 0 AND w.deposits > s.settled AND w.told_at < now() - interval '10 minutes'
@@ -163,6 +164,10 @@ var errNoGap = errors.New("nothing changed: no deposit of that network has been 
 // skipped messages. The first progress that wallets publishes a minute later settles them. It writes an audit entry.
 func (s *Store) SkipDeposits(ctx context.Context, operator, mode, network, reason string) (skipped int64, err error) {
 	err = postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		// Progress that another transaction is just noting must be committed before the next statement forgets it.
+		if _, err := tx.Exec(ctx, lockProgress, mode, network); err != nil {
+			return err
+		}
 		switch err := tx.QueryRow(ctx, skipDeposits, mode, network).Scan(&skipped); {
 		case errors.Is(err, pgx.ErrNoRows):
 			return errNoGap

@@ -147,7 +147,7 @@ ON CONFLICT (mode, network) DO UPDATE SET height = excluded.height, finalized = 
 	WHERE fresh = (excluded.told_at = 'epoch' OR excluded.told_at >= s.told_at OR s.updated_at < now() - interval '30 seconds'))`
 	// After an operator has skipped missing deposits, progress counts only if wallets published it later (oversight.go).
 	noteProgress = `INSERT INTO scan_waiting AS w (mode, network, deposits, block_time)
-SELECT $1, $2, $3, $4 FROM scan_progress WHERE mode = $1 AND network = $2 AND believed_from <= coalesce($5::timestamptz, 'infinity')
+SELECT $1, $2, $3, $4 FROM scan_progress WHERE mode = $1 AND network = $2 AND believed_from <= coalesce($5::timestamptz, 'epoch')
 ON CONFLICT (mode, network, deposits) DO UPDATE SET block_time = greatest(w.block_time, excluded.block_time)`
 	// upsertProgress has locked the progress. This is a separate statement, so that it sees rows that were committed
 	// before the lock became free.
@@ -299,7 +299,7 @@ func Statements() map[string]string {
 		"listPayouts": listPayouts, "listHeads": listHeads, "noteDecision": noteDecision,
 		"discardStock": discardStock, "discardRequests": discardRequests, "doubtPayouts": doubtPayouts, "forgetTaken": forgetTaken,
 		"patient": patient, "payoutStates": payoutStates, "paymentStates": paymentStates, "strangePayouts": strangePayouts, "assetSums": assetSums,
-		"changedSince": changedSince, "unmarkedGifts": unmarkedGifts, "confirmedAddresses": confirmedAddresses, "selectExpiry": selectExpiry, "skipDeposits": skipDeposits,
+		"changedSince": changedSince, "unmarkedGifts": unmarkedGifts, "confirmedAddresses": confirmedAddresses, "selectExpiry": selectExpiry, "lockProgress": lockProgress, "skipDeposits": skipDeposits,
 		"forgetWaiting": forgetWaiting, "forgetProgress": forgetProgress,
 		"insertScreening": insertScreening, "noteVerdict": noteVerdict, "setVerdict": setVerdict, "unscreened": unscreened, "payoutSenders": payoutSenders,
 		"shareClaims": shareClaims, "selectPaused": selectPaused, "selectPauses": selectPauses, "excludeClaims": excludeClaims,

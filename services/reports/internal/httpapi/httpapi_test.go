@@ -67,6 +67,7 @@ func (s *strict) Refuse(context.Context, tenant.Owner, app.Source, time.Time, ti
 func (s *strict) Replay(context.Context, idempotency.Key) (idempotency.Answer, bool, error) {
 	return idempotency.Answer{}, false, nil
 }
+
 func (s *strict) Settled(context.Context, idempotency.Key) (idempotency.Answer, error) {
 	return idempotency.Answer{}, nil
 }
