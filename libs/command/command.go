@@ -72,7 +72,7 @@ func (p Program) Main() {
 	lifecycle.Memory()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	log := slog.Default()
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil)) // not the default, which telemetry.Start silences
 	if about, err := os.Stderr.Stat(); err != nil || about.Mode()&os.ModeCharDevice == 0 {
 		log = telemetry.To(os.Stderr, p.Name).Log
 	}

@@ -33,7 +33,7 @@ const (
 	Reset           Class = "reset"
 	TLS             Class = "tls"
 	Blocked         Class = "blocked_ssrf" // the guard refused the address: terminal
-	Malformed       Class = "malformed"    // no HTTP, or a response head over 16 KiB
+	Malformed       Class = "malformed"    // no HTTP, or a response head over 32 KiB
 	Internal        Class = "internal"     // our side: an unusable URL, no sockets left
 	Canceled        Class = "canceled"     // the caller stopped; no attempt is counted
 )

@@ -16,6 +16,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"causeway.internal/libs/outbound/guard"
@@ -23,12 +24,15 @@ import (
 
 // The limits of docs/api-contract.md#webhooks and their parts by phase.
 const (
-	Total       = 15 * time.Second // the whole attempt, name look-up and response body included
-	connect     = 3 * time.Second  // name look-up and TCP
-	handshake   = 5 * time.Second
-	idle        = 60 * time.Second
-	idleMax     = 4096     // connections
-	headerBytes = 16 << 10 // heads of 1xx responses included; it bounds their lines too, each of which costs the parser 200 bytes
+	Total     = 15 * time.Second // the whole attempt, name look-up and response body included
+	connect   = 3 * time.Second  // name look-up and TCP
+	handshake = 5 * time.Second
+	idle      = 60 * time.Second
+	idleMax   = 4096 // connections
+	// hostConns times Config.PerHost connections to one host may be open: the dispatcher has three pools, each with
+	// PerHost attempts. The transport goes on with dials whose attempts have ended, so their number has no other bound.
+	hostConns   = 3
+	headerBytes = 32 << 10 // heads of 1xx responses included; it bounds their lines too, each of which costs the parser 200 bytes
 	bodyBytes   = 64 << 10 // read before the connection is given up instead of kept
 	excerptOK   = 512
 	excerptFail = 4 << 10
@@ -37,9 +41,10 @@ const (
 // Config says where a client may connect. The zero Config is the strict client for public addresses.
 type Config struct {
 	Policy guard.Policy
-	// PerHost is how many idle connections to one host are kept for reuse; 0 means 32.
+	// PerHost is how many idle connections to one host are kept for reuse; 0 means 32. At most three times as many are
+	// open, those that are still being dialled included.
 	PerHost int
-	// Total shortens the whole attempt and its phases, for tests; 0 means the contract's 15 s.
+	// Total shortens the whole attempt, its phases and pings, for tests; 0 means the contract's 15 s.
 	Total time.Duration
 	// RootCAs and Resolver replace the system's, for tests.
 	RootCAs  *x509.CertPool
@@ -70,20 +75,42 @@ func New(cfg Config) *Client {
 		ControlContext: guard.Control(cfg.Policy),
 	}
 	return &Client{total: cfg.Total, transport: &http.Transport{
-		Proxy:                  nil, // a proxy would move the guard to the wrong hop
-		DialContext:            dialer.DialContext,
+		Proxy: nil, // a proxy would move the guard to the wrong hop
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return readable{c}, nil
+		},
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: cfg.RootCAs, ClientSessionCache: tls.NewLRUClientSessionCache(1024)},
 		TLSHandshakeTimeout:    min(handshake, cfg.Total),
 		IdleConnTimeout:        idle,
 		MaxIdleConns:           idleMax,
 		MaxIdleConnsPerHost:    cfg.PerHost,
+		MaxConnsPerHost:        hostConns * cfg.PerHost,
 		MaxResponseHeaderBytes: headerBytes,
 		DisableCompression:     true, // a body that is not inflated is no zip bomb
 		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: cfg.Total * 2 / 3, PingTimeout: cfg.Total / 3},
 	}}
 }
 
-// Close drops idle connections, and every other one when its attempt ends.
+// readable is a connection on which a lost peer is noticed by reading alone. A server may answer and close before it
+// has read the request; without this, the failed write would end the attempt before its answer is read.
+type readable struct{ net.Conn }
+
+// Write implements net.Conn.
+func (c readable) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		return len(p), nil
+	}
+	return n, err
+}
+
+// Close drops idle connections. A busy one is dropped when its attempt ends, or, where it speaks HTTP/2, when it has
+// been idle for a minute.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
 // Timing splits the latency of one attempt. Phases that a reused connection skips are zero. Wait runs from the written
@@ -103,9 +130,10 @@ type Result struct {
 	Err     error
 }
 
-// Post sends body to a URL with the given headers, once. Success is the status line of a 2xx answer inside the total
-// time, whatever becomes of the body behind it: the receiver has said that it has the event. When ctx ends first, the
-// class is Canceled and nothing is known.
+// Post sends body to a URL with the given headers, once, or twice where the server closed the kept connection that it
+// was sent on, or refused it unprocessed over HTTP/2. Success is the status line of a 2xx answer inside the total time,
+// whatever becomes of the body behind it: the receiver has said that it has the event. When ctx ends first, the class is
+// Canceled and nothing is known.
 func (c *Client) Post(ctx context.Context, to string, header http.Header, body []byte) Result {
 	if ended(ctx) {
 		return Result{Class: Canceled, Err: context.Canceled}
@@ -172,10 +200,25 @@ func newRequest(ctx context.Context, to string, header http.Header, body []byte)
 		password, _ := user.Password()
 		req.SetBasicAuth(user.Username(), password)
 	}
-	// Not sent: it lets the transport repeat the request when the server had closed a kept connection. Receivers know
-	// repeats by the event's id.
-	req.Header["Idempotency-Key"] = nil
+	if len(body) > 0 { // the transport repeats a request without a body as often as it likes
+		// Not sent: it lets the transport repeat the request when the server had closed a kept connection. Receivers know
+		// repeats by the event's id.
+		req.Header["Idempotency-Key"] = nil
+		req.GetBody = once(req.GetBody)
+	}
 	return req, nil
+}
+
+// once lets the transport repeat a request once: it asks for the body again each time that it does.
+func once(body func() (io.ReadCloser, error)) func() (io.ReadCloser, error) {
+	asked := false
+	return func() (io.ReadCloser, error) {
+		if asked {
+			return nil, io.ErrUnexpectedEOF
+		}
+		asked = true
+		return body()
+	}
 }
 
 // read takes what is kept of a response: little of its head, and an excerpt of its body. A body that is read to its end

@@ -188,7 +188,7 @@ func TestPost_hostileResponses(t *testing.T) {
 		}, Malformed},
 		"huge number of headers": {func(c net.Conn) {
 			readHead(c)
-			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n"+strings.Repeat("a:\n", 9000))
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n"+strings.Repeat("a:\n", 11000))
 			hang(c)
 		}, Malformed},
 		"half a line, then hangs": {func(c net.Conn) { readHead(c); _, _ = io.WriteString(c, "HTT"); hang(c) }, TimeoutResponse},

@@ -23,6 +23,7 @@ type stopwatch struct {
 // attach returns a context whose request is timed by the transport's hooks.
 func (w *stopwatch) attach(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn:              func(string) { w.again() },
 		DNSStart:             func(httptrace.DNSStartInfo) { w.start(&w.dns) },
 		DNSDone:              func(httptrace.DNSDoneInfo) { w.stop(&w.dns, &w.timing.DNS) },
 		ConnectStart:         func(string, string) { w.start(&w.dial) },
@@ -69,6 +70,13 @@ func (w *stopwatch) shaken(_ tls.ConnectionState, err error) {
 	if err == nil {
 		w.stop(&w.shake, &w.timing.TLS)
 	}
+}
+
+// again forgets the connection of the first try when the transport looks for another, whose dial may hang.
+func (w *stopwatch) again() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gotConn, w.firstByte, w.remote, w.sent = false, false, netip.AddrPort{}, time.Time{}
 }
 
 func (w *stopwatch) got(remote netip.AddrPort) {

@@ -28,6 +28,12 @@ type far struct {
 
 func newFar(t *testing.T, secure, http2 bool, idle time.Duration, h http.HandlerFunc) *far {
 	t.Helper()
+	return prepareFar(t, secure, http2, idle, h, func(*far) Config { return Config{} })
+}
+
+// prepareFar is newFar with a say before the server starts, and in what the client may.
+func prepareFar(t *testing.T, secure, http2 bool, idle time.Duration, h http.HandlerFunc, prepare func(*far) Config) *far {
+	t.Helper()
 	f := &far{Server: httptest.NewUnstartedServer(h), closed: make(chan struct{}, 1000)}
 	f.EnableHTTP2, f.Config.IdleTimeout = http2, idle
 	f.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -39,7 +45,7 @@ func newFar(t *testing.T, secure, http2 bool, idle time.Duration, h http.Handler
 		case http.StateActive, http.StateIdle, http.StateHijacked:
 		}
 	}
-	cfg := Config{}
+	cfg := prepare(f)
 	if secure {
 		f.StartTLS()
 		cfg.RootCAs = x509.NewCertPool()
@@ -161,17 +167,19 @@ func TestPost_answersToNobody(t *testing.T) {
 	}
 }
 
-// TestPost_answeredUnread posts a body of ordinary length to a server that answers and closes before it has read it.
-// Its answer counts, not that it closed.
+// TestPost_answeredUnread posts more than a server reads before it answers and closes. Its answer counts, not that it
+// closed.
 func TestPost_answeredUnread(t *testing.T) {
 	url := wild(t, func(c net.Conn) {
 		_, _ = c.Read(make([]byte, 1))
 		_, _ = io.WriteString(c, "HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n")
 	})
 	c := client(t, Config{})
-	for range 3 {
-		if res := c.Post(t.Context(), url, nil, make([]byte, 2<<10)); res.Class != Gone {
-			t.Errorf("got %s: %v", res.Class, res.Err)
+	for _, size := range []int{2 << 10, 64 << 10, 8 << 20} {
+		for range 3 {
+			if res := c.Post(t.Context(), url, nil, make([]byte, size)); res.Class != Gone {
+				t.Errorf("%d bytes: got %s: %v", size, res.Class, res.Err)
+			}
 		}
 	}
 }

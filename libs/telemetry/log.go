@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	stdlog "log"
 	"log/slog"
 	"time"
 
@@ -70,3 +71,17 @@ func (h withTrace) WithGroup(name string) slog.Handler { return withTrace{h.Hand
 // Seconds is a duration for a log line: whole microseconds in the shortest form. time.Duration.Seconds adds two floats,
 // which shows in the sixteenth digit and looks like an account number.
 func Seconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e6 }
+
+// silence drops the text of package log's standard logger, and writes a line that counts its lines. net/http's client
+// logs bytes that a peer sent unasked, and a peer may send back what it was sent: events with their tokens.
+func silence(log *slog.Logger) {
+	stdlog.SetOutput(silent{NewSparing(log, time.Now)})
+}
+
+type silent struct{ log *Sparing }
+
+// Write implements io.Writer.
+func (s silent) Write(line []byte) (int, error) {
+	s.log.Log(context.Background(), slog.LevelWarn, "library", "line of a library dropped")
+	return len(line), nil
+}

@@ -43,7 +43,7 @@ type Telemetry struct {
 }
 
 // Start builds the telemetry of a service and installs the global tracer provider and propagator. Logs go to standard
-// error as JSON. Without an endpoint trace ids exist for the logs alone; no span is recorded or exported.
+// error as JSON; the standard logger is silenced. Without an endpoint trace ids exist for the logs alone; no span is recorded or exported.
 func Start(ctx context.Context, service string, cfg Config) (*Telemetry, error) {
 	log, err := newLogger(os.Stderr, service, cfg.LogLevel)
 	if err != nil {
@@ -53,6 +53,7 @@ func Start(ctx context.Context, service string, cfg Config) (*Telemetry, error) 
 	if err != nil {
 		return nil, err
 	}
+	silence(log)
 	otel.SetTracerProvider(provider)
 	otel.SetTextMapPropagator(Propagator())
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces not exported", "err", err) }))
