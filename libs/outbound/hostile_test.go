@@ -190,7 +190,7 @@ func TestPost_http2RepeatsOnce(t *testing.T) {
 	}
 }
 
-// mute is a connection that pretends to send when it is told so.
+// mute is a connection that pretends to send, if it is the first one, once silent is set.
 type mute struct {
 	net.Conn
 	silent *atomic.Bool

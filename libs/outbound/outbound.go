@@ -132,8 +132,8 @@ type Result struct {
 
 // Post sends body to a URL with the given headers, once, or twice where the server closed the kept connection that it
 // was sent on, or refused it unprocessed over HTTP/2. Success is the status line of a 2xx answer inside the total time,
-// whatever becomes of the body behind it: the receiver has said that it has the event. When ctx ends first, the class is
-// Canceled and nothing is known.
+// whatever becomes of the body behind it: the receiver has said that it has the event. When ctx ends first, the class
+// is Canceled and nothing is known.
 func (c *Client) Post(ctx context.Context, to string, header http.Header, body []byte) Result {
 	if ended(ctx) {
 		return Result{Class: Canceled, Err: context.Canceled}

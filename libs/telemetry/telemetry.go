@@ -43,7 +43,8 @@ type Telemetry struct {
 }
 
 // Start builds the telemetry of a service and installs the global tracer provider and propagator. Logs go to standard
-// error as JSON; the standard logger is silenced. Without an endpoint trace ids exist for the logs alone; no span is recorded or exported.
+// error as JSON; the standard logger is silenced. Without an endpoint trace ids exist for the logs alone; no span is
+// recorded or exported.
 func Start(ctx context.Context, service string, cfg Config) (*Telemetry, error) {
 	log, err := newLogger(os.Stderr, service, cfg.LogLevel)
 	if err != nil {
