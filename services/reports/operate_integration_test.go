@@ -25,11 +25,11 @@ func TestOperate(t *testing.T) {
 		{"erase --phone +234-801-234-5678", "0 reports erased, 0 not over yet, 0 kept by law", false},
 		{"erase --wallet 0xAA --mode test", "0 reports erased", false},
 		{"erase --report RPT-abc234", "0 reports erased", false},
-		{"erase --report ABC234", "is needed", true},
-		{"erase --phone 12", "is needed", true},
-		{"erase --phone 2348012345678 --wallet 0xAA", "is needed", true},
-		{"erase --phone 2348012345678 --mode both", "is needed", true},
-		{"erase", "is needed", true},
+		{"erase --report ABC234", "want one of", true},
+		{"erase --phone 12", "want one of", true},
+		{"erase --phone 2348012345678 --wallet 0xAA", "want one of", true},
+		{"erase --phone 2348012345678 --mode both", "want one of", true},
+		{"erase", "want one of", true},
 	} {
 		var out bytes.Buffer
 		err := program.Run(t.Context(), command.Input{Args: strings.Fields(c.line), Environ: environ, Out: &out})

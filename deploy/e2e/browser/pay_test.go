@@ -26,7 +26,7 @@ func TestPayFull(t *testing.T) {
 		b.visit("/pay/" + ref)
 		b.stage("send")
 		b.shows("Pay NGN 25,000", "15.9375 USDT", "TRON (TRC20)", made.Text(t, "payment.depositAddress"),
-			"Only send USDT on TRON (TRC20)", "left", "What happens next")
+			"Send only USDT on TRON (TRC20)", "left", "What happens next")
 		if strings.Count(b.text(), "TRON (TRC20)") < 2 {
 			t.Error("the network is not said twice")
 		}
@@ -84,7 +84,7 @@ func TestPayOver(t *testing.T) {
 		b.visit("/pay/" + b.create(nil))
 		b.play("over")
 		b.stage("settled")
-		b.shows("You sent more than was asked for", "NGN 30,100 has been paid out")
+		b.shows("You sent more than the requested amount", "NGN 30,100 has been paid out")
 	})
 }
 
@@ -187,7 +187,7 @@ func TestPayRequestPreferred(t *testing.T) {
 		b.tabTo(`.choose .button`)
 		b.do(chromedp.KeyEvent("\r"))
 		b.stage("send")
-		b.shows("USDC", "Only send USDC on Polygon")
+		b.shows("USDC", "Send only USDC on Polygon")
 	})
 }
 

@@ -48,6 +48,11 @@ func findEpmd() string {
 
 func overview(api string) string { return strings.TrimRight(api, "/") + "/api/overview" }
 
+// listens is answered with 200 once the broker takes connections on a port. The management API answers earlier than that.
+func listens(api string, port int) string {
+	return fmt.Sprintf("%s/api/health/checks/port-listener/%d", api, port)
+}
+
 // rabbit starts a private broker with its management and its metrics. Its port mapper, ports, cookie and home are its
 // own, so that it neither meets nor disturbs another broker on the machine.
 func (s Servers) rabbit(ctx context.Context, user *process.User, password string, ca *authority) error {
@@ -108,7 +113,7 @@ func (s Servers) startRabbit(ctx context.Context, user *process.User, node, pass
 	address.Scheme, address.Host = "amqps", "127.0.0.1:"+strconv.Itoa(amqps)
 	server := state.Server{Private: true, URL: broker, API: api, TLS: address.String(), CA: s.authorityFile()}
 	server.Metrics = fmt.Sprintf("http://127.0.0.1:%d/metrics", metrics)
-	p := state.Process{Name: Rabbit, Ready: overview(api), Spec: process.Spec{
+	p := state.Process{Name: Rabbit, Ready: listens(api, amqps), Spec: process.Spec{
 		Path: findRabbit(), Args: []string{"-noinput"}, Dir: node, Log: log, User: user, Env: append(env, rabbitEnv(node, dist)...),
 	}}
 	if p.Ref, err = process.Start(p.Spec); err != nil {
