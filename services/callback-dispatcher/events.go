@@ -112,7 +112,7 @@ func missing(ctx context.Context, in command.Input) error {
 // owedOf reads a line of `payments sequences`.
 func owedOf(line string) (o store.Owed, err error) {
 	if err := json.Unmarshal([]byte(line), &o); err != nil || o.ObjectID == "" {
-		return o, errors.New("is none of `payments sequences`")
+		return o, errors.New("is not a line of `payments sequences`")
 	}
 	return o, nil
 }

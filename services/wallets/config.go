@@ -29,11 +29,11 @@ type common struct {
 	EventKeys  config.Secret `env:"EVENT_KEYS" doc:"comma separated id:base64(32 bytes), shared with callback-dispatcher, which gets a new key first; the first seals the bodies of events on their way to it. Empty: bodies are in the clear"`
 	Recovery   bool          `env:"RECOVERY" envDefault:"false" doc:"true after a restore of the database: wallets moves every next index past all that may have been issued, and scans the 24 hours before the backup again (docs/runbooks/wallets-restore.md)"`
 	Margin     int64         `env:"RECOVERY_MARGIN" envDefault:"100000" doc:"number of addresses of each family that a recovery skips and scans: more than can have been made since the backup"`
-	World      worldSettings
+	Chains     chainSettings
 }
 
-// worldSettings say where addresses come from and what is scanned: the API refuses what no scanner would see.
-type worldSettings struct {
+// chainSettings say where addresses come from and what is scanned: the API refuses networks that no scanner reads.
+type chainSettings struct {
 	XpubTestBitcoin config.Secret `env:"XPUB_TEST_BITCOIN" doc:"account-level extended public key of test mode, m/84'/…/a'; never equal to the live one. The first start stores each key sealed in the database. After that it may be left out here; a different key closes its networks"`
 	XpubTestEVM     config.Secret `env:"XPUB_TEST_EVM" doc:"the same for the EVM family, m/44'/60'/a'"`
 	XpubTestTron    config.Secret `env:"XPUB_TEST_TRON" doc:"the same for tron, m/44'/195'/a'"`
@@ -49,13 +49,13 @@ type worldSettings struct {
 	Live network.Settings
 }
 
-// serveSettings is what the HTTP API reads besides.
+// serveSettings is what the HTTP API reads in addition.
 type serveSettings struct {
 	HTTPAddr string `env:"HTTP_ADDR" envDefault:":8080" doc:"address of the API; only the gateway calls it"`
 	Identity httpkit.IdentitySettings
 }
 
-// workSettings is what consumers, relay and scanners read besides.
+// workSettings is what consumers, relay and scanners read in addition.
 type workSettings struct {
 	Bus bus.Config
 
@@ -67,7 +67,7 @@ type workSettings struct {
 }
 
 // nets says how bitcoin addresses of each mode are written.
-func (s worldSettings) nets() (map[tenant.Mode]address.Net, error) {
+func (s chainSettings) nets() (map[tenant.Mode]address.Net, error) {
 	live := address.Net(s.BitcoinLive)
 	if live != address.Mainnet && live != address.Testnet && live != address.Regtest {
 		return nil, fmt.Errorf("BITCOIN_NETWORK_LIVE: %q is none of mainnet, testnet, regtest", s.BitcoinLive)
@@ -75,8 +75,8 @@ func (s worldSettings) nets() (map[tenant.Mode]address.Net, error) {
 	return map[tenant.Mode]address.Net{tenant.Live: live, tenant.Test: address.Testnet}, nil
 }
 
-// keys reads the configured keys and refuses what would mix the two worlds.
-func (s worldSettings) keys() (app.Keys, error) {
+// keys reads the configured keys and refuses keys that would mix live and test mode.
+func (s chainSettings) keys() (app.Keys, error) {
 	out := app.Keys{}
 	var problems []error
 	for slot, text := range map[wallet.Slot]config.Secret{
@@ -100,8 +100,8 @@ func (s worldSettings) keys() (app.Keys, error) {
 	return out, errors.Join(append(problems, out.Distinct())...)
 }
 
-// sources opens the chains of addresses of the keys, and the stock of imported addresses if a batch key is pinned.
-func (s worldSettings) sources(keys app.Keys, nets map[tenant.Mode]address.Net) (app.Sources, error) {
+// sources opens the address sources of the keys, and the stock of imported addresses if a batch key is pinned.
+func (s chainSettings) sources(keys app.Keys, nets map[tenant.Mode]address.Net) (app.Sources, error) {
 	out := app.Sources{tenant.Live: {}, tenant.Test: {money.Solana: derivation.NewSandbox()}}
 	var problems []error
 	for slot, key := range keys {

@@ -31,20 +31,20 @@ func TestConfigPage(t *testing.T) {
 	page.Section(t, "../../docs/config.md", "wallets", config.Describe[all]("wallets"))
 }
 
-// Start-up refuses keys that would mix the worlds, however they are written, and keys that have no business here.
+// Start-up refuses a key that two slots share, in any notation, and a key of a kind that does not belong there.
 func TestSources(t *testing.T) {
 	nets := map[tenant.Mode]address.Net{tenant.Test: address.Testnet, tenant.Live: address.Mainnet}
 	for name, c := range map[string]struct {
-		set  worldSettings
+		set  chainSettings
 		want string // in the error; "" for none
 	}{
-		"none":                     {worldSettings{}, ""},
-		"different":                {worldSettings{XpubTestBitcoin: zpub84, XpubLiveEVM: xpubEVM}, ""},
-		"test equals live":         {worldSettings{XpubTestEVM: xpubEVM, XpubLiveEVM: xpubEVM}, "one key"},
-		"equal in another writing": {worldSettings{XpubTestBitcoin: zpub84, XpubLiveBitcoin: xpub84}, "one key"},
-		"one key for two families": {worldSettings{XpubLiveTron: xpubEVM, XpubLiveEVM: xpubEVM}, "one key"},
-		"a private key":            {worldSettings{XpubLiveEVM: private}, "extended private key"},
-		"a typo":                   {worldSettings{XpubLiveTron: config.Secret(xpubEVM[:50] + "z" + xpubEVM[51:])}, "XPUB_LIVE_TRON"},
+		"none":                     {chainSettings{}, ""},
+		"different":                {chainSettings{XpubTestBitcoin: zpub84, XpubLiveEVM: xpubEVM}, ""},
+		"test equals live":         {chainSettings{XpubTestEVM: xpubEVM, XpubLiveEVM: xpubEVM}, "one key"},
+		"equal in another writing": {chainSettings{XpubTestBitcoin: zpub84, XpubLiveBitcoin: xpub84}, "one key"},
+		"one key for two families": {chainSettings{XpubLiveTron: xpubEVM, XpubLiveEVM: xpubEVM}, "one key"},
+		"a private key":            {chainSettings{XpubLiveEVM: private}, "extended private key"},
+		"a typo":                   {chainSettings{XpubLiveTron: config.Secret(xpubEVM[:50] + "z" + xpubEVM[51:])}, "XPUB_LIVE_TRON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var sources app.Sources
@@ -69,7 +69,7 @@ func TestSources(t *testing.T) {
 }
 
 func TestSettings_bitcoin(t *testing.T) {
-	if _, err := (worldSettings{BitcoinLive: "signet"}).nets(); err == nil {
+	if _, err := (chainSettings{BitcoinLive: "signet"}).nets(); err == nil {
 		t.Error("an unknown bitcoin network was accepted")
 	}
 }

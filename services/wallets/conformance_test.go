@@ -17,8 +17,8 @@ import (
 	"causeway.internal/services/wallets/internal/scanner"
 )
 
-// subject is a kind of chain that the conformance suite is run against: the same cases for every driver, on the real
-// software of its chain where that can be had.
+// subject is a kind of chain that the conformance suite runs against: the same cases for every driver, on the chain's
+// real software where that exists.
 type subject struct {
 	chain   string   // verb of deploy/realchain
 	network string   // of docs/api-contract.md#networks
@@ -27,9 +27,9 @@ type subject struct {
 	coins   string   // an amount of the coin that the chain's rules let an account hold
 	tokens  []string // listed
 	batch   string   // asset in which one transaction pays several, "" for the coin
-	depth   int      // blocks, its own included, at which a deposit is confirmed
+	depth   int      // blocks, including its own, at which a deposit is confirmed
 	forks   bool     // whether the node can reorganise
-	final   bool     // whether the chain itself says what is final
+	final   bool     // whether the chain itself reports finality
 
 	simulated bool // the chain of test mode, which has no provider
 }
@@ -42,7 +42,7 @@ var subjects = []subject{
 	{chain: "simulated", network: "ethereum", coin: "ETH", coins: "25000000", depth: 12, forks: true, simulated: true},
 }
 
-// on runs a case against every subject for which it makes sense.
+// on runs a case against every subject that supports it.
 func on(t *testing.T, sense func(s subject) bool, f func(t *testing.T, s subject)) {
 	t.Parallel()
 	for _, s := range subjects {
@@ -102,7 +102,8 @@ func TestConformance_foundAndConfirmed(t *testing.T) {
 	})
 }
 
-// One transaction that pays several of our addresses, and a stranger, credits each of ours with its own.
+// One transaction that pays several deposit addresses and a foreign one credits each deposit address with its own
+// amount.
 func TestConformance_oneTransactionPaysSeveral(t *testing.T) {
 	on(t, served, func(t *testing.T, s subject) {
 		l := newLiveChain(t, s, s.start(t))
@@ -110,7 +111,7 @@ func TestConformance_oneTransactionPaysSeveral(t *testing.T) {
 			l.transfer(map[string]any{"to": to, "amount": s.dust(1), "token": s.batch, "mine": 1})
 		}
 		tx := l.transfer(map[string]any{"token": s.batch, "mine": 1, "payments": []map[string]string{
-			{"to": l.addresses[1], "amount": s.dust(11)}, {"to": l.strangers[0], "amount": s.dust(12)}, {"to": l.addresses[2], "amount": s.dust(13)},
+			{"to": l.addresses[1], "amount": s.dust(11)}, {"to": l.foreign[0], "amount": s.dust(12)}, {"to": l.addresses[2], "amount": s.dust(13)},
 		}})
 		l.caughtUp()
 		amounts := map[string]string{}
@@ -123,7 +124,7 @@ func TestConformance_oneTransactionPaysSeveral(t *testing.T) {
 	})
 }
 
-// dust is a small amount that the chain still lets an account be opened with.
+// dust is the smallest amount with which the chain lets an account be opened.
 func (s subject) dust(n int64) string {
 	if s.coin == "SOL" && s.batch == "" {
 		return fmt.Sprint(n * 1_000_000)
@@ -131,7 +132,7 @@ func (s subject) dust(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// A token that only calls itself by a listed one's name is not credited.
+// A token that only has the name of a listed one is not credited.
 func TestConformance_fakeToken(t *testing.T) {
 	on(t, hasTokens, func(t *testing.T, s subject) {
 		l := newLiveChain(t, s, s.start(t))
@@ -145,8 +146,8 @@ func TestConformance_fakeToken(t *testing.T) {
 	})
 }
 
-// Coin that a contract sends stands in no transaction: it is found in the traces of an EVM chain and in what tron's node tells
-// of contracts.
+// No transaction shows coin that a contract sends: the scan finds it in the traces of an EVM chain and in the contract
+// results of tron's node.
 func TestConformance_coinSentByAContract(t *testing.T) {
 	on(t, func(s subject) bool { return s.chain == "evm" || s.chain == "tron" }, func(t *testing.T, s subject) {
 		l := newLiveChain(t, s, s.start(t))
@@ -154,11 +155,11 @@ func TestConformance_coinSentByAContract(t *testing.T) {
 		l.settings.Trace = "debug"
 		l.driver, _ = l.settings.open(l.log, l.endpoints, l.book)
 		l.start()
-		for _, to := range append(l.addresses[:2:2], l.strangers[0]) { // a first balance costs more than a node gives a batch
+		for _, to := range append(l.addresses[:2:2], l.foreign[0]) { // a first balance costs more than a node gives a batch
 			l.transfer(map[string]any{"to": to, "amount": "1000000", "token": false, "mine": 1})
 		}
 		tx := l.transfer(map[string]any{"token": false, "mine": 1, "payments": []map[string]string{
-			{"to": l.addresses[0], "amount": "11"}, {"to": l.strangers[0], "amount": "12"}, {"to": l.addresses[1], "amount": "13"},
+			{"to": l.addresses[0], "amount": "11"}, {"to": l.foreign[0], "amount": "12"}, {"to": l.addresses[1], "amount": "13"},
 		}})
 		l.caughtUp()
 		amounts := map[string]string{}
@@ -171,7 +172,7 @@ func TestConformance_coinSentByAContract(t *testing.T) {
 	})
 }
 
-// Final before it is deep, where the chain says so itself.
+// A deposit is final before it is deep where the chain reports finality.
 func TestConformance_finalByTheChain(t *testing.T) {
 	on(t, saysWhatIsFinal, func(t *testing.T, s subject) {
 		l := newLiveChain(t, s, s.start(t))
@@ -197,7 +198,7 @@ func TestConformance_reorg_i_dropped(t *testing.T) {
 	})
 }
 
-// Case ii: the same transaction in another block, at another height and at another place in it, is the same deposit.
+// Case ii: the same transaction in another block, at another height and position, is the same deposit.
 func TestConformance_reorg_ii_minedAgainElsewhere(t *testing.T) {
 	on(t, canFork, func(t *testing.T, s subject) {
 		l := newLiveChain(t, s, s.start(t))
@@ -217,7 +218,7 @@ func TestConformance_reorg_ii_minedAgainElsewhere(t *testing.T) {
 	})
 }
 
-// Case iii: another transaction takes the place of the deposit's.
+// Case iii: another transaction replaces the deposit's.
 func TestConformance_reorg_iii_replaced(t *testing.T) {
 	on(t, servedForks, func(t *testing.T, s subject) {
 		l := newLiveChain(t, s, s.start(t))
@@ -235,7 +236,7 @@ func TestConformance_reorg_iii_replaced(t *testing.T) {
 	})
 }
 
-// Case iv: the head goes back and stays there for a while.
+// Case iv: the head goes back and stays back for a while.
 func TestConformance_reorg_iv_headGoesBack(t *testing.T) {
 	on(t, servedForks, func(t *testing.T, s subject) {
 		l := newLiveChain(t, s, s.start(t))
@@ -249,7 +250,7 @@ func TestConformance_reorg_iv_headGoesBack(t *testing.T) {
 	})
 }
 
-// Case v: deeper than a final block. Nothing is taken back, nothing is skipped, and the scan says that it stands.
+// Case v: deeper than a final block. The scan halts and says so; nothing is reverted and nothing is skipped.
 func TestConformance_reorg_v_tooDeep(t *testing.T) {
 	on(t, canFork, func(t *testing.T, s subject) {
 		l := newLiveChain(t, s, s.start(t))
@@ -271,8 +272,8 @@ func TestConformance_reorg_v_tooDeep(t *testing.T) {
 	})
 }
 
-// Case vi: kill -9 before and after every call that the scanner makes, while it goes forward and while it goes back. Every
-// deposit is there once, and every version of it was told once and in order (collect checks that).
+// Case vi: kill -9 before and after every call of the scanner, while it goes forward and while it goes back. Every
+// deposit exists once, and each of its versions was published once and in order (collect checks that).
 func TestConformance_reorg_vi_killedAtEveryStep(t *testing.T) {
 	killed := func(s subject) bool { return slices.Contains(strings.Fields(killedOn), s.chain) }
 	on(t, killed, func(t *testing.T, s subject) {
@@ -316,7 +317,7 @@ func TestConformance_reorg_vi_killedAtEveryStep(t *testing.T) {
 	})
 }
 
-// Case vii: after a fail-over to a provider on another fork the scan is that provider's chain.
+// Case vii: after a fail-over to a provider on another fork the scan has that provider's chain.
 func TestConformance_reorg_vii_twoProviders(t *testing.T) {
 	on(t, servedForks, func(t *testing.T, s subject) {
 		a, b := s.start(t), s.start(t)
@@ -335,7 +336,7 @@ func TestConformance_reorg_vii_twoProviders(t *testing.T) {
 	})
 }
 
-// Downtime: the scan is stopped and started while money moves, and the node goes away and comes back.
+// Downtime: the scan stops and starts while money moves, and the node goes away and comes back.
 func TestConformance_downtime(t *testing.T) {
 	on(t, served, func(t *testing.T, s subject) {
 		l := newLiveChain(t, s, s.start(t))
@@ -357,7 +358,7 @@ func TestConformance_downtime(t *testing.T) {
 	})
 }
 
-// Catching up a thousand blocks shows that it moves: in the log and in the metrics.
+// Catching up a thousand blocks shows its progress in the log and in the metrics.
 func TestConformance_catchingUp(t *testing.T) {
 	on(t, func(s subject) bool { return s.chain == "evm" }, func(t *testing.T, s subject) {
 		l := newLiveChain(t, s, s.start(t))
@@ -376,7 +377,7 @@ func TestConformance_catchingUp(t *testing.T) {
 	})
 }
 
-// gathered adds up a metric, of one value of a label if that is given.
+// gathered adds up a metric, of one value of a label if one is given.
 func gathered(t *testing.T, registry *prometheus.Registry, name string, label ...string) int {
 	t.Helper()
 	families, err := registry.Gather()
@@ -401,10 +402,10 @@ func gathered(t *testing.T, registry *prometheus.Registry, name string, label ..
 	return sum
 }
 
-// await waits until something holds.
+// await waits until a condition holds.
 func await(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(4 * time.Minute) // of a machine that does much else
+	deadline := time.After(4 * time.Minute) // the machine may be busy
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
@@ -435,8 +436,8 @@ func lower(s subject, hash string) string {
 	return hash
 }
 
-// A bitcoin deposit names its senders where the node has an index of transactions, and is found without them where it has
-// none.
+// A bitcoin deposit names its senders where the node has an index of transactions, and has none where the node has no
+// index.
 func TestConformance_sendersOfBitcoin(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -2,6 +2,6 @@
 
 package main
 
-// A process is started for every call of the scanner, which makes this the costliest case of the suite, and scanner and store
-// are the same on every chain: `make test` kills them on one real chain and on the simulated one.
+// The scanner is killed at every call on one real chain and on the simulated one. Each call starts a process, which
+// makes this the slowest case of the suite, and scanner and store are the same on every chain.
 const killedOn = "evm simulated"

@@ -25,7 +25,7 @@ import (
 	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
-// garbage are the ways in which a provider spoils a true answer. Each gets the whole body and returns what is sent.
+// garbage are the ways in which a provider spoils a true answer. Each takes the whole body and returns the spoiled one.
 var garbage = []struct {
 	name  string
 	spoil func(body []byte) []byte
@@ -146,8 +146,8 @@ func newSpoiler(t *testing.T, rpcURL string) *spoiler {
 	return s
 }
 
-// Garbage is logged and counted, its endpoint is marked bad, the cursor does not move and nothing is credited; when the
-// endpoint has mended, what happened meanwhile is found.
+// The scan logs and counts garbage and marks its endpoint as bad; the cursor does not move and nothing is credited.
+// Once the endpoint recovers, the scan finds the deposits of the meantime.
 func TestConformance_garbage(t *testing.T) {
 	on(t, served, func(t *testing.T, s subject) {
 		n := s.start(t)
@@ -181,7 +181,8 @@ func TestConformance_garbage(t *testing.T) {
 	})
 }
 
-// An endpoint that answers well and serves another chain is never read from; beside it, one that serves ours is.
+// The scan never reads from an endpoint that answers well but serves another chain, and reads from the right one beside
+// it.
 func TestConformance_foreignChain(t *testing.T) {
 	on(t, served, func(t *testing.T, s subject) {
 		l := newLiveChain(t, s, s.start(t))
@@ -199,7 +200,7 @@ func TestConformance_foreignChain(t *testing.T) {
 	})
 }
 
-// With two providers, garbage from one costs nothing: the other is read.
+// With two providers, garbage from one changes nothing: the scan reads the other.
 func TestConformance_garbageFromOneOfTwo(t *testing.T) {
 	on(t, served, func(t *testing.T, s subject) {
 		n := s.start(t)
@@ -213,13 +214,14 @@ func TestConformance_garbageFromOneOfTwo(t *testing.T) {
 	})
 }
 
-// A deposit to one of our addresses on another EVM network than it was made for is seen: one set serves the family.
+// The scan sees a deposit to a deposit address on another EVM network than the payment's: one set serves the family.
 func TestConformance_wrongEVMNetwork(t *testing.T) {
 	t.Parallel()
 	s := subjects[0]
 	s.network, s.flags, s.coin = "polygon", []string{"--chain-id", "137"}, "POL"
 	l := newLiveChain(t, s, s.start(t))
-	// One address is a payment's, which payments judges by the network that it is told; the other a standalone wallet's.
+	// One address belongs to a payment, which payments judges by the network in the message; the other to a standalone
+	// wallet.
 	if _, err := l.pool.Exec(t.Context(), `INSERT INTO wallets (id, mode, merchant_id, key_id, family, network, network_name, crypto, address, metadata, status,
 		sequence, created_at, expires_at) VALUES ('wal_1', 'live', 'm', 1, $1, 'ethereum', 'ethereum', 'USDT', $2, '{}', 'watching', 1, now(), now() + interval '1 day')`,
 		string(money.EVM), l.addresses[1]); err != nil {
@@ -240,7 +242,7 @@ func TestConformance_wrongEVMNetwork(t *testing.T) {
 	}
 }
 
-// syncBuffer is a log that is written and read at the same time.
+// syncBuffer is a log that is written and read concurrently.
 type syncBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -25,7 +25,7 @@ type node struct {
 	Tokens  map[string]string `json:"tokens"`
 	Block   int64             `json:"block"`
 	sent    []string          // transactions of transfer
-	sim     *simGround        // instead of all that, for the simulated chain
+	sim     *simGround        // replaces all of the above for the simulated chain
 }
 
 func (s subject) start(t testing.TB) *node {

@@ -25,22 +25,22 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// openKeys takes the extended public keys out of the database, keeps those that the configuration brings, and proves that
-// they are those of the issued addresses. No address is issued before it returns.
+// openKeys reads the extended public keys from the database, keeps those of the configuration, and proves that they are
+// the keys of the issued addresses. No address is issued before it returns.
 func (p *process) openKeys(ctx context.Context) error {
 	ring, err := keyring.Parse(p.cfg.MasterKeys.Reveal())
 	if err != nil {
 		return fmt.Errorf("MASTER_KEYS: %w", err)
 	}
-	given, err := p.cfg.World.keys()
+	given, err := p.cfg.Chains.keys()
 	if err != nil {
 		return err
 	}
 	if p.wrong, err = p.keep(ctx, ring, given); err != nil {
 		return err
 	}
-	if p.cfg.World.BatchKey != "" {
-		if p.pinned, err = intent.ParseBatchKey(p.cfg.World.BatchKey); err != nil {
+	if p.cfg.Chains.BatchKey != "" {
+		if p.pinned, err = intent.ParseBatchKey(p.cfg.Chains.BatchKey); err != nil {
 			return fmt.Errorf("ADDRESS_BATCH_KEY %w", err)
 		}
 		stock, err := p.cases().ProveStock(ctx, p.book, imported, p.pinned)
@@ -52,9 +52,10 @@ func (p *process) openKeys(ctx context.Context) error {
 	return p.closeWrong(ctx)
 }
 
-// closeWrong closes the networks whose settings are not those of the issued addresses, or whose decimals are not those of the
-// stored amounts: they hand out no address, scan and sweep nothing, and payments is told. After a restore that is no way to go
-// on: an index that is not moved would be used twice, and a network that is not scanned is not looked at again.
+// closeWrong closes the networks whose settings differ from those of the issued addresses, or whose decimals differ
+// from those of the stored amounts. A closed network issues no address, scans and sweeps nothing, and is announced as
+// closed to payments. After a restore this stops the start instead: an index that is not moved would be used twice, and
+// a network that is not scanned would not get its second look.
 func (p *process) closeWrong(ctx context.Context) error {
 	for slot, why := range p.wrong {
 		delete(p.sources[slot.Mode], slot.Family)
@@ -65,7 +66,7 @@ func (p *process) closeWrong(ctx context.Context) error {
 		}
 		p.tel.Log.ErrorContext(ctx, "networks closed: setting differs from issued addresses", "mode", slot.Mode, "family", slot.Family, "err", why)
 	}
-	if err := p.closed.ProveAssets(ctx, p.cfg.World.Live, p.book, p.tel.Log); err != nil {
+	if err := p.closed.ProveAssets(ctx, p.cfg.Chains.Live, p.book, p.tel.Log); err != nil {
 		return err
 	}
 	if p.cfg.Recovery && len(p.closed) > 0 {
@@ -74,11 +75,11 @@ func (p *process) closeWrong(ctx context.Context) error {
 	return nil
 }
 
-// keep loads the kept keys and keeps the given ones. They are proved before they are kept: a key that is not that of the
-// issued addresses must leave no trace.
+// keep loads the kept keys and keeps the given ones. It proves them before it keeps them: a key that is not the key of
+// the issued addresses must leave no trace.
 func (p *process) keep(ctx context.Context, ring *keyring.Ring, given app.Keys) (app.Mismatches, error) {
 	prove := func(keys app.Keys) (wrong app.Mismatches, err error) {
-		if p.sources, err = p.cfg.World.sources(keys, p.nets); err != nil {
+		if p.sources, err = p.cfg.Chains.sources(keys, p.nets); err != nil {
 			return nil, err
 		}
 		if wrong, err = p.cases().ProveKeys(ctx); err != nil {
@@ -108,7 +109,7 @@ func (p *process) keep(ctx context.Context, ring *keyring.Ring, given app.Keys) 
 	return wrong, nil
 }
 
-// imported is where addresses come in batches.
+// imported is the slot whose addresses come in batches.
 var imported = wallet.Slot{Mode: tenant.Live, Family: money.Solana}
 
 const poolEvery = 10 * time.Second
@@ -123,7 +124,7 @@ func (p *process) watchStock() func(context.Context) error {
 		Name: "wallets_address_pool_low", Help: "Level of wallets_address_pool below which an operator has to import more.", ConstLabels: labels,
 	})
 	p.tel.Registry.MustRegister(level, mark)
-	mark.Set(float64(p.cfg.World.PoolLow))
+	mark.Set(float64(p.cfg.Chains.PoolLow))
 	low := false
 	return func(ctx context.Context) error {
 		left, err := p.book.Left(ctx, imported)
@@ -131,21 +132,21 @@ func (p *process) watchStock() func(context.Context) error {
 			return err
 		}
 		level.Set(float64(left))
-		if was := low; left < p.cfg.World.PoolLow && !was {
+		if was := low; left < p.cfg.Chains.PoolLow && !was {
 			p.tel.Log.WarnContext(ctx, "imported addresses running out",
-				"left", left, "mark", p.cfg.World.PoolLow)
+				"left", left, "mark", p.cfg.Chains.PoolLow)
 		}
-		low = left < p.cfg.World.PoolLow
+		low = left < p.cfg.Chains.PoolLow
 		return nil
 	}
 }
 
 const (
 	keyMost   = 1 << 10
-	batchMost = 64 << 20 // bytes of a batch of a hundred thousand addresses, with room
+	batchMost = 64 << 20 // bytes of a batch of a hundred thousand addresses, with a margin
 )
 
-// importKey keeps the extended public key that is read from in.
+// importKey keeps the extended public key from the input.
 func (p *process) importKey(ctx context.Context, slot wallet.Slot, in io.Reader, out io.Writer) error {
 	text, err := io.ReadAll(io.LimitReader(in, keyMost))
 	if err != nil {
@@ -168,8 +169,8 @@ func (p *process) importKey(ctx context.Context, slot wallet.Slot, in io.Reader,
 	})
 }
 
-// rotateMaster seals the extended public keys again under the first master key, while processes go on: they open with any of the
-// keys that they hold (docs/runbooks/keys.md).
+// rotateMaster seals the extended public keys again under the first master key. Other processes may run meanwhile: they
+// open keys with any of their master keys (docs/runbooks/keys.md).
 func (p *process) rotateMaster(ctx context.Context, in command.Input) error {
 	ring, err := keyring.Parse(p.cfg.MasterKeys.Reveal())
 	if err != nil {
@@ -183,9 +184,9 @@ func (p *process) rotateMaster(ctx context.Context, in command.Input) error {
 	return writeJSON(in.Out, map[string]any{"master": ring.First(), "sealed": sealed})
 }
 
-// importAddresses adds the signed batch that is read from in to the stock.
+// importAddresses adds the signed batch from the input to the stock.
 func (p *process) importAddresses(ctx context.Context, in io.Reader, out io.Writer) error {
-	pinned, err := intent.ParseBatchKey(p.cfg.World.BatchKey)
+	pinned, err := intent.ParseBatchKey(p.cfg.Chains.BatchKey)
 	if err != nil {
 		return fmt.Errorf("ADDRESS_BATCH_KEY %w", err)
 	}
@@ -196,7 +197,7 @@ func (p *process) importAddresses(ctx context.Context, in io.Reader, out io.Writ
 		return fmt.Errorf("reading the batch: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("reading the batch: something follows it")
+		return errors.New("reading the batch: trailing data")
 	}
 	fresh, err := app.Import(ctx, p.book, pinned, b)
 	if err != nil {

@@ -39,13 +39,14 @@ import (
 	"causeway.internal/services/wallets/migrations"
 )
 
-// liveChain is a live network as the service scans it: real store, real driver, the chain's own software.
+// liveChain is a live network as the service scans it, with the real store, the real driver and the chain's own
+// software.
 type liveChain struct {
 	*node
 	pool      *pgxpool.Pool
 	book      *store.Store
-	addresses []string // ours
-	strangers []string
+	addresses []string // issued addresses
+	foreign   []string
 	last      map[string]wire.DepositChanged
 	stop      func()
 	cfg       scanner.Config
@@ -102,7 +103,7 @@ func newLiveChain(t testing.TB, s subject, n *node, urls ...string) *liveChain {
 	return l
 }
 
-// issue puts addresses into the database as if they had been handed out, and makes some that are nobody's.
+// issue stores addresses as issued ones, and makes some foreign ones.
 func (l *liveChain) issue(family money.Family) {
 	l.t.Helper()
 	const ours, theirs = 5, 3
@@ -121,7 +122,7 @@ func (l *liveChain) issue(family money.Family) {
 			l.t.Fatal(err)
 		}
 		if i >= ours {
-			l.strangers = append(l.strangers, text)
+			l.foreign = append(l.foreign, text)
 			continue
 		}
 		if _, err := l.pool.Exec(l.t.Context(), `INSERT INTO addresses (mode, family, seq, account, idx, key, address, wallet_id)
@@ -132,12 +133,12 @@ func (l *liveChain) issue(family money.Family) {
 	}
 }
 
-// crashSettings are what a process needs to scan the same chain into the same database.
+// crashSettings are the settings of a process that scans the same chain into the same database.
 type crashSettings struct {
 	Database, Network, URLs, Tokens, Genesis, Trace string
 	Net                                             address.Net
 	ChainID, Start, Epoch                           int64
-	Step                                            int // at which it kills itself
+	Step                                            int // at which the process kills itself
 	Simulated                                       bool
 }
 
@@ -150,7 +151,7 @@ func (c crashSettings) live() (network.Live, money.Network) {
 	return all.Networks(c.Net)[c.Network], listed
 }
 
-// open makes driver and scan settings, as the service does from its environment.
+// open makes the driver and the scan settings as the service does from its environment.
 func (c crashSettings) open(log *slog.Logger, endpoints *rpc.Metrics, book *store.Store) (chain.Driver, scanner.Config) {
 	live, listed := c.live()
 	if c.Simulated {
@@ -178,7 +179,7 @@ func (l *liveChain) start() {
 	l.stop = func() { cancel(); <-done; beside.Wait() }
 }
 
-// forget makes the database one that never scanned the chain.
+// forget resets the database to one that never scanned the chain.
 func (l *liveChain) forget() {
 	l.t.Helper()
 	if _, err := l.pool.Exec(l.t.Context(), `DELETE FROM cursors WHERE mode = 'live'`); err != nil {
@@ -208,7 +209,7 @@ func read[T any](t testing.TB, pool *pgxpool.Pool, name wire.Name) []T {
 	return out
 }
 
-// collect takes in what was told since, checking that versions count without a gap.
+// collect reads the new messages and checks that versions count without a gap.
 func (l *liveChain) collect() {
 	l.t.Helper()
 	for _, d := range read[wire.DepositChanged](l.t, l.pool, wire.DepositChangedV1) {
@@ -219,7 +220,7 @@ func (l *liveChain) collect() {
 	}
 }
 
-// of returns the deposits of a transaction as they were told last.
+// of returns the deposits of a transaction by their last message.
 func (l *liveChain) of(tx string) (out []wire.DepositChanged) {
 	for key, d := range l.last {
 		if strings.HasPrefix(key, l.subject.network+":"+tx+":") {
@@ -229,7 +230,7 @@ func (l *liveChain) of(tx string) (out []wire.DepositChanged) {
 	return out
 }
 
-// one waits until the only deposit of a transaction is as wanted.
+// one waits until the only deposit of a transaction has the wanted state.
 func (l *liveChain) one(tx, what string, holds func(d wire.DepositChanged) bool) (d wire.DepositChanged) {
 	l.t.Helper()
 	await(l.t, tx+" to be "+what, func() bool {
@@ -246,18 +247,18 @@ func (l *liveChain) one(tx, what string, holds func(d wire.DepositChanged) bool)
 	return d
 }
 
-// found waits until a transaction's deposit is there, at whatever depth.
+// found waits until a transaction's deposit exists, at any depth.
 func (l *liveChain) found(tx string) wire.DepositChanged {
 	l.t.Helper()
 	return l.one(tx, "found", func(d wire.DepositChanged) bool { return d.State != wire.Reverted })
 }
 
-// caughtUp waits until the scan stands at the node's head.
+// caughtUp waits until the scan is at the node's head.
 func (l *liveChain) caughtUp() {
 	l.t.Helper()
 	await(l.t, "the scan to reach the head", func() bool {
 		head, err := l.driver.Head(l.t.Context())
-		if err != nil { // a node may drop a connection; the scan tries again, and so does this
+		if err != nil { // a node may drop a connection; the scan tries again, and so does this loop
 			return false
 		}
 		var height int64
@@ -284,8 +285,8 @@ func (l *liveChain) runOnce() {
 	l.stop()
 }
 
-// killedAtEveryStep changes the chain and lets a process of its own scan that, again and again, killing it a step later
-// each time, until one reaches the head alive. It returns where the others died.
+// killedAtEveryStep changes the chain and lets a process of its own scan that. It repeats this, and the process kills
+// itself one step later each time, until one reaches the head alive. It returns the steps at which the others died.
 func (l *liveChain) killedAtEveryStep(change func(i int)) (died []string) {
 	l.t.Helper()
 	for step := 1; ; step++ {
@@ -316,12 +317,12 @@ func (l *liveChain) killedAtEveryStep(change func(i int)) (died []string) {
 
 const crashVariable = "CAUSEWAY_TEST_SCAN_AND_DIE"
 
-// TestMain makes a process of this test a scanner that kills itself when the environment says so.
+// TestMain turns a process of this test into a scanner that kills itself when the environment asks for it.
 func TestMain(m *testing.M) {
 	text := os.Getenv(crashVariable)
 	if text == "" {
 		flag.Parse()
-		_ = flag.Set("test.parallel", "8") // they wait for chains and clocks more than they compute
+		_ = flag.Set("test.parallel", "8") // the tests wait for chains and clocks more than they compute
 		os.Exit(m.Run())
 	}
 	var set crashSettings
@@ -334,7 +335,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// run scans until the cursor stands at the head, or to the step at which it kills itself.
+// run scans until the cursor is at the head, or to the step at which it kills itself.
 func (c crashSettings) run() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -352,20 +353,20 @@ func (c crashSettings) run() error {
 	s := scanner.New(cfg, doomedDriver{driver, d, func(head chain.Head) {
 		var hash string
 		if err := pool.QueryRow(ctx, `SELECT hash FROM cursors WHERE mode = 'live'`).Scan(&hash); err == nil && hash == head.Hash {
-			os.Exit(0) // everything is scanned and this process never came to its step
+			os.Exit(0) // everything is scanned and this process never reached its step
 		}
 	}}, watched, scanner.NewWatch(tenant.Live, cfg.Family, watched), log, scanner.NewMetrics(prometheus.NewRegistry()), time.Now)
 	return s.Run(ctx, c.Epoch)
 }
 
-// doom counts calls and kills the process at one of them, as nothing can prevent: SIGKILL.
+// doom counts calls and kills the process at one of them with SIGKILL, which nothing can prevent.
 type doom struct {
 	step, at int
 	looked   bool
 }
 
 func (d *doom) pass(where string) {
-	if where == "before Header" || where == "after Header" { // one of the search for the common ancestor is like another
+	if where == "before Header" || where == "after Header" { // the steps of the search for the common ancestor are alike
 		if d.looked {
 			return
 		}

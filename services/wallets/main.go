@@ -1,7 +1,7 @@
-// Command wallets hands out deposit addresses, watches every network for money that reaches them and tells the other
-// services what it saw. It holds extended public keys only. `wallets` runs both roles, `wallets serve` the HTTP API,
-// `wallets work` consumers, outbox relay and scanners; `migrate`, `dead` and `version` are its other verbs, and for
-// operators `rescan`, `rewind` and `deposits`. This package only wires.
+// Command wallets issues deposit addresses, scans every network for deposits to them and publishes those to the other
+// services. It holds extended public keys only. `wallets` runs both roles, `wallets serve` the HTTP API, `wallets work`
+// consumers, outbox relay and scanners; `migrate`, `dead` and `version` are its other verbs, and for operators
+// `rescan`, `rewind` and `deposits`. This package only wires.
 package main
 
 import (
@@ -50,7 +50,7 @@ var program = command.Program{Name: service, Verbs: slices.Concat(
 
 func main() { program.Main() }
 
-// process is what the roles share while they are put together.
+// process is the state that the roles share while they start.
 type process struct {
 	cfg     common
 	environ map[string]string
@@ -75,10 +75,10 @@ func (p *process) out() (messaging.Out, error) {
 	if err != nil {
 		return messaging.Out{}, fmt.Errorf("EVENT_KEYS: %w", err)
 	}
-	return messaging.Out{Now: time.Now, Untraced: p.cfg.World.Live.Untraced(), Events: events}, nil
+	return messaging.Out{Now: time.Now, Untraced: p.cfg.Chains.Live.Untraced(), Events: events}, nil
 }
 
-// open reads the settings and opens what every role and every verb works with. end closes it.
+// open reads the settings and opens the parts that every role and every verb uses. end closes them.
 func open(ctx context.Context, environ map[string]string) (p *process, end func(), err error) {
 	cfg, err := config.Read[common](environ)
 	if err != nil {
@@ -93,7 +93,7 @@ func open(ctx context.Context, environ map[string]string) (p *process, end func(
 	}
 	out, err := p.out()
 	if err == nil {
-		err = p.cfg.World.read(p)
+		err = p.cfg.Chains.read(p)
 	}
 	if err != nil {
 		tel.Flush(ctx)
@@ -150,13 +150,13 @@ func start(ctx context.Context, environ map[string]string, serve, work bool) err
 	return p.group.Run(ctx)
 }
 
-// scanned says whether a network of a mode is scanned by processes with these settings.
+// scanned reports whether processes with these settings scan a network of a mode.
 func (p *process) scanned(mode tenant.Mode, network string) bool {
-	return p.cfg.World.Live.Scanned(mode, network) && p.closed[scanner.Chain{Mode: mode, Network: network}] == nil
+	return p.cfg.Chains.Live.Scanned(mode, network) && p.closed[scanner.Chain{Mode: mode, Network: network}] == nil
 }
 
-// read fills in what the settings of the world mean.
-func (s worldSettings) read(p *process) (err error) {
+// read applies the settings of addresses and networks to the process.
+func (s chainSettings) read(p *process) (err error) {
 	if p.depths, err = wallet.ParseDepths(s.Confirmations); err != nil {
 		return fmt.Errorf("CONFIRMATIONS: %w", err)
 	}
@@ -164,14 +164,14 @@ func (s worldSettings) read(p *process) (err error) {
 	return err
 }
 
-// wake tells the relay of this process, if it has one, that a message waits.
+// wake wakes the relay of this process, if it has one, for a new message.
 func (p *process) wake() {
 	if p.relay != nil {
 		p.relay.Wake()
 	}
 }
 
-// strayed reports money that reached a standalone wallet in another crypto or on another network than it was made for.
+// strayed reports a deposit to a standalone wallet in another crypto or on another network than the wallet's.
 func (p *process) strayed() func(context.Context, wallet.Wallet, wallet.Deposit) {
 	count := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "wallets_stray_deposits_total", Help: "Deposits on standalone wallets of another crypto or on another network than theirs.",
@@ -185,13 +185,13 @@ func (p *process) strayed() func(context.Context, wallet.Wallet, wallet.Deposit)
 	}
 }
 
-// changed logs every version of a deposit, in the trace of the payment that carries its address.
+// changed logs every version of a deposit, in the trace of its address's payment.
 func (p *process) changed(ctx context.Context, d wallet.Deposit) {
 	p.tel.Log.InfoContext(telemetry.At(ctx, d.Trace), "deposit changed", "deposit", d.Key(), "mode", d.Mode, "state", d.State,
 		"version", d.Version, "depth", d.Depth, "asset", d.Asset, "wallet_id", d.WalletID)
 }
 
-// found measures how long deposits take to be seen.
+// found measures the time until a deposit is seen.
 func (p *process) found() func(wallet.Deposit) {
 	lag := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "wallets_deposit_lag_seconds", Help: "From the time of a deposit's block to when it was first seen.",
@@ -238,8 +238,8 @@ const (
 // closeMost bounds how many wallets one transaction expires.
 const closeMost = 200
 
-// work wires consumers, scanners and timers. The relay comes last, so that it ends last and what the others wrote while
-// stopping still leaves.
+// work starts consumers, scanners and timers. The relay comes last, so that it ends last and still sends the messages
+// that the others write while they stop.
 func (p *process) work(ctx context.Context) (end func(), err error) {
 	cfg, err := config.Read[workSettings](p.environ)
 	if err != nil {
@@ -266,13 +266,13 @@ func (p *process) work(ctx context.Context) (end func(), err error) {
 	p.group.Every("addresses for payments", tellEvery, p.tellOwned)
 	swept, err := chains.Sweeps(cfg.SignerSocket != "")
 	if err == nil {
-		err = p.book.KeepAccounts(ctx, p.cfg.World.Live.Treasuries())
+		err = p.book.KeepAccounts(ctx, p.cfg.Chains.Live.Treasuries())
 	}
 	if err != nil {
 		end()
 		return nil, err
 	}
-	if len(swept) > 0 && !p.cfg.Recovery { // after a restore nothing leaves before the chains were scanned again
+	if len(swept) > 0 && !p.cfg.Recovery { // after a restore nothing is swept before the chains were scanned again
 		p.group.Go("sweeps", sweeper.NewFleet(sweeper.Options{
 			Networks: swept, Every: cfg.SweepEvery, Postgres: p.cfg.Postgres, Telemetry: p.tel, Store: p.book.Sweeps(),
 			Signer: signer.New(cfg.SignerSocket), Source: p.sources[tenant.Live][money.EVM], Sample: p.book.Sample,
@@ -292,22 +292,22 @@ func (p *process) work(ctx context.Context) (end func(), err error) {
 	}
 	owner := rand.Text()
 	p.group.Go("scanners", func(ctx context.Context) error {
-		desk := scanner.NewDesk(p.book, owner, chains.Jobs, p.tel.Log, metrics)
-		return p.book.Alive(ctx, p.cfg.Postgres, owner, p.tel.Log, desk.Run)
+		worker := scanner.NewWorker(p.book, owner, chains.Jobs, p.tel.Log, metrics)
+		return p.book.Alive(ctx, p.cfg.Postgres, owner, p.tel.Log, worker.Run)
 	})
 	p.checks = append(p.checks, telemetry.Check{Name: "consumers", Ready: link.Ready}, telemetry.Check{Name: "scans", Ready: metrics.Ready})
 	return end, nil
 }
 
-// chains puts the scans together.
+// chains makes the scans.
 func (p *process) chains(cfg workSettings, closed network.Closed, metrics *scanner.Metrics) (*network.Chains, error) {
 	return network.Open(network.Options{
-		Networks: p.cfg.World.Live, Bitcoin: p.nets[tenant.Live], Depths: p.depths, AnnounceTest: cfg.AnnounceTest,
+		Networks: p.cfg.Chains.Live, Bitcoin: p.nets[tenant.Live], Depths: p.depths, AnnounceTest: cfg.AnnounceTest,
 		AnnounceLive: cfg.AnnounceLive, Closed: closed, Book: p.book, Telemetry: p.tel, Metrics: metrics,
 	})
 }
 
-// tellOwned sends payments addresses until it has all.
+// tellOwned publishes the owned addresses to payments until all are sent.
 func (p *process) tellOwned(ctx context.Context) error {
 	for {
 		if more, err := p.book.TellOwned(ctx); err != nil || !more {
@@ -316,7 +316,7 @@ func (p *process) tellOwned(ctx context.Context) error {
 	}
 }
 
-// closeWindows expires wallets until none is over.
+// closeWindows expires wallets until no ended window is left.
 func (p *process) closeWindows(ctx context.Context) error {
 	for {
 		if closed, err := p.book.CloseWindows(ctx, closeMost); err != nil || closed < closeMost {

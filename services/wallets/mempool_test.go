@@ -16,7 +16,7 @@ import (
 	"causeway.internal/services/wallets/internal/scanner"
 )
 
-// newMempool is bitcoin on btcd with its mempool watched.
+// newMempool is bitcoin on btcd with a watched mempool.
 func newMempool(t *testing.T, grace time.Duration) *liveChain {
 	t.Helper()
 	s := subjects[slices.IndexFunc(subjects, func(s subject) bool { return s.chain == "bitcoin" })]
@@ -36,8 +36,8 @@ func (l *liveChain) unmined(to string) string {
 
 func isWaiting(d wire.DepositChanged) bool { return d.State == wire.Seen && d.BlockHeight == 0 }
 
-// A transaction is seen before it is mined, in no block and with no depth. Mined, it is the same deposit, seen as early as it
-// was.
+// A transaction is seen before it is mined, with no block and no depth. Once mined it is the same deposit, with the
+// time at which it was first seen.
 func TestMempool_seenThenMined(t *testing.T) {
 	t.Parallel()
 	l := newMempool(t, time.Hour)
@@ -58,7 +58,7 @@ func TestMempool_seenThenMined(t *testing.T) {
 	}
 }
 
-// A transaction that another one replaces goes back at once; the other one is a deposit of its own.
+// A transaction that another one replaces is reverted at once; the other one is a deposit of its own.
 func TestMempool_replaced(t *testing.T) {
 	t.Parallel()
 	l := newMempool(t, time.Hour)
@@ -74,20 +74,21 @@ func TestMempool_replaced(t *testing.T) {
 	}
 }
 
-// A transaction that another one replaces in a block, unseen in the mempool, goes back too.
+// A transaction that another one replaces in a block, unseen in the mempool, is reverted too.
 func TestMempool_replacedInABlock(t *testing.T) {
 	t.Parallel()
 	l := newMempool(t, time.Hour)
 	tx := l.unmined(l.addresses[0])
 	l.one(tx, "waiting", isWaiting)
 	l.stop()
-	l.replace(tx, map[string]any{"to": l.strangers[0], "amount": "7000000", "token": false})
+	l.replace(tx, map[string]any{"to": l.foreign[0], "amount": "7000000", "token": false})
 	l.mine(1)
 	l.start()
 	l.one(tx, "reverted", isReverted)
 }
 
-// A transaction that the mempool loses goes back after the grace, also across a restart, and comes back when it is sent again.
+// A transaction that the mempool loses is reverted after the grace, also across a restart, and returns when it is sent
+// again.
 func TestMempool_dropped(t *testing.T) {
 	t.Parallel()
 	l := newMempool(t, time.Second)
@@ -106,7 +107,7 @@ func TestMempool_dropped(t *testing.T) {
 	}
 }
 
-// What a reorganisation takes out of its block waits again where the node takes it back into its mempool.
+// A transaction that a reorganisation removes from its block waits again where the node returns it to its mempool.
 func TestMempool_reorganised(t *testing.T) {
 	t.Parallel()
 	l := newMempool(t, time.Hour)
@@ -116,8 +117,8 @@ func TestMempool_reorganised(t *testing.T) {
 	l.one(tx, "waiting", isWaiting)
 }
 
-// A look under an older lease writes nothing. To every statement that knows nothing of mempools, what waits is on no chain:
-// the binaries of the last release never take it for money.
+// A look under an older lease writes nothing. Statements that do not know mempools see no block in a waiting deposit:
+// the binaries of the previous release never take it for money.
 func TestMempool_store(t *testing.T) {
 	t.Parallel()
 	l := newMempool(t, time.Hour)
@@ -142,7 +143,7 @@ func TestMempool_store(t *testing.T) {
 	if err := l.pool.QueryRow(t.Context(), `SELECT epoch FROM cursors WHERE mode = 'live'`).Scan(&lease.Epoch); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second look says nothing new
+	for range 2 { // the second look changes nothing
 		if err := l.book.Mempool(t.Context(), lease, look, time.Hour); err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +171,8 @@ func TestMempool_store(t *testing.T) {
 	}
 }
 
-// A transaction that was missed and came back is not missing any more, although nothing else is: its grace begins anew.
+// A transaction that was missing and came back is no longer missing, although no other change is stored: its grace
+// begins anew.
 func TestMempool_cameBack(t *testing.T) {
 	t.Parallel()
 	l := newMempool(t, time.Hour)

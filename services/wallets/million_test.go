@@ -18,22 +18,22 @@ import (
 	"causeway.internal/services/wallets/internal/scanner"
 )
 
-// strangersOf fills the database with a million addresses that nobody pays.
-func strangersOf(ctx context.Context, pool *pgxpool.Pool) error {
+// addMillion fills the database with a million addresses that nobody pays.
+func addMillion(ctx context.Context, pool *pgxpool.Pool) error {
 	_, err := pool.Exec(ctx, `INSERT INTO addresses (mode, family, seq, account, idx, key, address, wallet_id)
 		SELECT 'live', 'evm', n, 1, n, decode(md5(n::text) || left(md5('x' || n), 8), 'hex'), '0x' || md5(n::text) || left(md5('x' || n), 8), 'wal_' || n
 		FROM generate_series(1001, 1001000) AS n`)
 	return err
 }
 
-// BenchmarkMillion is the scanner with a million addresses in the database: load-ms is the time to read them into the set,
-// found-ms-p50 and -p99 from the moment at which the node serves a block to that at which its deposit is committed and told.
-// The head is asked for every 100 ms.
+// BenchmarkMillion is the scanner with a million addresses in the database: load-ms is the time to read them into the
+// set, found-ms-p50 and -p99 the time from the moment at which the node serves a block to the commit and message of its
+// deposit. The head is read every 100 ms.
 func BenchmarkMillion(b *testing.B) {
 	s := subjects[0]
 	l := newLiveChain(b, s, s.start(b))
 	l.stop()
-	if err := strangersOf(b.Context(), l.pool); err != nil {
+	if err := addMillion(b.Context(), l.pool); err != nil {
 		b.Fatal(err)
 	}
 	began := time.Now()

@@ -19,8 +19,8 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// operations are the verbs of operators. Each works on the database alone; messages that it writes are sent by the running
-// service.
+// operations are the verbs of operators. Each uses the database alone; the running service sends the messages that it
+// writes.
 var operations = []command.Verb{
 	{Name: "rescan", Args: "--network NETWORK [--mode live|test] --from HEIGHT --to HEIGHT", Run: rescanBlocks},
 	{Name: "rewind", Args: "--network NETWORK [--mode live|test] [--to HEIGHT] --reason TEXT", Run: rewindScan},
@@ -69,7 +69,7 @@ var operations = []command.Verb{
 	}},
 }
 
-// operate puts together what an operator's verb works with.
+// operate opens the parts of an operator's verb.
 func operate(ctx context.Context, in command.Input, do func(*process) error) error {
 	p, end, err := open(ctx, in.Environ)
 	if err != nil {
@@ -120,7 +120,7 @@ func showScans(ctx context.Context, in command.Input) error {
 	})
 }
 
-// showRecovery says what a recovery still has to do.
+// showRecovery prints the remaining work of a recovery.
 func showRecovery(ctx context.Context, in command.Input) error {
 	return operate(ctx, in, func(p *process) error {
 		since, err := p.book.Recovering(ctx)
@@ -148,7 +148,7 @@ func showRecovery(ctx context.Context, in command.Input) error {
 	})
 }
 
-// rewindScan takes a scan back to the fork between what was scanned and the chain that the endpoints have now.
+// rewindScan rewinds a scan to the fork between the scanned blocks and the endpoints' present chain.
 func rewindScan(ctx context.Context, in command.Input) error {
 	var network, mode, reason string
 	var to int64
@@ -174,7 +174,7 @@ func rewindScan(ctx context.Context, in command.Input) error {
 	})
 }
 
-// rewindTries bounds how often the fork is looked for again because the scan moved.
+// rewindTries bounds the searches for the fork that are repeated because the scan moved.
 const rewindTries = 5
 
 func rewind(ctx context.Context, p *process, c scanner.Chain, to int64, note scanner.Note, out io.Writer) error {
@@ -204,7 +204,7 @@ func rewind(ctx context.Context, p *process, c scanner.Chain, to int64, note sca
 	}
 }
 
-// scanOf is what a chain is read with by an operator's verb.
+// scanOf returns the reader of a chain for an operator's verb.
 func (p *process) scanOf(c scanner.Chain) (network.Reader, error) {
 	chains, err := p.chains(workSettings{}, nil, scanner.NewMetrics(p.tel.Registry))
 	if err != nil {
@@ -258,7 +258,7 @@ func rescan(ctx context.Context, p *process, c scanner.Chain, from, to int64, ou
 	})
 }
 
-// seenDeposit is a deposit as an operator is shown it.
+// seenDeposit is a deposit in the form for an operator.
 type seenDeposit struct {
 	Key         string    `json:"key"`
 	Mode        string    `json:"mode"`
@@ -278,7 +278,7 @@ type seenDeposit struct {
 	FirstSeenAt time.Time `json:"firstSeenAt"`
 }
 
-// showDeposits prints what a transaction brought. EVM hashes are stored in lower case with 0x, others as they are.
+// showDeposits prints the deposits of a transaction. EVM hashes are stored in lower case with 0x, others unchanged.
 func showDeposits(ctx context.Context, book *store.Store, tx string, out io.Writer) error {
 	list, err := book.DepositsOf(ctx, tx, strings.ToLower(tx), "0x"+strings.ToLower(tx))
 	if err != nil {
@@ -313,7 +313,7 @@ func writeJSON(out io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// recover does what RECOVERY asks for before anything is issued, or notes that the service runs normally again.
+// recover does the work of RECOVERY before anything is issued, or notes that the service runs normally again.
 func (p *process) recover(ctx context.Context) error {
 	if p.cfg.Recovery {
 		return p.cases().Recover(ctx, p.book)

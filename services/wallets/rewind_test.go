@@ -27,13 +27,13 @@ import (
 	"causeway.internal/services/wallets/internal/scanner"
 )
 
-// rewound is what the verb prints.
+// rewound is the output of the verb.
 type rewound struct {
 	From, Fork, To int64
 	Reverted       int
 }
 
-// typed runs the verb as an operator types it.
+// typed runs the verb with an operator's arguments.
 func typed(t *testing.T, environ map[string]string, args ...string) (out rewound) {
 	t.Helper()
 	var text bytes.Buffer
@@ -46,7 +46,7 @@ func typed(t *testing.T, environ map[string]string, args ...string) (out rewound
 	return out
 }
 
-// environ is what the service of this chain reads.
+// environ is the environment of this chain's service.
 func (c crashSettings) environ() map[string]string {
 	n, _ := money.NetworkOf(c.Network)
 	prefix := strings.ToUpper(c.Network) + "_"
@@ -82,13 +82,14 @@ func (l *liveChain) work() {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.t.Context()))
 	done := make(chan struct{})
-	desk := scanner.NewDesk(l.book, "worker", []scanner.Job{job}, l.log, l.metrics)
-	go func() { defer close(done); _ = desk.Run(ctx) }()
+	worker := scanner.NewWorker(l.book, "worker", []scanner.Job{job}, l.log, l.metrics)
+	go func() { defer close(done); _ = worker.Run(ctx) }()
 	l.stop = func() { cancel(); <-done }
 }
 
-// One verb takes a halted scan back to the fork and forward on the right chain, while the worker runs: what left the chain is
-// reverted, what was mined again is there once, what came later is found, and a deposit below the fork is not touched.
+// One verb rewinds a halted scan to the fork and scans forward on the right chain while the worker runs. Deposits of
+// removed blocks are reverted, those that were mined again exist once, later ones are found, and a deposit below the
+// fork does not change.
 func TestConformance_rewind(t *testing.T) {
 	on(t, servedForks, func(t *testing.T, s subject) {
 		l := newLiveChain(t, s, s.start(t))
@@ -113,7 +114,7 @@ func TestConformance_rewind(t *testing.T) {
 		environ := l.settings.environ()
 		got := typed(t, environ, "rewind", "--network", s.network, "--reason", "provider was on a fork")
 		fork := before - 8
-		if s.chain == "solana" { // of which every tenth slot is empty
+		if s.chain == "solana" { // every tenth slot of solana is empty
 			fork = max(unmoved.BlockHeight, min(got.Fork, fork))
 		}
 		if got.From != before || got.Fork != fork || got.To != fork || got.Reverted != 2 {
@@ -131,7 +132,7 @@ func TestConformance_rewind(t *testing.T) {
 			t.Errorf("halted still, or %d deposits", len(l.last))
 		}
 
-		// Typed again it finds nothing to do, and with a height it looks at blocks again and changes nothing.
+		// Repeated, the verb finds nothing to do; with a height it reads blocks again and changes nothing.
 		if got := typed(t, environ, "rewind", "--network", s.network, "--reason", "once more"); got.Reverted != 0 || got.Fork != got.From {
 			t.Errorf("typed again: %+v", got)
 		}
@@ -149,7 +150,8 @@ func TestConformance_rewind(t *testing.T) {
 	})
 }
 
-// The headers around the fork were pruned: the fork is found by the blocks of the deposits, or by the height that is given.
+// The headers around the fork were pruned: the verb finds the fork by the blocks of the deposits, or by the given
+// height.
 func TestConformance_rewindBelowTheKeptHeaders(t *testing.T) {
 	on(t, servedForks, func(t *testing.T, s subject) {
 		l := newLiveChain(t, s, s.start(t))
@@ -235,7 +237,7 @@ func TestService_rewind(t *testing.T) {
 	}
 	w.mu.Unlock()
 	for _, n := range networks {
-		for range 70 { // beyond what any simulated chain calls final
+		for range 70 { // deeper than any simulated chain's final block
 			if _, err := chain.SimMine(t.Context(), n.Name, hash()); err != nil {
 				t.Fatal(err)
 			}

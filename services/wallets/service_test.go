@@ -37,7 +37,7 @@ import (
 	"causeway.internal/services/wallets/migrations"
 )
 
-// whole is the program as processes run it, between a real database and a real broker; the test plays payments.
+// whole is the program in processes of its own, between a real database and a real broker; the test plays payments.
 type whole struct {
 	t        *testing.T
 	environ  map[string]string
@@ -88,7 +88,7 @@ func startWhole(t *testing.T) *whole {
 	return w
 }
 
-// take reads a message as payments would.
+// take reads a message in the role of payments.
 func take[T any](w *whole, name wire.Name, f func(T)) {
 	for _, r := range wire.Topology() {
 		if r.Name == name {
@@ -127,7 +127,7 @@ func (w *whole) database() *pgx.Conn {
 	return db
 }
 
-// replica starts one process with both roles and returns how to stop it and where its two ports are.
+// replica starts one process with both roles and returns its stop function and the addresses of its two ports.
 func (w *whole) replica() (stop func(), api, ops string) {
 	w.t.Helper()
 	environ := map[string]string{"HTTP_ADDR": port.Free(w.t), "OPS_ADDR": port.Free(w.t)}
@@ -220,7 +220,7 @@ func TestService(t *testing.T) {
 	w.until("confirmed on every network", confirmed(8))
 	w.until("scanned on every network", func() bool { return len(w.scanned) == 8 })
 
-	// A second replica comes, the first goes in the middle of it all.
+	// A second replica joins, and the first stops in the middle.
 	w.replica()
 	deposit("two ")
 	stopOne()
@@ -255,7 +255,7 @@ func TestService_unknownRoute(t *testing.T) {
 	if err := json.Unmarshal(body, &shape); err != nil || res.StatusCode != http.StatusNotFound || shape.Success || shape.Error.Code == "" {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
-	// What a leader measures is there once it leads.
+	// The leader's metrics appear once it leads.
 	for _, name := range []string{"wallets_chain_scanned_blocks", "wallets_watched_addresses", "outbox_rows"} {
 		w.until("metric "+name, func() bool {
 			metrics, err := http.Get(ops + "/metrics")
@@ -271,8 +271,8 @@ func TestService_unknownRoute(t *testing.T) {
 
 const otherXpub = "xpub6D4BDPcP2GT577Vvch3R8wDkScZWzQzMMUm3PWbmWvVJrZwQY4VUNgqFJPMM3No2dFDFGTsxxpG5uJh7n7epu4trkrX7x7DogT5Uv6fcLW5"
 
-// A setting that is not that of the issued addresses closes its networks, and payments is told; every other network goes on.
-// Money paid to what another key derives would be lost to the signer of the first.
+// A setting that differs from that of the issued addresses closes its networks, and payments learns of it; every other
+// network continues. The signer of the first key would not find money paid to addresses of another key.
 func TestService_mismatchedSettings(t *testing.T) {
 	t.Parallel()
 	w := startWhole(t)
@@ -319,8 +319,8 @@ func TestService_mismatchedSettings(t *testing.T) {
 	w.until("what waited is granted", func() bool { return len(w.addresses[money.EVM]) == 6 })
 }
 
-// A release with other decimals than those that stored amounts were counted in would read old money wrong by a power of ten: it
-// closes the network, and every other network goes on. The row plays the earlier release.
+// A release with other decimals than those of the stored amounts would misread old amounts by a power of ten: it closes
+// the network, and every other network continues. The row plays the earlier release.
 func TestService_changedDecimals(t *testing.T) {
 	t.Parallel()
 	w := startWhole(t)
@@ -337,7 +337,7 @@ func TestService_changedDecimals(t *testing.T) {
 	w.until("scanned on every network", func() bool { return len(w.scanned) == 8 })
 	stop()
 	decimals("bsc", 6)
-	for range 2 { // a start records nothing that makes the next one pass
+	for range 2 { // a start records nothing that would let the next one pass
 		stop, _, _ = w.replica()
 		w.until("bsc closed", told("bsc", wire.ScanMismatched))
 		w.until("another of its family open", told("ethereum", wire.ScanFollowing))
@@ -349,8 +349,8 @@ func TestService_changedDecimals(t *testing.T) {
 	w.until("open again", told("bsc", wire.ScanFollowing))
 }
 
-// A changed contract with the same decimals is taken: the driver asks the contract itself. What a network counts in is recorded
-// once, when it is first scanned.
+// A changed contract with the same decimals is accepted: the driver checks the contract itself. The decimals of a
+// network are recorded once, when it is first scanned.
 func TestService_changedContract(t *testing.T) {
 	t.Parallel()
 	w := startWhole(t)
@@ -390,8 +390,8 @@ func TestService_changedContract(t *testing.T) {
 	}
 }
 
-// After a restore a setting that is not that of the issued addresses stops the start: an index that is not moved past what was
-// issued would be used twice.
+// After a restore a setting that differs from that of the issued addresses stops the start: an index that is not moved
+// past the issued ones would be used twice.
 func TestService_mismatchedRecovery(t *testing.T) {
 	t.Parallel()
 	w := startWhole(t)
@@ -406,7 +406,7 @@ func TestService_mismatchedRecovery(t *testing.T) {
 	}
 }
 
-// The database keeps its keys: they may be left out of the configuration, and an import cannot exchange one.
+// The database keeps its keys: the configuration may omit them, and an import cannot exchange one.
 func TestService_keptKeys(t *testing.T) {
 	t.Parallel()
 	w := startWhole(t)
@@ -436,7 +436,7 @@ func TestService_keptKeys(t *testing.T) {
 	w.until("live addresses of the imported key", func() bool { return len(w.addresses[money.EVM]) == 7 })
 }
 
-// The master key is replaced while wallets hands out addresses, and afterwards the new one alone opens the kept keys.
+// The master key is replaced while wallets issues addresses; afterwards the new one alone opens the kept keys.
 func TestService_rotateMaster(t *testing.T) {
 	t.Parallel()
 	w := startWhole(t)
@@ -484,7 +484,7 @@ func TestService_rotateMaster(t *testing.T) {
 	allocate()
 }
 
-// Solana addresses of live mode come from the signer: requests wait for them, and a batch that was tampered with stays out.
+// Solana addresses of live mode come from the signer: requests wait for them, and a batch that was changed is refused.
 func TestService_importAddresses(t *testing.T) {
 	t.Parallel()
 	w := startWhole(t)
@@ -492,7 +492,7 @@ func TestService_importAddresses(t *testing.T) {
 	w.environ["ADDRESS_BATCH_KEY"] = base64.StdEncoding.EncodeToString(signer.Public().(ed25519.PublicKey))
 	_, _, ops := w.replica()
 	w.publish(wire.AllocateAddressesV1, wire.AllocateAddresses{RequestID: "r", Mode: tenant.Live, Family: money.Solana, Count: 3})
-	made, err := derivation.NewSandbox().Derive(100, 8) // stand in for the signer's
+	made, err := derivation.NewSandbox().Derive(100, 8) // stand-ins for the signer's
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -544,7 +544,7 @@ func get(t *testing.T, url string) string {
 	return string(text)
 }
 
-// An operator can scan blocks again and look a transaction up, beside the running service.
+// An operator can scan blocks again and look a transaction up beside the running service.
 func TestService_operator(t *testing.T) {
 	t.Parallel()
 	w := startWhole(t)
@@ -591,8 +591,8 @@ func TestService_operator(t *testing.T) {
 	}
 }
 
-// The API needs no broker: a process that only serves makes wallets and takes sandbox deposits, and one that only works finds
-// the money.
+// The API needs no broker: a process that only serves makes wallets and accepts sandbox deposits, and one that only
+// works finds the deposits.
 func TestService_split(t *testing.T) {
 	t.Parallel()
 	w := startWhole(t)

@@ -17,8 +17,9 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// simGround is the simulated chain of test mode behind the same requests as the others' control port. It has no process and
-// no provider: it lives in the database of the scan. Its transactions pay one address each, and its head never goes back.
+// simGround is the simulated chain of test mode behind the same requests as the other chains' control port. It has no
+// process and no provider: its state is in the database of the scan. Its transactions pay one address each, and its
+// head never goes back.
 type simGround struct {
 	t       testing.TB
 	network money.Network
@@ -75,7 +76,7 @@ func (g *simGround) do(path string, body []byte) (map[string]any, error) {
 			err = g.mine(r.Mine)
 		}
 		return out, err
-	case "/reorg": // the branch is a block longer than what it replaces
+	case "/reorg": // the branch is a block longer than the blocks that it replaces
 		state, err := g.book.SimState(context.Background(), g.network.Name)
 		if err == nil {
 			err = g.book.SimFork(context.Background(), g.network.Name, state.Height-int64(r.Depth), r.Include == "", g.hash)

@@ -54,7 +54,7 @@ const (
 	words = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about"
 )
 
-// built are the two programs, which the tests that run at the same time share.
+// built are the two programs, which concurrent tests share.
 var built struct {
 	sync.Mutex
 	dir   string
@@ -94,8 +94,8 @@ func build() (string, error) {
 	return dir, nil
 }
 
-// custody is a real node, a real signer and a real wallets process, each of which can be killed, with doors between them
-// that can be closed.
+// custody is a real node, a real signer and a real wallets process, each of which can be killed, with proxies between
+// them that can be closed.
 type custody struct {
 	*node
 	dir     string
@@ -104,15 +104,15 @@ type custody struct {
 	book    *store.Store
 	environ map[string]string // of wallets
 	vault   []string          // environment of the signer
-	client  *signer.Client    // past the door
+	client  *signer.Client    // bypasses the proxy
 	doors   *doors
 
 	wallets, signer *running
 	made            int
 
 	mu     sync.Mutex
-	events map[string]map[int64]string              // types that the dispatcher was told, by wallet and sequence
-	final  map[string]map[string]wire.OutgoingFinal // what payments was told, by transaction and the message's id
+	events map[string]map[int64]string              // event types that the dispatcher received, by wallet and sequence
+	final  map[string]map[string]wire.OutgoingFinal // messages that payments received, by transaction and message id
 }
 
 // listen plays the dispatcher and payments.
@@ -143,7 +143,7 @@ func (c *custody) listen(t *testing.T) {
 	})
 }
 
-// read is another service that reads one queue.
+// read plays another service that reads one queue.
 func (c *custody) read(t *testing.T, service, queue string, f func(m bus.Message) error) {
 	t.Helper()
 	link, err := bus.Dial(t.Context(), bus.Config{URL: config.Secret(c.environ["AMQP_URL"])}, service, telemetrytest.ForTest(t))
@@ -161,8 +161,8 @@ func (c *custody) read(t *testing.T, service, queue string, f func(m bus.Message
 	t.Cleanup(func() { cancel(); <-done; _ = link.Close() }) //nolint:errcheck // it ends because it is cancelled
 }
 
-// told are the events of a wallet in their order.
-func (c *custody) told(w wallet.Wallet) string {
+// eventsOf are the events of a wallet in their order.
+func (c *custody) eventsOf(w wallet.Wallet) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []string
@@ -172,8 +172,8 @@ func (c *custody) told(w wallet.Wallet) string {
 	return strings.Join(out, " ")
 }
 
-// doors are the way from wallets to the signer and to the node. A gate stops the next exchange of its kind before it is
-// passed on, or with its answer in hand.
+// doors are the proxies from wallets to the signer and to the node. A gate stops the next exchange of its kind before
+// it is passed on, or after its answer has arrived.
 type doors struct {
 	mu    sync.Mutex
 	armed *gate
@@ -182,7 +182,7 @@ type doors struct {
 // gate is one stop.
 type gate struct {
 	at      func(kind, id string) bool // sign or send, with the intent's kind
-	answer  bool                       // after the other side has answered
+	answer  bool                       // stop after the other side has answered
 	reached chan struct{}
 	open    chan struct{}
 }
@@ -209,7 +209,7 @@ func (d *doors) pass(kind, what string, answer bool) (cut bool) {
 	return true
 }
 
-// through is a proxy that passes the gates.
+// through is a proxy with gates.
 func (d *doors) through(next http.RoundTripper, target *url.URL, kind func(body []byte) (string, string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -305,7 +305,7 @@ func (c *custody) seal(t *testing.T, policy string) {
 	c.client = signer.New(path("signer"))
 }
 
-// openDoors puts the doors before the signer's socket and the node.
+// openDoors puts the proxies before the signer's socket and the node.
 func (c *custody) openDoors(t *testing.T) {
 	t.Helper()
 	socket, err := net.Listen("unix", c.environ["SIGNER_SOCKET"])
@@ -376,7 +376,7 @@ func (c *custody) startWallets(t *testing.T) {
 	c.wallets = run(t, cmd)
 }
 
-// running is a process that nobody but kill is to end.
+// running is a process that only kill may end.
 type running struct {
 	*exec.Cmd
 	over bool // killed, or known to have ended
@@ -405,13 +405,13 @@ func (r *running) runs(t *testing.T) {
 	}
 	select {
 	case <-r.gone:
-		r.over = true // is said once
+		r.over = true // reported once
 		t.Fatalf("%s ended by itself: %v", r.Path, r.err)
 	default:
 	}
 }
 
-// kill is SIGKILL, and waits until nothing of the process is left.
+// kill sends SIGKILL, and waits until the process is gone.
 func (r *running) kill(t *testing.T) {
 	t.Helper()
 	if r == nil || r.over {
@@ -425,7 +425,7 @@ func (r *running) kill(t *testing.T) {
 	<-r.gone
 }
 
-// await waits until something holds, for which both processes must run.
+// await waits until a condition holds; both processes must run for it.
 func (c *custody) await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	await(t, what, func() bool {
@@ -435,14 +435,14 @@ func (c *custody) await(t *testing.T, what string, holds func() bool) {
 	})
 }
 
-// source is where live EVM addresses come from.
+// source is the source of live EVM addresses.
 func (c *custody) source(t *testing.T) derivation.Source {
 	t.Helper()
-	keys, err := worldSettings{XpubLiveEVM: xpubEVM}.keys()
+	keys, err := chainSettings{XpubLiveEVM: xpubEVM}.keys()
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources, err := worldSettings{}.sources(keys, map[tenant.Mode]address.Net{tenant.Live: address.Mainnet})
+	sources, err := chainSettings{}.sources(keys, map[tenant.Mode]address.Net{tenant.Live: address.Mainnet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -475,7 +475,7 @@ func (c *custody) count(t *testing.T, sql string, args ...any) (n int64) {
 	return n
 }
 
-// call asks the node.
+// call calls the node.
 func (c *custody) call(t *testing.T, method string, params ...any) json.RawMessage {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -497,7 +497,7 @@ func (c *custody) call(t *testing.T, method string, params ...any) json.RawMessa
 	return out.Result
 }
 
-// moved is what the chain says went from an address to another in USDT, transfer by transfer.
+// moved are the USDT transfers on the chain from one address to another.
 func (c *custody) moved(t *testing.T, from, to string) (amounts []string) {
 	t.Helper()
 	topic := func(a string) string { return "0x" + strings.Repeat("0", 24) + strings.ToLower(a[2:]) }
@@ -536,11 +536,11 @@ func (c *custody) coins(t *testing.T, of string) *big.Int {
 
 const swept = `SELECT count(*) FROM wallet_history WHERE wallet_id = $1 AND status = 'swept'`
 
-// holds checks what must be true after a wallet of USDT was swept: the chain moved the money once, the wallet was told
-// once, every row has ended, and the books say what the chain says.
+// holds checks the state after a sweep of a USDT wallet: the chain moved the money once, the wallet got one event,
+// every row has ended, and the books agree with the chain.
 func (c *custody) holds(t *testing.T, w wallet.Wallet, amount string) {
 	t.Helper()
-	c.await(t, "swept "+w.Address, func() bool { return c.told(w) == "watching deposit_detected confirmed swept" })
+	c.await(t, "swept "+w.Address, func() bool { return c.eventsOf(w) == "watching deposit_detected confirmed swept" })
 	if n := c.count(t, swept, w.ID); n != 1 {
 		t.Errorf("swept %d times", n)
 	}
@@ -572,8 +572,8 @@ WHERE j.wallet_id = $1 AND e.account = $2 AND e.asset = $3`, w.ID, account, asse
 	}
 }
 
-// TestSweep_kill9 kills wallets, or the signer, at every step of a sweep that needs a funding first, and starts it again.
-// The money moves once.
+// TestSweep_kill9 kills wallets, or the signer, at every step of a sweep that needs a funding first, and starts it
+// again. The money moves once.
 func TestSweep_kill9(t *testing.T) {
 	t.Parallel()
 	c := newCustody(t, nil)
@@ -612,10 +612,10 @@ func TestSweep_kill9(t *testing.T) {
 	}
 }
 
-// stop is a place where processes can be held: wait returns once one is there, and gone lets it go on.
+// stop is a point at which processes can be held: wait returns once one is there, and gone lets it continue.
 type stop struct{ wait, gone func(t *testing.T) }
 
-// dies holds one side at a place while a wallet is swept, kills it there, and starts it again.
+// dies holds one side at a point while a wallet is swept, kills it there, and starts it again.
 func (c *custody) dies(t *testing.T, at func(t *testing.T) stop, side string) {
 	c.made++
 	amount := fmt.Sprint(25_000_000 + c.made)
@@ -635,7 +635,7 @@ func (c *custody) dies(t *testing.T, at func(t *testing.T) stop, side string) {
 	c.holds(t, w, amount)
 }
 
-// door is a place between two processes.
+// door is a point between two processes.
 func (c *custody) door(what string, kind intent.Kind, answered bool) func(t *testing.T) stop {
 	return func(*testing.T) stop {
 		g := c.doors.arm(func(k, of string) bool { return k == what && of == string(kind) }, answered)
@@ -652,8 +652,8 @@ func (c *custody) door(what string, kind intent.Kind, answered bool) func(t *tes
 	}
 }
 
-// installSteps makes the rows of a sweep places where a transaction can be held, as chaos does (docs/decisions/0007): whoever
-// writes one takes a shared lock of its name, which a test holds alone.
+// installSteps makes the rows of a sweep points at which a transaction can be held, as chaos does
+// (docs/decisions/0007): each writer of such a row takes a shared lock of its name, which a test holds exclusively.
 func (c *custody) installSteps(t *testing.T) {
 	t.Helper()
 	for _, sql := range []string{
@@ -669,7 +669,7 @@ func (c *custody) installSteps(t *testing.T) {
 	}
 }
 
-// row is a place inside the transaction that writes a row.
+// row is a point inside the transaction that writes a row.
 func (c *custody) row(name string) func(t *testing.T) stop {
 	return func(t *testing.T) stop {
 		conn, err := c.pool.Acquire(t.Context())
@@ -696,7 +696,7 @@ AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 	}
 }
 
-// A transaction that no block takes is signed again with a higher fee, under the same number; one of its forms lands.
+// A transaction that no block takes is signed again with a higher fee and the same nonce; one of its forms is mined.
 func TestSweep_stuck(t *testing.T) {
 	t.Parallel()
 	c := newCustody(t, func(policy string, environ map[string]string) string {
@@ -741,7 +741,7 @@ func TestSweep_stuck(t *testing.T) {
 	}
 }
 
-// A higher fee that the signer refuses leaves the transaction as it was: it goes to the nodes again and lands.
+// A higher fee that the signer refuses leaves the transaction unchanged: it is sent again and mined.
 func TestSweep_stuckAndRefused(t *testing.T) {
 	t.Parallel()
 	c := newCustody(t, func(policy string, environ map[string]string) string {
@@ -778,7 +778,7 @@ func TestSweep_stuckAndRefused(t *testing.T) {
 	c.holds(t, w, "25000005")
 }
 
-// statusPending is how many transactions wait in the node's pool.
+// statusPending is the number of transactions in the node's pool.
 func (c *custody) statusPending() (int, error) {
 	res, err := http.Get(c.URL + "/status")
 	if err != nil {
@@ -792,7 +792,7 @@ func (c *custody) statusPending() (int, error) {
 	return len(out.Pending), err
 }
 
-// The network's own coin pays for itself; two deposits go in one sweep; what is not worth it stays.
+// The network's own coin pays its own fee; two deposits go in one sweep; a sum that is not worth it stays.
 func TestSweep_coin(t *testing.T) {
 	t.Parallel()
 	c := newCustody(t, nil)
@@ -817,15 +817,15 @@ func TestSweep_coin(t *testing.T) {
 	if n := c.count(t, `SELECT count(*) FROM sweeps WHERE wallet_id = $1`, small.ID); n != 0 {
 		t.Error("a sum that is not worth it was swept")
 	}
-	// A further deposit brings the wallet back, and it is swept again.
+	// A further deposit reopens the wallet, and it is swept again.
 	c.transfer(map[string]any{"to": w.Address, "amount": "600000000000000000", "token": false})
 	c.await(t, "swept again", func() bool {
-		return c.told(w) == "watching deposit_detected confirmed swept deposit_detected confirmed swept"
+		return c.eventsOf(w) == "watching deposit_detected confirmed swept deposit_detected confirmed swept"
 	})
 	c.payments(t)
 }
 
-// handed is an address that the payments service was given.
+// handed is an address that was issued to the payments service.
 func (c *custody) handed(t *testing.T) (at string) {
 	t.Helper()
 	r := wallet.Request{ID: "stock", Mode: tenant.Live, Family: money.EVM, Count: 1}
@@ -838,8 +838,8 @@ func (c *custody) handed(t *testing.T) (at string) {
 	return at
 }
 
-// tellsPayments sweeps tokens of an address of payments, and kills wallets while it writes the end of either transaction.
-// Payments is told each of them once, with what the chain says.
+// tellsPayments sweeps tokens of an address of payments, and kills wallets while it writes the end of either
+// transaction. Payments receives each of them once, with the chain's amounts.
 func (c *custody) tellsPayments(t *testing.T) {
 	at := c.handed(t)
 	fund := c.row("fund final")(t)
@@ -889,7 +889,7 @@ func (c *custody) tellsPayments(t *testing.T) {
 	}
 }
 
-// payments sweeps an address that the payments service was given: no wallet is told, and its money has an account of its own.
+// payments sweeps an address of the payments service: no wallet gets an event, and its money has an account of its own.
 func (c *custody) payments(t *testing.T) {
 	t.Helper()
 	at := c.handed(t)
@@ -926,7 +926,8 @@ func add(t *testing.T, a, b string) string {
 	return m.Add(m, n).String()
 }
 
-// A block that holds the funding leaves the chain, and later one that holds the sweep: both are sent again and land once.
+// A block that holds the funding leaves the chain, and later one that holds the sweep: both are sent again and mined
+// once.
 func TestSweep_reorganised(t *testing.T) {
 	t.Parallel()
 	c := newCustody(t, func(policy string, environ map[string]string) string {
@@ -955,7 +956,7 @@ func TestSweep_reorganised(t *testing.T) {
 	c.holds(t, w, "25000002")
 }
 
-// The signer sends nothing anywhere but to its own treasury, whatever wallets is told.
+// The signer signs transfers to its own treasury only, whatever wallets requests.
 func TestSweep_wrongDestination(t *testing.T) {
 	t.Parallel()
 	const thief = "0x00000000000000000000000000000000deadbeef"
@@ -978,7 +979,7 @@ func TestSweep_wrongDestination(t *testing.T) {
 		t.Errorf("%s, %v", log, err)
 	}
 	c.await(t, "the deposit is final", func() bool { return c.count(t, `SELECT count(*) FROM deposits WHERE finalized`) == 1 })
-	// wallets does not even ask: the treasuries differ.
+	// wallets does not even send a request: the treasuries differ.
 	c.await(t, "wallets refuses to sweep", func() bool {
 		return strings.Contains(get(t, "http://"+c.environ["OPS_ADDR"]+"/metrics"), `wallets_sweep_errors_total{network="ethereum"}`)
 	})
@@ -987,7 +988,7 @@ func TestSweep_wrongDestination(t *testing.T) {
 	}
 }
 
-// What the signer refuses for good is blocked until an operator releases it; the kill switch only delays.
+// A final refusal of the signer blocks the sweep until an operator releases it; the kill switch only delays it.
 func TestSweep_refused(t *testing.T) {
 	t.Parallel()
 	c := newCustody(t, func(policy string, environ map[string]string) string {

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// showSweeps prints what is not swept yet, and why; release ends one that is blocked.
+// showSweeps prints the open sweeps with their reasons; release ends a block.
 func (p *process) showSweeps(ctx context.Context, release string, out io.Writer) error {
 	if release != "" {
 		if err := p.book.Sweeps().ReleaseSweep(ctx, release); err != nil {

@@ -12,8 +12,8 @@ import (
 	"causeway.internal/services/wallets/internal/app"
 )
 
-// showUnexplained prints what waits for an operator: balances that the books do not explain, and transactions whose effect is
-// unclear.
+// showUnexplained prints the cases that wait for an operator: balances that the books do not explain, and transactions
+// whose effect is unclear.
 func (p *process) showUnexplained(ctx context.Context, out io.Writer) error {
 	balances, err := p.book.UnexplainedBalances(ctx)
 	if err != nil {
@@ -26,7 +26,7 @@ func (p *process) showUnexplained(ctx context.Context, out io.Writer) error {
 	return writeJSON(out, map[string]any{"balances": balances, "transactions": hints})
 }
 
-// lookAt has the running service look at a transaction, also at one that it has looked at before.
+// lookAt makes the running service inspect a transaction, also one that it has inspected before.
 func lookAt(ctx context.Context, in command.Input) error {
 	var network, address, tx string
 	err := in.FlagsOnly(func(f *flag.FlagSet) {

@@ -38,13 +38,13 @@ func newBlindChain(t *testing.T) *blindChain {
 	b.looker = unseen.NewLooker(b.book, map[string]unseen.Chain{s.network: driver}, b.log, func(_ string, s unseen.State) { b.outcomes = append(b.outcomes, s) })
 	b.comparer = unseen.NewComparer(s.network, time.Millisecond, big.NewInt(5), b.book, driver, b.log)
 	b.cases = app.New(b.book, b.book, app.Settings{Nets: chainNets, Depths: wallet.DefaultDepths(), Log: b.log, Hints: b.book})
-	for _, to := range append(b.addresses[:3:3], b.strangers[0]) { // a first balance costs more than a node gives a batch
+	for _, to := range append(b.addresses[:3:3], b.foreign[0]) { // a first balance costs more than a node gives a batch
 		b.transfer(map[string]any{"to": to, "amount": "1000000", "token": false, "mine": 1})
 	}
 	return b
 }
 
-// byContract has a contract pay several addresses in one transaction and mines it.
+// byContract makes a contract pay several addresses in one transaction and mines it.
 func (b *blindChain) byContract(payments ...string) string {
 	b.t.Helper()
 	var list []map[string]string
@@ -54,13 +54,13 @@ func (b *blindChain) byContract(payments ...string) string {
 	return b.transfer(map[string]any{"token": false, "mine": 1, "payments": list})
 }
 
-// name takes the message that payments sends when a payer names a transaction.
+// name handles the message that payments sends when a payer names a transaction.
 func (b *blindChain) name(address, tx string) error {
 	b.t.Helper()
 	return b.cases.LookAtTransaction(b.t.Context(), app.LookAt{Mode: tenant.Live, Network: "ethereum", Address: address, Asset: "ETH", TxHash: tx}, false)
 }
 
-// look waits until a hint has come to a state.
+// look waits until a hint has reached a state.
 func (b *blindChain) look(address, tx, state, reason string) {
 	b.t.Helper()
 	var got, why string
@@ -76,7 +76,7 @@ func (b *blindChain) look(address, tx, state, reason string) {
 	})
 }
 
-// sum is what of the coin was credited to an address.
+// sum is the credited amount of the coin at an address.
 func (b *blindChain) sum(address string) string {
 	b.t.Helper()
 	var text string
@@ -87,19 +87,19 @@ func (b *blindChain) sum(address string) string {
 	return text
 }
 
-// Coin that a contract sent is invisible without traces; the transaction that the payer names becomes a deposit like any other,
-// for every address that it paid, and once for each.
+// The scan without traces does not see coin that a contract sent. The transaction that the payer names becomes a
+// deposit like any other, once for every address that it paid.
 func TestUnseen_namedTransaction(t *testing.T) {
 	t.Parallel()
 	b := newBlindChain(t)
 	first, second := b.addresses[0], b.addresses[1]
-	tx := b.byContract(first, "1100", b.strangers[0], "1200", second, "1300")
+	tx := b.byContract(first, "1100", b.foreign[0], "1200", second, "1300")
 	b.mine(1)
 	b.caughtUp()
 	if list := b.of(tx); len(list) != 0 {
 		t.Fatalf("seen without traces: %+v", list)
 	}
-	for range 2 { // twice the same is once
+	for range 2 { // a repetition changes nothing
 		if err := b.name(first, strings.ToUpper(tx[2:3])+tx[3:]); err == nil {
 			t.Error("half a hash is taken")
 		}
@@ -130,7 +130,7 @@ func TestUnseen_namedTransaction(t *testing.T) {
 	b.witnessed(tx)
 	b.mine(64)
 	b.look(first, tx, "final", "")
-	// An operator lets the scan go back below what was final: the hint waits for its block again.
+	// An operator rewinds the scan below a block that was final: the hint waits for its block again.
 	if _, err := b.pool.Exec(t.Context(), `UPDATE deposits SET state = 'reverted', finalized = false WHERE address = $1 AND tx_hash = $2`, first, tx); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestUnseen_namedTransaction(t *testing.T) {
 	}
 }
 
-// witnessed has two hosts asked about the deposits of a transaction until both have them.
+// witnessed asks two hosts about the deposits of a transaction until both have them.
 func (b *blindChain) witnessed(tx string) {
 	b.t.Helper()
 	ctx, stop := context.WithCancel(b.t.Context())
@@ -158,17 +158,17 @@ func (b *blindChain) witnessed(tx string) {
 	<-done //nolint:errcheck // it ends because it is stopped
 }
 
-// What a hostile payer may name is worth nothing to him: the same again, a plain transfer that the scan saw, somebody else's
-// transaction, one that failed or exists nowhere, an address that is nobody's, and as many as he likes.
+// A hostile payer gains nothing by naming: the same transaction again, a plain transfer that the scan saw, another
+// payer's transaction, a failed or unknown one, an address that was not issued, and any number of transactions.
 func TestUnseen_abuse(t *testing.T) {
 	t.Parallel()
 	b := newBlindChain(t)
 	mine, others := b.addresses[0], b.addresses[1]
 	plain := b.transfer(map[string]any{"to": mine, "amount": "700", "token": false, "mine": 1})
-	theirs := b.byContract(others, "900", b.strangers[0], "1")
+	theirs := b.byContract(others, "900", b.foreign[0], "1")
 	token := b.transfer(map[string]any{"to": mine, "amount": "500", "token": "USDT", "mine": 1})
-	failed := b.transfer(map[string]any{"token": "USDT", "mine": 1, "payments": []map[string]string{ // more than the sender has
-		{"to": mine, "amount": "1" + strings.Repeat("0", 60)}, {"to": b.strangers[0], "amount": "1"},
+	failed := b.transfer(map[string]any{"token": "USDT", "mine": 1, "payments": []map[string]string{ // too much
+		{"to": mine, "amount": "1" + strings.Repeat("0", 60)}, {"to": b.foreign[0], "amount": "1"},
 	}})
 	nowhere := "0x" + strings.Repeat("ab", 32)
 	b.mine(80)
@@ -194,7 +194,7 @@ func TestUnseen_abuse(t *testing.T) {
 		t.Errorf("%s became %s", before, after)
 	}
 	for _, l := range []app.LookAt{
-		{Mode: tenant.Live, Network: "ethereum", Address: b.strangers[0], Asset: "ETH", TxHash: plain},
+		{Mode: tenant.Live, Network: "ethereum", Address: b.foreign[0], Asset: "ETH", TxHash: plain},
 		{Mode: tenant.Test, Network: "ethereum", Address: mine, Asset: "ETH", TxHash: plain},
 		{Mode: tenant.Live, Network: "ethereum", Address: mine, Asset: "USDT", TxHash: plain},
 		{Mode: tenant.Live, Network: "tron", Address: mine, Asset: "TRX", TxHash: plain},
@@ -215,7 +215,7 @@ func TestUnseen_abuse(t *testing.T) {
 	}
 }
 
-// Two contracts pay the same address in one block: nobody can tell which brought what, so it is for an operator.
+// Two contracts pay the same address in one block: the amounts cannot be attributed, so an operator decides.
 func TestUnseen_unclear(t *testing.T) {
 	t.Parallel()
 	b := newBlindChain(t)
@@ -223,7 +223,7 @@ func TestUnseen_unclear(t *testing.T) {
 	var txs []string
 	for range 2 {
 		txs = append(txs, b.transfer(map[string]any{"token": false, "payments": []map[string]string{
-			{"to": to, "amount": "60"}, {"to": b.strangers[0], "amount": "1"},
+			{"to": to, "amount": "60"}, {"to": b.foreign[0], "amount": "1"},
 		}}))
 	}
 	b.mine(80)
@@ -240,13 +240,13 @@ func TestUnseen_unclear(t *testing.T) {
 	}
 }
 
-// A named transaction whose block leaves the chain is reverted, found again in the block that has it then, and is one deposit
-// all the time, also when traces are turned on after that.
+// A named transaction whose block leaves the chain is reverted, found again in its new block, and is one deposit all
+// the time, also when traces are turned on later.
 func TestUnseen_reorganised(t *testing.T) {
 	t.Parallel()
 	b := newBlindChain(t)
 	to := b.addresses[0]
-	tx := b.byContract(to, "1100", b.strangers[0], "1200")
+	tx := b.byContract(to, "1100", b.foreign[0], "1200")
 	b.mine(2)
 	b.caughtUp()
 	if err := b.name(to, tx); err != nil {
@@ -274,11 +274,11 @@ func TestUnseen_reorganised(t *testing.T) {
 	}
 }
 
-// The comparison lists what contracts sent until it is explained, and what is missing.
+// The comparison lists coin that contracts sent until it is explained, and missing coin.
 func TestUnseen_comparison(t *testing.T) {
 	t.Parallel()
 	b := newBlindChain(t)
-	tx := b.byContract(b.addresses[1], "900", b.addresses[2], "4") // 4 is too little to be looked at
+	tx := b.byContract(b.addresses[1], "900", b.addresses[2], "4") // 4 is too little for the list
 	b.mine(70)
 	b.caughtUp()
 	if list := b.compared(func(list []store.Unexplained) bool { return len(list) > 0 }); len(list) != 1 || list[0].Address != b.addresses[1] ||
@@ -290,7 +290,7 @@ func TestUnseen_comparison(t *testing.T) {
 	}
 	b.look(b.addresses[1], tx, "credited", "")
 	b.compared(func(list []store.Unexplained) bool { return len(list) == 0 })
-	// What the books know and the chain does not is listed to the last unit.
+	// A sum of the books that the chain does not have is listed to the last unit.
 	if _, err := b.pool.Exec(t.Context(), `UPDATE deposits SET amount = amount + 1 WHERE address = $1`, b.addresses[0]); err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func TestUnseen_comparison(t *testing.T) {
 	}
 }
 
-// compared makes passes over all addresses until the list is as wanted.
+// compared makes passes over all addresses until the list has the wanted rows.
 func (b *blindChain) compared(holds func([]store.Unexplained) bool) (list []store.Unexplained) {
 	b.t.Helper()
 	await(b.t, "the list of unexplained balances", func() bool {
@@ -322,7 +322,7 @@ func (b *blindChain) compared(holds func([]store.Unexplained) bool) (list []stor
 	return list
 }
 
-// The list of an operator is JSON with both kinds of trouble.
+// The list of an operator is JSON with both kinds of cases.
 func TestUnseen_operator(t *testing.T) {
 	t.Parallel()
 	b := newBlindChain(t)

@@ -35,7 +35,8 @@ func witnessed(w wire.Witness) func(wire.DepositChanged) bool {
 	return func(d wire.DepositChanged) bool { return d.State == wire.Confirmed && d.Witness == w }
 }
 
-// On every chain a deposit is told as confirmed by two hosts when both have it, and as told by one alone when there is one.
+// On every chain a deposit is published as confirmed by two hosts when both have it, and as alone when there is one
+// host.
 func TestConformance_witness(t *testing.T) {
 	on(t, served, func(t *testing.T, s subject) {
 		n := s.start(t)
@@ -56,11 +57,12 @@ func TestConformance_witness(t *testing.T) {
 	})
 }
 
-// otherHost is the same node under another host name: providers are told apart by it.
+// otherHost is the same node under another host name, which identifies a provider.
 func otherHost(url string) string { return strings.Replace(url, "127.0.0.1", "localhost", 1) }
 
-// An endpoint of an EVM chain invents 30 000 USDT and some coin: what a stranger was paid it says was paid to us. The coin is
-// contradicted by the other host; the tokens are not even credited, because two endpoints list the logs.
+// An endpoint of an EVM chain invents 30 000 USDT and some coin: it reports payments to foreign addresses as payments
+// to deposit addresses. The other host contradicts the coin; the tokens are not even credited, because two endpoints
+// list the logs.
 func TestConformance_lyingEndpoint(t *testing.T) {
 	on(t, func(s subject) bool { return s.chain == "evm" }, func(t *testing.T, s subject) {
 		n := s.start(t)
@@ -71,14 +73,14 @@ func TestConformance_lyingEndpoint(t *testing.T) {
 		real := l.transfer(map[string]any{"to": l.addresses[0], "amount": "30000000000", "token": "USDT", "mine": s.depth})
 		l.one(real, "witnessed", witnessed(wire.WitnessConfirmed))
 
-		theirs, ours := strings.ToLower(l.strangers[0][2:]), strings.ToLower(l.addresses[1][2:])
+		theirs, ours := strings.ToLower(l.foreign[0][2:]), strings.ToLower(l.addresses[1][2:])
 		lie := func(body []byte) []byte { return bytes.ReplaceAll(body, []byte(theirs), []byte(ours)) }
 		liar.spoil.Store(&lie)
-		coin := l.transfer(map[string]any{"to": l.strangers[0], "amount": s.coins, "token": false, "mine": s.depth})
+		coin := l.transfer(map[string]any{"to": l.foreign[0], "amount": s.coins, "token": false, "mine": s.depth})
 		l.one(coin, "contradicted", witnessed(wire.WitnessContradicted))
 		await(t, "the contradiction to be counted", func() bool { return gathered(t, registry, "wallets_contradicted_deposits") == 1 })
 
-		tokens := l.transfer(map[string]any{"to": l.strangers[0], "amount": "30000000000", "token": "USDT", "mine": s.depth})
+		tokens := l.transfer(map[string]any{"to": l.foreign[0], "amount": "30000000000", "token": "USDT", "mine": s.depth})
 		await(t, "the endpoints to contradict each other", func() bool {
 			return gathered(t, l.registry, "wallets_rpc_answers_total", "outcome", "contradicted") > 0
 		})

@@ -129,7 +129,7 @@ type Ledger interface {
 var ErrStopped = errors.New("the attempt was stopped")
 
 // ErrUnopened is Sender's word for an event whose body or token does not open, because a key is missing or wrong.
-var ErrUnopened = errors.New("the event does not open")
+var ErrUnopened = errors.New("the event cannot be opened")
 
 // Sender makes one attempt. An error means that none was made or that nothing is known of it; everything that the
 // endpoint did is an outcome.

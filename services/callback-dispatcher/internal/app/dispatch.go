@@ -143,7 +143,7 @@ func (d *Dispatcher) targets(all []Target) {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
 	if err := d.leases.Release(ctx, back); err != nil {
-		d.log.Warn("giving back what waited for a failing target", "err", err) // Reconcile gives it back
+		d.log.Warn("deliveries of failing target not released", "err", err) // Reconcile gives it back
 	}
 }
 
@@ -277,7 +277,7 @@ func (d *Dispatcher) reconcile(ctx context.Context) error {
 	if len(strays) == 0 {
 		return nil
 	}
-	d.log.WarnContext(ctx, "returning stray leases", "deliveries", len(strays))
+	d.log.WarnContext(ctx, "stray leases found", "deliveries", len(strays))
 	if err := d.leases.Release(ctx, strays); err != nil {
 		return fmt.Errorf("give %d leases back: %w", len(strays), err)
 	}

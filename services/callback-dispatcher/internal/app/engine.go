@@ -29,7 +29,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		return fmt.Errorf("join the dispatchers: %w", err)
+		return fmt.Errorf("join the membership: %w", err)
 	}
 	e.Recorder.OnFirst(e.Dispatcher.sweepSoon)
 	e.Recorder.OnTargets(e.Dispatcher.targets)
@@ -53,7 +53,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case failure = <-errs:
-		failure = errors.Join(errors.New("a part of the dispatcher ended by itself"), failure)
+		failure = errors.Join(errors.New("a part of the dispatcher ended unexpectedly"), failure)
 		return failure // the process stops, and others take over what it held
 	}
 	loops.Wait()
@@ -69,7 +69,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
 	if err := e.Members.Leave(bye); err != nil {
-		e.Log.WarnContext(ctx, "giving leases back", "err", err) // they are taken over as those of a dead process
+		e.Log.WarnContext(ctx, "leases not released", "err", err) // they are taken over as those of a dead process
 	}
 	return nil
 }

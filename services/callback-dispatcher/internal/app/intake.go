@@ -153,7 +153,7 @@ func (i *Intake) write(ctx context.Context, events []Event) error {
 	}
 	placed, err := i.store.Accept(ctx, arrivals)
 	if err == nil && len(placed) != len(arrivals) {
-		err = errors.New("the store placed another number of arrivals than it was given")
+		err = errors.New("the store placed a different number of arrivals than given")
 	}
 	if err != nil {
 		for _, a := range arrivals {

@@ -118,23 +118,23 @@ func read(m bus.Message, rules Rules) (app.Event, error) {
 	case !delivery.ValidID(p.EventID):
 		return e, errors.New("the event id is not 1 to 64 visible ASCII characters without a dot")
 	case p.Mode != tenant.Live && p.Mode != tenant.Test:
-		return e, fmt.Errorf("mode %q", p.Mode)
+		return e, fmt.Errorf("unknown mode %q", p.Mode)
 	case !wire.IsEventType(p.Type):
 		return e, fmt.Errorf("event type %q is unknown", p.Type)
 	case !wire.Name(m.Name).MayTell(p.Type, p.ObjectID):
-		return e, fmt.Errorf("%s may not bring %s about %s", m.Name, p.Type, clean(p.ObjectID, textMax))
+		return e, fmt.Errorf("%s may not carry event %s of object %s", m.Name, p.Type, clean(p.ObjectID, textMax))
 	case !plain(p.MerchantID) || !plain(p.ObjectID):
 		return e, errors.New("merchant or object id is empty, too long or no text")
 	case p.Sequence < 1:
-		return e, fmt.Errorf("sequence %d", p.Sequence)
+		return e, fmt.Errorf("sequence %d is below 1", p.Sequence)
 	case p.OccurredAt.IsZero():
-		return e, errors.New("no time of occurrence")
+		return e, errors.New("the time of occurrence is missing")
 	case len(body) == 0 || len(body) > bodyMax:
-		return e, fmt.Errorf("a body of %d bytes", len(body))
+		return e, fmt.Errorf("the body has %d bytes", len(body))
 	case !json.Valid(body):
 		return e, errors.New("the body is not JSON")
 	case len(p.Token) > tokenMax || len(p.Token) > 0 && !bytes.Contains(body, []byte(wire.TokenMask)):
-		return e, errors.New("a settlement token that the body has no place for, or that is too long")
+		return e, errors.New("the settlement token has no place in the body, or is too long")
 	}
 	if p.CallbackURL == "" {
 		return e, nil

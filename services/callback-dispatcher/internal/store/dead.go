@@ -26,7 +26,7 @@ const (
 // Bury implements app.Graveyard.
 func (s *Store) Bury(ctx context.Context, m app.DeadMessage) error {
 	if _, err := s.db.Exec(ctx, buryMessageSQL, m.MessageID, m.Name, m.Reason, m.Body, m.Trace); err != nil {
-		return fmt.Errorf("keep a message that cannot be taken in: %w", err)
+		return fmt.Errorf("store a dead message: %w", err)
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func (s *Store) Raised(ctx context.Context, id int64, reason string) (err error)
 		_, err = s.db.Exec(ctx, deadAgainSQL, id, reason)
 	}
 	if err != nil {
-		return fmt.Errorf("note what became of a dead message: %w", err)
+		return fmt.Errorf("record the outcome of a dead message: %w", err)
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func (s *Store) Discard(ctx context.Context, ids []int64, limit int, operator, r
 				return err
 			}
 			if _, err := tx.Exec(ctx, deadDropSQL, m.ID); err != nil {
-				return fmt.Errorf("take a dead message away: %w", err)
+				return fmt.Errorf("delete a dead message: %w", err)
 			}
 		}
 		gone = len(list)

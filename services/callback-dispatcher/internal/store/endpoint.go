@@ -171,7 +171,7 @@ func (s *Store) DeleteEndpoint(ctx context.Context, o app.Owner, id string) erro
 
 func hold(ctx context.Context, tx pgx.Tx, target string, held bool) error {
 	if _, err := tx.Exec(ctx, holdSQL, target, held); err != nil {
-		return fmt.Errorf("hold or free the lane: %w", err)
+		return fmt.Errorf("block or release the lane: %w", err)
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func (s *Store) Test(ctx context.Context, o app.Owner, id string, k app.Key,
 		}
 		_, err = tx.Exec(ctx, probeSQL, id)
 		if err != nil {
-			err = fmt.Errorf("let the test through: %w", err)
+			err = fmt.Errorf("release the test delivery: %w", err)
 		}
 		return body, err
 	})

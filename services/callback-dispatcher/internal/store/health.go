@@ -61,10 +61,10 @@ func (s *Store) treat(ctx context.Context, failing time.Duration, after string, 
 			return err
 		}
 		if _, err := tx.Exec(ctx, treatSQL, a.Endpoint.ID, remedy.Disable); err != nil {
-			return fmt.Errorf("note what was told of an endpoint: %w", err)
+			return fmt.Errorf("record a notice about an endpoint: %w", err)
 		}
 		if _, err := tx.Exec(ctx, warnedSQL, a.Endpoint.ID, remedy.Warned, remedy.Disable); err != nil {
-			return fmt.Errorf("note a warning: %w", err)
+			return fmt.Errorf("record a warning: %w", err)
 		}
 		_, err = s.accept(ctx, tx, []app.Arrival{*remedy.Event}, delivery.Auto)
 		return err

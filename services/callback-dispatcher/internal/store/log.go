@@ -236,7 +236,7 @@ func (s *Store) Retry(ctx context.Context, o app.Owner, id string, k app.Key, bo
 			return nil, fmt.Errorf("make the delivery due: %w", err)
 		}
 		if _, err := tx.Exec(ctx, probeSQL, target); err != nil {
-			return nil, fmt.Errorf("let the delivery through: %w", err)
+			return nil, fmt.Errorf("release the delivery: %w", err)
 		}
 		return body(state)
 	})

@@ -23,7 +23,7 @@ const (
 	memberTimeout = 3 * time.Second
 )
 
-var errLockTaken = errors.New("the membership lock is taken: an earlier session of this process is not over yet")
+var errLockTaken = errors.New("the membership lock is taken: an earlier session of this process has not ended yet")
 
 // Member makes this process one of those that lease deliveries. A session of its own holds an advisory lock for as long
 // as the process lives, so that the others see a death at once, and a beat every second tells a hang from life.
@@ -181,7 +181,7 @@ func (m *Member) takeOverSome(ctx context.Context) (more bool, err error) {
 			return nil
 		}
 		if _, err = tx.Exec(ctx, burySQL, dead); err != nil {
-			return fmt.Errorf("bury dead processes: %w", err)
+			return fmt.Errorf("delete dead processes: %w", err)
 		}
 		return nil
 	})
@@ -191,7 +191,7 @@ func (m *Member) takeOverSome(ctx context.Context) (more bool, err error) {
 // Leave gives every lease back and ends the membership; call it after Keep has returned.
 func (m *Member) Leave(ctx context.Context) error {
 	if _, err := m.db.Exec(ctx, leaveSQL, m.instance); err != nil {
-		return fmt.Errorf("leave the dispatchers: %w", err)
+		return fmt.Errorf("leave the membership: %w", err)
 	}
 	return nil
 }

@@ -132,7 +132,7 @@ func (s *Store) Feed(ctx context.Context, after string, perReplay, inAll int) (l
 		}
 		var end string
 		if err := tx.QueryRow(ctx, replayMoveSQL, append(rangeArgs(&r, from), room, r.ID)...).Scan(&moved, &end); err != nil {
-			return fmt.Errorf("bring deliveries back: %w", err)
+			return fmt.Errorf("add the deliveries of the replay: %w", err)
 		}
 		if _, err := tx.Exec(ctx, replayDoneSQL, r.ID, moved, end, moved < room); err != nil {
 			return fmt.Errorf("move the replay on: %w", err)

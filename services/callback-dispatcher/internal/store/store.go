@@ -173,7 +173,7 @@ func (s *Store) Unblock(ctx context.Context, behind app.Place) (app.Look, error)
 	}
 	var seen int
 	if err := s.db.QueryRow(ctx, unblockSQL, behind.DueAt, behind.ID, unblockMost).Scan(&look.Freed, &seen, &look.Next.DueAt, &look.Next.ID); err != nil {
-		return app.Look{}, fmt.Errorf("free waiting deliveries: %w", err)
+		return app.Look{}, fmt.Errorf("release waiting deliveries: %w", err)
 	}
 	if seen < unblockMost {
 		look.Next = app.Place{}

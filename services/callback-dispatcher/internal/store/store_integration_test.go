@@ -251,7 +251,7 @@ func TestRecord(t *testing.T) {
 	stale := result(a, 1, "reset", delivery.Due, 0)
 	record(t, other, stale) // not the holder: logged, nothing moved
 	if n := count(t, db, "delivery WHERE state = 'leased' AND lease_owner = 'a' AND attempts = 0"); n != 1 {
-		t.Fatal("a stranger's failure moved the delivery")
+		t.Fatal("the failure of another owner moved the delivery")
 	}
 	failed := result(a, 1, "reset", delivery.Due, 0)
 	failed.AttemptID[0] = 77

@@ -19,7 +19,7 @@ func TestConfigPage(t *testing.T) {
 	page.Section(t, "../../../../docs/config.md", "signer", config.Describe[settings]("signer"))
 }
 
-// The verbs of the key ceremony, in its order (docs/custody.md).
+// The verbs of the key ceremony in their order (docs/custody.md).
 func TestCeremony(t *testing.T) {
 	dir := t.TempDir()
 	identity, err := age.GenerateX25519Identity()
@@ -47,7 +47,7 @@ func TestCeremony(t *testing.T) {
 	if err != nil || !strings.Contains(keys, "XPUB_LIVE_EVM=xpub") || !strings.Contains(keys, "ADDRESS_BATCH_KEY=") {
 		t.Fatalf("%s, %v", keys, err)
 	}
-	// The words on paper give the same keys again.
+	// The written words restore the same keys.
 	environ["SIGNER_SEED"] = filepath.Join(dir, "restored.age")
 	if _, err := do(words, "seal-seed", "--recipient", identity.Recipient().String(), "--out", environ["SIGNER_SEED"]); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
-// Command signer holds the keys that guard money and signs what its policy allows, over a unix socket, for wallets. It has
-// no database, opens no connection and listens on nothing else. `signer serve` does that; new-seed, seal-seed, xpubs,
-// addresses and verify-log are the verbs of the key ceremony (docs/custody.md); health asks the signer that runs. This package
-// only wires.
+// Command signer holds the keys of money and signs for wallets what its policy allows, over a unix socket. It has no
+// database, opens no connection and listens on nothing else. `signer serve` does that. The verbs new-seed, seal-seed,
+// xpubs, addresses and verify-log belong to the key ceremony (docs/custody.md), and health asks the running signer.
+// This package only wires.
 package main
 
 import (
@@ -32,7 +32,7 @@ import (
 	"causeway.internal/services/wallets/internal/intent"
 )
 
-// settings are what the signer reads from its environment; what may be signed stands in its policy file.
+// settings are what the signer reads from its environment; its policy file says what may be signed.
 type settings struct {
 	Seed       string        `env:"SIGNER_SEED" doc:"path of the sealed seed, an age file"`
 	Identity   config.Secret `env:"SIGNER_IDENTITY" doc:"age identity that opens the seed (AGE-SECRET-KEY-1…); or give SIGNER_PASSPHRASE"`
@@ -88,13 +88,13 @@ func run(ctx context.Context, args []string, environ map[string]string, in io.Re
 	return errUsage
 }
 
-// harden keeps the process's memory to itself: no core file, no other process of the user may look into it.
+// harden keeps the process's memory private: no core file, and no other process of the user may read it.
 func harden(cfg settings) error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("closing the process against others: %w", err)
+		return fmt.Errorf("making the process undumpable: %w", err)
 	}
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
-		return fmt.Errorf("forbidding core files: %w", err)
+		return fmt.Errorf("disabling core files: %w", err)
 	}
 	if cfg.LockMemory {
 		if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE); err != nil {
@@ -118,16 +118,16 @@ func serve(ctx context.Context, cfg settings) error {
 	if err != nil {
 		return err
 	}
-	desk, err := door.NewDesk(rules, v, cfg.Log, cfg.KillSwitch, log, time.Now)
+	handler, err := door.NewHandler(rules, v, cfg.Log, cfg.KillSwitch, log, time.Now)
 	if err != nil {
 		return err
 	}
-	defer desk.Close() //nolint:errcheck // the journal is synced at each line
+	defer handler.Close() //nolint:errcheck // the journal is synced at each line
 	l, err := door.Listen(cfg.Socket, rules.Peers, log)
 	if err != nil {
 		return err
 	}
-	server := door.Serve(l, desk, log)
+	server := door.Serve(l, handler, log)
 	log.Info("signer listening", "socket", cfg.Socket, "mode", rules.Mode, "networks", len(rules.Networks))
 	<-ctx.Done()
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
@@ -188,7 +188,7 @@ func openVault(cfg settings) (*vault.Vault, error) {
 	return vault.Open(file, ids...)
 }
 
-// writeNew writes a file that must not exist yet: no seed is ever overwritten.
+// writeNew writes a file and fails if it exists: no seed is ever overwritten.
 func writeNew(path string, content []byte) error {
 	//nolint:gosec // the operator names the file
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -199,7 +199,7 @@ func writeNew(path string, content []byte) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// makeSeed makes a seed, or seals one that exists. The words of a new one are printed, once.
+// makeSeed makes a seed, or seals an existing one. It prints the words of a new one once.
 func makeSeed(cfg settings, verb string, args []string, in io.Reader, out io.Writer) error {
 	flags := flag.NewFlagSet("signer "+verb, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -242,7 +242,7 @@ func makeSeed(cfg settings, verb string, args []string, in io.Reader, out io.Wri
 	return err
 }
 
-// showKeys prints what wallets needs: public keys only.
+// showKeys prints the public keys that wallets needs.
 func showKeys(cfg settings, out io.Writer) error {
 	rules, err := readPolicy(cfg.Policy)
 	if err != nil {

@@ -18,24 +18,24 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// The statuses of stored answers, which are HTTP's.
+// The HTTP statuses of stored answers.
 const (
 	statusOK      = 200
 	statusCreated = 201
 )
 
-// The faults of the API.
+// The errors of the API.
 var (
 	ErrWalletNotFound = fault.New(fault.NotFound, "wallet_not_found", "Wallet not found")
 	errNoSandbox      = fault.New(fault.NotFound, "route_not_found", "No such route.")
 )
 
-// Wallets keeps standalone wallets and what is written with them.
+// Wallets keeps standalone wallets and the events and answers that are written with them.
 type Wallets interface {
 	// CreateWallet gives the draft an address and an id and commits it with its first event and the answer, so that the
-	// address is watched before anybody learns it. idempotency.ErrTaken means that a request with the same key won.
+	// address is watched before anybody learns it. It returns idempotency.ErrTaken if a request with the same key won.
 	CreateWallet(ctx context.Context, draft wallet.Wallet, source derivation.Source, k idempotency.Key, answer func(wallet.Wallet) (idempotency.Answer, error)) (idempotency.Answer, error)
-	// FindWallet is a wallet of the owner.
+	// FindWallet returns a wallet of the owner.
 	FindWallet(ctx context.Context, o tenant.Owner, id string) (wallet.Wallet, error)
 	ListWallets(ctx context.Context, o tenant.Owner, q ListQuery) ([]wallet.Wallet, error)
 	ListDeposits(ctx context.Context, w wallet.Wallet, q DepositQuery) ([]wallet.Deposit, map[string]int64, error)
@@ -45,12 +45,12 @@ type Wallets interface {
 	Settled(ctx context.Context, k idempotency.Key) (idempotency.Answer, error)
 }
 
-// ListQuery is a page of an owner's wallets, newest first. After is the last one of the page before, or zero.
+// ListQuery is a page of an owner's wallets, newest first. After is the last wallet of the page before, or zero.
 type ListQuery struct {
 	Status wallet.Status // "" for all
 	Limit  int
 	Offset int
-	Cursor bool // asked for by cursor: then one more than the limit is read
+	Cursor bool // a page by cursor reads one row more than the limit
 	After  Position
 }
 
@@ -60,13 +60,13 @@ type DepositQuery struct {
 	After Position
 }
 
-// Position is where a page ended: a time and the name of the row.
+// Position is where a page ended: the time and the name of its last row.
 type Position struct {
 	At   time.Time
 	Name string
 }
 
-// Backlog says whether so much waits for delivery that new work must be refused.
+// Backlog reports whether too many messages wait for delivery to accept new work.
 type Backlog interface {
 	Full(ctx context.Context) error
 }
@@ -76,7 +76,7 @@ type APISettings struct {
 	Wallets Wallets
 	Backlog Backlog
 	Sources Sources
-	// Scanned says whether a network of a mode is scanned, so that a wallet on it would see its money.
+	// Scanned reports whether a network of a mode is scanned, so that a wallet on it sees its deposits.
 	Scanned func(mode tenant.Mode, network string) bool
 	Now     func() time.Time
 }
@@ -90,7 +90,7 @@ type API struct {
 // NewAPI makes the use cases; a simulates deposits.
 func NewAPI(a *App, set APISettings) *API { return &API{APISettings: set, app: a} }
 
-// NewWallet is the body of POST /v1/wallets as it was read.
+// NewWallet is the decoded body of POST /v1/wallets.
 type NewWallet struct {
 	Network, Crypto string
 	Metadata        []byte
@@ -98,7 +98,7 @@ type NewWallet struct {
 	MinutesGiven    bool
 }
 
-// unsupportedPair is the code of a crypto and network that do not go together, or that we do not know.
+// unsupportedPair is the code of a crypto and network that are unknown or do not go together.
 const unsupportedPair = "unsupported_pair"
 
 // The window of a wallet in minutes (docs/api-contract.md#wallets).
@@ -107,8 +107,8 @@ const (
 	minutesMost  = 43_200
 )
 
-// check reads the pair and the window. An unsupported pair has a code of its own, which the fault carries when nothing
-// else is wrong; otherwise it is one field among the others.
+// check reads the pair and the window. An unsupported pair has its own code when nothing else is wrong; otherwise it is
+// one field among the others.
 func (c NewWallet) check(problems *fault.Problems) (n money.Network, a money.Asset, window time.Duration, err error) {
 	minutes := decimal.NewFromInt(minutesMost)
 	if c.MinutesGiven {
@@ -139,7 +139,7 @@ func (c NewWallet) check(problems *fault.Problems) (n money.Network, a money.Ass
 	return n, a, window, err
 }
 
-// quoted bounds what of the caller's text is given back.
+// quoted bounds the part of the caller's text that an answer repeats.
 func quoted(s string) string {
 	const most = 32
 	if r := []rune(s); len(r) > most {
@@ -193,7 +193,7 @@ func (a *API) replay(ctx context.Context, k idempotency.Key) (idempotency.Answer
 
 var walletShape = regexp.MustCompile(`^` + id.Wallet + `[0-9a-z]{26}$`)
 
-// find is a wallet of the owner. A malformed id is answered like an unknown one, without a look-up.
+// find returns a wallet of the owner. A malformed id gets the answer of an unknown one, without a look-up.
 func (a *API) find(ctx context.Context, o tenant.Owner, walletID string) (wallet.Wallet, error) {
 	if !walletShape.MatchString(walletID) {
 		return wallet.Wallet{}, ErrWalletNotFound
@@ -219,8 +219,8 @@ func (a *API) List(ctx context.Context, o tenant.Owner, q ListQuery) ([]byte, er
 	return listed(q, list)
 }
 
-// Deposits is the body of GET /v1/wallets/:id/deposits: every transfer to the wallet's address, also those of another
-// crypto or on another network of the family, which count for nothing but are held for the merchant.
+// Deposits is the body of GET /v1/wallets/:id/deposits: every transfer to the wallet's address. Transfers of another
+// crypto or on another network of the family do not count towards the wallet but are held for the merchant.
 func (a *API) Deposits(ctx context.Context, o tenant.Owner, walletID string, q DepositQuery) ([]byte, error) {
 	w, err := a.find(ctx, o, walletID)
 	if err != nil {
@@ -249,7 +249,7 @@ type SandboxDeposit struct {
 	Confirmations int64
 }
 
-// Deposit sends money to a wallet of test mode on its simulated chain, whatever its status.
+// Deposit sends money to a wallet of test mode on its simulated chain, in any status of the wallet.
 func (a *API) Deposit(ctx context.Context, o tenant.Owner, walletID string, d SandboxDeposit, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	if o.Mode != tenant.Test {
 		return idempotency.Answer{}, errNoSandbox
@@ -268,7 +268,7 @@ func (a *API) Deposit(ctx context.Context, o tenant.Owner, walletID string, d Sa
 	}
 	confirmations := int64(0) // enough
 	if d.Confirmations >= 0 {
-		confirmations = max(d.Confirmations, 1) // it is seen in a block
+		confirmations = max(d.Confirmations, 1) // it is in a block
 	}
 	sim, _, err := a.app.readSimulate(Simulate{
 		RequestID: id.New(id.Message, a.Now()), Address: w.Address, Network: w.Network, Asset: w.Crypto,

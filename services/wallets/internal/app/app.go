@@ -1,6 +1,6 @@
-// Package app holds the use cases of the wallets service: handing out addresses, feeding the simulated chains and
-// proving at start that the configured keys are those the issued addresses came from. It sees neither SQL nor messages
-// nor HTTP, only the small interfaces below.
+// Package app holds the use cases of the wallets service: it issues addresses, feeds the simulated chains and proves at
+// start that the configured keys are the keys of the issued addresses. It sees neither SQL nor messages nor HTTP, only
+// the small interfaces below.
 package app
 
 import (
@@ -36,7 +36,7 @@ type Simulator interface {
 	Owner(ctx context.Context, family money.Family, test, live string) ([]tenant.Mode, error)
 }
 
-// Sources are the chains of addresses that are configured, by mode and family. A missing one means that requests wait.
+// Sources are the configured address sources by mode and family. Without one, requests wait.
 type Sources map[tenant.Mode]map[money.Family]derivation.Source
 
 // App is the use cases.
@@ -53,12 +53,12 @@ type App struct {
 	margin    int64
 }
 
-// Settings are what the use cases need beside their stores.
+// Settings are what the use cases need in addition to their stores.
 type Settings struct {
 	Sources Sources
 	Nets    map[tenant.Mode]address.Net
 	Depths  wallet.Depths
-	Taken   func(network string) // told after a simulated deposit was stored
+	Taken   func(network string) // called after a simulated deposit was stored
 	Most    int                  // addresses in one request
 	Log     *slog.Logger
 	Margin  int64 // of a recovery; RecoveryMargin when it is 0
@@ -75,7 +75,7 @@ func New(book Book, simulator Simulator, set Settings) *App {
 
 const requestIDMost = 200 // bytes
 
-// Allocate answers a request for addresses. A request that breaks the rules is a permanent fault: no retry cures it.
+// Allocate answers a request for addresses. A request that breaks the rules is a permanent fault, which no retry cures.
 func (a *App) Allocate(ctx context.Context, messageID string, r wallet.Request) error {
 	if r.ID == "" || len(r.ID) > requestIDMost || r.Count < 1 || r.Count > a.most || !r.Mode.Valid() || !known(r.Family) {
 		return fault.Permanent(fmt.Errorf("allocation request %.40q: want an id, a mode, a family and a count of 1 to %d, got mode %.10q, family %.10q, count %d",
@@ -101,7 +101,7 @@ func known(f money.Family) bool {
 	return false
 }
 
-// GrantWaiting grants the requests that came before their keys were configured.
+// GrantWaiting grants the requests that arrived before their keys were configured.
 func (a *App) GrantWaiting(ctx context.Context) error {
 	waiting, err := a.book.Waiting(ctx)
 	if err != nil {
@@ -116,14 +116,15 @@ func (a *App) GrantWaiting(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// sampled is how many random addresses of each mode and family are proved at start, beside the first and the newest.
+// sampled is how many random addresses of each mode and family are proved at start, in addition to the first and the
+// newest.
 const sampled = 32
 
-// Mismatches are the slots whose settings are not those of the addresses that were issued, each with what is wrong.
+// Mismatches are the slots whose settings differ from those of the issued addresses, each with the reason.
 type Mismatches map[wallet.Slot]error
 
 // ProveKeys derives a sample of the issued addresses again and compares. A mismatch means that a key was exchanged or
-// belongs to another database: addresses made with it would lead to money that the signer does not find.
+// belongs to another database: the signer would not find the money of addresses made with it.
 func (a *App) ProveKeys(ctx context.Context) (Mismatches, error) {
 	issued, err := a.book.Sample(ctx, sampled)
 	if err != nil {
@@ -134,7 +135,7 @@ func (a *App) ProveKeys(ctx context.Context) (Mismatches, error) {
 		slot := wallet.Slot{Mode: i.Mode, Family: i.Family}
 		source := a.sources[i.Mode][i.Family]
 		if source == nil || wrong[slot] != nil {
-			continue // nothing can be issued without a source either
+			continue // without a source nothing is issued either
 		}
 		if err := a.prove(source, slot, i); err != nil {
 			wrong[slot] = err
@@ -143,7 +144,7 @@ func (a *App) ProveKeys(ctx context.Context) (Mismatches, error) {
 	return wrong, nil
 }
 
-// prove reports what is wrong with a source that did not make an issued address.
+// prove returns an error if a source did not make an issued address.
 func (a *App) prove(source derivation.Source, slot wallet.Slot, i wallet.Issued) error {
 	if _, err := address.Parse(i.Family, a.nets[i.Mode], i.Address); err != nil && i.Family == money.Bitcoin {
 		return fmt.Errorf("%s is %s, but issued address %d belongs to another network", netSetting, a.nets[i.Mode], i.Index)
@@ -152,22 +153,22 @@ func (a *App) prove(source derivation.Source, slot wallet.Slot, i wallet.Issued)
 		return fmt.Errorf("%s is of account %d, but issued addresses are of account %d", slot.Setting(), source.Account(), i.Account)
 	}
 	if _, imported := source.(derivation.Pooled); imported {
-		return nil // ProveStock proves these
+		return nil // ProveStock proves imported addresses
 	}
 	made, err := source.Derive(uint32(i.Index), 1) //nolint:gosec // an index has 31 bits
 	if err != nil {
 		return fmt.Errorf("%s: deriving address %d: %w", slot.Setting(), i.Index, err)
 	}
 	if made[0].Address != i.Address {
-		return fmt.Errorf("%s gives another address %d than was issued: it is not the key of this database", slot.Setting(), i.Index)
+		return fmt.Errorf("%s derives another address %d than the issued one: it is not the key of this database", slot.Setting(), i.Index)
 	}
 	return nil
 }
 
-// netSetting says how live bitcoin addresses are written. Those of test mode are always testnet's.
+// netSetting names the setting of how live bitcoin addresses are written. Those of test mode always use testnet's form.
 const netSetting = "BITCOIN_NETWORK_LIVE"
 
-// Simulate asks for a deposit on a simulated chain.
+// Simulate requests a deposit on a simulated chain.
 type Simulate struct {
 	RequestID     string
 	Address       string
@@ -182,7 +183,7 @@ const (
 	confirmationsMost = 10_000
 )
 
-// Simulate puts a deposit on a simulated chain. A live address and an unknown one are refused for good.
+// Simulate puts a deposit on a simulated chain. It refuses a live or unknown address for good.
 func (a *App) Simulate(ctx context.Context, messageID string, s Simulate) error {
 	d, key, err := a.readSimulate(s)
 	if err != nil {
@@ -209,10 +210,10 @@ func (a *App) Simulate(ctx context.Context, messageID string, s Simulate) error 
 	return nil
 }
 
-// readSimulate checks the request and fills in what it leaves open.
+// readSimulate checks the request and fills in its defaults.
 func (a *App) readSimulate(s Simulate) (wallet.Simulated, []byte, error) {
 	if s.RequestID == "" || len(s.RequestID) > requestIDMost {
-		return wallet.Simulated{}, nil, errors.New("want a request id")
+		return wallet.Simulated{}, nil, errors.New("the request id is missing")
 	}
 	network, ok := money.NetworkOf(s.Network)
 	if !ok {
@@ -244,7 +245,7 @@ func (a *App) readSimulate(s Simulate) (wallet.Simulated, []byte, error) {
 	}, key, nil
 }
 
-// sender makes up a payer: an address of the family that nobody holds.
+// sender makes up a payer: an address of the family that nobody owns.
 func (a *App) sender(network money.Network, txHash string) string {
 	sum := address.Keccak256([]byte("payer of " + txHash))
 	n := 20

@@ -72,7 +72,7 @@ func newApp(s *shelf, taken *[]string) *App {
 	})
 }
 
-// Only what is a trace is kept, and a message is bounded.
+// Only valid traces are kept, and a message is bounded.
 func TestNoteTraces(t *testing.T) {
 	s := &shelf{}
 	a := newApp(s, nil)

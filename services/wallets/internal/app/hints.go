@@ -11,14 +11,14 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-// Hints keeps the transactions that are named as payments of contracts.
+// Hints keeps the transactions that payers name as payments by contracts.
 type Hints interface {
-	// AddHint notes a transaction for an address, once, unless the address has too many already; again opens one that was
-	// closed. known says whether the address is one that was handed out.
+	// AddHint notes a transaction for an address, once, unless the address has too many already; again reopens a closed
+	// one. known says whether the address was issued.
 	AddHint(ctx context.Context, mode tenant.Mode, network, address, txHash string, again bool) (known, added bool, err error)
 }
 
-// LookAt is a transaction that somebody says has paid an address.
+// LookAt is a transaction that a payer names as having paid an address.
 type LookAt struct {
 	Mode    tenant.Mode
 	Network string
@@ -27,8 +27,9 @@ type LookAt struct {
 	TxHash  string
 }
 
-// LookAtTransaction notes that a transaction is to be looked at for what it brought an address. Only the native coin of live EVM
-// networks can arrive unseen; what else is named, or names no address of this service, is a permanent fault.
+// LookAtTransaction notes a transaction that is to be inspected for its effect on an address. Only the native coin of
+// live EVM networks can arrive unseen; a hint about anything else, or about an address that was not issued here, is a
+// permanent fault.
 func (a *App) LookAtTransaction(ctx context.Context, l LookAt, again bool) error {
 	network, ok := money.NetworkOf(l.Network)
 	txHash := strings.ToLower(l.TxHash)
@@ -49,7 +50,7 @@ func (a *App) LookAtTransaction(ctx context.Context, l LookAt, again bool) error
 	case err != nil:
 		return err
 	case !known:
-		return fault.Permanent(fmt.Errorf("transaction %s: %.50q is no address of %s mode", txHash, l.Address, l.Mode))
+		return fault.Permanent(fmt.Errorf("transaction %s: %.50q is not an address of %s mode", txHash, l.Address, l.Mode))
 	case !added:
 		a.log.WarnContext(ctx, "named transaction ignored: repeated or too many for the address", "network", network.Name, "tx", txHash)
 	}

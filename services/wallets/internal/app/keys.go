@@ -36,7 +36,7 @@ type Sealer interface {
 // Keys are extended public keys by their slot.
 type Keys map[wallet.Slot]derivation.Extended
 
-// Distinct refuses keys that would mix the two worlds, or two families: every slot needs its own.
+// Distinct refuses keys that would mix modes or families: every slot needs its own.
 func (k Keys) Distinct() error {
 	var problems []error
 	slots := slices.SortedFunc(maps.Keys(k), func(a, b wallet.Slot) int { return strings.Compare(a.String(), b.String()) })
@@ -50,11 +50,12 @@ func (k Keys) Distinct() error {
 	return errors.Join(problems...)
 }
 
-// place binds a sealed key to its slot: moved to another row it does not open.
+// place binds a sealed key to its slot: it does not open in another row.
 func place(s wallet.Slot) string { return "extended-key/" + string(s.Mode) + "/" + string(s.Family) }
 
-// LoadKeys returns every key that the database keeps. A given key is kept, sealed, when its slot has none; where the slot has
-// another one, addresses were made with that, and the given key is a mismatch. What an old master key sealed is sealed again.
+// LoadKeys returns every key that the database keeps. It seals and keeps a given key when its slot has none. Where the
+// slot has another key, addresses were made with that one, and the given key is a mismatch. It seals keys of an old
+// master key again.
 func LoadKeys(ctx context.Context, book KeyBook, ring Sealer, given Keys) (Keys, Mismatches, error) {
 	kept, err := openKeys(ctx, book, ring)
 	if err != nil {
@@ -77,7 +78,7 @@ func LoadKeys(ctx context.Context, book KeyBook, ring Sealer, given Keys) (Keys,
 			return nil, nil, err
 		}
 	}
-	// Another replica may have been first, with another key: what is kept now counts.
+	// Another replica may have stored another key first: the stored key counts.
 	if kept, err = openKeys(ctx, book, ring); err != nil {
 		return nil, nil, err
 	}
@@ -95,8 +96,9 @@ func openKeys(ctx context.Context, book KeyBook, ring Sealer) (Keys, error) {
 	return kept, err
 }
 
-// ResealKeys seals every kept key again that another master key than the first one has sealed, and gives their number. It may run
-// while the service does, and again after it was stopped: a key is replaced only as it was read, and there are a few of them.
+// ResealKeys seals every kept key again that another master key than the first one has sealed, and returns their
+// number. It may run beside the service and be repeated: it replaces a key only if nobody changed it since it was read,
+// and there are only a few.
 func ResealKeys(ctx context.Context, book KeyBook, ring Sealer) (changed int, err error) {
 	_, changed, err = resealKeys(ctx, book, ring)
 	return changed, err
@@ -129,7 +131,7 @@ func resealKeys(ctx context.Context, book KeyBook, ring Sealer) (kept Keys, chan
 
 // Pool keeps addresses that the signer made in advance.
 type Pool interface {
-	// ImportBatch adds a verified batch whole, or reports that it is there already.
+	// ImportBatch adds a verified batch whole, or reports that it was added before.
 	ImportBatch(ctx context.Context, b wallet.Batch) (fresh bool, err error)
 	Left(ctx context.Context, slot wallet.Slot) (int64, error)
 	Imported(ctx context.Context, slot wallet.Slot, indices []int64) (map[int64]string, error)
@@ -159,8 +161,8 @@ func Import(ctx context.Context, pool Pool, pinned ed25519.PublicKey, b intent.B
 	})
 }
 
-// ProveStock checks at start what ProveKeys cannot derive: that every batch was signed by the pinned key, and that a
-// sample of what was handed out stands in the stock under its index.
+// ProveStock checks at start what ProveKeys cannot derive: that the pinned key signed every batch, and that a sample of
+// the issued addresses is in the stock under its index.
 func (a *App) ProveStock(ctx context.Context, pool Pool, slot wallet.Slot, pinned ed25519.PublicKey) (Mismatches, error) {
 	signers, err := pool.BatchKeys(ctx, slot)
 	if err != nil {
@@ -187,7 +189,7 @@ func (a *App) ProveStock(ctx context.Context, pool Pool, slot wallet.Slot, pinne
 	}
 	for _, i := range issued {
 		if i.Mode == slot.Mode && i.Family == slot.Family && stock[i.Index] != i.Address {
-			return Mismatches{slot: fmt.Errorf("%s address %d was handed out, but the stock has another under that index", slot, i.Index)}, nil
+			return Mismatches{slot: fmt.Errorf("%s address %d was issued, but the stock has another at that index", slot, i.Index)}, nil
 		}
 	}
 	return nil, nil

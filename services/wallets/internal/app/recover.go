@@ -9,21 +9,22 @@ import (
 	"causeway.internal/services/wallets/internal/derivation"
 )
 
-// Recovery keeps what has to be done after a restore of the database.
+// Recovery keeps the work that a restore of the database requires.
 type Recovery interface {
 	// Recover notes the restore once.
 	Recover(ctx context.Context, margin int64) error
-	// Jump makes and watches some of the addresses that nobody may be given again; more says that it is to be called again.
+	// Jump makes and watches some of the addresses that may have been issued in the lost time; more says that it must
+	// be called again.
 	Jump(ctx context.Context, mode tenant.Mode, family money.Family, source derivation.Source) (more bool, err error)
 	EndRecovery(ctx context.Context) error
 }
 
-// RecoveryMargin is how far every next index is moved past the largest that the restored database knows
+// RecoveryMargin is how far every next index moves past the largest that the restored database knows
 // (docs/architecture.md#recovery): more addresses than can have been made since the backup.
 const RecoveryMargin = 100_000
 
-// Recover moves every next index past whatever was issued in the time that was lost, and watches all addresses in between.
-// Nothing may be issued before it returns. It may run in several processes at once and be repeated.
+// Recover moves every next index past the indices that may have been issued in the lost time, and watches all addresses
+// in between. Nothing may be issued before it returns. Several processes may run it at once, and it may be repeated.
 func (a *App) Recover(ctx context.Context, r Recovery) error {
 	if err := r.Recover(ctx, a.margin); err != nil {
 		return err

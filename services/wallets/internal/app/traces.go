@@ -9,8 +9,8 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// NoteTraces remembers the traces that addresses belong to, so that the scanner goes on in them. Each leaves a span in its
-// trace; one that is no trace is left out.
+// NoteTraces stores the traces of payments by address, so that the scanner continues them. Each address leaves a span
+// in its trace; an invalid trace is omitted.
 func (a *App) NoteTraces(ctx context.Context, used []wire.UsedAddress) error {
 	if len(used) > wire.AddressesMax {
 		return fault.Permanent(fmt.Errorf("%d used addresses in one message, of at most %d", len(used), wire.AddressesMax))

@@ -17,7 +17,7 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// timestamp is how every time is written: ISO 8601, UTC, milliseconds (docs/api-contract.md#times).
+// timestamp writes a time as ISO 8601 in UTC with milliseconds (docs/api-contract.md#times).
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // amountOf writes base units as a canonical decimal: "12.5", "0".
@@ -25,7 +25,7 @@ func amountOf(network, crypto string, units *big.Int) string {
 	return money.Canonical(assetOf(network, crypto).FromUnits(decimal.NewFromBigInt(units, 0)))
 }
 
-// encode writes JSON as it is sent: without escaping HTML and without a trailing newline.
+// encode writes JSON in the form of answers: without escaping HTML and without a trailing newline.
 func encode(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -92,8 +92,7 @@ func shown(w wallet.Wallet) ([]byte, error) {
 	}{true, viewOf(w)})
 }
 
-// seedPage is the pagination of docs/api-contract.md#pagination; keyset is added for a list asked for by cursor, and
-// only then.
+// seedPage is the pagination of docs/api-contract.md#pagination; only a list by cursor has keyset.
 type seedPage struct {
 	Limit    int `json:"limit"`
 	Offset   int `json:"offset"`
@@ -133,7 +132,7 @@ func (p Position) Cursor() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(p.At.UnixMicro(), 10) + " " + p.Name))
 }
 
-// ParseCursor reads what Cursor wrote.
+// ParseCursor reads the text that Cursor wrote.
 func ParseCursor(text string) (Position, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	at, name, ok := strings.Cut(string(raw), " ")
@@ -157,7 +156,7 @@ type depositView struct {
 	FirstSeenAt   string       `json:"firstSeenAt"`
 }
 
-// Name orders deposits that were first seen in the same moment, and ends a page of them.
+// depositName orders deposits that were first seen in the same moment, and ends a page of them.
 func depositName(d wallet.Deposit) string {
 	return d.Network + ":" + d.TxHash + ":" + fmt.Sprintf("%010d", d.Ordinal)
 }

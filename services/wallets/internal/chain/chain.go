@@ -1,6 +1,6 @@
-// Package chain says what a blockchain looks like to the scanner: headers that link to each other, blocks that are
-// fetched first and matched later, and transfers to watched addresses. Each driver below it speaks to one kind of node.
-// The package holds no state and does no I/O itself.
+// Package chain describes a blockchain to the scanner: headers that link to each other, blocks that are fetched first
+// and matched later, and transfers to watched addresses. Each driver below it reads one kind of node. The package holds
+// no state and does no I/O itself.
 package chain
 
 import (
@@ -19,8 +19,8 @@ type Header struct {
 	Time   time.Time
 }
 
-// Head is the newest block that a node knows, and the height of the newest one that it calls final; 0 when it does not
-// say.
+// Head is the newest block that a node knows, and the height of its newest final one; 0 when it does not report
+// finality.
 type Head struct {
 	Header
 	Finalized int64
@@ -43,8 +43,8 @@ type Watched interface {
 	Has(key []byte) bool
 }
 
-// Block is a fetched block that has not been matched yet. Fetching and matching are apart because everything that was
-// allocated before the block was fetched must be in the set before it is matched.
+// Block is a fetched block that has not been matched yet. Fetching and matching are separate because the set must have
+// every address that was allocated before the fetch when the block is matched.
 type Block interface {
 	Header() Header
 	// Match returns the transfers to watched addresses that took effect. It may ask the node for receipts.
@@ -67,30 +67,30 @@ type Mempool interface {
 	Driver
 	// Waiting lists the ids in the node's mempool.
 	Waiting(ctx context.Context) ([]TxID, error)
-	// Unmined reads one of them; ErrNoTx says that the node does not have it (any more).
+	// Unmined reads one of them; ErrNoTx means that the node does not have it, or no longer.
 	Unmined(ctx context.Context, id TxID) (Unmined, error)
 	// Spent reports whether some transaction of the node's chain or mempool spends one of the outputs.
 	Spent(ctx context.Context, outputs []string) (bool, error)
 }
 
-// TxID is a transaction's id in the order in which it is written.
+// TxID is a transaction's id in written order.
 type TxID [32]byte
 
 func (id TxID) String() string { return hex.EncodeToString(id[:]) }
 
-// Unmined is a transaction that has been read and not been matched yet.
+// Unmined is a transaction that was read and is not matched yet.
 type Unmined interface {
 	Inputs() []string // the outputs that it spends
 	Match(ctx context.Context, watched Watched) ([]Transfer, error)
 }
 
-// Waker is a driver that knows when a new block is there, so that the scanner need not wait for its next poll.
+// Waker is a driver that signals new blocks, so that the scanner need not wait for its next poll.
 type Waker interface {
 	Wake() <-chan struct{}
 }
 
-// ErrNoBlock says that the chain has no block at a height (yet, or any more).
+// ErrNoBlock means that the chain has no block at a height, not yet or no longer.
 var ErrNoBlock = errors.New("no block at this height")
 
-// ErrNoTx says that a node does not have a transaction.
+// ErrNoTx means that a node does not have a transaction.
 var ErrNoTx = errors.New("no such transaction")

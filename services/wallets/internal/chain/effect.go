@@ -6,30 +6,30 @@ import (
 	"math/big"
 )
 
-// Effect is what a block did to the native coin of one address, as far as it may be the work of one transaction of it
-// that is no plain transfer to the address.
+// Effect is a block's effect on the native coin of one address, as far as it may come from one transaction of the block
+// that is not a plain transfer to the address.
 type Effect struct {
 	Header
 	Failed  bool     // the transaction failed: it moved nothing
 	Plain   bool     // the transaction is a plain transfer to the address, which the scan sees by itself
 	Ours    bool     // the transaction was sent by the address itself
-	Doubt   string   // why what is left over cannot be told to be the work of this transaction; "" when it can
-	Amount  *big.Int // what the address has more of than the block's plain transfers and its own payments explain
-	Senders []string // who sent the transaction, and the contract that was called
+	Doubt   string   // why the remaining amount cannot be attributed to this transaction; "" when it can
+	Amount  *big.Int // the increase that the block's plain transfers and the address's own payments do not explain
+	Senders []string // sender of the transaction, and the called contract
 }
 
-// Looker is a driver that can tell what one transaction did to the native coin of an address.
+// Looker is a driver that reads the effect of one transaction on the native coin of an address.
 type Looker interface {
 	Effect(ctx context.Context, tx string, key []byte) (Effect, error)
 }
 
-// FirstHinted is where the ordinals of such effects begin: the address's index is added. What contracts sent as traces
-// tell it is numbered far below, so neither can be taken for the other.
+// FirstHinted is where the ordinals of such effects begin; the address's index is added. The ordinals of traced
+// payments by contracts are far below, so the two never meet.
 const FirstHinted = 1_000_000_000
 
 var (
-	// ErrNoTransaction says that a node knows no block with that transaction.
+	// ErrNoTransaction means that a node knows no block with that transaction.
 	ErrNoTransaction = errors.New("no block has this transaction")
-	// ErrNoState says that no endpoint keeps the balances of a block.
+	// ErrNoState means that no endpoint keeps the balances of a block.
 	ErrNoState = errors.New("no endpoint keeps the balances of this block")
 )

@@ -7,11 +7,11 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// Token is a listed token contract. Nothing else that calls itself a token counts.
+// Token is a listed token contract. No other contract counts as a token.
 type Token struct {
 	Symbol   string
 	Contract string // canonical text
-	Key      []byte // what the chain knows the contract by
+	Key      []byte // the chain's own form of the contract
 	Decimals int64
 }
 
@@ -22,7 +22,7 @@ func Tokens(n money.Network, contracts map[string]string) ([]Token, error) {
 	for symbol, contract := range contracts {
 		asset, ok := n.Asset(symbol)
 		if !ok || asset.Native {
-			return nil, fmt.Errorf("%q is no token of this network", symbol)
+			return nil, fmt.Errorf("%q is not a token of this network", symbol)
 		}
 		key, err := address.Parse(n.Family, address.Mainnet, contract)
 		if err != nil {

@@ -72,7 +72,7 @@ func (a *Account) Derive(from uint32, count int) ([]Derived, error) {
 	return out, nil
 }
 
-// key is what the chain knows the point by: hash160 of the compressed key on bitcoin, the last 20 bytes of keccak256 of
+// key is the chain's own form of the point: hash160 of the compressed key on bitcoin, the last 20 bytes of keccak256 of
 // the uncompressed one elsewhere.
 func (a *Account) key(p *secp256k1.JacobianPoint) []byte {
 	if a.family == money.Bitcoin {

@@ -39,7 +39,7 @@ var (
 	}
 )
 
-// ErrPrivate says that somebody configured a private key where only public ones may ever be.
+// ErrPrivate means that a setting holds a private key where only public ones may be.
 var ErrPrivate = errors.New("is an extended private key; this service must never hold one: give the extended public key")
 
 // ParseExtended reads an extended public key (xpub, tpub, ypub, upub, zpub or vpub) and checks it in full.
@@ -77,7 +77,7 @@ func ParseExtended(text string) (Extended, error) {
 // Depth is how many derivations lie between the master key and this one; 3 for an account (BIP-44).
 func (k Extended) Depth() int { return int(k.depth) }
 
-// Same reports whether two keys derive the same addresses, however they were written.
+// Same reports whether two keys derive the same addresses, in any notation.
 func (k Extended) Same(o Extended) bool { return k.serial == o.serial && k.chain == o.chain }
 
 // String writes the key as an xpub.

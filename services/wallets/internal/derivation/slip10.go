@@ -51,7 +51,8 @@ const sandboxSeed = "5eb00bbddcf069084889a8ab9155568165f5c453ccb85e70811aaed6f6d
 	"9a5ac40b389cd370d086206dec8aa6c43daea6690f20ad3d8d48b2d2ce9e38e4"
 
 // Sandbox is the pool of solana addresses for test mode: m/44'/501'/index'/0' of the published seed, the path that
-// solana wallets use. Test mode never touches a real chain, so nobody can pay to these by mistake through us.
+// solana wallets use. Test mode never touches a real chain, so the product never sends a payer to these addresses by
+// mistake.
 type Sandbox struct{ coin edNode }
 
 var _ Source = Sandbox{}

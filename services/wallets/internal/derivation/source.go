@@ -8,7 +8,7 @@ package derivation
 // Derived is one address of a chain of addresses.
 type Derived struct {
 	Index   uint32
-	Key     []byte // what the chain itself knows it by: 20 bytes, or 32 on solana
+	Key     []byte // the chain's own form: 20 bytes, or 32 on solana
 	Address string // canonical text
 }
 

@@ -1,6 +1,6 @@
-// Package evmtx writes and reads the one kind of EVM transaction that we send: EIP-1559 (type 2) without an access
-// list, which moves the native coin or calls transfer of an ERC-20 token. The signer builds the bytes with it, and
-// wallets takes them apart again before it stores and broadcasts them. It is pure and knows no private key.
+// Package evmtx writes and reads the one kind of EVM transaction that the product sends: EIP-1559 (type 2) without an
+// access list, which moves the native coin or calls transfer of an ERC-20 token. The signer builds the bytes with it,
+// and wallets parses them again before it stores and broadcasts them. It is pure and knows no private key.
 package evmtx
 
 import (
@@ -60,7 +60,7 @@ func (t Transaction) payload() []byte {
 	return rlpList(b, nil) // no access list
 }
 
-// Digest is what the sender signs.
+// Digest is the hash that the sender signs.
 func (t Transaction) Digest() [32]byte {
 	return address.Keccak256(rlpList([]byte{kind}, t.payload()))
 }
@@ -86,12 +86,12 @@ func (t Transaction) Cost() *big.Int {
 // Equal reports whether two transactions are the same in every field.
 func (t Transaction) Equal(o Transaction) bool { return bytes.Equal(t.payload(), o.payload()) }
 
-// Parse takes signed bytes apart and recovers who signed them. Anything but a canonical transaction of our kind, with a
+// Parse decodes signed bytes and recovers their signer. Anything but a canonical transaction of this kind, with a
 // signature in its lower half (EIP-2), is an error.
 func Parse(raw []byte) (t Transaction, from Account, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("not a transaction of ours: %w", err)
+			err = fmt.Errorf("not a transaction of this product: %w", err)
 		}
 	}()
 	if len(raw) > RawMost || len(raw) < 2 || raw[0] != kind {

@@ -12,8 +12,8 @@ type Reassigner interface {
 	Reassign(ctx context.Context, from tenant.Owner, to int64) (int64, error)
 }
 
-// Adopt adds the route behind `gateway keys adopt`. It is for operators and in no public table; the gateway's command, which
-// knows keys, has made sure that the old one is revoked and that both are of one merchant and mode.
+// Adopt adds the route behind `gateway keys adopt`. It is for operators and in no public table; the gateway's command,
+// which knows keys, has checked that the old key is revoked and that both keys have one merchant and mode.
 func Adopt(s *httpkit.Server, r Reassigner) {
 	httpkit.Handle(s, "POST /v1/admin/wallets/adopt", func(ctx context.Context, a adoptRequest) (adoptAnswer, error) {
 		if httpkit.From(ctx).Identity.Subject != httpkit.Operator {

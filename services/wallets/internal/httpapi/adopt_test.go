@@ -26,7 +26,7 @@ func (r *reassigner) Reassign(_ context.Context, from tenant.Owner, to int64) (i
 	return 3, nil
 }
 
-// Only the gateway's operator may move wallets, and only with everything said.
+// Only the gateway's operator may move wallets, and only with every field present.
 func TestAdopt(t *testing.T) {
 	key := []byte(strings.Repeat("k", 32))
 	s := httpkit.NewServer(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), httpkit.Verifier{Audience: "wallets", Keys: [][]byte{key}, Now: time.Now})

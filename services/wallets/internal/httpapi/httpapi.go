@@ -1,5 +1,5 @@
-// Package httpapi is the service's HTTP edge: it decodes requests, calls the use cases and passes their bytes on. It knows
-// no rule of wallets and no row.
+// Package httpapi is the service's HTTP edge: it decodes requests, calls the use cases and writes their answers. It
+// knows neither the rules of wallets nor rows.
 package httpapi
 
 import (
@@ -16,7 +16,7 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// UseCases is what the routes call; *app.API has them.
+// UseCases is what the routes call; *app.API implements it.
 type UseCases interface {
 	Create(ctx context.Context, o tenant.Owner, c app.NewWallet, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
 	Show(ctx context.Context, o tenant.Owner, id string) ([]byte, error)
@@ -66,8 +66,8 @@ func read(ctx context.Context, f func(tenant.Owner) ([]byte, error)) (httpkit.An
 	return httpkit.Answer{Status: http.StatusOK, Body: body}, err
 }
 
-// caller is the key that the gateway names, and the request's idempotency key. Wallets are scoped to the calling key, so a
-// stored answer is too: another key of the merchant must not be shown what it may not read.
+// caller is the key that the gateway names, and the request's idempotency key. Stored answers have the scope of
+// wallets, the calling key: another key of the merchant must not see an answer that it may not read.
 func caller(ctx context.Context, object ...string) (tenant.Owner, idempotency.Key, error) {
 	r := httpkit.From(ctx)
 	o, err := r.Identity.Owner()
@@ -89,15 +89,15 @@ func answer(a idempotency.Answer, err error) (httpkit.Answer, error) {
 	return out, err
 }
 
-// deferred takes the problems that decoding found out of the input, so that the use case adds its own and the caller
-// learns all of them at once.
+// deferred takes the decoding errors out of the input, so that the use case adds its own and the caller learns all of
+// them at once.
 func deferred(in *httpkit.Input) fault.Problems {
 	found := in.Problems
 	in.Problems = fault.Problems{}
 	return found
 }
 
-// Bounds of what a request may hold.
+// Bounds of a request.
 const (
 	wordMax           = 64
 	metadataMax       = 8 << 10
@@ -109,7 +109,7 @@ const (
 
 type noRequest struct{}
 
-// Read takes nothing.
+// Read reads nothing.
 func (*noRequest) Read(*httpkit.Input) {}
 
 type createRequest struct {
@@ -163,7 +163,7 @@ func cursor(in *httpkit.Input) app.Position {
 
 type idRequest struct{ id string }
 
-// Read takes the id out of the path.
+// Read reads the id from the path.
 func (r *idRequest) Read(in *httpkit.Input) { r.id = in.Path("id") }
 
 type depositsRequest struct {

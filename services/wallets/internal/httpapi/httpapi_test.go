@@ -161,12 +161,12 @@ func (s server) send(t *testing.T, method, path, body string, change ...func(*se
 	return call
 }
 
-func live(c *sent)      { c.id.Mode = tenant.Live }
-func stranger(c *sent)  { c.id.KeyID = 8 }
-func nobody(c *sent)    { c.id.Subject = httpkit.Public }
-func withKey(c *sent)   { c.once = "k" }
-func otherKey(c *sent)  { c.once, c.id.KeyID = "k", 8 }
-func otherMode(c *sent) { c.once, c.id.Mode = "k", tenant.Live }
+func live(c *sent)       { c.id.Mode = tenant.Live }
+func foreignKey(c *sent) { c.id.KeyID = 8 }
+func nobody(c *sent)     { c.id.Subject = httpkit.Public }
+func withKey(c *sent)    { c.once = "k" }
+func otherKey(c *sent)   { c.once, c.id.KeyID = "k", 8 }
+func otherMode(c *sent)  { c.once, c.id.Mode = "k", tenant.Live }
 
 func TestCreate(t *testing.T) {
 	s := newServer()
@@ -251,8 +251,8 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: nobody was answered %d", path, got.status)
 		}
 		if strings.Contains(path, walletID) {
-			if got := s.send(t, "GET", path, "", stranger); got.status != 404 {
-				t.Errorf("%s: a stranger was answered %d", path, got.status)
+			if got := s.send(t, "GET", path, "", foreignKey); got.status != 404 {
+				t.Errorf("%s: a foreign key was answered %d", path, got.status)
 			}
 		}
 		if s.err = errors.New("database away"); !strings.Contains(path, walletID) {
@@ -316,7 +316,7 @@ func TestSandbox(t *testing.T) {
 			t.Errorf("%s: %d %s", body, got.status, got.body)
 		}
 	}
-	for name, other := range map[string]func(*sent){"a stranger": stranger, "live": live} {
+	for name, other := range map[string]func(*sent){"a foreign key": foreignKey, "live": live} {
 		if got := newServer().send(t, "POST", path, `{"amount":1}`, other); got.status != 404 {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // Batch is a run of addresses that the signer made in advance, for families whose addresses cannot be derived from a
-// public key (solana: SLIP-0010 on ed25519 knows hardened children only).
+// public key (solana: SLIP-0010 on ed25519 has hardened children only).
 type Batch struct {
 	Version   int          `json:"version"` // 1
 	Mode      string       `json:"mode"`
@@ -30,7 +30,7 @@ const BatchMost = 100_000
 
 const batchVersion = 1
 
-// Keys are the addresses as the chain knows them. It fails unless each is written canonically and none comes twice.
+// Keys are the addresses as the chain knows them. It fails unless each is written canonically and occurs once.
 func (b Batch) Keys() ([][]byte, error) {
 	seen := make(map[string]bool, len(b.Addresses))
 	keys := make([][]byte, len(b.Addresses))
@@ -40,14 +40,14 @@ func (b Batch) Keys() ([][]byte, error) {
 			return nil, fmt.Errorf("address %d %w", uint64(b.From)+uint64(i), err)
 		}
 		if canonical, err := address.Encode(b.Family, address.Mainnet, key); err != nil || canonical != text || seen[text] {
-			return nil, fmt.Errorf("address %d is not canonical, or comes twice", uint64(b.From)+uint64(i))
+			return nil, fmt.Errorf("address %d is not canonical, or is repeated", uint64(b.From)+uint64(i))
 		}
 		seen[text], keys[i] = true, key
 	}
 	return keys, nil
 }
 
-// Message is what is signed: every field that means anything, each with its length before it.
+// Message is the signed content: every meaningful field, each with its length before it.
 func (b Batch) Message() ([]byte, error) {
 	keys, err := b.Keys()
 	if err != nil {
@@ -70,10 +70,10 @@ func (b Batch) Message() ([]byte, error) {
 	return m.Bytes(), nil
 }
 
-// Verify checks the whole batch: form, uniqueness inside it, and that the pinned key signed exactly this content.
+// Verify checks the whole batch: form, uniqueness inside it, and the pinned key's signature of exactly this content.
 func (b Batch) Verify(pinned ed25519.PublicKey) error {
 	if b.Version != batchVersion || b.Family != money.Solana || (b.Mode != "live" && b.Mode != "test") {
-		return errors.New("the batch is not of version 1, or not of solana, or of no mode")
+		return errors.New("the batch needs version 1, family solana and a mode")
 	}
 	if len(b.Addresses) == 0 || len(b.Addresses) > BatchMost || uint64(b.From)+uint64(len(b.Addresses)) > derivation.MaxIndex {
 		return fmt.Errorf("a batch holds 1 to %d addresses below index 2^31", BatchMost)
@@ -91,7 +91,7 @@ func (b Batch) Verify(pinned ed25519.PublicKey) error {
 		return err
 	}
 	if !ed25519.Verify(pinned, message, signature) {
-		return errors.New("the signature does not fit: the batch was changed after it was signed, or another key signed it")
+		return errors.New("the signature does not verify: the batch was changed after it was signed, or another key signed it")
 	}
 	return nil
 }

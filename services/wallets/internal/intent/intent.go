@@ -1,9 +1,9 @@
-// Package intent is the language between wallets and the signer: what wallets may ask to be signed, in terms that the
-// signer can judge. An intent names whose money moves, where to and on which conditions; the signer builds the bytes
-// itself, so that it never signs what it does not understand. The package is pure and holds no key.
+// Package intent is the language between wallets and the signer: it describes what wallets asks the signer to sign, in
+// terms that the signer can judge. An intent names the sender, the destination and the conditions of a transfer. The
+// signer builds the bytes itself, so that it never signs content that it does not understand. The package is pure and
+// holds no key.
 //
-// The terms of each family of networks stand beside each other (EVM now); a family that is added gets a member of its
-// own.
+// Each family of networks has terms of its own (EVM now); a new family adds a member.
 package intent
 
 import (
@@ -24,17 +24,17 @@ type Kind string
 const (
 	// Sweep moves an asset from a deposit address to the treasury that the signer has pinned.
 	Sweep Kind = "sweep"
-	// Fund moves the network's own coin from the gas station to a deposit address, which needs it to send a token away.
+	// Fund moves the network's own coin from the gas station to a deposit address, which needs it to send a token.
 	Fund Kind = "fund"
 )
 
 // Request asks for one signature. Its id makes it idempotent: the same id with the same content gives the same bytes,
-// with other content it is refused.
+// and with other content a refusal.
 type Request struct {
 	ID      string `json:"id"`
 	Kind    Kind   `json:"kind"`
 	Network string `json:"network"`
-	Account uint32 `json:"account"` // of the deposit address: whose money is swept, or who is funded
+	Account uint32 `json:"account"` // of the deposit address that is swept or funded
 	Index   uint32 `json:"index"`
 	Asset   string `json:"asset"`
 	Amount  string `json:"amount"` // base units, decimal digits
@@ -63,8 +63,8 @@ type Signed struct {
 // Bytes are the signed bytes.
 func (s Signed) Bytes() ([]byte, error) { return hex.DecodeString(s.Raw) }
 
-// Refusal is the signer's no. It is final for the request as it is: asking again changes nothing, except for the limits
-// of an hour and the kill switch.
+// Refusal is the signer's refusal of a request. It is final for an unchanged request, except for the hourly limits and
+// the kill switch.
 type Refusal struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -99,7 +99,7 @@ func Refuse(code, format string, args ...any) *Refusal {
 const (
 	// IDMost bounds the id of a request in bytes.
 	IDMost = 80
-	// digitsMost is what the largest 256-bit number has.
+	// digitsMost is the number of digits of the largest 256-bit number.
 	digitsMost = 78
 )
 
@@ -112,7 +112,7 @@ func Units(text string) (*big.Int, error) {
 	return n, nil
 }
 
-// Fingerprint is the content of a request in one canonical form, to compare it with an earlier one of the same id.
+// Fingerprint is the content of a request in one canonical form, to compare it with an earlier request of the same id.
 func (r Request) Fingerprint() (string, error) {
 	b, err := json.Marshal(r)
 	return string(b), err
@@ -122,7 +122,7 @@ func (r Request) Fingerprint() (string, error) {
 var ErrNoTerms = errors.New("the request has no EVM terms")
 
 // Transaction is the transaction that an EVM request describes: a plain transfer of the coin, or a call of the token's
-// transfer. It checks form only; whether it may be signed is the signer's policy.
+// transfer. It checks form only; the signer's policy decides whether it may be signed.
 func (r Request) Transaction() (evmtx.Transaction, error) {
 	if r.EVM == nil {
 		return evmtx.Transaction{}, ErrNoTerms
@@ -152,12 +152,12 @@ func (r Request) Transaction() (evmtx.Transaction, error) {
 	return tx, nil
 }
 
-// Check compares what the signer gave with what was asked for: the bytes must be the request's transaction, signed by
-// the address that was expected, under the hash that was named. It returns the bytes.
+// Check compares the signer's answer with the request: the bytes must be the request's transaction, signed by the
+// expected address, with the named hash. It returns the bytes.
 func (s Signed) Check(r Request, from string) ([]byte, error) {
 	raw, err := s.Bytes()
 	if err != nil {
-		return nil, fmt.Errorf("the signer's bytes: %w", err)
+		return nil, fmt.Errorf("decoding the signer's bytes: %w", err)
 	}
 	want, err := r.Transaction()
 	if err != nil {
@@ -168,11 +168,11 @@ func (s Signed) Check(r Request, from string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case s.ID != r.ID || !got.Equal(want):
-		return nil, errors.New("the signer signed something else than it was asked for")
+		return nil, errors.New("the signer signed another transaction than the requested one")
 	case sender.String() != from || s.From != from:
 		return nil, fmt.Errorf("the signer signed for %s instead of %s", sender, from)
 	case s.TxHash != "0x"+hex.EncodeToString(hash[:]):
-		return nil, errors.New("the signer names another hash than that of its bytes")
+		return nil, errors.New("the signer's hash differs from the hash of its bytes")
 	}
 	return raw, nil
 }

@@ -25,7 +25,7 @@ type Consumer interface {
 	Handle(queue string, parallel int, h func(ctx context.Context, m bus.Message) error)
 }
 
-// Messages in flight at a time. Allocations of one family wait for each other, so four are enough for all.
+// Messages in flight at a time. Allocations of one family wait for each other, so four are enough for all families.
 const (
 	allocateParallel = 4
 	simulateParallel = 8
@@ -61,7 +61,7 @@ func Consume(link Consumer, cases Cases) {
 	})
 }
 
-// used hands traces over.
+// used passes the traces of used addresses on.
 func used(cases Cases) func(ctx context.Context, m bus.Message) error {
 	return func(ctx context.Context, m bus.Message) error {
 		var p wire.AddressesUsed
@@ -72,7 +72,7 @@ func used(cases Cases) func(ctx context.Context, m bus.Message) error {
 	}
 }
 
-// queue is this service's queue of a message, from the one table.
+// queue is this service's queue of a message, from the common table.
 func queue(name wire.Name) string {
 	for _, r := range wire.Topology() {
 		if r.Name == name && r.Consumer == wire.Wallets {

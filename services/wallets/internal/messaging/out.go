@@ -1,4 +1,4 @@
-// Package messaging is the service's side of the broker: out.go turns what happened into the payloads of libs/wire, in.go
+// Package messaging is the service's side of the broker: out.go turns changes into the payloads of libs/wire, in.go
 // turns messages into calls of the use cases. It decides nothing.
 package messaging
 
@@ -22,15 +22,15 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// Out makes outgoing messages. A message about one version of one thing always has the same id, so consumers see through
-// any repetition.
+// Out makes outgoing messages. A message about one version of an object always has the same id, so consumers recognise
+// repetitions.
 type Out struct {
 	Now      func() time.Time
-	Untraced map[string]bool  // live networks on which coin that contracts send is not seen
+	Untraced map[string]bool  // live networks whose contract-sent coin is not seen
 	Events   keyring.Optional // seals the bodies of events
 }
 
-// DepositChanged tells one version of a deposit; the number counts these messages of the mode and network.
+// DepositChanged publishes one version of a deposit; the number counts these messages of the mode and network.
 func (Out) DepositChanged(ctx context.Context, d wallet.Deposit, number int64) (outbox.Message, error) {
 	ctx, span := telemetry.Continue(ctx, d.Trace, "deposit "+string(d.State),
 		trace.WithAttributes(attribute.String("chain", d.Network), attribute.Int64("deposit.depth", d.Depth)))
@@ -43,8 +43,8 @@ func (Out) DepositChanged(ctx context.Context, d wallet.Deposit, number int64) (
 	})
 }
 
-// ScannedThrough tells how far a network is scanned, the number of the last deposit message before it, and how the scan
-// fares.
+// ScannedThrough publishes how far a network is scanned, the number of the last deposit message before it, and the
+// health of the scan.
 func (o Out) ScannedThrough(ctx context.Context, p wallet.Progress) (outbox.Message, error) {
 	m := wire.ScannedThrough{
 		Mode: p.Mode, Network: p.Network, Height: p.Height, Finalized: p.Finalized, BlockTime: p.BlockTime.UTC(), Deposits: p.Deposits,
@@ -57,8 +57,8 @@ func (o Out) ScannedThrough(ctx context.Context, p wallet.Progress) (outbox.Mess
 	return outbox.Encode(ctx, wire.ScannedThroughV1, id.New(id.Message, o.Now()), m)
 }
 
-// OutgoingFinal tells the end of a transaction, once for each: after a restore of the database it is told again under the same
-// id.
+// OutgoingFinal publishes the end of a transaction, once for each: after a restore of the database it publishes it
+// again under the same id.
 func (Out) OutgoingFinal(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, amount *big.Int) (outbox.Message, error) {
 	return outbox.Encode(ctx, wire.OutgoingFinalV1, fmt.Sprintf("%s:%s", o.Sweep.Mode, o.ID), wire.OutgoingFinal{
 		Mode: o.Sweep.Mode, Network: o.Sweep.Network, TxHash: r.TxHash, Kind: wire.OutgoingKind(o.Kind), Asset: o.Sweep.Asset,
@@ -66,7 +66,7 @@ func (Out) OutgoingFinal(ctx context.Context, o sweep.Outgoing, r sweep.Receipt,
 	})
 }
 
-// AddressesAllocated hands addresses over, in as many messages as their limit asks for.
+// AddressesAllocated publishes issued addresses, in as many messages as their limit requires.
 func (Out) AddressesAllocated(ctx context.Context, a wallet.Allocation) ([]outbox.Message, error) {
 	parts := (len(a.Addresses) + wire.AddressesMax - 1) / wire.AddressesMax
 	out := make([]outbox.Message, 0, parts)
@@ -87,19 +87,19 @@ func (Out) AddressesAllocated(ctx context.Context, a wallet.Allocation) ([]outbo
 	return out, nil
 }
 
-// AddressesOwned names addresses that no refund may go to.
+// AddressesOwned publishes addresses that no refund may go to.
 func (o Out) AddressesOwned(ctx context.Context, addresses []wire.OwnedAddress) (outbox.Message, error) {
 	return outbox.Encode(ctx, wire.AddressesOwnedV1, id.New(id.Message, o.Now()), wire.AddressesOwned{Addresses: addresses})
 }
 
-// WalletChanged tells a merchant the status that a standalone wallet has entered.
+// WalletChanged publishes to the merchant the status that a standalone wallet has entered.
 func (o Out) WalletChanged(ctx context.Context, w wallet.Wallet) (outbox.Message, error) {
 	ctx, span := telemetry.Continue(ctx, w.Trace, "wallet "+string(w.Status), trace.WithAttributes(attribute.String("wallet.id", w.ID)))
 	defer span.End()
 	ctx = telemetry.With(ctx, telemetry.MerchantID, w.MerchantID)
 	now := o.Now().UTC()
 	kind := "wallet." + string(w.Status)
-	// After a restore of the database the same event is made again, and must not reach the merchant under another id.
+	// After a restore of the database the same event is made again; its id must not change for the merchant.
 	eventID := id.Derived(id.Event, w.ID, w.CreatedAt, w.Sequence, kind)
 	body, err := app.EventBody(eventID, kind, now, w)
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// Scanned says whether a network of a mode is scanned: every simulated one is, and a live one with endpoints.
+// Scanned reports whether a network of a mode is scanned: every simulated one is, and a live one with endpoints.
 func (s Settings) Scanned(mode tenant.Mode, network string) bool {
 	return mode == tenant.Test || len(s.Networks("")[network].Endpoints()) > 0
 }
 
-// Treasuries are the addresses that the settings name to sweep to. One that cannot be read is left to sweeps, which refuses it.
+// Treasuries are the treasury addresses of the settings. It omits an unreadable one, which sweeps refuses.
 func (s Settings) Treasuries() (all []wire.OwnedAddress) {
 	for _, set := range s.EVM() {
 		if treasury, err := evmtx.ParseAccount(set.Sweep.Treasury); err == nil {
@@ -30,7 +30,7 @@ func (s Settings) Treasuries() (all []wire.OwnedAddress) {
 	return all
 }
 
-// Assets are the assets of every scanned network. On simulated networks no token has a contract.
+// Assets are the assets of every scanned network. Tokens of simulated networks have no contract.
 func (s Settings) Assets() (out []wallet.Counted, err error) {
 	set := s.Networks("")
 	for _, n := range money.Networks() {
@@ -58,9 +58,9 @@ func (s Settings) Assets() (out []wallet.Counted, err error) {
 	return out, nil
 }
 
-// ProveAssets compares the decimals of every scanned network's assets with those that stored amounts were counted in, and
-// closes networks where they differ: old money would be read wrong by a power of ten. Another contract with the same decimals
-// is taken and recorded here; the network's driver asks the contract itself before its first use.
+// ProveAssets compares the decimals of every scanned network's assets with those of the stored amounts, and closes
+// networks where they differ: old amounts would be misread by a power of ten. It accepts and records another contract
+// with the same decimals; the network's driver checks the contract itself before its first use.
 func (c Closed) ProveAssets(ctx context.Context, networks Settings, book *store.Store, log *slog.Logger) error {
 	now, err := networks.Assets()
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // Closed are the networks that this process does not scan, each with the reason.
 type Closed map[scanner.Chain]error
 
-// Options are what the scans of a process are put together from.
+// Options are the parts and settings of a process's scans.
 type Options struct {
 	Networks     Settings
 	Bitcoin      address.Net // how live bitcoin addresses are written
@@ -46,27 +46,27 @@ type Chains struct {
 	endpoints *rpc.Metrics
 }
 
-// Reader is what a chain is read with.
+// Reader is the driver and the settings by which a chain is read.
 type Reader struct {
 	Driver   chain.Driver
 	Watch    *scanner.Watch
 	Prefetch int
 }
 
-// Taken makes a simulated chain aware that a deposit waits for its next block.
+// Taken wakes a simulated chain for a deposit that waits for its next block.
 func (c *Chains) Taken(network string) {
 	if s := c.simulated[network]; s != nil {
 		s.Taken()
 	}
 }
 
-// Reader is what a chain is read with; ok is false for one without endpoints.
+// Reader returns the reader of a chain; ok is false for a chain without endpoints.
 func (c *Chains) Reader(of scanner.Chain) (r Reader, ok bool) {
 	r, ok = c.readers[of]
 	return r, ok
 }
 
-// Open puts the scans together.
+// Open makes the scans.
 func Open(o Options) (*Chains, error) {
 	c := &Chains{
 		Options: o, simulated: map[string]*simulated.Chain{}, readers: map[scanner.Chain]Reader{},
@@ -133,7 +133,7 @@ func (c *Chains) openLive(n money.Network, set Live) error {
 	return nil
 }
 
-// refused makes a job that only tells payments, if the network is closed.
+// refused makes a job that only announces the closed state to payments, if the network is closed.
 func (c *Chains) refused(cfg scanner.Config) bool {
 	if c.Closed[cfg.Chain] == nil {
 		return false
@@ -157,7 +157,7 @@ func scanConfig(mode tenant.Mode, n money.Network, poll, announce time.Duration)
 	}
 }
 
-// add makes the job of one chain: its scanner, and beside it the work that keeps the chain itself going.
+// add makes the job of one chain: its scanner, and the chain's own background work.
 func (c *Chains) add(cfg scanner.Config, driver chain.Driver, beside func(context.Context, int64) error) {
 	watch := c.watches[cfg.Chain.Mode][cfg.Family]
 	c.readers[cfg.Chain] = Reader{driver, watch, cfg.Prefetch}

@@ -13,7 +13,7 @@ import (
 // secondLookEvery is how often a failed second look is tried again.
 const secondLookEvery = 10 * time.Second
 
-// SecondLook scans the 24 hours before a restore again, once per chain, on the replica that leads.
+// SecondLook scans the 24 hours before a restore again, once per chain, on the leader.
 func (c *Chains) SecondLook(ctx context.Context, db postgres.Config) error {
 	return postgres.Lead(ctx, db, "wallets second look", c.Telemetry.Log, func(ctx context.Context) error {
 		tick := time.NewTicker(secondLookEvery)
@@ -31,7 +31,7 @@ func (c *Chains) SecondLook(ctx context.Context, db postgres.Config) error {
 	})
 }
 
-// lookAgain makes every second look that is pending.
+// lookAgain makes every pending second look.
 func (c *Chains) lookAgain(ctx context.Context) error {
 	pending, err := c.Book.PendingRescans(ctx)
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *Chains) lookAgain(ctx context.Context) error {
 	for _, r := range pending {
 		reader, ok := c.readers[r.Chain]
 		if !ok {
-			problems = append(problems, fmt.Errorf("%s has no endpoints any more", r.Chain))
+			problems = append(problems, fmt.Errorf("%s no longer has endpoints", r.Chain))
 			continue
 		}
 		looked, err := scanner.AfterRestore(ctx, r, reader.Driver, c.Book, reader.Watch, reader.Prefetch, c.Telemetry.Log)

@@ -1,4 +1,4 @@
-// Package network reads the settings of live networks, opens their drivers and puts the scans of a process together: every
+// Package network reads the settings of live networks, opens their drivers and makes the scans of a process: every
 // network simulated in test mode, and in live mode those with endpoints.
 package network
 
@@ -37,7 +37,7 @@ type Settings struct {
 	Solana   Solana  `envPrefix:"SOLANA_"`
 }
 
-// Scan say how one network is read.
+// Scan is how one network is read.
 type Scan struct {
 	URLs       config.Secret `env:"RPC_URLS" doc:"comma separated RPC endpoints, best first; empty: the network is not scanned"`
 	Start      int64         `env:"START" doc:"first block to scan on a database that never scanned the network; empty: a little below the head"`
@@ -79,7 +79,7 @@ func (s Settings) EVM() map[string]EVM {
 	return map[string]EVM{"ethereum": s.Ethereum, "bsc": s.BSC, "polygon": s.Polygon, "base": s.Base, "arbitrum": s.Arbitrum}
 }
 
-// Untraced are the scanned EVM networks on which coin that contracts send is not seen by itself.
+// Untraced are the scanned EVM networks without traces, on which the scan does not see coin that contracts send.
 func (s Settings) Untraced() map[string]bool {
 	out := map[string]bool{}
 	for name, set := range s.EVM() {
@@ -90,7 +90,7 @@ func (s Settings) Untraced() map[string]bool {
 	return out
 }
 
-// ID is the id that every endpoint must have.
+// ID is the chain id that every endpoint must have.
 func (e EVM) ID(n money.Network) int64 { return cmp.Or(e.ChainID, n.ChainID) }
 
 // Tron is tron.
@@ -130,8 +130,8 @@ func (s Solana) open(n money.Network, endpoints rpc.Config, log *slog.Logger, me
 // lags are the blocks by which an endpoint may trail the best one: some twenty seconds, or a block where they are slow.
 var lags = map[string]int64{"bitcoin": 1, "ethereum": 2, "bsc": 30, "polygon": 10, "base": 10, "arbitrum": 80, "tron": 7, "solana": 50}
 
-// patience is how long a scan may trail its head, and from which age on a head is older than the chain ever pauses. Bitcoin's
-// blocks are ten minutes apart on average and now and then more than an hour; the others come every few seconds.
+// patience is how long a scan may trail its head, and the age above which a head is older than any pause of the chain.
+// Bitcoin's blocks are ten minutes apart on average and sometimes more than an hour; the others come every few seconds.
 type patience struct{ behind, stall time.Duration }
 
 func patienceOf(n money.Network) patience {
@@ -141,12 +141,12 @@ func patienceOf(n money.Network) patience {
 	return patience{3 * time.Minute, 30 * time.Minute}
 }
 
-// Live is one network of live mode: how it is read, and what opens its driver.
+// Live is one network of live mode: its settings, and the function that opens its driver.
 type Live struct {
 	Scan
 	open    func(n money.Network, endpoints rpc.Config, log *slog.Logger, metrics *rpc.Metrics) (chain.Driver, error)
 	tokens  string                // the setting of its contracts
-	Mempool scanner.MempoolConfig // where it is watched
+	Mempool scanner.MempoolConfig // set where the mempool is watched
 }
 
 // Networks lists every network of docs/api-contract.md#networks by name.
@@ -185,7 +185,7 @@ func (l Live) Driver(n money.Network, log *slog.Logger, metrics *rpc.Metrics) (c
 	return d, nil
 }
 
-// Config is how the network's scanner runs.
+// Config is the settings of the network's scanner.
 func (l Live) Config(n money.Network, announce time.Duration) scanner.Config {
 	poll := l.Poll
 	switch {
@@ -219,15 +219,15 @@ func (s Scan) Endpoints() (out []string) {
 	return out
 }
 
-// Hosts opens a driver for each host among the endpoints, which asks that host alone. Providers are told apart by the names of
-// their hosts.
+// Hosts opens a driver for each host among the endpoints, which asks only that host. The host name identifies a
+// provider.
 func (l Live) Hosts(n money.Network, log *slog.Logger, metrics *rpc.Metrics) ([]scanner.Host, error) {
 	byName := map[string][]string{}
 	var names []string
 	for _, text := range l.Endpoints() {
 		u, err := url.Parse(text)
 		if err != nil {
-			return nil, errors.New("an RPC URL is no URL") // it is not shown: it may hold a key
+			return nil, errors.New("an RPC URL is invalid") // the URL is omitted: it may hold a key
 		}
 		if byName[u.Hostname()] == nil {
 			names = append(names, u.Hostname())
@@ -247,7 +247,7 @@ func (l Live) Hosts(n money.Network, log *slog.Logger, metrics *rpc.Metrics) ([]
 	return out, nil
 }
 
-// contracts reads the token contracts of a network, or its listed ones.
+// contracts reads the configured token contracts of a network, or the listed ones.
 func contracts(n money.Network, text string) (map[string]string, error) {
 	if strings.TrimSpace(text) == "" {
 		return n.Contracts(), nil

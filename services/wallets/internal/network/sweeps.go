@@ -13,7 +13,7 @@ import (
 	"causeway.internal/services/wallets/internal/unseen"
 )
 
-// resendMost is how long at most a transaction waits until its bytes are given to a node again.
+// resendMost is the longest time until the bytes of a transaction are sent to a node again.
 const resendMost = 30 * time.Second
 
 // Sweeps are the live EVM networks that have a treasury. Each needs a signer and endpoints.
@@ -48,11 +48,11 @@ func (c *Chains) Sweeps(signer bool) (all []sweeper.Config, err error) {
 	return all, nil
 }
 
-// worthFraction of the smallest sum that is worth a sweep is what an unexplained balance has to be over by to be listed.
+// worthFraction of the smallest sum that is worth a sweep is the surplus above which an unexplained balance is listed.
 const worthFraction = 10
 
-// Unseen are the live EVM networks on which coin may arrive that the scans do not see. Those that are traced are only asked
-// about transactions that payers name.
+// Unseen are the live EVM networks on which coin may arrive that the scans do not see. On traced networks only the
+// transactions that payers name are inspected.
 func (c *Chains) Unseen() map[string]unseen.Network {
 	out := map[string]unseen.Network{}
 	untraced := c.Networks.Untraced()
@@ -66,12 +66,12 @@ func (c *Chains) Unseen() map[string]unseen.Network {
 	return out
 }
 
-// worthLooking is what a balance has to be over by for somebody to look at it.
+// worthLooking is the surplus of a balance above which an operator should inspect it.
 func (e EVM) worthLooking(network string) *big.Int {
 	n, _ := money.NetworkOf(network)
 	terms, err := e.Sweep.Terms(n)
 	if err != nil {
-		return new(big.Int) // the sweeps have refused these settings before
+		return new(big.Int) // the sweeps have refused these settings already
 	}
 	return new(big.Int).Div(terms.Least[n.Coin().Symbol], big.NewInt(worthFraction))
 }

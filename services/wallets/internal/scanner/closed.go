@@ -9,8 +9,9 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// Mismatched is the job of a chain that is not scanned because a setting is not that of its issued addresses: it tells so
-// every now and then, so that payments closes the network and says why. A chain that was never scanned is closed anyway.
+// Mismatched is the job of a chain that is not scanned because a setting differs from that of its issued addresses. It
+// announces so at intervals, so that payments closes the network and shows the reason. A chain that was never scanned
+// is closed anyway.
 func Mismatched(c Chain, every time.Duration, store Store, log *slog.Logger) Job {
 	return Job{Chain: c, Run: func(ctx context.Context, epoch int64) error {
 		lease := Lease{Chain: c, Epoch: epoch}

@@ -7,26 +7,26 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// Health is how a scan fares. Payments closes a network whose scan does not follow the chain, and opens it again when it
-// does.
+// Health is the health of a scan. Payments closes a network whose scan does not follow the chain, and opens it again
+// when it does.
 type Health struct {
 	State wallet.ScanState
-	Head  chain.Header // newest block that the node has told; zero before the first
+	Head  chain.Header // newest block that the node has reported; zero before the first
 }
 
-// headFresh is how long a head counts after the node told it. It is longer than it takes to try every endpoint once.
+// headFresh is how long a reported head counts. It is longer than one try of every endpoint.
 const headFresh = 30 * time.Second
 
-// sight is what a scan knows of its chain.
+// sight is the scan's knowledge of its chain.
 type sight struct {
 	head     chain.Header
-	askedAt  time.Time // when that head was told; zero before the first
-	caughtUp time.Time // when the scan last was at the head that was told; zero before the first
+	askedAt  time.Time // when the node reported that head; zero before the first
+	caughtUp time.Time // when the scan last was at the reported head; zero before the first
 	halted   bool
 }
 
-// judge names the state of a scan that has come to a block. A chain whose blocks are slow or irregular follows as long as its
-// node answers: the age of the head alone matters only from far beyond the longest pause of the chain on.
+// judge names the state of a scan at a block. A chain whose blocks are slow or irregular follows as long as its node
+// answers: the age of the head matters only far beyond the longest pause of the chain.
 func (c Config) judge(s sight, scanned chain.Header, now time.Time) wallet.ScanState {
 	switch {
 	case s.halted:
@@ -41,8 +41,8 @@ func (c Config) judge(s sight, scanned chain.Header, now time.Time) wallet.ScanS
 	return wallet.ScanFollowing
 }
 
-// behind is how long the scan has trailed the head: never longer than since it last was there, so that one block after an
-// hour's pause counts from its arrival.
+// behind is how long the scan has trailed the head. It counts from the last time at the head, so that one block after
+// an hour's pause counts from its arrival.
 func (s sight) behind(scanned chain.Header, now time.Time) time.Duration {
 	if scanned.Height >= s.head.Height {
 		return 0
@@ -54,7 +54,7 @@ func (s sight) behind(scanned chain.Header, now time.Time) time.Duration {
 	return min(apart, now.Sub(s.caughtUp))
 }
 
-// health is how the scan fares once it has come to a block.
+// health is the health of the scan at a block.
 func (s *Scanner) health(scanned chain.Header) Health {
 	return Health{State: s.cfg.judge(s.sight, scanned, s.now()), Head: s.sight.head}
 }

@@ -49,8 +49,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestScan_tellsHowItFares: a scan that stands is told again and again; one whose node is away, or that is halted, is told at
-// once, and so is its recovery.
+// A scan without progress is announced at intervals. An unreachable node, a halt and the recovery from each are
+// announced at once.
 func TestScan_tellsHowItFares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, m := newNode(), newMemory(ours)

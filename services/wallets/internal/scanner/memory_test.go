@@ -59,14 +59,14 @@ func (n *node) mineMany(count int) {
 	}
 }
 
-// cut takes the newest blocks away.
+// cut removes the newest blocks.
 func (n *node) cut(depth int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.blocks = n.blocks[:len(n.blocks)-depth]
 }
 
-// clone is another provider that has seen the same chain so far; its later blocks differ.
+// clone is another provider with the same chain so far; its later blocks differ.
 func (n *node) clone() *node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -144,7 +144,7 @@ func (m nodeMatch) Match(_ context.Context, watched chain.Watched) ([]chain.Tran
 	return out, nil
 }
 
-// memory is a Store without a database: the same pure rules, whole or not at all.
+// memory is a Store without a database, with the same pure rules: a write happens as a whole or not at all.
 type memory struct {
 	mu        sync.Mutex
 	epoch     int64
@@ -153,7 +153,7 @@ type memory struct {
 	deposits  map[wallet.ID]wallet.Deposit
 	told      []wallet.Deposit // every version, in order
 	scanned   []int64
-	states    []wallet.ScanState // told with each of them
+	states    []wallet.ScanState // announced with each of them
 	addresses [][]byte
 	depths    []int64
 	crash     func(call string, committed bool) error // consulted before and after every write
@@ -295,7 +295,7 @@ func (m *memory) Announce(_ context.Context, l Lease, at Cursor, health Health) 
 	return m.write("announce", l, &at, func() { m.scanned, m.states = append(m.scanned, at.Height), append(m.states, health.State) })
 }
 
-// look returns the present state of a deposit and how many versions of it were told.
+// look returns the present state of a deposit and how many versions of it were published.
 func (m *memory) look(tx string) (d wallet.Deposit, versions int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -307,7 +307,7 @@ func (m *memory) look(tx string) (d wallet.Deposit, versions int) {
 	return m.deposits[wallet.ID{TxHash: tx}], versions
 }
 
-// fares are the states that were told, without repetitions, and how often anything was told.
+// fares are the announced states without repetitions, and the number of announcements.
 func (m *memory) fares() (states []wallet.ScanState, told int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -324,8 +324,8 @@ func (m *memory) height() int64 {
 }
 
 var (
-	ours     = []byte("our address has 20 b")
-	stranger = []byte("strangers has 20 byt")
+	ours    = []byte("our address has 20 b")
+	foreign = []byte("foreign has 20 bytes")
 )
 
 func pay(tx string, to []byte) chain.Transfer {

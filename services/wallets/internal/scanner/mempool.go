@@ -15,27 +15,27 @@ import (
 	"causeway.internal/services/wallets/internal/chain"
 )
 
-// Waiting is a transaction that is in no block, with what it spends and what it pays to watched addresses.
+// Waiting is a transaction that is in no block, with the outputs that it spends and its payments to watched addresses.
 type Waiting struct {
 	TxHash    string
 	Inputs    []string
 	Transfers []chain.Transfer
 }
 
-// Look is what one look at a node's mempool has shown.
+// Look is the result of one look at a node's mempool.
 type Look struct {
-	Height   int64     // of the node's chain after the look: what is mined up to there may be missing for that reason
+	Height   int64     // of the node's chain after the look: a block up to there may hold a missing transaction
 	Found    []Waiting // transactions that pay watched addresses, each once
-	Absent   []string  // of those that waited, the ones that the mempool does not hold
-	Replaced []string  // of those, the ones that can never be mined: something else spends what they spend
+	Absent   []string  // those that waited and are not in the mempool
+	Replaced []string  // those of Absent that can never be mined, because another transaction spends their inputs
 }
 
 // MempoolStore keeps the deposits that wait for a block.
 type MempoolStore interface {
 	// Waits lists the transactions of those deposits.
 	Waits(ctx context.Context, c Chain) ([]Waiting, error)
-	// Mempool takes a look in as one transaction. It returns ErrFenced unless the lease's epoch is the cursor's. A
-	// transaction that is only absent is gone after the grace.
+	// Mempool stores a look in one transaction. It returns ErrFenced unless the lease's epoch is the cursor's. A
+	// transaction that is only absent is dropped after the grace.
 	Mempool(ctx context.Context, lease Lease, look Look, grace time.Duration) error
 }
 
@@ -46,11 +46,11 @@ type MempoolConfig struct {
 	Grace time.Duration // how long a transaction may be missing
 }
 
-// mempoolAtOnce bounds the reads under way, so that blocks are never kept waiting for them.
+// mempoolAtOnce bounds the concurrent reads, so that they never delay blocks.
 const mempoolAtOnce = 4
 
-// Mempool watches what waits for a block of one chain. It works beside the scan and never holds it up: what it finds is
-// shown, and nothing is credited by it.
+// Mempool watches the transactions that wait for a block of one chain. It works beside the scan and never delays it.
+// Its findings are shown and never credited.
 type Mempool struct {
 	cfg     MempoolConfig
 	chain   Chain
@@ -60,30 +60,30 @@ type Mempool struct {
 	log     *slog.Logger
 	metrics *Metrics
 
-	read   map[chain.TxID]reading // of the ids listed last: no more than the node's mempool holds
-	failed bool                   // the last look
+	read   map[chain.TxID]reading // of the ids in the last list, so no more than the node's mempool holds
+	failed bool                   // whether the last look failed
 }
 
-// reading is what is known of a transaction in the mempool.
+// reading is the knowledge about a transaction in the mempool.
 type reading byte
 
-// Not read yet; read, and it pays nobody here; read, and it pays us. One that pays us and does not wait is read again: a
-// block that held it may have left the chain since.
+// Not read yet; read, and it pays no watched address; read, and it pays one. A paying transaction that has no waiting
+// deposit is read again: a block that held it may have left the chain since.
 const (
 	unread reading = iota
 	paysNobody
 	paysUs
 )
 
-// NewMempool makes a watch of a mempool.
+// NewMempool makes the watch of a mempool.
 func NewMempool(cfg MempoolConfig, c Chain, driver chain.Mempool, store MempoolStore, watch *Watch, log *slog.Logger, metrics *Metrics) *Mempool {
 	return &Mempool{
 		cfg: cfg, chain: c, driver: driver, store: store, watch: watch, metrics: metrics, log: log.With("chain", c.String()),
 	}
 }
 
-// Run looks again and again until ctx ends or the lease is lost, which is ErrFenced. A look that fails is logged and
-// counted; the next one shows the same.
+// Run looks repeatedly until ctx ends or the lease is lost, which is ErrFenced. A failed look is logged and counted;
+// the next one shows the same.
 func (m *Mempool) Run(ctx context.Context, epoch int64) error {
 	m.read = map[chain.TxID]reading{}
 	for pause(ctx, m.cfg.Poll, nil) {
@@ -102,7 +102,7 @@ func (m *Mempool) Run(ctx context.Context, epoch int64) error {
 	return nil
 }
 
-// Look lists the mempool, reads what is new in it, and stores what that means.
+// Look lists the mempool, reads its new transactions, and stores the result.
 func (m *Mempool) Look(ctx context.Context, lease Lease) error {
 	waiting, err := m.store.Waits(ctx, m.chain)
 	if err != nil {
@@ -129,7 +129,7 @@ func (m *Mempool) Look(ctx context.Context, lease Lease) error {
 		return err
 	}
 	if err := m.store.Mempool(ctx, lease, look, m.cfg.Grace); err != nil {
-		return fmt.Errorf("storing what waits: %w", err)
+		return fmt.Errorf("storing waiting transactions: %w", err)
 	}
 	for id := range txs {
 		listed[id] = paysNobody
@@ -158,17 +158,17 @@ func idsOf(list []Waiting) (map[chain.TxID]Waiting, error) {
 	for _, w := range list {
 		var id chain.TxID
 		if len(w.TxHash) != hex.EncodedLen(len(id)) {
-			return nil, fmt.Errorf("%q is no transaction", w.TxHash)
+			return nil, fmt.Errorf("%q is not a transaction id", w.TxHash)
 		}
 		if _, err := hex.Decode(id[:], []byte(w.TxHash)); err != nil {
-			return nil, fmt.Errorf("%q is no transaction: %w", w.TxHash, err)
+			return nil, fmt.Errorf("%q is not a transaction id: %w", w.TxHash, err)
 		}
 		out[id] = w
 	}
 	return out, nil
 }
 
-// next picks the ids to be read now: first those that were not listed in the last look, which are the newest.
+// next picks the ids to read now: first those that the last look did not list, which are the newest.
 func (m *Mempool) next(ids []chain.TxID, waits map[chain.TxID]Waiting) (out []chain.TxID) {
 	var older []chain.TxID
 	for _, id := range ids {
@@ -185,7 +185,7 @@ func (m *Mempool) next(ids []chain.TxID, waits map[chain.TxID]Waiting) (out []ch
 	return out[:min(len(out), m.cfg.Reads)]
 }
 
-// fetch reads transactions. One that the node does not have any more is nil: the next list does not name it.
+// fetch reads transactions. The result is nil for one that the node no longer has: the next list omits it.
 func (m *Mempool) fetch(ctx context.Context, ids []chain.TxID) (map[chain.TxID]chain.Unmined, error) {
 	out := make(map[chain.TxID]chain.Unmined, len(ids))
 	var mu sync.Mutex
@@ -206,8 +206,8 @@ func (m *Mempool) fetch(ctx context.Context, ids []chain.TxID) (map[chain.TxID]c
 	return out, g.Wait()
 }
 
-// judge says what the transactions that were read pay to us, and what became of those that waited. Every address that was
-// allocated before they were read is in the set before they are matched.
+// judge returns the payments of the read transactions to watched addresses, and the fate of those that waited. Every
+// address that was allocated before the reading is in the set before the matching.
 func (m *Mempool) judge(ctx context.Context, waits map[chain.TxID]Waiting, listed map[chain.TxID]reading, txs map[chain.TxID]chain.Unmined) (look Look, err error) {
 	if err := m.watch.Refresh(ctx); err != nil {
 		return look, err
@@ -236,14 +236,14 @@ func (m *Mempool) judge(ctx context.Context, waits map[chain.TxID]Waiting, liste
 		replaced := slices.ContainsFunc(w.Inputs, func(input string) bool { return spent[input] })
 		if !replaced {
 			if replaced, err = m.driver.Spent(ctx, w.Inputs); err != nil {
-				return look, fmt.Errorf("asking what took the place of %s: %w", w.TxHash, err)
+				return look, fmt.Errorf("reading what replaced %s: %w", w.TxHash, err)
 			}
 		}
 		if replaced {
 			look.Replaced = append(look.Replaced, w.TxHash)
 		}
 	}
-	if len(look.Absent) > 0 { // asked last: a block that came meanwhile may be what spends
+	if len(look.Absent) > 0 { // asked last, since a block that arrived meanwhile may hold the spending transaction
 		head, err := m.driver.Head(ctx)
 		if err != nil {
 			return look, fmt.Errorf("asking for the head: %w", err)

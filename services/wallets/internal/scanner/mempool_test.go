@@ -19,14 +19,14 @@ import (
 	"causeway.internal/services/wallets/internal/chain"
 )
 
-// pond is a node's mempool and the store beside it.
+// pond is a node's mempool with its store.
 type pond struct {
 	chain.Driver
 	ids     []chain.TxID
 	txs     map[chain.TxID]puddle
 	spent   bool
-	keeps   bool       // what was found waits from then on
-	mu      sync.Mutex // of reads, which come several at once
+	keeps   bool       // whether findings wait from then on
+	mu      sync.Mutex // guards reads, which are concurrent
 	reads   []chain.TxID
 	waits   []Waiting
 	looks   []Look
@@ -78,7 +78,7 @@ func (p *pond) Mempool(_ context.Context, _ Lease, look Look, _ time.Duration) e
 	return nil
 }
 
-// issued are addresses that were handed out.
+// issued are issued addresses.
 type issued []string
 
 func (i issued) AddressesAfter(_ context.Context, _ tenant.Mode, _ money.Family, seq int64, f func(int64, []byte)) error {
@@ -90,7 +90,7 @@ func (i issued) AddressesAfter(_ context.Context, _ tenant.Mode, _ money.Family,
 
 func txID(n int) chain.TxID { return chain.TxID{byte(n >> 8), byte(n)} }
 
-// put makes transactions wait, each with an input of its own.
+// put makes transactions wait, each with its own input.
 func (p *pond) put(key string, numbers ...int) {
 	for _, n := range numbers {
 		p.ids = append(p.ids, txID(n))
@@ -113,7 +113,8 @@ func (p *pond) look(t *testing.T, m *Mempool) Look {
 	return p.looks[len(p.looks)-1]
 }
 
-// Every transaction is read once while it waits, and those that pay us are found; a look that was not stored counts for nothing.
+// Every transaction is read once while it waits, and those that pay watched addresses are found. A look that was not
+// stored counts for nothing.
 func TestMempool_readsOnce(t *testing.T) {
 	p, m := newPond(100)
 	p.put("theirs", 1, 2)
@@ -136,7 +137,8 @@ func TestMempool_readsOnce(t *testing.T) {
 	}
 }
 
-// The reads of one look are bounded. What came since the last look is read before what waits for longer.
+// The reads of one look are bounded. Transactions that arrived since the last look are read before those that wait for
+// longer.
 func TestMempool_newestFirst(t *testing.T) {
 	p, m := newPond(3)
 	p.keeps = true
@@ -149,16 +151,16 @@ func TestMempool_newestFirst(t *testing.T) {
 		t.Errorf("read %v: %+v", p.reads, look)
 	}
 	p.look(t, m)
-	if len(p.reads) != 4 { // 3 and the one that was left
+	if len(p.reads) != 4 { // 3 and the one that was left out
 		t.Errorf("read %d", len(p.reads))
 	}
 }
 
-// One that is missing is absent; it is replaced when another spends what it spent, in the mempool or in the chain.
+// A missing transaction is absent. It is replaced when another one spends its input, in the mempool or in the chain.
 func TestMempool_absent(t *testing.T) {
 	for name, c := range map[string]struct {
 		there, spent bool
-		other        string // what a new transaction spends
+		other        string // input of a new transaction
 		absent, gone int
 		height       int64
 	}{
@@ -187,7 +189,7 @@ func TestMempool_absent(t *testing.T) {
 	}
 }
 
-// However mempools come and go, what is remembered is no more than the node holds, and each payment is found.
+// In any sequence of mempools, the memory is bounded by the node's mempool, and each payment is found.
 func TestMempool_bounded(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		p, m := newPond(rapid.IntRange(1, 10).Draw(r, "reads"))

@@ -90,7 +90,7 @@ func (m *Metrics) halt(c Chain, err error) {
 	m.why[c] = err.Error()
 }
 
-// leave forgets what another replica measures from here on.
+// leave drops the series that another replica measures from now on.
 func (m *Metrics) leave(c Chain) {
 	m.release(c)
 	for _, g := range []*prometheus.GaugeVec{m.lag, m.rpcHosts, m.disputed, m.unread} {
@@ -111,7 +111,7 @@ func (m *Metrics) waiting(c Chain, unread int) {
 	m.unread.WithLabelValues(string(c.Mode), c.Network).Set(float64(unread))
 }
 
-// release forgets a halt: the scan goes on, here or at another replica.
+// release drops a halt: the scan continues, here or at another replica.
 func (m *Metrics) release(c Chain) {
 	m.halted.WithLabelValues(string(c.Mode), c.Network).Set(0)
 	m.mu.Lock()
@@ -119,7 +119,8 @@ func (m *Metrics) release(c Chain) {
 	delete(m.why, c)
 }
 
-// Ready is a readiness check: it fails while a chain that this process scans is halted, and says which and why.
+// Ready is a readiness check: it fails while a chain that this process scans is halted, and names the chain and the
+// reason.
 func (m *Metrics) Ready(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"causeway.internal/services/wallets/internal/chain"
 )
 
-// forward fetches the blocks after the cursor, several at a time, and applies them strictly in order.
+// forward fetches several blocks after the cursor at a time and applies them strictly in order.
 func (s *Scanner) forward(ctx context.Context, lease Lease, head chain.Head) (bool, error) {
 	s.progress(ctx, head.Height)
 	blocks, fetchErr := s.fetch(ctx, s.cursor.Height+1, head.Height)
@@ -20,7 +20,7 @@ func (s *Scanner) forward(ctx context.Context, lease Lease, head chain.Head) (bo
 		}
 		return false, fetchErr
 	}
-	// Everything allocated until now is in the set before any of these blocks is matched: watch before pay.
+	// The set has every earlier allocation before any of these blocks is matched: watch before pay.
 	if err := s.watch.Refresh(ctx); err != nil {
 		return false, err
 	}
@@ -32,7 +32,7 @@ func (s *Scanner) forward(ctx context.Context, lease Lease, head chain.Head) (bo
 		}
 		h := b.Header()
 		if h.Parent != before.Hash || h.Height != before.Height+1 {
-			if len(run) > 0 { // the node changed its mind while we fetched; what links to our cursor stands
+			if len(run) > 0 { // the node switched its chain during the fetch; blocks that link to the cursor are valid
 				return true, s.advance(ctx, lease, head, run, nil)
 			}
 			return true, s.rewind(ctx, lease)
@@ -52,8 +52,8 @@ func (s *Scanner) forward(ctx context.Context, lease Lease, head chain.Head) (bo
 	return s.cursor.Height < head.Height, nil
 }
 
-// fetch returns the blocks from..to, at most as many as are prefetched. Of a failure it returns what came before it: a
-// later block is worth nothing without the earlier one.
+// fetch returns the blocks from..to, bounded by the prefetch. After a failure it returns the blocks before it: a later
+// block is useless without the earlier one.
 func (s *Scanner) fetch(ctx context.Context, from, to int64) ([]chain.Block, error) {
 	count := int(min(to-from+1, int64(s.cfg.Prefetch)))
 	blocks, errs := make([]chain.Block, count), make([]error, count)
@@ -64,7 +64,7 @@ func (s *Scanner) fetch(ctx context.Context, from, to int64) ([]chain.Block, err
 			return nil
 		})
 	}
-	_ = g.Wait() // every error stands in its slot
+	_ = g.Wait() // every error is in its slot
 	for i, err := range errs {
 		if err != nil {
 			return blocks[:i], fmt.Errorf("fetching block %d: %w", from+int64(i), err)
@@ -94,8 +94,8 @@ func (s *Scanner) advance(ctx context.Context, lease Lease, head chain.Head, run
 	return nil
 }
 
-// rewind finds the newest block that the node and we agree on and takes back everything above it. Agreement at a height
-// means agreement at all lower ones, because each header names its parent; so the search may halve the range.
+// rewind finds the newest block that both the node and the store have, and reverts everything above it. Agreement at a
+// height means agreement at all lower ones, because each header names its parent; so the search may halve the range.
 func (s *Scanner) rewind(ctx context.Context, lease Lease) error {
 	oldest, err := s.store.Oldest(ctx, s.cfg.Chain)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *Scanner) rewind(ctx context.Context, lease Lease) error {
 	return nil
 }
 
-// agree reports whether the node's block at a height is the one that was scanned.
+// agree reports whether the node's block at a height is the scanned one.
 func (s *Scanner) agree(ctx context.Context, height int64) (chain.Header, bool, error) {
 	ours, found, err := s.store.Header(ctx, s.cfg.Chain, height)
 	if err != nil {

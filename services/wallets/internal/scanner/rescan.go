@@ -13,11 +13,12 @@ import (
 	"causeway.internal/services/wallets/internal/chain"
 )
 
-// Second is what a second look at scanned blocks needs of the store. It never moves the cursor.
+// Second is the store of a second look at scanned blocks. It never moves the cursor.
 type Second interface {
-	// Again takes in the transfers of a block that was scanned before; those that are known in it change nothing.
+	// Again stores the transfers of a block that was scanned before; known transfers change nothing.
 	Again(ctx context.Context, c Chain, at chain.Header, transfers []chain.Transfer) (found int, err error)
-	// Retell tells every deposit of a range of blocks again, as a new version, and what of sweeps became final there.
+	// Retell publishes every deposit of a range of blocks again, as a new version, and the sweeps' transactions that
+	// became final there.
 	Retell(ctx context.Context, c Chain, from, to int64) (told int, err error)
 	// KeptNear returns the kept header whose time is nearest to a moment.
 	KeptNear(ctx context.Context, c Chain, at time.Time) (h chain.Header, found bool, err error)
@@ -25,7 +26,8 @@ type Second interface {
 	RescanDone(ctx context.Context, c Chain) error
 }
 
-// Rescan is a chain that must be scanned again after a restore: it stood at height To, made at Stood.
+// Rescan is a chain that must be scanned again after a restore: its cursor was at height `To`, whose block was made at
+// `Stood`.
 type Rescan struct {
 	Chain
 	To    int64
@@ -37,11 +39,11 @@ type Looked struct {
 	Blocks, Found, Told int
 }
 
-// ErrRange says that a range of blocks makes no sense.
+// ErrRange means an invalid range of blocks.
 var ErrRange = errors.New("the range must be 0 <= from <= to")
 
-// Again scans the blocks from..to a second time and tells every deposit in them again. Deposits that were missed are found,
-// those that are known are told once more, and the scan itself goes on undisturbed.
+// Again scans the blocks from..to a second time and publishes every deposit in them again. It finds missed deposits and
+// repeats known ones, and it does not disturb the scan itself.
 func Again(ctx context.Context, c Chain, driver chain.Driver, store Second, watch *Watch, prefetch int, from, to int64, log *slog.Logger) (Looked, error) {
 	var out Looked
 	if from < 0 || to < from {
@@ -90,10 +92,10 @@ func Again(ctx context.Context, c Chain, driver chain.Driver, store Second, watc
 	return out, err
 }
 
-// HeightAt finds a block made at or before a moment, by halving, so that no block after the moment lies below it. top is a
-// block that exists.
+// HeightAt finds a block made at or before a moment, by halving, so that no block after the moment is below it. top is
+// the height of an existing block.
 func HeightAt(ctx context.Context, driver chain.Driver, at time.Time, top int64) (int64, error) {
-	low, high := int64(0), top // the answer is in low..high
+	low, high := int64(0), top // the result is in low..high
 	for low < high {
 		middle := low + (high-low+1)/2
 		h, err := driver.Header(ctx, middle)
@@ -112,8 +114,8 @@ func HeightAt(ctx context.Context, driver chain.Driver, at time.Time, top int64)
 // AgainFrom is how long before a backup the blocks are scanned again (docs/architecture.md#recovery).
 const AgainFrom = 24 * time.Hour
 
-// AfterRestore scans a chain again from 24 hours before it stood. A simulated chain lives in the restored database itself:
-// there is nothing to find, and its deposits are only told again.
+// AfterRestore scans a chain again from 24 hours before its restored cursor. The restored database itself holds a
+// simulated chain: its deposits are only published again.
 func AfterRestore(ctx context.Context, r Rescan, driver chain.Driver, store Second, watch *Watch, prefetch int, log *slog.Logger) (Looked, error) {
 	since := r.Stood.Add(-AgainFrom)
 	var out Looked

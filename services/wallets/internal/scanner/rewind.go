@@ -8,47 +8,47 @@ import (
 	"causeway.internal/services/wallets/internal/chain"
 )
 
-// Past is what taking a scan back needs of the store.
+// Past is the store of an operator's rewind.
 type Past interface {
-	// At returns the cursor as it is; found is false when the chain was never scanned.
+	// At returns the present cursor; found is false when the chain was never scanned.
 	At(ctx context.Context, c Chain) (at Cursor, found bool, err error)
-	// Known returns the highest scanned block at or below a height that the store still knows: a kept header, or where those
-	// were pruned the block of a deposit that is not reverted.
+	// Known returns the highest scanned block at or below a height that the store still knows: a kept header, or, where
+	// headers were pruned, the block of a deposit that is not reverted.
 	Known(ctx context.Context, c Chain, height int64) (h chain.Header, found bool, err error)
-	// TakeBack does what a plan says in one transaction, if the cursor is where the plan was made for; else ErrMoved.
+	// TakeBack carries out a plan in one transaction if the cursor is the plan's; else it returns ErrMoved.
 	TakeBack(ctx context.Context, c Chain, plan Plan, note Note) (TakenBack, error)
 }
 
-// Plan says how a scan is taken back.
+// Plan says how a scan is rewound.
 type Plan struct {
 	From Cursor       // where the scan is
 	Fork int64        // highest scanned block that is on the node's chain
-	To   chain.Header // where the scan goes on, not above Fork
+	To   chain.Header // where the scan continues, not above Fork
 }
 
-// Note is what the audit says about an operator's act.
+// Note is the audit's record of an operator's act.
 type Note struct{ Operator, Reason string }
 
-// TakenBack is the result of taking a scan back.
+// TakenBack is the result of a rewind.
 type TakenBack struct {
 	Reverted int      // deposits whose block left the chain
-	Outgoing []string // our own final transactions whose block left the chain, the first hundred
+	Outgoing []string // the product's final transactions whose block left the chain, the first hundred
 }
 
-// Errors of taking a scan back.
+// Errors of a rewind.
 var (
-	// ErrMoved says that the scan moved while the fork was looked for.
-	ErrMoved = errors.New("the scan moved in the meantime; look again")
-	// ErrOnChain says that there is nothing to take back.
+	// ErrMoved means that the scan moved during the search for the fork.
+	ErrMoved = errors.New("the scan moved in the meantime: try again")
+	// ErrOnChain means that there is nothing to rewind.
 	ErrOnChain = errors.New("the last scanned block is on the node's chain")
-	// ErrShort says that the node's chain ends before the scan and shows no other block.
+	// ErrShort means that the node's chain ends before the scan and shows no other block.
 	ErrShort = errors.New("the node's chain is shorter than the scan and otherwise agrees: wait for the node, or give a height")
-	// ErrNothingKnown says that no block is left by which the fork could be found.
+	// ErrNothingKnown means that no known block is left to find the fork by.
 	ErrNothingKnown = errors.New("no scanned block that is still known is on the node's chain: give a height below the fork")
 )
 
-// PlanRewind finds the fork between what was scanned and the chain of the driver. The scan goes on from the fork, or from the
-// given height, which must not be above the fork; below zero stands for none.
+// PlanRewind finds the fork between the scanned blocks and the driver's chain. The scan continues from the fork, or
+// from the given height, which must not be above the fork; a negative height means none.
 func PlanRewind(ctx context.Context, c Chain, driver chain.Driver, past Past, to int64) (Plan, error) {
 	at, found, err := past.At(ctx, c)
 	if err != nil {
@@ -59,7 +59,8 @@ func PlanRewind(ctx context.Context, c Chain, driver chain.Driver, past Past, to
 	}
 	plan := Plan{From: at}
 	f := forkSearch{chain: c, driver: driver, past: past}
-	// That a height agrees means that all heights below agree, because each header names its parent: the range is halved.
+	// Agreement at a height means agreement at all lower heights, because each header names its parent: the search
+	// halves the range.
 	low, high := int64(-1), at.Height
 	for low < high {
 		middle := low + (high-low+1)/2
@@ -97,15 +98,16 @@ func PlanRewind(ctx context.Context, c Chain, driver chain.Driver, past Past, to
 	return plan, nil
 }
 
-// forkSearch compares what was scanned with the node's chain.
+// forkSearch compares the scanned blocks with the node's chain.
 type forkSearch struct {
 	chain        Chain
 	driver       chain.Driver
 	past         Past
-	contradicted bool // the node has another block where one was scanned
+	contradicted bool // the node has another block at a scanned height
 }
 
-// agree reports whether the node has the highest known block at or below a height. Where nothing is known nothing disagrees.
+// agree reports whether the node has the highest known block at or below a height. It reports true where no block is
+// known.
 func (f *forkSearch) agree(ctx context.Context, height int64) (bool, error) {
 	ours, found, err := f.past.Known(ctx, f.chain, height)
 	if err != nil {

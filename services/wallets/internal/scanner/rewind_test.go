@@ -30,7 +30,7 @@ func (p past) Known(_ context.Context, _ Chain, height int64) (chain.Header, boo
 	return chain.Header{}, false, nil
 }
 
-// scanned is what a store knows that kept the headers from a height on and has deposits in some blocks below.
+// scanned is the knowledge of a store that kept the headers from a height on and has deposits in some blocks below.
 func scanned(n *node, kept int64, deposits ...int64) past {
 	p := past{known: map[int64]chain.Header{}}
 	for _, b := range n.blocks {
@@ -92,7 +92,7 @@ func TestPlanRewind(t *testing.T) {
 	}
 }
 
-// A block that is still on the chain is never above the fork, and one that left it never below.
+// The fork is never below a block that is still on the chain, and never above one that left it.
 func TestPlanRewind_everyFork(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ours := newNode()

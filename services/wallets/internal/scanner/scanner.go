@@ -1,7 +1,7 @@
-// Package scanner follows one blockchain block by block and turns transfers to our addresses into deposits. It is one
-// algorithm for every kind of chain (docs/decisions/0004-one-scanner.md): strict order, one transaction per step,
-// reorganisations by the common ancestor, and never a step past an answer that is missing or doubtful. It speaks to the
-// chain through a driver and to the database through Store; it knows neither SQL nor messages.
+// Package scanner follows one blockchain block by block and turns transfers to watched addresses into deposits. It is
+// one algorithm for every kind of chain (docs/decisions/0004-one-scanner.md): strict order, one transaction per step,
+// reorganisations by the common ancestor, and no step past a missing or doubtful answer. It reads the chain through a
+// driver and writes the database through Store; it knows neither SQL nor messages.
 package scanner
 
 import (
@@ -17,7 +17,7 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// Chain names one blockchain of one world.
+// Chain names one blockchain of one mode.
 type Chain struct {
 	Mode    tenant.Mode
 	Network string
@@ -25,7 +25,7 @@ type Chain struct {
 
 func (c Chain) String() string { return string(c.Mode) + ":" + c.Network }
 
-// Lease is the right to scan a chain. Its epoch grows with every change of owner; the store refuses writes under an
+// Lease is the right to scan a chain. Its epoch grows with every change of owner. The store refuses writes under an
 // older one, so a scanner that was paused while another took over cannot write anything.
 type Lease struct {
 	Chain
@@ -43,23 +43,22 @@ type Step struct {
 	Headers   []chain.Header
 	Transfers []chain.Transfer // of the last block
 	Finalized int64
-	Announce  bool   // tell scanned_through
-	Health    Health // told with it
-	KeepFrom  int64  // headers below may be forgotten; 0 for not now
+	Announce  bool   // announce scanned_through
+	Health    Health // announced with it
+	KeepFrom  int64  // lower headers may be deleted; 0 for not now
 }
 
-// Last is the block at which the step ends.
+// Last is the last block of the step.
 func (s Step) Last() chain.Header { return s.Headers[len(s.Headers)-1] }
 
-// Store keeps cursor, headers, deposits and outgoing messages. Each method is one transaction that either happens as a
-// whole or not at all, and each write returns ErrFenced unless the cursor stands where the caller believes and its epoch
-// is the caller's.
+// Store keeps cursor, headers, deposits and outgoing messages. Each method is one transaction that happens as a whole
+// or not at all. Each write returns ErrFenced unless the cursor is the caller's and its epoch is the caller's.
 type Store interface {
 	// Adopt takes the cursor over for the lease's epoch; found is false when the chain was never scanned.
 	Adopt(ctx context.Context, lease Lease) (at Cursor, found bool, err error)
 	// Begin makes the first cursor; the block itself counts as scanned. It fails when there is a cursor already.
 	Begin(ctx context.Context, lease Lease, at Cursor) error
-	// Header returns a kept header; found is false when it is not there (any more).
+	// Header returns a kept header; found is false when it is absent or pruned.
 	Header(ctx context.Context, c Chain, height int64) (h chain.Header, found bool, err error)
 	// Oldest returns the lowest kept header's height.
 	Oldest(ctx context.Context, c Chain) (int64, error)
@@ -67,36 +66,36 @@ type Store interface {
 	Advance(ctx context.Context, lease Lease, from Cursor, step Step) error
 	// Rewind moves the cursor back to the ancestor and reverts every deposit above it.
 	Rewind(ctx context.Context, lease Lease, from Cursor, ancestor chain.Header) error
-	// Announce tells scanned_through for the cursor as it is, with the health of the scan.
+	// Announce announces scanned_through for the present cursor, with the health of the scan.
 	Announce(ctx context.Context, lease Lease, at Cursor, health Health) error
 }
 
-// ErrFenced says that another scanner owns the chain now.
+// ErrFenced means that another scanner owns the chain now.
 var ErrFenced = errors.New("another scanner owns this chain")
 
-// ErrHalted says that the chain reorganised deeper than it may: below a final block or below every kept header. Nothing
-// is guessed then; the scan stands still until the node agrees with what was scanned, or an operator decides.
+// ErrHalted means that the chain reorganised deeper than allowed: below a final block or below every kept header. The
+// scanner guesses nothing then: the scan halts until the node agrees with the scanned blocks, or an operator decides.
 var ErrHalted = errors.New("reorganisation deeper than the kept window or below a final block")
 
-// errBehind says that the node's head is lower than ours and otherwise agrees: it lags or it was rolled back.
-var errBehind = errors.New("node is behind what was scanned already")
+// errBehind means that the node's head is lower than the cursor and otherwise agrees: the node lags or was rolled back.
+var errBehind = errors.New("the node's head is below the scanned block")
 
-// errFickle says that the node's answers contradict each other, as those of several backends behind one address do. The
-// scan waits for them to agree.
-var errFickle = errors.New("node contradicts itself about the chain")
+// errFickle means that the node's answers contradict each other, as those of several backends behind one address do.
+// The scan waits until they agree.
+var errFickle = errors.New("the node's answers contradict each other")
 
-// Config is what distinguishes one chain's scan from another's.
+// Config is the settings of one chain's scan.
 type Config struct {
 	Chain
 	Family     money.Family
-	Poll       time.Duration // how often the head is asked for
+	Poll       time.Duration // time between two readings of the head
 	Prefetch   int           // blocks fetched at the same time
 	Announce   time.Duration // least time between two scanned_through
-	Grace      time.Duration // how long a node may stand behind us before that counts as a rollback
-	FinalDepth int64         // depth that counts as final when the node does not tell
+	Grace      time.Duration // how long a node may be behind the cursor before that counts as a rollback
+	FinalDepth int64         // depth that counts as final when the node does not report finality
 	Window     int64         // headers kept
 	Behind     time.Duration // how long the scan may trail the head before it counts as behind
-	Stall      time.Duration // age from which a head is older than the chain ever pauses
+	Stall      time.Duration // age above which a head is older than any pause of the chain
 	Start      int64         // first block to scan on a chain that was never scanned; 0 for a little below the head
 }
 
@@ -125,7 +124,7 @@ type Scanner struct {
 	cursor      Cursor
 	adopted     bool // the cursor was read
 	sight       sight
-	told        wallet.ScanState // last told
+	told        wallet.ScanState // last announced
 	announcedAt time.Time
 	behindSince time.Time
 	loggedAt    time.Time
@@ -141,7 +140,7 @@ func New(cfg Config, driver chain.Driver, store Store, watch *Watch, log *slog.L
 	}
 }
 
-// Run scans until ctx ends or the lease is lost, which is ErrFenced. Every other trouble is logged, counted and tried
+// Run scans until ctx ends or the lease is lost, which is ErrFenced. It logs and counts every other error and tries
 // again from the stored cursor.
 func (s *Scanner) Run(ctx context.Context, epoch int64) error {
 	lease := Lease{Chain: s.cfg.Chain, Epoch: epoch}
@@ -167,7 +166,7 @@ func (s *Scanner) Run(ctx context.Context, epoch int64) error {
 			}
 		}
 		if s.adopted { // payments must know that the scan does not follow
-			// After a commit of unknown outcome the cursor is not where it is believed to be: the next try reads it again.
+			// After a commit of unknown outcome the cursor may differ from this copy: the next try reads it again.
 			if err := s.announce(ctx, lease); err != nil && ctx.Err() == nil {
 				s.log.WarnContext(ctx, "scan health not announced", "err", err)
 			}
@@ -180,7 +179,7 @@ func (s *Scanner) Run(ctx context.Context, epoch int64) error {
 	return nil
 }
 
-// pause waits and reports whether ctx still runs. A wake-up ends it early.
+// pause waits and reports whether ctx is still active. A wake-up ends it early.
 func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -193,7 +192,7 @@ func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	return ctx.Err() == nil
 }
 
-// follow takes the cursor over and follows the chain until something goes wrong.
+// follow takes the cursor over and follows the chain until an error.
 func (s *Scanner) follow(ctx context.Context, lease Lease) error {
 	if err := s.adopt(ctx, lease); err != nil {
 		return err
@@ -211,7 +210,7 @@ func (s *Scanner) follow(ctx context.Context, lease Lease) error {
 		moved, err := s.step(ctx, lease, head)
 		switch {
 		case errors.Is(err, errBehind):
-			// mayBeLag has said so once; the next poll may find the node where it was
+			// mayBeLag has logged it once; the next poll may find the node at the cursor again
 		case err != nil:
 			return err
 		default:
@@ -251,8 +250,8 @@ func (s *Scanner) adopt(ctx context.Context, lease Lease) error {
 	return nil
 }
 
-// first finds where a chain that was never scanned begins: before the configured block, or so far below the node's head
-// that a usual reorganisation still finds a common ancestor.
+// first finds where a chain that was never scanned begins: before the configured block, or far enough below the node's
+// head that a usual reorganisation still has a common ancestor.
 func (s *Scanner) first(ctx context.Context) (Cursor, error) {
 	head, err := s.driver.Head(ctx)
 	if err != nil {
@@ -269,7 +268,7 @@ func (s *Scanner) first(ctx context.Context) (Cursor, error) {
 	return Cursor{Header: at}, nil
 }
 
-// step makes one move towards the head, forward or back, and reports whether there may be more to do at once.
+// step makes one move towards the head, forward or back, and reports whether more may follow at once.
 func (s *Scanner) step(ctx context.Context, lease Lease, head chain.Head) (bool, error) {
 	switch {
 	case head.Height > s.cursor.Height:
@@ -287,8 +286,8 @@ func (s *Scanner) step(ctx context.Context, lease Lease, head chain.Head) (bool,
 	return true, s.rewind(ctx, lease)
 }
 
-// mayBeLag returns errBehind while a lower head may simply be a node that lags: it is on our chain, and not for long.
-// Nothing is credited meanwhile, since nothing deepens. Once the grace is over it counts as a rollback.
+// mayBeLag returns errBehind while a lower head may mean that the node lags: it is on the scanned chain, and not for
+// long. Nothing is credited meanwhile, since no deposit deepens. After the grace it counts as a rollback.
 func (s *Scanner) mayBeLag(ctx context.Context, head chain.Head) error {
 	ours, found, err := s.store.Header(ctx, s.cfg.Chain, head.Height)
 	if err != nil {
@@ -307,15 +306,15 @@ func (s *Scanner) mayBeLag(ctx context.Context, head chain.Head) error {
 	return nil
 }
 
-// announce tells scanned_through at once when the health has changed, and else when the last telling is long enough ago,
-// whether the scan has moved or not: payments takes silence for a scan that is dead.
+// announce announces scanned_through at once when the health has changed, and else at intervals, even if the scan has
+// not moved: payments takes silence for a dead scan.
 func (s *Scanner) announce(ctx context.Context, lease Lease) error {
 	health := s.health(s.cursor.Header)
 	if health.State == s.told && !s.announceDue() {
 		return nil
 	}
 	if err := s.store.Announce(ctx, lease, s.cursor, health); err != nil {
-		return fmt.Errorf("telling how far the scan is: %w", err)
+		return fmt.Errorf("announcing the progress of the scan: %w", err)
 	}
 	s.told, s.announcedAt = health.State, s.now()
 	return nil
@@ -323,8 +322,8 @@ func (s *Scanner) announce(ctx context.Context, lease Lease) error {
 
 func (s *Scanner) announceDue() bool { return s.now().Sub(s.announcedAt) >= s.cfg.Announce }
 
-// final is the newest final height as of head: what the node says, or what is deep enough; it never goes back and never
-// passes what is scanned.
+// final is the newest final height for a head: the one that the node reports, or the one that is deep enough. It never
+// goes back and never passes the cursor.
 func (s *Scanner) final(head chain.Head, scanned int64) int64 {
 	return min(scanned, max(s.cursor.Finalized, head.Finalized, head.Height-s.cfg.FinalDepth+1))
 }

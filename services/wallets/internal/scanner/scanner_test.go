@@ -56,7 +56,7 @@ func start(t testing.TB, n chain.Driver, m *memory, cfg Config, epoch int64) *be
 	return b
 }
 
-// settle lets time pass until nothing can be in motion any more.
+// settle advances time until nothing can change any more.
 func (b *bench) settle(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -83,7 +83,7 @@ func TestScan_seenThenConfirmedThenFinal(t *testing.T) {
 		n, m := newNode(), newMemory(ours)
 		b := start(t, n, m, testConfig(), 1)
 		defer b.end()
-		n.mine(pay("a", ours), pay("b", stranger))
+		n.mine(pay("a", ours), pay("b", foreign))
 		b.settle(time.Second)
 		b.want("a", wallet.Seen, 1, 1)
 		n.mine()
@@ -105,7 +105,7 @@ func TestScan_seenThenConfirmedThenFinal(t *testing.T) {
 		b.settle(6 * time.Second)
 		b.want("a", wallet.Confirmed, 1, 3)
 		if d, told := m.look("b"); told != 0 {
-			t.Errorf("a stranger's transfer was told: %+v", d)
+			t.Errorf("a transfer to a foreign address was published: %+v", d)
 		}
 		if last := m.scanned[len(m.scanned)-1]; last != 54 {
 			t.Errorf("scanned through %d was told last, want 54", last)
@@ -126,7 +126,7 @@ func TestReorg(t *testing.T) {
 			first, _ := b.store.look("a")
 			n.cut(2)
 			n.mineMany(2)
-			n.mine(pay("other", stranger), pay("a", ours))
+			n.mine(pay("other", foreign), pay("a", ours))
 			b.settle(time.Second)
 			b.want("a", wallet.Seen, 4, 3)
 			if again, _ := b.store.look("a"); again.FirstSeenAt != first.FirstSeenAt || again.Key() != first.Key() {
@@ -159,7 +159,7 @@ func TestReorg(t *testing.T) {
 		"iv: the head goes back and a new branch appears at once": func(_ *testing.T, n *node, b *bench) {
 			n.cut(2)
 			n.mine()
-			b.settle(time.Second) // lower than ours, but another block: no lag
+			b.settle(time.Second) // lower than the cursor, but another block: no lag
 			b.want("a", wallet.Reverted, 0, 2)
 		},
 		"iv: the node merely lags": func(t *testing.T, n *node, b *bench) {
@@ -202,8 +202,8 @@ func TestReorg(t *testing.T) {
 	}
 }
 
-// Case v: deeper than the kept headers, or below a final block, is never guessed at; the scan stands still, says so, and
-// goes on by itself when the node is back on the chain that was scanned.
+// Case v: deeper than the kept headers, or below a final block. The scan halts, says so, and resumes by itself when the
+// node is back on the scanned chain.
 func TestReorg_tooDeep(t *testing.T) {
 	for name, prepare := range map[string]func(n *node, m *memory){
 		"beyond every kept header": func(_ *node, m *memory) {
@@ -259,8 +259,8 @@ func TestReorg_tooDeep(t *testing.T) {
 	}
 }
 
-// Case vi: the process dies or loses its database before or after any commit. Every deposit is told exactly once for
-// each of its changes.
+// Case vi: the process dies or loses its database before or after any commit. Every deposit is published exactly once
+// for each of its changes.
 func TestScan_crashesBetweenSteps(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -313,8 +313,8 @@ func (p twoProviders) Fetch(ctx context.Context, h int64) (chain.Block, error) {
 	return p.pick().Fetch(ctx, h)
 }
 
-// Case vii: providers A and B stand on different forks. After a fail-over the scan is B's chain and nothing of A's is
-// left; and while every call goes to another of them, nothing is credited twice and nothing of both stays.
+// Case vii: providers A and B have different forks. After a fail-over the scan has B's chain and nothing of A's. While
+// calls alternate between them, nothing is credited twice and no mixture stays.
 func TestReorg_twoProviders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNode()
@@ -386,7 +386,7 @@ func TestReorg_providersAlternate(t *testing.T) {
 	})
 }
 
-// An address that is committed before the block is asked for is in the set when the block is matched, however late the
+// An address that is committed before the block is requested is in the set when the block is matched, however late the
 // scan learns of it.
 func TestScan_watchBeforePay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -406,7 +406,7 @@ func TestScan_watchBeforePay(t *testing.T) {
 	})
 }
 
-// A missing or failing answer never lets the scan pass.
+// The scan never passes a missing or failing answer.
 func TestScan_doesNotPassFailures(t *testing.T) {
 	for _, call := range []string{"head", "fetch", "match"} {
 		t.Run(call, func(t *testing.T) {
@@ -477,7 +477,7 @@ func TestScan_beginsBelowTheHead(t *testing.T) {
 	})
 }
 
-// Catching up shows that it moves.
+// Catching up logs its progress.
 func TestScan_showsProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, m := newNode(), newMemory(ours)
@@ -508,8 +508,8 @@ func (s slowDriver) Fetch(ctx context.Context, height int64) (chain.Block, error
 	return s.node.Fetch(ctx, height)
 }
 
-// TestScan_converges lets a chain do anything for a while: whatever happened, in the end the deposits are those of the
-// chain as it is, each version was told once and in order, and the kept headers link.
+// TestScan_converges lets a chain change in any way for a while. In the end the deposits are those of the chain, each
+// version was published once and in order, and the kept headers link.
 func TestScan_converges(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		ops := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 25).Draw(r, "ops")
@@ -533,7 +533,7 @@ func converge(t *testing.T, ops, sizes []int) string {
 			n.mineMany(sizes[i])
 		case op <= 6:
 			tx++
-			n.mine(pay(fmt.Sprint("tx ", tx), ours), pay(fmt.Sprint("other ", tx), stranger))
+			n.mine(pay(fmt.Sprint("tx ", tx), ours), pay(fmt.Sprint("other ", tx), foreign))
 		case op <= 8:
 			n.mu.Lock()
 			depth := min(sizes[i], len(n.blocks)-1)

@@ -10,9 +10,9 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-// set holds 64-bit salted fingerprints of address keys in an open table: 8 bytes a slot, no pointers, so a million
-// addresses cost 17 MB and the garbage collector nothing. It never misses a member; a stranger passes with odds of some
-// 2^-44 at a million members, and what passes is looked up in the database anyway.
+// set holds 64-bit salted fingerprints of address keys in an open table: 8 bytes a slot and no pointers, so a million
+// addresses take 17 MB and the garbage collector no time. It never misses a member. A foreign key passes with odds of
+// some 2^-44 at a million members, and the database check that follows refuses it.
 type set struct {
 	seed  maphash.Seed
 	slots []uint64 // 0 is a free slot
@@ -30,7 +30,7 @@ func (s *set) fingerprint(key []byte) uint64 {
 	return 1
 }
 
-// place returns the slot that holds the fingerprint, or the free one where it belongs.
+// place returns the slot that holds the fingerprint, or the free one for it.
 func place(slots []uint64, f uint64) int {
 	mask := uint64(len(slots) - 1) //nolint:gosec // there is a slot at least
 	i := f & mask
@@ -64,14 +64,14 @@ func (s *set) grow() {
 	s.slots = wider
 }
 
-// Allocations reads the addresses of a mode and family in the order in which they were committed.
+// Allocations reads the addresses of a mode and family in the order of their commits.
 type Allocations interface {
 	// AddressesAfter calls f for every address with a larger seq, ascending.
 	AddressesAfter(ctx context.Context, mode tenant.Mode, family money.Family, seq int64, f func(seq int64, key []byte)) error
 }
 
-// Watch is the set of all addresses of one mode and family. One Watch serves every network of the family, so a deposit on
-// the wrong network of a family is seen too.
+// Watch is the set of all addresses of one mode and family. One Watch serves every network of the family, so the scan
+// sees a deposit on the wrong network of a family too.
 type Watch struct {
 	mode   tenant.Mode
 	family money.Family
@@ -88,11 +88,12 @@ func NewWatch(mode tenant.Mode, family money.Family, from Allocations) *Watch {
 	return &Watch{mode: mode, family: family, from: from, set: newSet()}
 }
 
-// refreshChunk bounds how many addresses are added under one lock, so that a first load does not stop the other networks.
+// refreshChunk bounds how many addresses are added under one lock, so that a first load does not stop the other
+// networks.
 const refreshChunk = 4096
 
-// Refresh reads every allocation that was committed before it was called. A block that was fetched before the call can
-// then be matched: whoever was told an address of ours in time to pay into that block is in the set.
+// Refresh reads every allocation that was committed before the call. A block that was fetched before the call can then
+// be matched: the set has every address that a payer could have learned in time to pay into that block.
 func (w *Watch) Refresh(ctx context.Context) error {
 	w.refreshing.Lock()
 	defer w.refreshing.Unlock()
@@ -125,7 +126,7 @@ func (w *Watch) Has(key []byte) bool {
 	return w.set.has(key)
 }
 
-// Len is how many addresses are watched.
+// Len is the number of watched addresses.
 func (w *Watch) Len() int {
 	w.mu.RLock()
 	defer w.mu.RUnlock()

@@ -15,7 +15,7 @@ import (
 	"causeway.internal/libs/testkit/cpu"
 )
 
-// The set has every member that was added, however it grew, and no stranger.
+// The set has every member that was added, after any growth, and no foreign key.
 func TestSet(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s, model := newSet(), map[string]bool{}
@@ -32,7 +32,7 @@ func TestSet(t *testing.T) {
 				r.Fatalf("%x is missing", k)
 			}
 		}
-		for _, k := range rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 20, 20), 0, 50).Draw(r, "strangers") {
+		for _, k := range rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 20, 20), 0, 50).Draw(r, "foreign keys") {
 			if s.has(k) != model[string(k)] {
 				r.Fatalf("%x: %v", k, s.has(k))
 			}
@@ -85,7 +85,7 @@ func numbered(n int) []byte {
 	return key
 }
 
-// million are a million allocations as a store would read them, without keeping them.
+// million are a million allocations in the form that a store returns, generated without keeping them.
 type million struct{}
 
 func (million) AddressesAfter(_ context.Context, _ tenant.Mode, _ money.Family, seq int64, f func(int64, []byte)) error {
@@ -97,7 +97,7 @@ func (million) AddressesAfter(_ context.Context, _ tenant.Mode, _ money.Family, 
 	return nil
 }
 
-// BenchmarkWatchMillion loads a million addresses from memory: ns/op is the time to load, MB what the set takes.
+// BenchmarkWatchMillion loads a million addresses from memory: ns/op is the time of the load, MB the memory of the set.
 func BenchmarkWatchMillion(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -121,7 +121,7 @@ func BenchmarkWatchMillion(b *testing.B) {
 	runtime.KeepAlive(w)
 }
 
-// BenchmarkWatchMiss is a look-up of a stranger among a million.
+// BenchmarkWatchMiss looks a foreign key up among a million.
 func BenchmarkWatchMiss(b *testing.B) {
 	w := NewWatch(tenant.Live, money.EVM, million{})
 	if err := w.Refresh(b.Context()); err != nil {
@@ -136,6 +136,6 @@ func BenchmarkWatchMiss(b *testing.B) {
 		}
 	}
 	if found > asked/100+1 {
-		b.Fatalf("%d of %d strangers are members", found, asked)
+		b.Fatalf("%d of %d foreign keys are members", found, asked)
 	}
 }

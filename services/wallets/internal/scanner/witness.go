@@ -18,23 +18,24 @@ type Testified struct {
 	Key []byte
 }
 
-// Testimony keeps what endpoints of other hosts say about deposits.
+// Testimony keeps the answers of endpoints of other hosts about deposits.
 type Testimony interface {
-	// Unwitnessed are confirmed deposits with one of the answers, pending ones first and each as likely as any other: those
-	// that nobody can answer for must not keep the others from being asked about.
+	// Unwitnessed are confirmed deposits with one of the answers, pending ones first and otherwise in random order, so
+	// that deposits which no host can answer for do not keep others from being asked about.
 	Unwitnessed(ctx context.Context, c Chain, answers []wallet.Witness, limit int) ([]Testified, error)
-	// Testify stores an answer about a deposit in its block and tells it.
+	// Testify stores an answer about a deposit in its block and publishes it.
 	Testify(ctx context.Context, c Chain, d wallet.Deposit, answer wallet.Witness) error
 	Contradicted(ctx context.Context, c Chain) (int, error)
 }
 
-// Host is one provider of a chain, known by its host name, with a driver that asks nobody else.
+// Host is one provider of a chain, known by its host name, with a driver that asks only that host.
 type Host struct {
 	Name   string
 	Driver chain.Driver
 }
 
-// Hearing asks every host of a live network about each confirmed deposit: one endpoint cannot invent what two hosts must have.
+// Hearing asks every host of a live network about each confirmed deposit: two hosts must have it, so one endpoint
+// cannot invent it.
 type Hearing struct {
 	Chain
 	Hosts   []Host
@@ -46,7 +47,7 @@ type Hearing struct {
 // Bounds of a hearing.
 const (
 	hearEvery  = time.Second
-	hearAgain  = 30 * time.Second // a contradicted deposit is asked about again
+	hearAgain  = 30 * time.Second // pause before a contradicted deposit is asked about again
 	hearAtOnce = 100
 	hostsAgree = 2
 )
@@ -60,7 +61,7 @@ func (h Hearing) Run(ctx context.Context) error {
 		if time.Since(again) > hearAgain {
 			answers, again = append(answers, wallet.WitnessContradicted), time.Now()
 			if len(h.Hosts) >= hostsAgree {
-				answers = append(answers, wallet.WitnessAlone) // from before there were two
+				answers = append(answers, wallet.WitnessAlone) // answers from the time of a single host
 			}
 		}
 		if err := h.round(ctx, answers); err != nil && ctx.Err() == nil {
@@ -98,8 +99,8 @@ func (h Hearing) round(ctx context.Context, answers []wallet.Witness) error {
 	return errors.Join(append(problems, err)...)
 }
 
-// hear asks the hosts about one deposit. A host that did not answer is asked first from then on, and the others only while two
-// may still agree: an outage of one must not have the same blocks read from the others again and again.
+// hear asks the hosts about one deposit. It asks a host that did not answer first from then on, and the others only
+// while two may still agree: the outage of one host must not cause repeated reads of the same blocks from the others.
 func (h Hearing) hear(ctx context.Context, d Testified) (wallet.Witness, error) {
 	if len(h.Hosts) < hostsAgree {
 		return wallet.WitnessAlone, nil
@@ -139,7 +140,7 @@ func (o only) Has(key []byte) bool { return bytes.Equal(o, key) }
 
 // testifies reports whether a host has a deposit's block with the same transfer in it.
 func testifies(ctx context.Context, driver chain.Driver, d Testified) (bool, error) {
-	if looker, ok := driver.(chain.Looker); ok && d.Ordinal >= chain.FirstHinted { // no block shows what a contract sent
+	if looker, ok := driver.(chain.Looker); ok && d.Ordinal >= chain.FirstHinted { // blocks do not show contract coin
 		e, err := looker.Effect(ctx, d.TxHash, d.Key)
 		return err == nil && e.Hash == d.BlockHash && !e.Failed && e.Amount.Cmp(d.Amount) == 0, err
 	}

@@ -9,7 +9,7 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// One host never confirms a deposit, two do, and one that has the height without it contradicts.
+// One host never confirms a deposit, two do. A host that has the height without the deposit contradicts it.
 func TestHearing(t *testing.T) {
 	key := []byte("an address of ours..")
 	honest := newNode()
@@ -61,7 +61,7 @@ func TestHearing(t *testing.T) {
 	}
 }
 
-// While one of two hosts does not answer, the other one is not read again and again for the same deposit.
+// While one of two hosts does not answer, the other one is not read repeatedly for the same deposit.
 func TestHearing_silentHost(t *testing.T) {
 	key := []byte("an address of ours..")
 	honest := newNode()

@@ -1,5 +1,5 @@
-// Package signer is the client of the signer's unix socket. It holds no key: it asks in typed intents and checks the bytes
-// that come back against what it asked for.
+// Package signer is the client of the signer's unix socket. It holds no key: it sends typed intents and compares the
+// returned bytes with the request.
 package signer
 
 import (
@@ -25,7 +25,7 @@ const (
 	answerMost = 1 << 20
 )
 
-// New makes a client of the socket at path; nothing is dialled yet.
+// New makes a client of the socket at path and does not dial yet.
 func New(path string) *Client {
 	dialer := net.Dialer{Timeout: patience}
 	return &Client{&http.Client{Timeout: patience, Transport: &http.Transport{
@@ -42,7 +42,7 @@ type Stations struct {
 	Treasuries map[string]string `json:"treasuries"`
 }
 
-// Stations asks for them.
+// Stations requests the stations.
 func (c *Client) Stations(ctx context.Context) (out Stations, err error) {
 	err = c.do(ctx, http.MethodGet, "/v1/stations", nil, &out)
 	return out, err
@@ -55,12 +55,12 @@ func (c *Client) Addresses(ctx context.Context, family money.Family, indices []u
 	}
 	err := c.do(ctx, http.MethodPost, "/v1/addresses", map[string]any{"family": family, "indices": indices}, &out)
 	if err == nil && len(out.Addresses) != len(indices) {
-		err = errors.New("the signer answered with another number of addresses")
+		err = errors.New("the signer returned another number of addresses")
 	}
 	return out.Addresses, err
 }
 
-// Sign asks for one signature. A no is an *intent.Refusal.
+// Sign asks for one signature. A refusal is an *intent.Refusal.
 func (c *Client) Sign(ctx context.Context, r intent.Request) (out intent.Signed, err error) {
 	err = c.do(ctx, http.MethodPost, "/v1/sign", r, &out)
 	return out, err

@@ -47,9 +47,9 @@ JOIN addresses a ON a.mode = c.mode AND a.family = c.family AND a.seq = pick.seq
 WHERE c.last_seq > 0`
 )
 
-// Allocate grants a request: it makes the addresses, commits them and writes the answer, all in one transaction. A
-// message that was handled before does nothing; a new message with a known request id is answered with the same
-// addresses. Without a source the request is kept and granted later (see Waiting).
+// Allocate grants a request: it makes the addresses, commits them and writes the answer, all in one transaction. It
+// ignores a message that was handled before, and answers a new message with a known request id with the same addresses.
+// Without a source it keeps the request, which is granted later (see Waiting).
 func (s *Store) Allocate(ctx context.Context, messageID string, r wallet.Request, source derivation.Source) error {
 	wrote := false
 	err := s.tx(ctx, func(tx pgx.Tx) error {
@@ -100,7 +100,7 @@ func (s *Store) Allocate(ctx context.Context, messageID string, r wallet.Request
 	return nil
 }
 
-// grant returns the addresses of a request: those it was given before, or new ones.
+// grant returns the addresses of a request: the earlier ones, or new ones.
 func (s *Store) grant(ctx context.Context, tx pgx.Tx, r wallet.Request, first int64, source derivation.Source) (wallet.Allocation, error) {
 	if first == 0 {
 		var err error

@@ -70,7 +70,7 @@ WHERE mode = 'live' GROUP BY 1, 2`
 // Scanned implements unseen.Balances.
 func (s *Store) Scanned(ctx context.Context, network string) (height, final int64, err error) {
 	if err = s.pool.QueryRow(ctx, scannedSQL, network).Scan(&height, &final); err != nil {
-		err = fmt.Errorf("reading how far %s is scanned: %w", network, err)
+		err = fmt.Errorf("reading the cursor of %s: %w", network, err)
 	}
 	return height, final, err
 }
@@ -118,7 +118,7 @@ func (s *Store) Expected(ctx context.Context, network string, height int64, of [
 	}
 	rows, err := s.pool.Query(ctx, expectedSQL, network, height, addresses, wallets)
 	if err != nil {
-		return nil, fmt.Errorf("reading what addresses should have: %w", err)
+		return nil, fmt.Errorf("reading the expected balances: %w", err)
 	}
 	out := make(map[string]*big.Int, len(of))
 	var address, text string
@@ -127,7 +127,7 @@ func (s *Store) Expected(ctx context.Context, network string, height int64, of [
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading what addresses should have: %w", err)
+		return nil, fmt.Errorf("reading the expected balances: %w", err)
 	}
 	return out, nil
 }

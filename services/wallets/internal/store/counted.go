@@ -21,8 +21,8 @@ const countAssetsSQL = `WITH kept AS (
 SELECT kept.mode, kept.network, kept.asset, coalesce(c.contract, kept.contract), kept.decimals
 FROM kept LEFT JOIN counted_assets c USING (mode, network, asset)`
 
-// CountAssets records assets that are new and contracts that changed, and returns what was recorded of each asset
-// before; of a new one what is recorded now. Decimals, once recorded, never change.
+// CountAssets records new assets and changed contracts, and returns the earlier record of each asset, or the present
+// one of a new asset. Decimals, once recorded, never change.
 func (s *Store) CountAssets(ctx context.Context, now []wallet.Counted) ([]wallet.Counted, error) {
 	var modes, networks, assets, contracts []string
 	var decimals []int32

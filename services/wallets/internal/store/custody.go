@@ -37,7 +37,7 @@ func (s *Store) book(ctx context.Context, tx pgx.Tx, w wallet.Wallet, d wallet.D
 	var text string
 	var journals int64
 	if err := tx.QueryRow(ctx, bookedSQL, d.Mode, d.Key()).Scan(&text, &journals); err != nil {
-		return fmt.Errorf("reading what is booked for %s: %w", d.Key(), err)
+		return fmt.Errorf("reading the journals of %s: %w", d.Key(), err)
 	}
 	booked, err := integer(text)
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 	addHintSQL = `INSERT INTO hints (mode, network, address, tx_hash, ordinal) SELECT $1, $2, $3, $4, $5
 WHERE (SELECT count(*) FROM hints WHERE mode = $1 AND network = $2 AND address = $3) < $6 ON CONFLICT DO NOTHING`
 
-	// An operator may have any hint looked at again that is not a deposit.
+	// An operator may have any hint inspected again that is not a deposit.
 	reopenHintSQL = `INSERT INTO hints (mode, network, address, tx_hash, ordinal) VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (mode, network, address, tx_hash) DO UPDATE SET state = 'waiting', reason = '', amount = 0, tries = 0, since = now(), due_at = now(),
 changed_at = now() WHERE hints.state IN ('nothing', 'unclear')`
@@ -40,7 +40,7 @@ since = CASE WHEN d.state = 'reverted' THEN now() ELSE h.since END, tries = 0,
 state = CASE WHEN d.state = 'reverted' THEN 'waiting' WHEN d.finalized THEN 'final' ELSE 'credited' END
 FROM deposits d WHERE h.state = 'credited' AND h.due_at <= now() AND d.mode = h.mode AND d.network = h.network AND d.tx_hash = h.tx_hash AND d.ordinal = h.ordinal`
 
-	// A reorganisation that an operator lets the scan follow takes back what was final.
+	// A reorganisation that an operator lets the scan follow revokes final verdicts.
 	reviveHintsSQL = `UPDATE hints h SET state = 'waiting', since = now(), due_at = now(), tries = 0, changed_at = now() FROM deposits d
 WHERE d.ordinal >= 1000000000 AND d.state = 'reverted' AND h.state = 'final'
 AND h.mode = d.mode AND h.network = d.network AND h.address = d.address AND h.tx_hash = d.tx_hash`
@@ -82,7 +82,7 @@ func (s *Store) AddHint(ctx context.Context, mode tenant.Mode, network, address,
 			return err
 		}
 		if index >= 1<<31-chain.FirstHinted {
-			return fmt.Errorf("address %d has no number for what contracts send", index)
+			return fmt.Errorf("address %d has no ordinal for payments of contracts", index)
 		}
 		sql, args := addHintSQL, []any{mode, network, address, txHash, chain.FirstHinted + index, hintsOfAddress}
 		if again {
@@ -93,7 +93,7 @@ func (s *Store) AddHint(ctx context.Context, mode tenant.Mode, network, address,
 		return err
 	})
 	if err != nil {
-		return known, added, fmt.Errorf("noting a transaction that was named: %w", err)
+		return known, added, fmt.Errorf("storing a named transaction: %w", err)
 	}
 	return known, added, nil
 }
@@ -132,8 +132,8 @@ func (s *Store) EndHint(ctx context.Context, h unseen.Hint, v unseen.Verdict) er
 	return err
 }
 
-// TakeHint implements unseen.Hints. The cursor's row is locked: the scan rests, so what is on record for the block is
-// all that the scan will ever find there.
+// TakeHint implements unseen.Hints. It locks the cursor's row: the scan cannot move, so the recorded deposits of the
+// block are all that the scan will ever find there.
 func (s *Store) TakeHint(ctx context.Context, h unseen.Hint, e chain.Effect) (v unseen.Verdict, err error) {
 	woken := false
 	c := scanner.Chain{Mode: h.Mode, Network: h.Network}
@@ -202,11 +202,11 @@ func (s *Store) creditHint(ctx context.Context, tx pgx.Tx, c scanner.Chain, h un
 	return s.publish(ctx, tx, c, changed, at.Height)
 }
 
-// firstTraced is where the ordinals of what contracts sent as traces tell it begin.
+// firstTraced is where the ordinals of traced payments by contracts begin.
 const firstTraced = 1_000_000
 
-// merged takes what traces tell of a transaction that was credited to the same address by a hint before as one further
-// sighting of that deposit: the same coin is never two deposits.
+// merged treats traced coin of a transaction that a hint has credited to the same address as one further sighting of
+// that deposit: the same coin is never two deposits.
 func merged(ctx context.Context, tx pgx.Tx, c scanner.Chain, ours []wallet.Sighting) ([]wallet.Sighting, error) {
 	var hashes []string
 	for _, o := range ours {
@@ -219,14 +219,14 @@ func merged(ctx context.Context, tx pgx.Tx, c scanner.Chain, ours []wallet.Sight
 	}
 	rows, err := tx.Query(ctx, hintedSQL, c.Mode, c.Network, hashes, chain.FirstHinted)
 	if err != nil {
-		return nil, fmt.Errorf("reading what hints credited: %w", err)
+		return nil, fmt.Errorf("reading the deposits of hints: %w", err)
 	}
 	type place struct{ tx, address string }
 	hinted, at := map[place]int{}, map[place]int{}
 	var p place
 	var ordinal int
 	if _, err := pgx.ForEachRow(rows, []any{&p.tx, &p.address, &ordinal}, func() error { hinted[p] = ordinal; return nil }); err != nil {
-		return nil, fmt.Errorf("reading what hints credited: %w", err)
+		return nil, fmt.Errorf("reading the deposits of hints: %w", err)
 	}
 	out := make([]wallet.Sighting, 0, len(ours))
 	for _, o := range ours {
@@ -246,12 +246,12 @@ func merged(ctx context.Context, tx pgx.Tx, c scanner.Chain, ours []wallet.Sight
 	return out, nil
 }
 
-// UnclearHint is a hint that an operator has to look at.
+// UnclearHint is a hint that an operator must inspect.
 type UnclearHint struct {
 	Network   string    `json:"network"`
 	Address   string    `json:"address"`
 	TxHash    string    `json:"txHash"`
-	Units     string    `json:"units"` // left over in its block
+	Units     string    `json:"units"` // unattributed in its block
 	Reason    string    `json:"reason"`
 	CreatedAt time.Time `json:"createdAt"`
 }

@@ -20,7 +20,7 @@ var _ scanner.MempoolStore = (*Store)(nil)
 const (
 	waitsSQL = `SELECT m.tx_hash, m.inputs FROM mempool m WHERE m.mode = $1 AND m.network = $2 ORDER BY m.tx_hash, m.ordinal`
 
-	// ownCursorSQL locks the cursor, by which every writer of a chain waits for the others, and tells whose it is.
+	// ownCursorSQL locks the cursor, so that the writers of a chain wait for each other, and reads its epoch.
 	ownCursorSQL = `SELECT epoch, height FROM cursors WHERE mode = $1 AND network = $2 FOR UPDATE`
 
 	// A transaction in a block leaves the mempool table. A block that leaves the chain does not bring its transactions
@@ -33,7 +33,7 @@ AND NOT tx_hash = ANY(coalesce($3, ARRAY[]::text[]))`
 
 	absentSQL = `UPDATE mempool SET absent_since = now() WHERE mode = $1 AND network = $2 AND absent_since IS NULL AND tx_hash = ANY($3)`
 
-	// A transaction that another one replaced is gone. One that is only missing has a while to come back.
+	// A replaced transaction is reverted at once, a missing one after the grace.
 	missedSQL = `SELECT ` + depositColumns + ` FROM deposits d JOIN mempool m ON m.mode = d.mode AND m.network = d.network
 AND m.tx_hash = d.tx_hash AND m.ordinal = d.ordinal WHERE m.mode = $1 AND m.network = $2
 AND (m.tx_hash = ANY($3) OR m.absent_since < now() - $4 * interval '1 second')
@@ -49,13 +49,13 @@ ON CONFLICT (mode, network, tx_hash, ordinal) DO UPDATE SET inputs = excluded.in
 func (s *Store) Waits(ctx context.Context, c scanner.Chain) ([]scanner.Waiting, error) {
 	rows, err := s.pool.Query(ctx, waitsSQL, c.Mode, c.Network)
 	if err != nil {
-		return nil, fmt.Errorf("reading what waits: %w", err)
+		return nil, fmt.Errorf("reading waiting deposits: %w", err)
 	}
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (w scanner.Waiting, err error) {
 		return w, row.Scan(&w.TxHash, &w.Inputs)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading what waits: %w", err)
+		return nil, fmt.Errorf("reading waiting deposits: %w", err)
 	}
 	return slices.CompactFunc(list, func(a, b scanner.Waiting) bool { return a.TxHash == b.TxHash }), nil
 }
@@ -76,7 +76,7 @@ func (s *Store) Mempool(ctx context.Context, l scanner.Lease, look scanner.Look,
 			return scanner.ErrFenced
 		}
 		if _, err := tx.Exec(ctx, minedSQL, l.Mode, l.Network); err != nil {
-			return fmt.Errorf("forgetting what was mined: %w", err)
+			return fmt.Errorf("deleting mined transactions: %w", err)
 		}
 		found, err := s.wait(ctx, tx, l.Chain, look, height)
 		if err != nil {
@@ -130,30 +130,30 @@ func (s *Store) wait(ctx context.Context, tx pgx.Tx, c scanner.Chain, look scann
 		}
 		changed = append(changed, next)
 		if _, err := tx.Exec(ctx, waitSQL, c.Mode, c.Network, sight.TxHash, sight.Ordinal, inputs[sight.TxHash]); err != nil {
-			return nil, fmt.Errorf("noting what waits: %w", err)
+			return nil, fmt.Errorf("storing waiting transactions: %w", err)
 		}
 	}
 	return changed, nil
 }
 
-// miss reverts what the mempool has lost. While the scan is below the node's chain nothing is lost: a block that is not
-// scanned yet may hold it.
+// miss reverts transactions that the mempool has lost. While the scan is below the node's chain none counts as lost: a
+// block that is not scanned yet may hold it.
 func (s *Store) miss(ctx context.Context, tx pgx.Tx, c scanner.Chain, look scanner.Look, height int64, grace time.Duration) (changed []wallet.Deposit, err error) {
 	if height < look.Height {
 		return nil, nil
 	}
 	for sql, list := range map[string][]string{presentSQL: look.Absent, absentSQL: look.Absent} {
 		if _, err := tx.Exec(ctx, sql, c.Mode, c.Network, list); err != nil {
-			return nil, fmt.Errorf("noting what is missing: %w", err)
+			return nil, fmt.Errorf("storing missing transactions: %w", err)
 		}
 	}
 	rows, err := tx.Query(ctx, missedSQL, c.Mode, c.Network, look.Replaced, grace.Seconds())
 	if err != nil {
-		return nil, fmt.Errorf("reading what is gone: %w", err)
+		return nil, fmt.Errorf("reading lost deposits: %w", err)
 	}
 	gone, err := pgx.CollectRows(rows, toDeposit)
 	if err != nil {
-		return nil, fmt.Errorf("reading what is gone: %w", err)
+		return nil, fmt.Errorf("reading lost deposits: %w", err)
 	}
 	for _, d := range gone {
 		next, ok := d.Revert(height)
@@ -162,7 +162,7 @@ func (s *Store) miss(ctx context.Context, tx pgx.Tx, c scanner.Chain, look scann
 		}
 		changed = append(changed, next)
 		if _, err := tx.Exec(ctx, leftMempoolSQL, c.Mode, c.Network, d.TxHash, d.Ordinal); err != nil {
-			return nil, fmt.Errorf("forgetting what is gone: %w", err)
+			return nil, fmt.Errorf("deleting lost transactions: %w", err)
 		}
 	}
 	return changed, nil

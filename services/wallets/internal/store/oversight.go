@@ -37,7 +37,7 @@ func (s *Store) Scans(ctx context.Context) ([]Scan, error) {
 	})
 }
 
-// Recovering is since when the database is in recovery; nil when it is not.
+// Recovering is the start of the database's recovery; nil when it is not in recovery.
 func (s *Store) Recovering(ctx context.Context) (*time.Time, error) {
 	var since time.Time
 	err := s.pool.QueryRow(ctx, recoverySQL).Scan(&since)

@@ -60,8 +60,8 @@ func stock(rows pgx.Rows) ([]pooled, error) {
 	})
 }
 
-// take hands out the next addresses of the stock under the counter's row lock and stores them as wallets of the given
-// ids. It fails with wallet.ErrNoStock, having changed nothing, when there are not enough.
+// take issues the next addresses of the stock under the counter's row lock and stores them as wallets of the given ids.
+// It fails with wallet.ErrNoStock and changes nothing when there are not enough.
 func (s *Store) take(ctx context.Context, tx pgx.Tx, slot wallet.Slot, ids []string) (first int64, list []pooled, err error) {
 	var next, seq int64
 	if err := tx.QueryRow(ctx, placeSQL, slot.Mode, slot.Family).Scan(&next, &seq); err != nil {
@@ -82,7 +82,7 @@ func (s *Store) take(ctx context.Context, tx pgx.Tx, slot wallet.Slot, ids []str
 
 const maxIndex = 1 << 31
 
-// watchStock puts addresses of the stock among those that are watched and moves the counter.
+// watchStock stores addresses of the stock as watched ones and moves the counter.
 func (s *Store) watchStock(ctx context.Context, tx pgx.Tx, slot wallet.Slot, list []pooled, ids []string, next, seq int64) error {
 	indices, keys, texts := make([]int64, len(list)), make([][]byte, len(list)), make([]string, len(list))
 	for i, p := range list {
@@ -108,11 +108,11 @@ func (s *Store) newIDs(n int) []string {
 // importPage bounds one statement of an import.
 const importPage = 10_000
 
-// ErrOtherBatch says that another batch with the same beginning was imported before.
+// ErrOtherBatch means that another batch with the same first index was imported before.
 var ErrOtherBatch = errors.New("another batch that begins at the same index was imported before")
 
-// ImportBatch implements app.Pool. The same batch again does nothing; a batch that overlaps another, or holds an
-// address that was handed out under another index, is refused whole.
+// ImportBatch implements app.Pool. It ignores a repeated batch, and refuses a whole batch that overlaps another or
+// holds an address that was issued under another index.
 func (s *Store) ImportBatch(ctx context.Context, b wallet.Batch) (fresh bool, err error) {
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, jumpPatientSQL); err != nil {
@@ -148,7 +148,7 @@ func (s *Store) ImportBatch(ctx context.Context, b wallet.Batch) (fresh bool, er
 			return err
 		}
 		if strange > 0 {
-			return fmt.Errorf("%d of its addresses were handed out under another index", strange)
+			return fmt.Errorf("%d of its addresses were issued under another index", strange)
 		}
 		return s.watchPassed(ctx, tx, b, next, seq)
 	})
@@ -158,7 +158,7 @@ func (s *Store) ImportBatch(ctx context.Context, b wallet.Batch) (fresh bool, er
 	return fresh, nil
 }
 
-// watchPassed watches what of the batch lies below the next index: somebody may have been given it before a restore.
+// watchPassed watches the addresses of the batch below the next index: they may have been issued before a restore.
 func (s *Store) watchPassed(ctx context.Context, tx pgx.Tx, b wallet.Batch, next, seq int64) error {
 	end := min(next, b.From+int64(len(b.Addresses)))
 	if end <= b.From {

@@ -124,7 +124,7 @@ func TestPool_empty(t *testing.T) {
 			t.Errorf("wallet %d: %v", i, err)
 		}
 	}
-	importBatch(t, s, batch(t, 10, 10)) // a gap in the numbers is no harm
+	importBatch(t, s, batch(t, 10, 10)) // a gap in the numbers is allowed
 	if err := s.Allocate(t.Context(), "", r, derivation.Pooled{}); err != nil {
 		t.Fatal(err)
 	}
@@ -137,8 +137,8 @@ func TestPool_empty(t *testing.T) {
 	}
 }
 
-// TestNeverTwice is the promise of every mode and family: 64 allocators at once, then the database is lost with what
-// was handed out since its backup, restored, and 64 allocators again. No address is given to two of them.
+// TestNeverTwice is the promise of every mode and family: 64 allocators at once, then the database loses the addresses
+// that were issued since its backup and is restored, and 64 allocators again. No address is issued twice.
 func TestNeverTwice(t *testing.T) {
 	t.Parallel()
 	for _, mode := range tenant.Modes() {
@@ -181,7 +181,7 @@ func TestNeverTwice(t *testing.T) {
 	}
 }
 
-// crowd allocates from 64 sides at once and notes who was given what.
+// crowd allocates from 64 sides at once and records each receiver.
 func crowd(t *testing.T, s *store.Store, pool *pgxpool.Pool, slot wallet.Slot, src derivation.Source, name string, seen map[string]string) {
 	t.Helper()
 	var wg sync.WaitGroup

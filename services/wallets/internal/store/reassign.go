@@ -12,7 +12,7 @@ const reassignSQL = `UPDATE wallets SET key_id = $4 WHERE id IN (
 	SELECT id FROM wallets WHERE key_id = $1 AND mode = $2 AND merchant_id = $3 ORDER BY id LIMIT 1000 FOR UPDATE)`
 
 // Reassign gives all wallets of one key to another key of the same merchant and mode, a thousand at a time, and returns
-// how many there were. Interrupted, it is simply done again.
+// their number. After an interruption it can be repeated.
 func (s *Store) Reassign(ctx context.Context, from tenant.Owner, to int64) (moved int64, err error) {
 	for {
 		tag, err := s.pool.Exec(ctx, reassignSQL, from.KeyID, from.Mode, from.MerchantID, to)

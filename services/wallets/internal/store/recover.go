@@ -65,8 +65,7 @@ AND (d.height, d.tx_hash, d.ordinal) > ($5, $6, $7) ORDER BY d.height, d.tx_hash
 	ownersOfTxSQL = `SELECT w.id, w.merchant_id, w.status FROM wallets w WHERE w.id = ANY($1)`
 )
 
-// Recover implements app.Recovery. It notes a restore once, however often and in however many processes it is called,
-// until EndRecovery.
+// Recover implements app.Recovery. It notes a restore once, in any number of calls and processes, until EndRecovery.
 func (s *Store) Recover(ctx context.Context, margin int64) error {
 	err := s.tx(ctx, func(tx pgx.Tx) error {
 		var recovery int64
@@ -89,7 +88,7 @@ func (s *Store) Recover(ctx context.Context, margin int64) error {
 	return s.LoadVersions(ctx)
 }
 
-// EndRecovery says that the database is in normal service again.
+// EndRecovery notes that the database is in normal service again.
 func (s *Store) EndRecovery(ctx context.Context) error {
 	if _, err := s.pool.Exec(ctx, endRecoverySQL); err != nil {
 		return fmt.Errorf("ending the recovery: %w", err)
@@ -118,9 +117,8 @@ func (s *Store) raise(list []wallet.Deposit) {
 // jumpMost bounds one transaction of Jump.
 const jumpMost = 2_500
 
-// Jump implements app.Recovery: it makes and watches the next addresses below the target, which nobody will be given
-// again, and reports whether more are to be made. Without a source only the counter moves: nothing can have been
-// issued.
+// Jump implements app.Recovery: it makes and watches the next addresses below the target, which are never issued again,
+// and reports whether more are to be made. Without a source only the counter moves: nothing can have been issued.
 func (s *Store) Jump(ctx context.Context, mode tenant.Mode, family money.Family, source derivation.Source) (more bool, err error) {
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		var target, next, seq int64
@@ -165,8 +163,7 @@ func (s *Store) Jump(ctx context.Context, mode tenant.Mode, family money.Family,
 	return more, nil
 }
 
-// jumpStock is Jump where addresses are imported: what of the stock lies below the target is watched and never handed
-// out.
+// jumpStock is Jump for imported addresses: it watches the stock below the target, which is never issued.
 func (s *Store) jumpStock(ctx context.Context, tx pgx.Tx, slot wallet.Slot, next, target, seq int64) (more bool, err error) {
 	rows, err := tx.Query(ctx, stockSQL, slot.Mode, slot.Family, next, target, jumpMost)
 	if err != nil {
@@ -186,7 +183,7 @@ func (s *Store) jumpStock(ctx context.Context, tx pgx.Tx, slot wallet.Slot, next
 func (s *Store) PendingRescans(ctx context.Context) ([]scanner.Rescan, error) {
 	rows, err := s.pool.Query(ctx, pendingRescansSQL)
 	if err != nil {
-		return nil, fmt.Errorf("reading what is to be scanned again: %w", err)
+		return nil, fmt.Errorf("reading pending rescans: %w", err)
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r scanner.Rescan, err error) {
 		err = row.Scan(&r.Mode, &r.Network, &r.To, &r.Stood)
@@ -209,7 +206,7 @@ func (s *Store) Again(ctx context.Context, c scanner.Chain, at chain.Header, tra
 			return err
 		}
 		if at.Height > cursor.Height {
-			return fmt.Errorf("block %d is not scanned yet: the scan stands at %d", at.Height, cursor.Height)
+			return fmt.Errorf("block %d is not scanned yet: the scan is at %d", at.Height, cursor.Height)
 		}
 		var kept chain.Header
 		err = tx.QueryRow(ctx, headerSQL, c.Mode, c.Network, at.Height).Scan(&kept.Height, &kept.Hash, &kept.Parent, &kept.Time)
@@ -261,7 +258,7 @@ func (s *Store) Retell(ctx context.Context, c scanner.Chain, from, to int64) (to
 			return err
 		})
 		if err != nil {
-			return told, fmt.Errorf("telling the deposits of %s again: %w", c, err)
+			return told, fmt.Errorf("publishing the deposits of %s again: %w", c, err)
 		}
 		if told += len(page); len(page) > 0 {
 			s.wake()

@@ -190,7 +190,7 @@ func (n nodeOf) Fetch(ctx context.Context, height int64) (chain.Block, error) {
 	return nodeBlock{h, n[height]}, err
 }
 
-// A second look finds what was missed, tells what was known again and leaves the cursor alone.
+// A second look finds missed deposits, publishes known ones again and does not change the cursor.
 func TestAgain(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)

@@ -17,7 +17,7 @@ var _ scanner.Past = (*Store)(nil)
 const (
 	positionSQL = `SELECT height, hash, block_time, finalized FROM cursors WHERE mode = $1 AND network = $2`
 
-	// A header is preferred to a deposit, which knows no parent.
+	// A header is preferred to a deposit, which has no parent.
 	knownBlockSQL = `SELECT height, hash, parent, time FROM (
 	(SELECT height, hash, parent, time, 0 AS rank FROM headers WHERE mode = $1 AND network = $2 AND height <= $3 ORDER BY height DESC LIMIT 1)
 	UNION ALL
@@ -59,8 +59,8 @@ func (s *Store) Known(ctx context.Context, c scanner.Chain, height int64) (h cha
 	return h, err == nil, err
 }
 
-// TakeBack implements scanner.Past. A scanner that runs meanwhile believes in the former position and can write nothing
-// from there; it finds the new one when it takes the cursor over again.
+// TakeBack implements scanner.Past. A concurrent scanner has the former position and can write nothing from there; it
+// reads the new one when it takes the cursor over again.
 func (s *Store) TakeBack(ctx context.Context, c scanner.Chain, plan scanner.Plan, note scanner.Note) (out scanner.TakenBack, err error) {
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		out = scanner.TakenBack{}
@@ -82,10 +82,10 @@ func (s *Store) TakeBack(ctx context.Context, c scanner.Chain, plan scanner.Plan
 		}
 		rows, err := tx.Query(ctx, goneOutgoingSQL, c.Mode, c.Network, plan.Fork)
 		if err != nil {
-			return fmt.Errorf("reading our transactions above the fork: %w", err)
+			return fmt.Errorf("reading outgoing transactions above the fork: %w", err)
 		}
 		if out.Outgoing, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
-			return fmt.Errorf("reading our transactions above the fork: %w", err)
+			return fmt.Errorf("reading outgoing transactions above the fork: %w", err)
 		}
 		_, err = tx.Exec(ctx, auditSQL, note.Operator, "rewind", map[string]any{
 			"mode": c.Mode, "network": c.Network, "from": at.Height, "fork": plan.Fork, "to": plan.To.Height, "hash": plan.To.Hash,
@@ -99,7 +99,7 @@ func (s *Store) TakeBack(ctx context.Context, c scanner.Chain, plan scanner.Plan
 	return out, err
 }
 
-// cut moves the cursor to where the scan goes on and forgets what was above.
+// cut moves the cursor to the plan's block and deletes the headers above it.
 func (s *Store) cut(ctx context.Context, tx pgx.Tx, c scanner.Chain, plan scanner.Plan) error {
 	to := plan.To
 	if _, err := tx.Exec(ctx, takeBackSQL, c.Mode, c.Network, to.Height, to.Hash, to.Time); err != nil {

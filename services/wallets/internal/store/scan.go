@@ -221,8 +221,8 @@ func (s *Store) settle(ctx context.Context, tx pgx.Tx, c scanner.Chain, step sca
 	return changed, s.putDeposits(ctx, tx, changed)
 }
 
-// see turns the transfers of the step's last block into deposits. A transfer to an address that is not ours after all
-// is dropped here: the set in memory may say yes too often.
+// see turns the transfers of the step's last block into deposits. It drops a transfer to an address that was not
+// issued: the set in memory has rare false positives.
 func (s *Store) see(ctx context.Context, tx pgx.Tx, c scanner.Chain, step scanner.Step, tip wallet.Tip) ([]wallet.Deposit, error) {
 	if len(step.Transfers) == 0 {
 		return nil, nil
@@ -262,7 +262,7 @@ func (s *Store) see(ctx context.Context, tx pgx.Tx, c scanner.Chain, step scanne
 	return out, putTransfers(ctx, tx, c, ours)
 }
 
-// sightings keeps the transfers whose address is ours and that move anything.
+// sightings keeps the transfers of a positive amount to issued addresses.
 func (s *Store) sightings(ctx context.Context, tx pgx.Tx, c scanner.Chain, family money.Family, step scanner.Step) ([]wallet.Sighting, error) {
 	texts := make([]string, len(step.Transfers))
 	for i, t := range step.Transfers {
@@ -293,7 +293,7 @@ func (s *Store) sightings(ctx context.Context, tx pgx.Tx, c scanner.Chain, famil
 	last := step.Last()
 	var out []wallet.Sighting
 	for i, t := range step.Transfers {
-		ours := len(t.Senders) > 0 && house[t.Senders[0]] // what a gas station gives is no deposit
+		ours := len(t.Senders) > 0 && house[t.Senders[0]] // a gas station's transfer is no deposit
 		if o, ok := owners[texts[i]]; ok && !ours && t.Amount.Sign() > 0 {
 			out = append(out, wallet.Sighting{
 				ID: wallet.ID{TxHash: t.TxHash, Ordinal: t.Ordinal}, Address: texts[i], WalletID: o.walletID, Trace: o.trace, Asset: t.Asset, Contract: t.Contract,
@@ -304,18 +304,18 @@ func (s *Store) sightings(ctx context.Context, tx pgx.Tx, c scanner.Chain, famil
 	return out, nil
 }
 
-// house are the addresses of our own that pay for gas, unless nothing was sent to us anyway.
+// house are the addresses that pay for gas; empty if there is no transfer to an issued address.
 func (s *Store) house(ctx context.Context, tx pgx.Tx, c scanner.Chain, family money.Family, owners int) (map[string]bool, error) {
 	if owners == 0 {
 		return nil, nil
 	}
 	rows, err := tx.Query(ctx, isHouseSQL, c.Mode, family)
 	if err != nil {
-		return nil, fmt.Errorf("reading the house's addresses: %w", err)
+		return nil, fmt.Errorf("reading the gas stations' addresses: %w", err)
 	}
 	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return nil, fmt.Errorf("reading the house's addresses: %w", err)
+		return nil, fmt.Errorf("reading the gas stations' addresses: %w", err)
 	}
 	out := make(map[string]bool, len(list))
 	for _, a := range list {
@@ -413,7 +413,7 @@ func (s *Store) through(ctx context.Context, l scanner.Lease, at scanner.Cursor,
 	})
 }
 
-// mark is the number of the last deposit message of a chain, and when that was so.
+// mark is the number of the last deposit message of a chain, and its time.
 type mark struct {
 	number int64
 	at     time.Time
@@ -449,7 +449,7 @@ func (s *Store) putDeposits(ctx context.Context, tx pgx.Tx, list []wallet.Deposi
 	var b pgx.Batch
 	for _, d := range list {
 		state := d.State
-		if d.Waits() { // the row beside it, in mempool, says so
+		if d.Waits() { // the row in mempool has its state
 			state = wallet.Reverted
 		}
 		b.Queue(putDepositSQL, d.Mode, d.Network, d.TxHash, d.Ordinal, d.Version, d.Family, d.Address, d.WalletID, d.Asset, d.Contract,

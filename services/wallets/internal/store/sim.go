@@ -22,7 +22,7 @@ const (
 	simStateSQL = `SELECT n.height, n.mine_until, clock_timestamp() - n.mined_at,
 EXISTS (SELECT FROM sim_transfers t WHERE t.network = n.network AND t.height IS NULL AND NOT t.dropped) FROM sim_networks n WHERE n.network = $1`
 
-	// A row for the network before its first block; the lock on it orders everybody who makes blocks.
+	// A row for the network before its first block; its lock orders the makers of blocks.
 	simOpenSQL = `INSERT INTO sim_networks (network, height, mine_until, mined_at) VALUES ($1, -1, 0, now()) ON CONFLICT DO NOTHING`
 	simLockSQL = `SELECT height FROM sim_networks WHERE network = $1 FOR UPDATE`
 
@@ -107,7 +107,7 @@ func simGrow(ctx context.Context, tx pgx.Tx, network string, height int64, hash 
 		return st, fmt.Errorf("adding block %d: %w", height, err)
 	}
 	var until, confirmations int64
-	if height > 0 { // the first block can hold nothing: nobody scans it
+	if height > 0 { // nobody scans the first block, so it holds nothing
 		rows, err := tx.Query(ctx, simIncludeSQL, network, height)
 		if err != nil {
 			return st, fmt.Errorf("filling block %d: %w", height, err)
@@ -178,8 +178,8 @@ func (s *Store) SimFork(ctx context.Context, network string, above int64, drop b
 	})
 }
 
-// Simulate puts a deposit on a simulated chain, once per request id. The message that asked for it is recorded in the
-// same transaction.
+// Simulate puts a deposit on a simulated chain, once per request id. The same transaction records the requesting
+// message.
 func (s *Store) Simulate(ctx context.Context, messageID string, d wallet.Simulated) error {
 	return s.tx(ctx, func(tx pgx.Tx) error {
 		if messageID != "" {
@@ -193,7 +193,7 @@ func (s *Store) Simulate(ctx context.Context, messageID string, d wallet.Simulat
 	})
 }
 
-// Owner returns the modes in which an address was handed out, given as each mode writes it.
+// Owner returns the modes in which an address was issued, given in each mode's notation.
 func (s *Store) Owner(ctx context.Context, family money.Family, test, live string) ([]tenant.Mode, error) {
 	rows, err := s.pool.Query(ctx, ownerSQL, family, test, live)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// world is a simulated chain with its scanner, as the service runs them.
-type world struct {
+// simulation is a simulated chain with its scanner, as the service runs them.
+type simulation struct {
 	t     *testing.T
 	store *store.Store
 	pool  *pgxpool.Pool
@@ -34,9 +34,9 @@ type world struct {
 	told  []wire.DepositChanged
 }
 
-func newWorld(t *testing.T) *world {
+func newSimulation(t *testing.T) *simulation {
 	s, pool := open(t)
-	w := &world{t: t, store: s, pool: pool, key: fund(t, s, pool), last: map[string]wire.DepositChanged{}}
+	w := &simulation{t: t, store: s, pool: pool, key: fund(t, s, pool), last: map[string]wire.DepositChanged{}}
 	network, _ := money.NetworkOf("ethereum")
 	w.chain = simulated.New(network, s, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	w.start(1)
@@ -45,7 +45,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // start runs miner and scanner under an epoch.
-func (w *world) start(epoch int64) {
+func (w *simulation) start(epoch int64) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	log := slog.New(slog.NewTextHandler(w.t.Output(), nil))
 	ethereum, _ := money.NetworkOf("ethereum")
@@ -63,7 +63,7 @@ func (w *world) start(epoch int64) {
 	w.stop = func() { cancel(); <-mined; <-scanned }
 }
 
-func (w *world) deposit(id string, confirmations int64) {
+func (w *simulation) deposit(id string, confirmations int64) {
 	w.t.Helper()
 	if err := w.store.Simulate(w.t.Context(), "", wallet.Simulated{
 		RequestID: id, Network: "ethereum", TxHash: "0x" + id, To: w.key, Asset: "USDT", Contract: "c", Amount: big.NewInt(100), Sender: "s", Confirmations: confirmations,
@@ -73,8 +73,8 @@ func (w *world) deposit(id string, confirmations int64) {
 	w.chain.Taken()
 }
 
-// until reads messages until one deposit is as wanted.
-func (w *world) until(id, what string, holds func(d wire.DepositChanged) bool) {
+// until reads messages until one deposit has the wanted state.
+func (w *simulation) until(id, what string, holds func(d wire.DepositChanged) bool) {
 	w.t.Helper()
 	deadline := time.After(20 * time.Second)
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -103,7 +103,7 @@ func reverted(d wire.DepositChanged) bool  { return d.State == wire.Reverted }
 
 func TestSimulated_confirmsFast(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newSimulation(t)
 	began := time.Now()
 	w.deposit("a", 12)
 	w.deposit("a", 12) // once per request
@@ -118,7 +118,7 @@ func TestSimulated_confirmsFast(t *testing.T) {
 
 func TestSimulated_forks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newSimulation(t)
 	w.deposit("a", 3)
 	w.deposit("b", 3)
 	w.until("a", "seen", seen)
@@ -127,7 +127,7 @@ func TestSimulated_forks(t *testing.T) {
 	if err := w.chain.Fork(t.Context(), height-1, false); err != nil {
 		t.Fatal(err)
 	}
-	// Mined again in another block: reverted in between or, when the scan had not got there yet, simply elsewhere.
+	// Mined again in another block: reverted in between, or only moved when the scan had not reached it yet.
 	w.until("a", "in another block", func(d wire.DepositChanged) bool { return d.State != wire.Reverted && d.BlockHeight > height })
 	w.deposit("c", 1)
 	w.until("c", "seen", seen)
@@ -140,7 +140,7 @@ func TestSimulated_forks(t *testing.T) {
 // After crashes at any place, each deposit is published once for each of its versions.
 func TestSimulated_survivesRestarts(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newSimulation(t)
 	for i := range int64(6) {
 		w.deposit(fmt.Sprint("d", i), 12)
 		w.stop()
@@ -153,7 +153,7 @@ func TestSimulated_survivesRestarts(t *testing.T) {
 
 func TestSimulated_refusesAForkOfNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newSimulation(t)
 	w.deposit("a", 1)
 	w.until("a", "seen", seen)
 	for _, above := range []int64{-1, 1_000_000} {

@@ -23,7 +23,7 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// Messages makes the outgoing messages that a transaction writes beside its rows.
+// Messages makes the outgoing messages that a transaction writes with its rows.
 type Messages interface {
 	DepositChanged(ctx context.Context, d wallet.Deposit, number int64) (outbox.Message, error)
 	ScannedThrough(ctx context.Context, p wallet.Progress) (outbox.Message, error)
@@ -33,7 +33,7 @@ type Messages interface {
 	WalletChanged(ctx context.Context, w wallet.Wallet) (outbox.Message, error)
 }
 
-// Settings are what the store needs beside its pool.
+// Settings are what the store needs in addition to its pool.
 type Settings struct {
 	Nets   map[tenant.Mode]address.Net // how bitcoin addresses of each mode are written
 	Depths wallet.Depths
@@ -67,7 +67,7 @@ func (s *Store) tx(ctx context.Context, f func(pgx.Tx) error) error {
 	return postgres.Tx(ctx, s.pool, f)
 }
 
-// now is the time that rows and messages carry: UTC in whole milliseconds, so that both say the same.
+// now is the time of rows and messages: UTC in whole milliseconds, so that both are equal.
 func (s *Store) now() time.Time { return s.set.Now().UTC().Truncate(time.Millisecond) }
 
 func (s *Store) wake() {
@@ -79,8 +79,8 @@ func (s *Store) wake() {
 // aliveSQL takes the lock by which others know that an owner's process lives.
 const aliveSQL = `SELECT pg_advisory_lock(hashtextextended('scanners of ' || $1, 0))`
 
-// Alive runs f while a session of its own holds the owner's lock. A process that is killed loses its sockets and with
-// them the lock, so others take its leases over at once instead of waiting until they run out.
+// Alive runs f while a session of its own holds the owner's lock. A killed process loses its sockets and with them the
+// lock, so others take its leases over at once instead of waiting until they expire.
 func (s *Store) Alive(ctx context.Context, cfg postgres.Config, owner string, log *slog.Logger, f func(context.Context) error) error {
 	return postgres.LeadSession(ctx, cfg, "scanners of "+owner, log, func(ctx context.Context, session *postgres.Session) error {
 		err := session.Do(ctx, func(conn *pgx.Conn) error {
@@ -94,8 +94,8 @@ func (s *Store) Alive(ctx context.Context, cfg postgres.Config, owner string, lo
 	})
 }
 
-// acquireSQL takes every named lease that is ours already, has run out, or belongs to a process that is dead. The epoch
-// grows when the owner changes.
+// acquireSQL takes every named lease that the owner holds already, that has expired, or that belongs to a dead process.
+// The epoch grows when the owner changes.
 const acquireSQL = `INSERT INTO leases AS l (name, owner, epoch, until)
 SELECT n, $2, 1, now() + $3::interval FROM unnest($1::text[]) AS n ORDER BY n
 ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until,
@@ -121,7 +121,7 @@ func (s *Store) Acquire(ctx context.Context, owner string, names []string, ttl t
 	return held, err
 }
 
-// Release gives up every lease of an owner, so that another replica need not wait for them to run out.
+// Release releases every lease of an owner, so that another replica need not wait for them to expire.
 func (s *Store) Release(ctx context.Context, owner string) error {
 	_, err := s.pool.Exec(ctx, releaseSQL, owner)
 	return err

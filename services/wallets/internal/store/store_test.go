@@ -67,7 +67,7 @@ func source(t testing.TB, family money.Family) derivation.Source {
 	return a
 }
 
-// drain takes every message of a kind out of the outbox, oldest first.
+// drain takes every message of a kind from the outbox, oldest first.
 func drain[T any](t testing.TB, pool *pgxpool.Pool, name wire.Name) []T {
 	t.Helper()
 	rows, err := pool.Query(t.Context(), `WITH gone AS (DELETE FROM outbox WHERE name = $1 RETURNING id, body) SELECT body FROM gone ORDER BY id`, string(name))
@@ -196,7 +196,7 @@ func TestAllocate_parallel(t *testing.T) {
 	}
 	done := make(chan struct{})
 	go func() { wg.Wait(); close(done) }()
-	// A reader that goes on from the last seq it saw, while they write, misses nothing.
+	// A reader that continues from the last seq it saw, during writes, misses nothing.
 	last, seen := int64(0), map[string]bool{}
 	read := func() {
 		if err := s.AddressesAfter(t.Context(), tenant.Test, money.EVM, last, func(seq int64, key []byte) {
@@ -280,7 +280,7 @@ func TestAdvance(t *testing.T) {
 	pay := []chain.Transfer{
 		{TxHash: "0xaa", Ordinal: 1, To: key, Asset: "USDT", Contract: "0xusdt", Amount: big.NewInt(5), Senders: []string{"0xpayer"}},
 		{TxHash: "0xaa", Ordinal: 2, To: key, Asset: "USDT", Contract: "0xusdt", Amount: huge},
-		{TxHash: "0xbb", To: make([]byte, 20), Asset: "ETH", Amount: big.NewInt(5)}, // not ours after all
+		{TxHash: "0xbb", To: make([]byte, 20), Asset: "ETH", Amount: big.NewInt(5)}, // not an issued address
 	}
 	one := header(1, "h1", "h0")
 	health := scanner.Health{State: wallet.ScanBehind, Head: header(7, "h7", "h6")}
@@ -309,7 +309,7 @@ func TestAdvance(t *testing.T) {
 	if got = drain[wire.DepositChanged](t, pool, wire.DepositChangedV1); len(got) != 2 || got[0].State != wire.Confirmed || got[0].Version != 2 || got[0].Depth != 13 {
 		t.Fatalf("%+v", got)
 	}
-	// Back over it, and again in another block at another place.
+	// Rewound, and in another block at another position.
 	if err := s.Rewind(ctx, lease, at, header(0, "h0", "")); err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func (b broken) ScannedThrough(context.Context, wallet.Progress) (outbox.Message
 	return outbox.Message{}, b.err
 }
 
-// A process that dies inside a step leaves nothing of it behind, and the step can be made again.
+// A process that dies inside a step leaves no part of it behind, and the step can be repeated.
 func TestAdvance_wholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
@@ -372,7 +372,7 @@ func TestAdvance_wholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// A paused former owner writes nothing once another has taken over, whatever it tries.
+// A paused former owner writes nothing once another has taken over.
 func TestFencing(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)

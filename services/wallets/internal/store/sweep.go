@@ -74,7 +74,7 @@ AND NOT EXISTS (SELECT FROM outgoing_tx o WHERE o.sweep = s.id AND (o.state IN (
 WHERE d.mode = 'live' AND d.network = $1 AND d.address = $2 AND d.contract = '' AND d.state <> 'reverted'
 AND s.state IS DISTINCT FROM 'swept'`
 
-	// A number is free for a sender when everything before it is with a node.
+	// A nonce is free for a sender when nodes have every transaction before it.
 	nextNonceSQL = `SELECT coalesce(max(nonce) + 1, 0), count(*) FILTER (WHERE state IN ('planned', 'signed')),
 count(*) FILTER (WHERE state = 'broadcast') FROM outgoing_tx WHERE mode = 'live' AND network = $1 AND sender = $2`
 
@@ -164,7 +164,7 @@ func (s Sweeps) Due(ctx context.Context, network string, least map[string]*big.I
 	}
 	rows, err := s.pool.Query(ctx, dueSweepsSQL, network, assets, amounts, most)
 	if err != nil {
-		return nil, fmt.Errorf("reading what is due: %w", err)
+		return nil, fmt.Errorf("reading due sums: %w", err)
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (d sweeper.Due, err error) {
 		var amount string
@@ -258,7 +258,7 @@ func (s Sweeps) Block(ctx context.Context, w sweep.Sweep, reason string) error {
 func (s Sweeps) Held(ctx context.Context, network, address string) (*big.Int, error) {
 	var text string
 	if err := s.pool.QueryRow(ctx, heldSQL, network, address).Scan(&text); err != nil {
-		return nil, fmt.Errorf("reading what is held: %w", err)
+		return nil, fmt.Errorf("reading held balances: %w", err)
 	}
 	return integer(text)
 }
@@ -267,7 +267,7 @@ func (s Sweeps) Held(ctx context.Context, network, address string) (*big.Int, er
 func (s Sweeps) Next(ctx context.Context, network, sender string, floor uint64, most int) (nonce uint64, busy bool, err error) {
 	var next, unsent, sent int64
 	if err := s.pool.QueryRow(ctx, nextNonceSQL, network, sender).Scan(&next, &unsent, &sent); err != nil {
-		return 0, false, fmt.Errorf("reading the next number: %w", err)
+		return 0, false, fmt.Errorf("reading the next nonce: %w", err)
 	}
 	return max(uint64(next), floor), unsent > 0 || sent >= int64(most), nil //nolint:gosec // a nonce is not negative
 }
@@ -304,7 +304,7 @@ func (s Sweeps) Drop(ctx context.Context, o sweep.Outgoing) error {
 func (s Sweeps) Underway(ctx context.Context, network string, most int) ([]sweep.Outgoing, error) {
 	rows, err := s.pool.Query(ctx, underwaySQL, network, most)
 	if err != nil {
-		return nil, fmt.Errorf("reading what is under way: %w", err)
+		return nil, fmt.Errorf("reading transactions under way: %w", err)
 	}
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o sweep.Outgoing, err error) {
 		var amount string
@@ -441,7 +441,7 @@ func (s Sweeps) Replaced(ctx context.Context, o sweep.Outgoing) error {
 	return s.land(ctx, o, sweep.Replaced, sweep.Receipt{Fee: new(big.Int)}, new(big.Int), nil)
 }
 
-// land is step with what a block says.
+// land is step with a block's receipt.
 func (s Sweeps) land(ctx context.Context, o sweep.Outgoing, to sweep.State, r sweep.Receipt, amount *big.Int,
 	f func(tx pgx.Tx) error,
 ) error {
@@ -507,8 +507,8 @@ func (s Sweeps) Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, o
 	return err
 }
 
-// tell makes payments book the end of a transaction about one of its addresses, with the amount that reached the
-// treasury.
+// tell publishes the end of a transaction of a payments address, with the amount that reached the treasury, for
+// payments to book.
 func (s Sweeps) tell(ctx context.Context, tx pgx.Tx, o sweep.Outgoing, r sweep.Receipt, ok bool, amount *big.Int) error {
 	if !ok || o.Kind != intent.Sweep {
 		amount = new(big.Int)
@@ -534,7 +534,7 @@ func (s Sweeps) tellAgain(ctx context.Context, c scanner.Chain, from, to int64) 
 			return outbox.Insert(ctx, tx, msgs...)
 		})
 		if err != nil {
-			return fmt.Errorf("telling the final transactions of %s again: %w", c, err)
+			return fmt.Errorf("publishing the final transactions of %s again: %w", c, err)
 		}
 		if len(page) > 0 {
 			s.wake()
@@ -571,7 +571,7 @@ func (s Sweeps) finalAgain(ctx context.Context, tx pgx.Tx, c scanner.Chain, from
 	return page, msgs, err
 }
 
-// sweepWallet brings a standalone wallet whose row is locked up to date after a sweep.
+// sweepWallet updates a standalone wallet, whose row is locked, after a sweep.
 func (s Sweeps) sweepWallet(ctx context.Context, tx pgx.Tx, w wallet.Wallet) (wrote bool, err error) {
 	rows, err := tx.Query(ctx, sweptOfWalletSQL, w.ID)
 	if err != nil {
@@ -596,7 +596,7 @@ func (s Sweeps) sweepWallet(ctx context.Context, tx pgx.Tx, w wallet.Wallet) (wr
 	return true, s.putWallet(ctx, tx, next, entered)
 }
 
-// bookSweep writes the journal of a transaction that has come to its end.
+// bookSweep writes the journal of a transaction that has ended.
 func bookSweep(ctx context.Context, tx pgx.Tx, o sweep.Outgoing, owned []wallet.Wallet, ok bool, amount, fee *big.Int) error {
 	from, merchant := sweep.Payments, ""
 	if len(owned) > 0 {
@@ -616,7 +616,7 @@ func bookSweep(ctx context.Context, tx pgx.Tx, o sweep.Outgoing, owned []wallet.
 	return nil
 }
 
-// ErrSweepBusy says that a transaction of a sweep may still land.
+// ErrSweepBusy means that a transaction of a sweep may still be mined.
 var ErrSweepBusy = errors.New("a transaction of this sweep is under way: it cannot be released")
 
 // ReleaseSweep ends a sweep that is blocked, so that its deposits may enter another; for an operator who has removed
@@ -635,14 +635,14 @@ func (s Sweeps) ReleaseSweep(ctx context.Context, sweepID string) error {
 			return err
 		}
 		if tag.RowsAffected() == 0 {
-			return fmt.Errorf("%.40q is no sweep that is open or blocked", sweepID)
+			return fmt.Errorf("%.40q is not an open or blocked sweep", sweepID)
 		}
 		_, err = tx.Exec(ctx, releaseSweepSQL, sweepID)
 		return err
 	})
 }
 
-// Unfinished is a sweep that is not at its end, as an operator is shown it.
+// Unfinished is a sweep that has not ended, in the form for an operator.
 type Unfinished struct {
 	ID        string    `json:"id"`
 	Network   string    `json:"network"`
@@ -658,7 +658,7 @@ type Unfinished struct {
 	TxHash    string    `json:"txHash,omitempty"`
 }
 
-// Unfinished lists the oldest sweeps that are not at their end.
+// Unfinished lists the oldest sweeps that have not ended.
 func (s Sweeps) Unfinished(ctx context.Context) ([]Unfinished, error) {
 	rows, err := s.pool.Query(ctx, unfinishedSQL)
 	if err != nil {

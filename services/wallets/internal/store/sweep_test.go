@@ -133,14 +133,14 @@ func TestSweeps_parallel(t *testing.T) {
 		Scan(&journals, &entries); err != nil || journals != 1 || entries != 4 {
 		t.Errorf("%d journals of %d entries, %v", journals, entries, err)
 	}
-	// The young deposit counts for the wallet and is not swept, so the wallet is not either.
+	// The young deposit counts for the wallet and is not swept, so the wallet is not swept either.
 	if w, err := base.FindWallet(ctx, tenant.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Live}, "wal_live"); err != nil || w.Status != wallet.StatusDetected {
 		t.Errorf("%s, %v", w.Status, err)
 	}
 	if left, err := s.Underway(ctx, "ethereum", 10); err != nil || len(left) != 0 {
 		t.Errorf("%+v, %v", left, err)
 	}
-	// Payments hears of addresses of its own alone; a rescan tells it again what it has lost, under the same id.
+	// Payments receives messages about its own addresses only; a rescan sends it lost ones again, under the same id.
 	if told := drain[wire.OutgoingFinal](t, pool, wire.OutgoingFinalV1); len(told) != 0 {
 		t.Errorf("payments was told of a standalone wallet: %+v", told)
 	}

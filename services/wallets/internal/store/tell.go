@@ -43,7 +43,7 @@ func (s *Store) KeepAccounts(ctx context.Context, accounts []wire.OwnedAddress) 
 		modes, families, addresses = append(modes, string(a.Mode)), append(families, string(a.Family)), append(addresses, a.Address)
 	}
 	if _, err := s.pool.Exec(ctx, keepAccountsSQL, modes, families, addresses); err != nil {
-		return fmt.Errorf("note treasuries: %w", err)
+		return fmt.Errorf("storing treasuries: %w", err)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (s *Store) TellOwned(ctx context.Context) (more bool, err error) {
 		return nil
 	})
 	if err != nil {
-		return false, fmt.Errorf("tell payments of addresses: %w", err)
+		return false, fmt.Errorf("publishing owned addresses: %w", err)
 	}
 	if wrote {
 		s.wake()
@@ -87,7 +87,7 @@ func (s *Store) TellOwned(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// untold reads the next page of each family and passes over it; full says that one of them was full.
+// untold reads the next page of each family and moves past it; full says that one of them was full.
 func (s *Store) untold(ctx context.Context, tx pgx.Tx) (owned []wire.OwnedAddress, full bool, err error) {
 	type place struct {
 		Mode, Family string
@@ -118,7 +118,7 @@ func (s *Store) untold(ctx context.Context, tx pgx.Tx) (owned []wire.OwnedAddres
 	return owned, full, nil
 }
 
-// TellAll makes TellOwned begin anew, for a payments whose database was restored.
+// TellAll makes TellOwned begin again, for a payments whose database was restored.
 func (s *Store) TellAll(ctx context.Context) error {
 	return s.tx(ctx, func(tx pgx.Tx) error {
 		var batch pgx.Batch

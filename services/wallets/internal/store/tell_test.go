@@ -20,7 +20,7 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// tellAll tells what is left, as a process does.
+// tellAll sends the remaining addresses, as a process does.
 func tellAll(ctx context.Context, s *store.Store) error {
 	for {
 		if more, err := s.TellOwned(ctx); err != nil || !more {
@@ -29,9 +29,9 @@ func tellAll(ctx context.Context, s *store.Store) error {
 	}
 }
 
-// Payments is sent every address of a standalone wallet, treasury and gas station once, whichever process sends it, and
-// none that it hands out itself: wallets from before, wallets between its own addresses, and new ones. After TellAll
-// all are sent again.
+// Payments receives every address of a standalone wallet, treasury and gas station once, from any process, and none
+// that it issues itself: wallets from before, wallets between its own addresses, and new ones. After TellAll all are
+// sent again.
 func TestTellOwned(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)

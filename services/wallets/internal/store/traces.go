@@ -17,7 +17,7 @@ ON CONFLICT DO NOTHING`
 	rotateTracesSQL = `SELECT address_traces_rotate()`
 )
 
-// NoteTraces keeps in whose trace what happens on each address belongs.
+// NoteTraces stores the trace of each address's payment.
 func (s *Store) NoteTraces(ctx context.Context, used []wire.UsedAddress) error {
 	n := len(used)
 	modes, families, texts, traces := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
@@ -30,7 +30,7 @@ func (s *Store) NoteTraces(ctx context.Context, used []wire.UsedAddress) error {
 	return nil
 }
 
-// RotateTraces forgets the oldest traces; call it every hour.
+// RotateTraces deletes the oldest traces; call it every hour.
 func (s *Store) RotateTraces(ctx context.Context) error {
 	_, err := s.pool.Exec(ctx, rotateTracesSQL)
 	return err

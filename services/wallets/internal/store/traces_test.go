@@ -29,7 +29,7 @@ func TestNoteTraces(t *testing.T) {
 	const id = "0af7651916cd43dd8448eb211c80319c"
 	used := []wire.UsedAddress{
 		{Mode: tenant.Test, Family: money.EVM, Address: ours, Trace: "00-" + id + "-b7ad6b7169203331-01"},
-		{Mode: tenant.Test, Family: money.EVM, Address: "0xstranger", Trace: "00-" + id + "-b7ad6b7169203332-01"},
+		{Mode: tenant.Test, Family: money.EVM, Address: "0xforeign", Trace: "00-" + id + "-b7ad6b7169203332-01"},
 	}
 	for range 2 { // the broker may repeat a message
 		if err := s.NoteTraces(ctx, used); err != nil {

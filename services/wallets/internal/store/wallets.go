@@ -85,14 +85,14 @@ func integer(text string) (*big.Int, error) {
 	return n, nil
 }
 
-// errBusy says that a large allocation holds the counter for longer than a request may wait.
+// errBusy means that a large allocation holds the counter for longer than a request may wait.
 var errBusy = fault.New(fault.Unavailable, "busy", "No address could be made just now. Try again shortly.").After(3 * time.Second)
 
-// errNoStock says that the signer has to make addresses before more can be handed out.
+// errNoStock means that the signer must make addresses before more can be issued.
 var errNoStock = fault.New(fault.Unavailable, "no_address", "No address is left on this network just now. Try again later.").After(time.Minute)
 
-// CreateWallet implements app.Wallets. The counter's row is the only thing that creates of one family wait for; it is
-// taken as late as possible and everything that needs its number is written in one round trip.
+// CreateWallet implements app.Wallets. Creates of one family wait for the counter's row only; it is locked as late as
+// possible, and one round trip writes everything that needs its number.
 func (s *Store) CreateWallet(ctx context.Context, draft wallet.Wallet, source derivation.Source, k idempotency.Key,
 	answer func(wallet.Wallet) (idempotency.Answer, error),
 ) (idempotency.Answer, error) {
@@ -170,7 +170,7 @@ func (s *Store) place(ctx context.Context, tx pgx.Tx, w wallet.Wallet, source de
 	return at, nil
 }
 
-// busy says in plain words that the counter was held for too long.
+// busy is errBusy when the counter was held for too long.
 func busy(err error) error {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "55P03" {
 		return errBusy.Because(err)
@@ -323,8 +323,8 @@ func (s *Store) putWallet(ctx context.Context, tx pgx.Tx, w wallet.Wallet, enter
 	return nil
 }
 
-// apply brings the standalone wallets of changed deposits up to date, books what they hold, and returns the deposits
-// that belong to no such wallet: those are the payments service's. The deposits must be written already.
+// apply updates the standalone wallets of changed deposits, books their deposits, and returns the deposits of other
+// addresses: those belong to the payments service. The deposits must be written already.
 func (s *Store) apply(ctx context.Context, tx pgx.Tx, changed []wallet.Deposit, head int64) (rest []wallet.Deposit, wrote bool, err error) {
 	if len(changed) == 0 {
 		return nil, false, nil

@@ -28,7 +28,7 @@ import (
 
 var owner = tenant.Owner{MerchantID: "acme", KeyID: 7, Mode: tenant.Test}
 
-// draft is a USDT wallet on ethereum as the API makes them.
+// draft is a USDT wallet on ethereum in the API's form.
 func draft(id string, now time.Time) wallet.Wallet {
 	now = now.UTC().Truncate(time.Millisecond)
 	return wallet.Wallet{
@@ -173,12 +173,12 @@ func TestWallet_life(t *testing.T) {
 	}
 }
 
-// A window closes only once the network is scanned a minute past it, and late money is reported all the same.
+// A window closes only once the network is scanned a minute past it, and late money is reported nevertheless.
 func TestWallet_expiry(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
 	ctx := t.Context()
-	w := draft("wal_a", time.Date(2026, 4, 1, 11, 0, 0, 0, time.UTC)) // over at 12:00, when block 0 is made
+	w := draft("wal_a", time.Date(2026, 4, 1, 11, 0, 0, 0, time.UTC)) // ends at 12:00, when block 0 is made
 	makeWallet(t, s, w, idempotency.Key{})
 	events(t, pool)
 	at := begin(t, s)
@@ -251,8 +251,8 @@ func TestCreateWallet_parallel(t *testing.T) {
 	}
 }
 
-// A wallet is its key's alone: another key of the merchant, another merchant and the other mode find nothing.
-func TestWallet_strangers(t *testing.T) {
+// Only its own key sees a wallet: another key of the merchant, another merchant and the other mode find nothing.
+func TestWallet_otherOwners(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
 	ctx := t.Context()

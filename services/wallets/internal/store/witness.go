@@ -50,7 +50,7 @@ func (s *Store) Contradicted(ctx context.Context, c scanner.Chain) (n int, err e
 	return n, err
 }
 
-// Testify implements scanner.Testimony. A deposit that left its block meanwhile is not touched.
+// Testify implements scanner.Testimony. It does not change a deposit that left its block meanwhile.
 func (s *Store) Testify(ctx context.Context, c scanner.Chain, d wallet.Deposit, answer wallet.Witness) error {
 	err := s.tx(ctx, func(tx pgx.Tx) error {
 		at, err := lockCursor(ctx, tx, c)
@@ -76,7 +76,7 @@ func (s *Store) Testify(ctx context.Context, c scanner.Chain, d wallet.Deposit, 
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("storing what the hosts say about %s: %w", d.Key(), err)
+		return fmt.Errorf("storing the hosts' answer about %s: %w", d.Key(), err)
 	}
 	s.wake()
 	return nil

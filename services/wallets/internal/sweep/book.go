@@ -6,7 +6,7 @@ import (
 	"causeway.internal/services/wallets/internal/intent"
 )
 
-// Account is a side of the ledger that sweeps move.
+// Account is an account of the ledger that sweeps move money between.
 type Account string
 
 // The accounts. Custody and payments are credited when money leaves a deposit address: the first for standalone
@@ -17,10 +17,10 @@ const (
 	Treasury   Account = "treasury"
 	GasStation Account = "gas_station" // the product's own coins at the gas station
 	GasFloat   Account = "gas_float"   // the product's own coins on deposit addresses, to pay for sweeps
-	Fees       Account = "fees"        // what the network took
+	Fees       Account = "fees"        // paid to the network
 )
 
-// Event says why a journal was written.
+// Event is the reason of a journal.
 type Event string
 
 // The events of sweeps.
@@ -37,7 +37,7 @@ type Entry struct {
 	Debit, Credit *big.Int
 }
 
-// Book is the journal of a transaction that has ended: amount is what arrived, fee its cost in the coin. from is the
+// Book is the journal of a transaction that has ended: amount is the arrived sum, fee its cost in the coin. from is the
 // account of the deposit address's money.
 func Book(o Outgoing, ok bool, amount, fee *big.Int, coin string, from Account) (Event, []Entry) {
 	zero := new(big.Int)

@@ -1,5 +1,6 @@
-// Package sweep is how money leaves deposit addresses for the treasury: the life of a transaction that leaves us, what
-// a next one may cost and when it is worth it, and what its end means in the books. It is pure: no I/O, no clock.
+// Package sweep holds the rules by which money leaves deposit addresses for the treasury: the life of an outgoing
+// transaction, the cost that the next one may have and when it is worth that, and the journal of its end. It is pure:
+// no I/O, no clock.
 package sweep
 
 import (
@@ -32,22 +33,22 @@ type Sweep struct {
 // Native reports whether the network's own coin is swept, which then pays for itself.
 func (s Sweep) Native() bool { return s.Contract == "" }
 
-// State is how far an outgoing transaction has come.
+// State is the state of an outgoing transaction.
 type State string
 
-// The states. Planned, signed and broadcast are about the newest signed form; an older one may land meanwhile.
+// The states. Planned, signed and broadcast describe the newest signed form; an older one may be mined meanwhile.
 const (
-	Planned   State = "planned"   // sender, number and terms are fixed; nothing is signed
+	Planned   State = "planned"   // sender, nonce and terms are fixed; nothing is signed
 	Signed    State = "signed"    // the bytes are stored; no node has them
-	Broadcast State = "broadcast" // a node has taken them, or may have
+	Broadcast State = "broadcast" // a node has accepted them, or may have
 	Mined     State = "mined"     // in a block of the chain
-	Final     State = "final"     // in a final block, and it did what it was for
-	Failed    State = "failed"    // in a final block, and it did not
-	Replaced  State = "replaced"  // a transaction that is not ours used up its number
+	Final     State = "final"     // in a final block, with its effect
+	Failed    State = "failed"    // in a final block, without its effect
+	Replaced  State = "replaced"  // a foreign transaction used its nonce
 )
 
-// moves are the steps that exist. A mined transaction goes back to broadcast when its block leaves the chain, a
-// broadcast one to planned when it is to be signed again with a higher fee, and back when the signer refuses that.
+// moves are the allowed steps. A mined transaction goes back to broadcast when its block leaves the chain. A broadcast
+// one goes back to planned for a signature with a higher fee, and forward again when the signer refuses that.
 var moves = map[State][]State{
 	Planned:   {Signed, Broadcast, Mined, Replaced},
 	Signed:    {Broadcast, Mined, Replaced},
@@ -61,7 +62,7 @@ var moves = map[State][]State{
 // States lists every state.
 func States() []State { return []State{Planned, Signed, Broadcast, Mined, Final, Failed, Replaced} }
 
-// May reports whether a step exists.
+// May reports whether a step is allowed.
 func May(from, to State) bool {
 	for _, s := range moves[from] {
 		if s == to {
@@ -71,7 +72,7 @@ func May(from, to State) bool {
 	return false
 }
 
-// Over reports whether a transaction can change no more.
+// Over reports whether a transaction has ended.
 func (s State) Over() bool { return s == Final || s == Failed || s == Replaced }
 
 // Attempt is one signed form of a transaction.
@@ -80,12 +81,12 @@ type Attempt struct {
 	Request   intent.Request
 	TxHash    string
 	Raw       []byte // nil until it is signed
-	Sent      bool   // a node was given it, or may have been
+	Sent      bool   // a node received it, or may have
 	SignedAgo time.Duration
 	SentAgo   time.Duration // since the last time
 }
 
-// Outgoing is one transaction that leaves us.
+// Outgoing is one transaction that leaves a deposit address or the gas station.
 type Outgoing struct {
 	ID       string
 	Kind     intent.Kind
@@ -103,7 +104,7 @@ type Outgoing struct {
 // Newest is the last attempt.
 func (o Outgoing) Newest() Attempt { return o.Attempts[len(o.Attempts)-1] }
 
-// Sent are the hashes that may be found in a block, newest first.
+// Sent are the hashes that a block may hold, newest first.
 func (o Outgoing) Sent() (hashes []string) {
 	for i := len(o.Attempts) - 1; i >= 0; i-- {
 		if o.Attempts[i].Sent {
@@ -113,7 +114,7 @@ func (o Outgoing) Sent() (hashes []string) {
 	return hashes
 }
 
-// By is the attempt that has a hash.
+// By is the attempt with a hash.
 func (o Outgoing) By(hash string) (Attempt, bool) {
 	for _, a := range o.Attempts {
 		if a.TxHash == hash {
@@ -123,27 +124,27 @@ func (o Outgoing) By(hash string) (Attempt, bool) {
 	return Attempt{}, false
 }
 
-// Market is what the network asks at the moment, in wei per gas.
+// Market is the network's present price, in wei per gas.
 type Market struct{ Base, Tip *big.Int }
 
-// Now is the least that gets a transaction into the next block.
+// Now is the lowest price that gets a transaction into the next block.
 func (m Market) Now() *big.Int { return new(big.Int).Add(m.Base, m.Tip) }
 
-// Wish is what outlasts a doubling of the base fee.
+// Wish is the price that holds while the base fee doubles.
 func (m Market) Wish() *big.Int { return new(big.Int).Add(m.Now(), m.Base) }
 
-// Terms say when sweeping is allowed on a network.
+// Terms are the limits of sweeping on a network.
 type Terms struct {
-	MaxFee  *big.Int            // most per gas; above it sweeps wait
-	Reserve *big.Int            // kept for what a rollup takes on top for its data
+	MaxFee  *big.Int            // the highest price per gas; above it sweeps wait
+	Reserve *big.Int            // kept for the data fee of a rollup
 	Least   map[string]*big.Int // smallest sum worth a sweep, by asset
-	Share   int64               // a sweep of the coin must be worth so many times its fee
+	Share   int64               // a sweep of the coin must be worth this many times its fee
 }
 
-// The reasons to wait. They pass.
+// The temporary reasons to wait.
 var (
-	ErrDear  = errors.New("the network asks for more than the cap: waiting for cheaper gas")
-	ErrSmall = errors.New("not worth its fee at the moment")
+	ErrDear  = errors.New("the network's gas price is above the cap")
+	ErrSmall = errors.New("not worth its fee at present")
 )
 
 // A chain's answers about transactions.
@@ -152,16 +153,16 @@ var (
 	ErrRefused = errors.New("the node refuses the transaction")
 )
 
-// Price is what a transaction may cost.
+// Price is the highest cost of a transaction.
 type Price struct {
 	Gas         uint64
 	MaxFee, Tip *big.Int
 }
 
-// Most is the most that it can cost.
+// Most is the highest possible cost.
 func (p Price) Most() *big.Int { return new(big.Int).Mul(new(big.Int).SetUint64(p.Gas), p.MaxFee) }
 
-// Price offers what the network asks, twice its base fee at most the cap.
+// Price offers the network's price with twice its base fee, up to the cap.
 func (t Terms) Price(m Market, gas uint64) (Price, error) {
 	if m.Now().Cmp(t.MaxFee) > 0 {
 		return Price{}, ErrDear
@@ -169,7 +170,7 @@ func (t Terms) Price(m Market, gas uint64) (Price, error) {
 	return Price{Gas: gas, MaxFee: least(m.Wish(), t.MaxFee), Tip: m.Tip}, nil
 }
 
-// Within lowers a price to what a purse holds, or says how much is missing for it.
+// Within lowers a price to the funds of a purse, or returns the missing sum.
 func (t Terms) Within(p Price, m Market, purse *big.Int) (Price, *big.Int) {
 	purse = new(big.Int).Sub(purse, t.Reserve)
 	affordable := new(big.Int)
@@ -177,7 +178,7 @@ func (t Terms) Within(p Price, m Market, purse *big.Int) (Price, *big.Int) {
 		affordable.Div(purse, new(big.Int).SetUint64(p.Gas))
 	}
 	if affordable.Cmp(m.Now()) < 0 {
-		// Twice what is needed, so that a raised fee can be paid as well.
+		// Twice the needed sum, so that a raised fee can be paid as well.
 		missing := new(big.Int).Lsh(p.Most(), 1)
 		return Price{}, missing.Sub(missing, purse)
 	}
@@ -185,7 +186,7 @@ func (t Terms) Within(p Price, m Market, purse *big.Int) (Price, *big.Int) {
 	return p, nil
 }
 
-// Coins is what of a sum in the network's coin can be sent after its own fee.
+// Coins is the part of a sum in the network's coin that can be sent after its own fee.
 func (t Terms) Coins(amount *big.Int, p Price) (*big.Int, error) {
 	fee := new(big.Int).Add(p.Most(), t.Reserve)
 	if new(big.Int).Mul(fee, big.NewInt(t.Share)).Cmp(amount) > 0 {
@@ -194,8 +195,8 @@ func (t Terms) Coins(amount *big.Int, p Price) (*big.Int, error) {
 	return new(big.Int).Sub(amount, fee), nil
 }
 
-// Raise makes the price of a transaction that is stuck: an eighth more on both fees, or what the network asks by now if
-// that is more; nodes take a replacement from a tenth more. It reports false when the cap leaves no room for that.
+// Raise makes the price of a transaction that is stuck: an eighth more on both fees, or the network's present price if
+// that is higher; nodes accept a replacement from a tenth more. It reports false when the cap is too low for that.
 func (t Terms) Raise(old Price, m Market) (Price, bool) {
 	step := func(n *big.Int) *big.Int {
 		up := new(big.Int).Rsh(n, 3)
@@ -230,13 +231,13 @@ func most(a, b *big.Int) *big.Int {
 	return b
 }
 
-// Receipt is what a block says of a transaction.
+// Receipt is a block's record of a transaction.
 type Receipt struct {
 	TxHash string
 	Height int64
 	Block  string
 	OK     bool
-	Fee    *big.Int // in the network's coin, whatever a rollup took on top included
+	Fee    *big.Int // in the network's coin, including a rollup's data fee
 	Moved  []Move   // of tokens
 }
 
@@ -246,8 +247,8 @@ type Move struct {
 	Amount             *big.Int
 }
 
-// Arrived reports whether a mined transaction did what it was for. A token's transfer counts by its log alone: some
-// tokens answer false instead of failing.
+// Arrived reports whether a mined transaction had its effect. A token's transfer counts by its log alone: some tokens
+// return false instead of failing.
 func (o Outgoing) Arrived(r Receipt) (amount *big.Int, ok bool) {
 	a, known := o.By(r.TxHash)
 	if !known {
@@ -268,5 +269,5 @@ func (o Outgoing) Arrived(r Receipt) (amount *big.Int, ok bool) {
 	return new(big.Int), false
 }
 
-// RequestID names an attempt to the signer: the same attempt asked again gives the same bytes.
+// RequestID names an attempt to the signer: the same attempt, requested again, gets the same bytes.
 func RequestID(outgoing string, attempt int) string { return fmt.Sprintf("%s-%d", outgoing, attempt) }

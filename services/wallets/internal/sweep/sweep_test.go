@@ -14,7 +14,7 @@ func wei(n int64) *big.Int { return big.NewInt(n) }
 
 var terms = Terms{MaxFee: wei(1_000), Reserve: wei(0), Share: 20}
 
-// Ended states stay ended, every other state can end, and only a mined transaction becomes final.
+// Ended states never change, every other state can end, and only a mined transaction becomes final.
 func TestMay(t *testing.T) {
 	for _, from := range States() {
 		ends := false
@@ -74,7 +74,7 @@ func TestCoins(t *testing.T) {
 	}
 }
 
-// A raised price is always one that nodes take as a replacement, and never above the cap.
+// Nodes accept every raised price as a replacement, and it is never above the cap.
 func TestRaise(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		old := Price{Gas: 21_000, MaxFee: wei(rapid.Int64Range(1, 2_000).Draw(t, "maxFee"))}
@@ -101,7 +101,7 @@ func token() Outgoing {
 	}
 }
 
-// A token has arrived when its contract says so, and not because the transaction did not fail.
+// A token has arrived when its contract logged the transfer, not because the transaction succeeded.
 func TestArrived(t *testing.T) {
 	move := Move{"C", "S", "T", wei(25)}
 	for name, c := range map[string]struct {
@@ -122,7 +122,7 @@ func TestArrived(t *testing.T) {
 	}
 }
 
-// Every journal balances in every asset, whatever happened.
+// Every journal balances in every asset.
 func TestBook_balances(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := token()

@@ -20,7 +20,7 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// Options are what the sweepers of a process share.
+// Options are the settings and parts that the sweepers of a process share.
 type Options struct {
 	Networks  []Config
 	Every     time.Duration // between two rounds on a network
@@ -29,21 +29,21 @@ type Options struct {
 	Store     Store
 	Signer    *signer.Client
 	Source    derivation.Source // of live EVM addresses
-	// Sample gives addresses that were issued.
+	// Sample returns addresses that were issued.
 	Sample func(ctx context.Context, most int) ([]wallet.Issued, error)
 }
 
-// Fleet is the sweepers of every network that is swept. They run on the replica that leads.
+// Fleet is the sweepers of every network with a treasury. They run on the leader.
 type Fleet struct {
 	Options
 	errors *prometheus.CounterVec
 	open   *prometheus.GaugeVec
 }
 
-// NewFleet puts the sweepers together.
+// NewFleet makes the sweepers.
 func NewFleet(o Options) *Fleet { return &Fleet{Options: o} }
 
-// Run sweeps on whichever replica leads.
+// Run sweeps while this replica leads.
 func (f *Fleet) Run(ctx context.Context) error {
 	f.errors = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "wallets_sweep_errors_total", Help: "Rounds of sweeping in which something failed.",
@@ -62,11 +62,11 @@ func (f *Fleet) Run(ctx context.Context) error {
 	})
 }
 
-// sweep sweeps one network until ctx ends. It starts once the signer has proved itself.
+// sweep sweeps one network until ctx ends. It starts once the signer has passed the proof.
 func (f *Fleet) sweep(ctx context.Context, cfg Config) error {
 	log := f.Telemetry.Log.With("network", cfg.Network)
 	var one *Sweeper
-	told := "" // the last trouble, which is not repeated every round
+	told := "" // the last error, which is logged once and not every round
 	tick := time.NewTicker(f.Every)
 	defer tick.Stop()
 	for {
@@ -80,7 +80,7 @@ func (f *Fleet) sweep(ctx context.Context, cfg Config) error {
 			} else if ctx.Err() == nil {
 				f.errors.WithLabelValues(cfg.Network).Inc()
 				if err.Error() != told {
-					log.ErrorContext(ctx, "not sweeping", "err", err)
+					log.ErrorContext(ctx, "sweeping not started", "err", err)
 				}
 				told = err.Error()
 			}
@@ -110,8 +110,8 @@ func (f *Fleet) measure(ctx context.Context, network string) {
 	}
 }
 
-// prove checks that the signer serves this mode, has pinned the same treasury and has the keys of a sample of the issued
-// addresses. It returns the gas station, whose transfers are no deposits from then on.
+// prove checks that the signer serves this mode, has pinned the same treasury and has the keys of a sample of the
+// issued addresses. It returns the gas station, whose transfers no longer count as deposits.
 func (f *Fleet) prove(ctx context.Context, cfg Config) (station string, err error) {
 	told, err := f.Signer.Stations(ctx)
 	if err != nil {
@@ -153,5 +153,5 @@ func (f *Fleet) prove(ctx context.Context, cfg Config) (station string, err erro
 	return account.String(), f.Store.House(ctx, money.EVM, account.String())
 }
 
-// signerSample is how many random issued addresses the signer has to prove, beside the first and the newest.
+// signerSample is how many random issued addresses the signer must prove, in addition to the first and the newest.
 const signerSample = 32

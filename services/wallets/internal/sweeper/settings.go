@@ -12,7 +12,8 @@ import (
 	"causeway.internal/services/wallets/internal/sweep"
 )
 
-// Settings say when money leaves the deposit addresses of one EVM network. The signer has its own limits.
+// Settings are the conditions under which money leaves the deposit addresses of one EVM network. The signer has its own
+// limits.
 type Settings struct {
 	Treasury string        `env:"SWEEP_TREASURY" doc:"address that receives sweeps, the same that the signer has pinned; empty: the network is not swept"`
 	Least    string        `env:"SWEEP_LEAST" doc:"smallest sums worth a sweep, as USDT:20,ETH:0.01; empty: the defaults of docs/custody.md"`
@@ -21,8 +22,8 @@ type Settings struct {
 	Stuck    time.Duration `env:"SWEEP_STUCK" envDefault:"3m" doc:"time without a block after which a transaction is signed again with a higher fee"`
 }
 
-// defaults are the limits of a network that are not configured: the cap per gas and the reserve in wei. The smallest
-// sums are money.Asset's.
+// defaults are the limits of a network without settings: the cap per gas and the reserve in wei. The smallest sums are
+// money.Asset's.
 var defaults = map[string]struct{ maxFee, reserve int64 }{
 	"ethereum": {60_000_000_000, 0},
 	"bsc":      {5_000_000_000, 0},

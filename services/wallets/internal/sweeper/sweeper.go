@@ -1,7 +1,8 @@
-// Package sweeper moves money from deposit addresses to the treasury, one network at a time. Each round first follows what
-// has left, then plans the next transaction of every open sweep, then opens sweeps for deposits that are final and worth
-// it. Everything it decides is written before it acts on it, and every write names the version that it was decided on, so
-// it may be killed between any two steps, on either side of the signer's socket, and run on from the database alone.
+// Package sweeper moves money from deposit addresses to the treasury, one network at a time. Each round first follows
+// the outgoing transactions, then plans the next transaction of every open sweep, then opens sweeps for deposits that
+// are final and worth it. It writes every decision before it acts on it, and every write names the version that it was
+// decided on. So the process may be killed between any two steps, on either side of the signer's socket, and continues
+// from the database alone.
 package sweeper
 
 import (
@@ -25,36 +26,36 @@ type Due struct {
 	Amount  *big.Int
 }
 
-// Store keeps sweeps and what leaves for them. A write that was decided on an older version fails with ErrStale.
+// Store keeps sweeps and their outgoing transactions. A write that was decided on an older version fails with ErrStale.
 type Store interface {
-	// Final is the newest block of the chain that is final, as the scanner knows it.
+	// Final is the newest final block of the chain in the scanner's view.
 	Final(ctx context.Context, network string) (int64, error)
 	// Canonical reports whether the scanner has a block, if it still remembers its height.
 	Canonical(ctx context.Context, network string, height int64, hash string) (bool, error)
 	House(ctx context.Context, family money.Family, address string) error
 
 	Due(ctx context.Context, network string, least map[string]*big.Int, most int) ([]Due, error)
-	// Open makes the sweep of everything that is due at an address in one asset.
+	// Open makes the sweep of all due money at an address in one asset.
 	Open(ctx context.Context, network string, d Due, treasury string) (bool, error)
-	// Idle are open sweeps that are due and of which no sweeping transaction is on its way and no funding unmined.
+	// Idle are due open sweeps without a sweeping transaction under way and without an unmined funding.
 	Idle(ctx context.Context, network string, most int) ([]sweep.Sweep, error)
 	// Funding reports whether a funding of a sweep is in a block that is not final.
 	Funding(ctx context.Context, s sweep.Sweep) (bool, error)
-	// Wait puts off the next try; Block ends the tries until an operator looks.
+	// Wait postpones the next try; Block ends the tries until an operator releases the sweep.
 	Wait(ctx context.Context, s sweep.Sweep, d time.Duration, reason string) error
 	Block(ctx context.Context, s sweep.Sweep, reason string) error
-	// Held is what an address has in the network's coin that is a merchant's and not ours.
+	// Held is the part of an address's coin that belongs to a merchant.
 	Held(ctx context.Context, network, address string) (*big.Int, error)
 
-	// Next is the lowest number that a sender has not planned yet, at least floor; busy says that one before it is not
-	// with a node yet, or that too many are under way.
+	// Next is the lowest nonce that a sender has not planned yet, at least floor. busy means that no node has the
+	// transaction of an earlier nonce yet, or that too many are under way.
 	Next(ctx context.Context, network, sender string, floor uint64, most int) (nonce uint64, busy bool, err error)
 	Plan(ctx context.Context, o sweep.Outgoing) error
-	// Drop forgets a planned transaction that was never signed.
+	// Drop deletes a planned transaction that was never signed.
 	Drop(ctx context.Context, o sweep.Outgoing) error
 	Underway(ctx context.Context, network string, most int) ([]sweep.Outgoing, error)
 	Again(ctx context.Context, o sweep.Outgoing, next sweep.Attempt) error
-	// Withdraw forgets the newest form, which was never signed, and gives the one before it another while.
+	// Withdraw deletes the newest form, which was never signed, and gives the one before it more time.
 	Withdraw(ctx context.Context, o sweep.Outgoing) error
 	Signed(ctx context.Context, o sweep.Outgoing, raw []byte, hash string) error
 	Sent(ctx context.Context, o sweep.Outgoing) error
@@ -63,15 +64,15 @@ type Store interface {
 	Replaced(ctx context.Context, o sweep.Outgoing) error
 	// Finish ends a transaction and books it; with the last of a wallet's deposits the wallet is swept.
 	Finish(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, ok bool, amount *big.Int) error
-	// Counts are the open and the blocked sweeps, by network and state.
+	// Counts are the numbers of open and of blocked sweeps, by network and state.
 	Counts(ctx context.Context) (map[[2]string]int64, error)
 }
 
-// ErrStale says that another process has moved the row on.
-var ErrStale = errors.New("another process has moved this on")
+// ErrStale means that another process has changed the row.
+var ErrStale = errors.New("another process has changed the row")
 
-// Chain is what a sweep needs of a network. The EVM driver implements it; the families to come price their transactions
-// by other means and need an interface of their own beside it, under the same Store and signer.
+// Chain is the network of a sweep. The EVM driver implements it; other families price their transactions differently
+// and will need an interface of their own beside it, with the same Store and signer.
 type Chain interface {
 	Nonce(ctx context.Context, of string, height int64) (uint64, error)
 	Coins(ctx context.Context, of string) (*big.Int, error)
@@ -86,13 +87,13 @@ type Chain interface {
 type Config struct {
 	Network  string
 	Chain    Chain
-	Coin     string // symbol of its own coin
+	Coin     string // symbol of the network's own coin
 	ChainID  uint64
 	Treasury string
 	Station  string // the gas station
 	Terms    sweep.Terms
-	Stuck    time.Duration // without a block for so long, a transaction is sent again with a higher fee
-	Resend   time.Duration // and after so long the same bytes are given to a node again
+	Stuck    time.Duration // time without a block after which a transaction is sent again with a higher fee
+	Resend   time.Duration // time after which the same bytes are sent to a node again
 }
 
 // Sweeper sweeps one network.
@@ -113,12 +114,12 @@ func New(cfg Config, store Store, signer *signer.Client, log *slog.Logger, newID
 // Bounds of one round.
 const (
 	roundMost   = 200
-	stationMost = 16 // fundings on their way at once
+	stationMost = 16 // fundings under way at once
 	waitShort   = 15 * time.Second
 	waitLong    = 10 * time.Minute
 )
 
-// Round does what can be done now. One transaction's trouble is no other's.
+// Round takes every step that is possible now. An error of one transaction does not stop the others.
 func (s *Sweeper) Round(ctx context.Context) error {
 	final, err := s.store.Final(ctx, s.cfg.Network)
 	if err != nil {
@@ -155,7 +156,7 @@ func (s *Sweeper) Round(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// follow does the next step of a transaction that is planned or under way.
+// follow takes the next step of a transaction that is planned or under way.
 func (s *Sweeper) follow(ctx context.Context, o sweep.Outgoing, final int64) error {
 	for _, hash := range o.Sent() {
 		r, found, err := s.chain.Receipt(ctx, hash)
@@ -180,7 +181,7 @@ func (s *Sweeper) follow(ctx context.Context, o sweep.Outgoing, final int64) err
 	return s.wait(ctx, o, final)
 }
 
-// included takes in that a form of the transaction is in a block, and ends it once that is final.
+// included records that a block holds a form of the transaction, and ends it once that block is final.
 func (s *Sweeper) included(ctx context.Context, o sweep.Outgoing, r sweep.Receipt, final int64) error {
 	if o.State != sweep.Mined || o.TxHash != r.TxHash || o.Block != r.Block {
 		return s.store.Mined(ctx, o, r)
@@ -198,7 +199,7 @@ func (s *Sweeper) included(ctx context.Context, o sweep.Outgoing, r sweep.Receip
 	return s.store.Finish(ctx, o, r, ok, amount)
 }
 
-// sign asks the signer and stores the bytes. Asked again after a crash it gives the same bytes.
+// sign requests the signature and stores the bytes. Repeated after a crash it gives the same bytes.
 func (s *Sweeper) sign(ctx context.Context, o sweep.Outgoing) error {
 	a := o.Newest()
 	signed, err := s.signer.Sign(ctx, a.Request)
@@ -215,10 +216,10 @@ func (s *Sweeper) sign(ctx context.Context, o sweep.Outgoing) error {
 	return s.store.Signed(ctx, o, raw, signed.TxHash)
 }
 
-// refused handles the signer's no. A transaction of which nothing was ever signed is forgotten, and its number is free.
+// refused handles the signer's refusal. A transaction without any signature is deleted, and its nonce is free.
 func (s *Sweeper) refused(ctx context.Context, o sweep.Outgoing, no *intent.Refusal) error {
 	s.log.WarnContext(ctx, "signer refused intent", "id", o.ID, "code", no.Code, "why", no.Message)
-	if len(o.Attempts) > 1 { // an earlier form is out: it stays as it is, and goes to the nodes again
+	if len(o.Attempts) > 1 { // an earlier form was sent: it stays, and is sent again
 		return s.store.Withdraw(ctx, o)
 	}
 	if err := s.store.Drop(ctx, o); err != nil {
@@ -230,8 +231,8 @@ func (s *Sweeper) refused(ctx context.Context, o sweep.Outgoing, no *intent.Refu
 	return s.store.Block(ctx, o.Sweep, no.Error())
 }
 
-// send gives the newest form to a node. The node's refusal is no end: an older form may have landed, or a node may have
-// taken the bytes and lost the answer, so it counts as sent and is looked for.
+// send gives the newest form to a node. The node's refusal does not end the transaction: an older form may be mined, or
+// a node may have accepted the bytes and lost the answer. So the form counts as sent, and the sweeper looks for it.
 func (s *Sweeper) send(ctx context.Context, o sweep.Outgoing) error {
 	err := s.chain.Send(ctx, o.Newest().Raw)
 	if err != nil && !errors.Is(err, sweep.ErrRefused) {
@@ -243,7 +244,7 @@ func (s *Sweeper) send(ctx context.Context, o sweep.Outgoing) error {
 	return s.store.Sent(ctx, o)
 }
 
-// wait looks after a transaction that is with the nodes and in no block.
+// wait handles a transaction that nodes have and no block holds.
 func (s *Sweeper) wait(ctx context.Context, o sweep.Outgoing, final int64) error {
 	used, err := s.chain.Nonce(ctx, o.Sender, final)
 	if err != nil {
@@ -265,8 +266,8 @@ func (s *Sweeper) wait(ctx context.Context, o sweep.Outgoing, final int64) error
 	return nil
 }
 
-// replaced ends a transaction whose number a final block has used up. It asks once more for its receipts, since a node may
-// have known the number before them.
+// replaced ends a transaction whose nonce a final block has used. It reads the receipts once more, since a node may
+// have shown the nonce before them.
 func (s *Sweeper) replaced(ctx context.Context, o sweep.Outgoing) error {
 	for _, hash := range o.Sent() {
 		if _, found, err := s.chain.Receipt(ctx, hash); err != nil || found {
@@ -330,7 +331,7 @@ func priced(r intent.Request, p sweep.Price) intent.Request {
 	return r
 }
 
-// purse is what an address has in the network's coin to pay with: everything but merchants' money.
+// purse is the coin with which an address can pay: everything except merchants' money.
 func (s *Sweeper) purse(ctx context.Context, w sweep.Sweep) (*big.Int, error) {
 	has, err := s.chain.Coins(ctx, w.Address)
 	if err != nil {
@@ -366,8 +367,8 @@ func (s *Sweeper) plan(ctx context.Context, w sweep.Sweep) error {
 }
 
 var (
-	errShort = errors.New("the balance on the chain is below what is to move")
-	errBusy  = errors.New("an earlier transaction of the same sender comes first")
+	errShort = errors.New("the balance on the chain is below the amount to move")
+	errBusy  = errors.New("an earlier transaction of the same sender is under way")
 )
 
 func (s *Sweeper) planSweep(ctx context.Context, w sweep.Sweep, market sweep.Market) error {
@@ -380,7 +381,7 @@ func (s *Sweeper) planSweep(ctx context.Context, w sweep.Sweep, market sweep.Mar
 	}
 	probe := w.Amount
 	if w.Native() {
-		probe = big.NewInt(1) // a transfer of all would leave nothing for the fee that is estimated
+		probe = big.NewInt(1) // a transfer of all would leave nothing for the estimated fee
 	}
 	gas, err := s.chain.Gas(ctx, w.Address, w.Treasury, w.Contract, probe)
 	if err != nil {
@@ -402,7 +403,7 @@ func (s *Sweeper) planSweep(ctx context.Context, w sweep.Sweep, market sweep.Mar
 		}
 		var missing *big.Int
 		if price, missing = s.cfg.Terms.Within(price, market, purse); missing != nil {
-			// One that is mined and not to be seen has left the chain just now, and comes again.
+			// A mined funding without a visible block has just left the chain, and will be mined again.
 			funding, err := s.store.Funding(ctx, w)
 			if err != nil {
 				return err
@@ -423,7 +424,7 @@ func (s *Sweeper) balance(ctx context.Context, w sweep.Sweep) (*big.Int, error) 
 	return s.chain.Tokens(ctx, w.Contract, w.Address)
 }
 
-// planFund sends a deposit address what it lacks to pay for its sweep.
+// planFund sends a deposit address the gas that its sweep needs.
 func (s *Sweeper) planFund(ctx context.Context, w sweep.Sweep, missing *big.Int, market sweep.Market) error {
 	gas, err := s.chain.Gas(ctx, s.cfg.Station, w.Address, "", missing)
 	if errors.Is(err, sweep.ErrReverts) {
@@ -447,7 +448,7 @@ func (s *Sweeper) planFund(ctx context.Context, w sweep.Sweep, missing *big.Int,
 	return s.planned(ctx, w, intent.Fund, s.cfg.Station, s.cfg.Coin, "", w.Address, missing, price)
 }
 
-// planned fixes sender, number and terms. What is fixed here is signed, even if the process ends before.
+// planned fixes sender, nonce and terms. The plan is signed even if the process ends before.
 func (s *Sweeper) planned(ctx context.Context, w sweep.Sweep, kind intent.Kind, sender, asset, contract, to string,
 	amount *big.Int, p sweep.Price,
 ) error {

@@ -20,65 +20,66 @@ type Account struct {
 	WalletID string
 }
 
-// Compared is an address with what the chain and the books say that it has after a block.
+// Compared is an address with its balances on the chain and in the books after a block.
 type Compared struct {
 	Account
 	Balance, Expected *big.Int
 }
 
-// Differs reports whether the difference is worth an operator's look: any that is missing, and what is over from a sum on that
-// may be somebody's payment. Below it anybody could fill the list with dust.
+// Differs reports whether an operator should inspect the difference: any missing sum, and a surplus that is large
+// enough for a payment. Without that limit anybody could fill the list with dust.
 func (c Compared) Differs(least *big.Int) bool {
 	over := new(big.Int).Sub(c.Balance, c.Expected)
 	return over.Sign() < 0 || (over.Sign() > 0 && over.Cmp(least) >= 0)
 }
 
-// Pass is how far a comparison of all addresses has come.
+// Pass is the progress of a comparison of all addresses.
 type Pass struct {
 	Seq   int64         // of the last address that was compared
-	Ended bool          // there was no further one
+	Ended bool          // no address is left
 	Age   time.Duration // since it began
-	All   int64         // addresses that there are
+	All   int64         // number of existing addresses
 }
 
-// Balances keeps what was compared. Each method is one transaction.
+// Balances keeps the results of comparisons. Each method is one transaction.
 type Balances interface {
-	// Scanned is how far a live network is scanned, and the newest final block.
+	// Scanned is how far a live network is scanned, and its newest final block.
 	Scanned(ctx context.Context, network string) (height, final int64, err error)
-	// OpenPass returns the pass of a network, and begins the next one if the last ended and began longer ago than every.
+	// OpenPass returns the pass of a network. It begins the next one if the last has ended and began longer ago than
+	// every.
 	OpenPass(ctx context.Context, network string, every time.Duration) (Pass, error)
 	// After returns the next addresses of the pass.
 	After(ctx context.Context, seq int64, most int) ([]Account, error)
-	// Listed returns addresses of the list that were not compared for a while, oldest first.
+	// Listed returns listed addresses that were not compared for a while, oldest first.
 	Listed(ctx context.Context, network string, rest time.Duration, most int) ([]Account, error)
-	// Expected is what the books say that addresses have of the native coin after a block. Those with a transaction under way
-	// are left out.
+	// Expected is the balance of the native coin that the books expect of each address after a block. It omits
+	// addresses with a transaction under way.
 	Expected(ctx context.Context, network string, height int64, of []Account) (map[string]*big.Int, error)
-	// Note lists those that differ and forgets the others of the list.
+	// Note lists addresses that differ and removes the others from the list.
 	Note(ctx context.Context, network string, height int64, differing, same []Compared) error
-	// EndBatch moves the pass on to an address; ended when it was the last one.
+	// EndBatch moves the pass to an address; ended means that it was the last one.
 	EndBatch(ctx context.Context, network string, seq int64, ended bool) error
 }
 
 // Bounds of the comparison.
 const (
 	batchMost   = 50              // addresses in one step
-	askedAtOnce = 4               // balances: the scan comes first
+	askedAtOnce = 4               // concurrent reads of balances: the scan has priority
 	stepLeast   = time.Second     // between two steps
-	listedRest  = time.Minute     // between two looks at what is listed
-	depthMost   = 64              // blocks below the scan that nodes keep the balances of
-	retryAfter  = 5 * time.Second // a step that failed
+	listedRest  = time.Minute     // between two comparisons of listed addresses
+	depthMost   = 64              // blocks below the scan whose balances nodes keep
+	retryAfter  = 5 * time.Second // after a failed step
 )
 
 // Comparer compares the balances of one network's addresses with the books.
 type Comparer struct {
 	network string
 	every   time.Duration // one pass over all addresses
-	least   *big.Int      // what is over counts from here on
+	least   *big.Int      // the smallest surplus that counts
 	store   Balances
 	chain   Chain
 	log     *slog.Logger
-	next    time.Time // of the pass's next few addresses
+	next    time.Time // time of the pass's next batch
 }
 
 // NewComparer makes the comparer of a network.
@@ -86,8 +87,8 @@ func NewComparer(network string, every time.Duration, least *big.Int, store Bala
 	return &Comparer{network: network, every: every, least: least, store: store, chain: c, log: log.With("network", network)}
 }
 
-// Step compares what is listed again, and when it is time for them the next few addresses of the pass: a pass takes all of its
-// time. It returns how long to wait for the next step.
+// Step compares the listed addresses again and, when it is due, the next batch of the pass; a pass takes its whole
+// interval. It returns the wait before the next step.
 func (c *Comparer) Step(ctx context.Context) (wait time.Duration, err error) {
 	scanned, final, err := c.store.Scanned(ctx, c.network)
 	if err != nil {
@@ -113,7 +114,7 @@ func (c *Comparer) Step(ctx context.Context) (wait time.Duration, err error) {
 	return min(after, listedRest), nil
 }
 
-// batch compares the next few addresses of the pass, and returns after which time the ones after them come.
+// batch compares the next batch of the pass, and returns the wait before the one after it.
 func (c *Comparer) batch(ctx context.Context, height int64) (time.Duration, error) {
 	pass, err := c.store.OpenPass(ctx, c.network, c.every)
 	if err != nil {
@@ -135,7 +136,7 @@ func (c *Comparer) batch(ctx context.Context, height int64) (time.Duration, erro
 	return c.every / time.Duration(pass.All/batchMost+1), c.store.EndBatch(ctx, c.network, pass.Seq, len(next) < batchMost)
 }
 
-// compare looks at a few addresses. Nodes that keep no balances of that block are no trouble of the scan's.
+// compare compares a few addresses. Nodes that do not keep balances of that block are no error of the scan.
 func (c *Comparer) compare(ctx context.Context, height int64, of []Account) error {
 	if len(of) == 0 {
 		return nil

@@ -1,7 +1,8 @@
-// Package unseen looks for coin that the scan of an EVM network cannot see where no endpoint traces: coin that contracts send.
-// A payer may name the transaction that paid; it is looked at for its effect on the one address and becomes a deposit only
-// when nothing else explains that effect. And the balances of all addresses are compared with the books, slowly and in turn,
-// so that an operator learns of what nobody named. It speaks to chains and database through small interfaces.
+// Package unseen looks for coin that the scan of an EVM network cannot see where no endpoint traces: coin that
+// contracts send. A payer may name the paying transaction. It is inspected for its effect on the one address and
+// becomes a deposit only when nothing else explains that effect. In addition the balances of all addresses are compared
+// with the books, slowly and in turn, so that an operator learns of coin that nobody named. The package reaches chains
+// and database through small interfaces.
 package unseen
 
 import (
@@ -28,27 +29,27 @@ type Hint struct {
 	Waited  time.Duration
 }
 
-// State is how far a hint has come.
+// State is the state of a hint.
 type State string
 
 // The states of a hint.
 const (
-	Waiting  State = "waiting"  // to be looked at, now or again
-	Credited State = "credited" // a deposit, whose block is not final yet
-	Final    State = "final"    // a deposit for good
-	Nothing  State = "nothing"  // the transaction brought nothing that was not seen
-	Unclear  State = "unclear"  // something is left over, and nobody can say whose it is: for an operator
+	Waiting  State = "waiting"  // to be inspected, now or again
+	Credited State = "credited" // a deposit whose block is not final yet
+	Final    State = "final"    // a final deposit
+	Nothing  State = "nothing"  // the transaction brought nothing that the scan did not see
+	Unclear  State = "unclear"  // a sum remains that cannot be attributed: for an operator
 )
 
-// Verdict is what a look at a hint has found.
+// Verdict is the result of inspecting a hint.
 type Verdict struct {
 	State  State
 	Reason string
-	Amount *big.Int // of a credit, or what is left over of one that is unclear
+	Amount *big.Int // of a credit, or the remaining sum of an unclear one
 }
 
-// Judge decides what an effect means. known is what else of the block is on record for the address as sent by contracts.
-// Nothing is guessed: what cannot be told to be the work of this one transaction is for an operator.
+// Judge decides the meaning of an effect. known is the rest of the block's coin on record for the address as sent by
+// contracts. Judge guesses nothing: an effect that is not clearly of this one transaction goes to an operator.
 func Judge(e chain.Effect, known *big.Int) Verdict {
 	if e.Amount == nil {
 		e.Amount = new(big.Int)
@@ -73,36 +74,36 @@ func Judge(e chain.Effect, known *big.Int) Verdict {
 	return Verdict{Credited, "", left}
 }
 
-// ErrLater says that a hint cannot be judged yet: its block is not scanned, or is not the one that was scanned, or the verdict
-// is not a credit and the block is not final.
-var ErrLater = errors.New("the block is to be scanned or to be final first")
+// ErrLater means that a hint cannot be judged yet: its block is not scanned, or differs from the scanned one, or the
+// verdict is not a credit and the block is not final.
+var ErrLater = errors.New("the block must be scanned or final first")
 
 // Hints keeps hints. Each method is one transaction.
 type Hints interface {
-	// FollowHints brings those that were credited up to date: final, or to be looked at again when their block left the chain.
+	// FollowHints updates credited hints: final, or to be inspected again when their block left the chain.
 	FollowHints(ctx context.Context) error
 	DueHints(ctx context.Context, networks []string, most int) ([]Hint, error)
-	// TakeHint judges an effect with the scan at rest and writes what follows; ErrLater writes nothing.
+	// TakeHint judges an effect while the scan is locked and writes the result; ErrLater writes nothing.
 	TakeHint(ctx context.Context, h Hint, e chain.Effect) (Verdict, error)
 	DeferHint(ctx context.Context, h Hint, wait time.Duration, reason string) error
 	EndHint(ctx context.Context, h Hint, v Verdict) error
 }
 
-// Chain is what is asked of a network. The EVM driver implements it.
+// Chain is the network of a hint. The EVM driver implements it.
 type Chain interface {
 	chain.Looker
 	Balance(ctx context.Context, of string, height int64) (*big.Int, error)
 }
 
-// Bounds of the looks.
+// Bounds of the inspections.
 const (
 	hintsMost = 20               // in one round
-	waitFirst = 5 * time.Second  // between two looks at the same hint
+	waitFirst = 5 * time.Second  // between two inspections of one hint
 	waitMost  = 10 * time.Minute // doubling up to here
-	waitAll   = 24 * time.Hour   // after which a hint is given up
+	waitAll   = 24 * time.Hour   // after which a hint ends
 )
 
-// Looker looks at hints.
+// Looker inspects hints.
 type Looker struct {
 	store    Hints
 	chains   map[string]Chain
@@ -111,7 +112,7 @@ type Looker struct {
 	counted  func(network string, s State)
 }
 
-// NewLooker makes a looker for the networks of chains. counted is told every verdict.
+// NewLooker makes a looker for the networks of chains. It calls counted with every verdict.
 func NewLooker(store Hints, chains map[string]Chain, log *slog.Logger, counted func(network string, s State)) *Looker {
 	l := &Looker{store: store, chains: chains, log: log, counted: counted}
 	for name := range chains {
@@ -120,7 +121,7 @@ func NewLooker(store Hints, chains map[string]Chain, log *slog.Logger, counted f
 	return l
 }
 
-// Round looks at the hints that are due, one after the other.
+// Round inspects the due hints, one after the other.
 func (l *Looker) Round(ctx context.Context) error {
 	if err := l.store.FollowHints(ctx); err != nil {
 		return err

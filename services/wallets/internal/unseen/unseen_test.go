@@ -51,32 +51,34 @@ func TestDiffers(t *testing.T) {
 	}
 }
 
-// desk plays database and chain for one hint.
-type desk struct {
+// fixture plays database and chain for one hint.
+type fixture struct {
 	hint     Hint
 	err      error
 	deferred time.Duration
 	ended    Verdict
 }
 
-func (d *desk) FollowHints(context.Context) error                       { return nil }
-func (d *desk) DueHints(context.Context, []string, int) ([]Hint, error) { return []Hint{d.hint}, nil }
+func (d *fixture) FollowHints(context.Context) error { return nil }
+func (d *fixture) DueHints(context.Context, []string, int) ([]Hint, error) {
+	return []Hint{d.hint}, nil
+}
 
-func (d *desk) TakeHint(context.Context, Hint, chain.Effect) (Verdict, error) {
+func (d *fixture) TakeHint(context.Context, Hint, chain.Effect) (Verdict, error) {
 	return Verdict{}, d.err
 }
-func (d *desk) EndHint(_ context.Context, _ Hint, v Verdict) error { d.ended = v; return nil }
-func (d *desk) Effect(context.Context, string, []byte) (chain.Effect, error) {
+func (d *fixture) EndHint(_ context.Context, _ Hint, v Verdict) error { d.ended = v; return nil }
+func (d *fixture) Effect(context.Context, string, []byte) (chain.Effect, error) {
 	return chain.Effect{}, d.err
 }
-func (d *desk) Balance(context.Context, string, int64) (*big.Int, error) { return nil, d.err }
-func (d *desk) DeferHint(_ context.Context, _ Hint, wait time.Duration, _ string) error {
+func (d *fixture) Balance(context.Context, string, int64) (*big.Int, error) { return nil, d.err }
+func (d *fixture) DeferHint(_ context.Context, _ Hint, wait time.Duration, _ string) error {
 	d.deferred = wait
 	return nil
 }
 
-// A hint is looked at again after growing pauses, and given up after a day: as nothing when no block ever had it, else for an
-// operator.
+// A hint is inspected again after growing pauses, and ends after a day: as nothing when no block ever had it, else as
+// unclear for an operator.
 func TestLooker_waits(t *testing.T) {
 	for _, c := range []struct {
 		err    error
@@ -93,7 +95,7 @@ func TestLooker_waits(t *testing.T) {
 		{chain.ErrNoState, 9, waitAll, 0, Unclear},
 		{errors.New("down"), 9, waitAll, 0, Unclear},
 	} {
-		d := &desk{hint: Hint{Network: "base", Tries: c.tries, Waited: c.waited}, err: c.err}
+		d := &fixture{hint: Hint{Network: "base", Tries: c.tries, Waited: c.waited}, err: c.err}
 		l := NewLooker(d, map[string]Chain{"base": d}, slog.New(slog.NewTextHandler(io.Discard, nil)), func(string, State) {})
 		if err := l.Round(t.Context()); err != nil || d.deferred != c.pause || d.ended.State != c.ended {
 			t.Errorf("%v after %d tries: %v, waits %v, ends %v", c.err, c.tries, err, d.deferred, d.ended)

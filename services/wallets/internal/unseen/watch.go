@@ -15,11 +15,11 @@ import (
 // Network is a live network on which coin may arrive that the scan does not see.
 type Network struct {
 	Chain    Chain
-	Untraced bool     // coin that contracts send is not seen: balances are compared with the books
-	Worth    *big.Int // a difference of so much is listed
+	Untraced bool     // the scan does not see coin that contracts send: balances are compared with the books
+	Worth    *big.Int // the smallest difference that is listed
 }
 
-// Store is what the watch keeps and shows.
+// Store keeps the hints and comparisons of the watch.
 type Store interface {
 	Hints
 	Balances
@@ -27,24 +27,24 @@ type Store interface {
 	UnexplainedCounts(ctx context.Context) (map[[2]string]int64, error)
 	// UnclearCounts are the named transactions with an unclear effect, by network.
 	UnclearCounts(ctx context.Context) (map[string]int64, error)
-	// WholePasses are the times at which the last whole comparison of a network ended, or the first began.
+	// WholePasses are the times at which the last whole comparison of a network ended, or the first one began.
 	WholePasses(ctx context.Context) (map[string]int64, error)
 }
 
-// Options are what the watch is put together from.
+// Options are the settings and parts of the watch.
 type Options struct {
 	Networks  map[string]Network
-	Every     time.Duration // in which all balances are compared once
+	Every     time.Duration // time in which all balances are compared once
 	Postgres  postgres.Config
 	Telemetry *telemetry.Telemetry
 	Store     Store
 }
 
-// hintsEvery is how often transactions that were named are looked at.
+// hintsEvery is the pause between two rounds of inspections.
 const hintsEvery = 2 * time.Second
 
-// Watch finds coin that the scans do not see: it looks at transactions that payers name, and compares the balances of networks
-// that are not traced with the books.
+// Watch finds coin that the scans do not see: it inspects transactions that payers name, and compares the balances of
+// networks without traces with the books.
 type Watch struct {
 	Options
 	looker      *Looker
@@ -54,7 +54,7 @@ type Watch struct {
 	compared    *prometheus.GaugeVec
 }
 
-// NewWatch puts the watch together.
+// NewWatch makes the watch.
 func NewWatch(o Options) *Watch {
 	w := &Watch{
 		Options: o, comparers: map[string]*Comparer{},
@@ -85,7 +85,7 @@ func NewWatch(o Options) *Watch {
 	return w
 }
 
-// Run watches until ctx ends, on the replica that leads.
+// Run watches until ctx ends, on the leader.
 func (w *Watch) Run(ctx context.Context) error {
 	if len(w.Networks) == 0 {
 		<-ctx.Done()
@@ -112,12 +112,12 @@ func (w *Watch) run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// repeat does one thing until ctx ends. A failure is logged and tried again.
+// repeat runs a function until ctx ends. It logs a failure and tries again.
 func (w *Watch) repeat(ctx context.Context, name string, f func(context.Context) (time.Duration, error)) error {
 	for {
 		wait, err := f(ctx)
 		if err != nil && ctx.Err() == nil {
-			w.Telemetry.Log.WarnContext(ctx, "not finished, it is tried again", "work", name, "err", err)
+			w.Telemetry.Log.WarnContext(ctx, "background work failed, retrying", "work", name, "err", err)
 		}
 		w.measure(ctx)
 		select {
@@ -128,7 +128,7 @@ func (w *Watch) repeat(ctx context.Context, name string, f func(context.Context)
 	}
 }
 
-// measure shows what waits for an operator. What cannot be read now is shown the next time.
+// measure shows the numbers that wait for an operator. A value that cannot be read now is shown the next time.
 func (w *Watch) measure(ctx context.Context) {
 	differing, err := w.Store.UnexplainedCounts(ctx)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-// ErrOtherRequest says that a request id was used before for something else.
+// ErrOtherRequest means that another request has used the request id.
 var ErrOtherRequest = errors.New("the request id was used before for another mode, family or count")
 
 // Request asks for fresh addresses. Its id makes it idempotent: the same id is answered with the same addresses.
@@ -30,7 +30,7 @@ type Address struct {
 	Address  string
 }
 
-// Issued is an address that was handed out, with the place it was derived from.
+// Issued is an address that was issued, with the place that it was derived from.
 type Issued struct {
 	Mode    tenant.Mode
 	Family  money.Family

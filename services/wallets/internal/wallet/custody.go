@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// The custody ledger: what we hold for merchants on standalone wallets. Each journal has two entries: the account
-// custody (an asset of ours: coins at addresses that only we can spend from) against the account merchant (what we owe
-// for them).
+// The custody ledger: the money that the product holds for merchants on standalone wallets. Each journal has two
+// entries: the account custody (an asset: coins at addresses that only the product can spend from) against the account
+// merchant (the debt to them).
 
-// CustodyEvent says why a journal was written.
+// CustodyEvent is the reason of a journal.
 type CustodyEvent string
 
 // The events of custody.
@@ -23,8 +23,8 @@ type CustodyAccount string
 
 // The accounts of custody, one of each per merchant, mode, network and asset.
 const (
-	AccountCustody  CustodyAccount = "custody"  // debit: what we hold
-	AccountMerchant CustodyAccount = "merchant" // credit: what we owe
+	AccountCustody  CustodyAccount = "custody"  // debit: held for merchants
+	AccountMerchant CustodyAccount = "merchant" // credit: owed to the merchant
 )
 
 // CustodyEntry is one line of a journal; exactly one of debit and credit is positive. Amounts are base units.
@@ -41,8 +41,8 @@ type CustodyJournal struct {
 	Entries []CustodyEntry
 }
 
-// Book compares what is booked for a deposit with what should be, and returns the journal that makes up the difference.
-// A deposit is booked once it is deep enough, and booked back should it ever leave the chain after that. journals is
+// Book compares the booked sum of a deposit with the sum that should be booked, and returns the journal of the
+// difference. A deposit is booked once it is deep enough, and reversed if it leaves the chain after that. journals is
 // how many journals the deposit has already.
 func Book(d Deposit, booked *big.Int, journals int64) (CustodyJournal, bool) {
 	want := new(big.Int)
@@ -50,7 +50,7 @@ func Book(d Deposit, booked *big.Int, journals int64) (CustodyJournal, bool) {
 	case d.Deep():
 		want = d.Amount
 	case d.State != Reverted:
-		return CustodyJournal{}, false // not deep again yet; a reversal was booked when it happened
+		return CustodyJournal{}, false // not deep again yet; its reversal is booked already
 	}
 	zero := new(big.Int)
 	delta := new(big.Int).Sub(want, booked)
@@ -69,7 +69,7 @@ func Book(d Deposit, booked *big.Int, journals int64) (CustodyJournal, bool) {
 	return j, true
 }
 
-// Balance is what a merchant has of one asset on one network, in base units.
+// Balance is a merchant's balance of one asset on one network, in base units.
 type Balance struct {
 	Network   string
 	Asset     string

@@ -60,7 +60,8 @@ type Deposit struct {
 	Witness     Witness
 }
 
-// Waits reports a deposit that a node's mempool holds and no block. It has no block, no depth, and is never final.
+// Waits reports whether a node's mempool holds the deposit and no block does. Such a deposit has no block, no depth,
+// and is never final.
 func (d Deposit) Waits() bool { return d.State == Seen && d.BlockHeight == 0 }
 
 // Key is the name under which other services know the deposit.

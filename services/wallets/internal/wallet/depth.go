@@ -100,7 +100,7 @@ func (d Depths) Deepest(network, asset string) int64 {
 func (d Depths) Within(n money.Network, final int64) error {
 	for _, a := range n.Assets {
 		if most := d.Deepest(n.Name, a.Symbol); most > final {
-			return fmt.Errorf("%s counts as final at %d blocks, but %s is to be told at %d", n.Name, final, a.Symbol, most)
+			return fmt.Errorf("%s counts as final at %d blocks, but %s is published at %d", n.Name, final, a.Symbol, most)
 		}
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-// Slot is where one chain of addresses belongs: a mode and a family.
+// Slot is the place of one source of addresses: a mode and a family.
 type Slot struct {
 	Mode   tenant.Mode
 	Family money.Family
@@ -17,7 +17,7 @@ type Slot struct {
 // String names the slot: "live evm".
 func (s Slot) String() string { return string(s.Mode) + " " + string(s.Family) }
 
-// Setting names the setting that says where the slot's addresses come from.
+// Setting names the setting of the slot's addresses.
 func (s Slot) Setting() string {
 	if s.Family == money.Solana {
 		return "ADDRESS_BATCH_KEY"
@@ -40,5 +40,5 @@ type Batch struct {
 	PublicKey, Signature []byte
 }
 
-// ErrNoStock says that the imported addresses are used up.
+// ErrNoStock means that the imported addresses are used up.
 var ErrNoStock = errors.New("no imported address is left")

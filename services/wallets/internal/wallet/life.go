@@ -8,7 +8,7 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-// Status is what a merchant sees of a standalone wallet (docs/api-contract.md#wallets).
+// Status is the status of a standalone wallet in the API (docs/api-contract.md#wallets).
 type Status string
 
 // The statuses of a wallet.

@@ -6,20 +6,20 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-// ScanState is how the scan of a network fares.
+// ScanState is the state of a network's scan.
 type ScanState string
 
 // The states of a scan. Only a scan that follows sees new deposits in time.
 const (
 	ScanFollowing   ScanState = "following"
-	ScanBehind      ScanState = "behind"      // trails the head by more than it may
-	ScanStalled     ScanState = "stalled"     // the head is older than the chain ever pauses
-	ScanUnreachable ScanState = "unreachable" // no endpoint tells the head
+	ScanBehind      ScanState = "behind"      // trails the head by more than the limit
+	ScanStalled     ScanState = "stalled"     // the head is older than any pause of the chain
+	ScanUnreachable ScanState = "unreachable" // no endpoint reports the head
 	ScanHalted      ScanState = "halted"      // a reorganisation is too deep to follow
-	ScanMismatched  ScanState = "mismatched"  // nothing is scanned: a setting is not that of the issued addresses
+	ScanMismatched  ScanState = "mismatched"  // nothing is scanned: a setting differs from that of the issued addresses
 )
 
-// Progress is how far a network is scanned and how its scan fares.
+// Progress is how far a network is scanned, and the state of its scan.
 type Progress struct {
 	Mode      tenant.Mode
 	Network   string

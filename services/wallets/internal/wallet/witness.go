@@ -2,10 +2,10 @@ package wallet
 
 import "causeway.internal/libs/tenant"
 
-// Witness is what endpoints of other hosts say about a deposit, in the block that it is in.
+// Witness is the answer of endpoints of other hosts about a deposit, in the deposit's block.
 type Witness string
 
-// The answers. Rows of releases that asked nobody have none.
+// The answers. Rows of releases without witnesses have none.
 const (
 	WitnessPending      Witness = "pending"      // not asked yet, or no answer
 	WitnessConfirmed    Witness = "confirmed"    // two hosts have the block with the transfer; a simulated chain needs none
@@ -13,7 +13,7 @@ const (
 	WitnessAlone        Witness = "alone"        // one host serves the network
 )
 
-// asked is the answer before anybody was asked.
+// asked is the answer before any host was asked.
 func asked(mode tenant.Mode) Witness {
 	if mode == tenant.Test {
 		return WitnessConfirmed
@@ -21,7 +21,7 @@ func asked(mode tenant.Mode) Witness {
 	return WitnessPending
 }
 
-// Witnessed takes in an answer, as a new version if it says something new.
+// Witnessed records an answer, as a new version if it differs.
 func (d Deposit) Witnessed(w Witness) (Deposit, bool) {
 	if d.State != Confirmed || d.Witness == w {
 		return d, false

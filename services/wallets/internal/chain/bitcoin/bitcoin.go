@@ -19,7 +19,7 @@ import (
 	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
-// Config says which chain it is and who serves it. Credentials stand in the URLs: http://user:password@host:8332.
+// Config names the chain and its endpoints. Credentials are part of the URLs: http://user:password@host:8332.
 type Config struct {
 	Network money.Network
 	Net     address.Net
@@ -30,19 +30,19 @@ type Config struct {
 type Driver struct {
 	genesis string
 	net     address.Net
-	limit   *big.Int // the easiest target that the network allows
+	limit   *big.Int // the lowest difficulty that the network allows
 	symbol  string
 	pool    *rpc.Pool
 	log     *slog.Logger
 
 	spentMu    sync.Mutex
-	spentBlock string // the block whose previous outputs were asked for last
+	spentBlock string // the last block whose previous outputs were requested
 	spent      spending
 }
 
 var _ chain.Driver = (*Driver)(nil)
 
-// geneses are the first blocks of the nets, by which a node shows which one it serves.
+// geneses are the first blocks of the nets; a node's genesis shows its net.
 var geneses = map[address.Net]string{
 	address.Mainnet: "000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f",
 	address.Testnet: "000000000933ea01ad0ee984209779baaec3ced90fa3f408719526f8d77f4943",
@@ -69,7 +69,7 @@ func New(cfg Config, log *slog.Logger, metrics *rpc.Metrics) (*Driver, error) {
 	return d, nil
 }
 
-// verify proves that the endpoint serves our chain.
+// verify proves that the endpoint serves the configured chain.
 func (d *Driver) verify(ctx context.Context, e *rpc.Endpoint) error {
 	genesis, err := hashAt(ctx, e, 0)
 	if err == nil && genesis != d.genesis {
@@ -91,7 +91,7 @@ func count(ctx context.Context, e *rpc.Endpoint) (int64, error) {
 	return n, r.End()
 }
 
-// outOfRange reports whether a node says that its chain does not reach a height: Core by code -8, btcd by -1.
+// outOfRange reports whether a node answers that its chain does not reach a height: Core with code -8, btcd with -1.
 func outOfRange(err error) bool {
 	node, ok := errors.AsType[*rpc.NodeError](err)
 	return ok && (node.Code == -8 || node.Code == -1) && strings.Contains(node.Message, "out of range")
@@ -132,13 +132,13 @@ func unhex(result []byte) ([]byte, error) {
 	return out, nil
 }
 
-// unknown is code -5 of every node: no block with that hash, so the chain moved after we were told the hash.
+// unknown is code -5 of every node: no block with that hash, so the chain moved after the hash was read.
 func unknown(err error) bool {
 	node, ok := errors.AsType[*rpc.NodeError](err)
 	return ok && node.Code == -5
 }
 
-// asked asks for a header or a block by hash and returns its bytes.
+// asked requests a header or a block by hash and returns its bytes.
 func asked(ctx context.Context, e *rpc.Endpoint, method, hash string, form any) ([]byte, error) {
 	result, err := e.Call(ctx, method, hash, form)
 	if unknown(err) {
@@ -173,7 +173,7 @@ func (d *Driver) Head(ctx context.Context) (head chain.Head, err error) {
 		if err == nil {
 			head.Header, err = d.headerAt(ctx, e, height)
 		}
-		if errors.Is(err, chain.ErrNoBlock) { // it went back between the two calls
+		if errors.Is(err, chain.ErrNoBlock) { // the head went back between the two calls
 			return rpc.ErrMoved
 		}
 		return err
@@ -230,8 +230,8 @@ type matchable struct {
 // Header implements chain.Block.
 func (m *matchable) Header() chain.Header { return m.block.at(m.height) }
 
-// Match implements chain.Block. A miner's reward to one of our addresses is not credited: nobody can spend it for a
-// hundred blocks, which is deeper than any deposit waits. It is named in the log.
+// Match implements chain.Block. A miner's reward to a deposit address is logged and not credited: nobody can spend it
+// for a hundred blocks, which is deeper than any deposit waits.
 func (m *matchable) Match(ctx context.Context, watched chain.Watched) ([]chain.Transfer, error) {
 	var out []chain.Transfer
 	for i, tx := range m.block.txs {
@@ -255,7 +255,7 @@ func (m *matchable) Match(ctx context.Context, watched chain.Watched) ([]chain.T
 	return out, nil
 }
 
-// transfers are what a transaction pays to watched addresses.
+// transfers are a transaction's payments to watched addresses.
 func (d *Driver) transfers(tx transaction, watched chain.Watched) (out []chain.Transfer) {
 	for vout, o := range tx.outputs {
 		if key := o.key(); key != nil && o.value > 0 && watched.Has(key) {

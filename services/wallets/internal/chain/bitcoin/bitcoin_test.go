@@ -139,7 +139,7 @@ func TestParse_genesis(t *testing.T) {
 	}
 }
 
-// An endpoint's answer that is not whole and true is an error, and not "no such block".
+// A partial or false answer of an endpoint is an error, and not "no such block".
 func TestFetch_hostileAnswers(t *testing.T) {
 	raw := sample()
 	changed := func(f func(b []byte) []byte) []byte { return f(append([]byte{}, raw...)) }

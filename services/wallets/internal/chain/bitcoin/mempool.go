@@ -88,17 +88,17 @@ func (u unmined) Match(ctx context.Context, watched chain.Watched) ([]chain.Tran
 	return found, err
 }
 
-// spentMost bounds the outputs that are asked about.
+// spentMost bounds the outputs of one request.
 const spentMost = 50
 
-// Spent implements chain.Mempool. Bitcoin Core counts what its mempool spends, btcd only what its chain does. Where no
-// endpoint serves the question nothing counts as spent: the grace alone decides about what is missing.
+// Spent implements chain.Mempool. Bitcoin Core counts its mempool's spends, btcd only its chain's. Where no endpoint
+// serves the call, nothing counts as spent: the grace alone decides about missing transactions.
 func (d *Driver) Spent(ctx context.Context, outputs []string) (spent bool, err error) {
 	for _, text := range outputs[:min(len(outputs), spentMost)] {
 		id, number, _ := strings.Cut(text, ":")
 		vout, err := strconv.ParseUint(number, 10, 32)
 		if err != nil {
-			return false, fmt.Errorf("%q is no output: %w", text, err)
+			return false, fmt.Errorf("%q is not an output: %w", text, err)
 		}
 		err = d.ask(ctx, func(e *rpc.Endpoint) error {
 			result, err := e.Call(ctx, "gettxout", id, vout, true)

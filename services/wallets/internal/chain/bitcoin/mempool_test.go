@@ -59,7 +59,7 @@ func TestMempool(t *testing.T) {
 	}
 }
 
-// A mempool that cannot be true is an error, and so is a node that does not show it; neither stops the reading of
+// An impossible mempool is an error, and so is a node that does not show its mempool; neither stops the reading of
 // blocks.
 func TestMempool_hostileAnswers(t *testing.T) {
 	paid := spend(digest{1})
@@ -77,7 +77,7 @@ func TestMempool_hostileAnswers(t *testing.T) {
 	}
 }
 
-// A node that does not say what was spent knows nothing of a replacement; the look goes on.
+// A node that does not report spent outputs shows no replacement; the look continues.
 func TestMempool_spentRefused(t *testing.T) {
 	n, d := newMempool(t)
 	n.Set("gettxout", `error:{"code":-32601,"message":"Method not found"}`)

@@ -15,7 +15,7 @@ import (
 	"causeway.internal/services/wallets/internal/chain"
 )
 
-// digest is a double SHA-256 as it is computed; it is written in the opposite order.
+// digest is a double SHA-256 in computed order; its text has the reverse order.
 type digest [32]byte
 
 func (d digest) String() string {
@@ -23,7 +23,7 @@ func (d digest) String() string {
 	return hex.EncodeToString(d[:])
 }
 
-// header is the 80 bytes that a block's hash is of.
+// header is the 80 hashed bytes of a block.
 type header struct {
 	hash, parent, merkle digest
 	time                 uint32
@@ -44,13 +44,13 @@ func (o outpoint) String() string {
 	return o.tx.String() + ":" + strconv.FormatUint(uint64(o.vout), 10)
 }
 
-// output is an amount and the script that locks it, which lies in the bytes that were parsed.
+// output is an amount and its locking script, which is a part of the parsed bytes.
 type output struct {
 	value  int64
 	script []byte
 }
 
-// key is the key of a P2WPKH output, the one kind of address that we issue; nil for every other kind.
+// key is the key of a P2WPKH output, the one kind of address that wallets issues; nil for every other kind.
 func (o output) key() []byte {
 	if len(o.script) == 22 && o.script[0] == 0 && o.script[1] == 20 {
 		return o.script[2:]
@@ -58,14 +58,14 @@ func (o output) key() []byte {
 	return nil
 }
 
-// transaction is what matters of a transaction. The first one of a block is the miner's.
+// transaction holds the needed fields of a transaction. The first one of a block is the miner's.
 type transaction struct {
 	id      digest
 	inputs  []outpoint
 	outputs []output
 }
 
-// block is what matters of a block.
+// block holds the needed fields of a block.
 type block struct {
 	header
 	txs []transaction
@@ -73,14 +73,14 @@ type block struct {
 
 const (
 	headerLength = 80
-	// leastTx is the size of the smallest transaction: it bounds how many a block may claim to have.
+	// leastTx is the size of the smallest transaction: it bounds the number of transactions that a block may claim.
 	leastTx   = 60
 	mostValue = 21_000_000 * 100_000_000
 )
 
 var errCut = errors.New("the data is cut")
 
-// cursor walks through serialized data and remembers that it ran out of it.
+// cursor reads serialized data and remembers that the data ended too early.
 type cursor struct {
 	b   []byte
 	at  int
@@ -88,7 +88,7 @@ type cursor struct {
 }
 
 func (c *cursor) take(n uint64) []byte {
-	if c.err != nil || n > uint64(len(c.b)-c.at) { //nolint:gosec // a length that is left is not negative
+	if c.err != nil || n > uint64(len(c.b)-c.at) { //nolint:gosec // the remaining length is not negative
 		c.err = errCut
 		return nil
 	}
@@ -122,10 +122,10 @@ func (c *cursor) size() uint64 {
 	return n
 }
 
-// count reads how many things follow, each of which takes at least so many bytes.
+// count reads the number of the following elements, each of which takes at least so many bytes.
 func (c *cursor) count(least uint64) int {
 	n := c.size()
-	if c.err == nil && n > uint64(len(c.b)-c.at)/least { //nolint:gosec // a length that is left is not negative
+	if c.err == nil && n > uint64(len(c.b)-c.at)/least { //nolint:gosec // the remaining length is not negative
 		c.err = errCut
 	}
 	if c.err != nil {
@@ -141,7 +141,7 @@ func twice(b []byte) digest {
 	return sha256.Sum256(first[:])
 }
 
-// parseHeader reads a header and checks the work behind it.
+// parseHeader reads a header and checks its proof of work.
 func parseHeader(b []byte, limit *big.Int) (header, error) {
 	if len(b) != headerLength {
 		return header{}, fmt.Errorf("a header has %d bytes, want %d", len(b), headerLength)
@@ -151,17 +151,17 @@ func parseHeader(b []byte, limit *big.Int) (header, error) {
 	copy(h.merkle[:], b[36:])
 	target := h.target()
 	if target.Sign() <= 0 || target.Cmp(limit) > 0 {
-		return header{}, errors.New("a header asks for less work than the network does")
+		return header{}, errors.New("a header has less work than the network demands")
 	}
 	value := h.hash
 	slices.Reverse(value[:])
 	if new(big.Int).SetBytes(value[:]).Cmp(target) > 0 {
-		return header{}, errors.New("a header has not the work that it asks for")
+		return header{}, errors.New("a header lacks its proof of work")
 	}
 	return h, nil
 }
 
-// target is the number that the hash may not exceed, from its compact form.
+// target decodes the compact form of the number that the hash may not exceed.
 func (h header) target() *big.Int {
 	mantissa := big.NewInt(int64(h.bits & 0x007fffff))
 	if h.bits&0x00800000 != 0 {
@@ -175,7 +175,7 @@ func (h header) target() *big.Int {
 }
 
 // parseBlock reads a serialized block. The merkle root binds every transaction to the header, and the header's work
-// binds the header to the chain: what is read wrongly, left out or made up does not pass.
+// binds the header to the chain: wrong, missing or invented transactions are refused.
 func parseBlock(b []byte, limit *big.Int) (*block, error) {
 	c := &cursor{b: b}
 	head := c.take(headerLength)
@@ -200,7 +200,7 @@ func parseBlock(b []byte, limit *big.Int) (*block, error) {
 		return nil, c.err
 	}
 	if c.at != len(b) {
-		return nil, errors.New("a block with more after its end")
+		return nil, errors.New("trailing data after a block")
 	}
 	root, err := merkle(ids)
 	if err != nil {
@@ -212,7 +212,7 @@ func parseBlock(b []byte, limit *big.Int) (*block, error) {
 	return out, nil
 }
 
-// parseTx reads a single transaction. It is the one with that id, or an error.
+// parseTx reads a single transaction. It fails unless the transaction has the id.
 func parseTx(b []byte, id digest) (transaction, error) {
 	c := &cursor{b: b}
 	tx := c.transaction(sha256.New())
@@ -220,7 +220,7 @@ func parseTx(b []byte, id digest) (transaction, error) {
 	case c.err != nil:
 		return tx, c.err
 	case c.at != len(b):
-		return tx, errors.New("a transaction with more after its end")
+		return tx, errors.New("trailing data after a transaction")
 	case tx.id != id:
 		return tx, fmt.Errorf("is transaction %s", tx.id)
 	}
@@ -277,8 +277,8 @@ func (c *cursor) transaction(hasher hash.Hash) (tx transaction) {
 	return tx
 }
 
-// merkle is the root over transaction ids. Two equal neighbours are refused: they are how a block with repeated
-// transactions gets the root of the one without (CVE-2012-2459).
+// merkle is the root over transaction ids. It refuses two equal neighbours: with them a block with repeated
+// transactions has the root of the one without (CVE-2012-2459).
 func merkle(ids []digest) (digest, error) {
 	level := slices.Clone(ids)
 	for len(level) > 1 {

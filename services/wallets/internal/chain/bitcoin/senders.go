@@ -13,18 +13,18 @@ import (
 	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
-// parentsMost bounds the transactions that are asked for to learn who sent one. A payer with more inputs is judged by
-// those.
+// parentsMost bounds the previous transactions that are read to learn the senders. A payer with more inputs is judged
+// by those.
 const parentsMost = 50
 
-// errRefused says that no endpoint gives a transaction: none has an index of them, or serves the method.
-var errRefused = errors.New("the transaction is not to be had")
+// errRefused means that no endpoint returns a transaction: none has an index of them, or serves the method.
+var errRefused = errors.New("no endpoint returns the transaction")
 
-// senders are the addresses that a transaction's inputs come from. Each previous transaction is asked for and proved by
-// its id. A node without an index of transactions refuses that; then the block is asked for with its previous outputs,
-// which Bitcoin Core writes there and nothing proves. Where neither is served the senders are not known, and the result
-// is empty. A transaction in no block has "" for a block. An error means that no endpoint answered: then nothing is
-// known yet.
+// senders are the addresses of a transaction's inputs. Each previous transaction is requested and proved by its id. A
+// node without an index of transactions refuses that; then the block is requested with its previous outputs, which
+// Bitcoin Core adds without a proof. Where neither is served the senders are unknown, and the result is empty. A
+// transaction in no block has "" for a block. An error means that no endpoint answered, so the senders may become known
+// later.
 func (d *Driver) senders(ctx context.Context, tx transaction, block string) ([]string, error) {
 	scripts, err := d.byParents(ctx, tx)
 	if errors.Is(err, errRefused) && block != "" {
@@ -45,8 +45,8 @@ func (d *Driver) senders(ctx context.Context, tx transaction, block string) ([]s
 	return out, nil
 }
 
-// byParents asks for the transactions whose outputs are spent. It returns errRefused, and what it has learnt, when one
-// is not to be had: the others will not be either.
+// byParents requests the transactions whose outputs are spent. It returns errRefused and the senders so far when an
+// endpoint refuses one: it would refuse the others too.
 func (d *Driver) byParents(ctx context.Context, tx transaction) (scripts [][]byte, err error) {
 	known := map[digest]transaction{}
 	for _, from := range tx.inputs {
@@ -67,7 +67,7 @@ func (d *Driver) byParents(ctx context.Context, tx transaction) (scripts [][]byt
 	return scripts, nil
 }
 
-// tx asks for a transaction by its id, which proves it.
+// tx requests a transaction by its id, which proves it.
 func (d *Driver) tx(ctx context.Context, id digest) (tx transaction, err error) {
 	err = d.ask(ctx, func(e *rpc.Endpoint) error {
 		result, err := e.Call(ctx, "getrawtransaction", id.String(), 0)
@@ -86,8 +86,8 @@ func (d *Driver) tx(ctx context.Context, id digest) (tx transaction, err error) 
 	return tx, err
 }
 
-// ask is Read for what an endpoint may refuse without being at fault: then another one is asked, and if that refuses
-// too the error is errRefused.
+// ask is Read for calls that an endpoint may refuse without fault: then it asks another one, and if that refuses too
+// the error is errRefused.
 func (d *Driver) ask(ctx context.Context, f func(e *rpc.Endpoint) error) error {
 	var refused error
 	err := d.pool.Read(ctx, func(e *rpc.Endpoint) error {
@@ -139,7 +139,7 @@ func (d *Driver) byBlock(ctx context.Context, tx transaction, block string) (scr
 	return scripts, nil
 }
 
-// spending asks for a block with its previous outputs, tens of megabytes, once for all of the block's deposits.
+// spending requests a block with its previous outputs, tens of megabytes, once for all of the block's deposits.
 func (d *Driver) spending(ctx context.Context, block string) (answer spending, err error) {
 	d.spentMu.Lock()
 	defer d.spentMu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"causeway.internal/services/wallets/internal/chain/rpctest"
 )
 
-// spend writes a transaction that spends the first outputs of others and pays us.
+// spend writes a transaction that spends the first outputs of others and pays a deposit address.
 func spend(parents ...digest) []byte {
 	tx := append([]byte{2, 0, 0, 0}, byte(len(parents)))
 	for _, p := range parents {
@@ -82,7 +82,7 @@ func TestSenders(t *testing.T) {
 	}
 }
 
-// An endpoint that has no index leaves the question to another one.
+// Where one endpoint has no index, another one is asked.
 func TestSenders_ofAnotherEndpoint(t *testing.T) {
 	a, _ := txOf(1, false, 1, other)
 	paid := spend(twice(a))
@@ -100,7 +100,7 @@ func TestSenders_ofAnotherEndpoint(t *testing.T) {
 	}
 }
 
-// A block with its previous outputs is large: it is asked for once, however many of its transactions pay us.
+// A block with its previous outputs is large: it is requested once for all of its deposits.
 func TestSenders_blockAskedOnce(t *testing.T) {
 	n, d := newMempool(t)
 	parent, _ := txOf(1, false, 1, other)
@@ -122,7 +122,7 @@ func TestSenders_blockAskedOnce(t *testing.T) {
 	}
 }
 
-// A payer with very many inputs costs no more calls than the bound, and is judged by those.
+// A payer with very many inputs costs no more calls than the bound, and is judged by the inputs within it.
 func TestSenders_bounded(t *testing.T) {
 	n := rpctest.New(t)
 	var parents []digest

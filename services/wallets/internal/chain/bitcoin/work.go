@@ -18,9 +18,9 @@ const (
 	noWork    = 0x207fffff // of every block of a regtest chain
 )
 
-// work checks that a block asks for the work that the chain below it demands: a header that asks for less is cheap to
-// forge. The block below is named by its hash, which the scanner holds against the last block it took. The easy blocks
-// that a testnet allows follow no rule that is worth checking.
+// work checks that a block has the difficulty that its predecessor demands: a header with less is cheap to forge. The
+// predecessor is named by its hash, which the scanner compares with the last scanned block. The easy blocks of a
+// testnet follow no rule that is worth checking.
 func (d *Driver) work(ctx context.Context, e *rpc.Endpoint, height int64, h header) error {
 	if height == 0 || d.net == address.Testnet {
 		return nil
@@ -41,7 +41,7 @@ func (d *Driver) work(ctx context.Context, e *rpc.Endpoint, height int64, h head
 			if err != nil {
 				return err
 			}
-			if first.bits != last.bits { // it would be forged
+			if first.bits != last.bits { // else it is forged
 				return fmt.Errorf("endpoint %s has two difficulties in the period before block %d", e.Name, height)
 			}
 			want = retarget(last.bits, int64(last.time)-int64(first.time))
@@ -53,7 +53,7 @@ func (d *Driver) work(ctx context.Context, e *rpc.Endpoint, height int64, h head
 	return nil
 }
 
-// headerOf asks for the header with a hash and checks that it is that.
+// headerOf requests the header with a hash and checks its hash.
 func (d *Driver) headerOf(ctx context.Context, e *rpc.Endpoint, hash string) (header, error) {
 	raw, err := asked(ctx, e, "getblockheader", hash, false)
 	if err != nil {
@@ -69,7 +69,7 @@ func (d *Driver) headerOf(ctx context.Context, e *rpc.Endpoint, hash string) (he
 	return h, nil
 }
 
-// retarget is what the main network demands after a period that took so many seconds.
+// retarget is the main network's next target after a period of so many seconds.
 func retarget(bits uint32, took int64) uint32 {
 	took = min(max(took, periodAim/mostStep), periodAim*mostStep)
 	target := header{bits: bits}.target()

@@ -30,7 +30,7 @@ func TestRetarget(t *testing.T) {
 	}
 }
 
-// A block that asks for less work than the chain below it demands is refused, whatever its hash.
+// A block with less work than its predecessor demands is refused, whatever its hash.
 func TestWork(t *testing.T) {
 	// The header of the main network's first block.
 	genesis := "0100000000000000000000000000000000000000000000000000000000000000000000003ba3edfd7a7b12b27ac72c3e67768f617fc81bc3888a51323a9fb8aa4b1e5e4a29ab5f49ffff001d1dac2b7c"

@@ -22,7 +22,7 @@ func (b *bloom) has(bits [3]uint) bool {
 
 var transferBits = bloomBits(transferTopic[:])
 
-// promises reports whether the block's filter says that a listed token may have logged a Transfer in it.
+// promises reports whether a listed token may have logged a Transfer in the block, by its filter.
 func (d *Driver) promises(b *block) bool {
 	if !b.bloom.has(transferBits) {
 		return false

@@ -26,14 +26,14 @@ func (a account) String() string { return "0x" + hex.EncodeToString(a[:]) }
 // bloom is a block's log filter.
 type bloom [256]byte
 
-// block is what matters of a block.
+// block holds the needed fields of a block.
 type block struct {
 	number   int64
 	hash     hash
 	parent   hash
 	time     int64
 	bloom    bloom
-	payments []payment // transactions that carry native coin to somebody
+	payments []payment // transactions that carry native coin to a receiver
 	txs      []hash
 }
 
@@ -41,7 +41,7 @@ func (b *block) header() chain.Header {
 	return chain.Header{Height: b.number, Hash: b.hash.String(), Parent: b.parent.String(), Time: time.Unix(b.time, 0).UTC()}
 }
 
-// payment is a transaction with value. Its status is not known before its receipt is.
+// payment is a transaction with value. Its status is unknown until its receipt is read.
 type payment struct {
 	tx       hash
 	from, to account
@@ -58,7 +58,7 @@ type event struct {
 	index    int64 // in the block
 }
 
-// receipt is what became of a transaction.
+// receipt is the result of a transaction.
 type receipt struct {
 	tx     hash
 	block  hash
@@ -142,7 +142,7 @@ func (r reader) amount() (*big.Int, error) {
 	return new(big.Int).SetBytes(word[:]), nil
 }
 
-// need collects which members of an object were seen, so that a missing one is an error and not a zero.
+// need collects the members of an object that were seen, so that a missing one is an error and not a zero.
 type need uint
 
 func (n *need) saw(bit int) { *n |= 1 << bit }
@@ -217,8 +217,8 @@ func (b *block) readTransactions(r reader, full bool) error {
 	})
 }
 
-// readPayment reads one transaction of whatever type: every type has these four fields. The value is nil when nothing
-// moves or a contract is created.
+// readPayment reads one transaction of any type: every type has these four fields. The value is nil when nothing moves
+// or a contract is created.
 func readPayment(r reader) (p payment, err error) {
 	var seen need
 	nobody := false
@@ -244,7 +244,7 @@ func readPayment(r reader) (p payment, err error) {
 			return r.Skip()
 		}
 	})
-	if seen |= 1 << 2; err == nil && !seen.all(4) { // "to" may be left out of a contract creation
+	if seen |= 1 << 2; err == nil && !seen.all(4) { // a contract creation may omit "to"
 		err = rpc.ErrMissing
 	}
 	if nobody || p.to == (account{}) {
@@ -253,8 +253,8 @@ func readPayment(r reader) (p payment, err error) {
 	return p, err
 }
 
-// decodeLogs reads the answer of eth_getLogs: the Transfer logs of listed tokens. Logs of another shape are no ERC-20
-// transfers and are left out.
+// decodeLogs reads the answer of eth_getLogs: the Transfer logs of listed tokens. It omits logs of another shape, which
+// are not ERC-20 transfers.
 func decodeLogs(result []byte) ([]event, error) {
 	r := newReader(result)
 	var out []event

@@ -15,25 +15,25 @@ import (
 	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
-// Traces reports whether the driver sees by itself what contracts send.
+// Traces reports whether the driver reads traces, which show the coin that contracts send.
 func (d *Driver) Traces() bool { return d.trace != TraceNone }
 
-// effectMost bounds the transactions of a block that are looked at closely for one address.
+// effectMost bounds the transactions of a block that are inspected for one address.
 const effectMost = 32
 
-// acted is a transaction of a block, as its effect on one address is reckoned.
+// acted is a transaction of a block with its relation to one address.
 type acted struct {
 	Hash  string    `json:"hash"`
 	From  string    `json:"from"`
 	To    *string   `json:"to"`
 	Value *quantity `json:"value"`
 	Input string    `json:"input"`
-	Data  string    `json:"data"` // what some nodes call the input
+	Data  string    `json:"data"` // some nodes call it input
 
-	asked, fromIt, toIt, namesIt bool // the one that is asked about; what it has to do with the address
+	asked, fromIt, toIt, namesIt bool // whether it is the named transaction; its relation to the address
 }
 
-// actedBlock is a block with everything that may change a balance and is written in it.
+// actedBlock is a block with all of its parts that may change a balance.
 type actedBlock struct {
 	Hash         string   `json:"hash"`
 	Parent       string   `json:"parentHash"`
@@ -44,15 +44,15 @@ type actedBlock struct {
 	} `json:"withdrawals"`
 }
 
-// Effect looks at what one transaction did to the native coin of an address, without traces: the balance after its
-// block, less the balance before it, less what the block's other transactions explain. That the transaction did it is
-// believed only if it names the address in its call data and no other transaction of the block does. With several
-// endpoints two of them must say the same. A node's refusal is an answer here and no fault: a payer may name a
-// transaction that no node knows.
+// Effect reads the effect of one transaction on the native coin of an address, without traces: the balance after its
+// block, less the balance before it, less the amounts that the block's other transactions explain. The rest is
+// attributed to the transaction only if it names the address in its call data and no other transaction of the block
+// does. With several endpoints two of them must agree. A node's refusal is an answer here and no fault: a payer may
+// name a transaction that no node knows.
 func (d *Driver) Effect(ctx context.Context, tx string, key []byte) (chain.Effect, error) {
 	var of account
 	if copy(of[:], key) != len(of) || len(key) != len(of) {
-		return chain.Effect{}, fmt.Errorf("%x is no EVM account", key)
+		return chain.Effect{}, fmt.Errorf("%x is not an EVM account", key)
 	}
 	var first *rpc.Endpoint
 	var out chain.Effect
@@ -77,12 +77,12 @@ func (d *Driver) Effect(ctx context.Context, tx string, key []byte) (chain.Effec
 		return chain.Effect{}, fmt.Errorf("asking a second endpoint: %w", err)
 	}
 	if second.Hash != out.Hash || second.Amount.Cmp(out.Amount) != 0 || second.Doubt != out.Doubt || second.Failed != out.Failed {
-		return chain.Effect{}, fmt.Errorf("endpoints %s and %s disagree about what %s did", first.Name, other.Name, tx)
+		return chain.Effect{}, fmt.Errorf("endpoints %s and %s disagree about the effect of %s", first.Name, other.Name, tx)
 	}
 	return out, nil
 }
 
-// refused takes a node's own no as the answer that it is.
+// refused treats a node's own refusal as an answer.
 func refused(err, means error) (no, fault error) {
 	if node, is := errors.AsType[*rpc.NodeError](err); is {
 		return fmt.Errorf("%w: %w", means, node), nil
@@ -90,7 +90,7 @@ func refused(err, means error) (no, fault error) {
 	return nil, err
 }
 
-// effect asks one endpoint. no is what the node refuses or does not know.
+// effect asks one endpoint. no is the error for transactions that the node refuses or does not know.
 func (d *Driver) effect(ctx context.Context, e *rpc.Endpoint, tx string, of account) (out chain.Effect, no, fault error) {
 	mined, err := query[*answered](ctx, e, "eth_getTransactionReceipt", tx)
 	if err != nil {
@@ -106,7 +106,7 @@ func (d *Driver) effect(ctx context.Context, e *rpc.Endpoint, tx string, of acco
 	}
 	block, err := numbered(ctx, e, height, false)
 	if errors.Is(err, chain.ErrNoBlock) || (err == nil && !strings.EqualFold(block.hash.String(), mined.Block)) {
-		return out, chain.ErrNoTransaction, nil // the chain moved; it is looked at again
+		return out, chain.ErrNoTransaction, nil // the chain moved; the hint is inspected again
 	}
 	if err != nil {
 		return out, nil, err
@@ -160,8 +160,8 @@ func actsOf(ctx context.Context, e *rpc.Endpoint, at chain.Header) (actedBlock, 
 	return *b, nil
 }
 
-// explain takes what the block's plain transfers to the address and the address's own payments did off the amount, and
-// says whether what is left over can be told to be the work of one transaction.
+// explain subtracts the block's plain transfers to the address and adds the address's own payments, and reports whether
+// the rest can be attributed to one transaction.
 func (b actedBlock) explain(ctx context.Context, e *rpc.Endpoint, out *chain.Effect, tx string, of account) error {
 	found := false
 	var near []acted // to the address, from it, or naming it
@@ -200,7 +200,7 @@ func (b actedBlock) explain(ctx context.Context, e *rpc.Endpoint, out *chain.Eff
 	return b.settle(ctx, e, out, near)
 }
 
-// settle reckons the transactions that are about the address.
+// settle adds up the transactions of the address.
 func (b actedBlock) settle(ctx context.Context, e *rpc.Endpoint, out *chain.Effect, near []acted) error {
 	receipts := make([]*answered, len(near))
 	g, asking := errgroup.WithContext(ctx)
@@ -239,7 +239,7 @@ func (b actedBlock) settle(ctx context.Context, e *rpc.Endpoint, out *chain.Effe
 	return nil
 }
 
-// rewards reports whether the block's maker or a withdrawal of a validator may have paid the address.
+// rewards reports whether the block's producer or a validator's withdrawal may have paid the address.
 func (b actedBlock) rewards(of account) bool {
 	if strings.EqualFold(b.Miner, of.String()) {
 		return true
@@ -257,8 +257,8 @@ func names(input string, of account) bool {
 	return strings.Contains(strings.ToLower(input), hex.EncodeToString(of[:]))
 }
 
-// Balance is what an address has of the native coin after a block; ErrNoState when no endpoint keeps that. A node's
-// refusal is no fault of the endpoint: it may keep less than is asked for.
+// Balance is an address's native coin after a block; ErrNoState when no endpoint keeps that. A node's refusal is no
+// fault of the endpoint: it may keep fewer blocks.
 func (d *Driver) Balance(ctx context.Context, of string, height int64) (*big.Int, error) {
 	n, no, err := judged[quantity](ctx, d, "eth_getBalance", of, at(height))
 	if err == nil && no != nil {

@@ -19,13 +19,13 @@ func act(id int, from, to, value, input string) string {
 	return fmt.Sprintf(`{"hash":%q,"from":%q,"to":%q,"value":%q,"input":%q,"type":"0x2"}`, h32(id), from, strings.ToLower(to), value, input)
 }
 
-// paidReceipt is a receipt with what the transaction cost: 10 gas at 3 wei.
+// paidReceipt is a receipt with a cost: 10 gas at 3 wei.
 func paidReceipt(id, status int) string {
 	return fmt.Sprintf(`{"transactionHash":%q,"blockNumber":"0x5","blockHash":%q,"status":"0x%x","gasUsed":"0xa","effectiveGasPrice":"0x3","logs":[]}`, h32(id), h32(105), status)
 }
 
-// contractPays is a node whose block 5 holds transactions, and in which our address has so much before and after; below
-// zero it keeps no balances.
+// contractPays is a node whose block 5 holds transactions, with the address's balances before and after; a negative
+// balance means that it keeps none.
 func contractPays(t *testing.T, before, after int64, failed []int, txs ...string) *fake {
 	t.Helper()
 	f := newFake(t)
@@ -111,7 +111,7 @@ func TestEffect(t *testing.T) {
 	}
 }
 
-// A block in which very many transactions name the address is for an operator, and costs no more calls than others.
+// A block in which very many transactions name the address goes to an operator, and costs no more calls than others.
 func TestEffect_bounded(t *testing.T) {
 	key, _ := hex.DecodeString(ours)
 	var txs []string
@@ -125,7 +125,7 @@ func TestEffect_bounded(t *testing.T) {
 	}
 }
 
-// One endpoint alone cannot invent what a contract sent, where there is another.
+// Where there are two endpoints, one alone cannot invent a payment by a contract.
 func TestEffect_secondEndpoint(t *testing.T) {
 	key, _ := hex.DecodeString(ours)
 	pays := act(1, payer, other, "0x0", "0x"+ours)

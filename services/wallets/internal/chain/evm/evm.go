@@ -1,8 +1,7 @@
 // Package evm reads EVM chains over JSON-RPC: native transfers from the block itself, ERC-20 transfers from the logs of
-// the listed tokens, bound to the block's hash, and the receipt of every hit. It decodes the few fields it needs
-// itself, so transaction types that no client library knows (Base, Arbitrum) are no obstacle. It believes no answer
-// that is missing, malformed, of another block or suspiciously empty: such an answer is an error, and the scanner does
-// not move.
+// the listed tokens, bound to the block's hash, and the receipt of every hit. It decodes the few needed fields itself,
+// so it reads transaction types that no client library knows (Base, Arbitrum). A missing, malformed or suspiciously
+// empty answer, or one of another block, is an error, and the scanner does not move.
 package evm
 
 import (
@@ -19,7 +18,7 @@ import (
 	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
-// Config says which chain it is and who serves it.
+// Config names the chain and its endpoints.
 type Config struct {
 	Network money.Network
 	ChainID int64
@@ -73,8 +72,8 @@ func New(cfg Config, log *slog.Logger, metrics *rpc.Metrics) (*Driver, error) {
 	return d, nil
 }
 
-// verify proves, before first use and after a failure, that the endpoint serves our chain and that the listed contracts
-// count in the decimals we assume.
+// verify proves, before first use and after a failure, that the endpoint serves the configured chain and that the
+// listed contracts have the expected decimals.
 func (d *Driver) verify(ctx context.Context, e *rpc.Endpoint) error {
 	result, err := e.Call(ctx, "eth_chainId")
 	if err != nil {
@@ -132,7 +131,7 @@ func height(ctx context.Context, e *rpc.Endpoint) (int64, error) {
 	return decodeNumber(result)
 }
 
-// finalized asks for the newest final block, once for each head. A node that does not know the tag answers an error or
+// finalized reads the newest final block, once for each head. A node that does not know the tag answers an error or
 // nothing; then depth decides.
 func (d *Driver) finalized(ctx context.Context, e *rpc.Endpoint, head *block) int64 {
 	d.finalMu.Lock()
@@ -148,7 +147,7 @@ func (d *Driver) finalized(ctx context.Context, e *rpc.Endpoint, head *block) in
 	return d.final
 }
 
-// block asks for one block; ErrNoBlock when the node has none.
+// blockOf requests one block; ErrNoBlock when the node has none.
 func blockOf(ctx context.Context, e *rpc.Endpoint, which string, full bool) (*block, error) {
 	result, err := e.Call(ctx, "eth_getBlockByNumber", which, full)
 	if err != nil {
@@ -164,7 +163,7 @@ func blockOf(ctx context.Context, e *rpc.Endpoint, which string, full bool) (*bl
 	return b, nil
 }
 
-// numbered asks for the block of a height and checks that it is that.
+// numbered requests the block of a height and checks its number.
 func numbered(ctx context.Context, e *rpc.Endpoint, height int64, full bool) (*block, error) {
 	b, err := blockOf(ctx, e, fmt.Sprintf("0x%x", height), full)
 	if err == nil && b.number != height {
@@ -205,10 +204,10 @@ func (d *Driver) Fetch(ctx context.Context, height int64) (fetched chain.Block, 
 	return fetched, err
 }
 
-// events returns the listed tokens' transfers in a block, asked for by the block's hash: a node that has reorganised
-// meanwhile answers an error and not another block's logs. The answer is not believed alone, because a node may leave
-// out some logs or all: another endpoint must say the same. Where there is no other that can tell, the receipts of all
-// transactions must, if the header's bloom filter says that there may be logs.
+// events returns the listed tokens' transfers in a block. It requests them by the block's hash, so a node that has
+// reorganised meanwhile answers an error and not another block's logs. One answer is not trusted, because a node may
+// omit some logs or all: another endpoint must return the same. Without another endpoint the receipts of all
+// transactions must agree, if the header's bloom filter allows logs.
 func (d *Driver) events(ctx context.Context, e *rpc.Endpoint, b *block) ([]event, error) {
 	if len(d.filter) == 0 {
 		return nil, nil
@@ -266,9 +265,9 @@ func without(events, other []event) (out []event) {
 	return out
 }
 
-// missed judges an endpoint that answered without logs that another tells. If the receipt has the first of them, the
-// endpoint left logs out; if the endpoint lacks the block, it cannot tell. Else the two contradict each other and
-// nobody knows who is right: the scan waits until they agree.
+// missed judges an endpoint that omitted logs which another has. If the receipt has the first of them, the endpoint
+// omitted logs; if the endpoint lacks the block, it cannot know. Else the two contradict each other: the scan waits
+// until they agree.
 func (d *Driver) missed(ctx context.Context, e *rpc.Endpoint, b *block, missing []event) error {
 	if len(missing) == 0 {
 		return nil
@@ -292,7 +291,7 @@ func (d *Driver) missed(ctx context.Context, e *rpc.Endpoint, b *block, missing 
 	return fmt.Errorf("%w: endpoints contradict each other about log %d of block %d", rpc.ErrMoved, missing[0].index, b.number)
 }
 
-// logs asks one endpoint for the listed tokens' transfers in a block.
+// logs requests the listed tokens' transfers in a block from one endpoint.
 func (d *Driver) logs(ctx context.Context, e *rpc.Endpoint, b *block) ([]event, error) {
 	result, err := e.Call(ctx, "eth_getLogs", map[string]any{
 		"blockHash": b.hash.String(), "address": d.filter, "topics": []string{transferTopic.String()},
@@ -312,7 +311,7 @@ func (d *Driver) logs(ctx context.Context, e *rpc.Endpoint, b *block) ([]event, 
 	return d.listed(events), nil
 }
 
-// listed keeps the events of listed tokens: anybody may emit a Transfer and call himself USDT.
+// listed keeps the events of listed tokens: any contract may emit a Transfer and call itself USDT.
 func (d *Driver) listed(events []event) []event {
 	out := events[:0]
 	for _, e := range events {
@@ -323,8 +322,8 @@ func (d *Driver) listed(events []event) []event {
 	return out
 }
 
-// eventsOfReceipts reads the logs of a block from its receipts: all at once, or one by one where the node cannot do
-// that.
+// eventsOfReceipts reads the logs of a block from its receipts: all at once, or one by one where the node has no call
+// for all.
 func (d *Driver) eventsOfReceipts(ctx context.Context, e *rpc.Endpoint, b *block) ([]event, error) {
 	receipts, err := blockReceipts(ctx, e, b)
 	if rpc.Refused(err) {
@@ -357,10 +356,10 @@ func blockReceipts(ctx context.Context, e *rpc.Endpoint, b *block) ([]*receipt, 
 	return decodeReceipts(result)
 }
 
-// receiptsAtOnce bounds the receipts asked for at the same time.
+// receiptsAtOnce bounds the concurrent requests for receipts.
 const receiptsAtOnce = 8
 
-// receipts asks for the receipt of each transaction; a missing one is an error.
+// receiptsOf requests the receipt of each transaction; a missing one is an error.
 func receiptsOf(ctx context.Context, e *rpc.Endpoint, txs []hash) ([]*receipt, error) {
 	out := make([]*receipt, len(txs))
 	g, ctx := errgroup.WithContext(ctx)

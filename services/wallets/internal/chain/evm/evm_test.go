@@ -33,13 +33,13 @@ func match(t *testing.T, d *Driver, height int64) ([]chain.Transfer, error) {
 func TestMatch(t *testing.T) {
 	f := newFake(t)
 	f.set("eth_getBlockByNumber 0x5", blockJSON(5, 105, 104, bloomJSON(),
-		txJSON(1, ourHex, "0xde0b6b3a7640000", "0x2"), // ours
-		txJSON(2, ourHex, "0x5", "0x0"),               // ours, but it fails
+		txJSON(1, ourHex, "0xde0b6b3a7640000", "0x2"), // to a deposit address
+		txJSON(2, ourHex, "0x5", "0x0"),               // to a deposit address, but it fails
 		txJSON(3, other, "0x5", "0x0"),                // a foreign one
 		txJSON(4, "null", "0x5", "0x2"),               // creates a contract
 		txJSON(5, ourHex, "0x0", "0x2"),               // carries nothing
 		txJSON(6, ourHex, "0x7", "0x7e"),              // a deposit from L1 on Base: a type that libraries refuse
-		txJSON(7, usdt, "0x0", "0x2")))                // a token call with two transfers to us
+		txJSON(7, usdt, "0x0", "0x2")))                // a token call with two transfers to deposit addresses
 	f.set("eth_getLogs", "["+strings.Join([]string{
 		logJSON(usdt, other, 9, 7, 105, 3),
 		logJSON(usdt, ourHex, 11, 7, 105, 4),
@@ -122,7 +122,7 @@ func TestHeader_noBlock(t *testing.T) {
 	}
 }
 
-// Everything that an endpoint may say which is not a whole, true answer is an error: the scanner does not move on it.
+// Every partial or false answer of an endpoint is an error: the scanner does not move.
 func TestFetch_hostileAnswers(t *testing.T) {
 	good := blockJSON(5, 105, 104, "", txJSON(1, ourHex, "0x5", "0x2"))
 	blocks := map[string]string{
@@ -206,7 +206,7 @@ func TestFetch_hostileAnswers(t *testing.T) {
 	}
 }
 
-// A receipt that does not bear a hit out is no answer either.
+// A receipt that does not confirm a hit is an error too.
 func TestMatch_doubtfulReceipts(t *testing.T) {
 	for name, receipt := range map[string]string{
 		"none":                "null",
@@ -229,7 +229,7 @@ func TestMatch_doubtfulReceipts(t *testing.T) {
 	}
 }
 
-// The bloom filter says yes and the logs say nothing: the receipts decide, all at once or one by one.
+// The bloom filter allows logs and the answer has none: the receipts decide, all at once or one by one.
 func TestFetch_suspiciouslyEmpty(t *testing.T) {
 	block := blockJSON(5, 105, 104, bloomJSON(), txJSON(7, usdt, "0x0", "0x2"))
 	whole := receiptJSON(7, 105, 1, logJSON(usdt, ourHex, 11, 7, 105, 0))
@@ -297,8 +297,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// A node that leaves out some of a block's logs and not all is found as well, by its own receipts or by another
-// endpoint.
+// A node that omits only some of a block's logs is detected too, by its own receipts or by another endpoint.
 func TestFetch_partialLogs(t *testing.T) {
 	ours, theirs := logJSON(usdt, ourHex, 11, 7, 105, 0), logJSON(usdt, other, 12, 8, 105, 1)
 	node := func(logs ...string) *fake {
@@ -363,7 +362,7 @@ func TestFetch_partialLogs(t *testing.T) {
 	})
 }
 
-// The filter promises logs, this endpoint has none and another has them: the other one is believed and read from.
+// The filter allows logs, this endpoint has none and another has them: the driver reads from the other one.
 func TestFetch_anotherEndpointHasTheLogs(t *testing.T) {
 	a, b := newFake(t), newFake(t)
 	for _, f := range []*fake{a, b} {
@@ -375,7 +374,7 @@ func TestFetch_anotherEndpointHasTheLogs(t *testing.T) {
 	if err != nil || len(got) != 1 || a.count("eth_getBlockReceipts") != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	b.set("eth_getLogs", "[]") // now both say that there is none
+	b.set("eth_getLogs", "[]") // now neither has any
 	if got, err = match(t, newDriver(t, a.URL, b.URL), 5); err != nil || len(got) != 0 || a.count("eth_getBlockReceipts") != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -453,7 +452,7 @@ func BenchmarkBlock(b *testing.B) {
 	cpu.Report(b, began)
 }
 
-// benchmark is what Fetch and Match do with two answers, up to the receipts of what was found.
+// benchmark runs Fetch and Match over two answers, up to the receipts of the hits.
 func (d *Driver) benchmark(block, events []byte, watched chain.Watched) (found int, err error) {
 	result, err := rpc.Unwrap(block)
 	if err != nil {

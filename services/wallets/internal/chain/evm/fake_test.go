@@ -103,7 +103,7 @@ func (f *fake) count(method string) int {
 	return f.asked[method]
 }
 
-// blockJSON writes a block as geth does, with members that we do not read among those that we do.
+// blockJSON writes a block as geth does, with the needed members among others.
 func blockJSON(number, id, parent int, bloom string, txs ...string) string {
 	if bloom == "" {
 		bloom = "0x" + strings.Repeat("0", 512)

@@ -24,7 +24,7 @@ type matchable struct {
 // Header implements chain.Block.
 func (m *matchable) Header() chain.Header { return m.block.header() }
 
-// Match implements chain.Block. Only hits cost a call: their receipts tell whether a native transfer succeeded, and the
+// Match implements chain.Block. Only hits cost a call: their receipts show whether a native transfer succeeded, and the
 // place of a log inside its transaction, which unlike its place in the block survives a re-inclusion.
 func (m *matchable) Match(ctx context.Context, watched chain.Watched) ([]chain.Transfer, error) {
 	var payments []payment
@@ -52,7 +52,7 @@ func (m *matchable) Match(ctx context.Context, watched chain.Watched) ([]chain.T
 		return nil, err
 	}
 	for _, p := range payments {
-		if r := receipts[p.tx]; r.status == 1 { // a failed transaction shows its value all the same
+		if r := receipts[p.tx]; r.status == 1 { // a failed transaction shows its value too
 			out = append(out, chain.Transfer{
 				TxHash: p.tx.String(), To: p.to[:], Asset: m.driver.symbol, Amount: p.value, Senders: senders(p.from),
 			})
@@ -72,7 +72,7 @@ func (m *matchable) Match(ctx context.Context, watched chain.Watched) ([]chain.T
 	return out, nil
 }
 
-// sent returns what contracts sent to watched addresses. A trace itself tells what took effect.
+// sent returns the payments of contracts to watched addresses. A trace itself shows which took effect.
 func (m *matchable) sent(watched chain.Watched) (out []chain.Transfer) {
 	for _, i := range m.internals {
 		if watched.Has(i.to[:]) {

@@ -15,8 +15,8 @@ import (
 	"causeway.internal/services/wallets/internal/sweep"
 )
 
-// The chain queries of a sweep. Their answers are small, so they are read with encoding/json. The signer and the chain
-// check again what must not be trusted (balances, nonces).
+// The chain queries of a sweep. Their answers are small, so encoding/json reads them. The signer and the chain check
+// untrusted values (balances, nonces) again.
 
 // ask makes one call on an endpoint that works and decodes its result.
 func ask[T any](ctx context.Context, d *Driver, method string, params ...any) (out T, err error) {
@@ -33,7 +33,7 @@ func ask[T any](ctx context.Context, d *Driver, method string, params ...any) (o
 	return out, err
 }
 
-// judged is ask where the node's own no is an answer and no fault of the endpoint.
+// judged is ask where the node's own refusal is an answer and no fault of the endpoint.
 func judged[T any](ctx context.Context, d *Driver, method string, params ...any) (out T, no *rpc.NodeError, err error) {
 	err = d.pool.Read(ctx, func(e *rpc.Endpoint) error {
 		result, err := e.Call(ctx, method, params...)
@@ -59,7 +59,7 @@ func (q *quantity) UnmarshalJSON(b []byte) error {
 	}
 	digits, ok := strings.CutPrefix(text, "0x")
 	if !ok || digits == "" || len(digits) > 64 || strings.Trim(digits, "0123456789abcdefABCDEF") != "" {
-		return fmt.Errorf("%.80q is no quantity", text)
+		return fmt.Errorf("%.80q is not a quantity", text)
 	}
 	q.SetString(digits, 16)
 	return nil
@@ -79,7 +79,7 @@ func at(height int64) string {
 	return "0x" + strconv.FormatInt(height, 16)
 }
 
-// Nonce is how many transactions an address has in the chain up to a height; -1 for the head.
+// Nonce is the number of an address's transactions in the chain up to a height; -1 for the head.
 func (d *Driver) Nonce(ctx context.Context, of string, height int64) (uint64, error) {
 	n, err := ask[quantity](ctx, d, "eth_getTransactionCount", of, at(height))
 	if err != nil {
@@ -88,13 +88,13 @@ func (d *Driver) Nonce(ctx context.Context, of string, height int64) (uint64, er
 	return n.small()
 }
 
-// Coins is what an address has of the network's own coin, at the head.
+// Coins is an address's balance of the network's own coin at the head.
 func (d *Driver) Coins(ctx context.Context, of string) (*big.Int, error) {
 	n, err := ask[quantity](ctx, d, "eth_getBalance", of, "latest")
 	return &n.Int, err
 }
 
-// Tokens is what an address has of a token, at the head.
+// Tokens is an address's balance of a token at the head.
 func (d *Driver) Tokens(ctx context.Context, contract, of string) (*big.Int, error) {
 	a, err := evmtx.ParseAccount(of)
 	if err != nil {
@@ -105,7 +105,7 @@ func (d *Driver) Tokens(ctx context.Context, contract, of string) (*big.Int, err
 	return &n.Int, err
 }
 
-// Market is what the network asks per gas: the base fee of the newest block and the tip that the node recommends.
+// Market is the network's present price per gas: the base fee of the newest block and the node's recommended tip.
 func (d *Driver) Market(ctx context.Context) (m sweep.Market, err error) {
 	type header struct {
 		Base *quantity `json:"baseFeePerGas"`
@@ -121,8 +121,8 @@ func (d *Driver) Market(ctx context.Context) (m sweep.Market, err error) {
 	return sweep.Market{Base: &h.Base.Int, Tip: &tip.Int}, err
 }
 
-// Gas estimates what a transfer needs, with a quarter on top. An estimate that the node refuses means that the transfer
-// would fail: that is ErrReverts.
+// Gas estimates the gas of a transfer, with a quarter on top. A refused estimate means that the transfer would fail:
+// that is ErrReverts.
 func (d *Driver) Gas(ctx context.Context, from, to, contract string, amount *big.Int) (uint64, error) {
 	receiver, err := evmtx.ParseAccount(to)
 	if err != nil {
@@ -143,8 +143,8 @@ func (d *Driver) Gas(ctx context.Context, from, to, contract string, amount *big
 	return gas + gas/4, err
 }
 
-// Send gives signed bytes to a node. It succeeds if the node knows them already; any other refusal is the error, and
-// Receipt shows whether the bytes landed nevertheless.
+// Send sends signed bytes to a node. It succeeds if the node knows them already; any other refusal is the error, and
+// Receipt shows whether the bytes were mined nevertheless.
 func (d *Driver) Send(ctx context.Context, raw []byte) error {
 	_, no, err := judged[string](ctx, d, "eth_sendRawTransaction", "0x"+hex.EncodeToString(raw))
 	if err != nil || no == nil {
@@ -181,7 +181,7 @@ func (a *answered) of(hash string) (int64, error) {
 	return int64(height), err //nolint:gosec // a height has far fewer bits
 }
 
-// fee is what the network took.
+// fee is the fee that the network took.
 func (a *answered) fee() *big.Int {
 	out := new(big.Int).Mul(&a.Used.Int, &a.Price.Int)
 	if a.L1Fee != nil {
@@ -190,7 +190,7 @@ func (a *answered) fee() *big.Int {
 	return out
 }
 
-// Receipt finds a transaction in the chain. Without one it reports false.
+// Receipt reads the receipt of a mined transaction. It reports false when no block holds the transaction.
 func (d *Driver) Receipt(ctx context.Context, hash string) (sweep.Receipt, bool, error) {
 	a, err := ask[*answered](ctx, d, "eth_getTransactionReceipt", hash)
 	if err != nil || a == nil {

@@ -57,7 +57,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// No answer of a node makes the readers of a receipt panic, or pass for more than it is.
+// No answer of a node makes the readers of a receipt panic or accept a false receipt.
 func FuzzReceipt(f *testing.F) {
 	f.Add(`{"transactionHash":"0xaa","blockNumber":"0x1","status":"0x1","gasUsed":"0x5208","effectiveGasPrice":"0x1","logs":[{"address":"0x","topics":[],"data":"0x"}]}`)
 	f.Add(`null`)

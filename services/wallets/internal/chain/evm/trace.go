@@ -9,11 +9,11 @@ import (
 	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
-// Ways to see the coin that contracts send, which is in no transaction and no log. They cost the node much more than
-// the rest, and few providers offer them.
+// Ways to see coin that contracts send, which no transaction and no log shows. They cost the node much more than other
+// calls, and few providers offer them.
 const (
 	TraceNone  = ""
-	TraceDebug = "debug" // debug_traceBlockByHash with callTracer: geth and its kin
+	TraceDebug = "debug" // debug_traceBlockByHash with callTracer: geth and similar nodes
 	TraceBlock = "trace" // trace_block: erigon, reth, nethermind
 )
 
@@ -26,10 +26,10 @@ type internal struct {
 }
 
 // firstInternal is where the ordinals of internal transfers begin: 0 is the transaction's own value, and its logs count
-// from 1. The place of a call among all calls of its transaction is its number.
+// from 1. The ordinal is the position of a call among all calls of its transaction.
 const firstInternal = 1_000_000
 
-// internals asks what contracts sent in a block.
+// internals reads the payments of contracts in a block.
 func (d *Driver) internals(ctx context.Context, e *rpc.Endpoint, b *block) (out []internal, err error) {
 	switch {
 	case d.trace == TraceNone || len(b.txs) == 0:
@@ -51,7 +51,7 @@ func (d *Driver) internals(ctx context.Context, e *rpc.Endpoint, b *block) (out 
 	return out, nil
 }
 
-// frame is one call as callTracer tells it.
+// frame is one call in callTracer's form.
 type frame struct {
 	kind     string
 	from, to account
@@ -161,7 +161,8 @@ func decodeCalls(result []byte, b *block) (out []internal, err error) {
 	return out, err
 }
 
-// collect walks the calls below the first one, whose value is the transaction's own. A failed call undoes all below it.
+// collect walks the calls below the first one, whose value is the transaction's own. A failed call reverts all calls
+// below it.
 func collect(out []internal, tx hash, f frame, count *int, first bool) []internal {
 	ordinal := firstInternal + *count
 	*count++
@@ -200,7 +201,7 @@ type trace struct {
 // decodeTraces reads the answer of trace_block: every call of every transaction, each with its path below the first.
 func decodeTraces(result []byte, b *block) (out []internal, err error) {
 	r := newReader(result)
-	var undone trace // the failed call whose descendants are passed over
+	var undone trace // the failed call whose descendants are skipped
 	count := map[hash]int{}
 	err = r.Array(func() error {
 		t, err := readTrace(r)

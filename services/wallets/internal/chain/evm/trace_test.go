@@ -37,8 +37,8 @@ func traceJSON(tx int, kind, callKind, to, value, path, failure string) string {
 		action, h32(105), failure, path, h32(tx), kind)
 }
 
-// Both ways of tracing see the same: what contracts sent, not the transaction's own value, nothing that was undone, and
-// nothing of calls that borrow code.
+// Both ways of tracing show the same: the payments of contracts, without the transaction's own value, reverted calls
+// and delegate calls.
 func TestTrace(t *testing.T) {
 	block := blockJSON(5, 105, 104, "", txJSON(1, other, "0x9", "0x2"), txJSON(2, ourHex, "0x7", "0x2"))
 	debug := "[" + traced(1, call("CALL", other, "0x9", "",
@@ -111,8 +111,8 @@ func tracing(t *testing.T, way, url string) *Driver {
 	return d
 }
 
-// Transaction types that go-ethereum does not decode: deposits from L1 on Base, and every type of Arbitrum's. They are
-// in blocks like any other, with fields that others have not and without some that others have.
+// Transaction types that go-ethereum does not decode: deposits from L1 on Base, and every type of Arbitrum's. Their
+// blocks are ordinary, and their fields differ from those of other types.
 func TestFetch_typesOfOtherChains(t *testing.T) {
 	for network, kinds := range map[string][]string{"base": {"0x7e"}, "arbitrum": {"0x64", "0x65", "0x66", "0x68", "0x69", "0x6a", "0x78"}} {
 		for i, kind := range kinds {

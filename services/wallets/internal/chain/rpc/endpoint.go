@@ -17,11 +17,11 @@ import (
 
 // Bounds of one call.
 const (
-	answerMost  = 128 << 20 // bytes of the largest answer that is read at all
-	smallAnswer = 64 << 10  // what is reserved for an answer of unknown length
+	answerMost  = 128 << 20 // bytes of the largest answer
+	smallAnswer = 64 << 10  // reserved for an answer of unknown length
 	coolFirst   = time.Second
-	coolMost    = 15 * time.Second // the longest rest that we choose
-	askedMost   = time.Minute      // the longest rest that a provider may ask for
+	coolMost    = 15 * time.Second // the longest rest without a provider's request
+	askedMost   = time.Minute      // the longest rest that a provider may request
 )
 
 // Endpoint is one provider of a chain.
@@ -36,7 +36,7 @@ type Endpoint struct {
 	mu       sync.Mutex
 	verified bool
 	failures int
-	until    time.Time // left alone until then
+	until    time.Time // not used before
 }
 
 // NodeError is an error that the node itself answered.
@@ -49,7 +49,7 @@ func (e *NodeError) Error() string {
 	return fmt.Sprintf("node answers error %d: %.200s", e.Code, e.Message)
 }
 
-// statusError is an HTTP status other than 200. It may ask to leave the endpoint alone for a while.
+// statusError is an HTTP status other than 200. It may carry the provider's request for a pause.
 type statusError struct {
 	status int
 	wait   time.Duration
@@ -59,8 +59,8 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("HTTP status %d %s", e.status, http.StatusText(e.status))
 }
 
-// Refused reports that a node has answered and does not serve what was asked for: an error of its own, or a status that
-// says no. Asking again is no cure.
+// Refused reports that a node has answered and does not serve the call: an error of its own, or a refusing status. A
+// retry is useless.
 func Refused(err error) bool {
 	if _, ok := errors.AsType[*NodeError](err); ok {
 		return true
@@ -87,7 +87,7 @@ func newEndpoints(cfg Config) ([]*Endpoint, error) {
 	for i, text := range cfg.URLs {
 		u, err := url.Parse(text)
 		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-			return nil, fmt.Errorf("RPC URL %d is not an http or https URL", i+1) // it is not shown: it may hold a key
+			return nil, fmt.Errorf("RPC URL %d is not an http or https URL", i+1) // the URL is omitted: it may hold a key
 		}
 		transport := &http.Transport{
 			Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: atOnce, IdleConnTimeout: 90 * time.Second,
@@ -124,7 +124,7 @@ func (e *Endpoint) Post(ctx context.Context, path string, body any) ([]byte, err
 	return answer, e.named(path, err)
 }
 
-// named says where an error comes from, without the URL.
+// named adds the call and the endpoint to an error, without the URL.
 func (e *Endpoint) named(what string, err error) error {
 	if err == nil {
 		return nil
@@ -165,8 +165,8 @@ func (e *Endpoint) exchange(ctx context.Context, path string, content any) ([]by
 	return readAll(res)
 }
 
-// readAll reads the body. A node may answer its errors with a status of its own; what is not 200 and no JSON object is
-// the failure of something between.
+// readAll reads the body. A node may answer errors with another status than 200; such a body without a JSON object is
+// the failure of a proxy in between.
 func readAll(res *http.Response) ([]byte, error) {
 	size := int64(smallAnswer)
 	if res.ContentLength > 0 {
@@ -193,7 +193,7 @@ func readAll(res *http.Response) ([]byte, error) {
 	return nil, failed
 }
 
-// Unwrap takes the envelope off a JSON-RPC answer.
+// Unwrap returns the result of a JSON-RPC answer.
 func Unwrap(answer []byte) ([]byte, error) {
 	r := NewReader(answer)
 	var result []byte
@@ -238,8 +238,8 @@ func retryAfter(res *http.Response) time.Duration {
 	return min(time.Duration(seconds)*time.Second, askedMost)
 }
 
-// failed notes a failure: the endpoint is checked again before its next use. After the second in a row it is left alone
-// for a growing while, or for as long as it asked. It reports whether this was the first in a row.
+// failed notes a failure: the endpoint is checked again before its next use. After the second in a row it rests for a
+// growing time, or for the requested one. failed reports whether this was the first in a row.
 func (e *Endpoint) failed(err error, now time.Time) (first bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -279,7 +279,7 @@ func (e *Endpoint) setVerified() {
 	e.verified = true
 }
 
-// pace spaces calls out so that no more than so many begin in a second.
+// pace limits the calls that begin in a second.
 type pace struct {
 	every time.Duration
 	mu    sync.Mutex

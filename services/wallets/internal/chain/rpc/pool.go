@@ -1,5 +1,5 @@
-// Package rpc is what the drivers of real chains share: a list of endpoints that are checked before use, judged by what
-// they answer and left when they fail, lie or lag; and a reader of JSON that believes nothing.
+// Package rpc is the common part of the drivers of real chains: a list of endpoints that are checked before use, judged
+// by their answers and left when they fail, lie or lag; and a JSON reader that trusts no answer.
 package rpc
 
 import (
@@ -15,7 +15,7 @@ import (
 	"causeway.internal/services/wallets/internal/chain"
 )
 
-// Config says who serves a chain and how an endpoint proves itself.
+// Config is the endpoints of a chain and the proof that they serve it.
 type Config struct {
 	Network   string
 	URLs      []string          // in order of preference; http or https
@@ -23,20 +23,20 @@ type Config struct {
 	AtOnce    int               // calls in flight at one endpoint; 0 for the default
 	PerSecond int               // calls begun in a second at one endpoint; 0 for no limit
 	Lag       int64             // blocks by which an endpoint may trail the best one before it is left
-	Headers   map[string]string // sent with every call: some providers want their key there
-	// Verify proves, before first use and after every failure, that an endpoint serves our chain.
+	Headers   map[string]string // sent with every call: some providers expect their key there
+	// Verify proves, before first use and after every failure, that an endpoint serves the configured chain.
 	Verify func(ctx context.Context, e *Endpoint) error
-	// Height asks for an endpoint's newest block, to compare endpoints with each other.
+	// Height reads an endpoint's newest block, to compare endpoints with each other.
 	Height func(ctx context.Context, e *Endpoint) (int64, error)
 }
 
 const (
 	defaultAtOnce = 16
 	judgeEvery    = 10 * time.Second // how often endpoints are compared with each other
-	judgeTime     = 3 * time.Second  // how long that may take
+	judgeTime     = 3 * time.Second  // longest time of a comparison
 )
 
-// Pool reads one chain from whichever of its endpoints works.
+// Pool reads one chain from a working endpoint.
 type Pool struct {
 	cfg       Config
 	endpoints []*Endpoint
@@ -48,7 +48,7 @@ type Pool struct {
 	judgedAt time.Time
 }
 
-// Metrics shows what endpoints answer and how they are.
+// Metrics shows the answers and the state of endpoints.
 type Metrics struct {
 	answers *prometheus.CounterVec
 	healthy *prometheus.GaugeVec
@@ -82,11 +82,11 @@ func New(cfg Config, log *slog.Logger, metrics *Metrics) (*Pool, error) {
 	return &Pool{cfg: cfg, endpoints: endpoints, log: log.With("network", cfg.Network), metrics: metrics}, nil
 }
 
-// ErrMoved says that the chain changed between two calls: nobody's fault, and gone at the next try.
+// ErrMoved means that the chain changed between two calls: no endpoint is at fault, and a retry cures it.
 var ErrMoved = errors.New("the chain moved while it was read")
 
-// Read runs f on an endpoint that works: the one that served last, and after a failure the others in turn. It stays
-// with the one that answered, so that the chain is not read from two nodes alternately.
+// Read runs f on a working endpoint: the last one that answered, and after a failure the others in turn. It stays with
+// the one that answered, so that the chain is not read from two nodes alternately.
 func (p *Pool) Read(ctx context.Context, f func(e *Endpoint) error) error {
 	start := p.current.Load()
 	problems := []error{}
@@ -138,7 +138,7 @@ func (p *Pool) ok(e *Endpoint) {
 	p.metrics.healthy.WithLabelValues(p.cfg.Network, e.Name).Set(1)
 }
 
-// Failed marks an endpoint that failed, or answered what cannot be true, outside of Read.
+// Failed marks an endpoint that failed, or gave an impossible answer, outside of Read.
 func (p *Pool) Failed(ctx context.Context, e *Endpoint, err error) {
 	outcome := "garbage"
 	var node *NodeError
@@ -154,12 +154,12 @@ func (p *Pool) Failed(ctx context.Context, e *Endpoint, err error) {
 	}
 }
 
-// Count counts an outcome that is no failure.
+// Count counts an outcome that is not a failure.
 func (p *Pool) Count(e *Endpoint, outcome string) {
 	p.metrics.answers.WithLabelValues(p.cfg.Network, e.Name, outcome).Inc()
 }
 
-// Other returns another endpoint that is not resting and has proved itself, for a second opinion; nil if there is none.
+// Other returns another endpoint that is not resting and is verified, for a second answer; nil if there is none.
 func (p *Pool) Other(ctx context.Context, than *Endpoint) *Endpoint {
 	for _, e := range p.endpoints {
 		if e != than && !e.resting(time.Now()) && p.verify(ctx, e) == nil {
@@ -169,8 +169,8 @@ func (p *Pool) Other(ctx context.Context, than *Endpoint) *Endpoint {
 	return nil
 }
 
-// Judge compares the endpoint in use with the others, now and then, and leaves it when its head trails theirs: a node
-// that stands still answers everything and is wrong. height is its head.
+// Judge compares the endpoint in use with the others at intervals, and leaves it when its head trails theirs: a node
+// that does not advance answers everything and is wrong. height is its head.
 func (p *Pool) Judge(ctx context.Context, height int64) {
 	at := p.current.Load()
 	p.metrics.heads.WithLabelValues(p.cfg.Network, p.endpoints[at].Name).Set(float64(height))

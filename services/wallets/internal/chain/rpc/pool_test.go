@@ -108,7 +108,7 @@ func (p *Pool) outcomes(outcome string) int {
 	return sum
 }
 
-// A failing endpoint is left for the next one, is rested, and proves itself again before it is used again.
+// The pool leaves a failing endpoint for the next one, lets it rest, and verifies it before it is used again.
 func TestRead_failOver(t *testing.T) {
 	a, b := newNode(t, 1), newNode(t, 2)
 	var log bytes.Buffer
@@ -152,7 +152,7 @@ func TestRead_failOver(t *testing.T) {
 	}
 }
 
-// A malformed answer is counted apart from an unavailable endpoint.
+// A malformed answer is counted separately from an unavailable endpoint.
 func TestRead_garbage(t *testing.T) {
 	for name, body := range map[string]string{
 		"HTML page":     "<!DOCTYPE html><html>Just a moment…</html>",

@@ -89,7 +89,7 @@ func Config(nodes ...*Node) rpc.Config {
 	return cfg
 }
 
-// Quiet are a log and metrics that nobody reads.
+// Quiet are a log and metrics without output.
 func Quiet() (*slog.Logger, *rpc.Metrics) {
 	return slog.New(slog.DiscardHandler), rpc.NewMetrics(prometheus.NewRegistry())
 }

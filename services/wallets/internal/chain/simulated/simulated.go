@@ -1,7 +1,7 @@
 // Package simulated is the blockchain of test mode: a chain for each network that grows by itself, takes deposits on
-// request, confirms them fast and can fork. It lives in the database behind Ledger, so it survives restarts, serves any
-// number of replicas and can be audited. It offers the scanner the same driver as a real chain; nothing in the scanner
-// knows the difference.
+// request, confirms them fast and can fork. Its data is in the database behind Ledger, so it survives restarts, serves
+// any number of replicas and can be audited. It has the same driver interface as a real chain, so the scanner does not
+// know the difference.
 package simulated
 
 import (
@@ -18,18 +18,19 @@ import (
 	"causeway.internal/services/wallets/internal/wallet"
 )
 
-// Pace of the simulated chains (docs/api-contract.md#sandbox): a block every 100 ms while somebody waits for
-// confirmations, else one now and then so that time passes on the chain too.
+// Pace of the simulated chains (docs/api-contract.md#sandbox): a block every 100 ms while a deposit waits for
+// confirmations, else one at intervals so that time passes on the chain too.
 const (
 	busyEvery  = 100 * time.Millisecond
 	idleEvery  = 5 * time.Second
-	askEvery   = time.Second // for deposits that another replica took in
+	askEvery   = time.Second // for deposits that another replica stored
 	retryAfter = time.Second
-	// PollEvery is how often the scanner asks for blocks that another replica made; its own are signalled.
+	// PollEvery is how often the scanner looks for blocks that another replica made; those of its own process are
+	// signalled.
 	PollEvery = 2 * time.Second
 )
 
-// State is where a simulated chain stands.
+// State is the state of a simulated chain.
 type State struct {
 	Height    int64
 	MineUntil int64         // blocks are made fast up to this height
@@ -40,12 +41,12 @@ type State struct {
 // Ledger keeps the simulated chains. Each method is one transaction.
 type Ledger interface {
 	SimState(ctx context.Context, network string) (State, error)
-	// SimMine adds the next block, with every waiting deposit in it. The first block ever has height 0.
+	// SimMine adds the next block, with every waiting deposit in it. The first block has height 0.
 	SimMine(ctx context.Context, network, hash string) (State, error)
 	SimHeader(ctx context.Context, network string, height int64) (chain.Header, bool, error)
 	SimTransfers(ctx context.Context, network string, height int64) ([]chain.Transfer, error)
-	// SimFork replaces every block above a height by one more than they were, with hashes from the function. Their
-	// deposits are in the last block of the branch, or dropped.
+	// SimFork replaces every block above a height by one more block than there were, with hashes from the function.
+	// Their deposits are in the last block of the branch, or dropped.
 	SimFork(ctx context.Context, network string, above int64, drop bool, hash func() string) error
 }
 
@@ -55,7 +56,7 @@ type Chain struct {
 	ledger  Ledger
 	log     *slog.Logger
 
-	taken chan struct{} // a deposit was taken in
+	taken chan struct{} // a deposit was stored
 	mined chan struct{} // a block was made
 }
 
@@ -79,7 +80,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// Taken says that a deposit was taken in by this process. It never blocks.
+// Taken signals that this process stored a deposit. It never blocks.
 func (c *Chain) Taken() { signal(c.taken) }
 
 // Wake implements chain.Waker.
@@ -111,7 +112,7 @@ func (c *Chain) mine(ctx context.Context, state State) error {
 		var err error
 		if left := every - time.Since(last); left > 0 {
 			c.wait(ctx, min(left, askEvery))
-			if !busy && ctx.Err() == nil { // a deposit may have been taken in, here or by another replica
+			if !busy && ctx.Err() == nil { // a deposit may have been stored, here or by another replica
 				state, err = c.ledger.SimState(ctx, c.network.Name)
 			}
 		} else if state, err = c.ledger.SimMine(ctx, c.network.Name, c.hash()); err == nil {
@@ -135,7 +136,7 @@ func (c *Chain) wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Fork abandons every block above a height for a longer branch: a reorganisation. Deposits of the abandoned blocks are
+// Fork replaces every block above a height by a longer branch: a reorganisation. Deposits of the replaced blocks are
 // mined again in a later block, or dropped for good. Tests use it.
 func (c *Chain) Fork(ctx context.Context, above int64, drop bool) error {
 	if err := c.ledger.SimFork(ctx, c.network.Name, above, drop, c.hash); err != nil {
@@ -145,7 +146,7 @@ func (c *Chain) Fork(ctx context.Context, above int64, drop bool) error {
 	return nil
 }
 
-// hash makes up a block hash; it is random, so a branch of a fork never equals what it replaces.
+// hash makes a random block hash, so a branch of a fork never has a hash of the replaced blocks.
 func (c *Chain) hash() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:])

@@ -14,7 +14,7 @@ import (
 	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
-// block is what matters of the block of a slot.
+// block holds the needed fields of the block of a slot.
 type block struct {
 	hash, parent string
 	parentSlot   int64
@@ -26,7 +26,7 @@ func (b *block) at(slot int64) chain.Header {
 	return chain.Header{Height: slot, Hash: b.hash, Parent: b.parent, Time: time.Unix(b.time, 0).UTC()}
 }
 
-// gain is what a transaction added to one owner's holding of one asset.
+// gain is the increase of one owner's holding of one asset by a transaction.
 type gain struct {
 	tx      string
 	index   int // of the account, or of the owner's first token account, in the transaction
@@ -61,7 +61,7 @@ func (d decoder) block(result []byte, full bool) (*block, error) {
 	text := func(into *string) error {
 		t, err := r.Text()
 		if err == nil && !isHash(t) {
-			err = fmt.Errorf("%.80q is no hash", t)
+			err = fmt.Errorf("%.80q is not a hash", t)
 		}
 		seen++
 		*into = string(t)
@@ -115,7 +115,7 @@ type holding struct {
 	amount *big.Int
 }
 
-// movement is one transaction as it is read.
+// movement is one transaction while it is read.
 type movement struct {
 	signature    []byte
 	keys         [][]byte // of the message
@@ -233,7 +233,7 @@ func numbers(r *rpc.Reader, into *[]int64) error {
 	})
 }
 
-// holdings reads the balances of listed tokens; those of others are passed over.
+// holdings reads the balances of listed tokens and skips others.
 func (d decoder) holdings(r *rpc.Reader, into *[]holding) error {
 	if r.Null() {
 		return nil
@@ -280,7 +280,7 @@ func readAmount(r *rpc.Reader) (amount *big.Int, err error) {
 		}
 		n, ok := new(big.Int).SetString(string(text), 10)
 		if !ok || n.Sign() < 0 || n.BitLen() > 64 {
-			return fmt.Errorf("%.80q is no amount of 64 bits", text)
+			return fmt.Errorf("%.80q is not an amount of 64 bits", text)
 		}
 		amount = n
 		return nil
@@ -288,8 +288,8 @@ func readAmount(r *rpc.Reader) (amount *big.Int, err error) {
 	return amount, err
 }
 
-// gains compares what every account held before and after. That takes in whatever programs did on the way; logs are
-// never read, since nodes cut them.
+// gains compares the balances of every account before and after. That includes the effects of programs; logs are never
+// read, since nodes truncate them.
 func (m *movement) gains(b *block) error {
 	keys := slices.Concat(m.keys, m.writable, m.readonly)
 	if len(m.pre) != len(keys) || len(m.post) != len(keys) {
@@ -429,7 +429,7 @@ func decodeMint(result []byte) (int64, error) {
 					return err
 				}
 				if len(parts) != 2 || string(parts[1]) != base64Encoded {
-					return errors.New("account data in another encoding than was asked for")
+					return errors.New("account data in another encoding than requested")
 				}
 				var err error
 				data, err = base64.StdEncoding.DecodeString(string(parts[0]))
@@ -446,7 +446,7 @@ func decodeMint(result []byte) (int64, error) {
 		return 0, err
 	}
 	if (owner != tokenProgram && owner != token22) || len(data) < mintLength || data[mintReady] != 1 {
-		return 0, errors.New("is no mint")
+		return 0, errors.New("is not a mint")
 	}
 	return int64(data[mintDecimals]), nil
 }

@@ -1,9 +1,10 @@
-// Package solana reads the solana chain by its blocks, slot after slot. What an owner gained is the difference of
-// balances before and after a transaction: of lamports for SOL, and of all token accounts of the owner for a listed
-// mint, so it does not matter which token account was paid nor which program did it.
+// Package solana reads the solana chain by its blocks, slot after slot. An owner's gain is the difference of balances
+// before and after a transaction: of lamports for SOL, and of all token accounts of the owner for a listed mint, so
+// neither the paid token account nor the paying program matters.
 //
-// A slot may have no block. Such a slot is an empty block here, with the hash of the block before it; that it was
-// skipped is believed only when the next block names a parent below it, since a node that lacks a block says the same.
+// A slot may have no block. Such a slot is an empty block here, with the hash of the block before it. The driver
+// accepts that it was skipped only when the next block names a parent below it, since a node that lacks a block answers
+// the same.
 package solana
 
 import (
@@ -17,7 +18,7 @@ import (
 	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
-// Config says which chain it is and who serves it.
+// Config names the chain and its endpoints.
 type Config struct {
 	Network money.Network
 	Genesis string            // hash of the genesis; "" for the main network's
@@ -28,7 +29,8 @@ type Config struct {
 // MainGenesis is the genesis of mainnet-beta.
 const MainGenesis = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"
 
-// The commitments: blocks are read as soon as two thirds of the stake voted for them, and final when they are rooted.
+// The commitments: blocks are read as soon as two thirds of the stake voted for them, and are final when they are
+// rooted.
 const (
 	confirmed = "confirmed"
 	finalized = "finalized"
@@ -66,7 +68,7 @@ func New(cfg Config, log *slog.Logger, metrics *rpc.Metrics) (*Driver, error) {
 	return d, nil
 }
 
-// verify proves that the endpoint serves our chain and that the listed mints count in the decimals we assume.
+// verify proves that the endpoint serves the configured chain and that the listed mints have the expected decimals.
 func (d *Driver) verify(ctx context.Context, e *rpc.Endpoint) error {
 	result, err := e.Call(ctx, "getGenesisHash")
 	if err != nil {
@@ -115,7 +117,7 @@ func (d *Driver) Head(ctx context.Context) (head chain.Head, err error) {
 			return err
 		}
 		b, err := d.getBlock(ctx, e, at, false)
-		if err == nil && b == nil { // a slot is told a moment before its block
+		if err == nil && b == nil { // a node reports a slot a moment before its block
 			err = rpc.ErrMoved
 		}
 		if err != nil {
@@ -123,7 +125,7 @@ func (d *Driver) Head(ctx context.Context) (head chain.Head, err error) {
 		}
 		head.Header = b.at(at)
 		head.Finalized, err = slot(ctx, e, finalized)
-		if err == nil && head.Finalized > at { // it went on while we asked
+		if err == nil && head.Finalized > at { // the chain moved between the two calls
 			head.Finalized = at
 		}
 		return err
@@ -158,7 +160,7 @@ func (d *Driver) Fetch(ctx context.Context, at int64) (fetched chain.Block, err 
 	return fetched, err
 }
 
-// Codes with which a node says that it has no block for a slot, whether there is none or only not here.
+// Codes by which a node answers that it has no block for a slot, whether none exists or only this node lacks it.
 var lacking = map[int]bool{-32001: true, -32004: true, -32007: true, -32009: true, -32014: true}
 
 // slotBlock returns the block of a slot, or for a skipped one an empty block between its neighbours.
@@ -181,7 +183,7 @@ func (d *Driver) slotBlock(ctx context.Context, e *rpc.Endpoint, at int64, full 
 	return &block{hash: child.parent, parent: child.parent, time: child.time}, nil
 }
 
-// getBlock asks for the block of a slot; nil when the node has none.
+// getBlock requests the block of a slot; nil when the node has none.
 func (d *Driver) getBlock(ctx context.Context, e *rpc.Endpoint, at int64, full bool) (*block, error) {
 	details := "none"
 	if full {
@@ -242,8 +244,8 @@ type matchable struct {
 // Header implements chain.Block.
 func (m *matchable) Header() chain.Header { return m.block.at(m.slot) }
 
-// Match implements chain.Block. A transfer's ordinal is the place of the account that holds the money in its
-// transaction: the owner's own for SOL, the token account for a token, so the two never meet.
+// Match implements chain.Block. A transfer's ordinal is the position of the receiving account in its transaction: the
+// owner's own for SOL, the token account for a token, so the two never meet.
 func (m *matchable) Match(_ context.Context, watched chain.Watched) ([]chain.Transfer, error) {
 	var out []chain.Transfer
 	for _, g := range m.block.gains {

@@ -34,7 +34,7 @@ func held(index int, owner, mint, amount string) string {
 	return fmt.Sprintf(`{"accountIndex":%d,"mint":%q,"owner":%q,"programId":%q,"uiTokenAmount":{"amount":%q,"decimals":6,"uiAmount":1.5}}`, index, mint, owner, tokenProgram, amount)
 }
 
-// tx has the accounts payer, us, and two token accounts.
+// tx has the accounts payer, receiver, and two token accounts.
 func tx(failure, pre, post, preTokens, postTokens string) string {
 	return fmt.Sprintf(`{"meta":{"err":%s,"fee":5000,"preBalances":[%s],"postBalances":[%s],"preTokenBalances":[%s],"postTokenBalances":[%s],"logMessages":["a [1]"],`+
 		`"loadedAddresses":{"readonly":[],"writable":[%q]}},"transaction":{"message":{"accountKeys":[%q,%q,%q]},"signatures":[%q]},"version":0}`,
@@ -154,7 +154,7 @@ func TestSkippedSlots(t *testing.T) {
 	}
 }
 
-// An endpoint's answer that is not whole and true is an error.
+// A partial or false answer of an endpoint is an error.
 func TestFetch_hostileAnswers(t *testing.T) {
 	one := tx("null", "100,1,2,2", "50,46,2,2", "", held(3, ours, usdt, "45"))
 	good := blockJSON(9, 6, one)

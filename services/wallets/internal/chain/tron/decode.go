@@ -25,7 +25,7 @@ func (h hash) height() int64 { return int64(binary.BigEndian.Uint64(h[:8])) } //
 // account is the 20 bytes of an address, without the 0x41 before them.
 type account [20]byte
 
-// block is what matters of a block.
+// block holds the needed fields of a block.
 type block struct {
 	number   int64
 	id       hash
@@ -47,11 +47,11 @@ type payment struct {
 	raw      []byte // the signed bytes in hex, of which the transaction's id is the hash
 }
 
-// info is what became of a transaction.
+// info is the result of a transaction.
 type info struct {
 	tx       hash
 	block    int64
-	logs     []event // all of them, so that their places count
+	logs     []event // all of them, so that their positions count
 	internal []internal
 }
 
@@ -87,7 +87,7 @@ func (r reader) fixed(out []byte) error {
 	return nil
 }
 
-// maybe reads an address where other things stand too, such as nothing.
+// maybe reads an address where the field may hold another value or nothing.
 func (r reader) maybe(a *account) (ok bool, err error) {
 	raw, err := r.Raw()
 	if err != nil {
@@ -96,7 +96,7 @@ func (r reader) maybe(a *account) (ok bool, err error) {
 	return newReader(raw).address(a) == nil, nil
 }
 
-// address reads 21 bytes that begin with 0x41; logs leave that out.
+// address reads 21 bytes that begin with 0x41; logs omit that byte.
 func (r reader) address(a *account) error {
 	text, err := r.Text()
 	if err != nil {
@@ -117,7 +117,7 @@ func (r reader) address(a *account) error {
 // mostTime is the end of the year 9999 in milliseconds: later times cannot be written as JSON.
 const mostTime = 253_402_300_799_000
 
-// errEmpty is {}: how a node says that it does not know a block, whether there is none or only not here.
+// errEmpty is {}: a node's answer for an unknown block, whether none exists or only this node lacks it.
 var errEmpty = errors.New("the node answers {}")
 
 // decodeBlock reads the answer of getblock or getnowblock.
@@ -158,7 +158,7 @@ func decodeBlock(answer []byte) (*block, error) {
 	return b, b.check()
 }
 
-// check holds the numbers against each other: an id begins with its block's number, and so does the parent's.
+// check compares the numbers: an id begins with its block's number, and so does the parent's.
 func (b *block) check() error {
 	switch {
 	case b.id.height() != b.number:
@@ -179,7 +179,7 @@ func (b *block) readHeader(r reader) error {
 		}
 		return r.Object(func(name []byte) (err error) {
 			switch string(name) {
-			case "number": // left out when it is 0
+			case "number": // omitted when it is 0
 				b.number, err = r.Int()
 			case "timestamp":
 				b.time, err = r.Int()
@@ -385,7 +385,7 @@ func readInfo(r reader) (out info, err error) {
 	if err == nil && !id {
 		err = rpc.ErrMissing
 	}
-	if !success { // nothing that it shows took effect
+	if !success { // it had no effect
 		out.logs, out.internal = nil, nil
 	}
 	return out, err
@@ -446,7 +446,7 @@ func readLog(r reader) (e event, err error) {
 	return e, nil
 }
 
-// readInternal reads what a contract sent on; the amount is 0 for a rejected one, or one of another asset.
+// readInternal reads a payment of a contract; the amount is 0 for a rejected one, or one of another asset.
 func readInternal(r reader) (out internal, err error) {
 	rejected, receiver := false, false
 	err = r.Object(func(name []byte) (err error) {

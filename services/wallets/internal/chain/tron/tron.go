@@ -1,7 +1,6 @@
-// Package tron reads the TRON chain over the HTTP API of its nodes: a block together with what became of its
-// transactions. TRX is found in plain transfers and in what contracts send on, tokens in the logs of the listed
-// contracts. Backends of one address differ and say {} or [] for what they do not have; such an answer is never taken
-// for "nothing there".
+// Package tron reads the TRON chain over the HTTP API of its nodes: a block together with the results of its
+// transactions. TRX comes from plain transfers and payments of contracts, tokens from the logs of the listed contracts.
+// The backends of one address differ and answer {} or [] for missing data; such an answer never means "nothing there".
 package tron
 
 import (
@@ -20,7 +19,7 @@ import (
 	"causeway.internal/services/wallets/internal/chain/rpc"
 )
 
-// Config says which chain it is and who serves it.
+// Config names the chain and its endpoints.
 type Config struct {
 	Network money.Network
 	Genesis string            // id of block 0; "" for the main network's
@@ -66,7 +65,7 @@ func New(cfg Config, log *slog.Logger, metrics *rpc.Metrics) (*Driver, error) {
 	return d, nil
 }
 
-// verify proves that the endpoint serves our chain and that the listed contracts count in the decimals we assume.
+// verify proves that the endpoint serves the configured chain and that the listed contracts have the expected decimals.
 func (d *Driver) verify(ctx context.Context, e *rpc.Endpoint) error {
 	b, err := numbered(ctx, e, 0, false)
 	if err != nil {
@@ -94,7 +93,7 @@ func (d *Driver) verify(ctx context.Context, e *rpc.Endpoint) error {
 	return nil
 }
 
-// now asks for the newest block of a view of the chain: wallet, or walletsolidity for the newest final one.
+// now requests the newest block of a view of the chain: wallet, or walletsolidity for the newest final one.
 func now(ctx context.Context, e *rpc.Endpoint, view string) (*block, error) {
 	answer, err := e.Post(ctx, "/"+view+"/getnowblock", map[string]any{})
 	if err != nil {
@@ -115,8 +114,8 @@ func height(ctx context.Context, e *rpc.Endpoint) (int64, error) {
 	return b.number, nil
 }
 
-// numbered asks for the block of a height. {} means that there is none only if the endpoint's own head is lower;
-// otherwise it is a gap in what this backend has, and an error.
+// numbered requests the block of a height. {} means that no block exists only if the endpoint's own head is lower;
+// otherwise this backend has a gap, which is an error.
 func numbered(ctx context.Context, e *rpc.Endpoint, at int64, detail bool) (*block, error) {
 	answer, err := e.Post(ctx, "/wallet/getblock", map[string]any{"id_or_num": strconv.FormatInt(at, 10), "detail": detail})
 	if err != nil {
@@ -157,7 +156,7 @@ func (d *Driver) Head(ctx context.Context) (head chain.Head, err error) {
 	return head, err
 }
 
-// finalized asks for the newest solid block, once for each head. Where that view is not served, depth decides.
+// finalized reads the newest solid block, once for each head. Where that view is not served, depth decides.
 func (d *Driver) finalized(ctx context.Context, e *rpc.Endpoint, head *block) int64 {
 	d.finalMu.Lock()
 	defer d.finalMu.Unlock()
@@ -200,7 +199,7 @@ func (d *Driver) Fetch(ctx context.Context, at int64) (fetched chain.Block, err 
 	return fetched, err
 }
 
-// infosOf asks what became of a block's transactions: one answer for each, or the backend does not have them all.
+// infosOf requests the results of a block's transactions: one for each, or the backend does not have them all.
 func infosOf(ctx context.Context, e *rpc.Endpoint, b *block) ([]info, error) {
 	if len(b.txs) == 0 {
 		return nil, nil
@@ -214,13 +213,13 @@ func infosOf(ctx context.Context, e *rpc.Endpoint, b *block) ([]info, error) {
 		return nil, fmt.Errorf("block %d at endpoint %s: %w", b.number, e.Name, err)
 	}
 	if len(infos) != len(b.txs) {
-		return nil, fmt.Errorf("endpoint %s says what became of %d of the %d transactions of block %d", e.Name, len(infos), len(b.txs), b.number)
+		return nil, fmt.Errorf("endpoint %s has the results of %d of the %d transactions of block %d", e.Name, len(infos), len(b.txs), b.number)
 	}
 	ours := make(map[hash]bool, len(b.txs))
 	for _, tx := range b.txs {
 		ours[tx] = true
 	}
-	for _, i := range infos { // asked for by number: a reorganisation between the two calls shows here
+	for _, i := range infos { // requested by number: a reorganisation between the two calls shows here
 		if !ours[i.tx] || i.block != b.number {
 			return nil, rpc.ErrMoved
 		}
@@ -240,7 +239,7 @@ type matchable struct {
 // Header implements chain.Block.
 func (m *matchable) Header() chain.Header { return m.block.header() }
 
-// firstInternal is where the ordinals of what contracts send begin: 0 is the transaction's own transfer, and its logs
+// firstInternal is where the ordinals of contracts' payments begin: 0 is the transaction's own transfer, and its logs
 // count from 1.
 const firstInternal = 1_000_000
 
@@ -253,7 +252,7 @@ func (m *matchable) Match(ctx context.Context, watched chain.Watched) ([]chain.T
 			continue
 		}
 		if !p.signed() {
-			err := fmt.Errorf("transaction %s at endpoint %s is not what was signed", p.tx, m.endpoint.Name)
+			err := fmt.Errorf("transaction %s at endpoint %s differs from its signed bytes", p.tx, m.endpoint.Name)
 			m.driver.pool.Failed(ctx, m.endpoint, err)
 			return nil, err
 		}

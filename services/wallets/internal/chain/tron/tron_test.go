@@ -28,8 +28,7 @@ func idOf(height int64, fork byte) string {
 	return fmt.Sprintf("%016x%s", height, strings.Repeat(fmt.Sprintf("%02x", fork), 24))
 }
 
-// transfer is a plain transfer of TRX; its signed bytes are no more than the two addresses, which is all that is looked
-// at.
+// transfer is a plain transfer of TRX; its signed bytes are only the two addresses, the only checked part.
 func transfer(mark, to, amount, result string) (text, id string) {
 	raw := mark + "41" + payer + "41" + to
 	b, err := hex.DecodeString(raw)
@@ -145,7 +144,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// {} for a block is "no such block" only above the endpoint's own head; below, it is a gap and is tried again.
+// {} for a block is "no such block" only above the endpoint's own head; below, it is a gap, and the driver tries again.
 func TestFetch_emptyObject(t *testing.T) {
 	d := newDriver(t, serving(t))
 	if _, err := d.Fetch(t.Context(), 10); !errors.Is(err, chain.ErrNoBlock) {
@@ -161,7 +160,7 @@ func TestFetch_emptyObject(t *testing.T) {
 	}
 }
 
-// An endpoint's answer that is not whole and true is an error.
+// A partial or false answer of an endpoint is an error.
 func TestFetch_hostileAnswers(t *testing.T) {
 	tx, id := transfer("01", ours, "7", "SUCCESS")
 	good := blockJSON(9, tx)
@@ -224,7 +223,7 @@ func TestFetch_hostileAnswers(t *testing.T) {
 	}
 }
 
-// A payment that its own signed bytes do not bear out is not credited.
+// A payment that its own signed bytes do not confirm is not credited.
 func TestMatch_notWhatWasSigned(t *testing.T) {
 	tx, id := transfer("01", other, "7", "SUCCESS")
 	n := serving(t)

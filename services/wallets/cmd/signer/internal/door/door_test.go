@@ -30,17 +30,17 @@ const (
 	words = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about"
 )
 
-// desk is a signer over files that outlive it, at a time of its own.
-type desk struct {
-	*Desk
+// fixture is a signer over files that outlive it, with a clock of its own.
+type fixture struct {
+	*Handler
 	dir string
 	at  time.Time
 }
 
-func open(t *testing.T, d *desk) *desk {
+func open(t *testing.T, d *fixture) *fixture {
 	t.Helper()
 	if d == nil {
-		d = &desk{dir: t.TempDir(), at: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)}
+		d = &fixture{dir: t.TempDir(), at: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)}
 	} else if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func open(t *testing.T, d *desk) *desk {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	if d.Desk, err = NewDesk(p, v, filepath.Join(d.dir, "log"), filepath.Join(d.dir, "stop"), log, func() time.Time { return d.at }); err != nil {
+	if d.Handler, err = NewHandler(p, v, filepath.Join(d.dir, "log"), filepath.Join(d.dir, "stop"), log, func() time.Time { return d.at }); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -82,8 +82,9 @@ func code(err error) string {
 	return fmt.Sprint(err)
 }
 
-// An answer is given again after a restart, byte for byte, and counts once; another request under its id is refused.
-func TestDesk_replay(t *testing.T) {
+// The signer repeats an answer after a restart, byte for byte, and counts it once. It refuses another request under the
+// same id.
+func TestHandler_replay(t *testing.T) {
 	d := open(t, nil)
 	first, err := d.Sign(request("a", 0))
 	if err != nil {
@@ -112,7 +113,7 @@ func TestDesk_replay(t *testing.T) {
 	}
 }
 
-func TestDesk_killSwitch(t *testing.T) {
+func TestHandler_killSwitch(t *testing.T) {
 	d := open(t, nil)
 	defer d.Close()
 	if _, err := d.Sign(request("a", 0)); err != nil {
@@ -135,8 +136,8 @@ func TestDesk_killSwitch(t *testing.T) {
 	}
 }
 
-// The same id from many sides at once is signed once.
-func TestDesk_parallel(t *testing.T) {
+// Parallel requests with one id are signed once.
+func TestHandler_parallel(t *testing.T) {
 	d := open(t, nil)
 	defer d.Close()
 	var wg sync.WaitGroup
@@ -161,7 +162,7 @@ func TestDesk_parallel(t *testing.T) {
 	}
 }
 
-func serve(t *testing.T, d *desk, peers []uint32) (*http.Client, string) {
+func serve(t *testing.T, d *fixture, peers []uint32) (*http.Client, string) {
 	t.Helper()
 	path := filepath.Join(d.dir, "socket")
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -169,7 +170,7 @@ func serve(t *testing.T, d *desk, peers []uint32) (*http.Client, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := Serve(l, d.Desk, log)
+	server := Serve(l, d.Handler, log)
 	t.Cleanup(func() { _ = server.Close() })
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
@@ -219,8 +220,8 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// A user who is not named is sent away before a byte is read.
-func TestSocket_stranger(t *testing.T) {
+// A peer whose user id is not listed is refused before a byte is read.
+func TestSocket_unauthorized(t *testing.T) {
 	d := open(t, nil)
 	defer d.Close()
 	client, _ := serve(t, d, []uint32{uint32(os.Getuid()) + 1})
@@ -229,7 +230,7 @@ func TestSocket_stranger(t *testing.T) {
 	}
 }
 
-// Health tells a signer that takes connections, from whomever, from one that hangs and from none.
+// Health tells a signer that accepts connections from one that hangs and from none, whether or not the caller may sign.
 func TestHealth(t *testing.T) {
 	for _, peers := range [][]uint32{nil, {uint32(os.Getuid()) + 1}} {
 		d := open(t, nil)

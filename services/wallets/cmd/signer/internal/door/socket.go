@@ -24,8 +24,8 @@ const (
 	connections = 64
 )
 
-// Listen opens the unix socket for the user ids that may ask. A socket that a dead process left behind is replaced; one
-// that answers is not.
+// Listen opens the unix socket for the listed user ids. It replaces a socket that a dead process left behind and fails
+// on one that answers.
 func Listen(path string, peers []uint32, log *slog.Logger) (net.Listener, error) {
 	if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
 		_ = conn.Close()
@@ -38,7 +38,7 @@ func Listen(path string, peers []uint32, log *slog.Logger) (net.Listener, error)
 	if err != nil {
 		return nil, fmt.Errorf("opening the socket: %w", err)
 	}
-	if err := os.Chmod(path, 0o660); err != nil { //nolint:gosec // wallets is of the group
+	if err := os.Chmod(path, 0o660); err != nil { //nolint:gosec // wallets is a member of the group
 		return nil, errors.Join(err, l.Close())
 	}
 	if len(peers) == 0 {
@@ -47,7 +47,8 @@ func Listen(path string, peers []uint32, log *slog.Logger) (net.Listener, error)
 	return &checked{UnixListener: l, peers: peers, log: log, free: make(chan struct{}, connections)}, nil
 }
 
-// checked accepts connections of known users only, as the kernel names them (SO_PEERCRED), and so many at a time.
+// checked accepts connections of listed users only, as the kernel names them (SO_PEERCRED), and a bounded number at a
+// time.
 type checked struct {
 	*net.UnixListener
 	peers []uint32
@@ -64,7 +65,7 @@ func (c *checked) Accept() (net.Conn, error) {
 		uid, err := userOf(conn)
 		if err != nil || !slices.Contains(c.peers, uid) {
 			//nolint:gosec // a user id has 32 bits
-			if err != nil || uid != uint32(os.Getuid()) { // ourselves: Health
+			if err != nil || uid != uint32(os.Getuid()) { // Health connects as this process's own user
 				c.log.Warn("unauthorized peer refused", "uid", uid, "err", err)
 			}
 			_ = conn.Close()
@@ -79,7 +80,7 @@ func (c *checked) Accept() (net.Conn, error) {
 	}
 }
 
-// counted gives its place back once.
+// counted frees its slot once.
 type counted struct {
 	*net.UnixConn
 	free chan struct{}
@@ -108,8 +109,8 @@ func userOf(conn *net.UnixConn) (uid uint32, err error) {
 	return uid, errors.Join(err, inner)
 }
 
-// Health reports an error unless a signer on the socket at path takes connections. Our own user may ask, be it a peer
-// or not: a peer is answered, anybody else is hung up on, and either takes a signer that is alive.
+// Health returns an error unless a signer accepts connections on the socket at path. The caller's own user may ask even
+// if it is not a peer: the signer answers a peer and closes any other connection, and both show that it is alive.
 func Health(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience/2)
 	defer cancel()
@@ -125,25 +126,25 @@ func Health(ctx context.Context, path string) error {
 	_, wrote := io.WriteString(conn, "GET /v1/stations HTTP/1.0\r\n\r\n")
 	_, read := conn.Read(make([]byte, 1))
 	if err := errors.Join(wrote, read); errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("the signer hangs: %w", err)
+		return fmt.Errorf("the signer does not answer: %w", err)
 	}
 	return nil
 }
 
 // Serve answers requests until the listener is closed.
-func Serve(l net.Listener, d *Desk, log *slog.Logger) *http.Server {
+func Serve(l net.Listener, h *Handler, log *slog.Logger) *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/sign", func(w http.ResponseWriter, r *http.Request) {
-		exchange(w, r, log, func(q intent.Request) (any, error) { return d.Sign(q) })
+		exchange(w, r, log, func(q intent.Request) (any, error) { return h.Sign(q) })
 	})
 	mux.HandleFunc("POST /v1/addresses", func(w http.ResponseWriter, r *http.Request) {
 		exchange(w, r, log, func(p Places) (any, error) {
-			list, err := d.Addresses(p)
+			list, err := h.Addresses(p)
 			return map[string][]string{"addresses": list}, err
 		})
 	})
 	mux.HandleFunc("GET /v1/stations", func(w http.ResponseWriter, _ *http.Request) {
-		s, err := d.Stations()
+		s, err := h.Stations()
 		answer(w, log, s, err)
 	})
 	server := &http.Server{
@@ -161,7 +162,7 @@ func exchange[T any](w http.ResponseWriter, r *http.Request, log *slog.Logger, f
 	err := d.Decode(&body)
 	if err == nil {
 		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("something follows the request")
+			err = errors.New("trailing data after the request")
 		}
 	}
 	if err != nil {
@@ -177,7 +178,7 @@ func answer(w http.ResponseWriter, log *slog.Logger, body any, err error) {
 	if err != nil {
 		var refusal *intent.Refusal
 		if status = http.StatusForbidden; !errors.As(err, &refusal) {
-			log.Error("failed", "err", err)
+			log.Error("request failed", "err", err)
 			status, refusal = http.StatusInternalServerError, intent.Refuse("fault", "the signer failed; its log says why")
 		}
 		body = refusal

@@ -1,7 +1,7 @@
-// Package journal is the signer's log: one JSON line for everything it signed or refused, each bound to the one before
-// by its hash, so that a line that is changed, removed or put between shows. A line is on the disk before the signature
-// leaves the process; what is not in the log was never given to anybody. It keeps the ids of what was signed, so that
-// an answer can be given again after a crash, and nothing is signed twice under one id with another content.
+// Package journal is the signer's log: one JSON line for each signature and each refusal, with the hash of the line
+// before, so that a changed, removed or inserted line shows. A line is on the disk before the signature leaves the
+// process, so no signature exists that the log does not name. The log keeps the ids of signed requests: after a crash
+// the signer repeats an answer and signs nothing else under the same id.
 package journal
 
 import (
@@ -47,14 +47,14 @@ type Journal struct {
 	mu   sync.Mutex
 	file *os.File
 	last Entry
-	bad  error // a write that failed: nothing may be signed any more
+	bad  error // a failed write: nothing may be signed after it
 }
 
 // ErrBroken says that a line does not follow from the one before it.
 var ErrBroken = errors.New("the chain of hashes is broken: a line was changed, removed or added")
 
-// Open verifies the whole log, calls f for every line and makes it ready for more. A last line without its end was
-// being written when the machine stopped: nobody got an answer for it, and it is cut off.
+// Open verifies the whole log, calls f for every line and makes the log ready for appending. A last line without its
+// end was being written when the machine stopped: nobody received its answer, so it is cut off.
 func Open(path string, f func(Entry)) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator names the file
 	if err != nil {
@@ -76,7 +76,7 @@ func Open(path string, f func(Entry)) (*Journal, error) {
 	return &Journal{file: file, last: last}, nil
 }
 
-// Verify reads a log without changing it, and returns how many lines hold and where the chain ends.
+// Verify reads a log without changing it, and returns how many lines are valid and the last hash.
 func Verify(r io.Reader) (lines int64, head string, err error) {
 	last, _, err := read(r, func(Entry) { lines++ })
 	return lines, last.Hash, err
@@ -87,7 +87,7 @@ func read(r io.Reader, f func(Entry)) (last Entry, whole int64, err error) {
 	for {
 		line, err := b.ReadSlice('\n')
 		if errors.Is(err, io.EOF) {
-			return last, whole, nil // a rest without its end is no line
+			return last, whole, nil // an unfinished line does not count
 		}
 		if err != nil {
 			return last, whole, fmt.Errorf("line %d: %w", last.Number+1, err)
@@ -108,7 +108,7 @@ func read(r io.Reader, f func(Entry)) (last Entry, whole int64, err error) {
 	}
 }
 
-// seal is the hash of a line with everything but itself.
+// seal is the hash of a line without its own hash.
 func (e Entry) seal() (string, error) {
 	e.Hash = ""
 	b, err := json.Marshal(e)
@@ -119,8 +119,8 @@ func (e Entry) seal() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Append writes a line and waits until the disk has it. After a failure every further call fails: a signer that cannot
-// log does not sign.
+// Append writes a line and waits until it is on the disk. After a failure every further call fails: a signer that
+// cannot log does not sign.
 func (j *Journal) Append(e Entry) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -53,7 +53,7 @@ func TestJournal_readAgain(t *testing.T) {
 	}
 }
 
-// A line that was being written when the machine stopped was never answered; what came before it holds.
+// An unfinished last line is cut off, since nobody received its answer; the lines before it stay valid.
 func TestJournal_cutLine(t *testing.T) {
 	path := fill(t)
 	text, err := os.ReadFile(path)

@@ -1,6 +1,6 @@
-// Package policy decides what the signer signs. Everything that is not named in the operator's policy file is refused:
-// networks, treasuries, token contracts, chain ids, fees, ranges of addresses, and how much and how often an hour. It
-// is pure: the time, the addresses and what was signed before are handed in.
+// Package policy decides what the signer signs. It refuses every network, treasury, token contract, chain id, fee,
+// address range and hourly amount that the operator's policy file does not name. It is pure: the caller passes the
+// time, the addresses and the earlier signatures.
 package policy
 
 import (
@@ -19,13 +19,13 @@ import (
 	"causeway.internal/services/wallets/internal/intent"
 )
 
-// Window is the hour that the limits count in; it slides.
+// Window is the sliding hour of the hourly limits.
 const Window = time.Hour
 
 // Units is a number of base units, written as decimal digits in the file.
 type Units struct{ big.Int }
 
-// UnmarshalJSON reads a string of digits; JSON numbers are refused, they lose digits elsewhere.
+// UnmarshalJSON reads a string of digits. It refuses JSON numbers, which lose digits in other readers.
 func (u *Units) UnmarshalJSON(b []byte) error {
 	var text string
 	if err := json.Unmarshal(b, &text); err != nil {
@@ -42,9 +42,9 @@ func (u *Units) UnmarshalJSON(b []byte) error {
 type Policy struct {
 	Mode       string             `json:"mode"`       // live, or test
 	Account    uint32             `json:"account"`    // hardened account of the deposit addresses
-	GasAccount uint32             `json:"gasAccount"` // hardened account of the gas stations, another one
+	GasAccount uint32             `json:"gasAccount"` // hardened account of the gas stations; differs from account
 	IndexBelow uint32             `json:"indexBelow"` // deposit addresses are served below this index
-	Peers      []uint32           `json:"peers"`      // user ids that may ask; none: the signer's own
+	Peers      []uint32           `json:"peers"`      // user ids that may ask; empty means the signer's own
 	Networks   map[string]Network `json:"networks"`
 }
 
@@ -54,7 +54,7 @@ type Network struct {
 	Treasury     string           `json:"treasury"` // the only destination of sweeps
 	MaxFeePerGas Units            `json:"maxFeePerGas"`
 	MaxGas       uint64           `json:"maxGas"`
-	CountPerHour int              `json:"countPerHour"` // transactions, replacements not counted
+	CountPerHour int              `json:"countPerHour"` // transactions, without replacements
 	Assets       map[string]Asset `json:"assets"`
 	Fund         Fund             `json:"fund"`
 
@@ -69,17 +69,17 @@ type Asset struct {
 	contract evmtx.Account
 }
 
-// Fund bounds what the gas station gives.
+// Fund bounds the gas that the gas station gives.
 type Fund struct {
-	Most    Units `json:"most"` // one funding
+	Most    Units `json:"most"` // the most of one funding
 	PerHour Units `json:"perHour"`
 }
 
 // FileMost bounds a policy file in bytes.
 const FileMost = 256 << 10
 
-// Parse reads a policy file. Unknown members, a treasury or contract with a wrong checksum and limits of nothing are
-// errors: a policy that is misread is worse than none.
+// Parse reads a policy file. It rejects unknown members, wrong checksums of treasuries and contracts, and limits of
+// zero: a policy that is misread is worse than none.
 func Parse(text []byte) (Policy, error) {
 	var p Policy
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -88,7 +88,7 @@ func Parse(text []byte) (Policy, error) {
 		return Policy{}, fmt.Errorf("reading the policy: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Policy{}, errors.New("reading the policy: something follows it")
+		return Policy{}, errors.New("reading the policy: trailing data")
 	}
 	var problems []error
 	if p.Mode != "live" && p.Mode != "test" {
@@ -112,19 +112,19 @@ func Parse(text []byte) (Policy, error) {
 func (n *Network) check(name string) error {
 	listed, ok := money.NetworkOf(name)
 	if !ok || listed.Name != name || listed.Family != money.EVM {
-		return errors.New("is no EVM network that this signer knows")
+		return errors.New("is not an EVM network of this signer")
 	}
 	var err error
 	if n.treasury, err = evmtx.ParseAccount(n.Treasury); err != nil {
 		return fmt.Errorf("treasury: %w", err)
 	}
 	if n.treasury == (evmtx.Account{}) || n.ChainID == 0 || n.MaxFeePerGas.Sign() <= 0 || n.MaxGas < 21_000 || n.CountPerHour < 1 {
-		return errors.New("wants treasury, chainId, maxFeePerGas, maxGas of 21000 or more and countPerHour")
+		return errors.New("needs treasury, chainId, maxFeePerGas, maxGas of 21000 or more and countPerHour")
 	}
 	for symbol, a := range n.Assets {
 		asset, ok := listed.Asset(symbol)
 		if !ok || asset.Symbol != symbol || asset.Native != (a.Contract == "") || a.PerHour.Sign() <= 0 {
-			return fmt.Errorf("assets.%s: is not listed, or has no limit, or the contract is missing or too much", symbol)
+			return fmt.Errorf("assets.%s: is not listed, or has no limit, or its contract is missing or superfluous", symbol)
 		}
 		if a.Contract != "" {
 			if a.contract, err = evmtx.ParseAccount(a.Contract); err != nil {
@@ -136,22 +136,22 @@ func (n *Network) check(name string) error {
 	return nil
 }
 
-// Keys tells the addresses that the seed has.
+// Keys derives the addresses of the seed.
 type Keys interface {
 	Account(account, index uint32) (evmtx.Account, error)
 }
 
-// Spend is one signed transaction as the limits see it. A replacement of the same nonce takes the place of the one
+// Spend is one signed transaction as the limits count it. A replacement with the same nonce takes the place of the one
 // before.
 type Spend struct {
-	Network, Slot string // slot: sender and nonce, of which only one transaction can ever land
+	Network, Slot string // slot: sender and nonce; only one transaction of a slot can be mined
 	Kind          intent.Kind
 	Asset         string
 	Amount        *big.Int
 	At            time.Time
 }
 
-// Plan is an accepted request: the transaction to sign, with which key, and what it counts for.
+// Plan is an accepted request: the transaction to sign, its key, and its share of the limits.
 type Plan struct {
 	Account, Index uint32
 	From           evmtx.Account
@@ -159,7 +159,7 @@ type Plan struct {
 	Spend          Spend
 }
 
-// Check judges a request against the policy and what was signed in the last hour.
+// Check judges a request by the policy and the signatures of the last hour.
 func (p Policy) Check(r intent.Request, keys Keys, before []Spend, now time.Time) (Plan, *intent.Refusal, error) {
 	n, refusal := p.form(r)
 	if refusal != nil {
@@ -180,7 +180,7 @@ func (p Policy) Check(r intent.Request, keys Keys, before []Spend, now time.Time
 			return Plan{}, nil, err
 		}
 	}
-	amount, _ := intent.Units(r.Amount) // Transaction has read it
+	amount, _ := intent.Units(r.Amount) // Transaction has read it already
 	if refusal := n.terms(r, tx, amount, deposit); refusal != nil {
 		return Plan{}, refusal, nil
 	}
@@ -193,7 +193,7 @@ func (p Policy) Check(r intent.Request, keys Keys, before []Spend, now time.Time
 	return plan, nil, nil
 }
 
-// form checks what needs no key.
+// form makes the checks that need no key.
 func (p Policy) form(r intent.Request) (Network, *intent.Refusal) {
 	if r.ID == "" || len(r.ID) > intent.IDMost || (r.Kind != intent.Sweep && r.Kind != intent.Fund) {
 		return Network{}, intent.Refuse(intent.Malformed, "want an id of at most %d bytes and a kind, sweep or fund", intent.IDMost)
@@ -243,7 +243,7 @@ func native(network, asset string) bool {
 	return ok && a.Native && a.Symbol == asset
 }
 
-// limits adds up the hour. Of transactions in one slot the largest counts.
+// limits adds up the hour. Of the transactions in one slot the largest counts.
 func (n Network) limits(r intent.Request, next Spend, before []Spend, now time.Time) *intent.Refusal {
 	slots := map[string]Spend{next.Slot: next}
 	for _, s := range before {
@@ -273,7 +273,7 @@ func (n Network) limits(r intent.Request, next Spend, before []Spend, now time.T
 	return nil
 }
 
-// Recent drops what no limit counts any more.
+// Recent drops the signatures that no limit counts any more.
 func Recent(list []Spend, now time.Time) []Spend {
 	return slices.DeleteFunc(list, func(s Spend) bool { return now.Sub(s.At) >= Window })
 }

@@ -127,7 +127,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// The limits of an hour count the largest transaction of each nonce, and slide.
+// The hourly limits count the largest transaction of each nonce, and the hour slides.
 func TestCheck_limits(t *testing.T) {
 	p := parse(t)
 	spent := func(slot string, amount int64, ago time.Duration) Spend {

@@ -23,7 +23,7 @@ type node struct {
 	number uint32
 }
 
-var errNoKey = errors.New("this place has no key (BIP-32, probability 2^-127)")
+var errNoKey = errors.New("this path has no key (BIP-32, probability 2^-127)")
 
 func master(seed []byte) (node, error) {
 	mac := hmac.New(sha512.New, []byte("Bitcoin seed"))

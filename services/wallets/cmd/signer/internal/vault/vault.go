@@ -1,5 +1,5 @@
-// Package vault holds the seed while the signer runs and is the only code of the product that touches private keys that
-// guard money. Keys are derived for one use and wiped; nothing it returns or logs holds key material, except NewSeed,
+// Package vault holds the seed while the signer runs. It is the only code of the product that touches private keys of
+// money. Each key is derived for one use and wiped. No result or log line holds key material, except that of NewSeed,
 // which is the key ceremony itself.
 package vault
 
@@ -38,7 +38,8 @@ const (
 	fileMost    = 64 << 10
 )
 
-// NewSeed makes 24 fresh words (BIP-39) and the same sealed for the recipients (age). The words are for paper, once.
+// NewSeed makes 24 fresh words (BIP-39) and seals them for the recipients (age). The words are shown once, to be
+// written on paper.
 func NewSeed(recipients ...age.Recipient) (words string, sealed []byte, err error) {
 	entropy := make([]byte, entropyBits/8)
 	_, _ = rand.Read(entropy) // crypto/rand.Read never fails
@@ -50,7 +51,7 @@ func NewSeed(recipients ...age.Recipient) (words string, sealed []byte, err erro
 	return words, sealed, err
 }
 
-// Seal encrypts the words of a seed that exists already. It checks their checksum.
+// Seal encrypts the words of an existing seed. It checks their checksum.
 func Seal(words string, recipients ...age.Recipient) ([]byte, error) {
 	words = strings.Join(strings.Fields(words), " ")
 	if !bip39.IsMnemonicValid(words) {
@@ -141,7 +142,7 @@ func (v *Vault) key(family money.Family, account, index uint32) (*secp256k1.Priv
 	return secp256k1.NewPrivateKey(&n.key), nil
 }
 
-// Account is the EVM address at a place.
+// Account is the EVM address of an account and index.
 func (v *Vault) Account(account, index uint32) (a evmtx.Account, err error) {
 	key, err := v.key(money.EVM, account, index)
 	if err != nil {
@@ -153,7 +154,7 @@ func (v *Vault) Account(account, index uint32) (a evmtx.Account, err error) {
 	return a, nil
 }
 
-// SignEVM signs a transaction with the key at a place. The nonce of the signature is RFC 6979's, so the same
+// SignEVM signs a transaction with the key of an account and index. The signature's nonce follows RFC 6979, so the same
 // transaction always gives the same bytes.
 func (v *Vault) SignEVM(account, index uint32, tx evmtx.Transaction) ([]byte, error) {
 	key, err := v.key(money.EVM, account, index)

@@ -14,7 +14,7 @@ import (
 	"causeway.internal/services/wallets/internal/evmtx"
 )
 
-// about is the seed of BIP-39's test vectors; it is public.
+// about is the public seed of BIP-39's test vectors.
 const about = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about"
 
 func open(t *testing.T, words string) *Vault {
@@ -60,7 +60,7 @@ func TestVault_vectors(t *testing.T) {
 	}
 }
 
-// The signer derives the same addresses from the seed as wallets does from the extended public key.
+// The signer derives from the seed the addresses that wallets derives from the extended public key.
 func TestVault_agreesWithWallets(t *testing.T) {
 	v := open(t, about)
 	text, err := v.Extended(money.EVM, 7)
@@ -117,11 +117,11 @@ func TestNewSeed(t *testing.T) {
 	if err != nil || len(strings.Fields(words)) != 24 {
 		t.Fatalf("%d words, %v", len(strings.Fields(words)), err)
 	}
-	stranger, err := age.GenerateX25519Identity()
+	other, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(bytes.NewReader(sealed), stranger); err == nil {
+	if _, err := Open(bytes.NewReader(sealed), other); err == nil {
 		t.Error("another identity opened the seed")
 	}
 	v, err := Open(bytes.NewReader(sealed), identity)

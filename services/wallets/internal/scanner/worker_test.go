@@ -24,7 +24,7 @@ type table struct {
 	owner map[string]string
 	epoch map[string]int64
 	until map[string]time.Time
-	away  map[string]bool // owners that cannot reach it
+	away  map[string]bool // owners that cannot reach the table
 }
 
 func (l *table) Acquire(_ context.Context, owner string, names []string, ttl time.Duration) (map[string]int64, error) {
@@ -57,13 +57,13 @@ func (l *table) Release(_ context.Context, owner string) error {
 	return nil
 }
 
-// Two replicas share the jobs so that each runs once, at one of them, and moves when its owner stops or loses touch.
-func TestDesk(t *testing.T) {
+// Two replicas share the jobs so that each job runs once, and moves when its owner stops or loses the database.
+func TestWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &table{owner: map[string]string{}, epoch: map[string]int64{}, until: map[string]time.Time{}, away: map[string]bool{}}
 		var mu sync.Mutex
 		running := map[string]int64{} // by owner
-		desk := func(owner string) (stop func()) {
+		worker := func(owner string) (stop func()) {
 			ctx, cancel := context.WithCancel(context.Background())
 			job := Job{Chain: Chain{tenant.Test, "tron"}, Run: func(ctx context.Context, epoch int64) error {
 				mu.Lock()
@@ -75,7 +75,7 @@ func TestDesk(t *testing.T) {
 				mu.Unlock()
 				return nil
 			}}
-			d := NewDesk(l, owner, []Job{job}, slog.New(slog.NewTextHandler(io.Discard, nil)), NewMetrics(prometheus.NewRegistry()))
+			d := NewWorker(l, owner, []Job{job}, slog.New(slog.NewTextHandler(io.Discard, nil)), NewMetrics(prometheus.NewRegistry()))
 			done := make(chan error, 1)
 			go func() { done <- d.Run(ctx) }()
 			return func() {
@@ -94,15 +94,15 @@ func TestDesk(t *testing.T) {
 				t.Errorf("%s: running %v, want it at %s under epoch %d", what, running, owner, epoch)
 			}
 		}
-		stopOne := desk("one")
+		stopOne := worker("one")
 		time.Sleep(time.Second)
-		stopTwo := desk("two")
+		stopTwo := worker("two")
 		time.Sleep(time.Minute)
 		want("steady", "one", 1)
 		stopOne()
 		time.Sleep(2 * renewEvery)
 		want("handed over", "two", 2)
-		stopThree := desk("three")
+		stopThree := worker("three")
 		time.Sleep(time.Minute)
 		want("steady again", "two", 2)
 		l.mu.Lock()
@@ -123,8 +123,8 @@ func TestDesk(t *testing.T) {
 	})
 }
 
-// A job that ends by itself is started again.
-func TestDesk_restartsAJob(t *testing.T) {
+// A job that ends without being stopped is started again.
+func TestWorker_restartsAJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &table{owner: map[string]string{}, epoch: map[string]int64{}, until: map[string]time.Time{}}
 		var mu sync.Mutex
@@ -138,7 +138,7 @@ func TestDesk_restartsAJob(t *testing.T) {
 			return errors.New("ended")
 		}}
 		ctx, cancel := context.WithCancel(context.Background())
-		d := NewDesk(l, "one", []Job{job}, slog.New(slog.NewTextHandler(io.Discard, nil)), NewMetrics(prometheus.NewRegistry()))
+		d := NewWorker(l, "one", []Job{job}, slog.New(slog.NewTextHandler(io.Discard, nil)), NewMetrics(prometheus.NewRegistry()))
 		done := make(chan error, 1)
 		go func() { done <- d.Run(ctx) }()
 		time.Sleep(10 * renewEvery)

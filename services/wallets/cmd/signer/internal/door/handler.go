@@ -1,0 +1,237 @@
+// Package door serves the signer's clients: a handler, which judges a request, signs it and logs it in that order,
+// behind a unix socket. No other part of the process can be reached from outside.
+package door
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"causeway.internal/libs/money"
+	"causeway.internal/services/wallets/cmd/signer/internal/journal"
+	"causeway.internal/services/wallets/cmd/signer/internal/policy"
+	"causeway.internal/services/wallets/internal/evmtx"
+	"causeway.internal/services/wallets/internal/intent"
+)
+
+// Vault derives addresses and signs.
+type Vault interface {
+	policy.Keys
+	Solana(index uint32) (string, error)
+	SignEVM(account, index uint32, tx evmtx.Transaction) ([]byte, error)
+}
+
+// Handler signs what the policy allows, one request at a time.
+type Handler struct {
+	policy policy.Policy
+	vault  Vault
+	log    *slog.Logger
+	stop   string // file whose existence stops signing; "" for none
+	now    func() time.Time
+
+	mu      sync.Mutex
+	journal *journal.Journal
+	known   map[string]given
+	spends  []policy.Spend
+	refused struct {
+		hour  time.Time
+		lines int
+	}
+}
+
+// given is the answer that was signed under an id.
+type given struct {
+	print  string
+	answer intent.Signed
+	at     time.Time
+}
+
+const (
+	remember    = 30 * 24 * time.Hour // an answer is repeated for this long
+	refusedMost = 1_000               // logged refusals per hour; further ones are only reported by slog
+)
+
+// NewHandler opens the log and reads the answers that were signed before.
+func NewHandler(p policy.Policy, v Vault, logPath, stop string, log *slog.Logger, now func() time.Time) (*Handler, error) {
+	h := &Handler{policy: p, vault: v, log: log, stop: stop, now: now, known: map[string]given{}}
+	var bad error
+	j, err := journal.Open(logPath, func(e journal.Entry) {
+		if e.Event != journal.Signed || e.Request == nil || e.Signed == nil {
+			return
+		}
+		if err := h.remember(*e.Request, *e.Signed, e.At); err != nil && bad == nil {
+			bad = fmt.Errorf("line %d of the log: %w", e.Number, err)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if bad == nil {
+		bad = j.Append(journal.Entry{At: now(), Event: journal.Started})
+	}
+	if bad != nil {
+		return nil, errors.Join(bad, j.Close())
+	}
+	h.journal = j
+	return h, nil
+}
+
+// Close closes the log.
+func (h *Handler) Close() error { return h.journal.Close() }
+
+func (h *Handler) remember(r intent.Request, s intent.Signed, at time.Time) error {
+	print, err := r.Fingerprint()
+	if err != nil {
+		return err
+	}
+	if now := h.now(); now.Sub(at) < remember {
+		h.known[r.ID] = given{print, s, at}
+		if now.Sub(at) < policy.Window {
+			amount, err := intent.Units(r.Amount)
+			if err != nil || r.EVM == nil {
+				return errors.New("the request cannot be read")
+			}
+			h.spends = append(h.spends, policy.Spend{
+				Network: r.Network, Slot: fmt.Sprintf("%s/%d", s.From, r.EVM.Nonce), Kind: r.Kind, Asset: r.Asset, Amount: amount, At: at,
+			})
+		}
+	}
+	return nil
+}
+
+// Sign answers a request with the signed bytes, with a refusal (an *intent.Refusal), or with a fault of the signer
+// itself.
+func (h *Handler) Sign(r intent.Request) (intent.Signed, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.now()
+	print, err := r.Fingerprint()
+	if err != nil {
+		return intent.Signed{}, err
+	}
+	if h.stopped() {
+		return intent.Signed{}, h.refuse(r, intent.Refuse(intent.Stopped, "the kill switch is on"), now)
+	}
+	if before, ok := h.known[r.ID]; ok {
+		if before.print != print {
+			return intent.Signed{}, h.refuse(r, intent.Refuse(intent.Reused, "the id was used for another request"), now)
+		}
+		return before.answer, nil
+	}
+	h.spends = policy.Recent(h.spends, now)
+	plan, refusal, err := h.policy.Check(r, h.vault, h.spends, now)
+	if err != nil {
+		return intent.Signed{}, err
+	}
+	if refusal != nil {
+		return intent.Signed{}, h.refuse(r, refusal, now)
+	}
+	raw, err := h.vault.SignEVM(plan.Account, plan.Index, plan.Transaction)
+	if err != nil {
+		return intent.Signed{}, err
+	}
+	hash := evmtx.Hash(raw)
+	answer := intent.Signed{ID: r.ID, From: plan.From.String(), TxHash: "0x" + hex.EncodeToString(hash[:]), Raw: hex.EncodeToString(raw)}
+	if _, err := answer.Check(r, plan.From.String()); err != nil { // only the requested transaction leaves the process
+		return intent.Signed{}, err
+	}
+	if err := h.journal.Append(journal.Entry{At: now, Event: journal.Signed, Request: &r, Signed: &answer}); err != nil {
+		return intent.Signed{}, err
+	}
+	h.known[r.ID] = given{print, answer, now}
+	h.spends = append(h.spends, plan.Spend)
+	h.forget(now)
+	h.log.Info("signed", "id", r.ID, "kind", r.Kind, "network", r.Network, "index", r.Index, "asset", r.Asset, "amount", r.Amount,
+		"tx", answer.TxHash)
+	return answer, nil
+}
+
+// stopped reports the kill switch. A switch that cannot be read counts as on.
+func (h *Handler) stopped() bool {
+	if h.stop == "" {
+		return false
+	}
+	_, err := os.Stat(h.stop)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
+// refuse logs a refusal, up to the hourly limit of the log.
+func (h *Handler) refuse(r intent.Request, refusal *intent.Refusal, now time.Time) error {
+	h.log.Warn("refused", "id", r.ID, "kind", r.Kind, "network", r.Network, "index", r.Index, "asset", r.Asset,
+		"code", refusal.Code, "why", refusal.Message)
+	if now.Sub(h.refused.hour) >= time.Hour {
+		h.refused.hour, h.refused.lines = now, 0
+	}
+	if h.refused.lines++; h.refused.lines > refusedMost {
+		return refusal
+	}
+	if err := h.journal.Append(journal.Entry{At: now, Event: journal.Refused, Request: &r, Refusal: refusal}); err != nil {
+		return err
+	}
+	return refusal
+}
+
+// forget drops answers that are too old to be repeated.
+func (h *Handler) forget(now time.Time) {
+	for id, g := range h.known {
+		if now.Sub(g.at) >= remember {
+			delete(h.known, id)
+		}
+	}
+}
+
+// Stations are the addresses that pay for gas, the same one on every EVM network, and the pinned treasuries.
+type Stations struct {
+	Mode       string            `json:"mode"`
+	Account    uint32            `json:"account"`
+	EVM        string            `json:"evm"`
+	Treasuries map[string]string `json:"treasuries"`
+}
+
+// Stations returns the gas stations and the pinned treasuries to clients.
+func (h *Handler) Stations() (Stations, error) {
+	gas, err := h.vault.Account(h.policy.GasAccount, 0)
+	out := Stations{Mode: h.policy.Mode, Account: h.policy.Account, EVM: gas.String(), Treasuries: map[string]string{}}
+	for name, n := range h.policy.Networks {
+		out.Treasuries[name] = n.Treasury
+	}
+	return out, err
+}
+
+// Places names deposit addresses by their indices.
+type Places struct {
+	Family  money.Family `json:"family"`
+	Indices []uint32     `json:"indices"`
+}
+
+// placesMost bounds the addresses of one request.
+const placesMost = 1_000
+
+// Addresses derives deposit addresses, so that wallets can prove that the signer has the keys of the issued ones.
+func (h *Handler) Addresses(p Places) ([]string, error) {
+	if len(p.Indices) > placesMost {
+		return nil, intent.Refuse(intent.Malformed, "more than %d addresses at once", placesMost)
+	}
+	out := make([]string, len(p.Indices))
+	for i, index := range p.Indices {
+		var err error
+		switch p.Family {
+		case money.EVM:
+			var a evmtx.Account
+			a, err = h.vault.Account(h.policy.Account, index)
+			out[i] = a.String()
+		case money.Solana:
+			out[i], err = h.vault.Solana(index)
+		default:
+			return nil, intent.Refuse(intent.Malformed, "%.20q has no addresses here", p.Family)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
