@@ -26,7 +26,7 @@ func (s *Store) NoteFraud(ctx context.Context, m wire.FraudSignal) error {
 	return nil
 }
 
-// FraudConfirmed implements app.FraudSignals.
+// FraudConfirmed implements screen.Signals.
 func (s *Store) FraudConfirmed(ctx context.Context, mode tenant.Mode, addresses []string) (confirmed bool, err error) {
 	keys := make([]string, len(addresses))
 	for i, a := range addresses {

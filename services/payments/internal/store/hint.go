@@ -12,7 +12,7 @@ const hintPayout = `UPDATE payouts SET next_at = clock_timestamp(), misses = 0
 WHERE reference = $1 AND rail = $2 AND state IN ('pending', 'unknown', 'succeeded', 'failed')
 AND (next_at IS NULL OR next_at > clock_timestamp() + interval '1 second')`
 
-// Hint implements app.Hints. A reference that no payout carries changes nothing.
+// Hint implements sandbox.Store. A reference that no payout carries changes nothing.
 func (s *Store) Hint(ctx context.Context, rail, reference string) error {
 	if _, err := s.pool.Exec(ctx, hintPayout, reference, rail); err != nil {
 		return fmt.Errorf("apply the hint of a rail: %w", err)

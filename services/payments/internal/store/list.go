@@ -65,7 +65,7 @@ func pageOf(columns, ids string) string {
 	return "SELECT " + columns + " FROM payments p WHERE p.id = ANY(ARRAY(\n" + ids + "\n)) ORDER BY p.id DESC"
 }
 
-// List implements app.Lists.
+// List implements views.Store.
 func (s *Store) List(ctx context.Context, f views.Filter) ([]change.View, error) {
 	low, high := bounds(f)
 	switch {

@@ -49,7 +49,7 @@ SELECT id, kind, object, asset, owner, expected, found, first_at, last_at, resol
 // lastKey sorts after every id of any list.
 const lastKey = "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"
 
-// Asked implements app.Approvals.
+// Asked implements operators.Store.
 func (s *Store) Asked(ctx context.Context, paymentID string) (*approval.Request, error) {
 	var r approval.Request
 	err := s.pool.QueryRow(ctx, selectApproval, paymentID, approval.Life.Seconds()).
@@ -60,7 +60,7 @@ func (s *Store) Asked(ctx context.Context, paymentID string) (*approval.Request,
 	return &r, wrap(err, "read an approval")
 }
 
-// Strays implements app.OperatorLists.
+// Strays implements operators.Store.
 func (s *Store) Strays(ctx context.Context, before string, most int) ([]operators.StrayDeposit, error) {
 	at, key := time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC), ""
 	if text, rest, ok := strings.Cut(before, " "); ok {
@@ -102,7 +102,7 @@ func orLast(before string) string {
 	return before
 }
 
-// Doubts implements app.OperatorLists.
+// Doubts implements operators.Store.
 func (s *Store) Doubts(ctx context.Context, before string, most int) ([]payout.Payout, error) {
 	rows, err := s.pool.Query(ctx, listDoubts, orLast(before), most)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Store) Doubts(ctx context.Context, before string, most int) ([]payout.P
 	return out, wrap(err, "list unknown payouts")
 }
 
-// Holds implements app.OperatorLists.
+// Holds implements operators.Store.
 func (s *Store) Holds(ctx context.Context, before string, most int) ([]operators.Held, error) {
 	held, err := s.list(ctx, reviewed, most, listHolds, []string{string(payment.StatusNeedsReview)}, typeNames(""), "", orLast(before), most)
 	if err != nil || len(held) == 0 {
@@ -152,7 +152,7 @@ func (s *Store) Holds(ctx context.Context, before string, most int) ([]operators
 	return out, nil
 }
 
-// Differences implements app.OperatorLists.
+// Differences implements operators.Store.
 func (s *Store) Differences(ctx context.Context, all bool, before string, most int) ([]books.Difference, error) {
 	last := int64(math.MaxInt64)
 	if before != "" {

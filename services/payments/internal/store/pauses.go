@@ -33,7 +33,7 @@ func (s *Store) queuePaused(read *pgx.Batch, v *change.View) {
 	read.Queue(selectPaused, string(v.Payment.Currency), v.Payment.Quote.Network, rail).QueryRow(func(row pgx.Row) error { return row.Scan(&v.Paused) })
 }
 
-// Pauses implements app.PauseList.
+// Pauses is the list of admission.NewPauses.
 func (s *Store) Pauses(ctx context.Context) ([]admission.Pause, error) {
 	rows, err := s.pool.Query(ctx, selectPauses)
 	if err != nil {

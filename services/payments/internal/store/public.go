@@ -21,12 +21,12 @@ var (
 // cleanAddress returns one row unless the address has received money.
 const cleanAddress = `SELECT 1 WHERE NOT EXISTS (SELECT FROM deposits WHERE mode = $1 AND family = $2 AND address = $3)`
 
-// FindAny implements app.Payments.
+// FindAny implements access.Store.
 func (s *Store) FindAny(ctx context.Context, reference string) (change.View, error) {
 	return s.find(ctx, whole, findAny, reference)
 }
 
-// FindByID implements app.Payments.
+// FindByID implements operators.Store.
 func (s *Store) FindByID(ctx context.Context, paymentID string) (change.View, error) {
 	return s.find(ctx, whole, findByID, paymentID)
 }
@@ -35,7 +35,7 @@ const selectPayoutOwner = `SELECT p.reference FROM payouts o JOIN payments p ON 
 
 const selectPayoutPayment = `SELECT payment_id FROM payouts WHERE id = $1`
 
-// PayoutPayment implements app.Payments.
+// PayoutPayment implements operators.Store.
 func (s *Store) PayoutPayment(ctx context.Context, payoutID string) (paymentID string, err error) {
 	if err := s.pool.QueryRow(ctx, selectPayoutPayment, payoutID).Scan(&paymentID); err != nil {
 		return "", notFound(err, "find a payout")
@@ -43,7 +43,7 @@ func (s *Store) PayoutPayment(ctx context.Context, payoutID string) (paymentID s
 	return paymentID, nil
 }
 
-// FindPayout implements app.Payments.
+// FindPayout implements sandbox.Store.
 func (s *Store) FindPayout(ctx context.Context, o tenant.Owner, payoutID string) (reference string, err error) {
 	err = s.pool.QueryRow(ctx, selectPayoutOwner, payoutID, o.MerchantID, string(o.Mode)).Scan(&reference)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Store) FindPayout(ctx context.Context, o tenant.Owner, payoutID string)
 	return reference, nil
 }
 
-// Ours implements app.Payments.
+// Ours implements access.Store.
 func (s *Store) Ours(ctx context.Context, family money.Family, address string) (ours bool, err error) {
 	if err := s.pool.QueryRow(ctx, oursAddress, string(family), address).Scan(&ours); err != nil {
 		return false, fmt.Errorf("look for an own address: %w", err)
@@ -72,7 +72,7 @@ func (s *Store) KeepOwn(ctx context.Context, addresses []wire.OwnedAddress) erro
 	return nil
 }
 
-// UpdateAny implements app.Payments.
+// UpdateAny implements access.Store.
 func (s *Store) UpdateAny(ctx context.Context, reference string, k idempotency.Key, f change.Func) error {
 	err := s.changeOnce(ctx, k, f, target{lock: lockAny, args: []any{reference}})
 	switch {

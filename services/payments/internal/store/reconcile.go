@@ -77,13 +77,13 @@ ON CONFLICT (kind, object, asset) WHERE resolved_at IS NULL DO UPDATE SET expect
 	openDifferences    = `SELECT kind, count(*) FROM differences WHERE resolved_at IS NULL GROUP BY kind`
 )
 
-// BeginDay implements app.Books. A reconciliation that died starts again after an hour.
+// BeginDay implements books.Store. A reconciliation that died starts again after an hour.
 func (s *Store) BeginDay(ctx context.Context) (bool, error) {
 	tag, err := s.pool.Exec(ctx, beginDay)
 	return err == nil && tag.RowsAffected() == 1, wrap(err, "begin a reconciliation")
 }
 
-// Compare implements app.Books.
+// Compare implements books.Store.
 func (s *Store) Compare(ctx context.Context) (found []books.Difference, err error) {
 	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, patience); err != nil {
@@ -115,7 +115,7 @@ func (s *Store) Compare(ctx context.Context) (found []books.Difference, err erro
 	return found, wrap(err, "compare the books")
 }
 
-// Conclusive implements app.Books.
+// Conclusive implements books.Store.
 func (s *Store) Conclusive(ctx context.Context, since time.Time, after string, most int) ([]payout.Payout, error) {
 	rows, err := s.pool.Query(ctx, conclusive, since, after, most)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Store) Conclusive(ctx context.Context, since time.Time, after string, m
 	return out, wrap(err, "list conclusive payouts")
 }
 
-// Float implements app.Books.
+// Float implements books.Store.
 func (s *Store) Float(ctx context.Context, mode tenant.Mode, rail string, currency money.Currency, balance decimal.Decimal) (expected, found decimal.Decimal, err error) {
 	account := "fiat:float:" + rail + ":" + string(currency)
 	if mode == tenant.Test {
@@ -159,7 +159,7 @@ func (s *Store) Float(ctx context.Context, mode tenant.Mode, rail string, curren
 	return expected, found, wrap(err, "compare a float")
 }
 
-// EndDay implements app.Books.
+// EndDay implements books.Store.
 func (s *Store) EndDay(ctx context.Context, found []books.Difference, kinds []string) error {
 	err := postgres.Tx(ctx, s.pool, func(tx pgx.Tx) error {
 		var now time.Time
@@ -177,7 +177,7 @@ func (s *Store) EndDay(ctx context.Context, found []books.Difference, kinds []st
 	return wrap(err, "end a reconciliation")
 }
 
-// State implements app.Books.
+// State implements books.Store.
 func (s *Store) State(ctx context.Context) (open map[string]int, at time.Time, err error) {
 	open = map[string]int{}
 	batch := &pgx.Batch{}

@@ -38,7 +38,7 @@ func (s *Store) noteVerdict(ctx context.Context, tx pgx.Tx, in change.Incoming, 
 	return wrap(err, "store a verdict")
 }
 
-// Unscreened implements app.Screenings.
+// Unscreened implements deposits.Store.
 func (s *Store) Unscreened(ctx context.Context, most int) ([]deposits.Unscreened, error) {
 	rows, err := s.pool.Query(ctx, unscreened, most)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Store) Unscreened(ctx context.Context, most int) ([]deposits.Unscreened
 	return found, wrap(err, "find unscreened deposits")
 }
 
-// Senders implements app.Payouts.
+// Senders implements payouts.Store.
 func (s *Store) Senders(ctx context.Context, paymentID string) (network string, addresses []string, err error) {
 	err = s.pool.QueryRow(ctx, payoutSenders, paymentID).Scan(&network, &addresses)
 	return network, addresses, wrap(err, "read the senders of a payment")

@@ -19,7 +19,7 @@ const listSettled = `SELECT p.id, p.reference, p.type, p.fiat_currency, p.fiat_a
 FROM payments p WHERE p.merchant_id = $1 AND p.mode = $2 AND p.status = 'settled' AND (p.settled_at, p.id) > ($3, $4) AND p.settled_at < $5
 ORDER BY p.settled_at, p.id LIMIT $6`
 
-// SettledBetween implements app.Settlements.
+// SettledBetween implements views.Store.
 func (s *Store) SettledBetween(ctx context.Context, o tenant.Owner, from time.Time, after string, to time.Time, most int) ([]views.Settlement, error) {
 	rows, err := s.pool.Query(ctx, listSettled, o.MerchantID, string(o.Mode), from, after, to, most)
 	if err != nil {

@@ -47,13 +47,13 @@ type Store struct {
 	vault
 }
 
-// New makes a store over a pool. keys seal personal data. The store calls wake after every commit that left a message in
-// the outbox, and alerts for every alert to operators.
+// New makes a store over a pool. keys seal personal data. The store calls wake after every commit that left a message
+// in the outbox, and alerts for every alert to operators.
 func New(pool *pgxpool.Pool, render views.Renderer, keys *keyring.Ring, log *slog.Logger, wake func(), alerts func(code string)) *Store {
 	return &Store{pool: pool, render: render, log: log, wake: wake, alerts: alerts, moved: func(Move) {}, now: time.Now, vault: vault{keys}}
 }
 
-// Insert implements app.Payments.
+// Insert implements intake.Store.
 func (s *Store) Insert(ctx context.Context, n change.Newborn) error {
 	event, first, err := born(n.Facts)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *Store) event(ctx context.Context, e payment.Event, v change.View, token
 	})
 }
 
-// Find implements app.Payments.
+// Find implements views.Store.
 func (s *Store) Find(ctx context.Context, o tenant.Owner, reference string) (change.View, error) {
 	return s.find(ctx, shown, findOwned, reference, o.MerchantID, string(o.Mode))
 }
@@ -218,26 +218,26 @@ func collectHeads(v *change.View) func(pgx.Rows) error {
 	}
 }
 
-// Update implements app.Payments.
+// Update implements deposits.Store.
 func (s *Store) Update(ctx context.Context, paymentID string, f change.Func) error {
 	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
 		return s.change(ctx, tx, done, f, byID(paymentID))
 	})
 }
 
-// UpdatePayout implements app.Payouts.
+// UpdatePayout implements payouts.Store.
 func (s *Store) UpdatePayout(ctx context.Context, paymentID, payoutID string, f change.Func) error {
 	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {
 		return s.change(ctx, tx, done, f, byPayout(paymentID, payoutID))
 	})
 }
 
-// UpdatePayoutOnce implements app.Payments.
+// UpdatePayoutOnce implements operators.Store.
 func (s *Store) UpdatePayoutOnce(ctx context.Context, paymentID, payoutID string, k idempotency.Key, f change.Func) error {
 	return s.changeOnce(ctx, k, f, byPayout(paymentID, payoutID))
 }
 
-// UpdateOwned implements app.Payments.
+// UpdateOwned implements access.Store.
 func (s *Store) UpdateOwned(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key, f change.Func) error {
 	return s.changeOnce(ctx, k, f, target{lock: lockOwned, args: []any{reference, o.MerchantID, string(o.Mode)}})
 }
@@ -265,17 +265,17 @@ func (s *Store) changeOnce(ctx context.Context, k idempotency.Key, f change.Func
 // lockNotAvailable is PostgreSQL's code for a lock that did not become free within the session's lock timeout.
 const lockNotAvailable = "55P03"
 
-// Replay implements app.Payments.
+// Replay implements access.Store.
 func (s *Store) Replay(ctx context.Context, k idempotency.Key) (idempotency.Answer, bool, error) {
 	return idempotency.Find(ctx, s.pool, k)
 }
 
-// Settled implements app.Payments.
+// Settled implements access.Store.
 func (s *Store) Settled(ctx context.Context, k idempotency.Key) (idempotency.Answer, error) {
 	return idempotency.Replay(ctx, s.pool, k)
 }
 
-// Receive implements app.Payments. It locks the payment before the deposit row, so that changes of one payment are
+// Receive implements deposits.Store. It locks the payment before the deposit row, so that changes of one payment are
 // serial.
 func (s *Store) Receive(ctx context.Context, in change.Incoming, f change.Func, stray change.Stray) error {
 	return s.inTx(ctx, func(tx pgx.Tx, done *effects) error {

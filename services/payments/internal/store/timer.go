@@ -16,7 +16,7 @@ import (
 	"causeway.internal/services/payments/internal/payout"
 )
 
-// Due implements app.Timers.
+// Due implements deposits.Store.
 func (s *Store) Due(ctx context.Context, margin time.Duration, most int) ([]string, error) {
 	rows, err := s.pool.Query(ctx, duePayments, margin.Seconds(), most)
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *Store) Due(ctx context.Context, margin time.Duration, most int) ([]stri
 	return ids, nil
 }
 
-// DuePayouts implements app.Payouts.
+// DuePayouts implements payouts.Store.
 func (s *Store) DuePayouts(ctx context.Context, most int) ([]payout.Payout, error) {
 	if most <= 0 {
 		return nil, nil
@@ -77,7 +77,7 @@ func (s *Store) Advance(ctx context.Context, m wire.ScannedThrough) error {
 	return nil
 }
 
-// Scans implements app.ScanList.
+// Scans is the list of admission.NewScans.
 func (s *Store) Scans(ctx context.Context) ([]admission.Scan, error) {
 	rows, err := s.pool.Query(ctx, selectScans)
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 	noteUntraced = `UPDATE scan_progress SET untraced = $3 WHERE mode = $1 AND network = $2 AND untraced <> $3`
 )
 
-// NameTransaction implements app.Transactions.
+// NameTransaction is Keep of checkouts.Checkouts.
 func (s *Store) NameTransaction(ctx context.Context, paymentID, txHash string, most int, c change.Command) (ok bool, err error) {
 	msg, err := outbox.Encode(ctx, c.Name, c.ID, c.Payload)
 	if err != nil {
