@@ -14,35 +14,35 @@ import (
 	"causeway.internal/services/payments/internal/store"
 )
 
-// booking is what an operator books: the events of the treasury that no message tells. There is no desk in the system, and
-// refunds are sent by hand.
+// booking is an entry that an operator makes: an event of the treasury that no message reports. Traders work outside of
+// this system, and people send refunds by hand.
 type booking struct {
 	ref, rail, currency, network, crypto string
 	amount, gas                          string
 }
 
-// book books a top-up of a float at a rail, crypto that the desk has sold, what it has earned, what a network took for a
-// transaction that was sent by hand, or a sweep that wallets did not tell.
+// book books a top-up of a float at a rail, crypto that the trader has sold, the trader's spread, the fee of a
+// transaction that a person sent, or a sweep that wallets did not report.
 func book(kind string) func(in command.Input) (operation, error) {
 	return func(in command.Input) (operation, error) {
 		var b booking
 		err := in.FlagsOnly(func(f *flag.FlagSet) {
-			f.StringVar(&b.ref, "ref", "", "what names it for ever: the bank's reference, or the transaction")
-			f.StringVar(&b.amount, "amount", "", "how much")
+			f.StringVar(&b.ref, "ref", "", "permanent reference: the bank's, or the transaction's hash")
+			f.StringVar(&b.amount, "amount", "", "amount")
 			switch kind {
 			case "topup":
 				f.StringVar(&b.rail, "rail", "", "the rail whose float it is")
 				f.StringVar(&b.currency, "currency", "", "the fiat currency")
 			case "spread":
-				f.StringVar(&b.currency, "currency", "", "the fiat currency; a loss has an amount below zero")
+				f.StringVar(&b.currency, "currency", "", "the fiat currency; the amount of a loss is negative")
 			case "gas":
-				f.StringVar(&b.network, "network", "", "the network, which is paid in its own coin")
+				f.StringVar(&b.network, "network", "", "the network; the amount is in its own coin")
 			case "sale", "sweep":
 				f.StringVar(&b.network, "network", "", "the network")
 				f.StringVar(&b.crypto, "crypto", "", "the asset")
 			}
 			if kind == "sweep" {
-				f.StringVar(&b.gas, "gas", "0", "what the network took, in its own coin")
+				f.StringVar(&b.gas, "gas", "0", "the fee of the network, in its own coin")
 			}
 		})
 		if err != nil {
@@ -72,7 +72,7 @@ func (b booking) journal(kind string) (ledger.Journal, error) {
 	}
 	n, known := money.NetworkOf(b.network)
 	if kind != "sale" && n.Family != money.Solana {
-		b.ref = strings.ToLower(b.ref) // as wallets tells a transaction in hexadecimal, so that it is booked once
+		b.ref = strings.ToLower(b.ref) // wallets reports hexadecimal hashes in lower case; one spelling is booked once
 	}
 	if kind == "gas" {
 		if !known {
@@ -94,7 +94,7 @@ func (b booking) journal(kind string) (ledger.Journal, error) {
 	return ledger.Swept(b.ref, n.Name, asset.Symbol, amount, n.Coin().Symbol, gas), nil
 }
 
-// fiat is what is booked in a currency.
+// fiat is the journal of an entry in a fiat currency.
 func (b booking) fiat(kind string, amount decimal.Decimal) (ledger.Journal, error) {
 	currency := money.Currency(b.currency)
 	switch {

@@ -24,11 +24,11 @@ import (
 	"causeway.internal/services/payments/internal/store"
 )
 
-// nameWaitTest lets a sandbox payout go on without a name, so that the magic account of a name service that is down
-// shows the rest of the way too.
+// nameWaitTest is how long a sandbox payout waits for a name. Then it goes on without one, so that the magic account
+// whose name service is down is paid too.
 const nameWaitTest = 2 * time.Second
 
-// settings are what every role needs.
+// settings are those that every role reads.
 type settings struct {
 	Postgres           postgres.Config
 	Telemetry          telemetry.Config
@@ -80,7 +80,7 @@ type operateSettings struct {
 	MasterKeys config.Secret `env:"MASTER_KEYS,required" doc:"comma separated id:base64(32 bytes); the first seals stored values, all open them"`
 }
 
-// Erasing is what keeps payments from erasure.
+// Erasing says how long payments are kept from erasure.
 type Erasing struct {
 	Laundering time.Duration `env:"AML_RETENTION" envDefault:"43824h" doc:"time for which the law against money laundering requires the records of a live payment after its last move: five years by default; at least 1680h, for which other services hold copies. The erasure of a younger record waits for that time (docs/runbooks/personal-data.md)"`
 }
@@ -91,13 +91,14 @@ func (s serveSettings) callbacks() func(mode tenant.Mode, url string) error {
 	return func(mode tenant.Mode, url string) error { return guard.CheckURL(mode, url, policies[mode]) }
 }
 
-// families are those that each open mode keeps addresses of. The simulated chain has all of them.
-func (s settings) families(worlds map[tenant.Mode]provider.Set) (map[tenant.Mode][]money.Family, error) {
+// families lists the network families for which each open mode keeps addresses. Test mode has all of them, because the
+// simulated chain has.
+func (s settings) families(providers map[tenant.Mode]provider.Set) (map[tenant.Mode][]money.Family, error) {
 	wanted := map[tenant.Mode][]money.Family{}
-	if _, ok := worlds[tenant.Test]; ok {
+	if _, ok := providers[tenant.Test]; ok {
 		wanted[tenant.Test] = money.Families()
 	}
-	if _, ok := worlds[tenant.Live]; !ok {
+	if _, ok := providers[tenant.Live]; !ok {
 		return wanted, nil
 	}
 	known := map[money.Family]bool{}
@@ -126,11 +127,11 @@ func (s settings) tokens(into *store.Store, policy payment.Policy) error {
 	return nil
 }
 
-// secondDefault is what the tag of SecondOperator says.
+// secondDefault repeats the default in the tag of SecondOperator.
 const secondDefault = "NGN=1000000,GHS=10000,KES=90000,ZAR=12000"
 
-// secondAbove are the amounts above which one operator is not enough, nil where one always is. real says that live mode moves
-// real money, which nobody moves alone.
+// secondAbove gives the amounts above which an order needs a second operator; nil means that one operator always
+// suffices. real says that live mode moves real money, which always has such amounts.
 func (s settings) secondAbove(real bool) (map[money.Currency]decimal.Decimal, error) {
 	if s.SecondOperator == "off" {
 		if real {

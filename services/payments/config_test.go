@@ -78,24 +78,24 @@ func TestWorlds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			worlds, err := cfg.worlds(outside{log: slog.New(slog.DiscardHandler)})
+			providers, err := cfg.providers(outside{log: slog.New(slog.DiscardHandler)})
 			if (err != nil) != (tc.refused != "") || (err != nil && !strings.Contains(err.Error(), tc.refused)) {
 				t.Fatalf("error %v, want %q", err, tc.refused)
 			}
 			if err != nil && (strings.Contains(err.Error(), "sk_live_x") || strings.Contains(err.Error(), "FLWSECK-x")) {
 				t.Errorf("the error shows a key: %v", err)
 			}
-			if _, open := worlds[tenant.Live]; open != tc.live {
+			if _, open := providers[tenant.Live]; open != tc.live {
 				t.Errorf("live open: %v", open)
 			}
-			if err == nil && !worlds[tenant.Test].Rates.Simulated() {
+			if err == nil && !providers[tenant.Test].Rates.Simulated() {
 				t.Error("test mode's prices are a market's")
 			}
 		})
 	}
 }
 
-// What the rails' contracts say reaches their caps.
+// RAIL_LIMITS and the rails' own rules reach their caps.
 func TestRailLimits(t *testing.T) {
 	cfg, err := config.Read[settings](map[string]string{
 		"DATABASE_URL": "postgres://x", "MASTER_KEYS": "k1:key", "RATES_LIVE": "market", "RAIL_LIVE": "paystack", "PAYSTACK_KEY_KES": "sk_live_x",
@@ -103,16 +103,16 @@ func TestRailLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	worlds, err := cfg.worlds(outside{log: slog.New(slog.DiscardHandler)})
+	providers, err := cfg.providers(outside{log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	caps := worlds[tenant.Live].Rail.Caps().Currencies[money.KES]
+	caps := providers[tenant.Live].Rail.Caps().Currencies[money.KES]
 	if !caps.Whole || caps.Resolves || caps.Min.String() != "100" || caps.Max.String() != "150000" {
 		t.Errorf("%+v", caps)
 	}
-	if !whole(worlds)[payment.RailCurrency{Rail: "paystack", Currency: money.KES}] || len(whole(worlds)) != 1 || len(markets(worlds)) != 1 {
-		t.Errorf("whole units %v, %d markets", whole(worlds), len(markets(worlds)))
+	if !whole(providers)[payment.RailCurrency{Rail: "paystack", Currency: money.KES}] || len(whole(providers)) != 1 || len(markets(providers)) != 1 {
+		t.Errorf("whole units %v, %d markets", whole(providers), len(markets(providers)))
 	}
 }
 
@@ -143,7 +143,7 @@ func TestPolicy_depths(t *testing.T) {
 	}
 }
 
-// Two operators are the default in every currency; only a system that moves no real money may do without.
+// A second operator is the default in every currency; only a system that moves no real money may switch it off.
 func TestSecondAbove(t *testing.T) {
 	field, _ := reflect.TypeFor[settings]().FieldByName("SecondOperator")
 	if field.Tag.Get("envDefault") != secondDefault {

@@ -37,8 +37,7 @@ import (
 
 var identityKey = bytes.Repeat([]byte("k"), 32)
 
-// service is the whole program, run as a process runs it, between a real database and a real broker. wallets and the
-// dispatcher are played by the test.
+// service is the whole program between a real database and a real broker. The test plays wallets and the dispatcher.
 type service struct {
 	t        *testing.T
 	url, ops string
@@ -55,7 +54,7 @@ func startService(t *testing.T) *service {
 	return startOn(t, pg.URL(t, migrations.FS), nil)
 }
 
-// startOn starts the service on a database, with more in its environment.
+// startOn starts the service on a database; more adds to its environment.
 func startOn(t *testing.T, database string, more map[string]string) *service {
 	t.Helper()
 	s := &service{t: t, database: database, changed: make(chan struct{}, 1), deposits: make(chan wire.SimulateDeposit, 8)}
@@ -109,7 +108,7 @@ func startOn(t *testing.T, database string, more map[string]string) *service {
 	return s
 }
 
-// playScans tells every second that each network of test mode is followed.
+// playScans reports every second that the scan of each network of test mode follows its chain.
 func (s *service) playScans(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -134,7 +133,7 @@ func (s *service) playScans(ctx context.Context) error {
 	}
 }
 
-// metrics is what the service exports; "" while it cannot be read.
+// metrics returns the exported metrics of the service; "" while they cannot be read.
 func (s *service) metrics() string {
 	res, err := http.Get(s.ops + "/metrics")
 	if err != nil {
@@ -214,7 +213,7 @@ func (s *service) send(name wire.Name, payload any) error {
 	return s.wallets.Publisher().Publish(string(name), asWatermill(m))
 }
 
-// until asks again and again, each time after an event or a short wait, and gives up after 30 s.
+// until calls ok after each event or a short wait, and fails the test after 90 s.
 func (s *service) until(what string, ok func() bool) {
 	s.t.Helper()
 	limit, poll := time.After(90*time.Second), time.NewTicker(20*time.Millisecond)
@@ -276,7 +275,7 @@ func (s *service) call(mode tenant.Mode, method, path, body string, header ...st
 const good = `{"type":"transfer","fiatAmount":50000,"fiatCurrency":"NGN","crypto":"USDT","network":"tron","chargeFrom":"fiat",` +
 	`"payer":{"chatId":"chat"},"receiver":{"bankCode":"058","accountNumber":"0123456789"}}`
 
-// A transfer is created, paid by a deposit that the test plays, and settled; every status is told in order.
+// A transfer is created, paid by a deposit that the test plays, and settled; each status publishes its event, in order.
 func TestFlow_transfer(t *testing.T) {
 	t.Parallel()
 	s := startService(t)
@@ -451,7 +450,7 @@ func TestFlow_badInput(t *testing.T) {
 	}
 }
 
-// A service that starts with recovery discards the addresses that stand in its stock, gets new ones, and pays.
+// A service that starts with recovery discards the addresses in its stock, gets new ones, and pays.
 func TestFlow_recovery(t *testing.T) {
 	t.Parallel()
 	database := pg.URL(t, migrations.FS)

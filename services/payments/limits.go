@@ -17,7 +17,7 @@ import (
 	"causeway.internal/services/payments/internal/quote"
 )
 
-// limitSettings bound money. The daily ones and the caps bind live mode only.
+// limitSettings limit money. Daily limits and capacities apply to live mode only.
 type limitSettings struct {
 	Transaction   string `env:"TRANSACTION_LIMITS" doc:"narrower bounds of one payment by currency: NGN=100-5000000,KES=10-250000; a currency that is not named keeps those of docs/api-contract.md#fees"`
 	MinimumsLive  string `env:"MINIMUMS_LIVE" doc:"least payments of live mode in crypto, instead of the amounts that are worth collecting (docs/networks.md): ethereum/USDT=20,bitcoin/BTC=0.0003; 0 takes one away"`
@@ -49,7 +49,7 @@ func (s limitSettings) narrow(policy *payment.Policy) error {
 	return nil
 }
 
-// minimums are the least payments of a mode in crypto.
+// minimums reads the least payments of a mode in crypto.
 func (s limitSettings) minimums(mode tenant.Mode) (quote.Minimums, error) {
 	out, text := quote.Minimums{}, s.MinimumsTest
 	if mode == tenant.Live {
@@ -58,7 +58,7 @@ func (s limitSettings) minimums(mode tenant.Mode) (quote.Minimums, error) {
 	return out, out.Set(text)
 }
 
-// daily are the daily limits.
+// daily reads the daily limits.
 func (s limitSettings) daily() (admission.Daily, error) {
 	out := admission.Daily{}
 	for name, c := range map[string]struct{ kind, text string }{
@@ -73,7 +73,7 @@ func (s limitSettings) daily() (admission.Daily, error) {
 	return out, nil
 }
 
-// capacity is the guard over what is open.
+// capacity makes the guard of the open amounts, with its metric.
 func (s limitSettings) capacity(from func(context.Context, tenant.Mode) (admission.Exposure, error), registry prometheus.Registerer, alert func(code string)) (*admission.Capacity, error) {
 	fiat, err := amounts(s.CapFloat)
 	if err != nil {
@@ -101,10 +101,10 @@ func (s limitSettings) capacity(from func(context.Context, tenant.Mode) (admissi
 	}, func(string, string) { alert("capacity_near") }), nil
 }
 
-// capacityEvery is how often a process that creates payments adds up what is open.
+// capacityEvery is how often a process that creates payments reads the open amounts.
 const capacityEvery = 5 * time.Second
 
-// limits wires what bounds money into the use cases.
+// limits wires the daily limits and the capacity into the use cases.
 func (p *process) limits(ctx context.Context, alert func(code string)) error {
 	daily, err := p.cfg.Limits.daily()
 	if err != nil {

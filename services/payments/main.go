@@ -1,6 +1,6 @@
 // Command payments prices payments, follows their deposits and pays them out. `serve` answers the HTTP API and never
-// dials the broker; `work` consumes, relays, runs the timers and sends payouts; without a verb it does both. This package
-// only wires.
+// dials the broker; `work` consumes, relays, runs the timers and sends payouts; without a verb it does both. This
+// package only wires.
 package main
 
 import (
@@ -49,17 +49,17 @@ var program = command.Program{Name: wire.Payments, Verbs: slices.Concat(
 
 func main() { program.Main() }
 
-// process is what the roles share while they are put together.
+// process holds the parts that the roles share during the start.
 type process struct {
-	cfg    settings
-	tel    *telemetry.Telemetry
-	group  *lifecycle.Group
-	worlds map[tenant.Mode]provider.Set
-	store  *store.Store
-	deps   app.Deps
-	relay  *outbox.Relay          // nil in a process that only serves
-	led    []*prometheus.GaugeVec // told by the process that leads the timers, and by no other
-	checks []telemetry.Check
+	cfg       settings
+	tel       *telemetry.Telemetry
+	group     *lifecycle.Group
+	providers map[tenant.Mode]provider.Set
+	store     *store.Store
+	deps      app.Deps
+	relay     *outbox.Relay          // nil in a process that only serves
+	led       []*prometheus.GaugeVec // set by the leader, and by no other process
+	checks    []telemetry.Check
 }
 
 func start(ctx context.Context, environ map[string]string, serves, works bool) error {
@@ -88,12 +88,12 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	defer statement.Close()
 
 	p := &process{cfg: cfg, tel: tel, group: lifecycle.New(tel.Log, cfg.Drain)}
-	if p.worlds, err = cfg.worlds(outside{statement, tel.Log, tel.Registry}); err != nil {
+	if p.providers, err = cfg.providers(outside{statement, tel.Log, tel.Registry}); err != nil {
 		return err
 	}
-	alerts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "payments_alerts_total", Help: "What an operator must look at, by code."}, []string{"code"})
+	alerts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "payments_alerts_total", Help: "Alerts to operators, by code."}, []string{"code"})
 	tel.Registry.MustRegister(p.group, alerts)
-	for _, code := range []string{"stray_deposit", payout.AlertContradicted} { // at 0 from the start: an alert cannot see a series appear
+	for _, code := range []string{"stray_deposit", payout.AlertContradicted} { // 0 from the start: increase() does not see a series appear
 		alerts.WithLabelValues(code)
 	}
 	render := views.Renderer{PublicURL: cfg.PublicURL}
@@ -116,8 +116,8 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	if err := cfg.Limits.narrow(&policy); err != nil {
 		return err
 	}
-	policy.Screen, policy.Whole = true, whole(p.worlds)
-	_, live := p.worlds[tenant.Live]
+	policy.Screen, policy.Whole = true, whole(p.providers)
+	_, live := p.providers[tenant.Live]
 	second, err := cfg.secondAbove(live && !cfg.AllowSimulatedLive)
 	if err != nil {
 		return fmt.Errorf("SECOND_OPERATOR_ABOVE: %w", err)
@@ -140,13 +140,13 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	if err := cfg.tokens(p.store, policy); err != nil {
 		return err
 	}
-	families, err := cfg.families(p.worlds)
+	families, err := cfg.families(p.providers)
 	if err != nil {
 		return err
 	}
 	p.deps = app.Deps{
 		Keys: keys, Families: families, Screening: admission.NewScreening(screen.New(sanctions, p.store), tel.Log), Pauses: pauses, Scans: scans,
-		Store: p.store, SecondAbove: second, Watch: watch(tel.Registry), Worlds: p.worlds, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: clock.Now, Log: tel.Log,
+		Store: p.store, SecondAbove: second, Watch: watch(tel.Registry), Worlds: p.providers, Policy: policy, Render: render, Refusal: httpapi.Refusal, Now: clock.Now, Log: tel.Log,
 		Full: outbox.NewBacklog(db, outbox.MaxRows).Full,
 	}
 	if err := p.limits(ctx, func(code string) { alerts.WithLabelValues(code).Inc() }); err != nil {
@@ -163,7 +163,7 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 		{Name: "database", Ready: db.Ping},
 	}
 	p.announce()
-	for _, m := range markets(p.worlds) {
+	for _, m := range markets(p.providers) {
 		p.group.Go("rates", m.Run)
 	}
 	if serves {
@@ -186,10 +186,10 @@ func start(ctx context.Context, environ map[string]string, serves, works bool) e
 	return p.group.Run(ctx)
 }
 
-// announce says what each mode runs on, because money depends on it.
+// announce logs the prices and the rails of each mode.
 func (p *process) announce() {
 	for _, mode := range []tenant.Mode{tenant.Test, tenant.Live} {
-		if w, ok := p.worlds[mode]; ok {
+		if w, ok := p.providers[mode]; ok {
 			rails := []string{w.Rail.Name()}
 			for _, other := range w.Others {
 				rails = append(rails, other.Name())
@@ -202,23 +202,23 @@ func (p *process) announce() {
 	}
 }
 
-// wake tells the relay of this process, if it has one, that a message waits.
+// wake makes the relay of this process, if it has one, look at the outbox.
 func (p *process) wake() {
 	if p.relay != nil {
 		p.relay.Wake()
 	}
 }
 
-// clockEvery is how often a process sets itself by the database's clock.
+// clockEvery is how often a process measures the difference to the database's clock.
 const clockEvery = 10 * time.Second
 
-// pausesEvery is how long a pause of quotes may take to be known.
+// pausesEvery is how often a process reads the pauses of quotes.
 const pausesEvery = time.Second
 
-// scansEvery is how long a network that closes or opens may take to be known.
+// scansEvery is how often a process reads which networks are open.
 const scansEvery = time.Second
 
-// closeTimeout bounds what is done after the last request.
+// closeTimeout bounds the clean-up after the last request.
 const closeTimeout = 5 * time.Second
 
 // serve adds the HTTP API with its stock of addresses.
@@ -245,7 +245,7 @@ func (p *process) serve(environ map[string]string) (closeStock func(context.Cont
 	}, nil
 }
 
-// How often the timers look. They run on one replica at a time.
+// Intervals of the timers. The leader runs them.
 const (
 	stockEvery   = 200 * time.Millisecond
 	expireEvery  = 500 * time.Millisecond
@@ -256,12 +256,12 @@ const (
 	screenEvery  = 2 * time.Second
 	unknownEvery = 10 * time.Second
 	openEvery    = 30 * time.Second
-	// A reconciliation runs once a day; this is how soon after midnight, or after a start, it is looked for.
+	// A reconciliation runs once a day; this is how soon after midnight, or after a start, it begins.
 	reconcileEvery = time.Minute
 )
 
-// work adds consumers, payouts, timers and the relay. They stop in this order, so that what the earlier ones write last is
-// still relayed.
+// work adds consumers, payouts, timers and the relay. They stop in this order, so that the relay still publishes the
+// last messages of the others.
 func (p *process) work(ctx context.Context, environ map[string]string) (closeLink func(), err error) {
 	cfg, err := config.Read[workSettings](environ)
 	if err != nil {
@@ -294,19 +294,19 @@ func (p *process) work(ctx context.Context, environ map[string]string) (closeLin
 	return func() { _ = link.Close() }, nil // the process ends
 }
 
-// timers runs the periodic work on whichever replica leads.
+// timers runs the periodic work on the leader.
 func (p *process) timers(a *app.App, r *stock.Replenisher, keep erasure.Retention) func(context.Context) error {
 	differs, unknown, open := p.differences(), p.unknown(), p.open()
 	return func(ctx context.Context) error {
 		return postgres.Lead(ctx, p.cfg.Postgres, "payments timers", p.tel.Log, func(ctx context.Context) error {
-			defer func() { // what another leads on from here must not stay as it was last seen here
+			defer func() { // a former leader must not show old values
 				for _, gauge := range p.led {
 					gauge.Reset()
 				}
 			}()
 			leading := p.group.Child(closeTimeout)
 			leading.Every("address stock", stockEvery, r.Look)
-			if !p.cfg.Recovery { // deposits of the lost time are still to be told again
+			if !p.cfg.Recovery { // wallets still has to repeat the deposits of the lost time
 				leading.Every("expiry", expireEvery, a.ExpireDue)
 			}
 			leading.Every("used addresses", cleanEvery, p.store.CleanStock)
@@ -321,14 +321,14 @@ func (p *process) timers(a *app.App, r *stock.Replenisher, keep erasure.Retentio
 	}
 }
 
-// openGauge shows which networks take payments. One of live mode that was never scanned has no series: not every network has
-// endpoints.
+// openGauge shows which networks take payments. A network of live mode that was never scanned has no series, because it
+// may have no RPC endpoint.
 func openGauge(registry prometheus.Registerer) func(tenant.Mode, string, bool) {
 	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "payments_network_open", Help: "1 while the scan of a network follows its chain, so that it takes payments; 0 while it is closed.",
 	}, []string{"mode", "network"})
 	registry.MustRegister(gauge)
-	for _, n := range money.Networks() { // every network of test mode is scanned: closed until wallets says so
+	for _, n := range money.Networks() { // every network of test mode is scanned; closed until wallets reports it
 		gauge.WithLabelValues(string(tenant.Test), n.Name)
 	}
 	return func(mode tenant.Mode, network string, open bool) {
@@ -340,7 +340,7 @@ func openGauge(registry prometheus.Registerer) func(tenant.Mode, string, bool) {
 	}
 }
 
-// moves counts the payments that enter each status, and measures how long they stay in one.
+// moves counts the payments that enter each status, and measures how long they stay in it.
 func (p *process) moves() func(store.Move) {
 	entered := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "payments_entered_total", Help: "Payments that entered a status, by mode and type.",
@@ -358,7 +358,7 @@ func (p *process) moves() func(store.Move) {
 	}
 }
 
-// unknown measures payouts of unknown outcome. The process that leads the timers tells them.
+// unknown measures payouts of unknown outcome, on the leader.
 func (p *process) unknown() func(context.Context) error {
 	unknown := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "payments_payouts_unknown", Help: "Payouts of unknown outcome."}, []string{"mode"})
 	oldest := prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -401,10 +401,10 @@ func (p *process) unknown() func(context.Context) error {
 	}
 }
 
-// open measures how many payments are in each status that is not an end. The process that leads the timers tells it.
+// open counts the payments in each status that is not final, on the leader.
 func (p *process) open() func(context.Context) error {
 	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "payments_open", Help: "Payments in a status that they will leave; 20000 stands for as many or more.",
+		Name: "payments_open", Help: "Payments in a status that they will leave; 20000 means that many or more.",
 	}, []string{"mode", "type", "status"})
 	p.tel.Registry.MustRegister(gauge)
 	p.led = append(p.led, gauge)
@@ -417,10 +417,10 @@ func (p *process) open() func(context.Context) error {
 	}
 }
 
-// differences is the gauge of what reconciliation has found, on the replica that runs the timers.
+// differences is the gauge of the open differences that reconciliation found, on the leader.
 func (p *process) differences() func(open map[string]int, at time.Time) {
 	open := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "payments_ledger_differences", Help: "Open differences between the books and what stands outside, by kind.",
+		Name: "payments_ledger_differences", Help: "Open differences of the ledger from deposits, payouts and rails, by kind.",
 	}, []string{"kind"})
 	at := prometheus.NewGauge(prometheus.GaugeOpts{Name: "payments_reconciled_timestamp_seconds", Help: "When the books were last compared."})
 	p.tel.Registry.MustRegister(open, at)

@@ -10,7 +10,7 @@ import (
 	"causeway.internal/libs/outbox"
 )
 
-// asWatermill is what the relay makes of an outbox row.
+// asWatermill turns an outbox row into a message, as the relay does.
 func asWatermill(m outbox.Message) *message.Message {
 	out := message.NewMessage(m.ID, m.Body)
 	maps.Copy(out.Metadata, m.Headers)

@@ -23,7 +23,7 @@ import (
 	"causeway.internal/services/payments/migrations"
 )
 
-// operation is a verb of an operator: it works on the database alone, while the service runs, and leaves a note in the audit.
+// operation is an operator's verb. It uses the database alone, may run beside the service, and writes the audit.
 type operation func(ctx context.Context, s *store.Store) error
 
 var operations = []command.Verb{
@@ -38,7 +38,7 @@ var operations = []command.Verb{
 	{Name: "book gas", Args: "--ref ID --network tron --amount 27.6", Run: operate(book("gas"))},
 	{Name: "book sweep", Args: "--ref ID --network tron --crypto USDT --amount 1000 [--gas 27.6]", Run: operate(book("sweep"))},
 	{Name: "payouts", Run: operate(lines((*store.Store).PayoutStates))},
-	{Name: "payouts strangers", Args: "< REFERENCES", Run: operate(strangers)},
+	{Name: "payouts strangers", Args: "< REFERENCES", Run: operate(unknownReferences)},
 	{Name: "books", Run: operate(balances)},
 	{Name: "sequences", Args: "--from TIME", Run: operate(sequences)},
 	{Name: "unmarked-gifts", Run: operate(unmarkedGifts)},
@@ -49,7 +49,7 @@ var operations = []command.Verb{
 	{Name: "rotate-master", Run: operate(rotateMaster)},
 }
 
-// operate makes a verb of what reads its flags and says what to do.
+// operate makes a verb of a function that reads its flags and returns the operation.
 func operate(read func(in command.Input) (operation, error)) func(ctx context.Context, in command.Input) error {
 	return func(ctx context.Context, in command.Input) error {
 		do, err := read(in)
@@ -110,7 +110,7 @@ func pauses(in command.Input) (operation, error) {
 	return func(ctx context.Context, s *store.Store) error { return listPauses(ctx, s, in.Out) }, nil
 }
 
-// listPauses tells what is stopped.
+// listPauses prints the pauses.
 func listPauses(ctx context.Context, s *store.Store, out io.Writer) error {
 	found, err := s.Pauses(ctx)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"causeway.internal/services/payments/migrations"
 )
 
-// The operators' verbs, as they are typed.
+// Each verb of an operator prints what the runbooks quote.
 func TestOperate(t *testing.T) {
 	cfg := pg.Config(t, migrations.FS)
 	environ := map[string]string{"DATABASE_URL": cfg.URL.Reveal(), "MASTER_KEYS": "k1:" + base64.StdEncoding.EncodeToString(make([]byte, 32))}

@@ -14,7 +14,7 @@ import (
 	"causeway.internal/services/payments/internal/store"
 )
 
-// lines makes a verb without flags that prints what each gives, one JSON object a line.
+// lines makes a verb without flags that prints the values of each, one JSON object a line.
 func lines[T any](each func(*store.Store, context.Context, func(T) error) error) func(in command.Input) (operation, error) {
 	return func(in command.Input) (operation, error) {
 		if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
@@ -68,7 +68,8 @@ func sequences(in command.Input) (operation, error) {
 	}, nil
 }
 
-// unmarkedGifts prints the newest gifts that can still be claimed by a reference without a mark, and how many there are.
+// unmarkedGifts prints the newest gifts that can still be claimed by a reference without a mark, and how many there
+// are.
 func unmarkedGifts(in command.Input) (operation, error) {
 	if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
 		return nil, err
@@ -84,18 +85,18 @@ func unmarkedGifts(in command.Input) (operation, error) {
 	}, nil
 }
 
-// strangersAtOnce bounds one look for references.
-const strangersAtOnce = 1000
+// referencesAtOnce bounds the references of one query.
+const referencesAtOnce = 1000
 
-// strangers prints which references of a rail's statement no payout has.
-func strangers(in command.Input) (operation, error) {
+// unknownReferences prints the references of a rail's statement that no payout has.
+func unknownReferences(in command.Input) (operation, error) {
 	if err := in.FlagsOnly(func(*flag.FlagSet) {}); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, s *store.Store) error {
 		looked, strange := 0, 0
 		whole := func(line string) (string, error) { return line, nil }
-		err := command.Batches(in.In, strangersAtOnce, whole, func(references []string) error {
+		err := command.Batches(in.In, referencesAtOnce, whole, func(references []string) error {
 			found, err := s.StrangePayouts(ctx, references)
 			for _, r := range found {
 				fmt.Fprintln(in.Out, r)
@@ -111,7 +112,7 @@ func strangers(in command.Input) (operation, error) {
 	}, nil
 }
 
-// skipExpiry lets a network's payments expire again though deposit messages are gone for good.
+// skipExpiry lets a network's payments expire again after deposit messages were lost for good.
 func skipExpiry(in command.Input) (operation, error) {
 	var mode, network, reason string
 	err := in.FlagsOnly(func(f *flag.FlagSet) {

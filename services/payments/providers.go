@@ -35,7 +35,7 @@ import (
 	"causeway.internal/services/payments/internal/rate/quidax"
 )
 
-// rateSettings are those of prices out of the world (docs/rates.md).
+// rateSettings are those of the sources of prices (docs/rates.md).
 type rateSettings struct {
 	Sources    []string `env:"RATE_SOURCES" envDefault:"binance,coinbase,coinbase-fx,kraken,quidax,luno,paycrest,open.er-api" doc:"comma separated sources of the prices of market"`
 	Spreads    string   `env:"RATE_SPREADS" doc:"basis points off the price, over the defaults: stable=75;coin=125;degraded=100;USDT/NGN=60"`
@@ -49,7 +49,7 @@ type rateSettings struct {
 	OpenERAPI  string   `env:"RATE_OPEN_ER_API_URL" envDefault:"https://open.er-api.com" doc:"address of open.er-api"`
 }
 
-// railSettings are those of the rails with a network (docs/rails.md).
+// railSettings are those of the rails that are called over the network (docs/rails.md).
 type railSettings struct {
 	PaystackURL     string        `env:"PAYSTACK_URL" envDefault:"https://api.paystack.co" doc:"address of Paystack"`
 	PaystackNGN     config.Secret `env:"PAYSTACK_KEY_NGN" doc:"secret key of the Paystack business of Nigeria; a currency without a key is not paid over Paystack"`
@@ -62,17 +62,17 @@ type railSettings struct {
 	Limits          string        `env:"RAIL_LIMITS" envDefault:"paystack/NGN=100..;paystack/GHS=1..;paystack/KES=100..150000;paystack/ZAR=10..;flutterwave/NGN=100..;flutterwave/GHS=1..;flutterwave/KES=100..150000" doc:"least and most of one payout by rail and currency, as in your contract with the rail"`
 }
 
-// outside is what the worlds need besides the settings.
+// outside is what the providers use besides the settings.
 type outside struct {
 	statement sim.Statement
 	log       *slog.Logger
 	metrics   prometheus.Registerer
 }
 
-// worlds gives each mode its prices and its rails. Live mode stays closed without both; an incomplete one, and one that
-// would move no real money, is refused at start unless that is allowed.
-func (s settings) worlds(o outside) (map[tenant.Mode]provider.Set, error) {
-	worlds := map[tenant.Mode]provider.Set{}
+// providers gives each mode its prices and its rails. Live mode is closed without both. The start fails on a mode that
+// has only one of them, and on a live mode that would move no real money unless ALLOW_SIMULATED_LIVE is set.
+func (s settings) providers(o outside) (map[tenant.Mode]provider.Set, error) {
+	providers := map[tenant.Mode]provider.Set{}
 	for _, c := range []struct {
 		mode         tenant.Mode
 		rates, rails string
@@ -81,7 +81,7 @@ func (s settings) worlds(o outside) (map[tenant.Mode]provider.Set, error) {
 			continue
 		}
 		suffix := strings.ToUpper(string(c.mode))
-		rates, err := s.Rates.open(c.rates, o, worlds[tenant.Test].Rates)
+		rates, err := s.Rates.open(c.rates, o, providers[tenant.Test].Rates)
 		if err != nil {
 			return nil, fmt.Errorf("RATES_%s: %w", suffix, err)
 		}
@@ -100,18 +100,18 @@ func (s settings) worlds(o outside) (map[tenant.Mode]provider.Set, error) {
 			return nil, fmt.Errorf("MINIMUMS_%s: %w", suffix, err)
 		}
 		w := provider.Set{Rates: rates, Rail: rails[0], Others: rails[1:], Minimums: minimums, Timing: payout.LiveTiming()}
-		if simulated { // it answers at once
+		if simulated { // a simulated rail answers at once
 			w.Timing = payout.TestTiming()
 		}
 		if c.mode == tenant.Test {
 			w.NameWait = nameWaitTest
 		}
-		worlds[c.mode] = w
+		providers[c.mode] = w
 	}
-	return worlds, nil
+	return providers, nil
 }
 
-// refuseUnreal names what of live mode moves no real money.
+// refuseUnreal names the settings of live mode that move no real money.
 func (s settings) refuseUnreal(rates rate.Aggregator, rails []rail.Provider) error {
 	var found []string
 	if rates.Simulated() {
@@ -139,7 +139,7 @@ func isTest(prefix string) func(config.Secret) bool {
 	return func(key config.Secret) bool { return strings.HasPrefix(key.Reveal(), prefix) }
 }
 
-// fixedTable and marketName are the known sources of prices.
+// fixedTable and marketName are the known values of RATES_TEST and RATES_LIVE.
 const (
 	fixedTable = "fixed"
 	marketName = "market"
@@ -161,7 +161,7 @@ func (s rateSettings) open(name string, o outside, other rate.Aggregator) (rate.
 	return nil, fmt.Errorf("%q is no source of prices; known: fixed, market", name)
 }
 
-// drivers are the sources by name. A new one is a line here and one in the conformance suite (docs/rates.md).
+// drivers are the sources by name. A new source is a line here and one in the conformance suite (docs/rates.md).
 func (s rateSettings) drivers() map[string]func() (rate.Driver, error) {
 	at := func(f func(string) (rate.Driver, error), base string) func() (rate.Driver, error) {
 		return func() (rate.Driver, error) { return f(base) }
@@ -173,7 +173,7 @@ func (s rateSettings) drivers() map[string]func() (rate.Driver, error) {
 	}
 }
 
-// quorums are the sources of which each leg needs two.
+// quorums lists the sources of each leg, which needs two of them.
 var quorums = map[string][]string{
 	"coins": {"binance", "coinbase", "kraken"}, "NGN": {"quidax", "paycrest", "luno"}, "GHS": {"paycrest", "open.er-api", "coinbase-fx"},
 	"KES": {"paycrest", "open.er-api", "coinbase-fx"}, "ZAR": {"luno", "open.er-api", "coinbase-fx"},
@@ -231,7 +231,7 @@ func (s railSettings) open(names string, o outside) ([]rail.Provider, error) {
 	return out, nil
 }
 
-// one makes a rail. A new one is a case here and a line in the conformance suite (docs/rails.md).
+// one makes a rail. A new rail is a case here and a line in the conformance suite (docs/rails.md).
 func (s railSettings) one(name string, o outside, limits map[string]map[money.Currency]rail.CurrencyCaps) (p rail.Provider, err error) {
 	switch name {
 	case sim.Name:
@@ -288,10 +288,10 @@ func (s railSettings) limits() (map[string]map[money.Currency]rail.CurrencyCaps,
 	return out, nil
 }
 
-// whole lists where the rails of the worlds pay whole units only.
-func whole(worlds map[tenant.Mode]provider.Set) map[payment.RailCurrency]bool {
+// whole lists the rails and currencies that pay whole units only.
+func whole(providers map[tenant.Mode]provider.Set) map[payment.RailCurrency]bool {
 	out := map[payment.RailCurrency]bool{}
-	for _, w := range worlds {
+	for _, w := range providers {
 		for _, p := range append([]rail.Provider{w.Rail}, w.Others...) {
 			for cur, c := range p.Caps().Currencies {
 				if c.Whole {
@@ -303,19 +303,19 @@ func whole(worlds map[tenant.Mode]provider.Set) map[payment.RailCurrency]bool {
 	return out
 }
 
-// watch makes the metrics of the rails.
+// watch makes the metrics of the rails and registers them.
 func watch(registry prometheus.Registerer) payouts.Watch {
 	outcomes := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "payments_payouts_total", Help: "What became of payouts, by rail, currency and outcome.",
+		Name: "payments_payouts_total", Help: "Outcomes of payouts, by rail, currency and outcome.",
 	}, []string{"rail", "currency", "outcome"})
 	breakers := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "payments_rail_breaker_open", Help: "1 while nothing is sent over a rail in a currency because it gives no clear answers.",
+		Name: "payments_rail_breaker_open", Help: "1 while the breaker of a corridor is open: no payout is sent over the rail in the currency.",
 	}, []string{"rail", "currency"})
 	floats := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "payments_rail_float", Help: "Our balance at a rail when it was last read, in whole units of the currency.",
 	}, []string{"rail", "currency"})
 	hints := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "payments_rail_hints_total", Help: "Webhooks of rails, by rail and outcome: ok, other (about no transfer of ours), forged.",
+		Name: "payments_rail_hints_total", Help: "Webhooks of rails, by rail and outcome: ok, other (names no payout), forged.",
 	}, []string{"rail", "outcome"})
 	registry.MustRegister(outcomes, breakers, floats, hints)
 	return payouts.Watch{
@@ -336,10 +336,10 @@ func watch(registry prometheus.Registerer) payouts.Watch {
 	}
 }
 
-// markets are the sources of prices that are read in the background, each once.
-func markets(worlds map[tenant.Mode]provider.Set) []*market.Market {
+// markets lists the sources of prices that are read in the background, each once.
+func markets(providers map[tenant.Mode]provider.Set) []*market.Market {
 	var out []*market.Market
-	for _, w := range worlds {
+	for _, w := range providers {
 		if m, ok := w.Rates.(*market.Market); ok && !slices.Contains(out, m) {
 			out = append(out, m)
 		}

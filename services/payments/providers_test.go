@@ -10,7 +10,7 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// What happens at the rails is told by metrics, each under its labels.
+// Each event at a rail counts in its metric under its labels.
 func TestWatch(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	w := watch(registry)

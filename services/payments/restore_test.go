@@ -14,7 +14,7 @@ import (
 	"causeway.internal/services/payments/migrations"
 )
 
-// drill is a restore under load: what wallets knows, and which addresses payers were shown.
+// drill is a restore under load. It keeps the deposits that wallets knows and the addresses that payers saw.
 type drill struct {
 	told  []wire.DepositChanged
 	shown []string
@@ -53,8 +53,8 @@ func (d *drill) pay(s *service, address string) {
 }
 
 // The database is set back by some seconds under load, to a moment with payments in every stage, while bank, payers and
-// wallets remember: after a start with recovery every payment that is left settles, none is ordered twice, no address is
-// shown twice, no deposit is lost.
+// wallets remember: after a start with recovery every payment that is left settles, none is ordered twice, no address
+// is shown twice, no deposit is lost.
 func TestFlow_databaseSetBackUnderLoad(t *testing.T) {
 	t.Parallel()
 	const before, lost, waiting = 30, 15, 5
@@ -86,7 +86,7 @@ func TestFlow_databaseSetBackUnderLoad(t *testing.T) {
 		t.Logf("of %d payments the backup holds %d, %d of them settled, and %d payouts, %d of them never sent", before+lost+waiting,
 			s.count(`SELECT count(*) FROM backup.payments`), s.count(`SELECT count(*) FROM backup.payments WHERE status = 'settled'`),
 			s.count(`SELECT count(*) FROM backup.payouts`), s.count(`SELECT count(*) FROM backup.payouts WHERE sends = 0`))
-		for _, m := range d.told { // wallets tells everything again
+		for _, m := range d.told { // wallets sends every message again
 			m.Version++
 			s.publish(wire.DepositChangedV1, m)
 		}

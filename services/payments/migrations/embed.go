@@ -1,5 +1,5 @@
-// Package migrations holds the schema of the payments database as numbered goose files. A file that has been released is
-// never edited; a change is a new file.
+// Package migrations holds the schema of the payments database as numbered goose files. A released file is never
+// edited; a change is a new file.
 package migrations
 
 import "embed"

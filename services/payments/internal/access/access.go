@@ -1,4 +1,4 @@
-// Package access finds and changes a payment for those who may, its owner and anybody who knows its reference, once for each
+// Package access finds and changes a payment for its owner and for anybody who knows its reference, once per
 // idempotency key.
 package access
 
@@ -17,13 +17,14 @@ import (
 	"causeway.internal/services/payments/internal/change"
 )
 
-// AccessStore is the table of payments with the answers that are kept under keys.
+// Store is the table of payments, and the stored answers of idempotency keys.
 type Store interface {
-	// FindAny is the whole payment of a reference, which names its own mode.
+	// FindAny is the whole payment of a reference, in either mode.
 	FindAny(ctx context.Context, reference string) (change.View, error)
 	// UpdateOwned changes the payment of an owner by its reference and stores the answer under the key.
 	UpdateOwned(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key, f change.Func) error
-	// UpdateAny is UpdateOwned for anybody who knows the reference. It gives ErrAddressUsed where Insert would.
+	// UpdateAny is UpdateOwned for anybody who knows the reference. It returns ErrAddressUsed under the conditions of
+	// Insert.
 	UpdateAny(ctx context.Context, reference string, k idempotency.Key, f change.Func) error
 	// Ours says whether an address in its canonical spelling is a payment's deposit address, waits in the stock for a
 	// payment, has received money, or was named by wallets.
@@ -34,11 +35,11 @@ type Store interface {
 	Settled(ctx context.Context, k idempotency.Key) (idempotency.Answer, error)
 }
 
-// Access finds and changes payments for those who may: their owner, and anybody who knows the reference.
+// Payments finds and changes payments for their owner and for anybody who knows the reference.
 type Payments struct {
 	Store   Store
-	Keys    *keyring.Ring                                                // seals answers that hold a secret while they may be repeated
-	Refusal func(ctx context.Context, f *fault.Error) idempotency.Answer // the exact reply that a fault becomes
+	Keys    *keyring.Ring                                                // seals answers that hold a secret or personal data
+	Refusal func(ctx context.Context, f *fault.Error) idempotency.Answer // the exact reply for a fault
 }
 
 // Owned changes an owner's payment once per Idempotency-Key and returns the answer that the change gave.
@@ -57,7 +58,8 @@ func (a *Payments) Anyone(ctx context.Context, reference string, k idempotency.K
 	return a.Once(ctx, k, f, func(f change.Func) error { return a.Store.UpdateAny(ctx, reference, k, f) })
 }
 
-// Once runs a change through update and keeps its answer, and what the payment's state refuses, under the key.
+// Once runs a change through update and stores its answer under the key; a refusal by the payment's state is stored
+// too.
 func (a *Payments) Once(ctx context.Context, k idempotency.Key, f change.Func, update func(change.Func) error) (idempotency.Answer, error) {
 	if earlier, found, err := a.Replay(ctx, k); err != nil || found {
 		return earlier, err
@@ -90,14 +92,14 @@ func (a *Payments) Once(ctx context.Context, k idempotency.Key, f change.Func, u
 	return answer, err
 }
 
-// stateAnswer picks the refusals that are kept for a request's key: those that the payment's state gave, not those of a
+// stateAnswer picks the refusals that are stored under a request's key: those by the payment's state, not those of a
 // body that breaks a rule (docs/api-contract.md#idempotency).
 func stateAnswer(err error) (*fault.Error, bool) {
 	f, ok := errors.AsType[*fault.Error](err)
 	return f, ok && len(f.Fields) == 0 && (f.Kind == fault.Invalid || f.Kind == fault.Conflict)
 }
 
-// Replay is the answer that was given to the same request before.
+// Replay is the stored answer of the same request.
 func (a *Payments) Replay(ctx context.Context, k idempotency.Key) (idempotency.Answer, bool, error) {
 	if !k.Sent() {
 		return idempotency.Answer{}, false, nil
@@ -106,7 +108,7 @@ func (a *Payments) Replay(ctx context.Context, k idempotency.Key) (idempotency.A
 	return unseal(a.Keys, k, answer), found, err
 }
 
-// Open finds the payment of a reference that anybody may use, or the answer that was given to the same request before.
+// Open finds the payment of a reference for anybody who knows it, or the stored answer of the same request.
 func (a *Payments) Open(ctx context.Context, reference string, k idempotency.Key) (v change.View, earlier idempotency.Answer, found bool, err error) {
 	if !id.IsPaymentReference(reference) {
 		return change.View{}, idempotency.Answer{}, false, change.ErrNotFound
@@ -114,7 +116,7 @@ func (a *Payments) Open(ctx context.Context, reference string, k idempotency.Key
 	return a.UnlessDone(ctx, k, func() (change.View, error) { return a.Store.FindAny(ctx, reference) })
 }
 
-// UnlessDone finds a payment, or the answer that its request was given before.
+// UnlessDone finds a payment, or the stored answer of the same request.
 func (a *Payments) UnlessDone(ctx context.Context, k idempotency.Key, find func() (change.View, error)) (v change.View, earlier idempotency.Answer, found bool, err error) {
 	if earlier, found, err = a.Replay(ctx, k); err != nil || found {
 		return change.View{}, earlier, found, err
@@ -123,8 +125,8 @@ func (a *Payments) UnlessDone(ctx context.Context, k idempotency.Key, find func(
 	return v, idempotency.Answer{}, false, err
 }
 
-// Ours says whether an address is one of this system's in either mode, so that what is sent there does not reach a payer. The
-// texts of two families never look alike, so at most one look-up is made.
+// Ours reports whether an address belongs to this system, so that money sent there does not reach a payer. No text is
+// an address of two families, so there is at most one look-up.
 func (a *Payments) Ours(ctx context.Context, mode tenant.Mode, text string) (bool, error) {
 	for _, family := range money.Families() {
 		if address.Check(family, mode == tenant.Live, text) == nil {
@@ -137,7 +139,7 @@ func (a *Payments) Ours(ctx context.Context, mode tenant.Mode, text string) (boo
 // SecretPlace binds a sealed answer to its key.
 func SecretPlace(k idempotency.Key) string { return "answer/" + k.Scope + "/" + k.Key }
 
-// keep is an answer as it is stored for its key.
+// keep is the stored form of an answer.
 func keep(ring *keyring.Ring, k idempotency.Key, given idempotency.Answer) *idempotency.Answer {
 	if given.Personal && k.Sent() {
 		given.Body = ring.Seal(given.Body, SecretPlace(k))
@@ -145,11 +147,11 @@ func keep(ring *keyring.Ring, k idempotency.Key, given idempotency.Answer) *idem
 	return &given
 }
 
-// unseal gives a stored answer back as it was given, with its secret while that is kept.
+// unseal returns a stored answer as the caller first got it, with its secret while that is stored.
 func unseal(ring *keyring.Ring, k idempotency.Key, stored idempotency.Answer) idempotency.Answer {
-	if _, err := keyring.KeyID(stored.Body); err == nil { // a personal one is sealed
+	if _, err := keyring.KeyID(stored.Body); err == nil { // an answer with personal data is sealed
 		body, err := ring.Open(stored.Body, SecretPlace(k))
-		if err != nil { // its master key is gone: what was done stands, and is not told again
+		if err != nil { // its master key was removed: the change is kept, its answer is lost
 			body = []byte(`{"success":true}`)
 		}
 		stored.Body = body

@@ -1,5 +1,5 @@
-// Package admission decides whether money may come in or go out now: daily limits, the capacity of live mode, pauses of operators,
-// networks whose scan has stopped, and the screening of addresses.
+// Package admission decides whether money may come in or go out now, by daily limits, the capacity of live mode, the
+// pauses of operators, the scans of networks, and the screening of addresses.
 package admission
 
 import (
@@ -28,8 +28,8 @@ const (
 	LimitReceiver = "receiver"
 )
 
-// Daily are the limits in money of one day in UTC, by kind and currency. They bind live mode only; what is not named is
-// not limited.
+// Daily holds the limits in fiat of one day in UTC, by kind and currency, of live mode only. A kind or currency that is
+// not named has no limit.
 type Daily map[string]map[money.Currency]decimal.Decimal
 
 // On reports whether anything is limited.
@@ -42,7 +42,7 @@ func (d Daily) On() bool {
 	return false
 }
 
-// reservations are those of everybody whom a payment names, in the order in which they are locked. amount is what each counts.
+// reservations lists a reservation of amount for key, payer and receiver of a payment, in the order of their locks.
 func (d Daily) reservations(keys *keyring.Ring, p payment.Payment, amount decimal.Decimal) (out []change.Reservation) {
 	if p.Mode != tenant.Live || !d.On() {
 		return nil
@@ -62,12 +62,12 @@ func (d Daily) reservations(keys *keyring.Ring, p payment.Payment, amount decima
 	return out
 }
 
-// Quoted are the reservations that a payment is made with: they count the quote.
+// Quoted lists the reservations of a new payment; they count the quote.
 func (d Daily) Quoted(keys *keyring.Ring, p payment.Payment) []change.Reservation {
 	return d.reservations(keys, p, p.FiatAmount)
 }
 
-// Further are the reservations of those whom a change has named for the first time.
+// Further lists the reservations of the payer and receiver whom a change named for the first time.
 func (d Daily) Further(keys *keyring.Ring, before, after payment.Payment) []change.Reservation {
 	return added(d.Quoted(keys, before), d.Quoted(keys, after))
 }
@@ -81,8 +81,8 @@ func added(before, after []change.Reservation) (out []change.Reservation) {
 	return out
 }
 
-// Differences are what a change makes a payment count beside its quote, because what is converted is another amount. undo says
-// that what it has counted so far counts no more.
+// Differences lists what a payment counts beside its quote when a change converts another amount than the quote. undo
+// says that its earlier differences count no more.
 func (d Daily) Differences(keys *keyring.Ring, before, after payment.Payment) (undo bool, book []change.Reservation) {
 	if after.Mode != tenant.Live {
 		return false, nil
@@ -94,11 +94,11 @@ func (d Daily) Differences(keys *keyring.Ring, before, after payment.Payment) (u
 	if was.Equal(is) {
 		return false, added(d.reservations(keys, before, was), book)
 	}
-	return true, book // where a version that knows no differences undid the last conversion, what that counted is still there
+	return true, book // an earlier version that undid the last conversion left its differences
 }
 
-// beside is what a payment's conversion counts in fiat beside the priced amount, which is the payout and, where it is taken from
-// that, the fee.
+// beside is the fiat of a payment's conversion minus the priced amount. The fiat of a conversion is the payout, plus
+// the fee where the fee is taken out of the fiat.
 func beside(p payment.Payment) decimal.Decimal {
 	if !p.Credit.Frozen {
 		return decimal.Zero
@@ -110,45 +110,45 @@ func beside(p payment.Payment) decimal.Decimal {
 	return converted.Sub(p.FiatAmount)
 }
 
-// Exposure is what is open of one mode: crypto at a locked rate that has not been converted, and fiat that is promised to
-// receivers and not paid.
+// Exposure is the open money of one mode: crypto at a locked rate that has not been converted, and fiat that is
+// promised to receivers and not paid.
 type Exposure struct {
 	Crypto map[string]decimal.Decimal
 	Fiat   map[money.Currency]decimal.Decimal
 }
 
-// capacityNear is the share of a cap at which operators are told.
+// capacityNear is the share of a cap that alerts operators.
 var capacityNear = decimal.New(7, -1)
 
 var errCapacity = fault.New(fault.Unavailable, "capacity", "No more payments of this kind can be taken right now. Try again later.").After(time.Minute).Closed()
 
-// Capacity bounds what live mode may have open: crypto per asset at locked rates, fiat per currency from our float. It
-// answers from memory: what the database said a few seconds ago, and what this process has taken since. It is a guard and
-// no ledger: replicas may together exceed a cap by what they take in those seconds. The zero value bounds nothing.
+// Capacity limits the open money of live mode: crypto per asset at locked rates, fiat per currency from our float. It
+// adds the amounts that this process took to those that the database gave a few seconds ago. Replicas may together
+// exceed a cap by what they take in those seconds. The zero value has no limit.
 type Capacity struct {
-	from   func(ctx context.Context, mode tenant.Mode) (Exposure, error)
-	crypto map[string]decimal.Decimal
-	fiat   map[money.Currency]decimal.Decimal
-	told   func(kind, of string, share decimal.Decimal)
-	near   func(kind, of string)
+	from    func(ctx context.Context, mode tenant.Mode) (Exposure, error)
+	crypto  map[string]decimal.Decimal
+	fiat    map[money.Currency]decimal.Decimal
+	observe func(kind, of string, share decimal.Decimal)
+	near    func(kind, of string)
 
 	mu   sync.Mutex
 	open Exposure
-	was  map[string]bool // what was near its cap at the last look
+	was  map[string]bool // caps that were near at the last Load
 }
 
-// NewCapacity makes a guard with caps per asset and currency. told is given each share of a cap, near each cap of which 70 %
-// has just been reached.
+// NewCapacity makes a guard with caps per asset and currency. It calls observe with the used share of each cap, and
+// near for each cap that has just reached 70 %.
 func NewCapacity(from func(context.Context, tenant.Mode) (Exposure, error), crypto map[string]decimal.Decimal, fiat map[money.Currency]decimal.Decimal,
-	told func(kind, of string, share decimal.Decimal), near func(kind, of string),
+	observe func(kind, of string, share decimal.Decimal), near func(kind, of string),
 ) *Capacity {
-	return &Capacity{from: from, crypto: crypto, fiat: fiat, told: told, near: near, was: map[string]bool{}, open: Exposure{map[string]decimal.Decimal{}, map[money.Currency]decimal.Decimal{}}}
+	return &Capacity{from: from, crypto: crypto, fiat: fiat, observe: observe, near: near, was: map[string]bool{}, open: Exposure{map[string]decimal.Decimal{}, map[money.Currency]decimal.Decimal{}}}
 }
 
-// On reports whether anything is bounded.
+// On reports whether there is a cap.
 func (c *Capacity) On() bool { return c != nil && (len(c.crypto) > 0 || len(c.fiat) > 0) }
 
-// Load reads what is open anew. Call it every few seconds.
+// Load reads the open amounts again. Call it every few seconds.
 func (c *Capacity) Load(ctx context.Context) error {
 	if !c.On() {
 		return nil
@@ -180,7 +180,7 @@ func (c *Capacity) look(kind, of string, open, most decimal.Decimal) {
 		return
 	}
 	share := open.DivRound(most, 4)
-	c.told(kind, of, share)
+	c.observe(kind, of, share)
 	near := share.GreaterThanOrEqual(capacityNear)
 	if near && !c.was[kind+of] {
 		c.near(kind, of)
@@ -188,7 +188,7 @@ func (c *Capacity) look(kind, of string, open, most decimal.Decimal) {
 	c.was[kind+of] = near
 }
 
-// Take counts a quote, or refuses it.
+// Take counts a quote, or refuses it where a cap has no room.
 func (c *Capacity) Take(mode tenant.Mode, q quote.Quote) error {
 	if mode != tenant.Live || !c.On() {
 		return nil
@@ -206,7 +206,7 @@ func (c *Capacity) Take(mode tenant.Mode, q quote.Quote) error {
 	return nil
 }
 
-// More counts what a conversion takes beyond its quote; ok is false where there is no room for it.
+// More counts the amount that a conversion takes beyond its quote; ok is false where a cap has no room.
 func (c *Capacity) More(before, after payment.Payment) (ok bool) {
 	q, credit := after.Quote, after.Credit
 	beyond := quote.Quote{
@@ -219,7 +219,7 @@ func (c *Capacity) More(before, after payment.Payment) (ok bool) {
 	return c.Take(after.Mode, beyond) == nil
 }
 
-// converted reports a change that fixes what is converted.
+// converted reports whether a change fixes the converted amount.
 func converted(before, after payment.Payment) bool {
 	return after.Credit.Frozen && after.Credit.N != before.Credit.N
 }

@@ -10,14 +10,13 @@ import (
 	"causeway.internal/libs/money"
 )
 
-// What can be paused.
+// The parts that an operator can pause.
 const (
 	PauseQuotes  = "quotes"
 	PausePayouts = "payouts"
 )
 
-// Pause is what an operator has stopped: all of it, or what has this currency, network and rail. An empty part stands for
-// all.
+// Pause is an operator's pause of quotes or payouts, within one currency, network and rail. An empty field means all.
 type Pause struct {
 	What     string
 	Currency money.Currency
@@ -27,8 +26,8 @@ type Pause struct {
 	At       time.Time
 }
 
-// Pauses is what is stopped, in memory for those who quote: a create asks no database. Payouts do not look here; they read
-// the table under their lock. The zero value stops nothing.
+// Pauses holds the pauses in memory, because a create does not query the database. Payouts read the table under their
+// lock instead. The zero value pauses nothing.
 type Pauses struct {
 	list func(context.Context) ([]Pause, error)
 	now  atomic.Pointer[[]Pause]
@@ -37,7 +36,7 @@ type Pauses struct {
 // NewPauses makes an empty copy of a list; Load fills it.
 func NewPauses(list func(context.Context) ([]Pause, error)) *Pauses { return &Pauses{list: list} }
 
-// Load reads the list anew. Call it every second; what it knows stays while the database is away.
+// Load reads the list again. Call it every second; while the database is down, the last list remains.
 func (p *Pauses) Load(ctx context.Context) error {
 	found, err := p.list(ctx)
 	if err != nil {
@@ -47,7 +46,7 @@ func (p *Pauses) Load(ctx context.Context) error {
 	return nil
 }
 
-// All lists what is stopped.
+// All lists the pauses.
 func (p *Pauses) All() []Pause {
 	if p == nil {
 		return nil
@@ -60,7 +59,7 @@ func (p *Pauses) All() []Pause {
 
 var errQuotesPaused = fault.New(fault.Unavailable, "quotes_paused", "Quotes are paused for this currency or network right now. Try again later.").After(time.Minute).Closed()
 
-// Quotes refuses a pair that is stopped.
+// Quotes refuses a currency or network whose quotes are paused.
 func (p *Pauses) Quotes(currency money.Currency, network string) error {
 	if slices.ContainsFunc(p.All(), func(x Pause) bool {
 		return x.What == PauseQuotes && x.Rail == "" && (x.Currency == "" || x.Currency == currency) && (x.Network == "" || x.Network == network)

@@ -10,8 +10,8 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// Scanned hands the progress of a network's scan to advance. The message is a snapshot, so a duplicate does no harm. It may
-// overtake deposits of the blocks that it speaks of; the store counts those before it believes it.
+// Scanned hands the progress of a network's scan to advance. The message is a snapshot, so a duplicate does no harm. It
+// may arrive before deposits of its blocks, so the store counts them before it moves the head.
 func Scanned(advance func(ctx context.Context, m wire.ScannedThrough) error) func(ctx context.Context, messageID string, m wire.ScannedThrough) error {
 	return func(ctx context.Context, _ string, m wire.ScannedThrough) error {
 		n, ok := money.NetworkOf(m.Network)

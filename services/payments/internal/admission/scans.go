@@ -20,26 +20,26 @@ const (
 	ModeDisabled   Closed = "mode_disabled"    // the mode has no prices or no rail
 	NoAddresses    Closed = "no_addresses"     // no addresses of its family are kept
 	Paused         Closed = "paused"           // an operator has stopped its quotes
-	NotFollowed    Closed = "not_followed"     // no scanner has ever told of it
-	Silent         Closed = "silent"           // its scanner has told nothing for too long
-	NotReachable   Closed = "unreachable"      // no endpoint tells its scanner the head of the chain
-	Stalled        Closed = "stalled"          // the chain, or every endpoint, makes no blocks
+	NotFollowed    Closed = "not_followed"     // wallets has never reported it
+	Silent         Closed = "silent"           // wallets has not reported it for too long
+	NotReachable   Closed = "unreachable"      // no RPC endpoint shows the head of the chain
+	Stalled        Closed = "stalled"          // neither the chain nor any RPC endpoint shows new blocks
 	Behind         Closed = "behind"           // the scan trails the head
 	Halted         Closed = "halted"           // the scan stopped at a reorganisation that is too deep
-	Mismatched     Closed = "mismatched"       // a setting of wallets is not that of the addresses that were issued
-	CannotBeJudged Closed = "cannot_be_judged" // a newer wallets tells a state that this version does not know
+	Mismatched     Closed = "mismatched"       // a setting of wallets does not match the issued addresses
+	CannotBeJudged Closed = "cannot_be_judged" // a newer wallets reports a state that this version does not know
 )
 
-// Scan is how the scan of a network was when wallets last told of it.
+// Scan is the state of a network's scan in the last report of wallets.
 type Scan struct {
 	Mode     tenant.Mode
 	Network  string
 	State    wire.ScanState
-	Quiet    time.Duration // since then, by the database's clock
+	Quiet    time.Duration // since that report, by the database's clock
 	Height   int64
 	Head     int64
 	HeadTime time.Time // zero when unknown
-	Untraced bool      // coin that contracts send is not seen by itself
+	Untraced bool      // the scan does not see coin that contracts send
 }
 
 // closed judges a network by its scan.
@@ -48,7 +48,7 @@ func (s Scan) closed(silence time.Duration) Closed {
 		return Silent
 	}
 	switch s.State {
-	case "", wire.ScanFollowing: // "": an older wallets, whose scan goes on
+	case "", wire.ScanFollowing: // "": an older wallets, whose scan follows
 		return ""
 	case wire.ScanBehind:
 		return Behind
@@ -64,12 +64,12 @@ func (s Scan) closed(silence time.Duration) Closed {
 	return CannotBeJudged
 }
 
-// Scans is how the networks are scanned, in memory for those who quote: a create asks no database. Payouts and claims look
-// at the database instead, under their lock. nil takes every network for open.
+// Scans holds the scans of the networks in memory, because a create does not query the database. Payouts and claims
+// read the database instead, under their lock. A nil Scans takes every network for open.
 type Scans struct {
 	list    func(context.Context) ([]Scan, error)
 	silence time.Duration
-	told    func(mode tenant.Mode, network string, open bool)
+	observe func(mode tenant.Mode, network string, open bool)
 	log     *slog.Logger
 	now     atomic.Pointer[scansSeen]
 }
@@ -79,15 +79,15 @@ type scansSeen struct {
 	of map[tenant.Mode]map[string]Scan
 }
 
-// NewScans makes an empty copy of a list; Load fills it. A network is closed once nothing has come of its scan for the
-// silence. told is given every network that was ever scanned after each Load.
+// NewScans makes an empty copy of a list; Load fills it. A network is closed once wallets has not reported it for
+// silence. Each Load calls observe for every network that was ever scanned.
 func NewScans(list func(context.Context) ([]Scan, error), silence time.Duration,
-	told func(mode tenant.Mode, network string, open bool), log *slog.Logger,
+	observe func(mode tenant.Mode, network string, open bool), log *slog.Logger,
 ) *Scans {
-	return &Scans{list: list, silence: silence, told: told, log: log}
+	return &Scans{list: list, silence: silence, observe: observe, log: log}
 }
 
-// Load reads the list anew. Call it every second; while the database is away, what it knows grows old and networks close.
+// Load reads the list again. Call it every second; while the database is down, the reports grow old and networks close.
 func (s *Scans) Load(ctx context.Context) error {
 	found, err := s.list(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Scans) Load(ctx context.Context) error {
 	before := s.now.Swap(seen)
 	for _, x := range found {
 		why := x.closed(s.silence)
-		s.told(x.Mode, x.Network, why == "")
+		s.observe(x.Mode, x.Network, why == "")
 		was, known := Closed(""), false
 		if before != nil {
 			var last Scan
@@ -139,7 +139,7 @@ func (s *Scans) Closed(mode tenant.Mode, network string) Closed {
 	return x.closed(s.silence)
 }
 
-// Untraced reports whether coin that contracts send on a network is not seen by itself.
+// Untraced reports whether the scan of a network does not see coin that contracts send.
 func (s *Scans) Untraced(mode tenant.Mode, network string) bool {
 	if s == nil {
 		return false
@@ -148,7 +148,7 @@ func (s *Scans) Untraced(mode tenant.Mode, network string) bool {
 	return seen != nil && seen.of[mode][network].Untraced
 }
 
-// ErrNetworkClosed is what a caller gets who wants to pay, or to be paid, with money on a network that is not followed.
+// ErrNetworkClosed refuses payments and claims with money on a network whose scan does not follow its chain.
 var ErrNetworkClosed = fault.New(fault.Unavailable, "network_unavailable",
 	"This network cannot be used right now, because its blocks are not followed. Try again later or choose another network.").After(30 * time.Second).Closed()
 
@@ -160,8 +160,8 @@ func (s *Scans) Quotes(mode tenant.Mode, network string) error {
 	return nil
 }
 
-// Rests says whether the money of a payment is on a network whose scan follows, as the payment's lock saw it: what the chain
-// has taken back is not known otherwise.
+// Rests reports whether every network with money of a payment is followed, as the payment's lock saw it. Otherwise a
+// reorganisation may have taken the money back.
 func (s *Scans) Rests(v change.View) bool {
 	if s == nil {
 		return true

@@ -53,7 +53,7 @@ type scanList struct {
 
 func (l *scanList) Scans(context.Context) ([]Scan, error) { return l.scans, l.err }
 
-// TestScans: the copy in memory closes what it does not know, and what it has not read anew for too long.
+// TestScans: the copy in memory closes a network that it does not know, or has not read again for too long.
 func TestScans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := &scanList{scans: []Scan{
@@ -83,7 +83,7 @@ func TestScans(t *testing.T) {
 		if !maps.Equal(told, map[string]bool{"live tron": true, "live base": false}) {
 			t.Errorf("told %v", told)
 		}
-		list.err = errors.New("the database is away")
+		list.err = errors.New("the database is down")
 		if s.Load(t.Context()) == nil {
 			t.Error("a failure was swallowed")
 		}
@@ -100,7 +100,7 @@ func TestScans(t *testing.T) {
 	}
 }
 
-// TestScans_rests: money counts as there while every network that it is on is followed.
+// TestScans_rests: money rests while every network that holds some of it is followed.
 func TestScans_rests(t *testing.T) {
 	s := NewScans(nil, time.Minute, nil, nil)
 	p := payment.Payment{Quote: quote.Quote{Network: "ethereum"}}

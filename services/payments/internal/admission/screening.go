@@ -11,9 +11,9 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// Screener says whether money of some addresses may be taken, and sent on. It is asked at each deposit and again before
-// each payout, never under a lock. An error means that nobody can say: then nothing moves (fail closed).
-// The network is that of the addresses: some let a transfer name no sender.
+// Screener decides whether money of some addresses may be taken and paid out. It is called at each deposit and again
+// before each payout, never under a lock. After an error nothing moves (fail closed). The network is that of the
+// addresses, because on some networks a transfer names no sender.
 type Screener interface {
 	Screen(ctx context.Context, mode tenant.Mode, network string, addresses []string) (change.Verdict, error)
 }
@@ -27,10 +27,10 @@ type Screening struct {
 	log      *slog.Logger
 }
 
-// NewScreening asks the screener; without one nobody is screened, and the policy's Screen is false.
+// NewScreening uses the screener; without one nobody is screened, and the policy's Screen is false.
 func NewScreening(screener Screener, log *slog.Logger) Screening { return Screening{screener, log} }
 
-// Ask asks the screener, and gives the empty verdict of a payment while nobody can say.
+// Ask asks the screener; where it fails, the verdict is empty and the payment stays unscreened.
 func (s Screening) Ask(ctx context.Context, mode tenant.Mode, network string, addresses []string) (change.Verdict, payment.Screening) {
 	if s.screener == nil {
 		return change.Verdict{}, payment.Unscreened
@@ -43,5 +43,5 @@ func (s Screening) Ask(ctx context.Context, mode tenant.Mode, network string, ad
 	return v, v.Screening()
 }
 
-// ErrScreenDown is the answer about an address while nobody can say whether it may be used.
+// ErrScreenDown refuses an address while the screener fails.
 var ErrScreenDown = fault.New(fault.Unavailable, AlertUnscreened, "Addresses cannot be checked right now. Try again shortly.").After(5 * time.Second)

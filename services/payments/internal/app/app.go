@@ -32,7 +32,7 @@ import (
 	"causeway.internal/services/payments/internal/views"
 )
 
-// Store is everything that the use cases keep.
+// Store is every table of the use cases.
 type Store interface {
 	access.Store
 	views.Store
@@ -44,7 +44,7 @@ type Store interface {
 	NameTransaction(ctx context.Context, paymentID, txHash string, most int, c change.Command) (ok bool, err error)
 }
 
-// Deps is what the use cases need.
+// Deps holds the dependencies of the use cases.
 type Deps struct {
 	Store       Store
 	Stock       *stock.Stock
@@ -113,7 +113,7 @@ func New(d Deps) *App {
 	}}
 }
 
-// Worker is what a worker of payouts needs of the use cases.
+// Worker is the options of a worker of payouts.
 func (a *App) Worker(s payouts.Store, slots int) payouts.Options {
 	return payouts.Options{
 		Store: s, Providers: a.Worlds, Receivers: a.Receivers, Policy: a.Deps.Policy, Scans: a.Deps.Scans, Screening: a.Deps.Screening, Slots: slots,

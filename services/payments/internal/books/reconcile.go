@@ -17,13 +17,13 @@ import (
 	"causeway.internal/services/payments/internal/rail"
 )
 
-// Difference is what does not agree between the books and what stands outside of them.
+// Difference is a figure of the ledger that does not agree with the database or with a rail.
 type Difference struct {
 	ID         int64
 	Kind       string
-	Object     string // what differs: an asset, an account, a deposit, a payout, a float
+	Object     string // an asset, an account, a deposit, a payout or a float
 	Asset      string
-	Owner      string // who has to look
+	Owner      string // who has to act
 	Expected   decimal.Decimal
 	Found      decimal.Decimal
 	FirstAt    time.Time
@@ -34,14 +34,14 @@ type Difference struct {
 // The kinds of differences with who has to look at them.
 const (
 	DiffTrial     = "trial_balance"     // debits and credits of an asset differ
-	DiffBalance   = "account_balance"   // a kept balance is not that of its entries
-	DiffDeposit   = "deposit_unbooked"  // a deposit says that it is booked, and no journal does
-	DiffDeposits  = "deposit_total"     // the booked deposits of an asset are not what the ledger holds
+	DiffBalance   = "account_balance"   // a stored balance differs from its entries
+	DiffDeposit   = "deposit_unbooked"  // a deposit is marked as booked, without a journal
+	DiffDeposits  = "deposit_total"     // the booked deposits of an asset differ from the ledger
 	DiffSwept     = "deposit_overdrawn" // more has left the deposit addresses of an asset than was booked to them
-	DiffPayout    = "payout_unbooked"   // a payout was made, and no journal says so, or the other way round
-	DiffClearing  = "clearing"          // what is on its way to receivers is not what the ledger says
-	DiffStatement = "rail_statement"    // the rail says otherwise about a payout
-	DiffFloat     = "rail_float"        // the rail's balance moved otherwise than the ledger's
+	DiffPayout    = "payout_unbooked"   // a paid payout without a journal, or a journal without one
+	DiffClearing  = "clearing"          // the open payouts differ from the ledger
+	DiffStatement = "rail_statement"    // the rail contradicts a payout
+	DiffFloat     = "rail_float"        // the rail's balance moved by another amount than the ledger's
 	ownerBooks    = "engineering"
 	ownerTreasury = "treasury"
 	ownerPayouts  = "payout operations"
@@ -58,7 +58,7 @@ func DiffOwner(kind string) string {
 	return ownerBooks
 }
 
-// booksKinds are the kinds that the database alone tells.
+// booksKinds lists the kinds that need no rail.
 func booksKinds() []string {
 	return []string{DiffTrial, DiffBalance, DiffDeposit, DiffDeposits, DiffSwept, DiffPayout, DiffClearing}
 }
@@ -68,20 +68,20 @@ func DiffKinds() []string {
 	return append(booksKinds(), DiffStatement, DiffFloat)
 }
 
-// BookStore is the ledger, and what reconciliation compares with it.
+// Store is the ledger, and the tables that reconciliation compares with it.
 type Store interface {
-	// BeginDay takes today's reconciliation; false when it has been taken already.
+	// BeginDay claims today's reconciliation; false when it was claimed already.
 	BeginDay(ctx context.Context) (bool, error)
-	// Compare gives what differs inside the database, as one moment saw it.
+	// Compare lists the differences inside the database, in one snapshot.
 	Compare(ctx context.Context) ([]Difference, error)
-	// Conclusive lists payouts that were decided since a time, after an id.
+	// Conclusive lists payouts with an outcome since a time, after an id.
 	Conclusive(ctx context.Context, since time.Time, after string, most int) ([]payout.Payout, error)
-	// Float notes what a rail says of our float and gives by how much it moved otherwise than the ledger since the last time;
-	// zero the first time.
+	// Float records our float at a rail, and returns how the ledger and the rail moved since the last record; zeros the
+	// first time.
 	Float(ctx context.Context, mode tenant.Mode, rail string, currency money.Currency, balance decimal.Decimal) (expected, found decimal.Decimal, err error)
-	// EndDay keeps the differences, and marks those of the compared kinds that are over.
+	// EndDay stores the differences, and closes those of the compared kinds that were not found again.
 	EndDay(ctx context.Context, found []Difference, kinds []string) error
-	// State is how many differences of each kind are open, and when the books were last compared.
+	// State is the number of open differences of each kind, and the time of the last comparison.
 	State(ctx context.Context) (open map[string]int, at time.Time, err error)
 }
 
@@ -95,22 +95,22 @@ type Books struct {
 
 // Bounds of one reconciliation with the rails.
 const (
-	statementBack  = 26 * time.Hour // a day, and what was decided while the last one ran
+	statementBack  = 26 * time.Hour // a day, and the time that the last run took
 	statementPage  = 200
 	statementsMost = 20_000
 )
 
-// Reconcile compares, once a day, the ledger with itself, with the deposits, with the payouts, and these with what the
-// rails say. A rail that does not answer keeps its old differences. Each call, whether the day has been compared already or
-// not, tells how many of each kind are open and when that was, so that a process that starts knows it too.
-func (a *Books) Reconcile(ctx context.Context, told func(open map[string]int, at time.Time)) error {
+// Reconcile compares, once a day, the ledger with itself, with the deposits and with the payouts, and the payouts with
+// the rails. A rail that does not answer keeps its old differences. Each call reports the open differences of each kind
+// and the time of the last comparison, so that a process that starts shows them too.
+func (a *Books) Reconcile(ctx context.Context, report func(open map[string]int, at time.Time)) error {
 	fresh, err := a.Store.BeginDay(ctx)
 	if err == nil && fresh {
 		err = a.compare(ctx)
 	}
 	open, at, stateErr := a.Store.State(ctx)
 	if stateErr == nil {
-		told(open, at)
+		report(open, at)
 	}
 	return errors.Join(err, stateErr)
 }
@@ -140,7 +140,7 @@ func (a *Books) compare(ctx context.Context) error {
 	return errors.Join(silent, quiet)
 }
 
-// statements asks each rail again about the payouts that were decided of late.
+// statements asks each rail again about the payouts that got their outcome since the last run.
 func (a *Books) statements(ctx context.Context) (found []Difference, err error) {
 	since, last := a.Now().Add(-statementBack), ""
 	for range statementsMost / statementPage {
@@ -168,7 +168,7 @@ func (a *Books) statements(ctx context.Context) (found []Difference, err error) 
 	return found, nil
 }
 
-// statement compares one payout with the rail's word. No answer is no difference, and an error.
+// statement compares one payout with the rail's answer. No answer is an error and no difference.
 func (a *Books) statement(ctx context.Context, r rail.Provider, o payout.Payout) (*Difference, error) {
 	ctx, cancel := context.WithTimeout(ctx, provider.CallTimeout)
 	defer cancel()
@@ -191,10 +191,10 @@ func (a *Books) statement(ctx context.Context, r rail.Provider, o payout.Payout)
 	return &Difference{Kind: DiffStatement, Object: o.ID, Asset: string(o.Currency), Expected: expected, Found: paid}, nil
 }
 
-// floats compares how the balance at each real rail has moved with how the ledger's has. A simulated bank has no float.
+// floats compares the movement of the balance at each real rail with that of the ledger. A simulated bank has no float.
 func (a *Books) floats(ctx context.Context) (found []Difference, failed error) {
-	for mode, world := range a.Providers {
-		for _, bank := range world.Rails() {
+	for mode, set := range a.Providers {
+		for _, bank := range set.Rails() {
 			if bank.Caps().Simulated {
 				continue
 			}
@@ -210,7 +210,7 @@ func (a *Books) floats(ctx context.Context) (found []Difference, failed error) {
 	return found, failed
 }
 
-// float compares one balance; a rail that keeps none for us has no float.
+// float compares one balance; a rail without a balance has no float.
 func (a *Books) float(ctx context.Context, mode tenant.Mode, bank rail.Provider, currency money.Currency) (*Difference, error) {
 	ctx, cancel := context.WithTimeout(ctx, provider.CallTimeout)
 	defer cancel()

@@ -13,16 +13,16 @@ import (
 	"causeway.internal/services/payments/internal/ledger"
 )
 
-// Outgoing hands the journal of each final transaction of wallets, which is a sweep of deposit addresses or the cost of funding
-// one, to post. Its hash names the journal, so one that an operator has booked by hand stays as it is; post writes once for the
-// message and once for the journal's key.
+// Outgoing passes the journal of each final transaction of wallets to post: a sweep of deposit addresses, or the cost
+// of funding one. The transaction's hash is the journal's key, so a journal that an operator booked by hand stays as it
+// is. post writes once per message and once per key.
 func Outgoing(post func(ctx context.Context, messageID string, mode tenant.Mode, j ledger.Journal) error) func(ctx context.Context, messageID string, m wire.OutgoingFinal) error {
 	return func(ctx context.Context, messageID string, m wire.OutgoingFinal) error {
 		j, err := outgoing(m)
 		if err != nil {
 			return fault.Permanent(fmt.Errorf("outgoing transaction %q: %w", m.TxHash, err))
 		}
-		if j.Empty() { // it moved nothing and cost nothing
+		if j.Empty() { // the transaction moved nothing and cost nothing
 			return nil
 		}
 		return post(ctx, messageID, m.Mode, j)
@@ -54,7 +54,7 @@ func outgoing(m wire.OutgoingFinal) (ledger.Journal, error) {
 	case wire.OutgoingFund:
 		return ledger.GasSpent(m.TxHash, n.Name, coin.Symbol, fee), nil
 	case wire.OutgoingSweep:
-		if asset.Native { // it paid its fee itself
+		if asset.Native { // the transaction paid its fee out of the swept coin
 			amount = amount.Add(fee)
 		}
 		return ledger.Swept(m.TxHash, n.Name, asset.Symbol, amount, coin.Symbol, fee), nil

@@ -20,7 +20,7 @@ import (
 	"causeway.internal/services/payments/internal/payout"
 )
 
-// The statuses of stored answers, which are HTTP's.
+// The HTTP statuses of stored answers.
 const (
 	StatusOK      = 200
 	StatusCreated = 201
@@ -39,40 +39,40 @@ type View struct {
 	Rows      []payment.Deposit
 	Payout    *payout.Payout  // of the current attempt
 	Heads     map[string]Head // how far each network of the payment's mode is scanned
-	OverLimit bool            // a daily limit has no room: for a payout that would leave, or for converting more than the quote
-	Paused    bool            // an operator has stopped payouts like this one; known where a payout is changed
-	Token     bool            // an event that brings a settlement token, which it shows masked
+	OverLimit bool            // a daily limit has no room for the payout, or for converting more than the quote
+	Paused    bool            // an operator has paused payouts like this one; set only where a payout is changed
+	Token     bool            // the event carries a settlement token, which the body shows masked
 }
 
-// Head is the last scanned block of a network, with how its scan fares.
+// Head is the last scanned block of a network, with the state of its scan.
 type Head struct {
 	Height int64
 	Time   time.Time
 	State  wire.ScanState
-	Quiet  time.Duration // since wallets last told of it
+	Quiet  time.Duration // since the last report of wallets
 }
 
-// Result is what a change wants to be written. Facts empty, Payout nil and no commands mean: nothing.
+// Result is what the store writes for a change. Without facts, payout and commands it writes nothing.
 type Result struct {
 	Payment      payment.Payment
 	Facts        []payment.Fact
-	Payout       *payout.Payout               // row to save as it is here
+	Payout       *payout.Payout               // row to save
 	WalletID     string                       // of the address that the change gave to the payment
 	Decision     *Decision                    // of an operator, kept with the change
-	Reservations []Reservation                // of those whom the change has named
-	Approval     *approval.Request            // what an operator asked for and a second one has to confirm
-	Withdrawn    bool                         // the open request of an operator is over
-	Audit        *AuditNote                   // what an operator did, kept with the change
+	Reservations []Reservation                // of payer and receiver that the change named
+	Approval     *approval.Request            // an order that a second operator has to confirm
+	Withdrawn    bool                         // the open request of an operator is withdrawn
+	Audit        *AuditNote                   // an operator's action, kept with the change
 	Screened     []Screened                   // decisions about senders, kept with the change
 	Verdicts     map[string]payment.Screening // of single deposits
 	Commands     []Command
 	Alerts       []payment.Alert
 	Answer       *idempotency.Answer // stored under the request's key
-	Refused      error               // what the caller is told instead of an answer, though the change is kept
+	Refused      error               // the caller's error, though the change is kept
 }
 
-// Func decides what becomes of a payment. It runs while the payment's row is locked, may run more than once, and may
-// do nothing that waits. now is the database's clock.
+// Func decides the change of a payment. It runs while the payment's row is locked, may run more than once, and must not
+// wait for anything. now is the database's clock.
 type Func func(v View, now time.Time) (Result, error)
 
 // Incoming is a snapshot of a deposit as wallets reported it.
@@ -82,16 +82,15 @@ type Incoming struct {
 	Family    money.Family
 	Address   string
 	BlockHash string
-	Number    int64 // of the message among those of its mode and network, 0 when it has none
+	Number    int64 // of the message within its mode and network, 0 without one
 	Deposit   payment.Deposit
-	Verdict   Verdict // on its senders, where the deposit's own says that there is one
+	Verdict   Verdict // on its senders, where the deposit was screened
 }
 
-// Stray decides what is booked for a deposit on an address that no payment carries: the journals, and the marks of the
-// row.
+// Stray decides the journals of a deposit on an address that no payment has, and the marks of its row.
 type Stray func(d payment.Deposit) ([]ledger.Journal, payment.Mark)
 
-// Newborn is a payment to be inserted.
+// Newborn is a payment that the store has to insert.
 type Newborn struct {
 	Payment      payment.Payment
 	WalletID     string
@@ -104,20 +103,20 @@ type Newborn struct {
 // Reservation counts a payment against one daily limit.
 type Reservation struct {
 	Kind     string
-	Subject  []byte // whose limit, keyed so that it names nobody
+	Subject  []byte // a keyed hash of payer, receiver or key
 	Currency money.Currency
 	Amount   decimal.Decimal
 	Most     decimal.Decimal
 }
 
-// Verdict is a decision with what it rests on, as it is kept.
+// Verdict is the stored decision of a screening, with its reason and its lists.
 type Verdict struct {
 	Hit    bool
-	Reason string // stable code of what was found, or of why nothing could be; "" when simply clear
-	Lists  string // names and versions of what was asked
+	Reason string // stable code of the finding, or of why screening failed; "" when clear
+	Lists  string // names and versions of the lists
 }
 
-// Screening is the verdict as a payment keeps it.
+// Screening is the verdict in the form that a payment keeps.
 func (v Verdict) Screening() payment.Screening {
 	if v.Hit {
 		return payment.Hit
@@ -132,30 +131,30 @@ const (
 	AtRefund  = "refund"
 )
 
-// Screened is a decision to be kept.
+// Screened is a decision about senders that the store keeps.
 type Screened struct {
 	Stage     string
-	Deposit   string // key of the one transfer that it is about, "" for all of a payment
+	Deposit   string // key of the transfer, "" for all of a payment
 	Verdict   Verdict
 	Addresses []string
 }
 
-// Decision is an operator's decision as it is kept.
+// Decision is the stored decision of an operator.
 type Decision struct{ Operator, Action, Reason, TxHash string }
 
-// AuditNote is what an operator did.
+// AuditNote is an operator's action in the audit.
 type AuditNote struct {
 	Operator, Action string
 	Detail           map[string]any
 }
 
-// Applied is the result of a trigger that the state machine took.
+// Applied is the result of a trigger that the state machine applied.
 func Applied(p payment.Payment, facts []payment.Fact, err error) (Result, error) {
 	return Result{Payment: p, Facts: facts}, err
 }
 
-// Refuses reports whether the payment's state refuses a trigger, which is shown empty: one that the state would take is
-// then found incomplete, which is no refusal.
+// Refuses reports whether the payment's state refuses a trigger. empty is the trigger without its values, so a state
+// that takes it finds it incomplete, which is not a refusal.
 func Refuses(policy payment.Policy, p payment.Payment, empty payment.Trigger, now time.Time) bool {
 	_, _, err := policy.Apply(p, empty, now)
 	f, ok := errors.AsType[*fault.Error](err)

@@ -7,7 +7,7 @@ import (
 	"causeway.internal/libs/fault"
 )
 
-// Reasons why a payment is not written; the caller tries again with another address or reference.
+// Reasons why the store did not write a payment; the caller tries again with another address or reference.
 var (
 	ErrAddressUsed   = errors.New("the address belongs to a payment or has received money")
 	ErrReferenceUsed = errors.New("the reference is taken")

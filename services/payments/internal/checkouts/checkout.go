@@ -1,4 +1,4 @@
-// Package checkouts shows payments to their payers, and takes the transactions that they name.
+// Package checkouts shows payments to their payers, and takes the hashes of transactions from them.
 package checkouts
 
 import (
@@ -14,18 +14,18 @@ import (
 	"causeway.internal/services/payments/internal/views"
 )
 
-// Checkouts shows payments to their payers, and takes transactions that they name.
+// Checkouts shows payments to their payers, and takes the hashes of transactions from them.
 type Checkouts struct {
 	Access  *access.Payments
 	Pricing *pricing.Pricing
 	Policy  payment.Policy
 	Render  views.Renderer
-	// Keep keeps a transaction of a payment and writes the message with it, once for each; false when the payment
-	// has as many others as it may.
+	// Keep stores a transaction of a payment and its message, once per transaction; ok is false when the payment has
+	// most of them already.
 	Keep func(ctx context.Context, paymentID, txHash string, most int, c change.Command) (ok bool, err error)
 }
 
-// checkout is what a payer, or who claims a gift, needs and nothing else: no payer, no metadata, no merchant, no account.
+// checkout holds the fields for a payer or the recipient of a gift: no payer, no metadata, no merchant, no account.
 type checkout struct {
 	views.Created
 	Exception      *payment.Exception  `json:"exception"`

@@ -14,11 +14,11 @@ import (
 	"causeway.internal/services/payments/internal/views"
 )
 
-// namedMost bounds how many transactions may be named for one payment: each costs wallets a few calls.
+// namedMost bounds the transactions that payers may name for one payment, because each costs wallets a few calls.
 const namedMost = 5
 
 var (
-	errNotNeeded = fault.New(fault.Invalid, "hint_not_needed", "Whatever is sent to this payment is seen by itself.")
+	errNotNeeded = fault.New(fault.Invalid, "hint_not_needed", "Every transfer to this payment is found without its transaction hash.")
 	errTooMany   = fault.New(fault.Conflict, "too_many_transactions", "This payment takes no further transactions.")
 )
 
@@ -27,8 +27,8 @@ type namedAnswer struct {
 	Message string `json:"message"`
 }
 
-// NameTransaction takes the hash of the transaction that a payer says has paid. Wallets looks at what it did to the payment's
-// address; the answer says nothing about that.
+// NameTransaction takes the hash of the transaction that a payer says has paid. Wallets reads its transfers to the
+// payment's address later, so the answer does not mention them.
 func (a *Checkouts) NameTransaction(ctx context.Context, reference, txHash string, problems *fault.Problems) ([]byte, error) {
 	v, _, _, err := a.Access.Open(ctx, reference, idempotency.Key{})
 	if err != nil {
@@ -60,14 +60,14 @@ func (a *Checkouts) NameTransaction(ctx context.Context, reference, txHash strin
 	return views.Encode(namedAnswer{true, "The transaction will be looked at."})
 }
 
-// unseen reports whether a contract may pay a payment without being seen: its crypto is the coin of an EVM network that is not
-// traced.
+// unseen reports whether the scan misses a contract's transfer to a payment: its crypto is the coin of an EVM network
+// that is not traced.
 func (a *Checkouts) unseen(p payment.Payment) bool {
 	network, ok := money.NetworkOf(p.Quote.Network)
 	return ok && p.Address != "" && !a.Pricing.SeesContracts(p.Mode, network, p.Quote.Crypto)
 }
 
-// takesHash reports whether naming a transaction may help a payment.
+// takesHash reports whether a payment's page asks for a transaction hash.
 func (a *Checkouts) takesHash(p payment.Payment) bool {
 	switch p.Status() {
 	case payment.StatusPending, payment.StatusExpired, payment.StatusCancelled, payment.StatusNeedsReview:

@@ -1,4 +1,4 @@
-// Package deposits works payments out from the transfers to their addresses, and closes their windows.
+// Package deposits updates payments from the transfers to their addresses, and closes their windows.
 package deposits
 
 import (
@@ -19,21 +19,21 @@ import (
 	"causeway.internal/services/payments/internal/provider"
 )
 
-// DepositStore is the tables of payments and of transfers to them.
+// Store is the tables of payments and of transfers to them.
 type Store interface {
 	// Update changes the payment of that id.
 	Update(ctx context.Context, id string, f change.Func) error
-	// Receive stores a deposit snapshot, if it is newer and its message is new, and changes the payment that carries its
-	// address; without such a payment the address leaves the stock and stray decides.
+	// Receive stores a deposit snapshot, if it is newer and its message is new, and changes the payment that carries
+	// its address; without such a payment the address leaves the stock, and stray decides the journals.
 	Receive(ctx context.Context, in change.Incoming, f change.Func, stray change.Stray) error
-	// Due lists payments that are due by the database's clock; one with an address only once its network is scanned past
-	// the end of its window by the margin.
+	// Due lists payments whose timer is due by the database's clock. A payment with an address is due once its network
+	// is scanned past the end of its window by the margin.
 	Due(ctx context.Context, margin time.Duration, most int) ([]string, error)
-	// Unscreened finds transfers whose senders nobody could say anything about.
+	// Unscreened lists transfers whose screening failed.
 	Unscreened(ctx context.Context, most int) ([]Unscreened, error)
 }
 
-// Deposits works payments out from the transfers to their addresses, and closes their windows.
+// Deposits updates payments from the transfers to their addresses, and closes their windows.
 type Deposits struct {
 	Store     Store
 	Providers map[tenant.Mode]provider.Set
@@ -42,8 +42,8 @@ type Deposits struct {
 	Screening admission.Screening
 }
 
-// DepositChanged takes a snapshot of a transfer: the payment that carries the address is worked out anew from all its
-// transfers. A snapshot that is older than the one that stands, or a message that came before, changes nothing.
+// DepositChanged takes a snapshot of a transfer and computes the payment of its address again from all transfers. A
+// snapshot older than the stored one, or a repeated message, changes nothing.
 func (a *Deposits) DepositChanged(ctx context.Context, messageID string, m wire.DepositChanged) error {
 	in, err := a.incoming(messageID, m)
 	if err != nil {
@@ -55,7 +55,7 @@ func (a *Deposits) DepositChanged(ctx context.Context, messageID string, m wire.
 	return a.Store.Receive(ctx, in, a.deposits, a.stray)
 }
 
-// incoming reads the message. What it refuses can never become readable.
+// incoming reads the message. Its errors are permanent: a retry reads the same message.
 func (a *Deposits) incoming(messageID string, m wire.DepositChanged) (change.Incoming, error) {
 	mode := m.Mode
 	if mode != tenant.Live && mode != tenant.Test {
@@ -74,7 +74,7 @@ func (a *Deposits) incoming(messageID string, m wire.DepositChanged) (change.Inc
 		return change.Incoming{}, fmt.Errorf("deposit %s: %w", m.Key, err)
 	}
 	if m.Key == "" || m.Address == "" || m.FirstSeenAt.IsZero() || m.Number < 0 {
-		return change.Incoming{}, fmt.Errorf("deposit %q: key, address or time is missing, or its number is none", m.Key)
+		return change.Incoming{}, fmt.Errorf("deposit %q: key, address or time missing, or number negative", m.Key)
 	}
 	d := payment.Deposit{
 		Key: m.Key, Version: m.Version, Network: n.Name, Asset: asset.Symbol, Contract: m.Contract, TxHash: m.TxHash,
@@ -88,7 +88,7 @@ func (a *Deposits) incoming(messageID string, m wire.DepositChanged) (change.Inc
 	return change.Incoming{MessageID: messageID, Mode: mode, Family: n.Family, Address: m.Address, BlockHash: m.BlockHash, Number: m.Number, Deposit: d}, nil
 }
 
-// worth is what a transfer is worth in dollars now, zero while there is no price: two digits, towards less.
+// worth is the value of a transfer in dollars now, rounded down to two digits; zero while there is no price.
 func (a *Deposits) worth(mode tenant.Mode, d payment.Deposit) decimal.Decimal {
 	w, ok := a.Providers[mode]
 	if !ok {
@@ -114,7 +114,7 @@ func (a *Deposits) rateNow(p payment.Payment) decimal.Decimal {
 	return r.Value
 }
 
-// fund applies a trigger that may convert the money. What is converted beyond the quote waits for a person where a limit or a
+// fund applies a trigger that may convert the money. An amount beyond the quote waits for a person where a limit or a
 // capacity has no room for it.
 func (a *Deposits) fund(v change.View, t payment.Trigger, now time.Time) (change.Result, error) {
 	policy := a.Policy
@@ -140,8 +140,8 @@ const (
 	suspense = "suspense"
 )
 
-// stray books money that belongs to no payment once it is deep enough, and takes the booking back when it is reorged, or
-// when the transfer was mined again with another amount: then the new one is booked.
+// stray books money that belongs to no payment once it has its confirmations. It reverses the booking when the transfer
+// is reorganised away, or is mined again with another amount, which it books instead.
 func (a *Deposits) stray(d payment.Deposit) (journals []ledger.Journal, mark payment.Mark) {
 	mark = payment.Mark{Key: d.Key, Booked: d.Booked, BookedAmount: d.BookedAmount, Bookings: d.Bookings, Counted: d.Counted}
 	booking := ledger.Deposit{Key: d.Key, N: d.Bookings, Network: d.Network, Asset: d.Asset, Amount: d.Amount, To: ledger.Suspense(d.Asset)}

@@ -10,10 +10,10 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// expireBatch bounds how many payments one look of the timer closes.
+// expireBatch bounds the payments that one call of ExpireDue closes.
 const expireBatch = 200
 
-// ExpireDue closes every window that has ended. One payment that cannot be closed does not hold up the others.
+// ExpireDue closes every window that has ended. A payment that fails does not stop the others.
 func (a *Deposits) ExpireDue(ctx context.Context) error {
 	ids, err := a.Store.Due(ctx, a.Policy.ScanMargin, expireBatch)
 	if err != nil {
@@ -31,8 +31,8 @@ func (a *Deposits) ExpireDue(ctx context.Context) error {
 	return failed
 }
 
-// timer applies the trigger that the payment's own timer names. It asks again under the lock, because a deposit may have
-// come in between.
+// timer applies the trigger of the payment's timer. It reads the timer again under the lock, because a deposit may have
+// moved it.
 func (a *Deposits) timer(v change.View, now time.Time) (change.Result, error) {
 	due, name := v.Payment.Timer()
 	if due.IsZero() || due.After(now) {
@@ -44,7 +44,7 @@ func (a *Deposits) timer(v change.View, now time.Time) (change.Result, error) {
 	return a.CloseWindow(v, false, now)
 }
 
-// CloseWindow ends the window of a payment; early, which the sandbox alone asks for, without waiting for the scan.
+// CloseWindow ends the window of a payment. early, which only the sandbox sets, does not wait for the scan.
 func (a *Deposits) CloseWindow(v change.View, early bool, now time.Time) (change.Result, error) {
 	over := payment.WindowOver{Rows: v.Rows, Rate: a.rateNow(v.Payment), Early: early}
 	if !early {

@@ -12,7 +12,7 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// judged adds to a change what is known of the senders after it.
+// judged adds the verdict on the senders to a change.
 func (a *Deposits) judged(v change.View, r change.Result, now time.Time) (change.Result, error) {
 	p := r.Payment
 	v.Payment, v.Rows = p, payment.Marked(v.Rows, r.Facts)
@@ -30,7 +30,7 @@ func (a *Deposits) judged(v change.View, r change.Result, now time.Time) (change
 	return r, nil
 }
 
-// Unscreened is a transfer whose senders nobody could say anything about.
+// Unscreened is a transfer whose screening failed.
 type Unscreened struct {
 	PaymentID string
 	Mode      tenant.Mode
@@ -39,10 +39,10 @@ type Unscreened struct {
 	Senders   []string
 }
 
-// rescreenBatch bounds one look of Rescreen.
+// rescreenBatch bounds the transfers of one call of Rescreen.
 const rescreenBatch = 100
 
-// Rescreen asks again about senders whom nobody could say anything about when their money came.
+// Rescreen screens again the senders whose screening failed when their money came.
 func (a *Deposits) Rescreen(ctx context.Context) error {
 	waiting, err := a.Store.Unscreened(ctx, rescreenBatch)
 	if err != nil {
@@ -52,7 +52,7 @@ func (a *Deposits) Rescreen(ctx context.Context) error {
 	for _, u := range waiting {
 		v, screening := a.Screening.Ask(ctx, u.Mode, u.Network, u.Senders)
 		if screening == payment.Unscreened {
-			return errors.Join(failed, fmt.Errorf("%s: %d transfers wait", admission.AlertUnscreened, len(waiting)))
+			return errors.Join(failed, fmt.Errorf("%s: %d transfers unscreened", admission.AlertUnscreened, len(waiting)))
 		}
 		err := a.Store.Update(ctx, u.PaymentID, func(view change.View, now time.Time) (change.Result, error) {
 			for i := range view.Rows {

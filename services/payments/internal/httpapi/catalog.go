@@ -15,7 +15,7 @@ import (
 	"causeway.internal/services/payments/internal/sandbox"
 )
 
-// CatalogCases are what anybody may ask.
+// CatalogCases are the use cases of the routes that anybody may read.
 type CatalogCases interface {
 	Banks(currency money.Currency, name string) ([]byte, error)
 	VerifyReceiver(ctx context.Context, l receivers.Lookup, problems *fault.Problems) ([]byte, error)
@@ -55,7 +55,7 @@ func ok(body []byte, err error) (httpkit.Answer, error) {
 
 type nothing struct{}
 
-// Read takes nothing.
+// Read reads no field.
 func (*nothing) Read(*httpkit.Input) {}
 
 // fiat reads a currency of the query, without regard to case.

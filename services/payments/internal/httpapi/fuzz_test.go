@@ -20,7 +20,7 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// checked answers a create as the use case would before it needs a price, an address or a database.
+// checked runs the checks of a create that need no price, address or database.
 type checked struct{ httpapi.UseCases }
 
 func (checked) Create(_ context.Context, o tenant.Owner, c payment.Command, problems *fault.Problems, _ idempotency.Key) (idempotency.Answer, error) {
@@ -34,7 +34,7 @@ func (checked) Create(_ context.Context, o tenant.Owner, c payment.Command, prob
 	return idempotency.Answer{Status: http.StatusCreated, Body: []byte(`{"success":true}`)}, nil
 }
 
-// FuzzCreate: no body of a create makes a 500, or is taken and then breaks a rule.
+// FuzzCreate: no body of a create causes a 500, and no accepted body breaks a rule.
 func FuzzCreate(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"transfer","fiatAmount":50000,"fiatCurrency":"NGN","crypto":"USDT","network":"trc20","chargeFrom":"fiat","payer":{"chatId":"1","phone":"2"},"receiver":{"bankCode":"058","accountNumber":"0123456789"},"metadata":{"a":[1,{"b":null}]},"callbackUrl":"http://x/"}`,

@@ -1,5 +1,5 @@
-// Package httpapi is payments' HTTP face: it decodes requests, calls the use cases and passes their bytes on. It knows no
-// rule of money or state and no row.
+// Package httpapi holds the HTTP routes of payments. It decodes requests, calls the use cases and returns their bytes.
+// It holds no rule of money or state, and reads no row.
 package httpapi
 
 import (
@@ -16,7 +16,7 @@ import (
 	"causeway.internal/services/payments/internal/sandbox"
 )
 
-// UseCases is what the routes call; *app.App has them.
+// UseCases are the methods that the routes call; *app.App implements them.
 type UseCases interface {
 	PublicCases
 	MerchantCases
@@ -71,7 +71,7 @@ func Routes(s *httpkit.Server, u UseCases) {
 	})
 }
 
-// Refusal is the exact reply that a fault becomes within a request; a stored one is given again byte for byte.
+// Refusal is the exact reply for a fault within a request; a replay repeats it byte for byte.
 func Refusal(ctx context.Context, f *fault.Error) idempotency.Answer {
 	return idempotency.Answer{Status: httpkit.Status(f.Kind), Body: httpkit.ErrorBody(f, httpkit.From(ctx).RequestID)}
 }
@@ -96,8 +96,8 @@ func answer(a idempotency.Answer, err error) (httpkit.Answer, error) {
 	return out, err
 }
 
-// deferred takes the problems that decoding found out of the input, so that the use case adds its own and the caller
-// learns all of them at once.
+// deferred moves the problems of decoding out of the input, so that the use case adds its own and the caller gets all
+// of them at once.
 func deferred(in *httpkit.Input) fault.Problems {
 	found := in.Problems
 	in.Problems = fault.Problems{}

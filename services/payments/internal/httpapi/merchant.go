@@ -9,7 +9,7 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-// MerchantCases are what a merchant does with its payment besides creating and reading it.
+// MerchantCases are the use cases of a merchant besides creating and reading payments.
 type MerchantCases interface {
 	Cancel(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error)
 	IssueToken(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error)
@@ -95,8 +95,8 @@ func (r *refundRequest) Read(in *httpkit.Input) {
 
 type simulateRequest struct{ depositRequest }
 
-// Read decodes the body of simulate-deposit (docs/api-contract.md#sandbox): steps is how many confirmations the
-// transfer gets, enough when it is absent.
+// Read decodes the body of simulate-deposit (docs/api-contract.md#sandbox): steps is the number of confirmations;
+// without it the transfer gets enough.
 func (r *simulateRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
 	b := in.Body()

@@ -13,7 +13,7 @@ import (
 	"causeway.internal/services/payments/internal/views"
 )
 
-// ListCases are the lists, of merchants and of operators, and what operators decide.
+// ListCases are the lists of merchants and of operators, and the decisions of operators.
 type ListCases interface {
 	List(ctx context.Context, f views.Filter) ([]byte, error)
 	ListAll(ctx context.Context, f views.Filter) ([]byte, error)
@@ -118,7 +118,7 @@ func instant(in *httpkit.Input, name string) time.Time {
 
 type adminListRequest struct{ listRequest }
 
-// Read is that of a merchant's list; without a status it lists what waits for a decision.
+// Read takes the filters of a merchant's list; without a status it lists the payments that wait for a decision.
 func (r *adminListRequest) Read(in *httpkit.Input) {
 	r.listRequest.Read(in)
 	if in.Query("status") == "" {

@@ -11,7 +11,7 @@ import (
 	"causeway.internal/services/payments/internal/operators"
 )
 
-// OperatorCases are the lists of what waits for operators, and what they do about payouts.
+// OperatorCases are the lists of open work for operators, and their orders about payouts.
 type OperatorCases interface {
 	Strays(ctx context.Context, before string, limit int) ([]byte, error)
 	Doubts(ctx context.Context, before string, limit int) ([]byte, error)
@@ -65,7 +65,7 @@ type payoutOrderRequest struct {
 	problems fault.Problems
 }
 
-// Read decodes what an operator wants of a payout.
+// Read decodes an operator's order about a payout.
 func (r *payoutOrderRequest) Read(in *httpkit.Input) {
 	r.payoutID = in.Path("id")
 	b := in.Body()
@@ -84,7 +84,7 @@ type operatorListRequest struct {
 	all    bool
 }
 
-// Read takes the page, and whether what is over is asked for too.
+// Read takes the page, and whether closed rows are wanted too.
 func (r *operatorListRequest) Read(in *httpkit.Input) {
 	r.limit = in.QueryInt("limit", pageDefault, 1, pageMax)
 	r.all = in.QueryOneOf("status", "open", "all") == "all"

@@ -9,7 +9,7 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// PublicCases are the use cases of the routes that need no key: whoever knows a reference may use it.
+// PublicCases are the use cases of the routes that need no key: the reference is a bearer secret.
 type PublicCases interface {
 	Fulfil(ctx context.Context, reference string, c payment.FulfilCommand, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error)
 	NameTransaction(ctx context.Context, reference, txHash string, problems *fault.Problems) ([]byte, error)
@@ -70,7 +70,7 @@ type claimRequest struct {
 	problems  fault.Problems
 }
 
-// Read decodes the body of a claim (docs/api-contract.md#claim). Names that a client sends are not looked at.
+// Read decodes the body of a claim (docs/api-contract.md#claim). It ignores names that a client sends.
 func (r *claimRequest) Read(in *httpkit.Input) {
 	r.reference = in.Path("reference")
 	r.receiver = receiverOf(in.Body())

@@ -7,7 +7,7 @@ import (
 	"causeway.internal/libs/httpkit"
 )
 
-// RailCases takes what the rails tell.
+// RailCases takes the webhooks of rails.
 type RailCases interface {
 	RailHint(ctx context.Context, name string, header map[string][]string, raw []byte) ([]byte, error)
 }
@@ -24,7 +24,7 @@ type hintRequest struct {
 	raw    []byte
 }
 
-// Read takes the bytes as they came, because the signature is over them.
+// Read takes the received bytes, because the signature covers them.
 func (r *hintRequest) Read(in *httpkit.Input) {
 	r.name, r.header, r.raw = in.Path("name"), in.Header(), in.Raw()
 }

@@ -30,7 +30,7 @@ import (
 
 var identityKey = []byte("payments identity key, 32 bytes!")
 
-// hinted notes what was hinted at.
+// hinted records the payouts that webhooks named.
 type hinted struct{ refs []string }
 
 func (h *hinted) Hint(_ context.Context, rail, reference string) error {
@@ -123,7 +123,7 @@ func TestRailWebhook(t *testing.T) {
 	}
 }
 
-// FuzzRailWebhook: no body, signed or not, makes a 500, and none but a signed one that names a payout is a hint.
+// FuzzRailWebhook: no body, signed or not, causes a 500, and only a signed body that names a payout is a hint.
 func FuzzRailWebhook(f *testing.F) {
 	for _, body := range []string{
 		``, `{}`, `null`, `[]`, `{"event":"transfer.success","data":{"reference":"cw-abcdefghjkmn-1"}}`, `{"event":"transfer.success","data":{"reference":"../x"}}`,

@@ -35,7 +35,7 @@ type settlementsRequest struct {
 	csv      bool
 }
 
-// Read takes the time and the format; without a time it is the last 30 days.
+// Read takes the period and the format; the default period is the last 30 days.
 func (r *settlementsRequest) Read(in *httpkit.Input) {
 	const days = 30
 	r.from, r.to = instant(in, "from"), instant(in, "to")

@@ -12,7 +12,7 @@ import (
 )
 
 // Claim names the account that a gift is paid to (docs/api-contract.md#claim). The name comes from the bank and never
-// from the client; without it nothing is claimed. Whatever runs in parallel, the first claim wins.
+// from the client; without it the claim is refused. Of parallel claims the first wins.
 func (a *Intake) Claim(ctx context.Context, reference string, in *payment.ReceiverInput, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	v, earlier, found, err := a.Access.Open(ctx, reference, k)
 	if err != nil || found {
@@ -39,7 +39,7 @@ func (a *Intake) Claim(ctx context.Context, reference string, in *payment.Receiv
 		if err != nil {
 			return change.Result{}, err
 		}
-		if len(v.Rows) > 0 && !a.Pricing.Scans.Rests(v) { // nobody may be promised money that may have left the chain
+		if len(v.Rows) > 0 && !a.Pricing.Scans.Rests(v) { // a reorganisation may have taken the money back
 			return change.Result{}, admission.ErrNetworkClosed
 		}
 		r.Reservations = a.Daily.Further(a.Keys, v.Payment, r.Payment)

@@ -1,4 +1,4 @@
-// Package intake takes new payments: it creates them, gives requests their price and address, and names the receivers of gifts.
+// Package intake creates payments, gives requests their price and address, and names the receivers of gifts.
 package intake
 
 import (
@@ -25,15 +25,15 @@ import (
 	"causeway.internal/services/payments/internal/views"
 )
 
-// IntakeStore is the table of payments, to which Intake adds.
+// Store is the table of payments, to which Intake adds.
 type Store interface {
-	// Insert writes a new payment with its history, event and stored answer in one round trip. ErrAddressUsed and
-	// ErrReferenceUsed ask for another try with another one; idempotency.ErrTaken means that a request with the same key
+	// Insert writes a new payment with its history, event and stored answer in one round trip. After ErrAddressUsed or
+	// ErrReferenceUsed the caller tries another one; idempotency.ErrTaken means that another request with the same key
 	// won.
 	Insert(ctx context.Context, n change.Newborn) error
 }
 
-// Intake takes new payments: it creates them, gives requests their price and address, and names the receivers of gifts.
+// Intake creates payments, gives requests their price and address, and names the receivers of gifts.
 type Intake struct {
 	Store      Store
 	Access     *access.Payments
@@ -41,14 +41,14 @@ type Intake struct {
 	Pricing    *pricing.Pricing
 	Receivers  *receivers.Receivers
 	Stock      *stock.Stock
-	Full       func(ctx context.Context) error // an error while so much waits for delivery that new work must be refused
+	Full       func(ctx context.Context) error // an error while the outbox is too full for new work
 	Policy     payment.Policy
 	Daily      admission.Daily
 	Capacity   *admission.Capacity
 	Render     views.Renderer
-	Callback   func(mode tenant.Mode, url string) error // nil when the URL may be registered; the error's text is shown
+	Callback   func(mode tenant.Mode, url string) error // an error, whose text the caller sees, when the URL is refused
 	Keys       *keyring.Ring
-	PlainGifts bool // gifts are not marked, because a release may be asked for them that knows no marked reference
+	PlainGifts bool // gifts get no mark, because an earlier release that runs beside this one does not know it
 	Now        func() time.Time
 	Log        *slog.Logger
 }
@@ -56,11 +56,11 @@ type Intake struct {
 // tries bounds how often a create takes another address or reference.
 const tries = 5
 
-// Create makes a payment out of a command. problems carries what the decoder found wrong already, so that the caller
-// learns everything at once. Nothing is written unless everything holds; the write is one round trip.
+// Create makes a payment out of a command. problems carries those of the decoder, so that the caller gets all of them
+// at once. Create writes nothing unless every rule holds; the write is one round trip.
 //
-// Whether the key has an answer already is asked by that write, and otherwise only when there is something to refuse: then
-// the earlier answer is given, whatever is wrong with the request or the world by now.
+// That write finds an earlier answer of the key. Without a write, Create looks for one only before it refuses, and then
+// returns the earlier answer instead.
 func (a *Intake) Create(ctx context.Context, o tenant.Owner, c payment.Command, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	answer, err := a.create(ctx, o, c, problems, k)
 	if err == nil {
@@ -85,30 +85,30 @@ func (a *Intake) create(ctx context.Context, o tenant.Owner, c payment.Command, 
 	if err := receivers.KnownBank(o.Mode, terms.Draft()); err != nil {
 		return idempotency.Answer{}, err
 	}
-	world, ok := a.Providers[o.Mode]
+	set, ok := a.Providers[o.Mode]
 	if !ok {
 		return idempotency.Answer{}, change.ErrLiveDisabled
 	}
 	if err := a.Full(ctx); err != nil {
 		return idempotency.Answer{}, err
 	}
-	draft, err := a.draft(ctx, o, world, terms)
+	draft, err := a.draft(ctx, o, set, terms)
 	if err != nil {
 		return idempotency.Answer{}, err
 	}
 	return a.insert(ctx, draft, k)
 }
 
-// payable refuses a payout that its rail would refuse for its size.
+// payable refuses a payout whose amount its rail would refuse.
 func (a *Intake) payable(w provider.Set, p payment.Payment) error {
 	found, ok := w.Named(p.Rail)
 	if !ok {
-		return nil // the caller settles
+		return nil // the merchant settles
 	}
 	wide := a.Policy.Fees.Schedules[p.Currency]
 	s := provider.Narrowed(wide, found.Caps().Currencies[p.Currency])
 	if s.Min.Equal(wide.Min) && s.Max.Equal(wide.Max) {
-		return nil // no narrower than what the price was checked against
+		return nil // the price was checked against the same limits
 	}
 	amount := p.FiatAmount
 	if p.Quote.Priced() {
@@ -117,12 +117,12 @@ func (a *Intake) payable(w provider.Set, p payment.Payment) error {
 	return s.InRange("fiatAmount", amount)
 }
 
-// draft adds to the terms what the service itself decides: names, price, owner and rail.
+// draft adds names, price, owner and rail to the terms.
 func (a *Intake) draft(ctx context.Context, o tenant.Owner, w provider.Set, terms payment.Terms) (payment.Payment, error) {
 	draft := terms.Draft()
 	draft.MerchantID, draft.KeyID, draft.Mode = o.MerchantID, o.KeyID, o.Mode
 	var err error
-	if draft.Rail, err = w.Route(draft); err != nil { // a gift's payout needs one too, once somebody has claimed it
+	if draft.Rail, err = w.Route(draft); err != nil { // of a gift too: its payout needs one after the claim
 		return payment.Payment{}, err
 	}
 	if draft.Receiver.Known() {
@@ -149,12 +149,12 @@ func (a *Intake) draft(ctx context.Context, o tenant.Owner, w provider.Set, term
 	return draft, a.Capacity.Take(o.Mode, q)
 }
 
-// insert gives the draft its identity and its address and writes it. An address or reference that turns out to be used
-// costs another round trip and nothing else.
+// insert gives the draft its id, reference and address, and writes it. A used address or reference costs another round
+// trip only.
 func (a *Intake) insert(ctx context.Context, draft payment.Payment, k idempotency.Key) (idempotency.Answer, error) {
 	var last error
 	for range tries {
-		now := a.Now().UTC().Truncate(time.Microsecond) // what PostgreSQL keeps of a time
+		now := a.Now().UTC().Truncate(time.Microsecond) // the precision of PostgreSQL
 		draft.ID, draft.Reference = id.New(id.Payment, now), a.reference(draft.Type)
 		address, err := a.address(ctx, draft)
 		if err != nil {
@@ -186,13 +186,14 @@ func (a *Intake) insert(ctx context.Context, draft payment.Payment, k idempotenc
 		case errors.Is(last, change.ErrAddressUsed):
 			a.Log.WarnContext(ctx, "stock address already used", "mode", draft.Mode)
 		default:
-			return idempotency.Answer{}, last // the write may have happened: the address stays leased until that is known
+			return idempotency.Answer{}, last // the write may have happened: the address stays leased until its lease ends
 		}
 	}
 	return idempotency.Answer{}, last
 }
 
-// reference draws one of a payment's type: that of a gift is a bearer secret, and is known for one by its shape.
+// reference draws a reference of a payment's type. A gift's has a mark, so that every service recognises the bearer
+// secret.
 func (a *Intake) reference(kind payment.Type) string {
 	switch {
 	case kind != payment.Gift:
@@ -203,7 +204,7 @@ func (a *Intake) reference(kind payment.Type) string {
 	return id.GiftReference()
 }
 
-// address takes one for a priced draft; a request gets none before it is fulfilled.
+// address takes an address for a priced draft; a request gets one when it is fulfilled.
 func (a *Intake) address(ctx context.Context, draft payment.Payment) (stock.Address, error) {
 	if !draft.Quote.Priced() {
 		return stock.Address{}, nil

@@ -13,12 +13,12 @@ import (
 	"causeway.internal/services/payments/internal/payment"
 )
 
-// errChanged is what a caller gets whose payment was another one when it was looked at a moment before.
+// errChanged refuses a request whose payment changed between its first read and its lock.
 var errChanged = fault.New(fault.Conflict, "payment_changed", "The payment has just changed. Try again.")
 
-// Fulfil gives a request its price and address at the rate of now (docs/api-contract.md#fulfil). Anybody who knows the
-// reference may: whatever runs in parallel, the first one wins and its address stays. A payment that cannot be
-// fulfilled any more says so whatever else is wrong with the request.
+// Fulfil gives a request its price and address at the current rate (docs/api-contract.md#fulfil), for anybody who knows
+// the reference. Of parallel calls the first wins and its address stays. A payment that cannot be fulfilled any more is
+// refused before every other problem of the request.
 func (a *Intake) Fulfil(ctx context.Context, reference string, c payment.FulfilCommand, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	v, earlier, found, err := a.Access.Open(ctx, reference, k)
 	if err != nil || found {
@@ -31,14 +31,14 @@ func (a *Intake) Fulfil(ctx context.Context, reference string, c payment.FulfilC
 	if err != nil {
 		return idempotency.Answer{}, err
 	}
-	world, ok := a.Providers[v.Payment.Mode]
+	set, ok := a.Providers[v.Payment.Mode]
 	if !ok {
 		return idempotency.Answer{}, change.ErrLiveDisabled
 	}
 	if err := a.Full(ctx); err != nil {
 		return idempotency.Answer{}, err
 	}
-	q, err := a.Pricing.Quote(world, terms.Ask(v.Payment))
+	q, err := a.Pricing.Quote(set, terms.Ask(v.Payment))
 	if err != nil {
 		return idempotency.Answer{}, err
 	}
@@ -60,7 +60,7 @@ func (a *Intake) Fulfil(ctx context.Context, reference string, c payment.FulfilC
 	return answer, err
 }
 
-// refusal asks again under the lock, so that what the state refuses is kept for the request's key.
+// refusal checks again under the lock, so that a refusal by the state is stored under the request's key.
 func (a *Intake) refusal(empty payment.Trigger) change.Func {
 	return func(v change.View, now time.Time) (change.Result, error) {
 		if !change.Refuses(a.Policy, v.Payment, empty, a.Now()) {
@@ -70,7 +70,7 @@ func (a *Intake) refusal(empty payment.Trigger) change.Func {
 	}
 }
 
-// fulfil tries with one address from stock, which goes back unless it was used or may have been.
+// fulfil tries one address from the stock. The address goes back unless it was, or may have been, used.
 func (a *Intake) fulfil(ctx context.Context, mode tenant.Mode, family money.Family, reference string, t payment.Fulfil, k idempotency.Key) (idempotency.Answer, error) {
 	address, err := a.Stock.Take(ctx, mode, family)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package merchants holds what a merchant does with its payment besides creating and reading it.
+// Package merchants holds the use cases of a merchant besides creating and reading payments.
 package merchants
 
 import (
@@ -9,7 +9,7 @@ import (
 	"causeway.internal/services/payments/internal/views"
 )
 
-// Merchants is what a merchant does with its payment besides creating and reading it.
+// Merchants holds the use cases of a merchant besides creating and reading payments.
 type Merchants struct {
 	Access    *access.Payments
 	Policy    payment.Policy

@@ -19,7 +19,7 @@ import (
 var errNoFamily = fault.New(fault.Conflict, "network_unknown", "The payment has no network yet, so no address can be checked for it.")
 
 var ErrOwnRefundAddress = fault.New(fault.Conflict, "refund_address_internal",
-	"The refund address belongs to this service: what was sent there did not reach the payer. The payer's own address has to be given first.")
+	"The refund address belongs to this service, so a refund to it did not reach the payer. Set the payer's own address first.")
 
 type refundAnswer struct {
 	Success bool       `json:"success"`
@@ -32,8 +32,8 @@ type refundView struct {
 	Address   string `json:"address"`
 }
 
-// RefundAddress notes where the payer's money goes back to, should an operator refund it. The address has to be one of the
-// payment's network, and none of this system's. The screener's verdict is kept, a refusal too.
+// RefundAddress stores the address to which an operator may refund the payer's money. The address must be one of the
+// payment's network and none of this system. The screener's verdict is stored, also where the address is refused.
 func (a *Merchants) RefundAddress(ctx context.Context, o tenant.Owner, reference, to string, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	if to == "" {
 		problems.Add("address", "is required")

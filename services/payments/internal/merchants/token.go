@@ -19,8 +19,8 @@ type tokenAnswer struct {
 	ExpiresAt       string `json:"expiresAt"`
 }
 
-// IssueToken gives the caller of a payment that it settles itself a new one-time token; the old one is void from then on.
-// A replay shows the token for 15 minutes, for it is kept sealed and then erased.
+// IssueToken gives a new one-time token to a merchant that settles the payment itself, and voids the old token. A
+// replay shows the token for 15 minutes, for which it is stored sealed.
 func (a *Merchants) IssueToken(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error) {
 	return a.Access.Owned(ctx, o, reference, k, func(v change.View, now time.Time) (change.Result, error) {
 		token, hash := change.NewToken()
@@ -42,8 +42,7 @@ func (a *Merchants) IssueToken(ctx context.Context, o tenant.Owner, reference st
 	})
 }
 
-// Settle takes the caller's word that it has paid the receiver, once, with the token
-// (docs/api-contract.md#payment-life).
+// Settle records once, with the token, that the merchant has paid the receiver (docs/api-contract.md#payment-life).
 func (a *Merchants) Settle(ctx context.Context, o tenant.Owner, reference, token, settlementReference string, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	if token == "" {
 		problems.Add("settlementToken", "is required")
@@ -71,7 +70,7 @@ func (a *Merchants) shownAfter(t payment.Trigger) change.Func {
 	}
 }
 
-// Cancel withdraws a payment for which nothing has been seen.
+// Cancel withdraws a payment without any deposit.
 func (a *Merchants) Cancel(ctx context.Context, o tenant.Owner, reference string, k idempotency.Key) (idempotency.Answer, error) {
 	return a.Access.Owned(ctx, o, reference, k, a.shownAfter(payment.Cancel{}))
 }

@@ -1,5 +1,5 @@
-// Package messaging subscribes payments' handlers at the broker. A payload that cannot be read is a permanent fault; the bus
-// tries everything else that fails again.
+// Package messaging subscribes the handlers of payments at the broker. A payload that cannot be read is a permanent
+// fault; the bus retries after every other failure.
 package messaging
 
 import (
@@ -12,13 +12,13 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// How many messages of each queue are handled at once. Deposits of one payment meet at its row lock.
+// The number of messages of a queue that are handled at once. The row lock orders deposits of one payment.
 const (
 	depositsAtOnce  = 8
 	addressesAtOnce = 2
 )
 
-// Handlers take the messages that payments reads, each with its id.
+// Handlers handle the messages that payments reads, each with its id.
 type Handlers struct {
 	DepositChanged     func(ctx context.Context, id string, m wire.DepositChanged) error
 	AddressesAllocated func(ctx context.Context, id string, m wire.AddressesAllocated) error
@@ -28,7 +28,7 @@ type Handlers struct {
 	FraudSignal        func(ctx context.Context, id string, m wire.FraudSignal) error
 }
 
-// Handle subscribes the handlers to everything that payments reads.
+// Handle subscribes the handlers to every message that payments reads.
 func Handle(link *bus.Link, h Handlers) {
 	on(link, wire.DepositChangedV1, depositsAtOnce, h.DepositChanged)
 	on(link, wire.AddressesAllocatedV1, addressesAtOnce, h.AddressesAllocated)
@@ -49,7 +49,7 @@ func on[T any](link *bus.Link, name wire.Name, parallel int, f func(ctx context.
 	})
 }
 
-// queue is the one that payments reads a message from.
+// queue is the queue from which payments reads a message.
 func queue(name wire.Name) string {
 	for _, r := range wire.Topology() {
 		if r.Name == name && r.Consumer == wire.Payments {

@@ -29,13 +29,13 @@ const (
 	concludeFailed = "failed"
 )
 
-// PayoutOrder is the decoded body of what an operator wants of a payout.
+// PayoutOrder is the decoded body of an operator's order about a payout.
 type PayoutOrder struct {
 	Operator string
 	Outcome  string // of a conclusion: paid or failed
-	Evidence string // of a conclusion: where the rail's own word is kept
+	Evidence string // of a conclusion: where the rail's statement is kept
 	Reason   string
-	Sends    int // of a conclusion: the sends that the evidence speaks of; negative where it was not given
+	Sends    int // of a conclusion: the number of sends that the evidence covers; negative without one
 
 	action string
 	as     payout.State
@@ -60,7 +60,7 @@ func concludedAs(s payout.State) string {
 	return ""
 }
 
-// AskPayout has the rail asked about a payout now.
+// AskPayout makes the worker ask the rail about a payout now.
 func (a *Operators) AskPayout(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	d.action = actionAsk
 	return a.operate(ctx, payoutID, d, problems, k, func(v change.View, _ payout.Timing, now time.Time) (change.Result, error) {
@@ -72,8 +72,8 @@ func (a *Operators) AskPayout(ctx context.Context, payoutID string, d PayoutOrde
 	})
 }
 
-// ConcludePayout ends a payout by an operator's word. From the first request on nothing more is sent, also where the request
-// is refused because an order is on its way or because a second operator has to confirm it.
+// ConcludePayout ends a payout by an operator's decision. The first request stops every further send, also where it is
+// refused because an order is on its way or waits for a second operator.
 func (a *Operators) ConcludePayout(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	d.action = actionConclude
 	switch d.Outcome {
@@ -109,13 +109,13 @@ func (a *Operators) ConcludePayout(ctx context.Context, payoutID string, d Payou
 	})
 }
 
-// stopped is the row of which nothing more is sent.
+// stopped is the row with its further sends stopped.
 func stopped(o payout.Payout) *payout.Payout {
 	o.Stopped = true
 	return &o
 }
 
-// wordOf is what an operator is told of a refusal of the rules.
+// wordOf is the operator's error for a refusal by the rules.
 func wordOf(err error, o payout.Payout, now time.Time) error {
 	switch {
 	case errors.Is(err, payout.ErrOnTheWire):
@@ -134,7 +134,8 @@ type doubtAnswer struct {
 	Approval *approval.View `json:"approval,omitempty"`
 }
 
-// operate carries out what an operator wants of a payout, once two of them want it where it is about much money, and notes it.
+// operate carries out an operator's order about a payout and writes the audit. An order about much money needs a second
+// operator first.
 func (a *Operators) operate(ctx context.Context, payoutID string, d PayoutOrder, problems *fault.Problems, k idempotency.Key,
 	do func(v change.View, timing payout.Timing, now time.Time) (change.Result, error),
 ) (idempotency.Answer, error) {
@@ -165,11 +166,11 @@ func (a *Operators) operate(ctx context.Context, payoutID string, d PayoutOrder,
 		if v.Payout == nil {
 			return change.Result{}, change.ErrNoPayout
 		}
-		world, ok := a.Providers[v.Payment.Mode]
+		set, ok := a.Providers[v.Payment.Mode]
 		if !ok {
 			return change.Result{}, change.ErrLiveDisabled
 		}
-		r, err := do(v, world.Timing, now)
+		r, err := do(v, set.Timing, now)
 		if err != nil || r.Refused != nil {
 			return r, err
 		}
@@ -178,8 +179,8 @@ func (a *Operators) operate(ctx context.Context, payoutID string, d PayoutOrder,
 	return a.Access.Once(ctx, k, decide, func(f change.Func) error { return a.Store.UpdatePayoutOnce(ctx, paymentID, payoutID, k, f) })
 }
 
-// noted completes what an operator's order does with its answer and its note for the audit, or keeps the order for a second
-// operator instead.
+// noted adds the answer and the audit note to the result of an operator's order, or stores the order for a second
+// operator.
 func (a *Operators) noted(v change.View, d PayoutOrder, r change.Result, open *approval.Request, now time.Time) (change.Result, error) {
 	o := *v.Payout
 	answer := doubtAnswer{Success: true}
@@ -196,7 +197,7 @@ func (a *Operators) noted(v change.View, d PayoutOrder, r change.Result, open *a
 			return change.Result{}, err
 		case !confirmed:
 			r = change.Result{Payment: v.Payment, Approval: &by}
-			if d.action == actionConclude { // what the evidence speaks of must not change while it is confirmed
+			if d.action == actionConclude { // no send may follow the evidence before it is confirmed
 				r.Payout = stopped(o)
 				o = *r.Payout
 			}

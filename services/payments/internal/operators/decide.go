@@ -33,12 +33,13 @@ type Order struct {
 	Receiver *payment.ReceiverInput // of a retry; nil keeps the receiver
 	TxHash   string                 // of a refund
 	Reason   string
-	Payout   *decimal.Decimal // what an accept must pay exactly; nil pays no more than was quoted
+	Payout   *decimal.Decimal // the exact amount of an accept; nil pays at most the quote
 
-	rail string // of a retry to a receiver whom the payment's own rail does not pay
+	rail string // of a retry to a receiver whose bank the payment's own rail does not pay
 }
 
-// Resolve carries out an operator's decision on a payment that waits for one. name is the payment's id or its reference.
+// Resolve carries out an operator's decision on a payment that waits for one. name is the payment's id or its
+// reference.
 func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	switch d.Action {
 	case ActionAccept, ActionRetry, ActionRefunded:
@@ -84,7 +85,7 @@ func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems 
 			return idempotency.Answer{}, err
 		}
 	}
-	own := "" // the payment's refund address, if it is this system's
+	own := "" // the payment's refund address, where it belongs to this system
 	if d.Action == ActionRefunded {
 		switch ours, err := a.Access.Ours(ctx, v.Payment.Mode, v.Payment.RefundAddress); {
 		case err != nil:
@@ -133,7 +134,7 @@ func (a *Operators) Resolve(ctx context.Context, name string, d Order, problems 
 	})
 }
 
-// reviewing is open for an operator, who names a payment by its id too: a gift's reference is not shown to operators.
+// reviewing finds a payment by its reference or its id, because operators do not see a gift's reference.
 func (a *Operators) reviewing(ctx context.Context, name string, k idempotency.Key) (v change.View, earlier idempotency.Answer, found bool, err error) {
 	if !id.IsPayment(name) {
 		return a.Access.Open(ctx, name, k)
@@ -141,7 +142,7 @@ func (a *Operators) reviewing(ctx context.Context, name string, k idempotency.Ke
 	return a.Access.UnlessDone(ctx, k, func() (change.View, error) { return a.Store.FindByID(ctx, name) })
 }
 
-// trigger is what the order does to the payment.
+// trigger is the trigger of the order.
 func (d Order) trigger(v change.View, receiver payment.Receiver) payment.Trigger {
 	switch d.Action {
 	case ActionRetry:

@@ -39,7 +39,7 @@ type Operators struct {
 	Now         func() time.Time
 }
 
-// needsSecond reports an order that one operator may not give alone: it moves more money than is his to move, or it pays a live
+// needsSecond reports whether an order needs a second operator: it moves more than SecondAbove, or it pays a live
 // payment to another account. before and after are the payment around the order.
 func (a *Operators) needsSecond(before change.View, after payment.Payment, action string) bool {
 	p := before.Payment
@@ -63,7 +63,7 @@ func sameAccount(a, b payment.Receiver) bool {
 	return a.BankCode == b.BankCode && a.AccountNumber == b.AccountNumber
 }
 
-// inFiat is what the transfers that stand are worth at the payment's own rate.
+// inFiat is the value of the transfers on the chain at the payment's own rate.
 func inFiat(v change.View) (sum decimal.Decimal) {
 	q := v.Payment.Quote
 	for _, d := range v.Rows {
@@ -78,13 +78,13 @@ func inFiat(v change.View) (sum decimal.Decimal) {
 	return sum
 }
 
-// digest names an order on a payment by everything that a second operator confirms. An account number may be in it, so it is
-// keyed.
+// digest is a keyed hash of everything in an order that a second operator confirms. It is keyed because an account
+// number may be in it.
 func (a *Operators) digest(paymentID string, order ...string) []byte {
 	return a.Keys.Blind(strings.Join(order, "\x00"), "approval/"+paymentID)
 }
 
-// confirms is what a second operator confirms of a decision: the order and what it pays.
+// confirms lists the values of a decision that a second operator confirms: the order and its payout.
 func (d Order) confirms(after payment.Payment) []string {
 	return []string{d.Action, d.TxHash, after.Receiver.BankCode, after.Receiver.AccountNumber, money.Canonical(after.PayoutAmount())}
 }
@@ -100,13 +100,13 @@ type approvalAnswer struct {
 	Approval approval.View `json:"approval"`
 }
 
-// asked notes what the first operator wants; nothing else happens to the payment.
+// asked stores the order of the first operator and changes nothing else.
 func (a *Operators) asked(v change.View, brought bool, r approval.Request, now time.Time) (change.Result, error) {
 	body, err := views.Encode(approvalAnswer{true, a.reviewedOf(v, brought), r.Waiting(now)})
 	return change.Result{Payment: v.Payment, Answer: &idempotency.Answer{Status: change.StatusOK, Body: body}, Approval: &r}, err
 }
 
-// Stray is money on an address that no payment carries.
+// StrayDeposit is money on an address that no payment has.
 type StrayDeposit struct {
 	Deposit payment.Deposit
 	Mode    tenant.Mode
@@ -114,7 +114,7 @@ type StrayDeposit struct {
 	Created time.Time
 }
 
-// Held is a payment that waits for a person, with what was decided about its senders.
+// Held is a payment that waits for a person, with the decisions about its senders.
 type Held struct {
 	View      change.View
 	Decisions []HeldDecision
@@ -129,8 +129,8 @@ type HeldDecision struct {
 	At      string `json:"at"`
 }
 
-// OperatorStore is what operators read and change. Its lists show what waits for them, newest first: before is the key of the
-// last row of the page before, or empty; most is how many rows a page may have.
+// Store is the tables that operators read and change. Its lists show the open work, newest first: before is the key of
+// the last row of the page before, or empty; most is how many rows a page may have.
 type Store interface {
 	// List gives up to f.Limit payments of all merchants.
 	List(ctx context.Context, f views.Filter) ([]change.View, error)
@@ -183,7 +183,7 @@ type strayView struct {
 	FirstSeenAt string       `json:"firstSeenAt"`
 }
 
-// StrayKey is the place of a row in the list of strays.
+// StrayKey is the key of a row in the list of strays.
 func StrayKey(d StrayDeposit) string {
 	return d.Created.UTC().Format(time.RFC3339Nano) + " " + d.Deposit.Key
 }
@@ -245,8 +245,8 @@ func doubtOf(o payout.Payout) doubtView {
 	}
 }
 
-// Doubts is the body of GET /v1/admin/payouts: payouts of which nobody knows whether they were made, whose answer does not
-// match what was sent, or whose rail contradicts the operator who concluded them.
+// Doubts is the body of GET /v1/admin/payouts: payouts of unknown outcome, payouts whose answer does not match the
+// order, and payouts whose rail contradicts the operator who concluded them.
 func (a *Operators) Doubts(ctx context.Context, before string, limit int) ([]byte, error) {
 	rows, err := a.Store.Doubts(ctx, before, limit+1)
 	if err != nil {
@@ -270,7 +270,7 @@ type heldView struct {
 	reviewed
 }
 
-// Holds is the body of GET /v1/admin/holds: payments that a person has to decide on before their money moves.
+// Holds is the body of GET /v1/admin/holds: payments that wait for a person's decision before their money moves.
 func (a *Operators) Holds(ctx context.Context, before string, limit int) ([]byte, error) {
 	rows, err := a.Store.Holds(ctx, before, limit+1)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"causeway.internal/services/payments/internal/views"
 )
 
-// Every order counts what it moves, and a live payment goes to another account by two operators however small it is.
+// Every order counts the amount that it moves; a live payment to another account needs two operators at any amount.
 func TestNeedsSecond(t *testing.T) {
 	watched := &Operators{SecondAbove: map[money.Currency]decimal.Decimal{money.NGN: decimal.New(1000, 0)}}
 	first := payment.Receiver{BankCode: "058", AccountNumber: "0123456789", AccountName: "ADA"}
@@ -49,7 +49,7 @@ func TestNeedsSecond(t *testing.T) {
 	}
 }
 
-// waiting is what the database has for operators' lists.
+// waiting is a store with one row for each list of operators.
 type waiting struct {
 	Store
 	view change.View
@@ -67,7 +67,8 @@ func (w waiting) Doubts(context.Context, string, int) ([]payout.Payout, error) {
 	return []payout.Payout{*w.view.Payout}, nil
 }
 
-// No list shows an operator a gift's reference, nor a link or a text that holds it; every other payment is shown whole.
+// No list shows an operator a gift's reference, nor a link or a text with it; lists show the references of all other
+// payments.
 func TestOperators_seeNoGift(t *testing.T) {
 	const gift, other, old = "CW-GABCDEFGHJKMN", "CW-7KQ2M9XHTB4N", "CW-2KQ2M9XHTB4N"
 	for name, c := range map[string]struct {

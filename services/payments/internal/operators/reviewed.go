@@ -13,7 +13,7 @@ import (
 	"causeway.internal/services/payments/internal/views"
 )
 
-// reviewed is a payment as operators see it. Its reference and its payout take the places of those that shown has.
+// reviewed is a payment as operators see it. Its reference and its payout replace those of views.Shown.
 type reviewed struct {
 	ID            string      `json:"id"`
 	MerchantID    string      `json:"merchantId"`
@@ -27,7 +27,8 @@ type reviewed struct {
 	Payout *reviewedPayout `json:"payout,omitempty"`
 }
 
-// reviewedPayout is a payout as operators see it. Its reference is null where it is made of a gift's that they may not see.
+// reviewedPayout is a payout as operators see it. Its reference is null where it contains a gift's reference that the
+// operator did not bring.
 type reviewedPayout struct {
 	views.PayoutView
 	Reference *string `json:"reference"`
@@ -37,7 +38,7 @@ func reviewedPayoutOf(o payout.Payout) reviewedPayout {
 	return reviewedPayout{views.PayoutViewOf(o), &o.Reference}
 }
 
-// wouldPay is what an accept pays now: amount without a payoutAmount, upTo with that payoutAmount where it may be more.
+// wouldPay is the payout of an accept now: amount without a payoutAmount, at most upTo with one.
 type wouldPay struct {
 	Amount   money.Number   `json:"amount"`
 	Currency money.Currency `json:"currency"`
@@ -74,7 +75,8 @@ func (a *Operators) reviewedOf(v change.View, brought bool) reviewed {
 	return r
 }
 
-// listedOf is a payment in a list of operators, who send refunds by hand: it marks a refund address that is one of this system's.
+// listedOf is a payment in a list of operators. It marks a refund address of this system, because operators send
+// refunds by hand.
 func (a *Operators) listedOf(ctx context.Context, v change.View) (r reviewed, err error) {
 	r = a.reviewedOf(v, false)
 	r.RefundOurs, err = a.Access.Ours(ctx, v.Payment.Mode, v.Payment.RefundAddress)

@@ -269,12 +269,12 @@ func TestReorgAfterThePayoutLeft(t *testing.T) {
 		t.Fatalf("alerts %v", w.alerts)
 	}
 	if loss := w.balances["suspense:USDT"]; !loss.Equal(dec("-100")) {
-		t.Fatalf("the loss stands at %s", loss)
+		t.Fatalf("the loss is %s", loss)
 	}
 	w.deposit("a", "100", deep)
 	w.is(StatusSettled, None)
 	if loss := w.balances["suspense:USDT"]; !loss.IsZero() {
-		t.Fatalf("the loss stands at %s", loss)
+		t.Fatalf("the loss is %s", loss)
 	}
 }
 
@@ -657,7 +657,7 @@ func TestPayoutReturnedAndRefunded(t *testing.T) {
 	w.is(StatusRefunded, ExceptionPayoutReturned)
 	for _, code := range []string{"customer:pay_1:USDT", "payable:pay_1:NGN", "fees:NGN"} {
 		if b := w.balances[code]; !b.IsZero() {
-			t.Errorf("%s stands at %s", code, b)
+			t.Errorf("%s is %s", code, b)
 		}
 	}
 	w.deposit("b", "7", deep)

@@ -16,7 +16,7 @@ import (
 	"causeway.internal/services/payments/internal/rail"
 )
 
-// Watch is told what happens at the rails, for metrics. Every field may be nil.
+// Watch holds the callbacks of the metrics of rails. Every field may be nil.
 type Watch struct {
 	Outcome func(rail string, cur money.Currency, outcome string)
 	Breaker func(rail string, cur money.Currency, open bool)
@@ -24,59 +24,59 @@ type Watch struct {
 	Hint    func(rail, outcome string)
 }
 
-// Bounds of the gate.
+// Limits of the checks before a send.
 const (
 	breakAfter = 5                // sends in a row without a clear answer
 	breakFor   = 30 * time.Second // before one order may try again
-	floatKeep  = 15 * time.Second // how long a balance is believed, less what was sent since
+	floatKeep  = 15 * time.Second // how long a balance is used, less the orders sent since
 	tellAgain  = time.Minute      // between two alerts about one float
 )
 
-// gate is what an order passes before it is claimed: a breaker and the float, by rail and currency (R10). It holds payouts
-// back that have not left, and knows nothing of those that have. Simulated rails have no gate.
+// gate holds the checks before a send: the breaker and the float of each corridor (R10). It holds back payouts that
+// have not left; it does not touch those that have. Simulated rails have no gate.
 type gate struct {
 	now   func() time.Time
 	watch Watch
 	calls singleflight.Group
 
-	mu    sync.Mutex
-	lanes map[lane]*laneState
+	mu        sync.Mutex
+	corridors map[corridor]*corridorState
 }
 
-type lane struct {
+type corridor struct {
 	rail string
 	cur  money.Currency
 }
 
-type laneState struct {
+type corridorState struct {
 	unclear int       // sends in a row without a clear answer
 	until   time.Time // the breaker is open
 	left    decimal.Decimal
-	read    time.Time // when left was the balance
-	told    time.Time
+	read    time.Time // when left was read
+	alerted time.Time
 }
 
 func newGate(now func() time.Time, watch Watch) *gate {
-	return &gate{now: now, watch: watch, lanes: map[lane]*laneState{}}
+	return &gate{now: now, watch: watch, corridors: map[corridor]*corridorState{}}
 }
 
-// at gives the state of a lane; the caller holds the lock.
-func (g *gate) at(k lane) *laneState {
-	s := g.lanes[k]
+// at returns the state of a corridor; the caller holds the lock.
+func (g *gate) at(k corridor) *corridorState {
+	s := g.corridors[k]
 	if s == nil {
-		s = &laneState{}
-		g.lanes[k] = s
+		s = &corridorState{}
+		g.corridors[k] = s
 	}
 	return s
 }
 
-// pass lets an order through or says why it has to wait.
+// pass lets an order through or returns the reason to wait.
 func (g *gate) pass(ctx context.Context, p rail.Provider, o payout.Payout) (held payout.Observation, ok bool) {
 	if p.Caps().Simulated {
 		return held, true
 	}
 	held = payout.Observation{Seen: payout.NotNow}
-	k := lane{p.Name(), o.Currency}
+	k := corridor{p.Name(), o.Currency}
 	g.mu.Lock()
 	open := g.now().Before(g.at(k).until)
 	g.mu.Unlock()
@@ -93,19 +93,19 @@ func (g *gate) pass(ctx context.Context, p rail.Provider, o payout.Payout) (held
 	if now := g.now(); now.Before(s.until) {
 		return held, false
 	} else if s.unclear >= breakAfter {
-		s.until = now.Add(breakFor) // this one tries; the others wait for what becomes of it
+		s.until = now.Add(breakFor) // this order is the probe; the others wait for its result
 	}
 	if s.left.LessThan(o.Amount) {
-		if now := g.now(); now.Sub(s.told) >= tellAgain {
-			s.told, held.Alert = now, payout.AlertNoFloat
+		if now := g.now(); now.Sub(s.alerted) >= tellAgain {
+			s.alerted, held.Alert = now, payout.AlertNoFloat
 		}
 		return held, false
 	}
 	return held, true
 }
 
-// balance reads the float of a lane unless it is known.
-func (g *gate) balance(ctx context.Context, p rail.Provider, k lane) error {
+// balance reads the float of a corridor unless it is known.
+func (g *gate) balance(ctx context.Context, p rail.Provider, k corridor) error {
 	g.mu.Lock()
 	s := g.at(k)
 	known := !s.read.IsZero() && g.now().Sub(s.read) < floatKeep
@@ -132,22 +132,22 @@ func (g *gate) balance(ctx context.Context, p rail.Provider, k lane) error {
 	return err
 }
 
-// sent takes an order off the float and notes what came of it.
+// sent subtracts an order from the float and counts its result.
 func (g *gate) sent(p rail.Provider, o payout.Payout, seen payout.Seen) {
 	g.mu.Lock()
-	s := g.at(lane{p.Name(), o.Currency})
+	s := g.at(corridor{p.Name(), o.Currency})
 	s.left = s.left.Sub(o.Amount)
 	g.mu.Unlock()
 	g.report(p, o.Currency, seen)
 }
 
-// report notes what came of a call. Only answers that leave a doubt count against a rail: a refusal is an answer.
+// report counts the result of a call. Only unclear answers count against a rail: a refusal is a clear answer.
 func (g *gate) report(p rail.Provider, cur money.Currency, seen payout.Seen) {
 	if p.Caps().Simulated {
 		return
 	}
 	g.mu.Lock()
-	s := g.at(lane{p.Name(), cur})
+	s := g.at(corridor{p.Name(), cur})
 	if seen == payout.Unsure || seen == payout.NotSent {
 		if s.unclear++; s.unclear >= breakAfter {
 			s.until = g.now().Add(breakFor)
@@ -162,21 +162,21 @@ func (g *gate) report(p rail.Provider, cur money.Currency, seen payout.Seen) {
 	}
 }
 
-// ReadFloats reads our balance at every rail of an open mode, so that it is seen before it is needed. Call it now and then.
-// A rail that does not answer keeps nobody from seeing the others.
+// ReadFloats reads our balance at every rail of an open mode, so that the metric shows it before a payout needs it.
+// Call it every minute. It reads the other rails when one does not answer.
 func (w *Worker) ReadFloats(ctx context.Context) error {
 	var failures []error
 	for _, mode := range []tenant.Mode{tenant.Live, tenant.Test} {
-		world, ok := w.Providers[mode]
+		set, ok := w.Providers[mode]
 		if !ok {
 			continue
 		}
-		for _, p := range world.Rails() {
+		for _, p := range set.Rails() {
 			if p.Caps().Simulated {
 				continue
 			}
 			for cur := range p.Caps().Currencies {
-				failures = append(failures, w.gate.balance(ctx, p, lane{p.Name(), cur}))
+				failures = append(failures, w.gate.balance(ctx, p, corridor{p.Name(), cur}))
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"causeway.internal/services/payments/internal/rail/self"
 )
 
-// till is a rail with a balance and nothing else.
+// till is a rail that has a balance only.
 type till struct {
 	self.Rail
 	left  decimal.Decimal
@@ -48,7 +48,7 @@ func TestGate(t *testing.T) {
 		t.Fatalf("600 of 400 pass: %+v", held)
 	}
 	if held, ok := pass(money.NGN, 600); ok || held.Alert != "" {
-		t.Fatalf("told twice within a minute: %+v", held)
+		t.Fatalf("two alerts within a minute: %+v", held)
 	}
 	if _, ok := pass(money.NGN, 400); !ok || bank.asked != 1 {
 		t.Fatalf("400 of 400 do not pass, or the balance was read %d times", bank.asked)
@@ -96,6 +96,6 @@ func TestGate(t *testing.T) {
 	}
 	asked := bank.asked
 	if _, ok := pass(money.NGN, 1); ok || bank.asked != asked {
-		t.Fatal("a rail that is away is asked on")
+		t.Fatal("a rail that does not answer is asked again")
 	}
 }

@@ -14,7 +14,7 @@ import (
 // Hints takes the webhooks of rails.
 type Hints struct {
 	Providers map[tenant.Mode]provider.Set
-	Hint      func(ctx context.Context, rail, reference string) error // makes a payout be asked about now; it moves nothing
+	Hint      func(ctx context.Context, rail, reference string) error // makes the worker ask about a payout now; it moves no money
 	Watch     Watch
 }
 
@@ -27,8 +27,8 @@ type hintAnswer struct {
 	Success bool `json:"success"`
 }
 
-// RailHint takes a rail's webhook: once its signature holds, the payout that it names is asked about at the rail. What the
-// webhook says of it is not believed (R6), so that a forged, repeated or late one does nothing.
+// RailHint takes a rail's webhook. Once its signature verifies, the worker asks the rail about the payout that it
+// names. Its content changes nothing (R6), so a forged, repeated or late webhook has no effect.
 func (a *Hints) RailHint(ctx context.Context, name string, header map[string][]string, raw []byte) ([]byte, error) {
 	refusal := error(errNoRail)
 	for _, mode := range tenant.Modes() {
@@ -44,7 +44,7 @@ func (a *Hints) RailHint(ctx context.Context, name string, header map[string][]s
 			a.hinted(name, "other")
 			return views.Encode(hintAnswer{true})
 		case err != nil:
-			refusal = errForged // of this world; the other has keys of its own
+			refusal = errForged // by the keys of this mode; the other mode has its own
 			continue
 		}
 		if err := a.Hint(ctx, name, event.Ref); err != nil {

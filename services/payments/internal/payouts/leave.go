@@ -13,16 +13,16 @@ import (
 	"causeway.internal/services/payments/internal/payout"
 )
 
-// laterWait is how long a payout waits that may not leave now.
+// laterWait is the wait of a payout that may not leave now.
 const laterWait = 2 * time.Second
 
-// alertLimit names in the log a payout that would exceed a limit which has changed since its payment was made.
+// alertLimit is the log code of a payout above a limit that was lowered after its payment.
 const alertLimit = "payout_over_limit"
 
 // leave says whether a payout that is due may leave.
 type leave int
 
-// It may; not now, so look again; never, because its payment is held and has withdrawn it.
+// It may leave; it may not leave now; it may never leave, because its payment is held and has withdrawn it.
 const (
 	leaveNow leave = iota
 	leaveLater
@@ -51,8 +51,8 @@ func (w *Worker) check(ctx context.Context, o payout.Payout) (who senders, err e
 	return who, nil
 }
 
-// mayLeave looks, under the payment's lock, at what can stop a payout that is due: an operator's pause, a
-// network that is not followed, and the senders of its money. It gives the payment with what it has learnt of them.
+// mayLeave checks, under the payment's lock, whether a due payout may leave: an operator's pause, a network that is not
+// followed, and the senders of its money. It returns the payment with the verdict on the senders.
 func (w *Worker) mayLeave(ctx context.Context, v change.View, who senders, now time.Time) (p payment.Payment, facts []payment.Fact, notes []change.Screened, may leave, err error) {
 	p = v.Payment
 	if v.Paused {
@@ -63,7 +63,7 @@ func (w *Worker) mayLeave(ctx context.Context, v change.View, who senders, now t
 	}
 	most := w.Policy.PayoutLimit(p.Currency) // it may be lower than when the payment was made or converted
 	if v.OverLimit || decimal.Max(p.FiatAmount, p.PayoutAmount()).GreaterThan(most) {
-		w.Log.WarnContext(ctx, "payout waits for a limit", "code", alertLimit)
+		w.Log.WarnContext(ctx, "payout held back: limit exceeded", "code", alertLimit)
 		return p, nil, nil, leaveLater, nil
 	}
 	if !w.Policy.Screen || v.Payout.State != payout.Created {
@@ -85,7 +85,7 @@ func (w *Worker) mayLeave(ctx context.Context, v change.View, who senders, now t
 	return p, facts, notes, may, err
 }
 
-// covers reports that every address was among those asked about.
+// covers reports whether every address was screened.
 func covers(asked, addresses []string) bool {
 	return !slices.ContainsFunc(addresses, func(a string) bool { return !slices.Contains(asked, a) })
 }

@@ -1,4 +1,4 @@
-// Package payouts sends payouts and asks rails what became of them.
+// Package payouts sends payouts and asks rails for their outcome.
 package payouts
 
 import (
@@ -28,12 +28,12 @@ import (
 const (
 	payoutBatch = 64
 	payoutPoll  = 100 * time.Millisecond
-	stepActs    = 2 // most calls of the rail in one step: a query that shows that there is nothing, and the send
+	stepActs    = 2 // most calls of the rail in one step: a query that finds no payout, and the send
 )
 
-// Payouts is the table of payouts. The payment's row is locked before a payout's is touched.
+// Store is the table of payouts. The payment's row is locked before the payout's.
 type Store interface {
-	// DuePayouts takes payouts whose time has come, each for a few seconds, so that two replicas do not look at one at once.
+	// DuePayouts claims due payouts for a few seconds, so that two replicas do not work on the same one.
 	DuePayouts(ctx context.Context, most int) ([]payout.Payout, error)
 	// UpdatePayout changes a payout together with its payment; the view's Payout is that row.
 	UpdatePayout(ctx context.Context, paymentID, payoutID string, f change.Func) error
@@ -41,14 +41,14 @@ type Store interface {
 	Senders(ctx context.Context, paymentID string) (network string, addresses []string, err error)
 }
 
-// PayoutWorker sends payouts and asks what became of them, by the rules of package payout. Any number of replicas may run
-// one: what keeps a payout from leaving twice is the row, not the worker.
+// Worker sends payouts and asks for their outcome, by the rules of package payout. Every replica may run one, because
+// the row, not the worker, prevents a second send.
 type Worker struct {
 	Options
 	gate *gate
 }
 
-// WorkerOptions is what a worker uses.
+// Options holds the dependencies of a worker.
 type Options struct {
 	Store     Store
 	Providers map[tenant.Mode]provider.Set
@@ -57,19 +57,19 @@ type Options struct {
 	Scans     *admission.Scans
 	Screening admission.Screening
 	Slots     int // most payouts in hand
-	// AskFirst makes the worker ask the rail about every payout before its first send, because after a restore a row may be
-	// older than what was done: it may have been sent, and even a row that is made anew has the reference of one that is lost.
-	// What the rail knows is believed and never sent.
+	// AskFirst makes the worker ask the rail about every payout before its first send. After a restore a row may be
+	// older than its order, and a new row may have the reference of a lost one. A payout that the rail knows is not
+	// sent.
 	AskFirst bool
-	// Crash makes the worker stop dead at the steps that it chooses, as a killed process does: "claimed" before the order
-	// leaves, "sent" after it and before that is written, "queried" likewise. Only tests set it.
+	// Crash makes the worker stop at a step as a killed process does: "claimed" before the order leaves, "sent" after
+	// it and before the write, "queried" after the query and before the write. Only tests set it.
 	Crash func(step string) bool
 	Watch Watch
 	Now   func() time.Time
 	Log   *slog.Logger
 }
 
-// NewPayoutWorker makes a worker.
+// New makes a worker.
 func New(o Options) *Worker {
 	if o.Crash == nil {
 		o.Crash = func(string) bool { return false }
@@ -77,7 +77,7 @@ func New(o Options) *Worker {
 	return &Worker{Options: o, gate: newGate(o.Now, o.Watch)}
 }
 
-// Run works until ctx ends. What is on the wire then is finished first.
+// Run works until ctx ends, and then finishes the calls that are on the wire.
 func (w *Worker) Run(ctx context.Context) error {
 	var busy sync.WaitGroup
 	defer busy.Wait()
@@ -105,7 +105,7 @@ func (w *Worker) Run(ctx context.Context) error {
 				}
 			})
 		}
-		more := slots // those that were taken left no room for others, which may be due as well
+		more := slots // the due payouts filled their room, so more may be due
 		if len(due) < room {
 			more = nil
 		}
@@ -114,7 +114,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// rest waits for the next tick, and no longer than until half of the slots are free where there may be more to do.
+// rest waits for the next tick. Where more may be due, it waits only until half of the slots are free.
 func (w *Worker) rest(ctx context.Context, tick <-chan time.Time, more chan struct{}) {
 	held := 0
 	defer func() {
@@ -142,46 +142,46 @@ func (w *Worker) patience(o payout.Payout) time.Duration {
 	return provider.CallTimeout
 }
 
-// errCrashed is what Step returns where a test made the worker die.
+// errCrashed is the error of Step after Crash stopped the worker.
 var errCrashed = errors.New("crashed")
 
-// Step looks at one payout, does what its state asks for, and writes what came of it. Dying anywhere in it is safe: a
-// row in sending whose lease is over is asked about and never sent.
+// Step does the next action of one payout and writes its result. A crash anywhere in it is safe: after the lease of a
+// row in sending has ended, the worker asks about it and never sends it.
 func (w *Worker) Step(ctx context.Context, o payout.Payout) error {
-	world, ok := w.Providers[tenant.Mode(o.Mode)]
+	set, ok := w.Providers[tenant.Mode(o.Mode)]
 	if !ok {
-		return fmt.Errorf("payout %s is of mode %s, which is closed here", o.ID, o.Mode)
+		return fmt.Errorf("payout %s: mode %s is closed", o.ID, o.Mode)
 	}
-	over := world.After(o.Rail, o.Currency, o.BankCode)
-	if world.Rail, ok = world.Named(o.Rail); !ok { // from here on the world has this one rail
-		return fmt.Errorf("payout %s wants the rail %q of mode %s, which does not run here", o.ID, o.Rail, o.Mode)
+	over := set.After(o.Rail, o.Currency, o.BankCode)
+	if set.Rail, ok = set.Named(o.Rail); !ok { // from here on the set has this one rail
+		return fmt.Errorf("payout %s: rail %q of mode %s is not configured", o.ID, o.Rail, o.Mode)
 	}
 	seen := payout.Observation{Seen: payout.Tick}
 	if w.AskFirst && o.Unsent() {
-		answer, err := w.query(ctx, world, o)
+		answer, err := w.query(ctx, set, o)
 		if err != nil {
 			return err
 		}
 		if seen = answer; seen.Seen != payout.NoSuchRef {
-			_, _, err = w.decide(ctx, world, o, look{seen: seen})
+			_, _, err = w.decide(ctx, set, o, look{seen: seen})
 			return err
 		}
 	}
 	if o.Unsent() && o.AccountName == "" {
-		exists, ready, err := w.name(ctx, world, o)
+		exists, ready, err := w.name(ctx, set, o)
 		if err != nil {
 			return err
 		}
-		if patient := world.NameWait == 0 || w.Now().Before(o.CreatedAt.Add(world.NameWait)); !ready && patient {
-			return nil // the row comes round again in a few seconds
+		if patient := set.NameWait == 0 || w.Now().Before(o.CreatedAt.Add(set.NameWait)); !ready && patient {
+			return nil // the row is due again in a few seconds
 		}
 		if !exists { // nothing has left and nothing will
 			seen = payout.Observation{Seen: payout.Failure, Ref: o.Reference, Reason: "the bank knows no such account"}
 		}
 	}
-	if seen.Seen == payout.Tick && (o.Unsent() || world.Timing.Resendable(o, w.Now())) {
-		if held, ok := w.gate.pass(ctx, world.Rail, o); !ok {
-			_, _, err := w.decide(ctx, world, o, look{seen: held})
+	if seen.Seen == payout.Tick && (o.Unsent() || set.Timing.Resendable(o, w.Now())) {
+		if held, ok := w.gate.pass(ctx, set.Rail, o); !ok {
+			_, _, err := w.decide(ctx, set, o, look{seen: held})
 			return err
 		}
 	}
@@ -189,29 +189,29 @@ func (w *Worker) Step(ctx context.Context, o payout.Payout) error {
 	if err != nil {
 		return err
 	}
-	return w.act(ctx, world, o, look{seen: seen, who: who}, over)
+	return w.act(ctx, set, o, look{seen: seen, who: who}, over)
 }
 
-// act carries out what the rules ask for until they ask to wait. over is the rail that takes over a failure which the rail
-// itself confirms when it is asked (R9).
-func (w *Worker) act(ctx context.Context, world provider.Set, o payout.Payout, l look, over string) error {
+// act carries out the steps of the rules until they wait. over is the rail that takes over after a failure that the
+// first rail confirms (R9).
+func (w *Worker) act(ctx context.Context, set provider.Set, o payout.Payout, l look, over string) error {
 	for acts := 0; ; acts++ {
 		l.claims = acts < stepActs
-		row, step, err := w.decide(ctx, world, o, l)
+		row, step, err := w.decide(ctx, set, o, l)
 		if err != nil {
 			return err
 		}
 		confirmed := false
 		switch step {
 		case payout.Send:
-			if l.seen, err = w.send(ctx, world, row); err == nil {
-				l.seen, confirmed, err = w.confirm(ctx, world, row, l.seen)
+			if l.seen, err = w.send(ctx, set, row); err == nil {
+				l.seen, confirmed, err = w.confirm(ctx, set, row, l.seen)
 			}
 		case payout.Query:
 			if acts == stepActs {
-				return nil // it is due, and comes round again
+				return nil // the row is due again
 			}
-			l.seen, err = w.query(ctx, world, row)
+			l.seen, err = w.query(ctx, set, row)
 			confirmed = true
 		case payout.Wait, payout.Done:
 			return nil
@@ -225,13 +225,13 @@ func (w *Worker) act(ctx context.Context, world provider.Set, o payout.Payout, l
 	}
 }
 
-// confirm asks the rail about a send that it says has failed, because what is called failed is paid again. A refusal that
-// the rail knows nothing of when it is asked is one; what is doubtful is not.
-func (w *Worker) confirm(ctx context.Context, world provider.Set, o payout.Payout, said payout.Observation) (seen payout.Observation, confirmed bool, err error) {
+// confirm asks the rail about a send that it called failed, because a failed payout is paid again. A refused order that
+// the rail does not know is confirmed; an unclear answer is not.
+func (w *Worker) confirm(ctx context.Context, set provider.Set, o payout.Payout, said payout.Observation) (seen payout.Observation, confirmed bool, err error) {
 	if said.Seen != payout.Refused && said.Seen != payout.Failure {
 		return said, false, nil
 	}
-	asked, err := w.query(ctx, world, o)
+	asked, err := w.query(ctx, set, o)
 	switch {
 	case err != nil:
 		return said, false, err
@@ -243,7 +243,7 @@ func (w *Worker) confirm(ctx context.Context, world provider.Set, o payout.Payou
 	return asked, true, nil
 }
 
-// look is one observation of a payout with what decides about it.
+// look is one observation of a payout, with the inputs of the decision about it.
 type look struct {
 	seen   payout.Observation
 	who    senders
@@ -251,18 +251,17 @@ type look struct {
 	over   string // the rail that takes over if this is a failure
 }
 
-// decide shows an observation to the rules under the payment's lock and writes the row and what the payment has to be
-// told. A step of Send is turned into the claim in the same transaction: the payment agrees, and the row says sending
-// with a lease, before the first byte leaves. Without claims a row to be sent is left due. A payment that does not agree
-// to a second send, because its deposit is gone or a person holds it, still has to learn what became of the first: the
-// payout is asked about instead.
-func (w *Worker) decide(ctx context.Context, world provider.Set, o payout.Payout, l look) (row payout.Payout, step payout.Step, err error) {
+// decide applies the rules to an observation under the payment's lock, and writes the row and the payment. The same
+// transaction turns a step of Send into the claim: the payment agrees, and the row is sending with a lease, before the
+// first byte leaves. Without claims a row to be sent stays due. A payment may refuse a second send, because its deposit
+// was reorganised away or a person holds it; then the worker asks for the outcome of the first send instead.
+func (w *Worker) decide(ctx context.Context, set provider.Set, o payout.Payout, l look) (row payout.Payout, step payout.Step, err error) {
 	outcome := payout.None
 	err = w.Store.UpdatePayout(ctx, o.PaymentID, o.ID, func(v change.View, now time.Time) (change.Result, error) {
 		if v.Payout == nil {
-			return change.Result{}, fmt.Errorf("payout %s is gone", o.ID)
+			return change.Result{}, fmt.Errorf("payout %s not found", o.ID)
 		}
-		next, d := world.Timing.Next(*v.Payout, l.seen, now)
+		next, d := set.Timing.Next(*v.Payout, l.seen, now)
 		alert := d.Alert
 		unasked := w.AskFirst && v.Payout.Unsent() && l.seen.Seen != payout.NoSuchRef
 		if d.Step == payout.Send && (!l.claims || unasked) {
@@ -281,7 +280,7 @@ func (w *Worker) decide(ctx context.Context, world provider.Set, o payout.Payout
 			case leaveLater:
 				next.NextAt, d = now.Add(laterWait), payout.Decision{Step: payout.Wait, Alert: d.Alert}
 			case leaveNow:
-				next, d = w.claim(world, p, next, now)
+				next, d = w.claim(set, p, next, now)
 			}
 		}
 		row, step = next, d.Step
@@ -293,7 +292,7 @@ func (w *Worker) decide(ctx context.Context, world provider.Set, o payout.Payout
 		}
 		p, facts, err := w.Policy.Apply(p, trigger, now)
 		if err != nil {
-			return change.Result{}, fmt.Errorf("tell payment %s that payout %s is %s: %w", v.Payment.ID, o.ID, d.Outcome, err)
+			return change.Result{}, fmt.Errorf("payment %s, payout %s: outcome %s not applied: %w", v.Payment.ID, o.ID, d.Outcome, err)
 		}
 		r.Payment, r.Facts = p, append(r.Facts, facts...)
 		return r, nil
@@ -305,11 +304,11 @@ func (w *Worker) decide(ctx context.Context, world provider.Set, o payout.Payout
 }
 
 // claim turns a step of Send into the claim, where the payment agrees to it.
-func (w *Worker) claim(world provider.Set, p payment.Payment, row payout.Payout, now time.Time) (payout.Payout, payout.Decision) {
-	claimed, d := world.Timing.Next(row, payout.Observation{Seen: payout.Claimed}, now)
+func (w *Worker) claim(set provider.Set, p payment.Payment, row payout.Payout, now time.Time) (payout.Payout, payout.Decision) {
+	claimed, d := set.Timing.Next(row, payout.Observation{Seen: payout.Claimed}, now)
 	_, _, err := w.Policy.Apply(p, payment.Sending{Attempt: claimed.Attempt}, now)
 	if notDue(err) && row.State == payout.Unknown {
-		return world.Timing.Next(row, payout.Observation{Seen: payout.Hint}, now)
+		return set.Timing.Next(row, payout.Observation{Seen: payout.Hint}, now)
 	}
 	return claimed, d
 }
@@ -327,7 +326,7 @@ func alerted(r change.Result, code string) change.Result {
 	return r
 }
 
-// TriggerOf is what a payment is told about its payout.
+// TriggerOf is the payment's trigger for an outcome of its payout.
 func TriggerOf(outcome payout.Outcome, o payout.Payout, over string) payment.Trigger {
 	switch outcome {
 	case payout.IsSending:
@@ -345,12 +344,12 @@ func TriggerOf(outcome payout.Outcome, o payout.Payout, over string) payment.Tri
 	return nil
 }
 
-func (w *Worker) send(ctx context.Context, world provider.Set, o payout.Payout) (payout.Observation, error) {
+func (w *Worker) send(ctx context.Context, set provider.Set, o payout.Payout) (payout.Observation, error) {
 	if w.Crash("claimed") {
 		return payout.Observation{}, errCrashed
 	}
-	// A call never outlives its lease: once that is over, an operator may conclude the payout. A process that was stopped after
-	// its claim sends nothing.
+	// A call never outlives its lease, because an operator may conclude the payout once it ends. A process that was
+	// paused after its claim sends nothing.
 	left := min(w.patience(o), o.LeaseUntil.Sub(w.Now()))
 	if left <= 0 {
 		return payout.Observation{Seen: payout.Unsure, Sends: o.Sends}, nil
@@ -359,7 +358,7 @@ func (w *Worker) send(ctx context.Context, world provider.Set, o payout.Payout) 
 	defer cancel()
 	ctx, span := telemetry.Inside(ctx, "payout send", trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()
-	status, err := world.Rail.Send(ctx, rail.Order{
+	status, err := set.Rail.Send(ctx, rail.Order{
 		Ref: o.Reference, Amount: o.Amount, Currency: o.Currency, BankCode: o.BankCode,
 		AccountNumber: o.AccountNumber, AccountName: o.AccountName, Narration: "Causeway " + o.Reference, Resend: o.Sends > 1,
 	})
@@ -368,16 +367,16 @@ func (w *Worker) send(ctx context.Context, world provider.Set, o payout.Payout) 
 	}
 	seen := rail.Sent(status, err)
 	seen.Sends = o.Sends
-	w.gate.sent(world.Rail, o, seen.Seen)
+	w.gate.sent(set.Rail, o, seen.Seen)
 	return seen, nil
 }
 
-func (w *Worker) query(ctx context.Context, world provider.Set, o payout.Payout) (payout.Observation, error) {
+func (w *Worker) query(ctx context.Context, set provider.Set, o payout.Payout) (payout.Observation, error) {
 	ctx, cancel := context.WithTimeout(ctx, provider.CallTimeout)
 	defer cancel()
 	ctx, span := telemetry.Inside(ctx, "payout query", trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()
-	status, err := world.Rail.Query(ctx, o.Currency, o.Reference)
+	status, err := set.Rail.Query(ctx, o.Currency, o.Reference)
 	if w.Crash("queried") {
 		return payout.Observation{}, errCrashed
 	}
@@ -385,13 +384,13 @@ func (w *Worker) query(ctx context.Context, world provider.Set, o payout.Payout)
 	if seen.Sends = o.Sends; o.Sends == 0 {
 		seen.Sends = payout.BeforeFirst
 	}
-	return seen, nil // by the time of the answer another worker may have sent
+	return seen, nil // another worker may have sent before the answer came
 }
 
 // name resolves the receiver of a payout whose name service was down at create, before anything leaves
-// (docs/api-contract.md#receivers), and keeps the name with payment and payout. ready is false while the service is
-// still down: then the payout waits. A corridor without names stays without.
-func (w *Worker) name(ctx context.Context, world provider.Set, o payout.Payout) (exists, ready bool, err error) {
+// (docs/api-contract.md#receivers), and stores the name with payment and payout. ready is false while the service is
+// still down: then the payout waits. A corridor without names goes on without one.
+func (w *Worker) name(ctx context.Context, set provider.Set, o payout.Payout) (exists, ready bool, err error) {
 	asked := payment.Receiver{BankCode: o.BankCode, AccountNumber: o.AccountNumber}
 	named, ok, err := w.Receivers.Complete(ctx, tenant.Mode(o.Mode), o.Currency, asked)
 	if errors.Is(err, rail.ErrNotFound) {

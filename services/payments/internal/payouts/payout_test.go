@@ -31,8 +31,8 @@ func (q *queue) DuePayouts(_ context.Context, most int) ([]payout.Payout, error)
 	return make([]payout.Payout, n), nil
 }
 
-// A worker whose slots are all taken looks again as soon as half of them are free: what is due does not wait for a tick for
-// every handful.
+// A worker whose slots are all taken reads due payouts again as soon as half of them are free, without waiting for the
+// next tick.
 func TestPayoutWorker_goesOnWhileMoreIsDue(t *testing.T) {
 	const slots, due = 4, 2000 // 50 s at a tick for every four
 	ctx, end := context.WithTimeout(t.Context(), 30*time.Second)

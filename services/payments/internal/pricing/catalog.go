@@ -33,10 +33,10 @@ type ratesAnswer struct {
 	Rates   []rateView `json:"rates"`
 }
 
-// Rates is the body of GET /v1/rates: the numbers that a quote would use now, with where they come from and their age. One
-// pair without a fresh price is a 503; in a list it is left out.
+// Rates is the body of GET /v1/rates: the rates that a quote would use now, with their sources and age. A request for
+// one pair without a fresh price is a 503; a list omits the pair.
 func (a *Pricing) Rates(fiat money.Currency, crypto string) ([]byte, error) {
-	_, world, err := provider.Front(a.Providers)
+	_, set, err := provider.Front(a.Providers)
 	if err != nil {
 		return nil, err
 	}
@@ -51,14 +51,14 @@ func (a *Pricing) Rates(fiat money.Currency, crypto string) ([]byte, error) {
 	out := ratesAnswer{Success: true, Rates: []rateView{}}
 	for _, cur := range currencies {
 		for _, symbol := range cryptos {
-			r, err := world.Rates.Quote(cur, symbol)
+			r, err := set.Rates.Quote(cur, symbol)
 			if err != nil {
 				if one {
 					return nil, err
 				}
 				continue
 			}
-			out.Rates = append(out.Rates, a.rateView(r, world.Rates.Simulated()))
+			out.Rates = append(out.Rates, a.rateView(r, set.Rates.Simulated()))
 		}
 	}
 	return views.Encode(out)
@@ -91,7 +91,7 @@ func symbols() []string {
 	return out
 }
 
-// Symbol is the canonical symbol of a crypto that is taken anywhere.
+// Symbol is the canonical symbol of a crypto that any network takes.
 func Symbol(crypto string) (string, bool) {
 	for _, n := range money.Networks() {
 		if asset, ok := n.Asset(crypto); ok {
@@ -138,11 +138,11 @@ type networksAnswer struct {
 	Pauses   []pauseView   `json:"pauses"`
 }
 
-// Networks is the body of GET /v1/networks: what is taken where and whether it is now, how deep it has to be, the least
-// payment, and the limits of a payment. confirmations is null where only finality counts; minimum is that of the live mode
-// where it has one, and null where there is none.
+// Networks is the body of GET /v1/networks: the networks and their cryptos, whether each is open, its confirmations,
+// the least payment, and the limits of a payment. confirmations is null where only finality counts. minimum is that of
+// the mode that Front names, null without one.
 func (a *Pricing) Networks() ([]byte, error) {
-	front, world, err := provider.Front(a.Providers)
+	front, set, err := provider.Front(a.Providers)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (a *Pricing) Networks() ([]byte, error) {
 		out.Networks = append(out.Networks, v)
 	}
 	for _, cur := range money.Currencies() {
-		s := world.Limits(a.Policy.Fees.Schedules[cur])
+		s := set.Limits(a.Policy.Fees.Schedules[cur])
 		out.Limits = append(out.Limits, limitView{cur, money.N(s.Min), money.N(s.Max)})
 	}
 	return views.Encode(out)
@@ -188,8 +188,8 @@ func (a *Pricing) minimum(mode tenant.Mode, n money.Network, asset money.Asset) 
 // opened says whether new payments of a mode are taken on a network.
 func (a *Pricing) opened(mode tenant.Mode, n money.Network) openView {
 	why := a.Scans.Closed(mode, n.Name)
-	switch _, world := a.Providers[mode]; {
-	case !world:
+	switch _, open := a.Providers[mode]; {
+	case !open:
 		why = admission.ModeDisabled
 	case !slices.Contains(a.Families[mode], n.Family):
 		why = admission.NoAddresses
@@ -202,7 +202,7 @@ func (a *Pricing) opened(mode tenant.Mode, n money.Network) openView {
 	return openView{Reason: &why}
 }
 
-// pauseView is a pause as GET /v1/networks shows it; null stands for all.
+// pauseView is a pause as GET /v1/networks shows it; null means all.
 type pauseView struct {
 	Paused   string          `json:"paused"`
 	Currency *money.Currency `json:"fiatCurrency"`

@@ -1,4 +1,4 @@
-// Package pricing prices payments, and shows what is taken where at which price.
+// Package pricing prices payments, and lists networks, cryptos and rates.
 package pricing
 
 import (
@@ -13,7 +13,7 @@ import (
 	"causeway.internal/services/payments/internal/quote"
 )
 
-// Pricing prices payments, and shows what is taken where at which price.
+// Pricing prices payments, and lists networks, cryptos and rates.
 type Pricing struct {
 	Providers map[tenant.Mode]provider.Set
 	Families  map[tenant.Mode][]money.Family // whose addresses each open mode has
@@ -23,7 +23,7 @@ type Pricing struct {
 	Now       func() time.Time
 }
 
-// Quote prices what is asked for, unless an operator has paused it.
+// Quote prices a request, unless an operator has paused its quotes.
 func (a *Pricing) Quote(w provider.Set, ask quote.Ask) (quote.Quote, error) {
 	if err := a.Pauses.Quotes(ask.Currency, ask.Network); err != nil {
 		return quote.Quote{}, err
@@ -39,7 +39,7 @@ func (a *Pricing) Quote(w provider.Set, ask quote.Ask) (quote.Quote, error) {
 	return q, w.Minimums.Check(ask, q)
 }
 
-// Option is what a request would cost now in one crypto on one network.
+// Option is the price of a request now, in one crypto on one network.
 type Option struct {
 	Crypto       string       `json:"crypto"`
 	Network      string       `json:"network"`
@@ -47,10 +47,10 @@ type Option struct {
 	Rate         money.Number `json:"rate"`
 }
 
-// Options prices a request in everything that its mode takes. Left out are closed networks, and pairs
-// that have no fresh price or whose minimum the request does not meet.
+// Options prices a request in every crypto of its mode. It omits closed networks, and pairs that have no fresh price or
+// a minimum above the request.
 func (a *Pricing) Options(p payment.Payment) []Option {
-	world, ok := a.Providers[p.Mode]
+	set, ok := a.Providers[p.Mode]
 	if !ok {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (a *Pricing) Options(p payment.Payment) []Option {
 		}
 		for _, asset := range n.Assets {
 			terms := payment.FulfilTerms{Network: n, Asset: asset}
-			if q, err := a.Quote(world, terms.Ask(p)); err == nil {
+			if q, err := a.Quote(set, terms.Ask(p)); err == nil {
 				out = append(out, Option{asset.Symbol, n.Name, money.N(q.CryptoAmount), money.N(q.Rate.Value)})
 			}
 		}
@@ -69,7 +69,7 @@ func (a *Pricing) Options(p payment.Payment) []Option {
 	return out
 }
 
-// SeesContracts reports whether a crypto is seen on a network whoever sends it.
+// SeesContracts reports whether the scan of a network sees a crypto from every sender, contracts included.
 func (a *Pricing) SeesContracts(mode tenant.Mode, n money.Network, crypto string) bool {
 	return n.Family != money.EVM || n.Coin().Symbol != crypto || !a.Scans.Untraced(mode, n.Name)
 }

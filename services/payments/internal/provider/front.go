@@ -5,10 +5,10 @@ import (
 	"causeway.internal/services/payments/internal/change"
 )
 
-// Modes are the modes, the one that counts first.
+// Modes lists the modes, live mode first.
 var Modes = tenant.Modes()
 
-// Front is the set of the mode that routes without a mode mean: the live one where it is open.
+// Front is the mode of routes without a mode, with its set: live where it is open.
 func Front(sets map[tenant.Mode]Set) (tenant.Mode, Set, error) {
 	for _, mode := range Modes {
 		if w, ok := sets[mode]; ok {

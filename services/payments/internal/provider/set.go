@@ -15,20 +15,20 @@ import (
 	"causeway.internal/services/payments/internal/rate"
 )
 
-// CallTimeout is how long one call of a rail may take. An order may take longer (rail.Caps), and always less than the lease of a
-// real rail.
+// CallTimeout is how long one call of a rail may take. An order may take longer (rail.Caps), but less than the lease of
+// a real rail.
 const CallTimeout = 8 * time.Second
 
-// Set is the providers of one mode. Live and test share code and nothing else. A mode without a set is closed: 503
+// Set holds the providers of one mode. Live and test share code and nothing else. A mode without a set is closed: 503
 // live_disabled.
 type Set struct {
 	Rates    rate.Aggregator
 	Rail     rail.Provider
-	Others   []rail.Provider // tried in this order where Rail does not pay a bank, or has failed for certain
+	Others   []rail.Provider // tried in this order where Rail does not pay a bank, or a failure is confirmed
 	Minimums quote.Minimums
 	Timing   payout.Timing
-	// NameWait is how long a payout waits for a name service that is down; zero is for ever, which is right where real
-	// money moves.
+	// NameWait is how long a payout waits for a name service that is down; zero means without end, for modes with real
+	// money.
 	NameWait time.Duration
 }
 
@@ -60,7 +60,7 @@ func (w Set) Paying(cur money.Currency, bankCode string) (rail.Provider, bool) {
 	return nil, false
 }
 
-// Namer is the rail that is asked for names of a currency: the first that knows any, else the first.
+// Namer is the rail that resolves the names of a currency: the first that can, else the first.
 func (w Set) Namer(cur money.Currency) rail.Provider {
 	for _, p := range w.Rails() {
 		if p.Caps().Currencies[cur].Resolves {
@@ -82,8 +82,8 @@ func (w Set) After(name string, cur money.Currency, bankCode string) string {
 	return ""
 }
 
-// Route chooses the rail of a new payment and refuses what no rail of the mode pays. Which one a gift takes is known once
-// somebody has claimed it.
+// Route chooses the rail of a new payment and refuses a payment that no rail of the mode pays. The claim of a gift
+// chooses its rail.
 func (w Set) Route(p payment.Payment) (string, error) {
 	if p.CallerSettles() {
 		return self.Name, nil
@@ -100,7 +100,7 @@ func (w Set) Route(p payment.Payment) (string, error) {
 	return "", problems.Err()
 }
 
-// Reroute is the rail of another receiver: "" keeps the payment's own while that pays the bank.
+// Reroute is the rail for another receiver; "" keeps the payment's own, which pays the bank.
 func (w Set) Reroute(p payment.Payment, to payment.Receiver) (string, error) {
 	if own, ok := w.Named(p.Rail); ok && own.Pays(p.Currency, to.BankCode) {
 		return "", nil
@@ -118,7 +118,7 @@ func Unreachable() error {
 	return problems.Err()
 }
 
-// Limits are the currency's limits, narrowed by what the rails can pay.
+// Limits narrows the currency's limits to the amounts that the rails pay.
 func (w Set) Limits(s quote.Schedule) quote.Schedule {
 	p, ok := w.Paying(s.Currency, "")
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"causeway.internal/services/payments/internal/rail/self"
 )
 
-// The next rail is the next in order that pays the bank; there is none after the last, or after one that is not there.
+// After names the next rail that pays the bank; there is none after the last rail or an unknown one.
 func TestSet_after(t *testing.T) {
 	w := Set{Rail: payer{name: "a"}, Others: []rail.Provider{payer{name: "b", not: "058"}, payer{name: "c"}}}
 	for _, c := range [][3]string{{"a", "058", "c"}, {"a", "044", "b"}, {"b", "058", "c"}, {"c", "058", ""}, {"d", "058", ""}} {

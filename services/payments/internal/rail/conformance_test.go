@@ -87,7 +87,7 @@ func TestRail_namesItselfAndItsBanks(t *testing.T) {
 		}
 		ref := payout.Reference("CW-ABCDEFGHJKMN", 99)
 		if c := r.Caps(); name != self.Name && (len(ref) < c.RefMin || len(ref) > c.RefMax || !rail.IsReference(ref)) {
-			t.Errorf("%s takes no reference of ours: %+v", name, c)
+			t.Errorf("%s refuses a reference of this system: %+v", name, c)
 		}
 		for _, cur := range money.Currencies() {
 			listed, err := r.Banks(t.Context(), cur)
@@ -238,7 +238,7 @@ func TestR3_doubtIsUnknownAndR4_onlyADefiniteNoIsOne(t *testing.T) {
 					t.Error("no reason")
 				}
 				if fault == bank.OtherAmount && seen.Amount.Equal(o.Amount) { // R7: the rules freeze it
-					t.Error("the other amount is not told")
+					t.Error("the other amount is not reported")
 				}
 				made := r.bank.Made(name, o.Ref)
 				if made > 0 && seen.Seen != payout.Unsure && seen.Seen != payout.Accepted {

@@ -29,10 +29,10 @@ type banksAnswer struct {
 	Banks   []bankView `json:"banks"`
 }
 
-// Banks is the body of GET /v1/banks: the banks of a currency, or of all, that can be paid and that a person may mean by
-// name (rail.Search).
+// Banks is the body of GET /v1/banks: the banks of one currency or all that a rail pays and that match a name
+// (rail.Search).
 func (a *Receivers) Banks(currency money.Currency, name string) ([]byte, error) {
-	_, world, err := provider.Front(a.Providers)
+	_, set, err := provider.Front(a.Providers)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (a *Receivers) Banks(currency money.Currency, name string) ([]byte, error) 
 	out := banksAnswer{Success: true, Banks: []bankView{}}
 	for _, cur := range currencies {
 		for _, b := range rail.Search(cur, name) {
-			if _, ok := world.Paying(cur, b.Code); ok {
+			if _, ok := set.Paying(cur, b.Code); ok {
 				out.Banks = append(out.Banks, bankView{b.Code, b.Name, cur})
 			}
 		}
@@ -66,7 +66,7 @@ type verifiedView struct {
 	CheckDigit    rail.CheckDigit `json:"checkDigit"` // advice: see rail.NUBAN
 }
 
-// Lookup is the decoded body of a look-up of an account, and who asks.
+// Lookup is the decoded body of a look-up of an account, with its caller.
 type Lookup struct {
 	Owner     *tenant.Owner // nil without a key
 	Receiver  payment.ReceiverInput
@@ -81,9 +81,9 @@ var (
 	errLookups = fault.New(fault.RateLimited, "rate_limited", "Too many accounts were looked up for this payment. Try again later.")
 )
 
-// VerifyReceiver is the body of POST /v1/payments/verify-receiver: whose account it is, as a claim would find. Without a
-// currency the bank's code decides, and NGN where it says nothing. A payment's reference names mode and currency instead;
-// without a key there must be one, and every reason against it has the same refusal.
+// VerifyReceiver is the body of POST /v1/payments/verify-receiver: the holder of an account, as a claim would find it.
+// Without a currency the bank's code decides, else NGN. A payment's reference gives mode and currency instead. A caller
+// without a key must send one, and every refusal of it is the same.
 func (a *Receivers) VerifyReceiver(ctx context.Context, l Lookup, problems *fault.Problems) ([]byte, error) {
 	in, currency := l.Receiver, l.Currency
 	mode, cur := tenant.Mode(""), money.Currency(currency)
@@ -140,7 +140,7 @@ func (a *Receivers) VerifyReceiver(ctx context.Context, l Lookup, problems *faul
 	}})
 }
 
-// asking is the payment for which an account is looked up: the merchant's own, or without a key an open one.
+// asking is the payment of a look-up: one of the merchant's, or without a key an open one.
 func (a *Receivers) asking(ctx context.Context, l Lookup) (payment.Payment, error) {
 	if l.Owner != nil {
 		if !id.IsPaymentReference(l.Reference) {
@@ -159,7 +159,7 @@ func (a *Receivers) asking(ctx context.Context, l Lookup) (payment.Payment, erro
 	return v.Payment, err
 }
 
-// awaitsPerson reports whether a payer or a recipient has still something to do about a payment.
+// awaitsPerson reports whether a payment still waits for its payer or recipient.
 func (a *Receivers) awaitsPerson(p payment.Payment) bool {
 	if p.Type == payment.Gift {
 		return !change.Refuses(a.Policy, p, payment.ClaimGift{}, a.Now())
@@ -167,7 +167,7 @@ func (a *Receivers) awaitsPerson(p payment.Payment) bool {
 	return slices.Contains([]payment.Status{payment.StatusCreated, payment.StatusPending, payment.StatusConfirming}, p.Status())
 }
 
-// flatten takes problems of a receiver over for a body whose fields stand at its top.
+// flatten adds the problems of a receiver for a body whose fields are not nested.
 func flatten(into *fault.Problems, err error) {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		for _, field := range f.Fields {
@@ -176,7 +176,7 @@ func flatten(into *fault.Problems, err error) {
 	}
 }
 
-// currencyOf is the one currency whose banks know the code, NGN when none or several do.
+// currencyOf is the only currency that has the bank code, NGN when none or several have it.
 func currencyOf(code string) money.Currency {
 	var found []money.Currency
 	for _, cur := range money.Currencies() {

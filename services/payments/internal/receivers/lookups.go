@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// How many accounts may be looked up for one payment without a key: people mistype, and nobody has more than a few accounts.
+// Limits of the look-ups for one payment without a key: enough for typing errors, too few to search for accounts.
 const (
 	lookupBurst = 10
 	lookupEvery = time.Minute // between two more
 	lookupsMost = 10_000      // payments that are counted at once
 )
 
-// lookups counts the accounts that were looked up for each payment, in this process alone. Until full[id] a payment has not
-// got all of its look-ups back.
+// lookups counts the accounts that were looked up for each payment, in this process alone. Until full[id] a payment has
+// fewer than all of its look-ups.
 type lookups struct {
 	now func() time.Time
 
@@ -25,7 +25,7 @@ func newLookups(now func() time.Time) *lookups {
 	return &lookups{now: now, full: map[string]time.Time{}}
 }
 
-// take counts a look-up for a payment, or says how long until the next one is allowed.
+// take counts a look-up for a payment, or returns the time until the next one is allowed.
 func (l *lookups) take(id string) (wait time.Duration) {
 	now := l.now()
 	l.mu.Lock()
@@ -35,7 +35,7 @@ func (l *lookups) take(id string) (wait time.Duration) {
 		return wait
 	}
 	if len(l.full) >= lookupsMost {
-		clear(l.full) // rare, cheap, and bounded: each payment begins anew
+		clear(l.full) // bounds the memory; each payment starts with all look-ups again
 	}
 	l.full[id] = now.Add(used + lookupEvery)
 	return 0

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A payment has ten look-ups at once and one more each minute, and takes none from another.
+// A payment has ten look-ups at once and one more each minute, apart from other payments.
 func TestLookups(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	l := newLookups(func() time.Time { return now })

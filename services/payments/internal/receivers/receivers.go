@@ -1,4 +1,4 @@
-// Package receivers knows whose account a receiver is, and which banks can be paid.
+// Package receivers looks up the holders of accounts, and lists the banks that the rails pay.
 package receivers
 
 import (
@@ -16,14 +16,14 @@ import (
 	"causeway.internal/services/payments/internal/rail"
 )
 
-// Receivers knows whose account a receiver is, and which banks can be paid.
+// Receivers looks up the holders of accounts, and lists the banks that the rails pay.
 type Receivers struct {
 	Options
 	names   *names
 	lookups *lookups
 }
 
-// ReceiverOptions is what Receivers uses.
+// Options holds the dependencies of Receivers.
 type Options struct {
 	Providers map[tenant.Mode]provider.Set
 	Access    *access.Payments
@@ -32,27 +32,27 @@ type Options struct {
 	Now       func() time.Time
 }
 
-// NewReceivers makes Receivers that remember no name yet.
+// New makes Receivers with an empty cache of names.
 func New(o Options) *Receivers {
 	return &Receivers{Options: o, names: newNames(o.Now), lookups: newLookups(o.Now)}
 }
 
-// Complete completes a receiver with the bank's names. rail.ErrNotFound comes through; while the name service is down the
-// receiver stays without a name and ok is false.
+// Complete adds the names of bank and holder to a receiver. It returns rail.ErrNotFound for an unknown account; while
+// the name service is down, ok is false and there is no name.
 func (a *Receivers) Complete(ctx context.Context, mode tenant.Mode, currency money.Currency, r payment.Receiver) (named payment.Receiver, ok bool, err error) {
 	return a.names.resolve(ctx, a.Providers[mode].Namer(currency), mode, currency, r)
 }
 
-// Named completes a receiver that somebody has just given, or refuses it.
+// Named checks a new receiver of a payment and adds its names, or refuses it.
 func (a *Receivers) Named(ctx context.Context, p payment.Payment, r payment.Receiver) (payment.Receiver, error) {
 	if err := KnownBank(p.Mode, payment.Payment{Currency: p.Currency, Receiver: r}); err != nil {
 		return r, err
 	}
-	world, ok := a.Providers[p.Mode]
+	set, ok := a.Providers[p.Mode]
 	if !ok {
 		return r, change.ErrLiveDisabled
 	}
-	if _, ok := world.Paying(p.Currency, r.BankCode); !ok {
+	if _, ok := set.Paying(p.Currency, r.BankCode); !ok {
 		return r, provider.Unreachable()
 	}
 	named, ok, err := a.Complete(ctx, p.Mode, p.Currency, r)
@@ -67,8 +67,7 @@ func (a *Receivers) Named(ctx context.Context, p payment.Payment, r payment.Rece
 	return named, nil
 }
 
-// KnownBank refuses, in live mode only, a bank that nobody knows or that is another country's
-// (docs/api-contract.md#receivers).
+// KnownBank refuses, in live mode only, an unknown bank or one of another country (docs/api-contract.md#receivers).
 func KnownBank(mode tenant.Mode, draft payment.Payment) error {
 	if mode != tenant.Live || !draft.Receiver.Known() {
 		return nil
@@ -80,6 +79,6 @@ func KnownBank(mode tenant.Mode, draft payment.Payment) error {
 	return p.Err()
 }
 
-// errNameDown is what a claim, or a look-up, gets while nobody can say whose account it is.
+// errNameDown refuses a claim or a look-up while the name service is down.
 var errNameDown = fault.New(fault.Unavailable, "name_service_unavailable",
 	"The account's name cannot be looked up right now. Try again shortly.").After(5 * time.Second)

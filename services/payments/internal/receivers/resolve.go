@@ -22,7 +22,7 @@ const (
 	resolveMost    = 10_000
 )
 
-// names remembers resolved accounts, so that a merchant's usual receivers cost no call.
+// names caches resolved accounts, so that a merchant's usual receivers need no call of the rail.
 type names struct {
 	now   func() time.Time
 	calls singleflight.Group
@@ -44,8 +44,7 @@ type keptName struct {
 
 func newNames(now func() time.Time) *names { return &names{now: now, kept: map[account]keptName{}} }
 
-// resolve completes a receiver with the bank's names. rail.ErrNotFound comes through; when the name service is down the
-// receiver stays without a name and ok is false.
+// resolve is Complete with the rail p as the name service.
 func (n *names) resolve(ctx context.Context, p rail.Provider, mode tenant.Mode, currency money.Currency, r payment.Receiver) (named payment.Receiver, ok bool, err error) {
 	key := account{mode, currency, r.BankCode, r.AccountNumber}
 	found, hit := n.get(key)
@@ -58,7 +57,7 @@ func (n *names) resolve(ctx context.Context, p rail.Provider, mode tenant.Mode, 
 		switch {
 		case errors.Is(err, rail.ErrNotFound):
 			return r, false, err
-		case errors.Is(err, rail.ErrUnsupported): // an answer too: this corridor has no names
+		case errors.Is(err, rail.ErrUnsupported): // cached too: this corridor has no names
 			found, _ = v.(rail.Account)
 			found.Name, found.Verified = "", false
 		case err != nil:
@@ -83,7 +82,7 @@ func (n *names) put(key account, a rail.Account) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.kept) >= resolveMost {
-		clear(n.kept) // rare, cheap, and bounded: the next requests ask again
+		clear(n.kept) // bounds the memory; the next requests ask the rail again
 	}
 	n.kept[key] = keptName{a, n.now().Add(resolveKeep)}
 }

@@ -15,12 +15,12 @@ import (
 	"causeway.internal/services/payments/internal/views"
 )
 
-// Scripted is a rail that can be told what becomes of a transfer, as the simulated bank can.
+// Scripted is a rail that takes the outcome of a transfer in advance, as the simulated bank does.
 type Scripted interface {
 	Script(ctx context.Context, ref, outcome string) error
 }
 
-// Outcomes are what a payout of the sandbox may be told to do.
+// Outcomes lists the outcomes that a test may set for a payout.
 func Outcomes() []string { return []string{"succeed", "fail", "return", "timeout"} }
 
 type outcomeAnswer struct {
@@ -34,8 +34,8 @@ type outcomeView struct {
 	Outcome   string `json:"outcome"`
 }
 
-// SetOutcome tells the simulated bank what becomes of a payout, before or after it was sent. name is a payout's id or the
-// reference of its payment.
+// SetOutcome sets the outcome of a payout at the simulated bank, before or after it is sent. name is a payout's id or
+// the reference of its payment.
 func (a *Sandbox) SetOutcome(ctx context.Context, o tenant.Owner, name, outcome string, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	if o.Mode != tenant.Test {
 		return idempotency.Answer{}, errNoSandbox
@@ -73,7 +73,7 @@ func (a *Sandbox) SetOutcome(ctx context.Context, o tenant.Owner, name, outcome 
 	if err := bank.Script(ctx, view.Reference, outcome); err != nil {
 		return idempotency.Answer{}, err
 	}
-	if v.Payout != nil { // as the webhook of a real rail would: nobody asks by himself about a success that is seconds old
+	if v.Payout != nil { // as the webhook of a real rail does: the worker asks about a recent success only after a hint
 		if err := a.Store.Hint(ctx, v.Payout.Rail, view.Reference); err != nil {
 			return idempotency.Answer{}, err
 		}

@@ -28,12 +28,12 @@ var (
 	errNotExpiring = fault.New(fault.Conflict, "not_expirable", "This payment has no open window.")
 )
 
-// SandboxStore finds payments and payouts of an owner.
+// Store finds payments and payouts of an owner.
 type Store interface {
 	Find(ctx context.Context, o tenant.Owner, reference string) (change.View, error)
 	// FindPayout is the reference of the owner's payment that a payout belongs to.
 	FindPayout(ctx context.Context, o tenant.Owner, payoutID string) (reference string, err error)
-	// Hint makes a payout be asked about now.
+	// Hint makes a payout due, so that the worker asks its rail about it now.
 	Hint(ctx context.Context, rail, reference string) error
 }
 
@@ -47,11 +47,11 @@ type Sandbox struct {
 	Render    views.Renderer
 }
 
-// finalityDepth is how deep the simulated chain buries a transfer on a network where only finality counts.
+// finalityDepth is the depth of a simulated transfer on a network where only finality counts.
 const finalityDepth = 64
 
-// SandboxDeposit is the body of POST /v1/sandbox/payments/:reference/deposits. Amount zero means what is still owed,
-// Confirmations negative means enough.
+// SandboxDeposit is the body of POST /v1/sandbox/payments/:reference/deposits. Without Given the amount is what is
+// still owed; negative Confirmations mean enough.
 type SandboxDeposit struct {
 	Amount        decimal.Decimal
 	Given         bool
@@ -135,7 +135,7 @@ func depositAmount(owed decimal.Decimal, asset money.Asset, d SandboxDeposit) (d
 	return amount, problems.Err()
 }
 
-// enough is the depth that confirms a transfer of this amount on top of what has come.
+// enough is the depth that confirms a transfer of this amount on top of the received amount.
 func (a *Sandbox) enough(p payment.Payment, amount decimal.Decimal) int64 {
 	p.Received = p.Received.Add(amount)
 	if need := a.Policy.Need(p); need.Confirmations > 0 {

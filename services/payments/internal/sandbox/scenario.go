@@ -30,8 +30,8 @@ const (
 // Scenarios lists every scenario.
 func Scenarios() []Scenario { return []Scenario{PayFull, PayPartial, PayOver, PayLate} }
 
-// Simulate plays the payer of a test-mode payment for whoever knows its reference, as the page for payers offers it. To a
-// live payment the route does not exist.
+// Simulate plays the payer of a test-mode payment for anybody who knows its reference, such as the pay page. For a live
+// payment the route does not exist.
 func (a *Sandbox) Simulate(ctx context.Context, reference string, s Scenario, problems *fault.Problems, k idempotency.Key) (idempotency.Answer, error) {
 	v, earlier, found, err := a.Access.Open(ctx, reference, k)
 	if err != nil || found {
@@ -57,7 +57,8 @@ func (a *Sandbox) Simulate(ctx context.Context, reference string, s Scenario, pr
 	})
 }
 
-// closeWindow ends a payment's window so that what comes next is late. One that has money already would go on with that.
+// closeWindow ends a payment's window so that the next deposit is late. It refuses a payment with money, which would
+// not expire.
 func (a *Sandbox) closeWindow(ctx context.Context, p payment.Payment) error {
 	switch {
 	case p.Status() == payment.StatusExpired:
@@ -74,7 +75,7 @@ var (
 	more = decimal.New(12, -1)
 )
 
-// owed is what a simulated payer sends: what is left, or the whole once nothing is.
+// owed is the amount that a simulated payer sends: the rest, or the whole due once there is no rest.
 func (a *Sandbox) owed(v change.View) decimal.Decimal {
 	if left := a.Policy.Tally(v.Payment, v.Rows).Left; left.IsPositive() {
 		return left
@@ -82,7 +83,7 @@ func (a *Sandbox) owed(v change.View) decimal.Decimal {
 	return v.Payment.Quote.CryptoAmount
 }
 
-// amount is what the scenario sends, in digits that its asset has.
+// amount is the amount of the scenario, in the digits of its asset.
 func (s Scenario) amount(q quote.Quote, owed decimal.Decimal) decimal.Decimal {
 	digits := quoteDigits(q)
 	switch s {

@@ -22,8 +22,8 @@ const Most = 200_000
 // askAgain is how long an unanswered request for addresses waits before it is repeated under its own id.
 const askAgain = 30 * time.Second
 
-// countPause is how long, for each free address, a shelf is not counted again. Counting reads every one of them, and nobody
-// creates 10 000 payments a second, which is how fast they would have to go meanwhile.
+// countPause is the pause before the next count of a shelf, for each free address. A count reads all of them, and they
+// last that long at up to 10 000 payments a second.
 const countPause = 100 * time.Microsecond
 
 // Shelf is the addresses of one family in one mode.
@@ -32,7 +32,7 @@ type Shelf struct {
 	Family money.Family
 }
 
-// Level is how full a shelf is.
+// Level is the number of addresses on a shelf, and their use.
 type Level struct {
 	Shelf
 	Free int // not leased
@@ -44,15 +44,15 @@ type Level struct {
 type Request struct {
 	ID    string
 	Count int
-	Stale bool // it waits longer than it should
+	Stale bool // wallets has not answered in time
 }
 
 // Shelves is the table of addresses, as the replenisher sees it.
 type Shelves interface {
-	// Levels counts some shelves. A request is stale that has waited for so long.
+	// Levels counts the given shelves. A request older than stale is stale.
 	Levels(ctx context.Context, of []Shelf, stale time.Duration) ([]Level, error)
-	// Request notes that addresses are asked for and sends the command in one transaction; it does nothing when a request
-	// is open. Repeat sends an open one again.
+	// Request stores a request and sends its command in one transaction; it does nothing while a request is open.
+	// Repeat sends an open request again.
 	Request(ctx context.Context, mode tenant.Mode, family money.Family, count int, c change.Command) error
 	Repeat(ctx context.Context, mode tenant.Mode, family money.Family, c change.Command) error
 }
@@ -68,8 +68,8 @@ type Replenisher struct {
 	next    map[Shelf]time.Time // not before this is it counted
 }
 
-// NewReplenisher makes a replenisher for the given families of each open mode. least is the target while little is
-// created; gauge is told each level.
+// NewReplenisher makes a replenisher for the given families of each open mode. least is the smallest target; gauge gets
+// each level.
 func NewReplenisher(s Shelves, wanted map[tenant.Mode][]money.Family, least int, now func() time.Time, gauge func(tenant.Mode, money.Family, int)) *Replenisher {
 	r := &Replenisher{shelves: s, least: least, now: now, gauge: gauge, primed: map[Shelf]bool{}, next: map[Shelf]time.Time{}}
 	for mode, families := range wanted {
@@ -80,9 +80,8 @@ func NewReplenisher(s Shelves, wanted map[tenant.Mode][]money.Family, least int,
 	return r
 }
 
-// Look asks wallets for addresses wherever the stock is at half its target or below, and the first time wherever it is
-// not full, so that a product that has just started is ready for a rush. It counts no shelf again while what it has counted
-// there cannot be used up.
+// Look asks wallets for addresses where the stock is at or below half of its target; the first call asks wherever it is
+// below the target. It does not count a shelf again before its addresses can be used up.
 func (r *Replenisher) Look(ctx context.Context) error {
 	now := r.now()
 	var due []Shelf
@@ -114,7 +113,7 @@ func (r *Replenisher) Look(ctx context.Context) error {
 	return nil
 }
 
-// ask sends or repeats a request where the level asks for it. Each begins a trace, in which wallets answers.
+// ask sends or repeats a request where the level is low. Each request begins a trace, in which wallets answers.
 func (r *Replenisher) ask(ctx context.Context, k Shelf, l Level, target int) error {
 	repeats := l.Open != nil && l.Open.Stale
 	asks := l.Open == nil && (l.Free <= target/2 || (l.Free < target && !r.primed[k]))
@@ -132,8 +131,8 @@ func (r *Replenisher) ask(ctx context.Context, k Shelf, l Level, target int) err
 	return r.shelves.Request(ctx, k.Mode, k.Family, count, r.command(k, id.New(id.Message, r.now()), count))
 }
 
-// command carries the request's id in its payload; the message has an id of its own, because a repeated request must not
-// look like a duplicate message.
+// command carries the request's id in its payload; the message has an id of its own, because a repeated request must
+// not look like a duplicate message.
 func (r *Replenisher) command(k Shelf, requestID string, count int) change.Command {
 	return change.Command{
 		Name: wire.AllocateAddressesV1, ID: id.New(id.Message, r.now()),

@@ -13,7 +13,7 @@ import (
 	"causeway.internal/services/payments/internal/stock"
 )
 
-// shelves remembers what was asked for.
+// shelves records the requests.
 type shelves struct {
 	level    stock.Level
 	others   []stock.Level
@@ -114,7 +114,7 @@ func TestReplenisher_countsSparingly(t *testing.T) {
 	}
 }
 
-// Plenty of one family is no reason to overlook that another is being used up.
+// A full shelf of one family does not delay the count of another that runs empty.
 func TestReplenisher_seesARushOnAnother(t *testing.T) {
 	s := &shelves{
 		level:  stock.Level{Shelf: stock.Shelf{Mode: tenant.Test, Family: money.EVM}, Free: 200_000, Peak: 20_000},

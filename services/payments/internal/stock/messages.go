@@ -10,7 +10,7 @@ import (
 	"causeway.internal/libs/wire"
 )
 
-// Allocated hands the addresses that wallets has allocated to fill, which puts them into the stock once for each message.
+// Allocated passes the addresses that wallets allocated to fill, which adds them to the stock once per message.
 func Allocated(fill func(ctx context.Context, messageID string, m wire.AddressesAllocated) error) func(ctx context.Context, messageID string, m wire.AddressesAllocated) error {
 	return func(ctx context.Context, messageID string, m wire.AddressesAllocated) error {
 		if (m.Mode != tenant.Live && m.Mode != tenant.Test) || m.RequestID == "" || len(m.Addresses) > wire.AddressesMax {
@@ -25,8 +25,8 @@ func Allocated(fill func(ctx context.Context, messageID string, m wire.Addresses
 	}
 }
 
-// Owned hands the addresses that wallets alone knows (of standalone wallets, treasuries and gas stations) to keep, in their
-// canonical spelling. Addresses are only ever added, so the order and the number of messages do not matter.
+// Owned passes addresses that only wallets knows (standalone wallets, treasuries, gas stations) to keep, in their
+// canonical spelling. keep only adds addresses, so the order and repetition of messages do not matter.
 func Owned(keep func(ctx context.Context, addresses []wire.OwnedAddress) error) func(ctx context.Context, messageID string, m wire.AddressesOwned) error {
 	return func(ctx context.Context, _ string, m wire.AddressesOwned) error {
 		if len(m.Addresses) > wire.AddressesMax {
@@ -35,7 +35,7 @@ func Owned(keep func(ctx context.Context, addresses []wire.OwnedAddress) error) 
 		kept := make([]wire.OwnedAddress, len(m.Addresses))
 		for i, a := range m.Addresses {
 			if a.Mode != tenant.Live && a.Mode != tenant.Test {
-				return fault.Permanent(fmt.Errorf("an address in mode %.10q", a.Mode))
+				return fault.Permanent(fmt.Errorf("address of unknown mode %.10q", a.Mode))
 			}
 			if err := address.Check(a.Family, false, a.Address); err != nil {
 				return fault.Permanent(fmt.Errorf("%.100q %w", a.Address, err))

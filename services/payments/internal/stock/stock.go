@@ -1,5 +1,5 @@
-// Package stock keeps deposit addresses at hand: it asks wallets for them, leases blocks of them to each process, and hands them
-// out to new payments.
+// Package stock keeps free deposit addresses. It asks wallets for them, leases blocks of them to each process, and
+// gives them to new payments.
 package stock
 
 import (
@@ -15,9 +15,9 @@ import (
 	"causeway.internal/libs/tenant"
 )
 
-// Bounds of a replica's addresses in memory. A block is handed out only until leaseMargin before its lease ends, counted
-// by a clock that does not jump, so that an address that went back to the stock is not handed out here as well; if it
-// were, the unique index of payments would refuse it.
+// Limits of a replica's addresses in memory. A replica uses a block only until leaseMargin before its lease ends, by a
+// monotonic clock, so that two replicas do not give out one address. The unique index of payments would refuse the
+// second use.
 const (
 	LeaseFor    = 10 * time.Minute
 	leaseMargin = 2 * time.Minute
@@ -32,19 +32,19 @@ type Address struct {
 	Address  string
 }
 
-// ErrNoAddress is what a payment gets while the stock is empty.
+// ErrNoAddress refuses a payment while the stock is empty.
 var ErrNoAddress = fault.New(fault.Unavailable, "no_address", "No deposit address is free right now. Try again shortly.").After(3 * time.Second)
 
 // Leaser is the table of free addresses.
 type Leaser interface {
-	// Lease gives up to n addresses to owner for d; fewer when the stock is short.
+	// Lease leases up to n addresses to owner for d; fewer when the stock is short.
 	Lease(ctx context.Context, mode tenant.Mode, family money.Family, n int, owner string, d time.Duration) ([]Address, error)
-	// Release gives back what owner has not used.
+	// Release returns addresses that owner has not used.
 	Release(ctx context.Context, mode tenant.Mode, family money.Family, owner string, addresses []string) error
 }
 
-// Stock hands out deposit addresses from blocks that this replica has leased: a create asks nobody. It is safe for
-// concurrent use.
+// Stock gives out deposit addresses from blocks that this replica has leased, so that a create needs no query. It is
+// safe for concurrent use.
 type Stock struct {
 	leaser Leaser
 	owner  string
@@ -69,7 +69,7 @@ func New(leaser Leaser, owner string, block int, log *slog.Logger) *Stock {
 	return &Stock{leaser: leaser, owner: owner, block: block, log: log, now: time.Now, shelves: map[Shelf][]held{}}
 }
 
-// Take returns an address that nobody else has. When the stock is dry it waits up to three seconds and then gives
+// Take returns an address that nobody else has. While the stock is empty it waits, after three seconds it returns
 // ErrNoAddress.
 func (s *Stock) Take(ctx context.Context, mode tenant.Mode, family money.Family) (Address, error) {
 	k := Shelf{mode, family}
@@ -95,7 +95,7 @@ func (s *Stock) Take(ctx context.Context, mode tenant.Mode, family money.Family)
 	}
 }
 
-// Give puts an address back that was taken and certainly not used.
+// Give returns an address that was taken and certainly not used.
 func (s *Stock) Give(mode tenant.Mode, family money.Family, a Address) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *Stock) Give(mode tenant.Mode, family money.Family, a Address) {
 	s.shelves[k] = append(s.shelves[k], held{a, s.now().Add(leaseMargin)})
 }
 
-// pop takes from the shelf, drops what is no longer leased, and starts a refill once half a block is left.
+// pop takes an address from the shelf, drops those whose lease ended, and starts a refill once half a block is left.
 func (s *Stock) pop(k Shelf) (Address, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +127,7 @@ func (s *Stock) pop(k Shelf) (Address, bool) {
 	return Address{}, false
 }
 
-// fill leases one block; callers at the same time share it, and one who comes too late finds the shelf filled.
+// fill leases one block; concurrent callers share it, and a later caller finds the shelf filled.
 func (s *Stock) fill(ctx context.Context, k Shelf) error {
 	_, err, _ := s.fills.Do(string(k.Mode)+"/"+string(k.Family), func() (any, error) {
 		if s.stocked(k) {
@@ -135,7 +135,7 @@ func (s *Stock) fill(ctx context.Context, k Shelf) error {
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTry)
 		defer cancel()
-		until := s.now().Add(LeaseFor - leaseMargin) // counted from before the database counts
+		until := s.now().Add(LeaseFor - leaseMargin) // begins before the lease in the database
 		got, err := s.leaser.Lease(ctx, k.Mode, k.Family, s.block, s.owner, LeaseFor)
 		if err != nil {
 			return nil, err
@@ -157,7 +157,7 @@ func (s *Stock) stocked(k Shelf) bool {
 	return len(s.shelves[k]) > s.block/2
 }
 
-// Close gives unused addresses back. Nothing may be taken afterwards.
+// Close returns unused addresses. Take must not be called afterwards.
 func (s *Stock) Close(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true

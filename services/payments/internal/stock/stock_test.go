@@ -15,7 +15,7 @@ import (
 	"causeway.internal/services/payments/internal/stock"
 )
 
-// leaser has a number of addresses and remembers what came back.
+// leaser has a number of addresses and records the returned ones.
 type leaser struct {
 	mu       sync.Mutex
 	left     int
@@ -81,7 +81,7 @@ func TestStock_dryWaitsThreeSeconds(t *testing.T) {
 	})
 }
 
-// An address whose lease is nearly over is not handed out: it may be another replica's soon.
+// An address near the end of its lease is not given out: another replica may lease it soon.
 func TestStock_leasesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &leaser{left: 100}

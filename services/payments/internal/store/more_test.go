@@ -86,7 +86,7 @@ func TestSettle_byTheCaller(t *testing.T) {
 		t.Errorf("a late replay shows the token: %s %v", late.Body, err)
 	}
 	if n := ask[int](w, `SELECT count(*) FROM idempotency WHERE encode(body, 'escape') LIKE '%stl_%'`); n != 0 {
-		t.Error("a token stands in the clear")
+		t.Error("a token is stored in the clear")
 	}
 	if err := w.settle(p.Reference, first); err == nil {
 		t.Error("the old token is not void")
@@ -99,7 +99,7 @@ func TestSettle_byTheCaller(t *testing.T) {
 		t.Errorf("a second time: %v", err)
 	}
 	if n := ask[int](w, `SELECT count(*) FROM payouts`); n != 0 {
-		t.Errorf("%d payouts of ours", n)
+		t.Errorf("%d payouts", n)
 	}
 	w.balanced()
 

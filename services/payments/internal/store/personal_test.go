@@ -273,7 +273,7 @@ func TestErase_keepsTheBooks(t *testing.T) {
 	live := secretPayer
 	live.Mode = tenant.Live
 	if done, err := w.store.AskErasure(t.Context(), "cli:ada", live, erasure.Retention{}); err != nil || done != (erasure.Done{}) {
-		t.Errorf("the other world: %+v, %v", done, err)
+		t.Errorf("the other mode: %+v, %v", done, err)
 	}
 	notes := ask[int](w, `SELECT count(*) FROM audit WHERE operator = 'cli:ada' AND action = 'payer.erased'`)
 	if notes != 2 || strings.Contains(w.everything(), hexOf(secretAccount)) {
@@ -329,7 +329,7 @@ func TestErase_readsWhatIsDue(t *testing.T) {
 		t.Errorf("payments of %s are left", left)
 	}
 	if done := ask[int](w, `SELECT count(*) FROM erasures WHERE done_at IS NOT NULL AND person IS NULL AND erased = 1`); done != 1 {
-		t.Errorf("%d erasures are over", done)
+		t.Errorf("%d erasures ended", done)
 	}
 }
 

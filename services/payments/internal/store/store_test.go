@@ -324,18 +324,18 @@ func TestCreate_passesOverASpoiltAddress(t *testing.T) {
 	w := newFixture(t)
 	w.fill(3)
 	first := w.made(command()) // leases all three
-	stranger := first
-	stranger.Address = ask[string](w, `SELECT address FROM address_stock WHERE address <> $1 ORDER BY id LIMIT 1`, first.Address)
-	w.see(stranger, coin{key: "t1", amount: "5", version: 1, depth: 30})
+	stray := first
+	stray.Address = ask[string](w, `SELECT address FROM address_stock WHERE address <> $1 ORDER BY id LIMIT 1`, first.Address)
+	w.see(stray, coin{key: "t1", amount: "5", version: 1, depth: 30})
 	next := w.made(command())
-	if next.Address == stranger.Address {
+	if next.Address == stray.Address {
 		t.Error("a spoilt address was handed out")
 	}
 	if got := ask[string](w, `SELECT string_agg(account || ' ' || side || ' ' || amount, ', ' ORDER BY line) FROM ledger_entries`); got !=
 		"test:crypto:deposit:tron:USDT debit 5, test:suspense:USDT credit 5" {
 		t.Errorf("booked %s", got)
 	}
-	w.see(stranger, coin{key: "t1", amount: "5", version: 2, depth: 0, reverted: true})
+	w.see(stray, coin{key: "t1", amount: "5", version: 2, depth: 0, reverted: true})
 	if n := ask[int](w, `SELECT count(*) FROM ledger_journals`); n != 2 {
 		t.Errorf("%d journals after the reorg, want the booking and its reversal", n)
 	}

@@ -22,24 +22,25 @@ type Filter struct {
 	Limit    int
 }
 
-// ViewStore reads payments as their owner sees them.
+// Store reads payments as their owner sees them.
 type Store interface {
-	// Find is the payment of an owner by its reference, without a lock and without what no answer shows of it, such as the payer.
+	// Find is the payment of an owner by its reference, without a lock and without fields that no answer shows, such as
+	// the payer.
 	Find(ctx context.Context, o tenant.Owner, reference string) (change.View, error)
 	// List gives up to f.Limit payments, each as Find would.
 	List(ctx context.Context, f Filter) ([]change.View, error)
-	// SettledBetween gives an owner's payments that were settled from (included) to (not), in the order of their settlement,
-	// beginning after the one of that id among those settled at from.
+	// SettledBetween lists an owner's payments that were settled at or after from and before to, in the order of
+	// settlement. Of those settled at from it begins after the id.
 	SettledBetween(ctx context.Context, o tenant.Owner, from time.Time, after string, to time.Time, most int) ([]Settlement, error)
 }
 
-// Views shows merchants their payments.
+// Reader shows merchants their payments.
 type Reader struct {
 	Store  Store
 	Render Renderer
 }
 
-// Cursor makes the opaque cursor of a page that ends with a payment; ReadCursor reads it.
+// Cursor makes the opaque cursor of a page whose last row is a payment; ReadCursor reads it.
 func Cursor(paymentID string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte("p" + strings.TrimPrefix(paymentID, id.Payment)))
 }

@@ -18,19 +18,19 @@ import (
 // settlementsPage is how many payments of a report are in memory at once.
 const settlementsPage = 2_000
 
-// Settlement is one settled payment as an accountant sees it: every figure may be added up with those of its currency.
+// Settlement is one settled payment for an accountant: its figures may be added to those of the same currency.
 type Settlement struct {
 	ID        string
 	Reference string
 	Type      payment.Type
 	Currency  money.Currency
 	Fiat      decimal.Decimal // as priced
-	Fee       decimal.Decimal // kept by us of the money that was converted
+	Fee       decimal.Decimal // our fee on the converted money
 	Payout    decimal.Decimal // paid to the receiver
 	Crypto    string
 	Network   string
 	Converted decimal.Decimal // crypto that was converted
-	Received  decimal.Decimal // crypto that came
+	Received  decimal.Decimal // crypto that was received
 	Rate      decimal.Decimal
 	PayoutRef string // of the rail, or the caller's own
 	ByCaller  bool
@@ -83,7 +83,7 @@ type cryptoTotal struct {
 	ReceivedAmount  money.Number `json:"receivedAmount"`
 }
 
-// settlementTotals adds rows up as they pass.
+// settlementTotals adds up the rows while they are written.
 type settlementTotals struct {
 	count  int
 	fiat   map[money.Currency]*fiatTotal
@@ -138,9 +138,10 @@ func (t *settlementTotals) view() totalsView {
 // Report writes a report of any length.
 type Report func(ctx context.Context, w io.Writer) error
 
-// SettlementReport is the body of GET /v1/settlements with its totals; as CSV, which has no totals so that its columns can
-// be added up, when asCSV. It is written page by page, so that neither memory nor a connection of the database is held by
-// whoever reads it slowly. The first page is read at once, so that what fails can still be told.
+// SettlementReport is the body of GET /v1/settlements: JSON with totals, or with asCSV a CSV, which has no totals so
+// that its columns can be added up. It is written page by page, so that a slow reader holds neither memory nor a
+// connection of the database. The first page is read before the first byte is written, so that its failure can still
+// become an error.
 func (a *Reader) SettlementReport(ctx context.Context, o tenant.Owner, from, to time.Time, asCSV bool) (Report, error) {
 	first, err := a.Store.SettledBetween(ctx, o, from, "", to, settlementsPage)
 	if err != nil {
@@ -199,8 +200,7 @@ func settlementsJSON(ctx context.Context, w io.Writer, from, to time.Time, each 
 	return err
 }
 
-// settlementsCSV writes no text that a payer or a merchant chose but the caller's own reference, which is guarded against
-// being read as a formula.
+// settlementsCSV writes no text of payers or merchants except the caller's own reference, which plain escapes.
 func settlementsCSV(ctx context.Context, out io.Writer, each settlementRows) error {
 	w := csv.NewWriter(out)
 	err := w.Write([]string{
@@ -225,7 +225,7 @@ func settlementsCSV(ctx context.Context, out io.Writer, each settlementRows) err
 	return w.Error()
 }
 
-// plain keeps a spreadsheet from running a cell.
+// plain keeps a spreadsheet from reading a cell as a formula.
 func plain(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text

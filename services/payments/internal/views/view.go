@@ -16,13 +16,13 @@ import (
 	"causeway.internal/services/payments/internal/payout"
 )
 
-// Renderer turns payments into the JSON that merchants see. GET and the webhook body are made by the same code, so that
-// an event shows exactly what a GET shows.
+// Renderer turns payments into the JSON that merchants see. The same code makes the answer of GET and the webhook body,
+// so that both show the same.
 type Renderer struct {
 	PublicURL string // base URL of the pages, without a trailing slash
 }
 
-// Timestamp is how every time is written: ISO 8601, UTC, milliseconds (docs/api-contract.md#times).
+// Timestamp is the form of every time: ISO 8601, UTC, milliseconds (docs/api-contract.md#times).
 func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func TimestampOrNull(t time.Time) *string {
@@ -105,7 +105,8 @@ func PayoutViewOf(o payout.Payout) PayoutView {
 // Shown is the payment as GET and events show it (docs/api-contract.md#reading-a-payment).
 type Shown struct {
 	Created
-	// Token stands before every text that a merchant chose, where the dispatcher looks for it (wire.TokenMask).
+	// Token precedes every text that a merchant chose, because the dispatcher replaces the first match
+	// (wire.TokenMask).
 	Token          string              `json:"settlementToken,omitempty"`
 	TxHash         string              `json:"txHash"`
 	Confirmations  int64               `json:"confirmations"`
@@ -163,7 +164,7 @@ func (r Renderer) ShownOf(v change.View) Shown {
 		s.Payout = &paid
 	}
 	if p.Type == payment.Request && p.Preferred != (payment.Preference{}) {
-		preferred := p.Preferred // a copy, or every payment would be one
+		preferred := p.Preferred // a copy, so that p does not escape to the heap
 		s.Preferred = &preferred
 	}
 	if r.PublicURL != "" {
@@ -172,8 +173,8 @@ func (r Renderer) ShownOf(v change.View) Shown {
 	return s
 }
 
-// paymentURI is what a wallet app opens: BIP-21 for bitcoin, EIP-681 for a network's own coin, Solana Pay for SOL. A
-// token's URI would name its contract, which only wallets knows; the address and the amount stand beside it.
+// paymentURI is the link that a wallet app opens: BIP-21 for bitcoin, EIP-681 for a network's own coin, Solana Pay for
+// SOL. A token has none, because its link would name the contract, which only wallets knows.
 func paymentURI(p payment.Payment) string {
 	n, ok := money.NetworkOf(p.Quote.Network)
 	if !ok || p.Address == "" {
@@ -196,7 +197,7 @@ func paymentURI(p payment.Payment) string {
 	return ""
 }
 
-// Encode writes JSON as it is sent: without escaping HTML and without a trailing newline.
+// Encode writes JSON without escaped HTML and without a trailing newline.
 func Encode(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	buf.Grow(1024)
