@@ -48,7 +48,8 @@ func findEpmd() string {
 
 func overview(api string) string { return strings.TrimRight(api, "/") + "/api/overview" }
 
-// listens is answered with 200 once the broker takes connections on a port. The management API answers earlier than that.
+// listens is the URL that answers 200 once the broker takes connections on a port. Other calls of the management API
+// succeed earlier.
 func listens(api string, port int) string {
 	return fmt.Sprintf("%s/api/health/checks/port-listener/%d", api, port)
 }
